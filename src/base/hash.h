@@ -1,0 +1,28 @@
+/* src/base/hash.h: hashes for tables in memory; they depend on a secret of this process. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Drawn once at start: what we hash comes from targets that may be hostile, and must not be
+ * able to choose keys that collide.
+ */
+uint64_t hash_seed(void);
+
+static inline uint64_t hash_mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+static inline uint64_t hash_u64(uint64_t key)
+{
+	return hash_mix(key ^ hash_seed());
+}
+
+uint64_t hash_bytes(const void *data, size_t len);

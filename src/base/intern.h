@@ -1,0 +1,31 @@
+/*
+ * src/base/intern.h: gives equal byte strings equal small numbers.
+ *
+ * Ids are dense, from 0, in order of first appearance. Serves for strings, and for whatever
+ * else is compared as bytes (a stack is an array of location ids).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/view.h"
+
+struct intern_entry;
+
+/* A zeroed struct intern is empty; set bytes.max to limit its memory. */
+struct intern {
+	struct arena bytes;
+	struct intern_entry *entries;
+	uint32_t *slots; /* entry index + 1, 0 is free */
+	uint32_t len;
+	uint32_t cap; /* of entries; slots hold twice as many */
+};
+
+/* -ENOMEM, or -E2BIG past the arena's limit. */
+int intern_add(struct intern *in, struct view bytes, uint32_t *ret_id);
+/* False when these bytes were never added. */
+bool intern_find(const struct intern *in, struct view bytes, uint32_t *ret_id);
+/* Borrowed until release; empty for an id that was never given. Always followed by a NUL byte. */
+struct view intern_get(const struct intern *in, uint32_t id);
+void intern_release(struct intern *in);

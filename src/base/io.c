@@ -1,0 +1,123 @@
+/* src/base/io.c: see io.h. */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define IO_CHUNK ((size_t)16 << 10)
+
+int io_read_all(int fd, struct buf *buf)
+{
+	for (;;) {
+		ssize_t n;
+		int r = buf_reserve(buf, IO_CHUNK);
+
+		/* The last few bytes below the maximum are still usable. */
+		if (r == -E2BIG && buf->cap > buf->len)
+			r = 0;
+		if (r < 0)
+			return r;
+		n = read(fd, buf->data + buf->len, buf->cap - buf->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		buf->len += (size_t)n;
+	}
+}
+
+int io_read_file(int dirfd, const char *path, struct buf *buf, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	r = io_read_all(fd, buf);
+	if (r == -E2BIG)
+		return err_set(err, r, "%s is larger than the limit of %zu bytes", path,
+			       buf->max ? buf->max : BUF_DEFAULT_MAX);
+	if (r < 0)
+		return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
+	return 0;
+}
+
+int io_write_full(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A device or a pipe (/dev/stdout, a FIFO) is written in place; a rename would replace it. */
+static int io_write_in_place(const char *path, struct view data, struct err *err)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : io_write_full(fd, data.data, data.len);
+
+	return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+}
+
+int io_write_file(const char *path, struct view data, struct err *err)
+{
+	_cleanup_free_ char *tmp = NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return io_write_in_place(path, data, err);
+	if (asprintf(&tmp, "%s.XXXXXX", path) < 0) {
+		tmp = NULL;
+		return err_oom(err);
+	}
+	fd = mkostemp(tmp, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	r = io_write_full(fd, data.data, data.len);
+	if (r == 0 && fchmod(fd, 0644) < 0)
+		r = -errno;
+	if (r == 0 && rename(tmp, path) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlink(tmp);
+		return err_set(err, r, "cannot write %s: %s", path, strerror(-r));
+	}
+	return 0;
+}
+
+ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)dst + done, len - done, (off_t)(off + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return done ? (ssize_t)done : -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}

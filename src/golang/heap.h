@@ -1,0 +1,51 @@
+/*
+ * src/golang/heap.h: the Go heap profile from outside, as runtime/pprof would write it.
+ *
+ * A reader keeps what it has learned (buckets never move), so that a later reading costs three
+ * system calls.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "golang/process.h"
+#include "profile/profile.h"
+
+struct golang_heap; /* opaque */
+
+/* What one reading saw and lost. */
+struct golang_heap_stats {
+	uint64_t buckets;	 /* accepted */
+	uint64_t bad_buckets;	 /* refused: wrong hash, wild pointer, absurd depth; the list ends
+				    there if its link is lost */
+	uint64_t torn_records;	 /* counters that did not agree with each other in any try */
+	uint64_t retries;	 /* passes repeated because a GC cycle moved underneath */
+	uint64_t unknown_frames; /* addresses without a name */
+	uint64_t cycle;
+	int64_t rate;	      /* MemProfileRate now */
+	bool before_first_gc; /* nothing was published yet: all cycles were added up */
+};
+
+/* Borrows process, which must live longer. */
+int golang_heap_new(struct golang_process *process, struct golang_heap **ret_heap, struct err *err);
+void golang_heap_free(struct golang_heap *heap);
+DEFINE_CLEANUP(struct golang_heap, golang_heap_free)
+
+/* Reads the buckets once, consistently: all values of one GC cycle. -ESRCH when the target went
+ * away or exec'd. */
+int golang_heap_read(struct golang_heap *heap, struct err *err);
+/* Builds the profile of the last reading: types alloc_objects, alloc_space, inuse_objects,
+ * inuse_space. */
+int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
+const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap);
+
+/* MemProfileRate, now. 0 means that the program does not sample. */
+int golang_heap_rate(struct golang_heap *heap, int64_t *ret_rate, struct err *err);
+/* Writes MemProfileRate into the target: only for --force. */
+int golang_heap_set_rate(struct golang_heap *heap, int64_t rate, struct err *err);
+/* Scale by this rate instead of the current one (after the rate was set back). 0: the current one.
+ */
+void golang_heap_scale_by(struct golang_heap *heap, int64_t rate);

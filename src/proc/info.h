@@ -1,0 +1,34 @@
+/*
+ * src/proc/info.h: what a process is called: command, executable, container, unit, service.
+ *
+ * The service name follows OpenTelemetry: OTEL_SERVICE_NAME or service.name in
+ * OTEL_RESOURCE_ATTRIBUTES of the target's environment, else the pod's container, the container,
+ * the systemd unit, else the executable's name.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/id.h"
+
+struct proc_info {
+	struct proc_id id;
+	char comm[32];
+	char exe[512];	    /* "" when unreadable (kernel thread, no permission) */
+	char container[80]; /* container id, "" when none */
+	char unit[128];	    /* systemd unit, "" when none */
+	char pod[64];	    /* Kubernetes pod uid, "" when none */
+	char service[128];  /* never "" */
+	bool kernel_thread;
+};
+
+int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
+
+/* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
+void proc_info_parse_cgroup(struct proc_info *info, const char *text);
+
+/* All pids of /proc in ascending order; the array is the caller's to free. */
+int proc_list(pid_t **ret_pids, size_t *ret_len, struct err *err);

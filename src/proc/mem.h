@@ -1,0 +1,82 @@
+/*
+ * src/proc/mem.h: one interface to the memory of a program, from two sources:
+ * a live process (batched process_vm_readv, nothing is stopped) and an ELF core file.
+ *
+ * A live struct proc_mem belongs to one address space. When the process exits, execs, or its
+ * pid is reused, proc_mem_check() says -ESRCH: it reads through a /proc/PID/mem descriptor,
+ * which the kernel binds to the address space that was there at open.
+ *
+ * Files can be put behind address ranges (proc_mem_back): a live source then reads clean
+ * read-only code and tables from the file, so that the target's own memory does not grow by
+ * our reading; a core source takes from the file what the kernel left out of the core.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "proc/maps.h"
+
+struct proc_mem; /* opaque */
+
+struct proc_range {
+	uint64_t addr;
+	void *dst;
+	size_t len;
+};
+
+/* What reading has cost so far. */
+struct proc_mem_stats {
+	uint64_t syscalls;
+	uint64_t bytes;
+};
+
+/* -ESRCH gone, -EPERM with the sentence that names the missing capability. */
+int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err);
+/* The core of a crashed or gcore'd program (amd64 or arm64). */
+int proc_mem_open_core(const char *path, struct proc_mem **ret_mem, struct err *err);
+/* Memory that a test or a fuzzer makes up: bytes at addr; nothing is copied. */
+int proc_mem_open_fake(struct proc_mem **ret_mem, struct err *err);
+int proc_mem_fake_add(struct proc_mem *mem, uint64_t addr, const void *data, size_t len);
+void proc_mem_close(struct proc_mem *mem); /* NULL is fine */
+DEFINE_CLEANUP(struct proc_mem, proc_mem_close)
+
+/* All of it, or -EFAULT (bad address), -ESRCH (gone). */
+int proc_mem_read(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
+/* The readable prefix: the number of bytes read, possibly 0; -ESRCH when the process is gone. */
+ssize_t proc_mem_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_t len);
+/* All ranges in as few system calls as possible (1024 ranges each), or an error as above. */
+int proc_mem_readv(struct proc_mem *mem, const struct proc_range *ranges, size_t n,
+		   struct err *err);
+
+/* Reads len bytes at addr like proc_mem_read, and proves that the address space is still the one
+ * that was opened: -ESRCH after an exit, an exec or a pid reuse. One system call. */
+int proc_mem_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
+/* Writes into a live target; only for what the user asked to force. -ENOTSUP for cores. */
+int proc_mem_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
+		   struct err *err);
+
+/* Puts len bytes of the file at off behind [addr, addr+len). The descriptor is duplicated. */
+int proc_mem_back(struct proc_mem *mem, uint64_t addr, uint64_t len, int fd, uint64_t off,
+		  struct err *err);
+
+/* The mappings; for a core, its segments with the names of NT_FILE. Borrowed. */
+const struct proc_maps *proc_mem_maps(const struct proc_mem *mem);
+int proc_mem_refresh_maps(struct proc_mem *mem, struct err *err);
+/* AT_ENTRY and others of the auxiliary vector; false when unknown. */
+bool proc_mem_auxv(const struct proc_mem *mem, uint64_t type, uint64_t *ret_value);
+/* EM_X86_64 or EM_AARCH64; for a live process, the machine's own. */
+uint16_t proc_mem_machine(const struct proc_mem *mem);
+pid_t proc_mem_pid(const struct proc_mem *mem); /* 0 for a core */
+/*
+ * Opens the very file that is mapped there, never another of the same name: through
+ * /proc/PID/map_files or /proc/PID/exe, or by path inside the target's root with device and inode
+ * compared. Regular files only. For a core: the path of NT_FILE, when it still exists.
+ */
+int proc_mem_open_file(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,
+		       struct err *err);
+struct proc_mem_stats proc_mem_stats(const struct proc_mem *mem);

@@ -1,0 +1,21 @@
+/* src/profile/ops.h: profiles in, profile out: merge and difference. */
+#pragma once
+
+#include "base/err.h"
+#include "profile/profile.h"
+
+/*
+ * Adds all samples of the sources, times their factors, into one profile. Samples with the same
+ * frames (addresses, functions, files, lines) and labels become one; samples that come to all zeros
+ * are dropped. Types must agree (-EINVAL says which differ). Time is the earliest, duration the
+ * sum of the positive ones' durations. Order: first appearance.
+ */
+struct profile_term {
+	const struct profile *profile;
+	int64_t factor;
+};
+int profile_merge(const struct profile_term *terms, size_t n, struct profile **ret_profile,
+		  struct err *err);
+/* after - before. */
+int profile_diff(const struct profile *before, const struct profile *after,
+		 struct profile **ret_profile, struct err *err);

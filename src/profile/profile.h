@@ -1,0 +1,133 @@
+/*
+ * src/profile/profile.h: the profile model. Pure data, no I/O.
+ *
+ *   profile ── sample types            (alloc_objects/count, inuse_space/bytes, ...)
+ *           ── mappings                (what was mapped where)
+ *           ── functions ◄─ lines ◄─ locations ◄─ stacks ◄─ samples (one value per type, labels)
+ *
+ * It is pprof's model, with stacks shared: ids are dense indexes from 0, strings are interned
+ * (id 0 is ""), lines of a location go from the innermost inlined function outwards, stacks from
+ * the leaf to the root.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/view.h"
+
+#define PROFILE_MAX_TYPES 16
+#define PROFILE_NO_MAPPING UINT32_MAX
+
+struct profile_type {
+	uint32_t type; /* string ids */
+	uint32_t unit;
+};
+
+struct profile_mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t file;	   /* string id */
+	uint32_t build_id; /* string id */
+	bool has_functions;
+	bool has_filenames;
+	bool has_line_numbers;
+	bool has_inline_frames;
+};
+
+struct profile_function {
+	uint32_t name; /* string ids */
+	uint32_t system_name;
+	uint32_t file;
+	int64_t start_line;
+};
+
+struct profile_line {
+	uint32_t function;
+	int64_t line;
+};
+
+struct profile_location {
+	uint64_t address;
+	uint32_t mapping; /* or PROFILE_NO_MAPPING */
+	uint32_t n_lines;
+	const struct profile_line *lines; /* in the profile's arena */
+	bool is_folded;
+};
+
+struct profile_label {
+	uint32_t key; /* string ids */
+	uint32_t str; /* 0 for a number */
+	int64_t num;
+	uint32_t num_unit;
+};
+
+struct profile_sample {
+	uint32_t stack;
+	uint32_t n_labels;
+	const struct profile_label *labels; /* in the profile's arena */
+	const int64_t *values;		    /* one per type, in the profile's arena */
+};
+
+struct profile; /* opaque; accessors below */
+
+struct profile *profile_new(void); /* NULL without memory */
+void profile_free(struct profile *p);
+DEFINE_CLEANUP(struct profile, profile_free)
+
+/* Header fields; plain data. */
+struct profile_header {
+	int64_t time_ns; /* since 1970 */
+	int64_t duration_ns;
+	struct profile_type period_type;
+	int64_t period;
+	uint32_t default_type; /* string id, 0 when unset */
+	uint32_t drop_frames;  /* string ids, 0 when unset */
+	uint32_t keep_frames;
+};
+struct profile_header *profile_header(struct profile *p);
+const struct profile_header *profile_header_const(const struct profile *p);
+
+/* Building. All return 0 or -ENOMEM/-E2BIG (the memory limit); -EINVAL for ids out of range. */
+int profile_add_string(struct profile *p, struct view s, uint32_t *ret_id);
+int profile_add_type(struct profile *p, const char *type, const char *unit);
+int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret_id);
+int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *ret_id);
+int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
+			 const struct profile_line *lines, uint32_t n_lines, uint32_t *ret_id);
+/* Equal stacks get equal ids. */
+int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id);
+/* Always a new sample, also where stack and labels are equal to another's. */
+int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
+		       const struct profile_label *labels, uint32_t n_labels);
+int profile_add_comment(struct profile *p, struct view comment);
+void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m);
+
+/* Reading. */
+struct view profile_string(const struct profile *p, uint32_t id);
+const char *profile_cstring(const struct profile *p, uint32_t id); /* never NULL */
+size_t profile_n_strings(const struct profile *p);
+size_t profile_n_types(const struct profile *p);
+size_t profile_n_mappings(const struct profile *p);
+size_t profile_n_functions(const struct profile *p);
+size_t profile_n_locations(const struct profile *p);
+size_t profile_n_samples(const struct profile *p);
+size_t profile_n_comments(const struct profile *p);
+const struct profile_type *profile_type_at(const struct profile *p, size_t i);
+const struct profile_mapping *profile_mapping_at(const struct profile *p, size_t i);
+const struct profile_function *profile_function_at(const struct profile *p, size_t i);
+const struct profile_location *profile_location_at(const struct profile *p, size_t i);
+const struct profile_sample *profile_sample_at(const struct profile *p, size_t i);
+uint32_t profile_comment_at(const struct profile *p, size_t i); /* string id */
+/* Location ids, leaf first. */
+const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len);
+/* The index of a sample type by name ("inuse_space"), or -ENOENT. */
+int profile_find_type(const struct profile *p, const char *type);
+/* Bytes of memory that the profile holds. */
+size_t profile_memory(const struct profile *p);
