@@ -1,0 +1,46 @@
+/* src/cli/cli.c: see cli.h. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/term.h"
+
+/* Sentences quote names of files and functions, which others choose. */
+static void cli_print_line(const char *prefix, const char *text)
+{
+	char line[1024];
+
+	(void)snprintf(line, sizeof(line), "%s%s", prefix, text);
+	term_sanitize(line, strlen(line));
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+int cli_fail(int code, const struct err *err)
+{
+	cli_print_line("sonde: ", err->text[0] ? err->text : strerror(-code));
+	return code == -ENOTSUP ? CLI_NOT_PROFILEABLE : CLI_FAILURE;
+}
+
+int cli_fail_usage(const char *command, const struct err *err)
+{
+	cli_print_line("sonde: ", err->text);
+	if (command)
+		(void)fprintf(stderr, "See `sonde help %s`.\n", command);
+	else
+		(void)fputs("See `sonde help`.\n", stderr);
+	return CLI_USAGE;
+}
+
+void cli_note(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	cli_print_line("", text);
+}

@@ -1,0 +1,53 @@
+/*
+ * src/cli/cli.h: what the commands of `sonde` have in common: their table entry, exit codes,
+ * errors.
+ *
+ * One table of options per command serves parsing, --help, and the test that compares the manual
+ * and the completions with it.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILURE = 1,
+	CLI_USAGE = 2,
+	CLI_NOT_PROFILEABLE = 3,
+};
+
+struct cli_args; /* cli/options.h */
+
+struct cli_option {
+	const char *name; /* without the dashes */
+	const char *arg;  /* what its value is called; NULL for a switch */
+	const char *help;
+	char letter; /* 0 for none */
+};
+
+struct cli_command {
+	const char *name;
+	const char *summary;
+	const char *operands; /* for the usage line */
+	size_t min_operands;
+	size_t max_operands;
+	const struct cli_option *options;
+	size_t n_options;
+	const char *notes;			 /* after the options in --help; NULL for none */
+	int (*run)(const struct cli_args *args); /* an exit code */
+};
+
+extern const struct cli_command cmd_ps;
+extern const struct cli_command cmd_heap;
+extern const struct cli_command cmd_diff;
+extern const struct cli_command cmd_show;
+extern const struct cli_command cmd_version;
+
+/* "sonde: sentence" on stderr; returns the exit code that fits the -errno. */
+int cli_fail(int code, const struct err *err);
+/* The same for a wrong command line: exit code 2, and where the help is. */
+int cli_fail_usage(const char *command, const struct err *err);
+/* One line on stderr that is no failure. */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,316 @@
+/*
+ * src/cli/cmd_heap.c: `sonde heap`: the heap profile of a running Go program, or of its core file.
+ *
+ * One reading; or with --diff two, and what lies between them. --force lets a program sample for a
+ * while that does not do so by itself; it is the only thing that changes a target.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/heap_target.h"
+#include "cli/heap_wait.h"
+#include "cli/report.h"
+#include "cli/units.h"
+#include "profile/ops.h"
+
+#define HEAP_DEFAULT_RATE 524288
+#define HEAP_DEFAULT_WAIT_NS (10 * NS_PER_SEC)
+
+enum {
+	HEAP_DIFF = REPORT_N,
+	HEAP_FORCE,
+	HEAP_RATE,
+	HEAP_WAIT,
+	HEAP_KEEP,
+	HEAP_CORE,
+	HEAP_EXE,
+	HEAP_ASSUME_LAYOUT,
+	HEAP_IGNORE_SYMBOLS,
+	HEAP_N,
+};
+
+static const struct cli_option heap_options[HEAP_N] = {
+	REPORT_OPTIONS("inuse_space (default), inuse_objects, alloc_space or alloc_objects"),
+	[HEAP_DIFF] = {.name = "diff",
+		       .arg = "DURATION",
+		       .help = "read twice, so far apart, and show what lies between"},
+	[HEAP_FORCE] = {.name = "force",
+			.help = "turn sampling on for a while where the program has it off"},
+	[HEAP_RATE] = {.name = "rate",
+		       .arg = "BYTES",
+		       .help = "with --force: bytes per sample (default 524288)"},
+	[HEAP_WAIT] = {.name = "wait",
+		       .arg = "DURATION",
+		       .help = "with --force: how long to sample (default 10s)"},
+	[HEAP_KEEP] = {.name = "keep", .help = "with --force: leave sampling on afterwards"},
+	[HEAP_CORE] = {.name = "core", .arg = "FILE", .help = "read a core file, not a process"},
+	[HEAP_EXE] = {.name = "exe",
+		      .arg = "FILE",
+		      .help = "with --core: the executable, where it has moved"},
+	[HEAP_ASSUME_LAYOUT] = {.name = "assume-layout",
+				.arg = "VERSION",
+				.help = "treat an unknown Go version as this one, such as 1.27"},
+	[HEAP_IGNORE_SYMBOLS] = {.name = "ignore-symbols",
+				 .help = "find everything as if the binary were stripped"},
+};
+
+struct heap_request {
+	struct report report;
+	struct golang_options options;
+	const char *core;
+	pid_t pid;
+	uint64_t diff_ns; /* 0: one reading */
+	uint64_t wait_ns;
+	int64_t rate;
+	bool rate_given;
+	bool force;
+	bool keep;
+};
+
+static int heap_parse_type(const struct report *report, struct err *err)
+{
+	static const char *const types[] = {"inuse_space", "inuse_objects", "alloc_space",
+					    "alloc_objects"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (!report->type || strcmp(report->type, types[i]) == 0)
+			return 0;
+	return err_set(err, -EINVAL,
+		       "unknown type '%s': use inuse_space, inuse_objects, alloc_space or "
+		       "alloc_objects",
+		       report->type);
+}
+
+static int heap_parse_target(const struct cli_args *args, struct heap_request *q, struct err *err)
+{
+	uint64_t pid;
+	int r;
+
+	q->core = args->values[HEAP_CORE];
+	q->options = (struct golang_options){
+		.assume_layout = args->values[HEAP_ASSUME_LAYOUT],
+		.exe_path = args->values[HEAP_EXE],
+		.ignore_symbols = args->values[HEAP_IGNORE_SYMBOLS] != NULL,
+	};
+	if (q->core && args->n_operands)
+		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
+	if (q->options.exe_path && !q->core)
+		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+	if (q->core)
+		return 0;
+	if (!args->n_operands)
+		return err_set(err, -EINVAL,
+			       "heap needs a PID (`sonde ps` lists them) or --core FILE");
+	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	q->pid = (pid_t)pid;
+	return 0;
+}
+
+static int heap_parse_timing(const struct cli_args *args, struct heap_request *q, struct err *err)
+{
+	uint64_t rate = HEAP_DEFAULT_RATE;
+	int r = 0;
+
+	q->wait_ns = HEAP_DEFAULT_WAIT_NS;
+	q->force = args->values[HEAP_FORCE] != NULL;
+	q->keep = args->values[HEAP_KEEP] != NULL;
+	q->rate_given = args->values[HEAP_RATE] != NULL;
+	if (!q->force && (q->keep || q->rate_given || args->values[HEAP_WAIT]))
+		return err_set(err, -EINVAL, "--rate, --wait and --keep go with --force");
+	if (args->values[HEAP_DIFF] && args->values[HEAP_WAIT])
+		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
+	if (q->core && (q->force || args->values[HEAP_DIFF]))
+		return err_set(err, -EINVAL,
+			       "a core file does not change: --force and --diff need a "
+			       "running program");
+	if (args->values[HEAP_DIFF])
+		r = cli_parse_duration("--diff", args->values[HEAP_DIFF], &q->diff_ns, err);
+	if (r == 0 && args->values[HEAP_WAIT])
+		r = cli_parse_duration("--wait", args->values[HEAP_WAIT], &q->wait_ns, err);
+	if (r == 0 && q->rate_given)
+		r = cli_parse_number("--rate", args->values[HEAP_RATE], INT_MAX, &rate, err);
+	q->rate = (int64_t)rate;
+	return r;
+}
+
+static int heap_parse(const struct cli_args *args, struct heap_request *q, struct err *err)
+{
+	int r;
+
+	*q = (struct heap_request){};
+	r = report_parse(args, &q->report, err);
+	if (r == 0)
+		r = heap_parse_type(&q->report, err);
+	if (r == 0)
+		r = heap_parse_target(args, q, err);
+	if (r == 0)
+		r = heap_parse_timing(args, q, err);
+	if (r == 0 && !q->report.type)
+		q->report.type = "inuse_space";
+	return r;
+}
+
+static int heap_read_profile(struct heap_target *t, struct profile **ret_profile, struct err *err)
+{
+	int r = golang_heap_read(t->heap, err);
+
+	return r < 0 ? r : golang_heap_profile(t->heap, ret_profile, err);
+}
+
+/* Two readings and their difference; the time between them becomes the profile's duration. */
+static int heap_read_twice(const struct heap_request *q, struct heap_target *t,
+			   struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *before = NULL;
+	_cleanup_(profile_freep) struct profile *after = NULL;
+	_cleanup_(profile_freep) struct profile *change = NULL;
+	uint64_t cycle;
+	int r;
+
+	r = heap_read_profile(t, &before, err);
+	if (r < 0)
+		return r;
+	cycle = golang_heap_stats(t->heap)->cycle;
+	r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->info.id, err);
+	if (r == 0)
+		r = heap_read_profile(t, &after, err);
+	if (r == 0)
+		r = profile_diff(before, after, &change, err);
+	if (r < 0)
+		return r;
+	profile_header(change)->duration_ns =
+		profile_header(after)->time_ns - profile_header(before)->time_ns;
+	if (golang_heap_stats(t->heap)->cycle == cycle &&
+	    !golang_heap_stats(t->heap)->before_first_gc)
+		cli_note("No garbage collection finished meanwhile, and Go publishes its figures "
+			 "only then: wait longer.");
+	*ret_profile = TAKE_PTR(change);
+	return 0;
+}
+
+/* Sampling is on after this, by us if need be; *hold sets it back. */
+static int heap_force(const struct heap_request *q, struct heap_target *t, int64_t now,
+		      struct heap_rate *hold, struct err *err)
+{
+	char label[UNITS_LABEL_LEN];
+	int r;
+
+	heap_wait_catch_signals();
+	r = heap_rate_hold(hold, t->heap, now, q->rate, err);
+	if (r < 0)
+		return r;
+	units_label(label, q->rate, "bytes", "auto");
+	if (now == 0)
+		cli_note("Sampling is on now (%s per sample): objects allocated before are not "
+			 "seen.",
+			 label);
+	else
+		cli_note("Sampling at %s now: only what is sampled at this rate is shown.", label);
+	if (q->keep) {
+		hold->held = false;
+		cli_note("It stays on (--keep).");
+	}
+	return 0;
+}
+
+static int heap_check_on(const struct heap_target *t, struct err *err)
+{
+	const struct golang_heap_stats *s = golang_heap_stats(t->heap);
+
+	if (s->rate != 0 || s->buckets != 0)
+		return 0;
+	return err_set(err, -ENOTSUP, "memory profiling is off in this program%s",
+		       t->core ? "" : ": use --force to turn it on for a while");
+}
+
+static int heap_collect(const struct heap_request *q, struct heap_target *t,
+			struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(heap_rate_release) struct heap_rate hold = {};
+	bool forced = false;
+	int64_t now;
+	int r;
+
+	r = golang_heap_rate(t->heap, &now, err);
+	if (r < 0)
+		return r;
+	if (q->force && (now == 0 || (q->rate_given && q->rate != now))) {
+		r = heap_force(q, t, now, &hold, err);
+		forced = true;
+	} else if (q->force) {
+		cli_note("Sampling is on already: --force changes nothing.");
+	}
+	if (r == 0 && (forced || q->diff_ns))
+		return heap_read_twice(q, t, ret_profile, err);
+	if (r == 0)
+		r = heap_read_profile(t, ret_profile, err);
+	return r < 0 ? r : heap_check_on(t, err);
+}
+
+static void heap_explain_empty(const struct heap_request *q, const struct heap_target *t,
+			       const struct profile *p)
+{
+	const struct golang_heap_stats *s = golang_heap_stats(t->heap);
+	char label[UNITS_LABEL_LEN];
+
+	if (profile_n_samples(p) != 0)
+		return;
+	if (q->diff_ns || q->force)
+		cli_note("The profile is empty: nothing was sampled in between.");
+	else
+		cli_note("The profile is empty: Go samples about one allocation per %s, and this "
+			 "program has allocated too little for one.",
+			 units_label(label, s->rate, "bytes", "auto"));
+}
+
+static int heap_run(const struct cli_args *args)
+{
+	_cleanup_(heap_target_release) struct heap_target target = {};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct render_source source;
+	struct heap_request q;
+	struct err err = {};
+	int r;
+
+	r = heap_parse(args, &q, &err);
+	if (r < 0)
+		return cli_fail_usage("heap", &err);
+	r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
+	if (r == 0)
+		r = heap_collect(&q, &target, &p, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	heap_target_describe(&target);
+	heap_explain_empty(&q, &target, p);
+	source = (struct render_source){.process = q.core ? NULL : &target.info,
+					.facts = golang_process_facts(target.process),
+					.stats = golang_heap_stats(target.heap),
+					.core = q.core};
+	q.report.source = &source;
+	r = report_write(&q.report, p, &err);
+	heap_target_report_losses(&target);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+const struct cli_command cmd_heap = {
+	.name = "heap",
+	.summary = "Show the heap profile of a running Go program, or of its core file",
+	.operands = "PID | --core FILE",
+	.max_operands = 1,
+	.options = heap_options,
+	.n_options = ARRAY_SIZE(heap_options),
+	.notes =
+		"Durations are written like 500ms, 30s, 5m.\n"
+		"\n"
+		"Examples:\n"
+		"  sonde heap 1234                          what is in use, by function\n"
+		"  sonde heap 1234 -t alloc_space -f tree   what was ever allocated, by call path\n"
+		"  sonde heap 1234 -f pprof -o heap.pb.gz   a file for `go tool pprof`\n"
+		"  sonde heap 1234 --diff 30s               what grew in half a minute\n",
+	.run = heap_run,
+};

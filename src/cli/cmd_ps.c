@@ -1,0 +1,220 @@
+/* src/cli/cmd_ps.c: `sonde ps`: which processes there are, and which of them can be profiled. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/ps_list.h"
+#include "cli/report.h"
+#include "cli/term.h"
+
+enum { PS_ALL, PS_JSON, PS_WIDE, PS_N_OPTIONS };
+
+static const struct cli_option ps_options[PS_N_OPTIONS] = {
+	[PS_ALL] = {.letter = 'a', .name = "all", .help = "kernel threads too"},
+	[PS_JSON] = {.name = "json", .help = "everything that is known, as JSON"},
+	[PS_WIDE] = {.letter = 'w', .name = "wide", .help = "never shorten a column"},
+};
+
+enum { PS_PID, PS_RUNTIME, PS_EXECUTABLE, PS_SERVICE, PS_HEAP, PS_COLUMNS };
+
+#define PS_CELL 640
+
+struct ps_row {
+	char cells[PS_COLUMNS][PS_CELL];
+};
+
+static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
+{
+	const struct proc_info *i = &e->info;
+	const char *version = e->version;
+
+	(void)snprintf(row->cells[PS_PID], PS_CELL, "%d", (int)i->id.pid);
+	/* Go's own name for a version has the runtime in it already. */
+	if (strncmp(version, e->runtime, strlen(e->runtime)) == 0)
+		version += strlen(e->runtime);
+	(void)snprintf(row->cells[PS_RUNTIME], PS_CELL, "%s%s", e->runtime, version);
+	if (i->exe[0])
+		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "%s", i->exe);
+	else
+		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "[%s]", i->comm);
+	if (i->container[0])
+		(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s (%.12s)", i->service,
+			       i->container);
+	else
+		(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s", i->service);
+	if (e->heap)
+		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "yes");
+	else
+		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "%s%s%s", e->reason,
+			       e->remedy[0] ? ": " : "", e->remedy);
+	for (size_t c = 0; c < PS_COLUMNS; c++)
+		term_sanitize(row->cells[c], strlen(row->cells[c]));
+}
+
+static const struct ps_row ps_titles = {
+	.cells = {"PID", "RUNTIME", "EXECUTABLE", "SERVICE", "HEAP"}};
+
+/* The width of each column: as wide as its widest cell, and less where the terminal is narrow. */
+static void ps_measure(const struct ps_list *list, size_t width, size_t widths[PS_COLUMNS])
+{
+	static const size_t least[PS_COLUMNS] = {
+		[PS_EXECUTABLE] = 16, [PS_SERVICE] = 10, [PS_HEAP] = 16};
+	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
+	size_t sum = 2 * (PS_COLUMNS - 1);
+
+	for (size_t c = 0; c < PS_COLUMNS; c++)
+		widths[c] = strlen(ps_titles.cells[c]);
+	for (size_t i = 0; i < list->len; i++) {
+		struct ps_row row;
+
+		ps_fill_row(&list->entries[i], &row);
+		for (size_t c = 0; c < PS_COLUMNS; c++)
+			widths[c] = MAX(widths[c], strlen(row.cells[c]));
+	}
+	for (size_t c = 0; c < PS_COLUMNS; c++)
+		sum += widths[c];
+	/* Take from the widest of the three that can give, until it fits. */
+	while (width && sum > width) {
+		size_t widest = PS_COLUMNS;
+
+		for (size_t k = 0; k < ARRAY_SIZE(order); k++)
+			if (widths[order[k]] > least[order[k]] &&
+			    (widest == PS_COLUMNS || widths[order[k]] > widths[widest]))
+				widest = order[k];
+		if (widest == PS_COLUMNS)
+			break;
+		widths[widest]--;
+		sum--;
+	}
+}
+
+/* Of a path the end is what tells most, of a sentence the beginning. */
+static void ps_shorten(char *cell, size_t column, size_t width)
+{
+	size_t len = strlen(cell);
+
+	if (len <= width || width < 3)
+		return;
+	if (column == PS_EXECUTABLE) {
+		(void)memmove(cell + 2, cell + len - (width - 2), width - 1);
+		(void)memcpy(cell, "..", 2);
+	} else {
+		(void)strcpy(cell + width - 2, "..");
+	}
+}
+
+static int ps_print_row(struct ps_row *row, const size_t widths[PS_COLUMNS], const char *colour,
+			struct buf *out)
+{
+	int r = buf_append_str(out, colour);
+
+	for (size_t c = 0; r == 0 && c < PS_COLUMNS; c++) {
+		ps_shorten(row->cells[c], c, widths[c]);
+		if (c == PS_PID)
+			r = buf_printf(out, "%*s", (int)widths[c], row->cells[c]);
+		else if (c + 1 < PS_COLUMNS)
+			r = buf_printf(out, "  %-*s", (int)widths[c], row->cells[c]);
+		else
+			r = buf_printf(out, "  %s", row->cells[c]);
+	}
+	if (r == 0)
+		r = buf_append_str(out, *colour ? TERM_RESET "\n" : "\n");
+	return r;
+}
+
+static int ps_print_table(const struct ps_list *list, bool wide, struct buf *out)
+{
+	bool coloured = term_wants_colour(STDOUT_FILENO);
+	struct ps_row row = ps_titles;
+	size_t widths[PS_COLUMNS];
+	int r;
+
+	ps_measure(list, wide ? 0 : term_width(STDOUT_FILENO), widths);
+	r = ps_print_row(&row, widths, coloured ? TERM_BOLD : "", out);
+	for (size_t i = 0; r == 0 && i < list->len; i++) {
+		const struct ps_entry *e = &list->entries[i];
+
+		ps_fill_row(e, &row);
+		r = ps_print_row(&row, widths, coloured && e->heap ? TERM_GREEN : "", out);
+	}
+	return r;
+}
+
+static void ps_json_text(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_cstring(j, *value ? value : NULL);
+}
+
+static void ps_json_entry(const struct ps_entry *e, struct json *j)
+{
+	json_object_begin(j);
+	json_key(j, "pid");
+	json_int(j, e->info.id.pid);
+	json_key(j, "start_ticks");
+	json_uint(j, e->info.id.start_ticks);
+	ps_json_text(j, "comm", e->info.comm);
+	ps_json_text(j, "executable", e->info.exe);
+	ps_json_text(j, "runtime", e->runtime);
+	ps_json_text(j, "version", e->version);
+	ps_json_text(j, "container", e->info.container);
+	ps_json_text(j, "pod", e->info.pod);
+	ps_json_text(j, "unit", e->info.unit);
+	ps_json_text(j, "service", e->info.service);
+	json_key(j, "profiles");
+	json_object_begin(j);
+	json_key(j, "heap");
+	json_object_begin(j);
+	json_key(j, "available");
+	json_bool(j, e->heap);
+	ps_json_text(j, "reason", e->reason);
+	ps_json_text(j, "remedy", e->remedy);
+	json_object_end(j);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+static int ps_print_json(const struct ps_list *list, struct buf *out)
+{
+	struct json j = json_to(out);
+	int r;
+
+	json_array_begin(&j);
+	for (size_t i = 0; i < list->len; i++)
+		ps_json_entry(&list->entries[i], &j);
+	json_array_end(&j);
+	r = json_finish(&j);
+	return r < 0 ? r : buf_append_byte(out, '\n');
+}
+
+static int ps_run(const struct cli_args *args)
+{
+	_cleanup_(ps_list_release) struct ps_list list = {};
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	int r;
+
+	r = ps_list_read(args->values[PS_ALL] != NULL, &list, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	if (args->values[PS_JSON])
+		r = ps_print_json(&list, &out);
+	else
+		r = ps_print_table(&list, args->values[PS_WIDE] != NULL, &out);
+	if (r == 0)
+		r = report_print(&out, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+const struct cli_command cmd_ps = {
+	.name = "ps",
+	.summary = "List the processes, and say which can be profiled or why not",
+	.operands = "",
+	.options = ps_options,
+	.n_options = ARRAY_SIZE(ps_options),
+	.run = ps_run,
+};

@@ -1,0 +1,45 @@
+/* src/cli/cmd_show.c: `sonde show`: the tables of a pprof file, of any origin. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "cli/report.h"
+
+static const struct cli_option show_options[] = {
+	REPORT_OPTIONS("one of the file's sample types (default: as the file says, or its last)"),
+};
+
+static int show_run(const struct cli_args *args)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct report report;
+	struct err err = {};
+	size_t type;
+	int r;
+
+	r = report_parse(args, &report, &err);
+	if (r < 0)
+		return cli_fail_usage("show", &err);
+	r = report_load(args->operands[0], &p, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	r = report_find_type(p, report.type, &type, &err);
+	if (r == -EINVAL)
+		return cli_fail_usage("show", &err);
+	if (r == 0 && profile_n_samples(p) == 0)
+		cli_note("The profile is empty: it has no samples.");
+	if (r == 0)
+		r = report_write(&report, p, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+const struct cli_command cmd_show = {
+	.name = "show",
+	.summary = "Show a pprof file: heap, CPU or any other",
+	.operands = "FILE",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = show_options,
+	.n_options = ARRAY_SIZE(show_options),
+	.notes = "FILE is in the pprof format, gzipped or plain; - is standard input.\n",
+	.run = show_run,
+};

@@ -1,0 +1,91 @@
+/* src/cli/heap_wait.c: see heap_wait.h. */
+#include "cli/heap_wait.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/term.h"
+
+#define HEAP_WAIT_STEP_NS (200 * NS_PER_MS)
+
+/* The stop flag: a signal handler has nowhere else to leave word. */
+static volatile sig_atomic_t heap_wait_stop;
+
+static void heap_wait_on_signal(int signal)
+{
+	(void)signal;
+	heap_wait_stop = 1;
+}
+
+void heap_wait_catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = heap_wait_on_signal};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct sigaction old;
+
+		/* Under nohup, for one, a signal that was ignored stays ignored. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+	}
+}
+
+int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err)
+{
+	uint64_t start = clock_mono_ns();
+	int r = 0;
+
+	for (;;) {
+		uint64_t done = clock_mono_ns() - start;
+
+		if (heap_wait_stop)
+			r = err_set(err, -EINTR, "interrupted");
+		else if (!proc_id_alive(id))
+			r = err_set(err, -ESRCH, "process %d ended while we waited", (int)id->pid);
+		if (r < 0 || done >= ns)
+			break;
+		term_progress(what, done, ns);
+		clock_sleep_ns(MIN(ns - done, HEAP_WAIT_STEP_NS));
+	}
+	term_progress(what, ns, ns);
+	return r;
+}
+
+int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,
+		   struct err *err)
+{
+	int r = golang_heap_set_rate(heap, ours, err);
+
+	if (r < 0)
+		return r;
+	*rate = (struct heap_rate){.heap = heap, .old = old, .ours = ours, .held = true};
+	golang_heap_scale_by(heap, ours);
+	return 0;
+}
+
+void heap_rate_release(struct heap_rate *rate)
+{
+	struct err err = {};
+	int64_t now;
+	int r;
+
+	if (!rate->held)
+		return;
+	rate->held = false;
+	r = golang_heap_rate(rate->heap, &now, &err);
+	if (r == 0 && now != rate->ours) {
+		cli_note("The program has changed its sampling rate to %lld itself: left as it is.",
+			 (long long)now);
+		return;
+	}
+	if (r == 0)
+		r = golang_heap_set_rate(rate->heap, rate->old, &err);
+	/* A program that ended needs no rate. */
+	if (r < 0 && r != -ESRCH)
+		cli_note("Could not set the sampling rate back to %lld: %s", (long long)rate->old,
+			 err.text);
+}

@@ -1,0 +1,31 @@
+/*
+ * src/cli/heap_wait.h: waiting between two readings, and holding a sampling rate in the target
+ * while we do.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "golang/heap.h"
+#include "proc/id.h"
+
+/* From here on SIGINT, SIGTERM and SIGHUP end a wait instead of us, so that a rate is set back. */
+void heap_wait_catch_signals(void);
+/* Waits with progress on a terminal. -EINTR after a signal, -ESRCH when the process ended. */
+int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);
+
+/* A zeroed struct heap_rate holds nothing. */
+struct heap_rate {
+	struct golang_heap *heap;
+	int64_t old;
+	int64_t ours;
+	bool held;
+};
+
+/* Writes the rate into the target and scales by it. */
+int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,
+		   struct err *err);
+/* Sets the old rate back, unless somebody else has changed it since; says so when it cannot. */
+void heap_rate_release(struct heap_rate *rate);

@@ -1,0 +1,99 @@
+/*
+ * src/cli/main.c: the commands of sonde.
+ *
+ * Start reading here: the table says what there is, and each command is one cmd_*.c file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/options.h"
+#include "cli/report.h"
+
+static const struct cli_command *const commands[] = {
+	&cmd_ps, &cmd_heap, &cmd_diff, &cmd_show, &cmd_version,
+};
+
+static const struct cli_command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	struct cli_suggestion s = {};
+	struct err err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		cli_suggestion_offer(&s, name, commands[i]->name);
+	cli_suggestion_offer(&s, name, "help");
+	if (s.best)
+		(void)err_set(&err, 0, "there is no command '%s'; did you mean '%s'?", name,
+			      s.best);
+	else
+		(void)err_set(&err, 0, "there is no command '%s'", name);
+	return cli_fail_usage(NULL, &err);
+}
+
+static int print_overview(FILE *to)
+{
+	(void)fputs(
+		"sonde reads the heap profiles of running Go programs from outside: nothing is\n"
+		"stopped, signalled or changed.\n\n"
+		"Usage: sonde COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
+		to);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	(void)fputs(
+		"  help       Show this text, or the help of a command: sonde help heap\n\n"
+		"Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be profiled.\n",
+		to);
+	return fflush(to) == 0 ? CLI_OK : CLI_FAILURE;
+}
+
+static int print_help(const struct cli_command *command)
+{
+	_cleanup_(buf_release) struct buf text = {};
+	struct err err = {};
+	int r = cli_usage(command, &text);
+
+	if (r == 0)
+		r = report_print(&text, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+static int help(int argc, char **argv)
+{
+	const struct cli_command *command;
+
+	if (argc == 0 || strcmp(argv[0], "help") == 0 || argv[0][0] == '-')
+		return print_overview(stdout);
+	command = find_command(argv[0]);
+	return command ? print_help(command) : unknown_command(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *command;
+	struct cli_args args;
+	struct err err = {};
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (!name) {
+		(void)print_overview(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		return help(argc - 2, argv + 2);
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+		name = "version";
+	command = find_command(name);
+	if (!command)
+		return unknown_command(name);
+	if (cli_args_parse(command, argc - 2, argv + 2, &args, &err) < 0)
+		return cli_fail_usage(command->name, &err);
+	return args.help ? print_help(command) : command->run(&args);
+}

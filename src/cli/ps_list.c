@@ -1,0 +1,208 @@
+/* src/cli/ps_list.c: see ps_list.h. */
+#include "cli/ps_list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "golang/heap.h"
+#include "golang/process.h"
+#include "proc/mem.h"
+
+static void ps_set_runtime(struct ps_entry *e, const char *runtime, const char *version)
+{
+	(void)snprintf(e->runtime, sizeof(e->runtime), "%s", runtime);
+	(void)snprintf(e->version, sizeof(e->version), "%s", version);
+}
+
+static void ps_refuse(struct ps_entry *e, const char *reason, const char *remedy)
+{
+	e->heap = false;
+	(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	(void)snprintf(e->remedy, sizeof(e->remedy), "%s", remedy);
+}
+
+/* "3.11" of "3.11.so.1.0" and "3.11-config"; "" when no number comes first. */
+static void ps_copy_version(char *dst, size_t dst_len, const char *s)
+{
+	size_t n = 0;
+
+	while (n + 1 < dst_len &&
+	       (isdigit((unsigned char)s[n]) || (s[n] == '.' && isdigit((unsigned char)s[n + 1]))))
+		n++;
+	(void)snprintf(dst, dst_len, "%.*s", (int)n, s);
+}
+
+bool ps_runtime_of_path(const char *path, bool is_exe, struct ps_entry *entry)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	char version[32];
+
+	if (strcmp(base, "libjvm.so") == 0) {
+		ps_set_runtime(entry, "java", "");
+		return true;
+	}
+	if (strncmp(base, "libnode.so", 10) == 0 ||
+	    (is_exe && (strcmp(base, "node") == 0 || strcmp(base, "nodejs") == 0))) {
+		ps_set_runtime(entry, "node", "");
+		return true;
+	}
+	if ((is_exe && strncmp(base, "python", 6) == 0) || strncmp(base, "libpython", 9) == 0) {
+		ps_copy_version(version, sizeof(version), base + (is_exe ? 6 : 9));
+		ps_set_runtime(entry, "python", version);
+		return true;
+	}
+	return false;
+}
+
+static void ps_find_runtime(const struct proc_mem *mem, struct ps_entry *e)
+{
+	const struct proc_maps *maps = proc_mem_maps(mem);
+
+	ps_set_runtime(e, "native", "");
+	if (ps_runtime_of_path(e->info.exe, true, e))
+		return;
+	for (size_t i = 0; i < maps->len; i++)
+		if (ps_runtime_of_path(maps->maps[i].path, false, e))
+			return;
+}
+
+/* Sampling switched off, and never used before: then there is nothing to read. */
+static int ps_check_sampling(struct golang_process *process, struct ps_entry *e, struct err *err)
+{
+	_cleanup_(golang_heap_freep) struct golang_heap *heap = NULL;
+	int64_t rate;
+	int r;
+
+	r = golang_heap_new(process, &heap, err);
+	if (r == 0)
+		r = golang_heap_rate(heap, &rate, err);
+	if (r == 0 && rate == 0)
+		r = golang_heap_read(heap, err);
+	if (r < 0)
+		return r;
+	e->heap = rate != 0 || golang_heap_stats(heap)->buckets != 0;
+	if (!e->heap)
+		ps_refuse(e, "off in this program", "use --force");
+	return 0;
+}
+
+/* Takes mem over. */
+static int ps_inspect_go(struct proc_mem *mem, struct ps_entry *e, struct err *err)
+{
+	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
+	const struct golang_options options = {};
+	const struct golang_facts *facts;
+	int r;
+
+	r = golang_process_open_take(mem, &options, &process, err);
+	if (r < 0)
+		return r;
+	facts = golang_process_facts(process);
+	if (facts->version && *facts->version)
+		ps_set_runtime(e, "go", facts->version);
+	if (facts->has_heap)
+		return ps_check_sampling(process, e, err);
+	ps_refuse(e, facts->heap_reason, "");
+	return 0;
+}
+
+static int ps_inspect_program(struct ps_entry *e, struct err *err)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	char version[sizeof(e->version)];
+	int r;
+
+	ps_set_runtime(e, "unknown", "");
+	r = proc_mem_open(e->info.id.pid, &mem, err);
+	if (r < 0)
+		return r;
+	r = golang_detect(mem, version, sizeof(version), err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		ps_set_runtime(e, "go", version);
+		return ps_inspect_go(TAKE_PTR(mem), e, err);
+	}
+	ps_find_runtime(mem, e);
+	ps_refuse(e, "not a Go program", "");
+	return 0;
+}
+
+/* -ESRCH when the process ended; every other trouble is the entry's reason. */
+static int ps_inspect(pid_t pid, struct ps_entry *e)
+{
+	struct err err = {};
+	int r;
+
+	*e = (struct ps_entry){};
+	r = proc_info_read(pid, &e->info, &err);
+	if (r < 0)
+		return -ESRCH;
+	if (e->info.kernel_thread) {
+		ps_set_runtime(e, "kernel", "");
+		ps_refuse(e, "kernel thread", "");
+		return 0;
+	}
+	r = ps_inspect_program(e, &err);
+	if (r == -ESRCH || !proc_id_alive(&e->info.id))
+		return -ESRCH;
+	if (r == -EPERM || r == -EACCES)
+		ps_refuse(e, "no permission", "needs CAP_SYS_PTRACE");
+	else if (r < 0)
+		ps_refuse(e, err.text[0] ? err.text : strerror(-r), "");
+	return 0;
+}
+
+static int ps_rank(const struct ps_entry *e)
+{
+	if (e->heap)
+		return 0;
+	return strcmp(e->runtime, "go") == 0 ? 1 : 2;
+}
+
+static int ps_compare(const void *a, const void *b)
+{
+	const struct ps_entry *x = a;
+	const struct ps_entry *y = b;
+
+	if (ps_rank(x) != ps_rank(y))
+		return ps_rank(x) - ps_rank(y);
+	return (x->info.id.pid > y->info.id.pid) - (x->info.id.pid < y->info.id.pid);
+}
+
+int ps_list_read(bool kernel_threads, struct ps_list *ret_list, struct err *err)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	_cleanup_free_ struct ps_entry *entries = NULL;
+	size_t n_pids;
+	size_t len = 0;
+	int r;
+
+	r = proc_list(&pids, &n_pids, err);
+	if (r < 0)
+		return r;
+	entries = calloc(n_pids + 1, sizeof(*entries));
+	if (!entries)
+		return err_oom(err);
+	for (size_t i = 0; i < n_pids; i++) {
+		/* Who looks at the list will not find us any more. */
+		if (pids[i] == getpid() || ps_inspect(pids[i], &entries[len]) < 0)
+			continue;
+		if (kernel_threads || !entries[len].info.kernel_thread)
+			len++;
+	}
+	qsort(entries, len, sizeof(*entries), ps_compare);
+	*ret_list = (struct ps_list){.entries = TAKE_PTR(entries), .len = len};
+	return 0;
+}
+
+void ps_list_release(struct ps_list *list)
+{
+	free(list->entries);
+}

@@ -1,0 +1,64 @@
+/*
+ * src/cli/render.h: one profile and one of its sample types, drawn as text or JSON.
+ *
+ * Names come from targets and files that may be hostile: text is cleaned of control characters on
+ * its way out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "golang/heap.h"
+#include "golang/process.h"
+#include "proc/info.h"
+#include "profile/profile.h"
+#include "profile/tree.h"
+
+/* Where a profile came from; for JSON. NULL members are left out. */
+struct render_source {
+	const struct proc_info *process;
+	const struct golang_facts *facts;
+	const struct golang_heap_stats *stats;
+	const char *core; /* the core file that was read instead of a process */
+};
+
+/* The tree and the change table hide what is below this share of the total, like pprof's top. */
+#define RENDER_NODE_FRACTION 0.005
+
+struct render {
+	struct profile *profile;
+	size_t type;	    /* index of the sample type */
+	char type_name[64]; /* cleaned */
+	char unit[32];	    /* cleaned */
+	uint64_t max_nodes; /* 0: no limit */
+	bool all_nodes;	    /* also what is below the fractions */
+	bool colour;
+	const struct render_source *source; /* NULL for a file */
+};
+
+void render_init(struct render *r, struct profile *p, size_t type);
+
+/* All append to out; 0, -ENOMEM or -E2BIG. */
+int render_top(const struct render *r, struct buf *out, struct err *err);
+int render_tree(const struct render *r, struct buf *out, struct err *err);
+int render_json(const struct render *r, struct buf *out, struct err *err);
+
+/* Before, after, change. The profile of r is the difference; the other two are what it came from.
+ */
+int render_change(const struct render *r, struct profile *before, struct profile *after,
+		  struct buf *out, struct err *err);
+
+/* "Type: ...", "Time: ..." and so on, as pprof heads its tables. unit: what values are printed in.
+ */
+int render_header(const struct render *r, int64_t total, const char *unit, struct buf *out);
+/* A name of the profile, cleaned. */
+int render_name(const struct render *r, uint32_t name, struct buf *out);
+/* The text in a colour where colours are wanted. */
+int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out);
+/* The unit for a whole table whose smallest and largest values are these. */
+const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit);

@@ -1,0 +1,157 @@
+/* src/cli/render_top.c: the table of functions, line by line as `go tool pprof -top` prints it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/render.h"
+#include "cli/term.h"
+#include "cli/units.h"
+
+struct render_selection {
+	struct profile_table table;
+	size_t shown; /* the first of its rows */
+	int64_t shown_flat;
+	const char *unit;
+};
+
+static void render_selection_release(struct render_selection *s)
+{
+	profile_table_release(&s->table);
+}
+
+/* Values are hostile, so INT64_MIN happens. */
+static int64_t render_abs(int64_t v)
+{
+	if (v == INT64_MIN)
+		return INT64_MAX;
+	return v < 0 ? -v : v;
+}
+
+/* Sums of hostile values stop at the ends. */
+static int64_t render_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+/* How many rows, and in which unit: pprof picks one that suits the smallest of them. */
+static void render_select(const struct render *r, struct render_selection *s)
+{
+	int64_t smallest = 0;
+
+	s->shown = s->table.len;
+	if (r->max_nodes && s->shown > r->max_nodes)
+		s->shown = (size_t)r->max_nodes;
+	for (size_t i = 0; i < s->shown; i++) {
+		const struct profile_row *row = &s->table.rows[i];
+		int64_t v = render_abs(row->flat ? row->flat : row->cum);
+
+		if (v && (!smallest || v < smallest))
+			smallest = v;
+		s->shown_flat = render_add(s->shown_flat, row->flat);
+	}
+	s->unit = render_table_unit(smallest ? smallest : s->table.total, s->table.total, r->unit);
+}
+
+static int render_top_summary(const struct render *r, const struct render_selection *s,
+			      struct buf *out)
+{
+	const struct profile_table *t = &s->table;
+	char shown[UNITS_LABEL_LEN];
+	char total[UNITS_LABEL_LEN];
+	char share[UNITS_LABEL_LEN];
+	int k;
+
+	units_percentage(share, s->shown_flat, t->total);
+	k = buf_printf(out, "Showing nodes accounting for %s, %s of %s total\n",
+		       units_label(shown, s->shown_flat, r->unit, s->unit),
+		       share + strspn(share, " "), units_label(total, t->total, r->unit, s->unit));
+	if (k == 0 && t->total && t->n_dropped)
+		k = buf_printf(out, "Dropped %zu node%s (cum <= %s)\n", t->n_dropped,
+			       t->n_dropped > 1 ? "s" : "",
+			       units_label(total, t->cutoff, r->unit, s->unit));
+	if (k == 0 && t->total && s->shown && s->shown < t->len)
+		k = buf_printf(out, "Showing top %zu nodes out of %zu\n", s->shown, t->len);
+	return k;
+}
+
+static const char *render_row_colour(const struct profile_row *row, int64_t total)
+{
+	double share = total ? (double)render_abs(row->flat) / (double)total : 0;
+
+	if (share >= 0.10)
+		return TERM_RED;
+	return share >= 0.02 ? TERM_YELLOW : "";
+}
+
+static int render_top_row(const struct render *r, const struct render_selection *s,
+			  const struct profile_row *row, int64_t flat_sum, struct buf *out)
+{
+	static const char *const inlined[] = {[PROFILE_INLINED_NEVER] = "",
+					      [PROFILE_INLINED_PARTLY] = " (partial-inline)",
+					      [PROFILE_INLINED_ALWAYS] = " (inline)"};
+	char flat[UNITS_LABEL_LEN];
+	char cum[UNITS_LABEL_LEN];
+	char shares[3][UNITS_LABEL_LEN];
+	char numbers[256];
+	int k;
+
+	units_label(flat, row->flat, r->unit, s->unit);
+	units_label(cum, row->cum, r->unit, s->unit);
+	units_percentage(shares[0], row->flat, s->table.total);
+	units_percentage(shares[1], flat_sum, s->table.total);
+	units_percentage(shares[2], row->cum, s->table.total);
+	(void)snprintf(numbers, sizeof(numbers), "%10s %s %s %10s %s", flat, shares[0], shares[1],
+		       cum, shares[2]);
+	k = render_coloured(r, render_row_colour(row, s->table.total), numbers, out);
+	if (k == 0)
+		k = buf_append_str(out, "  ");
+	if (k == 0)
+		k = render_name(r, row->name, out);
+	if (k == 0)
+		k = buf_append_str(out, inlined[row->inlined]);
+	return k < 0 ? k : buf_append_byte(out, '\n');
+}
+
+static int render_top_rows(const struct render *r, const struct render_selection *s,
+			   struct buf *out)
+{
+	char head[80];
+	int64_t flat_sum = 0;
+	int k;
+
+	(void)snprintf(head, sizeof(head), "%10s %5s%% %5s%% %10s %5s%%", "flat", "flat", "sum",
+		       "cum", "cum");
+	k = render_coloured(r, TERM_BOLD, head, out);
+	if (k == 0)
+		k = buf_append_byte(out, '\n');
+	for (size_t i = 0; k == 0 && i < s->shown; i++) {
+		const struct profile_row *row = &s->table.rows[i];
+
+		flat_sum = render_add(flat_sum, row->flat);
+		k = render_top_row(r, s, row, flat_sum, out);
+	}
+	return k;
+}
+
+int render_top(const struct render *r, struct buf *out, struct err *err)
+{
+	_cleanup_(render_selection_release) struct render_selection s = {};
+	int k;
+
+	k = profile_table_build(r->profile, r->type, r->all_nodes ? NULL : &PROFILE_CUT_PPROF,
+				&s.table, err);
+	if (k < 0)
+		return k;
+	render_select(r, &s);
+	k = render_header(r, s.table.total, s.unit, out);
+	if (k == 0)
+		k = render_top_summary(r, &s, out);
+	if (k == 0)
+		k = render_top_rows(r, &s, out);
+	return k;
+}

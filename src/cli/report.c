@@ -1,0 +1,184 @@
+/* src/cli/report.c: see report.h. */
+#include "cli/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "cli/term.h"
+#include "profile/pprof.h"
+
+#define REPORT_MAX_BYTES ((size_t)1 << 30)
+
+struct report_format {
+	const char *name;
+	int (*render)(const struct render *r, struct buf *out, struct err *err);
+	bool binary;
+};
+
+static int report_collapsed(const struct render *r, struct buf *out, struct err *err)
+{
+	return profile_collapse(r->profile, r->type, out, err);
+}
+
+static int report_pprof(const struct render *r, struct buf *out, struct err *err)
+{
+	return pprof_encode(r->profile, out, err);
+}
+
+static const struct report_format report_formats[] = {
+	{"top", render_top, false},
+	{"tree", render_tree, false},
+	{"collapsed", report_collapsed, false},
+	{"pprof", report_pprof, true},
+	{"json", render_json, false},
+};
+
+static int report_find_format(const char *name, const struct report_format **ret_format,
+			      struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(report_formats); i++)
+		if (strcmp(report_formats[i].name, name) == 0) {
+			*ret_format = &report_formats[i];
+			return 0;
+		}
+	return err_set(err, -EINVAL, "unknown format '%s': use top, tree, collapsed, pprof or json",
+		       name);
+}
+
+static bool report_to_stdout(const struct report *r)
+{
+	return !r->path || strcmp(r->path, "-") == 0;
+}
+
+int report_parse(const struct cli_args *args, struct report *ret_report, struct err *err)
+{
+	struct report r = {.type = args->values[REPORT_TYPE],
+			   .format = &report_formats[0],
+			   .path = args->values[REPORT_OUTPUT],
+			   .all_nodes = args->values[REPORT_ALL_NODES] != NULL};
+	int k;
+
+	if (args->values[REPORT_FORMAT]) {
+		k = report_find_format(args->values[REPORT_FORMAT], &r.format, err);
+		if (k < 0)
+			return k;
+	}
+	if (args->values[REPORT_NODES]) {
+		k = cli_parse_number("--nodes", args->values[REPORT_NODES], UINT32_MAX,
+				     &r.max_nodes, err);
+		if (k < 0)
+			return k;
+	}
+	if (r.path && !*r.path)
+		return err_set(err, -EINVAL, "--output needs the name of a file");
+	if (r.format->binary && report_to_stdout(&r) && isatty(STDOUT_FILENO))
+		return err_set(
+			err, -EINVAL,
+			"pprof is binary and standard output is a terminal: add -o FILE.pb.gz");
+	*ret_report = r;
+	return 0;
+}
+
+int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err)
+{
+	char known[256] = "";
+	size_t len = 0;
+	int i = -ENOENT;
+
+	if (profile_n_types(p) == 0)
+		return err_set(err, -EBADMSG, "the profile has no sample types");
+	if (!type && profile_header_const(p)->default_type)
+		i = profile_find_type(p, profile_cstring(p, profile_header_const(p)->default_type));
+	else if (type)
+		i = profile_find_type(p, type);
+	if (!type && i < 0)
+		i = (int)profile_n_types(p) - 1;
+	if (i >= 0) {
+		*ret_type = (size_t)i;
+		return 0;
+	}
+	for (size_t t = 0; t < profile_n_types(p) && len < sizeof(known); t++)
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", t ? ", " : "",
+					profile_cstring(p, profile_type_at(p, t)->type));
+	return err_set(err, -EINVAL, "the profile has no type '%s'; it has %s", type, known);
+}
+
+int report_print(const struct buf *text, struct err *err)
+{
+	int k = io_write_full(STDOUT_FILENO, text->data, text->len);
+
+	return k < 0 ? err_set(err, k, "cannot write to standard output: %s", strerror(-k)) : 0;
+}
+
+static int report_render(const struct report *report, struct profile *p, struct buf *out,
+			 struct err *err)
+{
+	struct render r;
+	size_t type;
+	int k;
+
+	k = report_find_type(p, report->type, &type, err);
+	if (k < 0)
+		return k;
+	render_init(&r, p, type);
+	r.max_nodes = report->max_nodes;
+	r.all_nodes = report->all_nodes;
+	r.source = report->source;
+	r.colour = report_to_stdout(report) && term_wants_colour(STDOUT_FILENO);
+	if (report->before && report->format->render == render_top)
+		return render_change(&r, report->before, report->after, out, err);
+	return report->format->render(&r, out, err);
+}
+
+/* Collapsed stacks keep the names as they are for other tools; a terminal must not obey them. */
+static void report_clean_lines(struct buf *out)
+{
+	size_t at = 0;
+
+	while (at < out->len) {
+		uint8_t *newline = memchr(out->data + at, '\n', out->len - at);
+		size_t end = newline ? (size_t)(newline - out->data) : out->len;
+
+		term_sanitize((char *)out->data + at, end - at);
+		at = end + 1;
+	}
+}
+
+int report_write(const struct report *report, struct profile *p, struct err *err)
+{
+	_cleanup_(buf_release) struct buf out = buf_with_max(REPORT_MAX_BYTES);
+	struct err inner = {};
+	int k = report_render(report, p, &out, &inner);
+
+	if (k < 0 && inner.text[0])
+		return err_set(err, k, "%s", inner.text);
+	if (k < 0)
+		return err_set(err, k, "cannot write the report: %s", strerror(-k));
+	if (!report_to_stdout(report))
+		return io_write_file(report->path, buf_view(&out), err);
+	if (report->format->render == report_collapsed && isatty(STDOUT_FILENO))
+		report_clean_lines(&out);
+	return report_print(&out, err);
+}
+
+int report_load(const char *path, struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(buf_release) struct buf data = buf_with_max(PPROF_MAX_UNPACKED);
+	int k;
+
+	if (strcmp(path, "-") == 0) {
+		k = io_read_all(STDIN_FILENO, &data);
+		if (k < 0)
+			return err_set(err, k, "cannot read standard input: %s", strerror(-k));
+	} else {
+		k = io_read_file(AT_FDCWD, path, &data, err);
+		if (k < 0)
+			return k;
+	}
+	k = pprof_decode(buf_view(&data), ret_profile, err);
+	return k < 0 ? err_prefix(err, k, "%s", path) : 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * src/cli/report.h: what heap, show and diff have in common: the options -t, -f, -o, --nodes and
+ * --all-nodes, and writing the result where it belongs.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "cli/options.h"
+#include "cli/render.h"
+
+/* A command that reports starts its table of options with REPORT_OPTIONS, and its own indexes at
+ * REPORT_N. */
+enum {
+	REPORT_TYPE,
+	REPORT_FORMAT,
+	REPORT_OUTPUT,
+	REPORT_NODES,
+	REPORT_ALL_NODES,
+	REPORT_N,
+};
+
+#define REPORT_OPTIONS(types)                                                                      \
+	[REPORT_TYPE] = {.letter = 't', .name = "type", .arg = "TYPE", .help = types},             \
+	[REPORT_FORMAT] = {.letter = 'f',                                                          \
+			   .name = "format",                                                       \
+			   .arg = "FORMAT",                                                        \
+			   .help = "top (default), tree, collapsed, pprof or json"},               \
+	[REPORT_OUTPUT] = {.letter = 'o',                                                          \
+			   .name = "output",                                                       \
+			   .arg = "FILE",                                                          \
+			   .help = "write there; - is standard output"},                           \
+	[REPORT_NODES] = {.letter = 'n',                                                           \
+			  .name = "nodes",                                                         \
+			  .arg = "N",                                                              \
+			  .help = "show at most N functions"},                                     \
+	[REPORT_ALL_NODES] = {.letter = 'a',                                                       \
+			      .name = "all-nodes",                                                 \
+			      .help = "show also what is below 0.5% of the total"}
+
+struct report_format;
+
+struct report {
+	const char *type; /* NULL: the profile's default */
+	const struct report_format *format;
+	const char *path; /* NULL: standard output */
+	uint64_t max_nodes;
+	bool all_nodes;
+	/* Set by the command. */
+	const struct render_source *source;
+	struct profile *before; /* set together: top compares them */
+	struct profile *after;
+};
+
+/* -EINVAL for a wrong command line, also for pprof to a terminal. */
+int report_parse(const struct cli_args *args, struct report *ret_report, struct err *err);
+/* -EINVAL when the profile has no such type; the sentence lists those that it has. */
+int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err);
+/* Renders and writes. */
+int report_write(const struct report *report, struct profile *p, struct err *err);
+/* Text for standard output, from any command. */
+int report_print(const struct buf *text, struct err *err);
+/* Reads a pprof file. */
+int report_load(const char *path, struct profile **ret_profile, struct err *err);
