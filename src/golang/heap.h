@@ -18,11 +18,13 @@ struct golang_heap; /* opaque */
 
 /* What one reading saw and lost. */
 struct golang_heap_stats {
-	uint64_t buckets;	 /* accepted */
-	uint64_t bad_buckets;	 /* refused: wrong hash, wild pointer, absurd depth; the list ends
-				    there if its link is lost */
-	uint64_t torn_records;	 /* counters that did not agree with each other in any try */
-	uint64_t retries;	 /* passes repeated because a GC cycle moved underneath */
+	uint64_t buckets;      /* accepted */
+	uint64_t bad_buckets;  /* refused: wrong hash, wild pointer, absurd depth; the list ends
+				  there if its link is lost */
+	uint64_t torn_records; /* counters that did not agree with each other in any try */
+	bool incomplete;       /* the list broke off: older buckets are missing */
+	bool mixed;	       /* GC cycles moved in every try: values of two cycles may be mixed */
+	uint64_t retries;      /* passes repeated because a GC cycle moved underneath */
 	uint64_t unknown_frames; /* addresses without a name */
 	uint64_t cycle;
 	int64_t rate;	      /* MemProfileRate now */

@@ -1,0 +1,293 @@
+/* src/golang/buckets.c: see buckets.h. */
+#include "golang/buckets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define WALK_WINDOW_BYTES ((size_t)64 << 10)
+#define WALK_WINDOWS 32
+#define WALK_MAX_WINDOWS 1024
+/* So many refused buckets are no accident any more. */
+#define WALK_MAX_BAD 1000
+/* Reading a small gap is cheaper than another range. */
+#define RANGE_MAX_GAP 256
+/* Of one vectored read: bounds the buffer for programs with very many buckets. */
+#define REREAD_MAX_BYTES ((size_t)16 << 20)
+
+void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
+			 const struct golang_layout *layout)
+{
+	*b = (struct golang_buckets){.mem = mem, .layout = layout};
+	golang_windows_init(&b->windows, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
+}
+
+void golang_buckets_release(struct golang_buckets *b)
+{
+	golang_windows_release(&b->windows);
+	free(b->items);
+	free(b->stacks);
+	free(b->ranges);
+	free(b->by_addr);
+	*b = (struct golang_buckets){0};
+}
+
+static int grow(void *array_ptr, size_t *cap, size_t need, size_t unit, size_t max)
+{
+	void **array = array_ptr;
+	size_t bigger = *cap ? *cap : 256;
+	void *p;
+
+	if (need <= *cap)
+		return 0;
+	if (need > max)
+		return -E2BIG;
+	/* By half: these arrays are most of our memory, and are filled once. */
+	while (bigger < need)
+		bigger += bigger / 2;
+	p = realloc(*array, bigger * unit);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*cap = bigger;
+	return 0;
+}
+
+/* Appends the bucket whose image is at p. */
+static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p, uint32_t cycle)
+{
+	struct golang_bucket_header h;
+	const uint8_t *stack = p + GOLANG_BUCKET_HEADER;
+	int r;
+
+	memcpy(&h, p, sizeof(h));
+	r = grow(&b->items, &b->cap, b->len + 1, sizeof(*b->items), GOLANG_BUCKETS_MAX);
+	if (r == 0)
+		r = grow(&b->stacks, &b->stacks_cap, b->stacks_len + h.depth, sizeof(*b->stacks),
+			 GOLANG_BUCKETS_MAX_STACK_WORDS);
+	if (r < 0)
+		return r;
+	b->items[b->len++] = (struct golang_bucket){
+		.addr = addr,
+		.size = h.size,
+		.depth = (uint32_t)h.depth,
+		.stack = (uint32_t)b->stacks_len,
+		.counts = golang_bucket_counts(stack + 8 * h.depth, h.size, cycle, b->layout),
+	};
+	if (h.depth)
+		memcpy(b->stacks + b->stacks_len, stack, 8 * h.depth);
+	b->stacks_len += h.depth;
+	return 0;
+}
+
+/* One step: adds the bucket at addr if it proves to be one, and says where the next is. */
+static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, uint64_t *ret_next)
+{
+	struct golang_bucket_header h;
+	int r = 0;
+	const uint8_t *p = golang_windows_get(&b->windows, addr, sizeof(h), &r);
+
+	if (!p)
+		return r;
+	memcpy(&h, p, sizeof(h));
+	if (h.typ != GOLANG_BUCKET_MEM || h.depth > GOLANG_BUCKET_MAX_DEPTH)
+		return -EBADMSG;
+	*ret_next = h.allnext;
+	p = golang_windows_get(&b->windows, addr, golang_bucket_bytes(b->layout, h.depth), &r);
+	if (!p)
+		return r;
+	if (golang_bucket_hash(p + GOLANG_BUCKET_HEADER, h.depth, h.size) != h.hash) {
+		b->bad++;
+		return 0;
+	}
+	return buckets_add(b, addr, p, cycle);
+}
+
+/* The walk goes from new to old; the array goes from old to new. */
+static void reverse(struct golang_bucket *items, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct golang_bucket tmp = items[i];
+
+		items[i] = items[n - 1 - i];
+		items[n - 1 - i] = tmp;
+	}
+}
+
+static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err)
+{
+	uint64_t known = b->len ? b->items[b->len - 1].addr : 0;
+	uint64_t bad_before = b->bad;
+	/* Brent's: a mark that is set anew at each power of two meets any circle. */
+	uint64_t mark = 0;
+	size_t steps = 0, next_mark = 1;
+
+	for (uint64_t addr = head; addr && addr != known;) {
+		uint64_t next = 0;
+		int r;
+
+		if (addr == mark)
+			return err_set(err, -EBADMSG, "the list of heap buckets runs in a circle");
+		if (++steps == next_mark) {
+			mark = addr;
+			next_mark *= 2;
+		}
+		r = walk_step(b, addr, cycle, &next);
+		if (r == -EBADMSG || r == -EFAULT) {
+			/* A link into nowhere: what comes after it is lost, and said to be. */
+			b->bad++;
+			b->incomplete = true;
+			return 0;
+		}
+		if (r == -E2BIG)
+			return err_set(err, r, "the program has more than %zu heap buckets",
+				       b->len);
+		if (r < 0)
+			return err_set(err, r, "cannot read heap buckets: %s", strerror(-r));
+		if (b->bad - bad_before > WALK_MAX_BAD)
+			return err_set(
+				err, -EBADMSG,
+				"over %d heap buckets fail their hash: the layout is another "
+				"than assumed, or the memory is forged",
+				WALK_MAX_BAD);
+		addr = next;
+	}
+	return 0;
+}
+
+int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err)
+{
+	size_t len = b->len;
+	size_t stacks_len = b->stacks_len;
+	int r = walk(b, head, cycle, err);
+
+	/* Windows hold counts of this moment; the next walk must see those of its own. */
+	golang_windows_release(&b->windows);
+	if (r < 0) {
+		b->len = len;
+		b->stacks_len = stacks_len;
+		return r;
+	}
+	reverse(b->items + len, b->len - len);
+	return 0;
+}
+
+static int compare_by_addr(const void *x, const void *y, void *arg)
+{
+	const struct golang_bucket *items = arg;
+	uint64_t a = items[*(const uint32_t *)x].addr;
+	uint64_t b = items[*(const uint32_t *)y].addr;
+
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t bucket_end(const struct golang_buckets *b, const struct golang_bucket *bucket)
+{
+	return bucket->addr + golang_bucket_bytes(b->layout, bucket->depth);
+}
+
+/* Sorts the buckets by address and joins neighbours into ranges. */
+static int ranges_build(struct golang_buckets *b)
+{
+	size_t cap = 0;
+
+	free(b->by_addr);
+	b->by_addr = malloc(b->len * sizeof(*b->by_addr));
+	b->n_ranges = b->ranges_of = 0;
+	if (!b->by_addr)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->len; i++)
+		b->by_addr[i] = (uint32_t)i;
+	qsort_r(b->by_addr, b->len, sizeof(*b->by_addr), compare_by_addr, b->items);
+	free(b->ranges);
+	b->ranges = NULL;
+	for (size_t i = 0; i < b->len; i++) {
+		const struct golang_bucket *bucket = &b->items[b->by_addr[i]];
+		struct proc_range *last = b->n_ranges ? &b->ranges[b->n_ranges - 1] : NULL;
+		uint64_t end = bucket_end(b, bucket);
+		int r;
+
+		if (last && bucket->addr <= last->addr + last->len + RANGE_MAX_GAP &&
+		    end - last->addr <= REREAD_MAX_BYTES) {
+			last->len = MAX(last->len, end - last->addr);
+			continue;
+		}
+		r = grow(&b->ranges, &cap, b->n_ranges + 1, sizeof(*b->ranges), SIZE_MAX);
+		if (r < 0)
+			return r;
+		b->ranges[b->n_ranges++] =
+			(struct proc_range){.addr = bucket->addr, .len = end - bucket->addr};
+	}
+	b->ranges_of = b->len;
+	return 0;
+}
+
+/* How many ranges from first on fit into one buffer, and how large it must be. */
+static size_t ranges_batch(const struct golang_buckets *b, size_t first, size_t *ret_bytes)
+{
+	size_t n = 0, bytes = 0;
+
+	while (first + n < b->n_ranges &&
+	       (n == 0 || bytes + b->ranges[first + n].len <= REREAD_MAX_BYTES))
+		bytes += b->ranges[first + n++].len;
+	*ret_bytes = bytes;
+	return n;
+}
+
+/* Takes the counts out of a range that was read; *next goes through by_addr. */
+static int range_counts(struct golang_buckets *b, const struct proc_range *range, size_t *next,
+			uint32_t cycle)
+{
+	for (; *next < b->len; (*next)++) {
+		struct golang_bucket *bucket = &b->items[b->by_addr[*next]];
+		const uint8_t *p = (const uint8_t *)range->dst + (bucket->addr - range->addr);
+		struct golang_bucket_header h;
+
+		if (bucket->addr >= range->addr + range->len)
+			break;
+		/* Never changes in a Go program; when it did, this memory is something else now. */
+		memcpy(&h, p, sizeof(h));
+		if (h.typ != GOLANG_BUCKET_MEM || h.size != bucket->size ||
+		    h.depth != bucket->depth)
+			return -EBADMSG;
+		bucket->counts =
+			golang_bucket_counts(p + GOLANG_BUCKET_HEADER + 8UL * bucket->depth,
+					     bucket->size, cycle, b->layout);
+	}
+	return 0;
+}
+
+int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err)
+{
+	size_t next = 0;
+
+	if (b->ranges_of != b->len && ranges_build(b) < 0)
+		return err_oom(err);
+	for (size_t first = 0; first < b->n_ranges;) {
+		_cleanup_free_ uint8_t *bytes = NULL;
+		size_t len, off = 0;
+		size_t n = ranges_batch(b, first, &len);
+		int r;
+
+		bytes = malloc(len);
+		if (!bytes)
+			return err_oom(err);
+		for (size_t i = first; i < first + n; i++) {
+			b->ranges[i].dst = bytes + off;
+			off += b->ranges[i].len;
+		}
+		r = proc_mem_readv(b->mem, b->ranges + first, n, err);
+		for (size_t i = first; r == 0 && i < first + n; i++)
+			r = range_counts(b, &b->ranges[i], &next, cycle);
+		if (r == -EBADMSG)
+			return err_set(err, r,
+				       "a heap bucket has changed its stack: "
+				       "the program replaced its memory");
+		if (r < 0)
+			return r;
+		first += n;
+	}
+	return 0;
+}

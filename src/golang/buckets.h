@@ -1,0 +1,65 @@
+/*
+ * src/golang/buckets.h: all memory-profile buckets of a program, and their latest counts.
+ *
+ * Buckets are never freed or moved and only their counts change, so the list is walked once,
+ * through windows (buckets lie densely in 256 KB chunks). Later readings fetch all known buckets
+ * with one vectored read of coalesced ranges, and walk only what is new at the head of the list.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "golang/bucket.h"
+#include "golang/windows.h"
+#include "proc/mem.h"
+
+struct golang_bucket {
+	uint64_t addr;
+	uint64_t size;
+	struct golang_counts counts;
+	uint32_t stack; /* index of its first word in stacks */
+	uint32_t depth;
+};
+
+struct golang_buckets {
+	struct proc_mem *mem; /* borrowed */
+	const struct golang_layout *layout;
+	struct golang_windows windows;
+	struct golang_bucket *items; /* oldest first, so new ones are appended */
+	size_t len;
+	size_t cap;
+	uint64_t *stacks;
+	size_t stacks_len;
+	size_t stacks_cap;
+	struct proc_range *ranges; /* coalesced, by address; valid for ranges_of buckets */
+	size_t n_ranges;
+	uint32_t *by_addr;
+	size_t ranges_of;
+	uint64_t bad;	 /* refused buckets of all walks */
+	bool incomplete; /* the list could not be followed to its end */
+};
+
+/* A million buckets is ten times what the largest programs have; more is refused, and said. */
+#define GOLANG_BUCKETS_MAX ((size_t)1 << 20)
+#define GOLANG_BUCKETS_MAX_STACK_WORDS ((size_t)32 << 20)
+
+void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
+			 const struct golang_layout *layout);
+void golang_buckets_release(struct golang_buckets *b);
+
+/*
+ * Walks from head to the newest bucket that is known, and reads the counts of the new ones.
+ * Buckets that fail their hash are counted in bad; -EBADMSG when the list runs in a circle or
+ * consists of bad ones; -E2BIG past the limits; -ESRCH.
+ */
+int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err);
+/* Reads the counts of all known buckets again. */
+int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err);
+
+static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,
+						   const struct golang_bucket *bucket)
+{
+	return b->stacks + bucket->stack;
+}

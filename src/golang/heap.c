@@ -1,0 +1,290 @@
+/* src/golang/heap.c: see heap.h. */
+#include "golang/heap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "golang/buckets.h"
+#include "golang/process_impl.h"
+#include "golang/symbolizer.h"
+
+/* A pass takes a millisecond, a program rarely has more than ten GC cycles a second. */
+#define HEAP_MAX_TRIES 20
+
+struct golang_heap {
+	struct golang_process *process; /* borrowed */
+	struct golang_buckets buckets;
+	struct golang_heap_stats stats;
+	int64_t scale_rate; /* 0: the rate of the reading */
+};
+
+/* What the runtime holds at one moment. */
+struct heap_globals {
+	uint64_t head;
+	int64_t rate;
+	uint32_t cycle; /* raw: with its flag, where there is one */
+};
+
+int golang_heap_new(struct golang_process *process, struct golang_heap **ret_heap, struct err *err)
+{
+	struct golang_heap *heap;
+
+	if (!process->facts.has_heap)
+		return err_set(err, -ENOTSUP, "%s", process->facts.heap_reason);
+	heap = calloc(1, sizeof(*heap));
+	if (!heap)
+		return err_oom(err);
+	heap->process = process;
+	golang_buckets_init(&heap->buckets, process->mem, process->layout);
+	*ret_heap = heap;
+	return 0;
+}
+
+void golang_heap_free(struct golang_heap *heap)
+{
+	if (!heap)
+		return;
+	golang_buckets_release(&heap->buckets);
+	free(heap);
+}
+
+static int heap_globals_read(struct golang_heap *heap, struct heap_globals *g, struct err *err)
+{
+	const struct golang_vars *vars = &heap->process->vars;
+	const struct proc_range ranges[] = {
+		{.addr = vars->mbuckets, .dst = &g->head, .len = sizeof(g->head)},
+		{.addr = vars->mprof_cycle, .dst = &g->cycle, .len = sizeof(g->cycle)},
+		{.addr = vars->mem_profile_rate, .dst = &g->rate, .len = sizeof(g->rate)},
+	};
+
+	return proc_mem_readv(heap->process->mem, ranges, ARRAY_SIZE(ranges), err);
+}
+
+/*
+ * Reads all buckets once. New ones are read as they are walked to; when there were none before,
+ * nothing needs to be read again.
+ */
+static int heap_pass(struct golang_heap *heap, const struct heap_globals *g, struct err *err)
+{
+	struct golang_buckets *b = &heap->buckets;
+	uint32_t cycle = g->cycle >> heap->process->layout->cycle_shift;
+	bool known = b->len > 0;
+	int r;
+
+	r = golang_buckets_follow(b, g->head, cycle, err);
+	if (r == 0 && known)
+		r = golang_buckets_reread(b, cycle, err);
+	return r;
+}
+
+/* Goes over the counts of a pass: was anything published yet, and is anything in motion? */
+static bool heap_settled(struct golang_heap *heap, const struct heap_globals *g)
+{
+	const struct golang_buckets *b = &heap->buckets;
+	bool flush_pending = false;
+	uint64_t torn = 0, all_torn = 0;
+
+	heap->stats.before_first_gc = true;
+	for (size_t i = 0; i < b->len; i++) {
+		const struct golang_counts *c = &b->items[i].counts;
+
+		if (c->allocs || c->frees)
+			heap->stats.before_first_gc = false;
+		flush_pending = flush_pending || c->unpublished;
+		torn += c->torn;
+		all_torn += c->all_torn;
+	}
+	heap->stats.torn_records = heap->stats.before_first_gc ? all_torn : torn;
+	heap->stats.buckets = b->len;
+	heap->stats.bad_buckets = b->bad;
+	heap->stats.incomplete = b->incomplete;
+	heap->stats.cycle = g->cycle >> heap->process->layout->cycle_shift;
+	heap->stats.rate = g->rate;
+	return heap->stats.torn_records == 0 && !flush_pending;
+}
+
+/* The sentence of a failed read does not tell why; the address space may be gone. */
+static int heap_why(struct golang_heap *heap, int code, struct err *err)
+{
+	uint32_t cycle;
+	int r = proc_mem_check(heap->process->mem, heap->process->vars.mprof_cycle, &cycle,
+			       sizeof(cycle), err);
+
+	return r == -ESRCH ? r : code;
+}
+
+int golang_heap_read(struct golang_heap *heap, struct err *err)
+{
+	struct proc_mem *mem = heap->process->mem;
+
+	heap->stats = (struct golang_heap_stats){0};
+	for (int tries = 1;; tries++) {
+		struct heap_globals g;
+		struct err why = {0};
+		uint32_t after;
+		bool settled;
+		int r;
+
+		r = heap_globals_read(heap, &g, &why);
+		if (r == 0)
+			r = heap_pass(heap, &g, &why);
+		if (r < 0) {
+			r = heap_why(heap, r, err);
+			return r == -ESRCH ? r : err_set(err, r, "%s", why.text);
+		}
+		r = proc_mem_check(mem, heap->process->vars.mprof_cycle, &after, sizeof(after),
+				   err);
+		if (r < 0)
+			return r;
+		settled = heap_settled(heap, &g);
+		if (after == g.cycle && (settled || tries >= HEAP_MAX_TRIES))
+			return 0;
+		heap->stats.mixed = tries >= HEAP_MAX_TRIES;
+		if (heap->stats.mixed)
+			return 0;
+		heap->stats.retries = (uint64_t)tries;
+		clock_sleep_ns(NS_PER_MS);
+	}
+}
+
+/* As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated. */
+static void heap_scale(int64_t count, uint64_t size, int64_t rate, int64_t *ret_count,
+		       int64_t *ret_bytes)
+{
+	int64_t bytes = (int64_t)((uint64_t)count * size);
+	double scale;
+
+	*ret_count = *ret_bytes = 0;
+	if (count == 0 || bytes == 0)
+		return;
+	if (rate <= 1) {
+		*ret_count = count;
+		*ret_bytes = bytes;
+		return;
+	}
+	scale = 1 / (1 - exp(-(double)size / (double)rate));
+	/* A forged count may not fit; a conversion out of range is undefined. */
+	if (!(fabs((double)bytes * scale) < 9e18 && fabs((double)count * scale) < 9e18))
+		return;
+	*ret_count = (int64_t)((double)count * scale);
+	*ret_bytes = (int64_t)((double)bytes * scale);
+}
+
+static int heap_header(struct profile *p, int64_t rate)
+{
+	static const char *const types[][2] = {
+		{"alloc_objects", "count"},
+		{"alloc_space", "bytes"},
+		{"inuse_objects", "count"},
+		{"inuse_space", "bytes"},
+	};
+	struct profile_header *h = profile_header(p);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(types); i++)
+		r = profile_add_type(p, types[i][0], types[i][1]);
+	h->time_ns = (int64_t)clock_unix_ns();
+	h->period = rate;
+	if (r == 0)
+		r = profile_add_string(p, view_str("space"), &h->period_type.type);
+	if (r == 0)
+		r = profile_add_string(p, view_str("bytes"), &h->period_type.unit);
+	return r;
+}
+
+/* The locations of a stack as runtime/pprof shows them: without the allocator's own frames. */
+static int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
+			  uint32_t *locations, struct err *err)
+{
+	size_t hidden = golang_symbolizer_hidden(s, pcs, n);
+	int r = golang_symbolizer_stack(s, pcs + hidden, n - hidden, locations, err);
+
+	/* Nothing left but goexit: then all is shown. */
+	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;
+}
+
+static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
+		       const struct golang_bucket *bucket, int64_t rate, struct err *err)
+{
+	const struct golang_layout *layout = heap->process->layout;
+	bool all = heap->stats.before_first_gc;
+	uint64_t allocs = all ? bucket->counts.all_allocs : bucket->counts.allocs;
+	uint64_t frees = all ? bucket->counts.all_frees : bucket->counts.frees;
+	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
+	struct profile_label label = {.num = (int64_t)bucket->size};
+	bool labelled = layout->label_always || (allocs && bucket->size);
+	int64_t values[4];
+	uint32_t stack;
+	int r, n;
+
+	n = heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
+			   MIN(bucket->depth, layout->max_depth), locations, err);
+	if (n < 0)
+		return n;
+	heap_scale((int64_t)allocs, bucket->size, rate, &values[0], &values[1]);
+	heap_scale((int64_t)(allocs - frees), bucket->size, rate, &values[2], &values[3]);
+	r = profile_add_string(s->profile, view_str("bytes"), &label.key);
+	if (r == 0)
+		r = profile_add_stack(s->profile, locations, (uint32_t)n, &stack);
+	if (r == 0)
+		r = profile_add_sample(s->profile, stack, values, &label, labelled);
+	return r < 0 ? err_set(err, r, "cannot build the profile: %s", strerror(-r)) : 0;
+}
+
+int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
+	int64_t rate = heap->scale_rate ? heap->scale_rate : heap->stats.rate;
+	int r;
+
+	if (!p)
+		return err_oom(err);
+	golang_symbolizer_init(&s, heap->process, p);
+	r = heap_header(p, rate);
+	if (r < 0)
+		return err_set(err, r, "cannot build the profile: %s", strerror(-r));
+	r = golang_symbolizer_mappings(&s, err);
+	if (r < 0)
+		return r;
+	/* Newest first, as the runtime lists them. */
+	for (size_t i = heap->buckets.len; i-- > 0;) {
+		const struct golang_bucket *bucket = &heap->buckets.items[i];
+
+		/* Counts that disagree with each other are not shown as a fact. */
+		if (heap->stats.before_first_gc ? bucket->counts.all_torn : bucket->counts.torn)
+			continue;
+		r = heap_sample(heap, &s, bucket, rate, err);
+		if (r < 0)
+			return r;
+	}
+	golang_symbolizer_finish(&s);
+	heap->stats.unknown_frames = s.unknown;
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}
+
+const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap)
+{
+	return &heap->stats;
+}
+
+int golang_heap_rate(struct golang_heap *heap, int64_t *ret_rate, struct err *err)
+{
+	return proc_mem_check(heap->process->mem, heap->process->vars.mem_profile_rate, ret_rate,
+			      sizeof(*ret_rate), err);
+}
+
+int golang_heap_set_rate(struct golang_heap *heap, int64_t rate, struct err *err)
+{
+	return proc_mem_write(heap->process->mem, heap->process->vars.mem_profile_rate, &rate,
+			      sizeof(rate), err);
+}
+
+void golang_heap_scale_by(struct golang_heap *heap, int64_t rate)
+{
+	heap->scale_rate = rate;
+}

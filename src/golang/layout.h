@@ -1,0 +1,45 @@
+/*
+ * src/golang/layout.h: what differs between Go releases, as data.
+ *
+ * Keyed by the minor release: no patch release of 1.17 to 1.27 changed any of it. A release
+ * that is not in the table is refused, unless the user names one to assume.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "golang/pclntab.h"
+
+struct golang_layout {
+	unsigned int minor;
+	enum golang_pcln_format pcln;
+
+	/* runtime.moduledata; runtime/symtab.go */
+	unsigned int md_gofunc; /* 0 where there is none */
+	unsigned int md_textsectmap;
+	unsigned int md_next;
+
+	/* runtime.memRecord; runtime/mprof.go */
+	unsigned int
+		cycle_words; /* of a memRecordCycle: {allocs, frees [, alloc_bytes, free_bytes]} */
+	unsigned int cycle_shift; /* mProfCycle holds cycle << 1 | flushed; mProf.cycle is plain */
+	unsigned int max_depth;	  /* of the stacks that runtime/pprof sees */
+
+	/* runtime/pprof/protomem.go */
+	bool hides_internal_runtime; /* leading internal/runtime/ frames are dropped, too */
+	bool label_always;	     /* "bytes" also where nothing was allocated */
+
+	/* internal/abi/symtab.go, type FuncID */
+	unsigned char id_gopanic;
+	unsigned char id_panicwrap;
+	unsigned char id_sigpanic;
+	unsigned char id_wrapper;
+};
+
+#define GOLANG_OLDEST_MINOR 17
+#define GOLANG_NEWEST_MINOR 27
+
+/* -ENOTSUP with a sentence that names the releases known. */
+int golang_layout_for(unsigned int minor, const struct golang_layout **ret_layout, struct err *err);

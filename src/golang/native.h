@@ -1,0 +1,23 @@
+/*
+ * src/golang/native.h: names for addresses outside of Go code, from ELF symbols: C functions
+ * that a cgo traceback put into a stack.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/view.h"
+#include "proc/mem.h"
+
+struct golang_native_file;
+
+/* Files are opened when an address in them is asked for, and kept. */
+struct golang_native {
+	struct proc_mem *mem; /* borrowed */
+	struct golang_native_file *files;
+	size_t len;
+};
+
+/* The function's name, borrowed from native until release; empty when unknown. */
+struct view golang_native_name(struct golang_native *native, uint64_t pc);
+void golang_native_release(struct golang_native *native);

@@ -1,0 +1,363 @@
+/* src/golang/pclntab.c: reading the tables; see pclntab.h. Finding them is pclntab_find.c's job. */
+#include "golang/pclntab.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "golang/scan.h"
+
+#define PCLN_MAX_NAME ((size_t)4096)
+#define PCLN_MAX_PCDATA 64
+#define PCDATA_INLINE_INDEX 2
+#define FUNCDATA_INLINE_TREE 3
+
+/* Offsets of the fields of a function's record; runtime/runtime2.go, type _func. */
+struct func_layout {
+	unsigned int functab_entry_bytes;
+	unsigned int name;
+	unsigned int pcfile;
+	unsigned int pcln;
+	unsigned int npcdata;
+	unsigned int unit;
+	unsigned int start_line; /* 0 where there is none */
+	unsigned int func_id;
+	unsigned int nfuncdata;
+	unsigned int pcdata;
+	unsigned int inlined_bytes;
+	unsigned int inlined_func_id;
+	unsigned int inlined_name;
+	unsigned int inlined_parent_pc;
+	unsigned int inlined_start_line;
+};
+
+static const struct func_layout func_layouts[] = {
+	[GOLANG_PCLN_116] = {16, 8, 24, 28, 32, 36, 0, 40, 43, 44, 20, 2, 12, 16, 0},
+	[GOLANG_PCLN_118] = {8, 4, 20, 24, 28, 32, 0, 36, 39, 40, 20, 2, 12, 16, 0},
+	[GOLANG_PCLN_120] = {8, 4, 20, 24, 28, 32, 36, 40, 43, 44, 16, 0, 4, 8, 12},
+};
+
+static const struct func_layout *layout_of(const struct golang_pclntab *t)
+{
+	return &func_layouts[t->format];
+}
+
+/* len bytes of a table at off; NULL outside of it. */
+static const uint8_t *span_get(struct golang_pclntab *t, struct golang_span span, uint64_t off,
+			       size_t len)
+{
+	int code;
+
+	if (off > span.len || len > span.len - off)
+		return NULL;
+	return golang_windows_get(t->windows, span.addr + off, len, &code);
+}
+
+static uint32_t u32_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint64_t u64_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint64_t text_address(const struct golang_pclntab *t, uint64_t off)
+{
+	for (size_t i = 0; i < t->n_textsects; i++) {
+		const struct golang_textsect *s = &t->textsects[i];
+
+		/* The end of the last section is the end of the last function. */
+		if (off >= s->vaddr && (off < s->end || (i == t->n_textsects - 1 && off == s->end)))
+			return s->base + off - s->vaddr;
+	}
+	return t->text + off;
+}
+
+/* Entry i of functab; i == n_functions gives the end of the last function. */
+static bool functab_at(struct golang_pclntab *t, uint64_t i, uint64_t *ret_entry,
+		       uint64_t *ret_record)
+{
+	bool last = i == t->n_functions;
+	unsigned int bytes = layout_of(t)->functab_entry_bytes;
+	const uint8_t *p = span_get(t, t->functab, i * bytes, last ? bytes / 2 : bytes);
+
+	if (!p)
+		return false;
+	if (t->format == GOLANG_PCLN_116) {
+		*ret_entry = u64_at(p);
+		*ret_record = last ? 0 : u64_at(p + 8);
+	} else {
+		*ret_entry = text_address(t, u32_at(p));
+		*ret_record = last ? 0 : u32_at(p + 4);
+	}
+	return true;
+}
+
+/* The address of the inline tree: funcdata[3], which follows the pcdata offsets. */
+static uint64_t inline_tree_of(struct golang_pclntab *t, uint64_t record, uint32_t npcdata)
+{
+	uint64_t off = record + layout_of(t)->pcdata + 4ULL * npcdata;
+	const uint8_t *p;
+	uint32_t rel;
+
+	if (t->format == GOLANG_PCLN_116) {
+		/* Pointers are aligned in memory, not in the table. */
+		off = ((t->functions.addr + off + 7) & ~7ULL) - t->functions.addr;
+		p = span_get(t, t->functions, off + 8ULL * FUNCDATA_INLINE_TREE, 8);
+		return p ? u64_at(p) : 0;
+	}
+	p = span_get(t, t->functions, off + 4ULL * FUNCDATA_INLINE_TREE, 4);
+	rel = p ? u32_at(p) : UINT32_MAX;
+	return rel == UINT32_MAX || t->gofunc == 0 ? 0 : t->gofunc + rel;
+}
+
+static bool func_read(struct golang_pclntab *t, uint64_t i, struct golang_func *ret_func)
+{
+	const struct func_layout *l = layout_of(t);
+	struct golang_func f = {0};
+	uint64_t record, unused;
+	uint32_t npcdata;
+	uint8_t nfuncdata;
+	const uint8_t *p;
+
+	if (!functab_at(t, i, &f.entry, &record) || !functab_at(t, i + 1, &f.end, &unused))
+		return false;
+	p = span_get(t, t->functions, record, l->pcdata);
+	if (!p)
+		return false;
+	f.name = u32_at(p + l->name);
+	f.pcfile = u32_at(p + l->pcfile);
+	f.pcln = u32_at(p + l->pcln);
+	f.unit = u32_at(p + l->unit);
+	f.start_line = l->start_line ? (int32_t)u32_at(p + l->start_line) : 0;
+	f.func_id = p[l->func_id];
+	npcdata = u32_at(p + l->npcdata);
+	nfuncdata = p[l->nfuncdata];
+	if (f.end < f.entry || npcdata > PCLN_MAX_PCDATA)
+		return false;
+	if (npcdata > PCDATA_INLINE_INDEX && nfuncdata > FUNCDATA_INLINE_TREE) {
+		p = span_get(t, t->functions, record + l->pcdata + 4ULL * PCDATA_INLINE_INDEX, 4);
+		f.inline_index = p ? u32_at(p) : 0;
+		f.inline_tree = inline_tree_of(t, record, npcdata);
+	}
+	*ret_func = f;
+	return true;
+}
+
+bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang_func *ret_func)
+{
+	uint64_t lo = 0, hi = t->n_functions;
+	uint64_t entry, record;
+
+	if (pc < t->min_pc || pc >= t->max_pc)
+		return false;
+	/* The last entry that is not above pc. */
+	while (hi - lo > 1) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (!functab_at(t, mid, &entry, &record))
+			return false;
+		if (entry <= pc)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return func_read(t, lo, ret_func) && pc >= ret_func->entry && pc < ret_func->end;
+}
+
+/*
+ * A pc-value table is a list of {zig-zag varint value delta, varint pc delta}; the value holds
+ * for addresses below the new pc. It ends with a zero delta that is not the first.
+ */
+static int64_t pc_value(struct golang_pclntab *t, uint32_t table, uint64_t entry, uint64_t target)
+{
+	uint64_t pc = entry, off = table, delta;
+	int32_t value = -1;
+	struct view piece = {0};
+	size_t pos = 0;
+
+	if (table == 0)
+		return -1;
+	for (bool first = true; t->steps_left > 0; first = false, t->steps_left--) {
+		/* Two varints of a value and a pc fit into 20 bytes. */
+		if (piece.len - pos < 20) {
+			size_t want;
+
+			off += pos;
+			if (off >= t->pctab.len)
+				return -1;
+			want = MIN((uint64_t)256, t->pctab.len - off);
+			piece = view_of(span_get(t, t->pctab, off, want), want);
+			pos = 0;
+			if (!piece.data)
+				return -1;
+		}
+		if (!view_varint(piece, &pos, &delta) || (delta == 0 && !first))
+			return -1;
+		value += (int32_t)(-(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1));
+		if (!view_varint(piece, &pos, &delta))
+			return -1;
+		pc += (uint32_t)delta * (uint64_t)t->quantum;
+		if (target < pc)
+			return value;
+	}
+	return -1;
+}
+
+int64_t golang_pclntab_inline_at(struct golang_pclntab *t, const struct golang_func *f, uint64_t pc)
+{
+	return f->inline_tree ? pc_value(t, f->inline_index, f->entry, pc) : -1;
+}
+
+bool golang_pclntab_inlined(struct golang_pclntab *t, const struct golang_func *f, int64_t index,
+			    struct golang_inlined *ret_inlined)
+{
+	const struct func_layout *l = layout_of(t);
+	const uint8_t *p;
+	int code;
+
+	if (index < 0 || index > INT16_MAX)
+		return false;
+	p = golang_windows_get(t->windows, f->inline_tree + (uint64_t)index * l->inlined_bytes,
+			       l->inlined_bytes, &code);
+	if (!p)
+		return false;
+	*ret_inlined = (struct golang_inlined){
+		.name = u32_at(p + l->inlined_name),
+		.parent_pc = (int32_t)u32_at(p + l->inlined_parent_pc),
+		.start_line =
+			l->inlined_start_line ? (int32_t)u32_at(p + l->inlined_start_line) : 0,
+		.func_id = p[l->inlined_func_id],
+	};
+	return true;
+}
+
+/* A NUL-terminated string of a table, however it lies in the windows. */
+static struct view string_at(struct golang_pclntab *t, struct golang_span span, uint64_t off)
+{
+	size_t want = 128;
+
+	while (off < span.len) {
+		size_t len = MIN(want, span.len - off);
+		const uint8_t *p = span_get(t, span, off, len);
+		struct view s;
+
+		if (!p)
+			break;
+		if (view_cstr(view_of(p, len), 0, &s))
+			return s;
+		if (len < want || want >= PCLN_MAX_NAME)
+			break;
+		want = PCLN_MAX_NAME;
+	}
+	return view_of("", 0);
+}
+
+struct view golang_pclntab_name(struct golang_pclntab *t, uint32_t name)
+{
+	return string_at(t, t->names, name);
+}
+
+struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct golang_func *f,
+				     uint64_t pc, int64_t *ret_line)
+{
+	int64_t file = pc_value(t, f->pcfile, f->entry, pc);
+	int64_t line = pc_value(t, f->pcln, f->entry, pc);
+	const uint8_t *p = NULL;
+	uint32_t off;
+
+	*ret_line = 0;
+	if (file >= 0 && line >= 0)
+		p = span_get(t, t->units, 4 * ((uint64_t)f->unit + (uint64_t)file), 4);
+	if (!p)
+		return view_str("?");
+	off = u32_at(p);
+	if (off == UINT32_MAX)
+		return view_str("?");
+	*ret_line = line;
+	return string_at(t, t->files, off);
+}
+
+/* Offsets in the name table of the names that we look for. */
+struct name_search {
+	const char *const *names;
+	size_t n;
+	uint64_t start; /* address of the name table */
+	size_t lens[GOLANG_FIND_MAX];
+	uint32_t offsets[GOLANG_FIND_MAX];
+	bool found[GOLANG_FIND_MAX];
+	size_t n_found;
+};
+
+static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
+{
+	struct name_search *s = arg;
+	const uint8_t *p = bytes.data;
+	const uint8_t *end = bytes.data + bytes.len;
+
+	/* A piece may begin within a name; it was whole in the piece before. */
+	if (addr != s->start) {
+		p = memchr(p, 0, bytes.len);
+		p = p ? p + 1 : end;
+	}
+	while (p < end) {
+		const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+
+		if (!nul)
+			break;
+		for (size_t i = 0; i < s->n; i++) {
+			if ((size_t)(nul - p) != s->lens[i] || s->found[i] ||
+			    memcmp(p, s->names[i], s->lens[i]) != 0)
+				continue;
+			s->offsets[i] = (uint32_t)(addr - s->start + (uint64_t)(p - bytes.data));
+			s->found[i] = true;
+			if (++s->n_found == s->n)
+				return 1;
+		}
+		p = nul + 1;
+	}
+	return 0;
+}
+
+int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
+			      struct golang_func *ret_funcs, size_t n, struct err *err)
+{
+	const struct func_layout *l = layout_of(t);
+	struct name_search search = {.names = names, .n = n, .start = t->names.addr};
+	size_t left;
+	int r;
+
+	memset(ret_funcs, 0, n * sizeof(*ret_funcs));
+	for (size_t i = 0; i < n; i++)
+		search.lens[i] = strlen(names[i]);
+	r = golang_scan(t->windows->mem, t->names.addr, t->names.len, PCLN_MAX_NAME,
+			name_search_piece, &search);
+	if (r < 0)
+		return err_set(err, r, "cannot read Go's function names");
+	left = search.n_found;
+	for (uint64_t f = 0; f < t->n_functions && left > 0; f++) {
+		uint64_t entry, record;
+		const uint8_t *p;
+		uint32_t name;
+
+		if (!functab_at(t, f, &entry, &record))
+			break;
+		p = span_get(t, t->functions, record + l->name, 4);
+		name = p ? u32_at(p) : UINT32_MAX;
+		for (size_t i = 0; i < n; i++) {
+			if (!search.found[i] || search.offsets[i] != name || ret_funcs[i].entry)
+				continue;
+			if (func_read(t, f, &ret_funcs[i]))
+				left--;
+			break;
+		}
+	}
+	return 0;
+}

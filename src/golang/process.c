@@ -1,0 +1,209 @@
+/* src/golang/process.c: see process.h. */
+#include "golang/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golang/process_impl.h"
+
+/* Tables are read at random: small windows, and no growth beyond 2 MB. */
+#define TABLE_WINDOW_BYTES ((size_t)8 << 10)
+#define TABLE_WINDOWS 128
+
+void golang_process_close(struct golang_process *process)
+{
+	if (!process)
+		return;
+	for (size_t i = 0; i < process->n_modules; i++)
+		golang_module_release(&process->modules[i]);
+	free(process->modules);
+	golang_windows_release(&process->windows);
+	golang_image_release(&process->image);
+	proc_mem_close(process->mem);
+	free(process);
+}
+
+/* Build info first; then what the runtime itself says, for which the module must be readable. */
+static int process_version(struct golang_process *p, struct golang_module *module,
+			   const struct golang_options *options, struct err *err)
+{
+	int r = golang_image_version(&p->image, p->mem, &p->version, err);
+
+	p->facts.version_how = "build info";
+	if (r == -ENOENT || r == -EBADMSG) {
+		r = golang_vars_build_version(module, &p->version, err);
+		p->facts.version_how = "runtime.buildVersion";
+	}
+	if (options->assume_layout) {
+		struct golang_version assumed;
+
+		if (!golang_version_parse(view_str(options->assume_layout), &assumed))
+			return err_set(err, -EINVAL,
+				       "--assume-layout takes a release such as 1.%d, not '%s'",
+				       GOLANG_NEWEST_MINOR, options->assume_layout);
+		if (r < 0)
+			p->version = assumed;
+		p->facts.version_how = "--assume-layout";
+		return golang_layout_for(assumed.minor, &p->layout, err);
+	}
+	if (r == -ENOENT)
+		return err_set(err, -ENOTSUP,
+			       "a Go program that does not tell its version; --assume-layout 1.%d "
+			       "(or another release) tries with the tables of that release",
+			       GOLANG_NEWEST_MINOR);
+	return r < 0 ? r : golang_layout_for(p->version.minor, &p->layout, err);
+}
+
+static int process_add_module(struct golang_process *p, uint64_t addr, struct err *err)
+{
+	struct golang_module *modules =
+		realloc(p->modules, (p->n_modules + 1) * sizeof(*p->modules));
+	int r;
+
+	if (!modules)
+		return err_oom(err);
+	p->modules = modules;
+	r = golang_module_load(&modules[p->n_modules], &p->windows, addr, p->layout, err);
+	if (r == 0)
+		p->n_modules++;
+	return r;
+}
+
+int golang_process_refresh(struct golang_process *p, struct err *err)
+{
+	size_t before = p->n_modules;
+	uint64_t next = 0;
+
+	while (p->n_modules < GOLANG_MAX_MODULES) {
+		if (golang_module_next(&p->modules[p->n_modules - 1], p->mem, p->layout, &next) <
+			    0 ||
+		    next == 0)
+			break;
+		/* A plugin that is being added may not be readable yet; it will be next time. */
+		if (process_add_module(p, next, err) < 0)
+			break;
+	}
+	return (int)(p->n_modules - before);
+}
+
+static int process_modules(struct golang_process *p, const struct golang_options *options,
+			   struct err *err)
+{
+	struct golang_module module;
+	uint64_t pclntab, addr;
+	int r;
+
+	r = golang_pclntab_find(&p->image, p->mem, &pclntab, &p->facts.tables_how, err);
+	if (r < 0)
+		return r == -ENOENT ? -ENOTSUP : r;
+	r = golang_module_find(&p->image, p->mem, pclntab, &addr, err);
+	if (r < 0)
+		return r;
+	r = golang_module_load(&module, &p->windows, addr, NULL, err);
+	if (r < 0)
+		return r;
+	r = process_version(p, &module, options, err);
+	if (r == 0 && p->layout->pcln != module.tables.format)
+		r = err_set(err, -ENOTSUP,
+			    "%s is said to be the version, but the function table is of another; "
+			    "--assume-layout VERSION tries with the tables of that release",
+			    p->version.text);
+	golang_module_release(&module);
+	if (r < 0)
+		return r;
+	r = process_add_module(p, addr, err);
+	if (r < 0)
+		return r;
+	(void)golang_process_refresh(p, NULL);
+	return 0;
+}
+
+static int process_open(struct golang_process *p, const struct golang_options *options,
+			struct err *err)
+{
+	int r;
+
+	r = golang_image_find(p->mem, options->exe_path, GOLANG_SEARCH, &p->image, err);
+	if (r < 0)
+		return r;
+	r = golang_image_back(&p->image, p->mem, err);
+	if (r < 0)
+		return r;
+	golang_windows_init(&p->windows, p->mem, TABLE_WINDOW_BYTES, TABLE_WINDOWS, TABLE_WINDOWS);
+	r = process_modules(p, options, err);
+	if (r < 0)
+		return r;
+	p->facts.version = p->version.text;
+	p->facts.module_path = p->image.path;
+	p->facts.n_functions = p->modules[0].tables.n_functions;
+	p->facts.load_bias = p->image.bias;
+	r = golang_vars_find(&p->image, &p->modules[0], p->layout, options->ignore_symbols,
+			     &p->vars, &p->heap_reason);
+	if (r == -ESRCH || r == -ENOMEM)
+		return err_set(err, r, "%s", p->heap_reason.text);
+	p->facts.has_heap = r == 0;
+	p->facts.variables_how = p->vars.how ? p->vars.how : "not found";
+	p->facts.heap_reason = p->heap_reason.text;
+	return 0;
+}
+
+int golang_process_open_take(struct proc_mem *mem, const struct golang_options *options,
+			     struct golang_process **ret_process, struct err *err)
+{
+	static const struct golang_options none = {0};
+	_cleanup_(golang_process_closep) struct golang_process *p = calloc(1, sizeof(*p));
+	struct err why = {0};
+	int r;
+
+	if (!p) {
+		proc_mem_close(mem);
+		return err_oom(err);
+	}
+	p->mem = mem;
+	r = process_open(p, options ? options : &none, &why);
+	if (r < 0)
+		return err_set(err, r, "%s", why.text);
+	*ret_process = TAKE_PTR(p);
+	return 0;
+}
+
+const struct golang_facts *golang_process_facts(const struct golang_process *process)
+{
+	return &process->facts;
+}
+
+struct proc_mem *golang_process_mem(const struct golang_process *process)
+{
+	return process->mem;
+}
+
+bool golang_process_func_at(struct golang_process *p, uint64_t pc,
+			    struct golang_pclntab **ret_tables, struct golang_func *ret_func)
+{
+	for (size_t i = 0; i < p->n_modules; i++) {
+		if (golang_pclntab_func_at(&p->modules[i].tables, pc, ret_func)) {
+			*ret_tables = &p->modules[i].tables;
+			return true;
+		}
+	}
+	return false;
+}
+
+int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struct err *err)
+{
+	struct golang_image image = {0};
+	struct golang_version found = {.text = "go"};
+	int r = golang_image_find(mem, NULL, GOLANG_GLANCE, &image, err);
+
+	if (r == -ENOTSUP)
+		return 0;
+	if (r < 0)
+		return r;
+	/* Without build info the version takes a search that a list of processes need not pay. */
+	(void)golang_image_version(&image, mem, &found, NULL);
+	(void)snprintf(version, version_len, "%s", found.text);
+	golang_image_release(&image);
+	return 1;
+}

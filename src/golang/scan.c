@@ -1,0 +1,42 @@
+/* src/golang/scan.c: see scan.h. */
+#include "golang/scan.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+
+#define SCAN_CHUNK ((size_t)256 << 10)
+#define SCAN_PAGE ((uint64_t)4096)
+
+int golang_scan(struct proc_mem *mem, uint64_t addr, uint64_t len, size_t overlap,
+		golang_scan_fn visit, void *arg)
+{
+	_cleanup_free_ uint8_t *chunk = NULL;
+	uint64_t end = addr + MIN(len, GOLANG_SCAN_MAX);
+
+	if (end < addr)
+		return -EBADMSG;
+	chunk = malloc(MIN(SCAN_CHUNK, end - addr) + 1);
+	if (!chunk)
+		return -ENOMEM;
+	while (addr < end) {
+		size_t want = MIN(SCAN_CHUNK, end - addr);
+		ssize_t got = proc_mem_read_some(mem, addr, chunk, want);
+		int r;
+
+		if (got < 0)
+			return (int)got;
+		if (got > 0) {
+			r = visit(addr, view_of(chunk, (size_t)got), arg);
+			if (r != 0)
+				return r;
+		}
+		if ((size_t)got < want)
+			addr = (addr + (uint64_t)got + SCAN_PAGE) & ~(SCAN_PAGE - 1);
+		else if (addr + want == end)
+			break;
+		else
+			addr += want - overlap;
+	}
+	return 0;
+}
