@@ -1,0 +1,77 @@
+# Two commands from a fresh Debian 12 machine: `make` and `make run`. Everything lies in build*/.
+
+BUILD ?= build
+ASAN_BUILD ?= build-asan
+FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
+
+.PHONY: all build asan run test test-all bench lint format fuzz install clean help
+
+all: build
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+$(BUILD)/build.ninja:
+	@tools/setup.sh build
+	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
+
+# Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang.
+asan: $(ASAN_BUILD)/build.ninja
+	@ninja -C $(ASAN_BUILD) --quiet
+
+$(ASAN_BUILD)/build.ninja:
+	@tools/setup.sh build test
+	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true \
+		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+
+run: build
+	@tools/setup.sh build run
+	@tools/run.sh $(BUILD)/sonde
+
+test:
+	@tools/setup.sh build run test
+	@$(MAKE) --no-print-directory build asan
+	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
+		--suite 'oracle=python3 tests/oracle/run.py --quick'
+
+test-all:
+	@tools/setup.sh build run test
+	@tools/setup.sh arm64 || echo "test-all: going on without the arm64 packages" >&2
+	@$(MAKE) --no-print-directory build asan
+	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
+		--suite 'oracle=python3 tests/oracle/run.py --all' \
+		--suite 'arm64=tools/test-arm64.sh build-arm64'
+
+bench: build
+	@tools/setup.sh build run test
+	@python3 bench/run.py
+
+lint: build
+	@tools/setup.sh build lint
+	@tools/lint.sh $(BUILD)
+
+format:
+	@tools/setup.sh lint
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+fuzz: asan
+	@python3 tools/fuzz.py --asan $(ASAN_BUILD) --seconds $(FUZZ_SECONDS)
+
+install: build
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf build build-asan build-arm64 build-arm64.root
+
+help:
+	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'
+	@echo 'make run        show what can be profiled here; starts a demo where nothing can'
+	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, checks of the docs'
+	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
+	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md'
+	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
+	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make install    into PREFIX=$(PREFIX): binary, manual page, completions'
+	@echo 'make format     clang-format on all C files'
+	@echo 'make clean      remove what was built'

@@ -1,0 +1,67 @@
+# bash completion for sonde                                -*- shell-script -*-
+
+_sonde_pids()
+{
+	local dir
+	for dir in /proc/[0-9]*; do
+		[[ -r $dir/exe ]] && printf '%s\n' "${dir#/proc/}"
+	done
+}
+
+_sonde()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]}
+	local prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]-}
+	local commands="ps heap diff show version help"
+	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
+	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
+	local words=""
+
+	COMPREPLY=()
+	if [[ $COMP_CWORD -eq 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$cur")
+		return
+	fi
+
+	case $prev in
+	-t | --type)
+		mapfile -t COMPREPLY < <(compgen -W \
+			"inuse_space inuse_objects alloc_space alloc_objects" -- "$cur")
+		return
+		;;
+	-f | --format)
+		mapfile -t COMPREPLY < <(compgen -W "top tree collapsed pprof json" -- "$cur")
+		return
+		;;
+	-o | --output | --core | --exe)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--diff | --wait)
+		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
+		return
+		;;
+	-n | --nodes | --rate | --assume-layout)
+		return
+		;;
+	esac
+
+	case $command in
+	ps) words="-a --all --json -w --wide -h --help" ;;
+	heap) words="$report $heap" ;;
+	diff | show) words="$report" ;;
+	version) words="-h --help" ;;
+	help) words="$commands" ;;
+	esac
+
+	if [[ $cur == -* || $command == help ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	elif [[ $command == heap ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
+	elif [[ $command == diff || $command == show ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	fi
+}
+
+complete -o filenames -F _sonde sonde

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing for the named groups: build run test lint arm64.
+# Says nothing and needs no network when nothing is missing.
+set -euo pipefail
+
+declare -A groups=(
+	[build]="build-essential meson ninja-build pkg-config zlib1g-dev"
+	[run]="golang-go python3"
+	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
+		prometheus prometheus-node-exporter"
+	[lint]="clang-format clang-tidy python3 shellcheck"
+	[arm64]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+)
+
+wanted=()
+for group in "${@:-build}"; do
+	if [[ -z ${groups[$group]:-} ]]; then
+		echo "setup: no group '$group'; there are: ${!groups[*]}" >&2
+		exit 2
+	fi
+	read -ra names -d '' <<<"${groups[$group]}" || true
+	wanted+=("${names[@]}")
+done
+
+missing=()
+for package in "${wanted[@]}"; do
+	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+	[[ $status == installed ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+if [[ $(id -u) -ne 0 ]]; then
+	echo "setup: packages are missing; please run:" >&2
+	echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
+	exit 1
+fi
+
+# The packages of Prometheus come with services; we want the programs only.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+	trap 'rm -f "$policy"' EXIT
+fi
+
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1
+then
+	tail -n 20 "$log" >&2
+	echo "setup: could not install ${missing[*]} (log: $log)" >&2
+	exit 1
+fi
+rm -f "$log"
