@@ -14,22 +14,26 @@
 
 int io_read_all(int fd, struct buf *buf)
 {
-	for (;;) {
-		ssize_t n;
-		int r = buf_reserve(buf, IO_CHUNK);
+	size_t max = buf->max ? buf->max : BUF_DEFAULT_MAX;
 
-		/* The last few bytes below the maximum are still usable. */
-		if (r == -E2BIG && buf->cap > buf->len)
-			r = 0;
+	for (;;) {
+		size_t room = MIN(IO_CHUNK, max - buf->len);
+		int r = buf_reserve(buf, room);
+		char beyond;
+		ssize_t n;
+
 		if (r < 0)
 			return r;
-		n = read(fd, buf->data + buf->len, buf->cap - buf->len);
+		/* Full: the file may end just here, or be too large. */
+		n = room ? read(fd, buf->data + buf->len, room) : read(fd, &beyond, 1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)
 			return 0;
+		if (room == 0)
+			return -E2BIG;
 		buf->len += (size_t)n;
 	}
 }
