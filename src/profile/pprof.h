@@ -1,4 +1,13 @@
-/* src/profile/pprof.h: the pprof wire format (profile.proto, gzipped). */
+/*
+ * src/profile/pprof.h: the pprof wire format (profile.proto, gzipped).
+ *
+ *   Profile: 1 sample_type*  2 sample*   3 mapping*     4 location*       5 function*
+ *            6 string_table* 7 drop      8 keep         9 time_nanos     10 duration_nanos
+ *           11 period_type  12 period   13 comment*    14 default_type   15 doc_url
+ *
+ * On the wire, strings are indexes into string_table, and mappings, functions and locations have
+ * ids of the writer's choice, not 0; messages may refer to what comes later.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -8,7 +17,11 @@
 
 #define PPROF_MAX_UNPACKED ((size_t)512 << 20)
 
-/* Appends the gzipped message to out. Samples keep their order. */
+/*
+ * Appends the gzipped message to out, packing as it goes: the whole message is never in memory.
+ * Samples keep their order; ids are index + 1; equal profiles give equal bytes. -E2BIG when out's
+ * maximum is reached.
+ */
 int pprof_encode(const struct profile *p, struct buf *out, struct err *err);
 /* Accepts gzip or plain. Malformed input is -EBADMSG, too large is -E2BIG; both say where. */
 int pprof_decode(struct view data, struct profile **ret_profile, struct err *err);

@@ -7,7 +7,8 @@
  *
  * It is pprof's model, with stacks shared: ids are dense indexes from 0, strings are interned
  * (id 0 is ""), lines of a location go from the innermost inlined function outwards, stacks from
- * the leaf to the root.
+ * the leaf to the root. Only strings, stacks and label sets are shared on adding; who adds equal
+ * mappings, functions or locations twice gets two of them, as the wire format allows.
  */
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "base/view.h"
 
 #define PROFILE_MAX_TYPES 16
+#define PROFILE_MAX_BYTES ((size_t)256 << 20) /* of memory, unless profile_limit() says less */
 #define PROFILE_NO_MAPPING UINT32_MAX
 
 struct profile_type {
@@ -50,6 +52,7 @@ struct profile_function {
 
 struct profile_line {
 	uint32_t function;
+	uint32_t column; /* 0 when unknown, as always with Go */
 	int64_t line;
 };
 
@@ -71,7 +74,7 @@ struct profile_label {
 struct profile_sample {
 	uint32_t stack;
 	uint32_t n_labels;
-	const struct profile_label *labels; /* in the profile's arena */
+	const struct profile_label *labels; /* in the profile's arena, shared between samples */
 	const int64_t *values;		    /* one per type, in the profile's arena */
 };
 
@@ -79,6 +82,7 @@ struct profile; /* opaque; accessors below */
 
 struct profile *profile_new(void); /* NULL without memory */
 void profile_free(struct profile *p);
+void profile_limit(struct profile *p, size_t max_bytes); /* at most PROFILE_MAX_BYTES */
 DEFINE_CLEANUP(struct profile, profile_free)
 
 /* Header fields; plain data. */
@@ -90,13 +94,16 @@ struct profile_header {
 	uint32_t default_type; /* string id, 0 when unset */
 	uint32_t drop_frames;  /* string ids, 0 when unset */
 	uint32_t keep_frames;
+	uint32_t doc_url;
 };
 struct profile_header *profile_header(struct profile *p);
 const struct profile_header *profile_header_const(const struct profile *p);
 
 /* Building. All return 0 or -ENOMEM/-E2BIG (the memory limit); -EINVAL for ids out of range. */
 int profile_add_string(struct profile *p, struct view s, uint32_t *ret_id);
+/* Types come before samples: -EINVAL otherwise. */
 int profile_add_type(struct profile *p, const char *type, const char *unit);
+int profile_add_type_ids(struct profile *p, struct profile_type type);
 int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret_id);
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *ret_id);
 int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
@@ -107,9 +114,11 @@ int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, 
 int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
 		       const struct profile_label *labels, uint32_t n_labels);
 int profile_add_comment(struct profile *p, struct view comment);
+/* These two correct what was added; the id must be one that was given. */
 void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m);
+void profile_set_folded(struct profile *p, uint32_t location);
 
-/* Reading. */
+/* Reading. An index must be below its count. */
 struct view profile_string(const struct profile *p, uint32_t id);
 const char *profile_cstring(const struct profile *p, uint32_t id); /* never NULL */
 size_t profile_n_strings(const struct profile *p);
@@ -117,6 +126,7 @@ size_t profile_n_types(const struct profile *p);
 size_t profile_n_mappings(const struct profile *p);
 size_t profile_n_functions(const struct profile *p);
 size_t profile_n_locations(const struct profile *p);
+size_t profile_n_stacks(const struct profile *p);
 size_t profile_n_samples(const struct profile *p);
 size_t profile_n_comments(const struct profile *p);
 const struct profile_type *profile_type_at(const struct profile *p, size_t i);

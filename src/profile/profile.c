@@ -1,0 +1,440 @@
+/*
+ * src/profile/profile.c: the model as arrays of plain structs, with strings, stacks and label sets
+ * interned. A heap profile repeats its stacks' frames and its labels thousands of times; sharing
+ * them is what keeps 8,000 samples within two megabytes. Whatever grows asks profile_room() first,
+ * so that a forged profile meets the memory limit and not the machine's.
+ */
+#include "profile/profile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+struct array {
+	void *items;
+	size_t len;
+	size_t cap;
+};
+
+struct profile {
+	size_t max_bytes;
+	struct profile_header header;
+	struct profile_type types[PROFILE_MAX_TYPES];
+	size_t n_types;
+	struct array mappings;
+	struct array functions;
+	struct array locations;
+	struct array samples;
+	struct array comments;
+	struct intern strings;
+	struct intern stacks;
+	struct intern labels;
+	struct arena arena; /* lines and values */
+};
+
+/* An entry and its two slots, in base/intern.c. */
+#define INTERN_BYTES_PER_ENTRY ((size_t)24)
+
+static size_t intern_memory(const struct intern *in)
+{
+	return in->bytes.used + in->cap * INTERN_BYTES_PER_ENTRY;
+}
+
+size_t profile_memory(const struct profile *p)
+{
+	return sizeof(*p) + p->mappings.cap * sizeof(struct profile_mapping) +
+	       p->functions.cap * sizeof(struct profile_function) +
+	       p->locations.cap * sizeof(struct profile_location) +
+	       p->samples.cap * sizeof(struct profile_sample) + p->comments.cap * sizeof(uint32_t) +
+	       intern_memory(&p->strings) + intern_memory(&p->stacks) + intern_memory(&p->labels) +
+	       p->arena.used;
+}
+
+static int profile_room(const struct profile *p, size_t bytes)
+{
+	size_t used = profile_memory(p);
+
+	return used > p->max_bytes || bytes > p->max_bytes - used ? -E2BIG : 0;
+}
+
+/* A pointer to one more zeroed item; it counts only once the caller raises len. */
+static int profile_grow(struct profile *p, struct array *a, size_t item_size, void **ret_item)
+{
+	if (a->len == a->cap) {
+		/* By half: the arrays are large, and what is grown too far is memory wasted. */
+		size_t cap = a->cap + a->cap / 2 + 8;
+		void *items;
+		int r = profile_room(p, (cap - a->cap) * item_size);
+
+		if (r < 0)
+			return r;
+		items = realloc(a->items, cap * item_size);
+		if (!items)
+			return -ENOMEM;
+		a->items = items;
+		a->cap = cap;
+	}
+	*ret_item = (char *)a->items + a->len * item_size;
+	memset(*ret_item, 0, item_size);
+	return 0;
+}
+
+static int profile_intern(struct profile *p, struct intern *in, struct view bytes, uint32_t *ret_id)
+{
+	int r;
+
+	/* Looking first keeps a full profile able to name what it already holds. */
+	if (intern_find(in, bytes, ret_id))
+		return 0;
+	r = profile_room(p,
+			 bytes.len + (in->len == in->cap ? in->cap : 0) * INTERN_BYTES_PER_ENTRY);
+	if (r < 0)
+		return r;
+	return intern_add(in, bytes, ret_id);
+}
+
+static int profile_store(struct profile *p, const void *data, size_t size, const void **ret_copy)
+{
+	int r = profile_room(p, size);
+	void *copy;
+
+	if (r < 0)
+		return r;
+	copy = arena_dup(&p->arena, data, size);
+	if (!copy)
+		return -ENOMEM;
+	*ret_copy = copy;
+	return 0;
+}
+
+struct profile *profile_new(void)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+	uint32_t empty;
+
+	if (!p)
+		return NULL;
+	p->max_bytes = PROFILE_MAX_BYTES;
+	if (intern_add(&p->strings, view_of("", 0), &empty) < 0) {
+		profile_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	free(p->mappings.items);
+	free(p->functions.items);
+	free(p->locations.items);
+	free(p->samples.items);
+	free(p->comments.items);
+	intern_release(&p->strings);
+	intern_release(&p->stacks);
+	intern_release(&p->labels);
+	arena_release(&p->arena);
+	free(p);
+}
+
+void profile_limit(struct profile *p, size_t max_bytes)
+{
+	p->max_bytes = MIN(max_bytes, PROFILE_MAX_BYTES);
+}
+
+struct profile_header *profile_header(struct profile *p)
+{
+	return &p->header;
+}
+
+const struct profile_header *profile_header_const(const struct profile *p)
+{
+	return &p->header;
+}
+
+int profile_add_string(struct profile *p, struct view s, uint32_t *ret_id)
+{
+	return profile_intern(p, &p->strings, s, ret_id);
+}
+
+static bool has_string(const struct profile *p, uint32_t id)
+{
+	return id < p->strings.len;
+}
+
+int profile_add_type_ids(struct profile *p, struct profile_type type)
+{
+	if (p->samples.len > 0 || !has_string(p, type.type) || !has_string(p, type.unit))
+		return -EINVAL;
+	if (p->n_types == PROFILE_MAX_TYPES)
+		return -E2BIG;
+	p->types[p->n_types++] = type;
+	return 0;
+}
+
+int profile_add_type(struct profile *p, const char *type, const char *unit)
+{
+	struct profile_type ids;
+	int r = profile_add_string(p, view_str(type), &ids.type);
+
+	if (r < 0)
+		return r;
+	r = profile_add_string(p, view_str(unit), &ids.unit);
+	if (r < 0)
+		return r;
+	return profile_add_type_ids(p, ids);
+}
+
+int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret_id)
+{
+	void *item;
+	int r;
+
+	if (!has_string(p, m->file) || !has_string(p, m->build_id))
+		return -EINVAL;
+	r = profile_grow(p, &p->mappings, sizeof(*m), &item);
+	if (r < 0)
+		return r;
+	*(struct profile_mapping *)item = *m;
+	*ret_id = (uint32_t)p->mappings.len++;
+	return 0;
+}
+
+int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *ret_id)
+{
+	void *item;
+	int r;
+
+	if (!has_string(p, f->name) || !has_string(p, f->system_name) || !has_string(p, f->file))
+		return -EINVAL;
+	r = profile_grow(p, &p->functions, sizeof(*f), &item);
+	if (r < 0)
+		return r;
+	*(struct profile_function *)item = *f;
+	*ret_id = (uint32_t)p->functions.len++;
+	return 0;
+}
+
+int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
+			 const struct profile_line *lines, uint32_t n_lines, uint32_t *ret_id)
+{
+	struct profile_location *l;
+	const void *copy = NULL;
+	void *item;
+	int r;
+
+	if (mapping != PROFILE_NO_MAPPING && mapping >= p->mappings.len)
+		return -EINVAL;
+	for (uint32_t i = 0; i < n_lines; i++)
+		if (lines[i].function >= p->functions.len)
+			return -EINVAL;
+	r = profile_grow(p, &p->locations, sizeof(*l), &item);
+	if (r < 0)
+		return r;
+	if (n_lines > 0) {
+		r = profile_store(p, lines, n_lines * sizeof(*lines), &copy);
+		if (r < 0)
+			return r;
+	}
+	l = item;
+	*l = (struct profile_location){
+		.address = address, .mapping = mapping, .n_lines = n_lines, .lines = copy};
+	*ret_id = (uint32_t)p->locations.len++;
+	return 0;
+}
+
+int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (locations[i] >= p->locations.len)
+			return -EINVAL;
+	return profile_intern(p, &p->stacks, view_of(locations, n * sizeof(*locations)), ret_id);
+}
+
+/* The padding of a caller's label is not ours to compare, so it is copied field by field. */
+static int intern_labels(struct profile *p, const struct profile_label *labels, uint32_t n,
+			 const struct profile_label **ret_labels)
+{
+	_cleanup_free_ struct profile_label *clean = calloc(n, sizeof(*clean));
+	uint32_t id;
+	int r;
+
+	if (!clean)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!has_string(p, labels[i].key) || !has_string(p, labels[i].str) ||
+		    !has_string(p, labels[i].num_unit))
+			return -EINVAL;
+		clean[i].key = labels[i].key;
+		clean[i].str = labels[i].str;
+		clean[i].num = labels[i].num;
+		clean[i].num_unit = labels[i].num_unit;
+	}
+	r = profile_intern(p, &p->labels, view_of(clean, n * sizeof(*clean)), &id);
+	if (r < 0)
+		return r;
+	*ret_labels = (const void *)intern_get(&p->labels, id).data;
+	return 0;
+}
+
+int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
+		       const struct profile_label *labels, uint32_t n_labels)
+{
+	struct profile_sample sample = {.stack = stack, .n_labels = n_labels};
+	const void *copy = NULL;
+	void *item;
+	int r;
+
+	if (stack >= p->stacks.len || p->n_types == 0)
+		return -EINVAL;
+	r = profile_grow(p, &p->samples, sizeof(sample), &item);
+	if (r < 0)
+		return r;
+	if (n_labels > 0) {
+		r = intern_labels(p, labels, n_labels, &sample.labels);
+		if (r < 0)
+			return r;
+	}
+	r = profile_store(p, values, p->n_types * sizeof(*values), &copy);
+	if (r < 0)
+		return r;
+	sample.values = copy;
+	*(struct profile_sample *)item = sample;
+	p->samples.len++;
+	return 0;
+}
+
+int profile_add_comment(struct profile *p, struct view comment)
+{
+	uint32_t id;
+	void *item;
+	int r = profile_add_string(p, comment, &id);
+
+	if (r < 0)
+		return r;
+	r = profile_grow(p, &p->comments, sizeof(id), &item);
+	if (r < 0)
+		return r;
+	*(uint32_t *)item = id;
+	p->comments.len++;
+	return 0;
+}
+
+void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m)
+{
+	assert(id < p->mappings.len);
+	assert(has_string(p, m->file) && has_string(p, m->build_id));
+	((struct profile_mapping *)p->mappings.items)[id] = *m;
+}
+
+void profile_set_folded(struct profile *p, uint32_t location)
+{
+	assert(location < p->locations.len);
+	((struct profile_location *)p->locations.items)[location].is_folded = true;
+}
+
+struct view profile_string(const struct profile *p, uint32_t id)
+{
+	return intern_get(&p->strings, id);
+}
+
+const char *profile_cstring(const struct profile *p, uint32_t id)
+{
+	return (const char *)intern_get(&p->strings, id).data;
+}
+
+size_t profile_n_strings(const struct profile *p)
+{
+	return p->strings.len;
+}
+
+size_t profile_n_types(const struct profile *p)
+{
+	return p->n_types;
+}
+
+size_t profile_n_mappings(const struct profile *p)
+{
+	return p->mappings.len;
+}
+
+size_t profile_n_functions(const struct profile *p)
+{
+	return p->functions.len;
+}
+
+size_t profile_n_locations(const struct profile *p)
+{
+	return p->locations.len;
+}
+
+size_t profile_n_stacks(const struct profile *p)
+{
+	return p->stacks.len;
+}
+
+size_t profile_n_samples(const struct profile *p)
+{
+	return p->samples.len;
+}
+
+size_t profile_n_comments(const struct profile *p)
+{
+	return p->comments.len;
+}
+
+const struct profile_type *profile_type_at(const struct profile *p, size_t i)
+{
+	assert(i < p->n_types);
+	return &p->types[i];
+}
+
+const struct profile_mapping *profile_mapping_at(const struct profile *p, size_t i)
+{
+	assert(i < p->mappings.len);
+	return (const struct profile_mapping *)p->mappings.items + i;
+}
+
+const struct profile_function *profile_function_at(const struct profile *p, size_t i)
+{
+	assert(i < p->functions.len);
+	return (const struct profile_function *)p->functions.items + i;
+}
+
+const struct profile_location *profile_location_at(const struct profile *p, size_t i)
+{
+	assert(i < p->locations.len);
+	return (const struct profile_location *)p->locations.items + i;
+}
+
+const struct profile_sample *profile_sample_at(const struct profile *p, size_t i)
+{
+	assert(i < p->samples.len);
+	return (const struct profile_sample *)p->samples.items + i;
+}
+
+uint32_t profile_comment_at(const struct profile *p, size_t i)
+{
+	assert(i < p->comments.len);
+	return ((const uint32_t *)p->comments.items)[i];
+}
+
+const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len)
+{
+	struct view v = intern_get(&p->stacks, stack);
+
+	*ret_len = (uint32_t)(v.len / sizeof(uint32_t));
+	return (const void *)v.data;
+}
+
+int profile_find_type(const struct profile *p, const char *type)
+{
+	for (size_t i = 0; i < p->n_types; i++)
+		if (view_eq(profile_string(p, p->types[i].type), view_str(type)))
+			return (int)i;
+	return -ENOENT;
+}

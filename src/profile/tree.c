@@ -1,0 +1,296 @@
+/*
+ * src/profile/tree.c: the call tree and the collapsed stacks. Both are the same prefix tree of
+ * names; collapsed stacks are its nodes with a value of their own.
+ */
+#include "profile/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "profile/frames.h"
+#include "profile/sum.h"
+
+#define TREE_MAX_NODES ((uint32_t)4 << 20)
+
+struct tree_builder {
+	struct profile_node *nodes;
+	uint32_t len;
+	uint32_t cap;
+	struct map children; /* parent node << 32 | name to node */
+	struct frames frames;
+};
+
+static void tree_builder_release(struct tree_builder *b)
+{
+	free(b->nodes);
+	map_release(&b->children);
+	frames_release(&b->frames);
+}
+
+static int tree_new_node(struct tree_builder *b, uint32_t name, uint32_t *ret_node, struct err *err)
+{
+	if (b->len == TREE_MAX_NODES)
+		return err_set(err, -E2BIG,
+			       "the call tree has more than %u nodes: use the table by function",
+			       TREE_MAX_NODES);
+	if (b->len == b->cap) {
+		uint32_t cap = b->cap ? b->cap * 2 : 256;
+		struct profile_node *nodes = realloc(b->nodes, cap * sizeof(*nodes));
+
+		if (!nodes)
+			return err_oom(err);
+		b->nodes = nodes;
+		b->cap = cap;
+	}
+	b->nodes[b->len] = (struct profile_node){.name = name};
+	*ret_node = b->len++;
+	return 0;
+}
+
+static int tree_child(struct tree_builder *b, uint32_t parent, uint32_t name, uint32_t *ret_node,
+		      struct err *err)
+{
+	uint64_t key = (uint64_t)parent << 32 | name;
+	uint64_t found;
+	uint32_t node;
+	int r;
+
+	if (map_get(&b->children, key, &found)) {
+		*ret_node = (uint32_t)found;
+		return 0;
+	}
+	r = tree_new_node(b, name, &node, err);
+	if (r < 0)
+		return r;
+	if (map_put(&b->children, key, node) < 0)
+		return err_oom(err);
+	b->nodes[node].sibling = b->nodes[parent].first_child;
+	b->nodes[parent].first_child = node;
+	*ret_node = node;
+	return 0;
+}
+
+static int tree_add_sample(struct tree_builder *b, const struct profile_sample *s, int64_t value,
+			   struct err *err)
+{
+	const struct frame *frames;
+	uint32_t node = 0;
+	size_t n;
+	int r = frames_of(&b->frames, s, &frames, &n, err);
+
+	if (r < 0)
+		return r;
+	b->nodes[0].total = sum_add(b->nodes[0].total, value);
+	for (size_t i = 0; i < n; i++) {
+		r = tree_child(b, node, frames[i].name, &node, err);
+		if (r < 0)
+			return r;
+		b->nodes[node].total = sum_add(b->nodes[node].total, value);
+	}
+	b->nodes[node].self = sum_add(b->nodes[node].self, value);
+	return 0;
+}
+
+static int tree_collect(struct tree_builder *b, struct profile *p, size_t type, struct err *err)
+{
+	uint32_t root;
+	int r;
+
+	if (type >= profile_n_types(p))
+		return err_set(err, -EINVAL, "the profile has no sample type number %zu", type);
+	r = frames_init(&b->frames, p, err);
+	if (r < 0)
+		return r;
+	r = tree_new_node(b, 0, &root, err);
+	for (size_t i = 0; i < profile_n_samples(p) && r == 0; i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+
+		if (s->values[type] != 0)
+			r = tree_add_sample(b, s, s->values[type], err);
+	}
+	return r;
+}
+
+struct tree_order {
+	const struct profile *profile;
+	const struct profile_node *nodes;
+};
+
+static int compare_views(struct view a, struct view b)
+{
+	size_t n = MIN(a.len, b.len);
+	int c = n ? memcmp(a.data, b.data, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+static int compare_children(const void *a, const void *b, void *arg)
+{
+	const struct tree_order *order = arg;
+	const struct profile_node *x = &order->nodes[*(const uint32_t *)a];
+	const struct profile_node *y = &order->nodes[*(const uint32_t *)b];
+	int64_t dx = sum_abs(x->total);
+	int64_t dy = sum_abs(y->total);
+
+	if (dx != dy)
+		return dx < dy ? 1 : -1;
+	return compare_views(profile_string(order->profile, x->name),
+			     profile_string(order->profile, y->name));
+}
+
+/* Links the children of each node anew, in order. */
+static int tree_sort(struct tree_builder *b, const struct profile *p, struct err *err)
+{
+	_cleanup_free_ uint32_t *children = calloc(b->len, sizeof(*children));
+	struct tree_order order = {.profile = p, .nodes = b->nodes};
+
+	if (!children)
+		return err_oom(err);
+	for (uint32_t node = 0; node < b->len; node++) {
+		uint32_t n = 0;
+		uint32_t *link = &b->nodes[node].first_child;
+
+		for (uint32_t c = *link; c != 0; c = b->nodes[c].sibling)
+			children[n++] = c;
+		qsort_r(children, n, sizeof(*children), compare_children, &order);
+		for (uint32_t i = 0; i < n; i++) {
+			*link = children[i];
+			link = &b->nodes[children[i]].sibling;
+		}
+		*link = 0;
+	}
+	return 0;
+}
+
+int profile_tree_build(struct profile *p, size_t type, struct profile_tree *ret_tree,
+		       struct err *err)
+{
+	_cleanup_(tree_builder_release) struct tree_builder b = {0};
+	int r = tree_collect(&b, p, type, err);
+
+	if (r < 0)
+		return r;
+	r = tree_sort(&b, p, err);
+	if (r < 0)
+		return r;
+	*ret_tree = (struct profile_tree){.nodes = TAKE_PTR(b.nodes), .len = b.len};
+	return 0;
+}
+
+void profile_tree_release(struct profile_tree *tree)
+{
+	free(tree->nodes);
+	*tree = (struct profile_tree){0};
+}
+
+static int append_frame(struct buf *line, struct view name)
+{
+	int r = buf_reserve(line, name.len + 1);
+
+	for (size_t i = 0; i < name.len && r == 0; i++) {
+		uint8_t c = name.data[i];
+
+		r = buf_append_byte(line, c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : c);
+	}
+	return r;
+}
+
+struct collapse {
+	const struct profile *profile;
+	const struct tree_builder *tree;
+	uint32_t *parents; /* by node */
+	uint32_t *path;	   /* the nodes from the one at hand to the root */
+	struct buf lines;  /* each ends in a NUL, for sorting */
+	struct buf starts; /* of size_t: where each line begins */
+};
+
+static void collapse_release(struct collapse *c)
+{
+	free(c->parents);
+	free(c->path);
+	buf_release(&c->lines);
+	buf_release(&c->starts);
+}
+
+static int collapse_init(struct collapse *c)
+{
+	const struct profile_node *nodes = c->tree->nodes;
+
+	c->parents = calloc(c->tree->len, sizeof(*c->parents));
+	c->path = calloc(c->tree->len, sizeof(*c->path));
+	if (!c->parents || !c->path)
+		return -ENOMEM;
+	for (uint32_t node = 0; node < c->tree->len; node++)
+		for (uint32_t child = nodes[node].first_child; child; child = nodes[child].sibling)
+			c->parents[child] = node;
+	return 0;
+}
+
+static int collapse_node(struct collapse *c, uint32_t node)
+{
+	const struct profile_node *nodes = c->tree->nodes;
+	int64_t value = nodes[node].self;
+	size_t start = c->lines.len;
+	size_t depth = 0;
+	int r = buf_append(&c->starts, &start, sizeof(start));
+
+	for (; node != 0; node = c->parents[node])
+		c->path[depth++] = node;
+	while (depth-- > 0 && r == 0) {
+		r = append_frame(&c->lines, profile_string(c->profile, nodes[c->path[depth]].name));
+		if (r == 0)
+			r = buf_append_byte(&c->lines, depth ? ';' : ' ');
+	}
+	if (r == 0)
+		r = buf_printf(&c->lines, "%lld\n", (long long)value);
+	if (r == 0)
+		r = buf_append_byte(&c->lines, 0);
+	return r;
+}
+
+static int compare_lines(const void *a, const void *b, void *arg)
+{
+	const struct buf *lines = arg;
+
+	return strcmp((const char *)lines->data + *(const size_t *)a,
+		      (const char *)lines->data + *(const size_t *)b);
+}
+
+static int collapse_append(struct collapse *c, struct buf *out)
+{
+	size_t *starts = (void *)c->starts.data;
+	size_t n = c->starts.len / sizeof(*starts);
+	int r = 0;
+
+	if (n > 0)
+		qsort_r(starts, n, sizeof(*starts), compare_lines, &c->lines);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = buf_append_str(out, (const char *)c->lines.data + starts[i]);
+	return r;
+}
+
+int profile_collapse(struct profile *p, size_t type, struct buf *out, struct err *err)
+{
+	_cleanup_(tree_builder_release) struct tree_builder b = {0};
+	_cleanup_(collapse_release) struct collapse c = {.profile = p, .tree = &b};
+	size_t before = out->len;
+	int r = tree_collect(&b, p, type, err);
+
+	if (r < 0)
+		return r;
+	r = collapse_init(&c);
+	for (uint32_t node = 1; node < b.len && r == 0; node++)
+		if (b.nodes[node].self != 0)
+			r = collapse_node(&c, node);
+	if (r == 0)
+		r = collapse_append(&c, out);
+	if (r < 0)
+		out->len = before;
+	if (r == -E2BIG)
+		return err_set(err, r,
+			       "the collapsed stacks take more than %zu MB: write a pprof file",
+			       BUF_DEFAULT_MAX >> 20);
+	return r < 0 ? err_oom(err) : 0;
+}
