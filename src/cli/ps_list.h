@@ -12,7 +12,7 @@ struct ps_entry {
 	char runtime[16]; /* "go", "java", "python", "node", "native", "kernel", "unknown" */
 	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
 	bool heap;
-	char reason[256]; /* when !heap: why not */
+	char reason[512]; /* when !heap: why not */
 	char remedy[96];  /* and what to do about it; "" for nothing */
 };
 

@@ -27,8 +27,9 @@ struct render_source {
 	const char *core; /* the core file that was read instead of a process */
 };
 
-/* The tree and the change table hide what is below this share of the total, like pprof's top. */
+/* pprof hides what is below these shares of the total. */
 #define RENDER_NODE_FRACTION 0.005
+#define RENDER_EDGE_FRACTION 0.001
 
 struct render {
 	struct profile *profile;
@@ -62,3 +63,11 @@ int render_name(const struct render *r, uint32_t name, struct buf *out);
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out);
 /* The unit for a whole table whose smallest and largest values are these. */
 const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit);
+
+/*
+ * Which functions were inlined into their callers: marks has one byte per string id of the profile;
+ * those with RENDER_KEPT are shown. Adds RENDER_INLINE and RENDER_CALLED.
+ */
+enum { RENDER_KEPT = 1, RENDER_INLINE = 2, RENDER_CALLED = 4 };
+int render_mark_inlined(const struct render *r, uint64_t edge_cutoff, uint8_t *marks,
+			struct err *err);

@@ -40,7 +40,7 @@ static void render_sides_release(struct render_sides *s)
 static int render_side_build(struct profile *p, size_t type, struct render_side *side,
 			     struct err *err)
 {
-	int k = profile_table_build(p, type, NULL, &side->table, err);
+	int k = profile_table_build(p, type, &side->table, err);
 
 	for (size_t i = 0; k == 0 && i < side->table.len; i++) {
 		uint32_t id;
@@ -186,7 +186,7 @@ int render_change(const struct render *r, struct profile *before, struct profile
 	if (k == 0)
 		k = render_side_build(after, r->type, &s.after, err);
 	if (k == 0)
-		k = profile_table_build(r->profile, r->type, NULL, &s.change, err);
+		k = profile_table_build(r->profile, r->type, &s.change, err);
 	if (k < 0)
 		return k;
 	render_sides_measure(r, &s);

@@ -219,7 +219,7 @@ int render_json(const struct render *r, struct buf *out, struct err *err)
 	struct json j = json_to(out);
 	int k;
 
-	k = profile_table_build(r->profile, r->type, NULL, &table, err);
+	k = profile_table_build(r->profile, r->type, &table, err);
 	if (k < 0)
 		return k;
 	json_object_begin(&j);

@@ -9,15 +9,19 @@
 #include "cli/units.h"
 
 struct render_selection {
-	struct profile_table table;
-	size_t shown; /* the first of its rows */
+	struct profile_table table; /* the rows that are shown come first */
+	size_t shown;
+	size_t n_dropped; /* below the fraction */
+	int64_t flat_sum; /* of all rows */
 	int64_t shown_flat;
 	const char *unit;
+	uint8_t *marks; /* by string id: see render_mark_inlined() */
 };
 
 static void render_selection_release(struct render_selection *s)
 {
 	profile_table_release(&s->table);
+	free(s->marks);
 }
 
 /* Values are hostile, so INT64_MIN happens. */
@@ -38,14 +42,35 @@ static int64_t render_add(int64_t a, int64_t b)
 	return sum;
 }
 
-/* How many rows, and in which unit: pprof picks one that suits the smallest of them. */
-static void render_select(const struct render *r, struct render_selection *s)
+static int64_t render_fraction(int64_t total, double fraction)
+{
+	return render_abs((int64_t)((double)total * fraction));
+}
+
+/* Drops the rows below the cut-off; the order of the others stays. */
+static void render_select_rows(const struct render *r, struct render_selection *s)
+{
+	struct profile_row *rows = s->table.rows;
+	int64_t cutoff;
+
+	for (size_t i = 0; i < s->table.len; i++)
+		s->flat_sum = render_add(s->flat_sum, rows[i].flat);
+	cutoff = r->all_nodes ? 0 : render_fraction(s->flat_sum, RENDER_NODE_FRACTION);
+	for (size_t i = 0; i < s->table.len; i++) {
+		if (render_abs(rows[i].cum) < cutoff)
+			s->n_dropped++;
+		else
+			rows[s->shown++] = rows[i];
+	}
+	if (r->max_nodes && s->shown > r->max_nodes)
+		s->shown = (size_t)r->max_nodes;
+}
+
+/* One unit for all: pprof picks it so that the smallest value that is shown can be read. */
+static void render_select_unit(const struct render *r, struct render_selection *s)
 {
 	int64_t smallest = 0;
 
-	s->shown = s->table.len;
-	if (r->max_nodes && s->shown > r->max_nodes)
-		s->shown = (size_t)r->max_nodes;
 	for (size_t i = 0; i < s->shown; i++) {
 		const struct profile_row *row = &s->table.rows[i];
 		int64_t v = render_abs(row->flat ? row->flat : row->cum);
@@ -57,25 +82,41 @@ static void render_select(const struct render *r, struct render_selection *s)
 	s->unit = render_table_unit(smallest ? smallest : s->table.total, s->table.total, r->unit);
 }
 
+static int render_select_marks(const struct render *r, struct render_selection *s, struct err *err)
+{
+	int64_t cutoff = r->all_nodes ? 0 : render_fraction(s->flat_sum, RENDER_EDGE_FRACTION);
+
+	s->marks = calloc(profile_n_strings(r->profile) + 1, 1);
+	if (!s->marks)
+		return err_oom(err);
+	for (size_t i = 0; i < s->shown; i++)
+		s->marks[s->table.rows[i].name] |= RENDER_KEPT;
+	return render_mark_inlined(r, (uint64_t)cutoff, s->marks, err);
+}
+
 static int render_top_summary(const struct render *r, const struct render_selection *s,
 			      struct buf *out)
 {
-	const struct profile_table *t = &s->table;
-	char shown[UNITS_LABEL_LEN];
-	char total[UNITS_LABEL_LEN];
+	int64_t total = s->table.total;
+	size_t kept = s->table.len - s->n_dropped;
+	char shown_label[UNITS_LABEL_LEN];
+	char label[UNITS_LABEL_LEN];
 	char share[UNITS_LABEL_LEN];
 	int k;
 
-	units_percentage(share, s->shown_flat, t->total);
+	units_percentage(share, s->shown_flat, total);
 	k = buf_printf(out, "Showing nodes accounting for %s, %s of %s total\n",
-		       units_label(shown, s->shown_flat, r->unit, s->unit),
-		       share + strspn(share, " "), units_label(total, t->total, r->unit, s->unit));
-	if (k == 0 && t->total && t->n_dropped)
-		k = buf_printf(out, "Dropped %zu node%s (cum <= %s)\n", t->n_dropped,
-			       t->n_dropped > 1 ? "s" : "",
-			       units_label(total, t->cutoff, r->unit, s->unit));
-	if (k == 0 && t->total && s->shown && s->shown < t->len)
-		k = buf_printf(out, "Showing top %zu nodes out of %zu\n", s->shown, t->len);
+		       units_label(shown_label, s->shown_flat, r->unit, s->unit),
+		       share + strspn(share, " "), units_label(label, total, r->unit, s->unit));
+	if (k == 0 && total && s->n_dropped) {
+		int64_t cutoff = render_fraction(total, RENDER_NODE_FRACTION);
+
+		k = buf_printf(out, "Dropped %zu node%s (cum <= %s)\n", s->n_dropped,
+			       s->n_dropped > 1 ? "s" : "",
+			       units_label(label, cutoff, r->unit, s->unit));
+	}
+	if (k == 0 && total && s->shown && s->shown < kept)
+		k = buf_printf(out, "Showing top %zu nodes out of %zu\n", s->shown, kept);
 	return k;
 }
 
@@ -91,9 +132,7 @@ static const char *render_row_colour(const struct profile_row *row, int64_t tota
 static int render_top_row(const struct render *r, const struct render_selection *s,
 			  const struct profile_row *row, int64_t flat_sum, struct buf *out)
 {
-	static const char *const inlined[] = {[PROFILE_INLINED_NEVER] = "",
-					      [PROFILE_INLINED_PARTLY] = " (partial-inline)",
-					      [PROFILE_INLINED_ALWAYS] = " (inline)"};
+	uint8_t mark = s->marks[row->name];
 	char flat[UNITS_LABEL_LEN];
 	char cum[UNITS_LABEL_LEN];
 	char shares[3][UNITS_LABEL_LEN];
@@ -112,8 +151,8 @@ static int render_top_row(const struct render *r, const struct render_selection 
 		k = buf_append_str(out, "  ");
 	if (k == 0)
 		k = render_name(r, row->name, out);
-	if (k == 0)
-		k = buf_append_str(out, inlined[row->inlined]);
+	if (k == 0 && mark & RENDER_INLINE)
+		k = buf_append_str(out, mark & RENDER_CALLED ? " (partial-inline)" : " (inline)");
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 
@@ -143,12 +182,14 @@ int render_top(const struct render *r, struct buf *out, struct err *err)
 	_cleanup_(render_selection_release) struct render_selection s = {};
 	int k;
 
-	k = profile_table_build(r->profile, r->type, r->all_nodes ? NULL : &PROFILE_CUT_PPROF,
-				&s.table, err);
+	k = profile_table_build(r->profile, r->type, &s.table, err);
 	if (k < 0)
 		return k;
-	render_select(r, &s);
-	k = render_header(r, s.table.total, s.unit, out);
+	render_select_rows(r, &s);
+	render_select_unit(r, &s);
+	k = render_select_marks(r, &s, err);
+	if (k == 0)
+		k = render_header(r, s.table.total, s.unit, out);
 	if (k == 0)
 		k = render_top_summary(r, &s, out);
 	if (k == 0)

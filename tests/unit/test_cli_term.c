@@ -1,0 +1,118 @@
+/* tests/unit/test_cli_term.c: names from a target cannot steer the terminal; runtimes are known by
+ * their files. */
+#include "cli/term.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "cli/ps_list.h"
+
+static void control_characters_become_question_marks(void **state)
+{
+	char text[] = "main.\033[31mred\r\n\x7f\302\233x";
+
+	(void)state;
+	term_sanitize(text, strlen(text));
+	assert_string_equal(text, "main.?[31mred?????x");
+}
+
+static void other_letters_stay_as_they_are(void **state)
+{
+	char text[] = "main.caf\303\251\302\267\302\240[...]";
+	char copy[sizeof(text)];
+
+	(void)state;
+	memcpy(copy, text, sizeof(text));
+	term_sanitize(text, strlen(text));
+	assert_string_equal(text, copy);
+}
+
+static void a_cut_letter_at_the_end_is_no_overrun(void **state)
+{
+	char *text = strdup("x\302");
+
+	(void)state;
+	assert_non_null(text);
+	term_sanitize(text, 2);
+	assert_string_equal(text, "x\302");
+	free(text);
+}
+
+static void a_file_is_no_terminal(void **state)
+{
+	_cleanup_close_ int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(term_width(fd), 0);
+	assert_false(term_wants_colour(fd));
+}
+
+static void no_color_is_obeyed_on_a_terminal(void **state)
+{
+	_cleanup_close_ int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int slave = -1;
+
+	(void)state;
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+		skip();
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(slave >= 0);
+	assert_int_equal(setenv("TERM", "xterm", 1), 0);
+	assert_int_equal(unsetenv("NO_COLOR"), 0);
+	assert_true(term_wants_colour(slave));
+	assert_int_equal(setenv("NO_COLOR", "1", 1), 0);
+	assert_false(term_wants_colour(slave));
+	assert_true(term_width(slave) > 0);
+}
+
+static void runtimes_are_known_by_their_files(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_exe;
+		const char *runtime;
+		const char *version;
+	} cases[] = {
+		{"/usr/lib/jvm/java-17/lib/server/libjvm.so", false, "java", ""},
+		{"/usr/bin/python3.11", true, "python", "3.11"},
+		{"/usr/lib/libpython3.9.so.1.0", false, "python", "3.9"},
+		{"/usr/bin/node", true, "node", ""},
+		{"/usr/lib/libnode.so.108", false, "node", ""},
+		{"/home/node", false, NULL, NULL},
+		{"/bin/bash", true, NULL, NULL},
+		{"", true, NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ps_entry e = {};
+
+		assert_int_equal(ps_runtime_of_path(cases[i].path, cases[i].is_exe, &e),
+				 cases[i].runtime != NULL);
+		if (!cases[i].runtime)
+			continue;
+		assert_string_equal(e.runtime, cases[i].runtime);
+		assert_string_equal(e.version, cases[i].version);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(control_characters_become_question_marks),
+		cmocka_unit_test(other_letters_stay_as_they_are),
+		cmocka_unit_test(a_cut_letter_at_the_end_is_no_overrun),
+		cmocka_unit_test(a_file_is_no_terminal),
+		cmocka_unit_test(no_color_is_obeyed_on_a_terminal),
+		cmocka_unit_test(runtimes_are_known_by_their_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
