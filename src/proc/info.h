@@ -2,8 +2,9 @@
  * src/proc/info.h: what a process is called: command, executable, container, unit, service.
  *
  * The service name follows OpenTelemetry: OTEL_SERVICE_NAME or service.name in
- * OTEL_RESOURCE_ATTRIBUTES of the target's environment, else the pod's container, the container,
- * the systemd unit, else the executable's name.
+ * OTEL_RESOURCE_ATTRIBUTES of the target's environment, else the container where it has a name
+ * (LXC) and not a number only, else the systemd unit of a process that is in no container, else
+ * the executable's name, else the command. Control characters in names are replaced by '?'.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/view.h"
 #include "proc/id.h"
 
 struct proc_info {
@@ -29,6 +31,11 @@ int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
 
 /* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
 void proc_info_parse_cgroup(struct proc_info *info, const char *text);
+
+/* Sets service from the variables of an environment (NUL-terminated), if they say anything. */
+void proc_info_parse_environ(struct proc_info *info, struct view env);
+/* Sets service from the other fields, unless it is set. */
+void proc_info_name_service(struct proc_info *info);
 
 /* All pids of /proc in ascending order; the array is the caller's to free. */
 int proc_list(pid_t **ret_pids, size_t *ret_len, struct err *err);

@@ -23,7 +23,7 @@ struct proc_map {
 	uint64_t dev;	 /* 0 for anonymous memory; inode 0 as well */
 	uint64_t inode;
 	unsigned int flags;
-	const char *path; /* "" for anonymous memory; without " (deleted)" */
+	const char *path; /* without " (deleted)"; "" or "[heap]", "[vdso]", ... when anonymous */
 };
 
 /* A zeroed struct proc_maps is empty. */

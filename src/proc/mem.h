@@ -64,7 +64,11 @@ int proc_mem_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t 
 int proc_mem_back(struct proc_mem *mem, uint64_t addr, uint64_t len, int fd, uint64_t off,
 		  struct err *err);
 
-/* The mappings; for a core, its segments with the names of NT_FILE. Borrowed. */
+/*
+ * The mappings; for a core, its segments with the names of NT_FILE, and the files of NT_FILE that
+ * were left out of the core (as PROC_MAP_READ: what else they were is not known). Borrowed, and
+ * replaced by proc_mem_refresh_maps().
+ */
 const struct proc_maps *proc_mem_maps(const struct proc_mem *mem);
 int proc_mem_refresh_maps(struct proc_mem *mem, struct err *err);
 /* AT_ENTRY and others of the auxiliary vector; false when unknown. */

@@ -1,0 +1,106 @@
+/*
+ * src/proc/access.c: see access.h. The rules are those of ptrace(2), "Ptrace access mode
+ * checking": same user and dumpable, or CAP_SYS_PTRACE; then the Yama module has its say.
+ */
+#include "proc/access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+/* The text after "Key:" in a status file, NULL when it is not there. */
+static const char *status_value(struct buf *text, const char *key)
+{
+	const char *s = buf_cstr(text);
+	const char *at = s ? strstr(s, key) : NULL;
+
+	return at ? at + strlen(key) : NULL;
+}
+
+static bool access_have_ptrace(void)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
+	const char *value;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/status", &text, NULL) < 0)
+		return false;
+	value = status_value(&text, "\nCapEff:");
+	return value && (strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1);
+}
+
+/* False when one of the target's user ids is not ours; ret_uid is then that one. */
+static bool access_same_user(pid_t pid, unsigned long *ret_uid)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
+	const char *value;
+	char path[64];
+	char *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0)
+		return true;
+	value = status_value(&text, "\nUid:");
+	for (int i = 0; value && i < 3; i++, value = end) {
+		unsigned long uid = strtoul(value, &end, 10);
+
+		if (end != value && uid != geteuid()) {
+			*ret_uid = uid;
+			return false;
+		}
+	}
+	return true;
+}
+
+static int access_yama_scope(void)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(16 << 10);
+	const char *s;
+
+	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", &text, NULL) < 0)
+		return 0;
+	s = buf_cstr(&text);
+	return s ? (int)strtol(s, NULL, 10) : 0;
+}
+
+int proc_access_denied(pid_t pid, const char *who, struct err *err)
+{
+	int scope = access_yama_scope();
+	unsigned long uid;
+
+	if (scope >= 3)
+		return err_set(err, -EPERM,
+			       "no permission to read %s: kernel.yama.ptrace_scope is %d, which "
+			       "forbids it to everybody until the machine is restarted with less",
+			       who, scope);
+	if (access_have_ptrace())
+		return err_set(
+			err, -EPERM,
+			"no permission to read %s although we have CAP_SYS_PTRACE: it lives "
+			"in another user namespace, or a security module (SELinux, AppArmor) "
+			"or seccomp forbids it; run on the host itself as root",
+			who);
+	if (!access_same_user(pid, &uid))
+		return err_set(err, -EPERM,
+			       "no permission to read %s: it belongs to user %lu and we are user "
+			       "%lu without CAP_SYS_PTRACE; run as root or as that user",
+			       who, uid, (unsigned long)geteuid());
+	if (scope >= 1)
+		return err_set(err, -EPERM,
+			       "no permission to read %s: kernel.yama.ptrace_scope is %d and we "
+			       "lack CAP_SYS_PTRACE; run as root or set kernel.yama.ptrace_scope "
+			       "to 0 with sysctl",
+			       who, scope);
+	return err_set(err, -EPERM,
+		       "no permission to read %s: it is not dumpable (a set-uid program, one with "
+		       "file capabilities, or one that asked for it) and we lack CAP_SYS_PTRACE; "
+		       "run as root",
+		       who);
+}

@@ -1,0 +1,250 @@
+/* src/proc/info.c: see info.h. */
+#include "proc/info.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "proc/stat.h"
+#include "proc/text.h"
+
+#define INFO_ENVIRON_MAX ((size_t)128 << 10)
+#define INFO_CGROUP_MAX ((size_t)64 << 10)
+#define INFO_PIDS_MAX ((size_t)4 << 20) /* the kernel's own limit on pids */
+
+static void closedirp(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+static void info_read_exe(struct proc_info *info)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n_deleted = sizeof(deleted) - 1;
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)info->id.pid);
+	n = readlink(link, path, sizeof(path));
+	if (n < 0)
+		return;
+	if ((size_t)n > n_deleted && memcmp(path + n - n_deleted, deleted, n_deleted) == 0)
+		n -= (ssize_t)n_deleted;
+	proc_text_copy(info->exe, sizeof(info->exe), view_of(path, (size_t)n));
+}
+
+/* Appends at most buf's maximum; what lies beyond is left unread. False when unreadable. */
+static bool info_read_file(const struct proc_info *info, const char *name, struct buf *buf)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)info->id.pid, name);
+	r = io_read_file(AT_FDCWD, path, buf, NULL);
+	return r == 0 || r == -E2BIG;
+}
+
+static void info_read_cgroup(struct proc_info *info)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(INFO_CGROUP_MAX);
+	const char *s = NULL;
+
+	if (info_read_file(info, "cgroup", &text))
+		s = buf_cstr(&text);
+	if (s)
+		proc_info_parse_cgroup(info, s);
+}
+
+/* The value of the first such variable, as getenv() would find it; empty when there is none. */
+static struct view env_get(struct view env, const char *name)
+{
+	size_t n = strlen(name);
+	struct view var;
+
+	for (size_t at = 0; view_cstr(env, at, &var); at += var.len + 1) {
+		if (var.len > n && var.data[n] == '=' && view_starts_with(var, name))
+			return view_of(var.data + n + 1, var.len - n - 1);
+	}
+	return view_of(NULL, 0);
+}
+
+static struct view text_trim(struct view v)
+{
+	while (v.len && (v.data[0] == ' ' || v.data[0] == '\t')) {
+		v.data++;
+		v.len--;
+	}
+	while (v.len && (v.data[v.len - 1] == ' ' || v.data[v.len - 1] == '\t'))
+		v.len--;
+	return v;
+}
+
+static int hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes %XX; the result never ends up longer than cap. Returns its length. */
+static size_t percent_decode(struct view v, uint8_t *dst, size_t cap)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v.len && n < cap; i++) {
+		uint8_t c = v.data[i];
+
+		if (c == '%' && i + 2 < v.len && hex_digit(v.data[i + 1]) >= 0 &&
+		    hex_digit(v.data[i + 2]) >= 0) {
+			c = (uint8_t)(hex_digit(v.data[i + 1]) << 4 | hex_digit(v.data[i + 2]));
+			i += 2;
+		}
+		dst[n++] = c;
+	}
+	return n;
+}
+
+/* service.name of "key=value,key=value", values percent-encoded; the last one wins. */
+static struct view attributes_service(struct view attrs)
+{
+	struct view found = {0};
+
+	while (attrs.len) {
+		const uint8_t *comma = memchr(attrs.data, ',', attrs.len);
+		size_t n = comma ? (size_t)(comma - attrs.data) : attrs.len;
+		const uint8_t *equal = memchr(attrs.data, '=', n);
+
+		if (equal) {
+			size_t k = (size_t)(equal - attrs.data);
+
+			if (view_eq(text_trim(view_of(attrs.data, k)), view_str("service.name")))
+				found = text_trim(view_of(equal + 1, n - k - 1));
+		}
+		n += comma ? 1 : 0;
+		attrs = view_of(attrs.data + n, attrs.len - n);
+	}
+	return found;
+}
+
+void proc_info_parse_environ(struct proc_info *info, struct view env)
+{
+	uint8_t decoded[sizeof(info->service)];
+	struct view name = text_trim(env_get(env, "OTEL_SERVICE_NAME"));
+
+	if (name.len == 0) {
+		name = attributes_service(env_get(env, "OTEL_RESOURCE_ATTRIBUTES"));
+		name = view_of(decoded, percent_decode(name, decoded, sizeof(decoded)));
+	}
+	if (name.len)
+		proc_text_copy(info->service, sizeof(info->service), name);
+}
+
+static void info_read_environ(struct proc_info *info)
+{
+	_cleanup_(buf_release) struct buf env = buf_with_max(INFO_ENVIRON_MAX);
+
+	if (info_read_file(info, "environ", &env))
+		proc_info_parse_environ(info, buf_view(&env));
+}
+
+/* A container id of 64 digits names nothing that a person knows, and changes at every start. */
+static bool info_container_has_name(const struct proc_info *info)
+{
+	size_t n = strlen(info->container);
+
+	return n > 0 && !(n == 64 && strspn(info->container, "0123456789abcdef") == n);
+}
+
+void proc_info_name_service(struct proc_info *info)
+{
+	const char *slash = strrchr(info->exe, '/');
+	struct view name = view_str(info->comm[0] ? info->comm : "?");
+
+	if (info->service[0])
+		return;
+	if (info_container_has_name(info)) {
+		name = view_str(info->container);
+	} else if (info->unit[0] && !info->container[0]) {
+		name = view_str(info->unit);
+		if (name.len > strlen(".service"))
+			name.len -= strlen(".service");
+	} else if (slash && slash[1]) {
+		name = view_str(slash + 1);
+	}
+	proc_text_copy(info->service, sizeof(info->service), name);
+}
+
+int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
+{
+	struct proc_info info = {0};
+	struct proc_stat st;
+	int r = proc_stat_read(pid, &st, err);
+
+	if (r < 0)
+		return r;
+	if (proc_stat_is_dead(&st))
+		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
+	info.id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
+	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.kernel_thread = st.kernel_thread;
+	if (!info.kernel_thread) {
+		info_read_exe(&info);
+		info_read_cgroup(&info);
+		info_read_environ(&info);
+	}
+	proc_info_name_service(&info);
+	/* All of that was read by pid: it belongs together only if nobody else has it now. */
+	if (!proc_id_alive(&info.id))
+		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
+	*ret_info = info;
+	return 0;
+}
+
+static int pid_compare(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The number that the whole name is, or 0. */
+static pid_t pid_of_name(const char *name)
+{
+	char *end;
+	long pid;
+
+	if (name[0] < '1' || name[0] > '9')
+		return 0;
+	pid = strtol(name, &end, 10);
+	return *end == 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+int proc_list(pid_t **ret_pids, size_t *ret_len, struct err *err)
+{
+	_cleanup_(closedirp) DIR *dir = opendir("/proc");
+	_cleanup_(buf_release) struct buf pids = buf_with_max(INFO_PIDS_MAX * sizeof(pid_t));
+	const struct dirent *entry;
+
+	if (!dir)
+		return err_set(err, -errno, "cannot open /proc: %s", strerror(errno));
+	while ((entry = readdir(dir))) {
+		pid_t pid = pid_of_name(entry->d_name);
+
+		if (pid && buf_append(&pids, &pid, sizeof(pid)) < 0)
+			return err_oom(err);
+	}
+	if (pids.len)
+		qsort(pids.data, pids.len / sizeof(pid_t), sizeof(pid_t), pid_compare);
+	*ret_len = pids.len / sizeof(pid_t);
+	*ret_pids = (pid_t *)(void *)TAKE_PTR(pids.data);
+	return 0;
+}

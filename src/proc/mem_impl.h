@@ -1,0 +1,70 @@
+/*
+ * src/proc/mem_impl.h: what the sources of struct proc_mem share; private to this folder.
+ *
+ * A source is a struct that begins with a struct proc_mem and fills in its ops. It knows
+ * nothing of files behind ranges: mem.c puts those before or after the source.
+ */
+#pragma once
+
+#include "proc/mem.h"
+
+#define PROC_MEM_AUXV_MAX 64
+#define PROC_MEM_BACKINGS_MAX 64
+
+struct proc_mem_ops {
+	/* The prefix that the source itself holds, 0 for none; -errno when it is broken or gone. */
+	ssize_t (*read_some)(struct proc_mem *mem, uint64_t addr, void *dst, size_t len);
+	/*
+	 * Only of a source that prefers files to itself: all ranges or none. A source without it
+	 * gives what it has, and files fill the gaps.
+	 */
+	int (*readv)(struct proc_mem *mem, const struct proc_range *ranges, size_t n,
+		     struct err *err);
+	/* How far from addr the source surely holds nothing; 0 when a file must not step in. */
+	uint64_t (*gap)(const struct proc_mem *mem, uint64_t addr);
+	/* The sentence for a read of addr that failed with code (0: nothing there). */
+	int (*explain)(struct proc_mem *mem, uint64_t addr, int code, struct err *err);
+
+	/* NULL where the answer is the same for every address space that cannot change. */
+	int (*check)(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
+	int (*write)(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
+		     struct err *err);
+	int (*refresh_maps)(struct proc_mem *mem, struct err *err);
+	int (*open_file)(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,
+			 struct err *err);
+
+	void (*close)(struct proc_mem *mem); /* frees mem itself */
+};
+
+struct proc_mem_auxv {
+	uint64_t type;
+	uint64_t value;
+};
+
+struct proc_mem_backing {
+	uint64_t addr;
+	uint64_t end;
+	uint64_t off;
+	int fd;
+};
+
+struct proc_mem {
+	const struct proc_mem_ops *ops;
+	pid_t pid;
+	uint16_t machine;
+	struct proc_maps maps;
+	struct proc_mem_auxv auxv[PROC_MEM_AUXV_MAX];
+	size_t n_auxv;
+	struct proc_mem_backing backings[PROC_MEM_BACKINGS_MAX]; /* sorted, disjoint */
+	size_t n_backings;
+	struct proc_mem_stats stats;
+	char who[128]; /* "process 123 (name)" or "core file x (name)", for sentences */
+};
+
+uint16_t proc_mem_own_machine(void);
+/* Takes the pairs up to AT_NULL. */
+void proc_mem_set_auxv(struct proc_mem *mem, struct view bytes);
+/* -EFAULT with the sentence for a bad address. */
+int proc_mem_bad_address(const struct proc_mem *mem, uint64_t addr, struct err *err);
+/* A pread that counts; the number of bytes, 0 at the end of the file, or -errno. */
+ssize_t proc_mem_pread(struct proc_mem *mem, int fd, void *dst, size_t len, uint64_t off);

@@ -1,0 +1,358 @@
+/*
+ * src/proc/mem_live.c: the memory of a running process (see mem.h).
+ *
+ * Bulk reading is process_vm_readv, which takes 1024 ranges at a time but finds the process by
+ * its pid, so it would as well read the program that came after an exec. The descriptor of
+ * /proc/PID/mem is bound by the kernel to the address space that was there at open: once that is
+ * gone, pread on it gives 0 bytes, and EIO only means that nothing is mapped at the address.
+ * Both need the same permission (ptrace(2), PTRACE_MODE_ATTACH); none stops the target.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "proc/access.h"
+#include "proc/file.h"
+#include "proc/id.h"
+#include "proc/mem_impl.h"
+#include "proc/stat.h"
+
+#define LIVE_IOV_MAX 1024
+/* Of one call: the kernel holds the target's mmap lock page batch by page batch meanwhile. */
+#define LIVE_BYTES_MAX ((size_t)32 << 20)
+
+struct mem_live {
+	struct proc_mem mem;
+	struct proc_id id;
+	int fd;		  /* /proc/PID/mem */
+	bool no_vm_readv; /* seccomp or an old kernel: everything goes through fd */
+};
+
+static struct mem_live *live_of(struct proc_mem *mem)
+{
+	return (struct mem_live *)mem;
+}
+
+/* Address 0 is never mapped, so the question touches no page of the target. */
+static bool live_same_space(const struct mem_live *l)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = pread(l->fd, &byte, 1, 0);
+	while (n < 0 && errno == EINTR);
+	return n != 0;
+}
+
+static int live_gone(const struct mem_live *l, struct err *err)
+{
+	if (proc_id_alive(&l->id))
+		return err_set(err, -ESRCH, "%s has executed another program", l->mem.who);
+	return err_set(err, -ESRCH, "%s has exited", l->mem.who);
+}
+
+/* The prefix through the bound descriptor: 0 for a bad address, -ESRCH when the space is gone. */
+static ssize_t live_pread(struct mem_live *l, uint64_t addr, void *dst, size_t len)
+{
+	/* Addresses above 2^63 are negative offsets to pread: kernel space, never readable. */
+	ssize_t n = addr > INT64_MAX ? -EIO : proc_mem_pread(&l->mem, l->fd, dst, len, addr);
+
+	if (n > 0)
+		return n;
+	return n == 0 && len > 0 ? -ESRCH : 0;
+}
+
+/*
+ * One process_vm_readv: the bytes read, 0 when the first address is bad, -ESRCH when the process
+ * is gone, -ENOSYS when the call itself is refused while the address space is readable.
+ */
+static ssize_t live_vm_readv(struct mem_live *l, struct iovec *local, struct iovec *remote,
+			     size_t n)
+{
+	ssize_t got;
+	int code;
+
+	do {
+		got = process_vm_readv(l->id.pid, local, n, remote, n, 0);
+		l->mem.stats.syscalls++;
+	} while (got < 0 && errno == EINTR);
+	if (got >= 0) {
+		l->mem.stats.bytes += (uint64_t)got;
+		return got;
+	}
+	code = errno;
+	l->mem.stats.syscalls++;
+	if (code == ESRCH || !live_same_space(l))
+		return -ESRCH;
+	l->no_vm_readv = code == EPERM || code == ENOSYS;
+	return code == EFAULT ? 0 : -ENOSYS;
+}
+
+static ssize_t live_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_t len)
+{
+	struct mem_live *l = live_of(mem);
+
+	len = MIN(len, LIVE_BYTES_MAX);
+	if (!l->no_vm_readv) {
+		struct iovec local = {.iov_base = dst, .iov_len = len};
+		struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};
+		ssize_t n = live_vm_readv(l, &local, &remote, 1);
+
+		if (n != -ENOSYS)
+			return n;
+	}
+	return live_pread(l, addr, dst, len);
+}
+
+static int live_explain(struct proc_mem *mem, uint64_t addr, int code, struct err *err)
+{
+	if (code == -ESRCH)
+		return live_gone(live_of(mem), err);
+	return proc_mem_bad_address(mem, addr, err);
+}
+
+/* Where a batched read stands: so many whole ranges, and bytes of the next one. */
+struct live_cursor {
+	const struct proc_range *ranges;
+	size_t n;
+	size_t at;
+	size_t skip;
+};
+
+static size_t live_fill(const struct live_cursor *c, struct iovec *local, struct iovec *remote)
+{
+	size_t skip = c->skip, room = LIVE_BYTES_MAX, n = 0;
+
+	for (size_t i = c->at; i < c->n && n < LIVE_IOV_MAX && room; i++, skip = 0) {
+		const struct proc_range *r = &c->ranges[i];
+		size_t len = MIN(r->len - skip, room);
+
+		if (len == 0)
+			continue;
+		local[n] = (struct iovec){.iov_base = (char *)r->dst + skip, .iov_len = len};
+		remote[n] = (struct iovec){.iov_base = (void *)(uintptr_t)(r->addr + skip),
+					   .iov_len = len};
+		room -= len;
+		n++;
+	}
+	return n;
+}
+
+static void live_advance(struct live_cursor *c, size_t got)
+{
+	while (c->at < c->n && got >= c->ranges[c->at].len - c->skip) {
+		got -= c->ranges[c->at].len - c->skip;
+		c->skip = 0;
+		c->at++;
+	}
+	c->skip += got;
+}
+
+static int live_readv(struct proc_mem *mem, const struct proc_range *ranges, size_t n,
+		      struct err *err)
+{
+	struct live_cursor c = {.ranges = ranges, .n = n};
+	struct iovec local[LIVE_IOV_MAX], remote[LIVE_IOV_MAX];
+	struct mem_live *l = live_of(mem);
+
+	for (;;) {
+		size_t iovs = live_fill(&c, local, remote);
+		ssize_t got = -ENOSYS;
+		uint64_t addr;
+
+		if (iovs == 0)
+			return 0;
+		addr = (uintptr_t)remote[0].iov_base;
+		if (!l->no_vm_readv)
+			got = live_vm_readv(l, local, remote, iovs);
+		if (got == -ENOSYS)
+			got = live_pread(l, addr, local[0].iov_base, local[0].iov_len);
+		/* A short count is no answer yet: the next call says why it was short. */
+		if (got <= 0)
+			return live_explain(mem, addr, (int)got, err);
+		live_advance(&c, (size_t)got);
+	}
+}
+
+static int live_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err)
+{
+	struct mem_live *l = live_of(mem);
+	size_t done = 0;
+
+	if (len == 0) {
+		mem->stats.syscalls++;
+		return live_same_space(l) ? 0 : live_gone(l, err);
+	}
+	while (done < len) {
+		ssize_t n = live_pread(l, addr + done, (char *)dst + done, len - done);
+
+		if (n <= 0)
+			return live_explain(mem, addr + done, (int)n, err);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * The descriptor for writing is opened first and the old address space is found alive after
+ * that: so both are bound to the same one, and an exec from now on makes the write fail.
+ */
+static int live_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
+		      struct err *err)
+{
+	const struct proc_map *map = proc_maps_find(&mem->maps, addr);
+	struct mem_live *l = live_of(mem);
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	ssize_t n;
+
+	/* Through /proc/PID/mem the kernel would write to read-only pages too. */
+	if (!map || !(map->flags & PROC_MAP_WRITE) || len > map->end - addr || addr > INT64_MAX)
+		return err_set(err, -EFAULT, "%s: nothing writable at address 0x%" PRIx64, mem->who,
+			       addr);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return proc_access_denied(l->id.pid, mem->who, err);
+	mem->stats.syscalls++;
+	if (fd < 0 || !live_same_space(l))
+		return live_gone(l, err);
+	n = pwrite(fd, src, len, (off_t)addr);
+	mem->stats.syscalls++;
+	if (n == 0 && len > 0)
+		return live_gone(l, err);
+	if (n < 0 || (size_t)n < len)
+		return err_set(err, -EFAULT, "%s: cannot write at address 0x%" PRIx64, mem->who,
+			       addr);
+	return 0;
+}
+
+static int live_refresh_maps(struct proc_mem *mem, struct err *err)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct mem_live *l = live_of(mem);
+	struct proc_maps old;
+	int r = proc_maps_read(l->id.pid, &maps, err);
+
+	/* The maps file was opened by pid: it was ours only if our address space is still there. */
+	mem->stats.syscalls++;
+	if (!live_same_space(l))
+		return live_gone(l, err);
+	if (r < 0)
+		return r;
+	old = mem->maps;
+	mem->maps = maps;
+	maps = old;
+	return 0;
+}
+
+static int live_open_file(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,
+			  struct err *err)
+{
+	const struct mem_live *l = (const struct mem_live *)mem;
+	_cleanup_close_ int fd = -1;
+	int r = proc_file_open_mapped(l->id.pid, map, &fd, err);
+
+	if (!live_same_space(l))
+		return live_gone(l, err);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static void live_close(struct proc_mem *mem)
+{
+	struct mem_live *l = live_of(mem);
+
+	closep(&l->fd);
+	free(l);
+}
+
+static const struct proc_mem_ops live_ops = {
+	.read_some = live_read_some,
+	.readv = live_readv,
+	.explain = live_explain,
+	.check = live_check,
+	.write = live_write,
+	.refresh_maps = live_refresh_maps,
+	.open_file = live_open_file,
+	.close = live_close,
+};
+
+static void live_read_auxv(struct mem_live *l)
+{
+	_cleanup_(buf_release) struct buf bytes = buf_with_max(16 << 10);
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)l->id.pid);
+	if (io_read_file(AT_FDCWD, path, &bytes, NULL) == 0)
+		proc_mem_set_auxv(&l->mem, buf_view(&bytes));
+}
+
+static int live_bind(struct mem_live *l, struct err *err)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
+	l->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (l->fd < 0 && (errno == EACCES || errno == EPERM))
+		return proc_access_denied(l->id.pid, l->mem.who, err);
+	if (l->fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
+	if (l->fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	live_read_auxv(l);
+	/* Also proves that the auxiliary vector, read by pid, belongs to what the descriptor holds.
+	 */
+	r = live_refresh_maps(&l->mem, err);
+	if (r < 0)
+		return r;
+	/* The pid could have been given to another process before the descriptor was opened. */
+	if (!proc_id_alive(&l->id))
+		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
+	return 0;
+}
+
+int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err)
+{
+	struct proc_mem *mem;
+	struct proc_stat st;
+	struct mem_live *l;
+	int r = proc_stat_read(pid, &st, err);
+
+	if (r < 0)
+		return r;
+	if (proc_stat_is_dead(&st))
+		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
+	if (st.kernel_thread)
+		return err_set(err, -ENOTSUP,
+			       "process %d (%s) is a kernel thread: it has no memory", (int)pid,
+			       st.comm);
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_oom(err);
+	mem = &l->mem;
+	mem->ops = &live_ops;
+	mem->pid = pid;
+	mem->machine = proc_mem_own_machine();
+	(void)snprintf(mem->who, sizeof(mem->who), "process %d (%s)", (int)pid, st.comm);
+	l->id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
+	l->fd = -1;
+	r = live_bind(l, err);
+	if (r < 0) {
+		proc_mem_close(mem);
+		return r;
+	}
+	*ret_mem = mem;
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* src/proc/notes.h: the notes of a core file that say what the program was. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "proc/maps.h"
+
+/* A zeroed struct proc_notes is empty. */
+struct proc_notes {
+	struct buf auxv;	/* NT_AUXV as it is */
+	struct proc_maps files; /* NT_FILE, sorted and disjoint */
+	char name[20];		/* of the program, from NT_PRPSINFO; "" when unknown */
+	size_t seen;		/* notes so far; their number is bounded */
+};
+
+/* Adds what is in one PT_NOTE segment. -EBADMSG for notes that make no sense. */
+int proc_notes_read(struct proc_notes *notes, int fd, uint64_t off, uint64_t len, struct err *err);
+/* Adds the contents of an NT_FILE note. */
+int proc_notes_parse_files(struct proc_notes *notes, struct view desc, struct err *err);
+void proc_notes_release(struct proc_notes *notes);

@@ -1,0 +1,142 @@
+/* tests/unit/test_proc_id.c: process identity, and the stat file it is read from. */
+#include "proc/id.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "test_proc_child.h"
+
+#define STAT_TAIL " S 1 2 3 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 987654 1000 2 3\n"
+
+static void stat_name_may_hold_blanks_and_parentheses(void **state)
+{
+	static const char text[] = "42 (a) R (b c)" STAT_TAIL;
+	struct proc_stat st;
+
+	(void)state;
+	assert_int_equal(proc_stat_parse(view_str(text), &st), 0);
+	assert_string_equal(st.comm, "a) R (b c");
+	assert_int_equal(st.state, 'S');
+	assert_int_equal(st.start_ticks, 987654);
+	assert_false(st.kernel_thread);
+	assert_false(proc_stat_is_dead(&st));
+}
+
+static void stat_name_loses_its_control_characters(void **state)
+{
+	static const char text[] = "42 (a\n\033[2Jb\302\233c)" STAT_TAIL;
+	struct proc_stat st;
+
+	(void)state;
+	assert_int_equal(proc_stat_parse(view_str(text), &st), 0);
+	assert_string_equal(st.comm, "a??[2Jb??c");
+}
+
+static void stat_tells_kernel_threads_and_the_dying(void **state)
+{
+	struct proc_stat st;
+
+	(void)state;
+	assert_int_equal(proc_stat_parse(view_str("2 (k) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 "
+						  "1 0 9 0 0 0"),
+					 &st),
+			 0);
+	assert_true(st.kernel_thread);
+	assert_int_equal(
+		proc_stat_parse(view_str("2 (k) Z 0 0 0 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9"), &st),
+		0);
+	assert_true(st.exiting);
+	assert_true(proc_stat_is_dead(&st));
+}
+
+static void stat_that_is_cut_short_is_malformed(void **state)
+{
+	static const char text[] = "42 (name)" STAT_TAIL;
+	static const char *const wrong[] = {
+		"",
+		"(",
+		")",
+		")(",
+		"42 name S 1",
+		"42 (a) S -1 -1 -1 -1 -1 -1 0",
+		"42 (a) SS 1 2 3 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 987654",
+		"42 (a) S 1 2 3 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 99999999999999999999999",
+	};
+	struct proc_stat st;
+
+	(void)state;
+	for (size_t n = 0; n < strlen(text) - strlen("987654 1000 2 3\n"); n++)
+		assert_int_equal(proc_stat_parse(view_of(text, n), &st), -EBADMSG);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(proc_stat_parse(view_str(wrong[i]), &st), -EBADMSG);
+}
+
+static void rename_strangely(void)
+{
+	(void)prctl(PR_SET_NAME, ") Z (1 2");
+}
+
+static void id_of_a_strangely_named_process_is_right(void **state)
+{
+	struct child c = child_start(rename_strangely, child_nothing);
+	struct proc_id id, self;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(proc_id_of(c.pid, &id, &err), 0);
+	assert_int_equal(proc_id_of(getpid(), &self, &err), 0);
+	assert_int_equal(id.pid, c.pid);
+	assert_true(id.start_ticks >= self.start_ticks);
+	assert_true(proc_id_alive(&id));
+	child_end(&c);
+	assert_false(proc_id_alive(&id));
+}
+
+static void id_of_a_zombie_or_of_nobody_is_gone(void **state)
+{
+	struct child c = child_start(child_nothing, child_nothing);
+	struct proc_id id = {.pid = 7}, alive;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(proc_id_of(c.pid, &alive, &err), 0);
+	child_go(&c);
+	child_wait_zombie(&c);
+	assert_int_equal(proc_id_of(c.pid, &id, &err), -ESRCH);
+	assert_non_null(strstr(err.text, "has exited"));
+	assert_false(proc_id_alive(&alive));
+	child_end(&c);
+	assert_int_equal(proc_id_of(c.pid, &id, &err), -ESRCH);
+	assert_non_null(strstr(err.text, "there is no process"));
+	assert_int_equal(proc_id_of(0, &id, &err), -ESRCH);
+	assert_int_equal(proc_id_of(-1, &id, &err), -ESRCH);
+	assert_int_equal(id.pid, 7);
+}
+
+/* A reused pid differs in nothing but the start time. */
+static void id_with_another_start_time_is_not_alive(void **state)
+{
+	struct proc_id id;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(proc_id_of(getpid(), &id, &err), 0);
+	id.start_ticks++;
+	assert_false(proc_id_alive(&id));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stat_name_may_hold_blanks_and_parentheses),
+		cmocka_unit_test(stat_name_loses_its_control_characters),
+		cmocka_unit_test(stat_tells_kernel_threads_and_the_dying),
+		cmocka_unit_test(stat_that_is_cut_short_is_malformed),
+		cmocka_unit_test(id_of_a_strangely_named_process_is_right),
+		cmocka_unit_test(id_of_a_zombie_or_of_nobody_is_gone),
+		cmocka_unit_test(id_with_another_start_time_is_not_alive),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
