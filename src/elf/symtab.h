@@ -1,0 +1,42 @@
+/*
+ * src/elf/symtab.h: where a symbol table and its names lie in a file, and a reader that streams
+ * the symbols in large batches. For the files of this room only.
+ */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "elf/image.h"
+
+/* What is read at once: large enough that system calls do not count, small enough to stay in the
+ * processor's cache. */
+#define ELF_CHUNK_BYTES ((size_t)64 << 10)
+/* Past this a symbol table is forged or not worth the time. */
+#define ELF_MAX_TABLE_BYTES ((uint64_t)512 << 20)
+
+struct elf_symtab {
+	const struct elf_section *symbols;
+	const struct elf_section *strings;
+};
+
+/* The table of that type (SHT_SYMTAB, SHT_DYNSYM); -ENOENT, or -EBADMSG when it has no names. */
+int elf_symtab_locate(const struct elf_image *image, uint32_t type, struct elf_symtab *ret,
+		      struct err *err);
+
+struct elf_symtab_reader {
+	const struct elf_image *image;
+	uint64_t off;
+	uint64_t left; /* symbols */
+	Elf64_Sym *batch;
+	size_t cap;
+};
+
+/* Streams into memory of the caller. */
+struct elf_symtab_reader elf_symtab_read(const struct elf_image *image,
+					 const struct elf_symtab *table, void *memory, size_t size);
+/* The number of symbols now in reader->batch, 0 at the end, or -EBADMSG. */
+ssize_t elf_symtab_next(struct elf_symtab_reader *reader, struct err *err);

@@ -1,0 +1,84 @@
+"""Starts target programs and sonde itself, for the oracle tests."""
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "targets"))
+import build  # noqa: E402
+
+SONDE = os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde"))
+OK, FAILED, USAGE, NOT_PROFILEABLE = 0, 1, 2, 3
+
+
+class Target:
+    """A running target program; see tests/targets for its commands."""
+
+    def __init__(self, argv, env=None, ready=True, prefix=()):
+        self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        env=dict(os.environ, **(env or {})))
+        self.pid = self.process.pid
+        if ready:
+            line = self.process.stdout.readline().split()
+            assert line[:1] == [b"ready"], f"{argv[0]} did not start: {line}"
+            self.pid = int(line[1])
+
+    def ask(self, command):
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().decode().strip()
+
+    def tell(self, command):
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def sonde(*args, check=None, timeout=120, **kwargs):
+    """Runs sonde; check is the exit code that must come back."""
+    done = subprocess.run([SONDE, *map(str, args)], capture_output=True, text=True,
+                          timeout=timeout, **kwargs)
+    if check is not None and done.returncode != check:
+        raise AssertionError(f"sonde {' '.join(map(str, args))}: exit code {done.returncode}, "
+                             f"not {check}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def pprof_top(go, path, *args):
+    """What `go tool pprof -top` prints, without the lines that name the file and the time."""
+    done = subprocess.run([go, "tool", "pprof", "-top", *args, path], capture_output=True,
+                          text=True, timeout=120,
+                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", PPROF_TMPDIR="/tmp"))
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.splitlines()
+            if not line.startswith(("File:", "Time:", "Build ID:"))]
+
+
+def versions(every):
+    """[(version, go)]: the oldest that is always there, a middle one and the newest; or all.
+
+    What cannot be had is named on stderr: a test of it is not passed silently.
+    """
+    wanted = ["1.17.13", "1.18.10", "1.20.14", "1.21.13", "1.22.12", "1.23.12", "1.24.13",
+              "1.25.14", "1.26.8"] if every else ["1.22.12"]
+    found = {v: go for v, go in [build.mandatory()]}
+    for version in wanted:
+        go = build.fetch(version)
+        if go:
+            found[version] = go
+        else:
+            print(f"Go {version} is not on this machine and cannot be fetched: left out",
+                  file=sys.stderr)
+    newest = build.newest()
+    found[newest[0]] = newest[1]
+    return sorted(found.items(), key=lambda item: build.version_key(item[0]))

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Tests against what we did not write: the programs' own profiles, go tool pprof, gcore, readelf.
+
+    run.py --quick    the oldest, a middle and the newest Go release (make test)
+    run.py --all      every Go release that can be had (make test-all)
+    run.py -k WORD    only tests whose name contains WORD
+"""
+import argparse
+import sys
+import time
+import unittest
+
+import rig  # noqa: F401  (sets the module path)
+import test_heap
+
+MODULES = (test_heap,)
+
+
+class Result(unittest.TestResult):
+    """One line per test, as it ends."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+
+    def line(self, word, test):
+        print(f"{word:7} {time.monotonic() - self.started:6.1f}s  "
+              f"{type(test).__name__}: {test._testMethodName[5:].replace('_', ' ')}", flush=True)
+
+    def addSuccess(self, test):
+        self.line("ok", test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.line("FAILED", test)
+        print(self.failures[-1][1], flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.line("ERROR", test)
+        print(self.errors[-1][1], flush=True)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.line("skipped", test)
+        print(f"        {reason}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("-k", metavar="WORD", default="")
+    args = parser.parse_args()
+    suite = unittest.TestSuite()
+    for module in MODULES:
+        module.load(args.all, suite)
+    chosen = unittest.TestSuite(t for t in suite if args.k in str(t))
+    result = Result()
+    chosen.run(result)
+    failed = len(result.failures) + len(result.errors)
+    passed = result.testsRun - failed - len(result.skipped)
+    skipped = f", {len(result.skipped)} skipped" if result.skipped else ""
+    print(f"{passed} passed, {failed} failed{skipped}")
+    return 1 if failed or not result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
