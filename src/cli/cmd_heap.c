@@ -218,16 +218,6 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 	return 0;
 }
 
-static int heap_check_on(const struct heap_target *t, struct err *err)
-{
-	const struct golang_heap_stats *s = golang_heap_stats(t->heap);
-
-	if (s->rate != 0 || s->buckets != 0)
-		return 0;
-	return err_set(err, -ENOTSUP, "memory profiling is off in this program%s",
-		       t->core ? "" : ": use --force to turn it on for a while");
-}
-
 static int heap_collect(const struct heap_request *q, struct heap_target *t,
 			struct profile **ret_profile, struct err *err)
 {
@@ -244,12 +234,16 @@ static int heap_collect(const struct heap_request *q, struct heap_target *t,
 		forced = true;
 	} else if (q->force) {
 		cli_note("Sampling is on already: --force changes nothing.");
+	} else if (now == 0) {
+		/* A few early samples may exist; they say nothing about the program. */
+		r = err_set(err, -ENOTSUP, "memory profiling is off in this program%s",
+			    q->core ? "" : ": use --force to turn it on for a while");
 	}
-	if (r == 0 && (forced || q->diff_ns))
+	if (r < 0)
+		return r;
+	if (forced || q->diff_ns)
 		return heap_read_twice(q, t, ret_profile, err);
-	if (r == 0)
-		r = heap_read_profile(t, ret_profile, err);
-	return r < 0 ? r : heap_check_on(t, err);
+	return heap_read_profile(t, ret_profile, err);
 }
 
 static void heap_explain_empty(const struct heap_request *q, const struct heap_target *t,

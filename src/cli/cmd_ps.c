@@ -27,6 +27,16 @@ struct ps_row {
 	char cells[PS_COLUMNS][PS_CELL];
 };
 
+/* "-" where the service is only the executable's name again. */
+static const char *ps_service(const struct proc_info *i)
+{
+	const char *slash = strrchr(i->exe, '/');
+
+	if (strcmp(i->service, i->comm) == 0 || (slash && strcmp(i->service, slash + 1) == 0))
+		return "-";
+	return i->service;
+}
+
 static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 {
 	const struct proc_info *i = &e->info;
@@ -41,11 +51,8 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "%s", i->exe);
 	else
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "[%s]", i->comm);
-	if (i->container[0])
-		(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s (%.12s)", i->service,
-			       i->container);
-	else
-		(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s", i->service);
+	(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s%s%.12s%s", ps_service(i),
+		       i->container[0] ? " (" : "", i->container, i->container[0] ? ")" : "");
 	if (e->heap)
 		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "yes");
 	else

@@ -39,6 +39,8 @@ int heap_target_open(pid_t pid, const char *core, const struct golang_options *o
 	if (r < 0)
 		return r;
 	r = golang_process_open_take(mem, options, &t.process, err);
+	if (r == -ENOTSUP && !core)
+		return err_prefix(err, r, "process %d (%s)", (int)pid, t.info.comm);
 	if (r < 0)
 		return r;
 	facts = golang_process_facts(t.process);
@@ -78,7 +80,7 @@ void heap_target_describe(const struct heap_target *target)
 	else
 		(void)snprintf(who, sizeof(who), "%s (pid %d)",
 			       heap_target_base_name(facts->module_path), target->info.id.pid);
-	cli_note("%s: %s, runtime variables by %s, %llu stacks sampled every %s", who,
+	cli_note("%s: %s, runtime variables by %s, %llu stacks, one sample per %s", who,
 		 facts->version, facts->variables_how, (unsigned long long)stats->buckets,
 		 units_label(rate, stats->rate, "bytes", "auto"));
 	if (stats->before_first_gc)

@@ -84,6 +84,8 @@ void heap_rate_release(struct heap_rate *rate)
 	}
 	if (r == 0)
 		r = golang_heap_set_rate(rate->heap, rate->old, &err);
+	if (r == 0)
+		cli_note("The sampling rate is back at %lld.", (long long)rate->old);
 	/* A program that ended needs no rate. */
 	if (r < 0 && r != -ESRCH)
 		cli_note("Could not set the sampling rate back to %lld: %s", (long long)rate->old,

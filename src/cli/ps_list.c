@@ -72,7 +72,6 @@ static void ps_find_runtime(const struct proc_mem *mem, struct ps_entry *e)
 			return;
 }
 
-/* Sampling switched off, and never used before: then there is nothing to read. */
 static int ps_check_sampling(struct golang_process *process, struct ps_entry *e, struct err *err)
 {
 	_cleanup_(golang_heap_freep) struct golang_heap *heap = NULL;
@@ -82,11 +81,9 @@ static int ps_check_sampling(struct golang_process *process, struct ps_entry *e,
 	r = golang_heap_new(process, &heap, err);
 	if (r == 0)
 		r = golang_heap_rate(heap, &rate, err);
-	if (r == 0 && rate == 0)
-		r = golang_heap_read(heap, err);
 	if (r < 0)
 		return r;
-	e->heap = rate != 0 || golang_heap_stats(heap)->buckets != 0;
+	e->heap = rate != 0;
 	if (!e->heap)
 		ps_refuse(e, "off in this program", "use --force");
 	return 0;
@@ -153,7 +150,9 @@ static int ps_inspect(pid_t pid, struct ps_entry *e)
 	if (r == -ESRCH || !proc_id_alive(&e->info.id))
 		return -ESRCH;
 	if (r == -EPERM || r == -EACCES)
-		ps_refuse(e, "no permission", "needs CAP_SYS_PTRACE");
+		/* Root is refused by namespaces and security modules only. */
+		ps_refuse(e, "no permission",
+			  geteuid() == 0 ? "run on the host itself" : "needs CAP_SYS_PTRACE");
 	else if (r < 0)
 		ps_refuse(e, err.text[0] ? err.text : strerror(-r), "");
 	return 0;
