@@ -25,11 +25,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MANDATORY = "/usr/lib/go-1.19/bin/go"  # Debian 12's golang-1.19
 
 GO_TARGETS = ("heap", "nopprof", "bigtable", "demo")
-C_TARGETS = ("fakes",)
+C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",
     "cshared", "cshared-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
-    "arm64-strip",
+    "arm64-strip", "buildinfo",
 )
 
 
@@ -292,7 +292,9 @@ def build(target, go, variant="plain", outdir=None):
     """
     outdir = os.path.abspath(outdir or default_outdir())
     if target in C_TARGETS:
-        version, variant = "c", "plain"
+        version = "c"
+        if variant not in ("plain", "buildinfo"):
+            raise BuildError(f"{target} has no variant {variant}: plain or buildinfo")
     elif target in GO_TARGETS:
         version = go_version(go)
         if not version:
@@ -313,7 +315,8 @@ def build(target, go, variant="plain", outdir=None):
         shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(directory)
         if target in C_TARGETS:
-            cc_build(os.path.join(HERE, "fakes", "forge.c"), program)
+            cc_build(os.path.join(HERE, "fakes", "forge.c"), program,
+                     ["-DFORGE_BUILDINFO"] if variant == "buildinfo" else [])
         else:
             build_go(target, go, variant, directory, outdir)
         with open(stamp, "w") as f:
