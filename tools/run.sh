@@ -15,14 +15,19 @@ pid=$("$sonde" ps --json | python3 -c "$first")
 echo
 if [[ -n $pid ]]; then
 	echo "\$ $sonde heap $pid"
-	exec "$sonde" heap "$pid"
+	# It may have ended since; then the demo is next.
+	"$sonde" heap "$pid" && exit 0
 fi
 
 echo "No Go program with a heap profile runs here: starting the demo."
 out=build/demo
 mkdir -p "$out"
-(cd tests/targets && GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -o "../../$out/demo" ./demo)
-"$out/demo" >"$out/demo.log" 2>&1 &
+(cd tests/targets && GOTOOLCHAIN=local go build -o "../../$out/demo" ./demo)
+# It ends when its input does: give it one that stays open as long as we live.
+rm -f "$out/input"
+mkfifo "$out/input"
+exec 3<>"$out/input"
+"$out/demo" <&3 >"$out/demo.log" 2>&1 &
 demo=$!
 trap 'kill "$demo" 2>/dev/null || true; wait "$demo" 2>/dev/null || true' EXIT
 
