@@ -27,9 +27,12 @@ void *arena_alloc(struct arena *a, size_t size)
 		return NULL;
 	size = (size + 7) & ~(size_t)7;
 	if (!b || size > b->cap - b->used) {
-		size_t cap = MAX(size, MIN(MAX(a->used, ARENA_BLOCK_MIN), ARENA_BLOCK_MAX));
+		size_t cap = MIN(MAX(a->used, ARENA_BLOCK_MIN), ARENA_BLOCK_MAX);
+		size_t left = a->used < max ? max - a->used : 0;
 
-		if (a->used > max || cap > max - a->used)
+		/* Near the limit a smaller block must do. */
+		cap = MAX(size, MIN(cap, left));
+		if (cap > left)
 			return NULL;
 		b = calloc(1, sizeof(*b) + cap);
 		if (!b)

@@ -30,7 +30,7 @@ int buf_reserve(struct buf *b, size_t n)
 		return 0;
 	if (n > max || b->len > max - n)
 		return -E2BIG;
-	cap = MAX(b->cap, (size_t)64);
+	cap = MIN(MAX(b->cap, (size_t)64), max);
 	while (cap < b->len + n)
 		cap = cap > max / 2 ? max : cap * 2;
 	data = realloc(b->data, cap);

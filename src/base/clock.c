@@ -59,10 +59,12 @@ int clock_parse_duration(const char *s, uint64_t *ret_ns)
 	char *end;
 	double n;
 
-	/* strtod would also take "inf", "nan", signs and blanks. */
+	/* strtod would also take "inf", "nan", signs, blanks, exponents and hexadecimal. */
 	if (!isdigit((unsigned char)*s))
 		return -EINVAL;
 	n = strtod(s, &end);
+	if (end != s + strspn(s, "0123456789."))
+		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (strcmp(end, units[i].suffix) != 0)
 			continue;
