@@ -292,9 +292,9 @@ static int merge_sample(struct merger *m, const struct profile_sample *s, int64_
 	size_t n = profile_n_types(m->out);
 	int64_t zeros[PROFILE_MAX_TYPES] = {0};
 	uint64_t stack_word;
-	uint32_t stack, id;
+	uint32_t stack = 0, id = 0;
 	int64_t *sums;
-	bool is_new;
+	bool is_new = false;
 	int r = map_stack(m, s->stack, &stack);
 
 	if (r == 0)

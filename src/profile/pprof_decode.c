@@ -290,7 +290,7 @@ static int take_function(struct decoder *d, const struct pprof_field *f)
 
 static int take_comment(struct decoder *d, uint64_t index, void *arg)
 {
-	uint32_t id;
+	uint32_t id = 0;
 	int r = take_string(d, index, &id);
 
 	(void)arg;

@@ -54,7 +54,7 @@ static int tree_child(struct tree_builder *b, uint32_t parent, uint32_t name, ui
 {
 	uint64_t key = (uint64_t)parent << 32 | name;
 	uint64_t found;
-	uint32_t node;
+	uint32_t node = 0;
 	int r;
 
 	if (map_get(&b->children, key, &found)) {
@@ -143,7 +143,7 @@ static int compare_children(const void *a, const void *b, void *arg)
 /* Links the children of each node anew, in order. */
 static int tree_sort(struct tree_builder *b, const struct profile *p, struct err *err)
 {
-	_cleanup_free_ uint32_t *children = calloc(b->len, sizeof(*children));
+	_cleanup_free_ uint32_t *children = calloc((size_t)b->len + 1, sizeof(*children));
 	struct tree_order order = {.profile = p, .nodes = b->nodes};
 
 	if (!children)
@@ -218,8 +218,8 @@ static int collapse_init(struct collapse *c)
 {
 	const struct profile_node *nodes = c->tree->nodes;
 
-	c->parents = calloc(c->tree->len, sizeof(*c->parents));
-	c->path = calloc(c->tree->len, sizeof(*c->path));
+	c->parents = calloc((size_t)c->tree->len + 1, sizeof(*c->parents));
+	c->path = calloc((size_t)c->tree->len + 1, sizeof(*c->path));
 	if (!c->parents || !c->path)
 		return -ENOMEM;
 	for (uint32_t node = 0; node < c->tree->len; node++)
