@@ -65,10 +65,10 @@ static int refused(const struct decoder *d, int r)
 {
 	if (r == -E2BIG)
 		return err_set(d->err, r,
-			       "the profile needs more than %zu MB of memory, the most that one "
-			       "may take (reading stopped at byte %zu of the unpacked message); "
-			       "split it, or aggregate it with `go tool pprof -proto`",
-			       PROFILE_MAX_BYTES >> 20, d->at);
+			       "the profile is too large: one may take %zu MB of memory and hold "
+			       "%zu million functions or locations (reading stopped at byte %zu "
+			       "of the unpacked message); aggregate it with `go tool pprof -proto`",
+			       PROFILE_MAX_BYTES >> 20, PPROF_MAX_ENTRIES >> 20, d->at);
 	if (r == -ENOMEM)
 		return err_oom(d->err);
 	return bad(d, "it contradicts itself");
