@@ -240,6 +240,24 @@ static int open_executable(const struct fixture *f)
 	return map ? -proc_file_open_mapped(getpid(), map, &fd, NULL) : 96;
 }
 
+/* Inode numbers are unique within one device only. */
+static void file_of_the_same_inode_on_another_device_is_refused(void **state)
+{
+	struct fixture f, other;
+	struct proc_map map;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	fixture_init(&f);
+	map = *f.map;
+	map.dev++;
+	other = f;
+	other.map = &map;
+	assert_int_equal(as_nobody(open_by_name, &other), ESTALE);
+	fixture_release(&f);
+}
+
 static void file_of_the_executable_is_found_without_privileges(void **state)
 {
 	(void)state;
@@ -282,6 +300,7 @@ int main(void)
 		cmocka_unit_test(file_that_is_a_device_is_refused),
 		cmocka_unit_test(file_is_found_by_name_without_privileges),
 		cmocka_unit_test(file_of_the_same_name_is_never_taken_for_it),
+		cmocka_unit_test(file_of_the_same_inode_on_another_device_is_refused),
 		cmocka_unit_test(file_of_the_executable_is_found_without_privileges),
 		cmocka_unit_test(file_named_by_a_core_must_be_regular_and_real),
 	};

@@ -96,6 +96,7 @@ static void mem_reads_what_exceeds_one_call(void **state)
 	char *got = malloc(len);
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct proc_mem_stats before;
+	struct proc_range ranges[2];
 	struct child c;
 	struct err err;
 
@@ -107,6 +108,15 @@ static void mem_reads_what_exceeds_one_call(void **state)
 	mem = open_child(&c);
 	before = proc_mem_stats(mem);
 	assert_int_equal(proc_mem_read(mem, addr_of(big), got, len, &err), 0);
+	assert_int_equal(proc_mem_stats(mem).syscalls - before.syscalls, 2);
+	assert_memory_equal(got, big, len);
+
+	/* The same in two ranges, which would fit one call by their number. */
+	memset(got, 0, len);
+	ranges[0] = (struct proc_range){addr_of(big), got, len / 2};
+	ranges[1] = (struct proc_range){addr_of(big + len / 2), got + len / 2, len / 2};
+	before = proc_mem_stats(mem);
+	assert_int_equal(proc_mem_readv(mem, ranges, 2, &err), 0);
 	assert_int_equal(proc_mem_stats(mem).syscalls - before.syscalls, 2);
 	assert_memory_equal(got, big, len);
 	child_end(&c);
@@ -572,7 +582,7 @@ static void forbid_vm_readv(void)
 static void read_without_vm_readv(pid_t target)
 {
 	struct proc_mem *mem = NULL;
-	uint64_t got[3] = {0};
+	uint64_t got[3] = {0}, before = 0;
 	struct proc_range ranges[] = {
 		{addr_of(&words[1]), &got[0], 8}, {.addr = 1}, {addr_of(&words[9]), &got[1], 16}};
 
@@ -580,8 +590,13 @@ static void read_without_vm_readv(pid_t target)
 	verdict->r = proc_mem_open(target, &mem, &verdict->err);
 	if (verdict->r == 0)
 		verdict->r = proc_mem_readv(mem, ranges, 3, &verdict->err);
+	/* The refusal is remembered: from now on a read is one call again. */
+	if (verdict->r == 0)
+		before = proc_mem_stats(mem).syscalls;
 	if (verdict->r == 0 && proc_mem_read_some(mem, addr_of(words), &got[0], 8) != 8)
 		verdict->r = -1;
+	if (verdict->r == 0 && proc_mem_stats(mem).syscalls - before != 1)
+		verdict->r = -3;
 	if (verdict->r == 0 && proc_mem_read(mem, 8, &got[2], 8, &verdict->err) != -EFAULT)
 		verdict->r = -2;
 	verdict->value = got[0] + got[1] + got[2];
