@@ -248,7 +248,7 @@ def build_go(target, go, variant, directory, outdir):
     elif kind == "cshared":
         go_build(go, "cshared", os.path.join(directory, "libtarget.so"), cgo=True,
                  ldflags=ldflags, flags=["-buildmode=c-shared"])
-        cc_build(os.path.join(HERE, "cshared", "host.c"), out, ["-ldl"])
+        cc_build(os.path.join(HERE, "cshared", "host", "host.c"), out, ["-ldl"])
     elif kind == "pgo":
         if version_key(go_version(go)) < (1, 21):
             raise BuildError(f"go{go_version(go)} has no profile-guided optimisation: it needs 1.21")

@@ -1,4 +1,4 @@
-// cshared is the heap target as a c-shared library: host.c loads it and does the talking.
+// cshared is the heap target as a c-shared library: host/host.c loads it and does the talking.
 package main
 
 import "C"

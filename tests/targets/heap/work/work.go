@@ -9,19 +9,20 @@
 // What may differ between a reading from outside, taken while the target waits for a command, and
 // the profile that the next "dump" writes:
 //
-//   - Samples whose stack has a frame of package runtime/pprof (or of what it calls: compress/*,
-//     text/tabwriter, ...; they all lie above a runtime/pprof frame). Before its snapshot WriteTo
-//     has already allocated the slice of records. With -gc 0 these objects are in the program's
-//     own profile at once; after a collection they are not published yet, but their buckets exist
-//     and become samples whose four values are all zero.
-//   - Samples that consist of runtime frames only (runtime.allocm, runtime.malg below runtime.newm,
-//     runtime.mstart): the runtime makes a thread whenever its scheduler wants one. Main starts a
-//     few threads before "ready", and with the collector off nothing wakes another one, so none was
-//     ever seen; a test may exclude them for safety.
-//   - With -gc 0 the first dump folds all cycles into the published one (runtime.MemProfile does so
-//     before the first collection). A reading after it, and a second dump, show the same numbers
-//     plus nothing: later allocations stay invisible until a collection.
-//   - time_nanos, and the order of samples where buckets were added.
+//   - Samples whose stack has a frame of package runtime/pprof; what it calls (compress/*, ...) lies
+//     below such a frame. WriteTo makes their buckets (120 to 150 of them), some before its
+//     snapshot, but in no mode are their values published by then: after a collection they wait
+//     for the next, and before the first one runtime.MemProfile has folded all cycles already when
+//     it was asked for the number of records. So in the program's own profile they are samples with
+//     four zeros, and a test that compares samples with a non-zero value sees no difference. They
+//     do show up in a reading or a dump after the gc command.
+//   - Samples that consist of runtime frames only (runtime.allocm below runtime.newm, runtime.malg):
+//     the runtime makes a thread whenever its scheduler wants one. Their number differs from run to
+//     run, but Start makes a few threads early, and with the collector off nothing wakes another
+//     one: between "ready" and the dump none was ever seen.
+//   - time_nanos, and the position of samples where buckets were added.
+//   - With -gc 0 the first dump changes the target: all cycles are folded into the published one.
+//     What is allocated afterwards is invisible, inside and outside, until a collection.
 //
 // Everything else is equal: the collector is off from "ready" on, except inside the gc command.
 package work

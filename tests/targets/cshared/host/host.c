@@ -1,6 +1,7 @@
 /*
- * tests/targets/cshared/host.c: a C program that loads the Go library which lies beside it
- * (libtarget.so) and obeys the targets' line protocol on its behalf. It is linked without Go.
+ * tests/targets/cshared/host/host.c: a C program that loads the Go library which lies beside it
+ * (libtarget.so) and obeys the targets' line protocol on its behalf. It is linked without Go, and
+ * has a directory of its own because cgo compiles every C file that lies beside Go ones.
  */
 #include <dlfcn.h>
 #include <libgen.h>
