@@ -71,7 +71,7 @@ static void ps_measure(const struct ps_list *list, size_t width, size_t widths[P
 	static const size_t least[PS_COLUMNS] = {
 		[PS_EXECUTABLE] = 16, [PS_SERVICE] = 10, [PS_HEAP] = 16};
 	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
-	size_t sum = 2 * (PS_COLUMNS - 1);
+	size_t sum = (size_t)2 * (PS_COLUMNS - 1);
 
 	for (size_t c = 0; c < PS_COLUMNS; c++)
 		widths[c] = strlen(ps_titles.cells[c]);
@@ -108,9 +108,10 @@ static void ps_shorten(char *cell, size_t column, size_t width)
 		return;
 	if (column == PS_EXECUTABLE) {
 		(void)memmove(cell + 2, cell + len - (width - 2), width - 1);
-		(void)memcpy(cell, "..", 2);
+		cell[0] = '.';
+		cell[1] = '.';
 	} else {
-		(void)strcpy(cell + width - 2, "..");
+		(void)snprintf(cell + width - 2, 3, "..");
 	}
 }
 

@@ -32,7 +32,7 @@ int heap_target_open(pid_t pid, const char *core, const struct golang_options *o
 {
 	_cleanup_(heap_target_release) struct heap_target t = {.core = core};
 	const struct golang_facts *facts;
-	struct proc_mem *mem;
+	struct proc_mem *mem = NULL;
 	int r;
 
 	r = heap_target_open_mem(pid, &t, &mem, err);

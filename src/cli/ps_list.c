@@ -75,7 +75,7 @@ static void ps_find_runtime(const struct proc_mem *mem, struct ps_entry *e)
 static int ps_check_sampling(struct golang_process *process, struct ps_entry *e, struct err *err)
 {
 	_cleanup_(golang_heap_freep) struct golang_heap *heap = NULL;
-	int64_t rate;
+	int64_t rate = 0;
 	int r;
 
 	r = golang_heap_new(process, &heap, err);

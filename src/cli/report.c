@@ -118,7 +118,7 @@ static int report_render(const struct report *report, struct profile *p, struct 
 			 struct err *err)
 {
 	struct render r;
-	size_t type;
+	size_t type = 0;
 	int k;
 
 	k = report_find_type(p, report->type, &type, err);

@@ -116,8 +116,10 @@ const char *units_label(char dst[static UNITS_LABEL_LEN], int64_t value, const c
 	len = strlen(dst);
 	if (len > 3 && strcmp(dst + len - 3, ".00") == 0)
 		dst[len - 3] = '\0';
-	if (strcmp(dst, "0") == 0 || strcmp(dst, "-0") == 0)
-		return strcpy(dst, "0");
+	if (strcmp(dst, "-0") == 0)
+		(void)snprintf(dst, UNITS_LABEL_LEN, "0");
+	if (strcmp(dst, "0") == 0)
+		shown_unit = "";
 	len = strlen(dst);
 	(void)snprintf(dst + len, UNITS_LABEL_LEN - len, "%s", shown_unit);
 	return dst;
@@ -128,7 +130,8 @@ const char *units_percentage(char dst[static UNITS_LABEL_LEN], int64_t value, in
 	double ratio = total ? fabs((double)value / (double)total) * 100 : 0;
 
 	if (ratio >= 99.95 && ratio <= 100.05)
-		return strcpy(dst, "  100%");
-	(void)snprintf(dst, UNITS_LABEL_LEN, ratio >= 1.0 ? "%5.2f%%" : "%5.2g%%", ratio);
+		(void)snprintf(dst, UNITS_LABEL_LEN, "  100%%");
+	else
+		(void)snprintf(dst, UNITS_LABEL_LEN, ratio >= 1.0 ? "%5.2f%%" : "%5.2g%%", ratio);
 	return dst;
 }
