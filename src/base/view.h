@@ -35,7 +35,7 @@ static inline bool view_sub(struct view v, uint64_t off, uint64_t len, struct vi
 {
 	if (!view_has(v, off, len))
 		return false;
-	*ret = (struct view){.data = v.data + off, .len = len};
+	*ret = (struct view){.data = v.data ? v.data + off : NULL, .len = len};
 	return true;
 }
 
@@ -43,7 +43,9 @@ static inline bool view_copy(struct view v, uint64_t off, void *dst, size_t len)
 {
 	if (!view_has(v, off, len))
 		return false;
-	memcpy(dst, v.data + off, len);
+	/* An empty view may have no data, which memcpy must not be given. */
+	if (len)
+		memcpy(dst, v.data + off, len);
 	return true;
 }
 
@@ -76,7 +78,7 @@ static inline bool view_starts_with(struct view v, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
-	return v.len >= n && memcmp(v.data, prefix, n) == 0;
+	return n == 0 || (v.len >= n && memcmp(v.data, prefix, n) == 0);
 }
 
 /* The NUL-terminated string at off, without its NUL; false when the NUL is missing. */

@@ -14,8 +14,8 @@
 #define WALK_MAX_BAD 1000
 /* Reading a small gap is cheaper than another range. */
 #define RANGE_MAX_GAP 256
-/* Of one vectored read: bounds the buffer for programs with very many buckets. */
-#define REREAD_MAX_BYTES ((size_t)16 << 20)
+/* Of one vectored read: bounds the buffer, which is kept, for programs with very many buckets. */
+#define REREAD_MAX_BYTES ((size_t)4 << 20)
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 			 const struct golang_layout *layout)
@@ -31,6 +31,7 @@ void golang_buckets_release(struct golang_buckets *b)
 	free(b->stacks);
 	free(b->ranges);
 	free(b->by_addr);
+	free(b->images);
 	*b = (struct golang_buckets){0};
 }
 
@@ -224,16 +225,35 @@ static int ranges_build(struct golang_buckets *b)
 	return 0;
 }
 
-/* How many ranges from first on fit into one buffer, and how large it must be. */
-static size_t ranges_batch(const struct golang_buckets *b, size_t first, size_t *ret_bytes)
+/* Gives each range from first on its place in the buffer; returns how many have one. */
+static size_t ranges_place(struct golang_buckets *b, size_t first)
 {
-	size_t n = 0, bytes = 0;
+	size_t n = 0, off = 0;
 
-	while (first + n < b->n_ranges &&
-	       (n == 0 || bytes + b->ranges[first + n].len <= REREAD_MAX_BYTES))
-		bytes += b->ranges[first + n++].len;
-	*ret_bytes = bytes;
+	while (first + n < b->n_ranges && off + b->ranges[first + n].len <= b->images_len) {
+		b->ranges[first + n].dst = b->images + off;
+		off += b->ranges[first + n++].len;
+	}
 	return n;
+}
+
+/*
+ * The buffer for all ranges, or for as many as its maximum allows; no range is longer. It is kept,
+ * because its first use costs more than the reading itself: a page fault for each 4 KB.
+ */
+static int images_ensure(struct golang_buckets *b)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < b->n_ranges && len < REREAD_MAX_BYTES; i++)
+		len += b->ranges[i].len;
+	len = MIN(len, REREAD_MAX_BYTES);
+	if (len <= b->images_len)
+		return 0;
+	free(b->images);
+	b->images = malloc(len);
+	b->images_len = b->images ? len : 0;
+	return b->images ? 0 : -ENOMEM;
 }
 
 /* Takes the counts out of a range that was read; *next goes through by_addr. */
@@ -265,20 +285,12 @@ int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *
 
 	if (b->ranges_of != b->len && ranges_build(b) < 0)
 		return err_oom(err);
+	if (images_ensure(b) < 0)
+		return err_oom(err);
 	for (size_t first = 0; first < b->n_ranges;) {
-		_cleanup_free_ uint8_t *bytes = NULL;
-		size_t len, off = 0;
-		size_t n = ranges_batch(b, first, &len);
-		int r;
+		size_t n = ranges_place(b, first);
+		int r = proc_mem_readv(b->mem, b->ranges + first, n, err);
 
-		bytes = malloc(len);
-		if (!bytes)
-			return err_oom(err);
-		for (size_t i = first; i < first + n; i++) {
-			b->ranges[i].dst = bytes + off;
-			off += b->ranges[i].len;
-		}
-		r = proc_mem_readv(b->mem, b->ranges + first, n, err);
 		for (size_t i = first; r == 0 && i < first + n; i++)
 			r = range_counts(b, &b->ranges[i], &next, cycle);
 		if (r == -EBADMSG)

@@ -37,6 +37,8 @@ struct golang_buckets {
 	size_t n_ranges;
 	uint32_t *by_addr;
 	size_t ranges_of;
+	uint8_t *images; /* where ranges are read to; kept between readings */
+	size_t images_len;
 	uint64_t bad;	 /* refused buckets of all walks */
 	bool incomplete; /* the list could not be followed to its end */
 };

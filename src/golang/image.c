@@ -107,6 +107,8 @@ static int image_from_file(struct proc_mem *mem, const struct proc_map *map, con
 {
 	struct golang_image image = {.from_file = true};
 	_cleanup_close_ int fd = -1;
+	bool placed = true;
+	uint64_t entry;
 	int r;
 
 	if (exe_path) {
@@ -122,7 +124,13 @@ static int image_from_file(struct proc_mem *mem, const struct proc_map *map, con
 	r = elf_image_open_fd(fd, &image.elf, err);
 	if (r < 0)
 		return err_prefix(err, r, "%s", exe_path ? exe_path : map->path);
-	if (!bias_of_map(image.elf, map, &image.bias) || !file_is_mapped_one(mem, &image)) {
+	/* The kernel tells where the executable starts; cores do not always tell which file it is.
+	 */
+	if (proc_mem_auxv(mem, AT_ENTRY, &entry) && entry >= map->start && entry < map->end)
+		image.bias = entry - image.elf->entry;
+	else
+		placed = bias_of_map(image.elf, map, &image.bias);
+	if (!placed || !file_is_mapped_one(mem, &image)) {
 		golang_image_release(&image);
 		return err_set(err, -ESTALE, "%s is not the file that was running",
 			       exe_path ? exe_path : map->path);
@@ -258,18 +266,26 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 		      struct golang_image *ret_image, struct err *err)
 {
 	const struct proc_map *map = main_map(mem);
+	struct err why = {0};
 	bool self_contained = true;
 	int r = 0;
 
 	if (map)
-		r = try_executable(mem, map, exe_path, effort, ret_image, &self_contained, err);
+		r = try_executable(mem, map, exe_path, effort, ret_image, &self_contained, &why);
+	if (r < 0)
+		return err_set(err, r, "%s", why.text);
 	if (r == 0 && !self_contained)
 		r = try_libraries(mem, map, ret_image);
 	if (r == 0 && self_contained)
 		r = try_memory(mem, ret_image);
-	if (r < 0)
-		return r;
-	return r > 0 ? 0 : err_set(err, -ENOTSUP, "not a Go program");
+	if (r > 0)
+		return 0;
+	if (why.text[0] && proc_mem_pid(mem) == 0)
+		return err_set(err, -ENOTSUP,
+			       "no Go program found in the core: %.300s; "
+			       "name the executable with --exe FILE",
+			       why.text);
+	return err_set(err, -ENOTSUP, "not a Go program");
 }
 
 int golang_image_back(const struct golang_image *image, struct proc_mem *mem, struct err *err)

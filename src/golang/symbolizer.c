@@ -306,7 +306,7 @@ static int deck_emit(struct golang_symbolizer *s, struct deck *d, uint32_t *ret_
 	for (size_t i = 0; i < d->len; i++) {
 		if (d->frames[i]->unknown)
 			continue;
-		lines[n_lines].line = d->frames[i]->line;
+		lines[n_lines] = (struct profile_line){.line = d->frames[i]->line};
 		r = function_for(s, d->frames[i], &lines[n_lines].function);
 		if (r < 0)
 			return r;

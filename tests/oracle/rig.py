@@ -58,7 +58,7 @@ def pprof_top(go, path, *args):
     """What `go tool pprof -top` prints, without the lines that name the file and the time."""
     done = subprocess.run([go, "tool", "pprof", "-top", *args, path], capture_output=True,
                           text=True, timeout=120,
-                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", PPROF_TMPDIR="/tmp"))
+                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", GOENV="off"))
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines()
             if not line.startswith(("File:", "Time:", "Build ID:"))]

@@ -4,6 +4,7 @@
 //	dump   writes the program's own pprof.Lookup("heap") to PREFIX.heap.pb.gz; answers "dumped"
 //	gc     runs runtime.GC() twice; answers "done"
 //	alloc  allocates 64 objects of 3000 bytes in work.allocMore and keeps them; answers "done"
+//	exec   becomes the same program anew, with the same pid; "ready" comes again
 //	quit   ends
 //
 // What may differ between a reading from outside, taken while the target waits for a command, and
@@ -79,6 +80,8 @@ func Main(extra func()) {
 		case "alloc":
 			More()
 			rig.Reply("done")
+		case "exec":
+			syscall.Exec("/proc/self/exe", os.Args, os.Environ())
 		case "quit", "":
 			return
 		default:
