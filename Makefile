@@ -45,6 +45,8 @@ test-all:
 
 bench: build
 	@tools/setup.sh build run test
+	@meson configure $(BUILD) -Dbench=true
+	@ninja -C $(BUILD) --quiet
 	@python3 bench/run.py
 
 lint: build

@@ -13,7 +13,7 @@ for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
 	fi
 done
 
-root=$(pwd)/$build.root
+root=$(realpath -m "$build").root
 fetch_zlib() {
 	local apt=$root/apt
 	local options=(-o APT::Architecture=arm64 -o APT::Architectures=arm64
