@@ -61,6 +61,8 @@ fuzz: asan
 	@python3 tools/fuzz.py --asan $(ASAN_BUILD) --seconds $(FUZZ_SECONDS)
 
 install: build
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@ninja -C $(BUILD) --quiet
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:

@@ -34,25 +34,28 @@ class Result:
 
 def sanitized_env():
     env = dict(os.environ)
-    env["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1"
+    env["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1"
     env["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
     return env
 
 
 def run(command, log, env=None, timeout=900):
-    """Runs a command, appends its output to the log; returns (exit status, output)."""
-    log.write(f"$ {shlex.join(command)}\n")
+    """Runs a command, its output goes to the log as it comes; returns (exit status, output)."""
+    log.write(f"$ {shlex.join(command)}\n".encode())
     log.flush()
+    start = log.tell()
     try:
-        p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env,
-                           timeout=timeout, cwd=ROOT)
-        rc, out = p.returncode, p.stdout.decode("utf-8", "replace")
-    except subprocess.TimeoutExpired as e:
-        rc, out = 124, (e.stdout or b"").decode("utf-8", "replace") + "\ntimed out\n"
+        rc = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log,
+                            stderr=subprocess.STDOUT, env=env, timeout=timeout,
+                            cwd=ROOT).returncode
+    except subprocess.TimeoutExpired:
+        rc = 124
     except OSError as e:
-        rc, out = 127, f"{e}\n"
-    log.write(out)
-    log.write(f"(exit {rc})\n\n")
+        log.write(f"{e}\n".encode())
+        rc = 127
+    log.seek(start)
+    out = log.read().decode("utf-8", "replace")
+    log.write(f"(exit {rc})\n\n".encode())
     return rc, out
 
 
@@ -94,8 +97,8 @@ def suite_fuzz(args, log):
         if not os.path.isdir(os.path.join(ROOT, corpus)):
             result.add(0, 1, note=f"{target}: no corpus in {corpus}")
             continue
-        rc, _ = run([os.path.join(folder, target), "-runs=0", "-rss_limit_mb=2048", corpus], log,
-                    sanitized_env())
+        rc, _ = run([os.path.join(folder, target), "-runs=0", "-rss_limit_mb=2048",
+                     f"-artifact_prefix=build/test-logs/{target}-", corpus], log, sanitized_env())
         result.add(rc == 0, rc != 0, note=None if rc == 0 else target)
     if not targets:
         result.add(0, 1, note="no fuzz targets were built")
@@ -115,7 +118,7 @@ def command_suite(command):
         else:
             result.add(rc == 0, rc != 0)
         if result.failed:
-            result.notes += [line for line in out.splitlines() if re.match(r"\s*(FAIL|not ok)", line)]
+            result.notes += [line for line in out.splitlines() if re.match(r"\s*(FAIL|ERROR|not ok)", line)]
             result.notes = result.notes[:20] or out.splitlines()[-10:]
         return result
     return suite
@@ -152,7 +155,7 @@ def main():
         path = os.path.join(logs, name + ".log")
         print(f"{name} ... ", end="", flush=True)
         start = time.monotonic()
-        with open(path, "w", encoding="utf-8") as log:
+        with open(path, "w+b") as log:
             r = suite(args, log)
         rows.append((name, r, time.monotonic() - start))
         print("ok" if not r.failed else f"FAILED (build/test-logs/{name}.log)", flush=True)
