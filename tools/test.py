@@ -106,9 +106,11 @@ def suite_fuzz(args, log):
 
 
 def command_suite(command):
-    def suite(_args, log):
+    def suite(args, log):
         result = Result()
-        rc, out = run(command, log, timeout=7200)
+        env = dict(os.environ, SONDE=os.path.abspath(args.sonde),
+                   ELF_DUMP=os.path.abspath(os.path.join(args.asan, "tests", "elf_dump")))
+        rc, out = run(command, log, env, timeout=7200)
         found = COUNTS.findall(out)
         if found:
             passed, failed, skipped = (int(n or 0) for n in found[-1])

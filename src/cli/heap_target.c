@@ -95,6 +95,11 @@ void heap_target_report_losses(const struct heap_target *target)
 	if (s->bad_buckets)
 		cli_note("Lost: %llu stack%s refused because the records make no sense.",
 			 (unsigned long long)s->bad_buckets, s->bad_buckets > 1 ? "s" : "");
+	if (s->incomplete)
+		cli_note("Lost: the list of stacks broke off: older ones are missing.");
+	if (s->mixed)
+		cli_note("Unsure: garbage collections ended during every try to read, so values of "
+			 "two cycles may be mixed.");
 	if (s->torn_records)
 		cli_note("Lost: %llu record%s changed during every try to read.",
 			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");

@@ -49,6 +49,10 @@ static void render_json_reading(const struct golang_heap_stats *s, struct json *
 	json_uint(j, s->buckets);
 	json_key(j, "bad_buckets");
 	json_uint(j, s->bad_buckets);
+	json_key(j, "incomplete");
+	json_bool(j, s->incomplete);
+	json_key(j, "mixed");
+	json_bool(j, s->mixed);
 	json_key(j, "torn_records");
 	json_uint(j, s->torn_records);
 	json_key(j, "unknown_frames");

@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "targets"))
 import build  # noqa: E402
 
 SONDE = os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde"))
+ELF_DUMP = os.environ.get("ELF_DUMP", os.path.join(ROOT, "build-asan", "tests", "elf_dump"))
 OK, FAILED, USAGE, NOT_PROFILEABLE = 0, 1, 2, 3
 
 

@@ -13,11 +13,12 @@ import unittest
 import rig  # noqa: F401  (sets the module path)
 import test_core
 import test_debian
+import test_elf
 import test_force
 import test_heap
 import test_refusals
 
-MODULES = (test_heap, test_core, test_force, test_debian, test_refusals)
+MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals)
 
 
 class Result(unittest.TestResult):

@@ -83,6 +83,7 @@ class Debian(unittest.TestCase):
             facts = json.loads(done.stdout)["reading"]
             for loss in ("bad_buckets", "torn_records", "unknown_frames"):
                 self.assertEqual(facts[loss], 0, loss)
+            self.assertFalse(facts["incomplete"])
         return facts
 
     def compare_at_rest(self, pid, base, tmp):
