@@ -1,7 +1,5 @@
 """The heap profile from outside equals the one that the program writes of itself."""
 import os
-import re
-import subprocess
 import tempfile
 import unittest
 
@@ -20,6 +18,8 @@ CASES = {
     "cgo, PIE, stripped": ("cgo-pie-strip", ["-rate", "1"], {}, 17),
     "c-shared": ("cshared", ["-rate", "1"], {}, 17),
     "c-shared, stripped": ("cshared-strip", ["-rate", "1"], {}, 17),
+    "plugin": ("plugin", ["-rate", "1"], {}, 17),
+    "plugin, stripped": ("plugin-strip", ["-rate", "1"], {}, 17),
     "PGO": ("pgo", ["-rate", "1"], {}, 21),
     "PGO, stripped": ("pgo-strip", ["-rate", "1"], {}, 21),
     "no section headers": ("nosections", ["-rate", "1"], {}, 17),
@@ -57,6 +57,23 @@ class Heap(unittest.TestCase):
                     self.assertEqual(rig.pprof_top(go, ours_path),
                                      rig.pprof_top(go, prefix + ".heap.pb.gz"))
 
+    def name_c_frames(self, go):
+        """Go's own profile has C addresses without a name; ours names them as nm does."""
+        program = rig.build.build("heap", go, "cgotrace")
+        with tempfile.TemporaryDirectory() as tmp:
+            prefix, ours_path = os.path.join(tmp, "own"), os.path.join(tmp, "ours.pb.gz")
+            with rig.Target([program, "-rate", "1", "-o", prefix]) as target:
+                rig.sonde("heap", target.pid, "-f", "pprof", "-o", ours_path, check=rig.OK)
+                self.assertEqual(target.ask("dump"), "dumped")
+            ours, own = Profile(ours_path), Profile(prefix + ".heap.pb.gz")
+            addresses = lambda p: sorted((tuple(loc.address for loc in s.stack), s.values)
+                                         for s in p.nonzero(OF_THE_DUMP).elements())
+            self.assertEqual(addresses(ours), addresses(own))
+            self.assertNotIn("c_inner", own.functions())
+            stacks = [[f.function for loc in s.stack for f in loc.frames] for s in ours.samples]
+            self.assertTrue(any("c_inner" in s and s.index("c_inner") + 1 == s.index("c_outer") and
+                                "main.goAllocate" in s for s in stacks))
+
     def compare_profiles(self, ours, own):
         self.assertEqual(ours.types, own.types)
         self.assertEqual(ours.period_type, own.period_type)
@@ -74,6 +91,9 @@ class Heap(unittest.TestCase):
 def load(every, suite):
     for version, go in rig.versions(every):
         minor = rig.build.version_key(version)[1]
+        name = f"test_{version}_names_of_C_frames"
+        setattr(Heap, name, lambda self, g=go: self.name_c_frames(g))
+        suite.addTest(Heap(name))
         for case, (_, _, _, since) in CASES.items():
             if minor < since:
                 continue

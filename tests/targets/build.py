@@ -28,7 +28,7 @@ GO_TARGETS = ("heap", "nopprof", "bigtable", "demo")
 C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",
-    "cshared", "cshared-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
+    "cgotrace", "cshared", "cshared-strip", "plugin", "plugin-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
     "arm64-strip", "buildinfo",
 )
 
@@ -240,7 +240,7 @@ def build_go(target, go, variant, directory, outdir):
     words = variant.split("-")
     kind = words[0]
     ldflags = ["-s", "-w"] if "strip" in words else []
-    if kind in ("cgo", "cshared") and target != "heap":
+    if kind in ("cgo", "cgotrace", "cshared", "plugin") and target != "heap":
         raise BuildError(f"only the heap target has the variant {variant}")
     if kind == "cgo":
         flags = ["-buildmode=pie"] if "pie" in words else []
@@ -249,6 +249,12 @@ def build_go(target, go, variant, directory, outdir):
         go_build(go, "cshared", os.path.join(directory, "libtarget.so"), cgo=True,
                  ldflags=ldflags, flags=["-buildmode=c-shared"])
         cc_build(os.path.join(HERE, "cshared", "host", "host.c"), out, ["-ldl"])
+    elif kind == "cgotrace":
+        go_build(go, "cgotrace", out, cgo=True, ldflags=ldflags)
+    elif kind == "plugin":
+        go_build(go, "plugin/host", out, cgo=True, ldflags=ldflags)
+        go_build(go, "plugin/part", os.path.join(directory, "part.so"), cgo=True,
+                 ldflags=ldflags, flags=["-buildmode=plugin"])
     elif kind == "pgo":
         if version_key(go_version(go)) < (1, 21):
             raise BuildError(f"go{go_version(go)} has no profile-guided optimisation: it needs 1.21")
