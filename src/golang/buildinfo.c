@@ -4,11 +4,12 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "golang/scan.h"
 
 #define BUILDINFO_MAGIC_LEN (sizeof(GOLANG_BUILDINFO_MAGIC) - 1)
 #define BUILDINFO_INLINE_STRINGS 2
 #define BUILDINFO_ALIGN 16
+/* Forged data may hold nothing else. */
+#define BUILDINFO_MAX_TRIES 64
 
 static int buildinfo_pointer_form(struct proc_mem *mem, uint64_t header_addr,
 				  struct golang_version *ret_version, struct err *err)
@@ -62,6 +63,7 @@ struct buildinfo_search {
 	struct proc_mem *mem;
 	struct golang_version *version;
 	struct err *err;
+	unsigned int tries;
 };
 
 static int buildinfo_try(uint64_t addr, struct view bytes, void *arg)
@@ -73,7 +75,7 @@ static int buildinfo_try(uint64_t addr, struct view bytes, void *arg)
 	while ((p = memmem(p, (size_t)(end - p), GOLANG_BUILDINFO_MAGIC, BUILDINFO_MAGIC_LEN))) {
 		uint64_t at = addr + (uint64_t)(p - bytes.data);
 
-		if (at % BUILDINFO_ALIGN == 0 &&
+		if (at % BUILDINFO_ALIGN == 0 && search->tries++ < BUILDINFO_MAX_TRIES &&
 		    golang_buildinfo_read(search->mem, at, search->version, search->err) == 0)
 			return 1;
 		p++;
@@ -81,11 +83,11 @@ static int buildinfo_try(uint64_t addr, struct view bytes, void *arg)
 	return 0;
 }
 
-int golang_buildinfo_scan(struct proc_mem *mem, uint64_t addr, uint64_t len,
+int golang_buildinfo_scan(struct golang_scan *scan, uint64_t addr, uint64_t len,
 			  struct golang_version *ret_version, struct err *err)
 {
-	struct buildinfo_search search = {.mem = mem, .version = ret_version, .err = err};
-	int r = golang_scan(mem, addr, len, BUILDINFO_MAGIC_LEN, buildinfo_try, &search);
+	struct buildinfo_search search = {.mem = scan->mem, .version = ret_version, .err = err};
+	int r = golang_scan(scan, addr, len, BUILDINFO_MAGIC_LEN, buildinfo_try, &search);
 
 	if (r < 0)
 		return err_set(err, r, "cannot scan for Go build info at 0x%lx", addr);

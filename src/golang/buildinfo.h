@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "golang/scan.h"
 #include "golang/version.h"
 #include "proc/mem.h"
 
@@ -19,5 +20,5 @@
 int golang_buildinfo_read(struct proc_mem *mem, uint64_t addr, struct golang_version *ret_version,
 			  struct err *err);
 /* Looks for the block in [addr, addr+len) and parses it; -ENOENT when there is none. */
-int golang_buildinfo_scan(struct proc_mem *mem, uint64_t addr, uint64_t len,
+int golang_buildinfo_scan(struct golang_scan *scan, uint64_t addr, uint64_t len,
 			  struct golang_version *ret_version, struct err *err);

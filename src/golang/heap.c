@@ -13,6 +13,8 @@
 
 /* A pass takes a millisecond, a program rarely has more than ten GC cycles a second. */
 #define HEAP_MAX_TRIES 20
+/* A pass over a million forged buckets takes longer: then there are fewer. */
+#define HEAP_MAX_NS (2 * NS_PER_SEC)
 
 struct golang_heap {
 	struct golang_process *process; /* borrowed */
@@ -119,13 +121,14 @@ static int heap_why(struct golang_heap *heap, int code, struct err *err)
 int golang_heap_read(struct golang_heap *heap, struct err *err)
 {
 	struct proc_mem *mem = heap->process->mem;
+	uint64_t start = clock_mono_ns();
 
 	heap->stats = (struct golang_heap_stats){0};
 	for (int tries = 1;; tries++) {
 		struct heap_globals g;
 		struct err why = {0};
 		uint32_t after;
-		bool settled;
+		bool settled, last;
 		int r;
 
 		r = heap_globals_read(heap, &g, &why);
@@ -140,9 +143,10 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 		if (r < 0)
 			return r;
 		settled = heap_settled(heap, &g);
-		if (after == g.cycle && (settled || tries >= HEAP_MAX_TRIES))
+		last = tries >= HEAP_MAX_TRIES || clock_mono_ns() - start > HEAP_MAX_NS;
+		if (after == g.cycle && (settled || last))
 			return 0;
-		heap->stats.mixed = tries >= HEAP_MAX_TRIES;
+		heap->stats.mixed = last;
 		if (heap->stats.mixed)
 			return 0;
 		heap->stats.retries = (uint64_t)tries;
@@ -231,7 +235,7 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 		r = profile_add_stack(s->profile, locations, (uint32_t)n, &stack);
 	if (r == 0)
 		r = profile_add_sample(s->profile, stack, values, &label, labelled);
-	return r < 0 ? err_set(err, r, "cannot build the profile: %s", strerror(-r)) : 0;
+	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
 int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
@@ -246,7 +250,7 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
 	golang_symbolizer_init(&s, heap->process, p);
 	r = heap_header(p, rate);
 	if (r < 0)
-		return err_set(err, r, "cannot build the profile: %s", strerror(-r));
+		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&s, err);
 	if (r < 0)
 		return r;
@@ -261,7 +265,9 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
 		if (r < 0)
 			return r;
 	}
-	golang_symbolizer_finish(&s);
+	r = golang_symbolizer_finish(&s, err);
+	if (r < 0)
+		return r;
 	heap->stats.unknown_frames = s.unknown;
 	*ret_profile = TAKE_PTR(p);
 	return 0;

@@ -7,13 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "golang/buildinfo.h"
 #include "golang/pclntab.h"
+#include "golang/scan.h"
 
 #define IMAGE_HEADER_BYTES ((size_t)4096)
 #define IMAGE_NOTE_BYTES ((size_t)4096)
 #define IMAGE_MAX_CANDIDATES 4096
 #define IMAGE_BUILDINFO_SCAN ((uint64_t)1 << 20)
+#define IMAGE_BUILDINFO_TOTAL ((uint64_t)16 << 20) /* of all segments */
+/* A list of processes does not wait longer for one of them: */
+#define IMAGE_GLANCE_BYTES ((uint64_t)128 << 20)
+/* Files are the target's, and may be many, monstrous, or on a slow disk of its own. */
+#define IMAGE_PATIENCE_NS (3 * NS_PER_SEC)
 
 void golang_image_release(struct golang_image *image)
 {
@@ -86,7 +93,7 @@ static bool has_interpreter(const struct elf_image *elf)
 	return false;
 }
 
-static bool looks_go(const struct golang_image *image, struct proc_mem *mem,
+static bool looks_go(const struct golang_image *image, struct golang_scan *scan,
 		     enum golang_effort effort)
 {
 	const char *how;
@@ -98,7 +105,7 @@ static bool looks_go(const struct golang_image *image, struct proc_mem *mem,
 		return true;
 	if (effort == GOLANG_GLANCE && image->elf->n_sections > 0)
 		return false;
-	return golang_pclntab_find(image, mem, &addr, &how, NULL) == 0;
+	return golang_pclntab_find(image, scan, &addr, &how, NULL) == 0;
 }
 
 /* Opens the file behind a mapping (or exe_path) as an image; -ESTALE when it is another by now. */
@@ -190,12 +197,12 @@ static const struct proc_map *main_map(const struct proc_mem *mem)
 }
 
 /* The executable itself: 1 it is Go, 0 it is not, -errno. */
-static int try_executable(struct proc_mem *mem, const struct proc_map *map, const char *exe_path,
-			  enum golang_effort effort, struct golang_image *ret_image,
-			  bool *ret_self_contained, struct err *err)
+static int try_executable(struct golang_scan *scan, const struct proc_map *map,
+			  const char *exe_path, enum golang_effort effort,
+			  struct golang_image *ret_image, bool *ret_self_contained, struct err *err)
 {
 	struct golang_image image;
-	int r = image_from_file(mem, map, exe_path, &image, err);
+	int r = image_from_file(scan->mem, map, exe_path, &image, err);
 
 	/* A file that is gone, replaced or unreadable: memory still has the program. */
 	*ret_self_contained = true;
@@ -203,7 +210,7 @@ static int try_executable(struct proc_mem *mem, const struct proc_map *map, cons
 		return r;
 	if (r < 0)
 		return 0;
-	if (looks_go(&image, mem, effort)) {
+	if (looks_go(&image, scan, effort)) {
 		*ret_image = image;
 		return 1;
 	}
@@ -217,7 +224,9 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			 struct golang_image *ret_image)
 {
 	const struct proc_maps *maps = proc_mem_maps(mem);
+	struct golang_scan scan = {.mem = mem};
 	const char *last = skip ? skip->path : "";
+	uint64_t until = clock_mono_ns() + IMAGE_PATIENCE_NS;
 
 	for (size_t i = 0, tried = 0; i < maps->len && tried < IMAGE_MAX_CANDIDATES; i++) {
 		const struct proc_map *map = &maps->maps[i];
@@ -228,9 +237,11 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			continue;
 		last = map->path;
 		tried++;
+		if (clock_mono_ns() > until)
+			break;
 		if (golang_image_of_map(mem, map, &image, NULL) < 0)
 			continue;
-		if (looks_go(&image, mem, GOLANG_GLANCE) && image.elf->n_sections > 0) {
+		if (image.elf->n_sections > 0 && looks_go(&image, &scan, GOLANG_GLANCE)) {
 			*ret_image = image;
 			return 1;
 		}
@@ -240,20 +251,21 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 }
 
 /* Programs that unpacked themselves, and executables whose file is gone. */
-static int try_memory(struct proc_mem *mem, struct golang_image *ret_image)
+static int try_memory(struct golang_scan *scan, struct golang_image *ret_image)
 {
-	const struct proc_maps *maps = proc_mem_maps(mem);
+	const struct proc_maps *maps = proc_mem_maps(scan->mem);
 
-	for (size_t i = 0, tried = 0; i < maps->len && tried < IMAGE_MAX_CANDIDATES; i++) {
+	for (size_t i = 0, tried = 0;
+	     i < maps->len && tried < IMAGE_MAX_CANDIDATES && scan->left > 0; i++) {
 		const struct proc_map *map = &maps->maps[i];
 		struct golang_image image;
 
 		if (!(map->flags & PROC_MAP_READ) || map->offset != 0)
 			continue;
 		tried++;
-		if (image_from_memory(mem, map->start, map->path, &image, NULL) < 0)
+		if (image_from_memory(scan->mem, map->start, map->path, &image, NULL) < 0)
 			continue;
-		if (looks_go(&image, mem, GOLANG_SEARCH)) {
+		if (looks_go(&image, scan, GOLANG_SEARCH)) {
 			*ret_image = image;
 			return 1;
 		}
@@ -266,18 +278,21 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 		      struct golang_image *ret_image, struct err *err)
 {
 	const struct proc_map *map = main_map(mem);
+	struct golang_scan scan = golang_scan_of(mem);
 	struct err why = {0};
 	bool self_contained = true;
 	int r = 0;
 
+	if (effort == GOLANG_GLANCE)
+		scan.left = IMAGE_GLANCE_BYTES;
 	if (map)
-		r = try_executable(mem, map, exe_path, effort, ret_image, &self_contained, &why);
+		r = try_executable(&scan, map, exe_path, effort, ret_image, &self_contained, &why);
 	if (r < 0)
 		return err_set(err, r, "%s", why.text);
 	if (r == 0 && !self_contained)
 		r = try_libraries(mem, map, ret_image);
 	if (r == 0 && self_contained)
-		r = try_memory(mem, ret_image);
+		r = try_memory(&scan, ret_image);
 	if (r > 0)
 		return 0;
 	if (why.text[0] && proc_mem_pid(mem) == 0)
@@ -313,6 +328,7 @@ int golang_image_version(const struct golang_image *image, struct proc_mem *mem,
 			 struct golang_version *ret_version, struct err *err)
 {
 	const struct elf_section *s = elf_image_section(image->elf, ".go.buildinfo");
+	struct golang_scan scan = {.mem = mem, .left = IMAGE_BUILDINFO_TOTAL};
 
 	if (s && golang_buildinfo_read(mem, s->addr + image->bias, ret_version, err) == 0)
 		return 0;
@@ -322,7 +338,7 @@ int golang_image_version(const struct golang_image *image, struct proc_mem *mem,
 		/* The linker puts it at the start of the data; a scan of everything is not worth
 		 * it. */
 		if (seg->type == PT_LOAD && (seg->flags & PF_W) &&
-		    golang_buildinfo_scan(mem, seg->vaddr + image->bias,
+		    golang_buildinfo_scan(&scan, seg->vaddr + image->bias,
 					  MIN(seg->filesz, IMAGE_BUILDINFO_SCAN), ret_version,
 					  err) == 0)
 			return 0;

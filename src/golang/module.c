@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "golang/scan.h"
 
 /* Offsets of moduledata that are the same from 1.17 on; runtime/symtab.go. */
 enum {
@@ -26,7 +25,8 @@ enum {
 	MD_BYTES = 512, /* everything above, and what layouts point at but `next` */
 };
 
-#define MODULE_MAX_TEXTSECTS 4096
+/* Text is cut into sections of about 100 MB, and only by some linkers. */
+#define MODULE_MAX_TEXTSECTS 64
 
 struct module_search {
 	uint64_t words[2];
@@ -50,6 +50,7 @@ int golang_module_find(const struct golang_image *image, struct proc_mem *mem, u
 		       uint64_t *ret_addr, struct err *err)
 {
 	struct golang_pclntab t;
+	struct golang_scan scan = golang_scan_of(mem);
 	struct module_search search;
 	const struct elf_section *s = elf_image_section(image->elf, ".go.module");
 	uint64_t names;
@@ -59,17 +60,17 @@ int golang_module_find(const struct golang_image *image, struct proc_mem *mem, u
 		return r;
 	search = (struct module_search){.words = {pclntab, pclntab + names}};
 	if (s)
-		r = golang_scan(mem, s->addr + image->bias, s->size, sizeof(search.words),
+		r = golang_scan(&scan, s->addr + image->bias, s->size, sizeof(search.words),
 				module_in_piece, &search);
 	for (size_t i = 0; r == 0 && i < image->elf->n_segments; i++) {
 		const struct elf_segment *seg = &image->elf->segments[i];
 
 		if (seg->type == PT_LOAD && (seg->flags & PF_W))
-			r = golang_scan(mem, seg->vaddr + image->bias, seg->filesz,
+			r = golang_scan(&scan, seg->vaddr + image->bias, seg->filesz,
 					sizeof(search.words), module_in_piece, &search);
 	}
 	if (r < 0)
-		return err_set(err, r, "cannot read the program's data");
+		return err_set(err, r, "cannot read the program's data: %s", strerror(-r));
 	if (r == 0)
 		return err_set(err, -ENOTSUP,
 			       "Go's module data was not found: the program has a Go function "
@@ -134,7 +135,6 @@ int golang_module_load(struct golang_module *m, struct golang_windows *windows, 
 	if (r < 0)
 		return r;
 	t->windows = windows;
-	t->steps_left = GOLANG_PCLN_STEPS;
 	t->names = span_at(md, MD_NAMES, 1);
 	t->units = span_at(md, MD_UNITS, sizeof(uint32_t));
 	t->files = span_at(md, MD_FILES, 1);

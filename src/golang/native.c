@@ -1,6 +1,7 @@
 /* src/golang/native.c: see native.h. */
 #include "golang/native.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -8,6 +9,8 @@
 #include "golang/image.h"
 
 #define NATIVE_MAX_FILES 64
+/* Of the symbol tables of all files: a target can bring any number of large ones. */
+#define NATIVE_MAX_BYTES ((uint64_t)128 << 20)
 
 struct golang_native_file {
 	uint64_t start; /* of the mapping that was asked for */
@@ -15,15 +18,34 @@ struct golang_native_file {
 	struct elf_functions *functions; /* NULL when the file tells nothing */
 };
 
-static struct golang_native_file native_open(struct proc_mem *mem, const struct proc_map *map)
+/* About what the functions of a file take in memory: symbols grow by half, names stay. */
+static uint64_t native_bytes(const struct elf_image *elf)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < elf->n_sections; i++) {
+		const struct elf_section *s = &elf->sections[i];
+
+		if (s->type == SHT_SYMTAB || s->type == SHT_DYNSYM || s->type == SHT_STRTAB)
+			bytes += MIN(s->size, NATIVE_MAX_BYTES) * 2;
+	}
+	return bytes;
+}
+
+static struct golang_native_file native_open(struct golang_native *native,
+					     const struct proc_map *map)
 {
 	struct golang_native_file file = {.start = map->start};
 	struct golang_image image;
+	uint64_t bytes;
 
-	if (golang_image_of_map(mem, map, &image, NULL) < 0)
+	if (golang_image_of_map(native->mem, map, &image, NULL) < 0)
 		return file;
 	file.bias = image.bias;
-	(void)elf_functions_load(image.elf, &file.functions, NULL);
+	bytes = native_bytes(image.elf);
+	if (bytes <= NATIVE_MAX_BYTES - native->bytes &&
+	    elf_functions_load(image.elf, &file.functions, NULL) == 0)
+		native->bytes += bytes;
 	golang_image_release(&image);
 	return file;
 }
@@ -42,7 +64,7 @@ static const struct golang_native_file *native_file(struct golang_native *native
 	if (!files)
 		return NULL;
 	native->files = files;
-	files[native->len] = native_open(native->mem, map);
+	files[native->len] = native_open(native, map);
 	return &files[native->len++];
 }
 

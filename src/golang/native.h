@@ -16,6 +16,7 @@ struct golang_native {
 	struct proc_mem *mem; /* borrowed */
 	struct golang_native_file *files;
 	size_t len;
+	uint64_t bytes; /* of their symbols, about */
 };
 
 /* The function's name, borrowed from native until release; empty when unknown. */

@@ -4,9 +4,10 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "golang/scan.h"
 
 #define PCLN_MAX_NAME ((size_t)4096)
+/* Of all functions; ten times what the largest programs have. */
+#define PCLN_MAX_NAMES_BYTES ((uint64_t)256 << 20)
 #define PCLN_MAX_PCDATA 64
 #define PCDATA_INLINE_INDEX 2
 #define FUNCDATA_INLINE_TREE 3
@@ -88,7 +89,7 @@ static bool functab_at(struct golang_pclntab *t, uint64_t i, uint64_t *ret_entry
 	unsigned int bytes = layout_of(t)->functab_entry_bytes;
 	const uint8_t *p = span_get(t, t->functab, i * bytes, last ? bytes / 2 : bytes);
 
-	if (!p)
+	if (!p || !golang_windows_spend(t->windows, t->n_textsects))
 		return false;
 	if (t->format == GOLANG_PCLN_116) {
 		*ret_entry = u64_at(p);
@@ -179,13 +180,13 @@ bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang
 static int64_t pc_value(struct golang_pclntab *t, uint32_t table, uint64_t entry, uint64_t target)
 {
 	uint64_t pc = entry, off = table, delta;
-	int32_t value = -1;
+	uint32_t value = UINT32_MAX; /* -1, and wraps as the runtime's does */
 	struct view piece = {0};
 	size_t pos = 0;
 
 	if (table == 0)
 		return -1;
-	for (bool first = true; t->steps_left > 0; first = false, t->steps_left--) {
+	for (bool first = true; golang_windows_spend(t->windows, 1); first = false) {
 		/* Two varints of a value and a pc fit into 20 bytes. */
 		if (piece.len - pos < 20) {
 			size_t want;
@@ -201,12 +202,12 @@ static int64_t pc_value(struct golang_pclntab *t, uint32_t table, uint64_t entry
 		}
 		if (!view_varint(piece, &pos, &delta) || (delta == 0 && !first))
 			return -1;
-		value += (int32_t)(-(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1));
+		value += -(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1);
 		if (!view_varint(piece, &pos, &delta))
 			return -1;
 		pc += (uint32_t)delta * (uint64_t)t->quantum;
 		if (target < pc)
-			return value;
+			return (int32_t)value;
 	}
 	return -1;
 }
@@ -291,10 +292,25 @@ struct name_search {
 	size_t n;
 	uint64_t start; /* address of the name table */
 	size_t lens[GOLANG_FIND_MAX];
+	uint64_t lens_mask; /* bit k: one of them is k long */
 	uint32_t offsets[GOLANG_FIND_MAX];
 	bool found[GOLANG_FIND_MAX];
 	size_t n_found;
 };
+
+static void name_search_try(struct name_search *s, const uint8_t *name, size_t len, uint64_t off)
+{
+	/* Most names are settled by their length. */
+	if (len > 63 || !(s->lens_mask >> len & 1))
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		if (len != s->lens[i] || s->found[i] || memcmp(name, s->names[i], len) != 0)
+			continue;
+		s->offsets[i] = (uint32_t)off;
+		s->found[i] = true;
+		s->n_found++;
+	}
+}
 
 static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 {
@@ -307,41 +323,25 @@ static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 		p = memchr(p, 0, bytes.len);
 		p = p ? p + 1 : end;
 	}
-	while (p < end) {
+	while (p < end && s->n_found < s->n) {
 		const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
 
 		if (!nul)
 			break;
-		for (size_t i = 0; i < s->n; i++) {
-			if ((size_t)(nul - p) != s->lens[i] || s->found[i] ||
-			    memcmp(p, s->names[i], s->lens[i]) != 0)
-				continue;
-			s->offsets[i] = (uint32_t)(addr - s->start + (uint64_t)(p - bytes.data));
-			s->found[i] = true;
-			if (++s->n_found == s->n)
-				return 1;
-		}
+		name_search_try(s, p, (size_t)(nul - p),
+				addr - s->start + (uint64_t)(p - bytes.data));
 		p = nul + 1;
 	}
-	return 0;
+	return s->n_found == s->n;
 }
 
-int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
-			      struct golang_func *ret_funcs, size_t n, struct err *err)
+/* The functions that bear the names that were found. */
+static void name_search_functions(const struct name_search *s, struct golang_pclntab *t,
+				  struct golang_func *ret_funcs)
 {
 	const struct func_layout *l = layout_of(t);
-	struct name_search search = {.names = names, .n = n, .start = t->names.addr};
-	size_t left;
-	int r;
+	size_t left = s->n_found;
 
-	memset(ret_funcs, 0, n * sizeof(*ret_funcs));
-	for (size_t i = 0; i < n; i++)
-		search.lens[i] = strlen(names[i]);
-	r = golang_scan(t->windows->mem, t->names.addr, t->names.len, PCLN_MAX_NAME,
-			name_search_piece, &search);
-	if (r < 0)
-		return err_set(err, r, "cannot read Go's function names");
-	left = search.n_found;
 	for (uint64_t f = 0; f < t->n_functions && left > 0; f++) {
 		uint64_t entry, record;
 		const uint8_t *p;
@@ -351,13 +351,36 @@ int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names
 			break;
 		p = span_get(t, t->functions, record + l->name, 4);
 		name = p ? u32_at(p) : UINT32_MAX;
-		for (size_t i = 0; i < n; i++) {
-			if (!search.found[i] || search.offsets[i] != name || ret_funcs[i].entry)
+		for (size_t i = 0; i < s->n; i++) {
+			if (!s->found[i] || s->offsets[i] != name || ret_funcs[i].entry)
 				continue;
 			if (func_read(t, f, &ret_funcs[i]))
 				left--;
 			break;
 		}
 	}
+}
+
+int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
+			      struct golang_func *ret_funcs, size_t n, struct err *err)
+{
+	struct name_search search = {.names = names, .n = n, .start = t->names.addr};
+	struct golang_scan scan = {.mem = t->windows->mem, .left = PCLN_MAX_NAMES_BYTES};
+	int r;
+
+	memset(ret_funcs, 0, n * sizeof(*ret_funcs));
+	for (size_t i = 0; i < n; i++) {
+		search.lens[i] = strlen(names[i]);
+		search.lens_mask |= 1ULL << (search.lens[i] & 63);
+	}
+	r = golang_scan(&scan, t->names.addr, t->names.len, PCLN_MAX_NAME, name_search_piece,
+			&search);
+	if (r < 0)
+		return err_set(err, r, "cannot read Go's function names: %s",
+			       r == -E2BIG ? "there are too many" : strerror(-r));
+	name_search_functions(&search, t, ret_funcs);
+	if (golang_windows_spent(t->windows))
+		return err_set(err, -E2BIG,
+			       "Go's function table is too large or scattered to be searched");
 	return 0;
 }

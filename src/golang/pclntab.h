@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/view.h"
 #include "golang/image.h"
+#include "golang/scan.h"
 #include "golang/windows.h"
 #include "proc/mem.h"
 
@@ -60,11 +61,7 @@ struct golang_pclntab {
 	uint64_t gofunc; /* base of funcdata offsets, 1.18+ */
 	struct golang_textsect *textsects;
 	size_t n_textsects;
-	/* Steps through pc-value tables that are still allowed: forged ones may be endless. */
-	uint64_t steps_left;
 };
-
-#define GOLANG_PCLN_STEPS ((uint64_t)1 << 29)
 
 /* One function's record. */
 struct golang_func {
@@ -89,15 +86,16 @@ struct golang_inlined {
 };
 
 /* Where the table is, by section or by scanning; ret_how says which. -ENOENT when nowhere. */
-int golang_pclntab_find(const struct golang_image *image, struct proc_mem *mem, uint64_t *ret_addr,
-			const char **ret_how, struct err *err);
+int golang_pclntab_find(const struct golang_image *image, struct golang_scan *scan,
+			uint64_t *ret_addr, const char **ret_how, struct err *err);
 /* Reads the header at addr; the spans are filled by golang_module. */
 int golang_pclntab_header(struct golang_pclntab *t, struct proc_mem *mem, uint64_t addr,
 			  uint64_t *ret_names_offset, struct err *err);
 
 /* The function that holds pc. False when none does, or its record is damaged. */
 bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang_func *ret_func);
-/* Finds functions by name, all in one pass. Those that do not exist come back with entry 0. */
+/* Finds functions by name (below 64 characters), all in one pass. Those that do not exist come back
+ * with entry 0. */
 #define GOLANG_FIND_MAX 32
 int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
 			      struct golang_func *ret_funcs, size_t n, struct err *err);

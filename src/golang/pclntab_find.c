@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "golang/pclntab.h"
-#include "golang/scan.h"
 
 #define PCLN_HEADER_BYTES 72
 #define PCLN_MAX_FUNCTIONS ((uint64_t)1 << 24)
@@ -98,8 +97,8 @@ static int header_in_piece(uint64_t addr, struct view bytes, void *arg)
 	return 0;
 }
 
-int golang_pclntab_find(const struct golang_image *image, struct proc_mem *mem, uint64_t *ret_addr,
-			const char **ret_how, struct err *err)
+int golang_pclntab_find(const struct golang_image *image, struct golang_scan *scan,
+			uint64_t *ret_addr, const char **ret_how, struct err *err)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	static const char *const hows[] = {"section .gopclntab", "section .data.rel.ro.gopclntab"};
@@ -110,7 +109,7 @@ int golang_pclntab_find(const struct golang_image *image, struct proc_mem *mem, 
 		const struct elf_section *s = elf_image_section(image->elf, names[i]);
 		uint64_t addr = s ? s->addr + image->bias : 0;
 
-		if (!s || golang_pclntab_header(&t, mem, addr, &names_offset, NULL) < 0)
+		if (!s || golang_pclntab_header(&t, scan->mem, addr, &names_offset, NULL) < 0)
 			continue;
 		*ret_addr = addr;
 		*ret_how = hows[i];
@@ -122,7 +121,7 @@ int golang_pclntab_find(const struct golang_image *image, struct proc_mem *mem, 
 
 		if (s->type != PT_LOAD)
 			continue;
-		r = golang_scan(mem, s->vaddr + image->bias, s->filesz, PCLN_HEADER_BYTES,
+		r = golang_scan(scan, s->vaddr + image->bias, s->filesz, PCLN_HEADER_BYTES,
 				header_in_piece, ret_addr);
 		if (r < 0)
 			return err_set(err, r, "cannot scan for Go's function table");

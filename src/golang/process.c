@@ -91,11 +91,12 @@ int golang_process_refresh(struct golang_process *p, struct err *err)
 static int process_modules(struct golang_process *p, const struct golang_options *options,
 			   struct err *err)
 {
+	struct golang_scan scan = golang_scan_of(p->mem);
 	struct golang_module module;
 	uint64_t pclntab, addr;
 	int r;
 
-	r = golang_pclntab_find(&p->image, p->mem, &pclntab, &p->facts.tables_how, err);
+	r = golang_pclntab_find(&p->image, &scan, &pclntab, &p->facts.tables_how, err);
 	if (r < 0)
 		return r == -ENOENT ? -ENOTSUP : r;
 	r = golang_module_find(&p->image, p->mem, pclntab, &addr, err);

@@ -9,6 +9,10 @@
 
 #define SYMBOLIZER_MAX_PCS (GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE)
 #define SYMBOLIZER_MEMORY ((size_t)64 << 20)
+/* Leaves are few: the functions that allocate. */
+#define SYMBOLIZER_MAX_HIDDEN ((size_t)1 << 18)
+/* Opened for their build ids; each may be the target's own, and as laborious as ELF allows. */
+#define SYMBOLIZER_MAX_FILES 256
 
 /* One return address as CallersFrames shows it. */
 struct golang_frame {
@@ -45,6 +49,7 @@ void golang_symbolizer_init(struct golang_symbolizer *s, struct golang_process *
 		.native = {.mem = process->mem},
 		.arena = {.max = SYMBOLIZER_MEMORY},
 	};
+	golang_windows_refill(&process->windows);
 }
 
 void golang_symbolizer_release(struct golang_symbolizer *s)
@@ -57,16 +62,31 @@ void golang_symbolizer_release(struct golang_symbolizer *s)
 	map_release(&s->hidden);
 }
 
+/* The build id of the file behind a mapping, as a string of the profile; 0 without one. */
+static uint32_t build_id_of(struct golang_symbolizer *s, const struct proc_map *map)
+{
+	struct golang_image image;
+	char build_id[128];
+	uint32_t id = 0;
+
+	if (map->path[0] != '/' || golang_image_of_map(s->process->mem, map, &image, NULL) < 0)
+		return 0;
+	if (elf_image_build_id(image.elf, build_id, sizeof(build_id)) &&
+	    profile_add_string(s->profile, view_str(build_id), &id) < 0)
+		id = 0;
+	golang_image_release(&image);
+	return id;
+}
+
 int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 {
 	const struct proc_maps *maps = proc_mem_maps(s->process->mem);
+	size_t files = 0;
 
 	for (size_t i = 0; i < maps->len; i++) {
 		const struct proc_map *map = &maps->maps[i];
 		struct profile_mapping mapping = {
 			.start = map->start, .end = map->end, .offset = map->offset};
-		struct golang_image image;
-		char build_id[128];
 		uint32_t id;
 
 		/* Unnamed executable memory is no file's code; runtime/pprof leaves it out as well.
@@ -75,14 +95,8 @@ int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 			continue;
 		if (profile_add_string(s->profile, view_str(map->path), &mapping.file) < 0)
 			return err_oom(err);
-		if (map->path[0] == '/' &&
-		    golang_image_of_map(s->process->mem, map, &image, NULL) == 0) {
-			if (elf_image_build_id(image.elf, build_id, sizeof(build_id)) &&
-			    profile_add_string(s->profile, view_str(build_id), &mapping.build_id) <
-				    0)
-				mapping.build_id = 0;
-			golang_image_release(&image);
-		}
+		if (files++ < SYMBOLIZER_MAX_FILES)
+			mapping.build_id = build_id_of(s, map);
 		if (profile_add_mapping(s->profile, &mapping, &id) < 0)
 			return err_oom(err);
 	}
@@ -199,7 +213,8 @@ size_t golang_symbolizer_hidden(struct golang_symbolizer *s, const uint64_t *pcs
 		if (!map_get(&s->hidden, pcs[i], &hidden)) {
 			hidden = is_hidden(s, pcs[i]);
 			/* Only a cache: without memory the answer is computed again. */
-			(void)map_put(&s->hidden, pcs[i], hidden);
+			if (s->hidden.len < SYMBOLIZER_MAX_HIDDEN)
+				(void)map_put(&s->hidden, pcs[i], hidden);
 		}
 		if (!hidden)
 			return i;
@@ -282,13 +297,21 @@ static int function_for(struct golang_symbolizer *s, const struct golang_frame *
 	return r < 0 ? r : map_put(&s->functions, frame->name, *ret_id);
 }
 
+/* Mappings were added in the order of their addresses. */
 static uint32_t mapping_for(const struct profile *p, uint64_t pc)
 {
-	for (size_t i = 0; i < profile_n_mappings(p); i++) {
-		const struct profile_mapping *m = profile_mapping_at(p, i);
+	size_t lo = 0, hi = profile_n_mappings(p);
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct profile_mapping *m = profile_mapping_at(p, mid);
 
 		if (pc >= m->start && pc < m->end)
-			return (uint32_t)i;
+			return (uint32_t)mid;
+		if (pc < m->start)
+			hi = mid;
+		else
+			lo = mid + 1;
 	}
 	return PROFILE_NO_MAPPING;
 }
@@ -373,6 +396,12 @@ static int stack_step(struct golang_symbolizer *s, struct deck *d, const uint64_
 	return 0;
 }
 
+int golang_symbolizer_error(int code, struct err *err)
+{
+	return err_set(err, code, "cannot build the profile: %s",
+		       code == -E2BIG ? "it is larger than sonde can hold" : strerror(-code));
+}
+
 int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
 			    uint32_t *locations, struct err *err)
 {
@@ -391,32 +420,55 @@ int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, si
 		r = stack_step(s, &d, stack, &i, locations, &n_locations);
 	if (r >= 0)
 		r = deck_emit(s, &d, &locations[n_locations]);
-	if (r < 0)
-		return err_set(err, r, "cannot build the profile: %s", strerror(-r));
-	return n_locations + r;
+	/* What was answered after that point is not to be trusted. */
+	if (r >= 0 && golang_windows_spent(&s->process->windows))
+		return err_set(err, -E2BIG,
+			       "Go's tables take more work to read than those of any real program: "
+			       "they are damaged or forged");
+	return r < 0 ? golang_symbolizer_error(r, err) : n_locations + r;
 }
 
-void golang_symbolizer_finish(struct golang_symbolizer *s)
+/* What is known of the addresses in a mapping. */
+enum {
+	MAPPING_USED = 1,
+	MAPPING_LACKS_FUNCTIONS = 2,
+	MAPPING_LACKS_LINES = 4,
+};
+
+static uint8_t location_marks(const struct profile_location *l)
+{
+	uint8_t marks = MAPPING_USED;
+
+	if (l->n_lines == 0)
+		marks |= MAPPING_LACKS_FUNCTIONS;
+	for (uint32_t i = 0; i < l->n_lines; i++)
+		if (l->lines[i].line == 0)
+			marks |= MAPPING_LACKS_LINES;
+	return marks;
+}
+
+int golang_symbolizer_finish(struct golang_symbolizer *s, struct err *err)
 {
 	struct profile *p = s->profile;
+	uint32_t n = (uint32_t)profile_n_mappings(p);
+	_cleanup_free_ uint8_t *marks = calloc((size_t)n + 1, sizeof(*marks));
 
-	for (uint32_t i = 0; i < profile_n_mappings(p); i++) {
+	if (!marks)
+		return err_oom(err);
+	for (size_t i = 0; i < profile_n_locations(p); i++) {
+		const struct profile_location *l = profile_location_at(p, i);
+
+		if (l->mapping < n)
+			marks[l->mapping] |= location_marks(l);
+	}
+	for (uint32_t i = 0; i < n; i++) {
 		struct profile_mapping m = *profile_mapping_at(p, i);
-		bool any = false, functions = true, lines = true;
 
-		for (size_t k = 0; k < profile_n_locations(p); k++) {
-			const struct profile_location *l = profile_location_at(p, k);
-
-			if (l->mapping != i)
-				continue;
-			any = true;
-			functions = functions && l->n_lines > 0;
-			for (uint32_t n = 0; n < l->n_lines; n++)
-				lines = lines && l->lines[n].line != 0;
-		}
-		m.has_functions = any && functions;
+		m.has_functions =
+			(marks[i] & (MAPPING_USED | MAPPING_LACKS_FUNCTIONS)) == MAPPING_USED;
 		m.has_filenames = m.has_line_numbers = m.has_inline_frames =
-			any && functions && lines;
+			marks[i] == MAPPING_USED;
 		profile_set_mapping(p, i, &m);
 	}
+	return 0;
 }

@@ -45,4 +45,6 @@ size_t golang_symbolizer_hidden(struct golang_symbolizer *s, const uint64_t *pcs
 int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
 			    uint32_t *locations, struct err *err);
 /* Marks in each mapping what was found out about its addresses; call after the last stack. */
-void golang_symbolizer_finish(struct golang_symbolizer *s);
+int golang_symbolizer_finish(struct golang_symbolizer *s, struct err *err);
+/* The sentence for a profile that could not be built; returns code. */
+int golang_symbolizer_error(int code, struct err *err);

@@ -14,6 +14,7 @@ enum witness {
 	W_FLUSH_LOCKED,
 	W_FLUSH,
 	W_MALLOC,
+	W_POST_SWEEP,
 	W_STKBUCKET,
 	W_SCHEDINIT,
 	W_PROFILEALLOC,
@@ -32,6 +33,7 @@ static const char *const witness_names[W_COUNT] = {
 	[W_FLUSH_LOCKED] = "runtime.mProf_FlushLocked",
 	[W_FLUSH] = "runtime.mProf_Flush",
 	[W_MALLOC] = "runtime.mProf_Malloc",
+	[W_POST_SWEEP] = "runtime.mProf_PostSweep",
 	[W_STKBUCKET] = "runtime.stkbucket",
 	[W_SCHEDINIT] = "runtime.schedinit",
 	[W_PROFILEALLOC] = "runtime.profilealloc",
@@ -76,14 +78,14 @@ static uint64_t find_mbuckets(const struct witnesses *w)
 	return 0;
 }
 
-/* 1.19+: mProf_Malloc and mProf_Flush both read it. mProf_Malloc also reads profstackdepth. */
-static uint64_t find_cycle(const struct witnesses *w)
+/* What this witness and mProf_Flush both read. mProf_Malloc also reads profstackdepth. */
+static uint64_t find_cycle_by(const struct witnesses *w, enum witness witness)
 {
-	const struct golang_refs *malloc_refs = &w->refs[W_MALLOC];
+	const struct golang_refs *refs = &w->refs[witness];
 	uint64_t by_address = 0;
 
-	for (size_t i = 0; i < malloc_refs->len; i++) {
-		const struct golang_ref *ref = &malloc_refs->refs[i];
+	for (size_t i = 0; i < refs->len; i++) {
+		const struct golang_ref *ref = &refs->refs[i];
 
 		if (ref->target % 4 || !golang_refs_has(&w->refs[W_FLUSH], ref->target))
 			continue;
@@ -94,6 +96,17 @@ static uint64_t find_cycle(const struct witnesses *w)
 			by_address = ref->target;
 	}
 	return by_address;
+}
+
+/* 1.19+. Profile-guided builds inline mProf_Malloc into profilealloc, or that into others. */
+static uint64_t find_cycle(const struct witnesses *w)
+{
+	static const enum witness witnesses[] = {W_MALLOC, W_PROFILEALLOC, W_POST_SWEEP};
+	uint64_t cycle = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(witnesses) && !cycle; i++)
+		cycle = find_cycle_by(w, witnesses[i]);
+	return cycle;
 }
 
 /* Up to 1.18: mProf.cycle is all that mProf_FlushLocked reads besides the list. */

@@ -12,6 +12,9 @@
 #define WINDOW_WAYS 4
 #define WINDOW_PAGE ((uint64_t)4096)
 #define WINDOW_SCRATCH_MAX ((size_t)1 << 20)
+/* Bases that are remembered; a walk over more of them finds little twice. */
+#define WINDOW_MAX_LOADED ((size_t)1 << 16)
+#define WINDOW_BYTES_PER_WORK 32
 
 /* The readable part [lo, hi) of one aligned window; lo == hi when the slot is free. */
 struct golang_window {
@@ -29,7 +32,13 @@ void golang_windows_init(struct golang_windows *w, struct proc_mem *mem, size_t 
 		.window_bytes = window_bytes,
 		.n_windows = n_windows,
 		.max_windows = max_windows,
+		.work_left = GOLANG_WINDOWS_WORK,
 	};
+}
+
+void golang_windows_refill(struct golang_windows *w)
+{
+	w->work_left = GOLANG_WINDOWS_WORK;
 }
 
 static void windows_free(struct golang_window *windows, size_t n)
@@ -47,6 +56,7 @@ void golang_windows_release(struct golang_windows *w)
 	free(w->scratch);
 	w->scratch = NULL;
 	w->scratch_len = 0;
+	golang_windows_refill(w);
 }
 
 static struct golang_window *windows_set(struct golang_windows *w, uint64_t base)
@@ -102,6 +112,8 @@ static int windows_load(struct golang_windows *w, uint64_t addr, struct golang_w
 
 	if (end < base)
 		return -EFAULT;
+	if (!golang_windows_spend(w, w->window_bytes / WINDOW_BYTES_PER_WORK))
+		return -E2BIG;
 	if (!slot->data)
 		slot->data = malloc(w->window_bytes);
 	if (!slot->data)
@@ -122,13 +134,28 @@ static int windows_load(struct golang_windows *w, uint64_t addr, struct golang_w
 	return 0;
 }
 
+/* Grows the cache when the window at base was dropped before, while it may. */
+static int windows_miss(struct golang_windows *w, uint64_t base)
+{
+	uint64_t seen;
+
+	if (w->n_windows >= w->max_windows)
+		return 0;
+	if (map_get(&w->loaded, base, &seen))
+		return windows_grow(w);
+	if (w->loaded.len >= WINDOW_MAX_LOADED)
+		map_release(&w->loaded);
+	return map_put(&w->loaded, base, 1);
+}
+
 static int windows_find(struct golang_windows *w, uint64_t addr, struct golang_window **ret_window)
 {
 	uint64_t base = addr & ~(uint64_t)(w->window_bytes - 1);
 	struct golang_window *set;
-	uint64_t seen;
 	int r;
 
+	if (!golang_windows_spend(w, 1))
+		return -E2BIG;
 	if (!w->windows) {
 		w->windows = calloc(w->n_windows, sizeof(*w->windows));
 		if (!w->windows)
@@ -142,19 +169,10 @@ static int windows_find(struct golang_windows *w, uint64_t addr, struct golang_w
 			return 0;
 		}
 	}
-	if (map_get(&w->loaded, base, &seen)) {
-		if (w->n_windows < w->max_windows) {
-			r = windows_grow(w);
-			if (r < 0)
-				return r;
-			set = windows_set(w, base);
-		}
-	} else {
-		r = map_put(&w->loaded, base, 1);
-		if (r < 0)
-			return r;
-	}
-	*ret_window = windows_oldest(set);
+	r = windows_miss(w, base);
+	if (r < 0)
+		return r;
+	*ret_window = windows_oldest(windows_set(w, base));
 	return windows_load(w, addr, *ret_window);
 }
 
