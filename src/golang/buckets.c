@@ -8,12 +8,15 @@
 #include "base/cleanup.h"
 
 #define WALK_WINDOW_BYTES ((size_t)64 << 10)
-#define WALK_WINDOWS 32
+/* Few: each is a page fault for every 4 KB. Lists of programs with more Ps make them more. */
+#define WALK_WINDOWS 8
 #define WALK_MAX_WINDOWS 1024
 /* So many refused buckets are no accident any more. */
 #define WALK_MAX_BAD 1000
 /* Reading a small gap is cheaper than another range. */
 #define RANGE_MAX_GAP 256
+/* Far more than one bucket; and small, so that ranges can be dealt out evenly. */
+#define RANGE_MAX_BYTES ((size_t)256 << 10)
 /* Of one vectored read: bounds the buffer, which is kept, for programs with very many buckets. */
 #define REREAD_MAX_BYTES ((size_t)4 << 20)
 
@@ -211,7 +214,7 @@ static int ranges_build(struct golang_buckets *b)
 		int r;
 
 		if (last && bucket->addr <= last->addr + last->len + RANGE_MAX_GAP &&
-		    end - last->addr <= REREAD_MAX_BYTES) {
+		    end - last->addr <= RANGE_MAX_BYTES) {
 			last->len = MAX(last->len, end - last->addr);
 			continue;
 		}
@@ -238,16 +241,17 @@ static size_t ranges_place(struct golang_buckets *b, size_t first)
 }
 
 /*
- * The buffer for all ranges, or for as many as its maximum allows; no range is longer. It is kept,
- * because its first use costs more than the reading itself: a page fault for each 4 KB.
+ * The buffer is kept, because its first use costs more than the reading itself: a page fault for
+ * each 4 KB. Half of the ranges at a time are nearly as few system calls, and what was just
+ * written is then still in the CPU's cache when the counts are taken out.
  */
 static int images_ensure(struct golang_buckets *b)
 {
-	size_t len = 0;
+	size_t total = 0, len;
 
-	for (size_t i = 0; i < b->n_ranges && len < REREAD_MAX_BYTES; i++)
-		len += b->ranges[i].len;
-	len = MIN(len, REREAD_MAX_BYTES);
+	for (size_t i = 0; i < b->n_ranges; i++)
+		total += b->ranges[i].len;
+	len = MIN(MIN(total, total / 2 + RANGE_MAX_BYTES), REREAD_MAX_BYTES);
 	if (len <= b->images_len)
 		return 0;
 	free(b->images);
@@ -265,7 +269,8 @@ static int range_counts(struct golang_buckets *b, const struct proc_range *range
 		const uint8_t *p = (const uint8_t *)range->dst + (bucket->addr - range->addr);
 		struct golang_bucket_header h;
 
-		if (bucket->addr >= range->addr + range->len)
+		/* Forged buckets may overlap; one that sticks out begins the next range. */
+		if (bucket_end(b, bucket) > range->addr + range->len)
 			break;
 		/* Never changes in a Go program; when it did, this memory is something else now. */
 		memcpy(&h, p, sizeof(h));
