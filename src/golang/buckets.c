@@ -50,7 +50,7 @@ static int grow(void *array_ptr, size_t *cap, size_t need, size_t unit, size_t m
 		return -E2BIG;
 	/* By half: these arrays are most of our memory, and are filled once. */
 	while (bigger < need)
-		bigger += bigger / 2;
+		bigger = MIN(bigger + bigger / 2, max);
 	p = realloc(*array, bigger * unit);
 	if (!p)
 		return -ENOMEM;
@@ -120,6 +120,21 @@ static void reverse(struct golang_bucket *items, size_t n)
 	}
 }
 
+static int walk_error(const struct golang_buckets *b, int code, struct err *err)
+{
+	if (code != -E2BIG)
+		return err_set(err, code, "cannot read heap buckets: %s", strerror(-code));
+	if (golang_windows_spent(&b->windows))
+		return err_set(
+			err, code,
+			"heap buckets lie too scattered: %zu were read, and the list goes on",
+			b->len);
+	return err_set(err, code,
+		       "the program has more than %zu heap buckets, or deeper stacks than sonde "
+		       "can hold",
+		       b->len);
+}
+
 static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err)
 {
 	uint64_t known = b->len ? b->items[b->len - 1].addr : 0;
@@ -145,11 +160,8 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 			b->incomplete = true;
 			return 0;
 		}
-		if (r == -E2BIG)
-			return err_set(err, r, "the program has more than %zu heap buckets",
-				       b->len);
 		if (r < 0)
-			return err_set(err, r, "cannot read heap buckets: %s", strerror(-r));
+			return walk_error(b, r, err);
 		if (b->bad - bad_before > WALK_MAX_BAD)
 			return err_set(
 				err, -EBADMSG,
@@ -174,7 +186,8 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 		b->stacks_len = stacks_len;
 		return r;
 	}
-	reverse(b->items + len, b->len - len);
+	if (b->len > len)
+		reverse(b->items + len, b->len - len);
 	return 0;
 }
 

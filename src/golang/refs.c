@@ -145,9 +145,13 @@ static void decode_arm64(struct view code, uint64_t addr, const struct golang_mo
 			if (rd == rn)
 				regs[rn].valid_until = 0;
 		} else if ((word & 0x3b000000) == 0x39000000) { /* LDR, STR with unsigned offset */
-			size = word >> 30;
+			bool vector = word & (1 << 26);
+			unsigned int how = (word >> 22) & 3;
+
+			/* 16 bytes are told by what means a sign extension otherwise. */
+			size = vector && (how & 2) ? 4 : word >> 30;
 			ref.target = regs[rn].page + ((uint64_t)((word >> 10) & 0xfff) << size);
-			ref.kind = (word >> 22) & 3 ? GOLANG_REF_LOAD : GOLANG_REF_STORE;
+			ref.kind = (vector ? how & 1 : how) ? GOLANG_REF_LOAD : GOLANG_REF_STORE;
 			ref.width = 1U << size;
 			refs_add(refs, module, ref);
 		}
