@@ -22,7 +22,7 @@ static void heap_wait_on_signal(int signal)
 
 void heap_wait_catch_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = heap_wait_on_signal};
 
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
@@ -34,6 +34,14 @@ void heap_wait_catch_signals(void)
 	}
 }
 
+/* A signal has come, or nobody reads what we say: see heap_rate_hold(). */
+static bool heap_wait_is_over(void)
+{
+	sigset_t pending;
+
+	return heap_wait_stop || (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1);
+}
+
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err)
 {
 	uint64_t start = clock_mono_ns();
@@ -42,7 +50,7 @@ int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct er
 	for (;;) {
 		uint64_t done = clock_mono_ns() - start;
 
-		if (heap_wait_stop)
+		if (heap_wait_is_over())
 			r = err_set(err, -EINTR, "interrupted");
 		else if (!proc_id_alive(id))
 			r = err_set(err, -ESRCH, "process %d ended while we waited", (int)id->pid);
@@ -58,25 +66,25 @@ int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct er
 int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,
 		   struct err *err)
 {
+	sigset_t sigpipe;
 	int r = golang_heap_set_rate(heap, ours, err);
 
 	if (r < 0)
 		return r;
 	*rate = (struct heap_rate){.heap = heap, .old = old, .ours = ours, .held = true};
+	(void)sigemptyset(&sigpipe);
+	(void)sigaddset(&sigpipe, SIGPIPE);
+	(void)sigprocmask(SIG_BLOCK, &sigpipe, &rate->mask);
 	golang_heap_scale_by(heap, ours);
 	return 0;
 }
 
-void heap_rate_release(struct heap_rate *rate)
+static void heap_rate_set_back(struct heap_rate *rate)
 {
 	struct err err = {};
 	int64_t now;
-	int r;
+	int r = golang_heap_rate(rate->heap, &now, &err);
 
-	if (!rate->held)
-		return;
-	rate->held = false;
-	r = golang_heap_rate(rate->heap, &now, &err);
 	if (r == 0 && now != rate->ours) {
 		cli_note("The program has changed its sampling rate to %lld itself: left as it is.",
 			 (long long)now);
@@ -90,4 +98,14 @@ void heap_rate_release(struct heap_rate *rate)
 	if (r < 0 && r != -ESRCH)
 		cli_note("Could not set the sampling rate back to %lld: %s", (long long)rate->old,
 			 err.text);
+}
+
+void heap_rate_release(struct heap_rate *rate)
+{
+	if (!rate->heap)
+		return;
+	if (rate->held)
+		heap_rate_set_back(rate);
+	(void)sigprocmask(SIG_SETMASK, &rate->mask, NULL);
+	*rate = (struct heap_rate){};
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,7 +12,7 @@
 #include "golang/heap.h"
 #include "proc/id.h"
 
-/* From here on SIGINT, SIGTERM and SIGHUP end a wait instead of us, so that a rate is set back. */
+/* From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP end a wait instead of us: a rate is set back. */
 void heap_wait_catch_signals(void);
 /* Waits with progress on a terminal. -EINTR after a signal, -ESRCH when the process ended. */
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);
@@ -22,10 +23,15 @@ struct heap_rate {
 	int64_t old;
 	int64_t ours;
 	bool held;
+	sigset_t mask; /* as it was before */
 };
 
-/* Writes the rate into the target and scales by it. */
+/*
+ * Writes the rate into the target and scales by it. SIGPIPE waits from then on until the release:
+ * a reader of our notes that has left must not leave the target changed.
+ */
 int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,
 		   struct err *err);
-/* Sets the old rate back, unless somebody else has changed it since; says so when it cannot. */
+/* Sets the old rate back if it is held, unless somebody else has changed it since; says so when it
+ * cannot. */
 void heap_rate_release(struct heap_rate *rate);
