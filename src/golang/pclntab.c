@@ -9,6 +9,8 @@
 /* Of all functions; ten times what the largest programs have. */
 #define PCLN_MAX_NAMES_BYTES ((uint64_t)256 << 20)
 #define PCLN_MAX_PCDATA 64
+/* Entries of functab that are read together. */
+#define PCLN_BATCH 512
 #define PCDATA_INLINE_INDEX 2
 #define FUNCDATA_INLINE_TREE 3
 
@@ -335,28 +337,88 @@ static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 	return s->n_found == s->n;
 }
 
-/* The functions that bear the names that were found. */
+/* Where the records of n functions from first on lie in the table of functions. */
+static bool functab_records(struct golang_pclntab *t, uint64_t first, size_t n, uint64_t *records)
+{
+	size_t bytes = layout_of(t)->functab_entry_bytes;
+	const uint8_t *p = span_get(t, t->functab, first * bytes, n * bytes);
+
+	if (!p || !golang_windows_spend(t->windows, n))
+		return false;
+	for (size_t i = 0; i < n; i++, p += bytes)
+		records[i] = t->format == GOLANG_PCLN_116 ? u64_at(p + 8) : u32_at(p + 4);
+	return true;
+}
+
+/* What is at hand of the table of functions; any other call on the windows makes it stale. */
+struct functions_piece {
+	struct view bytes;
+	uint64_t off;
+};
+
+/* The name of the function with that record. Records lie in order: most are at hand. */
+static uint32_t record_name(struct golang_pclntab *t, uint64_t record,
+			    struct functions_piece *piece)
+{
+	uint64_t off = record + layout_of(t)->name;
+	const uint8_t *p;
+	uint32_t name;
+	size_t have;
+	int code;
+
+	if (off >= piece->off && view_u32(piece->bytes, off - piece->off, &name))
+		return name;
+	piece->bytes = view_of(NULL, 0);
+	if (off > t->functions.len || sizeof(name) > t->functions.len - off)
+		return UINT32_MAX;
+	p = golang_windows_span(t->windows, t->functions.addr + off, &have, &code);
+	if (p && have >= sizeof(name)) {
+		piece->bytes = view_of(p, MIN(have, t->functions.len - off));
+		piece->off = off;
+		return u32_at(p);
+	}
+	p = span_get(t, t->functions, off, sizeof(name));
+	return p ? u32_at(p) : UINT32_MAX;
+}
+
+/* Function f has this name: is it wanted? */
+static bool name_search_take(const struct name_search *s, struct golang_pclntab *t, uint64_t f,
+			     uint32_t name, struct golang_func *ret_funcs)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->found[i] && s->offsets[i] == name && !ret_funcs[i].entry)
+			return func_read(t, f, &ret_funcs[i]);
+	return false;
+}
+
+/*
+ * The functions that bear the names that were found. A name may be that of an inlined call only:
+ * then all functions are looked at, which must be quick.
+ */
 static void name_search_functions(const struct name_search *s, struct golang_pclntab *t,
 				  struct golang_func *ret_funcs)
 {
-	const struct func_layout *l = layout_of(t);
+	uint64_t records[PCLN_BATCH];
+	struct functions_piece piece = {0};
+	uint64_t wanted = 0; /* bit k: an offset that ends in k */
 	size_t left = s->n_found;
 
-	for (uint64_t f = 0; f < t->n_functions && left > 0; f++) {
-		uint64_t entry, record;
-		const uint8_t *p;
-		uint32_t name;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->found[i])
+			wanted |= 1ULL << (s->offsets[i] & 63);
+	for (uint64_t first = 0; first < t->n_functions && left > 0; first += PCLN_BATCH) {
+		size_t n = MIN((uint64_t)PCLN_BATCH, t->n_functions - first);
 
-		if (!functab_at(t, f, &entry, &record))
+		if (!functab_records(t, first, n, records))
 			break;
-		p = span_get(t, t->functions, record + l->name, 4);
-		name = p ? u32_at(p) : UINT32_MAX;
-		for (size_t i = 0; i < s->n; i++) {
-			if (!s->found[i] || s->offsets[i] != name || ret_funcs[i].entry)
+		piece.bytes = view_of(NULL, 0);
+		for (size_t i = 0; i < n && left > 0; i++) {
+			uint32_t name = record_name(t, records[i], &piece);
+
+			if (!(wanted >> (name & 63) & 1))
 				continue;
-			if (func_read(t, f, &ret_funcs[i]))
-				left--;
-			break;
+			left -= name_search_take(s, t, first + i, name, ret_funcs);
+			piece.bytes = view_of(NULL, 0);
 		}
 	}
 }
