@@ -274,7 +274,9 @@ static int heap_run(const struct cli_args *args)
 	r = heap_parse(args, &q, &err);
 	if (r < 0)
 		return cli_fail_usage("heap", &err);
-	r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
+	r = report_check_output(&q.report, &err);
+	if (r == 0)
+		r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
 	if (r == 0)
 		r = heap_collect(&q, &target, &p, &err);
 	if (r < 0)

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -105,6 +107,31 @@ int report_find_type(const struct profile *p, const char *type, size_t *ret_type
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", t ? ", " : "",
 					profile_cstring(p, profile_type_at(p, t)->type));
 	return err_set(err, -EINVAL, "the profile has no type '%s'; it has %s", type, known);
+}
+
+int report_check_output(const struct report *report, struct err *err)
+{
+	_cleanup_free_ char *dir = NULL;
+	struct stat st;
+	char *slash;
+
+	if (report_to_stdout(report))
+		return 0;
+	if (stat(report->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode)
+			       ? err_set(err, -EISDIR, "cannot write %s: it is a directory",
+					 report->path)
+			       : 0;
+	/* A file is written beside its name and then renamed, so the directory counts. */
+	dir = strdup(report->path);
+	if (!dir)
+		return err_oom(err);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = '\0';
+	if (faccessat(AT_FDCWD, slash ? dir : ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return err_set(err, -errno, "cannot write %s: %s", report->path, strerror(errno));
+	return 0;
 }
 
 int report_print(const struct buf *text, struct err *err)

@@ -55,6 +55,8 @@ struct report {
 int report_parse(const struct cli_args *args, struct report *ret_report, struct err *err);
 /* -EINVAL when the profile has no such type; the sentence lists those that it has. */
 int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err);
+/* Whether the result can be written where it shall go: worth knowing before a long wait. */
+int report_check_output(const struct report *report, struct err *err);
 /* Renders and writes. */
 int report_write(const struct report *report, struct profile *p, struct err *err);
 /* Text for standard output, from any command. */
