@@ -65,11 +65,35 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 static const struct ps_row ps_titles = {
 	.cells = {"PID", "RUNTIME", "EXECUTABLE", "SERVICE", "HEAP"}};
 
+/* Names are UTF-8, where a letter's further bytes are 10xxxxxx. */
+static bool ps_is_further_byte(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+static size_t ps_letters(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += !ps_is_further_byte(*s);
+	return n;
+}
+
+static char *ps_skip_letters(char *s, size_t n)
+{
+	for (; *s && n; n--)
+		do
+			s++;
+		while (ps_is_further_byte(*s));
+	return s;
+}
+
 /* The width of each column: as wide as its widest cell, and less where the terminal is narrow. */
 static void ps_measure(const struct ps_list *list, size_t width, size_t widths[PS_COLUMNS])
 {
 	static const size_t least[PS_COLUMNS] = {
-		[PS_EXECUTABLE] = 16, [PS_SERVICE] = 10, [PS_HEAP] = 16};
+		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_HEAP] = 12};
 	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
 	size_t sum = (size_t)2 * (PS_COLUMNS - 1);
 
@@ -80,7 +104,7 @@ static void ps_measure(const struct ps_list *list, size_t width, size_t widths[P
 
 		ps_fill_row(&list->entries[i], &row);
 		for (size_t c = 0; c < PS_COLUMNS; c++)
-			widths[c] = MAX(widths[c], strlen(row.cells[c]));
+			widths[c] = MAX(widths[c], ps_letters(row.cells[c]));
 	}
 	for (size_t c = 0; c < PS_COLUMNS; c++)
 		sum += widths[c];
@@ -102,16 +126,18 @@ static void ps_measure(const struct ps_list *list, size_t width, size_t widths[P
 /* Of a path the end is what tells most, of a sentence the beginning. */
 static void ps_shorten(char *cell, size_t column, size_t width)
 {
-	size_t len = strlen(cell);
+	size_t letters = ps_letters(cell);
 
-	if (len <= width || width < 3)
+	if (letters <= width || width < 3)
 		return;
 	if (column == PS_EXECUTABLE) {
-		(void)memmove(cell + 2, cell + len - (width - 2), width - 1);
+		const char *end = ps_skip_letters(cell, letters - (width - 2));
+
+		(void)memmove(cell + 2, end, strlen(end) + 1);
 		cell[0] = '.';
 		cell[1] = '.';
 	} else {
-		(void)snprintf(cell + width - 2, 3, "..");
+		(void)memcpy(ps_skip_letters(cell, width - 2), "..", sizeof(".."));
 	}
 }
 
@@ -125,7 +151,9 @@ static int ps_print_row(struct ps_row *row, const size_t widths[PS_COLUMNS], con
 		if (c == PS_PID)
 			r = buf_printf(out, "%*s", (int)widths[c], row->cells[c]);
 		else if (c + 1 < PS_COLUMNS)
-			r = buf_printf(out, "  %-*s", (int)widths[c], row->cells[c]);
+			r = buf_printf(out, "  %s%*s", row->cells[c],
+				       (int)(widths[c] - MIN(widths[c], ps_letters(row->cells[c]))),
+				       "");
 		else
 			r = buf_printf(out, "  %s", row->cells[c]);
 	}
