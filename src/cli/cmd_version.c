@@ -1,13 +1,18 @@
 /* src/cli/cmd_version.c: `sonde version`. */
-#include <stdio.h>
-
-#include "cli/cli.h"
-#include "cli/options.h"
+#include "base/cleanup.h"
+#include "cli/report.h"
 
 static int version_run(const struct cli_args *args)
 {
+	_cleanup_(buf_release) struct buf text = {};
+	struct err err = {};
+	int r;
+
 	(void)args;
-	return printf("sonde %s\n", SONDE_VERSION) < 0 ? CLI_FAILURE : CLI_OK;
+	r = buf_printf(&text, "sonde %s\n", SONDE_VERSION);
+	if (r == 0)
+		r = report_print(&text, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 
 const struct cli_command cmd_version = {

@@ -3,6 +3,7 @@
  *
  * Start reading here: the table says what there is, and each command is one cmd_*.c file.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,9 @@ static int print_overview(FILE *to)
 		"  help       Show this text, or the help of a command: sonde help heap\n\n"
 		"Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be profiled.\n",
 		to);
-	return fflush(to) == 0 ? CLI_OK : CLI_FAILURE;
+	if (fflush(to) == 0)
+		return CLI_OK;
+	return cli_fail(-errno, &(struct err){});
 }
 
 static int print_help(const struct cli_command *command)
