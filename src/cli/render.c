@@ -34,7 +34,7 @@ int render_name(const struct render *r, uint32_t name, struct buf *out)
 
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out)
 {
-	if (!r->colour)
+	if (!r->colour || !*colour)
 		return buf_append_str(out, text);
 	return buf_printf(out, "%s%s%s", colour, text, TERM_RESET);
 }
