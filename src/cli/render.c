@@ -39,6 +39,13 @@ int render_coloured(const struct render *r, const char *colour, const char *text
 	return buf_printf(out, "%s%s%s", colour, text, TERM_RESET);
 }
 
+const char *render_more_hint(const struct render *r, uint64_t shown)
+{
+	if (r->max_nodes && shown >= r->max_nodes)
+		return "a larger --nodes shows more";
+	return "--all-nodes shows all";
+}
+
 const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit)
 {
 	const char *chosen = units_natural(smallest, unit);

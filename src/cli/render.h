@@ -61,6 +61,8 @@ int render_header(const struct render *r, int64_t total, const char *unit, struc
 int render_name(const struct render *r, uint32_t name, struct buf *out);
 /* The text in a colour where colours are wanted. */
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out);
+/* How to see what a table of so many rows leaves out. */
+const char *render_more_hint(const struct render *r, uint64_t shown);
 /* The unit for a whole table whose smallest and largest values are these. */
 const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit);
 

@@ -170,10 +170,8 @@ static int render_change_rows(const struct render *r, const struct render_sides 
 		k = render_change_row(r, s, row, out);
 	}
 	if (k == 0 && left_out)
-		k = buf_printf(out,
-			       "Left out %zu function%s that changed less"
-			       " (--all-nodes shows all)\n",
-			       left_out, left_out > 1 ? "s" : "");
+		k = buf_printf(out, "Left out %zu function%s that changed less (%s)\n", left_out,
+			       left_out > 1 ? "s" : "", render_more_hint(r, shown));
 	return k;
 }
 

@@ -149,10 +149,9 @@ static int render_tree_text(const struct render *r, struct render_tree_state *s,
 	if (k < 0 || !s->cut_nodes)
 		return k;
 	units_percentage(share, s->cut_value < 9e18 ? (int64_t)s->cut_value : INT64_MAX, s->total);
-	return buf_printf(out,
-			  "Left out %llu branch%s with %s of the total (--all-nodes shows all)\n",
+	return buf_printf(out, "Left out %llu branch%s with %s of the total (%s)\n",
 			  (unsigned long long)s->cut_nodes, s->cut_nodes > 1 ? "es" : "",
-			  share + strspn(share, " "));
+			  share + strspn(share, " "), render_more_hint(r, s->lines));
 }
 
 int render_tree(const struct render *r, struct buf *out, struct err *err)
