@@ -255,7 +255,7 @@ static void heap_explain_empty(const struct heap_request *q, const struct heap_t
 	if (profile_n_samples(p) != 0)
 		return;
 	if (q->diff_ns || q->force)
-		cli_note("The profile is empty: nothing was sampled in between.");
+		cli_note("The profile is empty: no figure changed in between.");
 	else
 		cli_note("The profile is empty: Go samples about one allocation per %s, and this "
 			 "program has allocated too little for one.",
