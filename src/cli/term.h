@@ -20,7 +20,6 @@ void term_sanitize(char *text, size_t len);
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns);
 
 #define TERM_BOLD "\033[1m"
-#define TERM_DIM "\033[2m"
 #define TERM_RED "\033[31m"
 #define TERM_GREEN "\033[32m"
 #define TERM_YELLOW "\033[33m"
