@@ -47,7 +47,7 @@ bench: build
 	@tools/setup.sh build run test
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD) --quiet
-	@python3 bench/run.py
+	@python3 bench/run.py --build $(BUILD)
 
 lint: build
 	@tools/setup.sh build lint

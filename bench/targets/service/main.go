@@ -1,0 +1,142 @@
+// service is a server under requests from many connections: 8192 kinds of request, each with a call
+// path, and so a heap bucket, of its own. Whichever of the runtime's Ps handles a request takes the
+// bucket's memory from its own chunk: neighbours in the list of buckets rarely are neighbours in
+// memory. It prints "ready PID" when every kind of request was handled, and ends with its input.
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+)
+
+const (
+	levels      = 13
+	cpus        = 8
+	connections = 64
+)
+
+type record struct {
+	next    *record
+	payload [6]uint64
+}
+
+var (
+	mu    sync.Mutex
+	table []*record
+)
+
+func main() {
+	runtime.GOMAXPROCS(cpus)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	go accept(listener)
+	var clients sync.WaitGroup
+	for c := 0; c < connections; c++ {
+		clients.Add(1)
+		go func(c int) {
+			defer clients.Done()
+			client(listener.Addr().String(), c)
+		}(c)
+	}
+	clients.Wait()
+	runtime.GC()
+	runtime.GC()
+	// Whoever can look a profile up keeps the memory profiler in the program.
+	if pprof.Lookup("heap") == nil {
+		panic("no heap profile")
+	}
+	fmt.Printf("ready %d\n", os.Getpid())
+	io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(table)
+}
+
+func init() {
+	runtime.MemProfileRate = 1
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		check(err)
+		go handle(conn)
+	}
+}
+
+// A request is the number of its kind; the answer is one byte.
+func handle(conn net.Conn) {
+	var request [2]byte
+	for {
+		if _, err := io.ReadFull(conn, request[:]); err != nil {
+			return
+		}
+		r := route(int(binary.LittleEndian.Uint16(request[:])), levels)
+		mu.Lock()
+		table = append(table, r)
+		mu.Unlock()
+		if _, err := conn.Write(request[:1]); err != nil {
+			return
+		}
+	}
+}
+
+func client(addr string, first int) {
+	conn, err := net.Dial("tcp", addr)
+	check(err)
+	defer conn.Close()
+	var request [2]byte
+	for kind := first; kind < 1<<levels; kind += connections {
+		binary.LittleEndian.PutUint16(request[:], uint16(kind))
+		_, err = conn.Write(request[:])
+		check(err)
+		_, err = io.ReadFull(conn, request[:1])
+		check(err)
+	}
+}
+
+//go:noinline
+func route(path, level int) *record {
+	if level == 0 {
+		return store(path)
+	}
+	if path&1 == 0 {
+		return even(path>>1, level-1)
+	}
+	return odd(path>>1, level-1)
+}
+
+//go:noinline
+func even(path, level int) *record {
+	if level == 0 {
+		return store(path)
+	}
+	if path&1 == 0 {
+		return even(path>>1, level-1)
+	}
+	return odd(path>>1, level-1)
+}
+
+//go:noinline
+func odd(path, level int) *record {
+	if level == 0 {
+		return store(path)
+	}
+	if path&1 == 0 {
+		return even(path>>1, level-1)
+	}
+	return odd(path>>1, level-1)
+}
+
+//go:noinline
+func store(path int) *record { return &record{payload: [6]uint64{uint64(path)}} }
