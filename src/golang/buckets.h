@@ -45,7 +45,7 @@ struct golang_buckets {
 
 /* A million buckets is ten times what the largest programs have; more is refused, and said. */
 #define GOLANG_BUCKETS_MAX ((size_t)1 << 20)
-#define GOLANG_BUCKETS_MAX_STACK_WORDS ((size_t)32 << 20)
+#define GOLANG_BUCKETS_MAX_STACK_WORDS ((size_t)16 << 20) /* 128 MB */
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 			 const struct golang_layout *layout);

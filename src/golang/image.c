@@ -1,6 +1,7 @@
 /* src/golang/image.c: see image.h. */
 #include "golang/image.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +100,7 @@ static bool looks_go(const struct golang_image *image, struct golang_scan *scan,
 	const char *how;
 	uint64_t addr;
 
+	assert(image->elf);
 	if (elf_image_section(image->elf, ".go.buildinfo") ||
 	    elf_image_section(image->elf, ".gopclntab") ||
 	    elf_image_section(image->elf, ".data.rel.ro.gopclntab"))
@@ -201,7 +203,7 @@ static int try_executable(struct golang_scan *scan, const struct proc_map *map,
 			  const char *exe_path, enum golang_effort effort,
 			  struct golang_image *ret_image, bool *ret_self_contained, struct err *err)
 {
-	struct golang_image image;
+	struct golang_image image = {0};
 	int r = image_from_file(scan->mem, map, exe_path, &image, err);
 
 	/* A file that is gone, replaced or unreadable: memory still has the program. */
@@ -224,13 +226,14 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			 struct golang_image *ret_image)
 {
 	const struct proc_maps *maps = proc_mem_maps(mem);
-	struct golang_scan scan = {.mem = mem};
+	/* Of a library the sections must tell; none is scanned. */
+	struct golang_scan nothing = {.mem = mem};
 	const char *last = skip ? skip->path : "";
 	uint64_t until = clock_mono_ns() + IMAGE_PATIENCE_NS;
 
 	for (size_t i = 0, tried = 0; i < maps->len && tried < IMAGE_MAX_CANDIDATES; i++) {
 		const struct proc_map *map = &maps->maps[i];
-		struct golang_image image;
+		struct golang_image image = {0};
 
 		/* Mappings of one file follow each other; the first shows the ELF header. */
 		if (map->path[0] != '/' || map->offset != 0 || strcmp(map->path, last) == 0)
@@ -241,7 +244,7 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			break;
 		if (golang_image_of_map(mem, map, &image, NULL) < 0)
 			continue;
-		if (image.elf->n_sections > 0 && looks_go(&image, &scan, GOLANG_GLANCE)) {
+		if (looks_go(&image, &nothing, GOLANG_GLANCE)) {
 			*ret_image = image;
 			return 1;
 		}
@@ -258,7 +261,7 @@ static int try_memory(struct golang_scan *scan, struct golang_image *ret_image)
 	for (size_t i = 0, tried = 0;
 	     i < maps->len && tried < IMAGE_MAX_CANDIDATES && scan->left > 0; i++) {
 		const struct proc_map *map = &maps->maps[i];
-		struct golang_image image;
+		struct golang_image image = {0};
 
 		if (!(map->flags & PROC_MAP_READ) || map->offset != 0)
 			continue;

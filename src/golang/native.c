@@ -36,7 +36,7 @@ static struct golang_native_file native_open(struct golang_native *native,
 					     const struct proc_map *map)
 {
 	struct golang_native_file file = {.start = map->start};
-	struct golang_image image;
+	struct golang_image image = {0};
 	uint64_t bytes;
 
 	if (golang_image_of_map(native->mem, map, &image, NULL) < 0)

@@ -8,7 +8,8 @@
 #include "golang/bucket.h"
 
 #define SYMBOLIZER_MAX_PCS (GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE)
-#define SYMBOLIZER_MEMORY ((size_t)64 << 20)
+/* Half a million addresses; their maps take about as much again. */
+#define SYMBOLIZER_MEMORY ((size_t)32 << 20)
 /* Leaves are few: the functions that allocate. */
 #define SYMBOLIZER_MAX_HIDDEN ((size_t)1 << 18)
 /* Opened for their build ids; each may be the target's own, and as laborious as ELF allows. */
@@ -65,7 +66,7 @@ void golang_symbolizer_release(struct golang_symbolizer *s)
 /* The build id of the file behind a mapping, as a string of the profile; 0 without one. */
 static uint32_t build_id_of(struct golang_symbolizer *s, const struct proc_map *map)
 {
-	struct golang_image image;
+	struct golang_image image = {0};
 	char build_id[128];
 	uint32_t id = 0;
 
