@@ -1,4 +1,4 @@
-# Two commands from a fresh Debian 12 machine: `make` and `make run`. Everything lies in build*/.
+# Two commands on a fresh Debian 12 machine: `make run` and `make test`. Everything lies in build*/.
 
 BUILD ?= build
 ASAN_BUILD ?= build-asan

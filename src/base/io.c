@@ -72,40 +72,73 @@ int io_write_full(int fd, const void *data, size_t len)
 }
 
 /* A device or a pipe (/dev/stdout, a FIFO) is written in place; a rename would replace it. */
-static int io_write_in_place(const char *path, struct view data, struct err *err)
+static int io_write_in_place(const char *path, struct view data)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : io_write_full(fd, data.data, data.len);
 
-	return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+	return fd < 0 ? -errno : io_write_full(fd, data.data, data.len);
+}
+
+/* A new file beside path, with the rights of the old one or those that umask leaves. */
+static int io_create_beside(const char *path, const struct stat *old, char **ret_tmp)
+{
+	for (unsigned int i = 0; i < 100; i++) {
+		_cleanup_free_ char *tmp = NULL;
+		_cleanup_close_ int fd = -1;
+
+		if (asprintf(&tmp, "%s.%d-%u", path, (int)getpid(), i) < 0) {
+			tmp = NULL;
+			return -ENOMEM;
+		}
+		fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd < 0)
+			return -errno;
+		if (old && fchmod(fd, old->st_mode & 07777) < 0) {
+			int r = -errno;
+
+			(void)unlink(tmp);
+			return r;
+		}
+		*ret_tmp = TAKE_PTR(tmp);
+		return TAKE_FD(fd);
+	}
+	return -EEXIST;
+}
+
+static int io_replace(const char *path, const struct stat *old, struct view data)
+{
+	_cleanup_free_ char *tmp = NULL;
+	_cleanup_close_ int fd = io_create_beside(path, old, &tmp);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = io_write_full(fd, data.data, data.len);
+	if (r == 0 && rename(tmp, path) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlink(tmp);
+	return r;
 }
 
 int io_write_file(const char *path, struct view data, struct err *err)
 {
-	_cleanup_free_ char *tmp = NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *target = NULL;
 	struct stat st;
 	int r;
 
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return io_write_in_place(path, data, err);
-	if (asprintf(&tmp, "%s.XXXXXX", path) < 0) {
-		tmp = NULL;
-		return err_oom(err);
+	if (stat(path, &st) < 0) {
+		r = io_replace(path, NULL, data);
+	} else if (!S_ISREG(st.st_mode)) {
+		r = S_ISDIR(st.st_mode) ? -EISDIR : io_write_in_place(path, data);
+	} else {
+		/* A symlink stays one: the file that it names is replaced. */
+		target = realpath(path, NULL);
+		r = target ? io_replace(target, &st, data) : -errno;
 	}
-	fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd < 0)
-		return err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
-	r = io_write_full(fd, data.data, data.len);
-	if (r == 0 && fchmod(fd, 0644) < 0)
-		r = -errno;
-	if (r == 0 && rename(tmp, path) < 0)
-		r = -errno;
-	if (r < 0) {
-		(void)unlink(tmp);
-		return err_set(err, r, "cannot write %s: %s", path, strerror(-r));
-	}
-	return 0;
+	return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
 }
 
 ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off)

@@ -95,6 +95,11 @@ static int heap_parse_target(const struct cli_args *args, struct heap_request *q
 		.exe_path = args->values[HEAP_EXE],
 		.ignore_symbols = args->values[HEAP_IGNORE_SYMBOLS] != NULL,
 	};
+	if (q->options.assume_layout) {
+		r = golang_process_check_layout(q->options.assume_layout, err);
+		if (r < 0)
+			return r;
+	}
 	if (q->core && args->n_operands)
 		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
 	if (q->options.exe_path && !q->core)
@@ -162,8 +167,14 @@ static int heap_read_profile(struct heap_target *t, struct profile **ret_profile
 	return r < 0 ? r : golang_heap_profile(t->heap, ret_profile, err);
 }
 
-/* Two readings and their difference; the time between them becomes the profile's duration. */
-static int heap_read_twice(const struct heap_request *q, struct heap_target *t,
+/* inuse_objects and inuse_space; golang/heap.h tells the order of the types. */
+#define HEAP_INUSE_TYPES (1U << 2 | 1U << 3)
+
+/*
+ * Two readings and their difference; the time between them becomes the profile's duration. Types
+ * in absolute are those of the second reading alone.
+ */
+static int heap_read_twice(const struct heap_request *q, struct heap_target *t, uint32_t absolute,
 			   struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *before = NULL;
@@ -179,8 +190,14 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t,
 	r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->info.id, err);
 	if (r == 0)
 		r = heap_read_profile(t, &after, err);
-	if (r == 0)
-		r = profile_diff(before, after, &change, err);
+	if (r == 0) {
+		const struct profile_term terms[] = {
+			{.profile = before, .factor = -1, .without_types = absolute},
+			{.profile = after, .factor = 1},
+		};
+
+		r = profile_merge(terms, ARRAY_SIZE(terms), &change, err);
+	}
 	if (r < 0)
 		return r;
 	profile_header(change)->duration_ns =
@@ -201,7 +218,9 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 	int r;
 
 	heap_wait_catch_signals();
-	r = heap_rate_hold(hold, t->heap, now, q->rate, err);
+	r = heap_rate_lock(hold, &t->info.id, err);
+	if (r == 0)
+		r = heap_rate_hold(hold, t->heap, now, q->rate, err);
 	if (r < 0)
 		return r;
 	units_label(label, q->rate, "bytes", "auto");
@@ -210,7 +229,9 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 			 "seen.",
 			 label);
 	else
-		cli_note("Sampling at %s now: only what is sampled at this rate is shown.", label);
+		cli_note("Sampling at %s now: only the difference is shown; in-use figures also "
+			 "count what older samples freed.",
+			 label);
 	if (q->keep) {
 		hold->held = false;
 		cli_note("It stays on (--keep).");
@@ -221,7 +242,7 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 static int heap_collect(const struct heap_request *q, struct heap_target *t,
 			struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(heap_rate_release) struct heap_rate hold = {};
+	_cleanup_(heap_rate_release) struct heap_rate hold = HEAP_RATE_NONE;
 	bool forced = false;
 	int64_t now;
 	int r;
@@ -241,8 +262,14 @@ static int heap_collect(const struct heap_request *q, struct heap_target *t,
 	}
 	if (r < 0)
 		return r;
+	/*
+	 * Nothing was sampled before, but for what an earlier --force left behind: objects of it
+	 * that were freed meanwhile must not be subtracted from what is in use now.
+	 */
 	if (forced || q->diff_ns)
-		return heap_read_twice(q, t, ret_profile, err);
+		return heap_read_twice(q, t,
+				       forced && now == 0 && !q->diff_ns ? HEAP_INUSE_TYPES : 0,
+				       ret_profile, err);
 	return heap_read_profile(t, ret_profile, err);
 }
 

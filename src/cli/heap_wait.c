@@ -3,6 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -63,6 +68,25 @@ int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct er
 	return r;
 }
 
+int heap_rate_lock(struct heap_rate *rate, const struct proc_id *id, struct err *err)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sonde-rate-%d-%llu",
+			 (int)id->pid, (unsigned long long)id->start_ticks);
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot make a lock: %s", strerror(errno));
+	if (bind(fd, (const struct sockaddr *)&name, len) < 0)
+		return err_set(err, -EBUSY,
+			       "another sonde has set the sampling rate of process %d and will set "
+			       "it back: wait for it to end",
+			       (int)id->pid);
+	rate->lock = TAKE_FD(fd);
+	return 0;
+}
+
 int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,
 		   struct err *err)
 {
@@ -71,7 +95,10 @@ int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old
 
 	if (r < 0)
 		return r;
-	*rate = (struct heap_rate){.heap = heap, .old = old, .ours = ours, .held = true};
+	rate->heap = heap;
+	rate->old = old;
+	rate->ours = ours;
+	rate->held = true;
 	(void)sigemptyset(&sigpipe);
 	(void)sigaddset(&sigpipe, SIGPIPE);
 	(void)sigprocmask(SIG_BLOCK, &sigpipe, &rate->mask);
@@ -102,10 +129,11 @@ static void heap_rate_set_back(struct heap_rate *rate)
 
 void heap_rate_release(struct heap_rate *rate)
 {
-	if (!rate->heap)
-		return;
-	if (rate->held)
-		heap_rate_set_back(rate);
-	(void)sigprocmask(SIG_SETMASK, &rate->mask, NULL);
-	*rate = (struct heap_rate){};
+	if (rate->heap) {
+		if (rate->held)
+			heap_rate_set_back(rate);
+		(void)sigprocmask(SIG_SETMASK, &rate->mask, NULL);
+	}
+	closep(&rate->lock);
+	*rate = HEAP_RATE_NONE;
 }

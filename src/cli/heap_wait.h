@@ -17,8 +17,8 @@ void heap_wait_catch_signals(void);
 /* Waits with progress on a terminal. -EINTR after a signal, -ESRCH when the process ended. */
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);
 
-/* A zeroed struct heap_rate holds nothing. */
 struct heap_rate {
+	int lock; /* a socket, or -1 */
 	struct golang_heap *heap;
 	int64_t old;
 	int64_t ours;
@@ -26,6 +26,13 @@ struct heap_rate {
 	sigset_t mask; /* as it was before */
 };
 
+#define HEAP_RATE_NONE ((struct heap_rate){.lock = -1})
+
+/*
+ * Two of us at work on one program would each take the other's rate for the old one. -EBUSY when
+ * another is. The lock ends with us, however we end: it is the name of an abstract socket.
+ */
+int heap_rate_lock(struct heap_rate *rate, const struct proc_id *id, struct err *err);
 /*
  * Writes the rate into the target and scales by it. SIGPIPE waits from then on until the release:
  * a reader of our notes that has left must not leave the target changed.

@@ -119,6 +119,8 @@ static int ps_inspect_program(struct ps_entry *e, struct err *err)
 	r = proc_mem_open(e->info.id.pid, &mem, err);
 	if (r < 0)
 		return r;
+	/* One target that does not answer its page faults must not hold up the list. */
+	proc_mem_never_wait(mem);
 	r = golang_detect(mem, version, sizeof(version), err);
 	if (r < 0)
 		return r;
@@ -129,6 +131,17 @@ static int ps_inspect_program(struct ps_entry *e, struct err *err)
 	ps_find_runtime(mem, e);
 	ps_refuse(e, "not a Go program", "");
 	return 0;
+}
+
+/* Our sentences say what is wrong; what helps, where it is known, follows a semicolon. */
+static void ps_refuse_sentence(struct ps_entry *e, const char *sentence)
+{
+	const char *remedy = strstr(sentence, "; ");
+	char reason[sizeof(e->reason)];
+
+	(void)snprintf(reason, sizeof(reason), "%.*s",
+		       remedy ? (int)(remedy - sentence) : (int)strlen(sentence), sentence);
+	ps_refuse(e, reason, remedy ? remedy + 2 : "");
 }
 
 /* -ESRCH when the process ended; every other trouble is the entry's reason. */
@@ -154,7 +167,7 @@ static int ps_inspect(pid_t pid, struct ps_entry *e)
 		ps_refuse(e, "no permission",
 			  geteuid() == 0 ? "run on the host itself" : "needs CAP_SYS_PTRACE");
 	else if (r < 0)
-		ps_refuse(e, err.text[0] ? err.text : strerror(-r), "");
+		ps_refuse_sentence(e, err.text[0] ? err.text : strerror(-r));
 	return 0;
 }
 

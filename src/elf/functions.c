@@ -17,7 +17,7 @@ struct elf_function {
 	uint64_t end;
 	uint64_t reach; /* the furthest end of this and all before it */
 	uint32_t name;
-	uint8_t rank;  /* global 0, weak 1, local 2 */
+	uint8_t rank;  /* elf_symbol_rank(): the higher is the better name */
 	bool is_sized; /* false: ends where the next one starts */
 };
 
@@ -54,18 +54,6 @@ static bool elf_is_function(const struct elf_image *image, const Elf64_Sym *sym)
 	}
 }
 
-static uint8_t elf_function_rank(const Elf64_Sym *sym)
-{
-	switch (ELF64_ST_BIND(sym->st_info)) {
-	case STB_LOCAL:
-		return 2;
-	case STB_WEAK:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 /* For a symbol without a size: the end of its section, which the next symbol may cut short. */
 static uint64_t elf_section_end(const struct elf_image *image, const Elf64_Sym *sym)
 {
@@ -94,7 +82,7 @@ static void elf_functions_add(struct elf_functions *f, const struct elf_image *i
 	*fn = (struct elf_function){
 		.start = sym->st_value,
 		.name = sym->st_name,
-		.rank = elf_function_rank(sym),
+		.rank = elf_symbol_rank(sym),
 		.is_sized = sym->st_size > 0,
 	};
 	if (!fn->is_sized)
@@ -113,7 +101,7 @@ static int elf_function_compare(const void *a, const void *b)
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+		return x->rank > y->rank ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 

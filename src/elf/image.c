@@ -288,17 +288,6 @@ const struct elf_section *elf_image_section(const struct elf_image *image, const
 	return NULL;
 }
 
-const struct elf_segment *elf_image_segment_at(const struct elf_image *image, uint64_t vaddr)
-{
-	for (size_t i = 0; i < image->n_segments; i++) {
-		const struct elf_segment *s = &image->segments[i];
-
-		if (s->type == PT_LOAD && vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz)
-			return s;
-	}
-	return NULL;
-}
-
 static bool elf_build_id_hex(struct view id, char *dst, size_t dst_len)
 {
 	if (id.len == 0 || id.len > ELF_MAX_BUILD_ID_BYTES || dst_len < id.len * 2 + 1)
@@ -333,13 +322,15 @@ static bool elf_find_build_id(struct view notes, char *dst, size_t dst_len)
 	return false;
 }
 
-static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_t len, char *dst,
-			    size_t dst_len)
+/* *budget is what may still be read of all notes together. */
+static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_t len,
+			    uint64_t *budget, char *dst, size_t dst_len)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 
-	if (len > ELF_MAX_NOTES_BYTES)
+	if (len > *budget)
 		return false;
+	*budget -= len;
 	notes = malloc(len + 1);
 	if (!notes || elf_image_read(image, off, notes, len) < 0)
 		return false;
@@ -348,17 +339,20 @@ static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_
 
 bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len)
 {
+	uint64_t budget = ELF_MAX_NOTES_BYTES;
+
 	for (size_t i = 0; i < image->n_segments; i++) {
 		const struct elf_segment *s = &image->segments[i];
 
 		if (s->type == PT_NOTE &&
-		    elf_build_id_in(image, s->offset, s->filesz, dst, dst_len))
+		    elf_build_id_in(image, s->offset, s->filesz, &budget, dst, dst_len))
 			return true;
 	}
 	for (size_t i = 0; i < image->n_sections; i++) {
 		const struct elf_section *s = &image->sections[i];
 
-		if (s->type == SHT_NOTE && elf_build_id_in(image, s->offset, s->size, dst, dst_len))
+		if (s->type == SHT_NOTE &&
+		    elf_build_id_in(image, s->offset, s->size, &budget, dst, dst_len))
 			return true;
 	}
 	return false;

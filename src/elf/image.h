@@ -63,7 +63,5 @@ int elf_image_read(const struct elf_image *image, uint64_t off, void *dst, size_
 int elf_image_fd(const struct elf_image *image);
 
 const struct elf_section *elf_image_section(const struct elf_image *image, const char *name);
-/* The PT_LOAD segment whose file-backed part holds vaddr, or NULL. */
-const struct elf_segment *elf_image_segment_at(const struct elf_image *image, uint64_t vaddr);
 /* GNU build id from the notes, as lower-case hex; false when there is none. */
 bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len);

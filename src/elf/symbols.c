@@ -28,13 +28,6 @@
 #define ELF_BLOCK_BYTES 64
 #define ELF_TAIL_BYTES 4
 
-enum {
-	RANK_NONE,
-	RANK_LOCAL,
-	RANK_WEAK,
-	RANK_GLOBAL,
-};
-
 struct elf_hit {
 	uint32_t offset; /* in the string table */
 	uint32_t wanted;
@@ -275,19 +268,6 @@ static int elf_hit_compare(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Of several symbols with one name: global before weak before local, then the first. */
-static uint8_t elf_symbol_rank(const Elf64_Sym *sym)
-{
-	switch (ELF64_ST_BIND(sym->st_info)) {
-	case STB_LOCAL:
-		return RANK_LOCAL;
-	case STB_WEAK:
-		return RANK_WEAK;
-	default:
-		return RANK_GLOBAL;
-	}
-}
-
 /* Not what a name of a variable or a function stands for: no address of its own. */
 static bool elf_symbol_skipped(const Elf64_Sym *sym)
 {
@@ -363,7 +343,7 @@ static bool elf_search_guess_all(struct elf_search *s, const struct elf_image *i
 		if (elf_search_guess(s, image, symbols, &s->hits[i]) < 0)
 			return false;
 	for (size_t i = 0; i < s->n; i++)
-		if (s->is_hit[i] && s->best[i] != RANK_GLOBAL)
+		if (s->is_hit[i] && s->best[i] != ELF_RANK_GLOBAL)
 			return false;
 	return true;
 }

@@ -27,6 +27,16 @@ struct elf_symtab {
 int elf_symtab_locate(const struct elf_image *image, uint32_t type, struct elf_symtab *ret,
 		      struct err *err);
 
+#define ELF_RANK_GLOBAL 3
+
+/* Of several symbols for one thing: global before weak before local. Never 0. */
+static inline uint8_t elf_symbol_rank(const Elf64_Sym *sym)
+{
+	unsigned int bind = ELF64_ST_BIND(sym->st_info);
+
+	return bind == STB_LOCAL ? 1 : bind == STB_WEAK ? 2 : ELF_RANK_GLOBAL;
+}
+
 struct elf_symtab_reader {
 	const struct elf_image *image;
 	uint64_t off;

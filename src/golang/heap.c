@@ -177,7 +177,7 @@ static void heap_scale(int64_t count, uint64_t size, int64_t rate, int64_t *ret_
 	*ret_bytes = (int64_t)((double)bytes * scale);
 }
 
-static int heap_header(struct profile *p, int64_t rate)
+static int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
 	static const char *const types[][2] = {
 		{"alloc_objects", "count"},
@@ -190,7 +190,7 @@ static int heap_header(struct profile *p, int64_t rate)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(types); i++)
 		r = profile_add_type(p, types[i][0], types[i][1]);
-	h->time_ns = (int64_t)clock_unix_ns();
+	h->time_ns = time_ns;
 	h->period = rate;
 	if (r == 0)
 		r = profile_add_string(p, view_str("space"), &h->period_type.type);
@@ -248,7 +248,7 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
 	if (!p)
 		return err_oom(err);
 	golang_symbolizer_init(&s, heap->process, p);
-	r = heap_header(p, rate);
+	r = heap_header(p, rate, proc_mem_time_ns(heap->process->mem));
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&s, err);

@@ -25,6 +25,25 @@ void golang_process_close(struct golang_process *process)
 	free(process);
 }
 
+static int assumed_layout(const char *release, const struct golang_layout **ret_layout,
+			  struct err *err)
+{
+	struct golang_version version;
+
+	if (golang_version_parse(view_str(release), &version) &&
+	    golang_layout_for(version.minor, ret_layout, NULL) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "--assume-layout takes a release from 1.%d to 1.%d, not '%s'",
+		       GOLANG_OLDEST_MINOR, GOLANG_NEWEST_MINOR, release);
+}
+
+int golang_process_check_layout(const char *assume_layout, struct err *err)
+{
+	const struct golang_layout *layout;
+
+	return assumed_layout(assume_layout, &layout, err);
+}
+
 /* Build info first; then what the runtime itself says, for which the module must be readable. */
 static int process_version(struct golang_process *p, struct golang_module *module,
 			   const struct golang_options *options, struct err *err)
@@ -37,16 +56,10 @@ static int process_version(struct golang_process *p, struct golang_module *modul
 		p->facts.version_how = "runtime.buildVersion";
 	}
 	if (options->assume_layout) {
-		struct golang_version assumed;
-
-		if (!golang_version_parse(view_str(options->assume_layout), &assumed))
-			return err_set(err, -EINVAL,
-				       "--assume-layout takes a release such as 1.%d, not '%s'",
-				       GOLANG_NEWEST_MINOR, options->assume_layout);
 		if (r < 0)
-			p->version = assumed;
+			(void)snprintf(p->version.text, sizeof(p->version.text), "go?");
 		p->facts.version_how = "--assume-layout";
-		return golang_layout_for(assumed.minor, &p->layout, err);
+		return assumed_layout(options->assume_layout, &p->layout, err);
 	}
 	if (r == -ENOENT)
 		return err_set(err, -ENOTSUP,
@@ -107,10 +120,11 @@ static int process_modules(struct golang_process *p, const struct golang_options
 		return r;
 	r = process_version(p, &module, options, err);
 	if (r == 0 && p->layout->pcln != module.tables.format)
-		r = err_set(err, -ENOTSUP,
-			    "%s is said to be the version, but the function table is of another; "
-			    "--assume-layout VERSION tries with the tables of that release",
-			    p->version.text);
+		r = err_set(
+			err, -ENOTSUP,
+			"the function table is not that of Go 1.%u (%s); --assume-layout VERSION "
+			"tries with the tables of another release",
+			p->layout->minor, p->facts.version_how);
 	golang_module_release(&module);
 	if (r < 0)
 		return r;

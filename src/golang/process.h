@@ -49,6 +49,9 @@ DEFINE_CLEANUP(struct golang_process, golang_process_close)
 const struct golang_facts *golang_process_facts(const struct golang_process *process);
 struct proc_mem *golang_process_mem(const struct golang_process *process);
 
+/* Is this a release that assume_layout can name? -EINVAL with a sentence. */
+int golang_process_check_layout(const char *assume_layout, struct err *err);
+
 /*
  * A cheap look for `sonde ps`: is this a Go program and which version? Returns 1 and fills version,
  * 0 when it is not Go, or -errno.

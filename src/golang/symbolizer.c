@@ -81,9 +81,14 @@ static uint32_t build_id_of(struct golang_symbolizer *s, const struct proc_map *
 
 int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 {
-	const struct proc_maps *maps = proc_mem_maps(s->process->mem);
+	const struct proc_maps *maps;
 	size_t files = 0;
+	/* Libraries and plugins may have come since the process was opened. */
+	int r = proc_mem_refresh_maps(s->process->mem, err);
 
+	if (r < 0)
+		return r;
+	maps = proc_mem_maps(s->process->mem);
 	for (size_t i = 0; i < maps->len; i++) {
 		const struct proc_map *map = &maps->maps[i];
 		struct profile_mapping mapping = {

@@ -38,6 +38,14 @@ static void info_read_exe(struct proc_info *info)
 		return;
 	if ((size_t)n > n_deleted && memcmp(path + n - n_deleted, deleted, n_deleted) == 0)
 		n -= (ssize_t)n_deleted;
+	/* The end of a path tells more than its beginning. */
+	if ((size_t)n >= sizeof(info->exe)) {
+		size_t keep = sizeof(info->exe) - 1;
+
+		memcpy(path + n - keep, "...", 3);
+		memmove(path, path + n - keep, keep);
+		n = (ssize_t)keep;
+	}
 	proc_text_copy(info->exe, sizeof(info->exe), view_of(path, (size_t)n));
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "proc/mem_impl.h"
 
 /* Memory parts that wait for one batched read; the sources take 1024 in one system call. */
@@ -310,6 +311,11 @@ bool proc_mem_auxv(const struct proc_mem *mem, uint64_t type, uint64_t *ret_valu
 		}
 	}
 	return false;
+}
+
+int64_t proc_mem_time_ns(const struct proc_mem *mem)
+{
+	return mem->written_ns ? mem->written_ns : (int64_t)clock_unix_ns();
 }
 
 uint16_t proc_mem_machine(const struct proc_mem *mem)

@@ -37,6 +37,11 @@ struct proc_mem_stats {
 
 /* -ESRCH gone, -EPERM with the sentence that names the missing capability. */
 int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err);
+/*
+ * Reads by pread from now on, which fails where process_vm_readv would wait: a target can answer
+ * its own page faults (userfaultfd), or not answer them. For readers of many targets.
+ */
+void proc_mem_never_wait(struct proc_mem *mem);
 /* The core of a crashed or gcore'd program (amd64 or arm64). */
 int proc_mem_open_core(const char *path, struct proc_mem **ret_mem, struct err *err);
 /* Memory that a test or a fuzzer makes up: bytes at addr; nothing is copied. */
@@ -75,6 +80,8 @@ int proc_mem_refresh_maps(struct proc_mem *mem, struct err *err);
 bool proc_mem_auxv(const struct proc_mem *mem, uint64_t type, uint64_t *ret_value);
 /* EM_X86_64 or EM_AARCH64; for a live process, the machine's own. */
 uint16_t proc_mem_machine(const struct proc_mem *mem);
+/* When the memory was as it reads, in ns since 1970: now, or when the core was written. */
+int64_t proc_mem_time_ns(const struct proc_mem *mem);
 pid_t proc_mem_pid(const struct proc_mem *mem); /* 0 for a core */
 /*
  * Opens the very file that is mapped there, never another of the same name: through

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "proc/file.h"
 #include "proc/mem_impl.h"
@@ -411,6 +412,7 @@ static int core_open_regular(struct mem_core *c, const char *path, struct err *e
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EINVAL, "%s is not a regular file", c->mem.who);
 	c->size = (uint64_t)st.st_size;
+	c->mem.written_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec;
 	return 0;
 }
 

@@ -32,7 +32,7 @@ struct mem_live {
 	struct proc_mem mem;
 	struct proc_id id;
 	int fd;		  /* /proc/PID/mem */
-	bool no_vm_readv; /* seccomp or an old kernel: everything goes through fd */
+	bool no_vm_readv; /* refused (seccomp, an old kernel) or unwanted: all goes through fd */
 };
 
 static struct mem_live *live_of(struct proc_mem *mem)
@@ -287,6 +287,12 @@ static const struct proc_mem_ops live_ops = {
 	.open_file = live_open_file,
 	.close = live_close,
 };
+
+void proc_mem_never_wait(struct proc_mem *mem)
+{
+	if (mem->ops == &live_ops)
+		live_of(mem)->no_vm_readv = true;
+}
 
 static void live_read_auxv(struct mem_live *l)
 {

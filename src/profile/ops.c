@@ -287,7 +287,8 @@ static int map_labels(struct merger *m, const struct profile_sample *s)
  * The key of a sample is its stack and its labels, and serves as the note of both until the sums
  * are known.
  */
-static int merge_sample(struct merger *m, const struct profile_sample *s, int64_t factor)
+static int merge_sample(struct merger *m, const struct profile_sample *s,
+			const struct profile_term *term)
 {
 	size_t n = profile_n_types(m->out);
 	int64_t zeros[PROFILE_MAX_TYPES] = {0};
@@ -314,7 +315,8 @@ static int merge_sample(struct merger *m, const struct profile_sample *s, int64_
 		return r;
 	sums = (int64_t *)(void *)m->sums.data + id * n;
 	for (size_t i = 0; i < n; i++)
-		sums[i] = sum_add(sums[i], sum_mul(s->values[i], factor));
+		if (!(term->without_types >> i & 1))
+			sums[i] = sum_add(sums[i], sum_mul(s->values[i], term->factor));
 	return 0;
 }
 
@@ -410,7 +412,7 @@ static int merge_one(struct merger *m, const struct profile_term *term)
 		const struct profile_sample *s = profile_sample_at(m->src, i);
 
 		if (term->factor != 0 && !all_zero(s->values, profile_n_types(m->out)))
-			r = merge_sample(m, s, term->factor);
+			r = merge_sample(m, s, term);
 	}
 	return r;
 }
@@ -496,7 +498,8 @@ int profile_merge(const struct profile_term *terms, size_t n, struct profile **r
 		return err_oom(err);
 	/* Once more, to leave behind what only the vanished samples referred to. */
 	if (zeros > 0)
-		return profile_merge(&(struct profile_term){m.out, 1}, 1, ret_profile, err);
+		return profile_merge(&(struct profile_term){.profile = m.out, .factor = 1}, 1,
+				     ret_profile, err);
 	*ret_profile = TAKE_PTR(m.out);
 	return 0;
 }
@@ -504,7 +507,8 @@ int profile_merge(const struct profile_term *terms, size_t n, struct profile **r
 int profile_diff(const struct profile *before, const struct profile *after,
 		 struct profile **ret_profile, struct err *err)
 {
-	const struct profile_term terms[] = {{after, 1}, {before, -1}};
+	const struct profile_term terms[] = {{.profile = after, .factor = 1},
+					     {.profile = before, .factor = -1}};
 
 	return profile_merge(terms, ARRAY_SIZE(terms), ret_profile, err);
 }

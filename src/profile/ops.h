@@ -13,6 +13,7 @@
 struct profile_term {
 	const struct profile *profile;
 	int64_t factor;
+	uint32_t without_types; /* bit i: its values of type i are left out */
 };
 int profile_merge(const struct profile_term *terms, size_t n, struct profile **ret_profile,
 		  struct err *err);

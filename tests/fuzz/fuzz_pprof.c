@@ -51,7 +51,8 @@ static void check_views(struct profile *p)
 
 static void check_operations(const struct profile *p)
 {
-	const struct profile_term twice[] = {{p, 1}, {p, 1}};
+	const struct profile_term twice[] = {{.profile = p, .factor = 1},
+					     {.profile = p, .factor = 1}};
 	_cleanup_(profile_freep) struct profile *sum = NULL;
 	_cleanup_(profile_freep) struct profile *difference = NULL;
 	struct err err;

@@ -1,5 +1,6 @@
 """Starts target programs and sonde itself, for the oracle tests."""
 import os
+import select
 import subprocess
 import sys
 
@@ -22,18 +23,20 @@ class Target:
                                         env=dict(os.environ, **(env or {})))
         self.pid = self.process.pid
         if ready:
-            line = self.process.stdout.readline().split()
+            line = self.line().split()
             assert line[:1] == [b"ready"], f"{argv[0]} did not start: {line}"
             self.pid = int(line[1])
+
+    def line(self, timeout=120):
+        """The next line of its answer; a target that hangs fails its test."""
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise AssertionError("the target does not answer")
+        return self.process.stdout.readline()
 
     def ask(self, command):
         self.process.stdin.write(command.encode() + b"\n")
         self.process.stdin.flush()
-        return self.process.stdout.readline().decode().strip()
-
-    def tell(self, command):
-        self.process.stdin.write(command.encode() + b"\n")
-        self.process.stdin.flush()
+        return self.line().decode().strip()
 
     def __enter__(self):
         return self

@@ -35,7 +35,9 @@ class Core(unittest.TestCase):
                 self.assertIn("--exe", refused.stderr)
                 extra = ["--exe", moved]
             dead = os.path.join(tmp, "dead.pb.gz")
+            os.utime(core, (1_500_000_000, 1_500_000_000))
             rig.sonde("heap", "--core", core, *extra, "-f", "pprof", "-o", dead, check=rig.OK)
+            self.assertEqual(Profile(dead).time_ns, 1_500_000_000 * 10 ** 9)
             self.assertEqual(Profile(live).nonzero(), Profile(dead).nonzero())
             self.assertGreater(len(Profile(live).nonzero()), 100)
 

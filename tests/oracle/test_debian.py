@@ -57,6 +57,7 @@ class Debian(unittest.TestCase):
                 self.wait_for(base + pages[0], process)
                 with Load(*(base + page for page in pages)) as load:
                     while load.served < 100:
+                        self.assertTrue(load.thread.is_alive(), "the load has ended")
                         time.sleep(0.05)
                     facts = self.read_under_load(process.pid)
                 self.assertGreaterEqual(facts["buckets"], 30)
@@ -84,6 +85,7 @@ class Debian(unittest.TestCase):
             for loss in ("bad_buckets", "torn_records", "unknown_frames"):
                 self.assertEqual(facts[loss], 0, loss)
             self.assertFalse(facts["incomplete"])
+            self.assertFalse(facts["mixed"])
         return facts
 
     def compare_at_rest(self, pid, base, tmp):

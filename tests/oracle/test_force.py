@@ -73,6 +73,44 @@ class Force(unittest.TestCase):
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
 
+    def closed_pipe(self, go):
+        """Whoever read our notes has left: the rate is set back all the same."""
+        program = rig.build.build("nopprof", go, "plain")
+        with rig.Target([program]) as target:
+            read_end, write_end = os.pipe()
+            os.close(read_end)
+            process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
+                                        "2s"], stdout=write_end, stderr=write_end)
+            os.close(write_end)
+            process.wait(timeout=30)
+            self.assertEqual(rate_of(go, program, target.pid), 0)
+
+    def twice(self, go):
+        """What the first run sampled and the program freed since is not taken off the second."""
+        program = rig.build.build("nopprof", go, "plain")
+        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
+            for run in ("first", "second"):
+                out = os.path.join(tmp, run)
+                rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "3s", "-f",
+                          "pprof", "-o", out, check=rig.OK)
+            for sample in Profile(out).samples:
+                self.assertTrue(all(v >= 0 for v in sample.values), sample)
+
+    def at_the_same_time(self, go):
+        program = rig.build.build("nopprof", go, "plain")
+        with rig.Target([program]) as target:
+            first = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
+                                      "3s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 30
+            while rate_of(go, program, target.pid) == 0 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            second = rig.sonde("heap", target.pid, "--force", "--rate", "4096", "--wait", "5s",
+                               check=rig.FAILED)
+            self.assertIn("another sonde", second.stderr)
+            self.assertEqual(first.wait(timeout=30), 0)
+            self.assertEqual(rate_of(go, program, target.pid), 0)
+
+
 def load(every, suite):
     found = rig.versions(every)
     for version, go in found:
@@ -81,6 +119,6 @@ def load(every, suite):
             setattr(Force, name, lambda self, g=go, c=case: getattr(self, c)(g))
             suite.addTest(Force(name))
     go = rig.build.mandatory()[1]
-    for case in ("keep", "interrupted"):
+    for case in ("keep", "interrupted", "closed_pipe", "twice", "at_the_same_time"):
         setattr(Force, f"test_{case}", lambda self, c=case: getattr(self, c)(go))
         suite.addTest(Force(f"test_{case}"))

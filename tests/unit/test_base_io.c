@@ -132,6 +132,36 @@ static void write_file_writes_into_a_device(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 }
 
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode & (S_IFMT | 07777);
+}
+
+static void write_file_keeps_rights_and_symlinks(void **state)
+{
+	char dir[] = "/tmp/sonde-io-XXXXXX", file[64], link[64];
+	mode_t mask = umask(077);
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(file, sizeof(file), "%s/file", dir);
+	(void)snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(io_write_file(file, view_str("one"), NULL), 0);
+	assert_int_equal(mode_of(file), S_IFREG | 0600);
+	assert_int_equal(chmod(file, 0640), 0);
+	assert_int_equal(symlink("file", link), 0);
+	assert_int_equal(io_write_file(link, view_str("two"), NULL), 0);
+	assert_int_equal(mode_of(file), S_IFREG | 0640);
+	assert_true(S_ISLNK(mode_of(link)));
+	(void)umask(mask);
+	(void)unlink(link);
+	(void)unlink(file);
+	assert_int_equal(rmdir(dir), 0); /* nothing else was left behind */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +171,7 @@ int main(void)
 		cmocka_unit_test(pread_full_stops_only_at_the_end),
 		cmocka_unit_test(write_file_replaces_and_leaves_nothing_behind),
 		cmocka_unit_test(write_file_writes_into_a_device),
+		cmocka_unit_test(write_file_keeps_rights_and_symlinks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

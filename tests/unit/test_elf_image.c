@@ -133,19 +133,6 @@ static void image_has_segments_and_sections(void **state)
 	assert_int_equal(elf_image_fd(image), -1);
 }
 
-static void segment_at_takes_only_what_the_file_backs(void **state)
-{
-	struct forged f = forge();
-	_cleanup_(elf_image_closep) struct elf_image *image = open_ok(&f);
-
-	(void)state;
-	assert_ptr_equal(elf_image_segment_at(image, 0x400000), &image->segments[0]);
-	assert_ptr_equal(elf_image_segment_at(image, 0x400fff), &image->segments[0]);
-	assert_null(elf_image_segment_at(image, 0x401000));
-	assert_null(elf_image_segment_at(image, 0x3fffff));
-	assert_null(elf_image_segment_at(image, UINT64_MAX));
-}
-
 static void read_stays_within_the_file(void **state)
 {
 	struct forged f = forge();
@@ -337,7 +324,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(image_has_segments_and_sections),
-		cmocka_unit_test(segment_at_takes_only_what_the_file_backs),
 		cmocka_unit_test(read_stays_within_the_file),
 		cmocka_unit_test(build_id_is_found_behind_other_notes),
 		cmocka_unit_test(build_id_is_found_in_a_section_without_segments),

@@ -7,9 +7,11 @@
 #include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -617,6 +619,39 @@ static void mem_is_readable_where_seccomp_forbids_batches(void **state)
 	child_end(&c);
 }
 
+/* A page of which the child itself would have to bring the contents, and does not. */
+static uint8_t *unanswered;
+
+static void map_unanswered(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_register range = {.range = {.start = (uintptr_t)unanswered, .len = 4096},
+					.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &range) < 0)
+		_exit(77);
+}
+
+static void mem_that_never_answers_is_not_waited_for(void **state)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct err err = {0};
+	struct child c;
+	uint64_t word;
+
+	(void)state;
+	unanswered = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(unanswered != MAP_FAILED);
+	c = child_start(map_unanswered, child_nothing);
+	assert_int_equal(proc_mem_open(c.pid, &mem, &err), 0);
+	proc_mem_never_wait(mem);
+	assert_int_equal(proc_mem_read(mem, addr_of(unanswered), &word, sizeof(word), &err),
+			 -EFAULT);
+	child_end(&c);
+	(void)munmap(unanswered, 4096);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -639,6 +674,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(mem_of_another_user_names_the_missing_capability),
 		cmocka_unit_test(mem_of_the_same_user_needs_a_dumpable_process),
 		cmocka_unit_test(mem_is_readable_where_seccomp_forbids_batches),
+		cmocka_unit_test(mem_that_never_answers_is_not_waited_for),
 	};
 
 	(void)argv;

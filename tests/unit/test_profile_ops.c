@@ -86,7 +86,7 @@ static void a_profile_merged_with_itself_doubles_and_keeps_all_else(void **state
 {
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, 2, 64);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term twice[] = {{p, 1}, {p, 1}};
+	struct profile_term twice[] = {{p, 1, 0}, {p, 1, 0}};
 	const struct profile_location *l;
 	const struct profile_function *f;
 	struct err err = {0};
@@ -118,7 +118,7 @@ static void one_program_at_two_addresses_comes_together(void **state)
 	_cleanup_(profile_freep) struct profile *a = small_profile(0x400000, 1, 10);
 	_cleanup_(profile_freep) struct profile *b = small_profile(0x7f0000000000, 2, 20);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term terms[] = {{a, 1}, {b, 1}};
+	struct profile_term terms[] = {{a, 1, 0}, {b, 1, 0}};
 	struct err err = {0};
 
 	(void)state;
@@ -137,7 +137,7 @@ static void mappings_that_disagree_on_symbols_claim_none(void **state)
 	_cleanup_(profile_freep) struct profile *b = small_profile(0x400000, 2, 20);
 	_cleanup_(profile_freep) struct profile *q = NULL;
 	struct profile_mapping m = *profile_mapping_at(b, 0);
-	struct profile_term terms[] = {{a, 1}, {b, 1}};
+	struct profile_term terms[] = {{a, 1, 0}, {b, 1, 0}};
 	struct err err = {0};
 
 	(void)state;
@@ -183,12 +183,26 @@ static void a_difference_with_itself_is_empty_but_names_the_program(void **state
 	assert_int_equal(profile_n_mappings(q), 1);
 }
 
+static void a_term_can_leave_types_out(void **state)
+{
+	_cleanup_(profile_freep) struct profile *before = small_profile(0x400000, 5, 50);
+	_cleanup_(profile_freep) struct profile *after = small_profile(0x400000, 8, 80);
+	_cleanup_(profile_freep) struct profile *q = NULL;
+	struct profile_term terms[] = {{before, -1, 1U << 1}, {after, 1, 0}};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(profile_merge(terms, 2, &q, &err), 0);
+	assert_int_equal(profile_n_samples(q), 1);
+	assert_values(q, 0, 3, 80);
+}
+
 static void labels_keep_samples_apart(void **state)
 {
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, 1, 10);
 	_cleanup_(profile_freep) struct profile *q = NULL;
 	struct profile_label label = {.key = add_string(p, "bytes"), .num = 16};
-	struct profile_term term = {p, 3};
+	struct profile_term term = {p, 3, 0};
 	int64_t values[] = {1, 1};
 	struct err err = {0};
 
@@ -229,8 +243,8 @@ static void sums_stop_at_the_ends_of_the_range(void **state)
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, INT64_MAX, INT64_MIN);
 	_cleanup_(profile_freep) struct profile *sum = NULL;
 	_cleanup_(profile_freep) struct profile *negative = NULL;
-	struct profile_term twice[] = {{p, 1}, {p, 1}};
-	struct profile_term minus = {p, -1};
+	struct profile_term twice[] = {{p, 1, 0}, {p, 1, 0}};
+	struct profile_term minus = {p, -1, 0};
 	struct err err = {0};
 
 	(void)state;
@@ -248,6 +262,7 @@ int main(void)
 		cmocka_unit_test(mappings_that_disagree_on_symbols_claim_none),
 		cmocka_unit_test(a_difference_keeps_what_changed_only),
 		cmocka_unit_test(a_difference_with_itself_is_empty_but_names_the_program),
+		cmocka_unit_test(a_term_can_leave_types_out),
 		cmocka_unit_test(labels_keep_samples_apart),
 		cmocka_unit_test(different_types_are_refused_by_name),
 		cmocka_unit_test(sums_stop_at_the_ends_of_the_range),
