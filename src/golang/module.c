@@ -69,9 +69,6 @@ int golang_module_find(const struct golang_image *image, struct proc_mem *mem, u
 			r = golang_scan(&scan, seg->vaddr + image->bias, seg->filesz,
 					sizeof(search.words), module_in_piece, &search);
 	}
-	/* The memory room knows why a process is gone. */
-	if (r == -ESRCH)
-		return proc_mem_check(mem, pclntab, &t, 1, err);
 	if (r < 0)
 		return err_set(err, r, "cannot read the program's data: %s", strerror(-r));
 	if (r == 0)

@@ -170,6 +170,7 @@ int golang_process_open_take(struct proc_mem *mem, const struct golang_options *
 	static const struct golang_options none = {0};
 	_cleanup_(golang_process_closep) struct golang_process *p = calloc(1, sizeof(*p));
 	struct err why = {0};
+	uint8_t byte;
 	int r;
 
 	if (!p) {
@@ -178,6 +179,9 @@ int golang_process_open_take(struct proc_mem *mem, const struct golang_options *
 	}
 	p->mem = mem;
 	r = process_open(p, options ? options : &none, &why);
+	/* Whichever read it was that failed: the memory room knows how the process went. */
+	if (r == -ESRCH)
+		(void)proc_mem_check(p->mem, 0, &byte, sizeof(byte), &why);
 	if (r < 0)
 		return err_set(err, r, "%s", why.text);
 	*ret_process = TAKE_PTR(p);
