@@ -1,10 +1,11 @@
 /*
- * bench/reader.c: profiles a program whenever it is told to, as an agent does it: a reading, the
- * profile with its names, and its encoding. Answers each line on stdin with the CPU time that it
- * took, in microseconds. Usage: reader PID
+ * bench/reader.c: reads the heap of a program whenever it is told to. A line "read" on stdin makes
+ * it read the counts of all buckets; "profile" also makes a profile with names of them, and
+ * encodes it. Answers with the CPU time that it took, in microseconds. Usage: reader PID
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,14 +13,15 @@
 #include "golang/heap.h"
 #include "profile/pprof.h"
 
-static int profile_once(struct golang_heap *heap, struct err *err)
+static int read_once(struct golang_heap *heap, bool whole, struct err *err)
 {
 	_cleanup_(buf_release) struct buf out = buf_with_max(PPROF_MAX_UNPACKED);
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	int r = golang_heap_read(heap, err);
 
-	if (r == 0)
-		r = golang_heap_profile(heap, &profile, err);
+	if (r < 0 || !whole)
+		return r;
+	r = golang_heap_profile(heap, &profile, err);
 	return r == 0 ? pprof_encode(profile, &out, err) : r;
 }
 
@@ -39,7 +41,7 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		uint64_t before = clock_cpu_ns();
 
-		bench_check(profile_once(heap, &err), &err);
+		bench_check(read_once(heap, strcmp(line, "profile\n") == 0, &err), &err);
 		if (printf("%" PRIu64 "\n", (clock_cpu_ns() - before) / 1000) < 0 ||
 		    fflush(stdout) != 0)
 			return 1;

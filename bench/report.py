@@ -13,9 +13,11 @@ METHOD = """## How it is measured
 
 - **CPU** is user and system time of the reading process; system calls are those that read the
   target or its file. Figures are medians.
-- **Reading buckets** (`bench/heap_strategies.c`): each round runs every strategy seven times in a
-  row. *cold* is the first of each seven, which finds the CPU's caches filled by another strategy.
-  All strategies must find the same sums over all buckets, or the run fails. *Two reads per bucket*
+- **Reading buckets** (`bench/heap_strategies.c`): the target is started five times, for where its
+  buckets lie depends on how its threads were scheduled; ratios are the median of the starts, and
+  in brackets the least and the greatest. Each round runs every strategy seven times in a row.
+  *cold* is the first of each seven, which finds the CPU's caches filled by another strategy. All
+  strategies must find the same sums over all buckets, or the run fails. *Two reads per bucket*
   walks the list with `pread` on `/proc/PID/mem`. *Centred window* is the way of Coroot's node
   agent, written in C: one buffer of 256 KB, read again around the wanted address whenever that
   lies outside; where such a window begins in unmapped memory, the original loses the rest of the
@@ -24,15 +26,18 @@ METHOD = """## How it is measured
   memory nearly as they lie in the list: the best case for a window. **Service**
   (`bench/targets/service`) handles the same 8,192 call paths as requests on 64 connections with
   GOMAXPROCS=8; there the runtime hands out buckets from one chunk of memory per P, and neighbours
-  in the list lie apart, as in any busy server.
+  in the list lie apart. How far they are mixed depends on how many CPUs it really gets.
 - **Variables** (`bench/variables.c`): a generated program; the search starts with nothing cached
   of the target. *Symbol by symbol* stops as soon as it has all three variables.
 - **Memory** (`bench/peak.c`): the command is stopped before each system call that can give memory
   back, and its smaps are read; the peak is exact, not sampled.
 - **Throughput** (`bench/throughput.py`): the target computes and allocates as fast as it can on
-  CPU 0, GOMAXPROCS=1. Intervals of three seconds with one profile a second (reading, names,
-  encoding) and without alternate, on the same process. *per CPU second* divides by the CPU time
-  that the target got: it leaves out what other programs on the machine took away.
+  CPU 0, GOMAXPROCS=1. Intervals of three seconds with one reading a second and without alternate,
+  on the same process. A *reading* takes the counts of all buckets, a *profile* also looks up all
+  names and encodes it; the load adds new call paths all the time, up to twice the table. *per CPU
+  second* divides by the CPU time that the target got: it leaves out what other programs on the
+  machine took away. *noise* is half the distance of the quartiles, relative to the median.
+  *nothing* is the same procedure without any reading: what differs from 1 there is not our doing.
 
 ## To repeat it
 
