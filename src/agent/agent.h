@@ -1,0 +1,70 @@
+/*
+ * src/agent/agent.h: the loop that is always on: discover, probe, collect, write.
+ *
+ * It runs in a thread of its own; the snapshot functions are safe from others.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/reader.h"
+#include "agent/sink.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/store.h"
+
+enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
+
+struct agent_config {
+	uint64_t interval_ns;
+	enum agent_go_heap go_heap;
+	bool keep_rate; /* do not set forced rates back at the end */
+	const char *
+		state_dir; /* where forced rates are noted, so that a killed agent's are set back */
+};
+
+struct agent; /* opaque */
+
+/* Borrows the store, which it writes to and maintains. */
+int agent_start(const struct agent_config *config, struct store *store, struct agent **ret_agent,
+		struct err *err);
+/* Finishes the collection at hand, flushes, sets rates back. */
+void agent_stop(struct agent *agent);
+DEFINE_CLEANUP(struct agent, agent_stop)
+
+/* One line per process for "what is profiled, and what not and why". */
+struct agent_target {
+	struct target target;
+	struct {
+		const char *reader;
+		struct reader_answer answer;
+		uint64_t collections;
+		uint64_t failures;
+		int64_t last_ns;
+		uint64_t last_cost_ns; /* CPU of the last collection */
+		bool slow;	       /* did not answer in time; it is tried again later */
+		char trouble[256];
+	} readers[4];
+	size_t n_readers;
+	/* Lifetime counters for /metrics, since the agent knows the process. */
+	uint64_t alloc_bytes_total;
+	uint64_t alloc_objects_total;
+};
+int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);
+
+struct agent_health {
+	int64_t started_ns;
+	uint64_t intervals;
+	uint64_t cpu_ns; /* of the whole process */
+	uint64_t rss_bytes;
+	uint64_t targets;
+	uint64_t profiled;
+	uint64_t collections;
+	uint64_t failures;
+	uint64_t lost_records;
+	uint64_t write_failures;
+	int64_t lag_ns;	   /* how late the last interval ended */
+	char trouble[256]; /* what people should know; "" when all is well */
+};
+void agent_health(struct agent *agent, struct agent_health *ret_health);

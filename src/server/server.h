@@ -1,0 +1,27 @@
+/*
+ * src/server/server.h: the HTTP server: JSON API, metrics and the web page (docs/API.md).
+ *
+ * Loopback only unless told otherwise; the Host header must name the machine itself, so that a
+ * web page elsewhere cannot reach us through the reader's browser.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/store.h"
+
+struct server_config {
+	const char *listen; /* "127.0.0.1:7780"; port 0 takes any */
+};
+
+struct server; /* opaque */
+
+/* Borrows agent (NULL: only the store is served) and store. */
+int server_start(const struct server_config *config, struct agent *agent, struct store *store,
+		 struct server **ret_server, struct err *err);
+uint16_t server_port(const struct server *server);
+void server_stop(struct server *server);
+DEFINE_CLEANUP(struct server, server_stop)

@@ -1,0 +1,107 @@
+/*
+ * src/store/store.h: where profiles are kept, and how they are found again.
+ *
+ * A stream is one service and one type ("go_heap:inuse_space:bytes"). What a reader collected of
+ * one process at one time goes in as a struct store_entry; what comes out is summed over a window.
+ * Deltas (alloc_space) add up. Snapshots (inuse_space) are summed as well, and the number of
+ * collection times in the window comes with them, so that the caller can average.
+ *
+ * One writer; readers may be other threads, each call is safe by itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "profile/profile.h"
+
+struct store; /* opaque */
+
+struct store_label {
+	const char *key; /* OpenTelemetry names: process.pid, container.id, host.name, ... */
+	const char *value;
+};
+
+struct store_entry {
+	const char *service;
+	const char *family;		  /* "go_heap"; the stream's type is family:type:unit */
+	const struct store_label *labels; /* identify the process */
+	size_t n_labels;
+	int64_t time_ns;     /* end of the interval, since 1970 */
+	int64_t duration_ns; /* of the interval */
+	const struct profile *profile;
+	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
+};
+
+/* Adds one entry to what the next commit will write. -ENOSPC when the disk is full: see status. */
+int store_write(struct store *store, const struct store_entry *entry, struct err *err);
+/* Makes everything since the last commit durable, in one transaction. Call once an interval. */
+int store_commit(struct store *store, struct err *err);
+/* Packs past hours, rolls up past days, drops what retention and size say. Call now and then. */
+int store_maintain(struct store *store, int64_t now_ns, struct err *err);
+void store_close(struct store *store); /* NULL is fine */
+DEFINE_CLEANUP(struct store, store_close)
+
+/* What to read: a stream, a window [from, to), and labels that must be equal. */
+struct store_window {
+	const char *service;
+	const char *type;
+	int64_t from_ns;
+	int64_t to_ns;
+	const struct store_label *filters;
+	size_t n_filters;
+};
+
+/* Sums over the window: a profile of one type with names, files and lines; addresses are 0. */
+struct store_sum {
+	struct profile *profile; /* the caller's to free */
+	bool snapshot;
+	uint64_t collections; /* distinct collection times of the stream in the window */
+	uint64_t samples;     /* stored samples that were added up */
+	int64_t other;	      /* value that was folded into "(other)" when it was stored */
+};
+int store_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
+	      struct err *err);
+
+/* Totals over time: points[i] covers [from + i*step, from + (i+1)*step). Deltas are summed, */
+/* snapshots averaged over the collections of the step and summed over processes; NAN where nothing
+ * was collected. */
+int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
+		 double *points, size_t n_points, struct err *err);
+
+struct store_stream {
+	char service[256];
+	char type[128]; /* family:type:unit */
+	bool snapshot;
+	int64_t first_ns;
+	int64_t last_ns;
+};
+/* All streams with data in the window, sorted by service, then type. The array is the caller's. */
+int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+		  struct store_stream **ret_streams, size_t *ret_len, struct err *err);
+
+/* All label sets of a service in the window: flat {key, value} pairs with set boundaries. */
+struct store_labelset {
+	struct store_label *labels; /* in one allocation with the array */
+	size_t n_labels;
+	int64_t first_ns;
+	int64_t last_ns;
+};
+int store_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		    struct store_labelset **ret_sets, size_t *ret_len, struct err *err);
+
+struct store_status {
+	uint64_t bytes_on_disk;
+	uint64_t days;
+	int64_t oldest_ns;
+	uint64_t samples_written;
+	uint64_t profiles_written;
+	uint64_t profiles_lost; /* could not be written */
+	uint64_t damaged_files; /* set aside */
+	bool writing;		/* false: the disk is full, or the folder is not writable */
+	char trouble[256];	/* why, and what to do; "" when all is well */
+};
+void store_status(struct store *store, struct store_status *ret_status);
