@@ -1,0 +1,318 @@
+/*
+ * src/query/flame.c: the flame graph of one or two windows, small enough to send.
+ *
+ * The largest nodes stay. A node weighs what it has in the window where it has more, and at least
+ * as much as its heaviest child, so whatever stays has its parents. What does not stay becomes one
+ * "(other)" per parent.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/sum.h"
+#include "query/tree.h"
+
+#define OTHER "(other)"
+
+struct fold {
+	struct query_tree tree;
+	uint64_t divisors[2];
+	double *weights;     /* by node */
+	uint32_t *order;     /* nodes, heaviest first; later the children of one node */
+	uint32_t *n_folded;  /* by node: children that do not stay */
+	bool *kept;	     /* by node */
+	uint32_t *name_map;  /* name of the tree to name of the answer + 1 */
+	uint32_t other_name; /* of the answer */
+	int64_t run[2];	     /* what has been given out, by window */
+	struct query_flame flame;
+};
+
+static void fold_release(struct fold *f)
+{
+	query_tree_release(&f->tree);
+	free(f->weights);
+	free(f->order);
+	free(f->n_folded);
+	free(f->kept);
+	free(f->name_map);
+	query_flame_release(&f->flame);
+}
+
+static void fold_weigh(struct fold *f)
+{
+	for (uint32_t i = f->tree.len; i-- > 0;) {
+		const struct query_tree_node *n = &f->tree.nodes[i];
+		double w = 0;
+
+		for (size_t k = 0; k < 2; k++)
+			w = fmax(w, fabs((double)n->total[k]) / (double)f->divisors[k]);
+		/* Its children have given it their weights already. */
+		f->weights[i] = fmax(f->weights[i], w);
+		if (i > 0)
+			f->weights[n->parent] = fmax(f->weights[n->parent], f->weights[i]);
+	}
+}
+
+static int compare_weights(const void *a, const void *b, void *arg)
+{
+	const struct fold *f = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (f->weights[x] != f->weights[y])
+		return f->weights[x] < f->weights[y] ? 1 : -1;
+	/* Parents before children. */
+	return (x > y) - (x < y);
+}
+
+/* Marks what stays, so that it and its "(other)" nodes are at most max_nodes. */
+static void fold_choose(struct fold *f, size_t max_nodes)
+{
+	struct query_tree_node *nodes = f->tree.nodes;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < f->tree.len; i++) {
+		f->order[i] = i;
+		if (i > 0)
+			f->n_folded[nodes[i].parent]++;
+	}
+	if (f->tree.len > max_nodes)
+		qsort_r(f->order, f->tree.len, sizeof(*f->order), compare_weights, f);
+	for (uint32_t i = 0; i < f->tree.len; i++) {
+		uint32_t node = f->order[i];
+		/* Itself, an "(other)" below it, and its parent's if this was all of that. */
+		size_t more = 1 + (nodes[node].first_child != 0);
+		size_t less = node > 0 && f->n_folded[nodes[node].parent] == 1;
+
+		if (size + more - less > max_nodes)
+			break;
+		size += more - less;
+		f->kept[node] = true;
+		if (node > 0)
+			f->n_folded[nodes[node].parent]--;
+	}
+}
+
+static int compare_children(const void *a, const void *b, void *arg)
+{
+	const struct fold *f = arg;
+	const struct query_tree_node *x = &f->tree.nodes[*(const uint32_t *)a];
+	const struct query_tree_node *y = &f->tree.nodes[*(const uint32_t *)b];
+	struct view p, q;
+	int c;
+
+	for (size_t k = 0; k < 2; k++)
+		if (x->total[k] != y->total[k])
+			return x->total[k] < y->total[k] ? 1 : -1;
+	p = intern_get(&f->tree.names, x->name);
+	q = intern_get(&f->tree.names, y->name);
+	c = memcmp(p.data, q.data, MIN(p.len, q.len));
+	return c ? c : (p.len > q.len) - (p.len < q.len);
+}
+
+/* Links the children that stay anew, in order; those that do not are dropped from the links. */
+static void fold_sort(struct fold *f)
+{
+	struct query_tree_node *nodes = f->tree.nodes;
+
+	for (uint32_t node = 0; node < f->tree.len; node++) {
+		uint32_t *link = &nodes[node].first_child;
+		uint32_t n = 0;
+
+		if (!f->kept[node])
+			continue;
+		for (uint32_t c = *link; c != 0; c = nodes[c].sibling)
+			if (f->kept[c])
+				f->order[n++] = c;
+		qsort_r(f->order, n, sizeof(*f->order), compare_children, f);
+		for (uint32_t i = 0; i < n; i++) {
+			*link = f->order[i];
+			link = &nodes[f->order[i]].sibling;
+		}
+		*link = 0;
+	}
+}
+
+static uint32_t fold_name(struct fold *f, uint32_t name)
+{
+	if (f->name_map[name] == 0)
+		f->name_map[name] = (uint32_t)++f->flame.n_names;
+	return f->name_map[name] - 1;
+}
+
+/* Takes value from what is left to give out; the rounding errors of all never add up. */
+static double fold_give(struct fold *f, size_t window, int64_t value)
+{
+	double before = query_value(f->run[window], f->divisors[window]);
+
+	f->run[window] = sum_add(f->run[window], value);
+	return query_value(f->run[window], f->divisors[window]) - before;
+}
+
+static void fold_append(struct fold *f, uint32_t name, uint32_t depth, const int64_t self[2])
+{
+	f->flame.nodes[f->flame.n_nodes++] = (struct query_node){
+		.name = name,
+		.depth = depth,
+		.self = fold_give(f, 0, self[0]),
+		.before_self = fold_give(f, 1, self[1]),
+	};
+}
+
+static void fold_append_other(struct fold *f, uint32_t node, uint32_t depth)
+{
+	const struct query_tree_node *n = &f->tree.nodes[node];
+	struct query_node *other = &f->flame.nodes[f->flame.n_nodes];
+	int64_t rest[2];
+
+	/* Everything below the node that is not below a child that stays. */
+	for (size_t k = 0; k < 2; k++) {
+		rest[k] = sum_add(n->total[k], -n->self[k]);
+		for (uint32_t c = n->first_child; c != 0; c = f->tree.nodes[c].sibling)
+			rest[k] = sum_add(rest[k], -f->tree.nodes[c].total[k]);
+	}
+	fold_append(f, f->other_name, depth, rest);
+	f->flame.folded += other->self;
+}
+
+/* Totals and ends, from the back: each node adds itself to its parent. */
+static void fold_total(struct query_flame *flame, uint32_t *parents)
+{
+	for (size_t i = flame->n_nodes; i-- > 0;) {
+		struct query_node *n = &flame->nodes[i];
+
+		n->total += n->self;
+		n->before_total += n->before_self;
+		n->end = MAX(n->end, (uint32_t)i + 1);
+		if (i > 0) {
+			struct query_node *parent = &flame->nodes[parents[i]];
+
+			parent->total += n->total;
+			parent->before_total += n->before_total;
+			parent->end = MAX(parent->end, n->end);
+		}
+	}
+	flame->total = flame->nodes[0].total;
+	flame->before_total = flame->nodes[0].before_total;
+}
+
+/* Depth first without recursion: stacks may be as deep as the target likes. */
+static void fold_walk(struct fold *f, uint32_t *parents, uint32_t *flame_of)
+{
+	const struct query_tree_node *nodes = f->tree.nodes;
+	uint32_t node = 0, depth = 0;
+
+	for (;;) {
+		flame_of[node] = (uint32_t)f->flame.n_nodes;
+		parents[f->flame.n_nodes] = flame_of[nodes[node].parent];
+		fold_append(f, fold_name(f, nodes[node].name), depth, nodes[node].self);
+		if (nodes[node].first_child != 0) {
+			node = nodes[node].first_child;
+			depth++;
+			continue;
+		}
+		for (;; node = nodes[node].parent, depth--) {
+			if (f->n_folded[node] > 0) {
+				parents[f->flame.n_nodes] = flame_of[node];
+				fold_append_other(f, node, depth + 1);
+			}
+			if (node == 0)
+				return;
+			if (nodes[node].sibling != 0)
+				break;
+		}
+		node = nodes[node].sibling;
+	}
+}
+
+/* Pointers and bytes in one block. */
+static int fold_copy_names(struct fold *f, struct err *err)
+{
+	size_t n = f->flame.n_names, bytes = 0;
+	char *at;
+
+	for (uint32_t i = 0; i < f->tree.names.len; i++)
+		if (f->name_map[i] != 0)
+			bytes += intern_get(&f->tree.names, i).len +
+				 query_tree_file(&f->tree, i).len + 2;
+	f->flame.names = calloc(1, 2 * n * sizeof(char *) + bytes);
+	if (!f->flame.names)
+		return err_oom(err);
+	f->flame.files = f->flame.names + n;
+	at = (char *)(f->flame.files + n);
+	for (uint32_t i = 0; i < f->tree.names.len; i++) {
+		struct view texts[] = {intern_get(&f->tree.names, i), query_tree_file(&f->tree, i)};
+
+		if (f->name_map[i] == 0)
+			continue;
+		for (size_t k = 0; k < 2; k++) {
+			(k ? f->flame.files : f->flame.names)[f->name_map[i] - 1] = at;
+			(void)view_copy(texts[k], 0, at, texts[k].len);
+			at += texts[k].len + 1;
+		}
+	}
+	return 0;
+}
+
+static int fold_emit(struct fold *f, size_t max_nodes, struct err *err)
+{
+	size_t cap = MIN(max_nodes, (size_t)f->tree.len) + 1;
+	_cleanup_free_ uint32_t *parents = calloc(cap, sizeof(*parents));
+	_cleanup_free_ uint32_t *flame_of = calloc(f->tree.len, sizeof(*flame_of));
+	uint32_t other;
+
+	if (intern_add(&f->tree.names, view_str(OTHER), &other) < 0)
+		return err_oom(err);
+	f->name_map = calloc(f->tree.names.len, sizeof(*f->name_map));
+	f->flame.nodes = calloc(cap, sizeof(*f->flame.nodes));
+	if (!parents || !flame_of || !f->name_map || !f->flame.nodes)
+		return err_oom(err);
+	(void)fold_name(f, 0);
+	f->other_name = fold_name(f, other);
+	fold_walk(f, parents, flame_of);
+	fold_total(&f->flame, parents);
+	return fold_copy_names(f, err);
+}
+
+int query_flame(struct store *store, const struct store_window *window,
+		const struct store_window *before, size_t max_nodes, struct query_flame *ret_flame,
+		struct err *err)
+{
+	_cleanup_(query_sums_release) struct query_sums sums = {0};
+	_cleanup_(fold_release) struct fold f = {0};
+	int r;
+
+	if (max_nodes < QUERY_MIN_NODES)
+		return err_set(err, -EINVAL, "a flame graph needs room for %d nodes at least",
+			       QUERY_MIN_NODES);
+	r = query_sums_read(store, window, before, &sums, err);
+	if (r == 0)
+		r = query_tree_build(&sums, &f.tree, err);
+	if (r < 0)
+		return r;
+	f.divisors[0] = query_divisor(&sums.sum[0]);
+	f.divisors[1] = query_divisor(&sums.sum[1]);
+	f.weights = calloc(f.tree.len, sizeof(*f.weights));
+	f.order = calloc(f.tree.len, sizeof(*f.order));
+	f.n_folded = calloc(f.tree.len, sizeof(*f.n_folded));
+	f.kept = calloc(f.tree.len, sizeof(*f.kept));
+	if (!f.weights || !f.order || !f.n_folded || !f.kept)
+		return err_oom(err);
+	fold_weigh(&f);
+	fold_choose(&f, max_nodes);
+	fold_sort(&f);
+	r = fold_emit(&f, max_nodes, err);
+	if (r < 0)
+		return r;
+	query_sums_describe(&sums, &f.flame.about);
+	*ret_flame = f.flame;
+	f.flame = (struct query_flame){0};
+	return 0;
+}
+
+void query_flame_release(struct query_flame *flame)
+{
+	free(flame->nodes);
+	free(flame->names);
+	*flame = (struct query_flame){0};
+}

@@ -1,0 +1,81 @@
+/* src/query/sums.c: see sums.h. */
+#include "query/sums.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#define VALUE_STEPS 64
+
+static int sums_read_one(struct store *store, const struct store_window *window,
+			 struct store_sum *ret_sum, struct err *err)
+{
+	struct store_sum sum = {0};
+	int r = store_sum(store, window, &sum, err);
+
+	if (r < 0)
+		return r;
+	if (!sum.profile || profile_n_types(sum.profile) != 1) {
+		profile_free(sum.profile);
+		return err_set(err, -EBADMSG, "the store's profile of %s is not of one type",
+			       window->type);
+	}
+	*ret_sum = sum;
+	return 0;
+}
+
+int query_sums_read(struct store *store, const struct store_window *window,
+		    const struct store_window *before, struct query_sums *ret_sums, struct err *err)
+{
+	_cleanup_(query_sums_release) struct query_sums sums = {0};
+	int r = sums_read_one(store, window, &sums.sum[0], err);
+
+	if (r < 0)
+		return r;
+	sums.n = 1;
+	if (before) {
+		r = sums_read_one(store, before, &sums.sum[1], err);
+		if (r < 0)
+			return r;
+		sums.n = 2;
+	}
+	*ret_sums = sums;
+	sums = (struct query_sums){0};
+	return 0;
+}
+
+void query_sums_release(struct query_sums *sums)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sums->sum); i++)
+		profile_free(sums->sum[i].profile);
+	*sums = (struct query_sums){0};
+}
+
+void query_sums_describe(const struct query_sums *sums, struct query_about *ret_about)
+{
+	const struct store_sum *sum = &sums->sum[0];
+	const struct profile *p = sum->profile;
+
+	*ret_about = (struct query_about){
+		/* A window without data does not know its mode; the other one may. */
+		.snapshot = sum->snapshot || sums->sum[1].snapshot,
+		.collections = sum->collections,
+		.before_collections = sums->sum[1].collections,
+		.other = query_value(sum->other, query_divisor(sum)),
+	};
+	(void)snprintf(ret_about->unit, sizeof(ret_about->unit), "%s",
+		       profile_cstring(p, profile_type_at(p, 0)->unit));
+}
+
+uint64_t query_divisor(const struct store_sum *sum)
+{
+	return sum->snapshot && sum->collections > 1 ? sum->collections : 1;
+}
+
+double query_value(int64_t sum, uint64_t divisor)
+{
+	if (divisor <= 1)
+		return (double)sum;
+	return (double)(nearbyintl((long double)sum * VALUE_STEPS / (long double)divisor) /
+			VALUE_STEPS);
+}

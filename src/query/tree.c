@@ -1,0 +1,182 @@
+/* src/query/tree.c: see tree.h. */
+#include "query/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/frames.h"
+#include "profile/sum.h"
+
+void query_tree_release(struct query_tree *tree)
+{
+	free(tree->nodes);
+	intern_release(&tree->names);
+	intern_release(&tree->files);
+	map_release(&tree->file_of);
+	map_release(&tree->children);
+	*tree = (struct query_tree){0};
+}
+
+static int tree_new_node(struct query_tree *t, uint32_t name, uint32_t parent, uint32_t *ret_node,
+			 struct err *err)
+{
+	if (t->len == QUERY_TREE_MAX_NODES)
+		return err_set(err, -E2BIG,
+			       "the call tree has more than %u nodes: ask for a shorter window, "
+			       "or for the table",
+			       QUERY_TREE_MAX_NODES);
+	if (t->len == t->cap) {
+		uint32_t cap = t->cap ? t->cap * 2 : 1024;
+		struct query_tree_node *nodes = realloc(t->nodes, cap * sizeof(*nodes));
+
+		if (!nodes)
+			return err_oom(err);
+		t->nodes = nodes;
+		t->cap = cap;
+	}
+	t->nodes[t->len] = (struct query_tree_node){.name = name, .parent = parent};
+	*ret_node = t->len++;
+	return 0;
+}
+
+static int tree_child(struct query_tree *t, uint32_t parent, uint32_t name, uint32_t *ret_node,
+		      struct err *err)
+{
+	uint64_t key = (uint64_t)parent << 32 | name;
+	uint64_t found;
+	uint32_t node = 0;
+	int r;
+
+	if (map_get(&t->children, key, &found)) {
+		*ret_node = (uint32_t)found;
+		return 0;
+	}
+	r = tree_new_node(t, name, parent, &node, err);
+	if (r < 0)
+		return r;
+	if (map_put(&t->children, key, node) < 0)
+		return err_oom(err);
+	t->nodes[node].sibling = t->nodes[parent].first_child;
+	t->nodes[parent].first_child = node;
+	*ret_node = node;
+	return 0;
+}
+
+/* One window on its way into the tree. */
+struct tree_window {
+	struct query_tree *tree;
+	struct profile *profile;
+	struct frames frames;
+	uint32_t *names; /* by string id of the profile: id in the tree + 1, 0 is unknown yet */
+	size_t index;
+};
+
+static int tree_name(struct tree_window *w, uint32_t string, uint32_t *ret_name, struct err *err)
+{
+	uint32_t name;
+
+	if (w->names[string] == 0) {
+		if (intern_add(&w->tree->names, profile_string(w->profile, string), &name) < 0)
+			return err_oom(err);
+		w->names[string] = name + 1;
+	}
+	*ret_name = w->names[string] - 1;
+	return 0;
+}
+
+static int tree_add_sample(struct tree_window *w, const struct profile_sample *s, struct err *err)
+{
+	struct query_tree *t = w->tree;
+	int64_t value = s->values[0];
+	const struct frame *frames;
+	uint32_t node = 0, name = 0;
+	size_t n, i = w->index;
+	int r = frames_of(&w->frames, s, &frames, &n, err);
+
+	if (r < 0)
+		return r;
+	t->nodes[0].total[i] = sum_add(t->nodes[0].total[i], value);
+	for (size_t k = 0; k < n; k++) {
+		r = tree_name(w, frames[k].name, &name, err);
+		if (r == 0)
+			r = tree_child(t, node, name, &node, err);
+		if (r < 0)
+			return r;
+		t->nodes[node].total[i] = sum_add(t->nodes[node].total[i], value);
+	}
+	t->nodes[node].self[i] = sum_add(t->nodes[node].self[i], value);
+	return 0;
+}
+
+static int tree_add_files(struct tree_window *w, struct err *err)
+{
+	struct query_tree *t = w->tree;
+
+	for (size_t i = 0; i < profile_n_functions(w->profile); i++) {
+		const struct profile_function *f = profile_function_at(w->profile, i);
+		uint32_t name, file;
+		uint64_t known;
+
+		/* Functions that no sample names need no file. */
+		if (f->file == 0 ||
+		    !intern_find(&t->names, profile_string(w->profile, f->name), &name) ||
+		    map_get(&t->file_of, name, &known))
+			continue;
+		if (intern_add(&t->files, profile_string(w->profile, f->file), &file) < 0 ||
+		    map_put(&t->file_of, name, file) < 0)
+			return err_oom(err);
+	}
+	return 0;
+}
+
+static int tree_add_window(struct query_tree *t, const struct query_sums *sums, size_t index,
+			   struct err *err)
+{
+	struct tree_window w = {.tree = t, .profile = sums->sum[index].profile, .index = index};
+	_cleanup_free_ uint32_t *names = NULL;
+	int r = frames_init(&w.frames, w.profile, err);
+
+	if (r == 0) {
+		names = calloc(profile_n_strings(w.profile) + 1, sizeof(*names));
+		r = names ? 0 : err_oom(err);
+	}
+	w.names = names;
+	for (size_t i = 0; r == 0 && i < profile_n_samples(w.profile); i++) {
+		const struct profile_sample *s = profile_sample_at(w.profile, i);
+
+		if (s->values[0] != 0)
+			r = tree_add_sample(&w, s, err);
+	}
+	if (r == 0)
+		r = tree_add_files(&w, err);
+	frames_release(&w.frames);
+	return r;
+}
+
+int query_tree_build(const struct query_sums *sums, struct query_tree *ret_tree, struct err *err)
+{
+	_cleanup_(query_tree_release) struct query_tree t = {0};
+	uint32_t id;
+	int r;
+
+	if (intern_add(&t.names, view_str(""), &id) < 0)
+		return err_oom(err);
+	r = tree_new_node(&t, 0, 0, &id, err);
+	for (size_t i = 0; r == 0 && i < sums->n; i++)
+		r = tree_add_window(&t, sums, i, err);
+	if (r < 0)
+		return r;
+	*ret_tree = t;
+	t = (struct query_tree){0};
+	return 0;
+}
+
+struct view query_tree_file(const struct query_tree *tree, uint32_t name)
+{
+	uint64_t file;
+
+	if (!map_get(&tree->file_of, name, &file))
+		return view_str("");
+	return intern_get(&tree->files, (uint32_t)file);
+}
