@@ -3,16 +3,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/term.h"
+#include "golang/force.h"
 
 #define HEAP_WAIT_STEP_NS (200 * NS_PER_MS)
 
@@ -70,21 +66,7 @@ int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct er
 
 int heap_rate_lock(struct heap_rate *rate, const struct proc_id *id, struct err *err)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sonde-rate-%d-%llu",
-			 (int)id->pid, (unsigned long long)id->start_ticks);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return err_set(err, -errno, "cannot make a lock: %s", strerror(errno));
-	if (bind(fd, (const struct sockaddr *)&name, len) < 0)
-		return err_set(err, -EBUSY,
-			       "another sonde has set the sampling rate of process %d and will set "
-			       "it back: wait for it to end",
-			       (int)id->pid);
-	rate->lock = TAKE_FD(fd);
-	return 0;
+	return golang_force_lock(id, &rate->lock, err);
 }
 
 int heap_rate_hold(struct heap_rate *rate, struct golang_heap *heap, int64_t old, int64_t ours,

@@ -28,10 +28,7 @@ struct heap_rate {
 
 #define HEAP_RATE_NONE ((struct heap_rate){.lock = -1})
 
-/*
- * Two of us at work on one program would each take the other's rate for the old one. -EBUSY when
- * another is. The lock ends with us, however we end: it is the name of an abstract socket.
- */
+/* See golang/force.h. -EBUSY when another sonde is at work on the program. */
 int heap_rate_lock(struct heap_rate *rate, const struct proc_id *id, struct err *err);
 /*
  * Writes the rate into the target and scales by it. SIGPIPE waits from then on until the release:

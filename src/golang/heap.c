@@ -16,11 +16,24 @@
 /* A pass over a million forged buckets takes longer: then there are fewer. */
 #define HEAP_MAX_NS (2 * NS_PER_SEC)
 
+/*
+ * What was ever allocated as of the last delta: scaled, so that deltas add up to the last digit.
+ * -1 where the baseline could not be read: then the first value that can be is the baseline.
+ */
+struct heap_base {
+	int64_t objects;
+	int64_t bytes;
+};
+
 struct golang_heap {
 	struct golang_process *process; /* borrowed */
 	struct golang_buckets buckets;
 	struct golang_heap_stats stats;
-	int64_t scale_rate; /* 0: the rate of the reading */
+	int64_t scale_rate;	 /* 0: the rate of the reading */
+	struct heap_base *bases; /* of the first n_bases buckets; later ones count in full */
+	size_t n_bases;
+	int64_t base_rate; /* that they were scaled by */
+	bool has_base;
 };
 
 /* What the runtime holds at one moment. */
@@ -50,6 +63,7 @@ void golang_heap_free(struct golang_heap *heap)
 	if (!heap)
 		return;
 	golang_buckets_release(&heap->buckets);
+	free(heap->bases);
 	free(heap);
 }
 
@@ -210,17 +224,35 @@ static int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size
 	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;
 }
 
+/* Counts that disagree with each other are not shown as a fact. */
+static bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket)
+{
+	return heap->stats.before_first_gc ? bucket->counts.all_torn : bucket->counts.torn;
+}
+
+static uint64_t heap_allocs(const struct golang_heap *heap, const struct golang_bucket *bucket)
+{
+	return heap->stats.before_first_gc ? bucket->counts.all_allocs : bucket->counts.allocs;
+}
+
+static void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
+			int64_t rate, int64_t values[4])
+{
+	uint64_t allocs = heap_allocs(heap, bucket);
+	uint64_t frees =
+		heap->stats.before_first_gc ? bucket->counts.all_frees : bucket->counts.frees;
+
+	heap_scale((int64_t)allocs, bucket->size, rate, &values[0], &values[1]);
+	heap_scale((int64_t)(allocs - frees), bucket->size, rate, &values[2], &values[3]);
+}
+
 static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
-		       const struct golang_bucket *bucket, int64_t rate, struct err *err)
+		       const struct golang_bucket *bucket, const int64_t values[4], struct err *err)
 {
 	const struct golang_layout *layout = heap->process->layout;
-	bool all = heap->stats.before_first_gc;
-	uint64_t allocs = all ? bucket->counts.all_allocs : bucket->counts.allocs;
-	uint64_t frees = all ? bucket->counts.all_frees : bucket->counts.frees;
 	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
 	struct profile_label label = {.num = (int64_t)bucket->size};
-	bool labelled = layout->label_always || (allocs && bucket->size);
-	int64_t values[4];
+	bool labelled = layout->label_always || (heap_allocs(heap, bucket) && bucket->size);
 	uint32_t stack;
 	int r, n;
 
@@ -228,8 +260,6 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 			   MIN(bucket->depth, layout->max_depth), locations, err);
 	if (n < 0)
 		return n;
-	heap_scale((int64_t)allocs, bucket->size, rate, &values[0], &values[1]);
-	heap_scale((int64_t)(allocs - frees), bucket->size, rate, &values[2], &values[3]);
 	r = profile_add_string(s->profile, view_str("bytes"), &label.key);
 	if (r == 0)
 		r = profile_add_stack(s->profile, locations, (uint32_t)n, &stack);
@@ -238,39 +268,138 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
-int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
+static int64_t heap_scale_rate(const struct golang_heap *heap)
+{
+	return heap->scale_rate ? heap->scale_rate : heap->stats.rate;
+}
+
+/*
+ * From a cumulative value to what came since the last delta. A published value can fall behind
+ * what was seen before the first collection, when everything was added up: it will catch up, and
+ * counts from there.
+ */
+static int64_t heap_since(int64_t now, int64_t base)
+{
+	return now > base ? now - base : 0;
+}
+
+/* False when there is nothing to show of the bucket. */
+static bool heap_delta_values(const struct golang_heap *heap, size_t i, int64_t values[4])
+{
+	static const struct heap_base none = {0};
+	const struct heap_base *base = i < heap->n_bases ? &heap->bases[i] : &none;
+
+	if (!heap->has_base || base->objects < 0) {
+		values[0] = values[1] = 0;
+	} else {
+		values[0] = heap_since(values[0], base->objects);
+		values[1] = heap_since(values[1], base->bytes);
+	}
+	return values[0] || values[1] || values[2] || values[3];
+}
+
+static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, bool deltas,
+			struct err *err)
+{
+	int64_t rate = heap_scale_rate(heap);
+	int r = 0;
+
+	/* Newest first, as the runtime lists them. */
+	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
+		const struct golang_bucket *bucket = &heap->buckets.items[i];
+		int64_t values[4];
+
+		if (heap_is_torn(heap, bucket))
+			continue;
+		heap_values(heap, bucket, rate, values);
+		if (!deltas || heap_delta_values(heap, i, values))
+			r = heap_sample(heap, s, bucket, values, err);
+	}
+	return r;
+}
+
+static int heap_build(struct golang_heap *heap, bool deltas, struct profile **ret_profile,
+		      struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
-	int64_t rate = heap->scale_rate ? heap->scale_rate : heap->stats.rate;
 	int r;
 
 	if (!p)
 		return err_oom(err);
 	golang_symbolizer_init(&s, heap->process, p);
-	r = heap_header(p, rate, proc_mem_time_ns(heap->process->mem));
+	r = heap_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&s, err);
-	if (r < 0)
-		return r;
-	/* Newest first, as the runtime lists them. */
-	for (size_t i = heap->buckets.len; i-- > 0;) {
-		const struct golang_bucket *bucket = &heap->buckets.items[i];
-
-		/* Counts that disagree with each other are not shown as a fact. */
-		if (heap->stats.before_first_gc ? bucket->counts.all_torn : bucket->counts.torn)
-			continue;
-		r = heap_sample(heap, &s, bucket, rate, err);
-		if (r < 0)
-			return r;
-	}
-	r = golang_symbolizer_finish(&s, err);
+	if (r == 0)
+		r = heap_samples(heap, &s, deltas, err);
+	if (r == 0)
+		r = golang_symbolizer_finish(&s, err);
 	if (r < 0)
 		return r;
 	heap->stats.unknown_frames = s.unknown;
 	*ret_profile = TAKE_PTR(p);
 	return 0;
+}
+
+int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
+{
+	return heap_build(heap, false, ret_profile, err);
+}
+
+/* The last reading becomes what the next delta counts from. */
+static void heap_rebase(struct golang_heap *heap)
+{
+	int64_t rate = heap_scale_rate(heap);
+
+	for (size_t i = 0; i < heap->buckets.len; i++) {
+		const struct golang_bucket *bucket = &heap->buckets.items[i];
+		struct heap_base *base = &heap->bases[i];
+		int64_t values[4];
+
+		if (!heap->has_base)
+			*base = (struct heap_base){.objects = -1, .bytes = -1};
+		else if (i >= heap->n_bases)
+			*base = (struct heap_base){0};
+		if (heap_is_torn(heap, bucket))
+			continue;
+		heap_values(heap, bucket, rate, values);
+		base->objects = MAX(base->objects, values[0]);
+		base->bytes = MAX(base->bytes, values[1]);
+	}
+	heap->n_bases = heap->buckets.len;
+	heap->base_rate = rate;
+	heap->has_base = true;
+}
+
+int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
+			      struct err *err)
+{
+	struct heap_base *bases;
+	int r;
+
+	/* Values scaled by two rates have nothing in common: their difference is no allocation. */
+	if (heap->has_base && heap->base_rate != heap_scale_rate(heap))
+		heap->has_base = false;
+	/* Room first: once the profile is out, what it counted must not be counted again. */
+	bases = reallocarray(heap->bases, heap->buckets.len + 1, sizeof(*bases));
+	if (!bases)
+		return err_oom(err);
+	heap->bases = bases;
+	r = heap_build(heap, true, ret_profile, err);
+	if (r < 0)
+		return r;
+	heap_rebase(heap);
+	return 0;
+}
+
+void golang_heap_trim(struct golang_heap *heap)
+{
+	golang_windows_release(&heap->process->windows);
+	free(heap->buckets.images);
+	heap->buckets.images = NULL;
+	heap->buckets.images_len = 0;
 }
 
 const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap)

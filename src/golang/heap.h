@@ -42,6 +42,20 @@ int golang_heap_read(struct golang_heap *heap, struct err *err);
 /* Builds the profile of the last reading: types alloc_objects, alloc_space, inuse_objects,
  * inuse_space. */
 int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
+/*
+ * The last reading as the change since the previous call: alloc_* are differences of the scaled
+ * cumulative values, bucket by bucket, so that all deltas add up exactly to the last cumulative
+ * profile minus the first; inuse_* are absolute. Buckets without any value are left out.
+ *
+ * The first call is the baseline: its alloc_* are all zero. So are those of the first call after
+ * the sampling rate has changed, because values of two rates cannot be subtracted. Buckets that
+ * appear later count in full; one that could not be read keeps its base, and its change comes
+ * later. No delta is negative.
+ */
+int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
+			      struct err *err);
+/* Gives back what only the next reading needs, and can read again. */
+void golang_heap_trim(struct golang_heap *heap);
 const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap);
 
 /* MemProfileRate, now. 0 means that the program does not sample. */
