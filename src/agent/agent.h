@@ -14,14 +14,12 @@
 #include "base/err.h"
 #include "store/store.h"
 
-enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
-
 struct agent_config {
 	uint64_t interval_ns;
 	enum agent_go_heap go_heap;
 	bool keep_rate; /* do not set forced rates back at the end */
-	const char *
-		state_dir; /* where forced rates are noted, so that a killed agent's are set back */
+	/* Where forced rates are noted, so that a killed agent's are set back. */
+	const char *state_dir;
 };
 
 struct agent; /* opaque */
@@ -45,12 +43,13 @@ struct agent_target {
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* did not answer in time; it is tried again later */
 		char trouble[256];
-	} readers[4];
+	} readers[READERS_MAX];
 	size_t n_readers;
 	/* Lifetime counters for /metrics, since the agent knows the process. */
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
 };
+/* Sorted by pid, without kernel threads. The array is the caller's to free. */
 int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);
 
 struct agent_health {

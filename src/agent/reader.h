@@ -2,7 +2,8 @@
  * src/agent/reader.h: the seam between the loop and what can be read of a process.
  *
  * A reader is asked once per target whether it can read it; the answer, yes or the reason why not,
- * is shown to people. Then it collects once an interval.
+ * is shown to people. Then it collects once an interval. Calls for different targets come from
+ * several threads at the same time; those for one target never do.
  */
 #pragma once
 
@@ -13,6 +14,17 @@
 #include "proc/info.h"
 #include "profile/profile.h"
 
+enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
+
+struct forced_rates; /* agent/forced.h */
+
+/* What readers are told by the command line. */
+struct reader_context {
+	enum agent_go_heap go_heap;
+	bool keep_rate;
+	struct forced_rates *forced; /* NULL: nothing is forced */
+};
+
 /* One process as the agent knows it. */
 struct target {
 	struct proc_info info;
@@ -21,29 +33,40 @@ struct target {
 
 struct reader_answer {
 	bool yes;
+	bool may_change;  /* a no that may become a yes: it is asked again now and then */
 	char reason[256]; /* why not */
 	char remedy[256]; /* what would help; "" when nothing does */
 };
 
 /* What one collection gave. */
 struct reading {
-	struct profile *profile; /* owned by whoever got it; NULL for a baseline */
+	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */
 	uint32_t snapshot_types; /* as in store_entry */
-	int64_t time_ns;
-	int64_t duration_ns;
-	uint64_t lost; /* records that could not be read */
+	int64_t time_ns;	 /* set by the loop: the end of the interval */
+	int64_t duration_ns;	 /* set by the loop */
+	uint64_t lost;		 /* records that could not be read */
 };
 
 struct reader_ops {
 	const char *name;   /* "go-heap" */
 	const char *family; /* of the streams: "go_heap" */
-	int (*probe)(const struct target *target, struct reader_answer *ret_answer,
-		     struct err *err);
-	int (*open)(const struct target *target, void **ret_state, struct err *err);
-	/* The first collection is a baseline: no deltas come of it. -ESRCH ends the target. */
+	/* A quick look; may set the target's runtime. Failing is an answer, too. */
+	int (*probe)(const struct reader_context *context, struct target *target,
+		     struct reader_answer *ret_answer, struct err *err);
+	/* -ENOTSUP and its sentence are a late no; what follows "; " in it is the remedy. */
+	int (*open)(const struct reader_context *context, const struct target *target,
+		    void **ret_state, struct err *err);
+	/*
+	 * The first collection is a baseline: no deltas come of it. -ESRCH ends the target, or
+	 * begins it anew after an exec; -ENOTSUP closes it until it is asked again.
+	 */
 	int (*collect)(void *state, struct reading *ret_reading, struct err *err);
 	void (*close)(void *state);
 };
 
+/* How many readers there can be. */
+#define READERS_MAX 4
+
 /* All readers there are, ended by NULL. */
 extern const struct reader_ops *const readers[];
+extern const struct reader_ops reader_go_heap;

@@ -1,0 +1,142 @@
+/* src/agent/agent.c: see agent.h. Starting, stopping, and looking at it from outside. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_impl.h"
+#include "base/clock.h"
+
+static void agent_free(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_sinks; i++)
+		a->sinks[i].ops->close(a->sinks[i].sink);
+	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
+	if (!pool_free(a->pool))
+		return;
+	targets_release(a);
+	forced_rates_close(a->context.forced);
+	(void)pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+static int agent_open_forced(struct agent *a, struct err *err)
+{
+	int r;
+
+	if (!a->config.state_dir)
+		return 0;
+	r = forced_rates_open(a->config.state_dir, &a->context.forced, err);
+	if (r < 0)
+		return r;
+	/* What an agent that was killed has left; also where this one forces nothing. */
+	r = forced_rates_restore(a->context.forced, err);
+	return r < 0 ? r : 0;
+}
+
+int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
+		      struct agent **ret_agent, struct err *err)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a || pthread_mutex_init(&a->lock, NULL)) {
+		free(a);
+		return err_oom(err);
+	}
+	a->config = *config;
+	a->world = parts->world;
+	a->readers = parts->readers;
+	while (a->readers[a->n_readers] && a->n_readers < READERS_MAX)
+		a->n_readers++;
+	a->n_sinks = MIN(parts->n_sinks, (size_t)SINKS_MAX);
+	memcpy(a->sinks, parts->sinks, a->n_sinks * sizeof(*a->sinks));
+	a->context.go_heap = config->go_heap;
+	a->context.keep_rate = config->keep_rate;
+	a->health.started_ns = (int64_t)clock_unix_ns();
+	r = agent_open_forced(a, err);
+	a->config.state_dir = NULL; /* the caller's */
+	if (r == 0)
+		r = pool_new(agent_work, a, &a->pool, err);
+	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))
+		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
+	if (r < 0) {
+		agent_free(a);
+		return r;
+	}
+	*ret_agent = a;
+	return 0;
+}
+
+int agent_start(const struct agent_config *config, struct store *store, struct agent **ret_agent,
+		struct err *err)
+{
+	struct sink_row sinks[1];
+	const struct agent_parts parts = {
+		.world = &world_procfs,
+		.readers = readers,
+		.sinks = sinks,
+		.n_sinks = ARRAY_SIZE(sinks),
+	};
+	int r = sink_store_open(store, &sinks[0], err);
+
+	return r < 0 ? r : agent_start_parts(config, &parts, ret_agent, err);
+}
+
+void agent_stop(struct agent *a)
+{
+	if (!a)
+		return;
+	atomic_store(&a->stopping, true);
+	pool_wake(a->pool);
+	(void)pthread_join(a->thread, NULL);
+	agent_free(a);
+}
+
+static void target_snapshot(const struct agent *a, const struct agent_slot *slot,
+			    struct agent_target *t)
+{
+	t->target = slot->target;
+	t->alloc_bytes_total = slot->alloc_bytes_total;
+	t->alloc_objects_total = slot->alloc_objects_total;
+	t->n_readers = a->n_readers;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		const struct agent_slot_reader *r = &slot->readers[i];
+
+		t->readers[i].reader = a->readers[i]->name;
+		t->readers[i].answer = r->answer;
+		t->readers[i].collections = r->collections;
+		t->readers[i].failures = r->failures;
+		t->readers[i].last_ns = r->last_ns;
+		t->readers[i].last_cost_ns = r->last_cost_ns;
+		t->readers[i].slow = r->slow;
+		memcpy(t->readers[i].trouble, r->trouble, sizeof(r->trouble));
+	}
+}
+
+int agent_targets(struct agent *a, struct agent_target **ret_targets, size_t *ret_len)
+{
+	struct agent_target *targets;
+	size_t len = 0;
+
+	(void)pthread_mutex_lock(&a->lock);
+	targets = calloc(a->health.targets + 1, sizeof(*targets));
+	for (size_t i = 0; targets && i < a->n_known; i++)
+		if (a->known[i].slot)
+			target_snapshot(a, a->known[i].slot, &targets[len++]);
+	(void)pthread_mutex_unlock(&a->lock);
+	if (!targets)
+		return -ENOMEM;
+	*ret_targets = targets;
+	*ret_len = len;
+	return 0;
+}
+
+void agent_health(struct agent *a, struct agent_health *ret_health)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	*ret_health = a->health;
+	(void)pthread_mutex_unlock(&a->lock);
+}

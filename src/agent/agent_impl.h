@@ -1,0 +1,140 @@
+/*
+ * src/agent/agent_impl.h: what the files of this room share; tests start agents through it.
+ *
+ * The loop's thread owns the targets, decides and writes; threads of the pool do the reading. What
+ * goes between them is a struct agent_job, which belongs to one side at a time.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agent/agent.h"
+#include "agent/forced.h"
+#include "agent/pool.h"
+#include "agent/world.h"
+
+/* More are shown with the reason; each costs three descriptors and some hundred kilobytes. */
+#define AGENT_MAX_PROFILED 2000
+/* Of processes that are known at all; each costs two kilobytes. */
+#define AGENT_MAX_TARGETS 8192
+
+/* What a job does, in this order. */
+enum {
+	JOB_CLOSE = 1 << 0,
+	JOB_LOOK = 1 << 1, /* what is it called, which readers can read it */
+	JOB_COLLECT = 1 << 2,
+};
+
+struct agent_job {
+	struct pool_job pool; /* first */
+	struct agent_slot *slot;
+	unsigned int what;
+	bool may_open; /* there is room for one more that is profiled */
+	int result;    /* -ESRCH: it is gone */
+	struct target target;
+	struct world_exe exe;
+	struct {
+		void *state;
+		struct reader_answer answer;
+		struct reading reading;
+		int result; /* of collect */
+		uint64_t cost_ns;
+		struct err err;
+	} readers[READERS_MAX];
+};
+
+/* One process. */
+struct agent_slot {
+	struct target target;
+	struct world_exe exe;
+	struct agent_job *job; /* that is out, or NULL */
+	uint64_t job_ns;       /* since when */
+	uint64_t job_interval; /* the last one in which it was said to be slow */
+	uint64_t found_ns;
+	uint64_t looked_ns; /* 0: not yet */
+	uint64_t retry_ns;  /* nothing is done before */
+	uint64_t collected; /* the number of the interval in which it was */
+	bool gone;
+	bool look_again;
+	uint64_t alloc_bytes_total;
+	uint64_t alloc_objects_total;
+	struct agent_slot_reader {
+		void *state; /* NULL: not open */
+		struct reader_answer answer;
+		uint64_t collections;
+		uint64_t failures;
+		int64_t last_ns;
+		int64_t stamp_ns; /* of the last reading */
+		uint64_t last_cost_ns;
+		bool slow;
+		char trouble[256];
+	} readers[]; /* as many as there are */
+};
+
+/* What is known of a pid: a target, or that it is none (a kernel thread). */
+struct agent_known {
+	pid_t pid;
+	struct agent_slot *slot;
+};
+
+struct agent_interval {
+	uint64_t number; /* from 1 */
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	int64_t stamp_ns; /* its end since 1970, a multiple of its length */
+};
+
+struct agent {
+	struct agent_config config;
+	const struct world_ops *world;
+	const struct reader_ops *const *readers;
+	size_t n_readers;
+	struct sink_row sinks[SINKS_MAX];
+	size_t n_sinks;
+	struct reader_context context;
+	struct pool *pool;
+	pthread_t thread;
+	atomic_bool stopping;
+
+	/* Of the loop; others only look at them, with the lock. */
+	pthread_mutex_t lock;
+	struct agent_known *known; /* by pid */
+	size_t n_known;
+	struct agent_slot **leaving; /* gone, and still to be closed */
+	size_t n_leaving;
+	struct agent_health health;
+	char sink_trouble[256];
+	bool too_many;
+
+	struct agent_interval interval;
+	uint64_t scan_ns; /* when to look for new processes again */
+	size_t jobs_out;
+	size_t n_open; /* targets with an open reader, or about to have one */
+};
+
+struct agent_parts {
+	const struct world_ops *world;
+	const struct reader_ops *const *readers;
+	const struct sink_row *sinks; /* taken over */
+	size_t n_sinks;
+};
+int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
+		      struct agent **ret_agent, struct err *err);
+
+/* loop.c: the thread. */
+void *agent_loop(void *agent);
+/* work.c: what a thread of the pool does. */
+void agent_work(struct pool_job *job, void *agent);
+
+/* targets.c: processes come and go. */
+void targets_discover(struct agent *agent);
+/* At the beginning of an interval: finds execs and pids that were given to others. */
+void targets_verify(struct agent *agent);
+/* Sends out what is due; returns when to come back. */
+uint64_t targets_send_due(struct agent *agent);
+/* Takes a job back. The readings in it are still the caller's to write. */
+void targets_receive(struct agent *agent, struct agent_job *job);
+/* Ends all: everything that is open is closed, as far as it answers until then. */
+void targets_close_all(struct agent *agent, uint64_t until_ns);
+void targets_release(struct agent *agent);

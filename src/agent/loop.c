@@ -1,0 +1,177 @@
+/*
+ * src/agent/loop.c: discover, send out what is due, write what comes back, flush; every interval.
+ *
+ * All readings of an interval carry the same time, its end, so that processes can be added up point
+ * by point. The clock on the wall may jump: intervals are measured by the monotonic one, and each
+ * asks anew where on the wall it ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_impl.h"
+#include "base/clock.h"
+
+/* At the end, for what is still being read. */
+#define LOOP_DRAIN_NS (3 * NS_PER_SEC)
+
+static bool stopping(struct agent *a)
+{
+	return atomic_load(&a->stopping);
+}
+
+static bool interval_over(const struct agent *a)
+{
+	return clock_mono_ns() >= a->interval.end_ns;
+}
+
+static void interval_begin(struct agent *a)
+{
+	int64_t length = (int64_t)a->config.interval_ns;
+	int64_t wall = (int64_t)clock_unix_ns();
+	/* The boundary that is nearest to one whole interval from now. */
+	int64_t stamp = (wall + length + length / 2) / length * length;
+	uint64_t now = clock_mono_ns();
+
+	/* Slowed clocks and the like: never twice the same time, unless the clock was set back. */
+	if (stamp == a->interval.stamp_ns)
+		stamp += length;
+	a->interval = (struct agent_interval){
+		.number = a->interval.number + 1,
+		.begin_ns = now,
+		.end_ns = now + (uint64_t)(stamp - wall),
+		.stamp_ns = stamp,
+	};
+	targets_verify(a);
+}
+
+static uint64_t own_rss_bytes(void)
+{
+	unsigned long size, resident;
+	FILE *f = fopen("/proc/self/statm", "re");
+	int n;
+
+	if (!f)
+		return 0;
+	n = fscanf(f, "%lu %lu", &size, &resident);
+	(void)fclose(f);
+	return n == 2 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static void health_update(struct agent *a)
+{
+	uint64_t cpu = clock_cpu_ns(), rss = own_rss_bytes(), now = clock_mono_ns();
+	bool exhausted = pool_exhausted(a->pool);
+	struct agent_health *h = &a->health;
+
+	(void)pthread_mutex_lock(&a->lock);
+	h->intervals++;
+	h->cpu_ns = cpu;
+	h->rss_bytes = rss;
+	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
+	if (a->sink_trouble[0])
+		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);
+	else if (exhausted)
+		(void)snprintf(h->trouble, sizeof(h->trouble),
+			       "%d processes do not answer, and the others have to wait",
+			       POOL_MAX_THREADS);
+	else if (a->too_many)
+		(void)snprintf(h->trouble, sizeof(h->trouble),
+			       "there are more than %d processes: the others are not shown",
+			       AGENT_MAX_TARGETS);
+	else
+		h->trouble[0] = 0;
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+static void sinks_say(struct agent *a, const char *sentence)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	a->health.write_failures++;
+	(void)snprintf(a->sink_trouble, sizeof(a->sink_trouble), "%s", sentence);
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+static void sinks_flush(struct agent *a)
+{
+	bool well = true;
+
+	for (size_t i = 0; i < a->n_sinks; i++) {
+		struct err err = {0};
+
+		if (a->sinks[i].ops->flush(a->sinks[i].sink, &err) == 0)
+			continue;
+		sinks_say(a, err.text);
+		well = false;
+	}
+	if (!well)
+		return;
+	(void)pthread_mutex_lock(&a->lock);
+	a->sink_trouble[0] = 0;
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+static void reading_write(struct agent *a, const struct target *target, size_t reader,
+			  const struct reading *reading)
+{
+	for (size_t i = 0; i < a->n_sinks; i++) {
+		struct err err = {0};
+
+		if (a->sinks[i].ops->write(a->sinks[i].sink, target, a->readers[reader], reading,
+					   &err) < 0)
+			sinks_say(a, err.text);
+	}
+}
+
+static void job_write(struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_readers; i++) {
+		struct reading *reading = &job->readers[i].reading;
+
+		if (reading->profile && job->readers[i].result == 0)
+			reading_write(a, &job->target, i, reading);
+		profile_free(reading->profile);
+	}
+	free(job);
+}
+
+/* Waits until something comes back, or is to be sent out; writes what came. */
+static void results_write(struct agent *a, uint64_t until_ns)
+{
+	struct pool_job *done = pool_take(a->pool, until_ns);
+
+	while (done) {
+		struct agent_job *job = (struct agent_job *)done;
+
+		targets_receive(a, job);
+		job_write(a, job);
+		done = pool_take(a->pool, 0);
+	}
+}
+
+static void drain(struct agent *a)
+{
+	uint64_t until = clock_mono_ns() + LOOP_DRAIN_NS;
+
+	while (a->jobs_out && clock_mono_ns() < until)
+		results_write(a, until);
+	sinks_flush(a);
+	targets_close_all(a, until);
+}
+
+void *agent_loop(void *arg)
+{
+	struct agent *a = arg;
+
+	while (!stopping(a)) {
+		interval_begin(a);
+		while (!stopping(a) && !interval_over(a)) {
+			targets_discover(a);
+			results_write(a, targets_send_due(a));
+		}
+		sinks_flush(a);
+		health_update(a);
+	}
+	drain(a);
+	return NULL;
+}

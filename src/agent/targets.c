@@ -1,0 +1,457 @@
+/*
+ * src/agent/targets.c: the processes that the agent knows, and what is due for each.
+ *
+ * A list of pids is cheap and read every second, so that short-lived processes are seen; what is
+ * known of a process is checked once an interval. Collections are spread over the interval by a
+ * hash of the pid: the same process always has the same place in it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "profile/sum.h"
+
+#define SCAN_NS (1 * NS_PER_SEC)
+/* A process that was just forked often executes another program: it is watched more closely. */
+#define YOUNG_NS (10 * NS_PER_SEC)
+/* How often a no is asked again that may become a yes. */
+#define ASK_AGAIN_NS (60 * NS_PER_SEC)
+/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+#define RETRY_NS (1 * NS_PER_SEC)
+/* Each takes memory while it waits; more than there are threads that can hang. */
+#define JOBS_MAX (2 * POOL_MAX_THREADS)
+
+static void slot_free(struct agent_slot *slot)
+{
+	free(slot);
+}
+
+static struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
+{
+	struct agent_slot *slot =
+		calloc(1, sizeof(*slot) + a->n_readers * sizeof(slot->readers[0]));
+
+	if (!slot)
+		return NULL;
+	slot->target.info.id = (struct proc_id){.pid = pid, .start_ticks = st->start_ticks};
+	memcpy(slot->target.info.comm, st->comm, sizeof(slot->target.info.comm));
+	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
+		       st->comm);
+	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
+	for (size_t i = 0; i < a->n_readers; i++)
+		(void)snprintf(slot->readers[i].answer.reason,
+			       sizeof(slot->readers[i].answer.reason), "not looked at yet");
+	slot->found_ns = clock_mono_ns();
+	return slot;
+}
+
+static bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		if (slot->readers[i].state)
+			return true;
+	return false;
+}
+
+/* Its process is no more: nothing of it is shown, and its readers are closed when it answers. */
+static void slot_leave(struct agent *a, struct agent_slot *slot)
+{
+	struct agent_slot **leaving =
+		reallocarray(a->leaving, a->n_leaving + 1, sizeof(*a->leaving));
+
+	/* Without memory for a list it is leaked, which is better than to close what is in use. */
+	if (!leaving)
+		return;
+	slot->gone = true;
+	a->leaving = leaving;
+	a->leaving[a->n_leaving++] = slot;
+}
+
+static void known_add(struct agent *a, struct agent_known *known, size_t *len, pid_t pid)
+{
+	struct agent_slot *slot = NULL;
+	struct proc_stat st;
+
+	if (pid == getpid() || a->world->stat(pid, &st, NULL) < 0 || proc_stat_is_dead(&st))
+		return;
+	if (!st.kernel_thread) {
+		if (a->health.targets >= AGENT_MAX_TARGETS) {
+			a->too_many = true;
+			return;
+		}
+		slot = slot_new(a, pid, &st);
+		if (!slot)
+			return;
+		a->health.targets++;
+	}
+	known[(*len)++] = (struct agent_known){.pid = pid, .slot = slot};
+}
+
+static void known_drop(struct agent *a, const struct agent_known *k)
+{
+	if (!k->slot)
+		return;
+	a->health.targets--;
+	slot_leave(a, k->slot);
+}
+
+/* Two sorted lists: what is known and what there is. */
+static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
+			struct agent_known *merged)
+{
+	size_t len = 0, k = 0;
+
+	a->too_many = false;
+	for (size_t i = 0; i < n_pids; i++) {
+		while (k < a->n_known && a->known[k].pid < pids[i])
+			known_drop(a, &a->known[k++]);
+		if (k < a->n_known && a->known[k].pid == pids[i])
+			merged[len++] = a->known[k++];
+		else
+			known_add(a, merged, &len, pids[i]);
+	}
+	while (k < a->n_known)
+		known_drop(a, &a->known[k++]);
+	free(a->known);
+	a->known = merged;
+	a->n_known = len;
+}
+
+static bool exe_changed(const struct agent *a, const struct agent_slot *slot)
+{
+	struct world_exe now = a->world->exe(slot->target.info.id.pid);
+
+	return now.ino && (now.dev != slot->exe.dev || now.ino != slot->exe.ino);
+}
+
+static void young_watch(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+
+	for (size_t i = 0; i < a->n_known; i++) {
+		struct agent_slot *slot = a->known[i].slot;
+
+		if (slot && slot->looked_ns && now - slot->found_ns < YOUNG_NS &&
+		    exe_changed(a, slot))
+			slot->look_again = true;
+	}
+}
+
+void targets_discover(struct agent *a)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	uint64_t now = clock_mono_ns();
+	struct agent_known *merged;
+	size_t n_pids;
+
+	if (now < a->scan_ns)
+		return;
+	a->scan_ns = now + SCAN_NS;
+	if (a->world->list(&pids, &n_pids, NULL) < 0)
+		return;
+	merged = calloc(n_pids + 1, sizeof(*merged));
+	if (!merged)
+		return;
+	(void)pthread_mutex_lock(&a->lock);
+	known_merge(a, pids, n_pids, merged);
+	young_watch(a);
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+void targets_verify(struct agent *a)
+{
+	size_t len = 0;
+
+	(void)pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->n_known; i++) {
+		struct agent_known *k = &a->known[i];
+		struct proc_stat st;
+
+		/* What is dropped here and still there is found again by the next scan. */
+		if (!k->slot)
+			continue;
+		if (a->world->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
+		    st.start_ticks != k->slot->target.info.id.start_ticks) {
+			known_drop(a, k);
+			continue;
+		}
+		if (k->slot->looked_ns && exe_changed(a, k->slot))
+			k->slot->look_again = true;
+		a->known[len++] = *k;
+	}
+	a->n_known = len;
+	a->scan_ns = 0;
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what)
+{
+	struct agent_job *job = calloc(1, sizeof(*job));
+
+	/* Without memory it is due again at the next turn. */
+	if (!job)
+		return;
+	job->slot = slot;
+	job->what = what;
+	job->target = slot->target;
+	job->may_open = a->n_open < AGENT_MAX_PROFILED || slot_is_open(a, slot);
+	for (size_t i = 0; i < a->n_readers; i++) {
+		job->readers[i].state = slot->readers[i].state;
+		job->readers[i].answer = slot->readers[i].answer;
+	}
+	/* What is about to be opened counts, or too many could be at once. */
+	if ((what & JOB_LOOK) && job->may_open && !slot_is_open(a, slot))
+		a->n_open++;
+	slot->job = job;
+	slot->job_ns = clock_mono_ns();
+	a->jobs_out++;
+	pool_push(a->pool, &job->pool);
+}
+
+/* When in this interval the process is read; the rest of it is for what takes longer. */
+static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot)
+{
+	uint64_t span = a->config.interval_ns / 10 * 8;
+
+	if (span == 0)
+		return a->interval.begin_ns;
+	return a->interval.begin_ns + hash_mix((uint64_t)slot->target.info.id.pid) % span;
+}
+
+static void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
+{
+	if (now - slot->job_ns <= a->config.interval_ns || slot->job_interval == a->interval.number)
+		return;
+	slot->job_interval = a->interval.number;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		struct agent_slot_reader *r = &slot->readers[i];
+
+		r->slow = true;
+		r->failures++;
+		a->health.failures++;
+		(void)snprintf(r->trouble, sizeof(r->trouble),
+			       "has not answered for %llu s; it is tried again when it does",
+			       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
+	}
+}
+
+static bool slot_may_change(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		if (!slot->readers[i].state && slot->readers[i].answer.may_change)
+			return true;
+	return false;
+}
+
+/* What is to be done with it now; *ret_next becomes earlier when something is due later. */
+static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t now,
+			     uint64_t *ret_next)
+{
+	uint64_t due = slot_due_ns(a, slot);
+
+	if (now < slot->retry_ns) {
+		*ret_next = MIN(*ret_next, slot->retry_ns);
+		return 0;
+	}
+	if (!slot->looked_ns || slot->look_again ||
+	    (slot_may_change(a, slot) && now - slot->looked_ns >= ASK_AGAIN_NS))
+		/* The baseline is read at once: what comes after it is known. */
+		return JOB_CLOSE | JOB_LOOK | JOB_COLLECT;
+	if (!slot_is_open(a, slot) || slot->collected == a->interval.number)
+		return 0;
+	if (now >= due)
+		return JOB_COLLECT;
+	*ret_next = MIN(*ret_next, due);
+	return 0;
+}
+
+static void leaving_send(struct agent *a)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < a->n_leaving; i++) {
+		struct agent_slot *slot = a->leaving[i];
+
+		if (!slot->job && slot_is_open(a, slot))
+			job_send(a, slot, JOB_CLOSE);
+		if (slot->job || slot_is_open(a, slot))
+			a->leaving[len++] = slot;
+		else
+			slot_free(slot);
+	}
+	a->n_leaving = len;
+}
+
+uint64_t targets_send_due(struct agent *a)
+{
+	uint64_t next = MIN(a->scan_ns, a->interval.end_ns);
+	uint64_t now = clock_mono_ns();
+
+	(void)pthread_mutex_lock(&a->lock);
+	leaving_send(a);
+	/* Each that comes back brings us here again. */
+	for (size_t i = 0; i < a->n_known && a->jobs_out < JOBS_MAX; i++) {
+		struct agent_slot *slot = a->known[i].slot;
+		unsigned int what;
+
+		if (!slot)
+			continue;
+		if (slot->job) {
+			slot_say_slow(a, slot, now);
+			continue;
+		}
+		what = slot_due(a, slot, now, &next);
+		if (what)
+			job_send(a, slot, what);
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	return next;
+}
+
+static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)
+{
+	int at = profile_find_type(p, type);
+	int64_t total = 0;
+
+	if (at < 0 || (snapshot_types >> at & 1))
+		return 0;
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		total = sum_add(total, profile_sample_at(p, i)->values[at]);
+	return total > 0 ? (uint64_t)total : 0;
+}
+
+static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
+{
+	struct agent_slot_reader *r = &slot->readers[i];
+	struct reading *reading = &job->readers[i].reading;
+
+	r->collections++;
+	a->health.collections++;
+	a->health.lost_records += reading->lost;
+	r->trouble[0] = 0;
+	r->last_ns = (int64_t)clock_unix_ns();
+	reading->time_ns = a->interval.stamp_ns;
+	/* A clock that was set back gives no negative duration. */
+	reading->duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
+				       ? a->interval.stamp_ns - r->stamp_ns
+				       : (int64_t)a->config.interval_ns;
+	r->stamp_ns = a->interval.stamp_ns;
+	if (!reading->profile)
+		return;
+	slot->alloc_bytes_total +=
+		profile_total(reading->profile, "alloc_space", reading->snapshot_types);
+	slot->alloc_objects_total +=
+		profile_total(reading->profile, "alloc_objects", reading->snapshot_types);
+}
+
+/* -ESRCH is for targets_receive(). */
+static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
+		      const struct agent_job *job)
+{
+	struct agent_slot_reader *r = &slot->readers[i];
+	int code = job->readers[i].result;
+
+	r->failures++;
+	a->health.failures++;
+	(void)snprintf(r->trouble, sizeof(r->trouble), "%s",
+		       job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
+	/* It cannot be read any more: then it is asked anew, and says why. */
+	if (code == -ENOTSUP) {
+		slot->look_again = true;
+		slot->retry_ns = clock_mono_ns() + RETRY_NS;
+	}
+}
+
+static void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
+{
+	slot->look_again = false;
+	slot->looked_ns = clock_mono_ns();
+	slot->target = job->target;
+	slot->exe = job->exe;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		slot->readers[i].answer = job->readers[i].answer;
+		slot->readers[i].stamp_ns = 0;
+		slot->readers[i].trouble[0] = 0;
+	}
+}
+
+static void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
+{
+	slot->collected = a->interval.number;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		if (!slot->readers[i].state)
+			continue;
+		slot->readers[i].slow = false;
+		slot->readers[i].last_cost_ns = job->readers[i].cost_ns;
+		if (job->readers[i].result == 0)
+			slot_count(a, slot, i, job);
+		else if (job->readers[i].result != -ESRCH)
+			slot_fail(a, slot, i, job);
+	}
+}
+
+void targets_receive(struct agent *a, struct agent_job *job)
+{
+	struct agent_slot *slot = job->slot;
+	bool was_open = slot_is_open(a, slot);
+	bool counted = was_open || ((job->what & JOB_LOOK) && job->may_open);
+
+	(void)pthread_mutex_lock(&a->lock);
+	a->jobs_out--;
+	slot->job = NULL;
+	for (size_t i = 0; i < a->n_readers; i++)
+		slot->readers[i].state = job->readers[i].state;
+	if (counted && !slot_is_open(a, slot))
+		a->n_open--;
+	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
+	if ((job->what & JOB_LOOK) && job->result == 0)
+		slot_take_looks(a, slot, job);
+	if ((job->what & JOB_COLLECT) && slot_is_open(a, slot))
+		slot_take_readings(a, slot, job);
+	/* Gone or another program: the next scan finds out which, and looks again if it lives. */
+	if (job->result == -ESRCH) {
+		slot->look_again = true;
+		slot->retry_ns = clock_mono_ns() + RETRY_NS;
+		a->scan_ns = 0;
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+void targets_close_all(struct agent *a, uint64_t until_ns)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->n_known; i++)
+		known_drop(a, &a->known[i]);
+	a->n_known = 0;
+	leaving_send(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	while (a->jobs_out) {
+		struct agent_job *job = (struct agent_job *)pool_take(a->pool, until_ns);
+
+		if (!job && clock_mono_ns() >= until_ns)
+			break;
+		if (!job)
+			continue;
+		targets_receive(a, job);
+		for (size_t i = 0; i < a->n_readers; i++)
+			profile_free(job->readers[i].reading.profile);
+		free(job);
+		(void)pthread_mutex_lock(&a->lock);
+		leaving_send(a);
+		(void)pthread_mutex_unlock(&a->lock);
+	}
+}
+
+void targets_release(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_leaving; i++)
+		slot_free(a->leaving[i]);
+	free(a->leaving);
+	free(a->known);
+}

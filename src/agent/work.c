@@ -1,0 +1,147 @@
+/* src/agent/work.c: what a thread of the pool does with one target: close, look, collect. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/clock.h"
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void work_close(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_readers; i++) {
+		if (job->readers[i].state)
+			a->readers[i]->close(job->readers[i].state);
+		job->readers[i].state = NULL;
+	}
+}
+
+static void work_refuse(struct reader_answer *answer, bool may_change, const char *reason,
+			const char *remedy)
+{
+	answer->yes = false;
+	answer->may_change = may_change;
+	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
+}
+
+/* Our sentences say what is wrong; what helps, where it is known, follows a semicolon. */
+static void work_refuse_code(struct reader_answer *answer, int code, const struct err *err)
+{
+	const char *sentence = err->text[0] ? err->text : strerror(-code);
+	const char *remedy = strstr(sentence, "; ");
+	char reason[sizeof(answer->reason)];
+
+	if (code == -EPERM || code == -EACCES) {
+		/* Root is refused by namespaces and security modules only. */
+		work_refuse(answer, false, "no permission",
+			    geteuid() == 0 ? "run sonde on the host itself" : "run sonde as root");
+		return;
+	}
+	(void)snprintf(reason, sizeof(reason), "%.*s",
+		       remedy ? (int)(remedy - sentence) : (int)strlen(sentence), sentence);
+	work_refuse(answer, true, reason, remedy ? remedy + 2 : "");
+}
+
+static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
+{
+	struct reader_answer *answer = &job->readers[i].answer;
+	struct err *err = &job->readers[i].err;
+	int r = a->readers[i]->probe(&a->context, &job->target, answer, err);
+
+	if (r == 0 && !answer->yes)
+		return;
+	if (r == 0 && !job->may_open) {
+		char reason[128];
+
+		(void)snprintf(reason, sizeof(reason), "%d other processes are profiled already",
+			       AGENT_MAX_PROFILED);
+		work_refuse(answer, true, reason,
+			    "set SONDE_PROFILING=disabled in those that matter less");
+		return;
+	}
+	if (r == 0)
+		r = a->readers[i]->open(&a->context, &job->target, &job->readers[i].state, err);
+	if (r == -ESRCH)
+		job->result = r;
+	else if (r < 0)
+		work_refuse_code(answer, r, err);
+}
+
+/* By its name: what a reader knows better it says itself. */
+static void work_name_runtime(struct target *target)
+{
+	static const char *const names[] = {"java", "python", "node", "ruby", "perl", "php"};
+	const char *slash = strrchr(target->info.exe, '/');
+	const char *base = slash ? slash + 1 : target->info.exe;
+
+	(void)snprintf(target->runtime, sizeof(target->runtime), "native");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			(void)snprintf(target->runtime, sizeof(target->runtime), "%s", names[i]);
+}
+
+static void work_look(const struct agent *a, struct agent_job *job)
+{
+	pid_t pid = job->target.info.id.pid;
+	uint64_t start_ticks = job->target.info.id.start_ticks;
+	struct err err = {0};
+	bool opted_out;
+
+	/* First, so that an exec after it is noticed as a change. */
+	job->exe = a->world->exe(pid);
+	job->result = a->world->info(pid, &job->target.info, &err);
+	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
+		job->result = -ESRCH;
+	if (job->result < 0)
+		return;
+	work_name_runtime(&job->target);
+	opted_out = a->world->opted_out(pid);
+	for (size_t i = 0; job->result == 0 && i < a->n_readers; i++) {
+		job->readers[i].answer = (struct reader_answer){0};
+		if (opted_out)
+			work_refuse(&job->readers[i].answer, false,
+				    "it asks not to be profiled: SONDE_PROFILING=disabled is in "
+				    "its environment",
+				    "");
+		else
+			work_ask(a, job, i);
+	}
+}
+
+static void work_collect(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_readers; i++) {
+		uint64_t start = thread_cpu_ns();
+
+		if (!job->readers[i].state)
+			continue;
+		job->readers[i].result = a->readers[i]->collect(
+			job->readers[i].state, &job->readers[i].reading, &job->readers[i].err);
+		job->readers[i].cost_ns = thread_cpu_ns() - start;
+		if (job->readers[i].result == -ESRCH)
+			job->result = -ESRCH;
+	}
+}
+
+void agent_work(struct pool_job *pool_job, void *arg)
+{
+	struct agent_job *job = (struct agent_job *)pool_job;
+	const struct agent *a = arg;
+
+	if (job->what & JOB_CLOSE)
+		work_close(a, job);
+	if (job->what & JOB_LOOK)
+		work_look(a, job);
+	if ((job->what & JOB_COLLECT) && job->result == 0)
+		work_collect(a, job);
+}

@@ -1,0 +1,32 @@
+/* src/agent/world.h: which processes there are; procfs, or what a test makes up. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/info.h"
+#include "proc/stat.h"
+
+/* The file that a process runs; an exec changes it, unless a program executes itself. */
+struct world_exe {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct world_ops {
+	/* Ascending; the array is the caller's to free. */
+	int (*list)(pid_t **ret_pids, size_t *ret_len, struct err *err);
+	/* -ESRCH when there is no such process. */
+	int (*stat)(pid_t pid, struct proc_stat *ret_stat, struct err *err);
+	/* All zero when it cannot be told. */
+	struct world_exe (*exe)(pid_t pid);
+
+	/* These read the process's memory, and may hang: only for threads of the pool. */
+	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
+	/* SONDE_PROFILING=disabled is in its environment. */
+	bool (*opted_out)(pid_t pid);
+};
+
+extern const struct world_ops world_procfs;
