@@ -1,0 +1,120 @@
+// leak has known behaviour: main.leak keeps what it allocates, main.churn drops it, each at the rate
+// that it is told, and both count exactly what they allocate. It runs until stdin ends or says quit.
+//
+//	leak -leak-mb 1 -churn-mb 50
+//
+// The answer to "counts" is "leak BYTES churn BYTES"; "gc" runs collections, after which the runtime
+// has published all of it. A name for the service comes from OTEL_SERVICE_NAME, as with any program.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"targets/rig"
+)
+
+const (
+	step       = 20 * time.Millisecond
+	leakBytes  = 4 << 10
+	churnBytes = 32 << 10
+)
+
+var (
+	leaked  uint64
+	churned uint64
+	paused  int32
+	kept    [][]byte
+	scratch []byte
+)
+
+func argument(name string, value float64) float64 {
+	for i, arg := range os.Args {
+		if arg == name && i+1 < len(os.Args) {
+			if v, err := strconv.ParseFloat(os.Args[i+1], 64); err == nil {
+				return v
+			}
+		}
+	}
+	return value
+}
+
+// leak keeps one block.
+//
+//go:noinline
+func leak(i int) {
+	kept[i] = make([]byte, leakBytes)
+	atomic.AddUint64(&leaked, leakBytes)
+}
+
+// churn allocates one block and drops the one before.
+//
+//go:noinline
+func churn() {
+	scratch = make([]byte, churnBytes)
+	atomic.AddUint64(&churned, churnBytes)
+}
+
+// run calls f so often that it allocates bytesPerSecond, whatever the scheduler does to the ticks.
+func run(bytesPerSecond float64, block int, f func(i int)) {
+	start := time.Now()
+	var idle time.Duration
+	done := 0
+	for {
+		time.Sleep(step)
+		if atomic.LoadInt32(&paused) != 0 {
+			idle += step
+			continue
+		}
+		due := int((time.Since(start) - idle).Seconds() * bytesPerSecond / float64(block))
+		for ; done < due; done++ {
+			f(done)
+		}
+	}
+}
+
+func counts() string {
+	return fmt.Sprintf("leak %d churn %d", atomic.LoadUint64(&leaked), atomic.LoadUint64(&churned))
+}
+
+func main() {
+	// A program that can look up its heap profile keeps the runtime's memory sampling on.
+	if pprof.Lookup("heap") == nil {
+		panic("no heap profile")
+	}
+	leakRate := argument("-leak-mb", 1) * (1 << 20)
+	churnRate := argument("-churn-mb", 50) * (1 << 20)
+	// Room for an hour, so that growing the list is not part of what leaks.
+	kept = make([][]byte, int(leakRate*3600/leakBytes)+1)
+	go run(leakRate, leakBytes, func(i int) { leak(i % len(kept)) })
+	go run(churnRate, churnBytes, func(int) { churn() })
+	rig.Ready()
+	for {
+		switch line := string(rig.Next()); line {
+		case "counts":
+			rig.Reply(counts())
+		case "pause", "go":
+			value := int32(0)
+			if line == "pause" {
+				value = 1
+			}
+			atomic.StoreInt32(&paused, value)
+			time.Sleep(2 * step)
+			rig.Reply(counts())
+		case "gc":
+			for i := 0; i < 3; i++ {
+				runtime.GC()
+			}
+			rig.Reply("done")
+		case "quit", "":
+			return
+		default:
+			rig.Reply("error: unknown command")
+		}
+	}
+}
