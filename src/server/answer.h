@@ -1,0 +1,40 @@
+/*
+ * src/server/answer.h: what a request gets: a status, a body, and the headers that go with it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+
+struct answer {
+	unsigned int status; /* HTTP */
+	const char *type;    /* Content-Type */
+	const char *cache;   /* Cache-Control */
+	const char *etag;    /* NULL for none */
+	const char *allow;   /* methods, with status 405 */
+	unsigned int retry_after_s;
+	char file_name[256]; /* for Content-Disposition; "" for none */
+	bool packed;	     /* the body is gzipped */
+	struct buf body;
+};
+
+/* Zeroed, but for the limit of the body. */
+struct answer answer_new(void);
+void answer_release(struct answer *a);
+
+/* An error of ours as a status, and the sentence as JSON. Replaces the body. */
+void answer_error(struct answer *a, int error, const struct err *err);
+/* The same where the status is known. */
+void answer_refuse(struct answer *a, unsigned int status, const char *sentence);
+/* Packs the body where that is worth it. Leaves it as it is without memory. */
+void answer_pack(struct answer *a);
+
+/* Pairs of a key and a value, for objects. "" and 0 as null where they mean that there is none. */
+void answer_text(struct json *j, const char *key, const char *value);
+void answer_uint(struct json *j, const char *key, uint64_t value);
+void answer_double(struct json *j, const char *key, double value);
+/* Nanoseconds as milliseconds. */
+void answer_time(struct json *j, const char *key, int64_t ns);

@@ -1,0 +1,253 @@
+/* src/server/api_data.c: /api/series, /api/flame, /api/top, /api/pprof: what was profiled. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "profile/pprof.h"
+#include "query/query.h"
+#include "server/routes.h"
+#include "server/steps.h"
+
+#define SERIES_POINTS 300
+
+static void write_kind(struct json *j, const char *unit, bool snapshot)
+{
+	json_key(j, "unit");
+	json_cstring(j, unit);
+	answer_text(j, "mode", snapshot ? "snapshot" : "delta");
+}
+
+/* A window without data has a mode as well: that of the stream at any time. */
+static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *err)
+{
+	_cleanup_free_ struct store_stream *streams = NULL;
+	const char *service = rq->params.text[PARAM_SERVICE], *type = rq->params.text[PARAM_TYPE];
+	size_t len = 0;
+	int r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < len; i++)
+		if (strcmp(streams[i].service, service) == 0 &&
+		    strcmp(streams[i].type, type) == 0) {
+			*ret_snapshot = streams[i].snapshot;
+			return 0;
+		}
+	return err_set(err, -ENOENT,
+		       "nothing is stored of service '%.100s' and type '%.100s': see /api/services",
+		       service, type);
+}
+
+static const char *type_unit(const char *type)
+{
+	const char *colon = strrchr(type, ':');
+
+	return colon ? colon + 1 : "";
+}
+
+static int series_steps(const struct request *rq, struct steps *ret_steps, struct err *err)
+{
+	const struct params *p = &rq->params;
+
+	if (!(p->given & PARAM_BIT(PARAM_STEP_MS))) {
+		*ret_steps =
+			steps_about(p->from_ns, p->to_ns, SERIES_POINTS, rq->context->interval_ns);
+		return 0;
+	}
+	*ret_steps =
+		steps_of(p->from_ns, p->to_ns, (int64_t)(p->number[PARAM_STEP_MS] * NS_PER_MS));
+	if (ret_steps->n > STEPS_MAX)
+		return err_set(err, -EINVAL,
+			       "the series would have more than %d points: use a longer step_ms",
+			       STEPS_MAX);
+	return 0;
+}
+
+int api_series(const struct request *rq, struct answer *a, struct err *err)
+{
+	struct store_window w = params_window(&rq->params);
+	_cleanup_free_ double *points = NULL;
+	struct json j = json_to(&a->body);
+	struct steps steps = {0};
+	bool snapshot = false;
+	int r = series_steps(rq, &steps, err);
+
+	if (r == 0)
+		r = find_mode(rq, &snapshot, err);
+	if (r < 0)
+		return r;
+	points = calloc(steps.n, sizeof(*points));
+	if (!points)
+		return err_oom(err);
+	for (size_t i = 0; i < steps.n; i++)
+		points[i] = NAN;
+	r = store_series(rq->context->store, &w, steps.step_ns, points, steps.n, err);
+	if (r < 0)
+		return r;
+	json_object_begin(&j);
+	answer_time(&j, "from", w.from_ns);
+	answer_time(&j, "to", w.to_ns);
+	answer_uint(&j, "step_ms", (uint64_t)steps.step_ns / NS_PER_MS);
+	write_kind(&j, type_unit(w.type), snapshot);
+	json_key(&j, "points");
+	json_array_begin(&j);
+	for (size_t i = 0; i < steps.n; i++)
+		json_double(&j, points[i]);
+	json_array_end(&j);
+	json_object_end(&j);
+	return api_finish(&j, err);
+}
+
+static void flame_names(struct json *j, const char *key, char *const *names, size_t n)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	for (size_t i = 0; i < n; i++)
+		json_cstring(j, names[i]);
+	json_array_end(j);
+}
+
+/* One column: a member of all nodes. Whole numbers and others are told apart by their size. */
+static void flame_column(struct json *j, const char *key, const struct query_flame *f,
+			 size_t offset, bool whole)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		const char *member = (const char *)&f->nodes[i] + offset;
+
+		if (whole)
+			json_uint(j, *(const uint32_t *)(const void *)member);
+		else
+			json_double(j, *(const double *)(const void *)member);
+	}
+	json_array_end(j);
+}
+
+static void flame_write(struct json *j, const struct request *rq, const struct query_flame *f)
+{
+	json_object_begin(j);
+	write_kind(j, f->about.unit, f->about.snapshot);
+	answer_time(j, "from", rq->params.from_ns);
+	answer_time(j, "to", rq->params.to_ns);
+	answer_double(j, "total", f->total);
+	if (rq->params.has_before)
+		answer_double(j, "before_total", f->before_total);
+	answer_double(j, "folded", f->folded);
+	answer_uint(j, "collections", f->about.collections);
+	answer_double(j, "other", f->about.other);
+	flame_names(j, "names", f->names, f->n_names);
+	flame_names(j, "files", f->files, f->n_names);
+	flame_column(j, "name", f, offsetof(struct query_node, name), true);
+	flame_column(j, "depth", f, offsetof(struct query_node, depth), true);
+	flame_column(j, "self", f, offsetof(struct query_node, self), false);
+	flame_column(j, "total_of", f, offsetof(struct query_node, total), false);
+	if (rq->params.has_before) {
+		flame_column(j, "before_self", f, offsetof(struct query_node, before_self), false);
+		flame_column(j, "before_total_of", f, offsetof(struct query_node, before_total),
+			     false);
+	}
+	json_object_end(j);
+}
+
+int api_flame(const struct request *rq, struct answer *a, struct err *err)
+{
+	struct store_window w = params_window(&rq->params), before = params_before(&rq->params);
+	_cleanup_(query_flame_release) struct query_flame flame = {0};
+	struct json j = json_to(&a->body);
+	int r = query_flame(rq->context->store, &w, rq->params.has_before ? &before : NULL,
+			    rq->params.number[PARAM_MAX_NODES], &flame, err);
+
+	if (r == 0 && flame.about.collections == 0)
+		r = find_mode(rq, &flame.about.snapshot, err);
+	if (r < 0)
+		return r;
+	flame_write(&j, rq, &flame);
+	return api_finish(&j, err);
+}
+
+static void top_row(struct json *j, const struct query_row *row, bool has_before)
+{
+	json_object_begin(j);
+	json_key(j, "name");
+	json_cstring(j, row->name);
+	json_key(j, "file");
+	json_cstring(j, row->file);
+	answer_double(j, "self", row->self);
+	answer_double(j, "total", row->total);
+	if (has_before) {
+		answer_double(j, "before_self", row->before_self);
+		answer_double(j, "before_total", row->before_total);
+	}
+	json_object_end(j);
+}
+
+int api_top(const struct request *rq, struct answer *a, struct err *err)
+{
+	struct store_window w = params_window(&rq->params), before = params_before(&rq->params);
+	_cleanup_(query_top_release) struct query_top top = {0};
+	bool has_before = rq->params.has_before;
+	struct json j = json_to(&a->body);
+	int r = query_top(rq->context->store, &w, has_before ? &before : NULL, &top, err);
+
+	if (r == 0 && top.about.collections == 0)
+		r = find_mode(rq, &top.about.snapshot, err);
+	if (r < 0)
+		return r;
+	json_object_begin(&j);
+	write_kind(&j, top.about.unit, top.about.snapshot);
+	answer_double(&j, "total", top.total);
+	if (has_before)
+		answer_double(&j, "before_total", top.before_total);
+	answer_uint(&j, "functions", top.len);
+	json_key(&j, "rows");
+	json_array_begin(&j);
+	for (size_t i = 0; i < MIN(top.len, rq->params.number[PARAM_LIMIT]); i++)
+		top_row(&j, &top.rows[i], has_before);
+	json_array_end(&j);
+	json_object_end(&j);
+	return api_finish(&j, err);
+}
+
+/* "shop-inuse_space-20261115T120300Z.pb.gz"; names of services may hold anything. */
+static void pprof_name(const struct store_window *w, char *dst, size_t size)
+{
+	const char *colon = strchr(w->type, ':');
+	time_t from = (time_t)(w->from_ns / (int64_t)NS_PER_SEC);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&from, &tm))
+		(void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	(void)snprintf(dst, size, "%.100s-%.*s-%s.pb.gz", w->service,
+		       colon ? (int)MIN(strcspn(colon + 1, ":"), (size_t)60) : 0,
+		       colon ? colon + 1 : "", when);
+	for (; *dst; dst++)
+		if (!isalnum((unsigned char)*dst) && !strchr("-_.", *dst))
+			*dst = '_';
+}
+
+int api_pprof(const struct request *rq, struct answer *a, struct err *err)
+{
+	struct store_window w = params_window(&rq->params);
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct store_sum about = {0};
+	bool snapshot;
+	int r = query_profile(rq->context->store, &w, &p, &about, err);
+
+	if (r == 0 && about.collections == 0)
+		r = find_mode(rq, &snapshot, err);
+	if (r == 0)
+		r = pprof_encode(p, &a->body, err);
+	if (r < 0)
+		return r;
+	a->type = "application/octet-stream";
+	pprof_name(&w, a->file_name, sizeof(a->file_name));
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* src/server/assets.c: see assets.h. */
+#include "server/assets.h"
+
+#include <string.h>
+
+#define PAGE "/index.html"
+
+static const struct asset *assets_get(const char *path)
+{
+	for (size_t i = 0; i < n_assets; i++)
+		if (strcmp(assets[i].path, path) == 0)
+			return &assets[i];
+	return NULL;
+}
+
+const struct asset *assets_find(const char *path)
+{
+	const struct asset *a = assets_get(path);
+	const char *slash = strrchr(path, '/');
+
+	if (a)
+		return a;
+	/* Any other path is the page's own affair; files have a dot. */
+	if (strncmp(path, "/assets/", 8) == 0 || (slash && strchr(slash, '.')))
+		return NULL;
+	return assets_get(PAGE);
+}

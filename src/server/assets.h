@@ -1,0 +1,25 @@
+/*
+ * src/server/assets.h: the web page, packed into the program by tools/embed_assets.py.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct asset {
+	const char *path; /* "/index.html" */
+	const char *type; /* for Content-Type */
+	const char *etag; /* with its quotes */
+	const uint8_t *data;
+	size_t len;
+	bool packed;	/* by gzip */
+	bool immutable; /* the name changes with the contents */
+};
+
+/* Generated; sorted by path. */
+extern const struct asset assets[];
+extern const size_t n_assets;
+
+/* "/" and the page's own paths give the page; NULL for a file that is not there. */
+const struct asset *assets_find(const char *path);

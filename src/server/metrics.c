@@ -1,0 +1,186 @@
+/* src/server/metrics.c: /metrics in the text format of Prometheus (version 0.0.4). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "server/routes.h"
+
+static int metric_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	return buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static int metric_uint(struct buf *out, const char *name, const char *type, const char *help,
+		       uint64_t value)
+{
+	int r = metric_head(out, name, type, help);
+
+	return r < 0 ? r : buf_printf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+static int metric_seconds(struct buf *out, const char *name, const char *type, const char *help,
+			  int64_t ns)
+{
+	int r = metric_head(out, name, type, help);
+
+	return r < 0 ? r : buf_printf(out, "%s %.9g\n", name, (double)ns / (double)NS_PER_SEC);
+}
+
+/* Label values are UTF-8, which names of processes need not be: other bytes become '?'. */
+static int metric_label(struct buf *out, const char *key, const char *value)
+{
+	int r = buf_printf(out, "%s=\"", key);
+
+	for (; r == 0 && *value; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		if (c == '\\' || c == '"')
+			r = buf_printf(out, "\\%c", c);
+		else if (c == '\n')
+			r = buf_append_str(out, "\\n");
+		else
+			r = buf_append_byte(out, c < 0x20 || c >= 0x7f ? '?' : c);
+	}
+	return r < 0 ? r : buf_append_byte(out, '"');
+}
+
+static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
+			 uint64_t value)
+{
+	const struct proc_info *info = &t->target.info;
+	char pid[16];
+	int r = buf_printf(out, "%s{", name);
+
+	(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
+	if (r == 0)
+		r = metric_label(out, "service", info->service);
+	if (r == 0)
+		r = buf_append_byte(out, ',');
+	if (r == 0)
+		r = metric_label(out, "container", info->container);
+	if (r == 0)
+		r = buf_append_byte(out, ',');
+	if (r == 0)
+		r = metric_label(out, "pid", pid);
+	if (r == 0)
+		r = buf_append_byte(out, ',');
+	if (r == 0)
+		r = metric_label(out, "comm", info->comm);
+	return r < 0 ? r : buf_printf(out, "} %" PRIu64 "\n", value);
+}
+
+static bool is_profiled(const struct agent_target *t)
+{
+	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
+		if (t->readers[i].answer.yes && strcmp(t->readers[i].reader, "go-heap") == 0)
+			return true;
+	return false;
+}
+
+static int metrics_targets(struct buf *out, struct agent *agent)
+{
+	static const char bytes[] = "container_go_alloc_bytes_total";
+	static const char objects[] = "container_go_alloc_objects_total";
+	_cleanup_free_ struct agent_target *targets = NULL;
+	size_t n = 0;
+	int r = agent_targets(agent, &targets, &n);
+
+	if (r == 0)
+		r = metric_head(out, bytes, "counter",
+				"Bytes that the Go process has allocated since sonde knows it.");
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (is_profiled(&targets[i]))
+			r = metric_target(out, bytes, &targets[i], targets[i].alloc_bytes_total);
+	if (r == 0)
+		r = metric_head(out, objects, "counter",
+				"Objects that the Go process has allocated since sonde knows it.");
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (is_profiled(&targets[i]))
+			r = metric_target(out, objects, &targets[i],
+					  targets[i].alloc_objects_total);
+	return r;
+}
+
+struct metric {
+	const char *name;
+	const char *type;
+	const char *help;
+	uint64_t value;
+};
+
+static int metrics_list(struct buf *out, const struct metric *metrics, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = metric_uint(out, metrics[i].name, metrics[i].type, metrics[i].help,
+				metrics[i].value);
+	return r;
+}
+
+static int metrics_agent(struct buf *out, struct agent *agent)
+{
+	struct agent_health h = {0};
+	int r;
+
+	agent_health(agent, &h);
+	const struct metric list[] = {
+		{"sonde_targets", "gauge", "Processes that sonde sees.", h.targets},
+		{"sonde_targets_profiled", "gauge", "Processes that are profiled.", h.profiled},
+		{"sonde_intervals_total", "counter", "Intervals since the start.", h.intervals},
+		{"sonde_collections_total", "counter", "Profiles collected.", h.collections},
+		{"sonde_collection_failures_total", "counter", "Collections that failed.",
+		 h.failures},
+		{"sonde_lost_records_total", "counter",
+		 "Records of targets that could not be read.", h.lost_records},
+		{"sonde_write_failures_total", "counter", "Profiles that a sink did not take.",
+		 h.write_failures},
+		{"sonde_resident_memory_bytes", "gauge", "Resident memory of sonde.", h.rss_bytes},
+	};
+
+	r = metrics_list(out, list, ARRAY_SIZE(list));
+	if (r == 0)
+		r = metric_seconds(out, "sonde_lag_seconds", "gauge",
+				   "How late the last interval ended.", h.lag_ns);
+	if (r == 0)
+		r = metric_seconds(out, "sonde_cpu_seconds_total", "counter",
+				   "CPU time that sonde has used.", (int64_t)h.cpu_ns);
+	return r < 0 ? r : metrics_targets(out, agent);
+}
+
+static int metrics_store(struct buf *out, struct store *store)
+{
+	struct store_status s = {0};
+
+	store_status(store, &s);
+	const struct metric list[] = {
+		{"sonde_store_bytes", "gauge", "Size of the store on disk.", s.bytes_on_disk},
+		{"sonde_store_samples_total", "counter", "Samples written.", s.samples_written},
+		{"sonde_store_profiles_total", "counter", "Profiles written.", s.profiles_written},
+		{"sonde_store_profiles_lost_total", "counter",
+		 "Profiles that could not be written.", s.profiles_lost},
+		{"sonde_store_damaged_files", "gauge", "Damaged files set aside.", s.damaged_files},
+		{"sonde_store_writing", "gauge", "1 while the store can write, else 0.", s.writing},
+	};
+
+	return metrics_list(out, list, ARRAY_SIZE(list));
+}
+
+int api_metrics(const struct request *rq, struct answer *a, struct err *err)
+{
+	struct buf *out = &a->body;
+	int r = metric_head(out, "sonde_build_info", "gauge", "The version of sonde; always 1.");
+
+	if (r == 0)
+		r = buf_append_str(out, "sonde_build_info{version=\"" SONDE_VERSION "\"} 1\n");
+	if (r == 0)
+		r = metrics_store(out, rq->context->store);
+	if (r == 0 && rq->context->agent)
+		r = metrics_agent(out, rq->context->agent);
+	if (r < 0)
+		return err_oom(err);
+	a->type = "text/plain; version=0.0.4; charset=utf-8";
+	return 0;
+}

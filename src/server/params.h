@@ -1,0 +1,63 @@
+/*
+ * src/server/params.h: the parameters of a request, all of them, read and checked in one place.
+ *
+ * What is unknown, given twice, absurd or malformed is refused with a sentence: a typing error must
+ * not look like an answer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+#define PARAMS_MAX_QUERY 8192
+#define PARAMS_MAX_LABELS 16
+#define PARAMS_MAX_WINDOW_DAYS 40
+
+enum param {
+	PARAM_SERVICE,
+	PARAM_TYPE,
+	PARAM_FROM,
+	PARAM_TO,
+	PARAM_LABEL,
+	PARAM_BEFORE_FROM,
+	PARAM_BEFORE_TO,
+	PARAM_POINTS,
+	PARAM_STEP_MS,
+	PARAM_MAX_NODES,
+	PARAM_LIMIT,
+	PARAM_N,
+};
+
+#define PARAM_BIT(p) (1U << (p))
+
+/* Which parameters a route has, as bits; label may be given several times. */
+struct param_rules {
+	uint32_t allowed;
+	uint32_t required;
+};
+
+struct params {
+	uint32_t given;		   /* bits */
+	const char *text[PARAM_N]; /* service and type */
+	uint64_t number[PARAM_N];  /* points, step_ms, max_nodes, limit; defaults filled in */
+	int64_t from_ns;	   /* defaults filled in */
+	int64_t to_ns;
+	int64_t before_from_ns;
+	int64_t before_to_ns;
+	bool has_before;
+	struct store_label labels[PARAMS_MAX_LABELS];
+	size_t n_labels;
+	char memory[PARAMS_MAX_QUERY + 1]; /* what the texts point into */
+};
+
+/* query is what follows the '?', or ""; -EINVAL with the sentence. ret_params must not be moved. */
+int params_parse(const struct param_rules *rules, const char *query, int64_t now_ns,
+		 struct params *ret_params, struct err *err);
+
+/* The windows that the parameters describe; borrowed from them. */
+struct store_window params_window(const struct params *p);
+struct store_window params_before(const struct params *p);

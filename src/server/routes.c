@@ -1,0 +1,50 @@
+/* src/server/routes.c: see routes.h. */
+#include "server/routes.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WINDOW (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
+#define STREAM (PARAM_BIT(PARAM_SERVICE) | PARAM_BIT(PARAM_TYPE))
+#define DATA (STREAM | WINDOW | PARAM_BIT(PARAM_LABEL))
+#define BEFORE (PARAM_BIT(PARAM_BEFORE_FROM) | PARAM_BIT(PARAM_BEFORE_TO))
+
+static const struct route routes[] = {
+	{"/api/health", {0, 0}, false, api_health},
+	{"/api/services", {WINDOW | PARAM_BIT(PARAM_POINTS), 0}, true, api_services},
+	{"/api/targets", {0, 0}, false, api_targets},
+	{"/api/labels",
+	 {PARAM_BIT(PARAM_SERVICE) | WINDOW, PARAM_BIT(PARAM_SERVICE)},
+	 true,
+	 api_labels},
+	{"/api/series", {DATA | PARAM_BIT(PARAM_STEP_MS), STREAM}, true, api_series},
+	{"/api/flame", {DATA | BEFORE | PARAM_BIT(PARAM_MAX_NODES), STREAM}, true, api_flame},
+	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM}, true, api_top},
+	{"/api/pprof", {DATA, STREAM}, true, api_pprof},
+	{"/metrics", {0, 0}, false, api_metrics},
+	{NULL, {0, 0}, false, NULL},
+};
+
+const struct route *routes_all(void)
+{
+	return routes;
+}
+
+const struct route *routes_find(const char *path)
+{
+	for (const struct route *r = routes; r->path; r++)
+		if (strcmp(r->path, path) == 0)
+			return r;
+	return NULL;
+}
+
+int api_finish(const struct json *j, struct err *err)
+{
+	int r = json_finish(j);
+
+	if (r == -E2BIG)
+		return err_set(err, r,
+			       "the answer is too large: ask for a shorter window or for "
+			       "fewer nodes");
+	return r < 0 ? err_oom(err) : 0;
+}

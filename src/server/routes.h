@@ -1,0 +1,51 @@
+/*
+ * src/server/routes.h: which path is answered by which function, with which parameters.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "agent/agent.h"
+#include "server/answer.h"
+#include "server/params.h"
+#include "store/store.h"
+
+/* What every handler may ask. */
+struct context {
+	struct agent *agent; /* NULL: only the store is served */
+	struct store *store;
+	uint64_t interval_ns; /* 0 when unknown */
+	int64_t started_ns;
+};
+
+struct request {
+	const struct context *context;
+	int64_t now_ns;
+	struct params params;
+};
+
+struct route {
+	const char *path;
+	struct param_rules rules;
+	bool heavy; /* reads much of the store: only so many at a time */
+	/* Fills the answer, or 0 / -errno with the sentence. */
+	int (*handle)(const struct request *rq, struct answer *a, struct err *err);
+};
+
+/* NULL when the path is none of the API's. */
+const struct route *routes_find(const char *path);
+/* For tests: the table, ended by a path of NULL. */
+const struct route *routes_all(void);
+
+int api_health(const struct request *rq, struct answer *a, struct err *err);
+int api_targets(const struct request *rq, struct answer *a, struct err *err);
+int api_services(const struct request *rq, struct answer *a, struct err *err);
+int api_labels(const struct request *rq, struct answer *a, struct err *err);
+int api_series(const struct request *rq, struct answer *a, struct err *err);
+int api_flame(const struct request *rq, struct answer *a, struct err *err);
+int api_top(const struct request *rq, struct answer *a, struct err *err);
+int api_pprof(const struct request *rq, struct answer *a, struct err *err);
+int api_metrics(const struct request *rq, struct answer *a, struct err *err);
+
+/* What json_finish() says, as our error. */
+int api_finish(const struct json *j, struct err *err);

@@ -1,0 +1,309 @@
+/*
+ * src/server/server.c: libmicrohttpd around serve.h: sockets, threads, limits, headers.
+ *
+ * A few threads serve all connections. What a client can make us hold is bounded: connections, the
+ * time each request may take, the bytes of its headers, and the bytes of answers under way.
+ */
+#include "server/server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "server/serve.h"
+#include "server/watchdog.h"
+
+#define SERVER_THREADS 8
+#define SERVER_HEAVY 4
+#define SERVER_HEAVY_WAITING 2
+#define SERVER_MAX_CONNECTIONS 256
+#define SERVER_CONNECTION_BYTES ((size_t)32 << 10)
+#define SERVER_IDLE_S 20U
+#define SERVER_REQUEST_NS (30 * NS_PER_SEC) /* until the headers are there */
+#define SERVER_ANSWER_NS (60 * NS_PER_SEC)
+#define SERVER_MAX_HELD ((size_t)256 << 20)
+#define SERVER_BACKLOG 128
+
+struct server {
+	struct MHD_Daemon *daemon;
+	struct serve serve;
+	struct watchdog *watchdog;
+	atomic_size_t held; /* bytes of answers under way */
+};
+
+/* One request. */
+struct exchange {
+	bool seen; /* the headers are there, and were accepted */
+	size_t held;
+	char uri[];
+};
+
+static const struct {
+	const char *name;
+	const char *value;
+} server_headers[] = {
+	{"Content-Security-Policy",
+	 "default-src 'self'; img-src 'self' data:; style-src 'self'; object-src 'none'; "
+	 "frame-ancestors 'none'; base-uri 'none'"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Vary", "Accept-Encoding"},
+};
+
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	/* One byte more than is allowed, which tells that it was too long. */
+	size_t len = strnlen(uri, SERVE_MAX_URI + 1);
+	struct exchange *x = calloc(1, sizeof(*x) + len + 1);
+
+	(void)cls;
+	(void)connection;
+	if (x)
+		memcpy(x->uri, uri, len);
+	return x;
+}
+
+static struct watchdog_entry *entry_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct server *s = cls;
+	const union MHD_ConnectionInfo *info;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (info)
+			*socket_context =
+				watchdog_add(s->watchdog, info->connect_fd, SERVER_REQUEST_NS);
+	} else if (*socket_context) {
+		watchdog_remove(s->watchdog, *socket_context);
+		*socket_context = NULL;
+	}
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **request_context,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct exchange *x = *request_context;
+	struct watchdog_entry *e = entry_of(connection);
+	struct server *s = cls;
+
+	(void)code;
+	if (x)
+		atomic_fetch_sub(&s->held, x->held);
+	free(x);
+	*request_context = NULL;
+	/* The next request on this connection. */
+	if (e)
+		watchdog_set(s->watchdog, e, SERVER_REQUEST_NS);
+}
+
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+	if (value)
+		(void)MHD_add_response_header(response, name, value);
+}
+
+static void add_headers(struct MHD_Response *response, const struct answer *a)
+{
+	char text[320];
+
+	for (size_t i = 0; i < ARRAY_SIZE(server_headers); i++)
+		add_header(response, server_headers[i].name, server_headers[i].value);
+	add_header(response, "Content-Type", a->type);
+	add_header(response, "Cache-Control", a->cache);
+	add_header(response, "ETag", a->etag);
+	add_header(response, "Allow", a->allow);
+	if (a->packed)
+		add_header(response, "Content-Encoding", "gzip");
+	if (a->retry_after_s) {
+		(void)snprintf(text, sizeof(text), "%u", a->retry_after_s);
+		add_header(response, "Retry-After", text);
+	}
+	if (a->file_name[0]) {
+		(void)snprintf(text, sizeof(text), "attachment; filename=\"%s\"", a->file_name);
+		add_header(response, "Content-Disposition", text);
+	}
+}
+
+/* Hands the body over to the library. */
+static enum MHD_Result send_answer(struct server *s, struct exchange *x,
+				   struct MHD_Connection *connection, struct answer *a)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	response =
+		MHD_create_response_from_buffer(a->body.len, a->body.data, MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		return MHD_NO;
+	x->held = a->body.len;
+	atomic_fetch_add(&s->held, x->held);
+	a->body = (struct buf){0};
+	add_headers(response, a);
+	result = MHD_queue_response(connection, a->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static struct serve_request describe(struct MHD_Connection *connection, const char *method,
+				     const struct exchange *x)
+{
+	const char *length = header_of(connection, "Content-Length");
+
+	return (struct serve_request){
+		.method = method,
+		.uri = x->uri,
+		.host = header_of(connection, "Host"),
+		.origin = header_of(connection, "Origin"),
+		.fetch_site = header_of(connection, "Sec-Fetch-Site"),
+		.accept_encoding = header_of(connection, "Accept-Encoding"),
+		.if_none_match = header_of(connection, "If-None-Match"),
+		.has_body = (length && strcmp(length, "0") != 0) ||
+			    header_of(connection, "Transfer-Encoding") != NULL,
+	};
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *upload_data,
+				  size_t *upload_data_size, void **request_context)
+{
+	_cleanup_(answer_release) struct answer a = answer_new();
+	struct watchdog_entry *e = entry_of(connection);
+	struct exchange *x = *request_context;
+	struct server *s = cls;
+	struct serve_request rq;
+
+	(void)url;
+	(void)version;
+	(void)upload_data;
+	(void)upload_data_size;
+	if (!x)
+		return MHD_NO;
+	rq = describe(connection, method, x);
+	if (!x->seen) {
+		/* An answer now ends the connection, which is right for what is refused only. */
+		x->seen = serve_check(&s->serve, &rq, &a);
+		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
+	}
+	if (atomic_load(&s->held) > SERVER_MAX_HELD)
+		answer_error(&a, -EBUSY, &(struct err){"too many answers are under way"});
+	else
+		serve_answer(&s->serve, &rq, &a);
+	if (e)
+		watchdog_set(s->watchdog, e, SERVER_ANSWER_NS);
+	return send_answer(s, x, connection, &a);
+}
+
+static int listen_on(struct host *host, int *ret_fd, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_storage addr = {0};
+	socklen_t len = sizeof(addr);
+	int one = 1;
+
+	fd = socket(host->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+	/* A restart must not wait for the connections of the one before. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&host->addr, host->addr_len) < 0 ||
+	    listen(fd, SERVER_BACKLOG) < 0)
+		return err_set(err, -errno, "cannot listen on %s:%u: %s%s", host->name, host->port,
+			       strerror(errno),
+			       errno == EADDRINUSE
+				       ? "; is sonde running already? Else use --listen with "
+					 "another port"
+				       : "");
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+		return err_set(err, -errno, "cannot tell the port: %s", strerror(errno));
+	host->port = ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
+						      : ((struct sockaddr_in *)&addr)->sin_port);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int start_daemon(struct server *s, int fd, struct err *err)
+{
+	unsigned int flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC;
+
+	if (s->serve.host.addr.ss_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	s->daemon = MHD_start_daemon(
+		flags, s->serve.host.port, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_THREAD_POOL_SIZE, SERVER_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+		SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SERVER_IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, s, MHD_OPTION_END);
+	if (!s->daemon)
+		return err_set(err, -EIO, "cannot start the web server on %s:%u",
+			       s->serve.host.name, s->serve.host.port);
+	return 0;
+}
+
+int server_start(const struct server_config *config, struct agent *agent, struct store *store,
+		 struct server **ret_server, struct err *err)
+{
+	_cleanup_(server_stopp) struct server *s = calloc(1, sizeof(*s));
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!s)
+		return err_oom(err);
+	gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
+	s->serve.context = (struct context){
+		.agent = agent,
+		.store = store,
+		.interval_ns = config->interval_ns,
+		.started_ns = (int64_t)clock_unix_ns(),
+	};
+	r = host_parse(config->listen, &s->serve.host, err);
+	if (r == 0)
+		r = listen_on(&s->serve.host, &fd, err);
+	if (r == 0)
+		r = watchdog_start(&s->watchdog, err);
+	if (r == 0)
+		r = start_daemon(s, fd, err);
+	if (r < 0)
+		return r;
+	/* The library closes it. */
+	(void)TAKE_FD(fd);
+	*ret_server = TAKE_PTR(s);
+	return 0;
+}
+
+uint16_t server_port(const struct server *server)
+{
+	return server->serve.host.port;
+}
+
+void server_stop(struct server *server)
+{
+	if (!server)
+		return;
+	if (server->daemon)
+		MHD_stop_daemon(server->daemon);
+	watchdog_stop(server->watchdog);
+	gate_release(&server->serve.gate);
+	free(server);
+}

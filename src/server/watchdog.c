@@ -1,0 +1,135 @@
+/* src/server/watchdog.c: see watchdog.h. */
+#include "server/watchdog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+struct watchdog_entry {
+	struct watchdog_entry *next;
+	struct watchdog_entry *previous;
+	int socket;
+	uint64_t deadline_ns;
+};
+
+struct watchdog {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stopped;
+	bool stop;
+	struct watchdog_entry *entries;
+};
+
+static void watchdog_look(struct watchdog *w)
+{
+	uint64_t now = clock_mono_ns();
+
+	for (struct watchdog_entry *e = w->entries; e; e = e->next)
+		if (e->deadline_ns <= now) {
+			/* The library sees the end of the stream, and cleans up. */
+			(void)shutdown(e->socket, SHUT_RDWR);
+			e->deadline_ns = UINT64_MAX;
+		}
+}
+
+static void *watchdog_run(void *arg)
+{
+	struct watchdog *w = arg;
+
+	(void)pthread_mutex_lock(&w->lock);
+	while (!w->stop) {
+		uint64_t next_ns = clock_mono_ns() + NS_PER_SEC;
+		struct timespec next = {.tv_sec = (time_t)(next_ns / NS_PER_SEC),
+					.tv_nsec = (long)(next_ns % NS_PER_SEC)};
+
+		/* Without connections there is nothing to wake up for. */
+		if (w->entries)
+			(void)pthread_cond_timedwait(&w->stopped, &w->lock, &next);
+		else
+			(void)pthread_cond_wait(&w->stopped, &w->lock);
+		watchdog_look(w);
+	}
+	(void)pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+int watchdog_start(struct watchdog **ret_watchdog, struct err *err)
+{
+	struct watchdog *w = calloc(1, sizeof(*w));
+	pthread_condattr_t attr;
+	int r;
+
+	if (!w)
+		return err_oom(err);
+	(void)pthread_mutex_init(&w->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&w->stopped, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	r = pthread_create(&w->thread, NULL, watchdog_run, w);
+	if (r != 0) {
+		free(w);
+		return err_set(err, -r, "cannot start a thread: %s", strerror(r));
+	}
+	*ret_watchdog = w;
+	return 0;
+}
+
+void watchdog_stop(struct watchdog *w)
+{
+	if (!w)
+		return;
+	(void)pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	(void)pthread_cond_signal(&w->stopped);
+	(void)pthread_mutex_unlock(&w->lock);
+	(void)pthread_join(w->thread, NULL);
+	(void)pthread_cond_destroy(&w->stopped);
+	(void)pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t timeout_ns)
+{
+	struct watchdog_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->socket = socket;
+	e->deadline_ns = clock_mono_ns() + timeout_ns;
+	(void)pthread_mutex_lock(&w->lock);
+	e->next = w->entries;
+	if (e->next)
+		e->next->previous = e;
+	else
+		(void)pthread_cond_signal(&w->stopped);
+	w->entries = e;
+	(void)pthread_mutex_unlock(&w->lock);
+	return e;
+}
+
+void watchdog_set(struct watchdog *w, struct watchdog_entry *e, uint64_t timeout_ns)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	e->deadline_ns = clock_mono_ns() + timeout_ns;
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+void watchdog_remove(struct watchdog *w, struct watchdog_entry *e)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	if (e->next)
+		e->next->previous = e->previous;
+	if (e->previous)
+		e->previous->next = e->next;
+	else
+		w->entries = e->next;
+	(void)pthread_mutex_unlock(&w->lock);
+	free(e);
+}
