@@ -1,0 +1,119 @@
+// Made-up services with known truth: stacks whose weight is a function of time. `checkout` leaks from
+// one function, since 24 minutes before the server was started; `giant` has 200,000 nodes.
+
+const MB = 1048576;
+export const LEAK_FUNCTION = 'example.com/checkout/cart.(*sessionCache).remember';
+export const LEAK_AGE_MS = 24 * 60e3;
+
+export function random(seed) {
+  let s = seed >>> 0;
+  return () => {
+    s = (s + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(s ^ (s >>> 15), 1 | s);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const http = ['net/http.(*Server).Serve.func3', 'net/http.(*conn).serve', 'net/http.serverHandler.ServeHTTP', 'net/http.HandlerFunc.ServeHTTP'];
+const wave = (period, phase = 0) => (t) => 1 + 0.18 * Math.sin((2 * Math.PI * t) / period + phase);
+const jitter = (t, k) => 1 + 0.05 * Math.sin(t / 17e3 + k * 7) + 0.03 * Math.sin(t / 5e3 + k);
+
+function app(mod, start, extra = []) {
+  const m = `example.com/${mod}`;
+  const stacks = [
+    [[...http, `${m}/api.(*Handler).List`, `${m}/store.(*DB).Query`, 'database/sql.(*Rows).Scan', 'database/sql.convertAssignRows', 'strconv.FormatInt'], 6, 9],
+    [[...http, `${m}/api.(*Handler).List`, 'encoding/json.(*Encoder).Encode', 'encoding/json.(*encodeState).marshal', 'encoding/json.structEncoder.encode', 'bytes.(*Buffer).grow'], 3, 22],
+    [[...http, `${m}/api.(*Handler).Get`, `${m}/store.(*DB).Lookup`, `${m}/store.(*page).decode`, 'github.com/klauspost/compress/zstd.(*Decoder).DecodeAll'], 14, 11],
+    [[...http, `${m}/api.(*Handler).Get`, 'encoding/json.(*Encoder).Encode', 'encoding/json.(*encodeState).marshal', 'encoding/json.mapEncoder.encode', 'reflect.copyVal'], 2, 7],
+    [[...http, `${m}/api.(*Handler).Put`, 'encoding/json.(*Decoder).Decode', 'encoding/json.(*decodeState).object', 'encoding/json.(*decodeState).literalStore', 'reflect.unsafe_New'], 4, 12],
+    [[...http, `${m}/api.(*Handler).Put`, `${m}/store.(*DB).Write`, `${m}/store.(*wal).append`, 'bufio.NewWriterSize'], 8, 3],
+    [['net/http.(*Server).Serve.func3', 'net/http.(*conn).serve', 'net/http.(*conn).readRequest', 'net/textproto.(*Reader).ReadMIMEHeader'], 1.5, 6],
+    [['net/http.(*Server).Serve.func3', 'net/http.(*conn).serve', 'net/http.newBufioReader', 'bufio.NewReaderSize'], 2.5, 1],
+    [['runtime.main', 'main.main', `${m}/store.Open`, `${m}/store.(*index).load`, 'runtime.makemap'], 21, 0.1],
+    [['runtime.main', 'main.main', `${m}/metrics.Register`, 'github.com/prometheus/client_golang/prometheus.NewRegistry'], 1.2, 0.05],
+    [[`${m}/worker.(*Pool).run`, `${m}/worker.(*Pool).run.func1`, `${m}/worker.walk`, `${m}/worker.walk`, `${m}/worker.walk`, 'strings.(*Builder).grow'], 2, 8],
+    [[`${m}/worker.(*Pool).run`, `${m}/worker.(*Pool).run.func1`, `${m}/worker.render`, 'text/template.(*Template).Execute', 'text/template.(*state).walk', 'fmt.Fprint', 'fmt.(*buffer).writeString'], 1, 14],
+  ].map(([frames, live, rate], k) => ({
+    frames,
+    live: (t) => live * MB * wave(41 * 60e3, k)(t) * jitter(t, k),
+    rate: (t) => rate * MB * wave(13 * 60e3, k)(t) * jitter(t, k),
+  }));
+  return { start, stacks: [...stacks, ...extra], processes: 1 };
+}
+
+export function makeServices(now) {
+  const leakAt = now - LEAK_AGE_MS;
+  const leaked = (t) => Math.max(0, (t - leakAt) / 1000) * 0.12 * MB;
+  const leak = {
+    frames: [...http, 'example.com/checkout/api.(*Handler).AddToCart', 'example.com/checkout/cart.Load', LEAK_FUNCTION],
+    live: (t) => 0.4 * MB + leaked(t),
+    rate: (t) => 0.05 * MB + (t > leakAt ? 0.12 * MB : 0),
+  };
+  const old = now - 26 * 3600e3;
+  const services = new Map([
+    ['checkout', { ...app('checkout', old, [leak]), processes: 3 }],
+    ['search', app('search', old)],
+    ['gateway', { ...app('gateway', old), processes: 2 }],
+    ['billing', app('billing', now - 19 * 60e3)],
+    ['mailer', app('mailer', old)],
+    ['giant', { start: old, giant: true, processes: 1, stacks: [{ frames: [], live: (t) => 420 * MB * jitter(t, 1), rate: (t) => 90 * MB * jitter(t, 2) }] }],
+  ]);
+  const scale = { search: 2.7, gateway: 0.6, billing: 0.35, mailer: 0.12 };
+  for (const [name, k] of Object.entries(scale))
+    for (const s of services.get(name).stacks) {
+      const { live, rate } = s;
+      s.live = (t) => live(t) * k;
+      s.rate = (t) => rate(t) * k;
+    }
+  return services;
+}
+
+export const TYPES = [
+  { type: 'go_heap:alloc_objects:count', mode: 'delta' },
+  { type: 'go_heap:alloc_space:bytes', mode: 'delta' },
+  { type: 'go_heap:inuse_objects:count', mode: 'snapshot' },
+  { type: 'go_heap:inuse_space:bytes', mode: 'snapshot' },
+];
+
+/** A stack's value at a time; per second for delta types. */
+export function valueAt(stack, type, t) {
+  const bytes = type.mode === 'delta' ? stack.rate(t) : stack.live(t);
+  return type.type.endsWith(':count') ? bytes / 96 : bytes;
+}
+
+/** Depth-first columns of n nodes, with names as a large program has them. */
+export function giantTree(n) {
+  const r = random(7);
+  const pkgs = ['runtime', 'net/http', 'encoding/json', 'reflect', 'sync', 'github.com/acme/mono/orders', 'github.com/acme/mono/pricing', 'github.com/acme/mono/stock', 'google.golang.org/grpc', 'google.golang.org/protobuf/proto', 'go.opentelemetry.io/otel/sdk/trace', 'main'];
+  const names = ['all'];
+  for (let i = 0; i < 9000; i++) names.push(`${pkgs[i % pkgs.length]}.(*Type${i % 211}).Method${i}`);
+  const name = [0];
+  const depth = [0];
+  const weight = [0];
+  let d = 0;
+  while (name.length < n) {
+    // Deep runs, then back up: about what real call trees look like.
+    const back = r() < 0.55 ? 0 : Math.floor(r() * r() * d);
+    d = Math.max(1, Math.min(118, d - back + 1));
+    name.push(1 + Math.floor(r() * r() * 9000));
+    depth.push(d);
+    weight.push(r() ** 6);
+  }
+  const end = new Array(n).fill(n);
+  const open = [];
+  for (let i = 0; i < n; i++) {
+    while (open.length > depth[i]) end[open.pop()] = i;
+    open.push(i);
+  }
+  const self = weight.map((w, i) => (end[i] === i + 1 ? w : w * 0.05));
+  const total = self.slice();
+  const parent = [];
+  const up = [];
+  for (let i = 0; i < n; i++) {
+    parent.push(depth[i] ? up[depth[i] - 1] : -1);
+    up[depth[i]] = i;
+  }
+  for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
+  return { names, name, depth, self, total };
+}

@@ -1,0 +1,235 @@
+#!/usr/bin/env node
+// Speaks the API of docs/API.md with made-up data, for work on the page and its tests.
+// usage: server.mjs [--port 7790] [--scenario normal|empty] [--slow MS]
+import { createReadStream, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { dirname, extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { giantTree, makeServices, TYPES, valueAt } from './data.mjs';
+
+const flag = (name, otherwise) => {
+  const i = process.argv.indexOf(`--${name}`);
+  return i < 0 ? otherwise : process.argv[i + 1];
+};
+const port = Number(flag('port', 7790));
+const empty = flag('scenario', 'normal') === 'empty';
+const slow = Number(flag('slow', 0));
+const started = Date.now();
+const services = empty ? new Map() : makeServices(started);
+const dist = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
+const STEP = 15e3;
+let giant = null;
+
+class Wrong extends Error {
+  constructor(message, status = 400) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function at(text, otherwise) {
+  if (text == null) return otherwise;
+  if (text === 'now') return Date.now();
+  const m = /^-(\d+)([smhd])$/.exec(text);
+  if (m) return Date.now() - Number(m[1]) * { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 }[m[2]];
+  const n = Number(text);
+  if (!Number.isFinite(n)) throw new Wrong(`'${text}' is not a time; use milliseconds, now, or -1h`);
+  return n;
+}
+
+function windowOf(q, prefix = '') {
+  const to = at(q.get(`${prefix}to`), Date.now());
+  const from = at(q.get(`${prefix}from`), to - 3600e3);
+  if (from >= to) throw new Wrong('the window is empty: from must be before to');
+  return { from, to };
+}
+
+function asked(q) {
+  const service = services.get(q.get('service'));
+  if (!service) throw new Wrong(`there is no service '${q.get('service')}'; see /api/services`, 404);
+  const type = TYPES.find((t) => t.type === q.get('type'));
+  if (!type) throw new Wrong(`there is no type '${q.get('type')}'; see /api/services`, 404);
+  let share = 1;
+  for (const l of q.getAll('label')) share *= l.startsWith('process.pid=') ? 1 / service.processes : 1;
+  return { service, type, share };
+}
+
+/** Sum (delta) or average (snapshot) of one stack over what of the window the service lived. */
+function over(stack, type, w, start) {
+  const from = Math.max(w.from, start);
+  const to = Math.min(w.to, Date.now());
+  if (from >= to) return 0;
+  const points = Math.min(60, Math.max(2, Math.ceil((to - from) / STEP)));
+  let sum = 0;
+  for (let i = 0; i < points; i++) sum += valueAt(stack, type, from + ((i + 0.5) * (to - from)) / points);
+  const mean = sum / points;
+  return type.mode === 'delta' ? (mean * (to - from)) / 1000 : mean;
+}
+
+function points(service, type, w, step, share = 1) {
+  const out = [];
+  for (let t = w.from; t < w.to; t += step) {
+    const mid = t + step / 2;
+    if (mid < service.start || mid > Date.now()) out.push(null);
+    else out.push(share * service.stacks.reduce((s, x) => s + valueAt(x, type, mid), 0) * (type.mode === 'delta' ? step / 1000 : 1));
+  }
+  return out;
+}
+
+function tree(service, type, w, before, share) {
+  const root = { name: '', kids: new Map(), self: 0, total: 0, b: 0, bt: 0 };
+  for (const s of service.stacks) {
+    const v = share * over(s, type, w, service.start);
+    const b = before ? share * over(s, type, before, service.start) : 0;
+    if (!v && !b) continue;
+    let n = root;
+    n.total += v;
+    n.bt += b;
+    for (const f of s.frames) {
+      if (!n.kids.has(f)) n.kids.set(f, { name: f, kids: new Map(), self: 0, total: 0, b: 0, bt: 0 });
+      n = n.kids.get(f);
+      n.total += v;
+      n.bt += b;
+    }
+    n.self += v;
+    n.b += b;
+  }
+  return root;
+}
+
+function columns(root, before) {
+  const out = { names: [], files: [], name: [], depth: [], self: [], total_of: [], before_self: [], before_total_of: [] };
+  const ids = new Map();
+  const visit = (n, d) => {
+    if (!ids.has(n.name)) {
+      ids.set(n.name, out.names.length);
+      out.names.push(n.name);
+      out.files.push(n.name ? `${n.name.split('.')[0].split('/').pop()}.go` : '');
+    }
+    out.name.push(ids.get(n.name));
+    out.depth.push(d);
+    out.self.push(n.self);
+    out.total_of.push(n.total);
+    out.before_self.push(n.b);
+    out.before_total_of.push(n.bt);
+    for (const k of [...n.kids.values()].sort((a, b) => b.total + b.bt - a.total - a.bt)) visit(k, d + 1);
+  };
+  visit(root, 0);
+  if (!before) {
+    delete out.before_self;
+    delete out.before_total_of;
+  }
+  return out;
+}
+
+function giantFlame(service, type, w, before) {
+  giant ??= giantTree(200000);
+  const scale = (x) => over(service.stacks[0], type, x, service.start) / giant.total[0];
+  const of = (a, k) => a.map((v) => Math.round(v * k));
+  const out = { names: giant.names, files: giant.names.map(() => ''), name: giant.name, depth: giant.depth };
+  out.self = of(giant.self, scale(w));
+  out.total_of = of(giant.total, scale(w));
+  if (before) {
+    out.before_self = of(giant.self, scale(before));
+    out.before_total_of = of(giant.total, scale(before));
+  }
+  return out;
+}
+
+function flame(q) {
+  const { service, type, share } = asked(q);
+  const w = windowOf(q);
+  const before = q.has('before_from') ? windowOf(q, 'before_') : null;
+  const c = service.giant ? giantFlame(service, type, w, before) : columns(tree(service, type, w, before, share), before);
+  return {
+    unit: type.type.split(':')[2], mode: type.mode, ...w, total: c.total_of[0],
+    ...(before ? { before_total: c.before_total_of[0] } : {}),
+    folded: 0, collections: Math.round((w.to - w.from) / STEP), other: 0, ...c,
+  };
+}
+
+function health() {
+  return {
+    version: '0.2.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
+    rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
+    failures: 0, lost_records: 0, write_failures: 0, trouble: null,
+    store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
+  };
+}
+
+function targets() {
+  const no = (reason, remedy) => [{ reader: 'go_heap', available: false, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
+  const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
+  const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
+    .map((c, i) => target(100 + i * 37, c, no('Not a Go program.', null)));
+  out.push(target(4711, 'dockerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
+  out.push(target(4790, 'containerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
+  out.push(target(5120, 'restic', no('Heap profiling is off in this program: it never calls runtime.MemProfile.', 'Start sonde with --go-heap force to switch it on from outside.')));
+  return { targets: out };
+}
+
+const handlers = {
+  '/api/health': health,
+  '/api/targets': targets,
+  '/api/services': (q) => {
+    const w = windowOf(q);
+    const n = Math.min(500, Number(q.get('points') ?? 60));
+    const step = (w.to - w.from) / n;
+    const list = [...services].filter(([, s]) => s.start < w.to).map(([service, s]) => ({
+      service, processes: s.processes,
+      types: TYPES.map((t) => ({
+        ...t, first: s.start, last: Date.now(), series: points(s, t, w, step),
+        value: s.stacks.reduce((sum, x) => sum + over(x, t, w, s.start), 0),
+      })),
+    }));
+    return { ...w, step_ms: step, services: list };
+  },
+  '/api/labels': (q) => {
+    const s = services.get(q.get('service'));
+    if (!s) throw new Wrong('there is no such service', 404);
+    const one = (value) => ({ value: String(value), first: s.start, last: Date.now() });
+    return { labels: [
+      { key: 'host.name', values: [one('web-1')] },
+      { key: 'process.pid', values: Array.from({ length: s.processes }, (_, i) => one(2210 + i * 13)) },
+      { key: 'k8s.namespace.name', values: [one('shop')] },
+    ] };
+  },
+  '/api/series': (q) => {
+    const { service, type, share } = asked(q);
+    const w = windowOf(q);
+    const step = Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP);
+    return { ...w, step_ms: step, unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };
+  },
+  '/api/flame': flame,
+};
+
+const MIME = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
+const CSP = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+
+function answer(req, res) {
+  const u = new URL(req.url, 'http://127.0.0.1');
+  const json = (status, body) => {
+    res.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' });
+    res.end(JSON.stringify(body));
+  };
+  if (u.pathname === '/api/pprof') {
+    res.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment; filename="checkout.pb.gz"' });
+    return res.end(Buffer.from([0x1f, 0x8b]));
+  }
+  if (u.pathname.startsWith('/api/')) {
+    const handler = handlers[u.pathname];
+    if (!handler) return json(404, { error: `there is nothing at ${u.pathname}; see docs/API.md` });
+    try {
+      return json(200, handler(u.searchParams));
+    } catch (e) {
+      return json(e.status ?? 500, { error: e.message });
+    }
+  }
+  const file = join(dist, normalize(u.pathname === '/' ? '/index.html' : u.pathname));
+  if (!file.startsWith(dist) || !existsSync(file)) return json(404, { error: 'no such page' });
+  res.writeHead(200, { 'Content-Type': MIME[extname(file)] ?? 'application/octet-stream', 'Content-Security-Policy': CSP });
+  createReadStream(file).pipe(res);
+}
+
+createServer((req, res) => (slow && req.url.startsWith('/api/') ? setTimeout(() => answer(req, res), slow) : answer(req, res)))
+  .listen(port, '127.0.0.1', () => console.log(`mock: http://127.0.0.1:${port}`));

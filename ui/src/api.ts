@@ -1,0 +1,156 @@
+/* The server's answers (docs/API.md), typed, and the one place that talks to it. */
+
+export interface Health {
+  version: string;
+  started: number;
+  now: number;
+  interval_ms: number;
+  uptime_ms: number;
+  cpu_ms: number;
+  cpu_percent: number;
+  rss_bytes: number;
+  intervals: number;
+  lag_ms: number;
+  targets: number;
+  profiled: number;
+  collections: number;
+  failures: number;
+  lost_records: number;
+  write_failures: number;
+  trouble: string | null;
+  store: {
+    bytes: number;
+    days: number;
+    oldest: number | null;
+    samples: number;
+    profiles: number;
+    profiles_lost: number;
+    damaged_files: number;
+    writing: boolean;
+    trouble: string | null;
+  };
+}
+
+export type Mode = 'delta' | 'snapshot';
+
+export interface TypeSeries {
+  type: string;
+  mode: Mode;
+  first: number;
+  last: number;
+  value: number;
+  series: (number | null)[];
+}
+
+export interface Service {
+  service: string;
+  types: TypeSeries[];
+  processes: number;
+}
+
+export interface Services {
+  from: number;
+  to: number;
+  step_ms: number;
+  services: Service[];
+}
+
+export interface Reader {
+  reader: string;
+  available: boolean;
+  reason: string | null;
+  remedy: string | null;
+  collections: number;
+  failures: number;
+  last: number | null;
+  cost_us: number;
+  slow: boolean;
+  trouble: string | null;
+}
+
+export interface Target {
+  pid: number;
+  comm: string;
+  exe: string | null;
+  service: string | null;
+  container: string | null;
+  pod: string | null;
+  unit: string | null;
+  runtime: string | null;
+  readers: Reader[];
+}
+
+export interface Labels {
+  labels: { key: string; values: { value: string; first: number; last: number }[] }[];
+}
+
+export interface Series {
+  from: number;
+  to: number;
+  step_ms: number;
+  unit: string;
+  mode: Mode;
+  points: (number | null)[];
+}
+
+export interface RawFlame {
+  unit: string;
+  mode: Mode;
+  from: number;
+  to: number;
+  total: number;
+  before_total?: number;
+  folded: number;
+  collections: number;
+  other: number;
+  names: string[];
+  files: string[];
+  name: number[];
+  depth: number[];
+  self: number[];
+  total_of: number[];
+  before_self?: number[];
+  before_total_of?: number[];
+}
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+export type Params = [string, string | number][];
+
+export function url(path: string, params: Params = []): string {
+  const query = params.map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`).join('&');
+  return query ? `${path}?${query}` : path;
+}
+
+export async function get<T>(address: string, signal?: AbortSignal): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(address, { signal: signal ?? null, credentials: 'omit' });
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    throw new ApiError('sonde does not answer. Is it still running? Start it again with: sonde run', 0);
+  }
+  const text = await answer.text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new ApiError(
+      `The answer to ${address.split('?')[0]} was not JSON (status ${answer.status}). ` +
+        'Is another program listening on this port?',
+      answer.status,
+    );
+  }
+  if (!answer.ok) {
+    const said = (body as { error?: unknown }).error;
+    throw new ApiError(typeof said === 'string' ? said : `status ${answer.status}`, answer.status);
+  }
+  return body as T;
+}

@@ -1,0 +1,132 @@
+/* Paints the visible part of a profile. What is thinner than a pixel is skipped with its subtree. */
+import { palette, tone, TONES } from '../compare';
+import type { Profile } from './layout';
+
+export const ROW = 19;
+export const FONT = '11.5px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace';
+
+export interface Theme {
+  dark: boolean;
+  blind: boolean;
+  bg: string;
+  fg: string;
+  faint: string; // bars the search did not find
+  faintText: string;
+  dust: string; // what is thinner than a pixel
+  hit: string;
+}
+
+export interface Frame {
+  profile: Profile;
+  colours: string[]; // by name, or the tones of a comparison
+  theme: Theme;
+  zoom: number;
+  hit: Uint8Array | null;
+  up: boolean; // callers grow upwards
+  width: number;
+  height: number;
+  top: number; // scrolled away
+  letter: number; // width of one letter
+}
+
+function hash(s: string): number {
+  let h = 2166136261;
+  for (let i = 0; i < s.length; i++) h = Math.imul(h ^ s.charCodeAt(i), 16777619);
+  h ^= h >>> 15;
+  return Math.imul(h, 0x2c1b3c6d) >>> 0;
+}
+
+/** Packages of the reader's own code stand out; the runtime and (other) step back. */
+function packageColour(pkg: string, dark: boolean): string {
+  const h = hash(pkg);
+  const quiet = pkg === 'runtime' || pkg === '' || pkg.startsWith('internal/') || pkg.startsWith('runtime/');
+  if (quiet) return dark ? `hsl(215 9% ${30 + (h % 5)}%)` : `hsl(215 14% ${82 + (h % 5)}%)`;
+  // Hues away from pure red and green: those mean worse and better elsewhere.
+  const hue = (h % 37) * 8 + 24;
+  const ours = pkg === 'main' || pkg.split('/')[0]!.includes('.');
+  const shade = ((h >>> 12) % 4) * 2;
+  if (dark) return `hsl(${hue} ${ours ? 44 : 26}% ${(ours ? 35 : 30) + shade}%)`;
+  return `hsl(${hue} ${ours ? 64 : 44}% ${(ours ? 72 : 79) + shade}%)`;
+}
+
+export function coloursOf(p: Profile, theme: Theme): string[] {
+  if (p.diff) return palette(theme.dark, theme.blind);
+  const known = new Map<string, string>();
+  return p.packages.map((pkg) => {
+    let c = known.get(pkg);
+    if (!c) known.set(pkg, (c = packageColour(pkg, theme.dark)));
+    return c;
+  });
+}
+
+function colourOf(f: Frame, i: number): string {
+  const p = f.profile;
+  if (!p.diff) return f.colours[p.name[i]!]!;
+  const [a, b] = p.norm ? [p.total[0]!, p.beforeTotal[0]!] : [1, 1];
+  return f.colours[TONES + Math.round(tone(p.beforeTotal[i]!, p.total[i]!, b, a) * TONES)]!;
+}
+
+export function rowTop(f: Frame, depth: number): number {
+  return (f.up ? f.profile.levels - 1 - depth : depth) * ROW - f.top;
+}
+
+function bar(c: CanvasRenderingContext2D, f: Frame, i: number, x: number, w: number): void {
+  const p = f.profile;
+  const y = rowTop(f, p.depth[i]!);
+  if (y <= -ROW || y >= f.height) return;
+  const name = p.name[i]!;
+  const missed = f.hit !== null && !f.hit[name];
+  c.fillStyle = missed ? f.theme.faint : colourOf(f, i);
+  const left = Math.max(0, x);
+  const width = Math.min(x + w, f.width) - left;
+  c.fillRect(left, y, Math.max(width - (w > 2 ? 1 : 0), 0.5), ROW - 1);
+  if (f.hit?.[name] && w > 1) {
+    c.fillStyle = f.theme.hit;
+    c.fillRect(left, y + ROW - 3, Math.max(width - 1, 1), 2);
+  }
+  const room = Math.floor((width - 9) / f.letter);
+  if (room < 2) return;
+  let s = p.short[name]!;
+  if (s.length > room) s = s.slice(0, room - 1) + '…';
+  c.fillStyle = missed ? f.theme.faintText : f.theme.fg;
+  c.fillText(s, left + 4, y + ROW / 2);
+}
+
+/** Returns the number of bars painted. */
+export function draw(c: CanvasRenderingContext2D, f: Frame): number {
+  const { profile: p, zoom: z, width, height } = f;
+  c.fillStyle = f.theme.bg;
+  c.fillRect(0, 0, width, height);
+  c.font = FONT;
+  c.textBaseline = 'middle';
+  c.globalAlpha = 0.55;
+  for (let q = p.parent[z]!; q >= 0; q = p.parent[q]!) bar(c, f, q, 0, width);
+  c.globalAlpha = 1;
+
+  const k = width / (p.w[z]! || 1);
+  const x0 = p.x[z]!;
+  const deepest = f.up ? p.levels : Math.ceil((f.top + height) / ROW);
+  const dust = new Float64Array(p.levels).fill(-1);
+  let painted = 0;
+  for (let i = z, e = p.end[z]!; i < e; ) {
+    const d = p.depth[i]!;
+    const x = (p.x[i]! - x0) * k;
+    const w = p.w[i]! * k;
+    if (d > deepest) {
+      i = p.end[i]!;
+    } else if (w < 0.7) {
+      const y = rowTop(f, d);
+      if (x - dust[d]! >= 1 && y > -ROW && y < height) {
+        dust[d] = x;
+        c.fillStyle = f.hit?.[p.name[i]!] ? f.theme.hit : f.theme.dust;
+        c.fillRect(x, y, 1, ROW - 1);
+      }
+      i = p.end[i]!;
+    } else {
+      bar(c, f, i, x, w);
+      painted++;
+      i++;
+    }
+  }
+  return painted;
+}

@@ -1,0 +1,141 @@
+/* Numbers, times and names as people read them. Memory counts in 1024s, as Go's tools do. */
+
+const MEMORY = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+const COUNT = ['', 'k', 'M', 'G', 'T', 'P'];
+
+function scaled(v: number, base: number, units: string[]): string {
+  let i = 0;
+  let a = Math.abs(v);
+  while (a >= base * 0.9995 && i < units.length - 1) {
+    a /= base;
+    i++;
+  }
+  const digits = a >= 100 || a === 0 || (i === 0 && Number.isInteger(a)) ? 0 : a >= 10 ? 1 : 2;
+  const unit = units[i] ? `\u2009${units[i]}` : '';
+  return `${v < 0 ? '\u2212' : ''}${a.toFixed(digits)}${unit}`;
+}
+
+function duration(ns: number): string {
+  const a = Math.abs(ns);
+  const sign = ns < 0 ? '\u2212' : '';
+  if (a < 1e3) return `${sign}${a.toFixed(0)}\u2009ns`;
+  if (a < 1e6) return `${sign}${(a / 1e3).toFixed(1)}\u2009µs`;
+  if (a < 1e9) return `${sign}${(a / 1e6).toFixed(1)}\u2009ms`;
+  if (a < 120e9) return `${sign}${(a / 1e9).toFixed(2)}\u2009s`;
+  if (a < 7200e9) return `${sign}${(a / 60e9).toFixed(1)}\u2009min`;
+  return `${sign}${(a / 3600e9).toFixed(1)}\u2009h`;
+}
+
+/** `unit` is the API's unit, with "/s" behind it for a rate. */
+export function value(v: number | null | undefined, unit: string): string {
+  if (v == null || !Number.isFinite(v)) return '–';
+  const rate = unit.endsWith('/s');
+  const plain = rate ? unit.slice(0, -2) : unit;
+  // Nanoseconds of work per second are cores.
+  if (plain === 'nanoseconds') return rate ? `${(v / 1e9).toFixed(2)}\u2009cores` : duration(v);
+  const text = plain === 'bytes' ? scaled(v, 1024, MEMORY) : scaled(v, 1000, COUNT);
+  return rate ? `${text}/s` : text;
+}
+
+export function signed(v: number, unit: string): string {
+  return (v > 0 ? '+' : '') + value(v, unit);
+}
+
+export function percent(part: number, whole: number): string {
+  if (!whole) return '–';
+  const p = (100 * part) / whole;
+  const a = Math.abs(p);
+  if (a === 0) return '0%';
+  if (a > 0 && a < 0.01) return '<0.01%';
+  return `${p < 0 ? '\u2212' : ''}${a.toFixed(a >= 99.95 ? 0 : a >= 10 ? 1 : 2)}%`;
+}
+
+const pad = (n: number) => String(n).padStart(2, '0');
+
+interface Parts {
+  date: string;
+  hours: string;
+  seconds: string;
+}
+
+function parts(ms: number, utc: boolean): Parts {
+  const d = new Date(utc ? ms : ms - new Date(ms).getTimezoneOffset() * 60e3);
+  if (Number.isNaN(d.getTime())) return { date: '?', hours: '?', seconds: '' };
+  const date = `${d.getUTCFullYear()}-${pad(d.getUTCMonth() + 1)}-${pad(d.getUTCDate())}`;
+  const hours = `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}`;
+  return { date, hours, seconds: `:${pad(d.getUTCSeconds())}` };
+}
+
+/** "12:03:15", with the date before it when that is not today. */
+export function time(ms: number, utc: boolean, now = Date.now()): string {
+  const { date, hours, seconds } = parts(ms, utc);
+  const clockText = hours + seconds;
+  return date === parts(now, utc).date ? clockText : `${date} ${clockText}`;
+}
+
+/** For an axis: as short as the distance of the ticks allows. */
+export function clock(ms: number, utc: boolean, fine: boolean, dated: boolean): string {
+  const { date, hours, seconds } = parts(ms, utc);
+  return `${dated ? `${date.slice(5)} ` : ''}${hours}${fine ? seconds : ''}`;
+}
+
+export function span(ms: number): string {
+  const s = Math.round(ms / 1000);
+  if (s < 120) return `${s} s`;
+  if (s < 7200) return `${+(s / 60).toFixed(1)} min`;
+  if (s < 172800) return `${+(s / 3600).toFixed(1)} h`;
+  return `${+(s / 86400).toFixed(1)} d`;
+}
+
+export function zone(utc: boolean, at = Date.now()): string {
+  if (utc) return 'UTC';
+  const minutes = -new Date(at).getTimezoneOffset();
+  const a = Math.abs(minutes);
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone || 'local';
+  return `${name} (UTC${minutes < 0 ? '\u2212' : '+'}${pad(Math.floor(a / 60))}:${pad(a % 60)})`;
+}
+
+/** "github.com/a/b.(*T).M" belongs to "github.com/a/b"; a dotted Java name to all but its last two. */
+export function packageOf(name: string): string {
+  const slash = name.lastIndexOf('/');
+  const dot = name.indexOf('.', slash + 1);
+  if (dot < 0) return slash < 0 ? '' : name.slice(0, slash);
+  if (slash < 0) {
+    const parts = name.split('.');
+    const plain = parts.every((p) => /^[\w$<>]+$/.test(p));
+    if (plain && parts.length > 3) return parts.slice(0, -2).join('.');
+  }
+  return name.slice(0, dot);
+}
+
+/** The name without the path of its package: what fits into a bar. */
+export function shortName(name: string): string {
+  const bracket = name.indexOf('[');
+  const head = bracket < 0 ? name : name.slice(0, bracket);
+  return name.slice(head.lastIndexOf('/') + 1);
+}
+
+export interface TypeText {
+  title: string;
+  about: string;
+}
+
+const TYPES: Record<string, TypeText> = {
+  'go_heap:inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
+  'go_heap:inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
+  'go_heap:alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
+  'go_heap:alloc_objects:count': { title: 'Objects allocated', about: 'objects allocated' },
+  'go_goroutine:goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
+  'cpu:cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
+  'cpu:samples:count': { title: 'CPU samples', about: 'samples taken' },
+};
+
+export function typeText(type: string): TypeText {
+  const known = TYPES[type];
+  if (known) return known;
+  const [family = '', name = type] = type.split(':');
+  const words = `${family} ${name}`.replace(/_/g, ' ').trim();
+  return { title: words.charAt(0).toUpperCase() + words.slice(1), about: type };
+}
+
+export const unitOf = (type: string) => type.split(':')[2] ?? 'count';

@@ -1,0 +1,159 @@
+/* The frame around the pages: header, clock, keys, live region. */
+import { render } from 'preact';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Health } from './api';
+import type { Theme } from './flame/draw';
+import { time, zone } from './format';
+import { HealthLine, Overview } from './overview';
+import { copy, Help } from './parts';
+import { isDark, usePrefs } from './prefs';
+import { useQuery } from './query';
+import { ServicePage } from './service';
+import { go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
+import './theme.css';
+
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function flameTheme(dark: boolean, blind: boolean): Theme {
+  return {
+    dark,
+    blind,
+    bg: css('--bg'),
+    fg: css('--bar-text'),
+    faint: css('--faint'),
+    faintText: css('--dim'),
+    dust: css('--dust'),
+    hit: css('--hit'),
+  };
+}
+
+/** The server's clock, moved on at its interval while live; standing still while paused or fixed. */
+function useNow(health: Health | null, live: boolean): number {
+  const skew = health ? health.now - Date.now() : 0;
+  const offset = useRef(0);
+  if (health && Math.abs(skew - offset.current) > 2000) offset.current = skew;
+  const [now, set] = useState(() => Date.now());
+  const tick = useCallback(() => set(Date.now() + offset.current), []);
+  const every = Math.max(1000, health?.interval_ms ?? 15000);
+  useEffect(() => {
+    if (!live) return;
+    tick();
+    const timer = setInterval(() => document.visibilityState === 'visible' && tick(), every);
+    return () => clearInterval(timer);
+  }, [live, every]);
+  return now;
+}
+
+function shift(s: State, now: number, by: number): Partial<State> {
+  const w = s.sel ?? rangeWindow(s.range, now);
+  const d = (w.to - w.from) * by;
+  return { sel: { from: w.from + d, to: w.to + d }, zoom: '' };
+}
+
+function App() {
+  const state = useRoute();
+  const [prefs, setPrefs] = usePrefs();
+  const [help, setHelp] = useState(false);
+  const [said, say] = useState('');
+  const [beat, setBeat] = useState(0);
+  const health = useQuery<Health>('/api/health', undefined, beat);
+  const relative = rangeLength(state.range) > 0;
+  const live = relative && !state.paused;
+  const now = useNow(health.data, live);
+  useEffect(() => setBeat(now), [now]);
+  const dark = isDark(prefs);
+  const theme = useMemo(() => flameTheme(dark, prefs.blind), [dark, prefs.blind]);
+
+  useEffect(() => {
+    document.title = state.service ? `${state.service} · sonde` : 'sonde';
+  }, [state.service]);
+  useEffect(() => {
+    if (!said) return;
+    const timer = setTimeout(() => say(''), 4000);
+    return () => clearTimeout(timer);
+  }, [said]);
+
+  const keyed = useRef<(e: KeyboardEvent) => void>(() => {});
+  keyed.current = (e) => {
+    const on = e.target as HTMLElement;
+    if (e.ctrlKey || e.metaKey || e.altKey || help) return;
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(on.tagName)) {
+      if (e.key === 'Escape') on.blur();
+      return;
+    }
+    const views = { 1: 'table', 2: 'both', 3: 'flame', 4: 'sandwich' } as Record<string, State['view']>;
+    const everywhere: Record<string, () => void> = {
+      '?': () => setHelp(true),
+      '/': () => document.getElementById('search')?.focus(),
+      o: () => go({ ...parse(''), range: state.range }),
+      l: () => relative && go({ paused: !state.paused }, true),
+      t: () => setPrefs({ theme: dark ? 'light' : 'dark' }),
+      u: () => setPrefs({ utc: !prefs.utc }),
+    };
+    const service: Record<string, () => void> = {
+      d: () => go({ base: state.base ? null : 'prev', zoom: '' }),
+      x: () => go({ sel: null, base: null, zoom: '' }),
+      '[': () => go(shift(state, now, -1)),
+      ']': () => go(shift(state, now, 1)),
+      y: async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything'),
+    };
+    const run = everywhere[e.key] ?? (state.service ? service[e.key] : undefined);
+    if (run) run();
+    else if (state.service && views[e.key]) go({ view: views[e.key]! });
+    else return;
+    e.preventDefault();
+  };
+  useEffect(() => {
+    const on = (e: KeyboardEvent) => keyed.current(e);
+    addEventListener('keydown', on);
+    return () => removeEventListener('keydown', on);
+  }, []);
+
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>('main a, main button')?.focus(); }}>Skip to content</a>
+      <header>
+        <a class="brand" href={state.range === '1h' ? '#/' : `#/?range=${state.range}`} aria-label="sonde, overview">
+          <svg viewBox="0 0 16 16" aria-hidden="true"><path class="l1" d="M1 2h14v3H1z" /><path class="l2" d="M1 6.5h9v3H1z" /><path class="l3" d="M1 11h4.5v3H1z" /></svg>
+          sonde
+        </a>
+        {state.service && <span class="where"><span class="dim" aria-hidden="true">/</span> <b>{state.service}</b></span>}
+        <span class="grow" />
+        <RangePicker state={state} utc={prefs.utc} />
+        <button type="button" class="live" aria-pressed={live} disabled={!relative} title={relative ? 'Key: l' : 'A fixed range does not move'}
+          onClick={() => go({ paused: !state.paused }, true)}>
+          <i aria-hidden="true" /> <span class="text">{live ? 'Live' : 'Paused'}</span>
+        </button>
+        <button type="button" class="quiet" title={`Times are shown in ${zone(prefs.utc)}. Key: u`} aria-label={`Time zone ${zone(prefs.utc)}`} onClick={() => setPrefs({ utc: !prefs.utc })}>
+          {prefs.utc ? 'UTC' : zone(false).replace(/ \(.*/, '').split('/').pop()!.replace(/_/g, ' ')}
+        </button>
+        <button type="button" class="quiet icon" aria-label={dark ? 'Light theme' : 'Dark theme'} title="Key: t" onClick={() => setPrefs({ theme: dark ? 'light' : 'dark' })}>
+          <span aria-hidden="true">{dark ? '☀' : '☾'}</span>
+        </button>
+        <button type="button" class="quiet icon" aria-label="Help: keys" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
+      </header>
+      {state.service ? (
+        <ServicePage key={state.service} {...{ state, now, prefs, setPrefs, theme, say }} />
+      ) : (
+        <Overview {...{ state, now, health: health.data }} />
+      )}
+      {health.data && <HealthLine health={health.data} />}
+      <div class={said ? 'toast on' : 'toast'} role="status" aria-live="polite">{said}</div>
+      {help && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+function RangePicker({ state, utc }: { state: State; utc: boolean }) {
+  const fixed = !rangeLength(state.range);
+  const w = rangeWindow(state.range, 0);
+  const known = RANGES.includes(state.range);
+  return (
+    <select aria-label="Range" value={state.range} onChange={(e) => go({ range: e.currentTarget.value, sel: null, base: null })}>
+      {!known && <option value={state.range}>{fixed ? `${time(w.from, utc)} – ${time(w.to, utc)}` : `last ${state.range}`}</option>}
+      {RANGES.map((r) => <option value={r}>last {r.replace(/(\d+)/, '$1 ').replace(/m$/, 'min')}</option>)}
+    </select>
+  );
+}
+
+render(<App />, document.getElementById('app')!);

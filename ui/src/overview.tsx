@@ -1,0 +1,300 @@
+/* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
+import { useMemo, useState } from 'preact/hooks';
+import { url, type Health, type Service, type Services, type Target, type TypeSeries } from './api';
+import { percent, span, typeText, unitOf, value } from './format';
+import { Empty, Failure, Progress, Spark } from './parts';
+import { useQuery } from './query';
+import { format, go, rangeWindow, START, type State } from './state';
+
+const COLUMNS = [
+  'cpu:cpu:nanoseconds',
+  'go_heap:alloc_space:bytes',
+  'go_heap:inuse_space:bytes',
+  'go_goroutine:goroutines:count',
+];
+
+interface Cell {
+  series: (number | null)[];
+  unit: string;
+  now: number | null;
+  trend: number; // last quarter against the first, -1 .. many
+}
+
+function cellOf(t: TypeSeries | undefined, step: number): Cell | null {
+  if (!t) return null;
+  const seconds = step / 1000;
+  const series = t.mode === 'delta' ? t.series.map((v) => (v == null ? null : v / seconds)) : t.series;
+  const known = series.filter((v): v is number => v != null);
+  if (!known.length) return null;
+  const unit = unitOf(t.type) + (t.mode === 'delta' ? '/s' : '');
+  const quarter = Math.max(1, Math.floor(known.length / 4));
+  const mean = (a: number[]) => a.reduce((s, v) => s + v, 0) / a.length;
+  const head = mean(known.slice(0, quarter));
+  const trend = known.length < 8 || !head ? 0 : mean(known.slice(-quarter)) / head - 1;
+  // The last step is still filling up; the one before it is whole.
+  const now = t.mode === 'delta' && known.length > 2 ? known[known.length - 2]! : known[known.length - 1]!;
+  return { series, unit, now, trend };
+}
+
+function Trend({ of }: { of: number }) {
+  if (Math.abs(of) < 0.1) return <span class="trend dim" title="steady over the range">→</span>;
+  const text = of >= 9.995 ? `×${(1 + of).toFixed(0)}` : `${of > 0 ? '+' : '−'}${Math.abs(of * 100).toFixed(0)}%`;
+  return (
+    <span class={of > 0 ? 'trend up' : 'trend down'} title="last quarter of the range against the first">
+      {of > 0 ? '↗' : '↘'} {text}
+    </span>
+  );
+}
+
+interface Line {
+  service: Service;
+  cells: (Cell | null)[];
+}
+
+function ServiceTable({ lines, types, state }: { lines: Line[]; types: string[]; state: State }) {
+  const [key, dir] = (state.sort || `${types.includes(COLUMNS[2]!) ? COLUMNS[2] : types[0]} down`).split(' ');
+  const down = dir !== 'up';
+  const at = types.indexOf(key!);
+  const sorted = useMemo(() => {
+    const num = (l: Line) => (key === 'processes' ? l.service.processes : (l.cells[at]?.now ?? -1));
+    const list = lines.slice().sort((a, b) => a.service.service.localeCompare(b.service.service));
+    if (key === 'name') return down ? list : list.reverse();
+    return list.sort((a, b) => (down ? num(b) - num(a) : num(a) - num(b)));
+  }, [lines, key, down]);
+  const head = (k: string, title: string, cls = '') => (
+    <th scope="col" class={cls} aria-sort={key === k ? (down ? 'descending' : 'ascending') : 'none'}>
+      <button type="button" class="link" onClick={() => go({ sort: `${k} ${key === k && down ? 'up' : 'down'}` }, true)}>
+        {title}
+        <span aria-hidden="true">{key === k ? (down ? ' ↓' : ' ↑') : ''}</span>
+      </button>
+    </th>
+  );
+  return (
+    <table class="services">
+      <thead>
+        <tr>
+          {head('name', 'Service')}
+          {head('processes', 'Processes', 'num')}
+          {types.map((t) => head(t, typeText(t).title))}
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map(({ service: s, cells }) => {
+          const link = (type: string) => format({ ...START, service: s.service, range: state.range, type });
+          return (
+            <tr key={s.service}>
+              <th scope="row"><a href={link('')}>{s.service}</a></th>
+              <td class="num dim" data-title="Processes">{s.processes}</td>
+              {cells.map((c, i) => (
+                <td data-title={typeText(types[i]!).title}>
+                  {c ? (
+                    <a class="cell" href={link(types[i]!)} aria-label={`${s.service}, ${typeText(types[i]!).title}: ${value(c.now, c.unit)}`}>
+                      <Spark points={c.series} label="" />
+                      <span class="now">{value(c.now, c.unit)}</span>
+                      <Trend of={c.trend} />
+                    </a>
+                  ) : <span class="dim">–</span>}
+                </td>
+              ))}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+interface Group {
+  reason: string;
+  remedy: string;
+  targets: Target[];
+}
+
+/** Two thousand processes fail for a handful of reasons: one line for each. */
+function groupByReason(targets: Target[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const t of targets) {
+    if (!t.readers.length || t.readers.some((r) => r.available)) continue;
+    const said = t.readers.find((r) => r.reason) ?? t.readers[0]!;
+    const reason = said.reason ?? 'no reason given';
+    const remedy = said.remedy ?? '';
+    const key = `${reason}\n${remedy}`;
+    const g = groups.get(key);
+    if (g) g.targets.push(t);
+    else groups.set(key, { reason, remedy, targets: [t] });
+  }
+  // What can be remedied comes first.
+  return [...groups.values()].sort(
+    (a, b) => Number(!!b.remedy) - Number(!!a.remedy) || b.targets.length - a.targets.length,
+  );
+}
+
+const WHO = 12;
+
+function Unprofiled({ targets, filter }: { targets: Target[]; filter: string }) {
+  const [open, setOpen] = useState<string>('');
+  const low = filter.toLowerCase();
+  const groups = useMemo(
+    () => groupByReason(targets.filter((t) => !low || `${t.comm} ${t.exe ?? ''} ${t.pid} ${t.service ?? ''}`.toLowerCase().includes(low))),
+    [targets, low],
+  );
+  const count = groups.reduce((s, g) => s + g.targets.length, 0);
+  if (!count) return null;
+  return (
+    <section aria-labelledby="not-profiled">
+      <h2 id="not-profiled">Not profiled <span class="dim">{count}</span></h2>
+      <table class="why">
+        <thead><tr><th scope="col">Why</th><th scope="col">What helps</th><th scope="col">Processes</th></tr></thead>
+        <tbody>
+          {groups.map((g) => {
+            const all = open === g.reason;
+            const shown = all ? g.targets : g.targets.slice(0, WHO);
+            return (
+              <tr>
+                <td data-title="Why">{g.reason}</td>
+                <td data-title="What helps">{g.remedy || <span class="dim">nothing to do</span>}</td>
+                <td data-title="Processes" class="who">
+                  {shown.map((t) => <><span class="proc" title={t.exe ?? ''}>{t.comm} <span class="dim">{t.pid}</span></span> </>)}
+                  {g.targets.length > WHO && (
+                    <button type="button" class="link" aria-expanded={all} onClick={() => setOpen(all ? '' : g.reason)}>
+                      {all ? 'fewer' : `and ${g.targets.length - WHO} more`}
+                    </button>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Troubled({ targets }: { targets: Target[] }) {
+  const lines = targets.flatMap((t) =>
+    t.readers.filter((r) => r.available && (r.trouble || r.slow)).map((r) => ({ t, r })),
+  );
+  if (!lines.length) return null;
+  return (
+    <section aria-labelledby="troubled">
+      <h2 id="troubled">Profiled with trouble <span class="dim">{lines.length}</span></h2>
+      <ul class="plain">
+        {lines.slice(0, 50).map(({ t, r }) => (
+          <li>
+            <b>{t.service ?? t.comm}</b> <span class="dim">{t.pid} · {r.reader}</span> {r.trouble ?? 'slower than its deadline'}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function HealthLine({ health }: { health: Health }) {
+  const h = health;
+  const troubles = [h.trouble, h.store.trouble].filter((t): t is string => !!t);
+  if (!h.store.writing && !h.store.trouble) troubles.push('The store is not being written.');
+  const losses: [number, string][] = [
+    [h.failures, 'failed collections'],
+    [h.lost_records, 'lost records'],
+    [h.write_failures, 'failed writes'],
+    [h.store.profiles_lost, 'lost profiles'],
+    [h.store.damaged_files, 'damaged files set aside'],
+  ];
+  const item = (k: string, v: string, about: string) => (
+    <span title={about}><span class="dim">{k}</span> {v}</span>
+  );
+  return (
+    <footer class="health" aria-label="Health of sonde">
+      {item('sonde', h.version, `up for ${span(h.uptime_ms)}`)}
+      {item('CPU', `${h.cpu_percent.toFixed(2)}%`, 'of one core, since the start')}
+      {item('RSS', value(h.rss_bytes, 'bytes'), 'resident memory')}
+      {item('lag', `${Math.round(h.lag_ms)} ms`, 'how late the last interval was')}
+      {item('profiled', `${h.profiled} of ${h.targets}`, 'processes')}
+      {item('every', span(h.interval_ms), 'interval')}
+      {item('store', `${value(h.store.bytes, 'bytes')}, ${h.store.days} ${h.store.days === 1 ? 'day' : 'days'}`, `${h.store.samples} samples`)}
+      {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
+      {troubles.map((t) => <span class="warn" role="alert">{t}</span>)}
+    </footer>
+  );
+}
+
+export function Overview({ state, now, health }: { state: State; now: number; health: Health | null }) {
+  const w = rangeWindow(state.range, now);
+  const services = useQuery<Services>(
+    url('/api/services', [['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', 60]]),
+  );
+  const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
+  const low = state.filter.toLowerCase();
+  const data = services.data;
+  const types = useMemo(() => {
+    const present = new Set(data?.services.flatMap((s) => s.types.map((t) => t.type)));
+    const known = COLUMNS.filter((t) => present.has(t));
+    return known.length ? known : [...present].slice(0, 3);
+  }, [data]);
+  const lines = useMemo(
+    () => (data?.services ?? []).filter((s) => s.service.toLowerCase().includes(low)).map((s) => ({
+      service: s,
+      cells: types.map((type) => cellOf(s.types.find((t) => t.type === type), data!.step_ms)),
+    })),
+    [data, types, low],
+  );
+
+  return (
+    <main class="overview" id="main">
+      <Progress on={services.slow} />
+      <h1 class="sr">Services</h1>
+      {services.error && <Failure error={services.error} retry={services.retry} />}
+      {!data && services.loading && services.slow && <Skeleton />}
+      {data && data.services.length > 0 && (
+        <section aria-labelledby="services">
+          <div class="sectionhead">
+            <h2 id="services">Services <span class="dim">{lines.length < data.services.length ? `${lines.length} of ${data.services.length}` : data.services.length}</span></h2>
+            <input
+              type="search"
+              id="search"
+              placeholder="Filter services"
+              aria-label="Filter services and processes"
+              aria-keyshortcuts="/"
+              value={state.filter}
+              onInput={(e) => go({ filter: e.currentTarget.value }, true)}
+            />
+          </div>
+          {lines.length ? <ServiceTable lines={lines} types={types} state={state} />
+            : <p class="hint">No service is called that. <button type="button" class="link accent" onClick={() => go({ filter: '' }, true)}>Clear the filter</button></p>}
+        </section>
+      )}
+      {data && !data.services.length && <NoServices health={health} range={state.range} />}
+      {targets.data && <Troubled targets={targets.data.targets} />}
+      {targets.data && <Unprofiled targets={targets.data.targets} filter={state.filter} />}
+      {targets.error && !services.error && <Failure error={targets.error} retry={targets.retry} />}
+    </main>
+  );
+}
+
+function Skeleton() {
+  return <div class="skeleton" aria-hidden="true">{[1, 2, 3, 4, 5].map(() => <div />)}</div>;
+}
+
+function NoServices({ health, range }: { health: Health | null; range: string }) {
+  const share = health && health.targets ? percent(health.profiled, health.targets) : '';
+  if (health && health.profiled > 0)
+    return (
+      <Empty title="Nothing recorded in this range yet">
+        <p>
+          {health.profiled} {health.profiled === 1 ? 'process is' : 'processes are'} being profiled ({share} of all).
+          The first reading is the baseline; values appear after the next one, in at most {span(health.interval_ms * 2)}.
+        </p>
+        {range !== '24h' && <button type="button" onClick={() => go({ range: '24h' })}>Look at the last 24 h</button>}
+      </Empty>
+    );
+  return (
+    <Empty title="No Go program to profile yet">
+      <p>sonde profiles Go programs as they come: no code change, no restart. Start one, for instance:</p>
+      <pre class="mono">go run ./cmd/yourservice</pre>
+      <p>
+        It appears here within {span(health ? health.interval_ms * 2 : 30000)}. A program that runs already and is not
+        listed is named below with the reason. Processes of other users need root: <code>sudo sonde run</code>.
+      </p>
+    </Empty>
+  );
+}

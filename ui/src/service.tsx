@@ -1,0 +1,382 @@
+/* One service: types, timeline, and the profile of the window as graph, table or sandwich. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { url, type Labels, type Params, type RawFlame, type Series, type Services, type TypeSeries } from './api';
+import type { Theme } from './flame/draw';
+import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
+import { Crumbs, FlameView } from './flame/view';
+import { percent, shortName, span, time, typeText, unitOf, value } from './format';
+import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
+import type { Prefs } from './prefs';
+import { useQuery } from './query';
+import { sandwich } from './sandwich';
+import { baseline, go, rangeWindow, type State, type View, type Window } from './state';
+import { Table } from './table';
+import { Timeline } from './timeline';
+
+const MAX_NODES = 200000;
+const FIRST = [
+  'go_heap:inuse_space:bytes',
+  'cpu:cpu:nanoseconds',
+  'go_heap:alloc_space:bytes',
+  'go_goroutine:goroutines:count',
+  'go_heap:inuse_objects:count',
+];
+const rank = (type: string) => (FIRST.includes(type) ? FIRST.indexOf(type) : FIRST.length);
+
+export interface ServiceProps {
+  state: State;
+  now: number;
+  prefs: Prefs;
+  setPrefs(patch: Partial<Prefs>): void;
+  theme: Theme;
+  say(text: string): void;
+}
+
+const windowParams = (w: Window, prefix = ''): Params => [
+  [`${prefix}from`, Math.round(w.from)],
+  [`${prefix}to`, Math.round(w.to)],
+];
+
+function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number; current: string }) {
+  return (
+    <div class="types" role="group" aria-label="Profile type">
+      {types.slice().sort((a, b) => rank(a.type) - rank(b.type)).map((t) => {
+        const rate = t.mode === 'delta';
+        const points = rate ? t.series.map((v) => (v == null ? null : v / (step / 1000))) : t.series;
+        const known = points.filter((v): v is number => v != null);
+        const last = known[Math.max(0, known.length - (rate && known.length > 2 ? 2 : 1))];
+        const { title, about } = typeText(t.type);
+        return (
+          <button
+            type="button"
+            class="type"
+            aria-pressed={t.type === current}
+            title={about}
+            onClick={() => go({ type: t.type, zoom: '' })}
+          >
+            <span class="typename">{title}</span>
+            <span class="typevalue">{value(last, unitOf(t.type) + (rate ? '/s' : ''))}</span>
+            <Spark points={points} label="" />
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function LabelFilter({ service, w, chosen }: { service: string; w: Window; chosen: string[] }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const labels = useQuery<Labels>(open ? url('/api/labels', [['service', service], ...windowParams(w)]) : null);
+  useEffect(() => {
+    if (!open) return;
+    const outside = (e: Event) => !box.current!.contains(e.target as Node) && setOpen(false);
+    addEventListener('pointerdown', outside);
+    return () => removeEventListener('pointerdown', outside);
+  }, [open]);
+  const toggle = (l: string) =>
+    go({ labels: chosen.includes(l) ? chosen.filter((c) => c !== l) : [...chosen, l], zoom: '' });
+  const keys = (labels.data?.labels ?? []).slice().sort((a, b) => Number(b.key === 'process.pid') - Number(a.key === 'process.pid'));
+  return (
+    <div class="pop" ref={box} onKeyDown={(e) => { if (e.key === 'Escape' && open) { setOpen(false); e.stopPropagation(); } }}>
+      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>Processes and labels</button>
+      {open && (
+        <div class="popbox">
+          {labels.error && <Failure error={labels.error} retry={labels.retry} />}
+          {labels.slow && <p class="dim">Loading…</p>}
+          {labels.data && !keys.length && <p class="dim">This window has no labels.</p>}
+          {keys.map((k) => (
+            <fieldset>
+              <legend class="mono">{k.key === 'process.pid' ? 'process' : k.key}</legend>
+              {k.values.slice(0, 100).map((v) => {
+                const l = `${k.key}=${v.value}`;
+                return (
+                  <label>
+                    <input type="checkbox" checked={chosen.includes(l)} onChange={() => toggle(l)} />
+                    <span class="mono">{v.value}</span>
+                  </label>
+                );
+              })}
+              {k.values.length > 100 && <p class="dim">and {k.values.length - 100} more</p>}
+            </fieldset>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Chips({ state }: { state: State }) {
+  const lists: [keyof Pick<State, 'labels' | 'focus' | 'hide' | 'fold'>, string][] = [
+    ['labels', ''], ['focus', 'only '], ['hide', 'without '], ['fold', 'collapsed '],
+  ];
+  const chips = lists.flatMap(([key, word]) => state[key].map((name) => ({ key, word, name })));
+  if (!chips.length) return null;
+  return (
+    <div class="chips" role="group" aria-label="Filters">
+      {chips.map(({ key, word, name }) => (
+        <button
+          type="button"
+          class="chip"
+          title={`Remove: ${word}${name}`}
+          onClick={() => go({ [key]: state[key].filter((n) => n !== name), zoom: '' })}
+        >
+          <span class="dim">{word}</span><span class="mono">{key === 'labels' ? name : shortName(name)}</span> ×
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface CompareProps {
+  state: State;
+  w: Window;
+  base: Window | null;
+  prefs: Prefs;
+  picking: 'A' | 'B';
+  setPicking(p: 'A' | 'B'): void;
+  setPrefs(patch: Partial<Prefs>): void;
+}
+
+function WindowLine(c: CompareProps) {
+  const { state, w, base, prefs } = c;
+  const text = (x: Window) => `${time(x.from, prefs.utc)} – ${time(x.to, prefs.utc)}`;
+  const pick = (which: 'A' | 'B', x: Window) => (
+    <button type="button" class={`ab ${which.toLowerCase()}`} aria-pressed={c.picking === which}
+      title={`The next drag on the timeline sets ${which}`} onClick={() => c.setPicking(which)}>
+      <b>{which}</b> {text(x)} <span class="dim">{span(x.to - x.from)}</span>
+    </button>
+  );
+  return (
+    <div class="windowline">
+      {base ? (
+        <>
+          {pick('A', base)}
+          <span class="dim" aria-hidden="true">→</span>
+          {pick('B', w)}
+          <span class="seg" role="group" aria-label="Comparison">
+            <button type="button" aria-pressed={!state.norm} title="Values as they are" onClick={() => go({ norm: false })}>absolute</button>
+            <button type="button" aria-pressed={state.norm} title="Shares of each window" onClick={() => go({ norm: true })}>normalised</button>
+          </span>
+          <button type="button" class="legend" aria-pressed={prefs.blind} title="Orange and blue in place of red and green"
+            onClick={() => c.setPrefs({ blind: !prefs.blind })}>
+            <i class="sw better" /> less <i class="sw worse" /> more <span class="sr">colour-blind palette</span>
+          </button>
+          <button type="button" onClick={() => { go({ base: null, zoom: '' }); c.setPicking('B'); }}>Stop comparing</button>
+        </>
+      ) : (
+        <>
+          <span class="windowtext">{state.sel ? '' : <span class="dim">whole range </span>}{text(w)} <span class="dim">{span(w.to - w.from)}</span></span>
+          {state.sel && <button type="button" title="Show only this window in the timeline" onClick={() => go({ range: `${Math.round(w.from)}-${Math.round(w.to)}`, sel: null })}>Zoom in</button>}
+          {state.sel && <button type="button" onClick={() => go({ sel: null, zoom: '' })}>Reset</button>}
+          <button type="button" class="primary" title="Key: d" onClick={() => go({ base: 'prev', zoom: '' })}>Compare with preceding</button>
+          <button type="button" title="Two drags: first the baseline A, then the window B"
+            onClick={() => { go({ base: 'prev', zoom: '' }); c.setPicking('A'); }}>Compare A and B…</button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function useActions(state: State, p: Profile | null, say: (t: string) => void, setMenu: (m: MenuAt | null) => void) {
+  const add = (list: string[], name: string) => (list.includes(name) ? list : [...list, name]);
+  const acts: [string, string, (fn: string) => void][] = [
+    ['s', 'Sandwich: callers and callees', (fn) => go({ fn, view: 'sandwich' })],
+    ['f', 'Focus: only stacks through it', (fn) => go({ focus: add(state.focus, fn), zoom: '' })],
+    ['h', 'Hide stacks through it', (fn) => go({ hide: add(state.hide, fn), zoom: '' })],
+    ['c', 'Collapse what it calls', (fn) => go({ fold: add(state.fold, fn), zoom: '' })],
+    ['q', 'Search for it', (fn) => go({ q: fn })],
+    ['i', 'Copy its name', async (fn) => say((await copy(fn)) ? `Copied ${fn}` : 'The browser refused the clipboard')],
+  ];
+  const key = (k: string, fn: string) => {
+    const act = acts.find(([a]) => a === k);
+    if (!act || !p || fn === p.names[p.name[0]!]) return false;
+    act[2](fn);
+    return true;
+  };
+  const menu = (fn: string, x: number, y: number) => {
+    if (p && fn !== p.names[p.name[0]!])
+      setMenu({ title: fn, x, y, items: acts.map(([k, text, run]) => ({ key: k, text, run: () => run(fn) })) });
+  };
+  return { key, menu };
+}
+
+function SearchBox({ q, found, wrong }: { q: string; found: Found | null; wrong: string }) {
+  return (
+    <div class="searchbox">
+      <input
+        type="search"
+        id="search"
+        placeholder="Search, or /regex/"
+        aria-label="Search functions, text or /regular expression/"
+        aria-keyshortcuts="/"
+        aria-invalid={!!wrong}
+        value={q}
+        onInput={(e) => go({ q: e.currentTarget.value }, true)}
+      />
+      <span class={wrong ? 'warn' : 'dim'} role="status">
+        {wrong || (found ? `${percent(found.weight, 1)} in ${found.functions} ${found.functions === 1 ? 'function' : 'functions'}` : '')}
+      </span>
+    </div>
+  );
+}
+
+function SandwichView({ p, fn, hit, theme, menu, keyed }: {
+  p: Profile; fn: string; hit: Uint8Array | null; theme: Theme;
+  menu(fn: string, x: number, y: number): void; keyed(k: string, fn: string): boolean;
+}) {
+  const s = useMemo(() => (fn ? sandwich(p, fn) : null), [p, fn]);
+  if (!fn)
+    return (
+      <Empty title="Callers above, callees below">
+        <p>Pick a function in the table, or press <kbd>s</kbd> on a frame of the flame graph.</p>
+      </Empty>
+    );
+  if (!s)
+    return (
+      <Empty title="Not in this window">
+        <p><code>{fn}</code> has no samples in this window, or a filter hides it.</p>
+        <button type="button" onClick={() => go({ fn: '', view: '' })}>Back to the flame graph</button>
+      </Empty>
+    );
+  const pick = (tree: Profile) => (i: number) => {
+    const name = tree.names[tree.name[i]!]!;
+    if (name !== '(other)') go({ fn: name });
+  };
+  const share = percent(s.callees.total[0]!, p.total[0]!);
+  return (
+    <div class="sandwich">
+      <div class="sandhead"><span class="dim">Callers</span></div>
+      <FlameView profile={s.callers} zoom={0} hit={hit} theme={theme} up label={`Callers of ${fn}`} onZoom={pick(s.callers)} onMenu={menu} onKey={keyed} />
+      <div class="sandhead">
+        <b class="mono" title={fn}>{shortName(fn)}</b>
+        <span class="dim nowrap">total {value(s.callees.total[0]!, p.unit)} · {share}, self {value(s.callees.self[0]!, p.unit)}</span>
+        <button type="button" class="link" onClick={() => go({ fn: '', view: '' })}>Close</button>
+      </div>
+      <FlameView profile={s.callees} zoom={0} hit={hit} theme={theme} label={`Callees of ${fn}`} onZoom={pick(s.callees)} onMenu={menu} onKey={keyed} />
+    </div>
+  );
+}
+
+export const narrow = () => innerWidth < 900;
+
+export function ServicePage(props: ServiceProps) {
+  const { state, now, prefs, theme, say } = props;
+  const [picking, setPicking] = useState<'A' | 'B'>('B');
+  const [menu, setMenu] = useState<MenuAt | null>(null);
+  const range = rangeWindow(state.range, now);
+  const w = state.sel ?? range;
+  const base = baseline(state.base, w);
+  // The baseline may lie before the range: the timeline then reaches back to it.
+  const shown = base ? { from: Math.min(range.from, base.from), to: Math.max(range.to, base.to) } : range;
+
+  const services = useQuery<Services>(url('/api/services', [...windowParams(range), ['points', 60]]));
+  const mine = services.data?.services.find((s) => s.service === state.service);
+  const type = state.type || FIRST.find((t) => mine?.types.some((m) => m.type === t)) || mine?.types[0]?.type || '';
+  const common: Params = [['service', state.service], ['type', type], ...state.labels.map((l): [string, string] => ['label', l])];
+  const series = useQuery<Series>(type ? url('/api/series', [...common, ...windowParams(shown)]) : null);
+  const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
+  const flame = useQuery<RawFlame, Profile>(
+    type ? url('/api/flame', [...common, ...windows, ['max_nodes', MAX_NODES]]) : null,
+    (raw) => decode(raw, (w.to - w.from) / 1000, base ? (base.to - base.from) / 1000 : 1),
+  );
+
+  const raw = flame.data;
+  const whole = useMemo(() => (raw ? normalised(raw, state.norm) : null), [raw, state.norm]);
+  const cuts = `${state.focus.join('\n')}|${state.hide.join('\n')}|${state.fold.join('\n')}`;
+  const p = useMemo(() => (whole ? cut(whole, state) : null), [whole, cuts]);
+  const [found, wrong] = useMemo((): [Found | null, string] => {
+    try {
+      return [p ? search(p, state.q) : null, ''];
+    } catch {
+      return [null, 'not a regular expression'];
+    }
+  }, [p, state.q]);
+  const rows = useMemo(() => (p ? functions(p) : []), [p]);
+  const zoom = useMemo(() => (p ? findPath(p, state.zoom) : 0), [p, state.zoom]);
+  const act = useActions(state, p, say, setMenu);
+
+  const select = (x: Window) => {
+    if (picking === 'A' && base) {
+      go({ base: x, zoom: '' });
+      setPicking('B');
+      say('Baseline A is set. Drag again for the window B.');
+    } else go({ sel: x, zoom: '' });
+  };
+  const view: Exclude<View, ''> = state.view || (narrow() ? 'flame' : 'both');
+  const zoomTo = (i: number) => p && go({ zoom: pathHash(p, i) });
+  const empty = p && !(p.total[0]! > 0) && !(p.diff && p.beforeTotal[0]! > 0);
+
+  if (services.data && !mine && !state.sel && !state.type)
+    return (
+      <main class="service" id="main">
+        <Empty title={`${state.service} has no profiles in this range`}>
+          <p>It may have stopped, or been started only now. Look further back, or at the other services.</p>
+          <button type="button" onClick={() => go({ range: '24h' })}>Last 24 h</button>{' '}
+          <button type="button" onClick={() => go({ range: '7d' })}>Last 7 d</button>{' '}
+          <a class="button" href="#/">Overview</a>
+        </Empty>
+      </main>
+    );
+
+  return (
+    <main class="service" id="main">
+      <Progress on={services.slow || series.slow || flame.slow} />
+      <h1 class="sr">{state.service}</h1>
+      {mine && <TypeCards types={mine.types} step={services.data!.step_ms} current={type} />}
+      {services.error && <Failure error={services.error} retry={services.retry} />}
+      {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
+      {series.data ? (
+        <Timeline series={series.data} utc={prefs.utc} dark={theme.dark} sel={state.sel || base ? w : null} base={base}
+          picking={picking} title={typeText(type).title} onSelect={select}
+          onReset={() => { go({ sel: null, base: null, zoom: '' }); setPicking('B'); }} />
+      ) : <div class="timeline wait" />}
+      <WindowLine state={state} w={w} base={base} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />
+      <div class="toolbar">
+        <span class="seg" role="group" aria-label="View">
+          {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Sandwich']] as const).map(([v, text]) => (
+            <button type="button" class={v === 'both' ? 'wide' : ''} aria-pressed={view === v} onClick={() => go({ view: v })}>{text}</button>
+          ))}
+        </span>
+        <SearchBox q={state.q} found={found} wrong={wrong} />
+        <span class="grow" />
+        <LabelFilter service={state.service} w={w} chosen={state.labels} />
+        <a class="button" href={url('/api/pprof', [...common, ...windowParams(w)])} download title="This window as a pprof file">pprof</a>
+        <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything')}>Share</button>
+      </div>
+      <Chips state={state} />
+      {flame.error && !services.error && <Failure error={flame.error} retry={flame.retry} />}
+      {p && p.folded > 0 && (
+        <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to send, shown as (other).</p>
+      )}
+      {empty ? (
+        <Empty title="Nothing in this window">
+          <p>{state.focus.length + state.hide.length + state.labels.length > 0
+            ? 'The filters leave nothing of it. Remove one of them above.'
+            : 'No values were recorded in it. Select a window where the line above is drawn; double click resets it.'}</p>
+          {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset the window</button>}
+        </Empty>
+      ) : p ? (
+        <div class={flame.slow ? 'panes stale' : 'panes'} data-view={view} aria-busy={flame.loading}>
+          {view !== 'flame' && (view !== 'sandwich' || !narrow()) && (
+            <Table p={p} rows={rows} hit={found?.hit ?? null} current={view === 'sandwich' ? state.fn : ''}
+              onPick={(fn) => go({ fn, view: 'sandwich' })} onMenu={act.menu} onKey={act.key} />
+          )}
+          {(view === 'both' || view === 'flame') && (
+            <div class="graph">
+              <Crumbs p={p} zoom={zoom} onZoom={zoomTo} />
+              <FlameView profile={p} zoom={zoom} hit={found?.hit ?? null} theme={theme} label={`Flame graph of ${state.service}`}
+                onZoom={zoomTo} onMenu={act.menu} onKey={act.key} />
+            </div>
+          )}
+          {view === 'sandwich' && (
+            <SandwichView p={p} fn={state.fn} hit={found?.hit ?? null} theme={theme} menu={act.menu} keyed={act.key} />
+          )}
+        </div>
+      ) : (
+        <div class="panes wait">{flame.slow && <div class="skeleton" aria-hidden="true">{[1, 2, 3, 4, 5, 6].map(() => <div />)}</div>}</div>
+      )}
+      {menu && <Menu menu={menu} close={() => setMenu(null)} />}
+    </main>
+  );
+}

@@ -1,0 +1,166 @@
+/*
+ * What the page shows, and its address. The whole state is in the fragment, so a link shares it and
+ * back and forward work; preferences of the reader (theme, zone, palette) are not part of it.
+ */
+import { useEffect, useState } from 'preact/hooks';
+
+export interface Window {
+  from: number;
+  to: number;
+}
+
+export type View = '' | 'flame' | 'table' | 'both' | 'sandwich';
+
+export interface State {
+  service: string; // empty: the overview
+  range: string; // '1h' before now, or 'from-to' in milliseconds
+  type: string;
+  sel: Window | null; // the window looked at; null: the whole range
+  base: 'prev' | Window | null; // what it is compared with
+  norm: boolean;
+  view: View;
+  q: string;
+  fn: string; // the function in the sandwich
+  zoom: string; // path hash of the frame zoomed to
+  focus: string[];
+  hide: string[];
+  fold: string[];
+  labels: string[];
+  paused: boolean;
+  filter: string;
+  sort: string;
+}
+
+export const RANGES = ['15m', '1h', '6h', '24h', '7d'];
+const UNIT: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 };
+
+export const START: State = {
+  service: '',
+  range: '1h',
+  type: '',
+  sel: null,
+  base: null,
+  norm: false,
+  view: '',
+  q: '',
+  fn: '',
+  zoom: '',
+  focus: [],
+  hide: [],
+  fold: [],
+  labels: [],
+  paused: false,
+  filter: '',
+  sort: '',
+};
+
+function parseWindow(text: string | null): Window | null {
+  const m = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '');
+  if (!m) return null;
+  const from = Number(m[1]);
+  const to = Number(m[2]);
+  return to > from ? { from, to } : null;
+}
+
+const windowText = (w: Window) => `${Math.round(w.from)}-${Math.round(w.to)}`;
+
+/** Length of a relative range in milliseconds; 0 when the range is fixed. */
+export function rangeLength(range: string): number {
+  const m = /^(\d{1,6})([smhd])$/.exec(range);
+  return m ? Number(m[1]) * UNIT[m[2]!]! : 0;
+}
+
+export function rangeWindow(range: string, now: number): Window {
+  const fixed = parseWindow(range);
+  if (fixed) return fixed;
+  return { from: now - (rangeLength(range) || 3600e3), to: now };
+}
+
+export function parse(hash: string): State {
+  const cut = hash.indexOf('?');
+  const path = hash.replace(/^#\/?/, '').split('?')[0]!;
+  const p = new URLSearchParams(cut < 0 ? '' : hash.slice(cut + 1));
+  const range = p.get('range') ?? '';
+  const view = p.get('view') ?? '';
+  const base = p.get('base');
+  let service = '';
+  try {
+    if (path.startsWith('s/')) service = decodeURIComponent(path.slice(2));
+  } catch {
+    // A mangled link leads to the overview.
+  }
+  return {
+    service,
+    range: rangeLength(range) || parseWindow(range) ? range : START.range,
+    type: p.get('type') ?? '',
+    sel: parseWindow(p.get('sel')),
+    base: base === 'prev' ? 'prev' : parseWindow(base),
+    norm: p.get('norm') === '1',
+    view: ['flame', 'table', 'both', 'sandwich'].includes(view) ? (view as View) : '',
+    q: p.get('q') ?? '',
+    fn: p.get('fn') ?? '',
+    zoom: p.get('zoom') ?? '',
+    focus: p.getAll('focus'),
+    hide: p.getAll('hide'),
+    fold: p.getAll('fold'),
+    labels: p.getAll('label'),
+    paused: p.get('paused') === '1',
+    filter: p.get('filter') ?? '',
+    sort: p.get('sort') ?? '',
+  };
+}
+
+export function format(s: State): string {
+  const p = new URLSearchParams();
+  const put = (key: string, text: string) => text && p.append(key, text);
+  put('range', s.range === START.range ? '' : s.range);
+  put('type', s.type);
+  put('sel', s.sel ? windowText(s.sel) : '');
+  put('base', s.base === 'prev' ? 'prev' : s.base ? windowText(s.base) : '');
+  put('norm', s.norm ? '1' : '');
+  put('view', s.view);
+  put('q', s.q);
+  put('fn', s.fn);
+  put('zoom', s.zoom);
+  for (const f of s.focus) put('focus', f);
+  for (const f of s.hide) put('hide', f);
+  for (const f of s.fold) put('fold', f);
+  for (const l of s.labels) put('label', l);
+  put('paused', s.paused ? '1' : '');
+  put('filter', s.filter);
+  put('sort', s.sort);
+  const query = p.toString().replace(/%3A/g, ':').replace(/%2F/g, '/');
+  const path = s.service ? `#/s/${encodeURIComponent(s.service)}` : '#/';
+  return query ? `${path}?${query}` : path;
+}
+
+const listeners = new Set<() => void>();
+
+/** Changes the state; `replace` for what is typed letter by letter. */
+export function go(patch: Partial<State>, replace = false): void {
+  const next = format({ ...parse(location.hash), ...patch });
+  if (next === format(parse(location.hash))) return;
+  if (replace) history.replaceState(null, '', next);
+  else history.pushState(null, '', next);
+  for (const tell of listeners) tell();
+}
+
+export function useRoute(): State {
+  const [state, set] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const read = () => set(parse(location.hash));
+    listeners.add(read);
+    window.addEventListener('popstate', read);
+    return () => {
+      listeners.delete(read);
+      window.removeEventListener('popstate', read);
+    };
+  }, []);
+  return state;
+}
+
+/** The window compared with: the preceding one of the same length, or the one that was dragged. */
+export function baseline(base: State['base'], w: Window): Window | null {
+  if (base === 'prev') return { from: w.from - (w.to - w.from), to: w.from };
+  return base;
+}
