@@ -39,6 +39,7 @@ struct cli_command {
 	int (*run)(const struct cli_args *args); /* an exit code */
 };
 
+extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_ps;
 extern const struct cli_command cmd_heap;
 extern const struct cli_command cmd_diff;

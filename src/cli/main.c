@@ -12,7 +12,7 @@
 #include "cli/report.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_ps, &cmd_heap, &cmd_diff, &cmd_show, &cmd_version,
+	&cmd_run, &cmd_ps, &cmd_heap, &cmd_diff, &cmd_show, &cmd_version,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -44,7 +44,7 @@ static int print_overview(FILE *to)
 	(void)fputs(
 		"sonde reads the heap profiles of running Go programs from outside: nothing is\n"
 		"stopped, signalled or changed.\n\n"
-		"Usage: sonde COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
+		"Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n\nCommands:\n",
 		to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
@@ -85,12 +85,9 @@ int main(int argc, char **argv)
 	const struct cli_command *command;
 	struct cli_args args;
 	struct err err = {};
-	const char *name = argc > 1 ? argv[1] : NULL;
+	/* Without a command it is `sonde run`. */
+	const char *name = argc > 1 ? argv[1] : cmd_run.name;
 
-	if (!name) {
-		(void)print_overview(stderr);
-		return CLI_USAGE;
-	}
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		return help(argc - 2, argv + 2);
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
@@ -98,7 +95,7 @@ int main(int argc, char **argv)
 	command = find_command(name);
 	if (!command)
 		return unknown_command(name);
-	if (cli_args_parse(command, argc - 2, argv + 2, &args, &err) < 0)
+	if (cli_args_parse(command, argc > 2 ? argc - 2 : 0, argv + 2, &args, &err) < 0)
 		return cli_fail_usage(command->name, &err);
 	return args.help ? print_help(command) : command->run(&args);
 }

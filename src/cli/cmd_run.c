@@ -1,0 +1,419 @@
+/*
+ * src/cli/cmd_run.c: `sonde run`: collects, keeps and shows the profiles of this machine, until it
+ * is told to stop.
+ *
+ * The store, the agent and the server do the work in threads of their own; this one waits for a
+ * signal, and says what people should know.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "cli/log.h"
+#include "cli/options.h"
+#include "server/server.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+#define RUN_MIN_INTERVAL_NS (100 * NS_PER_MS)
+#define RUN_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
+#define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
+/* As many as the agent may profile, times what it keeps open of each. */
+#define RUN_WANTED_FILES 16384
+#define RUN_CHECK_NS (1 * NS_PER_SEC)
+
+enum {
+	RUN_LISTEN,
+	RUN_DATA_DIR,
+	RUN_INTERVAL,
+	RUN_RETENTION,
+	RUN_MAX_DISK,
+	RUN_GO_HEAP,
+	RUN_KEEP_RATE,
+	RUN_VERBOSE,
+	RUN_N,
+};
+
+static const struct cli_option run_options[RUN_N] = {
+	[RUN_LISTEN] = {.name = "listen",
+			.arg = "ADDRESS",
+			.help = "where the page is served (default 127.0.0.1:7780)"},
+	[RUN_DATA_DIR] = {.name = "data-dir",
+			  .arg = "DIR",
+			  .help = "where profiles are kept (default /var/lib/sonde for root, "
+				  "~/.local/share/sonde for others)"},
+	[RUN_INTERVAL] = {.name = "interval",
+			  .arg = "DURATION",
+			  .help = "how often is collected (default 15s)"},
+	[RUN_RETENTION] = {.name = "retention",
+			   .arg = "DURATION",
+			   .help = "how long profiles are kept (default 7d)"},
+	[RUN_MAX_DISK] = {.name = "max-disk",
+			  .arg = "SIZE",
+			  .help = "how much disk they may take (default 2G); the oldest go first"},
+	[RUN_GO_HEAP] = {.name = "go-heap",
+			 .arg = "MODE",
+			 .help = "enabled (default), disabled, or force: sample also where the "
+				 "program has it off"},
+	[RUN_KEEP_RATE] = {.name = "keep-rate",
+			   .help = "with --go-heap force: leave sampling on at the end"},
+	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
+};
+
+static const char *const run_variables[RUN_N] = {
+	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_DATA_DIR] = "SONDE_DATA_DIR",
+	[RUN_INTERVAL] = "SONDE_INTERVAL",   [RUN_RETENTION] = "SONDE_RETENTION",
+	[RUN_MAX_DISK] = "SONDE_MAX_DISK",   [RUN_GO_HEAP] = "SONDE_GO_HEAP",
+	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
+};
+
+struct run_config {
+	const char *listen;
+	char *data_dir;
+	uint64_t retention_ns;
+	uint64_t max_disk;
+	struct agent_config agent;
+	bool verbose;
+};
+
+static void run_config_release(struct run_config *c)
+{
+	free(c->data_dir);
+}
+
+/* A value and where it is from, for sentences. */
+struct run_value {
+	const char *text;
+	char name[32];
+};
+
+static struct run_value run_value(const struct cli_args *args, int option, const char *fallback)
+{
+	struct run_value v = {.text = args->values[option]};
+	const char *variable = getenv(run_variables[option]);
+
+	(void)snprintf(v.name, sizeof(v.name), "--%s", run_options[option].name);
+	if (!v.text && variable && variable[0]) {
+		v.text = variable;
+		(void)snprintf(v.name, sizeof(v.name), "%s", run_variables[option]);
+	}
+	if (!v.text)
+		v.text = fallback;
+	return v;
+}
+
+/* A switch is on by its option, or by a variable that is not 0. */
+static bool run_switch(const struct cli_args *args, int option)
+{
+	return strcmp(run_value(args, option, "0").text, "0") != 0;
+}
+
+static int run_parse_size(const struct run_value *v, uint64_t *ret_bytes, struct err *err)
+{
+	static const char units[] = "KMGT";
+	uint64_t number, bytes;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	number = strtoull(v->text, &end, 10);
+	if (errno || end == v->text || v->text[0] == '-' || v->text[0] == '+')
+		return err_set(err, -EINVAL, "%s takes a size like 500M or 2G, not '%s'", v->name,
+			       v->text);
+	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	if ((*end && (!unit || end[1])) ||
+	    __builtin_mul_overflow(number, unit ? 1ULL << (10 * (unit - units + 1)) : 1, &bytes))
+		return err_set(err, -EINVAL, "%s takes a size like 500M or 2G, not '%s'", v->name,
+			       v->text);
+	if (bytes < RUN_MIN_DISK_BYTES)
+		return err_set(err, -EINVAL, "%s must be at least 16M", v->name);
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static int run_parse_mode(const struct run_value *v, enum agent_go_heap *ret_mode, struct err *err)
+{
+	static const char *const names[] = {
+		[AGENT_GO_HEAP_ENABLED] = "enabled",
+		[AGENT_GO_HEAP_DISABLED] = "disabled",
+		[AGENT_GO_HEAP_FORCE] = "force",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(v->text, names[i]) == 0) {
+			*ret_mode = (enum agent_go_heap)i;
+			return 0;
+		}
+	}
+	return err_set(err, -EINVAL, "%s is enabled, disabled or force, not '%s'", v->name,
+		       v->text);
+}
+
+static int run_default_dir(char **ret_dir, struct err *err)
+{
+	const char *data = getenv("XDG_DATA_HOME");
+	const char *home = getenv("HOME");
+	const struct passwd *user;
+	int n;
+
+	if (geteuid() == 0) {
+		n = asprintf(ret_dir, "/var/lib/sonde");
+	} else if (data && data[0] == '/') {
+		n = asprintf(ret_dir, "%s/sonde", data);
+	} else {
+		user = home && home[0] == '/' ? NULL : getpwuid(geteuid());
+		if (user)
+			home = user->pw_dir;
+		if (!home || home[0] != '/')
+			return err_set(err, -EINVAL,
+				       "no home directory to keep profiles in: give --data-dir");
+		n = asprintf(ret_dir, "%s/.local/share/sonde", home);
+	}
+	if (n < 0) {
+		*ret_dir = NULL;
+		return err_oom(err);
+	}
+	return 0;
+}
+
+static int run_parse_dir(const struct cli_args *args, struct run_config *c, struct err *err)
+{
+	struct run_value dir = run_value(args, RUN_DATA_DIR, NULL);
+
+	if (!dir.text)
+		return run_default_dir(&c->data_dir, err);
+	if (!dir.text[0])
+		return err_set(err, -EINVAL, "%s needs a folder", dir.name);
+	c->data_dir = strdup(dir.text);
+	return c->data_dir ? 0 : err_oom(err);
+}
+
+static int run_parse(const struct cli_args *args, struct run_config *c, struct err *err)
+{
+	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
+	struct run_value retention = run_value(args, RUN_RETENTION, "7d");
+	struct run_value max_disk = run_value(args, RUN_MAX_DISK, "2G");
+	struct run_value go_heap = run_value(args, RUN_GO_HEAP, "enabled");
+	int r;
+
+	c->listen = run_value(args, RUN_LISTEN, "127.0.0.1:7780").text;
+	c->verbose = run_switch(args, RUN_VERBOSE);
+	c->agent.keep_rate = run_switch(args, RUN_KEEP_RATE);
+	r = run_parse_dir(args, c, err);
+	if (r == 0)
+		r = cli_parse_duration(interval.name, interval.text, &c->agent.interval_ns, err);
+	if (r == 0 && (c->agent.interval_ns < RUN_MIN_INTERVAL_NS ||
+		       c->agent.interval_ns > RUN_MAX_INTERVAL_NS))
+		r = err_set(err, -EINVAL, "%s lies between 100ms and 1h", interval.name);
+	if (r == 0)
+		r = cli_parse_duration(retention.name, retention.text, &c->retention_ns, err);
+	if (r == 0 && c->retention_ns > INT64_MAX)
+		r = err_set(err, -EINVAL, "%s is too long", retention.name);
+	if (r == 0)
+		r = run_parse_size(&max_disk, &c->max_disk, err);
+	if (r == 0)
+		r = run_parse_mode(&go_heap, &c->agent.go_heap, err);
+	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
+		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
+	c->agent.state_dir = c->data_dir;
+	return r;
+}
+
+/* The folder and those above it; what it holds is nobody else's business. */
+static int run_make_dir(const char *dir, struct err *err)
+{
+	_cleanup_free_ char *path = strdup(dir);
+
+	if (!path)
+		return err_oom(err);
+	for (char *p = path + 1;; p++) {
+		char end = *p;
+
+		if (end && end != '/')
+			continue;
+		*p = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_set(err, -errno, "cannot make %s: %s; give another --data-dir",
+				       path, strerror(errno));
+		if (!end)
+			return 0;
+		*p = end;
+	}
+}
+
+static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	char pid[16] = "";
+
+	if (asprintf(&path, "%s/lock", dir) < 0) {
+		path = NULL;
+		return err_oom(err);
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s; give another --data-dir", path,
+			       strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
+		return err_set(err, -EBUSY,
+			       "another sonde (process %d) writes to %s: stop it, or give this one "
+			       "another --data-dir and --listen",
+			       atoi(pid), dir);
+	}
+	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || io_write_full(fd, pid, strlen(pid)) < 0)
+		return err_set(err, -EIO, "cannot write %s: is the disk full?", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static void run_raise_limits(void)
+{
+	struct rlimit files;
+
+	/* Each thread's own heap would keep what it once needed. */
+	(void)mallopt(M_ARENA_MAX, 2);
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= RUN_WANTED_FILES)
+		return;
+	files.rlim_cur = MIN(files.rlim_max, (rlim_t)RUN_WANTED_FILES);
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Blocked in all threads that come after; this one takes them when it waits. */
+static sigset_t run_block_signals(void)
+{
+	sigset_t stop;
+
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGTERM);
+	(void)sigaddset(&stop, SIGINT);
+	(void)sigaddset(&stop, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	return stop;
+}
+
+static int run_announce(const struct run_config *c, const struct server *server, struct err *err)
+{
+	const char *colon = strrchr(c->listen, ':');
+	int host = colon ? (int)(colon - c->listen) : (int)strlen(c->listen);
+
+	if (printf("sonde is ready: http://%.*s:%u/\n", host, c->listen, server_port(server)) < 0 ||
+	    fflush(stdout) < 0)
+		return err_set(err, -errno, "cannot write to stdout: %s", strerror(errno));
+	if (geteuid() != 0)
+		cli_note("Not root: only your own programs are profiled. As root (or with "
+			 "CAP_SYS_PTRACE) sonde sees those of all users.");
+	log_event(LOG_INFO, "started", "data_dir", c->data_dir, "listen", c->listen, NULL);
+	return 0;
+}
+
+/* Says what has changed about the health since the last time. */
+static void run_report(struct agent *agent, char *last, size_t last_len)
+{
+	struct agent_health h;
+
+	agent_health(agent, &h);
+	if (strcmp(h.trouble, last) == 0)
+		return;
+	(void)snprintf(last, last_len, "%s", h.trouble);
+	if (h.trouble[0])
+		log_event(LOG_WARN, "trouble", "reason", h.trouble, NULL);
+	else
+		log_event(LOG_WARN, "all is well again", NULL);
+}
+
+static void run_wait(struct agent *agent, const sigset_t *stop)
+{
+	const struct timespec step = {.tv_sec = RUN_CHECK_NS / NS_PER_SEC};
+	char trouble[sizeof(((struct agent_health *)0)->trouble)] = "";
+	int signal_number;
+
+	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0)
+		run_report(agent, trouble, sizeof(trouble));
+	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
+	/* Who asks again does not want to wait for the rest. */
+	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
+}
+
+static int run_serve(const struct run_config *c, struct err *err)
+{
+	const struct store_sqlite_config store_config = {
+		.dir = c->data_dir,
+		.retention_ns = (int64_t)c->retention_ns,
+		.max_bytes = c->max_disk,
+	};
+	const struct server_config server_config = {.listen = c->listen,
+						    .interval_ns = c->agent.interval_ns};
+	/* Released from the last to the first: nobody loses what it has borrowed. */
+	_cleanup_close_ int lock = -1;
+	_cleanup_(store_closep) struct store *store = NULL;
+	_cleanup_(agent_stopp) struct agent *agent = NULL;
+	_cleanup_(server_stopp) struct server *server = NULL;
+	sigset_t stop = run_block_signals();
+	int r;
+
+	r = run_make_dir(c->data_dir, err);
+	if (r == 0)
+		r = run_lock_dir(c->data_dir, &lock, err);
+	if (r == 0)
+		r = store_sqlite_open(&store_config, &store, err);
+	if (r == 0)
+		r = agent_start(&c->agent, store, &agent, err);
+	if (r == 0)
+		r = server_start(&server_config, agent, store, &server, err);
+	if (r == 0)
+		r = run_announce(c, server, err);
+	if (r == 0)
+		run_wait(agent, &stop);
+	return r;
+}
+
+static int run_run(const struct cli_args *args)
+{
+	_cleanup_(run_config_release) struct run_config config = {};
+	struct err err = {};
+	int r = run_parse(args, &config, &err);
+
+	if (r < 0)
+		return cli_fail_usage("run", &err);
+	if (config.verbose)
+		log_set_level(LOG_INFO);
+	run_raise_limits();
+	r = run_serve(&config, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	log_event(LOG_INFO, "stopped", NULL);
+	return CLI_OK;
+}
+
+const struct cli_command cmd_run = {
+	.name = "run",
+	.summary = "Profile this machine all the time, and show it on a page (the default)",
+	.operands = "",
+	.options = run_options,
+	.n_options = ARRAY_SIZE(run_options),
+	.notes =
+		"Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+		"SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_GO_HEAP, SONDE_KEEP_RATE,\n"
+		"SONDE_VERBOSE. A program with SONDE_PROFILING=disabled in its environment is "
+		"left\n"
+		"alone. SIGTERM or Ctrl-C ends it; rates that it has forced are set back.\n",
+	.run = run_run,
+};
