@@ -1,0 +1,666 @@
+/*
+ * tests/unit/test_server_server.c: the server over real sockets, with a made-up store and agent:
+ * every route, every refusal, and clients that mean no good.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test_query_fake.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "profile/gzip.h"
+#include "profile/pprof.h"
+#include "server/routes.h"
+#include "server/server.h"
+
+#define WINDOW "service=shop&type=go_heap:inuse_space:bytes"
+#define POLICY                                                                                     \
+	"Content-Security-Policy: default-src 'self'; img-src 'self' data:; style-src 'self'; "    \
+	"object-src 'none'; frame-ancestors 'none'; base-uri 'none'\r\n"
+#define TWO_WINDOWS WINDOW "&from=5000&to=6000&before_from=1000&before_to=2000"
+
+static const struct fake_stack after[] = {{"main;a", 10}, {"main;b\"\n\xff;c", 4}};
+static const struct fake_stack earlier[] = {{"main;a", 6}, {"main;gone", 8}};
+static struct store store;
+static struct server *server;
+
+int store_series(struct store *s, const struct store_window *window, int64_t step_ns,
+		 double *points, size_t n_points, struct err *err)
+{
+	(void)window;
+	(void)step_ns;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	for (size_t i = 0; i < n_points; i++)
+		points[i] = i % 3 == 1 ? NAN : (double)i;
+	return 0;
+}
+
+int store_streams(struct store *s, int64_t from_ns, int64_t to_ns,
+		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
+{
+	static const struct store_stream streams[] = {
+		{"bakery", "go_heap:alloc_space:bytes", false, FAKE_SECOND, 9 * FAKE_SECOND},
+		{"shop", "go_heap:alloc_space:bytes", false, FAKE_SECOND, 9 * FAKE_SECOND},
+		{"shop", "go_heap:inuse_space:bytes", true, FAKE_SECOND, 9 * FAKE_SECOND},
+	};
+
+	(void)from_ns;
+	(void)to_ns;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	*ret_streams = malloc(sizeof(streams));
+	assert_non_null(*ret_streams);
+	memcpy(*ret_streams, streams, sizeof(streams));
+	*ret_len = 3;
+	return 0;
+}
+
+int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64_t to_ns,
+		    struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
+{
+	static struct store_label labels[] = {{"process.pid", "2"},
+					      {"host.name", "here"},
+					      {"process.pid", "1"},
+					      {"host.name", "here"}};
+	struct store_labelset sets[] = {{&labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
+					{&labels[2], 2, 3 * FAKE_SECOND, 6 * FAKE_SECOND}};
+
+	(void)service;
+	(void)from_ns;
+	(void)to_ns;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	*ret_sets = malloc(sizeof(sets));
+	assert_non_null(*ret_sets);
+	memcpy(*ret_sets, sets, sizeof(sets));
+	*ret_len = 2;
+	return 0;
+}
+
+void store_status(struct store *s, struct store_status *ret_status)
+{
+	(void)s;
+	*ret_status = (struct store_status){.bytes_on_disk = 4096,
+					    .days = 2,
+					    .oldest_ns = FAKE_SECOND,
+					    .writing = false,
+					    .trouble = "the disk is full"};
+}
+
+int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len)
+{
+	struct agent_target *t = calloc(2, sizeof(*t));
+
+	(void)agent;
+	assert_non_null(t);
+	t[0].target.info = (struct proc_info){
+		.id = {.pid = 17, .start_ticks = 99}, .comm = "sh\"op\\\n\xff", .service = "shop"};
+	t[0].n_readers = 1;
+	t[0].readers[0].reader = "go-heap";
+	t[0].readers[0].answer.yes = true;
+	t[0].alloc_bytes_total = 18446744073709551615U;
+	t[0].alloc_objects_total = 3;
+	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
+	t[1].n_readers = 1;
+	t[1].readers[0].reader = "go-heap";
+	(void)snprintf(t[1].readers[0].answer.reason, 256, "not a Go program");
+	*ret_targets = t;
+	*ret_len = 2;
+	return 0;
+}
+
+void agent_health(struct agent *agent, struct agent_health *ret_health)
+{
+	(void)agent;
+	*ret_health = (struct agent_health){.started_ns = (int64_t)clock_unix_ns() - FAKE_SECOND,
+					    .cpu_ns = 2500000,
+					    .targets = 2,
+					    .profiled = 1,
+					    .lag_ns = -5000000};
+}
+
+static int connect_to_server(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(server_port(server)),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	return fd;
+}
+
+/* Sends the bytes, and reads until the server closes or is silent; an answer is kept as text. */
+static void talk(const char *request, size_t len, struct buf *answer)
+{
+	_cleanup_close_ int fd = connect_to_server();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char bytes[4096];
+	ssize_t n;
+
+	buf_clear(answer);
+	for (size_t done = 0; done < len; done += (size_t)n) {
+		n = send(fd, request + done, len - done, MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+	}
+	while (poll(&p, 1, 5000) > 0 && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+		assert_int_equal(buf_append(answer, bytes, (size_t)n), 0);
+	assert_non_null(buf_cstr(answer));
+}
+
+static unsigned int status_of(struct buf *answer)
+{
+	unsigned int status = 0;
+
+	(void)sscanf(buf_cstr(answer), "HTTP/1.%*d %u", &status);
+	return status;
+}
+
+static unsigned int ask(const char *method, const char *path, const char *headers,
+			struct buf *answer)
+{
+	_cleanup_(buf_release) struct buf request = {0};
+
+	assert_int_equal(buf_printf(&request,
+				    "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n"
+				    "%s\r\n",
+				    method, path, server_port(server), headers),
+			 0);
+	talk((const char *)request.data, request.len, answer);
+	return status_of(answer);
+}
+
+static const char *body_of(struct buf *answer)
+{
+	const char *body = strstr(buf_cstr(answer), "\r\n\r\n");
+
+	assert_non_null(body);
+	return body + 4;
+}
+
+static void expect(const char *path, unsigned int status, const char *part)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	if (ask("GET", path, "", &answer) != status)
+		fail_msg("%s: %s", path, buf_cstr(&answer));
+	if (!strstr(buf_cstr(&answer), part))
+		fail_msg("%s has no '%s': %s", path, part, buf_cstr(&answer));
+}
+
+static int set_up(void **state)
+{
+	struct server_config config = {.listen = "127.0.0.1:0",
+				       .interval_ns = 15 * (uint64_t)FAKE_SECOND};
+	struct err err = {""};
+
+	(void)state;
+	store = (struct store){.stacks = {after, earlier},
+			       .n_stacks = {2, 2},
+			       .collections = {4, 2},
+			       .snapshot = true};
+	/* Only its address counts. */
+	return server_start(&config, (struct agent *)&store, &store, &server, &err);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(server);
+	server = NULL;
+	return 0;
+}
+
+static void every_route_answers(void **state)
+{
+	(void)state;
+	expect("/api/health", 200, "\"interval_ms\":15000");
+	expect("/api/health", 200, "\"writing\":false,\"trouble\":\"the disk is full\"");
+	expect("/api/health", 200, "\"lag_ms\":-5");
+	expect("/api/targets", 200, "\"reason\":\"not a Go program\"");
+	expect("/api/targets", 200, "\"comm\":\"sh\\\"op\\\\\\u000a\\ufffd\"");
+	expect("/api/services?from=5000&to=5120&points=3", 200,
+	       "\"step_ms\":40000,\"services\":[{\"service\":\"bakery\"");
+	expect("/api/services?from=5000&to=5120&points=3", 200,
+	       "\"mode\":\"delta\",\"first\":1000,\"last\":9000,\"value\":2,\"series\":[0,null,2]");
+	expect("/api/labels?service=shop", 200,
+	       "{\"labels\":[{\"key\":\"host.name\",\"values\":[{\"value\":\"here\",\"first\":3000,"
+	       "\"last\":9000}]},{\"key\":\"process.pid\",\"values\":[{\"value\":\"1\"");
+	expect("/api/series?" WINDOW "&from=5000&to=5060&step_ms=20000", 200,
+	       "{\"from\":5000000,\"to\":5060000,\"step_ms\":20000,\"unit\":\"bytes\",\"mode\":"
+	       "\"snapshot\",\"points\":[0,null,2]}");
+	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
+	       "\"names\":[\"\",\"(other)\",\"main\",\"a\",\"b\\\"\\u000a\\ufffd\",\"c\"]");
+	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
+	       "\"depth\":[0,1,2,2,3],\"self\":[0,0,2.5,0,1],\"total_of\":[3.5,3.5,2.5,1,1]}");
+	expect("/api/flame?" TWO_WINDOWS, 200, "\"before_total_of\":[7,7,3,0,0,4]}");
+	expect("/api/top?" TWO_WINDOWS "&limit=1", 200,
+	       "\"functions\":5,\"rows\":[{\"name\":\"gone\",\"file\":\"file.go\",\"self\":0,"
+	       "\"total\":0,\"before_self\":4,\"before_total\":4}]}");
+	expect("/", 200, "<html");
+	expect("/any/page", 200, "<html");
+}
+
+static void wrong_questions_get_a_sentence(void **state)
+{
+	(void)state;
+	expect("/api/nothing", 404, "{\"error\":\"there is no such path");
+	expect("/assets/nothing.js", 404, "{\"error\":");
+	expect("/api/flame", 400, "the parameter service is missing");
+	expect("/api/flame?" WINDOW "&maxnodes=5", 400, "no parameter 'maxnodes' here");
+	expect("/api/flame?" WINDOW "&from=0", 400, "longer than 40 days");
+	expect("/api/series?" WINDOW "&from=-30d&step_ms=1000", 400, "more than 10000 points");
+	expect("/api/series?service=x&type=y", 404, "nothing is stored of service 'x'");
+	expect("/api/health?x=1", 400, "this path has none");
+	store.error = -EIO;
+	expect("/api/flame?" WINDOW, 500, "the store does not like this");
+	expect("/api/services", 500, "the store does not like this");
+	store.error = -E2BIG;
+	expect("/api/top?" WINDOW, 413, "the store does not like this");
+	store.error = -ENOENT;
+	expect("/api/pprof?" WINDOW, 404, "the store does not like this");
+}
+
+static void pprof_is_a_profile_with_a_telling_name(void **state)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct err err = {""};
+	const char *body;
+	size_t head;
+
+	(void)state;
+	assert_int_equal(ask("GET", "/api/pprof?" WINDOW "&from=5000&to=6000",
+			     "Accept-Encoding: gzip\r\n", &answer),
+			 200);
+	assert_non_null(strstr(buf_cstr(&answer),
+			       "attachment; filename=\"shop-inuse_space-19700101T012320Z.pb.gz\""));
+	/* The file itself is gzipped; the transfer is not. */
+	assert_null(strstr(buf_cstr(&answer), "Content-Encoding"));
+	body = body_of(&answer);
+	head = (size_t)(body - (const char *)answer.data);
+	assert_int_equal(pprof_decode(view_of(body, answer.len - head), &p, &err), 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_header(p)->duration_ns, 1000 * FAKE_SECOND);
+}
+
+static void headers_keep_other_sites_out(void **state)
+{
+	static const char *const headers[] = {POLICY, "X-Content-Type-Options: nosniff\r\n",
+					      "Referrer-Policy: no-referrer\r\n"};
+	static const char *const paths[] = {"/", "/api/health", "/metrics", "/api/nothing"};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < 3; k++) {
+			(void)ask("GET", paths[i], "", &answer);
+			assert_non_null(strstr(buf_cstr(&answer), headers[k]));
+		}
+	assert_int_equal(ask("GET", "/", "Origin: http://evil.example\r\n", &answer), 403);
+	assert_int_equal(ask("GET", "/api/health", "Origin: null\r\n", &answer), 403);
+	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: cross-site\r\n", &answer), 403);
+	assert_int_equal(ask("GET", "/", "Sec-Fetch-Site: cross-site\r\n", &answer), 200);
+	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: same-origin\r\n", &answer),
+			 200);
+}
+
+static void only_our_host_is_served(void **state)
+{
+	static const char *const requests[] = {
+		"GET /api/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n\r\n",
+		"GET /metrics HTTP/1.0\r\n\r\n",
+	};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		talk(requests[i], strlen(requests[i]), &answer);
+		assert_int_equal(status_of(&answer), 403);
+		assert_non_null(strstr(buf_cstr(&answer), "Host header"));
+	}
+}
+
+static void only_get_and_head_are_methods(void **state)
+{
+	static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(ask(methods[i], "/api/health", "", &answer), 405);
+		assert_non_null(strstr(buf_cstr(&answer), "Allow: GET, HEAD\r\n"));
+	}
+	assert_int_equal(ask("POST", "/api/health", "Content-Length: 1000000000\r\n", &answer),
+			 405);
+	assert_int_equal(ask("GET", "/api/health", "Content-Length: 5\r\n", &answer), 400);
+	assert_int_equal(ask("HEAD", "/api/health", "", &answer), 200);
+	assert_string_equal(body_of(&answer), "");
+}
+
+static void malformed_requests_do_no_harm(void **state)
+{
+	static const char *const requests[] = {
+		"\r\n\r\n\r\n",
+		"GET\r\n\r\n",
+		"GET / HTTP/9.9\r\n\r\n",
+		"\x16\x03\x01\x02",
+		"GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
+		"GET /\0 HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 7; i++) {
+		_cleanup_close_ int fd = connect_to_server();
+
+		(void)send(fd, requests[i], strlen(requests[i]), MSG_NOSIGNAL);
+		(void)shutdown(fd, SHUT_WR);
+	}
+	assert_int_equal(ask("GET", "/api/health", "", &answer), 200);
+}
+
+static void giants_are_refused(void **state)
+{
+	_cleanup_(buf_release) struct buf request = {0};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	assert_int_equal(buf_append_str(&request, "GET /api/health?"), 0);
+	for (int i = 0; i < 9000; i++)
+		assert_int_equal(buf_append_byte(&request, 'a'), 0);
+	assert_int_equal(
+		buf_printf(&request, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+		0);
+	talk((const char *)request.data, request.len, &answer);
+	assert_int_equal(status_of(&answer), 414);
+
+	buf_clear(&request);
+	assert_int_equal(buf_append_str(&request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-A: "), 0);
+	for (int i = 0; i < 300000; i++)
+		assert_int_equal(buf_append_byte(&request, 'a'), 0);
+	assert_int_equal(buf_append_str(&request, "\r\n\r\n"), 0);
+	talk((const char *)request.data, request.len, &answer);
+	/* The library may close before we have read its answer. */
+	assert_true(answer.len == 0 || status_of(&answer) == 431 || status_of(&answer) == 413 ||
+		    status_of(&answer) == 400);
+	assert_int_equal(ask("GET", "/api/health", "", &answer), 200);
+}
+
+static void many_connections_are_served(void **state)
+{
+	enum { MANY = 200 };
+	static const char request[] = "GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	char bytes[64];
+	int fds[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		fds[i] = connect_to_server();
+	/* All of them are open; now all of them ask, twice each: connections are kept. */
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < MANY; i++)
+			assert_int_equal(send(fds[i], request, sizeof(request) - 1, MSG_NOSIGNAL),
+					 sizeof(request) - 1);
+		for (int i = 0; i < MANY; i++) {
+			char rest[8192];
+
+			assert_int_equal(recv(fds[i], bytes, 15, MSG_WAITALL), 15);
+			assert_memory_equal(bytes, "HTTP/1.1 200 OK", 15);
+			do
+				assert_true(recv(fds[i], rest, sizeof(rest), 0) > 0);
+			while (recv(fds[i], rest, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
+		}
+	}
+	for (int i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
+static void slow_clients_do_not_stop_others(void **state)
+{
+	enum { MANY = 100 };
+	_cleanup_(buf_release) struct buf answer = {0};
+	uint64_t start = clock_mono_ns();
+	int fds[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		fds[i] = connect_to_server();
+		assert_int_equal(send(fds[i], "GET / HT", 8, MSG_NOSIGNAL), 8);
+	}
+	assert_int_equal(ask("GET", "/api/health", "", &answer), 200);
+	assert_true(clock_mono_ns() - start < 3 * NS_PER_SEC);
+	for (int i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
+static void *ask_heavily(void *arg)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+	unsigned int status = ask("GET", "/api/flame?" WINDOW, "", &answer);
+
+	if (status == 503 && !strstr(buf_cstr(&answer), "Retry-After: 1\r\n"))
+		status = 0;
+	*(unsigned int *)arg = status;
+	return NULL;
+}
+
+static void heavy_questions_are_limited(void **state)
+{
+	enum { MANY = 8 };
+	_cleanup_(buf_release) struct buf answer = {0};
+	unsigned int statuses[MANY] = {0}, good = 0, busy = 0;
+	pthread_t threads[MANY];
+	uint64_t start;
+
+	(void)state;
+	store.delay_ms = 1000;
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_heavily, &statuses[i]), 0);
+	for (int i = 0; i < MANY; i++)
+		(void)pthread_join(threads[i], NULL);
+	for (int i = 0; i < MANY; i++) {
+		good += statuses[i] == 200;
+		busy += statuses[i] == 503;
+	}
+	assert_int_equal(good + busy, MANY);
+	assert_true(good >= 4);
+	store.delay_ms = 0;
+	start = clock_mono_ns();
+	assert_int_equal(ask("GET", "/api/flame?" WINDOW, "", &answer), 200);
+	assert_true(clock_mono_ns() - start < NS_PER_SEC);
+}
+
+static void answers_are_packed_for_who_accepts_it(void **state)
+{
+	static const char path[] = "/api/series?" WINDOW "&from=5000&to=10000&step_ms=1000";
+	_cleanup_(buf_release) struct buf answer = {0};
+	_cleanup_(buf_release) struct buf plain = {0};
+	_cleanup_(buf_release) struct buf unpacked = {0};
+	struct err err = {""};
+	const char *body;
+
+	(void)state;
+	assert_int_equal(ask("GET", path, "", &plain), 200);
+	assert_int_equal(ask("GET", path, "Accept-Encoding: br, gzip;q=0\r\n", &answer), 200);
+	assert_null(strstr(buf_cstr(&answer), "Content-Encoding"));
+	assert_int_equal(ask("GET", path, "Accept-Encoding: deflate, gzip\r\n", &answer), 200);
+	assert_non_null(strstr(buf_cstr(&answer), "Content-Encoding: gzip\r\n"));
+	body = body_of(&answer);
+	assert_int_equal(
+		gzip_unpack(view_of(body, answer.len - (size_t)(body - (char *)answer.data)),
+			    &unpacked, &err),
+		0);
+	assert_string_equal(buf_cstr(&unpacked), body_of(&plain));
+}
+
+static void assets_are_not_sent_twice(void **state)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+	char etag[64], header[128];
+
+	(void)state;
+	assert_int_equal(ask("GET", "/", "Accept-Encoding: gzip\r\n", &answer), 200);
+	assert_int_equal(sscanf(strstr(buf_cstr(&answer), "ETag: "), "ETag: %63s", etag), 1);
+	(void)snprintf(header, sizeof(header), "If-None-Match: %s\r\n", etag);
+	assert_int_equal(ask("GET", "/", header, &answer), 304);
+	assert_string_equal(body_of(&answer), "");
+	assert_int_equal(ask("GET", "/", "If-None-Match: \"old\"\r\n", &answer), 200);
+}
+
+/* Runs promtool on the text, where it is installed. */
+static void check_metrics(const char *text)
+{
+	FILE *f;
+
+	if (system("command -v promtool >/dev/null") != 0)
+		return;
+	f = popen("promtool check metrics", "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(pclose(f), 0);
+}
+
+static void metrics_are_what_prometheus_reads(void **state)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	assert_int_equal(ask("GET", "/metrics", "", &answer), 200);
+	assert_non_null(strstr(buf_cstr(&answer), "Content-Type: text/plain; version=0.0.4"));
+	assert_non_null(strstr(buf_cstr(&answer),
+			       "\ncontainer_go_alloc_bytes_total{service=\"shop\",container=\"\","
+			       "pid=\"17\",comm=\"sh\\\"op\\\\\\n?\"} 18446744073709551615\n"));
+	/* What cannot be profiled has no counters. */
+	assert_null(strstr(buf_cstr(&answer), "pid=\"18\""));
+	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_store_writing 0\n"));
+	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_lag_seconds -0.005\n"));
+	check_metrics(body_of(&answer));
+}
+
+static bool read_docs(struct buf *docs)
+{
+	static const char *const paths[] = {"docs/API.md", "../docs/API.md", "../../docs/API.md"};
+	struct err err;
+
+	for (size_t i = 0; i < 3; i++)
+		if (io_read_file(AT_FDCWD, paths[i], docs, &err) == 0)
+			return buf_cstr(docs) != NULL;
+	return false;
+}
+
+/* Every "key" between the two places of the text is in the answer. */
+static void expect_keys(const char *from, const char *to, const char *path)
+{
+	_cleanup_(buf_release) struct buf answer = {0};
+	char key[64];
+	int len = 0;
+
+	assert_int_equal(ask("GET", path, "", &answer), 200);
+	for (const char *at = from; (at = strchr(at, '"')) && at < to; at += len + 2) {
+		char wanted[80];
+
+		if (sscanf(at, "\"%63[a-z_]\"%n", key, &len) != 1 || len < 3) {
+			len = 0;
+			at = strchr(at + 1, '"') ? strchr(at + 1, '"') - 1 : to;
+			continue;
+		}
+		len -= 2;
+		(void)snprintf(wanted, sizeof(wanted), "\"%s\":", key);
+		if (!strstr(buf_cstr(&answer), wanted))
+			fail_msg("docs/API.md promises %s of %s", wanted, path);
+	}
+}
+
+static void answers_have_the_keys_of_the_docs(void **state)
+{
+	static const struct {
+		const char *row;
+		const char *path;
+	} rows[] = {
+		{"GET `/api/health`", "/api/health"},
+		{"GET `/api/services`", "/api/services"},
+		{"GET `/api/targets`", "/api/targets"},
+		{"GET `/api/labels`", "/api/labels?service=shop"},
+		{"GET `/api/series`", "/api/series?" WINDOW},
+		{"GET `/api/top`", "/api/top?" TWO_WINDOWS},
+	};
+	_cleanup_(buf_release) struct buf docs = {0};
+	const char *at;
+
+	(void)state;
+	if (!read_docs(&docs))
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		at = strstr(buf_cstr(&docs), rows[i].row);
+		assert_non_null(at);
+		expect_keys(at, strchr(at, '\n'), rows[i].path);
+	}
+	at = strstr(buf_cstr(&docs), "{\"unit\": \"bytes\"");
+	assert_non_null(at);
+	/* Its values are texts as well: "bytes" and "snapshot" stand in for none. */
+	at = strstr(at, "\"from\"");
+	expect_keys(at, strstr(at, "\"names\""), "/api/flame?" TWO_WINDOWS);
+	at = strstr(at, "\"name\":");
+	expect_keys(at, strstr(at, "```"), "/api/flame?" TWO_WINDOWS);
+}
+
+static void a_second_server_says_that_the_port_is_taken(void **state)
+{
+	struct server_config config = {0};
+	struct server *second = NULL;
+	struct err err = {""};
+	char listen[32];
+
+	(void)state;
+	(void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", server_port(server));
+	config.listen = listen;
+	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "is sonde running already?"));
+	config.listen = "0.0.0.0:7780";
+	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EINVAL);
+	assert_null(second);
+}
+
+#define SERVER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVER_TEST(every_route_answers),
+		SERVER_TEST(wrong_questions_get_a_sentence),
+		SERVER_TEST(pprof_is_a_profile_with_a_telling_name),
+		SERVER_TEST(headers_keep_other_sites_out),
+		SERVER_TEST(only_our_host_is_served),
+		SERVER_TEST(only_get_and_head_are_methods),
+		SERVER_TEST(malformed_requests_do_no_harm),
+		SERVER_TEST(giants_are_refused),
+		SERVER_TEST(many_connections_are_served),
+		SERVER_TEST(slow_clients_do_not_stop_others),
+		SERVER_TEST(heavy_questions_are_limited),
+		SERVER_TEST(answers_are_packed_for_who_accepts_it),
+		SERVER_TEST(assets_are_not_sent_twice),
+		SERVER_TEST(metrics_are_what_prometheus_reads),
+		SERVER_TEST(answers_have_the_keys_of_the_docs),
+		SERVER_TEST(a_second_server_says_that_the_port_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
