@@ -4,7 +4,8 @@
 set -euo pipefail
 
 declare -A groups=(
-	[build]="build-essential meson ninja-build pkg-config zlib1g-dev"
+	[build]="build-essential meson ninja-build pkg-config zlib1g-dev
+		libmicrohttpd-dev python3"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
 		prometheus prometheus-node-exporter"
