@@ -13,9 +13,10 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="ps heap diff show version help"
+	local commands="ps heap diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
+	local stored="--data-dir --from --to"
 	local words=""
 
 	COMPREPLY=()
@@ -34,15 +35,23 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "top tree collapsed pprof json" -- "$cur")
 		return
 		;;
-	-o | --output | --core | --exe)
+	-o | --output | --core | --exe | --data-dir)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--from)
+		mapfile -t COMPREPLY < <(compgen -W "-1h -6h -1d -7d" -- "$cur")
+		return
+		;;
+	--baseline)
+		mapfile -t COMPREPLY < <(compgen -W "previous" -- "$cur")
 		return
 		;;
 	--diff | --wait)
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
-	-n | --nodes | --rate | --assume-layout)
+	-n | --nodes | --rate | --assume-layout | --to | --label)
 		return
 		;;
 	esac
@@ -51,6 +60,8 @@ _sonde()
 	ps) words="-a --all --json -w --wide -h --help" ;;
 	heap) words="$report $heap" ;;
 	diff | show) words="$report" ;;
+	services) words="$stored --json -h --help" ;;
+	query) words="$report $stored --baseline --label" ;;
 	version) words="-h --help" ;;
 	help) words="$commands" ;;
 	esac

@@ -40,6 +40,8 @@ struct cli_command {
 };
 
 extern const struct cli_command cmd_run;
+extern const struct cli_command cmd_services;
+extern const struct cli_command cmd_query;
 extern const struct cli_command cmd_ps;
 extern const struct cli_command cmd_heap;
 extern const struct cli_command cmd_diff;
