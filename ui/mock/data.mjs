@@ -94,7 +94,7 @@ export function giantTree(n) {
   let d = 0;
   while (name.length < n) {
     // Deep runs, then back up: about what real call trees look like.
-    const back = r() < 0.55 ? 0 : Math.floor(r() * r() * d);
+    const back = r() < 0.75 ? 0 : Math.floor(1 + r() ** 7 * d * 1.1);
     d = Math.max(1, Math.min(118, d - back + 1));
     name.push(1 + Math.floor(r() * r() * 9000));
     depth.push(d);

@@ -35,9 +35,12 @@ function useNow(health: Health | null, live: boolean): number {
   const [now, set] = useState(() => Date.now());
   const tick = useCallback(() => set(Date.now() + offset.current), []);
   const every = Math.max(1000, health?.interval_ms ?? 15000);
+  const fresh = useRef(true);
   useEffect(() => {
     if (!live) return;
-    tick();
+    // The first page is as of now already; coming back from a pause is not.
+    if (!fresh.current) tick();
+    fresh.current = false;
     const timer = setInterval(() => document.visibilityState === 'visible' && tick(), every);
     return () => clearInterval(timer);
   }, [live, every]);
@@ -60,7 +63,10 @@ function App() {
   const relative = rangeLength(state.range) > 0;
   const live = relative && !state.paused;
   const now = useNow(health.data, live);
-  useEffect(() => setBeat(now), [now]);
+  const opened = useRef(now);
+  useEffect(() => {
+    if (now !== opened.current) setBeat(now);
+  }, [now]);
   const dark = isDark(prefs);
   const theme = useMemo(() => flameTheme(dark, prefs.blind), [dark, prefs.blind]);
 

@@ -89,7 +89,7 @@ function ServiceTable({ lines, types, state }: { lines: Line[]; types: string[];
                 <td data-title={typeText(types[i]!).title}>
                   {c ? (
                     <a class="cell" href={link(types[i]!)} aria-label={`${s.service}, ${typeText(types[i]!).title}: ${value(c.now, c.unit)}`}>
-                      <Spark points={c.series} label="" />
+                      <Spark points={c.series} />
                       <span class="now">{value(c.now, c.unit)}</span>
                       <Trend of={c.trend} />
                     </a>

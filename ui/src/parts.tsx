@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
-export function Spark({ points, label }: { points: (number | null)[]; label: string }) {
+/** Decoration: the value it ends in stands beside it as text. */
+export function Spark({ points }: { points: (number | null)[] }) {
   const W = 120;
   const H = 26;
   const known = points.filter((v): v is number => v != null);
@@ -20,7 +21,7 @@ export function Spark({ points, label }: { points: (number | null)[]; label: str
   });
   if (run.length) runs.push(run.join(' '));
   return (
-    <svg class="spark" viewBox={`0 0 ${W} ${H}`} preserveAspectRatio="none" role="img" aria-label={label}>
+    <svg class="spark" viewBox={`0 0 ${W} ${H}`} preserveAspectRatio="none" aria-hidden="true">
       {runs.map((r) => {
         const xs = r.split(' ');
         const [x0, x1] = [xs[0]!.split(',')[0], xs[xs.length - 1]!.split(',')[0]];

@@ -56,7 +56,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
           >
             <span class="typename">{title}</span>
             <span class="typevalue">{value(last, unitOf(t.type) + (rate ? '/s' : ''))}</span>
-            <Spark points={points} label="" />
+            <Spark points={points} />
           </button>
         );
       })}

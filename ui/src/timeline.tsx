@@ -67,10 +67,10 @@ function options(p: TimelineProps, unit: string, width: number, read: (u: uPlot)
         size: 72,
         space: 28,
         ...(unit.startsWith('bytes') ? { incrs: POWERS } : {}),
-        values: (_u, splits) => splits.map((v) => value(v, unit)),
+        values: (_u, splits) => splits.map((v) => value(v, unit).replace(/\.0+(?=\u2009)/, '')),
       },
     ],
-    padding: [8, 12, 0, 0],
+    padding: [8, 20, 0, 0],
     hooks: { setCursor: [read] },
   };
 }

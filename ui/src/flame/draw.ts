@@ -66,8 +66,17 @@ function colourOf(f: Frame, i: number): string {
   return f.colours[TONES + Math.round(tone(p.beforeTotal[i]!, p.total[i]!, b, a) * TONES)]!;
 }
 
-export function rowTop(f: Frame, depth: number): number {
-  return (f.up ? f.profile.levels - 1 - depth : depth) * ROW - f.top;
+/** Top of a row in the scrolled content. Callers stand on the bottom edge, also when they are few. */
+export function rowAt(f: Frame, depth: number): number {
+  if (!f.up) return depth * ROW;
+  return Math.max(f.profile.levels * ROW, f.height) - (depth + 1) * ROW;
+}
+
+export const rowTop = (f: Frame, depth: number) => rowAt(f, depth) - f.top;
+
+export function depthAt(f: Frame, y: number): number {
+  if (!f.up) return Math.floor((y + f.top) / ROW);
+  return Math.ceil((Math.max(f.profile.levels * ROW, f.height) - y - f.top) / ROW) - 1;
 }
 
 function bar(c: CanvasRenderingContext2D, f: Frame, i: number, x: number, w: number): void {
@@ -80,7 +89,7 @@ function bar(c: CanvasRenderingContext2D, f: Frame, i: number, x: number, w: num
   const left = Math.max(0, x);
   const width = Math.min(x + w, f.width) - left;
   c.fillRect(left, y, Math.max(width - (w > 2 ? 1 : 0), 0.5), ROW - 1);
-  if (f.hit?.[name] && w > 1) {
+  if (f.hit?.[name] && w > 3) {
     c.fillStyle = f.theme.hit;
     c.fillRect(left, y + ROW - 3, Math.max(width - 1, 1), 2);
   }

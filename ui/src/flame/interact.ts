@@ -2,7 +2,7 @@
  * The flame graph on its canvas: the size of what is seen, not of what exists, and sticky, so that
  * scrolling repaints. The outlines of hover and focus are boxes over it: moving them repaints nothing.
  */
-import { coloursOf, draw, FONT, ROW, rowTop, type Frame, type Theme } from './draw';
+import { coloursOf, depthAt, draw, FONT, ROW, rowAt, rowTop, type Frame, type Theme } from './draw';
 import type { Profile } from './layout';
 
 export interface Hooks {
@@ -181,8 +181,7 @@ export class Flame {
   at(px: number, py: number): number {
     const f = this.frame;
     const p = f.profile;
-    const row = Math.floor((py + f.top) / ROW);
-    const depth = f.up ? p.levels - 1 - row : row;
+    const depth = depthAt(f, py);
     if (depth < 0 || depth >= p.levels) return -1;
     let i = f.zoom;
     if (depth <= p.depth[i]!) {
@@ -260,7 +259,7 @@ export class Flame {
     const within = i >= f.zoom && i < p.end[f.zoom]!;
     const above = i < f.zoom && p.end[i]! > f.zoom;
     if (!within && !above) this.hooks.zoom(0);
-    const y = (f.up ? p.levels - 1 - p.depth[i]! : p.depth[i]!) * ROW;
+    const y = rowAt(f, p.depth[i]!);
     if (y < f.top) this.box.scrollTop = y;
     else if (y + ROW > f.top + f.height) this.box.scrollTop = y + ROW - f.height;
     this.hooks.say(i);

@@ -80,7 +80,7 @@ export function index(c: Columns, m: Meta): Profile {
 
 function scale(values: number[] | undefined, by: number): Float64Array {
   if (!values) return NONE;
-  const out = Float64Array.from(values);
+  const out = new Float64Array(values);
   if (by !== 1) for (let i = 0; i < out.length; i++) out[i]! *= by;
   return out;
 }
@@ -94,8 +94,8 @@ export function decode(raw: RawFlame, seconds: number, beforeSeconds: number): P
   const names = raw.names.map((s, i) => s || (i === raw.name[0] ? 'all' : '(unknown)'));
   return index(
     {
-      name: Uint32Array.from(raw.name),
-      depth: Uint16Array.from(raw.depth),
+      name: new Uint32Array(raw.name),
+      depth: new Uint16Array(raw.depth),
       self: scale(raw.self, a),
       total: scale(raw.total_of, a),
       beforeSelf: scale(raw.before_self, b),
@@ -261,12 +261,13 @@ export interface Row {
 
 /** Sums by function. Recursion counts once in the total: only the outermost frame adds to it. */
 export function functions(p: Profile): Row[] {
-  const rows = new Map<number, Row>();
+  const rows: Row[] = [];
+  const at = new Uint32Array(p.names.length); // index into rows, plus one
   const until = new Uint32Array(p.names.length);
   for (let i = 1; i < p.n; i++) {
     const f = p.name[i]!;
-    let r = rows.get(f);
-    if (!r) rows.set(f, (r = { id: f, self: 0, total: 0, beforeSelf: 0, beforeTotal: 0 }));
+    if (!at[f]) at[f] = rows.push({ id: f, self: 0, total: 0, beforeSelf: 0, beforeTotal: 0 });
+    const r = rows[at[f]! - 1]!;
     r.self += p.self[i]!;
     if (p.diff) r.beforeSelf += p.beforeSelf[i]!;
     if (i < until[f]!) continue;
@@ -274,5 +275,5 @@ export function functions(p: Profile): Row[] {
     r.total += p.total[i]!;
     if (p.diff) r.beforeTotal += p.beforeTotal[i]!;
   }
-  return [...rows.values()];
+  return rows;
 }
