@@ -4,9 +4,19 @@
 #include "store/store.h"
 
 struct store_sqlite_config {
-	const char *dir; /* made if missing */
-	int64_t retention_ns;
-	uint64_t max_bytes;
+	const char *dir;      /* made if missing */
+	int64_t retention_ns; /* 0: no limit */
+	uint64_t max_bytes;   /* 0: no limit */
+	/* The rest is for tests; 0 and NULL mean the usual. */
+	uint32_t max_stacks; /* of a service and day; what comes after is "(other)" */
+	uint32_t max_labelsets;
+	int64_t (*now_ns)(void *ctx);
+	void *now_ctx;
 };
+
+/*
+ * Opening takes nothing: a store that is only read may be open in any number of processes. The
+ * first write makes this process its only writer; -EBUSY when another one is.
+ */
 int store_sqlite_open(const struct store_sqlite_config *config, struct store **ret_store,
 		      struct err *err);

@@ -1,0 +1,77 @@
+/*
+ * src/store/block.h: values by stack: one collection, one hour of collections, or the sums of a
+ * day.
+ *
+ *   sums  varints: n, samples, gcd
+ *         columns: stack id deltas; value / gcd, zigzag
+ *   pack  varints: times, stacks, samples, gcd, differences (0 or 1)
+ *         columns: times (ms in the hour, deltas); stack id deltas; samples of each stack;
+ *                  index of time deltas; value / gcd, zigzag
+ *
+ * A pack is transposed: all values of one stack lie together, by time. With differences, each value
+ * of a stack is coded as the change from the one before, which is mostly zero for snapshots.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+#include "store/codec.h"
+
+#define BLOCK_MAX_STACK 200000U	   /* the greatest stack id */
+#define BLOCK_MAX_SAMPLES 1000000U /* in one pack */
+#define BLOCK_HOUR_MS 3600000U
+
+struct block_value {
+	uint32_t stack;
+	int64_t value;
+};
+
+struct block_sample {
+	uint32_t stack;
+	uint32_t time; /* index into the times of the pack */
+	int64_t value;
+};
+
+/* Sums by stack id, which has BLOCK_MAX_STACK + 1 of them; sums stop at the limits of int64_t. */
+struct block_sums {
+	int64_t *values;
+	uint32_t n_stacks; /* all ids that were added to are below */
+	uint64_t samples;
+};
+
+static inline int64_t block_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	/* Sums stop at the limits, rather than coming out with the wrong sign. */
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? -INT64_MAX : INT64_MAX;
+	return sum;
+}
+
+/* Sorts by stack, adds up equal ones, leaves zeros out; returns how many remain. tmp is as long. */
+size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp);
+
+/* values: as block_normalise() leaves them. samples: how many stored ones they stand for. */
+int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
+		      struct buf *out);
+/* One hour of one process; samples are sorted by stack, then time. */
+struct block_hour {
+	const uint32_t *times_ms; /* in the hour, ascending */
+	size_t n_times;
+	const struct block_sample *samples;
+	size_t n_samples; /* <= BLOCK_MAX_SAMPLES */
+};
+int block_encode_pack(struct codec *c, const struct block_hour *hour, bool differences,
+		      struct buf *out);
+
+/* Appends struct block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
+int block_decode_sums(struct codec *c, struct view block, struct buf *out);
+/* On failure the sums hold a part of the block. */
+int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums);
+/* Only collections with from_ms <= time < to_ms, of the hour. */
+int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
+		   struct block_sums *sums);

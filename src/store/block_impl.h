@@ -1,0 +1,41 @@
+/* src/store/block_impl.h: what the two parts of the block codec share. */
+#pragma once
+
+#include "store/block.h"
+
+static inline uint64_t block_gcd(uint64_t divisor, int64_t value)
+{
+	uint64_t a = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	uint64_t b = divisor;
+
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)v | 0x80;
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* A column of n varints at most, to be filled from the returned place; NULL without memory. */
+static inline uint8_t *column_begin(struct codec *c, unsigned int slot, size_t n)
+{
+	buf_clear(&c->columns[slot]);
+	return buf_reserve(&c->columns[slot], n * 10 + 1) < 0 ? NULL : c->columns[slot].data;
+}
+
+static inline int column_end(struct codec *c, unsigned int slot, const uint8_t *end, int level,
+			     struct buf *out)
+{
+	const uint8_t *begin = c->columns[slot].data;
+
+	return codec_put_column(c, out, view_of(begin, (size_t)(end - begin)), level);
+}

@@ -1,0 +1,233 @@
+/* src/store/block_pack.c: the codec of an hour of collections, transposed by stack. */
+#include "store/block.h"
+
+#include <errno.h>
+
+#include "store/block_impl.h"
+
+#define ZSTD_LEVEL_PACK 3
+
+enum { COLUMN_TIMES, COLUMN_STACKS, COLUMN_COUNTS, COLUMN_INDEX, COLUMN_VALUES, N_COLUMNS };
+_Static_assert(N_COLUMNS <= CODEC_COLUMNS, "the codec has memory for all columns");
+
+struct pack_writer {
+	uint8_t *at[N_COLUMNS];
+	uint64_t n_stacks;
+	uint32_t stack; /* the one before */
+	int64_t divisor;
+	bool differences;
+};
+
+static int writer_begin(struct pack_writer *w, struct codec *c, const struct block_hour *hour)
+{
+	uint64_t divisor = 0;
+
+	for (unsigned int i = 0; i < N_COLUMNS; i++) {
+		w->at[i] = column_begin(c, i, i == COLUMN_TIMES ? hour->n_times : hour->n_samples);
+		if (!w->at[i])
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < hour->n_samples && divisor != 1; i++)
+		divisor = block_gcd(divisor, hour->samples[i].value);
+	w->divisor = divisor ? (int64_t)divisor : 1;
+	return 0;
+}
+
+static void writer_put_times(struct pack_writer *w, const struct block_hour *hour)
+{
+	uint32_t before = 0;
+
+	for (size_t i = 0; i < hour->n_times; i++) {
+		w->at[COLUMN_TIMES] = put_varint(w->at[COLUMN_TIMES], hour->times_ms[i] - before);
+		before = hour->times_ms[i];
+	}
+}
+
+/* n samples of one stack. */
+static void writer_put_stack(struct pack_writer *w, const struct block_sample *s, size_t n)
+{
+	uint64_t before = 0;
+	uint32_t time = 0;
+
+	w->at[COLUMN_STACKS] = put_varint(w->at[COLUMN_STACKS], s->stack - w->stack);
+	w->at[COLUMN_COUNTS] = put_varint(w->at[COLUMN_COUNTS], n);
+	w->stack = s->stack;
+	w->n_stacks++;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value = (uint64_t)(s[i].value / w->divisor);
+
+		w->at[COLUMN_INDEX] = put_varint(w->at[COLUMN_INDEX], s[i].time - time);
+		w->at[COLUMN_VALUES] =
+			put_varint(w->at[COLUMN_VALUES], zigzag((int64_t)(value - before)));
+		time = s[i].time;
+		if (w->differences)
+			before = value;
+	}
+}
+
+static int writer_end(struct pack_writer *w, struct codec *c, const struct block_hour *hour,
+		      struct buf *out)
+{
+	const uint64_t header[] = {hour->n_times, w->n_stacks, hour->n_samples,
+				   (uint64_t)w->divisor, w->differences};
+	int r = codec_begin(out, CODEC_PACK);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(header); i++)
+		r = buf_append_varint(out, header[i]);
+	for (unsigned int i = 0; r == 0 && i < N_COLUMNS; i++)
+		r = column_end(c, i, w->at[i], ZSTD_LEVEL_PACK, out);
+	if (r == 0)
+		codec_end(out);
+	return r;
+}
+
+int block_encode_pack(struct codec *c, const struct block_hour *hour, bool differences,
+		      struct buf *out)
+{
+	struct pack_writer w = {.differences = differences};
+	size_t n;
+	int r;
+
+	if (hour->n_samples > BLOCK_MAX_SAMPLES)
+		return -E2BIG;
+	r = writer_begin(&w, c, hour);
+	if (r < 0)
+		return r;
+	writer_put_times(&w, hour);
+	for (size_t i = 0; i < hour->n_samples; i += n) {
+		for (n = 1; i + n < hour->n_samples; n++)
+			if (hour->samples[i + n].stack != hour->samples[i].stack)
+				break;
+		writer_put_stack(&w, hour->samples + i, n);
+	}
+	return writer_end(&w, c, hour, out);
+}
+
+struct pack_reader {
+	uint64_t n_times;
+	uint64_t n_stacks;
+	uint64_t n_samples;
+	uint64_t divisor;
+	uint64_t differences;
+	uint64_t first; /* indexes of times to be added: first <= index < last */
+	uint64_t last;
+	bool whole; /* all of them */
+	struct cursor columns[N_COLUMNS];
+};
+
+/* Which of the times lie in the window. */
+static bool reader_window(struct pack_reader *p, uint32_t from_ms, uint32_t to_ms)
+{
+	struct cursor times = p->columns[COLUMN_TIMES];
+	uint64_t delta, time = 0;
+
+	p->first = p->last = 0;
+	for (uint64_t i = 0; i < p->n_times; i++) {
+		if (!cursor_varint(&times, &delta) || delta >= BLOCK_HOUR_MS)
+			return false;
+		time += delta;
+		if (time >= BLOCK_HOUR_MS)
+			return false;
+		p->first += time < from_ms;
+		p->last += time < to_ms;
+	}
+	p->whole = p->first == 0 && p->last == p->n_times;
+	return true;
+}
+
+static int reader_open(struct pack_reader *p, struct codec *c, struct view block, uint32_t from_ms,
+		       uint32_t to_ms)
+{
+	struct cursor body;
+	int r = codec_open(block, CODEC_PACK, &body);
+
+	if (r < 0)
+		return r;
+	if (!cursor_varint(&body, &p->n_times) || !cursor_varint(&body, &p->n_stacks) ||
+	    !cursor_varint(&body, &p->n_samples) || !cursor_varint(&body, &p->divisor) ||
+	    !cursor_varint(&body, &p->differences))
+		return -EBADMSG;
+	if (p->divisor == 0 || p->divisor > INT64_MAX)
+		return -EBADMSG;
+	for (unsigned int i = 0; i < N_COLUMNS; i++) {
+		if (i == COLUMN_INDEX && p->whole)
+			r = codec_skip_column(&body);
+		else
+			r = codec_get_column(c, &body, i, &p->columns[i]);
+		if (r < 0)
+			return r;
+		if (i == COLUMN_TIMES && !reader_window(p, from_ms, to_ms))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+/* Adds up the values of one stack; the sum is still to be multiplied by the divisor. */
+static inline bool reader_sum_stack(struct pack_reader *p, uint64_t n, int64_t *ret_sum,
+				    uint64_t *samples)
+{
+	uint64_t before = 0, time = 0, word;
+	int64_t sum = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		int64_t value;
+
+		if (!cursor_varint(&p->columns[COLUMN_VALUES], &word))
+			return false;
+		value = (int64_t)(before + (uint64_t)unzigzag(word));
+		if (p->differences)
+			before = (uint64_t)value;
+		if (!p->whole) {
+			if (!cursor_varint(&p->columns[COLUMN_INDEX], &word) || word >= p->n_times)
+				return false;
+			time += word;
+			if (time < p->first || time >= p->last)
+				continue;
+		}
+		sum = block_add(sum, value);
+		++*samples;
+	}
+	*ret_sum = sum;
+	return true;
+}
+
+static int64_t multiply(int64_t sum, int64_t factor)
+{
+	int64_t product;
+
+	if (__builtin_mul_overflow(sum, factor, &product))
+		return sum < 0 ? -INT64_MAX : INT64_MAX;
+	return product;
+}
+
+int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
+		   struct block_sums *sums)
+{
+	struct pack_reader p = {0};
+	uint64_t stack = 0, left, delta, n, samples = 0;
+	int64_t sum;
+	int r = reader_open(&p, c, block, from_ms, to_ms);
+
+	if (r < 0)
+		return r;
+	if (p.first == p.last)
+		return 0;
+	left = p.n_samples;
+	for (uint64_t i = 0; i < p.n_stacks; i++) {
+		if (!cursor_varint(&p.columns[COLUMN_STACKS], &delta) || delta > BLOCK_MAX_STACK ||
+		    stack + delta > BLOCK_MAX_STACK ||
+		    !cursor_varint(&p.columns[COLUMN_COUNTS], &n) || n > left ||
+		    !reader_sum_stack(&p, n, &sum, &samples))
+			return -EBADMSG;
+		stack += delta;
+		left -= n;
+		sums->values[stack] =
+			block_add(sums->values[stack], multiply(sum, (int64_t)p.divisor));
+	}
+	if (left != 0)
+		return -EBADMSG;
+	if (p.n_stacks > 0 && stack >= sums->n_stacks)
+		sums->n_stacks = (uint32_t)stack + 1;
+	sums->samples += samples;
+	return 0;
+}

@@ -1,0 +1,182 @@
+/* src/store/chunk.c: the codec of dictionaries. */
+#include "store/chunk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/block.h"
+
+#define ZSTD_LEVEL_CHUNK 3
+
+static int put_string(struct buf *b, struct view s)
+{
+	int r = buf_append_varint(b, s.len);
+
+	return r < 0 ? r : buf_append(b, s.data, s.len);
+}
+
+static int put_columns(struct codec *c, unsigned int n, struct buf *out)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		int r = codec_put_column(c, out, buf_view(&c->columns[i]), ZSTD_LEVEL_CHUNK);
+
+		if (r < 0)
+			return r;
+	}
+	codec_end(out);
+	return 0;
+}
+
+int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
+			struct buf *out)
+{
+	int r = codec_begin(out, CODEC_FRAMES);
+
+	for (size_t i = 0; i < 3; i++)
+		buf_clear(&c->columns[i]);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = put_string(&c->columns[0], frames[i].name);
+		if (r == 0)
+			r = put_string(&c->columns[1], frames[i].file);
+		if (r == 0)
+			r = buf_append_varint(&c->columns[2], zigzag(frames[i].line));
+	}
+	if (r == 0)
+		r = buf_append_varint(out, first);
+	if (r == 0)
+		r = buf_append_varint(out, n);
+	return r < 0 ? r : put_columns(c, 3, out);
+}
+
+static int compare_stacks(const void *va, const void *vb)
+{
+	const struct chunk_stack *a = va, *b = vb;
+	uint32_t n = MIN(a->n, b->n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (a->frames[i] != b->frames[i])
+			return a->frames[i] < b->frames[i] ? -1 : 1;
+	return a->n < b->n ? -1 : a->n > b->n;
+}
+
+static int put_stack(struct codec *c, const struct chunk_stack *s, const struct chunk_stack *before)
+{
+	uint32_t shared = 0;
+	int r;
+
+	while (before && shared < s->n && shared < before->n &&
+	       s->frames[shared] == before->frames[shared])
+		shared++;
+	r = buf_append_varint(&c->columns[0], zigzag((int64_t)s->id - (before ? before->id : 0)));
+	if (r == 0)
+		r = buf_append_varint(&c->columns[1], shared);
+	if (r == 0)
+		r = buf_append_varint(&c->columns[2], s->n - shared);
+	for (uint32_t i = shared; r == 0 && i < s->n; i++)
+		r = buf_append_varint(&c->columns[3], s->frames[i]);
+	return r;
+}
+
+int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out)
+{
+	int r = codec_begin(out, CODEC_STACKS);
+
+	if (n > 0)
+		qsort(stacks, n, sizeof(*stacks), compare_stacks);
+	for (size_t i = 0; i < 4; i++)
+		buf_clear(&c->columns[i]);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = put_stack(c, &stacks[i], i ? &stacks[i - 1] : NULL);
+	if (r == 0)
+		r = buf_append_varint(out, n);
+	return r < 0 ? r : put_columns(c, 4, out);
+}
+
+static int get_columns(struct codec *c, struct cursor *body, struct cursor *columns, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		int r = codec_get_column(c, body, i, &columns[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool get_string(struct cursor *c, struct view *ret)
+{
+	uint64_t len;
+
+	if (!cursor_varint(c, &len) || len > cursor_left(c))
+		return false;
+	*ret = view_of(c->at, len);
+	c->at += len;
+	return true;
+}
+
+int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx)
+{
+	struct cursor body, columns[3];
+	struct chunk_frame frame;
+	uint64_t first, n, line;
+	int r = codec_open(chunk, CODEC_FRAMES, &body);
+
+	if (r < 0)
+		return r;
+	if (!cursor_varint(&body, &first) || !cursor_varint(&body, &n) ||
+	    first > CHUNK_MAX_FRAMES || n > CHUNK_MAX_FRAMES - first)
+		return -EBADMSG;
+	r = get_columns(c, &body, columns, 3);
+	for (uint64_t i = 0; r == 0 && i < n; i++) {
+		if (!get_string(&columns[0], &frame.name) ||
+		    !get_string(&columns[1], &frame.file) || !cursor_varint(&columns[2], &line))
+			return -EBADMSG;
+		frame.line = unzigzag(line);
+		r = fn(ctx, (uint32_t)(first + i), &frame);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The next stack, over the frames of the one before. */
+static bool next_stack(struct cursor *columns, uint32_t *frames, struct chunk_stack *stack,
+		       uint64_t *ret_shared)
+{
+	uint64_t id, shared, further, frame;
+
+	if (!cursor_varint(&columns[0], &id) || !cursor_varint(&columns[1], &shared) ||
+	    !cursor_varint(&columns[2], &further))
+		return false;
+	id = stack->id + (uint64_t)unzigzag(id);
+	if (id > BLOCK_MAX_STACK || shared > stack->n || further > CHUNK_MAX_DEPTH - shared)
+		return false;
+	for (uint64_t i = shared; i < shared + further; i++) {
+		if (!cursor_varint(&columns[3], &frame) || frame >= CHUNK_MAX_FRAMES)
+			return false;
+		frames[i] = (uint32_t)frame;
+	}
+	stack->id = (uint32_t)id;
+	stack->n = (uint32_t)(shared + further);
+	*ret_shared = shared;
+	return true;
+}
+
+int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx)
+{
+	uint32_t frames[CHUNK_MAX_DEPTH];
+	struct chunk_stack stack = {.frames = frames};
+	struct cursor body, columns[4];
+	uint64_t n, shared;
+	int r = codec_open(chunk, CODEC_STACKS, &body);
+
+	if (r < 0)
+		return r;
+	if (!cursor_varint(&body, &n) || n > BLOCK_MAX_STACK + 1)
+		return -EBADMSG;
+	r = get_columns(c, &body, columns, 4);
+	for (uint64_t i = 0; r == 0 && i < n; i++) {
+		if (!next_stack(columns, frames, &stack, &shared))
+			return -EBADMSG;
+		r = fn(ctx, &stack, (uint32_t)shared);
+	}
+	return r < 0 ? r : 0;
+}

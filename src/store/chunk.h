@@ -1,0 +1,46 @@
+/*
+ * src/store/chunk.h: dictionaries on disk: frames and stacks of one service, in chunks.
+ *
+ *   frames  varints: first id, n
+ *           columns: names (length, bytes); files (length, bytes); lines (zigzag)
+ *   stacks  varints: n
+ *           columns: ids (zigzag deltas); frames shared with the stack before, from the root;
+ *                    further frames; their ids
+ *
+ * Stacks are sorted by their frames from the root, so that neighbours share long beginnings; that
+ * is why their ids are a column.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+#include "store/codec.h"
+
+#define CHUNK_MAX_DEPTH 2048U	    /* frames of a stack */
+#define CHUNK_MAX_FRAMES (1U << 18) /* frames of a service */
+
+struct chunk_frame {
+	struct view name;
+	struct view file;
+	int64_t line;
+};
+
+/* frames are root first. */
+struct chunk_stack {
+	uint32_t id;
+	uint32_t n;
+	const uint32_t *frames;
+};
+
+int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
+			struct buf *out);
+/* Sorts the stacks. */
+int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out);
+
+/* Called for each; what it is given is borrowed for the call. Less than 0 ends the reading. */
+typedef int chunk_frame_fn(void *ctx, uint32_t id, const struct chunk_frame *frame);
+typedef int chunk_stack_fn(void *ctx, const struct chunk_stack *stack, uint32_t shared);
+int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx);
+int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx);

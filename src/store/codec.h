@@ -1,0 +1,93 @@
+/*
+ * src/store/codec.h: what all blocks on disk share: the seal around them and columns of varints.
+ *
+ *   offset 0  version (1)
+ *          1  kind: what the body is
+ *          2  CRC-32C of all that follows
+ *          6  body: varints and columns
+ *
+ *   column    varint  length of its bytes << 1 | compressed
+ *             varint  length on disk, if compressed
+ *             bytes   as they are, or one zstd frame
+ *
+ * A day file may be damaged or forged: every length is checked against what is there and against
+ * CODEC_MAX_COLUMN before memory is taken, and whatever does not fit is -EBADMSG.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/view.h"
+
+#define CODEC_VERSION 1
+#define CODEC_MAX_COLUMN ((size_t)16 << 20)
+#define CODEC_COLUMNS 5 /* that may be open at a time */
+
+enum codec_kind {
+	CODEC_SUMS = 1, /* stack ids and values: one collection, or a whole day */
+	CODEC_PACK,	/* an hour of collections */
+	CODEC_STACKS,
+	CODEC_FRAMES,
+};
+
+struct codec {
+	void *compressor;   /* ZSTD_CCtx, made when first needed */
+	void *decompressor; /* ZSTD_DCtx */
+	struct buf columns[CODEC_COLUMNS];
+	struct buf scratch;
+};
+
+/* A zeroed struct codec is ready for use by one thread. */
+void codec_release(struct codec *c);
+
+/* Writing: begin, then varints and columns into out, then end. All return 0, -ENOMEM or -E2BIG. */
+int codec_begin(struct buf *out, enum codec_kind kind);
+int codec_put_column(struct codec *c, struct buf *out, struct view column, int level);
+void codec_end(struct buf *out);
+
+/* Reading. */
+struct cursor {
+	const uint8_t *at;
+	const uint8_t *end;
+};
+int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body);
+/* The next column of the body, in the codec's memory number slot; -EBADMSG, -ENOMEM. */
+int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
+		     struct cursor *ret_column);
+int codec_skip_column(struct cursor *body);
+
+static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+		uint8_t byte = *c->at++;
+
+		if (shift == 63 && byte > 1)
+			return false;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1 ^ -(v & 1));
+}

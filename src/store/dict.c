@@ -1,0 +1,418 @@
+/* src/store/dict.c: the writer's dictionary of one service and day. */
+#include "store/dict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "store/block.h"
+#include "store/chunk.h"
+
+#define MAX_TEXT 8192U /* of a name or a file, in bytes */
+#define HEAVY_BYTES ((size_t)2 << 20)
+
+static uint32_t *ids_place(const struct dict_ids *t, uint64_t hash, uint64_t **ret_hash)
+{
+	uint32_t i = (uint32_t)hash & (t->cap - 1);
+
+	while (t->hashes[i] != 0 && t->hashes[i] != hash)
+		i = (i + 1) & (t->cap - 1);
+	*ret_hash = &t->hashes[i];
+	return &t->ids[i];
+}
+
+static bool ids_get(const struct dict_ids *t, uint64_t hash, uint32_t *ret_id)
+{
+	uint64_t *place;
+	uint32_t *id;
+
+	if (t->cap == 0)
+		return false;
+	id = ids_place(t, hash, &place);
+	if (*place == 0)
+		return false;
+	*ret_id = *id;
+	return true;
+}
+
+static void ids_release(struct dict_ids *t)
+{
+	free(t->hashes);
+	free(t->ids);
+	*t = (struct dict_ids){0};
+}
+
+static int ids_grow(struct dict_ids *t)
+{
+	struct dict_ids bigger = {.cap = t->cap ? t->cap * 2 : 256, .len = t->len};
+	uint64_t *place;
+
+	bigger.hashes = calloc(bigger.cap, sizeof(*bigger.hashes));
+	bigger.ids = calloc(bigger.cap, sizeof(*bigger.ids));
+	if (!bigger.hashes || !bigger.ids) {
+		ids_release(&bigger);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < t->cap; i++) {
+		if (t->hashes[i] == 0)
+			continue;
+		*ids_place(&bigger, t->hashes[i], &place) = t->ids[i];
+		*place = t->hashes[i];
+	}
+	ids_release(t);
+	*t = bigger;
+	return 0;
+}
+
+static int ids_put(struct dict_ids *t, uint64_t hash, uint32_t id)
+{
+	uint64_t *place;
+
+	/* Four fifths: the tables are most of the writer's memory. */
+	if ((uint64_t)(t->len + 1) * 5 > (uint64_t)t->cap * 4 && ids_grow(t) < 0)
+		return -ENOMEM;
+	*ids_place(t, hash, &place) = id;
+	t->len += *place == 0;
+	*place = hash;
+	return 0;
+}
+
+static uint64_t hash_frame(uint64_t name, uint64_t file, int64_t line)
+{
+	return hash_mix(name ^ hash_mix(file + 0x9e3779b97f4a7c15ULL * (uint64_t)line)) | 1;
+}
+
+static inline uint64_t hash_step(uint64_t hash, uint64_t frame)
+{
+	hash = (hash ^ frame) * 0xd6e8feb86659fd93ULL;
+	return hash ^ hash >> 32;
+}
+
+static inline uint64_t hash_stack_end(uint64_t hash)
+{
+	return hash_mix(hash) | 1;
+}
+
+static struct view cut(struct view text)
+{
+	return view_of(text.data, MIN(text.len, MAX_TEXT));
+}
+
+struct loading {
+	struct dict *d;
+	uint64_t *frames; /* hashes, by id */
+};
+
+static int load_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
+{
+	struct loading *l = ctx;
+	uint64_t hash;
+
+	if (id > DICT_MAX_FRAMES)
+		return -EBADMSG;
+	hash = hash_frame(hash_bytes(f->name.data, f->name.len),
+			  hash_bytes(f->file.data, f->file.len), f->line);
+	l->frames[id] = hash;
+	l->d->next_frame = MAX(l->d->next_frame, id + 1);
+	return ids_put(&l->d->frames, hash, id);
+}
+
+static int load_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+{
+	struct loading *l = ctx;
+	uint64_t hash = hash_seed();
+
+	(void)shared;
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->frames[i] >= l->d->next_frame)
+			return -EBADMSG;
+		hash = hash_step(hash, l->frames[s->frames[i]]);
+	}
+	l->d->next_stack = MAX(l->d->next_stack, s->id + 1);
+	return ids_put(&l->d->stacks, hash_stack_end(hash), s->id);
+}
+
+static int load_chunks(struct loading *l, struct day *day, struct codec *c, bool stacks,
+		       struct err *err)
+{
+	const int64_t range[] = {(int64_t)l->d->service << 32,
+				 (int64_t)l->d->service << 32 | UINT32_MAX};
+	sqlite3_stmt *stmt;
+	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		if (stacks)
+			r = chunk_decode_stacks(c, day_blob(stmt, 1), load_stack, l);
+		else
+			r = chunk_decode_frames(c, day_blob(stmt, 1), load_frame, l);
+		if (r < 0) {
+			day_done(stmt);
+			return err_set(err, r, "%s: cannot read the names of %s", day->path,
+				       l->d->name);
+		}
+	}
+	return r;
+}
+
+int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
+{
+	_cleanup_free_ uint64_t *hashes = calloc(DICT_MAX_FRAMES + 1, sizeof(*hashes));
+	struct loading l = {.d = d, .frames = hashes};
+	int r;
+
+	if (!hashes)
+		return err_oom(err);
+	d->next_frame = 0;
+	d->next_stack = DICT_OTHER + 1;
+	r = load_chunks(&l, day, c, false, err);
+	if (r == 0)
+		r = load_chunks(&l, day, c, true, err);
+	if (r < 0) {
+		dict_unload(d);
+		return r;
+	}
+	d->first_new_frame = d->next_frame;
+	d->loaded = true;
+	return 0;
+}
+
+/* What dict_resolve() knows of one profile. */
+struct resolving {
+	struct dict *d;
+	const struct profile *p;
+	uint64_t *strings; /* hashes, by string id; 0 is not made yet */
+	uint32_t *starts;  /* of a location's frames in frames */
+	uint64_t *frames;  /* hashes, the lines of all locations */
+	char bare[256];	   /* the name of a frame without one */
+};
+
+/* The i-th line of a location; the name may lie in r->bare. */
+static struct chunk_frame frame_of(struct resolving *r, uint32_t location, uint32_t i)
+{
+	const struct profile_location *l = profile_location_at(r->p, location);
+	struct chunk_frame f = {0};
+
+	if (i < l->n_lines) {
+		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
+
+		f.name = cut(profile_string(r->p, fn->name));
+		f.file = cut(profile_string(r->p, fn->file));
+		f.line = l->lines[i].line;
+	}
+	if (f.name.len == 0) {
+		const char *file = "", *base;
+
+		if (l->mapping != PROFILE_NO_MAPPING)
+			file = profile_cstring(r->p, profile_mapping_at(r->p, l->mapping)->file);
+		base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+		(void)snprintf(r->bare, sizeof(r->bare), *base ? "[%s]" : "<unknown>", base);
+		f.name = view_str(r->bare);
+	}
+	return f;
+}
+
+static uint64_t string_hash(struct resolving *r, uint32_t id)
+{
+	if (r->strings[id] == 0) {
+		struct view s = cut(profile_string(r->p, id));
+
+		r->strings[id] = hash_bytes(s.data, s.len);
+	}
+	return r->strings[id];
+}
+
+static uint64_t frame_hash(struct resolving *r, uint32_t location, uint32_t i)
+{
+	const struct profile_location *l = profile_location_at(r->p, location);
+	struct chunk_frame f;
+
+	if (i < l->n_lines) {
+		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
+
+		if (profile_string(r->p, fn->name).len > 0)
+			return hash_frame(string_hash(r, fn->name), string_hash(r, fn->file),
+					  l->lines[i].line);
+	}
+	f = frame_of(r, location, i);
+	return hash_frame(hash_bytes(f.name.data, f.name.len), hash_bytes(f.file.data, f.file.len),
+			  f.line);
+}
+
+static int resolving_init(struct resolving *r)
+{
+	size_t n = profile_n_locations(r->p);
+	size_t n_frames = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_frames += MAX(profile_location_at(r->p, i)->n_lines, 1U);
+	r->strings = calloc(profile_n_strings(r->p), sizeof(*r->strings));
+	r->starts = calloc(n + 1, sizeof(*r->starts));
+	r->frames = calloc(n_frames + 1, sizeof(*r->frames));
+	if (!r->strings || !r->starts || !r->frames || n_frames > UINT32_MAX)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t lines = MAX(profile_location_at(r->p, i)->n_lines, 1U);
+
+		r->starts[i] = (uint32_t)at;
+		for (uint32_t k = 0; k < lines; k++)
+			r->frames[at++] = frame_hash(r, (uint32_t)i, k);
+	}
+	r->starts[n] = (uint32_t)at;
+	return 0;
+}
+
+static void resolving_release(struct resolving *r)
+{
+	free(r->strings);
+	free(r->starts);
+	free(r->frames);
+}
+
+/* The id of a frame, which is added if it is new; -E2BIG when there are too many. */
+static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint32_t *ret_id)
+{
+	uint64_t hash = r->frames[r->starts[location] + line];
+	struct dict *d = r->d;
+	struct chunk_frame f;
+
+	if (ids_get(&d->frames, hash, ret_id))
+		return 0;
+	if (d->next_frame >= DICT_MAX_FRAMES)
+		return -E2BIG;
+	f = frame_of(r, location, line);
+	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
+	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
+	if (!f.name.data || (f.file.len && !f.file.data) ||
+	    ids_put(&d->frames, hash, d->next_frame) < 0 ||
+	    buf_append(&d->new_frames, &f, sizeof(f)) < 0)
+		return -ENOMEM;
+	*ret_id = d->next_frame++;
+	return 0;
+}
+
+static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n, uint64_t hash,
+		     uint32_t *ret_id)
+{
+	struct dict *d = r->d;
+	struct chunk_stack s = {.id = d->next_stack};
+	size_t start = d->new_ids.len;
+	uint32_t id;
+	int ret;
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t lines = r->starts[locations[i] + 1] - r->starts[locations[i]];
+
+		for (uint32_t k = lines; k-- > 0; s.n++) {
+			ret = frame_id(r, locations[i], k, &id);
+			if (ret == 0)
+				ret = buf_append(&d->new_ids, &id, sizeof(id));
+			if (ret < 0) {
+				d->new_ids.len = start;
+				return ret;
+			}
+		}
+	}
+	/* The ids may move while they grow: until the flush it is their place that is kept. */
+	s.frames = (const void *)(uintptr_t)start;
+	if (ids_put(&d->stacks, hash, s.id) < 0 || buf_append(&d->new_stacks, &s, sizeof(s)) < 0)
+		return -ENOMEM;
+	*ret_id = d->next_stack++;
+	return 0;
+}
+
+static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stacks, uint32_t *ret_id)
+{
+	uint32_t n, depth = 0;
+	const uint32_t *locations = profile_stack_at(r->p, stack, &n);
+	uint64_t hash = hash_seed();
+	int ret;
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t first = r->starts[locations[i]];
+		uint32_t end = r->starts[locations[i] + 1];
+
+		depth += end - first;
+		while (end-- > first)
+			hash = hash_step(hash, r->frames[end]);
+	}
+	hash = hash_stack_end(hash);
+	if (ids_get(&r->d->stacks, hash, ret_id))
+		return 0;
+	*ret_id = DICT_OTHER;
+	if (depth > CHUNK_MAX_DEPTH || r->d->next_stack > max_stacks)
+		return 0;
+	ret = add_stack(r, locations, n, hash, ret_id);
+	return ret == -E2BIG ? 0 : ret;
+}
+
+int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, uint32_t *ret_ids,
+		 struct err *err)
+{
+	_cleanup_(resolving_release) struct resolving r = {.d = d, .p = p};
+	int ret = resolving_init(&r);
+
+	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)
+		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
+	return ret < 0 ? err_oom(err) : 0;
+}
+
+bool dict_is_heavy(const struct dict *d)
+{
+	return d->new_ids.len + d->text.used > HEAVY_BYTES;
+}
+
+size_t dict_memory(const struct dict *d)
+{
+	return ((size_t)d->frames.cap + d->stacks.cap) * 12 + d->new_frames.cap +
+	       d->new_stacks.cap + d->new_ids.cap + d->text.used;
+}
+
+int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err)
+{
+	_cleanup_(buf_release) struct buf out = {0};
+	size_t n_frames = d->new_frames.len / sizeof(struct chunk_frame);
+	size_t n_stacks = d->new_stacks.len / sizeof(struct chunk_stack);
+	struct chunk_stack *stacks = (void *)d->new_stacks.data;
+	int64_t key = (int64_t)d->service << 32;
+	int r = 0;
+
+	if (n_frames > 0) {
+		r = chunk_encode_frames(c, d->first_new_frame, (void *)d->new_frames.data, n_frames,
+					&out);
+		if (r == 0)
+			r = day_put(day, DAY_PUT_FRAMES, key | d->first_new_frame, buf_view(&out),
+				    err);
+	}
+	if (r == 0 && n_stacks > 0) {
+		for (size_t i = 0; i < n_stacks; i++)
+			stacks[i].frames =
+				(const void *)(d->new_ids.data + (uintptr_t)stacks[i].frames);
+		key |= stacks[0].id;
+		r = chunk_encode_stacks(c, stacks, n_stacks, &out);
+		if (r == 0)
+			r = day_put(day, DAY_PUT_STACKS, key, buf_view(&out), err);
+	}
+	if (r < 0)
+		return r;
+	d->first_new_frame = d->next_frame;
+	buf_release(&d->new_frames);
+	buf_release(&d->new_stacks);
+	buf_release(&d->new_ids);
+	arena_release(&d->text);
+	return 0;
+}
+
+void dict_unload(struct dict *d)
+{
+	ids_release(&d->frames);
+	ids_release(&d->stacks);
+	buf_release(&d->new_frames);
+	buf_release(&d->new_stacks);
+	buf_release(&d->new_ids);
+	arena_release(&d->text);
+	d->loaded = false;
+}

@@ -1,0 +1,413 @@
+/*
+ * src/store/sqlite.c: the embedded store as its callers see it: write, commit, maintain, status.
+ *
+ * A failure in writing spoils the interval: what was not committed is lost and counted, and the
+ * day file is closed. The commit that ends the interval clears that, so that the next one tries
+ * again from what is on disk. Readers have connections of their own and are not touched by this.
+ */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "store/block.h"
+#include "store/sqlite_impl.h"
+
+#define HOUR_NS (3600 * 1000000000LL)
+#define DICTS_MAX_BYTES ((size_t)36 << 20)
+
+static void unlockp(pthread_mutex_t **m)
+{
+	(void)pthread_mutex_unlock(*m);
+}
+
+static pthread_mutex_t *locked(pthread_mutex_t *m)
+{
+	(void)pthread_mutex_lock(m);
+	return m;
+}
+
+#define HOLD(m) _cleanup_(unlockp) __attribute__((unused)) pthread_mutex_t *_held = locked(m)
+
+static int64_t wall_clock(void *ctx)
+{
+	(void)ctx;
+	return (int64_t)clock_unix_ns();
+}
+
+int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	char path[512];
+
+	if (s->lock_fd >= 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/lock", s->dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, errno == ENOSPC ? -ENOSPC : -EROFS,
+			       "%s cannot be written (%s); check its owner and permissions, or "
+			       "choose another --data-dir",
+			       s->dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, -EBUSY,
+			       "another sonde is writing to %s; stop it, or choose another "
+			       "--data-dir",
+			       s->dir);
+	s->lock_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
+{
+	HOLD(&s->status_lock);
+
+	(void)snprintf(s->status.trouble, sizeof(s->status.trouble), "%.*s",
+		       (int)sizeof(s->status.trouble) - 1, sentence);
+	s->status.writing = writing;
+}
+
+static void count_lost(struct store_sqlite *s, uint64_t profiles)
+{
+	HOLD(&s->status_lock);
+
+	s->status.profiles_lost += profiles;
+}
+
+void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
+{
+	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
+		struct writer *w = &s->writers[i];
+
+		if (!w->open || w->day.number != number)
+			continue;
+		count_lost(s, w->profiles);
+		writer_close(w);
+	}
+}
+
+int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err)
+{
+	uint64_t profiles = w->profiles, samples = w->samples;
+	int r = writer_commit(w, &s->tools, err);
+
+	if (r < 0)
+		return r;
+	{
+		HOLD(&s->status_lock);
+		s->status.profiles_written += profiles;
+		s->status.samples_written += samples;
+	}
+	return 0;
+}
+
+int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err)
+{
+	struct writer *w = &s->writers[0];
+	int r;
+
+	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
+		struct writer *other = &s->writers[i];
+
+		if (other->open && other->day.number == number) {
+			*ret = other;
+			return 0;
+		}
+		if (!other->open || (w->open && other->used < w->used))
+			w = other;
+	}
+	if (w->open) {
+		r = sqlite_commit_writer(s, w, err);
+		if (r < 0) {
+			sqlite_drop_writer(s, w->day.number);
+			return r;
+		}
+		writer_close(w);
+	}
+	r = sqlite_lock_folder(s, err);
+	if (r == 0)
+		r = writer_open(w, s->dir, number, err);
+	if (r == -EBADMSG) {
+		sqlite_set_aside_locked(s, number, 0, err ? err->text : "");
+		r = writer_open(w, s->dir, number, err);
+	}
+	if (r < 0)
+		return r;
+	*ret = w;
+	return 0;
+}
+
+/* The interval is lost: everything that is open is dropped, and read anew after the commit. */
+static void spoil(struct store_sqlite *s, const struct err *err)
+{
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			sqlite_drop_writer(s, s->writers[i].day.number);
+	s->spoiled = true;
+	sqlite_trouble(s, err->text, false);
+}
+
+/* There is something to pack again, from this hour on. */
+static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struct err *err)
+{
+	uint64_t settled;
+
+	if (!map_get(&s->settled, (uint64_t)number, &settled) || settled <= hour)
+		return 0;
+	return map_put(&s->settled, (uint64_t)number, hour) < 0 ? err_oom(err) : 0;
+}
+
+static int try_write(struct store_sqlite *s, const struct store_entry *e, int64_t number,
+		     struct err *err)
+{
+	struct writer *w = NULL;
+	size_t used = 0;
+	uint64_t inode;
+	int r = sqlite_writer(s, number, &w, err);
+
+	if (r < 0)
+		return r;
+	w->used = ++s->ticks;
+	r = writer_write(w, &s->tools, e, err);
+	if (r == -EBADMSG) {
+		/* What was there is damaged: this interval begins a new file. */
+		inode = w->day.inode;
+		sqlite_set_aside_locked(s, number, inode, err->text);
+		r = sqlite_writer(s, number, &w, err);
+		if (r == 0)
+			r = writer_write(w, &s->tools, e, err);
+	}
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		if (s->writers[i].open && &s->writers[i] != w)
+			used += writer_memory(&s->writers[i]);
+	r = writer_shrink(w, &s->tools, DICTS_MAX_BYTES - MIN(used, DICTS_MAX_BYTES), err);
+	return r < 0 ? r : unsettle(s, number, (uint64_t)(e->time_ns % DAY_NS / HOUR_NS), err);
+}
+
+static int sqlite_write(struct store *store, const struct store_entry *e, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	int64_t now = s->now_ns(s->now_ctx);
+	struct err own = {""};
+	int r;
+
+	HOLD(&s->lock);
+	if (!err)
+		err = &own;
+	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
+		count_lost(s, 1);
+		return err_set(err, -ERANGE,
+			       "a profile of %s is dated more than a day from now and is not "
+			       "stored; check the clock of this machine",
+			       e->service);
+	}
+	if (s->spoiled || s->too_large) {
+		count_lost(s, 1);
+		return err_set(err, -ENOSPC, "%s", s->status.trouble);
+	}
+	r = try_write(s, e, e->time_ns / DAY_NS, err);
+	if (r == 0)
+		return 0;
+	count_lost(s, 1);
+	if (r != -E2BIG)
+		spoil(s, err);
+	return r;
+}
+
+static int sqlite_commit(struct store *store, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	struct err own = {""};
+	bool wrote = false;
+	int r = 0;
+
+	HOLD(&s->lock);
+	if (!err)
+		err = &own;
+	if (s->spoiled) {
+		s->spoiled = false;
+		return err_set(err, -ENOSPC, "%s", s->status.trouble);
+	}
+	for (size_t i = 0; r == 0 && i < SQLITE_WRITERS; i++) {
+		if (!s->writers[i].open || !s->writers[i].in_transaction)
+			continue;
+		wrote = true;
+		r = sqlite_commit_writer(s, &s->writers[i], err);
+	}
+	if (r < 0) {
+		spoil(s, err);
+		s->spoiled = false;
+		return r;
+	}
+	if (wrote)
+		sqlite_trouble(s, "", true);
+	if (s->max_bytes == 0 || s->lock_fd < 0)
+		return 0;
+	return sqlite_retain(s, s->now_ns(s->now_ctx), err);
+}
+
+static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	_cleanup_free_ struct sqlite_file *files = NULL;
+	size_t n = 0;
+	int r;
+
+	HOLD(&s->lock);
+	r = sqlite_lock_folder(s, err);
+	if (r == 0)
+		r = sqlite_retain(s, now_ns, err);
+	if (r == 0)
+		r = sqlite_files(s, &files, &n, err);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct err why = {""};
+
+		if (files[i].damaged)
+			continue;
+		r = sqlite_pack_day(s, files[i].number, now_ns, &why);
+		if (r == 0)
+			continue;
+		sqlite_drop_writer(s, files[i].number);
+		if (r == -EBADMSG) {
+			sqlite_set_aside_locked(s, files[i].number, 0, why.text);
+			r = 0;
+			continue;
+		}
+		if (err)
+			*err = why;
+	}
+	return r;
+}
+
+static void sqlite_close(struct store *store)
+{
+	struct store_sqlite *s = store_sqlite(store);
+
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		writer_close(&s->writers[i]);
+	writer_tools_release(&s->tools);
+	map_release(&s->settled);
+	if (s->lock_fd >= 0)
+		(void)close(s->lock_fd);
+	(void)pthread_mutex_destroy(&s->lock);
+	(void)pthread_mutex_destroy(&s->status_lock);
+	free(s);
+}
+
+struct first_time {
+	int64_t ns;
+};
+
+static int find_first(void *ctx, struct day *day, struct err *err)
+{
+	struct first_time *f = ctx;
+	int64_t best = -1;
+	sqlite3_stmt *streams, *first;
+	int r = day_query(day, DAY_STREAMS, NULL, 0, &streams, err);
+
+	while (r == 0 && (r = day_next(day, streams, err)) > 0) {
+		uint32_t id = (uint32_t)sqlite3_column_int64(streams, 0);
+		const int64_t range[] = {day_key(id, 0, 0), day_key(id + 1, 0, 0)};
+
+		r = day_query(day, DAY_POINT_FIRST, range, 2, &first, err);
+		if (r < 0 || (r = day_next(day, first, err)) < 0)
+			break;
+		if (r > 0 && sqlite3_column_type(first, 0) != SQLITE_NULL) {
+			int64_t ms = day_key_ms(sqlite3_column_int64(first, 0));
+
+			best = best < 0 || ms < best ? ms : best;
+		}
+		day_done(first);
+		r = 0;
+	}
+	day_done(streams);
+	if (best >= 0)
+		f->ns = (day->number * DAY_MS + best) * 1000000;
+	return r;
+}
+
+static void sqlite_status(struct store *store, struct store_status *ret_status)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	_cleanup_free_ struct sqlite_file *files = NULL;
+	int64_t oldest = 0, known;
+	size_t n = 0, days = 0;
+	uint64_t bytes = 0;
+
+	if (sqlite_files(s, &files, &n, NULL) < 0)
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		bytes += files[i].bytes;
+		if (!files[i].damaged && days++ == 0)
+			oldest = files[i].number;
+	}
+	{
+		HOLD(&s->status_lock);
+		known = s->status.oldest_ns;
+	}
+	if (days > 0 && known / DAY_NS != oldest) {
+		struct first_time f = {0};
+
+		(void)sqlite_each_day(s, oldest * DAY_NS, oldest * DAY_NS + 1, find_first, &f,
+				      NULL);
+		HOLD(&s->status_lock);
+		s->status.oldest_ns = f.ns;
+	}
+	HOLD(&s->status_lock);
+	if (days == 0)
+		s->status.oldest_ns = 0;
+	*ret_status = s->status;
+	ret_status->bytes_on_disk = bytes;
+	ret_status->days = days;
+}
+
+static const struct store_ops sqlite_ops = {
+	.write = sqlite_write,
+	.commit = sqlite_commit,
+	.maintain = sqlite_maintain,
+	.close = sqlite_close,
+	.sum = sqlite_sum,
+	.series = sqlite_series,
+	.streams = sqlite_streams,
+	.labelsets = sqlite_labelsets,
+	.status = sqlite_status,
+};
+
+int store_sqlite_open(const struct store_sqlite_config *config, struct store **ret_store,
+		      struct err *err)
+{
+	struct store_sqlite *s;
+
+	if (strlen(config->dir) >= sizeof(s->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", config->dir);
+	if (mkdir(config->dir, 0700) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "cannot make the folder %s: %s", config->dir,
+			       strerror(errno));
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_oom(err);
+	s->base.ops = &sqlite_ops;
+	(void)snprintf(s->dir, sizeof(s->dir), "%s", config->dir);
+	s->retention_ns = config->retention_ns;
+	s->max_bytes = config->max_bytes;
+	s->now_ns = config->now_ns ? config->now_ns : wall_clock;
+	s->now_ctx = config->now_ctx;
+	s->lock_fd = -1;
+	s->tools.max_stacks =
+		MIN(config->max_stacks ? config->max_stacks : BLOCK_MAX_STACK, BLOCK_MAX_STACK);
+	s->tools.max_labelsets =
+		MIN(config->max_labelsets ? config->max_labelsets : 100000U, DAY_MAX_LABELSETS);
+	s->status.writing = true;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_mutex_init(&s->status_lock, NULL);
+	*ret_store = &s->base;
+	return 0;
+}

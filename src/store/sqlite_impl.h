@@ -1,0 +1,113 @@
+/* src/store/sqlite_impl.h: what the parts of the embedded store share. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "store/day.h"
+#include "store/sqlite.h"
+#include "store/store_impl.h"
+#include "store/writer.h"
+
+#define SQLITE_WRITERS 2 /* days open for writing: around midnight there are two */
+
+#define SQLITE_ROLLED_UP 25
+
+struct store_sqlite {
+	struct store base;
+	char dir[400];
+	int64_t retention_ns;
+	uint64_t max_bytes;
+	int64_t (*now_ns)(void *ctx);
+	void *now_ctx;
+
+	pthread_mutex_t lock; /* of all below but the status */
+	int lock_fd;	      /* of the folder's lock; -1: not ours */
+	struct writer writers[SQLITE_WRITERS];
+	struct writer_tools tools;
+	uint64_t ticks;
+	bool spoiled; /* the interval cannot be written any more */
+	bool too_large;
+	struct map settled; /* by day: hours below are packed; SQLITE_ROLLED_UP: nothing is left */
+
+	pthread_mutex_t status_lock;
+	struct store_status status; /* the counters and the trouble */
+};
+
+static inline struct store_sqlite *store_sqlite(struct store *store)
+{
+	return (struct store_sqlite *)store;
+}
+
+/* sqlite.c; all with the lock held. */
+int sqlite_lock_folder(struct store_sqlite *s, struct err *err);
+int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err);
+int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err);
+void sqlite_drop_writer(struct store_sqlite *s, int64_t number); /* uncommitted profiles are lost */
+/* Says what is wrong, until the next commit that works. */
+void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
+
+/* retention.c */
+struct sqlite_file {
+	char name[64];
+	int64_t number;
+	bool damaged;
+	uint64_t bytes; /* with its log */
+};
+/* All files of the folder, oldest first. The array is the caller's. */
+int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, size_t *ret_len,
+		 struct err *err);
+/* With the lock held. */
+int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err);
+/* Renames a damaged day; the inode is that of the file in which the damage was seen. */
+void sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why);
+void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
+			     const char *why);
+
+/* pack.c; with the lock held. */
+int sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err);
+
+/* rollup.c: within the open transaction; nothing to do where it is rolled up already. */
+int sqlite_roll_up(struct writer *w, struct writer_tools *t, uint32_t stream, struct err *err);
+
+/* merge.c: makes few large dictionary chunks of many small ones, within the open transaction. */
+int sqlite_merge_chunks(struct writer *w, struct writer_tools *t, uint32_t service, bool always,
+			struct err *err);
+
+/* read.c */
+typedef int sqlite_day_fn(void *ctx, struct day *day, struct err *err);
+/*
+ * Calls fn for each day that the window touches, oldest first, within a read transaction. A day
+ * for which it says -EBADMSG is set aside, and the rest goes on.
+ */
+int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
+		    void *ctx, struct err *err);
+struct sqlite_stream {
+	uint32_t id;
+	uint32_t service;
+	bool snapshot;
+};
+/* 1 when the day has the stream, 0 when not. */
+int sqlite_find_stream(struct day *day, const char *service, const char *type,
+		       struct sqlite_stream *ret, struct err *err);
+/* The window within the day, in ms: rounded up, as times are stored in whole ms. */
+void sqlite_day_window(const struct day *day, int64_t from_ns, int64_t to_ns, int64_t *ret_from_ms,
+		       int64_t *ret_to_ms);
+/* A bit for each label set of the service that passes the filters; NULL without filters. */
+int sqlite_filter(struct day *day, uint32_t service, const struct store_window *window,
+		  uint8_t **ret_bits, struct err *err);
+static inline bool sqlite_passes(const uint8_t *bits, uint32_t labelset)
+{
+	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
+}
+
+/* sum.c, series.c, streams.c */
+int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
+	       struct err *err);
+int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
+		  double *points, size_t n_points, struct err *err);
+int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+		   struct store_stream **ret_streams, size_t *ret_len, struct err *err);
+int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		     struct store_labelset **ret_sets, size_t *ret_len, struct err *err);

@@ -1,0 +1,77 @@
+/* src/store/store.c: hands each call to the kind of store it is for. */
+#include "store/store.h"
+
+#include <errno.h>
+
+#include "store/store_impl.h"
+
+int store_write(struct store *store, const struct store_entry *entry, struct err *err)
+{
+	return store->ops->write(store, entry, err);
+}
+
+int store_commit(struct store *store, struct err *err)
+{
+	return store->ops->commit(store, err);
+}
+
+int store_maintain(struct store *store, int64_t now_ns, struct err *err)
+{
+	return store->ops->maintain(store, now_ns, err);
+}
+
+void store_close(struct store *store)
+{
+	if (store)
+		store->ops->close(store);
+}
+
+static int check_window(int64_t from_ns, int64_t to_ns, struct err *err)
+{
+	if (from_ns > to_ns)
+		return err_set(err, -EINVAL, "the window ends before it begins");
+	return 0;
+}
+
+int store_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
+	      struct err *err)
+{
+	int r = check_window(window->from_ns, window->to_ns, err);
+
+	return r < 0 ? r : store->ops->sum(store, window, ret_sum, err);
+}
+
+int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
+		 double *points, size_t n_points, struct err *err)
+{
+	int r = check_window(window->from_ns, window->to_ns, err);
+
+	if (r < 0)
+		return r;
+	if (step_ns <= 0)
+		return err_set(err, -EINVAL, "the step of a series must be longer than nothing");
+	return store->ops->series(store, window, step_ns, points, n_points, err);
+}
+
+int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
+{
+	int r = check_window(from_ns, to_ns, err);
+
+	return r < 0 ? r : store->ops->streams(store, from_ns, to_ns, ret_streams, ret_len, err);
+}
+
+int store_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		    struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
+{
+	int r = check_window(from_ns, to_ns, err);
+
+	return r < 0 ? r
+		     : store->ops->labelsets(store, service, from_ns, to_ns, ret_sets, ret_len,
+					     err);
+}
+
+void store_status(struct store *store, struct store_status *ret_status)
+{
+	store->ops->status(store, ret_status);
+}

@@ -1,0 +1,24 @@
+/* src/store/store_impl.h: what a kind of store has to provide; see store.h for the meanings. */
+#pragma once
+
+#include "store/store.h"
+
+struct store_ops {
+	int (*write)(struct store *, const struct store_entry *, struct err *);
+	int (*commit)(struct store *, struct err *);
+	int (*maintain)(struct store *, int64_t now_ns, struct err *);
+	void (*close)(struct store *);
+	int (*sum)(struct store *, const struct store_window *, struct store_sum *, struct err *);
+	int (*series)(struct store *, const struct store_window *, int64_t step_ns, double *points,
+		      size_t n_points, struct err *);
+	int (*streams)(struct store *, int64_t from_ns, int64_t to_ns, struct store_stream **,
+		       size_t *, struct err *);
+	int (*labelsets)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,
+			 struct store_labelset **, size_t *, struct err *);
+	void (*status)(struct store *, struct store_status *);
+};
+
+/* The first member of every kind of store. */
+struct store {
+	const struct store_ops *ops;
+};
