@@ -5,16 +5,28 @@ ASAN_BUILD ?= build-asan
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: all build asan run test test-all bench lint format fuzz install clean help
+.PHONY: all build ui asan run test test-all bench lint format fuzz install clean help
 
 all: build
 
-build: $(BUILD)/build.ninja
+build: ui $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh build
 	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
+
+# The page: a few seconds, and only after a change; npm only after a change of its lock.
+ui: ui/dist/index.html
+
+ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
+	@tools/setup.sh ui
+	@cd ui && npm ci --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@
+
+ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/tsconfig.json \
+		$(shell find ui/src ui/public -type f 2>/dev/null)
+	@cd ui && { npm run --silent build || { rm -f dist/index.html; exit 1; }; }
 
 # Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang.
 asan: $(ASAN_BUILD)/build.ninja
@@ -66,10 +78,11 @@ install: build
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf build build-asan build-arm64 build-arm64.root
+	rm -rf build build-asan build-arm64 build-arm64.root ui/dist ui/node_modules
 
 help:
 	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'
+	@echo 'make ui         build the web page alone, into ui/dist'
 	@echo 'make run        show what can be profiled here; starts a demo where nothing can'
 	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, checks of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'

@@ -75,7 +75,14 @@ export function index(c: Columns, m: Meta): Profile {
     open[top++] = i;
   }
   while (top) end[open[--top]!] = n;
-  return { ...m, ...c, n, levels, end, parent, x, w };
+  // Named one by one: callers hand over whole profiles as columns and as what they belong to.
+  const { name, depth, self, total, beforeSelf, beforeTotal } = c;
+  const { names, short, files, packages, diff, norm, unit, mode, folded, collections } = m;
+  return {
+    name, depth, self, total, beforeSelf, beforeTotal,
+    names, short, files, packages, diff, norm, unit, mode, folded, collections,
+    n, levels, end, parent, x, w,
+  };
 }
 
 function scale(values: number[] | undefined, by: number): Float64Array {

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
+import { baseline, format, parse, rangeWindow, START, type State } from '../src/state';
+
+test('every state survives its address', () => {
+  const s: State = {
+    service: 'a/b c?&#%', range: '6h', type: 'go_heap:inuse_space:bytes', sel: { from: 1000, to: 2000 },
+    base: { from: 1, to: 900 }, norm: true, view: 'sandwich', q: '/a+b&c=d/', fn: 'x/y.(*T[...]).M', zoom: 'abc12',
+    focus: ['f1', 'f,2'], hide: ['h'], fold: ['c#'], labels: ['process.pid=12', 'k=v=w'], paused: true,
+    filter: 'ä', sort: 'name up',
+  };
+  assert.deepEqual(parse(format(s)), s);
+  assert.deepEqual(parse(format(START)), START);
+  assert.deepEqual(parse(format({ ...START, base: 'prev' })).base, 'prev');
+});
+
+test('a mangled address gives the overview and not an error', () => {
+  for (const hash of ['', '#', '#/s/%E0%A4%A', '#/nowhere?sel=5-1&range=soon&view=pie&base=x'])
+    assert.deepEqual(parse(hash), START);
+});
+
+test('the preceding window ends where the window begins', () => {
+  assert.deepEqual(baseline('prev', { from: 1000, to: 1600 }), { from: 400, to: 1000 });
+  assert.deepEqual(rangeWindow('15m', 1e9), { from: 1e9 - 900e3, to: 1e9 });
+  assert.deepEqual(rangeWindow('5-9', 1e9), { from: 5, to: 9 });
+});
+
+test('values carry their unit', () => {
+  const plain = (s: string) => s.replace(/\u2009/g, ' ');
+  assert.equal(plain(value(0, 'bytes')), '0 B');
+  assert.equal(plain(value(1536, 'bytes')), '1.50 kB');
+  assert.equal(plain(value(1048576 * 20, 'bytes/s')), '20.0 MB/s');
+  assert.equal(plain(value(1023.9, 'bytes')), '1.00 kB');
+  assert.equal(plain(value(1234567, 'count')), '1.23 M');
+  assert.equal(plain(value(5e8, 'nanoseconds/s')), '0.50 cores');
+  assert.equal(plain(value(null, 'bytes')), '–');
+  assert.equal(plain(signed(-2048, 'bytes')), '−2.00 kB');
+  assert.equal(percent(1, 3), '33.3%');
+  assert.equal(percent(0, 0), '–');
+  assert.equal(percent(1, 1e6), '<0.01%');
+  assert.equal(span(3600e3), '60 min');
+});
+
+test('times are of the zone that was asked for', () => {
+  assert.equal(time(Date.UTC(2024, 1, 3, 4, 5, 6), true, Date.UTC(2024, 1, 3, 9)), '04:05:06');
+  assert.equal(time(Date.UTC(2024, 1, 3, 4, 5, 6), true, Date.UTC(2024, 1, 4)), '2024-02-03 04:05:06');
+});
+
+test('functions belong to their package', () => {
+  assert.equal(packageOf('github.com/a/b.(*T).M'), 'github.com/a/b');
+  assert.equal(packageOf('runtime.mallocgc'), 'runtime');
+  assert.equal(packageOf('gopkg.in/yaml%2ev3.Unmarshal'), 'gopkg.in/yaml%2ev3');
+  assert.equal(packageOf('org.example.shop.Cart.add'), 'org.example.shop');
+  assert.equal(shortName('github.com/a/b.(*T).M'), 'b.(*T).M');
+  assert.equal(shortName('slices.Sort[go.shape.[]a/b.C]'), 'slices.Sort[go.shape.[]a/b.C]');
+});
