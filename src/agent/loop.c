@@ -88,7 +88,8 @@ static void sinks_say(struct agent *a, const char *sentence)
 {
 	(void)pthread_mutex_lock(&a->lock);
 	a->health.write_failures++;
-	(void)snprintf(a->sink_trouble, sizeof(a->sink_trouble), "%s", sentence);
+	(void)snprintf(a->sink_trouble, sizeof(a->sink_trouble), "%.*s",
+		       (int)sizeof(a->sink_trouble) - 1, sentence);
 	(void)pthread_mutex_unlock(&a->lock);
 }
 

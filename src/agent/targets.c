@@ -359,7 +359,7 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 
 	r->failures++;
 	a->health.failures++;
-	(void)snprintf(r->trouble, sizeof(r->trouble), "%s",
+	(void)snprintf(r->trouble, sizeof(r->trouble), "%.*s", (int)sizeof(r->trouble) - 1,
 		       job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
 	/* It cannot be read any more: then it is asked anew, and says why. */
 	if (code == -ENOTSUP) {

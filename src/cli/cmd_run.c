@@ -261,7 +261,7 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	_cleanup_close_ int fd = -1;
 	char pid[16] = "";
 
-	if (asprintf(&path, "%s/lock", dir) < 0) {
+	if (asprintf(&path, "%s/agent.lock", dir) < 0) {
 		path = NULL;
 		return err_oom(err);
 	}
