@@ -11,6 +11,7 @@ import time
 import unittest
 
 import rig  # noqa: F401  (sets the module path)
+import test_agent
 import test_core
 import test_debian
 import test_elf
@@ -18,7 +19,7 @@ import test_force
 import test_heap
 import test_refusals
 
-MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals)
+MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent)
 
 
 class Result(unittest.TestResult):
