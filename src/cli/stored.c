@@ -19,7 +19,7 @@ static int stored_default_dir(char **ret_dir, struct err *err)
 {
 	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	char *dir = NULL;
-	int n = -1;
+	int n;
 
 	if (geteuid() == 0)
 		n = asprintf(&dir, "/var/lib/sonde");
@@ -29,7 +29,7 @@ static int stored_default_dir(char **ret_dir, struct err *err)
 		n = asprintf(&dir, "%s/.local/share/sonde", home);
 	else
 		return err_set(err, -EINVAL, "HOME is not set: give --data-dir");
-	if (n < 0)
+	if (n < 0 || !dir)
 		return err_oom(err);
 	*ret_dir = dir;
 	return 0;
@@ -46,7 +46,7 @@ int stored_open(const char *dir, struct store **ret_store, struct err *err)
 		dir = getenv("SONDE_DATA_DIR");
 	if (!dir || !dir[0]) {
 		r = stored_default_dir(&usual, err);
-		if (r < 0)
+		if (r < 0 || !usual)
 			return r;
 		dir = usual;
 	}

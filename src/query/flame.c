@@ -235,7 +235,7 @@ static int fold_copy_names(struct fold *f, struct err *err)
 		if (f->name_map[i] != 0)
 			bytes += intern_get(&f->tree.names, i).len +
 				 query_tree_file(&f->tree, i).len + 2;
-	f->flame.names = calloc(1, 2 * n * sizeof(char *) + bytes);
+	f->flame.names = calloc(1, 2 * n * sizeof(char *) + bytes + 1);
 	if (!f->flame.names)
 		return err_oom(err);
 	f->flame.files = f->flame.names + n;
@@ -258,12 +258,12 @@ static int fold_emit(struct fold *f, size_t max_nodes, struct err *err)
 {
 	size_t cap = MIN(max_nodes, (size_t)f->tree.len) + 1;
 	_cleanup_free_ uint32_t *parents = calloc(cap, sizeof(*parents));
-	_cleanup_free_ uint32_t *flame_of = calloc(f->tree.len, sizeof(*flame_of));
+	_cleanup_free_ uint32_t *flame_of = calloc((size_t)f->tree.len + 1, sizeof(*flame_of));
 	uint32_t other;
 
 	if (intern_add(&f->tree.names, view_str(OTHER), &other) < 0)
 		return err_oom(err);
-	f->name_map = calloc(f->tree.names.len, sizeof(*f->name_map));
+	f->name_map = calloc((size_t)f->tree.names.len + 1, sizeof(*f->name_map));
 	f->flame.nodes = calloc(cap, sizeof(*f->flame.nodes));
 	if (!parents || !flame_of || !f->name_map || !f->flame.nodes)
 		return err_oom(err);
@@ -292,10 +292,10 @@ int query_flame(struct store *store, const struct store_window *window,
 		return r;
 	f.divisors[0] = query_divisor(&sums.sum[0]);
 	f.divisors[1] = query_divisor(&sums.sum[1]);
-	f.weights = calloc(f.tree.len, sizeof(*f.weights));
-	f.order = calloc(f.tree.len, sizeof(*f.order));
-	f.n_folded = calloc(f.tree.len, sizeof(*f.n_folded));
-	f.kept = calloc(f.tree.len, sizeof(*f.kept));
+	f.weights = calloc((size_t)f.tree.len + 1, sizeof(*f.weights));
+	f.order = calloc((size_t)f.tree.len + 1, sizeof(*f.order));
+	f.n_folded = calloc((size_t)f.tree.len + 1, sizeof(*f.n_folded));
+	f.kept = calloc((size_t)f.tree.len + 1, sizeof(*f.kept));
 	if (!f.weights || !f.order || !f.n_folded || !f.kept)
 		return err_oom(err);
 	fold_weigh(&f);

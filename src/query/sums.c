@@ -27,20 +27,16 @@ static int sums_read_one(struct store *store, const struct store_window *window,
 int query_sums_read(struct store *store, const struct store_window *window,
 		    const struct store_window *before, struct query_sums *ret_sums, struct err *err)
 {
-	_cleanup_(query_sums_release) struct query_sums sums = {0};
+	struct query_sums sums = {.n = before ? 2 : 1};
 	int r = sums_read_one(store, window, &sums.sum[0], err);
 
-	if (r < 0)
-		return r;
-	sums.n = 1;
-	if (before) {
+	if (r == 0 && before)
 		r = sums_read_one(store, before, &sums.sum[1], err);
-		if (r < 0)
-			return r;
-		sums.n = 2;
+	if (r < 0) {
+		query_sums_release(&sums);
+		return r;
 	}
 	*ret_sums = sums;
-	sums = (struct query_sums){0};
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static int top_row(struct top_build *b, struct view name, struct query_row **ret
 
 	if (r < 0)
 		return r;
-	if (id >= b->cap) {
+	if (!b->rows || id >= b->cap) {
 		size_t cap = b->cap ? b->cap * 2 : 256;
 		struct query_row *rows = realloc(b->rows, cap * sizeof(*rows));
 
@@ -56,7 +56,7 @@ static int top_row(struct top_build *b, struct view name, struct query_row **ret
 
 static int top_add_files(struct top_build *b, const struct profile *p)
 {
-	for (size_t i = 0; i < profile_n_functions(p); i++) {
+	for (size_t i = 0; b->rows && i < profile_n_functions(p); i++) {
 		const struct profile_function *f = profile_function_at(p, i);
 		uint32_t name, file;
 
@@ -116,7 +116,7 @@ static int compare_rows(const void *a, const void *b, void *arg)
 
 static void top_finish(struct top_build *b, struct query_top *top, bool change)
 {
-	top->len = b->memory->names.len;
+	top->len = b->rows ? b->memory->names.len : 0;
 	for (uint32_t i = 0; i < top->len; i++) {
 		b->rows[i].name = (const char *)intern_get(&b->memory->names, i).data;
 		if (!b->rows[i].file)

@@ -44,7 +44,7 @@ static int host_parse_ipv6(const char *name, struct host *h)
 	if (inet_pton(AF_INET6, plain, &in->sin6_addr) != 1 ||
 	    !IN6_IS_ADDR_LOOPBACK(&in->sin6_addr))
 		return -EINVAL;
-	in->sin6_family = AF_INET6;
+	h->addr.ss_family = AF_INET6;
 	in->sin6_port = htons(h->port);
 	h->addr_len = sizeof(*in);
 	return 0;
@@ -59,7 +59,7 @@ static int host_parse_ipv4(const char *name, struct host *h)
 	if (inet_pton(AF_INET, name, &in->sin_addr) != 1 ||
 	    ntohl(in->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
 		return -EINVAL;
-	in->sin_family = AF_INET;
+	h->addr.ss_family = AF_INET;
 	in->sin_port = htons(h->port);
 	h->addr_len = sizeof(*in);
 	return 0;

@@ -38,7 +38,7 @@ bool serve_check(const struct serve *s, const struct serve_request *rq, struct a
 static bool accepts_gzip(const char *header)
 {
 	while (header && *header) {
-		size_t len = strcspn(header, ","), name;
+		size_t len, name;
 		const char *q;
 
 		header += strspn(header, " \t,");

@@ -216,7 +216,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 static int listen_on(struct host *host, int *ret_fd, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
-	struct sockaddr_storage addr = {0};
+	struct sockaddr_in6 addr = {0};
 	socklen_t len = sizeof(addr);
 	int one = 1;
 
@@ -235,8 +235,8 @@ static int listen_on(struct host *host, int *ret_fd, struct err *err)
 				       : "");
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
 		return err_set(err, -errno, "cannot tell the port: %s", strerror(errno));
-	host->port = ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
-						      : ((struct sockaddr_in *)&addr)->sin_port);
+	/* The port of IPv4 lies at the same place. */
+	host->port = ntohs(addr.sin6_port);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
