@@ -1,0 +1,400 @@
+/*
+ * tests/unit/test_store_robust.c: what happens to the store from outside: kill -9, damage, a full
+ * disk, limits, clocks.
+ */
+#include "test_store_model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <sqlite3.h>
+
+#define KILLS 50
+
+static void assert_intact(const char *path)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &stmt, NULL), 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "ok");
+	(void)sqlite3_finalize(stmt);
+	(void)sqlite3_close(db);
+}
+
+/* Writes until it is killed; after each commit it says how much is committed. */
+static void write_forever(struct rig *rig, int report, int round)
+{
+	int64_t committed = 0;
+	struct err err;
+
+	store_close(rig->store);
+	rig_open(rig);
+	for (int i = 0;; i++) {
+		struct profile *p = make_profile();
+
+		for (unsigned int k = 0; k < 40; k++)
+			add_stack(p, (unsigned int)(i * 13 + round * 7) % 3000 + k, 1, 1);
+		if (write_profile(rig, "svc", "1",
+				  DAY_0 + ((int64_t)round * 2000 + i % 2000) * 40 * SEC_NS / 10, p,
+				  &err) < 0)
+			_exit(3);
+		profile_free(p);
+		if (store_commit(rig->store, &err) < 0)
+			_exit(4);
+		committed += 40;
+		if (write(report, &committed, sizeof(committed)) < 0)
+			_exit(5);
+		/* Packing must be killed as well. */
+		if (i % 5 == 4 && store_maintain(rig->store, rig->now_ns + DAY_NS / 2, &err) < 0)
+			_exit(6);
+	}
+}
+
+static void killed_writers_lose_nothing_that_was_committed(void **state)
+{
+	int64_t base = 0, said, last;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (int round = 0; round < KILLS; round++) {
+		int pipes[2], status;
+		int64_t total;
+		pid_t pid;
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		pid = fork();
+		if (pid == 0)
+			write_forever(&rig, pipes[1], round % 10);
+		assert_true(pid > 0);
+		(void)close(pipes[1]);
+		(void)usleep((useconds_t)(8000 + round * 997 % 30000));
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		last = 0;
+		while (read(pipes[0], &said, sizeof(said)) == sizeof(said))
+			last = said;
+		(void)close(pipes[0]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		total = total_all(&rig);
+		/* The last commit may have been made and not said. */
+		assert_in_range(total - base, last, last + 40);
+		base = total;
+		assert_intact(rig_day(&rig, "2024-10-04"));
+	}
+	assert_true(base > 0);
+	rig_release(&rig);
+}
+
+static void two_days(struct rig *rig)
+{
+	rig_init(rig);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(write_one(rig, "1", DAY_0 + i * SEC_NS, (unsigned int)i, 1), 0);
+	assert_int_equal(store_commit(rig->store, NULL), 0);
+	rig->now_ns += DAY_NS;
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(
+			write_one(rig, "1", DAY_0 + DAY_NS + i * SEC_NS, (unsigned int)i, 1000), 0);
+	assert_int_equal(store_commit(rig->store, NULL), 0);
+	store_close(rig->store);
+	rig->store = NULL;
+}
+
+static void overwrite(const char *path, off_t from, off_t to)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char junk[256];
+
+	assert_true(fd >= 0);
+	memset(junk, 0xa5, sizeof(junk));
+	for (off_t at = from; at < to; at += (off_t)sizeof(junk))
+		assert_int_equal(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+	(void)close(fd);
+}
+
+static void check_set_aside(struct rig *rig)
+{
+	struct store_status status;
+	struct stat st;
+	char aside[160];
+
+	store_status(rig->store, &status);
+	assert_int_equal(status.damaged_files, 1);
+	assert_int_equal(status.days, 1);
+	assert_non_null(strstr(status.trouble, "damaged"));
+	(void)snprintf(aside, sizeof(aside), "%s.damaged-1", rig_day(rig, "2024-10-04"));
+	assert_int_equal(stat(aside, &st), 0);
+	assert_int_equal(stat(rig_day(rig, "2024-10-04"), &st), -1);
+}
+
+static void a_file_that_is_no_database_is_set_aside(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	two_days(&rig);
+	overwrite(rig_day(&rig, "2024-10-04"), 0, 4096);
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), 200 * 1000);
+	check_set_aside(&rig);
+	rig_release(&rig);
+}
+
+static void a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on(void **state)
+{
+	struct stat st;
+	struct rig rig;
+
+	(void)state;
+	two_days(&rig);
+	assert_int_equal(stat(rig_day(&rig, "2024-10-04"), &st), 0);
+	overwrite(rig_day(&rig, "2024-10-04"), 4096 * 3, st.st_size);
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), 200 * 1000);
+	check_set_aside(&rig);
+	/* The day can be written again. */
+	rig.now_ns = DAY_0 + HOUR_NS;
+	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS, 1, 5), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(total_all(&rig), 200 * 1000 + 5);
+	rig_release(&rig);
+}
+
+static void a_block_with_a_wrong_byte_is_noticed(void **state)
+{
+	struct rig rig;
+	sqlite3 *db;
+
+	(void)state;
+	two_days(&rig);
+	assert_int_equal(sqlite3_open(rig_day(&rig, "2024-10-04"), &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE profile SET data=substr(data,1,length(data)-1)||x'77'"
+				      " WHERE k=(SELECT max(k) FROM profile)",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	(void)sqlite3_close(db);
+	rig_open(&rig);
+	/* The damage is in the other type's last collection. */
+	assert_int_equal(total_all(&rig), 200 * 1000 + 200);
+	{
+		struct store_sum sum = {0};
+
+		sum_of(&rig, "svc", TYPE_INUSE, 0, INT64_MAX, &sum);
+		assert_int_equal(total_of(sum.profile), 200 * 1000);
+		profile_free(sum.profile);
+	}
+	check_set_aside(&rig);
+	rig_release(&rig);
+}
+
+static void a_damaged_file_of_today_is_replaced_by_the_writer(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	two_days(&rig);
+	overwrite(rig_day(&rig, "2024-10-05"), 0, 4096);
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", DAY_0 + DAY_NS + HOUR_NS, 1, 7), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(total_all(&rig), 200 + 7);
+	rig_release(&rig);
+}
+
+static void times_far_from_now_are_refused_and_counted(void **state)
+{
+	struct store_status status;
+	struct err err = {""};
+	struct profile *p = make_profile();
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	add_stack(p, 1, 1, 1);
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 - 2 * DAY_NS, p, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "clock"));
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 + 2 * DAY_NS, p, &err), -ERANGE);
+	assert_int_equal(write_profile(&rig, "svc", "1", INT64_MIN, p, &err), -ERANGE);
+	assert_int_equal(write_profile(&rig, "svc", "1", INT64_MAX, p, &err), -ERANGE);
+	/* Back over midnight, and forth again. */
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0, p, &err), 0);
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 - 1, p, &err), 0);
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 + HOUR_NS, p, &err), 0);
+	assert_int_equal(store_commit(rig.store, &err), 0);
+	assert_int_equal(total_all(&rig), 3);
+	store_status(rig.store, &status);
+	assert_int_equal(status.profiles_lost, 4);
+	assert_int_equal(status.profiles_written, 3);
+	assert_int_equal(status.samples_written, 6);
+	assert_int_equal(status.days, 2);
+	assert_int_equal(status.oldest_ns, DAY_0 - 1000000);
+	profile_free(p);
+	rig_release(&rig);
+}
+
+static void old_days_are_dropped_by_age(void **state)
+{
+	struct store_status status;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.retention_ns = 2 * DAY_NS;
+	rig_open(&rig);
+	for (int day = 0; day < 6; day++) {
+		rig.now_ns = DAY_0 + day * DAY_NS + HOUR_NS;
+		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	store_status(rig.store, &status);
+	assert_int_equal(status.days, 3);
+	assert_int_equal(status.oldest_ns, DAY_0 + 3 * DAY_NS + HOUR_NS);
+	assert_int_equal(total_all(&rig), 3);
+	rig_release(&rig);
+}
+
+static void old_days_are_dropped_by_size_but_never_today(void **state)
+{
+	struct store_status status;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.max_bytes = 400 << 10;
+	rig_open(&rig);
+	for (int day = 0; day < 8; day++) {
+		rig.now_ns = DAY_0 + day * DAY_NS + HOUR_NS;
+		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	store_status(rig.store, &status);
+	assert_true(status.bytes_on_disk <= rig.config.max_bytes && status.writing);
+	assert_in_range(total_all(&rig), 1, 7);
+	store_close(rig.store);
+
+	/* Today alone is too much: it stays, is read, and no more is written. */
+	rig.config.max_bytes = 10000;
+	rig_open(&rig);
+	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns + SEC_NS, 1, 1), -ENOSPC);
+	store_status(rig.store, &status);
+	assert_true(!status.writing && strstr(status.trouble, "--max-disk"));
+	assert_int_equal(status.days, 1);
+	assert_int_equal(total_all(&rig), 1);
+	rig_release(&rig);
+}
+
+static void a_second_writer_is_refused(void **state)
+{
+	struct rig rig;
+	struct store *first;
+
+	(void)state;
+	rig_init(&rig);
+	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	first = rig.store;
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), 1);
+	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), -EBUSY);
+	store_close(first);
+	assert_int_equal(store_commit(rig.store, NULL), -ENOSPC); /* ends the spoilt interval */
+	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(total_all(&rig), 2);
+	rig_release(&rig);
+}
+
+/* Fills the file system, keeping nothing free. */
+static void fill_disk(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char zeros[4096] = "";
+
+	assert_true(fd >= 0);
+	while (write(fd, zeros, sizeof(zeros)) > 0)
+		;
+	(void)close(fd);
+}
+
+static void a_full_disk_stops_writing_keeps_serving_and_recovers(void **state)
+{
+	struct store_status status;
+	int64_t committed = 0, lost = 0;
+	char ballast[128];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	if (mount("tmpfs", rig.dir, "tmpfs", 0, "size=32m") < 0) {
+		rig_release(&rig);
+		skip();
+	}
+	(void)snprintf(ballast, sizeof(ballast), "%s/ballast", rig.dir);
+	for (int i = 0; i < 400; i++) {
+		struct profile *p = make_profile();
+		struct err err = {""};
+		bool good;
+
+		if (i == 100)
+			fill_disk(ballast);
+		if (i == 300)
+			assert_int_equal(unlink(ballast), 0);
+		for (unsigned int k = 0; k < 50; k++)
+			add_stack(p, (unsigned int)i * 50 + k, 1, 1);
+		good = write_profile(&rig, "svc", "1", DAY_0 + i * SEC_NS, p, &err) == 0;
+		good = store_commit(rig.store, &err) == 0 && good;
+		profile_free(p);
+		committed += good ? 50 : 0;
+		lost += !good;
+		assert_int_equal(total_all(&rig), committed);
+		if (i == 299) {
+			store_status(rig.store, &status);
+			assert_false(status.writing);
+			assert_non_null(strstr(status.trouble, "full"));
+		}
+	}
+	store_status(rig.store, &status);
+	assert_true(status.writing && lost > 0);
+	assert_string_equal(status.trouble, "");
+	assert_int_equal(status.profiles_lost, lost);
+	store_close(rig.store);
+	assert_intact(rig_day(&rig, "2024-10-04"));
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), committed);
+	store_close(rig.store);
+	rig.store = NULL;
+	assert_int_equal(umount2(rig.dir, MNT_DETACH), 0);
+	rig_release(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_writers_lose_nothing_that_was_committed),
+		cmocka_unit_test(a_file_that_is_no_database_is_set_aside),
+		cmocka_unit_test(a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on),
+		cmocka_unit_test(a_block_with_a_wrong_byte_is_noticed),
+		cmocka_unit_test(a_damaged_file_of_today_is_replaced_by_the_writer),
+		cmocka_unit_test(times_far_from_now_are_refused_and_counted),
+		cmocka_unit_test(old_days_are_dropped_by_age),
+		cmocka_unit_test(old_days_are_dropped_by_size_but_never_today),
+		cmocka_unit_test(a_second_writer_is_refused),
+		cmocka_unit_test(a_full_disk_stops_writing_keeps_serving_and_recovers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
