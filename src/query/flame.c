@@ -23,7 +23,8 @@ struct fold {
 	uint32_t *n_folded;  /* by node: children that do not stay */
 	bool *kept;	     /* by node */
 	uint32_t *name_map;  /* name of the tree to name of the answer + 1 */
-	uint32_t other_name; /* of the answer */
+	uint32_t other;	     /* the name "(other)" in the tree */
+	uint32_t other_name; /* and in the answer */
 	int64_t run[2];	     /* what has been given out, by window */
 	struct query_flame flame;
 };
@@ -84,6 +85,9 @@ static void fold_choose(struct fold *f, size_t max_nodes)
 		size_t more = 1 + (nodes[node].first_child != 0);
 		size_t less = node > 0 && f->n_folded[nodes[node].parent] == 1;
 
+		/* What the store has folded already joins what is folded here. */
+		if (nodes[node].name == f->other && nodes[node].first_child == 0)
+			continue;
 		if (size + more - less > max_nodes)
 			break;
 		size += more - less;
@@ -259,16 +263,13 @@ static int fold_emit(struct fold *f, size_t max_nodes, struct err *err)
 	size_t cap = MIN(max_nodes, (size_t)f->tree.len) + 1;
 	_cleanup_free_ uint32_t *parents = calloc(cap, sizeof(*parents));
 	_cleanup_free_ uint32_t *flame_of = calloc((size_t)f->tree.len + 1, sizeof(*flame_of));
-	uint32_t other;
 
-	if (intern_add(&f->tree.names, view_str(OTHER), &other) < 0)
-		return err_oom(err);
 	f->name_map = calloc((size_t)f->tree.names.len + 1, sizeof(*f->name_map));
 	f->flame.nodes = calloc(cap, sizeof(*f->flame.nodes));
 	if (!parents || !flame_of || !f->name_map || !f->flame.nodes)
 		return err_oom(err);
 	(void)fold_name(f, 0);
-	f->other_name = fold_name(f, other);
+	f->other_name = fold_name(f, f->other);
 	fold_walk(f, parents, flame_of);
 	fold_total(&f->flame, parents);
 	return fold_copy_names(f, err);
@@ -296,7 +297,8 @@ int query_flame(struct store *store, const struct store_window *window,
 	f.order = calloc((size_t)f.tree.len + 1, sizeof(*f.order));
 	f.n_folded = calloc((size_t)f.tree.len + 1, sizeof(*f.n_folded));
 	f.kept = calloc((size_t)f.tree.len + 1, sizeof(*f.kept));
-	if (!f.weights || !f.order || !f.n_folded || !f.kept)
+	if (!f.weights || !f.order || !f.n_folded || !f.kept ||
+	    intern_add(&f.tree.names, view_str(OTHER), &f.other) < 0)
 		return err_oom(err);
 	fold_weigh(&f);
 	fold_choose(&f, max_nodes);

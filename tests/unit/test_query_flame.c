@@ -119,6 +119,24 @@ static void flame_folds_the_smallest_into_other(void **state)
 	assert_string_equal(f.files[0], "");
 }
 
+static void flame_has_one_other_where_the_store_has_one_too(void **state)
+{
+	static const struct fake_stack stacks[] = {{"m;a;p", 50}, {"m;a;q", 40}, {"(other)", 30},
+						   {"n;r;s", 9},  {"n;t;u", 8},	 {"o", 1}};
+	struct store store = {.stacks = {stacks}, .n_stacks = {6}, .collections = {1}};
+
+	(void)state;
+	expect_flame(&store, false, 8,
+		     " 0 138\n"
+		     " m 0 90\n"
+		     "  a 0 90\n"
+		     "   p 50 50\n"
+		     "   q 40 40\n"
+		     " n 0 17\n"
+		     "  (other) 17 17\n"
+		     " (other) 31 31\n");
+}
+
 static void flame_of_an_empty_window_is_a_root(void **state)
 {
 	struct store store = {0};
@@ -329,6 +347,7 @@ int main(void)
 		cmocka_unit_test(flame_averages_snapshots_by_collections),
 		cmocka_unit_test(flame_compares_two_windows_in_one_tree),
 		cmocka_unit_test(flame_folds_the_smallest_into_other),
+		cmocka_unit_test(flame_has_one_other_where_the_store_has_one_too),
 		cmocka_unit_test(flame_of_an_empty_window_is_a_root),
 		cmocka_unit_test(flame_passes_on_the_stores_sentence),
 		cmocka_unit_test(random_flames_conserve_every_sum),
