@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,21 +67,44 @@ static int forced_save(struct forced_rates *f, struct err *err)
 		     : 0;
 }
 
+/* Takes the number off the line; false when there is none. */
+static bool forced_number(char **line, int base, uint64_t *ret_number)
+{
+	char *end;
+
+	errno = 0;
+	*ret_number = strtoull(*line, &end, base);
+	if (errno || end == *line || **line == '-' || (*end && *end != ' '))
+		return false;
+	*line = *end ? end + 1 : end;
+	return true;
+}
+
+static bool forced_parse_line(char *line, struct forced_rate *ret_rate)
+{
+	uint64_t pid, old, ours;
+	struct forced_rate x;
+
+	if (!forced_number(&line, 10, &pid) || !forced_number(&line, 10, &x.id.start_ticks) ||
+	    !forced_number(&line, 16, &x.space) || !forced_number(&line, 10, &old) ||
+	    !forced_number(&line, 10, &ours) || *line)
+		return false;
+	if (pid == 0 || pid > INT_MAX || old > INT64_MAX || ours > INT64_MAX)
+		return false;
+	x.id.pid = (pid_t)pid;
+	x.old = (int64_t)old;
+	x.ours = (int64_t)ours;
+	*ret_rate = x;
+	return true;
+}
+
 static void forced_parse(struct forced_rates *f, char *text)
 {
 	char *rest = text, *line;
 
-	while ((line = strsep(&rest, "\n")) && f->len < FORCED_MAX) {
-		struct forced_rate x;
-		int pid, end = 0;
-
-		if (sscanf(line, "%d %" SCNu64 " %" SCNx64 " %" SCNd64 " %" SCNd64 "%n", &pid,
-			   &x.id.start_ticks, &x.space, &x.old, &x.ours, &end) != 5 ||
-		    line[end] || pid <= 0)
-			continue;
-		x.id.pid = pid;
-		f->rates[f->len++] = x;
-	}
+	while ((line = strsep(&rest, "\n")) && f->len < FORCED_MAX)
+		if (forced_parse_line(line, &f->rates[f->len]))
+			f->len++;
 }
 
 int forced_rates_open(const char *dir, struct forced_rates **ret_forced, struct err *err)
@@ -186,7 +211,7 @@ static int forced_restore_one(const struct forced_rate *x, struct err *err)
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	_cleanup_(golang_heap_freep) struct golang_heap *heap = NULL;
 	_cleanup_close_ int lock = -1;
-	struct proc_mem *mem;
+	struct proc_mem *mem = NULL;
 	int r;
 
 	if (!proc_id_alive(&x->id))

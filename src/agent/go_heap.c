@@ -133,7 +133,7 @@ static int go_heap_open(const struct reader_context *context, const struct targe
 			void **ret_state, struct err *err)
 {
 	struct go_heap *g = calloc(1, sizeof(*g));
-	struct proc_mem *mem;
+	struct proc_mem *mem = NULL;
 	int r;
 
 	if (!g)

@@ -45,29 +45,14 @@ static void interval_begin(struct agent *a)
 	targets_verify(a);
 }
 
-static uint64_t own_rss_bytes(void)
-{
-	unsigned long size, resident;
-	FILE *f = fopen("/proc/self/statm", "re");
-	int n;
-
-	if (!f)
-		return 0;
-	n = fscanf(f, "%lu %lu", &size, &resident);
-	(void)fclose(f);
-	return n == 2 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static void health_update(struct agent *a)
 {
-	uint64_t cpu = clock_cpu_ns(), rss = own_rss_bytes(), now = clock_mono_ns();
+	uint64_t now = clock_mono_ns();
 	bool exhausted = pool_exhausted(a->pool);
 	struct agent_health *h = &a->health;
 
 	(void)pthread_mutex_lock(&a->lock);
 	h->intervals++;
-	h->cpu_ns = cpu;
-	h->rss_bytes = rss;
 	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
 	if (a->sink_trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);

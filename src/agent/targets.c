@@ -25,7 +25,7 @@
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
 /* Each takes memory while it waits; more than there are threads that can hang. */
-#define JOBS_MAX (2 * POOL_MAX_THREADS)
+#define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
 
 static void slot_free(struct agent_slot *slot)
 {
@@ -63,7 +63,7 @@ static bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
 static void slot_leave(struct agent *a, struct agent_slot *slot)
 {
 	struct agent_slot **leaving =
-		reallocarray(a->leaving, a->n_leaving + 1, sizeof(*a->leaving));
+		reallocarray(a->leaving, a->n_leaving + 1, sizeof(struct agent_slot *));
 
 	/* Without memory for a list it is leaked, which is better than to close what is in use. */
 	if (!leaving)

@@ -271,10 +271,11 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 			       strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
+		pid[strspn(pid, "0123456789")] = 0;
 		return err_set(err, -EBUSY,
-			       "another sonde (process %d) writes to %s: stop it, or give this one "
+			       "another sonde (process %s) writes to %s: stop it, or give this one "
 			       "another --data-dir and --listen",
-			       atoi(pid), dir);
+			       pid[0] ? pid : "?", dir);
 	}
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || io_write_full(fd, pid, strlen(pid)) < 0)
