@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing for the named groups: build run test lint arm64.
+# Installs the Debian packages that are missing for the named groups: build ui run test browser lint
+# arm64.
 # Says nothing and needs no network when nothing is missing.
 set -euo pipefail
 
 declare -A groups=(
-	[build]="build-essential meson ninja-build pkg-config zlib1g-dev
+	[build]="build-essential meson ninja-build pkg-config zlib1g-dev libsqlite3-dev libzstd-dev
 		libmicrohttpd-dev python3"
+	[ui]="nodejs npm"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
 		prometheus prometheus-node-exporter"
+	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[lint]="clang-format clang-tidy python3 shellcheck"
 	[arm64]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 )
@@ -25,6 +28,8 @@ done
 
 missing=()
 for package in "${wanted[@]}"; do
+	# Node's own packages bring npm along, and refuse Debian's.
+	[[ $package == npm ]] && command -v npm >/dev/null && continue
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[[ $status == installed ]] || missing+=("$package")
 done
