@@ -33,6 +33,49 @@ static int host_not_ours(const char *listen, struct err *err)
 		"a password, so it serves this machine only. Use 127.0.0.1:PORT or "
 		"[::1]:PORT, and from elsewhere `ssh -L PORT:127.0.0.1:PORT`",
 		listen);
+}
+
+static int host_parse_ipv6(const char *name, struct host *h)
+{
+	struct sockaddr_in6 *in = (void *)&h->addr;
+	char plain[64];
+
+	(void)snprintf(plain, sizeof(plain), "%.*s", (int)strlen(name) - 2, name + 1);
+	if (inet_pton(AF_INET6, plain, &in->sin6_addr) != 1 ||
+	    !IN6_IS_ADDR_LOOPBACK(&in->sin6_addr))
+		return -EINVAL;
+	h->addr.ss_family = AF_INET6;
+	in->sin6_port = htons(h->port);
+	h->addr_len = sizeof(*in);
+	return 0;
+}
+
+static int host_parse_ipv4(const char *name, struct host *h)
+{
+	struct sockaddr_in *in = (void *)&h->addr;
+
+	if (strcmp(name, "localhost") == 0)
+		name = "127.0.0.1";
+	if (inet_pton(AF_INET, name, &in->sin_addr) != 1 ||
+	    ntohl(in->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
+		return -EINVAL;
+	h->addr.ss_family = AF_INET;
+	in->sin_port = htons(h->port);
+	h->addr_len = sizeof(*in);
+	return 0;
+}
+
+int host_parse(const char *listen, struct host *ret_host, struct err *err)
+{
+	const char *colon = strrchr(listen, ':');
+	struct host h = {0};
+	size_t len = colon ? (size_t)(colon - listen) : 0;
+	int r;
+
+	if (!colon || len == 0 || len >= sizeof(h.name) || !parse_port(colon + 1, &h.port))
+		return err_set(err, -EINVAL,
+			       "'%.64s' is not an address to listen on: write 127.0.0.1:7780",
+			       listen);
 	memcpy(h.name, listen, len);
 	if (h.name[0] == '[' && h.name[len - 1] == ']')
 		r = host_parse_ipv6(h.name, &h);
