@@ -151,10 +151,10 @@ void *agent_loop(void *arg)
 
 	while (!stopping(a)) {
 		interval_begin(a);
-		while (!stopping(a) && !interval_over(a)) {
+		do {
 			targets_discover(a);
 			results_write(a, targets_send_due(a));
-		}
+		} while (!stopping(a) && !interval_over(a));
 		sinks_flush(a);
 		health_update(a);
 	}

@@ -24,6 +24,7 @@
 #define ASK_AGAIN_NS (60 * NS_PER_SEC)
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
+#define ROTATE_STEP 977
 /* Each takes memory while it waits; more than there are threads that can hang. */
 #define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
 
@@ -295,9 +296,13 @@ uint64_t targets_send_due(struct agent *a)
 
 	(void)pthread_mutex_lock(&a->lock);
 	leaving_send(a);
-	/* Each that comes back brings us here again. */
+	/*
+	 * Each that comes back brings us here again. Where an interval is too short for all, it is
+	 * not always the same ones that go without.
+	 */
 	for (size_t i = 0; i < a->n_known && a->jobs_out < JOBS_MAX; i++) {
-		struct agent_slot *slot = a->known[i].slot;
+		struct agent_slot *slot =
+			a->known[(i + a->interval.number * ROTATE_STEP) % a->n_known].slot;
 		unsigned int what;
 
 		if (!slot)

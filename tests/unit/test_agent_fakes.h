@@ -55,9 +55,18 @@ static inline void machine_unlock(void)
 
 static inline struct fake_process *machine_find(pid_t pid)
 {
-	for (size_t i = 0; i < machine.len; i++)
-		if (machine.processes[i]->pid == pid)
-			return machine.processes[i];
+	size_t lo = 0, hi = machine.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (machine.processes[mid]->pid == pid)
+			return machine.processes[mid];
+		if (machine.processes[mid]->pid < pid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
 	return NULL;
 }
 
