@@ -49,7 +49,9 @@ export async function openService(page: Page, query = '', service = SERVICE): Pr
 }
 
 export async function dragTimeline(page: Page, from: number, to: number): Promise<void> {
-  const box = (await page.locator('.timeline .u-over').boundingBox())!;
+  const over = page.locator('.timeline .u-over');
+  await expect(over).toBeVisible();
+  const box = (await over.boundingBox())!;
   const y = box.y + box.height / 2;
   await page.mouse.move(box.x + box.width * from, y);
   await page.mouse.down();

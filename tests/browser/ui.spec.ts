@@ -107,10 +107,10 @@ test('a frame zooms by click, its link zooms too, and Escape resets', async ({ p
 
 test('stacks are hidden, focused and collapsed from the menu', async ({ page }) => {
   await openService(page, 'view=both');
-  const canvas = page.getByRole('application');
   const menu = page.getByRole('menu');
+  const row = rows(page).filter({ hasText: last(LEAK) }).first();
   for (const [item, word] of [['Hide stacks', 'without'], ['Focus', 'only'], ['Collapse', 'collapsed']] as const) {
-    await canvas.click({ button: 'right', position: { x: 40, y: 19 + 8 } });
+    await row.click({ button: 'right' });
     await menu.getByRole('menuitem', { name: item }).click();
     await expect(page.locator('.chip')).toContainText(word);
     await expect(page.locator('.panes')).toBeVisible();
@@ -266,16 +266,17 @@ test('slow answers show progress, and what is no longer wanted is cancelled', as
 });
 
 test('live moves on by itself and pauses', async ({ page }) => {
+  const health = await (await page.request.get('/api/health')).json();
   await page.clock.install();
   await openService(page);
   let asked = 0;
   page.on('request', (r) => r.url().includes('/api/series') && asked++);
-  await page.clock.runFor(61000);
+  await page.clock.runFor(health.interval_ms + 1500);
   await expect.poll(() => asked).toBeGreaterThan(0);
   await page.getByRole('button', { name: 'Live', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Paused' })).toBeVisible();
   const then = asked;
-  await page.clock.runFor(120000);
+  await page.clock.runFor(3 * health.interval_ms);
   expect(asked).toBe(then);
 });
 

@@ -44,11 +44,12 @@ function useNow(health: Health | null, live: boolean): number {
     const timer = setInterval(() => document.visibilityState === 'visible' && tick(), every);
     return () => clearInterval(timer);
   }, [live, every]);
-  return now;
+  // Collections are stamped with whole intervals: windows end with one.
+  return now - (now % every);
 }
 
-function shift(s: State, now: number, by: number): Partial<State> {
-  const w = s.sel ?? rangeWindow(s.range, now);
+function shift(s: State, now: number, oldest: number, by: number): Partial<State> {
+  const w = s.sel ?? rangeWindow(s.range, now, oldest);
   const d = (w.to - w.from) * by;
   return { sel: { from: w.from + d, to: w.to + d }, zoom: '' };
 }
@@ -67,6 +68,8 @@ function App() {
   useEffect(() => {
     if (now !== opened.current) setBeat(now);
   }, [now]);
+  const oldest = health.data?.store.oldest ?? 0;
+  const interval = health.data?.interval_ms ?? 15000;
   const dark = isDark(prefs);
   const theme = useMemo(() => flameTheme(dark, prefs.blind), [dark, prefs.blind]);
 
@@ -99,8 +102,8 @@ function App() {
     const service: Record<string, () => void> = {
       d: () => go({ base: state.base ? null : 'prev', zoom: '' }),
       x: () => go({ sel: null, base: null, zoom: '' }),
-      '[': () => go(shift(state, now, -1)),
-      ']': () => go(shift(state, now, 1)),
+      '[': () => go(shift(state, now, oldest, -1)),
+      ']': () => go(shift(state, now, oldest, 1)),
       y: async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything'),
     };
     const run = everywhere[e.key] ?? (state.service ? service[e.key] : undefined);
@@ -138,8 +141,11 @@ function App() {
         </button>
         <button type="button" class="quiet icon" aria-label="Help: keys" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
       </header>
-      {state.service ? (
-        <ServicePage key={state.service} {...{ state, now, prefs, setPrefs, theme, say }} />
+      {/* The age of the store decides how far back the pages ask. */}
+      {!health.data && !health.error ? (
+        <main id="main" />
+      ) : state.service ? (
+        <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
       ) : (
         <Overview {...{ state, now, health: health.data }} />
       )}

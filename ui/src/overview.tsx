@@ -4,7 +4,7 @@ import { url, type Health, type Service, type Services, type Target, type TypeSe
 import { percent, span, typeText, unitOf, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
-import { format, go, rangeWindow, START, type State } from './state';
+import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
 
 const COLUMNS = [
   'cpu:cpu:nanoseconds',
@@ -219,9 +219,10 @@ export function HealthLine({ health }: { health: Health }) {
 }
 
 export function Overview({ state, now, health }: { state: State; now: number; health: Health | null }) {
-  const w = rangeWindow(state.range, now);
+  const range = rangeWindow(state.range, now, health?.store.oldest ?? 0);
+  const w = sparkWindow(range, health?.interval_ms ?? 15000);
   const services = useQuery<Services>(
-    url('/api/services', [['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', 60]]),
+    url('/api/services', [['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
   );
   const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();

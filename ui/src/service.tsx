@@ -9,7 +9,7 @@ import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './part
 import type { Prefs } from './prefs';
 import { useQuery } from './query';
 import { sandwich } from './sandwich';
-import { baseline, go, rangeWindow, type State, type View, type Window } from './state';
+import { baseline, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { Table } from './table';
 import { Timeline } from './timeline';
 
@@ -26,6 +26,8 @@ const rank = (type: string) => (FIRST.includes(type) ? FIRST.indexOf(type) : FIR
 export interface ServiceProps {
   state: State;
   now: number;
+  oldest: number; // of the store
+  interval: number;
   prefs: Prefs;
   setPrefs(patch: Partial<Prefs>): void;
   theme: Theme;
@@ -264,13 +266,14 @@ export function ServicePage(props: ServiceProps) {
   const { state, now, prefs, theme, say } = props;
   const [picking, setPicking] = useState<'A' | 'B'>('B');
   const [menu, setMenu] = useState<MenuAt | null>(null);
-  const range = rangeWindow(state.range, now);
+  const range = rangeWindow(state.range, now, props.oldest);
+  const spark = sparkWindow(range, props.interval);
   const w = state.sel ?? range;
   const base = baseline(state.base, w);
   // The baseline may lie before the range: the timeline then reaches back to it.
   const shown = base ? { from: Math.min(range.from, base.from), to: Math.max(range.to, base.to) } : range;
 
-  const services = useQuery<Services>(url('/api/services', [...windowParams(range), ['points', 60]]));
+  const services = useQuery<Services>(url('/api/services', [...windowParams(spark), ['points', spark.points]]));
   const mine = services.data?.services.find((s) => s.service === state.service);
   const type = state.type || FIRST.find((t) => mine?.types.some((m) => m.type === t)) || mine?.types[0]?.type || '';
   const common: Params = [['service', state.service], ['type', type], ...state.labels.map((l): [string, string] => ['label', l])];

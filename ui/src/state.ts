@@ -32,6 +32,7 @@ export interface State {
 }
 
 export const RANGES = ['15m', '1h', '6h', '24h', '7d'];
+const SHORTEST = 120e3;
 const UNIT: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 };
 
 export const START: State = {
@@ -70,10 +71,25 @@ export function rangeLength(range: string): number {
   return m ? Number(m[1]) * UNIT[m[2]!]! : 0;
 }
 
-export function rangeWindow(range: string, now: number): Window {
+/**
+ * A range before now does not reach back further than the store does (`oldest`): on the first day a
+ * page of mostly nothing would hide the little there is.
+ */
+export function rangeWindow(range: string, now: number, oldest = 0): Window {
   const fixed = parseWindow(range);
   if (fixed) return fixed;
-  return { from: now - (rangeLength(range) || 3600e3), to: now };
+  const from = now - (rangeLength(range) || 3600e3);
+  return { from: Math.max(from, Math.min(oldest, now - SHORTEST)), to: now };
+}
+
+/**
+ * The window for sparklines: about 60 steps, each of whole intervals, so that every step holds the
+ * same number of collections and a steady rate is drawn as one.
+ */
+export function sparkWindow(w: Window, interval: number): Window & { points: number } {
+  const step = Math.max(1, Math.ceil((w.to - w.from) / 60 / interval)) * interval;
+  const points = Math.min(60, Math.max(2, Math.ceil((w.to - w.from) / step)));
+  return { from: w.to - points * step, to: w.to, points };
 }
 
 export function parse(hash: string): State {

@@ -40,7 +40,9 @@ function clocks(p: TimelineProps, splits: number[]): string[] {
   return splits.map((s) => clock(s * 1e3, p.utc, fine, long));
 }
 
-function options(p: TimelineProps, unit: string, width: number, read: (u: uPlot) => void): uPlot.Options {
+type Now = { current: TimelineProps };
+
+function options(now: Now, unit: string, width: number, read: (u: uPlot) => void): uPlot.Options {
   const axis = {
     stroke: css('--dim'),
     grid: { stroke: css('--grid'), width: 1 },
@@ -48,20 +50,20 @@ function options(p: TimelineProps, unit: string, width: number, read: (u: uPlot)
     font: '11px system-ui, sans-serif',
   };
   const accent = css('--accent');
-  const few = p.series.points.filter((v) => v != null).length < 3;
+  const few = () => now.current.series.points.filter((v) => v != null).length < 3;
   return {
     width,
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, y: false, points: { size: 6, fill: accent } },
-    tzDate: (ts) => (p.utc ? uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : new Date(ts * 1e3)),
+    tzDate: (ts) => (now.current.utc ? uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : new Date(ts * 1e3)),
     scales: {
-      x: { time: true, range: () => [p.series.from / 1e3, p.series.to / 1e3] },
+      x: { time: true, range: () => [now.current.series.from / 1e3, now.current.series.to / 1e3] },
       y: { range: (_u, _min, max) => [0, (max || 1) * 1.08] },
     },
     series: [{}, { stroke: accent, width: 1.5, fill: css('--accent-fill'), points: { show: few } }],
     axes: [
-      { ...axis, size: 26, space: 90, values: (_u, splits) => clocks(p, splits) },
+      { ...axis, size: 26, space: 90, values: (_u, splits) => clocks(now.current, splits) },
       {
         ...axis,
         size: 72,
@@ -102,16 +104,16 @@ export function Timeline(props: TimelineProps) {
     put(bands.current.b, now.current.sel);
   };
 
+  const { unit } = rates(props.series);
   useEffect(() => {
-    const { unit, points } = rates(props.series);
-    const { from, step_ms } = props.series;
-    const xs = points.map((_, i) => (from + (i + 0.5) * step_ms) / 1e3);
     const read = (u: uPlot) => {
       const i = u.cursor.idx;
+      const [xs, ys] = u.data;
       readout.current!.textContent =
-        i == null || u.cursor.left! < 0 ? '' : `${time(xs[i]! * 1e3, now.current.utc)}  ${value(points[i], unit)}`;
+        i == null || u.cursor.left! < 0 ? '' : `${time(xs[i]! * 1e3, now.current.utc)}  ${value(ys![i], unit)}`;
     };
-    const u = new uPlot(options(props, unit, host.current!.clientWidth, read), [xs, points], host.current!);
+    const width = host.current!.clientWidth;
+    const u = new uPlot(options(now, unit, width, read), columns(now.current.series), host.current!);
     plot.current = u;
     const make = (name: string) => {
       const el = document.createElement('div');
@@ -134,7 +136,12 @@ export function Timeline(props: TimelineProps) {
       u.destroy();
       plot.current = null;
     };
-  }, [props.series, props.utc, props.dark]);
+  }, [unit, props.utc, props.dark]);
+  // New points go into the plot that is there: a refresh must not end a drag.
+  useEffect(() => {
+    plot.current!.setData(columns(props.series));
+    place();
+  }, [props.series]);
   useEffect(place, [props.sel, props.base]);
 
   return (
@@ -152,9 +159,14 @@ export function Timeline(props: TimelineProps) {
   );
 }
 
+function columns(s: Series): uPlot.AlignedData {
+  const { points } = rates(s);
+  return [points.map((_, i) => (s.from + (i + 0.5) * s.step_ms) / 1e3), points];
+}
+
 type Put = (el: HTMLElement, w: Window | null) => void;
 
-function dragging(u: uPlot, band: HTMLElement, now: { current: TimelineProps }, put: Put): () => void {
+function dragging(u: uPlot, band: HTMLElement, now: Now, put: Put): () => void {
   const off = new AbortController();
   const on = { signal: off.signal };
   let start = NaN;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
-import { baseline, format, parse, rangeWindow, START, type State } from '../src/state';
+import { baseline, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 
 test('every state survives its address', () => {
   const s: State = {
@@ -24,6 +24,15 @@ test('the preceding window ends where the window begins', () => {
   assert.deepEqual(baseline('prev', { from: 1000, to: 1600 }), { from: 400, to: 1000 });
   assert.deepEqual(rangeWindow('15m', 1e9), { from: 1e9 - 900e3, to: 1e9 });
   assert.deepEqual(rangeWindow('5-9', 1e9), { from: 5, to: 9 });
+  assert.deepEqual(rangeWindow('1h', 1e9, 1e9 - 600e3), { from: 1e9 - 600e3, to: 1e9 });
+  assert.deepEqual(rangeWindow('1h', 1e9, 1e9), { from: 1e9 - 120e3, to: 1e9 });
+});
+
+test('sparklines have whole intervals in every step', () => {
+  assert.deepEqual(sparkWindow({ from: 0, to: 3600e3 }, 15e3), { from: 0, to: 3600e3, points: 60 });
+  const w = sparkWindow({ from: 0, to: 130e3 }, 15e3);
+  assert.equal((w.to - w.from) / w.points, 15e3);
+  assert.ok(sparkWindow({ from: 0, to: 7 * 86400e3 }, 2e3).points <= 60);
 });
 
 test('values carry their unit', () => {

@@ -32,8 +32,8 @@ export interface Frame {
 function hash(s: string): number {
   let h = 2166136261;
   for (let i = 0; i < s.length; i++) h = Math.imul(h ^ s.charCodeAt(i), 16777619);
-  h ^= h >>> 15;
-  return Math.imul(h, 0x2c1b3c6d) >>> 0;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  return (h ^ (h >>> 13)) >>> 0;
 }
 
 /** Packages of the reader's own code stand out; the runtime and (other) step back. */
@@ -42,11 +42,12 @@ function packageColour(pkg: string, dark: boolean): string {
   const quiet = pkg === 'runtime' || pkg === '' || pkg.startsWith('internal/') || pkg.startsWith('runtime/');
   if (quiet) return dark ? `hsl(215 9% ${30 + (h % 5)}%)` : `hsl(215 14% ${82 + (h % 5)}%)`;
   // Hues away from pure red and green: those mean worse and better elsewhere.
-  const hue = (h % 37) * 8 + 24;
+  const hue = (h % 24) * 12 + 60;
   const ours = pkg === 'main' || pkg.split('/')[0]!.includes('.');
-  const shade = ((h >>> 12) % 4) * 2;
-  if (dark) return `hsl(${hue} ${ours ? 44 : 26}% ${(ours ? 35 : 30) + shade}%)`;
-  return `hsl(${hue} ${ours ? 64 : 44}% ${(ours ? 72 : 79) + shade}%)`;
+  // Equal lightness to the eye, whatever the hue: names stay readable on all of them.
+  const shade = ((h >>> 12) % 4) * 0.015;
+  const [light, chroma] = dark ? (ours ? [0.44, 0.085] : [0.4, 0.04]) : ours ? [0.84, 0.075] : [0.89, 0.035];
+  return `oklch(${(light! + shade).toFixed(3)} ${chroma} ${hue})`;
 }
 
 export function coloursOf(p: Profile, theme: Theme): string[] {
