@@ -1,6 +1,6 @@
 /*
  * src/server/gate.h: so many heavy questions at a time; a few more wait a little, the rest is asked
- * to come back. Threads stay free for the light ones.
+ * to come back. The light ones pass by.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "profile/gzip.h"
 #include "server/assets.h"
 
-#define SERVE_WAIT_MS 2000
+#define SERVE_WAIT_MS 5000
 
 bool serve_check(const struct serve *s, const struct serve_request *rq, struct answer *a)
 {

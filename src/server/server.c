@@ -1,8 +1,9 @@
 /*
  * src/server/server.c: libmicrohttpd around serve.h: sockets, threads, limits, headers.
  *
- * A few threads serve all connections. What a client can make us hold is bounded: connections, the
- * time each request may take, the bytes of its headers, and the bytes of answers under way.
+ * A connection has a thread, so that who waits for a heavy answer delays nobody else. What a client
+ * can make us hold is bounded: connections, the time each request may take, the bytes of its
+ * headers, and the bytes of answers under way.
  */
 #include "server/server.h"
 
@@ -18,10 +19,10 @@
 #include "server/serve.h"
 #include "server/watchdog.h"
 
-#define SERVER_THREADS 8
 #define SERVER_HEAVY 4
-#define SERVER_HEAVY_WAITING 2
+#define SERVER_HEAVY_WAITING 16
 #define SERVER_MAX_CONNECTIONS 256
+#define SERVER_STACK_BYTES ((size_t)1 << 20)
 #define SERVER_CONNECTION_BYTES ((size_t)32 << 10)
 #define SERVER_IDLE_S 20U
 #define SERVER_REQUEST_NS (30 * NS_PER_SEC) /* until the headers are there */
@@ -243,13 +244,14 @@ static int listen_on(struct host *host, int *ret_fd, struct err *err)
 
 static int start_daemon(struct server *s, int fd, struct err *err)
 {
-	unsigned int flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC;
+	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+			     MHD_USE_POLL | MHD_USE_ITC;
 
 	if (s->serve.host.addr.ss_family == AF_INET6)
 		flags |= MHD_USE_IPv6;
 	s->daemon = MHD_start_daemon(
 		flags, s->serve.host.port, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_THREAD_POOL_SIZE, SERVER_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_OPTION_THREAD_STACK_SIZE, SERVER_STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT,
 		SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SERVER_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,

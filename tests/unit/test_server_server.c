@@ -159,7 +159,7 @@ static void talk(const char *request, size_t len, struct buf *answer)
 		if (n <= 0)
 			break;
 	}
-	while (poll(&p, 1, 5000) > 0 && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+	while (poll(&p, 1, 30000) > 0 && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
 		assert_int_equal(buf_append(answer, bytes, (size_t)n), 0);
 	assert_non_null(buf_cstr(answer));
 }
@@ -464,7 +464,7 @@ static void *ask_heavily(void *arg)
 
 static void heavy_questions_are_limited(void **state)
 {
-	enum { MANY = 8 };
+	enum { MANY = 40 };
 	_cleanup_(buf_release) struct buf answer = {0};
 	unsigned int statuses[MANY] = {0}, good = 0, busy = 0;
 	pthread_t threads[MANY];
@@ -474,6 +474,11 @@ static void heavy_questions_are_limited(void **state)
 	store.delay_ms = 1000;
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, ask_heavily, &statuses[i]), 0);
+	/* The light ones pass by. */
+	clock_sleep_ns(NS_PER_SEC / 5);
+	start = clock_mono_ns();
+	assert_int_equal(ask("GET", "/api/health", "", &answer), 200);
+	assert_true(clock_mono_ns() - start < NS_PER_SEC);
 	for (int i = 0; i < MANY; i++)
 		(void)pthread_join(threads[i], NULL);
 	for (int i = 0; i < MANY; i++) {
@@ -481,7 +486,7 @@ static void heavy_questions_are_limited(void **state)
 		busy += statuses[i] == 503;
 	}
 	assert_int_equal(good + busy, MANY);
-	assert_true(good >= 4);
+	assert_true(good >= 4 && busy >= 1);
 	store.delay_ms = 0;
 	start = clock_mono_ns();
 	assert_int_equal(ask("GET", "/api/flame?" WINDOW, "", &answer), 200);
@@ -558,7 +563,14 @@ static void metrics_are_what_prometheus_reads(void **state)
 static bool read_docs(struct buf *docs)
 {
 	static const char *const paths[] = {"docs/API.md", "../docs/API.md", "../../docs/API.md"};
+	char beside[512];
 	struct err err;
+
+	/* From the folder where this was compiled, or one that is near. */
+	(void)snprintf(beside, sizeof(beside), "%.*s/../../docs/API.md",
+		       (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__);
+	if (io_read_file(AT_FDCWD, beside, docs, &err) == 0)
+		return buf_cstr(docs) != NULL;
 
 	for (size_t i = 0; i < 3; i++)
 		if (io_read_file(AT_FDCWD, paths[i], docs, &err) == 0)
