@@ -187,6 +187,8 @@ struct resolving {
 	uint64_t *strings; /* hashes, by string id; 0 is not made yet */
 	uint32_t *starts;  /* of a location's frames in frames */
 	uint64_t *frames;  /* hashes, the lines of all locations */
+	uint64_t *single;  /* the frame's hash, by location; 0: not just one frame */
+	uint64_t *stacks;  /* hashes, by stack id */
 	char bare[256];	   /* the name of a frame without one */
 };
 
@@ -252,7 +254,10 @@ static int resolving_init(struct resolving *r)
 	r->strings = calloc(profile_n_strings(r->p), sizeof(*r->strings));
 	r->starts = calloc(n + 1, sizeof(*r->starts));
 	r->frames = calloc(n_frames + 1, sizeof(*r->frames));
-	if (!r->strings || !r->starts || !r->frames || n_frames > UINT32_MAX)
+	r->single = calloc(n + 1, sizeof(*r->single));
+	r->stacks = calloc(profile_n_stacks(r->p) + 1, sizeof(*r->stacks));
+	if (!r->strings || !r->starts || !r->frames || !r->single || !r->stacks ||
+	    n_frames > UINT32_MAX)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t lines = MAX(profile_location_at(r->p, i)->n_lines, 1U);
@@ -260,6 +265,8 @@ static int resolving_init(struct resolving *r)
 		r->starts[i] = (uint32_t)at;
 		for (uint32_t k = 0; k < lines; k++)
 			r->frames[at++] = frame_hash(r, (uint32_t)i, k);
+		if (lines == 1)
+			r->single[i] = r->frames[at - 1];
 	}
 	r->starts[n] = (uint32_t)at;
 	return 0;
@@ -270,6 +277,8 @@ static void resolving_release(struct resolving *r)
 	free(r->strings);
 	free(r->starts);
 	free(r->frames);
+	free(r->single);
+	free(r->stacks);
 }
 
 /* The id of a frame, which is added if it is new; -E2BIG when there are too many. */
@@ -324,28 +333,44 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 	return 0;
 }
 
+/* The hash of a stack, and a hint to the CPU that its place will be looked at. */
+static uint64_t stack_hash(const struct resolving *r, uint32_t stack)
+{
+	uint32_t n;
+	const uint32_t *locations = profile_stack_at(r->p, stack, &n);
+	uint64_t hash = hash_seed();
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint64_t frame = r->single[locations[i]];
+
+		if (frame) {
+			hash = hash_step(hash, frame);
+			continue;
+		}
+		for (uint32_t k = r->starts[locations[i] + 1]; k-- > r->starts[locations[i]];)
+			hash = hash_step(hash, r->frames[k]);
+	}
+	hash = hash_stack_end(hash);
+	if (r->d->stacks.cap > 0)
+		__builtin_prefetch(&r->d->stacks.hashes[(uint32_t)hash & (r->d->stacks.cap - 1)]);
+	return hash;
+}
+
 static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stacks, uint32_t *ret_id)
 {
 	uint32_t n, depth = 0;
-	const uint32_t *locations = profile_stack_at(r->p, stack, &n);
-	uint64_t hash = hash_seed();
+	const uint32_t *locations;
 	int ret;
 
-	for (uint32_t i = n; i-- > 0;) {
-		uint32_t first = r->starts[locations[i]];
-		uint32_t end = r->starts[locations[i] + 1];
-
-		depth += end - first;
-		while (end-- > first)
-			hash = hash_step(hash, r->frames[end]);
-	}
-	hash = hash_stack_end(hash);
-	if (ids_get(&r->d->stacks, hash, ret_id))
+	if (ids_get(&r->d->stacks, r->stacks[stack], ret_id))
 		return 0;
+	locations = profile_stack_at(r->p, stack, &n);
+	for (uint32_t i = 0; i < n; i++)
+		depth += r->starts[locations[i] + 1] - r->starts[locations[i]];
 	*ret_id = DICT_OTHER;
 	if (depth > CHUNK_MAX_DEPTH || r->d->next_stack > max_stacks)
 		return 0;
-	ret = add_stack(r, locations, n, hash, ret_id);
+	ret = add_stack(r, locations, n, r->stacks[stack], ret_id);
 	return ret == -E2BIG ? 0 : ret;
 }
 
@@ -355,6 +380,9 @@ int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, u
 	_cleanup_(resolving_release) struct resolving r = {.d = d, .p = p};
 	int ret = resolving_init(&r);
 
+	/* In two passes: the table is larger than the CPU's cache, and waiting is most of it. */
+	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)
+		r.stacks[i] = stack_hash(&r, i);
 	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)
 		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
 	return ret < 0 ? err_oom(err) : 0;
