@@ -18,6 +18,11 @@
 #include "profile/sum.h"
 
 #define SCAN_NS (1 * NS_PER_SEC)
+/*
+ * Most processes of a busy machine are gone after a second, or are another program by then: looking
+ * at each would be most of our work.
+ */
+#define SETTLE_NS (1 * NS_PER_SEC)
 /* A process that was just forked often executes another program: it is watched more closely. */
 #define YOUNG_NS (10 * NS_PER_SEC)
 /* How often a no is asked again that may become a yes. */
@@ -89,6 +94,9 @@ static void known_add(struct agent *a, struct agent_known *known, size_t *len, p
 		slot = slot_new(a, pid, &st);
 		if (!slot)
 			return;
+		/* Except at the start: then it has lived for a while. */
+		if (a->known)
+			slot->retry_ns = slot->found_ns + SETTLE_NS;
 		a->health.targets++;
 	}
 	known[(*len)++] = (struct agent_known){.pid = pid, .slot = slot};
