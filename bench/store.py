@@ -33,8 +33,9 @@ def table(r):
         f"| plain rows | {r['rows_million_samples_per_cpu_s']:.2f} | "
         f"{r['rows_bytes_per_sample']:.1f} | {r['rows_merge_1h_ms']:.1f} | - | - |",
         f"| embedded | {r['million_samples_per_cpu_s']:.2f} "
-        f"({r['million_samples_per_cpu_s_without_packing']:.2f} without packing) | "
-        f"{r['closed_bytes_per_sample']:.2f} | {r['merge_1h_ms']:.1f} | "
+        f"({r['million_samples_per_cpu_s_last_hour']:.2f} in the last hour) | "
+        f"{r['closed_bytes_per_sample']:.2f} ({r['day_bytes_per_sample']:.2f} extrapolated to 24 h "
+        f"of the same dictionaries) | {r['merge_1h_ms']:.1f} | "
         f"{r['merge_all_ms']:.1f} | {day} |",
     ])
 

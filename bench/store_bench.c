@@ -244,6 +244,9 @@ struct subject {
 	uint64_t store_cpu_ns;
 	uint64_t pack_cpu_ns;
 	uint64_t rows_cpu_ns;
+	/* At the beginning of the last hour, when the dictionaries are there. */
+	uint64_t steady_cpu_ns;
+	uint64_t steady_samples;
 };
 
 static int64_t load_now(void *ctx)
@@ -444,6 +447,27 @@ static double anonymous_mb(void)
 	return (double)kb / 1024;
 }
 
+/* What the dictionaries take: a day pays them once, however many hours it has. */
+static uint64_t dictionary_bytes(const char *dir)
+{
+	sqlite3_stmt *stmt = NULL;
+	uint64_t bytes = 0;
+	char path[512];
+	sqlite3 *db;
+
+	(void)snprintf(path, sizeof(path), "%s/2024-10-04.db", dir);
+	if (sqlite3_open(path, &db) == SQLITE_OK &&
+	    sqlite3_prepare_v2(db,
+			       "SELECT (SELECT sum(length(data)) FROM stack_chunk) +"
+			       " (SELECT sum(length(data)) FROM frame_chunk)",
+			       -1, &stmt, NULL) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		bytes = (uint64_t)sqlite3_column_int64(stmt, 0);
+	(void)sqlite3_finalize(stmt);
+	(void)sqlite3_close(db);
+	return bytes;
+}
+
 static void report(struct load *l, struct subject *b, const char *dir, const uint64_t *counts,
 		   double writer_mb)
 {
@@ -467,6 +491,9 @@ static void report(struct load *l, struct subject *b, const char *dir, const uin
 	json_double(&j, (double)l->n_samples / 1e6 / all_s);
 	json_key(&j, "million_samples_per_cpu_s_without_packing");
 	json_double(&j, (double)l->n_samples / 1e6 / ((double)b->store_cpu_ns / 1e9));
+	json_key(&j, "million_samples_per_cpu_s_last_hour");
+	json_double(&j, (double)(l->n_samples - b->steady_samples) / 1e6 /
+				(all_s - (double)b->steady_cpu_ns / 1e9));
 	json_key(&j, "writer_mb");
 	json_double(&j, writer_mb);
 	json_key(&j, "merge_1h_ms");
@@ -487,6 +514,12 @@ static void report(struct load *l, struct subject *b, const char *dir, const uin
 	store_status(b->store, &status);
 	json_key(&j, "closed_bytes_per_sample");
 	json_double(&j, (double)status.bytes_on_disk / (double)l->n_samples);
+	json_key(&j, "dictionary_bytes");
+	json_uint(&j, dictionary_bytes(dir));
+	json_key(&j, "day_bytes_per_sample"); /* the same dictionaries over 24 hours */
+	json_double(&j, ((double)(status.bytes_on_disk - dictionary_bytes(dir)) +
+			 (double)dictionary_bytes(dir) * (double)hours / 24) /
+				(double)l->n_samples);
 	json_key(&j, "merge_rolled_day_ms");
 	json_double(&j, time_sums(b, START_NS, START_NS + DAY_NS, &stacks));
 	json_key(&j, "stacks");
@@ -517,6 +550,10 @@ int main(int argc, char **argv)
 		bool rows = minute < counts[1] * 60;
 
 		l->now_ns = START_NS + (int64_t)minute * MINUTE_NS;
+		if (minute + 60 == counts[0] * 60) {
+			b.steady_cpu_ns = b.store_cpu_ns + b.pack_cpu_ns;
+			b.steady_samples = l->n_samples;
+		}
 		one_minute(l, &b, rows);
 		commit(l, &b, rows);
 		if (rows)

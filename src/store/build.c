@@ -101,7 +101,7 @@ static int add_location(struct build *b, const struct chunk_frame *f, uint32_t *
 static int name_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 {
 	struct build *b = ctx;
-	uint32_t location;
+	uint32_t location = 0;
 	int r;
 
 	if (b->by_frame[id] != WANTED)
@@ -116,7 +116,7 @@ static int read_chunks(struct build *b, struct codec *c, struct day *day, uint32
 		       bool stacks, struct err *err)
 {
 	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
 
 	if (r < 0)
@@ -173,7 +173,7 @@ static bool to_locations(const struct build *b, const struct wanted_stack *w, ui
 static int add_other(struct build *b, int64_t value)
 {
 	struct chunk_frame f = {.name = view_str(DICT_OTHER_NAME)};
-	uint32_t location;
+	uint32_t location = 0;
 	int r = add_location(b, &f, &location);
 
 	return r < 0 ? r : add_value(b, &location, 1, value);

@@ -226,7 +226,7 @@ void day_done(sqlite3_stmt *stmt)
 
 int day_exec(struct day *d, enum day_sql sql, const int64_t *args, int n, struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(d, sql, args, n, &stmt, err);
 
 	return r < 0 ? r : day_next(d, stmt, err);
@@ -234,7 +234,7 @@ int day_exec(struct day *d, enum day_sql sql, const int64_t *args, int n, struct
 
 int day_put(struct day *d, enum day_sql sql, int64_t key, struct view data, struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(d, sql, &key, 1, &stmt, err);
 	int rc;
 

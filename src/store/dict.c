@@ -139,7 +139,7 @@ static int load_chunks(struct loading *l, struct day *day, struct codec *c, bool
 {
 	const int64_t range[] = {(int64_t)l->d->service << 32,
 				 (int64_t)l->d->service << 32 | UINT32_MAX};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
 
 	if (r < 0)

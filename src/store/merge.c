@@ -96,7 +96,7 @@ static int list_chunks(struct merging *m, bool stacks, uint32_t service, struct 
 		       struct err *err)
 {
 	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&m->w->day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
 
 	while (r == 0 && (r = day_next(&m->w->day, stmt, err)) > 0) {
@@ -115,7 +115,7 @@ static int list_chunks(struct merging *m, bool stacks, uint32_t service, struct 
 static int take_chunk(struct merging *m, bool stacks, int64_t key, struct err *err)
 {
 	const int64_t range[] = {key, key};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&m->w->day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
 
 	if (r == 0)

@@ -55,7 +55,7 @@ static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struc
 {
 	const int64_t range[] = {day_key(stream, (int64_t)hour * BLOCK_HOUR_MS, 0),
 				 day_key(stream, (int64_t)(hour + 1) * BLOCK_HOUR_MS, 0)};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&p->w->day, DAY_PROFILE_KEYS, range, 2, &stmt, err);
 
 	buf_clear(&p->keys);
@@ -75,7 +75,7 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 	struct block_sample s = {.time = (uint32_t)(p->times_ms.len / sizeof(uint32_t))};
 	uint32_t ms = (uint32_t)(day_key_ms(key) % BLOCK_HOUR_MS);
 	const struct block_value *values;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&p->w->day, DAY_GET_PROFILE, &key, 1, &stmt, err);
 
 	if (r == 0)
@@ -131,7 +131,7 @@ static int sort_samples(struct packer *p)
 static int next_part(struct packer *p, int64_t first_key, unsigned int *ret_part, struct err *err)
 {
 	const int64_t range[] = {first_key, first_key + DAY_MAX_PARTS - 1};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&p->w->day, DAY_PACK_LAST, range, 2, &stmt, err);
 
 	if (r == 0)
@@ -208,7 +208,7 @@ static int pack_hour(struct packer *p, const struct pack_stream *s, unsigned int
 
 static int list_streams(struct writer *w, struct buf *ret_streams, struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&w->day, DAY_STREAMS, NULL, 0, &stmt, err);
 
 	while (r == 0 && (r = day_next(&w->day, stmt, err)) > 0) {

@@ -62,7 +62,7 @@ int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqli
 int sqlite_find_stream(struct day *day, const char *service, const char *type,
 		       struct sqlite_stream *ret, struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
 
 	if (r < 0)
@@ -100,7 +100,7 @@ int sqlite_filter(struct day *day, uint32_t service, const struct store_window *
 		  uint8_t **ret_bits, struct err *err)
 {
 	_cleanup_free_ uint8_t *bits = NULL;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r, pass;
 
 	if (window->n_filters == 0) {

@@ -18,7 +18,7 @@ struct rolling {
 static int is_rolled(struct rolling *r, struct err *err)
 {
 	const int64_t id = r->stream;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int ret = day_query(&r->w->day, DAY_ROLLED, &id, 1, &stmt, err);
 
 	if (ret == 0)
@@ -41,7 +41,7 @@ static int scan_points(struct rolling *r, struct err *err)
 	_cleanup_free_ uint8_t *seen = calloc(1, DAY_MAX_LABELSETS / 8 + 1);
 	const int64_t range[] = {day_key(r->stream, 0, 0), day_key(r->stream + 1, 0, 0)};
 	int64_t last = -1;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int ret = seen ? day_query(&r->w->day, DAY_POINTS, range, 2, &stmt, err) : err_oom(err);
 
 	while (ret == 0 && (ret = day_next(&r->w->day, stmt, err)) > 0) {
@@ -64,7 +64,7 @@ static int sum_hour(struct rolling *r, unsigned int hour, uint32_t set, struct e
 {
 	int64_t first = day_pack_key(r->stream, hour, set, 0);
 	const int64_t range[] = {first, first + DAY_MAX_PARTS};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int ret = day_query(&r->w->day, DAY_PACKS, range, 2, &stmt, err);
 
 	while (ret == 0 && (ret = day_next(&r->w->day, stmt, err)) > 0)
@@ -101,7 +101,7 @@ static int put_sums(struct rolling *r, uint32_t set, struct err *err)
 static int has_rows(struct rolling *r, struct err *err)
 {
 	const int64_t range[] = {day_key(r->stream, 0, 0), day_key(r->stream + 1, 0, 0)};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int ret = day_query(&r->w->day, DAY_PROFILE_KEYS, range, 2, &stmt, err);
 
 	if (ret == 0)

@@ -21,7 +21,7 @@ static int chart_points(struct charting *c, struct day *day, const struct sqlite
 			const uint8_t *bits, struct err *err)
 {
 	int64_t from_ms, to_ms, last = -1;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r;
 
 	sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &from_ms, &to_ms);

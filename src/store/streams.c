@@ -25,7 +25,7 @@ struct span {
 static int edge_point(struct day *day, enum day_sql sql, const int64_t range[2], int64_t *ret_ns,
 		      struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, sql, range, 2, &stmt, err);
 
 	if (r == 0)
@@ -67,7 +67,7 @@ static int list_streams(void *ctx, struct day *day, struct err *err)
 {
 	struct listing *l = ctx;
 	int64_t from_ms, to_ms, first = 0, last = 0;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
 
 	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
@@ -125,7 +125,7 @@ static int scan_sets(struct day *day, uint32_t stream, int64_t from_ms, int64_t 
 		     struct span *spans, struct err *err)
 {
 	const int64_t range[] = {day_key(stream, from_ms, 0), day_key(stream, to_ms, 0)};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
 
 	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
@@ -161,7 +161,7 @@ static int list_sets(void *ctx, struct day *day, struct err *err)
 	_cleanup_free_ struct span *spans = calloc(DAY_MAX_LABELSETS + 1, sizeof(*spans));
 	struct listing *l = ctx;
 	int64_t from_ms, to_ms, service = -1;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = spans ? day_query(day, DAY_STREAMS, NULL, 0, &stmt, err) : err_oom(err);
 
 	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);

@@ -34,7 +34,7 @@ static int sum_rollups(struct summing *s, struct day *day, struct err *err)
 {
 	const int64_t range[] = {day_rollup_key(s->stream.id, 0),
 				 day_rollup_key(s->stream.id + 1, 0)};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_ROLLUPS, range, 2, &stmt, err);
 
 	if (r < 0)
@@ -71,7 +71,7 @@ static int sum_rows(struct summing *s, struct day *day, bool packs, struct err *
 				      day_pack_key(s->stream.id, end, 0, 0)};
 	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
 				 day_key(s->stream.id, s->to_ms, 0)};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, packs ? DAY_PACKS : DAY_PROFILES, packs ? pack_range : range, 2,
 			  &stmt, err);
 
@@ -97,7 +97,7 @@ static int count_collections(struct summing *s, struct day *day, struct err *err
 	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
 				 day_key(s->stream.id, s->to_ms, 0)};
 	int64_t last = -1;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
 
 	if (r < 0)
@@ -115,7 +115,7 @@ static int count_collections(struct summing *s, struct day *day, struct err *err
 static int is_rolled(struct summing *s, struct day *day, struct err *err)
 {
 	const int64_t id = s->stream.id;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r;
 
 	if (s->from_ms > 0 || s->to_ms < DAY_MS)

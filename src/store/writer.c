@@ -60,7 +60,7 @@ static int load_row(struct writer *w, enum day_sql sql, sqlite3_stmt *stmt)
 
 static int load_table(struct writer *w, enum day_sql sql, struct err *err)
 {
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&w->day, sql, NULL, 0, &stmt, err);
 
 	if (r < 0)
@@ -138,7 +138,7 @@ static int find_dict(struct writer *w, struct writer_tools *t, const char *servi
 	struct view name = view_str(service);
 	int64_t id = w->next_service;
 	uint64_t known;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = 0;
 
 	if (map_get(&w->by_service, key_hash(0, name), &known)) {
@@ -152,7 +152,7 @@ static int find_dict(struct writer *w, struct writer_tools *t, const char *servi
 		if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
 			r = err_oom(err);
 	}
-	if (r == 0 && !(*ret)->loaded)
+	if (r == 0 && *ret && !(*ret)->loaded)
 		r = dict_load(*ret, &w->day, &t->codec, err);
 	return r;
 }
@@ -163,7 +163,7 @@ static int find_stream(struct writer *w, uint32_t service, const char *type, boo
 	const int64_t args[] = {w->next_stream, service};
 	uint64_t hash = key_hash(service, view_str(type));
 	uint64_t known = w->next_stream;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r;
 
 	if (!map_get(&w->streams, hash, &known)) {
@@ -191,7 +191,7 @@ static int find_labelset(struct writer *w, struct writer_tools *t, uint32_t serv
 	struct view kv = buf_view(&t->labels);
 	uint64_t hash = key_hash(service, kv);
 	uint64_t known = w->next_labelset;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r, rc;
 
 	if (map_get(&w->labelsets, hash, &known)) {
@@ -246,7 +246,7 @@ static int add_to_row(struct writer *w, struct writer_tools *t, int64_t key, siz
 		      int64_t *total, struct err *err)
 {
 	const int64_t range[] = {key, key + 1};
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int r = day_query(&w->day, DAY_POINTS, range, 2, &stmt, err);
 
 	if (r == 0)
@@ -368,11 +368,11 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 	r = writer_begin(w, err);
 	if (r == 0)
 		r = find_dict(w, t, e->service, &d, err);
-	if (r == 0)
+	if (r == 0 && d)
 		r = find_labelset(w, t, d->service, &service_labelset[1], err);
-	if (r == 0)
+	if (r == 0 && d)
 		r = dict_resolve(d, e->profile, t->max_stacks, (void *)t->ids.data, err);
-	if (r < 0)
+	if (r < 0 || !d)
 		return r;
 	d->used = w->used;
 	service_labelset[0] = d->service;
