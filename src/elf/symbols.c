@@ -79,7 +79,7 @@ static inline uint64_t elf_nul_mask(const uint8_t *p)
 	uint64_t mask = 0;
 
 #ifdef __SSE2__
-	for (unsigned int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(p + 16 * i));
 		__m128i is_nul = _mm_cmpeq_epi8(bytes, _mm_setzero_si128());
 
@@ -165,7 +165,7 @@ static int elf_search_init(struct elf_search *s, struct elf_symbol *wanted, size
 	}
 	for (size_t i = 0; i < n; i++)
 		elf_search_add_tail(s, i);
-	s->memory = calloc(1, s->max_len + ELF_CHUNK_BYTES + 2 * ELF_BLOCK_BYTES);
+	s->memory = calloc(1, s->max_len + ELF_CHUNK_BYTES + (size_t)2 * ELF_BLOCK_BYTES);
 	return s->memory ? 0 : err_oom(err);
 }
 

@@ -259,8 +259,9 @@ int profile_collapse(struct profile *p, size_t type, struct buf *out, struct err
 	_cleanup_(buf_release) struct buf line = {0};
 	int r = tree_collect(&b, p, type, err);
 
-	if (r == 0)
-		r = tree_sort(&b, p, compare_names, err);
+	if (r < 0)
+		return r;
+	r = tree_sort(&b, p, compare_names, err);
 	if (r < 0)
 		return r;
 	for (uint32_t node = b.nodes[0].first_child; node && r == 0;) {
