@@ -65,14 +65,15 @@ class Bench:
 
     def heap(self):
         for version, go in self.toolchains.items():
-            self.heap_of(f"table, Go {version}", rig.targets.build("bigtable", go))
-            self.heap_of(f"service, Go {version}", rig.service(go))
+            self.heap_of(f"table, Go {version}", [rig.targets.build("bigtable", go)])
+            self.heap_of(f"service, Go {version}", [rig.service(go)])
+            self.heap_of(f"two Ps in turns, Go {version}", [rig.service(go), "-turns"])
 
-    def heap_of(self, name, program):
+    def heap_of(self, name, argv):
         # Where buckets lie depends on how the target's threads were scheduled: several starts.
         runs = []
         for _ in range(STARTS):
-            with rig.Target([program]) as target:
+            with rig.Target(argv) as target:
                 runs.append(rig.run(self.program("heap_strategies"), target.pid, self.rounds))
 
         def middle(strategy, field):

@@ -12,7 +12,7 @@
 void buf_release(struct buf *b)
 {
 	free(b->data);
-	*b = (struct buf){.max = b->max};
+	*b = (struct buf){.max = b->max, .drain = b->drain, .drain_arg = b->drain_arg};
 }
 
 void buf_clear(struct buf *b)
@@ -41,6 +41,20 @@ int buf_reserve(struct buf *b, size_t n)
 	return 0;
 }
 
+int buf_drain(struct buf *b)
+{
+	int r = b->len ? b->drain(b->drain_arg, buf_view(b)) : 0;
+
+	b->len = 0;
+	return r;
+}
+
+static int buf_added(struct buf *b, size_t n)
+{
+	b->len += n;
+	return b->drain && b->len >= BUF_DRAIN_BYTES ? buf_drain(b) : 0;
+}
+
 int buf_append(struct buf *b, const void *data, size_t n)
 {
 	int r = buf_reserve(b, n);
@@ -49,8 +63,7 @@ int buf_append(struct buf *b, const void *data, size_t n)
 		return r;
 	if (n)
 		memcpy(b->data + b->len, data, n);
-	b->len += n;
-	return 0;
+	return buf_added(b, n);
 }
 
 int buf_append_str(struct buf *b, const char *s)
@@ -92,8 +105,7 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);
-	b->len += (size_t)n;
-	return 0;
+	return buf_added(b, (size_t)n);
 }
 
 const char *buf_cstr(struct buf *b)

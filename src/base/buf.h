@@ -11,7 +11,13 @@ struct buf {
 	size_t len;
 	size_t cap;
 	size_t max; /* 0 means the default, BUF_DEFAULT_MAX */
+	/* When set, takes what has gathered, so that a long text never lies in memory as a whole.
+	 */
+	int (*drain)(void *arg, struct view bytes);
+	void *drain_arg;
 };
+
+#define BUF_DRAIN_BYTES ((size_t)64 << 10)
 
 #define BUF_DEFAULT_MAX ((size_t)64 << 20)
 
@@ -31,6 +37,9 @@ int buf_append_str(struct buf *b, const char *s);
 int buf_append_byte(struct buf *b, uint8_t byte);
 int buf_append_varint(struct buf *b, uint64_t value);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Hands what is left to drain. */
+int buf_drain(struct buf *b);
 
 /* The contents as a C string; NULL when there is no memory for the NUL. */
 const char *buf_cstr(struct buf *b);

@@ -11,16 +11,31 @@
  */
 #pragma once
 
+#include <errno.h>
+
 struct err {
 	char text[512];
 };
 
-/* Writes the sentence (err may be NULL) and returns code, so `return err_set(err, -ESRCH, ...)`. */
-int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Writes the sentence; err may be NULL. */
+void err_write(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts "prefix: " before the sentence that is already there. */
+void err_write_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "prefix: " before the sentence that is already there; returns code. */
-int err_prefix(struct err *err, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* -ENOMEM with its sentence. */
-int err_oom(struct err *err);
+/*
+ * The same, with code as their value: `return err_set(err, -ESRCH, ...)`. Macros, so that compilers
+ * and analysers see that the value is the code. It is taken first, for it often is -errno.
+ */
+#define err_set(err, code, ...)                                                                    \
+	({                                                                                         \
+		int _code = (code);                                                                \
+		err_write((err), __VA_ARGS__);                                                     \
+		_code;                                                                             \
+	})
+#define err_prefix(err, code, ...)                                                                 \
+	({                                                                                         \
+		int _code = (code);                                                                \
+		err_write_prefix((err), __VA_ARGS__);                                              \
+		_code;                                                                             \
+	})
+#define err_oom(err) err_set((err), -ENOMEM, "out of memory")

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,74 +73,101 @@ int io_write_full(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* A device or a pipe (/dev/stdout, a FIFO) is written in place; a rename would replace it. */
-static int io_write_in_place(const char *path, struct view data)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : io_write_full(fd, data.data, data.len);
-}
-
-/* A new file beside path, with the rights of the old one or those that umask leaves. */
-static int io_create_beside(const char *path, const struct stat *old, char **ret_tmp)
+/* A new file beside target, with the rights of the old one or those that umask leaves. */
+static int io_file_create_beside(struct io_file *file, const struct stat *old)
 {
 	for (unsigned int i = 0; i < 100; i++) {
 		_cleanup_free_ char *tmp = NULL;
-		_cleanup_close_ int fd = -1;
 
-		if (asprintf(&tmp, "%s.%d-%u", path, (int)getpid(), i) < 0) {
+		if (asprintf(&tmp, "%s.%d-%u", file->target, (int)getpid(), i) < 0) {
 			tmp = NULL;
 			return -ENOMEM;
 		}
-		fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd < 0 && errno == EEXIST)
+		file->fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file->fd < 0 && errno == EEXIST)
 			continue;
-		if (fd < 0)
+		if (file->fd < 0)
 			return -errno;
-		if (old && fchmod(fd, old->st_mode & 07777) < 0) {
-			int r = -errno;
-
-			(void)unlink(tmp);
-			return r;
-		}
-		*ret_tmp = TAKE_PTR(tmp);
-		return TAKE_FD(fd);
+		file->tmp = TAKE_PTR(tmp);
+		return old && fchmod(file->fd, old->st_mode & 07777) < 0 ? -errno : 0;
 	}
 	return -EEXIST;
 }
 
-static int io_replace(const char *path, const struct stat *old, struct view data)
+static int io_file_open(struct io_file *file)
 {
-	_cleanup_free_ char *tmp = NULL;
-	_cleanup_close_ int fd = io_create_beside(path, old, &tmp);
-	int r;
+	struct stat st;
+	bool exists = stat(file->path, &st) == 0;
 
-	if (fd < 0)
-		return fd;
-	r = io_write_full(fd, data.data, data.len);
-	if (r == 0 && rename(tmp, path) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlink(tmp);
-	return r;
+	if (exists && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	/* A rename would replace the device or the pipe. */
+	if (exists && !S_ISREG(st.st_mode)) {
+		file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
+		return file->fd < 0 ? -errno : 0;
+	}
+	file->target = exists ? realpath(file->path, NULL) : strdup(file->path);
+	if (!file->target)
+		return -errno;
+	return io_file_create_beside(file, exists ? &st : NULL);
+}
+
+int io_file_create(const char *path, struct io_file *ret_file, struct err *err)
+{
+	struct io_file file = {.fd = -1, .path = path};
+	int r = io_file_open(&file);
+
+	if (r < 0) {
+		io_file_abort(&file);
+		return err_set(err, r, "cannot write %s: %s", path, strerror(-r));
+	}
+	*ret_file = file;
+	return 0;
+}
+
+int io_file_append(struct io_file *file, struct view data, struct err *err)
+{
+	int r = io_write_full(file->fd, data.data, data.len);
+
+	return r < 0 ? err_set(err, r, "cannot write %s: %s", file->path, strerror(-r)) : 0;
+}
+
+int io_file_commit(struct io_file *file, struct err *err)
+{
+	int r = file->tmp && rename(file->tmp, file->target) < 0 ? -errno : 0;
+
+	if (r == 0) {
+		free(file->tmp);
+		file->tmp = NULL;
+	}
+	io_file_abort(file);
+	return r < 0 ? err_set(err, r, "cannot write %s: %s", file->path, strerror(-r)) : 0;
+}
+
+void io_file_abort(struct io_file *file)
+{
+	if (file->tmp)
+		(void)unlink(file->tmp);
+	closep(&file->fd);
+	free(file->tmp);
+	free(file->target);
+	file->fd = -1;
+	file->tmp = file->target = NULL;
 }
 
 int io_write_file(const char *path, struct view data, struct err *err)
 {
-	_cleanup_free_ char *target = NULL;
-	struct stat st;
-	int r;
+	struct io_file file;
+	int r = io_file_create(path, &file, err);
 
-	if (stat(path, &st) < 0) {
-		r = io_replace(path, NULL, data);
-	} else if (!S_ISREG(st.st_mode)) {
-		r = S_ISDIR(st.st_mode) ? -EISDIR : io_write_in_place(path, data);
-	} else {
-		/* A symlink stays one: the file that it names is replaced. */
-		target = realpath(path, NULL);
-		r = target ? io_replace(target, &st, data) : -errno;
+	if (r < 0)
+		return r;
+	r = io_file_append(&file, data, err);
+	if (r < 0) {
+		io_file_abort(&file);
+		return r;
 	}
-	return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+	return io_file_commit(&file, err);
 }
 
 ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off)

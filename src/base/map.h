@@ -12,6 +12,8 @@ struct map {
 	struct map_slot *slots;
 	size_t cap; /* a power of two, or 0 */
 	size_t len;
+	uint64_t last; /* of the largest key, which has no slot */
+	bool has_last;
 };
 
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);

@@ -276,7 +276,7 @@ static int heap_collect(const struct heap_request *q, struct heap_target *t,
 static void heap_explain_empty(const struct heap_request *q, const struct heap_target *t,
 			       const struct profile *p)
 {
-	const struct golang_heap_stats *s = golang_heap_stats(t->heap);
+	const struct golang_heap_stats *s = &t->stats;
 	char label[UNITS_LABEL_LEN];
 
 	if (profile_n_samples(p) != 0)
@@ -308,11 +308,12 @@ static int heap_run(const struct cli_args *args)
 		r = heap_collect(&q, &target, &p, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
+	heap_target_finish(&target);
 	heap_target_describe(&target);
 	heap_explain_empty(&q, &target, p);
 	source = (struct render_source){.process = q.core ? NULL : &target.info,
 					.facts = golang_process_facts(target.process),
-					.stats = golang_heap_stats(target.heap),
+					.stats = &target.stats,
 					.core = q.core};
 	q.report.source = &source;
 	r = report_write(&q.report, p, &err);

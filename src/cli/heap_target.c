@@ -61,6 +61,13 @@ void heap_target_release(struct heap_target *target)
 	golang_process_close(target->process);
 }
 
+void heap_target_finish(struct heap_target *target)
+{
+	target->stats = *golang_heap_stats(target->heap);
+	golang_heap_free(target->heap);
+	target->heap = NULL;
+}
+
 static const char *heap_target_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -71,7 +78,7 @@ static const char *heap_target_base_name(const char *path)
 void heap_target_describe(const struct heap_target *target)
 {
 	const struct golang_facts *facts = golang_process_facts(target->process);
-	const struct golang_heap_stats *stats = golang_heap_stats(target->heap);
+	const struct golang_heap_stats *stats = &target->stats;
 	char rate[UNITS_LABEL_LEN];
 	char who[600];
 
@@ -90,7 +97,7 @@ void heap_target_describe(const struct heap_target *target)
 
 void heap_target_report_losses(const struct heap_target *target)
 {
-	const struct golang_heap_stats *s = golang_heap_stats(target->heap);
+	const struct golang_heap_stats *s = &target->stats;
 
 	if (s->bad_buckets)
 		cli_note("Lost: %llu stack%s refused because the records make no sense.",

@@ -14,12 +14,16 @@ struct heap_target {
 	const char *core;      /* NULL for a live process; borrowed */
 	struct golang_process *process;
 	struct golang_heap *heap;
+	struct golang_heap_stats stats; /* of the last reading, once it is over */
 };
 
 /* pid counts when core is NULL. -ENOTSUP when the program cannot be profiled. */
 int heap_target_open(pid_t pid, const char *core, const struct golang_options *options,
 		     struct heap_target *ret_target, struct err *err);
 void heap_target_release(struct heap_target *target);
+
+/* After the last reading: keeps its figures and gives its memory back before anything is drawn. */
+void heap_target_finish(struct heap_target *target);
 
 /* One line for the person: which program, which Go, how it was found, how it samples. */
 void heap_target_describe(const struct heap_target *target);

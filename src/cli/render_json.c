@@ -101,31 +101,39 @@ static void render_json_functions(const struct render *r, const struct profile_t
 	json_array_end(j);
 }
 
-static void render_json_frames(const struct profile *p, const struct profile_location *loc,
-			       struct json *j)
+static void render_json_location(const struct profile *p, const struct profile_location *loc,
+				 struct json *j)
 {
 	char address[24];
 
 	(void)snprintf(address, sizeof(address), "0x%llx", (unsigned long long)loc->address);
-	for (uint32_t i = 0; i < MAX(loc->n_lines, 1u); i++) {
-		json_object_begin(j);
-		json_key(j, "address");
-		json_cstring(j, address);
-		if (loc->n_lines) {
-			const struct profile_line *line = &loc->lines[i];
-			const struct profile_function *f = profile_function_at(p, line->function);
+	json_object_begin(j);
+	json_key(j, "address");
+	json_cstring(j, address);
+	json_key(j, "lines");
+	json_array_begin(j);
+	for (uint32_t i = 0; i < loc->n_lines; i++) {
+		const struct profile_function *f = profile_function_at(p, loc->lines[i].function);
 
-			json_key(j, "function");
-			json_string(j, profile_string(p, f->name));
-			json_key(j, "file");
-			json_string(j, profile_string(p, f->file));
-			json_key(j, "line");
-			json_int(j, line->line);
-			json_key(j, "inlined");
-			json_bool(j, i + 1 < loc->n_lines);
-		}
+		json_object_begin(j);
+		json_key(j, "function");
+		json_string(j, profile_string(p, f->name));
+		json_key(j, "file");
+		json_string(j, profile_string(p, f->file));
+		json_key(j, "line");
+		json_int(j, loc->lines[i].line);
 		json_object_end(j);
 	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static void render_json_locations(const struct profile *p, struct json *j)
+{
+	json_array_begin(j);
+	for (size_t i = 0; i < profile_n_locations(p) && !j->error; i++)
+		render_json_location(p, profile_location_at(p, i), j);
+	json_array_end(j);
 }
 
 static void render_json_labels(const struct profile *p, const struct profile_sample *s,
@@ -174,10 +182,10 @@ static void render_json_samples(const struct profile *p, struct json *j)
 		json_array_end(j);
 		json_key(j, "labels");
 		render_json_labels(p, s, j);
-		json_key(j, "frames");
+		json_key(j, "stack");
 		json_array_begin(j);
 		for (uint32_t k = 0; k < len; k++)
-			render_json_frames(p, profile_location_at(p, stack[k]), j);
+			json_uint(j, stack[k]);
 		json_array_end(j);
 		json_object_end(j);
 	}
@@ -230,6 +238,8 @@ int render_json(const struct render *r, struct buf *out, struct err *err)
 	render_json_head(r, table.total, &j);
 	json_key(&j, "functions");
 	render_json_functions(r, &table, &j);
+	json_key(&j, "locations");
+	render_json_locations(r->profile, &j);
 	json_key(&j, "samples");
 	render_json_samples(r->profile, &j);
 	json_object_end(&j);

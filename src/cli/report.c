@@ -161,35 +161,67 @@ static int report_render(const struct report *report, struct profile *p, struct 
 	return report->format->render(&r, out, err);
 }
 
-/* Collapsed stacks keep the names as they are for other tools; a terminal must not obey them. */
-static void report_clean_lines(struct buf *out)
+/* Where a report goes, piece by piece. */
+struct report_output {
+	struct io_file file;
+	bool to_file;
+	struct err err;
+};
+
+static int report_drain(void *arg, struct view bytes)
 {
+	struct report_output *o = arg;
+	int k;
+
+	if (o->to_file)
+		return io_file_append(&o->file, bytes, &o->err);
+	k = io_write_full(STDOUT_FILENO, bytes.data, bytes.len);
+	return k < 0 ? err_set(&o->err, k, "cannot write to standard output: %s", strerror(-k)) : 0;
+}
+
+/* Collapsed stacks keep the names as they are for other tools; a terminal must not obey them. */
+static int report_drain_clean(void *arg, struct view bytes)
+{
+	uint8_t *text = (uint8_t *)(uintptr_t)bytes.data; /* our own buffer */
 	size_t at = 0;
 
-	while (at < out->len) {
-		uint8_t *newline = memchr(out->data + at, '\n', out->len - at);
-		size_t end = newline ? (size_t)(newline - out->data) : out->len;
+	while (at < bytes.len) {
+		uint8_t *newline = memchr(text + at, '\n', bytes.len - at);
+		size_t end = newline ? (size_t)(newline - text) : bytes.len;
 
-		term_sanitize((char *)out->data + at, end - at);
+		term_sanitize((char *)text + at, end - at);
 		at = end + 1;
 	}
+	return report_drain(arg, bytes);
 }
 
 int report_write(const struct report *report, struct profile *p, struct err *err)
 {
-	_cleanup_(buf_release) struct buf out = buf_with_max(REPORT_MAX_BYTES);
+	struct report_output output = {.to_file = !report_to_stdout(report)};
+	bool clean = !output.to_file && report->format->render == report_collapsed &&
+		     isatty(STDOUT_FILENO);
+	_cleanup_(buf_release) struct buf out = {.max = REPORT_MAX_BYTES,
+						 .drain = clean ? report_drain_clean : report_drain,
+						 .drain_arg = &output};
 	struct err inner = {};
-	int k = report_render(report, p, &out, &inner);
+	int k = 0;
 
-	if (k < 0 && inner.text[0])
-		return err_set(err, k, "%s", inner.text);
+	if (output.to_file)
+		k = io_file_create(report->path, &output.file, err);
 	if (k < 0)
-		return err_set(err, k, "cannot write the report: %s", strerror(-k));
-	if (!report_to_stdout(report))
-		return io_write_file(report->path, buf_view(&out), err);
-	if (report->format->render == report_collapsed && isatty(STDOUT_FILENO))
-		report_clean_lines(&out);
-	return report_print(&out, err);
+		return k;
+	k = report_render(report, p, &out, &inner);
+	if (k == 0)
+		k = buf_drain(&out);
+	if (k == 0)
+		return output.to_file ? io_file_commit(&output.file, err) : 0;
+	if (output.to_file)
+		io_file_abort(&output.file);
+	/* The trouble with the output is nearer to the cause than what became of it. */
+	if (output.err.text[0])
+		return err_set(err, k, "%s", output.err.text);
+	return inner.text[0] ? err_set(err, k, "%s", inner.text)
+			     : err_set(err, k, "cannot write the report: %s", strerror(-k));
 }
 
 int report_load(const char *path, struct profile **ret_profile, struct err *err)

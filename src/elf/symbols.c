@@ -2,11 +2,11 @@
  * src/elf/symbols.c: finds a few symbols by name.
  *
  * Comparing names symbol by symbol means two reads each. Instead the string table is streamed
- * once: wherever a string ends, does it end in a wanted name? (Linkers let a name share the tail
- * of a longer one, so the offset may point into the middle of a string.) That gives the few
- * offsets that mean a wanted name. Go's linker writes names in the order of symbols, so a binary
- * search by offset finds the symbols at once; where it does not, all symbols are streamed and
- * compared by offset alone.
+ * once, from its end: wherever a string ends, does it end in a wanted name? (Linkers let a name
+ * share the tail of a longer one, so the offset may point into the middle of a string.) That gives
+ * the few offsets that mean a wanted name. Go's linker writes names in the order of symbols, so a
+ * binary search by offset finds the symbols at once; where it does not, all symbols are streamed
+ * and compared by offset alone.
  */
 #include "elf/symbols.h"
 
@@ -49,7 +49,7 @@ struct elf_search {
 	size_t n_hits;
 	size_t cap_hits;
 	uint64_t offsets[ELF_FILTER_BITS / 64];
-	/* Some zeros, then the last max_len bytes of what was read before, then a chunk, then a
+	/* Some zeros, then up to max_len bytes of names before the chunk, then a chunk, then a
 	 * block: scanning needs no care at either end. */
 	uint8_t *memory;
 };
@@ -79,7 +79,7 @@ static inline uint64_t elf_nul_mask(const uint8_t *p)
 	uint64_t mask = 0;
 
 #ifdef __SSE2__
-	for (unsigned int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(p + 16 * i));
 		__m128i is_nul = _mm_cmpeq_epi8(bytes, _mm_setzero_si128());
 
@@ -165,7 +165,7 @@ static int elf_search_init(struct elf_search *s, struct elf_symbol *wanted, size
 	}
 	for (size_t i = 0; i < n; i++)
 		elf_search_add_tail(s, i);
-	s->memory = calloc(1, s->max_len + ELF_CHUNK_BYTES + 2 * ELF_BLOCK_BYTES);
+	s->memory = calloc(1, s->max_len + ELF_CHUNK_BYTES + (size_t)2 * ELF_BLOCK_BYTES);
 	return s->memory ? 0 : err_oom(err);
 }
 
@@ -233,30 +233,6 @@ static int elf_search_chunk(struct elf_search *s, const uint8_t *from, const uin
 			if (r < 0)
 				return r;
 		}
-	}
-	return 0;
-}
-
-static int elf_search_strings(struct elf_search *s, const struct elf_image *image,
-			      const struct elf_section *strings, struct err *err)
-{
-	uint8_t *window = elf_search_window(s);
-	uint64_t done = 0;
-	size_t kept = 0;
-
-	while (done < strings->size) {
-		size_t n = MIN(strings->size - done, ELF_CHUNK_BYTES);
-		uint8_t *from = window + kept, *limit = from + n;
-		int r;
-
-		if (elf_image_read(image, strings->offset + done, from, n) < 0)
-			return err_set(err, -EBADMSG, "cannot read the names of an ELF file");
-		r = elf_search_chunk(s, from, limit, done, err);
-		if (r < 0)
-			return r;
-		done += n;
-		kept = MIN(kept + n, s->max_len);
-		memmove(window, limit - kept, kept);
 	}
 	return 0;
 }
@@ -348,6 +324,47 @@ static bool elf_search_guess_all(struct elf_search *s, const struct elf_image *i
 	return true;
 }
 
+static bool elf_search_all_hit(const struct elf_search *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->is_hit[i])
+			return false;
+	return true;
+}
+
+/*
+ * From the end: linkers put variables behind functions, and their names behind those of functions.
+ * Returns 1 when everything is found and the rest need not be read, 0 when hits are all there is.
+ */
+static int elf_search_strings(struct elf_search *s, const struct elf_image *image,
+			      const struct elf_symtab *table, struct err *err)
+{
+	const struct elf_section *strings = table->strings;
+	uint8_t *window = elf_search_window(s);
+	bool guessed = false;
+
+	for (uint64_t end = strings->size; end > 0;) {
+		size_t n = MIN(end, ELF_CHUNK_BYTES);
+		uint64_t begin = end - n;
+		size_t before = MIN(begin, s->max_len);
+		uint8_t *from = window + before;
+		int r;
+
+		if (elf_image_read(image, strings->offset + begin - before, window, before + n) < 0)
+			return err_set(err, -EBADMSG, "cannot read the names of an ELF file");
+		r = elf_search_chunk(s, from, from + n, begin, err);
+		if (r < 0)
+			return r;
+		if (!guessed && elf_search_all_hit(s)) {
+			guessed = true;
+			if (elf_search_guess_all(s, image, table->symbols))
+				return 1;
+		}
+		end = begin;
+	}
+	return 0;
+}
+
 static int elf_search_symbols(struct elf_search *s, const struct elf_image *image,
 			      const struct elf_symtab *table, struct err *err)
 {
@@ -377,10 +394,10 @@ int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, s
 		return r;
 	for (size_t i = 0; i < n; i++)
 		wanted[i].value = wanted[i].size = 0;
-	r = elf_search_strings(&search, image, table.strings, err);
+	r = elf_search_strings(&search, image, &table, err);
 	if (r < 0 || search.n_hits == 0)
 		return r;
-	if (!elf_search_guess_all(&search, image, table.symbols)) {
+	if (r == 0 && !elf_search_guess_all(&search, image, table.symbols)) {
 		r = elf_search_symbols(&search, image, &table, err);
 		if (r < 0)
 			return r;

@@ -69,7 +69,25 @@ static inline struct golang_counts golang_bucket_counts_of(const uint8_t *record
 {
 	unsigned int current = cycle % 3 + 1;
 	struct golang_counts c = {0};
+	uint64_t active[4] = {0};
+	uint64_t waiting = 0;
 
+	memcpy(active, record, 8UL * cycle_words);
+#pragma GCC unroll 12
+	for (unsigned int i = cycle_words; i < GOLANG_BUCKET_CYCLES * cycle_words; i++) {
+		uint64_t word;
+
+		memcpy(&word, record + 8UL * i, sizeof(word));
+		waiting |= word;
+	}
+	/* Most stacks have allocated nothing since the last collection. */
+	if (!waiting) {
+		c.allocs = c.all_allocs = active[0];
+		c.frees = c.all_frees = active[1];
+		c.torn = c.all_torn = cycle_words == 4 && (active[2] != active[0] * size ||
+							   active[3] != active[1] * size);
+		return c;
+	}
 #pragma GCC unroll 4
 	for (unsigned int i = 0; i < GOLANG_BUCKET_CYCLES; i++) {
 		/* i == 0 is active; future[k] is i == k + 1. */

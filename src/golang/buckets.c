@@ -59,6 +59,14 @@ static int grow(void *array_ptr, size_t *cap, size_t need, size_t unit, size_t m
 	return 0;
 }
 
+static void tally_add(struct golang_tally *t, const struct golang_counts *c)
+{
+	t->published |= (c->allocs | c->frees) != 0;
+	t->flush_pending |= c->unpublished;
+	t->torn += c->torn;
+	t->all_torn += c->all_torn;
+}
+
 /* Appends the bucket whose image is at p. */
 static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p, uint32_t cycle)
 {
@@ -80,6 +88,7 @@ static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p
 		.stack = (uint32_t)b->stacks_len,
 		.counts = golang_bucket_counts(stack + 8 * h.depth, h.size, cycle, b->layout),
 	};
+	tally_add(&b->tally, &b->items[b->len - 1].counts);
 	if (h.depth)
 		memcpy(b->stacks + b->stacks_len, stack, 8 * h.depth);
 	b->stacks_len += h.depth;
@@ -177,7 +186,11 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 {
 	size_t len = b->len;
 	size_t stacks_len = b->stacks_len;
-	int r = walk(b, head, cycle, err);
+	int r;
+
+	if (len == 0)
+		b->tally = (struct golang_tally){0};
+	r = walk(b, head, cycle, err);
 
 	/* Windows hold counts of this moment; the next walk must see those of its own. */
 	golang_windows_release(&b->windows);
@@ -293,6 +306,7 @@ static int range_counts(struct golang_buckets *b, const struct proc_range *range
 		bucket->counts =
 			golang_bucket_counts(p + GOLANG_BUCKET_HEADER + 8UL * bucket->depth,
 					     bucket->size, cycle, b->layout);
+		tally_add(&b->tally, &bucket->counts);
 	}
 	return 0;
 }
@@ -301,6 +315,7 @@ int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *
 {
 	size_t next = 0;
 
+	b->tally = (struct golang_tally){0};
 	if (b->ranges_of != b->len && ranges_build(b) < 0)
 		return err_oom(err);
 	if (images_ensure(b) < 0)

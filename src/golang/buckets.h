@@ -23,6 +23,14 @@ struct golang_bucket {
 	uint32_t depth;
 };
 
+/* What the counts of all buckets say together. */
+struct golang_tally {
+	bool published;	    /* something was, ever */
+	bool flush_pending; /* the current cycle of some bucket still waits */
+	uint64_t torn;
+	uint64_t all_torn;
+};
+
 struct golang_buckets {
 	struct proc_mem *mem; /* borrowed */
 	const struct golang_layout *layout;
@@ -39,8 +47,9 @@ struct golang_buckets {
 	size_t ranges_of;
 	uint8_t *images; /* where ranges are read to; kept between readings */
 	size_t images_len;
-	uint64_t bad;	 /* refused buckets of all walks */
-	bool incomplete; /* the list could not be followed to its end */
+	struct golang_tally tally; /* of the last reading of all buckets */
+	uint64_t bad;		   /* refused buckets of all walks */
+	bool incomplete;	   /* the list could not be followed to its end */
 };
 
 /* A million buckets is ten times what the largest programs have; more is refused, and said. */
@@ -57,7 +66,7 @@ void golang_buckets_release(struct golang_buckets *b);
  * consists of bad ones; -E2BIG past the limits; -ESRCH.
  */
 int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err);
-/* Reads the counts of all known buckets again. */
+/* Reads the counts of all known buckets again. Their tally begins anew. */
 int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err);
 
 static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,

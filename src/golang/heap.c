@@ -96,30 +96,20 @@ static int heap_pass(struct golang_heap *heap, const struct heap_globals *g, str
 	return r;
 }
 
-/* Goes over the counts of a pass: was anything published yet, and is anything in motion? */
+/* Takes down what the pass showed. False when something was in motion, so that it is to be
+ * repeated. */
 static bool heap_settled(struct golang_heap *heap, const struct heap_globals *g)
 {
 	const struct golang_buckets *b = &heap->buckets;
-	bool flush_pending = false;
-	uint64_t torn = 0, all_torn = 0;
 
-	heap->stats.before_first_gc = true;
-	for (size_t i = 0; i < b->len; i++) {
-		const struct golang_counts *c = &b->items[i].counts;
-
-		if (c->allocs || c->frees)
-			heap->stats.before_first_gc = false;
-		flush_pending = flush_pending || c->unpublished;
-		torn += c->torn;
-		all_torn += c->all_torn;
-	}
-	heap->stats.torn_records = heap->stats.before_first_gc ? all_torn : torn;
+	heap->stats.before_first_gc = !b->tally.published;
+	heap->stats.torn_records = b->tally.published ? b->tally.torn : b->tally.all_torn;
 	heap->stats.buckets = b->len;
 	heap->stats.bad_buckets = b->bad;
 	heap->stats.incomplete = b->incomplete;
 	heap->stats.cycle = g->cycle >> heap->process->layout->cycle_shift;
 	heap->stats.rate = g->rate;
-	return heap->stats.torn_records == 0 && !flush_pending;
+	return heap->stats.torn_records == 0 && !b->tally.flush_pending;
 }
 
 /* The sentence of a failed read does not tell why; the address space may be gone. */

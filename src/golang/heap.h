@@ -1,7 +1,7 @@
 /*
  * src/golang/heap.h: the Go heap profile from outside, as runtime/pprof would write it.
  *
- * A reader keeps what it has learned (buckets never move), so that a later reading costs three
+ * A reader keeps what it has learned (buckets never move), so that a later reading costs four
  * system calls.
  */
 #pragma once

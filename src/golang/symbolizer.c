@@ -55,6 +55,9 @@ void golang_symbolizer_init(struct golang_symbolizer *s, struct golang_process *
 
 void golang_symbolizer_release(struct golang_symbolizer *s)
 {
+	/* Tables are wanted again at the next profile; until then they only take memory. */
+	if (s->process)
+		golang_windows_release(&s->process->windows);
 	golang_native_release(&s->native);
 	arena_release(&s->arena);
 	map_release(&s->frames);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 
 #define WINDOW_WAYS 4
 #define WINDOW_PAGE ((uint64_t)4096)
@@ -63,7 +62,8 @@ static struct golang_window *windows_set(struct golang_windows *w, uint64_t base
 {
 	size_t sets = w->n_windows / WINDOW_WAYS;
 
-	return &w->windows[(hash_u64(base) & (sets - 1)) * WINDOW_WAYS];
+	/* Neighbours never push each other out. */
+	return &w->windows[(base / w->window_bytes & (sets - 1)) * WINDOW_WAYS];
 }
 
 static struct golang_window *windows_oldest(struct golang_window *set)

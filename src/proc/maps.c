@@ -180,8 +180,8 @@ static int maps_add_line(struct proc_maps *maps, struct view text, struct err *e
 	uint64_t floor = maps->len ? maps->maps[maps->len - 1].end : 0;
 	int r;
 
-	if (!line_parse(&line, &m, &path) || m.start < floor ||
-	    (path.len && memchr(path.data, 0, path.len)))
+	if (!line_parse(&line, &m, &path) || !path.data || m.start < floor ||
+	    memchr(path.data, 0, path.len))
 		return err_set(err, -EBADMSG, "a line of the maps file makes no sense");
 	if (view_starts_with(path, "/") && path.len > n && view_sub(path, path.len - n, n, &tail) &&
 	    view_eq(tail, view_str(MAPS_DELETED))) {

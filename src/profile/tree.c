@@ -110,6 +110,8 @@ static int tree_collect(struct tree_builder *b, struct profile *p, size_t type, 
 		if (s->values[type] != 0)
 			r = tree_add_sample(b, s, s->values[type], err);
 	}
+	/* Most of the memory, and of no use any more. */
+	map_release(&b->children);
 	return r;
 }
 
@@ -141,7 +143,8 @@ static int compare_children(const void *a, const void *b, void *arg)
 }
 
 /* Links the children of each node anew, in order. */
-static int tree_sort(struct tree_builder *b, const struct profile *p, struct err *err)
+static int tree_sort(struct tree_builder *b, const struct profile *p,
+		     int (*compare)(const void *, const void *, void *), struct err *err)
 {
 	_cleanup_free_ uint32_t *children = calloc((size_t)b->len + 1, sizeof(*children));
 	struct tree_order order = {.profile = p, .nodes = b->nodes};
@@ -154,7 +157,7 @@ static int tree_sort(struct tree_builder *b, const struct profile *p, struct err
 
 		for (uint32_t c = *link; c != 0; c = b->nodes[c].sibling)
 			children[n++] = c;
-		qsort_r(children, n, sizeof(*children), compare_children, &order);
+		qsort_r(children, n, sizeof(*children), compare, &order);
 		for (uint32_t i = 0; i < n; i++) {
 			*link = children[i];
 			link = &b->nodes[children[i]].sibling;
@@ -172,7 +175,7 @@ int profile_tree_build(struct profile *p, size_t type, struct profile_tree *ret_
 
 	if (r < 0)
 		return r;
-	r = tree_sort(&b, p, err);
+	r = tree_sort(&b, p, compare_children, err);
 	if (r < 0)
 		return r;
 	*ret_tree = (struct profile_tree){.nodes = TAKE_PTR(b.nodes), .len = b.len};
@@ -197,100 +200,78 @@ static int append_frame(struct buf *line, struct view name)
 	return r;
 }
 
-struct collapse {
-	const struct profile *profile;
-	const struct tree_builder *tree;
-	uint32_t *parents; /* by node */
-	uint32_t *path;	   /* the nodes from the one at hand to the root */
-	struct buf lines;  /* each ends in a NUL, for sorting */
-	struct buf starts; /* of size_t: where each line begins */
+/* A node on the way from the root to the one at hand, and how long the line was before it. */
+struct collapse_step {
+	uint32_t node;
+	size_t line_len;
 };
 
-static void collapse_release(struct collapse *c)
+static int collapse_enter(const struct tree_builder *b, const struct profile *p, uint32_t node,
+			  struct buf *path, struct buf *line, struct buf *out)
 {
-	free(c->parents);
-	free(c->path);
-	buf_release(&c->lines);
-	buf_release(&c->starts);
+	const struct profile_node *n = &b->nodes[node];
+	const struct collapse_step step = {.node = node, .line_len = line->len};
+	int r = buf_append(path, &step, sizeof(step));
+
+	if (r == 0 && line->len)
+		r = buf_append_byte(line, ';');
+	if (r == 0)
+		r = append_frame(line, profile_string(p, n->name));
+	if (r == 0 && n->self != 0)
+		r = buf_append(out, line->data, line->len);
+	if (r == 0 && n->self != 0)
+		r = buf_printf(out, " %lld\n", (long long)n->self);
+	return r;
 }
 
-static int collapse_init(struct collapse *c)
+/* The next node in depth-first order after the last of path, which is cut back to its parent. */
+static uint32_t collapse_next(const struct tree_builder *b, struct buf *path, struct buf *line)
 {
-	const struct profile_node *nodes = c->tree->nodes;
+	const struct collapse_step *steps = (const void *)path->data;
+	uint32_t node = steps[path->len / sizeof(*steps) - 1].node;
 
-	c->parents = calloc((size_t)c->tree->len + 1, sizeof(*c->parents));
-	c->path = calloc((size_t)c->tree->len + 1, sizeof(*c->path));
-	if (!c->parents || !c->path)
-		return -ENOMEM;
-	for (uint32_t node = 0; node < c->tree->len; node++)
-		for (uint32_t child = nodes[node].first_child; child; child = nodes[child].sibling)
-			c->parents[child] = node;
+	if (b->nodes[node].first_child)
+		return b->nodes[node].first_child;
+	while (path->len) {
+		const struct collapse_step *last = &steps[path->len / sizeof(*steps) - 1];
+
+		line->len = last->line_len;
+		path->len -= sizeof(*last);
+		if (b->nodes[last->node].sibling)
+			return b->nodes[last->node].sibling;
+	}
 	return 0;
 }
 
-static int collapse_node(struct collapse *c, uint32_t node)
+static int compare_names(const void *a, const void *b, void *arg)
 {
-	const struct profile_node *nodes = c->tree->nodes;
-	int64_t value = nodes[node].self;
-	size_t start = c->lines.len;
-	size_t depth = 0;
-	int r = buf_append(&c->starts, &start, sizeof(start));
+	const struct tree_order *order = arg;
 
-	for (; node != 0; node = c->parents[node])
-		c->path[depth++] = node;
-	while (depth-- > 0 && r == 0) {
-		r = append_frame(&c->lines, profile_string(c->profile, nodes[c->path[depth]].name));
-		if (r == 0)
-			r = buf_append_byte(&c->lines, depth ? ';' : ' ');
-	}
-	if (r == 0)
-		r = buf_printf(&c->lines, "%lld\n", (long long)value);
-	if (r == 0)
-		r = buf_append_byte(&c->lines, 0);
-	return r;
-}
-
-static int compare_lines(const void *a, const void *b, void *arg)
-{
-	const struct buf *lines = arg;
-
-	return strcmp((const char *)lines->data + *(const size_t *)a,
-		      (const char *)lines->data + *(const size_t *)b);
-}
-
-static int collapse_append(struct collapse *c, struct buf *out)
-{
-	size_t *starts = (void *)c->starts.data;
-	size_t n = c->starts.len / sizeof(*starts);
-	int r = 0;
-
-	if (n > 0)
-		qsort_r(starts, n, sizeof(*starts), compare_lines, &c->lines);
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = buf_append_str(out, (const char *)c->lines.data + starts[i]);
-	return r;
+	return compare_views(
+		profile_string(order->profile, order->nodes[*(const uint32_t *)a].name),
+		profile_string(order->profile, order->nodes[*(const uint32_t *)b].name));
 }
 
 int profile_collapse(struct profile *p, size_t type, struct buf *out, struct err *err)
 {
 	_cleanup_(tree_builder_release) struct tree_builder b = {0};
-	_cleanup_(collapse_release) struct collapse c = {.profile = p, .tree = &b};
-	size_t before = out->len;
+	_cleanup_(buf_release) struct buf path = {0};
+	_cleanup_(buf_release) struct buf line = {0};
 	int r = tree_collect(&b, p, type, err);
 
 	if (r < 0)
 		return r;
-	r = collapse_init(&c);
-	for (uint32_t node = 1; node < b.len && r == 0; node++)
-		if (b.nodes[node].self != 0)
-			r = collapse_node(&c, node);
-	if (r == 0)
-		r = collapse_append(&c, out);
+	r = tree_sort(&b, p, compare_names, err);
 	if (r < 0)
-		out->len = before;
+		return r;
+	for (uint32_t node = b.nodes[0].first_child; node && r == 0;) {
+		r = collapse_enter(&b, p, node, &path, &line, out);
+		if (r == 0)
+			node = collapse_next(&b, &path, &line);
+	}
 	if (r == -E2BIG)
 		return err_set(err, r,
-			       "the collapsed stacks take more than %zu MB: write a pprof file",
-			       BUF_DEFAULT_MAX >> 20);
-	return r < 0 ? err_oom(err) : 0;
+			       "the collapsed stacks are larger than %zu MB: write a pprof file",
+			       (out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
+	return r < 0 ? err_set(err, r, "cannot write the stacks: %s", strerror(-r)) : 0;
 }

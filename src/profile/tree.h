@@ -63,8 +63,8 @@ int profile_tree_build(struct profile *p, size_t type, struct profile_tree *ret_
 void profile_tree_release(struct profile_tree *tree);
 
 /*
- * "root;caller;leaf value\n" for each distinct stack of names, sorted by bytes; ';' and control
- * characters in names become ':' and ' '. Stacks whose values come to 0 are left out, as are those
- * without frames.
+ * "root;caller;leaf value\n" for each distinct stack of names, sorted by the names from the root;
+ * ';' and control characters in names become ':' and ' '. Stacks whose values come to 0 are left
+ * out, as are those without frames.
  */
 int profile_collapse(struct profile *p, size_t type, struct buf *out, struct err *err);

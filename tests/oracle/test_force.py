@@ -22,6 +22,11 @@ def rate_of(go, program, pid):
         return struct.unpack("<q", mem.read(8))[0]
 
 
+def heed_interrupts():
+    """In the background a shell starts programs with SIGINT ignored, and sonde respects that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Force(unittest.TestCase):
     """Filled by load()."""
 
@@ -63,7 +68,7 @@ class Force(unittest.TestCase):
         with rig.Target([program]) as target:
             process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
                                         "60s"], stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
+                                       stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts)
             deadline = time.monotonic() + 30
             while rate_of(go, program, target.pid) == 0 and time.monotonic() < deadline:
                 time.sleep(0.05)

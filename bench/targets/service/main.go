@@ -1,7 +1,9 @@
 // service is a server under requests from many connections: 8192 kinds of request, each with a call
 // path, and so a heap bucket, of its own. Whichever of the runtime's Ps handles a request takes the
 // bucket's memory from its own chunk: neighbours in the list of buckets rarely are neighbours in
-// memory. It prints "ready PID" when every kind of request was handled, and ends with its input.
+// memory. With -turns two goroutines on two Ps take turns instead: then no two neighbours are.
+//
+// It prints "ready PID" when every kind of request was handled, and ends with its input.
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -32,6 +35,44 @@ var (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "-turns" {
+		takeTurns()
+	} else {
+		serve()
+	}
+	runtime.GC()
+	runtime.GC()
+	// Whoever can look a profile up keeps the memory profiler in the program.
+	if pprof.Lookup("heap") == nil {
+		panic("no heap profile")
+	}
+	fmt.Printf("ready %d\n", os.Getpid())
+	io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(table)
+}
+
+// takeTurns handles even kinds on one P and odd ones on another, strictly in order.
+func takeTurns() {
+	runtime.GOMAXPROCS(2)
+	var turn int64
+	var both sync.WaitGroup
+	for first := 0; first < 2; first++ {
+		both.Add(1)
+		go func(first int) {
+			defer both.Done()
+			for kind := first; kind < 1<<levels; kind += 2 {
+				// Both are always busy, so that each keeps its P.
+				for atomic.LoadInt64(&turn) != int64(kind) {
+				}
+				table = append(table, route(kind, levels))
+				atomic.StoreInt64(&turn, int64(kind+1))
+			}
+		}(first)
+	}
+	both.Wait()
+}
+
+func serve() {
 	runtime.GOMAXPROCS(cpus)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
@@ -45,15 +86,6 @@ func main() {
 		}(c)
 	}
 	clients.Wait()
-	runtime.GC()
-	runtime.GC()
-	// Whoever can look a profile up keeps the memory profiler in the program.
-	if pprof.Lookup("heap") == nil {
-		panic("no heap profile")
-	}
-	fmt.Printf("ready %d\n", os.Getpid())
-	io.Copy(io.Discard, os.Stdin)
-	runtime.KeepAlive(table)
 }
 
 func init() {
