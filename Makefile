@@ -42,10 +42,12 @@ run: build
 	@tools/run.sh $(BUILD)/sonde
 
 test:
-	@tools/setup.sh build run test
+	@tools/setup.sh build ui run test browser
 	@$(MAKE) --no-print-directory build asan
 	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
-		--suite 'oracle=python3 tests/oracle/run.py --quick'
+		--suite 'oracle=python3 tests/oracle/run.py --quick' \
+		--suite 'ui=npm --prefix ui test --silent' \
+		--suite 'browser=tests/browser/run.sh'
 
 test-all:
 	@tools/setup.sh build run test

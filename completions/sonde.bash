@@ -13,10 +13,11 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="ps heap diff show services query version help"
+	local commands="run ps heap diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
+	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
 	local words=""
 
 	COMPREPLY=()
@@ -39,6 +40,10 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--go-heap)
+		mapfile -t COMPREPLY < <(compgen -W "enabled disabled force" -- "$cur")
+		return
+		;;
 	--from)
 		mapfile -t COMPREPLY < <(compgen -W "-1h -6h -1d -7d" -- "$cur")
 		return
@@ -47,16 +52,17 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "previous" -- "$cur")
 		return
 		;;
-	--diff | --wait)
+	--diff | --wait | --interval | --retention)
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
-	-n | --nodes | --rate | --assume-layout | --to | --label)
+	-n | --nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
 
 	case $command in
+	run) words="$run -v --verbose -h --help" ;;
 	ps) words="-a --all --json -w --wide -h --help" ;;
 	heap) words="$report $heap" ;;
 	diff | show) words="$report" ;;
