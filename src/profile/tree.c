@@ -36,7 +36,7 @@ static int tree_new_node(struct tree_builder *b, uint32_t name, uint32_t *ret_no
 			       "the call tree has more than %u nodes: use the table by function",
 			       TREE_MAX_NODES);
 	if (b->len == b->cap) {
-		uint32_t cap = b->cap ? b->cap * 2 : 256;
+		uint32_t cap = b->cap ? b->cap + b->cap / 2 : 256;
 		struct profile_node *nodes = realloc(b->nodes, cap * sizeof(*nodes));
 
 		if (!nodes)
