@@ -50,11 +50,13 @@ test:
 		--suite 'browser=tests/browser/run.sh'
 
 test-all:
-	@tools/setup.sh build run test
+	@tools/setup.sh build ui run test browser
 	@tools/setup.sh arm64 || echo "test-all: going on without the arm64 packages" >&2
 	@$(MAKE) --no-print-directory build asan
 	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
 		--suite 'oracle=python3 tests/oracle/run.py --all' \
+		--suite 'ui=npm --prefix ui test --silent' \
+		--suite 'browser=tests/browser/run.sh' \
 		--suite 'arm64=tools/test-arm64.sh build-arm64'
 
 bench: build
