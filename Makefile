@@ -87,8 +87,8 @@ clean:
 help:
 	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'
 	@echo 'make ui         build the web page alone, into ui/dist'
-	@echo 'make run        show what can be profiled here; starts a demo where nothing can'
-	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, checks of the docs'
+	@echo 'make run        profile this machine and serve the page; starts a demo where no Go program runs'
+	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
 	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
