@@ -30,4 +30,5 @@ fi
 "$sonde" run &
 agent=$!
 trap 'kill "$agent" 2>/dev/null || true' INT TERM
-wait "$agent"
+# The first wait may be cut short by the signal; the second sees sonde stop.
+wait "$agent" || wait "$agent" || true
