@@ -30,5 +30,11 @@ fi
 "$sonde" run &
 agent=$!
 trap 'kill "$agent" 2>/dev/null || true' INT TERM
-# The first wait may be cut short by the signal; the second sees sonde stop.
-wait "$agent" || wait "$agent" || true
+status=0
+wait "$agent" || status=$?
+# Cut short by a signal: sonde stops in peace, and that is no failure.
+if [[ $status -gt 128 ]]; then
+	wait "$agent" || true
+	status=0
+fi
+exit "$status"
