@@ -54,7 +54,8 @@ class Debian(unittest.TestCase):
             process = subprocess.Popen(argv(tmp), stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, cwd=tmp)
             try:
-                self.wait_for(base + pages[0], process)
+                for page in pages:
+                    self.wait_for(base + page, process)
                 with Load(*(base + page for page in pages)) as load:
                     while load.served < 100:
                         self.assertTrue(load.thread.is_alive(), "the load has ended")
