@@ -71,7 +71,8 @@ static inline bool view_u64(struct view v, uint64_t off, uint64_t *ret)
 
 static inline bool view_eq(struct view a, struct view b)
 {
-	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+	return a.len == b.len &&
+	       (a.len == 0 || (a.data && b.data && memcmp(a.data, b.data, a.len) == 0));
 }
 
 static inline bool view_starts_with(struct view v, const char *prefix)

@@ -10,8 +10,8 @@ export default defineConfig({
   outputDir: process.env.OUT_DIR ?? '../../ui/test-out',
   reporter: './reporter.ts',
   workers: 1,
-  timeout: process.env.BENCH ? 120000 : 30000,
-  expect: { timeout: 8000 },
+  timeout: 120000,
+  expect: { timeout: 20000 },
   use: {
     baseURL: process.env.BASE_URL ?? 'http://127.0.0.1:7790',
     viewport: { width: 1280, height: 720 },
