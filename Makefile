@@ -60,7 +60,7 @@ test-all:
 		--suite 'arm64=tools/test-arm64.sh build-arm64'
 
 bench: build
-	@tools/setup.sh build run test
+	@tools/setup.sh build ui run test browser
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD) --quiet
 	@python3 bench/run.py --build $(BUILD)

@@ -38,6 +38,10 @@ METHOD = """## How it is measured
   second* divides by the CPU time that the target got: it leaves out what other programs on the
   machine took away. *noise* is half the distance of the quartiles, relative to the median.
   *nothing* is the same procedure without any reading: what differs from 1 there is not our doing.
+- **The page** (`tests/browser/bench.ts`): Debian's Chromium without a screen; CPU is what the main
+  thread was busy, as the browser counts it: loading is parsing, layout and the first picture.
+  **/api/flame** (`bench/ui_flame.c`): a stored profile whose call tree has more nodes than the
+  answer may have; CPU is that of the server alone, the store included.
 
 ## To repeat it
 

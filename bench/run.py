@@ -17,6 +17,7 @@ import sys
 import report
 import rig
 import throughput
+import ui
 
 Goal = collections.namedtuple("Goal", "what wanted measured verdict")
 MEGABYTE = 1e6
@@ -193,6 +194,7 @@ def main():
         bench.variables()
         bench.memory()
         bench.throughput()
+        ui.measure(bench)
     except (rig.BenchError, rig.targets.BuildError) as e:
         print(e, file=sys.stderr)
         return 1
