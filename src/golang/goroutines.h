@@ -1,0 +1,104 @@
+/*
+ * src/golang/goroutines.h: the goroutines of a Go program from outside, without stopping it.
+ *
+ *   runtime.allgs ──► g: status, saved registers, wait reason, creation site, labels
+ *                      └──► its stack, unwound by pclntab's pcsp as the runtime does
+ *
+ * The program runs on. A goroutine's context and stack are copied, its g is read again, and only
+ * what is still the same is believed; what could not be verified is counted. A running goroutine
+ * has no saved context: it is counted as running, with the sites of its start and creation, and
+ * never shown with an old stack. In a core its registers are there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "golang/process.h"
+#include "profile/profile.h"
+
+struct golang_goroutines; /* opaque */
+
+enum golang_g_state {
+	GOLANG_G_RUNNABLE,
+	GOLANG_G_RUNNING,
+	GOLANG_G_SYSCALL,
+	GOLANG_G_WAITING,
+	GOLANG_G_PREEMPTED,
+	GOLANG_G_STATES,
+};
+
+struct golang_goroutines_options {
+	bool system;  /* the runtime's own, too */
+	uint64_t max; /* 0: all; else a sample of about so many stacks, and all states */
+	bool labels;  /* pprof labels */
+};
+
+/* What one reading saw and lost. */
+struct golang_goroutines_stats {
+	uint64_t total; /* live user goroutines (and system ones if asked) */
+	uint64_t states[GOLANG_G_STATES];
+	uint64_t system;     /* the runtime's own, left out */
+	uint64_t unverified; /* changed during every try: counted, without a stack */
+	uint64_t incomplete; /* stacks that did not unwind to the root: not shown */
+	uint64_t bad;	     /* records that make no sense */
+	uint64_t sampled;    /* stacks read, where max cut them */
+	uint64_t retries;
+};
+
+/* One goroutine; views and arrays live until the next reading. */
+struct golang_goroutine {
+	uint64_t id;
+	uint64_t parent_id; /* 0 before 1.21 */
+	enum golang_g_state state;
+	const char *wait_reason; /* as the runtime prints it; "" when it does not wait */
+	uint64_t wait_ns;	 /* how long, as far as the runtime knows; 0: not known */
+	bool locked_to_thread;
+	uint64_t created_by; /* pc of the go statement; 0 for the main one */
+	uint64_t start_pc;
+	const uint64_t *pcs; /* return addresses, leaf first; none for a running one */
+	size_t n_pcs;
+	uint32_t labels; /* index of its label set, 0 for none */
+};
+
+/* Borrows process, which must live longer. -ENOTSUP: the variables were not found. */
+int golang_goroutines_new(struct golang_process *process,
+			  const struct golang_goroutines_options *options,
+			  struct golang_goroutines **ret_goroutines, struct err *err);
+void golang_goroutines_free(struct golang_goroutines *goroutines);
+DEFINE_CLEANUP(struct golang_goroutines, golang_goroutines_free)
+
+int golang_goroutines_read(struct golang_goroutines *goroutines, struct err *err);
+size_t golang_goroutines_count(const struct golang_goroutines *goroutines);
+const struct golang_goroutine *golang_goroutine_at(const struct golang_goroutines *goroutines,
+						   size_t i);
+/* Label pairs of a set, as flat {key, value} strings; NULL-terminated. */
+const char *const *golang_goroutine_labels(const struct golang_goroutines *goroutines,
+					   uint32_t set);
+const struct golang_goroutines_stats *
+golang_goroutines_stats(const struct golang_goroutines *goroutines);
+
+/*
+ * The last reading as a profile of the type goroutine/count, as runtime/pprof would write it
+ * (pprof labels included). With details each sample also has the labels state, wait_reason and
+ * created_by, and running goroutines appear as their start function below "[running]".
+ * keep, if given, chooses goroutines.
+ */
+int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details,
+			      bool (*keep)(void *context, const struct golang_goroutine *g),
+			      void *context, struct profile **ret_profile, struct err *err);
+
+/* One frame of a goroutine for text like a goroutine dump; the name lives until the next call. */
+struct golang_goroutine_frame {
+	const char *function;
+	const char *file;
+	int64_t line;
+	uint64_t pc;
+	bool inlined;
+};
+int golang_goroutines_frames(struct golang_goroutines *goroutines, uint64_t pc, bool is_leaf,
+			     int (*emit)(void *context, const struct golang_goroutine_frame *frame),
+			     void *context, struct err *err);
