@@ -21,12 +21,12 @@ uint64_t golang_bucket_hash(const uint8_t *stack, uint64_t depth, uint64_t size)
 	return h;
 }
 
-bool golang_bucket_probe(struct proc_mem *mem, uint64_t addr)
+bool golang_bucket_probe_typ(struct proc_mem *mem, uint64_t addr, uint64_t typ)
 {
 	struct golang_bucket_header h;
 	uint8_t stack[8 * GOLANG_BUCKET_MAX_DEPTH];
 
-	return proc_mem_read(mem, addr, &h, sizeof(h), NULL) == 0 && h.typ == GOLANG_BUCKET_MEM &&
+	return proc_mem_read(mem, addr, &h, sizeof(h), NULL) == 0 && h.typ == typ &&
 	       h.depth <= GOLANG_BUCKET_MAX_DEPTH &&
 	       proc_mem_read(mem, addr + sizeof(h), stack, 8 * h.depth, NULL) == 0 &&
 	       golang_bucket_hash(stack, h.depth, h.size) == h.hash;

@@ -1,14 +1,15 @@
 /*
- * src/golang/bucket.h: one memory-profile bucket as it lies in the target; runtime/mprof.go.
+ * src/golang/bucket.h: one bucket of a profile as it lies in the target; runtime/mprof.go.
  *
  *    0  next       (hash chain)
  *    8  allnext    (list of all buckets, newest first)
- *   16  typ        1 is memory
+ *   16  typ        1 is memory, 2 blocking, 3 mutex contention
  *   24  hash       of the stack and the size
- *   32  size       of the objects
+ *   32  size       of the objects; 0 where there are none
  *   40  nstk
  *   48  nstk return addresses, leaf first
- *    +  active, future[0], future[1], future[2]:
+ *    +  blocking, mutex: count f64, cycles i64
+ *    +  memory: active, future[0], future[1], future[2]:
  *         1.17 to 1.26: {allocs, frees, alloc_bytes, free_bytes} each
  *         1.27:         {allocs, frees} each; bytes are counts times size
  *
@@ -27,7 +28,10 @@
 /* Deeper than any runtime records: GODEBUG=profstackdepth is at most 1024, and a few skipped. */
 #define GOLANG_BUCKET_MAX_DEPTH 1040
 #define GOLANG_BUCKET_MEM 1
+#define GOLANG_BUCKET_BLOCK 2
+#define GOLANG_BUCKET_MUTEX 3
 #define GOLANG_BUCKET_CYCLES 4
+#define GOLANG_BUCKET_DELAY_BYTES 16
 
 struct golang_bucket_header {
 	uint64_t next;
@@ -38,7 +42,7 @@ struct golang_bucket_header {
 	uint64_t depth;
 };
 
-/* Bytes of a whole bucket with a stack of this depth. */
+/* Bytes of a whole memory bucket with a stack of this depth. */
 static inline size_t golang_bucket_bytes(const struct golang_layout *layout, uint64_t depth)
 {
 	return GOLANG_BUCKET_HEADER + 8 * depth +
@@ -48,8 +52,20 @@ static inline size_t golang_bucket_bytes(const struct golang_layout *layout, uin
 /* The runtime's own hash over the stack and the size: 64 bits that prove the layout. */
 uint64_t golang_bucket_hash(const uint8_t *stack, uint64_t depth, uint64_t size);
 
-/* Is there a memory bucket at addr? */
-bool golang_bucket_probe(struct proc_mem *mem, uint64_t addr);
+/* Is there a bucket of this type at addr? */
+bool golang_bucket_probe_typ(struct proc_mem *mem, uint64_t addr, uint64_t typ);
+
+static inline bool golang_bucket_probe(struct proc_mem *mem, uint64_t addr)
+{
+	return golang_bucket_probe_typ(mem, addr, GOLANG_BUCKET_MEM);
+}
+
+/* How often and how long somebody waited there, in ticks; scaled when it was recorded. */
+struct golang_delay {
+	double count;
+	int64_t cycles;
+	bool moved; /* it was another when the bucket was read before */
+};
 
 /* Counts of a bucket: what is published as of cycle, and the sum of all cycles. */
 struct golang_counts {

@@ -24,8 +24,30 @@
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 			 const struct golang_layout *layout)
 {
-	*b = (struct golang_buckets){.mem = mem, .layout = layout};
+	*b = (struct golang_buckets){
+		.mem = mem,
+		.layout = layout,
+		.typ = GOLANG_BUCKET_MEM,
+		.what = "heap",
+		.record_bytes = golang_bucket_bytes(layout, 0) - GOLANG_BUCKET_HEADER,
+	};
 	golang_windows_init(&b->windows, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
+}
+
+void golang_buckets_init_delays(struct golang_buckets *b, struct proc_mem *mem, uint64_t typ)
+{
+	*b = (struct golang_buckets){
+		.mem = mem,
+		.typ = typ,
+		.what = typ == GOLANG_BUCKET_BLOCK ? "block" : "mutex",
+		.record_bytes = GOLANG_BUCKET_DELAY_BYTES,
+	};
+	golang_windows_init(&b->windows, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
+}
+
+static size_t bucket_bytes(const struct golang_buckets *b, uint64_t depth)
+{
+	return GOLANG_BUCKET_HEADER + 8 * depth + b->record_bytes;
 }
 
 void golang_buckets_release(struct golang_buckets *b)
@@ -39,12 +61,32 @@ void golang_buckets_release(struct golang_buckets *b)
 	*b = (struct golang_buckets){0};
 }
 
-static void tally_add(struct golang_tally *t, const struct golang_counts *c)
+static void tally_counts(struct golang_tally *t, const struct golang_counts *c)
 {
 	t->published |= (c->allocs | c->frees) != 0;
 	t->flush_pending |= c->unpublished;
 	t->torn += c->torn;
 	t->all_torn += c->all_torn;
+}
+
+/* Takes the record at p over, and says so in the tally. */
+static inline void bucket_take(struct golang_buckets *b, struct golang_bucket *bucket,
+			       const uint8_t *record, uint32_t cycle)
+{
+	struct golang_delay now = {0};
+
+	if (b->typ == GOLANG_BUCKET_MEM) {
+		bucket->counts = golang_bucket_counts(record, bucket->size, cycle, b->layout);
+		tally_counts(&b->tally, &bucket->counts);
+		return;
+	}
+	memcpy(&now.count, record, sizeof(now.count));
+	memcpy(&now.cycles, record + 8, sizeof(now.cycles));
+	/* By its bits: a forged count that is no number is not equal to itself. */
+	now.moved = memcmp(&now.count, &bucket->delay.count, sizeof(now.count)) != 0 ||
+		    now.cycles != bucket->delay.cycles;
+	bucket->delay = now;
+	b->tally.moved += now.moved;
 }
 
 /* Appends the bucket whose image is at p. */
@@ -66,9 +108,8 @@ static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p
 		.size = h.size,
 		.depth = (uint32_t)h.depth,
 		.stack = (uint32_t)b->stacks_len,
-		.counts = golang_bucket_counts(stack + 8 * h.depth, h.size, cycle, b->layout),
 	};
-	tally_add(&b->tally, &b->items[b->len - 1].counts);
+	bucket_take(b, &b->items[b->len - 1], stack + 8 * h.depth, cycle);
 	if (h.depth)
 		memcpy(b->stacks + b->stacks_len, stack, 8 * h.depth);
 	b->stacks_len += h.depth;
@@ -85,10 +126,10 @@ static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, ui
 	if (!p)
 		return r;
 	memcpy(&h, p, sizeof(h));
-	if (h.typ != GOLANG_BUCKET_MEM || h.depth > GOLANG_BUCKET_MAX_DEPTH)
+	if (h.typ != b->typ || h.depth > GOLANG_BUCKET_MAX_DEPTH)
 		return -EBADMSG;
 	*ret_next = h.allnext;
-	p = golang_windows_get(&b->windows, addr, golang_bucket_bytes(b->layout, h.depth), &r);
+	p = golang_windows_get(&b->windows, addr, bucket_bytes(b, h.depth), &r);
 	if (!p)
 		return r;
 	if (golang_bucket_hash(p + GOLANG_BUCKET_HEADER, h.depth, h.size) != h.hash) {
@@ -101,16 +142,15 @@ static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, ui
 static int walk_error(const struct golang_buckets *b, int code, struct err *err)
 {
 	if (code != -E2BIG)
-		return err_set(err, code, "cannot read heap buckets: %s", strerror(-code));
+		return err_set(err, code, "cannot read %s buckets: %s", b->what, strerror(-code));
 	if (golang_windows_spent(&b->windows))
-		return err_set(
-			err, code,
-			"heap buckets lie too scattered: %zu were read, and the list goes on",
-			b->len);
+		return err_set(err, code,
+			       "%s buckets lie too scattered: %zu were read, and the list goes on",
+			       b->what, b->len);
 	return err_set(err, code,
-		       "the program has more than %zu heap buckets, or deeper stacks than sonde "
+		       "the program has more than %zu %s buckets, or deeper stacks than sonde "
 		       "can hold",
-		       b->len);
+		       b->len, b->what);
 }
 
 void golang_buckets_forget_stacks(struct golang_buckets *b)
@@ -169,7 +209,8 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 		int r;
 
 		if (addr == mark)
-			return err_set(err, -EBADMSG, "the list of heap buckets runs in a circle");
+			return err_set(err, -EBADMSG, "the list of %s buckets runs in a circle",
+				       b->what);
 		if (++steps == next_mark) {
 			mark = addr;
 			next_mark *= 2;
@@ -184,11 +225,10 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 		if (r < 0)
 			return walk_error(b, r, err);
 		if (b->bad - bad_before > WALK_MAX_BAD)
-			return err_set(
-				err, -EBADMSG,
-				"over %d heap buckets fail their hash: the layout is another "
-				"than assumed, or the memory is forged",
-				WALK_MAX_BAD);
+			return err_set(err, -EBADMSG,
+				       "over %d %s buckets fail their hash: the layout is another "
+				       "than assumed, or the memory is forged",
+				       WALK_MAX_BAD, b->what);
 		addr = next;
 	}
 	return 0;
@@ -227,7 +267,7 @@ static int compare_by_addr(const void *x, const void *y, void *arg)
 
 static uint64_t bucket_end(const struct golang_buckets *b, const struct golang_bucket *bucket)
 {
-	return bucket->addr + golang_bucket_bytes(b->layout, bucket->depth);
+	return bucket->addr + bucket_bytes(b, bucket->depth);
 }
 
 /* Sorts the buckets by address and joins neighbours into ranges. */
@@ -312,13 +352,9 @@ static int range_counts(struct golang_buckets *b, const struct proc_range *range
 			break;
 		/* Never changes in a Go program; when it did, this memory is something else now. */
 		memcpy(&h, p, sizeof(h));
-		if (h.typ != GOLANG_BUCKET_MEM || h.size != bucket->size ||
-		    h.depth != bucket->depth)
+		if (h.typ != b->typ || h.size != bucket->size || h.depth != bucket->depth)
 			return -EBADMSG;
-		bucket->counts =
-			golang_bucket_counts(p + GOLANG_BUCKET_HEADER + 8UL * bucket->depth,
-					     bucket->size, cycle, b->layout);
-		tally_add(&b->tally, &bucket->counts);
+		bucket_take(b, bucket, p + GOLANG_BUCKET_HEADER + 8UL * bucket->depth, cycle);
 	}
 	return 0;
 }
@@ -340,8 +376,9 @@ int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *
 			r = range_counts(b, &b->ranges[i], &next, cycle);
 		if (r == -EBADMSG)
 			return err_set(err, r,
-				       "a heap bucket has changed its stack: "
-				       "the program replaced its memory");
+				       "a %s bucket has changed its stack: "
+				       "the program replaced its memory",
+				       b->what);
 		if (r < 0)
 			return r;
 		first += n;

@@ -1,5 +1,5 @@
 /*
- * src/golang/buckets.h: all memory-profile buckets of a program, and their latest counts.
+ * src/golang/buckets.h: all buckets of one profile of a program, and their latest counts.
  *
  * Buckets are never freed or moved and only their counts change, so the list is walked once,
  * through windows (buckets lie densely in 256 KB chunks). Later readings fetch all known buckets
@@ -18,7 +18,10 @@
 struct golang_bucket {
 	uint64_t addr;
 	uint64_t size;
-	struct golang_counts counts;
+	union {
+		struct golang_counts counts; /* of memory */
+		struct golang_delay delay;   /* of the others */
+	};
 	uint32_t stack; /* index of its first word in stacks, or GOLANG_BUCKETS_NO_STACK */
 	uint32_t depth;
 };
@@ -29,11 +32,15 @@ struct golang_tally {
 	bool flush_pending; /* the current cycle of some bucket still waits */
 	uint64_t torn;
 	uint64_t all_torn;
+	uint64_t moved; /* delays that were others when they were read before */
 };
 
 struct golang_buckets {
-	struct proc_mem *mem; /* borrowed */
-	const struct golang_layout *layout;
+	struct proc_mem *mem;		    /* borrowed */
+	const struct golang_layout *layout; /* of memory buckets */
+	uint64_t typ;
+	const char *what;    /* "heap", "block", "mutex": for sentences */
+	size_t record_bytes; /* what follows the stack */
 	struct golang_windows windows;
 	struct golang_bucket *items; /* oldest first, so new ones are appended */
 	size_t len;
@@ -59,6 +66,8 @@ struct golang_buckets {
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 			 const struct golang_layout *layout);
+/* Of blocking or mutex contention: cycle does not matter to them. */
+void golang_buckets_init_delays(struct golang_buckets *b, struct proc_mem *mem, uint64_t typ);
 void golang_buckets_release(struct golang_buckets *b);
 
 /*

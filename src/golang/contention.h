@@ -19,11 +19,11 @@ enum golang_contention_kind { GOLANG_BLOCK, GOLANG_MUTEX };
 struct golang_contention_stats {
 	uint64_t buckets;
 	uint64_t bad_buckets;
-	uint64_t torn_records;
+	uint64_t torn_records; /* changed during every try: off by one event at most, and shown */
 	bool incomplete;
 	uint64_t unknown_frames;
 	int64_t rate;		 /* blockprofilerate (in ticks) or mutexprofilerate; 0: off */
-	double ticks_per_second; /* of the clock that delays are measured by */
+	double ticks_per_second; /* of the clock that delays are measured by; 0: not needed yet */
 	const char *ticks_how;	 /* "the program's own", "measured since its start", ... */
 };
 
@@ -47,5 +47,9 @@ int golang_contention_rate(struct golang_contention *contention, int64_t *ret_ra
 			   struct err *err);
 /* Writes the rate into the target: only where the user asked for it. */
 int golang_contention_set_rate(struct golang_contention *contention, int64_t rate, struct err *err);
-/* The rate to write for "about one event per so many nanoseconds blocked" (block only). */
-int64_t golang_contention_block_rate(const struct golang_contention *contention, uint64_t ns);
+/*
+ * The rate to write for "about one event per so many nanoseconds blocked" (block only), as
+ * runtime.SetBlockProfileRate reckons it.
+ */
+int golang_contention_block_rate(struct golang_contention *contention, uint64_t ns,
+				 int64_t *ret_rate, struct err *err);

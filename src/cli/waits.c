@@ -1,0 +1,278 @@
+/* src/cli/waits.c: see waits.h. */
+#include "cli/waits.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/heap_target.h"
+#include "cli/heap_wait.h"
+#include "cli/units.h"
+#include "cli/waits_rate.h"
+
+#define WAITS_DEFAULT_NS (10 * NS_PER_SEC)
+
+struct waits_request {
+	const struct waits_kind *kind;
+	struct report report;
+	struct golang_options options;
+	const char *core;
+	pid_t pid;
+	uint64_t diff_ns; /* 0: one reading */
+	uint64_t wait_ns;
+	uint64_t force; /* as the user gave it; 0: leave the program alone */
+};
+
+static int waits_parse_target(const struct cli_args *args, struct waits_request *q, struct err *err)
+{
+	uint64_t pid;
+	int r;
+
+	q->core = args->values[WAITS_CORE];
+	q->options = (struct golang_options){
+		.assume_layout = args->values[WAITS_ASSUME_LAYOUT],
+		.exe_path = args->values[WAITS_EXE],
+		.ignore_symbols = args->values[WAITS_IGNORE_SYMBOLS] != NULL,
+	};
+	if (q->options.assume_layout) {
+		r = golang_process_check_layout(q->options.assume_layout, err);
+		if (r < 0)
+			return r;
+	}
+	if (q->core && args->n_operands)
+		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
+	if (q->options.exe_path && !q->core)
+		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+	if (q->core)
+		return 0;
+	if (!args->n_operands)
+		return err_set(err, -EINVAL,
+			       "%s needs a PID (`sonde ps` lists them) or --core FILE",
+			       q->kind->command);
+	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	q->pid = (pid_t)pid;
+	return 0;
+}
+
+static int waits_parse_timing(const struct cli_args *args, struct waits_request *q, struct err *err)
+{
+	const char *force = args->values[WAITS_FORCE];
+	const char *diff = args->values[WAITS_DIFF];
+	const char *wait = args->values[WAITS_WAIT];
+	int r = 0;
+
+	q->wait_ns = WAITS_DEFAULT_NS;
+	if (wait && !force)
+		return err_set(err, -EINVAL, "--wait goes with %s", q->kind->force);
+	if (diff && wait)
+		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
+	if (q->core && (force || diff))
+		return err_set(err, -EINVAL,
+			       "a core file does not change: %s and --diff need a running program",
+			       q->kind->force);
+	if (diff)
+		r = cli_parse_duration("--diff", diff, &q->diff_ns, err);
+	if (r == 0 && wait)
+		r = cli_parse_duration("--wait", wait, &q->wait_ns, err);
+	if (r == 0 && force)
+		r = cli_parse_number(q->kind->force, force, INT_MAX, &q->force, err);
+	return r;
+}
+
+static int waits_parse(const struct cli_args *args, struct waits_request *q, struct err *err)
+{
+	int r = report_parse(args, &q->report, err);
+
+	if (r < 0)
+		return r;
+	if (!q->report.type)
+		q->report.type = "delay";
+	if (strcmp(q->report.type, "delay") != 0 && strcmp(q->report.type, "contentions") != 0)
+		return err_set(err, -EINVAL, "unknown type '%s': use delay or contentions",
+			       q->report.type);
+	r = waits_parse_target(args, q, err);
+	return r < 0 ? r : waits_parse_timing(args, q, err);
+}
+
+/* Two readings; the time between them becomes the profile's duration. */
+static int waits_read_twice(const struct waits_request *q, const struct heap_target *t,
+			    struct golang_contention *c, struct profile **ret_profile,
+			    struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *before = NULL;
+	_cleanup_(profile_freep) struct profile *change = NULL;
+	int r;
+
+	r = golang_contention_read(c, err);
+	if (r == 0)
+		r = golang_contention_delta_profile(c, &before, err);
+	if (r == 0)
+		r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->info.id, err);
+	if (r == 0)
+		r = golang_contention_read(c, err);
+	if (r == 0)
+		r = golang_contention_delta_profile(c, &change, err);
+	if (r < 0)
+		return r;
+	profile_header(change)->duration_ns =
+		profile_header(change)->time_ns - profile_header(before)->time_ns;
+	*ret_profile = TAKE_PTR(change);
+	return 0;
+}
+
+static int waits_off(const struct waits_request *q, struct err *err)
+{
+	if (q->core)
+		return err_set(err, -ENOTSUP, "%s profiling was off in this program",
+			       q->kind->command);
+	return err_set(err, -ENOTSUP,
+		       "%s profiling is off in this program: its own code turns it on with %s, and "
+		       "%s 1 does so from here for a while",
+		       q->kind->command, q->kind->go_call, q->kind->force);
+}
+
+static int waits_force(const struct waits_request *q, const struct heap_target *t,
+		       struct golang_contention *c, int64_t now, struct waits_rate *hold,
+		       struct err *err)
+{
+	int64_t ours = (int64_t)q->force;
+	int r;
+
+	heap_wait_catch_signals();
+	r = waits_rate_lock(hold, &t->info.id, err);
+	if (r == 0 && q->kind->kind == GOLANG_BLOCK)
+		r = golang_contention_block_rate(c, q->force, &ours, err);
+	if (r == 0)
+		r = waits_rate_hold(hold, c, now, ours, err);
+	if (r == 0)
+		cli_note("The program records waits now: those before are not shown.");
+	return r;
+}
+
+static int waits_collect(const struct waits_request *q, const struct heap_target *t,
+			 struct golang_contention *c, struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(waits_rate_release) struct waits_rate hold = WAITS_RATE_NONE;
+	int64_t now;
+	int r;
+
+	r = golang_contention_rate(c, &now, err);
+	if (r == 0 && q->force)
+		r = waits_force(q, t, c, now, &hold, err);
+	if (r < 0)
+		return r;
+	if (q->force || (q->diff_ns && now))
+		return waits_read_twice(q, t, c, ret_profile, err);
+	r = golang_contention_read(c, err);
+	if (r < 0)
+		return r;
+	if (now == 0 && (q->diff_ns || golang_contention_stats(c)->buckets == 0))
+		return waits_off(q, err);
+	if (now == 0)
+		cli_note("%s profiling is off now: these are the figures of before.",
+			 q->kind->kind == GOLANG_BLOCK ? "Block" : "Mutex");
+	return golang_contention_profile(c, ret_profile, err);
+}
+
+/* How much of what happens is recorded. */
+static void waits_rate_label(const struct waits_request *q, const struct golang_contention_stats *s,
+			     char *dst, size_t len)
+{
+	char label[UNITS_LABEL_LEN];
+
+	if (s->rate == 0)
+		(void)snprintf(dst, len, "off");
+	else if (s->rate == 1)
+		(void)snprintf(dst, len, "every event");
+	else if (q->kind->kind == GOLANG_MUTEX)
+		(void)snprintf(dst, len, "one event of %lld", (long long)s->rate);
+	else if (s->ticks_per_second > 0)
+		(void)snprintf(dst, len, "one event per %s blocked",
+			       units_label(label,
+					   (int64_t)((double)s->rate * 1e9 / s->ticks_per_second),
+					   "nanoseconds", "auto"));
+	else
+		(void)snprintf(dst, len, "one event per %lld ticks blocked", (long long)s->rate);
+}
+
+static void waits_describe(const struct waits_request *q, const struct heap_target *t,
+			   const struct golang_contention_stats *s)
+{
+	const struct golang_facts *facts = golang_process_facts(t->process);
+	const char *slash = strrchr(facts->module_path, '/');
+	char who[600], rate[96];
+
+	if (q->core)
+		(void)snprintf(who, sizeof(who), "%s", q->core);
+	else
+		(void)snprintf(who, sizeof(who), "%s (pid %d)",
+			       slash ? slash + 1 : facts->module_path, (int)t->info.id.pid);
+	waits_rate_label(q, s, rate, sizeof(rate));
+	cli_note("%s: %s, runtime variables by %s, %llu stacks, %s", who, facts->version,
+		 facts->variables_how, (unsigned long long)s->buckets, rate);
+	if (s->ticks_per_second > 0 && strcmp(s->ticks_how, "the program's own") != 0)
+		cli_note("Its clock has %.6f GHz (%s).", s->ticks_per_second / 1e9, s->ticks_how);
+}
+
+static void waits_report_losses(const struct golang_contention_stats *s)
+{
+	if (s->bad_buckets)
+		cli_note("Lost: %llu stack%s refused because the records make no sense.",
+			 (unsigned long long)s->bad_buckets, s->bad_buckets > 1 ? "s" : "");
+	if (s->incomplete)
+		cli_note("Lost: the list of stacks broke off: older ones are missing.");
+	if (s->torn_records)
+		cli_note("Unsure: %llu record%s changed during every try to read, and may be off "
+			 "by one event.",
+			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");
+	if (s->unknown_frames)
+		cli_note("Unnamed: %llu frame%s shown by address.",
+			 (unsigned long long)s->unknown_frames, s->unknown_frames > 1 ? "s" : "");
+}
+
+static int waits_report(struct waits_request *q, const struct heap_target *t,
+			struct golang_contention *c, struct profile *p, struct err *err)
+{
+	const struct golang_contention_stats *s = golang_contention_stats(c);
+	const struct render_source source = {.process = q->core ? NULL : &t->info,
+					     .facts = golang_process_facts(t->process),
+					     .core = q->core};
+	int r;
+
+	waits_describe(q, t, s);
+	if (profile_n_samples(p) == 0)
+		cli_note("The profile is empty: nothing was recorded%s.",
+			 q->diff_ns || q->force ? " in between" : "");
+	q->report.source = &source;
+	r = report_write(&q->report, p, err);
+	waits_report_losses(s);
+	return r;
+}
+
+int waits_run(const struct waits_kind *kind, const struct cli_args *args)
+{
+	_cleanup_(heap_target_release) struct heap_target target = {};
+	_cleanup_(golang_contention_freep) struct golang_contention *c = NULL;
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct waits_request q = {.kind = kind};
+	struct err err = {};
+	int r;
+
+	r = waits_parse(args, &q, &err);
+	if (r < 0)
+		return cli_fail_usage(kind->command, &err);
+	r = report_check_output(&q.report, &err);
+	if (r == 0)
+		r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
+	if (r == 0)
+		r = golang_contention_new(target.process, kind->kind, &c, &err);
+	if (r == 0)
+		r = waits_collect(&q, &target, c, &p, &err);
+	if (r == 0)
+		r = waits_report(&q, &target, c, p, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}

@@ -1,0 +1,48 @@
+/* src/golang/contention_impl.h: what the files of the block and mutex profiles share. */
+#pragma once
+
+#include "golang/buckets.h"
+#include "golang/contention.h"
+#include "golang/names.h"
+#include "golang/symbolizer.h"
+#include "golang/vars_contention.h"
+
+/* What a bucket held as of the last delta: raw, for the clock's rate may become better known. */
+struct contention_base {
+	bool known; /* a bucket that is not counts in full */
+	double count;
+	int64_t cycles;
+};
+
+struct golang_contention {
+	struct golang_process *process; /* borrowed */
+	enum golang_contention_kind kind;
+	struct golang_contention_vars vars;
+	struct golang_buckets buckets;
+	struct golang_contention_stats stats;
+	uint32_t max_depth; /* of stacks that runtime/pprof shows */
+	struct contention_base *bases;
+	size_t n_bases;
+	bool has_base;
+	struct golang_names names; /* of the stacks that were in deltas, from the oldest on */
+};
+
+/* runtime.ticks as it lies in the target. */
+struct contention_ticks {
+	int64_t start_ticks; /* 0 where a release has none */
+	int64_t start_time_ns;
+	int64_t per_second; /* 0 until the program itself needs it */
+};
+
+/* Finds out how fast the program's clock ticks, and keeps it in stats. */
+int contention_clock(struct golang_contention *c, struct err *err);
+/* The same from what was read; sleeps for a moment where it must measure. */
+void contention_clock_from(struct golang_contention *c, const struct contention_ticks *ticks);
+
+/*
+ * The entries of a stack as runtime.CallersFrames gives them: since 1.23 stacks have only the
+ * return addresses of physical frames, and the calls inlined there are put between them. Returns
+ * how many there are, at most max.
+ */
+size_t contention_expand(struct golang_process *process, const uint64_t *pcs, size_t n,
+			 uint64_t *ret_pcs, size_t max);
