@@ -1,5 +1,6 @@
 /* src/cli/cmd_ps.c: `sonde ps`: which processes there are, and which of them can be profiled. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,24 +9,57 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/ps_list.h"
+#include "cli/ps_metrics.h"
 #include "cli/report.h"
 #include "cli/term.h"
 
-enum { PS_ALL, PS_JSON, PS_WIDE, PS_N_OPTIONS };
+enum { PS_ALL, PS_JSON, PS_LONG, PS_WIDE, PS_CORE, PS_EXE, PS_N_OPTIONS };
 
 static const struct cli_option ps_options[PS_N_OPTIONS] = {
 	[PS_ALL] = {.letter = 'a', .name = "all", .help = "kernel threads too"},
 	[PS_JSON] = {.name = "json", .help = "everything that is known, as JSON"},
+	[PS_LONG] = {.letter = 'l',
+		     .name = "long",
+		     .help = "with what the Go runtime knows of itself"},
 	[PS_WIDE] = {.letter = 'w', .name = "wide", .help = "never shorten a column"},
+	[PS_CORE] = {.name = "core", .arg = "FILE", .help = "the program of a core file"},
+	[PS_EXE] = {.name = "exe",
+		    .arg = "FILE",
+		    .help = "with --core: the executable, where it has moved"},
 };
 
-enum { PS_PID, PS_RUNTIME, PS_EXECUTABLE, PS_SERVICE, PS_HEAP, PS_COLUMNS };
+/* The runtime's own figures come before the last, which may be a whole sentence. */
+enum {
+	PS_PID,
+	PS_RUNTIME,
+	PS_EXECUTABLE,
+	PS_SERVICE,
+	PS_METRICS,
+	PS_HEAP = PS_METRICS + PS_METRICS_COLUMNS,
+	PS_COLUMNS,
+};
 
 #define PS_CELL 640
 
 struct ps_row {
 	char cells[PS_COLUMNS][PS_CELL];
 };
+
+struct ps_table {
+	const struct ps_list *list;
+	bool with_metrics;
+	size_t widths[PS_COLUMNS];
+};
+
+static bool ps_is_metric(size_t column)
+{
+	return column >= PS_METRICS && column < PS_METRICS + PS_METRICS_COLUMNS;
+}
+
+static bool ps_is_shown(const struct ps_table *t, size_t column)
+{
+	return t->with_metrics || !ps_is_metric(column);
+}
 
 /* "-" where the service is only the executable's name again. */
 static const char *ps_service(const struct proc_info *i)
@@ -43,6 +77,8 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 	const char *version = e->version;
 
 	(void)snprintf(row->cells[PS_PID], PS_CELL, "%d", (int)i->id.pid);
+	if (i->id.pid == 0)
+		(void)snprintf(row->cells[PS_PID], PS_CELL, "core");
 	/* Go's own name for a version has the runtime in it already. */
 	if (strncmp(version, e->runtime, strlen(e->runtime)) == 0)
 		version += strlen(e->runtime);
@@ -58,12 +94,22 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 	else
 		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "%s%s%s", e->reason,
 			       e->remedy[0] ? ": " : "", e->remedy);
+	for (size_t c = 0; c < PS_METRICS_COLUMNS; c++)
+		ps_metrics_cell(&e->metrics, c, row->cells[PS_METRICS + c], PS_CELL);
 	for (size_t c = 0; c < PS_COLUMNS; c++)
 		term_sanitize(row->cells[c], strlen(row->cells[c]));
 }
 
-static const struct ps_row ps_titles = {
-	.cells = {"PID", "RUNTIME", "EXECUTABLE", "SERVICE", "HEAP"}};
+static const char *ps_title(size_t column)
+{
+	static const char *const titles[PS_COLUMNS] = {[PS_PID] = "PID",
+						       [PS_RUNTIME] = "RUNTIME",
+						       [PS_EXECUTABLE] = "EXECUTABLE",
+						       [PS_SERVICE] = "SERVICE",
+						       [PS_HEAP] = "HEAP"};
+
+	return ps_is_metric(column) ? ps_metrics_titles[column - PS_METRICS] : titles[column];
+}
 
 /* Names are UTF-8, where a letter's further bytes are 10xxxxxx. */
 static bool ps_is_further_byte(char c)
@@ -89,38 +135,44 @@ static char *ps_skip_letters(char *s, size_t n)
 	return s;
 }
 
-/* The width of each column: as wide as its widest cell, and less where the terminal is narrow. */
-static void ps_measure(const struct ps_list *list, size_t width, size_t widths[PS_COLUMNS])
+/* Take from the widest of the three that can give, until it fits. */
+static void ps_squeeze(struct ps_table *t, size_t width)
 {
 	static const size_t least[PS_COLUMNS] = {
 		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_HEAP] = 12};
 	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
-	size_t sum = (size_t)2 * (PS_COLUMNS - 1);
+	size_t sum = 0;
 
 	for (size_t c = 0; c < PS_COLUMNS; c++)
-		widths[c] = strlen(ps_titles.cells[c]);
-	for (size_t i = 0; i < list->len; i++) {
-		struct ps_row row;
-
-		ps_fill_row(&list->entries[i], &row);
-		for (size_t c = 0; c < PS_COLUMNS; c++)
-			widths[c] = MAX(widths[c], ps_letters(row.cells[c]));
-	}
-	for (size_t c = 0; c < PS_COLUMNS; c++)
-		sum += widths[c];
-	/* Take from the widest of the three that can give, until it fits. */
+		if (ps_is_shown(t, c))
+			sum += t->widths[c] + (c ? 2 : 0);
 	while (width && sum > width) {
 		size_t widest = PS_COLUMNS;
 
 		for (size_t k = 0; k < ARRAY_SIZE(order); k++)
-			if (widths[order[k]] > least[order[k]] &&
-			    (widest == PS_COLUMNS || widths[order[k]] > widths[widest]))
+			if (t->widths[order[k]] > least[order[k]] &&
+			    (widest == PS_COLUMNS || t->widths[order[k]] > t->widths[widest]))
 				widest = order[k];
 		if (widest == PS_COLUMNS)
 			break;
-		widths[widest]--;
+		t->widths[widest]--;
 		sum--;
 	}
+}
+
+/* The width of each column: as wide as its widest cell, and less where the terminal is narrow. */
+static void ps_measure(struct ps_table *t, size_t width)
+{
+	for (size_t c = 0; c < PS_COLUMNS; c++)
+		t->widths[c] = strlen(ps_title(c));
+	for (size_t i = 0; i < t->list->len; i++) {
+		struct ps_row row;
+
+		ps_fill_row(&t->list->entries[i], &row);
+		for (size_t c = 0; c < PS_COLUMNS; c++)
+			t->widths[c] = MAX(t->widths[c], ps_letters(row.cells[c]));
+	}
+	ps_squeeze(t, width);
 }
 
 /* Of a path the end is what tells most, of a sentence the beginning. */
@@ -141,41 +193,47 @@ static void ps_shorten(char *cell, size_t column, size_t width)
 	}
 }
 
-static int ps_print_row(struct ps_row *row, const size_t widths[PS_COLUMNS], const char *colour,
+static int ps_print_row(const struct ps_table *t, struct ps_row *row, const char *colour,
 			struct buf *out)
 {
 	int r = buf_append_str(out, colour);
 
 	for (size_t c = 0; r == 0 && c < PS_COLUMNS; c++) {
-		ps_shorten(row->cells[c], c, widths[c]);
-		if (c == PS_PID)
-			r = buf_printf(out, "%*s", (int)widths[c], row->cells[c]);
+		const char *gap = c ? "  " : "";
+		char *cell = row->cells[c];
+
+		if (!ps_is_shown(t, c))
+			continue;
+		ps_shorten(cell, c, t->widths[c]);
+		if (c == PS_PID || ps_is_metric(c))
+			r = buf_printf(out, "%s%*s", gap, (int)t->widths[c], cell);
 		else if (c + 1 < PS_COLUMNS)
-			r = buf_printf(out, "  %s%*s", row->cells[c],
-				       (int)(widths[c] - MIN(widths[c], ps_letters(row->cells[c]))),
+			r = buf_printf(out, "%s%s%*s", gap, cell,
+				       (int)(t->widths[c] - MIN(t->widths[c], ps_letters(cell))),
 				       "");
 		else
-			r = buf_printf(out, "  %s", row->cells[c]);
+			r = buf_printf(out, "%s%s", gap, cell);
 	}
 	if (r == 0)
 		r = buf_append_str(out, *colour ? TERM_RESET "\n" : "\n");
 	return r;
 }
 
-static int ps_print_table(const struct ps_list *list, bool wide, struct buf *out)
+static int ps_print_table(struct ps_table *t, bool wide, struct buf *out)
 {
 	bool coloured = term_wants_colour(STDOUT_FILENO);
-	struct ps_row row = ps_titles;
-	size_t widths[PS_COLUMNS];
+	struct ps_row row;
 	int r;
 
-	ps_measure(list, wide ? 0 : term_width(STDOUT_FILENO), widths);
-	r = ps_print_row(&row, widths, coloured ? TERM_BOLD : "", out);
-	for (size_t i = 0; r == 0 && i < list->len; i++) {
-		const struct ps_entry *e = &list->entries[i];
+	ps_measure(t, wide ? 0 : term_width(STDOUT_FILENO));
+	for (size_t c = 0; c < PS_COLUMNS; c++)
+		(void)snprintf(row.cells[c], PS_CELL, "%s", ps_title(c));
+	r = ps_print_row(t, &row, coloured ? TERM_BOLD : "", out);
+	for (size_t i = 0; r == 0 && i < t->list->len; i++) {
+		const struct ps_entry *e = &t->list->entries[i];
 
 		ps_fill_row(e, &row);
-		r = ps_print_row(&row, widths, coloured && e->heap ? TERM_GREEN : "", out);
+		r = ps_print_row(t, &row, coloured && e->heap ? TERM_GREEN : "", out);
 	}
 	return r;
 }
@@ -211,6 +269,11 @@ static void ps_json_entry(const struct ps_entry *e, struct json *j)
 	ps_json_text(j, "remedy", e->remedy);
 	json_object_end(j);
 	json_object_end(j);
+	json_key(j, "metrics");
+	if (e->has_metrics)
+		ps_metrics_json(&e->metrics, j);
+	else
+		json_null(j);
 	json_object_end(j);
 }
 
@@ -227,20 +290,50 @@ static int ps_print_json(const struct ps_list *list, struct buf *out)
 	return r < 0 ? r : buf_append_byte(out, '\n');
 }
 
+static int ps_parse_pids(const struct cli_args *args, pid_t pids[CLI_MAX_OPERANDS], struct err *err)
+{
+	if (args->n_operands && args->values[PS_CORE])
+		return err_set(err, -EINVAL, "give PIDs or --core FILE, not both");
+	if (args->values[PS_EXE] && !args->values[PS_CORE])
+		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+	for (size_t i = 0; i < args->n_operands; i++) {
+		uint64_t pid;
+		int r = cli_parse_number("PID", args->operands[i], INT_MAX, &pid, err);
+
+		if (r < 0)
+			return r;
+		pids[i] = (pid_t)pid;
+	}
+	return 0;
+}
+
 static int ps_run(const struct cli_args *args)
 {
 	_cleanup_(ps_list_release) struct ps_list list = {};
 	_cleanup_(buf_release) struct buf out = {};
+	pid_t pids[CLI_MAX_OPERANDS];
+	const struct ps_options options = {
+		.kernel_threads = args->values[PS_ALL] != NULL,
+		.metrics = args->values[PS_LONG] || args->values[PS_JSON],
+		.pids = args->n_operands ? pids : NULL,
+		.n_pids = args->n_operands,
+	};
+	struct ps_table table = {.list = &list, .with_metrics = args->values[PS_LONG] != NULL};
 	struct err err = {};
 	int r;
 
-	r = ps_list_read(args->values[PS_ALL] != NULL, &list, &err);
+	if (ps_parse_pids(args, pids, &err) < 0)
+		return cli_fail_usage("ps", &err);
+	if (args->values[PS_CORE])
+		r = ps_list_core(args->values[PS_CORE], args->values[PS_EXE], &list, &err);
+	else
+		r = ps_list_read(&options, &list, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
 	if (args->values[PS_JSON])
 		r = ps_print_json(&list, &out);
 	else
-		r = ps_print_table(&list, args->values[PS_WIDE] != NULL, &out);
+		r = ps_print_table(&table, args->values[PS_WIDE] != NULL, &out);
 	if (r == 0)
 		r = report_print(&out, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
@@ -249,8 +342,12 @@ static int ps_run(const struct cli_args *args)
 const struct cli_command cmd_ps = {
 	.name = "ps",
 	.summary = "List the processes, and say which can be profiled or why not",
-	.operands = "",
+	.operands = "[PID...]",
+	.max_operands = CLI_MAX_OPERANDS,
 	.options = ps_options,
 	.n_options = ARRAY_SIZE(ps_options),
+	.notes = "Columns of -l: LIVE heap, GOAL of the collector, memory LIMIT, number of\n"
+		 "collections (GCS), the last PAUSE, the collector's share of the CPU (GC%),\n"
+		 "GOMAXPROCS (PROCS), GOROUTINES.\n",
 	.run = ps_run,
 };

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "golang/heap.h"
+#include "golang/metrics.h"
 #include "golang/process.h"
 #include "proc/mem.h"
 
@@ -89,28 +90,42 @@ static int ps_check_sampling(struct golang_process *process, struct ps_entry *e,
 	return 0;
 }
 
+/* A program without them is listed all the same. */
+static void ps_read_metrics(struct golang_process *process, struct ps_entry *e)
+{
+	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *reader = NULL;
+
+	e->has_metrics = golang_metrics_new(process, &reader, NULL) == 0 &&
+			 golang_metrics_read(reader, &e->metrics, NULL) == 0;
+}
+
 /* Takes mem over. */
-static int ps_inspect_go(struct proc_mem *mem, struct ps_entry *e, struct err *err)
+static int ps_inspect_go(struct proc_mem *mem, const struct golang_options *options, bool metrics,
+			 struct ps_entry *e, struct err *err)
 {
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
-	const struct golang_options options = {};
 	const struct golang_facts *facts;
 	int r;
 
-	r = golang_process_open_take(mem, &options, &process, err);
+	r = golang_process_open_take(mem, options, &process, err);
 	if (r < 0)
 		return r;
 	facts = golang_process_facts(process);
 	if (facts->version && *facts->version)
 		ps_set_runtime(e, "go", facts->version);
+	if (!e->info.exe[0])
+		(void)snprintf(e->info.exe, sizeof(e->info.exe), "%s", facts->module_path);
+	if (metrics)
+		ps_read_metrics(process, e);
 	if (facts->has_heap)
 		return ps_check_sampling(process, e, err);
 	ps_refuse(e, facts->heap_reason, "");
 	return 0;
 }
 
-static int ps_inspect_program(struct ps_entry *e, struct err *err)
+static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 {
+	static const struct golang_options options = {};
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	char version[sizeof(e->version)];
 	int r;
@@ -126,7 +141,7 @@ static int ps_inspect_program(struct ps_entry *e, struct err *err)
 		return r;
 	if (r > 0) {
 		ps_set_runtime(e, "go", version);
-		return ps_inspect_go(TAKE_PTR(mem), e, err);
+		return ps_inspect_go(TAKE_PTR(mem), &options, metrics, e, err);
 	}
 	ps_find_runtime(mem, e);
 	ps_refuse(e, "not a Go program", "");
@@ -145,7 +160,7 @@ static void ps_refuse_sentence(struct ps_entry *e, const char *sentence)
 }
 
 /* -ESRCH when the process ended; every other trouble is the entry's reason. */
-static int ps_inspect(pid_t pid, struct ps_entry *e)
+static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 {
 	struct err err = {};
 	int r;
@@ -159,7 +174,7 @@ static int ps_inspect(pid_t pid, struct ps_entry *e)
 		ps_refuse(e, "kernel thread", "");
 		return 0;
 	}
-	r = ps_inspect_program(e, &err);
+	r = ps_inspect_program(metrics, e, &err);
 	if (r == -ESRCH || !proc_id_alive(&e->info.id))
 		return -ESRCH;
 	if (r == -EPERM || r == -EACCES)
@@ -188,29 +203,60 @@ static int ps_compare(const void *a, const void *b)
 	return (x->info.id.pid > y->info.id.pid) - (x->info.id.pid < y->info.id.pid);
 }
 
-int ps_list_read(bool kernel_threads, struct ps_list *ret_list, struct err *err)
+static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_t n_pids,
+		      struct ps_list *ret_list, struct err *err)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	_cleanup_free_ struct ps_entry *entries = NULL;
-	size_t n_pids;
+	_cleanup_free_ struct ps_entry *entries = calloc(n_pids + 1, sizeof(*entries));
 	size_t len = 0;
-	int r;
 
-	r = proc_list(&pids, &n_pids, err);
-	if (r < 0)
-		return r;
-	entries = calloc(n_pids + 1, sizeof(*entries));
 	if (!entries)
 		return err_oom(err);
 	for (size_t i = 0; i < n_pids; i++) {
 		/* Who looks at the list will not find us any more. */
-		if (pids[i] == getpid() || ps_inspect(pids[i], &entries[len]) < 0)
+		if (pids[i] == getpid())
 			continue;
-		if (kernel_threads || !entries[len].info.kernel_thread)
+		if (ps_inspect(pids[i], options->metrics, &entries[len]) < 0) {
+			if (options->pids)
+				return err_set(err, -ESRCH, "there is no process %d", (int)pids[i]);
+			continue;
+		}
+		if (options->kernel_threads || options->pids || !entries[len].info.kernel_thread)
 			len++;
 	}
 	qsort(entries, len, sizeof(*entries), ps_compare);
 	*ret_list = (struct ps_list){.entries = TAKE_PTR(entries), .len = len};
+	return 0;
+}
+
+int ps_list_read(const struct ps_options *options, struct ps_list *ret_list, struct err *err)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n_pids;
+	int r;
+
+	if (options->pids)
+		return ps_list_of(options, options->pids, options->n_pids, ret_list, err);
+	r = proc_list(&pids, &n_pids, err);
+	return r < 0 ? r : ps_list_of(options, pids, n_pids, ret_list, err);
+}
+
+int ps_list_core(const char *core, const char *exe_path, struct ps_list *ret_list, struct err *err)
+{
+	_cleanup_free_ struct ps_entry *e = calloc(1, sizeof(*e));
+	const struct golang_options options = {.exe_path = exe_path};
+	struct proc_mem *mem = NULL;
+	int r;
+
+	if (!e)
+		return err_oom(err);
+	r = proc_mem_open_core(core, &mem, err);
+	if (r == 0)
+		r = ps_inspect_go(mem, &options, true, e, err);
+	if (r < 0)
+		return r;
+	/* Nothing can be turned on in a core. */
+	e->remedy[0] = '\0';
+	*ret_list = (struct ps_list){.entries = TAKE_PTR(e), .len = 1};
 	return 0;
 }
 

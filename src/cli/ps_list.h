@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "golang/metrics.h"
 #include "proc/info.h"
 
 struct ps_entry {
@@ -14,6 +15,15 @@ struct ps_entry {
 	bool heap;
 	char reason[512]; /* when !heap: why not */
 	char remedy[96];  /* and what to do about it; "" for nothing */
+	bool has_metrics;
+	struct golang_metrics metrics; /* of a Go program */
+};
+
+struct ps_options {
+	bool kernel_threads;
+	bool metrics;	   /* the runtime's own figures, too */
+	const pid_t *pids; /* only these; NULL: all */
+	size_t n_pids;
 };
 
 struct ps_list {
@@ -21,8 +31,11 @@ struct ps_list {
 	size_t len;
 };
 
-/* Processes that end while we look are left out. */
-int ps_list_read(bool kernel_threads, struct ps_list *ret_list, struct err *err);
+/* Processes that end while we look are left out. -ESRCH when one that was asked for is not there.
+ */
+int ps_list_read(const struct ps_options *options, struct ps_list *ret_list, struct err *err);
+/* A list of one: the program that a core file is of. exe_path: where it has moved to, or NULL. */
+int ps_list_core(const char *core, const char *exe_path, struct ps_list *ret_list, struct err *err);
 void ps_list_release(struct ps_list *list);
 
 /* The runtime by its executable or a library ("/usr/bin/python3.11"); false when neither says. */

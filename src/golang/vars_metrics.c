@@ -2,6 +2,7 @@
 #include "golang/vars_metrics.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ enum witness {
 	W_GCMARK,
 	W_GCBGMARKWORKER,
 	W_GCMARKDONE,
+	W_GCMARKTERMINATION,
 	W_SCHEDINIT,
 	W_FLUSHMCACHE,
 	W_ALLGADD,
@@ -51,10 +53,11 @@ enum witness {
 };
 
 static const char *const witness_names[W_COUNT] = {
-	[W_STKBUCKET] = "runtime.stkbucket",	 [W_GCINIT] = "runtime.gcinit",
-	[W_GCMARK] = "runtime.gcMark",		 [W_GCBGMARKWORKER] = "runtime.gcBgMarkWorker",
-	[W_GCMARKDONE] = "runtime.gcMarkDone",	 [W_SCHEDINIT] = "runtime.schedinit",
-	[W_FLUSHMCACHE] = "runtime.flushmcache", [W_ALLGADD] = "runtime.allgadd",
+	[W_STKBUCKET] = "runtime.stkbucket",   [W_GCINIT] = "runtime.gcinit",
+	[W_GCMARK] = "runtime.gcMark",	       [W_GCBGMARKWORKER] = "runtime.gcBgMarkWorker",
+	[W_GCMARKDONE] = "runtime.gcMarkDone", [W_GCMARKTERMINATION] = "runtime.gcMarkTermination",
+	[W_SCHEDINIT] = "runtime.schedinit",   [W_FLUSHMCACHE] = "runtime.flushmcache",
+	[W_ALLGADD] = "runtime.allgadd",
 };
 
 /* What a search knows: the code, and where to look things up. */
@@ -157,6 +160,16 @@ static bool prove_allgs(const struct search *s, uint64_t addr)
 	       goid == 1;
 }
 
+/* The end of a collection is noted there: its number, and its pause in the ring. */
+static bool is_noted_in(const struct search *s, uint64_t memstats)
+{
+	const struct golang_refs *refs = &s->refs[W_GCMARKTERMINATION];
+	uint64_t gc = memstats + (uint64_t)s->layout->ms_gc;
+
+	return golang_refs_has(refs, gc + offsetof(struct metrics_gc, n_gc)) ||
+	       golang_refs_has(refs, gc + offsetof(struct metrics_gc, pauses_ns));
+}
+
 /* stkbucket accounts for its table in memstats.buckhash_sys, which it takes the address of. */
 static uint64_t find_memstats(const struct search *s)
 {
@@ -168,8 +181,7 @@ static uint64_t find_memstats(const struct search *s)
 		if (refs->refs[i].target == s->process->vars.mbuckets)
 			break;
 		if (refs->refs[i].kind == GOLANG_REF_ADDRESS && addr % 8 == 0 &&
-		    golang_module_has_variable(&s->process->modules[0], addr) &&
-		    prove_memstats(s, addr))
+		    is_noted_in(s, addr) && prove_memstats(s, addr))
 			return addr;
 	}
 	return 0;

@@ -80,17 +80,23 @@ class Contention(unittest.TestCase):
             self.assertEqual(rig.pprof_top(go, ours_path), rig.pprof_top(go, own_path))
 
     def clock(self, go, variant):
-        """A program that never needed its clock's rate: ours is as good as the one it finds."""
+        """A program that never needed its clock's rate: ours is the one that it finds later.
+
+        It may lose the CPU between two looks at its clocks, and be wrong: it gets a few tries.
+        """
+        self.assertLess(min(self.clock_error(go, variant) for _ in range(5)), 1e-3)
+
+    def clock_error(self, go, variant):
         program = rig.build.build("contention", go, variant)
+        total = lambda p: sum(s.values[1] for s in samples_of(p).elements())
         with tempfile.TemporaryDirectory() as tmp:
             own, ours = os.path.join(tmp, "own"), os.path.join(tmp, "ours")
             with rig.Target([program, "-o", own, "-mutex", "1"]) as target:
                 done = rig.sonde("mutex", target.pid, "-f", "pprof", "-o", ours, check=rig.OK)
                 self.assertIn("GHz (measured", done.stderr)
                 self.assertEqual(target.ask("dump"), "dumped")
-            total = lambda p: sum(s.values[1] for s in samples_of(p).elements())
             self.assertGreater(total(ours), 0)
-            self.assertAlmostEqual(total(ours) / total(own + ".mutex.pb.gz"), 1, delta=1e-3)
+            return abs(total(ours) / total(own + ".mutex.pb.gz") - 1)
 
     def off(self, go, variant):
         program = rig.build.build("contention", go, variant)

@@ -1,0 +1,27 @@
+/* src/cli/ps_metrics.h: what the Go runtime knows of itself, for a row of `sonde ps -l`. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/json.h"
+#include "golang/metrics.h"
+
+enum ps_metrics_column {
+	PS_METRICS_LIVE,
+	PS_METRICS_GOAL,
+	PS_METRICS_LIMIT,
+	PS_METRICS_GCS,
+	PS_METRICS_PAUSE,
+	PS_METRICS_CPU,
+	PS_METRICS_PROCS,
+	PS_METRICS_GOROUTINES,
+	PS_METRICS_COLUMNS,
+};
+
+extern const char *const ps_metrics_titles[PS_METRICS_COLUMNS];
+
+/* "-" for what is not known. */
+void ps_metrics_cell(const struct golang_metrics *m, enum ps_metrics_column column, char *dst,
+		     size_t len);
+/* An object of all figures; null for those that are not known. */
+void ps_metrics_json(const struct golang_metrics *m, struct json *j);

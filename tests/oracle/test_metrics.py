@@ -1,0 +1,141 @@
+"""The runtime's figures from outside equal ReadMemStats and runtime/metrics of the program."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import rig
+
+# name: (build variant, environment, commands before the comparison, oldest release that has it)
+CASES = {
+    "just started": ("plain", {}, [], 17),
+    "plain": ("plain", {}, ["grow 20", "gc", "gc", "go 50", "end 20"], 17),
+    "stripped": ("strip", {}, ["grow 20", "gc", "gc", "go 50", "end 20"], 17),
+    "PIE": ("pie", {}, ["grow 20", "gc", "go 5"], 17),
+    "PIE, stripped": ("pie-strip", {}, ["grow 20", "gc", "go 5"], 17),
+    "many collections, stripped": ("strip", {}, ["grow 3"] + ["gc"] * 300, 17),
+    "other processors, stripped": ("strip", {"GOMAXPROCS": "3"}, ["go 30", "end 30", "gc"], 17),
+    "processors changed, stripped": ("strip", {}, ["procs 7", "go 40", "procs 2", "end 10"], 17),
+    "no collector, stripped": ("strip", {"GOGC": "off"}, ["grow 30"], 17),
+    "eager collector, stripped": ("strip", {"GOGC": "20"}, ["grow 30", "gc"], 17),
+    "memory limit, stripped": ("strip", {"GOMEMLIMIT": "64MiB"}, ["grow 30", "gc"], 19),
+    "memory limit only, stripped": ("strip", {"GOMEMLIMIT": "64MiB", "GOGC": "off"},
+                                    ["grow 30", "gc"], 19),
+}
+# ours, ReadMemStats
+ALWAYS = {"gc_count": "NumGC", "gc_forced_count": "NumForcedGC",
+          "gc_pause_total_ns": "PauseTotalNs", "heap_goal_bytes": "NextGC",
+          "goroutines": "NumGoroutine", "gomaxprocs": "GOMAXPROCS"}
+SINCE_19 = {"total_alloc_bytes": "TotalAlloc", "heap_inuse_bytes": "HeapInuse"}
+# ours, runtime/metrics, which older releases lack in part
+MODERN = {"heap_goal_bytes": "/gc/heap/goal:bytes", "gc_count": "/gc/cycles/total:gc-cycles",
+          "gc_forced_count": "/gc/cycles/forced:gc-cycles",
+          "goroutines": "/sched/goroutines:goroutines", "gomaxprocs": "/sched/gomaxprocs:threads",
+          "memory_limit_bytes": "/gc/gomemlimit:bytes", "heap_marked_bytes": "/gc/heap/live:bytes"}
+
+
+def stats_of(target):
+    line = target.ask("stats").split(" ")
+    assert line[0] == "stats", line
+    stats = dict(word.split("=") for word in line[1:])
+    pauses = [int(n) for n in stats.pop("PauseNs").split(",")[:-1]]
+    fraction = float(stats.pop("GCCPUFraction"))
+    return {k: int(v) for k, v in stats.items()}, pauses, fraction
+
+
+def metrics_of(*args):
+    entries = json.loads(rig.sonde("ps", "--json", *args, check=rig.OK).stdout)
+    assert len(entries) == 1, entries
+    return entries[0]["metrics"]
+
+
+class Metrics(unittest.TestCase):
+    """Filled by load()."""
+
+    def compare(self, ours, stats, minor, limited=False):
+        own, pauses, fraction = stats
+        names = dict(ALWAYS, **(SINCE_19 if minor >= 19 else {}))
+        self.assertEqual({k: ours[k] for k in names}, {k: own[v] for k, v in names.items()})
+        modern = {k: v for k, v in MODERN.items() if v in own}
+        # Before the first collection the two disagree about what lives; and where the memory limit
+        # rules, the goal moves with each allocation, also between one look and the other.
+        for name in (["heap_marked_bytes"] if own["NumGC"] == 0 else []) + (
+                ["heap_goal_bytes", "gc_count"] if limited else []):
+            modern.pop(name, None)
+        self.assertEqual({k: ours[k] for k in modern}, {k: own[v] for k, v in modern.items()})
+        self.assertEqual(ours["gc_pauses_ns"], pauses)
+        self.assertEqual(ours["gc_cpu_fraction"], fraction)
+        self.assertEqual(ours["gc_last_pause_ns"], pauses[-1] if pauses else None)
+        self.assertEqual(ours["gc_last_end_unix_ns"], own["LastGC"] if pauses else None)
+        if minor < 19:
+            self.assertIsNone(ours["memory_limit_bytes"])
+
+    def equal(self, go, minor, case):
+        variant, env, commands, _ = CASES[case]
+        program = rig.build.build("metrics", go, variant)
+        with rig.Target([program], env=env) as target:
+            for command in commands:
+                self.assertEqual(target.ask(command), "done")
+            stats = stats_of(target)
+            ours = metrics_of(target.pid)
+            self.compare(ours, stats, minor, "GOMEMLIMIT" in env or "GOGC" in env)
+            if "GOMEMLIMIT" in env:
+                limit = int(env["GOMEMLIMIT"].replace("MiB", "")) << 20
+                self.assertEqual(ours["memory_limit_bytes"], limit)
+            self.assertEqual(ours["gc_percent"], {"off": -1, "20": 20}.get(env.get("GOGC"), 100))
+
+    def core(self, go, minor, variant):
+        program = rig.build.build("metrics", go, variant)
+        with tempfile.TemporaryDirectory() as tmp:
+            with rig.Target([program]) as target:
+                for command in ("grow 10", "gc", "go 20", "end 5"):
+                    self.assertEqual(target.ask(command), "done")
+                stats = stats_of(target)
+                subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
+                               check=True, capture_output=True, timeout=120)
+            core = os.path.join(tmp, f"core.{target.pid}")
+            self.compare(metrics_of("--core", core), stats, minor)
+            self.assertIn("GOROUTINES", rig.sonde("ps", "-l", "--core", core, check=rig.OK).stdout)
+
+    def under_load(self, go):
+        """While it runs the figures only grow, and never make no sense."""
+        program = rig.build.build("nopprof", go, "strip")
+        with rig.Target([program]) as target:
+            before = metrics_of(target.pid)
+            for _ in range(30):
+                now = metrics_of(target.pid)
+                for name in ("gc_count", "gc_pause_total_ns", "total_alloc_bytes"):
+                    self.assertGreaterEqual(now[name], before[name])
+                self.assertEqual(now["goroutines"], before["goroutines"])
+                before = now
+
+    def test_table(self):
+        program = rig.build.build("metrics", rig.build.mandatory()[1], "strip")
+        with rig.Target([program], env={"GOMAXPROCS": "3", "GOMEMLIMIT": "64MiB"}) as target:
+            self.assertEqual(target.ask("gc"), "done")
+            head, row = rig.sonde("ps", "-l", target.pid, check=rig.OK).stdout.splitlines()
+            cells = dict(zip(head.split(), row.split()))
+            self.assertEqual((cells["LIMIT"], cells["GCS"], cells["PROCS"], cells["GOROUTINES"]),
+                             ("64MB", "1", "3", "1"))
+            self.assertNotIn("GOROUTINES", rig.sonde("ps", target.pid, check=rig.OK).stdout)
+        rig.sonde("ps", "0", check=rig.USAGE)
+        rig.sonde("ps", target.pid, "--core", "x", check=rig.USAGE)
+
+
+def load(every, suite):
+    def add(name, call):
+        setattr(Metrics, "test_" + name.replace(" ", "_"), call)
+        suite.addTest(Metrics("test_" + name.replace(" ", "_")))
+
+    suite.addTest(Metrics("test_table"))
+    for version, go in rig.versions(every):
+        minor = rig.build.version_key(version)[1]
+        for case, (_, _, _, oldest) in CASES.items():
+            if minor >= oldest:
+                add(f"{version} {case}", lambda self, g=go, m=minor, c=case: self.equal(g, m, c))
+        for variant in ("plain", "pie-strip"):
+            add(f"{version} core {variant}",
+                lambda self, g=go, m=minor, v=variant: self.core(g, m, v))
+    newest = rig.build.newest()[1]
+    add("under load", lambda self: self.under_load(newest))
