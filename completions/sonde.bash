@@ -13,9 +13,10 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps heap diff show services query version help"
+	local commands="run top ps heap block mutex diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
+	local waits="--diff --wait --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
 	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
 	local top="-t --type -d --interval -n --lines -g --group -s --sort --service -b --batch --once"
@@ -29,6 +30,10 @@ _sonde()
 
 	case $prev in
 	-t | --type)
+		if [[ $command == block || $command == mutex ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "delay contentions" -- "$cur")
+			return
+		fi
 		mapfile -t COMPREPLY < <(compgen -W \
 			"inuse_space inuse_objects alloc_space alloc_objects" -- "$cur")
 		return
@@ -72,7 +77,7 @@ _sonde()
 	-n | --lines | -c | --count | --service)
 		return
 		;;
-	--nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
+	--nodes | --rate | --force-block | --force-mutex | --assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
@@ -80,8 +85,10 @@ _sonde()
 	case $command in
 	run) words="$run -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
-	ps) words="-a --all --json -w --wide -h --help" ;;
+	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	heap) words="$report $heap" ;;
+	block) words="$report $waits --force-block" ;;
+	mutex) words="$report $waits --force-mutex" ;;
 	diff | show) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;
@@ -91,6 +98,8 @@ _sonde()
 
 	if [[ $cur == -* || $command == help ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	elif [[ $command == block || $command == mutex || $command == ps ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == heap || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == diff || $command == show ]]; then
