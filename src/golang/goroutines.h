@@ -35,33 +35,41 @@ struct golang_goroutines_options {
 	bool system;  /* the runtime's own, too */
 	uint64_t max; /* 0: all; else a sample of about so many stacks, and all states */
 	bool labels;  /* pprof labels */
+	/* The core file that process was opened from: running goroutines have registers there.
+	 * NULL: without. */
+	const char *core_path;
 };
 
 /* What one reading saw and lost. */
 struct golang_goroutines_stats {
 	uint64_t total; /* live user goroutines (and system ones if asked) */
 	uint64_t states[GOLANG_G_STATES];
-	uint64_t system;     /* the runtime's own, left out */
-	uint64_t unverified; /* changed during every try: counted, without a stack */
-	uint64_t incomplete; /* stacks that did not unwind to the root: not shown */
-	uint64_t bad;	     /* records that make no sense */
-	uint64_t sampled;    /* stacks read, where max cut them */
-	uint64_t retries;
+	uint64_t system;      /* the runtime's own, left out */
+	uint64_t unverified;  /* changed during every try: counted, without a stack */
+	uint64_t incomplete;  /* stacks that did not unwind to the root: not shown */
+	uint64_t bad;	      /* records that make no sense */
+	uint64_t sampled;     /* stacks read, where max cut them; else 0 */
+	uint64_t retries;     /* goroutines that were read once more */
+	uint64_t labels_lost; /* label sets that could not be read */
+	uint64_t epoch;	      /* changes when the numbers of stacks are given anew */
 };
+
+#define GOLANG_NO_STACK UINT32_MAX
 
 /* One goroutine; views and arrays live until the next reading. */
 struct golang_goroutine {
 	uint64_t id;
-	uint64_t parent_id; /* 0 before 1.21 */
-	enum golang_g_state state;
-	const char *wait_reason; /* as the runtime prints it; "" when it does not wait */
-	uint64_t wait_ns;	 /* how long, as far as the runtime knows; 0: not known */
-	bool locked_to_thread;
-	uint64_t created_by; /* pc of the go statement; 0 for the main one */
+	uint64_t parent_id;  /* 0 before 1.21 */
+	uint64_t created_by; /* return address of the go statement; 0 for the main one */
 	uint64_t start_pc;
-	const uint64_t *pcs; /* return addresses, leaf first; none for a running one */
-	size_t n_pcs;
+	uint64_t wait_ns;	 /* how long, as far as the runtime knows; 0: not known */
+	const char *wait_reason; /* as the runtime prints it; "" when it does not wait */
+	uint32_t stack;	 /* equal stacks have equal numbers; GOLANG_NO_STACK for a running one */
 	uint32_t labels; /* index of its label set, 0 for none */
+	enum golang_g_state state;
+	bool locked_to_thread;
+	bool leaked; /* as the garbage collector of 1.26+ found out */
+	bool unverified;
 };
 
 /* Borrows process, which must live longer. -ENOTSUP: the variables were not found. */
@@ -71,6 +79,7 @@ int golang_goroutines_new(struct golang_process *process,
 void golang_goroutines_free(struct golang_goroutines *goroutines);
 DEFINE_CLEANUP(struct golang_goroutines, golang_goroutines_free)
 
+/* -ESRCH when the target went away or exec'd. */
 int golang_goroutines_read(struct golang_goroutines *goroutines, struct err *err);
 size_t golang_goroutines_count(const struct golang_goroutines *goroutines);
 const struct golang_goroutine *golang_goroutine_at(const struct golang_goroutines *goroutines,
@@ -80,25 +89,36 @@ const char *const *golang_goroutine_labels(const struct golang_goroutines *gorou
 					   uint32_t set);
 const struct golang_goroutines_stats *
 golang_goroutines_stats(const struct golang_goroutines *goroutines);
+/* "waiting", "running", ... */
+const char *golang_g_state_name(enum golang_g_state state);
+/* How the variables were found: "symbol table", "code references". */
+const char *golang_goroutines_how(const struct golang_goroutines *goroutines);
 
 /*
  * The last reading as a profile of the type goroutine/count, as runtime/pprof would write it
- * (pprof labels included). With details each sample also has the labels state, wait_reason and
- * created_by, and running goroutines appear as their start function below "[running]".
- * keep, if given, chooses goroutines.
+ * (pprof labels included). Running goroutines appear as "[running]", called by the function they
+ * started with; those that could not be verified likewise as "[unverified]". With details each
+ * sample also has the labels state, wait_reason and created_by. keep, if given, chooses goroutines.
  */
 int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details,
 			      bool (*keep)(void *context, const struct golang_goroutine *g),
 			      void *context, struct profile **ret_profile, struct err *err);
 
-/* One frame of a goroutine for text like a goroutine dump; the name lives until the next call. */
+/* One frame of a goroutine for text like a goroutine dump; names live until the next frame. */
 struct golang_goroutine_frame {
-	const char *function;
-	const char *file;
+	struct view function; /* the full name */
+	struct view file;
 	int64_t line;
-	uint64_t pc;
+	uint64_t pc;	/* return address */
+	uint64_t entry; /* of the function that holds it */
 	bool inlined;
+	uint8_t func_id; /* internal/abi.FuncID */
 };
-int golang_goroutines_frames(struct golang_goroutines *goroutines, uint64_t pc, bool is_leaf,
-			     int (*emit)(void *context, const struct golang_goroutine_frame *frame),
-			     void *context, struct err *err);
+typedef int (*golang_goroutine_frame_fn)(void *context, const struct golang_goroutine_frame *frame);
+/* All frames of a stack, leaf first. An answer of emit below 0 ends it and is returned. */
+int golang_goroutines_frames(struct golang_goroutines *goroutines, uint32_t stack,
+			     golang_goroutine_frame_fn emit, void *context);
+/* The function at created_by (a return address) or start_pc; without inlined calls, as the runtime
+ * prints them. Returns 1, or 0 when there is none. */
+int golang_goroutines_site(struct golang_goroutines *goroutines, uint64_t pc,
+			   golang_goroutine_frame_fn emit, void *context);

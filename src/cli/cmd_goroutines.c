@@ -1,0 +1,400 @@
+/*
+ * src/cli/cmd_goroutines.c: `sonde goroutines`: what the goroutines of a running Go program wait
+ * for, or did in its core file.
+ *
+ * One reading; or with --diff four of them, so that what only grows can be told from what comes and
+ * goes.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "cli/goroutines_view.h"
+#include "cli/heap_wait.h"
+#include "cli/report.h"
+#include "golang/process.h"
+#include "proc/info.h"
+#include "profile/ops.h"
+
+#define GOROUTINES_MAX_TEXT ((size_t)1 << 30)
+
+enum {
+	GOROUTINES_STATE = REPORT_N,
+	GOROUTINES_OLDER,
+	GOROUTINES_DIFF,
+	GOROUTINES_SYSTEM,
+	GOROUTINES_MAX,
+	GOROUTINES_CORE,
+	GOROUTINES_EXE,
+	GOROUTINES_ASSUME_LAYOUT,
+	GOROUTINES_IGNORE_SYMBOLS,
+	GOROUTINES_N,
+};
+
+static const struct cli_option goroutines_options[GOROUTINES_N] = {
+	[REPORT_TYPE] = {.letter = 't', .name = "type", .arg = "TYPE", .help = "goroutine"},
+	[REPORT_FORMAT] = {.letter = 'f',
+			   .name = "format",
+			   .arg = "FORMAT",
+			   .help = "top (default), tree, full, collapsed, pprof or json"},
+	[REPORT_OUTPUT] = {.letter = 'o',
+			   .name = "output",
+			   .arg = "FILE",
+			   .help = "write there; - is standard output"},
+	[REPORT_NODES] = {.letter = 'n',
+			  .name = "nodes",
+			  .arg = "N",
+			  .help = "show at most N rows"},
+	[REPORT_ALL_NODES] = {.letter = 'a',
+			      .name = "all-nodes",
+			      .help = "with -f tree: also what is below 0.5% of the total"},
+	[GOROUTINES_STATE] = {.name = "state",
+			      .arg = "STATE",
+			      .help = "only those that are waiting, running, runnable, in a "
+				      "syscall, preempted, or wait for a reason such as 'select'"},
+	[GOROUTINES_OLDER] = {.name = "older",
+			      .arg = "DURATION",
+			      .help = "only those that are known to wait so long"},
+	[GOROUTINES_DIFF] = {.name = "diff",
+			     .arg = "DURATION",
+			     .help = "read several times within it, and name those that only grow"},
+	[GOROUTINES_SYSTEM] = {.name = "system", .help = "the runtime's own as well"},
+	[GOROUTINES_MAX] = {.name = "max",
+			    .arg = "N",
+			    .help = "read the stacks of about N goroutines only"},
+	[GOROUTINES_CORE] = {.name = "core",
+			     .arg = "FILE",
+			     .help = "read a core file, not a process"},
+	[GOROUTINES_EXE] = {.name = "exe",
+			    .arg = "FILE",
+			    .help = "with --core: the executable, where it has moved"},
+	[GOROUTINES_ASSUME_LAYOUT] = {.name = "assume-layout",
+				      .arg = "VERSION",
+				      .help = "treat an unknown Go version as this one, such as "
+					      "1.27"},
+	[GOROUTINES_IGNORE_SYMBOLS] = {.name = "ignore-symbols",
+				       .help = "find everything as if the binary were stripped"},
+};
+
+/* Formats that are this command's own; others are those of every profile. */
+enum goroutines_format { FORMAT_TOP, FORMAT_FULL, FORMAT_JSON, FORMAT_PROFILE };
+
+struct goroutines_request {
+	struct report report;
+	enum goroutines_format format;
+	struct golang_options options;
+	struct golang_goroutines_options reader;
+	const char *core;
+	const char *state;
+	pid_t pid;
+	uint64_t older_ns;
+	uint64_t diff_ns; /* 0: one reading */
+};
+
+struct goroutines_target {
+	struct proc_info info; /* of a live process */
+	struct golang_process *process;
+	struct golang_goroutines *goroutines;
+};
+
+static void target_release(struct goroutines_target *t)
+{
+	golang_goroutines_free(t->goroutines);
+	golang_process_close(t->process);
+}
+
+static int parse_format(const struct cli_args *args, struct goroutines_request *q, struct err *err)
+{
+	const char *name = args->values[REPORT_FORMAT];
+	struct cli_args rest = *args;
+	int r;
+
+	q->format = FORMAT_PROFILE;
+	if (!name || strcmp(name, "top") == 0)
+		q->format = FORMAT_TOP;
+	else if (strcmp(name, "full") == 0)
+		q->format = FORMAT_FULL;
+	else if (strcmp(name, "json") == 0)
+		q->format = FORMAT_JSON;
+	else if (strcmp(name, "tree") != 0 && strcmp(name, "collapsed") != 0 &&
+		 strcmp(name, "pprof") != 0)
+		return err_set(err, -EINVAL,
+			       "unknown format '%s': use top, tree, full, collapsed, pprof or json",
+			       name);
+	if (q->format != FORMAT_PROFILE)
+		rest.values[REPORT_FORMAT] = NULL;
+	r = report_parse(&rest, &q->report, err);
+	if (r == 0 && q->report.type && strcmp(q->report.type, "goroutine") != 0)
+		return err_set(err, -EINVAL, "unknown type '%s': there is only goroutine",
+			       q->report.type);
+	return r;
+}
+
+static int parse_target(const struct cli_args *args, struct goroutines_request *q, struct err *err)
+{
+	uint64_t pid;
+	int r = 0;
+
+	q->core = args->values[GOROUTINES_CORE];
+	q->options = (struct golang_options){
+		.assume_layout = args->values[GOROUTINES_ASSUME_LAYOUT],
+		.exe_path = args->values[GOROUTINES_EXE],
+		.ignore_symbols = args->values[GOROUTINES_IGNORE_SYMBOLS] != NULL,
+	};
+	if (q->options.assume_layout)
+		r = golang_process_check_layout(q->options.assume_layout, err);
+	if (r < 0)
+		return r;
+	if (q->core && args->n_operands)
+		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
+	if (q->options.exe_path && !q->core)
+		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+	if (q->core)
+		return 0;
+	if (!args->n_operands)
+		return err_set(err, -EINVAL,
+			       "goroutines needs a PID (`sonde ps` lists them) or --core FILE");
+	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
+	if (r == 0)
+		q->pid = (pid_t)pid;
+	return r;
+}
+
+static int parse_choice(const struct cli_args *args, struct goroutines_request *q, struct err *err)
+{
+	int r = 0;
+
+	q->state = args->values[GOROUTINES_STATE];
+	q->reader = (struct golang_goroutines_options){
+		.system = args->values[GOROUTINES_SYSTEM] != NULL,
+		.labels = q->format != FORMAT_TOP,
+		.core_path = q->core,
+	};
+	if (args->values[GOROUTINES_OLDER])
+		r = cli_parse_duration("--older", args->values[GOROUTINES_OLDER], &q->older_ns,
+				       err);
+	if (r == 0 && args->values[GOROUTINES_DIFF])
+		r = cli_parse_duration("--diff", args->values[GOROUTINES_DIFF], &q->diff_ns, err);
+	if (r == 0 && args->values[GOROUTINES_MAX])
+		r = cli_parse_number("--max", args->values[GOROUTINES_MAX], UINT32_MAX,
+				     &q->reader.max, err);
+	if (r == 0 && q->core && q->diff_ns)
+		r = err_set(err, -EINVAL,
+			    "a core file does not change: --diff needs a running program");
+	return r;
+}
+
+static int goroutines_parse(const struct cli_args *args, struct goroutines_request *q,
+			    struct err *err)
+{
+	int r;
+
+	*q = (struct goroutines_request){};
+	r = parse_format(args, q, err);
+	if (r == 0)
+		r = parse_target(args, q, err);
+	if (r == 0)
+		r = parse_choice(args, q, err);
+	return r;
+}
+
+static int target_open(const struct goroutines_request *q, struct goroutines_target *t,
+		       struct err *err)
+{
+	struct proc_mem *mem = NULL;
+	int r;
+
+	if (q->core) {
+		r = proc_mem_open_core(q->core, &mem, err);
+	} else {
+		r = proc_info_read(q->pid, &t->info, err);
+		if (r == 0)
+			r = proc_mem_open(q->pid, &mem, err);
+	}
+	if (r == 0)
+		r = golang_process_open_take(mem, &q->options, &t->process, err);
+	if (r == 0)
+		r = golang_goroutines_new(t->process, &q->reader, &t->goroutines, err);
+	if (r == -ENOTSUP && !q->core)
+		return err_prefix(err, r, "process %d (%s)", (int)q->pid, t->info.comm);
+	/* The name and the memory must belong to the same process. */
+	if (r == 0 && !q->core && !proc_id_alive(&t->info.id))
+		return err_set(err, -ESRCH, "process %d has just ended", (int)q->pid);
+	return r;
+}
+
+static bool keep(void *context, const struct golang_goroutine *g)
+{
+	const struct goroutines_request *q = context;
+
+	if (g->wait_ns < q->older_ns)
+		return false;
+	return !q->state || strcmp(q->state, golang_g_state_name(g->state)) == 0 ||
+	       strcmp(q->state, g->wait_reason) == 0;
+}
+
+static int reading(const struct goroutines_request *q, struct goroutines_target *t,
+		   struct goroutines_view *v, struct profile **ret_profile, struct err *err)
+{
+	int r = golang_goroutines_read(t->goroutines, err);
+
+	if (r < 0)
+		return r;
+	if (q->format == FORMAT_PROFILE)
+		return golang_goroutines_profile(t->goroutines, false, v->keep, v->context,
+						 ret_profile, err);
+	return goroutines_view_add(v, err);
+}
+
+/* Profiles: the first and the last; tables: several, for what grows must never fall. */
+static int readings(const struct goroutines_request *q, struct goroutines_target *t,
+		    struct goroutines_view *v, struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *before = NULL;
+	_cleanup_(profile_freep) struct profile *after = NULL;
+	size_t n = q->format == FORMAT_PROFILE ? 2 : GOROUTINES_MAX_READINGS;
+	uint64_t epoch;
+	int r;
+
+	r = reading(q, t, v, q->diff_ns ? &before : ret_profile, err);
+	if (r < 0 || !q->diff_ns)
+		return r;
+	epoch = golang_goroutines_stats(t->goroutines)->epoch;
+	for (size_t i = 1; i < n && r == 0; i++) {
+		r = heap_wait("waiting", q->diff_ns / (n - 1), &t->info.id, err);
+		if (r == 0)
+			r = reading(q, t, v, &after, err);
+	}
+	if (r < 0)
+		return r;
+	if (golang_goroutines_stats(t->goroutines)->epoch != epoch)
+		return err_set(err, -E2BIG,
+			       "the goroutines have too many different stacks to be compared");
+	return q->format == FORMAT_PROFILE ? profile_diff(before, after, ret_profile, err) : 0;
+}
+
+static int write_text(const struct goroutines_request *q, const struct buf *text, struct err *err)
+{
+	struct io_file file;
+	int r;
+
+	if (!q->report.path || strcmp(q->report.path, "-") == 0)
+		return report_print(text, err);
+	r = io_file_create(q->report.path, &file, err);
+	if (r < 0)
+		return r;
+	r = io_file_append(&file, buf_view(text), err);
+	if (r == 0)
+		return io_file_commit(&file, err);
+	io_file_abort(&file);
+	return r;
+}
+
+static int show(const struct goroutines_request *q, const struct goroutines_target *t,
+		const struct goroutines_view *v, struct profile *p, struct err *err)
+{
+	const struct goroutines_source source = {
+		.process = q->core ? NULL : &t->info,
+		.facts = golang_process_facts(t->process),
+		.core = q->core,
+	};
+	_cleanup_(buf_release) struct buf text = buf_with_max(GOROUTINES_MAX_TEXT);
+	int r;
+
+	switch (q->format) {
+	case FORMAT_PROFILE:
+		return report_write(&q->report, p, err);
+	case FORMAT_FULL:
+		r = goroutines_full(v, &text, err);
+		break;
+	case FORMAT_JSON:
+		r = goroutines_json(v, &source, &text, err);
+		break;
+	default:
+		r = goroutines_top(v, q->report.max_nodes, &text, err);
+	}
+	return r < 0 ? r : write_text(q, &text, err);
+}
+
+static void describe(const struct goroutines_request *q, const struct goroutines_target *t)
+{
+	const struct golang_facts *facts = golang_process_facts(t->process);
+	const char *slash = strrchr(facts->module_path, '/');
+
+	if (q->core)
+		cli_note("%s: %s, goroutines by %s", q->core, facts->version,
+			 golang_goroutines_how(t->goroutines));
+	else
+		cli_note("%s (pid %d): %s, goroutines by %s",
+			 slash ? slash + 1 : facts->module_path, (int)t->info.id.pid,
+			 facts->version, golang_goroutines_how(t->goroutines));
+}
+
+static void report_losses(const struct golang_goroutines_stats *s)
+{
+	if (s->sampled)
+		cli_note("Thinned out: %llu stacks of %llu goroutines were read (--max).",
+			 (unsigned long long)s->sampled, (unsigned long long)s->total);
+	if (s->unverified)
+		cli_note("Unsure: %llu goroutine%s changed during every try to read: counted, "
+			 "without a stack.",
+			 (unsigned long long)s->unverified, s->unverified > 1 ? "s" : "");
+	if (s->incomplete)
+		cli_note("Lost: %llu stack%s did not lead to where goroutines begin.",
+			 (unsigned long long)s->incomplete, s->incomplete > 1 ? "s" : "");
+	if (s->bad)
+		cli_note("Lost: %llu record%s made no sense.", (unsigned long long)s->bad,
+			 s->bad > 1 ? "s" : "");
+	if (s->labels_lost)
+		cli_note("Lost: the labels of %llu goroutine%s.",
+			 (unsigned long long)s->labels_lost, s->labels_lost > 1 ? "s" : "");
+}
+
+static int goroutines_run(const struct cli_args *args)
+{
+	_cleanup_(target_release) struct goroutines_target target = {};
+	_cleanup_(goroutines_view_release) struct goroutines_view view = {};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct goroutines_request q;
+	struct err err = {};
+	int r;
+
+	r = goroutines_parse(args, &q, &err);
+	if (r < 0)
+		return cli_fail_usage("goroutines", &err);
+	r = report_check_output(&q.report, &err);
+	if (r == 0)
+		r = target_open(&q, &target, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	view = (struct goroutines_view){
+		.goroutines = target.goroutines,
+		.keep = keep,
+		.context = &q,
+		/* Numbers of label sets hold for one reading. */
+		.by_labels = q.format == FORMAT_JSON && !q.diff_ns,
+	};
+	r = readings(&q, &target, &view, &p, &err);
+	if (r < 0)
+		return cli_fail(r, &err);
+	describe(&q, &target);
+	r = show(&q, &target, &view, p, &err);
+	report_losses(golang_goroutines_stats(target.goroutines));
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+const struct cli_command cmd_goroutines = {
+	.name = "goroutines",
+	.summary = "Show the goroutines of a running Go program, or of its core file",
+	.operands = "PID | --core FILE",
+	.max_operands = 1,
+	.options = goroutines_options,
+	.n_options = ARRAY_SIZE(goroutines_options),
+	.notes = "Nothing is stopped. A running goroutine has no stack that could be read: it is "
+		 "counted as\nrunning, with the function it started with. How long a goroutine has "
+		 "waited is known once a\ngarbage collection has seen it wait.\n",
+	.run = goroutines_run,
+};

@@ -1,0 +1,280 @@
+/* src/golang/goroutines.c: see goroutines.h. Batches are goroutine_batch.c's job. */
+#include "golang/goroutines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "golang/goroutine_impl.h"
+#include "golang/grow.h"
+
+/* No program has more: each takes some 2.5 KB at least. */
+#define GOROUTINES_MAX ((size_t)1 << 24)
+#define GOROUTINES_FIRST_STACK_BYTES 1024
+#define GOROUTINES_LIST_TRIES 5
+
+/* runtime/mfinal.go, fingRunningFinalizer; up to 1.19 a bool. */
+#define FING_RUNNING 2
+
+void golang_goroutines_free(struct golang_goroutines *gs)
+{
+	if (!gs)
+		return;
+	golang_unwind_release(&gs->unwind);
+	golang_regs_release(&gs->regs);
+	golang_labels_release(&gs->labels);
+	map_release(&gs->systems);
+	goroutine_batch_free(gs->batch);
+	free(gs->todo);
+	free(gs->again);
+	free(gs->items);
+	free(gs);
+}
+
+/* The strings are the program's own: their numbers differ between releases. */
+static void reasons_read(struct golang_goroutines *gs)
+{
+	struct {
+		uint64_t data;
+		uint64_t len;
+	} strings[GOROUTINE_MAX_REASONS];
+	struct proc_mem *mem = gs->process->mem;
+	ssize_t n = 0;
+
+	if (gs->vars.wait_reasons)
+		n = proc_mem_read_some(mem, gs->vars.wait_reasons, strings, sizeof(strings));
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(strings[0]); i++) {
+		char *text = gs->reasons[i];
+
+		/* What follows the table is something else. */
+		if (strings[i].len >= GOROUTINE_REASON_BYTES ||
+		    proc_mem_read(mem, strings[i].data, text, strings[i].len, NULL) < 0) {
+			text[0] = 0;
+			break;
+		}
+		text[strings[i].len] = 0;
+	}
+}
+
+int golang_goroutines_new(struct golang_process *process,
+			  const struct golang_goroutines_options *options,
+			  struct golang_goroutines **ret_goroutines, struct err *err)
+{
+	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = calloc(1, sizeof(*gs));
+	bool stripped = process->vars.how && strcmp(process->vars.how, "code references") == 0;
+	int r;
+
+	if (!gs)
+		return err_oom(err);
+	gs->process = process;
+	gs->options = options ? *options : (struct golang_goroutines_options){0};
+	r = golang_g_layout_for(process->layout->minor, &gs->layout, err);
+	if (r == 0)
+		r = golang_g_vars_find(process, gs->layout, stripped, &gs->vars, err);
+	if (r == 0 && gs->options.core_path)
+		r = golang_regs_read(&gs->regs, gs->options.core_path, err);
+	if (r < 0)
+		return r;
+	gs->batch = goroutine_batch_new();
+	if (!gs->batch)
+		return err_oom(err);
+	golang_unwind_init(&gs->unwind, process, &gs->vars);
+	golang_labels_init(&gs->labels, process->mem, gs->layout->labels_are_map);
+	reasons_read(gs);
+	*ret_goroutines = TAKE_PTR(gs);
+	return 0;
+}
+
+struct slice {
+	uint64_t data;
+	uint64_t len;
+	uint64_t cap;
+};
+
+static int item_compare(const void *a, const void *b)
+{
+	const struct goroutine_item *x = a, *y = b;
+
+	return x->g < y->g ? -1 : x->g > y->g;
+}
+
+/* Sorted by address, each once. allgs never has one twice, and is mostly in order. */
+static void items_sort(struct golang_goroutines *gs)
+{
+	size_t n = 0;
+	bool sorted = true;
+
+	for (size_t i = 1; i < gs->n_todo && sorted; i++)
+		sorted = gs->todo[i - 1].g < gs->todo[i].g;
+	if (sorted)
+		return;
+	qsort(gs->todo, gs->n_todo, sizeof(*gs->todo), item_compare);
+	for (size_t i = 0; i < gs->n_todo; i++)
+		if (n == 0 || gs->todo[i].g != gs->todo[n - 1].g)
+			gs->todo[n++] = gs->todo[i];
+	gs->stats.bad += gs->n_todo - n;
+	gs->n_todo = n;
+}
+
+/* Room for every goroutine of a list of n. */
+static int items_reserve(struct golang_goroutines *gs, size_t n)
+{
+	int r = golang_grow(&gs->todo, &gs->todo_cap, n, sizeof(*gs->todo), GOROUTINES_MAX);
+
+	if (r == 0)
+		r = golang_grow(&gs->again, &gs->again_cap, n, sizeof(*gs->again), GOROUTINES_MAX);
+	if (r == 0)
+		r = golang_grow(&gs->items, &gs->cap, n, sizeof(*gs->items), GOROUTINES_MAX);
+	return r;
+}
+
+/* The addresses of all g's. The list may be moved while it grows: then its header changes. */
+static int list_read(struct golang_goroutines *gs, struct err *err)
+{
+	struct proc_mem *mem = gs->process->mem;
+	_cleanup_free_ uint64_t *list = NULL;
+	struct slice before, after;
+	int r;
+
+	for (int tries = 0; tries < GOROUTINES_LIST_TRIES; tries++) {
+		r = proc_mem_read(mem, gs->vars.allgs, &before, sizeof(before), err);
+		if (r < 0)
+			return r;
+		if (before.len > before.cap || before.len > GOROUTINES_MAX)
+			return err_set(err, -EBADMSG, "runtime.allgs claims %llu goroutines",
+				       (unsigned long long)before.len);
+		free(list);
+		list = malloc(MAX(before.len, (uint64_t)1) * sizeof(*list));
+		if (!list || items_reserve(gs, before.len) < 0)
+			return err_oom(err);
+		r = before.len
+			    ? proc_mem_read(mem, before.data, list, before.len * sizeof(*list), err)
+			    : 0;
+		if (r < 0 && r != -EFAULT)
+			return r;
+		if (proc_mem_check(mem, gs->vars.allgs, &after, sizeof(after), err) < 0)
+			return -ESRCH;
+		if (r == 0 && after.data == before.data)
+			break;
+		if (r == 0)
+			r = err_set(err, -EBADMSG, "runtime.allgs moved during every try");
+	}
+	if (r < 0)
+		return r;
+	for (uint64_t i = 0; i < before.len; i++)
+		gs->todo[i] = (struct goroutine_item){
+			.g = list[i],
+			.stack_bytes = GOROUTINES_FIRST_STACK_BYTES,
+		};
+	gs->n_todo = before.len;
+	return 0;
+}
+
+/* The clock of the runtime is CLOCK_MONOTONIC; a core's has stopped at a moment unknown. */
+static void clock_read(struct golang_goroutines *gs)
+{
+	uint32_t fing = 0;
+	size_t bytes = gs->process->layout->minor <= 19 ? 1 : sizeof(fing);
+
+	gs->now_ns = clock_mono_ns();
+	gs->finalizer_runs = false;
+	if (gs->vars.fing &&
+	    proc_mem_read(gs->process->mem, gs->vars.fing, &fing, bytes, NULL) == 0)
+		gs->finalizer_runs = bytes == 1 ? fing != 0 : fing & FING_RUNNING;
+}
+
+static int batches_read(struct golang_goroutines *gs, struct err *err)
+{
+	while (gs->n_todo) {
+		struct goroutine_item *todo = gs->todo;
+		size_t at = 0, cap = gs->todo_cap;
+
+		while (at < gs->n_todo) {
+			ssize_t n = goroutine_batch_read(gs, todo + at, gs->n_todo - at, err);
+
+			if (n < 0)
+				return (int)n;
+			at += (size_t)n;
+		}
+		/* What is to be read again is the next list, in the same order. */
+		gs->todo = gs->again;
+		gs->todo_cap = gs->again_cap;
+		gs->n_todo = gs->n_again;
+		gs->again = todo;
+		gs->again_cap = cap;
+		gs->n_again = 0;
+	}
+	return 0;
+}
+
+int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
+{
+	struct err why = {0};
+	uint64_t word;
+	int r;
+
+	gs->stats = (struct golang_goroutines_stats){0};
+	gs->len = gs->n_again = 0;
+	gs->live = gs->faults = 0;
+	golang_windows_refill(&gs->process->windows);
+	golang_unwind_begin(&gs->unwind);
+	gs->stats.epoch = gs->unwind.epoch;
+	golang_labels_clear(&gs->labels);
+	clock_read(gs);
+	r = list_read(gs, &why);
+	if (r == 0) {
+		items_sort(gs);
+		gs->stride = gs->options.max && gs->n_todo > gs->options.max
+				     ? (gs->n_todo + gs->options.max - 1) / gs->options.max
+				     : 1;
+		r = batches_read(gs, &why);
+	}
+	if (r == 0 && golang_windows_spent(&gs->process->windows))
+		r = err_set(&why, -E2BIG,
+			    "Go's tables take more work to read than those of any real program: "
+			    "they are damaged or forged");
+	if (r == 0)
+		return 0;
+	gs->len = 0;
+	/* The sentence of a failed read does not tell why; the address space may be gone. */
+	if (proc_mem_check(gs->process->mem, gs->vars.allgs, &word, sizeof(word), err) == -ESRCH)
+		return -ESRCH;
+	return err_set(err, r, "%s", why.text);
+}
+
+size_t golang_goroutines_count(const struct golang_goroutines *gs)
+{
+	return gs->len;
+}
+
+const struct golang_goroutine *golang_goroutine_at(const struct golang_goroutines *gs, size_t i)
+{
+	return &gs->items[i];
+}
+
+const char *const *golang_goroutine_labels(const struct golang_goroutines *gs, uint32_t set)
+{
+	return golang_labels_list(&gs->labels, set);
+}
+
+const struct golang_goroutines_stats *golang_goroutines_stats(const struct golang_goroutines *gs)
+{
+	return &gs->stats;
+}
+
+const char *golang_goroutines_how(const struct golang_goroutines *gs)
+{
+	return gs->vars.how;
+}
+
+const char *golang_g_state_name(enum golang_g_state state)
+{
+	static const char *const names[GOLANG_G_STATES] = {
+		[GOLANG_G_RUNNABLE] = "runnable",   [GOLANG_G_RUNNING] = "running",
+		[GOLANG_G_SYSCALL] = "syscall",	    [GOLANG_G_WAITING] = "waiting",
+		[GOLANG_G_PREEMPTED] = "preempted",
+	};
+
+	return state < GOLANG_G_STATES ? names[state] : "unknown";
+}

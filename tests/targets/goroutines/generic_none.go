@@ -1,0 +1,5 @@
+//go:build !go1.18
+
+package main
+
+func waitMore() {}
