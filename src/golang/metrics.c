@@ -68,8 +68,8 @@ static int load_ps(struct golang_metrics_reader *m, const struct metrics_slice *
 	return 0;
 }
 
-int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
-		       struct err *err)
+int metrics_reader_new(struct golang_process *process, const struct golang_metrics_vars *vars,
+		       struct golang_metrics_reader **ret_reader, struct err *err)
 {
 	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *m = calloc(1, sizeof(*m));
 	struct metrics_slice allp;
@@ -79,12 +79,10 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 		return err_oom(err);
 	m->process = process;
 	m->layout = golang_metrics_layout(process->layout->minor);
+	m->vars = *vars;
 	m->ranges = calloc(METRICS_FIXED_RANGES, sizeof(*m->ranges));
 	if (!m->ranges)
 		return err_oom(err);
-	r = golang_metrics_vars_find(process, &m->vars, err);
-	if (r < 0)
-		return r;
 	if (has_sched(m)) {
 		r = proc_mem_read(process->mem, m->vars.allp, &allp, sizeof(allp), err);
 		if (r == 0)
@@ -94,6 +92,15 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 	}
 	*ret_reader = TAKE_PTR(m);
 	return 0;
+}
+
+int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
+		       struct err *err)
+{
+	struct golang_metrics_vars vars;
+	int r = golang_metrics_vars_find(process, &vars, err);
+
+	return r < 0 ? r : metrics_reader_new(process, &vars, ret_reader, err);
 }
 
 void golang_metrics_free(struct golang_metrics_reader *m)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "golang/metrics.h"
 #include "golang/vars_metrics.h"
 
 /*
@@ -50,3 +51,7 @@ struct metrics_pacer {
 
 /* 1.19+: the size of the heap at which the next collection ends, as ReadMemStats reckons it. */
 uint64_t metrics_heap_goal(const struct metrics_pacer *p);
+
+/* A reader of variables that are known already. */
+int metrics_reader_new(struct golang_process *process, const struct golang_metrics_vars *vars,
+		       struct golang_metrics_reader **ret_reader, struct err *err);
