@@ -13,9 +13,10 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps heap block mutex diff show services query version help"
+	local commands="run top ps heap goroutines block mutex diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
+	local goroutines="--state --older --diff --system --max --core --exe --assume-layout"
 	local waits="--diff --wait --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
 	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
@@ -34,11 +35,23 @@ _sonde()
 			mapfile -t COMPREPLY < <(compgen -W "delay contentions" -- "$cur")
 			return
 		fi
+		if [[ $command == goroutines ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "goroutine" -- "$cur")
+			return
+		fi
 		mapfile -t COMPREPLY < <(compgen -W \
 			"inuse_space inuse_objects alloc_space alloc_objects" -- "$cur")
 		return
 		;;
+	--state)
+		mapfile -t COMPREPLY < <(compgen -W "waiting running runnable syscall preempted" -- "$cur")
+		return
+		;;
 	-f | --format)
+		if [[ $command == goroutines ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "top tree full collapsed pprof json" -- "$cur")
+			return
+		fi
 		mapfile -t COMPREPLY < <(compgen -W "top tree collapsed pprof json" -- "$cur")
 		return
 		;;
@@ -70,14 +83,14 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "1s 2s 5s 10s" -- "$cur")
 		return
 		;;
-	--diff | --wait | --interval | --retention)
+	--diff | --older | --wait | --interval | --retention)
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
 	-n | --lines | -c | --count | --service)
 		return
 		;;
-	--nodes | --rate | --force-block | --force-mutex | --assume-layout | --to | --label | --listen | --max-disk)
+	--nodes | --max | --rate | --force-block | --force-mutex | --assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
@@ -87,6 +100,7 @@ _sonde()
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	heap) words="$report $heap" ;;
+	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
 	mutex) words="$report $waits --force-mutex" ;;
 	diff | show) words="$report" ;;
@@ -100,7 +114,7 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 	elif [[ $command == block || $command == mutex || $command == ps ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
-	elif [[ $command == heap || $command == top ]]; then
+	elif [[ $command == heap || $command == goroutines || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == diff || $command == show ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

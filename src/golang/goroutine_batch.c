@@ -19,6 +19,8 @@
 #define BATCH_GAP ((uint64_t)1024)
 #define BATCH_G_BYTES (BATCH_ITEMS * 512 + ((size_t)1 << 20))
 #define BATCH_STACK_BYTES ((size_t)4 << 20)
+/* Between stacks that are read as one range. The smallest stacks are of 2 KB. */
+#define BATCH_STACK_GAP ((uint64_t)2048)
 /* runtime.maxstacksize is at most 1 GB; a stack that doubles may be twice that. */
 #define BATCH_MAX_STACK ((uint64_t)2 << 30)
 /* Ranges of a target that all fail are forged: enough is enough. */
@@ -79,7 +81,8 @@ struct goroutine_batch {
 	size_t n_ranges;
 	uint8_t g1[BATCH_G_BYTES];
 	uint8_t g2[BATCH_G_BYTES];
-	uint8_t stacks[BATCH_STACK_BYTES];
+	struct batch_entry *by_sp[BATCH_ITEMS];
+	uint8_t stacks[BATCH_STACK_BYTES + BATCH_ITEMS * BATCH_STACK_GAP];
 };
 
 struct goroutine_batch *goroutine_batch_new(void)
@@ -341,22 +344,54 @@ static void entry_look(struct golang_goroutines *gs, struct batch_entry *e)
 	e->stack_len = (uint32_t)MIN(left, (uint64_t)e->item.stack_bytes);
 }
 
-static int batch_read_stacks(struct golang_goroutines *gs, struct err *err)
+static int entry_by_sp(const void *a, const void *b)
 {
-	struct goroutine_batch *b = gs->batch;
-	size_t used = 0, n = 0;
+	const struct batch_entry *x = *(const struct batch_entry *const *)a;
+	const struct batch_entry *y = *(const struct batch_entry *const *)b;
+
+	return x->copy.sp < y->copy.sp ? -1 : x->copy.sp > y->copy.sp;
+}
+
+/* Those whose stacks are wanted, by address. Small stacks lie side by side, too. */
+static size_t batch_by_sp(struct goroutine_batch *b)
+{
+	bool sorted = true;
+	size_t n = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
 		struct batch_entry *e = &b->entries[i];
 
 		if (!e->stack_len)
 			continue;
+		sorted = sorted && (n == 0 || b->by_sp[n - 1]->copy.sp < e->copy.sp);
+		b->by_sp[n++] = e;
+	}
+	if (!sorted)
+		qsort(b->by_sp, n, sizeof(*b->by_sp), entry_by_sp);
+	return n;
+}
+
+static int batch_read_stacks(struct golang_goroutines *gs, struct err *err)
+{
+	struct goroutine_batch *b = gs->batch;
+	size_t n = batch_by_sp(b), used = 0, n_ranges = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct batch_entry *e = b->by_sp[i];
+		struct proc_range *last = n_ranges ? &b->stack_ranges[n_ranges - 1] : NULL;
+		uint64_t end = last ? last->addr + last->len : 0;
+
+		if (last && e->copy.sp >= end && e->copy.sp - end <= BATCH_STACK_GAP) {
+			used += (size_t)(e->copy.sp - end);
+			last->len += (size_t)(e->copy.sp - end) + e->stack_len;
+		} else {
+			b->stack_ranges[n_ranges++] =
+				(struct proc_range){e->copy.sp, b->stacks + used, e->stack_len};
+		}
 		e->copy.bytes = view_of(b->stacks + used, e->stack_len);
-		b->stack_ranges[n++] =
-			(struct proc_range){e->copy.sp, b->stacks + used, e->stack_len};
 		used += e->stack_len;
 	}
-	return read_ranges(gs, b->stack_ranges, n, err);
+	return read_ranges(gs, b->stack_ranges, n_ranges, err);
 }
 
 static void again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t stack_bytes,

@@ -17,11 +17,12 @@ import test_core
 import test_debian
 import test_elf
 import test_force
+import test_goroutines
 import test_heap
 import test_metrics
 import test_refusals
 
-MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent,
+MODULES = (test_elf, test_heap, test_goroutines, test_core, test_force, test_debian, test_refusals, test_agent,
            test_contention, test_metrics)
 
 
