@@ -60,8 +60,10 @@ class Metrics(unittest.TestCase):
         modern = {k: v for k, v in MODERN.items() if v in own}
         # Before the first collection the two disagree about what lives; and where the memory limit
         # rules, the goal moves with each allocation, also between one look and the other.
+        # Since 1.26 runtime/metrics counts the runtime's own goroutines as well.
         for name in (["heap_marked_bytes"] if own["NumGC"] == 0 else []) + (
-                ["heap_goal_bytes", "gc_count"] if limited else []):
+                ["heap_goal_bytes", "gc_count"] if limited else []) + (
+                ["goroutines"] if minor >= 26 else []):
             modern.pop(name, None)
         self.assertEqual({k: ours[k] for k in modern}, {k: own[v] for k, v in modern.items()})
         self.assertEqual(ours["gc_pauses_ns"], pauses)
@@ -71,15 +73,24 @@ class Metrics(unittest.TestCase):
         if minor < 19:
             self.assertIsNone(ours["memory_limit_bytes"])
 
+    def quiet(self, target, minor, limited):
+        """The runtime itself may allocate at any time: one moment of five must be quiet."""
+        for left in reversed(range(5)):
+            stats, ours = stats_of(target), metrics_of(target.pid)
+            try:
+                self.compare(ours, stats, minor, limited)
+                return ours
+            except AssertionError:
+                if not left:
+                    raise
+
     def equal(self, go, minor, case):
         variant, env, commands, _ = CASES[case]
         program = rig.build.build("metrics", go, variant)
         with rig.Target([program], env=env) as target:
             for command in commands:
                 self.assertEqual(target.ask(command), "done")
-            stats = stats_of(target)
-            ours = metrics_of(target.pid)
-            self.compare(ours, stats, minor, "GOMEMLIMIT" in env or "GOGC" in env)
+            ours = self.quiet(target, minor, "GOMEMLIMIT" in env or "GOGC" in env)
             if "GOMEMLIMIT" in env:
                 limit = int(env["GOMEMLIMIT"].replace("MiB", "")) << 20
                 self.assertEqual(ours["memory_limit_bytes"], limit)
