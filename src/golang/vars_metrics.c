@@ -81,6 +81,10 @@ static int search_read(struct search *s, struct err *err)
 	return 0;
 }
 
+/* runtime/runtime2.go: the highest status of a goroutine, and the bit of one that is scanned. */
+#define G_LAST_STATUS 11
+#define G_SCAN 0x1000U
+
 static bool prove_memstats(const struct search *s, uint64_t addr)
 {
 	struct metrics_gc gc;
@@ -146,18 +150,47 @@ static bool prove_allp(const struct search *s, uint64_t addr)
 	return true;
 }
 
-/* The first goroutine is number 1, and it is never taken off the list. */
+/* A goroutine begins with its stack, and its status comes before its number. */
+static bool prove_g(const struct search *s, uint64_t addr, bool *ret_has_stack)
+{
+	struct {
+		uint64_t lo, hi;
+	} stack;
+	struct {
+		uint32_t status, lock;
+		uint64_t goid;
+	} state;
+	const struct proc_range ranges[] = {
+		{addr, &stack, sizeof(stack)},
+		{addr + (uint64_t)s->layout->g_goid - 8, &state, sizeof(state)},
+	};
+
+	if (proc_mem_readv(s->process->mem, ranges, ARRAY_SIZE(ranges), NULL) < 0)
+		return false;
+	*ret_has_stack = stack.lo != 0;
+	return stack.lo <= stack.hi && stack.hi - stack.lo <= (uint64_t)1 << 30 &&
+	       (state.status & ~G_SCAN) <= G_LAST_STATUS && state.goid < (uint64_t)1 << 48;
+}
+
+/* Goroutine number 1 need not be the first: a C program with a Go library begins with others. */
 static bool prove_allgs(const struct search *s, uint64_t addr)
 {
 	struct metrics_slice allgs;
-	uint64_t g, goid;
+	bool any_stack = false;
 
-	return proc_mem_read(s->process->mem, addr, &allgs, sizeof(allgs), NULL) == 0 &&
-	       metrics_slice_is_sane(&allgs, METRICS_MAX_GS) &&
-	       proc_mem_read(s->process->mem, allgs.data, &g, sizeof(g), NULL) == 0 &&
-	       proc_mem_read(s->process->mem, g + (uint64_t)s->layout->g_goid, &goid, sizeof(goid),
-			     NULL) == 0 &&
-	       goid == 1;
+	if (proc_mem_read(s->process->mem, addr, &allgs, sizeof(allgs), NULL) < 0 ||
+	    !metrics_slice_is_sane(&allgs, METRICS_MAX_GS))
+		return false;
+	for (uint64_t i = 0; i < MIN(allgs.len, 8); i++) {
+		bool has_stack;
+		uint64_t g;
+
+		if (proc_mem_read(s->process->mem, allgs.data + 8 * i, &g, sizeof(g), NULL) < 0 ||
+		    !prove_g(s, g, &has_stack))
+			return false;
+		any_stack |= has_stack;
+	}
+	return any_stack;
 }
 
 /* The end of a collection is noted there: its number, and its pause in the ring. */
