@@ -69,6 +69,7 @@ struct batch_entry {
 	uint32_t g_off;	    /* in the copies of g's */
 	uint32_t stack_len; /* 0: none wanted */
 	bool wanted;	    /* a goroutine to be shown */
+	bool unsampled;	    /* it is only counted */
 	struct g_key key;
 	struct golang_stack_copy copy;
 };
@@ -332,7 +333,8 @@ static void entry_look(struct golang_goroutines *gs, struct batch_entry *e)
 		return;
 	}
 	e->wanted = true;
-	if (gs->live++ % gs->stride != 0 && e->item.tries == 0)
+	e->unsampled = gs->live++ % gs->stride != 0 && e->item.tries == 0;
+	if (e->unsampled)
 		return;
 	if (k->status == G_COPYSTACK || !entry_context(gs, g, e))
 		return;
@@ -452,6 +454,7 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 		.locked_to_thread = g_u64(g, l->locked_m) != 0,
 		.leaked = k->status == G_LEAKED,
 		.unverified = unverified,
+		.unsampled = e->unsampled,
 	};
 	if (gs->options.labels)
 		set = golang_labels_at(&gs->labels, g_u64(g, l->labels), e->item.g + l->labels,
@@ -498,7 +501,7 @@ static void entry_settle(struct golang_goroutines *gs, const struct batch_entry 
 {
 	const struct g_key now = g_key_of(gs->layout, gs->batch->g2 + e->g_off);
 	bool moving = e->key.status == G_COPYSTACK ||
-		      (e->copy.sp == 0 && e->key.status != G_RUNNING && gs->stride == 1);
+		      (e->copy.sp == 0 && e->key.status != G_RUNNING && !e->unsampled);
 
 	if (!e->wanted)
 		return;

@@ -67,7 +67,7 @@ static int builder_count(struct builder *b, const struct golang_goroutine *g)
 		return r;
 	if (b->keys.len > before)
 		b->groups[id] = (struct group){.key = key};
-	b->groups[id].count++;
+	b->groups[id].count += (int64_t)b->gs->stride;
 	return 0;
 }
 
@@ -85,10 +85,11 @@ static int builder_groups(struct builder *b,
 			  void *context)
 {
 	for (size_t i = 0; i < b->gs->len; i++) {
+		const struct golang_goroutine *g = &b->gs->items[i];
 		int r = 0;
 
-		if (!keep || keep(context, &b->gs->items[i]))
-			r = builder_count(b, &b->gs->items[i]);
+		if (!g->unsampled && (!keep || keep(context, g)))
+			r = builder_count(b, g);
 		if (r < 0)
 			return r;
 	}

@@ -70,6 +70,7 @@ struct golang_goroutine {
 	bool locked_to_thread;
 	bool leaked; /* as the garbage collector of 1.26+ found out */
 	bool unverified;
+	bool unsampled; /* without a stack because of max */
 };
 
 /* Borrows process, which must live longer. -ENOTSUP: the variables were not found. */
@@ -99,6 +100,7 @@ const char *golang_goroutines_how(const struct golang_goroutines *goroutines);
  * (pprof labels included). Running goroutines appear as "[running]", called by the function they
  * started with; those that could not be verified likewise as "[unverified]". With details each
  * sample also has the labels state, wait_reason and created_by. keep, if given, chooses goroutines.
+ * Where max left stacks out, those that were read stand for as many as there are to each.
  */
 int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details,
 			      bool (*keep)(void *context, const struct golang_goroutine *g),

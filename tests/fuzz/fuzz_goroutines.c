@@ -1,0 +1,82 @@
+/*
+ * tests/fuzz/fuzz_goroutines.c: any bytes as the data of a program whose tables are in order: the
+ * list of goroutines, their g's, stacks, labels and wait reasons.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "../unit/test_golang_goroutines.h"
+#include "golang/goroutines.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int count_frame(void *context, const struct golang_goroutine_frame *frame)
+{
+	size_t *n = context;
+
+	assert(frame->function.len);
+	++*n;
+	return 0;
+}
+
+static void check_reading(struct golang_goroutines *gs)
+{
+	const struct golang_goroutines_stats *s = golang_goroutines_stats(gs);
+	uint64_t states = 0;
+
+	for (size_t i = 0; i < GOLANG_G_STATES; i++)
+		states += s->states[i];
+	assert(states == s->total && golang_goroutines_count(gs) == s->total);
+	for (size_t i = 0; i < golang_goroutines_count(gs); i++) {
+		const struct golang_goroutine *g = golang_goroutine_at(gs, i);
+		const char *const *labels = golang_goroutine_labels(gs, g->labels);
+		size_t n = 0;
+
+		assert(strlen(g->wait_reason) < 64);
+		while (labels[0])
+			labels += 2;
+		if (g->stack == GOLANG_NO_STACK)
+			continue;
+		assert(g->state != GOLANG_G_RUNNING);
+		assert(golang_goroutines_frames(gs, g->stack, count_frame, &n) == 0 && n > 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct golang_goroutines_options options = {.labels = true, .system = size % 2};
+	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
+	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
+	static struct world world;
+	struct proc_mem *mem;
+	struct err err = {""};
+
+	world_build(&world);
+	memcpy(world.bytes + WORLD_DATA, data, MIN(size, (size_t)WORLD_BYTES - WORLD_DATA));
+	if (proc_mem_open_fake(&mem, &err) < 0)
+		return 0;
+	if (proc_mem_fake_add(mem, WORLD_BASE, world.bytes, WORLD_BYTES) < 0) {
+		proc_mem_close(mem);
+		return 0;
+	}
+	process = world_open_take(mem);
+	if (!process)
+		return 0;
+	if (golang_goroutines_new(process, &options, &gs, &err) < 0) {
+		assert(err.text[0] && !gs);
+		return 0;
+	}
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(profile_freep) struct profile *profile = NULL;
+
+		err.text[0] = 0;
+		if (golang_goroutines_read(gs, &err) < 0) {
+			assert(err.text[0]);
+			continue;
+		}
+		check_reading(gs);
+		if (golang_goroutines_profile(gs, i, NULL, NULL, &profile, &err) < 0)
+			assert(err.text[0] && !profile);
+	}
+	return 0;
+}
