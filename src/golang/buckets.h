@@ -87,5 +87,6 @@ int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err);
 static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,
 						   const struct golang_bucket *bucket)
 {
-	return b->stacks + bucket->stack;
+	/* None, where all stacks are empty. */
+	return b->stacks ? b->stacks + bucket->stack : NULL;
 }

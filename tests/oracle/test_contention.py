@@ -18,6 +18,7 @@ CASES = {
     "stripped": ("strip", ["-block", "1", "-mutex", "1"], {}, 17),
     "PIE": ("pie", ["-block", "1", "-mutex", "1"], {}, 17),
     "PIE, stripped": ("pie-strip", ["-block", "1", "-mutex", "1"], {}, 17),
+    "PGO, stripped": ("pgo-strip", ["-block", "1", "-mutex", "1"], {}, 21),
     "sampled, stripped": ("strip", ["-block", "100000", "-mutex", "2"], {}, 17),
     "deep stacks, stripped": ("strip", ["-block", "1", "-mutex", "1"],
                               {"GODEBUG": "profstackdepth=1000"}, 23),

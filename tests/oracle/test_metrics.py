@@ -14,6 +14,7 @@ CASES = {
     "stripped": ("strip", {}, ["grow 20", "gc", "gc", "go 50", "end 20"], 17),
     "PIE": ("pie", {}, ["grow 20", "gc", "go 5"], 17),
     "PIE, stripped": ("pie-strip", {}, ["grow 20", "gc", "go 5"], 17),
+    "PGO, stripped": ("pgo-strip", {}, ["grow 20", "gc", "go 5"], 21),
     "many collections, stripped": ("strip", {}, ["grow 3"] + ["gc"] * 300, 17),
     "other processors, stripped": ("strip", {"GOMAXPROCS": "3"}, ["go 30", "end 30", "gc"], 17),
     "processors changed, stripped": ("strip", {}, ["procs 7", "go 40", "procs 2", "end 10"], 17),
