@@ -76,9 +76,6 @@ int golang_goroutines_new(struct golang_process *process,
 		r = golang_regs_read(&gs->regs, gs->options.core_path, err);
 	if (r < 0)
 		return r;
-	gs->batch = goroutine_batch_new();
-	if (!gs->batch)
-		return err_oom(err);
 	golang_unwind_init(&gs->unwind, process, &gs->vars);
 	golang_labels_init(&gs->labels, process->mem, gs->layout->labels_are_map);
 	reasons_read(gs);
@@ -171,13 +168,14 @@ static int list_read(struct golang_goroutines *gs, struct err *err)
 	return 0;
 }
 
-/* The clock of the runtime is CLOCK_MONOTONIC; a core's has stopped at a moment unknown. */
+/* The clock of the runtime is CLOCK_MONOTONIC; a core's has stopped at a moment unknown: see
+ * settle_waits(). */
 static void clock_read(struct golang_goroutines *gs)
 {
 	uint32_t fing = 0;
 	size_t bytes = gs->process->layout->minor <= 19 ? 1 : sizeof(fing);
 
-	gs->now_ns = clock_mono_ns();
+	gs->now_ns = proc_mem_pid(gs->process->mem) ? clock_mono_ns() : UINT64_MAX;
 	gs->finalizer_runs = false;
 	if (gs->vars.fing &&
 	    proc_mem_read(gs->process->mem, gs->vars.fing, &fing, bytes, NULL) == 0)
@@ -208,6 +206,21 @@ static int batches_read(struct golang_goroutines *gs, struct err *err)
 	return 0;
 }
 
+/* Without a clock wait_ns is counted from its end: the latest that began to wait is the moment. */
+static void settle_waits(struct golang_goroutines *gs)
+{
+	uint64_t least = UINT64_MAX;
+
+	if (gs->now_ns != UINT64_MAX)
+		return;
+	for (size_t i = 0; i < gs->len; i++)
+		if (gs->items[i].wait_ns)
+			least = MIN(least, gs->items[i].wait_ns);
+	for (size_t i = 0; i < gs->len; i++)
+		if (gs->items[i].wait_ns)
+			gs->items[i].wait_ns -= least;
+}
+
 int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 {
 	struct err why = {0};
@@ -221,6 +234,10 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	golang_unwind_begin(&gs->unwind);
 	gs->stats.epoch = gs->unwind.epoch;
 	golang_labels_clear(&gs->labels);
+	if (!gs->batch)
+		gs->batch = goroutine_batch_new();
+	if (!gs->batch)
+		return err_oom(err);
 	clock_read(gs);
 	r = list_read(gs, &why);
 	if (r == 0) {
@@ -229,6 +246,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 				     ? (gs->n_todo + gs->options.max - 1) / gs->options.max
 				     : 1;
 		r = batches_read(gs, &why);
+		settle_waits(gs);
 	}
 	if (r == 0 && golang_windows_spent(&gs->process->windows))
 		r = err_set(&why, -E2BIG,
@@ -241,6 +259,21 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	if (proc_mem_check(gs->process->mem, gs->vars.allgs, &word, sizeof(word), err) == -ESRCH)
 		return -ESRCH;
 	return err_set(err, r, "%s", why.text);
+}
+
+void golang_goroutines_trim(struct golang_goroutines *gs)
+{
+	golang_windows_release(&gs->process->windows);
+	golang_labels_clear(&gs->labels);
+	goroutine_batch_free(gs->batch);
+	free(gs->todo);
+	free(gs->again);
+	free(gs->items);
+	gs->batch = NULL;
+	gs->todo = gs->again = NULL;
+	gs->items = NULL;
+	gs->n_todo = gs->n_again = gs->len = 0;
+	gs->todo_cap = gs->again_cap = gs->cap = 0;
 }
 
 size_t golang_goroutines_count(const struct golang_goroutines *gs)

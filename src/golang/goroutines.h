@@ -62,7 +62,9 @@ struct golang_goroutine {
 	uint64_t parent_id;  /* 0 before 1.21 */
 	uint64_t created_by; /* return address of the go statement; 0 for the main one */
 	uint64_t start_pc;
-	uint64_t wait_ns;	 /* how long, as far as the runtime knows; 0: not known */
+	/* How long, as far as the runtime knows; 0: not known. In a core: until the last moment
+	 * that a goroutine is known to have begun to wait. */
+	uint64_t wait_ns;
 	const char *wait_reason; /* as the runtime prints it; "" when it does not wait */
 	uint32_t stack;	 /* equal stacks have equal numbers; GOLANG_NO_STACK for a running one */
 	uint32_t labels; /* index of its label set, 0 for none */
@@ -82,6 +84,9 @@ DEFINE_CLEANUP(struct golang_goroutines, golang_goroutines_free)
 
 /* -ESRCH when the target went away or exec'd. */
 int golang_goroutines_read(struct golang_goroutines *goroutines, struct err *err);
+/* Gives back what only the next reading needs: for readers of many programs. Ends the last reading,
+ * stacks keep their numbers. */
+void golang_goroutines_trim(struct golang_goroutines *goroutines);
 size_t golang_goroutines_count(const struct golang_goroutines *goroutines);
 const struct golang_goroutine *golang_goroutine_at(const struct golang_goroutines *goroutines,
 						   size_t i);

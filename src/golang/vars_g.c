@@ -9,6 +9,9 @@
 #include "elf/symbols.h"
 #include "golang/refs.h"
 
+/* Goroutines that are looked at where the first one proves nothing. */
+#define PROVE_GS 32
+
 /* Functions that are witnesses, or whose entry is of interest by itself. */
 enum function {
 	F_ALLGADD,
@@ -134,14 +137,60 @@ static void find_by_symbol(const struct golang_process *p, struct golang_g_vars 
 	vars->fing = symbols[2].value + p->image.bias;
 }
 
+struct g_list {
+	uint64_t data, len, cap;
+};
+
+/* A goroutine starts at the entry of a function, and a go statement or nothing made it. */
+static bool starts_at_entry(struct golang_process *p, uint64_t start)
+{
+	struct golang_pclntab *t;
+	struct golang_func f;
+
+	return golang_process_func_at(p, start, &t, &f) && f.entry == start;
+}
+
+/*
+ * In a library the main goroutine ends and its g serves others. Then the first few must all start
+ * at functions, or nowhere, as those of threads from C do; and one must start somewhere.
+ */
+static bool looks_like_gs(struct golang_process *p, const struct golang_g_layout *layout,
+			  const struct g_list *allgs)
+{
+	size_t n = (size_t)MIN(allgs->len, (uint64_t)PROVE_GS), starts = 0;
+	uint64_t gs[PROVE_GS];
+
+	if (proc_mem_read(p->mem, allgs->data, gs, n * sizeof(gs[0]), NULL) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t start, goid;
+
+		if (proc_mem_read(p->mem, gs[i] + layout->start_pc, &start, sizeof(start), NULL) <
+			    0 ||
+		    proc_mem_read(p->mem, gs[i] + layout->goid, &goid, sizeof(goid), NULL) < 0 ||
+		    (start && !starts_at_entry(p, start)))
+			return false;
+		starts += start && goid;
+	}
+	return starts > 0;
+}
+
 /* The first goroutine is number 1 and starts at runtime.main: proves variable and layout. */
+static bool begins_with_main(struct golang_process *p, const struct golang_g_layout *layout,
+			     const struct golang_g_vars *vars, const struct g_list *allgs)
+{
+	uint64_t g, goid, start;
+
+	return proc_mem_read(p->mem, allgs->data, &g, sizeof(g), NULL) == 0 &&
+	       proc_mem_read(p->mem, g + layout->goid, &goid, sizeof(goid), NULL) == 0 &&
+	       proc_mem_read(p->mem, g + layout->start_pc, &start, sizeof(start), NULL) == 0 &&
+	       goid == 1 && start == vars->main;
+}
+
 static int vars_prove(struct golang_process *p, const struct golang_g_layout *layout,
 		      const struct golang_g_vars *vars, struct err *err)
 {
-	struct {
-		uint64_t data, len, cap;
-	} allgs;
-	uint64_t g, goid, start;
+	struct g_list allgs;
 	int r = proc_mem_read(p->mem, vars->allgs, &allgs, sizeof(allgs), err);
 
 	if (r < 0)
@@ -151,19 +200,12 @@ static int vars_prove(struct golang_process *p, const struct golang_g_layout *la
 		return 0;
 	if (allgs.len > allgs.cap || allgs.len == 0)
 		return err_set(err, -EBADMSG, "runtime.allgs (%s) is no slice", vars->how);
-	r = proc_mem_read(p->mem, allgs.data, &g, sizeof(g), err);
-	if (r == 0)
-		r = proc_mem_read(p->mem, g + layout->goid, &goid, sizeof(goid), err);
-	if (r == 0)
-		r = proc_mem_read(p->mem, g + layout->start_pc, &start, sizeof(start), err);
-	if (r < 0)
-		return r;
-	if (goid != 1 || (vars->main && start != vars->main))
-		return err_set(err, -EBADMSG,
-			       "runtime.allgs (%s) does not begin with the main goroutine: its "
-			       "layout is not that of Go 1.%u",
-			       vars->how, p->layout->minor);
-	return 0;
+	if (begins_with_main(p, layout, vars, &allgs) || looks_like_gs(p, layout, &allgs))
+		return 0;
+	return err_set(err, -EBADMSG,
+		       "runtime.allgs (%s) does not lead to goroutines: their layout is not that "
+		       "of Go 1.%u",
+		       vars->how, p->layout->minor);
 }
 
 static void take_entries(const struct golang_func funcs[F_COUNT], struct golang_g_vars *vars)

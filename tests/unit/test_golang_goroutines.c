@@ -305,14 +305,27 @@ static void absurd_lengths_of_the_list_are_refused(void **state)
 	fixture_close(&f);
 }
 
-static void list_that_does_not_begin_with_main_is_refused(void **state)
+static void list_that_does_not_lead_to_goroutines_is_refused(void **state)
 {
 	struct fixture f = {0};
 
 	(void)state;
 	world_build(&f.world);
-	world_u64(&f.world, world_g_at(0) + layout()->goid, 2);
+	world_u64(&f.world, world_g_at(0) + layout()->start_pc, world_pc(WORLD_MAIN, 4));
 	assert_int_equal(try_open(&f, NULL), -ENOTSUP);
+	fixture_close(&f);
+}
+
+static void main_goroutine_of_a_library_may_be_gone(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	world_build(&f.world);
+	world_u64(&f.world, world_g_at(0) + layout()->goid, 3);
+	world_u64(&f.world, world_g_at(0) + layout()->start_pc, world_pc(WORLD_WORKER, 0));
+	read_all(&f, NULL);
+	assert_int_equal(golang_goroutines_count(f.gs), 1);
 	fixture_close(&f);
 }
 
@@ -422,7 +435,8 @@ int main(void)
 		cmocka_unit_test(forged_bounds_of_a_stack_are_refused),
 		cmocka_unit_test(saved_context_outside_of_the_stack_is_never_followed),
 		cmocka_unit_test(absurd_lengths_of_the_list_are_refused),
-		cmocka_unit_test(list_that_does_not_begin_with_main_is_refused),
+		cmocka_unit_test(list_that_does_not_lead_to_goroutines_is_refused),
+		cmocka_unit_test(main_goroutine_of_a_library_may_be_gone),
 		cmocka_unit_test(labels_are_read_and_forged_ones_are_counted),
 		cmocka_unit_test(profile_counts_goroutines_by_stack),
 		cmocka_unit_test(max_reads_some_stacks_and_counts_all),
