@@ -181,7 +181,7 @@ int goroutines_full(const struct goroutines_view *v, struct buf *out, struct err
 {
 	_cleanup_(full_release) struct full f = {.gs = v->goroutines, .out = out};
 	size_t n = golang_goroutines_count(v->goroutines), kept = 0;
-	_cleanup_free_ const struct golang_goroutine **list = calloc(n + 1, sizeof(*list));
+	_cleanup_free_ const struct golang_goroutine **list = calloc(n + 1, sizeof(void *));
 	int r = 0;
 
 	if (!list)
@@ -192,7 +192,7 @@ int goroutines_full(const struct goroutines_view *v, struct buf *out, struct err
 		if (!v->keep || v->keep(v->context, g))
 			list[kept++] = g;
 	}
-	qsort(list, kept, sizeof(*list), by_id);
+	qsort(list, kept, sizeof(void *), by_id);
 	for (size_t i = 0; i < kept && r >= 0; i++)
 		r = put_goroutine(&f, list[i]);
 	return r < 0 ? err_set(err, r, "cannot write the goroutines: %s", strerror(-r)) : 0;

@@ -23,7 +23,7 @@ static void put_duration(uint64_t ns, char *dst, size_t len)
 		(void)snprintf(dst, len, "%llus", (unsigned long long)s);
 	else if (s < 3600)
 		(void)snprintf(dst, len, "%llum", (unsigned long long)(s / 60));
-	else if (s < 48 * 3600)
+	else if (s < 48 * (uint64_t)3600)
 		(void)snprintf(dst, len, "%lluh", (unsigned long long)(s / 3600));
 	else
 		(void)snprintf(dst, len, "%llud", (unsigned long long)(s / 86400));

@@ -149,7 +149,7 @@ static int row_compare(const void *a, const void *b, void *arg)
 int goroutines_view_sorted(const struct goroutines_view *v, const struct goroutines_row ***ret_rows,
 			   size_t *ret_n, struct err *err)
 {
-	const struct goroutines_row **rows = calloc((size_t)v->keys.len + 1, sizeof(*rows));
+	const struct goroutines_row **rows = calloc((size_t)v->keys.len + 1, sizeof(void *));
 	size_t n = 0;
 
 	if (!rows)
@@ -157,7 +157,7 @@ int goroutines_view_sorted(const struct goroutines_view *v, const struct gorouti
 	for (uint32_t i = 0; i < v->keys.len; i++)
 		if (v->n_readings > 1 || goroutines_row_count(v, &v->rows[i]))
 			rows[n++] = &v->rows[i];
-	qsort_r(rows, n, sizeof(*rows), row_compare, (void *)(uintptr_t)v);
+	qsort_r(rows, n, sizeof(void *), row_compare, (void *)(uintptr_t)v);
 	*ret_rows = rows;
 	*ret_n = n;
 	return 0;

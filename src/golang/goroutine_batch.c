@@ -26,7 +26,6 @@
 /* Ranges of a target that all fail are forged: enough is enough. */
 #define BATCH_MAX_FAULTS 4096
 #define BATCH_TRIES 12
-#define FIRST_STACK_BYTES 1024
 #define MAX_STACK_BYTES ((uint32_t)1 << 20)
 
 /* runtime/runtime2.go */
@@ -369,7 +368,7 @@ static size_t batch_by_sp(struct goroutine_batch *b)
 		b->by_sp[n++] = e;
 	}
 	if (!sorted)
-		qsort(b->by_sp, n, sizeof(*b->by_sp), entry_by_sp);
+		qsort(b->by_sp, n, sizeof(void *), entry_by_sp);
 	return n;
 }
 

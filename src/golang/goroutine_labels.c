@@ -166,7 +166,7 @@ static int list_keep(struct golang_labels *l, const struct buf *text, int64_t *r
 	_cleanup_(buf_release) struct buf sorted = {0};
 	const char *pairs[2 * LABELS_MAX_PAIRS + 2];
 	const char **list;
-	uint32_t id, before = l->sets.len;
+	uint32_t id = 0, before = l->sets.len;
 	size_t n = 0;
 	int r = 0;
 
