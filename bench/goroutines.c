@@ -1,0 +1,70 @@
+/*
+ * bench/goroutines.c: what reading the goroutines of a program costs: the first time, which looks
+ * the places up where they wait, and later; then a profile with names. Usage: goroutines PID ROUNDS
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "bench.h"
+#include "golang/goroutines.h"
+
+enum { FIRST, LATER, PROFILE, SERIES };
+
+static void measure_read(struct golang_process *process, struct golang_goroutines *gs,
+			 struct bench_series *series)
+{
+	struct proc_mem_stats before = proc_mem_stats(golang_process_mem(process)), after;
+	struct bench_timer start = bench_start();
+	struct err err = {0};
+
+	bench_check(golang_goroutines_read(gs, &err), &err);
+	after = proc_mem_stats(golang_process_mem(process));
+	bench_stop(series, start, after.syscalls - before.syscalls, after.bytes - before.bytes);
+}
+
+static void measure_profile(struct golang_goroutines *gs, struct bench_series *series)
+{
+	_cleanup_(profile_freep) struct profile *profile = NULL;
+	struct bench_timer start = bench_start();
+	struct err err = {0};
+
+	bench_check(golang_goroutines_profile(gs, true, NULL, NULL, &profile, &err), &err);
+	bench_stop(series, start, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench_series series[SERIES] = {
+		{.name = "first"}, {.name = "later"}, {.name = "profile"}};
+	_cleanup_(buf_release) struct buf out = {0};
+	struct json j = json_to(&out);
+	struct golang_process *process;
+	uint64_t rounds;
+
+	if (argc != 3) {
+		(void)fprintf(stderr, "usage: goroutines PID ROUNDS\n");
+		return 2;
+	}
+	process = bench_open((pid_t)bench_number("PID", argv[1], INT32_MAX), NULL);
+	rounds = bench_number("ROUNDS", argv[2], BENCH_MAX_ROUNDS);
+	json_object_begin(&j);
+	for (uint64_t i = 0; i < rounds; i++) {
+		_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
+		struct err err = {0};
+
+		bench_check(golang_goroutines_new(process, NULL, &gs, &err), &err);
+		measure_read(process, gs, &series[FIRST]);
+		measure_read(process, gs, &series[LATER]);
+		measure_profile(gs, &series[PROFILE]);
+		if (i == 0) {
+			json_key(&j, "goroutines");
+			json_uint(&j, golang_goroutines_stats(gs)->total);
+		}
+	}
+	for (size_t i = 0; i < SERIES; i++)
+		bench_series_json(&series[i], &j);
+	json_object_end(&j);
+	golang_process_close(process);
+	return bench_print(&j);
+}
