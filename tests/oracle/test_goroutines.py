@@ -149,6 +149,7 @@ class Goroutines(unittest.TestCase):
                 report = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                               check=rig.OK).stdout)
                 self.assertEqual(report["goroutines"]["bad"], 0)
+                self.assertEqual(report["goroutines"]["incomplete"], 0)
                 for row in report["rows"]:
                     if row["stack"]:
                         seen += row["count"]
@@ -160,6 +161,9 @@ class Goroutines(unittest.TestCase):
         names = [f["function"] for f in row["stack"]]
         self.assertEqual(names[-1], "runtime.goexit", names)
         self.assertNotEqual(row["state"], "running")
+        self.assertFalse("main.chainA" in names and "main.chainB" in names, names)
+        if "main.move" in names:
+            self.assertEqual(names.count("main.move"), 1, names)
         depth = names.count("main.deep")
         if depth and "main.churn.func1" in names:
             # A stack that mixes two goroutines would have a wrong number of frames.

@@ -5,7 +5,8 @@
 //	-n N     N goroutines that wait for a channel, besides the others
 //	dump     writes PREFIX.goroutine.pb.gz, .1.txt and .2.txt, as runtime/pprof has them
 //	leak N   N goroutines more that wait for ever
-//	churn N  for N milliseconds goroutines come and go, some 10,000 a second
+//	churn N  for N milliseconds goroutines come and go, some 10,000 a second, and others move
+//	         between two chains of calls
 //	spin     two goroutines run without an end
 //	gc       two collections, so that the runtime knows since when goroutines wait
 package main
@@ -162,7 +163,46 @@ func leak(n int) {
 	}
 }
 
+// Two chains of calls, so that a stack that has both was never one.
+//
+//go:noinline
+func chainA(n int) int {
+	if n == 0 {
+		runtime.Gosched()
+		return 1
+	}
+	return chainA(n-1) + 1
+}
+
+//go:noinline
+func chainB(n int) int {
+	var room [3]int
+	room[n%3] = n
+	if n == 0 {
+		runtime.Gosched()
+		return room[1]
+	}
+	return chainB(n-1) + room[n%3]
+}
+
+func move(stop chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		chainA(i % 13)
+		chainB(i % 11)
+	}
+}
+
 func churn(ms int) {
+	stop := make(chan struct{})
+	defer close(stop)
+	for i := 0; i < 100; i++ {
+		go move(stop)
+	}
 	end := time.Now().Add(time.Duration(ms) * time.Millisecond)
 	made := 0
 	for time.Now().Before(end) {
