@@ -9,16 +9,16 @@
 #include <linux/types.h>
 
 enum unwind_cfa {
-	UNWIND_NONE,	 /* nothing is known here: text without unwind information */
-	UNWIND_SP,	 /* CFA = stack pointer + cfa_off */
-	UNWIND_FP,	 /* CFA = frame pointer + cfa_off */
-	UNWIND_FP_DEREF, /* CFA = *(frame pointer + low 16 bits) + high 16 bits, both signed */
-	UNWIND_SP_DEREF, /* CFA = *(stack pointer + low 16 bits) + high 16 bits, both signed */
-	UNWIND_PLT,	 /* what ld writes for its jump table */
-	UNWIND_SIGNAL,	 /* a signal frame: all registers lie on the stack */
-	UNWIND_END,	 /* the outermost frame */
-	UNWIND_CHAIN,	 /* no table: follow frame pointers */
-	UNWIND_REG, /* CFA = another register + cfa_off; rbp_off's place: see unwind_rule.reg */
+	UNWIND_NONE,	    /* nothing is known here: text without unwind information */
+	UNWIND_SP,	    /* CFA = stack pointer + cfa_off */
+	UNWIND_FP,	    /* CFA = frame pointer + cfa_off */
+	UNWIND_FP_DEREF,    /* CFA = *(frame pointer + low 16 bits) + high 16 bits, both signed */
+	UNWIND_SP_DEREF,    /* CFA = *(stack pointer + low 16 bits) + high 16 bits, both signed */
+	UNWIND_PLT,	    /* what ld writes for its jump table */
+	UNWIND_SIGNAL,	    /* a signal frame: all registers lie on the stack */
+	UNWIND_END,	    /* the outermost frame */
+	UNWIND_CHAIN,	    /* no table: follow frame pointers */
+	UNWIND_REG,	    /* CFA = the register reg + cfa_off */
 	UNWIND_UNSUPPORTED, /* there is a rule, and it is beyond us */
 };
 
