@@ -20,6 +20,7 @@ struct cpu_sampler; /* opaque */
 struct cpu_sampler_options {
 	unsigned int hz;	/* samples per second and CPU; 0 for none (off-CPU only) */
 	pid_t pid;		/* only this process; 0 for all */
+	bool threads;		/* tell threads apart; else tid and thread are those of any one */
 	bool kernel;		/* frames of the kernel as well */
 	uint64_t offcpu_min_ns; /* 0: no off-CPU; else waits at least this long */
 	bool events;		/* exec and exit of processes, for cpu_sampler_poll() */
@@ -76,9 +77,15 @@ struct cpu_losses {
 };
 
 struct cpu_event {
-	enum { CPU_EVENT_EXEC, CPU_EVENT_EXIT } kind;
+	enum {
+		CPU_EVENT_EXEC,
+		CPU_EVENT_EXIT,
+		/* First samples of a process: while it lives it can be asked who it is. */
+		CPU_EVENT_SAMPLED,
+	} kind;
 	pid_t pid;
 	char comm[16];
+	const struct cpu_process *process; /* of CPU_EVENT_SAMPLED, as later in its stacks */
 };
 
 /*
