@@ -43,6 +43,7 @@ extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_services;
 extern const struct cli_command cmd_query;
 extern const struct cli_command cmd_ps;
+extern const struct cli_command cmd_cpu;
 extern const struct cli_command cmd_heap;
 extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_show;
