@@ -6,7 +6,7 @@ set -euo pipefail
 
 declare -A groups=(
 	[build]="build-essential meson ninja-build pkg-config zlib1g-dev libsqlite3-dev libzstd-dev
-		libmicrohttpd-dev python3"
+		libmicrohttpd-dev liblzma-dev libiberty-dev python3"
 	[ui]="nodejs npm"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
