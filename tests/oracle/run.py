@@ -13,13 +13,15 @@ import unittest
 import rig  # noqa: F401  (sets the module path)
 import test_agent
 import test_core
+import test_cpu
 import test_debian
 import test_elf
 import test_force
 import test_heap
 import test_refusals
 
-MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent)
+MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent,
+           test_cpu)
 
 
 class Result(unittest.TestResult):
