@@ -159,7 +159,7 @@ void targets_discover(struct agent *a)
 	struct agent_known *merged;
 	size_t n_pids;
 
-	if (now < a->scan_ns)
+	if (!atomic_exchange(&a->exec_heard, false) && now < a->scan_ns)
 		return;
 	a->scan_ns = now + SCAN_NS;
 	if (a->world->list(&pids, &n_pids, NULL) < 0)
@@ -325,6 +325,38 @@ uint64_t targets_send_due(struct agent *a)
 	}
 	(void)pthread_mutex_unlock(&a->lock);
 	return next;
+}
+
+static struct agent_slot *slot_find(const struct agent *a, const struct proc_id *id)
+{
+	size_t lo = 0, hi = a->n_known;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (a->known[mid].pid < id->pid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == a->n_known || a->known[lo].pid != id->pid || !a->known[lo].slot ||
+	    a->known[lo].slot->target.info.id.start_ticks != id->start_ticks)
+		return NULL;
+	return a->known[lo].slot;
+}
+
+bool targets_take_cpu(struct agent *a, struct agent_cpu_reading *reading)
+{
+	struct agent_slot *slot;
+
+	(void)pthread_mutex_lock(&a->lock);
+	slot = slot_find(a, &reading->target.info.id);
+	if (slot && slot->looked_ns)
+		reading->target = slot->target;
+	if (slot)
+		slot->cpu_ns_total += reading->cpu_ns;
+	(void)pthread_mutex_unlock(&a->lock);
+	return !reading->target.info.opted_out;
 }
 
 static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)

@@ -23,10 +23,8 @@ struct world_ops {
 	/* All zero when it cannot be told. */
 	struct world_exe (*exe)(pid_t pid);
 
-	/* These read the process's memory, and may hang: only for threads of the pool. */
+	/* Reads the process's memory, and may hang: only for threads of the pool. */
 	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
-	/* SONDE_PROFILING=disabled is in its environment. */
-	bool (*opted_out)(pid_t pid);
 };
 
 extern const struct world_ops world_procfs;

@@ -58,7 +58,7 @@ static bool is_same(const struct proc_info *info, const struct cpu_process *proc
 
 static void identify(const struct cpu_process *process, struct proc_info *info)
 {
-	if (proc_info_read(process->pid, info, NULL) == 0 && is_same(info, process)) {
+	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_same(info, process)) {
 		/* They have no program of their own: each by its name would be dozens. */
 		if (info->kernel_thread)
 			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
