@@ -1,0 +1,179 @@
+/* src/elf/dwarf_name.c: see dwarf_name.h. */
+#include "elf/dwarf_name.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A concrete function has an origin, which has a declaration; more is forged, or a circle. */
+#define DWARF_MAX_HOPS 8
+#define DWARF_MAX_AROUND 32
+
+static bool dwarf_unit_has_namespaces(const struct dwarf_unit *unit)
+{
+	switch (unit->top.values[DWARF_LANGUAGE].number) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_C_plus_plus_17:
+	case DW_LANG_C_plus_plus_20:
+	case DW_LANG_D:
+	case DW_LANG_Rust:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The entries that an entry lies in, outermost first, without the top one. */
+struct dwarf_around {
+	uint64_t offs[DWARF_MAX_AROUND];
+	size_t n;
+};
+
+/* Past all below an entry, when its end is known and not behind the target. */
+static bool dwarf_pass_by(struct dwarf_cursor *c, const struct dwarf_unit *unit,
+			  const struct dwarf_entry *entry, uint64_t target)
+{
+	struct dwarf_file *file;
+	uint64_t off;
+
+	if (!dwarf_unit_reference(unit, entry->values[DWARF_SIBLING], &file, &off) ||
+	    file != unit->file || off <= dwarf_cursor_off(c) || off > target)
+		return false;
+	dwarf_cursor_seek(c, off);
+	return true;
+}
+
+/* Entries do not know what they lie in: it is found by walking to them from the top. */
+static bool dwarf_find_around(const struct dwarf_unit *unit, uint64_t target,
+			      struct dwarf_around *around)
+{
+	struct dwarf_cursor c;
+
+	around->n = 0;
+	dwarf_cursor_init(&c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
+	while (!dwarf_cursor_done(&c) && dwarf_cursor_off(&c) < target) {
+		uint64_t off = dwarf_cursor_off(&c);
+		const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&c, unit);
+		struct dwarf_entry entry;
+
+		if (!abbrev) {
+			if (around->n == 0)
+				return false;
+			around->n--;
+			continue;
+		}
+		if (!abbrev->has_children) {
+			dwarf_entry_skip(&c, unit->abbrevs, abbrev);
+			continue;
+		}
+		dwarf_entry_values(&c, unit, abbrev, &entry);
+		if (dwarf_pass_by(&c, unit, &entry, target))
+			continue;
+		if (around->n == DWARF_MAX_AROUND)
+			return false;
+		around->offs[around->n++] = off;
+	}
+	return !c.error && dwarf_cursor_off(&c) == target;
+}
+
+static int dwarf_append_around(const struct dwarf_unit *unit, uint64_t off, struct buf *buf)
+{
+	struct dwarf_section *info = &unit->file->sections[DWARF_INFO];
+	struct dwarf_around around;
+	int r = 0;
+
+	if (!dwarf_find_around(unit, off, &around))
+		return 0;
+	for (size_t i = 1; i < around.n && r == 0; i++) {
+		struct dwarf_value name;
+		struct dwarf_entry entry;
+		struct dwarf_cursor c;
+
+		dwarf_cursor_init(&c, info, around.offs[i], unit->end);
+		dwarf_entry_read(&c, unit, &entry);
+		if (c.error || !entry.abbrev)
+			break;
+		name = entry.values[DWARF_NAME];
+		if (name.form)
+			r = dwarf_unit_string(unit, name, info, buf);
+		else if (entry.abbrev->tag == DW_TAG_namespace)
+			r = buf_append_str(buf, "(anonymous namespace)");
+		else
+			continue;
+		if (r == 0)
+			r = buf_append_str(buf, "::");
+	}
+	return r;
+}
+
+/* One entry of the chain. */
+struct dwarf_named {
+	struct dwarf_unit *unit;
+	struct dwarf_entry entry;
+};
+
+static int dwarf_named_read(struct dwarf_file *file, uint64_t off, struct dwarf_named *ret)
+{
+	struct dwarf_cursor c;
+	int r = dwarf_file_unit_at(file, off, &ret->unit);
+
+	if (r < 0)
+		return r;
+	dwarf_cursor_init(&c, &file->sections[DWARF_INFO], off, ret->unit->end);
+	dwarf_entry_read(&c, ret->unit, &ret->entry);
+	return c.error || !ret->entry.abbrev ? -EBADMSG : 0;
+}
+
+static bool dwarf_named_next(const struct dwarf_named *at, struct dwarf_file **ret_file,
+			     uint64_t *ret_off)
+{
+	const struct dwarf_value *values = at->entry.values;
+
+	return dwarf_unit_reference(at->unit, values[DWARF_ORIGIN], ret_file, ret_off) ||
+	       dwarf_unit_reference(at->unit, values[DWARF_SPECIFICATION], ret_file, ret_off);
+}
+
+static int dwarf_append_name(const struct dwarf_named *named, struct buf *buf)
+{
+	struct dwarf_section *info = &named->unit->file->sections[DWARF_INFO];
+	struct dwarf_value linkage = named->entry.values[DWARF_LINKAGE_NAME];
+	struct dwarf_value name = named->entry.values[DWARF_NAME];
+	int r = 0;
+
+	if (linkage.form)
+		return dwarf_unit_string(named->unit, linkage, info, buf);
+	if (dwarf_unit_has_namespaces(named->unit))
+		r = dwarf_append_around(named->unit, named->entry.off, buf);
+	return r < 0 ? r : dwarf_unit_string(named->unit, name, info, buf);
+}
+
+int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64_t *ret_line)
+{
+	struct dwarf_named at, best = {0};
+	size_t start = buf->len;
+	uint64_t line = 0;
+	int r = 0;
+
+	for (int hop = 0; hop < DWARF_MAX_HOPS; hop++) {
+		r = dwarf_named_read(file, off, &at);
+		if (r < 0)
+			break;
+		if (!line)
+			line = at.entry.values[DWARF_DECL_LINE].number;
+		/* A declaration is where the namespace is; so the last name is the best. */
+		if (at.entry.values[DWARF_NAME].form || at.entry.values[DWARF_LINKAGE_NAME].form)
+			best = at;
+		if (at.entry.values[DWARF_LINKAGE_NAME].form || !dwarf_named_next(&at, &file, &off))
+			break;
+	}
+	if (best.unit)
+		r = dwarf_append_name(&best, buf);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		buf->len = start;
+	*ret_line = line;
+	return 0;
+}

@@ -1,0 +1,382 @@
+/* src/elf/dwarf_unit.c: see dwarf_unit.h. */
+#include "elf/dwarf_unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/dwarf_line.h"
+#include "elf/dwarf_range.h"
+
+/* Names of templates can be long; no one reads more. */
+#define DWARF_MAX_STRING 4096
+/* How far back a function that started earlier is looked for; they rarely overlap. */
+#define DWARF_FUNCTION_OVERLAP 16
+
+static int dwarf_slot_of(uint16_t at)
+{
+	switch (at) {
+	case DW_AT_sibling:
+		return DWARF_SIBLING;
+	case DW_AT_name:
+		return DWARF_NAME;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		return DWARF_LINKAGE_NAME;
+	case DW_AT_low_pc:
+		return DWARF_LOW_PC;
+	case DW_AT_high_pc:
+		return DWARF_HIGH_PC;
+	case DW_AT_ranges:
+		return DWARF_RANGE_LIST;
+	case DW_AT_abstract_origin:
+		return DWARF_ORIGIN;
+	case DW_AT_specification:
+		return DWARF_SPECIFICATION;
+	case DW_AT_decl_line:
+		return DWARF_DECL_LINE;
+	case DW_AT_call_file:
+		return DWARF_CALL_FILE;
+	case DW_AT_call_line:
+		return DWARF_CALL_LINE;
+	case DW_AT_stmt_list:
+		return DWARF_STMT_LIST;
+	case DW_AT_comp_dir:
+		return DWARF_COMP_DIR;
+	case DW_AT_language:
+		return DWARF_LANGUAGE;
+	case DW_AT_str_offsets_base:
+		return DWARF_STR_OFFSETS_BASE;
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+		return DWARF_ADDR_BASE;
+	case DW_AT_rnglists_base:
+		return DWARF_RNGLISTS_BASE;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return DWARF_DWO_NAME;
+	default:
+		return -1;
+	}
+}
+
+const struct dwarf_abbrev *dwarf_entry_abbrev(struct dwarf_cursor *c, const struct dwarf_unit *unit)
+{
+	uint64_t code = dwarf_uleb(c);
+	const struct dwarf_abbrev *abbrev;
+
+	if (code == 0)
+		return NULL;
+	abbrev = dwarf_abbrevs_find(unit->abbrevs, code);
+	if (!abbrev)
+		dwarf_cursor_fail(c, -EBADMSG);
+	return abbrev;
+}
+
+void dwarf_entry_values(struct dwarf_cursor *c, const struct dwarf_unit *unit,
+			const struct dwarf_abbrev *abbrev, struct dwarf_entry *ret)
+{
+	const struct dwarf_spec *specs = unit->abbrevs->specs + abbrev->first_spec;
+
+	*ret = (struct dwarf_entry){.abbrev = abbrev};
+	for (size_t i = 0; i < abbrev->n_specs && !c->error; i++) {
+		int slot = dwarf_slot_of(specs[i].at);
+
+		if (slot < 0)
+			dwarf_form_skip(c, specs[i], unit->encoding);
+		else
+			ret->values[slot] = dwarf_form_read(c, specs[i], unit->encoding);
+	}
+}
+
+void dwarf_entry_read(struct dwarf_cursor *c, const struct dwarf_unit *unit,
+		      struct dwarf_entry *ret)
+{
+	uint64_t off = dwarf_cursor_off(c);
+	const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(c, unit);
+
+	if (abbrev)
+		dwarf_entry_values(c, unit, abbrev, ret);
+	else
+		*ret = (struct dwarf_entry){0};
+	ret->off = off;
+}
+
+bool dwarf_unit_addrx(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret)
+{
+	struct dwarf_section *section = &unit->file->sections[DWARF_ADDR];
+	uint32_t size = unit->encoding.addr_size;
+	uint64_t address = 0;
+
+	if (index > section->size / size || unit->addr_base > section->size)
+		return false;
+	if (dwarf_section_read(section, unit->addr_base + index * size, &address, size) < 0)
+		return false;
+	*ret = address;
+	return true;
+}
+
+bool dwarf_unit_address(const struct dwarf_unit *unit, struct dwarf_value value, uint64_t *ret)
+{
+	switch (value.form) {
+	case DW_FORM_addr:
+		*ret = value.number;
+		return true;
+	case DW_FORM_addrx:
+	case DW_FORM_addrx1:
+	case DW_FORM_addrx2:
+	case DW_FORM_addrx3:
+	case DW_FORM_addrx4:
+	case DW_FORM_GNU_addr_index:
+		return dwarf_unit_addrx(unit, value.number, ret);
+	default:
+		return false;
+	}
+}
+
+bool dwarf_unit_reference(const struct dwarf_unit *unit, struct dwarf_value value,
+			  struct dwarf_file **ret_file, uint64_t *ret_off)
+{
+	switch (value.form) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+		if (value.number >= unit->end - unit->off)
+			return false;
+		*ret_file = unit->file;
+		*ret_off = unit->off + value.number;
+		return true;
+	case DW_FORM_ref_addr:
+		*ret_file = unit->file;
+		*ret_off = value.number;
+		return true;
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
+		*ret_file = unit->file->alternate;
+		*ret_off = value.number;
+		return *ret_file != NULL;
+	default:
+		return false;
+	}
+}
+
+/* Where in .debug_str the string of that number is. */
+static bool dwarf_unit_strx(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret)
+{
+	struct dwarf_section *section = &unit->file->sections[DWARF_STR_OFFSETS];
+	uint32_t size = unit->encoding.offset_size;
+	uint64_t off = 0;
+
+	if (index > section->size / size || unit->str_offsets_base > section->size)
+		return false;
+	if (dwarf_section_read(section, unit->str_offsets_base + index * size, &off, size) < 0)
+		return false;
+	*ret = off;
+	return true;
+}
+
+int dwarf_unit_string(const struct dwarf_unit *unit, struct dwarf_value value,
+		      struct dwarf_section *in, struct buf *buf)
+{
+	struct dwarf_file *file = unit->file;
+	struct dwarf_section *section;
+	uint64_t off = value.number;
+	struct dwarf_cursor c;
+
+	switch (value.form) {
+	case DW_FORM_string:
+		section = in;
+		break;
+	case DW_FORM_strp:
+		section = &file->sections[DWARF_STR];
+		break;
+	case DW_FORM_line_strp:
+		section = &file->sections[DWARF_LINE_STR];
+		break;
+	case DW_FORM_strx:
+	case DW_FORM_strx1:
+	case DW_FORM_strx2:
+	case DW_FORM_strx3:
+	case DW_FORM_strx4:
+		if (!dwarf_unit_strx(unit, value.number, &off))
+			return -EBADMSG;
+		section = &file->sections[DWARF_STR];
+		break;
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_strp_sup:
+		if (!file->alternate)
+			return -ENOENT;
+		section = &file->alternate->sections[DWARF_STR];
+		break;
+	default:
+		return -EBADMSG;
+	}
+	dwarf_cursor_init(&c, section, off, UINT64_MAX);
+	return dwarf_cstr(&c, buf, DWARF_MAX_STRING);
+}
+
+struct dwarf_function_list {
+	struct dwarf_function *items;
+	size_t n;
+	size_t cap;
+	size_t max;
+};
+
+static int dwarf_functions_add(struct dwarf_function_list *list, struct dwarf_function function)
+{
+	if (list->n == list->cap) {
+		size_t cap = MAX(list->cap * 2, 16);
+		struct dwarf_function *items;
+
+		if (list->n >= list->max)
+			return -E2BIG;
+		items = reallocarray(list->items, cap, sizeof(*items));
+		if (!items)
+			return -ENOMEM;
+		list->items = items;
+		list->cap = cap;
+	}
+	list->items[list->n++] = function;
+	return 0;
+}
+
+static int dwarf_functions_add_entry(struct dwarf_function_list *list,
+				     const struct dwarf_unit *unit, const struct dwarf_entry *entry,
+				     struct dwarf_ranges *scratch)
+{
+	int r;
+
+	scratch->n = 0;
+	r = dwarf_ranges_of(scratch, unit, entry);
+	for (size_t i = 0; r == 0 && i < scratch->n; i++) {
+		struct dwarf_range range = scratch->items[i];
+
+		if (dwarf_file_has_code(unit->file, range.low))
+			r = dwarf_functions_add(
+				list, (struct dwarf_function){range.low, range.high, entry->off});
+	}
+	return r;
+}
+
+/* Nothing below these is a function with code of its own. */
+static bool dwarf_tag_is_leaf(uint16_t tag)
+{
+	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_enumeration_type ||
+	       tag == DW_TAG_array_type || tag == DW_TAG_subroutine_type ||
+	       tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site;
+}
+
+/* Past the entry at the cursor and, where that can be told, past all below it. */
+static bool dwarf_skip_subtree(struct dwarf_cursor *c, const struct dwarf_unit *unit,
+			       const struct dwarf_abbrev *abbrev)
+{
+	struct dwarf_entry entry;
+	struct dwarf_file *file;
+	uint64_t off;
+
+	dwarf_entry_values(c, unit, abbrev, &entry);
+	if (c->error || !dwarf_unit_reference(unit, entry.values[DWARF_SIBLING], &file, &off) ||
+	    file != unit->file || off <= dwarf_cursor_off(c) || off > unit->end)
+		return false;
+	dwarf_cursor_seek(c, off);
+	return true;
+}
+
+static int dwarf_functions_walk(struct dwarf_function_list *list, const struct dwarf_unit *unit,
+				struct dwarf_ranges *scratch)
+{
+	struct dwarf_cursor c;
+	uint64_t depth = 0;
+
+	dwarf_cursor_init(&c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
+	while (!dwarf_cursor_done(&c)) {
+		uint64_t off = dwarf_cursor_off(&c);
+		const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&c, unit);
+		struct dwarf_entry entry;
+		int r = 0;
+
+		if (!abbrev) {
+			if (depth <= 1)
+				break;
+			depth--;
+			continue;
+		}
+		if (abbrev->tag == DW_TAG_subprogram) {
+			dwarf_entry_values(&c, unit, abbrev, &entry);
+			entry.off = off;
+			r = dwarf_functions_add_entry(list, unit, &entry, scratch);
+		} else if (abbrev->has_sibling && dwarf_tag_is_leaf(abbrev->tag)) {
+			if (dwarf_skip_subtree(&c, unit, abbrev))
+				continue;
+		} else {
+			dwarf_entry_skip(&c, unit->abbrevs, abbrev);
+		}
+		if (r < 0)
+			return r;
+		depth += abbrev->has_children;
+	}
+	return c.error;
+}
+
+static int dwarf_function_compare(const void *a, const void *b)
+{
+	const struct dwarf_function *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	/* The inner of two that start together comes last, where it is found first. */
+	if (x->high != y->high)
+		return x->high > y->high ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+int dwarf_unit_load_functions(struct dwarf_unit *unit)
+{
+	size_t max = unit->file->max_bytes / 2 / sizeof(struct dwarf_function);
+	struct dwarf_function_list list = {.max = max};
+	struct dwarf_ranges scratch = {.max = max};
+	int r;
+
+	if (unit->has_functions)
+		return 0;
+	r = dwarf_functions_walk(&list, unit, &scratch);
+	dwarf_ranges_release(&scratch);
+	if (r == -ENOMEM) {
+		free(list.items);
+		return r;
+	}
+	/* What was found before the damage is as good as the rest; it is not tried again. */
+	if (list.n)
+		qsort(list.items, list.n, sizeof(*list.items), dwarf_function_compare);
+	unit->functions = list.items;
+	unit->n_functions = list.n;
+	unit->has_functions = true;
+	return 0;
+}
+
+const struct dwarf_function *dwarf_unit_function(const struct dwarf_unit *unit, uint64_t vaddr)
+{
+	size_t lo = 0, hi = unit->n_functions;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (unit->functions[mid].low <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = 0; i < DWARF_FUNCTION_OVERLAP && lo > 0; i++, lo--)
+		if (vaddr < unit->functions[lo - 1].high)
+			return &unit->functions[lo - 1];
+	return NULL;
+}
+
+size_t dwarf_unit_memory(const struct dwarf_unit *unit)
+{
+	return sizeof(*unit) + unit->n_functions * sizeof(*unit->functions) +
+	       (unit->lines ? dwarf_lines_memory(unit->lines) : 0);
+}
