@@ -4,10 +4,13 @@
  *   Go        pclntab: inlined calls, files, lines
  *   native    DWARF where present, else .symtab, .dynsym, .gnu_debugdata, the separate debug file
  *             (/usr/lib/debug, by build id or debug link); C++ and Rust names demangled
- *   kernel    kallsyms, with modules
- *   JIT       /tmp/perf-PID.map in the target's own mount namespace
+ *   kernel    kallsyms, with modules: "func [module]"; "[kernel]" where there is no name
+ *   JIT       /tmp/perf-PID.map in the target's own mount namespace; "[jit]" for what is not in it,
+ *             "[anonymous]" without one
+ *   vdso      "func [vdso]"
  *   else      "[libfoo.so+0x1230]": the start of the unwind entry, so that samples of one function
- *             still come together; "[unknown]" without even that
+ *             still come together; "[libfoo.so]" without even that
+ *             "[libfoo.so plt]": its jump table
  *
  * Each distinct (file, address) is looked up once and kept; symbols and results have a limit of
  * memory, and what was least used goes first. One thread at a time.
@@ -26,7 +29,7 @@
 struct cpu_names; /* opaque */
 
 struct cpu_names_options {
-	size_t max_bytes; /* 0 for the default */
+	size_t max_bytes; /* 0 for the default, 8 MB; the kernel's names, 1 to 2 MB, not counted */
 	bool lines;	  /* DWARF: files, lines and inlined calls of native code */
 	/* NULL: the machine's own /usr/lib/debug and /proc/kallsyms */
 	const char *debug_root;
@@ -58,6 +61,8 @@ int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_
 		   const struct cpu_name **ret_names, size_t *ret_n);
 int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,
 		     size_t *ret_n);
+/* Why kernel addresses have no names, for people; NULL when they have, or none was asked for. */
+const char *cpu_names_kernel_reason(const struct cpu_names *names);
 /* Anonymous memory of a process; generation as in struct cpu_process. */
 int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
 		  const struct cpu_name **ret_names, size_t *ret_n);

@@ -47,6 +47,14 @@ static bool debug_same_build_id(const struct elf_image *image, const char *id)
 	return id[0] && elf_image_build_id(image, other, sizeof(other)) && strcmp(other, id) == 0;
 }
 
+static bool debug_leads_up(const char *path)
+{
+	size_t len = strlen(path);
+
+	return strstr(path, "/../") || strncmp(path, "../", 3) == 0 ||
+	       (len >= 3 && strcmp(path + len - 3, "/..") == 0);
+}
+
 /* ROOT/.build-id/ab/cdef0123.debug */
 static int debug_by_build_id(const char *root, const char *id, struct elf_image **ret_image)
 {
@@ -112,7 +120,7 @@ static int debug_by_link(const char *root, const char *path, const struct elf_im
 	uint32_t crc;
 	int n;
 
-	if (path[0] != '/' || strstr(path, "/../") ||
+	if (path[0] != '/' || debug_leads_up(path) ||
 	    debug_read_link(stripped, name, sizeof(name), &crc) < 0)
 		return -ENOENT;
 	n = snprintf(relative, sizeof(relative), ".%.*s/%s", (int)(slash - path), path, name);
@@ -135,4 +143,16 @@ int elf_debugfile_open(const char *root, const char *path, const struct elf_imag
 	    debug_by_link(root, path, image, id, ret_image) == 0)
 		return 0;
 	return err_set(err, -ENOENT, "no debug file for %s below %s", path, root);
+}
+
+int elf_debugfile_open_alternate(const char *root, const char *path, const char *build_id,
+				 struct elf_image **ret_image, struct err *err)
+{
+	const char *inside = strstr(path, ".dwz/");
+
+	if (debug_by_build_id(root, build_id, ret_image) == 0)
+		return 0;
+	if (inside && !debug_leads_up(inside) && debug_open(root, inside, ret_image) == 0)
+		return 0;
+	return err_set(err, -ENOENT, "no shared debug file %s below %s", path, root);
 }
