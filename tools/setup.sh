@@ -6,11 +6,11 @@ set -euo pipefail
 
 declare -A groups=(
 	[build]="build-essential meson ninja-build pkg-config zlib1g-dev libsqlite3-dev libzstd-dev
-		libmicrohttpd-dev liblzma-dev libiberty-dev python3"
+		libmicrohttpd-dev liblzma-dev libiberty-dev python3 clang bpftool libbpf-dev libelf-dev"
 	[ui]="nodejs npm"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
-		prometheus prometheus-node-exporter"
+		prometheus prometheus-node-exporter linux-perf"
 	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[lint]="clang-format clang-tidy python3 shellcheck"
 	[kernels]="qemu-system-x86 busybox-static cpio"
