@@ -102,21 +102,23 @@ static const uint8_t *table_at(struct golang_pclntab *t, struct golang_span span
  */
 static uint64_t frame_begins(struct golang_pclntab *t, const struct func *f)
 {
-	static const uint8_t push_mov[] = {0x55, 0x48, 0x89, 0xe5};
-	static const uint8_t lea8[] = {0x48, 0x8d, 0x6c, 0x24};
-	static const uint8_t lea32[] = {0x48, 0x8d, 0xac, 0x24};
+	static const struct {
+		uint8_t bytes[4];
+		uint8_t more;
+	} prologues[] = {
+		{{0x55, 0x48, 0x89, 0xe5}, 0}, /* push, mov */
+		{{0x48, 0x8d, 0x2c, 0x24}, 0}, /* lea, N of no byte, of one, of four */
+		{{0x48, 0x8d, 0x6c, 0x24}, 1},
+		{{0x48, 0x8d, 0xac, 0x24}, 4},
+	};
 	size_t len = MIN(f->end - f->entry, (uint64_t)UNWIND_PROLOGUE_BYTES);
 	int code;
 	const uint8_t *p = golang_windows_get(t->windows, f->entry, len, &code);
 
-	for (size_t i = 0; p && i + 8 <= len; i++) {
-		if (memcmp(p + i, push_mov, sizeof(push_mov)) == 0)
-			return f->entry + i + sizeof(push_mov);
-		if (memcmp(p + i, lea8, sizeof(lea8)) == 0)
-			return f->entry + i + sizeof(lea8) + 1;
-		if (memcmp(p + i, lea32, sizeof(lea32)) == 0)
-			return f->entry + i + sizeof(lea32) + 4;
-	}
+	for (size_t i = 0; p && i + 4 <= len; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(prologues); k++)
+			if (memcmp(p + i, prologues[k].bytes, 4) == 0)
+				return f->entry + i + 4 + prologues[k].more;
 	return 0;
 }
 

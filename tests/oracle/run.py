@@ -19,9 +19,10 @@ import test_elf
 import test_force
 import test_heap
 import test_refusals
+import test_unwind
 
-MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent,
-           test_cpu)
+MODULES = (test_elf, test_unwind, test_heap, test_core, test_force, test_debian, test_refusals,
+           test_agent, test_cpu)
 
 
 class Result(unittest.TestResult):
