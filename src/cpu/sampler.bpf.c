@@ -130,6 +130,9 @@ struct {
 	__type(value, u32);
 } sent SEC(".maps");
 
+/* Of ours above __schedule: the program, and the function that runs it. */
+#define WAIT_OWN_FRAMES 2
+
 struct walk {
 	u64 pc, sp, fp, hash;
 	u64 map_start, map_end, map_bias;
@@ -675,7 +678,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	s->stack.epoch = 0;
 	identify(&s->stack.thread, task);
 	if (want_kernel)
-		w.n_kernel = take_kernel(ctx, &s->stack, 0);
+		w.n_kernel = take_kernel(ctx, &s->stack, WAIT_OWN_FRAMES);
 	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, true), w.n_kernel);
 	regs_of_task(s, &w, &cs, task);
 	walk_user(&w, s, task, cs, now);

@@ -53,6 +53,8 @@ static int ranges_cut(struct ranges *r, size_t at, uint32_t first, uint32_t n)
 
 int ranges_take(struct ranges *r, uint32_t n, uint32_t boundary, uint32_t *ret_first)
 {
+	if (boundary && n > boundary)
+		return -ENOSPC;
 	for (size_t i = 0; i < r->len; i++) {
 		uint32_t first = r->free[i].first, end = first + r->free[i].n;
 		int code;
