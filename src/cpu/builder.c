@@ -21,6 +21,8 @@
 #define BUILDER_MAX_DEPTH (2 * CPU_STACK_MAX + 2)
 /* The kernel's mapping among those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
+/* A frame that is not shown: where goroutines begin, which Go's own profiles leave out, too. */
+#define BUILDER_HIDDEN UINT32_MAX
 
 struct cpu_sum {
 	uint32_t stack;
@@ -115,6 +117,7 @@ static int add_mapping(struct cpu_builder *b, uint64_t key, const char *file, co
 				    .has_filenames = true,
 				    .has_line_numbers = true,
 				    .has_inline_frames = true};
+	const struct profile_mapping *first;
 	uint64_t id;
 	int r;
 
@@ -125,9 +128,29 @@ static int add_mapping(struct cpu_builder *b, uint64_t key, const char *file, co
 	r = profile_add_string(b->profile, view_str(file), &m.file);
 	if (r == 0)
 		r = profile_add_string(b->profile, view_str(build_id), &m.build_id);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	first = profile_n_mappings(b->profile) ? profile_mapping_at(b->profile, 0) : NULL;
+	if (first && first->file == m.file && !first->build_id) {
+		*ret_mapping = 0;
+		profile_set_mapping(b->profile, 0, &m);
+	} else {
 		r = profile_add_mapping(b->profile, &m, ret_mapping);
+	}
 	return r < 0 ? r : map_put(&b->mappings, key, *ret_mapping);
+}
+
+/* By convention the first mapping is that of the program itself. */
+static int add_program(struct cpu_builder *b, const struct proc_info *info)
+{
+	struct profile_mapping m = {.has_functions = true};
+	uint32_t id;
+	int r;
+
+	if (!info->exe[0])
+		return 0;
+	r = profile_add_string(b->profile, view_str(info->exe), &m.file);
+	return r < 0 ? r : profile_add_mapping(b->profile, &m, &id);
 }
 
 static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint64_t address,
@@ -175,7 +198,10 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	} else {
 		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
 	}
-	if (r == 0)
+	if (r == 0 && frame->file && frame->file->is_go &&
+	    strcmp(found[0].function, "runtime.goexit") == 0)
+		*ret_location = BUILDER_HIDDEN;
+	else if (r == 0)
 		r = add_named(b, address, mapping, found, n, ret_location);
 	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
 }
@@ -205,8 +231,10 @@ static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struc
 	for (uint16_t i = 0; r == 0 && i < s->n_kernel && i < CPU_STACK_MAX; i++)
 		/* All but the innermost are return addresses. */
 		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &locations[n++]);
-	for (uint16_t i = 0; r == 0 && i < s->n_user && i < CPU_STACK_MAX; i++)
-		r = add_user_frame(b, names, s->process, &s->user[i], &locations[n++]);
+	for (uint16_t i = 0; r == 0 && i < s->n_user && i < CPU_STACK_MAX; i++) {
+		r = add_user_frame(b, names, s->process, &s->user[i], &locations[n]);
+		n += r == 0 && locations[n] != BUILDER_HIDDEN;
+	}
 	if (r == 0 && remark)
 		r = add_remark(b, remark, &locations[n++]);
 	if (r == 0 && b->options.root_process)
@@ -319,6 +347,8 @@ int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *op
 		return err_oom(err);
 	profile_limit(b->profile, BUILDER_MAX_BYTES);
 	r = add_types(b);
+	if (r == 0)
+		r = add_program(b, info);
 	if (r == 0 && options->root_process)
 		r = add_named(b, 0, PROFILE_NO_MAPPING, &root, 1, &b->root);
 	if (r < 0) {

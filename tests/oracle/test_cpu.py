@@ -20,7 +20,9 @@ SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200
 PYTHON = "import json\nd = [{str(i): [i, i * 2]} for i in range(2000)]\nwhile 1: json.loads(json.dumps(d))"
 
 
-class Cpu(unittest.TestCase):
+class CpuCase(unittest.TestCase):
+    """What the tests below have in common."""
+
     @classmethod
     def setUpClass(cls):
         cls.dir = tempfile.mkdtemp(prefix="sonde-cpu-")
@@ -64,6 +66,8 @@ class Cpu(unittest.TestCase):
         total = sum(remarks.values())
         self.assertGreaterEqual(remarks[""] / total, at_least, remarks)
 
+
+class Cpu(CpuCase):
     def test_shares_of_a_C_program(self):
         with rig.Target([self.compile("shares.c"), "60"]) as target:
             profile, _ = self.profile(target.pid)
@@ -115,7 +119,7 @@ class Cpu(unittest.TestCase):
                                         check=rig.OK).stdout)
         self.assertRegex(top, r"spin\n")
         self.assertRegex(tree, r"half")
-        self.assertEqual(data["process"]["pid"], target.pid)
+        self.assertEqual(data["source"]["pid"], target.pid)
 
     # Against perf.
 
@@ -325,13 +329,8 @@ class Cpu(unittest.TestCase):
         self.assertRegex(done.stderr, r"root|CAP_")
 
 
-class CpuOfGo(unittest.TestCase):
-    """Set per version: go."""
-    go = None
-    dir = None
-    setUpClass, tearDownClass = Cpu.setUpClass, Cpu.tearDownClass
-    profile, cumulative = Cpu.profile, Cpu.cumulative
-    check_shares, check_roots = Cpu.check_shares, Cpu.check_roots
+class CpuOfGo(CpuCase):
+    go = None  # set per version
 
     def shares_of(self, variant):
         with rig.Target([rig.build.build("cpugo", self.go, variant)]) as target:
@@ -358,11 +357,19 @@ class CpuOfGo(unittest.TestCase):
             ours, _ = self.profile(target.pid, "--no-kernel", seconds=4)
             self.assertEqual(target.line().strip(), b"profiled")
         theirs = pprof.Profile(own)
-        for key in (lambda f: f.function, lambda f: (f.function, f.file, f.start_line)):
-            a, b = self.flat(ours, key), self.flat(theirs, key)
-            for name in set(a) | set(b):
-                error = 4 * math.sqrt(.25 / min(len(theirs.samples) * 20, 400)) + .02
-                self.assertAlmostEqual(a[name], b[name], delta=error, msg=name)
+        # Its own signal handler asks for preemption now and then; ours disturbs nothing.
+        theirs.samples = [s for s in theirs.samples
+                          if s.stack[0].frames[0].function != "runtime.asyncPreempt"]
+        a, b = self.flat(ours), self.flat(theirs)
+        samples = min(sum(s.values[0] for s in p.samples) for p in (ours, theirs))
+        for name in set(a) | set(b):
+            self.assertAlmostEqual(a[name], b[name], delta=4 * math.sqrt(.5 / samples), msg=name)
+        names = self.leaves(ours)
+        common = {address: frames for address, frames in self.leaves(theirs).items()
+                  if address in names}
+        self.assertGreater(len(common), 2)
+        for address, frames in common.items():
+            self.assertEqual(names[address], frames)
         paths = {tuple(f.function for loc in s.stack for f in loc.frames) for s in theirs.samples
                  if s.values[0] > 5}
         self.assertTrue(paths)
@@ -370,10 +377,15 @@ class CpuOfGo(unittest.TestCase):
                                      for s in ours.samples})
 
     @staticmethod
-    def flat(profile, key):
+    def leaves(profile):
+        return {s.stack[0].address: s.stack[0].frames for s in profile.samples}
+
+    @staticmethod
+    def flat(profile):
+        """By the function that holds the code: inlined ones are single instructions here."""
         total, shares = sum(s.values[0] for s in profile.samples), collections.Counter()
         for s in profile.samples:
-            shares[key(s.stack[0].frames[0])] += s.values[0] / total
+            shares[s.stack[0].frames[-1].function] += s.values[0] / total
         return shares
 
     def test_the_compiler_takes_it_for_profile_guided_optimisation(self):
