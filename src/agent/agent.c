@@ -56,6 +56,7 @@ static void agent_start_cpu(struct agent *a)
 	const struct agent_cpu_config config = {
 		.hz = a->config.cpu_hz,
 		.offcpu_min_ns = a->config.offcpu_min_ns,
+		.lines = a->config.cpu_lines,
 		.on_news = agent_hear_news,
 		.context = a,
 	};

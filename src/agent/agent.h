@@ -19,6 +19,7 @@ struct agent_config {
 	enum agent_go_heap go_heap;
 	bool keep_rate;		/* do not set forced rates back at the end */
 	unsigned int cpu_hz;	/* CPU samples per second and CPU; 0: none */
+	bool cpu_lines;		/* source lines and inlined calls of native code */
 	uint64_t offcpu_min_ns; /* waits at least this long are profiled, too; 0: none */
 	/* Where forced rates are noted, so that a killed agent's are set back. */
 	const char *state_dir;

@@ -195,7 +195,7 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **re
 			    .kernel = true,
 			    .offcpu_min_ns = config->offcpu_min_ns,
 			    .events = true},
-		.lines = true,
+		.lines = config->lines,
 	};
 	struct agent_cpu *c = calloc(1, sizeof(*c));
 	int r;

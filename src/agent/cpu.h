@@ -20,6 +20,7 @@ struct agent_cpu; /* opaque */
 struct agent_cpu_config {
 	unsigned int hz;	/* samples per second and CPU */
 	uint64_t offcpu_min_ns; /* waits at least this long; 0: none */
+	bool lines;		/* DWARF: dear where programs come and go */
 	/* Called in the sampler's thread: a program was started, or something is ready. */
 	void (*on_news)(void *context, bool is_exec);
 	void *context;

@@ -39,7 +39,8 @@ struct file {
 	struct stat stat;
 	size_t vdso_size;
 	bool is_elf;
-	bool left_out; /* there was no room for its tables */
+	bool is_wanted; /* is in the queue */
+	bool left_out;	/* there was no room for its tables */
 	uint32_t refs;
 	uint64_t unused_since_ns;
 	struct file_segment segments[FILES_SEGMENTS_MAX]; /* executable ones */
@@ -58,6 +59,9 @@ struct cpu_files {
 	uint32_t hint;
 	uint32_t generation;
 	uint64_t lost;
+	uint32_t queue[CPU_FILES_MAX]; /* of those wanted; a ring */
+	uint32_t queue_head;
+	uint32_t queue_len;
 };
 
 int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
@@ -297,16 +301,12 @@ static bool files_make_room(struct cpu_files *f)
 	return true;
 }
 
-void cpu_files_load(struct cpu_files *f, uint32_t id)
+static void files_load(struct cpu_files *f, struct file *file)
 {
-	struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
+	struct sampler_file *shared = &f->shared[file->public.id];
 	struct unwind_table rows = {0};
-	struct sampler_file *shared;
 	int r;
 
-	if (!file || file->table.n_pieces || f->shared[id].state == SAMPLER_FILE_CHAIN)
-		return;
-	shared = &f->shared[id];
 	r = file_load_rows(&file->public, file->vdso_size, &rows);
 	if (r >= 0) {
 		do
@@ -323,6 +323,36 @@ void cpu_files_load(struct cpu_files *f, uint32_t id)
 	shared->first_page = file->table.first_page;
 	__atomic_store_n(&shared->state, r >= 0 ? SAMPLER_FILE_TABLE : SAMPLER_FILE_CHAIN,
 			 __ATOMIC_RELEASE);
+}
+
+void cpu_files_want(struct cpu_files *f, uint32_t id)
+{
+	struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
+
+	if (!file || file->is_wanted || file->table.n_pieces ||
+	    f->shared[id].state == SAMPLER_FILE_CHAIN)
+		return;
+	/* No more than one entry for each number, or the last file of it is gone. */
+	if (f->queue_len == CPU_FILES_MAX)
+		return;
+	file->is_wanted = true;
+	f->queue[(f->queue_head + f->queue_len++) % CPU_FILES_MAX] = id;
+}
+
+bool cpu_files_load_next(struct cpu_files *f)
+{
+	while (f->queue_len) {
+		struct file *file = f->slots[f->queue[f->queue_head]];
+
+		f->queue_head = (f->queue_head + 1) % CPU_FILES_MAX;
+		f->queue_len--;
+		if (!file || !file->is_wanted)
+			continue;
+		file->is_wanted = false;
+		files_load(f, file);
+		return true;
+	}
+	return false;
 }
 
 const struct cpu_file *cpu_files_get(const struct cpu_files *f, uint32_t id, uint32_t generation)

@@ -48,8 +48,13 @@ int cpu_files_open(struct cpu_files *files, pid_t pid, const struct proc_map *ma
 		   uint64_t *ret_bias);
 void cpu_files_unref(struct cpu_files *files, uint32_t id); /* CPU_FILE_NONE is fine */
 
-/* Compiles its tables, unless that was done; a file that has none is left to frame pointers. */
-void cpu_files_load(struct cpu_files *files, uint32_t id);
+/*
+ * Tables are compiled one file at a time, in the order in which they were wanted: it may take a
+ * while, and what others ask for meanwhile is mostly cheaper. A file that has none is left to
+ * frame pointers. False: nothing is wanted.
+ */
+void cpu_files_want(struct cpu_files *files, uint32_t id);
+bool cpu_files_load_next(struct cpu_files *files);
 
 /* NULL when there is none of that number, or it is younger than generation. */
 const struct cpu_file *cpu_files_get(const struct cpu_files *files, uint32_t id,

@@ -16,6 +16,11 @@
 #include "proc/text.h"
 
 #define NAMES_DEFAULT_BYTES ((size_t)8 << 20)
+/* With lines: decoded units of DWARF are large, and dear to decode again. */
+#define NAMES_DEFAULT_LINES_BYTES ((size_t)16 << 20)
+/* More does not help what is small. */
+#define NAMES_MAX_CACHE_BYTES ((size_t)4 << 20)
+#define NAMES_MAX_JIT_BYTES ((size_t)2 << 20)
 /* Longer ones are cut. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
@@ -53,7 +58,9 @@ int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **re
 		  struct err *err)
 {
 	_cleanup_(cpu_names_freep) struct cpu_names *names = calloc(1, sizeof(*names));
-	size_t max = options->max_bytes ? options->max_bytes : NAMES_DEFAULT_BYTES;
+	size_t max = options->max_bytes ? options->max_bytes
+		     : options->lines	? NAMES_DEFAULT_LINES_BYTES
+					: NAMES_DEFAULT_BYTES;
 	int r;
 
 	if (!names)
@@ -61,9 +68,9 @@ int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **re
 	names->debug_root = strdup(options->debug_root ? options->debug_root : ELF_DEBUG_ROOT);
 	if (!names->debug_root)
 		return err_oom(err);
-	names->cache.max_bytes = max / 2;
-	names->jits.max_bytes = max / 8;
-	names->sources.max_bytes = max - max / 2 - max / 8;
+	names->cache.max_bytes = MIN(max / 2, NAMES_MAX_CACHE_BYTES);
+	names->jits.max_bytes = MIN(max / 8, NAMES_MAX_JIT_BYTES);
+	names->sources.max_bytes = max - names->cache.max_bytes - names->jits.max_bytes;
 	names->sources.debug_root = names->debug_root;
 	names->sources.lines = options->lines;
 	r = cpu_kallsyms_new(options->kallsyms ? options->kallsyms : CPU_KALLSYMS_PATH,

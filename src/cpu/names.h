@@ -29,8 +29,10 @@
 struct cpu_names; /* opaque */
 
 struct cpu_names_options {
-	size_t max_bytes; /* 0 for the default, 8 MB; the kernel's names, 1 to 2 MB, not counted */
-	bool lines;	  /* DWARF: files, lines and inlined calls of native code */
+	/* 0 for the default: 8 MB, or 16 MB with lines; the kernel's names, 1 to 2 MB, come on top.
+	 * While files take turns their tables may take up to twice their part of it. */
+	size_t max_bytes;
+	bool lines; /* DWARF: files, lines and inlined calls of native code */
 	/* NULL: the machine's own /usr/lib/debug and /proc/kallsyms */
 	const char *debug_root;
 	const char *kallsyms;

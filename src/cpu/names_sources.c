@@ -17,7 +17,7 @@
 /* Files that take turns within one drain would be loaded again for each address: for so long they
  * may hold so many times the limit. */
 #define NAMES_BUSY_NS (1ULL * 1000000000)
-#define NAMES_BUSY_TIMES 3
+#define NAMES_BUSY_TIMES 2
 
 static void names_source_free(struct names_source *s)
 {
@@ -123,8 +123,8 @@ static void names_add_alternate(struct names_source *s, const struct elf_image *
 
 static void names_add_dwarf(struct names_source *s, const struct names_sources *sources)
 {
-	/* A quarter: one file shall not push out all others. */
-	size_t max = sources->max_bytes / 4;
+	/* Half: one file shall not push out all others. */
+	size_t max = sources->max_bytes / 2;
 
 	if (elf_dwarf_open(s->image, max, &s->dwarf, NULL) == 0)
 		names_add_alternate(s, s->image, sources->debug_root);

@@ -17,8 +17,12 @@
 #define PROCESSES_BUCKETS 4096U
 /* Pieces of the table of mappings. */
 #define MAPPINGS_GRAIN 8U
-/* Between two looks at the mappings of a process; longer when there was nothing new to see. */
+/*
+ * Between two looks at the mappings of a process; longer when there was nothing new to see, and so
+ * long that looking takes no more than half a percent of the time.
+ */
 #define WAIT_MIN_NS (50 * NS_PER_MS)
+#define WAIT_FACTOR 200
 #define WAIT_MAX_NS (10 * NS_PER_SEC)
 
 struct process {
@@ -283,7 +287,7 @@ static bool is_libc(const char *path)
  * The file that was sampled, the program and libc: with these most stacks are whole at once. Others
  * are loaded when a stack comes through them.
  */
-static void processes_load_files(struct cpu_processes *p, const struct process *process,
+static void processes_want_files(struct cpu_processes *p, const struct process *process,
 				 uint64_t address)
 {
 	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
@@ -295,7 +299,7 @@ static void processes_load_files(struct cpu_processes *p, const struct process *
 		if (!file)
 			continue;
 		if (!program || is_libc(file->path) || address - m->start < m->end - m->start)
-			cpu_files_load(p->files, m->file);
+			cpu_files_want(p->files, m->file);
 		program = true;
 	}
 }
@@ -314,9 +318,9 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 		       uint64_t address)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uint64_t began_ns = clock_mono_ns(), print;
 	struct process *process;
 	struct range range;
-	uint64_t print;
 	int r;
 
 	r = processes_read(thread, &maps);
@@ -329,8 +333,9 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	if (r < 0)
 		return r;
 	print = fingerprint(p, range);
-	process->wait_ns = process->fingerprint == print ? MIN(process->wait_ns * 2, WAIT_MAX_NS)
-							 : WAIT_MIN_NS;
+	process->wait_ns = process->fingerprint == print ? process->wait_ns * 2 : WAIT_MIN_NS;
+	process->wait_ns = MAX(process->wait_ns, (clock_mono_ns() - began_ns) * WAIT_FACTOR);
+	process->wait_ns = MIN(process->wait_ns, WAIT_MAX_NS);
 	process->fingerprint = print;
 	processes_retire(p, process);
 	process->mappings = range;
@@ -340,7 +345,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 		process_end(p, process);
 		return r;
 	}
-	processes_load_files(p, process, address);
+	processes_want_files(p, process, address);
 	return 0;
 }
 
@@ -357,8 +362,10 @@ int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "pid %d has no code", (int)pid);
 	for (uint32_t i = 0; i < range.n; i++)
-		cpu_files_load(p->files, p->mappings[range.first + i].file);
-	/* Files that are not used stay for a while, which is all that is wanted. */
+		cpu_files_want(p->files, p->mappings[range.first + i].file);
+	while (cpu_files_load_next(p->files))
+		;
+	/* Files that are not used stay for a while, which is all that is needed. */
 	mappings_give(p, range);
 	return 0;
 }

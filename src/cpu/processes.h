@@ -36,8 +36,8 @@ struct cpu_process *cpu_processes_get(struct cpu_processes *processes,
 				      const struct sampler_thread *thread);
 
 /*
- * Reads the mappings of a process that was sampled at address, and loads the tables that its stack
- * is likely to need. -ESRCH when it is gone, or another program by now.
+ * Reads the mappings of a process that was sampled at address, and asks for the tables that its
+ * stack is likely to need. -ESRCH when it is gone, or another program by now.
  */
 int cpu_processes_load(struct cpu_processes *processes, const struct sampler_thread *thread,
 		       uint64_t address);

@@ -32,7 +32,7 @@ int sampler_on_notice(void *context, void *data, size_t len)
 		(void)cpu_processes_load(s->processes, &notice->thread, notice->value);
 		break;
 	case SAMPLER_NOTICE_FILE:
-		cpu_files_load(s->files, (uint32_t)notice->value);
+		cpu_files_want(s->files, (uint32_t)notice->value);
 		break;
 	case SAMPLER_NOTICE_EXEC:
 		cpu_processes_end(s->processes, &notice->thread, true);
@@ -76,7 +76,9 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 		return 0;
 	s->on_event = on_event;
 	s->context = context;
-	n = ring_buffer__consume(s->notices);
+	do
+		n = ring_buffer__consume(s->notices);
+	while (n >= 0 && cpu_files_load_next(s->files));
 	s->on_event = NULL;
 	if (n >= 0)
 		n = ring_buffer__consume(s->stacks);

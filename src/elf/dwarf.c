@@ -16,13 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "elf/dwarf_code.h"
 #include "elf/dwarf_index.h"
 #include "elf/dwarf_line.h"
 #include "elf/dwarf_name.h"
-#include "elf/dwarf_scope.h"
 #include "elf/dwarf_unit.h"
 
 /*
@@ -33,14 +32,8 @@
 #define DWARF_WORK_PER_LOOKUP ((int64_t)96 << 20)
 #define DWARF_WORK_REGAINED ((int64_t)1 << 20)
 
-#define DWARF_SCOPE_SLOTS 256U
 /* Bits for the number of a file in the key of a path. */
 #define DWARF_FILE_BITS 24
-
-struct dwarf_scope_slot {
-	uint64_t off;
-	struct dwarf_scopes *scopes;
-};
 
 struct elf_dwarf {
 	struct dwarf_pool pool;
@@ -49,8 +42,6 @@ struct elf_dwarf {
 	struct dwarf_index index;
 	int64_t work; /* left */
 	size_t max_bytes;
-	struct dwarf_scope_slot scopes[DWARF_SCOPE_SLOTS];
-	size_t scopes_bytes;
 	struct intern strings;
 	struct map names; /* entry, or entry of the alternate file, to name and line */
 	struct map paths; /* unit and file number to path */
@@ -112,15 +103,6 @@ int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_d
 	return 0;
 }
 
-static void dwarf_forget_scopes(struct elf_dwarf *d)
-{
-	for (size_t i = 0; i < DWARF_SCOPE_SLOTS; i++) {
-		dwarf_scopes_free(d->scopes[i].scopes);
-		d->scopes[i] = (struct dwarf_scope_slot){0};
-	}
-	d->scopes_bytes = 0;
-}
-
 static void dwarf_forget_names(struct elf_dwarf *d)
 {
 	intern_release(&d->strings);
@@ -134,7 +116,6 @@ void elf_dwarf_close(struct elf_dwarf *d)
 {
 	if (!d)
 		return;
-	dwarf_forget_scopes(d);
 	dwarf_forget_names(d);
 	dwarf_index_release(&d->index);
 	dwarf_file_close(&d->file);
@@ -159,7 +140,7 @@ static size_t dwarf_names_memory(const struct elf_dwarf *d)
 size_t elf_dwarf_memory(const struct elf_dwarf *d)
 {
 	return sizeof(*d) + dwarf_pool_memory(&d->pool) + dwarf_file_memory(&d->file) +
-	       dwarf_file_memory(&d->alternate) + dwarf_index_memory(&d->index) + d->scopes_bytes +
+	       dwarf_file_memory(&d->alternate) + dwarf_index_memory(&d->index) +
 	       dwarf_names_memory(d) + d->buf.cap;
 }
 
@@ -235,21 +216,22 @@ static int dwarf_remember(struct elf_dwarf *d, struct map *map, uint64_t key, ui
 static int dwarf_frame_name(struct elf_dwarf *d, const struct dwarf_scope *scope,
 			    struct elf_dwarf_frame *frame)
 {
-	struct dwarf_file *file = scope->is_alternate ? &d->alternate : &d->file;
-	uint64_t key = scope->off << 1 | scope->is_alternate, value, line;
-	int r;
+	struct dwarf_file *file = scope->off & DWARF_ALTERNATE ? d->file.alternate : &d->file;
+	uint64_t value, line = 0;
+	int r = 0;
 
-	if (map_get(&d->names, key, &value)) {
+	if (map_get(&d->names, scope->off, &value)) {
 		frame->name = intern_get(&d->strings, (uint32_t)value);
 		frame->start_line = (int64_t)(value >> 32);
 		return 0;
 	}
 	buf_clear(&d->buf);
-	r = dwarf_name_of(file, scope->off, &d->buf, &line);
+	if (file)
+		r = dwarf_name_of(file, scope->off & ~DWARF_ALTERNATE, &d->buf, &line);
 	if (r < 0)
 		return r;
 	frame->start_line = (int64_t)(uint32_t)line;
-	return dwarf_remember(d, &d->names, key, (uint32_t)line, &frame->name);
+	return dwarf_remember(d, &d->names, scope->off, (uint32_t)line, &frame->name);
 }
 
 static int dwarf_frame_file(struct elf_dwarf *d, const struct dwarf_unit *unit, uint64_t number,
@@ -273,68 +255,54 @@ static int dwarf_frame_file(struct elf_dwarf *d, const struct dwarf_unit *unit, 
 	return dwarf_remember(d, &d->paths, key, 0, &frame->file);
 }
 
-/* Those of a function; kept until their place is needed. */
-static int dwarf_scopes_get(struct elf_dwarf *d, const struct dwarf_unit *unit, uint64_t off,
-			    const struct dwarf_scopes **ret)
-{
-	struct dwarf_scope_slot *slot = &d->scopes[hash_u64(off) % DWARF_SCOPE_SLOTS];
-	struct dwarf_scopes *scopes;
-	int r;
-
-	if (slot->scopes && slot->off == off) {
-		*ret = slot->scopes;
-		return 0;
-	}
-	r = dwarf_scopes_load(unit, off, &scopes);
-	if (r < 0)
-		return r;
-	if (d->scopes_bytes + dwarf_scopes_memory(scopes) > dwarf_share(d, 1))
-		dwarf_forget_scopes(d);
-	if (slot->scopes) {
-		d->scopes_bytes -= dwarf_scopes_memory(slot->scopes);
-		dwarf_scopes_free(slot->scopes);
-	}
-	*slot = (struct dwarf_scope_slot){off, scopes};
-	d->scopes_bytes += dwarf_scopes_memory(scopes);
-	*ret = scopes;
-	return 0;
-}
-
 struct dwarf_emit {
 	int (*emit)(void *context, const struct elf_dwarf_frame *frame);
 	void *context;
 	int n;
+	bool is_stopped;
 };
 
+static int dwarf_emit_frame(struct dwarf_emit *out, const struct elf_dwarf_frame *frame)
+{
+	int r = out->emit(out->context, frame);
+
+	if (r < 0) {
+		out->is_stopped = true;
+		return r;
+	}
+	out->n++;
+	return 0;
+}
+
 /* From the innermost call outwards; where one is in its caller is what comes next. */
-static int dwarf_emit_chain(struct elf_dwarf *d, const struct dwarf_unit *unit,
-			    const struct dwarf_scopes *scopes, size_t at, uint64_t vaddr,
-			    struct dwarf_emit *out)
+static int dwarf_emit_chain(struct elf_dwarf *d, const struct dwarf_unit *unit, uint32_t at,
+			    uint64_t vaddr, struct dwarf_emit *out)
 {
 	uint64_t file = 0, line = 0;
 	bool is_known = dwarf_lines_find(unit, vaddr, &file, &line);
+	bool is_last = false;
 
-	for (;;) {
-		const struct dwarf_scope *scope = &scopes->items[at];
+	while (!is_last) {
+		const struct dwarf_scope *scope = &unit->code->scopes[at];
 		struct elf_dwarf_frame frame = {.line = (int64_t)line};
 		int r = dwarf_frame_name(d, scope, &frame);
 
 		if (r == 0 && is_known)
 			r = dwarf_frame_file(d, unit, file, &frame);
 		if (r == 0)
-			r = out->emit(out->context, &frame);
+			r = dwarf_emit_frame(out, &frame);
 		if (r < 0)
 			return r;
-		out->n++;
-		if (at == 0)
-			return 0;
+		is_last = scope->parent == at;
 		file = scope->call_file;
 		line = scope->call_line;
 		is_known = true;
-		/* Of a chain that is too long the outermost end, whose code it is, must be there.
-		 */
-		at = out->n < ELF_DWARF_MAX_FRAMES - 1 ? scope->parent : 0;
+		at = scope->parent;
+		/* Of a chain that is too long the end, whose code it is, must be there. */
+		while (out->n == ELF_DWARF_MAX_FRAMES - 1 && unit->code->scopes[at].parent != at)
+			at = unit->code->scopes[at].parent;
 	}
+	return 0;
 }
 
 static int dwarf_emit_line(struct elf_dwarf *d, const struct dwarf_unit *unit, uint64_t vaddr,
@@ -348,32 +316,23 @@ static int dwarf_emit_line(struct elf_dwarf *d, const struct dwarf_unit *unit, u
 		return 0;
 	frame.line = (int64_t)line;
 	r = dwarf_frame_file(d, unit, file, &frame);
-	if (r == 0)
-		r = out->emit(out->context, &frame);
-	if (r < 0)
-		return r;
-	out->n++;
-	return 0;
+	return r < 0 ? r : dwarf_emit_frame(out, &frame);
 }
 
 static int dwarf_emit_unit(struct elf_dwarf *d, struct dwarf_unit *unit, uint64_t vaddr,
 			   struct dwarf_emit *out)
 {
-	const struct dwarf_function *function;
-	const struct dwarf_scopes *scopes = NULL;
-	int r = dwarf_unit_load_functions(unit);
+	uint32_t scope;
+	int r = dwarf_unit_load_code(unit);
 
 	if (r < 0)
 		return r;
-	function = dwarf_unit_function(unit, vaddr);
-	if (!function)
+	if (!dwarf_code_find(unit->code, vaddr, &scope))
 		return 0;
 	r = dwarf_unit_load_lines(unit);
-	if (r == 0)
-		r = dwarf_scopes_get(d, unit, function->off, &scopes);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	return dwarf_emit_chain(d, unit, scopes, dwarf_scopes_find(scopes, vaddr), vaddr, out);
+		return r;
+	return dwarf_emit_chain(d, unit, scope, vaddr, out);
 }
 
 static int dwarf_emit_all(struct elf_dwarf *d, uint64_t vaddr, struct dwarf_emit *out)
@@ -394,7 +353,7 @@ static int dwarf_emit_all(struct elf_dwarf *d, uint64_t vaddr, struct dwarf_emit
 			r = dwarf_unit_load_lines(unit);
 		if (r == 0 && i >= n)
 			r = dwarf_emit_line(d, unit, vaddr, out);
-		if (r < 0 && (r == -ENOMEM || out->n))
+		if (r == -ENOMEM || out->is_stopped)
 			return r;
 	}
 	return 0;

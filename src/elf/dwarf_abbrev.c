@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/dwarf_array.h"
 #include "elf/dwarf_const.h"
 #include "elf/dwarf_cursor.h"
 #include "elf/dwarf_form.h"
@@ -34,36 +35,22 @@ DEFINE_CLEANUP(struct dwarf_abbrevs, dwarf_abbrevs_free)
 
 static int dwarf_add_spec(struct dwarf_abbrev_builder *b, struct dwarf_spec spec)
 {
-	if (b->table->n_specs == b->cap_specs) {
-		size_t cap = MAX(b->cap_specs * 2, 64);
-		struct dwarf_spec *specs;
+	int r = dwarf_array_reserve(&b->table->specs, &b->cap_specs, b->table->n_specs,
+				    sizeof(spec), DWARF_MAX_SPECS);
 
-		if (cap > DWARF_MAX_SPECS)
-			return -E2BIG;
-		specs = reallocarray(b->table->specs, cap, sizeof(*specs));
-		if (!specs)
-			return -ENOMEM;
-		b->table->specs = specs;
-		b->cap_specs = cap;
-	}
+	if (r < 0)
+		return r;
 	b->table->specs[b->table->n_specs++] = spec;
 	return 0;
 }
 
 static int dwarf_add_abbrev(struct dwarf_abbrev_builder *b, struct dwarf_abbrev abbrev)
 {
-	if (b->table->n == b->cap) {
-		size_t cap = MAX(b->cap * 2, 16);
-		struct dwarf_abbrev *items;
+	int r = dwarf_array_reserve(&b->table->items, &b->cap, b->table->n, sizeof(abbrev),
+				    DWARF_MAX_ABBREVS);
 
-		if (cap > DWARF_MAX_ABBREVS)
-			return -E2BIG;
-		items = reallocarray(b->table->items, cap, sizeof(*items));
-		if (!items)
-			return -ENOMEM;
-		b->table->items = items;
-		b->cap = cap;
-	}
+	if (r < 0)
+		return r;
 	b->table->items[b->table->n++] = abbrev;
 	return 0;
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/dwarf_array.h"
+#include "elf/dwarf_code.h"
 #include "elf/dwarf_line.h"
 #include "elf/dwarf_unit.h"
 
-#define DWARF_MAX_CACHED_UNITS 256U
+#define DWARF_MAX_CACHED_UNITS 2048U
 #define DWARF_MAX_UNITS ((size_t)1 << 20)
 
 static const char *const dwarf_section_names[DWARF_N_SECTIONS] = {
@@ -58,7 +60,7 @@ static void dwarf_unit_free(struct dwarf_unit *unit)
 		return;
 	dwarf_abbrevs_put(&unit->file->abbrevs, unit->abbrevs);
 	dwarf_lines_free(unit->lines);
-	free(unit->functions);
+	dwarf_code_free(unit->code);
 	free(unit);
 }
 
@@ -111,8 +113,12 @@ static void dwarf_file_drop_last(struct dwarf_file *file)
 
 void dwarf_file_trim(struct dwarf_file *file)
 {
+	for (struct dwarf_unit *unit = file->units; unit; unit = unit->next) {
+		dwarf_abbrevs_put(&file->abbrevs, unit->abbrevs);
+		unit->abbrevs = NULL;
+	}
 	while (file->n_units > 1 && (file->n_units > DWARF_MAX_CACHED_UNITS ||
-				     dwarf_file_units_memory(file) > file->max_bytes / 2))
+				     dwarf_file_units_memory(file) > file->max_bytes / 4 * 3))
 		dwarf_file_drop_last(file);
 }
 
@@ -135,7 +141,7 @@ bool dwarf_file_has_code(const struct dwarf_file *file, uint64_t vaddr)
  *   2 to 4   length | version u16 | abbreviations | address size u8
  *   5        length | version u16 | type u8 | address size u8 | abbreviations | (by type)
  */
-static int dwarf_unit_header(struct dwarf_unit *unit, struct dwarf_cursor *c, uint64_t *ret_abbrevs)
+static int dwarf_unit_header(struct dwarf_unit *unit, struct dwarf_cursor *c)
 {
 	struct dwarf_encoding *e = &unit->encoding;
 	uint64_t length;
@@ -154,13 +160,13 @@ static int dwarf_unit_header(struct dwarf_unit *unit, struct dwarf_cursor *c, ui
 	if (e->version >= 5) {
 		unit->type = dwarf_u8(c);
 		e->addr_size = dwarf_u8(c);
-		*ret_abbrevs = dwarf_uint(c, e->offset_size);
+		unit->abbrevs_off = dwarf_uint(c, e->offset_size);
 		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
 			dwarf_cursor_skip(c, 8);
 		else if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
 			dwarf_cursor_skip(c, 8 + (uint64_t)e->offset_size);
 	} else {
-		*ret_abbrevs = dwarf_uint(c, e->offset_size);
+		unit->abbrevs_off = dwarf_uint(c, e->offset_size);
 		e->addr_size = dwarf_u8(c);
 	}
 	if (!c->error && e->addr_size != 4 && e->addr_size != 8)
@@ -194,7 +200,6 @@ static int dwarf_unit_load(struct dwarf_file *file, uint64_t off, struct dwarf_u
 {
 	_cleanup_(dwarf_unit_freep) struct dwarf_unit *unit = calloc(1, sizeof(*unit));
 	struct dwarf_cursor c;
-	uint64_t abbrevs = 0;
 	int r;
 
 	if (!unit)
@@ -202,16 +207,15 @@ static int dwarf_unit_load(struct dwarf_file *file, uint64_t off, struct dwarf_u
 	unit->file = file;
 	unit->off = off;
 	dwarf_cursor_init(&c, &file->sections[DWARF_INFO], off, UINT64_MAX);
-	r = dwarf_unit_header(unit, &c, &abbrevs);
-	if (r < 0)
-		return r;
-	r = dwarf_abbrevs_get(&file->abbrevs, &file->sections[DWARF_ABBREV], abbrevs,
-			      unit->encoding, &unit->abbrevs);
+	r = dwarf_unit_header(unit, &c);
+	if (r == 0)
+		r = dwarf_unit_load_abbrevs(unit);
 	if (r < 0)
 		return r;
 	dwarf_entry_read(&c, unit, &unit->top);
 	if (c.error || !unit->top.abbrev)
 		return c.error ? c.error : -EBADMSG;
+	unit->top.abbrev = NULL;
 	dwarf_unit_use_top(unit);
 	*ret_unit = TAKE_PTR(unit);
 	return 0;
@@ -244,18 +248,11 @@ int dwarf_file_unit(struct dwarf_file *file, uint64_t off, struct dwarf_unit **r
 
 static int dwarf_file_add_offset(struct dwarf_file *file, size_t *cap, uint64_t off)
 {
-	if (file->n_offsets == *cap) {
-		size_t bigger = MAX(*cap * 2, 64);
-		uint64_t *offsets;
+	int r = dwarf_array_reserve(&file->offsets, cap, file->n_offsets, sizeof(off),
+				    MIN(DWARF_MAX_UNITS, file->max_bytes / sizeof(off)));
 
-		if (file->n_offsets >= MIN(DWARF_MAX_UNITS, file->max_bytes / sizeof(*offsets)))
-			return -E2BIG;
-		offsets = reallocarray(file->offsets, bigger, sizeof(*offsets));
-		if (!offsets)
-			return -ENOMEM;
-		file->offsets = offsets;
-		*cap = bigger;
-	}
+	if (r < 0)
+		return r;
 	file->offsets[file->n_offsets++] = off;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "elf/dwarf_array.h"
 #include "elf/dwarf_range.h"
 
 /* How far back a range that started earlier is looked for; in a sound file they do not overlap. */
@@ -28,6 +29,7 @@ static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *f
 			   struct dwarf_index_entry entry)
 {
 	struct dwarf_index_entry *last = index->n ? &index->items[index->n - 1] : NULL;
+	int r;
 
 	if (entry.low >= entry.high || !dwarf_file_has_code(file, entry.low))
 		return 0;
@@ -37,18 +39,9 @@ static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *f
 		last->high = entry.high;
 		return 0;
 	}
-	if (index->n == index->cap) {
-		size_t cap = MAX(index->cap * 2, 64);
-		struct dwarf_index_entry *items;
-
-		if (index->n >= index->max)
-			return -E2BIG;
-		items = reallocarray(index->items, cap, sizeof(*items));
-		if (!items)
-			return -ENOMEM;
-		index->items = items;
-		index->cap = cap;
-	}
+	r = dwarf_array_reserve(&index->items, &index->cap, index->n, sizeof(entry), index->max);
+	if (r < 0)
+		return r;
 	index->items[index->n++] = entry;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/dwarf_array.h"
 #include "elf/dwarf_line_header.h"
 
 #define DWARF_MARK_SPACING 512U
@@ -138,36 +139,22 @@ static enum dwarf_step dwarf_step(const struct dwarf_line_header *h, struct dwar
 
 static int dwarf_lines_add_mark(struct dwarf_lines *lines, struct dwarf_mark mark)
 {
-	if (lines->n_marks == lines->cap_marks) {
-		size_t cap = MAX(lines->cap_marks * 2, 16);
-		struct dwarf_mark *marks;
+	int r = dwarf_array_reserve(&lines->marks, &lines->cap_marks, lines->n_marks, sizeof(mark),
+				    lines->max);
 
-		if (lines->n_marks >= lines->max)
-			return -E2BIG;
-		marks = reallocarray(lines->marks, cap, sizeof(*marks));
-		if (!marks)
-			return -ENOMEM;
-		lines->marks = marks;
-		lines->cap_marks = cap;
-	}
+	if (r < 0)
+		return r;
 	lines->marks[lines->n_marks++] = mark;
 	return 0;
 }
 
 static int dwarf_lines_add_sequence(struct dwarf_lines *lines, struct dwarf_sequence sequence)
 {
-	if (lines->n_sequences == lines->cap_sequences) {
-		size_t cap = MAX(lines->cap_sequences * 2, 4);
-		struct dwarf_sequence *sequences;
+	int r = dwarf_array_reserve(&lines->sequences, &lines->cap_sequences, lines->n_sequences,
+				    sizeof(sequence), lines->max);
 
-		if (lines->n_sequences >= lines->max)
-			return -E2BIG;
-		sequences = reallocarray(lines->sequences, cap, sizeof(*sequences));
-		if (!sequences)
-			return -ENOMEM;
-		lines->sequences = sequences;
-		lines->cap_sequences = cap;
-	}
+	if (r < 0)
+		return r;
 	lines->sequences[lines->n_sequences++] = sequence;
 	return 0;
 }
@@ -246,6 +233,9 @@ int dwarf_unit_load_lines(struct dwarf_unit *unit)
 	if (lines->n_sequences)
 		qsort(lines->sequences, lines->n_sequences, sizeof(*lines->sequences),
 		      dwarf_sequence_compare);
+	dwarf_array_shrink(&lines->sequences, &lines->cap_sequences, lines->n_sequences,
+			   sizeof(*lines->sequences));
+	dwarf_array_shrink(&lines->marks, &lines->cap_marks, lines->n_marks, sizeof(*lines->marks));
 	unit->lines = TAKE_PTR(lines);
 	return 0;
 }

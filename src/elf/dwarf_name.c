@@ -2,7 +2,8 @@
 #include "elf/dwarf_name.h"
 
 #include <errno.h>
-#include <string.h>
+
+#include "elf/dwarf_code.h"
 
 /* A concrete function has an origin, which has a declaration; more is forged, or a circle. */
 #define DWARF_MAX_HOPS 8
@@ -78,12 +79,14 @@ static bool dwarf_find_around(const struct dwarf_unit *unit, uint64_t target,
 	return !c.error && dwarf_cursor_off(&c) == target;
 }
 
-static int dwarf_append_around(const struct dwarf_unit *unit, uint64_t off, struct buf *buf)
+static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf *buf)
 {
 	struct dwarf_section *info = &unit->file->sections[DWARF_INFO];
 	struct dwarf_around around;
-	int r = 0;
+	int r = dwarf_unit_load_abbrevs(unit);
 
+	if (r < 0)
+		return r;
 	if (!dwarf_find_around(unit, off, &around))
 		return 0;
 	for (size_t i = 1; i < around.n && r == 0; i++) {
@@ -109,66 +112,58 @@ static int dwarf_append_around(const struct dwarf_unit *unit, uint64_t off, stru
 }
 
 /* One entry of the chain. */
-struct dwarf_named {
+struct dwarf_link {
 	struct dwarf_unit *unit;
-	struct dwarf_entry entry;
+	const struct dwarf_named *named;
 };
 
-static int dwarf_named_read(struct dwarf_file *file, uint64_t off, struct dwarf_named *ret)
+static int dwarf_link_read(struct dwarf_file *file, uint64_t off, struct dwarf_link *ret)
 {
-	struct dwarf_cursor c;
 	int r = dwarf_file_unit_at(file, off, &ret->unit);
 
+	if (r == 0)
+		r = dwarf_unit_load_code(ret->unit);
 	if (r < 0)
 		return r;
-	dwarf_cursor_init(&c, &file->sections[DWARF_INFO], off, ret->unit->end);
-	dwarf_entry_read(&c, ret->unit, &ret->entry);
-	return c.error || !ret->entry.abbrev ? -EBADMSG : 0;
+	ret->named = dwarf_code_named(ret->unit->code, off - ret->unit->off);
+	return ret->named ? 0 : -ENOENT;
 }
 
-static bool dwarf_named_next(const struct dwarf_named *at, struct dwarf_file **ret_file,
-			     uint64_t *ret_off)
+static int dwarf_append_name(const struct dwarf_link *link, struct buf *buf)
 {
-	const struct dwarf_value *values = at->entry.values;
-
-	return dwarf_unit_reference(at->unit, values[DWARF_ORIGIN], ret_file, ret_off) ||
-	       dwarf_unit_reference(at->unit, values[DWARF_SPECIFICATION], ret_file, ret_off);
-}
-
-static int dwarf_append_name(const struct dwarf_named *named, struct buf *buf)
-{
-	struct dwarf_section *info = &named->unit->file->sections[DWARF_INFO];
-	struct dwarf_value linkage = named->entry.values[DWARF_LINKAGE_NAME];
-	struct dwarf_value name = named->entry.values[DWARF_NAME];
+	const struct dwarf_named *named = link->named;
+	struct dwarf_value name = {named->form, named->number};
 	int r = 0;
 
-	if (linkage.form)
-		return dwarf_unit_string(named->unit, linkage, info, buf);
-	if (dwarf_unit_has_namespaces(named->unit))
-		r = dwarf_append_around(named->unit, named->entry.off, buf);
-	return r < 0 ? r : dwarf_unit_string(named->unit, name, info, buf);
+	if (!named->is_linkage && dwarf_unit_has_namespaces(link->unit))
+		r = dwarf_append_around(link->unit, link->unit->off + named->off, buf);
+	if (r < 0)
+		return r;
+	return dwarf_unit_string(link->unit, name, &link->unit->file->sections[DWARF_INFO], buf);
 }
 
 int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64_t *ret_line)
 {
-	struct dwarf_named at, best = {0};
+	struct dwarf_link at, best = {0};
 	size_t start = buf->len;
 	uint64_t line = 0;
 	int r = 0;
 
-	for (int hop = 0; hop < DWARF_MAX_HOPS; hop++) {
-		r = dwarf_named_read(file, off, &at);
+	for (int hop = 0; hop < DWARF_MAX_HOPS && file; hop++) {
+		r = dwarf_link_read(file, off, &at);
 		if (r < 0)
 			break;
 		if (!line)
-			line = at.entry.values[DWARF_DECL_LINE].number;
+			line = at.named->line;
 		/* A declaration is where the namespace is; so the last name is the best. */
-		if (at.entry.values[DWARF_NAME].form || at.entry.values[DWARF_LINKAGE_NAME].form)
+		if (at.named->form)
 			best = at;
-		if (at.entry.values[DWARF_LINKAGE_NAME].form || !dwarf_named_next(&at, &file, &off))
+		if (at.named->is_linkage || !at.named->next)
 			break;
+		off = at.named->next & ~DWARF_ALTERNATE;
+		file = at.named->next & DWARF_ALTERNATE ? file->alternate : file;
 	}
-	if (best.unit)
+	if (best.unit && r != -ENOMEM)
 		r = dwarf_append_name(&best, buf);
 	if (r == -ENOMEM)
 		return r;

@@ -4,28 +4,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "elf/dwarf_array.h"
+
 void dwarf_ranges_release(struct dwarf_ranges *ranges)
 {
 	free(ranges->items);
-	*ranges = (struct dwarf_ranges){.max = ranges->max};
+	ranges->items = NULL;
+	ranges->n = ranges->cap = 0;
 }
 
 int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high)
 {
+	int r;
+
 	if (low >= high)
 		return 0;
-	if (ranges->n == ranges->cap) {
-		size_t cap = MAX(ranges->cap * 2, 16);
-		struct dwarf_range *items;
-
-		if (ranges->n >= ranges->max)
-			return -E2BIG;
-		items = reallocarray(ranges->items, cap, sizeof(*items));
-		if (!items)
-			return -ENOMEM;
-		ranges->items = items;
-		ranges->cap = cap;
-	}
+	r = dwarf_array_reserve(&ranges->items, &ranges->cap, ranges->n, sizeof(*ranges->items),
+				ranges->max);
+	if (r < 0)
+		return r;
 	ranges->items[ranges->n++] = (struct dwarf_range){.low = low, .high = high};
 	return 0;
 }
@@ -147,24 +144,36 @@ static bool dwarf_list_offset(const struct dwarf_unit *unit, struct dwarf_value 
 	return off <= section->size;
 }
 
+static struct dwarf_cursor *dwarf_ranges_seek(struct dwarf_ranges *ranges,
+					      struct dwarf_section *section, uint64_t off)
+{
+	struct dwarf_cursor *c = &ranges->c;
+
+	if (c->section == section && !c->error)
+		dwarf_cursor_seek(c, off);
+	else
+		dwarf_cursor_init(c, section, off, UINT64_MAX);
+	return c;
+}
+
 int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
 		    const struct dwarf_entry *entry)
 {
 	struct dwarf_value list = entry->values[DWARF_RANGE_LIST];
 	struct dwarf_value last = entry->values[DWARF_HIGH_PC];
-	struct dwarf_cursor c;
+	struct dwarf_section *sections = unit->file->sections;
 	uint64_t low, high, off;
 
 	if (list.form && unit->encoding.version >= 5) {
 		if (!dwarf_list_offset(unit, list, &off))
 			return 0;
-		dwarf_cursor_init(&c, &unit->file->sections[DWARF_RNGLISTS], off, UINT64_MAX);
-		return dwarf_ranges_list(ranges, unit, &c);
+		return dwarf_ranges_list(ranges, unit,
+					 dwarf_ranges_seek(ranges, &sections[DWARF_RNGLISTS], off));
 	}
-	if (list.form) {
-		dwarf_cursor_init(&c, &unit->file->sections[DWARF_RANGES], list.number, UINT64_MAX);
-		return dwarf_ranges_pairs(ranges, unit, &c);
-	}
+	if (list.form)
+		return dwarf_ranges_pairs(
+			ranges, unit,
+			dwarf_ranges_seek(ranges, &sections[DWARF_RANGES], list.number));
 	if (!last.form || !dwarf_unit_address(unit, entry->values[DWARF_LOW_PC], &low))
 		return 0;
 	/* An address, or since DWARF 4 how many bytes. */

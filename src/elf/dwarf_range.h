@@ -11,12 +11,13 @@ struct dwarf_range {
 	uint64_t high;
 };
 
-/* A zeroed one is empty; max limits it. */
+/* A zeroed one is empty; max limits it. Its cursor stays open, as the next list is often near. */
 struct dwarf_ranges {
 	struct dwarf_range *items;
 	size_t n;
 	size_t cap;
 	size_t max;
+	struct dwarf_cursor c;
 };
 
 void dwarf_ranges_release(struct dwarf_ranges *ranges);

@@ -2,16 +2,12 @@
 #include "elf/dwarf_unit.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "elf/dwarf_code.h"
 #include "elf/dwarf_line.h"
-#include "elf/dwarf_range.h"
 
 /* Names of templates can be long; no one reads more. */
 #define DWARF_MAX_STRING 4096
-/* How far back a function that started earlier is looked for; they rarely overlap. */
-#define DWARF_FUNCTION_OVERLAP 16
 
 static int dwarf_slot_of(uint16_t at)
 {
@@ -218,165 +214,18 @@ int dwarf_unit_string(const struct dwarf_unit *unit, struct dwarf_value value,
 	return dwarf_cstr(&c, buf, DWARF_MAX_STRING);
 }
 
-struct dwarf_function_list {
-	struct dwarf_function *items;
-	size_t n;
-	size_t cap;
-	size_t max;
-};
-
-static int dwarf_functions_add(struct dwarf_function_list *list, struct dwarf_function function)
+int dwarf_unit_load_abbrevs(struct dwarf_unit *unit)
 {
-	if (list->n == list->cap) {
-		size_t cap = MAX(list->cap * 2, 16);
-		struct dwarf_function *items;
+	struct dwarf_file *file = unit->file;
 
-		if (list->n >= list->max)
-			return -E2BIG;
-		items = reallocarray(list->items, cap, sizeof(*items));
-		if (!items)
-			return -ENOMEM;
-		list->items = items;
-		list->cap = cap;
-	}
-	list->items[list->n++] = function;
-	return 0;
-}
-
-static int dwarf_functions_add_entry(struct dwarf_function_list *list,
-				     const struct dwarf_unit *unit, const struct dwarf_entry *entry,
-				     struct dwarf_ranges *scratch)
-{
-	int r;
-
-	scratch->n = 0;
-	r = dwarf_ranges_of(scratch, unit, entry);
-	for (size_t i = 0; r == 0 && i < scratch->n; i++) {
-		struct dwarf_range range = scratch->items[i];
-
-		if (dwarf_file_has_code(unit->file, range.low))
-			r = dwarf_functions_add(
-				list, (struct dwarf_function){range.low, range.high, entry->off});
-	}
-	return r;
-}
-
-/* Nothing below these is a function with code of its own. */
-static bool dwarf_tag_is_leaf(uint16_t tag)
-{
-	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_enumeration_type ||
-	       tag == DW_TAG_array_type || tag == DW_TAG_subroutine_type ||
-	       tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site;
-}
-
-/* Past the entry at the cursor and, where that can be told, past all below it. */
-static bool dwarf_skip_subtree(struct dwarf_cursor *c, const struct dwarf_unit *unit,
-			       const struct dwarf_abbrev *abbrev)
-{
-	struct dwarf_entry entry;
-	struct dwarf_file *file;
-	uint64_t off;
-
-	dwarf_entry_values(c, unit, abbrev, &entry);
-	if (c->error || !dwarf_unit_reference(unit, entry.values[DWARF_SIBLING], &file, &off) ||
-	    file != unit->file || off <= dwarf_cursor_off(c) || off > unit->end)
-		return false;
-	dwarf_cursor_seek(c, off);
-	return true;
-}
-
-static int dwarf_functions_walk(struct dwarf_function_list *list, const struct dwarf_unit *unit,
-				struct dwarf_ranges *scratch)
-{
-	struct dwarf_cursor c;
-	uint64_t depth = 0;
-
-	dwarf_cursor_init(&c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
-	while (!dwarf_cursor_done(&c)) {
-		uint64_t off = dwarf_cursor_off(&c);
-		const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&c, unit);
-		struct dwarf_entry entry;
-		int r = 0;
-
-		if (!abbrev) {
-			if (depth <= 1)
-				break;
-			depth--;
-			continue;
-		}
-		if (abbrev->tag == DW_TAG_subprogram) {
-			dwarf_entry_values(&c, unit, abbrev, &entry);
-			entry.off = off;
-			r = dwarf_functions_add_entry(list, unit, &entry, scratch);
-		} else if (abbrev->has_sibling && dwarf_tag_is_leaf(abbrev->tag)) {
-			if (dwarf_skip_subtree(&c, unit, abbrev))
-				continue;
-		} else {
-			dwarf_entry_skip(&c, unit->abbrevs, abbrev);
-		}
-		if (r < 0)
-			return r;
-		depth += abbrev->has_children;
-	}
-	return c.error;
-}
-
-static int dwarf_function_compare(const void *a, const void *b)
-{
-	const struct dwarf_function *x = a, *y = b;
-
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	/* The inner of two that start together comes last, where it is found first. */
-	if (x->high != y->high)
-		return x->high > y->high ? -1 : 1;
-	return x->off < y->off ? -1 : x->off > y->off;
-}
-
-int dwarf_unit_load_functions(struct dwarf_unit *unit)
-{
-	size_t max = unit->file->max_bytes / 2 / sizeof(struct dwarf_function);
-	struct dwarf_function_list list = {.max = max};
-	struct dwarf_ranges scratch = {.max = max};
-	int r;
-
-	if (unit->has_functions)
+	if (unit->abbrevs)
 		return 0;
-	r = dwarf_functions_walk(&list, unit, &scratch);
-	dwarf_ranges_release(&scratch);
-	if (r == -ENOMEM) {
-		free(list.items);
-		return r;
-	}
-	/* What was found before the damage is as good as the rest; it is not tried again. */
-	if (list.n)
-		qsort(list.items, list.n, sizeof(*list.items), dwarf_function_compare);
-	unit->functions = list.items;
-	unit->n_functions = list.n;
-	unit->has_functions = true;
-	return 0;
-}
-
-const struct dwarf_function *dwarf_unit_function(const struct dwarf_unit *unit, uint64_t vaddr)
-{
-	size_t lo = 0, hi = unit->n_functions;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (unit->functions[mid].low <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (size_t i = 0; i < DWARF_FUNCTION_OVERLAP && lo > 0; i++, lo--)
-		if (vaddr < unit->functions[lo - 1].high)
-			return &unit->functions[lo - 1];
-	return NULL;
+	return dwarf_abbrevs_get(&file->abbrevs, &file->sections[DWARF_ABBREV], unit->abbrevs_off,
+				 unit->encoding, &unit->abbrevs);
 }
 
 size_t dwarf_unit_memory(const struct dwarf_unit *unit)
 {
-	return sizeof(*unit) + unit->n_functions * sizeof(*unit->functions) +
+	return sizeof(*unit) + (unit->code ? dwarf_code_memory(unit->code) : 0) +
 	       (unit->lines ? dwarf_lines_memory(unit->lines) : 0);
 }

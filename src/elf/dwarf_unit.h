@@ -1,9 +1,10 @@
 /*
  * src/elf/dwarf_unit.h: the units of a file's DWARF, and what their entries refer to.
  *
- * A unit is decoded as far as it is asked for: first its header, top entry and abbreviations; then
- * its functions; then its lines. Units that were not used for longest are dropped, but only
- * between lookups (dwarf_file_trim), so that a pointer to one is good until the lookup ends.
+ * A unit is decoded as far as it is asked for: first its header and top entry; then its code
+ * (dwarf_code.h); then its lines (dwarf_line.h). Units that were not used for longest are dropped,
+ * and so are all abbreviations, but only between lookups (dwarf_file_trim): a pointer to a unit is
+ * good until the lookup ends.
  */
 #pragma once
 
@@ -62,15 +63,9 @@ struct dwarf_entry {
 	struct dwarf_value values[DWARF_N_SLOTS];
 };
 
+struct dwarf_code;
 struct dwarf_file;
 struct dwarf_lines;
-
-/* Code of a function that is no inlined one; a function in several parts has several. */
-struct dwarf_function {
-	uint64_t low;
-	uint64_t high;
-	uint64_t off; /* of its entry */
-};
 
 struct dwarf_unit {
 	struct dwarf_file *file;
@@ -80,16 +75,15 @@ struct dwarf_unit {
 	struct dwarf_encoding encoding;
 	uint8_t type;
 	bool is_split;
-	bool has_functions; /* they were asked for, and these are all that can be had */
-	bool has_lines;
-	struct dwarf_abbrevs *abbrevs;
+	bool has_lines;		       /* they were asked for, and these are all that can be had */
+	struct dwarf_abbrevs *abbrevs; /* NULL between lookups */
+	uint64_t abbrevs_off;
 	struct dwarf_entry top;
 	uint64_t low_pc;
 	uint64_t addr_base;
 	uint64_t str_offsets_base;
 	uint64_t rnglists_base;
-	struct dwarf_function *functions; /* sorted by low */
-	size_t n_functions;
+	struct dwarf_code *code;   /* NULL: not asked for */
 	struct dwarf_lines *lines; /* NULL: none */
 	struct dwarf_unit *next;   /* used longer ago */
 };
@@ -117,7 +111,7 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 		    size_t max_bytes, struct err *err);
 void dwarf_file_close(struct dwarf_file *file);
 size_t dwarf_file_memory(const struct dwarf_file *file);
-/* Drops units until they take at most half of what they may. */
+/* Drops abbreviations, and units until they take at most three quarters of what they may. */
 void dwarf_file_trim(struct dwarf_file *file);
 /* Whether code can lie there. What a linker threw away is said to lie at 0, or at the end. */
 bool dwarf_file_has_code(const struct dwarf_file *file, uint64_t vaddr);
@@ -147,8 +141,6 @@ bool dwarf_unit_reference(const struct dwarf_unit *unit, struct dwarf_value valu
 int dwarf_unit_string(const struct dwarf_unit *unit, struct dwarf_value value,
 		      struct dwarf_section *in, struct buf *buf);
 
-/* Sets unit->functions; what comes behind damage is left out. Only -ENOMEM is an error. */
-int dwarf_unit_load_functions(struct dwarf_unit *unit);
-/* The innermost function that holds the address; NULL when none does. */
-const struct dwarf_function *dwarf_unit_function(const struct dwarf_unit *unit, uint64_t vaddr);
+/* Before any entry of the unit is read. */
+int dwarf_unit_load_abbrevs(struct dwarf_unit *unit);
 size_t dwarf_unit_memory(const struct dwarf_unit *unit);
