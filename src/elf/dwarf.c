@@ -89,11 +89,11 @@ int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_d
 	d->max_bytes = MAX(max_bytes, ELF_DWARF_MIN_BYTES);
 	d->work = DWARF_WORK_MAX;
 	d->strings.bytes.max = dwarf_share(d, 1);
-	d->index.max = dwarf_share(d, 2) / sizeof(*d->index.items);
-	r = dwarf_pool_init(&d->pool, dwarf_share(d, 3));
+	d->index.max = dwarf_share(d, 1) / sizeof(*d->index.items);
+	r = dwarf_pool_init(&d->pool, dwarf_share(d, 2));
 	if (r < 0)
 		return err_oom(err);
-	r = dwarf_file_open(&d->file, image, &d->pool, dwarf_share(d, 8), err);
+	r = dwarf_file_open(&d->file, image, &d->pool, dwarf_share(d, 12), err);
 	if (r < 0)
 		return r;
 	r = dwarf_check_first_unit(d, err);

@@ -20,6 +20,16 @@ static const char *const dwarf_section_names[DWARF_N_SECTIONS] = {
 	[DWARF_RNGLISTS] = "rnglists", [DWARF_ARANGES] = "aranges",
 };
 
+/*
+ * Of compressed sections, in 64ths of the memory of a file, half of which is for units. Entries are
+ * read once for a unit; lines and names are looked up all over the place.
+ */
+static const uint8_t dwarf_section_shares[DWARF_N_SECTIONS] = {
+	[DWARF_INFO] = 8,     [DWARF_ABBREV] = 2, [DWARF_LINE] = 12,
+	[DWARF_LINE_STR] = 1, [DWARF_STR] = 4,	  [DWARF_STR_OFFSETS] = 1,
+	[DWARF_ADDR] = 1,     [DWARF_RANGES] = 1, [DWARF_RNGLISTS] = 2,
+};
+
 static void dwarf_file_find_code(struct dwarf_file *file)
 {
 	for (size_t i = 0; i < file->image->n_segments && file->n_code < DWARF_MAX_CODE; i++) {
@@ -36,8 +46,7 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 	*file = (struct dwarf_file){.image = image, .pool = pool, .max_bytes = max_bytes / 2};
 	dwarf_file_find_code(file);
 	for (size_t i = 0; i < DWARF_N_SECTIONS; i++) {
-		/* Half of the memory is for units; of the rest the entries get most. */
-		size_t share = max_bytes / (i == DWARF_INFO ? 4 : i == DWARF_LINE ? 8 : 32);
+		size_t share = max_bytes / 64 * dwarf_section_shares[i];
 		int r = dwarf_section_open(&file->sections[i], image, pool, dwarf_section_names[i],
 					   share);
 
@@ -118,7 +127,7 @@ void dwarf_file_trim(struct dwarf_file *file)
 		unit->abbrevs = NULL;
 	}
 	while (file->n_units > 1 && (file->n_units > DWARF_MAX_CACHED_UNITS ||
-				     dwarf_file_units_memory(file) > file->max_bytes / 4 * 3))
+				     dwarf_file_units_memory(file) > file->max_bytes / 8 * 7))
 		dwarf_file_drop_last(file);
 }
 

@@ -42,13 +42,15 @@ void dwarf_pool_release(struct dwarf_pool *pool)
 	for (size_t i = 0; pool->pages && i < pool->n_sets * DWARF_PAGE_WAYS; i++)
 		free(pool->pages[i].bytes);
 	free(pool->pages);
+	dwarf_squeeze_free(pool->squeeze);
 	*pool = (struct dwarf_pool){0};
 }
 
 size_t dwarf_pool_memory(const struct dwarf_pool *pool)
 {
 	return pool->n_sets * DWARF_PAGE_WAYS * sizeof(*pool->pages) +
-	       pool->n_filled * DWARF_PAGE_BYTES;
+	       pool->n_filled * DWARF_PAGE_BYTES +
+	       (pool->squeeze ? dwarf_squeeze_memory(pool->squeeze) : 0);
 }
 
 /* The page, or the one of its set that was not used for longest, with used = 0. */
@@ -186,6 +188,7 @@ static int dwarf_read_zdebug(const struct elf_image *image, const struct elf_sec
 static int dwarf_section_open_stream(struct dwarf_section *s, const struct elf_section *section,
 				     bool zdebug, size_t stream_bytes)
 {
+	struct dwarf_stream_options options;
 	struct dwarf_compression c;
 	int r = zdebug ? dwarf_read_zdebug(s->image, section, &c)
 		       : dwarf_read_chdr(s->image, section, &c);
@@ -194,11 +197,21 @@ static int dwarf_section_open_stream(struct dwarf_section *s, const struct elf_s
 		return r;
 	if (c.size > DWARF_MAX_SECTION_BYTES)
 		return -EBADMSG;
-	s->stream = dwarf_stream_new(s->image, c.kind, section->offset + c.header,
-				     section->size - c.header);
+	if (!s->pool->squeeze)
+		s->pool->squeeze = dwarf_squeeze_new(DWARF_PAGE_BYTES);
+	if (!s->pool->squeeze)
+		return -ENOMEM;
+	options = (struct dwarf_stream_options){
+		.kind = c.kind,
+		.off = section->offset + c.header,
+		.len = section->size - c.header,
+		.size = c.size,
+		.page = DWARF_PAGE_BYTES,
+		.max_bytes = stream_bytes,
+	};
+	s->stream = dwarf_stream_new(s->image, s->pool->squeeze, &options);
 	if (!s->stream)
 		return -ENOMEM;
-	dwarf_stream_plan(s->stream, c.size, DWARF_PAGE_BYTES, stream_bytes);
 	s->size = c.size;
 	return 0;
 }

@@ -26,6 +26,7 @@ struct dwarf_pool {
 	uint64_t clock;
 	int64_t credit; /* bytes of work left */
 	uint16_t n_sections;
+	struct dwarf_squeeze *squeeze; /* NULL until a compressed section is opened */
 };
 
 /* At most max_bytes of pages, but never less than a few. */

@@ -14,6 +14,9 @@
 #define DWARF_ZLIB_STATE_BYTES ((size_t)40 << 10)
 /* Linkers compress at the default level, with windows of 2 MiB; a forged one may ask for GiBs. */
 #define DWARF_ZSTD_WINDOW_LOG 23
+/* What a page is expected to be compressed to, and how hard that is tried: little. */
+#define DWARF_KEPT_RATIO 2
+#define DWARF_KEPT_LEVEL 1
 #define DWARF_STREAM_MIN_SPACING ((uint64_t)128 << 10)
 
 struct dwarf_stream_mark {
@@ -22,8 +25,14 @@ struct dwarf_stream_mark {
 	z_stream z;
 };
 
+struct dwarf_kept {
+	uint8_t *bytes; /* NULL: not kept */
+	uint32_t len;
+};
+
 struct dwarf_stream {
 	const struct elf_image *image;
+	struct dwarf_squeeze *squeeze;
 	enum dwarf_stream_kind kind;
 	uint64_t start; /* of the input, in the file */
 	uint64_t end;
@@ -34,6 +43,11 @@ struct dwarf_stream {
 	z_stream z;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer zin;
+	struct dwarf_kept *kept; /* one for each page, or NULL */
+	size_t n_pages;
+	size_t n_kept;
+	size_t kept_bytes;
+	size_t max_kept_bytes;
 	struct dwarf_stream_mark *marks;
 	size_t n_marks;
 	size_t max_marks;
@@ -41,27 +55,78 @@ struct dwarf_stream {
 	uint8_t input[DWARF_STREAM_INPUT];
 };
 
-struct dwarf_stream *dwarf_stream_new(const struct elf_image *image, enum dwarf_stream_kind kind,
-				      uint64_t off, uint64_t len)
+struct dwarf_squeeze {
+	ZSTD_CCtx *in;
+	ZSTD_DCtx *out;
+	size_t size;
+	uint8_t bytes[]; /* of one page */
+};
+
+struct dwarf_squeeze *dwarf_squeeze_new(size_t page)
+{
+	size_t size = ZSTD_compressBound(page);
+	struct dwarf_squeeze *q = malloc(sizeof(*q) + size);
+
+	if (!q)
+		return NULL;
+	*q = (struct dwarf_squeeze){
+		.in = ZSTD_createCCtx(), .out = ZSTD_createDCtx(), .size = size};
+	if (q->in && q->out)
+		return q;
+	dwarf_squeeze_free(q);
+	return NULL;
+}
+
+void dwarf_squeeze_free(struct dwarf_squeeze *q)
+{
+	if (!q)
+		return;
+	ZSTD_freeCCtx(q->in);
+	ZSTD_freeDCtx(q->out);
+	free(q);
+}
+
+size_t dwarf_squeeze_memory(const struct dwarf_squeeze *q)
+{
+	return sizeof(*q) + q->size + ZSTD_sizeof_CCtx(q->in) + ZSTD_sizeof_DCtx(q->out);
+}
+
+/* How states are spaced: as many as there is room for. */
+static void dwarf_stream_plan_marks(struct dwarf_stream *s, uint64_t size, size_t max_bytes)
+{
+	size_t most = max_bytes / DWARF_ZLIB_STATE_BYTES;
+
+	if (s->kind != DWARF_STREAM_ZLIB || most == 0)
+		return;
+	s->spacing = MAX(size / (most + 1) + 1, DWARF_STREAM_MIN_SPACING);
+	s->max_marks = most;
+}
+
+struct dwarf_stream *dwarf_stream_new(const struct elf_image *image, struct dwarf_squeeze *squeeze,
+				      const struct dwarf_stream_options *o)
 {
 	struct dwarf_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	*s = (struct dwarf_stream){
-		.image = image, .kind = kind, .start = off, .end = off + len, .in = off};
+	s->image = image;
+	s->squeeze = squeeze;
+	s->kind = o->kind;
+	s->start = s->in = o->off;
+	s->end = o->off + o->len;
+	s->page = o->page;
+	if (o->size / DWARF_KEPT_RATIO > o->max_bytes) {
+		dwarf_stream_plan_marks(s, o->size, o->max_bytes);
+		return s;
+	}
+	s->max_kept_bytes = o->max_bytes;
+	s->n_pages = (o->size + o->page - 1) / o->page;
+	s->kept = calloc(s->n_pages, sizeof(*s->kept));
+	if (s->n_pages && !s->kept) {
+		free(s);
+		return NULL;
+	}
 	return s;
-}
-
-void dwarf_stream_plan(struct dwarf_stream *s, uint64_t size, size_t page, size_t max_bytes)
-{
-	size_t most = max_bytes / DWARF_ZLIB_STATE_BYTES;
-
-	s->page = page;
-	if (s->kind != DWARF_STREAM_ZLIB || most == 0)
-		return;
-	s->spacing = MAX(size / (most + 1) + 1, DWARF_STREAM_MIN_SPACING);
-	s->max_marks = most;
 }
 
 static void dwarf_stream_shut(struct dwarf_stream *s)
@@ -71,14 +136,23 @@ static void dwarf_stream_shut(struct dwarf_stream *s)
 	s->is_open = false;
 }
 
+static void dwarf_stream_release(struct dwarf_stream *s)
+{
+	dwarf_stream_shut(s);
+	ZSTD_freeDCtx(s->zstd);
+	s->zstd = NULL;
+}
+
 void dwarf_stream_free(struct dwarf_stream *s)
 {
 	if (!s)
 		return;
-	dwarf_stream_shut(s);
+	dwarf_stream_release(s);
 	for (size_t i = 0; i < s->n_marks; i++)
 		(void)inflateEnd(&s->marks[i].z);
-	ZSTD_freeDCtx(s->zstd);
+	for (size_t i = 0; i < s->n_pages; i++)
+		free(s->kept[i].bytes);
+	free(s->kept);
 	free(s->marks);
 	free(s);
 }
@@ -157,6 +231,41 @@ static void dwarf_stream_mark(struct dwarf_stream *s)
 	s->n_marks++;
 }
 
+/* Here as well: a page that is not kept is decompressed again. */
+static void dwarf_stream_keep(struct dwarf_stream *s, uint64_t off, const uint8_t *page, size_t len)
+{
+	struct dwarf_squeeze *q = s->squeeze;
+	struct dwarf_kept *kept;
+	size_t n;
+
+	if (off % s->page || off / s->page >= s->n_pages || s->kept_bytes >= s->max_kept_bytes)
+		return;
+	kept = &s->kept[off / s->page];
+	if (kept->bytes)
+		return;
+	n = ZSTD_compressCCtx(q->in, q->bytes, q->size, page, len, DWARF_KEPT_LEVEL);
+	if (ZSTD_isError(n))
+		return;
+	kept->bytes = malloc(n);
+	if (!kept->bytes)
+		return;
+	memcpy(kept->bytes, q->bytes, n);
+	kept->len = (uint32_t)n;
+	s->kept_bytes += n;
+	s->n_kept++;
+}
+
+static bool dwarf_stream_recall(const struct dwarf_stream *s, uint64_t off, void *dst, size_t len)
+{
+	const struct dwarf_kept *kept;
+
+	if (off / s->page >= s->n_pages)
+		return false;
+	kept = &s->kept[off / s->page];
+	return kept->bytes &&
+	       ZSTD_decompressDCtx(s->squeeze->out, dst, s->page, kept->bytes, kept->len) == len;
+}
+
 static int dwarf_stream_fill(struct dwarf_stream *s, size_t *ret_n)
 {
 	size_t n = (size_t)MIN(s->end - s->in, DWARF_STREAM_INPUT);
@@ -232,17 +341,26 @@ static int dwarf_stream_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
 		dwarf_stream_shut(s);
 		return r;
 	}
+	dwarf_stream_keep(s, s->out, dst, len);
 	s->out += len;
 	if (s->spacing)
 		dwarf_stream_mark(s);
+	/* When all pages are kept the state has done its work. */
+	if (s->n_pages && s->n_kept == s->n_pages)
+		dwarf_stream_release(s);
 	return 0;
 }
 
 int dwarf_stream_read(struct dwarf_stream *s, uint64_t off, void *dst, size_t len, uint64_t limit,
 		      uint64_t *work)
 {
-	int r = dwarf_stream_seek(s, off);
+	int r;
 
+	if (dwarf_stream_recall(s, off, dst, len)) {
+		*work += len;
+		return 0;
+	}
+	r = dwarf_stream_seek(s, off);
 	if (r < 0)
 		return r;
 	/* What lies before is decompressed into dst as well, and overwritten. */

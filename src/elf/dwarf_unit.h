@@ -111,7 +111,7 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 		    size_t max_bytes, struct err *err);
 void dwarf_file_close(struct dwarf_file *file);
 size_t dwarf_file_memory(const struct dwarf_file *file);
-/* Drops abbreviations, and units until they take at most three quarters of what they may. */
+/* Drops abbreviations, and units until they take less than they may. */
 void dwarf_file_trim(struct dwarf_file *file);
 /* Whether code can lie there. What a linker threw away is said to lie at 0, or at the end. */
 bool dwarf_file_has_code(const struct dwarf_file *file, uint64_t vaddr);
