@@ -44,6 +44,7 @@ enum {
 	RUN_RETENTION,
 	RUN_MAX_DISK,
 	RUN_CPU_HZ,
+	RUN_CPU_LINES,
 	RUN_OFFCPU,
 	RUN_GO_HEAP,
 	RUN_KEEP_RATE,
@@ -71,6 +72,8 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_CPU_HZ] = {.name = "cpu-hz",
 			.arg = "N",
 			.help = "CPU samples per second and CPU (default 99); 0 for none"},
+	[RUN_CPU_LINES] = {.name = "cpu-lines",
+			   .help = "look up source lines and inlined calls of native code"},
 	[RUN_OFFCPU] = {.name = "offcpu",
 			.arg = "DURATION",
 			.help = "profile also where threads wait, for waits at least this long"},
@@ -84,11 +87,12 @@ static const struct cli_option run_options[RUN_N] = {
 };
 
 static const char *const run_variables[RUN_N] = {
-	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_DATA_DIR] = "SONDE_DATA_DIR",
-	[RUN_INTERVAL] = "SONDE_INTERVAL",   [RUN_RETENTION] = "SONDE_RETENTION",
-	[RUN_MAX_DISK] = "SONDE_MAX_DISK",   [RUN_GO_HEAP] = "SONDE_GO_HEAP",
-	[RUN_CPU_HZ] = "SONDE_CPU_HZ",	     [RUN_OFFCPU] = "SONDE_OFFCPU",
-	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
+	[RUN_LISTEN] = "SONDE_LISTEN",	   [RUN_DATA_DIR] = "SONDE_DATA_DIR",
+	[RUN_INTERVAL] = "SONDE_INTERVAL", [RUN_RETENTION] = "SONDE_RETENTION",
+	[RUN_MAX_DISK] = "SONDE_MAX_DISK", [RUN_GO_HEAP] = "SONDE_GO_HEAP",
+	[RUN_CPU_HZ] = "SONDE_CPU_HZ",	   [RUN_CPU_LINES] = "SONDE_CPU_LINES",
+	[RUN_OFFCPU] = "SONDE_OFFCPU",	   [RUN_KEEP_RATE] = "SONDE_KEEP_RATE",
+	[RUN_VERBOSE] = "SONDE_VERBOSE",
 };
 
 struct run_config {
@@ -224,6 +228,7 @@ static int run_parse_cpu(const struct cli_args *args, struct agent_config *c, st
 	if (r == 0 && offcpu.text)
 		r = cli_parse_duration(offcpu.name, offcpu.text, &c->offcpu_min_ns, err);
 	c->cpu_hz = (unsigned int)number;
+	c->cpu_lines = run_switch(args, RUN_CPU_LINES);
 	return r;
 }
 
@@ -438,8 +443,8 @@ const struct cli_command cmd_run = {
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
 	.notes = "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
-		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_OFFCPU,\n"
-		 "SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with "
+		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
+		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with "
 		 "SONDE_PROFILING=disabled in its environment is "
 		 "left\n"
 		 "alone. SIGTERM or Ctrl-C ends it; rates that it has forced are set back.\n",
