@@ -1,9 +1,9 @@
 /*
  * src/cpu/demangle.h: names of C++ and Rust functions as people write them.
  *
- * Shown as perf and `c++filt -p` do: with template arguments, without parameters and return types,
- * and of Rust names without the hash. Names come from files of targets: input, output and depth
- * have limits, and nothing is allocated.
+ * Shown as perf and `c++filt -p -i` do: with template arguments, without parameters, return types
+ * and marks of parts of a function (".cold"), and of Rust names without the hash. Names come from
+ * files of targets: input, output and depth have limits, and nothing is allocated.
  */
 #pragma once
 

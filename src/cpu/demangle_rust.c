@@ -633,6 +633,7 @@ static void rust_const(struct rust *r)
 
 bool cpu_demangle_rust(const char *name, char *dst, size_t cap, bool *ret_is_cut)
 {
+	/* What compilers put behind a name (".cold", ".llvm.123") is not for people. */
 	size_t len = strcspn(name, ".$");
 	struct rust r = {.dst = dst, .cap = cap};
 
@@ -649,9 +650,6 @@ bool cpu_demangle_rust(const char *name, char *dst, size_t cap, bool *ret_is_cut
 	}
 	if (!rust_stops(&r) && r.at != r.sym.len)
 		return false;
-	/* Compilers mark parts of functions (".cold"); ".llvm.123" marks nothing. */
-	if (strncmp(name + len, ".llvm.", 6) != 0)
-		rust_print(&r, name + len);
 	dst[r.len] = 0;
 	*ret_is_cut = r.is_cut;
 	return !r.failed && r.len > 0;

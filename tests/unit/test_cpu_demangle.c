@@ -62,7 +62,7 @@ static void rust_paths_of_version_0(void **state)
 	expect("_RINvC3app3mapjNtB2_3FooE", "app::map::<usize, app::Foo>");
 	expect("_RINvC3app3mapjEC5other", "app::map::<usize>");
 	expect("_RNvC3app4main.llvm.1234", "app::main");
-	expect("_RNvC3app4main.cold", "app::main.cold");
+	expect("_RNvC3app4main.cold", "app::main");
 }
 
 static void rust_types_of_version_0(void **state)
