@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -21,6 +22,7 @@
 #define FILES_BUCKETS 4096U
 #define FILES_KEEP_NS (60 * NS_PER_SEC)
 #define FILES_SEGMENTS_MAX 16
+#define FILES_LARGE_ROWS ((size_t)64 << 10)
 
 struct file_key {
 	uint64_t dev;
@@ -305,6 +307,7 @@ static void files_load(struct cpu_files *f, struct file *file)
 {
 	struct sampler_file *shared = &f->shared[file->public.id];
 	struct unwind_table rows = {0};
+	bool large;
 	int r;
 
 	r = file_load_rows(&file->public, file->vdso_size, &rows);
@@ -312,7 +315,11 @@ static void files_load(struct cpu_files *f, struct file *file)
 		do
 			r = cpu_tables_add(f->tables, rows.rows, rows.n_rows, &file->table, NULL);
 		while (r == -ENOSPC && files_make_room(f));
+		/* What a large file took on the way should not count as ours for good. */
+		large = rows.n_rows > FILES_LARGE_ROWS;
 		unwind_table_release(&rows);
+		if (large)
+			(void)malloc_trim(0);
 	}
 	if (r == -ENOSPC) {
 		file->left_out = true;

@@ -62,7 +62,8 @@ struct cpu_stack {
 	enum cpu_stack_end end;
 	uint64_t count;	   /* samples, or waits */
 	uint64_t value_ns; /* CPU time, or time waited */
-	uint16_t n_kernel; /* kernel addresses, the innermost first */
+	/* Kernel addresses, the innermost first; off-CPU __schedule() or a tracepoint's frames. */
+	uint16_t n_kernel;
 	uint16_t n_user;
 	const uint64_t *kernel;
 	const struct cpu_frame *user;
@@ -100,6 +101,7 @@ DEFINE_CLEANUP(struct cpu_sampler, cpu_sampler_close)
 /*
  * Waits up to timeout_ms for news (new processes, new code, execs), loads what the samples need,
  * and hands out events. To be called often: what is loaded late is sampled without whole stacks.
+ * On a machine whose CPUs are all taken that needs a thread of some priority (a nice of -10).
  */
 int cpu_sampler_poll(struct cpu_sampler *sampler, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
