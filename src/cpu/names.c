@@ -214,13 +214,17 @@ static bool names_got(struct names_work *w, int r)
 	return w->n > 0;
 }
 
-static int names_gather(struct names_work *w, const struct names_source *source, uint64_t vaddr)
+/* Says through *ret_is_whole whether asking again could not give a better answer. */
+static int names_gather(struct names_work *w, struct names_source *source,
+			const struct names_sources *sources, uint64_t vaddr, bool *ret_is_whole)
 {
 	const char *symbol;
 
+	*ret_is_whole = true;
 	if (source->program &&
 	    names_got(w, golang_program_frames(source->program, vaddr, names_add_go, w, NULL)))
 		return 0;
+	*ret_is_whole = names_source_load_tables(source, sources, w->file) == 0;
 	symbol = names_source_symbol(source, vaddr);
 	if (source->dwarf &&
 	    names_got(w, elf_dwarf_frames(source->dwarf, vaddr, names_add_dwarf, w, NULL)))
@@ -233,35 +237,6 @@ static void names_return(struct cpu_names *names, size_t n, const struct cpu_nam
 {
 	*ret_names = names->answer;
 	*ret_n = n;
-}
-
-int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_t vaddr,
-		   const struct cpu_name **ret_names, size_t *ret_n)
-{
-	const struct names_key key = {
-		.kind = NAMES_FILE, .id = file->id, .owner = file->generation, .addr = vaddr};
-	struct names_work w = {.text = {.max = NAMES_MAX_WORK_BYTES}, .file = file};
-	size_t n = names_cache_get(&names->cache, &key, names->answer);
-	uint64_t now_ns;
-	struct names_source *source;
-	int r;
-
-	if (n == 0) {
-		now_ns = clock_mono_ns();
-		source = names_sources_get(&names->sources, file, now_ns);
-		if (!source)
-			return -ENOMEM;
-		r = names_gather(&w, source, vaddr);
-		if (r == 0)
-			r = names_cache_put(&names->cache, &key, w.list, w.n, names->answer);
-		arena_release(&w.text);
-		names_sources_trim(&names->sources, now_ns);
-		if (r < 0)
-			return r;
-		n = w.n;
-	}
-	names_return(names, n, ret_names, ret_n);
-	return 0;
 }
 
 /* One name, kept unless key is NULL. */
@@ -278,6 +253,43 @@ static int names_return_text(struct cpu_names *names, const struct names_key *ke
 	if (r == 0)
 		names_return(names, 1, ret_names, ret_n);
 	return r;
+}
+
+static int names_look_up(struct cpu_names *names, const struct cpu_file *file,
+			 const struct names_key *key, size_t *ret_n)
+{
+	struct names_work w = {.text = {.max = NAMES_MAX_WORK_BYTES}, .file = file};
+	uint64_t now_ns = clock_mono_ns();
+	struct names_source *source = names_sources_get(&names->sources, file, now_ns);
+	bool is_whole;
+	int r;
+
+	if (!source)
+		return -ENOMEM;
+	r = names_gather(&w, source, &names->sources, key->addr, &is_whole);
+	if (r == 0)
+		r = is_whole ? names_cache_put(&names->cache, key, w.list, w.n, names->answer)
+			     : -ENOMEM;
+	arena_release(&w.text);
+	if (!is_whole)
+		names_sources_forget(&names->sources, source);
+	names_sources_trim(&names->sources, now_ns);
+	*ret_n = w.n;
+	return r;
+}
+
+int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_t vaddr,
+		   const struct cpu_name **ret_names, size_t *ret_n)
+{
+	const struct names_key key = {
+		.kind = NAMES_FILE, .id = file->id, .owner = file->generation, .addr = vaddr};
+	size_t n = names_cache_get(&names->cache, &key, names->answer);
+
+	/* Without memory or descriptors for it now, there may be some later. */
+	if (n == 0 && names_look_up(names, file, &key, &n) < 0)
+		return names_return_text(names, NULL, "[unknown]", ret_names, ret_n);
+	names_return(names, n, ret_names, ret_n);
+	return 0;
 }
 
 int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,

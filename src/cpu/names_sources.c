@@ -79,35 +79,45 @@ static bool names_has_symtab(const struct elf_image *image)
 	return false;
 }
 
-static void names_add_table(struct names_source *s, const struct elf_image *image)
+/* What may be otherwise the next time; anything else is the file's own fault. */
+static int names_want(int r)
 {
-	if (s->n_tables < NAMES_MAX_TABLES &&
-	    elf_functions_load(image, &s->tables[s->n_tables], NULL) == 0)
-		s->n_tables++;
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : 0;
 }
 
-static void names_add_minidebug(struct names_source *s)
+static int names_add_table(struct names_source *s, const struct elf_image *image)
+{
+	int r = elf_functions_load(image, &s->tables[s->n_tables], NULL);
+
+	if (r == 0)
+		s->n_tables++;
+	return names_want(r);
+}
+
+static int names_add_minidebug(struct names_source *s)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	struct buf bytes = {0};
+	int r = elf_minidebug_read(s->image, &bytes, NULL);
 
-	if (elf_minidebug_read(s->image, &bytes, NULL) < 0)
-		return;
-	if (elf_image_open_bytes(buf_view(&bytes), &image, NULL) == 0)
-		names_add_table(s, image);
+	if (r < 0)
+		return names_want(r);
+	r = elf_image_open_bytes(buf_view(&bytes), &image, NULL);
+	r = r == 0 ? names_add_table(s, image) : names_want(r);
 	buf_release(&bytes);
+	return r;
 }
 
 /* A stripped file has the names that it exports, and others elsewhere. */
-static void names_add_tables(struct names_source *s)
+static int names_add_tables(struct names_source *s)
 {
-	names_add_table(s, s->image);
-	if (names_has_symtab(s->image))
-		return;
+	int r = names_add_table(s, s->image);
+
+	if (r < 0 || names_has_symtab(s->image))
+		return r;
 	if (s->debug && names_has_symtab(s->debug))
-		names_add_table(s, s->debug);
-	else
-		names_add_minidebug(s);
+		return names_add_table(s, s->debug);
+	return names_add_minidebug(s);
 }
 
 /* Without the shared file there are lines, but some functions have no name. */
@@ -132,26 +142,36 @@ static void names_add_dwarf(struct names_source *s, const struct names_sources *
 		names_add_alternate(s, s->debug, sources->debug_root);
 }
 
-static void names_source_load(struct names_source *s, const struct names_sources *sources,
-			      const struct cpu_file *file)
+int names_source_load_tables(struct names_source *source, const struct names_sources *sources,
+			     const struct cpu_file *file)
 {
-	int r = file->is_vdso ? names_open_vdso(&s->image)
-			      : elf_image_open_fd(file->fd, &s->image, NULL);
+	struct names_source *s = source;
+	int r;
 
-	if (r < 0)
-		return;
-	if (file->is_go && file->fd >= 0)
-		(void)golang_program_open(file->fd, &s->program, NULL);
+	if (s->has_tables || !s->image)
+		return 0;
 	if (file->fd >= 0)
 		(void)elf_debugfile_open(sources->debug_root, file->path, s->image, &s->debug,
 					 NULL);
-	names_add_tables(s);
+	r = names_add_tables(s);
 	if (sources->lines)
 		names_add_dwarf(s, sources);
 	if (!s->dwarf) {
 		elf_image_close(s->debug);
 		s->debug = NULL;
 	}
+	s->has_tables = true;
+	return r;
+}
+
+static int names_source_open(struct names_source *s, const struct cpu_file *file)
+{
+	int r = file->is_vdso ? names_open_vdso(&s->image)
+			      : elf_image_open_fd(file->fd, &s->image, NULL);
+
+	if (r == 0 && file->is_go && file->fd >= 0)
+		r = golang_program_open(file->fd, &s->program, NULL);
+	return names_want(r);
 }
 
 static size_t names_sources_oldest(const struct names_sources *sources)
@@ -183,6 +203,30 @@ void names_sources_trim(struct names_sources *sources, uint64_t now_ns)
 	}
 }
 
+static struct names_source *names_source_new(const struct cpu_file *file)
+{
+	struct names_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->id = file->id;
+	s->generation = file->generation;
+	if (names_source_open(s, file) < 0) {
+		names_source_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void names_sources_forget(struct names_sources *sources, const struct names_source *source)
+{
+	for (size_t i = 0; i < sources->len; i++)
+		if (sources->list[i] == source) {
+			names_sources_drop(sources, i);
+			return;
+		}
+}
+
 struct names_source *names_sources_get(struct names_sources *sources, const struct cpu_file *file,
 				       uint64_t now_ns)
 {
@@ -195,15 +239,17 @@ struct names_source *names_sources_get(struct names_sources *sources, const stru
 			return s;
 		}
 	}
-	s = calloc(1, sizeof(*s));
+	s = names_source_new(file);
+	if (!s) {
+		/* Memory and descriptors may be what the others hold. */
+		names_sources_release(sources);
+		s = names_source_new(file);
+	}
 	if (!s)
 		return NULL;
 	if (sources->len == NAMES_MAX_SOURCES)
 		names_sources_drop(sources, names_sources_oldest(sources));
-	s->id = file->id;
-	s->generation = file->generation;
 	s->used_ns = now_ns;
-	names_source_load(s, sources, file);
 	sources->list[sources->len++] = s;
 	return s;
 }

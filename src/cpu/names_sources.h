@@ -17,7 +17,7 @@
 
 #define NAMES_MAX_TABLES 3
 
-/* All may be NULL: a file that cannot be read has nothing. */
+/* All may be NULL: a file that cannot be read has nothing, and what Go names needs no tables. */
 struct names_source {
 	uint32_t id;
 	uint32_t generation;
@@ -29,9 +29,11 @@ struct names_source {
 	size_t n_tables;
 	struct elf_dwarf *dwarf;
 	struct golang_program *program;
+	bool has_tables; /* they were looked for */
 };
 
-#define NAMES_MAX_SOURCES 64
+/* Each has up to four descriptors. */
+#define NAMES_MAX_SOURCES 128
 /* What was not used for that long is dropped when another file is opened. */
 #define NAMES_IDLE_NS (120ULL * 1000000000)
 
@@ -45,9 +47,17 @@ struct names_sources {
 };
 
 void names_sources_release(struct names_sources *sources);
-/* NULL when out of memory. Lives until the next call. */
+/*
+ * The file with its Go tables. NULL when out of memory or descriptors, even without all others.
+ * Lives until the next call.
+ */
 struct names_source *names_sources_get(struct names_sources *sources, const struct cpu_file *file,
 				       uint64_t now_ns);
+/* Its symbols and DWARF. -ENOMEM, -EMFILE: not all of them, for want of memory or descriptors. */
+int names_source_load_tables(struct names_source *source, const struct names_sources *sources,
+			     const struct cpu_file *file);
+/* As if it had never been asked for. */
+void names_sources_forget(struct names_sources *sources, const struct names_source *source);
 /* Drops files until memory is within the limit; what was used last stays. */
 void names_sources_trim(struct names_sources *sources, uint64_t now_ns);
 size_t names_sources_memory(const struct names_sources *sources);

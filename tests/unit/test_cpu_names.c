@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -337,6 +338,44 @@ static void jit_functions_come_from_the_perf_map(void **state)
 	assert_string_equal(jit_at(names, 8, 0x1004), "[anonymous]");
 }
 
+/* Takes all descriptors but `left`. */
+static size_t take_descriptors(int *taken, size_t cap, size_t left)
+{
+	size_t n = 0;
+
+	while (n < cap && (taken[n] = dup(STDERR_FILENO)) >= 0)
+		n++;
+	while (n > 0 && left-- > 0)
+		close(taken[--n]);
+	return n;
+}
+
+static void names_come_back_with_descriptors(void **state)
+{
+	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	struct rlimit few;
+	_cleanup_(file_release) struct file f;
+	uint64_t seen = address_of("seen");
+	struct rlimit before;
+	int taken[64];
+
+	(void)state;
+	file_open(&f, 1, "full");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = 64, .rlim_max = before.rlim_max};
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &few, NULL), 0);
+	for (size_t left = 0; left < 2; left++) {
+		size_t n = take_descriptors(taken, ARRAY_SIZE(taken), left);
+		struct cpu_name name = name_at(names, &f, seen);
+
+		while (n > 0)
+			close(taken[--n]);
+		assert_string_equal(name.function, "[unknown]");
+	}
+	(void)prlimit(0, RLIMIT_NOFILE, &before, NULL);
+	assert_string_equal(name_at(names, &f, seen).function, "seen");
+}
+
 static void memory_stays_within_its_limit(void **state)
 {
 	const struct cpu_names_options options = {.max_bytes = (size_t)256 << 10,
@@ -376,6 +415,7 @@ int main(void)
 		cmocka_unit_test(the_vdso_has_names),
 		cmocka_unit_test(kernel_functions_have_names_or_a_reason),
 		cmocka_unit_test(jit_functions_come_from_the_perf_map),
+		cmocka_unit_test(names_come_back_with_descriptors),
 		cmocka_unit_test(memory_stays_within_its_limit),
 	};
 
