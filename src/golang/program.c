@@ -240,8 +240,8 @@ int golang_program_frames(struct golang_program *p, uint64_t vaddr,
 	for (int i = 0; r >= 0 && i < frames.n; i++) {
 		struct golang_program_frame *frame = &frames.at[i];
 
-		frame->name.data = p->text.data + frames.names[i];
-		frame->file.data = p->text.data + frames.files[i];
+		(void)view_sub(buf_view(&p->text), frames.names[i], frame->name.len, &frame->name);
+		(void)view_sub(buf_view(&p->text), frames.files[i], frame->file.len, &frame->file);
 		r = emit(context, frame);
 	}
 	return r < 0 ? r : frames.n;
