@@ -248,9 +248,9 @@ static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 	}
 	if (r < 0 || !abbrev->has_children)
 		return r;
-	if (++w->depth == DWARF_MAX_DEPTH)
+	if (w->depth + 1 == DWARF_MAX_DEPTH)
 		return -E2BIG;
-	w->at[w->depth] = dwarf_tag_is_foreign(abbrev->tag) ? DWARF_NO_SCOPE : scope;
+	w->at[++w->depth] = dwarf_tag_is_foreign(abbrev->tag) ? DWARF_NO_SCOPE : scope;
 	return 0;
 }
 
@@ -297,6 +297,9 @@ int dwarf_unit_load_code(struct dwarf_unit *unit)
 	dwarf_cursor_init(&w.c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
 	while (r == 0 && !done && !dwarf_cursor_done(&w.c))
 		r = dwarf_walk_entry(&w, &done);
+	/* Functions that the damage cut off have the calls that came before it. */
+	while (dwarf_walk_up(&w))
+		;
 	dwarf_ranges_release(&w.ranges);
 	if (r == -ENOMEM) {
 		dwarf_code_free(w.code);
@@ -323,17 +326,15 @@ static bool dwarf_scope_holds(const struct dwarf_code *code, uint32_t scope, uin
 	return false;
 }
 
-/*
- * The nearest scope around that says where it is. DWARF 2 has no words for code in pieces: a call
- * that is in pieces is known by those within it.
- */
-static uint32_t dwarf_scope_anchor(const struct dwarf_code *code, uint32_t scope)
+/* How many calls deep a scope is in its function, which is what *ret_root becomes. */
+static uint32_t dwarf_scope_depth(const struct dwarf_code *code, uint32_t scope, uint32_t *ret_root)
 {
-	do {
-		scope = code->scopes[scope].parent;
-	} while (code->scopes[scope].parent != scope &&
-		 code->scopes[scope].first_piece == dwarf_scope_pieces_end(code, scope));
-	return scope;
+	uint32_t depth = 0;
+
+	for (; code->scopes[scope].parent != scope; scope = code->scopes[scope].parent)
+		depth++;
+	*ret_root = scope;
+	return depth;
 }
 
 static const struct dwarf_function *dwarf_code_function(const struct dwarf_code *code,
@@ -358,17 +359,27 @@ static const struct dwarf_function *dwarf_code_function(const struct dwarf_code 
 bool dwarf_code_find(const struct dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope)
 {
 	const struct dwarf_function *function = dwarf_code_function(code, vaddr);
-	uint32_t found, end;
+	uint32_t found, deepest = 0;
 
 	/* The last function of damaged entries may lack its scope. */
 	if (!function || function->scope >= code->n_scopes)
 		return false;
 	found = function->scope;
-	end = code->scopes[found].end;
-	for (uint32_t i = found + 1; i < end; i++)
-		if (code->scopes[i].parent != i && dwarf_scope_anchor(code, i) == found &&
-		    dwarf_scope_holds(code, i, vaddr))
+	/*
+	 * The deepest, whether or not those around it hold the address as well: DWARF 2 has no
+	 * words for code in pieces, and of a call that is in pieces may name only the first.
+	 */
+	for (uint32_t i = found + 1; i < code->scopes[function->scope].end; i++) {
+		uint32_t depth, root;
+
+		if (!dwarf_scope_holds(code, i, vaddr))
+			continue;
+		depth = dwarf_scope_depth(code, i, &root);
+		if (depth > deepest && root == function->scope) {
+			deepest = depth;
 			found = i;
+		}
+	}
 	*ret_scope = found;
 	return true;
 }

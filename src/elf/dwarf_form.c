@@ -134,12 +134,10 @@ void dwarf_form_skip(struct dwarf_cursor *c, struct dwarf_spec spec, struct dwar
 void dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_abbrevs *table,
 		      const struct dwarf_abbrev *abbrev)
 {
-	const struct dwarf_spec *specs = table->specs + abbrev->first_spec;
-
 	if (abbrev->size >= 0) {
 		dwarf_cursor_skip(c, (uint64_t)abbrev->size);
 		return;
 	}
 	for (size_t i = 0; i < abbrev->n_specs && !c->error; i++)
-		dwarf_form_skip(c, specs[i], table->encoding);
+		dwarf_form_skip(c, table->specs[abbrev->first_spec + i], table->encoding);
 }

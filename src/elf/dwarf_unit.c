@@ -72,16 +72,15 @@ const struct dwarf_abbrev *dwarf_entry_abbrev(struct dwarf_cursor *c, const stru
 void dwarf_entry_values(struct dwarf_cursor *c, const struct dwarf_unit *unit,
 			const struct dwarf_abbrev *abbrev, struct dwarf_entry *ret)
 {
-	const struct dwarf_spec *specs = unit->abbrevs->specs + abbrev->first_spec;
-
 	*ret = (struct dwarf_entry){.abbrev = abbrev};
 	for (size_t i = 0; i < abbrev->n_specs && !c->error; i++) {
-		int slot = dwarf_slot_of(specs[i].at);
+		struct dwarf_spec spec = unit->abbrevs->specs[abbrev->first_spec + i];
+		int slot = dwarf_slot_of(spec.at);
 
 		if (slot < 0)
-			dwarf_form_skip(c, specs[i], unit->encoding);
+			dwarf_form_skip(c, spec, unit->encoding);
 		else
-			ret->values[slot] = dwarf_form_read(c, specs[i], unit->encoding);
+			ret->values[slot] = dwarf_form_read(c, spec, unit->encoding);
 	}
 }
 
