@@ -41,7 +41,7 @@ struct file {
 	struct stat stat;
 	size_t vdso_size;
 	bool is_elf;
-	bool is_wanted; /* is in the queue */
+	bool is_wanted; /* is among those wanted */
 	bool left_out;	/* there was no room for its tables */
 	uint32_t refs;
 	uint64_t unused_since_ns;
@@ -61,9 +61,8 @@ struct cpu_files {
 	uint32_t hint;
 	uint32_t generation;
 	uint64_t lost;
-	uint32_t queue[CPU_FILES_MAX]; /* of those wanted; a ring */
-	uint32_t queue_head;
-	uint32_t queue_len;
+	uint32_t wanted[CPU_FILES_MAX];
+	uint32_t n_wanted;
 };
 
 int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
@@ -98,6 +97,11 @@ static void file_free(struct cpu_files *f, struct file *file)
 		at = &(*at)->next;
 	if (*at)
 		*at = file->next;
+	for (uint32_t i = 0; i < f->n_wanted && file->is_wanted; i++)
+		if (f->wanted[i] == file->public.id) {
+			f->wanted[i] = f->wanted[--f->n_wanted];
+			break;
+		}
 	cpu_tables_remove(f->tables, &file->table);
 	f->shared[file->public.id] = (struct sampler_file){0};
 	f->slots[file->public.id] = NULL;
@@ -339,27 +343,25 @@ void cpu_files_want(struct cpu_files *f, uint32_t id)
 	if (!file || file->is_wanted || file->table.n_pieces ||
 	    f->shared[id].state == SAMPLER_FILE_CHAIN)
 		return;
-	/* No more than one entry for each number, or the last file of it is gone. */
-	if (f->queue_len == CPU_FILES_MAX)
-		return;
 	file->is_wanted = true;
-	f->queue[(f->queue_head + f->queue_len++) % CPU_FILES_MAX] = id;
+	f->wanted[f->n_wanted++] = id;
 }
 
 bool cpu_files_load_next(struct cpu_files *f)
 {
-	while (f->queue_len) {
-		struct file *file = f->slots[f->queue[f->queue_head]];
+	struct file *file;
+	uint32_t best = 0;
 
-		f->queue_head = (f->queue_head + 1) % CPU_FILES_MAX;
-		f->queue_len--;
-		if (!file || !file->is_wanted)
-			continue;
-		file->is_wanted = false;
-		files_load(f, file);
-		return true;
-	}
-	return false;
+	if (!f->n_wanted)
+		return false;
+	for (uint32_t i = 1; i < f->n_wanted; i++)
+		if (f->slots[f->wanted[i]]->stat.st_size < f->slots[f->wanted[best]]->stat.st_size)
+			best = i;
+	file = f->slots[f->wanted[best]];
+	f->wanted[best] = f->wanted[--f->n_wanted];
+	file->is_wanted = false;
+	files_load(f, file);
+	return true;
 }
 
 const struct cpu_file *cpu_files_get(const struct cpu_files *f, uint32_t id, uint32_t generation)

@@ -49,9 +49,9 @@ int cpu_files_open(struct cpu_files *files, pid_t pid, const struct proc_map *ma
 void cpu_files_unref(struct cpu_files *files, uint32_t id); /* CPU_FILE_NONE is fine */
 
 /*
- * Tables are compiled one file at a time, in the order in which they were wanted: it may take a
- * while, and what others ask for meanwhile is mostly cheaper. A file that has none is left to
- * frame pointers. False: nothing is wanted.
+ * Tables are compiled one file at a time, the smallest first: it may take a while, and what others
+ * ask for meanwhile is mostly cheaper. A file that has none is left to frame pointers. False:
+ * nothing is wanted.
  */
 void cpu_files_want(struct cpu_files *files, uint32_t id);
 bool cpu_files_load_next(struct cpu_files *files);

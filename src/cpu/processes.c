@@ -19,10 +19,13 @@
 #define MAPPINGS_GRAIN 8U
 /*
  * Between two looks at the mappings of a process; longer when there was nothing new to see, and so
- * long that looking takes no more than half a percent of the time.
+ * long that looking takes no more than half a percent of the time. A process that has just begun
+ * is still loading its libraries: the first looks may follow each other closely.
  */
-#define WAIT_MIN_NS (50 * NS_PER_MS)
+#define WAIT_MIN_NS (2 * NS_PER_MS)
 #define WAIT_FACTOR 200
+#define WAIT_FACTOR_YOUNG 10
+#define LOOKS_YOUNG 8
 #define WAIT_MAX_NS (10 * NS_PER_SEC)
 
 struct process {
@@ -30,6 +33,7 @@ struct process {
 	uint64_t exec_id;
 	struct range mappings;
 	uint64_t fingerprint; /* of the mappings */
+	uint32_t looks;	      /* at its mappings */
 	uint64_t wait_ns;
 	bool ended;
 	uint32_t end_epoch;
@@ -314,6 +318,15 @@ static int processes_read(const struct sampler_thread *thread, struct proc_maps 
 	return r;
 }
 
+static void process_set_wait(struct process *process, bool is_new, uint64_t took_ns)
+{
+	bool young = process->looks++ < LOOKS_YOUNG;
+	uint64_t wait_ns = is_new ? WAIT_MIN_NS : process->wait_ns * 2;
+
+	wait_ns = MAX(wait_ns, took_ns * (young ? WAIT_FACTOR_YOUNG : WAIT_FACTOR));
+	process->wait_ns = MIN(wait_ns, WAIT_MAX_NS);
+}
+
 int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thread,
 		       uint64_t address)
 {
@@ -333,9 +346,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	if (r < 0)
 		return r;
 	print = fingerprint(p, range);
-	process->wait_ns = process->fingerprint == print ? process->wait_ns * 2 : WAIT_MIN_NS;
-	process->wait_ns = MAX(process->wait_ns, (clock_mono_ns() - began_ns) * WAIT_FACTOR);
-	process->wait_ns = MIN(process->wait_ns, WAIT_MAX_NS);
+	process_set_wait(process, process->fingerprint != print, clock_mono_ns() - began_ns);
 	process->fingerprint = print;
 	processes_retire(p, process);
 	process->mappings = range;

@@ -233,22 +233,22 @@ static __always_inline u64 hash_kernel(const struct sampler_stack *r, u64 hash, 
 	return hash;
 }
 
-static __always_inline void regs_of_task(struct scratch *s, struct walk *w, u64 *ret_cs,
+static __always_inline void regs_of_task(struct scratch *s, struct walk *w, u64 *ret_mode,
 					 struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	REGS_COPY(s->regs, regs, );
-	w->pc = regs->ip;
-	*ret_cs = regs->cs;
+	TASK_COPY(s->regs, regs);
+	w->pc = TASK_PC(regs);
+	*ret_mode = TASK_MODE(regs);
 }
 
 static __always_inline void walk_user(struct walk *w, struct scratch *s, struct task_struct *task,
-				      u64 cs, u64 now)
+				      u64 mode, u64 now)
 {
 	w->fp = s->regs[REGS_FP];
 	w->sp = s->regs[REGS_SP];
-	if (REGS_IS_32BIT(cs))
+	if (MODE_IS_32BIT(mode))
 		w->end = SAMPLER_END_UNSUPPORTED;
 	else if (w->pc)
 		take_user(w, &s->stack, task, now);
@@ -262,7 +262,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct walk w = {};
 	struct scratch *s;
 	void *map;
-	u64 cs, hash;
+	u64 mode, hash;
 	u32 now_epoch = epoch;
 
 	if (!task->pid || (only_tgid && (u32)task->tgid != only_tgid))
@@ -270,19 +270,19 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	s = bpf_map_lookup_elem(&scratches, &zero);
 	if (!s)
 		return 0;
-	cs = ctx->regs.cs;
-	w.pc = ctx->regs.rip;
-	REGS_COPY(s->regs, &ctx->regs, r);
+	mode = REGS_MODE(&ctx->regs);
+	w.pc = REGS_PC(&ctx->regs);
+	REGS_COPY(s->regs, &ctx->regs);
 	s->stack.offcpu = 0;
 	s->stack.epoch = now_epoch;
 	identify(&s->stack.thread, task);
-	if (want_kernel && !REGS_IS_USER(cs))
+	if (want_kernel && !MODE_IS_USER(mode))
 		w.n_kernel = take_kernel(ctx, &s->stack, 0);
 	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, false), w.n_kernel);
 	if (has_user_stack(task)) {
-		if (!REGS_IS_USER(cs))
-			regs_of_task(s, &w, &cs, task);
-		walk_user(&w, s, task, cs, bpf_ktime_get_ns());
+		if (!MODE_IS_USER(mode))
+			regs_of_task(s, &w, &mode, task);
+		walk_user(&w, s, task, mode, bpf_ktime_get_ns());
 	} else {
 		find_process(&s->stack.thread, task, false, 0);
 	}
@@ -304,7 +304,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	struct walk w = {.slot = 1};
 	u32 one = 1;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &one);
-	u64 cs, hash;
+	u64 mode, hash;
 
 	if (!s)
 		return 0;
@@ -314,8 +314,8 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	if (want_kernel)
 		w.n_kernel = take_kernel(ctx, &s->stack, WAIT_OWN_FRAMES);
 	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, true), w.n_kernel);
-	regs_of_task(s, &w, &cs, task);
-	walk_user(&w, s, task, cs, now);
+	regs_of_task(s, &w, &mode, task);
+	walk_user(&w, s, task, mode, now);
 	hash = finish(&w, &s->stack);
 	if (bpf_map_lookup_elem(&sent, &hash))
 		return hash;

@@ -37,11 +37,17 @@ struct pt_regs {
 } KERNEL_TYPE;
 
 #define REGS_N 16
-#define REGS_IS_USER(cs) (((cs)&3) == 3)
-#define REGS_IS_32BIT(cs) ((cs) == 0x23)
+#define REGS_PC(regs) ((regs)->rip)
+#define REGS_MODE(regs) ((regs)->cs)
+#define TASK_PC(regs) ((regs)->ip)
+#define TASK_MODE(regs) ((regs)->cs)
+#define MODE_IS_USER(mode) (((mode)&3) == 3)
+#define MODE_IS_32BIT(mode) ((mode) == 0x23)
 
 /* By DWARF's numbers. Field by field: the context must not be read through a moved pointer. */
-#define REGS_COPY(dst, src, P)                                                                     \
+#define REGS_COPY(dst, src) REGS_COPY_NAMED(dst, src, r)
+#define TASK_COPY(dst, src) REGS_COPY_NAMED(dst, src, )
+#define REGS_COPY_NAMED(dst, src, P)                                                               \
 	do {                                                                                       \
 		(dst)[0] = (src)->P##ax;                                                           \
 		(dst)[1] = (src)->P##dx;                                                           \
@@ -73,8 +79,42 @@ struct pt_regs {
 #define SIGNAL_PC 6
 #define SIGNAL_N 7
 
+#elif defined(__TARGET_ARCH_arm64)
+
+/* Enough to compile: user space does not start the sampler on this machine yet. */
+struct user_regs {
+	u64 regs[31], sp, pc, pstate;
+};
+struct pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+} KERNEL_TYPE;
+
+#define REGS_N 32
+#define REGS_PC(r) ((r)->pc)
+#define REGS_MODE(r) ((r)->pstate)
+#define TASK_PC(r) ((r)->pc)
+#define TASK_MODE(r) ((r)->pstate)
+#define MODE_IS_USER(mode) (((mode)&0xf) == 0)
+#define MODE_IS_32BIT(mode) (((mode)&0x10) != 0)
+#define REGS_COPY(dst, src)                                                                        \
+	do {                                                                                       \
+		(dst)[REGS_FP] = (src)->regs[REGS_FP];                                             \
+		(dst)[REGS_SP] = (src)->sp;                                                        \
+	} while (0)
+#define TASK_COPY(dst, src) REGS_COPY(dst, src)
+#define REGS_FP 29
+#define REGS_SP 31
+
+/* The registers of a signal frame: x29 is at 16 + 29 * 8 in its context, sp and pc follow x30. */
+#define SIGNAL_REGS 552
+#define SIGNAL_FP 0
+#define SIGNAL_SP 2
+#define SIGNAL_PC 3
+#define SIGNAL_N 4
+
 #else
-#error "the registers of this machine are not described yet"
+#error "the registers of this machine are not described"
 #endif
 
 struct bpf_perf_event_data {
