@@ -200,12 +200,16 @@ static void status_refuse(struct top_status *s, const char *reason)
 	s->refused[i].processes++;
 }
 
-static void status_target(struct top_status *s, const struct agent_target *t)
+static void status_target(const struct top_feed *f, struct top_status *s,
+			  const struct agent_target *t)
 {
+	/* Before that nobody knows its service either. */
 	if (strcmp(t->target.runtime, NOT_LOOKED) == 0) {
 		s->looked = false;
 		return;
 	}
+	if (!feed_takes(f, &t->target.info))
+		return;
 	for (size_t i = 0; i < t->n_readers; i++) {
 		s->slow += t->readers[i].slow;
 		if (t->readers[i].answer.yes)
@@ -238,8 +242,7 @@ static int status_targets(struct top_feed *f, struct top_status *s, struct err *
 	s->ended = f->config.n_ids && f->seen && len == 0;
 	for (size_t i = 0; i < len; i++) {
 		ids[i] = targets[i].target.info.id;
-		if (feed_takes(f, &targets[i].target.info))
-			status_target(s, &targets[i]);
+		status_target(f, s, &targets[i]);
 	}
 	qsort(s->refused, s->n_refused, sizeof(s->refused[0]), compare_refused);
 	(void)pthread_mutex_lock(&f->lock);

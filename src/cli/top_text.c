@@ -8,33 +8,46 @@
 #include "cli/top_ui.h"
 #include "cli/units.h"
 
-struct top_label top_label(int64_t value, enum top_kind kind, enum top_unit unit)
+struct top_label top_value(int64_t value, enum top_unit unit)
 {
 	char number[UNITS_LABEL_LEN];
 	struct top_label label;
 
 	(void)units_label(number, value, unit == TOP_BYTES ? "bytes" : "count", "auto");
-	(void)snprintf(label.text, sizeof(label.text), "%s%s", number,
-		       kind == TOP_ALLOC ? "/s" : "");
+	if (strlen(number) > TOP_VALUE_CELLS)
+		(void)snprintf(number, sizeof(number), "%.4g", (double)value);
+	(void)snprintf(label.text, sizeof(label.text), "%s", number);
+	return label;
+}
+
+struct top_label top_share(int64_t value, int64_t total)
+{
+	char share[UNITS_LABEL_LEN];
+	struct top_label label;
+
+	(void)units_percentage(share, value, total);
+	/* Of something tiny it gives all zeros behind the point. */
+	if (strlen(share) > TOP_SHARE_CELLS)
+		(void)snprintf(share, sizeof(share), "<0.01%%");
+	(void)snprintf(label.text, sizeof(label.text), "%s", share);
 	return label;
 }
 
 int top_describe_sums(const struct top_status *s, struct buf *out)
 {
 	const struct top_sums *sums = &s->sums;
-	int r = buf_printf(
-		out, "%zu process%s of %zu service%s: %s live", sums->processes,
-		sums->processes == 1 ? "" : "es", sums->services, sums->services == 1 ? "" : "s",
-		top_label((int64_t)sums->values[TOP_LIVE][TOP_BYTES], TOP_LIVE, TOP_BYTES).text);
+	int r = buf_printf(out, "%zu process%s of %zu service%s: %s live", sums->processes,
+			   sums->processes == 1 ? "" : "es", sums->services,
+			   sums->services == 1 ? "" : "s",
+			   top_value((int64_t)sums->values[TOP_LIVE][TOP_BYTES], TOP_BYTES).text);
 
 	if (r < 0)
 		return r;
 	if (s->measuring)
 		return buf_append_str(out, ", measuring rates...");
-	return buf_printf(
-		out, ", %s and %.0f objects/s allocated",
-		top_label((int64_t)sums->values[TOP_ALLOC][TOP_BYTES], TOP_ALLOC, TOP_BYTES).text,
-		sums->values[TOP_ALLOC][TOP_OBJECTS]);
+	return buf_printf(out, ", %s/s and %.0f objects/s allocated",
+			  top_value((int64_t)sums->values[TOP_ALLOC][TOP_BYTES], TOP_BYTES).text,
+			  sums->values[TOP_ALLOC][TOP_OBJECTS]);
 }
 
 static void describe_refused(const struct top_status *s, char *dst, size_t len)

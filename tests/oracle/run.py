@@ -17,9 +17,12 @@ import test_debian
 import test_elf
 import test_force
 import test_heap
+import test_query
 import test_refusals
+import test_top
 
-MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent)
+MODULES = (test_elf, test_heap, test_core, test_force, test_debian, test_refusals, test_agent,
+           test_query, test_top)
 
 
 class Result(unittest.TestResult):

@@ -160,7 +160,8 @@ static int tear_down(void **state)
 
 static void every_window_is_filled_and_never_overrun(void **state)
 {
-	static const size_t columns[] = {14, 20, 30, 39, 40, 45, 59, 60, 71, 72, 80, 120, 250};
+	static const size_t columns[] = {1,  5,	 12, 14, 20, 30, 39,  40,
+					 45, 59, 60, 71, 72, 80, 120, 250};
 	static const size_t lines[] = {2, 3, 4, 5, 6, 8, 9, 10, 13, 14, 15, 24, 40};
 	struct fixture *f = *state;
 
@@ -386,6 +387,19 @@ static void the_foot_says_what_is_missing(void **state)
 	assert_true(has(&g, "there is trouble | 3 not profiled"));
 }
 
+static void values_and_shares_fit_their_columns(void **state)
+{
+	(void)state;
+	assert_string_equal(top_value(1, TOP_BYTES).text, "1B");
+	assert_string_equal(top_value(1234567890, TOP_OBJECTS).text, "1234567890");
+	assert_string_equal(top_value(123456789012, TOP_OBJECTS).text, "1.235e+11");
+	assert_in_range(strlen(top_value(INT64_MAX, TOP_BYTES).text), 1, TOP_VALUE_CELLS);
+	assert_string_equal(top_share(1, 3).text, "33.33%");
+	assert_string_equal(top_share(1, 80000).text, "<0.01%");
+	for (int64_t total = 1; total < INT64_MAX / 10; total *= 7)
+		assert_in_range(strlen(top_share(1, total).text), 1, TOP_SHARE_CELLS);
+}
+
 static void an_empty_table_says_why(void **state)
 {
 	struct top_view view = {.kind = TOP_ALLOC};
@@ -459,6 +473,7 @@ int main(void)
 		test(scrolling_shows_the_selected_row),
 		test(pause_and_intervals_are_for_the_loop),
 		test(the_foot_says_what_is_missing),
+		cmocka_unit_test(values_and_shares_fit_their_columns),
 		cmocka_unit_test(an_empty_table_says_why),
 		cmocka_unit_test(bytes_of_the_terminal_are_keys),
 	};
