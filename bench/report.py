@@ -27,6 +27,13 @@ METHOD = """## How it is measured
   (`bench/targets/service`) handles the same 8,192 call paths as requests on 64 connections with
   GOMAXPROCS=8; there the runtime hands out buckets from one chunk of memory per P, and neighbours
   in the list lie apart. How far they are mixed depends on how many CPUs it really gets.
+- **Always on** (`bench/agent.py`): thirty servers (`bench/targets/service -steady`), each with a
+  thousand call paths and as many functions, which all allocate four times a second. CPU is that of
+  all threads of `sonde run`, discovery, store and server included, over four intervals of 15 s
+  after two for warming up; in brackets the least and the greatest. RSS is the greatest of them,
+  libraries included. *Fetched only*: curl gets `/debug/pprof/heap` of the same programs, which
+  write the profile themselves; what they do anyway is taken off. System calls are counted by
+  strace. All of it runs in a pid namespace of its own.
 - **Variables** (`bench/variables.c`): a generated program; the search starts with nothing cached
   of the target. *Symbol by symbol* stops as soon as it has all three variables.
 - **Memory** (`bench/peak.c`): the command is stopped before each system call that can give memory

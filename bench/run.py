@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 
+import agent
 import report
 import rig
 import throughput
@@ -171,6 +172,13 @@ class Bench:
                      ["every second a", "per second", "per CPU second", "noise without",
                       "CPU of it"], rows)
 
+    def agent(self):
+        found = agent.measure(self.program("sonde"), rig.service(self.newest))
+        self.section("Always on: 30 Go programs of 1,000 stacks", agent.HEADER,
+                     agent.rows(found["agent"], found["fetch"]))
+        for what, wanted, measured, met in agent.goals(found["agent"]):
+            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+
     def throughput_goal(self, what, t):
         # Standard error of the ratio of two medians; on a busy machine it hides what is wanted.
         error = 2.6 * t["noise"] / throughput.ROUNDS ** 0.5
@@ -193,6 +201,7 @@ def main():
         bench.heap()
         bench.variables()
         bench.memory()
+        bench.agent()
         bench.throughput()
         ui.measure(bench)
     except (rig.BenchError, rig.targets.BuildError) as e:
