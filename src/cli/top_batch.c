@@ -12,6 +12,7 @@
 #include "cli/top_live.h"
 
 #define BATCH_LOOK_MS 50
+#define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
 
 /* Until readings are there or a signal; -EINTR then. */
 static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct err *err)
@@ -43,9 +44,12 @@ static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct
 
 static bool status_is_first(const struct top_status *s, enum top_kind kind)
 {
+	/* A process that does not answer is not waited for. */
+	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
+		return false;
 	if (kind == TOP_ALLOC)
 		return s->intervals >= 2;
-	return s->intervals >= 1 || (s->looked && s->sums.processes >= s->profiled);
+	return s->intervals >= 1 || s->sums.processes >= s->profiled;
 }
 
 int top_wait_first(struct top_feed *feed, enum top_kind kind, int signals,
@@ -77,7 +81,7 @@ static int text_head(const struct top_batch *b, const struct top_refresh *refres
 
 	if (localtime_r(&now, &tm))
 		(void)strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &tm);
-	r = buf_printf(out, "%s  ", clock);
+	r = buf_printf(out, "sonde top  %s%s\n", clock, top_describe_cost(refresh->status).text);
 	if (r == 0)
 		r = top_describe_sums(refresh->status, out);
 	if (r == 0)
@@ -199,6 +203,7 @@ int top_batch_json(const struct top_batch *b, const struct top_refresh *refresh,
 	json_pair(&j, "interval_ms", refresh->status->interval_ns / NS_PER_MS);
 	json_pair(&j, "type", top_type_name(b->view.kind, b->view.unit));
 	json_pair(&j, "per_second", (bool)(b->view.kind == TOP_ALLOC));
+	json_pair(&j, "complete", refresh->status->looked);
 	json_pair(&j, "measuring", refresh->status->measuring);
 	json_key(&j, "totals");
 	json_totals(&refresh->status->sums, &j);

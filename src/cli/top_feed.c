@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
@@ -26,6 +27,8 @@ struct top_feed {
 	uint64_t mono_ns;
 	double cpu_share;
 	bool seen; /* there were processes */
+	uint64_t started_ns;
+	uint64_t started_ticks; /* the same as processes count it */
 
 	/* The agent's thread writes, ours reads. */
 	pthread_mutex_t lock;
@@ -95,6 +98,16 @@ static void feed_close(struct sink *sink)
 	(void)sink; /* outlives the agent */
 }
 
+/* Now, as in field 22 of /proc/PID/stat. */
+static uint64_t ticks_now(void)
+{
+	struct timespec t = {};
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / NS_PER_SEC;
+}
+
 static int feed_start_agent(struct top_feed *f, struct err *err)
 {
 	static const struct sink_ops sink = {
@@ -105,6 +118,8 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 	const struct agent_parts parts = {
 		.world = &world, .readers = readers, .sinks = &row, .n_sinks = 1};
 
+	f->started_ns = clock_mono_ns();
+	f->started_ticks = ticks_now();
 	world = world_procfs;
 	world.list = feed_list;
 	feed_only = &f->config;
@@ -203,9 +218,10 @@ static void status_refuse(struct top_status *s, const char *reason)
 static void status_target(const struct top_feed *f, struct top_status *s,
 			  const struct agent_target *t)
 {
-	/* Before that nobody knows its service either. */
+	/* Before that nobody knows its service either. There are always some that have just come.
+	 */
 	if (strcmp(t->target.runtime, NOT_LOOKED) == 0) {
-		s->looked = false;
+		s->looked = s->looked && t->target.info.id.start_ticks > f->started_ticks;
 		return;
 	}
 	if (!feed_takes(f, &t->target.info))
@@ -281,6 +297,7 @@ int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct er
 	s.intervals = f->intervals;
 	top_model_sums(f->model, &s.sums);
 	(void)pthread_mutex_unlock(&f->lock);
+	s.age_ns = clock_mono_ns() - f->started_ns;
 	s.measuring = s.sums.measured == s.sums.waiting && (s.sums.processes || s.intervals < 2);
 	*ret_status = s;
 	return 0;

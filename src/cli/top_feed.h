@@ -45,7 +45,8 @@ struct top_status {
 	struct top_sums sums;
 	uint64_t interval_ns;
 	uint64_t intervals; /* that have ended */
-	bool looked;	    /* at all processes there are */
+	uint64_t age_ns;    /* since the readings began */
+	bool looked;	    /* at all processes that there were then */
 	bool ended;	    /* all of config->ids */
 	bool measuring;	    /* no process has a rate yet */
 	struct {

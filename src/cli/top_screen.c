@@ -232,13 +232,14 @@ static int put_title(const struct top_ui *ui, const struct layout *l, struct buf
 static int put_head(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	_cleanup_(buf_release) struct buf sums = {};
-	char line[96];
+	char line[192];
 	int r = 0;
 
 	if (l->head > 1) {
-		(void)snprintf(line, sizeof(line), "sonde top  %s  every %gs%s", ui->clock,
+		(void)snprintf(line, sizeof(line), "sonde top  %s  every %gs%s%s", ui->clock,
 			       (double)ui->interval_ns / (double)NS_PER_SEC,
-			       ui->paused ? "  PAUSED (p goes on)" : "");
+			       ui->paused ? "  PAUSED (p goes on)" : "",
+			       top_describe_cost(&ui->status).text);
 		r = put(out, ui->colour, TERM_BOLD);
 		if (r == 0)
 			r = put_line(l, out, line);
@@ -310,8 +311,8 @@ static int put_keys(const struct top_ui *ui, const struct layout *l, struct buf 
 {
 	/* The longest that fits. */
 	static const char *const keys[] = {
-		"a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  p pause  "
-		"? help  q quit",
+		("a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  p pause  "
+		 "? help  q quit"),
 		"a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  ? help",
 		"a/l live  o objects  s sort  g group  ? help",
 		"a l o s g / Enter  ? help",

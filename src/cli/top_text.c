@@ -88,10 +88,17 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 		(void)snprintf(dst, len, counts[k].format, (unsigned long long)counts[k].n);
 		return true;
 	}
-	if (i != 0 || isnan(s->cpu_share))
-		return false;
-	(void)snprintf(dst, len, "sonde itself: %.1f%% of a CPU", s->cpu_share * 100);
-	return true;
+	return false;
+}
+
+struct top_label top_describe_cost(const struct top_status *s)
+{
+	struct top_label label = {};
+
+	if (!isnan(s->cpu_share))
+		(void)snprintf(label.text, sizeof(label.text), "  takes %.1f%% of a CPU",
+			       s->cpu_share * 100);
+	return label;
 }
 
 void top_describe_nothing(const struct top_view *v, const struct top_status *s,

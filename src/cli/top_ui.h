@@ -102,7 +102,9 @@ struct top_label top_value(int64_t value, enum top_unit unit);
 struct top_label top_share(int64_t value, int64_t total);
 /* "14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s allocated". */
 int top_describe_sums(const struct top_status *status, struct buf *out);
-/* The i-th thing that people should know, or false: what is not profiled, was lost, and costs. */
+/* "  takes 0.4% of a CPU", or nothing at first. */
+struct top_label top_describe_cost(const struct top_status *status);
+/* The i-th thing that people should know, or false: what is not profiled, or was lost. */
 bool top_describe_status(const struct top_status *status, size_t i, char *dst, size_t len);
 /* Why there is no row. */
 void top_describe_nothing(const struct top_view *view, const struct top_status *status,

@@ -192,6 +192,7 @@ class Numbers(unittest.TestCase):
                 top = json.loads(self.top(target.pid, "-t", kind, "--once", "--json").stdout)
                 self.assertEqual(top["functions"][0]["service"], "top-live")
                 self.assertEqual(top["type"], kind)
+                self.assertIs(top["complete"], True)
                 self.assertEqual(top["total"], heap["total"])
                 self.assertEqual(top["totals"][kind], heap["total"])
                 self.assertEqual({f["name"]: (f["flat"], f["cum"]) for f in top["functions"]},
@@ -258,15 +259,16 @@ class Numbers(unittest.TestCase):
             self.assertEqual(len(tables), 2)
             for table in tables:
                 lines = table.splitlines()
-                self.assertIn("1 process of 1 service", lines[0])
-                self.assertRegex(lines[1], r"FLAT +FLAT% +CUM +CUM%  FUNCTION \(WHERE\)")
-                self.assertRegex(lines[2], r"main\.\w+ \(top-text\)$")
-                self.assertRegex(lines[3], r"and \d+ more; -n \d+ shows all")
+                self.assertRegex(lines[0], r"^sonde top  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+                self.assertIn("1 process of 1 service", lines[1])
+                self.assertRegex(lines[2], r"FLAT +FLAT% +CUM +CUM%  FUNCTION \(WHERE\)")
+                self.assertRegex(lines[3], r"main\.\w+ \(top-text\)$")
+                self.assertRegex(lines[4], r"and \d+ more; -n \d+ shows all")
             self.assertNotIn("\x1b", text)
             # A rate takes two readings; nothing is said before.
             target.ask("go")
             text = self.top(target.pid, "-d", "500ms", "--once").stdout
-            self.assertIn("main.churn (top-text)", text.splitlines()[2])
+            self.assertIn("main.churn (top-text)", text.splitlines()[3])
             self.assertNotIn("measuring", text)
 
     def test_ends_with_the_processes_it_is_for(self):
