@@ -65,7 +65,7 @@ test-kernels: build
 	@tools/test-kernels.sh
 
 bench: build
-	@tools/setup.sh build run test
+	@tools/setup.sh build ui run test browser
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD) --quiet
 	@python3 bench/run.py --build $(BUILD)

@@ -13,11 +13,12 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run ps heap diff show services query version help"
+	local commands="run top ps heap diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
 	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
+	local top="-t --type -d --interval -n --lines -g --group -s --sort --service -b --batch --once"
 	local words=""
 
 	COMPREPLY=()
@@ -52,17 +53,33 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "previous" -- "$cur")
 		return
 		;;
+	-g | --group)
+		mapfile -t COMPREPLY < <(compgen -W "function service process" -- "$cur")
+		return
+		;;
+	-s | --sort)
+		mapfile -t COMPREPLY < <(compgen -W "flat cum" -- "$cur")
+		return
+		;;
+	-d)
+		mapfile -t COMPREPLY < <(compgen -W "1s 2s 5s 10s" -- "$cur")
+		return
+		;;
 	--diff | --wait | --interval | --retention)
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
-	-n | --nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
+	-n | --lines | -c | --count | --service)
+		return
+		;;
+	--nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
 
 	case $command in
 	run) words="$run -v --verbose -h --help" ;;
+	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -w --wide -h --help" ;;
 	heap) words="$report $heap" ;;
 	diff | show) words="$report" ;;
@@ -74,7 +91,7 @@ _sonde()
 
 	if [[ $cur == -* || $command == help ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-	elif [[ $command == heap ]]; then
+	elif [[ $command == heap || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == diff || $command == show ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -34,7 +34,7 @@ struct agent_job {
 	bool may_open; /* there is room for one more that is profiled */
 	int result;    /* -ESRCH: it is gone */
 	struct target target;
-	struct world_exe exe;
+	uint64_t image; /* as in proc_stat */
 	struct {
 		void *state;
 		struct reader_answer answer;
@@ -48,7 +48,7 @@ struct agent_job {
 /* One process. */
 struct agent_slot {
 	struct target target;
-	struct world_exe exe;
+	uint64_t image;	       /* as in proc_stat */
 	struct agent_job *job; /* that is out, or NULL */
 	uint64_t job_ns;       /* since when */
 	uint64_t job_interval; /* the last one in which it was said to be slow */
@@ -113,7 +113,10 @@ struct agent {
 
 	struct agent_interval interval;
 	uint64_t scan_ns; /* when to look for new processes again */
-	atomic_bool exec_heard;
+	uint64_t heard_scan_ns;
+	atomic_bool exec_heard; /* then it is this that counts */
+	uint64_t census;	/* as of the last list; 0: it is to be read again */
+	bool opened;		/* something was, in this interval */
 	size_t jobs_out;
 	size_t n_open; /* targets with an open reader, or about to have one */
 };
@@ -131,6 +134,7 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 void *agent_loop(void *agent);
 /* work.c: what a thread of the pool does. */
 void agent_work(struct pool_job *job, void *agent);
+uint64_t agent_thread_cpu_ns(void);
 
 /* targets.c: processes come and go. */
 void targets_discover(struct agent *agent);

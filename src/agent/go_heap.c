@@ -48,6 +48,7 @@ static int go_heap_open_mem(const struct target *target, struct proc_mem **ret_m
 static void go_heap_refuse(struct reader_answer *answer, const char *reason, const char *remedy)
 {
 	answer->yes = false;
+	answer->of_file = true;
 	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
 	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
 }

@@ -34,6 +34,7 @@ struct target {
 struct reader_answer {
 	bool yes;
 	bool may_change;  /* a no that may become a yes: it is asked again now and then */
+	bool of_file;	  /* a no to whatever runs this file, also with another environment */
 	char reason[256]; /* why not */
 	char remedy[256]; /* what would help; "" when nothing does */
 };

@@ -18,6 +18,10 @@
 #include "profile/sum.h"
 
 #define SCAN_NS (1 * NS_PER_SEC)
+/* The same where we hear of new programs: there may be thousands a second. */
+#define SCAN_HEARD_NS (100 * NS_PER_MS)
+/* A scan takes a microsecond or two per process: with thousands of them there are fewer scans. */
+#define SCAN_MAX_SHARE 1000 /* one thousandth of a CPU */
 /*
  * Most processes of a busy machine are gone after a second, or are another program by then: looking
  * at each would be most of our work.
@@ -50,9 +54,13 @@ static struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struc
 	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
 		       st->comm);
 	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
-	for (size_t i = 0; i < a->n_readers; i++)
-		(void)snprintf(slot->readers[i].answer.reason,
-			       sizeof(slot->readers[i].answer.reason), "not looked at yet");
+	for (size_t i = 0; i < a->n_readers; i++) {
+		struct reader_answer *answer = &slot->readers[i].answer;
+
+		(void)snprintf(answer->reason, sizeof(answer->reason), "not looked at yet");
+		(void)snprintf(answer->remedy, sizeof(answer->remedy),
+			       "wait: it is looked at within a second or two");
+	}
 	slot->found_ns = clock_mono_ns();
 	return slot;
 }
@@ -132,45 +140,82 @@ static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
 	a->n_known = len;
 }
 
-static bool exe_changed(const struct agent *a, const struct agent_slot *slot)
+static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
 {
-	struct world_exe now = a->world->exe(slot->target.info.id.pid);
-
-	return now.ino && (now.dev != slot->exe.dev || now.ino != slot->exe.ino);
+	if (slot->looked_ns && st->image && st->image != slot->image)
+		slot->look_again = true;
 }
 
-static void young_watch(struct agent *a)
+/* What was refused for other reasons than its file may execute itself and be another then. */
+static bool slot_is_refused_for_now(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		if (!slot->readers[i].state && !slot->readers[i].answer.of_file)
+			return true;
+	return false;
+}
+
+/* Those that are likely to execute something, or for which it matters most. */
+static void execs_watch(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < a->n_known; i++) {
 		struct agent_slot *slot = a->known[i].slot;
+		struct proc_stat st;
 
-		if (slot && slot->looked_ns && now - slot->found_ns < YOUNG_NS &&
-		    exe_changed(a, slot))
-			slot->look_again = true;
+		if (!slot || !slot->looked_ns || !slot->image)
+			continue;
+		if (now - slot->found_ns >= YOUNG_NS && !slot_is_refused_for_now(a, slot))
+			continue;
+		if (a->world->stat(a->known[i].pid, &st, NULL) == 0)
+			slot_note_exec(slot, &st);
 	}
 }
 
-void targets_discover(struct agent *a)
+/* Who has come and who has gone. */
+static void known_update(struct agent *a)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	uint64_t now = clock_mono_ns();
+	/* First, so that what comes after it is noticed as a change. */
+	uint64_t census = a->world->census();
 	struct agent_known *merged;
 	size_t n_pids;
 
-	if (!atomic_exchange(&a->exec_heard, false) && now < a->scan_ns)
+	if (census && census == a->census)
 		return;
-	a->scan_ns = now + SCAN_NS;
 	if (a->world->list(&pids, &n_pids, NULL) < 0)
 		return;
 	merged = calloc(n_pids + 1, sizeof(*merged));
 	if (!merged)
 		return;
+	a->census = census;
 	(void)pthread_mutex_lock(&a->lock);
 	known_merge(a, pids, n_pids, merged);
-	young_watch(a);
 	(void)pthread_mutex_unlock(&a->lock);
+}
+
+/* When the next look is due: earlier where a program was heard to start. */
+static uint64_t targets_scan_ns(struct agent *a)
+{
+	return atomic_load(&a->exec_heard) ? MIN(a->scan_ns, a->heard_scan_ns) : a->scan_ns;
+}
+
+void targets_discover(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t cpu = agent_thread_cpu_ns();
+
+	if (now < targets_scan_ns(a))
+		return;
+	(void)atomic_exchange(&a->exec_heard, false);
+	known_update(a);
+	(void)pthread_mutex_lock(&a->lock);
+	execs_watch(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	cpu = agent_thread_cpu_ns() - cpu;
+	a->heard_scan_ns = now + MAX(SCAN_HEARD_NS, cpu * SCAN_MAX_SHARE);
+	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
 }
 
 void targets_verify(struct agent *a)
@@ -190,12 +235,12 @@ void targets_verify(struct agent *a)
 			known_drop(a, k);
 			continue;
 		}
-		if (k->slot->looked_ns && exe_changed(a, k->slot))
-			k->slot->look_again = true;
+		slot_note_exec(k->slot, &st);
 		a->known[len++] = *k;
 	}
 	a->n_known = len;
 	a->scan_ns = 0;
+	a->census = 0;
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -299,7 +344,7 @@ static void leaving_send(struct agent *a)
 
 uint64_t targets_send_due(struct agent *a)
 {
-	uint64_t next = MIN(a->scan_ns, a->interval.end_ns);
+	uint64_t next = MIN(targets_scan_ns(a), a->interval.end_ns);
 	uint64_t now = clock_mono_ns();
 
 	(void)pthread_mutex_lock(&a->lock);
@@ -418,7 +463,7 @@ static void slot_take_looks(struct agent *a, struct agent_slot *slot, const stru
 	slot->look_again = false;
 	slot->looked_ns = clock_mono_ns();
 	slot->target = job->target;
-	slot->exe = job->exe;
+	slot->image = job->image;
 	for (size_t i = 0; i < a->n_readers; i++) {
 		slot->readers[i].answer = job->readers[i].answer;
 		slot->readers[i].stamp_ns = 0;
@@ -454,6 +499,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 		slot->readers[i].state = job->readers[i].state;
 	if (counted && !slot_is_open(a, slot))
 		a->n_open--;
+	a->opened = a->opened || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
 	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
 	if ((job->what & JOB_LOOK) && job->result == 0)
 		slot_take_looks(a, slot, job);
@@ -464,6 +510,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 		slot->look_again = true;
 		slot->retry_ns = clock_mono_ns() + RETRY_NS;
 		a->scan_ns = 0;
+		a->census = 0;
 	}
 	(void)pthread_mutex_unlock(&a->lock);
 }

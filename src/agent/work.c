@@ -8,7 +8,7 @@
 #include "agent/agent_impl.h"
 #include "base/clock.h"
 
-static uint64_t thread_cpu_ns(void)
+uint64_t agent_thread_cpu_ns(void)
 {
 	struct timespec t = {0};
 
@@ -93,10 +93,12 @@ static void work_look(const struct agent *a, struct agent_job *job)
 {
 	pid_t pid = job->target.info.id.pid;
 	uint64_t start_ticks = job->target.info.id.start_ticks;
+	struct proc_stat st = {0};
 	struct err err = {0};
 
 	/* First, so that an exec after it is noticed as a change. */
-	job->exe = a->world->exe(pid);
+	(void)a->world->stat(pid, &st, NULL);
+	job->image = st.image;
 	job->result = a->world->info(pid, &job->target.info, &err);
 	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
 		job->result = -ESRCH;
@@ -118,13 +120,13 @@ static void work_look(const struct agent *a, struct agent_job *job)
 static void work_collect(const struct agent *a, struct agent_job *job)
 {
 	for (size_t i = 0; i < a->n_readers; i++) {
-		uint64_t start = thread_cpu_ns();
+		uint64_t start = agent_thread_cpu_ns();
 
 		if (!job->readers[i].state)
 			continue;
 		job->readers[i].result = a->readers[i]->collect(
 			job->readers[i].state, &job->readers[i].reading, &job->readers[i].err);
-		job->readers[i].cost_ns = thread_cpu_ns() - start;
+		job->readers[i].cost_ns = agent_thread_cpu_ns() - start;
 		if (job->readers[i].result == -ESRCH)
 			job->result = -ESRCH;
 	}

@@ -2,11 +2,17 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/cleanup.h"
 #include "cli/term.h"
+
+/* As many as the agent may profile, times what it keeps open of each. */
+#define CLI_WANTED_FILES 16384
 
 /* Sentences quote names of files and functions, which others choose. */
 static void cli_print_line(const char *prefix, const char *text)
@@ -43,4 +49,16 @@ void cli_note(const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	cli_print_line("", text);
+}
+
+void cli_raise_limits(void)
+{
+	struct rlimit files;
+
+	/* Each thread's own heap would keep what it once needed. */
+	(void)mallopt(M_ARENA_MAX, 2);
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= CLI_WANTED_FILES)
+		return;
+	files.rlim_cur = MIN(files.rlim_max, (rlim_t)CLI_WANTED_FILES);
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }

@@ -42,6 +42,7 @@ struct cli_command {
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_services;
 extern const struct cli_command cmd_query;
+extern const struct cli_command cmd_top;
 extern const struct cli_command cmd_ps;
 extern const struct cli_command cmd_cpu;
 extern const struct cli_command cmd_heap;
@@ -53,5 +54,7 @@ extern const struct cli_command cmd_version;
 int cli_fail(int code, const struct err *err);
 /* The same for a wrong command line: exit code 2, and where the help is. */
 int cli_fail_usage(const char *command, const struct err *err);
+/* For commands that read many processes at a time: descriptors, and threads that share a heap. */
+void cli_raise_limits(void);
 /* One line on stderr that is no failure. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

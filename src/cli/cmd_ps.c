@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/json_pair.h"
 #include "cli/options.h"
 #include "cli/ps_list.h"
 #include "cli/report.h"
@@ -182,17 +183,14 @@ static int ps_print_table(const struct ps_list *list, bool wide, struct buf *out
 
 static void ps_json_text(struct json *j, const char *key, const char *value)
 {
-	json_key(j, key);
-	json_cstring(j, *value ? value : NULL);
+	json_pair(j, key, *value ? value : NULL);
 }
 
 static void ps_json_entry(const struct ps_entry *e, struct json *j)
 {
 	json_object_begin(j);
-	json_key(j, "pid");
-	json_int(j, e->info.id.pid);
-	json_key(j, "start_ticks");
-	json_uint(j, e->info.id.start_ticks);
+	json_pair(j, "pid", e->info.id.pid);
+	json_pair(j, "start_ticks", e->info.id.start_ticks);
 	ps_json_text(j, "comm", e->info.comm);
 	ps_json_text(j, "executable", e->info.exe);
 	ps_json_text(j, "runtime", e->runtime);
@@ -205,8 +203,7 @@ static void ps_json_entry(const struct ps_entry *e, struct json *j)
 	json_object_begin(j);
 	json_key(j, "heap");
 	json_object_begin(j);
-	json_key(j, "available");
-	json_bool(j, e->heap);
+	json_pair(j, "available", e->heap);
 	ps_json_text(j, "reason", e->reason);
 	ps_json_text(j, "remedy", e->remedy);
 	json_object_end(j);

@@ -159,7 +159,7 @@ static int query_find_type(struct query *q, const char *type, struct err *err)
 	return query_no_type(q, type, known, &s, err);
 }
 
-static void query_describe(const struct query *q, const struct store_sum *about)
+static void query_describe(const struct query *q, const struct store_sum *about, size_t n_samples)
 {
 	const char *unit = strrchr(q->type, ':');
 	char label[UNITS_LABEL_LEN];
@@ -170,6 +170,9 @@ static void query_describe(const struct query *q, const struct store_sum *about)
 		cli_note("%s of %s: %s of %llu collections.", q->type, q->window.service,
 			 about->snapshot ? "the average" : "the sum",
 			 (unsigned long long)about->collections);
+	/* Times are the service's; who it was is decided by the labels. */
+	if (about->collections && q->window.n_filters && !n_samples)
+		cli_note("None of it is of a process with this --label.");
 	if (about->other)
 		cli_note("%s in all was stored as \"(other)\": its stacks were too many.",
 			 units_label(label, about->other, unit ? unit + 1 : "", "auto"));
@@ -185,7 +188,7 @@ static int query_write(struct query *q, struct report *report, struct err *err)
 
 	if (r < 0)
 		return r;
-	query_describe(q, &about);
+	query_describe(q, &about, profile_n_samples(after));
 	report->type = NULL;
 	if (!q->has_before)
 		return report_write(report, after, err);

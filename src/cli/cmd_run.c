@@ -7,14 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +22,7 @@
 #include "base/io.h"
 #include "cli/log.h"
 #include "cli/options.h"
+#include "cli/stored.h"
 #include "server/server.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -32,8 +30,6 @@
 #define RUN_MIN_INTERVAL_NS (100 * NS_PER_MS)
 #define RUN_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
-/* As many as the agent may profile, times what it keeps open of each. */
-#define RUN_WANTED_FILES 16384
 #define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
 
@@ -56,10 +52,7 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_LISTEN] = {.name = "listen",
 			.arg = "ADDRESS",
 			.help = "where the page is served (default 127.0.0.1:7780)"},
-	[RUN_DATA_DIR] = {.name = "data-dir",
-			  .arg = "DIR",
-			  .help = "where profiles are kept (default /var/lib/sonde for root, "
-				  "~/.local/share/sonde for others)"},
+	[RUN_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 	[RUN_INTERVAL] = {.name = "interval",
 			  .arg = "DURATION",
 			  .help = "how often is collected (default 15s)"},
@@ -86,13 +79,13 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
 };
 
+/* SONDE_DATA_DIR is stored_dir()'s. */
 static const char *const run_variables[RUN_N] = {
-	[RUN_LISTEN] = "SONDE_LISTEN",	   [RUN_DATA_DIR] = "SONDE_DATA_DIR",
-	[RUN_INTERVAL] = "SONDE_INTERVAL", [RUN_RETENTION] = "SONDE_RETENTION",
-	[RUN_MAX_DISK] = "SONDE_MAX_DISK", [RUN_GO_HEAP] = "SONDE_GO_HEAP",
-	[RUN_CPU_HZ] = "SONDE_CPU_HZ",	   [RUN_CPU_LINES] = "SONDE_CPU_LINES",
-	[RUN_OFFCPU] = "SONDE_OFFCPU",	   [RUN_KEEP_RATE] = "SONDE_KEEP_RATE",
-	[RUN_VERBOSE] = "SONDE_VERBOSE",
+	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_INTERVAL] = "SONDE_INTERVAL",
+	[RUN_RETENTION] = "SONDE_RETENTION", [RUN_MAX_DISK] = "SONDE_MAX_DISK",
+	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_CPU_HZ] = "SONDE_CPU_HZ",
+	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
+	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
 };
 
 struct run_config {
@@ -177,45 +170,6 @@ static int run_parse_mode(const struct run_value *v, enum agent_go_heap *ret_mod
 		       v->text);
 }
 
-static int run_default_dir(char **ret_dir, struct err *err)
-{
-	const char *data = getenv("XDG_DATA_HOME");
-	const char *home = getenv("HOME");
-	const struct passwd *user;
-	int n;
-
-	if (geteuid() == 0) {
-		n = asprintf(ret_dir, "/var/lib/sonde");
-	} else if (data && data[0] == '/') {
-		n = asprintf(ret_dir, "%s/sonde", data);
-	} else {
-		user = home && home[0] == '/' ? NULL : getpwuid(geteuid());
-		if (user)
-			home = user->pw_dir;
-		if (!home || home[0] != '/')
-			return err_set(err, -EINVAL,
-				       "no home directory to keep profiles in: give --data-dir");
-		n = asprintf(ret_dir, "%s/.local/share/sonde", home);
-	}
-	if (n < 0) {
-		*ret_dir = NULL;
-		return err_oom(err);
-	}
-	return 0;
-}
-
-static int run_parse_dir(const struct cli_args *args, struct run_config *c, struct err *err)
-{
-	struct run_value dir = run_value(args, RUN_DATA_DIR, NULL);
-
-	if (!dir.text)
-		return run_default_dir(&c->data_dir, err);
-	if (!dir.text[0])
-		return err_set(err, -EINVAL, "%s needs a folder", dir.name);
-	c->data_dir = strdup(dir.text);
-	return c->data_dir ? 0 : err_oom(err);
-}
-
 static int run_parse_cpu(const struct cli_args *args, struct agent_config *c, struct err *err)
 {
 	struct run_value hz = run_value(args, RUN_CPU_HZ, "99");
@@ -243,7 +197,7 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	c->listen = run_value(args, RUN_LISTEN, "127.0.0.1:7780").text;
 	c->verbose = run_switch(args, RUN_VERBOSE);
 	c->agent.keep_rate = run_switch(args, RUN_KEEP_RATE);
-	r = run_parse_dir(args, c, err);
+	r = stored_dir(args->values[RUN_DATA_DIR], &c->data_dir, err);
 	if (r == 0)
 		r = cli_parse_duration(interval.name, interval.text, &c->agent.interval_ns, err);
 	if (r == 0 && (c->agent.interval_ns < RUN_MIN_INTERVAL_NS ||
@@ -314,18 +268,6 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 		return err_set(err, -EIO, "cannot write %s: is the disk full?", path);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
-}
-
-static void run_raise_limits(void)
-{
-	struct rlimit files;
-
-	/* Each thread's own heap would keep what it once needed. */
-	(void)mallopt(M_ARENA_MAX, 2);
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= RUN_WANTED_FILES)
-		return;
-	files.rlim_cur = MIN(files.rlim_max, (rlim_t)RUN_WANTED_FILES);
-	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* Blocked in all threads that come after; this one takes them when it waits. */
@@ -428,7 +370,7 @@ static int run_run(const struct cli_args *args)
 		return cli_fail_usage("run", &err);
 	if (config.verbose)
 		log_set_level(LOG_INFO);
-	run_raise_limits();
+	cli_raise_limits();
 	r = run_serve(&config, &err);
 	if (r < 0)
 		return cli_fail(r, &err);

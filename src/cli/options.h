@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 
 #define CLI_MAX_OPTIONS 24
-#define CLI_MAX_OPERANDS 4
+#define CLI_MAX_OPERANDS 64
 
 /* Everything is borrowed from argv. */
 struct cli_args {

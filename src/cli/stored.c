@@ -2,6 +2,7 @@
 #include "cli/stored.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,49 +15,55 @@
 
 #define HOUR_NS ((int64_t)3600 * (int64_t)NS_PER_SEC)
 
-/* As `sonde run` chooses. */
-static int stored_default_dir(char **ret_dir, struct err *err)
+int stored_dir(const char *dir, char **ret_dir, struct err *err)
 {
-	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	char *dir = NULL;
+	const char *data = getenv("XDG_DATA_HOME");
+	const char *home = getenv("HOME");
+	const struct passwd *user;
+	char *text = NULL;
 	int n;
 
-	if (geteuid() == 0)
-		n = asprintf(&dir, "/var/lib/sonde");
-	else if (data && data[0] == '/')
-		n = asprintf(&dir, "%s/sonde", data);
-	else if (home && home[0] == '/')
-		n = asprintf(&dir, "%s/.local/share/sonde", home);
-	else
-		return err_set(err, -EINVAL, "HOME is not set: give --data-dir");
-	if (n < 0 || !dir)
+	if (dir && !dir[0])
+		return err_set(err, -EINVAL, "--data-dir needs a folder");
+	if (!dir)
+		dir = getenv("SONDE_DATA_DIR");
+	if (dir && dir[0]) {
+		n = asprintf(&text, "%s", dir);
+	} else if (geteuid() == 0) {
+		n = asprintf(&text, "/var/lib/sonde");
+	} else if (data && data[0] == '/') {
+		n = asprintf(&text, "%s/sonde", data);
+	} else {
+		user = home && home[0] == '/' ? NULL : getpwuid(geteuid());
+		if (user)
+			home = user->pw_dir;
+		if (!home || home[0] != '/')
+			return err_set(err, -EINVAL,
+				       "no home directory to keep profiles in: give --data-dir");
+		n = asprintf(&text, "%s/.local/share/sonde", home);
+	}
+	if (n < 0)
 		return err_oom(err);
-	*ret_dir = dir;
+	*ret_dir = text;
 	return 0;
 }
 
 int stored_open(const char *dir, struct store **ret_store, struct err *err)
 {
-	_cleanup_free_ char *usual = NULL;
+	_cleanup_free_ char *path = NULL;
 	struct store_sqlite_config config = {0};
 	struct stat st;
-	int r;
+	int r = stored_dir(dir, &path, err);
 
-	if (!dir)
-		dir = getenv("SONDE_DATA_DIR");
-	if (!dir || !dir[0]) {
-		r = stored_default_dir(&usual, err);
-		if (r < 0 || !usual)
-			return r;
-		dir = usual;
-	}
+	if (r < 0)
+		return r;
 	/* Opening would make it. */
-	if (stat(dir, &st) < 0)
+	if (stat(path, &st) < 0)
 		return err_set(err, -errno, "%s: %s: start `sonde run`, or give its --data-dir",
-			       dir, strerror(errno));
+			       path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, -ENOTDIR, "%s is not a folder", dir);
-	config.dir = dir;
+		return err_set(err, -ENOTDIR, "%s is not a folder", path);
+	config.dir = path;
 	return store_sqlite_open(&config, ret_store, err);
 }
 

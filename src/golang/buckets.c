@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "golang/grow.h"
 
 #define WALK_WINDOW_BYTES ((size_t)64 << 10)
 /* Few: each is a page fault for every 4 KB. Lists of programs with more Ps make them more. */
@@ -38,27 +39,6 @@ void golang_buckets_release(struct golang_buckets *b)
 	*b = (struct golang_buckets){0};
 }
 
-static int grow(void *array_ptr, size_t *cap, size_t need, size_t unit, size_t max)
-{
-	void **array = array_ptr;
-	size_t bigger = *cap ? *cap : 256;
-	void *p;
-
-	if (need <= *cap)
-		return 0;
-	if (need > max)
-		return -E2BIG;
-	/* By half: these arrays are most of our memory, and are filled once. */
-	while (bigger < need)
-		bigger = MIN(bigger + bigger / 2, max);
-	p = realloc(*array, bigger * unit);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*cap = bigger;
-	return 0;
-}
-
 static void tally_add(struct golang_tally *t, const struct golang_counts *c)
 {
 	t->published |= (c->allocs | c->frees) != 0;
@@ -75,10 +55,10 @@ static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p
 	int r;
 
 	memcpy(&h, p, sizeof(h));
-	r = grow(&b->items, &b->cap, b->len + 1, sizeof(*b->items), GOLANG_BUCKETS_MAX);
+	r = golang_grow(&b->items, &b->cap, b->len + 1, sizeof(*b->items), GOLANG_BUCKETS_MAX);
 	if (r == 0)
-		r = grow(&b->stacks, &b->stacks_cap, b->stacks_len + h.depth, sizeof(*b->stacks),
-			 GOLANG_BUCKETS_MAX_STACK_WORDS);
+		r = golang_grow(&b->stacks, &b->stacks_cap, b->stacks_len + h.depth,
+				sizeof(*b->stacks), GOLANG_BUCKETS_MAX_STACK_WORDS);
 	if (r < 0)
 		return r;
 	b->items[b->len++] = (struct golang_bucket){
@@ -118,17 +98,6 @@ static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, ui
 	return buckets_add(b, addr, p, cycle);
 }
 
-/* The walk goes from new to old; the array goes from old to new. */
-static void reverse(struct golang_bucket *items, size_t n)
-{
-	for (size_t i = 0; i < n / 2; i++) {
-		struct golang_bucket tmp = items[i];
-
-		items[i] = items[n - 1 - i];
-		items[n - 1 - i] = tmp;
-	}
-}
-
 static int walk_error(const struct golang_buckets *b, int code, struct err *err)
 {
 	if (code != -E2BIG)
@@ -142,6 +111,49 @@ static int walk_error(const struct golang_buckets *b, int code, struct err *err)
 		       "the program has more than %zu heap buckets, or deeper stacks than sonde "
 		       "can hold",
 		       b->len);
+}
+
+void golang_buckets_forget_stacks(struct golang_buckets *b)
+{
+	for (size_t i = 0; i < b->len; i++)
+		b->items[i].stack = GOLANG_BUCKETS_NO_STACK;
+	free(b->stacks);
+	b->stacks = NULL;
+	b->stacks_len = b->stacks_cap = 0;
+}
+
+int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err)
+{
+	for (size_t i = 0; i < b->len; i++) {
+		struct golang_bucket *bucket = &b->items[i];
+		int r;
+
+		if (bucket->stack != GOLANG_BUCKETS_NO_STACK)
+			continue;
+		r = golang_grow(&b->stacks, &b->stacks_cap, b->stacks_len + bucket->depth,
+				sizeof(*b->stacks), GOLANG_BUCKETS_MAX_STACK_WORDS);
+		if (r < 0)
+			return walk_error(b, r, err);
+		if (bucket->depth)
+			r = proc_mem_read(b->mem, bucket->addr + GOLANG_BUCKET_HEADER,
+					  b->stacks + b->stacks_len, 8UL * bucket->depth, err);
+		if (r < 0)
+			return r;
+		bucket->stack = (uint32_t)b->stacks_len;
+		b->stacks_len += bucket->depth;
+	}
+	return 0;
+}
+
+/* The walk goes from new to old; the array goes from old to new. */
+static void reverse(struct golang_bucket *items, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct golang_bucket tmp = items[i];
+
+		items[i] = items[n - 1 - i];
+		items[n - 1 - i] = tmp;
+	}
 }
 
 static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err)
@@ -244,7 +256,7 @@ static int ranges_build(struct golang_buckets *b)
 			last->len = MAX(last->len, end - last->addr);
 			continue;
 		}
-		r = grow(&b->ranges, &cap, b->n_ranges + 1, sizeof(*b->ranges), SIZE_MAX);
+		r = golang_grow(&b->ranges, &cap, b->n_ranges + 1, sizeof(*b->ranges), SIZE_MAX);
 		if (r < 0)
 			return r;
 		b->ranges[b->n_ranges++] =

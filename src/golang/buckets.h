@@ -19,7 +19,7 @@ struct golang_bucket {
 	uint64_t addr;
 	uint64_t size;
 	struct golang_counts counts;
-	uint32_t stack; /* index of its first word in stacks */
+	uint32_t stack; /* index of its first word in stacks, or GOLANG_BUCKETS_NO_STACK */
 	uint32_t depth;
 };
 
@@ -54,6 +54,7 @@ struct golang_buckets {
 
 /* A million buckets is ten times what the largest programs have; more is refused, and said. */
 #define GOLANG_BUCKETS_MAX ((size_t)1 << 20)
+#define GOLANG_BUCKETS_NO_STACK UINT32_MAX
 #define GOLANG_BUCKETS_MAX_STACK_WORDS ((size_t)16 << 20) /* 128 MB */
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
@@ -68,7 +69,12 @@ void golang_buckets_release(struct golang_buckets *b);
 int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err);
 /* Reads the counts of all known buckets again. Their tally begins anew. */
 int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err);
+/* Gives back the stacks of all known buckets, for whoever has made use of them; */
+void golang_buckets_forget_stacks(struct golang_buckets *b);
+/* and reads them again: they never change. */
+int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err);
 
+/* Not for a bucket whose stack was given back. */
 static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,
 						   const struct golang_bucket *bucket)
 {

@@ -4,37 +4,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "golang/buckets.h"
+#include "base/hash.h"
+#include "golang/heap_impl.h"
 #include "golang/process_impl.h"
-#include "golang/symbolizer.h"
 
 /* A pass takes a millisecond, a program rarely has more than ten GC cycles a second. */
 #define HEAP_MAX_TRIES 20
 /* A pass over a million forged buckets takes longer: then there are fewer. */
 #define HEAP_MAX_NS (2 * NS_PER_SEC)
-
-/*
- * What was ever allocated as of the last delta: scaled, so that deltas add up to the last digit.
- * -1 where the baseline could not be read: then the first value that can be is the baseline.
- */
-struct heap_base {
-	int64_t objects;
-	int64_t bytes;
-};
-
-struct golang_heap {
-	struct golang_process *process; /* borrowed */
-	struct golang_buckets buckets;
-	struct golang_heap_stats stats;
-	int64_t scale_rate;	 /* 0: the rate of the reading */
-	struct heap_base *bases; /* of the first n_bases buckets; later ones count in full */
-	size_t n_bases;
-	int64_t base_rate; /* that they were scaled by */
-	bool has_base;
-};
 
 /* What the runtime holds at one moment. */
 struct heap_globals {
@@ -63,6 +42,7 @@ void golang_heap_free(struct golang_heap *heap)
 	if (!heap)
 		return;
 	golang_buckets_release(&heap->buckets);
+	golang_names_release(&heap->names);
 	free(heap->bases);
 	free(heap);
 }
@@ -158,30 +138,42 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 	}
 }
 
+static double heap_factor(struct heap_scale *scale, uint64_t size)
+{
+	size_t at = hash_mix(size) % ARRAY_SIZE(scale->known);
+
+	/* There are some seventy sizes, and an exponential takes longer than all else here. */
+	if (scale->known[at].size != size) {
+		scale->known[at].size = size;
+		scale->known[at].factor = 1 / (1 - exp(-(double)size / (double)scale->rate));
+	}
+	return scale->known[at].factor;
+}
+
 /* As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated. */
-static void heap_scale(int64_t count, uint64_t size, int64_t rate, int64_t *ret_count,
+static void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t *ret_count,
 		       int64_t *ret_bytes)
 {
 	int64_t bytes = (int64_t)((uint64_t)count * size);
-	double scale;
+	double factor;
 
 	*ret_count = *ret_bytes = 0;
 	if (count == 0 || bytes == 0)
 		return;
-	if (rate <= 1) {
+	if (scale->rate <= 1) {
 		*ret_count = count;
 		*ret_bytes = bytes;
 		return;
 	}
-	scale = 1 / (1 - exp(-(double)size / (double)rate));
+	factor = heap_factor(scale, size);
 	/* A forged count may not fit; a conversion out of range is undefined. */
-	if (!(fabs((double)bytes * scale) < 9e18 && fabs((double)count * scale) < 9e18))
+	if (!(fabs((double)bytes * factor) < 9e18 && fabs((double)count * factor) < 9e18))
 		return;
-	*ret_count = (int64_t)((double)count * scale);
-	*ret_bytes = (int64_t)((double)bytes * scale);
+	*ret_count = (int64_t)((double)count * factor);
+	*ret_bytes = (int64_t)((double)bytes * factor);
 }
 
-static int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
+int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
 	static const char *const types[][2] = {
 		{"alloc_objects", "count"},
@@ -203,9 +195,8 @@ static int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 	return r;
 }
 
-/* The locations of a stack as runtime/pprof shows them: without the allocator's own frames. */
-static int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
-			  uint32_t *locations, struct err *err)
+int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, uint32_t *locations,
+		   struct err *err)
 {
 	size_t hidden = golang_symbolizer_hidden(s, pcs, n);
 	int r = golang_symbolizer_stack(s, pcs + hidden, n - hidden, locations, err);
@@ -214,8 +205,7 @@ static int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size
 	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;
 }
 
-/* Counts that disagree with each other are not shown as a fact. */
-static bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket)
+bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket)
 {
 	return heap->stats.before_first_gc ? bucket->counts.all_torn : bucket->counts.torn;
 }
@@ -225,15 +215,15 @@ static uint64_t heap_allocs(const struct golang_heap *heap, const struct golang_
 	return heap->stats.before_first_gc ? bucket->counts.all_allocs : bucket->counts.allocs;
 }
 
-static void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
-			int64_t rate, int64_t values[4])
+void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
+		 struct heap_scale *scale, int64_t values[4])
 {
 	uint64_t allocs = heap_allocs(heap, bucket);
 	uint64_t frees =
 		heap->stats.before_first_gc ? bucket->counts.all_frees : bucket->counts.frees;
 
-	heap_scale((int64_t)allocs, bucket->size, rate, &values[0], &values[1]);
-	heap_scale((int64_t)(allocs - frees), bucket->size, rate, &values[2], &values[3]);
+	heap_scale(scale, (int64_t)allocs, bucket->size, &values[0], &values[1]);
+	heap_scale(scale, (int64_t)(allocs - frees), bucket->size, &values[2], &values[3]);
 }
 
 static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
@@ -258,40 +248,14 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
-static int64_t heap_scale_rate(const struct golang_heap *heap)
+int64_t heap_scale_rate(const struct golang_heap *heap)
 {
 	return heap->scale_rate ? heap->scale_rate : heap->stats.rate;
 }
 
-/*
- * From a cumulative value to what came since the last delta. A published value can fall behind
- * what was seen before the first collection, when everything was added up: it will catch up, and
- * counts from there.
- */
-static int64_t heap_since(int64_t now, int64_t base)
+static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, struct err *err)
 {
-	return now > base ? now - base : 0;
-}
-
-/* False when there is nothing to show of the bucket. */
-static bool heap_delta_values(const struct golang_heap *heap, size_t i, int64_t values[4])
-{
-	static const struct heap_base none = {0};
-	const struct heap_base *base = i < heap->n_bases ? &heap->bases[i] : &none;
-
-	if (!heap->has_base || base->objects < 0) {
-		values[0] = values[1] = 0;
-	} else {
-		values[0] = heap_since(values[0], base->objects);
-		values[1] = heap_since(values[1], base->bytes);
-	}
-	return values[0] || values[1] || values[2] || values[3];
-}
-
-static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, bool deltas,
-			struct err *err)
-{
-	int64_t rate = heap_scale_rate(heap);
+	struct heap_scale scale = {.rate = heap_scale_rate(heap)};
 	int r = 0;
 
 	/* Newest first, as the runtime lists them. */
@@ -301,15 +265,13 @@ static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, b
 
 		if (heap_is_torn(heap, bucket))
 			continue;
-		heap_values(heap, bucket, rate, values);
-		if (!deltas || heap_delta_values(heap, i, values))
-			r = heap_sample(heap, s, bucket, values, err);
+		heap_values(heap, bucket, &scale, values);
+		r = heap_sample(heap, s, bucket, values, err);
 	}
 	return r;
 }
 
-static int heap_build(struct golang_heap *heap, bool deltas, struct profile **ret_profile,
-		      struct err *err)
+int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
@@ -317,13 +279,16 @@ static int heap_build(struct golang_heap *heap, bool deltas, struct profile **re
 
 	if (!p)
 		return err_oom(err);
+	r = golang_buckets_recall_stacks(&heap->buckets, err);
+	if (r < 0)
+		return r;
 	golang_symbolizer_init(&s, heap->process, p);
 	r = heap_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&s, err);
 	if (r == 0)
-		r = heap_samples(heap, &s, deltas, err);
+		r = heap_samples(heap, &s, err);
 	if (r == 0)
 		r = golang_symbolizer_finish(&s, err);
 	if (r < 0)
@@ -333,60 +298,11 @@ static int heap_build(struct golang_heap *heap, bool deltas, struct profile **re
 	return 0;
 }
 
-int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
-{
-	return heap_build(heap, false, ret_profile, err);
-}
-
-/* The last reading becomes what the next delta counts from. */
-static void heap_rebase(struct golang_heap *heap)
-{
-	int64_t rate = heap_scale_rate(heap);
-
-	for (size_t i = 0; i < heap->buckets.len; i++) {
-		const struct golang_bucket *bucket = &heap->buckets.items[i];
-		struct heap_base *base = &heap->bases[i];
-		int64_t values[4];
-
-		if (!heap->has_base)
-			*base = (struct heap_base){.objects = -1, .bytes = -1};
-		else if (i >= heap->n_bases)
-			*base = (struct heap_base){0};
-		if (heap_is_torn(heap, bucket))
-			continue;
-		heap_values(heap, bucket, rate, values);
-		base->objects = MAX(base->objects, values[0]);
-		base->bytes = MAX(base->bytes, values[1]);
-	}
-	heap->n_bases = heap->buckets.len;
-	heap->base_rate = rate;
-	heap->has_base = true;
-}
-
-int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
-			      struct err *err)
-{
-	struct heap_base *bases;
-	int r;
-
-	/* Values scaled by two rates have nothing in common: their difference is no allocation. */
-	if (heap->has_base && heap->base_rate != heap_scale_rate(heap))
-		heap->has_base = false;
-	/* Room first: once the profile is out, what it counted must not be counted again. */
-	bases = reallocarray(heap->bases, heap->buckets.len + 1, sizeof(*bases));
-	if (!bases)
-		return err_oom(err);
-	heap->bases = bases;
-	r = heap_build(heap, true, ret_profile, err);
-	if (r < 0)
-		return r;
-	heap_rebase(heap);
-	return 0;
-}
-
 void golang_heap_trim(struct golang_heap *heap)
 {
 	golang_windows_release(&heap->process->windows);
+	if (heap->names.n_stacks == heap->buckets.len)
+		golang_buckets_forget_stacks(&heap->buckets);
 	free(heap->buckets.images);
 	heap->buckets.images = NULL;
 	heap->buckets.images_len = 0;

@@ -51,6 +51,9 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
  * the sampling rate has changed, because values of two rates cannot be subtracted. Buckets that
  * appear later count in full; one that could not be read keeps its base, and its change comes
  * later. No delta is negative.
+ *
+ * It is made to be summed over time and processes: it has neither mappings nor the label with the
+ * size. A stack is looked up in the first delta that has it, and never again.
  */
 int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
 			      struct err *err);

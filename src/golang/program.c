@@ -13,8 +13,9 @@
 #include "golang/program_impl.h"
 #include "golang/vars.h"
 
-#define PROGRAM_WINDOW_BYTES ((size_t)8 << 10)
-#define PROGRAM_WINDOWS 64
+/* Names are looked up at random, and many programs are open at a time: 128 kB each. */
+#define PROGRAM_WINDOW_BYTES ((size_t)4 << 10)
+#define PROGRAM_WINDOWS 32
 /*
  * For one address. The tables of the largest functions take a tenth of it; a forged one costs some
  * 50 ms.

@@ -112,7 +112,7 @@ int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 	return 0;
 }
 
-/* The function at pc; plugins that were opened since the last look are found on the way. */
+/* The function at pc; plugins that were opened since the last look are found on the way, */
 static bool func_at(struct golang_symbolizer *s, uint64_t pc, struct golang_pclntab **ret_tables,
 		    struct golang_func *ret_func)
 {
@@ -121,6 +121,8 @@ static bool func_at(struct golang_symbolizer *s, uint64_t pc, struct golang_pcln
 	if (s->refreshed)
 		return false;
 	s->refreshed = true;
+	/* So are libraries, whose names native.c asks for. */
+	(void)proc_mem_refresh_maps(s->process->mem, NULL);
 	return golang_process_refresh(s->process, NULL) > 0 &&
 	       golang_process_func_at(s->process, pc, ret_tables, ret_func);
 }

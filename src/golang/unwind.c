@@ -10,7 +10,9 @@
  * own profiles. mcall and morestack leave nothing to go on with: the scheduler's stacks end there.
  *
  * Before Go 1.21 systemstack and asmcgocall have no frame of their own: the frame pointer is
- * already their caller's, and the caller itself is skipped.
+ * already their caller's, and the caller itself is skipped. Nor is the frame pointer saved before
+ * the instruction after the one that moves the stack pointer: what is read for it there is wrong,
+ * which matters to a later switch only.
  */
 #include <elf.h>
 #include <errno.h>
@@ -214,6 +216,7 @@ static int add_function(struct go_unwind *u, const struct func *f)
 	/* The value is -1 at first, and wraps as the runtime's does. */
 	struct pcsp s = {.off = f->pcsp, .value = UINT32_MAX, .pc = f->entry};
 	uint64_t pc = f->entry;
+	bool unsupported = false;
 	int r = 1;
 
 	while (r > 0 && pc < f->end) {
@@ -223,13 +226,14 @@ static int add_function(struct go_unwind *u, const struct func *f)
 
 			if (added < 0)
 				return added;
+			unsupported |= (int32_t)s.value < 0;
 		}
 		pc = s.pc;
 	}
-	if (r == -EBADMSG) {
-		u->b.table.n_unsupported++;
+	unsupported |= r == -EBADMSG;
+	u->b.table.n_unsupported += unsupported;
+	if (r == -EBADMSG)
 		return add_whole(u, pc, UNWIND_UNSUPPORTED);
-	}
 	return r < 0 ? r : 0;
 }
 

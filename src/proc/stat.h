@@ -14,6 +14,11 @@ struct proc_stat {
 	bool kernel_thread;
 	bool exiting;
 	uint64_t start_ticks;
+	/*
+	 * Where code and stack lie, mixed into one number: an exec changes it, also one of the same
+	 * program, as its stack begins elsewhere. 0 without permission.
+	 */
+	uint64_t image;
 };
 
 /* -ESRCH when there is no such process. */

@@ -18,14 +18,16 @@
 struct fold {
 	struct query_tree tree;
 	uint64_t divisors[2];
-	double *weights;     /* by node */
-	uint32_t *order;     /* nodes, heaviest first; later the children of one node */
+	float *weights;	     /* by node */
+	uint64_t *order;     /* weight << 32 | node, heaviest first */
+	uint32_t *children;  /* of one node */
 	uint32_t *n_folded;  /* by node: children that do not stay */
 	bool *kept;	     /* by node */
 	uint32_t *name_map;  /* name of the tree to name of the answer + 1 */
 	uint32_t other;	     /* the name "(other)" in the tree */
 	uint32_t other_name; /* and in the answer */
 	int64_t run[2];	     /* what has been given out, by window */
+	double given[2];     /* and its value */
 	struct query_flame flame;
 };
 
@@ -34,6 +36,7 @@ static void fold_release(struct fold *f)
 	query_tree_release(&f->tree);
 	free(f->weights);
 	free(f->order);
+	free(f->children);
 	free(f->n_folded);
 	free(f->kept);
 	free(f->name_map);
@@ -49,21 +52,31 @@ static void fold_weigh(struct fold *f)
 		for (size_t k = 0; k < 2; k++)
 			w = fmax(w, fabs((double)n->total[k]) / (double)f->divisors[k]);
 		/* Its children have given it their weights already. */
-		f->weights[i] = fmax(f->weights[i], w);
+		f->weights[i] = fmaxf(f->weights[i], (float)w);
 		if (i > 0)
-			f->weights[n->parent] = fmax(f->weights[n->parent], f->weights[i]);
+			f->weights[n->parent] = fmaxf(f->weights[n->parent], f->weights[i]);
 	}
 }
 
-static int compare_weights(const void *a, const void *b, void *arg)
+static int compare_order(const void *a, const void *b)
 {
-	const struct fold *f = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	if (f->weights[x] != f->weights[y])
-		return f->weights[x] < f->weights[y] ? 1 : -1;
-	/* Parents before children. */
 	return (x > y) - (x < y);
+}
+
+/* Heaviest first; of the same weight parents before children, whose numbers are higher. */
+static void fold_order(struct fold *f, bool by_weight)
+{
+	for (uint32_t i = 0; i < f->tree.len; i++) {
+		uint32_t bits;
+
+		/* As whole numbers, positive floats have the same order. */
+		memcpy(&bits, &f->weights[i], sizeof(bits));
+		f->order[i] = (uint64_t)~bits << 32 | i;
+	}
+	if (by_weight)
+		qsort(f->order, f->tree.len, sizeof(*f->order), compare_order);
 }
 
 /* Marks what stays, so that it and its "(other)" nodes are at most max_nodes. */
@@ -72,15 +85,11 @@ static void fold_choose(struct fold *f, size_t max_nodes)
 	struct query_tree_node *nodes = f->tree.nodes;
 	size_t size = 0;
 
+	for (uint32_t i = 1; i < f->tree.len; i++)
+		f->n_folded[nodes[i].parent]++;
+	fold_order(f, f->tree.len > max_nodes);
 	for (uint32_t i = 0; i < f->tree.len; i++) {
-		f->order[i] = i;
-		if (i > 0)
-			f->n_folded[nodes[i].parent]++;
-	}
-	if (f->tree.len > max_nodes)
-		qsort_r(f->order, f->tree.len, sizeof(*f->order), compare_weights, f);
-	for (uint32_t i = 0; i < f->tree.len; i++) {
-		uint32_t node = f->order[i];
+		uint32_t node = (uint32_t)f->order[i];
 		/* Itself, an "(other)" below it, and its parent's if this was all of that. */
 		size_t more = 1 + (nodes[node].first_child != 0);
 		size_t less = node > 0 && f->n_folded[nodes[node].parent] == 1;
@@ -127,11 +136,12 @@ static void fold_sort(struct fold *f)
 			continue;
 		for (uint32_t c = *link; c != 0; c = nodes[c].sibling)
 			if (f->kept[c])
-				f->order[n++] = c;
-		qsort_r(f->order, n, sizeof(*f->order), compare_children, f);
+				f->children[n++] = c;
+		if (n > 1)
+			qsort_r(f->children, n, sizeof(*f->children), compare_children, f);
 		for (uint32_t i = 0; i < n; i++) {
-			*link = f->order[i];
-			link = &nodes[f->order[i]].sibling;
+			*link = f->children[i];
+			link = &nodes[f->children[i]].sibling;
 		}
 		*link = 0;
 	}
@@ -147,10 +157,13 @@ static uint32_t fold_name(struct fold *f, uint32_t name)
 /* Takes value from what is left to give out; the rounding errors of all never add up. */
 static double fold_give(struct fold *f, size_t window, int64_t value)
 {
-	double before = query_value(f->run[window], f->divisors[window]);
+	double before = f->given[window];
 
+	if (value == 0)
+		return 0;
 	f->run[window] = sum_add(f->run[window], value);
-	return query_value(f->run[window], f->divisors[window]) - before;
+	f->given[window] = query_value(f->run[window], f->divisors[window]);
+	return f->given[window] - before;
 }
 
 static void fold_append(struct fold *f, uint32_t name, uint32_t depth, const int64_t self[2])
@@ -295,9 +308,10 @@ int query_flame(struct store *store, const struct store_window *window,
 	f.divisors[1] = query_divisor(&sums.sum[1]);
 	f.weights = calloc((size_t)f.tree.len + 1, sizeof(*f.weights));
 	f.order = calloc((size_t)f.tree.len + 1, sizeof(*f.order));
+	f.children = calloc((size_t)f.tree.len + 1, sizeof(*f.children));
 	f.n_folded = calloc((size_t)f.tree.len + 1, sizeof(*f.n_folded));
 	f.kept = calloc((size_t)f.tree.len + 1, sizeof(*f.kept));
-	if (!f.weights || !f.order || !f.n_folded || !f.kept ||
+	if (!f.weights || !f.order || !f.children || !f.n_folded || !f.kept ||
 	    intern_add(&f.tree.names, view_str(OTHER), &f.other) < 0)
 		return err_oom(err);
 	fold_weigh(&f);

@@ -70,8 +70,15 @@ uint64_t query_divisor(const struct store_sum *sum)
 
 double query_value(int64_t sum, uint64_t divisor)
 {
+	int64_t parts, d = (int64_t)divisor, rest;
+
 	if (divisor <= 1)
 		return (double)sum;
-	return (double)(nearbyintl((long double)sum * VALUE_STEPS / (long double)divisor) /
-			VALUE_STEPS);
+	if (divisor > INT64_MAX / 2 || __builtin_mul_overflow(sum, VALUE_STEPS, &parts))
+		return (double)(nearbyintl((long double)sum * VALUE_STEPS / (long double)divisor) /
+				VALUE_STEPS);
+	/* To the nearest, away from zero in the middle. */
+	rest = parts % d;
+	parts = parts / d + (rest >= d - rest) - (-rest >= d + rest);
+	return (double)parts / VALUE_STEPS;
 }

@@ -40,24 +40,52 @@ static int tree_new_node(struct query_tree *t, uint32_t name, uint32_t parent, u
 	return 0;
 }
 
+static uint64_t child_key(uint32_t parent, uint32_t name)
+{
+	return (uint64_t)parent << 32 | name;
+}
+
+/*
+ * An only child is found by looking at it, so the map holds children that have siblings. Most nodes
+ * of a call tree have none.
+ */
+static bool tree_find_child(const struct query_tree *t, uint32_t parent, uint32_t name,
+			    uint32_t *ret_node)
+{
+	uint32_t newest = t->nodes[parent].first_child;
+	uint64_t found;
+
+	if (newest == 0)
+		return false;
+	if (t->nodes[newest].name == name) {
+		*ret_node = newest;
+		return true;
+	}
+	if (t->nodes[newest].sibling == 0 ||
+	    !map_get(&t->children, child_key(parent, name), &found))
+		return false;
+	*ret_node = (uint32_t)found;
+	return true;
+}
+
 static int tree_child(struct query_tree *t, uint32_t parent, uint32_t name, uint32_t *ret_node,
 		      struct err *err)
 {
-	uint64_t key = (uint64_t)parent << 32 | name;
-	uint64_t found;
-	uint32_t node = 0;
+	uint32_t newest = t->nodes[parent].first_child, node = 0;
 	int r;
 
-	if (map_get(&t->children, key, &found)) {
-		*ret_node = (uint32_t)found;
+	if (tree_find_child(t, parent, name, ret_node))
 		return 0;
-	}
 	r = tree_new_node(t, name, parent, &node, err);
 	if (r < 0)
 		return r;
-	if (map_put(&t->children, key, node) < 0)
-		return err_oom(err);
-	t->nodes[node].sibling = t->nodes[parent].first_child;
+	if (newest != 0) {
+		if (t->nodes[newest].sibling == 0)
+			r = map_put(&t->children, child_key(parent, t->nodes[newest].name), newest);
+		if (r < 0 || map_put(&t->children, child_key(parent, name), node) < 0)
+			return err_oom(err);
+	}
+	t->nodes[node].sibling = newest;
 	t->nodes[parent].first_child = node;
 	*ret_node = node;
 	return 0;

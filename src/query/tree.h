@@ -27,7 +27,7 @@ struct query_tree {
 	struct intern names; /* id 0 is "" */
 	struct intern files;
 	struct map file_of;  /* name to file; where one name has several, the first */
-	struct map children; /* parent << 32 | name to node */
+	struct map children; /* parent << 32 | name to node, for nodes that have siblings */
 };
 
 int query_tree_build(const struct query_sums *sums, struct query_tree *ret_tree, struct err *err);

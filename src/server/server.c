@@ -8,6 +8,7 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,11 +30,14 @@
 #define SERVER_ANSWER_NS (60 * NS_PER_SEC)
 #define SERVER_MAX_HELD ((size_t)256 << 20)
 #define SERVER_BACKLOG 128
+#define SERVER_LARGE ((size_t)128 << 10)
 
 struct server {
 	struct MHD_Daemon *daemon;
 	struct serve serve;
 	struct watchdog *watchdog;
+	uint64_t request_ns;
+	uint64_t answer_ns;
 	atomic_size_t held; /* bytes of answers under way */
 };
 
@@ -88,7 +92,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		if (info)
 			*socket_context =
-				watchdog_add(s->watchdog, info->connect_fd, SERVER_REQUEST_NS);
+				watchdog_add(s->watchdog, info->connect_fd, s->request_ns);
 	} else if (*socket_context) {
 		watchdog_remove(s->watchdog, *socket_context);
 		*socket_context = NULL;
@@ -101,15 +105,22 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	struct exchange *x = *request_context;
 	struct watchdog_entry *e = entry_of(connection);
 	struct server *s = cls;
+	size_t left = 0;
 
 	(void)code;
 	if (x)
-		atomic_fetch_sub(&s->held, x->held);
+		left = atomic_fetch_sub(&s->held, x->held) - x->held;
+	/*
+	 * A large answer leaves many times its size in free pieces, and we run for weeks after it:
+	 * the last one gives them back.
+	 */
+	if (x && x->held >= SERVER_LARGE && left < SERVER_LARGE)
+		(void)malloc_trim(0);
 	free(x);
 	*request_context = NULL;
 	/* The next request on this connection. */
 	if (e)
-		watchdog_set(s->watchdog, e, SERVER_REQUEST_NS);
+		watchdog_set(s->watchdog, e, s->request_ns);
 }
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -205,12 +216,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		x->seen = serve_check(&s->serve, &rq, &a);
 		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
 	}
+	/* Until there is an answer, it is not the client that takes its time. */
+	if (e)
+		watchdog_set(s->watchdog, e, WATCHDOG_NEVER);
 	if (atomic_load(&s->held) > SERVER_MAX_HELD)
 		answer_error(&a, -EBUSY, &(struct err){"too many answers are under way"});
 	else
 		serve_answer(&s->serve, &rq, &a);
 	if (e)
-		watchdog_set(s->watchdog, e, SERVER_ANSWER_NS);
+		watchdog_set(s->watchdog, e, s->answer_ns);
 	return send_answer(s, x, connection, &a);
 }
 
@@ -272,6 +286,8 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 
 	if (!s)
 		return err_oom(err);
+	s->request_ns = config->request_ns ? config->request_ns : SERVER_REQUEST_NS;
+	s->answer_ns = config->answer_ns ? config->answer_ns : SERVER_ANSWER_NS;
 	gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
 	s->serve.context = (struct context){
 		.agent = agent,

@@ -26,6 +26,15 @@ struct watchdog {
 	struct watchdog_entry *entries;
 };
 
+static uint64_t deadline_after(uint64_t timeout_ns)
+{
+	uint64_t deadline;
+
+	if (__builtin_add_overflow(clock_mono_ns(), timeout_ns, &deadline))
+		return UINT64_MAX;
+	return deadline;
+}
+
 static void watchdog_look(struct watchdog *w)
 {
 	uint64_t now = clock_mono_ns();
@@ -102,7 +111,7 @@ struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t tim
 	if (!e)
 		return NULL;
 	e->socket = socket;
-	e->deadline_ns = clock_mono_ns() + timeout_ns;
+	e->deadline_ns = deadline_after(timeout_ns);
 	(void)pthread_mutex_lock(&w->lock);
 	e->next = w->entries;
 	if (e->next)
@@ -117,7 +126,7 @@ struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t tim
 void watchdog_set(struct watchdog *w, struct watchdog_entry *e, uint64_t timeout_ns)
 {
 	(void)pthread_mutex_lock(&w->lock);
-	e->deadline_ns = clock_mono_ns() + timeout_ns;
+	e->deadline_ns = deadline_after(timeout_ns);
 	(void)pthread_mutex_unlock(&w->lock);
 }
 

@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 
+#define WATCHDOG_NEVER UINT64_MAX /* as a timeout */
+
 struct watchdog;       /* opaque */
 struct watchdog_entry; /* one connection */
 

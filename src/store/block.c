@@ -131,18 +131,21 @@ static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
 int block_decode_sums(struct codec *c, struct view block, struct buf *out)
 {
 	struct sums_reader s;
-	struct block_value v = {0};
+	struct block_value *values;
 	int r = sums_open(c, block, &s);
 
 	if (r < 0)
 		return r;
-	for (uint64_t i = 0; i < s.n; i++) {
-		if (!sums_next(&s, &v))
+	if (s.n > cursor_left(&s.ids))
+		return -EBADMSG;
+	r = buf_reserve(out, s.n * sizeof(*values) + 1);
+	if (r < 0)
+		return r;
+	values = (void *)(out->data + out->len);
+	for (uint64_t i = 0; i < s.n; i++)
+		if (!sums_next(&s, &values[i]))
 			return -EBADMSG;
-		r = buf_append(out, &v, sizeof(v));
-		if (r < 0)
-			return r;
-	}
+	out->len += s.n * sizeof(*values);
 	return 0;
 }
 

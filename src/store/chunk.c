@@ -180,3 +180,36 @@ int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, 
 	}
 	return r < 0 ? r : 0;
 }
+
+static int visit(struct codec *c, struct day *day, const int64_t range[2], bool stacks,
+		 const struct chunk_visitor *v, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		if (stacks)
+			r = chunk_decode_stacks(c, day_blob(stmt, 1), v->stack, v->ctx);
+		else
+			r = chunk_decode_frames(c, day_blob(stmt, 1), v->frame, v->ctx);
+		if (r < 0) {
+			day_done(stmt);
+			return err_set(err, r,
+				       r == -EBADMSG ? "%s: damaged names"
+						     : "%s: too many names for the memory",
+				       day->path);
+		}
+	}
+	return r;
+}
+
+int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
+		struct err *err)
+{
+	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
+	int r = visit(c, day, range, false, v, err);
+
+	return r < 0 ? r : visit(c, day, range, true, v, err);
+}

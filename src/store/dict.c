@@ -12,6 +12,7 @@
 
 #define MAX_TEXT 8192U /* of a name or a file, in bytes */
 #define HEAVY_BYTES ((size_t)2 << 20)
+#define HASH_FACTOR 0xd6e8feb86659fd93ULL /* odd, or frames far from the leaf would be lost */
 
 static uint32_t *ids_place(const struct dict_ids *t, uint64_t hash, uint64_t **ret_hash)
 {
@@ -79,15 +80,52 @@ static int ids_put(struct dict_ids *t, uint64_t hash, uint32_t id)
 	return 0;
 }
 
-static uint64_t hash_frame(uint64_t name, uint64_t file, int64_t line)
+static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-	return hash_mix(name ^ hash_mix(file + 0x9e3779b97f4a7c15ULL * (uint64_t)line)) | 1;
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static inline uint64_t hash_words(uint64_t hash, const uint64_t words[2])
+{
+	return fold(words[0] ^ hash, words[1] ^ HASH_FACTOR);
+}
+
+/*
+ * Names are most of what is read of a profile: 16 bytes a step, where hash_bytes() takes 8. The
+ * last step may overlap the one before; the length is part of the hash.
+ */
+static uint64_t hash_text(struct view text)
+{
+	uint64_t hash = hash_seed() ^ text.len;
+	uint64_t words[2] = {0};
+
+	if (text.len < sizeof(words)) {
+		for (size_t i = 0; i < text.len; i++)
+			words[i / 8] |= (uint64_t)text.data[i] << i % 8 * 8;
+		return hash_words(hash, words);
+	}
+	for (size_t at = 0; at + sizeof(words) < text.len; at += sizeof(words)) {
+		memcpy(words, text.data + at, sizeof(words));
+		hash = hash_words(hash, words);
+	}
+	memcpy(words, text.data + text.len - sizeof(words), sizeof(words));
+	return hash_words(hash, words);
+}
+
+static uint64_t hash_frame(uint64_t name, uint64_t file, int64_t line)
+{
+	return fold(name ^ hash_seed(), file + 0x9e3779b97f4a7c15ULL * (uint64_t)line) | 1;
+}
+
+/*
+ * A stack is hashed as a polynomial of its frames, from the root: the frames of one location become
+ * one factor and one summand, which are made once a profile.
+ */
 static inline uint64_t hash_step(uint64_t hash, uint64_t frame)
 {
-	hash = (hash ^ frame) * 0xd6e8feb86659fd93ULL;
-	return hash ^ hash >> 32;
+	return hash * HASH_FACTOR + frame;
 }
 
 static inline uint64_t hash_stack_end(uint64_t hash)
@@ -112,8 +150,7 @@ static int load_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 
 	if (id > DICT_MAX_FRAMES)
 		return -EBADMSG;
-	hash = hash_frame(hash_bytes(f->name.data, f->name.len),
-			  hash_bytes(f->file.data, f->file.len), f->line);
+	hash = hash_frame(hash_text(f->name), hash_text(f->file), f->line);
 	l->frames[id] = hash;
 	l->d->next_frame = MAX(l->d->next_frame, id + 1);
 	return ids_put(&l->d->frames, hash, id);
@@ -134,43 +171,18 @@ static int load_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	return ids_put(&l->d->stacks, hash_stack_end(hash), s->id);
 }
 
-static int load_chunks(struct loading *l, struct day *day, struct codec *c, bool stacks,
-		       struct err *err)
-{
-	const int64_t range[] = {(int64_t)l->d->service << 32,
-				 (int64_t)l->d->service << 32 | UINT32_MAX};
-	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
-
-	if (r < 0)
-		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
-		if (stacks)
-			r = chunk_decode_stacks(c, day_blob(stmt, 1), load_stack, l);
-		else
-			r = chunk_decode_frames(c, day_blob(stmt, 1), load_frame, l);
-		if (r < 0) {
-			day_done(stmt);
-			return err_set(err, r, "%s: cannot read the names of %s", day->path,
-				       l->d->name);
-		}
-	}
-	return r;
-}
-
 int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 {
 	_cleanup_free_ uint64_t *hashes = calloc(DICT_MAX_FRAMES + 1, sizeof(*hashes));
 	struct loading l = {.d = d, .frames = hashes};
+	const struct chunk_visitor visitor = {load_frame, load_stack, &l};
 	int r;
 
 	if (!hashes)
 		return err_oom(err);
 	d->next_frame = 0;
 	d->next_stack = DICT_OTHER + 1;
-	r = load_chunks(&l, day, c, false, err);
-	if (r == 0)
-		r = load_chunks(&l, day, c, true, err);
+	r = chunk_visit(c, day, d->service, &visitor, err);
 	if (r < 0) {
 		dict_unload(d);
 		return r;
@@ -180,22 +192,32 @@ int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 	return 0;
 }
 
+/* One step of a stack's hash: all frames of a location. */
+struct step {
+	uint64_t factor;
+	uint64_t summand;
+};
+
 /* What dict_resolve() knows of one profile. */
 struct resolving {
 	struct dict *d;
 	const struct profile *p;
-	uint64_t *strings; /* hashes, by string id; 0 is not made yet */
-	uint32_t *starts;  /* of a location's frames in frames */
-	uint64_t *frames;  /* hashes, the lines of all locations */
-	uint64_t *single;  /* the frame's hash, by location; 0: not just one frame */
-	uint64_t *stacks;  /* hashes, by stack id */
-	char bare[256];	   /* the name of a frame without one */
+	uint64_t *strings;  /* hashes, by string id */
+	struct step *steps; /* by location */
+	uint64_t *stacks;   /* hashes, by stack id */
+	uint32_t *ids;	    /* of the frame, plus 1, by location; 0: unknown, or several frames */
+	char bare[256];	    /* the name of a frame without one */
 };
 
-/* The i-th line of a location; the name may lie in r->bare. */
-static struct chunk_frame frame_of(struct resolving *r, uint32_t location, uint32_t i)
+static uint32_t n_frames(const struct profile_location *l)
 {
-	const struct profile_location *l = profile_location_at(r->p, location);
+	return MAX(l->n_lines, 1U);
+}
+
+/* The i-th line of a location; the name may lie in r->bare. */
+static struct chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
+				   uint32_t i)
+{
 	struct chunk_frame f = {0};
 
 	if (i < l->n_lines) {
@@ -217,74 +239,58 @@ static struct chunk_frame frame_of(struct resolving *r, uint32_t location, uint3
 	return f;
 }
 
-static uint64_t string_hash(struct resolving *r, uint32_t id)
+static uint64_t frame_hash(struct resolving *r, const struct profile_location *l, uint32_t i)
 {
-	if (r->strings[id] == 0) {
-		struct view s = cut(profile_string(r->p, id));
-
-		r->strings[id] = hash_bytes(s.data, s.len);
-	}
-	return r->strings[id];
-}
-
-static uint64_t frame_hash(struct resolving *r, uint32_t location, uint32_t i)
-{
-	const struct profile_location *l = profile_location_at(r->p, location);
 	struct chunk_frame f;
 
 	if (i < l->n_lines) {
 		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
 
-		if (profile_string(r->p, fn->name).len > 0)
-			return hash_frame(string_hash(r, fn->name), string_hash(r, fn->file),
+		/* String 0 is "". */
+		if (fn->name != 0)
+			return hash_frame(r->strings[fn->name], r->strings[fn->file],
 					  l->lines[i].line);
 	}
-	f = frame_of(r, location, i);
-	return hash_frame(hash_bytes(f.name.data, f.name.len), hash_bytes(f.file.data, f.file.len),
-			  f.line);
+	f = frame_of(r, l, i);
+	return hash_frame(hash_text(f.name), hash_text(f.file), f.line);
 }
 
-static int resolving_init(struct resolving *r)
+static int resolving_init(struct resolving *r, struct buf *scratch)
 {
-	size_t n = profile_n_locations(r->p);
-	size_t n_frames = 0, at = 0;
+	size_t n_strings = profile_n_strings(r->p), n_stacks = profile_n_stacks(r->p);
+	size_t n_steps = profile_n_locations(r->p);
 
-	for (size_t i = 0; i < n; i++)
-		n_frames += MAX(profile_location_at(r->p, i)->n_lines, 1U);
-	r->strings = calloc(profile_n_strings(r->p), sizeof(*r->strings));
-	r->starts = calloc(n + 1, sizeof(*r->starts));
-	r->frames = calloc(n_frames + 1, sizeof(*r->frames));
-	r->single = calloc(n + 1, sizeof(*r->single));
-	r->stacks = calloc(profile_n_stacks(r->p) + 1, sizeof(*r->stacks));
-	if (!r->strings || !r->starts || !r->frames || !r->single || !r->stacks ||
-	    n_frames > UINT32_MAX)
+	/* A profile's own memory is bounded, and takes more than this. */
+	scratch->max = PROFILE_MAX_BYTES;
+	buf_clear(scratch);
+	if (buf_reserve(scratch, n_steps * (sizeof(*r->steps) + sizeof(*r->ids)) +
+					 (n_strings + n_stacks) * sizeof(uint64_t)) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t lines = MAX(profile_location_at(r->p, i)->n_lines, 1U);
+	r->steps = (void *)scratch->data;
+	r->strings = (uint64_t *)(r->steps + n_steps);
+	r->stacks = r->strings + n_strings;
+	r->ids = (uint32_t *)(r->stacks + n_stacks);
+	memset(r->ids, 0, n_steps * sizeof(*r->ids));
+	for (uint32_t i = 0; i < n_strings; i++)
+		r->strings[i] = hash_text(cut(profile_string(r->p, i)));
+	for (size_t i = 0; i < n_steps; i++) {
+		const struct profile_location *l = profile_location_at(r->p, i);
+		struct step s = {.factor = 1};
 
-		r->starts[i] = (uint32_t)at;
-		for (uint32_t k = 0; k < lines; k++)
-			r->frames[at++] = frame_hash(r, (uint32_t)i, k);
-		if (lines == 1)
-			r->single[i] = r->frames[at - 1];
+		for (uint32_t k = n_frames(l); k-- > 0;) {
+			s.factor *= HASH_FACTOR;
+			s.summand = hash_step(s.summand, frame_hash(r, l, k));
+		}
+		r->steps[i] = s;
 	}
-	r->starts[n] = (uint32_t)at;
 	return 0;
 }
 
-static void resolving_release(struct resolving *r)
-{
-	free(r->strings);
-	free(r->starts);
-	free(r->frames);
-	free(r->single);
-	free(r->stacks);
-}
-
 /* The id of a frame, which is added if it is new; -E2BIG when there are too many. */
-static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint32_t *ret_id)
+static int frame_id(struct resolving *r, const struct profile_location *l, uint32_t line,
+		    uint32_t *ret_id)
 {
-	uint64_t hash = r->frames[r->starts[location] + line];
+	uint64_t hash = frame_hash(r, l, line);
 	struct dict *d = r->d;
 	struct chunk_frame f;
 
@@ -292,7 +298,7 @@ static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint3
 		return 0;
 	if (d->next_frame >= DICT_MAX_FRAMES)
 		return -E2BIG;
-	f = frame_of(r, location, line);
+	f = frame_of(r, l, line);
 	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
 	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
 	if (!f.name.data || (f.file.len && !f.file.data) ||
@@ -303,27 +309,39 @@ static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint3
 	return 0;
 }
 
+/* Appends the frames of a location to the new ids, from the root; returns how many. */
+static int add_frames(struct resolving *r, uint32_t location)
+{
+	const struct profile_location *l = profile_location_at(r->p, location);
+	uint32_t n = n_frames(l), id = r->ids[location] - 1;
+	int ret = 0;
+
+	for (uint32_t k = n; ret == 0 && k-- > 0;) {
+		if (r->ids[location] == 0)
+			ret = frame_id(r, l, k, &id);
+		if (ret == 0)
+			ret = buf_append(&r->d->new_ids, &id, sizeof(id));
+	}
+	if (ret == 0 && n == 1)
+		r->ids[location] = id + 1;
+	return ret < 0 ? ret : (int)n;
+}
+
 static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n, uint64_t hash,
 		     uint32_t *ret_id)
 {
 	struct dict *d = r->d;
 	struct chunk_stack s = {.id = d->next_stack};
 	size_t start = d->new_ids.len;
-	uint32_t id;
-	int ret;
 
 	for (uint32_t i = n; i-- > 0;) {
-		uint32_t lines = r->starts[locations[i] + 1] - r->starts[locations[i]];
+		int ret = add_frames(r, locations[i]);
 
-		for (uint32_t k = lines; k-- > 0; s.n++) {
-			ret = frame_id(r, locations[i], k, &id);
-			if (ret == 0)
-				ret = buf_append(&d->new_ids, &id, sizeof(id));
-			if (ret < 0) {
-				d->new_ids.len = start;
-				return ret;
-			}
+		if (ret < 0) {
+			d->new_ids.len = start;
+			return ret;
 		}
+		s.n += (uint32_t)ret;
 	}
 	/* The ids may move while they grow: until the flush it is their place that is kept. */
 	s.frames = (const void *)(uintptr_t)start;
@@ -333,26 +351,29 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 	return 0;
 }
 
-/* The hash of a stack, and a hint to the CPU that its place will be looked at. */
+/* The hash of a stack, and a hint to the CPU that its place will be looked at soon. */
 static uint64_t stack_hash(const struct resolving *r, uint32_t stack)
 {
 	uint32_t n;
 	const uint32_t *locations = profile_stack_at(r->p, stack, &n);
 	uint64_t hash = hash_seed();
 
-	for (uint32_t i = n; i-- > 0;) {
-		uint64_t frame = r->single[locations[i]];
+	/* Two at a time: only one product then waits for the one before. */
+	for (; n >= 2; n -= 2) {
+		const struct step *a = &r->steps[locations[n - 1]];
+		const struct step *b = &r->steps[locations[n - 2]];
 
-		if (frame) {
-			hash = hash_step(hash, frame);
-			continue;
-		}
-		for (uint32_t k = r->starts[locations[i] + 1]; k-- > r->starts[locations[i]];)
-			hash = hash_step(hash, r->frames[k]);
+		hash = hash * (a->factor * b->factor) + (a->summand * b->factor + b->summand);
 	}
+	if (n > 0)
+		hash = hash * r->steps[locations[0]].factor + r->steps[locations[0]].summand;
 	hash = hash_stack_end(hash);
-	if (r->d->stacks.cap > 0)
-		__builtin_prefetch(&r->d->stacks.hashes[(uint32_t)hash & (r->d->stacks.cap - 1)]);
+	if (r->d->stacks.cap > 0) {
+		uint32_t place = (uint32_t)hash & (r->d->stacks.cap - 1);
+
+		__builtin_prefetch(&r->d->stacks.hashes[place]);
+		__builtin_prefetch(&r->d->stacks.ids[place]);
+	}
 	return hash;
 }
 
@@ -365,20 +386,23 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 	if (ids_get(&r->d->stacks, r->stacks[stack], ret_id))
 		return 0;
 	locations = profile_stack_at(r->p, stack, &n);
-	for (uint32_t i = 0; i < n; i++)
-		depth += r->starts[locations[i] + 1] - r->starts[locations[i]];
 	*ret_id = DICT_OTHER;
-	if (depth > CHUNK_MAX_DEPTH || r->d->next_stack > max_stacks)
+	for (uint32_t i = 0; i < n; i++) {
+		depth += n_frames(profile_location_at(r->p, locations[i]));
+		if (depth > CHUNK_MAX_DEPTH)
+			return 0;
+	}
+	if (r->d->next_stack > max_stacks)
 		return 0;
 	ret = add_stack(r, locations, n, r->stacks[stack], ret_id);
 	return ret == -E2BIG ? 0 : ret;
 }
 
-int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, uint32_t *ret_ids,
-		 struct err *err)
+int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
+		 uint32_t *ret_ids, struct err *err)
 {
-	_cleanup_(resolving_release) struct resolving r = {.d = d, .p = p};
-	int ret = resolving_init(&r);
+	struct resolving r = {.d = d, .p = p};
+	int ret = resolving_init(&r, scratch);
 
 	/* In two passes: the table is larger than the CPU's cache, and waiting is most of it. */
 	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)

@@ -51,10 +51,10 @@ struct dict {
 int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err);
 /*
  * The id of each stack of the profile, at the profile's stack id in ret_ids (of
- * profile_n_stacks()); new ones are added.
+ * profile_n_stacks()); new ones are added. scratch is for reuse by the next call.
  */
-int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, uint32_t *ret_ids,
-		 struct err *err);
+int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
+		 uint32_t *ret_ids, struct err *err);
 /* Writes what is new into the day file. */
 int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err);
 /* Whether so much is new that it should be written before the interval ends. */

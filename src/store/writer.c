@@ -16,6 +16,7 @@ void writer_tools_release(struct writer_tools *t)
 	buf_release(&t->values);
 	buf_release(&t->sorted);
 	buf_release(&t->ids);
+	buf_release(&t->hashes);
 	buf_release(&t->block);
 	buf_release(&t->labels);
 }
@@ -52,6 +53,9 @@ static int load_row(struct writer *w, enum day_sql sql, sqlite3_stmt *stmt)
 	case DAY_STREAMS:
 		w->next_stream = MAX(w->next_stream, id + 1);
 		return map_put(&w->streams, key_hash(service, day_blob(stmt, 2)), id);
+	case DAY_ANY_ROLLED:
+		w->rolled = true;
+		return 0;
 	default:
 		w->next_labelset = MAX(w->next_labelset, id + 1);
 		return map_put(&w->labelsets, key_hash(service, day_blob(stmt, 2)), id);
@@ -86,6 +90,8 @@ int writer_open(struct writer *w, const char *dir, int64_t number, struct err *e
 		r = load_table(w, DAY_STREAMS, err);
 	if (r == 0)
 		r = load_table(w, DAY_LABELSETS, err);
+	if (r == 0)
+		r = load_table(w, DAY_ANY_ROLLED, err);
 	w->open = true;
 	if (r < 0)
 		writer_close(w);
@@ -302,8 +308,11 @@ static int void_rollup(struct writer *w, uint32_t stream, struct err *err)
 {
 	const int64_t range[] = {day_rollup_key(stream, 0), day_rollup_key(stream + 1, 0)};
 	const int64_t id = stream;
-	int r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
+	int r;
 
+	if (!w->rolled)
+		return 0;
+	r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
 	if (r < 0 || sqlite3_changes(w->day.db) == 0)
 		return r;
 	return day_exec(&w->day, DAY_DROP_ROLLUPS, range, 2, err);
@@ -371,7 +380,8 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 	if (r == 0 && d)
 		r = find_labelset(w, t, d->service, &service_labelset[1], err);
 	if (r == 0 && d)
-		r = dict_resolve(d, e->profile, t->max_stacks, (void *)t->ids.data, err);
+		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
+				 err);
 	if (r < 0 || !d)
 		return r;
 	d->used = w->used;

@@ -1,6 +1,6 @@
 /*
  * A profile of 200,000 nodes: CPU of the page's main thread for loading, zooming, searching and the
- * sandwich, and the time between frames while the mouse moves over the graph.
+ * sandwich, and the time between frames while the mouse moves over the graph; as one line of JSON.
  */
 import type { CDPSession, Page } from '@playwright/test';
 import { expect, test } from './page';
@@ -25,7 +25,13 @@ async function cost(page: Page, cdp: CDPSession, act: () => Promise<void>): Prom
   return (await cpuMs(cdp)) - start;
 }
 
-async function frames(page: Page): Promise<{ p50: number; p95: number; worst: number }> {
+interface Frames {
+  p50: number; // milliseconds between frames
+  p95: number;
+  cpu: number; // of the main thread, a frame
+}
+
+async function frames(page: Page, cdp: CDPSession): Promise<Frames> {
   const box = (await page.getByRole('application').boundingBox())!;
   await page.evaluate(() => {
     const w = window as unknown as { gaps: number[]; on: boolean };
@@ -39,14 +45,17 @@ async function frames(page: Page): Promise<{ p50: number; p95: number; worst: nu
     };
     requestAnimationFrame(tick);
   });
+  const start = await cpuMs(cdp);
   for (let i = 0; i < 240; i++)
     await page.mouse.move(box.x + ((i * 37) % Math.floor(box.width)), box.y + 20 + ((i * 11) % 250));
-  return page.evaluate(() => {
+  const spent = (await cpuMs(cdp)) - start;
+  const gaps = await page.evaluate(() => {
     const w = window as unknown as { gaps: number[]; on: boolean };
     w.on = false;
-    const g = w.gaps.slice(2).sort((a, b) => a - b);
-    return { p50: g[Math.floor(g.length / 2)]!, p95: g[Math.floor(g.length * 0.95)]!, worst: g[g.length - 1]! };
+    return w.gaps.slice(2).sort((a, b) => a - b);
   });
+  const at = (share: number) => gaps[Math.floor(gaps.length * share)]!;
+  return { p50: at(0.5), p95: at(0.95), cpu: spent / gaps.length };
 }
 
 test(`${NODES} nodes stay fluid`, async ({ page, context }) => {
@@ -67,7 +76,7 @@ test(`${NODES} nodes stay fluid`, async ({ page, context }) => {
     zooms.push(await cost(page, cdp, () => canvas.click({ position: { x: 60 + i * 70, y: 19 * 2 + 8 } })));
     zooms.push(await cost(page, cdp, () => page.keyboard.press('Escape')));
   }
-  const hover = await frames(page);
+  const hover = await frames(page, cdp);
   const search = await cost(page, cdp, async () => {
     await page.getByRole('searchbox').focus();
     await page.keyboard.type('method', { delay: 20 });
@@ -77,13 +86,9 @@ test(`${NODES} nodes stay fluid`, async ({ page, context }) => {
     await page.locator('.tbody [role=row]').first().click();
     await expect(page.getByRole('application', { name: /^Callers/ })).toBeVisible();
   });
-  const ms = (v: number) => `${v.toFixed(0)} ms`;
+  const sum = (a: number[]) => ({ median: median(a), worst: Math.max(...a) });
+  // For bench/ui.py, which knows the goals.
   console.log(
-    `${NODES} nodes: load ${ms(median(loads))} (${loads.map(ms).join(', ')}), zoom ${ms(median(zooms))} ` +
-      `(worst ${ms(Math.max(...zooms))}), search of 6 keys ${ms(search)}, sandwich ${ms(sandwich)}, ` +
-      `frames while hovering p50 ${hover.p50.toFixed(1)} p95 ${hover.p95.toFixed(1)} worst ${hover.worst.toFixed(1)} ms`,
+    JSON.stringify({ nodes: NODES, load: sum(loads), zoom: sum(zooms), search: sum([search]), sandwich: sum([sandwich]), frames: hover }),
   );
-  expect(median(loads)).toBeLessThanOrEqual(300);
-  expect(median(zooms)).toBeLessThanOrEqual(50);
-  expect(hover.p95).toBeLessThanOrEqual(20);
 });

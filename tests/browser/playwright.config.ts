@@ -6,14 +6,19 @@ const flags =
 
 export default defineConfig({
   testDir: '.',
-  testMatch: process.env.BENCH ? 'bench.ts' : '*.spec.ts',
+  // What runs against a real sonde, and what needs a machine that is not here.
+  projects: process.env.BENCH
+    ? [{ name: 'bench', testMatch: 'bench.ts', use: { baseURL: process.env.MOCK_URL } }]
+    : [
+        { name: 'sonde', testMatch: 'ui.spec.ts', use: { baseURL: process.env.BASE_URL } },
+        { name: 'mock', testMatch: 'mock.spec.ts', use: { baseURL: process.env.MOCK_URL } },
+      ],
   outputDir: process.env.OUT_DIR ?? '../../ui/test-out',
   reporter: './reporter.ts',
   workers: 1,
   timeout: 120000,
   expect: { timeout: 20000 },
   use: {
-    baseURL: process.env.BASE_URL ?? 'http://127.0.0.1:7790',
     viewport: { width: 1280, height: 720 },
     timezoneId: 'Europe/Berlin',
     launchOptions: {

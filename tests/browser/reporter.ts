@@ -9,7 +9,7 @@ export default class Lines implements Reporter {
     const ok = result.status === 'passed';
     if (ok) this.passed++;
     else this.failed++;
-    console.log(`${ok ? 'ok  ' : 'FAIL'} ${test.title} (${result.duration} ms)`);
+    console.log(`${ok ? 'ok  ' : 'FAIL'} ${test.parent.project()!.name}: ${test.title} (${result.duration} ms)`);
     if (!ok) for (const e of result.errors) console.log((e.stack ?? e.message ?? '').slice(0, 2000));
   }
 

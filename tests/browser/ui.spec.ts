@@ -94,7 +94,7 @@ test('a link carries the whole state, and back and forward work', async ({ page,
 test('a frame zooms by click, its link zooms too, and Escape resets', async ({ page, context }) => {
   await openService(page, 'view=flame');
   const canvas = page.getByRole('application');
-  await canvas.click({ position: { x: 60, y: 19 * 3 + 8 } });
+  await canvas.click({ position: { x: 60, y: 19 + 8 } });
   await expect.poll(() => hash(page)).toContain('zoom=');
   const crumb = await page.locator('.crumbs [aria-current]').textContent();
   const other = await context.newPage();
@@ -201,12 +201,15 @@ for (const scheme of ['dark', 'light'] as const)
   });
 
 test('the process filter narrows the profile', async ({ page }) => {
-  await openService(page);
+  await openService(page, 'paused=1');
+  await dragTimeline(page, ...DRAG);
+  await expect(page.locator('.panes[aria-busy="false"]')).toBeVisible();
+  const whole = await page.locator('.crumbs').textContent();
   await page.getByRole('button', { name: 'Processes and labels' }).click();
   const box = page.getByRole('group', { name: 'process', exact: true }).getByRole('checkbox').first();
   await box.check();
   await expect.poll(() => hash(page)).toContain('label=process.pid%3D');
-  await expect(page.locator('.panes[aria-busy="false"]')).toBeVisible();
+  await expect(page.locator('.crumbs')).not.toHaveText(whole!);
 });
 
 test('the pprof link covers the window', async ({ page }) => {

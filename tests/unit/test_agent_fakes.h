@@ -41,6 +41,9 @@ static struct fake_machine {
 	size_t open; /* states */
 	uint64_t flushes;
 	bool sink_fails;
+	uint64_t census; /* comings and goings */
+	uint64_t lists;
+	uint64_t censuses;
 } machine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline void machine_lock(void)
@@ -75,6 +78,7 @@ static inline void machine_add(struct fake_process *p)
 {
 	machine_lock();
 	machine.processes[machine.len++] = p;
+	machine.census++;
 	machine_unlock();
 }
 
@@ -87,6 +91,7 @@ static inline void machine_remove(pid_t pid)
 		if (machine.processes[i]->pid != pid)
 			machine.processes[len++] = machine.processes[i];
 	machine.len = len;
+	machine.census++;
 	machine_unlock();
 }
 
@@ -101,6 +106,7 @@ static inline int fake_list(pid_t **ret_pids, size_t *ret_len, struct err *err)
 	for (size_t i = 0; i < machine.len; i++)
 		pids[i] = machine.processes[i]->pid;
 	*ret_len = machine.len;
+	machine.lists++;
 	machine_unlock();
 	*ret_pids = pids;
 	return 0;
@@ -115,25 +121,25 @@ static inline int fake_stat(pid_t pid, struct proc_stat *ret_stat, struct err *e
 	machine_lock();
 	p = machine_find(pid);
 	if (p) {
-		*ret_stat = (struct proc_stat){
-			.comm = "fake", .state = 'S', .start_ticks = p->start_ticks};
+		*ret_stat = (struct proc_stat){.comm = "fake",
+					       .state = 'S',
+					       .start_ticks = p->start_ticks,
+					       .image = 100 + p->space};
 		r = 0;
 	}
 	machine_unlock();
 	return r;
 }
 
-static inline struct world_exe fake_exe(pid_t pid)
+static inline uint64_t fake_census(void)
 {
-	const struct fake_process *p;
-	struct world_exe exe = {0};
+	uint64_t census;
 
 	machine_lock();
-	p = machine_find(pid);
-	if (p)
-		exe = (struct world_exe){.dev = 1, .ino = 100 + p->space};
+	census = machine.census + 1;
+	machine.censuses++;
 	machine_unlock();
-	return exe;
+	return census;
 }
 
 static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *err)
@@ -160,7 +166,7 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 static const struct world_ops fake_world = {
 	.list = fake_list,
 	.stat = fake_stat,
-	.exe = fake_exe,
+	.census = fake_census,
 	.info = fake_info,
 };
 

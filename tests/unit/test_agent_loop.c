@@ -11,17 +11,22 @@
 
 #include "test_agent_fakes.h"
 
-static struct agent *start(void)
+static struct agent *start_every(uint64_t interval_ns)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
 	const struct agent_parts parts = {
 		.world = &fake_world, .readers = fake_readers, .sinks = sinks, .n_sinks = 1};
-	const struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS};
+	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;
 
 	assert_int_equal(agent_start_parts(&config, &parts, &agent, &err), 0);
 	return agent;
+}
+
+static struct agent *start(void)
+{
+	return start_every(FAKE_INTERVAL_NS);
 }
 
 static int setup(void **state)
@@ -31,6 +36,8 @@ static int setup(void **state)
 	machine.open = 0;
 	machine.flushes = 0;
 	machine.sink_fails = false;
+	machine.lists = 0;
+	machine.censuses = 0;
 	return 0;
 }
 
@@ -134,6 +141,44 @@ static void exec_of_what_was_refused_is_looked_at_again(void **state)
 	p.refused = false;
 	machine_unlock();
 	assert_true(reaches(&p.writes, 1));
+	stop(agent);
+}
+
+/* An interval would notice it as well; this one is still far from its end. */
+static void exec_of_what_was_refused_is_noticed_by_a_scan(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .refused = true};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start_every(3600 * NS_PER_SEC);
+	assert_true(reaches(&p.probes, 1));
+	machine_lock();
+	p.space = 1;
+	machine_unlock();
+	assert_true(reaches(&p.probes, 2));
+	stop(agent);
+}
+
+static void processes_are_listed_when_some_came_or_went(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1}, q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start_every(3600 * NS_PER_SEC);
+	assert_true(reaches(&p.opens, 1));
+	assert_true(reaches(&machine.censuses, 3));
+	machine_lock();
+	assert_int_equal(machine.lists, 1);
+	machine_unlock();
+	machine_add(&q);
+	assert_true(reaches(&q.opens, 1));
+	machine_lock();
+	assert_int_equal(machine.lists, 2);
+	machine_unlock();
 	stop(agent);
 }
 
@@ -375,6 +420,8 @@ int main(void)
 				       setup),
 		cmocka_unit_test_setup(exec_begins_with_a_new_baseline, setup),
 		cmocka_unit_test_setup(exec_of_what_was_refused_is_looked_at_again, setup),
+		cmocka_unit_test_setup(exec_of_what_was_refused_is_noticed_by_a_scan, setup),
+		cmocka_unit_test_setup(processes_are_listed_when_some_came_or_went, setup),
 		cmocka_unit_test_setup(pid_that_is_reused_begins_with_a_baseline, setup),
 		cmocka_unit_test_setup(target_that_hangs_does_not_delay_others_and_is_shown, setup),
 		cmocka_unit_test_setup(process_that_opts_out_is_not_touched_and_says_why, setup),

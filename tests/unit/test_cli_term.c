@@ -45,6 +45,52 @@ static void a_cut_letter_at_the_end_is_no_overrun(void **state)
 	free(text);
 }
 
+static void fit(const char *text, size_t cells, bool keep_end, const char *want)
+{
+	_cleanup_(buf_release) struct buf out = {};
+
+	assert_int_equal(term_fit(&out, text, cells, keep_end), 0);
+	assert_string_equal(cells ? buf_cstr(&out) : "", want);
+}
+
+static void text_is_cut_and_padded_to_columns(void **state)
+{
+	(void)state;
+	fit("main.f", 8, false, "main.f  ");
+	fit("main.f", 6, false, "main.f");
+	fit("main.f", 5, false, "main~");
+	fit("main.f", 5, true, "~in.f");
+	fit("main.f", 1, true, "~");
+	fit("main.f", 0, false, "");
+	fit("", 2, true, "  ");
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	/* U+65E5 U+672C, and a letter. */
+	const char *text = "\346\227\245\346\234\254x";
+
+	(void)state;
+	assert_int_equal(term_cells(text), 5);
+	fit(text, 5, false, text);
+	fit(text, 4, false, "\346\227\245~ ");
+	fit(text, 3, true, "~x ");
+	fit("caf\303\251", 4, false, "caf\303\251");
+}
+
+static void what_has_no_width_or_turns_the_text_is_a_question_mark(void **state)
+{
+	(void)state;
+	/* A right-to-left override, a combining accent, a lone continuation, an overlong slash. */
+	fit("a\342\200\256b", 3, false, "a?b");
+	fit("e\314\201", 2, false, "e?");
+	fit("\200z", 2, false, "?z");
+	fit("\300\257", 2, false, "??");
+	fit("\340\200\257", 1, false, "?");
+	fit("cut\346\227", 5, false, "cut??");
+	fit("\355\240\200", 1, false, "?");
+}
+
 static void a_file_is_no_terminal(void **state)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -109,6 +155,9 @@ int main(void)
 		cmocka_unit_test(control_characters_become_question_marks),
 		cmocka_unit_test(other_letters_stay_as_they_are),
 		cmocka_unit_test(a_cut_letter_at_the_end_is_no_overrun),
+		cmocka_unit_test(text_is_cut_and_padded_to_columns),
+		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(what_has_no_width_or_turns_the_text_is_a_question_mark),
 		cmocka_unit_test(a_file_is_no_terminal),
 		cmocka_unit_test(no_color_is_obeyed_on_a_terminal),
 		cmocka_unit_test(runtimes_are_known_by_their_files),

@@ -251,6 +251,19 @@ static void states_are_remembered_and_restored(void **state)
 	unwind_table_release(&t);
 }
 
+static void states_are_restored_in_reverse(void **state)
+{
+	struct unwind_table t = COMPILE(0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x0a, 0x41, 0x0e, 32, 0x41,
+					0x0b, 0x41, 0x0b);
+
+	(void)state;
+	EXPECT(t, 1, SP(24));
+	EXPECT(t, 2, SP(32));
+	EXPECT(t, 3, SP(24));
+	EXPECT(t, 4, SP(16));
+	unwind_table_release(&t);
+}
+
 static void more_states_than_anyone_nests_are_unsupported(void **state)
 {
 	uint8_t program[42];
@@ -319,11 +332,12 @@ static void expressions_that_are_a_register_and_a_number_are_plain(void **state)
 
 static void other_expressions_are_unsupported(void **state)
 {
-	/* deref of another register; a trailing operation; an offset beyond 16 bits; none at all */
-	static const uint8_t programs[][8] = {
+	/* deref of another register; a trailing operation; numbers beyond 16 bits; none at all */
+	static const uint8_t programs[][9] = {
 		{0x0f, 3, 0x7a, 0, 0x06},
 		{0x0f, 4, 0x77, 0, 0x06, 0x1c},
 		{0x0f, 5, 0x77, 0x80, 0x80, 4, 0x06},
+		{0x0f, 7, 0x77, 0, 0x06, 0x23, 0x80, 0x80, 2},
 		{0x0f, 0},
 	};
 
@@ -504,7 +518,7 @@ static void functions_outside_of_the_text_are_left_out(void **state)
 	(void)state;
 	cie(&f, "zR", "", 0);
 	fde(&f, 0, 0x10, "", 0);
-	fde(&f, TEXT + TEXT_BYTES - 8, 9, "", 0);
+	fde(&f, TEXT + TEXT_BYTES - 16, 17, "", 0);
 	fde(&f, TEXT + TEXT_BYTES - 8, 8, "", 0);
 	fde(&f, TEXT, 0, "", 0);
 	t = compile(&f);
@@ -656,6 +670,7 @@ int main(void)
 		cmocka_unit_test(rows_follow_the_program_of_a_function),
 		cmocka_unit_test(advances_of_all_sizes_are_followed),
 		cmocka_unit_test(states_are_remembered_and_restored),
+		cmocka_unit_test(states_are_restored_in_reverse),
 		cmocka_unit_test(more_states_than_anyone_nests_are_unsupported),
 		cmocka_unit_test(a_state_that_was_not_remembered_is_unsupported),
 		cmocka_unit_test(registers_other_than_the_stack_pointer_are_named),

@@ -95,6 +95,108 @@ static struct totals read_cumulative(struct fixture *f)
 	return totals_of(p);
 }
 
+/* Two samples of two profiles have the same addresses, functions, files and lines. */
+static void assert_same_stack(const struct profile *a, uint32_t x, const struct profile *b,
+			      uint32_t y)
+{
+	uint32_t n, m;
+	const uint32_t *p = profile_stack_at(a, x, &n), *q = profile_stack_at(b, y, &m);
+
+	assert_int_equal(n, m);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_location *l = profile_location_at(a, p[i]);
+		const struct profile_location *k = profile_location_at(b, q[i]);
+
+		assert_int_equal(l->address, k->address);
+		assert_int_equal(l->n_lines, k->n_lines);
+		for (uint32_t j = 0; j < l->n_lines; j++) {
+			const struct profile_function *f =
+				profile_function_at(a, l->lines[j].function);
+			const struct profile_function *g =
+				profile_function_at(b, k->lines[j].function);
+
+			assert_int_equal(l->lines[j].line, k->lines[j].line);
+			assert_string_equal(profile_cstring(a, f->name),
+					    profile_cstring(b, g->name));
+			assert_string_equal(profile_cstring(a, f->file),
+					    profile_cstring(b, g->file));
+			assert_int_equal(f->start_line, g->start_line);
+		}
+	}
+}
+
+/* A reading as a delta and as a profile; all buckets must be in use, for others are left out. */
+static void assert_delta_equals_profile(struct fixture *f, size_t samples)
+{
+	_cleanup_(profile_freep) struct profile *delta = NULL, *whole = NULL;
+	struct err err;
+
+	assert_int_equal(golang_heap_read(f->heap, &err), 0);
+	assert_int_equal(golang_heap_delta_profile(f->heap, &delta, &err), 0);
+	golang_heap_trim(f->heap);
+	assert_int_equal(golang_heap_profile(f->heap, &whole, &err), 0);
+	golang_heap_trim(f->heap);
+	assert_int_equal(profile_n_samples(delta), samples);
+	assert_int_equal(profile_n_samples(whole), samples);
+	assert_int_equal(profile_n_locations(delta), profile_n_locations(whole));
+	assert_int_equal(profile_n_functions(delta), profile_n_functions(whole));
+	for (size_t i = 0; i < samples; i++) {
+		const struct profile_sample *a = profile_sample_at(delta, i);
+		const struct profile_sample *b = profile_sample_at(whole, i);
+
+		assert_same_stack(delta, a->stack, whole, b->stack);
+		assert_int_equal(a->values[3], b->values[3]);
+	}
+}
+
+static void deltas_name_the_same_functions_as_profiles(void **state)
+{
+	static struct fixture f;
+	size_t n = 0;
+
+	(void)state;
+	program_build(&f.program);
+	for (; n < 5; n++)
+		program_bucket(&f.program, 64, 5, 3);
+	fixture_open(&f);
+	assert_delta_equals_profile(&f, n);
+	assert_delta_equals_profile(&f, n);
+	/* Stacks of known addresses and of new ones join later. */
+	for (; n < 50; n++)
+		program_bucket(&f.program, n < 40 ? 128 : 256, 5, 3);
+	assert_delta_equals_profile(&f, n);
+	program_bucket(&f.program, 32, 5, 3);
+	assert_delta_equals_profile(&f, n + 1);
+	fixture_close(&f);
+}
+
+static void assert_main_is_named(struct fixture *f)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct err err;
+
+	assert_int_equal(golang_heap_read(f->heap, &err), 0);
+	assert_int_equal(golang_heap_delta_profile(f->heap, &p, &err), 0);
+	golang_heap_trim(f->heap);
+	assert_int_equal(profile_n_functions(p), 1);
+	assert_string_equal(profile_cstring(p, profile_function_at(p, 0)->name), "main.main");
+}
+
+static void stacks_are_looked_up_once(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	program_build(&f.program);
+	program_bucket(&f.program, 64, 5, 3);
+	fixture_open(&f);
+	assert_main_is_named(&f);
+	/* Tables that are gone are not missed. */
+	memset(f.program.bytes + PROGRAM_NAMES, 0xff, PROGRAM_CODE - PROGRAM_NAMES);
+	assert_main_is_named(&f);
+	fixture_close(&f);
+}
+
 static void first_delta_is_a_baseline_and_in_use_is_absolute(void **state)
 {
 	static struct fixture f;
@@ -288,6 +390,8 @@ static void bucket_that_was_torn_in_the_baseline_does_not_count_in_full(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deltas_name_the_same_functions_as_profiles),
+		cmocka_unit_test(stacks_are_looked_up_once),
 		cmocka_unit_test(first_delta_is_a_baseline_and_in_use_is_absolute),
 		cmocka_unit_test(deltas_add_up_to_last_minus_first_exactly),
 		cmocka_unit_test(bucket_that_appears_later_counts_in_full),

@@ -126,6 +126,56 @@ static void id_with_another_start_time_is_not_alive(void **state)
 	assert_false(proc_id_alive(&id));
 }
 
+/* A shell that says a word, waits for a line, executes itself, and does the same again. */
+static pid_t shell_start(int *ret_in, int *ret_out)
+{
+	int in[2], out[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)dup2(in[0], 0);
+		(void)dup2(out[1], 1);
+		(void)close(in[1]);
+		(void)close(out[0]);
+		(void)execl("/bin/sh", "sh", "-c",
+			    "echo a; read x; exec /bin/sh -c 'echo b; read x'", (char *)NULL);
+		_exit(1);
+	}
+	(void)close(in[0]);
+	(void)close(out[1]);
+	*ret_in = in[1];
+	*ret_out = out[0];
+	return pid;
+}
+
+static void image_changes_when_a_program_executes_itself(void **state)
+{
+	struct proc_stat before, still, after;
+	char word[2];
+	int in, out;
+	pid_t pid = shell_start(&in, &out);
+
+	(void)state;
+	assert_int_equal(read(out, word, 2), 2);
+	assert_int_equal(proc_stat_read(pid, &before, NULL), 0);
+	assert_int_equal(proc_stat_read(pid, &still, NULL), 0);
+	assert_int_not_equal(before.image, 0);
+	assert_int_equal(before.image, still.image);
+	assert_int_equal(write(in, "\n", 1), 1);
+	assert_int_equal(read(out, word, 2), 2);
+	assert_int_equal(word[0], 'b');
+	assert_int_equal(proc_stat_read(pid, &after, NULL), 0);
+	assert_int_equal(before.start_ticks, after.start_ticks);
+	assert_int_not_equal(before.image, after.image);
+	(void)close(in);
+	(void)close(out);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +183,7 @@ int main(void)
 		cmocka_unit_test(stat_name_loses_its_control_characters),
 		cmocka_unit_test(stat_tells_kernel_threads_and_the_dying),
 		cmocka_unit_test(stat_that_is_cut_short_is_malformed),
+		cmocka_unit_test(image_changes_when_a_program_executes_itself),
 		cmocka_unit_test(id_of_a_strangely_named_process_is_right),
 		cmocka_unit_test(id_of_a_zombie_or_of_nobody_is_gone),
 		cmocka_unit_test(id_with_another_start_time_is_not_alive),

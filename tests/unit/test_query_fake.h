@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "store/store.h"
@@ -26,9 +27,23 @@ struct store {
 	bool snapshot;
 	uint64_t collections[2];
 	int64_t other;
-	int error; /* what every question fails with */
-	unsigned int delay_ms;
+	int error;	    /* what every question fails with */
+	atomic_bool hold;   /* sums wait until this is false */
+	atomic_uint inside; /* how many sums are being asked for */
+	atomic_uint most_inside;
 };
+
+static inline void fake_wait(struct store *store)
+{
+	unsigned int inside = atomic_fetch_add(&store->inside, 1) + 1;
+	unsigned int most = atomic_load(&store->most_inside);
+
+	while (most < inside && !atomic_compare_exchange_weak(&store->most_inside, &most, inside))
+		;
+	while (atomic_load(&store->hold))
+		usleep(1000);
+	atomic_fetch_sub(&store->inside, 1);
+}
 
 static inline uint32_t fake_string(struct profile *p, struct view s)
 {
@@ -75,8 +90,7 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 	size_t i = window->from_ns == FAKE_BEFORE_NS;
 	struct profile *p;
 
-	if (store->delay_ms)
-		usleep(store->delay_ms * 1000);
+	fake_wait(store);
 	if (store->error)
 		return err_set(err, store->error, "the store does not like this");
 	p = profile_new();

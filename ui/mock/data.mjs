@@ -74,12 +74,29 @@ export const TYPES = [
   { type: 'go_heap:alloc_space:bytes', mode: 'delta' },
   { type: 'go_heap:inuse_objects:count', mode: 'snapshot' },
   { type: 'go_heap:inuse_space:bytes', mode: 'snapshot' },
+  { type: 'cpu:samples:count', mode: 'delta' },
+  { type: 'cpu:cpu:nanoseconds', mode: 'delta' },
+  { type: 'go_goroutine:goroutines:count', mode: 'snapshot' },
+  { type: 'go_mutex:contentions:count', mode: 'delta' },
+  { type: 'go_mutex:delay:nanoseconds', mode: 'delta' },
 ];
+/* Only these services have all types; the others have the heap, as on a machine that lacks the rest. */
+const FULL = ['checkout', 'search', 'gateway'];
+export const typesOf = (service) => TYPES.filter((t) => FULL.includes(service) || t.type.startsWith('go_heap:'));
+
+/* From bytes to what else a stack has: some CPU per byte, some goroutines, a lock now and then. */
+const PER_BYTE = {
+  'cpu:samples:count': 99 / (96 * MB),
+  'cpu:cpu:nanoseconds': 1e9 / (96 * MB),
+  'go_goroutine:goroutines:count': 0.8 / MB,
+  'go_mutex:contentions:count': 40 / MB,
+  'go_mutex:delay:nanoseconds': 4e5 / MB,
+};
 
 /** A stack's value at a time; per second for delta types. */
 export function valueAt(stack, type, t) {
   const bytes = type.mode === 'delta' ? stack.rate(t) : stack.live(t);
-  return type.type.endsWith(':count') ? bytes / 96 : bytes;
+  return bytes * (PER_BYTE[type.type] ?? (type.type.endsWith(':count') ? 1 / 96 : 1));
 }
 
 /** Depth-first columns of n nodes, with names as a large program has them. */

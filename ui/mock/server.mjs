@@ -5,7 +5,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { giantTree, makeServices, TYPES, valueAt } from './data.mjs';
+import { giantTree, makeServices, TYPES, typesOf, valueAt } from './data.mjs';
 
 const flag = (name, otherwise) => {
   const i = process.argv.indexOf(`--${name}`);
@@ -177,7 +177,7 @@ const handlers = {
     const step = (w.to - w.from) / n;
     const list = [...services].filter(([, s]) => s.start < w.to).map(([service, s]) => ({
       service, processes: s.processes,
-      types: TYPES.map((t) => ({
+      types: typesOf(service).map((t) => ({
         ...t, first: s.start, last: Date.now(), series: points(s, t, w, step),
         value: s.stacks.reduce((sum, x) => sum + over(x, t, w, s.start), 0),
       })),
@@ -232,4 +232,6 @@ function answer(req, res) {
 }
 
 createServer((req, res) => (slow && req.url.startsWith('/api/') ? setTimeout(() => answer(req, res), slow) : answer(req, res)))
-  .listen(port, '127.0.0.1', () => console.log(`mock: http://127.0.0.1:${port}`));
+  .listen(port, '127.0.0.1', function () {
+    console.log(`mock: http://127.0.0.1:${this.address().port}`);
+  });

@@ -17,24 +17,41 @@ function scaled(v: number, base: number, units: string[]): string {
 
 function duration(ns: number): string {
   const a = Math.abs(ns);
-  const sign = ns < 0 ? '\u2212' : '';
-  if (a < 1e3) return `${sign}${a.toFixed(0)}\u2009ns`;
-  if (a < 1e6) return `${sign}${(a / 1e3).toFixed(1)}\u2009µs`;
-  if (a < 1e9) return `${sign}${(a / 1e6).toFixed(1)}\u2009ms`;
-  if (a < 120e9) return `${sign}${(a / 1e9).toFixed(2)}\u2009s`;
-  if (a < 7200e9) return `${sign}${(a / 60e9).toFixed(1)}\u2009min`;
-  return `${sign}${(a / 3600e9).toFixed(1)}\u2009h`;
+  const steps: [number, string][] = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's'], [60e9, 'min'], [3600e9, 'h']];
+  // Seconds up to two minutes, minutes up to two hours.
+  const i = a < 1e9 ? steps.findIndex((_, k) => a < steps[k + 1]![0] * 0.9995) : a < 120e9 ? 3 : a < 7200e9 ? 4 : 5;
+  return scaled(ns / steps[i]![0], Infinity, [steps[i]![1]]);
 }
 
-/** `unit` is the API's unit, with "/s" behind it for a rate. */
+/** `unit` is the API's unit, with "/s" behind it for a rate; or "cores", see rateUnit(). */
 export function value(v: number | null | undefined, unit: string): string {
   if (v == null || !Number.isFinite(v)) return '–';
+  if (unit === 'cores') return cores(v / 1e9);
   const rate = unit.endsWith('/s');
   const plain = rate ? unit.slice(0, -2) : unit;
-  // Nanoseconds of work per second are cores.
-  if (plain === 'nanoseconds') return rate ? `${(v / 1e9).toFixed(2)}\u2009cores` : duration(v);
-  const text = plain === 'bytes' ? scaled(v, 1024, MEMORY) : scaled(v, 1000, COUNT);
+  const text =
+    plain === 'nanoseconds' ? duration(v) : plain === 'bytes' ? scaled(v, 1024, MEMORY) : scaled(v, 1000, COUNT);
   return rate ? `${text}/s` : text;
+}
+
+function cores(v: number): string {
+  const a = Math.abs(v);
+  if (a > 0 && a < 0.0995) return scaled(v * 1000, Infinity, ['mcores']);
+  return scaled(v, Infinity, [a === 1 ? 'core' : 'cores']);
+}
+
+/** Whole steps of the last tenth: allocations are told once per collection, so one step alone may have none. */
+export function latest(points: (number | null)[], rate: boolean): number | undefined {
+  const known = points.filter((v): v is number => v != null);
+  if (!rate) return known[known.length - 1];
+  const whole = known.length > 2 ? known.slice(0, -1) : known;
+  const some = whole.slice(-Math.max(5, Math.ceil(points.length / 10)));
+  return some.length ? some.reduce((s, v) => s + v, 0) / some.length : undefined;
+}
+
+/** The unit of a delta type per second. Nanoseconds on a processor per second are cores. */
+export function rateUnit(type: string): string {
+  return kindOf(type) === 'cpu:nanoseconds' ? 'cores' : `${unitOf(type)}/s`;
 }
 
 export function signed(v: number, unit: string): string {
@@ -120,20 +137,24 @@ export interface TypeText {
   about: string;
 }
 
-const TYPES: Record<string, TypeText> = {
-  'go_heap:inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
-  'go_heap:inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
-  'go_heap:alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
-  'go_heap:alloc_objects:count': { title: 'Objects allocated', about: 'objects allocated' },
-  'go_goroutine:goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
-  'cpu:cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
-  'cpu:samples:count': { title: 'CPU samples', about: 'samples taken' },
+/** By kind, the type without its family: what a column of Go and of Java programs has in common. */
+const KINDS: Record<string, TypeText> = {
+  'inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
+  'inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
+  'alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
+  'alloc_objects:count': { title: 'Objects allocated', about: 'objects allocated' },
+  'goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
+  'cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
+  'samples:count': { title: 'CPU samples', about: 'samples taken' },
 };
 
+export const kindOf = (type: string) => type.slice(type.indexOf(':') + 1);
+
+/** A type that nobody has named yet is called what the server calls it: "Go mutex delay". */
 export function typeText(type: string): TypeText {
-  const known = TYPES[type];
+  const known = KINDS[kindOf(type)];
   if (known) return known;
-  const [family = '', name = type] = type.split(':');
+  const [family = '', name = ''] = type.split(':');
   const words = `${family} ${name}`.replace(/_/g, ' ').trim();
   return { title: words.charAt(0).toUpperCase() + words.slice(1), about: type };
 }

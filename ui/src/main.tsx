@@ -9,7 +9,7 @@ import { copy, Help } from './parts';
 import { isDark, usePrefs } from './prefs';
 import { useQuery } from './query';
 import { ServicePage } from './service';
-import { go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
+import { comparePreceding, go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
 import './theme.css';
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -100,7 +100,7 @@ function App() {
       u: () => setPrefs({ utc: !prefs.utc }),
     };
     const service: Record<string, () => void> = {
-      d: () => go({ base: state.base ? null : 'prev', zoom: '' }),
+      d: () => go(state.base ? { base: null, zoom: '' } : comparePreceding(state, state.sel ?? rangeWindow(state.range, now, oldest), oldest)),
       x: () => go({ sel: null, base: null, zoom: '' }),
       '[': () => go(shift(state, now, oldest, -1)),
       ']': () => go(shift(state, now, oldest, 1)),

@@ -1,22 +1,22 @@
 /* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
 import { useMemo, useState } from 'preact/hooks';
 import { url, type Health, type Service, type Services, type Target, type TypeSeries } from './api';
-import { percent, span, typeText, unitOf, value } from './format';
+import { kindOf, latest, percent, rateUnit, span, typeText, unitOf, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
 
-const COLUMNS = [
-  'cpu:cpu:nanoseconds',
-  'go_heap:alloc_space:bytes',
-  'go_heap:inuse_space:bytes',
-  'go_goroutine:goroutines:count',
-];
+/* Kinds: whatever family of profiles has one of these gets it into the column. */
+const COLUMNS = ['cpu:nanoseconds', 'alloc_space:bytes', 'inuse_space:bytes', 'goroutines:count'];
+
+/* So many steps without a value at the end, and the service is no longer there. */
+const GONE = 3;
 
 interface Cell {
+  type: string;
   series: (number | null)[];
   unit: string;
-  now: number | null;
+  now: number | null; // null: it has ended
   trend: number; // last quarter against the first, -1 .. many
 }
 
@@ -26,14 +26,13 @@ function cellOf(t: TypeSeries | undefined, step: number): Cell | null {
   const series = t.mode === 'delta' ? t.series.map((v) => (v == null ? null : v / seconds)) : t.series;
   const known = series.filter((v): v is number => v != null);
   if (!known.length) return null;
-  const unit = unitOf(t.type) + (t.mode === 'delta' ? '/s' : '');
+  const unit = t.mode === 'delta' ? rateUnit(t.type) : unitOf(t.type);
   const quarter = Math.max(1, Math.floor(known.length / 4));
   const mean = (a: number[]) => a.reduce((s, v) => s + v, 0) / a.length;
   const head = mean(known.slice(0, quarter));
   const trend = known.length < 8 || !head ? 0 : mean(known.slice(-quarter)) / head - 1;
-  // The last step is still filling up; the one before it is whole.
-  const now = t.mode === 'delta' && known.length > 2 ? known[known.length - 2]! : known[known.length - 1]!;
-  return { series, unit, now, trend };
+  const gone = series.length > GONE && series.slice(-GONE).every((v) => v == null);
+  return { type: t.type, series, unit, now: gone ? null : latest(series, t.mode === 'delta')!, trend };
 }
 
 function Trend({ of }: { of: number }) {
@@ -46,15 +45,20 @@ function Trend({ of }: { of: number }) {
   );
 }
 
+const titleOf = (kind: string) => typeText(`:${kind}`).title;
+
 interface Line {
   service: Service;
   cells: (Cell | null)[];
 }
 
-function ServiceTable({ lines, types, state }: { lines: Line[]; types: string[]; state: State }) {
-  const [key, dir] = (state.sort || `${types.includes(COLUMNS[2]!) ? COLUMNS[2] : types[0]} down`).split(' ');
+/* Who comes to look for a leak wants the largest heap on top. */
+const SORTED = 'inuse_space:bytes';
+
+function ServiceTable({ lines, kinds, state }: { lines: Line[]; kinds: string[]; state: State }) {
+  const [key, dir] = (state.sort || `${kinds.includes(SORTED) ? SORTED : kinds[0]} down`).split(' ');
   const down = dir !== 'up';
-  const at = types.indexOf(key!);
+  const at = kinds.indexOf(key!);
   const sorted = useMemo(() => {
     const num = (l: Line) => (key === 'processes' ? l.service.processes : (l.cells[at]?.now ?? -1));
     const list = lines.slice().sort((a, b) => a.service.service.localeCompare(b.service.service));
@@ -75,7 +79,7 @@ function ServiceTable({ lines, types, state }: { lines: Line[]; types: string[];
         <tr>
           {head('name', 'Service')}
           {head('processes', 'Processes', 'num')}
-          {types.map((t) => head(t, typeText(t).title))}
+          {kinds.map((k) => head(k, titleOf(k)))}
         </tr>
       </thead>
       <tbody>
@@ -86,12 +90,12 @@ function ServiceTable({ lines, types, state }: { lines: Line[]; types: string[];
               <th scope="row"><a href={link('')}>{s.service}</a></th>
               <td class="num dim" data-title="Processes">{s.processes}</td>
               {cells.map((c, i) => (
-                <td data-title={typeText(types[i]!).title}>
+                <td data-title={titleOf(kinds[i]!)}>
                   {c ? (
-                    <a class="cell" href={link(types[i]!)} aria-label={`${s.service}, ${typeText(types[i]!).title}: ${value(c.now, c.unit)}`}>
+                    <a class="cell" href={link(c.type)} aria-label={`${s.service}, ${titleOf(kinds[i]!)}: ${c.now == null ? 'ended' : value(c.now, c.unit)}`}>
                       <Spark points={c.series} />
-                      <span class="now">{value(c.now, c.unit)}</span>
-                      <Trend of={c.trend} />
+                      {c.now == null ? <span class="now dim">ended</span> : <span class="now">{value(c.now, c.unit)}</span>}
+                      {c.now != null && <Trend of={c.trend} />}
                     </a>
                   ) : <span class="dim">–</span>}
                 </td>
@@ -227,17 +231,17 @@ export function Overview({ state, now, health }: { state: State; now: number; he
   const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();
   const data = services.data;
-  const types = useMemo(() => {
-    const present = new Set(data?.services.flatMap((s) => s.types.map((t) => t.type)));
-    const known = COLUMNS.filter((t) => present.has(t));
+  const kinds = useMemo(() => {
+    const present = new Set(data?.services.flatMap((s) => s.types.map((t) => kindOf(t.type))));
+    const known = COLUMNS.filter((k) => present.has(k));
     return known.length ? known : [...present].slice(0, 3);
   }, [data]);
   const lines = useMemo(
     () => (data?.services ?? []).filter((s) => s.service.toLowerCase().includes(low)).map((s) => ({
       service: s,
-      cells: types.map((type) => cellOf(s.types.find((t) => t.type === type), data!.step_ms)),
+      cells: kinds.map((k) => cellOf(s.types.find((t) => kindOf(t.type) === k), data!.step_ms)),
     })),
-    [data, types, low],
+    [data, kinds, low],
   );
 
   return (
@@ -260,7 +264,7 @@ export function Overview({ state, now, health }: { state: State; now: number; he
               onInput={(e) => go({ filter: e.currentTarget.value }, true)}
             />
           </div>
-          {lines.length ? <ServiceTable lines={lines} types={types} state={state} />
+          {lines.length ? <ServiceTable lines={lines} kinds={kinds} state={state} />
             : <p class="hint">No service is called that. <button type="button" class="link accent" onClick={() => go({ filter: '' }, true)}>Clear the filter</button></p>}
         </section>
       )}

@@ -4,24 +4,20 @@ import { url, type Labels, type Params, type RawFlame, type Series, type Service
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
 import { Crumbs, FlameView } from './flame/view';
-import { percent, shortName, span, time, typeText, unitOf, value } from './format';
+import { kindOf, latest, percent, rateUnit, shortName, span, time, typeText, unitOf, value } from './format';
 import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
 import type { Prefs } from './prefs';
 import { useQuery } from './query';
 import { sandwich } from './sandwich';
-import { baseline, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
+import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { Table } from './table';
 import { Timeline } from './timeline';
 
 const MAX_NODES = 200000;
-const FIRST = [
-  'go_heap:inuse_space:bytes',
-  'cpu:cpu:nanoseconds',
-  'go_heap:alloc_space:bytes',
-  'go_goroutine:goroutines:count',
-  'go_heap:inuse_objects:count',
-];
-const rank = (type: string) => (FIRST.includes(type) ? FIRST.indexOf(type) : FIRST.length);
+/* What people ask about most; all others follow in the server's order. */
+const FIRST = ['inuse_space:bytes', 'cpu:nanoseconds', 'alloc_space:bytes', 'goroutines:count', 'inuse_objects:count'];
+const rank = (type: string) => (FIRST.includes(kindOf(type)) ? FIRST.indexOf(kindOf(type)) : FIRST.length);
+const byRank = (a: TypeSeries, b: TypeSeries) => rank(a.type) - rank(b.type);
 
 export interface ServiceProps {
   state: State;
@@ -42,11 +38,9 @@ const windowParams = (w: Window, prefix = ''): Params => [
 function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number; current: string }) {
   return (
     <div class="types" role="group" aria-label="Profile type">
-      {types.slice().sort((a, b) => rank(a.type) - rank(b.type)).map((t) => {
+      {types.slice().sort(byRank).map((t) => {
         const rate = t.mode === 'delta';
         const points = rate ? t.series.map((v) => (v == null ? null : v / (step / 1000))) : t.series;
-        const known = points.filter((v): v is number => v != null);
-        const last = known[Math.max(0, known.length - (rate && known.length > 2 ? 2 : 1))];
         const { title, about } = typeText(t.type);
         return (
           <button
@@ -57,7 +51,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
             onClick={() => go({ type: t.type, zoom: '' })}
           >
             <span class="typename">{title}</span>
-            <span class="typevalue">{value(last, unitOf(t.type) + (rate ? '/s' : ''))}</span>
+            <span class="typevalue">{value(latest(points, rate), rate ? rateUnit(t.type) : unitOf(t.type))}</span>
             <Spark points={points} />
           </button>
         );
@@ -66,7 +60,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
   );
 }
 
-function LabelFilter({ service, w, chosen }: { service: string; w: Window; chosen: string[] }) {
+function LabelFilter({ service, w, chosen, utc }: { service: string; w: Window; chosen: string[]; utc: boolean }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const labels = useQuery<Labels>(open ? url('/api/labels', [['service', service], ...windowParams(w)]) : null);
@@ -96,6 +90,7 @@ function LabelFilter({ service, w, chosen }: { service: string; w: Window; chose
                   <label>
                     <input type="checkbox" checked={chosen.includes(l)} onChange={() => toggle(l)} />
                     <span class="mono">{v.value}</span>
+                    {k.key === 'process.pid' && <span class="dim">{time(v.first, utc)} – {time(v.last, utc)}</span>}
                   </label>
                 );
               })}
@@ -134,6 +129,7 @@ interface CompareProps {
   state: State;
   w: Window;
   base: Window | null;
+  oldest: number;
   prefs: Prefs;
   picking: 'A' | 'B';
   setPicking(p: 'A' | 'B'): void;
@@ -171,9 +167,9 @@ function WindowLine(c: CompareProps) {
           <span class="windowtext">{state.sel ? '' : <span class="dim">whole range </span>}{text(w)} <span class="dim">{span(w.to - w.from)}</span></span>
           {state.sel && <button type="button" title="Show only this window in the timeline" onClick={() => go({ range: `${Math.round(w.from)}-${Math.round(w.to)}`, sel: null })}>Zoom in</button>}
           {state.sel && <button type="button" onClick={() => go({ sel: null, zoom: '' })}>Reset</button>}
-          <button type="button" class="primary" title="Key: d" onClick={() => go({ base: 'prev', zoom: '' })}>Compare with preceding</button>
+          <button type="button" class="primary" title="Key: d" onClick={() => go(comparePreceding(state, w, c.oldest))}>Compare with preceding</button>
           <button type="button" title="Two drags: first the baseline A, then the window B"
-            onClick={() => { go({ base: 'prev', zoom: '' }); c.setPicking('A'); }}>Compare A and B…</button>
+            onClick={() => { go(comparePreceding(state, w, c.oldest)); c.setPicking('A'); }}>Compare A and B…</button>
         </>
       )}
     </div>
@@ -275,13 +271,13 @@ export function ServicePage(props: ServiceProps) {
 
   const services = useQuery<Services>(url('/api/services', [...windowParams(spark), ['points', spark.points]]));
   const mine = services.data?.services.find((s) => s.service === state.service);
-  const type = state.type || FIRST.find((t) => mine?.types.some((m) => m.type === t)) || mine?.types[0]?.type || '';
+  const type = state.type || mine?.types.slice().sort(byRank)[0]?.type || '';
   const common: Params = [['service', state.service], ['type', type], ...state.labels.map((l): [string, string] => ['label', l])];
   const series = useQuery<Series>(type ? url('/api/series', [...common, ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
   const flame = useQuery<RawFlame, Profile>(
     type ? url('/api/flame', [...common, ...windows, ['max_nodes', MAX_NODES]]) : null,
-    (raw) => decode(raw, (w.to - w.from) / 1000, base ? (base.to - base.from) / 1000 : 1),
+    (raw) => decode(raw, rateUnit(type), (w.to - w.from) / 1000, base ? (base.to - base.from) / 1000 : 1),
   );
 
   const raw = flame.data;
@@ -326,15 +322,16 @@ export function ServicePage(props: ServiceProps) {
     <main class="service" id="main">
       <Progress on={services.slow || series.slow || flame.slow} />
       <h1 class="sr">{state.service}</h1>
-      {mine && <TypeCards types={mine.types} step={services.data!.step_ms} current={type} />}
+      {/* Room for the cards before they come: what is below must not move under the reader's hand. */}
+      {(mine || !services.data) && <TypeCards types={mine?.types ?? []} step={services.data?.step_ms ?? 1} current={type} />}
       {services.error && <Failure error={services.error} retry={services.retry} />}
       {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
       {series.data ? (
         <Timeline series={series.data} utc={prefs.utc} dark={theme.dark} sel={state.sel || base ? w : null} base={base}
-          picking={picking} title={typeText(type).title} onSelect={select}
+          picking={picking} type={type} onSelect={select}
           onReset={() => { go({ sel: null, base: null, zoom: '' }); setPicking('B'); }} />
       ) : <div class="timeline wait" />}
-      <WindowLine state={state} w={w} base={base} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />
+      <WindowLine state={state} w={w} base={base} oldest={props.oldest} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />
       <div class="toolbar">
         <span class="seg" role="group" aria-label="View">
           {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Sandwich']] as const).map(([v, text]) => (
@@ -343,12 +340,15 @@ export function ServicePage(props: ServiceProps) {
         </span>
         <SearchBox q={state.q} found={found} wrong={wrong} />
         <span class="grow" />
-        <LabelFilter service={state.service} w={w} chosen={state.labels} />
+        <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
         <a class="button" href={url('/api/pprof', [...common, ...windowParams(w)])} download title="This window as a pprof file">pprof</a>
         <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything')}>Share</button>
       </div>
       <Chips state={state} />
       {flame.error && !services.error && <Failure error={flame.error} retry={flame.retry} />}
+      {p?.diff && !p.beforeTotal[0] && p.total[0]! > 0 && (
+        <p class="note">Nothing was recorded in A, so all of B looks new. Press A and drag over a part of the line to set another.</p>
+      )}
       {p && p.folded > 0 && (
         <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to send, shown as (other).</p>
       )}
@@ -360,7 +360,7 @@ export function ServicePage(props: ServiceProps) {
           {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset the window</button>}
         </Empty>
       ) : p ? (
-        <div class={flame.slow ? 'panes stale' : 'panes'} data-view={view} aria-busy={flame.loading}>
+        <div class={flame.slow || flame.error ? 'panes stale' : 'panes'} data-view={view} aria-busy={flame.loading}>
           {view !== 'flame' && (view !== 'sandwich' || !narrow()) && (
             <Table p={p} rows={rows} hit={found?.hit ?? null} current={view === 'sandwich' ? state.fn : ''}
               onPick={(fn) => go({ fn, view: 'sandwich' })} onMenu={act.menu} onKey={act.key} />

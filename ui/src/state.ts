@@ -180,3 +180,12 @@ export function baseline(base: State['base'], w: Window): Window | null {
   if (base === 'prev') return { from: w.from - (w.to - w.from), to: w.from };
   return base;
 }
+
+/**
+ * Compares with what came before. On the first day nothing came before the whole range: then its
+ * newer half is compared with the older one.
+ */
+export function comparePreceding(s: State, w: Window, oldest: number): Partial<State> {
+  const half = { from: (w.from + w.to) / 2, to: w.to };
+  return { base: 'prev', zoom: '', sel: !s.sel && w.from <= oldest ? half : s.sel };
+}

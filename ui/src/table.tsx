@@ -130,7 +130,7 @@ export function Table(props: TableProps) {
   );
 
   return (
-    <div class="tablebox">
+    <div class={p.diff ? 'tablebox two' : 'tablebox'}>
       {p.diff && (
         <div class="tablebar">
           <span class="dim">Change of</span>

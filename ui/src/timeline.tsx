@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { Series } from './api';
-import { clock, span, time, value } from './format';
+import { clock, rateUnit, span, time, typeText, value } from './format';
 import type { Window } from './state';
 
 export interface TimelineProps {
@@ -16,7 +16,7 @@ export interface TimelineProps {
   sel: Window | null;
   base: Window | null;
   picking: 'A' | 'B';
-  title: string;
+  type: string;
   onSelect(w: Window): void;
   onReset(): void;
 }
@@ -24,11 +24,9 @@ export interface TimelineProps {
 const HEIGHT = 132;
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Sums of a delta type become rates; the unit says so. */
-export function rates(s: Series): { unit: string; points: (number | null)[] } {
-  if (s.mode !== 'delta') return { unit: s.unit, points: s.points };
-  const seconds = s.step_ms / 1000;
-  return { unit: `${s.unit}/s`, points: s.points.map((v) => (v == null ? null : v / seconds)) };
+/** Sums of a delta type become rates. */
+function rates(s: Series): (number | null)[] {
+  return s.mode === 'delta' ? s.points.map((v) => (v == null ? null : v / (s.step_ms / 1000))) : s.points;
 }
 
 /** Steps of memory are powers of two, so that the axis says 64 MB and not 61.0 MB. */
@@ -104,7 +102,7 @@ export function Timeline(props: TimelineProps) {
     put(bands.current.b, now.current.sel);
   };
 
-  const { unit } = rates(props.series);
+  const unit = props.series.mode === 'delta' ? rateUnit(props.type) : props.series.unit;
   useEffect(() => {
     const read = (u: uPlot) => {
       const i = u.cursor.idx;
@@ -150,7 +148,7 @@ export function Timeline(props: TimelineProps) {
       data-picking={props.picking}
       tabIndex={0}
       role="group"
-      aria-label={`${props.title} over time. Arrow keys move the window, with Shift they resize it, Escape resets.`}
+      aria-label={`${typeText(props.type).title} over time. Arrow keys move the window, with Shift they resize it, Escape resets.`}
       onKeyDown={(e) => keyed(e, now.current)}
     >
       <div ref={host} data-testid="timeline" />
@@ -160,7 +158,7 @@ export function Timeline(props: TimelineProps) {
 }
 
 function columns(s: Series): uPlot.AlignedData {
-  const { points } = rates(s);
+  const points = rates(s);
   return [points.map((_, i) => (s.from + (i + 0.5) * s.step_ms) / 1e3), points];
 }
 

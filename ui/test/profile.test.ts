@@ -15,9 +15,9 @@ const raw = (): RawFlame => ({
   self: [0, 0, 10, 20, 10, 20, 0, 40],
   total_of: [100, 60, 40, 30, 10, 20, 40, 40],
 });
-const profile = () => decode(raw(), 60, 60);
+const profile = () => decode(raw(), 'bytes/s', 60, 60);
 const diff = () =>
-  decode({ ...raw(), before_total: 50, before_self: [0, 0, 10, 10, 10, 20, 0, 0], before_total_of: [50, 50, 30, 20, 10, 20, 0, 0] }, 60, 60);
+  decode({ ...raw(), before_total: 50, before_self: [0, 0, 10, 10, 10, 20, 0, 0], before_total_of: [50, 50, 30, 20, 10, 20, 0, 0] }, 'bytes/s', 60, 60);
 const row = (p: ReturnType<typeof profile>, name: string) => functions(p).find((r) => p.names[r.id] === name)!;
 
 test('subtree ends and left edges follow from depths', () => {
@@ -84,7 +84,7 @@ test('both halves of a sandwich hold the total of the function', () => {
 
 test('two windows of a delta type are compared per second', () => {
   const d = { ...raw(), mode: 'delta' as const, before_self: raw().self, before_total_of: raw().total_of };
-  const p = decode(d, 100, 50);
+  const p = decode(d, 'bytes/s', 100, 50);
   assert.equal(p.unit, 'bytes/s');
   assert.equal(p.total[0], 1);
   assert.equal(p.beforeTotal[0], 2);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
-import { baseline, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
+import { packageOf, percent, rateUnit, shortName, signed, span, time, typeText, value } from '../src/format';
+import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 
 test('every state survives its address', () => {
   const s: State = {
@@ -42,13 +42,22 @@ test('values carry their unit', () => {
   assert.equal(plain(value(1048576 * 20, 'bytes/s')), '20.0 MB/s');
   assert.equal(plain(value(1023.9, 'bytes')), '1.00 kB');
   assert.equal(plain(value(1234567, 'count')), '1.23 M');
-  assert.equal(plain(value(5e8, 'nanoseconds/s')), '0.50 cores');
+  assert.equal(plain(value(5e8, rateUnit('cpu:cpu:nanoseconds'))), '0.50 cores');
+  assert.equal(plain(value(2e6, rateUnit('java:cpu:nanoseconds'))), '2 mcores');
+  assert.equal(plain(value(1.5e10, 'cores')), '15 cores');
+  assert.equal(plain(value(5e8, rateUnit('go_mutex:delay:nanoseconds'))), '500 ms/s');
   assert.equal(plain(value(null, 'bytes')), '–');
   assert.equal(plain(signed(-2048, 'bytes')), '−2.00 kB');
   assert.equal(percent(1, 3), '33.3%');
   assert.equal(percent(0, 0), '–');
   assert.equal(percent(1, 1e6), '<0.01%');
   assert.equal(span(3600e3), '60 min');
+});
+
+test('types that nobody has named yet have a title', () => {
+  assert.equal(typeText('go_mutex:delay:nanoseconds').title, 'Go mutex delay');
+  assert.equal(typeText('java_heap:alloc_space:bytes').title, typeText('go_heap:alloc_space:bytes').title);
+  assert.equal(typeText('odd').title, 'Odd');
 });
 
 test('times are of the zone that was asked for', () => {
@@ -63,4 +72,11 @@ test('functions belong to their package', () => {
   assert.equal(packageOf('org.example.shop.Cart.add'), 'org.example.shop');
   assert.equal(shortName('github.com/a/b.(*T).M'), 'b.(*T).M');
   assert.equal(shortName('slices.Sort[go.shape.[]a/b.C]'), 'slices.Sort[go.shape.[]a/b.C]');
+});
+
+test('what began with the store is compared with its own first half', () => {
+  const w = { from: 1000, to: 3000 };
+  assert.deepEqual(comparePreceding(START, w, 1000).sel, { from: 2000, to: 3000 });
+  assert.equal(comparePreceding(START, w, 500).sel, null);
+  assert.deepEqual(comparePreceding({ ...START, sel: w }, w, 1000).sel, w);
 });

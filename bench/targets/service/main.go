@@ -3,7 +3,12 @@
 // bucket's memory from its own chunk: neighbours in the list of buckets rarely are neighbours in
 // memory. With -turns two goroutines on two Ps take turns instead: then no two neighbours are.
 //
-// It prints "ready PID" when every kind of request was handled, and ends with its input.
+// With -steady it has an eighth of those kinds, each with a function of its own that handles it, and
+// goes on to handle all of them every quarter of a second, sampled. It serves its own profiles on a
+// port that it prints: an ordinary service, which collects garbage every few seconds.
+//
+// It prints "ready PID" (and the address) when every kind of request was handled, and ends with its
+// input.
 package main
 
 import (
@@ -11,15 +16,21 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
 	levels      = 13
+	steady      = 10 // levels, with -steady
+	steadyRate  = 512
+	steadyLive  = 1 << 14 // records that live at any time
 	cpus        = 8
 	connections = 64
 )
@@ -32,12 +43,22 @@ type record struct {
 var (
 	mu    sync.Mutex
 	table []*record
+	// One for each kind with -steady; in a file that is generated.
+	handlers [1 << steady]func(kind, level int) *record
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "-turns" {
+	mode := ""
+	if len(os.Args) > 1 {
+		mode = os.Args[1]
+	}
+	switch mode {
+	case "-steady":
+		runSteady()
+		return
+	case "-turns":
 		takeTurns()
-	} else {
+	default:
 		serve()
 	}
 	runtime.GC()
@@ -70,6 +91,39 @@ func takeTurns() {
 		}(first)
 	}
 	both.Wait()
+}
+
+func runSteady() {
+	runtime.MemProfileRate = 0
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	go http.Serve(listener, nil)
+	ready := make(chan bool)
+	go handleAll(ready)
+	<-ready
+	fmt.Printf("ready %d %s\n", os.Getpid(), listener.Addr())
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// handleAll has one call path to each kind of request. All are sampled at first; later some are.
+func handleAll(ready chan<- bool) {
+	live := make([]*record, steadyLive)
+	tick := time.Tick(250 * time.Millisecond)
+	for n := 0; ; n++ {
+		if n == 0 {
+			runtime.MemProfileRate = 1
+		}
+		for kind := 0; kind < 1<<steady; kind++ {
+			live[(n<<steady+kind)%steadyLive] = handlers[kind](kind, steady)
+		}
+		if n == 0 {
+			runtime.MemProfileRate = steadyRate
+			runtime.GC()
+			runtime.GC()
+			close(ready)
+		}
+		<-tick
+	}
 }
 
 func serve() {

@@ -93,7 +93,7 @@ function scale(values: number[] | undefined, by: number): Float64Array {
 }
 
 /** Two windows of a delta type are compared per second: they need not be of the same length. */
-export function decode(raw: RawFlame, seconds: number, beforeSeconds: number): Profile {
+export function decode(raw: RawFlame, perSecond: string, seconds: number, beforeSeconds: number): Profile {
   const diff = !!raw.before_total_of;
   const rate = diff && raw.mode === 'delta';
   const a = rate ? 1 / seconds : 1;
@@ -115,7 +115,7 @@ export function decode(raw: RawFlame, seconds: number, beforeSeconds: number): P
       packages: names.map(packageOf),
       diff,
       norm: false,
-      unit: rate ? `${raw.unit}/s` : raw.unit,
+      unit: rate ? perSecond : raw.unit,
       mode: raw.mode,
       folded: raw.folded * a,
       collections: raw.collections,

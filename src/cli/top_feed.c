@@ -1,0 +1,326 @@
+/* src/cli/top_feed.c: see top_feed.h. */
+#include "cli/top_feed.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/clock.h"
+
+/* What the reader of Go heaps says of most processes; they are counted, not listed. */
+#define NOT_GO "not a Go program"
+/* What a target's runtime is called before anybody has looked at it. */
+#define NOT_LOOKED "unknown"
+
+struct top_feed {
+	struct top_feed_config config;
+	struct agent *agent;
+	int event;
+	uint64_t cpu_ns; /* what we had used when the cost was measured, and when that was */
+	uint64_t mono_ns;
+	double cpu_share;
+	bool seen; /* there were processes */
+	uint64_t started_ns;
+	uint64_t started_ticks; /* the same as processes count it */
+
+	/* The agent's thread writes, ours reads. */
+	pthread_mutex_t lock;
+	struct top_model *model;
+	uint64_t intervals;
+};
+
+/*
+ * The only processes there are for the agent, when some were asked for. A seam of functions alone
+ * has no other place for it; set before the agent starts, and never changed while it runs.
+ */
+static const struct top_feed_config *feed_only;
+
+static int feed_list(pid_t **ret_pids, size_t *ret_len, struct err *err)
+{
+	pid_t *pids;
+	size_t len = 0;
+
+	if (!feed_only->n_ids)
+		return world_procfs.list(ret_pids, ret_len, err);
+	pids = calloc(feed_only->n_ids, sizeof(*pids));
+	if (!pids)
+		return err_oom(err);
+	for (size_t i = 0; i < feed_only->n_ids; i++)
+		if (proc_id_alive(&feed_only->ids[i]))
+			pids[len++] = feed_only->ids[i].pid;
+	*ret_pids = pids;
+	*ret_len = len;
+	return 0;
+}
+
+static bool feed_takes(const struct top_feed *f, const struct proc_info *info)
+{
+	return !f->config.service || strcmp(f->config.service, info->service) == 0;
+}
+
+static int feed_write(struct sink *sink, const struct target *target,
+		      const struct reader_ops *reader, const struct reading *reading,
+		      struct err *err)
+{
+	struct top_feed *f = (struct top_feed *)sink;
+	int r;
+
+	(void)reader;
+	if (!feed_takes(f, &target->info))
+		return 0;
+	(void)pthread_mutex_lock(&f->lock);
+	r = top_model_add(f->model, &target->info, reading->profile, clock_mono_ns(), err);
+	(void)pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+static int feed_flush(struct sink *sink, struct err *err)
+{
+	struct top_feed *f = (struct top_feed *)sink;
+
+	(void)pthread_mutex_lock(&f->lock);
+	f->intervals++;
+	(void)pthread_mutex_unlock(&f->lock);
+	if (eventfd_write(f->event, 1) < 0)
+		return err_set(err, -errno, "cannot tell of new readings: %s", strerror(errno));
+	return 0;
+}
+
+static void feed_close(struct sink *sink)
+{
+	(void)sink; /* outlives the agent */
+}
+
+/* Now, as in field 22 of /proc/PID/stat. */
+static uint64_t ticks_now(void)
+{
+	struct timespec t = {};
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / NS_PER_SEC;
+}
+
+static int feed_start_agent(struct top_feed *f, struct err *err)
+{
+	static const struct sink_ops sink = {
+		.name = "top", .write = feed_write, .flush = feed_flush, .close = feed_close};
+	static struct world_ops world;
+	const struct agent_config config = {.interval_ns = f->config.interval_ns};
+	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
+	const struct agent_parts parts = {
+		.world = &world, .readers = readers, .sinks = &row, .n_sinks = 1};
+
+	f->started_ns = clock_mono_ns();
+	f->started_ticks = ticks_now();
+	world = world_procfs;
+	world.list = feed_list;
+	feed_only = &f->config;
+	return agent_start_parts(&config, &parts, &f->agent, err);
+}
+
+int top_feed_start(const struct top_feed_config *config, struct top_feed **ret_feed,
+		   struct err *err)
+{
+	_cleanup_(top_feed_stopp) struct top_feed *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f || pthread_mutex_init(&f->lock, NULL)) {
+		free(TAKE_PTR(f));
+		return err_oom(err);
+	}
+	f->config = *config;
+	f->cpu_share = NAN;
+	f->cpu_ns = clock_cpu_ns();
+	f->mono_ns = clock_mono_ns();
+	f->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->event < 0)
+		return err_set(err, -errno, "cannot make an eventfd: %s", strerror(errno));
+	r = top_model_new(&f->model, err);
+	if (r == 0)
+		r = feed_start_agent(f, err);
+	if (r < 0)
+		return r;
+	*ret_feed = TAKE_PTR(f);
+	return 0;
+}
+
+void top_feed_stop(struct top_feed *f)
+{
+	if (!f)
+		return;
+	agent_stop(f->agent);
+	top_model_free(f->model);
+	closep(&f->event);
+	(void)pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int top_feed_fd(const struct top_feed *f)
+{
+	return f->event;
+}
+
+void top_feed_acknowledge(struct top_feed *f)
+{
+	eventfd_t count;
+
+	(void)eventfd_read(f->event, &count);
+}
+
+int top_feed_set_interval(struct top_feed *f, uint64_t interval_ns, struct err *err)
+{
+	agent_stop(TAKE_PTR(f->agent));
+	f->config.interval_ns = interval_ns;
+	f->seen = false;
+	/* Nobody else is there now. */
+	top_model_rebase(f->model);
+	return feed_start_agent(f, err);
+}
+
+void top_feed_freeze(struct top_feed *f, bool frozen)
+{
+	(void)pthread_mutex_lock(&f->lock);
+	top_model_freeze(f->model, frozen);
+	(void)pthread_mutex_unlock(&f->lock);
+}
+
+static void status_refuse(struct top_status *s, const char *reason)
+{
+	size_t i = 0;
+
+	if (strcmp(reason, NOT_GO) == 0) {
+		s->not_go++;
+		return;
+	}
+	s->not_profiled++;
+	while (i < s->n_refused && strcmp(s->refused[i].reason, reason) != 0)
+		i++;
+	/* The last place is for all that have none of their own. */
+	if (i >= TOP_MAX_REASONS - 1) {
+		i = TOP_MAX_REASONS - 1;
+		reason = "for other reasons";
+	}
+	if (i >= s->n_refused) {
+		s->n_refused = i + 1;
+		(void)snprintf(s->refused[i].reason, sizeof(s->refused[i].reason), "%s", reason);
+	}
+	s->refused[i].processes++;
+}
+
+static void status_target(const struct top_feed *f, struct top_status *s,
+			  const struct agent_target *t)
+{
+	/* Before that nobody knows its service either. There are always some that have just come.
+	 */
+	if (strcmp(t->target.runtime, NOT_LOOKED) == 0) {
+		s->looked = s->looked && t->target.info.id.start_ticks > f->started_ticks;
+		return;
+	}
+	if (!feed_takes(f, &t->target.info))
+		return;
+	for (size_t i = 0; i < t->n_readers; i++) {
+		s->slow += t->readers[i].slow;
+		if (t->readers[i].answer.yes)
+			s->profiled++;
+		else
+			status_refuse(s, t->readers[i].answer.reason);
+	}
+}
+
+static int compare_refused(const void *a, const void *b)
+{
+	const __typeof__(((struct top_status *)0)->refused[0]) *x = a, *y = b;
+
+	return (x->processes < y->processes) - (x->processes > y->processes);
+}
+
+static int status_targets(struct top_feed *f, struct top_status *s, struct err *err)
+{
+	_cleanup_free_ struct agent_target *targets = NULL;
+	_cleanup_free_ struct proc_id *ids = NULL;
+	size_t len;
+
+	if (agent_targets(f->agent, &targets, &len) < 0)
+		return err_oom(err);
+	ids = calloc(len + 1, sizeof(*ids));
+	if (!ids)
+		return err_oom(err);
+	s->looked = len > 0;
+	f->seen |= len > 0;
+	s->ended = f->config.n_ids && f->seen && len == 0;
+	for (size_t i = 0; i < len; i++) {
+		ids[i] = targets[i].target.info.id;
+		status_target(f, s, &targets[i]);
+	}
+	qsort(s->refused, s->n_refused, sizeof(s->refused[0]), compare_refused);
+	(void)pthread_mutex_lock(&f->lock);
+	top_model_retain(f->model, ids, len);
+	(void)pthread_mutex_unlock(&f->lock);
+	return 0;
+}
+
+/* Over at least a second: less says nothing. */
+static void status_cost(struct top_feed *f, struct top_status *s)
+{
+	uint64_t cpu = clock_cpu_ns(), mono = clock_mono_ns();
+
+	if (mono - f->mono_ns >= NS_PER_SEC) {
+		f->cpu_share = (double)(cpu - f->cpu_ns) / (double)(mono - f->mono_ns);
+		f->cpu_ns = cpu;
+		f->mono_ns = mono;
+	}
+	s->cpu_share = f->cpu_share;
+}
+
+int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct err *err)
+{
+	struct top_status s = {.interval_ns = f->config.interval_ns};
+	struct agent_health health;
+	int r = status_targets(f, &s, err);
+
+	if (r < 0)
+		return r;
+	agent_health(f->agent, &health);
+	s.lost_records = health.lost_records;
+	s.failures = health.failures;
+	memcpy(s.trouble, health.trouble, sizeof(s.trouble));
+	status_cost(f, &s);
+	(void)pthread_mutex_lock(&f->lock);
+	s.intervals = f->intervals;
+	top_model_sums(f->model, &s.sums);
+	(void)pthread_mutex_unlock(&f->lock);
+	s.age_ns = clock_mono_ns() - f->started_ns;
+	s.measuring = s.sums.measured == s.sums.waiting && (s.sums.processes || s.intervals < 2);
+	*ret_status = s;
+	return 0;
+}
+
+int top_feed_table(struct top_feed *f, const struct top_view *view, struct top_table *ret_table,
+		   struct err *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&f->lock);
+	r = top_model_table(f->model, view, ret_table, err);
+	(void)pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+int top_feed_take_deltas(struct top_feed *f, struct top_process_delta **ret_deltas, size_t *ret_len,
+			 struct err *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&f->lock);
+	r = top_model_take_deltas(f->model, ret_deltas, ret_len);
+	(void)pthread_mutex_unlock(&f->lock);
+	return r < 0 ? err_oom(err) : 0;
+}

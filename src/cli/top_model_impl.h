@@ -1,0 +1,44 @@
+/* src/cli/top_model_impl.h: what top_model.c fills and top_table.c sums up. */
+#pragma once
+
+#include "base/intern.h"
+#include "cli/top_model.h"
+
+struct top_sample {
+	uint32_t stack;
+	int64_t values[TOP_UNITS];
+};
+
+/* Samples of one kind, of one process. */
+struct top_samples {
+	struct top_sample *at;
+	size_t len;
+};
+
+struct top_process {
+	struct proc_id id;
+	char name[64]; /* of its executable, or its command */
+	uint32_t service;
+	bool known;	   /* read at least once; the next reading has deltas */
+	bool measured;	   /* read at least twice */
+	uint64_t read_ns;  /* the last reading */
+	uint64_t moved_ns; /* the last one that had deltas, or the baseline */
+	uint64_t span_ns;  /* what the deltas of kinds[TOP_ALLOC] took; 0 for no rate */
+	size_t moves;	   /* readings with deltas since the baseline */
+	uint64_t delta_ns; /* since the deltas were taken */
+	int64_t delta[TOP_UNITS];
+	struct top_samples kinds[TOP_KINDS];
+};
+
+struct top_model {
+	struct intern names;	       /* of functions and services, cleaned */
+	struct intern stacks;	       /* name ids from the root to the leaf */
+	struct top_process *processes; /* by pid */
+	size_t len;
+	bool frozen;
+};
+
+/* What to multiply values of the kind by: rates are by second. */
+double top_process_factor(const struct top_process *p, enum top_kind kind);
+/* Name ids from the root to the leaf. */
+const uint32_t *top_model_stack(const struct top_model *model, uint32_t stack, size_t *ret_len);

@@ -1,0 +1,126 @@
+/* src/cli/top_text.c: what `sonde top` says in words, on the screen and in a pipe; see top_ui.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/top_ui.h"
+#include "cli/units.h"
+
+struct top_label top_value(int64_t value, enum top_unit unit)
+{
+	char number[UNITS_LABEL_LEN];
+	struct top_label label;
+
+	(void)units_label(number, value, unit == TOP_BYTES ? "bytes" : "count", "auto");
+	if (strlen(number) > TOP_VALUE_CELLS)
+		(void)snprintf(number, sizeof(number), "%.4g", (double)value);
+	(void)snprintf(label.text, sizeof(label.text), "%s", number);
+	return label;
+}
+
+struct top_label top_share(int64_t value, int64_t total)
+{
+	char share[UNITS_LABEL_LEN];
+	struct top_label label;
+
+	(void)units_percentage(share, value, total);
+	/* Of something tiny it gives all zeros behind the point. */
+	if (strlen(share) > TOP_SHARE_CELLS)
+		(void)snprintf(share, sizeof(share), "<0.01%%");
+	(void)snprintf(label.text, sizeof(label.text), "%s", share);
+	return label;
+}
+
+int top_describe_sums(const struct top_status *s, struct buf *out)
+{
+	const struct top_sums *sums = &s->sums;
+	int r = buf_printf(out, "%zu process%s of %zu service%s: %s live", sums->processes,
+			   sums->processes == 1 ? "" : "es", sums->services,
+			   sums->services == 1 ? "" : "s",
+			   top_value((int64_t)sums->values[TOP_LIVE][TOP_BYTES], TOP_BYTES).text);
+
+	if (r < 0)
+		return r;
+	if (s->measuring)
+		return buf_append_str(out, ", measuring rates...");
+	return buf_printf(out, ", %s/s and %.0f objects/s allocated",
+			  top_value((int64_t)sums->values[TOP_ALLOC][TOP_BYTES], TOP_BYTES).text,
+			  sums->values[TOP_ALLOC][TOP_OBJECTS]);
+}
+
+static void describe_refused(const struct top_status *s, char *dst, size_t len)
+{
+	size_t used = (size_t)snprintf(dst, len, "%zu not profiled: ", s->not_profiled);
+
+	for (size_t i = 0; i < s->n_refused && used < len; i++)
+		used += (size_t)snprintf(dst + used, len - used, "%s%s (%zu)", i ? ", " : "",
+					 s->refused[i].reason, s->refused[i].processes);
+}
+
+bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t len)
+{
+	const struct {
+		bool is;
+		uint64_t n;
+		const char *format;
+	} counts[] = {
+		{s->sums.waiting > 0, s->sums.waiting,
+		 "%llu have no rate before their next garbage collection"},
+		{s->slow > 0, s->slow, "%llu do not answer"},
+		{s->lost_records > 0, s->lost_records, "%llu records lost"},
+		{s->failures > 0, s->failures, "%llu readings failed"},
+		{s->not_go > 0, s->not_go, "%llu are not Go programs"},
+	};
+
+	if (s->trouble[0] && i-- == 0) {
+		(void)snprintf(dst, len, "%s", s->trouble);
+		return true;
+	}
+	if (s->not_profiled && i-- == 0) {
+		describe_refused(s, dst, len);
+		return true;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
+		if (!counts[k].is || i-- != 0)
+			continue;
+		(void)snprintf(dst, len, counts[k].format, (unsigned long long)counts[k].n);
+		return true;
+	}
+	return false;
+}
+
+struct top_label top_describe_cost(const struct top_status *s)
+{
+	struct top_label label = {};
+
+	if (!isnan(s->cpu_share))
+		(void)snprintf(label.text, sizeof(label.text), "  takes %.1f%% of a CPU",
+			       s->cpu_share * 100);
+	return label;
+}
+
+void top_describe_nothing(const struct top_view *v, const struct top_status *s,
+			  const struct top_table *t, char *dst, size_t len)
+{
+	if (t->hidden)
+		(void)snprintf(dst, len, "Nothing matches '%s'.", v->filter);
+	else if (!s->sums.processes && (!s->looked || (s->profiled && !s->intervals)))
+		(void)snprintf(dst, len, "Looking at the processes...");
+	else if (!s->sums.processes)
+		(void)snprintf(dst, len, "There is no Go program that can be profiled%s",
+			       geteuid() == 0 ? "; `sonde ps` tells why."
+					      : ": as root, sonde sees those of all users.");
+	else if (v->kind == TOP_ALLOC && s->measuring && s->sums.measured)
+		(void)snprintf(dst, len,
+			       "Measuring... rates come with the next garbage collections.");
+	else if (v->kind == TOP_ALLOC && s->measuring)
+		(void)snprintf(dst, len, "Measuring... rates come with the second reading.");
+	else if (v->callers_of)
+		(void)snprintf(dst, len, "It does not allocate now.");
+	else if (v->kind == TOP_ALLOC)
+		(void)snprintf(dst, len, "Nothing was allocated lately.");
+	else
+		(void)snprintf(dst, len, "Nothing is in use.");
+}

@@ -1,0 +1,111 @@
+/*
+ * src/cli/top_ui.h: the live table of `sonde top`: what is chosen, what the keys do, and the screen
+ * as bytes. Nothing here reads or writes a terminal; top_live.c does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cli/top_feed.h"
+#include "cli/top_model.h"
+
+#define TOP_MIN_INTERVAL_NS (100 * NS_PER_MS)
+#define TOP_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
+
+struct top_ui {
+	/* What is chosen. */
+	enum top_kind kind;
+	enum top_unit unit;
+	enum top_group group;
+	bool by_total;
+	bool paused;
+	bool help;
+	bool typing; /* the filter */
+	char filter[64];
+	char filter_before[64]; /* what Esc brings back */
+	char callers_of[1100];	/* "" for none */
+	char service[128];	/* only this one; "" for all */
+	pid_t pid;		/* only this one; 0 for all */
+	enum top_group group_before;
+	uint64_t interval_ns;
+	size_t max_rows; /* 0: as many as there are */
+
+	/* What is there. */
+	struct top_table table;
+	struct top_status status;
+	size_t selected;
+	size_t offset;	   /* the first row on the screen */
+	char pinned[1100]; /* the name that the selection stays with; "" for the first row */
+
+	/* Where it is drawn. */
+	size_t columns;
+	size_t lines;
+	bool colour;
+	char clock[16]; /* "12:03:04" */
+};
+
+void top_ui_release(struct top_ui *ui);
+/* Borrows from ui. */
+struct top_view top_ui_view(const struct top_ui *ui);
+/* Takes the table over; the selection stays with its name. */
+void top_ui_take_table(struct top_ui *ui, struct top_table *table);
+
+/* A key: a byte, or one of these. */
+enum top_key {
+	TOP_KEY_NONE = 256, /* something that we do not know */
+	TOP_KEY_UP,
+	TOP_KEY_DOWN,
+	TOP_KEY_LEFT,
+	TOP_KEY_RIGHT,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_ENTER,
+	TOP_KEY_ESCAPE,
+	TOP_KEY_BACKSPACE,
+};
+/*
+ * The first key of what the terminal sent; returns how many bytes it took. 0: the rest of a
+ * sequence may be under way; with at_end it is not, and Escape is a key of its own.
+ */
+size_t top_key_decode(const uint8_t *bytes, size_t len, bool at_end, int *ret_key);
+
+/* What is to be done after a key. */
+enum {
+	TOP_DO_DRAW = 1 << 0,
+	TOP_DO_TABLE = 1 << 1,	  /* the view has changed */
+	TOP_DO_INTERVAL = 1 << 2, /* ui->interval_ns has */
+	TOP_DO_PAUSE = 1 << 3,	  /* ui->paused has */
+	TOP_DO_CLEAR = 1 << 4,	  /* the window, before it is drawn */
+	TOP_DO_QUIT = 1 << 5,
+};
+unsigned int top_ui_press(struct top_ui *ui, int key);
+
+/* How many rows fit. */
+size_t top_screen_rows(const struct top_ui *ui);
+/* The whole screen, to be written at once: every line, and nothing but what changes on it. */
+int top_screen_draw(struct top_ui *ui, struct buf *out);
+
+/* Values and shares take so many columns at most. */
+#define TOP_VALUE_CELLS 10
+#define TOP_SHARE_CELLS 6
+struct top_label {
+	char text[64];
+};
+/* "45.3MB", "810000". */
+struct top_label top_value(int64_t value, enum top_unit unit);
+/* "12.34%". */
+struct top_label top_share(int64_t value, int64_t total);
+/* "14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s allocated". */
+int top_describe_sums(const struct top_status *status, struct buf *out);
+/* "  takes 0.4% of a CPU", or nothing at first. */
+struct top_label top_describe_cost(const struct top_status *status);
+/* The i-th thing that people should know, or false: what is not profiled, or was lost. */
+bool top_describe_status(const struct top_status *status, size_t i, char *dst, size_t len);
+/* Why there is no row. */
+void top_describe_nothing(const struct top_view *view, const struct top_status *status,
+			  const struct top_table *table, char *dst, size_t len);
