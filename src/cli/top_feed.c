@@ -65,14 +65,13 @@ static bool feed_takes(const struct top_feed *f, const struct proc_info *info)
 	return !f->config.service || strcmp(f->config.service, info->service) == 0;
 }
 
-static int feed_write(struct sink *sink, const struct target *target,
-		      const struct reader_ops *reader, const struct reading *reading,
-		      struct err *err)
+static int feed_write(struct sink *sink, const struct target *target, const char *family,
+		      const struct reading *reading, struct err *err)
 {
 	struct top_feed *f = (struct top_feed *)sink;
 	int r;
 
-	(void)reader;
+	(void)family;
 	if (!feed_takes(f, &target->info))
 		return 0;
 	(void)pthread_mutex_lock(&f->lock);
