@@ -61,12 +61,12 @@ static void agent_start_cpu(struct agent *a)
 		.context = a,
 	};
 	struct err err = {};
-	int r = -ENOTSUP;
+	int r;
 
-	if (config.hz == 0 && config.offcpu_min_ns == 0)
-		(void)err_set(&err, 0, "CPU profiles are turned off");
-	else
-		r = agent_cpu_start(&config, &a->cpu, &err);
+	a->wants_cpu = config.hz || config.offcpu_min_ns;
+	if (!a->wants_cpu)
+		return;
+	r = agent_cpu_start(&config, &a->cpu, &err);
 	if (r == 0)
 		a->cpu_answer.yes = true;
 	else
@@ -141,7 +141,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->alloc_bytes_total = slot->alloc_bytes_total;
 	t->alloc_objects_total = slot->alloc_objects_total;
 	t->cpu_ns_total = slot->cpu_ns_total;
-	t->n_readers = a->n_readers + 1;
+	t->n_readers = a->n_readers + a->wants_cpu;
 	t->readers[a->n_readers].reader = "cpu";
 	t->readers[a->n_readers].answer = a->cpu_answer;
 	for (size_t i = 0; i < a->n_readers; i++) {

@@ -95,7 +95,8 @@ struct agent {
 	struct sink_row sinks[SINKS_MAX];
 	size_t n_sinks;
 	struct reader_context context;
-	struct agent_cpu *cpu;		 /* NULL: not possible here, or not wanted; then */
+	bool wants_cpu;
+	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct reader_answer cpu_answer; /* says why */
 	struct pool *pool;
 	pthread_t thread;
