@@ -96,6 +96,8 @@ int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_d
 	r = dwarf_file_open(&d->file, image, &d->pool, dwarf_share(d, 12), err);
 	if (r < 0)
 		return r;
+	if (d->file.sections[DWARF_INFO].size == 0 || d->file.sections[DWARF_ABBREV].size == 0)
+		return err_set(err, -ENOENT, "it has no debug information");
 	r = dwarf_check_first_unit(d, err);
 	if (r < 0)
 		return r;

@@ -102,6 +102,7 @@ static int dwarf_add_named(struct dwarf_walk *w, const struct dwarf_entry *entry
 		.line = (uint32_t)entry->values[DWARF_DECL_LINE].number,
 		.form = name.form,
 		.is_linkage = linkage.form != 0,
+		.is_external = entry->values[DWARF_EXTERNAL].number != 0,
 		.number = name.number,
 		.next = dwarf_entry_next(w->unit, entry),
 	};

@@ -46,7 +46,8 @@ struct dwarf_named {
 	uint32_t off; /* from the start of the unit */
 	uint32_t line;
 	uint64_t is_linkage : 1;
-	uint64_t form : 15;   /* of its name; 0 without */
+	uint64_t is_external : 1;
+	uint64_t form : 14;   /* of its name; 0 without */
 	uint64_t number : 48; /* what its name is, by the form */
 	uint64_t next;	      /* entry, with DWARF_ALTERNATE; 0 for none */
 };

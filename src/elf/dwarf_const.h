@@ -32,6 +32,7 @@ enum dwarf_at {
 	DW_AT_abstract_origin = 0x31,
 	DW_AT_decl_file = 0x3a,
 	DW_AT_decl_line = 0x3b,
+	DW_AT_external = 0x3f,
 	DW_AT_specification = 0x47,
 	DW_AT_ranges = 0x55,
 	DW_AT_call_file = 0x58,

@@ -58,8 +58,6 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 				       r == -ENOTSUP ? "compressed in a way that is not known"
 						     : "damaged");
 	}
-	if (file->sections[DWARF_INFO].size == 0 || file->sections[DWARF_ABBREV].size == 0)
-		return err_set(err, -ENOENT, "it has no debug information");
 	return 0;
 }
 

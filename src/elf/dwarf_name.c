@@ -79,7 +79,9 @@ static bool dwarf_find_around(const struct dwarf_unit *unit, uint64_t target,
 	return !c.error && dwarf_cursor_off(&c) == target;
 }
 
-static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf *buf)
+/* *in_type: something around it is no namespace. */
+static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf *buf,
+			       bool *in_type)
 {
 	struct dwarf_section *info = &unit->file->sections[DWARF_INFO];
 	struct dwarf_around around;
@@ -99,6 +101,7 @@ static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf
 		if (c.error || !entry.abbrev)
 			break;
 		name = entry.values[DWARF_NAME];
+		*in_type |= entry.abbrev->tag != DW_TAG_namespace;
 		if (name.form)
 			r = dwarf_unit_string(unit, name, info, buf);
 		else if (entry.abbrev->tag == DW_TAG_namespace)
@@ -133,12 +136,17 @@ static int dwarf_append_name(const struct dwarf_link *link, struct buf *buf)
 {
 	const struct dwarf_named *named = link->named;
 	struct dwarf_value name = {named->form, named->number};
+	size_t start = buf->len;
+	bool in_type = false;
 	int r = 0;
 
 	if (!named->is_linkage && dwarf_unit_has_namespaces(link->unit))
-		r = dwarf_append_around(link->unit, link->unit->off + named->off, buf);
+		r = dwarf_append_around(link->unit, link->unit->off + named->off, buf, &in_type);
 	if (r < 0)
 		return r;
+	/* What is global and not mangled, like extern "C", is linked by its name alone. */
+	if (named->is_external && !in_type)
+		buf->len = start;
 	return dwarf_unit_string(link->unit, name, &link->unit->file->sections[DWARF_INFO], buf);
 }
 

@@ -31,6 +31,8 @@ static int dwarf_slot_of(uint16_t at)
 		return DWARF_SPECIFICATION;
 	case DW_AT_decl_line:
 		return DWARF_DECL_LINE;
+	case DW_AT_external:
+		return DWARF_EXTERNAL;
 	case DW_AT_call_file:
 		return DWARF_CALL_FILE;
 	case DW_AT_call_line:

@@ -44,6 +44,7 @@ enum dwarf_slot {
 	DWARF_ORIGIN,
 	DWARF_SPECIFICATION,
 	DWARF_DECL_LINE,
+	DWARF_EXTERNAL,
 	DWARF_CALL_FILE,
 	DWARF_CALL_LINE,
 	/* of top entries only */
@@ -106,7 +107,7 @@ struct dwarf_file {
 	bool is_listed;
 };
 
-/* Borrows image and pool. -ENOENT without DWARF. */
+/* Borrows image and pool; any section may be missing. To be closed also after an error. */
 int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, struct dwarf_pool *pool,
 		    size_t max_bytes, struct err *err);
 void dwarf_file_close(struct dwarf_file *file);
