@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -15,6 +14,7 @@
 #include "base/hash.h"
 #include "base/view.h"
 #include "cpu/files_load.h"
+#include "cpu/files_share.h"
 #include "elf/image.h"
 #include "proc/file.h"
 #include "proc/text.h"
@@ -22,7 +22,6 @@
 #define FILES_BUCKETS 4096U
 #define FILES_KEEP_NS (60 * NS_PER_SEC)
 #define FILES_SEGMENTS_MAX 16
-#define FILES_LARGE_ROWS ((size_t)64 << 10)
 
 struct file_key {
 	uint64_t dev;
@@ -47,13 +46,14 @@ struct file {
 	uint64_t unused_since_ns;
 	struct file_segment segments[FILES_SEGMENTS_MAX]; /* executable ones */
 	size_t n_segments;
-	struct cpu_table table;
-	struct file *next; /* in its bucket */
+	struct file_table *table; /* NULL: none yet, or none */
+	struct file *next;	  /* in its bucket */
 };
 
 struct cpu_files {
 	struct sampler_file *shared;
 	struct cpu_tables *tables;
+	struct file_tables shared_tables;
 	struct file *slots[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
 	uint32_t len;
@@ -102,7 +102,7 @@ static void file_free(struct cpu_files *f, struct file *file)
 			f->wanted[i] = f->wanted[--f->n_wanted];
 			break;
 		}
-	cpu_tables_remove(f->tables, &file->table);
+	file_tables_give(&f->shared_tables, f->tables, file->table);
 	f->shared[file->public.id] = (struct sampler_file){0};
 	f->slots[file->public.id] = NULL;
 	f->len--;
@@ -289,49 +289,41 @@ void cpu_files_unref(struct cpu_files *f, uint32_t id)
 }
 
 /* Tables of files that nobody maps now make room for one that somebody does. */
-static bool files_make_room(struct cpu_files *f)
+static bool files_make_room(void *context)
 {
+	struct cpu_files *f = context;
 	struct file *oldest = NULL;
 
 	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
 		struct file *file = f->slots[i];
 
-		if (file && !file->refs && file->table.n_pieces &&
+		if (file && !file->refs && file->table &&
 		    (!oldest || file->unused_since_ns < oldest->unused_since_ns))
 			oldest = file;
 	}
 	if (!oldest)
 		return false;
 	f->shared[oldest->public.id].state = SAMPLER_FILE_NEW;
-	cpu_tables_remove(f->tables, &oldest->table);
+	file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(oldest->table));
 	return true;
 }
 
 static void files_load(struct cpu_files *f, struct file *file)
 {
 	struct sampler_file *shared = &f->shared[file->public.id];
-	struct unwind_table rows = {0};
-	bool large;
 	int r;
 
-	r = file_load_rows(&file->public, file->vdso_size, &rows);
-	if (r >= 0) {
-		do
-			r = cpu_tables_add(f->tables, rows.rows, rows.n_rows, &file->table, NULL);
-		while (r == -ENOSPC && files_make_room(f));
-		/* What a large file took on the way should not count as ours for good. */
-		large = rows.n_rows > FILES_LARGE_ROWS;
-		unwind_table_release(&rows);
-		if (large)
-			(void)malloc_trim(0);
-	}
+	r = file_tables_take(&f->shared_tables, f->tables, &file->public, file->vdso_size,
+			     files_make_room, f, &file->table);
 	if (r == -ENOSPC) {
 		file->left_out = true;
 		f->lost++;
 	}
-	shared->index = file->table.index;
-	shared->n_pages = file->table.n_pages;
-	shared->first_page = file->table.first_page;
+	if (r >= 0) {
+		shared->index = file->table->table.index;
+		shared->n_pages = file->table->table.n_pages;
+		shared->first_page = file->table->table.first_page;
+	}
 	__atomic_store_n(&shared->state, r >= 0 ? SAMPLER_FILE_TABLE : SAMPLER_FILE_CHAIN,
 			 __ATOMIC_RELEASE);
 }
@@ -340,8 +332,7 @@ void cpu_files_want(struct cpu_files *f, uint32_t id)
 {
 	struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
 
-	if (!file || file->is_wanted || file->table.n_pieces ||
-	    f->shared[id].state == SAMPLER_FILE_CHAIN)
+	if (!file || file->is_wanted || file->table || f->shared[id].state == SAMPLER_FILE_CHAIN)
 		return;
 	file->is_wanted = true;
 	f->wanted[f->n_wanted++] = id;
@@ -389,7 +380,7 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 		if (f->len < f->limit - f->limit / 4 &&
 		    now_ns - file->unused_since_ns < FILES_KEEP_NS)
 			continue;
-		room |= file->table.n_pieces > 0;
+		room |= file->table != NULL;
 		file_free(f, file);
 	}
 	if (!room)

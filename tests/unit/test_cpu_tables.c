@@ -1,16 +1,22 @@
 /* tests/unit/test_cpu_tables.c: unwind tables as BPF reads them, without BPF. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cpu/files_load.h"
+#include "cpu/files_share.h"
 #include "cpu/tables.h"
 #include "cpu/tables_ranges.h"
 #include "cpu/tables_rules.h"
+#include "elf/image.h"
 
 struct fixture {
 	struct unwind_rule *rules;
@@ -324,6 +330,67 @@ static void join_prefers_the_first_where_both_know(void **state)
 	unwind_table_release(&both);
 }
 
+static int copy_of_self(void)
+{
+	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = memfd_create("copy", MFD_CLOEXEC);
+	static char block[1 << 16];
+	ssize_t n;
+
+	assert_true(from >= 0 && to >= 0);
+	while ((n = read(from, block, sizeof(block))) > 0)
+		assert_int_equal(write(to, block, (size_t)n), n);
+	return to;
+}
+
+static void change_unwind_information(int fd)
+{
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	const struct elf_section *frames;
+	uint8_t byte;
+
+	assert_int_equal(elf_image_open_fd(fd, &image, NULL), 0);
+	frames = elf_image_section(image, ".eh_frame");
+	assert_non_null(frames);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)(frames->offset + frames->size / 2)), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)(frames->offset + frames->size / 2)), 1);
+}
+
+static bool no_room(void *context)
+{
+	(void)context;
+	return false;
+}
+
+static void only_files_of_equal_content_share_a_table(void **state)
+{
+	struct fixture *f = *state;
+	struct file_tables shared = {0};
+	struct cpu_file files[3] = {0};
+	struct file_table *tables[3] = {0};
+
+	for (size_t i = 0; i < 3; i++) {
+		files[i].fd = copy_of_self();
+		/* The third one only says so. */
+		(void)strcpy(files[i].build_id, "0123456789abcdef");
+	}
+	change_unwind_information(files[2].fd);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(file_tables_take(&shared, f->tables, &files[i], 0, no_room, NULL,
+						  &tables[i]),
+				 0);
+	assert_ptr_equal(tables[0], tables[1]);
+	assert_ptr_not_equal(tables[0], tables[2]);
+	file_tables_give(&shared, f->tables, tables[0]);
+	assert_true(tables[1]->table.n_pages > 0);
+	file_tables_give(&shared, f->tables, tables[1]);
+	file_tables_give(&shared, f->tables, tables[2]);
+	assert_null(shared.first);
+	for (size_t i = 0; i < 3; i++)
+		(void)close(files[i].fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +406,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_rows_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_file_cannot_use_up_all_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_files_of_equal_content_share_a_table, setup,
+						teardown),
 		cmocka_unit_test(rules_are_shared_and_their_numbers_used_again),
 		cmocka_unit_test(ranges_join_what_comes_back),
 		cmocka_unit_test(ranges_keep_to_their_boundary),
