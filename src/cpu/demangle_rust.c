@@ -45,7 +45,7 @@ static void rust_print_bytes(struct rust *r, const void *data, size_t len)
 {
 	size_t left = r->cap - 1 - r->len;
 
-	if (r->hidden || rust_stops(r))
+	if (r->hidden || rust_stops(r) || !data)
 		return;
 	r->is_cut = len > left;
 	if (r->is_cut)

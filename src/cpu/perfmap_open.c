@@ -34,30 +34,28 @@ static bool perfmap_field(const char *text, const char *name, char *dst, size_t 
 	return true;
 }
 
-/* "NSpid: 4711 12": the number in each pid namespace, the innermost last. */
+/*
+ * "Uid: real effective saved fs", and "NSpid: 4711 12": the number in each pid namespace, the
+ * innermost last. Searched with the newline before it, for the first line of the file is a name
+ * that the target chose.
+ */
 static int perfmap_owner(pid_t pid, struct perfmap_owner *ret)
 {
 	struct buf text = buf_with_max((size_t)64 << 10);
-	char path[48], uids[128], pids[256];
-	const char *s, *last;
-	unsigned int uid;
-	int r;
+	char path[48], uids[128] = "", pids[256] = "";
+	const char *s, *uid, *last;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	r = io_read_file(AT_FDCWD, path, &text, NULL);
-	s = r < 0 ? NULL : buf_cstr(&text);
-	/* With the newline before it: the first line of the file is a name that the target chose.
-	 */
-	r = s && perfmap_field(s, "\nUid:\t", uids, sizeof(uids)) &&
-			    perfmap_field(s, "\nNSpid:\t", pids, sizeof(pids)) &&
-			    sscanf(uids, "%*u %u", &uid) == 1
-		    ? 0
-		    : -ESRCH;
+	s = io_read_file(AT_FDCWD, path, &text, NULL) < 0 ? NULL : buf_cstr(&text);
+	if (!s || !perfmap_field(s, "\nUid:\t", uids, sizeof(uids)) ||
+	    !perfmap_field(s, "\nNSpid:\t", pids, sizeof(pids)))
+		pids[0] = 0;
 	buf_release(&text);
-	if (r < 0)
-		return r;
+	uid = strchr(uids, '\t');
 	last = strrchr(pids, '\t');
-	ret->uid = uid;
+	if (!uid)
+		return -ESRCH;
+	ret->uid = (uid_t)strtoul(uid + 1, NULL, 10);
 	ret->pid = (pid_t)strtol(last ? last + 1 : pids, NULL, 10);
 	return ret->pid > 0 ? 0 : -ESRCH;
 }

@@ -2,6 +2,7 @@
  * tests/fuzz/fuzz_perfmap.c: any text as a perf map. The first byte says how much of it is there at
  * first; the rest comes later.
  */
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -36,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	first = (size - 1) * data[0] / 255;
 	if (write(fd, data + 1, first) != (ssize_t)first ||
-	    cpu_perfmap_open_take(dup(fd), &map, NULL) < 0)
+	    cpu_perfmap_open_take(fcntl(fd, F_DUPFD_CLOEXEC, 0), &map, NULL) < 0)
 		__builtin_trap();
 	(void)cpu_perfmap_refresh(map, SEC);
 	look(map);

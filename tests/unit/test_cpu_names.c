@@ -343,7 +343,7 @@ static size_t take_descriptors(int *taken, size_t cap, size_t left)
 {
 	size_t n = 0;
 
-	while (n < cap && (taken[n] = dup(STDERR_FILENO)) >= 0)
+	while (n < cap && (taken[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
 		n++;
 	while (n > 0 && left-- > 0)
 		close(taken[--n]);

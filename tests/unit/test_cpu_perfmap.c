@@ -39,7 +39,7 @@ static struct map map_new(const char *text)
 
 	assert_true(m.fd >= 0);
 	append(&m, text);
-	assert_int_equal(cpu_perfmap_open_take(dup(m.fd), &m.map, NULL), 0);
+	assert_int_equal(cpu_perfmap_open_take(fcntl(m.fd, F_DUPFD_CLOEXEC, 0), &m.map, NULL), 0);
 	return m;
 }
 
@@ -156,7 +156,7 @@ static void a_map_that_is_written_anew_is_read_anew(void **state)
 static void a_large_map_has_to_wait_longer_and_stays_within_its_limit(void **state)
 {
 	_cleanup_(map_release) struct map m = map_new("");
-	FILE *f = fdopen(dup(m.fd), "w");
+	FILE *f = fdopen(fcntl(m.fd, F_DUPFD_CLOEXEC, 0), "w");
 	char text[32];
 
 	(void)state;
