@@ -44,6 +44,15 @@ static bool ksyms_address(struct view line, size_t *off, uint64_t *ret)
 	return true;
 }
 
+/* Of names for one address: not that of a place ("__entry_text_end") nor of another kind of system
+ * call; then the global before the local one, and without underscores before with. */
+static uint8_t ksyms_rank(char type, struct view name)
+{
+	if (view_starts_with(name, "__ia32_") || memmem(name.data, name.len, "_text_", 6))
+		return 0;
+	return (uint8_t)(1 + (type == 'T') * 2 + (name.data[0] != '_'));
+}
+
 static int ksyms_push(struct cpu_ksyms *ksyms, uint64_t addr, char type, struct view name)
 {
 	size_t at = ksyms->names.len;
@@ -66,8 +75,7 @@ static int ksyms_push(struct cpu_ksyms *ksyms, uint64_t addr, char type, struct 
 	ksyms->list[ksyms->len++] = (struct cpu_ksym){
 		.start = (uint32_t)(addr - ksyms->base),
 		.name = (uint32_t)at,
-		/* Global before local, names without underscores before those with. */
-		.rank = (uint8_t)((type == 'T') * 2 + (name.data[0] != '_')),
+		.rank = ksyms_rank(type, name),
 	};
 	return 0;
 }

@@ -84,6 +84,22 @@ static void functions_reach_to_the_next(void **state)
 	assert_null(cpu_kallsyms_reason(f.k));
 }
 
+static void of_aliases_that_which_people_look_for_is_taken(void **state)
+{
+	_cleanup_(file_release) struct file f =
+		file_new("ffffffff81000000 t __do_sys_getpid\n"
+			 "ffffffff81000000 T __ia32_sys_getpid\n"
+			 "ffffffff81000000 T __x64_sys_getpid\n"
+			 "ffffffff81000100 T __irqentry_text_end\n"
+			 "ffffffff81000100 t common_interrupt_return\n"
+			 "ffffffff81000200 T __entry_text_end\n");
+
+	(void)state;
+	expect(&f, 0xffffffff81000000, 1, "__x64_sys_getpid");
+	expect(&f, 0xffffffff81000100, 1, "common_interrupt_return");
+	expect(&f, 0xffffffff81000200, 1, "__entry_text_end");
+}
+
 static void functions_of_modules_name_them(void **state)
 {
 	_cleanup_(file_release) struct file f = file_new(small);
@@ -216,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_reach_to_the_next),
+		cmocka_unit_test(of_aliases_that_which_people_look_for_is_taken),
 		cmocka_unit_test(functions_of_modules_name_them),
 		cmocka_unit_test(it_is_read_again_for_an_unknown_address_but_not_at_once),
 		cmocka_unit_test(hidden_addresses_are_told_with_a_remedy),
