@@ -337,8 +337,14 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	int r;
 
 	r = processes_read(thread, &maps);
-	if (r < 0)
+	if (r < 0) {
+		uint32_t tgid = thread->tgid;
+
+		/* Out of descriptors, perhaps: the next sample asks again. */
+		if (r != -ESRCH)
+			(void)bpf_map_delete_elem(p->fd, &tgid);
 		return r;
+	}
 	process = processes_get(p, thread);
 	if (!process)
 		return -ENOMEM;

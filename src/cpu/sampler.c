@@ -66,7 +66,8 @@ static int explain_load(int code, struct err *err)
 			err, -EPERM,
 			"no permission for bpf(): run as root, or with CAP_BPF, CAP_PERFMON "
 			"and CAP_SYS_PTRACE; in a container with --privileged, or with these "
-			"and a seccomp profile that allows bpf() and perf_event_open()");
+			"and a seccomp profile that allows bpf() and perf_event_open(); "
+			"lockdown=confidentiality forbids it to all");
 	if (code == -ENOSYS)
 		return err_set(err, -ENOTSUP,
 			       "the kernel (%s) has no bpf(), or a seccomp profile hides it",
