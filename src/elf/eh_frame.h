@@ -31,10 +31,13 @@ struct eh_cursor {
 
 static inline uint8_t eh_u8(struct eh_cursor *c)
 {
-	if (c->pos < c->bytes.len)
-		return c->bytes.data[c->pos++];
-	c->bad = true;
-	return 0;
+	uint8_t v = 0;
+
+	if (view_u8(c->bytes, c->pos, &v))
+		c->pos++;
+	else
+		c->bad = true;
+	return v;
 }
 
 /* n is 2, 4 or 8. */

@@ -473,7 +473,8 @@ int eh_program_rows(const struct eh_frame *frame, const struct eh_fde *fde, uint
 	m.section = &frame->section;
 	m.cie = &frame->cies[fde->cie];
 	m.c = (struct eh_cursor){0};
-	if (!view_sub(frame->section.bytes, fde->program, fde->program_len, &m.c.bytes))
+	if (!view_sub(frame->section.bytes, fde->program, fde->program_len, &m.c.bytes) ||
+	    !m.c.bytes.data)
 		return -EBADMSG;
 	m.state = m.cie->initial;
 	m.pc = fde->start;

@@ -85,8 +85,8 @@ static int program_layout(struct golang_program *p, struct golang_module *module
 static int program_load(struct golang_program *p, struct err *err)
 {
 	struct golang_scan scan = golang_scan_of(p->mem);
-	struct golang_module module;
-	uint64_t pclntab, addr;
+	struct golang_module module = {0};
+	uint64_t pclntab, addr = 0;
 	const char *how;
 	int r = golang_pclntab_find(&p->image, &scan, &pclntab, &how, err);
 
