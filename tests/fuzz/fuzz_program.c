@@ -41,6 +41,8 @@ static void use(struct golang_program *program)
 
 	assert((r < 0) == (err.text[0] != 0));
 	assert(r == 0 || !t.rows);
+	if (!t.rows)
+		return;
 	for (size_t i = 1; i < t.n_rows; i++)
 		assert(t.rows[i - 1].vaddr < t.rows[i].vaddr);
 	for (size_t i = 0; i < t.n_starts && i < 32; i++) {

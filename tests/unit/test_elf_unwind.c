@@ -153,7 +153,7 @@ static void add_sections(struct file *f)
 	};
 
 	memcpy(f->bytes + FILE_SECTIONS, sh, sizeof(sh));
-	strcpy((char *)f->bytes + FILE_NAMES + 1, f->is_debug ? ".debug_frame" : ".eh_frame");
+	memcpy(f->bytes + FILE_NAMES + 1, f->is_debug ? ".debug_frame" : ".eh_frame\0\0\0", 13);
 }
 
 static int try_compile(struct file *f, struct unwind_table *table)

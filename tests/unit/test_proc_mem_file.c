@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,7 +57,7 @@ static struct file new_file(void)
 			.p_offset = FILE_DATA,
 			.p_vaddr = DATA,
 			.p_filesz = DATA_BYTES,
-			.p_memsz = 2 * DATA_BYTES},
+			.p_memsz = (uint64_t)2 * DATA_BYTES},
 		       {.p_type = PT_LOAD,
 			.p_flags = PF_R | PF_X,
 			.p_vaddr = TEXT,
@@ -287,7 +288,7 @@ static void what_is_no_file_is_refused(void **state)
 	int fds[2];
 
 	(void)state;
-	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(proc_mem_open_elf(fds[0], true, &mem, &err), -EBADMSG);
 	assert_true(err.text[0]);
 	close(fds[0]);
