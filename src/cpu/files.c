@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +37,6 @@ struct file {
 	struct cpu_file public;
 	struct file_key key;
 	struct stat stat;
-	size_t vdso_size;
 	bool is_elf;
 	bool is_wanted; /* is among those wanted */
 	bool left_out;	/* there was no room for its tables */
@@ -142,7 +140,7 @@ static void file_read_headers(struct file *file)
 	int r;
 
 	if (file->public.is_vdso)
-		r = file_image_vdso(file->vdso_size, &image);
+		r = file_image_vdso(&image);
 	else
 		r = elf_image_open_fd(file->public.fd, &image, NULL);
 	if (r < 0)
@@ -204,10 +202,7 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 	file->key = *key;
 	file->public.id = id;
 	file->public.fd = -1;
-	if (strcmp(map->path, "[vdso]") == 0) {
-		file->public.is_vdso = true;
-		file->vdso_size = (size_t)(map->end - map->start);
-	}
+	file->public.is_vdso = strcmp(map->path, "[vdso]") == 0;
 	r = file_name(file, map->path);
 	if (r < 0) {
 		free(file);
@@ -313,8 +308,8 @@ static void files_load(struct cpu_files *f, struct file *file)
 	struct sampler_file *shared = &f->shared[file->public.id];
 	int r;
 
-	r = file_tables_take(&f->shared_tables, f->tables, &file->public, file->vdso_size,
-			     files_make_room, f, &file->table);
+	r = file_tables_take(&f->shared_tables, f->tables, &file->public, files_make_room, f,
+			     &file->table);
 	if (r == -ENOSPC) {
 		file->left_out = true;
 		f->lost++;

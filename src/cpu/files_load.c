@@ -5,16 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "golang/program.h"
+#include "proc/maps.h"
 
-int file_image_vdso(size_t size, struct elf_image **ret_image)
+int file_image_vdso(struct elf_image **ret_image)
 {
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR); // NOLINT
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
+	const struct proc_map *map;
+	int r;
 
-	if (!vdso)
+	/* Its size is ours: a target of another kind may have a larger one. */
+	r = proc_maps_read(getpid(), &maps, NULL);
+	if (r < 0)
+		return r;
+	map = proc_maps_find(&maps, vdso);
+	if (!map || map->start != vdso)
 		return -ENOENT;
-	return elf_image_open_bytes(view_of(vdso, size), ret_image, NULL);
+	return elf_image_open_bytes(view_of((const void *)(uintptr_t)vdso, // NOLINT
+					    (size_t)(map->end - map->start)),
+				    ret_image, NULL);
 }
 
 static void rows_append(struct unwind_table *t, uint64_t vaddr, struct unwind_rule rule)
@@ -69,23 +81,22 @@ static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
 	return golang_program_unwind(program, ret_rows, NULL);
 }
 
-static int load_native(const struct cpu_file *file, size_t vdso_size, struct unwind_table *ret_rows)
+static int load_native(const struct cpu_file *file, struct unwind_table *ret_rows)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	int r;
 
-	r = file->is_vdso ? file_image_vdso(vdso_size, &image)
-			  : elf_image_open_fd(file->fd, &image, NULL);
+	r = file->is_vdso ? file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
 	if (r < 0)
 		return r;
 	return elf_unwind_compile(image, ret_rows, NULL);
 }
 
-int file_load_rows(struct cpu_file *file, size_t vdso_size, struct unwind_table *ret_rows)
+int file_load_rows(struct cpu_file *file, struct unwind_table *ret_rows)
 {
 	_cleanup_(unwind_table_release) struct unwind_table go = {0}, native = {0};
 	int r_go = load_go(file, &go);
-	int r = load_native(file, vdso_size, &native);
+	int r = load_native(file, &native);
 
 	if (r_go < 0 && r < 0)
 		return r;

@@ -7,10 +7,10 @@
 #include "elf/image.h"
 #include "elf/unwind.h"
 
-/* Our own vdso, which is every process's; no longer than size. */
-int file_image_vdso(size_t size, struct elf_image **ret_image);
+/* Our own vdso, which is every process's. */
+int file_image_vdso(struct elf_image **ret_image);
 /* Go's tables, .eh_frame, or both joined; also says whether it is Go. -errno: there are none. */
-int file_load_rows(struct cpu_file *file, size_t vdso_size, struct unwind_table *ret_rows);
+int file_load_rows(struct cpu_file *file, struct unwind_table *ret_rows);
 /*
  * Where first knows a rule it holds, elsewhere that of second. Both keep their rows; the result has
  * no starts.

@@ -58,14 +58,14 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 	return true;
 }
 
-static int table_compile(struct cpu_tables *tables, struct cpu_file *file, size_t vdso_size,
+static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
 			 bool (*make_room)(void *context), void *context, struct cpu_table *ret)
 {
 	struct unwind_table rows = {0};
 	bool large;
 	int r;
 
-	r = file_load_rows(file, vdso_size, &rows);
+	r = file_load_rows(file, &rows);
 	if (r < 0)
 		return r;
 	do
@@ -80,8 +80,7 @@ static int table_compile(struct cpu_tables *tables, struct cpu_file *file, size_
 }
 
 int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     size_t vdso_size, bool (*make_room)(void *context), void *context,
-		     struct file_table **ret_table)
+		     bool (*make_room)(void *context), void *context, struct file_table **ret_table)
 {
 	uint64_t print = 0;
 	bool can_share = file_print(file, &print);
@@ -97,7 +96,7 @@ int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, stru
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	r = table_compile(tables, file, vdso_size, make_room, context, &t->table);
+	r = table_compile(tables, file, make_room, context, &t->table);
 	if (r < 0) {
 		free(t);
 		return r;

@@ -32,7 +32,7 @@ struct file_tables {
  * as long as that is true. -errno as of file_load_rows() and cpu_tables_add().
  */
 int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     size_t vdso_size, bool (*make_room)(void *context), void *context,
+		     bool (*make_room)(void *context), void *context,
 		     struct file_table **ret_table);
 void file_tables_give(struct file_tables *shared, struct cpu_tables *tables,
 		      struct file_table *table); /* NULL is fine */

@@ -377,9 +377,9 @@ static void only_files_of_equal_content_share_a_table(void **state)
 	}
 	change_unwind_information(files[2].fd);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(file_tables_take(&shared, f->tables, &files[i], 0, no_room, NULL,
-						  &tables[i]),
-				 0);
+		assert_int_equal(
+			file_tables_take(&shared, f->tables, &files[i], no_room, NULL, &tables[i]),
+			0);
 	assert_ptr_equal(tables[0], tables[1]);
 	assert_ptr_not_equal(tables[0], tables[2]);
 	file_tables_give(&shared, f->tables, tables[0]);
