@@ -36,6 +36,16 @@ test('any window is compared with any other by two drags', async ({ page }) => {
   expect(await hash(page)).not.toContain('base=');
 });
 
+test('a range that is older than the store is compared with its own first half', async ({ page }) => {
+  const { now, store } = await (await page.request.get('/api/health')).json();
+  const hours = Math.ceil((now - store.oldest) / 3600e3) + 1;
+  await page.goto(`/#/s/${SERVICE}?range=${hours}h`);
+  await page.getByRole('button', { name: 'Compare with preceding' }).click();
+  await expect.poll(() => hash(page)).toMatch(/sel=\d+-\d+&base=prev/);
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(last(LEAK));
+  await expect(page.getByText('Nothing was recorded in A')).toHaveCount(0);
+});
+
 test('a double click on the timeline resets the window', async ({ page }) => {
   await openService(page);
   await dragTimeline(page, 0.5, 0.9);
