@@ -293,6 +293,25 @@ test('live moves on by itself and pauses', async ({ page }) => {
   expect(asked).toBe(then);
 });
 
+test('live waits for a server that is slower than its interval', async ({ page }) => {
+  const { interval_ms } = await (await page.request.get('/api/health')).json();
+  let asked = 0;
+  let release = () => {};
+  const held = new Promise<void>((done) => (release = done));
+  await page.clock.install();
+  await page.route('**/api/services?*', async (route) => {
+    asked++;
+    await held;
+    await route.continue().catch(() => {});
+  });
+  await page.goto(`/#/?range=${RANGE}`);
+  await expect.poll(() => asked).toBe(1);
+  await page.clock.runFor(5 * interval_ms);
+  expect(asked).toBe(1);
+  release();
+  await expect(page.getByRole('link', { name: SERVICE, exact: true })).toBeVisible();
+});
+
 test('the time zone is shown and can be UTC', async ({ page }) => {
   await openService(page);
   const text = page.locator('.windowtext');
