@@ -19,7 +19,7 @@ import rig
 
 TARGETS = 30
 INTERVAL = 15
-WARM_UP = 2  # intervals: everything is looked at, opened and looked up
+WARM_UP = 3  # intervals: everything is looked at, opened and looked up
 INTERVALS = 4
 FETCHES = 3  # of each target
 

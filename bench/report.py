@@ -28,9 +28,9 @@ METHOD = """## How it is measured
   GOMAXPROCS=8; there the runtime hands out buckets from one chunk of memory per P, and neighbours
   in the list lie apart. How far they are mixed depends on how many CPUs it really gets.
 - **Always on** (`bench/agent.py`): thirty servers (`bench/targets/service -steady`), each with a
-  thousand call paths and as many functions, which all allocate four times a second. CPU is that of
+  thousand stacks and hundreds of functions, which all allocate several times a second. CPU is that of
   all threads of `sonde run`, discovery, store and server included, over four intervals of 15 s
-  after two for warming up; in brackets the least and the greatest. RSS is the greatest of them,
+  after three for warming up; in brackets the least and the greatest. RSS is the greatest of them,
   libraries included. *Fetched only*: curl gets `/debug/pprof/heap` of the same programs, which
   write the profile themselves; what they do anyway is taken off. System calls are counted by
   strace. All of it runs in a pid namespace of its own.

@@ -107,7 +107,7 @@ def service(go):
         copy = os.path.join(folder, "source")
         shutil.copytree(source, copy)
         with open(os.path.join(copy, "handlers.go"), "w", encoding="utf-8") as f:
-            f.write(handlers(1 << 10))
+            f.write(handlers(1 << 9))
         go_build(go, copy, os.path.join(folder, "service"))
 
     directory = os.path.join(outdir(go), "bench-service")

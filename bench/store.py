@@ -148,7 +148,7 @@ def sections(f):
                ("across_1h", "an hour, from half past"),
                ("now_24h", "the last 24 h, the day still open"), ("past_24h", "a whole day"),
                ("across_24h", "24 h, from half past noon"),
-               ("past_7d", "the last 7 d, to noon"), ("across_7d", "7 d"))
+               ("past_7d", "seven whole days"))
     yield (f"Store: {day['samples'] / 1e6:.0f} M samples of {SERVICES} services in "
            f"{f['days']} d", ["what", "measured"],
            [["M samples per CPU second, packing included", f"{day['million_samples_per_cpu_s']:.2f}"],

@@ -15,6 +15,7 @@
 
 /* At the end, for what is still being read. */
 #define LOOP_DRAIN_NS (3 * NS_PER_SEC)
+#define LOOP_LARGE_BYTES (32 << 10)
 
 static bool stopping(struct agent *a)
 {
@@ -188,6 +189,12 @@ static void drain(struct agent *a)
 void *agent_loop(void *arg)
 {
 	struct agent *a = arg;
+
+	/*
+	 * What one collection needs goes back to the system: fixed, for malloc would raise the
+	 * threshold, and fill the gaps between what stays with what does not.
+	 */
+	(void)mallopt(M_MMAP_THRESHOLD, LOOP_LARGE_BYTES);
 
 	while (!stopping(a)) {
 		interval_begin(a);

@@ -34,6 +34,7 @@ struct top_feed {
 	pthread_mutex_t lock;
 	struct top_model *model;
 	uint64_t intervals;
+	struct err failed; /* the last write that did, in this interval */
 };
 
 /*
@@ -76,6 +77,8 @@ static int feed_write(struct sink *sink, const struct target *target, const char
 		return 0;
 	(void)pthread_mutex_lock(&f->lock);
 	r = top_model_add(f->model, &target->info, reading->profile, clock_mono_ns(), err);
+	if (r < 0)
+		f->failed = *err;
 	(void)pthread_mutex_unlock(&f->lock);
 	return r;
 }
@@ -83,13 +86,17 @@ static int feed_write(struct sink *sink, const struct target *target, const char
 static int feed_flush(struct sink *sink, struct err *err)
 {
 	struct top_feed *f = (struct top_feed *)sink;
+	struct err failed;
 
 	(void)pthread_mutex_lock(&f->lock);
 	f->intervals++;
+	failed = f->failed;
+	f->failed = (struct err){};
 	(void)pthread_mutex_unlock(&f->lock);
 	if (eventfd_write(f->event, 1) < 0)
 		return err_set(err, -errno, "cannot tell of new readings: %s", strerror(errno));
-	return 0;
+	/* What is said here stands until the next interval. */
+	return failed.text[0] ? err_set(err, -EIO, "%s", failed.text) : 0;
 }
 
 static void feed_close(struct sink *sink)

@@ -13,8 +13,6 @@
 
 #define TOP_MAX_NAME_BYTES ((size_t)32 << 20)
 #define TOP_MAX_STACK_BYTES ((size_t)96 << 20)
-/* A Go program has some thousand; 40 bytes each. */
-#define TOP_MAX_SAMPLES 200000
 #define TOP_MAX_NAME 1024
 #define TOP_MAX_DEPTH 1024
 /* A rate ends when nothing has come for so many times what it took before. */
@@ -153,7 +151,7 @@ static int intake_sample(struct top_intake *in, const struct profile_sample *s, 
 
 static int intake_fill(struct top_intake *in, struct err *err)
 {
-	size_t n = MIN(profile_n_samples(in->profile), (size_t)TOP_MAX_SAMPLES);
+	size_t n = profile_n_samples(in->profile);
 	int r = frames_init(&in->frames, in->profile, err);
 
 	if (r < 0)

@@ -187,7 +187,8 @@ class Query(Stored):
         self.assertIn("alloc_space", query(SERVICE, "-t", "cpu", check=rig.FAILED))
         for args, word in ((("--from", "soon"), "--from"), (("--to", "12:99"), "--to"),
                            (("--from", "-1h", "--to", "-2h"), "earlier"),
-                           (("--from", "9" * 30), "--from"), (("--from", "-999999999999d"), "--from"),
+                           (("--from", "9" * 30), "--from"),
+                           (("--from", "-999999999999d"), "--from"),
                            (("--baseline", "yesterday"), "--baseline"),
                            (("--baseline", "now..-1h"), "--baseline"),
                            (("--label", "pid"), "--label"),

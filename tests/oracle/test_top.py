@@ -370,7 +370,8 @@ class Live(unittest.TestCase):
             self.assertTrue(terminal.is_restored())
 
     def test_stopped_and_continued(self):
-        with leak("top-stop", leak_mb=1) as target, Terminal(target.pid, "-t", "inuse_space") as terminal:
+        with leak("top-stop", leak_mb=1) as target, \
+                Terminal(target.pid, "-t", "inuse_space") as terminal:
             state = lambda: open(f"/proc/{terminal.process.pid}/stat",
                                  encoding="utf-8").read().rsplit(")", 1)[1].split()[0]
             terminal.wait("main.")

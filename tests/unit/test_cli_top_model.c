@@ -338,6 +338,40 @@ static void names_are_cleaned(void **state)
 	top_table_release(&t);
 }
 
+/* More names than there is memory for, as a hostile program may have. */
+static void past_the_limit_everything_is_forgotten_and_comes_back(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	struct proc_info info = fake_process(2, "many");
+	int r = 0;
+
+	(void)state;
+	add_alloc(m, 1, 1, 0);
+	for (int i = 0; i < 100 && r == 0; i++) {
+		struct fake_sample *samples = calloc(1000, sizeof(*samples));
+		char *names = calloc(1000, 1000);
+		struct profile *p;
+
+		assert_true(samples && names);
+		for (size_t k = 0; k < 1000; k++) {
+			memset(names + k * 1000, 'x', 999);
+			(void)snprintf(names + k * 1000, 24, "main.f%d.%zu", i, k);
+			names[k * 1000 + strlen(names + k * 1000)] = '.';
+			samples[k] = (struct fake_sample){{names + k * 1000}, {0, 0, 1, 1}};
+		}
+		p = fake_profile(samples, 1000);
+		r = top_model_add(m, &info, p, 1000, NULL);
+		profile_free(p);
+		free(samples);
+		free(names);
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_int_equal(sums_of(m).processes, 0);
+	add_alloc(m, 1, 3, 0);
+	assert_int_equal(sums_of(m).processes, 1);
+	assert_true(sums_of(m).values[TOP_LIVE][TOP_BYTES] == 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +389,7 @@ int main(void)
 		cmocka_unit_test(frozen_shows_what_was_and_goes_on_right),
 		cmocka_unit_test(after_a_rebase_rates_stay_until_they_are_measured_anew),
 		cmocka_unit_test(names_are_cleaned),
+		cmocka_unit_test(past_the_limit_everything_is_forgotten_and_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ const KINDS: Record<string, TypeText> = {
   'inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
   'inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
   'alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
-  'alloc_objects:count': { title: 'Objects allocated', about: 'objects allocated' },
+  'alloc_objects:count': { title: 'Allocations', about: 'objects allocated' },
   'goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
   'cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
   'samples:count': { title: 'CPU samples', about: 'samples taken' },

@@ -77,6 +77,7 @@ test('functions belong to their package', () => {
 test('what began with the store is compared with its own first half', () => {
   const w = { from: 1000, to: 3000 };
   assert.deepEqual(comparePreceding(START, w, 1000).sel, { from: 2000, to: 3000 });
+  assert.deepEqual(comparePreceding(START, w, 2000).sel, { from: 2500, to: 3000 });
   assert.equal(comparePreceding(START, w, 500).sel, null);
   assert.deepEqual(comparePreceding({ ...START, sel: w }, w, 1000).sel, w);
 });

@@ -3,9 +3,10 @@
 // bucket's memory from its own chunk: neighbours in the list of buckets rarely are neighbours in
 // memory. With -turns two goroutines on two Ps take turns instead: then no two neighbours are.
 //
-// With -steady it has an eighth of those kinds, each with a function of its own that handles it, and
-// goes on to handle all of them every quarter of a second, sampled. It serves its own profiles on a
-// port that it prints: an ordinary service, which collects garbage every few seconds.
+// With -steady it has 512 kinds, each with a function of its own that handles it, and goes on to
+// handle all of them every eighth of a second, sampled. An allocation has one stack when its span
+// has room and another when it has none: a thousand buckets, and few more later. It serves its
+// profiles on a port that it prints: an ordinary service, which collects garbage every few seconds.
 //
 // It prints "ready PID" (and the address) when every kind of request was handled, and ends with its
 // input.
@@ -28,7 +29,8 @@ import (
 
 const (
 	levels      = 13
-	steady      = 10 // levels, with -steady
+	steady      = 9   // levels, with -steady
+	steadyWarm  = 400 // rounds: then nearly all stacks have been there
 	steadyRate  = 512
 	steadyLive  = 1 << 14 // records that live at any time
 	cpus        = 8
@@ -106,17 +108,19 @@ func runSteady() {
 }
 
 // handleAll has one call path to each kind of request. All are sampled at first; later some are.
+// Each round is alike, so that it is one call path.
 func handleAll(ready chan<- bool) {
 	live := make([]*record, steadyLive)
-	tick := time.Tick(250 * time.Millisecond)
+	tick := time.Tick(125 * time.Millisecond)
+	runtime.MemProfileRate = 1
 	for n := 0; ; n++ {
-		if n == 0 {
-			runtime.MemProfileRate = 1
-		}
 		for kind := 0; kind < 1<<steady; kind++ {
 			live[(n<<steady+kind)%steadyLive] = handlers[kind](kind, steady)
 		}
-		if n == 0 {
+		if n < steadyWarm {
+			continue
+		}
+		if n == steadyWarm {
 			runtime.MemProfileRate = steadyRate
 			runtime.GC()
 			runtime.GC()
