@@ -391,8 +391,13 @@ static __always_inline void process_changed(struct task_struct *task, u32 kind)
 {
 	struct sampler_thread t;
 	u32 tgid = task->tgid;
-	bool was_known = !bpf_map_delete_elem(&processes, &tgid);
+	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
+	bool was_known = p;
 
+	/* An exec may have been sampled before it is told: then the new program is there already.
+	 */
+	if (p && (kind == SAMPLER_NOTICE_EXIT || p->exec_id != task->self_exec_id))
+		bpf_map_delete_elem(&processes, &tgid);
 	if (!was_known && !want_events)
 		return;
 	identify(&t, task);

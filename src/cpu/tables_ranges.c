@@ -16,7 +16,8 @@ static int ranges_insert(struct ranges *r, size_t at, struct range range)
 		r->free = grown;
 		r->cap = cap;
 	}
-	memmove(&r->free[at + 1], &r->free[at], (r->len - at) * sizeof(*r->free));
+	if (at < r->len)
+		memmove(&r->free[at + 1], &r->free[at], (r->len - at) * sizeof(*r->free));
 	r->free[at] = range;
 	r->len++;
 	return 0;
