@@ -111,7 +111,8 @@ class Go(unittest.TestCase):
     def library(self, go):
         program = rig.build.build("heap", go, "cshared-strip")
         rows = dump(os.path.join(os.path.dirname(program), "libtarget.so"), "go")
-        self.assertIn("unsupported 0 damaged 0", rows.splitlines()[0])
+        # Programs that may fork have syscall.rawVforkSyscall, which pops its return address.
+        self.assertRegex(rows.splitlines()[0], "unsupported [01] damaged 0")
         self.assertGreater(rows.count("\n"), 5000)
 
     def frames(self, go, version):
