@@ -7,7 +7,7 @@
 
 static int ranges_insert(struct ranges *r, size_t at, struct range range)
 {
-	if (r->len == r->cap) {
+	if (!r->free || r->len == r->cap) {
 		size_t cap = r->cap ? r->cap * 2 : 16;
 		struct range *grown = realloc(r->free, cap * sizeof(*grown));
 
@@ -16,8 +16,7 @@ static int ranges_insert(struct ranges *r, size_t at, struct range range)
 		r->free = grown;
 		r->cap = cap;
 	}
-	if (at < r->len)
-		memmove(&r->free[at + 1], &r->free[at], (r->len - at) * sizeof(*r->free));
+	memmove(&r->free[at + 1], &r->free[at], (r->len - at) * sizeof(*r->free));
 	r->free[at] = range;
 	r->len++;
 	return 0;
