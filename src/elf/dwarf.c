@@ -369,12 +369,12 @@ int elf_dwarf_frames(struct elf_dwarf *d, uint64_t vaddr,
 	int64_t credit = MIN(d->work, DWARF_WORK_PER_LOOKUP);
 	int r;
 
-	dwarf_file_trim(&d->file);
-	dwarf_file_trim(&d->alternate);
 	if (dwarf_names_memory(d) > dwarf_share(d, 1) / 2)
 		dwarf_forget_names(d);
 	d->pool.credit = credit;
 	r = dwarf_emit_all(d, vaddr, &out);
+	dwarf_file_trim(&d->file);
+	dwarf_file_trim(&d->alternate);
 	d->work = MIN(d->work - (credit - d->pool.credit) + DWARF_WORK_REGAINED, DWARF_WORK_MAX);
 	if (r == -ENOMEM)
 		return err_oom(err);

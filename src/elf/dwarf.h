@@ -19,10 +19,11 @@
 struct elf_dwarf; /* opaque; for one thread at a time */
 
 /*
- * Borrows the image. At least ELF_DWARF_MIN_BYTES are taken as the limit. -ENOENT: there is no
- * DWARF in it. -ENOTSUP: none that we read (split, of an object file, newer than version 5).
+ * Borrows the image. At least ELF_DWARF_MIN_BYTES are taken as the limit: large units do not fit in
+ * less, and what does not fit is not known. -ENOENT: there is no DWARF in it. -ENOTSUP: none that
+ * we read (split, of an object file, newer than version 5).
  */
-#define ELF_DWARF_MIN_BYTES ((size_t)2 << 20)
+#define ELF_DWARF_MIN_BYTES ((size_t)4 << 20)
 int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_dwarf **ret_dwarf,
 		   struct err *err);
 void elf_dwarf_close(struct elf_dwarf *dwarf); /* NULL is fine */

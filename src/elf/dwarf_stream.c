@@ -2,7 +2,6 @@
 #include "elf/dwarf_stream.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
