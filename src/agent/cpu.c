@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "cpu/profiler.h"
 
 /* How long an interval's end may wait for the sampler to notice. */
 #define CPU_POLL_MS 250
+#define CPU_NICE (-10)
 
 struct agent_cpu {
 	struct agent_cpu_config config;
@@ -115,6 +117,9 @@ static void *cpu_loop(void *arg)
 {
 	struct agent_cpu *c = arg;
 	bool stopping = false;
+
+	/* On a machine that is short of CPU the first samples of a process would be all we see. */
+	(void)setpriority(PRIO_PROCESS, 0, CPU_NICE);
 
 	while (!stopping) {
 		struct err err = {};

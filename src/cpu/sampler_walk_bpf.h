@@ -182,9 +182,10 @@ static __always_inline int leave_by_cfa(struct walk *w, const struct unwind_rule
 	} else {
 		if (bpf_probe_read_user(&w->pc, sizeof(w->pc), (void *)(cfa - 8)))
 			return stop(w, SAMPLER_END_UNREADABLE);
-		if (rule->fp == UNWIND_FP_SAVED) {
-			if (bpf_probe_read_user(&w->fp, sizeof(w->fp),
-						(void *)(cfa + rule->fp_off)))
+		if (rule->fp == UNWIND_FP_SAVED || rule->fp == UNWIND_FP_AT_FP) {
+			u64 at = rule->fp == UNWIND_FP_SAVED ? cfa : w->fp;
+
+			if (bpf_probe_read_user(&w->fp, sizeof(w->fp), (void *)(at + rule->fp_off)))
 				return stop(w, SAMPLER_END_UNREADABLE);
 			w->fp_lost = 0;
 		} else if (rule->fp == UNWIND_FP_LOST) {
@@ -210,10 +211,12 @@ static __always_inline int leave_frame(struct walk *w, const struct unwind_rule 
 		cfa = w->fp + rule->cfa_off;
 		break;
 	case UNWIND_PLT:
-		cfa = w->sp + 8 + ((pc & 15) >= 11 ? 8 : 0);
+		cfa = w->sp + 8 + ((s32)(pc & 15) >= rule->cfa_off ? 8 : 0);
 		break;
 	case UNWIND_FP_DEREF:
 	case UNWIND_SP_DEREF:
+		if (w->fp_lost && rule->cfa == UNWIND_FP_DEREF)
+			return stop(w, SAMPLER_END_UNSUPPORTED);
 		cfa = rule->cfa == UNWIND_FP_DEREF ? w->fp : w->sp;
 		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(cfa + (s16)rule->cfa_off)))
 			return stop(w, SAMPLER_END_UNREADABLE);
