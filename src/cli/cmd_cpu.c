@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #define CPU_DEFAULT_NS (10 * NS_PER_SEC)
 #define CPU_DEFAULT_WAIT_NS NS_PER_MS
 #define CPU_POLL_MS 100
+#define CPU_NICE (-10)
 
 enum {
 	CPU_ALL = REPORT_N,
@@ -130,6 +132,7 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 	int r = 0;
 
 	stop_catch_signals();
+	(void)setpriority(PRIO_PROCESS, 0, CPU_NICE); /* as in agent/cpu.c */
 	for (;;) {
 		uint64_t done = clock_mono_ns() - start;
 
