@@ -15,6 +15,7 @@ import test_agent
 import test_core
 import test_cpu
 import test_debian
+import test_dwarf
 import test_elf
 import test_force
 import test_heap
@@ -23,8 +24,8 @@ import test_refusals
 import test_top
 import test_unwind
 
-MODULES = (test_elf, test_unwind, test_heap, test_core, test_force, test_debian, test_refusals,
-           test_agent, test_query, test_top, test_cpu)
+MODULES = (test_elf, test_unwind, test_dwarf, test_heap, test_core, test_force, test_debian,
+           test_refusals, test_agent, test_query, test_top, test_cpu)
 
 
 class Result(unittest.TestResult):
