@@ -13,6 +13,8 @@
 
 #define BATCH_LOOK_MS 50
 #define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
+/* A machine on which nothing runs gives no samples. */
+#define BATCH_IDLE_INTERVALS 2
 
 /* Until readings are there or a signal; -EINTR then. */
 static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct err *err)
@@ -44,6 +46,9 @@ static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct
 
 static bool status_is_first(const struct top_status *s, enum top_kind kind)
 {
+	/* The CPUs are sampled for all at once. */
+	if (kind == TOP_CPU)
+		return s->sampled || s->intervals > BATCH_IDLE_INTERVALS;
 	/* A process that does not answer is not waited for. */
 	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
 		return false;
@@ -74,7 +79,6 @@ static int text_head(const struct top_batch *b, const struct top_refresh *refres
 {
 	static const char *const names[TOP_GROUPS] = {"FUNCTION", "SERVICE", "PROCESS"};
 	time_t now = (time_t)(refresh->time_ns / (int64_t)NS_PER_SEC);
-	bool rate = b->view.kind == TOP_ALLOC;
 	char clock[32] = "";
 	struct tm tm;
 	int r;
@@ -85,18 +89,21 @@ static int text_head(const struct top_batch *b, const struct top_refresh *refres
 	if (r == 0)
 		r = top_describe_sums(refresh->status, out);
 	if (r == 0)
-		r = buf_printf(out, "\n%10s %6s %10s %6s  %s (WHERE)\n", rate ? "FLAT/s" : "FLAT",
-			       "FLAT%", rate ? "CUM/s" : "CUM", "CUM%", names[b->view.group]);
+		r = buf_printf(out, "\n%10s %6s %10s %6s  %s (WHERE)\n",
+			       top_column(b->view.kind, false), "FLAT%",
+			       top_column(b->view.kind, true), "CUM%", names[b->view.group]);
 	return r;
 }
 
 static int text_row(const struct top_batch *b, const struct top_table *t, const struct top_row *row,
 		    struct buf *out)
 {
+	enum top_kind kind = b->view.kind;
 	enum top_unit unit = b->view.unit;
 
-	return buf_printf(out, "%10s %6s %10s %6s  %s (%s)\n", top_value(row->flat, unit).text,
-			  top_share(row->flat, t->total).text, top_value(row->cum, unit).text,
+	return buf_printf(out, "%10s %6s %10s %6s  %s (%s)\n",
+			  top_value(row->flat, kind, unit).text,
+			  top_share(row->flat, t->total).text, top_value(row->cum, kind, unit).text,
 			  top_share(row->cum, t->total).text, row->name, row->where);
 }
 
@@ -164,12 +171,27 @@ static void json_deltas(const struct top_refresh *refresh, struct json *j)
 	json_array_end(j);
 }
 
-static void json_totals(const struct top_sums *sums, struct json *j)
+static void json_totals(const struct top_status *s, struct json *j)
 {
 	json_object_begin(j);
 	for (size_t k = 0; k < TOP_KINDS; k++)
 		for (size_t u = 0; u < TOP_UNITS; u++)
-			json_pair(j, top_type_name(k, u), sums->values[k][u]);
+			if (k != TOP_CPU)
+				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+			else if (u == TOP_BYTES && s->samples)
+				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+	json_object_end(j);
+}
+
+static void json_cpu(const struct top_status *s, struct json *j)
+{
+	json_object_begin(j);
+	json_pair(j, "available", s->samples);
+	json_pair(j, "reason", s->no_samples[0] ? s->no_samples : NULL);
+	json_pair(j, "cpus", s->cpus);
+	json_pair(j, "processes", s->sums.running);
+	json_pair(j, "samples", s->cpu_samples);
+	json_pair(j, "samples_lost", s->cpu_lost);
 	json_object_end(j);
 }
 
@@ -202,16 +224,18 @@ int top_batch_json(const struct top_batch *b, const struct top_refresh *refresh,
 	json_pair(&j, "time_ms", refresh->time_ns / (int64_t)NS_PER_MS);
 	json_pair(&j, "interval_ms", refresh->status->interval_ns / NS_PER_MS);
 	json_pair(&j, "type", top_type_name(b->view.kind, b->view.unit));
-	json_pair(&j, "per_second", (bool)(b->view.kind == TOP_ALLOC));
+	json_pair(&j, "per_second", (bool)(b->view.kind != TOP_LIVE));
 	json_pair(&j, "complete", refresh->status->looked);
 	json_pair(&j, "measuring", refresh->status->measuring);
 	json_key(&j, "totals");
-	json_totals(&refresh->status->sums, &j);
+	json_totals(refresh->status, &j);
 	json_pair(&j, "total", refresh->table->total);
 	json_key(&j, rows[b->view.group]);
 	json_rows(b, refresh->table, &j);
 	json_key(&j, "profiled");
 	json_deltas(refresh, &j);
+	json_key(&j, "cpu");
+	json_cpu(refresh->status, &j);
 	json_status(refresh->status, &j);
 	json_object_end(&j);
 	r = json_finish(&j);

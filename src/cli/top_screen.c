@@ -135,7 +135,8 @@ static int put_value(const struct top_ui *ui, const struct layout *l, int64_t va
 	int r = put(out, ui->colour, colour);
 
 	if (r == 0)
-		r = buf_printf(out, "%*s", TOP_VALUE_CELLS, top_value(value, ui->unit).text);
+		r = buf_printf(out, "%*s", TOP_VALUE_CELLS,
+			       top_value(value, ui->kind, ui->unit).text);
 	if (r == 0 && colour[0])
 		r = put(out, ui->colour, TERM_RESET);
 	if (r == 0 && l->percent)
@@ -177,17 +178,16 @@ static int put_row(const struct top_ui *ui, const struct layout *l, size_t i, st
 static int put_heading(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const names[TOP_GROUPS] = {"FUNCTION", "SERVICE", "PROCESS"};
-	bool rate = ui->kind == TOP_ALLOC;
 	int r = put(out, ui->colour, TERM_BOLD);
 
 	if (r == 0 && !l->flat)
 		r = buf_append_byte(out, ' ');
 	if (r == 0 && l->flat)
-		r = put_right(out, rate ? "FLAT/s" : "FLAT", TOP_VALUE_CELLS);
+		r = put_right(out, top_column(ui->kind, false), TOP_VALUE_CELLS);
 	if (r == 0 && l->percent)
 		r = put_right(out, "FLAT%", TOP_SHARE_CELLS);
 	if (r == 0 && l->cum)
-		r = put_right(out, rate ? "CUM/s" : "CUM", TOP_VALUE_CELLS);
+		r = put_right(out, top_column(ui->kind, true), TOP_VALUE_CELLS);
 	if (r == 0 && l->percent)
 		r = put_right(out, "CUM%", TOP_SHARE_CELLS);
 	if (r == 0 && l->flat)
@@ -207,7 +207,9 @@ static int put_heading(const struct top_ui *ui, const struct layout *l, struct b
 static int put_title(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const kinds[TOP_KINDS][TOP_UNITS] = {
-		{"Allocated objects", "Allocated bytes"}, {"Live objects", "Live bytes"}};
+		[TOP_ALLOC] = {"Allocated objects", "Allocated bytes"},
+		[TOP_LIVE] = {"Live objects", "Live bytes"},
+		[TOP_CPU] = {"CPU time", "CPU time"}};
 	static const char *const groups[TOP_GROUPS] = {"function", "service", "process"};
 	_cleanup_(buf_release) struct buf text = {};
 	int r = buf_printf(&text, "%s by ", kinds[ui->kind][ui->unit]);
@@ -311,11 +313,11 @@ static int put_keys(const struct top_ui *ui, const struct layout *l, struct buf 
 {
 	/* The longest that fits. */
 	static const char *const keys[] = {
-		("a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  p pause  "
-		 "? help  q quit"),
-		"a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  ? help",
-		"a/l live  o objects  s sort  g group  ? help",
-		"a l o s g / Enter  ? help",
+		("c/a/l cpu/alloc/live  o objects  s sort  g group  / filter  Enter callers  "
+		 "p pause  ? help  q quit"),
+		"c/a/l cpu/alloc/live  s sort  g group  / filter  Enter callers  ? help",
+		"c/a/l cpu/alloc/live  s sort  g group  ? help",
+		"c a l s g / Enter  ? help",
 	};
 	char text[128];
 	size_t i = 0;
@@ -347,6 +349,7 @@ static int put_foot(const struct top_ui *ui, const struct layout *l, struct buf 
 static int put_help(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const lines[] = {
+		"c            CPU time, in cores: of any language, the kernel included",
 		"a            what is allocated, by second",
 		"l            what is live",
 		"o            objects or bytes",

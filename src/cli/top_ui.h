@@ -96,11 +96,16 @@ int top_screen_draw(struct top_ui *ui, struct buf *out);
 struct top_label {
 	char text[64];
 };
-/* "45.3MB", "810000". */
-struct top_label top_value(int64_t value, enum top_unit unit);
+/* "45.3MB", "810000"; of TOP_CPU as cores: "1.250". */
+struct top_label top_value(int64_t value, enum top_kind kind, enum top_unit unit);
+/* "FLAT/s" and "CUM/s", "FLAT" and "CUM", or "CORES" and "CUM CORES". */
+const char *top_column(enum top_kind kind, bool cum);
 /* "12.34%". */
 struct top_label top_share(int64_t value, int64_t total);
-/* "14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s allocated". */
+/*
+ * "0.84 of 2 cores busy in 31 processes | 14 processes of 6 services: 1.20GB live, 45.3MB/s and
+ * 810000 objects/s allocated".
+ */
 int top_describe_sums(const struct top_status *status, struct buf *out);
 /* "  takes 0.4% of a CPU", or nothing at first. */
 struct top_label top_describe_cost(const struct top_status *status);
