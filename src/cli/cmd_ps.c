@@ -20,7 +20,7 @@ static const struct cli_option ps_options[PS_N_OPTIONS] = {
 	[PS_WIDE] = {.letter = 'w', .name = "wide", .help = "never shorten a column"},
 };
 
-enum { PS_PID, PS_RUNTIME, PS_EXECUTABLE, PS_SERVICE, PS_HEAP, PS_COLUMNS };
+enum { PS_PID, PS_RUNTIME, PS_EXECUTABLE, PS_SERVICE, PS_CPU, PS_HEAP, PS_COLUMNS };
 
 #define PS_CELL 640
 
@@ -54,6 +54,8 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "[%s]", i->comm);
 	(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s%s%.12s%s", ps_service(i),
 		       i->container[0] ? " (" : "", i->container, i->container[0] ? ")" : "");
+	(void)snprintf(row->cells[PS_CPU], PS_CELL, "%s%s%s", e->cpu.gives,
+		       e->cpu.remedy[0] ? ": " : "", e->cpu.remedy);
 	if (e->heap)
 		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "yes");
 	else
@@ -64,7 +66,7 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 }
 
 static const struct ps_row ps_titles = {
-	.cells = {"PID", "RUNTIME", "EXECUTABLE", "SERVICE", "HEAP"}};
+	.cells = {"PID", "RUNTIME", "EXECUTABLE", "SERVICE", "CPU", "HEAP"}};
 
 /* Names are UTF-8, where a letter's further bytes are 10xxxxxx. */
 static bool ps_is_further_byte(char c)
@@ -94,8 +96,8 @@ static char *ps_skip_letters(char *s, size_t n)
 static void ps_measure(const struct ps_list *list, size_t width, size_t widths[PS_COLUMNS])
 {
 	static const size_t least[PS_COLUMNS] = {
-		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_HEAP] = 12};
-	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
+		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_CPU] = 12, [PS_HEAP] = 12};
+	static const size_t order[] = {PS_CPU, PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
 	size_t sum = (size_t)2 * (PS_COLUMNS - 1);
 
 	for (size_t c = 0; c < PS_COLUMNS; c++)
@@ -109,7 +111,7 @@ static void ps_measure(const struct ps_list *list, size_t width, size_t widths[P
 	}
 	for (size_t c = 0; c < PS_COLUMNS; c++)
 		sum += widths[c];
-	/* Take from the widest of the three that can give, until it fits. */
+	/* Take from the widest of those that can give, until it fits. */
 	while (width && sum > width) {
 		size_t widest = PS_COLUMNS;
 
@@ -201,6 +203,12 @@ static void ps_json_entry(const struct ps_entry *e, struct json *j)
 	ps_json_text(j, "service", e->info.service);
 	json_key(j, "profiles");
 	json_object_begin(j);
+	json_key(j, "cpu");
+	json_object_begin(j);
+	json_pair(j, "available", e->cpu.available);
+	ps_json_text(j, e->cpu.available ? "gives" : "reason", e->cpu.gives);
+	ps_json_text(j, "remedy", e->cpu.remedy);
+	json_object_end(j);
 	json_key(j, "heap");
 	json_object_begin(j);
 	json_pair(j, "available", e->heap);
@@ -245,9 +253,12 @@ static int ps_run(const struct cli_args *args)
 
 const struct cli_command cmd_ps = {
 	.name = "ps",
-	.summary = "List the processes, and say which can be profiled or why not",
+	.summary = "List the processes, and say what profiles of them give, or why not",
 	.operands = "",
 	.options = ps_options,
 	.n_options = ARRAY_SIZE(ps_options),
+	.notes = "CPU: yes means whole stacks with names; otherwise what is missing, and what "
+		 "helps.\n"
+		 "HEAP: yes for Go programs whose allocations can be read.\n",
 	.run = ps_run,
 };

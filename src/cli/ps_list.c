@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cpu/perfmap.h"
 #include "golang/heap.h"
 #include "golang/process.h"
 #include "proc/mem.h"
@@ -171,6 +172,22 @@ static int ps_inspect(pid_t pid, struct ps_entry *e)
 	return 0;
 }
 
+static bool ps_has_perf_map(pid_t pid)
+{
+	_cleanup_(cpu_perfmap_closep) struct cpu_perfmap *map = NULL;
+	struct err err = {};
+
+	return cpu_perfmap_open(pid, &map, &err) == 0;
+}
+
+static void ps_answer_cpu(const struct ps_cpu *machine, struct ps_entry *e)
+{
+	if (machine->available)
+		ps_cpu_describe(e->runtime, ps_has_perf_map(e->info.id.pid), &e->cpu);
+	else
+		e->cpu = *machine;
+}
+
 static int ps_rank(const struct ps_entry *e)
 {
 	if (e->heap)
@@ -192,6 +209,7 @@ int ps_list_read(bool kernel_threads, struct ps_list *ret_list, struct err *err)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	_cleanup_free_ struct ps_entry *entries = NULL;
+	struct ps_cpu cpu;
 	size_t n_pids;
 	size_t len = 0;
 	int r;
@@ -202,12 +220,15 @@ int ps_list_read(bool kernel_threads, struct ps_list *ret_list, struct err *err)
 	entries = calloc(n_pids + 1, sizeof(*entries));
 	if (!entries)
 		return err_oom(err);
+	ps_cpu_try(&cpu);
 	for (size_t i = 0; i < n_pids; i++) {
 		/* Who looks at the list will not find us any more. */
 		if (pids[i] == getpid() || ps_inspect(pids[i], &entries[len]) < 0)
 			continue;
-		if (kernel_threads || !entries[len].info.kernel_thread)
-			len++;
+		if (!kernel_threads && entries[len].info.kernel_thread)
+			continue;
+		ps_answer_cpu(&cpu, &entries[len]);
+		len++;
 	}
 	qsort(entries, len, sizeof(*entries), ps_compare);
 	*ret_list = (struct ps_list){.entries = TAKE_PTR(entries), .len = len};

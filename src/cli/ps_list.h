@@ -5,12 +5,14 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "cli/ps_cpu.h"
 #include "proc/info.h"
 
 struct ps_entry {
 	struct proc_info info;
 	char runtime[16]; /* "go", "java", "python", "node", "native", "kernel", "unknown" */
 	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
+	struct ps_cpu cpu;
 	bool heap;
 	char reason[512]; /* when !heap: why not */
 	char remedy[96];  /* and what to do about it; "" for nothing */
