@@ -4,7 +4,6 @@
 the same time at 99 Hz; its own CPU time, and for sonde that of its BPF programs by the kernel's own
 account, are set against it.
 """
-import json
 import os
 import re
 import shutil
@@ -42,16 +41,17 @@ def bpf_programs(pid):
                 text = f.read()
         except OSError:
             continue
-        ident = re.search(r"^prog_id:\s*(\d+)", text, re.M)
-        if not ident or "prog_type" not in text:
-            continue
-        # The account is read by bpftool: fdinfo has it only in newer kernels.
-        done = subprocess.run(["bpftool", "-j", "prog", "show", "id", ident[1]],
-                              capture_output=True, text=True, check=False)
-        info = json.loads(done.stdout) if done.returncode == 0 else {}
-        runs += info.get("run_cnt", 0)
-        spent += info.get("run_time_ns", 0)
+        if "prog_type" in text:
+            runs += int(re.search(r"^run_cnt:\s*(\d+)", text, re.M)[1])
+            spent += int(re.search(r"^run_time_ns:\s*(\d+)", text, re.M)[1])
     return runs, spent
+
+
+def bpf_stats(value=None):
+    """Whether the kernel keeps that account; it costs a little itself."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path, "r" if value is None else "w", encoding="utf-8") as f:
+        return f.read() if value is None else f.write(value)
 
 
 class Node:
@@ -115,13 +115,11 @@ def measure_perf(directory, *how):
 
 
 def measure(sonde, go):
-    for program in ("perf", "bpftool", "sqlite3", "openssl", "g++"):
+    for program in ("perf", "sqlite3", "openssl", "g++"):
         if not shutil.which(program):
             raise rig.BenchError(f"{program} is not there: run `make bench`")
-    stats = "/proc/sys/kernel/bpf_stats_enabled"
-    with open(stats, "r+", encoding="utf-8") as f:
-        before = f.read()
-        f.write("1")
+    before = bpf_stats()
+    bpf_stats("1")
     directory = tempfile.mkdtemp(prefix="sonde-bench-")
     try:
         with Node(directory, go):
@@ -129,6 +127,35 @@ def measure(sonde, go):
                     "perf -g": measure_perf(directory, "-g"),
                     "perf --call-graph dwarf": measure_perf(directory, "--call-graph", "dwarf")}
     finally:
-        with open(stats, "w", encoding="utf-8") as f:
-            f.write(before)
+        bpf_stats(before)
         shutil.rmtree(directory)
+
+
+HEADER = ["profiler at 99 Hz", "CPU of it", "in BPF, per CPU", "per sample", "RSS", "written"]
+
+
+def rows(found):
+    cpus = os.cpu_count()
+    sonde = found["sonde"]
+    per_sample = sonde["bpf_ns"] / max(sonde["runs"], 1) / 1e3
+    out = [["sonde run: whole stacks, named, stored", f"{sonde['cpu'] * 100:.2f} %",
+            f"{sonde['bpf_ns'] / 1e9 / SECONDS / cpus * 100:.2f} %", f"{per_sample:.1f} µs",
+            f"{sonde['rss_mb']:.1f} MB", "-"]]
+    for name, about in (("perf -g", "frame pointers only, not named"),
+                        ("perf --call-graph dwarf", "8 KB of stack per sample, not unwound")):
+        p = found[name]
+        out.append([f"{name}: {about}", f"{p['cpu'] * 100:.2f} %", "not told", "-",
+                    f"{p['rss_mb']:.1f} MB", f"{p['bytes'] / 1e6:.2f} MB/s"])
+    return out
+
+
+def goals(found):
+    """(what, wanted, measured, met)"""
+    sonde = found["sonde"]
+    bpf = sonde["bpf_ns"] / 1e9 / SECONDS / os.cpu_count() * 100
+    return [("CPU profiling of 50 busy processes: BPF, of each CPU", "<= 0.30 %", f"{bpf:.2f} %",
+             bpf <= 0.30),
+            ("the same, user space, of one core", "<= 0.50 %", f"{sonde['cpu'] * 100:.2f} %",
+             sonde["cpu"] <= 0.005),
+            ("the same, RSS of the agent", "<= 40 MB", f"{sonde['rss_mb']:.1f} MB",
+             sonde["rss_mb"] <= 40)]

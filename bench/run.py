@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import agent
+import cpu
 import report
 import rig
 import store
@@ -189,6 +190,12 @@ class Bench:
         for what, wanted, measured, met in agent.goals(found["agent"]):
             self.goals.append(Goal(what, wanted, measured, verdict(met)))
 
+    def cpu(self):
+        found = cpu.measure(self.program("sonde"), self.newest)
+        self.section("CPU profiles of 50 busy processes", cpu.HEADER, cpu.rows(found))
+        for what, wanted, measured, met in cpu.goals(found):
+            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+
     def throughput_goal(self, what, t):
         # Standard error of the ratio of two medians; on a busy machine it hides what is wanted.
         error = 2.6 * t["noise"] / throughput.ROUNDS ** 0.5
@@ -213,6 +220,7 @@ def main():
         bench.variables()
         bench.memory()
         bench.agent()
+        bench.cpu()
         bench.throughput()
         ui.measure(bench)
         bench.store(args.days)
