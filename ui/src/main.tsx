@@ -86,7 +86,8 @@ function App() {
   const keyed = useRef<(e: KeyboardEvent) => void>(() => {});
   keyed.current = (e) => {
     const on = e.target as HTMLElement;
-    if (e.ctrlKey || e.metaKey || e.altKey || help) return;
+    // The dialog itself, not our state: that follows its closing a moment later.
+    if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(on.tagName)) {
       if (e.key === 'Escape') on.blur();
       return;
