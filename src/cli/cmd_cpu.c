@@ -6,9 +6,11 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/cpu_threads.h"
 #include "cli/report.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -45,7 +47,7 @@ static const struct cli_option cpu_options[CPU_N] = {
 	[CPU_HZ] = {.name = "hz", .arg = "N", .help = "samples per second and CPU (default 99)"},
 	[CPU_KERNEL] = {.name = "kernel", .help = "show functions of the kernel, too (default)"},
 	[CPU_NO_KERNEL] = {.name = "no-kernel", .help = "leave them out"},
-	[CPU_THREADS] = {.name = "threads", .help = "tell threads apart, by name"},
+	[CPU_THREADS] = {.name = "threads", .help = "tell threads apart, by their names"},
 	[CPU_NO_LINES] = {.name = "no-lines",
 			  .help = "no source lines and inlined calls of native code: quicker"},
 	[CPU_OFFCPU] = {.name = "offcpu", .help = "show where threads wait instead"},
@@ -59,7 +61,14 @@ struct cpu_request {
 	struct cpu_profiler_options options;
 	uint64_t duration_ns;
 	struct proc_info target; /* of one process */
+	bool thread_frames;	 /* threads are frames */
 };
+
+/* Formats that show no labels: there a process or a thread is a frame. */
+static bool cpu_format_has_labels(const char *format)
+{
+	return format && (strcmp(format, "pprof") == 0 || strcmp(format, "json") == 0);
+}
 
 static int cpu_parse_target(const struct cli_args *args, struct cpu_request *q, struct err *err)
 {
@@ -71,9 +80,9 @@ static int cpu_parse_target(const struct cli_args *args, struct cpu_request *q, 
 		return err_set(err, -EINVAL, "give a PID or --all, not both");
 	if (!args->n_operands) {
 		q->options.label_process = true;
-		/* Where labels are not shown, the process is a frame. */
+		/* The table is about functions. */
 		q->options.root_process =
-			format && (strcmp(format, "tree") == 0 || strcmp(format, "collapsed") == 0);
+			format && strcmp(format, "top") != 0 && !cpu_format_has_labels(format);
 		return 0;
 	}
 	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
@@ -101,6 +110,19 @@ static int cpu_parse_offcpu(const struct cli_args *args, struct cpu_request *q, 
 	return cli_parse_duration("--min-wait", args->values[CPU_MIN_WAIT], &s->offcpu_min_ns, err);
 }
 
+/* Before the wait: who mistyped it should know now. */
+static int cpu_check_type(const struct cpu_request *q, struct err *err)
+{
+	static const char *const names[2][2] = {{"cpu", "samples"}, {"time", "waits"}};
+	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
+	const char *type = q->report.type;
+
+	if (!type || strcmp(type, names[offcpu][0]) == 0 || strcmp(type, names[offcpu][1]) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "there is no type '%s' %s --offcpu: use %s or %s", type,
+		       offcpu ? "with" : "without", names[offcpu][0], names[offcpu][1]);
+}
+
 static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct err *err)
 {
 	uint64_t hz = CPU_DEFAULT_HZ;
@@ -110,6 +132,8 @@ static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct 
 	q->options.lines = !args->values[CPU_NO_LINES];
 	q->options.label_threads = args->values[CPU_THREADS] != NULL;
 	q->options.sampler.threads = q->options.label_threads;
+	q->thread_frames =
+		q->options.label_threads && !cpu_format_has_labels(args->values[REPORT_FORMAT]);
 	q->options.sampler.kernel = !args->values[CPU_NO_KERNEL];
 	if (args->values[CPU_KERNEL] && args->values[CPU_NO_KERNEL])
 		return err_set(err, -EINVAL, "give --kernel or --no-kernel, not both");
@@ -122,7 +146,9 @@ static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct 
 	if (r == 0 && args->values[CPU_HZ])
 		r = cli_parse_number("--hz", args->values[CPU_HZ], CPU_MAX_HZ, &hz, err);
 	q->options.sampler.hz = (unsigned int)hz;
-	return r < 0 ? r : cpu_parse_offcpu(args, q, err);
+	if (r == 0)
+		r = cpu_parse_offcpu(args, q, err);
+	return r < 0 ? r : cpu_check_type(q, err);
 }
 
 /* Samples until the time is over, a signal comes, or the one process ends. */
@@ -136,9 +162,16 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 	for (;;) {
 		uint64_t done = clock_mono_ns() - start;
 
-		if (done >= q->duration_ns || stop_asked())
+		if (done >= q->duration_ns)
 			break;
+		if (stop_asked()) {
+			term_progress("sampling", 1, 1);
+			cli_note("Ended after %.1f s; this is what was sampled until then.",
+				 (double)done / NS_PER_SEC);
+			break;
+		}
 		if (q->target.id.pid && !proc_id_alive(&q->target.id)) {
+			term_progress("sampling", 1, 1);
 			cli_note("Process %d ended after %.1f s.", (int)q->target.id.pid,
 				 (double)done / NS_PER_SEC);
 			break;
@@ -182,26 +215,46 @@ static int cpu_profiles_take(void *context, struct cpu_profile *profile)
 	return 0;
 }
 
-static int cpu_collect(struct cpu_profiler *profiler, struct cpu_profiles *all,
-		       struct profile **ret_profile, struct err *err)
+/* What a collection without any sample comes to: the formats that programs read are still whole. */
+static int cpu_empty(const struct cpu_request *q, struct profile **ret_profile, struct err *err)
 {
+	static const char *const types[2][2][2] = {
+		{{"samples", "count"}, {"cpu", "nanoseconds"}},
+		{{"waits", "count"}, {"time", "nanoseconds"}},
+	};
+	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	int r = p ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < 2 && r == 0; i++)
+		r = profile_add_type(p, types[offcpu][i][0], types[offcpu][i][1]);
+	if (r < 0)
+		return err_oom(err);
+	profile_header(p)->time_ns = (int64_t)clock_unix_ns();
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}
+
+static int cpu_merge(const struct cpu_request *q, const struct cpu_profiles *all,
+		     struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
 	int64_t duration_ns = 0;
 	int r;
 
-	all->err = err;
-	r = cpu_profiler_collect(profiler, cpu_profiles_take, all, err);
-	if (r < 0)
-		return r;
 	if (all->len == 0)
-		return -ENODATA;
+		return cpu_empty(q, ret_profile, err);
 	for (size_t i = 0; i < all->len; i++)
 		duration_ns =
 			MAX(duration_ns, profile_header_const(all->terms[i].profile)->duration_ns);
-	r = profile_merge(all->terms, all->len, ret_profile, err);
+	r = profile_merge(all->terms, all->len, &p, err);
 	if (r < 0)
 		return r;
 	/* They ran beside each other. */
-	profile_header(*ret_profile)->duration_ns = duration_ns;
+	profile_header(p)->duration_ns = duration_ns;
+	if (q->thread_frames)
+		return cpu_threads_as_frames(p, q->options.root_process, ret_profile, err);
+	*ret_profile = TAKE_PTR(p);
 	return 0;
 }
 
@@ -212,29 +265,27 @@ static void cpu_say_lost(uint64_t n, const struct cpu_losses *l, const char *why
 			 (unsigned long long)l->samples, why);
 }
 
-static void cpu_report_losses(const struct cpu_profiler *profiler, uint64_t lost_memory)
+static void cpu_say_losses(const struct cpu_losses *l, uint64_t lost_memory)
 {
-	struct cpu_losses l;
-	uint64_t whole;
+	uint64_t stacks = 0;
 
-	cpu_profiler_losses(profiler, &l);
-	cpu_say_lost(l.lost_ring, &l, "came faster than they could be taken over");
-	cpu_say_lost(l.lost_table, &l, "found the kernel's table full");
-	cpu_say_lost(lost_memory, &l, "went beyond our limit of memory");
-	if (l.lost_files)
+	cpu_say_lost(l->lost_ring, l, "came faster than they could be taken over");
+	cpu_say_lost(l->lost_table, l, "found the kernel's table full");
+	cpu_say_lost(lost_memory, l, "went beyond our limit of memory");
+	if (l->lost_files)
 		cli_note("Left out: %llu mapped files, too many or too large; their frames are "
 			 "found by frame pointers only.",
-			 (unsigned long long)l.lost_files);
-	whole = l.ends[CPU_STACK_ROOT];
+			 (unsigned long long)l->lost_files);
 	for (int end = 0; end < CPU_STACK_N; end++)
-		l.samples = end == 0 ? l.ends[0] : l.samples + l.ends[end];
-	if (l.samples > whole)
+		stacks += l->ends[end];
+	if (stacks > l->ends[CPU_STACK_ROOT])
 		cli_note("%.1f%% of %llu stacks reach the root; the others end in a frame in "
 			 "brackets that says why.",
-			 100.0 * (double)whole / (double)l.samples, (unsigned long long)l.samples);
+			 100.0 * (double)l->ends[CPU_STACK_ROOT] / (double)stacks,
+			 (unsigned long long)stacks);
 }
 
-static int cpu_explain_nothing(const struct cpu_request *q)
+static void cpu_explain_nothing(const struct cpu_request *q)
 {
 	if (q->options.sampler.offcpu_min_ns)
 		cli_note("No thread waited long enough and was woken: lower --min-wait, or sample "
@@ -245,15 +296,43 @@ static int cpu_explain_nothing(const struct cpu_request *q)
 			 (int)q->target.id.pid);
 	else
 		cli_note("Nothing ran meanwhile: sample longer with -d.");
-	return CLI_OK;
+}
+
+/* Samples, and writes the report; what was lost is said after it. */
+static int cpu_profile(struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
+{
+	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {.err = err};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct render_source source = {};
+	struct cpu_losses losses;
+	char host[256] = "";
+	int r = cpu_wait(q, profiler, err);
+
+	if (r == 0)
+		r = cpu_profiler_collect(profiler, cpu_profiles_take, &all, err);
+	if (r == 0)
+		r = cpu_merge(q, &all, &p, err);
+	if (r < 0)
+		return r;
+	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+		(void)strcpy(host, "this one");
+	term_sanitize(host, strlen(host));
+	cpu_profiler_losses(profiler, &losses);
+	source.process = q->target.id.pid ? &q->target : NULL;
+	source.machine = q->target.id.pid ? NULL : host;
+	source.losses = &losses;
+	source.lost_memory = all.lost;
+	q->report.source = &source;
+	r = report_write(&q->report, p, err);
+	if (all.len == 0)
+		cpu_explain_nothing(q);
+	cpu_say_losses(&losses, all.lost);
+	return r;
 }
 
 static int cpu_run(const struct cli_args *args)
 {
 	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
-	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {};
-	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct render_source source = {};
 	struct cpu_request q;
 	struct err err = {};
 	int r = cpu_parse(args, &q, &err);
@@ -266,17 +345,7 @@ static int cpu_run(const struct cli_args *args)
 	if (r == 0)
 		r = cpu_profiler_open(&q.options, &profiler, &err);
 	if (r == 0)
-		r = cpu_wait(&q, profiler, &err);
-	if (r == 0)
-		r = cpu_collect(profiler, &all, &p, &err);
-	if (r == -ENODATA)
-		return cpu_explain_nothing(&q);
-	if (r < 0)
-		return cli_fail(r, &err);
-	source.process = q.target.id.pid ? &q.target : NULL;
-	q.report.source = &source;
-	r = report_write(&q.report, p, &err);
-	cpu_report_losses(profiler, all.lost);
+		r = cpu_profile(&q, profiler, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 
@@ -288,13 +357,20 @@ const struct cli_command cmd_cpu = {
 	.options = cpu_options,
 	.n_options = ARRAY_SIZE(cpu_options),
 	.notes = "Every language that runs native or JIT-compiled code, kernel included; programs\n"
-		 "need no frame pointers, no restart and no flags.\n"
+		 "need no frame pointers, no restart and no flags. `sonde ps` says what a runtime\n"
+		 "lacks. Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.\n"
+		 "\n"
+		 "flat is what a function did itself, cum with all it called. A frame in brackets "
+		 "has\n"
+		 "no name, or says why its stack ends there. 100% of the duration is one CPU.\n"
 		 "\n"
 		 "Examples:\n"
 		 "  sonde cpu                                what runs on this machine\n"
 		 "  sonde cpu 1234 -d 30s -f tree            one process, by call path\n"
 		 "  sonde cpu 1234 -f pprof -o cpu.pb.gz     a file for `go tool pprof`, or for\n"
 		 "                                           `go build -pgo=cpu.pb.gz`\n"
+		 "  sonde cpu 1234 -f collapsed | flamegraph.pl > cpu.svg\n"
+		 "  sonde cpu 1234 --threads                 by thread\n"
 		 "  sonde cpu 1234 --offcpu                  where its threads wait\n",
 	.run = cpu_run,
 };

@@ -10,6 +10,8 @@ static void render_json_source(const struct render_source *s, struct json *j)
 	json_object_begin(j);
 	if (s->core)
 		json_pair(j, "core", s->core);
+	if (s->machine)
+		json_pair(j, "machine", s->machine);
 	if (s->process) {
 		json_pair(j, "pid", s->process->id.pid);
 		json_pair(j, "start_ticks", s->process->id.start_ticks);
@@ -39,6 +41,32 @@ static void render_json_reading(const struct golang_heap_stats *s, struct json *
 	json_pair(j, "torn_records", s->torn_records);
 	json_pair(j, "unknown_frames", s->unknown_frames);
 	json_pair(j, "retries", s->retries);
+	json_object_end(j);
+}
+
+static void render_json_sampling(const struct render_source *s, struct json *j)
+{
+	static const char *const ends[CPU_STACK_N] = {
+		[CPU_STACK_ROOT] = "root",
+		[CPU_STACK_TRUNCATED] = "too_deep",
+		[CPU_STACK_NO_RULE] = "no_unwind_information",
+		[CPU_STACK_UNREADABLE] = "unreadable",
+		[CPU_STACK_UNSUPPORTED] = "unsupported",
+		[CPU_STACK_NOT_LOADED] = "not_loaded_yet",
+	};
+	const struct cpu_losses *l = s->losses;
+
+	json_object_begin(j);
+	json_pair(j, "samples", l->samples);
+	json_pair(j, "lost_ring", l->lost_ring);
+	json_pair(j, "lost_table", l->lost_table);
+	json_pair(j, "lost_memory", s->lost_memory);
+	json_pair(j, "files_left_out", l->lost_files);
+	json_key(j, "stacks");
+	json_object_begin(j);
+	for (size_t i = 0; i < CPU_STACK_N; i++)
+		json_pair(j, ends[i], l->ends[i]);
+	json_object_end(j);
 	json_object_end(j);
 }
 
@@ -173,6 +201,10 @@ static void render_json_head(const struct render *r, int64_t total, struct json 
 	if (r->source && r->source->stats) {
 		json_key(j, "reading");
 		render_json_reading(r->source->stats, j);
+	}
+	if (r->source && r->source->losses) {
+		json_key(j, "sampling");
+		render_json_sampling(r->source, j);
 	}
 	json_pair(j, "time_ns", h->time_ns);
 	json_pair(j, "duration_ns", h->duration_ns);
