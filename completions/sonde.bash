@@ -13,12 +13,14 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps heap diff show services query version help"
+	local commands="run top ps cpu heap diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
+	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait"
 	local stored="--data-dir --from --to"
-	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
+	local run="--listen --data-dir --interval --retention --max-disk --cpu-hz --cpu-lines --offcpu"
 	local top="-t --type -d --interval -n --lines -g --group -s --sort --service -b --batch --once"
+	local types="inuse_space inuse_objects alloc_space alloc_objects"
 	local words=""
 
 	COMPREPLY=()
@@ -27,10 +29,21 @@ _sonde()
 		return
 	fi
 
+	case $command in
+	cpu) types="cpu samples time waits" ;;
+	top) types="cpu $types" ;;
+	query | show | diff) types="$types cpu samples time waits" ;;
+	esac
+	# What is a switch elsewhere.
+	if [[ $command == run && $prev == --offcpu ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "1ms 10ms 100ms" -- "$cur")
+		return
+	fi
+
 	case $prev in
 	-t | --type)
 		mapfile -t COMPREPLY < <(compgen -W \
-			"inuse_space inuse_objects alloc_space alloc_objects" -- "$cur")
+			"$types" -- "$cur")
 		return
 		;;
 	-f | --format)
@@ -61,8 +74,12 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "flat cum" -- "$cur")
 		return
 		;;
-	-d)
+	-d | --duration)
 		mapfile -t COMPREPLY < <(compgen -W "1s 2s 5s 10s" -- "$cur")
+		return
+		;;
+	--min-wait)
+		mapfile -t COMPREPLY < <(compgen -W "100us 1ms 10ms" -- "$cur")
 		return
 		;;
 	--diff | --wait | --interval | --retention)
@@ -72,15 +89,16 @@ _sonde()
 	-n | --lines | -c | --count | --service)
 		return
 		;;
-	--nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
+	--hz | --cpu-hz | --nodes | --rate | --assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
 
 	case $command in
-	run) words="$run -v --verbose -h --help" ;;
+	run) words="$run --go-heap --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -w --wide -h --help" ;;
+	cpu) words="$report $cpu" ;;
 	heap) words="$report $heap" ;;
 	diff | show) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
@@ -91,7 +109,7 @@ _sonde()
 
 	if [[ $cur == -* || $command == help ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-	elif [[ $command == heap || $command == top ]]; then
+	elif [[ $command == cpu || $command == heap || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == diff || $command == show ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

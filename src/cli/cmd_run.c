@@ -384,11 +384,17 @@ const struct cli_command cmd_run = {
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes = "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+	.notes = "CPU time of everything, and heaps of Go programs. Where the CPUs cannot be "
+		 "sampled\n"
+		 "(that needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) the rest goes on, "
+		 "and\n"
+		 "the page says why.\n"
+		 "\n"
+		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
-		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with "
-		 "SONDE_PROFILING=disabled in its environment is "
-		 "left\n"
-		 "alone. SIGTERM or Ctrl-C ends it; rates that it has forced are set back.\n",
+		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with\n"
+		 "SONDE_PROFILING=disabled in its environment is left alone. SIGTERM or Ctrl-C "
+		 "ends\n"
+		 "it; rates that it has forced are set back.\n",
 	.run = run_run,
 };
