@@ -152,7 +152,7 @@ function health() {
   return {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
     rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
-    failures: 0, lost_records: 0, write_failures: 0, trouble: null,
+    failures: 0, lost_records: 0, write_failures: 0, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
     store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
   };
 }

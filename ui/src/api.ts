@@ -16,6 +16,9 @@ export interface Health {
   collections: number;
   failures: number;
   lost_records: number;
+  cpu_samples: number;
+  cpu_samples_lost: number;
+  cpu_stacks_cut: number;
   write_failures: number;
   trouble: string | null;
   store: {
