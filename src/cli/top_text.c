@@ -50,7 +50,7 @@ static struct top_label sum_label(const struct top_sums *sums, enum top_kind kin
 	return top_value((int64_t)sums->values[kind][TOP_BYTES], kind, TOP_BYTES);
 }
 
-/* "0.84 of 2 cores busy in 31 processes | ", where that is known. */
+/* "0.84 of 2 cores | ", where that is known. */
 static int describe_cpu(const struct top_status *s, struct buf *out)
 {
 	const struct top_sums *sums = &s->sums;
@@ -59,9 +59,8 @@ static int describe_cpu(const struct top_status *s, struct buf *out)
 		return 0;
 	if (!s->sampled)
 		return buf_append_str(out, "sampling the CPUs... | ");
-	return buf_printf(out, "%.2f of %zu cores busy in %zu process%s | ",
-			  sums->values[TOP_CPU][TOP_BYTES] / (double)NS_PER_SEC, s->cpus,
-			  sums->running, sums->running == 1 ? "" : "es");
+	return buf_printf(out, "%.2f of %zu cores | ",
+			  sums->values[TOP_CPU][TOP_BYTES] / (double)NS_PER_SEC, s->cpus);
 }
 
 int top_describe_sums(const struct top_status *s, struct buf *out)

@@ -103,8 +103,8 @@ const char *top_column(enum top_kind kind, bool cum);
 /* "12.34%". */
 struct top_label top_share(int64_t value, int64_t total);
 /*
- * "0.84 of 2 cores busy in 31 processes | 14 processes of 6 services: 1.20GB live, 45.3MB/s and
- * 810000 objects/s allocated".
+ * "0.84 of 2 cores | 14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s
+ * allocated".
  */
 int top_describe_sums(const struct top_status *status, struct buf *out);
 /* "  takes 0.4% of a CPU", or nothing at first. */

@@ -5,9 +5,11 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -267,7 +269,7 @@ class Numbers(unittest.TestCase):
             self.assertNotIn("\x1b", text)
             # A rate takes two readings; nothing is said before.
             target.ask("go")
-            text = self.top(target.pid, "-d", "500ms", "--once").stdout
+            text = self.top(target.pid, "-d", "500ms", "--once", "-t", "alloc_space").stdout
             self.assertIn("main.churn (top-text)", text.splitlines()[3])
             self.assertNotIn("measuring", text)
 
@@ -283,7 +285,7 @@ class Numbers(unittest.TestCase):
     def test_what_cannot_be_profiled_is_said(self):
         program = rig.build.build("nopprof", rig.build.mandatory()[1])
         with rig.Target([program]) as target, leak("top-other", leak_mb=1) as other:
-            done = self.top(target.pid, "--once", check=rig.NOT_PROFILEABLE)
+            done = self.top(target.pid, "--once", "-t", "alloc_space", check=rig.NOT_PROFILEABLE)
             self.assertIn("memory profiling is off", done.stderr)
             self.assertEqual(done.stdout, "")
             frame = json.loads(self.top(target.pid, other.pid, os.getpid(), "--json", "--once",
@@ -292,7 +294,7 @@ class Numbers(unittest.TestCase):
             reason, = frame["not_profiled"]
             self.assertIn("memory profiling is off", reason["reason"])
             self.assertEqual(reason["processes"], 1)
-        done = self.top(os.getpid(), check=rig.NOT_PROFILEABLE)
+        done = self.top(os.getpid(), "-t", "inuse_space", check=rig.NOT_PROFILEABLE)
         self.assertIn("not a Go program", done.stderr)
         done = self.top(target.pid, "--once", check=rig.FAILED)
         self.assertIn(str(target.pid), done.stderr)
@@ -312,6 +314,9 @@ class Live(unittest.TestCase):
         with leak("top-live", leak_mb=4, churn_mb=1, env={"GOGC": "5"}) as target, \
                 Terminal(target.pid, "-d", "500ms") as terminal:
             terminal.wait("every 0.5s")
+            # Who burns the processors comes first.
+            terminal.wait("CPU time by function")
+            terminal.press("a")
             # What is live is known at once, rates with the second reading.
             terminal.wait("B live, ")
             text = terminal.wait(lambda t: rows(t)[:1] == ["main.leak"])
@@ -412,7 +417,113 @@ class Live(unittest.TestCase):
             self.assertEqual(re.findall(rb"\x1b\[[0-9;]*m", terminal.screen.bytes), [b"\x1b[0m"])
 
 
+SPIN = """
+#include <stdlib.h>
+static volatile unsigned long sink;
+static __attribute__((noinline)) void spin_long(void)
+{
+	for (unsigned long i = 0; i < 3000000; i++)
+		sink += i;
+}
+static __attribute__((noinline)) void spin_short(void)
+{
+	for (unsigned long i = 0; i < 1000000; i++)
+		sink += i;
+}
+int main(void)
+{
+	for (;;) {
+		spin_long();
+		spin_short();
+	}
+}
+"""
+
+
+class Cpu(unittest.TestCase):
+    """A native program that does nothing but burn, three quarters of it in one function."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.tmp.cleanup)
+        cls.program = os.path.join(cls.tmp.name, "top-spin")
+        source = cls.program + ".c"
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(SPIN)
+        subprocess.run(["cc", "-O1", "-o", cls.program, source], check=True)
+
+    def setUp(self):
+        self.process = subprocess.Popen([self.program])
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+
+    def top(self, *args):
+        return rig.sonde("top", *args, check=rig.OK)
+
+    def test_it_is_what_comes_first_and_in_cores(self):
+        frame = json.loads(self.top("--json", "--once").stdout)
+        self.assertEqual(frame["type"], "cpu")
+        self.assertTrue(frame["per_second"])
+        self.assertTrue(frame["cpu"]["available"])
+        flat = {f["name"]: f for f in frame["functions"]}
+        long, short = flat["spin_long"], flat["spin_short"]
+        self.assertEqual(long["service"], "top-spin")
+        self.assertEqual(long["processes"], 1)
+        # No more than there is of one processor, but for what a tick more or less is.
+        self.assertLess(flat["main"]["cum"], 1.2e9)
+        share = long["flat"] / (long["flat"] + short["flat"])
+        self.assertAlmostEqual(share, 0.75, delta=0.2)
+        self.assertLessEqual(frame["total"], 1.2e9 * frame["cpu"]["cpus"])
+
+    def test_one_process_is_all_there_is(self):
+        frame = json.loads(self.top(self.process.pid, "--json", "--once", "-g", "process").stdout)
+        row, = frame["processes"]
+        self.assertEqual(row["name"], f"{self.process.pid} top-spin")
+        self.assertEqual(row["flat"], frame["total"])
+        self.assertEqual(frame["cpu"]["processes"], 1)
+        text = self.top("--service", "top-spin", "--once", "-n", 1).stdout.splitlines()
+        self.assertRegex(text[1], r"^\d\.\d\d of \d+ cores \| no Go heaps$")
+        self.assertRegex(text[2], r"CORES +FLAT% +CUM CORES +CUM%  FUNCTION \(WHERE\)")
+        self.assertRegex(text[3], r"^ +[01]\.\d{3} .*  spin_long \(top-spin\)$")
+
+    def test_who_rests_is_not_there(self):
+        with subprocess.Popen(["sleep", "1000"]) as sleeper:
+            try:
+                frame = json.loads(self.top(sleeper.pid, "--json", "--once", "-d", "500ms").stdout)
+                self.assertEqual((frame["functions"], frame["total"]), ([], 0))
+            finally:
+                sleeper.kill()
+
+    def test_its_callers_on_the_screen(self):
+        with Terminal(self.process.pid, "-d", "500ms") as terminal:
+            terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
+            terminal.press("\r")
+            terminal.wait(lambda t: "CPU time by callers of spin_long" in t and rows(t) == ["main"])
+            terminal.press("\x1bl")
+            terminal.wait("Live bytes by function")
+            terminal.press("c")
+            terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
+            terminal.press("q")
+            self.assertEqual(terminal.ended(), 0)
+
+    def test_without_rights_heaps_come_first_and_it_says_why(self):
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        # Where the binary lies may be closed to others.
+        shared = os.path.join(self.tmp.name, "sonde")
+        shutil.copy(rig.SONDE, shared)
+        os.chmod(self.tmp.name, 0o755)
+        done = subprocess.run([*nobody, shared, "top", "--once", "-d", "200ms"],
+                              capture_output=True, text=True, check=True)
+        self.assertIn("FLAT/s", done.stdout)
+        self.assertIn("# no CPU samples: no permission; run sonde as root", done.stdout)
+        done = subprocess.run([*nobody, shared, "top", "--once", "-t", "cpu"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, rig.NOT_PROFILEABLE)
+        self.assertIn("no CPU samples: no permission", done.stderr)
+
+
 def load(every, suite):
     del every
-    for case in (Numbers, Live):
+    for case in (Numbers, Live, Cpu):
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
