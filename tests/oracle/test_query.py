@@ -10,6 +10,7 @@ from pprof import Profile
 from test_agent import ALLOC, INTERVAL, Agent, Episode, leak, now_ms
 
 SERVICE = "omega"
+CPU = "cpu:cpu:nanoseconds"
 
 
 def by_stack(path):
@@ -154,13 +155,29 @@ class Query(Stored):
         for name, value in whole.items():
             self.assertGreaterEqual(everything[name], value)
 
+    def test_cpu_time_is_that_of_the_server_and_the_default_without_a_heap(self):
+        window = self.windows[1]
+        mine = self.functions(window, kind="cpu")
+        self.assertTrue(mine)
+        self.assertEqual(mine, {name: round(row[0]) for name, row in
+                                self.rows(window, kind=CPU).items() if row[0]})
+        # What runs this test has no heap that anybody knows.
+        listed = json.loads(self.sonde("services", "--json").stdout)
+        heaps = {row["service"] for row in listed if row["type"].startswith("go_heap:")}
+        other = next(row["service"] for row in listed
+                     if row["type"] == CPU and row["service"] not in heaps)
+        answer = json.loads(self.sonde("query", other, "-f", "json").stdout)
+        self.assertEqual((answer["type"], answer["unit"]), ("cpu", "nanoseconds"))
+
     def test_services_lists_what_there_is(self):
         window = self.windows[1]
         listed = json.loads(self.sonde("services", "--json", "--from", window[0], "--to",
                                        window[1]).stdout)
         mine = {row["type"]: row for row in listed if row["service"] == SERVICE}
-        self.assertEqual(set(mine), {"go_heap:alloc_space:bytes", "go_heap:alloc_objects:count",
-                                     "go_heap:inuse_space:bytes", "go_heap:inuse_objects:count"})
+        self.assertEqual({t for t in mine if not t.startswith("cpu:")},
+                         {"go_heap:alloc_space:bytes", "go_heap:alloc_objects:count",
+                          "go_heap:inuse_space:bytes", "go_heap:inuse_objects:count"})
+        self.assertEqual(mine[CPU]["mode"], "delta")
         self.assertEqual(mine[ALLOC]["value"], sum(self.two.exact.values()))
         self.assertEqual(mine[ALLOC]["mode"], "delta")
         self.assertEqual(mine["go_heap:inuse_space:bytes"]["mode"], "snapshot")
@@ -184,7 +201,7 @@ class Query(Stored):
         query = lambda *args, check: self.sonde("query", *args, check=check).stderr
         self.assertIn(f"did you mean '{SERVICE}'?", query("omgea", check=rig.FAILED))
         self.assertIn("sonde services", query("quite-another", check=rig.FAILED))
-        self.assertIn("alloc_space", query(SERVICE, "-t", "cpu", check=rig.FAILED))
+        self.assertIn("alloc_space", query(SERVICE, "-t", "locks", check=rig.FAILED))
         for args, word in ((("--from", "soon"), "--from"), (("--to", "12:99"), "--to"),
                            (("--from", "-1h", "--to", "-2h"), "earlier"),
                            (("--from", "9" * 30), "--from"),
