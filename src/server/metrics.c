@@ -46,8 +46,7 @@ static int metric_label(struct buf *out, const char *key, const char *value)
 	return r < 0 ? r : buf_append_byte(out, '"');
 }
 
-static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
-			 double value)
+static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t)
 {
 	const struct proc_info *info = &t->target.info;
 	char pid[16];
@@ -68,7 +67,23 @@ static int metric_target(struct buf *out, const char *name, const struct agent_t
 		r = buf_append_byte(out, ',');
 	if (r == 0)
 		r = metric_label(out, "comm", info->comm);
-	return r < 0 ? r : buf_printf(out, "} %.15g\n", value);
+	return r < 0 ? r : buf_append_str(out, "} ");
+}
+
+static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
+			 uint64_t value)
+{
+	int r = metric_target_labels(out, name, t);
+
+	return r < 0 ? r : buf_printf(out, "%" PRIu64 "\n", value);
+}
+
+static int metric_target_seconds(struct buf *out, const char *name, const struct agent_target *t,
+				 uint64_t ns)
+{
+	int r = metric_target_labels(out, name, t);
+
+	return r < 0 ? r : buf_printf(out, "%.15g\n", (double)ns / (double)NS_PER_SEC);
 }
 
 static bool is_profiled(const struct agent_target *t)
@@ -93,22 +108,20 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 				"Bytes that the Go process has allocated since sonde knows it.");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (is_profiled(&targets[i]))
-			r = metric_target(out, bytes, &targets[i],
-					  (double)targets[i].alloc_bytes_total);
+			r = metric_target(out, bytes, &targets[i], targets[i].alloc_bytes_total);
 	if (r == 0)
 		r = metric_head(out, objects, "counter",
 				"Objects that the Go process has allocated since sonde knows it.");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (is_profiled(&targets[i]))
 			r = metric_target(out, objects, &targets[i],
-					  (double)targets[i].alloc_objects_total);
+					  targets[i].alloc_objects_total);
 	if (r == 0)
 		r = metric_head(out, cpu, "counter",
 				"CPU time of the process by samples, since sonde knows it.");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (targets[i].cpu_ns_total)
-			r = metric_target(out, cpu, &targets[i],
-					  (double)targets[i].cpu_ns_total / NS_PER_SEC);
+			r = metric_target_seconds(out, cpu, &targets[i], targets[i].cpu_ns_total);
 	return r;
 }
 
