@@ -299,10 +299,11 @@ static void cpu_explain_nothing(const struct cpu_request *q)
 }
 
 /* Samples, and writes the report; what was lost is said after it. */
-static int cpu_profile(struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
+static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
 {
 	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {.err = err};
 	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct report report = q->report;
 	struct render_source source = {};
 	struct cpu_losses losses;
 	char host[256] = "";
@@ -322,8 +323,8 @@ static int cpu_profile(struct cpu_request *q, struct cpu_profiler *profiler, str
 	source.machine = q->target.id.pid ? NULL : host;
 	source.losses = &losses;
 	source.lost_memory = all.lost;
-	q->report.source = &source;
-	r = report_write(&q->report, p, err);
+	report.source = &source;
+	r = report_write(&report, p, err);
 	if (all.len == 0)
 		cpu_explain_nothing(q);
 	cpu_say_losses(&losses, all.lost);

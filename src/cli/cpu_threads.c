@@ -52,7 +52,7 @@ static int thread_location(struct thread_copy *c, uint32_t name, uint32_t *ret_l
 {
 	const struct profile_function f = {.name = name, .system_name = name};
 	struct profile_line line = {};
-	uint32_t location;
+	uint32_t location = 0;
 	int r = 0;
 
 	if (!c->locations[name]) {
