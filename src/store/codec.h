@@ -24,6 +24,7 @@
 
 #define CODEC_VERSION 1
 #define CODEC_MAX_COLUMN ((size_t)16 << 20)
+#define CODEC_PLAIN 0	/* the level at which nothing is compressed */
 #define CODEC_COLUMNS 5 /* that may be open at a time */
 
 enum codec_kind {
