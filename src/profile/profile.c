@@ -276,6 +276,16 @@ static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uin
 	while (n-- > 0) {
 		const struct profile_location *l = &locations[ids[n]];
 
+		/* Two at a time where that is simple: one product then waits for the other. */
+		if (n > 0 && l->n_lines == 1 && locations[ids[n - 1]].n_lines == 1) {
+			uint64_t a = l->hash, b = locations[ids[--n]].hash;
+
+			if (a == 0 || b == 0)
+				return 0;
+			hash = hash * (PROFILE_HASH_FACTOR * PROFILE_HASH_FACTOR) +
+			       (a * PROFILE_HASH_FACTOR + b);
+			continue;
+		}
 		if (l->hash == 0)
 			return 0;
 		for (uint32_t k = 1; k < l->n_lines; k++)

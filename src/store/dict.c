@@ -14,53 +14,49 @@
 #define AHEAD 16U      /* stacks whose place is fetched before it is looked at */
 #define HEAVY_BYTES ((size_t)2 << 20)
 
-static uint32_t *ids_place(const struct dict_ids *t, uint64_t hash, uint64_t **ret_hash)
+static struct dict_place *ids_place(const struct dict_ids *t, uint64_t hash)
 {
-	uint32_t i = (uint32_t)hash & (t->cap - 1);
+	uint32_t low = (uint32_t)hash, high = (uint32_t)(hash >> 32);
+	uint32_t i = high & (t->cap - 1);
 
-	while (t->hashes[i] != 0 && t->hashes[i] != hash)
+	/* A hash is odd: half of it tells whether the place is free. */
+	while (t->places[i].hash[0] != 0 &&
+	       (t->places[i].hash[0] != low || t->places[i].hash[1] != high))
 		i = (i + 1) & (t->cap - 1);
-	*ret_hash = &t->hashes[i];
-	return &t->ids[i];
+	return &t->places[i];
 }
 
 static bool ids_get(const struct dict_ids *t, uint64_t hash, uint32_t *ret_id)
 {
-	uint64_t *place;
-	uint32_t *id;
+	const struct dict_place *place;
 
 	if (t->cap == 0)
 		return false;
-	id = ids_place(t, hash, &place);
-	if (*place == 0)
+	place = ids_place(t, hash);
+	if (place->hash[0] == 0)
 		return false;
-	*ret_id = *id;
+	*ret_id = place->id;
 	return true;
 }
 
 static void ids_release(struct dict_ids *t)
 {
-	free(t->hashes);
-	free(t->ids);
+	free(t->places);
 	*t = (struct dict_ids){0};
 }
 
 static int ids_grow(struct dict_ids *t)
 {
 	struct dict_ids bigger = {.cap = t->cap ? t->cap * 2 : 256, .len = t->len};
-	uint64_t *place;
 
-	bigger.hashes = calloc(bigger.cap, sizeof(*bigger.hashes));
-	bigger.ids = calloc(bigger.cap, sizeof(*bigger.ids));
-	if (!bigger.hashes || !bigger.ids) {
-		ids_release(&bigger);
+	bigger.places = calloc(bigger.cap, sizeof(*bigger.places));
+	if (!bigger.places)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < t->cap; i++) {
-		if (t->hashes[i] == 0)
-			continue;
-		*ids_place(&bigger, t->hashes[i], &place) = t->ids[i];
-		*place = t->hashes[i];
+		const struct dict_place *p = &t->places[i];
+
+		if (p->hash[0] != 0)
+			*ids_place(&bigger, (uint64_t)p->hash[1] << 32 | p->hash[0]) = *p;
 	}
 	ids_release(t);
 	*t = bigger;
@@ -69,14 +65,14 @@ static int ids_grow(struct dict_ids *t)
 
 static int ids_put(struct dict_ids *t, uint64_t hash, uint32_t id)
 {
-	uint64_t *place;
+	struct dict_place *place;
 
 	/* Four fifths: the tables are most of the writer's memory. */
 	if ((uint64_t)(t->len + 1) * 5 > (uint64_t)t->cap * 4 && ids_grow(t) < 0)
 		return -ENOMEM;
-	*ids_place(t, hash, &place) = id;
-	t->len += *place == 0;
-	*place = hash;
+	place = ids_place(t, hash);
+	t->len += place->hash[0] == 0;
+	*place = (struct dict_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
 	return 0;
 }
 
@@ -345,12 +341,8 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 /* A hint to the CPU: the table is larger than its cache, and waiting is most of a look-up. */
 static void expect(const struct dict_ids *t, uint64_t hash)
 {
-	uint32_t place = (uint32_t)hash & (t->cap - 1);
-
-	if (t->cap == 0)
-		return;
-	__builtin_prefetch(&t->hashes[place]);
-	__builtin_prefetch(&t->ids[place]);
+	if (t->cap > 0)
+		__builtin_prefetch(&t->places[(uint32_t)(hash >> 32) & (t->cap - 1)]);
 }
 
 int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
@@ -375,8 +367,8 @@ bool dict_is_heavy(const struct dict *d)
 
 size_t dict_memory(const struct dict *d)
 {
-	return ((size_t)d->frames.cap + d->stacks.cap) * 12 + d->new_frames.cap +
-	       d->new_stacks.cap + d->new_ids.cap + d->text.used;
+	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct dict_place) +
+	       d->new_frames.cap + d->new_stacks.cap + d->new_ids.cap + d->text.used;
 }
 
 int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err)
