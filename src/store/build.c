@@ -22,8 +22,7 @@ struct build_value {
 int build_init(struct build *b)
 {
 	*b = (struct build){.profile = profile_new(), .text = {.max = TEXT_MAX_BYTES}};
-	/* The second half is for the same from the leaf. */
-	b->path = calloc((size_t)2 * CHUNK_MAX_DEPTH, sizeof(*b->path));
+	b->path = calloc(CHUNK_MAX_DEPTH, sizeof(*b->path));
 	/* Room for all there can be: what is not touched costs nothing, and nothing is moved. */
 	if (!b->profile || !b->path ||
 	    buf_reserve(&b->frames, CHUNK_MAX_FRAMES * sizeof(struct chunk_frame)) < 0 ||
@@ -133,13 +132,14 @@ static int follow(struct build *b, const struct chunk_stack *s)
 	size_t n = b->by_frame.len / sizeof(*by_frame);
 
 	for (; b->n_located < s->n; b->n_located++) {
+		uint32_t *place = b->path + CHUNK_MAX_DEPTH - 1 - b->n_located;
 		uint32_t id = s->frames[b->n_located];
 		int r = 0;
 
 		if (id < n && by_frame[id] != 0)
-			b->path[b->n_located] = by_frame[id] - 1;
+			*place = by_frame[id] - 1;
 		else
-			r = locate(b, id, &b->path[b->n_located]);
+			r = locate(b, id, place);
 		if (r < 0)
 			return r;
 	}
@@ -150,7 +150,6 @@ static int follow(struct build *b, const struct chunk_stack *s)
 static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 {
 	struct build *b = ctx;
-	uint32_t *from_leaf = b->path + CHUNK_MAX_DEPTH;
 	struct build_value v = {0};
 	int r;
 
@@ -160,10 +159,8 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	r = follow(b, s);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < s->n; i++)
-		from_leaf[i] = b->path[s->n - 1 - i];
 	v.value = b->sums->values[s->id];
-	r = profile_add_stack(b->profile, from_leaf, s->n, &v.stack);
+	r = profile_add_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n, &v.stack);
 	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
 }
 

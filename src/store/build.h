@@ -20,8 +20,8 @@ struct build {
 	struct buf by_frame; /* uint32_t: location + 1; 0: not needed yet */
 	struct buf added;    /* struct build_value */
 	const struct block_sums *sums;
-	uint32_t *path;	    /* locations of the stack being read, from the root */
-	uint32_t n_located; /* how much of the path is known */
+	uint32_t *path;	    /* locations of the stack being read; the root is the last place */
+	uint32_t n_located; /* how many of them are known, from the root */
 };
 
 int build_init(struct build *b);

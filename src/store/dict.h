@@ -21,10 +21,15 @@
 #define DICT_OTHER_NAME "(other)"
 #define DICT_MAX_FRAMES 200000U /* of a service and day */
 
-/* Hash to id, by open addressing; a hash of 0 is a free place. */
+/* In 12 bytes, and in one line of the CPU's cache; both halves are 0 when the place is free. */
+struct dict_place {
+	uint32_t hash[2];
+	uint32_t id;
+};
+
+/* Hash to id, by open addressing. */
 struct dict_ids {
-	uint64_t *hashes;
-	uint32_t *ids;
+	struct dict_place *places;
 	uint32_t cap; /* a power of two */
 	uint32_t len;
 };

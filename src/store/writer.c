@@ -14,6 +14,7 @@ void writer_tools_release(struct writer_tools *t)
 {
 	codec_release(&t->codec);
 	buf_release(&t->values);
+	buf_release(&t->order);
 	buf_release(&t->sorted);
 	buf_release(&t->ids);
 	buf_release(&t->hashes);
@@ -222,29 +223,42 @@ static int find_labelset(struct writer *w, struct writer_tools *t, uint32_t serv
 	return 0;
 }
 
-/* The values of one type by stored stack id, in t->values. */
-static int collect_values(struct writer_tools *t, const struct profile *p, size_t type,
-			  size_t *ret_n, struct err *err)
+/* The samples in the order of their stored stack ids, in t->order: once for all types. */
+static int sort_samples(struct writer_tools *t, const struct profile *p, struct err *err)
 {
 	const uint32_t *ids = (const void *)t->ids.data;
-	size_t most = profile_n_samples(p), n = 0;
-	struct block_value *values;
+	size_t n = profile_n_samples(p);
+	struct block_value *order;
 
+	buf_clear(&t->order);
 	buf_clear(&t->values);
-	buf_clear(&t->sorted);
-	if (buf_reserve(&t->values, (most + 1) * sizeof(*values)) < 0 ||
-	    buf_reserve(&t->sorted, (most + 1) * sizeof(*values)) < 0)
+	if (buf_reserve(&t->order, (n + 1) * sizeof(*order)) < 0 ||
+	    buf_reserve(&t->values, (n + 1) * sizeof(*order)) < 0)
 		return err_oom(err);
-	values = (void *)t->values.data;
-	for (size_t i = 0; i < most; i++) {
+	order = (void *)t->order.data;
+	for (size_t i = 0; i < n; i++) {
 		const struct profile_sample *s = profile_sample_at(p, i);
 
-		if (s->values[type] != 0)
-			values[n++] = (struct block_value){.stack = ids[s->stack],
-							   .value = s->values[type]};
+		order[i] = (struct block_value){ids[s->stack], (int64_t)(uintptr_t)s->values};
 	}
-	*ret_n = block_normalise(values, n, (void *)t->sorted.data);
+	block_sort(order, n, (void *)t->values.data);
 	return 0;
+}
+
+/* The values of one type by stored stack id, in t->values; returns how many. */
+static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t type)
+{
+	const struct block_value *order = (const void *)t->order.data;
+	struct block_value *values = (void *)t->values.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_samples; i++) {
+		const int64_t *of_sample = (const void *)(uintptr_t)order[i].value;
+
+		values[n] = (struct block_value){order[i].stack, of_sample[type]};
+		n += of_sample[type] != 0;
+	}
+	return block_add_up(values, n);
 }
 
 /* There is a collection of this process at this time already: theirs and ours are added. */
@@ -325,7 +339,7 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 	int64_t ms = e->time_ns / 1000000 - w->day.number * DAY_MS;
 	char name[128];
 	uint32_t stream = 0;
-	size_t n = 0;
+	size_t n;
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%s:%s:%s", e->family,
@@ -334,9 +348,10 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 	r = find_stream(w, service_labelset[0], name, e->snapshot_types >> type & 1, &stream, err);
 	if (r == 0)
 		r = void_rollup(w, stream, err);
-	if (r == 0)
-		r = collect_values(t, e->profile, type, &n, err);
-	return r < 0 ? r : put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
+	if (r < 0)
+		return r;
+	n = collect_values(t, profile_n_samples(e->profile), type);
+	return put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
 }
 
 static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
@@ -382,6 +397,8 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 	if (r == 0 && d)
 		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
 				 err);
+	if (r == 0)
+		r = sort_samples(t, e->profile, err);
 	if (r < 0 || !d)
 		return r;
 	d->used = w->used;

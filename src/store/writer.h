@@ -35,7 +35,8 @@ struct writer {
 struct writer_tools {
 	struct codec codec;
 	struct buf values; /* struct block_value */
-	struct buf sorted;
+	struct buf order;  /* struct block_value: where the values of a sample are */
+	struct buf sorted; /* room for sorting */
 	struct buf ids;
 	struct buf hashes;
 	struct buf block;

@@ -93,6 +93,62 @@ static void killed_writers_lose_nothing_that_was_committed(void **state)
 	rig_release(&rig);
 }
 
+/* Frames with and without names, and two in one location; first shifts all ids. */
+static void write_odd_stack(struct rig *rig, const char *first, int64_t time_ns)
+{
+	_cleanup_(profile_freep) struct profile *p = make_profile();
+	const struct profile_mapping m = {0};
+	struct profile_line lines[2] = {{.line = 3}, {.line = 4}};
+	uint32_t locations[3], mapping, id;
+	struct err err = {""};
+
+	(void)add_location(p, first, first, 1);
+	locations[0] = add_location(p, "main.work", "main.go", 5);
+	lines[0].function = lines[1].function = 1;
+	assert_int_equal(profile_add_mapping(p, &m, &mapping), 0);
+	assert_int_equal(profile_add_location(p, 7, mapping, NULL, 0, &locations[1]), 0);
+	assert_int_equal(profile_add_location(p, 8, mapping, lines, 2, &locations[2]), 0);
+	assert_int_equal(profile_add_stack(p, locations, 3, &id), 0);
+	assert_int_equal(profile_add_sample(p, id, (const int64_t[]){1, 1}, NULL, 0), 0);
+	assert_int_equal(profile_add_stack(p, &locations[2], 1, &id), 0);
+	assert_int_equal(profile_add_sample(p, id, (const int64_t[]){1, 1}, NULL, 0), 0);
+	assert_int_equal(write_profile(rig, "svc", "1", time_ns, p, &err), 0);
+	assert_int_equal(store_commit(rig->store, &err), 0);
+}
+
+static int count_rows(const char *path, const char *sql)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int n;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	n = sqlite3_column_int(stmt, 0);
+	(void)sqlite3_finalize(stmt);
+	(void)sqlite3_close(db);
+	return n;
+}
+
+static void stacks_are_known_again_in_other_profiles_and_after_a_restart(void **state)
+{
+	_cleanup_(rig_release) struct rig rig;
+	const char *path;
+
+	(void)state;
+	rig_init(&rig);
+	path = rig_day(&rig, "2024-10-04");
+	write_odd_stack(&rig, "main.a", DAY_0);
+	write_odd_stack(&rig, "main.bc", DAY_0 + SEC_NS);
+	rig_reopen(&rig);
+	write_odd_stack(&rig, "main.def", DAY_0 + 2 * SEC_NS);
+	assert_int_equal(total_all(&rig), 6);
+	assert_int_equal(count_rows(path, "SELECT count(*) FROM profile"), 6);
+	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 1);
+	assert_int_equal(count_rows(path, "SELECT count(*) FROM frame_chunk"), 1);
+}
+
 static void two_days(struct rig *rig)
 {
 	rig_init(rig);
@@ -438,6 +494,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_writers_lose_nothing_that_was_committed),
+		cmocka_unit_test(stacks_are_known_again_in_other_profiles_and_after_a_restart),
 		cmocka_unit_test(a_file_that_is_no_database_is_set_aside),
 		cmocka_unit_test(a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on),
 		cmocka_unit_test(a_block_with_a_wrong_byte_is_noticed),
