@@ -83,19 +83,23 @@ static inline bool cursor_varint_long(struct cursor *c, uint64_t *ret)
 	return false;
 }
 
-/* Nearly all have one byte or two. */
+/* Nearly all have one byte to three. */
 static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
 {
 	const uint8_t *p = c->at;
 
-	if (cursor_left(c) < 2 || (p[0] & p[1] & 0x80))
+	if (cursor_left(c) < 3 || (p[0] & p[1] & p[2] & 0x80))
 		return cursor_varint_long(c, ret);
 	if (p[0] < 0x80) {
 		*ret = p[0];
 		c->at = p + 1;
-	} else {
+	} else if (p[1] < 0x80) {
 		*ret = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
 		c->at = p + 2;
+	} else {
+		*ret = (uint64_t)(p[0] & 0x7f) | (uint64_t)(p[1] & 0x7f) << 7 |
+		       (uint64_t)p[2] << 14;
+		c->at = p + 3;
 	}
 	return true;
 }

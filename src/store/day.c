@@ -203,8 +203,8 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 		       write ? "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL;"
 			       "PRAGMA journal_mode=WAL;"
 			       "PRAGMA synchronous=FULL; PRAGMA cache_size=-4096;"
-			       "PRAGMA secure_delete=OFF; PRAGMA wal_autocheckpoint=4000;"
-			       "PRAGMA journal_size_limit=16777216"
+			       "PRAGMA secure_delete=OFF; PRAGMA wal_autocheckpoint=2000;"
+			       "PRAGMA journal_size_limit=8388608"
 			     : "PRAGMA query_only=1; PRAGMA cache_size=-2048",
 		       err);
 	return r < 0 ? r : day_check_format(d, write, err);
