@@ -5,7 +5,7 @@ ASAN_BUILD ?= build-asan
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: all build ui asan run test test-all bench lint format fuzz install clean help
+.PHONY: all build ui asan run test test-all test-kernels bench lint format fuzz install clean help
 
 all: build
 
@@ -58,6 +58,11 @@ test-all:
 		--suite 'ui=npm --prefix ui test --silent' \
 		--suite 'browser=tests/browser/run.sh' \
 		--suite 'arm64=tools/test-arm64.sh build-arm64'
+
+# The CPU tests once more, on Debian's own kernel in a virtual machine.
+test-kernels: build
+	@tools/setup.sh build run test kernels
+	@tools/test-kernels.sh
 
 bench: build
 	@tools/setup.sh build ui run test browser

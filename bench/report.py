@@ -27,6 +27,13 @@ METHOD = """## How it is measured
   (`bench/targets/service`) handles the same 8,192 call paths as requests on 64 connections with
   GOMAXPROCS=8; there the runtime hands out buckets from one chunk of memory per P, and neighbours
   in the list lie apart. How far they are mixed depends on how many CPUs it really gets.
+- **Always on** (`bench/agent.py`): thirty servers (`bench/targets/service -steady`), each with a
+  thousand stacks and hundreds of functions, which all allocate several times a second. CPU is that of
+  all threads of `sonde run`, discovery, store and server included, over four intervals of 15 s
+  after three for warming up; in brackets the least and the greatest. RSS is the greatest of them,
+  libraries included. *Fetched only*: curl gets `/debug/pprof/heap` of the same programs, which
+  write the profile themselves; what they do anyway is taken off. System calls are counted by
+  strace. All of it runs in a pid namespace of its own.
 - **Variables** (`bench/variables.c`): a generated program; the search starts with nothing cached
   of the target. *Symbol by symbol* stops as soon as it has all three variables.
 - **Memory** (`bench/peak.c`): the command is stopped before each system call that can give memory
@@ -38,6 +45,15 @@ METHOD = """## How it is measured
   second* divides by the CPU time that the target got: it leaves out what other programs on the
   machine took away. *noise* is half the distance of the quartiles, relative to the median.
   *nothing* is the same procedure without any reading: what differs from 1 there is not our doing.
+- **Store** (`bench/store.py`, `bench/store_bench.c`): a made-up load, drawn by a seed and the same
+  for every engine (`bench/store_load.h`). CPU time is that of the store's calls alone, for
+  ClickHouse that of its server; making the profiles is not counted. Plain rows and ClickHouse are
+  given numbers for stacks and keep no names; the store looks up every frame by its name, keeps the
+  names, and its sums are profiles with names, files and lines. All engines must give equal sums,
+  or the run fails. Each figure of a sum is the median of sixteen, over services and types in turn.
+  *memory* is the growth of the process' peak RSS while it writes, with the profile being written.
+  ClickHouse is Debian's, with zstd, on loopback, started for this; its parts are merged into one
+  per day before bytes and sums are taken. Nothing is extrapolated: what a title says was written.
 - **The page** (`tests/browser/bench.ts`): Debian's Chromium without a screen; CPU is what the main
   thread was busy, as the browser counts it: loading is parsing, layout and the first picture.
   **/api/flame** (`bench/ui_flame.c`): a stored profile whose call tree has more nodes than the
@@ -48,7 +64,8 @@ METHOD = """## How it is measured
     make bench
 
 It builds sonde and the target programs (the large one takes a minute, once), needs root and two
-CPUs, and takes about five minutes. The machine should be idle: what other programs push out of the
+CPUs, and takes about a quarter of an hour; `bench/run.py --days 7` writes a whole week of the
+store's load, which takes an hour. The machine should be idle: what other programs push out of the
 CPU's caches costs a repeated reading relatively most, and throughput cannot be told at all.
 """
 

@@ -103,11 +103,26 @@ def go_build(go, source, out, *flags):
 
 def service(go):
     """The path of the server of targets/service."""
+    def make(folder):
+        copy = os.path.join(folder, "source")
+        shutil.copytree(source, copy)
+        with open(os.path.join(copy, "handlers.go"), "w", encoding="utf-8") as f:
+            f.write(handlers(1 << 9))
+        go_build(go, copy, os.path.join(folder, "service"))
+
     directory = os.path.join(outdir(go), "bench-service")
     source = os.path.join(HERE, "targets", "service")
-    built(directory, digest(os.path.join(source, "main.go")),
-          lambda d: go_build(go, source, os.path.join(d, "service")))
+    built(directory, digest(os.path.join(source, "main.go")) + digest(__file__), make)
     return os.path.join(directory, "service")
+
+
+def handlers(n):
+    """A function of its own for each kind of request, as services have."""
+    return "\n".join([
+        "package main", "", "func init() {",
+        *(f"\thandlers[{i}] = handleKind{i}" for i in range(n)), "}",
+        *(f"\n//go:noinline\nfunc handleKind{i}(kind, level int) *record "
+          "{ return route(kind, level) }" for i in range(n)), ""])
 
 
 def many(go):

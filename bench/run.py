@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks, prints their figures beside the goals, and writes docs/BENCHMARKS.md.
 
-    run.py [--build DIR] [--rounds N] [--no-doc]
+    run.py [--build DIR] [--rounds N] [--days N] [--no-doc]
 
 DIR holds sonde and the benchmark programs (meson setup -Dbench=true). Nothing here fails because
 of a slow machine: goals are met or missed, and said to be.
@@ -14,8 +14,11 @@ import statistics
 import subprocess
 import sys
 
+import agent
+import cpu
 import report
 import rig
+import store
 import throughput
 import ui
 
@@ -171,6 +174,28 @@ class Bench:
                      ["every second a", "per second", "per CPU second", "noise without",
                       "CPU of it"], rows)
 
+    def store(self, days):
+        found = store.measure(self.build, days)
+        for title, header, rows in store.sections(found):
+            self.section(title, header, rows)
+        for what, value, limit, unit, least in store.goals(found):
+            met = value >= limit if least else value <= limit
+            self.goals.append(Goal(what, f"{'>=' if least else '<='} {limit} {unit}",
+                                   f"{value:.2f} {unit}", verdict(met)))
+
+    def agent(self):
+        found = agent.measure(self.program("sonde"), rig.service(self.newest))
+        self.section("Always on: 30 Go programs of 1,000 stacks", agent.HEADER,
+                     agent.rows(found["agent"], found["fetch"]))
+        for what, wanted, measured, met in agent.goals(found["agent"]):
+            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+
+    def cpu(self):
+        found = cpu.measure(self.program("sonde"), self.newest)
+        self.section("CPU profiles of 50 busy processes", cpu.HEADER, cpu.rows(found))
+        for what, wanted, measured, met in cpu.goals(found):
+            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+
     def throughput_goal(self, what, t):
         # Standard error of the ratio of two medians; on a busy machine it hides what is wanted.
         error = 2.6 * t["noise"] / throughput.ROUNDS ** 0.5
@@ -184,6 +209,7 @@ def main():
     parser = argparse.ArgumentParser(description="run the benchmarks")
     parser.add_argument("--build", default=os.path.join(rig.ROOT, "build"))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--days", type=int, default=1, help="of the store's load")
     parser.add_argument("--no-doc", action="store_true", help="leave docs/BENCHMARKS.md as it is")
     args = parser.parse_args()
     try:
@@ -193,8 +219,11 @@ def main():
         bench.heap()
         bench.variables()
         bench.memory()
+        bench.agent()
+        bench.cpu()
         bench.throughput()
         ui.measure(bench)
+        bench.store(args.days)
     except (rig.BenchError, rig.targets.BuildError) as e:
         print(e, file=sys.stderr)
         return 1

@@ -13,19 +13,32 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps heap goroutines block mutex diff show services query version help"
+	local commands="run top ps cpu heap goroutines block mutex diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
+	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
 	local goroutines="--state --older --diff --system --max --core --exe --assume-layout"
 	local waits="--diff --wait --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
-	local run="--listen --data-dir --interval --retention --max-disk --go-heap --keep-rate"
+	local run="--listen --data-dir --interval --retention --max-disk --cpu-hz --cpu-lines --offcpu"
 	local top="-t --type -d --interval -n --lines -g --group -s --sort --service -b --batch --once"
+	local types="inuse_space inuse_objects alloc_space alloc_objects"
 	local words=""
 
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$cur")
+		return
+	fi
+
+	case $command in
+	cpu) types="cpu samples time waits" ;;
+	top) types="cpu $types" ;;
+	query | show | diff) types="$types cpu samples time waits" ;;
+	esac
+	# What is a switch elsewhere.
+	if [[ $command == run && $prev == --offcpu ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "1ms 10ms 100ms" -- "$cur")
 		return
 	fi
 
@@ -40,7 +53,7 @@ _sonde()
 			return
 		fi
 		mapfile -t COMPREPLY < <(compgen -W \
-			"inuse_space inuse_objects alloc_space alloc_objects" -- "$cur")
+			"$types" -- "$cur")
 		return
 		;;
 	--state)
@@ -79,8 +92,12 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "flat cum" -- "$cur")
 		return
 		;;
-	-d)
+	-d | --duration)
 		mapfile -t COMPREPLY < <(compgen -W "1s 2s 5s 10s" -- "$cur")
+		return
+		;;
+	--min-wait)
+		mapfile -t COMPREPLY < <(compgen -W "100us 1ms 10ms" -- "$cur")
 		return
 		;;
 	--diff | --older | --wait | --interval | --retention)
@@ -90,15 +107,19 @@ _sonde()
 	-n | --lines | -c | --count | --service)
 		return
 		;;
-	--nodes | --max | --rate | --force-block | --force-mutex | --assume-layout | --to | --label | --listen | --max-disk)
+	--hz | --cpu-hz | --nodes | --max | --rate | --force-block | --force-mutex)
+		return
+		;;
+	--assume-layout | --to | --label | --listen | --max-disk)
 		return
 		;;
 	esac
 
 	case $command in
-	run) words="$run -v --verbose -h --help" ;;
+	run) words="$run --go-heap --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
+	cpu) words="$report $cpu" ;;
 	heap) words="$report $heap" ;;
 	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
@@ -114,7 +135,7 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 	elif [[ $command == block || $command == mutex || $command == ps ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
-	elif [[ $command == heap || $command == goroutines || $command == top ]]; then
+	elif [[ $command == cpu || $command == heap || $command == goroutines || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == diff || $command == show ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the named groups: build ui run test browser lint
-# arm64.
+# kernels arm64.
 # Says nothing and needs no network when nothing is missing.
 set -euo pipefail
 
 declare -A groups=(
 	[build]="build-essential meson ninja-build pkg-config zlib1g-dev libsqlite3-dev libzstd-dev
-		libmicrohttpd-dev python3"
+		libmicrohttpd-dev liblzma-dev libiberty-dev python3 clang bpftool libbpf-dev libelf-dev"
 	[ui]="nodejs npm"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
-		prometheus prometheus-node-exporter"
+		prometheus prometheus-node-exporter linux-perf llvm-14 libc6-dbg sqlite3 openssl"
 	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[lint]="clang-format clang-tidy python3 shellcheck"
+	[kernels]="qemu-system-x86 busybox-static cpio"
 	[arm64]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 )
 

@@ -16,6 +16,7 @@ static void agent_free(struct agent *a)
 {
 	for (size_t i = 0; i < a->n_sinks; i++)
 		a->sinks[i].ops->close(a->sinks[i].sink);
+	agent_cpu_stop(a->cpu);
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
 	if (!pool_free(a->pool))
 		return;
@@ -37,6 +38,39 @@ static int agent_open_forced(struct agent *a, struct err *err)
 	/* What an agent that was killed has left; also where this one forces nothing. */
 	r = forced_rates_restore(a->context.forced, err);
 	return r < 0 ? r : 0;
+}
+
+/* Execs may come by the thousand: one look serves all that came since the last. */
+static void agent_hear_news(void *context, bool is_exec)
+{
+	struct agent *a = context;
+
+	if (is_exec && atomic_exchange(&a->exec_heard, true))
+		return;
+	pool_wake(a->pool);
+}
+
+/* A machine where that is not possible is no failure: the others go on, and it is told why. */
+static void agent_start_cpu(struct agent *a)
+{
+	const struct agent_cpu_config config = {
+		.hz = a->config.cpu_hz,
+		.offcpu_min_ns = a->config.offcpu_min_ns,
+		.lines = a->config.cpu_lines,
+		.on_news = agent_hear_news,
+		.context = a,
+	};
+	struct err err = {};
+	int r;
+
+	a->wants_cpu = config.hz || config.offcpu_min_ns;
+	if (!a->wants_cpu)
+		return;
+	r = agent_cpu_start(&config, &a->cpu, &err);
+	if (r == 0)
+		a->cpu_answer.yes = true;
+	else
+		reader_answer_refuse(&a->cpu_answer, r, &err);
 }
 
 int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
@@ -63,6 +97,8 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	a->config.state_dir = NULL; /* the caller's */
 	if (r == 0)
 		r = pool_new(agent_work, a, &a->pool, err);
+	if (r == 0)
+		agent_start_cpu(a);
 	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
 	if (r < 0) {
@@ -104,7 +140,10 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->target = slot->target;
 	t->alloc_bytes_total = slot->alloc_bytes_total;
 	t->alloc_objects_total = slot->alloc_objects_total;
-	t->n_readers = a->n_readers;
+	t->cpu_ns_total = slot->cpu_ns_total;
+	t->n_readers = a->n_readers + a->wants_cpu;
+	t->readers[a->n_readers].reader = "cpu";
+	t->readers[a->n_readers].answer = a->cpu_answer;
 	for (size_t i = 0; i < a->n_readers; i++) {
 		const struct agent_slot_reader *r = &slot->readers[i];
 

@@ -17,7 +17,10 @@
 struct agent_config {
 	uint64_t interval_ns;
 	enum agent_go_heap go_heap;
-	bool keep_rate; /* do not set forced rates back at the end */
+	bool keep_rate;		/* do not set forced rates back at the end */
+	unsigned int cpu_hz;	/* CPU samples per second and CPU; 0: none */
+	bool cpu_lines;		/* source lines and inlined calls of native code */
+	uint64_t offcpu_min_ns; /* waits at least this long are profiled, too; 0: none */
 	/* Where forced rates are noted, so that a killed agent's are set back. */
 	const char *state_dir;
 };
@@ -43,11 +46,12 @@ struct agent_target {
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* did not answer in time; it is tried again later */
 		char trouble[256];
-	} readers[READERS_MAX];
+	} readers[READERS_MAX + 1]; /* and "cpu" */
 	size_t n_readers;
 	/* Lifetime counters for /metrics, since the agent knows the process. */
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
+	uint64_t cpu_ns_total;
 };
 /* Sorted by pid, without kernel threads. The array is the caller's to free. */
 int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);
@@ -63,7 +67,10 @@ struct agent_health {
 	uint64_t failures;
 	uint64_t lost_records;
 	uint64_t write_failures;
-	int64_t lag_ns;	   /* how late the last interval ended */
-	char trouble[256]; /* what people should know; "" when all is well */
+	uint64_t cpu_samples;	   /* stacks that were sampled, */
+	uint64_t cpu_samples_lost; /* and those among them that got lost, for whatever reason */
+	uint64_t cpu_stacks_cut;   /* and that do not reach the root */
+	int64_t lag_ns;		   /* how late the last interval ended */
+	char trouble[256];	   /* what people should know; "" when all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);

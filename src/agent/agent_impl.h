@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/cpu.h"
 #include "agent/forced.h"
 #include "agent/pool.h"
 #include "agent/world.h"
@@ -59,6 +60,7 @@ struct agent_slot {
 	bool look_again;
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
+	uint64_t cpu_ns_total;
 	struct agent_slot_reader {
 		void *state; /* NULL: not open */
 		struct reader_answer answer;
@@ -93,6 +95,9 @@ struct agent {
 	struct sink_row sinks[SINKS_MAX];
 	size_t n_sinks;
 	struct reader_context context;
+	bool wants_cpu;
+	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
+	struct reader_answer cpu_answer; /* says why */
 	struct pool *pool;
 	pthread_t thread;
 	atomic_bool stopping;
@@ -109,8 +114,10 @@ struct agent {
 
 	struct agent_interval interval;
 	uint64_t scan_ns; /* when to look for new processes again */
-	uint64_t census;  /* as of the last list; 0: it is to be read again */
-	bool opened;	  /* something was, in this interval */
+	uint64_t heard_scan_ns;
+	atomic_bool exec_heard; /* then it is this that counts */
+	uint64_t census;	/* as of the last list; 0: it is to be read again */
+	bool opened;		/* something was, in this interval */
 	size_t jobs_out;
 	size_t n_open; /* targets with an open reader, or about to have one */
 };
@@ -136,6 +143,11 @@ void targets_discover(struct agent *agent);
 void targets_verify(struct agent *agent);
 /* Sends out what is due; returns when to come back. */
 uint64_t targets_send_due(struct agent *agent);
+/*
+ * Counts a CPU reading for its process, and names it as that is known: its environment may say
+ * more. False when the process does not want to be profiled.
+ */
+bool targets_take_cpu(struct agent *agent, struct agent_cpu_reading *reading);
 /* Takes a job back. The readings in it are still the caller's to write. */
 void targets_receive(struct agent *agent, struct agent_job *job);
 /* Ends all: everything that is open is closed, as far as it answers until then. */

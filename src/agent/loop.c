@@ -15,6 +15,7 @@
 
 /* At the end, for what is still being read. */
 #define LOOP_DRAIN_NS (3 * NS_PER_SEC)
+#define LOOP_LARGE_BYTES (32 << 10)
 
 static bool stopping(struct agent *a)
 {
@@ -51,9 +52,17 @@ static void health_update(struct agent *a)
 	uint64_t now = clock_mono_ns();
 	bool exhausted = pool_exhausted(a->pool);
 	struct agent_health *h = &a->health;
+	struct agent_cpu_health cpu = {};
 
+	if (a->cpu)
+		agent_cpu_health(a->cpu, &cpu);
 	(void)pthread_mutex_lock(&a->lock);
 	h->intervals++;
+	h->cpu_samples = cpu.losses.samples;
+	h->cpu_samples_lost = cpu.losses.lost_ring + cpu.losses.lost_table + cpu.lost_memory;
+	h->cpu_stacks_cut = 0;
+	for (int end = CPU_STACK_ROOT + 1; end < CPU_STACK_N; end++)
+		h->cpu_stacks_cut += cpu.losses.ends[end];
 	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
 	if (a->sink_trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);
@@ -61,6 +70,8 @@ static void health_update(struct agent *a)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
 			       "%d processes do not answer, and the others have to wait",
 			       POOL_MAX_THREADS);
+	else if (cpu.trouble[0])
+		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", cpu.trouble);
 	else if (a->too_many)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
 			       "there are more than %d processes: the others are not shown",
@@ -98,14 +109,13 @@ static void sinks_flush(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-static void reading_write(struct agent *a, const struct target *target, size_t reader,
+static void reading_write(struct agent *a, const struct target *target, const char *family,
 			  const struct reading *reading)
 {
 	for (size_t i = 0; i < a->n_sinks; i++) {
 		struct err err = {0};
 
-		if (a->sinks[i].ops->write(a->sinks[i].sink, target, a->readers[reader], reading,
-					   &err) < 0)
+		if (a->sinks[i].ops->write(a->sinks[i].sink, target, family, reading, &err) < 0)
 			sinks_say(a, err.text);
 	}
 }
@@ -116,10 +126,24 @@ static void job_write(struct agent *a, struct agent_job *job)
 		struct reading *reading = &job->readers[i].reading;
 
 		if (reading->profile && job->readers[i].result == 0)
-			reading_write(a, &job->target, i, reading);
+			reading_write(a, &job->target, a->readers[i]->family, reading);
 		profile_free(reading->profile);
 	}
 	free(job);
+}
+
+static void cpu_write(struct agent *a)
+{
+	struct agent_cpu_reading *r = a->cpu ? agent_cpu_take(a->cpu) : NULL;
+
+	while (r) {
+		struct agent_cpu_reading *next = r->next;
+
+		if (targets_take_cpu(a, r))
+			reading_write(a, &r->target, r->family, &r->reading);
+		agent_cpu_reading_free(r);
+		r = next;
+	}
 }
 
 /* Waits until something comes back, or is to be sent out; writes what came. */
@@ -134,6 +158,14 @@ static void results_write(struct agent *a, uint64_t until_ns)
 		job_write(a, job);
 		done = pool_take(a->pool, 0);
 	}
+	cpu_write(a);
+}
+
+static void cpu_ask(struct agent *a)
+{
+	if (a->cpu)
+		agent_cpu_ask(a->cpu, a->interval.stamp_ns,
+			      (int64_t)(clock_mono_ns() - a->interval.begin_ns));
 }
 
 /* Opening leaves many times of what it keeps in free pieces, and we run for weeks after it. */
@@ -148,7 +180,7 @@ static void drain(struct agent *a)
 {
 	uint64_t until = clock_mono_ns() + LOOP_DRAIN_NS;
 
-	while (a->jobs_out && clock_mono_ns() < until)
+	while ((a->jobs_out || (a->cpu && !agent_cpu_is_idle(a->cpu))) && clock_mono_ns() < until)
 		results_write(a, until);
 	sinks_flush(a);
 	targets_close_all(a, until);
@@ -158,12 +190,19 @@ void *agent_loop(void *arg)
 {
 	struct agent *a = arg;
 
+	/*
+	 * What one collection needs goes back to the system: fixed, for malloc would raise the
+	 * threshold, and fill the gaps between what stays with what does not.
+	 */
+	(void)mallopt(M_MMAP_THRESHOLD, LOOP_LARGE_BYTES);
+
 	while (!stopping(a)) {
 		interval_begin(a);
 		do {
 			targets_discover(a);
 			results_write(a, targets_send_due(a));
 		} while (!stopping(a) && !interval_over(a));
+		cpu_ask(a);
 		sinks_flush(a);
 		memory_return(a);
 		health_update(a);

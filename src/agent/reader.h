@@ -39,6 +39,12 @@ struct reader_answer {
 	char remedy[256]; /* what would help; "" when nothing does */
 };
 
+/*
+ * A no by what went wrong. Our sentences say what it is; what helps, where it is known, follows a
+ * semicolon.
+ */
+void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err);
+
 /* What one collection gave. */
 struct reading {
 	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */

@@ -11,9 +11,9 @@ struct sink; /* what an implementation keeps */
 
 struct sink_ops {
 	const char *name;
-	int (*write)(struct sink *sink, const struct target *target,
-		     const struct reader_ops *reader, const struct reading *reading,
-		     struct err *err);
+	/* family: of the streams, "go_heap" */
+	int (*write)(struct sink *sink, const struct target *target, const char *family,
+		     const struct reading *reading, struct err *err);
 	int (*flush)(struct sink *sink, struct err *err); /* end of an interval */
 	void (*close)(struct sink *sink);
 };

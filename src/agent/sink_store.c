@@ -57,14 +57,13 @@ static void sink_labels_of(const struct sink *sink, const struct proc_info *info
 	sink_label(l, "systemd.unit", info->unit);
 }
 
-static int sink_store_write(struct sink *sink, const struct target *target,
-			    const struct reader_ops *reader, const struct reading *reading,
-			    struct err *err)
+static int sink_store_write(struct sink *sink, const struct target *target, const char *family,
+			    const struct reading *reading, struct err *err)
 {
 	struct sink_labels labels;
 	struct store_entry entry = {
 		.service = target->info.service,
-		.family = reader->family,
+		.family = family,
 		.labels = labels.items,
 		.time_ns = reading->time_ns,
 		.duration_ns = reading->duration_ns,

@@ -18,6 +18,8 @@
 #include "profile/sum.h"
 
 #define SCAN_NS (1 * NS_PER_SEC)
+/* The same where we hear of new programs: there may be thousands a second. */
+#define SCAN_HEARD_NS (100 * NS_PER_MS)
 /* A scan takes a microsecond or two per process: with thousands of them there are fewer scans. */
 #define SCAN_MAX_SHARE 1000 /* one thousandth of a CPU */
 /*
@@ -193,18 +195,26 @@ static void known_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
+/* When the next look is due: earlier where a program was heard to start. */
+static uint64_t targets_scan_ns(struct agent *a)
+{
+	return atomic_load(&a->exec_heard) ? MIN(a->scan_ns, a->heard_scan_ns) : a->scan_ns;
+}
+
 void targets_discover(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t cpu = agent_thread_cpu_ns();
 
-	if (now < a->scan_ns)
+	if (now < targets_scan_ns(a))
 		return;
+	(void)atomic_exchange(&a->exec_heard, false);
 	known_update(a);
 	(void)pthread_mutex_lock(&a->lock);
 	execs_watch(a);
 	(void)pthread_mutex_unlock(&a->lock);
 	cpu = agent_thread_cpu_ns() - cpu;
+	a->heard_scan_ns = now + MAX(SCAN_HEARD_NS, cpu * SCAN_MAX_SHARE);
 	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
 }
 
@@ -334,7 +344,7 @@ static void leaving_send(struct agent *a)
 
 uint64_t targets_send_due(struct agent *a)
 {
-	uint64_t next = MIN(a->scan_ns, a->interval.end_ns);
+	uint64_t next = MIN(targets_scan_ns(a), a->interval.end_ns);
 	uint64_t now = clock_mono_ns();
 
 	(void)pthread_mutex_lock(&a->lock);
@@ -360,6 +370,38 @@ uint64_t targets_send_due(struct agent *a)
 	}
 	(void)pthread_mutex_unlock(&a->lock);
 	return next;
+}
+
+static struct agent_slot *slot_find(const struct agent *a, const struct proc_id *id)
+{
+	size_t lo = 0, hi = a->n_known;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (a->known[mid].pid < id->pid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == a->n_known || a->known[lo].pid != id->pid || !a->known[lo].slot ||
+	    a->known[lo].slot->target.info.id.start_ticks != id->start_ticks)
+		return NULL;
+	return a->known[lo].slot;
+}
+
+bool targets_take_cpu(struct agent *a, struct agent_cpu_reading *reading)
+{
+	struct agent_slot *slot;
+
+	(void)pthread_mutex_lock(&a->lock);
+	slot = slot_find(a, &reading->target.info.id);
+	if (slot && slot->looked_ns)
+		reading->target = slot->target;
+	if (slot)
+		slot->cpu_ns_total += reading->cpu_ns;
+	(void)pthread_mutex_unlock(&a->lock);
+	return !reading->target.info.opted_out;
 }
 
 static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)

@@ -34,8 +34,7 @@ static void work_refuse(struct reader_answer *answer, bool may_change, const cha
 	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
 }
 
-/* Our sentences say what is wrong; what helps, where it is known, follows a semicolon. */
-static void work_refuse_code(struct reader_answer *answer, int code, const struct err *err)
+void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err)
 {
 	const char *sentence = err->text[0] ? err->text : strerror(-code);
 	const char *remedy = strstr(sentence, "; ");
@@ -74,7 +73,7 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 	if (r == -ESRCH)
 		job->result = r;
 	else if (r < 0)
-		work_refuse_code(answer, r, err);
+		reader_answer_refuse(answer, r, err);
 }
 
 /* By its name: what a reader knows better it says itself. */
@@ -96,7 +95,6 @@ static void work_look(const struct agent *a, struct agent_job *job)
 	uint64_t start_ticks = job->target.info.id.start_ticks;
 	struct proc_stat st = {0};
 	struct err err = {0};
-	bool opted_out;
 
 	/* First, so that an exec after it is noticed as a change. */
 	(void)a->world->stat(pid, &st, NULL);
@@ -107,10 +105,9 @@ static void work_look(const struct agent *a, struct agent_job *job)
 	if (job->result < 0)
 		return;
 	work_name_runtime(&job->target);
-	opted_out = a->world->opted_out(pid);
 	for (size_t i = 0; job->result == 0 && i < a->n_readers; i++) {
 		job->readers[i].answer = (struct reader_answer){0};
-		if (opted_out)
+		if (job->target.info.opted_out)
 			work_refuse(&job->readers[i].answer, false,
 				    "it asks not to be profiled: SONDE_PROFILING=disabled is in "
 				    "its environment",

@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/io.h"
-
-#define WORLD_ENVIRON_MAX ((size_t)128 << 10)
 
 /*
  * The last two fields of loadavg: "RUNNING/THREADS LAST_PID". Whatever comes moves the last pid on;
@@ -31,25 +27,9 @@ static uint64_t world_census(void)
 	return hash_mix(threads << 32 ^ last) | 1;
 }
 
-static bool world_opted_out(pid_t pid)
-{
-	_cleanup_(buf_release) struct buf env = buf_with_max(WORLD_ENVIRON_MAX);
-	struct view var;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	/* What lies beyond the maximum is left unread. */
-	(void)io_read_file(AT_FDCWD, path, &env, NULL);
-	for (size_t at = 0; view_cstr(buf_view(&env), at, &var); at += var.len + 1)
-		if (view_eq(var, view_str("SONDE_PROFILING=disabled")))
-			return true;
-	return false;
-}
-
 const struct world_ops world_procfs = {
 	.list = proc_list,
 	.stat = proc_stat_read,
 	.census = world_census,
 	.info = proc_info_read,
-	.opted_out = world_opted_out,
 };

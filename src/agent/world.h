@@ -18,10 +18,8 @@ struct world_ops {
 	/* Another number after a process has come or gone; 0 when that cannot be told. */
 	uint64_t (*census)(void);
 
-	/* These read the process's memory, and may hang: only for threads of the pool. */
+	/* Reads the process's memory, and may hang: only for threads of the pool. */
 	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
-	/* SONDE_PROFILING=disabled is in its environment. */
-	bool (*opted_out)(pid_t pid);
 };
 
 extern const struct world_ops world_procfs;

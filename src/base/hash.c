@@ -6,11 +6,13 @@
 #include <time.h>
 
 static uint64_t seed;
+static uint64_t second_seed;
 
 __attribute__((constructor)) static void hash_init(void)
 {
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
 		seed = (uint64_t)clock() ^ (uintptr_t)&seed;
+	second_seed = hash_mix(seed + 1);
 }
 
 uint64_t hash_seed(void)
@@ -18,20 +20,45 @@ uint64_t hash_seed(void)
 	return seed;
 }
 
+/* Who knew both factors could make one of them zero, and with it all that came before. */
+static inline uint64_t hash_step(uint64_t h, uint64_t a, uint64_t b)
+{
+	return hash_fold(a ^ h, b ^ second_seed);
+}
+
+static inline uint64_t load_u64(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+static inline uint64_t load_u32(const uint8_t *p)
+{
+	uint32_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+/* 16 bytes a step; the last step may overlap the one before, as the length is part of the hash. */
 uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *p = data;
 	uint64_t h = seed ^ len;
-	uint64_t word;
 
-	while (len >= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		h = hash_mix(h ^ word);
-		p += sizeof(word);
-		len -= sizeof(word);
+	if (len >= 16) {
+		for (const uint8_t *last = p + len - 16; p < last; p += 16)
+			h = hash_step(h, load_u64(p), load_u64(p + 8));
+		p = (const uint8_t *)data + len - 16;
+		return hash_step(h, load_u64(p), load_u64(p + 8));
 	}
-	word = 0;
-	if (len)
-		memcpy(&word, p, len);
-	return hash_mix(h ^ word ^ ((uint64_t)len << 56));
+	if (len >= 8)
+		return hash_step(h, load_u64(p), load_u64(p + len - 8));
+	if (len >= 4)
+		return hash_step(h, load_u32(p), load_u32(p + len - 4));
+	if (len > 0)
+		return hash_step(h, p[0], (uint64_t)p[len / 2] << 8 | p[len - 1]);
+	return hash_step(h, 0, 0);
 }

@@ -20,6 +20,14 @@ static inline uint64_t hash_mix(uint64_t x)
 	return x;
 }
 
+/* The product of both, its halves folded into one: good mixing for one multiplication. */
+static inline uint64_t hash_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 static inline uint64_t hash_u64(uint64_t key)
 {
 	return hash_mix(key ^ hash_seed());

@@ -8,14 +8,14 @@
 
 struct intern_entry {
 	const uint8_t *data;
+	uint64_t hash;
 	uint32_t len;
-	uint32_t hash;
 };
 
-static uint32_t *intern_slot_for(const struct intern *in, struct view bytes, uint32_t hash)
+static uint32_t *intern_slot_for(const struct intern *in, struct view bytes, uint64_t hash)
 {
 	uint32_t mask = in->cap * 2 - 1;
-	uint32_t i = hash & mask;
+	uint32_t i = (uint32_t)hash & mask;
 
 	while (in->slots[i]) {
 		const struct intern_entry *e = &in->entries[in->slots[i] - 1];
@@ -44,7 +44,7 @@ static int intern_grow(struct intern *in)
 	if (!slots)
 		return -ENOMEM;
 	for (uint32_t id = 0; id < in->len; id++) {
-		uint32_t i = entries[id].hash & mask;
+		uint32_t i = (uint32_t)entries[id].hash & mask;
 
 		while (slots[i])
 			i = (i + 1) & mask;
@@ -62,7 +62,7 @@ bool intern_find(const struct intern *in, struct view bytes, uint32_t *ret_id)
 
 	if (in->cap == 0)
 		return false;
-	slot = intern_slot_for(in, bytes, (uint32_t)hash_bytes(bytes.data, bytes.len));
+	slot = intern_slot_for(in, bytes, hash_bytes(bytes.data, bytes.len));
 	if (*slot == 0)
 		return false;
 	*ret_id = *slot - 1;
@@ -71,7 +71,7 @@ bool intern_find(const struct intern *in, struct view bytes, uint32_t *ret_id)
 
 int intern_add(struct intern *in, struct view bytes, uint32_t *ret_id)
 {
-	uint32_t hash = (uint32_t)hash_bytes(bytes.data, bytes.len);
+	uint64_t hash = hash_bytes(bytes.data, bytes.len);
 	uint32_t *slot;
 	uint8_t *data;
 	int r;
@@ -91,7 +91,7 @@ int intern_add(struct intern *in, struct view bytes, uint32_t *ret_id)
 		if (bytes.len)
 			memcpy(data, bytes.data, bytes.len);
 		in->entries[in->len] = (struct intern_entry){
-			.data = data, .len = (uint32_t)bytes.len, .hash = hash};
+			.data = data, .hash = hash, .len = (uint32_t)bytes.len};
 		*slot = ++in->len;
 	}
 	*ret_id = *slot - 1;
@@ -103,6 +103,11 @@ struct view intern_get(const struct intern *in, uint32_t id)
 	if (id >= in->len)
 		return view_of("", 0);
 	return view_of(in->entries[id].data, in->entries[id].len);
+}
+
+uint64_t intern_hash(const struct intern *in, uint32_t id)
+{
+	return id < in->len ? in->entries[id].hash : 0;
 }
 
 void intern_release(struct intern *in)

@@ -28,4 +28,6 @@ int intern_add(struct intern *in, struct view bytes, uint32_t *ret_id);
 bool intern_find(const struct intern *in, struct view bytes, uint32_t *ret_id);
 /* Borrowed until release; empty for an id that was never given. Always followed by a NUL byte. */
 struct view intern_get(const struct intern *in, uint32_t id);
+/* What hash_bytes() says of the bytes; 0 for an id that was never given. */
+uint64_t intern_hash(const struct intern *in, uint32_t id);
 void intern_release(struct intern *in);

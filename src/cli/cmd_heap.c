@@ -13,6 +13,7 @@
 #include "cli/heap_target.h"
 #include "cli/heap_wait.h"
 #include "cli/report.h"
+#include "cli/stop.h"
 #include "cli/units.h"
 #include "profile/ops.h"
 
@@ -217,7 +218,7 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 	char label[UNITS_LABEL_LEN];
 	int r;
 
-	heap_wait_catch_signals();
+	stop_catch_signals();
 	r = heap_rate_lock(hold, &t->info.id, err);
 	if (r == 0)
 		r = heap_rate_hold(hold, t->heap, now, q->rate, err);

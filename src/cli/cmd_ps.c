@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/json_pair.h"
 #include "cli/options.h"
 #include "cli/ps_list.h"
 #include "cli/ps_metrics.h"
@@ -28,12 +29,13 @@ static const struct cli_option ps_options[PS_N_OPTIONS] = {
 		    .help = "with --core: the executable, where it has moved"},
 };
 
-/* The runtime's own figures come before the last, which may be a whole sentence. */
+/* The runtime's own figures come before the heap, which may be a whole sentence. */
 enum {
 	PS_PID,
 	PS_RUNTIME,
 	PS_EXECUTABLE,
 	PS_SERVICE,
+	PS_CPU,
 	PS_METRICS,
 	PS_HEAP = PS_METRICS + PS_METRICS_COLUMNS,
 	PS_COLUMNS,
@@ -89,6 +91,8 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "[%s]", i->comm);
 	(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s%s%.12s%s", ps_service(i),
 		       i->container[0] ? " (" : "", i->container, i->container[0] ? ")" : "");
+	(void)snprintf(row->cells[PS_CPU], PS_CELL, "%s%s%s", e->cpu.gives,
+		       e->cpu.remedy[0] ? ": " : "", e->cpu.remedy);
 	if (e->heap)
 		(void)snprintf(row->cells[PS_HEAP], PS_CELL, "yes");
 	else
@@ -102,11 +106,9 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 
 static const char *ps_title(size_t column)
 {
-	static const char *const titles[PS_COLUMNS] = {[PS_PID] = "PID",
-						       [PS_RUNTIME] = "RUNTIME",
-						       [PS_EXECUTABLE] = "EXECUTABLE",
-						       [PS_SERVICE] = "SERVICE",
-						       [PS_HEAP] = "HEAP"};
+	static const char *const titles[PS_COLUMNS] = {
+		[PS_PID] = "PID",	  [PS_RUNTIME] = "RUNTIME", [PS_EXECUTABLE] = "EXECUTABLE",
+		[PS_SERVICE] = "SERVICE", [PS_CPU] = "CPU",	    [PS_HEAP] = "HEAP"};
 
 	return ps_is_metric(column) ? ps_metrics_titles[column - PS_METRICS] : titles[column];
 }
@@ -135,12 +137,12 @@ static char *ps_skip_letters(char *s, size_t n)
 	return s;
 }
 
-/* Take from the widest of the three that can give, until it fits. */
+/* Take from the widest of those that can give, until it fits. */
 static void ps_squeeze(struct ps_table *t, size_t width)
 {
 	static const size_t least[PS_COLUMNS] = {
-		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_HEAP] = 12};
-	static const size_t order[] = {PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
+		[PS_EXECUTABLE] = 12, [PS_SERVICE] = 7, [PS_CPU] = 12, [PS_HEAP] = 12};
+	static const size_t order[] = {PS_CPU, PS_HEAP, PS_SERVICE, PS_EXECUTABLE};
 	size_t sum = 0;
 
 	for (size_t c = 0; c < PS_COLUMNS; c++)
@@ -240,17 +242,14 @@ static int ps_print_table(struct ps_table *t, bool wide, struct buf *out)
 
 static void ps_json_text(struct json *j, const char *key, const char *value)
 {
-	json_key(j, key);
-	json_cstring(j, *value ? value : NULL);
+	json_pair(j, key, *value ? value : NULL);
 }
 
 static void ps_json_entry(const struct ps_entry *e, struct json *j)
 {
 	json_object_begin(j);
-	json_key(j, "pid");
-	json_int(j, e->info.id.pid);
-	json_key(j, "start_ticks");
-	json_uint(j, e->info.id.start_ticks);
+	json_pair(j, "pid", e->info.id.pid);
+	json_pair(j, "start_ticks", e->info.id.start_ticks);
 	ps_json_text(j, "comm", e->info.comm);
 	ps_json_text(j, "executable", e->info.exe);
 	ps_json_text(j, "runtime", e->runtime);
@@ -261,10 +260,15 @@ static void ps_json_entry(const struct ps_entry *e, struct json *j)
 	ps_json_text(j, "service", e->info.service);
 	json_key(j, "profiles");
 	json_object_begin(j);
+	json_key(j, "cpu");
+	json_object_begin(j);
+	json_pair(j, "available", e->cpu.available);
+	ps_json_text(j, e->cpu.available ? "gives" : "reason", e->cpu.gives);
+	ps_json_text(j, "remedy", e->cpu.remedy);
+	json_object_end(j);
 	json_key(j, "heap");
 	json_object_begin(j);
-	json_key(j, "available");
-	json_bool(j, e->heap);
+	json_pair(j, "available", e->heap);
 	ps_json_text(j, "reason", e->reason);
 	ps_json_text(j, "remedy", e->remedy);
 	json_object_end(j);
@@ -341,12 +345,15 @@ static int ps_run(const struct cli_args *args)
 
 const struct cli_command cmd_ps = {
 	.name = "ps",
-	.summary = "List the processes, and say which can be profiled or why not",
+	.summary = "List the processes, and say what profiles of them give, or why not",
 	.operands = "[PID...]",
 	.max_operands = CLI_MAX_OPERANDS,
 	.options = ps_options,
 	.n_options = ARRAY_SIZE(ps_options),
-	.notes = "Columns of -l: LIVE heap, GOAL of the collector, memory LIMIT, number of\n"
+	.notes = "CPU: yes means whole stacks with names; otherwise what is missing, and what "
+		 "helps.\n"
+		 "HEAP: yes for Go programs whose allocations can be read.\n"
+		 "Columns of -l: LIVE heap, GOAL of the collector, memory LIMIT, number of\n"
 		 "collections (GCS), the last PAUSE, the collector's share of the CPU (GC%),\n"
 		 "GOMAXPROCS (PROCS), GOROUTINES.\n",
 	.run = ps_run,

@@ -15,7 +15,9 @@
 enum { QUERY_DATA_DIR = REPORT_N, QUERY_FROM, QUERY_TO, QUERY_BASELINE, QUERY_LABEL, QUERY_N };
 
 static const struct cli_option query_options[QUERY_N] = {
-	REPORT_OPTIONS("inuse_space (default), alloc_space, or as `sonde services` has it"),
+	REPORT_OPTIONS(
+		"inuse_space (default), cpu (of what has no heap), or as `sonde services` has "
+		"it"),
 	[QUERY_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 	[QUERY_FROM] = {.name = "from",
 			.arg = "TIME",
@@ -135,7 +137,7 @@ static int query_find_type(struct query *q, const char *type, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
 	struct cli_suggestion s = {};
-	char known[256] = "";
+	char known[512] = "";
 	size_t n = 0, len = 0;
 	int r = store_streams(q->store, 0, INT64_MAX, &streams, &n, err);
 
@@ -159,7 +161,15 @@ static int query_find_type(struct query *q, const char *type, struct err *err)
 	return query_no_type(q, type, known, &s, err);
 }
 
-static void query_describe(const struct query *q, const struct store_sum *about)
+/* The heap, or of what has none its CPU time. */
+static int query_find_default_type(struct query *q, struct err *err)
+{
+	int r = query_find_type(q, "inuse_space", err);
+
+	return r == -EINVAL ? query_find_type(q, "cpu", err) : r;
+}
+
+static void query_describe(const struct query *q, const struct store_sum *about, size_t n_samples)
 {
 	const char *unit = strrchr(q->type, ':');
 	char label[UNITS_LABEL_LEN];
@@ -170,6 +180,9 @@ static void query_describe(const struct query *q, const struct store_sum *about)
 		cli_note("%s of %s: %s of %llu collections.", q->type, q->window.service,
 			 about->snapshot ? "the average" : "the sum",
 			 (unsigned long long)about->collections);
+	/* Times are the service's; who it was is decided by the labels. */
+	if (about->collections && q->window.n_filters && !n_samples)
+		cli_note("None of it is of a process with this --label.");
 	if (about->other)
 		cli_note("%s in all was stored as \"(other)\": its stacks were too many.",
 			 units_label(label, about->other, unit ? unit + 1 : "", "auto"));
@@ -185,7 +198,7 @@ static int query_write(struct query *q, struct report *report, struct err *err)
 
 	if (r < 0)
 		return r;
-	query_describe(q, &about);
+	query_describe(q, &about, profile_n_samples(after));
 	report->type = NULL;
 	if (!q->has_before)
 		return report_write(report, after, err);
@@ -214,7 +227,8 @@ static int query_run(const struct cli_args *args)
 	if (r == 0)
 		r = stored_open(args->values[QUERY_DATA_DIR], &q.store, &err);
 	if (r == 0)
-		r = query_find_type(&q, report.type ? report.type : "inuse_space", &err);
+		r = report.type ? query_find_type(&q, report.type, &err)
+				: query_find_default_type(&q, &err);
 	if (r == 0)
 		r = query_write(&q, &report, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
@@ -229,6 +243,6 @@ const struct cli_command cmd_query = {
 	.options = query_options,
 	.n_options = ARRAY_SIZE(query_options),
 	.notes = "TIME is now, -1h, 12:03, 2026-11-15T12:03:00Z, or milliseconds since 1970.\n"
-		 "What is in use is averaged over the window; what was allocated is summed.\n",
+		 "What is in use is averaged over the window; the others are summed.\n",
 	.run = query_run,
 };

@@ -30,6 +30,7 @@
 #define RUN_MIN_INTERVAL_NS (100 * NS_PER_MS)
 #define RUN_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
+#define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
 
 enum {
@@ -38,6 +39,9 @@ enum {
 	RUN_INTERVAL,
 	RUN_RETENTION,
 	RUN_MAX_DISK,
+	RUN_CPU_HZ,
+	RUN_CPU_LINES,
+	RUN_OFFCPU,
 	RUN_GO_HEAP,
 	RUN_KEEP_RATE,
 	RUN_VERBOSE,
@@ -58,6 +62,14 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_MAX_DISK] = {.name = "max-disk",
 			  .arg = "SIZE",
 			  .help = "how much disk they may take (default 2G); the oldest go first"},
+	[RUN_CPU_HZ] = {.name = "cpu-hz",
+			.arg = "N",
+			.help = "CPU samples per second and CPU (default 99); 0 for none"},
+	[RUN_CPU_LINES] = {.name = "cpu-lines",
+			   .help = "look up source lines and inlined calls of native code"},
+	[RUN_OFFCPU] = {.name = "offcpu",
+			.arg = "DURATION",
+			.help = "profile also where threads wait, for waits at least this long"},
 	[RUN_GO_HEAP] = {.name = "go-heap",
 			 .arg = "MODE",
 			 .help = "enabled (default), disabled, or force: sample also where the "
@@ -71,8 +83,9 @@ static const struct cli_option run_options[RUN_N] = {
 static const char *const run_variables[RUN_N] = {
 	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_INTERVAL] = "SONDE_INTERVAL",
 	[RUN_RETENTION] = "SONDE_RETENTION", [RUN_MAX_DISK] = "SONDE_MAX_DISK",
-	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_KEEP_RATE] = "SONDE_KEEP_RATE",
-	[RUN_VERBOSE] = "SONDE_VERBOSE",
+	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_CPU_HZ] = "SONDE_CPU_HZ",
+	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
+	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
 };
 
 struct run_config {
@@ -157,6 +170,22 @@ static int run_parse_mode(const struct run_value *v, enum agent_go_heap *ret_mod
 		       v->text);
 }
 
+static int run_parse_cpu(const struct cli_args *args, struct agent_config *c, struct err *err)
+{
+	struct run_value hz = run_value(args, RUN_CPU_HZ, "99");
+	struct run_value offcpu = run_value(args, RUN_OFFCPU, NULL);
+	uint64_t number = 0;
+	int r = 0;
+
+	if (strcmp(hz.text, "0") != 0)
+		r = cli_parse_number(hz.name, hz.text, RUN_MAX_HZ, &number, err);
+	if (r == 0 && offcpu.text)
+		r = cli_parse_duration(offcpu.name, offcpu.text, &c->offcpu_min_ns, err);
+	c->cpu_hz = (unsigned int)number;
+	c->cpu_lines = run_switch(args, RUN_CPU_LINES);
+	return r;
+}
+
 static int run_parse(const struct cli_args *args, struct run_config *c, struct err *err)
 {
 	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
@@ -182,6 +211,8 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = run_parse_size(&max_disk, &c->max_disk, err);
 	if (r == 0)
 		r = run_parse_mode(&go_heap, &c->agent.go_heap, err);
+	if (r == 0)
+		r = run_parse_cpu(args, &c->agent, err);
 	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
 		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
 	c->agent.state_dir = c->data_dir;
@@ -353,11 +384,17 @@ const struct cli_command cmd_run = {
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes =
-		"Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
-		"SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_GO_HEAP, SONDE_KEEP_RATE,\n"
-		"SONDE_VERBOSE. A program with SONDE_PROFILING=disabled in its environment is "
-		"left\n"
-		"alone. SIGTERM or Ctrl-C ends it; rates that it has forced are set back.\n",
+	.notes = "CPU time of everything, and heaps of Go programs. Where the CPUs cannot be "
+		 "sampled\n"
+		 "(that needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) the rest goes on, "
+		 "and\n"
+		 "the page says why.\n"
+		 "\n"
+		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
+		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with\n"
+		 "SONDE_PROFILING=disabled in its environment is left alone. SIGTERM or Ctrl-C "
+		 "ends\n"
+		 "it; rates that it has forced are set back.\n",
 	.run = run_run,
 };

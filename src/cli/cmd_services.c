@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/json_pair.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/stored.h"
@@ -112,18 +113,12 @@ static int services_print_json(const struct services *s, struct buf *out, struct
 
 		r = services_value(s, stream, &value, err);
 		json_object_begin(&j);
-		json_key(&j, "service");
-		json_cstring(&j, stream->service);
-		json_key(&j, "type");
-		json_cstring(&j, stream->type);
-		json_key(&j, "mode");
-		json_cstring(&j, stream->snapshot ? "snapshot" : "delta");
-		json_key(&j, "first");
-		json_int(&j, stream->first_ns / (int64_t)NS_PER_MS);
-		json_key(&j, "last");
-		json_int(&j, stream->last_ns / (int64_t)NS_PER_MS);
-		json_key(&j, "value");
-		json_double(&j, value);
+		json_pair(&j, "service", stream->service);
+		json_pair(&j, "type", stream->type);
+		json_pair(&j, "mode", stream->snapshot ? "snapshot" : "delta");
+		json_pair(&j, "first", stream->first_ns / (int64_t)NS_PER_MS);
+		json_pair(&j, "last", stream->last_ns / (int64_t)NS_PER_MS);
+		json_pair(&j, "value", value);
 		json_object_end(&j);
 	}
 	json_array_end(&j);

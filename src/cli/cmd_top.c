@@ -1,6 +1,6 @@
 /*
- * src/cli/cmd_top.c: `sonde top`: which functions allocate most right now, or hold most, over all
- * processes; on a terminal a live table with keys, in a pipe one after the other.
+ * src/cli/cmd_top.c: `sonde top`: which functions burn the CPUs right now, allocate most or hold
+ * most, over all processes; on a terminal a live table with keys, in a pipe one after the other.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,6 +17,7 @@
 
 #define TOP_DEFAULT_INTERVAL_NS (2 * NS_PER_SEC)
 #define TOP_TEXT_ROWS 20
+#define TOP_CPU_HZ 99
 
 enum {
 	TOP_OPT_TYPE,
@@ -37,8 +38,8 @@ static const struct cli_option top_options[TOP_OPT_N] = {
 		{.letter = 't',
 		 .name = "type",
 		 .arg = "TYPE",
-		 .help = "alloc_space (default) or alloc_objects by second, inuse_space or "
-			 "inuse_objects"},
+		 .help = "cpu (default where it can be sampled), alloc_space or alloc_objects by "
+			 "second, inuse_space or inuse_objects"},
 	[TOP_OPT_INTERVAL] = {.letter = 'd',
 			      .name = "interval",
 			      .arg = "DURATION",
@@ -54,8 +55,8 @@ static const struct cli_option top_options[TOP_OPT_N] = {
 	[TOP_OPT_SORT] = {.letter = 's',
 			  .name = "sort",
 			  .arg = "BY",
-			  .help = "flat (default): what a function allocates itself; or cum: with "
-				  "all it calls"},
+			  .help = "flat (default): what a function does itself; or cum: with all "
+				  "it calls"},
 	[TOP_OPT_SERVICE] = {.name = "service",
 			     .arg = "NAME",
 			     .help = "only processes of this service"},
@@ -77,6 +78,7 @@ struct top_request {
 	struct proc_id ids[CLI_MAX_OPERANDS];
 	uint64_t max_rows;
 	uint64_t count;
+	bool has_type;
 	bool batch;
 	bool json;
 };
@@ -100,8 +102,9 @@ static int top_parse_choice(const char *option, const char *value, const char *c
 
 static int top_parse_view(const struct cli_args *args, struct top_view *view, struct err *err)
 {
-	static const char *const types[] = {"alloc_space", "alloc_objects", "inuse_space",
+	static const char *const types[] = {"cpu", "alloc_space", "alloc_objects", "inuse_space",
 					    "inuse_objects"};
+	static const enum top_kind kinds[] = {TOP_CPU, TOP_ALLOC, TOP_ALLOC, TOP_LIVE, TOP_LIVE};
 	static const char *const groups[TOP_GROUPS] = {"function", "service", "process"};
 	static const char *const sorts[] = {"flat", "cum"};
 	size_t type = 0, group = 0, sort = 0;
@@ -116,8 +119,8 @@ static int top_parse_view(const struct cli_args *args, struct top_view *view, st
 				     &sort, err);
 	if (r < 0)
 		return r;
-	view->kind = type < 2 ? TOP_ALLOC : TOP_LIVE;
-	view->unit = type % 2 ? TOP_OBJECTS : TOP_BYTES;
+	view->kind = kinds[type];
+	view->unit = type && type % 2 == 0 ? TOP_OBJECTS : TOP_BYTES;
 	view->group = (enum top_group)group;
 	view->by_total = sort == 1;
 	return 0;
@@ -189,17 +192,38 @@ static int top_parse(const struct cli_args *args, struct top_request *q, struct 
 		   !term_is_screen(STDOUT_FILENO);
 	if (q->batch && !q->json && !lines)
 		q->max_rows = TOP_TEXT_ROWS;
+	q->has_type = args->values[TOP_OPT_TYPE];
+	/* On a terminal a key may ask for it. */
+	if (!q->batch || q->view.kind == TOP_CPU)
+		q->feed.cpu_hz = TOP_CPU_HZ;
 	return 0;
 }
 
-/* All that were asked for by number exist; at least one can be profiled. */
+/* What is shown is what can be: heaps where the CPUs cannot be sampled, and cpu was not asked for.
+ */
+static int top_choose(struct top_request *q, struct top_feed *feed, struct err *err)
+{
+	struct top_status status;
+	int r;
+
+	if (q->view.kind != TOP_CPU || top_feed_samples(feed))
+		return 0;
+	if (!q->has_type) {
+		q->view.kind = TOP_ALLOC;
+		return 0;
+	}
+	r = top_feed_status(feed, &status, err);
+	return r < 0 ? r : err_set(err, -ENOTSUP, "%s", status.no_samples);
+}
+
+/* All that were asked for by number exist; at least one has what is asked for. */
 static int top_check(const struct top_request *q, struct top_feed *feed, int signals,
 		     struct err *err)
 {
 	struct top_status status;
 	int r;
 
-	if (!q->feed.n_ids)
+	if (!q->feed.n_ids || q->view.kind == TOP_CPU)
 		return 0;
 	r = top_wait_first(feed, TOP_LIVE, signals, &status, err);
 	if (r < 0 || status.profiled || !status.looked)
@@ -251,6 +275,8 @@ static int top_run(const struct cli_args *args)
 		return cli_fail(signals, &err);
 	r = top_feed_start(&q.feed, &feed, &err);
 	if (r == 0)
+		r = top_choose(&q, feed, &err);
+	if (r == 0)
 		r = top_show(&q, feed, signals, &err);
 	/* Who asked it to end knows. */
 	return r < 0 && r != -EINTR ? cli_fail(r, &err) : CLI_OK;
@@ -258,13 +284,16 @@ static int top_run(const struct cli_args *args)
 
 const struct cli_command cmd_top = {
 	.name = "top",
-	.summary = "Show live which functions allocate most, or hold most",
+	.summary = "Show live which functions burn the CPUs, allocate most or hold most",
 	.operands = "[PID...]",
 	.max_operands = CLI_MAX_OPERANDS,
 	.options = top_options,
 	.n_options = ARRAY_SIZE(top_options),
-	.notes = "Keys: a allocated, l live, o objects, s sort, g group, / filter, Enter callers,\n"
-		 "Esc back, p pause, + - interval, ? help, q quit. It reads the programs itself:\n"
-		 "`sonde run` need not be running.\n",
+	.notes = "CPU time is in cores, of all programs, and needs root (or CAP_BPF, CAP_PERFMON,\n"
+		 "CAP_SYS_PTRACE); the others are heaps of Go programs.\n"
+		 "\n"
+		 "Keys: c cpu, a allocated, l live, o objects, s sort, g group, / filter, Enter\n"
+		 "callers, Esc back, p pause, + - interval, ? help, q quit. It reads the programs\n"
+		 "itself: `sonde run` need not be running.\n",
 	.run = top_run,
 };

@@ -7,40 +7,18 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/stop.h"
 #include "cli/term.h"
 #include "golang/force.h"
 
 #define HEAP_WAIT_STEP_NS (200 * NS_PER_MS)
-
-/* The stop flag: a signal handler has nowhere else to leave word. */
-static volatile sig_atomic_t heap_wait_stop;
-
-static void heap_wait_on_signal(int signal)
-{
-	(void)signal;
-	heap_wait_stop = 1;
-}
-
-void heap_wait_catch_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = heap_wait_on_signal};
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		struct sigaction old;
-
-		/* Under nohup, for one, a signal that was ignored stays ignored. */
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			(void)sigaction(signals[i], &action, NULL);
-	}
-}
 
 /* A signal has come, or nobody reads what we say: see heap_rate_hold(). */
 static bool heap_wait_is_over(void)
 {
 	sigset_t pending;
 
-	return heap_wait_stop || (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1);
+	return stop_asked() || (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1);
 }
 
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err)

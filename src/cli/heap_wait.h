@@ -12,9 +12,8 @@
 #include "golang/heap.h"
 #include "proc/id.h"
 
-/* From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP end a wait instead of us: a rate is set back. */
-void heap_wait_catch_signals(void);
-/* Waits with progress on a terminal. -EINTR after a signal, -ESRCH when the process ended. */
+/* Waits with progress on a terminal. -EINTR after a signal (cli/stop.h), -ESRCH when the process
+ * ended. */
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);
 
 struct heap_rate {

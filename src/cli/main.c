@@ -12,8 +12,8 @@
 #include "cli/report.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_run,   &cmd_top,	&cmd_services, &cmd_query, &cmd_ps,	 &cmd_heap, &cmd_goroutines,
-	&cmd_block, &cmd_mutex, &cmd_diff,     &cmd_show,  &cmd_version,
+	&cmd_run,	 &cmd_top,   &cmd_services, &cmd_query, &cmd_ps,   &cmd_cpu,	 &cmd_heap,
+	&cmd_goroutines, &cmd_block, &cmd_mutex,    &cmd_diff,	&cmd_show, &cmd_version,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -42,15 +42,14 @@ static int unknown_command(const char *name)
 
 static int print_overview(FILE *to)
 {
-	(void)fputs(
-		"sonde reads the heap profiles of running Go programs from outside: nothing is\n"
-		"stopped, signalled or changed.\n\n"
-		"Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n\nCommands:\n",
-		to);
+	(void)fputs("sonde shows what programs do with CPU and memory, from outside: nothing is\n"
+		    "stopped, signalled or changed.\n\n"
+		    "Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n\nCommands:\n",
+		    to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	(void)fputs(
-		"  help       Show this text, or the help of a command: sonde help heap\n\n"
+		"  help       Show this text, or the help of a command: sonde help cpu\n\n"
 		"Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be profiled.\n",
 		to);
 	if (fflush(to) == 0)

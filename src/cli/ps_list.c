@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cpu/perfmap.h"
 #include "golang/heap.h"
 #include "golang/metrics.h"
 #include "golang/process.h"
@@ -186,6 +187,22 @@ static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 	return 0;
 }
 
+static bool ps_has_perf_map(pid_t pid)
+{
+	_cleanup_(cpu_perfmap_closep) struct cpu_perfmap *map = NULL;
+	struct err err = {};
+
+	return cpu_perfmap_open(pid, &map, &err) == 0;
+}
+
+static void ps_answer_cpu(const struct ps_cpu *machine, struct ps_entry *e)
+{
+	if (machine->available)
+		ps_cpu_describe(e->runtime, ps_has_perf_map(e->info.id.pid), &e->cpu);
+	else
+		e->cpu = *machine;
+}
+
 static int ps_rank(const struct ps_entry *e)
 {
 	if (e->heap)
@@ -207,10 +224,12 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 		      struct ps_list *ret_list, struct err *err)
 {
 	_cleanup_free_ struct ps_entry *entries = calloc(n_pids + 1, sizeof(*entries));
+	struct ps_cpu cpu;
 	size_t len = 0;
 
 	if (!entries)
 		return err_oom(err);
+	ps_cpu_try(&cpu);
 	for (size_t i = 0; i < n_pids; i++) {
 		/* Who looks at the list will not find us any more. */
 		if (pids[i] == getpid())
@@ -220,8 +239,10 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 				return err_set(err, -ESRCH, "there is no process %d", (int)pids[i]);
 			continue;
 		}
-		if (options->kernel_threads || options->pids || !entries[len].info.kernel_thread)
-			len++;
+		if (entries[len].info.kernel_thread && !options->kernel_threads && !options->pids)
+			continue;
+		ps_answer_cpu(&cpu, &entries[len]);
+		len++;
 	}
 	qsort(entries, len, sizeof(*entries), ps_compare);
 	*ret_list = (struct ps_list){.entries = TAKE_PTR(entries), .len = len};
@@ -256,6 +277,7 @@ int ps_list_core(const char *core, const char *exe_path, struct ps_list *ret_lis
 		return r;
 	/* Nothing can be turned on in a core. */
 	e->remedy[0] = '\0';
+	(void)snprintf(e->cpu.gives, sizeof(e->cpu.gives), "core file");
 	*ret_list = (struct ps_list){.entries = TAKE_PTR(e), .len = 1};
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "cli/ps_cpu.h"
 #include "golang/metrics.h"
 #include "proc/info.h"
 
@@ -12,6 +13,7 @@ struct ps_entry {
 	struct proc_info info;
 	char runtime[16]; /* "go", "java", "python", "node", "native", "kernel", "unknown" */
 	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
+	struct ps_cpu cpu;
 	bool heap;
 	char reason[512]; /* when !heap: why not */
 	char remedy[96];  /* and what to do about it; "" for nothing */

@@ -72,7 +72,10 @@ static int render_header_origin(const struct render *r, struct buf *out)
 	const struct profile *p = r->profile;
 	int k = 0;
 
-	if (profile_n_mappings(p) > 0) {
+	/* Then the first file is that of any process. */
+	if (r->source && r->source->machine)
+		k = buf_printf(out, "Machine: %s\n", r->source->machine);
+	else if (profile_n_mappings(p) > 0) {
 		const struct profile_mapping *m = profile_mapping_at(p, 0);
 		const char *file = profile_cstring(p, m->file);
 		const char *slash = strrchr(file, '/');

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "cpu/sampler.h"
 #include "golang/heap.h"
 #include "golang/process.h"
 #include "proc/info.h"
@@ -24,7 +25,10 @@ struct render_source {
 	const struct proc_info *process;
 	const struct golang_facts *facts;
 	const struct golang_heap_stats *stats;
-	const char *core; /* the core file that was read instead of a process */
+	const char *core;    /* the core file that was read instead of a process */
+	const char *machine; /* all of its processes were sampled */
+	const struct cpu_losses *losses;
+	uint64_t lost_memory; /* samples beyond our limit of memory, with losses */
 };
 
 /* pprof hides what is below these shares of the total. */

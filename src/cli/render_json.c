@@ -2,36 +2,28 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "cli/json_pair.h"
 #include "cli/render.h"
 
 static void render_json_source(const struct render_source *s, struct json *j)
 {
 	json_object_begin(j);
-	if (s->core) {
-		json_key(j, "core");
-		json_cstring(j, s->core);
-	}
+	if (s->core)
+		json_pair(j, "core", s->core);
+	if (s->machine)
+		json_pair(j, "machine", s->machine);
 	if (s->process) {
-		json_key(j, "pid");
-		json_int(j, s->process->id.pid);
-		json_key(j, "start_ticks");
-		json_uint(j, s->process->id.start_ticks);
-		json_key(j, "executable");
-		json_cstring(j, s->process->exe);
-		json_key(j, "service");
-		json_cstring(j, s->process->service);
+		json_pair(j, "pid", s->process->id.pid);
+		json_pair(j, "start_ticks", s->process->id.start_ticks);
+		json_pair(j, "executable", s->process->exe);
+		json_pair(j, "service", s->process->service);
 	}
 	if (s->facts) {
-		json_key(j, "go_version");
-		json_cstring(j, s->facts->version);
-		json_key(j, "go_module");
-		json_cstring(j, s->facts->module_path);
-		json_key(j, "version_from");
-		json_cstring(j, s->facts->version_how);
-		json_key(j, "tables_from");
-		json_cstring(j, s->facts->tables_how);
-		json_key(j, "variables_from");
-		json_cstring(j, s->facts->variables_how);
+		json_pair(j, "go_version", s->facts->version);
+		json_pair(j, "go_module", s->facts->module_path);
+		json_pair(j, "version_from", s->facts->version_how);
+		json_pair(j, "tables_from", s->facts->tables_how);
+		json_pair(j, "variables_from", s->facts->variables_how);
 	}
 	json_object_end(j);
 }
@@ -39,26 +31,42 @@ static void render_json_source(const struct render_source *s, struct json *j)
 static void render_json_reading(const struct golang_heap_stats *s, struct json *j)
 {
 	json_object_begin(j);
-	json_key(j, "rate");
-	json_int(j, s->rate);
-	json_key(j, "gc_cycle");
-	json_uint(j, s->cycle);
-	json_key(j, "before_first_gc");
-	json_bool(j, s->before_first_gc);
-	json_key(j, "buckets");
-	json_uint(j, s->buckets);
-	json_key(j, "bad_buckets");
-	json_uint(j, s->bad_buckets);
-	json_key(j, "incomplete");
-	json_bool(j, s->incomplete);
-	json_key(j, "mixed");
-	json_bool(j, s->mixed);
-	json_key(j, "torn_records");
-	json_uint(j, s->torn_records);
-	json_key(j, "unknown_frames");
-	json_uint(j, s->unknown_frames);
-	json_key(j, "retries");
-	json_uint(j, s->retries);
+	json_pair(j, "rate", s->rate);
+	json_pair(j, "gc_cycle", s->cycle);
+	json_pair(j, "before_first_gc", s->before_first_gc);
+	json_pair(j, "buckets", s->buckets);
+	json_pair(j, "bad_buckets", s->bad_buckets);
+	json_pair(j, "incomplete", s->incomplete);
+	json_pair(j, "mixed", s->mixed);
+	json_pair(j, "torn_records", s->torn_records);
+	json_pair(j, "unknown_frames", s->unknown_frames);
+	json_pair(j, "retries", s->retries);
+	json_object_end(j);
+}
+
+static void render_json_sampling(const struct render_source *s, struct json *j)
+{
+	static const char *const ends[CPU_STACK_N] = {
+		[CPU_STACK_ROOT] = "root",
+		[CPU_STACK_TRUNCATED] = "too_deep",
+		[CPU_STACK_NO_RULE] = "no_unwind_information",
+		[CPU_STACK_UNREADABLE] = "unreadable",
+		[CPU_STACK_UNSUPPORTED] = "unsupported",
+		[CPU_STACK_NOT_LOADED] = "not_loaded_yet",
+	};
+	const struct cpu_losses *l = s->losses;
+
+	json_object_begin(j);
+	json_pair(j, "samples", l->samples);
+	json_pair(j, "lost_ring", l->lost_ring);
+	json_pair(j, "lost_table", l->lost_table);
+	json_pair(j, "lost_memory", s->lost_memory);
+	json_pair(j, "files_left_out", l->lost_files);
+	json_key(j, "stacks");
+	json_object_begin(j);
+	for (size_t i = 0; i < CPU_STACK_N; i++)
+		json_pair(j, ends[i], l->ends[i]);
+	json_object_end(j);
 	json_object_end(j);
 }
 
@@ -69,10 +77,8 @@ static void render_json_types(const struct profile *p, struct json *j)
 		const struct profile_type *t = profile_type_at(p, i);
 
 		json_object_begin(j);
-		json_key(j, "type");
-		json_string(j, profile_string(p, t->type));
-		json_key(j, "unit");
-		json_string(j, profile_string(p, t->unit));
+		json_pair(j, "type", profile_string(p, t->type));
+		json_pair(j, "unit", profile_string(p, t->unit));
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -90,12 +96,9 @@ static void render_json_functions(const struct render *r, const struct profile_t
 		if (r->max_nodes && shown++ >= r->max_nodes)
 			break;
 		json_object_begin(j);
-		json_key(j, "name");
-		json_string(j, profile_string(r->profile, t->rows[i].name));
-		json_key(j, "flat");
-		json_int(j, t->rows[i].flat);
-		json_key(j, "cum");
-		json_int(j, t->rows[i].cum);
+		json_pair(j, "name", profile_string(r->profile, t->rows[i].name));
+		json_pair(j, "flat", t->rows[i].flat);
+		json_pair(j, "cum", t->rows[i].cum);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -108,20 +111,16 @@ static void render_json_location(const struct profile *p, const struct profile_l
 
 	(void)snprintf(address, sizeof(address), "0x%llx", (unsigned long long)loc->address);
 	json_object_begin(j);
-	json_key(j, "address");
-	json_cstring(j, address);
+	json_pair(j, "address", address);
 	json_key(j, "lines");
 	json_array_begin(j);
 	for (uint32_t i = 0; i < loc->n_lines; i++) {
 		const struct profile_function *f = profile_function_at(p, loc->lines[i].function);
 
 		json_object_begin(j);
-		json_key(j, "function");
-		json_string(j, profile_string(p, f->name));
-		json_key(j, "file");
-		json_string(j, profile_string(p, f->file));
-		json_key(j, "line");
-		json_int(j, loc->lines[i].line);
+		json_pair(j, "function", profile_string(p, f->name));
+		json_pair(j, "file", profile_string(p, f->file));
+		json_pair(j, "line", loc->lines[i].line);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -144,8 +143,7 @@ static void render_json_labels(const struct profile *p, const struct profile_sam
 		const struct profile_label *l = &s->labels[i];
 
 		json_object_begin(j);
-		json_key(j, "key");
-		json_string(j, profile_string(p, l->key));
+		json_pair(j, "key", profile_string(p, l->key));
 		json_key(j, "value");
 		if (l->str)
 			json_string(j, profile_string(p, l->str));
@@ -204,20 +202,18 @@ static void render_json_head(const struct render *r, int64_t total, struct json 
 		json_key(j, "reading");
 		render_json_reading(r->source->stats, j);
 	}
-	json_key(j, "time_ns");
-	json_int(j, h->time_ns);
-	json_key(j, "duration_ns");
-	json_int(j, h->duration_ns);
-	json_key(j, "period");
-	json_int(j, h->period);
+	if (r->source && r->source->losses) {
+		json_key(j, "sampling");
+		render_json_sampling(r->source, j);
+	}
+	json_pair(j, "time_ns", h->time_ns);
+	json_pair(j, "duration_ns", h->duration_ns);
+	json_pair(j, "period", h->period);
 	json_key(j, "types");
 	render_json_types(r->profile, j);
-	json_key(j, "type");
-	json_cstring(j, r->type_name);
-	json_key(j, "unit");
-	json_cstring(j, r->unit);
-	json_key(j, "total");
-	json_int(j, total);
+	json_pair(j, "type", r->type_name);
+	json_pair(j, "unit", r->unit);
+	json_pair(j, "total", total);
 }
 
 static void render_json_tablep(struct profile_table *t)

@@ -6,12 +6,15 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/json_pair.h"
 #include "cli/report.h"
 #include "cli/term.h"
 #include "cli/top_live.h"
-#include "cli/units.h"
 
 #define BATCH_LOOK_MS 50
+#define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
+/* A machine on which nothing runs gives no samples. */
+#define BATCH_IDLE_INTERVALS 2
 
 /* Until readings are there or a signal; -EINTR then. */
 static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct err *err)
@@ -43,9 +46,15 @@ static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct
 
 static bool status_is_first(const struct top_status *s, enum top_kind kind)
 {
+	/* The CPUs are sampled for all at once. */
+	if (kind == TOP_CPU)
+		return s->sampled || s->intervals > BATCH_IDLE_INTERVALS;
+	/* A process that does not answer is not waited for. */
+	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
+		return false;
 	if (kind == TOP_ALLOC)
 		return s->intervals >= 2;
-	return s->intervals >= 1 || (s->looked && s->sums.processes >= s->profiled);
+	return s->intervals >= 1 || s->sums.processes >= s->profiled;
 }
 
 int top_wait_first(struct top_feed *feed, enum top_kind kind, int signals,
@@ -70,34 +79,32 @@ static int text_head(const struct top_batch *b, const struct top_refresh *refres
 {
 	static const char *const names[TOP_GROUPS] = {"FUNCTION", "SERVICE", "PROCESS"};
 	time_t now = (time_t)(refresh->time_ns / (int64_t)NS_PER_SEC);
-	bool rate = b->view.kind == TOP_ALLOC;
 	char clock[32] = "";
 	struct tm tm;
 	int r;
 
 	if (localtime_r(&now, &tm))
 		(void)strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &tm);
-	r = buf_printf(out, "%s  ", clock);
+	r = buf_printf(out, "sonde top  %s%s\n", clock, top_describe_cost(refresh->status).text);
 	if (r == 0)
 		r = top_describe_sums(refresh->status, out);
 	if (r == 0)
-		r = buf_printf(out, "\n%10s %6s %10s %6s  %s (WHERE)\n", rate ? "FLAT/s" : "FLAT",
-			       "FLAT%", rate ? "CUM/s" : "CUM", "CUM%", names[b->view.group]);
+		r = buf_printf(out, "\n%10s %6s %10s %6s  %s (WHERE)\n",
+			       top_column(b->view.kind, false), "FLAT%",
+			       top_column(b->view.kind, true), "CUM%", names[b->view.group]);
 	return r;
 }
 
 static int text_row(const struct top_batch *b, const struct top_table *t, const struct top_row *row,
 		    struct buf *out)
 {
-	const char *unit = b->view.unit == TOP_BYTES ? "bytes" : "count";
-	char flat[UNITS_LABEL_LEN], cum[UNITS_LABEL_LEN];
-	char flat_share[UNITS_LABEL_LEN], cum_share[UNITS_LABEL_LEN];
+	enum top_kind kind = b->view.kind;
+	enum top_unit unit = b->view.unit;
 
 	return buf_printf(out, "%10s %6s %10s %6s  %s (%s)\n",
-			  units_label(flat, row->flat, unit, "auto"),
-			  units_percentage(flat_share, row->flat, t->total),
-			  units_label(cum, row->cum, unit, "auto"),
-			  units_percentage(cum_share, row->cum, t->total), row->name, row->where);
+			  top_value(row->flat, kind, unit).text,
+			  top_share(row->flat, t->total).text, top_value(row->cum, kind, unit).text,
+			  top_share(row->cum, t->total).text, row->name, row->where);
 }
 
 static int text_foot(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
@@ -130,12 +137,6 @@ int top_batch_text(const struct top_batch *b, const struct top_refresh *refresh,
 	return r < 0 ? r : text_foot(b, refresh, out);
 }
 
-static void json_uint_pair(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_uint(j, value);
-}
-
 static void json_rows(const struct top_batch *b, const struct top_table *t, struct json *j)
 {
 	json_array_begin(j);
@@ -143,15 +144,11 @@ static void json_rows(const struct top_batch *b, const struct top_table *t, stru
 		const struct top_row *row = &t->rows[i];
 
 		json_object_begin(j);
-		json_key(j, "name");
-		json_cstring(j, row->name);
-		json_key(j, "flat");
-		json_int(j, row->flat);
-		json_key(j, "cum");
-		json_int(j, row->cum);
-		json_key(j, "service");
-		json_cstring(j, row->service[0] ? row->service : NULL);
-		json_uint_pair(j, "processes", row->processes);
+		json_pair(j, "name", row->name);
+		json_pair(j, "flat", row->flat);
+		json_pair(j, "cum", row->cum);
+		json_pair(j, "service", row->service[0] ? row->service : NULL);
+		json_pair(j, "processes", row->processes);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -164,30 +161,37 @@ static void json_deltas(const struct top_refresh *refresh, struct json *j)
 		const struct top_process_delta *d = &refresh->deltas[i];
 
 		json_object_begin(j);
-		json_key(j, "pid");
-		json_int(j, d->id.pid);
-		json_key(j, "service");
-		json_cstring(j, d->service);
-		json_key(j, "seconds");
-		json_double(j, (double)d->span_ns / (double)NS_PER_SEC);
-		json_key(j, "alloc_objects");
-		json_int(j, d->values[TOP_OBJECTS]);
-		json_key(j, "alloc_space");
-		json_int(j, d->values[TOP_BYTES]);
+		json_pair(j, "pid", d->id.pid);
+		json_pair(j, "service", d->service);
+		json_pair(j, "seconds", (double)d->span_ns / (double)NS_PER_SEC);
+		json_pair(j, "alloc_objects", d->values[TOP_OBJECTS]);
+		json_pair(j, "alloc_space", d->values[TOP_BYTES]);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-static void json_totals(const struct top_sums *sums, struct json *j)
+static void json_totals(const struct top_status *s, struct json *j)
 {
 	json_object_begin(j);
-	for (size_t k = 0; k < TOP_KINDS; k++) {
-		for (size_t u = 0; u < TOP_UNITS; u++) {
-			json_key(j, top_type_name(k, u));
-			json_double(j, sums->values[k][u]);
-		}
-	}
+	for (size_t k = 0; k < TOP_KINDS; k++)
+		for (size_t u = 0; u < TOP_UNITS; u++)
+			if (k != TOP_CPU)
+				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+			else if (u == TOP_BYTES && s->samples)
+				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+	json_object_end(j);
+}
+
+static void json_cpu(const struct top_status *s, struct json *j)
+{
+	json_object_begin(j);
+	json_pair(j, "available", s->samples);
+	json_pair(j, "reason", s->no_samples[0] ? s->no_samples : NULL);
+	json_pair(j, "cpus", s->cpus);
+	json_pair(j, "processes", s->sums.running);
+	json_pair(j, "samples", s->cpu_samples);
+	json_pair(j, "samples_lost", s->cpu_lost);
 	json_object_end(j);
 }
 
@@ -197,20 +201,17 @@ static void json_status(const struct top_status *s, struct json *j)
 	json_array_begin(j);
 	for (size_t i = 0; i < s->n_refused; i++) {
 		json_object_begin(j);
-		json_key(j, "reason");
-		json_cstring(j, s->refused[i].reason);
-		json_uint_pair(j, "processes", s->refused[i].processes);
+		json_pair(j, "reason", s->refused[i].reason);
+		json_pair(j, "processes", s->refused[i].processes);
 		json_object_end(j);
 	}
 	json_array_end(j);
-	json_uint_pair(j, "not_go", s->not_go);
-	json_uint_pair(j, "slow", s->slow);
-	json_uint_pair(j, "lost_records", s->lost_records);
-	json_uint_pair(j, "failures", s->failures);
-	json_key(j, "cpu_share");
-	json_double(j, s->cpu_share);
-	json_key(j, "trouble");
-	json_cstring(j, s->trouble[0] ? s->trouble : NULL);
+	json_pair(j, "not_go", s->not_go);
+	json_pair(j, "slow", s->slow);
+	json_pair(j, "lost_records", s->lost_records);
+	json_pair(j, "failures", s->failures);
+	json_pair(j, "cpu_share", s->cpu_share);
+	json_pair(j, "trouble", s->trouble[0] ? s->trouble : NULL);
 }
 
 int top_batch_json(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
@@ -220,23 +221,21 @@ int top_batch_json(const struct top_batch *b, const struct top_refresh *refresh,
 	int r;
 
 	json_object_begin(&j);
-	json_key(&j, "time_ms");
-	json_int(&j, refresh->time_ns / (int64_t)NS_PER_MS);
-	json_uint_pair(&j, "interval_ms", refresh->status->interval_ns / NS_PER_MS);
-	json_key(&j, "type");
-	json_cstring(&j, top_type_name(b->view.kind, b->view.unit));
-	json_key(&j, "per_second");
-	json_bool(&j, b->view.kind == TOP_ALLOC);
-	json_key(&j, "measuring");
-	json_bool(&j, refresh->status->measuring);
+	json_pair(&j, "time_ms", refresh->time_ns / (int64_t)NS_PER_MS);
+	json_pair(&j, "interval_ms", refresh->status->interval_ns / NS_PER_MS);
+	json_pair(&j, "type", top_type_name(b->view.kind, b->view.unit));
+	json_pair(&j, "per_second", (bool)(b->view.kind != TOP_LIVE));
+	json_pair(&j, "complete", refresh->status->looked);
+	json_pair(&j, "measuring", refresh->status->measuring);
 	json_key(&j, "totals");
-	json_totals(&refresh->status->sums, &j);
-	json_key(&j, "total");
-	json_int(&j, refresh->table->total);
+	json_totals(refresh->status, &j);
+	json_pair(&j, "total", refresh->table->total);
 	json_key(&j, rows[b->view.group]);
 	json_rows(b, refresh->table, &j);
 	json_key(&j, "profiled");
 	json_deltas(refresh, &j);
+	json_key(&j, "cpu");
+	json_cpu(refresh->status, &j);
 	json_status(refresh->status, &j);
 	json_object_end(&j);
 	r = json_finish(&j);

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/sysinfo.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
@@ -17,20 +19,38 @@
 #define NOT_GO "not a Go program"
 /* What a target's runtime is called before anybody has looked at it. */
 #define NOT_LOOKED "unknown"
+/* The agent's name for the sampler, among the readers of each target. */
+#define CPU_READER "cpu"
+/*
+ * Samples of an interval come a while after its end, all at once: how long they are waited for, and
+ * how long after one nothing may follow for it to have been the last.
+ */
+#define CPU_PATIENCE_NS NS_PER_SEC
+#define CPU_SETTLE_NS (50 * NS_PER_MS)
+/* Without samples for so many intervals nothing runs at all. */
+#define CPU_IDLE_INTERVALS 3
 
 struct top_feed {
 	struct top_feed_config config;
 	struct agent *agent;
-	int event;
+	bool samples;	 /* the CPUs */
+	int timer;	 /* expires when an interval can be shown */
 	uint64_t cpu_ns; /* what we had used when the cost was measured, and when that was */
 	uint64_t mono_ns;
 	double cpu_share;
 	bool seen; /* there were processes */
+	uint64_t started_ns;
+	uint64_t started_ticks; /* the same as processes count it */
 
 	/* The agent's thread writes, ours reads. */
 	pthread_mutex_t lock;
 	struct top_model *model;
 	uint64_t intervals;
+	bool due;      /* an interval has ended, and was not shown yet */
+	bool cpu_came; /* samples, ever; and whether they were there when it was shown */
+	bool cpu_shown;
+	unsigned int cpu_idle; /* intervals without samples */
+	struct err failed;     /* the last write that did, in this interval */
 };
 
 /*
@@ -62,18 +82,53 @@ static bool feed_takes(const struct top_feed *f, const struct proc_info *info)
 	return !f->config.service || strcmp(f->config.service, info->service) == 0;
 }
 
-static int feed_write(struct sink *sink, const struct target *target,
-		      const struct reader_ops *reader, const struct reading *reading,
-		      struct err *err)
+static bool feed_takes_id(const struct top_feed *f, const struct proc_id *id)
+{
+	for (size_t i = 0; i < f->config.n_ids; i++)
+		if (f->config.ids[i].pid == id->pid &&
+		    f->config.ids[i].start_ticks == id->start_ticks)
+			return true;
+	return !f->config.n_ids;
+}
+
+static void feed_expire(const struct top_feed *f, uint64_t in_ns)
+{
+	const struct itimerspec when = {.it_value = {.tv_sec = (time_t)(in_ns / NS_PER_SEC),
+						     .tv_nsec = (long)(in_ns % NS_PER_SEC)}};
+
+	/* It cannot fail: the descriptor is a timer, the time is one. */
+	(void)timerfd_settime(f->timer, 0, &when, NULL);
+}
+
+/* With the lock. The sampler knows all processes, wanted or not. */
+static int feed_write_cpu(struct top_feed *f, const struct target *target,
+			  const struct reading *reading, struct err *err)
+{
+	f->cpu_came = true;
+	f->cpu_idle = 0;
+	if (f->due)
+		feed_expire(f, CPU_SETTLE_NS);
+	top_model_begin_cpu(f->model, reading->time_ns);
+	if (!feed_takes_id(f, &target->info.id))
+		return 0;
+	return top_model_add_cpu(f->model, &target->info, reading->profile, reading->time_ns, err);
+}
+
+static int feed_write(struct sink *sink, const struct target *target, const char *family,
+		      const struct reading *reading, struct err *err)
 {
 	struct top_feed *f = (struct top_feed *)sink;
 	int r;
 
-	(void)reader;
 	if (!feed_takes(f, &target->info))
 		return 0;
 	(void)pthread_mutex_lock(&f->lock);
-	r = top_model_add(f->model, &target->info, reading->profile, clock_mono_ns(), err);
+	if (strcmp(family, CPU_READER) == 0)
+		r = feed_write_cpu(f, target, reading, err);
+	else
+		r = top_model_add(f->model, &target->info, reading->profile, clock_mono_ns(), err);
+	if (r < 0)
+		f->failed = *err;
 	(void)pthread_mutex_unlock(&f->lock);
 	return r;
 }
@@ -81,13 +136,20 @@ static int feed_write(struct sink *sink, const struct target *target,
 static int feed_flush(struct sink *sink, struct err *err)
 {
 	struct top_feed *f = (struct top_feed *)sink;
+	struct err failed;
 
 	(void)pthread_mutex_lock(&f->lock);
 	f->intervals++;
+	failed = f->failed;
+	f->failed = (struct err){};
+	if (++f->cpu_idle > CPU_IDLE_INTERVALS)
+		top_model_begin_cpu(f->model, 0);
+	if (!f->due)
+		feed_expire(f, f->samples ? MIN(f->config.interval_ns, CPU_PATIENCE_NS) : 1);
+	f->due = true;
 	(void)pthread_mutex_unlock(&f->lock);
-	if (eventfd_write(f->event, 1) < 0)
-		return err_set(err, -errno, "cannot tell of new readings: %s", strerror(errno));
-	return 0;
+	/* What is said here stands until the next interval. */
+	return failed.text[0] ? err_set(err, -EIO, "%s", failed.text) : 0;
 }
 
 static void feed_close(struct sink *sink)
@@ -95,20 +157,42 @@ static void feed_close(struct sink *sink)
 	(void)sink; /* outlives the agent */
 }
 
+/* Now, as in field 22 of /proc/PID/stat. */
+static uint64_t ticks_now(void)
+{
+	struct timespec t = {};
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / NS_PER_SEC;
+}
+
 static int feed_start_agent(struct top_feed *f, struct err *err)
 {
 	static const struct sink_ops sink = {
 		.name = "top", .write = feed_write, .flush = feed_flush, .close = feed_close};
 	static struct world_ops world;
-	const struct agent_config config = {.interval_ns = f->config.interval_ns};
+	const struct agent_config config = {.interval_ns = f->config.interval_ns,
+					    .cpu_hz = f->config.cpu_hz};
 	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
 	const struct agent_parts parts = {
 		.world = &world, .readers = readers, .sinks = &row, .n_sinks = 1};
+	int r;
 
+	f->started_ns = clock_mono_ns();
+	f->started_ticks = ticks_now();
 	world = world_procfs;
 	world.list = feed_list;
 	feed_only = &f->config;
-	return agent_start_parts(&config, &parts, &f->agent, err);
+	/* Known before the agent says so: its thread may have begun then. */
+	f->samples = f->config.cpu_hz > 0;
+	r = agent_start_parts(&config, &parts, &f->agent, err);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&f->lock);
+	f->samples = f->agent->cpu != NULL;
+	(void)pthread_mutex_unlock(&f->lock);
+	return 0;
 }
 
 int top_feed_start(const struct top_feed_config *config, struct top_feed **ret_feed,
@@ -125,9 +209,9 @@ int top_feed_start(const struct top_feed_config *config, struct top_feed **ret_f
 	f->cpu_share = NAN;
 	f->cpu_ns = clock_cpu_ns();
 	f->mono_ns = clock_mono_ns();
-	f->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (f->event < 0)
-		return err_set(err, -errno, "cannot make an eventfd: %s", strerror(errno));
+	f->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (f->timer < 0)
+		return err_set(err, -errno, "cannot make a timer: %s", strerror(errno));
 	r = top_model_new(&f->model, err);
 	if (r == 0)
 		r = feed_start_agent(f, err);
@@ -143,21 +227,31 @@ void top_feed_stop(struct top_feed *f)
 		return;
 	agent_stop(f->agent);
 	top_model_free(f->model);
-	closep(&f->event);
+	closep(&f->timer);
 	(void)pthread_mutex_destroy(&f->lock);
 	free(f);
 }
 
 int top_feed_fd(const struct top_feed *f)
 {
-	return f->event;
+	return f->timer;
+}
+
+bool top_feed_samples(const struct top_feed *f)
+{
+	return f->samples;
 }
 
 void top_feed_acknowledge(struct top_feed *f)
 {
-	eventfd_t count;
+	uint64_t expired;
 
-	(void)eventfd_read(f->event, &count);
+	(void)pthread_mutex_lock(&f->lock);
+	if (read(f->timer, &expired, sizeof(expired)) == sizeof(expired)) {
+		f->due = false;
+		f->cpu_shown |= f->cpu_came;
+	}
+	(void)pthread_mutex_unlock(&f->lock);
 }
 
 int top_feed_set_interval(struct top_feed *f, uint64_t interval_ns, struct err *err)
@@ -200,13 +294,20 @@ static void status_refuse(struct top_status *s, const char *reason)
 	s->refused[i].processes++;
 }
 
-static void status_target(struct top_status *s, const struct agent_target *t)
+static void status_target(const struct top_feed *f, struct top_status *s,
+			  const struct agent_target *t)
 {
+	/* Before that nobody knows its service either. There are always some that have just come.
+	 */
 	if (strcmp(t->target.runtime, NOT_LOOKED) == 0) {
-		s->looked = false;
+		s->looked = s->looked && t->target.info.id.start_ticks > f->started_ticks;
 		return;
 	}
+	if (!feed_takes(f, &t->target.info))
+		return;
 	for (size_t i = 0; i < t->n_readers; i++) {
+		if (strcmp(t->readers[i].reader, CPU_READER) == 0)
+			continue;
 		s->slow += t->readers[i].slow;
 		if (t->readers[i].answer.yes)
 			s->profiled++;
@@ -238,8 +339,7 @@ static int status_targets(struct top_feed *f, struct top_status *s, struct err *
 	s->ended = f->config.n_ids && f->seen && len == 0;
 	for (size_t i = 0; i < len; i++) {
 		ids[i] = targets[i].target.info.id;
-		if (feed_takes(f, &targets[i].target.info))
-			status_target(s, &targets[i]);
+		status_target(f, s, &targets[i]);
 	}
 	qsort(s->refused, s->n_refused, sizeof(s->refused[0]), compare_refused);
 	(void)pthread_mutex_lock(&f->lock);
@@ -261,6 +361,18 @@ static void status_cost(struct top_feed *f, struct top_status *s)
 	s->cpu_share = f->cpu_share;
 }
 
+/* What the agent says of the sampler does not change while it runs. */
+static void status_samples(const struct top_feed *f, struct top_status *s)
+{
+	const struct reader_answer *answer = &f->agent->cpu_answer;
+
+	s->samples = f->samples;
+	s->cpus = (size_t)get_nprocs();
+	if (f->config.cpu_hz && !f->samples)
+		(void)snprintf(s->no_samples, sizeof(s->no_samples), "no CPU samples: %s%s%s",
+			       answer->reason, answer->remedy[0] ? "; " : "", answer->remedy);
+}
+
 int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct err *err)
 {
 	struct top_status s = {.interval_ns = f->config.interval_ns};
@@ -272,12 +384,17 @@ int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct er
 	agent_health(f->agent, &health);
 	s.lost_records = health.lost_records;
 	s.failures = health.failures;
+	s.cpu_samples = health.cpu_samples;
+	s.cpu_lost = health.cpu_samples_lost;
+	status_samples(f, &s);
 	memcpy(s.trouble, health.trouble, sizeof(s.trouble));
 	status_cost(f, &s);
 	(void)pthread_mutex_lock(&f->lock);
 	s.intervals = f->intervals;
+	s.sampled = f->cpu_shown;
 	top_model_sums(f->model, &s.sums);
 	(void)pthread_mutex_unlock(&f->lock);
+	s.age_ns = clock_mono_ns() - f->started_ns;
 	s.measuring = s.sums.measured == s.sums.waiting && (s.sums.processes || s.intervals < 2);
 	*ret_status = s;
 	return 0;

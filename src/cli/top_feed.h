@@ -22,6 +22,7 @@ struct top_feed_config {
 	const struct proc_id *ids; /* only these; by pid, borrowed */
 	size_t n_ids;		   /* 0: all */
 	const char *service;	   /* only this one; NULL: all. Borrowed. */
+	unsigned int cpu_hz;	   /* CPU samples per second and CPU; 0: none */
 };
 
 struct top_feed; /* opaque */
@@ -31,7 +32,13 @@ int top_feed_start(const struct top_feed_config *config, struct top_feed **ret_f
 void top_feed_stop(struct top_feed *feed); /* NULL is fine */
 DEFINE_CLEANUP(struct top_feed, top_feed_stop)
 
-/* Readable after each interval, until top_feed_acknowledge(). */
+/* CPU samples are taken; otherwise the reason is in the status, unless nobody wants them. */
+bool top_feed_samples(const struct top_feed *feed);
+
+/*
+ * Readable once for each interval, when all that it brought is there, until
+ * top_feed_acknowledge().
+ */
 int top_feed_fd(const struct top_feed *feed);
 void top_feed_acknowledge(struct top_feed *feed);
 /* Begins a new interval; rates are measured anew, and stay until then. */
@@ -44,10 +51,17 @@ void top_feed_freeze(struct top_feed *feed, bool frozen);
 struct top_status {
 	struct top_sums sums;
 	uint64_t interval_ns;
-	uint64_t intervals; /* that have ended */
-	bool looked;	    /* at all processes there are */
-	bool ended;	    /* all of config->ids */
-	bool measuring;	    /* no process has a rate yet */
+	uint64_t intervals;   /* that have ended */
+	uint64_t age_ns;      /* since the readings began */
+	bool looked;	      /* at all processes that there were then */
+	bool ended;	      /* all of config->ids */
+	bool measuring;	      /* no process has a rate yet */
+	bool samples;	      /* the CPUs; if not: */
+	char no_samples[576]; /* why, and what helps; "" when nobody wants them */
+	bool sampled;	      /* the first samples are there */
+	size_t cpus;	      /* of the machine */
+	uint64_t cpu_lost;    /* samples that got lost, */
+	uint64_t cpu_samples; /* of so many */
 	struct {
 		char reason[256];
 		size_t processes;

@@ -16,7 +16,7 @@ struct top_view top_ui_view(const struct top_ui *ui)
 {
 	return (struct top_view){
 		.kind = ui->kind,
-		.unit = ui->unit,
+		.unit = ui->kind == TOP_CPU ? TOP_BYTES : ui->unit,
 		.group = ui->group,
 		.by_total = ui->by_total,
 		.filter = ui->filter,
@@ -276,6 +276,9 @@ static unsigned int ui_navigate(struct top_ui *ui, int key)
 static unsigned int ui_choose(struct top_ui *ui, int key)
 {
 	switch (key) {
+	case 'c':
+		ui->kind = TOP_CPU;
+		break;
 	case 'a':
 		ui->kind = TOP_ALLOC;
 		break;

@@ -139,49 +139,63 @@ static int live_draw(struct live *live, struct err *err)
 	return r < 0 ? err_set(err, r, "cannot write to the terminal: %s", strerror(-r)) : 0;
 }
 
-static int live_do(struct live *live, struct err *err)
+/* What must be done before the next key means anything. */
+static int live_apply(struct live *live, struct err *err)
 {
+	unsigned int todo = live->todo;
 	int r = 0;
 
-	if (live->todo & TOP_DO_QUIT)
+	if (todo & TOP_DO_QUIT)
 		live->over = true;
-	if (live->todo & TOP_DO_PAUSE)
+	if (todo & TOP_DO_PAUSE)
 		top_feed_freeze(live->feed, live->ui->paused);
-	if (live->todo & TOP_DO_INTERVAL)
+	if (todo & TOP_DO_INTERVAL)
 		r = top_feed_set_interval(live->feed, live->ui->interval_ns, err);
-	if (r == 0 && (live->todo & TOP_DO_TABLE))
+	if (r == 0 && (todo & TOP_DO_TABLE))
 		r = live_table(live, err);
-	if (r == 0 && (live->todo & TOP_DO_DRAW))
+	live->todo &= TOP_DO_DRAW | TOP_DO_CLEAR;
+	return r;
+}
+
+static int live_do(struct live *live, struct err *err)
+{
+	int r = live_apply(live, err);
+
+	if (r == 0 && !live->over && (live->todo & TOP_DO_DRAW))
 		r = live_draw(live, err);
 	live->todo = 0;
 	return r;
 }
 
 /* at_end: nothing has followed for a while. */
-static void live_decode(struct live *live, bool at_end)
+static int live_decode(struct live *live, bool at_end, struct err *err)
 {
 	size_t used;
-	int key;
+	int key, r = 0;
 
-	while ((used = top_key_decode(live->keys, live->n_keys, at_end, &key)) > 0) {
+	while (r == 0 && !live->over &&
+	       (used = top_key_decode(live->keys, live->n_keys, at_end, &key)) > 0) {
 		live->n_keys -= used;
 		memmove(live->keys, live->keys + used, live->n_keys);
 		live->todo |= top_ui_press(live->ui, key);
+		r = live_apply(live, err);
 	}
+	return r;
 }
 
-static void live_read_keys(struct live *live)
+static int live_read_keys(struct live *live, struct err *err)
 {
 	ssize_t n =
 		read(STDIN_FILENO, live->keys + live->n_keys, sizeof(live->keys) - live->n_keys);
 
 	if (n > 0) {
 		live->n_keys += (size_t)n;
-		live_decode(live, false);
-	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-		/* The terminal is gone. */
-		live->over = true;
+		return live_decode(live, false, err);
 	}
+	/* The terminal is gone. */
+	if (n == 0 || (errno != EINTR && errno != EAGAIN))
+		live->over = true;
+	return 0;
 }
 
 static int live_signal(struct live *live, struct err *err)
@@ -228,11 +242,11 @@ static int live_step(struct live *live, struct err *err)
 	if (n < 0 && errno != EINTR)
 		return err_set(err, -errno, "cannot wait for keys: %s", strerror(errno));
 	if (n == 0 && live->n_keys)
-		live_decode(live, true);
+		r = live_decode(live, true, err);
 	else if (n == 0)
 		r = live_refresh(live, err);
 	if (n > 0 && fds[0].revents)
-		live_read_keys(live);
+		r = live_read_keys(live, err);
 	if (n > 0 && r == 0 && fds[1].revents)
 		r = live_signal(live, err);
 	if (n > 0 && r == 0 && fds[2].revents) {

@@ -39,8 +39,8 @@ int top_batch_json(const struct top_batch *batch, const struct top_refresh *refr
 		   struct buf *out);
 
 /*
- * Waits for the first readings: until all processes were looked at, or the first interval is over;
- * for rates until the second is. -EINTR after a signal.
+ * Waits for the first readings: until all processes were looked at, but for those that do not
+ * answer; for rates until the second interval is over. -EINTR after a signal.
  */
 int top_wait_first(struct top_feed *feed, enum top_kind kind, int signals,
 		   struct top_status *ret_status, struct err *err);

@@ -13,8 +13,6 @@
 
 #define TOP_MAX_NAME_BYTES ((size_t)32 << 20)
 #define TOP_MAX_STACK_BYTES ((size_t)96 << 20)
-/* A Go program has some thousand; 40 bytes each. */
-#define TOP_MAX_SAMPLES 200000
 #define TOP_MAX_NAME 1024
 #define TOP_MAX_DEPTH 1024
 /* A rate ends when nothing has come for so many times what it took before. */
@@ -25,6 +23,7 @@ const char *top_type_name(enum top_kind kind, enum top_unit unit)
 	static const char *const names[TOP_KINDS][TOP_UNITS] = {
 		[TOP_ALLOC] = {[TOP_OBJECTS] = "alloc_objects", [TOP_BYTES] = "alloc_space"},
 		[TOP_LIVE] = {[TOP_OBJECTS] = "inuse_objects", [TOP_BYTES] = "inuse_space"},
+		[TOP_CPU] = {[TOP_OBJECTS] = "samples", [TOP_BYTES] = "cpu"},
 	};
 
 	return names[kind][unit];
@@ -153,7 +152,7 @@ static int intake_sample(struct top_intake *in, const struct profile_sample *s, 
 
 static int intake_fill(struct top_intake *in, struct err *err)
 {
-	size_t n = MIN(profile_n_samples(in->profile), (size_t)TOP_MAX_SAMPLES);
+	size_t n = profile_n_samples(in->profile);
 	int r = frames_init(&in->frames, in->profile, err);
 
 	if (r < 0)
@@ -272,23 +271,20 @@ static void process_take(struct top_process *p, struct top_samples *kinds, uint6
 		process_rebase(p, now_ns);
 	if (!frozen || !p->kinds[TOP_LIVE].at)
 		samples_take(&p->kinds[TOP_LIVE], &kinds[TOP_LIVE]);
-	p->known = true;
+	p->known = p->has_heap = true;
 	p->read_ns = now_ns;
 }
 
-int top_model_add(struct top_model *m, const struct proc_info *info, struct profile *profile,
-		  uint64_t now_ns, struct err *err)
+/* Fills the kinds, and finds the process that they are of. */
+static int model_intake(struct top_model *m, const struct proc_info *info, struct top_intake *in,
+			struct top_process **ret_process, struct err *err)
 {
-	_cleanup_(intake_release) struct top_intake in = {.model = m, .profile = profile};
-	struct top_process *p;
-	int r = intake_fill(&in, err);
+	int r = intake_fill(in, err);
 
 	if (r == 0)
-		r = model_process(m, info, &p);
-	if (r == 0) {
-		process_take(p, in.kinds, now_ns, m->frozen);
+		r = model_process(m, info, ret_process);
+	if (r == 0)
 		return 0;
-	}
 	if (r == -E2BIG) {
 		model_clear(m);
 		return err_set(err, r,
@@ -296,6 +292,42 @@ int top_model_add(struct top_model *m, const struct proc_info *info, struct prof
 			       "--service or to some processes");
 	}
 	return err_oom(err);
+}
+
+int top_model_add(struct top_model *m, const struct proc_info *info, struct profile *profile,
+		  uint64_t now_ns, struct err *err)
+{
+	_cleanup_(intake_release) struct top_intake in = {.model = m, .profile = profile};
+	struct top_process *p;
+	int r = model_intake(m, info, &in, &p, err);
+
+	if (r == 0)
+		process_take(p, in.kinds, now_ns, m->frozen);
+	return r;
+}
+
+void top_model_begin_cpu(struct top_model *m, int64_t stamp_ns)
+{
+	if (!m->frozen)
+		m->cpu_stamp_ns = stamp_ns;
+}
+
+int top_model_add_cpu(struct top_model *m, const struct proc_info *info, struct profile *profile,
+		      int64_t stamp_ns, struct err *err)
+{
+	_cleanup_(intake_release) struct top_intake in = {.model = m, .profile = profile};
+	struct top_process *p;
+	int r;
+
+	if (m->frozen)
+		return 0;
+	r = model_intake(m, info, &in, &p, err);
+	if (r < 0)
+		return r;
+	samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);
+	p->cpu_span_ns = (uint64_t)MAX(profile_header_const(profile)->duration_ns, (int64_t)1);
+	p->cpu_stamp_ns = m->cpu_stamp_ns = stamp_ns;
+	return 0;
 }
 
 void top_model_rebase(struct top_model *m)
@@ -307,6 +339,22 @@ void top_model_rebase(struct top_model *m)
 void top_model_freeze(struct top_model *m, bool frozen)
 {
 	m->frozen = frozen;
+}
+
+static bool process_is_sampled(const struct top_model *m, const struct top_process *p)
+{
+	return m->cpu_stamp_ns && p->cpu_stamp_ns == m->cpu_stamp_ns;
+}
+
+static void process_end_heap(struct top_process *p)
+{
+	for (size_t k = 0; k < TOP_KINDS; k++) {
+		if (k == TOP_CPU)
+			continue;
+		free(p->kinds[k].at);
+		p->kinds[k] = (struct top_samples){};
+	}
+	p->has_heap = p->known = p->measured = false;
 }
 
 void top_model_retain(struct top_model *m, const struct proc_id *ids, size_t n)
@@ -322,17 +370,26 @@ void top_model_retain(struct top_model *m, const struct proc_id *ids, size_t n)
 			k++;
 		if (k < n && ids[k].pid == p->id.pid && ids[k].start_ticks == p->id.start_ticks)
 			m->processes[len++] = *p;
-		else
+		else if (process_is_sampled(m, p)) {
+			process_end_heap(p);
+			m->processes[len++] = *p;
+		} else {
 			process_release(p);
+		}
 	}
 	m->len = len;
 }
 
-double top_process_factor(const struct top_process *p, enum top_kind kind)
+double top_process_factor(const struct top_model *m, const struct top_process *p,
+			  enum top_kind kind)
 {
+	uint64_t span_ns = kind == TOP_CPU ? p->cpu_span_ns : p->span_ns;
+
 	if (kind == TOP_LIVE)
 		return 1;
-	return p->span_ns ? (double)NS_PER_SEC / (double)p->span_ns : 0;
+	if (kind == TOP_CPU && !process_is_sampled(m, p))
+		return 0;
+	return span_ns ? (double)NS_PER_SEC / (double)span_ns : 0;
 }
 
 const uint32_t *top_model_stack(const struct top_model *m, uint32_t stack, size_t *ret_len)
@@ -346,26 +403,29 @@ const uint32_t *top_model_stack(const struct top_model *m, uint32_t stack, size_
 static bool service_is_new(const struct top_model *m, size_t process)
 {
 	for (size_t i = 0; i < process; i++)
-		if (m->processes[i].service == m->processes[process].service)
+		if (m->processes[i].has_heap &&
+		    m->processes[i].service == m->processes[process].service)
 			return false;
 	return true;
 }
 
 void top_model_sums(const struct top_model *m, struct top_sums *ret_sums)
 {
-	*ret_sums = (struct top_sums){.processes = m->len};
+	*ret_sums = (struct top_sums){};
 	for (size_t i = 0; i < m->len; i++) {
 		const struct top_process *p = &m->processes[i];
 
+		ret_sums->running += process_is_sampled(m, p);
+		ret_sums->processes += p->has_heap;
 		ret_sums->measured += p->measured;
 		ret_sums->waiting += p->measured && p->moves < 2 && !p->span_ns;
-		ret_sums->services += service_is_new(m, i);
+		ret_sums->services += p->has_heap && service_is_new(m, i);
 		for (size_t k = 0; k < TOP_KINDS; k++)
 			for (size_t s = 0; s < p->kinds[k].len; s++)
 				for (size_t u = 0; u < TOP_UNITS; u++)
 					ret_sums->values[k][u] +=
 						(double)p->kinds[k].at[s].values[u] *
-						top_process_factor(p, k);
+						top_process_factor(m, p, k);
 	}
 }
 
@@ -373,23 +433,28 @@ int top_model_take_deltas(struct top_model *m, struct top_process_delta **ret_de
 			  size_t *ret_len)
 {
 	struct top_process_delta *deltas = calloc(m->len + 1, sizeof(*deltas));
+	size_t len = 0;
 
 	if (!deltas)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->len; i++) {
 		struct top_process *p = &m->processes[i];
 		struct view service = intern_get(&m->names, p->service);
+		struct top_process_delta *d = &deltas[len];
 
-		deltas[i].id = p->id;
-		deltas[i].span_ns = p->delta_ns;
-		memcpy(deltas[i].values, p->delta, sizeof(p->delta));
+		if (!p->has_heap)
+			continue;
+		len++;
+		d->id = p->id;
+		d->span_ns = p->delta_ns;
+		memcpy(d->values, p->delta, sizeof(p->delta));
 		p->delta_ns = 0;
 		memset(p->delta, 0, sizeof(p->delta));
-		(void)snprintf(deltas[i].service, sizeof(deltas[i].service), "%.*s",
-			       (int)MIN(service.len, sizeof(deltas[i].service) - 1),
+		(void)snprintf(d->service, sizeof(d->service), "%.*s",
+			       (int)MIN(service.len, sizeof(d->service) - 1),
 			       (const char *)service.data);
 	}
 	*ret_deltas = deltas;
-	*ret_len = m->len;
+	*ret_len = len;
 	return 0;
 }

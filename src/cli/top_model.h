@@ -8,6 +8,9 @@
  * what came with the last reading that brought anything, over the time since the one before that,
  * and it stays until the next one; it ends when that is long overdue. Of the first that a process
  * brings nobody knows how long it took to gather: it counts only if it keeps coming.
+ *
+ * CPU samples come for all processes together, and only for those that ran: what the last
+ * collection does not name is at rest. A process that ended in between has burnt its share as well.
  */
 #pragma once
 
@@ -21,7 +24,8 @@
 #include "proc/info.h"
 #include "profile/profile.h"
 
-enum top_kind { TOP_ALLOC, TOP_LIVE, TOP_KINDS };
+enum top_kind { TOP_ALLOC, TOP_LIVE, TOP_CPU, TOP_KINDS };
+/* Of TOP_CPU: samples and nanoseconds. */
 enum top_unit { TOP_OBJECTS, TOP_BYTES, TOP_UNITS };
 enum top_group { TOP_FUNCTIONS, TOP_SERVICES, TOP_PROCESSES, TOP_GROUPS };
 
@@ -41,17 +45,29 @@ DEFINE_CLEANUP(struct top_model, top_model_free)
  */
 int top_model_add(struct top_model *model, const struct proc_info *info, struct profile *profile,
 		  uint64_t now_ns, struct err *err);
+/*
+ * What a process did on the CPUs in the collection of this time, with its length in the profile's
+ * header. One of another time begins a new collection.
+ */
+int top_model_add_cpu(struct top_model *model, const struct proc_info *info,
+		      struct profile *profile, int64_t stamp_ns, struct err *err);
+/* A collection has begun, maybe without any process that is wanted; 0: there is none any more. */
+void top_model_begin_cpu(struct top_model *model, int64_t stamp_ns);
 /* The next reading of each process is a baseline again; what is shown stays until then. */
 void top_model_rebase(struct top_model *model);
 /* While frozen, readings count for the time they span, and change nothing that is shown. */
 void top_model_freeze(struct top_model *model, bool frozen);
 
-/* Forgets all processes that are not among these; ids ascend by pid. */
+/*
+ * Forgets all processes that are not among these, but for what they did on the CPUs; ids ascend by
+ * pid.
+ */
 void top_model_retain(struct top_model *model, const struct proc_id *ids, size_t n);
 
 struct top_sums {
-	double values[TOP_KINDS][TOP_UNITS]; /* TOP_ALLOC by second */
-	size_t processes;
+	double values[TOP_KINDS][TOP_UNITS]; /* TOP_ALLOC and TOP_CPU by second */
+	size_t running;			     /* processes with CPU samples */
+	size_t processes;		     /* with heaps, as the rest of it */
 	size_t services;
 	size_t measured; /* of the processes: those that were read twice */
 	size_t waiting;	 /* of these: those that have no rate before the next garbage collection */
@@ -85,7 +101,7 @@ struct top_row {
 	const char *name;  /* in the table's arena; cleaned of control characters */
 	const char *where; /* likewise: which service, how many processes */
 	const char *service;
-	int64_t flat; /* TOP_ALLOC: by second */
+	int64_t flat; /* TOP_ALLOC and TOP_CPU: by second */
 	int64_t cum;
 	size_t processes;
 	pid_t pid; /* of TOP_PROCESSES */

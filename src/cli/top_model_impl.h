@@ -19,6 +19,7 @@ struct top_process {
 	struct proc_id id;
 	char name[64]; /* of its executable, or its command */
 	uint32_t service;
+	bool has_heap;	   /* read at least once */
 	bool known;	   /* read at least once; the next reading has deltas */
 	bool measured;	   /* read at least twice */
 	uint64_t read_ns;  /* the last reading */
@@ -27,6 +28,8 @@ struct top_process {
 	size_t moves;	   /* readings with deltas since the baseline */
 	uint64_t delta_ns; /* since the deltas were taken */
 	int64_t delta[TOP_UNITS];
+	int64_t cpu_stamp_ns; /* of kinds[TOP_CPU] */
+	uint64_t cpu_span_ns;
 	struct top_samples kinds[TOP_KINDS];
 };
 
@@ -35,10 +38,12 @@ struct top_model {
 	struct intern stacks;	       /* name ids from the root to the leaf */
 	struct top_process *processes; /* by pid */
 	size_t len;
+	int64_t cpu_stamp_ns; /* of the last collection; 0: none */
 	bool frozen;
 };
 
-/* What to multiply values of the kind by: rates are by second. */
-double top_process_factor(const struct top_process *p, enum top_kind kind);
+/* What to multiply values of the kind by: rates are by second. 0: there is nothing of it now. */
+double top_process_factor(const struct top_model *model, const struct top_process *p,
+			  enum top_kind kind);
 /* Name ids from the root to the leaf. */
 const uint32_t *top_model_stack(const struct top_model *model, uint32_t stack, size_t *ret_len);

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "cli/term.h"
 #include "cli/top_ui.h"
-#include "cli/units.h"
 
 #define SCREEN_HOME "\033[H"
 #define SCREEN_LINE_END "\033[K"
@@ -20,8 +19,6 @@
 /* A window that is wider gains nothing. */
 #define SCREEN_MAX_COLUMNS 1000
 
-#define VALUE_CELLS 10
-#define PERCENT_CELLS 6
 /* Shares from which a row stands out. */
 #define SHARE_HOT 0.25
 #define SHARE_WARM 0.10
@@ -32,6 +29,7 @@ struct layout {
 	size_t head; /* lines above the table's own heading */
 	size_t rows;
 	size_t foot;
+	bool flat;
 	bool percent;
 	bool cum;
 	size_t name;  /* columns */
@@ -50,16 +48,17 @@ static size_t layout_foot(const struct top_ui *ui)
 static struct layout layout_of(const struct top_ui *ui)
 {
 	struct layout l = {.columns = MIN(ui->columns, (size_t)SCREEN_MAX_COLUMNS)};
-	size_t used = 1 + VALUE_CELLS, rest;
+	size_t used = 1, rest;
 
 	l.head = ui->lines >= 10 ? 3 : ui->lines >= 5 ? 1 : 0;
 	l.foot = layout_foot(ui);
 	l.rows = ui->lines > l.head + 1 + l.foot ? ui->lines - l.head - 1 - l.foot : 0;
+	l.flat = l.columns >= 20;
 	l.cum = l.columns >= 40;
 	l.percent = l.columns >= 60;
-	used += l.cum ? 1 + VALUE_CELLS : 0;
-	used += l.percent ? 2 * (1 + PERCENT_CELLS) : 0;
-	used += 2;
+	used += l.flat ? TOP_VALUE_CELLS + 2 : 0;
+	used += l.cum ? 1 + TOP_VALUE_CELLS : 0;
+	used += l.percent ? 2 * (1 + TOP_SHARE_CELLS) : 0;
 	rest = l.columns > used ? l.columns - used : 0;
 	if (l.columns >= 72)
 		l.where = MIN(MAX(rest * 3 / 10, (size_t)10), (size_t)32);
@@ -133,17 +132,15 @@ static const char *row_colour(const struct top_ui *ui, const struct top_row *row
 static int put_value(const struct top_ui *ui, const struct layout *l, int64_t value,
 		     const char *colour, struct buf *out)
 {
-	char text[UNITS_LABEL_LEN];
-	int r;
+	int r = put(out, ui->colour, colour);
 
-	(void)units_label(text, value, ui->unit == TOP_BYTES ? "bytes" : "count", "auto");
-	r = put(out, ui->colour, colour);
 	if (r == 0)
-		r = buf_printf(out, "%*s", VALUE_CELLS, text);
+		r = buf_printf(out, "%*s", TOP_VALUE_CELLS,
+			       top_value(value, ui->kind, ui->unit).text);
 	if (r == 0 && colour[0])
 		r = put(out, ui->colour, TERM_RESET);
 	if (r == 0 && l->percent)
-		r = put_right(out, units_percentage(text, value, ui->table.total), PERCENT_CELLS);
+		r = put_right(out, top_share(value, ui->table.total).text, TOP_SHARE_CELLS);
 	return r;
 }
 
@@ -157,13 +154,13 @@ static int put_row(const struct top_ui *ui, const struct layout *l, size_t i, st
 
 	if (r == 0)
 		r = buf_append_byte(out, selected ? '>' : ' ');
-	if (r == 0)
+	if (r == 0 && l->flat)
 		r = put_value(ui, l, row->flat, by_cum ? "" : colour, out);
 	if (r == 0 && l->cum)
 		r = buf_append_byte(out, ' ');
 	if (r == 0 && l->cum)
 		r = put_value(ui, l, row->cum, by_cum ? colour : "", out);
-	if (r == 0)
+	if (r == 0 && l->flat)
 		r = buf_append_str(out, "  ");
 	if (r == 0)
 		r = put_name(out, row->name, l->name);
@@ -181,18 +178,19 @@ static int put_row(const struct top_ui *ui, const struct layout *l, size_t i, st
 static int put_heading(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const names[TOP_GROUPS] = {"FUNCTION", "SERVICE", "PROCESS"};
-	bool rate = ui->kind == TOP_ALLOC;
 	int r = put(out, ui->colour, TERM_BOLD);
 
-	if (r == 0)
-		r = buf_printf(out, " %*s", VALUE_CELLS, rate ? "FLAT/s" : "FLAT");
+	if (r == 0 && !l->flat)
+		r = buf_append_byte(out, ' ');
+	if (r == 0 && l->flat)
+		r = put_right(out, top_column(ui->kind, false), TOP_VALUE_CELLS);
 	if (r == 0 && l->percent)
-		r = put_right(out, "FLAT%", PERCENT_CELLS);
+		r = put_right(out, "FLAT%", TOP_SHARE_CELLS);
 	if (r == 0 && l->cum)
-		r = put_right(out, rate ? "CUM/s" : "CUM", VALUE_CELLS);
+		r = put_right(out, top_column(ui->kind, true), TOP_VALUE_CELLS);
 	if (r == 0 && l->percent)
-		r = put_right(out, "CUM%", PERCENT_CELLS);
-	if (r == 0)
+		r = put_right(out, "CUM%", TOP_SHARE_CELLS);
+	if (r == 0 && l->flat)
 		r = buf_append_str(out, "  ");
 	if (r == 0)
 		r = term_fit(out, ui->callers_of[0] ? "CALLER" : names[ui->group], l->name, false);
@@ -209,7 +207,9 @@ static int put_heading(const struct top_ui *ui, const struct layout *l, struct b
 static int put_title(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const kinds[TOP_KINDS][TOP_UNITS] = {
-		{"Allocated objects", "Allocated bytes"}, {"Live objects", "Live bytes"}};
+		[TOP_ALLOC] = {"Allocated objects", "Allocated bytes"},
+		[TOP_LIVE] = {"Live objects", "Live bytes"},
+		[TOP_CPU] = {"CPU time", "CPU time"}};
 	static const char *const groups[TOP_GROUPS] = {"function", "service", "process"};
 	_cleanup_(buf_release) struct buf text = {};
 	int r = buf_printf(&text, "%s by ", kinds[ui->kind][ui->unit]);
@@ -234,13 +234,14 @@ static int put_title(const struct top_ui *ui, const struct layout *l, struct buf
 static int put_head(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	_cleanup_(buf_release) struct buf sums = {};
-	char line[96];
+	char line[192];
 	int r = 0;
 
 	if (l->head > 1) {
-		(void)snprintf(line, sizeof(line), "sonde top  %s  every %gs%s", ui->clock,
+		(void)snprintf(line, sizeof(line), "sonde top  %s  every %gs%s%s", ui->clock,
 			       (double)ui->interval_ns / (double)NS_PER_SEC,
-			       ui->paused ? "  PAUSED (p goes on)" : "");
+			       ui->paused ? "  PAUSED (p goes on)" : "",
+			       top_describe_cost(&ui->status).text);
 		r = put(out, ui->colour, TERM_BOLD);
 		if (r == 0)
 			r = put_line(l, out, line);
@@ -312,11 +313,11 @@ static int put_keys(const struct top_ui *ui, const struct layout *l, struct buf 
 {
 	/* The longest that fits. */
 	static const char *const keys[] = {
-		"a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  p pause  "
-		"? help  q quit",
-		"a/l alloc/live  o objects  s sort  g group  / filter  Enter callers  ? help",
-		"a/l live  o objects  s sort  g group  ? help",
-		"a l o s g / Enter  ? help",
+		("c/a/l cpu/alloc/live  o objects  s sort  g group  / filter  Enter callers  "
+		 "p pause  ? help  q quit"),
+		"c/a/l cpu/alloc/live  s sort  g group  / filter  Enter callers  ? help",
+		"c/a/l cpu/alloc/live  s sort  g group  ? help",
+		"c a l s g / Enter  ? help",
 	};
 	char text[128];
 	size_t i = 0;
@@ -348,6 +349,7 @@ static int put_foot(const struct top_ui *ui, const struct layout *l, struct buf 
 static int put_help(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const lines[] = {
+		"c            CPU time, in cores: of any language, the kernel included",
 		"a            what is allocated, by second",
 		"l            what is live",
 		"o            objects or bytes",

@@ -42,6 +42,9 @@ static bool view_takes(const struct top_builder *b, const struct top_process *p)
 {
 	const struct top_view *v = b->view;
 
+	/* Who does not run, or has no heap that we know, is not in the list at all. */
+	if (v->kind == TOP_CPU ? top_process_factor(b->model, p, TOP_CPU) == 0 : !p->has_heap)
+		return false;
 	return (!v->pid || v->pid == p->id.pid) &&
 	       (!v->service || strcmp(v->service, model_text(b->model, p->service)) == 0);
 }
@@ -107,7 +110,7 @@ static void functions_count(struct top_builder *b)
 	for (size_t i = 0; i < b->model->len; i++) {
 		const struct top_process *p = &b->model->processes[i];
 		const struct top_samples *samples = &p->kinds[b->view->kind];
-		double factor = top_process_factor(p, b->view->kind);
+		double factor = top_process_factor(b->model, p, b->view->kind);
 
 		if (!view_takes(b, p) || factor == 0)
 			continue;
@@ -198,14 +201,15 @@ static int functions_build(struct top_builder *b)
 	return functions_add(b);
 }
 
-static double process_sum(const struct top_process *p, const struct top_view *v)
+static double process_sum(const struct top_model *m, const struct top_process *p,
+			  const struct top_view *v)
 {
 	const struct top_samples *samples = &p->kinds[v->kind];
 	double sum = 0;
 
 	for (size_t i = 0; i < samples->len; i++)
 		sum += (double)samples->at[i].values[v->unit];
-	return sum * top_process_factor(p, v->kind);
+	return sum * top_process_factor(m, p, v->kind);
 }
 
 static int processes_build(struct top_builder *b)
@@ -220,7 +224,7 @@ static int processes_build(struct top_builder *b)
 
 		if (!view_takes(b, p))
 			continue;
-		value = process_sum(p, b->view);
+		value = process_sum(b->model, p, b->view);
 		b->total += value;
 		(void)snprintf(name, sizeof(name), "%d %s", (int)p->id.pid, p->name);
 		if (!filter_takes(b->view, name)) {
@@ -273,7 +277,7 @@ static int services_build(struct top_builder *b)
 
 		if (!view_takes(b, p))
 			continue;
-		value = process_sum(p, b->view);
+		value = process_sum(b->model, p, b->view);
 		b->total += value;
 		b->sums[p->service].flat += value;
 		b->sums[p->service].processes++;

@@ -8,33 +8,79 @@
 #include "cli/top_ui.h"
 #include "cli/units.h"
 
-struct top_label top_label(int64_t value, enum top_kind kind, enum top_unit unit)
+struct top_label top_value(int64_t value, enum top_kind kind, enum top_unit unit)
 {
 	char number[UNITS_LABEL_LEN];
 	struct top_label label;
 
-	(void)units_label(number, value, unit == TOP_BYTES ? "bytes" : "count", "auto");
-	(void)snprintf(label.text, sizeof(label.text), "%s%s", number,
-		       kind == TOP_ALLOC ? "/s" : "");
+	if (kind == TOP_CPU)
+		(void)snprintf(number, sizeof(number), "%.3f", (double)value / (double)NS_PER_SEC);
+	else
+		(void)units_label(number, value, unit == TOP_BYTES ? "bytes" : "count", "auto");
+	if (strlen(number) > TOP_VALUE_CELLS)
+		(void)snprintf(number, sizeof(number), "%.4g", (double)value);
+	(void)snprintf(label.text, sizeof(label.text), "%s", number);
 	return label;
+}
+
+const char *top_column(enum top_kind kind, bool cum)
+{
+	static const char *const columns[TOP_KINDS][2] = {[TOP_ALLOC] = {"FLAT/s", "CUM/s"},
+							  [TOP_LIVE] = {"FLAT", "CUM"},
+							  [TOP_CPU] = {"CORES", "CUM CORES"}};
+
+	return columns[kind][cum];
+}
+
+struct top_label top_share(int64_t value, int64_t total)
+{
+	char share[UNITS_LABEL_LEN];
+	struct top_label label;
+
+	(void)units_percentage(share, value, total);
+	/* Of something tiny it gives all zeros behind the point. */
+	if (strlen(share) > TOP_SHARE_CELLS)
+		(void)snprintf(share, sizeof(share), "<0.01%%");
+	(void)snprintf(label.text, sizeof(label.text), "%s", share);
+	return label;
+}
+
+static struct top_label sum_label(const struct top_sums *sums, enum top_kind kind)
+{
+	return top_value((int64_t)sums->values[kind][TOP_BYTES], kind, TOP_BYTES);
+}
+
+/* "0.84 of 2 cores | ", where that is known. */
+static int describe_cpu(const struct top_status *s, struct buf *out)
+{
+	const struct top_sums *sums = &s->sums;
+
+	if (!s->samples)
+		return 0;
+	if (!s->sampled)
+		return buf_append_str(out, "sampling the CPUs... | ");
+	return buf_printf(out, "%.2f of %zu cores | ",
+			  sums->values[TOP_CPU][TOP_BYTES] / (double)NS_PER_SEC, s->cpus);
 }
 
 int top_describe_sums(const struct top_status *s, struct buf *out)
 {
 	const struct top_sums *sums = &s->sums;
-	int r = buf_printf(
-		out, "%zu process%s of %zu service%s: %s live", sums->processes,
-		sums->processes == 1 ? "" : "es", sums->services, sums->services == 1 ? "" : "s",
-		top_label((int64_t)sums->values[TOP_LIVE][TOP_BYTES], TOP_LIVE, TOP_BYTES).text);
+	int r = describe_cpu(s, out);
 
+	if (r < 0)
+		return r;
+	if (s->samples && !sums->processes)
+		return buf_append_str(out, "no Go heaps");
+	r = buf_printf(out, "%zu process%s of %zu service%s: %s live", sums->processes,
+		       sums->processes == 1 ? "" : "es", sums->services,
+		       sums->services == 1 ? "" : "s", sum_label(sums, TOP_LIVE).text);
 	if (r < 0)
 		return r;
 	if (s->measuring)
 		return buf_append_str(out, ", measuring rates...");
-	return buf_printf(
-		out, ", %s and %.0f objects/s allocated",
-		top_label((int64_t)sums->values[TOP_ALLOC][TOP_BYTES], TOP_ALLOC, TOP_BYTES).text,
-		sums->values[TOP_ALLOC][TOP_OBJECTS]);
+	return buf_printf(out, ", %s/s and %.0f objects/s allocated",
+			  sum_label(sums, TOP_ALLOC).text, sums->values[TOP_ALLOC][TOP_OBJECTS]);
 }
 
 static void describe_refused(const struct top_status *s, char *dst, size_t len)
@@ -55,14 +101,19 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 	} counts[] = {
 		{s->sums.waiting > 0, s->sums.waiting,
 		 "%llu have no rate before their next garbage collection"},
+		{s->cpu_lost > 0, s->cpu_lost, "%llu CPU samples lost"},
 		{s->slow > 0, s->slow, "%llu do not answer"},
 		{s->lost_records > 0, s->lost_records, "%llu records lost"},
 		{s->failures > 0, s->failures, "%llu readings failed"},
-		{s->not_go > 0, s->not_go, "%llu are not Go programs"},
+		{s->not_go > 0, s->not_go, "%llu are not Go programs: no heaps"},
 	};
 
 	if (s->trouble[0] && i-- == 0) {
 		(void)snprintf(dst, len, "%s", s->trouble);
+		return true;
+	}
+	if (s->no_samples[0] && i-- == 0) {
+		(void)snprintf(dst, len, "%s", s->no_samples);
 		return true;
 	}
 	if (s->not_profiled && i-- == 0) {
@@ -75,10 +126,33 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 		(void)snprintf(dst, len, counts[k].format, (unsigned long long)counts[k].n);
 		return true;
 	}
-	if (i != 0 || isnan(s->cpu_share))
-		return false;
-	(void)snprintf(dst, len, "sonde itself: %.1f%% of a CPU", s->cpu_share * 100);
-	return true;
+	return false;
+}
+
+struct top_label top_describe_cost(const struct top_status *s)
+{
+	struct top_label label = {};
+
+	if (!isnan(s->cpu_share))
+		(void)snprintf(label.text, sizeof(label.text), "  takes %.1f%% of a CPU",
+			       s->cpu_share * 100);
+	return label;
+}
+
+static void describe_no_cpu(const struct top_view *v, const struct top_status *s, char *dst,
+			    size_t len)
+{
+	if (s->no_samples[0])
+		(void)snprintf(dst, len, "There are %s", s->no_samples);
+	else if (!s->samples)
+		(void)snprintf(dst, len, "The CPUs are not sampled.");
+	else if (!s->sampled)
+		(void)snprintf(dst, len,
+			       "Sampling... the first table comes with the interval's end.");
+	else if (v->callers_of)
+		(void)snprintf(dst, len, "It does not run now.");
+	else
+		(void)snprintf(dst, len, "Nothing runs.");
 }
 
 void top_describe_nothing(const struct top_view *v, const struct top_status *s,
@@ -86,6 +160,8 @@ void top_describe_nothing(const struct top_view *v, const struct top_status *s,
 {
 	if (t->hidden)
 		(void)snprintf(dst, len, "Nothing matches '%s'.", v->filter);
+	else if (v->kind == TOP_CPU)
+		describe_no_cpu(v, s, dst, len);
 	else if (!s->sums.processes && (!s->looked || (s->profiled && !s->intervals)))
 		(void)snprintf(dst, len, "Looking at the processes...");
 	else if (!s->sums.processes)

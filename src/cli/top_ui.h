@@ -90,14 +90,26 @@ size_t top_screen_rows(const struct top_ui *ui);
 /* The whole screen, to be written at once: every line, and nothing but what changes on it. */
 int top_screen_draw(struct top_ui *ui, struct buf *out);
 
-/* "45.3MB/s": a value of the kind and unit. */
+/* Values and shares take so many columns at most. */
+#define TOP_VALUE_CELLS 10
+#define TOP_SHARE_CELLS 6
 struct top_label {
 	char text[64];
 };
-struct top_label top_label(int64_t value, enum top_kind kind, enum top_unit unit);
-/* "14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s allocated". */
+/* "45.3MB", "810000"; of TOP_CPU as cores: "1.250". */
+struct top_label top_value(int64_t value, enum top_kind kind, enum top_unit unit);
+/* "FLAT/s" and "CUM/s", "FLAT" and "CUM", or "CORES" and "CUM CORES". */
+const char *top_column(enum top_kind kind, bool cum);
+/* "12.34%". */
+struct top_label top_share(int64_t value, int64_t total);
+/*
+ * "0.84 of 2 cores | 14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s
+ * allocated".
+ */
 int top_describe_sums(const struct top_status *status, struct buf *out);
-/* The i-th thing that people should know, or false: what is not profiled, was lost, and costs. */
+/* "  takes 0.4% of a CPU", or nothing at first. */
+struct top_label top_describe_cost(const struct top_status *status);
+/* The i-th thing that people should know, or false: what is not profiled, or was lost. */
 bool top_describe_status(const struct top_status *status, size_t i, char *dst, size_t len);
 /* Why there is no row. */
 void top_describe_nothing(const struct top_view *view, const struct top_status *status,

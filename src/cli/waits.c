@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/heap_target.h"
 #include "cli/heap_wait.h"
+#include "cli/stop.h"
 #include "cli/units.h"
 #include "cli/waits_rate.h"
 
@@ -142,7 +143,7 @@ static int waits_force(const struct waits_request *q, const struct heap_target *
 	int64_t ours = (int64_t)q->force;
 	int r;
 
-	heap_wait_catch_signals();
+	stop_catch_signals();
 	r = waits_rate_lock(hold, &t->info.id, err);
 	if (r == 0 && q->kind->kind == GOLANG_BLOCK)
 		r = golang_contention_block_rate(c, q->force, &ours, err);

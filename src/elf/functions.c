@@ -1,46 +1,77 @@
 /*
  * src/elf/functions.c: all functions of an ELF file, sorted by address, for naming native frames.
+ *
+ * A large library has a hundred thousand names and few of them are ever asked for: memory holds
+ * twelve bytes for each function, and a name is a short read from the file.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "elf/symbols.h"
 #include "elf/symtab.h"
 
-#define ELF_MAX_FUNCTIONS_BYTES ((uint64_t)64 << 20)
+#define ELF_MAX_FUNCTIONS_BYTES ((uint64_t)16 << 20)
+/* Names in memory, of images that are bytes. */
+#define ELF_MAX_OWN_NAMES_BYTES ((uint64_t)16 << 20)
 /* How far a lookup goes back for a function that encloses the ones nearer by. */
 #define ELF_MAX_NESTING 64
+/* Names of one address that are compared, and entries that a lookup looks at in all. */
+#define ELF_MAX_ALIASES 16
+#define ELF_MAX_STEPS 1024
+/* A longer name is cut. */
+#define ELF_MAX_FUNCTION_NAME ((size_t)2048)
+/* What most names fit into. */
+#define ELF_NAME_GUESS ((size_t)256)
+
+#define ELF_MAX_SIZE ((1U << 28) - 1)
 
 struct elf_function {
-	uint64_t start;
-	uint64_t end;
-	uint64_t reach; /* the furthest end of this and all before it */
+	uint32_t start; /* from base */
 	uint32_t name;
-	uint8_t rank;  /* elf_symbol_rank(): the higher is the better name */
-	bool is_sized; /* false: ends where the next one starts */
+	uint32_t size : 28; /* without a size of its own: to the end of the section */
+	uint32_t is_sized : 1;
+	uint32_t is_label : 1; /* of assembly: its name says whether it counts */
+	uint32_t rank : 2;     /* elf_symbol_rank(): the higher is the better name */
 };
+
+_Static_assert(sizeof(struct elf_function) == 12, "twelve bytes for a function");
 
 struct elf_functions {
 	struct elf_function *list;
 	size_t len;
+	uint64_t base;
+	/* The names: in a file, or here. */
+	int fd;
+	uint64_t names_offset;
 	char *names;
 	uint64_t names_len;
+	char *name; /* of the last lookup */
 };
 
 void elf_functions_free(struct elf_functions *functions)
 {
 	if (!functions)
 		return;
+	closep(&functions->fd);
 	free(functions->list);
 	free(functions->names);
+	free(functions->name);
 	free(functions);
+}
+
+size_t elf_functions_memory(const struct elf_functions *functions)
+{
+	return sizeof(*functions) + functions->len * sizeof(*functions->list) +
+	       (functions->names ? functions->names_len : 0) + ELF_MAX_FUNCTION_NAME;
 }
 
 /* Assembly without .type leaves NOTYPE labels; they count where code is. */
 static bool elf_is_function(const struct elf_image *image, const Elf64_Sym *sym)
 {
-	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0)
+	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || sym->st_name == 0)
 		return false;
 	switch (ELF64_ST_TYPE(sym->st_info)) {
 	case STT_FUNC:
@@ -54,8 +85,8 @@ static bool elf_is_function(const struct elf_image *image, const Elf64_Sym *sym)
 	}
 }
 
-/* For a symbol without a size: the end of its section, which the next symbol may cut short. */
-static uint64_t elf_section_end(const struct elf_image *image, const Elf64_Sym *sym)
+/* For a symbol without a size: to the end of its section, which the next one may cut short. */
+static uint64_t elf_section_rest(const struct elf_image *image, const Elf64_Sym *sym)
 {
 	const struct elf_section *s;
 
@@ -63,35 +94,26 @@ static uint64_t elf_section_end(const struct elf_image *image, const Elf64_Sym *
 		return UINT64_MAX;
 	s = &image->sections[sym->st_shndx];
 	if (sym->st_value < s->addr || sym->st_value - s->addr >= s->size)
-		return sym->st_value;
-	return s->size > UINT64_MAX - s->addr ? UINT64_MAX : s->addr + s->size;
+		return 0;
+	return s->size - (sym->st_value - s->addr);
 }
 
 static void elf_functions_add(struct elf_functions *f, const struct elf_image *image,
 			      const Elf64_Sym *sym)
 {
-	struct elf_function *fn = &f->list[f->len];
-	const char *name;
+	uint64_t size = sym->st_size ? sym->st_size : elf_section_rest(image, sym);
 
-	if (sym->st_name >= f->names_len)
+	if (sym->st_name >= f->names_len || sym->st_value < f->base ||
+	    sym->st_value - f->base > UINT32_MAX)
 		return;
-	name = f->names + sym->st_name;
-	/* Compilers' own marks: ARM mapping symbols ($x, $d) and local labels. */
-	if (name[0] == 0 || name[0] == '$' || strncmp(name, ".L", 2) == 0)
-		return;
-	*fn = (struct elf_function){
-		.start = sym->st_value,
+	f->list[f->len++] = (struct elf_function){
+		.start = (uint32_t)(sym->st_value - f->base),
 		.name = sym->st_name,
-		.rank = elf_symbol_rank(sym),
+		.size = (uint32_t)MIN(size, ELF_MAX_SIZE),
 		.is_sized = sym->st_size > 0,
+		.is_label = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE,
+		.rank = elf_symbol_rank(sym),
 	};
-	if (!fn->is_sized)
-		fn->end = elf_section_end(image, sym);
-	else if (sym->st_size > UINT64_MAX - fn->start)
-		fn->end = UINT64_MAX;
-	else
-		fn->end = fn->start + sym->st_size;
-	f->len++;
 }
 
 static int elf_function_compare(const void *a, const void *b)
@@ -105,44 +127,38 @@ static int elf_function_compare(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Of several at one address the first stays, and covers what the others covered. */
-static void elf_functions_sort(struct elf_functions *f)
+/* Where addresses of 32 bits count from: the lowest code. */
+static uint64_t elf_code_base(const struct elf_image *image)
 {
-	size_t n = 0;
-	uint64_t reach = 0;
+	uint64_t base = UINT64_MAX;
 
-	if (f->len == 0)
-		return;
-	qsort(f->list, f->len, sizeof(*f->list), elf_function_compare);
-	for (size_t i = 1; i < f->len; i++) {
-		struct elf_function *kept = &f->list[n], *fn = &f->list[i];
-
-		if (fn->start != kept->start) {
-			f->list[++n] = *fn;
-		} else if (fn->is_sized && (!kept->is_sized || fn->end > kept->end)) {
-			kept->is_sized = true;
-			kept->end = fn->end;
-		}
-	}
-	f->len = n + 1;
-	for (size_t i = 0; i < f->len; i++) {
-		struct elf_function *fn = &f->list[i];
-
-		if (!fn->is_sized && i + 1 < f->len)
-			fn->end = MIN(fn->end, f->list[i + 1].start);
-		reach = MAX(reach, fn->end);
-		fn->reach = reach;
-	}
+	for (size_t i = 0; i < image->n_segments; i++)
+		if (image->segments[i].type == PT_LOAD && image->segments[i].flags & PF_X)
+			base = MIN(base, image->segments[i].vaddr);
+	return base == UINT64_MAX ? 0 : base;
 }
 
-static int elf_functions_load_names(struct elf_functions *f, const struct elf_image *image,
+static int elf_functions_take_names(struct elf_functions *f, const struct elf_image *image,
 				    const struct elf_section *strings, struct err *err)
 {
+	f->name = malloc(ELF_MAX_FUNCTION_NAME);
+	if (!f->name)
+		return err_oom(err);
+	f->names_offset = strings->offset;
+	f->names_len = strings->size;
+	if (elf_image_fd(image) >= 0) {
+		f->fd = fcntl(elf_image_fd(image), F_DUPFD_CLOEXEC, 0);
+		if (f->fd < 0)
+			return err_set(err, -errno, "cannot keep an ELF file open: %s",
+				       strerror(errno));
+		return 0;
+	}
+	if (strings->size > ELF_MAX_OWN_NAMES_BYTES)
+		return err_set(err, -E2BIG, "the ELF file's names need over %llu MB",
+			       (unsigned long long)(ELF_MAX_OWN_NAMES_BYTES >> 20));
 	f->names = malloc(strings->size + 1);
 	if (!f->names)
 		return err_oom(err);
-	f->names[strings->size] = 0;
-	f->names_len = strings->size;
 	if (elf_image_read(image, strings->offset, f->names, strings->size) < 0)
 		return err_set(err, -EBADMSG, "cannot read the names of an ELF file");
 	return 0;
@@ -165,15 +181,12 @@ static int elf_functions_fill(struct elf_functions *f, const struct elf_image *i
 			count += elf_is_function(image, &reader.batch[i]);
 	if (n < 0)
 		return (int)n;
-	if (count * sizeof(*f->list) + table->strings->size > ELF_MAX_FUNCTIONS_BYTES)
+	if (count * sizeof(*f->list) > ELF_MAX_FUNCTIONS_BYTES)
 		return err_set(err, -E2BIG, "the ELF file's functions need over %llu MB",
 			       (unsigned long long)(ELF_MAX_FUNCTIONS_BYTES >> 20));
 	f->list = calloc(count + 1, sizeof(*f->list));
 	if (!f->list)
 		return err_oom(err);
-	n = elf_functions_load_names(f, image, table->strings, err);
-	if (n < 0)
-		return (int)n;
 	reader = elf_symtab_read(image, table, memory, ELF_CHUNK_BYTES);
 	while ((n = elf_symtab_next(&reader, err)) > 0)
 		for (ssize_t i = 0; i < n; i++)
@@ -192,49 +205,151 @@ int elf_functions_load(const struct elf_image *image, struct elf_functions **ret
 
 	if (!f)
 		return err_oom(err);
+	f->fd = -1;
+	f->base = elf_code_base(image);
 	r = elf_symtab_locate(image, SHT_SYMTAB, &table, err);
 	if (r == -ENOENT)
 		r = elf_symtab_locate(image, SHT_DYNSYM, &table, err);
 	if (r < 0)
 		return r;
+	r = elf_functions_take_names(f, image, table.strings, err);
+	if (r < 0)
+		return r;
 	r = elf_functions_fill(f, image, &table, err);
 	if (r < 0)
 		return r;
-	elf_functions_sort(f);
+	qsort(f->list, f->len, sizeof(*f->list), elf_function_compare);
 	*ret_functions = TAKE_PTR(f);
 	return 0;
+}
+
+/* At most cap - 1 bytes of the name, and a NUL; false when it cannot be read. */
+static bool elf_functions_read_name(const struct elf_functions *f, uint32_t offset, char *dst,
+				    size_t cap)
+{
+	size_t len = MIN(f->names_len - offset, cap - 1);
+	ssize_t n;
+
+	if (f->names) {
+		memcpy(dst, f->names + offset, len);
+		dst[len] = 0;
+		return true;
+	}
+	n = io_pread_full(f->fd, dst, MIN(len, ELF_NAME_GUESS), f->names_offset + offset);
+	if (n > 0 && len > (size_t)n && !memchr(dst, 0, (size_t)n))
+		n = io_pread_full(f->fd, dst, len, f->names_offset + offset);
+	if (n < 0)
+		return false;
+	dst[n] = 0;
+	return true;
+}
+
+/* Compilers' own marks do not count: ARM's mapping symbols ($x, $d) and local labels. */
+static bool elf_function_counts(const struct elf_functions *f, const struct elf_function *fn)
+{
+	char name[4];
+
+	if (!fn->is_label)
+		return true;
+	return elf_functions_read_name(f, fn->name, name, sizeof(name)) && name[0] &&
+	       name[0] != '$' && strncmp(name, ".L", 2) != 0;
+}
+
+/* All entries of one address. */
+struct elf_group {
+	size_t first, end;
+	const struct elf_function *best; /* the first of the best rank; NULL when none counts */
+	uint32_t reach;			 /* the largest size */
+	bool is_sized;
+};
+
+static struct elf_group elf_group_before(const struct elf_functions *f, size_t end)
+{
+	struct elf_group g = {.first = end - 1, .end = end};
+	uint32_t start = f->list[end - 1].start;
+
+	while (g.first > 0 && end - g.first < ELF_MAX_STEPS && f->list[g.first - 1].start == start)
+		g.first--;
+	for (size_t i = g.first; i < end; i++) {
+		const struct elf_function *fn = &f->list[i];
+
+		/* Without a name of its own an alias would still say how far the function goes. */
+		if (!g.best && i - g.first < ELF_MAX_ALIASES && elf_function_counts(f, fn))
+			g.best = fn;
+		if (!fn->is_sized && g.is_sized)
+			continue;
+		g.reach = fn->is_sized && !g.is_sized ? fn->size : MAX(g.reach, fn->size);
+		g.is_sized = g.is_sized || fn->is_sized;
+	}
+	return g;
+}
+
+/* Equals are told apart by their leading underscores: "malloc" rather than "__libc_malloc". */
+static const struct elf_function *elf_group_pick(const struct elf_functions *f,
+						 const struct elf_group *g)
+{
+	const struct elf_function *picked = g->best;
+	size_t fewest = SIZE_MAX;
+	char name[8];
+
+	for (size_t i = 0; i < ELF_MAX_ALIASES && g->best + i < f->list + g->end; i++) {
+		const struct elf_function *fn = g->best + i;
+		size_t n;
+
+		if (fn->rank != g->best->rank)
+			break;
+		if (i == 0 && (g->best + 1 == f->list + g->end || fn[1].rank != fn->rank))
+			break; /* nothing to compare with */
+		if (!elf_function_counts(f, fn) ||
+		    !elf_functions_read_name(f, fn->name, name, sizeof(name)) || !name[0])
+			continue;
+		n = strspn(name, "_");
+		if (n < fewest) {
+			fewest = n;
+			picked = fn;
+		}
+	}
+	return picked;
 }
 
 const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t vaddr,
 				 uint64_t *ret_start)
 {
-	const struct elf_function *open = NULL, *found = NULL;
-	size_t low = 0, high = functions->len;
+	const struct elf_functions *f = functions;
+	struct elf_group found = {0};
+	size_t low = 0, high = f->len;
+	uint32_t at = (uint32_t)(vaddr - f->base);
+	bool is_nearest = true;
 
+	if (vaddr < f->base || vaddr - f->base > UINT32_MAX)
+		return NULL;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (functions->list[mid].start <= vaddr)
+		if (f->list[mid].start <= at)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	/* A label without a size inside a function is not where that function ends. */
-	for (size_t i = low; i > 0 && low - i < ELF_MAX_NESTING && !found; i--) {
-		const struct elf_function *fn = &functions->list[i - 1];
+	for (size_t i = low, groups = 0; i > 0 && low - i < ELF_MAX_STEPS; groups++) {
+		struct elf_group g = elf_group_before(f, i);
+		bool covers = g.best && at - f->list[g.first].start < g.reach;
 
-		if (fn->reach <= vaddr)
+		/* A label without a size inside a function is not where that function ends. */
+		if (covers && (g.is_sized || is_nearest))
+			found = g;
+		if ((covers && g.is_sized) || groups == ELF_MAX_NESTING)
 			break;
-		if (vaddr < fn->end && fn->is_sized)
-			found = fn;
-		else if (vaddr < fn->end)
-			open = fn;
+		is_nearest = is_nearest && !g.best;
+		i = g.first;
 	}
-	if (!found)
-		found = open;
-	if (!found)
+	if (!found.best)
+		return NULL;
+	if (!elf_functions_read_name(f, elf_group_pick(f, &found)->name, f->name,
+				     ELF_MAX_FUNCTION_NAME) ||
+	    !f->name[0])
 		return NULL;
 	if (ret_start)
-		*ret_start = found->start;
-	return functions->names + found->name;
+		*ret_start = f->base + f->list[found.first].start;
+	return f->name;
 }

@@ -22,13 +22,29 @@ struct elf_symbol {
 int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
 		     struct err *err);
 
-/* Function symbols of .symtab, or of .dynsym when that is all there is, sorted by address. */
+/*
+ * Function symbols of .symtab, or of .dynsym when that is all there is, sorted by address. Twelve
+ * bytes each: names stay in the file, which is kept open, and are read when asked for. Of an image
+ * of bytes they are copied. -E2BIG past 16 MB.
+ */
 struct elf_functions; /* opaque */
 
 int elf_functions_load(const struct elf_image *image, struct elf_functions **ret_functions,
 		       struct err *err);
-/* The function that covers the link-time address; NULL when none does. Borrowed. */
+/*
+ * The function that covers the link-time address; NULL when none does. Of several names for it the
+ * global before the weak before the local one, then that with the fewest underscores in front. A
+ * function without a size reaches to the next. The name lives until the next lookup.
+ */
 const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t vaddr,
 				 uint64_t *ret_start);
+size_t elf_functions_memory(const struct elf_functions *functions);
 void elf_functions_free(struct elf_functions *functions);
 DEFINE_CLEANUP(struct elf_functions, elf_functions_free)
+
+/*
+ * The start of the function around the link-time address by the search table of the unwind
+ * information (.eh_frame_hdr), for functions without a name: a binary search in the file, without
+ * memory of its own. -ENOENT: there is no table, or nothing in it at or below the address.
+ */
+int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start);

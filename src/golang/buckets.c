@@ -251,8 +251,11 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 		b->stacks_len = stacks_len;
 		return r;
 	}
-	if (b->len > len)
+	if (b->len > len) {
 		reverse(b->items + len, b->len - len);
+		/* Most programs have nearly all of their buckets soon. */
+		golang_shrink(&b->items, &b->cap, b->len, sizeof(*b->items));
+	}
 	return 0;
 }
 

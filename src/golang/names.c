@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "golang/bucket.h"
 #include "golang/grow.h"
 #include "golang/symbolizer.h"
 
 struct golang_names_function {
-	uint32_t file;
+	uint32_t name; /* where in the text */
+	uint32_t file; /* id */
 	int32_t start_line;
 };
 
@@ -34,14 +36,96 @@ struct golang_names_stack {
 
 void golang_names_release(struct golang_names *n)
 {
-	intern_release(&n->names);
-	intern_release(&n->files);
+	buf_release(&n->text);
+	free(n->files);
 	free(n->functions);
+	free(n->files_index.slots);
+	free(n->functions_index.slots);
+	free(n->locations_index.slots);
 	free(n->lines);
 	free(n->locations);
 	free(n->ids);
 	free(n->stacks);
 	*n = (struct golang_names){0};
+}
+
+static struct view text_at(const struct golang_names *n, uint32_t at)
+{
+	return view_str((const char *)n->text.data + at);
+}
+
+static int text_add(struct golang_names *n, struct view s, uint32_t *ret_at)
+{
+	size_t at = n->text.len;
+	int r = buf_append(&n->text, s.data, s.len);
+
+	if (r == 0)
+		r = buf_append_byte(&n->text, 0);
+	if (r < 0)
+		n->text.len = at;
+	*ret_at = (uint32_t)at;
+	return r;
+}
+
+/* What an item of an array is found by. */
+typedef struct view names_key_fn(const struct golang_names *n, uint32_t id);
+
+static struct view file_key(const struct golang_names *n, uint32_t id)
+{
+	return text_at(n, n->files[id]);
+}
+
+static struct view function_key(const struct golang_names *n, uint32_t id)
+{
+	return text_at(n, n->functions[id].name);
+}
+
+static struct view location_key(const struct golang_names *n, uint32_t id)
+{
+	return view_of(&n->locations[id].address, sizeof(n->locations[id].address));
+}
+
+/* The slot that holds the id with this key, or a free one. There must be one. */
+static uint32_t *index_slot(const struct golang_names *n, const struct golang_names_index *x,
+			    names_key_fn *key_of, struct view key)
+{
+	size_t i = hash_bytes(key.data, key.len) & (x->cap - 1);
+
+	while (x->slots[i] && !view_eq(key_of(n, x->slots[i] - 1), key))
+		i = (i + 1) & (x->cap - 1);
+	return &x->slots[i];
+}
+
+static bool index_find(const struct golang_names *n, const struct golang_names_index *x,
+		       names_key_fn *key_of, struct view key, uint32_t *ret_id)
+{
+	const uint32_t *slot = x->cap ? index_slot(n, x, key_of, key) : NULL;
+
+	if (!slot || !*slot)
+		return false;
+	*ret_id = *slot - 1;
+	return true;
+}
+
+/* Adds the id len, which comes after those that are in; its key must not be in. */
+static int index_add(const struct golang_names *n, struct golang_names_index *x,
+		     names_key_fn *key_of, size_t len)
+{
+	struct golang_names_index bigger = {.cap = x->cap ? x->cap * 2 : 64};
+
+	if ((len + 1) * 4 > x->cap * 3) {
+		bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
+		if (!bigger.slots)
+			return -ENOMEM;
+		for (size_t i = 0; i < x->cap; i++)
+			if (x->slots[i])
+				*index_slot(n, &bigger, key_of, key_of(n, x->slots[i] - 1)) =
+					x->slots[i];
+		free(x->slots);
+		*x = bigger;
+	}
+	*index_slot(n, x, key_of, key_of(n, (uint32_t)len)) = (uint32_t)len + 1;
+	return 0;
 }
 
 int golang_names_import_init(struct golang_names_import *in, struct golang_names *names,
@@ -54,41 +138,56 @@ int golang_names_import_init(struct golang_names_import *in, struct golang_names
 	if (!stacks)
 		return -ENOMEM;
 	names->stacks = stacks;
-	names->names.bytes.max = names->files.bytes.max = GOLANG_NAMES_MAX_TEXT_BYTES;
-	for (size_t i = 0; i < names->n_locations; i++) {
-		int r = map_put(&in->by_address, names->locations[i].address, i);
-
-		if (r < 0)
-			return r;
-	}
+	names->text.max = GOLANG_NAMES_MAX_TEXT_BYTES;
 	return 0;
 }
 
 void golang_names_import_release(struct golang_names_import *in)
 {
 	free(in->known);
-	map_release(&in->by_address);
 }
 
-static int import_function(struct golang_names_import *in, uint32_t id, uint32_t *ret_function)
+static int import_file(struct golang_names *n, struct view file, uint32_t *ret_id)
 {
-	const struct profile_function *f = profile_function_at(in->profile, id);
-	struct view name = profile_string(in->profile, f->name);
-	struct golang_names *n = in->names;
-	uint32_t file;
+	uint32_t at;
 	int r;
 
-	if (intern_find(&n->names, name, ret_function))
+	if (index_find(n, &n->files_index, file_key, file, ret_id))
 		return 0;
-	r = golang_grow(&n->functions, &n->functions_cap, (size_t)n->names.len + 1,
-			sizeof(*n->functions), UINT32_MAX);
+	r = golang_grow(&n->files, &n->files_cap, n->n_files + 1, sizeof(*n->files), UINT32_MAX);
 	if (r == 0)
-		r = intern_add(&n->files, profile_string(in->profile, f->file), &file);
+		r = text_add(n, file, &at);
+	if (r < 0)
+		return r;
+	n->files[n->n_files] = at;
+	r = index_add(n, &n->files_index, file_key, n->n_files);
 	if (r == 0)
-		r = intern_add(&n->names, name, ret_function);
+		*ret_id = (uint32_t)n->n_files++;
+	return r;
+}
+
+static int import_function(struct golang_names_import *in, uint32_t id, uint32_t *ret_id)
+{
+	const struct profile_function *f = profile_function_at(in->profile, id);
+	struct golang_names_function function = {.start_line = (int32_t)f->start_line};
+	struct view name = profile_string(in->profile, f->name);
+	struct golang_names *n = in->names;
+	int r;
+
+	if (index_find(n, &n->functions_index, function_key, name, ret_id))
+		return 0;
+	r = golang_grow(&n->functions, &n->functions_cap, n->n_functions + 1, sizeof(*n->functions),
+			UINT32_MAX);
 	if (r == 0)
-		n->functions[*ret_function] = (struct golang_names_function){
-			.file = file, .start_line = (int32_t)f->start_line};
+		r = import_file(n, profile_string(in->profile, f->file), &function.file);
+	if (r == 0)
+		r = text_add(n, name, &function.name);
+	if (r < 0)
+		return r;
+	n->functions[n->n_functions] = function;
+	r = index_add(n, &n->functions_index, function_key, n->n_functions);
+	if (r == 0)
+		*ret_id = (uint32_t)n->n_functions++;
 	return r;
 }
 
@@ -121,24 +220,27 @@ static bool is_same(const struct golang_names *n, uint64_t at, uint32_t n_lines)
 static int import_location(struct golang_names_import *in, uint32_t id, uint32_t *ret_id)
 {
 	const struct profile_location *l = profile_location_at(in->profile, id);
+	struct view key = view_of(&l->address, sizeof(l->address));
 	struct golang_names *n = in->names;
-	uint64_t at;
+	bool known;
 	int r = import_lines(in, l);
 
 	if (r < 0)
 		return r;
-	if (map_get(&in->by_address, l->address, &at) && is_same(n, at, l->n_lines)) {
-		*ret_id = (uint32_t)at;
+	known = index_find(n, &n->locations_index, location_key, key, ret_id);
+	if (known && is_same(n, *ret_id, l->n_lines))
 		return 0;
-	}
 	r = golang_grow(&n->locations, &n->locations_cap, n->n_locations + 1, sizeof(*n->locations),
 			GOLANG_NAMES_MAX_LOCATIONS);
-	if (r == 0)
-		r = map_put(&in->by_address, l->address, n->n_locations);
 	if (r < 0)
 		return r;
 	n->locations[n->n_locations] = (struct golang_names_location){
 		.address = l->address, .first_line = (uint32_t)n->n_lines, .n_lines = l->n_lines};
+	/* The first one of an address is found again. */
+	if (!known)
+		r = index_add(n, &n->locations_index, location_key, n->n_locations);
+	if (r < 0)
+		return r;
 	n->n_lines += l->n_lines;
 	n->unknown += l->n_lines == 0;
 	*ret_id = (uint32_t)n->n_locations++;
@@ -191,10 +293,11 @@ void golang_names_import_finish(struct golang_names_import *in)
 
 	n->n_stacks = in->n_stacks;
 	/* Most programs have all their stacks soon: what they do not need is given back. */
-	golang_shrink(&n->functions, &n->functions_cap, n->names.len, sizeof(*n->functions));
+	golang_shrink(&n->functions, &n->functions_cap, n->n_functions, sizeof(*n->functions));
 	golang_shrink(&n->lines, &n->lines_cap, n->n_lines, sizeof(*n->lines));
 	golang_shrink(&n->locations, &n->locations_cap, n->n_locations, sizeof(*n->locations));
 	golang_shrink(&n->ids, &n->ids_cap, n->n_ids, sizeof(*n->ids));
+	golang_shrink(&n->text.data, &n->text.cap, n->text.len, 1);
 }
 
 int golang_names_export_init(struct golang_names_export *ex, const struct golang_names *names,
@@ -204,8 +307,8 @@ int golang_names_export_init(struct golang_names_export *ex, const struct golang
 		.names = names,
 		.profile = profile,
 		.locations = calloc(names->n_locations + 1, sizeof(*ex->locations)),
-		.functions = calloc((size_t)names->names.len + 1, sizeof(*ex->functions)),
-		.files = calloc((size_t)names->files.len + 1, sizeof(*ex->files)),
+		.functions = calloc(names->n_functions + 1, sizeof(*ex->functions)),
+		.files = calloc(names->n_files + 1, sizeof(*ex->files)),
 	};
 	return ex->locations && ex->functions && ex->files ? 0 : -ENOMEM;
 }
@@ -222,7 +325,7 @@ static int export_file(struct golang_names_export *ex, uint32_t file, uint32_t *
 	int r = 0;
 
 	if (!ex->files[file]) {
-		r = profile_add_string(ex->profile, intern_get(&ex->names->files, file), ret_id);
+		r = profile_add_string(ex->profile, file_key(ex->names, file), ret_id);
 		ex->files[file] = r == 0 ? *ret_id + 1 : 0;
 	}
 	*ret_id = ex->files[file] - 1;
@@ -239,7 +342,7 @@ static int export_function(struct golang_names_export *ex, uint32_t function, ui
 		*ret_id = ex->functions[function] - 1;
 		return 0;
 	}
-	r = profile_add_string(ex->profile, intern_get(&ex->names->names, function), &f.name);
+	r = profile_add_string(ex->profile, text_at(ex->names, from->name), &f.name);
 	f.system_name = f.name;
 	if (r == 0)
 		r = export_file(ex, from->file, &f.file);

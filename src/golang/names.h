@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/buf.h"
 #include "profile/profile.h"
 
 struct golang_names_location;
@@ -21,11 +20,20 @@ struct golang_names_line;
 struct golang_names_function;
 struct golang_names_stack;
 
+/* Finds what is in an array by what it holds: ids + 1 in slots, by hash. */
+struct golang_names_index {
+	uint32_t *slots;
+	size_t cap; /* a power of two, or 0 */
+};
+
 /* A zeroed struct golang_names is empty. */
 struct golang_names {
-	struct intern names; /* of functions: the id is the function's, too */
-	struct intern files;
+	struct buf text; /* of functions and files, each with its NUL */
+	uint32_t *files; /* where they are in the text */
+	size_t n_files;
+	size_t files_cap;
 	struct golang_names_function *functions;
+	size_t n_functions;
 	size_t functions_cap;
 	struct golang_names_line *lines;
 	size_t n_lines;
@@ -38,7 +46,10 @@ struct golang_names {
 	size_t ids_cap;
 	struct golang_names_stack *stacks;
 	size_t n_stacks;
-	uint64_t unknown; /* addresses without any name */
+	struct golang_names_index files_index;	   /* by their text */
+	struct golang_names_index functions_index; /* by their name */
+	struct golang_names_index locations_index; /* by their address */
+	uint64_t unknown;			   /* addresses without any name */
 };
 
 /* More than these are refused: a forged program must not make us keep any amount. */
@@ -55,7 +66,6 @@ struct golang_names_import {
 	size_t n_stacks;	       /* when all of them are there */
 	uint32_t *known;	       /* by location of the profile: ours + 1, or 0 */
 	size_t known_cap;
-	struct map by_address;
 };
 
 /* Stacks from names->n_stacks up to n_stacks are to come, in any order. */

@@ -154,6 +154,7 @@ void proc_info_parse_environ(struct proc_info *info, struct view env)
 	}
 	if (name.len)
 		proc_text_copy(info->service, sizeof(info->service), name);
+	info->opted_out = view_eq(env_get(env, "SONDE_PROFILING"), view_str("disabled"));
 }
 
 static void info_read_environ(struct proc_info *info)
@@ -191,7 +192,7 @@ void proc_info_name_service(struct proc_info *info)
 	proc_text_copy(info->service, sizeof(info->service), name);
 }
 
-int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
+static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, struct err *err)
 {
 	struct proc_info info = {0};
 	struct proc_stat st;
@@ -207,7 +208,8 @@ int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
 	if (!info.kernel_thread) {
 		info_read_exe(&info);
 		info_read_cgroup(&info);
-		info_read_environ(&info);
+		if (with_environ)
+			info_read_environ(&info);
 	}
 	proc_info_name_service(&info);
 	/* All of that was read by pid: it belongs together only if nobody else has it now. */
@@ -215,6 +217,16 @@ int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
 		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	*ret_info = info;
 	return 0;
+}
+
+int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
+{
+	return info_read(pid, true, ret_info, err);
+}
+
+int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err)
+{
+	return info_read(pid, false, ret_info, err);
 }
 
 static int pid_compare(const void *a, const void *b)

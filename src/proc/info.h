@@ -25,14 +25,17 @@ struct proc_info {
 	char pod[64];	    /* Kubernetes pod uid, "" when none */
 	char service[128];  /* never "" */
 	bool kernel_thread;
+	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
+/* Without the environment, which lies in the process's memory: a hostile one can make us wait. */
+int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err);
 
 /* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
 void proc_info_parse_cgroup(struct proc_info *info, const char *text);
 
-/* Sets service from the variables of an environment (NUL-terminated), if they say anything. */
+/* Sets service and opted_out from the variables of an environment (NUL-terminated). */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
 /* Sets service from the other fields, unless it is set. */
 void proc_info_name_service(struct proc_info *info);

@@ -1,6 +1,7 @@
 /*
- * src/proc/mem.h: one interface to the memory of a program, from two sources:
- * a live process (batched process_vm_readv, nothing is stopped) and an ELF core file.
+ * src/proc/mem.h: one interface to the memory of a program, from three sources:
+ * a live process (batched process_vm_readv, nothing is stopped), an ELF core file, and the file
+ * of a program that need not run.
  *
  * A live struct proc_mem belongs to one address space. When the process exits, execs, or its
  * pid is reused, proc_mem_check() says -ESRCH: it reads through a /proc/PID/mem descriptor,
@@ -44,6 +45,12 @@ int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err);
 void proc_mem_never_wait(struct proc_mem *mem);
 /* The core of a crashed or gcore'd program (amd64 or arm64). */
 int proc_mem_open_core(const char *path, struct proc_mem **ret_mem, struct err *err);
+/*
+ * The file of a program (amd64 or arm64) as its memory would be at link-time addresses, before it
+ * ran: what the file holds, nothing of .bss. relocated: with the pointers of position-independent
+ * programs filled in, which takes memory. The descriptor is duplicated.
+ */
+int proc_mem_open_elf(int fd, bool relocated, struct proc_mem **ret_mem, struct err *err);
 /* Memory that a test or a fuzzer makes up: bytes at addr; nothing is copied. */
 int proc_mem_open_fake(struct proc_mem **ret_mem, struct err *err);
 int proc_mem_fake_add(struct proc_mem *mem, uint64_t addr, const void *data, size_t len);

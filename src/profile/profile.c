@@ -31,12 +31,13 @@ struct profile {
 	struct array comments;
 	struct intern strings;
 	struct intern stacks;
+	struct array stack_hashes;
 	struct intern labels;
 	struct arena arena; /* lines and values */
 };
 
 /* An entry and its two slots, in base/intern.c. */
-#define INTERN_BYTES_PER_ENTRY ((size_t)24)
+#define INTERN_BYTES_PER_ENTRY ((size_t)32)
 
 static size_t intern_memory(const struct intern *in)
 {
@@ -49,8 +50,8 @@ size_t profile_memory(const struct profile *p)
 	       p->functions.cap * sizeof(struct profile_function) +
 	       p->locations.cap * sizeof(struct profile_location) +
 	       p->samples.cap * sizeof(struct profile_sample) + p->comments.cap * sizeof(uint32_t) +
-	       intern_memory(&p->strings) + intern_memory(&p->stacks) + intern_memory(&p->labels) +
-	       p->arena.used;
+	       p->stack_hashes.cap * sizeof(uint64_t) + intern_memory(&p->strings) +
+	       intern_memory(&p->stacks) + intern_memory(&p->labels) + p->arena.used;
 }
 
 static int profile_room(const struct profile *p, size_t bytes)
@@ -84,15 +85,12 @@ static int profile_grow(struct profile *p, struct array *a, size_t item_size, vo
 
 static int profile_intern(struct profile *p, struct intern *in, struct view bytes, uint32_t *ret_id)
 {
-	int r;
+	int r = profile_room(p, bytes.len + (in->len == in->cap ? in->cap : 0) *
+						    INTERN_BYTES_PER_ENTRY);
 
-	/* Looking first keeps a full profile able to name what it already holds. */
-	if (intern_find(in, bytes, ret_id))
-		return 0;
-	r = profile_room(p,
-			 bytes.len + (in->len == in->cap ? in->cap : 0) * INTERN_BYTES_PER_ENTRY);
+	/* A full profile can still name what it already holds. */
 	if (r < 0)
-		return r;
+		return intern_find(in, bytes, ret_id) ? 0 : r;
 	return intern_add(in, bytes, ret_id);
 }
 
@@ -134,6 +132,7 @@ void profile_free(struct profile *p)
 	free(p->locations.items);
 	free(p->samples.items);
 	free(p->comments.items);
+	free(p->stack_hashes.items);
 	intern_release(&p->strings);
 	intern_release(&p->stacks);
 	intern_release(&p->labels);
@@ -219,6 +218,25 @@ int profile_add_function(struct profile *p, const struct profile_function *f, ui
 	return 0;
 }
 
+/* The frames of a location as one summand of a stack's hash; 0 when one has no name. */
+static uint64_t hash_lines(const struct profile *p, const struct profile_line *lines, uint32_t n)
+{
+	const struct profile_function *functions = p->functions.items;
+	uint64_t hash = 0;
+
+	while (n-- > 0) {
+		const struct profile_function *f = &functions[lines[n].function];
+
+		/* String 0 is "". */
+		if (f->name == 0)
+			return 0;
+		hash = profile_hash_push(hash, profile_hash_frame(intern_hash(&p->strings, f->name),
+								  intern_hash(&p->strings, f->file),
+								  lines[n].line));
+	}
+	return hash;
+}
+
 int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
 			 const struct profile_line *lines, uint32_t n_lines, uint32_t *ret_id)
 {
@@ -241,18 +259,63 @@ int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
 			return r;
 	}
 	l = item;
-	*l = (struct profile_location){
-		.address = address, .mapping = mapping, .n_lines = n_lines, .lines = copy};
+	*l = (struct profile_location){.address = address,
+				       .mapping = mapping,
+				       .n_lines = n_lines,
+				       .lines = copy,
+				       .hash = hash_lines(p, lines, n_lines)};
 	*ret_id = (uint32_t)p->locations.len++;
 	return 0;
 }
 
+static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uint32_t n)
+{
+	const struct profile_location *locations = p->locations.items;
+	uint64_t hash = 0;
+
+	while (n-- > 0) {
+		const struct profile_location *l = &locations[ids[n]];
+
+		/* Two at a time where that is simple: one product then waits for the other. */
+		if (n > 0 && l->n_lines == 1 && locations[ids[n - 1]].n_lines == 1) {
+			uint64_t a = l->hash, b = locations[ids[--n]].hash;
+
+			if (a == 0 || b == 0)
+				return 0;
+			hash = hash * (PROFILE_HASH_FACTOR * PROFILE_HASH_FACTOR) +
+			       (a * PROFILE_HASH_FACTOR + b);
+			continue;
+		}
+		if (l->hash == 0)
+			return 0;
+		for (uint32_t k = 1; k < l->n_lines; k++)
+			hash *= PROFILE_HASH_FACTOR;
+		hash = profile_hash_push(hash, l->hash);
+	}
+	return profile_hash_end(hash);
+}
+
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id)
 {
+	struct view bytes = view_of(locations, n * sizeof(*locations));
+	void *hash;
+	int r;
+
 	for (uint32_t i = 0; i < n; i++)
 		if (locations[i] >= p->locations.len)
 			return -EINVAL;
-	return profile_intern(p, &p->stacks, view_of(locations, n * sizeof(*locations)), ret_id);
+	/* Room for the hash comes first: a stack without one must not be. */
+	r = profile_grow(p, &p->stack_hashes, sizeof(uint64_t), &hash);
+	if (r < 0)
+		return intern_find(&p->stacks, bytes, ret_id) ? 0 : r;
+	r = profile_intern(p, &p->stacks, bytes, ret_id);
+	if (r < 0)
+		return r;
+	if (*ret_id == p->stack_hashes.len) {
+		*(uint64_t *)hash = hash_locations(p, locations, n);
+		p->stack_hashes.len++;
+	}
+	return 0;
 }
 
 /* The padding of a caller's label is not ours to compare, so it is copied field by field. */
@@ -429,6 +492,17 @@ const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32
 
 	*ret_len = (uint32_t)(v.len / sizeof(uint32_t));
 	return (const void *)v.data;
+}
+
+uint64_t profile_string_hash(const struct profile *p, uint32_t id)
+{
+	return intern_hash(&p->strings, id);
+}
+
+uint64_t profile_stack_hash(const struct profile *p, uint32_t stack)
+{
+	assert(stack < p->stack_hashes.len);
+	return ((const uint64_t *)p->stack_hashes.items)[stack];
 }
 
 int profile_find_type(const struct profile *p, const char *type)

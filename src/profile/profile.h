@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/view.h"
@@ -61,6 +62,7 @@ struct profile_location {
 	uint32_t mapping; /* or PROFILE_NO_MAPPING */
 	uint32_t n_lines;
 	const struct profile_line *lines; /* in the profile's arena */
+	uint64_t hash;			  /* of its frames, 0 when one has no name; see below */
 	bool is_folded;
 };
 
@@ -139,5 +141,33 @@ uint32_t profile_comment_at(const struct profile *p, size_t i); /* string id */
 const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len);
 /* The index of a sample type by name ("inuse_space"), or -ENOENT. */
 int profile_find_type(const struct profile *p, const char *type);
+
+/*
+ * Hashes of what is shown: equal frames have equal ones in all profiles of this process, whatever
+ * their ids are. A stack's is a polynomial of its frames from the root, so that it does not depend
+ * on which of them share a location.
+ */
+#define PROFILE_HASH_FACTOR 0xd6e8feb86659fd93ULL /* odd, or frames far from the leaf were lost */
+
+/* name and file: what hash_bytes() says of them. */
+static inline uint64_t profile_hash_frame(uint64_t name, uint64_t file, int64_t line)
+{
+	return hash_fold(name ^ hash_seed(), file + 0x9e3779b97f4a7c15ULL * (uint64_t)line) | 1;
+}
+
+static inline uint64_t profile_hash_push(uint64_t hash, uint64_t frame)
+{
+	return hash * PROFILE_HASH_FACTOR + frame;
+}
+
+static inline uint64_t profile_hash_end(uint64_t hash)
+{
+	return hash_mix(hash ^ hash_seed()) | 1;
+}
+
+uint64_t profile_string_hash(const struct profile *p, uint32_t id);
+/* From 0 by all frames to profile_hash_end(); 0 when one of the frames has no name. */
+uint64_t profile_stack_hash(const struct profile *p, uint32_t stack);
+
 /* Bytes of memory that the profile holds. */
 size_t profile_memory(const struct profile *p);

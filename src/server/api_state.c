@@ -32,6 +32,9 @@ static void health_agent(struct json *j, const struct request *rq)
 	answer_uint(j, "failures", h.failures);
 	answer_uint(j, "lost_records", h.lost_records);
 	answer_uint(j, "write_failures", h.write_failures);
+	answer_uint(j, "cpu_samples", h.cpu_samples);
+	answer_uint(j, "cpu_samples_lost", h.cpu_samples_lost);
+	answer_uint(j, "cpu_stacks_cut", h.cpu_stacks_cut);
 	answer_text(j, "trouble", h.trouble);
 }
 

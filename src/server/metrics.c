@@ -46,8 +46,7 @@ static int metric_label(struct buf *out, const char *key, const char *value)
 	return r < 0 ? r : buf_append_byte(out, '"');
 }
 
-static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
-			 uint64_t value)
+static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t)
 {
 	const struct proc_info *info = &t->target.info;
 	char pid[16];
@@ -68,7 +67,23 @@ static int metric_target(struct buf *out, const char *name, const struct agent_t
 		r = buf_append_byte(out, ',');
 	if (r == 0)
 		r = metric_label(out, "comm", info->comm);
-	return r < 0 ? r : buf_printf(out, "} %" PRIu64 "\n", value);
+	return r < 0 ? r : buf_append_str(out, "} ");
+}
+
+static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
+			 uint64_t value)
+{
+	int r = metric_target_labels(out, name, t);
+
+	return r < 0 ? r : buf_printf(out, "%" PRIu64 "\n", value);
+}
+
+static int metric_target_seconds(struct buf *out, const char *name, const struct agent_target *t,
+				 uint64_t ns)
+{
+	int r = metric_target_labels(out, name, t);
+
+	return r < 0 ? r : buf_printf(out, "%.15g\n", (double)ns / (double)NS_PER_SEC);
 }
 
 static bool is_profiled(const struct agent_target *t)
@@ -83,6 +98,7 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 {
 	static const char bytes[] = "container_go_alloc_bytes_total";
 	static const char objects[] = "container_go_alloc_objects_total";
+	static const char cpu[] = "container_cpu_sampled_seconds_total";
 	_cleanup_free_ struct agent_target *targets = NULL;
 	size_t n = 0;
 	int r = agent_targets(agent, &targets, &n);
@@ -100,6 +116,12 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 		if (is_profiled(&targets[i]))
 			r = metric_target(out, objects, &targets[i],
 					  targets[i].alloc_objects_total);
+	if (r == 0)
+		r = metric_head(out, cpu, "counter",
+				"CPU time of the process by samples, since sonde knows it.");
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (targets[i].cpu_ns_total)
+			r = metric_target_seconds(out, cpu, &targets[i], targets[i].cpu_ns_total);
 	return r;
 }
 
@@ -137,6 +159,12 @@ static int metrics_agent(struct buf *out, struct agent *agent)
 		 "Records of targets that could not be read.", h.lost_records},
 		{"sonde_write_failures_total", "counter", "Profiles that a sink did not take.",
 		 h.write_failures},
+		{"sonde_cpu_samples_total", "counter", "Stacks sampled on all CPUs.",
+		 h.cpu_samples},
+		{"sonde_cpu_samples_lost_total", "counter", "Samples that got lost.",
+		 h.cpu_samples_lost},
+		{"sonde_cpu_stacks_cut_total", "counter",
+		 "Samples whose stack could not be walked to its root.", h.cpu_stacks_cut},
 		{"sonde_resident_memory_bytes", "gauge", "Resident memory of sonde.", h.rss_bytes},
 	};
 

@@ -10,6 +10,11 @@
 #include "store/block_impl.h"
 
 #define ZSTD_LEVEL_SUMS 1
+/*
+ * A collection lives an hour, until it is packed: compressing one of some hundred stacks saves a
+ * third of a page that is used again, and was a quarter of what writing it took.
+ */
+#define PLAIN_STACKS 4096
 
 /* One pass of a radix sort by stack, over the digit at shift. */
 static void sort_pass(const struct block_value *from, struct block_value *to, size_t n,
@@ -30,13 +35,17 @@ static void sort_pass(const struct block_value *from, struct block_value *to, si
 		to[starts[from[i].stack >> shift & 511]++] = from[i];
 }
 
-size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp)
+void block_sort(struct block_value *values, size_t n, struct block_value *tmp)
 {
-	size_t len = 0;
-
 	/* BLOCK_MAX_STACK has 18 bits. */
 	sort_pass(values, tmp, n, 0);
 	sort_pass(tmp, values, n, 9);
+}
+
+size_t block_add_up(struct block_value *values, size_t n)
+{
+	size_t len = 0;
+
 	for (size_t i = 0; i < n;) {
 		struct block_value sum = values[i++];
 
@@ -51,11 +60,18 @@ size_t block_normalise(struct block_value *values, size_t n, struct block_value 
 	return len;
 }
 
+size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp)
+{
+	block_sort(values, n, tmp);
+	return block_add_up(values, n);
+}
+
 int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
 		      struct buf *out)
 {
-	uint8_t *ids = column_begin(c, 0, n);
-	uint8_t *sums = column_begin(c, 1, n);
+	uint8_t *ids = column_begin(c, 0, n, 0);
+	uint8_t *sums = column_begin(c, 1, n, 0);
+	int level = n < PLAIN_STACKS ? CODEC_PLAIN : ZSTD_LEVEL_SUMS;
 	uint32_t stack = 0;
 	uint64_t divisor = 0;
 	int r = codec_begin(out, CODEC_SUMS);
@@ -74,10 +90,10 @@ int block_encode_sums(struct codec *c, const struct block_value *values, size_t 
 	if (buf_append_varint(out, n) < 0 || buf_append_varint(out, samples) < 0 ||
 	    buf_append_varint(out, divisor) < 0)
 		return -ENOMEM;
-	r = column_end(c, 0, ids, ZSTD_LEVEL_SUMS, out);
+	r = column_end(c, 0, ids, level, out);
 	if (r < 0)
 		return r;
-	r = column_end(c, 1, sums, ZSTD_LEVEL_SUMS, out);
+	r = column_end(c, 1, sums, level, out);
 	if (r < 0)
 		return r;
 	codec_end(out);
@@ -131,18 +147,21 @@ static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
 int block_decode_sums(struct codec *c, struct view block, struct buf *out)
 {
 	struct sums_reader s;
-	struct block_value v = {0};
+	struct block_value *values;
 	int r = sums_open(c, block, &s);
 
 	if (r < 0)
 		return r;
-	for (uint64_t i = 0; i < s.n; i++) {
-		if (!sums_next(&s, &v))
+	if (s.n > cursor_left(&s.ids))
+		return -EBADMSG;
+	r = buf_reserve(out, s.n * sizeof(*values) + 1);
+	if (r < 0)
+		return r;
+	values = (void *)(out->data + out->len);
+	for (uint64_t i = 0; i < s.n; i++)
+		if (!sums_next(&s, &values[i]))
 			return -EBADMSG;
-		r = buf_append(out, &v, sizeof(v));
-		if (r < 0)
-			return r;
-	}
+	out->len += s.n * sizeof(*values);
 	return 0;
 }
 

@@ -52,10 +52,14 @@ static inline int64_t block_add(int64_t a, int64_t b)
 	return sum;
 }
 
-/* Sorts by stack, adds up equal ones, leaves zeros out; returns how many remain. tmp is as long. */
+/* By stack; equal ones stay in order. tmp is as long. */
+void block_sort(struct block_value *values, size_t n, struct block_value *tmp);
+/* Adds up those of equal stacks, which are sorted, leaves zeros out; returns how many remain. */
+size_t block_add_up(struct block_value *values, size_t n);
+/* Both. */
 size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp);
 
-/* values: as block_normalise() leaves them. samples: how many stored ones they stand for. */
+/* values: as block_add_up() leaves them. samples: how many stored ones they stand for. */
 int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
 		      struct buf *out);
 /* One hour of one process; samples are sorted by stack, then time. */

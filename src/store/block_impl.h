@@ -1,4 +1,4 @@
-/* src/store/block_impl.h: what the two parts of the block codec share. */
+/* src/store/block_impl.h: what the codecs of blocks and chunks share. */
 #pragma once
 
 #include "store/block.h"
@@ -25,11 +25,12 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* A column of n varints at most, to be filled from the returned place; NULL without memory. */
-static inline uint8_t *column_begin(struct codec *c, unsigned int slot, size_t n)
+/* Room for n varints and for bytes, to be filled from the returned place; NULL without memory. */
+static inline uint8_t *column_begin(struct codec *c, unsigned int slot, size_t n, size_t bytes)
 {
 	buf_clear(&c->columns[slot]);
-	return buf_reserve(&c->columns[slot], n * 10 + 1) < 0 ? NULL : c->columns[slot].data;
+	return buf_reserve(&c->columns[slot], n * 10 + bytes + 1) < 0 ? NULL
+								      : c->columns[slot].data;
 }
 
 static inline int column_end(struct codec *c, unsigned int slot, const uint8_t *end, int level,

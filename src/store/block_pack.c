@@ -23,7 +23,8 @@ static int writer_begin(struct pack_writer *w, struct codec *c, const struct blo
 	uint64_t divisor = 0;
 
 	for (unsigned int i = 0; i < N_COLUMNS; i++) {
-		w->at[i] = column_begin(c, i, i == COLUMN_TIMES ? hour->n_times : hour->n_samples);
+		w->at[i] =
+			column_begin(c, i, i == COLUMN_TIMES ? hour->n_times : hour->n_samples, 0);
 		if (!w->at[i])
 			return -ENOMEM;
 	}

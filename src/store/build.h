@@ -1,6 +1,7 @@
 /* src/store/build.h: makes one profile of the sums of several days. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "profile/profile.h"
@@ -10,14 +11,17 @@
 
 struct build {
 	struct profile *profile;
-	struct map functions; /* hash of name and file to the profile's function */
-	struct map locations; /* hash of name, file and line to the profile's location */
+	struct map functions; /* string ids of name and file to the profile's function */
+	struct map locations; /* hash of function and line to the profile's location */
 	struct buf values;    /* int64_t, by the profile's stack */
-	uint32_t *by_frame;   /* location + 1 of each frame of the day; UINT32_MAX: to be named */
-	struct buf stacks;    /* the day's wanted stacks: value, depth, frame ids */
-	struct buf scratch;
+	/* Of the day being added. */
+	struct buf frames;   /* struct chunk_frame, by the day's id */
+	struct arena text;   /* of the frames */
+	struct buf by_frame; /* uint32_t: location + 1; 0: not needed yet */
+	struct buf added;    /* struct build_value */
 	const struct block_sums *sums;
-	uint32_t n_wanted;
+	uint32_t *path;	    /* locations of the stack being read; the root is the last place */
+	uint32_t n_located; /* how many of them are known, from the root */
 };
 
 int build_init(struct build *b);

@@ -4,21 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/block.h"
+#include "store/block_impl.h"
 
 #define ZSTD_LEVEL_CHUNK 3
 
-static int put_string(struct buf *b, struct view s)
+static uint8_t *put_string(uint8_t *p, struct view s)
 {
-	int r = buf_append_varint(b, s.len);
-
-	return r < 0 ? r : buf_append(b, s.data, s.len);
+	p = put_varint(p, s.len);
+	if (s.len)
+		memcpy(p, s.data, s.len);
+	return p + s.len;
 }
 
-static int put_columns(struct codec *c, unsigned int n, struct buf *out)
+static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, struct buf *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		int r = codec_put_column(c, out, buf_view(&c->columns[i]), ZSTD_LEVEL_CHUNK);
+		int r = column_end(c, i, ends[i], ZSTD_LEVEL_CHUNK, out);
 
 		if (r < 0)
 			return r;
@@ -30,22 +31,29 @@ static int put_columns(struct codec *c, unsigned int n, struct buf *out)
 int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
 			struct buf *out)
 {
+	size_t names = 0, files = 0;
+	uint8_t *at[3];
 	int r = codec_begin(out, CODEC_FRAMES);
 
-	for (size_t i = 0; i < 3; i++)
-		buf_clear(&c->columns[i]);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = put_string(&c->columns[0], frames[i].name);
-		if (r == 0)
-			r = put_string(&c->columns[1], frames[i].file);
-		if (r == 0)
-			r = buf_append_varint(&c->columns[2], zigzag(frames[i].line));
+	for (size_t i = 0; i < n; i++) {
+		names += frames[i].name.len;
+		files += frames[i].file.len;
+	}
+	at[0] = column_begin(c, 0, n, names);
+	at[1] = column_begin(c, 1, n, files);
+	at[2] = column_begin(c, 2, n, 0);
+	if (!at[0] || !at[1] || !at[2])
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		at[0] = put_string(at[0], frames[i].name);
+		at[1] = put_string(at[1], frames[i].file);
+		at[2] = put_varint(at[2], zigzag(frames[i].line));
 	}
 	if (r == 0)
 		r = buf_append_varint(out, first);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, 3, out);
+	return r < 0 ? r : put_columns(c, at, 3, out);
 }
 
 static int compare_stacks(const void *va, const void *vb)
@@ -59,37 +67,41 @@ static int compare_stacks(const void *va, const void *vb)
 	return a->n < b->n ? -1 : a->n > b->n;
 }
 
-static int put_stack(struct codec *c, const struct chunk_stack *s, const struct chunk_stack *before)
+/* before: the empty stack 0 for the first one. */
+static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct chunk_stack *before)
 {
 	uint32_t shared = 0;
-	int r;
 
-	while (before && shared < s->n && shared < before->n &&
-	       s->frames[shared] == before->frames[shared])
+	while (shared < s->n && shared < before->n && s->frames[shared] == before->frames[shared])
 		shared++;
-	r = buf_append_varint(&c->columns[0], zigzag((int64_t)s->id - (before ? before->id : 0)));
-	if (r == 0)
-		r = buf_append_varint(&c->columns[1], shared);
-	if (r == 0)
-		r = buf_append_varint(&c->columns[2], s->n - shared);
-	for (uint32_t i = shared; r == 0 && i < s->n; i++)
-		r = buf_append_varint(&c->columns[3], s->frames[i]);
-	return r;
+	at[0] = put_varint(at[0], zigzag((int64_t)s->id - before->id));
+	at[1] = put_varint(at[1], shared);
+	at[2] = put_varint(at[2], s->n - shared);
+	for (uint32_t i = shared; i < s->n; i++)
+		at[3] = put_varint(at[3], s->frames[i]);
 }
 
 int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out)
 {
+	const struct chunk_stack none = {0};
+	size_t frames = 0;
+	uint8_t *at[4];
 	int r = codec_begin(out, CODEC_STACKS);
 
+	for (size_t i = 0; i < n; i++)
+		frames += stacks[i].n;
+	for (unsigned int i = 0; i < 4; i++) {
+		at[i] = column_begin(c, i, i < 3 ? n : frames, 0);
+		if (!at[i])
+			return -ENOMEM;
+	}
 	if (n > 0)
 		qsort(stacks, n, sizeof(*stacks), compare_stacks);
-	for (size_t i = 0; i < 4; i++)
-		buf_clear(&c->columns[i]);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = put_stack(c, &stacks[i], i ? &stacks[i - 1] : NULL);
+	for (size_t i = 0; i < n; i++)
+		put_stack(at, &stacks[i], i ? &stacks[i - 1] : &none);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, 4, out);
+	return r < 0 ? r : put_columns(c, at, 4, out);
 }
 
 static int get_columns(struct codec *c, struct cursor *body, struct cursor *columns, unsigned int n)
@@ -179,4 +191,37 @@ int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, 
 		r = fn(ctx, &stack, (uint32_t)shared);
 	}
 	return r < 0 ? r : 0;
+}
+
+static int visit(struct codec *c, struct day *day, const int64_t range[2], bool stacks,
+		 const struct chunk_visitor *v, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		if (stacks)
+			r = chunk_decode_stacks(c, day_blob(stmt, 1), v->stack, v->ctx);
+		else
+			r = chunk_decode_frames(c, day_blob(stmt, 1), v->frame, v->ctx);
+		if (r < 0) {
+			day_done(stmt);
+			return err_set(err, r,
+				       r == -EBADMSG ? "%s: damaged names"
+						     : "%s: too many names for the memory",
+				       day->path);
+		}
+	}
+	return r;
+}
+
+int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
+		struct err *err)
+{
+	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
+	int r = visit(c, day, range, false, v, err);
+
+	return r < 0 ? r : visit(c, day, range, true, v, err);
 }

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/view.h"
 #include "store/codec.h"
+#include "store/day.h"
 
 #define CHUNK_MAX_DEPTH 2048U	    /* frames of a stack */
 #define CHUNK_MAX_FRAMES (1U << 18) /* frames of a service */
@@ -44,3 +45,12 @@ typedef int chunk_frame_fn(void *ctx, uint32_t id, const struct chunk_frame *fra
 typedef int chunk_stack_fn(void *ctx, const struct chunk_stack *stack, uint32_t shared);
 int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx);
 int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx);
+
+/* Reads all frames of a service, then all its stacks. -EBADMSG, or what a callback said. */
+struct chunk_visitor {
+	chunk_frame_fn *frame;
+	chunk_stack_fn *stack;
+	void *ctx;
+};
+int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
+		struct err *err);

@@ -49,7 +49,7 @@ int codec_put_column(struct codec *c, struct buf *out, struct view column, int l
 
 	if (column.len > CODEC_MAX_COLUMN)
 		return -E2BIG;
-	if (column.len < 32)
+	if (level == CODEC_PLAIN || column.len < 32)
 		return put_plain(out, column);
 	if (!c->compressor)
 		c->compressor = ZSTD_createCCtx();

@@ -24,6 +24,7 @@
 
 #define CODEC_VERSION 1
 #define CODEC_MAX_COLUMN ((size_t)16 << 20)
+#define CODEC_PLAIN 0	/* the level at which nothing is compressed */
 #define CODEC_COLUMNS 5 /* that may be open at a time */
 
 enum codec_kind {
@@ -59,7 +60,12 @@ int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
 		     struct cursor *ret_column);
 int codec_skip_column(struct cursor *body);
 
-static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+static inline bool cursor_varint_long(struct cursor *c, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -77,9 +83,25 @@ static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
 	return false;
 }
 
-static inline size_t cursor_left(const struct cursor *c)
+/* Nearly all have one byte to three. */
+static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
 {
-	return (size_t)(c->end - c->at);
+	const uint8_t *p = c->at;
+
+	if (cursor_left(c) < 3 || (p[0] & p[1] & p[2] & 0x80))
+		return cursor_varint_long(c, ret);
+	if (p[0] < 0x80) {
+		*ret = p[0];
+		c->at = p + 1;
+	} else if (p[1] < 0x80) {
+		*ret = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+		c->at = p + 2;
+	} else {
+		*ret = (uint64_t)(p[0] & 0x7f) | (uint64_t)(p[1] & 0x7f) << 7 |
+		       (uint64_t)p[2] << 14;
+		c->at = p + 3;
+	}
+	return true;
 }
 
 static inline uint64_t zigzag(int64_t v)

@@ -55,6 +55,7 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_PACKS] = "SELECT k,data FROM pack WHERE k>=? AND k<?",
 	[DAY_PACK_LAST] = "SELECT max(k) FROM pack WHERE k BETWEEN ? AND ?",
 	[DAY_ROLLUPS] = "SELECT k,data FROM rollup WHERE k>=? AND k<?",
+	[DAY_ANY_ROLLED] = "SELECT stream FROM rolled LIMIT 1",
 	[DAY_ROLLED] = "SELECT collections FROM rolled WHERE stream=?",
 	[DAY_POINTS] = "SELECT k,total FROM point WHERE k>=? AND k<?",
 	[DAY_POINT_FIRST] = "SELECT min(k) FROM point WHERE k>=? AND k<?",
@@ -80,10 +81,12 @@ void day_path(char *path, size_t size, const char *dir, int64_t number)
 int day_error(struct day *d, int rc, struct err *err)
 {
 	int os = d->db ? sqlite3_system_errno(d->db) : 0;
+	bool failed = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN;
 
-	switch (rc & 0xff) {
-	case SQLITE_FULL:
+	/* Only then is the system's number of this failure, and not of an earlier one. */
+	if ((rc & 0xff) == SQLITE_FULL || (failed && (os == ENOSPC || os == EDQUOT)))
 		return err_set(err, -ENOSPC, "%s: the disk is full; free some space", d->path);
+	switch (rc & 0xff) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return err_set(err, -EBADMSG, "%s: the file is damaged (%s)", d->path,
@@ -92,7 +95,7 @@ int day_error(struct day *d, int rc, struct err *err)
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-		return err_set(err, os == ENOSPC ? -ENOSPC : -EROFS,
+		return err_set(err, -EROFS,
 			       "%s: cannot be opened or written (%s); check the folder's owner and "
 			       "permissions",
 			       d->path, os ? strerror(os) : sqlite3_errstr(rc));
@@ -104,9 +107,7 @@ int day_error(struct day *d, int rc, struct err *err)
 	default:
 		break;
 	}
-	if (os == ENOSPC || os == EDQUOT)
-		return err_set(err, -ENOSPC, "%s: the disk is full; free some space", d->path);
-	return err_set(err, os == EROFS ? -EROFS : -EIO, "%s: %s", d->path,
+	return err_set(err, failed && os == EROFS ? -EROFS : -EIO, "%s: %s", d->path,
 		       d->db ? sqlite3_errmsg(d->db) : sqlite3_errstr(rc));
 }
 
@@ -152,6 +153,34 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 	return r < 0 ? r : day_simple(d, "COMMIT", err);
 }
 
+/*
+ * A log must be read even where it cannot be written, so that SQLite wants to make its index. Where
+ * the folder is read-only and there is no log, nobody writes, and the file is read as it lies.
+ */
+static bool day_is_frozen(const struct day *d, const char *dir)
+{
+	char log[sizeof(d->path) + 8];
+
+	(void)snprintf(log, sizeof(log), "%s-wal", d->path);
+	return access(dir, W_OK) < 0 && (errno == EROFS || errno == EACCES) &&
+	       access(log, F_OK) < 0;
+}
+
+static int day_connect(struct day *d, const char *dir, int flags)
+{
+	char uri[3 * sizeof(d->path) + 32] = "file:";
+	size_t len = strlen(uri);
+
+	if (flags & SQLITE_OPEN_CREATE || !day_is_frozen(d, dir))
+		return sqlite3_open_v2(d->path, &d->db, flags, NULL);
+	for (const char *p = d->path; *p; p++)
+		len += (size_t)snprintf(uri + len, sizeof(uri) - len,
+					strchr("?#%", *p) ? "%%%02x" : "%c", *p);
+	(void)snprintf(uri + len, sizeof(uri) - len, "?immutable=1");
+	return sqlite3_open_v2(uri, &d->db,
+			       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+}
+
 int day_open(struct day *d, const char *dir, int64_t number, bool write, struct err *err)
 {
 	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
@@ -164,7 +193,7 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 		return -ENOENT;
 	/* Readers of a WAL need its index, which they may have to make: hence not read-only, if
 	 * that can be helped. */
-	rc = sqlite3_open_v2(d->path, &d->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	rc = day_connect(d, dir, flags | SQLITE_OPEN_NOMUTEX);
 	if (stat(d->path, &st) == 0)
 		d->inode = st.st_ino;
 	if (rc != SQLITE_OK)
@@ -174,6 +203,7 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 		       write ? "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL;"
 			       "PRAGMA journal_mode=WAL;"
 			       "PRAGMA synchronous=FULL; PRAGMA cache_size=-4096;"
+			       "PRAGMA secure_delete=OFF; PRAGMA wal_autocheckpoint=2000;"
 			       "PRAGMA journal_size_limit=8388608"
 			     : "PRAGMA query_only=1; PRAGMA cache_size=-2048",
 		       err);

@@ -11,55 +11,52 @@
 #include "store/chunk.h"
 
 #define MAX_TEXT 8192U /* of a name or a file, in bytes */
+#define AHEAD 16U      /* stacks whose place is fetched before it is looked at */
 #define HEAVY_BYTES ((size_t)2 << 20)
 
-static uint32_t *ids_place(const struct dict_ids *t, uint64_t hash, uint64_t **ret_hash)
+static struct dict_place *ids_place(const struct dict_ids *t, uint64_t hash)
 {
-	uint32_t i = (uint32_t)hash & (t->cap - 1);
+	uint32_t low = (uint32_t)hash, high = (uint32_t)(hash >> 32);
+	uint32_t i = high & (t->cap - 1);
 
-	while (t->hashes[i] != 0 && t->hashes[i] != hash)
+	/* A hash is odd: half of it tells whether the place is free. */
+	while (t->places[i].hash[0] != 0 &&
+	       (t->places[i].hash[0] != low || t->places[i].hash[1] != high))
 		i = (i + 1) & (t->cap - 1);
-	*ret_hash = &t->hashes[i];
-	return &t->ids[i];
+	return &t->places[i];
 }
 
 static bool ids_get(const struct dict_ids *t, uint64_t hash, uint32_t *ret_id)
 {
-	uint64_t *place;
-	uint32_t *id;
+	const struct dict_place *place;
 
 	if (t->cap == 0)
 		return false;
-	id = ids_place(t, hash, &place);
-	if (*place == 0)
+	place = ids_place(t, hash);
+	if (place->hash[0] == 0)
 		return false;
-	*ret_id = *id;
+	*ret_id = place->id;
 	return true;
 }
 
 static void ids_release(struct dict_ids *t)
 {
-	free(t->hashes);
-	free(t->ids);
+	free(t->places);
 	*t = (struct dict_ids){0};
 }
 
 static int ids_grow(struct dict_ids *t)
 {
 	struct dict_ids bigger = {.cap = t->cap ? t->cap * 2 : 256, .len = t->len};
-	uint64_t *place;
 
-	bigger.hashes = calloc(bigger.cap, sizeof(*bigger.hashes));
-	bigger.ids = calloc(bigger.cap, sizeof(*bigger.ids));
-	if (!bigger.hashes || !bigger.ids) {
-		ids_release(&bigger);
+	bigger.places = calloc(bigger.cap, sizeof(*bigger.places));
+	if (!bigger.places)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < t->cap; i++) {
-		if (t->hashes[i] == 0)
-			continue;
-		*ids_place(&bigger, t->hashes[i], &place) = t->ids[i];
-		*place = t->hashes[i];
+		const struct dict_place *p = &t->places[i];
+
+		if (p->hash[0] != 0)
+			*ids_place(&bigger, (uint64_t)p->hash[1] << 32 | p->hash[0]) = *p;
 	}
 	ids_release(t);
 	*t = bigger;
@@ -68,36 +65,26 @@ static int ids_grow(struct dict_ids *t)
 
 static int ids_put(struct dict_ids *t, uint64_t hash, uint32_t id)
 {
-	uint64_t *place;
+	struct dict_place *place;
 
 	/* Four fifths: the tables are most of the writer's memory. */
 	if ((uint64_t)(t->len + 1) * 5 > (uint64_t)t->cap * 4 && ids_grow(t) < 0)
 		return -ENOMEM;
-	*ids_place(t, hash, &place) = id;
-	t->len += *place == 0;
-	*place = hash;
+	place = ids_place(t, hash);
+	t->len += place->hash[0] == 0;
+	*place = (struct dict_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
 	return 0;
-}
-
-static uint64_t hash_frame(uint64_t name, uint64_t file, int64_t line)
-{
-	return hash_mix(name ^ hash_mix(file + 0x9e3779b97f4a7c15ULL * (uint64_t)line)) | 1;
-}
-
-static inline uint64_t hash_step(uint64_t hash, uint64_t frame)
-{
-	hash = (hash ^ frame) * 0xd6e8feb86659fd93ULL;
-	return hash ^ hash >> 32;
-}
-
-static inline uint64_t hash_stack_end(uint64_t hash)
-{
-	return hash_mix(hash) | 1;
 }
 
 static struct view cut(struct view text)
 {
 	return view_of(text.data, MIN(text.len, MAX_TEXT));
+}
+
+static uint64_t text_hash(const struct chunk_frame *f)
+{
+	return profile_hash_frame(hash_bytes(f->name.data, f->name.len),
+				  hash_bytes(f->file.data, f->file.len), f->line);
 }
 
 struct loading {
@@ -112,8 +99,7 @@ static int load_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 
 	if (id > DICT_MAX_FRAMES)
 		return -EBADMSG;
-	hash = hash_frame(hash_bytes(f->name.data, f->name.len),
-			  hash_bytes(f->file.data, f->file.len), f->line);
+	hash = text_hash(f);
 	l->frames[id] = hash;
 	l->d->next_frame = MAX(l->d->next_frame, id + 1);
 	return ids_put(&l->d->frames, hash, id);
@@ -122,55 +108,30 @@ static int load_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 static int load_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 {
 	struct loading *l = ctx;
-	uint64_t hash = hash_seed();
+	uint64_t hash = 0;
 
 	(void)shared;
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->frames[i] >= l->d->next_frame)
 			return -EBADMSG;
-		hash = hash_step(hash, l->frames[s->frames[i]]);
+		hash = profile_hash_push(hash, l->frames[s->frames[i]]);
 	}
 	l->d->next_stack = MAX(l->d->next_stack, s->id + 1);
-	return ids_put(&l->d->stacks, hash_stack_end(hash), s->id);
-}
-
-static int load_chunks(struct loading *l, struct day *day, struct codec *c, bool stacks,
-		       struct err *err)
-{
-	const int64_t range[] = {(int64_t)l->d->service << 32,
-				 (int64_t)l->d->service << 32 | UINT32_MAX};
-	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
-
-	if (r < 0)
-		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
-		if (stacks)
-			r = chunk_decode_stacks(c, day_blob(stmt, 1), load_stack, l);
-		else
-			r = chunk_decode_frames(c, day_blob(stmt, 1), load_frame, l);
-		if (r < 0) {
-			day_done(stmt);
-			return err_set(err, r, "%s: cannot read the names of %s", day->path,
-				       l->d->name);
-		}
-	}
-	return r;
+	return ids_put(&l->d->stacks, profile_hash_end(hash), s->id);
 }
 
 int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 {
 	_cleanup_free_ uint64_t *hashes = calloc(DICT_MAX_FRAMES + 1, sizeof(*hashes));
 	struct loading l = {.d = d, .frames = hashes};
+	const struct chunk_visitor visitor = {load_frame, load_stack, &l};
 	int r;
 
 	if (!hashes)
 		return err_oom(err);
 	d->next_frame = 0;
 	d->next_stack = DICT_OTHER + 1;
-	r = load_chunks(&l, day, c, false, err);
-	if (r == 0)
-		r = load_chunks(&l, day, c, true, err);
+	r = chunk_visit(c, day, d->service, &visitor, err);
 	if (r < 0) {
 		dict_unload(d);
 		return r;
@@ -184,18 +145,22 @@ int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 struct resolving {
 	struct dict *d;
 	const struct profile *p;
-	uint64_t *strings; /* hashes, by string id; 0 is not made yet */
-	uint32_t *starts;  /* of a location's frames in frames */
-	uint64_t *frames;  /* hashes, the lines of all locations */
-	uint64_t *single;  /* the frame's hash, by location; 0: not just one frame */
-	uint64_t *stacks;  /* hashes, by stack id */
-	char bare[256];	   /* the name of a frame without one */
+	uint64_t *locations; /* hashes, with names for frames that have none; 0: not needed yet */
+	uint32_t *ids;	     /* of the frame, plus 1, by location; 0: unknown, or several frames */
+	bool any_bare;	     /* locations are in use */
+	bool any_new;	     /* ids are in use */
+	char bare[256];	     /* the name of a frame without one */
 };
 
-/* The i-th line of a location; the name may lie in r->bare. */
-static struct chunk_frame frame_of(struct resolving *r, uint32_t location, uint32_t i)
+static uint32_t n_frames(const struct profile_location *l)
 {
-	const struct profile_location *l = profile_location_at(r->p, location);
+	return MAX(l->n_lines, 1U);
+}
+
+/* The i-th line of a location; the name may lie in r->bare. */
+static struct chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
+				   uint32_t i)
+{
 	struct chunk_frame f = {0};
 
 	if (i < l->n_lines) {
@@ -217,74 +182,67 @@ static struct chunk_frame frame_of(struct resolving *r, uint32_t location, uint3
 	return f;
 }
 
-static uint64_t string_hash(struct resolving *r, uint32_t id)
+static uint64_t frame_hash(struct resolving *r, const struct profile_location *l, uint32_t i)
 {
-	if (r->strings[id] == 0) {
-		struct view s = cut(profile_string(r->p, id));
-
-		r->strings[id] = hash_bytes(s.data, s.len);
-	}
-	return r->strings[id];
-}
-
-static uint64_t frame_hash(struct resolving *r, uint32_t location, uint32_t i)
-{
-	const struct profile_location *l = profile_location_at(r->p, location);
 	struct chunk_frame f;
 
 	if (i < l->n_lines) {
 		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
 
-		if (profile_string(r->p, fn->name).len > 0)
-			return hash_frame(string_hash(r, fn->name), string_hash(r, fn->file),
-					  l->lines[i].line);
+		/* String 0 is "". */
+		if (fn->name != 0)
+			return profile_hash_frame(profile_string_hash(r->p, fn->name),
+						  profile_string_hash(r->p, fn->file),
+						  l->lines[i].line);
 	}
-	f = frame_of(r, location, i);
-	return hash_frame(hash_bytes(f.name.data, f.name.len), hash_bytes(f.file.data, f.file.len),
-			  f.line);
+	f = frame_of(r, l, i);
+	return text_hash(&f);
 }
 
-static int resolving_init(struct resolving *r)
+/* Memory for the profile's locations. Most profiles hold next to nothing new, and need none. */
+static int resolving_init(struct resolving *r, struct buf *scratch)
 {
 	size_t n = profile_n_locations(r->p);
-	size_t n_frames = 0, at = 0;
 
-	for (size_t i = 0; i < n; i++)
-		n_frames += MAX(profile_location_at(r->p, i)->n_lines, 1U);
-	r->strings = calloc(profile_n_strings(r->p), sizeof(*r->strings));
-	r->starts = calloc(n + 1, sizeof(*r->starts));
-	r->frames = calloc(n_frames + 1, sizeof(*r->frames));
-	r->single = calloc(n + 1, sizeof(*r->single));
-	r->stacks = calloc(profile_n_stacks(r->p) + 1, sizeof(*r->stacks));
-	if (!r->strings || !r->starts || !r->frames || !r->single || !r->stacks ||
-	    n_frames > UINT32_MAX)
+	/* A profile's own memory is bounded, and takes more than this. */
+	scratch->max = PROFILE_MAX_BYTES;
+	buf_clear(scratch);
+	if (buf_reserve(scratch, n * (sizeof(*r->locations) + sizeof(*r->ids)) + 1) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t lines = MAX(profile_location_at(r->p, i)->n_lines, 1U);
-
-		r->starts[i] = (uint32_t)at;
-		for (uint32_t k = 0; k < lines; k++)
-			r->frames[at++] = frame_hash(r, (uint32_t)i, k);
-		if (lines == 1)
-			r->single[i] = r->frames[at - 1];
-	}
-	r->starts[n] = (uint32_t)at;
+	r->locations = (void *)scratch->data;
+	r->ids = (uint32_t *)(r->locations + n);
 	return 0;
 }
 
-static void resolving_release(struct resolving *r)
+/* What profile_stack_hash() would say if all frames had names. */
+static uint64_t bare_hash(struct resolving *r, uint32_t stack)
 {
-	free(r->strings);
-	free(r->starts);
-	free(r->frames);
-	free(r->single);
-	free(r->stacks);
+	uint32_t n;
+	const uint32_t *ids = profile_stack_at(r->p, stack, &n);
+	uint64_t hash = 0;
+
+	if (!r->any_bare)
+		memset(r->locations, 0, profile_n_locations(r->p) * sizeof(*r->locations));
+	r->any_bare = true;
+	while (n-- > 0) {
+		const struct profile_location *l = profile_location_at(r->p, ids[n]);
+		uint64_t *known = &r->locations[ids[n]];
+
+		if (*known == 0)
+			for (uint32_t k = n_frames(l); k-- > 0;)
+				*known = profile_hash_push(*known, frame_hash(r, l, k));
+		for (uint32_t k = 1; k < n_frames(l); k++)
+			hash *= PROFILE_HASH_FACTOR;
+		hash = profile_hash_push(hash, *known);
+	}
+	return profile_hash_end(hash);
 }
 
 /* The id of a frame, which is added if it is new; -E2BIG when there are too many. */
-static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint32_t *ret_id)
+static int frame_id(struct resolving *r, const struct profile_location *l, uint32_t line,
+		    uint32_t *ret_id)
 {
-	uint64_t hash = r->frames[r->starts[location] + line];
+	uint64_t hash = frame_hash(r, l, line);
 	struct dict *d = r->d;
 	struct chunk_frame f;
 
@@ -292,7 +250,7 @@ static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint3
 		return 0;
 	if (d->next_frame >= DICT_MAX_FRAMES)
 		return -E2BIG;
-	f = frame_of(r, location, line);
+	f = frame_of(r, l, line);
 	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
 	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
 	if (!f.name.data || (f.file.len && !f.file.data) ||
@@ -303,88 +261,102 @@ static int frame_id(struct resolving *r, uint32_t location, uint32_t line, uint3
 	return 0;
 }
 
+/* Puts the frames of a location to ids, from the root; returns how many. */
+static int put_frames(struct resolving *r, uint32_t location, uint32_t *ids)
+{
+	const struct profile_location *l;
+	uint32_t n;
+
+	if (r->ids[location] != 0) {
+		ids[0] = r->ids[location] - 1;
+		return 1;
+	}
+	l = profile_location_at(r->p, location);
+	n = n_frames(l);
+	for (uint32_t k = 0; k < n; k++) {
+		int ret = frame_id(r, l, n - 1 - k, &ids[k]);
+
+		if (ret < 0)
+			return ret;
+	}
+	if (n == 1)
+		r->ids[location] = ids[0] + 1;
+	return (int)n;
+}
+
+/* The stack has at most CHUNK_MAX_DEPTH frames. */
 static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n, uint64_t hash,
 		     uint32_t *ret_id)
 {
 	struct dict *d = r->d;
 	struct chunk_stack s = {.id = d->next_stack};
-	size_t start = d->new_ids.len;
-	uint32_t id;
-	int ret;
+	uint32_t *ids;
 
+	if (buf_reserve(&d->new_ids, CHUNK_MAX_DEPTH * sizeof(*ids)) < 0)
+		return -ENOMEM;
+	if (!r->any_new)
+		memset(r->ids, 0, profile_n_locations(r->p) * sizeof(*r->ids));
+	r->any_new = true;
+	ids = (void *)(d->new_ids.data + d->new_ids.len);
 	for (uint32_t i = n; i-- > 0;) {
-		uint32_t lines = r->starts[locations[i] + 1] - r->starts[locations[i]];
+		int ret = put_frames(r, locations[i], ids + s.n);
 
-		for (uint32_t k = lines; k-- > 0; s.n++) {
-			ret = frame_id(r, locations[i], k, &id);
-			if (ret == 0)
-				ret = buf_append(&d->new_ids, &id, sizeof(id));
-			if (ret < 0) {
-				d->new_ids.len = start;
-				return ret;
-			}
-		}
+		if (ret < 0)
+			return ret;
+		s.n += (uint32_t)ret;
 	}
 	/* The ids may move while they grow: until the flush it is their place that is kept. */
-	s.frames = (const void *)(uintptr_t)start;
+	s.frames = (const void *)(uintptr_t)d->new_ids.len;
+	d->new_ids.len += s.n * sizeof(*ids);
 	if (ids_put(&d->stacks, hash, s.id) < 0 || buf_append(&d->new_stacks, &s, sizeof(s)) < 0)
 		return -ENOMEM;
 	*ret_id = d->next_stack++;
 	return 0;
 }
 
-/* The hash of a stack, and a hint to the CPU that its place will be looked at. */
-static uint64_t stack_hash(const struct resolving *r, uint32_t stack)
-{
-	uint32_t n;
-	const uint32_t *locations = profile_stack_at(r->p, stack, &n);
-	uint64_t hash = hash_seed();
-
-	for (uint32_t i = n; i-- > 0;) {
-		uint64_t frame = r->single[locations[i]];
-
-		if (frame) {
-			hash = hash_step(hash, frame);
-			continue;
-		}
-		for (uint32_t k = r->starts[locations[i] + 1]; k-- > r->starts[locations[i]];)
-			hash = hash_step(hash, r->frames[k]);
-	}
-	hash = hash_stack_end(hash);
-	if (r->d->stacks.cap > 0)
-		__builtin_prefetch(&r->d->stacks.hashes[(uint32_t)hash & (r->d->stacks.cap - 1)]);
-	return hash;
-}
-
 static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stacks, uint32_t *ret_id)
 {
+	uint64_t hash = profile_stack_hash(r->p, stack);
 	uint32_t n, depth = 0;
 	const uint32_t *locations;
 	int ret;
 
-	if (ids_get(&r->d->stacks, r->stacks[stack], ret_id))
+	if (hash == 0)
+		hash = bare_hash(r, stack);
+	if (ids_get(&r->d->stacks, hash, ret_id))
 		return 0;
 	locations = profile_stack_at(r->p, stack, &n);
-	for (uint32_t i = 0; i < n; i++)
-		depth += r->starts[locations[i] + 1] - r->starts[locations[i]];
 	*ret_id = DICT_OTHER;
-	if (depth > CHUNK_MAX_DEPTH || r->d->next_stack > max_stacks)
+	for (uint32_t i = 0; i < n; i++) {
+		depth += n_frames(profile_location_at(r->p, locations[i]));
+		if (depth > CHUNK_MAX_DEPTH)
+			return 0;
+	}
+	if (r->d->next_stack > max_stacks)
 		return 0;
-	ret = add_stack(r, locations, n, r->stacks[stack], ret_id);
+	ret = add_stack(r, locations, n, hash, ret_id);
 	return ret == -E2BIG ? 0 : ret;
 }
 
-int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, uint32_t *ret_ids,
-		 struct err *err)
+/* A hint to the CPU: the table is larger than its cache, and waiting is most of a look-up. */
+static void expect(const struct dict_ids *t, uint64_t hash)
 {
-	_cleanup_(resolving_release) struct resolving r = {.d = d, .p = p};
-	int ret = resolving_init(&r);
+	if (t->cap > 0)
+		__builtin_prefetch(&t->places[(uint32_t)(hash >> 32) & (t->cap - 1)]);
+}
 
-	/* In two passes: the table is larger than the CPU's cache, and waiting is most of it. */
-	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)
-		r.stacks[i] = stack_hash(&r, i);
-	for (uint32_t i = 0; ret == 0 && i < profile_n_stacks(p); i++)
+int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
+		 uint32_t *ret_ids, struct err *err)
+{
+	struct resolving r = {.d = d, .p = p};
+	size_t n = profile_n_stacks(p);
+	int ret = resolving_init(&r, scratch);
+
+	for (uint32_t i = 0; ret == 0 && i < n; i++) {
+		if (i + AHEAD < n)
+			expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
 		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
+	}
 	return ret < 0 ? err_oom(err) : 0;
 }
 
@@ -395,8 +367,8 @@ bool dict_is_heavy(const struct dict *d)
 
 size_t dict_memory(const struct dict *d)
 {
-	return ((size_t)d->frames.cap + d->stacks.cap) * 12 + d->new_frames.cap +
-	       d->new_stacks.cap + d->new_ids.cap + d->text.used;
+	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct dict_place) +
+	       d->new_frames.cap + d->new_stacks.cap + d->new_ids.cap + d->text.used;
 }
 
 int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err)

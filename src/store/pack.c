@@ -72,7 +72,8 @@ static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struc
 /* Reads one collection and deletes it; its samples are appended. */
 static int take_row(struct packer *p, int64_t key, struct err *err)
 {
-	struct block_sample s = {.time = (uint32_t)(p->times_ms.len / sizeof(uint32_t))};
+	uint32_t time = (uint32_t)(p->times_ms.len / sizeof(uint32_t));
+	struct block_sample *samples;
 	uint32_t ms = (uint32_t)(day_key_ms(key) % BLOCK_HOUR_MS);
 	const struct block_value *values;
 	sqlite3_stmt *stmt = NULL;
@@ -89,15 +90,15 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 		r = buf_append(&p->times_ms, &ms, sizeof(ms));
 	if (r == 0)
 		r = buf_reserve(&p->samples,
-				p->values.len / sizeof(*values) * sizeof(struct block_sample));
+				p->values.len / sizeof(*values) * sizeof(*samples) + 1);
 	if (r < 0)
 		return err_set(err, r, "%s: cannot pack a collection", p->w->day.path);
 	values = (const void *)p->values.data;
-	for (size_t i = 0; i < p->values.len / sizeof(*values); i++) {
-		s.stack = values[i].stack;
-		s.value = values[i].value;
-		(void)buf_append(&p->samples, &s, sizeof(s));
-	}
+	samples = (void *)(p->samples.data + p->samples.len);
+	for (size_t i = 0; i < p->values.len / sizeof(*values); i++)
+		samples[i] = (struct block_sample){
+			.stack = values[i].stack, .time = time, .value = values[i].value};
+	p->samples.len += p->values.len / sizeof(*values) * sizeof(*samples);
 	return day_exec(&p->w->day, DAY_DROP_PROFILE, &key, 1, err);
 }
 
@@ -107,16 +108,18 @@ static int sort_samples(struct packer *p)
 	size_t n = p->samples.len / sizeof(struct block_sample);
 	const struct block_sample *from = (const void *)p->samples.data;
 	struct block_sample *to;
-	uint32_t at = 0;
+	uint32_t most = 0, at = 0;
 
 	buf_clear(&p->sorted);
 	if (buf_reserve(&p->sorted, p->samples.len + 1) < 0)
 		return -ENOMEM;
 	to = (void *)p->sorted.data;
-	memset(p->starts, 0, (BLOCK_MAX_STACK + 1) * sizeof(*p->starts));
+	for (size_t i = 0; i < n; i++)
+		most = MAX(most, from[i].stack);
+	memset(p->starts, 0, (most + 1) * sizeof(*p->starts));
 	for (size_t i = 0; i < n; i++)
 		p->starts[from[i].stack]++;
-	for (uint32_t i = 0; i <= BLOCK_MAX_STACK; i++) {
+	for (uint32_t i = 0; i <= most; i++) {
 		uint32_t count = p->starts[i];
 
 		p->starts[i] = at;

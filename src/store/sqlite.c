@@ -50,8 +50,10 @@ int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/lock", s->dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
+		return err_set(err, -ENOSPC, "%s: the disk is full; free some space", s->dir);
 	if (fd < 0)
-		return err_set(err, errno == ENOSPC ? -ENOSPC : -EROFS,
+		return err_set(err, -EROFS,
 			       "%s cannot be written (%s); check its owner and permissions, or "
 			       "choose another --data-dir",
 			       s->dir, strerror(errno));
@@ -144,12 +146,13 @@ int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, s
 }
 
 /* The interval is lost: everything that is open is dropped, and read anew after the commit. */
-static void spoil(struct store_sqlite *s, const struct err *err)
+static void spoil(struct store_sqlite *s, int r, const struct err *err)
 {
 	for (size_t i = 0; i < SQLITE_WRITERS; i++)
 		if (s->writers[i].open)
 			sqlite_drop_writer(s, s->writers[i].day.number);
-	s->spoiled = true;
+	s->spoiled = r;
+	s->why_spoiled = *err;
 	sqlite_trouble(s, err->text, false);
 }
 
@@ -209,16 +212,21 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 			       "stored; check the clock of this machine",
 			       e->service);
 	}
-	if (s->spoiled || s->too_large) {
+	if (s->spoiled) {
 		count_lost(s, 1);
-		return err_set(err, -ENOSPC, "%s", s->status.trouble);
+		*err = s->why_spoiled;
+		return s->spoiled;
+	}
+	if (s->too_large) {
+		count_lost(s, 1);
+		return err_set(err, -ENOSPC, "%s holds more than --max-disk allows", s->dir);
 	}
 	r = try_write(s, e, e->time_ns / DAY_NS, err);
 	if (r == 0)
 		return 0;
 	count_lost(s, 1);
 	if (r != -E2BIG)
-		spoil(s, err);
+		spoil(s, r, err);
 	return r;
 }
 
@@ -233,8 +241,10 @@ static int sqlite_commit(struct store *store, struct err *err)
 	if (!err)
 		err = &own;
 	if (s->spoiled) {
-		s->spoiled = false;
-		return err_set(err, -ENOSPC, "%s", s->status.trouble);
+		r = s->spoiled;
+		s->spoiled = 0;
+		*err = s->why_spoiled;
+		return r;
 	}
 	for (size_t i = 0; r == 0 && i < SQLITE_WRITERS; i++) {
 		if (!s->writers[i].open || !s->writers[i].in_transaction)
@@ -243,8 +253,8 @@ static int sqlite_commit(struct store *store, struct err *err)
 		r = sqlite_commit_writer(s, &s->writers[i], err);
 	}
 	if (r < 0) {
-		spoil(s, err);
-		s->spoiled = false;
+		spoil(s, r, err);
+		s->spoiled = 0;
 		return r;
 	}
 	if (wrote)

@@ -27,7 +27,8 @@ struct store_sqlite {
 	struct writer writers[SQLITE_WRITERS];
 	struct writer_tools tools;
 	uint64_t ticks;
-	bool spoiled; /* the interval cannot be written any more */
+	int spoiled; /* why the interval cannot be written any more, as -errno; 0: it can */
+	struct err why_spoiled;
 	bool too_large;
 	struct map settled; /* by day: hours below are packed; SQLITE_ROLLED_UP: nothing is left */
 

@@ -14,8 +14,10 @@ void writer_tools_release(struct writer_tools *t)
 {
 	codec_release(&t->codec);
 	buf_release(&t->values);
+	buf_release(&t->order);
 	buf_release(&t->sorted);
 	buf_release(&t->ids);
+	buf_release(&t->hashes);
 	buf_release(&t->block);
 	buf_release(&t->labels);
 }
@@ -52,6 +54,9 @@ static int load_row(struct writer *w, enum day_sql sql, sqlite3_stmt *stmt)
 	case DAY_STREAMS:
 		w->next_stream = MAX(w->next_stream, id + 1);
 		return map_put(&w->streams, key_hash(service, day_blob(stmt, 2)), id);
+	case DAY_ANY_ROLLED:
+		w->rolled = true;
+		return 0;
 	default:
 		w->next_labelset = MAX(w->next_labelset, id + 1);
 		return map_put(&w->labelsets, key_hash(service, day_blob(stmt, 2)), id);
@@ -86,6 +91,8 @@ int writer_open(struct writer *w, const char *dir, int64_t number, struct err *e
 		r = load_table(w, DAY_STREAMS, err);
 	if (r == 0)
 		r = load_table(w, DAY_LABELSETS, err);
+	if (r == 0)
+		r = load_table(w, DAY_ANY_ROLLED, err);
 	w->open = true;
 	if (r < 0)
 		writer_close(w);
@@ -216,29 +223,42 @@ static int find_labelset(struct writer *w, struct writer_tools *t, uint32_t serv
 	return 0;
 }
 
-/* The values of one type by stored stack id, in t->values. */
-static int collect_values(struct writer_tools *t, const struct profile *p, size_t type,
-			  size_t *ret_n, struct err *err)
+/* The samples in the order of their stored stack ids, in t->order: once for all types. */
+static int sort_samples(struct writer_tools *t, const struct profile *p, struct err *err)
 {
 	const uint32_t *ids = (const void *)t->ids.data;
-	size_t most = profile_n_samples(p), n = 0;
-	struct block_value *values;
+	size_t n = profile_n_samples(p);
+	struct block_value *order;
 
+	buf_clear(&t->order);
 	buf_clear(&t->values);
-	buf_clear(&t->sorted);
-	if (buf_reserve(&t->values, (most + 1) * sizeof(*values)) < 0 ||
-	    buf_reserve(&t->sorted, (most + 1) * sizeof(*values)) < 0)
+	if (buf_reserve(&t->order, (n + 1) * sizeof(*order)) < 0 ||
+	    buf_reserve(&t->values, (n + 1) * sizeof(*order)) < 0)
 		return err_oom(err);
-	values = (void *)t->values.data;
-	for (size_t i = 0; i < most; i++) {
+	order = (void *)t->order.data;
+	for (size_t i = 0; i < n; i++) {
 		const struct profile_sample *s = profile_sample_at(p, i);
 
-		if (s->values[type] != 0)
-			values[n++] = (struct block_value){.stack = ids[s->stack],
-							   .value = s->values[type]};
+		order[i] = (struct block_value){ids[s->stack], (int64_t)(uintptr_t)s->values};
 	}
-	*ret_n = block_normalise(values, n, (void *)t->sorted.data);
+	block_sort(order, n, (void *)t->values.data);
 	return 0;
+}
+
+/* The values of one type by stored stack id, in t->values; returns how many. */
+static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t type)
+{
+	const struct block_value *order = (const void *)t->order.data;
+	struct block_value *values = (void *)t->values.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_samples; i++) {
+		const int64_t *of_sample = (const void *)(uintptr_t)order[i].value;
+
+		values[n] = (struct block_value){order[i].stack, of_sample[type]};
+		n += of_sample[type] != 0;
+	}
+	return block_add_up(values, n);
 }
 
 /* There is a collection of this process at this time already: theirs and ours are added. */
@@ -302,8 +322,11 @@ static int void_rollup(struct writer *w, uint32_t stream, struct err *err)
 {
 	const int64_t range[] = {day_rollup_key(stream, 0), day_rollup_key(stream + 1, 0)};
 	const int64_t id = stream;
-	int r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
+	int r;
 
+	if (!w->rolled)
+		return 0;
+	r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
 	if (r < 0 || sqlite3_changes(w->day.db) == 0)
 		return r;
 	return day_exec(&w->day, DAY_DROP_ROLLUPS, range, 2, err);
@@ -316,7 +339,7 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 	int64_t ms = e->time_ns / 1000000 - w->day.number * DAY_MS;
 	char name[128];
 	uint32_t stream = 0;
-	size_t n = 0;
+	size_t n;
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%s:%s:%s", e->family,
@@ -325,9 +348,10 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 	r = find_stream(w, service_labelset[0], name, e->snapshot_types >> type & 1, &stream, err);
 	if (r == 0)
 		r = void_rollup(w, stream, err);
-	if (r == 0)
-		r = collect_values(t, e->profile, type, &n, err);
-	return r < 0 ? r : put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
+	if (r < 0)
+		return r;
+	n = collect_values(t, profile_n_samples(e->profile), type);
+	return put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
 }
 
 static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
@@ -371,7 +395,10 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 	if (r == 0 && d)
 		r = find_labelset(w, t, d->service, &service_labelset[1], err);
 	if (r == 0 && d)
-		r = dict_resolve(d, e->profile, t->max_stacks, (void *)t->ids.data, err);
+		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
+				 err);
+	if (r == 0)
+		r = sort_samples(t, e->profile, err);
 	if (r < 0 || !d)
 		return r;
 	d->used = w->used;

@@ -18,6 +18,7 @@ struct writer {
 	struct day day;
 	bool open;
 	bool in_transaction;
+	bool rolled;   /* some streams are rolled up */
 	uint64_t used; /* when, in writes */
 	struct dict *dicts;
 	struct map by_service; /* hash of the name to struct dict */
@@ -34,8 +35,10 @@ struct writer {
 struct writer_tools {
 	struct codec codec;
 	struct buf values; /* struct block_value */
-	struct buf sorted;
+	struct buf order;  /* struct block_value: where the values of a sample are */
+	struct buf sorted; /* room for sorting */
 	struct buf ids;
+	struct buf hashes;
 	struct buf block;
 	struct buf labels;
 	uint32_t max_stacks;

@@ -28,6 +28,13 @@ test('a service without a type has a dash in its column', async ({ page }) => {
   await expect(row.locator('[data-title="Live heap"]')).toContainText('MB');
 });
 
+test('a service that has ended says so and comes last', async ({ page }) => {
+  await page.goto('/');
+  const row = page.locator('.services tbody tr').last();
+  await expect(row).toContainText('nightly');
+  await expect(row.locator('[data-title="Live heap"]')).toHaveText('ended');
+});
+
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
   await openService(page, 'paused=1&view=both', 'giant');
   await page.getByRole('searchbox').fill('Method77');

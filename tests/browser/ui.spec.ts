@@ -36,6 +36,16 @@ test('any window is compared with any other by two drags', async ({ page }) => {
   expect(await hash(page)).not.toContain('base=');
 });
 
+test('a range that is older than the store is compared with its own first half', async ({ page }) => {
+  const { now, store } = await (await page.request.get('/api/health')).json();
+  const hours = Math.ceil((now - store.oldest) / 3600e3) + 1;
+  await page.goto(`/#/s/${SERVICE}?range=${hours}h`);
+  await page.getByRole('button', { name: 'Compare with preceding' }).click();
+  await expect.poll(() => hash(page)).toMatch(/sel=\d+-\d+&base=prev/);
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(last(LEAK));
+  await expect(page.getByText('Nothing was recorded in A')).toHaveCount(0);
+});
+
 test('a double click on the timeline resets the window', async ({ page }) => {
   await openService(page);
   await dragTimeline(page, 0.5, 0.9);
@@ -281,6 +291,25 @@ test('live moves on by itself and pauses', async ({ page }) => {
   const then = asked;
   await page.clock.runFor(3 * health.interval_ms);
   expect(asked).toBe(then);
+});
+
+test('live waits for a server that is slower than its interval', async ({ page }) => {
+  const { interval_ms } = await (await page.request.get('/api/health')).json();
+  let asked = 0;
+  let release = () => {};
+  const held = new Promise<void>((done) => (release = done));
+  await page.clock.install();
+  await page.route('**/api/services?*', async (route) => {
+    asked++;
+    await held;
+    await route.continue().catch(() => {});
+  });
+  await page.goto(`/#/?range=${RANGE}`);
+  await expect.poll(() => asked).toBe(1);
+  await page.clock.runFor(5 * interval_ms);
+  expect(asked).toBe(1);
+  release();
+  await expect(page.getByRole('link', { name: SERVICE, exact: true })).toBeVisible();
 });
 
 test('the time zone is shown and can be UTC', async ({ page }) => {

@@ -3,14 +3,18 @@ import collections
 import gzip
 
 Frame = collections.namedtuple("Frame", "function file line start_line")
-Location = collections.namedtuple("Location", "address frames")
+Location = collections.namedtuple("Location", "address frames file", defaults=(None,))
 Sample = collections.namedtuple("Sample", "stack values labels")
 
 
 class Profile:
-    """types, period and period_type as names; samples with their stacks resolved, leaf first."""
+    """types, period and period_type as names; samples with their stacks resolved, leaf first.
 
-    def __init__(self, path):
+    With files, each location also has the file of its mapping.
+    """
+
+    def __init__(self, path, files=False):
+        self.with_files = files
         with gzip.open(path) as f:
             self._decode(f.read())
 
@@ -44,27 +48,31 @@ class Profile:
         self.mappings = [(m.get(2, 0), m.get(3, 0), m.get(4, 0), strings[m.get(5, 0)],
                           strings[m.get(6, 0)], bool(m.get(7, 0))) for m in mappings]
         resolved = {}
-        for ident, (address, lines) in locations.items():
+        files = {m[1]: strings[m.get(5, 0)] for m in mappings}
+        for ident, (address, mapping, lines) in locations.items():
             frames = []
             for function_id, line in lines:
                 f = functions[function_id]
                 frames.append(Frame(strings[f.get(2, 0)], strings[f.get(4, 0)], line,
                                     signed(f.get(5, 0))))
-            resolved[ident] = Location(address, tuple(frames))
+            resolved[ident] = Location(address, tuple(frames),
+                                       files.get(mapping, "") if self.with_files else None)
         self.samples = [self._sample(s, resolved, strings) for s in samples]
 
     @staticmethod
     def _location(data, locations):
-        ident, address, lines = 0, 0, []
+        ident, address, mapping, lines = 0, 0, 0, []
         for field, _, value in fields(data):
             if field == 1:
                 ident = value
+            elif field == 2:
+                mapping = value
             elif field == 3:
                 address = value
             elif field == 4:
                 line = dict((f, v) for f, _, v in fields(value))
                 lines.append((line.get(1, 0), signed(line.get(2, 0))))
-        locations[ident] = (address, lines)
+        locations[ident] = (address, mapping, lines)
 
     @staticmethod
     def _sample(data, locations, strings):

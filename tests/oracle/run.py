@@ -14,16 +14,22 @@ import rig  # noqa: F401  (sets the module path)
 import test_agent
 import test_contention
 import test_core
+import test_cpu
 import test_debian
+import test_dwarf
 import test_elf
 import test_force
 import test_goroutines
 import test_heap
 import test_metrics
+import test_query
 import test_refusals
+import test_top
+import test_unwind
 
-MODULES = (test_elf, test_heap, test_goroutines, test_core, test_force, test_debian, test_refusals, test_agent,
-           test_contention, test_metrics)
+MODULES = (test_elf, test_unwind, test_dwarf, test_heap, test_goroutines, test_contention,
+           test_metrics, test_core, test_force, test_debian, test_refusals, test_agent, test_query,
+           test_top, test_cpu)
 
 
 class Result(unittest.TestResult):

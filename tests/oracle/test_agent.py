@@ -273,6 +273,24 @@ class Run(unittest.TestCase):
                 self.assertEqual(agent.stop(), 0)
             self.assertEqual(rate(), 524288)
 
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the target's system calls are amd64's")
+    def test_program_that_withholds_its_memory_delays_nobody(self):
+        program = rig.build.build("withheld", rig.build.mandatory()[1])
+        with self.agent() as agent, leak("theta") as other, \
+                rig.Target([program], env={"OTEL_SERVICE_NAME": "iota"}) as target:
+            agent.wait_collections(target.pid, 1)
+            self.assertEqual(target.ask("withhold"), "done")
+            before = agent.target(target.pid)["readers"][0]
+            # The other one goes on; were a thread waiting for that page, it would be said.
+            agent.wait_collections(other.pid, 4)
+            reader = agent.target(target.pid)["readers"][0]
+            self.assertGreater(reader["failures"], before["failures"])
+            self.assertLessEqual(reader["collections"], before["collections"] + 1)
+            self.assertTrue(reader["trouble"])
+            self.assertFalse(reader["slow"], reader)
+            self.assertEqual(agent.target(other.pid)["readers"][0]["failures"], 0)
+            self.assertEqual(agent.stop(), 0)
+
     def test_settings_that_make_no_sense_are_refused(self):
         data = os.path.join(self.tmp.name, "data")
         for wrong in (("--interval", "1ms"), ("--retention", "soon"), ("--max-disk", "2X"),

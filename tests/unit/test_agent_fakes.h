@@ -144,28 +144,23 @@ static inline uint64_t fake_census(void)
 
 static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *err)
 {
+	const struct fake_process *p;
 	struct proc_stat st;
+	bool opted_out;
 	int r = fake_stat(pid, &st, err);
 
 	if (r < 0)
 		return r;
+	machine_lock();
+	p = machine_find(pid);
+	opted_out = p && p->opted_out;
+	machine_unlock();
 	*ret_info = (struct proc_info){.id = {.pid = pid, .start_ticks = st.start_ticks},
 				       .comm = "fake",
 				       .exe = "/bin/fake",
-				       .service = "fake"};
+				       .service = "fake",
+				       .opted_out = opted_out};
 	return 0;
-}
-
-static inline bool fake_opted_out(pid_t pid)
-{
-	const struct fake_process *p;
-	bool out;
-
-	machine_lock();
-	p = machine_find(pid);
-	out = p && p->opted_out;
-	machine_unlock();
-	return out;
 }
 
 static const struct world_ops fake_world = {
@@ -173,7 +168,6 @@ static const struct world_ops fake_world = {
 	.stat = fake_stat,
 	.census = fake_census,
 	.info = fake_info,
-	.opted_out = fake_opted_out,
 };
 
 struct fake_state {
@@ -302,16 +296,15 @@ static const struct reader_ops fake_reader = {
 };
 static const struct reader_ops *const fake_readers[] = {&fake_reader, NULL};
 
-static inline int fake_write(struct sink *sink, const struct target *target,
-			     const struct reader_ops *reader, const struct reading *reading,
-			     struct err *err)
+static inline int fake_write(struct sink *sink, const struct target *target, const char *family,
+			     const struct reading *reading, struct err *err)
 {
 	const struct profile *profile = reading->profile;
 	struct fake_process *p;
 	bool fails;
 
 	(void)sink;
-	(void)reader;
+	(void)family;
 	machine_lock();
 	fails = machine.sink_fails;
 	p = machine_find(target->info.id.pid);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/map.h"
 
@@ -141,6 +142,34 @@ static void intern_keeps_thousands_apart(void **state)
 	}
 }
 
+static void every_byte_and_the_length_count_in_a_hash(void **state)
+{
+	uint8_t bytes[70] = {0};
+
+	(void)state;
+	for (size_t len = 0; len + 1 < sizeof(bytes); len++) {
+		uint64_t hash = hash_bytes(bytes, len);
+
+		assert_true(hash_bytes(bytes, len + 1) != hash);
+		for (size_t i = 0; i < len; i++) {
+			bytes[i] = 1;
+			assert_true(hash_bytes(bytes, len) != hash);
+			bytes[i] = 0;
+		}
+	}
+}
+
+static void intern_knows_the_hash_of_what_it_holds(void **state)
+{
+	_cleanup_(intern_release) struct intern in = {0};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(intern_add(&in, view_str("main.main"), &id), 0);
+	assert_true(intern_hash(&in, id) == hash_bytes("main.main", 9));
+	assert_true(intern_hash(&in, id + 1) == 0);
+}
+
 static void intern_stops_at_its_limit(void **state)
 {
 	_cleanup_(intern_release) struct intern in = {.bytes = {.max = 4096}};
@@ -170,6 +199,8 @@ int main(void)
 		cmocka_unit_test(map_put_replaces),
 		cmocka_unit_test(intern_numbers_by_first_appearance),
 		cmocka_unit_test(intern_keeps_thousands_apart),
+		cmocka_unit_test(every_byte_and_the_length_count_in_a_hash),
+		cmocka_unit_test(intern_knows_the_hash_of_what_it_holds),
 		cmocka_unit_test(intern_stops_at_its_limit),
 	};
 

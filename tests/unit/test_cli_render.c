@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "cli/cpu_threads.h"
 #include "profile/ops.h"
 
 /* A profile with one type, "space" in bytes. Functions are named by their first letter. */
@@ -214,6 +215,65 @@ static void changes_show_before_and_after(void **state)
 			    "         0          0          0     0%       -1kB  main\n");
 }
 
+static void a_machine_has_no_file_and_losses_are_in_the_json(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(buf_release) struct buf text = {}, json = {};
+	const struct cpu_losses losses = {.samples = 12,
+					  .lost_ring = 3,
+					  .ends = {[CPU_STACK_ROOT] = 8, [CPU_STACK_NO_RULE] = 1}};
+	const struct render_source source = {
+		.machine = "node-7", .losses = &losses, .lost_memory = 2};
+	struct profile_mapping m = {.end = 1};
+	struct err err = {};
+	struct render r;
+	uint32_t id;
+
+	(void)state;
+	ADD(&f, false, 5, "main");
+	assert_int_equal(profile_add_string(f.p, view_str("/usr/bin/any"), &m.file), 0);
+	assert_int_equal(profile_add_mapping(f.p, &m, &id), 0);
+	render_init(&r, f.p, 0);
+	r.source = &source;
+	assert_int_equal(render_top(&r, &text, &err), 0);
+	assert_non_null(strstr(buf_cstr(&text), "Machine: node-7\n"));
+	assert_null(strstr(buf_cstr(&text), "any"));
+	assert_int_equal(render_json(&r, &json, &err), 0);
+	assert_non_null(strstr(buf_cstr(&json), "\"machine\":\"node-7\""));
+	assert_non_null(strstr(buf_cstr(&json), "\"samples\":12,\"lost_ring\":3,"));
+	assert_non_null(strstr(buf_cstr(&json), "\"lost_memory\":2,"));
+	assert_non_null(strstr(buf_cstr(&json), "\"root\":8,"));
+	assert_non_null(strstr(buf_cstr(&json), "\"no_unwind_information\":1,"));
+}
+
+/* The collapsed stacks of samples "a;b" of thread "t1" and "a" of no thread, with threads. */
+static void assert_threads(bool below_process, const char *expected)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(profile_freep) struct profile *threads = NULL;
+	_cleanup_(buf_release) struct buf out = {};
+	struct profile_label label = {};
+	const int64_t value = 3;
+	struct err err = {};
+
+	ADD(&f, false, 5, "a", "b");
+	ADD(&f, false, 4, "a");
+	assert_int_equal(profile_add_string(f.p, view_str("thread"), &label.key), 0);
+	assert_int_equal(profile_add_string(f.p, view_str("t1"), &label.str), 0);
+	assert_int_equal(
+		profile_add_sample(f.p, profile_sample_at(f.p, 0)->stack, &value, &label, 1), 0);
+	assert_int_equal(cpu_threads_as_frames(f.p, below_process, &threads, &err), 0);
+	assert_int_equal(profile_collapse(threads, 0, &out, &err), 0);
+	assert_string_equal(buf_cstr(&out), expected);
+}
+
+static void threads_become_frames(void **state)
+{
+	(void)state;
+	assert_threads(false, "a 4\na;b 5\nt1;a;b 3\n");
+	assert_threads(true, "a 4\na;b 5\na;t1;b 3\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +283,8 @@ int main(void)
 		cmocka_unit_test(extreme_values_do_not_overflow),
 		cmocka_unit_test(an_empty_profile_gives_an_empty_table),
 		cmocka_unit_test(the_tree_is_indented_and_says_what_it_cut),
+		cmocka_unit_test(a_machine_has_no_file_and_losses_are_in_the_json),
+		cmocka_unit_test(threads_become_frames),
 		cmocka_unit_test(changes_show_before_and_after),
 	};
 

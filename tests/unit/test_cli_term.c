@@ -149,6 +149,38 @@ static void runtimes_are_known_by_their_files(void **state)
 	}
 }
 
+static void what_cpu_profiles_lack_is_said_by_runtime(void **state)
+{
+	static const struct {
+		const char *runtime;
+		bool perf_map;
+		const char *gives;
+		const char *remedy; /* part of it; "" for none */
+	} cases[] = {
+		{"go", false, "yes", ""},
+		{"native", false, "yes", ""},
+		{"kernel", false, "yes", ""},
+		{"python", false, "C functions only", ""},
+		{"node", false, "no JavaScript names", "--perf-basic-prof"},
+		{"node", true, "yes, by its perf map", ""},
+		{"java", false, "no Java names", "Compiler.perfmap"},
+		{"java", true, "yes, by its perf map", "PreserveFramePointer"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ps_cpu cpu;
+
+		ps_cpu_describe(cases[i].runtime, cases[i].perf_map, &cpu);
+		assert_true(cpu.available);
+		assert_string_equal(cpu.gives, cases[i].gives);
+		if (cases[i].remedy[0])
+			assert_non_null(strstr(cpu.remedy, cases[i].remedy));
+		else
+			assert_string_equal(cpu.remedy, "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_file_is_no_terminal),
 		cmocka_unit_test(no_color_is_obeyed_on_a_terminal),
 		cmocka_unit_test(runtimes_are_known_by_their_files),
+		cmocka_unit_test(what_cpu_profiles_lack_is_said_by_runtime),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,16 +12,8 @@ struct fake_sample {
 	int64_t values[4]; /* alloc_objects, alloc_space, inuse_objects, inuse_space */
 };
 
-static inline struct profile *fake_profile(const struct fake_sample *samples, size_t n)
+static inline void fake_fill(struct profile *p, const struct fake_sample *samples, size_t n)
 {
-	static const char *const types[][2] = {{"alloc_objects", "count"},
-					       {"alloc_space", "bytes"},
-					       {"inuse_objects", "count"},
-					       {"inuse_space", "bytes"}};
-	struct profile *p = profile_new();
-
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(profile_add_type(p, types[i][0], types[i][1]), 0);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t locations[4], len = 0, stack;
 
@@ -41,6 +33,19 @@ static inline struct profile *fake_profile(const struct fake_sample *samples, si
 		assert_int_equal(profile_add_stack(p, locations, len, &stack), 0);
 		assert_int_equal(profile_add_sample(p, stack, samples[i].values, NULL, 0), 0);
 	}
+}
+
+static inline struct profile *fake_profile(const struct fake_sample *samples, size_t n)
+{
+	static const char *const types[][2] = {{"alloc_objects", "count"},
+					       {"alloc_space", "bytes"},
+					       {"inuse_objects", "count"},
+					       {"inuse_space", "bytes"}};
+	struct profile *p = profile_new();
+
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(profile_add_type(p, types[i][0], types[i][1]), 0);
+	fake_fill(p, samples, n);
 	return p;
 }
 
@@ -59,5 +64,19 @@ static inline void fake_add(struct top_model *m, const struct proc_info *info, u
 	struct profile *p = fake_profile(samples, n);
 
 	assert_int_equal(top_model_add(m, info, p, now_s * 1000000000, NULL), 0);
+	profile_free(p);
+}
+
+/* values: samples and nanoseconds, of a collection of two seconds. */
+static inline void fake_add_cpu(struct top_model *m, const struct proc_info *info, int64_t stamp,
+				const struct fake_sample *samples, size_t n)
+{
+	struct profile *p = profile_new();
+
+	assert_int_equal(profile_add_type(p, "samples", "count"), 0);
+	assert_int_equal(profile_add_type(p, "cpu", "nanoseconds"), 0);
+	profile_header(p)->duration_ns = 2000000000;
+	fake_fill(p, samples, n);
+	assert_int_equal(top_model_add_cpu(m, info, p, stamp, NULL), 0);
 	profile_free(p);
 }

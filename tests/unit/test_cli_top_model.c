@@ -338,6 +338,146 @@ static void names_are_cleaned(void **state)
 	top_table_release(&t);
 }
 
+/* More names than there is memory for, as a hostile program may have. */
+static const struct top_view cpu = {.kind = TOP_CPU, .unit = TOP_BYTES};
+static const struct fake_sample burn[] = {{{"main", "burn"}, {100, 1000000000}},
+					  {{"main"}, {50, 500000000}}};
+
+static void cpu_time_is_by_second_and_over_all_processes(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct proc_info a = fake_process(10, "api"), b = fake_process(5, "db");
+	struct top_table t;
+
+	(void)state;
+	fake_add_cpu(m, &a, 1, burn, 2);
+	fake_add_cpu(m, &b, 1, burn, 1);
+	t = table_of(m, cpu);
+	assert_int_equal(t.total, 1250000000);
+	assert_int_equal(row_of(&t, "burn")->flat, 1000000000);
+	assert_int_equal(row_of(&t, "burn")->processes, 2);
+	assert_int_equal(row_of(&t, "main")->flat, 250000000);
+	assert_int_equal(row_of(&t, "main")->cum, 1250000000);
+	assert_int_equal(sums_of(m).running, 2);
+	top_table_release(&t);
+}
+
+static void who_is_not_in_the_last_collection_does_not_run(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct proc_info a = fake_process(10, "api"), b = fake_process(5, "db");
+	struct top_view processes = cpu;
+	struct top_table t;
+
+	(void)state;
+	processes.group = TOP_PROCESSES;
+	fake_add_cpu(m, &a, 1, burn, 2);
+	fake_add_cpu(m, &b, 1, burn, 1);
+	fake_add_cpu(m, &b, 2, burn, 1);
+	t = table_of(m, processes);
+	assert_int_equal(t.len, 1);
+	assert_string_equal(t.rows[0].name, "5 db");
+	assert_int_equal(t.total, 500000000);
+	top_table_release(&t);
+	/* One without any of them. */
+	top_model_begin_cpu(m, 3);
+	t = table_of(m, cpu);
+	assert_int_equal(t.len, 0);
+	assert_int_equal(sums_of(m).running, 0);
+	top_table_release(&t);
+}
+
+static void who_only_runs_has_no_heap(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct proc_info native = fake_process(5, "db");
+	struct top_process_delta *deltas;
+	struct top_table t;
+	size_t n;
+
+	(void)state;
+	add_alloc(m, 1, 10, 0);
+	fake_add_cpu(m, &native, 1, burn, 2);
+	for (enum top_group group = 0; group < TOP_GROUPS; group++) {
+		t = table_of(m, (struct top_view){.kind = TOP_LIVE, .group = group});
+		assert_null(row_of(&t, "5 db"));
+		assert_null(row_of(&t, "db"));
+		assert_null(row_of(&t, "burn"));
+		top_table_release(&t);
+	}
+	assert_int_equal(sums_of(m).processes, 1);
+	assert_int_equal(sums_of(m).services, 1);
+	assert_int_equal(top_model_take_deltas(m, &deltas, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(deltas[0].id.pid, 1);
+	free(deltas);
+}
+
+static void who_ended_has_burnt_its_share_until_the_next_collection(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct proc_info a = fake_process(1, "api"), b = fake_process(5, "db");
+
+	(void)state;
+	add_alloc(m, 1, 10, 0);
+	fake_add_cpu(m, &a, 1, burn, 2);
+	top_model_retain(m, NULL, 0);
+	assert_int_equal(sums_of(m).running, 1);
+	assert_int_equal(sums_of(m).processes, 0);
+	assert_true(sums_of(m).values[TOP_LIVE][TOP_BYTES] == 0);
+	assert_true(sums_of(m).values[TOP_CPU][TOP_BYTES] == 750000000);
+	fake_add_cpu(m, &b, 2, burn, 1);
+	top_model_retain(m, &b.id, 1);
+	assert_int_equal(sums_of(m).running, 1);
+	assert_true(sums_of(m).values[TOP_CPU][TOP_BYTES] == 500000000);
+}
+
+static void frozen_cpu_time_stays(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct proc_info a = fake_process(1, "api");
+
+	(void)state;
+	fake_add_cpu(m, &a, 1, burn, 2);
+	top_model_freeze(m, true);
+	fake_add_cpu(m, &a, 2, burn, 1);
+	top_model_begin_cpu(m, 3);
+	assert_true(sums_of(m).values[TOP_CPU][TOP_BYTES] == 750000000);
+	top_model_freeze(m, false);
+	fake_add_cpu(m, &a, 4, burn, 1);
+	assert_true(sums_of(m).values[TOP_CPU][TOP_BYTES] == 500000000);
+}
+
+static void past_the_limit_everything_is_forgotten_and_comes_back(void **state)
+{
+	static struct fake_sample samples[1000];
+	static char names[1000][1000];
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	struct proc_info info = fake_process(2, "many");
+	int r = 0;
+
+	(void)state;
+	add_alloc(m, 1, 1, 0);
+	for (int i = 0; i < 100 && r == 0; i++) {
+		struct profile *p;
+
+		for (size_t k = 0; k < 1000; k++) {
+			memset(names[k], 'x', sizeof(names[k]) - 1);
+			(void)snprintf(names[k], 24, "main.f%d.%zu", i, k);
+			names[k][strlen(names[k])] = '.';
+			samples[k] = (struct fake_sample){{names[k]}, {0, 0, 1, 1}};
+		}
+		p = fake_profile(samples, 1000);
+		r = top_model_add(m, &info, p, 1000, NULL);
+		profile_free(p);
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_int_equal(sums_of(m).processes, 0);
+	add_alloc(m, 1, 3, 0);
+	assert_int_equal(sums_of(m).processes, 1);
+	assert_true(sums_of(m).values[TOP_LIVE][TOP_BYTES] == 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +495,12 @@ int main(void)
 		cmocka_unit_test(frozen_shows_what_was_and_goes_on_right),
 		cmocka_unit_test(after_a_rebase_rates_stay_until_they_are_measured_anew),
 		cmocka_unit_test(names_are_cleaned),
+		cmocka_unit_test(cpu_time_is_by_second_and_over_all_processes),
+		cmocka_unit_test(who_is_not_in_the_last_collection_does_not_run),
+		cmocka_unit_test(who_only_runs_has_no_heap),
+		cmocka_unit_test(who_ended_has_burnt_its_share_until_the_next_collection),
+		cmocka_unit_test(frozen_cpu_time_stays),
+		cmocka_unit_test(past_the_limit_everything_is_forgotten_and_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,8 @@ static int tear_down(void **state)
 
 static void every_window_is_filled_and_never_overrun(void **state)
 {
-	static const size_t columns[] = {14, 20, 30, 39, 40, 45, 59, 60, 71, 72, 80, 120, 250};
+	static const size_t columns[] = {1,  5,	 12, 14, 20, 30, 39,  40,
+					 45, 59, 60, 71, 72, 80, 120, 250};
 	static const size_t lines[] = {2, 3, 4, 5, 6, 8, 9, 10, 13, 14, 15, 24, 40};
 	struct fixture *f = *state;
 
@@ -185,14 +186,13 @@ static void the_table_has_rates_shares_names_and_places(void **state)
 	struct fixture *f = *state;
 	struct grid g = draw(&f->ui);
 
-	assert_true(has(&g, "sonde top  12:03:04  every 2s"));
+	assert_true(has(&g, "sonde top  12:03:04  every 2s  takes 0.4% of a CPU"));
 	assert_true(has(&g, "1 process of 1 service: 1010B live, 4.89kB/s and 6 objects/s"));
 	assert_non_null(strstr(g.cells[3], "FLAT/s  FLAT%      CUM/s   CUM%  FUNCTION"));
 	assert_non_null(strstr(g.cells[3], "WHERE"));
 	assert_non_null(strstr(g.cells[4], ">    3.91kB 79.84%     3.91kB 79.84%  encoding/json."));
 	assert_non_null(strstr(g.cells[4], "api"));
-	assert_true(has(&g, "sonde itself: 0.4% of a CPU"));
-	assert_true(has(&g, "a/l alloc/live"));
+	assert_true(has(&g, "c/a/l cpu/alloc/live"));
 }
 
 static void narrow_windows_keep_values_and_names(void **state)
@@ -386,6 +386,65 @@ static void the_foot_says_what_is_missing(void **state)
 	assert_true(has(&g, "there is trouble | 3 not profiled"));
 }
 
+static void cpu_time_has_a_key_and_is_in_cores(void **state)
+{
+	static const struct fake_sample burn = {{"main", "burn"}, {100, 1500000000}};
+	const struct proc_info info = fake_process(7, "native");
+	struct fixture *f = *state;
+	struct top_status *s = &f->ui.status;
+	struct grid g;
+
+	s->samples = s->sampled = true;
+	s->cpus = 4;
+	fake_add_cpu(f->model, &info, 1, &burn, 1);
+	/* Whatever was chosen before, time is no object. */
+	(void)press(f, 'o');
+	(void)press(f, 'c');
+	g = draw(&f->ui);
+	assert_true(has(&g, "CPU time by function, flat first"));
+	assert_true(has(&g, "0.75 of 4 cores | 1 process of 1 service:"));
+	assert_true(has(&g, "CORES  FLAT%  CUM CORES"));
+	assert_true(has(&g, "0.750   100%      0.750   100%  burn"));
+	(void)press(f, 'g');
+	g = draw(&f->ui);
+	assert_true(has(&g, "native"));
+	(void)press(f, 'l');
+	g = draw(&f->ui);
+	assert_false(has(&g, "native"));
+}
+
+static void without_samples_the_foot_and_the_table_say_why(void **state)
+{
+	struct fixture *f = *state;
+	struct grid g;
+
+	(void)snprintf(f->ui.status.no_samples, sizeof(f->ui.status.no_samples),
+		       "no CPU samples: no permission; run sonde as root");
+	g = draw(&f->ui);
+	assert_true(has(&g, "encoding/json.Marshal"));
+	assert_true(has(&g, "no CPU samples: no permission; run sonde as root"));
+	assert_false(has(&g, " cores "));
+	(void)press(f, 'c');
+	g = draw(&f->ui);
+	assert_true(has(&g, "There are no CPU samples: no permission"));
+}
+
+static void values_and_shares_fit_their_columns(void **state)
+{
+	(void)state;
+	assert_string_equal(top_value(1, TOP_LIVE, TOP_BYTES).text, "1B");
+	assert_string_equal(top_value(1234567890, TOP_LIVE, TOP_OBJECTS).text, "1234567890");
+	assert_string_equal(top_value(123456789012, TOP_LIVE, TOP_OBJECTS).text, "1.235e+11");
+	assert_in_range(strlen(top_value(INT64_MAX, TOP_LIVE, TOP_BYTES).text), 1, TOP_VALUE_CELLS);
+	assert_string_equal(top_value(1250000000, TOP_CPU, TOP_BYTES).text, "1.250");
+	assert_string_equal(top_value(500000, TOP_CPU, TOP_OBJECTS).text, "0.001");
+	assert_in_range(strlen(top_value(INT64_MAX, TOP_CPU, TOP_BYTES).text), 1, TOP_VALUE_CELLS);
+	assert_string_equal(top_share(1, 3).text, "33.33%");
+	assert_string_equal(top_share(1, 80000).text, "<0.01%");
+	for (int64_t total = 1; total < INT64_MAX / 10; total *= 7)
+		assert_in_range(strlen(top_share(1, total).text), 1, TOP_SHARE_CELLS);
+}
+
 static void an_empty_table_says_why(void **state)
 {
 	struct top_view view = {.kind = TOP_ALLOC};
@@ -459,6 +518,9 @@ int main(void)
 		test(scrolling_shows_the_selected_row),
 		test(pause_and_intervals_are_for_the_loop),
 		test(the_foot_says_what_is_missing),
+		test(cpu_time_has_a_key_and_is_in_cores),
+		test(without_samples_the_foot_and_the_table_say_why),
+		cmocka_unit_test(values_and_shares_fit_their_columns),
 		cmocka_unit_test(an_empty_table_says_why),
 		cmocka_unit_test(bytes_of_the_terminal_are_keys),
 	};

@@ -87,6 +87,57 @@ static void equal_stacks_share_an_id_and_samples_stay_apart(void **state)
 	assert_int_equal(profile_n_samples(p), 2);
 }
 
+/* The hash of the stack of these locations, leaf first. */
+static uint64_t hash_of(struct profile *p, const uint32_t *locations, uint32_t n)
+{
+	uint32_t stack;
+
+	assert_int_equal(profile_add_stack(p, locations, n, &stack), 0);
+	return profile_stack_hash(p, stack);
+}
+
+static void equal_frames_have_equal_hashes_in_all_profiles(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	_cleanup_(profile_freep) struct profile *q = profile_new();
+	uint32_t in_p[4], in_q[2], swapped[4];
+	struct profile_line lines[3] = {{.line = 7}, {.line = 7}, {.line = 7}};
+	uint64_t hash;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		in_p[i] = add_location(p, i, add_function(p, (char[2]){(char)('a' + i)}));
+	/* Other ids, and three frames in one location. */
+	in_q[1] = add_location(q, 99, add_function(q, "d"));
+	for (uint32_t i = 3; i-- > 0;)
+		lines[i].function = add_function(q, (char[2]){(char)('a' + i)});
+	assert_int_equal(profile_add_location(q, 1, PROFILE_NO_MAPPING, lines, 3, &in_q[0]), 0);
+	hash = hash_of(p, in_p, 4);
+	assert_int_not_equal(hash, 0);
+	assert_true(hash_of(q, in_q, 2) == hash);
+	assert_true(hash_of(p, in_p, 4) == hash);
+	assert_true(hash_of(p, in_p, 3) != hash);
+	memcpy(swapped, in_p, sizeof(swapped));
+	swapped[1] = in_p[2];
+	swapped[2] = in_p[1];
+	assert_true(hash_of(p, swapped, 4) != hash);
+}
+
+static void a_stack_with_a_nameless_frame_has_no_hash(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	uint32_t locations[3];
+
+	(void)state;
+	locations[0] = add_location(p, 1, add_function(p, "main.main"));
+	locations[1] = add_location(p, 2, add_function(p, ""));
+	assert_int_equal(profile_add_location(p, 3, PROFILE_NO_MAPPING, NULL, 0, &locations[2]), 0);
+	assert_int_not_equal(hash_of(p, locations, 1), 0);
+	assert_int_equal(hash_of(p, locations, 2), 0);
+	assert_int_equal(hash_of(p, locations, 3), 0);
+	assert_int_equal(hash_of(p, &locations[2], 1), 0);
+}
+
 static void the_empty_stack_is_a_stack(void **state)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
@@ -233,6 +284,8 @@ int main(void)
 		cmocka_unit_test(string_zero_is_empty_and_equal_strings_share_an_id),
 		cmocka_unit_test(strings_may_hold_nul_bytes),
 		cmocka_unit_test(equal_stacks_share_an_id_and_samples_stay_apart),
+		cmocka_unit_test(equal_frames_have_equal_hashes_in_all_profiles),
+		cmocka_unit_test(a_stack_with_a_nameless_frame_has_no_hash),
 		cmocka_unit_test(the_empty_stack_is_a_stack),
 		cmocka_unit_test(labels_that_differ_in_padding_only_are_shared),
 		cmocka_unit_test(ids_out_of_range_are_refused),

@@ -57,6 +57,7 @@ export function makeServices(now) {
     ['gateway', { ...app('gateway', old), processes: 2 }],
     ['billing', app('billing', now - 19 * 60e3)],
     ['mailer', app('mailer', old)],
+    ['nightly', { ...app('nightly', now - 50 * 60e3), end: now - 30 * 60e3 }],
     ['giant', { start: old, giant: true, processes: 1, stacks: [{ frames: [], live: (t) => 420 * MB * jitter(t, 1), rate: (t) => 90 * MB * jitter(t, 2) }] }],
   ]);
   const scale = { search: 2.7, gateway: 0.6, billing: 0.35, mailer: 0.12 };

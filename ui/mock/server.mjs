@@ -55,9 +55,9 @@ function asked(q) {
 }
 
 /** Sum (delta) or average (snapshot) of one stack over what of the window the service lived. */
-function over(stack, type, w, start) {
+function over(stack, type, w, { start, end = Infinity }) {
   const from = Math.max(w.from, start);
-  const to = Math.min(w.to, Date.now());
+  const to = Math.min(w.to, end, Date.now());
   if (from >= to) return 0;
   const points = Math.min(60, Math.max(2, Math.ceil((to - from) / STEP)));
   let sum = 0;
@@ -70,7 +70,7 @@ function points(service, type, w, step, share = 1) {
   const out = [];
   for (let t = w.from; t < w.to; t += step) {
     const mid = t + step / 2;
-    if (mid < service.start || mid > Date.now()) out.push(null);
+    if (mid < service.start || mid > Math.min(service.end ?? Infinity, Date.now())) out.push(null);
     else out.push(share * service.stacks.reduce((s, x) => s + valueAt(x, type, mid), 0) * (type.mode === 'delta' ? step / 1000 : 1));
   }
   return out;
@@ -79,8 +79,8 @@ function points(service, type, w, step, share = 1) {
 function tree(service, type, w, before, share) {
   const root = { name: '', kids: new Map(), self: 0, total: 0, b: 0, bt: 0 };
   for (const s of service.stacks) {
-    const v = share * over(s, type, w, service.start);
-    const b = before ? share * over(s, type, before, service.start) : 0;
+    const v = share * over(s, type, w, service);
+    const b = before ? share * over(s, type, before, service) : 0;
     if (!v && !b) continue;
     let n = root;
     n.total += v;
@@ -124,7 +124,7 @@ function columns(root, before) {
 
 function giantFlame(service, type, w, before) {
   giant ??= giantTree(200000);
-  const scale = (x) => over(service.stacks[0], type, x, service.start) / giant.total[0];
+  const scale = (x) => over(service.stacks[0], type, x, service) / giant.total[0];
   const of = (a, k) => a.map((v) => Math.round(v * k));
   const out = { names: giant.names, files: giant.names.map(() => ''), name: giant.name, depth: giant.depth };
   out.self = of(giant.self, scale(w));
@@ -152,7 +152,7 @@ function health() {
   return {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
     rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
-    failures: 0, lost_records: 0, write_failures: 0, trouble: null,
+    failures: 0, lost_records: 0, write_failures: 0, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
     store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
   };
 }
@@ -179,7 +179,7 @@ const handlers = {
       service, processes: s.processes,
       types: typesOf(service).map((t) => ({
         ...t, first: s.start, last: Date.now(), series: points(s, t, w, step),
-        value: s.stacks.reduce((sum, x) => sum + over(x, t, w, s.start), 0),
+        value: s.stacks.reduce((sum, x) => sum + over(x, t, w, s), 0),
       })),
     }));
     return { ...w, step_ms: step, services: list };

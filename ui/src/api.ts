@@ -16,6 +16,9 @@ export interface Health {
   collections: number;
   failures: number;
   lost_records: number;
+  cpu_samples: number;
+  cpu_samples_lost: number;
+  cpu_stacks_cut: number;
   write_failures: number;
   trouble: string | null;
   store: {
@@ -129,7 +132,21 @@ export function url(path: string, params: Params = []): string {
   return query ? `${path}?${query}` : path;
 }
 
+let waiting = 0;
+
+/** Whether an answer is still on its way. */
+export const busy = () => waiting > 0;
+
 export async function get<T>(address: string, signal?: AbortSignal): Promise<T> {
+  waiting++;
+  try {
+    return await ask<T>(address, signal);
+  } finally {
+    waiting--;
+  }
+}
+
+async function ask<T>(address: string, signal?: AbortSignal): Promise<T> {
   let answer: Response;
   try {
     answer = await fetch(address, { signal: signal ?? null, credentials: 'omit' });

@@ -40,6 +40,15 @@ function cores(v: number): string {
   return scaled(v, Infinity, [a === 1 ? 'core' : 'cores']);
 }
 
+const SAMPLED = ['cpu', 'offcpu'];
+
+/** Who did not run has no samples, and no point: that is nothing, not unknown, once it was seen. */
+export function rested(type: string, points: (number | null)[]): (number | null)[] {
+  if (!SAMPLED.includes(type.slice(0, type.indexOf(':')))) return points;
+  const first = points.findIndex((v) => v != null);
+  return points.map((v, i) => (first >= 0 && i > first ? (v ?? 0) : v));
+}
+
 /** Whole steps of the last tenth: allocations are told once per collection, so one step alone may have none. */
 export function latest(points: (number | null)[], rate: boolean): number | undefined {
   const known = points.filter((v): v is number => v != null);
@@ -142,10 +151,12 @@ const KINDS: Record<string, TypeText> = {
   'inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
   'inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
   'alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
-  'alloc_objects:count': { title: 'Objects allocated', about: 'objects allocated' },
+  'alloc_objects:count': { title: 'Allocations', about: 'objects allocated' },
   'goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
   'cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
   'samples:count': { title: 'CPU samples', about: 'samples taken' },
+  'time:nanoseconds': { title: 'Waiting (off-CPU)', about: 'time that threads waited, for what blocked them' },
+  'waits:count': { title: 'Waits (off-CPU)', about: 'how often threads waited' },
 };
 
 export const kindOf = (type: string) => type.slice(type.indexOf(':') + 1);

@@ -1,7 +1,7 @@
 /* The frame around the pages: header, clock, keys, live region. */
 import { render } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Health } from './api';
+import { busy, type Health } from './api';
 import type { Theme } from './flame/draw';
 import { time, zone } from './format';
 import { HealthLine, Overview } from './overview';
@@ -41,7 +41,8 @@ function useNow(health: Health | null, live: boolean): number {
     // The first page is as of now already; coming back from a pause is not.
     if (!fresh.current) tick();
     fresh.current = false;
-    const timer = setInterval(() => document.visibilityState === 'visible' && tick(), every);
+    // A server slower than its interval must not be asked again before it has answered.
+    const timer = setInterval(() => document.visibilityState === 'visible' && !busy() && tick(), every);
     return () => clearInterval(timer);
   }, [live, every]);
   // Collections are stamped with whole intervals: windows end with one.
@@ -85,7 +86,8 @@ function App() {
   const keyed = useRef<(e: KeyboardEvent) => void>(() => {});
   keyed.current = (e) => {
     const on = e.target as HTMLElement;
-    if (e.ctrlKey || e.metaKey || e.altKey || help) return;
+    // The dialog itself, not our state: that follows its closing a moment later.
+    if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(on.tagName)) {
       if (e.key === 'Escape') on.blur();
       return;

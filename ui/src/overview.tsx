@@ -1,7 +1,7 @@
 /* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
 import { useMemo, useState } from 'preact/hooks';
 import { url, type Health, type Service, type Services, type Target, type TypeSeries } from './api';
-import { kindOf, latest, percent, rateUnit, span, typeText, unitOf, value } from './format';
+import { kindOf, latest, percent, rateUnit, rested, span, typeText, unitOf, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
@@ -23,7 +23,8 @@ interface Cell {
 function cellOf(t: TypeSeries | undefined, step: number): Cell | null {
   if (!t) return null;
   const seconds = step / 1000;
-  const series = t.mode === 'delta' ? t.series.map((v) => (v == null ? null : v / seconds)) : t.series;
+  const points = rested(t.type, t.series);
+  const series = t.mode === 'delta' ? points.map((v) => (v == null ? null : v / seconds)) : points;
   const known = series.filter((v): v is number => v != null);
   if (!known.length) return null;
   const unit = t.mode === 'delta' ? rateUnit(t.type) : unitOf(t.type);
@@ -114,13 +115,27 @@ interface Group {
   targets: Target[];
 }
 
+/* The reader that is the same for all processes. */
+const CPU = 'cpu';
+
+/** Why there is no CPU column, where that is so. */
+function NoCpu({ targets }: { targets: Target[] }) {
+  const cpu = targets[0]?.readers.find((r) => r.reader === CPU);
+  if (!cpu || cpu.available) return null;
+  return <p class="hint">No CPU profiles: {cpu.reason}{cpu.remedy && `; ${cpu.remedy}`}.</p>;
+}
+
 /** Two thousand processes fail for a handful of reasons: one line for each. */
 function groupByReason(targets: Target[]): Group[] {
   const groups = new Map<string, Group>();
   for (const t of targets) {
-    if (!t.readers.length || t.readers.some((r) => r.available)) continue;
-    const said = t.readers.find((r) => r.reason) ?? t.readers[0]!;
-    const reason = said.reason ?? 'no reason given';
+    if (!t.readers.length) continue;
+    // What samples the processors takes all alike: of the others, what somebody can change is worth a line.
+    const some = t.readers.some((r) => r.available);
+    const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU)
+      : (t.readers.find((r) => r.reason) ?? t.readers[0]!);
+    if (!said) continue;
+    const reason = some ? `${said.reader}: ${said.reason}` : said.reason ?? 'no reason given';
     const remedy = said.remedy ?? '';
     const key = `${reason}\n${remedy}`;
     const g = groups.get(key);
@@ -200,6 +215,7 @@ export function HealthLine({ health }: { health: Health }) {
   const losses: [number, string][] = [
     [h.failures, 'failed collections'],
     [h.lost_records, 'lost records'],
+    [h.cpu_samples_lost, 'lost CPU samples'],
     [h.write_failures, 'failed writes'],
     [h.store.profiles_lost, 'lost profiles'],
     [h.store.damaged_files, 'damaged files set aside'],
@@ -213,7 +229,7 @@ export function HealthLine({ health }: { health: Health }) {
       {item('CPU', `${h.cpu_percent.toFixed(2)}%`, 'of one core, since the start')}
       {item('RSS', value(h.rss_bytes, 'bytes'), 'resident memory')}
       {item('lag', `${Math.round(h.lag_ms)} ms`, 'how late the last interval was')}
-      {item('profiled', `${h.profiled} of ${h.targets}`, 'processes')}
+      {item('heaps', `${h.profiled} of ${h.targets}`, 'processes whose heap is profiled')}
       {item('every', span(h.interval_ms), 'interval')}
       {item('store', `${value(h.store.bytes, 'bytes')}, ${h.store.days} ${h.store.days === 1 ? 'day' : 'days'}`, `${h.store.samples} samples`)}
       {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
@@ -269,6 +285,7 @@ export function Overview({ state, now, health }: { state: State; now: number; he
         </section>
       )}
       {data && !data.services.length && <NoServices health={health} range={state.range} />}
+      {targets.data && <NoCpu targets={targets.data.targets} />}
       {targets.data && <Troubled targets={targets.data.targets} />}
       {targets.data && <Unprofiled targets={targets.data.targets} filter={state.filter} />}
       {targets.error && !services.error && <Failure error={targets.error} retry={targets.retry} />}

@@ -4,7 +4,7 @@ import { url, type Labels, type Params, type RawFlame, type Series, type Service
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
 import { Crumbs, FlameView } from './flame/view';
-import { kindOf, latest, percent, rateUnit, shortName, span, time, typeText, unitOf, value } from './format';
+import { kindOf, latest, percent, rateUnit, rested, shortName, span, time, typeText, unitOf, value } from './format';
 import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
 import type { Prefs } from './prefs';
 import { useQuery } from './query';
@@ -40,7 +40,8 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
     <div class="types" role="group" aria-label="Profile type">
       {types.slice().sort(byRank).map((t) => {
         const rate = t.mode === 'delta';
-        const points = rate ? t.series.map((v) => (v == null ? null : v / (step / 1000))) : t.series;
+        const series = rested(t.type, t.series);
+        const points = rate ? series.map((v) => (v == null ? null : v / (step / 1000))) : series;
         const { title, about } = typeText(t.type);
         return (
           <button

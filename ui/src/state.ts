@@ -186,6 +186,6 @@ export function baseline(base: State['base'], w: Window): Window | null {
  * newer half is compared with the older one.
  */
 export function comparePreceding(s: State, w: Window, oldest: number): Partial<State> {
-  const half = { from: (w.from + w.to) / 2, to: w.to };
+  const half = { from: (Math.max(w.from, oldest) + w.to) / 2, to: w.to };
   return { base: 'prev', zoom: '', sel: !s.sel && w.from <= oldest ? half : s.sel };
 }

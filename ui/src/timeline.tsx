@@ -65,12 +65,12 @@ function options(now: Now, unit: string, width: number, read: (u: uPlot) => void
       {
         ...axis,
         size: 72,
-        space: 28,
+        space: 22,
         ...(unit.startsWith('bytes') ? { incrs: POWERS } : {}),
         values: (_u, splits) => splits.map((v) => value(v, unit).replace(/\.0+(?=\u2009)/, '')),
       },
     ],
-    padding: [8, 20, 0, 0],
+    padding: [8, 30, 0, 0],
     hooks: { setCursor: [read] },
   };
 }

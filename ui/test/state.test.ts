@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packageOf, percent, rateUnit, shortName, signed, span, time, typeText, value } from '../src/format';
+import { packageOf, percent, rateUnit, rested, shortName, signed, span, time, typeText, value } from '../src/format';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 
 test('every state survives its address', () => {
@@ -54,10 +54,19 @@ test('values carry their unit', () => {
   assert.equal(span(3600e3), '60 min');
 });
 
+test('who has no samples did not run', () => {
+  assert.deepEqual(rested('cpu:cpu:nanoseconds', [null, 2, null, 1, null]), [null, 2, 0, 1, 0]);
+  assert.deepEqual(rested('offcpu:time:nanoseconds', [null, null]), [null, null]);
+  assert.deepEqual(rested('go_heap:alloc_space:bytes', [1, null]), [1, null]);
+});
+
 test('types that nobody has named yet have a title', () => {
   assert.equal(typeText('go_mutex:delay:nanoseconds').title, 'Go mutex delay');
   assert.equal(typeText('java_heap:alloc_space:bytes').title, typeText('go_heap:alloc_space:bytes').title);
   assert.equal(typeText('odd').title, 'Odd');
+  assert.equal(typeText('cpu:cpu:nanoseconds').title, 'CPU');
+  assert.equal(typeText('offcpu:time:nanoseconds').title, 'Waiting (off-CPU)');
+  assert.equal(typeText('offcpu:waits:count').title, 'Waits (off-CPU)');
 });
 
 test('times are of the zone that was asked for', () => {
@@ -77,6 +86,7 @@ test('functions belong to their package', () => {
 test('what began with the store is compared with its own first half', () => {
   const w = { from: 1000, to: 3000 };
   assert.deepEqual(comparePreceding(START, w, 1000).sel, { from: 2000, to: 3000 });
+  assert.deepEqual(comparePreceding(START, w, 2000).sel, { from: 2500, to: 3000 });
   assert.equal(comparePreceding(START, w, 500).sel, null);
   assert.deepEqual(comparePreceding({ ...START, sel: w }, w, 1000).sel, w);
 });

@@ -3,7 +3,13 @@
 // bucket's memory from its own chunk: neighbours in the list of buckets rarely are neighbours in
 // memory. With -turns two goroutines on two Ps take turns instead: then no two neighbours are.
 //
-// It prints "ready PID" when every kind of request was handled, and ends with its input.
+// With -steady it has 512 kinds, each with a function of its own that handles it, and goes on to
+// handle all of them every eighth of a second, sampled. An allocation has one stack when its span
+// has room and another when it has none: a thousand buckets, and few more later. It serves its
+// profiles on a port that it prints: an ordinary service, which collects garbage every few seconds.
+//
+// It prints "ready PID" (and the address) when every kind of request was handled, and ends with its
+// input.
 package main
 
 import (
@@ -11,15 +17,22 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
 	levels      = 13
+	steady      = 9   // levels, with -steady
+	steadyWarm  = 400 // rounds: then nearly all stacks have been there
+	steadyRate  = 512
+	steadyLive  = 1 << 14 // records that live at any time
 	cpus        = 8
 	connections = 64
 )
@@ -32,12 +45,22 @@ type record struct {
 var (
 	mu    sync.Mutex
 	table []*record
+	// One for each kind with -steady; in a file that is generated.
+	handlers [1 << steady]func(kind, level int) *record
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "-turns" {
+	mode := ""
+	if len(os.Args) > 1 {
+		mode = os.Args[1]
+	}
+	switch mode {
+	case "-steady":
+		runSteady()
+		return
+	case "-turns":
 		takeTurns()
-	} else {
+	default:
 		serve()
 	}
 	runtime.GC()
@@ -70,6 +93,41 @@ func takeTurns() {
 		}(first)
 	}
 	both.Wait()
+}
+
+func runSteady() {
+	runtime.MemProfileRate = 0
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	go http.Serve(listener, nil)
+	ready := make(chan bool)
+	go handleAll(ready)
+	<-ready
+	fmt.Printf("ready %d %s\n", os.Getpid(), listener.Addr())
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// handleAll has one call path to each kind of request. All are sampled at first; later some are.
+// Each round is alike, so that it is one call path.
+func handleAll(ready chan<- bool) {
+	live := make([]*record, steadyLive)
+	tick := time.Tick(125 * time.Millisecond)
+	runtime.MemProfileRate = 1
+	for n := 0; ; n++ {
+		for kind := 0; kind < 1<<steady; kind++ {
+			live[(n<<steady+kind)%steadyLive] = handlers[kind](kind, steady)
+		}
+		if n < steadyWarm {
+			continue
+		}
+		if n == steadyWarm {
+			runtime.MemProfileRate = steadyRate
+			runtime.GC()
+			runtime.GC()
+			close(ready)
+		}
+		<-tick
+	}
 }
 
 func serve() {

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { change } from '../compare';
 import { percent, signed, value } from '../format';
-import type { Theme } from './draw';
+import { ROW, type Theme } from './draw';
 import { Flame } from './interact';
 import type { Profile } from './layout';
 
@@ -12,7 +12,7 @@ export interface FlameProps {
   hit: Uint8Array | null;
   theme: Theme;
   label: string;
-  up?: boolean;
+  up?: boolean; // callers: the root is below, and there is only as much room as they need
   onZoom(node: number): void;
   onMenu(fn: string, x: number, y: number): void;
   onKey(key: string, fn: string): boolean;
@@ -108,7 +108,7 @@ export function FlameView(props: FlameProps) {
   }, [props.profile, props.up]);
 
   return (
-    <div class="flame" ref={box}>
+    <div class={props.up ? 'flame up' : 'flame'} ref={box} style={props.up ? { flex: `0 1 ${props.profile.levels * ROW}px` } : {}}>
       <canvas
         ref={canvas}
         tabIndex={0}

@@ -1,0 +1,161 @@
+"""What CPU profiling of a busy node costs: sonde, and perf in both of its ways, one after another.
+
+50 processes of five kinds (Python, Go, C++, SQLite, OpenSSL) share the CPUs. Each profiler runs for
+the same time at 99 Hz; its own CPU time, and for sonde that of its BPF programs by the kernel's own
+account, are set against it.
+"""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+import rig
+
+HZ = 99
+SECONDS = 60
+KINDS = 10  # of each kind
+PYTHON = "import json\nd = [{str(i): [i]} for i in range(999)]\nwhile 1: json.loads(json.dumps(d))"
+SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9000000000) "
+       "SELECT sum(length(replace(hex(x), 'A', 'bc'))) FROM c;")
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_mb(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1]) / 1024
+
+
+def bpf_programs(pid):
+    """(runs, nanoseconds) of the process's BPF programs, as the kernel counts them."""
+    runs = spent = 0
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{name}", encoding="utf-8") as f:
+                text = f.read()
+        except OSError:
+            continue
+        if "prog_type" in text:
+            runs += int(re.search(r"^run_cnt:\s*(\d+)", text, re.M)[1])
+            spent += int(re.search(r"^run_time_ns:\s*(\d+)", text, re.M)[1])
+    return runs, spent
+
+
+def bpf_stats(value=None):
+    """Whether the kernel keeps that account; it costs a little itself."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path, "r" if value is None else "w", encoding="utf-8") as f:
+        return f.read() if value is None else f.write(value)
+
+
+class Node:
+    """Fifty processes that do nothing but work."""
+
+    def __init__(self, directory, go):
+        source = os.path.join(rig.ROOT, "tests", "targets", "cpu", "shares.cc")
+        program = os.path.join(directory, "shares")
+        subprocess.run(["g++", "-O2", "-fomit-frame-pointer", "-o", program, source], check=True)
+        kinds = (["/usr/bin/python3", "-c", PYTHON], [rig.targets.build("cpugo", go)],
+                 [program, "36000"], ["sqlite3", ":memory:", SQL],
+                 ["openssl", "speed", "-seconds", "36000", "rsa2048"])
+        self.processes = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL)
+                          for argv in kinds for _ in range(KINDS)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+            p.stdin.close()
+
+
+def measure_sonde(sonde, directory):
+    """The agent as people run it, all readers on; the first interval is not counted."""
+    agent = subprocess.Popen([sonde, "run", "--data-dir", os.path.join(directory, "data"),
+                              "--listen", "127.0.0.1:0", "--cpu-hz", str(HZ)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(20)
+        cpu, (runs, spent) = cpu_seconds(agent.pid), bpf_programs(agent.pid)
+        time.sleep(SECONDS)
+        cpu = cpu_seconds(agent.pid) - cpu
+        after = bpf_programs(agent.pid)
+        rss = rss_mb(agent.pid)
+    finally:
+        agent.terminate()
+        agent.wait()
+    return {"cpu": cpu / SECONDS, "rss_mb": rss, "runs": after[0] - runs,
+            "bpf_ns": after[1] - spent}
+
+
+def measure_perf(directory, *how):
+    """`perf record` on all CPUs; what `perf script` needs afterwards is not even counted."""
+    path = os.path.join(directory, "perf.data")
+    perf = subprocess.Popen(["perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", str(HZ), *how,
+                             "-o", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(5)
+        cpu, size = cpu_seconds(perf.pid), os.path.getsize(path)
+        time.sleep(SECONDS)
+        cpu, rss = cpu_seconds(perf.pid) - cpu, rss_mb(perf.pid)
+        size = os.path.getsize(path) - size
+    finally:
+        perf.terminate()
+        perf.wait()
+    return {"cpu": cpu / SECONDS, "rss_mb": rss, "bytes": size / SECONDS}
+
+
+def measure(sonde, go):
+    for program in ("perf", "sqlite3", "openssl", "g++"):
+        if not shutil.which(program):
+            raise rig.BenchError(f"{program} is not there: run `make bench`")
+    before = bpf_stats()
+    bpf_stats("1")
+    directory = tempfile.mkdtemp(prefix="sonde-bench-")
+    try:
+        with Node(directory, go):
+            return {"sonde": measure_sonde(sonde, directory),
+                    "perf -g": measure_perf(directory, "-g"),
+                    "perf --call-graph dwarf": measure_perf(directory, "--call-graph", "dwarf")}
+    finally:
+        bpf_stats(before)
+        shutil.rmtree(directory)
+
+
+HEADER = ["profiler at 99 Hz", "CPU of it", "in BPF, per CPU", "per sample", "RSS", "written"]
+
+
+def rows(found):
+    cpus = os.cpu_count()
+    sonde = found["sonde"]
+    per_sample = sonde["bpf_ns"] / max(sonde["runs"], 1) / 1e3
+    out = [["sonde run: whole stacks, named, stored", f"{sonde['cpu'] * 100:.2f} %",
+            f"{sonde['bpf_ns'] / 1e9 / SECONDS / cpus * 100:.2f} %", f"{per_sample:.1f} µs",
+            f"{sonde['rss_mb']:.1f} MB", "-"]]
+    for name, about in (("perf -g", "frame pointers only, not named"),
+                        ("perf --call-graph dwarf", "8 KB of stack per sample, not unwound")):
+        p = found[name]
+        out.append([f"{name}: {about}", f"{p['cpu'] * 100:.2f} %", "not told", "-",
+                    f"{p['rss_mb']:.1f} MB", f"{p['bytes'] / 1e6:.2f} MB/s"])
+    return out
+
+
+def goals(found):
+    """(what, wanted, measured, met)"""
+    sonde = found["sonde"]
+    bpf = sonde["bpf_ns"] / 1e9 / SECONDS / os.cpu_count() * 100
+    return [("CPU profiling of 50 busy processes: BPF, of each CPU", "<= 0.30 %", f"{bpf:.2f} %",
+             bpf <= 0.30),
+            ("the same, user space, of one core", "<= 0.50 %", f"{sonde['cpu'] * 100:.2f} %",
+             sonde["cpu"] <= 0.005),
+            ("the same, RSS of the agent", "<= 40 MB", f"{sonde['rss_mb']:.1f} MB",
+             sonde["rss_mb"] <= 40)]

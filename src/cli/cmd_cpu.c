@@ -1,0 +1,377 @@
+/*
+ * src/cli/cmd_cpu.c: `sonde cpu`: where a process, or the whole machine, spends its CPU time; or,
+ * with --offcpu, where its threads wait.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cpu_threads.h"
+#include "cli/report.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "cpu/profiler.h"
+#include "profile/ops.h"
+
+#define CPU_DEFAULT_HZ 99
+#define CPU_MAX_HZ 9999
+#define CPU_DEFAULT_NS (10 * NS_PER_SEC)
+#define CPU_DEFAULT_WAIT_NS NS_PER_MS
+#define CPU_POLL_MS 100
+#define CPU_NICE (-10)
+
+enum {
+	CPU_ALL = REPORT_N,
+	CPU_DURATION,
+	CPU_HZ,
+	CPU_KERNEL,
+	CPU_NO_KERNEL,
+	CPU_THREADS,
+	CPU_NO_LINES,
+	CPU_OFFCPU,
+	CPU_MIN_WAIT,
+	CPU_N,
+};
+
+static const struct cli_option cpu_options[CPU_N] = {
+	REPORT_OPTIONS("cpu (default) or samples; with --offcpu: time (default) or waits"),
+	[CPU_ALL] = {.name = "all", .help = "every process of the machine (default without PID)"},
+	[CPU_DURATION] = {.letter = 'd',
+			  .name = "duration",
+			  .arg = "DURATION",
+			  .help = "how long to sample (default 10s); Ctrl-C ends it earlier"},
+	[CPU_HZ] = {.name = "hz", .arg = "N", .help = "samples per second and CPU (default 99)"},
+	[CPU_KERNEL] = {.name = "kernel", .help = "show functions of the kernel, too (default)"},
+	[CPU_NO_KERNEL] = {.name = "no-kernel", .help = "leave them out"},
+	[CPU_THREADS] = {.name = "threads", .help = "tell threads apart, by their names"},
+	[CPU_NO_LINES] = {.name = "no-lines",
+			  .help = "no source lines and inlined calls of native code: quicker"},
+	[CPU_OFFCPU] = {.name = "offcpu", .help = "show where threads wait instead"},
+	[CPU_MIN_WAIT] = {.name = "min-wait",
+			  .arg = "DURATION",
+			  .help = "with --offcpu: leave shorter waits out (default 1ms)"},
+};
+
+struct cpu_request {
+	struct report report;
+	struct cpu_profiler_options options;
+	uint64_t duration_ns;
+	struct proc_info target; /* of one process */
+	bool thread_frames;	 /* threads are frames */
+};
+
+/* Formats that show no labels: there a process or a thread is a frame. */
+static bool cpu_format_has_labels(const char *format)
+{
+	return format && (strcmp(format, "pprof") == 0 || strcmp(format, "json") == 0);
+}
+
+static int cpu_parse_target(const struct cli_args *args, struct cpu_request *q, struct err *err)
+{
+	const char *format = args->values[REPORT_FORMAT];
+	uint64_t pid;
+	int r;
+
+	if (args->n_operands && args->values[CPU_ALL])
+		return err_set(err, -EINVAL, "give a PID or --all, not both");
+	if (!args->n_operands) {
+		q->options.label_process = true;
+		/* The table is about functions. */
+		q->options.root_process =
+			format && strcmp(format, "top") != 0 && !cpu_format_has_labels(format);
+		return 0;
+	}
+	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	q->options.sampler.pid = (pid_t)pid;
+	return 0;
+}
+
+static int cpu_parse_offcpu(const struct cli_args *args, struct cpu_request *q, struct err *err)
+{
+	struct cpu_sampler_options *s = &q->options.sampler;
+
+	if (!args->values[CPU_OFFCPU])
+		return args->values[CPU_MIN_WAIT]
+			       ? err_set(err, -EINVAL, "--min-wait goes with --offcpu")
+			       : 0;
+	if (args->values[CPU_HZ])
+		return err_set(err, -EINVAL,
+			       "--hz is about CPU samples: with --offcpu give --min-wait");
+	s->hz = 0;
+	s->offcpu_min_ns = CPU_DEFAULT_WAIT_NS;
+	if (!args->values[CPU_MIN_WAIT])
+		return 0;
+	return cli_parse_duration("--min-wait", args->values[CPU_MIN_WAIT], &s->offcpu_min_ns, err);
+}
+
+/* Before the wait: who mistyped it should know now. */
+static int cpu_check_type(const struct cpu_request *q, struct err *err)
+{
+	static const char *const names[2][2] = {{"cpu", "samples"}, {"time", "waits"}};
+	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
+	const char *type = q->report.type;
+
+	if (!type || strcmp(type, names[offcpu][0]) == 0 || strcmp(type, names[offcpu][1]) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "there is no type '%s' %s --offcpu: use %s or %s", type,
+		       offcpu ? "with" : "without", names[offcpu][0], names[offcpu][1]);
+}
+
+static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct err *err)
+{
+	uint64_t hz = CPU_DEFAULT_HZ;
+	int r;
+
+	*q = (struct cpu_request){.duration_ns = CPU_DEFAULT_NS};
+	q->options.lines = !args->values[CPU_NO_LINES];
+	q->options.label_threads = args->values[CPU_THREADS] != NULL;
+	q->options.sampler.threads = q->options.label_threads;
+	q->thread_frames =
+		q->options.label_threads && !cpu_format_has_labels(args->values[REPORT_FORMAT]);
+	q->options.sampler.kernel = !args->values[CPU_NO_KERNEL];
+	if (args->values[CPU_KERNEL] && args->values[CPU_NO_KERNEL])
+		return err_set(err, -EINVAL, "give --kernel or --no-kernel, not both");
+	r = report_parse(args, &q->report, err);
+	if (r == 0)
+		r = cpu_parse_target(args, q, err);
+	if (r == 0 && args->values[CPU_DURATION])
+		r = cli_parse_duration("--duration", args->values[CPU_DURATION], &q->duration_ns,
+				       err);
+	if (r == 0 && args->values[CPU_HZ])
+		r = cli_parse_number("--hz", args->values[CPU_HZ], CPU_MAX_HZ, &hz, err);
+	q->options.sampler.hz = (unsigned int)hz;
+	if (r == 0)
+		r = cpu_parse_offcpu(args, q, err);
+	return r < 0 ? r : cpu_check_type(q, err);
+}
+
+/* Samples until the time is over, a signal comes, or the one process ends. */
+static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
+{
+	uint64_t start = clock_mono_ns();
+	int r = 0;
+
+	stop_catch_signals();
+	(void)setpriority(PRIO_PROCESS, 0, CPU_NICE); /* as in agent/cpu.c */
+	for (;;) {
+		uint64_t done = clock_mono_ns() - start;
+
+		if (done >= q->duration_ns)
+			break;
+		if (stop_asked()) {
+			term_progress("sampling", 1, 1);
+			cli_note("Ended after %.1f s; this is what was sampled until then.",
+				 (double)done / NS_PER_SEC);
+			break;
+		}
+		if (q->target.id.pid && !proc_id_alive(&q->target.id)) {
+			term_progress("sampling", 1, 1);
+			cli_note("Process %d ended after %.1f s.", (int)q->target.id.pid,
+				 (double)done / NS_PER_SEC);
+			break;
+		}
+		term_progress("sampling", done, q->duration_ns);
+		r = cpu_profiler_poll(profiler, CPU_POLL_MS, NULL, NULL, err);
+		if (r < 0)
+			break;
+	}
+	term_progress("sampling", 1, 1);
+	return r;
+}
+
+/* The profiles of all processes, until they are added up. */
+struct cpu_profiles {
+	struct profile_term *terms;
+	size_t len;
+	uint64_t lost;
+	struct err *err;
+};
+
+static void cpu_profiles_release(struct cpu_profiles *p)
+{
+	for (size_t i = 0; i < p->len; i++)
+		profile_free((struct profile *)p->terms[i].profile);
+	free(p->terms);
+}
+
+static int cpu_profiles_take(void *context, struct cpu_profile *profile)
+{
+	struct cpu_profiles *p = context;
+	struct profile_term *terms = reallocarray(p->terms, p->len + 1, sizeof(*terms));
+
+	if (!terms) {
+		profile_free(profile->profile);
+		return err_oom(p->err);
+	}
+	p->terms = terms;
+	p->terms[p->len++] = (struct profile_term){.profile = profile->profile, .factor = 1};
+	p->lost += profile->lost;
+	return 0;
+}
+
+/* What a collection without any sample comes to: the formats that programs read are still whole. */
+static int cpu_empty(const struct cpu_request *q, struct profile **ret_profile, struct err *err)
+{
+	static const char *const types[2][2][2] = {
+		{{"samples", "count"}, {"cpu", "nanoseconds"}},
+		{{"waits", "count"}, {"time", "nanoseconds"}},
+	};
+	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	int r = p ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < 2 && r == 0; i++)
+		r = profile_add_type(p, types[offcpu][i][0], types[offcpu][i][1]);
+	if (r < 0)
+		return err_oom(err);
+	profile_header(p)->time_ns = (int64_t)clock_unix_ns();
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}
+
+static int cpu_merge(const struct cpu_request *q, const struct cpu_profiles *all,
+		     struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	int64_t duration_ns = 0;
+	int r;
+
+	if (all->len == 0)
+		return cpu_empty(q, ret_profile, err);
+	for (size_t i = 0; i < all->len; i++)
+		duration_ns =
+			MAX(duration_ns, profile_header_const(all->terms[i].profile)->duration_ns);
+	r = profile_merge(all->terms, all->len, &p, err);
+	if (r < 0)
+		return r;
+	/* They ran beside each other. */
+	profile_header(p)->duration_ns = duration_ns;
+	if (q->thread_frames)
+		return cpu_threads_as_frames(p, q->options.root_process, ret_profile, err);
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}
+
+static void cpu_say_lost(uint64_t n, const struct cpu_losses *l, const char *why)
+{
+	if (n)
+		cli_note("Lost: %llu of %llu samples %s.", (unsigned long long)n,
+			 (unsigned long long)l->samples, why);
+}
+
+static void cpu_say_losses(const struct cpu_losses *l, uint64_t lost_memory)
+{
+	uint64_t stacks = 0;
+
+	cpu_say_lost(l->lost_ring, l, "came faster than they could be taken over");
+	cpu_say_lost(l->lost_table, l, "found the kernel's table full");
+	cpu_say_lost(lost_memory, l, "went beyond our limit of memory");
+	if (l->lost_files)
+		cli_note("Left out: %llu mapped files, too many or too large; their frames are "
+			 "found by frame pointers only.",
+			 (unsigned long long)l->lost_files);
+	for (int end = 0; end < CPU_STACK_N; end++)
+		stacks += l->ends[end];
+	if (stacks > l->ends[CPU_STACK_ROOT])
+		cli_note("%.1f%% of %llu stacks reach the root; the others end in a frame in "
+			 "brackets that says why.",
+			 100.0 * (double)l->ends[CPU_STACK_ROOT] / (double)stacks,
+			 (unsigned long long)stacks);
+}
+
+static void cpu_explain_nothing(const struct cpu_request *q)
+{
+	if (q->options.sampler.offcpu_min_ns)
+		cli_note("No thread waited long enough and was woken: lower --min-wait, or sample "
+			 "longer with -d.");
+	else if (q->target.id.pid)
+		cli_note("Process %d used no CPU time meanwhile: sample longer with -d, or see "
+			 "where it waits with --offcpu.",
+			 (int)q->target.id.pid);
+	else
+		cli_note("Nothing ran meanwhile: sample longer with -d.");
+}
+
+/* Samples, and writes the report; what was lost is said after it. */
+static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
+{
+	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {.err = err};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct report report = q->report;
+	struct render_source source = {};
+	struct cpu_losses losses;
+	char host[256] = "";
+	int r = cpu_wait(q, profiler, err);
+
+	if (r == 0)
+		r = cpu_profiler_collect(profiler, cpu_profiles_take, &all, err);
+	if (r == 0)
+		r = cpu_merge(q, &all, &p, err);
+	if (r < 0)
+		return r;
+	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+		(void)strcpy(host, "this one");
+	term_sanitize(host, strlen(host));
+	cpu_profiler_losses(profiler, &losses);
+	source.process = q->target.id.pid ? &q->target : NULL;
+	source.machine = q->target.id.pid ? NULL : host;
+	source.losses = &losses;
+	source.lost_memory = all.lost;
+	report.source = &source;
+	r = report_write(&report, p, err);
+	if (all.len == 0)
+		cpu_explain_nothing(q);
+	cpu_say_losses(&losses, all.lost);
+	return r;
+}
+
+static int cpu_run(const struct cli_args *args)
+{
+	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
+	struct cpu_request q;
+	struct err err = {};
+	int r = cpu_parse(args, &q, &err);
+
+	if (r < 0)
+		return cli_fail_usage("cpu", &err);
+	r = report_check_output(&q.report, &err);
+	if (r == 0 && q.options.sampler.pid)
+		r = proc_info_read(q.options.sampler.pid, &q.target, &err);
+	if (r == 0)
+		r = cpu_profiler_open(&q.options, &profiler, &err);
+	if (r == 0)
+		r = cpu_profile(&q, profiler, &err);
+	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+}
+
+const struct cli_command cmd_cpu = {
+	.name = "cpu",
+	.summary = "Show where a process, or the whole machine, spends its CPU time",
+	.operands = "[PID | --all]",
+	.max_operands = 1,
+	.options = cpu_options,
+	.n_options = ARRAY_SIZE(cpu_options),
+	.notes = "Every language that runs native or JIT-compiled code, kernel included; programs\n"
+		 "need no frame pointers, no restart and no flags. `sonde ps` says what a runtime\n"
+		 "lacks. Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.\n"
+		 "\n"
+		 "flat is what a function did itself, cum with all it called. A frame in brackets "
+		 "has\n"
+		 "no name, or says why its stack ends there. 100% of the duration is one CPU.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  sonde cpu                                what runs on this machine\n"
+		 "  sonde cpu 1234 -d 30s -f tree            one process, by call path\n"
+		 "  sonde cpu 1234 -f pprof -o cpu.pb.gz     a file for `go tool pprof`, or for\n"
+		 "                                           `go build -pgo=cpu.pb.gz`\n"
+		 "  sonde cpu 1234 -f collapsed | flamegraph.pl > cpu.svg\n"
+		 "  sonde cpu 1234 --threads                 by thread\n"
+		 "  sonde cpu 1234 --offcpu                  where its threads wait\n",
+	.run = cpu_run,
+};

@@ -1,0 +1,78 @@
+/*
+ * src/cli/ps_cpu.c: see ps_cpu.h.
+ *
+ * What runtimes give was tried: Node 20 has whole stacks either way; HotSpot 17 uses the frame
+ * pointer for itself, so that stacks end at the first compiled method unless it is told not to;
+ * CPython has whole stacks of its own C functions.
+ */
+#include "cli/ps_cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cpu/sampler.h"
+
+static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const char *remedy)
+{
+	c->available = available;
+	(void)snprintf(c->gives, sizeof(c->gives), "%s", gives);
+	(void)snprintf(c->remedy, sizeof(c->remedy), "%s", remedy);
+}
+
+void ps_cpu_try(struct ps_cpu *ret_cpu)
+{
+	const struct cpu_sampler_options options = {.hz = 1, .pid = getpid()};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *sampler = NULL;
+	struct err err = {};
+	int r = cpu_sampler_open(&options, &sampler, &err);
+	const char *remedy = strstr(err.text, ": ");
+	char reason[sizeof(ret_cpu->gives)];
+
+	if (r == 0) {
+		cpu_set(ret_cpu, true, "yes", "");
+		return;
+	}
+	if (r == -EPERM || r == -EACCES) {
+		cpu_set(ret_cpu, false, "no permission",
+			"needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
+		return;
+	}
+	/* The sampler's sentences have what helps behind a colon. */
+	(void)snprintf(reason, sizeof(reason), "%.*s",
+		       remedy ? (int)(remedy - err.text) : (int)strlen(err.text), err.text);
+	cpu_set(ret_cpu, false, reason[0] ? reason : strerror(-r), remedy ? remedy + 2 : "");
+}
+
+void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu)
+{
+	static const struct {
+		const char *runtime;
+		const char *with_map;
+		const char *map_remedy;
+		const char *without;
+		const char *remedy;
+	} rows[] = {
+		{"node", "yes, by its perf map", "", "no JavaScript names",
+		 "start it with --perf-basic-prof"},
+		{"java", "yes, by its perf map",
+		 "whole stacks need -XX:+PreserveFramePointer; run jcmd again for what it compiled "
+		 "since",
+		 "no Java names",
+		 "jcmd PID Compiler.perfmap (JDK 17 or later); whole stacks need "
+		 "-XX:+PreserveFramePointer"},
+		{"python", "C functions, and its perf map", "", "C functions only", ""},
+	};
+
+	cpu_set(ret_cpu, true, "yes", "");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(runtime, rows[i].runtime) != 0)
+			continue;
+		if (perf_map)
+			cpu_set(ret_cpu, true, rows[i].with_map, rows[i].map_remedy);
+		else
+			cpu_set(ret_cpu, true, rows[i].without, rows[i].remedy);
+	}
+}

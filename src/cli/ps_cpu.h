@@ -1,0 +1,19 @@
+/* src/cli/ps_cpu.h: what CPU profiles say of a process, by what runs it. */
+#pragma once
+
+#include <stdbool.h>
+
+struct ps_cpu {
+	bool available;
+	char gives[256];  /* "yes", what names are missing; or, when not available, why not */
+	char remedy[256]; /* what would give more; "" for nothing */
+};
+
+/* Whether this machine can be sampled at all, by trying it. */
+void ps_cpu_try(struct ps_cpu *ret_cpu);
+
+/*
+ * What one process gives where that is so. runtime as in struct ps_entry; perf_map: it has left
+ * names of its JIT-compiled code.
+ */
+void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu);

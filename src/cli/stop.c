@@ -1,0 +1,35 @@
+/* src/cli/stop.c: see stop.h. */
+#include "cli/stop.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+/* The stop flag: a signal handler has nowhere else to leave word. */
+static volatile sig_atomic_t stop_flag;
+
+static void stop_on_signal(int signal)
+{
+	(void)signal;
+	stop_flag = 1;
+}
+
+void stop_catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = stop_on_signal};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct sigaction old;
+
+		/* Under nohup, for one, a signal that was ignored stays ignored. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+	}
+}
+
+bool stop_asked(void)
+{
+	return stop_flag;
+}

@@ -1,0 +1,8 @@
+/* src/cli/stop.h: signals that end a wait, and not us: what was begun is brought to an end. */
+#pragma once
+
+#include <stdbool.h>
+
+/* From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP only raise a flag. */
+void stop_catch_signals(void);
+bool stop_asked(void);

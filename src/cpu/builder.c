@@ -1,0 +1,370 @@
+/*
+ * src/cpu/builder.c: see builder.h.
+ *
+ * Each distinct frame of a process is named once; stacks that differ in nothing that is shown
+ * become one sample.
+ */
+#include "cpu/builder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+/* Of one process and interval. */
+#define BUILDER_MAX_BYTES ((size_t)32 << 20)
+/* The frames of a stack, why it ends, the process. */
+#define BUILDER_MAX_DEPTH (2 * CPU_STACK_MAX + 2)
+/* The kernel's mapping among those of files, whose generations are smaller. */
+#define BUILDER_KERNEL UINT64_C(0x100000000)
+/* A frame that is not shown: where goroutines begin, which Go's own profiles leave out, too. */
+#define BUILDER_HIDDEN UINT32_MAX
+
+struct cpu_sum {
+	uint32_t stack;
+	uint32_t thread; /* string id */
+	int64_t values[2];
+};
+
+static uint64_t key_of(uint64_t a, uint64_t b)
+{
+	return hash_mix(hash_u64(a) ^ hash_mix(b));
+}
+
+static int add_types(struct cpu_builder *b)
+{
+	struct profile_header *h = profile_header(b->profile);
+	struct profile_type period;
+	int r;
+
+	r = profile_add_type(b->profile, b->options.offcpu ? "waits" : "samples", "count");
+	if (r == 0)
+		r = profile_add_type(b->profile, b->options.offcpu ? "time" : "cpu", "nanoseconds");
+	if (r < 0)
+		return r;
+	period = *profile_type_at(b->profile, 1);
+	h->default_type = period.type;
+	if (b->options.offcpu)
+		return 0;
+	h->period_type = period;
+	h->period = (int64_t)(NS_PER_SEC / b->options.hz);
+	return 0;
+}
+
+static int add_function(struct cpu_builder *b, const struct cpu_name *name, uint32_t *ret_id)
+{
+	struct profile_function f = {.start_line = name->start_line};
+	uint64_t key, id;
+	int r;
+
+	r = profile_add_string(b->profile, view_str(name->function), &f.name);
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str(name->system_name), &f.system_name);
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str(name->file), &f.file);
+	if (r < 0)
+		return r;
+	key = key_of((uint64_t)f.system_name << 32 | f.file,
+		     (uint64_t)f.name << 32 ^ (uint64_t)f.start_line);
+	if (map_get(&b->functions, key, &id)) {
+		*ret_id = (uint32_t)id;
+		return 0;
+	}
+	r = profile_add_function(b->profile, &f, ret_id);
+	return r < 0 ? r : map_put(&b->functions, key, *ret_id);
+}
+
+static int add_named(struct cpu_builder *b, uint64_t address, uint32_t mapping,
+		     const struct cpu_name *names, size_t n, uint32_t *ret_location)
+{
+	struct profile_line lines[CPU_NAMES_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		int r = add_function(b, &names[i], &lines[i].function);
+
+		if (r < 0)
+			return r;
+		lines[i].line = names[i].line;
+		lines[i].column = 0;
+	}
+	return profile_add_location(b->profile, address, mapping, lines, (uint32_t)n, ret_location);
+}
+
+/* A frame that is a remark of ours. */
+static int add_remark(struct cpu_builder *b, const char *remark, uint32_t *ret_location)
+{
+	const struct cpu_name name = {.function = remark, .system_name = remark, .file = ""};
+	uint64_t key = key_of((uint64_t)(uintptr_t)remark, 1), id;
+	int r;
+
+	if (map_get(&b->locations, key, &id)) {
+		*ret_location = (uint32_t)id;
+		return 0;
+	}
+	r = add_named(b, 0, PROFILE_NO_MAPPING, &name, 1, ret_location);
+	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
+}
+
+static int add_mapping(struct cpu_builder *b, uint64_t key, const char *file, const char *build_id,
+		       uint32_t *ret_mapping)
+{
+	/* Addresses are those of the file itself, wherever processes have it. */
+	struct profile_mapping m = {.has_functions = true,
+				    .has_filenames = true,
+				    .has_line_numbers = true,
+				    .has_inline_frames = true};
+	const struct profile_mapping *first;
+	uint64_t id;
+	int r;
+
+	if (map_get(&b->mappings, key, &id)) {
+		*ret_mapping = (uint32_t)id;
+		return 0;
+	}
+	r = profile_add_string(b->profile, view_str(file), &m.file);
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str(build_id), &m.build_id);
+	if (r < 0)
+		return r;
+	first = profile_n_mappings(b->profile) ? profile_mapping_at(b->profile, 0) : NULL;
+	if (first && first->file == m.file && !first->build_id) {
+		*ret_mapping = 0;
+		profile_set_mapping(b->profile, 0, &m);
+	} else {
+		r = profile_add_mapping(b->profile, &m, ret_mapping);
+	}
+	return r < 0 ? r : map_put(&b->mappings, key, *ret_mapping);
+}
+
+/* By convention the first mapping is that of the program itself. */
+static int add_program(struct cpu_builder *b, const struct proc_info *info)
+{
+	struct profile_mapping m = {.has_functions = true};
+	uint32_t id;
+	int r;
+
+	if (!info->exe[0])
+		return 0;
+	r = profile_add_string(b->profile, view_str(info->exe), &m.file);
+	return r < 0 ? r : profile_add_mapping(b->profile, &m, &id);
+}
+
+static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint64_t address,
+			    uint32_t *ret_location)
+{
+	uint64_t key = key_of(address, BUILDER_KERNEL), id;
+	const struct cpu_name *found;
+	uint32_t mapping;
+	size_t n;
+	int r;
+
+	if (map_get(&b->locations, key, &id)) {
+		*ret_location = (uint32_t)id;
+		return 0;
+	}
+	r = add_mapping(b, BUILDER_KERNEL, "[kernel.kallsyms]", "", &mapping);
+	if (r == 0)
+		r = cpu_names_kernel(names, address, &found, &n);
+	if (r == 0)
+		r = add_named(b, address, mapping, found, n, ret_location);
+	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
+}
+
+static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
+			  const struct cpu_process *process, const struct cpu_frame *frame,
+			  uint32_t *ret_location)
+{
+	uint64_t address = frame->address - frame->is_return;
+	uint64_t key = key_of(address, frame->file ? frame->file->generation : BUILDER_KERNEL + 1);
+	uint32_t mapping = PROFILE_NO_MAPPING;
+	const struct cpu_name *found;
+	uint64_t id;
+	size_t n;
+	int r = 0;
+
+	if (map_get(&b->locations, key, &id)) {
+		*ret_location = (uint32_t)id;
+		return 0;
+	}
+	if (frame->file) {
+		r = add_mapping(b, frame->file->generation, frame->file->path,
+				frame->file->build_id, &mapping);
+		if (r == 0)
+			r = cpu_names_file(names, frame->file, address, &found, &n);
+	} else {
+		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
+	}
+	if (r == 0 && frame->file && frame->file->is_go &&
+	    strcmp(found[0].function, "runtime.goexit") == 0)
+		*ret_location = BUILDER_HIDDEN;
+	else if (r == 0)
+		r = add_named(b, address, mapping, found, n, ret_location);
+	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
+}
+
+static const char *why_it_ends(enum cpu_stack_end end)
+{
+	static const char *const remarks[CPU_STACK_N] = {
+		[CPU_STACK_TRUNCATED] = "[stack is deeper than 127 frames]",
+		[CPU_STACK_NO_RULE] = "[no unwind information]",
+		[CPU_STACK_UNREADABLE] = "[stack could not be read]",
+		[CPU_STACK_UNSUPPORTED] = "[unwind rule not supported]",
+		[CPU_STACK_NOT_LOADED] = "[sampled before its code was known]",
+	};
+
+	return end < CPU_STACK_N ? remarks[end] : NULL;
+}
+
+static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+		     uint32_t *ret_stack)
+{
+	const char *remark =
+		s->n_user || s->end == CPU_STACK_NOT_LOADED ? why_it_ends(s->end) : NULL;
+	uint32_t locations[BUILDER_MAX_DEPTH];
+	uint32_t n = 0;
+	int r = 0;
+
+	for (uint16_t i = 0; r == 0 && i < s->n_kernel && i < CPU_STACK_MAX; i++)
+		/* All but the innermost are return addresses. */
+		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &locations[n++]);
+	for (uint16_t i = 0; r == 0 && i < s->n_user && i < CPU_STACK_MAX; i++) {
+		r = add_user_frame(b, names, s->process, &s->user[i], &locations[n]);
+		n += r == 0 && locations[n] != BUILDER_HIDDEN;
+	}
+	if (r == 0 && remark)
+		r = add_remark(b, remark, &locations[n++]);
+	if (r == 0 && b->options.root_process)
+		locations[n++] = b->root;
+	return r < 0 ? r : profile_add_stack(b->profile, locations, n, ret_stack);
+}
+
+static int sums_add(struct cpu_builder *b, uint32_t stack, uint32_t thread,
+		    const struct cpu_stack *s)
+{
+	uint64_t key = (uint64_t)stack << 32 | thread, at;
+	struct cpu_sum *sums;
+	int r;
+
+	if (!map_get(&b->sums_by_key, key, &at)) {
+		at = b->n_sums;
+		if (b->n_sums == b->cap_sums) {
+			sums = reallocarray(b->sums, b->cap_sums * 2 + 64, sizeof(*sums));
+			if (!sums)
+				return -ENOMEM;
+			b->sums = sums;
+			b->cap_sums = b->cap_sums * 2 + 64;
+		}
+		r = map_put(&b->sums_by_key, key, at);
+		if (r < 0)
+			return r;
+		b->sums[b->n_sums++] = (struct cpu_sum){.stack = stack, .thread = thread};
+	}
+	b->sums[at].values[0] += (int64_t)s->count;
+	b->sums[at].values[1] += (int64_t)s->value_ns;
+	return 0;
+}
+
+int cpu_builder_add(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s)
+{
+	char thread[sizeof(s->thread) + 1] = "";
+	uint32_t stack, thread_id = 0;
+	int r;
+
+	memcpy(thread, s->thread, sizeof(s->thread));
+	r = add_stack(b, names, s, &stack);
+	if (r == 0 && b->options.label_threads)
+		r = profile_add_string(b->profile, view_str(thread), &thread_id);
+	if (r == 0)
+		r = sums_add(b, stack, thread_id, s);
+	if (r == -E2BIG) {
+		b->lost += s->count;
+		return 0;
+	}
+	return r;
+}
+
+struct sample_labels {
+	struct profile_label items[3];
+	uint32_t len;
+};
+
+static int label_process(struct cpu_builder *b, const struct proc_info *info,
+			 struct sample_labels *labels)
+{
+	struct profile_label *process = &labels->items[0], *pid = &labels->items[1];
+	int r;
+
+	if (!b->options.label_process)
+		return 0;
+	r = profile_add_string(b->profile, view_str("process"), &process->key);
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str(info->service), &process->str);
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str("pid"), &pid->key);
+	pid->num = info->id.pid;
+	labels->len = 2;
+	return r;
+}
+
+int cpu_builder_finish(struct cpu_builder *b, const struct proc_info *info,
+		       struct profile **ret_profile, struct err *err)
+{
+	struct sample_labels labels = {};
+	uint32_t thread_key = 0;
+	int r = label_process(b, info, &labels);
+
+	if (r == 0)
+		r = profile_add_string(b->profile, view_str("thread"), &thread_key);
+	for (size_t i = 0; r == 0 && i < b->n_sums; i++) {
+		const struct cpu_sum *sum = &b->sums[i];
+		uint32_t n = labels.len;
+
+		if (sum->thread)
+			labels.items[n++] =
+				(struct profile_label){.key = thread_key, .str = sum->thread};
+		r = profile_add_sample(b->profile, sum->stack, sum->values, labels.items, n);
+	}
+	if (r < 0)
+		return err_set(err, r, "the CPU profile of process %d is too large",
+			       (int)info->id.pid);
+	*ret_profile = TAKE_PTR(b->profile);
+	return 0;
+}
+
+int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *options,
+		     const struct proc_info *info, struct err *err)
+{
+	const struct cpu_name root = {
+		.function = info->service, .system_name = info->service, .file = ""};
+	int r;
+
+	*b = (struct cpu_builder){.options = *options, .profile = profile_new()};
+	if (!b->profile)
+		return err_oom(err);
+	profile_limit(b->profile, BUILDER_MAX_BYTES);
+	r = add_types(b);
+	if (r == 0)
+		r = add_program(b, info);
+	if (r == 0 && options->root_process)
+		r = add_named(b, 0, PROFILE_NO_MAPPING, &root, 1, &b->root);
+	if (r < 0) {
+		cpu_builder_release(b);
+		return err_oom(err);
+	}
+	return 0;
+}
+
+void cpu_builder_release(struct cpu_builder *b)
+{
+	profile_free(b->profile);
+	map_release(&b->locations);
+	map_release(&b->functions);
+	map_release(&b->mappings);
+	map_release(&b->sums_by_key);
+	free(b->sums);
+	*b = (struct cpu_builder){0};
+}

@@ -1,0 +1,47 @@
+/* src/cpu/builder.h: puts the stacks of one process together to a profile. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "cpu/names.h"
+#include "cpu/sampler.h"
+#include "proc/info.h"
+#include "profile/profile.h"
+
+struct cpu_sum;
+
+struct cpu_builder_options {
+	bool offcpu;
+	bool label_threads;
+	bool label_process;
+	bool root_process;
+	unsigned int hz;
+};
+
+struct cpu_builder {
+	struct cpu_builder_options options;
+	struct profile *profile;
+	struct map locations; /* hash of a frame -> location */
+	struct map functions; /* hash of its strings -> function */
+	struct map mappings;  /* generation of a file -> mapping */
+	struct map sums_by_key;
+	struct cpu_sum *sums;
+	size_t n_sums;
+	size_t cap_sums;
+	uint32_t root; /* location of the process's name */
+	uint64_t lost; /* samples that there was no memory for */
+};
+
+int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *options,
+		     const struct proc_info *info, struct err *err);
+void cpu_builder_release(struct cpu_builder *b);
+
+/* A stack that does not fit is counted as lost, and no error. */
+int cpu_builder_add(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *stack);
+
+/* The profile with all samples; the builder is empty then and good for release only. */
+int cpu_builder_finish(struct cpu_builder *b, const struct proc_info *info,
+		       struct profile **ret_profile, struct err *err);

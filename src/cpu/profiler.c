@@ -1,0 +1,274 @@
+/* src/cpu/profiler.c: see profiler.h. */
+#include "cpu/profiler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cpu/builder.h"
+#include "cpu/names.h"
+#include "proc/text.h"
+
+/* The kernel's tables are emptied so often; names are looked up then. */
+#define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
+#define PROFILER_MAX_PROCESSES 8192
+
+/* A process that was sampled, in this interval or the one before. */
+struct cpu_tracked {
+	uint64_t generation;
+	struct proc_info info;
+	bool sampled;			/* in this interval */
+	struct cpu_builder builders[2]; /* on and off the CPU; without a profile when unused */
+};
+
+struct cpu_profiler {
+	struct cpu_profiler_options options;
+	struct cpu_sampler *sampler;
+	struct cpu_names *names;
+	struct cpu_tracked **tracked;
+	size_t n_tracked;
+	size_t cap_tracked;
+	struct map by_generation;
+	uint64_t drained_ns;
+	uint64_t collected_ns;
+	int64_t collected_unix_ns;
+	struct err *err;	 /* of the drain that is under way */
+	uint64_t lost_processes; /* samples of processes beyond the limit */
+};
+
+static void tracked_free(struct cpu_tracked *t)
+{
+	if (!t)
+		return;
+	cpu_builder_release(&t->builders[0]);
+	cpu_builder_release(&t->builders[1]);
+	free(t);
+}
+
+/* Whether the pid still is the process that was sampled. */
+static bool is_same(const struct proc_info *info, const struct cpu_process *process)
+{
+	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return info->id.start_ticks == process->start_ns / (NS_PER_SEC / ticks_per_s);
+}
+
+static void identify(const struct cpu_process *process, struct proc_info *info)
+{
+	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_same(info, process)) {
+		/* They have no program of their own: each by its name would be dozens. */
+		if (info->kernel_thread)
+			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
+		return;
+	}
+	*info = (struct proc_info){.id.pid = process->pid};
+	proc_text_copy(info->comm, sizeof(info->comm),
+		       view_of(process->comm, strnlen(process->comm, sizeof(process->comm))));
+	proc_info_name_service(info);
+}
+
+static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_process *process)
+{
+	struct cpu_tracked *t;
+	uint64_t at;
+
+	if (map_get(&p->by_generation, process->generation, &at))
+		return p->tracked[at];
+	if (p->n_tracked == p->cap_tracked) {
+		size_t cap = p->cap_tracked * 2 + 64;
+		struct cpu_tracked **grown = reallocarray(p->tracked, cap, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		p->tracked = grown;
+		p->cap_tracked = cap;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t || map_put(&p->by_generation, process->generation, p->n_tracked) < 0) {
+		free(t);
+		return NULL;
+	}
+	t->generation = process->generation;
+	identify(process, &t->info);
+	p->tracked[p->n_tracked++] = t;
+	return t;
+}
+
+static int take_stack(void *context, const struct cpu_stack *stack)
+{
+	struct cpu_profiler *p = context;
+	struct cpu_builder_options options = {
+		.offcpu = stack->offcpu,
+		.label_threads = p->options.label_threads,
+		.label_process = p->options.label_process,
+		.root_process = p->options.root_process,
+		.hz = p->options.sampler.hz,
+	};
+	struct cpu_builder *b;
+	struct cpu_tracked *t;
+	int r = 0;
+
+	if (p->n_tracked >= PROFILER_MAX_PROCESSES &&
+	    !map_get(&p->by_generation, stack->process->generation, &(uint64_t){0})) {
+		p->lost_processes += stack->count;
+		return 0;
+	}
+	t = track(p, stack->process);
+	if (!t)
+		return err_oom(p->err);
+	t->sampled = true;
+	b = &t->builders[stack->offcpu];
+	if (!b->profile)
+		r = cpu_builder_init(b, &options, &t->info, p->err);
+	if (r == 0)
+		r = cpu_builder_add(b, p->names, stack);
+	return r == -ENOMEM ? err_oom(p->err) : r;
+}
+
+static int drain(struct cpu_profiler *p, struct err *err)
+{
+	p->drained_ns = clock_mono_ns();
+	p->err = err;
+	return cpu_sampler_drain(p->sampler, take_stack, p, err);
+}
+
+struct poll_context {
+	struct cpu_profiler *profiler;
+	void (*on_event)(void *context, const struct cpu_event *event);
+	void *context;
+};
+
+static void hear_event(void *context, const struct cpu_event *event)
+{
+	struct poll_context *c = context;
+
+	/* While it lives it can be asked who it is. */
+	if (event->kind == CPU_EVENT_SAMPLED)
+		(void)track(c->profiler, event->process);
+	else if (c->on_event)
+		c->on_event(c->context, event);
+}
+
+int cpu_profiler_poll(struct cpu_profiler *p, int timeout_ms,
+		      void (*on_event)(void *context, const struct cpu_event *event), void *context,
+		      struct err *err)
+{
+	struct poll_context c = {.profiler = p, .on_event = on_event, .context = context};
+	int r = cpu_sampler_poll(p->sampler, timeout_ms, hear_event, &c, err);
+
+	if (r == 0 && clock_mono_ns() - p->drained_ns >= PROFILER_DRAIN_NS)
+		r = drain(p, err);
+	return r;
+}
+
+int cpu_profiler_fd(const struct cpu_profiler *p)
+{
+	return cpu_sampler_fd(p->sampler);
+}
+
+static int finish(struct cpu_profiler *p, struct cpu_tracked *t, bool offcpu,
+		  int (*emit)(void *context, struct cpu_profile *profile), void *context,
+		  struct err *err)
+{
+	struct cpu_builder *b = &t->builders[offcpu];
+	struct cpu_profile out = {.info = &t->info, .offcpu = offcpu, .lost = b->lost};
+	struct profile_header *h;
+	int r;
+
+	if (!b->profile)
+		return 0;
+	r = cpu_builder_finish(b, &t->info, &out.profile, err);
+	cpu_builder_release(b);
+	if (r < 0)
+		return r;
+	h = profile_header(out.profile);
+	h->time_ns = p->collected_unix_ns;
+	h->duration_ns = (int64_t)(p->drained_ns - p->collected_ns);
+	return emit(context, &out);
+}
+
+/* Those of this interval stay for the next one, so that they need not be asked again. */
+static void forget_idle(struct cpu_profiler *p)
+{
+	size_t len = 0;
+
+	map_release(&p->by_generation);
+	for (size_t i = 0; i < p->n_tracked; i++) {
+		struct cpu_tracked *t = p->tracked[i];
+
+		/* Without memory for the table it is asked again. */
+		if (t->sampled && map_put(&p->by_generation, t->generation, len) == 0) {
+			t->sampled = false;
+			p->tracked[len++] = t;
+			continue;
+		}
+		cpu_names_forget_process(p->names, t->generation);
+		tracked_free(t);
+	}
+	p->n_tracked = len;
+}
+
+int cpu_profiler_collect(struct cpu_profiler *p,
+			 int (*emit)(void *context, struct cpu_profile *profile), void *context,
+			 struct err *err)
+{
+	int r = drain(p, err);
+
+	for (size_t i = 0; r == 0 && i < p->n_tracked; i++) {
+		r = finish(p, p->tracked[i], false, emit, context, err);
+		if (r == 0)
+			r = finish(p, p->tracked[i], true, emit, context, err);
+	}
+	forget_idle(p);
+	p->collected_ns = p->drained_ns;
+	p->collected_unix_ns = (int64_t)clock_unix_ns();
+	return r;
+}
+
+void cpu_profiler_losses(const struct cpu_profiler *p, struct cpu_losses *ret_losses)
+{
+	cpu_sampler_losses(p->sampler, ret_losses);
+	ret_losses->lost_table += p->lost_processes;
+}
+
+void cpu_profiler_cost(const struct cpu_profiler *p, uint64_t *ret_runs, uint64_t *ret_ns)
+{
+	cpu_sampler_cost(p->sampler, ret_runs, ret_ns);
+}
+
+int cpu_profiler_open(const struct cpu_profiler_options *options,
+		      struct cpu_profiler **ret_profiler, struct err *err)
+{
+	const struct cpu_names_options names = {.lines = options->lines};
+	_cleanup_(cpu_profiler_closep) struct cpu_profiler *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return err_oom(err);
+	p->options = *options;
+	r = cpu_names_new(&names, &p->names, err);
+	if (r == 0)
+		r = cpu_sampler_open(&options->sampler, &p->sampler, err);
+	if (r < 0)
+		return r;
+	p->drained_ns = p->collected_ns = clock_mono_ns();
+	p->collected_unix_ns = (int64_t)clock_unix_ns();
+	*ret_profiler = TAKE_PTR(p);
+	return 0;
+}
+
+void cpu_profiler_close(struct cpu_profiler *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_tracked; i++)
+		tracked_free(p->tracked[i]);
+	free(p->tracked);
+	map_release(&p->by_generation);
+	cpu_sampler_close(p->sampler);
+	cpu_names_free(p->names);
+	free(p);
+}

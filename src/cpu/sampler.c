@@ -1,0 +1,290 @@
+/* src/cpu/sampler.c: opens and closes the sampler. */
+#include "cpu/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cpu/sampler_bpf.skel.h> /* made by bpftool */
+
+#include "cpu/sampler_impl.h"
+
+/* The inode of the first namespace of process ids, fixed in the kernel. */
+#define INIT_PID_NAMESPACE 0xEFFFFFFCU
+
+#define COUNTS_MIN 16384U
+#define COUNTS_MAX 262144U
+#define COUNTS_SECONDS 16U /* of different stacks */
+#define RING_MIN (512U << 10)
+#define RING_MAX (16U << 20)
+#define RING_PER_CPU (64U << 10)
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int check_host(struct err *err)
+{
+	struct stat st;
+
+#if !defined(__x86_64__)
+	return err_set(err, -ENOTSUP, "CPU profiles need an x86-64 machine so far");
+#endif
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return err_set(err, errno == EACCES ? -EPERM : -ENOTSUP,
+			       "CPU profiles need the kernel's type information, and "
+			       "/sys/kernel/btf/vmlinux cannot be read (%m): use a kernel with "
+			       "CONFIG_DEBUG_INFO_BTF, and mount /sys in a container");
+	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != INIT_PID_NAMESPACE)
+		return err_set(err, -ENOTSUP,
+			       "CPU profiles need the host's process ids: run the container with "
+			       "--pid=host (hostPID in Kubernetes)");
+	return 0;
+}
+
+/* Loading failed with code: what would help? */
+static int explain_load(int code, struct err *err)
+{
+	struct utsname host = {0};
+
+	(void)uname(&host);
+	if (code == -EPERM || code == -EACCES)
+		return err_set(
+			err, -EPERM,
+			"no permission for bpf(): run as root, or with CAP_BPF, CAP_PERFMON "
+			"and CAP_SYS_PTRACE; in a container with --privileged, or with these "
+			"and a seccomp profile that allows bpf() and perf_event_open(); "
+			"lockdown=confidentiality forbids it to all");
+	if (code == -ENOSYS)
+		return err_set(err, -ENOTSUP,
+			       "the kernel (%s) has no bpf(), or a seccomp profile hides it",
+			       host.release);
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1)
+		return err_set(err, -ENOTSUP,
+			       "CPU profiles need Linux 5.17 or later (bpf_loop); this is %s",
+			       host.release);
+	if (code == -ENOMEM)
+		return err_set(err, code, "no memory for BPF maps (RLIMIT_MEMLOCK?)");
+	return err_set(err, -ENOTSUP, "the kernel (%s) refuses our BPF programs: %s", host.release,
+		       strerror(-code));
+}
+
+static uint32_t clamp(uint64_t value, uint32_t lo, uint32_t hi)
+{
+	return (uint32_t)(value < lo ? lo : value > hi ? hi : value);
+}
+
+static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
+{
+	struct sampler_bpf *b = s->bpf;
+	uint64_t hz = s->options.hz ? s->options.hz : 100;
+	uint32_t counts = clamp(n_cpus * hz * COUNTS_SECONDS, COUNTS_MIN, COUNTS_MAX);
+	uint32_t wanted = clamp((uint64_t)n_cpus * RING_PER_CPU, RING_MIN, RING_MAX),
+		 ring = RING_MIN;
+	int r;
+
+	while (ring < wanted)
+		ring *= 2;
+	b->rodata->stacks_bytes = ring;
+	r = bpf_map__set_max_entries(b->maps.counts_a, counts);
+	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
+	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
+	if (!s->options.offcpu_min_ns) {
+		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
+		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);
+	}
+	return r;
+}
+
+static int sampler_load(struct cpu_sampler *s, struct err *err)
+{
+	const struct cpu_sampler_options *o = &s->options;
+	int n_cpus, r;
+
+	(void)libbpf_set_print(quiet);
+	n_cpus = libbpf_num_possible_cpus();
+	if (n_cpus < 0)
+		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
+	s->bpf = sampler_bpf__open();
+	if (!s->bpf)
+		return explain_load(-errno, err);
+	s->bpf->rodata->only_tgid = (uint32_t)o->pid;
+	s->bpf->rodata->want_kernel = o->kernel;
+	s->bpf->rodata->want_events = o->events;
+	s->bpf->rodata->offcpu_min_ns = o->offcpu_min_ns;
+	bpf_program__set_autoload(s->bpf->progs.on_sample, o->hz > 0);
+	bpf_program__set_autoload(s->bpf->progs.on_switch, o->offcpu_min_ns > 0);
+	r = size_maps(s, (uint32_t)n_cpus);
+	if (r >= 0)
+		r = sampler_bpf__load(s->bpf);
+	if (r < 0)
+		return explain_load(r, err);
+	s->n_cpus = (size_t)n_cpus;
+	s->cpus = calloc(s->n_cpus, sizeof(*s->cpus));
+	return s->cpus ? 0 : err_oom(err);
+}
+
+static void *map_memory(const struct bpf_map *map, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int sampler_share(struct cpu_sampler *s, struct err *err)
+{
+	int r;
+
+	s->rules = map_memory(s->bpf->maps.rules, SAMPLER_RULES * sizeof(*s->rules));
+	s->shared_files = map_memory(s->bpf->maps.files, SAMPLER_FILES * sizeof(*s->shared_files));
+	s->mappings = map_memory(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+	if (!s->rules || !s->shared_files || !s->mappings)
+		return err_set(err, -errno, "mapping BPF's tables: %m");
+	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
+	if (r >= 0)
+		r = cpu_files_new(s->shared_files, s->tables, &s->files, err);
+	if (r >= 0)
+		r = cpu_processes_new(s->mappings, bpf_map__fd(s->bpf->maps.processes), s->files,
+				      &s->processes, err);
+	return r;
+}
+
+static int sampler_listen(struct cpu_sampler *s, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int notices = bpf_map__fd(s->bpf->maps.notices), stacks = bpf_map__fd(s->bpf->maps.stacks);
+
+	s->notices = ring_buffer__new(notices, sampler_on_notice, s, NULL);
+	s->stacks = ring_buffer__new(stacks, sampler_on_stack, s, NULL);
+	if (!s->notices || !s->stacks)
+		return err_set(err, -errno, "mapping BPF's ring buffers: %m");
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, notices, &event) < 0 ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, stacks, &event) < 0)
+		return err_set(err, -errno, "waiting for BPF's ring buffers: %m");
+	return 0;
+}
+
+/* Ends and execs first: what a sample brings into the tables must come out again. */
+static int sampler_attach(struct cpu_sampler *s, struct err *err)
+{
+	struct sampler_bpf *b = s->bpf;
+
+	b->links.on_exit = bpf_program__attach(b->progs.on_exit);
+	if (!b->links.on_exit)
+		return err_set(err, -errno, "attaching to sched_process_exit: %m");
+	b->links.on_exec = bpf_program__attach(b->progs.on_exec);
+	if (!b->links.on_exec)
+		return err_set(err, -errno, "attaching to sched_process_exec: %m");
+	if (s->options.offcpu_min_ns) {
+		b->links.on_switch = bpf_program__attach(b->progs.on_switch);
+		if (!b->links.on_switch)
+			return err_set(err, -errno, "attaching to sched_switch: %m");
+	}
+	return sampler_cpus_update(s, err);
+}
+
+int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampler **ret_sampler,
+		     struct err *err)
+{
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
+	int r;
+
+	_Static_assert((int)SAMPLER_END_N == (int)CPU_STACK_N &&
+			       (int)SAMPLER_END_NOT_LOADED == (int)CPU_STACK_NOT_LOADED,
+		       "ends are those of BPF");
+	_Static_assert(CPU_STACK_MAX == SAMPLER_FRAMES_MAX, "depth is that of BPF");
+	r = check_host(err);
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_oom(err);
+	s->options = *options;
+	s->epoll_fd = -1;
+	r = sampler_load(s, err);
+	if (r >= 0)
+		r = sampler_share(s, err);
+	if (r >= 0)
+		r = sampler_listen(s, err);
+	/* Its tables may take a while: rather before the first sample than after. */
+	if (r >= 0 && options->pid)
+		r = cpu_processes_warm(s->processes, options->pid, err);
+	if (r >= 0)
+		r = sampler_attach(s, err);
+	if (r < 0)
+		return r;
+	*ret_sampler = TAKE_PTR(s);
+	return 0;
+}
+
+void cpu_sampler_close(struct cpu_sampler *s)
+{
+	if (!s)
+		return;
+	sampler_cpus_release(s);
+	cpu_processes_free(s->processes);
+	cpu_files_free(s->files);
+	cpu_tables_free(s->tables);
+	ring_buffer__free(s->notices);
+	ring_buffer__free(s->stacks);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->rules)
+		munmap(s->rules, SAMPLER_RULES * sizeof(*s->rules));
+	if (s->shared_files)
+		munmap(s->shared_files, SAMPLER_FILES * sizeof(*s->shared_files));
+	if (s->mappings)
+		munmap(s->mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+	sampler_bpf__destroy(s->bpf);
+	for (size_t i = 0; i < ARRAY_SIZE(s->running); i++)
+		stacks_clear(&s->running[i]);
+	stacks_clear(&s->waiting);
+	free(s);
+}
+
+void cpu_sampler_losses(const struct cpu_sampler *s, struct cpu_losses *ret)
+{
+	const volatile __typeof__(*s->bpf->bss) *b = s->bpf->bss;
+
+	*ret = (struct cpu_losses){
+		.samples = b->n_samples,
+		.lost_ring = b->n_lost_ring + s->lost_stacks,
+		.lost_table = b->n_lost_table,
+		.lost_files = cpu_files_lost(s->files) + cpu_processes_lost(s->processes),
+	};
+	for (size_t i = 0; i < CPU_STACK_N; i++)
+		ret->ends[i] = b->n_ends[i];
+}
+
+void cpu_sampler_cost(const struct cpu_sampler *s, uint64_t *ret_runs, uint64_t *ret_ns)
+{
+	const struct bpf_program *programs[] = {s->bpf->progs.on_sample, s->bpf->progs.on_switch,
+						s->bpf->progs.on_exec, s->bpf->progs.on_exit};
+
+	*ret_runs = 0;
+	*ret_ns = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+		int fd = bpf_program__fd(programs[i]);
+
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+			continue;
+		*ret_runs += info.run_cnt;
+		*ret_ns += info.run_time_ns;
+	}
+}

@@ -1,0 +1,175 @@
+/*
+ * src/cpu/sampler_bpf.h: the few kernel types that the BPF programs look at, and the registers of
+ * the machine. Offsets are the running kernel's, by BTF.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#define KERNEL_TYPE __attribute__((preserve_access_index))
+#define PF_EXITING 0x00000004
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD 0x00200000
+
+#if defined(__TARGET_ARCH_x86)
+
+/* As perf events hand it over; asm/ptrace.h would be the 32-bit one under -target bpf. */
+struct user_regs {
+	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip,
+		cs, eflags, rsp, ss;
+};
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, cs, sp;
+} KERNEL_TYPE;
+
+#define REGS_N 16
+#define REGS_PC(regs) ((regs)->rip)
+#define REGS_MODE(regs) ((regs)->cs)
+#define TASK_PC(regs) ((regs)->ip)
+#define TASK_MODE(regs) ((regs)->cs)
+#define MODE_IS_USER(mode) (((mode)&3) == 3)
+#define MODE_IS_32BIT(mode) ((mode) == 0x23)
+
+/* By DWARF's numbers. Field by field: the context must not be read through a moved pointer. */
+#define REGS_COPY(dst, src) REGS_COPY_NAMED(dst, src, r)
+#define TASK_COPY(dst, src) REGS_COPY_NAMED(dst, src, )
+#define REGS_COPY_NAMED(dst, src, P)                                                               \
+	do {                                                                                       \
+		(dst)[0] = (src)->P##ax;                                                           \
+		(dst)[1] = (src)->P##dx;                                                           \
+		(dst)[2] = (src)->P##cx;                                                           \
+		(dst)[3] = (src)->P##bx;                                                           \
+		(dst)[4] = (src)->P##si;                                                           \
+		(dst)[5] = (src)->P##di;                                                           \
+		(dst)[6] = (src)->P##bp;                                                           \
+		(dst)[7] = (src)->P##sp;                                                           \
+		(dst)[8] = (src)->r8;                                                              \
+		(dst)[9] = (src)->r9;                                                              \
+		(dst)[10] = (src)->r10;                                                            \
+		(dst)[11] = (src)->r11;                                                            \
+		(dst)[12] = (src)->r12;                                                            \
+		(dst)[13] = (src)->r13;                                                            \
+		(dst)[14] = (src)->r14;                                                            \
+		(dst)[15] = (src)->r15;                                                            \
+	} while (0)
+#define REGS_FP 6
+#define REGS_SP 7
+
+/*
+ * What lies at the stack pointer when a signal handler returns: struct ucontext with the registers
+ * at 40, of which rbp is the 10th, rsp the 15th and rip the 16th.
+ */
+#define SIGNAL_REGS 120
+#define SIGNAL_FP 0
+#define SIGNAL_SP 5
+#define SIGNAL_PC 6
+#define SIGNAL_N 7
+
+#elif defined(__TARGET_ARCH_arm64)
+
+/* Enough to compile: user space does not start the sampler on this machine yet. */
+struct user_regs {
+	u64 regs[31], sp, pc, pstate;
+};
+struct pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+} KERNEL_TYPE;
+
+#define REGS_N 32
+#define REGS_PC(r) ((r)->pc)
+#define REGS_MODE(r) ((r)->pstate)
+#define TASK_PC(r) ((r)->pc)
+#define TASK_MODE(r) ((r)->pstate)
+#define MODE_IS_USER(mode) (((mode)&0xf) == 0)
+#define MODE_IS_32BIT(mode) (((mode)&0x10) != 0)
+#define REGS_COPY(dst, src)                                                                        \
+	do {                                                                                       \
+		(dst)[REGS_FP] = (src)->regs[REGS_FP];                                             \
+		(dst)[REGS_SP] = (src)->sp;                                                        \
+	} while (0)
+#define TASK_COPY(dst, src) REGS_COPY(dst, src)
+#define REGS_FP 29
+#define REGS_SP 31
+
+/* The registers of a signal frame: x29 is at 16 + 29 * 8 in its context, sp and pc follow x30. */
+#define SIGNAL_REGS 552
+#define SIGNAL_FP 0
+#define SIGNAL_SP 2
+#define SIGNAL_PC 3
+#define SIGNAL_N 4
+
+#else
+#error "the registers of this machine are not described"
+#endif
+
+struct bpf_perf_event_data {
+	struct user_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct mm_struct {
+	int unused;
+} KERNEL_TYPE;
+
+struct signal_struct {
+	atomic_t live;
+} KERNEL_TYPE;
+
+struct kernfs_node {
+	u64 id;
+} KERNEL_TYPE;
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+} KERNEL_TYPE;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+} KERNEL_TYPE;
+
+enum cgroup_subsys_id { memory_cgrp_id = 4 };
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp;
+} KERNEL_TYPE;
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+	u64 start_boottime;
+	u64 self_exec_id;
+	char comm[16];
+} KERNEL_TYPE;
+
+/* Keeps the compiler from making a branch of it, which the verifier would follow both ways. */
+#ifndef barrier_var
+#define barrier_var(v) asm volatile("" : "+r"(v))
+#endif

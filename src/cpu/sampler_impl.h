@@ -1,0 +1,63 @@
+/* src/cpu/sampler_impl.h: the sampler's own parts. Private to src/cpu/sampler*.c. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cpu/files.h"
+#include "cpu/processes.h"
+#include "cpu/sampler.h"
+#include "cpu/sampler_shared.h"
+#include "cpu/sampler_stacks.h"
+#include "cpu/tables.h"
+
+struct bpf_link;
+struct ring_buffer;
+struct sampler_bpf;
+
+/* The event of one CPU. */
+struct sampler_cpu {
+	struct bpf_link *link; /* NULL while the CPU is off line */
+};
+
+struct cpu_sampler {
+	struct cpu_sampler_options options;
+	struct sampler_bpf *bpf;
+	struct sampler_cpu *cpus;
+	size_t n_cpus;
+	char *online; /* the list of CPUs that the events are for */
+
+	struct ring_buffer *notices;
+	struct ring_buffer *stacks;
+	int epoll_fd;
+
+	/* shared with BPF */
+	struct unwind_rule *rules;
+	struct sampler_file *shared_files;
+	struct sampler_mapping *mappings;
+
+	struct cpu_tables *tables;
+	struct cpu_files *files;
+	struct cpu_processes *processes;
+
+	struct stacks running[2]; /* by the parity of the epoch */
+	struct stacks waiting;	  /* off-CPU: a wait may end in a later epoch */
+	uint64_t lost_stacks;	  /* counted in BPF, but the frames did not come */
+	uint64_t lost_notices;	  /* as of the last check */
+
+	/* during cpu_sampler_poll() */
+	void (*on_event)(void *context, const struct cpu_event *event);
+	void *context;
+
+	uint64_t keys[1024];
+	struct sampler_counts counts[1024];
+	uint64_t kernel[SAMPLER_FRAMES_MAX];
+	struct cpu_frame frames[SAMPLER_FRAMES_MAX];
+};
+
+/* Events for CPUs that came, none for those that went. */
+int sampler_cpus_update(struct cpu_sampler *sampler, struct err *err);
+void sampler_cpus_release(struct cpu_sampler *sampler);
+
+/* Callbacks of the ring buffers. */
+int sampler_on_notice(void *context, void *data, size_t len);
+int sampler_on_stack(void *context, void *data, size_t len);

@@ -1,0 +1,93 @@
+/* src/cpu/sampler_poll.c: what BPF asks for and tells between drains. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include <bpf/libbpf.h>
+
+#include "cpu/sampler_impl.h"
+
+static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int kind)
+{
+	struct cpu_event event = {.kind = kind, .pid = (pid_t)notice->thread.tgid};
+
+	if (!s->options.events || !s->on_event)
+		return;
+	memcpy(event.comm, notice->thread.name, sizeof(event.comm));
+	event.comm[sizeof(event.comm) - 1] = 0;
+	s->on_event(s->context, &event);
+}
+
+int sampler_on_notice(void *context, void *data, size_t len)
+{
+	const struct sampler_notice *notice = data;
+	struct cpu_sampler *s = context;
+
+	if (len < sizeof(*notice))
+		return 0;
+	switch (notice->kind) {
+	case SAMPLER_NOTICE_PROCESS:
+	case SAMPLER_NOTICE_ADDRESS:
+		/* A process that ended meanwhile has the stacks that it has. */
+		(void)cpu_processes_load(s->processes, &notice->thread, notice->value);
+		break;
+	case SAMPLER_NOTICE_FILE:
+		cpu_files_want(s->files, (uint32_t)notice->value);
+		break;
+	case SAMPLER_NOTICE_EXEC:
+		cpu_processes_end(s->processes, &notice->thread, true);
+		tell(s, notice, CPU_EVENT_EXEC);
+		break;
+	case SAMPLER_NOTICE_EXIT:
+		cpu_processes_end(s->processes, &notice->thread, false);
+		tell(s, notice, CPU_EVENT_EXIT);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int sampler_on_stack(void *context, void *data, size_t len)
+{
+	const struct sampler_stack *stack = data;
+	struct cpu_sampler *s = context;
+	struct stacks *stacks;
+
+	if (len < sizeof(stack->thread))
+		return 0;
+	stacks = stack->offcpu ? &s->waiting : &s->running[stack->epoch & 1];
+	/* One that cannot be kept is missed at the drain, and counted there. */
+	(void)stacks_add(stacks, data, len, cpu_files_generation(s->files));
+	return 0;
+}
+
+int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
+		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
+		     struct err *err)
+{
+	struct epoll_event ready[2];
+	int n;
+
+	n = epoll_wait(s->epoll_fd, ready, ARRAY_SIZE(ready), timeout_ms);
+	if (n < 0)
+		return errno == EINTR ? 0 : err_set(err, -errno, "epoll_wait: %m");
+	if (n == 0)
+		return 0;
+	s->on_event = on_event;
+	s->context = context;
+	do
+		n = ring_buffer__consume(s->notices);
+	while (n >= 0 && cpu_files_load_next(s->files));
+	s->on_event = NULL;
+	if (n >= 0)
+		n = ring_buffer__consume(s->stacks);
+	if (n < 0)
+		return err_set(err, n, "reading BPF's ring buffers: %s", strerror(-n));
+	return 0;
+}
+
+int cpu_sampler_fd(const struct cpu_sampler *s)
+{
+	return s->epoll_fd;
+}

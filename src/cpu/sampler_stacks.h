@@ -1,0 +1,28 @@
+/* src/cpu/sampler_stacks.h: stacks as BPF sent them, found by their hash. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "cpu/sampler_shared.h"
+
+/* Followed by that many frames. */
+struct stack_record {
+	struct sampler_stack *stack; /* its array of frames is cut short */
+	uint32_t generation;	     /* of the youngest file when it came */
+};
+
+/* A zeroed one is empty. */
+struct stacks {
+	struct arena bytes;
+	struct map by_hash;
+};
+
+/* -EBADMSG for a record that contradicts itself; -ENOMEM, also at the limit of memory. */
+int stacks_add(struct stacks *stacks, const void *record, size_t len, uint32_t generation);
+/* NULL when it is not there. */
+const struct stack_record *stacks_find(const struct stacks *stacks, uint64_t hash);
+void stacks_clear(struct stacks *stacks);

@@ -1,0 +1,24 @@
+/*
+ * src/elf/debugfile.h: the debug file that belongs to a stripped one: by build id, else by the
+ * name and checksum in .gnu_debuglink.
+ *
+ * It is only looked for below one folder of this machine (/usr/lib/debug). What a container's file
+ * says of itself cannot lead anywhere else, and what is found has to prove that it belongs to it.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "elf/image.h"
+
+#define ELF_DEBUG_ROOT "/usr/lib/debug"
+
+/* path: of the stripped file as its process sees it, for the debug link. -ENOENT: there is none. */
+int elf_debugfile_open(const char *root, const char *path, const struct elf_image *image,
+		       struct elf_image **ret_image, struct err *err);
+
+/*
+ * The file that several debug files share, by what elf_dwarf_alternate_link() says: by build id, or
+ * by what follows ".dwz/" in its path. The caller proves that it is the one meant.
+ */
+int elf_debugfile_open_alternate(const char *root, const char *path, const char *build_id,
+				 struct elf_image **ret_image, struct err *err);

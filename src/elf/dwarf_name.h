@@ -1,0 +1,14 @@
+/* src/elf/dwarf_name.h: what the function of an entry is called, and where it starts. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "elf/dwarf_unit.h"
+
+/*
+ * Appends the linkage name where there is one, else the name with the namespaces and types around
+ * it; nothing when there is neither. An entry that refers to another is followed, but not forever.
+ * Only -ENOMEM is an error.
+ */
+int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64_t *ret_line);

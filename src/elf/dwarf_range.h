@@ -1,0 +1,28 @@
+/* src/elf/dwarf_range.h: the addresses that belong to an entry, in all the ways DWARF says so. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/dwarf_unit.h"
+
+struct dwarf_range {
+	uint64_t low;
+	uint64_t high;
+};
+
+/* A zeroed one is empty; max limits it. Its cursor stays open, as the next list is often near. */
+struct dwarf_ranges {
+	struct dwarf_range *items;
+	size_t n;
+	size_t cap;
+	size_t max;
+	struct dwarf_cursor c;
+};
+
+void dwarf_ranges_release(struct dwarf_ranges *ranges);
+/* Leaves out an empty one. -E2BIG past the maximum, -ENOMEM. */
+int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high);
+/* Appends those of the entry, if any. A damaged list ends where it is damaged. */
+int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
+		    const struct dwarf_entry *entry);

@@ -1,0 +1,39 @@
+/*
+ * src/elf/unwind.h: the unwind information of a file (.eh_frame, else .debug_frame), compiled into
+ * rows sorted by address. x86-64; other machines are -ENOTSUP.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "elf/image.h"
+#include "elf/unwind_rule.h"
+
+/* Holds from its address to that of the next row. */
+struct unwind_row {
+	uint64_t vaddr; /* link-time */
+	struct unwind_rule rule;
+};
+
+/* A zeroed one is empty. Rows with equal rules are joined; gaps are rows of UNWIND_NONE. */
+struct unwind_table {
+	struct unwind_row *rows;
+	size_t n_rows;
+	uint64_t *starts; /* of functions, ascending: names for those without symbols */
+	size_t n_starts;
+	uint64_t n_unsupported; /* functions with rules that we cannot follow */
+	uint64_t n_damaged;	/* entries that made no sense and were left out */
+};
+
+/* -ENOENT: the file has no unwind information. -E2BIG: more of it than we are willing to hold. */
+int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
+		       struct err *err);
+void unwind_table_release(struct unwind_table *table);
+
+/* The rule at vaddr; UNWIND_NONE outside of the table. */
+struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
+
+/* The function start at or below vaddr; 0 when there is none. */
+uint64_t unwind_table_start(const struct unwind_table *table, uint64_t vaddr);

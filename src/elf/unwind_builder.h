@@ -1,0 +1,28 @@
+/*
+ * src/elf/unwind_builder.h: makes an unwind table of rows that come in the order of their
+ * addresses.
+ */
+#pragma once
+
+#include "elf/unwind.h"
+
+/* A zeroed one is empty. */
+struct unwind_builder {
+	struct unwind_table table;
+	size_t rows_cap;
+	size_t starts_cap;
+};
+
+/* Doubles an array (a pointer to it); -E2BIG when it has max elements already. */
+int unwind_grow(void *array, size_t *cap, size_t max, size_t size);
+
+/*
+ * The rule holds from vaddr on. Addresses never go back; the last of several rows for one address
+ * counts. -E2BIG past what we are willing to hold.
+ */
+int unwind_builder_row(struct unwind_builder *b, uint64_t vaddr, struct unwind_rule rule);
+/* A function begins there; ascending. */
+int unwind_builder_start(struct unwind_builder *b, uint64_t vaddr);
+/* Hands the table over and leaves the builder empty. */
+void unwind_builder_finish(struct unwind_builder *b, struct unwind_table *ret_table);
+void unwind_builder_release(struct unwind_builder *b);

@@ -1,0 +1,42 @@
+/*
+ * src/golang/program.h: a Go program as its file, without a process: how its frames are left
+ * (pclntab's pcsp) and what its addresses are called, inlined calls included.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/view.h"
+#include "elf/unwind.h"
+
+struct golang_program; /* opaque; for one thread at a time */
+
+/* Duplicates fd. -ENOTSUP: no Go program, or tables of a version that is not known. */
+int golang_program_open(int fd, struct golang_program **ret_program, struct err *err);
+void golang_program_close(struct golang_program *program); /* NULL is fine */
+DEFINE_CLEANUP(struct golang_program, golang_program_close)
+
+/* Rows for Go's own text; where there is .eh_frame as well (cgo) the caller joins both. */
+int golang_program_unwind(struct golang_program *program, struct unwind_table *ret_table,
+			  struct err *err);
+
+/* One function at an address; views live until the next call on the program. */
+struct golang_program_frame {
+	struct view name;
+	struct view file;
+	int64_t line;
+	int64_t start_line; /* 0 when the version does not have it */
+};
+
+#define GOLANG_PROGRAM_MAX_FRAMES 64
+
+/*
+ * Calls emit for each function at the link-time address, the innermost inlined one first. Returns
+ * how many there were; 0 when the address is not in Go text.
+ */
+int golang_program_frames(struct golang_program *program, uint64_t vaddr,
+			  int (*emit)(void *context, const struct golang_program_frame *frame),
+			  void *context, struct err *err);

@@ -1,0 +1,21 @@
+/* src/golang/program_impl.h: what the files of this room share of a program's file. */
+#pragma once
+
+#include "base/buf.h"
+#include "golang/image.h"
+#include "golang/layout.h"
+#include "golang/module.h"
+#include "golang/program.h"
+#include "golang/windows.h"
+
+struct golang_program {
+	struct proc_mem *mem; /* the file, at link-time addresses */
+	struct golang_image image;
+	const struct golang_layout *layout;
+	struct golang_windows windows;
+	struct golang_module module;
+	struct buf text; /* names and files of the last address */
+};
+
+/* What the kernel returns to after a signal: entered without a call. */
+bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct golang_func *f);

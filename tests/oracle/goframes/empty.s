@@ -1,0 +1,1 @@
+// Lets main.go declare functions that the runtime defines.

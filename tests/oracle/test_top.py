@@ -1,0 +1,529 @@
+"""sonde top: its numbers against sonde heap, and its screen on a terminal of our own."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+import rig
+from test_agent import cumulative, difference, leak
+
+PATIENCE = 60
+ESCAPE = re.compile(rb"\x1b(?:\[([0-9;?]*)([A-Za-z])|(.))")
+
+
+class Screen:
+    """What a terminal would show that does not wrap: knows what sonde sends, and refuses the rest.
+
+    What goes over an edge is noted, not refused: it may have been drawn for a window before.
+    """
+
+    def __init__(self, columns, lines):
+        self.columns, self.lines = columns, lines
+        self.modes = {}
+        self.bytes = b""
+        self.rest = b""
+        self.over_edge = False
+        self.clear()
+
+    def clear(self):
+        self.rows = [[" "] * self.columns for _ in range(self.lines)]
+        self.x = self.y = 0
+
+    def resize(self, columns, lines):
+        self.columns, self.lines = columns, lines
+        self.clear()
+
+    def text(self):
+        return "\n".join("".join(row).rstrip() for row in self.rows)
+
+    def escape(self, params, last):
+        if last in "hl":
+            self.modes[params] = last
+        elif last == "H":
+            self.x = self.y = 0
+            self.over_edge = False
+        elif last == "K":
+            self.rows[self.y][self.x:] = [" "] * (self.columns - self.x)
+        elif last == "J":
+            if params == "2":
+                place = self.x, self.y
+                self.clear()
+                self.x, self.y = place
+            else:
+                self.rows[self.y][self.x:] = [" "] * (self.columns - self.x)
+                self.rows[self.y + 1:] = [[" "] * self.columns
+                                          for _ in range(self.lines - self.y - 1)]
+        elif last != "m":
+            raise AssertionError(f"unknown sequence {params}{last}")
+
+    def put(self, char):
+        if char == "\r":
+            self.x = 0
+        elif char == "\n":
+            self.over_edge |= self.y + 1 == self.lines
+            self.y = min(self.y + 1, self.lines - 1)
+        else:
+            assert char.isprintable(), repr(char)
+            self.over_edge |= self.x == self.columns
+            self.rows[self.y][min(self.x, self.columns - 1)] = char
+            self.x = min(self.x + 1, self.columns)
+
+    def feed(self, data):
+        self.bytes += data
+        data, self.rest = self.rest + data, b""
+        while data:
+            if data[:1] != b"\x1b":
+                self.put(chr(data[0]))
+                data = data[1:]
+                continue
+            match = ESCAPE.match(data)
+            if not match or match.group(3):
+                self.rest = data
+                return
+            self.escape(match.group(1).decode(), match.group(2).decode())
+            data = data[match.end():]
+
+
+class Terminal:
+    """sonde top on a terminal."""
+
+    def __init__(self, *args, columns=100, lines=30, env=None):
+        self.screen = Screen(columns, lines)
+        self.status = None
+        self.master, self.slave = pty.openpty()
+        self.size(columns, lines)
+        self.before = termios.tcgetattr(self.slave)
+        # A session of its own, so that Ctrl-C is a signal.
+        self.process = subprocess.Popen(
+            [rig.SONDE, "top", *map(str, args)], stdin=self.slave, stdout=self.slave,
+            stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env=dict(os.environ, TERM="xterm", **(env or {})))
+
+    def size(self, columns, lines):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def resize(self, columns, lines):
+        self.screen.resize(columns, lines)
+        self.size(columns, lines)
+
+    def pump(self, seconds):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.master], [], [], left)[0]:
+                self.screen.feed(os.read(self.master, 65536))
+                return
+
+    def wait(self, wanted):
+        """Until the screen's text satisfies it: a text, or a function."""
+        check = wanted if callable(wanted) else lambda text: wanted in text
+        deadline = time.monotonic() + PATIENCE
+        while self.screen.over_edge or not check(self.screen.text()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{wanted} does not come:\n{self.screen.text()}")
+            self.pump(0.2)
+        return self.screen.text()
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def wait_for(self, what):
+        deadline = time.monotonic() + PATIENCE
+        while not what():
+            if time.monotonic() > deadline:
+                raise AssertionError("it does not happen")
+            self.pump(0.05)
+
+    def ended(self):
+        self.wait_for(lambda: self.process.poll() is not None)
+        self.pump(0.1)
+        return self.process.returncode
+
+    def is_restored(self):
+        return termios.tcgetattr(self.slave) == self.before and self.screen.modes == {
+            "?1049": "l", "?25": "h", "?7": "h"}
+
+    def is_taken(self):
+        return self.screen.modes == {"?1049": "h", "?25": "l", "?7": "l"} and \
+            not termios.tcgetattr(self.slave)[3] & termios.ECHO
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+def rest(target):
+    target.ask("pause")
+    target.ask("gc")
+
+
+def rows(text):
+    """The names of the table, as they stand in the lines of the screen."""
+    return [line.split("%")[-1].split()[0] for line in text.splitlines()
+            if re.match(r"[> ] *[0-9.]+[a-zA-Z]* .*%", line)]
+
+
+class Numbers(unittest.TestCase):
+    def top(self, *args, check=rig.OK):
+        return rig.sonde("top", *args, check=check)
+
+    def test_live_heap_equals_that_of_sonde_heap(self):
+        with leak("top-live") as target:
+            time.sleep(1)
+            rest(target)
+            for kind in ("inuse_space", "inuse_objects"):
+                heap = json.loads(rig.sonde("heap", target.pid, "-t", kind, "-f", "json",
+                                            check=rig.OK).stdout)
+                top = json.loads(self.top(target.pid, "-t", kind, "--once", "--json").stdout)
+                self.assertEqual(top["functions"][0]["service"], "top-live")
+                self.assertEqual(top["type"], kind)
+                self.assertIs(top["complete"], True)
+                self.assertEqual(top["total"], heap["total"])
+                self.assertEqual(top["totals"][kind], heap["total"])
+                self.assertEqual({f["name"]: (f["flat"], f["cum"]) for f in top["functions"]},
+                                 {f["name"]: (f["flat"], f["cum"]) for f in heap["functions"]})
+            for group, name in (("service", "top-live"), ("process", f"{target.pid} leak")):
+                top = json.loads(self.top(target.pid, "-t", "inuse_objects", "--once", "--json",
+                                          "-g", group).stdout)
+                row, = top[{"service": "services", "process": "processes"}[group]]
+                self.assertEqual((row["name"], row["flat"], row["cum"]),
+                                 (name, heap["total"], heap["total"]))
+
+    def test_what_it_saw_is_the_difference_of_two_readings(self):
+        with leak("top-rates", leak_mb=1) as target:
+            rest(target)
+            first = cumulative(target.pid)
+            process = subprocess.Popen([rig.SONDE, "top", str(target.pid), "--json", "-d", "300ms"],
+                                       stdout=subprocess.PIPE, text=True)
+            frames = [json.loads(process.stdout.readline())]
+            target.ask("go")
+            moved = lambda: [f for f in frames if f["profiled"][0]["alloc_space"]]
+            while len(moved()) < 6:
+                frames.append(json.loads(process.stdout.readline()))
+            rest(target)
+            exact = sum(difference(cumulative(target.pid), first).values())
+            # Two that began after that.
+            for _ in range(4):
+                frames.append(json.loads(process.stdout.readline()))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=PATIENCE), 0)
+            process.stdout.close()
+        self.assertEqual(sum(f["profiled"][0]["alloc_space"] for f in frames), exact)
+        # A rate is what came by the time that it took: whenever two readings in a row brought
+        # something, that is the time between them.
+        agree = 0
+        for before, frame in zip(frames, frames[1:]):
+            one, two = before["profiled"][0], frame["profiled"][0]
+            if one["alloc_space"] and two["alloc_space"]:
+                rate = two["alloc_space"] / two["seconds"]
+                agree += abs(frame["totals"]["alloc_space"] / rate - 1) < 1e-6
+                self.assertTrue(frame["per_second"])
+        self.assertGreater(agree, 0)
+
+    def test_services_and_processes_can_be_chosen(self):
+        with leak("top-one", leak_mb=1) as one, leak("top-two", leak_mb=1) as two:
+            rest(one)
+            rest(two)
+            names = lambda *args: sorted(
+                r["name"] for r in json.loads(self.top(
+                    "-t", "inuse_space", "-g", "process", "--once", "--json",
+                    *args).stdout)["processes"])
+            self.assertEqual(names("--service", "top-two"), [f"{two.pid} leak"])
+            self.assertEqual(names(one.pid), [f"{one.pid} leak"])
+            self.assertEqual(names(two.pid, one.pid, one.pid),
+                             sorted([f"{one.pid} leak", f"{two.pid} leak"]))
+            self.assertLessEqual({f"{one.pid} leak", f"{two.pid} leak"}, set(names()))
+
+    def test_plain_text_without_a_terminal(self):
+        with leak("top-text", leak_mb=1) as target:
+            time.sleep(1)
+            rest(target)
+            text = self.top(target.pid, "-t", "inuse_space", "--count", 2, "-d", "200ms",
+                            "-n", 1).stdout
+            tables = text.split("\n\n")
+            self.assertEqual(len(tables), 2)
+            for table in tables:
+                lines = table.splitlines()
+                self.assertRegex(lines[0], r"^sonde top  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+                self.assertIn("1 process of 1 service", lines[1])
+                self.assertRegex(lines[2], r"FLAT +FLAT% +CUM +CUM%  FUNCTION \(WHERE\)")
+                self.assertRegex(lines[3], r"main\.\w+ \(top-text\)$")
+                self.assertRegex(lines[4], r"and \d+ more; -n \d+ shows all")
+            self.assertNotIn("\x1b", text)
+            # A rate takes two readings; nothing is said before.
+            target.ask("go")
+            text = self.top(target.pid, "-d", "500ms", "--once", "-t", "alloc_space").stdout
+            self.assertIn("main.churn (top-text)", text.splitlines()[3])
+            self.assertNotIn("measuring", text)
+
+    def test_ends_with_the_processes_it_is_for(self):
+        with leak("top-end", leak_mb=1) as target:
+            process = subprocess.Popen([rig.SONDE, "top", str(target.pid), "-b", "-d", "200ms",
+                                        "-t", "inuse_space"], stdout=subprocess.PIPE, text=True)
+            process.stdout.readline()
+        process.stdout.read()
+        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        process.stdout.close()
+
+    def test_what_cannot_be_profiled_is_said(self):
+        program = rig.build.build("nopprof", rig.build.mandatory()[1])
+        with rig.Target([program]) as target, leak("top-other", leak_mb=1) as other:
+            done = self.top(target.pid, "--once", "-t", "alloc_space", check=rig.NOT_PROFILEABLE)
+            self.assertIn("memory profiling is off", done.stderr)
+            self.assertEqual(done.stdout, "")
+            frame = json.loads(self.top(target.pid, other.pid, os.getpid(), "--json", "--once",
+                                        "-t", "inuse_space").stdout)
+            self.assertEqual(frame["not_go"], 1)
+            reason, = frame["not_profiled"]
+            self.assertIn("memory profiling is off", reason["reason"])
+            self.assertEqual(reason["processes"], 1)
+        done = self.top(os.getpid(), "-t", "inuse_space", check=rig.NOT_PROFILEABLE)
+        self.assertIn("not a Go program", done.stderr)
+        done = self.top(target.pid, "--once", check=rig.FAILED)
+        self.assertIn(str(target.pid), done.stderr)
+
+    def test_wrong_command_lines(self):
+        for args, word in ((("-t", "alloc_spce"), "did you mean alloc_space?"),
+                           (("-d", "1ms"), "100ms"), (("-d", "soon"), "--interval"),
+                           (("--once", "--count", "2"), "--count"), (("-n", "0"), "--lines"),
+                           (("-g", "color"), "function"), (("-s", "name"), "flat"),
+                           (("nobody",), "PID"), (("--count", "-1"), "--count")):
+            self.assertIn(word, self.top(*args, check=rig.USAGE).stderr)
+
+
+class Live(unittest.TestCase):
+    def test_a_person_finds_what_leaks(self):
+        # Collections often enough for rates to come soon.
+        with leak("top-live", leak_mb=4, churn_mb=1, env={"GOGC": "5"}) as target, \
+                Terminal(target.pid, "-d", "500ms") as terminal:
+            terminal.wait("every 0.5s")
+            # Who burns the processors comes first.
+            terminal.wait("CPU time by function")
+            terminal.press("a")
+            # What is live is known at once, rates with the second reading.
+            terminal.wait("B live, ")
+            text = terminal.wait(lambda t: rows(t)[:1] == ["main.leak"])
+            self.assertIn("FLAT/s", text)
+            self.assertIn("objects/s allocated", text)
+            terminal.press("l")
+            terminal.wait(lambda t: "Live bytes" in t and "main.leak" in rows(t)[:2])
+            terminal.press("o")
+            terminal.wait("Live objects by function")
+            terminal.press("os")
+            terminal.wait("cum first")
+            # What is typed at once still means one after the other.
+            terminal.press("as\r")
+            terminal.wait(lambda t: "callers of main.leak" in t and "main.main.func1" in t)
+            terminal.press("\x1b")
+            terminal.wait("by function, flat first")
+            terminal.press("/LEAK")
+            terminal.wait("Filter: LEAK_")
+            terminal.press("\r")
+            terminal.wait(lambda t: rows(t) == ["main.leak"])
+            terminal.press("\x1bg")
+            terminal.wait(lambda t: "by service" in t and rows(t) == ["top-live"])
+            terminal.press("\x1b[B\r")
+            terminal.wait("of service top-live")
+            terminal.press("p")
+            terminal.wait("PAUSED")
+            terminal.press("p+")
+            terminal.wait("every 1s")
+            terminal.press("?")
+            terminal.wait("Keys of sonde top")
+            terminal.press("x")
+            terminal.wait(lambda t: "of service top-live" in t and "PAUSED" not in t)
+            terminal.wait("of a CPU")
+            self.assertTrue(terminal.is_taken())
+            terminal.press("q")
+            self.assertEqual(terminal.ended(), 0)
+            self.assertTrue(terminal.is_restored())
+            self.assertEqual(terminal.process.stderr.read(), b"")
+
+    def test_the_terminal_is_given_back_after_any_end(self):
+        with leak("top-ends", leak_mb=1) as target:
+            for end in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, "\x03"):
+                with Terminal(target.pid, "-t", "inuse_space") as terminal:
+                    terminal.wait("main.")
+                    self.assertTrue(terminal.is_taken())
+                    if isinstance(end, str):
+                        terminal.press(end)
+                    else:
+                        terminal.process.send_signal(end)
+                    self.assertEqual(terminal.ended(), 0)
+                    self.assertTrue(terminal.is_restored(), end)
+        with leak("top-gone", leak_mb=1) as target, Terminal(target.pid, "-d", "200ms") as terminal:
+            terminal.wait("1 process of 1 service")
+            target.process.kill()
+            self.assertEqual(terminal.ended(), 0)
+            self.assertTrue(terminal.is_restored())
+
+    def test_stopped_and_continued(self):
+        with leak("top-stop", leak_mb=1) as target, \
+                Terminal(target.pid, "-t", "inuse_space") as terminal:
+            state = lambda: open(f"/proc/{terminal.process.pid}/stat",
+                                 encoding="utf-8").read().rsplit(")", 1)[1].split()[0]
+            terminal.wait("main.")
+            terminal.press("\x1a")
+            terminal.wait_for(lambda: state() == "T")
+            terminal.wait_for(terminal.is_restored)
+            terminal.screen.clear()
+            terminal.process.send_signal(signal.SIGCONT)
+            terminal.wait("main.")
+            self.assertTrue(terminal.is_taken())
+            # By others, who do not tell: the shell has changed the terminal in between.
+            terminal.process.send_signal(signal.SIGSTOP)
+            terminal.wait_for(lambda: state() == "T")
+            termios.tcsetattr(terminal.slave, termios.TCSANOW, terminal.before)
+            terminal.process.send_signal(signal.SIGCONT)
+            terminal.wait_for(terminal.is_taken)
+            terminal.press("q")
+            self.assertEqual(terminal.ended(), 0)
+            self.assertTrue(terminal.is_restored())
+
+    def test_windows_of_all_sizes(self):
+        with leak("top-sizes", leak_mb=1) as target, \
+                Terminal(target.pid, "-t", "inuse_space", columns=80, lines=24) as terminal:
+            terminal.wait("WHERE")
+            for columns, lines in ((120, 40), (45, 15), (40, 10), (30, 6), (20, 3), (10, 2),
+                                   (80, 24)):
+                terminal.resize(columns, lines)
+                terminal.wait(lambda t: "FLAT" in t or "FUNC" in t)
+            text = terminal.wait("WHERE")
+            self.assertEqual(len(text.splitlines()), 24)
+            self.assertIn(b"\x1b[7m", terminal.screen.bytes)
+        with leak("top-plain", leak_mb=1) as target, \
+                Terminal(target.pid, "-t", "inuse_space", env={"NO_COLOR": "1"}) as terminal:
+            terminal.wait("main.")
+            terminal.press("q")
+            self.assertEqual(terminal.ended(), 0)
+            # But for the one at the end that puts everything back.
+            self.assertEqual(re.findall(rb"\x1b\[[0-9;]*m", terminal.screen.bytes), [b"\x1b[0m"])
+
+
+SPIN = """
+#include <stdlib.h>
+static volatile unsigned long sink;
+static __attribute__((noinline)) void spin_long(void)
+{
+	for (unsigned long i = 0; i < 3000000; i++)
+		sink += i;
+}
+static __attribute__((noinline)) void spin_short(void)
+{
+	for (unsigned long i = 0; i < 1000000; i++)
+		sink += i;
+}
+int main(void)
+{
+	for (;;) {
+		spin_long();
+		spin_short();
+	}
+}
+"""
+
+
+class Cpu(unittest.TestCase):
+    """A native program that does nothing but burn, three quarters of it in one function."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.tmp.cleanup)
+        cls.program = os.path.join(cls.tmp.name, "top-spin")
+        source = cls.program + ".c"
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(SPIN)
+        subprocess.run(["cc", "-O1", "-o", cls.program, source], check=True)
+
+    def setUp(self):
+        self.process = subprocess.Popen([self.program])
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+
+    def top(self, *args):
+        return rig.sonde("top", *args, check=rig.OK)
+
+    def test_it_is_what_comes_first_and_in_cores(self):
+        frame = json.loads(self.top("--json", "--once").stdout)
+        self.assertEqual(frame["type"], "cpu")
+        self.assertTrue(frame["per_second"])
+        self.assertTrue(frame["cpu"]["available"])
+        flat = {f["name"]: f for f in frame["functions"]}
+        long, short = flat["spin_long"], flat["spin_short"]
+        self.assertEqual(long["service"], "top-spin")
+        self.assertEqual(long["processes"], 1)
+        # No more than there is of one processor, but for what a tick more or less is.
+        self.assertLess(flat["main"]["cum"], 1.2e9)
+        share = long["flat"] / (long["flat"] + short["flat"])
+        self.assertAlmostEqual(share, 0.75, delta=0.2)
+        self.assertLessEqual(frame["total"], 1.2e9 * frame["cpu"]["cpus"])
+
+    def test_one_process_is_all_there_is(self):
+        frame = json.loads(self.top(self.process.pid, "--json", "--once", "-g", "process").stdout)
+        row, = frame["processes"]
+        self.assertEqual(row["name"], f"{self.process.pid} top-spin")
+        self.assertEqual(row["flat"], frame["total"])
+        self.assertEqual(frame["cpu"]["processes"], 1)
+        text = self.top("--service", "top-spin", "--once", "-n", 1).stdout.splitlines()
+        self.assertRegex(text[1], r"^\d\.\d\d of \d+ cores \| no Go heaps$")
+        self.assertRegex(text[2], r"CORES +FLAT% +CUM CORES +CUM%  FUNCTION \(WHERE\)")
+        self.assertRegex(text[3], r"^ +[01]\.\d{3} .*  spin_long \(top-spin\)$")
+
+    def test_who_rests_is_not_there(self):
+        with subprocess.Popen(["sleep", "1000"]) as sleeper:
+            try:
+                frame = json.loads(self.top(sleeper.pid, "--json", "--once", "-d", "500ms").stdout)
+                self.assertEqual((frame["functions"], frame["total"]), ([], 0))
+            finally:
+                sleeper.kill()
+
+    def test_its_callers_on_the_screen(self):
+        with Terminal(self.process.pid, "-d", "500ms") as terminal:
+            terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
+            terminal.press("\r")
+            terminal.wait(lambda t: "CPU time by callers of spin_long" in t and rows(t) == ["main"])
+            terminal.press("\x1bl")
+            terminal.wait("Live bytes by function")
+            terminal.press("c")
+            terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
+            terminal.press("q")
+            self.assertEqual(terminal.ended(), 0)
+
+    def test_without_rights_heaps_come_first_and_it_says_why(self):
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        # Where the binary lies may be closed to others.
+        shared = os.path.join(self.tmp.name, "sonde")
+        shutil.copy(rig.SONDE, shared)
+        os.chmod(self.tmp.name, 0o755)
+        done = subprocess.run([*nobody, shared, "top", "--once", "-d", "200ms"],
+                              capture_output=True, text=True, check=True)
+        self.assertIn("FLAT/s", done.stdout)
+        self.assertIn("# no CPU samples: no permission; run sonde as root", done.stdout)
+        done = subprocess.run([*nobody, shared, "top", "--once", "-t", "cpu"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, rig.NOT_PROFILEABLE)
+        self.assertIn("no CPU samples: no permission", done.stderr)
+
+
+def load(every, suite):
+    del every
+    for case in (Numbers, Live, Cpu):
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
