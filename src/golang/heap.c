@@ -15,6 +15,9 @@
 /* A pass over a million forged buckets takes longer: then there are fewer. */
 #define HEAP_MAX_NS (2 * NS_PER_SEC)
 
+/* New stacks that are looked up in no time. */
+#define HEAP_FEW_STACKS 4096
+
 /* What the runtime holds at one moment. */
 struct heap_globals {
 	uint64_t head;
@@ -148,6 +151,8 @@ int golang_heap_read_last(struct golang_heap *heap, struct err *err)
 		r = heap_pass(heap, &g, err);
 	if (r == 0)
 		(void)heap_settled(heap, &g);
+	if (r == 0 && heap->buckets.len - heap->names.n_stacks <= HEAP_FEW_STACKS)
+		(void)heap_names(heap, NULL);
 	return r;
 }
 

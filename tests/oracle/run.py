@@ -18,13 +18,14 @@ import test_debian
 import test_elf
 import test_force
 import test_heap
+import test_oom
 import test_query
 import test_refusals
 import test_top
 import test_unwind
 
 MODULES = (test_elf, test_unwind, test_heap, test_core, test_force, test_debian, test_refusals,
-           test_agent, test_query, test_top, test_cpu)
+           test_agent, test_query, test_top, test_cpu, test_oom)
 
 
 class Result(unittest.TestResult):

@@ -1,9 +1,9 @@
 // oom fills its memory until it is killed: main.appendToCache keeps what it allocates, main.serve
-// allocates as much again and drops it. It waits for a line on stdin, and then never ends by itself.
+// allocates a little and drops it. It waits for a line on stdin, and then never ends by itself.
 //
-//	oom -mb 200
+//	oom [-max-mb 200]
 //
-// is how much it leaks each second; 0 is as fast as it can.
+// It stays there once it has leaked so much.
 package main
 
 import (
@@ -37,21 +37,22 @@ func serve() {
 }
 
 func main() {
-	mb := 0
-	if len(os.Args) > 2 && os.Args[1] == "-mb" {
-		mb, _ = strconv.Atoi(os.Args[2])
+	max := 1 << 40
+	if len(os.Args) > 2 && os.Args[1] == "-max-mb" {
+		mb, _ := strconv.Atoi(os.Args[2])
+		max = mb << 20
 	}
 	// Without a use of it the linker turns sampling off.
 	_ = pprof.Lookup("heap")
-	fmt.Println("ready")
+	fmt.Println("ready", os.Getpid())
 	if !bufio.NewScanner(os.Stdin).Scan() {
 		return
 	}
-	for start, n := time.Now(), 0; ; n++ {
+	for len(cache)*chunk < max {
 		appendToCache()
 		serve()
-		for mb > 0 && time.Since(start) < time.Duration(n)*chunk*time.Second/time.Duration(mb<<20) {
-			time.Sleep(time.Millisecond)
-		}
+	}
+	for {
+		time.Sleep(time.Second)
 	}
 }
