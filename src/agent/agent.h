@@ -75,6 +75,7 @@ struct agent_health {
 	uint64_t oom_kills;	   /* of programs that were profiled, */
 	uint64_t oom_late;	   /* those of which only an earlier picture is left, */
 	uint64_t oom_lost;	   /* and those without any */
+	char oom_trouble[256];	   /* why we do not hear of kills; "" when we do, or need not */
 	int64_t lag_ns;		   /* how late the last interval ended */
 	char trouble[256];	   /* what people should know; "" when all is well */
 };

@@ -69,6 +69,7 @@ static void health_update(struct agent *a)
 	h->oom_kills = oom.kills;
 	h->oom_late = oom.late;
 	h->oom_lost = oom.lost;
+	memcpy(h->oom_trouble, oom.trouble, sizeof(h->oom_trouble));
 	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
 	if (a->sink_trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);
