@@ -17,6 +17,7 @@
 #include "agent/oom.h"
 #include "agent/reader.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "golang/force.h"
 #include "golang/heap.h"
 #include "golang/process.h"
@@ -25,8 +26,10 @@
 /* inuse_objects and inuse_space; golang/heap.h tells the order of the types. */
 #define GO_HEAP_SNAPSHOT_TYPES (1U << 2 | 1U << 3)
 
-/* How long a program's last picture may wait for whoever reads it. */
-#define GO_HEAP_LAST_SEC 1
+/* How long a program's last reading may wait for one that is under way; others are dying, too. */
+#define GO_HEAP_LAST_NS (200 * NS_PER_MS)
+/* And its picture. */
+#define GO_HEAP_PICTURE_NS (3 * NS_PER_SEC)
 
 struct go_heap {
 	atomic_uint refs;		      /* the loop's, and that of agent/oom.h */
@@ -119,19 +122,26 @@ static void go_heap_unref(void *state)
 	free(g);
 }
 
+static bool go_heap_lock_in_time(struct go_heap *g, uint64_t ns)
+{
+	uint64_t until_ns = clock_mono_ns() + ns;
+	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+				       .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+
+	return pthread_mutex_clocklock(&g->busy, CLOCK_MONOTONIC, &until) == 0;
+}
+
 /* One pass: what it shows need not be of one GC cycle (golang/heap.h), and time is short. */
 static int go_heap_read_now(void *state, bool last)
 {
 	struct go_heap *g = state;
-	struct timespec until;
 	int r;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += GO_HEAP_LAST_SEC;
+	if (last && !go_heap_lock_in_time(g, GO_HEAP_LAST_NS))
+		return -EBUSY;
 	/* Whoever reads it at this moment brings just that. */
-	if (last ? pthread_mutex_clocklock(&g->busy, CLOCK_MONOTONIC, &until)
-		 : pthread_mutex_trylock(&g->busy))
-		return last ? -EBUSY : 0;
+	if (!last && pthread_mutex_trylock(&g->busy) != 0)
+		return 0;
 	r = golang_heap_read_last(g->heap, NULL);
 	if (!last)
 		golang_heap_trim(g->heap);
@@ -144,7 +154,9 @@ static int go_heap_picture(void *state, struct profile **ret_profile, struct err
 	struct go_heap *g = state;
 	int r;
 
-	(void)pthread_mutex_lock(&g->busy);
+	if (!go_heap_lock_in_time(g, GO_HEAP_PICTURE_NS))
+		return err_set(err, -EBUSY, "process %d is being read, and does not answer",
+			       (int)g->id.pid);
 	r = golang_heap_picture(g->heap, ret_profile, err);
 	golang_heap_trim(g->heap);
 	(void)pthread_mutex_unlock(&g->busy);

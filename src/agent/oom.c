@@ -226,8 +226,10 @@ static int oom_init_locks(struct agent_oom *o)
 	(void)pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_INHERIT);
 	(void)pthread_condattr_init(&cond);
 	(void)pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	return pthread_mutex_init(&o->lock, &mutex) || pthread_cond_init(&o->news, &cond) ? -ENOMEM
-											  : 0;
+	if (pthread_mutex_init(&o->lock, &mutex) || pthread_cond_init(&o->news, &cond) ||
+	    pthread_cond_init(&o->end, &cond))
+		return -ENOMEM;
+	return 0;
 }
 
 static bool join_in_time(pthread_t thread)
@@ -239,18 +241,25 @@ static bool join_in_time(pthread_t thread)
 	return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
 
+static void oom_tell_end(struct agent_oom *o)
+{
+	(void)pthread_mutex_lock(&o->lock);
+	o->stopping = true;
+	(void)pthread_cond_signal(&o->news);
+	(void)pthread_cond_signal(&o->end);
+	(void)pthread_mutex_unlock(&o->lock);
+	(void)eventfd_write(o->wake, 1);
+}
+
 bool agent_oom_stop(struct agent_oom *o)
 {
 	bool ended;
 
 	if (!o)
 		return true;
-	(void)pthread_mutex_lock(&o->lock);
-	o->stopping = true;
-	(void)pthread_cond_signal(&o->news);
-	(void)pthread_mutex_unlock(&o->lock);
-	(void)eventfd_write(o->wake, 1);
+	oom_tell_end(o);
 	ended = join_in_time(o->watching);
+	ended = join_in_time(o->making) && ended;
 	return (!o->victims || join_in_time(o->hearing)) && ended;
 }
 
@@ -277,13 +286,21 @@ void agent_oom_free(struct agent_oom *o)
 	closep(&o->wake);
 	(void)pthread_mutex_destroy(&o->lock);
 	(void)pthread_cond_destroy(&o->news);
+	(void)pthread_cond_destroy(&o->end);
 	free(o);
 }
 
 static int oom_start_threads(struct agent_oom *o, struct err *err)
 {
-	int r = pthread_create(&o->watching, NULL, oom_watch, o);
+	int r = pthread_create(&o->making, NULL, oom_make, o);
 
+	if (r == 0) {
+		r = pthread_create(&o->watching, NULL, oom_watch, o);
+		if (r) {
+			oom_tell_end(o);
+			(void)pthread_join(o->making, NULL);
+		}
+	}
 	if (r == 0 && o->victims && pthread_create(&o->hearing, NULL, listen_for_victims, o)) {
 		/* Limits alone are better than nothing. */
 		oom_victims_close(TAKE_PTR(o->victims));

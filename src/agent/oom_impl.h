@@ -1,4 +1,4 @@
-/* src/agent/oom_impl.h: what the two threads of agent/oom.h share. */
+/* src/agent/oom_impl.h: what the threads of agent/oom.h share. */
 #pragma once
 
 #include <pthread.h>
@@ -38,10 +38,12 @@ struct agent_oom {
 	struct oom_mounts mounts;
 	int wake; /* an eventfd: the thread that hears victims shall end */
 	pthread_t hearing;
+	pthread_t making;
 	pthread_t watching;
 
 	pthread_mutex_t lock; /* of all that follows */
-	pthread_cond_t news;
+	pthread_cond_t news;  /* something is in the queue, or it is the end */
+	pthread_cond_t end;
 	bool stopping;
 	struct oom_known *known;
 	size_t n_known;
@@ -54,5 +56,6 @@ struct agent_oom {
 };
 
 void oom_entry_unref(struct agent_oom *oom, struct oom_entry *entry);
-/* oom_watch.c: the thread that makes pictures and looks at limits. */
+/* oom_watch.c: the threads that make pictures, and that look at limits. */
+void *oom_make(void *oom);
 void *oom_watch(void *oom);

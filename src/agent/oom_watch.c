@@ -1,7 +1,8 @@
 /*
  * src/agent/oom_watch.c: makes pictures of what was read, and looks at limits once a second.
  *
- * What is here may hang in a reader, as in the pool; then kills are still heard and read.
+ * These are two threads: who is near a limit is alive, and a hostile one can make a reader hang, as
+ * in the pool. Pictures of those who were killed are made all the same.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -164,8 +165,6 @@ static void limits_watch(struct agent_oom *o, size_t round)
 
 		if (near < WATCH_MAX_NEAR)
 			near += entry_watch(o, entry);
-		/* A kill does not wait for the rest of the round. */
-		kills_finish(o);
 		oom_entry_unref(o, entry);
 	}
 }
@@ -178,8 +177,8 @@ static bool watch_wait(struct agent_oom *o, uint64_t until_ns)
 	bool go_on;
 
 	(void)pthread_mutex_lock(&o->lock);
-	if (!o->stopping && !o->queue)
-		(void)pthread_cond_timedwait(&o->news, &o->lock, &until);
+	while (!o->stopping && clock_mono_ns() < until_ns)
+		(void)pthread_cond_timedwait(&o->end, &o->lock, &until);
 	go_on = !o->stopping;
 	(void)pthread_mutex_unlock(&o->lock);
 	return go_on;
@@ -188,16 +187,30 @@ static bool watch_wait(struct agent_oom *o, uint64_t until_ns)
 void *oom_watch(void *arg)
 {
 	struct agent_oom *o = arg;
-	uint64_t next = clock_mono_ns();
-	size_t round = 0;
 
-	while (watch_wait(o, next)) {
+	for (size_t round = 0; watch_wait(o, clock_mono_ns() + WATCH_NS); round++)
+		limits_watch(o, round);
+	return NULL;
+}
+
+static bool make_wait(struct agent_oom *o)
+{
+	bool go_on;
+
+	(void)pthread_mutex_lock(&o->lock);
+	while (!o->stopping && !o->queue)
+		(void)pthread_cond_wait(&o->news, &o->lock);
+	go_on = !o->stopping;
+	(void)pthread_mutex_unlock(&o->lock);
+	return go_on;
+}
+
+void *oom_make(void *arg)
+{
+	struct agent_oom *o = arg;
+
+	while (make_wait(o))
 		kills_finish(o);
-		if (clock_mono_ns() < next)
-			continue;
-		limits_watch(o, round++);
-		next = clock_mono_ns() + WATCH_NS;
-	}
 	/* Who was killed just before the end has its picture, too. */
 	kills_finish(o);
 	return NULL;
