@@ -17,10 +17,13 @@ static void agent_free(struct agent *a)
 	for (size_t i = 0; i < a->n_sinks; i++)
 		a->sinks[i].ops->close(a->sinks[i].sink);
 	agent_cpu_stop(a->cpu);
+	if (!agent_oom_stop(a->oom))
+		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
 	if (!pool_free(a->pool))
 		return;
 	targets_release(a);
+	agent_oom_free(a->oom);
 	forced_rates_close(a->context.forced);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -73,6 +76,26 @@ static void agent_start_cpu(struct agent *a)
 		reader_answer_refuse(&a->cpu_answer, r, &err);
 }
 
+static void agent_hear_kill(void *context)
+{
+	struct agent *a = context;
+
+	pool_wake(a->pool);
+}
+
+/* A machine where that is not possible is no failure either. */
+static void agent_start_oom(struct agent *a)
+{
+	const struct agent_oom_config config = {
+		.percent = a->config.oom_percent,
+		.on_news = agent_hear_kill,
+		.context = a,
+	};
+
+	if (config.percent && agent_oom_start(&config, &a->oom, NULL) == 0)
+		a->context.oom = a->oom;
+}
+
 int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
 		      struct agent **ret_agent, struct err *err)
 {
@@ -97,8 +120,10 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	a->config.state_dir = NULL; /* the caller's */
 	if (r == 0)
 		r = pool_new(agent_work, a, &a->pool, err);
-	if (r == 0)
+	if (r == 0) {
 		agent_start_cpu(a);
+		agent_start_oom(a);
+	}
 	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
 	if (r < 0) {

@@ -21,6 +21,8 @@ struct agent_config {
 	unsigned int cpu_hz;	/* CPU samples per second and CPU; 0: none */
 	bool cpu_lines;		/* source lines and inlined calls of native code */
 	uint64_t offcpu_min_ns; /* waits at least this long are profiled, too; 0: none */
+	/* From which share of a limit on a last picture is kept ready; 0: none, nor at a kill. */
+	unsigned int oom_percent;
 	/* Where forced rates are noted, so that a killed agent's are set back. */
 	const char *state_dir;
 };
@@ -70,6 +72,10 @@ struct agent_health {
 	uint64_t cpu_samples;	   /* stacks that were sampled, */
 	uint64_t cpu_samples_lost; /* and those among them that got lost, for whatever reason */
 	uint64_t cpu_stacks_cut;   /* and that do not reach the root */
+	uint64_t oom_kills;	   /* of programs that were profiled, */
+	uint64_t oom_late;	   /* those of which only an earlier picture is left, */
+	uint64_t oom_lost;	   /* and those without any */
+	char oom_trouble[256];	   /* why we do not hear of kills; "" when we do, or need not */
 	int64_t lag_ns;		   /* how late the last interval ended */
 	char trouble[256];	   /* what people should know; "" when all is well */
 };

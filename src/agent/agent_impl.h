@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/cpu.h"
 #include "agent/forced.h"
+#include "agent/oom.h"
 #include "agent/pool.h"
 #include "agent/world.h"
 
@@ -98,6 +99,7 @@ struct agent {
 	bool wants_cpu;
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct reader_answer cpu_answer; /* says why */
+	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct pool *pool;
 	pthread_t thread;
 	atomic_bool stopping;

@@ -53,9 +53,12 @@ static void health_update(struct agent *a)
 	bool exhausted = pool_exhausted(a->pool);
 	struct agent_health *h = &a->health;
 	struct agent_cpu_health cpu = {};
+	struct agent_oom_health oom = {};
 
 	if (a->cpu)
 		agent_cpu_health(a->cpu, &cpu);
+	if (a->oom)
+		agent_oom_health(a->oom, &oom);
 	(void)pthread_mutex_lock(&a->lock);
 	h->intervals++;
 	h->cpu_samples = cpu.losses.samples;
@@ -63,6 +66,10 @@ static void health_update(struct agent *a)
 	h->cpu_stacks_cut = 0;
 	for (int end = CPU_STACK_ROOT + 1; end < CPU_STACK_N; end++)
 		h->cpu_stacks_cut += cpu.losses.ends[end];
+	h->oom_kills = oom.kills;
+	h->oom_late = oom.late;
+	h->oom_lost = oom.lost;
+	memcpy(h->oom_trouble, oom.trouble, sizeof(h->oom_trouble));
 	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
 	if (a->sink_trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);
@@ -146,6 +153,23 @@ static void cpu_write(struct agent *a)
 	}
 }
 
+/* A last picture is safe at once: what killed the program may well kill us next. */
+static void oom_write(struct agent *a)
+{
+	struct agent_oom_reading *r = a->oom ? agent_oom_take(a->oom) : NULL;
+	bool any = r;
+
+	while (r) {
+		struct agent_oom_reading *next = r->next;
+
+		reading_write(a, &r->target, AGENT_OOM_FAMILY, &r->reading);
+		agent_oom_reading_free(r);
+		r = next;
+	}
+	if (any)
+		sinks_flush(a);
+}
+
 /* Waits until something comes back, or is to be sent out; writes what came. */
 static void results_write(struct agent *a, uint64_t until_ns)
 {
@@ -159,6 +183,7 @@ static void results_write(struct agent *a, uint64_t until_ns)
 		done = pool_take(a->pool, 0);
 	}
 	cpu_write(a);
+	oom_write(a);
 }
 
 static void cpu_ask(struct agent *a)

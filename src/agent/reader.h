@@ -17,12 +17,14 @@
 enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
 
 struct forced_rates; /* agent/forced.h */
+struct agent_oom;    /* agent/oom.h */
 
 /* What readers are told by the command line. */
 struct reader_context {
 	enum agent_go_heap go_heap;
 	bool keep_rate;
 	struct forced_rates *forced; /* NULL: nothing is forced */
+	struct agent_oom *oom;	     /* NULL: nobody waits for programs to be killed */
 };
 
 /* One process as the agent knows it. */
@@ -45,6 +47,13 @@ struct reader_answer {
  */
 void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err);
 
+/* What a sink shall know beside the process; "oom.killed". */
+struct reading_label {
+	char key[16];
+	char value[24];
+};
+#define READING_MAX_LABELS 3
+
 /* What one collection gave. */
 struct reading {
 	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */
@@ -52,6 +61,8 @@ struct reading {
 	int64_t time_ns;	 /* set by the loop: the end of the interval */
 	int64_t duration_ns;	 /* set by the loop */
 	uint64_t lost;		 /* records that could not be read */
+	struct reading_label labels[READING_MAX_LABELS];
+	size_t n_labels;
 };
 
 struct reader_ops {

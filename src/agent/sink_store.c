@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define SINK_MAX_LABELS 6
+#define SINK_MAX_LABELS (6 + READING_MAX_LABELS)
 /* Packing is for past hours: once a minute is often enough. */
 #define SINK_MAINTAIN_NS (60 * NS_PER_SEC)
 
@@ -72,6 +72,8 @@ static int sink_store_write(struct sink *sink, const struct target *target, cons
 	};
 
 	sink_labels_of(sink, &target->info, &labels);
+	for (size_t i = 0; i < reading->n_labels; i++)
+		sink_label(&labels, reading->labels[i].key, reading->labels[i].value);
 	entry.n_labels = labels.len;
 	return store_write(sink->store, &entry, err);
 }

@@ -43,6 +43,7 @@ enum {
 	RUN_CPU_LINES,
 	RUN_OFFCPU,
 	RUN_GO_HEAP,
+	RUN_OOM_WATCH,
 	RUN_KEEP_RATE,
 	RUN_VERBOSE,
 	RUN_N,
@@ -74,6 +75,10 @@ static const struct cli_option run_options[RUN_N] = {
 			 .arg = "MODE",
 			 .help = "enabled (default), disabled, or force: sample also where the "
 				 "program has it off"},
+	[RUN_OOM_WATCH] = {.name = "oom-watch",
+			   .arg = "PERCENT",
+			   .help = "keep a last picture of Go programs from this share of a memory "
+				   "limit on (default 90), and when they are killed; 0 for none"},
 	[RUN_KEEP_RATE] = {.name = "keep-rate",
 			   .help = "with --go-heap force: leave sampling on at the end"},
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
@@ -86,6 +91,7 @@ static const char *const run_variables[RUN_N] = {
 	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_CPU_HZ] = "SONDE_CPU_HZ",
 	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
 	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
+	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH",
 };
 
 struct run_config {
@@ -186,6 +192,18 @@ static int run_parse_cpu(const struct cli_args *args, struct agent_config *c, st
 	return r;
 }
 
+static int run_parse_oom(const struct cli_args *args, struct agent_config *c, struct err *err)
+{
+	struct run_value percent = run_value(args, RUN_OOM_WATCH, "90");
+	uint64_t number = 0;
+	int r = 0;
+
+	if (strcmp(percent.text, "0") != 0)
+		r = cli_parse_number(percent.name, percent.text, 100, &number, err);
+	c->oom_percent = (unsigned int)number;
+	return r;
+}
+
 static int run_parse(const struct cli_args *args, struct run_config *c, struct err *err)
 {
 	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
@@ -213,6 +231,8 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = run_parse_mode(&go_heap, &c->agent.go_heap, err);
 	if (r == 0)
 		r = run_parse_cpu(args, &c->agent, err);
+	if (r == 0)
+		r = run_parse_oom(args, &c->agent, err);
 	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
 		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
 	c->agent.state_dir = c->data_dir;
@@ -392,9 +412,9 @@ const struct cli_command cmd_run = {
 		 "\n"
 		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
-		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_KEEP_RATE, SONDE_VERBOSE. A program with\n"
-		 "SONDE_PROFILING=disabled in its environment is left alone. SIGTERM or Ctrl-C "
-		 "ends\n"
-		 "it; rates that it has forced are set back.\n",
+		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_OOM_WATCH, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		 "A program with SONDE_PROFILING=disabled in its environment is left alone. "
+		 "SIGTERM\n"
+		 "or Ctrl-C ends it; rates that it has forced are set back.\n",
 	.run = run_run,
 };

@@ -15,6 +15,9 @@
 /* A pass over a million forged buckets takes longer: then there are fewer. */
 #define HEAP_MAX_NS (2 * NS_PER_SEC)
 
+/* New stacks that are looked up in no time. */
+#define HEAP_FEW_STACKS 4096
+
 /* What the runtime holds at one moment. */
 struct heap_globals {
 	uint64_t head;
@@ -107,7 +110,8 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 	struct proc_mem *mem = heap->process->mem;
 	uint64_t start = clock_mono_ns();
 
-	heap->stats = (struct golang_heap_stats){0};
+	/* What was read before stays when this fails, and so does the rate to scale it by. */
+	heap->stats = (struct golang_heap_stats){.rate = heap->stats.rate};
 	for (int tries = 1;; tries++) {
 		struct heap_globals g;
 		struct err why = {0};
@@ -138,6 +142,20 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 	}
 }
 
+int golang_heap_read_last(struct golang_heap *heap, struct err *err)
+{
+	struct heap_globals g;
+	int r = heap_globals_read(heap, &g, err);
+
+	if (r == 0)
+		r = heap_pass(heap, &g, err);
+	if (r == 0)
+		(void)heap_settled(heap, &g);
+	if (r == 0 && heap->buckets.len - heap->names.n_stacks <= HEAP_FEW_STACKS)
+		(void)heap_names(heap, NULL);
+	return r;
+}
+
 static double heap_factor(struct heap_scale *scale, uint64_t size)
 {
 	size_t at = hash_mix(size) % ARRAY_SIZE(scale->known);
@@ -150,27 +168,25 @@ static double heap_factor(struct heap_scale *scale, uint64_t size)
 	return scale->known[at].factor;
 }
 
-/* As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated. */
-static void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t *ret_count,
-		       int64_t *ret_bytes)
+void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t ret_values[2])
 {
 	int64_t bytes = (int64_t)((uint64_t)count * size);
 	double factor;
 
-	*ret_count = *ret_bytes = 0;
+	ret_values[0] = ret_values[1] = 0;
 	if (count == 0 || bytes == 0)
 		return;
 	if (scale->rate <= 1) {
-		*ret_count = count;
-		*ret_bytes = bytes;
+		ret_values[0] = count;
+		ret_values[1] = bytes;
 		return;
 	}
 	factor = heap_factor(scale, size);
 	/* A forged count may not fit; a conversion out of range is undefined. */
 	if (!(fabs((double)bytes * factor) < 9e18 && fabs((double)count * factor) < 9e18))
 		return;
-	*ret_count = (int64_t)((double)count * factor);
-	*ret_bytes = (int64_t)((double)bytes * factor);
+	ret_values[0] = (int64_t)((double)count * factor);
+	ret_values[1] = (int64_t)((double)bytes * factor);
 }
 
 int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
@@ -222,8 +238,8 @@ void heap_values(const struct golang_heap *heap, const struct golang_bucket *buc
 	uint64_t frees =
 		heap->stats.before_first_gc ? bucket->counts.all_frees : bucket->counts.frees;
 
-	heap_scale(scale, (int64_t)allocs, bucket->size, &values[0], &values[1]);
-	heap_scale(scale, (int64_t)(allocs - frees), bucket->size, &values[2], &values[3]);
+	heap_scale(scale, (int64_t)allocs, bucket->size, &values[0]);
+	heap_scale(scale, (int64_t)(allocs - frees), bucket->size, &values[2]);
 }
 
 static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,

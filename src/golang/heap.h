@@ -57,6 +57,19 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
  */
 int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
 			      struct err *err);
+/*
+ * One pass over the memory of a program that is about to end: nothing is repeated, and what cannot
+ * be read any more stays as it was read before. An error says that some of it, or all, is older.
+ * Stacks that are new are looked up at once, unless there are very many: tables can be in memory
+ * only.
+ */
+int golang_heap_read_last(struct golang_heap *heap, struct err *err);
+/*
+ * What fills the memory as of the last reading: types inuse_objects and inuse_space. Unlike in a
+ * profile, what was allocated after the last GC cycle is in it: it takes memory, too, and where
+ * memory runs out it is what matters. Leaves deltas as they are.
+ */
+int golang_heap_picture(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
 /* Gives back what only the next reading needs, and can read again. */
 void golang_heap_trim(struct golang_heap *heap);
 const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap);

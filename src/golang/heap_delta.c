@@ -33,7 +33,7 @@ static int delta_look_up(struct golang_heap *heap, struct golang_names_import *i
 	return 0;
 }
 
-static int delta_names(struct golang_heap *heap, struct err *err)
+int heap_names(struct golang_heap *heap, struct err *err)
 {
 	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
 	_cleanup_(golang_names_import_release) struct golang_names_import in = {0};
@@ -130,7 +130,7 @@ int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_pro
 			      struct err *err)
 {
 	_cleanup_free_ struct heap_base *bases = NULL;
-	int r = delta_names(heap, err);
+	int r = heap_names(heap, err);
 
 	if (r < 0)
 		return r;

@@ -40,6 +40,11 @@ struct heap_scale {
 int64_t heap_scale_rate(const struct golang_heap *heap);
 /* Counts that disagree with each other are not shown as a fact. */
 bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket);
+/*
+ * As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated, as objects and
+ * bytes.
+ */
+void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t ret_values[2]);
 /* alloc_objects, alloc_space, inuse_objects, inuse_space. */
 void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
 		 struct heap_scale *scale, int64_t values[4]);
@@ -48,3 +53,5 @@ int heap_header(struct profile *p, int64_t rate, int64_t time_ns);
 /* The locations of a stack as runtime/pprof shows them: without the allocator's own frames. */
 int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, uint32_t *locations,
 		   struct err *err);
+/* Looks up the stacks that are new: then heap->names has all of them. */
+int heap_names(struct golang_heap *heap, struct err *err);

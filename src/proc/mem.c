@@ -146,9 +146,10 @@ ssize_t proc_mem_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_
 				    ? mem_step_file_first(mem, addr + done, to, len - done)
 				    : mem_step_source_first(mem, addr + done, to, len - done);
 
-		if (n < 0)
+		/* What a file gave is good even where the process is gone. */
+		if (n < 0 && done == 0)
 			return n;
-		if (n == 0)
+		if (n <= 0)
 			break;
 		done += (size_t)n;
 	}

@@ -74,6 +74,24 @@ static int services_stream(struct services *s, const struct store_stream *stream
 	return 0;
 }
 
+/* What is an event of a process (/api/events) is no process of its own. */
+static bool labelset_is_event(const struct store_labelset *set)
+{
+	for (size_t i = 0; i < set->n_labels; i++)
+		if (strcmp(set->labels[i].key, "oom.killed") == 0)
+			return true;
+	return false;
+}
+
+static size_t count_processes(const struct store_labelset *sets, size_t n)
+{
+	size_t processes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		processes += !labelset_is_event(&sets[i]);
+	return processes;
+}
+
 /* A service is a run of streams; its label sets are its processes. */
 static int services_service(struct services *s, const struct store_stream *streams, size_t n,
 			    struct err *err)
@@ -93,7 +111,7 @@ static int services_service(struct services *s, const struct store_stream *strea
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = services_stream(s, &streams[i], err);
 	json_array_end(&s->j);
-	answer_uint(&s->j, "processes", n_sets);
+	answer_uint(&s->j, "processes", count_processes(sets, n_sets));
 	json_object_end(&s->j);
 	return r;
 }

@@ -35,6 +35,10 @@ static void health_agent(struct json *j, const struct request *rq)
 	answer_uint(j, "cpu_samples", h.cpu_samples);
 	answer_uint(j, "cpu_samples_lost", h.cpu_samples_lost);
 	answer_uint(j, "cpu_stacks_cut", h.cpu_stacks_cut);
+	answer_uint(j, "oom_kills", h.oom_kills);
+	answer_uint(j, "oom_late", h.oom_late);
+	answer_uint(j, "oom_lost", h.oom_lost);
+	answer_text(j, "oom_trouble", h.oom_trouble);
 	answer_text(j, "trouble", h.trouble);
 }
 

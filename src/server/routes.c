@@ -21,6 +21,7 @@ static const struct route routes[] = {
 	{"/api/flame", {DATA | BEFORE | PARAM_BIT(PARAM_MAX_NODES), STREAM}, true, api_flame},
 	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM}, true, api_top},
 	{"/api/pprof", {DATA, STREAM}, true, api_pprof},
+	{"/api/events", {WINDOW | PARAM_BIT(PARAM_SERVICE), 0}, true, api_events},
 	{"/metrics", {0, 0}, false, api_metrics},
 	{NULL, {0, 0}, false, NULL},
 };

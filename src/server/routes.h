@@ -45,6 +45,7 @@ int api_series(const struct request *rq, struct answer *a, struct err *err);
 int api_flame(const struct request *rq, struct answer *a, struct err *err);
 int api_top(const struct request *rq, struct answer *a, struct err *err);
 int api_pprof(const struct request *rq, struct answer *a, struct err *err);
+int api_events(const struct request *rq, struct answer *a, struct err *err);
 int api_metrics(const struct request *rq, struct answer *a, struct err *err);
 
 /* What json_finish() says, as our error. */

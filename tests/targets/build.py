@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MANDATORY = "/usr/lib/go-1.19/bin/go"  # Debian 12's golang-1.19
 
 GO_TARGETS = ("heap", "nopprof", "bigtable", "demo", "leak", "withheld", "cpugo", "goroutines",
-              "contention", "metrics")
+              "contention", "metrics", "oom")
 C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",

@@ -1,0 +1,217 @@
+/*
+ * src/agent/oom_watch.c: makes pictures of what was read, and looks at limits once a second.
+ *
+ * These are two threads: who is near a limit is alive, and a hostile one can make a reader hang, as
+ * in the pool. Pictures of those who were killed are made all the same.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "agent/oom_impl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+#define WATCH_NS (1 * NS_PER_SEC)
+/* Processes are moved, and limits changed, but not often. */
+#define WATCH_LOOK_UP_NS (30 * NS_PER_SEC)
+/* What is read stays in the reader: that is the picture when it is killed. This one is to keep. */
+#define WATCH_WRITE_NS (60 * NS_PER_SEC)
+/* Programs that are read in one round because their limits are near. */
+#define WATCH_MAX_NEAR 64
+
+static void reading_label(struct reading *r, const char *key, const char *value)
+{
+	struct reading_label *l = &r->labels[r->n_labels++];
+
+	(void)snprintf(l->key, sizeof(l->key), "%s", key);
+	(void)snprintf(l->value, sizeof(l->value), "%s", value);
+}
+
+/*
+ * A kill has labels of its own, by which it is found as one event; pictures before it share theirs,
+ * as they may be many.
+ */
+static void reading_describe(struct agent_oom_reading *r, const struct oom_entry *entry)
+{
+	char rss[24];
+
+	reading_label(&r->reading, "oom.killed", r->killed ? "true" : "false");
+	if (!r->killed)
+		return;
+	(void)snprintf(rss, sizeof(rss), "%llu", (unsigned long long)entry->rss_bytes);
+	reading_label(&r->reading, "oom.rss", rss);
+	reading_label(&r->reading, "oom.picture", entry->late ? "earlier" : "kill");
+}
+
+/* Makes the picture of what was read last, and hands it over. */
+static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
+{
+	struct agent_oom_reading *r = calloc(1, sizeof(*r));
+	struct profile *profile = NULL;
+	bool made = r && entry->ops->picture(entry->state, &profile, NULL) == 0;
+
+	if (made) {
+		r->target = entry->target;
+		r->killed = killed;
+		r->reading = (struct reading){.profile = profile,
+					      .snapshot_types = 1U << 0 | 1U << 1,
+					      .time_ns = time_ns,
+					      .duration_ns = (int64_t)NS_PER_SEC};
+		reading_describe(r, entry);
+	}
+	(void)pthread_mutex_lock(&o->lock);
+	if (made) {
+		*o->ready_end = r;
+		o->ready_end = &r->next;
+	}
+	o->health.near += made && !killed;
+	o->health.lost += !made && killed;
+	(void)pthread_mutex_unlock(&o->lock);
+	if (made)
+		o->config.on_news(o->config.context);
+	else
+		free(r);
+}
+
+static struct oom_entry *queue_take(struct agent_oom *o)
+{
+	struct oom_entry *entry;
+
+	(void)pthread_mutex_lock(&o->lock);
+	entry = o->queue;
+	if (entry)
+		o->queue = entry->next;
+	if (!o->queue)
+		o->queue_end = &o->queue;
+	(void)pthread_mutex_unlock(&o->lock);
+	return entry;
+}
+
+static void kills_finish(struct agent_oom *o)
+{
+	struct oom_entry *entry;
+
+	while ((entry = queue_take(o))) {
+		picture_make(o, entry, true, entry->kill_ns);
+		oom_entry_unref(o, entry);
+	}
+}
+
+/* Whoever is in a group that has a limit is looked at every second; for others that is all. */
+static void limit_look_up(const struct agent_oom *o, struct oom_entry *entry, uint64_t now)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
+	struct oom_limit *limit;
+	char path[64];
+
+	if (entry->limit_ns && now - entry->limit_ns < WATCH_LOOK_UP_NS)
+		return;
+	entry->limit_ns = now;
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)entry->target.info.id.pid);
+	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0 || !buf_cstr(&text) ||
+	    oom_limit_open(&o->mounts, buf_cstr(&text), &limit, NULL) < 0)
+		return;
+	oom_limit_close(entry->limit);
+	entry->limit = limit;
+}
+
+/* True when it was read. */
+static bool entry_watch(struct agent_oom *o, struct oom_entry *entry)
+{
+	uint64_t now = clock_mono_ns();
+	struct oom_fill fill;
+
+	limit_look_up(o, entry, now);
+	if (!entry->limit || !oom_limit_is_near(entry->limit, o->config.percent, &fill))
+		return false;
+	if (entry->ops->read(entry->state, false) < 0)
+		return true;
+	if (!entry->written_ns || now - entry->written_ns >= WATCH_WRITE_NS) {
+		entry->written_ns = now;
+		picture_make(o, entry, false, (int64_t)clock_unix_ns());
+	}
+	return true;
+}
+
+/* All that are known, each counted. */
+static struct oom_entry **entries_hold(struct agent_oom *o, size_t *ret_len)
+{
+	struct oom_entry **entries;
+
+	(void)pthread_mutex_lock(&o->lock);
+	*ret_len = o->n_known;
+	entries = calloc(o->n_known + 1, sizeof(struct oom_entry *));
+	for (size_t i = 0; entries && i < o->n_known; i++) {
+		entries[i] = o->known[i].entry;
+		entries[i]->refs++;
+	}
+	(void)pthread_mutex_unlock(&o->lock);
+	return entries;
+}
+
+/* Where more are near than can be read, it is not always the same ones that go without. */
+static void limits_watch(struct agent_oom *o, size_t round)
+{
+	_cleanup_free_ struct oom_entry **entries = NULL;
+	size_t len, near = 0;
+
+	entries = entries_hold(o, &len);
+	for (size_t i = 0; entries && i < len; i++) {
+		struct oom_entry *entry = entries[(i + round * WATCH_MAX_NEAR) % len];
+
+		if (near < WATCH_MAX_NEAR)
+			near += entry_watch(o, entry);
+		oom_entry_unref(o, entry);
+	}
+}
+
+/* False at the end. */
+static bool watch_wait(struct agent_oom *o, uint64_t until_ns)
+{
+	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+				       .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+	bool go_on;
+
+	(void)pthread_mutex_lock(&o->lock);
+	while (!o->stopping && clock_mono_ns() < until_ns)
+		(void)pthread_cond_timedwait(&o->end, &o->lock, &until);
+	go_on = !o->stopping;
+	(void)pthread_mutex_unlock(&o->lock);
+	return go_on;
+}
+
+void *oom_watch(void *arg)
+{
+	struct agent_oom *o = arg;
+
+	for (size_t round = 0; watch_wait(o, clock_mono_ns() + WATCH_NS); round++)
+		limits_watch(o, round);
+	return NULL;
+}
+
+static bool make_wait(struct agent_oom *o)
+{
+	bool go_on;
+
+	(void)pthread_mutex_lock(&o->lock);
+	while (!o->stopping && !o->queue)
+		(void)pthread_cond_wait(&o->news, &o->lock);
+	go_on = !o->stopping;
+	(void)pthread_mutex_unlock(&o->lock);
+	return go_on;
+}
+
+void *oom_make(void *arg)
+{
+	struct agent_oom *o = arg;
+
+	while (make_wait(o))
+		kills_finish(o);
+	/* Who was killed just before the end has its picture, too. */
+	kills_finish(o);
+	return NULL;
+}

@@ -1,0 +1,268 @@
+/*
+ * src/oom/limit.c: see limit.h.
+ *
+ * /proc/PID/cgroup has "4:memory:/a/b" in version 1 and "0::/a/b" in version 2. Each group on the
+ * way up may have a limit. The file with the usage stays open, so that a look is one system call.
+ */
+#include "oom/limit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+
+/* A container and its pod, a unit and its slice: four are plenty. */
+#define LIMIT_MAX_GROUPS 4
+#define LIMIT_MAX_DEPTH 64
+/* Version 1 says "no limit" by a number near 2^63. */
+#define LIMIT_NONE (UINT64_C(1) << 62)
+#define LIMIT_MAX_TEXT ((size_t)256 << 10)
+
+struct limit_group {
+	int usage; /* descriptor */
+	uint64_t limit_bytes;
+	bool v1;
+	char dir[2 * OOM_PATH_MAX];
+};
+
+struct oom_limit {
+	struct limit_group groups[LIMIT_MAX_GROUPS];
+	size_t len;
+};
+
+/* "memory" in "rw,memory", "memory" in "cpu,memory": a whole word. */
+static bool has_word(const char *list, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t at = 0; at < len;) {
+		size_t end = at;
+
+		while (end < len && list[end] != ',')
+			end++;
+		if (end - at == n && memcmp(list + at, word, n) == 0)
+			return true;
+		at = end + 1;
+	}
+	return false;
+}
+
+/* The uppermost group is "": paths begin with a slash. */
+static void mount_set(struct oom_mount *m, const char *root, const char *dir)
+{
+	size_t n = strlen(root);
+
+	if (m->dir[0] || n >= sizeof(m->root) || strlen(dir) >= sizeof(m->dir) ||
+	    strchr(root, '\\') || strchr(dir, '\\'))
+		return;
+	(void)snprintf(m->dir, sizeof(m->dir), "%s", dir);
+	(void)snprintf(m->root, sizeof(m->root), "%s", strcmp(root, "/") == 0 ? "" : root);
+}
+
+/* "36 35 98:0 ROOT DIR rw,noatime shared:1 - TYPE SOURCE OPTIONS" */
+static void mounts_line(char *line, struct oom_mounts *m)
+{
+	char *fields[5] = {0}, *rest = strstr(line, " - "), *save = NULL;
+	char *type, *options;
+
+	if (!rest)
+		return;
+	*rest = 0;
+	fields[0] = strtok_r(line, " ", &save);
+	for (size_t i = 1; i < ARRAY_SIZE(fields) && fields[i - 1]; i++)
+		fields[i] = strtok_r(NULL, " ", &save);
+	type = strtok_r(rest + 3, " ", &save);
+	options = type ? strtok_r(NULL, " ", &save) : NULL;
+	options = options ? strtok_r(NULL, " ", &save) : NULL;
+	if (!fields[4] || !options)
+		return;
+	if (strcmp(type, "cgroup2") == 0)
+		mount_set(&m->v2, fields[3], fields[4]);
+	else if (strcmp(type, "cgroup") == 0 && has_word(options, strlen(options), "memory"))
+		mount_set(&m->v1, fields[3], fields[4]);
+}
+
+void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
+{
+	*ret_mounts = (struct oom_mounts){};
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		char line[4 * OOM_PATH_MAX];
+
+		if (n < sizeof(line)) {
+			memcpy(line, text, n);
+			line[n] = 0;
+			mounts_line(line, ret_mounts);
+		}
+		text += n + (text[n] == '\n');
+	}
+}
+
+int oom_mounts_read(struct oom_mounts *ret_mounts, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)4 << 20);
+	int r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &text, err);
+
+	if (r < 0)
+		return r;
+	if (!buf_cstr(&text))
+		return err_oom(err);
+	oom_mounts_parse(buf_cstr(&text), ret_mounts);
+	return 0;
+}
+
+/* "max", or anything that is no number, is false. */
+static bool parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	char *end;
+
+	errno = 0;
+	*ret_bytes = strtoull(text, &end, 10);
+	return errno == 0 && end != text && text[0] >= '0' && text[0] <= '9';
+}
+
+static bool read_bytes(int fd, uint64_t *ret_bytes)
+{
+	char text[32];
+	ssize_t n = io_pread_full(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	return parse_bytes(text, ret_bytes);
+}
+
+static int group_file(const char *dir, const char *name)
+{
+	char path[3 * OOM_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void limit_add(struct oom_limit *l, const char *dir, bool v1)
+{
+	_cleanup_close_ int limit = group_file(dir, v1 ? "memory.limit_in_bytes" : "memory.max");
+	struct limit_group g = {.v1 = v1};
+
+	if (limit < 0 || !read_bytes(limit, &g.limit_bytes) || g.limit_bytes == 0 ||
+	    g.limit_bytes >= LIMIT_NONE)
+		return;
+	(void)snprintf(g.dir, sizeof(g.dir), "%s", dir);
+	g.usage = group_file(dir, v1 ? "memory.usage_in_bytes" : "memory.current");
+	if (g.usage >= 0)
+		l->groups[l->len++] = g;
+}
+
+/* From the group itself up to the one that is mounted. */
+static void limit_climb(struct oom_limit *l, const struct oom_mount *m, const char *path, bool v1)
+{
+	size_t root = strlen(m->root);
+	char dir[2 * OOM_PATH_MAX];
+	size_t mount;
+	int n;
+
+	/* What is outside of what we see has ".." in its path. */
+	if (!m->dir[0] || path[0] != '/' || strstr(path, "/..") ||
+	    strncmp(path, m->root, root) != 0 || (path[root] != '/' && path[root] != 0))
+		return;
+	n = snprintf(dir, sizeof(dir), "%s%s", m->dir, path + root);
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return;
+	mount = strlen(m->dir);
+	for (int depth = 0; depth < LIMIT_MAX_DEPTH && l->len < LIMIT_MAX_GROUPS; depth++) {
+		char *slash;
+
+		limit_add(l, dir, v1);
+		slash = strrchr(dir, '/');
+		if (!slash || (size_t)(slash - dir) < mount)
+			return;
+		*slash = 0;
+	}
+}
+
+static void limit_line(struct oom_limit *l, const struct oom_mounts *m, const char *line)
+{
+	const char *list = strchr(line, ':');
+	const char *path = list ? strchr(list + 1, ':') : NULL;
+
+	if (!path)
+		return;
+	list++;
+	if (path == list)
+		limit_climb(l, &m->v2, path + 1, false);
+	else if (has_word(list, (size_t)(path - list), "memory"))
+		limit_climb(l, &m->v1, path + 1, true);
+}
+
+int oom_limit_open(const struct oom_mounts *mounts, const char *cgroup,
+		   struct oom_limit **ret_limit, struct err *err)
+{
+	struct oom_limit *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return err_oom(err);
+	while (*cgroup) {
+		size_t n = strcspn(cgroup, "\n");
+		char line[2 * OOM_PATH_MAX];
+
+		if (n < sizeof(line)) {
+			memcpy(line, cgroup, n);
+			line[n] = 0;
+			limit_line(l, mounts, line);
+		}
+		cgroup += n + (cgroup[n] == '\n');
+	}
+	*ret_limit = l;
+	return 0;
+}
+
+/* The line "inactive_file 4096"; in version 1 "total_inactive_file", with the groups below. */
+static uint64_t group_droppable(const struct limit_group *g)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(LIMIT_MAX_TEXT);
+	const char *key = g->v1 ? "\ntotal_inactive_file " : "\ninactive_file ";
+	_cleanup_close_ int fd = group_file(g->dir, "memory.stat");
+	const char *at;
+	uint64_t bytes;
+
+	if (fd < 0 || io_read_all(fd, &text) < 0 || !buf_cstr(&text))
+		return 0;
+	at = strstr(buf_cstr(&text), key);
+	return at && parse_bytes(at + strlen(key), &bytes) ? bytes : 0;
+}
+
+static bool group_is_over(const struct limit_group *g, uint64_t used, unsigned int percent)
+{
+	return (double)used * 100 >= (double)g->limit_bytes * percent;
+}
+
+bool oom_limit_is_near(const struct oom_limit *l, unsigned int percent, struct oom_fill *ret_fill)
+{
+	for (size_t i = 0; i < l->len; i++) {
+		const struct limit_group *g = &l->groups[i];
+		uint64_t used, droppable;
+
+		if (!read_bytes(g->usage, &used) || !group_is_over(g, used, percent))
+			continue;
+		droppable = group_droppable(g);
+		used -= MIN(used, droppable);
+		if (!group_is_over(g, used, percent))
+			continue;
+		*ret_fill = (struct oom_fill){.used_bytes = used, .limit_bytes = g->limit_bytes};
+		return true;
+	}
+	return false;
+}
+
+void oom_limit_close(struct oom_limit *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->len; i++)
+		closep(&l->groups[i].usage);
+	free(l);
+}

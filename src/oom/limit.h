@@ -1,0 +1,44 @@
+/*
+ * src/oom/limit.h: how near a process is to the limits of memory of its control groups, of version
+ * 1 or 2.
+ *
+ * Page cache that the kernel would drop first does not count: a group that reads files is full of
+ * it and is in no danger.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define OOM_PATH_MAX 512
+
+/* Where control groups are to be found. */
+struct oom_mounts {
+	struct oom_mount {
+		char dir[OOM_PATH_MAX];	 /* "": there is none */
+		char root[OOM_PATH_MAX]; /* which group that is; "" for the uppermost */
+	} v1, v2;			 /* v1: of the memory controller */
+};
+
+int oom_mounts_read(struct oom_mounts *ret_mounts, struct err *err);
+/* From the text of /proc/self/mountinfo. */
+void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts);
+
+struct oom_limit; /* opaque: the groups of one process that have a limit */
+
+struct oom_fill {
+	uint64_t used_bytes;
+	uint64_t limit_bytes;
+};
+
+/* From the text of /proc/PID/cgroup. Limits that change later are seen by opening again. */
+int oom_limit_open(const struct oom_mounts *mounts, const char *cgroup,
+		   struct oom_limit **ret_limit, struct err *err);
+/* Some group is at least so full; *ret_fill tells which. One read for a group that is not. */
+bool oom_limit_is_near(const struct oom_limit *limit, unsigned int percent,
+		       struct oom_fill *ret_fill);
+void oom_limit_close(struct oom_limit *limit); /* NULL is fine */
+DEFINE_CLEANUP(struct oom_limit, oom_limit_close)

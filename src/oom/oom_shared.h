@@ -1,0 +1,11 @@
+/* src/oom/oom_shared.h: what the BPF program tells user space of a victim. */
+#pragma once
+
+#include <linux/types.h>
+
+struct oom_notice {
+	__u64 mono_ns; /* when it was picked */
+	__u64 rss_kb;  /* 0: this kernel does not tell */
+	__u32 tgid;
+	__u32 unused;
+};
