@@ -34,7 +34,8 @@ _sonde()
 	case $command in
 	cpu) types="cpu samples time waits" ;;
 	top) types="cpu $types" ;;
-	query | show | diff) types="$types cpu samples time waits" ;;
+	query) types="$types cpu samples time waits" ;;
+	show | diff) types="$types cpu samples time waits delay contentions goroutine" ;;
 	esac
 	# What is a switch elsewhere.
 	if [[ $command == run && $prev == --offcpu ]]; then
@@ -107,7 +108,7 @@ _sonde()
 	-n | --lines | -c | --count | --service)
 		return
 		;;
-	--hz | --cpu-hz | --nodes | --max | --rate | --force-block | --force-mutex)
+	--hz | --cpu-hz | --oom-watch | --nodes | --max | --rate | --force-block | --force-mutex)
 		return
 		;;
 	--assume-layout | --to | --label | --listen | --max-disk)
@@ -116,7 +117,7 @@ _sonde()
 	esac
 
 	case $command in
-	run) words="$run --go-heap --keep-rate -v --verbose -h --help" ;;
+	run) words="$run --go-heap --oom-watch --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	cpu) words="$report $cpu" ;;
