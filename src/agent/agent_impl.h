@@ -96,13 +96,13 @@ struct agent {
 	struct sink_row sinks[SINKS_MAX];
 	size_t n_sinks;
 	struct reader_context context;
-	bool wants_cpu;
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct reader_answer cpu_answer; /* says why */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct pool *pool;
 	pthread_t thread;
 	atomic_bool stopping;
+	bool wants_cpu;
 
 	/* Of the loop; others only look at them, with the lock. */
 	pthread_mutex_t lock;

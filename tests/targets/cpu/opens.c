@@ -1,4 +1,5 @@
-/* opens.c: works by itself until a line comes, then in the library that it loads. `opens LIBRARY` */
+/* opens.c: works by itself until a line comes, then in the library that it loads. `opens LIBRARY`
+ */
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>

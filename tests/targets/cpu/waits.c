@@ -1,4 +1,5 @@
-/* waits.c: one thread that sleeps below a function, one that waits for a lock which is held long. */
+/* waits.c: one thread that sleeps below a function, one that waits for a lock which is held long.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
