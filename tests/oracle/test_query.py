@@ -9,7 +9,7 @@ import rig
 from pprof import Profile
 from test_agent import ALLOC, INTERVAL, Agent, Episode, leak, now_ms
 
-SERVICE = "omega"
+SERVICE = f"omega-{os.getpid()}"  # the agent adds up all processes of a service
 CPU = "cpu:cpu:nanoseconds"
 
 
