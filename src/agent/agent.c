@@ -17,6 +17,8 @@ static void agent_free(struct agent *a)
 	for (size_t i = 0; i < a->n_sinks; i++)
 		a->sinks[i].ops->close(a->sinks[i].sink);
 	agent_cpu_stop(a->cpu);
+	agent_cpu_readings_free(a->cpu_waiting);
+	a->cpu_waiting = NULL;
 	if (!agent_oom_stop(a->oom))
 		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
@@ -168,7 +170,8 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->cpu_ns_total = slot->cpu_ns_total;
 	t->n_readers = a->n_readers + a->wants_cpu;
 	t->readers[a->n_readers].reader = "cpu";
-	t->readers[a->n_readers].answer = a->cpu_answer;
+	t->readers[a->n_readers].answer =
+		slot->target.info.opted_out ? slot->readers[0].answer : a->cpu_answer;
 	for (size_t i = 0; i < a->n_readers; i++) {
 		const struct agent_slot_reader *r = &slot->readers[i];
 

@@ -103,6 +103,7 @@ struct agent {
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
+	struct agent_cpu_reading *cpu_waiting; /* for their processes to be looked at */
 
 	/* Of the loop; others only look at them, with the lock. */
 	pthread_mutex_t lock;
@@ -146,10 +147,12 @@ void targets_verify(struct agent *agent);
 /* Sends out what is due; returns when to come back. */
 uint64_t targets_send_due(struct agent *agent);
 /*
- * Counts a CPU reading for its process, and names it as that is known: its environment may say
- * more. False when the process does not want to be profiled.
+ * What to do with a CPU reading: its process's environment, which is read when it is looked at, may
+ * give it another name or say that it shall be left alone. Of processes that ended before, nothing
+ * of that is known.
  */
-bool targets_take_cpu(struct agent *agent, struct agent_cpu_reading *reading);
+enum cpu_verdict { CPU_TAKE, CPU_LEAVE, CPU_LATER };
+enum cpu_verdict targets_judge_cpu(struct agent *agent, struct agent_cpu_reading *reading);
 /* Takes a job back. The readings in it are still the caller's to write. */
 void targets_receive(struct agent *agent, struct agent_job *job);
 /* Ends all: everything that is open is closed, as far as it answers until then. */

@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "cpu/profiler.h"
 
 /* How long an interval's end may wait for the sampler to notice. */
 #define CPU_POLL_MS 250
-#define CPU_NICE (-10)
 
 struct agent_cpu {
 	struct agent_cpu_config config;
@@ -118,8 +116,7 @@ static void *cpu_loop(void *arg)
 	struct agent_cpu *c = arg;
 	bool stopping = false;
 
-	/* On a machine that is short of CPU the first samples of a process would be all we see. */
-	(void)setpriority(PRIO_PROCESS, 0, CPU_NICE);
+	cpu_profiler_hurry();
 
 	while (!stopping) {
 		struct err err = {};
@@ -177,16 +174,19 @@ void agent_cpu_health(struct agent_cpu *c, struct agent_cpu_health *ret_health)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-static void cpu_free(struct agent_cpu *c)
+void agent_cpu_readings_free(struct agent_cpu_reading *r)
 {
-	struct agent_cpu_reading *r = c->ready;
-
 	while (r) {
 		struct agent_cpu_reading *next = r->next;
 
 		agent_cpu_reading_free(r);
 		r = next;
 	}
+}
+
+static void cpu_free(struct agent_cpu *c)
+{
+	agent_cpu_readings_free(c->ready);
 	cpu_profiler_close(c->profiler);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c);

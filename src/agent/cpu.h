@@ -35,6 +35,7 @@ struct agent_cpu_reading {
 	uint64_t cpu_ns; /* the sum of a "cpu" profile */
 };
 void agent_cpu_reading_free(struct agent_cpu_reading *reading);
+void agent_cpu_readings_free(struct agent_cpu_reading *list); /* NULL is fine */
 
 int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **ret_cpu,
 		    struct err *err);

@@ -141,15 +141,24 @@ static void job_write(struct agent *a, struct agent_job *job)
 
 static void cpu_write(struct agent *a)
 {
-	struct agent_cpu_reading *r = a->cpu ? agent_cpu_take(a->cpu) : NULL;
+	struct agent_cpu_reading **at = &a->cpu_waiting;
 
-	while (r) {
-		struct agent_cpu_reading *next = r->next;
+	while (*at)
+		at = &(*at)->next;
+	*at = a->cpu ? agent_cpu_take(a->cpu) : NULL;
+	at = &a->cpu_waiting;
+	while (*at) {
+		struct agent_cpu_reading *r = *at;
+		enum cpu_verdict verdict = targets_judge_cpu(a, r);
 
-		if (targets_take_cpu(a, r))
+		if (verdict == CPU_LATER) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		if (verdict == CPU_TAKE)
 			reading_write(a, &r->target, r->family, &r->reading);
 		agent_cpu_reading_free(r);
-		r = next;
 	}
 }
 

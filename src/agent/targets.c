@@ -33,6 +33,8 @@
 #define ASK_AGAIN_NS (60 * NS_PER_SEC)
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
+/* How long a CPU reading waits for its process to be looked at. */
+#define CPU_PATIENCE_NS (60 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /* Each takes memory while it waits; more than there are threads that can hang. */
 #define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
@@ -390,18 +392,26 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 	return a->known[lo].slot;
 }
 
-bool targets_take_cpu(struct agent *a, struct agent_cpu_reading *reading)
+enum cpu_verdict targets_judge_cpu(struct agent *a, struct agent_cpu_reading *reading)
 {
+	enum cpu_verdict verdict = CPU_TAKE;
 	struct agent_slot *slot;
 
 	(void)pthread_mutex_lock(&a->lock);
 	slot = slot_find(a, &reading->target.info.id);
-	if (slot && slot->looked_ns)
+	if (slot && slot->looked_ns) {
 		reading->target = slot->target;
-	if (slot)
-		slot->cpu_ns_total += reading->cpu_ns;
+		if (slot->target.info.opted_out)
+			verdict = CPU_LEAVE;
+		else
+			slot->cpu_ns_total += reading->cpu_ns;
+	} else if (slot) {
+		/* One that does not answer is not waited for without end. */
+		verdict =
+			clock_mono_ns() - slot->found_ns < CPU_PATIENCE_NS ? CPU_LATER : CPU_LEAVE;
+	}
 	(void)pthread_mutex_unlock(&a->lock);
-	return !reading->target.info.opted_out;
+	return verdict;
 }
 
 static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)

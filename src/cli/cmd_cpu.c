@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,7 +21,6 @@
 #define CPU_DEFAULT_NS (10 * NS_PER_SEC)
 #define CPU_DEFAULT_WAIT_NS NS_PER_MS
 #define CPU_POLL_MS 100
-#define CPU_NICE (-10)
 
 enum {
 	CPU_ALL = REPORT_N,
@@ -158,7 +156,7 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 	int r = 0;
 
 	stop_catch_signals();
-	(void)setpriority(PRIO_PROCESS, 0, CPU_NICE); /* as in agent/cpu.c */
+	cpu_profiler_hurry();
 	for (;;) {
 		uint64_t done = clock_mono_ns() - start;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 /* The kernel's tables are emptied so often; names are looked up then. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
 #define PROFILER_MAX_PROCESSES 8192
+#define PROFILER_NICE (-10)
 
 /* A process that was sampled, in this interval or the one before. */
 struct cpu_tracked {
@@ -133,6 +135,11 @@ static int drain(struct cpu_profiler *p, struct err *err)
 	p->drained_ns = clock_mono_ns();
 	p->err = err;
 	return cpu_sampler_drain(p->sampler, take_stack, p, err);
+}
+
+void cpu_profiler_hurry(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, PROFILER_NICE);
 }
 
 struct poll_context {

@@ -44,6 +44,12 @@ int cpu_profiler_open(const struct cpu_profiler_options *options,
 void cpu_profiler_close(struct cpu_profiler *profiler); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_profiler, cpu_profiler_close)
 
+/*
+ * For the thread that polls, where it may: on a machine that is short of CPU it would else know
+ * most processes only after their first samples, which then have no whole stacks.
+ */
+void cpu_profiler_hurry(void);
+
 /* As cpu_sampler_poll(); also takes over what the kernel has counted, before its tables fill. */
 int cpu_profiler_poll(struct cpu_profiler *profiler, int timeout_ms,
 		      void (*on_event)(void *context, const struct cpu_event *event), void *context,

@@ -219,12 +219,14 @@ class Run(unittest.TestCase):
         with self.agent() as agent, \
                 leak("delta", env={"SONDE_PROFILING": "disabled"}) as target, leak("epsilon") as other:
             agent.wait_collections(other.pid)
-            reader = agent.target(target.pid)["readers"][0]
-            self.assertFalse(reader["available"])
-            self.assertIn("SONDE_PROFILING=disabled", reader["reason"])
+            for reader in agent.target(target.pid)["readers"]:
+                self.assertFalse(reader["available"])
+                self.assertIn("SONDE_PROFILING=disabled", reader["reason"])
             services = [s["service"] for s in agent.api("services")["services"]]
             self.assertIn("epsilon", services)
             self.assertNotIn("delta", services)
+            # Neither under the name that it has without its environment.
+            self.assertNotIn("leak", services)
 
     def test_stops_cleanly_and_goes_on_with_what_was_stored(self):
         with leak("zeta") as target:

@@ -107,6 +107,7 @@ class Cpu(CpuCase):
             profile, _ = self.profile(target.pid, seconds=2)
         lines = {(f.function, os.path.basename(f.file)) for s in profile.samples
                  for loc in s.stack for f in loc.frames if f.line > 0}
+        self.assertIn(("step", "shares.c"), lines)
         self.assertIn(("spin", "shares.c"), lines)
         self.assertIn(("main", "shares.c"), lines)
 
@@ -269,7 +270,7 @@ class Cpu(CpuCase):
         _, errors = watch.communicate(timeout=120)
         self.assertEqual(watch.returncode, 0, errors)
         self.assertLess(late["fds"], early["fds"] + 20)
-        self.assertLess(late["rss"], early["rss"] + 16 << 20)
+        self.assertLess(late["rss"], early["rss"] + (16 << 20))
 
     @staticmethod
     def resources(pid):
@@ -389,8 +390,6 @@ class CpuOfGo(CpuCase):
         return shares
 
     def test_the_compiler_takes_it_for_profile_guided_optimisation(self):
-        if rig.build.version_key(rig.build.go_version(self.go)) < (1, 21):
-            return  # -pgo came with 1.21; older releases have nothing to accept
         path = os.path.join(self.dir, "cpu.pb.gz")
         with rig.Target([rig.build.build("cpugo", self.go, "plain")]) as target:
             self.profile(target.pid, seconds=2)
@@ -406,4 +405,6 @@ def load(every, suite):
     suite.addTests(loader.loadTestsFromTestCase(Cpu))
     for version, go in rig.versions(every):
         case = type(f"CpuOfGo_{version}", (CpuOfGo,), {"go": go})
-        suite.addTests(loader.loadTestsFromTestCase(case))
+        # -pgo came with 1.21: older releases have nothing to accept.
+        suite.addTests(test for test in loader.loadTestsFromTestCase(case)
+                       if rig.build.version_key(version) >= (1, 21) or "compiler" not in str(test))

@@ -9,7 +9,7 @@ import rig
 from pprof import Profile
 from test_agent import ALLOC, INTERVAL, Agent, Episode, leak, now_ms
 
-SERVICE = "omega"
+SERVICE = f"omega-{os.getpid()}"  # the agent adds up all processes of a service
 CPU = "cpu:cpu:nanoseconds"
 
 
@@ -199,7 +199,8 @@ class Query(Stored):
 
     def test_wrong_questions_are_answered_with_a_sentence(self):
         query = lambda *args, check: self.sonde("query", *args, check=check).stderr
-        self.assertIn(f"did you mean '{SERVICE}'?", query("omgea", check=rig.FAILED))
+        self.assertIn(f"did you mean '{SERVICE}'?", query(SERVICE.replace("eg", "ge"),
+                                                              check=rig.FAILED))
         self.assertIn("sonde services", query("quite-another", check=rig.FAILED))
         self.assertIn("alloc_space", query(SERVICE, "-t", "locks", check=rig.FAILED))
         for args, word in ((("--from", "soon"), "--from"), (("--to", "12:99"), "--to"),

@@ -11,10 +11,15 @@
 
 volatile unsigned long sink;
 
+static inline __attribute__((always_inline)) unsigned long step(unsigned long i)
+{
+	return (i * i ^ i >> 3) + (i << 2);
+}
+
 __attribute__((noinline)) void spin(unsigned long n)
 {
 	for (unsigned long i = 0; i < n * ROUND; i++)
-		sink += i * i;
+		sink += step(i);
 }
 
 /* What follows the call keeps it from becoming a jump. */
