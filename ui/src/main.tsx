@@ -1,6 +1,6 @@
 /* The frame around the pages: header, clock, keys, live region. */
 import { render } from 'preact';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { busy, type Health } from './api';
 import type { Theme } from './flame/draw';
 import { time, zone } from './format';
@@ -29,23 +29,26 @@ function flameTheme(dark: boolean, blind: boolean): Theme {
 
 /** The server's clock, moved on at its interval while live; standing still while paused or fixed. */
 function useNow(health: Health | null, live: boolean): number {
-  const skew = health ? health.now - Date.now() : 0;
+  // Judged when an answer comes: later it only grows old.
+  const skew = useMemo(() => (health ? health.now - Date.now() : 0), [health]);
   const offset = useRef(0);
-  if (health && Math.abs(skew - offset.current) > 2000) offset.current = skew;
-  const [now, set] = useState(() => Date.now());
-  const tick = useCallback(() => set(Date.now() + offset.current), []);
+  if (Math.abs(skew - offset.current) > 2000) offset.current = skew;
+  const [ticked, set] = useState(() => Date.now());
   const every = Math.max(1000, health?.interval_ms ?? 15000);
   const fresh = useRef(true);
   useEffect(() => {
-    if (!live) return;
     // The first page is as of now already; coming back from a pause is not.
-    if (!fresh.current) tick();
+    if (live && !fresh.current) set(Date.now());
     fresh.current = false;
+  }, [live]);
+  useEffect(() => {
+    if (!live) return;
     // A server slower than its interval must not be asked again before it has answered.
-    const timer = setInterval(() => document.visibilityState === 'visible' && !busy() && tick(), every);
+    const timer = setInterval(() => document.visibilityState === 'visible' && !busy() && set(Date.now()), every);
     return () => clearInterval(timer);
   }, [live, every]);
   // Collections are stamped with whole intervals: windows end with one.
+  const now = ticked + offset.current;
   return now - (now % every);
 }
 
