@@ -1,0 +1,207 @@
+/* src/java/detect.c: see detect.h. */
+#include "java/detect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "elf/image.h"
+#include "java/attach_target.h"
+#include "java/hsperf.h"
+#include "proc/file.h"
+#include "proc/text.h"
+
+#define RELEASE_MAX ((size_t)64 << 10)
+
+void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update)
+{
+	unsigned int n[3] = {};
+	int old;
+
+	*ret_major = *ret_update = 0;
+	old = strncmp(version, "1.", 2) == 0;
+	/* "1.8.0_462": the update follows an underscore. */
+	if (old && sscanf(version, "1.%3u.%3u_%5u", &n[0], &n[1], &n[2]) < 1)
+		return;
+	if (!old && sscanf(version, "%3u.%3u.%5u", &n[0], &n[1], &n[2]) < 1)
+		return;
+	*ret_major = n[0];
+	*ret_update = n[2];
+}
+
+static const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const struct proc_map *maps_find_base(const struct proc_maps *maps, const char *prefix)
+{
+	for (size_t i = 0; i < maps->len; i++)
+		if (strncmp(path_base(maps->maps[i].path), prefix, strlen(prefix)) == 0)
+			return &maps->maps[i];
+	return NULL;
+}
+
+/* name NULL: it has one. */
+static void vm_refuse(struct java_vm *vm, enum java_kind kind, const char *name, const char *reason)
+{
+	vm->kind = kind;
+	vm->commands = JAVA_COMMANDS_NO;
+	vm->reason = reason;
+	if (name)
+		(void)snprintf(vm->name, sizeof(vm->name), "%s", name);
+}
+
+/* Of an image that GraalVM's native-image made; its heap is a section of the executable. */
+static bool is_native_image(const struct proc_id *id, const struct proc_maps *maps)
+{
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	_cleanup_close_ int fd = -1;
+	char link[48], exe[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)id->pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return false;
+	exe[n] = 0;
+	for (size_t i = 0; i < maps->len; i++) {
+		if (strcmp(maps->maps[i].path, exe) != 0)
+			continue;
+		if (proc_file_open_mapped(id->pid, &maps->maps[i], &fd, NULL) < 0 ||
+		    elf_image_open_fd(fd, &image, NULL) < 0)
+			return false;
+		return elf_image_section(image, ".svm_heap") != NULL;
+	}
+	return false;
+}
+
+/* "17.0.15" of the line JAVA_VERSION="17.0.15". */
+static bool release_version(const char *text, char *dst, size_t cap)
+{
+	static const char key[] = "JAVA_VERSION=\"";
+	const char *at = strstr(text, key);
+
+	if (!at)
+		return false;
+	at += sizeof(key) - 1;
+	proc_text_copy(dst, cap, view_of(at, strcspn(at, "\"\n")));
+	return dst[0] != 0;
+}
+
+/* The file `release` of the JDK, some folders above the library. */
+static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
+{
+	char path[PATH_MAX], link[48];
+	char *slash;
+
+	if (snprintf(path, sizeof(path), "%s", libjvm->path) >= (int)sizeof(path) - 16)
+		return;
+	slash = strrchr(path, '/');
+	/* lib/server/libjvm.so, and jre/lib/amd64/server/libjvm.so before JDK 9. */
+	for (int up = 0; slash && up < 4; up++) {
+		_cleanup_(buf_release) struct buf text = buf_with_max(RELEASE_MAX);
+		_cleanup_close_ int found = -1, fd = -1;
+		const char *s;
+
+		*slash = 0;
+		slash = strrchr(path, '/');
+		if (!slash || up == 0)
+			continue;
+		(void)snprintf(slash, sizeof(path) - (size_t)(slash - path), "/release");
+		if (java_target_open_path(vm->id.pid, path, 0, &found) < 0)
+			continue;
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+		if (proc_file_open_path(link, &fd, NULL) < 0 || io_read_all(fd, &text) < 0)
+			continue;
+		s = buf_cstr(&text);
+		if (s && release_version(s, vm->version, sizeof(vm->version)))
+			return;
+	}
+}
+
+static void vm_read_counters(const struct proc_maps *maps, struct java_vm *vm)
+{
+	_cleanup_(java_hsperf_closep) struct java_hsperf *h = NULL;
+	char capabilities[80] = "";
+	int r;
+
+	vm->commands = JAVA_COMMANDS_UNKNOWN;
+	if (java_hsperf_open(&vm->id, maps, &h, NULL) < 0)
+		return;
+	r = java_hsperf_read(h, NULL);
+	if (r == -EAGAIN)
+		vm->commands = JAVA_COMMANDS_NOT_YET;
+	if (r < 0)
+		return;
+	(void)java_hsperf_text(h, "java.property.java.version", vm->version, sizeof(vm->version));
+	(void)java_hsperf_text(h, "java.property.java.vm.name", vm->name, sizeof(vm->name));
+	if (!java_hsperf_text(h, "sun.rt.jvmCapabilities", capabilities, sizeof(capabilities)))
+		vm->commands = JAVA_COMMANDS_NOT_YET;
+	else
+		vm->commands = capabilities[0] == '1' ? JAVA_COMMANDS_YES : JAVA_COMMANDS_NO;
+}
+
+static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_map *libjvm,
+				struct java_vm *vm)
+{
+	vm->kind = JAVA_HOTSPOT;
+	vm_read_counters(maps, vm);
+	if (!vm->version[0])
+		vm_read_release(libjvm, vm);
+	java_parse_version(vm->version, &vm->major, &vm->update);
+	if (!vm->name[0])
+		(void)snprintf(vm->name, sizeof(vm->name), "HotSpot");
+	/* Others have a libjvm.so too: Zing, JamVM, CACAO. */
+	else if (!strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
+		vm_refuse(vm, JAVA_OTHER, NULL, "a Java that is not HotSpot");
+	else if (vm->commands == JAVA_COMMANDS_NO)
+		vm->reason = "it takes no commands (-XX:+DisableAttachMechanism)";
+}
+
+int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct java_vm *ret_vm,
+		struct err *err)
+{
+	const struct proc_map *libjvm = maps_find_base(maps, "libjvm.so");
+	struct java_vm vm = {.id = *id};
+
+	/* OpenJ9 has a libjvm.so as well, which leads to its own library. */
+	if (maps_find_base(maps, "libj9vm"))
+		vm_refuse(&vm, JAVA_OPENJ9, "OpenJ9", "OpenJ9 has no recorder like HotSpot's");
+	else if (maps_find_base(maps, "libart.so"))
+		vm_refuse(&vm, JAVA_OTHER, "ART", "a Java that is not HotSpot");
+	else if (libjvm)
+		vm_describe_hotspot(maps, libjvm, &vm);
+	else if (is_native_image(id, maps))
+		vm_refuse(&vm, JAVA_NATIVE_IMAGE, "GraalVM native image",
+			  "compiled ahead of time: profiled like native code");
+	else
+		return 0;
+	if (!proc_id_alive(id))
+		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
+	*ret_vm = vm;
+	return 1;
+}
+
+static int detect_fresh(const struct proc_id *id, struct java_vm *ret_vm, struct err *err)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {};
+	int r = proc_maps_read(id->pid, &maps, err);
+
+	return r < 0 ? r : java_detect(id, &maps, ret_vm, err);
+}
+
+int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err)
+{
+	struct proc_id id;
+	int r = proc_id_of(pid, &id, err);
+
+	return r < 0 ? r : detect_fresh(&id, ret_vm, err);
+}

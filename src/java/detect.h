@@ -1,0 +1,51 @@
+/*
+ * src/java/detect.h: which Java runs in a process, if any, and whether we can work with it.
+ *
+ * HotSpot is known by the library it is mapped from, not by a command line. Others are named, so
+ * that the user learns why they are left alone. Nothing here touches the JVM.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/id.h"
+#include "proc/maps.h"
+
+enum java_kind {
+	JAVA_HOTSPOT,
+	JAVA_OPENJ9,
+	JAVA_NATIVE_IMAGE,
+	JAVA_OTHER,
+};
+
+/* Whether the JVM takes commands (jcmd), as far as can be told without asking it. */
+enum java_commands {
+	JAVA_COMMANDS_YES,
+	JAVA_COMMANDS_NO,      /* -XX:+DisableAttachMechanism */
+	JAVA_COMMANDS_UNKNOWN, /* it keeps no counters in a file, which would tell */
+	JAVA_COMMANDS_NOT_YET, /* it is still starting */
+};
+
+struct java_vm {
+	struct proc_id id;
+	enum java_kind kind;
+	enum java_commands commands;
+	char name[64];	     /* "OpenJDK 64-Bit Server VM", "OpenJ9", ... */
+	char version[32];    /* "17.0.15", "1.8.0_462"; "" when unknown */
+	unsigned int major;  /* 8, 11, 17, ...; 0 when unknown */
+	unsigned int update; /* 262 of 8u262, 15 of 17.0.15 */
+	const char *reason;  /* why we cannot work with it; NULL when we can */
+};
+
+/*
+ * 1 and *ret_vm for a process that runs some Java, 0 for one that does not. maps are those of the
+ * process.
+ */
+int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct java_vm *ret_vm,
+		struct err *err);
+/* Reads the maps itself. */
+int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err);
+
+/* "1.8.0_462" and "17.0.15" to numbers; both 0 when it makes no sense. */
+void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update);

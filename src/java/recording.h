@@ -1,0 +1,62 @@
+/*
+ * src/java/recording.h: has a JVM record its allocations and waits for locks by its own recorder.
+ *
+ * Nothing is loaded into the JVM. What we put into it is noted on disk before (recording_note.h)
+ * and taken out again, after kill -9 by the next start: the recording, the file system for it
+ * (recording_mount.h) with its directory, and where the JVM keeps recordings from then on.
+ *
+ * Recordings of one JVM share their files and in part their settings. So a JVM that its user has
+ * recording already is left alone, and where the user starts while we record, ours ends; what
+ * theirs has written by then stays until it ends.
+ *
+ * Follow the files with java_recording_dirfd(): DATE_PID/DATE.jfr below it. They are the target's:
+ * open them with openat2(), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and expect anything in them.
+ * Since JDK 14 the newest is written to each second; before, it is whole only after a rotation.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "java/detect.h"
+#include "java/recording_settings.h"
+#include "proc/id.h"
+
+struct java_recording; /* opaque */
+
+/*
+ * -ENOTSUP: this JVM cannot (JDK 8 before 8u262, 9, 10; no jdk.jfr module; no commands; too little
+ * memory left in its container). -EBUSY: its user, or another sonde, records already. -EPERM.
+ * -EAGAIN: it is still starting. Nothing stays in the JVM when it fails.
+ */
+int java_recording_start(const struct proc_id *id, const struct java_recording_options *options,
+			 struct java_recording **ret_recording, struct err *err);
+
+/*
+ * To be called each interval. -EBUSY: the user has started a recording, and ours has ended; -ESRCH:
+ * the process is gone; -ENOENT: our recording is. After each of them there is only _stop() left.
+ */
+int java_recording_check(struct java_recording *recording, struct err *err);
+/* Has it begin a new file, so that the one before is whole. One pause of a millisecond or so. */
+int java_recording_rotate(struct java_recording *recording, struct err *err);
+/*
+ * Ends it and takes everything out. When that fails (-EBUSY: the user's recording needs its files;
+ * -ETIMEDOUT: the JVM does not answer) the note stays for java_recordings_restore().
+ */
+int java_recording_stop(struct java_recording *recording, struct err *err);
+void java_recording_free(
+	struct java_recording *recording); /* stops it unless it is; NULL is fine */
+DEFINE_CLEANUP(struct java_recording, java_recording_free)
+
+/* Borrowed: the directory of all its files. */
+int java_recording_dirfd(const struct java_recording *recording);
+/* The newest file grows each second, no rotation is needed. */
+bool java_recording_is_live(const struct java_recording *recording);
+const struct java_vm *java_recording_vm(const struct java_recording *recording);
+
+/*
+ * Takes out of all JVMs what those of us left who used that directory and were killed, or who could
+ * not at the time. What one that runs now has put in stays. Returns how many notes were done with.
+ */
+int java_recordings_restore(const char *state_dir, struct err *err);

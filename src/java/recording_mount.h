@@ -1,0 +1,34 @@
+/*
+ * src/java/recording_mount.h: a small file system of its own for a JVM's recordings.
+ *
+ * A JVM whose recorder meets a full disk ends itself. So it gets a tmpfs that nobody else fills,
+ * mounted in its own mount namespace on a new directory in its /tmp. Its name cannot be guessed,
+ * and it is mounted on the very directory that was made, by descriptors, whatever its name comes to
+ * mean. Entering a namespace is the affair of a thread that ends with it.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/view.h"
+#include "java/attach_target.h"
+
+/* Room for twice what a recording of ours takes; memory is taken only as it is used. */
+#define JAVA_MOUNT_BYTES ((uint64_t)64 << 20)
+
+/* The file in it with the settings. */
+#define JAVA_MOUNT_SETTINGS "settings.jfc"
+
+/*
+ * Makes /tmp/NAME for the target, owned by its user, with the settings in it. The descriptor is of
+ * its topmost directory. -ENOTSUP: the kernel is too old. Nothing is left when it fails.
+ */
+int java_mount_make(const struct java_target *target, const char *name, struct view settings,
+		    int *ret_dirfd, struct err *err);
+
+/*
+ * Takes /tmp/NAME away again, from the mount namespace with that inode, through any process that
+ * is in it; pid is tried first. 0 also when it is not there any more.
+ */
+int java_mount_remove(uint64_t mount_ns, pid_t pid, const char *name, struct err *err);

@@ -1,0 +1,18 @@
+/* src/java/recording_undo.h: takes out of a JVM what a note says that we have put in. */
+#pragma once
+
+#include "base/err.h"
+#include "java/recording_note.h"
+#include "proc/id.h"
+
+/*
+ * Whoever works on a JVM holds a lock: the name of an abstract socket, which ends with its holder,
+ * however that ends. A descriptor to close; -EBUSY when another sonde has it.
+ */
+int java_recording_lock(const struct proc_id *id, int *ret_fd, struct err *err);
+
+/*
+ * With the lock held. Removes the note when all is done. -EBUSY: a recording of the user's has
+ * files in our file system; -ETIMEDOUT and others: the JVM does not do it. The note stays then.
+ */
+int java_recording_undo(const char *state_dir, const struct java_note *note, struct err *err);
