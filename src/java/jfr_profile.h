@@ -1,0 +1,63 @@
+/*
+ * src/java/jfr_profile.h: CPU, allocation and lock profiles out of the events of a recording.
+ *
+ *   cpu    samples, and cpu where time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
+ *          jdk.ExecutionSample. The JVM's own ExecutionSample picks a few running threads at a
+ * time: its count is no time, and is given as a count. alloc  alloc_space:
+ * jdk.ObjectAllocationSample, or the two TLAB events; the latter tell the size of the object, so
+ * that there is alloc_objects, too. A recording may have both, which tell of the same allocations:
+ * they are never added up. lock   contentions and delay: jdk.JavaMonitorEnter, and jdk.ThreadPark
+ * where the thread waits for a lock and not for work. The class of the lock is the leaf.
+ *
+ * Weights of ObjectAllocationSample are what the thread allocated since its sample before. The
+ * first one of a thread that is older than the recording carries all since the thread began, and is
+ * left out. Which threads are younger is known by jdk.ThreadStart.
+ */
+#pragma once
+
+#include "java/jfr.h"
+#include "java/jfr_builder.h"
+#include "profile/profile.h"
+
+enum jfr_profile_kind {
+	JFR_PROFILE_CPU,
+	JFR_PROFILE_ALLOC,
+	JFR_PROFILE_LOCK,
+	JFR_PROFILE_N,
+};
+
+struct jfr_profiler_stats {
+	uint64_t events[JFR_PROFILE_N]; /* that the profiles are made of */
+	uint64_t idle_parks;		/* left out */
+	uint64_t first_samples;		/* left out: how many, and their weight */
+	uint64_t first_bytes;
+	uint64_t cpu_failed;  /* samples without a stack; their time counts */
+	uint64_t cpu_dropped; /* that the JVM says it lost */
+	uint64_t no_stack, truncated;
+	uint64_t lost;	  /* beyond our limit of memory */
+	bool cpu_is_time; /* the CPU profile has time, not only counts */
+};
+
+struct jfr_profiler;
+
+/* What a parser must be asked for, so that its events can be added. */
+const struct jfr_query *jfr_profiler_queries(size_t *ret_len);
+
+int jfr_profiler_new(const struct jfr_builder_options *options, struct jfr_profiler **ret_profiler,
+		     struct err *err);
+void jfr_profiler_free(struct jfr_profiler *p);
+DEFINE_CLEANUP(struct jfr_profiler, jfr_profiler_free)
+
+/* Adds an event that the parser has just given. */
+int jfr_profiler_add(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e,
+		     struct err *err);
+/* Adds all events that are there now. */
+int jfr_profiler_read(struct jfr_profiler *p, struct jfr *j, struct err *err);
+/*
+ * The profile of what was added since it was taken last, also an empty one; which threads are known
+ * stays. time_ns and duration_ns go into it.
+ */
+int jfr_profiler_take(struct jfr_profiler *p, enum jfr_profile_kind kind, int64_t time_ns,
+		      int64_t duration_ns, struct profile **ret_profile, struct err *err);
+/* Over all. Those of allocations are up to date after the profile was taken. */
+void jfr_profiler_stats(const struct jfr_profiler *p, struct jfr_profiler_stats *ret_stats);
