@@ -24,9 +24,15 @@
 #include "java/metrics.h"
 #include "java/recording.h"
 
+/* ENOTSUP has two names here. */
+static const char *name_of(int r)
+{
+	return r == -ENOTSUP ? "ENOTSUP" : strerrorname_np(-r);
+}
+
 static int fail(int r, const struct err *err)
 {
-	(void)fprintf(stderr, "%s: %s\n", strerrorname_np(-r), err->text);
+	(void)fprintf(stderr, "%s: %s\n", name_of(r), err->text);
 	return 1;
 }
 
@@ -152,7 +158,7 @@ static void obey(struct java_recording *rec, const char *word)
 		r = java_recording_rotate(rec, &err);
 	else
 		list_files(java_recording_dirfd(rec), ".");
-	(void)printf("%s %s\n", r < 0 ? strerrorname_np(-r) : "ok", err.text);
+	(void)printf("%s %s\n", r < 0 ? name_of(r) : "ok", err.text);
 	(void)fflush(stdout);
 }
 

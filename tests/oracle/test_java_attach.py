@@ -1,0 +1,458 @@
+"""JVMs from outside, against what jcmd and jfr of the same JDK say of them."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import rig
+
+DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_dump")
+DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
+SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Target.java")
+NOBODY = 65534
+
+
+def jdks():
+    """[(version, home)] of the JDKs on this machine, Debian's first."""
+    found = {}
+    for home in [DEBIAN, *sorted(glob.glob("/usr/lib/jvm/*"))]:
+        if os.access(os.path.join(home, "bin", "javac"), os.X_OK):
+            with open(os.path.join(home, "release"), encoding="utf-8") as f:
+                version = re.search(r'^JAVA_VERSION="([^"]+)"', f.read(), re.M).group(1)
+            found.setdefault(version, home)
+    return list(found.items())
+
+
+def dump(*args, check=0):
+    done = subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == check, f"{args}: {done.returncode} {done.stdout}{done.stderr}"
+    return done.stdout if check == 0 else done.stderr
+
+
+def tmp_of(pid):
+    return sorted(os.listdir(f"/proc/{pid}/root/tmp"))
+
+
+def inner_pid(pid):
+    """Its number for itself."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return re.search(r"^NSpid:.*\t(\d+)$", f.read(), re.M).group(1)
+
+
+def ours_in(pid):
+    """What of ours is in the target's /tmp, and mounted there."""
+    inner = inner_pid(pid)
+    with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
+        mounts = [line for line in f if ".sonde-" in line]
+    return mounts + [name for name in tmp_of(pid)
+                     if name.startswith(".sonde-") or name == f".attach_pid{inner}"
+                     or re.fullmatch(rf"\d{{4}}(_\d\d){{5}}_{inner}", name)]
+
+
+class Jvm(rig.Target):
+    """The target program; its output, with thread dumps if any, is kept."""
+
+    def __init__(self, home, classes, *options, prefix=(), env=None, inner=False):
+        super().__init__([os.path.join(home, "bin", "java"), "-Xmx96m", *options, "-cp", classes,
+                          "Target"], ready=False, prefix=prefix, env=env)
+        self.home = home
+        # What JAVA_TOOL_OPTIONS has picked up goes to standard error, which is not read.
+        line = self.line()
+        assert line == b"ready 0\n", line
+        if inner:
+            self.pid = descendant(self.pid)
+
+    def jcmd(self, *args):
+        done = subprocess.run([os.path.join(self.home, "bin", "jcmd"), str(self.pid), *args],
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split("\n", 1)[1]
+
+    def __exit__(self, *_):
+        """At the end of its input it ends by itself, and clears away what is its own."""
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        super().__exit__()
+
+    def still_well(self):
+        """It answers, and has said nothing else, such as a dump of its threads."""
+        answer = self.ask("alloc 1")
+        assert answer == "done alloc 1", answer
+
+
+def descendant(pid):
+    """The JVM below unshare(1) and its helpers."""
+    while True:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            if f.read().strip() == "java":
+                return pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+            children = f.read().split()
+        if not children:
+            raise AssertionError("there is no JVM")
+        pid = int(children[0])
+
+
+class Recorder:
+    """A java_dump that records."""
+
+    def __init__(self, pid, state):
+        self.process = subprocess.Popen([DUMP, "record", str(pid), state], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line.startswith("recording"):
+            raise AssertionError(self.process.communicate(timeout=60)[1])
+
+    def ask(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def stop(self):
+        """What went wrong; "" for nothing."""
+        _, err = self.process.communicate(timeout=60)
+        return err.strip()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class JavaAttach(unittest.TestCase):
+    """One class for each JDK, made by load()."""
+    version, home = None, None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-java-")
+        cls.classes = os.path.join(cls.folder.name, "classes")
+        subprocess.run([os.path.join(cls.home, "bin", "javac"), "-d", cls.classes, SOURCE],
+                       check=True, timeout=300)
+        os.chmod(cls.folder.name, 0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.state = os.path.join(self.folder.name, "state")
+        os.makedirs(self.state, exist_ok=True)
+        self.assertEqual(os.listdir(self.state), [])
+
+    def tearDown(self):
+        """What a test that failed has left does not fail the next one."""
+        subprocess.run([DUMP, "restore", self.state], check=False, timeout=120)
+        for name in os.listdir(self.state):
+            os.unlink(os.path.join(self.state, name))
+
+    def jvm(self, *options, **kwargs):
+        return Jvm(self.home, self.classes, *options, **kwargs)
+
+    def elsewhere(self, *options, size="64m"):
+        """A JVM of another user in pid and mount namespaces of its own, with its own /tmp."""
+        script = (f"mount -t tmpfs -o size={size},mode=1777 none /tmp && exec setpriv "
+                  f"--reuid {NOBODY} --regid {NOBODY} --clear-groups \"$@\"")
+        # The classes lie in the /tmp that goes.
+        classes = tempfile.mkdtemp(prefix="sonde-java-", dir="/var/tmp")
+        self.addCleanup(subprocess.run, ["rm", "-rf", classes], check=True)
+        subprocess.run(["cp", "-r", self.classes + "/.", classes], check=True)
+        subprocess.run(["chmod", "-R", "a+rX", classes], check=True)
+        return Jvm(self.home, classes, *options, inner=True,
+                   prefix=["unshare", "--mount", "--pid", "--fork", "--mount-proc",
+                           "--kill-child", "sh", "-c", script, "sh"])
+
+    def assert_nothing_left(self, jvm):
+        self.assertEqual(ours_in(jvm.pid), [])
+        self.assertEqual(os.listdir(self.state), [])
+        jvm.still_well()
+
+    def test_version_equals_that_of_jcmd(self):
+        with self.jvm() as jvm:
+            kind = dump("detect", jvm.pid).strip().split("|")
+            self.assertEqual(kind[1], self.version)
+            self.assertEqual(kind[4:], ["yes", ""])
+            self.assertEqual(dump("jcmd", jvm.pid, "VM.version"), jvm.jcmd("VM.version"))
+            self.assert_nothing_left(jvm)
+
+    def test_a_long_command_gets_through_or_is_refused(self):
+        with self.jvm() as jvm:
+            command = "help VM.version" + " " * 2000
+            if int(self.version.split(".")[0]) >= 24:
+                self.assertEqual(dump("jcmd", jvm.pid, command), jvm.jcmd("help", "VM.version"))
+            else:
+                self.assertIn("E2BIG", dump("jcmd", jvm.pid, command, check=1))
+            self.assert_nothing_left(jvm)
+
+    def test_counters_equal_those_of_jcmd(self):
+        for options in ([], ["-XX:+UseSerialGC"], ["-XX:+UseParallelGC"]):
+            with self.subTest(options), self.jvm(*options) as jvm:
+                jvm.ask("alloc 2000")
+                jvm.ask("gc")
+                jvm.jcmd("VM.version")
+                before = parse(dump("counters", jvm.pid))
+                # The header of the file as counters is jcmd's own idea.
+                own = {k: v for k, v in parse(jvm.jcmd("PerfCounter.print")).items()
+                       if not k.startswith("sun.perfdata.")}
+                after = parse(dump("counters", jvm.pid))
+                # What stood still must be the same; what went on lies in between.
+                still = {k for k in before if before[k] == after.get(k)}
+                self.assertEqual(set(own), set(before))
+                self.assertGreater(len(still), len(own) * 3 // 4)
+                self.assertEqual({k: before[k] for k in still}, {k: own[k] for k in still})
+                self.compare_metrics(jvm, own, still)
+
+    def compare_metrics(self, jvm, own, still):
+        series = {tuple(line.split("|")[:-1]): float(line.split("|")[-1])
+                  for line in dump("metrics", jvm.pid).splitlines()}
+        for key, name in {
+                ("container_jvm_heap_used_bytes", "gauge",
+                 f"generation={own['sun.gc.generation.1.name'][1:-1]}",
+                 f"space={own['sun.gc.generation.1.space.0.name'][1:-1]}"):
+                "sun.gc.generation.1.space.0.used",
+                ("container_jvm_gc_collections_total", "counter",
+                 f"gc={own['sun.gc.collector.0.name'][1:-1]}"):
+                "sun.gc.collector.0.invocations"}.items():
+            self.assertIn(name, still)
+            self.assertEqual(series[key], float(own[name]))
+        self.assertEqual(series["container_jvm_info", "gauge",
+                                "vm=OpenJDK 64-Bit Server VM", f"version={self.version}"], 1)
+        uptime = series["container_jvm_uptime_seconds", "gauge"]
+        self.assertTrue(0 < uptime < 3600, uptime)
+
+    def test_counters_are_found_after_a_clean_up_of_tmp(self):
+        with self.jvm() as jvm:
+            for path in glob.glob(f"/tmp/hsperfdata_*/{jvm.pid}"):
+                os.unlink(path)
+            own = parse(dump("counters", jvm.pid))
+            self.assertEqual(own["java.property.java.version"], f'"{self.version}"')
+
+    def test_a_JVM_that_takes_no_commands_gets_no_signal(self):
+        off = "-XX:+DisableAttachMechanism"
+        cases = {"by its counters": ([off], {}),
+                 "by its arguments": ([off, "-XX:-UsePerfData"], {}),
+                 "by its environment": (["-XX:-UsePerfData"], {"JAVA_TOOL_OPTIONS": off})}
+        for name, (options, env) in cases.items():
+            with self.subTest(name), self.jvm(*options, env=env) as jvm:
+                self.assertIn("ENOTSUP", dump("jcmd", jvm.pid, "VM.version", check=1))
+                self.assertIn("ENOTSUP", dump("record", jvm.pid, self.state, check=1))
+                self.assert_nothing_left(jvm)
+                # As a signal would have shown.
+                os.kill(jvm.pid, signal.SIGQUIT)
+                self.assertNotEqual(jvm.line(), b"")
+                self.assertIn(b"Full thread dump", jvm.line())
+
+    def test_a_JVM_without_signal_handlers_is_asked_without_a_signal(self):
+        with self.jvm("-Xrs") as jvm:
+            self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
+            self.assert_nothing_left(jvm)
+
+    def test_a_JVM_without_counters_works(self):
+        with self.jvm("-XX:-UsePerfData") as jvm:
+            self.assertEqual(dump("detect", jvm.pid).split("|")[1:5],
+                             [self.version, self.version.split(".")[0],
+                              self.version.split(".")[2], "unknown"])
+            self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
+            self.assertIn("ENOENT", dump("counters", jvm.pid, check=1))
+            self.assert_nothing_left(jvm)
+
+    def test_a_JVM_of_another_user_in_its_own_namespaces(self):
+        with self.elsewhere() as jvm:
+            self.assertEqual(dump("detect", jvm.pid).split("|")[1], self.version)
+            own = parse(dump("counters", jvm.pid))
+            self.assertEqual(own["java.property.java.version"], f'"{self.version}"')
+            self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
+            self.record_and_read(jvm)
+            self.assert_nothing_left(jvm)
+            self.assertEqual([name for name in os.listdir("/tmp") if name.startswith(".sonde-")],
+                             [])
+
+    def record_and_read(self, jvm):
+        """What the JDK's own tool counts in a file that was recorded."""
+        recorder = Recorder(jvm.pid, self.state)
+        jvm.ask("alloc 3000")
+        jvm.ask("monitor")
+        jvm.ask("park")
+        self.assertEqual(recorder.ask("check"), "ok")
+        self.assertEqual(recorder.ask("rotate"), "ok")
+        mounts = [name for name in tmp_of(jvm.pid) if name.startswith(".sonde-")]
+        self.assertEqual(len(mounts), 1)
+        root = f"/proc/{jvm.pid}/root/tmp/{mounts[0]}"
+        self.assertEqual(os.stat(root).st_mode & 0o777, 0o700)
+        files = sorted(glob.glob(f"{root}/*/*.jfr"))
+        self.assertGreaterEqual(len(files), 2)
+        copy = os.path.join(self.folder.name, "copy.jfr")
+        subprocess.run(["cp", files[0], copy], check=True)
+        counts = {e: 0 for e in ("ObjectAllocationSample", "JavaMonitorEnter", "ThreadPark")}
+        for event in counts:
+            done = subprocess.run([os.path.join(self.home, "bin", "jfr"), "print", "--json",
+                                   "--events", event, copy], capture_output=True, text=True,
+                                  timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            events = json.loads(done.stdout)["recording"]["events"]
+            counts[event] = len(events)
+            self.assertTrue(all("stackTrace" in e["values"] for e in events))
+        self.assertTrue(all(counts.values()), counts)
+        self.assertEqual(recorder.stop(), "")
+
+    def test_nothing_is_left_of_a_recording(self):
+        with self.jvm() as jvm:
+            before = tmp_of(jvm.pid)
+            self.record_and_read(jvm)
+            self.assert_nothing_left(jvm)
+            self.assertEqual({n for n in tmp_of(jvm.pid) if str(jvm.pid) in n} -
+                             set(before), {f".java_pid{jvm.pid}"})
+            self.assertIn("No available recordings", jvm.jcmd("JFR.check"))
+            # And again, in a JVM whose recorder has worked before.
+            self.record_and_read(jvm)
+            self.assert_nothing_left(jvm)
+
+    def test_two_of_us_do_not_meet(self):
+        with self.jvm() as jvm:
+            recorder = Recorder(jvm.pid, self.state)
+            self.assertIn("EBUSY", dump("record", jvm.pid, self.state, check=1))
+            self.assertEqual(dump("restore", self.state), "0\n")
+            self.assertEqual(recorder.ask("check"), "ok")
+            self.assertEqual(recorder.stop(), "")
+            self.assert_nothing_left(jvm)
+
+    def test_what_a_killed_one_left_is_taken_out_at_the_next_start(self):
+        with self.jvm() as jvm:
+            recorder = Recorder(jvm.pid, self.state)
+            recorder.kill()
+            self.assertEqual(len(ours_in(jvm.pid)), 2)
+            self.assertIn("sonde-", jvm.jcmd("JFR.check"))
+            self.assertEqual(dump("restore", self.state), "1\n")
+            self.assertIn("No available recordings", jvm.jcmd("JFR.check"))
+            self.assert_nothing_left(jvm)
+
+    def test_what_a_killed_one_left_in_a_JVM_that_ended_is_taken_out(self):
+        for jvm in (self.jvm(), self.elsewhere()):
+            with self.jvm() as other, jvm:
+                Recorder(jvm.pid, self.state).kill()
+                self.assertNotEqual(ours_in(jvm.pid), [])
+                os.kill(jvm.pid, signal.SIGKILL)
+                jvm.process.wait()
+                self.assertEqual(dump("restore", self.state), "1\n")
+                self.assert_nothing_left(other)
+
+    def test_a_recording_of_the_user_is_left_alone(self):
+        with self.jvm() as jvm:
+            jvm.jcmd("JFR.start", "name=mine", "settings=default")
+            self.assertIn("EBUSY", dump("record", jvm.pid, self.state, check=1))
+            self.assertIn("name=mine", jvm.jcmd("JFR.check"))
+            self.assertEqual(os.listdir(self.state), [])
+            self.assertEqual([n for n in tmp_of(jvm.pid) if n.startswith(".sonde-")], [])
+
+    def test_a_recording_that_the_user_starts_meanwhile_goes_on(self):
+        with self.jvm() as jvm:
+            recorder = Recorder(jvm.pid, self.state)
+            jvm.jcmd("JFR.start", "name=mine", "settings=default")
+            jvm.ask("gc")
+            self.assertTrue(recorder.ask("check").startswith("EBUSY"))
+            self.assertIn("EBUSY", recorder.stop())
+            jvm.ask("gc")
+            # Its first part lies where ours was; nothing of it is lost.
+            self.assertEqual(len(os.listdir(self.state)), 1)
+            self.assertEqual(dump("restore", self.state), "0\n")
+            path = os.path.join(self.folder.name, "mine.jfr")
+            jvm.jcmd("JFR.dump", "name=mine", "filename=" + path)
+            done = subprocess.run([os.path.join(self.home, "bin", "jfr"), "print", "--json",
+                                   "--events", "jdk.SystemGC", path], capture_output=True,
+                                  text=True, timeout=300, check=True)
+            self.assertEqual(len(json.loads(done.stdout)["recording"]["events"]), 2)
+            jvm.jcmd("JFR.stop", "name=mine")
+            self.assertEqual(dump("restore", self.state), "1\n")
+            self.assertEqual([n for n in ours_in(jvm.pid) if ".sonde-" in n], [])
+            jvm.still_well()
+
+    def test_a_JVM_whose_disk_is_full_survives(self):
+        with self.elsewhere(size="4m") as jvm:
+            self.fill(jvm)
+            recorder = Recorder(jvm.pid, self.state)
+            self.fill(jvm)
+            for _ in range(5):
+                jvm.ask("alloc 2000")
+                jvm.ask("monitor")
+                self.assertEqual(recorder.ask("rotate"), "ok")
+            self.assertEqual(recorder.ask("check"), "ok")
+            self.assertEqual(recorder.stop(), "")
+            self.assert_nothing_left(jvm)
+
+    def fill(self, jvm):
+        path = f"/proc/{jvm.pid}/root/tmp/full"
+        try:
+            with open(path, "ab", buffering=0) as f:
+                while True:
+                    f.write(b"x" * 4096)
+        except OSError:
+            pass
+        stat = os.statvfs(f"/proc/{jvm.pid}/root/tmp")
+        self.assertEqual(stat.f_bavail, 0)
+
+    def test_links_planted_in_tmp_are_not_followed(self):
+        with self.elsewhere() as jvm:
+            root = f"/proc/{jvm.pid}/root/tmp"
+            inner = inner_pid(jvm.pid)
+            victim = os.path.join(self.folder.name, "victim")
+            for name in (f".attach_pid{inner}", f".java_pid{inner}"):
+                os.symlink(victim, os.path.join(root, name))
+                self.assertIn("EPERM", dump("jcmd", jvm.pid, "VM.version", check=1))
+                self.assertFalse(os.path.lexists(victim))
+                os.unlink(os.path.join(root, name))
+            self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
+            self.assert_nothing_left(jvm)
+
+    def test_ps_names_the_JVM(self):
+        with self.jvm() as jvm:
+            entry = json.loads(rig.sonde("ps", "--json", jvm.pid, check=rig.OK).stdout)[0]
+            self.assertEqual((entry["runtime"], entry["version"]), ("java", self.version))
+            jvm.still_well()
+
+
+class JavaOthers(unittest.TestCase):
+    def test_a_native_image_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, data = os.path.join(folder, "app"), os.path.join(folder, "heap")
+            with open(data, "wb") as f:
+                f.write(bytes(64))
+            subprocess.run(["objcopy", "--add-section", f".svm_heap={data}", "/bin/sleep", path],
+                           check=True)
+            process = subprocess.Popen([path, "100"])
+            try:
+                while os.readlink(f"/proc/{process.pid}/exe") != path:
+                    time.sleep(0.01)
+                self.assertTrue(dump("detect", process.pid).startswith("GraalVM native image|"))
+                self.assertIn("ENOTSUP", dump("jcmd", process.pid, "VM.version", check=1))
+                self.assertIsNone(process.poll())
+            finally:
+                process.kill()
+                process.wait()
+
+    def test_a_program_without_Java_is_none(self):
+        self.assertEqual(dump("detect", os.getpid()), "no Java\n")
+        self.assertIn("ENOTSUP", dump("jcmd", os.getpid(), "VM.version", check=1))
+
+
+def parse(text):
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def load(_every, suite):
+    suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(JavaOthers))
+    found = jdks()
+    if not found or found[0][1] != DEBIAN:
+        print("Debian's openjdk-17-jdk-headless is missing: its tests fail", file=sys.stderr)
+        found.insert(0, ("17", DEBIAN))
+    for version, home in found:
+        case = type(f"JavaAttach{version.split('.')[0]}", (JavaAttach,),
+                    {"version": version, "home": home})
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
