@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/ps_java.h"
 #include "cpu/perfmap.h"
 #include "golang/heap.h"
 #include "golang/metrics.h"
@@ -146,6 +147,7 @@ static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 	}
 	ps_find_runtime(mem, e);
 	ps_refuse(e, "not a Go program", "");
+	ps_java_describe(proc_mem_maps(mem), e);
 	return 0;
 }
 

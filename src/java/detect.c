@@ -149,6 +149,11 @@ static void vm_read_counters(const struct proc_maps *maps, struct java_vm *vm)
 		vm->commands = capabilities[0] == '1' ? JAVA_COMMANDS_YES : JAVA_COMMANDS_NO;
 }
 
+static bool vm_has_recorder(const struct java_vm *vm)
+{
+	return vm->major >= 11 || (vm->major == 8 && vm->update >= 262);
+}
+
 static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_map *libjvm,
 				struct java_vm *vm)
 {
@@ -157,13 +162,17 @@ static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_
 	if (!vm->version[0])
 		vm_read_release(libjvm, vm);
 	java_parse_version(vm->version, &vm->major, &vm->update);
-	if (!vm->name[0])
-		(void)snprintf(vm->name, sizeof(vm->name), "HotSpot");
 	/* Others have a libjvm.so too: Zing, JamVM, CACAO. */
-	else if (!strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
+	if (vm->name[0] && !strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
 		vm_refuse(vm, JAVA_OTHER, NULL, "a Java that is not HotSpot");
 	else if (vm->commands == JAVA_COMMANDS_NO)
 		vm->reason = "it takes no commands (-XX:+DisableAttachMechanism)";
+	else if (vm->major == 0)
+		vm->reason = "its version is not known";
+	else if (!vm_has_recorder(vm))
+		vm->reason = "its release has no recorder; 8u262, 11 and later have one";
+	if (!vm->name[0])
+		(void)snprintf(vm->name, sizeof(vm->name), "HotSpot");
 }
 
 int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct java_vm *ret_vm,

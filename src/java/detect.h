@@ -35,7 +35,7 @@ struct java_vm {
 	char version[32];    /* "17.0.15", "1.8.0_462"; "" when unknown */
 	unsigned int major;  /* 8, 11, 17, ...; 0 when unknown */
 	unsigned int update; /* 262 of 8u262, 15 of 17.0.15 */
-	const char *reason;  /* why we cannot work with it; NULL when we can */
+	const char *reason;  /* why it cannot be profiled; NULL when it can */
 };
 
 /*

@@ -71,18 +71,6 @@ void java_recording_free(struct java_recording *rec)
 	free(rec);
 }
 
-static int recording_check_version(const struct java_vm *vm, struct err *err)
-{
-	if (vm->major >= 11 || (vm->major == 8 && vm->update >= 262))
-		return 0;
-	if (vm->major == 0)
-		return err_set(err, -ENOTSUP, "process %d: the version of its JVM is not known",
-			       (int)vm->id.pid);
-	return err_set(err, -ENOTSUP,
-		       "process %d runs Java %s, which has no recorder; 8u262, 11 or later has one",
-		       (int)vm->id.pid, vm->version);
-}
-
 /* A container that is short of memory must not be the one that our recording breaks. */
 static int recording_check_memory(const struct proc_id *id, struct err *err)
 {
@@ -163,9 +151,9 @@ static int recording_prepare(struct java_recording *rec, const struct proc_id *i
 	if (r == 0)
 		return err_set(err, -ENOTSUP, "process %d runs no Java", (int)id->pid);
 	if (r > 0)
-		r = vm.reason ? err_set(err, -ENOTSUP, "process %d runs %s: %s", (int)id->pid,
-					vm.name, vm.reason)
-			      : recording_check_version(&vm, err);
+		r = vm.reason ? err_set(err, -ENOTSUP, "process %d runs %s %s: %s", (int)id->pid,
+					vm.name, vm.version, vm.reason)
+			      : 0;
 	if (r == 0)
 		r = recording_check_memory(id, err);
 	if (r == 0)

@@ -75,8 +75,9 @@ static void hotspot_is_known_by_its_library_only(void **state)
 	assert_int_equal(detect_with("/opt/no/such/lib/server/libjvm.so", &vm), 1);
 	assert_int_equal(vm.kind, JAVA_HOTSPOT);
 	assert_int_equal(vm.commands, JAVA_COMMANDS_UNKNOWN);
-	assert_null(vm.reason);
+	assert_string_equal(vm.name, "HotSpot");
 	assert_int_equal(vm.major, 0);
+	assert_string_equal(vm.reason, "its version is not known");
 	assert_int_equal(detect_with("/usr/bin/java", &vm), 0);
 	assert_int_equal(detect_with("/opt/libjvm.so/other", &vm), 0);
 	assert_int_equal(detect_with("", &vm), 0);
