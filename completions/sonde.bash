@@ -13,7 +13,7 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps cpu heap goroutines block mutex diff show services query version help"
+	local commands="run top ps cpu heap goroutines block mutex jfr diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
@@ -35,6 +35,7 @@ _sonde()
 	cpu) types="cpu samples time waits" ;;
 	top) types="cpu $types" ;;
 	query) types="$types cpu samples time waits" ;;
+	jfr) types="alloc_space alloc_objects delay contentions cpu samples" ;;
 	show | diff) types="$types cpu samples time waits delay contentions goroutine" ;;
 	esac
 	# What is a switch elsewhere.
@@ -64,6 +65,10 @@ _sonde()
 	-f | --format)
 		if [[ $command == goroutines ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "top tree full collapsed pprof json" -- "$cur")
+			return
+		fi
+		if [[ $command == jfr ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "summary top tree collapsed pprof json" -- "$cur")
 			return
 		fi
 		mapfile -t COMPREPLY < <(compgen -W "top tree collapsed pprof json" -- "$cur")
@@ -125,7 +130,7 @@ _sonde()
 	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
 	mutex) words="$report $waits --force-mutex" ;;
-	diff | show) words="$report" ;;
+	diff | show | jfr) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;
 	version) words="-h --help" ;;
@@ -138,7 +143,9 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == cpu || $command == heap || $command == goroutines || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
-	elif [[ $command == diff || $command == show ]]; then
+	elif [[ $command == jfr && $COMP_CWORD -gt 2 && $prev != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "alloc lock cpu" -- "$cur")
+	elif [[ $command == diff || $command == show || $command == jfr ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	fi
 }

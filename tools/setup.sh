@@ -10,7 +10,8 @@ declare -A groups=(
 	[ui]="nodejs npm"
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
-		prometheus prometheus-node-exporter linux-perf llvm-14 libc6-dbg sqlite3 openssl"
+		prometheus prometheus-node-exporter linux-perf llvm-14 libc6-dbg sqlite3 openssl
+		openjdk-17-jdk-headless"
 	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[lint]="clang-format clang-tidy python3 shellcheck"
 	[kernels]="qemu-system-x86 busybox-static cpio"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "java/jfr_impl.h"
 
 #define JFR_MAX_NAMES ((size_t)16 << 20) /* bytes, of types of events */
@@ -26,6 +27,8 @@ static int open_source(int fd, const char *name, const struct jfr_options *optio
 	}
 	jfr_source_init_take(&j->source, fd, max);
 	j->options = *options;
+	/* Also of two parsers, one after the other, no epochs are the same. */
+	j->epochs = clock_mono_ns();
 	j->name = strdup(name);
 	j->pools[0].limit = j->pools[1].limit = max;
 	j->tally_names.bytes.max = JFR_MAX_NAMES;

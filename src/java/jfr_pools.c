@@ -7,8 +7,7 @@
 #include "base/cleanup.h"
 #include "java/jfr_cursor.h"
 
-#define POOLS_MAX_ENTRIES ((size_t)1 << 22) /* of one map */
-#define POOLS_MAX_TYPES 65536		    /* of one checkpoint */
+#define POOLS_MAX_TYPES 65536 /* of one checkpoint */
 
 struct stack_entry {
 	uint64_t first; /* frame */
@@ -43,31 +42,43 @@ void jfr_pools_release(struct jfr_pools *p)
 	*p = (struct jfr_pools){.limit = p->limit};
 }
 
-static int put(struct map *m, uint64_t key, uint64_t value)
+static int spend(struct jfr_pools *p, size_t bytes)
 {
-	return m->len >= POOLS_MAX_ENTRIES ? -E2BIG : map_put(m, key, value);
+	if (bytes > p->limit - p->used)
+		return -E2BIG;
+	p->used += bytes;
+	return 0;
+}
+
+static int put(struct jfr_pools *p, struct map *m, uint64_t key, uint64_t value)
+{
+	/* Of a map's slots between three quarters and three eighths are taken. */
+	int r = spend(p, 32);
+
+	return r < 0 ? r : map_put(m, key, value);
 }
 
 /* Appends an item and gives its index. */
 static int append(struct jfr_pools *p, struct buf *items, const void *item, size_t size,
 		  uint64_t *ret_index)
 {
-	int r;
+	int r = spend(p, size);
 
 	items->max = p->limit;
 	*ret_index = items->len / size;
-	r = buf_append(items, item, size);
-	return r;
+	return r < 0 ? r : buf_append(items, item, size);
 }
 
 static int keep_text(struct jfr_pools *p, struct view text, struct view *ret_text)
 {
 	void *copy;
 
-	p->bytes.max = p->limit;
 	*ret_text = view_str("");
 	if (text.len == 0)
 		return 0;
+	if (spend(p, text.len + 8) < 0)
+		return -E2BIG;
+	p->bytes.max = 2 * p->limit; /* with what blocks waste */
 	copy = arena_dup(&p->bytes, text.data, text.len);
 	if (!copy)
 		return -E2BIG;
@@ -103,7 +114,7 @@ static int read_text_entry(struct reader *rd, const struct jfr_plan *plan, uint6
 	r = keep_text(rd->pools, text.kind == JFR_TEXT_NULL ? view_str("") : text.bytes, &kept);
 	if (r == 0)
 		r = append(rd->pools, &rd->pools->texts, &kept, sizeof(kept), &index);
-	return r < 0 ? r : put(&pool->texts, key, index);
+	return r < 0 ? r : put(rd->pools, &pool->texts, key, index);
 }
 
 static int read_method(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
@@ -119,7 +130,7 @@ static int read_method(struct reader *rd, const struct jfr_plan *plan, uint64_t 
 		rd->pools, &rd->pools->methods,
 		&(struct jfr_method){.type = (uint64_t)v[0].number, .name = (uint64_t)v[1].number},
 		sizeof(struct jfr_method), &index);
-	return r < 0 ? r : put(&rd->pools->method_keys, key, index);
+	return r < 0 ? r : put(rd->pools, &rd->pools->method_keys, key, index);
 }
 
 static int read_class(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
@@ -129,7 +140,7 @@ static int read_class(struct reader *rd, const struct jfr_plan *plan, uint64_t k
 	jfr_plan_run(plan, &rd->cursor, &rd->scratch, &name);
 	if (rd->cursor.bad)
 		return -EBADMSG;
-	return put(&rd->pools->class_keys, key, (uint64_t)name.number);
+	return put(rd->pools, &rd->pools->class_keys, key, (uint64_t)name.number);
 }
 
 static const char *const thread_fields[] = {"javaName", "osName", "javaThreadId", "osThreadId",
@@ -176,7 +187,7 @@ static int read_thread(struct reader *rd, const struct jfr_plan *plan, uint64_t 
 		r = keep_text(rd->pools, text_of(rd->pools, &v[1]), &thread.os_name);
 	if (r == 0)
 		r = append(rd->pools, &rd->pools->threads, &thread, sizeof(thread), &index);
-	return r < 0 ? r : put(&rd->pools->thread_keys, key, index);
+	return r < 0 ? r : put(rd->pools, &rd->pools->thread_keys, key, index);
 }
 
 static const char *const frame_fields[] = {"method", "lineNumber", "type"};
@@ -241,7 +252,7 @@ static int read_stack(struct reader *rd, const struct jfr_plan *plan, uint64_t k
 		r = read_frames(rd, frames, v[1].text, &stack);
 	if (r == 0)
 		r = append(rd->pools, &rd->pools->stacks, &stack, sizeof(stack), &index);
-	return r < 0 ? r : put(&rd->pools->stack_keys, key, index);
+	return r < 0 ? r : put(rd->pools, &rd->pools->stack_keys, key, index);
 }
 
 static int skip_entry(struct reader *rd, const struct jfr_plan *plan, uint64_t key)

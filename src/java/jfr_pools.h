@@ -55,7 +55,8 @@ struct jfr_text_pool {
 /* Zeroed is empty, and may be released; set limit first. */
 struct jfr_pools {
 	size_t limit;	/* bytes, about */
-	uint64_t epoch; /* no two pools of a parser have the same */
+	size_t used;	/* of it */
+	uint64_t epoch; /* no two pools have the same */
 	struct arena bytes;
 	struct buf texts;   /* of struct view */
 	struct buf frames;  /* of struct jfr_frame */

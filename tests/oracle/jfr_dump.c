@@ -4,8 +4,10 @@
  *
  *   jfr_dump [--feed N] FILE                      "name count bytes" per type of event
  *   jfr_dump [--feed N] FILE EVENT FIELD...       one line of JSON per event
+ *   jfr_dump --follow DIRECTORY [EVENT FIELD...]  of a running JVM, until standard input ends
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "java/jfr.h"
+#include "java/jfr_follow.h"
 
 static void put_view(struct json *j, const char *key, bool known, struct view text)
 {
@@ -154,16 +157,79 @@ static int dump_file(const char *path, const struct jfr_options *options, struct
 	return r < 0 ? r : dump(*ret_jfr, options->queries, err);
 }
 
+static bool stdin_ended(int timeout_ms)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	char byte;
+
+	return poll(&p, 1, timeout_ms) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+static int follow(struct jfr_follow *f, const struct jfr_query *q, struct err *err)
+{
+	bool ended = false;
+	int r = 0;
+
+	/* What the JVM wrote last is there when it has ended. */
+	for (int rest = 8; r == 0 && rest > 0; rest -= ended) {
+		struct jfr_event e;
+
+		while ((r = jfr_follow_next(f, &e, err)) == 1)
+			put_event(jfr_follow_parser(f), &e, q);
+		ended = ended || stdin_ended(50);
+	}
+	return r;
+}
+
+static void put_tallies(const struct jfr *j)
+{
+	const struct jfr_tally *tallies;
+	size_t n;
+
+	tallies = jfr_tallies(j, &n);
+	for (size_t i = 0; i < n; i++)
+		printf("%s %llu %llu\n", (const char *)tallies[i].name.data,
+		       (unsigned long long)tallies[i].count, (unsigned long long)tallies[i].bytes);
+}
+
+static int main_follow(const char *dir, const struct jfr_options *options)
+{
+	_cleanup_(jfr_follow_closep) struct jfr_follow *f = NULL;
+	_cleanup_close_ int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct err err;
+	int r;
+
+	if (fd < 0)
+		return 1;
+	r = jfr_follow_open(fd, options, &f, &err);
+	if (r == 0)
+		r = follow(f, options->queries, &err);
+	if (r < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	if (!options->n_queries && jfr_follow_parser(f))
+		put_tallies(jfr_follow_parser(f));
+	fprintf(stderr, "files %llu broken %llu %s\n",
+		(unsigned long long)jfr_follow_stats(f)->files,
+		(unsigned long long)jfr_follow_stats(f)->broken, jfr_follow_stats(f)->why);
+	return jfr_follow_stats(f)->broken ? 3 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_(jfr_closep) struct jfr *j = NULL;
 	struct jfr_options options = {0};
 	struct jfr_query query = {0};
-	const struct jfr_tally *tallies;
-	size_t step = 0, n;
+	size_t step = 0;
 	struct err err;
+	bool is_follow = false;
 	int at = 1, r;
 
+	if (argc > 2 && strcmp(argv[1], "--follow") == 0) {
+		is_follow = true;
+		at = 2;
+	}
 	if (argc > 3 && strcmp(argv[1], "--feed") == 0) {
 		step = strtoul(argv[2], NULL, 10);
 		at = 3;
@@ -176,15 +242,15 @@ int main(int argc, char **argv)
 					   .n_fields = (size_t)(argc - at - 2)};
 		options = (struct jfr_options){.queries = &query, .n_queries = 1};
 	}
+	if (is_follow)
+		return main_follow(argv[at], &options);
 	r = step ? dump_fed(argv[at], step, &options, &j, &err)
 		 : dump_file(argv[at], &options, &j, &err);
 	if (r < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	tallies = jfr_tallies(j, &n);
-	for (size_t i = 0; !query.event && i < n; i++)
-		printf("%s %llu %llu\n", (const char *)tallies[i].name.data,
-		       (unsigned long long)tallies[i].count, (unsigned long long)tallies[i].bytes);
+	if (!query.event)
+		put_tallies(j);
 	return jfr_stats(j)->malformed || jfr_stats(j)->unknown ? 3 : 0;
 }

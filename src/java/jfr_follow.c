@@ -1,0 +1,214 @@
+/* src/java/jfr_follow.c: see jfr_follow.h. */
+#include "java/jfr_follow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FOLLOW_NAME_MAX 160	 /* of a directory and a file */
+#define FOLLOW_MAX_ENTRIES 65536 /* looked at, of one directory */
+#define FOLLOW_MAX_FILES 64	 /* begun by one call */
+/* Calls that find a newer file while this one neither grows nor ends: its writer is gone. */
+#define FOLLOW_PATIENCE 3
+
+struct jfr_follow {
+	struct jfr_options options;
+	int dirfd;
+	struct jfr *jfr;
+	char name[FOLLOW_NAME_MAX]; /* of the last file that was begun; "" for none */
+	bool is_open;		    /* it is being read */
+	unsigned int idle;	    /* calls without an event although there is a newer one */
+	struct jfr_follow_stats stats;
+};
+
+int jfr_follow_open(int dirfd, const struct jfr_options *options, struct jfr_follow **ret_follow,
+		    struct err *err)
+{
+	struct jfr_follow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_oom(err);
+	f->options = *options;
+	f->options.live = true;
+	f->dirfd = dirfd;
+	*ret_follow = f;
+	return 0;
+}
+
+void jfr_follow_close(struct jfr_follow *f)
+{
+	if (!f)
+		return;
+	jfr_close(f->jfr);
+	free(f);
+}
+
+static int open_beneath(int dirfd, const char *path, uint64_t flags)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					  RESOLVE_NO_MAGICLINKS};
+	long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* "2026_11_15_11_03_51", with what a JVM appends to tell names of the same second apart. */
+static bool is_dated(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), end = strlen(suffix);
+
+	if (len < 19 + end || len >= FOLLOW_NAME_MAX / 2 || strcmp(name + len - end, suffix) != 0)
+		return false;
+	return strspn(name, "0123456789_") == len - end;
+}
+
+/* Keeps the first of the names after the one that was begun last. */
+static void offer(const struct jfr_follow *f, const char *dir, const char *file, char *best)
+{
+	char path[FOLLOW_NAME_MAX];
+
+	(void)snprintf(path, sizeof(path), "%.79s/%.79s", dir, file); /* as is_dated() says */
+	if (strcmp(path, f->name) > 0 && (!best[0] || strcmp(path, best) < 0))
+		memcpy(best, path, sizeof(path));
+}
+
+static int list(int fd, DIR **ret_dir)
+{
+	if (fd < 0)
+		return fd;
+	*ret_dir = fdopendir(fd);
+	if (*ret_dir)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static void offer_files(const struct jfr_follow *f, const char *name, char *best)
+{
+	const struct dirent *entry;
+	DIR *dir;
+
+	/* One that goes away meanwhile is as good as none. */
+	if (list(open_beneath(f->dirfd, name, O_RDONLY | O_DIRECTORY), &dir) < 0)
+		return;
+	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
+		if (is_dated(entry->d_name, ".jfr"))
+			offer(f, name, entry->d_name, best);
+	(void)closedir(dir);
+}
+
+/* "" when there is no newer file. */
+static int find_next(const struct jfr_follow *f, char *best, struct err *err)
+{
+	const struct dirent *entry;
+	DIR *dir;
+	int r;
+
+	best[0] = '\0';
+	r = list(open_beneath(f->dirfd, ".", O_RDONLY | O_DIRECTORY), &dir);
+	if (r < 0)
+		return err_set(err, r, "cannot read the directory of the recording: %s",
+			       strerror(-r));
+	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
+		if (is_dated(entry->d_name, ""))
+			offer_files(f, entry->d_name, best);
+	(void)closedir(dir);
+	return 0;
+}
+
+static void give_up(struct jfr_follow *f, const char *why)
+{
+	f->stats.broken++;
+	(void)snprintf(f->stats.why, sizeof(f->stats.why), "%s", why);
+	f->is_open = false;
+}
+
+/* 1 when a file was begun, 0 when that failed: the next call tries the one after it. */
+static int begin(struct jfr_follow *f, const char *name, struct err *err)
+{
+	int fd = open_beneath(f->dirfd, name, O_RDONLY);
+	struct err inner = {0};
+	int r;
+
+	memcpy(f->name, name, sizeof(f->name));
+	f->idle = 0;
+	f->stats.files++;
+	if (fd < 0) {
+		give_up(f, strerror(-fd));
+		return 0;
+	}
+	r = f->jfr ? jfr_switch_take(f->jfr, fd, name, &inner)
+		   : jfr_open_take(fd, name, &f->options, &f->jfr, &inner);
+	if (r == -ENOMEM)
+		return err_oom(err);
+	if (r < 0)
+		give_up(f, inner.text);
+	f->is_open = r == 0;
+	return f->is_open;
+}
+
+/* The parser of a malformed file is of no use for the next one. */
+static void drop_parser(struct jfr_follow *f, const char *why)
+{
+	give_up(f, why);
+	jfr_close(f->jfr);
+	f->jfr = NULL;
+}
+
+/* What to do when the current file has nothing: 1 to try again, 0 to wait. */
+static int move_on(struct jfr_follow *f, struct err *err)
+{
+	char next[FOLLOW_NAME_MAX];
+	int r = find_next(f, next, err);
+
+	if (r < 0 || !next[0])
+		return r;
+	if (f->is_open && !jfr_finished(f->jfr)) {
+		if (++f->idle < FOLLOW_PATIENCE)
+			return 0;
+		give_up(f, "was never finished");
+	}
+	return begin(f, next, err);
+}
+
+int jfr_follow_next(struct jfr_follow *f, struct jfr_event *ret_event, struct err *err)
+{
+	struct err inner;
+	int r = 0;
+
+	for (int n = 0; n < FOLLOW_MAX_FILES; n++) {
+		if (f->is_open) {
+			r = jfr_next(f->jfr, ret_event, &inner);
+			if (r == -ENOMEM)
+				return err_oom(err);
+			if (r == 1) {
+				f->idle = 0;
+				return 1;
+			}
+			if (r < 0)
+				drop_parser(f, inner.text);
+		}
+		r = move_on(f, err);
+		if (r <= 0)
+			return r;
+	}
+	return 0;
+}
+
+struct jfr *jfr_follow_parser(struct jfr_follow *f)
+{
+	return f->jfr;
+}
+
+const struct jfr_follow_stats *jfr_follow_stats(const struct jfr_follow *f)
+{
+	return &f->stats;
+}

@@ -1,0 +1,420 @@
+/* tests/unit/test_java_jfr_profile.c: what becomes of events, and how names are shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "java/jfr_follow.h"
+#include "java/jfr_names.h"
+#include "java/jfr_profile.h"
+#include "profile/tree.h"
+#include "test_java_jfr.h"
+
+static struct forge begin(void)
+{
+	struct forge f = {0};
+
+	f_chunk(&f);
+	f_metadata(&f);
+	return f;
+}
+
+static struct jfr_profiler *read_forged(struct forge *f, struct jfr_profiler_stats *ret_stats,
+					struct profile **profiles)
+{
+	const struct jfr_builder_options labels = {.label_threads = true, .label_classes = true};
+	struct jfr_options options = {0};
+	struct jfr_profiler *p = NULL;
+	struct jfr *j = NULL;
+	struct err err;
+
+	f_constants(f);
+	f_finish(f);
+	options.queries = jfr_profiler_queries(&options.n_queries);
+	assert_int_equal(jfr_open_take(f_file(f->out.data, f->out.len), "test", &options, &j, &err),
+			 0);
+	assert_int_equal(jfr_profiler_new(&labels, &p, &err), 0);
+	assert_int_equal(jfr_profiler_read(p, j, &err), 0);
+	for (int k = 0; k < JFR_PROFILE_N; k++)
+		assert_int_equal(
+			jfr_profiler_take(p, (enum jfr_profile_kind)k, 1, 2, &profiles[k], &err),
+			0);
+	jfr_profiler_stats(p, ret_stats);
+	jfr_close(j);
+	buf_release(&f->out);
+	return p;
+}
+
+static void end(struct jfr_profiler *p, struct profile **profiles)
+{
+	for (int k = 0; k < JFR_PROFILE_N; k++)
+		profile_free(profiles[k]);
+	jfr_profiler_free(p);
+}
+
+static void assert_collapsed(struct profile *p, const char *type, const char *expected)
+{
+	struct buf out = {0};
+	struct err err;
+	int i = profile_find_type(p, type);
+
+	assert_true(i >= 0);
+	assert_int_equal(profile_collapse(p, (size_t)i, &out, &err), 0);
+	assert_string_equal(buf_cstr(&out), expected);
+	buf_release(&out);
+}
+
+static void the_first_sample_of_an_older_thread_is_left_out(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	/* Not in the order of time. */
+	f_alloc(&f, 500, 1, 2, 300);
+	f_alloc(&f, 400, 1, 2, 1000000);
+	f_alloc(&f, 600, 1, 2, 200);
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work 500\n");
+	assert_int_equal(stats.first_samples, 1);
+	assert_int_equal(stats.first_bytes, 1000000);
+	assert_int_equal(stats.events[JFR_PROFILE_ALLOC], 3);
+	/* The size of an object is not known. */
+	assert_int_equal(profile_n_types(profiles[JFR_PROFILE_ALLOC]), 1);
+	end(p, profiles);
+}
+
+static void a_thread_that_began_later_keeps_its_first_sample(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	f_alloc(&f, 400, 1, 2, 700);
+	f_begin(&f, E_THREAD_START);
+	f_nums(&f, 2, 390L, 1L);
+	f_end(&f);
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work 700\n");
+	assert_int_equal(stats.first_samples, 0);
+	end(p, profiles);
+}
+
+static void put_tlab(struct forge *f, uint64_t event, long size, long tlab)
+{
+	f_begin(f, event);
+	f_nums(f, 5, 300L, 1L, 1L, 2L, size);
+	if (event == E_TLAB)
+		f_num(f, (uint64_t)tlab);
+	f_end(f);
+}
+
+static void tlab_events_tell_objects_too(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	const struct profile_sample *sample;
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	put_tlab(&f, E_TLAB, 100, 1000);
+	put_tlab(&f, E_OUTSIDE, 5000, 0);
+	/* The same allocations once more, by the other event. */
+	f_alloc(&f, 400, 1, 2, 1000);
+	f_alloc(&f, 500, 1, 2, 5000);
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work 6000\n");
+	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_objects",
+			 "app.Main.run;app.Main.work 11\n");
+	assert_int_equal(profile_n_samples(profiles[JFR_PROFILE_ALLOC]), 1);
+	sample = profile_sample_at(profiles[JFR_PROFILE_ALLOC], 0);
+	assert_int_equal(sample->n_labels, 2);
+	assert_string_equal(profile_cstring(profiles[JFR_PROFILE_ALLOC], sample->labels[0].str),
+			    "worker-7");
+	assert_string_equal(profile_cstring(profiles[JFR_PROFILE_ALLOC], sample->labels[1].str),
+			    "byte[]");
+	end(p, profiles);
+}
+
+static void locks_are_the_leaf_and_ticks_become_time(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	f_wait(&f, E_MONITOR, 2000, 1);
+	f_wait(&f, E_MONITOR, 4000, 1);
+	f_wait(&f, E_PARK, 1000, 3);
+	f_wait(&f, E_PARK, 999999, 4); /* waits for work */
+	f_wait(&f, E_PARK, 999999, 0); /* for nothing in particular */
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_LOCK], "delay",
+			 "app.Main.run;app.Main.work;app.Main 3000\n"
+			 "app.Main.run;app.Main.work;"
+			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 500\n");
+	assert_collapsed(profiles[JFR_PROFILE_LOCK], "contentions",
+			 "app.Main.run;app.Main.work;app.Main 2\n"
+			 "app.Main.run;app.Main.work;"
+			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 1\n");
+	assert_int_equal(stats.idle_parks, 2);
+	end(p, profiles);
+}
+
+static void put_execution(struct forge *f, long stack)
+{
+	f_begin(f, E_EXECUTION);
+	f_nums(f, 3, 300L, 1L, stack);
+	f_end(f);
+}
+
+static void samples_of_the_JVM_are_counts(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	put_execution(&f, 1);
+	put_execution(&f, 1);
+	put_execution(&f, 0);
+	p = read_forged(&f, &stats, profiles);
+	assert_int_equal(profile_n_types(profiles[JFR_PROFILE_CPU]), 1);
+	assert_collapsed(profiles[JFR_PROFILE_CPU], "samples",
+			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
+	assert_false(stats.cpu_is_time);
+	end(p, profiles);
+}
+
+static void put_setting(struct forge *f, const char *name, const char *value)
+{
+	f_begin(f, E_SETTING);
+	f_nums(f, 2, 300L, 101L);
+	f_text(f, name);
+	f_text(f, value);
+	f_end(f);
+}
+
+static void samples_of_async_profiler_are_time(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	put_execution(&f, 1);
+	put_setting(&f, "interval", "10000000");
+	put_setting(&f, "lock", "10000");
+	put_execution(&f, 1);
+	/* Shorter than what is always seen: it stands for ten such. */
+	f_wait(&f, E_MONITOR, 2000, 1);
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_CPU], "cpu", "app.Main.run;app.Main.work 20000000\n");
+	assert_collapsed(profiles[JFR_PROFILE_LOCK], "contentions",
+			 "app.Main.run;app.Main.work;app.Main 10\n");
+	assert_collapsed(profiles[JFR_PROFILE_LOCK], "delay",
+			 "app.Main.run;app.Main.work;app.Main 10000\n");
+	end(p, profiles);
+}
+
+static void put_cpu_time(struct forge *f, long stack, uint8_t failed, long period)
+{
+	f_begin(f, E_CPU_TIME);
+	f_nums(f, 3, 300L, stack, 1L);
+	f_byte(f, failed);
+	f_num(f, (uint64_t)period);
+	f_end(f);
+}
+
+static void cpu_time_counts_also_without_a_stack(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+
+	(void)state;
+	put_execution(&f, 1); /* not added to what is better known */
+	put_cpu_time(&f, 1, 0, 20000000);
+	put_cpu_time(&f, 1, 0, 40000000);
+	put_cpu_time(&f, 0, 1, 20000000);
+	p = read_forged(&f, &stats, profiles);
+	assert_collapsed(profiles[JFR_PROFILE_CPU], "cpu",
+			 "[no stack] 10000000\napp.Main.run;app.Main.work 30000000\n");
+	assert_collapsed(profiles[JFR_PROFILE_CPU], "samples",
+			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
+	assert_int_equal(stats.cpu_failed, 1);
+	end(p, profiles);
+}
+
+static void a_profile_has_what_came_since_the_last(void **state)
+{
+	struct profile *profiles[JFR_PROFILE_N], *again;
+	struct jfr_profiler_stats stats;
+	struct forge f = begin();
+	struct jfr_profiler *p;
+	struct err err;
+
+	(void)state;
+	f_wait(&f, E_MONITOR, 2000, 1);
+	p = read_forged(&f, &stats, profiles);
+	assert_int_equal(profile_n_samples(profiles[JFR_PROFILE_LOCK]), 1);
+	assert_int_equal(jfr_profiler_take(p, JFR_PROFILE_LOCK, 1, 2, &again, &err), 0);
+	assert_int_equal(profile_n_samples(again), 0);
+	assert_int_equal(profile_n_types(again), 2);
+	profile_free(again);
+	end(p, profiles);
+}
+
+static void assert_class(const char *name, const char *expected)
+{
+	struct buf out = {0};
+
+	assert_int_equal(jfr_names_class(&out, view_str(name)), 0);
+	assert_string_equal(buf_cstr(&out), expected);
+	buf_release(&out);
+}
+
+static void names_of_generated_classes_are_folded(void **state)
+{
+	(void)state;
+	assert_class("java/lang/String", "java.lang.String");
+	assert_class("Load$$Lambda$2.1618212626", "Load$$Lambda");
+	assert_class("Load$$Lambda$2+0x00007f26c4001450.1482968390", "Load$$Lambda");
+	assert_class("Load$$Lambda.0x000000007d041238", "Load$$Lambda");
+	assert_class("Load$$Lambda/0x000000007d041238", "Load$$Lambda");
+	assert_class("java/lang/invoke/LambdaForm$MH+0x00007f26c4001450",
+		     "java.lang.invoke.LambdaForm$MH");
+	assert_class("java/lang/invoke/LambdaForm$DMH/1234567", "java.lang.invoke.LambdaForm$DMH");
+	assert_class("jdk/internal/reflect/GeneratedMethodAccessor417",
+		     "jdk.internal.reflect.GeneratedMethodAccessor");
+	assert_class("com/sun/proxy/$Proxy12", "com.sun.proxy.$Proxy");
+	assert_class("jdk/proxy3/$Proxy12", "jdk.proxy.$Proxy");
+	assert_class("app/Dao$$EnhancerBySpringCGLIB$$3f1a2b", "app.Dao$$EnhancerBySpringCGLIB");
+	assert_class("app/Dao$$SpringCGLIB$$0", "app.Dao$$SpringCGLIB");
+	assert_class("app/User$HibernateProxy$Xy12", "app.User$HibernateProxy");
+	assert_class("app/Sha256", "app.Sha256");
+	assert_class("app/Outer$1", "app.Outer$1");
+}
+
+static void arrays_are_written_as_in_Java(void **state)
+{
+	(void)state;
+	assert_class("[B", "byte[]");
+	assert_class("[[J", "long[][]");
+	assert_class("[Ljava/lang/String;", "java.lang.String[]");
+	assert_class("[", "[]");
+	assert_class("", "");
+}
+
+static void threads_of_a_pool_have_one_name(void **state)
+{
+	struct buf out = {0};
+
+	(void)state;
+	assert_int_equal(jfr_names_thread(&out, view_str("pool-12-thread-345"), true), 0);
+	assert_string_equal(buf_cstr(&out), "pool-#-thread-#");
+	buf_release(&out);
+}
+
+/* A repository of a JVM with two files, a link and what is none of its names. */
+static int make_repository(char *dir, const struct forge *f)
+{
+	static const char *const names[] = {"2026_01_02_03_04_05_77/2026_01_02_03_04_05.jfr",
+					    "2026_01_02_03_04_05_77/2026_01_02_03_04_06.jfr",
+					    "2026_01_02_03_04_05_77/notes.jfr"};
+	int dirfd;
+
+	assert_non_null(mkdtemp(dir));
+	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dirfd >= 0);
+	assert_int_equal(mkdirat(dirfd, "2026_01_02_03_04_05_77", 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int fd = openat(dirfd, names[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+		assert_true(fd >= 0);
+		assert_true(write(fd, f->out.data, f->out.len) == (ssize_t)f->out.len);
+		close(fd);
+	}
+	assert_int_equal(symlinkat("2026_01_02_03_04_05.jfr", dirfd,
+				   "2026_01_02_03_04_05_77/2026_01_02_03_04_07.jfr"),
+			 0);
+	return dirfd;
+}
+
+static void remove_repository(const char *dir, int dirfd)
+{
+	static const char *const names[] = {"05", "06", "07"};
+	char path[80];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		(void)snprintf(path, sizeof(path), "2026_01_02_03_04_05_77/2026_01_02_03_04_%s.jfr",
+			       names[i]);
+		assert_int_equal(unlinkat(dirfd, path, 0), 0);
+	}
+	assert_int_equal(unlinkat(dirfd, "2026_01_02_03_04_05_77/notes.jfr", 0), 0);
+	assert_int_equal(unlinkat(dirfd, "2026_01_02_03_04_05_77", AT_REMOVEDIR), 0);
+	close(dirfd);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void files_of_a_JVM_are_read_one_after_the_other(void **state)
+{
+	char dir[] = "/tmp/sonde-jfr-XXXXXX";
+	struct jfr_options options = {0};
+	struct jfr_follow *follow = NULL;
+	struct forge f = begin();
+	struct jfr_event e;
+	struct err err;
+	int n = 0, dirfd, r;
+
+	(void)state;
+	f_alloc(&f, 400, 1, 2, 700);
+	f_constants(&f);
+	f_finish(&f);
+	dirfd = make_repository(dir, &f);
+	options.queries = jfr_profiler_queries(&options.n_queries);
+	assert_int_equal(jfr_follow_open(dirfd, &options, &follow, &err), 0);
+	for (int i = 0; i < 3; i++)
+		while ((r = jfr_follow_next(follow, &e, &err)) == 1)
+			n++;
+	assert_int_equal(r, 0);
+	assert_int_equal(n, 2);
+	/* The link was not followed. */
+	assert_int_equal(jfr_follow_stats(follow)->broken, 1);
+	jfr_follow_close(follow);
+	remove_repository(dir, dirfd);
+	buf_release(&f.out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_sample_of_an_older_thread_is_left_out),
+		cmocka_unit_test(a_thread_that_began_later_keeps_its_first_sample),
+		cmocka_unit_test(tlab_events_tell_objects_too),
+		cmocka_unit_test(locks_are_the_leaf_and_ticks_become_time),
+		cmocka_unit_test(samples_of_the_JVM_are_counts),
+		cmocka_unit_test(samples_of_async_profiler_are_time),
+		cmocka_unit_test(cpu_time_counts_also_without_a_stack),
+		cmocka_unit_test(a_profile_has_what_came_since_the_last),
+		cmocka_unit_test(names_of_generated_classes_are_folded),
+		cmocka_unit_test(arrays_are_written_as_in_Java),
+		cmocka_unit_test(threads_of_a_pool_have_one_name),
+		cmocka_unit_test(files_of_a_JVM_are_read_one_after_the_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
