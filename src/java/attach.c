@@ -28,6 +28,11 @@ const struct java_vm *java_attach_vm(const struct java_attach *a)
 	return &a->vm;
 }
 
+int java_attach_tmp(const struct java_attach *a)
+{
+	return a->tmp;
+}
+
 static void trigger_name(const struct java_target *t, char *dst, size_t cap)
 {
 	(void)snprintf(dst, cap, ".attach_pid%d", (int)t->inner_pid);

@@ -29,8 +29,9 @@ struct java_attach; /* opaque */
 
 /*
  * Makes the JVM listen unless it does already. -ENOTSUP: it takes no commands. -EAGAIN: it is still
- * starting. -ETIMEDOUT: it was asked by signal and does not listen; do not ask it again. timeout_ns
- * is for this and for each command later; 0 means JAVA_ATTACH_TIMEOUT_NS.
+ * starting, or stopped; it got no signal and can be asked later. -ETIMEDOUT: it was asked by signal
+ * and does not listen; do not ask it again. timeout_ns is for this and for each command later; 0
+ * means JAVA_ATTACH_TIMEOUT_NS.
  */
 int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_attach **ret_attach,
 		     struct err *err);
@@ -38,6 +39,8 @@ void java_attach_close(struct java_attach *attach); /* NULL is fine; the JVM goe
 DEFINE_CLEANUP(struct java_attach, java_attach_close)
 
 const struct java_vm *java_attach_vm(const struct java_attach *attach);
+/* Borrowed: the JVM's /tmp, a path descriptor that outlives the JVM. */
+int java_attach_tmp(const struct java_attach *attach);
 
 /*
  * What `jcmd PID command` prints, in answer, which is cleared before; its maximum holds, or

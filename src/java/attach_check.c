@@ -43,9 +43,9 @@ static int check_signal(const struct java_target *t, struct err *err)
 	int pid = (int)t->id.pid;
 
 	if (t->state == 'T' || t->state == 't')
-		return err_set(err, -ENOTSUP, "process %d is stopped and cannot answer", pid);
+		return err_set(err, -EAGAIN, "process %d is stopped and cannot answer", pid);
 	if (!(t->caught >> (SIGQUIT - 1) & 1))
-		return err_set(err, -ENOTSUP,
+		return err_set(err, -EAGAIN,
 			       "process %d has no handler for SIGQUIT, which would end it: its JVM "
 			       "is still starting, or was started with -Xrs",
 			       pid);

@@ -45,6 +45,19 @@ bool java_recording_is_live(const struct java_recording *rec)
 	return java_recording_vm(rec)->major >= 14;
 }
 
+/*
+ * A container that has ended takes its namespace with it, but not a directory on a disk that the
+ * next one gets as well.
+ */
+static void recording_remove_dir(const struct java_recording *rec)
+{
+	char name[JAVA_NOTE_NAME];
+
+	java_note_dir_name(&rec->note, name);
+	if (rec->attach)
+		(void)unlinkat(java_attach_tmp(rec->attach), name, AT_REMOVEDIR);
+}
+
 int java_recording_stop(struct java_recording *rec, struct err *err)
 {
 	int r;
@@ -53,6 +66,8 @@ int java_recording_stop(struct java_recording *rec, struct err *err)
 		return 0;
 	rec->noted = false;
 	r = java_recording_undo(rec->state_dir, &rec->note, err);
+	if (r == 0)
+		recording_remove_dir(rec);
 	/* Who restores later must find it free. */
 	closep(&rec->lock);
 	rec->lock = -1;

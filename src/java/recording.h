@@ -28,7 +28,7 @@ struct java_recording; /* opaque */
 /*
  * -ENOTSUP: this JVM cannot (JDK 8 before 8u262, 9, 10; no jdk.jfr module; no commands; too little
  * memory left in its container). -EBUSY: its user, or another sonde, records already. -EPERM.
- * -EAGAIN: it is still starting. Nothing stays in the JVM when it fails.
+ * -EAGAIN: it is still starting, or stopped. Nothing stays in the JVM when it fails.
  */
 int java_recording_start(const struct proc_id *id, const struct java_recording_options *options,
 			 struct java_recording **ret_recording, struct err *err);

@@ -14,8 +14,11 @@
 #include "base/view.h"
 #include "java/attach_target.h"
 
-/* Room for twice what a recording of ours takes; memory is taken only as it is used. */
-#define JAVA_MOUNT_BYTES ((uint64_t)64 << 20)
+/*
+ * Ours takes some 20 MB of it, and memory is taken only as it is used. A recording that the user
+ * starts before we notice, or after we were killed, must fit as well: 250 MB unless they say more.
+ */
+#define JAVA_MOUNT_BYTES ((uint64_t)320 << 20)
 
 /* The file in it with the settings. */
 #define JAVA_MOUNT_SETTINGS "settings.jfc"

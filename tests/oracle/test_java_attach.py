@@ -157,10 +157,11 @@ class JavaAttach(unittest.TestCase):
     def jvm(self, *options, **kwargs):
         return Jvm(self.home, self.classes, *options, **kwargs)
 
-    def elsewhere(self, *options, size="64m"):
+    def elsewhere(self, *options, size="64m", tmp=None):
         """A JVM of another user in pid and mount namespaces of its own, with its own /tmp."""
-        script = (f"mount -t tmpfs -o size={size},mode=1777 none /tmp && exec setpriv "
-                  f"--reuid {NOBODY} --regid {NOBODY} --clear-groups \"$@\"")
+        mount = f"--bind {tmp}" if tmp else f"-t tmpfs -o size={size},mode=1777 none"
+        script = (f"mount {mount} /tmp && exec setpriv --reuid {NOBODY} --regid {NOBODY} "
+                  "--clear-groups \"$@\"")
         # The classes lie in the /tmp that goes.
         classes = tempfile.mkdtemp(prefix="sonde-java-", dir="/var/tmp")
         self.addCleanup(subprocess.run, ["rm", "-rf", classes], check=True)
@@ -343,6 +344,33 @@ class JavaAttach(unittest.TestCase):
                 jvm.process.wait()
                 self.assertEqual(dump("restore", self.state), "1\n")
                 self.assert_nothing_left(other)
+
+    def test_nothing_is_left_on_the_disk_of_a_container_that_ended(self):
+        with tempfile.TemporaryDirectory(prefix="sonde-java-", dir="/var/tmp") as tmp:
+            os.chmod(tmp, 0o1777)
+            with self.elsewhere(tmp=tmp) as jvm:
+                recorder = Recorder(jvm.pid, self.state)
+                self.assertEqual(len(ours_in(jvm.pid)), 2)
+                os.kill(jvm.pid, signal.SIGKILL)
+                jvm.process.wait()
+                self.assertTrue(recorder.ask("check").startswith("ESRCH"))
+                self.assertEqual(recorder.stop(), "")
+                self.assertEqual(os.listdir(self.state), [])
+                self.assertEqual([n for n in os.listdir(tmp) if n.startswith(".sonde-")], [])
+
+    def test_a_JVM_that_is_starting_gets_no_signal_too_early(self):
+        for options in ([], ["-XX:-UsePerfData"]):
+            command = [os.path.join(self.home, "bin", "java"), *options, "-cp", self.classes,
+                       "Target"]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            answers = []
+            while not answers or answers[-1].returncode:
+                answers.append(subprocess.run([DUMP, "jcmd", str(process.pid), "VM.version"],
+                                              capture_output=True, text=True, timeout=120))
+                self.assertIsNone(process.poll(), answers)
+            self.assertEqual(process.communicate(timeout=60)[0], b"ready 0\n")
+            self.assertEqual({a.stderr.split(":")[0] for a in answers} -
+                             {"", "ENOTSUP", "EAGAIN"}, set())
 
     def test_a_recording_of_the_user_is_left_alone(self):
         with self.jvm() as jvm:
