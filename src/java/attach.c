@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "java/attach_impl.h"
+#include "java/attach_self.h"
 #include "java/attach_wire.h"
 #include "proc/text.h"
 
@@ -44,32 +45,31 @@ static void trigger_name(const struct java_target *t, char *dst, size_t cap)
  */
 static int trigger_make(const struct java_attach *a, struct err *err)
 {
-	_cleanup_close_ int fd = -1;
+	struct java_self self;
 	struct stat st;
 	char name[32];
-	int r;
+	int r, fd;
 
 	trigger_name(&a->target, name, sizeof(name));
-	fd = openat(a->tmp, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 && errno == EEXIST)
-		return fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-				       S_ISREG(st.st_mode) && st.st_uid == a->target.euid
+	r = java_self_become(&a->target, &self);
+	if (r == 0) {
+		fd = openat(a->tmp, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+			    0600);
+		r = fd < 0 ? -errno : 0;
+		java_self_return(&self);
+		closep(&fd);
+	}
+	if (r == 0)
+		return 1;
+	if (r == -EEXIST && fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return S_ISREG(st.st_mode) && st.st_uid == a->target.euid
 			       ? 0
 			       : err_set(err, -EPERM,
 					 "process %d: something else is in the place of its "
 					 "/tmp/%s",
 					 (int)a->target.id.pid, name);
-	if (fd < 0) {
-		r = -errno;
-		return err_set(err, r, "process %d: cannot make %s in its /tmp: %s",
-			       (int)a->target.id.pid, name, strerror(-r));
-	}
-	if (fchown(fd, a->target.euid, a->target.egid) == 0)
-		return 1;
-	r = -errno;
-	(void)unlinkat(a->tmp, name, 0);
-	return err_set(err, r, "process %d: cannot give %s in its /tmp to its user: %s",
-		       (int)a->target.id.pid, name, strerror(-r));
+	return err_set(err, r, "process %d: cannot make %s in its /tmp: %s", (int)a->target.id.pid,
+		       name, strerror(-r));
 }
 
 /* By a descriptor of the process, which cannot come to mean another one. */

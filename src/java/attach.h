@@ -7,10 +7,9 @@
  * known is checked before: that it is HotSpot, takes commands, has started, has a handler, is not
  * stopped, can write to its /tmp, and that we can speak to it as its user.
  *
- * A JVM answers its own user only. The calling thread, and no other, takes the effective user and
- * group of the JVM around connect(); everything else is done as ourselves, through descriptors
- * inside the target's root, without following links, and only to a socket on which the very
- * process listens. No namespace is entered.
+ * A JVM answers its own user only (attach_self.h). Everything in its file system is reached through
+ * descriptors inside its root, without following links, and only a socket on which the very process
+ * listens is spoken to. No namespace is entered.
  */
 #pragma once
 

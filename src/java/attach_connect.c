@@ -1,84 +1,27 @@
-/*
- * src/java/attach_connect.c: connects to the socket of a JVM as its own user.
- *
- * The user and group are changed by system calls of this thread: the functions of the C library
- * would change them for all threads. Only the effective ones change, so that the way back is always
- * open and nobody else may signal or trace us meanwhile.
- */
+/* src/java/attach_connect.c: connects to the socket of a JVM as its own user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "java/attach_impl.h"
-
-struct connect_self {
-	uid_t euid;
-	gid_t egid;
-	int dumpable;
-};
-
-static bool self_is(const struct java_target *t)
-{
-	return geteuid() == t->euid && getegid() == t->egid;
-}
-
-/* The group first: who is not root any more may not change it. */
-static int self_become(uid_t euid, gid_t egid)
-{
-	if (syscall(SYS_setresgid, -1, egid, -1) < 0)
-		return -errno;
-	return syscall(SYS_setresuid, -1, euid, -1) < 0 ? -errno : 0;
-}
-
-/* Always possible. Were it not, going on as somebody else would be worse than ending. */
-static void self_return(const struct connect_self *self)
-{
-	if (syscall(SYS_setresuid, -1, self->euid, -1) < 0 ||
-	    syscall(SYS_setresgid, -1, self->egid, -1) < 0)
-		abort();
-	/* The kernel takes it away with each change, for the whole process. */
-	if (self->dumpable == 1)
-		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
-static int self_switch(const struct java_target *t, struct connect_self *ret_self)
-{
-	int r;
-
-	*ret_self = (struct connect_self){
-		.euid = geteuid(),
-		.egid = getegid(),
-		.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0),
-	};
-	r = self_become(t->euid, t->egid);
-	if (r < 0)
-		self_return(ret_self);
-	return r;
-}
+#include "java/attach_self.h"
 
 int java_attach_can_be(const struct java_target *t, struct err *err)
 {
-	struct connect_self self;
-	int r;
+	struct java_self self;
 
-	if (self_is(t))
-		return 0;
-	r = self_switch(t, &self);
-	if (r < 0)
+	if (java_self_become(t, &self) < 0)
 		return err_set(err, -EPERM,
 			       "the JVM of process %d answers only its own user %u; run as root or "
 			       "as that user",
 			       (int)t->id.pid, (unsigned int)t->euid);
-	self_return(&self);
+	java_self_return(&self);
 	return 0;
 }
 
@@ -103,17 +46,15 @@ static int connect_find(const struct java_attach *a, int *ret_fd)
 static int connect_as(const struct java_target *t, int fd, int found)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	struct connect_self self;
-	bool same = self_is(t);
+	struct java_self self;
 	int r;
 
 	(void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d", found);
-	r = same ? 0 : self_switch(t, &self);
+	r = java_self_become(t, &self);
 	if (r < 0)
 		return r;
 	r = connect(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ? -errno : 0;
-	if (!same)
-		self_return(&self);
+	java_self_return(&self);
 	return r;
 }
 

@@ -194,7 +194,7 @@ int java_recording_start(const struct proc_id *id, const struct java_recording_o
 	if (r < 0)
 		return r;
 	rec->noted = true;
-	r = java_attach_open(id, 0, &rec->attach, err);
+	r = java_attach_open(id, JAVA_JFR_TIMEOUT_NS, &rec->attach, err);
 	if (r == 0)
 		r = recording_begin(rec, o, err);
 	if (r < 0)

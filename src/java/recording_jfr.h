@@ -8,6 +8,9 @@
 #include "java/attach.h"
 #include "java/recording_settings.h"
 
+/* The first start loads the recorder: half a second of CPU, on a busy machine much longer. */
+#define JAVA_JFR_TIMEOUT_NS (30ULL * 1000000000)
+
 /* Where the JVM keeps recordings: the directory above the one it has made for itself. */
 int java_jfr_directory(struct java_attach *attach, char *dst, size_t cap, struct err *err);
 int java_jfr_set_directory(struct java_attach *attach, const char *dir, unsigned int stack_depth,

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "java/attach_self.h"
 #include "proc/info.h"
 
 /* What is done inside a mount namespace, by a thread of its own. */
@@ -120,6 +121,18 @@ static int job_attach(struct mount_job *job)
 		       : 0;
 }
 
+static int mount_make_dir(const struct java_target *t, int tmp, const char *name)
+{
+	struct java_self self;
+	int r = java_self_become(t, &self);
+
+	if (r < 0)
+		return r;
+	r = mkdirat(tmp, name, 0700) < 0 ? -errno : 0;
+	java_self_return(&self);
+	return r;
+}
+
 static int mount_attach(const struct java_target *t, int tmp, const char *name, int tree)
 {
 	_cleanup_close_ int ns = mount_open_ns(t->id.pid), on = -1;
@@ -128,8 +141,9 @@ static int mount_attach(const struct java_target *t, int tmp, const char *name, 
 
 	if (ns < 0)
 		return ns;
-	if (mkdirat(tmp, name, 0700) < 0)
-		return -errno;
+	r = mount_make_dir(t, tmp, name);
+	if (r < 0)
+		return r;
 	on = openat(tmp, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	job.on = on;
 	r = on < 0 ? -errno : mount_run(&job);

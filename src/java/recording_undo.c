@@ -55,7 +55,7 @@ static int undo_in_jvm(const struct java_note *note, struct err *err)
 	if (!note->before[0])
 		return 0;
 	java_note_recording_name(note, name);
-	r = java_attach_open(&note->id, 0, &attach, err);
+	r = java_attach_open(&note->id, JAVA_JFR_TIMEOUT_NS, &attach, err);
 	/* It runs another program by now. */
 	if (r == -ENOTSUP)
 		return 0;

@@ -157,19 +157,23 @@ class JavaAttach(unittest.TestCase):
     def jvm(self, *options, **kwargs):
         return Jvm(self.home, self.classes, *options, **kwargs)
 
-    def elsewhere(self, *options, size="64m", tmp=None):
-        """A JVM of another user in pid and mount namespaces of its own, with its own /tmp."""
+    def elsewhere(self, *options, size="64m", tmp=None, user_ns=False):
+        """A JVM of another user in pid and mount namespaces of its own, with its own /tmp.
+
+        In a user namespace it is root there, and our root is nobody that its /tmp knows.
+        """
         mount = f"--bind {tmp}" if tmp else f"-t tmpfs -o size={size},mode=1777 none"
-        script = (f"mount {mount} /tmp && exec setpriv --reuid {NOBODY} --regid {NOBODY} "
-                  "--clear-groups \"$@\"")
+        nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        script = f"mount {mount} /tmp && exec {'' if user_ns else ' '.join(nobody)} \"$@\""
         # The classes lie in the /tmp that goes.
         classes = tempfile.mkdtemp(prefix="sonde-java-", dir="/var/tmp")
         self.addCleanup(subprocess.run, ["rm", "-rf", classes], check=True)
         subprocess.run(["cp", "-r", self.classes + "/.", classes], check=True)
         subprocess.run(["chmod", "-R", "a+rX", classes], check=True)
         return Jvm(self.home, classes, *options, inner=True,
-                   prefix=["unshare", "--mount", "--pid", "--fork", "--mount-proc",
-                           "--kill-child", "sh", "-c", script, "sh"])
+                   prefix=[*(nobody if user_ns else []), "unshare",
+                           *(["--user", "--map-root-user"] if user_ns else []), "--mount", "--pid",
+                           "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"])
 
     def assert_nothing_left(self, jvm):
         self.assertEqual(ours_in(jvm.pid), [])
@@ -266,7 +270,13 @@ class JavaAttach(unittest.TestCase):
             self.assert_nothing_left(jvm)
 
     def test_a_JVM_of_another_user_in_its_own_namespaces(self):
-        with self.elsewhere() as jvm:
+        self.meet_elsewhere()
+
+    def test_a_JVM_in_a_user_namespace(self):
+        self.meet_elsewhere(user_ns=True)
+
+    def meet_elsewhere(self, **kwargs):
+        with self.elsewhere(**kwargs) as jvm:
             self.assertEqual(dump("detect", jvm.pid).split("|")[1], self.version)
             own = parse(dump("counters", jvm.pid))
             self.assertEqual(own["java.property.java.version"], f'"{self.version}"')
