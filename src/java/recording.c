@@ -170,6 +170,8 @@ static int recording_prepare(struct java_recording *rec, const struct proc_id *i
 					vm.name, vm.version, vm.reason)
 			      : 0;
 	if (r == 0)
+		r = java_mount_check(err);
+	if (r == 0)
 		r = recording_check_memory(id, err);
 	if (r == 0)
 		r = java_recording_lock(id, &rec->lock, err);

@@ -78,7 +78,7 @@ static int tmpfs_make(const struct java_target *t, int *ret_tree)
 	int r, tree;
 
 	if (fs < 0)
-		return errno == ENOSYS ? -ENOTSUP : -errno;
+		return -errno;
 	r = fsconfig(fs, FSCONFIG_SET_STRING, "source", "sonde", 0) < 0 ? -errno : 0;
 	if (r == 0)
 		r = tmpfs_option(fs, "size", "%llu", JAVA_MOUNT_BYTES);
@@ -150,6 +150,19 @@ static int mount_attach(const struct java_target *t, int tmp, const char *name, 
 	if (r < 0)
 		(void)unlinkat(tmp, name, AT_REMOVEDIR);
 	return r;
+}
+
+int java_mount_check(struct err *err)
+{
+	_cleanup_close_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+	if (fs >= 0)
+		return 0;
+	if (errno == ENOSYS)
+		return err_set(err, -ENOTSUP, "recordings of a JVM need Linux 5.6 or later");
+	return err_set(err, -EPERM,
+		       "no permission to mount a file system for the recordings of a JVM; run as "
+		       "root");
 }
 
 int java_mount_make(const struct java_target *t, const char *name, struct view settings,
@@ -226,6 +239,7 @@ static int remove_through(pid_t pid, const char *name)
 	_cleanup_close_ int ns = mount_open_ns(pid), parent = -1;
 	struct mount_job job = {.ns = ns, .run = job_detach, .name = name};
 	char path[1024];
+	struct stat st;
 	int r;
 
 	if (ns < 0)
@@ -235,10 +249,12 @@ static int remove_through(pid_t pid, const char *name)
 	r = java_target_open_path(pid, path[0] ? path : "/", O_DIRECTORY, &parent);
 	if (r < 0)
 		return r;
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
 	job.parent = parent;
 	r = mount_run(&job);
-	/* Not mounted, or not even there. */
-	if (r < 0 && r != -EINVAL && r != -ENOENT)
+	/* Not mounted. */
+	if (r < 0 && r != -EINVAL)
 		return r;
 	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -23,9 +23,12 @@
 /* The file in it with the settings. */
 #define JAVA_MOUNT_SETTINGS "settings.jfc"
 
+/* Whether we may at all: -EPERM, or -ENOTSUP where the kernel is too old. */
+int java_mount_check(struct err *err);
+
 /*
  * Makes /tmp/NAME for the target, owned by its user, with the settings in it. The descriptor is of
- * its topmost directory. -ENOTSUP: the kernel is too old. Nothing is left when it fails.
+ * its topmost directory. Nothing is left when it fails.
  */
 int java_mount_make(const struct java_target *target, const char *name, struct view settings,
 		    int *ret_dirfd, struct err *err);

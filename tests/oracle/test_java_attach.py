@@ -150,7 +150,8 @@ class JavaAttach(unittest.TestCase):
 
     def tearDown(self):
         """What a test that failed has left does not fail the next one."""
-        subprocess.run([DUMP, "restore", self.state], check=False, timeout=120)
+        subprocess.run([DUMP, "restore", self.state], check=False, timeout=120,
+                       capture_output=True)
         for name in os.listdir(self.state):
             os.unlink(os.path.join(self.state, name))
 
@@ -448,6 +449,34 @@ class JavaAttach(unittest.TestCase):
                 os.unlink(os.path.join(root, name))
             self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
             self.assert_nothing_left(jvm)
+
+    def test_a_JVM_without_a_recorder_is_refused(self):
+        image = os.path.join(self.folder.name, "image")
+        subprocess.run([os.path.join(self.home, "bin", "jlink"), "--add-modules", "java.base",
+                        "--output", image], check=True, timeout=300)
+        with Jvm(image, self.classes) as jvm:
+            self.assertIn(self.version, dump("jcmd", jvm.pid, "VM.version"))
+            self.assertIn("jdk.jfr", dump("record", jvm.pid, self.state, check=1))
+            self.assert_nothing_left(jvm)
+
+    def test_without_root_commands_work_and_recordings_do_not(self):
+        nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        program = os.path.join(self.folder.name, "dump")
+        subprocess.run(["cp", DUMP, program], check=True)
+        subprocess.run(["chmod", "-R", "a+rX", self.folder.name], check=True)
+        os.chown(self.state, NOBODY, NOBODY)
+        with self.jvm(prefix=nobody) as jvm, self.jvm() as foreign:
+            answers = [subprocess.run([*nobody, program, *map(str, args)], capture_output=True,
+                                      text=True, timeout=120)
+                       for args in (("jcmd", jvm.pid, "VM.version"),
+                                    ("record", jvm.pid, self.state),
+                                    ("jcmd", foreign.pid, "VM.version"))]
+            self.assertIn(self.version, answers[0].stdout)
+            self.assertTrue(answers[1].stderr.startswith("EPERM"), answers[1])
+            self.assertTrue(answers[2].stderr.startswith("EPERM"), answers[2])
+            self.assert_nothing_left(jvm)
+            self.assert_nothing_left(foreign)
+        os.chown(self.state, os.getuid(), os.getgid())
 
     def test_ps_names_the_JVM(self):
         with self.jvm() as jvm:
