@@ -201,9 +201,9 @@ static int add_stack(struct jfr_builder *b, const struct jfr_stack *s, bool with
 		r = add_leaf(b, leaf, &locations[n++]);
 	for (uint32_t i = 0; r == 0 && i < depth; i++)
 		r = add_frame(b, s, &s->frames[i], &locations[n++]);
-	if (r == 0 && !s)
+	if (r == 0 && depth == 0)
 		r = add_remark(b, "[no stack]", &locations[n++]);
-	else if (r == 0 && (s->truncated || depth < s->n_frames))
+	else if (r == 0 && s && (s->truncated || depth < s->n_frames))
 		r = add_remark(b, "[stack is deeper than was recorded]", &locations[n++]);
 	return r < 0 ? r : profile_add_stack(b->profile, locations, n, ret_stack);
 }

@@ -235,7 +235,7 @@ static const struct jfr_type *frames_of(const struct jfr_type *type)
 
 static int read_stack(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
 {
-	const struct jfr_type *frames = frames_of(plan->type);
+	const struct jfr_type *frames;
 	struct jfr_value v[ARRAY_SIZE(stack_fields)];
 	struct stack_entry stack = {0};
 	uint64_t index;
@@ -245,6 +245,7 @@ static int read_stack(struct reader *rd, const struct jfr_plan *plan, uint64_t k
 	if (rd->cursor.bad)
 		return -EBADMSG;
 	stack.truncated = v[0].number != 0;
+	frames = frames_of(plan->type);
 	/* The same stack comes again in later checkpoints of a live chunk. */
 	if (map_get(&rd->pools->stack_keys, key, &index))
 		return 0;
@@ -283,7 +284,7 @@ static const struct pool_kind {
 
 static bool keeps_texts(struct jfr_pools *p, const struct jfr_type *type)
 {
-	if (!is_text(type) || type->unreadable)
+	if (!is_text(type))
 		return false;
 	if (text_pool(p, type->id))
 		return true;
@@ -300,7 +301,7 @@ static bool keeps_texts(struct jfr_pools *p, const struct jfr_type *type)
 static int choose(struct reader *rd, const struct jfr_type *type, struct jfr_plan *ret_plan,
 		  read_entry *ret_read)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(pool_kinds); i++) {
+	for (size_t i = 0; !type->unreadable && i < ARRAY_SIZE(pool_kinds); i++) {
 		const struct pool_kind *k = &pool_kinds[i];
 
 		if (!view_eq(type->name, view_str(k->type)))
@@ -310,7 +311,8 @@ static int choose(struct reader *rd, const struct jfr_type *type, struct jfr_pla
 				     ret_plan);
 	}
 	*ret_plan = (struct jfr_plan){.type = type};
-	*ret_read = keeps_texts(rd->pools, type) ? read_text_entry : skip_entry;
+	*ret_read =
+		!type->unreadable && keeps_texts(rd->pools, type) ? read_text_entry : skip_entry;
 	return 0;
 }
 

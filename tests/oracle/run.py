@@ -21,6 +21,7 @@ import test_elf
 import test_force
 import test_goroutines
 import test_heap
+import test_jfr
 import test_java_attach
 import test_metrics
 import test_oom
@@ -29,7 +30,7 @@ import test_refusals
 import test_top
 import test_unwind
 
-MODULES = (test_elf, test_unwind, test_dwarf, test_heap, test_goroutines, test_contention,
+MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
            test_metrics, test_core, test_force, test_debian, test_refusals, test_agent, test_query,
            test_top, test_cpu, test_oom, test_java_attach)
 

@@ -41,7 +41,7 @@ public final class Work {
 			sink = new byte[1 + i % 200_000];
 			sink = new Object[100];
 			sink = String.valueOf(i);
-			if (i % 64 == 0)
+			if (i % 32 == 0)
 				pause(1);
 		}
 	}
