@@ -41,6 +41,7 @@ int java_note_make(const struct proc_id *id, struct java_note *ret_note, struct 
 	note.mount_ns = st.st_ino;
 	if (getrandom(&note.token, sizeof(note.token), 0) != sizeof(note.token))
 		return err_set(err, -EIO, "the kernel gives no random numbers");
+	note.token = note.token ? note.token : 1;
 	*ret_note = note;
 	return 0;
 }
@@ -55,10 +56,17 @@ void java_note_recording_name(const struct java_note *note, char dst[JAVA_NOTE_N
 	(void)snprintf(dst, JAVA_NOTE_NAME, "sonde-%016" PRIx64, note->token);
 }
 
-static void note_file_name(const struct java_note *note, char *dst, size_t cap)
+/* The file, and the one beside it that takes its place when it is on the disk. */
+struct note_names {
+	char name[96];
+	char beside[112];
+};
+
+static void note_name(const struct java_note *note, struct note_names *names)
 {
-	(void)snprintf(dst, cap, NOTE_PREFIX "%d-%" PRIu64, (int)note->id.pid,
-		       note->id.start_ticks);
+	(void)snprintf(names->name, sizeof(names->name), NOTE_PREFIX "%d-%" PRIu64,
+		       (int)note->id.pid, note->id.start_ticks);
+	(void)snprintf(names->beside, sizeof(names->beside), ".%s.new", names->name);
 }
 
 static int note_failed(const char *dir, int r, struct err *err)
@@ -70,34 +78,34 @@ int java_note_save(const char *dir, const struct java_note *note, struct err *er
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(NOTE_MAX);
 	_cleanup_close_ int fd = -1, dirfd = -1;
-	char name[96], beside[112];
+	struct note_names n;
 	int r;
 
-	note_file_name(note, name, sizeof(name));
-	(void)snprintf(beside, sizeof(beside), ".%s.new", name);
+	note_name(note, &n);
 	if (buf_printf(&text, "%d %" PRIu64 " %" PRIu64 " %" PRIx64 " %s\n", (int)note->id.pid,
 		       note->id.start_ticks, note->mount_ns, note->token, note->before) < 0)
 		return err_oom(err);
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return note_failed(dir, -errno, err);
-	fd = openat(dirfd, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dirfd, n.beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = fd < 0 ? -errno : io_write_full(fd, text.data, text.len);
 	if (r == 0 &&
-	    (fsync(fd) < 0 || renameat(dirfd, beside, dirfd, name) < 0 || fsync(dirfd) < 0))
+	    (fsync(fd) < 0 || renameat(dirfd, n.beside, dirfd, n.name) < 0 || fsync(dirfd) < 0))
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(dirfd, beside, 0);
+		(void)unlinkat(dirfd, n.beside, 0);
 	return r < 0 ? note_failed(dir, r, err) : 0;
 }
 
 int java_note_remove(const char *dir, const struct java_note *note, struct err *err)
 {
 	_cleanup_close_ int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char name[96];
+	struct note_names n;
 
-	note_file_name(note, name, sizeof(name));
-	if (dirfd < 0 || (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT) || fsync(dirfd) < 0)
+	note_name(note, &n);
+	if (dirfd < 0 || (unlinkat(dirfd, n.beside, 0) < 0 && errno != ENOENT) ||
+	    (note->token && unlinkat(dirfd, n.name, 0) < 0 && errno != ENOENT) || fsync(dirfd) < 0)
 		return note_failed(dir, -errno, err);
 	return 0;
 }
@@ -139,7 +147,15 @@ int java_note_parse(struct view line, struct java_note *ret_note)
 static bool note_read(int dirfd, const char *name, struct java_note *ret_note)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(NOTE_MAX);
+	struct java_note torn = {};
 
+	if (sscanf(name, "." NOTE_PREFIX "%d-%" SCNu64 ".new", &torn.id.pid,
+		   &torn.id.start_ticks) == 2) {
+		*ret_note = torn;
+		return true;
+	}
+	if (strncmp(name, NOTE_PREFIX, strlen(NOTE_PREFIX)) != 0)
+		return false;
 	return io_read_file(dirfd, name, &text, NULL) == 0 &&
 	       java_note_parse(buf_view(&text), ret_note) == 0;
 }
@@ -156,8 +172,7 @@ int java_notes_read(const char *dir, struct java_note **ret_notes, size_t *ret_l
 	while (len < JAVA_NOTES_MAX && (entry = readdir(d))) {
 		struct java_note note;
 
-		if (strncmp(entry->d_name, NOTE_PREFIX, strlen(NOTE_PREFIX)) != 0 ||
-		    !note_read(dirfd(d), entry->d_name, &note))
+		if (!note_read(dirfd(d), entry->d_name, &note))
 			continue;
 		if (len == cap) {
 			size_t more = cap ? cap * 2 : 16;

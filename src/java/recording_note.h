@@ -21,7 +21,7 @@
 struct java_note {
 	struct proc_id id;
 	uint64_t mount_ns; /* inode of /proc/PID/ns/mnt */
-	uint64_t token;	   /* names the recording and its directory */
+	uint64_t token; /* names the recording and its directory; 0: torn, nothing was done yet */
 	char before[256];
 };
 
@@ -32,7 +32,10 @@ int java_note_make(const struct proc_id *id, struct java_note *ret_note, struct 
 /* Durable when it returns; replaces an earlier one of the process. */
 int java_note_save(const char *dir, const struct java_note *note, struct err *err);
 int java_note_remove(const char *dir, const struct java_note *note, struct err *err);
-/* All notes in dir; files that make no sense are left alone. The array is the caller's to free. */
+/*
+ * All notes in dir, and those that were never finished; files that make no sense are left alone.
+ * The array is the caller's to free.
+ */
 int java_notes_read(const char *dir, struct java_note **ret_notes, size_t *ret_len,
 		    struct err *err);
 /* -EBADMSG for a line that makes no sense. */

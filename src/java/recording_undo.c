@@ -78,6 +78,8 @@ int java_recording_undo(const char *state_dir, const struct java_note *note, str
 	char name[JAVA_NOTE_NAME];
 	int r = 0;
 
+	if (!note->token)
+		return java_note_remove(state_dir, note, err);
 	java_note_dir_name(note, name);
 	if (proc_id_alive(&note->id))
 		r = undo_in_jvm(note, err);
@@ -108,6 +110,6 @@ int java_recordings_restore(const char *state_dir, struct err *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < len; i++)
-		done += restore_one(state_dir, &notes[i], err) == 0;
+		done += restore_one(state_dir, &notes[i], err) == 0 && notes[i].token;
 	return done;
 }

@@ -113,6 +113,28 @@ static void what_a_dead_process_had_is_taken_away(void **state)
 	(void)java_note_remove(dir, &note, &err);
 }
 
+static void a_note_that_was_never_finished_goes(void **state)
+{
+	struct proc_id id = self();
+	struct err err = {};
+	char path[160];
+	int fd, lock;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/.java-recording-%d-%llu.new", dir, (int)id.pid,
+		       (unsigned long long)id.start_ticks);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	/* Not while somebody writes it. */
+	assert_int_equal(java_recording_lock(&id, &lock, &err), 0);
+	assert_int_equal(java_recordings_restore(dir, &err), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	close(lock);
+	assert_int_equal(java_recordings_restore(dir, &err), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void what_another_of_us_works_on_stays(void **state)
 {
 	struct proc_id id = self();
@@ -306,6 +328,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(notes_outlive_us, setup, teardown),
 		cmocka_unit_test(lines_that_make_no_sense_are_no_notes),
 		cmocka_unit_test_setup_teardown(what_a_dead_process_had_is_taken_away, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_note_that_was_never_finished_goes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_another_of_us_works_on_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_without_java_is_not_recorded, setup,
