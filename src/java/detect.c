@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +19,33 @@
 
 #define RELEASE_MAX ((size_t)64 << 10)
 
+/* The number there, and what follows it; 0 when there is none. More than five digits are none. */
+static unsigned int version_take(const char **at)
+{
+	unsigned int n = 0;
+	size_t digits = strspn(*at, "0123456789");
+
+	if (digits > 5)
+		return 0;
+	for (size_t i = 0; i < digits; i++)
+		n = n * 10 + (unsigned int)((*at)[i] - '0');
+	*at += digits;
+	return n;
+}
+
+/* "1.8.0_462" is 8, "17.0.15" is 17: of the old ones the update follows an underscore. */
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update)
 {
-	unsigned int n[3] = {};
-	int old;
+	bool old = strncmp(version, "1.", 2) == 0;
+	const char *at = old ? version + 2 : version;
 
-	*ret_major = *ret_update = 0;
-	old = strncmp(version, "1.", 2) == 0;
-	/* "1.8.0_462": the update follows an underscore. */
-	if (old && sscanf(version, "1.%3u.%3u_%5u", &n[0], &n[1], &n[2]) < 1)
+	*ret_major = version_take(&at);
+	*ret_update = 0;
+	if (*at++ != '.')
 		return;
-	if (!old && sscanf(version, "%3u.%3u.%5u", &n[0], &n[1], &n[2]) < 1)
-		return;
-	*ret_major = n[0];
-	*ret_update = n[2];
+	(void)version_take(&at);
+	if (*at++ == (old ? '_' : '.'))
+		*ret_update = version_take(&at);
 }
 
 static const char *path_base(const char *path)

@@ -144,13 +144,32 @@ int java_note_parse(struct view line, struct java_note *ret_note)
 	return 0;
 }
 
+/* ".java-recording-PID-START.new": its writer was killed before it was a note. */
+static bool note_is_torn(const char *name, struct java_note *note)
+{
+	static const char prefix[] = "." NOTE_PREFIX;
+	unsigned long long pid, start;
+	char *end;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	errno = 0;
+	pid = strtoull(name + sizeof(prefix) - 1, &end, 10);
+	if (errno || pid == 0 || pid > INT_MAX || *end != '-')
+		return false;
+	start = strtoull(end + 1, &end, 10);
+	if (errno || strcmp(end, ".new") != 0)
+		return false;
+	note->id = (struct proc_id){.pid = (pid_t)pid, .start_ticks = start};
+	return true;
+}
+
 static bool note_read(int dirfd, const char *name, struct java_note *ret_note)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(NOTE_MAX);
 	struct java_note torn = {};
 
-	if (sscanf(name, "." NOTE_PREFIX "%d-%" SCNu64 ".new", &torn.id.pid,
-		   &torn.id.start_ticks) == 2) {
+	if (note_is_torn(name, &torn)) {
 		*ret_note = torn;
 		return true;
 	}
