@@ -30,6 +30,7 @@ enum behaviour {
 	DEAF,	 /* takes the signal and does nothing */
 	SILENT,	 /* listens and never answers */
 	ENDLESS, /* answers for ever */
+	DRIP,	 /* answers for ever, byte by byte */
 	ECHO,	 /* answers with what it was asked, zeros as '|' */
 	MODERN,	 /* that, and knows version 2 */
 	FAILS,	 /* a number that is not 0 */
@@ -89,6 +90,8 @@ static void answer(int fd, enum behaviour how)
 		text[2 + i] = text[2 + i] ? text[2 + i] : '|';
 	if (how == ECHO || how == MODERN)
 		(void)!write(fd, text, (size_t)n + 2);
+	while (how == DRIP && write(fd, zeros, 1) > 0)
+		(void)usleep(1000);
 	while (how == ENDLESS && write(fd, zeros, sizeof(zeros)) > 0)
 		;
 }
@@ -269,8 +272,11 @@ static void answers_are_bounded(void **state)
 	static const struct {
 		enum behaviour how;
 		int code;
-	} cases[] = {
-		{SILENT, -ETIMEDOUT}, {ENDLESS, -E2BIG}, {FAILS, -EPROTO}, {NONSENSE, -EBADMSG}};
+	} cases[] = {{SILENT, -ETIMEDOUT},
+		     {DRIP, -ETIMEDOUT},
+		     {ENDLESS, -E2BIG},
+		     {FAILS, -EPROTO},
+		     {NONSENSE, -EBADMSG}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

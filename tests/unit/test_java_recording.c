@@ -295,6 +295,12 @@ static void a_file_system_comes_and_goes(void **state)
 	assert_string_equal(buf_cstr(&text), "hello");
 	/* The name is taken: nothing is mounted over it. */
 	assert_int_equal(java_mount_make(&target, name, view_str("x"), &fd, &err), -EEXIST);
+	/* A link to it is not it. */
+	assert_int_equal(symlink(path, "/tmp/.sonde-link"), 0);
+	assert_true(java_mount_remove(note.mount_ns, getpid(), ".sonde-link", &err) < 0);
+	assert_int_equal(unlink("/tmp/.sonde-link"), 0);
+	assert_int_equal(statfs(path, &fs), 0);
+	assert_int_equal(fs.f_type, TMPFS_MAGIC);
 	/* A process that is gone is no hindrance, for others are in the same namespace. */
 	assert_int_equal(java_mount_remove(note.mount_ns, 0, name, &err), 0);
 	assert_int_equal(access(path, F_OK), -1);
