@@ -1,5 +1,6 @@
 /* src/java/metrics_each.c: the figures of a JVM under the names that monitoring knows them by. */
 #include <stddef.h>
+#include <string.h>
 
 #include "java/metrics.h"
 
@@ -69,92 +70,73 @@ static int each_info(const struct java_metrics *m, struct each e)
 			     });
 }
 
-static int each_plain(const struct java_metrics *m, uint64_t now_unix_ms, struct each e)
+#define FIELD(f) offsetof(struct java_metrics, f)
+
+static const struct each_row {
+	const char *name;
+	const char *type;
+	const char *help;
+	uint32_t has;
+	size_t offset;
+	double unit; /* what it is divided by */
+} each_rows[] = {
+	{"container_jvm_safepoints_total", "counter", "How often all threads were stopped.",
+	 JAVA_HAS_SAFEPOINTS, FIELD(safepoints), 1},
+	{"container_jvm_safepoint_time_seconds_total", "counter", "Time with all threads stopped.",
+	 JAVA_HAS_SAFEPOINTS, FIELD(safepoint_ns), 1e9},
+	{"container_jvm_safepoint_sync_time_seconds_total", "counter",
+	 "Time until all threads had stopped.", JAVA_HAS_SAFEPOINTS, FIELD(safepoint_sync_ns), 1e9},
+	{"container_jvm_threads", "gauge", "Threads of Java that live.", JAVA_HAS_THREADS,
+	 FIELD(threads), 1},
+	{"container_jvm_threads_daemon", "gauge", "Of them, those that do not keep the JVM alive.",
+	 JAVA_HAS_THREADS, FIELD(threads_daemon), 1},
+	{"container_jvm_threads_started_total", "counter", "Threads of Java started.",
+	 JAVA_HAS_THREADS, FIELD(threads_started), 1},
+	{"container_jvm_classes_loaded_total", "counter", "Classes loaded.", JAVA_HAS_CLASSES,
+	 FIELD(classes_loaded), 1},
+	{"container_jvm_classes_unloaded_total", "counter", "Classes unloaded.", JAVA_HAS_CLASSES,
+	 FIELD(classes_unloaded), 1},
+	{"container_jvm_metaspace_used_bytes", "gauge", "What classes take.", JAVA_HAS_METASPACE,
+	 FIELD(metaspace_used_bytes), 1},
+	{"container_jvm_metaspace_size_bytes", "gauge", "What is set aside for classes.",
+	 JAVA_HAS_METASPACE, FIELD(metaspace_size_bytes), 1},
+	{"container_jvm_gc_cpu_seconds_total", "counter", "CPU time of the collector's threads.",
+	 JAVA_HAS_GC_CPU, FIELD(gc_cpu_ns), 1e9},
+};
+
+static int each_plain(const struct java_metrics *m, struct each e)
 {
-	uint64_t up_ms = now_unix_ms > m->start_unix_ms ? now_unix_ms - m->start_unix_ms : 0;
-	const struct {
-		uint32_t has;
-		struct java_metric metric;
-	} rows[] = {
-		{JAVA_HAS_START,
-		 {"container_jvm_uptime_seconds",
-		  "gauge",
-		  "How long the JVM runs.",
-		  {},
-		  (double)up_ms / 1e3}},
-		{JAVA_HAS_SAFEPOINTS,
-		 {"container_jvm_safepoints_total",
-		  "counter",
-		  "How often all threads were stopped.",
-		  {},
-		  (double)m->safepoints}},
-		{JAVA_HAS_SAFEPOINTS,
-		 {"container_jvm_safepoint_time_seconds_total",
-		  "counter",
-		  "Time with all threads stopped.",
-		  {},
-		  (double)m->safepoint_ns / 1e9}},
-		{JAVA_HAS_SAFEPOINTS,
-		 {"container_jvm_safepoint_sync_time_seconds_total",
-		  "counter",
-		  "Time until all threads had stopped.",
-		  {},
-		  (double)m->safepoint_sync_ns / 1e9}},
-		{JAVA_HAS_THREADS,
-		 {"container_jvm_threads",
-		  "gauge",
-		  "Threads of Java that live.",
-		  {},
-		  (double)m->threads}},
-		{JAVA_HAS_THREADS,
-		 {"container_jvm_threads_daemon",
-		  "gauge",
-		  "Of them, those that do not keep the JVM alive.",
-		  {},
-		  (double)m->threads_daemon}},
-		{JAVA_HAS_THREADS,
-		 {"container_jvm_threads_started_total",
-		  "counter",
-		  "Threads of Java started.",
-		  {},
-		  (double)m->threads_started}},
-		{JAVA_HAS_CLASSES,
-		 {"container_jvm_classes_loaded_total",
-		  "counter",
-		  "Classes loaded.",
-		  {},
-		  (double)m->classes_loaded}},
-		{JAVA_HAS_CLASSES,
-		 {"container_jvm_classes_unloaded_total",
-		  "counter",
-		  "Classes unloaded.",
-		  {},
-		  (double)m->classes_unloaded}},
-		{JAVA_HAS_METASPACE,
-		 {"container_jvm_metaspace_used_bytes",
-		  "gauge",
-		  "What classes take.",
-		  {},
-		  (double)m->metaspace_used_bytes}},
-		{JAVA_HAS_METASPACE,
-		 {"container_jvm_metaspace_size_bytes",
-		  "gauge",
-		  "What is set aside for classes.",
-		  {},
-		  (double)m->metaspace_size_bytes}},
-		{JAVA_HAS_GC_CPU,
-		 {"container_jvm_gc_cpu_seconds_total",
-		  "counter",
-		  "CPU time of the collector's threads.",
-		  {},
-		  (double)m->gc_cpu_ns / 1e9}},
-	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
-		if (m->has & rows[i].has)
-			r = e.call(e.arg, &rows[i].metric);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(each_rows); i++) {
+		const struct each_row *row = &each_rows[i];
+		uint64_t value;
+
+		if (!(m->has & row->has))
+			continue;
+		memcpy(&value, (const char *)m + row->offset, sizeof(value));
+		r = e.call(e.arg, &(struct java_metric){
+					  .name = row->name,
+					  .type = row->type,
+					  .help = row->help,
+					  .value = (double)value / row->unit,
+				  });
+	}
 	return r;
+}
+
+static int each_uptime(const struct java_metrics *m, uint64_t now_unix_ms, struct each e)
+{
+	uint64_t up_ms = now_unix_ms > m->start_unix_ms ? now_unix_ms - m->start_unix_ms : 0;
+
+	if (!(m->has & JAVA_HAS_START))
+		return 0;
+	return e.call(e.arg, &(struct java_metric){
+				     .name = "container_jvm_uptime_seconds",
+				     .type = "gauge",
+				     .help = "How long the JVM runs.",
+				     .value = (double)up_ms / 1e3,
+			     });
 }
 
 int java_metrics_each(const struct java_metrics *m, uint64_t now_unix_ms,
@@ -164,7 +146,9 @@ int java_metrics_each(const struct java_metrics *m, uint64_t now_unix_ms,
 	int r = each_info(m, e);
 
 	if (r == 0)
-		r = each_plain(m, now_unix_ms, e);
+		r = each_uptime(m, now_unix_ms, e);
+	if (r == 0)
+		r = each_plain(m, e);
 	if (r == 0)
 		r = each_space(m, e);
 	return r ? r : each_collector(m, e);
