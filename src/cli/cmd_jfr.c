@@ -136,14 +136,15 @@ static int read_recording(struct recording *rec, struct err *err)
 static void tell_losses(const struct recording *rec)
 {
 	const struct jfr_stats *stats = jfr_stats(rec->jfr);
+	unsigned long long unread = stats->malformed;
 
+	unread += stats->unknown;
 	if (stats->cut_bytes)
 		cli_note("The last %llu bytes are of a chunk that is not complete, and are left "
 			 "out.",
 			 (unsigned long long)stats->cut_bytes);
-	if (stats->malformed || stats->unknown)
-		cli_note("%llu events could not be read, and are left out.",
-			 (unsigned long long)(stats->malformed + stats->unknown));
+	if (unread)
+		cli_note("%llu events could not be read, and are left out.", unread);
 	if (rec->stats.lost)
 		cli_note("%llu events are left out: the profile has reached its limit of memory.",
 			 (unsigned long long)rec->stats.lost);

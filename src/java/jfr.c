@@ -105,7 +105,7 @@ static int read_event(struct jfr *j, struct view *ret_event, struct jfr_cursor *
 		      uint64_t *ret_type, struct err *err)
 {
 	uint64_t at = j->chunk_at + j->position, left = j->chunk.size - j->position, size;
-	struct view v;
+	struct view v = {0};
 	int r;
 
 	r = jfr_source_view(&j->source, at, 1, &v, err);
@@ -138,7 +138,7 @@ static int take_event(struct jfr *j, struct jfr_event *ret_event, struct err *er
 	const struct jfr_type *type;
 	struct jfr_binding *binding;
 	struct jfr_cursor c;
-	struct view event;
+	struct view event = {0};
 	uint64_t id;
 	int r;
 

@@ -85,7 +85,7 @@ static int add_location(struct jfr_builder *b, uint32_t function, int32_t line,
 
 static int add_remark(struct jfr_builder *b, const char *remark, uint32_t *ret_location)
 {
-	uint32_t function;
+	uint32_t function = 0;
 	int r;
 
 	buf_clear(&b->text);
@@ -110,8 +110,8 @@ static int add_frame(struct jfr_builder *b, const struct jfr_stack *s, const str
 		     uint32_t *ret_location)
 {
 	uint64_t key = key_of(f->method, key_of(s->pools->epoch, f->type)), id;
-	struct view class_name, method;
-	uint32_t function;
+	struct view class_name = {0}, method = {0};
+	uint32_t function = 0;
 	int r = 0;
 
 	if (map_get(&b->methods, key, &id))
@@ -178,7 +178,7 @@ static int add_thread(struct jfr_builder *b, const struct jfr *j, const struct j
 static int add_leaf(struct jfr_builder *b, uint32_t class, uint32_t *ret_location)
 {
 	struct view name = profile_string(b->profile, class);
-	uint32_t function;
+	uint32_t function = 0;
 	int r;
 
 	buf_clear(&b->text);

@@ -23,7 +23,7 @@ static int load_event(struct jfr *j, uint64_t at, uint64_t type, struct view *re
 		      struct err *err)
 {
 	struct jfr_cursor c;
-	struct view v;
+	struct view v = {0};
 	uint64_t size;
 	int r;
 
@@ -95,7 +95,7 @@ static int bind_types(struct jfr *j)
 static int load_metadata(struct jfr *j, struct err *err)
 {
 	struct jfr_meta meta;
-	struct view event;
+	struct view event = {0};
 	int r;
 
 	r = load_event(j, j->chunk.metadata, 0, &event, err);
@@ -121,7 +121,7 @@ static int find_checkpoints(struct jfr *j, struct buf *offsets, struct err *err)
 
 	while (at != j->checkpoint_seen) {
 		struct jfr_cursor c;
-		struct view event;
+		struct view event = {0};
 		int64_t distance;
 		int r;
 
@@ -160,7 +160,7 @@ static int load_checkpoints(struct jfr *j, struct err *err)
 	r = find_checkpoints(j, &offsets, err);
 	at = (const uint64_t *)offsets.data;
 	for (size_t i = offsets.len / sizeof(*at); r == 0 && i-- > 0;) {
-		struct view event;
+		struct view event = {0};
 
 		r = load_event(j, at[i], 1, &event, err);
 		if (r == 0)
@@ -175,7 +175,7 @@ static int load_checkpoints(struct jfr *j, struct err *err)
 static int load_header(struct jfr *j, struct jfr_chunk *ret_chunk, struct err *err)
 {
 	uint8_t state;
-	struct view v;
+	struct view v = {0};
 	int r;
 
 	r = jfr_source_view(&j->source, j->chunk_at, JFR_HEADER_BYTES, &v, err);
@@ -239,7 +239,7 @@ static int leave_rest(struct jfr *j)
 
 int jfr_load_chunk(struct jfr *j, struct err *err)
 {
-	struct jfr_chunk chunk;
+	struct jfr_chunk chunk = {0};
 	int r;
 
 	if (j->options.live) {
@@ -265,7 +265,7 @@ int jfr_load_chunk(struct jfr *j, struct err *err)
 
 int jfr_load_more(struct jfr *j, struct err *err)
 {
-	struct jfr_chunk chunk;
+	struct jfr_chunk chunk = {0};
 	int r = jfr_source_refresh(&j->source, err);
 
 	if (r == 0)

@@ -91,7 +91,7 @@ static int append_dotted(struct buf *out, struct view name)
 static const char *primitive(uint8_t letter)
 {
 	static const struct {
-		char letter;
+		uint8_t letter;
 		const char *name;
 	} names[] = {{'Z', "boolean"}, {'B', "byte"}, {'C', "char"},  {'S', "short"},
 		     {'I', "int"},     {'J', "long"}, {'F', "float"}, {'D', "double"}};

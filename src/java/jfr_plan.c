@@ -140,6 +140,8 @@ static struct jfr_value read_text(const struct jfr_plan *plan, struct jfr_cursor
 static int64_t narrow(enum jfr_kind kind, uint64_t bits)
 {
 	switch (kind) {
+	case JFR_BYTE:
+		return (int64_t)((bits & 0xff) ^ 0x80) - 0x80;
 	case JFR_CHAR:
 		return (uint16_t)bits;
 	case JFR_SHORT:
@@ -178,7 +180,7 @@ static struct jfr_value read_value(const struct jfr_plan *plan, const struct jfr
 	if (f->type->kind == JFR_BOOLEAN)
 		v.number = jfr_byte(c) != 0;
 	else if (f->type->kind == JFR_BYTE)
-		v.number = (int8_t)jfr_byte(c);
+		v.number = narrow(JFR_BYTE, jfr_byte(c));
 	else
 		v.number = narrow(f->type->kind, jfr_varint(c));
 	v.real = (double)v.number;

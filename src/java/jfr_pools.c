@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "java/jfr_cursor.h"
 
+/* Bytes: an empty pool is short, and a plan for it is not. */
+#define POOLS_MAX_PLANS ((size_t)4 << 20)
 #define POOLS_MAX_TYPES 65536 /* of one checkpoint */
 
 struct stack_entry {
@@ -342,7 +344,10 @@ static int read_pool(struct reader *rd, struct err *err)
 
 int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view event, struct err *err)
 {
-	struct reader rd = {.pools = p, .meta = m, .cursor = jfr_cursor_of(event)};
+	struct reader rd = {.pools = p,
+			    .meta = m,
+			    .cursor = jfr_cursor_of(event),
+			    .arena.max = POOLS_MAX_PLANS};
 	uint64_t n;
 	int r = 0;
 
