@@ -119,13 +119,15 @@ static int services_service(struct services *s, const struct store_stream *strea
 static int services_all(struct services *s, const struct store_stream *streams, size_t len,
 			struct err *err)
 {
+	const char *only = s->rq->params.text[PARAM_SERVICE];
 	int r = 0;
 
 	for (size_t i = 0, n; r == 0 && i < len; i += n) {
 		for (n = 1; i + n < len; n++)
 			if (strcmp(streams[i].service, streams[i + n].service) != 0)
 				break;
-		r = services_service(s, &streams[i], n, err);
+		if (!only || strcmp(streams[i].service, only) == 0)
+			r = services_service(s, &streams[i], n, err);
 	}
 	return r;
 }
