@@ -235,25 +235,19 @@ static bool is_system(struct golang_goroutines *gs, uint64_t start_pc, const uin
 /* The thread's registers, or what it was doing when a signal came; only in cores. */
 static bool running_context(struct golang_goroutines *gs, const uint8_t *g, struct batch_entry *e)
 {
-	const struct golang_thread *thread;
 	uint64_t m = g_u64(g, gs->layout->m), tid, pc, sp;
-	struct golang_thread at;
+	struct proc_thread at;
 
-	if (gs->regs.len == 0 || m == 0 ||
-	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) < 0)
+	if (m == 0 || proc_mem_pid(gs->process->mem) ||
+	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) <
+		    0 ||
+	    !proc_mem_thread(gs->process->mem, tid, &at))
 		return false;
-	thread = golang_regs_of(&gs->regs, tid);
-	if (!thread)
+	if ((at.sp < e->key.lo || at.sp >= e->key.hi) &&
+	    !golang_unwind_interrupted(&gs->unwind, &at))
 		return false;
-	at = *thread;
 	pc = at.pc;
 	sp = at.sp;
-	if (sp < e->key.lo || sp >= e->key.hi) {
-		if (!golang_unwind_interrupted(&gs->unwind, &at))
-			return false;
-		pc = at.pc;
-		sp = at.sp;
-	}
 	/* On the system stack: the goroutine's own context was saved on the way there. */
 	if (sp < e->key.lo || sp >= e->key.hi) {
 		struct golang_pclntab *t;

@@ -3,7 +3,6 @@
 
 #include "golang/g_layout.h"
 #include "golang/goroutine_labels.h"
-#include "golang/goroutine_regs.h"
 #include "golang/goroutine_unwind.h"
 #include "golang/goroutines.h"
 #include "golang/process_impl.h"
@@ -27,7 +26,6 @@ struct golang_goroutines {
 	const struct golang_g_layout *layout;
 	struct golang_g_vars vars;
 	struct golang_unwind unwind;
-	struct golang_regs regs;
 	struct golang_labels labels;
 	struct golang_goroutines_stats stats;
 

@@ -13,6 +13,13 @@
 #define GOROUTINES_MAX ((size_t)1 << 24)
 #define GOROUTINES_FIRST_STACK_BYTES 1024
 #define GOROUTINES_LIST_TRIES 5
+/*
+ * A list is read in so many pieces, or in larger ones than this: small enough for copies to be used
+ * while they are in the CPU's cache, and for the buffer to take few pages; but system calls, three
+ * for each piece, should not count.
+ */
+#define GOROUTINES_PIECES 48
+#define GOROUTINES_MIN_PIECE ((size_t)128)
 
 /* runtime/mfinal.go, fingRunningFinalizer; up to 1.19 a bool. */
 #define FING_RUNNING 2
@@ -22,7 +29,6 @@ void golang_goroutines_free(struct golang_goroutines *gs)
 	if (!gs)
 		return;
 	golang_unwind_release(&gs->unwind);
-	golang_regs_release(&gs->regs);
 	golang_labels_release(&gs->labels);
 	map_release(&gs->systems);
 	goroutine_batch_free(gs->batch);
@@ -72,8 +78,6 @@ int golang_goroutines_new(struct golang_process *process,
 	r = golang_g_layout_for(process->layout->minor, &gs->layout, err);
 	if (r == 0)
 		r = golang_g_vars_find(process, gs->layout, stripped, &gs->vars, err);
-	if (r == 0 && gs->options.core_path)
-		r = golang_regs_read(&gs->regs, gs->options.core_path, err);
 	if (r < 0)
 		return r;
 	golang_unwind_init(&gs->unwind, process, &gs->vars);
@@ -187,9 +191,11 @@ static int batches_read(struct golang_goroutines *gs, struct err *err)
 	while (gs->n_todo) {
 		struct goroutine_item *todo = gs->todo;
 		size_t at = 0, cap = gs->todo_cap;
+		size_t piece = MAX(gs->n_todo / GOROUTINES_PIECES, GOROUTINES_MIN_PIECE);
 
 		while (at < gs->n_todo) {
-			ssize_t n = goroutine_batch_read(gs, todo + at, gs->n_todo - at, err);
+			ssize_t n = goroutine_batch_read(gs, todo + at, MIN(gs->n_todo - at, piece),
+							 err);
 
 			if (n < 0)
 				return (int)n;

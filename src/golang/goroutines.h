@@ -35,9 +35,6 @@ struct golang_goroutines_options {
 	bool system;  /* the runtime's own, too */
 	uint64_t max; /* 0: all; else a sample of about so many stacks, and all states */
 	bool labels;  /* pprof labels */
-	/* The core file that process was opened from: running goroutines have registers there.
-	 * NULL: without. */
-	const char *core_path;
 };
 
 /* What one reading saw and lost. */
