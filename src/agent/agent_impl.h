@@ -136,7 +136,7 @@ struct agent {
 	uint64_t heard_scan_ns;
 	atomic_bool exec_heard; /* then it is this that counts */
 	uint64_t census;	/* as of the last list; 0: it is to be read again */
-	bool opened;		/* something was, in this interval */
+	bool untidy;		/* much memory was given back in pieces, in this interval */
 	size_t jobs_out;
 	size_t n_open; /* targets with an open reader, or about to have one */
 };

@@ -284,6 +284,7 @@ void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_j
 	for (size_t i = 0; i < a->n_readers; i++) {
 		if (!slot->readers[i].state || !job->readers[i].collected)
 			continue;
+		a->untidy = a->untidy || a->readers[i]->interval_ns;
 		slot->readers[i].slow = false;
 		slot->readers[i].last_cost_ns = job->readers[i].cost_ns;
 		if (job->readers[i].result == 0)

@@ -390,7 +390,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 		slot->readers[i].state = job->readers[i].state;
 	if (counted && !slot_is_open(a, slot))
 		a->n_open--;
-	a->opened = a->opened || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
+	a->untidy = a->untidy || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
 	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
 	if ((job->what & JOB_LOOK) && job->result == 0)
 		slot_take_looks(a, slot, job);
