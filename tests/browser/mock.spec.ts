@@ -64,6 +64,8 @@ test('what cannot be profiled is named with the reason and what helps', async ({
   const group = page.getByRole('row').filter({ hasText: 'Run sonde as root' });
   await expect(group).toContainText('dockerd');
   await expect(group).toContainText('containerd');
+  // What most programs leave off is said where it is asked for.
+  await expect(page.getByText('block profile on')).toHaveCount(0);
   await page.getByRole('searchbox').fill('restic');
   await expect(page.getByRole('row').filter({ hasText: '--go-heap force' })).toBeVisible();
   await expect(group).toHaveCount(0);
@@ -104,9 +106,9 @@ for (const [type, where, unit] of [
 test('what a program does not record says how to turn it on', async ({ page }) => {
   await page.goto('/#/s/gateway?type=go_block:delay:nanoseconds');
   await expect(page.getByText('runtime.SetBlockProfileRate(')).toBeVisible();
-  await expect(page.getByText('--force-block')).toBeVisible();
+  await expect(page.getByText('sonde block 2210 --force-block')).toBeVisible();
   await page.getByRole('button', { name: /^Mutex delay/ }).click();
-  await expect(page.getByText('runtime.SetMutexProfileFraction(')).toBeVisible();
+  await expect(page.getByText('Mutex profiling is on in this program')).toBeVisible();
   await page.getByRole('button', { name: /^CPU/ }).click();
   await expect(page.getByRole('application')).toBeVisible();
 });

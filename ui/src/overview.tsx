@@ -7,7 +7,7 @@ import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
 import { curve, ended, latest, type Points } from './series';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
-import { isPicture, isProfile, kindOf, rateUnit, typeText, unitOf } from './types';
+import { isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitOf } from './types';
 
 /** What a column shows of a service: the first of these kinds that it has, in whatever family of profiles. */
 interface Column {
@@ -134,6 +134,8 @@ interface Group {
 
 /* The reader that is the same for all processes. */
 const CPU = 'cpu';
+/* Off in most programs, and told where they are asked for. */
+const OPTIONAL = OFF_BY_DEFAULT.map((o) => o.reader);
 
 /** Why there is no CPU column, where that is so. */
 function NoCpu({ targets }: { targets: Target[] }) {
@@ -149,7 +151,7 @@ function groupByReason(targets: Target[]): Group[] {
     if (!t.readers.length) continue;
     // What samples the processors takes all alike: of the others, what somebody can change is worth a line.
     const some = t.readers.some((r) => r.available);
-    const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU)
+    const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU && !OPTIONAL.includes(r.reader))
       : (t.readers.find((r) => r.reason) ?? t.readers[0]!);
     if (!said) continue;
     const reason = some ? `${said.reader}: ${said.reason}` : said.reason ?? 'no reason given';

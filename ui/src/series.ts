@@ -25,7 +25,7 @@ export function spacing(points: Points): number {
   return gaps[(gaps.length - 1) >> 1] ?? 1;
 }
 
-/** A snapshot holds until the next one is due; a longer silence stays a hole. */
+/** A snapshot holds until the next one is due, the last one too; a longer silence stays a hole. */
 export function held(points: Points): Points {
   const every = spacing(points);
   if (every < 2) return points;
@@ -36,7 +36,7 @@ export function held(points: Points): Points {
     if (before >= 0 && i - before <= every + 1) out.fill(points[before]!, before, i);
     before = i;
   });
-  return out;
+  return out.fill(points[before]!, before, before + every);
 }
 
 /** What is drawn: rates of a delta type, values of a snapshot. */

@@ -1,6 +1,6 @@
 /* One service: types, timeline, runtime, and the profile of the window as graph, table or sandwich. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { url, type Labels, type Params, type RawFlame, type Series, type Services, type TypeSeries } from './api';
+import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Target, type TypeSeries } from './api';
 import { marksOf, OomBanner, useEvents } from './events';
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
@@ -298,13 +298,22 @@ function SandwichView({ p, fn, hit, theme, menu, keyed }: {
   );
 }
 
-function TurnedOff({ off, type }: { off: OffByDefault; type: string }) {
+function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; service: string }) {
+  const targets = useQuery<{ targets: Target[] }>('/api/targets');
+  const read = (targets.data?.targets ?? []).flatMap((t) =>
+    t.service === service ? t.readers.filter((r) => r.reader === off.reader).map((r) => ({ pid: t.pid, on: r.available })) : [],
+  );
+  if (!targets.data && !targets.error) return <div class="panes wait" />;
   return (
     <Empty title={`${typeText(type).title}: nothing was recorded in this range`}>
-      <p>{off.what} seems to be off in this program: Go records it only when it is told to. In the program:</p>
-      <pre class="mono">{off.code}</pre>
-      <p>or from outside, for as long as the command runs:</p>
-      <pre class="mono">{off.command}</pre>
+      {read.some((r) => r.on) ? <p>{off.what} is on in this program, and nobody had to wait long enough to be recorded.</p> : (
+        <>
+          <p>{off.what} {read.length ? 'is' : 'seems to be'} off in this program: Go records it only when it is told to. In the program:</p>
+          <pre class="mono">{off.code}</pre>
+          <p>or from outside, for some seconds:</p>
+          <pre class="mono">{off.command(String(read[0]?.pid ?? 'PID'))}</pre>
+        </>
+      )}
     </Empty>
   );
 }
@@ -429,11 +438,12 @@ export function ServicePage(props: ServiceProps) {
       {p && p.folded > 0 && (
         <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to send, shown as (other).</p>
       )}
-      {off ? <TurnedOff off={off} type={type} /> : empty ? (
+      {off ? <TurnedOff off={off} type={type} service={state.service} /> : empty ? (
         <Empty title="Nothing in this window">
           <p>{state.focus.length + state.hide.length + state.labels.length > 0
             ? 'The filters leave nothing of it. Remove one of them above.'
             : 'No values were recorded in it. Select a window where the line above is drawn; double click resets it.'}</p>
+          {type.startsWith('go_goroutine:') && <p>Goroutines are read less often than the rest: a longer window holds some.</p>}
           {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset the window</button>}
         </Empty>
       ) : p ? (

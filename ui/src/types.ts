@@ -122,19 +122,20 @@ export function firstType<T extends { type: string }>(types: T[]): string {
 /** What Go records only when it is told to: how a program does that, and how to do it from outside. */
 export interface OffByDefault {
   type: string;
+  reader: string; // of a target (api.ts)
   what: string;
   code: string;
-  command: string;
+  command(pid: string): string;
 }
 
 export const OFF_BY_DEFAULT: OffByDefault[] = [
   {
-    type: 'go_block:delay:nanoseconds', what: 'Block profiling',
-    code: 'runtime.SetBlockProfileRate(10000)', command: 'sonde block PID --force-block 10000',
+    type: 'go_block:delay:nanoseconds', reader: 'go-block', what: 'Block profiling',
+    code: 'runtime.SetBlockProfileRate(10000)', command: (pid) => `sonde block ${pid} --force-block 10000`,
   },
   {
-    type: 'go_mutex:delay:nanoseconds', what: 'Mutex profiling',
-    code: 'runtime.SetMutexProfileFraction(100)', command: 'sonde mutex PID --force-mutex 100',
+    type: 'go_mutex:delay:nanoseconds', reader: 'go-mutex', what: 'Mutex profiling',
+    code: 'runtime.SetMutexProfileFraction(100)', command: (pid) => `sonde mutex ${pid} --force-mutex 100`,
   },
 ];
 

@@ -105,8 +105,8 @@ test('what is off by default is missed in Go programs only', () => {
 
 test('a snapshot holds until the next is due, and a longer silence is a hole', () => {
   const n = null;
-  assert.deepEqual(held([n, 1, n, n, 2, n, n, n, 3, n, n, 4, n]), [n, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, n]);
-  assert.deepEqual(held([1, n, n, 2, n, n, 3, n, n, n, n, n, n, 4]), [1, 1, 1, 2, 2, 2, 3, n, n, n, n, n, n, 4]);
+  assert.deepEqual(held([n, 1, n, n, 2, n, n, n, 3, n, n, 4, n]), [n, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4]);
+  assert.deepEqual(held([1, n, n, 2, n, n, 3, n, n, n, n, n, n, 4, n, n, n]), [1, 1, 1, 2, 2, 2, 3, n, n, n, n, n, n, 4, 4, 4, n]);
   assert.deepEqual(held([1, 2, n, 3]), [1, 2, n, 3]);
   assert.deepEqual(held([n, n]), [n, n]);
 });
