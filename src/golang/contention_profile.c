@@ -1,15 +1,17 @@
 /* src/golang/contention_profile.c: profiles of waits, cumulative and since the last time. */
-#include <math.h>
 #include <string.h>
 
 #include "golang/contention_impl.h"
 
 enum { CONTENTIONS, DELAY, N_VALUES };
 
-/* A forged figure may not fit; a conversion out of range is undefined. */
+/*
+ * A forged figure may not fit, and a conversion out of range is undefined. No wait is negative:
+ * then no difference of two is out of range, either.
+ */
 static int64_t whole(double value)
 {
-	return fabs(value) < 9e18 ? (int64_t)value : 0;
+	return value > 0 && value < 9e18 ? (int64_t)value : 0;
 }
 
 /* As runtime.BlockProfile, runtime.MutexProfile and runtime/pprof's printCountCycleProfile. */

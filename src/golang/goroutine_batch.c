@@ -27,6 +27,8 @@
 #define BATCH_MAX_FAULTS 4096
 #define BATCH_TRIES 12
 #define MAX_STACK_BYTES ((uint32_t)1 << 20)
+/* The registers of a thread may lead through many frames: a core has few threads. */
+#define BATCH_RUNNING_WORK 4096
 
 /* runtime/runtime2.go */
 enum {
@@ -239,6 +241,7 @@ static bool running_context(struct golang_goroutines *gs, const uint8_t *g, stru
 	struct proc_thread at;
 
 	if (m == 0 || proc_mem_pid(gs->process->mem) ||
+	    !golang_windows_spend(&gs->process->windows, BATCH_RUNNING_WORK) ||
 	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) <
 		    0 ||
 	    !proc_mem_thread(gs->process->mem, tid, &at))
@@ -462,15 +465,16 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 /* The stack was copied and the goroutine did not move: what does it say? */
 static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry *e)
 {
-	uint32_t stack = GOLANG_NO_STACK;
+	uint32_t stack = GOLANG_NO_STACK, deeper;
 
 	switch (golang_unwind_stack(&gs->unwind, &e->copy, &stack)) {
 	case GOLANG_UNWOUND:
 		break;
 	case GOLANG_UNWIND_MORE:
-		if (e->item.stack_bytes < MAX_STACK_BYTES) {
-			again(gs, e, MIN(e->item.stack_bytes * 32, MAX_STACK_BYTES),
-			      MAX(e->item.tries, 1));
+		deeper = MIN(e->item.stack_bytes * 32, MAX_STACK_BYTES);
+		if (e->item.stack_bytes < deeper && deeper <= gs->deep_bytes_left) {
+			gs->deep_bytes_left -= deeper;
+			again(gs, e, deeper, MAX(e->item.tries, 1));
 			return;
 		}
 		gs->stats.incomplete++;

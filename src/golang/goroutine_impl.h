@@ -34,9 +34,10 @@ struct golang_goroutines {
 
 	uint64_t now_ns; /* by the runtime's clock */
 	bool finalizer_runs;
-	uint64_t stride; /* of live goroutines whose stacks are read */
-	uint64_t live;	 /* seen so far, for that */
-	uint64_t faults; /* ranges that could not be read */
+	uint64_t stride;	  /* of live goroutines whose stacks are read */
+	uint64_t live;		  /* seen so far, for that */
+	uint64_t faults;	  /* ranges that could not be read */
+	uint64_t deep_bytes_left; /* of deep stacks that may still be read */
 
 	struct goroutine_item *todo;
 	size_t n_todo, todo_cap;

@@ -207,6 +207,8 @@ static const struct unwind_path *path_for(const struct golang_unwind *u,
 	path = (const struct unwind_path *)(uintptr_t)value;
 	if (path->pc != copy->pc || path->height != height)
 		return NULL;
+	if (!golang_windows_spend(&u->process->windows, path->n / 16))
+		return NULL;
 	for (uint32_t i = 0; i < path->n; i++) {
 		uint64_t pc;
 
@@ -252,6 +254,8 @@ enum golang_unwound golang_unwind_stack(struct golang_unwind *u,
 		return GOLANG_UNWOUND;
 	}
 	result = walk_stack(u, copy, &w);
+	if (!golang_windows_spend(&u->process->windows, w.n))
+		return GOLANG_UNWIND_BAD;
 	if (result != GOLANG_UNWOUND)
 		return result;
 	w.key[0] = copy->exact;

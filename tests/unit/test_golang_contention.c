@@ -334,6 +334,7 @@ static void forged_figures_are_no_values(void **state)
 {
 	static const double counts[] = {NAN, INFINITY, -INFINITY, 1e300};
 	static struct fixture f;
+	size_t record;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -342,6 +343,12 @@ static void forged_figures_are_no_values(void **state)
 		assert_int_equal(read_totals(&f).contentions, 0);
 		fixture_close(&f);
 	}
+	fixture_open(&f, GOLANG_BLOCK);
+	record = add_wait(&f, -9e18, INT64_MIN);
+	assert_int_equal(read_delta(&f).samples, 0);
+	set_delay(&f, record, 8e18, INT64_MAX);
+	assert_int_equal(read_delta(&f).contentions, (int64_t)8e18 - 1);
+	fixture_close(&f);
 	fixture_open(&f, GOLANG_BLOCK);
 	put64(&f, AT_DEPTH, UINT32_MAX);
 	put64(&f, AT_TICKS + 24, UINT64_MAX);
