@@ -111,11 +111,14 @@ static int go_heap_read_now(void *state, bool last)
 	if (!last && !go_program_try_lock(g->program))
 		return 0;
 	r = golang_heap_read_last(g->heap, NULL);
-	if (!last)
+	if (!last) {
 		golang_heap_trim(g->heap);
-	else if (r == 0 && go_program_n_goroutines(g->program) <= GO_HEAP_LAST_GOROUTINES)
+		go_program_unlock(g->program);
+		return r;
+	}
+	if (r == 0 && go_program_n_goroutines(g->program) <= GO_HEAP_LAST_GOROUTINES)
 		g->has_goroutines = go_heap_read_goroutines(g, &gs, NULL) == 0;
-	go_program_unlock(g->program);
+	go_program_unlock_last(g->program);
 	return r;
 }
 
@@ -154,7 +157,8 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 		r = go_heap_read_goroutines(g, &gs, err);
 	else if (g->has_goroutines)
 		r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
-	else
+	/* Who is killed may have been read once more since, in vain. */
+	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
 		r = err_set(err, -ENODATA, "process %d was gone too soon", (int)g->id.pid);
 	if (r == 0)
 		r = golang_goroutines_profile(gs, false, NULL, NULL, ret_profile, err);

@@ -152,6 +152,12 @@ bool go_program_lock_in_time(struct go_program *p, uint64_t ns)
 
 void go_program_unlock(struct go_program *p)
 {
+	golang_process_trim(p->process);
+	(void)pthread_mutex_unlock(&p->busy);
+}
+
+void go_program_unlock_last(struct go_program *p)
+{
 	(void)pthread_mutex_unlock(&p->busy);
 }
 

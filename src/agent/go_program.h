@@ -33,7 +33,10 @@ void go_program_unref(struct go_program *program); /* NULL is fine */
 void go_program_lock(struct go_program *program);
 bool go_program_try_lock(struct go_program *program);
 bool go_program_lock_in_time(struct go_program *program, uint64_t ns);
+/* Also gives back what only the next reading needs. */
 void go_program_unlock(struct go_program *program);
+/* Keeps it: the memory that it was read from may be gone by then. */
+void go_program_unlock_last(struct go_program *program);
 
 /* The rest is for those who hold the lock. */
 struct golang_process *go_program_process(struct go_program *program);
