@@ -80,6 +80,7 @@ struct agent_slot {
 		bool ask_again;
 		uint32_t spacing; /* it is read in each so manieth of its intervals; 0: as 1 */
 		int64_t period;	  /* the one of these in which it was read; see slot_is_due() */
+		uint32_t figures; /* bits of those that it has brought */
 		char *reason;
 		char *remedy;
 		char *trouble;

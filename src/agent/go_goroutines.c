@@ -14,9 +14,6 @@
 #include "base/cleanup.h"
 #include "golang/goroutines.h"
 
-/* Of a program that claims to have more, none are read: the list alone would take our memory. */
-#define GO_GOROUTINES_TOO_MANY 2000000
-
 enum { TYPE_ALL, TYPE_WAITING, TYPE_RUNNABLE, TYPE_RUNNING, TYPE_SYSCALL, N_TYPES };
 
 static const char *const type_names[N_TYPES] = {"goroutine", "waiting", "runnable", "running",
@@ -132,9 +129,6 @@ static int goroutines_collect_busy(struct go_goroutines *g, struct reading *read
 	struct golang_goroutines *gs = NULL;
 	int r;
 
-	if (go_program_n_goroutines(g->program) > GO_GOROUTINES_TOO_MANY)
-		return err_set(err, -E2BIG, "more than %d goroutines: they are not read",
-			       GO_GOROUTINES_TOO_MANY);
 	r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
 	if (r == 0)
 		r = golang_goroutines_read(gs, err);

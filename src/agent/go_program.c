@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "proc/mem.h"
 
+/* Of one that claims to have more, none are read: the list alone would take our memory. */
+#define PROGRAM_MAX_GOROUTINES 2000000
+
 struct go_program {
 	atomic_uint refs;
 	pthread_mutex_t busy; /* of all that follows */
@@ -169,7 +172,8 @@ struct golang_process *go_program_process(struct go_program *p)
 int go_program_goroutines(struct go_program *p, uint64_t max,
 			  struct golang_goroutines **ret_goroutines, struct err *err)
 {
-	const struct golang_goroutines_options options = {.max = max};
+	const struct golang_goroutines_options options = {.max = max,
+							  .limit = PROGRAM_MAX_GOROUTINES};
 	int r = 0;
 
 	if (!p->goroutines)

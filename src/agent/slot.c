@@ -214,6 +214,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 				       : (int64_t)a->config.interval_ns;
 	r->stamp_ns = a->interval.stamp_ns;
 	slot_take_figures(slot, reading);
+	r->figures = reading->figures.has;
 	if (!reading->profile)
 		return;
 	r->collections++;
@@ -236,6 +237,8 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 	a->health.failures++;
 	text_set(&r->trouble,
 		 job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
+	/* What it was is not what it is. */
+	slot->figures.has &= ~r->figures;
 	if (a->readers[i]->interval_ns)
 		r->period = reader_period(a, r, i);
 	/* It cannot be read any more: then it is asked anew, and says why. */

@@ -189,6 +189,9 @@ static int list_read(struct golang_goroutines *gs, struct err *err)
 		if (before.len > before.cap || before.len > GOROUTINES_MAX)
 			return err_set(err, -EBADMSG, "runtime.allgs claims %llu goroutines",
 				       (unsigned long long)before.len);
+		if (gs->options.limit && before.len > gs->options.limit)
+			return err_set(err, -E2BIG, "it has more than %llu goroutines",
+				       (unsigned long long)gs->options.limit);
 		r = list_copy(gs, &before, err);
 		if (r < 0 && r != -EFAULT)
 			return r;

@@ -302,6 +302,23 @@ static void long_list_of_nothing_takes_no_memory(void **state)
 	free(list);
 }
 
+static void list_beyond_the_limit_is_refused(void **state)
+{
+	const struct golang_goroutines_options options = {.limit = 2};
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	for (uint64_t id = 1; id <= 3; id++)
+		add(&f, id, WAITING, WORLD_WORKER);
+	assert_int_equal(try_open(&f, &options), 0);
+	assert_int_equal(golang_goroutines_read(f.gs, &err), -E2BIG);
+	assert_string_equal(err.text, "it has more than 2 goroutines");
+	assert_int_equal(golang_goroutines_count(f.gs), 0);
+	fixture_close(&f);
+}
+
 static void forged_bounds_of_a_stack_are_refused(void **state)
 {
 	struct fixture f = {0};
@@ -543,6 +560,7 @@ int main(void)
 		cmocka_unit_test(wild_and_doubled_entries_of_the_list_are_counted),
 		cmocka_unit_test(goroutines_that_share_memory_are_counted_once),
 		cmocka_unit_test(long_list_of_nothing_takes_no_memory),
+		cmocka_unit_test(list_beyond_the_limit_is_refused),
 		cmocka_unit_test(forged_bounds_of_a_stack_are_refused),
 		cmocka_unit_test(saved_context_outside_of_the_stack_is_never_followed),
 		cmocka_unit_test(absurd_lengths_of_the_list_are_refused),
