@@ -165,6 +165,8 @@ test('a kill for want of memory is told on the overview, and its last heap is on
   expect(Number(sel[2]) - Number(sel[1])).toBe(1);
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('main.appendToCache');
   await expect(page.locator('.crumbs')).toContainText('1.86\u2009GB');
+  await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Goroutines' }).click();
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
   await page.getByRole('button', { name: 'Back to the profiles' }).click();
   await expect(page.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
   await banner.getByRole('button', { name: '2 more' }).click();

@@ -125,6 +125,7 @@ export const TYPES = [
   ...['goroutine', 'waiting', 'runnable', 'running', 'syscall'].map((s) => ({ type: `go_goroutine:${s}:count`, mode: 'snapshot' })),
   { type: 'go_mutex:contentions:count', mode: 'delta' },
   { type: 'go_mutex:delay:nanoseconds', mode: 'delta' },
+  { type: 'go_oom:goroutine:count', mode: 'snapshot' },
   { type: 'go_oom:inuse_objects:count', mode: 'snapshot' },
   { type: 'go_oom:inuse_space:bytes', mode: 'snapshot' },
   ...['heap_live:bytes', 'heap_goal:bytes', 'heap_inuse:bytes', 'memory_limit:bytes', 'goroutines:count', 'gomaxprocs:count', 'gc_cpu_fraction:ppm']
@@ -156,7 +157,7 @@ function runtimeAt(s, name, t) {
 /** What a service has of a type, by stack. */
 export function stacksOf(service, type) {
   const [family, name] = type.type.split(':');
-  if (family === 'go_goroutine')
+  if (family === 'go_goroutine' || name === 'goroutine')
     return service.goroutines.filter((g) => name === 'goroutine' || g.state === name).map((g) => ({ frames: g.frames, at: g.count }));
   if (family === 'go_runtime') return [{ frames: ['runtime'], at: (t) => runtimeAt(service, name, t) }];
   return service.stacks.map((s) => ({ frames: s.frames, at: (t) => valueAt(s, type, t) }));

@@ -132,7 +132,7 @@ function summary(types: TypeSeries[], step: number): string {
   const share = now('gc_cpu_fraction:ppm');
   return [
     live && `heap ${live}${goal ? ` of ${goal} goal` : ''}`,
-    goroutines && `${goroutines} goroutines`,
+    goroutines && `${goroutines} ${goroutines === '1' ? 'goroutine' : 'goroutines'}`,
     pause && `GC pauses ${pause}`,
     share && `GC CPU ${share}`,
   ].filter((t) => t).join(' · ');

@@ -16,7 +16,7 @@ import { curve, latest } from './series';
 import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { Table } from './table';
 import { Timeline } from './timeline';
-import { cards, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
+import { cards, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
 
 const MAX_NODES = 200000;
 export interface ServiceProps {
@@ -81,7 +81,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
 
 /** The ways in which the same thing is measured: bytes or objects, all goroutines or those that wait. */
 function Variants({ types, current }: { types: TypeSeries[]; current: string }) {
-  const same = isPicture(current) ? types.filter((t) => isPicture(t.type)).reverse()
+  const same = isPicture(current) ? pictures(types)
     : (cards(types).find((c) => c.types.some((t) => t.type === current))?.types ?? []);
   if (same.length < 2) return null;
   return (
@@ -183,7 +183,7 @@ function WindowLine(c: CompareProps) {
   if (isPicture(state.type) && state.sel)
     return (
       <div class="windowline">
-        <span class="windowtext">Heap at <b>{time(w.from, prefs.utc)}</b> <span class="dim">with what was allocated since the last collection</span></span>
+        <span class="windowtext">{typeText(state.type).title} at <b>{time(w.from, prefs.utc)}</b> <span class="dim">{typeText(state.type).about}</span></span>
         <button type="button" class="primary" onClick={() => go({ type: '', sel: null, labels: [], zoom: '' })}>Back to the profiles</button>
       </div>
     );

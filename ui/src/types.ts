@@ -9,7 +9,7 @@ export const unitOf = (type: string) => type.split(':')[2] ?? 'count';
 
 /** The runtime's own numbers: curves, never a flame graph. */
 export const isRuntime = (type: string) => type.startsWith('go_runtime:');
-/** The heap of one moment, when memory ran out (events.tsx). */
+/** Heap and goroutines of one moment, when memory ran out (events.tsx). */
 export const isPicture = (type: string) => type.startsWith('go_oom:');
 export const isProfile = (type: string) => !isRuntime(type) && !isPicture(type);
 
@@ -69,7 +69,18 @@ const MEASURES: Measure[] = [
 const measureOf = (type: string) =>
   MEASURES.find((m) => (!m.family || m.family === familyOf(type)) && m.variants.some((v) => v.kind === kindOf(type)));
 
-const variantOf = (type: string) => measureOf(type)?.variants.find((v) => v.kind === kindOf(type));
+const PICTURES: Variant[] = [
+  variant('inuse_space:bytes', 'Bytes', 'Heap', 'with what was allocated since the last collection'),
+  variant('inuse_objects:count', 'Objects', 'Objects on the heap', 'with what was allocated since the last collection'),
+  variant('goroutine:count', 'Goroutines', 'Goroutines', 'as they were read last'),
+];
+
+const among = (list: Variant[] | undefined, type: string) => list?.find((v) => v.kind === kindOf(type));
+const variantOf = (type: string) => among(isPicture(type) ? PICTURES : measureOf(type)?.variants, type);
+
+/** What there is of a moment, the heap first. */
+export const pictures = <T extends { type: string }>(types: T[]): T[] =>
+  PICTURES.flatMap((v) => types.filter((t) => isPicture(t.type) && kindOf(t.type) === v.kind));
 
 export interface TypeText {
   title: string;
@@ -116,7 +127,7 @@ const FIRST = ['inuse_space:bytes', 'cpu:nanoseconds'];
 export function firstType<T extends { type: string }>(types: T[]): string {
   const all = cards(types).map((c) => c.types[0]!.type);
   const first = FIRST.map((k) => all.find((t) => kindOf(t) === k)).find((t) => t);
-  return first ?? all[0] ?? types.find((t) => isPicture(t.type))?.type ?? '';
+  return first ?? all[0] ?? pictures(types)[0]?.type ?? '';
 }
 
 /** What Go records only when it is told to: how a program does that, and how to do it from outside. */

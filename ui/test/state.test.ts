@@ -5,7 +5,7 @@ import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
 import { ended, held, latest, rested } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
-import { cards, firstType, isProfile, offIn, rateUnit, typeText, variantName } from '../src/types';
+import { cards, firstType, isProfile, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
 
 test('every state survives its address', () => {
   const s: State = {
@@ -95,6 +95,9 @@ test('neither curves nor pictures are profiles, and a picture is shown first onl
   assert.equal(firstType(typed('cpu:samples:count', 'cpu:cpu:nanoseconds')), 'cpu:cpu:nanoseconds');
   assert.equal(firstType(typed('go_oom:inuse_space:bytes', 'go_runtime:alloc:bytes')), 'go_oom:inuse_space:bytes');
   assert.equal(firstType([]), '');
+  const moment = typed('go_oom:goroutine:count', 'go_oom:inuse_objects:count', 'go_oom:inuse_space:bytes');
+  assert.deepEqual(pictures(moment).map((t) => variantName(t.type)), ['Bytes', 'Objects', 'Goroutines']);
+  assert.equal(firstType(moment), 'go_oom:inuse_space:bytes');
 });
 
 test('what is off by default is missed in Go programs only', () => {
