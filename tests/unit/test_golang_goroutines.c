@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "golang/goroutine_impl.h"
+#include "test_golang_fake.h"
 #include "test_golang_goroutines.h"
 
 enum { RUNNABLE = 1, RUNNING = 2, SYSCALL = 3, WAITING = 4, DEAD = 6, SCAN = 0x1000 };
@@ -42,15 +43,9 @@ static void add(struct fixture *f, uint64_t id, uint32_t status, enum world_func
 
 static int try_open(struct fixture *f, const struct golang_goroutines_options *options)
 {
-	struct proc_mem *mem;
+	struct proc_mem *mem = fake_of_amd64();
 	struct err err;
 
-	assert_int_equal(proc_mem_open_fake(&mem, &err), 0);
-	if (proc_mem_machine(mem) != EM_X86_64) {
-		/* The code that the program consists of is amd64's. */
-		proc_mem_close(mem);
-		skip();
-	}
 	assert_int_equal(proc_mem_fake_add(mem, WORLD_BASE, f->world.bytes, WORLD_BYTES), 0);
 	f->process = world_open_take(mem);
 	assert_non_null(f->process);
