@@ -11,10 +11,7 @@
 
 static const struct route routes[] = {
 	{"/api/health", {0}, false, api_health},
-	{"/api/services",
-	 {WINDOW | PARAM_BIT(PARAM_SERVICE) | PARAM_BIT(PARAM_POINTS), 0, false},
-	 true,
-	 api_services},
+	{"/api/services", {STREAM | WINDOW | PARAM_BIT(PARAM_POINTS), 0, true}, true, api_services},
 	{"/api/targets", {0}, false, api_targets},
 	{"/api/labels",
 	 {PARAM_BIT(PARAM_SERVICE) | WINDOW, PARAM_BIT(PARAM_SERVICE), false},

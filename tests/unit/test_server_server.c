@@ -249,6 +249,9 @@ static void every_route_answers(void **state)
 	expect("/api/services?service=shop&from=5000&to=5120", 200,
 	       "\"services\":[{\"service\":\"shop\"");
 	expect("/api/services?service=nobody&from=5000&to=5120", 200, "\"services\":[]");
+	expect("/api/services?type=*:inuse_space:bytes&type=a:b:c&from=5000&to=5120", 200,
+	       "\"services\":[{\"service\":\"bakery\",\"types\":[],\"processes\":2},{\"service\":"
+	       "\"shop\",\"types\":[{\"type\":\"go_heap:inuse_space:bytes\"");
 	/* What this program does not have is left out. */
 	expect("/api/series?" WINDOW "&type=go_oom:x:bytes&type=go_heap:alloc_space:bytes&from=5000"
 	       "&to=5060&step_ms=20000",

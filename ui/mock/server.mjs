@@ -196,10 +196,12 @@ const handlers = {
     const n = Math.min(500, Number(q.get('points') ?? 60));
     const step = (w.to - w.from) / n;
     const wanted = ([name, s]) => s.start < w.to && (!q.has('service') || q.get('service') === name);
+    const kinds = q.getAll('type');
+    const asks = (t) => !kinds.length || kinds.some((k) => k === t.type || k === `*${t.type.slice(t.type.indexOf(':'))}`);
     const there = (t, s) => !t.type.startsWith('go_oom:') || happened(s, w).length > 0;
     const list = [...services].filter(wanted).map(([service, s]) => ({
       service, processes: s.processes,
-      types: typesOf(service, s).filter((t) => there(t, s)).map((t) => ({
+      types: typesOf(service, s).filter((t) => asks(t) && there(t, s)).map((t) => ({
         ...t, first: s.start, last: Math.min(s.end ?? Infinity, Date.now()), series: points(s, t, w, step),
         value: stacksOf(s, t).reduce((sum, x) => sum + over(x, t, w, s), 0),
       })),

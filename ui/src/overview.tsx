@@ -26,6 +26,9 @@ const COLUMNS: Column[] = [
   column('goroutines:count', 'Goroutines', 'goroutine:count'),
 ];
 
+/* Of a Go program there are twenty types and more: the rest is for its own page. */
+const WANTED = COLUMNS.flatMap((c) => c.kinds).map((k): [string, string] => ['type', `*:${k}`]);
+
 interface Cell {
   type: string; // the profile that it leads to; empty: to the service
   series: Points;
@@ -262,7 +265,7 @@ export function Overview({ state, now, health, utc }: { state: State; now: numbe
   const range = rangeWindow(state.range, now, health?.store.oldest ?? 0);
   const w = sparkWindow(range, health?.interval_ms ?? 15000);
   const services = useQuery<Services>(
-    url('/api/services', [['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
+    url('/api/services', [...WANTED, ['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
   );
   const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();
@@ -270,8 +273,7 @@ export function Overview({ state, now, health, utc }: { state: State; now: numbe
   const events = useEvents(data?.services, w, state.range);
   const columns = useMemo(() => {
     const present = new Set(data?.services.flatMap((s) => s.types.filter((t) => !isPicture(t.type)).map((t) => kindOf(t.type))));
-    const known = COLUMNS.filter((c) => c.kinds.some((k) => present.has(k)));
-    return known.length ? known : [...present].slice(0, 3).map((k) => column(k));
+    return COLUMNS.filter((c) => c.kinds.some((k) => present.has(k)));
   }, [data]);
   const lines = useMemo(
     () => (data?.services ?? []).filter((s) => s.service.toLowerCase().includes(low)).map((s): Line => ({
