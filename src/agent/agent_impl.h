@@ -133,13 +133,13 @@ struct agent {
 	bool too_many;
 
 	struct agent_interval interval;
-	uint64_t scan_ns; /* when to look for new processes again */
-	uint64_t heard_scan_ns;
-	atomic_bool exec_heard; /* then it is this that counts */
+	uint64_t scan_ns;	/* when to look for new processes again, */
+	uint64_t heard_scan_ns; /* and when after one was heard of */
 	uint64_t census;	/* as of the last list; 0: it is to be read again */
-	bool untidy;		/* much memory was given back in pieces, in this interval */
 	size_t jobs_out;
-	size_t n_open; /* targets with an open reader, or about to have one */
+	size_t n_open;		/* targets with an open reader, or about to have one */
+	atomic_bool exec_heard; /* one was, since the last look */
+	bool untidy;		/* much memory was given back in pieces, in this interval */
 };
 
 struct agent_parts {
