@@ -26,6 +26,8 @@
 /* Ranges of a target that all fail are forged: enough is enough. */
 #define BATCH_MAX_FAULTS 4096
 #define BATCH_TRIES 12
+/* Of all goroutines together: so many do not change while they are read. */
+#define BATCH_MAX_RETRIES ((uint64_t)1 << 20)
 #define MAX_STACK_BYTES ((uint32_t)1 << 20)
 /* The registers of a thread may lead through many frames: a core has few threads. */
 #define BATCH_RUNNING_WORK 4096
@@ -399,6 +401,16 @@ static void again(struct golang_goroutines *gs, const struct batch_entry *e, uin
 	gs->again[gs->n_again++] = (struct goroutine_item){e->item.g, stack_bytes, tries};
 }
 
+/* What cannot be believed now may be in a moment; false when it was tried often enough. */
+static bool try_again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t most)
+{
+	if (e->item.tries >= most || gs->stats.retries >= BATCH_MAX_RETRIES)
+		return false;
+	again(gs, e, e->item.stack_bytes, e->item.tries + 1);
+	gs->stats.retries++;
+	return true;
+}
+
 static enum golang_g_state state_of(uint32_t status)
 {
 	switch (status) {
@@ -482,11 +494,8 @@ static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry 
 	case GOLANG_UNWIND_BAD:
 		/* A function that was about to park, or one that stopped in the middle of a switch:
 		 * a moment later it has moved on. */
-		if (e->item.tries < BATCH_TRIES / 2) {
-			again(gs, e, e->item.stack_bytes, e->item.tries + 1);
-			gs->stats.retries++;
+		if (try_again(gs, e, BATCH_TRIES / 2))
 			return;
-		}
 		gs->stats.incomplete++;
 		break;
 	}
@@ -503,12 +512,8 @@ static void entry_settle(struct golang_goroutines *gs, const struct batch_entry 
 	if (!e->wanted)
 		return;
 	if (moving || !g_key_same(&e->key, &now)) {
-		if (e->item.tries < BATCH_TRIES) {
-			again(gs, e, e->item.stack_bytes, e->item.tries + 1);
-			gs->stats.retries++;
-		} else {
+		if (!try_again(gs, e, BATCH_TRIES))
 			goroutine_take(gs, e, GOLANG_NO_STACK, true);
-		}
 		return;
 	}
 	if (e->stack_len)
