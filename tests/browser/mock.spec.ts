@@ -3,9 +3,16 @@
  * ran out, 200,000 nodes, a full disk.
  */
 import { AxeBuilder } from '@axe-core/playwright';
-import { dragTimeline, expect, hash, openService, rows, test } from './page';
+import type { Page } from '@playwright/test';
+import { dragTimeline, expect, hash, rows, test } from './page';
 
 const CPU = 'cpu:cpu:nanoseconds';
+
+/* The last hour of a service of the mock; what the environment names is on the real server. */
+async function openMock(page: Page, query = '', service = 'checkout'): Promise<void> {
+  await page.goto(`/#/s/${service}?paused=1${query && `&${query}`}`);
+  await expect(page.locator('.panes[aria-busy="false"]')).toBeVisible();
+}
 
 test('a profile type that is new has its column, its card and its unit', async ({ page }) => {
   await page.goto('/');
@@ -38,7 +45,7 @@ test('a service that has ended says so and comes last', async ({ page }) => {
 });
 
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
-  await openService(page, 'paused=1&view=both', 'giant');
+  await openMock(page, 'view=both', 'giant');
   await page.getByRole('searchbox').fill('Method77');
   await expect(page.locator('.searchbox [role=status]')).toHaveText(/% in \d+ functions$/);
   await page.getByRole('searchbox').fill('');
@@ -72,7 +79,7 @@ test('what cannot be profiled is named with the reason and what helps', async ({
 });
 
 test('types are grouped, and one thing is measured in several ways', async ({ page }) => {
-  await openService(page, 'paused=1');
+  await openMock(page);
   const picker = page.getByRole('group', { name: 'Profile type' });
   for (const [group, cards] of [['CPU', 1], ['Memory', 2], ['Goroutines', 1], ['Blocking', 1], ['Mutexes', 1]] as const)
     await expect(picker.getByRole('group', { name: group }).getByRole('button')).toHaveCount(cards);
@@ -85,7 +92,7 @@ test('types are grouped, and one thing is measured in several ways', async ({ pa
   await expect(picker.getByRole('button', { name: /^Goroutines in system calls/ })).toHaveAttribute('aria-pressed', 'true');
   expect(await hash(page)).toContain('type=go_goroutine:syscall:count');
   // Curves of the runtime are no flame graph, also where somebody writes it into the address.
-  await openService(page, 'paused=1&type=go_runtime:heap_live:bytes');
+  await openMock(page, 'type=go_runtime:heap_live:bytes');
   await expect(picker.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
 });
 
@@ -95,7 +102,7 @@ for (const [type, where, unit] of [
   ['go_mutex:contentions:count', '', /\/s$/],
 ] as const)
   test(`two windows of ${type} are compared`, async ({ page }) => {
-    await openService(page, `paused=1&type=${type}`);
+    await openMock(page, `type=${type}`);
     await dragTimeline(page, 0.75, 0.98);
     await page.getByRole('button', { name: 'Compare with preceding' }).click();
     const first = page.locator('.tbody [aria-rowindex="2"]');
@@ -116,7 +123,7 @@ test('what a program does not record says how to turn it on', async ({ page }) =
 test('the Go runtime is shown on demand, in one request, with the cursor and the windows of the timeline', async ({ page }) => {
   let asked = 0;
   page.on('request', (r) => r.url().includes('go_runtime') && asked++);
-  await openService(page, 'paused=1');
+  await openMock(page);
   const head = page.getByRole('button', { name: 'Go runtime' });
   await expect(page.locator('.runtimehead')).toContainText(/heap .* of .* goal · .* goroutines/);
   expect(asked).toBe(0);
@@ -164,7 +171,7 @@ test('a kill for want of memory is told on the overview, and its last heap is on
   const sel = /sel=(\d+)-(\d+)/.exec(await hash(page))!;
   expect(Number(sel[2]) - Number(sel[1])).toBe(1);
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('main.appendToCache');
-  await expect(page.locator('.crumbs')).toContainText('1.86\u2009GB');
+  await expect(page.locator('.crumbs')).toContainText(/1\.8\d\sGB/);
   await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Goroutines' }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
   await page.getByRole('button', { name: 'Back to the profiles' }).click();
@@ -173,17 +180,17 @@ test('a kill for want of memory is told on the overview, and its last heap is on
   await expect(banner.getByRole('listitem')).toHaveText([/^!Near its memory limit/, /pid 4711, as last read before the kill/]);
   await page.locator('.timeline .mark.near').click();
   await expect.poll(() => hash(page)).toContain('type=go_oom');
-  await expect(page.locator('.crumbs')).toContainText('1.7');
+  await expect(page.locator('.crumbs')).toContainText(/1\.7\d\sGB/);
 });
 
 test('at phone width the runtime and the banner fit', async ({ page }) => {
   await page.setViewportSize({ width: 390, height: 844 });
   const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  await openService(page, 'paused=1&type=go_goroutine:goroutine:count');
+  await openMock(page, 'type=go_goroutine:goroutine:count');
   await page.getByRole('button', { name: 'Go runtime' }).click();
   await expect(page.locator('.runtime figure')).toHaveCount(5);
   expect(await wide()).toBeLessThanOrEqual(0);
-  await openService(page, 'paused=1', 'importer');
+  await openMock(page, '', 'importer');
   await expect(page.getByRole('status', { name: 'Out of memory' })).toBeVisible();
   expect(await wide()).toBeLessThanOrEqual(0);
 });
@@ -198,11 +205,11 @@ for (const scheme of ['dark', 'light'] as const)
     await page.goto('/');
     await expect(page.locator('.oomnote.kill')).toBeVisible();
     await check('overview');
-    await openService(page, 'paused=1');
+    await openMock(page);
     await page.keyboard.press('g');
     await expect(page.locator('.runtime figure')).toHaveCount(5);
     await check('runtime');
-    await openService(page, 'paused=1', 'importer');
+    await openMock(page, '', 'importer');
     await page.getByRole('button', { name: '2 more' }).click();
     await check('events');
     await page.getByRole('button', { name: /^Mutex delay/ }).click();
