@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 
-#define DAY_FORMAT 1
+/* 2: frame ids of stacks have a fixed width. Files of format 1 are read as they are. */
+#define DAY_FORMAT 2
 
 static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS service(id INTEGER PRIMARY KEY, name TEXT NOT NULL);"
@@ -25,7 +26,7 @@ static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS rollup(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS rolled(stream INTEGER PRIMARY KEY, collections INTEGER NOT "
 	"NULL);"
-	"PRAGMA user_version=1;";
+	"PRAGMA user_version=2;";
 
 static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_BEGIN] = "BEGIN IMMEDIATE",
@@ -131,7 +132,7 @@ static int day_format(struct day *d, int *ret_format, struct err *err)
 	return rc == SQLITE_ROW ? 0 : day_error(d, rc, err);
 }
 
-/* Writes the schema into a new file; says what it is when it is not ours. */
+/* Writes the schema into a new file or an older one; says what it is when it is not ours. */
 static int day_check_format(struct day *d, bool write, struct err *err)
 {
 	int format = 0;
@@ -143,7 +144,7 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 		return err_set(err, -ENOTSUP,
 			       "%s: written by a newer sonde (format %d, this one knows %d)",
 			       d->path, format, DAY_FORMAT);
-	if (format == DAY_FORMAT)
+	if (format == DAY_FORMAT || (format > 0 && !write))
 		return 0;
 	if (!write)
 		return -ENOENT; /* it is being made */
