@@ -13,6 +13,11 @@ struct stacks_slot {
 	uint32_t id;   /* plus 1; 0 is free */
 };
 
+struct stacks_block {
+	struct stacks_block *next;
+	uint32_t ids[];
+};
+
 #define MIN_ITEMS 16U
 #define MIN_IDS 256U /* of a block */
 #define MAX_IDS 65536U
@@ -106,26 +111,34 @@ static int items_grow(struct stacks *s)
 }
 
 /* Small while the profile is: most are of one process and an interval. */
-static uint32_t block_ids(const struct stacks *s, uint32_t n)
+static size_t block_ids(const struct stacks *s, uint32_t n)
 {
-	return MAX(n, MIN(MAX((uint32_t)(s->ids.used / sizeof(uint32_t)), MIN_IDS), MAX_IDS));
+	return MAX(n, MIN(MAX(s->block_bytes / sizeof(uint32_t), MIN_IDS), MAX_IDS));
+}
+
+static int blocks_grow(struct stacks *s, uint32_t n)
+{
+	size_t more = block_ids(s, n);
+	struct stacks_block *block = malloc(sizeof(*block) + more * sizeof(*block->ids));
+
+	if (!block)
+		return -ENOMEM;
+	block->next = s->blocks;
+	s->blocks = block;
+	s->block_bytes += sizeof(*block) + more * sizeof(*block->ids);
+	s->free = block->ids;
+	s->n_free = (uint32_t)more;
+	return 0;
 }
 
 int stacks_append(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id)
 {
 	int r = s->len == s->cap ? items_grow(s) : 0;
 
+	if (r == 0 && (n > s->n_free || !s->blocks))
+		r = blocks_grow(s, n);
 	if (r < 0)
 		return r;
-	if (n > s->n_free || !s->free) {
-		uint32_t more = block_ids(s, n);
-		uint32_t *block = arena_alloc(&s->ids, more * sizeof(*block));
-
-		if (!block)
-			return -E2BIG;
-		s->free = block;
-		s->n_free = more;
-	}
 	if (n > 0)
 		memcpy(s->free, ids, n * sizeof(*ids));
 	s->items[s->len] = (struct stack){.ids = s->free, .n = n};
@@ -152,7 +165,7 @@ int stacks_add(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_
 
 size_t stacks_memory(const struct stacks *s)
 {
-	return s->ids.used + s->cap * sizeof(*s->items) + s->n_slots * sizeof(*s->slots);
+	return s->block_bytes + s->cap * sizeof(*s->items) + s->n_slots * sizeof(*s->slots);
 }
 
 size_t stacks_append_growth(const struct stacks *s, uint32_t n)
@@ -169,7 +182,12 @@ size_t stacks_add_growth(const struct stacks *s, uint32_t n)
 
 void stacks_release(struct stacks *s)
 {
-	arena_release(&s->ids);
+	while (s->blocks) {
+		struct stacks_block *block = s->blocks;
+
+		s->blocks = block->next;
+		free(block);
+	}
 	free(s->items);
 	free(s->slots);
 	*s = (struct stacks){0};

@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-
 struct stack {
 	const uint32_t *ids; /* leaf first */
 	uint64_t hash;	     /* of what is shown, see profile.h */
@@ -19,11 +17,13 @@ struct stack {
 };
 
 struct stacks_slot;
+struct stacks_block;
 
 /* A zeroed struct stacks is empty. */
 struct stacks {
-	struct arena ids; /* in blocks; of the last one so much is free: */
-	uint32_t *free;
+	struct stacks_block *blocks; /* of ids */
+	size_t block_bytes;	     /* of all */
+	uint32_t *free;		     /* in the newest */
 	uint32_t n_free;
 	struct stack *items;
 	uint32_t len;

@@ -7,7 +7,8 @@
 
 #include "store/block_impl.h"
 
-#define ZSTD_LEVEL_CHUNK 3
+#define ZSTD_LEVEL_FRAMES 3
+#define ZSTD_LEVEL_STACKS 1
 
 static uint8_t *put_string(uint8_t *p, struct view s)
 {
@@ -21,13 +22,13 @@ static uint8_t *put_string(uint8_t *p, struct view s)
  * A chunk is written a few times a day and read by every sum: what compresses to more than two
  * thirds stays as it is.
  */
-static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, struct buf *out)
+static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, int level,
+		       struct buf *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const uint8_t *begin = c->columns[i].data;
 		size_t len = (size_t)(ends[i] - begin);
-		int r = codec_put_column_below(c, out, view_of(begin, len), ZSTD_LEVEL_CHUNK,
-					       len / 3 * 2);
+		int r = codec_put_column_below(c, out, view_of(begin, len), level, len / 3 * 2);
 
 		if (r < 0)
 			return r;
@@ -61,7 +62,7 @@ int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_fram
 		r = buf_append_varint(out, first);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, at, 3, out);
+	return r < 0 ? r : put_columns(c, at, 3, ZSTD_LEVEL_FRAMES, out);
 }
 
 static int compare_stacks(const void *va, const void *vb)
@@ -120,7 +121,7 @@ int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, s
 		r = buf_append_varint(out, n);
 	if (r == 0)
 		r = buf_append_varint(out, width);
-	return r < 0 ? r : put_columns(c, at, 4, out);
+	return r < 0 ? r : put_columns(c, at, 4, ZSTD_LEVEL_STACKS, out);
 }
 
 static int get_columns(struct codec *c, struct cursor *body, struct cursor *columns, unsigned int n)
@@ -182,23 +183,38 @@ static bool get_frames_1(struct cursor *c, uint32_t *frames, uint64_t n)
 	return true;
 }
 
+/* Ids of two bytes, several at a time; so many places past the last may be written. */
+#define PER_STEP 8U
+
+static void get_narrow(const uint8_t *p, size_t left, uint32_t *frames, uint64_t n)
+{
+	uint16_t ids[PER_STEP];
+	uint64_t i = 0;
+
+	for (; i < n && left - 2 * i >= sizeof(ids); i += PER_STEP) {
+		memcpy(ids, p + 2 * i, sizeof(ids));
+		for (unsigned int k = 0; k < PER_STEP; k++)
+			frames[i + k] = le16toh(ids[k]);
+	}
+	for (; i < n; i++) {
+		memcpy(ids, p + 2 * i, sizeof(*ids));
+		frames[i] = le16toh(ids[0]);
+	}
+}
+
 /* n frame ids of that width; those of two bytes are below CHUNK_MAX_FRAMES. */
 static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint64_t n)
 {
 	const uint8_t *p = c->at;
+	size_t left = cursor_left(c);
 
 	if (width == VARINTS)
 		return get_frames_1(c, frames, n);
-	if (n * width > cursor_left(c))
+	if (n * width > left)
 		return false;
 	c->at += n * width;
 	if (width == 2) {
-		for (uint64_t i = 0; i < n; i++) {
-			uint16_t id;
-
-			memcpy(&id, p + 2 * i, sizeof(id));
-			frames[i] = le16toh(id);
-		}
+		get_narrow(p, left, frames, n);
 		return true;
 	}
 	for (uint64_t i = 0; i < n; i++) {
@@ -249,7 +265,7 @@ static int open_stacks(struct view chunk, struct cursor *ret_body, uint64_t *ret
 
 int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx)
 {
-	uint32_t frames[CHUNK_MAX_DEPTH];
+	uint32_t frames[CHUNK_MAX_DEPTH + PER_STEP];
 	struct chunk_stack stack = {.frames = frames};
 	struct cursor body, columns[4];
 	uint64_t n = 0, width, shared;
