@@ -62,6 +62,7 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_POINT_FIRST] = "SELECT min(k) FROM point WHERE k>=? AND k<?",
 	[DAY_POINT_LAST] = "SELECT max(k) FROM point WHERE k>=? AND k<?",
 	[DAY_DROP_PROFILE] = "DELETE FROM profile WHERE k=?",
+	[DAY_DROP_PROFILES] = "DELETE FROM profile WHERE k>=? AND k<?",
 	[DAY_DROP_STACKS] = "DELETE FROM stack_chunk WHERE k BETWEEN ? AND ?",
 	[DAY_DROP_FRAMES] = "DELETE FROM frame_chunk WHERE k BETWEEN ? AND ?",
 	[DAY_DROP_ROLLUPS] = "DELETE FROM rollup WHERE k>=? AND k<?",
