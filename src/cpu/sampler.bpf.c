@@ -4,8 +4,9 @@
  * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU).
  * Kernel frames come from the kernel; user frames from walk_step(), one call per frame, by the
  * tables that user space has laid out (sampler_shared.h). Counts are kept by a hash of the whole
- * stack; its frames are sent once per interval. What the tables lack is asked for by a notice,
- * and the stack at hand ends there as "not loaded".
+ * stack; its frames are sent once per interval. What the tables lack is asked for by a notice. The
+ * stack at hand ends there as "not loaded"; a sample sends a copy of its top, for user space to
+ * walk when it knows more (sampler_copies.c).
  *
  * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
  * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.

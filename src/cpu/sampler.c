@@ -25,7 +25,6 @@
 #define COUNTS_MAX 262144U
 #define COUNTS_SECONDS 16U /* of different stacks */
 #define RING_MIN (512U << 10)
-#define COPIES_FACTOR 2 /* they are larger, but few */
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
 
@@ -100,11 +99,11 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 	while (ring < wanted)
 		ring *= 2;
 	b->rodata->stacks_bytes = ring;
-	b->rodata->copies_bytes = ring * COPIES_FACTOR;
+	b->rodata->copies_bytes = ring;
 	r = bpf_map__set_max_entries(b->maps.counts_a, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
-	r = r ?: bpf_map__set_max_entries(b->maps.copies, ring * COPIES_FACTOR);
+	r = r ?: bpf_map__set_max_entries(b->maps.copies, ring);
 	if (!s->options.offcpu_min_ns) {
 		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
 		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);

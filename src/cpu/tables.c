@@ -16,7 +16,7 @@
 #define GRAIN_WORDS 1024U
 #define CHUNK_GRAINS (SAMPLER_CHUNK_WORDS / GRAIN_WORDS)
 /* At a time. */
-#define CHUNKS_MAPPED_MAX 8
+#define CHUNKS_MAPPED_MAX 4
 
 struct chunk {
 	bool exists;
