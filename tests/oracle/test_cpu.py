@@ -202,12 +202,21 @@ class Cpu(CpuCase):
 
     # Short lives, new code, exec.
 
+    def wait_until_it_samples(self, pid):
+        for _ in range(600):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    if "perf_event" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                        return
+            time.sleep(0.1)
+        self.fail("it does not begin to sample")
+
     def test_a_process_of_300_ms_is_seen(self):
         out = os.path.join(self.dir, "all.pb.gz")
         program = self.compile("shares.c", name="briefly")
         watch = subprocess.Popen([rig.SONDE, "cpu", "-d", "4s", "--hz", str(HZ), "-f", "pprof",
                                   "-o", out], stderr=subprocess.PIPE)
-        time.sleep(1.5)
+        self.wait_until_it_samples(watch.pid)
         for _ in range(5):
             brief = subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL)
             time.sleep(0.3)
