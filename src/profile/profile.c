@@ -31,7 +31,7 @@ struct profile {
 	struct array samples;
 	struct array comments;
 	struct intern strings;
-	struct stacks stacks;
+	struct profile_stacks stacks;
 	struct intern labels;
 	struct arena arena; /* lines and values */
 };
@@ -50,8 +50,8 @@ size_t profile_memory(const struct profile *p)
 	       p->functions.cap * sizeof(struct profile_function) +
 	       p->locations.cap * sizeof(struct profile_location) +
 	       p->samples.cap * sizeof(struct profile_sample) + p->comments.cap * sizeof(uint32_t) +
-	       intern_memory(&p->strings) + stacks_memory(&p->stacks) + intern_memory(&p->labels) +
-	       p->arena.used;
+	       intern_memory(&p->strings) + profile_stacks_memory(&p->stacks) +
+	       intern_memory(&p->labels) + p->arena.used;
 }
 
 static int profile_room(const struct profile *p, size_t bytes)
@@ -144,7 +144,7 @@ void profile_free(struct profile *p)
 	free(p->samples.items);
 	free(p->comments.items);
 	intern_release(&p->strings);
-	stacks_release(&p->stacks);
+	profile_stacks_release(&p->stacks);
 	intern_release(&p->labels);
 	arena_release(&p->arena);
 	free(p);
@@ -322,10 +322,10 @@ int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, 
 
 	if (!has_locations(p, locations, n))
 		return -EINVAL;
-	r = profile_room(p, stacks_add_growth(&p->stacks, n));
+	r = profile_room(p, profile_stacks_add_growth(&p->stacks, n));
 	if (r < 0)
-		return stacks_find(&p->stacks, locations, n, ret_id) ? 0 : r;
-	r = stacks_add(&p->stacks, locations, n, ret_id);
+		return profile_stacks_find(&p->stacks, locations, n, ret_id) ? 0 : r;
+	r = profile_stacks_add(&p->stacks, locations, n, ret_id);
 	if (r == 0 && *ret_id == known)
 		p->stacks.items[known].hash = hash_locations(p, locations, n);
 	return r;
@@ -334,7 +334,7 @@ int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, 
 int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint64_t hash,
 			 uint32_t *ret_id)
 {
-	size_t growth = stacks_append_growth(&p->stacks, n);
+	size_t growth = profile_stacks_append_growth(&p->stacks, n);
 	int r = 0;
 
 	if (!has_locations(p, locations, n))
@@ -342,7 +342,7 @@ int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t 
 	if (growth > 0)
 		r = profile_room(p, growth);
 	if (r == 0)
-		r = stacks_append(&p->stacks, locations, n, ret_id);
+		r = profile_stacks_append(&p->stacks, locations, n, ret_id);
 	if (r == 0)
 		p->stacks.items[*ret_id].hash = hash;
 	return r;

@@ -38,7 +38,7 @@ static void slots_put(struct stacks_slot *slots, uint32_t n_slots, struct stacks
 }
 
 /* Half of the slots stay free. */
-static int index_grow(struct stacks *s, uint32_t n)
+static int index_grow(struct profile_stacks *s, uint32_t n)
 {
 	uint32_t n_slots = MAX(s->n_slots, 2 * MIN_ITEMS);
 	struct stacks_slot *slots;
@@ -60,7 +60,7 @@ static int index_grow(struct stacks *s, uint32_t n)
 }
 
 /* Gives slots to what has none, and makes room for another. */
-static int index_update(struct stacks *s)
+static int index_update(struct profile_stacks *s)
 {
 	int r = index_grow(s, s->len + 1);
 
@@ -73,8 +73,8 @@ static int index_update(struct stacks *s)
 	return r;
 }
 
-static bool index_find(const struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t hash,
-		       uint32_t *ret_id)
+static bool index_find(const struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+		       uint32_t hash, uint32_t *ret_id)
 {
 	uint32_t i = hash & (s->n_slots - 1);
 
@@ -90,12 +90,13 @@ static bool index_find(const struct stacks *s, const uint32_t *ids, uint32_t n, 
 	return false;
 }
 
-bool stacks_find(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id)
+bool profile_stacks_find(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			 uint32_t *ret_id)
 {
 	return index_update(s) == 0 && index_find(s, ids, n, hash_ids(ids, n), ret_id);
 }
 
-static int items_grow(struct stacks *s)
+static int items_grow(struct profile_stacks *s)
 {
 	uint32_t cap = s->cap ? s->cap * 2 : MIN_ITEMS;
 	struct stack *items;
@@ -111,12 +112,12 @@ static int items_grow(struct stacks *s)
 }
 
 /* Small while the profile is: most are of one process and an interval. */
-static size_t block_ids(const struct stacks *s, uint32_t n)
+static size_t block_ids(const struct profile_stacks *s, uint32_t n)
 {
 	return MAX(n, MIN(MAX(s->block_bytes / sizeof(uint32_t), MIN_IDS), MAX_IDS));
 }
 
-static int blocks_grow(struct stacks *s, uint32_t n)
+static int blocks_grow(struct profile_stacks *s, uint32_t n)
 {
 	size_t more = block_ids(s, n);
 	struct stacks_block *block = malloc(sizeof(*block) + more * sizeof(*block->ids));
@@ -131,7 +132,8 @@ static int blocks_grow(struct stacks *s, uint32_t n)
 	return 0;
 }
 
-int stacks_append(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id)
+int profile_stacks_append(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			  uint32_t *ret_id)
 {
 	int r = s->len == s->cap ? items_grow(s) : 0;
 
@@ -148,14 +150,14 @@ int stacks_append(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *r
 	return 0;
 }
 
-int stacks_add(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id)
+int profile_stacks_add(struct profile_stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id)
 {
 	uint32_t hash = hash_ids(ids, n);
 	int r = index_update(s);
 
 	if (r < 0 || index_find(s, ids, n, hash, ret_id))
 		return r;
-	r = stacks_append(s, ids, n, ret_id);
+	r = profile_stacks_append(s, ids, n, ret_id);
 	if (r < 0)
 		return r;
 	slots_put(s->slots, s->n_slots, (struct stacks_slot){hash, *ret_id + 1});
@@ -163,24 +165,24 @@ int stacks_add(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_
 	return 0;
 }
 
-size_t stacks_memory(const struct stacks *s)
+size_t profile_stacks_memory(const struct profile_stacks *s)
 {
 	return s->block_bytes + s->cap * sizeof(*s->items) + s->n_slots * sizeof(*s->slots);
 }
 
-size_t stacks_append_growth(const struct stacks *s, uint32_t n)
+size_t profile_stacks_append_growth(const struct profile_stacks *s, uint32_t n)
 {
 	return (s->len == s->cap ? s->cap * sizeof(*s->items) : 0) +
 	       (n > s->n_free ? block_ids(s, n) * sizeof(uint32_t) : 0);
 }
 
-size_t stacks_add_growth(const struct stacks *s, uint32_t n)
+size_t profile_stacks_add_growth(const struct profile_stacks *s, uint32_t n)
 {
-	return stacks_append_growth(s, n) +
+	return profile_stacks_append_growth(s, n) +
 	       (s->len + 1 > s->n_slots / 2 ? ((size_t)s->len + 1) * 2 * sizeof(*s->slots) : 0);
 }
 
-void stacks_release(struct stacks *s)
+void profile_stacks_release(struct profile_stacks *s)
 {
 	while (s->blocks) {
 		struct stacks_block *block = s->blocks;
@@ -190,5 +192,5 @@ void stacks_release(struct stacks *s)
 	}
 	free(s->items);
 	free(s->slots);
-	*s = (struct stacks){0};
+	*s = (struct profile_stacks){0};
 }

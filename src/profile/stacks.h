@@ -19,8 +19,8 @@ struct stack {
 struct stacks_slot;
 struct stacks_block;
 
-/* A zeroed struct stacks is empty. */
-struct stacks {
+/* A zeroed struct profile_stacks is empty. */
+struct profile_stacks {
 	struct stacks_block *blocks; /* of ids */
 	size_t block_bytes;	     /* of all */
 	uint32_t *free;		     /* in the newest */
@@ -34,12 +34,14 @@ struct stacks {
 };
 
 /* Finds the stack or adds it; the hash of a new one, which has the id len had, is 0. */
-int stacks_add(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
+int profile_stacks_add(struct profile_stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
 /* For a stack that is not there. Both: -ENOMEM, -E2BIG. */
-int stacks_append(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
-bool stacks_find(struct stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
+int profile_stacks_append(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			  uint32_t *ret_id);
+bool profile_stacks_find(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			 uint32_t *ret_id);
 /* Bytes of memory that it holds, and those that adding or appending n ids may take. */
-size_t stacks_memory(const struct stacks *s);
-size_t stacks_add_growth(const struct stacks *s, uint32_t n);
-size_t stacks_append_growth(const struct stacks *s, uint32_t n);
-void stacks_release(struct stacks *s);
+size_t profile_stacks_memory(const struct profile_stacks *s);
+size_t profile_stacks_add_growth(const struct profile_stacks *s, uint32_t n);
+size_t profile_stacks_append_growth(const struct profile_stacks *s, uint32_t n);
+void profile_stacks_release(struct profile_stacks *s);
