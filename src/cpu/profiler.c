@@ -149,9 +149,9 @@ static void hear_event(void *context, const struct cpu_event *event)
 	struct cpu_profiler *p = context;
 
 	/* While it lives it can be asked who it is. */
-	if (event->kind == CPU_EVENT_SAMPLED)
+	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
 		(void)track(p, event->process);
-	else if (p->on_event)
+	if (event->kind != CPU_EVENT_SAMPLED && p->on_event)
 		p->on_event(p->context, event);
 }
 

@@ -19,6 +19,20 @@ static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int
 	s->on_event(s->context, &event);
 }
 
+/* Its mappings were read, so it lives. */
+static void tell_sampled(struct cpu_sampler *s, const struct sampler_thread *thread)
+{
+	struct cpu_process *process = cpu_processes_get(s->processes, thread);
+	struct cpu_event event = {.kind = CPU_EVENT_SAMPLED, .process = process};
+
+	if (!process || !s->on_event)
+		return;
+	event.pid = process->pid;
+	if (!process->comm[0])
+		memcpy(process->comm, thread->name, sizeof(process->comm));
+	s->on_event(s->context, &event);
+}
+
 int sampler_on_notice(void *context, void *data, size_t len)
 {
 	const struct sampler_notice *notice = data;
@@ -30,7 +44,8 @@ int sampler_on_notice(void *context, void *data, size_t len)
 	case SAMPLER_NOTICE_PROCESS:
 	case SAMPLER_NOTICE_ADDRESS:
 		/* A process that ended meanwhile has the stacks that it has. */
-		(void)cpu_processes_load(s->processes, &notice->thread, notice->value);
+		if (cpu_processes_load(s->processes, &notice->thread, notice->value) == 0)
+			tell_sampled(s, &notice->thread);
 		break;
 	case SAMPLER_NOTICE_FILE:
 		cpu_files_want(s->files, (uint32_t)notice->value);
