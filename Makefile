@@ -68,7 +68,7 @@ bench: build
 	@tools/setup.sh build ui run test browser
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD) --quiet
-	@python3 bench/run.py --build $(BUILD)
+	@python3 bench/run.py --build $(BUILD) --only '$(ONLY)'
 
 lint: build
 	@tools/setup.sh build lint
@@ -95,7 +95,7 @@ help:
 	@echo 'make run        profile this machine and serve the page; starts a demo where no Go program runs'
 	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
-	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md'
+	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md; ONLY=heap,cpu for some of it'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make install    into PREFIX=$(PREFIX): binary, manual page, completions'

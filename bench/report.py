@@ -1,11 +1,17 @@
-"""The figures of the benchmarks as tables, for the screen and for docs/BENCHMARKS.md."""
+"""The figures of the benchmarks as tables, for the screen and for docs/BENCHMARKS.md.
+
+The document keeps what belongs together in groups, so that one group can be measured anew: in
+"Goals" each has a heading of its own, and a comment with its name stands above its tables.
+"""
+import dataclasses
 import os
 import platform
+import re
 
 INTRO = """# Benchmarks
 
-Written by `make bench`; every figure below is of one run on one machine. Compare the ratios, not
-the times: alternatives were measured in turns within that run.
+Written by `make bench`; all figures of a group are of one run on one machine. Compare the ratios,
+not the times: alternatives were measured in turns within that run.
 
 """
 
@@ -45,6 +51,16 @@ METHOD = """## How it is measured
   second* divides by the CPU time that the target got: it leaves out what other programs on the
   machine took away. *noise* is half the distance of the quartiles, relative to the median.
   *nothing* is the same procedure without any reading: what differs from 1 there is not our doing.
+- **Goroutines** (`bench/goroutines.py`, `bench/goroutines.c`): a server whose goroutines wait at 64
+  places for channels, selects, mutexes and conditions (`bench/targets/goroutines`). *First* finds
+  out how each place is left, *repeated* knows it; *without ever waiting* is by `pread` alone, as
+  `sonde run` reads. For *curl* the program writes the profile itself: what it spends on that, less
+  what it does anyway, stands beside what curl takes. Throughput is that of a load on CPU 0,
+  GOMAXPROCS=1, in a program with 10,000 goroutines that wait besides. Windows of two seconds with
+  a profile a second stand between windows without; each is set against the mean of its two
+  neighbours. Mean, its standard error, and the standard deviation (*spread*) of those ratios. *per
+  CPU second* leaves out what other programs of the machine took away, but also what the program
+  lost by standing still. *control* is a window in which nothing is done either.
 - **Store** (`bench/store.py`, `bench/store_bench.c`): a made-up load, drawn by a seed and the same
   for every engine (`bench/store_load.h`). CPU time is that of the store's calls alone, for
   ClickHouse that of its server; making the profiles is not counted. Plain rows and ClickHouse are
@@ -62,8 +78,10 @@ METHOD = """## How it is measured
 ## To repeat it
 
     make bench
+    make bench ONLY=goroutines,cpu
 
-It builds sonde and the target programs (the large one takes a minute, once), needs root and two
+The second measures some groups, by the names that head the goals, and leaves the others as they
+are. It builds sonde and the target programs (the large one takes a minute, once), needs root and two
 CPUs, and takes about a quarter of an hour; `bench/run.py --days 7` writes a whole week of the
 store's load, which takes an hour. The machine should be idle: what other programs push out of the
 CPU's caches costs a repeated reading relatively most, and throughput cannot be told at all.
@@ -71,6 +89,7 @@ CPU's caches costs a repeated reading relatively most, and throughput cannot be 
 
 
 def machine(versions):
+    """Lines about where it is measured."""
     model = "unknown CPU"
     memory = 0
     with open("/proc/cpuinfo", encoding="utf-8") as f:
@@ -84,8 +103,11 @@ def machine(versions):
         f"- {os.cpu_count()} CPUs ({model}), {memory / 2**20:.0f} GB of memory",
         f"- Linux {platform.release()}, {platform.machine()}",
         f"- Go {', '.join(versions)}",
-        f"- load average when the run began: {os.getloadavg()[0]:.1f}",
     ]
+
+
+def load():
+    return f"Load average when it began: {os.getloadavg()[0]:.1f}."
 
 
 def table(header, rows):
@@ -102,12 +124,50 @@ def table(header, rows):
     return "\n".join([line(header), "| " + " | ".join(rule) + " |", *map(line, rows)])
 
 
+GOALS_HEADER = ["goal", "wanted", "measured", ""]
+
+
+@dataclasses.dataclass
+class Group:
+    """What one part of the benchmarks found."""
+    name: str
+    load: str
+    goals: list = dataclasses.field(default_factory=list)  # (what, wanted, measured, verdict)
+    sections: list = dataclasses.field(default_factory=list)  # (title, table)
+
+
 def goals_table(goals):
-    return table(["goal", "wanted", "measured", ""],
-                 [[g.what, g.wanted, g.measured, g.verdict] for g in goals])
+    return table(GOALS_HEADER, goals)
 
 
-def document(about, goals, sections):
-    parts = [INTRO + "\n".join(about), "## Goals\n\n" + goals_table(goals)]
-    parts += [f"## {title}\n\n{text}" for title, text in sections]
+def document(about, groups):
+    parts = [INTRO + "\n".join(about), "## Goals"]
+    parts += [f"### {g.name}\n\n{g.load}" + ("\n\n" + goals_table(g.goals) if g.goals else "")
+              for g in groups]
+    parts += [f"<!-- {g.name} -->\n## {title}\n\n{text}"
+              for g in groups for title, text in g.sections]
     return "\n\n".join(parts) + "\n\n" + METHOD
+
+
+def parse(text):
+    """(lines about the machine, groups) of a document."""
+    head, _, rest = text.partition("\n## Goals\n")
+    figures, _, _ = rest.partition("\n## How it is measured\n")
+    about = [line for line in head.split("\n") if line.startswith("- ")]
+    goals, *tables = re.split(r"^<!-- (.+) -->$", figures, flags=re.M)
+    groups = {}
+    for part in re.split(r"^### ", goals, flags=re.M)[1:]:
+        lines = [line for line in part.split("\n") if line]
+        rows = [tuple(cell.strip() for cell in line.strip("|").split("|"))
+                for line in lines if line.startswith("|")]
+        groups[lines[0]] = Group(lines[0], lines[1], rows[2:])
+    for name, part in zip(tables[::2], tables[1::2]):
+        title, _, body = part.strip().removeprefix("## ").partition("\n")
+        groups[name].sections.append((title, body.strip()))
+    return about, list(groups.values())
+
+
+def updated(old, new, order):
+    """The groups of an old document with those measured anew in their place."""
+    found = {g.name: g for g in [*old, *new]}
+    return [found[name] for name in order if name in found]

@@ -28,7 +28,8 @@ class Target:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=env, preexec_fn=pin)
         self.pid = self.process.pid
-        if not self.process.stdout.readline().startswith("ready"):
+        self.words = self.process.stdout.readline().split()  # "ready", the pid, what else it says
+        if self.words[:1] != ["ready"]:
             raise BenchError(f"{os.path.basename(argv[0])} did not start")
 
     def ask(self, line):
@@ -114,6 +115,15 @@ def service(go):
     source = os.path.join(HERE, "targets", "service")
     built(directory, digest(os.path.join(source, "main.go")) + digest(__file__), make)
     return os.path.join(directory, "service")
+
+
+def goroutines(go):
+    """The path of the server of targets/goroutines."""
+    source = os.path.join(HERE, "targets", "goroutines")
+    directory = os.path.join(outdir(go), "bench-goroutines")
+    built(directory, digest(os.path.join(source, "main.go")),
+          lambda folder: go_build(go, source, os.path.join(folder, "goroutines")))
+    return os.path.join(directory, "goroutines")
 
 
 def handlers(n):

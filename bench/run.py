@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs the benchmarks, prints their figures beside the goals, and writes docs/BENCHMARKS.md.
 
-    run.py [--build DIR] [--rounds N] [--days N] [--no-doc]
+    run.py [--build DIR] [--rounds N] [--days N] [--only GROUP,...] [--no-doc]
 
 DIR holds sonde and the benchmark programs (meson setup -Dbench=true). Nothing here fails because
-of a slow machine: goals are met or missed, and said to be.
+of a slow machine: goals are met or missed, and said to be. With --only some groups are measured, and
+the others stay as docs/BENCHMARKS.md has them.
 """
 import argparse
-import collections
 import os
 import resource
 import statistics
@@ -16,13 +16,13 @@ import sys
 
 import agent
 import cpu
+import goroutines
 import report
 import rig
 import store
 import throughput
 import ui
 
-Goal = collections.namedtuple("Goal", "what wanted measured verdict")
 MEGABYTE = 1e6
 STARTS = 5
 
@@ -40,8 +40,7 @@ class Bench:
     def __init__(self, build, rounds):
         self.build = build
         self.rounds = rounds
-        self.goals = []
-        self.sections = []
+        self.groups = []
         newest = rig.targets.newest()
         self.toolchains = dict([rig.targets.mandatory(), newest])
         self.newest = newest[1]
@@ -52,17 +51,24 @@ class Bench:
             raise rig.BenchError(f"{path} is not there: run `make bench`")
         return path
 
+    def run(self, name, measure):
+        self.groups.append(report.Group(name, report.load()))
+        measure()
+
+    def goal(self, what, wanted, measured, outcome):
+        self.groups[-1].goals.append((what, wanted, measured, outcome))
+
     def at_least(self, what, ratio, limit):
-        self.goals.append(Goal(what, f">= {limit}x", f"{ratio:.1f}x", verdict(ratio >= limit)))
+        self.goal(what, f">= {limit}x", f"{ratio:.1f}x", verdict(ratio >= limit))
 
     def at_most(self, what, value, limit, unit):
         text = f"{value:.1f}" if isinstance(value, float) else f"{value}"
-        self.goals.append(Goal(what, f"<= {limit} {unit}".rstrip(), f"{text} {unit}".rstrip(),
-                               verdict(value <= limit)))
+        self.goal(what, f"<= {limit} {unit}".rstrip(), f"{text} {unit}".rstrip(),
+                  verdict(value <= limit))
 
     def section(self, title, header, rows):
         text = report.table(header, rows)
-        self.sections.append((title, text))
+        self.groups[-1].sections.append((title, text))
         print(f"\n{title}\n\n{text}", flush=True)
 
     # --- what is measured ---
@@ -100,8 +106,8 @@ class Bench:
                      "calls")
         for strategy, title in names[:2]:
             found = ratios(strategy)
-            self.goals.append(Goal(f"{title} / repeated, {name}", ">= 20x", spread(found),
-                                   verdict(statistics.median(found) >= 20)))
+            self.goal(f"{title} / repeated, {name}", ">= 20x", spread(found),
+                      verdict(statistics.median(found) >= 20))
         self.at_most(f"first reading, {name}", max(r["first"]["syscalls"] for r in runs), 150,
                      "calls")
 
@@ -157,19 +163,21 @@ class Bench:
         if os.cpu_count() < 2:
             print("throughput needs two CPUs: left out", file=sys.stderr)
             return
-        # This process must not disturb the target, either.
-        os.sched_setaffinity(0, {1})
         program = rig.targets.build("bigtable", self.newest)
         rows = []
-        for cpu, command, title in ((1, "", "nothing (control)"),
+        # This process must not disturb the target, either.
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {1})
+        for on_cpu, command, title in ((1, "", "nothing (control)"),
                                     (1, "read", "reading, on another CPU"),
                                     (1, "profile", "profile, on another CPU"),
                                     (0, "profile", "profile, on the target's CPU")):
-            t = throughput.measure(program, self.program("reader"), cpu, command)
+            t = throughput.measure(program, self.program("reader"), on_cpu, command)
             rows.append([title, f"{t['per_second']:.4f}", f"{t['per_cpu_second']:.4f}",
                          f"{t['noise'] * 100:.1f} %", f"{t['cost_ms']:.1f} ms"])
             if command == "read":
                 self.throughput_goal("throughput with a reading every second", t)
+        os.sched_setaffinity(0, before)
         self.section("Throughput of a target, against without",
                      ["every second a", "per second", "per CPU second", "noise without",
                       "CPU of it"], rows)
@@ -180,29 +188,79 @@ class Bench:
             self.section(title, header, rows)
         for what, value, limit, unit, least in store.goals(found):
             met = value >= limit if least else value <= limit
-            self.goals.append(Goal(what, f"{'>=' if least else '<='} {limit} {unit}",
-                                   f"{value:.2f} {unit}", verdict(met)))
+            self.goal(what, f"{'>=' if least else '<='} {limit} {unit}", f"{value:.2f} {unit}",
+                      verdict(met))
 
     def agent(self):
         found = agent.measure(self.program("sonde"), rig.service(self.newest))
         self.section("Always on: 30 Go programs of 1,000 stacks", agent.HEADER,
                      agent.rows(found["agent"], found["fetch"]))
         for what, wanted, measured, met in agent.goals(found["agent"]):
-            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+            self.goal(what, wanted, measured, verdict(met))
 
     def cpu(self):
         found = cpu.measure(self.program("sonde"), self.newest)
         self.section("CPU profiles of 50 busy processes", cpu.HEADER, cpu.rows(found))
         for what, wanted, measured, met in cpu.goals(found):
-            self.goals.append(Goal(what, wanted, measured, verdict(met)))
+            self.goal(what, wanted, measured, verdict(met))
+
+    def goroutines(self):
+        found = goroutines.measure(rig.goroutines(self.newest), self.program("goroutines"),
+                                   self.program("reader"), self.rounds)
+        for count in goroutines.COUNTS:
+            self.section(f"Reading {count:,} goroutines", goroutines.HEADER,
+                         goroutines.rows(found[count]))
+        for what, value, limit, unit in goroutines.goals(found):
+            self.at_most(what, value, limit, unit)
+        if "load" not in found:
+            print("throughput needs two CPUs: left out", file=sys.stderr)
+            return
+        self.section("Throughput of a target with 10,000 goroutines, against without",
+                     goroutines.LOAD_HEADER, goroutines.load_rows(found["load"]))
+        t = found["load"]["sonde"]
+        self.ratio_goal("throughput with a goroutine profile every second", t["mean"], 0.98,
+                        2 * t["error"])
 
     def throughput_goal(self, what, t):
         # Standard error of the ratio of two medians; on a busy machine it hides what is wanted.
-        error = 2.6 * t["noise"] / throughput.ROUNDS ** 0.5
-        near = abs(t["per_second"] - 0.99) <= error
-        self.goals.append(Goal(what, ">= 0.99", f"{t['per_second']:.3f} ± {error:.3f}",
-                               "undecided: too noisy" if near and error > 0.005
-                               else verdict(t["per_second"] >= 0.99)))
+        self.ratio_goal(what, t["per_second"], 0.99, 2.6 * t["noise"] / throughput.ROUNDS ** 0.5)
+
+    def ratio_goal(self, what, ratio, limit, error):
+        near = abs(ratio - limit) <= error
+        self.goal(what, f">= {limit}", f"{ratio:.3f} ± {error:.3f}",
+                  "undecided: too noisy" if near and error > 0.005 else verdict(ratio >= limit))
+
+
+# What --only can name, in the order of the document.
+GROUPS = {
+    "heap": lambda bench, args: bench.heap(),
+    "variables": lambda bench, args: bench.variables(),
+    "memory": lambda bench, args: bench.memory(),
+    "agent": lambda bench, args: bench.agent(),
+    "cpu": lambda bench, args: bench.cpu(),
+    "goroutines": lambda bench, args: bench.goroutines(),
+    "throughput": lambda bench, args: bench.throughput(),
+    "ui": lambda bench, args: ui.measure(bench),
+    "store": lambda bench, args: bench.store(args.days),
+}
+DOCUMENT = os.path.join(rig.ROOT, "docs", "BENCHMARKS.md")
+
+
+def chosen(text):
+    """The names in --only, or all."""
+    names = [name for name in text.split(",") if name]
+    for name in names:
+        if name not in GROUPS:
+            raise argparse.ArgumentTypeError(f"no group is called {name}: there are "
+                                             f"{', '.join(GROUPS)}")
+    return names or list(GROUPS)
+
+
+def write_document(about, groups):
+    with open(DOCUMENT, encoding="utf-8") as f:
+        _, old = report.parse(f.read())
+    with open(DOCUMENT, "w", encoding="utf-8") as f:
+        f.write(report.document(about, report.updated(old, groups, GROUPS)))
 
 
 def main():
@@ -210,27 +268,23 @@ def main():
     parser.add_argument("--build", default=os.path.join(rig.ROOT, "build"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--days", type=int, default=1, help="of the store's load")
+    parser.add_argument("--only", type=chosen, default="", metavar="GROUP,...",
+                        help=f"of {', '.join(GROUPS)}")
     parser.add_argument("--no-doc", action="store_true", help="leave docs/BENCHMARKS.md as it is")
     args = parser.parse_args()
     try:
         bench = Bench(args.build, args.rounds)
         about = report.machine(bench.toolchains)
         print("\n".join(about))
-        bench.heap()
-        bench.variables()
-        bench.memory()
-        bench.agent()
-        bench.cpu()
-        bench.throughput()
-        ui.measure(bench)
-        bench.store(args.days)
+        for name in GROUPS:
+            if name in args.only:
+                bench.run(name, lambda measure=GROUPS[name]: measure(bench, args))
     except (rig.BenchError, rig.targets.BuildError) as e:
         print(e, file=sys.stderr)
         return 1
-    print("\nGoals\n\n" + report.goals_table(bench.goals))
+    print("\nGoals\n\n" + report.goals_table([row for g in bench.groups for row in g.goals]))
     if not args.no_doc:
-        with open(os.path.join(rig.ROOT, "docs", "BENCHMARKS.md"), "w", encoding="utf-8") as f:
-            f.write(report.document(about, bench.goals, bench.sections))
+        write_document(about, bench.groups)
     return 0
 
 

@@ -106,7 +106,7 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "100us 1ms 10ms" -- "$cur")
 		return
 		;;
-	--diff | --older | --wait | --interval | --retention)
+	--diff | --older | --wait | --interval | --goroutine-interval | --retention)
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
@@ -122,7 +122,7 @@ _sonde()
 	esac
 
 	case $command in
-	run) words="$run --go-heap --oom-watch --keep-rate -v --verbose -h --help" ;;
+	run) words="$run --go-heap --goroutine-interval --oom-watch --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	cpu) words="$report $cpu" ;;

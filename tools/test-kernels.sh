@@ -51,17 +51,28 @@ mount -t tmpfs tmpfs /root/dev/shm
 mount -t tmpfs tmpfs /root/run
 ip link set lo up
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-chroot /root /bin/sh -c 'cd "$root" && uname -r && python3 tests/oracle/run.py --quick -k $word'
+export SONDE_TEST_SLOW=1
+chroot /root /bin/bash -c 'set -o pipefail; cd "$root" && uname -r &&
+	python3 tests/oracle/run.py --quick -k $word 2>&1 | cat'
 echo "exit code \$?"
 poweroff -f
 END
 chmod +x "$dir/initrd/init"
 (cd "$dir/initrd" && find . | cpio -o -H newc --quiet | gzip -1) >"$dir/initrd.gz"
 
+# The machine would take minutes for each of Go's programs.
+PYTHONPATH=tests/oracle python3 - <<'END'
+import rig
+
+for _, go in rig.versions(False):
+    for variant in ("plain", "strip", "pie-strip"):
+        rig.build.build("cpugo", go, variant)
+END
+
 echo "test-kernels: $package, tests with '$word' in their name; this takes some minutes"
 timeout "${KERNEL_TEST_SECONDS:-3000}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 \
 	-m 3G -nographic -no-reboot -kernel "$dir"/kernel/boot/vmlinuz-* -initrd "$dir/initrd.gz" \
 	-append "console=ttyS0 quiet panic=-1 nokaslr" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-	</dev/null | tr -d '\r' | tee "$dir/console.log"
+	</dev/null | stdbuf -oL tr -d '\r' | tee "$dir/console.log"
 grep -q '^exit code 0$' "$dir/console.log"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,6 +118,9 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	memcpy(a->sinks, parts->sinks, a->n_sinks * sizeof(*a->sinks));
 	a->context.go_heap = config->go_heap;
 	a->context.keep_rate = config->keep_rate;
+	a->context.goroutine_interval_ns = config->goroutine_interval_ns;
+	a->context.goroutine_max =
+		config->goroutine_max ? config->goroutine_max : AGENT_GOROUTINE_MAX;
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	r = agent_open_forced(a, err);
 	a->config.state_dir = NULL; /* the caller's */
@@ -168,21 +172,24 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->alloc_bytes_total = slot->alloc_bytes_total;
 	t->alloc_objects_total = slot->alloc_objects_total;
 	t->cpu_ns_total = slot->cpu_ns_total;
+	t->figures = slot->figures;
 	t->n_readers = a->n_readers + a->wants_cpu;
 	t->readers[a->n_readers].reader = "cpu";
-	t->readers[a->n_readers].answer =
-		slot->target.info.opted_out ? slot->readers[0].answer : a->cpu_answer;
+	t->readers[a->n_readers].answer = a->cpu_answer;
+	if (slot->target.info.opted_out)
+		slot_answer(&slot->readers[0], &t->readers[a->n_readers].answer);
 	for (size_t i = 0; i < a->n_readers; i++) {
 		const struct agent_slot_reader *r = &slot->readers[i];
 
 		t->readers[i].reader = a->readers[i]->name;
-		t->readers[i].answer = r->answer;
+		slot_answer(r, &t->readers[i].answer);
 		t->readers[i].collections = r->collections;
 		t->readers[i].failures = r->failures;
 		t->readers[i].last_ns = r->last_ns;
 		t->readers[i].last_cost_ns = r->last_cost_ns;
 		t->readers[i].slow = r->slow;
-		memcpy(t->readers[i].trouble, r->trouble, sizeof(r->trouble));
+		(void)snprintf(t->readers[i].trouble, sizeof(t->readers[i].trouble), "%s",
+			       slot_text(r->trouble));
 	}
 }
 

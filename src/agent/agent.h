@@ -23,9 +23,13 @@ struct agent_config {
 	uint64_t offcpu_min_ns; /* waits at least this long are profiled, too; 0: none */
 	/* From which share of a limit on a last picture is kept ready; 0: none, nor at a kill. */
 	unsigned int oom_percent;
+	uint64_t goroutine_interval_ns; /* 0: no goroutine profiles */
+	uint64_t goroutine_max;		/* stacks in one of them; 0: AGENT_GOROUTINE_MAX */
 	/* Where forced rates are noted, so that a killed agent's are set back. */
 	const char *state_dir;
 };
+
+#define AGENT_GOROUTINE_MAX 100000
 
 struct agent; /* opaque */
 
@@ -47,13 +51,14 @@ struct agent_target {
 		int64_t last_ns;
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* did not answer in time; it is tried again later */
-		char trouble[256];
-	} readers[READERS_MAX + 1]; /* and "cpu" */
+		char trouble[256];     /* also what was done to bear its cost */
+	} readers[READERS_MAX + 1];    /* and "cpu" */
 	size_t n_readers;
 	/* Lifetime counters for /metrics, since the agent knows the process. */
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
 	uint64_t cpu_ns_total;
+	struct reading_figures figures; /* of the Go runtime */
 };
 /* Sorted by pid, without kernel threads. The array is the caller's to free. */
 int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);

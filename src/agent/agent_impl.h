@@ -36,7 +36,11 @@ struct agent_job {
 	int result;    /* -ESRCH: it is gone */
 	struct target target;
 	uint64_t image; /* as in proc_stat */
+	struct reader_share share;
 	struct {
+		bool ask; /* to be closed, if it is open, and looked at */
+		bool due; /* to be collected, if it is open */
+		bool collected;
 		void *state;
 		struct reader_answer answer;
 		struct reading reading;
@@ -55,23 +59,36 @@ struct agent_slot {
 	uint64_t job_interval; /* the last one in which it was said to be slow */
 	uint64_t found_ns;
 	uint64_t looked_ns; /* 0: not yet */
+	uint64_t asked_ns;  /* also some of its readers alone */
 	uint64_t retry_ns;  /* nothing is done before */
 	uint64_t collected; /* the number of the interval in which it was */
 	bool gone;
-	bool look_again;
+	bool look_again; /* all of it; some readers alone: see below */
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
 	uint64_t cpu_ns_total;
+	struct reading_figures figures;
+	struct reader_share share;
+	/* There are many processes, and most readers have nothing to say of them: texts are their
+	 * own, NULL where there is none. */
 	struct agent_slot_reader {
 		void *state; /* NULL: not open */
-		struct reader_answer answer;
+		bool yes;    /* these are of struct reader_answer */
+		bool may_change;
+		bool of_file;
+		bool slow;
+		bool ask_again;
+		uint32_t spacing; /* it is read in each so manieth of its intervals; 0: as 1 */
+		int64_t period;	  /* the one of these in which it was read; see slot_is_due() */
+		uint32_t figures; /* bits of those that it has brought */
+		char *reason;
+		char *remedy;
+		char *trouble;
 		uint64_t collections;
 		uint64_t failures;
 		int64_t last_ns;
 		int64_t stamp_ns; /* of the last reading */
 		uint64_t last_cost_ns;
-		bool slow;
-		char trouble[256];
 	} readers[]; /* as many as there are */
 };
 
@@ -116,13 +133,13 @@ struct agent {
 	bool too_many;
 
 	struct agent_interval interval;
-	uint64_t scan_ns; /* when to look for new processes again */
-	uint64_t heard_scan_ns;
-	atomic_bool exec_heard; /* then it is this that counts */
+	uint64_t scan_ns;	/* when to look for new processes again, */
+	uint64_t heard_scan_ns; /* and when after one was heard of */
 	uint64_t census;	/* as of the last list; 0: it is to be read again */
-	bool opened;		/* something was, in this interval */
 	size_t jobs_out;
-	size_t n_open; /* targets with an open reader, or about to have one */
+	size_t n_open;		/* targets with an open reader, or about to have one */
+	atomic_bool exec_heard; /* one was, since the last look */
+	bool untidy;		/* much memory was given back in pieces, in this interval */
 };
 
 struct agent_parts {
@@ -139,6 +156,22 @@ void *agent_loop(void *agent);
 /* work.c: what a thread of the pool does. */
 void agent_work(struct pool_job *job, void *agent);
 uint64_t agent_thread_cpu_ns(void);
+
+/* slot.c: one process, and what came of its jobs. For the loop, with the lock. */
+struct agent_slot *slot_new(const struct agent *agent, pid_t pid, const struct proc_stat *st);
+void slot_free(const struct agent *agent, struct agent_slot *slot);
+bool slot_is_open(const struct agent *agent, const struct agent_slot *slot);
+const char *slot_text(const char *text); /* "" for NULL */
+void slot_answer(const struct agent_slot_reader *reader, struct reader_answer *ret_answer);
+/* Whether a reader is to be read in this interval. */
+bool slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
+/* The same for one that is about to be opened: between periods it waits for the next. */
+bool slot_is_due_first(const struct agent *agent, size_t reader);
+/* Whether it is to be asked, now or after a while, what it said no to. */
+bool slot_asks_again(const struct agent_slot_reader *reader);
+void slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+void slot_take_looks(struct agent *agent, struct agent_slot *slot, const struct agent_job *job);
+void slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
 
 /* targets.c: processes come and go. */
 void targets_discover(struct agent *agent);

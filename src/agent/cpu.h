@@ -4,7 +4,8 @@
  * They are not read process by process: one sampler serves the whole machine, among them processes
  * that live too short for the loop to find. It has a thread of its own, because it must answer the
  * kernel at once, and because naming addresses may take its time. The loop asks at the end of an
- * interval, and takes what is ready a little later.
+ * interval, and takes what is ready a little later. Nobody waits for that thread: should it hang,
+ * on a file of a dead network for instance, its health says so and the rest goes on.
  */
 #pragma once
 
@@ -45,7 +46,8 @@ void agent_cpu_ask(struct agent_cpu *cpu, int64_t stamp_ns, int64_t duration_ns)
 struct agent_cpu_reading *agent_cpu_take(struct agent_cpu *cpu);
 /* Everything that was asked for was taken. */
 bool agent_cpu_is_idle(struct agent_cpu *cpu);
-void agent_cpu_stop(struct agent_cpu *cpu); /* NULL is fine */
+/* NULL is fine. A thread that hangs is left behind; it never calls on_news again. */
+void agent_cpu_stop(struct agent_cpu *cpu);
 
 struct agent_cpu_health {
 	struct cpu_losses losses;

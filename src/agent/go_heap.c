@@ -1,27 +1,20 @@
 /*
- * src/agent/go_heap.c: the reader of Go heap profiles.
- *
- * It reads by pread alone (proc_mem_never_wait): a page fault that the target answers itself then
- * fails instead of waiting. What remains that can hang is the pool's to bear (agent/pool.h).
+ * src/agent/go_heap.c: the reader of Go heap profiles; and the last picture of a program, for which
+ * the heap comes first, and its goroutines where there is time.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "agent/forced.h"
+#include "agent/go_program.h"
 #include "agent/oom.h"
 #include "agent/reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "golang/force.h"
 #include "golang/heap.h"
-#include "golang/process.h"
-#include "proc/mem.h"
 
 /* inuse_objects and inuse_space; golang/heap.h tells the order of the types. */
 #define GO_HEAP_SNAPSHOT_TYPES (1U << 2 | 1U << 3)
@@ -30,58 +23,30 @@
 #define GO_HEAP_LAST_NS (200 * NS_PER_MS)
 /* And its picture. */
 #define GO_HEAP_PICTURE_NS (3 * NS_PER_SEC)
+/* Of a program with more, none are read when it is killed: it does not live that long. */
+#define GO_HEAP_LAST_GOROUTINES 20000
 
 struct go_heap {
 	atomic_uint refs;		      /* the loop's, and that of agent/oom.h */
-	pthread_mutex_t busy;		      /* the heap is being read */
 	const struct reader_context *context; /* borrowed */
-	struct golang_process *process;
+	struct go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;
 	int lock; /* of a forced rate, or -1 */
 	int64_t old_rate;
 	uint64_t bad_buckets; /* refused so far: each is lost once */
+	bool has_goroutines;  /* those of the last reading of all */
 };
 
-static int go_heap_open_mem(const struct target *target, struct proc_mem **ret_mem, struct err *err)
+static int go_heap_probe(const struct reader_context *context, struct reader_share *share,
+			 struct target *target, struct reader_answer *ret_answer, struct err *err)
 {
-	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
-	int r = proc_mem_open(target->info.id.pid, &mem, err);
+	int r = go_program_probe(share, target, ret_answer, err);
 
-	if (r < 0)
-		return r;
-	proc_mem_never_wait(mem);
-	if (!proc_id_alive(&target->info.id))
-		return err_set(err, -ESRCH, "process %d has exited", (int)target->info.id.pid);
-	*ret_mem = TAKE_PTR(mem);
-	return 0;
-}
-
-static void go_heap_refuse(struct reader_answer *answer, const char *reason, const char *remedy)
-{
-	answer->yes = false;
-	answer->of_file = true;
-	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
-	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
-}
-
-static int go_heap_probe(const struct reader_context *context, struct target *target,
-			 struct reader_answer *ret_answer, struct err *err)
-{
-	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
-	int r = go_heap_open_mem(target, &mem, err);
-
-	if (r == 0)
-		r = golang_detect(mem, target->runtime, sizeof(target->runtime), err);
-	if (r < 0)
-		return r;
-	*ret_answer = (struct reader_answer){.yes = true};
-	if (r == 0)
-		go_heap_refuse(ret_answer, "not a Go program", "");
-	else if (context->go_heap == AGENT_GO_HEAP_DISABLED)
-		go_heap_refuse(ret_answer, "heap profiles of Go programs are turned off",
-			       "start sonde with --go-heap enabled");
-	return 0;
+	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED)
+		go_program_refuse(ret_answer, "heap profiles of Go programs are turned off",
+				  "start sonde with --go-heap enabled");
+	return r;
 }
 
 /* Turns sampling on; noted before it is done, so that it can be undone whatever happens. */
@@ -90,7 +55,7 @@ static int go_heap_force(struct go_heap *g, struct err *err)
 	struct forced_rates *forced = g->context->forced;
 	const struct forced_rate note = {
 		.id = g->id,
-		.space = forced_space(golang_process_mem(g->process)),
+		.space = forced_space(golang_process_mem(go_program_process(g->program))),
 		.old = g->old_rate,
 		.ours = GOLANG_DEFAULT_RATE,
 	};
@@ -117,55 +82,97 @@ static void go_heap_unref(void *state)
 	if (atomic_fetch_sub(&g->refs, 1) > 1)
 		return;
 	golang_heap_free(g->heap);
-	golang_process_close(g->process);
-	(void)pthread_mutex_destroy(&g->busy);
+	go_program_unref(g->program);
 	free(g);
 }
 
-static bool go_heap_lock_in_time(struct go_heap *g, uint64_t ns)
+static int go_heap_read_goroutines(struct go_heap *g, struct golang_goroutines **ret_goroutines,
+				   struct err *err)
 {
-	uint64_t until_ns = clock_mono_ns() + ns;
-	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
-				       .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+	struct golang_goroutines *gs = NULL;
+	int r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
 
-	return pthread_mutex_clocklock(&g->busy, CLOCK_MONOTONIC, &until) == 0;
+	if (r == 0)
+		r = golang_goroutines_read(gs, err);
+	*ret_goroutines = gs;
+	return r;
 }
 
 /* One pass: what it shows need not be of one GC cycle (golang/heap.h), and time is short. */
 static int go_heap_read_now(void *state, bool last)
 {
+	struct golang_goroutines *gs;
 	struct go_heap *g = state;
 	int r;
 
-	if (last && !go_heap_lock_in_time(g, GO_HEAP_LAST_NS))
+	if (last && !go_program_lock_in_time(g->program, GO_HEAP_LAST_NS))
 		return -EBUSY;
 	/* Whoever reads it at this moment brings just that. */
-	if (!last && pthread_mutex_trylock(&g->busy) != 0)
+	if (!last && !go_program_try_lock(g->program))
 		return 0;
 	r = golang_heap_read_last(g->heap, NULL);
-	if (!last)
+	if (!last) {
 		golang_heap_trim(g->heap);
-	(void)pthread_mutex_unlock(&g->busy);
+		go_program_unlock(g->program);
+		return r;
+	}
+	if (r == 0 && go_program_n_goroutines(g->program) <= GO_HEAP_LAST_GOROUTINES)
+		g->has_goroutines = go_heap_read_goroutines(g, &gs, NULL) == 0;
+	go_program_unlock_last(g->program);
 	return r;
+}
+
+static int go_heap_lock_picture(struct go_heap *g, struct err *err)
+{
+	if (go_program_lock_in_time(g->program, GO_HEAP_PICTURE_NS))
+		return 0;
+	return err_set(err, -EBUSY, "process %d is being read, and does not answer",
+		       (int)g->id.pid);
 }
 
 static int go_heap_picture(void *state, struct profile **ret_profile, struct err *err)
 {
 	struct go_heap *g = state;
-	int r;
+	int r = go_heap_lock_picture(g, err);
 
-	if (!go_heap_lock_in_time(g, GO_HEAP_PICTURE_NS))
-		return err_set(err, -EBUSY, "process %d is being read, and does not answer",
-			       (int)g->id.pid);
+	if (r < 0)
+		return r;
 	r = golang_heap_picture(g->heap, ret_profile, err);
 	golang_heap_trim(g->heap);
-	(void)pthread_mutex_unlock(&g->busy);
+	go_program_unlock(g->program);
+	return r;
+}
+
+/* Of a killed program what was read with its heap; of others what there is now. */
+static int go_heap_goroutines(void *state, bool killed, struct profile **ret_profile,
+			      struct err *err)
+{
+	struct golang_goroutines *gs = NULL;
+	struct go_heap *g = state;
+	int r = go_heap_lock_picture(g, err);
+
+	if (r < 0)
+		return r;
+	if (!killed)
+		r = go_heap_read_goroutines(g, &gs, err);
+	else if (g->has_goroutines)
+		r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
+	/* Who is killed may have been read once more since, in vain. */
+	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
+		r = err_set(err, -ENODATA, "process %d was gone too soon", (int)g->id.pid);
+	if (r == 0)
+		r = golang_goroutines_profile(gs, false, NULL, NULL, ret_profile, err);
+	if (gs)
+		golang_goroutines_trim(gs);
+	g->has_goroutines = false;
+	go_program_unlock(g->program);
 	return r;
 }
 
 static const struct oom_source_ops go_heap_oom = {
 	.read = go_heap_read_now,
 	.picture = go_heap_picture,
+	.goroutines = go_heap_goroutines,
 	.unref = go_heap_unref,
 };
 
@@ -188,16 +195,16 @@ static void go_heap_close(void *state)
 		return;
 	if (g->context->oom)
 		agent_oom_remove(g->context->oom, g);
-	(void)pthread_mutex_lock(&g->busy);
 	if (g->lock >= 0) {
+		go_program_lock(g->program);
 		if (!g->context->keep_rate)
 			r = forced_set_back(g->heap, g->old_rate, GOLANG_DEFAULT_RATE, NULL);
 		/* What could not be set back stays noted for the next start. */
 		if (r == 0 || r == -ESRCH)
 			(void)forced_rates_remove(g->context->forced, &g->id, NULL);
 		closep(&g->lock);
+		go_program_unlock(g->program);
 	}
-	(void)pthread_mutex_unlock(&g->busy);
 	go_heap_unref(g);
 }
 
@@ -213,41 +220,31 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 		       "memory profiling is off in this program; --go-heap force turns it on");
 }
 
-static struct go_heap *go_heap_new(const struct reader_context *context,
-				   const struct target *target)
+/* With the program's lock: another reader's last picture may be under way. */
+static int go_heap_open_busy(struct go_heap *g, struct err *err)
 {
-	struct go_heap *g = calloc(1, sizeof(*g));
-	pthread_mutexattr_t attr;
+	int r;
 
-	if (!g)
-		return NULL;
-	*g = (struct go_heap){.context = context, .id = target->info.id, .refs = 1, .lock = -1};
-	/* The one who reads the last picture is in a hurry, and may wait for one who is not. */
-	(void)pthread_mutexattr_init(&attr);
-	(void)pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
-	if (pthread_mutex_init(&g->busy, &attr)) {
-		free(g);
-		return NULL;
-	}
-	return g;
+	go_program_lock(g->program);
+	r = golang_heap_new(go_program_process(g->program), &g->heap, err);
+	if (r == 0)
+		r = go_heap_turn_on(g, err);
+	go_program_unlock(g->program);
+	return r;
 }
 
-static int go_heap_open(const struct reader_context *context, const struct target *target,
-			void **ret_state, struct err *err)
+static int go_heap_open(const struct reader_context *context, struct reader_share *share,
+			const struct target *target, void **ret_state, struct err *err)
 {
-	struct go_heap *g = go_heap_new(context, target);
-	struct proc_mem *mem = NULL;
+	struct go_heap *g = calloc(1, sizeof(*g));
 	int r;
 
 	if (!g)
 		return err_oom(err);
-	r = go_heap_open_mem(target, &mem, err);
+	*g = (struct go_heap){.context = context, .id = target->info.id, .refs = 1, .lock = -1};
+	r = go_program_get(share, target, &g->program, err);
 	if (r == 0)
-		r = golang_process_open_take(mem, NULL, &g->process, err);
-	if (r == 0)
-		r = golang_heap_new(g->process, &g->heap, err);
-	if (r == 0)
-		r = go_heap_turn_on(g, err);
+		r = go_heap_open_busy(g, err);
 	if (r < 0) {
 		go_heap_close(g);
 		return r;
@@ -287,9 +284,9 @@ static int go_heap_collect(void *state, struct reading *ret_reading, struct err 
 	struct go_heap *g = state;
 	int r;
 
-	(void)pthread_mutex_lock(&g->busy);
+	go_program_lock(g->program);
 	r = go_heap_collect_busy(g, ret_reading, err);
-	(void)pthread_mutex_unlock(&g->busy);
+	go_program_unlock(g->program);
 	return r;
 }
 

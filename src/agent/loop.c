@@ -202,12 +202,15 @@ static void cpu_ask(struct agent *a)
 			      (int64_t)(clock_mono_ns() - a->interval.begin_ns));
 }
 
-/* Opening leaves many times of what it keeps in free pieces, and we run for weeks after it. */
+/*
+ * Opening leaves many times of what it keeps in free pieces, and so do readings that are rare
+ * because they are large; we run for weeks after it.
+ */
 static void memory_return(struct agent *a)
 {
-	if (a->opened)
+	if (a->untidy)
 		(void)malloc_trim(0);
-	a->opened = false;
+	a->untidy = false;
 }
 
 static void drain(struct agent *a)

@@ -28,6 +28,11 @@ struct oom_source_ops {
 	int (*read)(void *state, bool last);
 	/* What was read, with types inuse_objects and inuse_space. */
 	int (*picture)(void *state, struct profile **ret_profile, struct err *err);
+	/*
+	 * Its goroutines, as a profile of the type goroutine: of a killed program what was read
+	 * last, else as they are now. NULL: it has none.
+	 */
+	int (*goroutines)(void *state, bool killed, struct profile **ret_profile, struct err *err);
 	void (*unref)(void *state);
 };
 

@@ -47,34 +47,48 @@ static void reading_describe(struct agent_oom_reading *r, const struct oom_entry
 	reading_label(&r->reading, "oom.picture", entry->late ? "earlier" : "kill");
 }
 
-/* Makes the picture of what was read last, and hands it over. */
-static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
+/* Takes the profile over. False without memory. */
+static bool picture_hand_over(struct agent_oom *o, const struct oom_entry *entry, bool killed,
+			      int64_t time_ns, struct profile *profile)
 {
 	struct agent_oom_reading *r = calloc(1, sizeof(*r));
-	struct profile *profile = NULL;
-	bool made = r && entry->ops->picture(entry->state, &profile, NULL) == 0;
 
-	if (made) {
-		r->target = entry->target;
-		r->killed = killed;
-		r->reading = (struct reading){.profile = profile,
-					      .snapshot_types = 1U << 0 | 1U << 1,
-					      .time_ns = time_ns,
-					      .duration_ns = (int64_t)NS_PER_SEC};
-		reading_describe(r, entry);
+	if (!r) {
+		profile_free(profile);
+		return false;
 	}
+	r->target = entry->target;
+	r->killed = killed;
+	r->reading = (struct reading){.profile = profile,
+				      .snapshot_types = (1U << profile_n_types(profile)) - 1,
+				      .time_ns = time_ns,
+				      .duration_ns = (int64_t)NS_PER_SEC};
+	reading_describe(r, entry);
 	(void)pthread_mutex_lock(&o->lock);
-	if (made) {
-		*o->ready_end = r;
-		o->ready_end = &r->next;
-	}
+	*o->ready_end = r;
+	o->ready_end = &r->next;
+	(void)pthread_mutex_unlock(&o->lock);
+	o->config.on_news(o->config.context);
+	return true;
+}
+
+/*
+ * Makes the picture of what was read last, and hands it over; then that of the goroutines, which
+ * belongs to it: it has the same time and labels, and none is no loss.
+ */
+static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
+{
+	struct profile *profile = NULL;
+	bool made = entry->ops->picture(entry->state, &profile, NULL) == 0 &&
+		    picture_hand_over(o, entry, killed, time_ns, profile);
+
+	(void)pthread_mutex_lock(&o->lock);
 	o->health.near += made && !killed;
 	o->health.lost += !made && killed;
 	(void)pthread_mutex_unlock(&o->lock);
-	if (made)
-		o->config.on_news(o->config.context);
-	else
-		free(r);
+	if (made && entry->ops->goroutines &&
+	    entry->ops->goroutines(entry->state, killed, &profile, NULL) == 0)
+		(void)picture_hand_over(o, entry, killed, time_ns, profile);
 }
 
 static struct oom_entry *queue_take(struct agent_oom *o)

@@ -2,8 +2,8 @@
  * src/agent/reader.h: the seam between the loop and what can be read of a process.
  *
  * A reader is asked once per target whether it can read it; the answer, yes or the reason why not,
- * is shown to people. Then it collects once an interval. Calls for different targets come from
- * several threads at the same time; those for one target never do.
+ * is shown to people. Then it collects once an interval, or at an interval of its own. Calls for
+ * different targets come from several threads at the same time; those for one target never do.
  */
 #pragma once
 
@@ -23,9 +23,22 @@ struct agent_oom;    /* agent/oom.h */
 struct reader_context {
 	enum agent_go_heap go_heap;
 	bool keep_rate;
-	struct forced_rates *forced; /* NULL: nothing is forced */
-	struct agent_oom *oom;	     /* NULL: nobody waits for programs to be killed */
+	struct forced_rates *forced;	/* NULL: nothing is forced */
+	struct agent_oom *oom;		/* NULL: nobody waits for programs to be killed */
+	uint64_t goroutine_interval_ns; /* 0: goroutines are not read */
+	uint64_t goroutine_max;		/* of more only some stacks are read */
 };
+
+struct go_program; /* agent/go_program.h */
+
+/* What the readers of one target have in common, so that it is opened once. */
+struct reader_share {
+	int denied; /* a code: its memory may not be read */
+	bool asked; /* whether it is a Go program */
+	bool is_go;
+	struct go_program *go; /* NULL: not open */
+};
+void reader_share_clear(struct reader_share *share);
 
 /* One process as the agent knows it. */
 struct target {
@@ -54,6 +67,33 @@ struct reading_label {
 };
 #define READING_MAX_LABELS 3
 
+/* What is known of a Go program for /metrics. */
+enum reading_figure {
+	FIGURE_HEAP_LIVE,
+	FIGURE_HEAP_GOAL,
+	FIGURE_HEAP_INUSE,
+	FIGURE_MEMORY_LIMIT,
+	FIGURE_GOROUTINES,
+	FIGURE_WAITING, /* those among them that do */
+	FIGURE_RUNNABLE,
+	FIGURE_RUNNING,
+	FIGURE_SYSCALL,
+	FIGURE_GOMAXPROCS,
+	FIGURE_GC_CYCLES,
+	FIGURE_GC_PAUSE_NS,
+	FIGURE_GC_CPU_PPM,
+	FIGURE_BLOCK_CONTENTIONS,
+	FIGURE_BLOCK_DELAY_NS,
+	FIGURE_MUTEX_CONTENTIONS,
+	FIGURE_MUTEX_DELAY_NS,
+	FIGURES,
+};
+
+struct reading_figures {
+	uint32_t has; /* bit i: figure i is known */
+	uint64_t values[FIGURES];
+};
+
 /* What one collection gave. */
 struct reading {
 	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */
@@ -63,17 +103,31 @@ struct reading {
 	uint64_t lost;		 /* records that could not be read */
 	struct reading_label labels[READING_MAX_LABELS];
 	size_t n_labels;
+	struct reading_figures figures;	 /* as they are now */
+	struct reading_figures increase; /* and those that have grown, by how much */
+	/* There is nothing to read for now, and why; what helps. NULL: there is. */
+	const char *idle;
+	const char *idle_remedy;
+	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
 };
 
 struct reader_ops {
 	const char *name;   /* "go-heap" */
 	const char *family; /* of the streams: "go_heap" */
+	/* What open refuses with -ENOTSUP stays so: it is not asked again. */
+	bool no_is_final;
+	/*
+	 * How often it collects, where that is less often than the loop's interval; all targets are
+	 * then read in the same ones. Where it takes too much CPU it is read less often still. NULL
+	 * or 0: in every interval.
+	 */
+	uint64_t (*interval_ns)(const struct reader_context *context);
 	/* A quick look; may set the target's runtime. Failing is an answer, too. */
-	int (*probe)(const struct reader_context *context, struct target *target,
-		     struct reader_answer *ret_answer, struct err *err);
+	int (*probe)(const struct reader_context *context, struct reader_share *share,
+		     struct target *target, struct reader_answer *ret_answer, struct err *err);
 	/* -ENOTSUP and its sentence are a late no; what follows "; " in it is the remedy. */
-	int (*open)(const struct reader_context *context, const struct target *target,
-		    void **ret_state, struct err *err);
+	int (*open)(const struct reader_context *context, struct reader_share *share,
+		    const struct target *target, void **ret_state, struct err *err);
 	/*
 	 * The first collection is a baseline: no deltas come of it. -ESRCH ends the target, or
 	 * begins it anew after an exec; -ENOTSUP closes it until it is asked again.
@@ -83,8 +137,12 @@ struct reader_ops {
 };
 
 /* How many readers there can be. */
-#define READERS_MAX 4
+#define READERS_MAX 6
 
 /* All readers there are, ended by NULL. */
 extern const struct reader_ops *const readers[];
 extern const struct reader_ops reader_go_heap;
+extern const struct reader_ops reader_go_runtime;
+extern const struct reader_ops reader_go_goroutines;
+extern const struct reader_ops reader_go_block;
+extern const struct reader_ops reader_go_mutex;

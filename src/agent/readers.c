@@ -3,4 +3,7 @@
 
 #include "agent/reader.h"
 
-const struct reader_ops *const readers[] = {&reader_go_heap, NULL};
+const struct reader_ops *const readers[] = {
+	&reader_go_heap,  &reader_go_runtime, &reader_go_goroutines,
+	&reader_go_block, &reader_go_mutex,   NULL,
+};

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "profile/sum.h"
 
 #define SCAN_NS (1 * NS_PER_SEC)
 /* The same where we hear of new programs: there may be thousands a second. */
@@ -38,42 +37,6 @@
 #define ROTATE_STEP 977
 /* Each takes memory while it waits; more than there are threads that can hang. */
 #define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
-
-static void slot_free(struct agent_slot *slot)
-{
-	free(slot);
-}
-
-static struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
-{
-	struct agent_slot *slot =
-		calloc(1, sizeof(*slot) + a->n_readers * sizeof(slot->readers[0]));
-
-	if (!slot)
-		return NULL;
-	slot->target.info.id = (struct proc_id){.pid = pid, .start_ticks = st->start_ticks};
-	memcpy(slot->target.info.comm, st->comm, sizeof(slot->target.info.comm));
-	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
-		       st->comm);
-	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
-	for (size_t i = 0; i < a->n_readers; i++) {
-		struct reader_answer *answer = &slot->readers[i].answer;
-
-		(void)snprintf(answer->reason, sizeof(answer->reason), "not looked at yet");
-		(void)snprintf(answer->remedy, sizeof(answer->remedy),
-			       "wait: it is looked at within a second or two");
-	}
-	slot->found_ns = clock_mono_ns();
-	return slot;
-}
-
-static bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
-{
-	for (size_t i = 0; i < a->n_readers; i++)
-		if (slot->readers[i].state)
-			return true;
-	return false;
-}
 
 /* Its process is no more: nothing of it is shown, and its readers are closed when it answers. */
 static void slot_leave(struct agent *a, struct agent_slot *slot)
@@ -152,7 +115,7 @@ static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
 static bool slot_is_refused_for_now(const struct agent *a, const struct agent_slot *slot)
 {
 	for (size_t i = 0; i < a->n_readers; i++)
-		if (!slot->readers[i].state && !slot->readers[i].answer.of_file)
+		if (!slot->readers[i].state && !slot->readers[i].of_file)
 			return true;
 	return false;
 }
@@ -246,6 +209,20 @@ void targets_verify(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
+/* Which readers are asked and which collected, of all that a slot has. */
+static void job_choose(const struct agent *a, const struct agent_slot *slot, struct agent_job *job)
+{
+	bool anew = job->what & JOB_COLLECT && job->what & JOB_LOOK;
+
+	for (size_t i = 0; i < a->n_readers; i++) {
+		const struct agent_slot_reader *r = &slot->readers[i];
+
+		job->readers[i].state = r->state;
+		job->readers[i].ask = anew || ((job->what & JOB_LOOK) && slot_asks_again(r));
+		job->readers[i].due = anew ? slot_is_due_first(a, i) : slot_is_due(a, slot, i);
+	}
+}
+
 static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what)
 {
 	struct agent_job *job = calloc(1, sizeof(*job));
@@ -256,11 +233,9 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 	job->slot = slot;
 	job->what = what;
 	job->target = slot->target;
+	job->share = slot->share;
 	job->may_open = a->n_open < AGENT_MAX_PROFILED || slot_is_open(a, slot);
-	for (size_t i = 0; i < a->n_readers; i++) {
-		job->readers[i].state = slot->readers[i].state;
-		job->readers[i].answer = slot->readers[i].answer;
-	}
+	job_choose(a, slot, job);
 	/* What is about to be opened counts, or too many could be at once. */
 	if ((what & JOB_LOOK) && job->may_open && !slot_is_open(a, slot))
 		a->n_open++;
@@ -280,27 +255,12 @@ static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot
 	return a->interval.begin_ns + hash_mix((uint64_t)slot->target.info.id.pid) % span;
 }
 
-static void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
-{
-	if (now - slot->job_ns <= a->config.interval_ns || slot->job_interval == a->interval.number)
-		return;
-	slot->job_interval = a->interval.number;
-	for (size_t i = 0; i < a->n_readers; i++) {
-		struct agent_slot_reader *r = &slot->readers[i];
-
-		r->slow = true;
-		r->failures++;
-		a->health.failures++;
-		(void)snprintf(r->trouble, sizeof(r->trouble),
-			       "has not answered for %llu s; it is tried again when it does",
-			       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
-	}
-}
-
-static bool slot_may_change(const struct agent *a, const struct agent_slot *slot)
+/* Whether some of its readers are to be asked once more, and nothing else is to be done. */
+static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *slot, uint64_t now)
 {
 	for (size_t i = 0; i < a->n_readers; i++)
-		if (!slot->readers[i].state && slot->readers[i].answer.may_change)
+		if (slot->readers[i].ask_again ||
+		    (slot_asks_again(&slot->readers[i]) && now - slot->asked_ns >= ASK_AGAIN_NS))
 			return true;
 	return false;
 }
@@ -315,10 +275,12 @@ static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t 
 		*ret_next = MIN(*ret_next, slot->retry_ns);
 		return 0;
 	}
-	if (!slot->looked_ns || slot->look_again ||
-	    (slot_may_change(a, slot) && now - slot->looked_ns >= ASK_AGAIN_NS))
+	if (!slot->looked_ns || slot->look_again)
 		/* The baseline is read at once: what comes after it is known. */
 		return JOB_CLOSE | JOB_LOOK | JOB_COLLECT;
+	/* Its other readers go on; these begin when all are collected the next time. */
+	if (slot_is_asked_again(a, slot, now))
+		return JOB_CLOSE | JOB_LOOK;
 	if (!slot_is_open(a, slot) || slot->collected == a->interval.number)
 		return 0;
 	if (now >= due)
@@ -339,7 +301,7 @@ static void leaving_send(struct agent *a)
 		if (slot->job || slot_is_open(a, slot))
 			a->leaving[len++] = slot;
 		else
-			slot_free(slot);
+			slot_free(a, slot);
 	}
 	a->n_leaving = len;
 }
@@ -414,88 +376,6 @@ enum cpu_verdict targets_judge_cpu(struct agent *a, struct agent_cpu_reading *re
 	return verdict;
 }
 
-static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)
-{
-	int at = profile_find_type(p, type);
-	int64_t total = 0;
-
-	if (at < 0 || (snapshot_types >> at & 1))
-		return 0;
-	for (size_t i = 0; i < profile_n_samples(p); i++)
-		total = sum_add(total, profile_sample_at(p, i)->values[at]);
-	return total > 0 ? (uint64_t)total : 0;
-}
-
-static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
-{
-	struct agent_slot_reader *r = &slot->readers[i];
-	struct reading *reading = &job->readers[i].reading;
-
-	r->collections++;
-	a->health.collections++;
-	a->health.lost_records += reading->lost;
-	r->trouble[0] = 0;
-	r->last_ns = (int64_t)clock_unix_ns();
-	reading->time_ns = a->interval.stamp_ns;
-	/* A clock that was set back gives no negative duration. */
-	reading->duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
-				       ? a->interval.stamp_ns - r->stamp_ns
-				       : (int64_t)a->config.interval_ns;
-	r->stamp_ns = a->interval.stamp_ns;
-	if (!reading->profile)
-		return;
-	slot->alloc_bytes_total +=
-		profile_total(reading->profile, "alloc_space", reading->snapshot_types);
-	slot->alloc_objects_total +=
-		profile_total(reading->profile, "alloc_objects", reading->snapshot_types);
-}
-
-/* -ESRCH is for targets_receive(). */
-static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
-		      const struct agent_job *job)
-{
-	struct agent_slot_reader *r = &slot->readers[i];
-	int code = job->readers[i].result;
-
-	r->failures++;
-	a->health.failures++;
-	(void)snprintf(r->trouble, sizeof(r->trouble), "%.*s", (int)sizeof(r->trouble) - 1,
-		       job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
-	/* It cannot be read any more: then it is asked anew, and says why. */
-	if (code == -ENOTSUP) {
-		slot->look_again = true;
-		slot->retry_ns = clock_mono_ns() + RETRY_NS;
-	}
-}
-
-static void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
-{
-	slot->look_again = false;
-	slot->looked_ns = clock_mono_ns();
-	slot->target = job->target;
-	slot->image = job->image;
-	for (size_t i = 0; i < a->n_readers; i++) {
-		slot->readers[i].answer = job->readers[i].answer;
-		slot->readers[i].stamp_ns = 0;
-		slot->readers[i].trouble[0] = 0;
-	}
-}
-
-static void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
-{
-	slot->collected = a->interval.number;
-	for (size_t i = 0; i < a->n_readers; i++) {
-		if (!slot->readers[i].state)
-			continue;
-		slot->readers[i].slow = false;
-		slot->readers[i].last_cost_ns = job->readers[i].cost_ns;
-		if (job->readers[i].result == 0)
-			slot_count(a, slot, i, job);
-		else if (job->readers[i].result != -ESRCH)
-			slot_fail(a, slot, i, job);
-	}
-}
-
 void targets_receive(struct agent *a, struct agent_job *job)
 {
 	struct agent_slot *slot = job->slot;
@@ -505,11 +385,12 @@ void targets_receive(struct agent *a, struct agent_job *job)
 	(void)pthread_mutex_lock(&a->lock);
 	a->jobs_out--;
 	slot->job = NULL;
+	slot->share = job->share;
 	for (size_t i = 0; i < a->n_readers; i++)
 		slot->readers[i].state = job->readers[i].state;
 	if (counted && !slot_is_open(a, slot))
 		a->n_open--;
-	a->opened = a->opened || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
+	a->untidy = a->untidy || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
 	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
 	if ((job->what & JOB_LOOK) && job->result == 0)
 		slot_take_looks(a, slot, job);
@@ -553,7 +434,7 @@ void targets_close_all(struct agent *a, uint64_t until_ns)
 void targets_release(struct agent *a)
 {
 	for (size_t i = 0; i < a->n_leaving; i++)
-		slot_free(a->leaving[i]);
+		slot_free(a, a->leaving[i]);
 	free(a->leaving);
 	free(a->known);
 }

@@ -16,13 +16,25 @@ uint64_t agent_thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-static void work_close(const struct agent *a, struct agent_job *job)
+/* Those that are asked anew, or all. */
+static void work_close(const struct agent *a, struct agent_job *job, bool all)
 {
 	for (size_t i = 0; i < a->n_readers; i++) {
+		if (!all && !job->readers[i].ask)
+			continue;
 		if (job->readers[i].state)
 			a->readers[i]->close(job->readers[i].state);
 		job->readers[i].state = NULL;
 	}
+}
+
+/* What they share goes with the last of them. */
+static void work_close_share(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		if (job->readers[i].state)
+			return;
+	reader_share_clear(&job->share);
 }
 
 static void work_refuse(struct reader_answer *answer, bool may_change, const char *reason,
@@ -54,8 +66,9 @@ void reader_answer_refuse(struct reader_answer *answer, int code, const struct e
 static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 {
 	struct reader_answer *answer = &job->readers[i].answer;
+	const struct reader_ops *ops = a->readers[i];
 	struct err *err = &job->readers[i].err;
-	int r = a->readers[i]->probe(&a->context, &job->target, answer, err);
+	int r = ops->probe(&a->context, &job->share, &job->target, answer, err);
 
 	if (r == 0 && !answer->yes)
 		return;
@@ -69,11 +82,15 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 		return;
 	}
 	if (r == 0)
-		r = a->readers[i]->open(&a->context, &job->target, &job->readers[i].state, err);
+		r = ops->open(&a->context, &job->share, &job->target, &job->readers[i].state, err);
 	if (r == -ESRCH)
 		job->result = r;
 	else if (r < 0)
 		reader_answer_refuse(answer, r, err);
+	if (r == -ENOTSUP && ops->no_is_final) {
+		answer->may_change = false;
+		answer->of_file = true;
+	}
 }
 
 /* By its name: what a reader knows better it says itself. */
@@ -87,6 +104,20 @@ static void work_name_runtime(struct target *target)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strncmp(base, names[i], strlen(names[i])) == 0)
 			(void)snprintf(target->runtime, sizeof(target->runtime), "%s", names[i]);
+}
+
+/* An environment that says no says it to all, also to those that were not to be asked. */
+static void work_opt_out(const struct agent *a, struct agent_job *job)
+{
+	work_close(a, job, true);
+	for (size_t i = 0; i < a->n_readers; i++) {
+		job->readers[i].ask = true;
+		job->readers[i].answer = (struct reader_answer){0};
+		work_refuse(&job->readers[i].answer, false,
+			    "it asks not to be profiled: SONDE_PROFILING=disabled is in its "
+			    "environment",
+			    "");
+	}
 }
 
 static void work_look(const struct agent *a, struct agent_job *job)
@@ -104,29 +135,31 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		job->result = -ESRCH;
 	if (job->result < 0)
 		return;
-	work_name_runtime(&job->target);
+	if (!job->share.asked)
+		work_name_runtime(&job->target);
+	if (job->target.info.opted_out) {
+		work_opt_out(a, job);
+		return;
+	}
 	for (size_t i = 0; job->result == 0 && i < a->n_readers; i++) {
+		if (!job->readers[i].ask)
+			continue;
 		job->readers[i].answer = (struct reader_answer){0};
-		if (job->target.info.opted_out)
-			work_refuse(&job->readers[i].answer, false,
-				    "it asks not to be profiled: SONDE_PROFILING=disabled is in "
-				    "its environment",
-				    "");
-		else
-			work_ask(a, job, i);
+		work_ask(a, job, i);
 	}
 }
 
 static void work_collect(const struct agent *a, struct agent_job *job)
 {
-	for (size_t i = 0; i < a->n_readers; i++) {
+	for (size_t i = 0; i < a->n_readers && job->result == 0; i++) {
 		uint64_t start = agent_thread_cpu_ns();
 
-		if (!job->readers[i].state)
+		if (!job->readers[i].state || !job->readers[i].due)
 			continue;
 		job->readers[i].result = a->readers[i]->collect(
 			job->readers[i].state, &job->readers[i].reading, &job->readers[i].err);
 		job->readers[i].cost_ns = agent_thread_cpu_ns() - start;
+		job->readers[i].collected = true;
 		if (job->readers[i].result == -ESRCH)
 			job->result = -ESRCH;
 	}
@@ -137,10 +170,13 @@ void agent_work(struct pool_job *pool_job, void *arg)
 	struct agent_job *job = (struct agent_job *)pool_job;
 	const struct agent *a = arg;
 
-	if (job->what & JOB_CLOSE)
-		work_close(a, job);
+	if (job->what & JOB_CLOSE) {
+		work_close(a, job, !(job->what & JOB_LOOK));
+		work_close_share(a, job);
+	}
 	if (job->what & JOB_LOOK)
 		work_look(a, job);
 	if ((job->what & JOB_COLLECT) && job->result == 0)
 		work_collect(a, job);
+	work_close_share(a, job);
 }

@@ -171,7 +171,6 @@ static int parse_choice(const struct cli_args *args, struct goroutines_request *
 	q->reader = (struct golang_goroutines_options){
 		.system = args->values[GOROUTINES_SYSTEM] != NULL,
 		.labels = q->format != FORMAT_TOP,
-		.core_path = q->core,
 	};
 	if (args->values[GOROUTINES_OLDER])
 		r = cli_parse_duration("--older", args->values[GOROUTINES_OLDER], &q->older_ns,

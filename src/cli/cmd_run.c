@@ -29,6 +29,7 @@
 
 #define RUN_MIN_INTERVAL_NS (100 * NS_PER_MS)
 #define RUN_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
+#define RUN_MAX_GOROUTINES_NS (86400 * NS_PER_SEC)
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
 #define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
@@ -43,6 +44,7 @@ enum {
 	RUN_CPU_LINES,
 	RUN_OFFCPU,
 	RUN_GO_HEAP,
+	RUN_GOROUTINES,
 	RUN_OOM_WATCH,
 	RUN_KEEP_RATE,
 	RUN_VERBOSE,
@@ -75,6 +77,10 @@ static const struct cli_option run_options[RUN_N] = {
 			 .arg = "MODE",
 			 .help = "enabled (default), disabled, or force: sample also where the "
 				 "program has it off"},
+	[RUN_GOROUTINES] = {.name = "goroutine-interval",
+			    .arg = "DURATION",
+			    .help = "how often goroutines of Go programs are read (default 60s, at "
+				    "least the interval); 0 for never"},
 	[RUN_OOM_WATCH] = {.name = "oom-watch",
 			   .arg = "PERCENT",
 			   .help = "keep a last picture of Go programs from this share of a memory "
@@ -91,7 +97,7 @@ static const char *const run_variables[RUN_N] = {
 	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_CPU_HZ] = "SONDE_CPU_HZ",
 	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
 	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
-	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH",
+	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH", [RUN_GOROUTINES] = "SONDE_GOROUTINE_INTERVAL",
 };
 
 struct run_config {
@@ -204,6 +210,24 @@ static int run_parse_oom(const struct cli_args *args, struct agent_config *c, st
 	return r;
 }
 
+/* After the interval, which it cannot be shorter than. */
+static int run_parse_goroutines(const struct cli_args *args, struct agent_config *c,
+				struct err *err)
+{
+	struct run_value v = run_value(args, RUN_GOROUTINES, "60s");
+	uint64_t ns = 0;
+	int r;
+
+	if (strcmp(v.text, "0") == 0 || strcmp(v.text, "off") == 0)
+		return 0;
+	r = cli_parse_duration(v.name, v.text, &ns, err);
+	if (r == 0 && ns > RUN_MAX_GOROUTINES_NS)
+		r = err_set(err, -EINVAL, "%s is at most 24h", v.name);
+	if (r == 0)
+		c->goroutine_interval_ns = MAX(ns, c->interval_ns);
+	return r;
+}
+
 static int run_parse(const struct cli_args *args, struct run_config *c, struct err *err)
 {
 	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
@@ -233,6 +257,8 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = run_parse_cpu(args, &c->agent, err);
 	if (r == 0)
 		r = run_parse_oom(args, &c->agent, err);
+	if (r == 0)
+		r = run_parse_goroutines(args, &c->agent, err);
 	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
 		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
 	c->agent.state_dir = c->data_dir;
@@ -404,15 +430,17 @@ const struct cli_command cmd_run = {
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes = "CPU time of everything, and heaps of Go programs. Where the CPUs cannot be "
-		 "sampled\n"
+	.notes = "CPU time of everything; of Go programs also heaps, goroutines, block and mutex "
+		 "profiles\n"
+		 "where they are on, and what the runtime knows. Where the CPUs cannot be sampled\n"
 		 "(that needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) the rest goes on, "
 		 "and\n"
 		 "the page says why.\n"
 		 "\n"
 		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
-		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_OOM_WATCH, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
+		 "SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
 		 "A program with SONDE_PROFILING=disabled in its environment is left alone. "
 		 "SIGTERM\n"
 		 "or Ctrl-C ends it; rates that it has forced are set back.\n",

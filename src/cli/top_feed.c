@@ -171,12 +171,13 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 {
 	static const struct sink_ops sink = {
 		.name = "top", .write = feed_write, .flush = feed_flush, .close = feed_close};
+	static const struct reader_ops *const heaps[] = {&reader_go_heap, NULL};
 	static struct world_ops world;
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz};
 	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
 	const struct agent_parts parts = {
-		.world = &world, .readers = readers, .sinks = &row, .n_sinks = 1};
+		.world = &world, .readers = heaps, .sinks = &row, .n_sinks = 1};
 	int r;
 
 	f->started_ns = clock_mono_ns();

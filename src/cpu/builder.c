@@ -235,6 +235,9 @@ static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struc
 		r = add_user_frame(b, names, s->process, &s->user[i], &locations[n]);
 		n += r == 0 && locations[n] != BUILDER_HIDDEN;
 	}
+	/* In an exec, say, where frames of the kernel are not wanted. */
+	if (!n && !remark)
+		remark = "[kernel]";
 	if (r == 0 && remark)
 		r = add_remark(b, remark, &locations[n++]);
 	if (r == 0 && b->options.root_process)

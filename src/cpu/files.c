@@ -350,6 +350,11 @@ bool cpu_files_load_next(struct cpu_files *f)
 	return true;
 }
 
+bool cpu_files_is_wanted(const struct cpu_files *f)
+{
+	return f->n_wanted > 0;
+}
+
 const struct cpu_file *cpu_files_get(const struct cpu_files *f, uint32_t id, uint32_t generation)
 {
 	const struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;

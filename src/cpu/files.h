@@ -55,6 +55,7 @@ void cpu_files_unref(struct cpu_files *files, uint32_t id); /* CPU_FILE_NONE is 
  */
 void cpu_files_want(struct cpu_files *files, uint32_t id);
 bool cpu_files_load_next(struct cpu_files *files);
+bool cpu_files_is_wanted(const struct cpu_files *files); /* any */
 
 /* NULL when there is none of that number, or it is younger than generation. */
 const struct cpu_file *cpu_files_get(const struct cpu_files *files, uint32_t id,

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "cpu/tables_ranges.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
 
@@ -261,21 +260,18 @@ static uint64_t fingerprint(const struct cpu_processes *p, struct range r)
 	return hash_bytes(&p->mappings[r.first], r.n * sizeof(p->mappings[0]));
 }
 
-/* Lets BPF see them, if the process is still the one that BPF asked about. */
-static int processes_publish(struct cpu_processes *p, const struct sampler_thread *thread,
-			     const struct process *process)
+/* Lets BPF see them, in place of what it had. */
+static int processes_publish(struct cpu_processes *p, const struct process *process,
+			     struct sampler_process *shared)
 {
-	struct sampler_process shared;
-	uint32_t tgid = thread->tgid;
+	uint32_t tgid = (uint32_t)process->public.pid;
 
-	if (!processes_is_shared(p, thread, &shared))
-		return -ESRCH;
-	shared.asked_ns = 0;
-	shared.loaded_ns = clock_mono_ns();
-	shared.wait_ns = process->wait_ns;
-	shared.first = process->mappings.first;
-	shared.n = process->mappings.n;
-	return bpf_map_update_elem(p->fd, &tgid, &shared, BPF_EXIST) < 0 ? -errno : 0;
+	shared->asked_ns = 0;
+	shared->loaded_ns = clock_mono_ns();
+	shared->wait_ns = process->wait_ns;
+	shared->first = process->mappings.first;
+	shared->n = process->mappings.n;
+	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
 }
 
 /* Whether stacks of most programs end in it. */
@@ -327,11 +323,38 @@ static void process_set_wait(struct process *process, bool is_new, uint64_t took
 	process->wait_ns = MIN(wait_ns, WAIT_MAX_NS);
 }
 
+static bool process_is_alive(const struct process *process)
+{
+	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct proc_stat stat;
+
+	return proc_stat_read(process->public.pid, &stat, NULL) >= 0 && !proc_stat_is_dead(&stat) &&
+	       stat.start_ticks == process->public.start_ns / tick_ns;
+}
+
+/*
+ * The process ended or went on to another program while its mappings were read. They are its own
+ * when it is no more, and has the code that it was sampled in.
+ */
+static bool processes_are_its_own(const struct cpu_processes *p, const struct process *process,
+				  struct range range, uint64_t address)
+{
+	const struct sampler_mapping *m = &p->mappings[range.first];
+
+	if (process->mappings.n || process_is_alive(process))
+		return false;
+	for (uint32_t i = 0; i < range.n; i++, m++)
+		if (address - m->start < m->end - m->start)
+			return true;
+	return false;
+}
+
 int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thread,
 		       uint64_t address)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	uint64_t began_ns = clock_mono_ns(), print;
+	struct sampler_process shared;
 	struct process *process;
 	struct range range;
 	int r;
@@ -351,14 +374,21 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	r = processes_lay_out(p, (pid_t)thread->tgid, &maps, &range);
 	if (r < 0)
 		return r;
+	if (!processes_is_shared(p, thread, &shared)) {
+		if (processes_are_its_own(p, process, range, address))
+			process->mappings = range;
+		else
+			mappings_give(p, range);
+		process_end(p, process);
+		return -ESRCH;
+	}
 	print = fingerprint(p, range);
 	process_set_wait(process, process->fingerprint != print, clock_mono_ns() - began_ns);
 	process->fingerprint = print;
 	processes_retire(p, process);
 	process->mappings = range;
-	r = processes_publish(p, thread, process);
+	r = processes_publish(p, process, &shared);
 	if (r < 0) {
-		/* It ended meanwhile. Its mappings still name the frames that were sent. */
 		process_end(p, process);
 		return r;
 	}
@@ -416,13 +446,38 @@ uint32_t cpu_processes_resolve(const struct cpu_processes *p, const struct cpu_p
 	return CPU_FILE_NONE;
 }
 
-static bool process_is_alive(const struct process *process)
+struct range cpu_processes_mappings(const struct cpu_processes *p,
+				    const struct sampler_thread *thread)
 {
-	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct proc_stat stat;
+	const struct process *process = processes_find(p, thread);
 
-	return proc_stat_read(process->public.pid, &stat, NULL) >= 0 && !proc_stat_is_dead(&stat) &&
-	       stat.start_ticks == process->public.start_ns / tick_ns;
+	return process ? process->mappings : (struct range){0};
+}
+
+static bool has_layout(const struct proc_maps *maps, const struct cpu_layout *layout)
+{
+	const struct proc_map *code = proc_maps_find(maps, layout->start_code);
+	const struct proc_map *stack = proc_maps_find(maps, layout->start_stack);
+
+	return code && stack && map_is_code(code) && strcmp(stack->path, "[stack]") == 0;
+}
+
+struct range cpu_processes_inherit(struct cpu_processes *p, const struct sampler_thread *thread,
+				   const struct cpu_layout *layout)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct process *process;
+	struct range range;
+
+	/* Stacks begin at random addresses: another program would not have one there. */
+	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
+		return (struct range){0};
+	process = (struct process *)cpu_processes_get(p, thread);
+	if (!process || processes_lay_out(p, layout->parent, &maps, &range) < 0)
+		return (struct range){0};
+	processes_retire(p, process);
+	process->mappings = range;
+	return range;
 }
 
 void cpu_processes_check(struct cpu_processes *p)

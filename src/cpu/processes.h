@@ -16,8 +16,16 @@
 #include "cpu/files.h"
 #include "cpu/sampler.h"
 #include "cpu/sampler_shared.h"
+#include "cpu/tables_ranges.h"
 
 struct cpu_processes; /* opaque */
+
+/* What a forked process and its parent have in common, until either goes on to another program. */
+struct cpu_layout {
+	pid_t parent;
+	uint64_t start_code;
+	uint64_t start_stack;
+};
 
 /*
  * mappings: SAMPLER_MAPPINGS of them, where BPF reads them. processes_fd: BPF's table. All
@@ -52,6 +60,15 @@ void cpu_processes_end(struct cpu_processes *processes, const struct sampler_thr
 uint32_t cpu_processes_resolve(const struct cpu_processes *processes,
 			       const struct cpu_process *process, uint64_t address,
 			       uint64_t *ret_vaddr);
+
+/* Where BPF has them; none while they are not known. Also of a process that ended a while ago. */
+struct range cpu_processes_mappings(const struct cpu_processes *processes,
+				    const struct sampler_thread *thread);
+/* For one that was forked and is gone, or another program by now: those of its parent are its own.
+ */
+struct range cpu_processes_inherit(struct cpu_processes *processes,
+				   const struct sampler_thread *thread,
+				   const struct cpu_layout *layout);
 
 /* Ends of which no notice came (lost ones) are found here: reads /proc for every process. */
 void cpu_processes_check(struct cpu_processes *processes);

@@ -37,6 +37,8 @@ struct cpu_profiler {
 	uint64_t drained_ns;
 	uint64_t collected_ns;
 	int64_t collected_unix_ns;
+	void (*on_event)(void *context, const struct cpu_event *event); /* of the last poll */
+	void *context;
 	struct err *err;	 /* of the drain that is under way */
 	uint64_t lost_processes; /* samples of processes beyond the limit */
 };
@@ -142,30 +144,26 @@ void cpu_profiler_hurry(void)
 	(void)setpriority(PRIO_PROCESS, 0, PROFILER_NICE);
 }
 
-struct poll_context {
-	struct cpu_profiler *profiler;
-	void (*on_event)(void *context, const struct cpu_event *event);
-	void *context;
-};
-
 static void hear_event(void *context, const struct cpu_event *event)
 {
-	struct poll_context *c = context;
+	struct cpu_profiler *p = context;
 
 	/* While it lives it can be asked who it is. */
-	if (event->kind == CPU_EVENT_SAMPLED)
-		(void)track(c->profiler, event->process);
-	else if (c->on_event)
-		c->on_event(c->context, event);
+	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
+		(void)track(p, event->process);
+	if (event->kind != CPU_EVENT_SAMPLED && p->on_event)
+		p->on_event(p->context, event);
 }
 
 int cpu_profiler_poll(struct cpu_profiler *p, int timeout_ms,
 		      void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		      struct err *err)
 {
-	struct poll_context c = {.profiler = p, .on_event = on_event, .context = context};
-	int r = cpu_sampler_poll(p->sampler, timeout_ms, hear_event, &c, err);
+	int r;
 
+	p->on_event = on_event;
+	p->context = context;
+	r = cpu_sampler_poll(p->sampler, timeout_ms, hear_event, p, err);
 	if (r == 0 && clock_mono_ns() - p->drained_ns >= PROFILER_DRAIN_NS)
 		r = drain(p, err);
 	return r;
@@ -256,9 +254,10 @@ int cpu_profiler_open(const struct cpu_profiler_options *options,
 	if (!p)
 		return err_oom(err);
 	p->options = *options;
+	p->options.sampler.urgent = true;
 	r = cpu_names_new(&names, &p->names, err);
 	if (r == 0)
-		r = cpu_sampler_open(&options->sampler, &p->sampler, err);
+		r = cpu_sampler_open(&p->options.sampler, &p->sampler, err);
 	if (r < 0)
 		return r;
 	p->drained_ns = p->collected_ns = clock_mono_ns();

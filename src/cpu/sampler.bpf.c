@@ -4,8 +4,9 @@
  * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU).
  * Kernel frames come from the kernel; user frames from walk_step(), one call per frame, by the
  * tables that user space has laid out (sampler_shared.h). Counts are kept by a hash of the whole
- * stack; its frames are sent once per interval. What the tables lack is asked for by a notice,
- * and the stack at hand ends there as "not loaded".
+ * stack; its frames are sent once per interval. What the tables lack is asked for by a notice. The
+ * stack at hand ends there as "not loaded"; a sample sends a copy of its top, for user space to
+ * walk when it knows more (sampler_copies.c).
  *
  * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
  * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.
@@ -29,13 +30,15 @@ const volatile __u32 only_tgid = 0;
 const volatile bool want_kernel = true;
 const volatile bool want_events = false;
 const volatile __u64 offcpu_min_ns = 0;
-const volatile __u32 stacks_bytes = 0;
+const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
 
 __u32 epoch;
 __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N];
 
 /* Of ours above __schedule: the program, and the function that runs it. */
 #define WAIT_OWN_FRAMES 2
+/* The usual limit of a main thread's stack. */
+#define STACK_MAX_BYTES (8U << 20)
 
 static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
 {
@@ -167,17 +170,25 @@ static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
 
 static __always_inline bool has_user_stack(struct task_struct *task)
 {
-	return task->mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
+	struct mm_struct *mm = task->mm;
+
+	/* An exec has no code yet, and the registers are those of the program before. */
+	return mm && mm->start_code && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
-/* Completes the record; false when it could not be sent. */
+static __always_inline void complete(struct sampler_stack *r, struct task_struct *task)
+{
+	r->cgroup = cgroup_of(task);
+	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
+}
+
+/* False when it could not be sent. */
 static __always_inline bool send_stack(struct sampler_stack *r, struct task_struct *task)
 {
 	u64 size = __builtin_offsetof(struct sampler_stack, frames);
 	u64 flags = BPF_RB_NO_WAKEUP;
 
-	r->cgroup = cgroup_of(task);
-	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
+	complete(r, task);
 	size += ((r->n_kernel & 127) + (r->n_user & 127)) * sizeof(u64);
 	/* Between drains user space need not wake, unless the buffer fills up. */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
@@ -190,7 +201,6 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 
 static __always_inline void count_end(u32 end)
 {
-	__sync_fetch_and_add(&n_samples, 1);
 	if (end < SAMPLER_END_N)
 		__sync_fetch_and_add(&n_ends[end], 1);
 }
@@ -213,14 +223,66 @@ static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
 	__sync_fetch_and_add(&c->ns, ns);
 }
 
-static __always_inline u64 finish(struct walk *w, struct sampler_stack *r)
+static __always_inline void finish(struct walk *w, struct sampler_stack *r)
 {
+	__sync_fetch_and_add(&n_samples, 1);
 	r->n_kernel = w->n_kernel;
 	r->n_user = w->n_user;
 	r->end = w->end;
 	r->hash = mix(w->hash, w->end);
-	count_end(w->end);
-	return r->hash;
+}
+
+/*
+ * Copies the stack from its pointer up to where the program found it, or as much as there is room
+ * for. Blocks do not cross pages: those that are there come whole.
+ */
+static __always_inline u32 copy_blocks(struct sampler_copy *c, u64 top)
+{
+	u32 n = 0;
+
+	c->start = c->regs[SAMPLER_SP] & ~(u64)(SAMPLER_COPY_BLOCK - 1);
+	for (u32 i = 0; i < SAMPLER_COPY_BLOCKS; i++) {
+		u64 at = c->start + i * SAMPLER_COPY_BLOCK;
+
+		/* Of other threads there is no telling. */
+		if (top - c->start < STACK_MAX_BYTES && at > top)
+			break;
+		if (bpf_probe_read_user(c->bytes + i * SAMPLER_COPY_BLOCK, SAMPLER_COPY_BLOCK,
+					(void *)at))
+			break;
+		n = (i + 1) * SAMPLER_COPY_BLOCK;
+	}
+	return n;
+}
+
+/*
+ * Has user space walk the stack, once it knows the code: true when it will. One sample only: nobody
+ * can tell yet which others are like it.
+ */
+static __always_inline bool send_copy(struct sampler_copy *c, struct task_struct *task, u64 now)
+{
+	u64 flags = BPF_RB_NO_WAKEUP, size, hash = c->stack.hash;
+	struct mm_struct *mm = task->mm;
+
+	if (c->stack.end != SAMPLER_END_NOT_LOADED || !mm || (task->flags & PF_EXITING))
+		return false;
+	c->n_bytes = copy_blocks(c, mm->start_stack);
+	c->start_code = mm->start_code;
+	c->start_stack = mm->start_stack;
+	c->parent = task->flags & PF_FORKNOEXEC ? task->real_parent->tgid : 0;
+	c->stack.hash = mix(hash, now);
+	complete(&c->stack, task);
+	if (bpf_ringbuf_query(&copies, BPF_RB_AVAIL_DATA) > copies_bytes / 2)
+		flags = BPF_RB_FORCE_WAKEUP;
+	size = c->n_bytes;
+	barrier_var(size);
+	if (size <= sizeof(c->bytes)) {
+		size += __builtin_offsetof(struct sampler_copy, bytes);
+		if (!bpf_ringbuf_output(&copies, c, size, flags))
+			return true;
+	}
+	c->stack.hash = hash;
+	return false;
 }
 
 static __always_inline u64 hash_kernel(const struct sampler_stack *r, u64 hash, u32 n)
@@ -233,7 +295,7 @@ static __always_inline u64 hash_kernel(const struct sampler_stack *r, u64 hash, 
 	return hash;
 }
 
-static __always_inline void regs_of_task(struct scratch *s, struct walk *w, u64 *ret_mode,
+static __always_inline void regs_of_task(struct sampler_copy *s, struct walk *w, u64 *ret_mode,
 					 struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -243,11 +305,12 @@ static __always_inline void regs_of_task(struct scratch *s, struct walk *w, u64 
 	*ret_mode = TASK_MODE(regs);
 }
 
-static __always_inline void walk_user(struct walk *w, struct scratch *s, struct task_struct *task,
-				      u64 mode, u64 now)
+static __always_inline void walk_user(struct walk *w, struct sampler_copy *s,
+				      struct task_struct *task, u64 mode, u64 now)
 {
-	w->fp = s->regs[REGS_FP];
-	w->sp = s->regs[REGS_SP];
+	s->pc = w->pc;
+	w->fp = s->regs[SAMPLER_FP];
+	w->sp = s->regs[SAMPLER_SP];
 	if (MODE_IS_32BIT(mode))
 		w->end = SAMPLER_END_UNSUPPORTED;
 	else if (w->pc)
@@ -260,9 +323,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 zero = 0, parity;
 	struct walk w = {};
-	struct scratch *s;
+	struct sampler_copy *s;
 	void *map;
-	u64 mode, hash;
+	u64 mode, hash, now = bpf_ktime_get_ns();
 	u32 now_epoch = epoch;
 
 	if (!task->pid || (only_tgid && (u32)task->tgid != only_tgid))
@@ -282,16 +345,22 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (has_user_stack(task)) {
 		if (!MODE_IS_USER(mode))
 			regs_of_task(s, &w, &mode, task);
-		walk_user(&w, s, task, mode, bpf_ktime_get_ns());
+		walk_user(&w, s, task, mode, now);
 	} else {
 		find_process(&s->stack.thread, task, false, 0);
 	}
-	hash = finish(&w, &s->stack);
+	finish(&w, &s->stack);
 
 	parity = now_epoch & 1;
 	map = bpf_map_lookup_elem(&counts, &parity);
 	if (!map)
 		return 0;
+	if (send_copy(s, task, now)) {
+		add_counts(map, s->stack.hash, 1, 0);
+		return 0;
+	}
+	count_end(w.end);
+	hash = s->stack.hash;
 	/* A stack that is not counted yet in this interval has not been sent either. */
 	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task))
 		add_counts(map, hash, 1, 0);
@@ -303,7 +372,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 {
 	struct walk w = {.slot = 1};
 	u32 one = 1;
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &one);
+	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &one);
 	u64 mode, hash;
 
 	if (!s)
@@ -316,7 +385,9 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, true), w.n_kernel);
 	regs_of_task(s, &w, &mode, task);
 	walk_user(&w, s, task, mode, now);
-	hash = finish(&w, &s->stack);
+	finish(&w, &s->stack);
+	count_end(w.end);
+	hash = s->stack.hash;
 	if (bpf_map_lookup_elem(&sent, &hash))
 		return hash;
 	if (!send_stack(&s->stack, task))

@@ -99,12 +99,15 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 	while (ring < wanted)
 		ring *= 2;
 	b->rodata->stacks_bytes = ring;
+	b->rodata->copies_bytes = ring;
 	r = bpf_map__set_max_entries(b->maps.counts_a, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
+	r = r ?: bpf_map__set_max_entries(b->maps.copies, ring);
 	if (!s->options.offcpu_min_ns) {
 		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
 		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);
+		r = r ?: bpf_map__set_max_entries(b->maps.scratches, 1);
 	}
 	return r;
 }
@@ -166,14 +169,17 @@ static int sampler_listen(struct cpu_sampler *s, struct err *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int notices = bpf_map__fd(s->bpf->maps.notices), stacks = bpf_map__fd(s->bpf->maps.stacks);
+	int copies = bpf_map__fd(s->bpf->maps.copies);
 
 	s->notices = ring_buffer__new(notices, sampler_on_notice, s, NULL);
 	s->stacks = ring_buffer__new(stacks, sampler_on_stack, s, NULL);
-	if (!s->notices || !s->stacks)
+	s->copies = ring_buffer__new(copies, sampler_on_copy, s, NULL);
+	if (!s->notices || !s->stacks || !s->copies)
 		return err_set(err, -errno, "mapping BPF's ring buffers: %m");
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, notices, &event) < 0 ||
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, stacks, &event) < 0)
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, stacks, &event) < 0 ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, copies, &event) < 0)
 		return err_set(err, -errno, "waiting for BPF's ring buffers: %m");
 	return 0;
 }
@@ -241,6 +247,7 @@ void cpu_sampler_close(struct cpu_sampler *s)
 	cpu_tables_free(s->tables);
 	ring_buffer__free(s->notices);
 	ring_buffer__free(s->stacks);
+	ring_buffer__free(s->copies);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	if (s->rules)
@@ -267,7 +274,7 @@ void cpu_sampler_losses(const struct cpu_sampler *s, struct cpu_losses *ret)
 		.lost_files = cpu_files_lost(s->files) + cpu_processes_lost(s->processes),
 	};
 	for (size_t i = 0; i < CPU_STACK_N; i++)
-		ret->ends[i] = b->n_ends[i];
+		ret->ends[i] = b->n_ends[i] + s->copy_ends[i];
 }
 
 void cpu_sampler_cost(const struct cpu_sampler *s, uint64_t *ret_runs, uint64_t *ret_ns)

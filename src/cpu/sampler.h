@@ -24,6 +24,7 @@ struct cpu_sampler_options {
 	bool kernel;		/* frames of the kernel as well */
 	uint64_t offcpu_min_ns; /* 0: no off-CPU; else waits at least this long */
 	bool events;		/* exec and exit of processes, for cpu_sampler_poll() */
+	bool urgent;		/* poll as a real-time thread, where that is allowed */
 };
 
 enum cpu_stack_end {
@@ -101,7 +102,10 @@ DEFINE_CLEANUP(struct cpu_sampler, cpu_sampler_close)
 /*
  * Waits up to timeout_ms for news (new processes, new code, execs), loads what the samples need,
  * and hands out events. To be called often: what is loaded late is sampled without whole stacks.
- * On a machine whose CPUs are all taken that needs a thread of some priority (a nice of -10).
+ * On a machine whose CPUs are all taken that needs a thread of some priority: with the option the
+ * calling thread has a real-time one while it waits and while it reads what short-lived processes
+ * map, but not for what takes longer.
+ * Events may also come during a drain that follows: context lives until then.
  */
 int cpu_sampler_poll(struct cpu_sampler *sampler, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,

@@ -23,6 +23,7 @@ typedef __s64 s64;
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
+#define PF_FORKNOEXEC 0x00000040
 #define PF_KTHREAD 0x00200000
 
 #if defined(__TARGET_ARCH_x86)
@@ -36,7 +37,6 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, cs, sp;
 } KERNEL_TYPE;
 
-#define REGS_N 16
 #define REGS_PC(regs) ((regs)->rip)
 #define REGS_MODE(regs) ((regs)->cs)
 #define TASK_PC(regs) ((regs)->ip)
@@ -66,18 +66,6 @@ struct pt_regs {
 		(dst)[14] = (src)->r14;                                                            \
 		(dst)[15] = (src)->r15;                                                            \
 	} while (0)
-#define REGS_FP 6
-#define REGS_SP 7
-
-/*
- * What lies at the stack pointer when a signal handler returns: struct ucontext with the registers
- * at 40, of which rbp is the 10th, rsp the 15th and rip the 16th.
- */
-#define SIGNAL_REGS 120
-#define SIGNAL_FP 0
-#define SIGNAL_SP 5
-#define SIGNAL_PC 6
-#define SIGNAL_N 7
 
 #elif defined(__TARGET_ARCH_arm64)
 
@@ -90,7 +78,6 @@ struct pt_regs {
 	u64 sp, pc, pstate;
 } KERNEL_TYPE;
 
-#define REGS_N 32
 #define REGS_PC(r) ((r)->pc)
 #define REGS_MODE(r) ((r)->pstate)
 #define TASK_PC(r) ((r)->pc)
@@ -99,19 +86,10 @@ struct pt_regs {
 #define MODE_IS_32BIT(mode) (((mode)&0x10) != 0)
 #define REGS_COPY(dst, src)                                                                        \
 	do {                                                                                       \
-		(dst)[REGS_FP] = (src)->regs[REGS_FP];                                             \
-		(dst)[REGS_SP] = (src)->sp;                                                        \
+		(dst)[SAMPLER_FP] = (src)->regs[SAMPLER_FP];                                       \
+		(dst)[SAMPLER_SP] = (src)->sp;                                                     \
 	} while (0)
 #define TASK_COPY(dst, src) REGS_COPY(dst, src)
-#define REGS_FP 29
-#define REGS_SP 31
-
-/* The registers of a signal frame: x29 is at 16 + 29 * 8 in its context, sp and pc follow x30. */
-#define SIGNAL_REGS 552
-#define SIGNAL_FP 0
-#define SIGNAL_SP 2
-#define SIGNAL_PC 3
-#define SIGNAL_N 4
 
 #else
 #error "the registers of this machine are not described"
@@ -128,7 +106,7 @@ typedef struct {
 } atomic_t;
 
 struct mm_struct {
-	int unused;
+	unsigned long start_code, start_stack;
 } KERNEL_TYPE;
 
 struct signal_struct {
@@ -161,6 +139,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct mm_struct *mm;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
@@ -168,8 +147,3 @@ struct task_struct {
 	u64 self_exec_id;
 	char comm[16];
 } KERNEL_TYPE;
-
-/* Keeps the compiler from making a branch of it, which the verifier would follow both ways. */
-#ifndef barrier_var
-#define barrier_var(v) asm volatile("" : "+r"(v))
-#endif

@@ -136,13 +136,14 @@ int cpu_sampler_drain(struct cpu_sampler *s,
 	uint64_t lost;
 	int r;
 
+	sampler_set_urgent(s, false);
 	cpu_processes_next_epoch(s->processes);
 	r = swap_counts(s, err);
 	if (r < 0)
 		return r;
-	r = ring_buffer__consume(s->stacks);
+	r = sampler_consume(s, err);
 	if (r < 0)
-		return err_set(err, r, "reading BPF's stacks: %s", strerror(-r));
+		return r;
 	r = drain_counts(s, parity, emit, context, err);
 	stacks_clear(&s->running[parity]);
 
@@ -152,6 +153,7 @@ int cpu_sampler_drain(struct cpu_sampler *s,
 	s->lost_notices = lost;
 	cpu_processes_sweep(s->processes);
 	cpu_files_sweep(s->files, clock_mono_ns());
+	cpu_tables_unmap(s->tables);
 	if (s->waiting.bytes.used > WAITING_MAX_BYTES)
 		forget_waits(s);
 	if (r < 0)

@@ -28,7 +28,9 @@ struct cpu_sampler {
 
 	struct ring_buffer *notices;
 	struct ring_buffer *stacks;
+	struct ring_buffer *copies;
 	int epoll_fd;
+	bool is_urgent; /* the thread that polls, now */
 
 	/* shared with BPF */
 	struct unwind_rule *rules;
@@ -39,15 +41,17 @@ struct cpu_sampler {
 	struct cpu_files *files;
 	struct cpu_processes *processes;
 
-	struct stacks running[2]; /* by the parity of the epoch */
-	struct stacks waiting;	  /* off-CPU: a wait may end in a later epoch */
-	uint64_t lost_stacks;	  /* counted in BPF, but the frames did not come */
-	uint64_t lost_notices;	  /* as of the last check */
+	struct stacks running[2];	   /* by the parity of the epoch */
+	struct stacks waiting;		   /* off-CPU: a wait may end in a later epoch */
+	uint64_t lost_stacks;		   /* counted in BPF, but the frames did not come */
+	uint64_t lost_notices;		   /* as of the last check */
+	uint64_t copy_ends[SAMPLER_END_N]; /* of the stacks that were walked here */
 
-	/* during cpu_sampler_poll() */
+	/* of the last cpu_sampler_poll() */
 	void (*on_event)(void *context, const struct cpu_event *event);
 	void *context;
 
+	struct sampler_copy copy; /* at hand */
 	uint64_t keys[1024];
 	struct sampler_counts counts[1024];
 	uint64_t kernel[SAMPLER_FRAMES_MAX];
@@ -61,3 +65,10 @@ void sampler_cpus_release(struct cpu_sampler *sampler);
 /* Callbacks of the ring buffers. */
 int sampler_on_notice(void *context, void *data, size_t len);
 int sampler_on_stack(void *context, void *data, size_t len);
+int sampler_on_copy(void *context, void *data, size_t len);
+
+/* For the thread that polls, if it is wanted and allowed. */
+void sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);
+
+/* Reads all ring buffers, and loads what is asked for there. */
+int sampler_consume(struct cpu_sampler *sampler, struct err *err);

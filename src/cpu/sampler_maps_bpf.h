@@ -32,17 +32,17 @@ struct {
 	__uint(max_entries, 1 << 18);
 } notices SEC(".maps");
 
-/* One for samples and one for waits: a sample may interrupt the latter. */
-struct scratch {
-	struct sampler_stack stack;
-	u64 regs[REGS_N];
-};
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} copies SEC(".maps");
 
+/* One for samples and one for waits: a sample may interrupt the latter. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
 	__type(key, u32);
-	__type(value, struct scratch);
+	__type(value, struct sampler_copy);
 } scratches SEC(".maps");
 
 struct chunk {

@@ -1,5 +1,6 @@
 /* src/cpu/sampler_poll.c: what BPF asks for and tells between drains. */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -18,6 +19,20 @@ static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int
 	s->on_event(s->context, &event);
 }
 
+/* Its mappings were read, so it lives. */
+static void tell_sampled(struct cpu_sampler *s, const struct sampler_thread *thread)
+{
+	struct cpu_process *process = cpu_processes_get(s->processes, thread);
+	struct cpu_event event = {.kind = CPU_EVENT_SAMPLED, .process = process};
+
+	if (!process || !s->on_event)
+		return;
+	event.pid = process->pid;
+	if (!process->comm[0])
+		memcpy(process->comm, thread->name, sizeof(process->comm));
+	s->on_event(s->context, &event);
+}
+
 int sampler_on_notice(void *context, void *data, size_t len)
 {
 	const struct sampler_notice *notice = data;
@@ -29,7 +44,8 @@ int sampler_on_notice(void *context, void *data, size_t len)
 	case SAMPLER_NOTICE_PROCESS:
 	case SAMPLER_NOTICE_ADDRESS:
 		/* A process that ended meanwhile has the stacks that it has. */
-		(void)cpu_processes_load(s->processes, &notice->thread, notice->value);
+		if (cpu_processes_load(s->processes, &notice->thread, notice->value) == 0)
+			tell_sampled(s, &notice->thread);
 		break;
 	case SAMPLER_NOTICE_FILE:
 		cpu_files_want(s->files, (uint32_t)notice->value);
@@ -62,29 +78,51 @@ int sampler_on_stack(void *context, void *data, size_t len)
 	return 0;
 }
 
+void sampler_set_urgent(struct cpu_sampler *s, bool urgent)
+{
+	const struct sched_param param = {.sched_priority = urgent ? 1 : 0};
+
+	if (!s->options.urgent || s->is_urgent == urgent)
+		return;
+	s->is_urgent = urgent;
+	if (sched_setscheduler(0, (urgent ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
+		s->options.urgent = false;
+}
+
+int sampler_consume(struct cpu_sampler *s, struct err *err)
+{
+	int n = ring_buffer__consume(s->notices);
+
+	while (n >= 0 && cpu_files_is_wanted(s->files)) {
+		sampler_set_urgent(s, false);
+		(void)cpu_files_load_next(s->files);
+		n = ring_buffer__consume(s->notices);
+	}
+	if (n >= 0)
+		n = ring_buffer__consume(s->stacks);
+	if (n >= 0)
+		n = ring_buffer__consume(s->copies);
+	if (n < 0)
+		return err_set(err, n, "reading BPF's ring buffers: %s", strerror(-n));
+	return 0;
+}
+
 int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		     struct err *err)
 {
-	struct epoll_event ready[2];
+	struct epoll_event ready[3];
 	int n;
 
+	s->on_event = on_event;
+	s->context = context;
+	sampler_set_urgent(s, true);
 	n = epoll_wait(s->epoll_fd, ready, ARRAY_SIZE(ready), timeout_ms);
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(err, -errno, "epoll_wait: %m");
 	if (n == 0)
 		return 0;
-	s->on_event = on_event;
-	s->context = context;
-	do
-		n = ring_buffer__consume(s->notices);
-	while (n >= 0 && cpu_files_load_next(s->files));
-	s->on_event = NULL;
-	if (n >= 0)
-		n = ring_buffer__consume(s->stacks);
-	if (n < 0)
-		return err_set(err, n, "reading BPF's ring buffers: %s", strerror(-n));
-	return 0;
+	return sampler_consume(s, err);
 }
 
 int cpu_sampler_fd(const struct cpu_sampler *s)

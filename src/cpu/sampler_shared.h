@@ -121,6 +121,55 @@ struct sampler_stack {
 	__u64 frames[2 * (SAMPLER_FRAMES_MAX + 1)];
 };
 
+/*
+ * What the walk needs of a machine: how many registers DWARF numbers, which are the frame and the
+ * stack pointer, and where a signal frame has its own, from the stack pointer on when the handler
+ * returns.
+ */
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+/* struct ucontext has the registers at 40, of which rbp is the 10th, rsp the 15th, rip the 16th. */
+#define SAMPLER_REGS 16
+#define SAMPLER_FP 6
+#define SAMPLER_SP 7
+#define SAMPLER_SIGNAL_REGS 120
+#define SAMPLER_SIGNAL_FP 0
+#define SAMPLER_SIGNAL_SP 5
+#define SAMPLER_SIGNAL_PC 6
+#define SAMPLER_SIGNAL_N 7
+#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+/* Enough to compile: user space does not start the sampler on this machine yet. x29 is at
+ * 16 + 29 * 8 in the context, sp and pc follow x30. */
+#define SAMPLER_REGS 32
+#define SAMPLER_FP 29
+#define SAMPLER_SP 31
+#define SAMPLER_SIGNAL_REGS 552
+#define SAMPLER_SIGNAL_FP 0
+#define SAMPLER_SIGNAL_SP 2
+#define SAMPLER_SIGNAL_PC 3
+#define SAMPLER_SIGNAL_N 4
+#else
+#error "the registers of this machine are not described"
+#endif
+
+/*
+ * A stack that could not be walked yet: registers and the top of the stack itself, in blocks that
+ * lie within a page. What was walked of it is in stack, whose hash is of this one sample.
+ */
+#define SAMPLER_COPY_BLOCK 512U
+#define SAMPLER_COPY_BLOCKS 48U
+
+struct sampler_copy {
+	struct sampler_stack stack;
+	__u64 regs[SAMPLER_REGS];
+	__u64 pc;
+	__u64 start_code; /* where the process has its program, and its first stack */
+	__u64 start_stack;
+	__u64 start; /* address of the first byte */
+	__u32 n_bytes;
+	__u32 parent; /* which it was forked from and runs the program of; 0 after an exec */
+	__u8 bytes[SAMPLER_COPY_BLOCKS * SAMPLER_COPY_BLOCK];
+};
+
 enum sampler_notice_kind {
 	SAMPLER_NOTICE_PROCESS, /* a process that is not known, sampled at value */
 	SAMPLER_NOTICE_ADDRESS, /* value is an address in none of its mappings */

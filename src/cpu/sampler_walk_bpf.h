@@ -1,284 +1,45 @@
-/*
- * src/cpu/sampler_walk_bpf.h: walks a user stack, one call of walk_step() per frame.
- *
- * Where the mapping has tables, their rule leads to the caller; text without rules and anonymous
- * memory are left by the frame pointer. A return address is looked up one byte before it, as the
- * call may be the last instruction of its function; the innermost frame, and one that a signal
- * interrupted, at the address itself.
- */
+/* src/cpu/sampler_walk_bpf.h: the walk in BPF, through the maps that user space has laid out. */
 #pragma once
 
 #include "cpu/sampler_bpf.h"
 
 #include "cpu/sampler_maps_bpf.h"
 #include "cpu/sampler_shared.h"
+#include "cpu/sampler_walk.h"
 
-struct walk {
-	u64 pc, sp, fp, hash;
-	u64 map_start, map_end, map_bias;
-	u64 unknown; /* an address in no mapping */
-	u32 map_file, first, n;
-	u32 slot; /* of scratches */
-	u32 n_kernel, n_user;
-	u32 end;
-	u32 exact; /* pc is no return address */
-	u32 fp_lost;
-	u32 wanted; /* file without tables, + 1 */
-};
-
-static __always_inline u64 mix(u64 hash, u64 value)
+static __always_inline struct sampler_copy *walk_record(const struct walk *w)
 {
-	hash ^= value;
-	hash *= 0x9e3779b97f4a7c15ULL;
-	return hash ^ (hash >> 29);
+	u32 slot = w->slot;
+
+	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-static __always_inline bool find_mapping(struct walk *w, u64 pc)
+static __always_inline const struct sampler_mapping *walk_mapping(const struct walk *w, u32 number)
 {
-	u32 lo = w->first, hi = w->first + w->n;
-	struct sampler_mapping *m;
-
-	if (pc - w->map_start < w->map_end - w->map_start)
-		return true;
-	for (int i = 0; i < 13; i++) {
-		u32 mid = (lo + hi) >> 1, below;
-
-		if (lo >= hi)
-			break;
-		m = bpf_map_lookup_elem(&mappings, &mid);
-		if (!m)
-			return false;
-		below = (u32)((s64)(pc - m->start) >> 63); /* all ones when pc < start */
-		barrier_var(below);
-		lo = (lo & below) | ((mid + 1) & ~below);
-		hi = (hi & ~below) | (mid & below);
-	}
-	if (lo == w->first)
-		return false;
-	lo--;
-	m = bpf_map_lookup_elem(&mappings, &lo);
-	if (!m || pc >= m->end)
-		return false;
-	w->map_start = m->start;
-	w->map_end = m->end;
-	w->map_bias = m->bias;
-	w->map_file = m->file;
-	return true;
+	return bpf_map_lookup_elem(&mappings, &number);
 }
 
-static __always_inline struct sampler_chunk *find_chunk(u32 word)
+static __always_inline const struct sampler_file *walk_file(const struct walk *w, u32 id)
 {
-	u32 number = word >> SAMPLER_CHUNK_BITS, zero = 0;
+	return bpf_map_lookup_elem(&files, &id);
+}
+
+static __always_inline const struct sampler_chunk *walk_chunk(const struct walk *w, u32 number)
+{
 	void *chunk = bpf_map_lookup_elem(&chunks, &number);
+	u32 zero = 0;
 
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
-/* The number of the rule at vaddr: the last row at or before it. */
-static __always_inline u32 search_rows(const struct sampler_chunk *c, u32 lo, u32 n, u64 vaddr)
+static __always_inline const struct unwind_rule *walk_rule(const struct walk *w, u32 number)
 {
-	u32 offset = vaddr & (SAMPLER_PAGE_SIZE - 1);
-
-	for (int i = 0; i < 13; i++) {
-		u32 half = n >> 1, reached;
-
-		if (n <= 1)
-			break;
-		reached = SAMPLER_ROW_OFFSET(c->words[(lo + half) & (SAMPLER_CHUNK_WORDS - 1)]);
-		reached = ~(u32)(((s32)offset - (s32)reached) >> 31);
-		barrier_var(reached);
-		lo += half & reached;
-		n -= half;
-	}
-	return SAMPLER_ROW_RULE(c->words[lo & (SAMPLER_CHUNK_WORDS - 1)]);
+	return bpf_map_lookup_elem(&rules, &number);
 }
 
-/* Sets w->end and returns false where the walk has to stop. */
-static __always_inline bool find_rule(struct walk *w, u64 vaddr, struct unwind_rule *ret)
+static __always_inline long walk_read(struct walk *w, void *dst, u32 size, u64 address)
 {
-	struct sampler_chunk *c;
-	struct unwind_rule *rule;
-	struct sampler_file *f;
-	u32 id = w->map_file, number, first, n, word;
-	u64 page;
-
-	ret->cfa = UNWIND_CHAIN;
-	f = bpf_map_lookup_elem(&files, &id);
-	if (!f || f->state == SAMPLER_FILE_CHAIN)
-		return true;
-	if (f->state != SAMPLER_FILE_TABLE) {
-		w->wanted = id + 1;
-		w->end = SAMPLER_END_NOT_LOADED;
-		return false;
-	}
-	page = (vaddr >> SAMPLER_PAGE_BITS) - f->first_page;
-	if (page >= f->n_pages)
-		return true;
-	word = f->index + 2 * (u32)page;
-	c = find_chunk(word);
-	if (!c)
-		return true;
-	first = c->words[word & (SAMPLER_CHUNK_WORDS - 1)];
-	n = c->words[(word + 1) & (SAMPLER_CHUNK_WORDS - 1)];
-	c = find_chunk(first);
-	if (!c)
-		return true;
-	number = search_rows(c, first, n, vaddr);
-	rule = bpf_map_lookup_elem(&rules, &number);
-	if (!rule)
-		return true;
-	*ret = *rule;
-	if (ret->cfa == UNWIND_NONE)
-		ret->cfa = UNWIND_CHAIN;
-	return true;
-}
-
-static __always_inline int stop(struct walk *w, u32 end)
-{
-	w->end = end;
-	return 1;
-}
-
-static __always_inline int leave_signal(struct walk *w)
-{
-	u64 regs[SIGNAL_N];
-
-	if (bpf_probe_read_user(regs, sizeof(regs), (void *)(w->sp + SIGNAL_REGS)))
-		return stop(w, SAMPLER_END_UNREADABLE);
-	w->fp = regs[SIGNAL_FP];
-	w->sp = regs[SIGNAL_SP];
-	w->pc = regs[SIGNAL_PC];
-	w->exact = 1;
-	w->fp_lost = 0;
-	return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
-}
-
-static __always_inline int leave_chain(struct walk *w)
-{
-	u64 saved[2];
-
-	if (w->fp_lost)
-		return stop(w, SAMPLER_END_NO_RULE);
-	if (!w->fp)
-		return stop(w, SAMPLER_END_ROOT);
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)w->fp) || saved[0] == w->fp)
-		return stop(w, SAMPLER_END_NO_RULE);
-	w->sp = w->fp + 16;
-	w->fp = saved[0];
-	w->pc = saved[1];
-	return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
-}
-
-static __always_inline int leave_by_cfa(struct walk *w, const struct unwind_rule *rule, u64 cfa)
-{
-	u64 saved[2];
-
-	if (rule->fp == UNWIND_FP_SAVED && rule->fp_off == -16) {
-		if (bpf_probe_read_user(saved, sizeof(saved), (void *)(cfa - 16)))
-			return stop(w, SAMPLER_END_UNREADABLE);
-		w->fp = saved[0];
-		w->pc = saved[1];
-		w->fp_lost = 0;
-	} else {
-		if (bpf_probe_read_user(&w->pc, sizeof(w->pc), (void *)(cfa - 8)))
-			return stop(w, SAMPLER_END_UNREADABLE);
-		if (rule->fp == UNWIND_FP_SAVED || rule->fp == UNWIND_FP_AT_FP) {
-			u64 at = rule->fp == UNWIND_FP_SAVED ? cfa : w->fp;
-
-			if (bpf_probe_read_user(&w->fp, sizeof(w->fp), (void *)(at + rule->fp_off)))
-				return stop(w, SAMPLER_END_UNREADABLE);
-			w->fp_lost = 0;
-		} else if (rule->fp == UNWIND_FP_LOST) {
-			w->fp_lost = 1;
-		}
-	}
-	w->sp = cfa;
-	return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
-}
-
-static __always_inline int leave_frame(struct walk *w, const struct unwind_rule *rule,
-				       const u64 *regs, u64 pc)
-{
-	u64 cfa;
-
-	switch (rule->cfa) {
-	case UNWIND_SP:
-		cfa = w->sp + rule->cfa_off;
-		break;
-	case UNWIND_FP:
-		if (w->fp_lost)
-			return stop(w, SAMPLER_END_UNSUPPORTED);
-		cfa = w->fp + rule->cfa_off;
-		break;
-	case UNWIND_PLT:
-		cfa = w->sp + 8 + ((s32)(pc & 15) >= rule->cfa_off ? 8 : 0);
-		break;
-	case UNWIND_FP_DEREF:
-	case UNWIND_SP_DEREF:
-		if (w->fp_lost && rule->cfa == UNWIND_FP_DEREF)
-			return stop(w, SAMPLER_END_UNSUPPORTED);
-		cfa = rule->cfa == UNWIND_FP_DEREF ? w->fp : w->sp;
-		if (bpf_probe_read_user(&cfa, sizeof(cfa), (void *)(cfa + (s16)rule->cfa_off)))
-			return stop(w, SAMPLER_END_UNREADABLE);
-		cfa += rule->cfa_off >> 16;
-		break;
-	case UNWIND_REG:
-		if (w->n_user != 1)
-			return stop(w, SAMPLER_END_UNSUPPORTED);
-		cfa = regs[rule->reg & (REGS_N - 1)] + rule->cfa_off;
-		break;
-	case UNWIND_SIGNAL:
-		return leave_signal(w);
-	case UNWIND_END:
-		return stop(w, SAMPLER_END_ROOT);
-	case UNWIND_CHAIN:
-		return leave_chain(w);
-	default:
-		return stop(w, SAMPLER_END_UNSUPPORTED);
-	}
-	return leave_by_cfa(w, rule, cfa);
-}
-
-/* Notes the frame at pc and goes on to its caller; not 0 at the end of the stack. */
-__noinline int walk_step(struct walk *w)
-{
-	struct unwind_rule rule = {};
-	struct scratch *s;
-	bool known, has_file;
-	u64 pc, frame;
-	u32 slot, exact;
-
-	if (!w)
-		return 1;
-	slot = w->slot;
-	s = bpf_map_lookup_elem(&scratches, &slot);
-	if (!s)
-		return 1;
-	pc = w->pc;
-	exact = w->exact;
-	known = find_mapping(w, exact ? pc : pc - 1);
-	if (!known) {
-		w->unknown = pc;
-		w->end = SAMPLER_END_NOT_LOADED;
-		if (w->n_user)
-			return 1; /* may well be nonsense */
-	}
-	has_file = known && w->map_file != SAMPLER_NO_FILE;
-	frame = (has_file ? pc - w->map_bias : pc) & SAMPLER_FRAME_ADDRESS;
-	if (has_file)
-		frame |= (u64)(w->map_file + 1) << SAMPLER_FRAME_FILE_SHIFT;
-	if (exact)
-		frame |= SAMPLER_FRAME_EXACT;
-	s->stack.frames[(w->n_kernel + w->n_user) & 255] = frame;
-	w->hash = mix(w->hash, frame);
-	w->n_user++;
-	if (!known)
-		return 1;
-	rule.cfa = UNWIND_CHAIN;
-	if (has_file && !find_rule(w, pc - w->map_bias - !exact, &rule))
-		return 1;
-	w->exact = 0;
-	return leave_frame(w, &rule, s->regs, pc);
+	return bpf_probe_read_user(dst, size, (void *)address);
 }
 
 static int walk_loop(u32 i, struct walk *w)

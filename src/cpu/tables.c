@@ -15,11 +15,13 @@
 /* What a table's pieces are multiples of, in words: 4 kB. */
 #define GRAIN_WORDS 1024U
 #define CHUNK_GRAINS (SAMPLER_CHUNK_WORDS / GRAIN_WORDS)
+/* At a time. */
+#define CHUNKS_MAPPED_MAX 4
 
 struct chunk {
 	bool exists;
 	int fd;		 /* -1 without BPF */
-	uint32_t *words; /* only without BPF: else mapped while it is written */
+	uint32_t *words; /* with BPF NULL unless mapped: it would count as our memory */
 };
 
 struct cpu_tables {
@@ -27,6 +29,7 @@ struct cpu_tables {
 	struct ranges grains;
 	int chunks_fd;
 	struct chunk chunks[SAMPLER_CHUNKS];
+	uint32_t n_mapped;
 };
 
 int cpu_tables_new(struct unwind_rule *rules, int chunks_fd, struct cpu_tables **ret_tables,
@@ -44,8 +47,18 @@ int cpu_tables_new(struct unwind_rule *rules, int chunks_fd, struct cpu_tables *
 	return 0;
 }
 
-static void chunk_release(struct chunk *c)
+static void chunk_unmap(struct cpu_tables *t, struct chunk *c)
 {
+	if (!c->exists || c->fd < 0 || !c->words)
+		return;
+	munmap(c->words, sizeof(struct sampler_chunk));
+	c->words = NULL;
+	t->n_mapped--;
+}
+
+static void chunk_release(struct cpu_tables *t, struct chunk *c)
+{
+	chunk_unmap(t, c);
 	if (c->exists && c->fd >= 0)
 		close(c->fd);
 	free(c->words);
@@ -57,7 +70,7 @@ void cpu_tables_free(struct cpu_tables *t)
 	if (!t)
 		return;
 	for (size_t i = 0; i < SAMPLER_CHUNKS; i++)
-		chunk_release(&t->chunks[i]);
+		chunk_release(t, &t->chunks[i]);
 	ranges_release(&t->grains);
 	cpu_rules_free(t->rules);
 	free(t);
@@ -132,16 +145,16 @@ static uint32_t *chunk_map(struct cpu_tables *t, uint32_t number)
 	struct chunk *c = &t->chunks[number];
 	void *p;
 
-	if (c->words)
+	if (!c->exists || c->words)
 		return c->words;
+	if (t->n_mapped == CHUNKS_MAPPED_MAX)
+		cpu_tables_unmap(t);
 	p = mmap(NULL, sizeof(struct sampler_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static void chunk_unmap(struct cpu_tables *t, uint32_t number, uint32_t *words)
-{
-	if (words && words != t->chunks[number].words)
-		munmap(words, sizeof(struct sampler_chunk));
+	if (p == MAP_FAILED)
+		return NULL;
+	t->n_mapped++;
+	c->words = p;
+	return p;
 }
 
 static int tables_write(struct cpu_tables *t, uint32_t first, const uint32_t *words, size_t n)
@@ -153,7 +166,6 @@ static int tables_write(struct cpu_tables *t, uint32_t first, const uint32_t *wo
 		return -ENOMEM;
 	if (n)
 		memcpy(&chunk[first & (SAMPLER_CHUNK_WORDS - 1)], words, n * sizeof(*words));
-	chunk_unmap(t, number, chunk);
 	return 0;
 }
 
@@ -267,7 +279,7 @@ void cpu_tables_trim(struct cpu_tables *t)
 		}
 		if (t->chunks_fd >= 0)
 			(void)bpf_map_delete_elem(t->chunks_fd, &i);
-		chunk_release(&t->chunks[i]);
+		chunk_release(t, &t->chunks[i]);
 	}
 }
 
@@ -280,7 +292,13 @@ size_t cpu_tables_bytes(const struct cpu_tables *t)
 	return n * sizeof(struct sampler_chunk);
 }
 
-const uint32_t *cpu_tables_chunk(const struct cpu_tables *t, uint32_t number)
+const uint32_t *cpu_tables_chunk(struct cpu_tables *t, uint32_t number)
 {
-	return number < SAMPLER_CHUNKS ? t->chunks[number].words : NULL;
+	return number < SAMPLER_CHUNKS ? chunk_map(t, number) : NULL;
+}
+
+void cpu_tables_unmap(struct cpu_tables *t)
+{
+	for (size_t i = 0; i < SAMPLER_CHUNKS; i++)
+		chunk_unmap(t, &t->chunks[i]);
 }

@@ -50,6 +50,7 @@ void cpu_tables_remove(struct cpu_tables *tables, struct cpu_table *table);
 void cpu_tables_trim(struct cpu_tables *tables);
 
 size_t cpu_tables_bytes(const struct cpu_tables *tables); /* of all chunks */
-/* The words of a chunk as BPF sees them, for tests without BPF; NULL when there is no such chunk.
- */
-const uint32_t *cpu_tables_chunk(const struct cpu_tables *tables, uint32_t number);
+/* The words of a chunk as BPF sees them, until the next call; NULL when there is no such chunk. */
+const uint32_t *cpu_tables_chunk(struct cpu_tables *tables, uint32_t number);
+/* Chunks stay mapped until then, a few at a time. */
+void cpu_tables_unmap(struct cpu_tables *tables);

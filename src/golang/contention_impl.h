@@ -3,8 +3,7 @@
 
 #include "golang/buckets.h"
 #include "golang/contention.h"
-#include "golang/names.h"
-#include "golang/symbolizer.h"
+#include "golang/profiles.h"
 #include "golang/vars_contention.h"
 
 /* What a bucket held as of the last delta: raw, for the clock's rate may become better known. */

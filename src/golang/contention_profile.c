@@ -1,15 +1,17 @@
 /* src/golang/contention_profile.c: profiles of waits, cumulative and since the last time. */
-#include <math.h>
 #include <string.h>
 
 #include "golang/contention_impl.h"
 
 enum { CONTENTIONS, DELAY, N_VALUES };
 
-/* A forged figure may not fit; a conversion out of range is undefined. */
+/*
+ * A forged figure may not fit, and a conversion out of range is undefined. No wait is negative:
+ * then no difference of two is out of range, either.
+ */
 static int64_t whole(double value)
 {
-	return fabs(value) < 9e18 ? (int64_t)value : 0;
+	return value > 0 && value < 9e18 ? (int64_t)value : 0;
 }
 
 /* As runtime.BlockProfile, runtime.MutexProfile and runtime/pprof's printCountCycleProfile. */
@@ -32,19 +34,12 @@ static void values_of(const struct golang_contention *c, double count, int64_t c
 
 static int add_header(const struct golang_contention *c, struct profile *p)
 {
-	struct profile_header *h = profile_header(p);
-	int r;
+	static const struct golang_profile_kind kind = {
+		.types = {{"contentions", "count"}, {"delay", "nanoseconds"}},
+		.period = {"contentions", "count"},
+	};
 
-	r = profile_add_type(p, "contentions", "count");
-	if (r == 0)
-		r = profile_add_type(p, "delay", "nanoseconds");
-	h->time_ns = proc_mem_time_ns(c->process->mem);
-	h->period = 1;
-	if (r == 0)
-		r = profile_add_string(p, view_str("contentions"), &h->period_type.type);
-	if (r == 0)
-		r = profile_add_string(p, view_str("count"), &h->period_type.unit);
-	return r;
+	return golang_profile_header(p, &kind, 1, proc_mem_time_ns(c->process->mem));
 }
 
 static int locations_of(struct golang_contention *c, struct golang_symbolizer *s,
@@ -131,34 +126,19 @@ int golang_contention_profile(struct golang_contention *c, struct profile **ret_
 	return 0;
 }
 
-/* Looks up what is new in a profile that nobody sees, and keeps it. */
+static int locate(void *context, struct golang_symbolizer *s, size_t i, uint32_t *locations,
+		  struct err *err)
+{
+	struct golang_contention *c = context;
+
+	return locations_of(c, s, &c->buckets.items[i], locations, err);
+}
+
 static int delta_names(struct golang_contention *c, struct err *err)
 {
-	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
-	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
-	_cleanup_(golang_names_import_release) struct golang_names_import in = {0};
-	_cleanup_(profile_freep) struct profile *scratch = NULL;
-	int r;
-
-	if (c->names.n_stacks == c->buckets.len)
-		return 0;
-	scratch = profile_new();
-	if (!scratch)
-		return err_oom(err);
-	golang_symbolizer_init(&s, c->process, scratch);
-	(void)golang_process_refresh(c->process, NULL);
-	r = golang_names_import_init(&in, &c->names, scratch, c->buckets.len);
-	for (size_t i = c->buckets.len; r == 0 && i-- > c->names.n_stacks;) {
-		int n = locations_of(c, &s, &c->buckets.items[i], locations, err);
-
-		if (n < 0)
-			return n;
-		r = golang_names_import_stack(&in, i, locations, (size_t)n);
-	}
-	if (r < 0)
-		return golang_symbolizer_error(r, err);
-	golang_names_import_finish(&in);
-	return 0;
+	if (c->names.n_stacks < c->buckets.len)
+		(void)golang_process_refresh(c->process, NULL);
+	return golang_profile_names(c->process, &c->names, c->buckets.len, locate, c, err);
 }
 
 /* The change since the base, which moves on. False when there is nothing to show. */

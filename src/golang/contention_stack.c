@@ -25,13 +25,6 @@ static struct level level_at(struct golang_pclntab *t, const struct golang_func 
 	return (struct level){.func_id = f->func_id};
 }
 
-/* Wrappers are left out of stacks, unless a panic called them. */
-static bool is_elided(const struct golang_layout *l, uint8_t func_id, uint8_t callee)
-{
-	return func_id == l->id_wrapper && callee != l->id_gopanic && callee != l->id_sigpanic &&
-	       callee != l->id_panicwrap;
-}
-
 /* The entry that belongs between pc's and the next one of the stack; 0 where none is missing. */
 static uint64_t missing_parent(const struct golang_layout *l, struct golang_pclntab *t,
 			       const struct golang_func *f, uint64_t pc, uint64_t next)
@@ -45,7 +38,7 @@ static uint64_t missing_parent(const struct golang_layout *l, struct golang_pcln
 		if (next == parent + 1)
 			return 0;
 		level = level_at(t, f, parent);
-		if (!is_elided(l, level.func_id, callee))
+		if (!golang_layout_elides(l, level.func_id, callee))
 			return parent + 1;
 	}
 	return 0;

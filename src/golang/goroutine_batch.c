@@ -26,7 +26,11 @@
 /* Ranges of a target that all fail are forged: enough is enough. */
 #define BATCH_MAX_FAULTS 4096
 #define BATCH_TRIES 12
+/* Of all goroutines together: so many do not change while they are read. */
+#define BATCH_MAX_RETRIES ((uint64_t)1 << 20)
 #define MAX_STACK_BYTES ((uint32_t)1 << 20)
+/* The registers of a thread may lead through many frames: a core has few threads. */
+#define BATCH_RUNNING_WORK 4096
 
 /* runtime/runtime2.go */
 enum {
@@ -235,25 +239,20 @@ static bool is_system(struct golang_goroutines *gs, uint64_t start_pc, const uin
 /* The thread's registers, or what it was doing when a signal came; only in cores. */
 static bool running_context(struct golang_goroutines *gs, const uint8_t *g, struct batch_entry *e)
 {
-	const struct golang_thread *thread;
 	uint64_t m = g_u64(g, gs->layout->m), tid, pc, sp;
-	struct golang_thread at;
+	struct proc_thread at;
 
-	if (gs->regs.len == 0 || m == 0 ||
-	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) < 0)
+	if (m == 0 || proc_mem_pid(gs->process->mem) ||
+	    !golang_windows_spend(&gs->process->windows, BATCH_RUNNING_WORK) ||
+	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) <
+		    0 ||
+	    !proc_mem_thread(gs->process->mem, tid, &at))
 		return false;
-	thread = golang_regs_of(&gs->regs, tid);
-	if (!thread)
+	if ((at.sp < e->key.lo || at.sp >= e->key.hi) &&
+	    !golang_unwind_interrupted(&gs->unwind, &at))
 		return false;
-	at = *thread;
 	pc = at.pc;
 	sp = at.sp;
-	if (sp < e->key.lo || sp >= e->key.hi) {
-		if (!golang_unwind_interrupted(&gs->unwind, &at))
-			return false;
-		pc = at.pc;
-		sp = at.sp;
-	}
 	/* On the system stack: the goroutine's own context was saved on the way there. */
 	if (sp < e->key.lo || sp >= e->key.hi) {
 		struct golang_pclntab *t;
@@ -402,6 +401,16 @@ static void again(struct golang_goroutines *gs, const struct batch_entry *e, uin
 	gs->again[gs->n_again++] = (struct goroutine_item){e->item.g, stack_bytes, tries};
 }
 
+/* What cannot be believed now may be in a moment; false when it was tried often enough. */
+static bool try_again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t most)
+{
+	if (e->item.tries >= most || gs->stats.retries >= BATCH_MAX_RETRIES)
+		return false;
+	again(gs, e, e->item.stack_bytes, e->item.tries + 1);
+	gs->stats.retries++;
+	return true;
+}
+
 static enum golang_g_state state_of(uint32_t status)
 {
 	switch (status) {
@@ -468,15 +477,16 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 /* The stack was copied and the goroutine did not move: what does it say? */
 static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry *e)
 {
-	uint32_t stack = GOLANG_NO_STACK;
+	uint32_t stack = GOLANG_NO_STACK, deeper;
 
 	switch (golang_unwind_stack(&gs->unwind, &e->copy, &stack)) {
 	case GOLANG_UNWOUND:
 		break;
 	case GOLANG_UNWIND_MORE:
-		if (e->item.stack_bytes < MAX_STACK_BYTES) {
-			again(gs, e, MIN(e->item.stack_bytes * 32, MAX_STACK_BYTES),
-			      MAX(e->item.tries, 1));
+		deeper = MIN(e->item.stack_bytes * 32, MAX_STACK_BYTES);
+		if (e->item.stack_bytes < deeper && deeper <= gs->deep_bytes_left) {
+			gs->deep_bytes_left -= deeper;
+			again(gs, e, deeper, MAX(e->item.tries, 1));
 			return;
 		}
 		gs->stats.incomplete++;
@@ -484,11 +494,8 @@ static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry 
 	case GOLANG_UNWIND_BAD:
 		/* A function that was about to park, or one that stopped in the middle of a switch:
 		 * a moment later it has moved on. */
-		if (e->item.tries < BATCH_TRIES / 2) {
-			again(gs, e, e->item.stack_bytes, e->item.tries + 1);
-			gs->stats.retries++;
+		if (try_again(gs, e, BATCH_TRIES / 2))
 			return;
-		}
 		gs->stats.incomplete++;
 		break;
 	}
@@ -505,12 +512,8 @@ static void entry_settle(struct golang_goroutines *gs, const struct batch_entry 
 	if (!e->wanted)
 		return;
 	if (moving || !g_key_same(&e->key, &now)) {
-		if (e->item.tries < BATCH_TRIES) {
-			again(gs, e, e->item.stack_bytes, e->item.tries + 1);
-			gs->stats.retries++;
-		} else {
+		if (!try_again(gs, e, BATCH_TRIES))
 			goroutine_take(gs, e, GOLANG_NO_STACK, true);
-		}
 		return;
 	}
 	if (e->stack_len)

@@ -3,7 +3,6 @@
 
 #include "golang/g_layout.h"
 #include "golang/goroutine_labels.h"
-#include "golang/goroutine_regs.h"
 #include "golang/goroutine_unwind.h"
 #include "golang/goroutines.h"
 #include "golang/process_impl.h"
@@ -27,7 +26,6 @@ struct golang_goroutines {
 	const struct golang_g_layout *layout;
 	struct golang_g_vars vars;
 	struct golang_unwind unwind;
-	struct golang_regs regs;
 	struct golang_labels labels;
 	struct golang_goroutines_stats stats;
 
@@ -36,9 +34,10 @@ struct golang_goroutines {
 
 	uint64_t now_ns; /* by the runtime's clock */
 	bool finalizer_runs;
-	uint64_t stride; /* of live goroutines whose stacks are read */
-	uint64_t live;	 /* seen so far, for that */
-	uint64_t faults; /* ranges that could not be read */
+	uint64_t stride;	  /* of live goroutines whose stacks are read */
+	uint64_t live;		  /* seen so far, for that */
+	uint64_t faults;	  /* ranges that could not be read */
+	uint64_t deep_bytes_left; /* of deep stacks that may still be read */
 
 	struct goroutine_item *todo;
 	size_t n_todo, todo_cap;

@@ -16,6 +16,9 @@
 #define LABELS_MAX_LOG_BUCKETS 8
 #define LABELS_MAX_BUCKETS ((size_t)1024)
 #define LABELS_MEMORY ((size_t)32 << 20)
+/* Of one set; and strings of all sets, each of which is a system call: a third of a second. */
+#define LABELS_SET_BYTES ((size_t)256 << 10)
+#define LABELS_MAX_STRINGS ((size_t)1 << 19)
 #define MAP_SLOTS 8
 #define MAP_BUCKET_BYTES 272
 #define MAP_OVERFLOW 264
@@ -34,6 +37,7 @@ void golang_labels_init(struct golang_labels *l, struct proc_mem *mem, bool is_m
 		.is_map = is_map,
 		.sets = {.bytes = {.max = LABELS_MEMORY}},
 		.arena = {.max = LABELS_MEMORY},
+		.strings_left = LABELS_MAX_STRINGS,
 	};
 }
 
@@ -62,6 +66,9 @@ static int text_append(struct golang_labels *l, const struct go_string *s, struc
 
 	if (s->len > sizeof(text))
 		return -EBADMSG;
+	if (l->strings_left == 0)
+		return -E2BIG;
+	l->strings_left--;
 	if (s->len && proc_mem_read(l->mem, s->data, text, s->len, NULL) < 0)
 		return -EBADMSG;
 	r = buf_append(out, text, strnlen(text, s->len));
@@ -166,8 +173,8 @@ static int list_keep(struct golang_labels *l, const struct buf *text, int64_t *r
 	_cleanup_(buf_release) struct buf sorted = {0};
 	const char *pairs[2 * LABELS_MAX_PAIRS + 2];
 	const char **list;
-	uint32_t id = 0, before = l->sets.len;
-	size_t n = 0;
+	size_t n = 0, had = l->lists_cap;
+	uint32_t id = 0;
 	int r = 0;
 
 	for (size_t at = 0; at < text->len && n < 2 * LABELS_MAX_PAIRS;
@@ -183,8 +190,10 @@ static int list_keep(struct golang_labels *l, const struct buf *text, int64_t *r
 				LABELS_MAX_SETS + 256);
 	if (r < 0)
 		return r;
+	if (l->lists_cap > had)
+		memset(l->lists + had, 0, (l->lists_cap - had) * sizeof(*l->lists));
 	*ret_set = (int64_t)id + 1;
-	if (l->sets.len == before)
+	if (l->lists[id])
 		return 0;
 	list = arena_alloc(&l->arena, (n + 1) * sizeof(*list));
 	if (!list)
@@ -215,7 +224,7 @@ static bool still_there(struct golang_labels *l, uint64_t addr, uint64_t g_label
 int64_t golang_labels_at(struct golang_labels *l, uint64_t addr, uint64_t g_labels, uint64_t g_goid,
 			 uint64_t goid)
 {
-	_cleanup_(buf_release) struct buf text = {0};
+	_cleanup_(buf_release) struct buf text = buf_with_max(LABELS_SET_BYTES);
 	uint64_t known;
 	int64_t set = 0;
 	int r;

@@ -27,6 +27,7 @@ struct golang_labels {
 	struct arena arena;
 	const char *const **lists; /* by id */
 	size_t lists_cap;
+	size_t strings_left; /* that may still be read */
 };
 
 void golang_labels_init(struct golang_labels *l, struct proc_mem *mem, bool is_map);

@@ -7,7 +7,7 @@
 #include "golang/bucket.h"
 #include "golang/goroutine_impl.h"
 #include "golang/grow.h"
-#include "golang/symbolizer.h"
+#include "golang/profiles.h"
 
 /* Of a sample; more are left out. */
 #define PROFILE_MAX_LABELS 64
@@ -202,24 +202,14 @@ static int group_sample(struct builder *b, const struct group *g, struct err *er
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
-static int header_set(struct profile *p, int64_t time_ns)
-{
-	struct profile_header *h = profile_header(p);
-	int r = profile_add_type(p, "goroutine", "count");
-
-	h->time_ns = time_ns;
-	h->period = 1;
-	if (r == 0)
-		r = profile_add_string(p, view_str("goroutine"), &h->period_type.type);
-	if (r == 0)
-		r = profile_add_string(p, view_str("count"), &h->period_type.unit);
-	return r;
-}
-
 int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 			      bool (*keep)(void *context, const struct golang_goroutine *g),
 			      void *context, struct profile **ret_profile, struct err *err)
 {
+	static const struct golang_profile_kind kind = {
+		.types = {{"goroutine", "count"}},
+		.period = {"goroutine", "count"},
+	};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_(builder_release) struct builder b = {.gs = gs, .details = details};
 	int r;
@@ -227,7 +217,7 @@ int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 	if (!p)
 		return err_oom(err);
 	golang_symbolizer_init(&b.s, gs->process, p);
-	r = header_set(p, proc_mem_time_ns(gs->process->mem));
+	r = golang_profile_header(p, &kind, 1, proc_mem_time_ns(gs->process->mem));
 	if (r == 0)
 		r = builder_groups(&b, keep, context);
 	if (r < 0)

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "golang/bucket.h"
-#include "golang/goroutine_pcsp.h"
 #include "golang/grow.h"
 #include "golang/symbolizer.h"
 
@@ -33,6 +32,7 @@ enum {
 	STEP_MOVES_SP = 4,
 	STEP_ENTRY = 8, /* the first instruction of its function */
 	STEP_CGOCALLBACK = 16,
+	STEP_INJECTED = 32, /* called from an address of its own choice, not by a call */
 };
 
 struct golang_stack {
@@ -102,25 +102,39 @@ static bool func_at(struct golang_unwind *u, uint64_t pc, struct golang_pclntab 
 	       golang_process_func_at(u->process, pc, ret_tables, ret_func);
 }
 
+static bool is_injected(const struct golang_unwind *u, const struct golang_func *f)
+{
+	const struct golang_layout *l = u->process->layout;
+
+	if (f->func_id == l->id_sigpanic)
+		return true;
+	/* Up to 1.20 only a signal's own call was treated so. */
+	return l->minor >= 21 && ((u->vars->async_preempt && f->entry == u->vars->async_preempt) ||
+				  (u->vars->debug_call && f->entry == u->vars->debug_call));
+}
+
 static struct step step_find(struct golang_unwind *u, uint64_t pc)
 {
-	struct golang_frame_rule rule;
 	struct golang_pclntab *t;
 	struct golang_func f;
 	struct step s = {0};
+	int64_t delta;
 
-	if (!func_at(u, pc, &t, &f) || !golang_frame_rule_at(t, &f, pc, &rule))
+	if (!func_at(u, pc, &t, &f))
 		return s;
 	s.flags = STEP_KNOWN;
-	if (rule.is_top)
+	if (f.flags & GOLANG_FUNC_TOP_FRAME)
 		s.flags |= STEP_TOP;
-	if (rule.moves_sp)
+	if (f.flags & GOLANG_FUNC_SP_WRITE)
 		s.flags |= STEP_MOVES_SP;
 	if (pc == f.entry)
 		s.flags |= STEP_ENTRY;
 	if (u->vars->cgocallback && f.entry == u->vars->cgocallback)
 		s.flags |= STEP_CGOCALLBACK;
-	s.delta = rule.delta >= 0 && rule.delta <= INT32_MAX ? (int32_t)rule.delta : -1;
+	if (is_injected(u, &f))
+		s.flags |= STEP_INJECTED;
+	delta = golang_pclntab_sp_at(t, &f, pc);
+	s.delta = delta >= 0 && delta <= INT32_MAX ? (int32_t)delta : -1;
 	return s;
 }
 
@@ -193,6 +207,8 @@ static const struct unwind_path *path_for(const struct golang_unwind *u,
 	path = (const struct unwind_path *)(uintptr_t)value;
 	if (path->pc != copy->pc || path->height != height)
 		return NULL;
+	if (!golang_windows_spend(&u->process->windows, path->n / 16))
+		return NULL;
 	for (uint32_t i = 0; i < path->n; i++) {
 		uint64_t pc;
 
@@ -238,6 +254,8 @@ enum golang_unwound golang_unwind_stack(struct golang_unwind *u,
 		return GOLANG_UNWOUND;
 	}
 	result = walk_stack(u, copy, &w);
+	if (!golang_windows_spend(&u->process->windows, w.n))
+		return GOLANG_UNWIND_BAD;
 	if (result != GOLANG_UNWOUND)
 		return result;
 	w.key[0] = copy->exact;
@@ -259,25 +277,9 @@ const uint64_t *golang_unwind_physical(const struct golang_unwind *u, uint32_t s
 	return key.len ? words + 1 : NULL;
 }
 
-bool golang_unwind_injected(const struct golang_unwind *u, uint64_t pc)
+bool golang_unwind_injected(struct golang_unwind *u, uint64_t pc)
 {
-	const struct golang_layout *l = u->process->layout;
-	struct golang_pclntab *t;
-	struct golang_func f;
-
-	if (!golang_process_func_at(u->process, pc, &t, &f))
-		return false;
-	if (f.func_id == l->id_sigpanic)
-		return true;
-	/* Up to 1.20 only a signal's own call was treated so. */
-	return l->minor >= 21 && ((u->vars->async_preempt && f.entry == u->vars->async_preempt) ||
-				  (u->vars->debug_call && f.entry == u->vars->debug_call));
-}
-
-static bool is_elided(const struct golang_layout *l, uint8_t func_id, uint8_t callee)
-{
-	return func_id == l->id_wrapper && callee != l->id_gopanic && callee != l->id_sigpanic &&
-	       callee != l->id_panicwrap;
+	return step_at(u, pc).flags & STEP_INJECTED;
 }
 
 bool golang_unwind_expand(struct golang_unwind *u, uint64_t pc, bool exact, uint8_t *callee,
@@ -298,7 +300,7 @@ bool golang_unwind_expand(struct golang_unwind *u, uint64_t pc, bool exact, uint
 			index >= 0 && golang_pclntab_inlined(active.tables, &f, index, &in);
 		active.name = active.inlined ? in.name : f.name;
 		active.func_id = active.inlined ? in.func_id : f.func_id;
-		if (!is_elided(u->process->layout, active.func_id, *callee))
+		if (!golang_layout_elides(u->process->layout, active.func_id, *callee))
 			visit(arg, &active);
 		*callee = active.func_id;
 		if (!active.inlined)
@@ -369,7 +371,7 @@ static bool is_sigtramp(struct golang_unwind *u, uint64_t pc)
 	return u->vars->sigtramp && func_at(u, pc, &t, &f) && f.entry == u->vars->sigtramp;
 }
 
-bool golang_unwind_interrupted(struct golang_unwind *u, struct golang_thread *thread)
+bool golang_unwind_interrupted(struct golang_unwind *u, struct proc_thread *thread)
 {
 	struct proc_mem *mem = u->process->mem;
 	uint64_t pc = thread->pc, sp = thread->sp;

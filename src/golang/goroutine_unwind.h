@@ -16,7 +16,6 @@
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "golang/goroutine_regs.h"
 #include "golang/process_impl.h"
 #include "golang/vars_g.h"
 
@@ -87,10 +86,10 @@ struct golang_active {
 bool golang_unwind_expand(struct golang_unwind *u, uint64_t pc, bool exact, uint8_t *callee,
 			  void (*visit)(void *arg, const struct golang_active *active), void *arg);
 /* Is what called this function at an address of its own choice, not at a call? */
-bool golang_unwind_injected(const struct golang_unwind *u, uint64_t pc);
+bool golang_unwind_injected(struct golang_unwind *u, uint64_t pc);
 
 /*
  * A thread of a core that handles a signal is on a stack of its own, at the end of which the kernel
  * noted where the thread was. False when this is not so. amd64.
  */
-bool golang_unwind_interrupted(struct golang_unwind *u, struct golang_thread *thread);
+bool golang_unwind_interrupted(struct golang_unwind *u, struct proc_thread *thread);

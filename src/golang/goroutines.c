@@ -8,11 +8,22 @@
 #include "base/clock.h"
 #include "golang/goroutine_impl.h"
 #include "golang/grow.h"
+#include "proc/text.h"
 
 /* No program has more: each takes some 2.5 KB at least. */
 #define GOROUTINES_MAX ((size_t)1 << 24)
 #define GOROUTINES_FIRST_STACK_BYTES 1024
 #define GOROUTINES_LIST_TRIES 5
+#define GOROUTINES_LIST_CHUNK ((uint64_t)1 << 16)
+/* What may be read in sum of stacks that do not end within the first bytes. */
+#define GOROUTINES_DEEP_BYTES ((uint64_t)4 << 30)
+/*
+ * A list is read in so many pieces, or in larger ones than this: small enough for copies to be used
+ * while they are in the CPU's cache, and for the buffer to take few pages; but system calls, three
+ * for each piece, should not count.
+ */
+#define GOROUTINES_PIECES 48
+#define GOROUTINES_MIN_PIECE ((size_t)128)
 
 /* runtime/mfinal.go, fingRunningFinalizer; up to 1.19 a bool. */
 #define FING_RUNNING 2
@@ -22,7 +33,6 @@ void golang_goroutines_free(struct golang_goroutines *gs)
 	if (!gs)
 		return;
 	golang_unwind_release(&gs->unwind);
-	golang_regs_release(&gs->regs);
 	golang_labels_release(&gs->labels);
 	map_release(&gs->systems);
 	goroutine_batch_free(gs->batch);
@@ -45,15 +55,13 @@ static void reasons_read(struct golang_goroutines *gs)
 	if (gs->vars.wait_reasons)
 		n = proc_mem_read_some(mem, gs->vars.wait_reasons, strings, sizeof(strings));
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(strings[0]); i++) {
-		char *text = gs->reasons[i];
+		char text[GOROUTINE_REASON_BYTES];
 
 		/* What follows the table is something else. */
-		if (strings[i].len >= GOROUTINE_REASON_BYTES ||
-		    proc_mem_read(mem, strings[i].data, text, strings[i].len, NULL) < 0) {
-			text[0] = 0;
+		if (strings[i].len >= sizeof(text) ||
+		    proc_mem_read(mem, strings[i].data, text, strings[i].len, NULL) < 0)
 			break;
-		}
-		text[strings[i].len] = 0;
+		proc_text_copy(gs->reasons[i], sizeof(text), view_of(text, strings[i].len));
 	}
 }
 
@@ -72,8 +80,6 @@ int golang_goroutines_new(struct golang_process *process,
 	r = golang_g_layout_for(process->layout->minor, &gs->layout, err);
 	if (r == 0)
 		r = golang_g_vars_find(process, gs->layout, stripped, &gs->vars, err);
-	if (r == 0 && gs->options.core_path)
-		r = golang_regs_read(&gs->regs, gs->options.core_path, err);
 	if (r < 0)
 		return r;
 	golang_unwind_init(&gs->unwind, process, &gs->vars);
@@ -96,7 +102,7 @@ static int item_compare(const void *a, const void *b)
 	return x->g < y->g ? -1 : x->g > y->g;
 }
 
-/* Sorted by address, each once. allgs never has one twice, and is mostly in order. */
+/* Sorted by address. allgs is mostly in order; g's share no memory, so what does is forged. */
 static void items_sort(struct golang_goroutines *gs)
 {
 	size_t n = 0;
@@ -104,35 +110,77 @@ static void items_sort(struct golang_goroutines *gs)
 
 	for (size_t i = 1; i < gs->n_todo && sorted; i++)
 		sorted = gs->todo[i - 1].g < gs->todo[i].g;
-	if (sorted)
-		return;
-	qsort(gs->todo, gs->n_todo, sizeof(*gs->todo), item_compare);
+	if (!sorted)
+		qsort(gs->todo, gs->n_todo, sizeof(*gs->todo), item_compare);
 	for (size_t i = 0; i < gs->n_todo; i++)
-		if (n == 0 || gs->todo[i].g != gs->todo[n - 1].g)
+		if (n == 0 || gs->todo[i].g - gs->todo[n - 1].g >= gs->layout->bytes)
 			gs->todo[n++] = gs->todo[i];
 	gs->stats.bad += gs->n_todo - n;
 	gs->n_todo = n;
 }
 
-/* Room for every goroutine of a list of n. */
-static int items_reserve(struct golang_goroutines *gs, size_t n)
+/* Room for what todo may become: goroutines, and those that are read again. */
+static int items_reserve(struct golang_goroutines *gs)
 {
-	int r = golang_grow(&gs->todo, &gs->todo_cap, n, sizeof(*gs->todo), GOROUTINES_MAX);
+	int r = golang_grow(&gs->again, &gs->again_cap, gs->n_todo, sizeof(*gs->again),
+			    GOROUTINES_MAX);
 
 	if (r == 0)
-		r = golang_grow(&gs->again, &gs->again_cap, n, sizeof(*gs->again), GOROUTINES_MAX);
-	if (r == 0)
-		r = golang_grow(&gs->items, &gs->cap, n, sizeof(*gs->items), GOROUTINES_MAX);
+		r = golang_grow(&gs->items, &gs->cap, gs->n_todo, sizeof(*gs->items),
+				GOROUTINES_MAX);
 	return r;
+}
+
+/* Takes the addresses that can be some; a list of nothing but zeros takes no memory. */
+static int items_add(struct golang_goroutines *gs, const uint64_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		if (list[i] == 0 || list[i] % 8 || list[i] > INT64_MAX) {
+			gs->stats.bad++;
+			continue;
+		}
+		r = golang_grow(&gs->todo, &gs->todo_cap, gs->n_todo + 1, sizeof(*gs->todo),
+				GOROUTINES_MAX);
+		if (r < 0)
+			return r;
+		gs->todo[gs->n_todo++] = (struct goroutine_item){
+			.g = list[i],
+			.stack_bytes = GOROUTINES_FIRST_STACK_BYTES,
+		};
+	}
+	return 0;
+}
+
+static int list_copy(struct golang_goroutines *gs, const struct slice *allgs, struct err *err)
+{
+	size_t chunk = (size_t)MAX(MIN(allgs->len, GOROUTINES_LIST_CHUNK), (uint64_t)1);
+	_cleanup_free_ uint64_t *list = malloc(chunk * sizeof(*list));
+
+	if (!list)
+		return err_oom(err);
+	gs->n_todo = 0;
+	gs->stats.bad = 0;
+	for (uint64_t at = 0; at < allgs->len; at += chunk) {
+		size_t n = (size_t)MIN(allgs->len - at, (uint64_t)chunk);
+		int r = proc_mem_read(gs->process->mem, allgs->data + at * sizeof(*list), list,
+				      n * sizeof(*list), err);
+
+		if (r < 0)
+			return r;
+		if (items_add(gs, list, n) < 0)
+			return err_oom(err);
+	}
+	return 0;
 }
 
 /* The addresses of all g's. The list may be moved while it grows: then its header changes. */
 static int list_read(struct golang_goroutines *gs, struct err *err)
 {
 	struct proc_mem *mem = gs->process->mem;
-	_cleanup_free_ uint64_t *list = NULL;
 	struct slice before, after;
-	int r;
+	int r = 0;
 
 	for (int tries = 0; tries < GOROUTINES_LIST_TRIES; tries++) {
 		r = proc_mem_read(mem, gs->vars.allgs, &before, sizeof(before), err);
@@ -141,31 +189,20 @@ static int list_read(struct golang_goroutines *gs, struct err *err)
 		if (before.len > before.cap || before.len > GOROUTINES_MAX)
 			return err_set(err, -EBADMSG, "runtime.allgs claims %llu goroutines",
 				       (unsigned long long)before.len);
-		free(list);
-		list = malloc(MAX(before.len, (uint64_t)1) * sizeof(*list));
-		if (!list || items_reserve(gs, before.len) < 0)
-			return err_oom(err);
-		r = before.len
-			    ? proc_mem_read(mem, before.data, list, before.len * sizeof(*list), err)
-			    : 0;
+		if (gs->options.limit && before.len > gs->options.limit)
+			return err_set(err, -E2BIG, "it has more than %llu goroutines",
+				       (unsigned long long)gs->options.limit);
+		r = list_copy(gs, &before, err);
 		if (r < 0 && r != -EFAULT)
 			return r;
 		if (proc_mem_check(mem, gs->vars.allgs, &after, sizeof(after), err) < 0)
 			return -ESRCH;
 		if (r == 0 && after.data == before.data)
-			break;
+			return 0;
 		if (r == 0)
 			r = err_set(err, -EBADMSG, "runtime.allgs moved during every try");
 	}
-	if (r < 0)
-		return r;
-	for (uint64_t i = 0; i < before.len; i++)
-		gs->todo[i] = (struct goroutine_item){
-			.g = list[i],
-			.stack_bytes = GOROUTINES_FIRST_STACK_BYTES,
-		};
-	gs->n_todo = before.len;
-	return 0;
+	return r;
 }
 
 /* The clock of the runtime is CLOCK_MONOTONIC; a core's has stopped at a moment unknown: see
@@ -187,9 +224,11 @@ static int batches_read(struct golang_goroutines *gs, struct err *err)
 	while (gs->n_todo) {
 		struct goroutine_item *todo = gs->todo;
 		size_t at = 0, cap = gs->todo_cap;
+		size_t piece = MAX(gs->n_todo / GOROUTINES_PIECES, GOROUTINES_MIN_PIECE);
 
 		while (at < gs->n_todo) {
-			ssize_t n = goroutine_batch_read(gs, todo + at, gs->n_todo - at, err);
+			ssize_t n = goroutine_batch_read(gs, todo + at, MIN(gs->n_todo - at, piece),
+							 err);
 
 			if (n < 0)
 				return (int)n;
@@ -230,6 +269,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	gs->stats = (struct golang_goroutines_stats){0};
 	gs->len = gs->n_again = 0;
 	gs->live = gs->faults = 0;
+	gs->deep_bytes_left = GOROUTINES_DEEP_BYTES;
 	golang_windows_refill(&gs->process->windows);
 	golang_unwind_begin(&gs->unwind);
 	gs->stats.epoch = gs->unwind.epoch;
@@ -242,6 +282,9 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	r = list_read(gs, &why);
 	if (r == 0) {
 		items_sort(gs);
+		r = items_reserve(gs) < 0 ? err_oom(&why) : 0;
+	}
+	if (r == 0) {
 		gs->stride = gs->options.max && gs->n_todo > gs->options.max
 				     ? (gs->n_todo + gs->options.max - 1) / gs->options.max
 				     : 1;

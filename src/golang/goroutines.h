@@ -32,12 +32,10 @@ enum golang_g_state {
 };
 
 struct golang_goroutines_options {
-	bool system;  /* the runtime's own, too */
-	uint64_t max; /* 0: all; else a sample of about so many stacks, and all states */
-	bool labels;  /* pprof labels */
-	/* The core file that process was opened from: running goroutines have registers there.
-	 * NULL: without. */
-	const char *core_path;
+	bool system;	/* the runtime's own, too */
+	uint64_t max;	/* 0: all; else a sample of about so many stacks, and all states */
+	uint64_t limit; /* 0: none; else a list that claims more is refused with -E2BIG */
+	bool labels;	/* pprof labels */
 };
 
 /* What one reading saw and lost. */

@@ -191,24 +191,15 @@ void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t 
 
 int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
-	static const char *const types[][2] = {
-		{"alloc_objects", "count"},
-		{"alloc_space", "bytes"},
-		{"inuse_objects", "count"},
-		{"inuse_space", "bytes"},
+	static const struct golang_profile_kind kind = {
+		.types = {{"alloc_objects", "count"},
+			  {"alloc_space", "bytes"},
+			  {"inuse_objects", "count"},
+			  {"inuse_space", "bytes"}},
+		.period = {"space", "bytes"},
 	};
-	struct profile_header *h = profile_header(p);
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(types); i++)
-		r = profile_add_type(p, types[i][0], types[i][1]);
-	h->time_ns = time_ns;
-	h->period = rate;
-	if (r == 0)
-		r = profile_add_string(p, view_str("space"), &h->period_type.type);
-	if (r == 0)
-		r = profile_add_string(p, view_str("bytes"), &h->period_type.unit);
-	return r;
+	return golang_profile_header(p, &kind, rate, time_ns);
 }
 
 int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, uint32_t *locations,

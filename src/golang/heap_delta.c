@@ -9,45 +9,20 @@
 #include "golang/heap_impl.h"
 #include "golang/process_impl.h"
 
-/* Looks up what is new in a profile that nobody sees, and keeps it. */
-static int delta_look_up(struct golang_heap *heap, struct golang_names_import *in,
-			 struct golang_symbolizer *s, struct err *err)
+static int locate(void *context, struct golang_symbolizer *s, size_t i, uint32_t *locations,
+		  struct err *err)
 {
-	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
-	uint32_t max_depth = heap->process->layout->max_depth;
+	const struct golang_heap *heap = context;
+	const struct golang_bucket *bucket = &heap->buckets.items[i];
 
-	/* Newest first, as in a profile: of functions with the same name the first one counts. */
-	for (size_t i = heap->buckets.len; i-- > heap->names.n_stacks;) {
-		const struct golang_bucket *bucket = &heap->buckets.items[i];
-		int r, n;
-
-		n = heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
-				   MIN(bucket->depth, max_depth), locations, err);
-		if (n < 0)
-			return n;
-		r = golang_names_import_stack(in, i, locations, (size_t)n);
-		if (r < 0)
-			return golang_symbolizer_error(r, err);
-	}
-	golang_names_import_finish(in);
-	return 0;
+	return heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
+			      MIN(bucket->depth, heap->process->layout->max_depth), locations, err);
 }
 
 int heap_names(struct golang_heap *heap, struct err *err)
 {
-	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
-	_cleanup_(golang_names_import_release) struct golang_names_import in = {0};
-	_cleanup_(profile_freep) struct profile *scratch = NULL;
-	int r;
-
-	if (heap->names.n_stacks == heap->buckets.len)
-		return 0;
-	scratch = profile_new();
-	if (!scratch)
-		return err_oom(err);
-	golang_symbolizer_init(&s, heap->process, scratch);
-	r = golang_names_import_init(&in, &heap->names, scratch, heap->buckets.len);
-	return r < 0 ? golang_symbolizer_error(r, err) : delta_look_up(heap, &in, &s, err);
+	return golang_profile_names(heap->process, &heap->names, heap->buckets.len, locate, heap,
+				    err);
 }
 
 /*

@@ -3,8 +3,7 @@
 
 #include "golang/buckets.h"
 #include "golang/heap.h"
-#include "golang/names.h"
-#include "golang/symbolizer.h"
+#include "golang/profiles.h"
 
 /*
  * What was ever allocated as of the last delta: scaled, so that deltas add up to the last digit.

@@ -4,18 +4,12 @@
 
 static int picture_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
-	struct profile_header *h = profile_header(p);
-	int r = profile_add_type(p, "inuse_objects", "count");
+	static const struct golang_profile_kind kind = {
+		.types = {{"inuse_objects", "count"}, {"inuse_space", "bytes"}},
+		.period = {"space", "bytes"},
+	};
 
-	if (r == 0)
-		r = profile_add_type(p, "inuse_space", "bytes");
-	h->time_ns = time_ns;
-	h->period = rate;
-	if (r == 0)
-		r = profile_add_string(p, view_str("space"), &h->period_type.type);
-	if (r == 0)
-		r = profile_add_string(p, view_str("bytes"), &h->period_type.unit);
-	return r;
+	return golang_profile_header(p, &kind, rate, time_ns);
 }
 
 static int picture_samples(const struct golang_heap *heap, struct golang_names_export *ex)

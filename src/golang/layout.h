@@ -38,6 +38,14 @@ struct golang_layout {
 	unsigned char id_wrapper;
 };
 
+/* Wrappers are left out of stacks, unless a panic called them. */
+static inline bool golang_layout_elides(const struct golang_layout *l, unsigned char func_id,
+					unsigned char callee)
+{
+	return func_id == l->id_wrapper && callee != l->id_gopanic && callee != l->id_sigpanic &&
+	       callee != l->id_panicwrap;
+}
+
 #define GOLANG_OLDEST_MINOR 17
 #define GOLANG_NEWEST_MINOR 27
 

@@ -162,7 +162,9 @@ static void take_gc(const struct metrics_gc *gc, struct golang_metrics *out)
 	out->gc_forced_count = gc->n_forced;
 	out->gc_pause_total_ns = gc->pause_total_ns;
 	out->gc_last_end_unix_ns = gc->last_unix_ns;
-	out->gc_cpu_fraction = gc->cpu_fraction;
+	/* Readers make whole numbers of it: neither NaN nor more than all. */
+	out->gc_cpu_fraction =
+		gc->cpu_fraction >= 0 && gc->cpu_fraction <= 1 ? gc->cpu_fraction : 0;
 	out->n_pauses = MIN(gc->n_gc, 256);
 	for (uint32_t i = 0; i < out->n_pauses; i++)
 		out->pauses_ns[i] = gc->pauses_ns[(gc->n_gc - out->n_pauses + i) % 256];

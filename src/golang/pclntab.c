@@ -18,12 +18,13 @@
 struct func_layout {
 	unsigned int functab_entry_bytes;
 	unsigned int name;
+	unsigned int pcsp;
 	unsigned int pcfile;
 	unsigned int pcln;
 	unsigned int npcdata;
 	unsigned int unit;
 	unsigned int start_line; /* 0 where there is none */
-	unsigned int func_id;
+	unsigned int func_id;	 /* the flags follow */
 	unsigned int nfuncdata;
 	unsigned int pcdata;
 	unsigned int inlined_bytes;
@@ -34,9 +35,9 @@ struct func_layout {
 };
 
 static const struct func_layout func_layouts[] = {
-	[GOLANG_PCLN_116] = {16, 8, 24, 28, 32, 36, 0, 40, 43, 44, 20, 2, 12, 16, 0},
-	[GOLANG_PCLN_118] = {8, 4, 20, 24, 28, 32, 0, 36, 39, 40, 20, 2, 12, 16, 0},
-	[GOLANG_PCLN_120] = {8, 4, 20, 24, 28, 32, 36, 40, 43, 44, 16, 0, 4, 8, 12},
+	[GOLANG_PCLN_116] = {16, 8, 20, 24, 28, 32, 36, 0, 40, 43, 44, 20, 2, 12, 16, 0},
+	[GOLANG_PCLN_118] = {8, 4, 16, 20, 24, 28, 32, 0, 36, 39, 40, 20, 2, 12, 16, 0},
+	[GOLANG_PCLN_120] = {8, 4, 16, 20, 24, 28, 32, 36, 40, 43, 44, 16, 0, 4, 8, 12},
 };
 
 static const struct func_layout *layout_of(const struct golang_pclntab *t)
@@ -44,9 +45,8 @@ static const struct func_layout *layout_of(const struct golang_pclntab *t)
 	return &func_layouts[t->format];
 }
 
-/* len bytes of a table at off; NULL outside of it. */
-static const uint8_t *span_get(struct golang_pclntab *t, struct golang_span span, uint64_t off,
-			       size_t len)
+const uint8_t *golang_pclntab_at(struct golang_pclntab *t, struct golang_span span, uint64_t off,
+				 size_t len)
 {
 	int code;
 
@@ -89,7 +89,7 @@ static bool functab_at(struct golang_pclntab *t, uint64_t i, uint64_t *ret_entry
 {
 	bool last = i == t->n_functions;
 	unsigned int bytes = layout_of(t)->functab_entry_bytes;
-	const uint8_t *p = span_get(t, t->functab, i * bytes, last ? bytes / 2 : bytes);
+	const uint8_t *p = golang_pclntab_at(t, t->functab, i * bytes, last ? bytes / 2 : bytes);
 
 	if (!p || !golang_windows_spend(t->windows, t->n_textsects))
 		return false;
@@ -113,12 +113,30 @@ static uint64_t inline_tree_of(struct golang_pclntab *t, uint64_t record, uint32
 	if (t->format == GOLANG_PCLN_116) {
 		/* Pointers are aligned in memory, not in the table. */
 		off = ((t->functions.addr + off + 7) & ~7ULL) - t->functions.addr;
-		p = span_get(t, t->functions, off + 8ULL * FUNCDATA_INLINE_TREE, 8);
+		p = golang_pclntab_at(t, t->functions, off + 8ULL * FUNCDATA_INLINE_TREE, 8);
 		return p ? u64_at(p) : 0;
 	}
-	p = span_get(t, t->functions, off + 4ULL * FUNCDATA_INLINE_TREE, 4);
+	p = golang_pclntab_at(t, t->functions, off + 4ULL * FUNCDATA_INLINE_TREE, 4);
 	rel = p ? u32_at(p) : UINT32_MAX;
 	return rel == UINT32_MAX || t->gofunc == 0 ? 0 : t->gofunc + rel;
+}
+
+bool golang_pclntab_record(struct golang_pclntab *t, uint64_t record, struct golang_func *f)
+{
+	const struct func_layout *l = layout_of(t);
+	const uint8_t *p = golang_pclntab_at(t, t->functions, record, l->pcdata);
+
+	if (!p)
+		return false;
+	f->name = u32_at(p + l->name);
+	f->pcsp = u32_at(p + l->pcsp);
+	f->pcfile = u32_at(p + l->pcfile);
+	f->pcln = u32_at(p + l->pcln);
+	f->unit = u32_at(p + l->unit);
+	f->start_line = l->start_line ? (int32_t)u32_at(p + l->start_line) : 0;
+	f->func_id = p[l->func_id];
+	f->flags = p[l->func_id + 1];
+	return true;
 }
 
 static bool func_read(struct golang_pclntab *t, uint64_t i, struct golang_func *ret_func)
@@ -130,23 +148,19 @@ static bool func_read(struct golang_pclntab *t, uint64_t i, struct golang_func *
 	uint8_t nfuncdata;
 	const uint8_t *p;
 
-	if (!functab_at(t, i, &f.entry, &record) || !functab_at(t, i + 1, &f.end, &unused))
+	if (!functab_at(t, i, &f.entry, &record) || !functab_at(t, i + 1, &f.end, &unused) ||
+	    !golang_pclntab_record(t, record, &f))
 		return false;
-	p = span_get(t, t->functions, record, l->pcdata);
+	p = golang_pclntab_at(t, t->functions, record, l->pcdata);
 	if (!p)
 		return false;
-	f.name = u32_at(p + l->name);
-	f.pcfile = u32_at(p + l->pcfile);
-	f.pcln = u32_at(p + l->pcln);
-	f.unit = u32_at(p + l->unit);
-	f.start_line = l->start_line ? (int32_t)u32_at(p + l->start_line) : 0;
-	f.func_id = p[l->func_id];
 	npcdata = u32_at(p + l->npcdata);
 	nfuncdata = p[l->nfuncdata];
 	if (f.end < f.entry || npcdata > PCLN_MAX_PCDATA)
 		return false;
 	if (npcdata > PCDATA_INLINE_INDEX && nfuncdata > FUNCDATA_INLINE_TREE) {
-		p = span_get(t, t->functions, record + l->pcdata + 4ULL * PCDATA_INLINE_INDEX, 4);
+		p = golang_pclntab_at(t, t->functions,
+				      record + l->pcdata + 4ULL * PCDATA_INLINE_INDEX, 4);
 		f.inline_index = p ? u32_at(p) : 0;
 		f.inline_tree = inline_tree_of(t, record, npcdata);
 	}
@@ -175,43 +189,56 @@ bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang
 	return func_read(t, lo, ret_func) && pc >= ret_func->entry && pc < ret_func->end;
 }
 
-/*
- * A pc-value table is a list of {zig-zag varint value delta, varint pc delta}; the value holds
- * for addresses below the new pc. It ends with a zero delta that is not the first.
- */
+struct golang_pcvalue golang_pcvalue_begin(uint32_t table, uint64_t entry)
+{
+	/* The value is -1 at first, and wraps as the runtime's does. */
+	return (struct golang_pcvalue){.off = table, .value = UINT32_MAX, .pc = entry};
+}
+
+int golang_pcvalue_next(struct golang_pclntab *t, struct golang_pcvalue *v)
+{
+	uint64_t delta;
+
+	if (!golang_windows_spend(t->windows, 1))
+		return -E2BIG;
+	/* Two varints of a value and a pc fit into 20 bytes. */
+	if (v->piece.len - v->pos < 20) {
+		size_t want;
+
+		v->off += v->pos;
+		if (v->off >= t->pctab.len)
+			return -EBADMSG;
+		want = MIN((uint64_t)256, t->pctab.len - v->off);
+		v->piece = view_of(golang_pclntab_at(t, t->pctab, v->off, want), want);
+		v->pos = 0;
+		if (!v->piece.data)
+			return -EBADMSG;
+	}
+	if (!view_varint(v->piece, &v->pos, &delta))
+		return -EBADMSG;
+	if (delta == 0 && v->begun)
+		return 0;
+	v->begun = true;
+	v->value += -(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1);
+	if (!view_varint(v->piece, &v->pos, &delta))
+		return -EBADMSG;
+	v->pc += (uint32_t)delta * (uint64_t)t->quantum;
+	return 1;
+}
+
 static int64_t pc_value(struct golang_pclntab *t, uint32_t table, uint64_t entry, uint64_t target)
 {
-	uint64_t pc = entry, off = table, delta;
-	uint32_t value = UINT32_MAX; /* -1, and wraps as the runtime's does */
-	struct view piece = {0};
-	size_t pos = 0;
+	struct golang_pcvalue v = golang_pcvalue_begin(table, entry);
 
-	if (table == 0)
-		return -1;
-	for (bool first = true; golang_windows_spend(t->windows, 1); first = false) {
-		/* Two varints of a value and a pc fit into 20 bytes. */
-		if (piece.len - pos < 20) {
-			size_t want;
-
-			off += pos;
-			if (off >= t->pctab.len)
-				return -1;
-			want = MIN((uint64_t)256, t->pctab.len - off);
-			piece = view_of(span_get(t, t->pctab, off, want), want);
-			pos = 0;
-			if (!piece.data)
-				return -1;
-		}
-		if (!view_varint(piece, &pos, &delta) || (delta == 0 && !first))
-			return -1;
-		value += -(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1);
-		if (!view_varint(piece, &pos, &delta))
-			return -1;
-		pc += (uint32_t)delta * (uint64_t)t->quantum;
-		if (target < pc)
-			return (int32_t)value;
-	}
+	while (table && golang_pcvalue_next(t, &v) > 0)
+		if (target < v.pc)
+			return (int32_t)v.value;
 	return -1;
+}
+
+int64_t golang_pclntab_sp_at(struct golang_pclntab *t, const struct golang_func *f, uint64_t pc)
+{
+	return pc_value(t, f->pcsp, f->entry, pc);
 }
 
 int64_t golang_pclntab_inline_at(struct golang_pclntab *t, const struct golang_func *f, uint64_t pc)
@@ -249,7 +276,7 @@ static struct view string_at(struct golang_pclntab *t, struct golang_span span, 
 
 	while (off < span.len) {
 		size_t len = MIN(want, span.len - off);
-		const uint8_t *p = span_get(t, span, off, len);
+		const uint8_t *p = golang_pclntab_at(t, span, off, len);
 		struct view s;
 
 		if (!p)
@@ -278,7 +305,7 @@ struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct gola
 
 	*ret_line = 0;
 	if (file >= 0 && line >= 0)
-		p = span_get(t, t->units, 4 * ((uint64_t)f->unit + (uint64_t)file), 4);
+		p = golang_pclntab_at(t, t->units, 4 * ((uint64_t)f->unit + (uint64_t)file), 4);
 	if (!p)
 		return view_str("?");
 	off = u32_at(p);
@@ -341,7 +368,7 @@ static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 static bool functab_records(struct golang_pclntab *t, uint64_t first, size_t n, uint64_t *records)
 {
 	size_t bytes = layout_of(t)->functab_entry_bytes;
-	const uint8_t *p = span_get(t, t->functab, first * bytes, n * bytes);
+	const uint8_t *p = golang_pclntab_at(t, t->functab, first * bytes, n * bytes);
 
 	if (!p || !golang_windows_spend(t->windows, n))
 		return false;
@@ -377,7 +404,7 @@ static uint32_t record_name(struct golang_pclntab *t, uint64_t record,
 		piece->off = off;
 		return u32_at(p);
 	}
-	p = span_get(t, t->functions, off, sizeof(name));
+	p = golang_pclntab_at(t, t->functions, off, sizeof(name));
 	return p ? u32_at(p) : UINT32_MAX;
 }
 

@@ -68,6 +68,7 @@ struct golang_func {
 	uint64_t entry;
 	uint64_t end;
 	uint32_t name; /* offset in names */
+	uint32_t pcsp; /* pc-value tables, 0 for none */
 	uint32_t pcfile;
 	uint32_t pcln;
 	uint32_t unit;
@@ -75,6 +76,14 @@ struct golang_func {
 	uint32_t inline_index; /* pc-value table, 0 for none */
 	uint64_t inline_tree;  /* address, 0 for none */
 	uint8_t func_id;
+	uint8_t flags;
+};
+
+/* Flags of a function; internal/abi/symtab.go, runtime/symtab.go. */
+enum {
+	GOLANG_FUNC_TOP_FRAME = 1, /* the outermost of its stack */
+	GOLANG_FUNC_SP_WRITE = 2,  /* moves the stack pointer as pcsp cannot tell */
+	GOLANG_FUNC_ASM = 4,	   /* 1.18+ */
 };
 
 /* One call that was inlined into a function. */
@@ -100,6 +109,8 @@ bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang
 int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
 			      struct golang_func *ret_funcs, size_t n, struct err *err);
 
+/* How far the stack pointer is below the return address at pc, or -1. */
+int64_t golang_pclntab_sp_at(struct golang_pclntab *t, const struct golang_func *f, uint64_t pc);
 /* The index of the innermost inlined call at pc, or -1. */
 int64_t golang_pclntab_inline_at(struct golang_pclntab *t, const struct golang_func *f,
 				 uint64_t pc);
@@ -110,3 +121,28 @@ struct view golang_pclntab_name(struct golang_pclntab *t, uint32_t name);
 /* As runtime.funcline: "?" and 0 where unknown. Borrowed until the next call on t. */
 struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct golang_func *f,
 				     uint64_t pc, int64_t *ret_line);
+
+/*
+ * For whoever goes through all functions: len bytes of one of the tables at off, valid until the
+ * next call on t (NULL outside of it); and what a function's record says, but for inlined calls.
+ */
+const uint8_t *golang_pclntab_at(struct golang_pclntab *t, struct golang_span span, uint64_t off,
+				 size_t len);
+bool golang_pclntab_record(struct golang_pclntab *t, uint64_t record, struct golang_func *func);
+
+/*
+ * A pc-value table is a list of {zig-zag varint value delta, varint pc delta}; a value holds for
+ * addresses below the new pc. It ends with a zero delta that is not the first.
+ */
+struct golang_pcvalue {
+	uint64_t off; /* of the piece at hand */
+	struct view piece;
+	size_t pos;
+	bool begun;
+	uint32_t value;
+	uint64_t pc; /* where the value ends */
+};
+
+struct golang_pcvalue golang_pcvalue_begin(uint32_t table, uint64_t entry);
+/* 1 with the next value, 0 at the end, -EBADMSG, -E2BIG when the work is spent. */
+int golang_pcvalue_next(struct golang_pclntab *t, struct golang_pcvalue *v);

@@ -198,6 +198,11 @@ struct proc_mem *golang_process_mem(const struct golang_process *process)
 	return process->mem;
 }
 
+void golang_process_trim(struct golang_process *process)
+{
+	golang_windows_release(&process->windows);
+}
+
 bool golang_process_func_at(struct golang_process *p, uint64_t pc,
 			    struct golang_pclntab **ret_tables, struct golang_func *ret_func)
 {

@@ -48,6 +48,8 @@ DEFINE_CLEANUP(struct golang_process, golang_process_close)
 
 const struct golang_facts *golang_process_facts(const struct golang_process *process);
 struct proc_mem *golang_process_mem(const struct golang_process *process);
+/* Gives back what can be read again: for who keeps many programs open. */
+void golang_process_trim(struct golang_process *process);
 
 /* Is this a release that assume_layout can name? -EINVAL with a sentence. */
 int golang_process_check_layout(const char *assume_layout, struct err *err);

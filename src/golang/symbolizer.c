@@ -233,12 +233,6 @@ size_t golang_symbolizer_hidden(struct golang_symbolizer *s, const uint64_t *pcs
 	return 0;
 }
 
-/* Wrappers are left out of stacks, unless a panic called them. */
-static bool wrapper_is_elided(const struct golang_layout *l, uint8_t callee)
-{
-	return callee != l->id_gopanic && callee != l->id_sigpanic && callee != l->id_panicwrap;
-}
-
 /* The depth limit may have cut an inlined call off its callers: puts them back. */
 static size_t expand_last(struct golang_symbolizer *s, uint64_t *pcs, size_t n)
 {
@@ -264,7 +258,7 @@ static size_t expand_last(struct golang_symbolizer *s, uint64_t *pcs, size_t n)
 			id = in.func_id;
 		else
 			index = -1;
-		if (id != l->id_wrapper || !wrapper_is_elided(l, callee))
+		if (!golang_layout_elides(l, id, callee))
 			pcs[n++] = pc + 1;
 		if (index < 0 || n == SYMBOLIZER_MAX_PCS)
 			break;

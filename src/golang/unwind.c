@@ -26,14 +26,6 @@
 #define UNWIND_BATCH 512
 /* A prologue is within so many bytes, the check for stack space included. */
 #define UNWIND_PROLOGUE_BYTES 96
-#define UNWIND_FUNC_BYTES 42
-
-/* Flags of a function; internal/abi/symtab.go, runtime/symtab.go. */
-enum {
-	FUNC_TOP_FRAME = 1, /* the outermost of its stack */
-	FUNC_SP_WRITE = 2,  /* moves the stack pointer as pcsp cannot tell */
-	FUNC_ASM = 4,	    /* 1.18+ */
-};
 
 /* How the frames of a function are left. */
 enum func_kind {
@@ -62,13 +54,9 @@ static const struct {
 	{"runtime.sigtramp", FUNC_PLAIN},
 };
 
-/* One function as it lies in the table; runtime/runtime2.go, type _func. */
 struct func {
-	uint64_t entry;
-	uint64_t end;
+	struct golang_func f;
 	uint64_t record;
-	uint32_t pcsp;
-	uint8_t flags;
 	uint64_t framed; /* from here on the frame pointer points at its saved value; 0: nowhere */
 };
 
@@ -77,24 +65,6 @@ struct go_unwind {
 	struct unwind_builder b;
 	struct golang_func special[ARRAY_SIZE(special)];
 };
-
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static const uint8_t *table_at(struct golang_pclntab *t, struct golang_span span, uint64_t off,
-			       size_t len)
-{
-	int code;
-
-	if (off > span.len || len > span.len - off)
-		return NULL;
-	return golang_windows_get(t->windows, span.addr + off, len, &code);
-}
 
 /*
  * Where the frame pointer begins to point at its saved value:
@@ -113,14 +83,14 @@ static uint64_t frame_begins(struct golang_pclntab *t, const struct func *f)
 		{{0x48, 0x8d, 0x6c, 0x24}, 1},
 		{{0x48, 0x8d, 0xac, 0x24}, 4},
 	};
-	size_t len = MIN(f->end - f->entry, (uint64_t)UNWIND_PROLOGUE_BYTES);
+	size_t len = MIN(f->f.end - f->f.entry, (uint64_t)UNWIND_PROLOGUE_BYTES);
 	int code;
-	const uint8_t *p = golang_windows_get(t->windows, f->entry, len, &code);
+	const uint8_t *p = golang_windows_get(t->windows, f->f.entry, len, &code);
 
 	for (size_t i = 0; p && i + 4 <= len; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(prologues); k++)
 			if (memcmp(p + i, prologues[k].bytes, 4) == 0)
-				return f->entry + i + 4 + prologues[k].more;
+				return f->f.entry + i + 4 + prologues[k].more;
 	return 0;
 }
 
@@ -150,11 +120,11 @@ static int add_rows(struct go_unwind *u, const struct func *f, uint64_t pc, uint
 	static const struct unwind_rule framed = {
 		.cfa = UNWIND_FP, .cfa_off = 16, .fp = UNWIND_FP_SAVED, .fp_off = -16};
 	static const struct unwind_rule chained = {.cfa = UNWIND_CHAIN};
-	bool is_asm = f->flags & FUNC_ASM || u->t->format == GOLANG_PCLN_116;
+	bool is_asm = f->f.flags & GOLANG_FUNC_ASM || u->t->format == GOLANG_PCLN_116;
 	struct unwind_rule rule = rule_for(delta, !is_asm || f->framed);
 	int r;
 
-	if (!(f->flags & FUNC_SP_WRITE))
+	if (!(f->f.flags & GOLANG_FUNC_SP_WRITE))
 		return unwind_builder_row(&u->b, pc, rule);
 	if (!f->framed)
 		return unwind_builder_row(&u->b, pc, chained);
@@ -166,69 +136,23 @@ static int add_rows(struct go_unwind *u, const struct func *f, uint64_t pc, uint
 	return r < 0 ? r : unwind_builder_row(&u->b, f->framed, framed);
 }
 
-/*
- * A list of {zig-zag varint value delta, varint pc delta}; a value holds for addresses below the
- * new pc. It ends with a zero delta that is not the first.
- */
-struct pcsp {
-	uint64_t off; /* of the piece at hand */
-	struct view piece;
-	size_t pos;
-	bool begun;
-	uint32_t value;
-	uint64_t pc; /* where the value ends */
-};
-
-/* 1 with the next value, 0 at the end. */
-static int pcsp_next(struct golang_pclntab *t, struct pcsp *s)
-{
-	uint64_t delta;
-
-	if (!golang_windows_spend(t->windows, 1))
-		return -E2BIG;
-	/* Two varints of a value and a pc fit into 20 bytes. */
-	if (s->piece.len - s->pos < 20) {
-		size_t want;
-
-		s->off += s->pos;
-		if (s->off >= t->pctab.len)
-			return -EBADMSG;
-		want = MIN((uint64_t)256, t->pctab.len - s->off);
-		s->piece = view_of(table_at(t, t->pctab, s->off, want), want);
-		s->pos = 0;
-		if (!s->piece.data)
-			return -EBADMSG;
-	}
-	if (!view_varint(s->piece, &s->pos, &delta))
-		return -EBADMSG;
-	if (delta == 0 && s->begun)
-		return 0;
-	s->begun = true;
-	s->value += -(uint32_t)(delta & 1) ^ (uint32_t)(delta >> 1);
-	if (!view_varint(s->piece, &s->pos, &delta))
-		return -EBADMSG;
-	s->pc += (uint32_t)delta * (uint64_t)t->quantum;
-	return 1;
-}
-
 static int add_function(struct go_unwind *u, const struct func *f)
 {
-	/* The value is -1 at first, and wraps as the runtime's does. */
-	struct pcsp s = {.off = f->pcsp, .value = UINT32_MAX, .pc = f->entry};
-	uint64_t pc = f->entry;
+	struct golang_pcvalue v = golang_pcvalue_begin(f->f.pcsp, f->f.entry);
+	uint64_t pc = f->f.entry;
 	bool unsupported = false;
 	int r = 1;
 
-	while (r > 0 && pc < f->end) {
-		r = pcsp_next(u->t, &s);
-		if (r > 0 && s.pc > pc) {
-			int added = add_rows(u, f, pc, MIN(s.pc, f->end), (int32_t)s.value);
+	while (r > 0 && pc < f->f.end) {
+		r = golang_pcvalue_next(u->t, &v);
+		if (r > 0 && v.pc > pc) {
+			int added = add_rows(u, f, pc, MIN(v.pc, f->f.end), (int32_t)v.value);
 
 			if (added < 0)
 				return added;
-			unsupported |= (int32_t)s.value < 0;
+			unsupported |= (int32_t)v.value < 0;
 		}
-		pc = s.pc;
+		pc = v.pc;
 	}
 	unsupported |= r == -EBADMSG;
 	u->b.table.n_unsupported += unsupported;
@@ -240,22 +164,17 @@ static int add_function(struct go_unwind *u, const struct func *f)
 static enum func_kind kind_of(const struct go_unwind *u, const struct func *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
-		if (u->special[i].entry == f->entry)
+		if (u->special[i].entry == f->f.entry)
 			return special[i].kind;
-	return f->flags & FUNC_TOP_FRAME ? FUNC_END : FUNC_PLAIN;
+	return f->f.flags & GOLANG_FUNC_TOP_FRAME ? FUNC_END : FUNC_PLAIN;
 }
 
 static bool func_load(struct golang_pclntab *t, struct func *f)
 {
-	bool old = t->format == GOLANG_PCLN_116;
-	const uint8_t *p = table_at(t, t->functions, f->record, UNWIND_FUNC_BYTES);
-
-	if (!p)
+	if (!golang_pclntab_record(t, f->record, &f->f))
 		return false;
-	f->pcsp = u32_at(p + (old ? 20 : 16));
-	f->flags = p[t->format == GOLANG_PCLN_118 ? 37 : 41];
 	f->framed = 0;
-	if ((f->flags & (FUNC_ASM | FUNC_SP_WRITE)) || old)
+	if ((f->f.flags & (GOLANG_FUNC_ASM | GOLANG_FUNC_SP_WRITE)) || t->format == GOLANG_PCLN_116)
 		f->framed = frame_begins(t, f);
 	return true;
 }
@@ -267,19 +186,19 @@ static int unwind_function(struct go_unwind *u, struct func *f)
 
 	if (!func_load(u->t, f)) {
 		u->b.table.n_damaged++;
-		return add_whole(u, f->entry, UNWIND_NONE);
+		return add_whole(u, f->f.entry, UNWIND_NONE);
 	}
-	r = unwind_builder_start(&u->b, f->entry);
+	r = unwind_builder_start(&u->b, f->f.entry);
 	if (r < 0)
 		return r;
 	switch (kind_of(u, f)) {
 	case FUNC_END:
-		return add_whole(u, f->entry, UNWIND_END);
+		return add_whole(u, f->f.entry, UNWIND_END);
 	case FUNC_SIGNAL:
 		/* Its address is the return address of handlers: they are looked up one before. */
-		return add_whole(u, f->entry - 1, UNWIND_SIGNAL);
+		return add_whole(u, f->f.entry - 1, UNWIND_SIGNAL);
 	default:
-		return f->pcsp ? add_function(u, f) : add_whole(u, f->entry, UNWIND_CHAIN);
+		return f->f.pcsp ? add_function(u, f) : add_whole(u, f->f.entry, UNWIND_CHAIN);
 	}
 }
 
@@ -288,7 +207,7 @@ static bool functab_load(struct golang_pclntab *t, uint64_t first, size_t n, str
 {
 	bool old = t->format == GOLANG_PCLN_116;
 	size_t bytes = old ? 16 : 8, len = n * bytes + bytes / 2;
-	const uint8_t *p = table_at(t, t->functab, first * bytes, len);
+	const uint8_t *p = golang_pclntab_at(t, t->functab, first * bytes, len);
 
 	if (!p || !golang_windows_spend(t->windows, n))
 		return false;
@@ -297,14 +216,14 @@ static bool functab_load(struct golang_pclntab *t, uint64_t first, size_t n, str
 
 		memcpy(words, p, i < n ? bytes : bytes / 2);
 		if (old) {
-			funcs[i] = (struct func){.entry = words[0], .record = words[1]};
+			funcs[i] = (struct func){.f.entry = words[0], .record = words[1]};
 			continue;
 		}
-		funcs[i] = (struct func){.entry = t->text + (uint32_t)words[0],
+		funcs[i] = (struct func){.f.entry = t->text + (uint32_t)words[0],
 					 .record = words[0] >> 32};
 	}
 	for (size_t i = 0; i < n; i++)
-		funcs[i].end = funcs[i + 1].entry;
+		funcs[i].f.end = funcs[i + 1].f.entry;
 	return true;
 }
 
@@ -321,10 +240,10 @@ static int unwind_all(struct go_unwind *u)
 		for (size_t i = 0; i < n; i++) {
 			int r;
 
-			if (funcs[i].entry < last || funcs[i].end < funcs[i].entry)
+			if (funcs[i].f.entry < last || funcs[i].f.end < funcs[i].f.entry)
 				return -EBADMSG;
-			last = funcs[i].end;
-			if (funcs[i].end == funcs[i].entry)
+			last = funcs[i].f.end;
+			if (funcs[i].f.end == funcs[i].f.entry)
 				continue;
 			r = unwind_function(u, &funcs[i]);
 			if (r < 0)

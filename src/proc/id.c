@@ -8,12 +8,10 @@
 int proc_id_of(pid_t pid, struct proc_id *ret_id, struct err *err)
 {
 	struct proc_stat st;
-	int r = proc_stat_read(pid, &st, err);
+	int r = proc_stat_read_alive(pid, &st, err);
 
 	if (r < 0)
 		return r;
-	if (proc_stat_is_dead(&st))
-		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	*ret_id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	return 0;
 }

@@ -196,12 +196,10 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 {
 	struct proc_info info = {0};
 	struct proc_stat st;
-	int r = proc_stat_read(pid, &st, err);
+	int r = proc_stat_read_alive(pid, &st, err);
 
 	if (r < 0)
 		return r;
-	if (proc_stat_is_dead(&st))
-		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	info.id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	memcpy(info.comm, st.comm, sizeof(info.comm));
 	info.kernel_thread = st.kernel_thread;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/ranges.h"
 
 #define MAPS_DELETED " (deleted)"
 
@@ -242,19 +243,9 @@ int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
 
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr)
 {
-	size_t lo = 0, hi = maps->len;
+	size_t i = proc_ranges_from(maps->maps, maps->len, sizeof(*maps->maps), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (maps->maps[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == maps->len || addr < maps->maps[lo].start)
-		return NULL;
-	return &maps->maps[lo];
+	return i < maps->len && addr >= maps->maps[i].start ? &maps->maps[i] : NULL;
 }
 
 void proc_maps_release(struct proc_maps *maps)

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "proc/mem_impl.h"
+#include "proc/ranges.h"
 
 /* Memory parts that wait for one batched read; the sources take 1024 in one system call. */
 #define MEM_PENDING_MAX 1024
@@ -73,17 +74,9 @@ ssize_t proc_mem_pread(struct proc_mem *mem, int fd, void *dst, size_t len, uint
 /* The first backing that ends after addr: the one that holds addr, or the next one. */
 static const struct proc_mem_backing *mem_backing_from(const struct proc_mem *mem, uint64_t addr)
 {
-	size_t lo = 0, hi = mem->n_backings;
+	size_t i = proc_ranges_from(mem->backings, mem->n_backings, sizeof(mem->backings[0]), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (mem->backings[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < mem->n_backings ? &mem->backings[lo] : NULL;
+	return i < mem->n_backings ? &mem->backings[i] : NULL;
 }
 
 static size_t mem_min_len(size_t len, uint64_t limit)
@@ -327,6 +320,11 @@ uint16_t proc_mem_machine(const struct proc_mem *mem)
 pid_t proc_mem_pid(const struct proc_mem *mem)
 {
 	return mem->pid;
+}
+
+bool proc_mem_thread(const struct proc_mem *mem, uint64_t tid, struct proc_thread *ret_thread)
+{
+	return mem->ops->thread && mem->ops->thread(mem, tid, ret_thread);
 }
 
 int proc_mem_open_file(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,

@@ -90,6 +90,16 @@ uint16_t proc_mem_machine(const struct proc_mem *mem);
 /* When the memory was as it reads, in ns since 1970: now, or when the core was written. */
 int64_t proc_mem_time_ns(const struct proc_mem *mem);
 pid_t proc_mem_pid(const struct proc_mem *mem); /* 0 for a core */
+
+/* Where a thread was when its core was written. */
+struct proc_thread {
+	uint64_t tid;
+	uint64_t pc;
+	uint64_t sp;
+};
+/* False for a thread that the core does not have, and for what is alive. */
+bool proc_mem_thread(const struct proc_mem *mem, uint64_t tid, struct proc_thread *ret_thread);
+
 /*
  * Opens the very file that is mapped there, never another of the same name: through
  * /proc/PID/map_files or /proc/PID/exe, or by path inside the target's root with device and inode

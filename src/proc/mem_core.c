@@ -25,6 +25,7 @@
 #include "proc/file.h"
 #include "proc/mem_impl.h"
 #include "proc/notes.h"
+#include "proc/ranges.h"
 #include "proc/text.h"
 
 #define CORE_PHDR_CHUNK 128
@@ -46,22 +47,14 @@ struct mem_core {
 	bool notes_cut;		       /* the notes are among what is missing */
 	struct core_segment *segments; /* sorted, disjoint */
 	size_t len;
+	struct proc_thread *threads; /* sorted */
+	size_t n_threads;
 };
 
 /* The index of the first segment that ends after addr; len when there is none. */
 static size_t core_from(const struct mem_core *c, uint64_t addr)
 {
-	size_t lo = 0, hi = c->len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->segments[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return proc_ranges_from(c->segments, c->len, sizeof(*c->segments), addr);
 }
 
 static const struct core_segment *core_at(const struct mem_core *c, uint64_t addr)
@@ -134,12 +127,33 @@ static int core_open_file(const struct proc_mem *mem, const struct proc_map *map
 	return proc_file_open_path(map->path, ret_fd, err);
 }
 
+static int thread_compare(const void *a, const void *b)
+{
+	const struct proc_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static bool core_thread(const struct proc_mem *mem, uint64_t tid, struct proc_thread *ret_thread)
+{
+	const struct mem_core *c = (const struct mem_core *)mem;
+	const struct proc_thread wanted = {.tid = tid};
+	const struct proc_thread *found = c->n_threads ? bsearch(&wanted, c->threads, c->n_threads,
+								 sizeof(wanted), thread_compare)
+						       : NULL;
+
+	if (found)
+		*ret_thread = *found;
+	return found;
+}
+
 static void core_close(struct proc_mem *mem)
 {
 	struct mem_core *c = (struct mem_core *)mem;
 
 	closep(&c->fd);
 	free(c->segments);
+	free(c->threads);
 	free(c);
 }
 
@@ -147,6 +161,7 @@ static const struct proc_mem_ops core_ops = {
 	.read_some = core_read_some,
 	.gap = core_gap,
 	.explain = core_explain,
+	.thread = core_thread,
 	.open_file = core_open_file,
 	.close = core_close,
 };
@@ -357,6 +372,14 @@ static void core_say_name(struct mem_core *c, const char *name)
 		(void)snprintf(c->mem.who + n, sizeof(c->mem.who) - n, " (%s)", name);
 }
 
+static void core_take_threads(struct mem_core *c, struct proc_notes *notes)
+{
+	c->threads = TAKE_PTR(notes->threads);
+	c->n_threads = notes->n_threads;
+	if (c->n_threads > 1)
+		qsort(c->threads, c->n_threads, sizeof(*c->threads), thread_compare);
+}
+
 static int core_load(struct mem_core *c, struct err *err)
 {
 	_cleanup_(proc_notes_release) struct proc_notes notes = {0};
@@ -371,7 +394,7 @@ static int core_load(struct mem_core *c, struct err *err)
 	r = core_check_ident(c, &eh, (size_t)got, err);
 	if (r < 0)
 		return r;
-	c->mem.machine = eh.e_machine;
+	c->mem.machine = notes.machine = eh.e_machine;
 	r = core_count_phdrs(c, &eh, &n, err);
 	if (r < 0)
 		return r;
@@ -396,6 +419,7 @@ static int core_load(struct mem_core *c, struct err *err)
 		return r;
 	proc_mem_set_auxv(&c->mem, buf_view(&notes.auxv));
 	core_say_name(c, notes.name);
+	core_take_threads(c, &notes);
 	return core_build_maps(c, &notes.files, err);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "proc/mem_impl.h"
+#include "proc/ranges.h"
 
 #define FAKE_SEGMENTS_MAX 4096
 
@@ -22,17 +23,7 @@ struct mem_fake {
 /* The index of the first segment that ends after addr; len when there is none. */
 static size_t fake_from(const struct mem_fake *f, uint64_t addr)
 {
-	size_t lo = 0, hi = f->len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->segments[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return proc_ranges_from(f->segments, f->len, sizeof(*f->segments), addr);
 }
 
 static ssize_t fake_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_t len)

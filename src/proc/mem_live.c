@@ -6,6 +6,12 @@
  * /proc/PID/mem is bound by the kernel to the address space that was there at open: once that is
  * gone, pread on it gives 0 bytes, and EIO only means that nothing is mapped at the address.
  * Both need the same permission (ptrace(2), PTRACE_MODE_ATTACH); none stops the target.
+ *
+ * Where a read must never wait, each range is a pread of its own. The kernel resolves a page for
+ * the descriptor without leave to sleep for whoever answers the fault, so that it fails at once;
+ * process_vm_readv gives that leave. There is no call that takes many ranges of a descriptor:
+ * preadv has one place in the file, and neighbours are one range to whoever asks already. It costs
+ * up to a half more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -334,12 +340,10 @@ int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err)
 	struct proc_mem *mem;
 	struct proc_stat st;
 	struct mem_live *l;
-	int r = proc_stat_read(pid, &st, err);
+	int r = proc_stat_read_alive(pid, &st, err);
 
 	if (r < 0)
 		return r;
-	if (proc_stat_is_dead(&st))
-		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	if (st.kernel_thread)
 		return err_set(err, -ENOTSUP,
 			       "process %d (%s) is a kernel thread: it has no memory", (int)pid,

@@ -6,7 +6,9 @@
  *   namesz u32 | descsz u32 | type u32 | name "CORE\0" | desc
  *
  * The registers of thousands of threads can make the notes large, so they are walked with a
- * small read each; only three kinds are read whole.
+ * small read each; only three kinds are read whole, and of the registers two.
+ *
+ * NT_PRSTATUS is a struct elf_prstatus: pr_pid u32 @32, the general registers @112.
  */
 #include "proc/notes.h"
 
@@ -24,6 +26,9 @@
 #define NOTES_AUXV_MAX ((size_t)16 << 10)
 #define NOTES_PRPSINFO_LEN 136
 #define NOTES_PRPSINFO_NAME 40
+#define NOTES_PRSTATUS_PID 32
+#define NOTES_PRSTATUS_REGS 112
+#define NOTES_PRSTATUS_LEN (NOTES_PRSTATUS_REGS + 34 * 8) /* as far as it is read */
 #define NOTES_DELETED " (deleted)"
 
 static int notes_malformed(struct err *err)
@@ -88,12 +93,40 @@ int proc_notes_parse_files(struct proc_notes *notes, struct view desc, struct er
 	return 0;
 }
 
+static int thread_add(struct proc_notes *notes, struct view desc, struct err *err)
+{
+	/* Their numbers among the registers. */
+	unsigned int pc = notes->machine == EM_AARCH64 ? 32 : 16;
+	unsigned int sp = notes->machine == EM_AARCH64 ? 31 : 19;
+	struct proc_thread thread, *grown;
+	uint32_t tid;
+
+	if (!view_u32(desc, NOTES_PRSTATUS_PID, &tid) ||
+	    !view_u64(desc, NOTES_PRSTATUS_REGS + 8UL * pc, &thread.pc) ||
+	    !view_u64(desc, NOTES_PRSTATUS_REGS + 8UL * sp, &thread.sp))
+		return 0; /* few readers need them */
+	thread.tid = tid;
+	if (notes->n_threads == notes->threads_cap) {
+		size_t cap = MAX((size_t)64, 2 * notes->threads_cap);
+
+		grown = reallocarray(notes->threads, cap, sizeof(*grown));
+		if (!grown)
+			return err_oom(err);
+		notes->threads = grown;
+		notes->threads_cap = cap;
+	}
+	notes->threads[notes->n_threads++] = thread;
+	return 0;
+}
+
 static int notes_take(struct proc_notes *notes, uint32_t type, struct view desc, struct err *err)
 {
 	struct view name;
 
 	if (type == NT_FILE)
 		return proc_notes_parse_files(notes, desc, err);
+	if (type == NT_PRSTATUS)
+		return thread_add(notes, desc, err);
 	if (type == NT_PRPSINFO) {
 		if (desc.len != NOTES_PRPSINFO_LEN ||
 		    !view_sub(desc, NOTES_PRPSINFO_NAME, 16, &name))
@@ -111,6 +144,8 @@ static bool notes_wants(const struct proc_notes *notes, uint32_t type, uint64_t 
 	switch (type) {
 	case NT_FILE: /* a second one would not be the kernel's */
 		return len <= NOTES_DESC_MAX && notes->files.len == 0;
+	case NT_PRSTATUS: /* bounded by the number of notes */
+		return true;
 	case NT_AUXV:
 		return len <= NOTES_AUXV_MAX;
 	case NT_PRPSINFO:
@@ -123,13 +158,14 @@ static bool notes_wants(const struct proc_notes *notes, uint32_t type, uint64_t 
 static int notes_read_desc(struct proc_notes *notes, int fd, const Elf64_Nhdr *h, uint64_t off,
 			   struct err *err)
 {
-	_cleanup_free_ uint8_t *desc = malloc(h->n_descsz + (size_t)1);
+	size_t len = h->n_type == NT_PRSTATUS ? MIN(h->n_descsz, NOTES_PRSTATUS_LEN) : h->n_descsz;
+	_cleanup_free_ uint8_t *desc = malloc(len + 1);
 
 	if (!desc)
 		return err_oom(err);
-	if (io_pread_full(fd, desc, h->n_descsz, off) != (ssize_t)h->n_descsz)
+	if (io_pread_full(fd, desc, len, off) != (ssize_t)len)
 		return notes_malformed(err);
-	return notes_take(notes, h->n_type, view_of(desc, h->n_descsz), err);
+	return notes_take(notes, h->n_type, view_of(desc, len), err);
 }
 
 int proc_notes_read(struct proc_notes *notes, int fd, uint64_t off, uint64_t len, struct err *err)
@@ -169,4 +205,5 @@ void proc_notes_release(struct proc_notes *notes)
 {
 	buf_release(&notes->auxv);
 	proc_maps_release(&notes->files);
+	free(notes->threads);
 }

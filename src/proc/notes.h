@@ -6,13 +6,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "proc/maps.h"
+#include "proc/mem.h"
 
 /* A zeroed struct proc_notes is empty. */
 struct proc_notes {
 	struct buf auxv;	/* NT_AUXV as it is */
 	struct proc_maps files; /* NT_FILE, sorted and disjoint */
 	char name[20];		/* of the program, from NT_PRPSINFO; "" when unknown */
-	size_t seen;		/* notes so far; their number is bounded */
+	uint16_t machine;	/* whose registers NT_PRSTATUS has; set by the caller */
+	struct proc_thread *threads;
+	size_t n_threads, threads_cap;
+	size_t seen; /* notes so far; their number is bounded */
 };
 
 /* Adds what is in one PT_NOTE segment. -EBADMSG for notes that make no sense. */

@@ -132,3 +132,16 @@ bool proc_stat_is_dead(const struct proc_stat *stat)
 {
 	return stat->exiting || stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
 }
+
+int proc_stat_read_alive(pid_t pid, struct proc_stat *ret_stat, struct err *err)
+{
+	struct proc_stat st;
+	int r = proc_stat_read(pid, &st, err);
+
+	if (r < 0)
+		return r;
+	if (proc_stat_is_dead(&st))
+		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
+	*ret_stat = st;
+	return 0;
+}

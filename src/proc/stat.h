@@ -23,6 +23,8 @@ struct proc_stat {
 
 /* -ESRCH when there is no such process. */
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err);
+/* The same of a process that still has its memory: -ESRCH with a sentence for a zombie. */
+int proc_stat_read_alive(pid_t pid, struct proc_stat *ret_stat, struct err *err);
 /* The name may hold blanks and parentheses. -EBADMSG when a field is missing. */
 int proc_stat_parse(struct view text, struct proc_stat *ret_stat);
 /* A zombie, or a process on its way there, keeps its pid and has no memory any more. */

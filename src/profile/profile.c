@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "profile/stacks.h"
 
 struct array {
 	void *items;
@@ -30,8 +31,7 @@ struct profile {
 	struct array samples;
 	struct array comments;
 	struct intern strings;
-	struct intern stacks;
-	struct array stack_hashes;
+	struct profile_stacks stacks;
 	struct intern labels;
 	struct arena arena; /* lines and values */
 };
@@ -50,8 +50,8 @@ size_t profile_memory(const struct profile *p)
 	       p->functions.cap * sizeof(struct profile_function) +
 	       p->locations.cap * sizeof(struct profile_location) +
 	       p->samples.cap * sizeof(struct profile_sample) + p->comments.cap * sizeof(uint32_t) +
-	       p->stack_hashes.cap * sizeof(uint64_t) + intern_memory(&p->strings) +
-	       intern_memory(&p->stacks) + intern_memory(&p->labels) + p->arena.used;
+	       intern_memory(&p->strings) + profile_stacks_memory(&p->stacks) +
+	       intern_memory(&p->labels) + p->arena.used;
 }
 
 static int profile_room(const struct profile *p, size_t bytes)
@@ -61,23 +61,34 @@ static int profile_room(const struct profile *p, size_t bytes)
 	return used > p->max_bytes || bytes > p->max_bytes - used ? -E2BIG : 0;
 }
 
+/* Room for n more items. */
+static int profile_reserve(struct profile *p, struct array *a, size_t item_size, size_t n)
+{
+	/* By half: the arrays are large, and what is grown too far is memory wasted. */
+	size_t cap = MAX(a->cap + a->cap / 2 + 8, a->len + n);
+	void *items;
+	int r;
+
+	if (n <= a->cap - a->len)
+		return 0;
+	r = profile_room(p, (cap - a->cap) * item_size);
+	if (r < 0)
+		return r;
+	items = realloc(a->items, cap * item_size);
+	if (!items)
+		return -ENOMEM;
+	a->items = items;
+	a->cap = cap;
+	return 0;
+}
+
 /* A pointer to one more zeroed item; it counts only once the caller raises len. */
 static int profile_grow(struct profile *p, struct array *a, size_t item_size, void **ret_item)
 {
-	if (a->len == a->cap) {
-		/* By half: the arrays are large, and what is grown too far is memory wasted. */
-		size_t cap = a->cap + a->cap / 2 + 8;
-		void *items;
-		int r = profile_room(p, (cap - a->cap) * item_size);
+	int r = profile_reserve(p, a, item_size, 1);
 
-		if (r < 0)
-			return r;
-		items = realloc(a->items, cap * item_size);
-		if (!items)
-			return -ENOMEM;
-		a->items = items;
-		a->cap = cap;
-	}
+	if (r < 0)
+		return r;
 	*ret_item = (char *)a->items + a->len * item_size;
 	memset(*ret_item, 0, item_size);
 	return 0;
@@ -132,9 +143,8 @@ void profile_free(struct profile *p)
 	free(p->locations.items);
 	free(p->samples.items);
 	free(p->comments.items);
-	free(p->stack_hashes.items);
 	intern_release(&p->strings);
-	intern_release(&p->stacks);
+	profile_stacks_release(&p->stacks);
 	intern_release(&p->labels);
 	arena_release(&p->arena);
 	free(p);
@@ -295,27 +305,47 @@ static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uin
 	return profile_hash_end(hash);
 }
 
+static bool has_locations(const struct profile *p, const uint32_t *ids, uint32_t n)
+{
+	uint32_t most = 0;
+
+	/* Without a way out in the middle the compiler takes several at a time. */
+	for (uint32_t i = 0; i < n; i++)
+		most = MAX(most, ids[i]);
+	return n == 0 || most < p->locations.len;
+}
+
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id)
 {
-	struct view bytes = view_of(locations, n * sizeof(*locations));
-	void *hash;
+	uint32_t known = p->stacks.len;
 	int r;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (locations[i] >= p->locations.len)
-			return -EINVAL;
-	/* Room for the hash comes first: a stack without one must not be. */
-	r = profile_grow(p, &p->stack_hashes, sizeof(uint64_t), &hash);
+	if (!has_locations(p, locations, n))
+		return -EINVAL;
+	r = profile_room(p, profile_stacks_add_growth(&p->stacks, n));
 	if (r < 0)
-		return intern_find(&p->stacks, bytes, ret_id) ? 0 : r;
-	r = profile_intern(p, &p->stacks, bytes, ret_id);
-	if (r < 0)
-		return r;
-	if (*ret_id == p->stack_hashes.len) {
-		*(uint64_t *)hash = hash_locations(p, locations, n);
-		p->stack_hashes.len++;
-	}
-	return 0;
+		return profile_stacks_find(&p->stacks, locations, n, ret_id) ? 0 : r;
+	r = profile_stacks_add(&p->stacks, locations, n, ret_id);
+	if (r == 0 && *ret_id == known)
+		p->stacks.items[known].hash = hash_locations(p, locations, n);
+	return r;
+}
+
+int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint64_t hash,
+			 uint32_t *ret_id)
+{
+	size_t growth = profile_stacks_append_growth(&p->stacks, n);
+	int r = 0;
+
+	if (!has_locations(p, locations, n))
+		return -EINVAL;
+	if (growth > 0)
+		r = profile_room(p, growth);
+	if (r == 0)
+		r = profile_stacks_append(&p->stacks, locations, n, ret_id);
+	if (r == 0)
+		p->stacks.items[*ret_id].hash = hash;
+	return r;
 }
 
 /* The padding of a caller's label is not ours to compare, so it is copied field by field. */
@@ -368,6 +398,31 @@ int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
 	sample.values = copy;
 	*(struct profile_sample *)item = sample;
 	p->samples.len++;
+	return 0;
+}
+
+int profile_add_samples(struct profile *p, const uint32_t *stacks, const int64_t *values, size_t n)
+{
+	size_t size = p->n_types * sizeof(*values);
+	struct profile_sample *samples;
+	const void *copy;
+	int r;
+
+	if (p->n_types == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (stacks[i] >= p->stacks.len)
+			return -EINVAL;
+	r = n > 0 ? profile_reserve(p, &p->samples, sizeof(*samples), n) : 0;
+	if (r == 0 && n > 0)
+		r = profile_store(p, values, n * size, &copy);
+	if (r < 0 || n == 0)
+		return r;
+	samples = (struct profile_sample *)p->samples.items + p->samples.len;
+	for (size_t i = 0; i < n; i++)
+		samples[i] = (struct profile_sample){
+			.stack = stacks[i], .values = (const int64_t *)copy + i * p->n_types};
+	p->samples.len += n;
 	return 0;
 }
 
@@ -488,10 +543,9 @@ uint32_t profile_comment_at(const struct profile *p, size_t i)
 
 const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len)
 {
-	struct view v = intern_get(&p->stacks, stack);
-
-	*ret_len = (uint32_t)(v.len / sizeof(uint32_t));
-	return (const void *)v.data;
+	assert(stack < p->stacks.len);
+	*ret_len = p->stacks.items[stack].n;
+	return p->stacks.items[stack].ids;
 }
 
 uint64_t profile_string_hash(const struct profile *p, uint32_t id)
@@ -501,8 +555,8 @@ uint64_t profile_string_hash(const struct profile *p, uint32_t id)
 
 uint64_t profile_stack_hash(const struct profile *p, uint32_t stack)
 {
-	assert(stack < p->stack_hashes.len);
-	return ((const uint64_t *)p->stack_hashes.items)[stack];
+	assert(stack < p->stacks.len);
+	return p->stacks.items[stack].hash;
 }
 
 int profile_find_type(const struct profile *p, const char *type)

@@ -112,9 +112,14 @@ int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
 			 const struct profile_line *lines, uint32_t n_lines, uint32_t *ret_id);
 /* Equal stacks get equal ids. */
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id);
+/* For who knows that the stack is not there yet, and what profile_stack_hash() will say of it. */
+int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint64_t hash,
+			 uint32_t *ret_id);
 /* Always a new sample, also where stack and labels are equal to another's. */
 int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
 		       const struct profile_label *labels, uint32_t n_labels);
+/* n samples without labels at once: all, or none. values: those of a sample lie together. */
+int profile_add_samples(struct profile *p, const uint32_t *stacks, const int64_t *values, size_t n);
 int profile_add_comment(struct profile *p, struct view comment);
 /* These two correct what was added; the id must be one that was given. */
 void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m);

@@ -23,25 +23,38 @@ static void write_kind(struct json *j, const char *unit, bool snapshot)
 	answer_text(j, "mode", snapshot ? "snapshot" : "delta");
 }
 
-/* A window without data has a mode as well: that of the stream at any time. */
-static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *err)
+/* The mode of a stream, at any time: -ENOENT where it was never stored. */
+static int stream_mode(const struct store_stream *streams, size_t len, const char *service,
+		       const char *type, bool *ret_snapshot)
 {
-	_cleanup_free_ struct store_stream *streams = NULL;
-	const char *service = rq->params.text[PARAM_SERVICE], *type = rq->params.text[PARAM_TYPE];
-	size_t len = 0;
-	int r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
-
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < len; i++)
 		if (strcmp(streams[i].service, service) == 0 &&
 		    strcmp(streams[i].type, type) == 0) {
 			*ret_snapshot = streams[i].snapshot;
 			return 0;
 		}
+	return -ENOENT;
+}
+
+static int never_stored(const struct request *rq, struct err *err)
+{
 	return err_set(err, -ENOENT,
 		       "nothing is stored of service '%.100s' and type '%.100s': see /api/services",
-		       service, type);
+		       rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE]);
+}
+
+/* A window without data has a mode as well: that of the stream at any time. */
+static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *err)
+{
+	_cleanup_free_ struct store_stream *streams = NULL;
+	size_t len = 0;
+	int r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
+
+	if (r < 0)
+		return r;
+	r = stream_mode(streams, len, rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE],
+			ret_snapshot);
+	return r < 0 ? never_stored(rq, err) : 0;
 }
 
 static const char *type_unit(const char *type)
@@ -69,39 +82,94 @@ static int series_steps(const struct request *rq, struct steps *ret_steps, struc
 	return 0;
 }
 
+struct series {
+	const struct request *rq;
+	struct steps steps;
+	double *points;
+	struct json j;
+};
+
+/* Unit, mode and points of one type, into the object that is open. */
+static int series_write(struct series *s, const char *type, bool snapshot, struct err *err)
+{
+	struct store_window w = params_window(&s->rq->params);
+	int r;
+
+	w.type = type;
+	for (size_t i = 0; i < s->steps.n; i++)
+		s->points[i] = NAN;
+	r = store_series(s->rq->context->store, &w, s->steps.step_ns, s->points, s->steps.n, err);
+	if (r < 0)
+		return r;
+	write_kind(&s->j, type_unit(type), snapshot);
+	json_key(&s->j, "points");
+	json_array_begin(&s->j);
+	for (size_t i = 0; i < s->steps.n; i++)
+		json_double(&s->j, s->points[i]);
+	json_array_end(&s->j);
+	return 0;
+}
+
+/* Those of the types that were ever stored: a program need not have all that others have. */
+static int series_several(struct series *s, const struct store_stream *streams, size_t len,
+			  struct err *err)
+{
+	const struct params *p = &s->rq->params;
+	size_t found = 0;
+	int r = 0;
+
+	json_key(&s->j, "series");
+	json_array_begin(&s->j);
+	for (size_t i = 0; r == 0 && i < p->n_types; i++) {
+		bool snapshot = false;
+
+		if (stream_mode(streams, len, p->text[PARAM_SERVICE], p->types[i], &snapshot) < 0)
+			continue;
+		found++;
+		json_object_begin(&s->j);
+		answer_text(&s->j, "type", p->types[i]);
+		r = series_write(s, p->types[i], snapshot, err);
+		json_object_end(&s->j);
+	}
+	json_array_end(&s->j);
+	return r < 0 || found > 0 ? r : never_stored(s->rq, err);
+}
+
+static int series_one(struct series *s, const struct store_stream *streams, size_t len,
+		      struct err *err)
+{
+	const struct params *p = &s->rq->params;
+	const char *type = p->text[PARAM_TYPE];
+	bool snapshot = false;
+
+	if (stream_mode(streams, len, p->text[PARAM_SERVICE], type, &snapshot) < 0)
+		return never_stored(s->rq, err);
+	return series_write(s, type, snapshot, err);
+}
+
 int api_series(const struct request *rq, struct answer *a, struct err *err)
 {
-	struct store_window w = params_window(&rq->params);
+	_cleanup_free_ struct store_stream *streams = NULL;
+	struct series s = {.rq = rq, .j = json_to(&a->body)};
 	_cleanup_free_ double *points = NULL;
-	struct json j = json_to(&a->body);
-	struct steps steps = {0};
-	bool snapshot = false;
-	int r = series_steps(rq, &steps, err);
+	size_t len = 0;
+	int r = series_steps(rq, &s.steps, err);
 
 	if (r == 0)
-		r = find_mode(rq, &snapshot, err);
+		r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
 	if (r < 0)
 		return r;
-	points = calloc(steps.n, sizeof(*points));
+	s.points = points = calloc(s.steps.n, sizeof(*points));
 	if (!points)
 		return err_oom(err);
-	for (size_t i = 0; i < steps.n; i++)
-		points[i] = NAN;
-	r = store_series(rq->context->store, &w, steps.step_ns, points, steps.n, err);
-	if (r < 0)
-		return r;
-	json_object_begin(&j);
-	answer_time(&j, "from", w.from_ns);
-	answer_time(&j, "to", w.to_ns);
-	answer_uint(&j, "step_ms", (uint64_t)steps.step_ns / NS_PER_MS);
-	write_kind(&j, type_unit(w.type), snapshot);
-	json_key(&j, "points");
-	json_array_begin(&j);
-	for (size_t i = 0; i < steps.n; i++)
-		json_double(&j, points[i]);
-	json_array_end(&j);
-	json_object_end(&j);
-	return api_finish(&j, err);
+	json_object_begin(&s.j);
+	answer_time(&s.j, "from", rq->params.from_ns);
+	answer_time(&s.j, "to", rq->params.to_ns);
+	answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
+	r = rq->params.n_types > 1 ? series_several(&s, streams, len, err)
+				   : series_one(&s, streams, len, err);
+	json_object_end(&s.j);
+	return r < 0 ? r : api_finish(&s.j, err);
 }
 
 static void flame_names(struct json *j, const char *key, char *const *names, size_t n)

@@ -92,6 +92,20 @@ static size_t count_processes(const struct store_labelset *sets, size_t n)
 	return processes;
 }
 
+/* No types are all of them; "*:name:unit" is one of any family. */
+static bool type_is_wanted(const struct params *p, const char *type)
+{
+	const char *kind = strchr(type, ':');
+
+	for (size_t i = 0; i < p->n_types; i++) {
+		if (strcmp(p->types[i], type) == 0)
+			return true;
+		if (kind && p->types[i][0] == '*' && strcmp(p->types[i] + 1, kind) == 0)
+			return true;
+	}
+	return p->n_types == 0;
+}
+
 /* A service is a run of streams; its label sets are its processes. */
 static int services_service(struct services *s, const struct store_stream *streams, size_t n,
 			    struct err *err)
@@ -109,7 +123,8 @@ static int services_service(struct services *s, const struct store_stream *strea
 	json_key(&s->j, "types");
 	json_array_begin(&s->j);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = services_stream(s, &streams[i], err);
+		if (type_is_wanted(p, streams[i].type))
+			r = services_stream(s, &streams[i], err);
 	json_array_end(&s->j);
 	answer_uint(&s->j, "processes", count_processes(sets, n_sets));
 	json_object_end(&s->j);
@@ -119,13 +134,15 @@ static int services_service(struct services *s, const struct store_stream *strea
 static int services_all(struct services *s, const struct store_stream *streams, size_t len,
 			struct err *err)
 {
+	const char *only = s->rq->params.text[PARAM_SERVICE];
 	int r = 0;
 
 	for (size_t i = 0, n; r == 0 && i < len; i += n) {
 		for (n = 1; i + n < len; n++)
 			if (strcmp(streams[i].service, streams[i + n].service) != 0)
 				break;
-		r = services_service(s, &streams[i], n, err);
+		if (!only || strcmp(streams[i].service, only) == 0)
+			r = services_service(s, &streams[i], n, err);
 	}
 	return r;
 }

@@ -46,7 +46,9 @@ static int metric_label(struct buf *out, const char *key, const char *value)
 	return r < 0 ? r : buf_append_byte(out, '"');
 }
 
-static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t)
+/* state: "" for none. */
+static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t,
+				const char *state)
 {
 	const struct proc_info *info = &t->target.info;
 	char pid[16];
@@ -67,13 +69,17 @@ static int metric_target_labels(struct buf *out, const char *name, const struct 
 		r = buf_append_byte(out, ',');
 	if (r == 0)
 		r = metric_label(out, "comm", info->comm);
+	if (r == 0 && state[0])
+		r = buf_append_byte(out, ',');
+	if (r == 0 && state[0])
+		r = metric_label(out, "state", state);
 	return r < 0 ? r : buf_append_str(out, "} ");
 }
 
 static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
 			 uint64_t value)
 {
-	int r = metric_target_labels(out, name, t);
+	int r = metric_target_labels(out, name, t, "");
 
 	return r < 0 ? r : buf_printf(out, "%" PRIu64 "\n", value);
 }
@@ -81,7 +87,7 @@ static int metric_target(struct buf *out, const char *name, const struct agent_t
 static int metric_target_seconds(struct buf *out, const char *name, const struct agent_target *t,
 				 uint64_t ns)
 {
-	int r = metric_target_labels(out, name, t);
+	int r = metric_target_labels(out, name, t, "");
 
 	return r < 0 ? r : buf_printf(out, "%.15g\n", (double)ns / (double)NS_PER_SEC);
 }
@@ -92,6 +98,82 @@ static bool is_profiled(const struct agent_target *t)
 		if (t->readers[i].answer.yes && strcmp(t->readers[i].reader, "go-heap") == 0)
 			return true;
 	return false;
+}
+
+/* A figure of the Go runtime; several in a row may share a name, and differ by their state. */
+struct go_metric {
+	enum reading_figure figure;
+	const char *name;
+	const char *type;
+	const char *help;
+	double unit; /* the figure is divided by it */
+	const char *state;
+};
+
+static const struct go_metric go_metrics[] = {
+	{FIGURE_HEAP_LIVE, "container_go_heap_live_bytes", "gauge",
+	 "Heap that the last collection found in use, and what was allocated since.", 1, ""},
+	{FIGURE_HEAP_GOAL, "container_go_heap_goal_bytes", "gauge",
+	 "Size of the heap at which the next collection is to end.", 1, ""},
+	{FIGURE_HEAP_INUSE, "container_go_heap_inuse_bytes", "gauge",
+	 "Memory in spans that hold objects of the heap.", 1, ""},
+	{FIGURE_MEMORY_LIMIT, "container_go_memory_limit_bytes", "gauge",
+	 "GOMEMLIMIT, where one is set.", 1, ""},
+	{FIGURE_WAITING, "container_go_goroutines", "gauge",
+	 "Goroutines, by state where they are profiled.", 1, "waiting"},
+	{FIGURE_RUNNABLE, "container_go_goroutines", "gauge", "", 1, "runnable"},
+	{FIGURE_RUNNING, "container_go_goroutines", "gauge", "", 1, "running"},
+	{FIGURE_SYSCALL, "container_go_goroutines", "gauge", "", 1, "syscall"},
+	{FIGURE_GOROUTINES, "container_go_goroutines", "gauge", "", 1, ""},
+	{FIGURE_GOMAXPROCS, "container_go_gomaxprocs", "gauge",
+	 "Threads that may run Go code at the same time.", 1, ""},
+	{FIGURE_GC_CYCLES, "container_go_gc_cycles_total", "counter",
+	 "Garbage collections since the program started.", 1, ""},
+	{FIGURE_GC_PAUSE_NS, "container_go_gc_pause_seconds_total", "counter",
+	 "Time that garbage collections have stopped the program for.", NS_PER_SEC, ""},
+	{FIGURE_GC_CPU_PPM, "container_go_gc_cpu_fraction", "gauge",
+	 "Share of its CPU time since its start that the program spent on collections.", 1e6, ""},
+	{FIGURE_BLOCK_CONTENTIONS, "container_go_block_contentions_total", "counter",
+	 "Waits in the block profile since sonde knows the process.", 1, ""},
+	{FIGURE_BLOCK_DELAY_NS, "container_go_block_delay_seconds_total", "counter",
+	 "Time waited in the block profile since sonde knows the process.", NS_PER_SEC, ""},
+	{FIGURE_MUTEX_CONTENTIONS, "container_go_mutex_contentions_total", "counter",
+	 "Waits for mutexes in the mutex profile since sonde knows the process.", 1, ""},
+	{FIGURE_MUTEX_DELAY_NS, "container_go_mutex_delay_seconds_total", "counter",
+	 "Time waited for mutexes in the mutex profile since sonde knows the process.", NS_PER_SEC,
+	 ""},
+};
+
+/* All that there are is said by state where that is known, and else as one number. */
+static bool go_metric_applies(const struct go_metric *m, const struct reading_figures *f)
+{
+	bool has_states = f->has >> FIGURE_WAITING & 1;
+
+	return (f->has >> m->figure & 1) && !(m->figure == FIGURE_GOROUTINES && has_states);
+}
+
+static int metric_go(struct buf *out, const struct go_metric *m, const struct agent_target *t)
+{
+	int r = metric_target_labels(out, m->name, t, m->state);
+
+	return r < 0 ? r
+		     : buf_printf(out, "%.15g\n", (double)t->figures.values[m->figure] / m->unit);
+}
+
+static int metrics_go(struct buf *out, const struct agent_target *targets, size_t n)
+{
+	int r = 0;
+
+	for (size_t k = 0; r == 0 && k < ARRAY_SIZE(go_metrics); k++) {
+		const struct go_metric *m = &go_metrics[k];
+
+		if (m->help[0])
+			r = metric_head(out, m->name, m->type, m->help);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			if (go_metric_applies(m, &targets[i].figures))
+				r = metric_go(out, m, &targets[i]);
+	}
+	return r;
 }
 
 static int metrics_targets(struct buf *out, struct agent *agent)
@@ -122,7 +204,7 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (targets[i].cpu_ns_total)
 			r = metric_target_seconds(out, cpu, &targets[i], targets[i].cpu_ns_total);
-	return r;
+	return r < 0 ? r : metrics_go(out, targets, n);
 }
 
 struct metric {

@@ -108,6 +108,20 @@ static int parse_label(struct params *p, char *value, struct err *err)
 	return 0;
 }
 
+static int parse_type(struct params *p, const char *value, struct err *err)
+{
+	int r;
+
+	if (p->n_types == PARAMS_MAX_TYPES)
+		return err_set(err, -EINVAL, "at most %d types at a time", PARAMS_MAX_TYPES);
+	r = parse_text(PARAM_TYPE, value, &p->types[p->n_types], err);
+	if (r < 0)
+		return r;
+	p->n_types++;
+	p->text[PARAM_TYPE] = p->types[0];
+	return 0;
+}
+
 static int64_t *params_time(struct params *p, enum param param)
 {
 	switch (param) {
@@ -129,6 +143,8 @@ static int parse_value(struct params *p, enum param param, char *value, int64_t 
 
 	switch (params_table[param].kind) {
 	case KIND_TEXT:
+		if (param == PARAM_TYPE)
+			return parse_type(p, value, err);
 		return parse_text(param, value, &p->text[param], err);
 	case KIND_TIME:
 		r = query_parse_time(value, now_ns, params_time(p, param), err);
@@ -181,7 +197,8 @@ static int parse_pair(const struct param_rules *rules, struct params *p, char *p
 		return r;
 	if (!equals)
 		return err_set(err, -EINVAL, "%s needs a value", params_table[param].name);
-	if (p->given & PARAM_BIT(param) && params_table[param].kind != KIND_LABEL)
+	if (p->given & PARAM_BIT(param) && params_table[param].kind != KIND_LABEL &&
+	    !(param == PARAM_TYPE && rules->several_types))
 		return err_set(err, -EINVAL, "%s is given twice", params_table[param].name);
 	p->given |= PARAM_BIT(param);
 	return parse_value(p, param, equals + 1, now_ns, err);

@@ -15,6 +15,7 @@
 
 #define PARAMS_MAX_QUERY 8192
 #define PARAMS_MAX_LABELS 16
+#define PARAMS_MAX_TYPES 16
 #define PARAMS_MAX_WINDOW_DAYS 40
 
 enum param {
@@ -38,6 +39,7 @@ enum param {
 struct param_rules {
 	uint32_t allowed;
 	uint32_t required;
+	bool several_types; /* type as well */
 };
 
 struct params {
@@ -51,6 +53,8 @@ struct params {
 	bool has_before;
 	struct store_label labels[PARAMS_MAX_LABELS];
 	size_t n_labels;
+	const char *types[PARAMS_MAX_TYPES]; /* all of them; the first is text[PARAM_TYPE] */
+	size_t n_types;
 	char memory[PARAMS_MAX_QUERY + 1]; /* what the texts point into */
 };
 

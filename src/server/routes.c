@@ -10,20 +10,23 @@
 #define BEFORE (PARAM_BIT(PARAM_BEFORE_FROM) | PARAM_BIT(PARAM_BEFORE_TO))
 
 static const struct route routes[] = {
-	{"/api/health", {0, 0}, false, api_health},
-	{"/api/services", {WINDOW | PARAM_BIT(PARAM_POINTS), 0}, true, api_services},
-	{"/api/targets", {0, 0}, false, api_targets},
+	{"/api/health", {0}, false, api_health},
+	{"/api/services", {STREAM | WINDOW | PARAM_BIT(PARAM_POINTS), 0, true}, true, api_services},
+	{"/api/targets", {0}, false, api_targets},
 	{"/api/labels",
-	 {PARAM_BIT(PARAM_SERVICE) | WINDOW, PARAM_BIT(PARAM_SERVICE)},
+	 {PARAM_BIT(PARAM_SERVICE) | WINDOW, PARAM_BIT(PARAM_SERVICE), false},
 	 true,
 	 api_labels},
-	{"/api/series", {DATA | PARAM_BIT(PARAM_STEP_MS), STREAM}, true, api_series},
-	{"/api/flame", {DATA | BEFORE | PARAM_BIT(PARAM_MAX_NODES), STREAM}, true, api_flame},
-	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM}, true, api_top},
-	{"/api/pprof", {DATA, STREAM}, true, api_pprof},
-	{"/api/events", {WINDOW | PARAM_BIT(PARAM_SERVICE), 0}, true, api_events},
-	{"/metrics", {0, 0}, false, api_metrics},
-	{NULL, {0, 0}, false, NULL},
+	{"/api/series", {DATA | PARAM_BIT(PARAM_STEP_MS), STREAM, true}, true, api_series},
+	{"/api/flame",
+	 {DATA | BEFORE | PARAM_BIT(PARAM_MAX_NODES), STREAM, false},
+	 true,
+	 api_flame},
+	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM, false}, true, api_top},
+	{"/api/pprof", {DATA, STREAM, false}, true, api_pprof},
+	{"/api/events", {WINDOW | PARAM_BIT(PARAM_SERVICE), 0, false}, true, api_events},
+	{"/metrics", {0}, false, api_metrics},
+	{NULL, {0}, false, NULL},
 };
 
 const struct route *routes_all(void)

@@ -84,7 +84,7 @@ int block_encode_sums(struct codec *c, const struct block_value *values, size_t 
 		divisor = 1;
 	for (size_t i = 0; i < n; i++) {
 		ids = put_varint(ids, values[i].stack - stack);
-		sums = put_varint(sums, zigzag(values[i].value / (int64_t)divisor));
+		sums = put_varint(sums, zigzag(block_divide(values[i].value, (int64_t)divisor)));
 		stack = values[i].stack;
 	}
 	if (buf_append_varint(out, n) < 0 || buf_append_varint(out, samples) < 0 ||
@@ -129,6 +129,7 @@ static int sums_open(struct codec *c, struct view block, struct sums_reader *ret
 	return ret->divisor > INT64_MAX || ret->divisor == 0 ? -EBADMSG : 0;
 }
 
+/* The reader is to be one whose address nobody else has: then it lives in registers. */
 static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
 {
 	uint64_t delta, value;
@@ -146,12 +147,13 @@ static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
 
 int block_decode_sums(struct codec *c, struct view block, struct buf *out)
 {
-	struct sums_reader s;
+	struct sums_reader opened, s;
 	struct block_value *values;
-	int r = sums_open(c, block, &s);
+	int r = sums_open(c, block, &opened);
 
 	if (r < 0)
 		return r;
+	s = opened;
 	if (s.n > cursor_left(&s.ids))
 		return -EBADMSG;
 	r = buf_reserve(out, s.n * sizeof(*values) + 1);
@@ -167,12 +169,13 @@ int block_decode_sums(struct codec *c, struct view block, struct buf *out)
 
 int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums)
 {
-	struct sums_reader s;
+	struct sums_reader opened, s;
 	struct block_value v = {0};
-	int r = sums_open(c, block, &s);
+	int r = sums_open(c, block, &opened);
 
 	if (r < 0)
 		return r;
+	s = opened;
 	for (uint64_t i = 0; i < s.n; i++) {
 		if (!sums_next(&s, &v))
 			return -EBADMSG;

@@ -17,6 +17,16 @@ static inline uint64_t block_gcd(uint64_t divisor, int64_t value)
 	return a;
 }
 
+/* Mostly by 1, or numbers that one division of half the width does for. */
+static inline int64_t block_divide(int64_t value, int64_t divisor)
+{
+	if (divisor == 1)
+		return value;
+	if (((uint64_t)value | (uint64_t)divisor) >> 32 == 0)
+		return (uint32_t)value / (uint32_t)divisor;
+	return value / divisor;
+}
+
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)

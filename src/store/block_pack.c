@@ -5,7 +5,7 @@
 
 #include "store/block_impl.h"
 
-#define ZSTD_LEVEL_PACK 3
+#define ZSTD_LEVEL_PACK 1
 
 enum { COLUMN_TIMES, COLUMN_STACKS, COLUMN_COUNTS, COLUMN_INDEX, COLUMN_VALUES, N_COLUMNS };
 _Static_assert(N_COLUMNS <= CODEC_COLUMNS, "the codec has memory for all columns");
@@ -47,6 +47,7 @@ static void writer_put_times(struct pack_writer *w, const struct block_hour *hou
 /* n samples of one stack. */
 static void writer_put_stack(struct pack_writer *w, const struct block_sample *s, size_t n)
 {
+	uint8_t *index = w->at[COLUMN_INDEX], *values = w->at[COLUMN_VALUES];
 	uint64_t before = 0;
 	uint32_t time = 0;
 
@@ -55,15 +56,16 @@ static void writer_put_stack(struct pack_writer *w, const struct block_sample *s
 	w->stack = s->stack;
 	w->n_stacks++;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t value = (uint64_t)(s[i].value / w->divisor);
+		uint64_t value = (uint64_t)block_divide(s[i].value, w->divisor);
 
-		w->at[COLUMN_INDEX] = put_varint(w->at[COLUMN_INDEX], s[i].time - time);
-		w->at[COLUMN_VALUES] =
-			put_varint(w->at[COLUMN_VALUES], zigzag((int64_t)(value - before)));
+		index = put_varint(index, s[i].time - time);
+		values = put_varint(values, zigzag((int64_t)(value - before)));
 		time = s[i].time;
 		if (w->differences)
 			before = value;
 	}
+	w->at[COLUMN_INDEX] = index;
+	w->at[COLUMN_VALUES] = values;
 }
 
 static int writer_end(struct pack_writer *w, struct codec *c, const struct block_hour *hour,
@@ -167,27 +169,31 @@ static int reader_open(struct pack_reader *p, struct codec *c, struct view block
 static inline bool reader_sum_stack(struct pack_reader *p, uint64_t n, int64_t *ret_sum,
 				    uint64_t *samples)
 {
-	uint64_t before = 0, time = 0, word;
+	struct cursor values = p->columns[COLUMN_VALUES], index = p->columns[COLUMN_INDEX];
+	uint64_t before = 0, time = 0, added = 0, word;
 	int64_t sum = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t value;
 
-		if (!cursor_varint(&p->columns[COLUMN_VALUES], &word))
+		if (!cursor_varint(&values, &word))
 			return false;
 		value = (int64_t)(before + (uint64_t)unzigzag(word));
 		if (p->differences)
 			before = (uint64_t)value;
 		if (!p->whole) {
-			if (!cursor_varint(&p->columns[COLUMN_INDEX], &word) || word >= p->n_times)
+			if (!cursor_varint(&index, &word) || word >= p->n_times)
 				return false;
 			time += word;
 			if (time < p->first || time >= p->last)
 				continue;
 		}
 		sum = block_add(sum, value);
-		++*samples;
+		added++;
 	}
+	p->columns[COLUMN_VALUES] = values;
+	p->columns[COLUMN_INDEX] = index;
+	*samples += added;
 	*ret_sum = sum;
 	return true;
 }

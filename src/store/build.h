@@ -3,25 +3,31 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/map.h"
 #include "profile/profile.h"
 #include "store/block.h"
 #include "store/codec.h"
 #include "store/day.h"
+#include "store/ids.h"
 
 struct build {
 	struct profile *profile;
-	struct map functions; /* string ids of name and file to the profile's function */
-	struct map locations; /* hash of function and line to the profile's location */
-	struct buf values;    /* int64_t, by the profile's stack */
+	/* By hash, to the profile's ids. */
+	struct ids functions;
+	struct ids locations;
+	struct ids stacks;
+	struct buf values; /* int64_t, by the profile's stack */
 	/* Of the day being added. */
-	struct buf frames;   /* struct chunk_frame, by the day's id */
-	struct arena text;   /* of the frames */
-	struct buf by_frame; /* uint32_t: location + 1; 0: not needed yet */
-	struct buf added;    /* struct build_value */
+	struct buf frames; /* struct build_frame, by the day's id */
+	struct buf names;  /* struct build_name, by the same id */
+	struct arena text; /* of the names */
+	struct buf added;  /* struct build_value */
 	const struct block_sums *sums;
-	uint32_t *path;	    /* locations of the stack being read; the root is the last place */
-	uint32_t n_located; /* how many of them are known, from the root */
+	uint8_t *wanted; /* bits, by the day's stack */
+	/* Of the stack being read, from the root: how many of its frames are known, and their ...
+	 */
+	uint32_t n_located;
+	uint32_t *path;	  /* locations; the root's is the last place */
+	uint64_t *hashes; /* of the stack that ends with them; the root's is at 1 */
 };
 
 int build_init(struct build *b);

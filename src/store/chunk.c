@@ -1,12 +1,14 @@
 /* src/store/chunk.c: the codec of dictionaries. */
 #include "store/chunk.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "store/block_impl.h"
 
-#define ZSTD_LEVEL_CHUNK 3
+#define ZSTD_LEVEL_FRAMES 3
+#define ZSTD_LEVEL_STACKS 1
 
 static uint8_t *put_string(uint8_t *p, struct view s)
 {
@@ -16,10 +18,17 @@ static uint8_t *put_string(uint8_t *p, struct view s)
 	return p + s.len;
 }
 
-static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, struct buf *out)
+/*
+ * A chunk is written a few times a day and read by every sum: what compresses to more than two
+ * thirds stays as it is.
+ */
+static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, int level,
+		       struct buf *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		int r = column_end(c, i, ends[i], ZSTD_LEVEL_CHUNK, out);
+		const uint8_t *begin = c->columns[i].data;
+		size_t len = (size_t)(ends[i] - begin);
+		int r = codec_put_column_below(c, out, view_of(begin, len), level, len / 3 * 2);
 
 		if (r < 0)
 			return r;
@@ -53,7 +62,7 @@ int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_fram
 		r = buf_append_varint(out, first);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, at, 3, out);
+	return r < 0 ? r : put_columns(c, at, 3, ZSTD_LEVEL_FRAMES, out);
 }
 
 static int compare_stacks(const void *va, const void *vb)
@@ -68,7 +77,8 @@ static int compare_stacks(const void *va, const void *vb)
 }
 
 /* before: the empty stack 0 for the first one. */
-static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct chunk_stack *before)
+static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct chunk_stack *before,
+		      size_t width)
 {
 	uint32_t shared = 0;
 
@@ -77,31 +87,41 @@ static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct ch
 	at[0] = put_varint(at[0], zigzag((int64_t)s->id - before->id));
 	at[1] = put_varint(at[1], shared);
 	at[2] = put_varint(at[2], s->n - shared);
-	for (uint32_t i = shared; i < s->n; i++)
-		at[3] = put_varint(at[3], s->frames[i]);
+	for (uint32_t i = shared; i < s->n; i++, at[3] += width) {
+		uint32_t id = htole32(s->frames[i]);
+
+		memcpy(at[3], &id, width);
+	}
 }
 
 int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out)
 {
 	const struct chunk_stack none = {0};
-	size_t frames = 0;
+	size_t frames = 0, width;
+	uint32_t most = 0;
 	uint8_t *at[4];
 	int r = codec_begin(out, CODEC_STACKS);
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		frames += stacks[i].n;
+		for (uint32_t k = 0; k < stacks[i].n; k++)
+			most = MAX(most, stacks[i].frames[k]);
+	}
+	width = most > UINT16_MAX ? 4 : 2;
 	for (unsigned int i = 0; i < 4; i++) {
-		at[i] = column_begin(c, i, i < 3 ? n : frames, 0);
+		at[i] = column_begin(c, i, i < 3 ? n : 0, i < 3 ? 0 : frames * width);
 		if (!at[i])
 			return -ENOMEM;
 	}
 	if (n > 0)
 		qsort(stacks, n, sizeof(*stacks), compare_stacks);
 	for (size_t i = 0; i < n; i++)
-		put_stack(at, &stacks[i], i ? &stacks[i - 1] : &none);
+		put_stack(at, &stacks[i], i ? &stacks[i - 1] : &none, width);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, at, 4, out);
+	if (r == 0)
+		r = buf_append_varint(out, width);
+	return r < 0 ? r : put_columns(c, at, 4, ZSTD_LEVEL_STACKS, out);
 }
 
 static int get_columns(struct codec *c, struct cursor *body, struct cursor *columns, unsigned int n)
@@ -149,44 +169,115 @@ int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, 
 	return r < 0 ? r : 0;
 }
 
-/* The next stack, over the frames of the one before. */
-static bool next_stack(struct cursor *columns, uint32_t *frames, struct chunk_stack *stack,
-		       uint64_t *ret_shared)
+#define VARINTS 0U /* the width of frame ids in format 1 */
+
+static bool get_frames_1(struct cursor *c, uint32_t *frames, uint64_t n)
 {
-	uint64_t id, shared, further, frame;
+	uint64_t frame;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (!cursor_varint(c, &frame) || frame >= CHUNK_MAX_FRAMES)
+			return false;
+		frames[i] = (uint32_t)frame;
+	}
+	return true;
+}
+
+/* Ids of two bytes, several at a time; so many places past the last may be written. */
+#define PER_STEP 8U
+
+static void get_narrow(const uint8_t *p, size_t left, uint32_t *frames, uint64_t n)
+{
+	uint16_t ids[PER_STEP];
+	uint64_t i = 0;
+
+	for (; i < n && left - 2 * i >= sizeof(ids); i += PER_STEP) {
+		memcpy(ids, p + 2 * i, sizeof(ids));
+		for (unsigned int k = 0; k < PER_STEP; k++)
+			frames[i + k] = le16toh(ids[k]);
+	}
+	for (; i < n; i++) {
+		memcpy(ids, p + 2 * i, sizeof(*ids));
+		frames[i] = le16toh(ids[0]);
+	}
+}
+
+/* n frame ids of that width; those of two bytes are below CHUNK_MAX_FRAMES. */
+static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint64_t n)
+{
+	const uint8_t *p = c->at;
+	size_t left = cursor_left(c);
+
+	if (width == VARINTS)
+		return get_frames_1(c, frames, n);
+	if (n * width > left)
+		return false;
+	c->at += n * width;
+	if (width == 2) {
+		get_narrow(p, left, frames, n);
+		return true;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t id;
+
+		memcpy(&id, p + 4 * i, sizeof(id));
+		frames[i] = le32toh(id);
+		if (frames[i] >= CHUNK_MAX_FRAMES)
+			return false;
+	}
+	return true;
+}
+
+/* The next stack, over the frames of the one before. */
+static bool next_stack(struct cursor *columns, uint64_t width, uint32_t *frames,
+		       struct chunk_stack *stack, uint64_t *ret_shared)
+{
+	uint64_t id, shared, further;
 
 	if (!cursor_varint(&columns[0], &id) || !cursor_varint(&columns[1], &shared) ||
 	    !cursor_varint(&columns[2], &further))
 		return false;
 	id = stack->id + (uint64_t)unzigzag(id);
-	if (id > BLOCK_MAX_STACK || shared > stack->n || further > CHUNK_MAX_DEPTH - shared)
+	if (id > BLOCK_MAX_STACK || shared > stack->n || further > CHUNK_MAX_DEPTH - shared ||
+	    !get_frames(&columns[3], width, frames + shared, further))
 		return false;
-	for (uint64_t i = shared; i < shared + further; i++) {
-		if (!cursor_varint(&columns[3], &frame) || frame >= CHUNK_MAX_FRAMES)
-			return false;
-		frames[i] = (uint32_t)frame;
-	}
 	stack->id = (uint32_t)id;
 	stack->n = (uint32_t)(shared + further);
 	*ret_shared = shared;
 	return true;
 }
 
+static int open_stacks(struct view chunk, struct cursor *ret_body, uint64_t *ret_n,
+		       uint64_t *ret_width)
+{
+	int r = codec_open(chunk, CODEC_STACKS, ret_body);
+
+	*ret_width = VARINTS;
+	if (r < 0)
+		r = codec_open(chunk, CODEC_STACKS_1, ret_body);
+	else if (!cursor_varint(ret_body, ret_n) || !cursor_varint(ret_body, ret_width) ||
+		 (*ret_width != 2 && *ret_width != 4))
+		r = -EBADMSG;
+	if (r == 0 && *ret_width == VARINTS && !cursor_varint(ret_body, ret_n))
+		r = -EBADMSG;
+	return r;
+}
+
 int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx)
 {
-	uint32_t frames[CHUNK_MAX_DEPTH];
+	uint32_t frames[CHUNK_MAX_DEPTH + PER_STEP];
 	struct chunk_stack stack = {.frames = frames};
 	struct cursor body, columns[4];
-	uint64_t n, shared;
-	int r = codec_open(chunk, CODEC_STACKS, &body);
+	uint64_t n = 0, width, shared;
+	int r = open_stacks(chunk, &body, &n, &width);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&body, &n) || n > BLOCK_MAX_STACK + 1)
+	if (n > BLOCK_MAX_STACK + 1)
 		return -EBADMSG;
 	r = get_columns(c, &body, columns, 4);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
-		if (!next_stack(columns, frames, &stack, &shared))
+		if (!next_stack(columns, width, frames, &stack, &shared))
 			return -EBADMSG;
 		r = fn(ctx, &stack, (uint32_t)shared);
 	}

@@ -3,12 +3,13 @@
  *
  *   frames  varints: first id, n
  *           columns: names (length, bytes); files (length, bytes); lines (zigzag)
- *   stacks  varints: n
+ *   stacks  varints: n, bytes of a frame's id (2 or 4)
  *           columns: ids (zigzag deltas); frames shared with the stack before, from the root;
- *                    further frames; their ids
+ *                    how many further ones; their ids, little-endian
  *
  * Stacks are sorted by their frames from the root, so that neighbours share long beginnings; that
- * is why their ids are a column.
+ * is why their ids are a column. The ids of frames are most of what a sum reads, and of most stacks
+ * it needs them only to go on to the next: hence a fixed width. Format 1 has varints there.
  */
 #pragma once
 

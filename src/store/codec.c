@@ -41,7 +41,8 @@ static int put_plain(struct buf *out, struct view column)
 	return r < 0 ? r : buf_append(out, column.data, column.len);
 }
 
-int codec_put_column(struct codec *c, struct buf *out, struct view column, int level)
+int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,
+			   size_t most)
 {
 	size_t bound = ZSTD_compressBound(column.len);
 	size_t n;
@@ -63,13 +64,18 @@ int codec_put_column(struct codec *c, struct buf *out, struct view column, int l
 			      level);
 	if (ZSTD_isError(n))
 		return -ENOMEM;
-	if (n >= column.len)
+	if (n > most)
 		return put_plain(out, column);
 	r = buf_append_varint(out, (uint64_t)column.len << 1 | 1);
 	if (r < 0)
 		return r;
 	r = buf_append_varint(out, n);
 	return r < 0 ? r : buf_append(out, c->scratch.data, n);
+}
+
+int codec_put_column(struct codec *c, struct buf *out, struct view column, int level)
+{
+	return codec_put_column_below(c, out, column, level, column.len ? column.len - 1 : 0);
 }
 
 int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body)

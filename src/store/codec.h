@@ -30,8 +30,9 @@
 enum codec_kind {
 	CODEC_SUMS = 1, /* stack ids and values: one collection, or a whole day */
 	CODEC_PACK,	/* an hour of collections */
-	CODEC_STACKS,
+	CODEC_STACKS_1, /* as day files of format 1 have them */
 	CODEC_FRAMES,
+	CODEC_STACKS,
 };
 
 struct codec {
@@ -47,6 +48,9 @@ void codec_release(struct codec *c);
 /* Writing: begin, then varints and columns into out, then end. All return 0, -ENOMEM or -E2BIG. */
 int codec_begin(struct buf *out, enum codec_kind kind);
 int codec_put_column(struct codec *c, struct buf *out, struct view column, int level);
+/* Compressed only where that leaves at most so many bytes. */
+int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,
+			   size_t most);
 void codec_end(struct buf *out);
 
 /* Reading. */

@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 
-#define DAY_FORMAT 1
+/* 2: frame ids of stacks have a fixed width. Files of format 1 are read as they are. */
+#define DAY_FORMAT 2
 
 static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS service(id INTEGER PRIMARY KEY, name TEXT NOT NULL);"
@@ -25,7 +26,7 @@ static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS rollup(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS rolled(stream INTEGER PRIMARY KEY, collections INTEGER NOT "
 	"NULL);"
-	"PRAGMA user_version=1;";
+	"PRAGMA user_version=2;";
 
 static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_BEGIN] = "BEGIN IMMEDIATE",
@@ -61,6 +62,7 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_POINT_FIRST] = "SELECT min(k) FROM point WHERE k>=? AND k<?",
 	[DAY_POINT_LAST] = "SELECT max(k) FROM point WHERE k>=? AND k<?",
 	[DAY_DROP_PROFILE] = "DELETE FROM profile WHERE k=?",
+	[DAY_DROP_PROFILES] = "DELETE FROM profile WHERE k>=? AND k<?",
 	[DAY_DROP_STACKS] = "DELETE FROM stack_chunk WHERE k BETWEEN ? AND ?",
 	[DAY_DROP_FRAMES] = "DELETE FROM frame_chunk WHERE k BETWEEN ? AND ?",
 	[DAY_DROP_ROLLUPS] = "DELETE FROM rollup WHERE k>=? AND k<?",
@@ -131,7 +133,7 @@ static int day_format(struct day *d, int *ret_format, struct err *err)
 	return rc == SQLITE_ROW ? 0 : day_error(d, rc, err);
 }
 
-/* Writes the schema into a new file; says what it is when it is not ours. */
+/* Writes the schema into a new file or an older one; says what it is when it is not ours. */
 static int day_check_format(struct day *d, bool write, struct err *err)
 {
 	int format = 0;
@@ -143,7 +145,7 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 		return err_set(err, -ENOTSUP,
 			       "%s: written by a newer sonde (format %d, this one knows %d)",
 			       d->path, format, DAY_FORMAT);
-	if (format == DAY_FORMAT)
+	if (format == DAY_FORMAT || (format > 0 && !write))
 		return 0;
 	if (!write)
 		return -ENOENT; /* it is being made */

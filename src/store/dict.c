@@ -14,68 +14,6 @@
 #define AHEAD 16U      /* stacks whose place is fetched before it is looked at */
 #define HEAVY_BYTES ((size_t)2 << 20)
 
-static struct dict_place *ids_place(const struct dict_ids *t, uint64_t hash)
-{
-	uint32_t low = (uint32_t)hash, high = (uint32_t)(hash >> 32);
-	uint32_t i = high & (t->cap - 1);
-
-	/* A hash is odd: half of it tells whether the place is free. */
-	while (t->places[i].hash[0] != 0 &&
-	       (t->places[i].hash[0] != low || t->places[i].hash[1] != high))
-		i = (i + 1) & (t->cap - 1);
-	return &t->places[i];
-}
-
-static bool ids_get(const struct dict_ids *t, uint64_t hash, uint32_t *ret_id)
-{
-	const struct dict_place *place;
-
-	if (t->cap == 0)
-		return false;
-	place = ids_place(t, hash);
-	if (place->hash[0] == 0)
-		return false;
-	*ret_id = place->id;
-	return true;
-}
-
-static void ids_release(struct dict_ids *t)
-{
-	free(t->places);
-	*t = (struct dict_ids){0};
-}
-
-static int ids_grow(struct dict_ids *t)
-{
-	struct dict_ids bigger = {.cap = t->cap ? t->cap * 2 : 256, .len = t->len};
-
-	bigger.places = calloc(bigger.cap, sizeof(*bigger.places));
-	if (!bigger.places)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->cap; i++) {
-		const struct dict_place *p = &t->places[i];
-
-		if (p->hash[0] != 0)
-			*ids_place(&bigger, (uint64_t)p->hash[1] << 32 | p->hash[0]) = *p;
-	}
-	ids_release(t);
-	*t = bigger;
-	return 0;
-}
-
-static int ids_put(struct dict_ids *t, uint64_t hash, uint32_t id)
-{
-	struct dict_place *place;
-
-	/* Four fifths: the tables are most of the writer's memory. */
-	if ((uint64_t)(t->len + 1) * 5 > (uint64_t)t->cap * 4 && ids_grow(t) < 0)
-		return -ENOMEM;
-	place = ids_place(t, hash);
-	t->len += place->hash[0] == 0;
-	*place = (struct dict_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
-	return 0;
-}
-
 static struct view cut(struct view text)
 {
 	return view_of(text.data, MIN(text.len, MAX_TEXT));
@@ -338,13 +276,6 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 	return ret == -E2BIG ? 0 : ret;
 }
 
-/* A hint to the CPU: the table is larger than its cache, and waiting is most of a look-up. */
-static void expect(const struct dict_ids *t, uint64_t hash)
-{
-	if (t->cap > 0)
-		__builtin_prefetch(&t->places[(uint32_t)(hash >> 32) & (t->cap - 1)]);
-}
-
 int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
 		 uint32_t *ret_ids, struct err *err)
 {
@@ -354,7 +285,7 @@ int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, s
 
 	for (uint32_t i = 0; ret == 0 && i < n; i++) {
 		if (i + AHEAD < n)
-			expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
+			ids_expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
 		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
 	}
 	return ret < 0 ? err_oom(err) : 0;
@@ -367,7 +298,7 @@ bool dict_is_heavy(const struct dict *d)
 
 size_t dict_memory(const struct dict *d)
 {
-	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct dict_place) +
+	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct ids_place) +
 	       d->new_frames.cap + d->new_stacks.cap + d->new_ids.cap + d->text.used;
 }
 

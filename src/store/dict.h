@@ -2,9 +2,9 @@
  * src/store/dict.h: the writer's dictionary of one service and day: hashes of frames and stacks,
  * and the ids they have on disk.
  *
- * Only 64-bit hashes are kept, not what was hashed: 28,000 stacks take 800 kB. The hash depends on
- * a secret of this process, so it cannot be forged; after a restart it is made anew from the chunks
- * on disk. Stack 0 is "(other)": it stands for what comes after the limits are reached.
+ * Only hashes are kept, not what was hashed: 28,000 stacks take 800 kB. They are other ones in each
+ * process, and made anew from the chunks on disk after a restart. Stack 0 is "(other)": it stands
+ * for what comes after the limits are reached.
  */
 #pragma once
 
@@ -16,23 +16,11 @@
 #include "profile/profile.h"
 #include "store/codec.h"
 #include "store/day.h"
+#include "store/ids.h"
 
 #define DICT_OTHER 0U
 #define DICT_OTHER_NAME "(other)"
 #define DICT_MAX_FRAMES 200000U /* of a service and day */
-
-/* In 12 bytes, and in one line of the CPU's cache; both halves are 0 when the place is free. */
-struct dict_place {
-	uint32_t hash[2];
-	uint32_t id;
-};
-
-/* Hash to id, by open addressing. */
-struct dict_ids {
-	struct dict_place *places;
-	uint32_t cap; /* a power of two */
-	uint32_t len;
-};
 
 struct dict {
 	struct dict *next;
@@ -40,8 +28,8 @@ struct dict {
 	char name[256];
 	bool loaded;
 	uint64_t used; /* when, in writes */
-	struct dict_ids frames;
-	struct dict_ids stacks;
+	struct ids frames;
+	struct ids stacks;
 	uint32_t next_frame;
 	uint32_t next_stack;
 	/* Not on disk yet. */

@@ -29,6 +29,7 @@ struct packer {
 	struct buf values;
 	uint32_t *starts; /* by stack id */
 	bool packed;	  /* anything */
+	bool left;	  /* some of the hour's collections could not be */
 };
 
 static void packer_release(struct packer *p)
@@ -69,7 +70,7 @@ static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struc
 	return r;
 }
 
-/* Reads one collection and deletes it; its samples are appended. */
+/* Reads one collection; its samples are appended. */
 static int take_row(struct packer *p, int64_t key, struct err *err)
 {
 	uint32_t time = (uint32_t)(p->times_ms.len / sizeof(uint32_t));
@@ -99,7 +100,7 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 		samples[i] = (struct block_sample){
 			.stack = values[i].stack, .time = time, .value = values[i].value};
 	p->samples.len += p->values.len / sizeof(*values) * sizeof(*samples);
-	return day_exec(&p->w->day, DAY_DROP_PROFILE, &key, 1, err);
+	return 0;
 }
 
 /* By stack; the samples come by time, and stay so within a stack. */
@@ -169,44 +170,66 @@ static int put_pack(struct packer *p, int64_t key, bool snapshot, struct err *er
 	return day_put(&p->w->day, DAY_PUT_PACK, key, buf_view(&p->tools->block), err);
 }
 
-/* n collections of one label set. */
+/* n collections of one label set; the keys of those that found no more room become 0. */
 static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned int hour,
-			 const int64_t *keys, size_t n, struct err *err)
+			 int64_t *keys, size_t n, struct err *err)
 {
 	int64_t first = day_pack_key(s->id, hour, day_key_labelset(keys[0]), 0);
 	unsigned int part = DAY_MAX_PARTS;
+	size_t i;
 	int r = next_part(p, first, &part, err);
 
 	buf_clear(&p->times_ms);
 	buf_clear(&p->samples);
-	for (size_t i = 0; r == 0 && i < n && part < DAY_MAX_PARTS; i++) {
+	for (i = 0; r == 0 && i < n && part < DAY_MAX_PARTS; i++) {
 		r = take_row(p, keys[i], err);
 		/* Half of the limit: one collection has at most BLOCK_MAX_STACK more. */
 		if (r == 0 && (i + 1 == n || p->samples.len / sizeof(struct block_sample) >
 						     BLOCK_MAX_SAMPLES / 2))
 			r = put_pack(p, first + part++, s->snapshot, err);
 	}
+	for (; i < n; i++) {
+		keys[i] = 0;
+		p->left = true;
+	}
+	return r;
+}
+
+/* Deletes what was packed: mostly all of the hour, which is one statement. */
+static int drop_rows(struct packer *p, uint32_t stream, unsigned int hour, struct err *err)
+{
+	const int64_t range[] = {day_key(stream, (int64_t)hour * BLOCK_HOUR_MS, 0),
+				 day_key(stream, (int64_t)(hour + 1) * BLOCK_HOUR_MS, 0)};
+	const int64_t *keys = (const void *)p->keys.data;
+	int r = 0;
+
+	if (!p->left)
+		return day_exec(&p->w->day, DAY_DROP_PROFILES, range, 2, err);
+	for (size_t i = 0; r == 0 && i < p->keys.len / sizeof(*keys); i++)
+		if (keys[i] != 0)
+			r = day_exec(&p->w->day, DAY_DROP_PROFILE, &keys[i], 1, err);
 	return r;
 }
 
 static int pack_hour(struct packer *p, const struct pack_stream *s, unsigned int hour,
 		     struct err *err)
 {
-	const int64_t *keys;
+	int64_t *keys;
 	size_t n, len;
 	int r = list_keys(p, s->id, hour, err);
 
 	if (r < 0)
 		return r;
-	keys = (const void *)p->keys.data;
+	keys = (void *)p->keys.data;
 	n = p->keys.len / sizeof(*keys);
+	p->left = false;
 	for (size_t i = 0; r == 0 && i < n; i += len) {
 		for (len = 1; i + len < n; len++)
 			if (day_key_labelset(keys[i + len]) != day_key_labelset(keys[i]))
 				break;
 		r = pack_labelset(p, s, hour, keys + i, len, err);
 	}
-	return r;
+	return r == 0 && n > 0 ? drop_rows(p, s->id, hour, err) : r;
 }
 
 static int list_streams(struct writer *w, struct buf *ret_streams, struct err *err)

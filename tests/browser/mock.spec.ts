@@ -1,20 +1,29 @@
 /*
- * What no machine of a test has: profile types that are still to come, 200,000 nodes, a full disk.
+ * What no machine of a test has: all types of profiles at once, programs that were killed because memory
+ * ran out, 200,000 nodes, a full disk.
  */
-import { expect, openService, rows, test } from './page';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from '@playwright/test';
+import { dragTimeline, expect, hash, rows, test } from './page';
 
 const CPU = 'cpu:cpu:nanoseconds';
+
+/* The last hour of a service of the mock; what the environment names is on the real server. */
+async function openMock(page: Page, query = '', service = 'checkout'): Promise<void> {
+  await page.goto(`/#/s/${service}?paused=1${query && `&${query}`}`);
+  await expect(page.locator('.panes[aria-busy="false"]')).toBeVisible();
+}
 
 test('a profile type that is new has its column, its card and its unit', async ({ page }) => {
   await page.goto('/');
   for (const title of ['CPU', 'Allocation rate', 'Live heap', 'Goroutines'])
     await expect(page.getByRole('columnheader', { name: title })).toBeVisible();
   await expect(page.getByRole('link', { name: /^checkout, CPU: \S+\scores$/ })).toBeVisible();
-  await expect(page.getByRole('link', { name: /^checkout, Goroutines: \d+$/ })).toBeVisible();
+  await expect(page.getByRole('link', { name: /^checkout, Goroutines: [\d.]+\sk$/ })).toBeVisible();
   await page.getByRole('button', { name: 'CPU' }).click();
   await expect(page.locator('.services tbody th').first()).toHaveText('search');
   await page.getByRole('link', { name: /^checkout, CPU:/ }).click();
-  await expect(page.getByRole('button', { name: /^Go mutex delay.*\sms\/s$/ })).toBeVisible();
+  await expect(page.getByRole('button', { name: /^Mutex delay.*\sms\/s$/ })).toBeVisible();
   // A window holds time, a comparison cores.
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(/\s(s|min)/);
   await page.getByRole('button', { name: 'Compare with preceding' }).click();
@@ -36,7 +45,7 @@ test('a service that has ended says so and comes last', async ({ page }) => {
 });
 
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
-  await openService(page, 'paused=1&view=both', 'giant');
+  await openMock(page, 'view=both', 'giant');
   await page.getByRole('searchbox').fill('Method77');
   await expect(page.locator('.searchbox [role=status]')).toHaveText(/% in \d+ functions$/);
   await page.getByRole('searchbox').fill('');
@@ -62,7 +71,147 @@ test('what cannot be profiled is named with the reason and what helps', async ({
   const group = page.getByRole('row').filter({ hasText: 'Run sonde as root' });
   await expect(group).toContainText('dockerd');
   await expect(group).toContainText('containerd');
+  // What most programs leave off is said where it is asked for.
+  await expect(page.getByText('block profile on')).toHaveCount(0);
   await page.getByRole('searchbox').fill('restic');
   await expect(page.getByRole('row').filter({ hasText: '--go-heap force' })).toBeVisible();
   await expect(group).toHaveCount(0);
 });
+
+test('types are grouped, and one thing is measured in several ways', async ({ page }) => {
+  await openMock(page);
+  const picker = page.getByRole('group', { name: 'Profile type' });
+  for (const [group, cards] of [['CPU', 1], ['Memory', 2], ['Goroutines', 1], ['Blocking', 1], ['Mutexes', 1]] as const)
+    await expect(picker.getByRole('group', { name: group }).getByRole('button')).toHaveCount(cards);
+  await expect(picker.getByText(/runtime|oom/i)).toHaveCount(0);
+  await picker.getByRole('button', { name: /^Goroutines/ }).click();
+  await expect(page.locator('.tbody')).toContainText('runtime.gopark');
+  const states = page.getByRole('group', { name: 'Measured in' });
+  await states.getByRole('button', { name: 'In syscalls' }).click();
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('syscall.write');
+  await expect(picker.getByRole('button', { name: /^Goroutines in system calls/ })).toHaveAttribute('aria-pressed', 'true');
+  expect(await hash(page)).toContain('type=go_goroutine:syscall:count');
+  // Curves of the runtime are no flame graph, also where somebody writes it into the address.
+  await openMock(page, 'type=go_runtime:heap_live:bytes');
+  await expect(picker.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
+});
+
+for (const [type, where, unit] of [
+  ['go_goroutine:goroutine:count', 'runtime.gopark', /^[+−][\d.]+$/],
+  ['go_block:delay:nanoseconds', '', /\/s$/],
+  ['go_mutex:contentions:count', '', /\/s$/],
+] as const)
+  test(`two windows of ${type} are compared`, async ({ page }) => {
+    await openMock(page, `type=${type}`);
+    await dragTimeline(page, 0.75, 0.98);
+    await page.getByRole('button', { name: 'Compare with preceding' }).click();
+    const first = page.locator('.tbody [aria-rowindex="2"]');
+    await expect(first).toContainText(where);
+    await expect(first.locator('.worse, .better').first()).toHaveText(unit);
+  });
+
+test('what a program does not record says how to turn it on', async ({ page }) => {
+  await page.goto('/#/s/gateway?type=go_block:delay:nanoseconds');
+  await expect(page.getByText('runtime.SetBlockProfileRate(')).toBeVisible();
+  await expect(page.getByText('sonde block 2210 --force-block')).toBeVisible();
+  await page.getByRole('button', { name: /^Mutex delay/ }).click();
+  await expect(page.getByText('Mutex profiling is on in this program')).toBeVisible();
+  await page.getByRole('button', { name: /^CPU/ }).click();
+  await expect(page.getByRole('application')).toBeVisible();
+});
+
+test('the Go runtime is shown on demand, in one request, with the cursor and the windows of the timeline', async ({ page }) => {
+  let asked = 0;
+  page.on('request', (r) => r.url().includes('go_runtime') && asked++);
+  await openMock(page);
+  const head = page.getByRole('button', { name: 'Go runtime' });
+  await expect(page.locator('.runtimehead')).toContainText(/heap .* of .* goal · .* goroutines/);
+  expect(asked).toBe(0);
+  await page.keyboard.press('g');
+  await expect(head).toHaveAttribute('aria-expanded', 'true');
+  const charts = page.locator('.runtime figure');
+  await expect(charts).toHaveCount(5);
+  expect(asked).toBe(1);
+  for (const text of [/^Heap: live .*, goal .*, limit 420\sMB/, /^Goroutines: all .*, waiting .*, syscall/, /^GC pauses: .*s\/s$/, /^GC CPU: .*%$/, /^Allocations: .*MB\/s$/])
+    await expect(page.getByRole('figure', { name: text })).toBeVisible();
+  // The cursor of one is that of all.
+  const live = charts.first().locator('b').first();
+  const last = await live.textContent();
+  const over = (await page.locator('.timeline .u-over').boundingBox())!;
+  await page.mouse.move(over.x + over.width * 0.1, over.y + 30);
+  await expect(live).not.toHaveText(last!);
+  await page.mouse.move(5, 5);
+  await expect(live).toHaveText(last!);
+  // A drag on any of them selects.
+  const small = (await charts.nth(1).locator('.u-over').boundingBox())!;
+  await page.mouse.move(small.x + small.width * 0.5, small.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(small.x + small.width * 0.8, small.y + 20);
+  await page.mouse.up();
+  await expect.poll(() => hash(page)).toContain('sel=');
+  await expect(page.locator('.band.b:visible')).toHaveCount(6);
+  await page.reload();
+  await expect(head).toHaveAttribute('aria-expanded', 'true');
+  await head.click();
+  await expect(charts).toHaveCount(0);
+});
+
+test('a kill for want of memory is told on the overview, and its last heap is one click away', async ({ page }) => {
+  await page.goto('/');
+  const row = page.getByRole('row').filter({ hasText: 'importer' });
+  await expect(row.locator('.oomnote.kill')).toHaveText(/^Killed by OOM at [\d: -]+, 2 times$/);
+  await expect(page.getByRole('row').filter({ hasText: 'billing' }).locator('.oomnote.near')).toHaveText(/^Near its memory limit at/);
+  await row.getByRole('link', { name: 'importer', exact: true }).click();
+  const banner = page.getByRole('status', { name: 'Out of memory' });
+  await expect(banner).toHaveText(/Killed by OOM at [\d: -]+, 1\.90\sGB; 9\d\.\d% in main\.appendToCache/);
+  await expect(page.locator('.timeline .mark.kill')).toHaveCount(2);
+  await expect(page.locator('.timeline .mark.near')).toHaveCount(1);
+  await banner.getByRole('button', { name: 'Show its last heap' }).click();
+  await expect.poll(() => hash(page)).toMatch(/type=go_oom:inuse_space:bytes&sel=\d+-\d+&label=process.pid%3D5022/);
+  const sel = /sel=(\d+)-(\d+)/.exec(await hash(page))!;
+  expect(Number(sel[2]) - Number(sel[1])).toBe(1);
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('main.appendToCache');
+  await expect(page.locator('.crumbs')).toContainText(/1\.8\d\sGB/);
+  await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Goroutines' }).click();
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
+  await page.getByRole('button', { name: 'Back to the profiles' }).click();
+  await expect(page.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
+  await banner.getByRole('button', { name: '2 more' }).click();
+  await expect(banner.getByRole('listitem')).toHaveText([/^!Near its memory limit/, /pid 4711, as last read before the kill/]);
+  await page.locator('.timeline .mark.near').click();
+  await expect.poll(() => hash(page)).toContain('type=go_oom');
+  await expect(page.locator('.crumbs')).toContainText(/1\.7\d\sGB/);
+});
+
+test('at phone width the runtime and the banner fit', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  await openMock(page, 'type=go_goroutine:goroutine:count');
+  await page.getByRole('button', { name: 'Go runtime' }).click();
+  await expect(page.locator('.runtime figure')).toHaveCount(5);
+  expect(await wide()).toBeLessThanOrEqual(0);
+  await openMock(page, '', 'importer');
+  await expect(page.getByRole('status', { name: 'Out of memory' })).toBeVisible();
+  expect(await wide()).toBeLessThanOrEqual(0);
+});
+
+for (const scheme of ['dark', 'light'] as const)
+  test(`axe finds nothing in what is new, in the ${scheme} theme`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: scheme });
+    const check = async (what: string) => {
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      expect(violations.map((v) => `${what}: ${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`)).toEqual([]);
+    };
+    await page.goto('/');
+    await expect(page.locator('.oomnote.kill')).toBeVisible();
+    await check('overview');
+    await openMock(page);
+    await page.keyboard.press('g');
+    await expect(page.locator('.runtime figure')).toHaveCount(5);
+    await check('runtime');
+    await openMock(page, '', 'importer');
+    await page.getByRole('button', { name: '2 more' }).click();
+    await check('events');
+    await page.getByRole('button', { name: /^Mutex delay/ }).click();
+    await check('turned off');
+  });

@@ -81,7 +81,7 @@ def real(stack):
         target(stack, "leak", "-leak-mb", "1", "-churn-mb", "10", service=SERVICE)
     target(stack, "demo", service="browser-demo")
     return server(stack, [sonde, "run", "--listen", "127.0.0.1:0", "--data-dir", data,
-                          "--interval", "1s"], sonde)
+                          "--interval", "1s", "--goroutine-interval", "2s"], sonde)
 
 
 def main():

@@ -222,6 +222,28 @@ test('the process filter narrows the profile', async ({ page }) => {
   await expect(page.locator('.crumbs')).not.toHaveText(whole!);
 });
 
+test('goroutines are shown by state, and two windows of them compared', async ({ page }) => {
+  await openService(page);
+  await page.getByRole('button', { name: /^Goroutines/ }).click();
+  await expect(page.locator('.tbody')).toContainText('runtime.gopark');
+  await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Waiting' }).click();
+  await expect.poll(() => hash(page)).toContain('type=go_goroutine:waiting:count');
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
+  await dragTimeline(page, ...DRAG);
+  await page.getByRole('button', { name: 'Compare with preceding' }).click();
+  await expect(page.getByRole('columnheader', { name: 'Change' })).toBeVisible();
+  await expect(rows(page).filter({ hasText: 'runtime.gopark' })).toHaveCount(1);
+});
+
+test('the Go runtime is read, and what the program does not record is said to be off', async ({ page }) => {
+  await openService(page);
+  await page.getByRole('button', { name: 'Go runtime' }).click();
+  for (const name of [/^Heap: live .*B, goal .*B/, /^Goroutines: all \d/, /^GC pauses: paused/, /^GC CPU: share .*%/, /^Allocations: rate .*B\/s/])
+    await expect(page.getByRole('figure', { name })).toBeVisible();
+  await page.getByRole('button', { name: /^Blocking/ }).click();
+  await expect(page.getByText(/^sonde block \d+ --force-block/)).toBeVisible();
+});
+
 test('the pprof link covers the window', async ({ page }) => {
   await openService(page);
   await dragTimeline(page, ...DRAG);

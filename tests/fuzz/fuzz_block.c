@@ -92,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)block_sum_pack(&c, v, 1000, 60000, &sums);
 		break;
 	case CODEC_STACKS:
+	case CODEC_STACKS_1:
 		(void)chunk_decode_stacks(&c, v, on_stack, NULL);
 		break;
 	default:

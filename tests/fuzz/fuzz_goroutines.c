@@ -1,12 +1,13 @@
 /*
  * tests/fuzz/fuzz_goroutines.c: any bytes as the data of a program whose tables are in order: the
- * list of goroutines, their g's, stacks, labels and wait reasons.
+ * list of goroutines, their g's, stacks, labels and wait reasons. Its length chooses what is asked
+ * for; its last bytes are the registers of a thread that handles a signal.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "../unit/test_golang_goroutines.h"
-#include "golang/goroutines.h"
+#include "golang/goroutine_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,6 +36,9 @@ static void check_reading(struct golang_goroutines *gs)
 		assert(strlen(g->wait_reason) < 64);
 		while (labels[0])
 			labels += 2;
+		assert(golang_goroutines_site(gs, g->created_by, count_frame, &n) >= 0);
+		assert(golang_goroutines_site(gs, g->start_pc, count_frame, &n) >= 0);
+		n = 0;
 		if (g->stack == GOLANG_NO_STACK)
 			continue;
 		assert(g->state != GOLANG_G_RUNNING);
@@ -42,9 +46,23 @@ static void check_reading(struct golang_goroutines *gs)
 	}
 }
 
+/* A core has them; what leads to the end of its stack is data, too. */
+static void interrupted(struct golang_goroutines *gs, const uint8_t *data, size_t size)
+{
+	struct proc_thread thread = {0};
+
+	if (size < 16)
+		return;
+	memcpy(&thread.pc, data + size - 16, 8);
+	memcpy(&thread.sp, data + size - 8, 8);
+	gs->vars.sigtramp = world_pc(WORLD_SPAWN, 0);
+	(void)golang_unwind_interrupted(&gs->unwind, &thread);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct golang_goroutines_options options = {.labels = true, .system = size % 2};
+	const struct golang_goroutines_options options = {
+		.labels = true, .system = size % 2, .max = size / 4 % 4};
 	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	static struct world world;
@@ -66,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(err.text[0] && !gs);
 		return 0;
 	}
+	gs->labels.is_map = size / 2 % 2;
+	interrupted(gs, data, size);
 	for (int i = 0; i < 2; i++) {
 		_cleanup_(profile_freep) struct profile *profile = NULL;
 
@@ -77,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_reading(gs);
 		if (golang_goroutines_profile(gs, i, NULL, NULL, &profile, &err) < 0)
 			assert(err.text[0] && !profile);
+		golang_goroutines_trim(gs);
 	}
 	return 0;
 }

@@ -12,6 +12,7 @@ import unittest
 
 import rig  # noqa: F401  (sets the module path)
 import test_agent
+import test_agent_beyond
 import test_contention
 import test_core
 import test_cpu
@@ -31,8 +32,8 @@ import test_top
 import test_unwind
 
 MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
-           test_metrics, test_core, test_force, test_debian, test_refusals, test_agent, test_query,
-           test_top, test_cpu, test_oom, test_java_attach)
+           test_metrics, test_core, test_force, test_debian, test_refusals, test_agent,
+           test_agent_beyond, test_query, test_top, test_cpu, test_oom, test_java_attach)
 
 
 class Result(unittest.TestResult):

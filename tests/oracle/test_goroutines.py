@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 import rig
@@ -20,6 +21,18 @@ CASES = {
 # The goroutine that writes the dump is somewhere else when it is read from outside.
 OF_THE_DUMP = "main.main"
 WAITING = 30  # that the target surely has, with every release
+# Makes goroutines wait since up to so many minutes earlier, by their number; and five seconds more,
+# so that a minute is not over while they are compared.
+BACKDATE = """set language c
+set $i = 0
+while $i < 'runtime.allgs'.len
+  set $g = 'runtime.allgs'.array[$i]
+  if $g->waitsince > 0
+    set $g->waitsince = $g->waitsince - ($g->goid %% %d * 60000000000 + 5000000000)
+  end
+  set $i = $i + 1
+end
+"""
 
 
 def samples(profile):
@@ -198,6 +211,45 @@ class Goroutines(unittest.TestCase):
         self.assertEqual([r["created_by"]["function"] for r in growing], ["main.leak"])
         self.assertEqual(growing[0]["wait_reason"], "chan receive")
 
+    def waits(self, version, go):
+        """How long goroutines wait is what the program prints of them, and what --older goes by."""
+        minutes = max(2, min(6, int(time.monotonic() / 60)))  # no wait began before the machine did
+        program = rig.build.build("goroutines", go)
+        with tempfile.TemporaryDirectory() as tmp:
+            prefix, script = os.path.join(tmp, "own"), os.path.join(tmp, "backdate")
+            with open(script, "w") as f:
+                f.write(BACKDATE % minutes)
+            with rig.Target([program, "-o", prefix]) as target:
+                # Since when a goroutine waits is noted by the collector.
+                self.assertEqual(target.ask("gc"), "collected")
+                subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(target.pid), "-x", script],
+                               check=True, capture_output=True, timeout=120)
+                full = rig.sonde("goroutines", target.pid, "-f", "full", check=rig.OK).stdout
+                live = [self.older(f"{m}m", target.pid) for m in range(1, minutes)]
+                self.assertEqual(target.ask("dump"), "dumped")
+                subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
+                               check=True, capture_output=True, timeout=120)
+            core = os.path.join(tmp, f"core.{target.pid}")
+            # There it is not known when it was written: waits end when the last of them began.
+            dead = [self.older(f"{60 * m - 2}s", "--core", core) for m in range(1, minutes)]
+            dump = dump_records(open(prefix + ".2.txt").read())
+        self.compare_dumps(dump_records(full), dump, rig.build.version_key(version)[1])
+        own = [int(words[0].split()[0]) for _, _, words, _, _ in dump.values() if words]
+        self.assertEqual(set(own), set(range(1, minutes)))
+        wanted = [sum(w >= m for w in own) for m in range(1, minutes)]
+        self.assertEqual([count for count, _ in live], wanted)
+        self.assertEqual([count for count, _ in dead], wanted)
+        self.assertEqual(int(live[0][1] / 60e9), max(own))
+
+    @staticmethod
+    def older(duration, *target):
+        """(how many wait at least so long, the longest wait), without the goroutine that dumps."""
+        report = json.loads(rig.sonde("goroutines", *target, "--older", duration, "-f", "json",
+                                      check=rig.OK).stdout)
+        rows = [row for row in report["rows"]
+                if not any(f["function"] == OF_THE_DUMP for f in row["stack"])]
+        return sum(row["count"] for row in rows), max(row["longest_ns"] for row in rows)
+
     def core(self, go, variant):
         """A core has the same goroutines, and the stacks of those that ran, too."""
         program = rig.build.build("goroutines", go, variant)
@@ -232,6 +284,7 @@ def load(every, suite):
             add(f"test_{version}_{case}",
                 lambda self, v=version, g=go, b=variant: self.compare(v, g, b))
         add(f"test_{version}_churn", lambda self, g=go: self.churn(g))
+        add(f"test_{version}_waits", lambda self, v=version, g=go: self.waits(v, g))
         add(f"test_{version}_running", lambda self, g=go: self.running(g))
         add(f"test_{version}_core", lambda self, g=go: self.core(g, "plain"))
         add(f"test_{version}_core_of_a_stripped_PIE", lambda self, g=go: self.core(g, "pie-strip"))

@@ -178,13 +178,15 @@ struct fake_state {
 	bool has_base;
 };
 
-static inline int fake_probe(const struct reader_context *context, struct target *target,
-			     struct reader_answer *ret_answer, struct err *err)
+static inline int fake_probe(const struct reader_context *context, struct reader_share *share,
+			     struct target *target, struct reader_answer *ret_answer,
+			     struct err *err)
 {
 	struct fake_process *p;
 	int r = -ESRCH;
 
 	(void)context;
+	(void)share;
 	(void)err;
 	machine_lock();
 	p = machine_find(target->info.id.pid);
@@ -199,13 +201,14 @@ static inline int fake_probe(const struct reader_context *context, struct target
 	return r;
 }
 
-static inline int fake_open(const struct reader_context *context, const struct target *target,
-			    void **ret_state, struct err *err)
+static inline int fake_open(const struct reader_context *context, struct reader_share *share,
+			    const struct target *target, void **ret_state, struct err *err)
 {
 	struct fake_state *s = calloc(1, sizeof(*s));
 	struct fake_process *p;
 
 	(void)context;
+	(void)share;
 	(void)err;
 	machine_lock();
 	p = machine_find(target->info.id.pid);

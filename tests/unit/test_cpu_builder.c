@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -67,7 +68,7 @@ static void add(struct fixture *f, const char *thread, uint64_t address, enum cp
 			      .n_user = 2,
 			      .user = frames};
 
-	(void)strncpy(s.thread, thread, sizeof(s.thread));
+	(void)snprintf(s.thread, sizeof(s.thread), "%s", thread);
 	assert_int_equal(cpu_builder_add(&f->builder, f->names, &s), 0);
 }
 
@@ -153,6 +154,19 @@ static void stack_that_was_cut_says_why(void **state)
 	profile_free(p);
 }
 
+static void stack_without_any_frame_is_one_of_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_stack stack = {.process = &process, .count = 1, .end = CPU_STACK_ROOT};
+	struct profile *p;
+
+	assert_int_equal(cpu_builder_add(&f->builder, f->names, &stack), 0);
+	p = finish(f);
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_string_equal(outermost(p, 0), "[kernel]");
+	profile_free(p);
+}
+
 static void the_program_is_the_first_mapping(void **state)
 {
 	struct fixture *f = *state;
@@ -211,6 +225,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(thread_name_of_sixteen_bytes_needs_no_end,
 						setup_labelled, teardown),
 		cmocka_unit_test_setup_teardown(stack_that_was_cut_says_why, setup, teardown),
+		cmocka_unit_test_setup_teardown(stack_without_any_frame_is_one_of_the_kernel, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(the_program_is_the_first_mapping, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_have_their_own_types, setup_offcpu, teardown),

@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "cpu/names.h"
 #include "elf/symbols.h"
+#include "test_run.h"
 
 static const char program[] =
 	"static inline __attribute__((always_inline)) int folded(volatile int *x)\n"
@@ -39,18 +40,7 @@ static const char program[] =
 
 static char folder[] = "/tmp/test-cpu-names-XXXXXX";
 
-__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
-{
-	char command[2048], all[2400];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	(void)snprintf(all, sizeof(all), "cd %s && ( %s ) 2>/dev/null", folder, command);
-	if (system(all) != 0)
-		fail_msg("failed: %s", command);
-}
+#define run(...) run_in(folder, __VA_ARGS__)
 
 static void in_folder(char *path, size_t cap, const char *name)
 {

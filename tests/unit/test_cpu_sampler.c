@@ -158,7 +158,8 @@ static void busy_process_is_seen_with_whole_stacks(void **state)
 	struct cpu_losses losses;
 
 	(void)state;
-	for (int i = 0; i < ROUNDS && seen.named < 20; i++)
+	/* Its first samples may come before it has its name. */
+	for (int i = 0; i < ROUNDS && (seen.named < 20 || strcmp(seen.comm, "sonde-child")); i++)
 		round_of(s, &seen);
 	end(seen.pid);
 	assert_true(seen.named >= 20);
@@ -208,6 +209,80 @@ static void stacks_outlive_their_process(void **state)
 	assert_int_equal(cpu_sampler_poll(s, 20, NULL, NULL, &err), 0);
 	assert_int_equal(cpu_sampler_drain(s, see_stack, &seen, &err), 0);
 	assert_true(seen.named > 0);
+}
+
+/* Nobody answers the sampler meanwhile: all of its samples come before its code is known. */
+static void let_it_burn(pid_t pid)
+{
+	struct timespec used = {0}, begin = {0};
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &begin), 0);
+	for (int i = 0;
+	     i < ROUNDS * 10 &&
+	     (used.tv_sec - begin.tv_sec) * 1000000000 + used.tv_nsec - begin.tv_nsec < 200000000;
+	     i++) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+		assert_int_equal(clock_gettime(clock, &used), 0);
+	}
+}
+
+static void first_samples_have_whole_stacks_too(void **state)
+{
+	struct seen seen = {.pid = start(burn_forever)};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = open_sampler(
+		(struct cpu_sampler_options){.hz = 199, .pid = seen.pid, .kernel = true});
+	struct cpu_losses losses;
+
+	(void)state;
+	let_it_burn(seen.pid);
+	cpu_sampler_losses(s, &losses);
+	assert_int_equal(losses.ends[CPU_STACK_ROOT], 0);
+	round_of(s, &seen);
+	end(seen.pid);
+	assert_true(seen.count >= 10);
+	assert_int_equal(seen.whole, seen.count);
+	assert_true(seen.named >= 10);
+	cpu_sampler_losses(s, &losses);
+	assert_true(losses.ends[CPU_STACK_ROOT] >= seen.whole);
+}
+
+static void forked_process_that_is_gone_is_walked_by_what_its_parent_maps(void **state)
+{
+	struct seen seen = {.pid = start(burn_forever)};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s =
+		open_sampler((struct cpu_sampler_options){.hz = 199, .pid = seen.pid});
+
+	(void)state;
+	let_it_burn(seen.pid);
+	end(seen.pid);
+	round_of(s, &seen);
+	assert_true(seen.named >= 10);
+}
+
+static void program_that_is_gone_before_it_is_known_is_counted_as_such(void **state)
+{
+	struct seen seen = {.pid = fork()};
+	struct cpu_sampler *s;
+	struct cpu_losses losses;
+
+	(void)state;
+	if (seen.pid == 0) {
+		execl("/bin/sh", "sh", "-c", "while :; do :; done", NULL);
+		_exit(1);
+	}
+	s = open_sampler((struct cpu_sampler_options){.hz = 199, .pid = seen.pid});
+	let_it_burn(seen.pid);
+	end(seen.pid);
+	round_of(s, &seen);
+	assert_true(seen.count >= 10);
+	assert_int_equal(seen.named, 0);
+	cpu_sampler_losses(s, &losses);
+	assert_int_equal(losses.samples, seen.count);
+	assert_int_equal(losses.ends[CPU_STACK_NOT_LOADED] + seen.whole, seen.count);
+	assert_true(losses.ends[CPU_STACK_NOT_LOADED] >= 10);
+	cpu_sampler_close(s);
 }
 
 static void exec_and_exit_are_told(void **state)
@@ -387,6 +462,9 @@ int main(void)
 		cmocka_unit_test(busy_process_is_seen_with_whole_stacks),
 		cmocka_unit_test(only_the_chosen_process_is_sampled),
 		cmocka_unit_test(stacks_outlive_their_process),
+		cmocka_unit_test(first_samples_have_whole_stacks_too),
+		cmocka_unit_test(forked_process_that_is_gone_is_walked_by_what_its_parent_maps),
+		cmocka_unit_test(program_that_is_gone_before_it_is_known_is_counted_as_such),
 		cmocka_unit_test(exec_and_exit_are_told),
 		cmocka_unit_test(exec_makes_another_process),
 		cmocka_unit_test(waits_are_seen_off_cpu),

@@ -23,6 +23,7 @@
 #include "elf/debugfile.h"
 #include "elf/minidebug.h"
 #include "elf/symbols.h"
+#include "test_run.h"
 
 static const char program[] =
 	"static __attribute__((noinline,used)) int hidden(int x)\n"
@@ -32,18 +33,7 @@ static const char program[] =
 
 static char folder[] = "/tmp/test-elf-debug-XXXXXX";
 
-__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
-{
-	char command[2048], all[2400];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	(void)snprintf(all, sizeof(all), "cd %s && ( %s ) 2>/dev/null", folder, command);
-	if (system(all) != 0)
-		fail_msg("failed: %s", command);
-}
+#define run(...) run_in(folder, __VA_ARGS__)
 
 static struct elf_image *open_image(const char *name)
 {

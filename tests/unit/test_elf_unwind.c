@@ -140,6 +140,22 @@ static struct file new_file(void)
 	return f;
 }
 
+static void drop_eh_frame(struct file *f)
+{
+	/* PT_GNU_EH_FRAME */
+	memset(f->bytes + sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr), 0, sizeof(Elf64_Phdr));
+}
+
+/* With .debug_frame alone. */
+static struct file new_debug_file(void)
+{
+	struct file f = new_file();
+
+	f.is_debug = true;
+	drop_eh_frame(&f);
+	return f;
+}
+
 static void add_sections(struct file *f)
 {
 	Elf64_Shdr sh[3] = {
@@ -595,13 +611,10 @@ static void a_section_goes_on_after_an_end_within_it(void **state)
 
 static void debug_frame_is_read_where_there_is_no_eh_frame(void **state)
 {
-	struct file f = new_file();
+	struct file f = new_debug_file();
 	struct unwind_table t;
 
 	(void)state;
-	f.is_debug = true;
-	/* No PT_GNU_EH_FRAME. */
-	memset(f.bytes + sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr), 0, sizeof(Elf64_Phdr));
 	cie(&f, "", "", 0);
 	fde(&f, TEXT, 0x100, "\x41\x0e\x10", 3);
 	t = compile(&f);
@@ -613,12 +626,10 @@ static void debug_frame_is_read_where_there_is_no_eh_frame(void **state)
 
 static void locations_may_be_set(void **state)
 {
-	struct file f = new_file();
+	struct file f = new_debug_file();
 	struct unwind_table t;
 
 	(void)state;
-	f.is_debug = true;
-	memset(f.bytes + sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr), 0, sizeof(Elf64_Phdr));
 	cie(&f, "", "", 0);
 	/* Forwards, then back, which makes no sense. */
 	fde(&f, TEXT, 0x100, "\x01\x08\x00\x02\0\0\0\0\0\x0e\x10\x01\x04\x00\x02\0\0\0\0\0", 20);
@@ -634,7 +645,7 @@ static void a_file_without_unwind_information_says_so(void **state)
 	struct unwind_table t = {0};
 
 	(void)state;
-	memset(f.bytes + sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr), 0, sizeof(Elf64_Phdr));
+	drop_eh_frame(&f);
 	assert_int_equal(try_compile(&f, &t), -ENOENT);
 	assert_null(t.rows);
 }

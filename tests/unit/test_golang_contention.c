@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "golang/contention_impl.h"
+#include "test_golang_fake.h"
 #include "test_golang_program.h"
 
 /* Beside the program lie its variables and buckets: at WAITS_BASE. */
@@ -75,7 +76,7 @@ static size_t add_wait(struct fixture *f, double count, int64_t cycles)
 
 static void fixture_open(struct fixture *f, enum golang_contention_kind kind)
 {
-	struct proc_mem *mem;
+	struct proc_mem *mem = fake_of_amd64();
 	struct err err;
 
 	memset(f, 0, sizeof(*f));
@@ -84,12 +85,6 @@ static void fixture_open(struct fixture *f, enum golang_contention_kind kind)
 	put64(f, AT_RATE, 1);
 	put64(f, AT_TICKS + 24, 2000000000);
 	put64(f, AT_DEPTH, 128);
-	assert_int_equal(proc_mem_open_fake(&mem, &err), 0);
-	if (proc_mem_machine(mem) != EM_X86_64) {
-		/* The code that the program consists of is amd64's. */
-		proc_mem_close(mem);
-		skip();
-	}
 	assert_int_equal(proc_mem_fake_add(mem, PROGRAM_BASE, f->program.bytes, PROGRAM_BYTES), 0);
 	assert_int_equal(proc_mem_fake_add(mem, WAITS_BASE, f->waits, WAITS_BYTES), 0);
 	assert_int_equal(golang_process_open_take(mem, NULL, &f->process, &err), 0);
@@ -334,6 +329,7 @@ static void forged_figures_are_no_values(void **state)
 {
 	static const double counts[] = {NAN, INFINITY, -INFINITY, 1e300};
 	static struct fixture f;
+	size_t record;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -342,6 +338,12 @@ static void forged_figures_are_no_values(void **state)
 		assert_int_equal(read_totals(&f).contentions, 0);
 		fixture_close(&f);
 	}
+	fixture_open(&f, GOLANG_BLOCK);
+	record = add_wait(&f, -9e18, INT64_MIN);
+	assert_int_equal(read_delta(&f).samples, 0);
+	set_delay(&f, record, 8e18, INT64_MAX);
+	assert_int_equal(read_delta(&f).contentions, (int64_t)8e18 - 1);
+	fixture_close(&f);
 	fixture_open(&f, GOLANG_BLOCK);
 	put64(&f, AT_DEPTH, UINT32_MAX);
 	put64(&f, AT_TICKS + 24, UINT64_MAX);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "golang/goroutine_impl.h"
+#include "test_golang_fake.h"
 #include "test_golang_goroutines.h"
 
 enum { RUNNABLE = 1, RUNNING = 2, SYSCALL = 3, WAITING = 4, DEAD = 6, SCAN = 0x1000 };
@@ -41,15 +43,9 @@ static void add(struct fixture *f, uint64_t id, uint32_t status, enum world_func
 
 static int try_open(struct fixture *f, const struct golang_goroutines_options *options)
 {
-	struct proc_mem *mem;
+	struct proc_mem *mem = fake_of_amd64();
 	struct err err;
 
-	assert_int_equal(proc_mem_open_fake(&mem, &err), 0);
-	if (proc_mem_machine(mem) != EM_X86_64) {
-		/* The code that the program consists of is amd64's. */
-		proc_mem_close(mem);
-		skip();
-	}
 	assert_int_equal(proc_mem_fake_add(mem, WORLD_BASE, f->world.bytes, WORLD_BYTES), 0);
 	f->process = world_open_take(mem);
 	assert_non_null(f->process);
@@ -260,6 +256,64 @@ static void wild_and_doubled_entries_of_the_list_are_counted(void **state)
 	fixture_close(&f);
 }
 
+static void goroutines_that_share_memory_are_counted_once(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	world_build(&f.world);
+	add(&f, 7, WAITING, WORLD_WORKER);
+	add(&f, 8, WAITING, WORLD_WORKER);
+	world_u64(&f.world, WORLD_LIST + 16, WORLD_BASE + world_g_at(1) + 8);
+	read_all(&f, NULL);
+	assert_int_equal(golang_goroutines_stats(f.gs)->bad, 1);
+	assert_int_equal(golang_goroutines_count(f.gs), 2);
+	assert_non_null(find(&f, 7));
+	fixture_close(&f);
+}
+
+static void long_list_of_nothing_takes_no_memory(void **state)
+{
+	enum { ENTRIES = 1 << 20, AT = 0x40000000 };
+	uint64_t *list = calloc(ENTRIES, sizeof(*list));
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	assert_non_null(list);
+	world_build(&f.world);
+	assert_int_equal(try_open(&f, NULL), 0);
+	assert_int_equal(proc_mem_fake_add(f.process->mem, AT, list, ENTRIES * sizeof(*list)), 0);
+	list[ENTRIES / 2] = WORLD_BASE + world_g_at(0);
+	list[ENTRIES - 1] = WORLD_BASE + world_g_at(0) + 1;
+	world_u64(&f.world, WORLD_ALLGS, AT);
+	world_u64(&f.world, WORLD_ALLGS + 8, ENTRIES);
+	world_u64(&f.world, WORLD_ALLGS + 16, ENTRIES);
+	assert_int_equal(golang_goroutines_read(f.gs, &err), 0);
+	assert_int_equal(golang_goroutines_count(f.gs), 1);
+	assert_int_equal(golang_goroutines_stats(f.gs)->bad, ENTRIES - 1);
+	assert_in_range(f.gs->todo_cap + f.gs->again_cap + f.gs->cap, 3, 3 * 1024);
+	fixture_close(&f);
+	free(list);
+}
+
+static void list_beyond_the_limit_is_refused(void **state)
+{
+	const struct golang_goroutines_options options = {.limit = 2};
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	for (uint64_t id = 1; id <= 3; id++)
+		add(&f, id, WAITING, WORLD_WORKER);
+	assert_int_equal(try_open(&f, &options), 0);
+	assert_int_equal(golang_goroutines_read(f.gs, &err), -E2BIG);
+	assert_string_equal(err.text, "it has more than 2 goroutines");
+	assert_int_equal(golang_goroutines_count(f.gs), 0);
+	fixture_close(&f);
+}
+
 static void forged_bounds_of_a_stack_are_refused(void **state)
 {
 	struct fixture f = {0};
@@ -370,6 +424,73 @@ static void labels_are_read_and_forged_ones_are_counted(void **state)
 	fixture_close(&f);
 }
 
+static void wait_reasons_have_no_control_characters(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	world_build(&f.world);
+	world_reason(&f.world, 2, "chan\033[2J");
+	read_all(&f, NULL);
+	assert_string_equal(find(&f, 1)->wait_reason, "chan?[2J");
+	fixture_close(&f);
+}
+
+/* Pairs of which each set of labels takes 256, one further on than the set before. */
+struct many_labels {
+	uint64_t pairs[4096][4];
+	char texts[4096][8];
+	uint64_t slice[3];
+	uint64_t g[2]; /* the pointer to its labels, its number */
+};
+
+static int64_t many_labels_at(struct golang_labels *l, struct many_labels *m, size_t i)
+{
+	uint64_t slice = (uint64_t)(uintptr_t)&m->slice;
+
+	m->slice[0] = (uint64_t)(uintptr_t)m->pairs[i];
+	m->slice[1] = m->slice[2] = 256;
+	m->g[0] = slice;
+	/* It is another set at the same address. */
+	map_release(&l->by_address);
+	return golang_labels_at(l, slice, (uint64_t)(uintptr_t)&m->g[0],
+				(uint64_t)(uintptr_t)&m->g[1], 7);
+}
+
+static void labels_beyond_the_limit_are_lost(void **state)
+{
+	struct many_labels *m = calloc(1, sizeof(*m));
+	struct golang_labels labels;
+	struct proc_mem *mem;
+	struct err err;
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(m);
+	assert_int_equal(proc_mem_open_fake(&mem, &err), 0);
+	assert_int_equal(proc_mem_fake_add(mem, (uint64_t)(uintptr_t)m, m, sizeof(*m)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(m->pairs); i++) {
+		uint64_t text = (uint64_t)(uintptr_t)m->texts[i];
+
+		(void)snprintf(m->texts[i], sizeof(m->texts[i]), "%zu", i);
+		memcpy(m->pairs[i], (uint64_t[]){text, strlen(m->texts[i]), text, 1}, 32);
+	}
+	m->g[1] = 7;
+	golang_labels_init(&labels, mem, false);
+	while (many_labels_at(&labels, m, n) > 0)
+		n++;
+	/* A set of 256 pairs is 512 strings. */
+	assert_int_equal(n, (1 << 19) / 512);
+	assert_int_equal(many_labels_at(&labels, m, n), -E2BIG);
+	assert_string_equal(golang_labels_list(&labels, (uint32_t)n)[511], "1");
+	assert_null(golang_labels_list(&labels, (uint32_t)n + 1)[0]);
+	golang_labels_clear(&labels);
+	assert_int_equal(many_labels_at(&labels, m, n), 1);
+	golang_labels_release(&labels);
+	proc_mem_close(mem);
+	free(m);
+}
+
 static void profile_counts_goroutines_by_stack(void **state)
 {
 	struct fixture f = {0};
@@ -432,12 +553,17 @@ int main(void)
 		cmocka_unit_test(goroutine_that_has_not_begun_is_at_its_start),
 		cmocka_unit_test(stack_that_does_not_lead_to_the_root_is_not_shown),
 		cmocka_unit_test(wild_and_doubled_entries_of_the_list_are_counted),
+		cmocka_unit_test(goroutines_that_share_memory_are_counted_once),
+		cmocka_unit_test(long_list_of_nothing_takes_no_memory),
+		cmocka_unit_test(list_beyond_the_limit_is_refused),
 		cmocka_unit_test(forged_bounds_of_a_stack_are_refused),
 		cmocka_unit_test(saved_context_outside_of_the_stack_is_never_followed),
 		cmocka_unit_test(absurd_lengths_of_the_list_are_refused),
 		cmocka_unit_test(list_that_does_not_lead_to_goroutines_is_refused),
 		cmocka_unit_test(main_goroutine_of_a_library_may_be_gone),
 		cmocka_unit_test(labels_are_read_and_forged_ones_are_counted),
+		cmocka_unit_test(wait_reasons_have_no_control_characters),
+		cmocka_unit_test(labels_beyond_the_limit_are_lost),
 		cmocka_unit_test(profile_counts_goroutines_by_stack),
 		cmocka_unit_test(max_reads_some_stacks_and_counts_all),
 	};

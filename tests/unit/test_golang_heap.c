@@ -9,48 +9,12 @@
 
 #include <cmocka.h>
 
-#include "test_golang_program.h"
-
-struct fixture {
-	struct program program;
-	struct golang_process *process;
-	struct golang_heap *heap;
-};
-
-/* Where the counts of a bucket lie. */
-static size_t counts_at(size_t bucket)
-{
-	return PROGRAM_BUCKETS +
-	       bucket * (sizeof(struct golang_bucket_header) + 8 * PROGRAM_DEPTH + 64) +
-	       sizeof(struct golang_bucket_header) + 8 * PROGRAM_DEPTH;
-}
+#include "test_golang_heap.h"
 
 static void set_counts(struct fixture *f, size_t bucket, uint64_t allocs, uint64_t frees)
 {
 	program_u64(&f->program, counts_at(bucket), allocs);
 	program_u64(&f->program, counts_at(bucket) + 8, frees);
-}
-
-static void fixture_open(struct fixture *f)
-{
-	struct proc_mem *mem;
-	struct err err;
-
-	assert_int_equal(proc_mem_open_fake(&mem, &err), 0);
-	if (proc_mem_machine(mem) != EM_X86_64) {
-		/* The code that the program consists of is amd64's. */
-		proc_mem_close(mem);
-		skip();
-	}
-	assert_int_equal(proc_mem_fake_add(mem, PROGRAM_BASE, f->program.bytes, PROGRAM_BYTES), 0);
-	assert_int_equal(golang_process_open_take(mem, NULL, &f->process, &err), 0);
-	assert_int_equal(golang_heap_new(f->process, &f->heap, &err), 0);
-}
-
-static void fixture_close(struct fixture *f)
-{
-	golang_heap_free(f->heap);
-	golang_process_close(f->process);
 }
 
 struct totals {

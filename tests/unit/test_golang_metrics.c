@@ -2,6 +2,7 @@
 #include "golang/metrics.h"
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -188,6 +189,19 @@ static void pauses_come_oldest_first_out_of_the_ring(void **state)
 	runtime_free(r);
 }
 
+static void forged_share_of_the_collector_is_no_share(void **state)
+{
+	static const double forged[] = {NAN, INFINITY, -0.5, 1e300};
+	struct runtime *r = runtime_new(26);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
+		gc_of(r)->cpu_fraction = forged[i];
+		assert_true(read_metrics(r).gc_cpu_fraction == 0);
+	}
+	runtime_free(r);
+}
+
 static void processors_that_come_and_go_are_followed(void **state)
 {
 	struct runtime *r = runtime_new(24);
@@ -301,6 +315,7 @@ int main(void)
 		cmocka_unit_test(figures_are_taken_from_every_release),
 		cmocka_unit_test(a_reading_takes_two_system_calls),
 		cmocka_unit_test(pauses_come_oldest_first_out_of_the_ring),
+		cmocka_unit_test(forged_share_of_the_collector_is_no_share),
 		cmocka_unit_test(processors_that_come_and_go_are_followed),
 		cmocka_unit_test(variables_that_were_not_found_are_left_out),
 		cmocka_unit_test(forged_processors_are_refused),

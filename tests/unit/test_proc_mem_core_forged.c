@@ -366,6 +366,58 @@ static void more_than_65534_segments_are_read(void **state)
 	assert_int_equal(proc_mem_stats(mem).syscalls - before.syscalls, 71);
 }
 
+static void add_thread(struct forged *f, uint32_t tid, uint64_t pc, uint64_t sp)
+{
+	bool arm64 = f->eh.e_machine == EM_AARCH64;
+	uint64_t regs[49] = {0}; /* as long as arm64's */
+
+	memcpy((char *)regs + 32, &tid, sizeof(tid));
+	regs[14 + (arm64 ? 32 : 16)] = pc;
+	regs[14 + (arm64 ? 31 : 19)] = sp;
+	note_add(&f->notes, NT_PRSTATUS, regs, arm64 ? 392 : 336);
+	f->ph[3].p_filesz = f->notes.len;
+}
+
+static void threads_are_found_by_their_number(void **state)
+{
+	static const uint16_t machines[] = {EM_X86_64, EM_AARCH64};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+		struct proc_thread thread;
+		struct forged f;
+		struct err err;
+
+		forged_init(&f);
+		f.eh.e_machine = machines[i];
+		add_thread(&f, 78, 0x4002, 0x8002);
+		add_thread(&f, 77, 0x4001, 0x8001);
+		add_thread(&f, 2100, 0x4003, 0x8003);
+		assert_int_equal(forged_open_keep(&f, &mem, &err), 0);
+		assert_true(proc_mem_thread(mem, 77, &thread));
+		assert_int_equal(thread.pc, 0x4001);
+		assert_int_equal(thread.sp, 0x8001);
+		assert_true(proc_mem_thread(mem, 2100, &thread));
+		assert_int_equal(thread.pc, 0x4003);
+		assert_false(proc_mem_thread(mem, 79, &thread));
+		assert_false(proc_mem_thread(mem, (1ULL << 32) + 77, &thread));
+	}
+}
+
+static void core_without_registers_has_no_threads(void **state)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct proc_thread thread;
+	struct forged f;
+	struct err err;
+
+	(void)state;
+	forged_init(&f);
+	assert_int_equal(forged_open_keep(&f, &mem, &err), 0);
+	assert_false(proc_mem_thread(mem, 0, &thread));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +428,8 @@ int main(void)
 		cmocka_unit_test(headers_that_lie_are_refused),
 		cmocka_unit_test(notes_that_lie_are_refused),
 		cmocka_unit_test(more_than_65534_segments_are_read),
+		cmocka_unit_test(threads_are_found_by_their_number),
+		cmocka_unit_test(core_without_registers_has_no_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,57 @@ static uint64_t hash_of(struct profile *p, const uint32_t *locations, uint32_t n
 	return profile_stack_hash(p, stack);
 }
 
+static void appended_stacks_are_found_by_who_adds_equal_ones(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	uint32_t ids[3], stack, n;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		ids[i] = add_location(p, i, add_function(p, "main.f"));
+	/* So many that blocks and the index grow in between. */
+	for (uint32_t i = 0; i < 1000; i++) {
+		const uint32_t path[] = {ids[i % 3], ids[i / 3 % 3], add_location(p, i, 0)};
+
+		assert_int_equal(profile_append_stack(p, path, 3, i + 1, &stack), 0);
+		assert_int_equal(stack, i);
+	}
+	for (uint32_t i = 0; i < 1000; i++) {
+		const uint32_t path[] = {ids[i % 3], ids[i / 3 % 3], ids[2] + 1 + i};
+
+		assert_int_equal(profile_add_stack(p, path, 3, &stack), 0);
+		assert_int_equal(stack, i);
+		assert_int_equal(profile_stack_hash(p, i), i + 1);
+		assert_memory_equal(profile_stack_at(p, i, &n), path, sizeof(path));
+	}
+	assert_int_equal(profile_add_stack(p, ids, 3, &stack), 0);
+	assert_int_equal(stack, 1000);
+	ids[0] = 5000;
+	assert_int_equal(profile_append_stack(p, ids, 3, 1, &stack), -EINVAL);
+}
+
+static void many_samples_are_added_at_once_or_none(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	const int64_t values[] = {1, 2, 3, 4, 5, 6};
+	const uint32_t stacks[] = {0, 0, 0}, wrong[] = {0, 1};
+	uint32_t location = add_location(p, 1, add_function(p, "main.f")), stack;
+
+	(void)state;
+	assert_int_equal(profile_add_stack(p, &location, 1, &stack), 0);
+	assert_int_equal(profile_add_samples(p, stacks, values, 3), -EINVAL);
+	assert_int_equal(profile_add_type(p, "a", "count"), 0);
+	assert_int_equal(profile_add_type(p, "b", "count"), 0);
+	assert_int_equal(profile_add_samples(p, wrong, values, 2), -EINVAL);
+	assert_int_equal(profile_add_samples(p, stacks, values, 0), 0);
+	assert_int_equal(profile_n_samples(p), 0);
+	assert_int_equal(profile_add_samples(p, stacks, values, 3), 0);
+	assert_int_equal(profile_n_samples(p), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_memory_equal(profile_sample_at(p, i)->values, &values[2 * i],
+				    2 * sizeof(*values));
+}
+
 static void equal_frames_have_equal_hashes_in_all_profiles(void **state)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
@@ -284,6 +335,8 @@ int main(void)
 		cmocka_unit_test(string_zero_is_empty_and_equal_strings_share_an_id),
 		cmocka_unit_test(strings_may_hold_nul_bytes),
 		cmocka_unit_test(equal_stacks_share_an_id_and_samples_stay_apart),
+		cmocka_unit_test(appended_stacks_are_found_by_who_adds_equal_ones),
+		cmocka_unit_test(many_samples_are_added_at_once_or_none),
 		cmocka_unit_test(equal_frames_have_equal_hashes_in_all_profiles),
 		cmocka_unit_test(a_stack_with_a_nameless_frame_has_no_hash),
 		cmocka_unit_test(the_empty_stack_is_a_stack),

@@ -114,6 +114,28 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 	}
 }
 
+static void several_types_are_read_where_the_path_has_them(void **state)
+{
+	struct param_rules several = all;
+	char query[512] = "service=a";
+	struct params p;
+	struct err err = {""};
+
+	(void)state;
+	several.several_types = true;
+	assert_int_equal(params_parse(&several, "service=a&type=b:c:d&type=e", NOW, &p, &err), 0);
+	assert_int_equal(p.n_types, 2);
+	assert_string_equal(p.types[1], "e");
+	assert_string_equal(p.text[PARAM_TYPE], "b:c:d");
+	assert_int_equal(params_parse(&several, "service=a&type=b&type=", NOW, &p, &err), -EINVAL);
+	for (size_t i = 0; i <= PARAMS_MAX_TYPES; i++)
+		strcat(query, "&type=b");
+	assert_int_equal(params_parse(&several, query, NOW, &p, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "at most 16 types"));
+	assert_int_equal(params_parse(&all, "service=a&type=b&type=c", NOW, &p, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "given twice"));
+}
+
 static void long_queries_are_refused(void **state)
 {
 	static char query[PARAMS_MAX_QUERY + 2];
@@ -128,7 +150,7 @@ static void long_queries_are_refused(void **state)
 
 static void a_path_without_parameters_says_so(void **state)
 {
-	static const struct param_rules none = {0, 0};
+	static const struct param_rules none = {0};
 	struct params p;
 	struct err err = {""};
 
@@ -207,6 +229,7 @@ int main(void)
 		cmocka_unit_test(good_parameters_are_read),
 		cmocka_unit_test(defaults_are_the_last_hour),
 		cmocka_unit_test(wrong_parameters_are_refused_with_a_sentence),
+		cmocka_unit_test(several_types_are_read_where_the_path_has_them),
 		cmocka_unit_test(long_queries_are_refused),
 		cmocka_unit_test(a_path_without_parameters_says_so),
 		cmocka_unit_test(only_our_own_names_are_hosts),

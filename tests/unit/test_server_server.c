@@ -246,6 +246,20 @@ static void every_route_answers(void **state)
 	expect("/api/series?" WINDOW "&from=5000&to=5060&step_ms=20000", 200,
 	       "{\"from\":5000000,\"to\":5060000,\"step_ms\":20000,\"unit\":\"bytes\",\"mode\":"
 	       "\"snapshot\",\"points\":[0,null,2]}");
+	expect("/api/services?service=shop&from=5000&to=5120", 200,
+	       "\"services\":[{\"service\":\"shop\"");
+	expect("/api/services?service=nobody&from=5000&to=5120", 200, "\"services\":[]");
+	expect("/api/services?type=*:inuse_space:bytes&type=a:b:c&from=5000&to=5120", 200,
+	       "\"services\":[{\"service\":\"bakery\",\"types\":[],\"processes\":2},{\"service\":"
+	       "\"shop\",\"types\":[{\"type\":\"go_heap:inuse_space:bytes\"");
+	/* What this program does not have is left out. */
+	expect("/api/series?" WINDOW "&type=go_oom:x:bytes&type=go_heap:alloc_space:bytes&from=5000"
+	       "&to=5060&step_ms=20000",
+	       200,
+	       "\"step_ms\":20000,\"series\":[{\"type\":\"go_heap:inuse_space:bytes\",\"unit\":"
+	       "\"bytes\",\"mode\":\"snapshot\",\"points\":[0,null,2]},{\"type\":"
+	       "\"go_heap:alloc_space:bytes\",\"unit\":\"bytes\",\"mode\":\"delta\",\"points\":"
+	       "[0,null,2]}]}");
 	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
 	       "\"names\":[\"\",\"(other)\",\"main\",\"a\",\"b\\\"\\u000a\\ufffd\",\"c\"]");
 	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
@@ -268,6 +282,8 @@ static void wrong_questions_get_a_sentence(void **state)
 	expect("/api/flame?" WINDOW "&from=0", 400, "longer than 40 days");
 	expect("/api/series?" WINDOW "&from=-30d&step_ms=1000", 400, "more than 10000 points");
 	expect("/api/series?service=x&type=y", 404, "nothing is stored of service 'x'");
+	expect("/api/series?service=x&type=y&type=z", 404, "nothing is stored of service 'x'");
+	expect("/api/flame?" WINDOW "&type=y", 400, "type is given twice");
 	expect("/api/health?x=1", 400, "this path has none");
 	store.error = -EIO;
 	expect("/api/flame?" WINDOW, 500, "the store does not like this");

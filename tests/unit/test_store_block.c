@@ -189,6 +189,76 @@ static void stacks_come_back_sorted_with_their_ids(void **state)
 	assert_int_equal(seen, 3);
 }
 
+static int keep_wide(void *ctx, const struct chunk_stack *s, uint32_t shared)
+{
+	uint32_t *frames = ctx;
+
+	(void)shared;
+	memcpy(frames, s->frames, s->n * sizeof(*frames));
+	return 0;
+}
+
+static void frame_ids_past_two_bytes_come_back(void **state)
+{
+	static const uint32_t a[] = {65535, 65536, CHUNK_MAX_FRAMES - 1};
+	struct chunk_stack stacks[] = {{1, 3, a}};
+	struct fixture *f = *state;
+	uint32_t frames[CHUNK_MAX_DEPTH] = {0};
+
+	for (uint32_t n = 1; n <= 3; n++) {
+		stacks[0].n = n;
+		assert_int_equal(chunk_encode_stacks(&f->codec, stacks, 1, &f->out), 0);
+		assert_int_equal(
+			chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames), 0);
+		assert_memory_equal(frames, a, n * sizeof(*a));
+	}
+}
+
+/* One stack 1 of two frames; the bytes of their ids are given. */
+static int decode_forged(struct fixture *f, enum codec_kind kind, uint64_t width, struct view ids,
+			 uint32_t *frames)
+{
+	const struct view columns[] = {view_of("\x02", 1), view_of("\x00", 1), view_of("\x02", 1),
+				       ids};
+	struct codec none = {0};
+
+	assert_int_equal(codec_begin(&f->out, kind), 0);
+	assert_int_equal(buf_append_varint(&f->out, 1), 0);
+	if (kind == CODEC_STACKS)
+		assert_int_equal(buf_append_varint(&f->out, width), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		assert_int_equal(codec_put_column(&none, &f->out, columns[i], 1), 0);
+	codec_end(&f->out);
+	codec_release(&none);
+	return chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames);
+}
+
+static void stacks_of_format_1_are_read_and_forged_ones_refused(void **state)
+{
+	static const uint32_t wanted[] = {5, 300};
+	struct fixture *f = *state;
+	uint32_t frames[CHUNK_MAX_DEPTH] = {0};
+
+	assert_int_equal(decode_forged(f, CODEC_STACKS_1, 0, view_of("\x05\xac\x02", 3), frames),
+			 0);
+	assert_memory_equal(frames, wanted, sizeof(wanted));
+	memset(frames, 0, sizeof(frames));
+	assert_int_equal(decode_forged(f, CODEC_STACKS, 2, view_of("\x05\0\x2c\x01", 4), frames),
+			 0);
+	assert_memory_equal(frames, wanted, sizeof(wanted));
+	assert_int_equal(decode_forged(f, CODEC_STACKS, 2, view_of("\x05\0\x2c", 3), frames),
+			 -EBADMSG);
+	assert_int_equal(
+		decode_forged(f, CODEC_STACKS, 3, view_of("\x05\0\0\x2c\x01\0", 6), frames),
+		-EBADMSG);
+	assert_int_equal(
+		decode_forged(f, CODEC_STACKS, 4, view_of("\0\0\0\0\0\0\x04\0", 8), frames),
+		-EBADMSG);
+	assert_int_equal(
+		decode_forged(f, CODEC_STACKS_1, 0, view_of("\x05\x80\x80\x10", 4), frames),
+		-EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +272,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(forged_sums_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(stacks_come_back_sorted_with_their_ids, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(frame_ids_past_two_bytes_come_back, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(stacks_of_format_1_are_read_and_forged_ones_refused,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

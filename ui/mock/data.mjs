@@ -1,5 +1,6 @@
 // Made-up services with known truth: stacks whose weight is a function of time. `checkout` leaks from
-// one function, since 24 minutes before the server was started; `giant` has 200,000 nodes.
+// one function, since 24 minutes before the server was started, goroutines as well; `importer` was killed
+// for want of memory, twice; `billing` is near its limit; `giant` has 200,000 nodes.
 
 const MB = 1048576;
 export const LEAK_FUNCTION = 'example.com/checkout/cart.(*sessionCache).remember';
@@ -42,6 +43,44 @@ function app(mod, start, extra = []) {
   return { start, stacks: [...stacks, ...extra], processes: 1 };
 }
 
+/* Goroutines by stack and state; those of a leak wait, and only grow. */
+function goroutines(mod, k, leaked = () => 0) {
+  const m = `example.com/${mod}`;
+  const serve = ['net/http.(*Server).Serve.func3', 'net/http.(*conn).serve'];
+  return [
+    ['waiting', [...serve, 'net/http.(*conn).readRequest', 'bufio.(*Reader).Peek', 'net.(*conn).Read', 'internal/poll.(*FD).Read', 'runtime.gopark'], 240],
+    ['waiting', [`${m}/worker.(*Pool).run`, `${m}/worker.(*Pool).next`, 'runtime.chanrecv1', 'runtime.gopark'], 64],
+    ['waiting', ['database/sql.OpenDB.func1', 'database/sql.(*DB).connectionOpener', 'runtime.selectgo', 'runtime.gopark'], 1],
+    ['runnable', [...serve, 'net/http.serverHandler.ServeHTTP', `${m}/api.(*Handler).List`], 5],
+    ['running', [...serve, 'net/http.serverHandler.ServeHTTP', `${m}/api.(*Handler).Get`], 3],
+    ['syscall', [...serve, `${m}/store.(*wal).append`, 'os.(*File).Write', 'syscall.write'], 4],
+  ].map(([state, frames, n], i) => ({ state, frames, count: (t) => n * k * jitter(t, i) }))
+    .concat({ state: 'waiting', frames: [`${m}/cart.watch`, `${m}/cart.(*watcher).wait`, 'runtime.chanrecv1', 'runtime.gopark'], count: leaked });
+}
+
+/* Fills up until it is killed; then it is started again. */
+const CACHE = {
+  frames: ['runtime.main', 'main.main', 'main.run', 'main.load', 'main.appendToCache'],
+  full: 1.79 * 1024 * MB,
+};
+
+function importer(now) {
+  const life = 19 * 60e3;
+  const kills = [now - 37 * 60e3, now - 18 * 60e3];
+  const start = kills[0] - life;
+  const filled = (t) => (t > kills[1] ? 0 : CACHE.full * (0.02 + 0.98 * (((t - start) % life) || life) / life));
+  const service = app('importer', start, [{ frames: CACHE.frames, live: filled, rate: () => CACHE.full / (life / 1000) }]);
+  const event = (kind, time, pid, rss, picture) => ({ kind, time, pid, rss_bytes: rss, picture });
+  return {
+    ...service, end: kills[1], processes: 2,
+    events: [
+      event('oom_kill', kills[1], 5022, 1.9 * 1024 * MB, 'kill'),
+      event('oom_near', kills[1] - 70e3, 5022, null, null),
+      event('oom_kill', kills[0], 4711, null, 'earlier'),
+    ],
+  };
+}
+
 export function makeServices(now) {
   const leakAt = now - LEAK_AGE_MS;
   const leaked = (t) => Math.max(0, (t - leakAt) / 1000) * 0.12 * MB;
@@ -58,6 +97,7 @@ export function makeServices(now) {
     ['billing', app('billing', now - 19 * 60e3)],
     ['mailer', app('mailer', old)],
     ['nightly', { ...app('nightly', now - 50 * 60e3), end: now - 30 * 60e3 }],
+    ['importer', importer(now)],
     ['giant', { start: old, giant: true, processes: 1, stacks: [{ frames: [], live: (t) => 420 * MB * jitter(t, 1), rate: (t) => 90 * MB * jitter(t, 2) }] }],
   ]);
   const scale = { search: 2.7, gateway: 0.6, billing: 0.35, mailer: 0.12 };
@@ -67,6 +107,9 @@ export function makeServices(now) {
       s.live = (t) => live(t) * k;
       s.rate = (t) => rate(t) * k;
     }
+  services.get('billing').events = [{ kind: 'oom_near', time: now - 4 * 60e3, pid: 100, rss_bytes: null, picture: null }];
+  for (const [name, s] of services)
+    s.goroutines = goroutines(name, s.processes, name === 'checkout' ? (t) => Math.max(0, (t - leakAt) / 1000) * 0.4 : undefined);
   return services;
 }
 
@@ -77,25 +120,64 @@ export const TYPES = [
   { type: 'go_heap:inuse_space:bytes', mode: 'snapshot' },
   { type: 'cpu:samples:count', mode: 'delta' },
   { type: 'cpu:cpu:nanoseconds', mode: 'delta' },
-  { type: 'go_goroutine:goroutines:count', mode: 'snapshot' },
+  { type: 'go_block:contentions:count', mode: 'delta' },
+  { type: 'go_block:delay:nanoseconds', mode: 'delta' },
+  ...['goroutine', 'waiting', 'runnable', 'running', 'syscall'].map((s) => ({ type: `go_goroutine:${s}:count`, mode: 'snapshot' })),
   { type: 'go_mutex:contentions:count', mode: 'delta' },
   { type: 'go_mutex:delay:nanoseconds', mode: 'delta' },
+  { type: 'go_oom:goroutine:count', mode: 'snapshot' },
+  { type: 'go_oom:inuse_objects:count', mode: 'snapshot' },
+  { type: 'go_oom:inuse_space:bytes', mode: 'snapshot' },
+  ...['heap_live:bytes', 'heap_goal:bytes', 'heap_inuse:bytes', 'memory_limit:bytes', 'goroutines:count', 'gomaxprocs:count', 'gc_cpu_fraction:ppm']
+    .map((k) => ({ type: `go_runtime:${k}`, mode: 'snapshot' })),
+  ...['gc_cycles:count', 'gc_pause:nanoseconds', 'alloc:bytes'].map((k) => ({ type: `go_runtime:${k}`, mode: 'delta' })),
 ];
-/* Only these services have all types; the others have the heap, as on a machine that lacks the rest. */
+/*
+ * Only these services have all types; the others have the heap, as on a machine that lacks the rest.
+ * `gateway` does not record where it blocks, `search` has no limit of memory.
+ */
 const FULL = ['checkout', 'search', 'gateway'];
-export const typesOf = (service) => TYPES.filter((t) => FULL.includes(service) || t.type.startsWith('go_heap:'));
+const LACKS = { gateway: ['go_block:', 'go_mutex:'], search: ['go_runtime:memory_limit:'] };
+export const typesOf = (service, { events }) =>
+  TYPES.filter(({ type }) => (type.startsWith('go_oom:') ? !!events
+    : FULL.includes(service) ? !(LACKS[service] ?? []).some((l) => type.startsWith(l)) : type.startsWith('go_heap:')));
+
+/* The runtime's own numbers, from the stacks; per second for delta types. */
+function runtimeAt(s, name, t) {
+  const live = s.stacks.reduce((sum, x) => sum + x.live(t), 0);
+  const alloc = s.stacks.reduce((sum, x) => sum + x.rate(t), 0);
+  const cycles = alloc / live;
+  return {
+    heap_live: live, heap_goal: 2 * live, heap_inuse: 1.1 * live, memory_limit: 420 * MB, alloc,
+    goroutines: s.goroutines.reduce((sum, g) => sum + g.count(t), 0), gomaxprocs: 8 * s.processes,
+    gc_cpu_fraction: 9000 * s.processes * jitter(t, 3), gc_cycles: cycles, gc_pause: cycles * 2.4e5 * jitter(t, 9),
+  }[name];
+}
+
+/** What a service has of a type, by stack. */
+export function stacksOf(service, type) {
+  const [family, name] = type.type.split(':');
+  if (family === 'go_goroutine' || name === 'goroutine')
+    return service.goroutines.filter((g) => name === 'goroutine' || g.state === name).map((g) => ({ frames: g.frames, at: g.count }));
+  if (family === 'go_runtime') return [{ frames: ['runtime'], at: (t) => runtimeAt(service, name, t) }];
+  return service.stacks.map((s) => ({ frames: s.frames, at: (t) => valueAt(s, type, t) }));
+}
+
+/* Stacks of goroutines are read once a minute. */
+export const everyOf = (type) => (type.type.startsWith('go_goroutine:') ? 60e3 : 0);
 
 /* From bytes to what else a stack has: some CPU per byte, some goroutines, a lock now and then. */
 const PER_BYTE = {
   'cpu:samples:count': 99 / (96 * MB),
   'cpu:cpu:nanoseconds': 1e9 / (96 * MB),
-  'go_goroutine:goroutines:count': 0.8 / MB,
+  'go_block:contentions:count': 12 / MB,
+  'go_block:delay:nanoseconds': 9e6 / MB,
   'go_mutex:contentions:count': 40 / MB,
   'go_mutex:delay:nanoseconds': 4e5 / MB,
 };
 
 /** A stack's value at a time; per second for delta types. */
-export function valueAt(stack, type, t) {
+function valueAt(stack, type, t) {
   const bytes = type.mode === 'delta' ? stack.rate(t) : stack.live(t);
   return bytes * (PER_BYTE[type.type] ?? (type.type.endsWith(':count') ? 1 / 96 : 1));
 }

@@ -5,7 +5,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { giantTree, makeServices, TYPES, typesOf, valueAt } from './data.mjs';
+import { everyOf, giantTree, makeServices, stacksOf, TYPES, typesOf } from './data.mjs';
 
 const flag = (name, otherwise) => {
   const i = process.argv.indexOf(`--${name}`);
@@ -18,6 +18,7 @@ const started = Date.now();
 const services = empty ? new Map() : makeServices(started);
 const dist = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
 const STEP = 15e3;
+const BYTES = TYPES.find((t) => t.type === 'go_oom:inuse_space:bytes');
 let giant = null;
 
 class Wrong extends Error {
@@ -44,15 +45,22 @@ function windowOf(q, prefix = '') {
   return { from, to };
 }
 
-function asked(q) {
+function serviceOf(q) {
   const service = services.get(q.get('service'));
   if (!service) throw new Wrong(`there is no service '${q.get('service')}'; see /api/services`, 404);
-  const type = TYPES.find((t) => t.type === q.get('type'));
-  if (!type) throw new Wrong(`there is no type '${q.get('type')}'; see /api/services`, 404);
+  return service;
+}
+
+function asked(q, name = q.get('type')) {
+  const service = serviceOf(q);
+  const type = typesOf(q.get('service'), service).find((t) => t.type === name);
+  if (!type) throw new Wrong(`nothing is stored of service '${q.get('service')}' and type '${name}'; see /api/services`, 404);
   let share = 1;
   for (const l of q.getAll('label')) share *= l.startsWith('process.pid=') ? 1 / service.processes : 1;
   return { service, type, share };
 }
+
+const happened = (service, w) => (service.events ?? []).filter((e) => e.time >= w.from && e.time < w.to);
 
 /** Sum (delta) or average (snapshot) of one stack over what of the window the service lived. */
 function over(stack, type, w, { start, end = Infinity }) {
@@ -61,25 +69,31 @@ function over(stack, type, w, { start, end = Infinity }) {
   if (from >= to) return 0;
   const points = Math.min(60, Math.max(2, Math.ceil((to - from) / STEP)));
   let sum = 0;
-  for (let i = 0; i < points; i++) sum += valueAt(stack, type, from + ((i + 0.5) * (to - from)) / points);
+  for (let i = 0; i < points; i++) sum += stack.at(from + ((i + 0.5) * (to - from)) / points);
   const mean = sum / points;
   return type.mode === 'delta' ? (mean * (to - from)) / 1000 : mean;
 }
 
 function points(service, type, w, step, share = 1) {
   const out = [];
+  const stacks = stacksOf(service, type);
+  const every = everyOf(type);
   for (let t = w.from; t < w.to; t += step) {
     const mid = t + step / 2;
     if (mid < service.start || mid > Math.min(service.end ?? Infinity, Date.now())) out.push(null);
-    else out.push(share * service.stacks.reduce((s, x) => s + valueAt(x, type, mid), 0) * (type.mode === 'delta' ? step / 1000 : 1));
+    else if (every && Math.floor((t + step) / every) === Math.floor(t / every)) out.push(null);
+    else if (type.type.startsWith('go_oom:') && !happened(service, { from: t, to: t + step }).length) out.push(null);
+    else out.push(share * stacks.reduce((s, x) => s + x.at(mid), 0) * (type.mode === 'delta' ? step / 1000 : 1));
   }
   return out;
 }
 
 function tree(service, type, w, before, share) {
   const root = { name: '', kids: new Map(), self: 0, total: 0, b: 0, bt: 0 };
-  for (const s of service.stacks) {
-    const v = share * over(s, type, w, service);
+  // A picture is of its moment: the average of those in the window.
+  const moments = type.type.startsWith('go_oom:') ? happened(service, w) : null;
+  for (const s of stacksOf(service, type)) {
+    const v = moments ? moments.reduce((sum, e) => sum + s.at(e.time - 1) / moments.length, 0) : share * over(s, type, w, service);
     const b = before ? share * over(s, type, before, service) : 0;
     if (!v && !b) continue;
     let n = root;
@@ -124,7 +138,7 @@ function columns(root, before) {
 
 function giantFlame(service, type, w, before) {
   giant ??= giantTree(200000);
-  const scale = (x) => over(service.stacks[0], type, x, service) / giant.total[0];
+  const scale = (x) => over(stacksOf(service, type)[0], type, x, service) / giant.total[0];
   const of = (a, k) => a.map((v) => Math.round(v * k));
   const out = { names: giant.names, files: giant.names.map(() => ''), name: giant.name, depth: giant.depth };
   out.self = of(giant.self, scale(w));
@@ -152,7 +166,7 @@ function health() {
   return {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
     rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
-    failures: 0, lost_records: 0, write_failures: 0, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
+    failures: 0, lost_records: 0, write_failures: 0, oom_kills: 2, oom_late: 1, oom_lost: 0, oom_trouble: null, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
     store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
   };
 }
@@ -165,7 +179,13 @@ function targets() {
   out.push(target(4711, 'dockerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
   out.push(target(4790, 'containerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
   out.push(target(5120, 'restic', no('Heap profiling is off in this program: it never calls runtime.MemProfile.', 'Start sonde with --go-heap force to switch it on from outside.')));
-  return { targets: out };
+  const reader = (name, available, reason, remedy) => ({ reader: name, available, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
+  out.push(target(2210, 'gateway', [
+    reader('go-heap', true, null, null),
+    reader('go-block', false, 'the program has not turned its block profile on', 'call runtime.SetBlockProfileRate in it'),
+    reader('go-mutex', true, null, null),
+  ]));
+  return { targets: empty ? out.slice(0, 14) : out };
 }
 
 const handlers = {
@@ -175,14 +195,28 @@ const handlers = {
     const w = windowOf(q);
     const n = Math.min(500, Number(q.get('points') ?? 60));
     const step = (w.to - w.from) / n;
-    const list = [...services].filter(([, s]) => s.start < w.to).map(([service, s]) => ({
+    const wanted = ([name, s]) => s.start < w.to && (!q.has('service') || q.get('service') === name);
+    const kinds = q.getAll('type');
+    const asks = (t) => !kinds.length || kinds.some((k) => k === t.type || k === `*${t.type.slice(t.type.indexOf(':'))}`);
+    const there = (t, s) => !t.type.startsWith('go_oom:') || happened(s, w).length > 0;
+    const list = [...services].filter(wanted).map(([service, s]) => ({
       service, processes: s.processes,
-      types: typesOf(service).map((t) => ({
-        ...t, first: s.start, last: Date.now(), series: points(s, t, w, step),
-        value: s.stacks.reduce((sum, x) => sum + over(x, t, w, s), 0),
+      types: typesOf(service, s).filter((t) => asks(t) && there(t, s)).map((t) => ({
+        ...t, first: s.start, last: Math.min(s.end ?? Infinity, Date.now()), series: points(s, t, w, step),
+        value: stacksOf(s, t).reduce((sum, x) => sum + over(x, t, w, s), 0),
       })),
     }));
     return { ...w, step_ms: step, services: list };
+  },
+  '/api/events': (q) => {
+    const w = windowOf(q);
+    const list = [...services].filter(([name]) => !q.has('service') || q.get('service') === name)
+      .flatMap(([service, s]) => happened(s, w).map((e) => {
+        const whole = stacksOf(s, BYTES).map((x) => ({ name: x.frames.at(-1), self: x.at(e.time - 1) })).sort((a, b) => b.self - a.self);
+        const inuse = whole.reduce((sum, x) => sum + x.self, 0);
+        return { ...e, service, executable: service, container: null, inuse_bytes: inuse, top: { ...whole[0], file: 'main.go', share: whole[0].self / inuse } };
+      }));
+    return { ...w, count: list.length, events: list.sort((a, b) => b.time - a.time) };
   },
   '/api/labels': (q) => {
     const s = services.get(q.get('service'));
@@ -195,10 +229,16 @@ const handlers = {
     ] };
   },
   '/api/series': (q) => {
-    const { service, type, share } = asked(q);
     const w = windowOf(q);
     const step = Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP);
-    return { ...w, step_ms: step, unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };
+    const one = (name) => {
+      const { service, type, share } = asked(q, name);
+      return { unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };
+    };
+    const names = q.getAll('type');
+    if (names.length < 2) return { ...w, step_ms: step, ...one(names[0]) };
+    const known = typesOf(q.get('service'), serviceOf(q)).map((t) => t.type);
+    return { ...w, step_ms: step, series: names.filter((n) => known.includes(n)).map((n) => ({ type: n, ...one(n) })) };
   },
   '/api/flame': flame,
 };

@@ -20,6 +20,7 @@ export interface Health {
   cpu_samples_lost: number;
   cpu_stacks_cut: number;
   write_failures: number;
+  oom_trouble: string | null;
   trouble: string | null;
   store: {
     bytes: number;
@@ -94,6 +95,33 @@ export interface Series {
   unit: string;
   mode: Mode;
   points: (number | null)[];
+}
+
+export interface ManySeries {
+  from: number;
+  to: number;
+  step_ms: number;
+  series: { type: string; unit: string; mode: Mode; points: (number | null)[] }[];
+}
+
+export interface OomEvent {
+  kind: string; // oom_kill or oom_near
+  time: number;
+  service: string;
+  pid: number;
+  executable: string | null;
+  container: string | null;
+  rss_bytes: number | null;
+  picture: string | null; // kill or earlier
+  inuse_bytes: number | null;
+  top: { name: string; file: string | null; self: number; share: number } | null;
+}
+
+export interface OomEvents {
+  from: number;
+  to: number;
+  count: number;
+  events: OomEvent[];
 }
 
 export interface RawFlame {

@@ -23,10 +23,11 @@ function duration(ns: number): string {
   return scaled(ns / steps[i]![0], Infinity, [steps[i]![1]]);
 }
 
-/** `unit` is the API's unit, with "/s" behind it for a rate; or "cores", see rateUnit(). */
+/** `unit` is the API's unit, with "/s" behind it for a rate; or "cores", see rateUnit(); or "ppm", a share. */
 export function value(v: number | null | undefined, unit: string): string {
   if (v == null || !Number.isFinite(v)) return '–';
   if (unit === 'cores') return cores(v / 1e9);
+  if (unit === 'ppm') return percent(v, 1e6);
   const rate = unit.endsWith('/s');
   const plain = rate ? unit.slice(0, -2) : unit;
   const text =
@@ -38,29 +39,6 @@ function cores(v: number): string {
   const a = Math.abs(v);
   if (a > 0 && a < 0.0995) return scaled(v * 1000, Infinity, ['mcores']);
   return scaled(v, Infinity, [a === 1 ? 'core' : 'cores']);
-}
-
-const SAMPLED = ['cpu', 'offcpu'];
-
-/** Who did not run has no samples, and no point: that is nothing, not unknown, once it was seen. */
-export function rested(type: string, points: (number | null)[]): (number | null)[] {
-  if (!SAMPLED.includes(type.slice(0, type.indexOf(':')))) return points;
-  const first = points.findIndex((v) => v != null);
-  return points.map((v, i) => (first >= 0 && i > first ? (v ?? 0) : v));
-}
-
-/** Whole steps of the last tenth: allocations are told once per collection, so one step alone may have none. */
-export function latest(points: (number | null)[], rate: boolean): number | undefined {
-  const known = points.filter((v): v is number => v != null);
-  if (!rate) return known[known.length - 1];
-  const whole = known.length > 2 ? known.slice(0, -1) : known;
-  const some = whole.slice(-Math.max(5, Math.ceil(points.length / 10)));
-  return some.length ? some.reduce((s, v) => s + v, 0) / some.length : undefined;
-}
-
-/** The unit of a delta type per second. Nanoseconds on a processor per second are cores. */
-export function rateUnit(type: string): string {
-  return kindOf(type) === 'cpu:nanoseconds' ? 'cores' : `${unitOf(type)}/s`;
 }
 
 export function signed(v: number, unit: string): string {
@@ -140,34 +118,3 @@ export function shortName(name: string): string {
   const head = bracket < 0 ? name : name.slice(0, bracket);
   return name.slice(head.lastIndexOf('/') + 1);
 }
-
-export interface TypeText {
-  title: string;
-  about: string;
-}
-
-/** By kind, the type without its family: what a column of Go and of Java programs has in common. */
-const KINDS: Record<string, TypeText> = {
-  'inuse_space:bytes': { title: 'Live heap', about: 'memory in use, after the last collection' },
-  'inuse_objects:count': { title: 'Live objects', about: 'objects in use' },
-  'alloc_space:bytes': { title: 'Allocation rate', about: 'bytes allocated' },
-  'alloc_objects:count': { title: 'Allocations', about: 'objects allocated' },
-  'goroutines:count': { title: 'Goroutines', about: 'goroutines that exist' },
-  'cpu:nanoseconds': { title: 'CPU', about: 'time on a processor' },
-  'samples:count': { title: 'CPU samples', about: 'samples taken' },
-  'time:nanoseconds': { title: 'Waiting (off-CPU)', about: 'time that threads waited, for what blocked them' },
-  'waits:count': { title: 'Waits (off-CPU)', about: 'how often threads waited' },
-};
-
-export const kindOf = (type: string) => type.slice(type.indexOf(':') + 1);
-
-/** A type that nobody has named yet is called what the server calls it: "Go mutex delay". */
-export function typeText(type: string): TypeText {
-  const known = KINDS[kindOf(type)];
-  if (known) return known;
-  const [family = '', name = ''] = type.split(':');
-  const words = `${family} ${name}`.replace(/_/g, ' ').trim();
-  return { title: words.charAt(0).toUpperCase() + words.slice(1), about: type };
-}
-
-export const unitOf = (type: string) => type.split(':')[2] ?? 'count';

@@ -6,10 +6,11 @@ import type { Theme } from './flame/draw';
 import { time, zone } from './format';
 import { HealthLine, Overview } from './overview';
 import { copy, Help } from './parts';
-import { isDark, usePrefs } from './prefs';
+import { isDark, showsRuntime, usePrefs } from './prefs';
 import { useQuery } from './query';
 import { ServicePage } from './service';
 import { comparePreceding, go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
+import { isPicture } from './types';
 import './theme.css';
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -105,7 +106,9 @@ function App() {
       u: () => setPrefs({ utc: !prefs.utc }),
     };
     const service: Record<string, () => void> = {
-      d: () => go(state.base ? { base: null, zoom: '' } : comparePreceding(state, state.sel ?? rangeWindow(state.range, now, oldest), oldest)),
+      g: () => setPrefs({ runtime: !showsRuntime(prefs) }),
+      // A moment has no window before it.
+      d: () => !isPicture(state.type) && go(state.base ? { base: null, zoom: '' } : comparePreceding(state, state.sel ?? rangeWindow(state.range, now, oldest), oldest)),
       x: () => go({ sel: null, base: null, zoom: '' }),
       '[': () => go(shift(state, now, oldest, -1)),
       ']': () => go(shift(state, now, oldest, 1)),
@@ -152,7 +155,7 @@ function App() {
       ) : state.service ? (
         <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
       ) : (
-        <Overview {...{ state, now, health: health.data }} />
+        <Overview {...{ state, now, health: health.data, utc: prefs.utc }} />
       )}
       {health.data && <HealthLine health={health.data} />}
       <div class={said ? 'toast on' : 'toast'} role="status" aria-live="polite">{said}</div>

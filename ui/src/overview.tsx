@@ -1,39 +1,57 @@
 /* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
 import { useMemo, useState } from 'preact/hooks';
-import { url, type Health, type Service, type Services, type Target, type TypeSeries } from './api';
-import { kindOf, latest, percent, rateUnit, rested, span, typeText, unitOf, value } from './format';
+import { url, type Health, type OomEvent, type Service, type Services, type Target, type TypeSeries } from './api';
+import { OomNote, useEvents } from './events';
+import { percent, span, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
+import { curve, ended, latest, type Points } from './series';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
+import { isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitOf } from './types';
 
-/* Kinds: whatever family of profiles has one of these gets it into the column. */
-const COLUMNS = ['cpu:nanoseconds', 'alloc_space:bytes', 'inuse_space:bytes', 'goroutines:count'];
+/** What a column shows of a service: the first of these kinds that it has, in whatever family of profiles. */
+interface Column {
+  key: string;
+  title: string;
+  kinds: string[];
+}
 
-/* So many steps without a value at the end, and the service is no longer there. */
-const GONE = 3;
+const column = (kind: string, title = typeText(`:${kind}`).title, ...more: string[]): Column => ({ key: kind, title, kinds: [kind, ...more] });
+
+/* The runtime counts its goroutines at every collection, their stacks are read less often. */
+const COLUMNS: Column[] = [
+  column('cpu:nanoseconds'),
+  column('alloc_space:bytes'),
+  column('inuse_space:bytes'),
+  column('goroutines:count', 'Goroutines', 'goroutine:count'),
+];
+
+/* Of a Go program there are twenty types and more: the rest is for its own page. */
+const WANTED = COLUMNS.flatMap((c) => c.kinds).map((k): [string, string] => ['type', `*:${k}`]);
 
 interface Cell {
-  type: string;
-  series: (number | null)[];
+  type: string; // the profile that it leads to; empty: to the service
+  series: Points;
   unit: string;
   now: number | null; // null: it has ended
   trend: number; // last quarter against the first, -1 .. many
 }
 
-function cellOf(t: TypeSeries | undefined, step: number): Cell | null {
+function cellOf(of: Column, types: TypeSeries[], step: number): Cell | null {
+  const mine = types.filter((t) => !isPicture(t.type) && of.kinds.includes(kindOf(t.type)));
+  const t = mine.find((x) => kindOf(x.type) === of.key) ?? mine[0];
   if (!t) return null;
-  const seconds = step / 1000;
-  const points = rested(t.type, t.series);
-  const series = t.mode === 'delta' ? points.map((v) => (v == null ? null : v / seconds)) : points;
+  const rate = t.mode === 'delta';
+  const series = curve(t.type, t.mode, t.series, step);
   const known = series.filter((v): v is number => v != null);
   if (!known.length) return null;
-  const unit = t.mode === 'delta' ? rateUnit(t.type) : unitOf(t.type);
+  const unit = rate ? rateUnit(t.type) : unitOf(t.type);
   const quarter = Math.max(1, Math.floor(known.length / 4));
   const mean = (a: number[]) => a.reduce((s, v) => s + v, 0) / a.length;
   const head = mean(known.slice(0, quarter));
   const trend = known.length < 8 || !head ? 0 : mean(known.slice(-quarter)) / head - 1;
-  const gone = series.length > GONE && series.slice(-GONE).every((v) => v == null);
-  return { type: t.type, series, unit, now: gone ? null : latest(series, t.mode === 'delta')!, trend };
+  const gone = ended(rate ? series : t.series);
+  return { type: mine.find((x) => isProfile(x.type))?.type ?? '', series, unit, now: gone ? null : latest(series, rate)!, trend };
 }
 
 function Trend({ of }: { of: number }) {
@@ -46,20 +64,19 @@ function Trend({ of }: { of: number }) {
   );
 }
 
-const titleOf = (kind: string) => typeText(`:${kind}`).title;
-
 interface Line {
   service: Service;
   cells: (Cell | null)[];
+  events: OomEvent[];
 }
 
 /* Who comes to look for a leak wants the largest heap on top. */
 const SORTED = 'inuse_space:bytes';
 
-function ServiceTable({ lines, kinds, state }: { lines: Line[]; kinds: string[]; state: State }) {
-  const [key, dir] = (state.sort || `${kinds.includes(SORTED) ? SORTED : kinds[0]} down`).split(' ');
+function ServiceTable({ lines, columns, state, utc }: { lines: Line[]; columns: Column[]; state: State; utc: boolean }) {
+  const [key, dir] = (state.sort || `${columns.some((c) => c.key === SORTED) ? SORTED : columns[0]?.key} down`).split(' ');
   const down = dir !== 'up';
-  const at = kinds.indexOf(key!);
+  const at = columns.findIndex((c) => c.key === key);
   const sorted = useMemo(() => {
     const num = (l: Line) => (key === 'processes' ? l.service.processes : (l.cells[at]?.now ?? -1));
     const list = lines.slice().sort((a, b) => a.service.service.localeCompare(b.service.service));
@@ -80,20 +97,23 @@ function ServiceTable({ lines, kinds, state }: { lines: Line[]; kinds: string[];
         <tr>
           {head('name', 'Service')}
           {head('processes', 'Processes', 'num')}
-          {kinds.map((k) => head(k, titleOf(k)))}
+          {columns.map((c) => head(c.key, c.title))}
         </tr>
       </thead>
       <tbody>
-        {sorted.map(({ service: s, cells }) => {
+        {sorted.map(({ service: s, cells, events }) => {
           const link = (type: string) => format({ ...START, service: s.service, range: state.range, type });
           return (
             <tr key={s.service}>
-              <th scope="row"><a href={link('')}>{s.service}</a></th>
+              <th scope="row">
+                <a href={link('')}>{s.service}</a>
+                <OomNote events={events} range={state.range} utc={utc} />
+              </th>
               <td class="num dim" data-title="Processes">{s.processes}</td>
               {cells.map((c, i) => (
-                <td data-title={titleOf(kinds[i]!)}>
+                <td data-title={columns[i]!.title}>
                   {c ? (
-                    <a class="cell" href={link(c.type)} aria-label={`${s.service}, ${titleOf(kinds[i]!)}: ${c.now == null ? 'ended' : value(c.now, c.unit)}`}>
+                    <a class="cell" href={link(c.type)} aria-label={`${s.service}, ${columns[i]!.title}: ${c.now == null ? 'ended' : value(c.now, c.unit)}`}>
                       <Spark points={c.series} />
                       {c.now == null ? <span class="now dim">ended</span> : <span class="now">{value(c.now, c.unit)}</span>}
                       {c.now != null && <Trend of={c.trend} />}
@@ -117,6 +137,8 @@ interface Group {
 
 /* The reader that is the same for all processes. */
 const CPU = 'cpu';
+/* Off in most programs, and told where they are asked for. */
+const OPTIONAL = OFF_BY_DEFAULT.map((o) => o.reader);
 
 /** Why there is no CPU column, where that is so. */
 function NoCpu({ targets }: { targets: Target[] }) {
@@ -132,7 +154,7 @@ function groupByReason(targets: Target[]): Group[] {
     if (!t.readers.length) continue;
     // What samples the processors takes all alike: of the others, what somebody can change is worth a line.
     const some = t.readers.some((r) => r.available);
-    const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU)
+    const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU && !OPTIONAL.includes(r.reader))
       : (t.readers.find((r) => r.reason) ?? t.readers[0]!);
     if (!said) continue;
     const reason = some ? `${said.reader}: ${said.reason}` : said.reason ?? 'no reason given';
@@ -232,32 +254,34 @@ export function HealthLine({ health }: { health: Health }) {
       {item('heaps', `${h.profiled} of ${h.targets}`, 'processes whose heap is profiled')}
       {item('every', span(h.interval_ms), 'interval')}
       {item('store', `${value(h.store.bytes, 'bytes')}, ${h.store.days} ${h.store.days === 1 ? 'day' : 'days'}`, `${h.store.samples} samples`)}
+      {h.oom_trouble && item('OOM kills', 'not told', h.oom_trouble)}
       {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
       {troubles.map((t) => <span class="warn" role="alert">{t}</span>)}
     </footer>
   );
 }
 
-export function Overview({ state, now, health }: { state: State; now: number; health: Health | null }) {
+export function Overview({ state, now, health, utc }: { state: State; now: number; health: Health | null; utc: boolean }) {
   const range = rangeWindow(state.range, now, health?.store.oldest ?? 0);
   const w = sparkWindow(range, health?.interval_ms ?? 15000);
   const services = useQuery<Services>(
-    url('/api/services', [['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
+    url('/api/services', [...WANTED, ['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
   );
   const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();
   const data = services.data;
-  const kinds = useMemo(() => {
-    const present = new Set(data?.services.flatMap((s) => s.types.map((t) => kindOf(t.type))));
-    const known = COLUMNS.filter((k) => present.has(k));
-    return known.length ? known : [...present].slice(0, 3);
+  const events = useEvents(data?.services, w, state.range);
+  const columns = useMemo(() => {
+    const present = new Set(data?.services.flatMap((s) => s.types.filter((t) => !isPicture(t.type)).map((t) => kindOf(t.type))));
+    return COLUMNS.filter((c) => c.kinds.some((k) => present.has(k)));
   }, [data]);
   const lines = useMemo(
-    () => (data?.services ?? []).filter((s) => s.service.toLowerCase().includes(low)).map((s) => ({
+    () => (data?.services ?? []).filter((s) => s.service.toLowerCase().includes(low)).map((s): Line => ({
       service: s,
-      cells: kinds.map((k) => cellOf(s.types.find((t) => kindOf(t.type) === k), data!.step_ms)),
+      cells: columns.map((c) => cellOf(c, s.types, data!.step_ms)),
+      events: events.filter((e) => e.service === s.service),
     })),
-    [data, kinds, low],
+    [data, columns, low, events],
   );
 
   return (
@@ -280,7 +304,7 @@ export function Overview({ state, now, health }: { state: State; now: number; he
               onInput={(e) => go({ filter: e.currentTarget.value }, true)}
             />
           </div>
-          {lines.length ? <ServiceTable lines={lines} kinds={kinds} state={state} />
+          {lines.length ? <ServiceTable lines={lines} columns={columns} state={state} utc={utc} />
             : <p class="hint">No service is called that. <button type="button" class="link accent" onClick={() => go({ filter: '' }, true)}>Clear the filter</button></p>}
         </section>
       )}

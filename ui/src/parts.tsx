@@ -121,7 +121,8 @@ const KEYS: [string, [string, string][]][] = [
   ]],
   ['Service', [
     ['1 2 3 4', 'table, both, flame graph, sandwich'], ['d', 'compare with the preceding window'],
-    ['[  ]', 'window before, window after'], ['x', 'reset the window'], ['y', 'copy the link'],
+    ['[  ]', 'window before, window after'], ['x', 'reset the window'], ['g', 'Go runtime, show or hide'],
+    ['y', 'copy the link'],
   ]],
   ['Flame graph and table', [
     ['arrows', 'move'], ['Enter', 'zoom; in the table: sandwich'], ['Backspace', 'zoom out'], ['Esc', 'reset the zoom'],

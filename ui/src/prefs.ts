@@ -5,19 +5,23 @@ export interface Prefs {
   theme: 'dark' | 'light' | 'auto';
   utc: boolean;
   blind: boolean; // orange and blue in place of red and green
+  runtime: boolean | null; // the curves of the Go runtime; null: where there is room for them
 }
 
 const KEY = 'sonde';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
 function load(): Prefs {
-  const start: Prefs = { theme: 'auto', utc: false, blind: false };
+  const start: Prefs = { theme: 'auto', utc: false, blind: false, runtime: null };
   try {
     return { ...start, ...(JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Prefs>) };
   } catch {
     return start;
   }
 }
+
+/** Open from the start only where the flame graph keeps most of the screen. */
+export const showsRuntime = (p: Prefs) => p.runtime ?? (innerHeight >= 860 && innerWidth >= 900);
 
 export const isDark = (p: Prefs) => (p.theme === 'auto' ? dark.matches : p.theme === 'dark');
 

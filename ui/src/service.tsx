@@ -1,24 +1,24 @@
-/* One service: types, timeline, and the profile of the window as graph, table or sandwich. */
+/* One service: types, timeline, runtime, and the profile of the window as graph, table or sandwich. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { url, type Labels, type Params, type RawFlame, type Series, type Services, type TypeSeries } from './api';
+import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Target, type TypeSeries } from './api';
+import { marksOf, OomBanner, useEvents } from './events';
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
 import { Crumbs, FlameView } from './flame/view';
-import { kindOf, latest, percent, rateUnit, rested, shortName, span, time, typeText, unitOf, value } from './format';
+import { percent, shortName, span, time, value } from './format';
 import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
-import type { Prefs } from './prefs';
+import type { Chosen } from './plot';
+import { showsRuntime, type Prefs } from './prefs';
 import { useQuery } from './query';
+import { Runtime } from './runtime';
 import { sandwich } from './sandwich';
+import { curve, latest } from './series';
 import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { Table } from './table';
 import { Timeline } from './timeline';
+import { cards, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
 
 const MAX_NODES = 200000;
-/* What people ask about most; all others follow in the server's order. */
-const FIRST = ['inuse_space:bytes', 'cpu:nanoseconds', 'alloc_space:bytes', 'goroutines:count', 'inuse_objects:count'];
-const rank = (type: string) => (FIRST.includes(kindOf(type)) ? FIRST.indexOf(kindOf(type)) : FIRST.length);
-const byRank = (a: TypeSeries, b: TypeSeries) => rank(a.type) - rank(b.type);
-
 export interface ServiceProps {
   state: State;
   now: number;
@@ -35,29 +35,63 @@ const windowParams = (w: Window, prefix = ''): Params => [
   [`${prefix}to`, Math.round(w.to)],
 ];
 
+/** One button a measure: of its types the one that is shown, or else the most telling. */
+function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: number; current: string }) {
+  const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
+  const rate = t.mode === 'delta';
+  const points = curve(t.type, t.mode, t.series, step);
+  const { title, about } = typeText(t.type);
+  return (
+    <button type="button" class="type" aria-pressed={t.type === current} title={about} onClick={() => go({ type: t.type, zoom: '' })}>
+      <span class="typename">{title}</span>
+      <span class="typevalue">{value(latest(points, rate), rate ? rateUnit(t.type) : unitOf(t.type))}</span>
+      <Spark points={points} />
+    </button>
+  );
+}
+
+function OffCard({ off, current }: { off: OffByDefault; current: string }) {
+  return (
+    <button type="button" class="type none" aria-pressed={off.type === current} title={`${off.what} seems to be off`}
+      onClick={() => go({ type: off.type, zoom: '' })}>
+      <span class="typename">{typeText(off.type).title}</span>
+      <span class="typevalue">–</span>
+      <span class="typenone">nothing recorded</span>
+    </button>
+  );
+}
+
 function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number; current: string }) {
+  const all = cards(types);
+  const groups = [...new Set(all.map((c) => c.group))];
   return (
     <div class="types" role="group" aria-label="Profile type">
-      {types.slice().sort(byRank).map((t) => {
-        const rate = t.mode === 'delta';
-        const series = rested(t.type, t.series);
-        const points = rate ? series.map((v) => (v == null ? null : v / (step / 1000))) : series;
-        const { title, about } = typeText(t.type);
+      {groups.map((g) => {
+        const mine = all.filter((c) => c.group === g);
         return (
-          <button
-            type="button"
-            class="type"
-            aria-pressed={t.type === current}
-            title={about}
-            onClick={() => go({ type: t.type, zoom: '' })}
-          >
-            <span class="typename">{title}</span>
-            <span class="typevalue">{value(latest(points, rate), rate ? rateUnit(t.type) : unitOf(t.type))}</span>
-            <Spark points={points} />
-          </button>
+          <div class="typegroup" role="group" aria-label={g} style={{ flexGrow: mine.length }}>
+            {mine.map((c) => <TypeCard key={c.types[0]!.type} card={c} step={step} current={current} />)}
+          </div>
         );
       })}
+      {offIn(types).map((o) => <div class="typegroup off"><OffCard off={o} current={current} /></div>)}
     </div>
+  );
+}
+
+/** The ways in which the same thing is measured: bytes or objects, all goroutines or those that wait. */
+function Variants({ types, current }: { types: TypeSeries[]; current: string }) {
+  const same = isPicture(current) ? pictures(types)
+    : (cards(types).find((c) => c.types.some((t) => t.type === current))?.types ?? []);
+  if (same.length < 2) return null;
+  return (
+    <span class="seg" role="group" aria-label="Measured in">
+      {same.map((t) => (
+        <button type="button" aria-pressed={t.type === current} title={typeText(t.type).about} onClick={() => go({ type: t.type })}>
+          {variantName(t.type)}
+        </button>
+      ))}
+    </span>
   );
 }
 
@@ -146,6 +180,13 @@ function WindowLine(c: CompareProps) {
       <b>{which}</b> {text(x)} <span class="dim">{span(x.to - x.from)}</span>
     </button>
   );
+  if (isPicture(state.type) && state.sel)
+    return (
+      <div class="windowline">
+        <span class="windowtext">{typeText(state.type).title} at <b>{time(w.from, prefs.utc)}</b> <span class="dim">{typeText(state.type).about}</span></span>
+        <button type="button" class="primary" onClick={() => go({ type: '', sel: null, labels: [], zoom: '' })}>Back to the profiles</button>
+      </div>
+    );
   return (
     <div class="windowline">
       {base ? (
@@ -257,6 +298,26 @@ function SandwichView({ p, fn, hit, theme, menu, keyed }: {
   );
 }
 
+function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; service: string }) {
+  const targets = useQuery<{ targets: Target[] }>('/api/targets');
+  const read = (targets.data?.targets ?? []).flatMap((t) =>
+    t.service === service ? t.readers.filter((r) => r.reader === off.reader).map((r) => ({ pid: t.pid, on: r.available })) : [],
+  );
+  if (!targets.data && !targets.error) return <div class="panes wait" />;
+  return (
+    <Empty title={`${typeText(type).title}: nothing was recorded in this range`}>
+      {read.some((r) => r.on) ? <p>{off.what} is on in this program, and nobody had to wait long enough to be recorded.</p> : (
+        <>
+          <p>{off.what} {read.length ? 'is' : 'seems to be'} off in this program: Go records it only when it is told to. In the program:</p>
+          <pre class="mono">{off.code}</pre>
+          <p>or from outside, for some seconds:</p>
+          <pre class="mono">{off.command(String(read[0]?.pid ?? 'PID'))}</pre>
+        </>
+      )}
+    </Empty>
+  );
+}
+
 export const narrow = () => innerWidth < 900;
 
 export function ServicePage(props: ServiceProps) {
@@ -270,16 +331,28 @@ export function ServicePage(props: ServiceProps) {
   // The baseline may lie before the range: the timeline then reaches back to it.
   const shown = base ? { from: Math.min(range.from, base.from), to: Math.max(range.to, base.to) } : range;
 
-  const services = useQuery<Services>(url('/api/services', [...windowParams(spark), ['points', spark.points]]));
+  const services = useQuery<Services>(url('/api/services', [['service', state.service], ...windowParams(spark), ['points', spark.points]]));
   const mine = services.data?.services.find((s) => s.service === state.service);
-  const type = state.type || mine?.types.slice().sort(byRank)[0]?.type || '';
-  const common: Params = [['service', state.service], ['type', type], ...state.labels.map((l): [string, string] => ['label', l])];
-  const series = useQuery<Series>(type ? url('/api/series', [...common, ...windowParams(shown)]) : null);
+  const types = mine?.types ?? [];
+  const type = (isRuntime(state.type) ? '' : state.type) || firstType(types);
+  const has = (t: string) => types.some((x) => x.type === t);
+  const optional = OFF_BY_DEFAULT.find((o) => familyOf(o.type) === familyOf(type));
+  const off = mine && !has(type) ? optional : undefined;
+  // Of a moment there is no curve: that of the heap leads up to it.
+  const heap = types.find((t) => isPicture(type) && !isPicture(t.type) && kindOf(t.type) === kindOf(type))?.type;
+  const labels = state.labels.map((l): [string, string] => ['label', l]);
+  const ofType = (t: string): Params => [['service', state.service], ['type', t], ...labels];
+  // What a program may not have at all is asked for when it is known that there is some.
+  const ask = type && !off && (!optional || services.data || services.error);
+  const series = useQuery<Series>(ask ? url('/api/series', [...ofType(heap ?? type), ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
   const flame = useQuery<RawFlame, Profile>(
-    type ? url('/api/flame', [...common, ...windows, ['max_nodes', MAX_NODES]]) : null,
+    ask ? url('/api/flame', [...ofType(type), ...windows, ['max_nodes', MAX_NODES]]) : null,
     (raw) => decode(raw, rateUnit(type), (w.to - w.from) / 1000, base ? (base.to - base.from) / 1000 : 1),
   );
+
+  const events = useEvents(mine && [mine], shown, state.range, state.service);
+  const marks = useMemo(() => marksOf(events, prefs.utc), [events, prefs.utc]);
 
   const raw = flame.data;
   const whole = useMemo(() => (raw ? normalised(raw, state.norm) : null), [raw, state.norm]);
@@ -303,6 +376,13 @@ export function ServicePage(props: ServiceProps) {
       say('Baseline A is set. Drag again for the window B.');
     } else go({ sel: x, zoom: '' });
   };
+  const chosen: Chosen = {
+    sel: state.sel || base ? w : null,
+    base,
+    marks,
+    onSelect: select,
+    onReset: () => { go({ sel: null, base: null, zoom: '' }); setPicking('B'); },
+  };
   const view: Exclude<View, ''> = state.view || (narrow() ? 'flame' : 'both');
   const zoomTo = (i: number) => p && go({ zoom: pathHash(p, i) });
   const empty = p && !(p.total[0]! > 0) && !(p.diff && p.beforeTotal[0]! > 0);
@@ -324,27 +404,32 @@ export function ServicePage(props: ServiceProps) {
       <Progress on={services.slow || series.slow || flame.slow} />
       <h1 class="sr">{state.service}</h1>
       {/* Room for the cards before they come: what is below must not move under the reader's hand. */}
-      {(mine || !services.data) && <TypeCards types={mine?.types ?? []} step={services.data?.step_ms ?? 1} current={type} />}
+      {(mine || !services.data) && <TypeCards types={types} step={services.data?.step_ms ?? 1} current={type} />}
       {services.error && <Failure error={services.error} retry={services.retry} />}
       {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
+      <OomBanner events={events} utc={prefs.utc} />
       {series.data ? (
-        <Timeline series={series.data} utc={prefs.utc} dark={theme.dark} sel={state.sel || base ? w : null} base={base}
-          picking={picking} type={type} onSelect={select}
-          onReset={() => { go({ sel: null, base: null, zoom: '' }); setPicking('B'); }} />
-      ) : <div class="timeline wait" />}
-      <WindowLine state={state} w={w} base={base} oldest={props.oldest} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />
-      <div class="toolbar">
+        <Timeline {...chosen} series={series.data} utc={prefs.utc} dark={theme.dark} picking={picking} type={heap ?? type} />
+      ) : !off && <div class="timeline wait" />}
+      {types.some((t) => isRuntime(t.type)) && (
+        <Runtime {...chosen} types={types} step={services.data!.step_ms} common={[['service', state.service], ...labels]}
+          window={windowParams(shown)} processes={mine!.processes} open={showsRuntime(prefs)}
+          setOpen={(runtime) => props.setPrefs({ runtime })} utc={prefs.utc} dark={theme.dark} />
+      )}
+      {!off && <WindowLine state={state} w={w} base={base} oldest={props.oldest} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />}
+      {!off && <div class="toolbar">
         <span class="seg" role="group" aria-label="View">
           {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Sandwich']] as const).map(([v, text]) => (
             <button type="button" class={v === 'both' ? 'wide' : ''} aria-pressed={view === v} onClick={() => go({ view: v })}>{text}</button>
           ))}
         </span>
+        <Variants types={types} current={type} />
         <SearchBox q={state.q} found={found} wrong={wrong} />
         <span class="grow" />
         <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
-        <a class="button" href={url('/api/pprof', [...common, ...windowParams(w)])} download title="This window as a pprof file">pprof</a>
+        <a class="button" href={url('/api/pprof', [...ofType(type), ...windowParams(w)])} download title="This window as a pprof file">pprof</a>
         <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything')}>Share</button>
-      </div>
+      </div>}
       <Chips state={state} />
       {flame.error && !services.error && <Failure error={flame.error} retry={flame.retry} />}
       {p?.diff && !p.beforeTotal[0] && p.total[0]! > 0 && (
@@ -353,11 +438,12 @@ export function ServicePage(props: ServiceProps) {
       {p && p.folded > 0 && (
         <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to send, shown as (other).</p>
       )}
-      {empty ? (
+      {off ? <TurnedOff off={off} type={type} service={state.service} /> : empty ? (
         <Empty title="Nothing in this window">
           <p>{state.focus.length + state.hide.length + state.labels.length > 0
             ? 'The filters leave nothing of it. Remove one of them above.'
             : 'No values were recorded in it. Select a window where the line above is drawn; double click resets it.'}</p>
+          {type.startsWith('go_goroutine:') && <p>Goroutines are read less often than the rest: a longer window holds some.</p>}
           {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset the window</button>}
         </Empty>
       ) : p ? (

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packageOf, percent, rateUnit, rested, shortName, signed, span, time, typeText, value } from '../src/format';
+import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
+import { foremost, pictureOf, sentence } from '../src/events';
+import { scaleTop } from '../src/plot';
+import { ended, held, latest, rested } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
+import { cards, firstType, isProfile, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
 
 test('every state survives its address', () => {
   const s: State = {
@@ -40,6 +44,7 @@ test('values carry their unit', () => {
   assert.equal(plain(value(0, 'bytes')), '0 B');
   assert.equal(plain(value(1536, 'bytes')), '1.50 kB');
   assert.equal(plain(value(1048576 * 20, 'bytes/s')), '20.0 MB/s');
+  assert.equal(value(12500, 'ppm'), '1.25%');
   assert.equal(plain(value(1023.9, 'bytes')), '1.00 kB');
   assert.equal(plain(value(1234567, 'count')), '1.23 M');
   assert.equal(plain(value(5e8, rateUnit('cpu:cpu:nanoseconds'))), '0.50 cores');
@@ -61,12 +66,82 @@ test('who has no samples did not run', () => {
 });
 
 test('types that nobody has named yet have a title', () => {
-  assert.equal(typeText('go_mutex:delay:nanoseconds').title, 'Go mutex delay');
+  assert.equal(typeText('java_lock:delay:nanoseconds').title, 'Java lock delay');
   assert.equal(typeText('java_heap:alloc_space:bytes').title, typeText('go_heap:alloc_space:bytes').title);
   assert.equal(typeText('odd').title, 'Odd');
   assert.equal(typeText('cpu:cpu:nanoseconds').title, 'CPU');
   assert.equal(typeText('offcpu:time:nanoseconds').title, 'Waiting (off-CPU)');
   assert.equal(typeText('offcpu:waits:count').title, 'Waits (off-CPU)');
+});
+
+const typed = (...types: string[]) => types.map((type) => ({ type }));
+const GO = typed(
+  'cpu:cpu:nanoseconds', 'cpu:samples:count', 'go_block:contentions:count', 'go_block:delay:nanoseconds',
+  'go_goroutine:goroutine:count', 'go_goroutine:waiting:count', 'go_heap:alloc_space:bytes', 'go_heap:inuse_objects:count',
+  'go_heap:inuse_space:bytes', 'go_oom:inuse_space:bytes', 'go_runtime:heap_live:bytes', 'odd:thing:count',
+);
+
+test('types that measure the same thing share a card, and cards have groups', () => {
+  const all = cards(GO).map((c) => [c.group, ...c.types.map((t) => variantName(t.type))]);
+  assert.deepEqual(all, [
+    ['CPU', 'Time', 'Samples'], ['Memory', 'Bytes', 'Objects'], ['Memory', 'Bytes'], ['Goroutines', 'All', 'Waiting'],
+    ['Blocking', 'Time', 'Times'], ['Other', 'Odd thing'],
+  ]);
+});
+
+test('neither curves nor pictures are profiles, and a picture is shown first only when there is nothing else', () => {
+  assert.equal(GO.filter((t) => isProfile(t.type)).length, 10);
+  assert.equal(firstType(GO), 'go_heap:inuse_space:bytes');
+  assert.equal(firstType(typed('cpu:samples:count', 'cpu:cpu:nanoseconds')), 'cpu:cpu:nanoseconds');
+  assert.equal(firstType(typed('go_oom:inuse_space:bytes', 'go_runtime:alloc:bytes')), 'go_oom:inuse_space:bytes');
+  assert.equal(firstType([]), '');
+  const moment = typed('go_oom:goroutine:count', 'go_oom:inuse_objects:count', 'go_oom:inuse_space:bytes');
+  assert.deepEqual(pictures(moment).map((t) => variantName(t.type)), ['Bytes', 'Objects', 'Goroutines']);
+  assert.equal(firstType(moment), 'go_oom:inuse_space:bytes');
+});
+
+test('what is off by default is missed in Go programs only', () => {
+  assert.deepEqual(offIn(GO).map((o) => o.type), ['go_mutex:delay:nanoseconds']);
+  assert.equal(offIn(typed('cpu:cpu:nanoseconds')).length, 0);
+  assert.equal(offIn(typed('go_heap:inuse_space:bytes')).length, 2);
+});
+
+test('a snapshot holds until the next is due, and a longer silence is a hole', () => {
+  const n = null;
+  assert.deepEqual(held([n, 1, n, n, 2, n, n, n, 3, n, n, 4, n]), [n, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4]);
+  assert.deepEqual(held([1, n, n, 2, n, n, 3, n, n, n, n, n, n, 4, n, n, n]), [1, 1, 1, 2, 2, 2, 3, n, n, n, n, n, n, 4, 4, 4, n]);
+  assert.deepEqual(held([1, 2, n, 3]), [1, 2, n, 3]);
+  assert.deepEqual(held([n, n]), [n, n]);
+});
+
+test('what is collected less often has not ended between two collections', () => {
+  const n = null;
+  assert.equal(ended([1, 1, 1, 1, n, n, n]), true);
+  assert.equal(ended([1, n, n, n, 1, n, n, n, 1, n, n, n]), false);
+  assert.equal(latest([1, 2, n], false), 2);
+});
+
+test('a bound far above the curves does not flatten them', () => {
+  const curve = (top: number, loose = false) => ({ name: '', colour: '', points: [0, null, top], loose });
+  assert.equal(scaleTop([curve(10), curve(15, true)]), 15);
+  assert.equal(scaleTop([curve(10), curve(30), curve(9000, true)]), 30);
+  assert.equal(scaleTop([]), 1);
+});
+
+const OOM = {
+  kind: 'oom_kill', time: Date.UTC(2024, 1, 3, 12, 3, 11), service: 's', pid: 7, executable: null, container: null,
+  rss_bytes: 1.9 * 2 ** 30, picture: 'kill', inuse_bytes: 5, top: { name: 'a/main.appendToCache', file: null, self: 1, share: 0.94 },
+};
+
+test('an event is a sentence and leads to its own picture', () => {
+  const plain = (e: typeof OOM | object) => sentence({ ...OOM, ...e }, true).replace(/\u2009/g, ' ');
+  assert.equal(plain({}), 'Killed by OOM at 2024-02-03 12:03:11, 1.90 GB; 94.0% in main.appendToCache');
+  assert.equal(plain({ kind: 'oom_near', rss_bytes: null, top: null }), 'Near its memory limit at 2024-02-03 12:03:11, heap 5 B');
+  const state = parse(format({ ...START, service: 's', ...pictureOf(OOM) }));
+  assert.deepEqual([state.type, state.sel, state.labels], ['go_oom:inuse_space:bytes', { from: OOM.time, to: OOM.time + 1 }, ['process.pid=7']]);
+  const near = { ...OOM, kind: 'oom_near', time: OOM.time + 5 };
+  assert.equal(foremost([near, OOM]), OOM);
+  assert.equal(foremost([near]), near);
 });
 
 test('times are of the zone that was asked for', () => {

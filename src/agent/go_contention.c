@@ -1,0 +1,175 @@
+/*
+ * src/agent/go_contention.c: the readers of block and mutex profiles of Go programs, where these
+ * have turned them on.
+ *
+ * A program may do so at any time. While it has not, its rate is all that is read; before that its
+ * buckets once, so that nothing of what comes later is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/go_program.h"
+#include "agent/reader.h"
+#include "base/cleanup.h"
+#include "golang/contention.h"
+#include "profile/sum.h"
+
+struct go_contention {
+	struct go_program *program;
+	struct golang_contention *contention;
+	enum golang_contention_kind kind;
+	bool settled; /* it is off, and all that was counted before is known */
+	uint64_t bad_buckets;
+};
+
+/* What is added up for /metrics: both types, in the order of golang/contention.h. */
+static void contention_increase(const struct go_contention *g, struct reading *reading)
+{
+	int first = g->kind == GOLANG_BLOCK ? FIGURE_BLOCK_CONTENTIONS : FIGURE_MUTEX_CONTENTIONS;
+
+	for (int type = 0; type < 2; type++) {
+		int64_t total = 0;
+
+		for (size_t i = 0; i < profile_n_samples(reading->profile); i++)
+			total = sum_add(total,
+					profile_sample_at(reading->profile, i)->values[type]);
+		reading->increase.has |= 1U << (first + type);
+		reading->increase.values[first + type] = total > 0 ? (uint64_t)total : 0;
+	}
+}
+
+static int contention_read(struct go_contention *g, struct reading *reading, struct err *err)
+{
+	const struct golang_contention_stats *stats = golang_contention_stats(g->contention);
+	int r = golang_contention_read(g->contention, err);
+
+	if (r == 0)
+		r = golang_contention_delta_profile(g->contention, &reading->profile, err);
+	if (r < 0)
+		return r;
+	reading->lost = stats->bad_buckets - g->bad_buckets;
+	g->bad_buckets = stats->bad_buckets;
+	contention_increase(g, reading);
+	return 0;
+}
+
+static void contention_say_idle(const struct go_contention *g, struct reading *reading)
+{
+	if (g->kind == GOLANG_BLOCK) {
+		reading->idle = "the program has not turned its block profile on";
+		reading->idle_remedy = "call runtime.SetBlockProfileRate in it";
+	} else {
+		reading->idle = "the program has not turned its mutex profile on";
+		reading->idle_remedy = "call runtime.SetMutexProfileFraction in it";
+	}
+}
+
+static int contention_collect_busy(struct go_contention *g, struct reading *reading,
+				   struct err *err)
+{
+	int64_t rate = 0;
+	int r = golang_contention_rate(g->contention, &rate, err);
+
+	if (r == 0 && !(rate == 0 && g->settled))
+		r = contention_read(g, reading, err);
+	if (r < 0)
+		return r;
+	g->settled = rate == 0;
+	if (rate == 0)
+		contention_say_idle(g, reading);
+	/* Off, and nothing was counted since: there is nothing to write. */
+	if (rate == 0 && reading->profile && profile_n_samples(reading->profile) == 0) {
+		profile_free(TAKE_PTR(reading->profile));
+		reading->increase.has = 0;
+	}
+	return 0;
+}
+
+static int go_contention_collect(void *state, struct reading *ret_reading, struct err *err)
+{
+	struct go_contention *g = state;
+	struct reading reading = {0};
+	int r;
+
+	go_program_lock(g->program);
+	r = contention_collect_busy(g, &reading, err);
+	go_program_unlock(g->program);
+	if (r == 0)
+		*ret_reading = reading;
+	return r;
+}
+
+static int go_contention_probe(const struct reader_context *context, struct reader_share *share,
+			       struct target *target, struct reader_answer *ret_answer,
+			       struct err *err)
+{
+	(void)context;
+	return go_program_probe(share, target, ret_answer, err);
+}
+
+static void go_contention_close(void *state)
+{
+	struct go_contention *g = state;
+
+	golang_contention_free(g->contention);
+	go_program_unref(g->program);
+	free(g);
+}
+
+static int contention_open(struct reader_share *share, const struct target *target,
+			   enum golang_contention_kind kind, void **ret_state, struct err *err)
+{
+	struct go_contention *g = calloc(1, sizeof(*g));
+	int r;
+
+	if (!g)
+		return err_oom(err);
+	g->kind = kind;
+	r = go_program_get(share, target, &g->program, err);
+	if (r == 0) {
+		go_program_lock(g->program);
+		r = golang_contention_new(go_program_process(g->program), kind, &g->contention,
+					  err);
+		go_program_unlock(g->program);
+	}
+	if (r < 0) {
+		go_contention_close(g);
+		return r;
+	}
+	*ret_state = g;
+	return 0;
+}
+
+static int go_block_open(const struct reader_context *context, struct reader_share *share,
+			 const struct target *target, void **ret_state, struct err *err)
+{
+	(void)context;
+	return contention_open(share, target, GOLANG_BLOCK, ret_state, err);
+}
+
+static int go_mutex_open(const struct reader_context *context, struct reader_share *share,
+			 const struct target *target, void **ret_state, struct err *err)
+{
+	(void)context;
+	return contention_open(share, target, GOLANG_MUTEX, ret_state, err);
+}
+
+const struct reader_ops reader_go_block = {
+	.name = "go-block",
+	.family = "go_block",
+	.no_is_final = true,
+	.probe = go_contention_probe,
+	.open = go_block_open,
+	.collect = go_contention_collect,
+	.close = go_contention_close,
+};
+
+const struct reader_ops reader_go_mutex = {
+	.name = "go-mutex",
+	.family = "go_mutex",
+	.no_is_final = true,
+	.probe = go_contention_probe,
+	.open = go_mutex_open,
+	.collect = go_contention_collect,
+	.close = go_contention_close,
+};

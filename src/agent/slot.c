@@ -1,0 +1,298 @@
+/*
+ * src/agent/slot.c: one process as the loop knows it: what its readers said, and when they are due.
+ *
+ * A reader with an interval of its own is read when a new period of that length has begun, by the
+ * clock on the wall: so all processes are read in the same intervals of the loop, and can be added
+ * up. Where one takes too much CPU its periods become longer, by a whole number.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_impl.h"
+#include "base/clock.h"
+#include "profile/sum.h"
+
+/* Readers with an interval of their own may take this part of a CPU in it: one percent. */
+#define SLOT_MAX_SHARE 100
+#define SLOT_MAX_SPACING 1000
+/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+#define RETRY_NS (1 * NS_PER_SEC)
+
+const char *slot_text(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Without memory there is no text. */
+static void text_set(char **text, const char *value)
+{
+	free(*text);
+	*text = value && value[0] ? strdup(value) : NULL;
+}
+
+static void reader_set_answer(struct agent_slot_reader *r, const struct reader_answer *answer)
+{
+	r->yes = answer->yes;
+	r->may_change = answer->may_change;
+	r->of_file = answer->of_file;
+	text_set(&r->reason, answer->reason);
+	text_set(&r->remedy, answer->remedy);
+}
+
+void slot_answer(const struct agent_slot_reader *r, struct reader_answer *ret_answer)
+{
+	*ret_answer = (struct reader_answer){
+		.yes = r->yes, .may_change = r->may_change, .of_file = r->of_file};
+	(void)snprintf(ret_answer->reason, sizeof(ret_answer->reason), "%s", slot_text(r->reason));
+	(void)snprintf(ret_answer->remedy, sizeof(ret_answer->remedy), "%s", slot_text(r->remedy));
+}
+
+void slot_free(const struct agent *a, struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_readers; i++) {
+		free(slot->readers[i].reason);
+		free(slot->readers[i].remedy);
+		free(slot->readers[i].trouble);
+	}
+	free(slot);
+}
+
+struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
+{
+	struct agent_slot *slot =
+		calloc(1, sizeof(*slot) + a->n_readers * sizeof(slot->readers[0]));
+
+	if (!slot)
+		return NULL;
+	slot->target.info.id = (struct proc_id){.pid = pid, .start_ticks = st->start_ticks};
+	memcpy(slot->target.info.comm, st->comm, sizeof(slot->target.info.comm));
+	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
+		       st->comm);
+	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
+	for (size_t i = 0; i < a->n_readers; i++) {
+		text_set(&slot->readers[i].reason, "not looked at yet");
+		text_set(&slot->readers[i].remedy, "wait: it is looked at within a second or two");
+	}
+	slot->found_ns = clock_mono_ns();
+	return slot;
+}
+
+bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		if (slot->readers[i].state)
+			return true;
+	return false;
+}
+
+/* The length of a reader's periods in intervals of the loop, without what its cost adds. */
+static int64_t reader_intervals(const struct agent *a, size_t reader)
+{
+	const struct reader_ops *ops = a->readers[reader];
+	uint64_t own = ops->interval_ns ? ops->interval_ns(&a->context) : 0;
+
+	return own <= a->config.interval_ns ? 1 : (int64_t)((own - 1) / a->config.interval_ns + 1);
+}
+
+static int64_t reader_period(const struct agent *a, const struct agent_slot_reader *r,
+			     size_t reader)
+{
+	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader) *
+			 (int64_t)MAX(r->spacing, 1U);
+
+	return a->interval.stamp_ns / length;
+}
+
+bool slot_is_due(const struct agent *a, const struct agent_slot *slot, size_t reader)
+{
+	const struct agent_slot_reader *r = &slot->readers[reader];
+
+	return !a->readers[reader]->interval_ns || reader_period(a, r, reader) != r->period;
+}
+
+bool slot_is_due_first(const struct agent *a, size_t reader)
+{
+	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader);
+
+	return a->interval.number == 1 || a->interval.stamp_ns % length == 0;
+}
+
+void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
+{
+	char text[128];
+
+	if (now - slot->job_ns <= a->config.interval_ns || slot->job_interval == a->interval.number)
+		return;
+	slot->job_interval = a->interval.number;
+	(void)snprintf(text, sizeof(text),
+		       "has not answered for %llu s; it is tried again when it does",
+		       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
+	for (size_t i = 0; i < a->n_readers; i++) {
+		struct agent_slot_reader *r = &slot->readers[i];
+
+		if (slot->looked_ns && !r->state)
+			continue;
+		r->slow = true;
+		r->failures++;
+		a->health.failures++;
+		text_set(&r->trouble, text);
+	}
+}
+
+static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)
+{
+	int at = profile_find_type(p, type);
+	int64_t total = 0;
+
+	if (at < 0 || (snapshot_types >> at & 1))
+		return 0;
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		total = sum_add(total, profile_sample_at(p, i)->values[at]);
+	return total > 0 ? (uint64_t)total : 0;
+}
+
+static void slot_take_figures(struct agent_slot *slot, const struct reading *reading)
+{
+	struct reading_figures *to = &slot->figures;
+
+	to->has |= reading->figures.has | reading->increase.has;
+	for (int i = 0; i < FIGURES; i++) {
+		if (reading->figures.has >> i & 1)
+			to->values[i] = reading->figures.values[i];
+		if (reading->increase.has >> i & 1)
+			to->values[i] += reading->increase.values[i];
+	}
+}
+
+/* Its periods become as long as it takes to stay below what it may cost. */
+static void reader_pace(const struct agent *a, struct agent_slot_reader *r, size_t reader,
+			const char *note)
+{
+	uint64_t own = a->config.interval_ns * (uint64_t)reader_intervals(a, reader);
+	uint64_t spacing = r->last_cost_ns / (own / SLOT_MAX_SHARE + 1) + 1;
+	char text[256];
+
+	text_set(&r->trouble, note);
+	if (!a->readers[reader]->interval_ns)
+		return;
+	r->spacing = (uint32_t)MIN(spacing, (uint64_t)SLOT_MAX_SPACING);
+	r->period = reader_period(a, r, reader);
+	if (r->spacing == 1)
+		return;
+	(void)snprintf(text, sizeof(text), "%s%sit takes %llu ms of CPU, and is read every %.4g s",
+		       note, note[0] ? "; " : "", (unsigned long long)(r->last_cost_ns / NS_PER_MS),
+		       (double)(own * r->spacing) / (double)NS_PER_SEC);
+	text_set(&r->trouble, text);
+}
+
+/* Whether there is something to read can change from one reading to the next. */
+static void reader_take_idle(struct agent_slot_reader *r, const struct reading *reading)
+{
+	const char *reason = slot_text(reading->idle), *remedy = slot_text(reading->idle_remedy);
+
+	r->yes = !reading->idle;
+	if (strcmp(slot_text(r->reason), reason) != 0)
+		text_set(&r->reason, reason);
+	if (strcmp(slot_text(r->remedy), remedy) != 0)
+		text_set(&r->remedy, remedy);
+}
+
+static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
+{
+	struct agent_slot_reader *r = &slot->readers[i];
+	struct reading *reading = &job->readers[i].reading;
+
+	reader_take_idle(r, reading);
+	reader_pace(a, r, i, reading->note);
+	a->health.lost_records += reading->lost;
+	reading->time_ns = a->interval.stamp_ns;
+	/* A clock that was set back gives no negative duration. */
+	reading->duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
+				       ? a->interval.stamp_ns - r->stamp_ns
+				       : (int64_t)a->config.interval_ns;
+	r->stamp_ns = a->interval.stamp_ns;
+	slot_take_figures(slot, reading);
+	r->figures = reading->figures.has;
+	if (!reading->profile)
+		return;
+	r->collections++;
+	a->health.collections++;
+	r->last_ns = (int64_t)clock_unix_ns();
+	slot->alloc_bytes_total +=
+		profile_total(reading->profile, "alloc_space", reading->snapshot_types);
+	slot->alloc_objects_total +=
+		profile_total(reading->profile, "alloc_objects", reading->snapshot_types);
+}
+
+/* -ESRCH is for targets_receive(). */
+static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
+		      const struct agent_job *job)
+{
+	struct agent_slot_reader *r = &slot->readers[i];
+	int code = job->readers[i].result;
+
+	r->failures++;
+	a->health.failures++;
+	text_set(&r->trouble,
+		 job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
+	/* What it was is not what it is. */
+	slot->figures.has &= ~r->figures;
+	if (a->readers[i]->interval_ns)
+		r->period = reader_period(a, r, i);
+	/* It cannot be read any more: then it is asked anew, and says why. */
+	if (code == -ENOTSUP) {
+		r->ask_again = true;
+		slot->retry_ns = clock_mono_ns() + RETRY_NS;
+	}
+}
+
+bool slot_asks_again(const struct agent_slot_reader *r)
+{
+	return r->ask_again || (!r->state && r->may_change);
+}
+
+static void reader_begin(const struct agent *a, struct agent_slot_reader *r, size_t reader)
+{
+	r->stamp_ns = 0;
+	r->spacing = 1;
+	r->ask_again = false;
+	r->period = reader_period(a, r, reader);
+	text_set(&r->trouble, NULL);
+}
+
+void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
+{
+	slot->asked_ns = clock_mono_ns();
+	/* All of it, not some of its readers. */
+	if (job->what & JOB_COLLECT) {
+		slot->look_again = false;
+		slot->looked_ns = slot->asked_ns;
+		slot->figures = (struct reading_figures){0};
+	}
+	slot->target = job->target;
+	slot->image = job->image;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		if (!job->readers[i].ask)
+			continue;
+		reader_set_answer(&slot->readers[i], &job->readers[i].answer);
+		reader_begin(a, &slot->readers[i], i);
+	}
+}
+
+void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
+{
+	slot->collected = a->interval.number;
+	for (size_t i = 0; i < a->n_readers; i++) {
+		if (!slot->readers[i].state || !job->readers[i].collected)
+			continue;
+		a->untidy = a->untidy || a->readers[i]->interval_ns;
+		slot->readers[i].slow = false;
+		slot->readers[i].last_cost_ns = job->readers[i].cost_ns;
+		if (job->readers[i].result == 0)
+			slot_count(a, slot, i, job);
+		else if (job->readers[i].result != -ESRCH)
+			slot_fail(a, slot, i, job);
+	}
+}

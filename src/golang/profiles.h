@@ -1,0 +1,25 @@
+/* src/golang/profiles.h: what the profiles of this room have in common. */
+#pragma once
+
+#include "base/err.h"
+#include "golang/names.h"
+#include "golang/symbolizer.h"
+
+#define GOLANG_PROFILE_MAX_TYPES 4
+
+struct golang_profile_kind {
+	const char *types[GOLANG_PROFILE_MAX_TYPES][2]; /* {type, unit}, as many as there are */
+	const char *period[2];
+};
+
+/* Types, period and time, as runtime/pprof writes them. */
+int golang_profile_header(struct profile *p, const struct golang_profile_kind *kind, int64_t period,
+			  int64_t time_ns);
+
+/* The locations of the caller's stack with that number: how many, or -errno. */
+typedef int (*golang_locate_fn)(void *context, struct golang_symbolizer *s, size_t stack,
+				uint32_t *locations, struct err *err);
+
+/* Looks up the stacks that names does not have yet, of n, and keeps what was found. */
+int golang_profile_names(struct golang_process *process, struct golang_names *names, size_t n,
+			 golang_locate_fn locate, void *context, struct err *err);

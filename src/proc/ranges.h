@@ -1,0 +1,29 @@
+/* src/proc/ranges.h: the search in ranges of addresses that are sorted and disjoint. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What each of the ranges begins with, whatever else belongs to it. */
+struct proc_range_ends {
+	uint64_t start;
+	uint64_t end;
+};
+
+/* The index of the first of n ranges, of size bytes each, that ends after addr; n for none. */
+static inline size_t proc_ranges_from(const void *ranges, size_t n, size_t size, uint64_t addr)
+{
+	const char *first = ranges;
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct proc_range_ends *r = (const void *)(first + mid * size);
+
+		if (r->end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}

@@ -1,0 +1,47 @@
+/*
+ * src/profile/stacks.h: the stacks of a profile: lists of location ids, equal ones shared.
+ *
+ * Equal ones are found by an index, which is made when it is first needed: a sum of stored stacks,
+ * which are known to differ, never is asked for it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stack {
+	const uint32_t *ids; /* leaf first */
+	uint64_t hash;	     /* of what is shown, see profile.h */
+	uint32_t n;
+};
+
+struct stacks_slot;
+struct stacks_block;
+
+/* A zeroed struct profile_stacks is empty. */
+struct profile_stacks {
+	struct stacks_block *blocks; /* of ids */
+	size_t block_bytes;	     /* of all */
+	uint32_t *free;		     /* in the newest */
+	uint32_t n_free;
+	struct stack *items;
+	uint32_t len;
+	uint32_t cap;
+	struct stacks_slot *slots;
+	uint32_t n_slots;   /* a power of two, or 0 */
+	uint32_t n_indexed; /* stacks below have slots */
+};
+
+/* Finds the stack or adds it; the hash of a new one, which has the id len had, is 0. */
+int profile_stacks_add(struct profile_stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
+/* For a stack that is not there. Both: -ENOMEM, -E2BIG. */
+int profile_stacks_append(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			  uint32_t *ret_id);
+bool profile_stacks_find(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
+			 uint32_t *ret_id);
+/* Bytes of memory that it holds, and those that adding or appending n ids may take. */
+size_t profile_stacks_memory(const struct profile_stacks *s);
+size_t profile_stacks_add_growth(const struct profile_stacks *s, uint32_t n);
+size_t profile_stacks_append_growth(const struct profile_stacks *s, uint32_t n);
+void profile_stacks_release(struct profile_stacks *s);

@@ -1,0 +1,178 @@
+/*
+ * tests/unit/test_agent_cpu.c: a sampler's thread that hangs. It is made to hang where it can be
+ * from outside, in what it calls when something is ready. Needs root and BPF; skipped without.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "agent/cpu.h"
+
+#define ROUNDS 2000
+#define SECOND_NS 1000000000
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool closed;
+	unsigned int calls;   /* that came to the gate */
+	unsigned int waiting; /* and have not gone on */
+};
+
+static void gate_init(struct gate *g, bool closed)
+{
+	*g = (struct gate){.closed = closed};
+	assert_int_equal(pthread_mutex_init(&g->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&g->changed, NULL), 0);
+}
+
+static void gate_pass(void *context, bool is_exec)
+{
+	struct gate *g = context;
+
+	if (is_exec)
+		return;
+	(void)pthread_mutex_lock(&g->lock);
+	g->calls++;
+	g->waiting++;
+	(void)pthread_cond_broadcast(&g->changed);
+	while (g->closed)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	g->waiting--;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_wait_for_caller(struct gate *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	while (!g->waiting)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(struct gate *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	g->closed = false;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static struct agent_cpu *start(struct gate *g)
+{
+	const struct agent_cpu_config config = {.hz = 49, .on_news = gate_pass, .context = g};
+	struct agent_cpu *c = NULL;
+	struct err err = {0};
+
+	if (agent_cpu_start(&config, &c, &err) < 0)
+		fail_msg("%s", err.text);
+	return c;
+}
+
+static bool has_trouble(struct agent_cpu *c, const char *text)
+{
+	struct agent_cpu_health health;
+
+	agent_cpu_health(c, &health);
+	return text ? strstr(health.trouble, text) != NULL : health.trouble[0] != 0;
+}
+
+static void nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
+static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
+{
+	struct agent_cpu *c;
+	struct gate gate;
+
+	(void)state;
+	gate_init(&gate, true);
+	c = start(&gate);
+	agent_cpu_ask(c, SECOND_NS, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	assert_false(has_trouble(c, NULL));
+	agent_cpu_ask(c, 2L * SECOND_NS, SECOND_NS);
+	agent_cpu_ask(c, 3L * SECOND_NS, SECOND_NS);
+	assert_false(has_trouble(c, NULL));
+	agent_cpu_ask(c, 4L * SECOND_NS, SECOND_NS);
+	assert_true(has_trouble(c, "does not come back"));
+	assert_true(has_trouble(c, "futex"));
+	agent_cpu_readings_free(agent_cpu_take(c));
+	assert_false(agent_cpu_is_idle(c));
+
+	gate_open(&gate);
+	for (int i = 0; i < ROUNDS && has_trouble(c, NULL); i++)
+		nap();
+	assert_false(has_trouble(c, NULL));
+	agent_cpu_stop(c);
+}
+
+static size_t count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void stop_leaves_a_thread_behind_that_hangs(void **state)
+{
+	size_t before = count_threads();
+	struct agent_cpu *c;
+	struct gate gate;
+
+	(void)state;
+	gate_init(&gate, true);
+	c = start(&gate);
+	agent_cpu_ask(c, SECOND_NS, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	agent_cpu_stop(c);
+	assert_int_equal(count_threads(), before + 1);
+
+	/* Once it comes back it ends, without a word. */
+	gate_open(&gate);
+	for (int i = 0; i < ROUNDS && count_threads() > before; i++)
+		nap();
+	assert_int_equal(count_threads(), before);
+	assert_int_equal(gate.calls, 1);
+}
+
+static bool is_possible(void)
+{
+	struct cpu_sampler_options options = {.hz = 49};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
+	struct err err = {0};
+
+	if (cpu_sampler_open(&options, &s, &err) >= 0)
+		return true;
+	(void)fprintf(stderr, "skipped: %s\n", err.text);
+	return false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sampler_that_hangs_is_told_and_nobody_waits_for_it),
+		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
+	};
+
+	if (!is_possible())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

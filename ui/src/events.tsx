@@ -1,0 +1,105 @@
+/*
+ * Programs that were killed because memory ran out, or nearly were: a sentence, a mark on the
+ * timeline, and the way to the picture of what filled the heap.
+ */
+import { useMemo, useState } from 'preact/hooks';
+import { url, type OomEvent, type OomEvents, type Service } from './api';
+import { percent, shortName, time, value } from './format';
+import type { Mark } from './plot';
+import { useQuery } from './query';
+import { format, go, START, type State, type Window } from './state';
+import { isPicture } from './types';
+
+export const PICTURE = 'go_oom:inuse_space:bytes';
+
+export const isKill = (e: OomEvent) => e.kind === 'oom_kill';
+
+/** "Killed by OOM at 12:03:11, 1.9 GB; 94% in main.appendToCache" */
+export function sentence(e: OomEvent, utc: boolean): string {
+  const what = isKill(e) ? `Killed by OOM at ${time(e.time, utc)}` : `Near its memory limit at ${time(e.time, utc)}`;
+  const size = e.rss_bytes != null ? `, ${value(e.rss_bytes, 'bytes')}`
+    : e.inuse_bytes != null ? `, heap ${value(e.inuse_bytes, 'bytes')}` : '';
+  const top = e.top ? `; ${percent(e.top.share, 1)} in ${shortName(e.top.name)}` : '';
+  return what + size + top;
+}
+
+/** The page that shows the heap of that process at that moment. */
+export const pictureOf = (e: OomEvent): Partial<State> => ({
+  type: PICTURE,
+  sel: { from: e.time, to: e.time + 1 },
+  base: null,
+  labels: [`process.pid=${e.pid}`],
+  view: '',
+  zoom: '',
+  fn: '',
+  focus: [],
+  hide: [],
+  fold: [],
+});
+
+/** The list costs the server a question for each: it is asked for when there are new ones only. */
+export function useEvents(services: Service[] | undefined, w: Window, range: string, service = ''): OomEvent[] {
+  const pictures = (services ?? []).flatMap((s) => s.types.filter((t) => isPicture(t.type)));
+  const newest = pictures.reduce((last, t) => Math.max(last, t.last), 0);
+  const address = useMemo(
+    () => (newest ? url('/api/events', [...(service ? [['service', service] as [string, string]] : []),
+      ['from', Math.round(w.from)], ['to', Math.round(Math.max(w.to, newest + 1))]]) : null),
+    [newest, range, service, w.to - w.from],
+  );
+  const list = useQuery<OomEvents>(address).data?.events;
+  return useMemo(() => (list ?? []).filter((e) => e.time >= w.from && e.time < w.to + 1), [list, w.from, w.to]);
+}
+
+export const marksOf = (events: OomEvent[], utc: boolean): Mark[] =>
+  events.map((e) => ({ at: e.time, kind: isKill(e) ? 'kill' : 'near', text: sentence(e, utc), open: () => go(pictureOf(e)) }));
+
+/** What matters of many: the last kill, or else the last time that it was near. */
+export const foremost = (events: OomEvent[]): OomEvent | undefined => events.find(isKill) ?? events[0];
+
+function Line({ e, utc }: { e: OomEvent; utc: boolean }) {
+  return (
+    <>
+      <span class="oomtext">
+        <span class="oomicon" aria-hidden="true">{isKill(e) ? '✕' : '!'}</span>
+        <b title={e.top?.name}>{sentence(e, utc)}</b>{' '}
+        <span class="dim">pid {e.pid}{e.picture === 'earlier' && ', as last read before the kill'}</span>
+      </span>
+      {e.inuse_bytes != null && (
+        <button type="button" onClick={() => go(pictureOf(e))}>
+          {isKill(e) ? 'Show its last heap' : 'Show its heap then'}<span class="sr">, {time(e.time, utc)}</span>
+        </button>
+      )}
+    </>
+  );
+}
+
+export function OomBanner({ events, utc }: { events: OomEvent[]; utc: boolean }) {
+  const [all, setAll] = useState(false);
+  const first = foremost(events);
+  if (!first) return null;
+  const others = events.filter((e) => e !== first);
+  return (
+    <div class={isKill(first) ? 'oom kill' : 'oom near'} role="status" aria-label="Out of memory">
+      <div class="oomline">
+        <Line e={first} utc={utc} />
+        {others.length > 0 && (
+          <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>{all ? 'Fewer' : `${others.length} more`}</button>
+        )}
+      </div>
+      {all && <ul class="plain">{others.map((e) => <li class={isKill(e) ? 'oomline' : 'oomline near'}><Line e={e} utc={utc} /></li>)}</ul>}
+    </div>
+  );
+}
+
+/** For the row of a service among all others. */
+export function OomNote({ events, range, utc }: { events: OomEvent[]; range: string; utc: boolean }) {
+  const e = foremost(events);
+  if (!e) return null;
+  const kills = events.filter(isKill).length;
+  return (
+    <a class={isKill(e) ? 'oomnote kill' : 'oomnote near'} title={sentence(e, utc)}
+      href={format({ ...START, service: e.service, range, ...pictureOf(e) })}>
+      {isKill(e) ? 'Killed by OOM' : 'Near its memory limit'} at {time(e.time, utc)}{kills > 1 && `, ${kills} times`}
+    </a>
+  );
+}

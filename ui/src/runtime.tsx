@@ -1,0 +1,197 @@
+/*
+ * What the Go runtime says of itself, as small curves under the timeline: the same time, the same
+ * cursor, the same windows. One request for all, and only while they are seen.
+ */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { url, type ManySeries, type Params, type TypeSeries } from './api';
+import { value } from './format';
+import { Failure } from './parts';
+import { Plot, type Chosen, type Curve } from './plot';
+import { useQuery } from './query';
+import { curve, latest, type Points } from './series';
+import { isRuntime, rateUnit, unitOf } from './types';
+
+interface Entry {
+  type: string;
+  name: string;
+  colour?: string; // none: a number beside the curves
+  dash?: number[];
+  loose?: boolean;
+  fill?: boolean;
+}
+
+interface Chart {
+  title: string;
+  about: string;
+  entries: Entry[];
+  share?: boolean; // of several processes the sum is no share any more
+}
+
+const CHARTS: Chart[] = [
+  { title: 'Heap', about: 'live at the last collection, the size that starts the next one, and the memory limit', entries: [
+    { type: 'go_runtime:heap_live:bytes', name: 'live', colour: '--accent', fill: true },
+    { type: 'go_runtime:heap_goal:bytes', name: 'goal', colour: '--curve-2', dash: [5, 3] },
+    { type: 'go_runtime:memory_limit:bytes', name: 'limit', colour: '--worse', dash: [2, 3], loose: true },
+  ] },
+  { title: 'Goroutines', about: 'all, and by state', entries: [
+    { type: 'go_runtime:goroutines:count', name: 'all', colour: '--accent', fill: true },
+    { type: 'go_goroutine:waiting:count', name: 'waiting', colour: '--curve-4', dash: [5, 3] },
+    { type: 'go_goroutine:runnable:count', name: 'runnable', colour: '--curve-2' },
+    { type: 'go_goroutine:running:count', name: 'running', colour: '--curve-3' },
+    { type: 'go_goroutine:syscall:count', name: 'syscall', colour: '--dim', dash: [2, 3] },
+  ] },
+  { title: 'GC pauses', about: 'how long the program stands still per second, and how often it collects', entries: [
+    { type: 'go_runtime:gc_pause:nanoseconds', name: 'paused', colour: '--accent', fill: true },
+    { type: 'go_runtime:gc_cycles:count', name: 'cycles' },
+  ] },
+  { title: 'GC CPU', about: 'share of the available CPU time that garbage collection has taken since the start', share: true, entries: [
+    { type: 'go_runtime:gc_cpu_fraction:ppm', name: 'share', colour: '--accent', fill: true },
+    { type: 'go_runtime:gomaxprocs:count', name: 'GOMAXPROCS' },
+  ] },
+  { title: 'Allocations', about: 'bytes allocated per second', entries: [
+    { type: 'go_runtime:alloc:bytes', name: 'rate', colour: '--accent', fill: true },
+  ] },
+];
+
+const HEIGHT = 96;
+const TYPES = CHARTS.flatMap((c) => c.entries.map((e) => e.type));
+
+interface Known extends Entry {
+  points: Points;
+  unit: string;
+  now: number | undefined;
+}
+
+function known(e: Entry, data: ManySeries): Known | null {
+  const s = data.series.find((x) => x.type === e.type);
+  if (!s || s.points.every((v) => v == null)) return null;
+  const rate = s.mode === 'delta';
+  const points = curve(e.type, s.mode, s.points, data.step_ms);
+  return { ...e, points, unit: rate ? rateUnit(e.type) : unitOf(e.type), now: latest(points, rate) };
+}
+
+/** Lowest and highest, for who cannot see the curve. */
+function extent(k: Known): string {
+  const some = k.points.filter((v): v is number => v != null);
+  const text = (v: number) => value(v, k.unit);
+  return `${k.name} ${text(Math.min(...some))} to ${text(Math.max(...some))}`;
+}
+
+interface SmallProps extends Chosen {
+  chart: Chart;
+  data: ManySeries;
+  processes: number;
+  utc: boolean;
+  dark: boolean;
+}
+
+function Small(props: SmallProps) {
+  const { chart, data } = props;
+  const legend = useRef<HTMLSpanElement>(null);
+  const entries = useMemo(() => chart.entries.map((e) => known(e, data)).filter((k): k is Known => !!k), [data]);
+  const drawn = entries.filter((k) => k.colour);
+  const curves = useMemo(() => drawn.map((k): Curve => ({ ...k, colour: k.colour! })), [entries]);
+  if (!drawn.length) return null;
+  const read = (i: number | null) =>
+    legend.current?.querySelectorAll('b').forEach((b, k) => {
+      const e = entries[k];
+      if (e) (b.firstChild as Text).data = value(i == null ? e.now : e.points[i], e.unit);
+    });
+  const summed = chart.share && props.processes > 1;
+  return (
+    <figure class="small" aria-label={`${chart.title}: ${drawn.map(extent).join(', ')}`}>
+      <figcaption title={chart.about}>
+        <span class="smalltitle">{chart.title}{summed && <span class="dim"> of {props.processes} processes, added up</span>}</span>
+        <span class="smalllegend" ref={legend}>
+          {entries.map((k) => (
+            <span>
+              {k.colour && <i style={{ background: `var(${k.colour})` }} aria-hidden="true" />}
+              {k.name} <b>{value(k.now, k.unit)}</b>
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <Plot {...props} slim from={data.from} to={data.to} step_ms={data.step_ms} curves={curves} unit={drawn[0]!.unit} height={HEIGHT} onCursor={read} />
+    </figure>
+  );
+}
+
+/** One line of what the curves end in, from what the page knows anyway. */
+function summary(types: TypeSeries[], step: number): string {
+  const now = (name: string): string | null => {
+    const t = types.find((x) => x.type === `go_runtime:${name}`);
+    if (!t) return null;
+    const rate = t.mode === 'delta';
+    const v = latest(curve(t.type, t.mode, t.series, step), rate);
+    return v == null ? null : value(v, rate ? rateUnit(t.type) : unitOf(t.type));
+  };
+  const live = now('heap_live:bytes');
+  const goal = now('heap_goal:bytes');
+  const goroutines = now('goroutines:count');
+  const pause = now('gc_pause:nanoseconds');
+  const share = now('gc_cpu_fraction:ppm');
+  return [
+    live && `heap ${live}${goal ? ` of ${goal} goal` : ''}`,
+    goroutines && `${goroutines} ${goroutines === '1' ? 'goroutine' : 'goroutines'}`,
+    pause && `GC pauses ${pause}`,
+    share && `GC CPU ${share}`,
+  ].filter((t) => t).join(' · ');
+}
+
+export interface RuntimeProps extends Chosen {
+  types: TypeSeries[];
+  step: number; // of their series
+  common: Params; // service and labels
+  window: Params;
+  processes: number;
+  open: boolean;
+  setOpen(open: boolean): void;
+  utc: boolean;
+  dark: boolean;
+}
+
+/** True while any of it is on the screen: on a phone it is scrolled away. */
+function useSeen(): [boolean, { current: HTMLElement | null }] {
+  const el = useRef<HTMLElement>(null);
+  const [seen, set] = useState(false);
+  useEffect(() => {
+    const watch = new IntersectionObserver((list) => set(list.some((x) => x.isIntersecting)));
+    watch.observe(el.current!);
+    return () => watch.disconnect();
+  }, []);
+  return [seen, el];
+}
+
+export function Runtime(props: RuntimeProps) {
+  const [seen, el] = useSeen();
+  const asked = props.open && seen;
+  const address = asked ? url('/api/series', [...props.common, ...TYPES.map((t): [string, string] => ['type', t]), ...props.window]) : null;
+  const fresh = useQuery<ManySeries>(address);
+  // What was there stays while it is scrolled away.
+  const held = useRef<ManySeries | null>(null);
+  if (fresh.data) held.current = fresh.data;
+  const data = held.current;
+  const charts = CHARTS.filter((c) => data?.series.some((s) => c.entries.some((e) => e.colour && e.type === s.type)));
+  return (
+    <section class="runtime" aria-labelledby="runtime-title" ref={el}>
+      <div class="runtimehead">
+        <h2 id="runtime-title">
+          <button type="button" class="link" aria-expanded={props.open} aria-keyshortcuts="g" title="Key: g" onClick={() => props.setOpen(!props.open)}>
+            <span aria-hidden="true" class="fold">{props.open ? '▾' : '▸'}</span> Go runtime
+          </button>
+        </h2>
+        {!props.open && <span class="dim">{summary(props.types.filter((t) => isRuntime(t.type)), props.step)}</span>}
+      </div>
+      {props.open && fresh.error && <Failure error={fresh.error} retry={fresh.retry} />}
+      {props.open && (
+        <div class="smalls">
+          {data && charts.map((c) => (
+            <Small key={c.title} chart={c} data={data} processes={props.processes} sel={props.sel} base={props.base} marks={props.marks}
+              onSelect={props.onSelect} onReset={props.onReset} utc={props.utc} dark={props.dark} />
+          ))}
+          {data && !charts.length && <p class="dim">Nothing of the runtime was read in this range.</p>}
+        </div>
+      )}
+    </section>
+  );
+}

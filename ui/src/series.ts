@@ -1,0 +1,63 @@
+/* Points over time: what is missing, what a rate is, where a curve ends. */
+import { familyOf } from './types';
+
+export type Points = (number | null)[];
+
+const SAMPLED = ['cpu', 'offcpu'];
+
+/** Who did not run has no samples, and no point: that is nothing, not unknown, once it was seen. */
+export function rested(type: string, points: Points): Points {
+  if (!SAMPLED.includes(familyOf(type))) return points;
+  const first = points.findIndex((v) => v != null);
+  return points.map((v, i) => (first >= 0 && i > first ? (v ?? 0) : v));
+}
+
+/** How many steps lie between two points, usually: some types are collected less often than others. */
+export function spacing(points: Points): number {
+  const gaps: number[] = [];
+  let before = -1;
+  points.forEach((v, i) => {
+    if (v == null) return;
+    if (before >= 0) gaps.push(i - before);
+    before = i;
+  });
+  gaps.sort((a, b) => a - b);
+  return gaps[(gaps.length - 1) >> 1] ?? 1;
+}
+
+/** A snapshot holds until the next one is due, the last one too; a longer silence stays a hole. */
+export function held(points: Points): Points {
+  const every = spacing(points);
+  if (every < 2) return points;
+  const out = points.slice();
+  let before = -1;
+  points.forEach((v, i) => {
+    if (v == null) return;
+    if (before >= 0 && i - before <= every + 1) out.fill(points[before]!, before, i);
+    before = i;
+  });
+  return out.fill(points[before]!, before, before + every);
+}
+
+/** What is drawn: rates of a delta type, values of a snapshot. */
+export function curve(type: string, mode: 'delta' | 'snapshot', points: Points, step_ms: number): Points {
+  if (mode === 'snapshot') return held(points);
+  return rested(type, points).map((v) => (v == null ? null : v / (step_ms / 1000)));
+}
+
+/* So many points missing at the end, and what they were of is no longer there. */
+const GONE = 3;
+
+export function ended(points: Points): boolean {
+  const silent = GONE * spacing(points);
+  return points.length > silent && points.slice(-silent).every((v) => v == null);
+}
+
+/** Whole steps of the last tenth: allocations are told once per collection, so one step alone may have none. */
+export function latest(points: Points, rate: boolean): number | undefined {
+  const known = points.filter((v): v is number => v != null);
+  if (!rate) return known[known.length - 1];
+  const whole = known.length > 2 ? known.slice(0, -1) : known;
+  const some = whole.slice(-Math.max(5, Math.ceil(points.length / 10)));
+  return some.length ? some.reduce((s, v) => s + v, 0) / some.length : undefined;
+}
