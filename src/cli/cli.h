@@ -49,6 +49,7 @@ extern const struct cli_command cmd_heap;
 extern const struct cli_command cmd_goroutines;
 extern const struct cli_command cmd_block;
 extern const struct cli_command cmd_mutex;
+extern const struct cli_command cmd_java;
 extern const struct cli_command cmd_jfr;
 extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_show;

@@ -265,28 +265,6 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	return r;
 }
 
-/* The folder and those above it; what it holds is nobody else's business. */
-static int run_make_dir(const char *dir, struct err *err)
-{
-	_cleanup_free_ char *path = strdup(dir);
-
-	if (!path)
-		return err_oom(err);
-	for (char *p = path + 1;; p++) {
-		char end = *p;
-
-		if (end && end != '/')
-			continue;
-		*p = 0;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_set(err, -errno, "cannot make %s: %s; give another --data-dir",
-				       path, strerror(errno));
-		if (!end)
-			return 0;
-		*p = end;
-	}
-}
-
 static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 {
 	_cleanup_free_ char *path = NULL;
@@ -390,7 +368,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 	sigset_t stop = run_block_signals();
 	int r;
 
-	r = run_make_dir(c->data_dir, err);
+	r = stored_make_dir(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
 	if (r == 0)

@@ -48,6 +48,27 @@ int stored_dir(const char *dir, char **ret_dir, struct err *err)
 	return 0;
 }
 
+int stored_make_dir(const char *dir, struct err *err)
+{
+	_cleanup_free_ char *path = strdup(dir);
+
+	if (!path)
+		return err_oom(err);
+	for (char *p = path + 1;; p++) {
+		char end = *p;
+
+		if (end && end != '/')
+			continue;
+		*p = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_set(err, -errno, "cannot make %s: %s; give another --data-dir",
+				       path, strerror(errno));
+		if (!end)
+			return 0;
+		*p = end;
+	}
+}
+
 int stored_open(const char *dir, struct store **ret_store, struct err *err)
 {
 	_cleanup_free_ char *path = NULL;

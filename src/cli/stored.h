@@ -13,6 +13,8 @@
 
 /* The folder: what is given, or SONDE_DATA_DIR, or the usual place. The text is the caller's. */
 int stored_dir(const char *dir, char **ret_dir, struct err *err);
+/* Makes it and those above it; what it holds is nobody else's business. */
+int stored_make_dir(const char *dir, struct err *err);
 /* dir: as above. -ENOENT when there is nothing. */
 int stored_open(const char *dir, struct store **ret_store, struct err *err);
 /* Texts may be NULL: the last hour. -EINVAL names the option. */

@@ -50,6 +50,11 @@ int java_recording_settings(unsigned int major, const struct java_recording_opti
 		r = settings_lock("jdk.JavaMonitorEnter", threshold_ns, text);
 	if (r == 0)
 		r = settings_lock("jdk.ThreadPark", threshold_ns, text);
+	/* Which threads are younger than the recording: the first sample of those counts. */
+	if (r == 0)
+		r = buf_append_str(text,
+				   "  <event name=\"jdk.ThreadStart\">\n" SETTING("enabled", "true")
+					   SETTING("stackTrace", "false") "  </event>\n");
 	if (r == 0 && o->cpu_time && major >= 25)
 		r = buf_append_str(text, "  <event name=\"jdk.CPUTimeSample\">\n" SETTING(
 						 "enabled", "true") SETTING("throttle", "10ms")

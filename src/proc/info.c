@@ -155,6 +155,7 @@ void proc_info_parse_environ(struct proc_info *info, struct view env)
 	if (name.len)
 		proc_text_copy(info->service, sizeof(info->service), name);
 	info->opted_out = view_eq(env_get(env, "SONDE_PROFILING"), view_str("disabled"));
+	info->java_off = view_eq(env_get(env, "SONDE_JAVA"), view_str("off"));
 }
 
 static void info_read_environ(struct proc_info *info)

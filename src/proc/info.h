@@ -26,6 +26,7 @@ struct proc_info {
 	char service[128];  /* never "" */
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
+	bool java_off;	/* SONDE_JAVA=off is */
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
@@ -35,7 +36,7 @@ int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *er
 /* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
 void proc_info_parse_cgroup(struct proc_info *info, const char *text);
 
-/* Sets service and opted_out from the variables of an environment (NUL-terminated). */
+/* Sets service, opted_out and java_off from the variables of an environment (NUL-terminated). */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
 /* Sets service from the other fields, unless it is set. */
 void proc_info_name_service(struct proc_info *info);

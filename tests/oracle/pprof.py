@@ -21,7 +21,7 @@ class Profile:
     def _decode(self, data):
         strings, functions, locations, mappings = [], {}, {}, []
         samples, types = [], []
-        period_type, self.period, self.time_ns = None, 0, 0
+        period_type, self.period, self.time_ns, self.duration_ns = None, 0, 0, 0
         for field, wire, value in fields(data):
             if field == 1:
                 types.append(dict((f, v) for f, _, v in fields(value)))
@@ -38,6 +38,8 @@ class Profile:
                 strings.append(value.decode(errors="replace"))
             elif field == 9:
                 self.time_ns = signed(value)
+            elif field == 10:
+                self.duration_ns = signed(value)
             elif field == 11:
                 period_type = dict((f, v) for f, _, v in fields(value))
             elif field == 12:

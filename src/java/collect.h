@@ -1,0 +1,67 @@
+/*
+ * src/java/collect.h: the profiles of one JVM, interval by interval, from a recording of its own.
+ *
+ *   start   keep read take take   keep read take take   ...   finish read take   stop
+ *
+ * There are two sides. start, keep, finish and stop give commands to the JVM, and wait for its
+ * answers, up to half a minute where it hangs. read, take and stats only read files, and do not
+ * wait. Each side is one thread's at a time, and the two may be at work at the same time.
+ *
+ * Nothing is missed between two readings. Since JDK 14 what happened is there after a second;
+ * before, when keep or finish has begun a new file.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "java/detect.h"
+#include "java/jfr_profile.h"
+#include "java/recording.h"
+#include "proc/id.h"
+
+struct java_collect_options {
+	struct java_recording_options recording;
+	struct jfr_builder_options profile;
+};
+
+struct java_collect_stats {
+	struct jfr_profiler_stats profiler;
+	uint64_t unread; /* events that make no sense */
+	uint64_t broken; /* files that could not be read, or not to their end; and */
+	char why[256];	 /* of the last of them */
+};
+
+struct java_collect; /* opaque */
+
+/*
+ * As java_recording_start(). What an earlier sonde with the same state_dir has left in the JVM is
+ * taken out before.
+ */
+int java_collect_start(const struct proc_id *id, const struct java_collect_options *options,
+		       struct java_collect **ret_collect, struct err *err);
+/*
+ * To be called each interval, before it is read. -EBUSY, -ESRCH, -ENOENT as in
+ * java_recording_check(): it has ended, and there is only what was read so far, and stop.
+ */
+int java_collect_keep(struct java_collect *c, struct err *err);
+/* All that has happened until now is there to be read. One pause of a millisecond or so. */
+int java_collect_finish(struct java_collect *c, struct err *err);
+/* Nothing of ours is left in the JVM; as java_recording_stop(). */
+int java_collect_stop(struct java_collect *c, struct err *err);
+void java_collect_free(struct java_collect *c); /* stops it unless it is; NULL is fine */
+DEFINE_CLEANUP(struct java_collect, java_collect_free)
+
+const struct java_vm *java_collect_vm(const struct java_collect *c);
+/* Since when it records, in ns since 1970. */
+int64_t java_collect_began_ns(const struct java_collect *c);
+
+/* All that is there by now; so much at a time that a JVM that never ends cannot keep us. */
+int java_collect_read(struct java_collect *c, struct err *err);
+/* As jfr_profiler_take(): what was read since it was taken last. */
+int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind, int64_t time_ns,
+		      int64_t duration_ns, struct profile **ret_profile, struct err *err);
+void java_collect_stats(const struct java_collect *c, struct java_collect_stats *ret_stats);
+/* Events that are in no profile, for whatever reason; only grows. */
+uint64_t java_collect_lost(const struct java_collect *c);
