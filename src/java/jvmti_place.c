@@ -1,0 +1,201 @@
+/* src/java/jvmti_place.c: see jvmti_place.h. */
+#include "java/jvmti_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "java/attach_target.h"
+#include "java/recording_jfr.h"
+#include "java/recording_mount.h"
+#include "java/recording_note.h"
+#include "java/recording_undo.h"
+
+struct java_place {
+	char *state_dir;
+	struct java_attach *attach;
+	struct java_note note;
+	struct java_target target;
+	int dirfd;
+	int lock;
+	bool noted;
+};
+
+struct java_attach *java_place_attach(struct java_place *p)
+{
+	return p->attach;
+}
+
+int java_place_dirfd(const struct java_place *p)
+{
+	return p->dirfd;
+}
+
+void java_place_path(const struct java_place *p, const char *name, char dst[JAVA_PLACE_PATH])
+{
+	char dir[JAVA_NOTE_NAME];
+
+	java_note_dir_name(&p->note, dir);
+	(void)snprintf(dst, JAVA_PLACE_PATH, "/tmp/%s/%s", dir, name);
+}
+
+int java_place_remove(struct java_place *p, struct err *err)
+{
+	char name[JAVA_NOTE_NAME];
+	int r;
+
+	if (!p->noted)
+		return 0;
+	p->noted = false;
+	r = java_recording_undo(p->state_dir, &p->note, err);
+	/* A container that has ended may have left its directory on a disk. */
+	java_note_dir_name(&p->note, name);
+	if (r == 0 && p->attach)
+		(void)unlinkat(java_attach_tmp(p->attach), name, AT_REMOVEDIR);
+	/* Who restores later must find it free. */
+	closep(&p->lock);
+	p->lock = -1;
+	return r;
+}
+
+void java_place_free(struct java_place *p)
+{
+	if (!p)
+		return;
+	(void)java_place_remove(p, NULL);
+	closep(&p->dirfd);
+	closep(&p->lock);
+	java_attach_close(p->attach);
+	free(p->state_dir);
+	free(p);
+}
+
+struct exec_job {
+	int ns, dirfd;
+	int result;
+};
+
+/*
+ * Mounted for recordings, nothing in it may be run, not even mapped as code. In a thread of its
+ * own, which ends with the namespace it has entered.
+ */
+static void *exec_thread(void *arg)
+{
+	struct exec_job *job = arg;
+
+	if (unshare(CLONE_FS) < 0 || setns(job->ns, CLONE_NEWNS) < 0 || fchdir(job->dirfd) < 0 ||
+	    mount(NULL, ".", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) < 0)
+		job->result = -errno;
+	return NULL;
+}
+
+static int place_allow_exec(const struct java_place *p, struct err *err)
+{
+	_cleanup_close_ int ns = -1;
+	struct exec_job job = {.dirfd = p->dirfd};
+	pthread_t thread;
+	char path[48];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->note.id.pid);
+	job.ns = ns = open(path, O_RDONLY | O_CLOEXEC);
+	r = ns < 0 ? -errno : -pthread_create(&thread, NULL, exec_thread, &job);
+	if (r == 0) {
+		(void)pthread_join(thread, NULL);
+		r = job.result;
+	}
+	if (r < 0)
+		return err_set(err, r, "cannot mount a file system for a library in process %d: %s",
+			       (int)p->note.id.pid, strerror(-r));
+	return 0;
+}
+
+/* What must be known before anything of the JVM is touched. */
+static int place_prepare(struct java_place *p, const struct proc_id *id, struct err *err)
+{
+	struct java_vm vm;
+	int r;
+
+	r = java_detect_pid(id->pid, &vm, err);
+	if (r == 0)
+		return err_set(err, -ENOTSUP, "process %d runs no Java", (int)id->pid);
+	if (r > 0)
+		r = vm.reason ? err_set(err, -ENOTSUP, "process %d runs %s %s: %s", (int)id->pid,
+					vm.name, vm.version, vm.reason)
+			      : 0;
+	if (r == 0)
+		r = java_mount_check(err);
+	if (r == 0)
+		r = java_recording_lock(id, &p->lock, err);
+	if (r == 0)
+		r = java_note_make(id, &p->note, err);
+	return r < 0 ? r : java_note_save(p->state_dir, &p->note, err);
+}
+
+int java_place_make(const struct proc_id *id, const char *state_dir, struct java_place **ret_place,
+		    struct err *err)
+{
+	_cleanup_(java_place_freep) struct java_place *p = calloc(1, sizeof(*p));
+	char name[JAVA_NOTE_NAME];
+	int r;
+
+	if (!p)
+		return err_oom(err);
+	p->dirfd = p->lock = -1;
+	p->state_dir = strdup(state_dir);
+	if (!p->state_dir)
+		return err_oom(err);
+	r = place_prepare(p, id, err);
+	if (r < 0)
+		return r;
+	p->noted = true;
+	java_note_dir_name(&p->note, name);
+	r = java_attach_open(id, JAVA_JFR_TIMEOUT_NS, &p->attach, err);
+	if (r == 0)
+		r = java_target_read(id, &p->target, err);
+	if (r == 0)
+		r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->dirfd, err);
+	if (r == 0)
+		r = place_allow_exec(p, err);
+	if (r < 0)
+		return r;
+	*ret_place = TAKE_PTR(p);
+	return 0;
+}
+
+int java_place_create(struct java_place *p, const char *name, bool is_its, int *ret_fd,
+		      struct err *err)
+{
+	_cleanup_close_ int fd =
+		openat(p->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* Whatever our umask is. */
+	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
+	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
+		return err_set(err, -errno, "cannot make a file for the JVM of process %d: %s",
+			       (int)p->note.id.pid, strerror(errno));
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int java_place_write(struct java_place *p, const char *name, struct view bytes, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	int r = java_place_create(p, name, false, &fd, err);
+
+	if (r < 0)
+		return r;
+	r = io_write_full(fd, bytes.data, bytes.len);
+	if (r < 0)
+		return err_set(err, r, "cannot write a file for the JVM of process %d: %s",
+			       (int)p->note.id.pid, strerror(-r));
+	return 0;
+}

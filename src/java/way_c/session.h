@@ -1,0 +1,49 @@
+/*
+ * src/java/way_c/session.h: the agent's end of the ring, from a start to its stop.
+ *
+ * The memory of a session is mapped while it lasts, and unmapped by whoever leaves it last: a
+ * thread of the JVM may be in the midst of an event when it ends. Nothing here waits or allocates.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "java/way_c/ring.h"
+#include "java/way_c/tables.h"
+
+struct session; /* opaque */
+
+/* RING_OK or one of RING_ERR_. path: of a file that sonde has made. */
+int session_open(const char *path);
+/* Ends it; true for the one who did. Those who are in it still may finish. */
+bool session_end(void);
+
+/* The session, if there is one; then session_leave() must follow. */
+struct session *session_enter(void);
+void session_leave(struct session *s);
+
+uint32_t session_wanted(const struct session *s);
+uint32_t session_depth(const struct session *s);
+uint64_t session_interval(const struct session *s);
+/* Whether sonde has given no sign of life for too long. */
+bool session_is_forgotten(struct session *s, uint64_t now_ns);
+void session_tell(struct session *s, uint64_t interval_bytes);
+
+/*
+ * The id of a frame that this thread is in, so that its class cannot go away meanwhile; its names
+ * are written before it is used for the first time. 0 when there is no room for more.
+ */
+uint32_t session_frame(struct session *s, jvm ti, jvm jni, const struct jvm_frame *frame);
+
+struct session_event {
+	uint16_t kind;
+	uint32_t flags;
+	uint64_t a, b;
+	const uint32_t *frames;
+	uint32_t n_frames;
+	const char *class; /* a signature, or NULL */
+	const char *thread;
+};
+void session_write(struct session *s, const struct session_event *event);

@@ -1,0 +1,91 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A JVM that does known work on command and says how much it was:
+ * "alloc BYTES" allocates about so many in two methods, "lock N" has three threads take a monitor
+ * N times each and hold it for 5 ms, "loop" allocates until the input ends. It answers with its own
+ * counters: bytes allocated, nanoseconds waited.
+ */
+public final class Ways {
+	static final class Monitor {
+	}
+
+	static volatile Object kept;
+	static final Monitor monitor = new Monitor();
+	static final AtomicLong waited = new AtomicLong();
+	static final AtomicLong waits = new AtomicLong();
+
+	static void allocateArrays() {
+		kept = new byte[100_000];
+	}
+
+	static void allocateSmall() {
+		for (int i = 0; i < 1000; i++)
+			kept = new long[2];
+	}
+
+	static long allocated() {
+		return ((com.sun.management.ThreadMXBean)ManagementFactory.getThreadMXBean())
+			.getThreadAllocatedBytes(Thread.currentThread().getId());
+	}
+
+	static void allocate(long bytes) {
+		long end = allocated() + bytes;
+
+		do
+			for (int i = 0; i < 100; i++) {
+				allocateArrays();
+				allocateSmall();
+			}
+		while (allocated() < end);
+	}
+
+	static void hold(int n) {
+		for (int i = 0; i < n; i++) {
+			long begin = System.nanoTime();
+
+			synchronized (monitor) {
+				waited.addAndGet(System.nanoTime() - begin);
+				waits.incrementAndGet();
+				try {
+					Thread.sleep(5);
+				} catch (InterruptedException e) {
+					return;
+				}
+			}
+		}
+	}
+
+	static void lock(int n) throws InterruptedException {
+		Thread[] threads = new Thread[3];
+
+		for (int i = 0; i < threads.length; i++) {
+			threads[i] = new Thread(() -> hold(n), "holder-" + i);
+			threads[i].start();
+		}
+		for (Thread t : threads)
+			t.join();
+	}
+
+	public static void main(String[] args) throws Exception {
+		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+		String line;
+
+		allocated();
+		System.out.println("ready");
+		while ((line = in.readLine()) != null) {
+			String[] words = line.split(" ");
+			long before = allocated();
+
+			if (words[0].equals("alloc"))
+				allocate(Long.parseLong(words[1]));
+			else if (words[0].equals("lock"))
+				lock(Integer.parseInt(words[1]));
+			System.out.println(words[0] + " " + (allocated() - before) + " " + waited.get()
+					   + " " + waits.get());
+		}
+	}
+}
