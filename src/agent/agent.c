@@ -12,15 +12,22 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "java/metrics.h"
+
+/* At the end, for JVMs to end their recordings. */
+#define AGENT_JAVA_STOP_NS (10 * NS_PER_SEC)
 
 static void agent_free(struct agent *a)
 {
+	bool java_ended;
+
 	for (size_t i = 0; i < a->n_sinks; i++)
 		a->sinks[i].ops->close(a->sinks[i].sink);
 	agent_cpu_stop(a->cpu);
 	agent_cpu_readings_free(a->cpu_waiting);
 	a->cpu_waiting = NULL;
-	if (!agent_oom_stop(a->oom))
+	java_ended = agent_java_stop(a->context.java, clock_mono_ns() + AGENT_JAVA_STOP_NS);
+	if (!agent_oom_stop(a->oom) || !java_ended)
 		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
 	if (!pool_free(a->pool))
@@ -44,6 +51,16 @@ static int agent_open_forced(struct agent *a, struct err *err)
 	/* What an agent that was killed has left; also where this one forces nothing. */
 	r = forced_rates_restore(a->context.forced, err);
 	return r < 0 ? r : 0;
+}
+
+/* Also where none is told to record: what an agent that was killed has left is taken out. */
+static int agent_start_java(struct agent *a, struct err *err)
+{
+	const struct agent_java_config config = {.state_dir = a->config.state_dir,
+						 .interval_ns = a->config.interval_ns};
+
+	a->context.java_on = a->config.java;
+	return config.state_dir ? agent_java_start(&config, &a->context.java, err) : 0;
 }
 
 /* Execs may come by the thousand: one look serves all that came since the last. */
@@ -123,6 +140,8 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 		config->goroutine_max ? config->goroutine_max : AGENT_GOROUTINE_MAX;
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	r = agent_open_forced(a, err);
+	if (r == 0)
+		r = agent_start_java(a, err);
 	a->config.state_dir = NULL; /* the caller's */
 	if (r == 0)
 		r = pool_new(agent_work, a, &a->pool, err);
@@ -193,16 +212,42 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	}
 }
 
+/* The array and, behind it, what JVMs count: one piece of memory, so that it is one to free. */
+static struct agent_target *targets_snapshot(const struct agent *a, size_t *ret_len)
+{
+	size_t n_java = 0, n_copied = 0, len = 0;
+	struct java_metrics *java;
+	struct agent_target *targets;
+
+	for (size_t i = 0; i < a->n_known; i++)
+		n_java += a->known[i].slot && a->known[i].slot->java;
+	targets = calloc(1, (a->health.targets + 1) * sizeof(*targets) + n_java * sizeof(*java));
+	if (!targets)
+		return NULL;
+	java = (struct java_metrics *)&targets[a->health.targets + 1];
+	for (size_t i = 0; i < a->n_known; i++) {
+		const struct agent_slot *slot = a->known[i].slot;
+
+		if (!slot)
+			continue;
+		target_snapshot(a, slot, &targets[len]);
+		if (slot->java) {
+			java[n_copied] = *slot->java;
+			targets[len].java = &java[n_copied++];
+		}
+		len++;
+	}
+	*ret_len = len;
+	return targets;
+}
+
 int agent_targets(struct agent *a, struct agent_target **ret_targets, size_t *ret_len)
 {
 	struct agent_target *targets;
 	size_t len = 0;
 
 	(void)pthread_mutex_lock(&a->lock);
-	targets = calloc(a->health.targets + 1, sizeof(*targets));
-	for (size_t i = 0; targets && i < a->n_known; i++)
-		if (a->known[i].slot)
-			target_snapshot(a, a->known[i].slot, &targets[len++]);
+	targets = targets_snapshot(a, &len);
 	(void)pthread_mutex_unlock(&a->lock);
 	if (!targets)
 		return -ENOMEM;

@@ -25,7 +25,11 @@ struct agent_config {
 	unsigned int oom_percent;
 	uint64_t goroutine_interval_ns; /* 0: no goroutine profiles */
 	uint64_t goroutine_max;		/* stacks in one of them; 0: AGENT_GOROUTINE_MAX */
-	/* Where forced rates are noted, so that a killed agent's are set back. */
+	bool java;			/* Java programs are told to record */
+	/*
+	 * Where is noted which rates were forced and what was put into JVMs, so that it is undone
+	 * where an agent was killed. NULL: neither is done.
+	 */
 	const char *state_dir;
 };
 
@@ -36,7 +40,7 @@ struct agent; /* opaque */
 /* Borrows the store, which it writes to and maintains. */
 int agent_start(const struct agent_config *config, struct store *store, struct agent **ret_agent,
 		struct err *err);
-/* Finishes the collection at hand, flushes, sets rates back. */
+/* Finishes the collection at hand, flushes, sets rates back, ends recordings. */
 void agent_stop(struct agent *agent);
 DEFINE_CLEANUP(struct agent, agent_stop)
 
@@ -58,7 +62,8 @@ struct agent_target {
 	uint64_t alloc_bytes_total;
 	uint64_t alloc_objects_total;
 	uint64_t cpu_ns_total;
-	struct reading_figures figures; /* of the Go runtime */
+	struct reading_figures figures;	 /* of the Go runtime, and of a JVM's profiles */
+	const struct java_metrics *java; /* what a JVM counts, in the same array; NULL: no JVM */
 };
 /* Sorted by pid, without kernel threads. The array is the caller's to free. */
 int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);

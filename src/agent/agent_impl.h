@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/cpu.h"
 #include "agent/forced.h"
+#include "agent/java.h"
 #include "agent/oom.h"
 #include "agent/pool.h"
 #include "agent/world.h"
@@ -68,6 +69,7 @@ struct agent_slot {
 	uint64_t alloc_objects_total;
 	uint64_t cpu_ns_total;
 	struct reading_figures figures;
+	struct java_metrics *java; /* of a JVM; else NULL */
 	struct reader_share share;
 	/* There are many processes, and most readers have nothing to say of them: texts are their
 	 * own, NULL where there is none. */
@@ -81,6 +83,7 @@ struct agent_slot {
 		uint32_t spacing; /* it is read in each so manieth of its intervals; 0: as 1 */
 		int64_t period;	  /* the one of these in which it was read; see slot_is_due() */
 		uint32_t figures; /* bits of those that it has brought */
+		bool has_java;	  /* it has brought what the JVM counts */
 		char *reason;
 		char *remedy;
 		char *trouble;

@@ -128,12 +128,6 @@ void go_program_unref(struct go_program *p)
 	free(p);
 }
 
-void reader_share_clear(struct reader_share *share)
-{
-	go_program_unref(share->go);
-	*share = (struct reader_share){0};
-}
-
 void go_program_lock(struct go_program *p)
 {
 	(void)pthread_mutex_lock(&p->busy);

@@ -134,7 +134,7 @@ static void job_write(struct agent *a, struct agent_job *job)
 
 		if (reading->profile && job->readers[i].result == 0)
 			reading_write(a, &job->target, a->readers[i]->family, reading);
-		profile_free(reading->profile);
+		reading_release(reading);
 	}
 	free(job);
 }

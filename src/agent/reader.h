@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "java/detect.h"
 #include "proc/info.h"
 #include "profile/profile.h"
 
@@ -18,6 +19,9 @@ enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEA
 
 struct forced_rates; /* agent/forced.h */
 struct agent_oom;    /* agent/oom.h */
+struct agent_java;   /* agent/java.h */
+struct java_program;
+struct java_metrics; /* java/metrics.h */
 
 /* What readers are told by the command line. */
 struct reader_context {
@@ -27,6 +31,8 @@ struct reader_context {
 	struct agent_oom *oom;		/* NULL: nobody waits for programs to be killed */
 	uint64_t goroutine_interval_ns; /* 0: goroutines are not read */
 	uint64_t goroutine_max;		/* of more only some stacks are read */
+	bool java_on;			/* Java programs may be told to record */
+	struct agent_java *java;	/* NULL: they cannot */
 };
 
 struct go_program; /* agent/go_program.h */
@@ -37,6 +43,10 @@ struct reader_share {
 	bool asked; /* whether it is a Go program */
 	bool is_go;
 	struct go_program *go; /* NULL: not open */
+	bool java_asked;       /* whether it is a Java program */
+	bool is_java;
+	struct java_vm vm;	   /* then */
+	struct java_program *java; /* NULL: it is not told to record */
 };
 void reader_share_clear(struct reader_share *share);
 
@@ -67,7 +77,7 @@ struct reading_label {
 };
 #define READING_MAX_LABELS 3
 
-/* What is known of a Go program for /metrics. */
+/* What is known of a Go or Java program for /metrics. */
 enum reading_figure {
 	FIGURE_HEAP_LIVE,
 	FIGURE_HEAP_GOAL,
@@ -86,6 +96,12 @@ enum reading_figure {
 	FIGURE_BLOCK_DELAY_NS,
 	FIGURE_MUTEX_CONTENTIONS,
 	FIGURE_MUTEX_DELAY_NS,
+	FIGURE_JVM_ALLOC_BYTES,
+	FIGURE_JVM_MONITOR_WAITS,
+	FIGURE_JVM_MONITOR_NS,
+	FIGURE_JVM_PARK_WAITS,
+	FIGURE_JVM_PARK_NS,
+	FIGURE_JVM_LOST, /* events that are in no profile */
 	FIGURES,
 };
 
@@ -105,11 +121,13 @@ struct reading {
 	size_t n_labels;
 	struct reading_figures figures;	 /* as they are now */
 	struct reading_figures increase; /* and those that have grown, by how much */
+	struct java_metrics *java;	 /* what a JVM counts; as the profile, owned */
 	/* There is nothing to read for now, and why; what helps. NULL: there is. */
 	const char *idle;
 	const char *idle_remedy;
 	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
 };
+void reading_release(struct reading *reading);
 
 struct reader_ops {
 	const char *name;   /* "go-heap" */
@@ -137,7 +155,7 @@ struct reader_ops {
 };
 
 /* How many readers there can be. */
-#define READERS_MAX 6
+#define READERS_MAX 10
 
 /* All readers there are, ended by NULL. */
 extern const struct reader_ops *const readers[];
@@ -146,3 +164,7 @@ extern const struct reader_ops reader_go_runtime;
 extern const struct reader_ops reader_go_goroutines;
 extern const struct reader_ops reader_go_block;
 extern const struct reader_ops reader_go_mutex;
+extern const struct reader_ops reader_java_runtime;
+extern const struct reader_ops reader_java_alloc;
+extern const struct reader_ops reader_java_lock;
+extern const struct reader_ops reader_java_cpu;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/agent_impl.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "profile/sum.h"
 
@@ -56,6 +57,7 @@ void slot_free(const struct agent *a, struct agent_slot *slot)
 		free(slot->readers[i].remedy);
 		free(slot->readers[i].trouble);
 	}
+	free(slot->java);
 	free(slot);
 }
 
@@ -199,6 +201,16 @@ static void reader_take_idle(struct agent_slot_reader *r, const struct reading *
 		text_set(&r->remedy, remedy);
 }
 
+static void slot_take_java(struct agent_slot *slot, struct agent_slot_reader *r,
+			   struct java_metrics *java)
+{
+	if (!r->has_java && !java)
+		return;
+	free(slot->java);
+	slot->java = java;
+	r->has_java = java;
+}
+
 static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
 {
 	struct agent_slot_reader *r = &slot->readers[i];
@@ -215,6 +227,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	r->stamp_ns = a->interval.stamp_ns;
 	slot_take_figures(slot, reading);
 	r->figures = reading->figures.has;
+	slot_take_java(slot, r, TAKE_PTR(reading->java));
 	if (!reading->profile)
 		return;
 	r->collections++;
@@ -239,6 +252,7 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 		 job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
 	/* What it was is not what it is. */
 	slot->figures.has &= ~r->figures;
+	slot_take_java(slot, r, NULL);
 	if (a->readers[i]->interval_ns)
 		r->period = reader_period(a, r, i);
 	/* It cannot be read any more: then it is asked anew, and says why. */
@@ -278,6 +292,7 @@ void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agen
 			continue;
 		reader_set_answer(&slot->readers[i], &job->readers[i].answer);
 		reader_begin(a, &slot->readers[i], i);
+		slot_take_java(slot, &slot->readers[i], NULL);
 	}
 }
 

@@ -423,7 +423,7 @@ void targets_close_all(struct agent *a, uint64_t until_ns)
 			continue;
 		targets_receive(a, job);
 		for (size_t i = 0; i < a->n_readers; i++)
-			profile_free(job->readers[i].reading.profile);
+			reading_release(&job->readers[i].reading);
 		free(job);
 		(void)pthread_mutex_lock(&a->lock);
 		leaving_send(a);

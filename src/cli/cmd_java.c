@@ -176,9 +176,8 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 static int java_record(const struct java_request *q, struct java_collect *c,
 		       const struct proc_info *info, struct profile **ret_profile, struct err *err)
 {
-	int64_t began_ns = java_collect_began_ns(c);
+	struct java_collect_window w;
 	int r = java_watch(c, info, q->duration_ns, err);
-	int64_t ended_ns;
 
 	/* The user's own recording goes first; what there is until then is ours to show. */
 	if (r == -EBUSY) {
@@ -187,12 +186,12 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	}
 	if (r == 0)
 		r = java_collect_finish(c, err);
-	ended_ns = (int64_t)clock_unix_ns();
 	if (r >= 0)
 		r = java_collect_read(c, err);
-	return r < 0 ? r
-		     : java_collect_take(c, q->kind, began_ns, ended_ns - began_ns, ret_profile,
-					 err);
+	if (r < 0)
+		return r;
+	w = java_collect_window(c);
+	return java_collect_take(c, q->kind, w.from_ns, w.to_ns - w.from_ns, ret_profile, err);
 }
 
 static void java_tell(const struct java_request *q, const struct java_collect *c,

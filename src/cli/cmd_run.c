@@ -46,6 +46,7 @@ enum {
 	RUN_GO_HEAP,
 	RUN_GOROUTINES,
 	RUN_OOM_WATCH,
+	RUN_JAVA,
 	RUN_KEEP_RATE,
 	RUN_VERBOSE,
 	RUN_N,
@@ -85,6 +86,9 @@ static const struct cli_option run_options[RUN_N] = {
 			   .arg = "PERCENT",
 			   .help = "keep a last picture of Go programs from this share of a memory "
 				   "limit on (default 90), and when they are killed; 0 for none"},
+	[RUN_JAVA] = {.name = "java",
+		      .help = "profile allocations and locks of Java programs, by the recorder of "
+			      "their JVM"},
 	[RUN_KEEP_RATE] = {.name = "keep-rate",
 			   .help = "with --go-heap force: leave sampling on at the end"},
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
@@ -98,6 +102,7 @@ static const char *const run_variables[RUN_N] = {
 	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
 	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
 	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH", [RUN_GOROUTINES] = "SONDE_GOROUTINE_INTERVAL",
+	[RUN_JAVA] = "SONDE_JAVA",
 };
 
 struct run_config {
@@ -228,6 +233,18 @@ static int run_parse_goroutines(const struct cli_args *args, struct agent_config
 	return r;
 }
 
+static int run_parse_java(const struct cli_args *args, struct agent_config *c, struct err *err)
+{
+	/* A switch has no value. */
+	struct run_value v = run_value(args, RUN_JAVA, "off");
+
+	if (args->values[RUN_JAVA] || strcmp(v.text, "on") == 0)
+		c->java = true;
+	else if (strcmp(v.text, "off") != 0)
+		return err_set(err, -EINVAL, "%s is on or off, not '%s'", v.name, v.text);
+	return 0;
+}
+
 static int run_parse(const struct cli_args *args, struct run_config *c, struct err *err)
 {
 	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
@@ -259,6 +276,8 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = run_parse_oom(args, &c->agent, err);
 	if (r == 0)
 		r = run_parse_goroutines(args, &c->agent, err);
+	if (r == 0)
+		r = run_parse_java(args, &c->agent, err);
 	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
 		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
 	c->agent.state_dir = c->data_dir;
@@ -418,9 +437,11 @@ const struct cli_command cmd_run = {
 		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
 		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
-		 "SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
-		 "A program with SONDE_PROFILING=disabled in its environment is left alone. "
-		 "SIGTERM\n"
-		 "or Ctrl-C ends it; rates that it has forced are set back.\n",
+		 "SONDE_JAVA (on or off), SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		 "A program with SONDE_PROFILING=disabled in its environment is left alone, and a "
+		 "Java\n"
+		 "program with SONDE_JAVA=off is not told to record. SIGTERM or Ctrl-C ends it; "
+		 "rates\n"
+		 "that it has forced are set back, and recordings of JVMs are ended.\n",
 	.run = run_run,
 };

@@ -112,9 +112,21 @@ const struct java_vm *java_collect_vm(const struct java_collect *c)
 	return java_recording_vm(c->recording);
 }
 
-int64_t java_collect_began_ns(const struct java_collect *c)
+/*
+ * The files say until when they go, by the JVM's clock; an answer of it may come much later. What
+ * they say may be anything.
+ */
+struct java_collect_window java_collect_window(const struct java_collect *c)
 {
-	return c->began_ns;
+	const struct jfr *parser = jfr_follow_parser(c->follow);
+	const struct jfr_stats *stats = parser ? jfr_stats(parser) : NULL;
+	struct java_collect_window w = {.from_ns = c->began_ns, .to_ns = (int64_t)clock_unix_ns()};
+	int64_t end_ns;
+
+	if (stats && !__builtin_add_overflow(stats->start_ns, stats->duration_ns, &end_ns) &&
+	    end_ns > w.from_ns && end_ns < w.to_ns)
+		w.to_ns = end_ns;
+	return w;
 }
 
 /* A parser that met a malformed file is replaced, and begins to count anew. */

@@ -54,14 +54,17 @@ void java_collect_free(struct java_collect *c); /* stops it unless it is; NULL i
 DEFINE_CLEANUP(struct java_collect, java_collect_free)
 
 const struct java_vm *java_collect_vm(const struct java_collect *c);
-/* Since when it records, in ns since 1970. */
-int64_t java_collect_began_ns(const struct java_collect *c);
-
 /* All that is there by now; so much at a time that a JVM that never ends cannot keep us. */
 int java_collect_read(struct java_collect *c, struct err *err);
 /* As jfr_profiler_take(): what was read since it was taken last. */
 int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind, int64_t time_ns,
 		      int64_t duration_ns, struct profile **ret_profile, struct err *err);
+/* From when until when what was read happened, in ns since 1970. */
+struct java_collect_window {
+	int64_t from_ns;
+	int64_t to_ns;
+};
+struct java_collect_window java_collect_window(const struct java_collect *c);
 void java_collect_stats(const struct java_collect *c, struct java_collect_stats *ret_stats);
 /* Events that are in no profile, for whatever reason; only grows. */
 uint64_t java_collect_lost(const struct java_collect *c);

@@ -1,0 +1,378 @@
+/*
+ * src/agent/java_readers.c: the readers of Java programs: what they allocate, where they wait for
+ * locks, their CPU time (JDK 25); and what the JVM counts by itself.
+ *
+ * The first three share one recording (agent/java.h), which they never wait for. Touching a JVM is
+ * the user's choice: they are off unless sonde was told otherwise. The last only reads a file.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/java.h"
+#include "agent/reader.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "java/hsperf.h"
+#include "java/metrics.h"
+#include "proc/maps.h"
+#include "profile/sum.h"
+
+struct java_reader {
+	struct java_program *program;
+	enum jfr_profile_kind kind;
+	uint64_t began; /* the recording that was read last, */
+	uint64_t lost;	/* and how much of it was lost by then */
+	/* Of the last reading, which borrows them. */
+	char why[256];
+	char remedy[128];
+};
+
+static void java_refuse(struct reader_answer *answer, bool of_file, const char *reason,
+			const char *remedy)
+{
+	*answer = (struct reader_answer){.of_file = of_file};
+	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
+	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
+}
+
+/* What runs a JVM later on is known by its name only. */
+static bool java_is_launcher(const struct target *target)
+{
+	const char *slash = strrchr(target->info.exe, '/');
+	const char *base = slash ? slash + 1 : target->info.exe;
+
+	return strcmp(base, "java") == 0 || strcmp(base, "jsvc") == 0;
+}
+
+/* Looked at once for all readers. Yes for a HotSpot JVM. */
+static int java_look(struct reader_share *share, struct target *target,
+		     struct reader_answer *answer, struct err *err)
+{
+	int r = share->denied;
+
+	if (r == 0 && !share->java_asked) {
+		r = java_detect_pid(target->info.id.pid, &share->vm, err);
+		share->is_java = r > 0;
+		share->java_asked = r >= 0;
+	}
+	if (r < 0)
+		return r;
+	*answer = (struct reader_answer){.yes = true};
+	if (!share->is_java) {
+		java_refuse(answer, true, "not a Java program", "");
+		answer->may_change = java_is_launcher(target);
+		return 0;
+	}
+	if (share->vm.kind != JAVA_HOTSPOT)
+		java_refuse(answer, true, share->vm.reason ? share->vm.reason : share->vm.name, "");
+	if (share->vm.kind != JAVA_NATIVE_IMAGE)
+		(void)snprintf(target->runtime, sizeof(target->runtime), "java %.26s",
+			       share->vm.version);
+	return 0;
+}
+
+/* One that starts does not yet say what it is. */
+static void java_refuse_vm(struct reader_share *share, struct reader_answer *answer)
+{
+	java_refuse(answer, false, share->vm.reason, "");
+	answer->may_change = share->vm.commands == JAVA_COMMANDS_NOT_YET || !share->vm.major;
+	share->java_asked = !answer->may_change;
+}
+
+static int java_probe(const struct reader_context *context, struct reader_share *share,
+		      struct target *target, struct reader_answer *ret_answer, struct err *err)
+{
+	struct reader_answer answer;
+	char remedy[96];
+	int r = java_look(share, target, &answer, err);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(remedy, sizeof(remedy), "start sonde with --java, or run: sonde java %d",
+		       (int)target->info.id.pid);
+	if (answer.yes && target->info.java_off)
+		java_refuse(&answer, false,
+			    "it asks not to be profiled: SONDE_JAVA=off is in its environment", "");
+	else if (answer.yes && share->vm.reason)
+		java_refuse_vm(share, &answer);
+	else if (answer.yes && !(context->java_on && context->java))
+		java_refuse(&answer, true, "available, and off by default", remedy);
+	*ret_answer = answer;
+	return 0;
+}
+
+static int java_cpu_probe(const struct reader_context *context, struct reader_share *share,
+			  struct target *target, struct reader_answer *ret_answer, struct err *err)
+{
+	struct reader_answer answer;
+	int r = java_probe(context, share, target, &answer, err);
+
+	if (r < 0)
+		return r;
+	if (answer.yes && share->vm.major < 25)
+		java_refuse(&answer, true, "only JDK 25 and later tell their CPU time",
+			    "see its cpu profile");
+	*ret_answer = answer;
+	return 0;
+}
+
+static int java_open(const struct reader_context *context, struct reader_share *share,
+		     const struct target *target, enum jfr_profile_kind kind, void **ret_state,
+		     struct err *err)
+{
+	struct java_reader *reader = calloc(1, sizeof(*reader));
+	int r = 0;
+
+	if (!reader)
+		return err_oom(err);
+	if (!share->java)
+		r = java_program_open(context->java, &target->info.id, &share->java, err);
+	if (r < 0) {
+		free(reader);
+		return r;
+	}
+	reader->kind = kind;
+	reader->program = java_program_ref(share->java);
+	*ret_state = reader;
+	return 0;
+}
+
+static int java_alloc_open(const struct reader_context *context, struct reader_share *share,
+			   const struct target *target, void **ret_state, struct err *err)
+{
+	return java_open(context, share, target, JFR_PROFILE_ALLOC, ret_state, err);
+}
+
+static int java_lock_open(const struct reader_context *context, struct reader_share *share,
+			  const struct target *target, void **ret_state, struct err *err)
+{
+	return java_open(context, share, target, JFR_PROFILE_LOCK, ret_state, err);
+}
+
+static int java_cpu_open(const struct reader_context *context, struct reader_share *share,
+			 const struct target *target, void **ret_state, struct err *err)
+{
+	return java_open(context, share, target, JFR_PROFILE_CPU, ret_state, err);
+}
+
+static void java_increase(struct reading *reading, enum reading_figure figure, int64_t value)
+{
+	reading->increase.has |= 1U << figure;
+	reading->increase.values[figure] += value > 0 ? (uint64_t)value : 0;
+}
+
+/* The leaf of a wait is the class of the lock: those of java.util.concurrent park. */
+static bool java_is_park(const struct profile *p, const struct profile_sample *s)
+{
+	const struct profile_location *leaf;
+	const uint32_t *stack;
+	uint32_t len;
+
+	stack = profile_stack_at(p, s->stack, &len);
+	leaf = len ? profile_location_at(p, stack[0]) : NULL;
+	if (!leaf || !leaf->n_lines)
+		return false;
+	return view_starts_with(
+		profile_string(p, profile_function_at(p, leaf->lines[0].function)->name),
+		"java.util.concurrent.");
+}
+
+static void java_count(const struct java_reader *reader, struct reading *reading)
+{
+	const struct profile *p = reading->profile;
+	bool is_lock = reader->kind == JFR_PROFILE_LOCK;
+	int space = profile_find_type(p, "alloc_space");
+
+	for (int i = FIGURE_JVM_MONITOR_WAITS; is_lock && i <= FIGURE_JVM_PARK_NS; i++)
+		java_increase(reading, (enum reading_figure)i, 0);
+	if (space >= 0)
+		java_increase(reading, FIGURE_JVM_ALLOC_BYTES, 0);
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+		bool park = is_lock && java_is_park(p, s);
+
+		if (space >= 0)
+			java_increase(reading, FIGURE_JVM_ALLOC_BYTES, s->values[space]);
+		if (!is_lock)
+			continue;
+		java_increase(reading, park ? FIGURE_JVM_PARK_WAITS : FIGURE_JVM_MONITOR_WAITS,
+			      s->values[0]);
+		java_increase(reading, park ? FIGURE_JVM_PARK_NS : FIGURE_JVM_MONITOR_NS,
+			      s->values[1]);
+	}
+}
+
+/* Events that are lost are of all profiles: they are counted once. */
+static void java_count_lost(struct java_reader *reader, const struct java_collect *c,
+			    uint64_t began, struct reading *reading)
+{
+	uint64_t lost = java_collect_lost(c);
+
+	if (reader->kind != JFR_PROFILE_ALLOC)
+		return;
+	if (began != reader->began)
+		reader->lost = 0;
+	reader->began = began;
+	reading->lost = lost - MIN(reader->lost, lost);
+	reader->lost = lost;
+	java_increase(reading, FIGURE_JVM_LOST, (int64_t)reading->lost);
+}
+
+static int java_read(struct java_reader *reader, uint64_t began, struct reading *reading,
+		     struct err *err)
+{
+	struct java_collect *c = java_program_lock(reader->program);
+	int r = 0;
+
+	if (c)
+		r = java_collect_read(c, err);
+	/* The time is the loop's to say. */
+	if (c && r == 0)
+		r = java_collect_take(c, reader->kind, 0, 0, &reading->profile, err);
+	if (c && r == 0)
+		java_count_lost(reader, c, began, reading);
+	java_program_unlock(reader->program);
+	return r;
+}
+
+static void java_say_idle(struct java_reader *reader, const struct java_program_state *state,
+			  struct reading *reading)
+{
+	bool again = state->code == 0 || state->code == -EAGAIN || state->code == -EBUSY ||
+		     state->code == -ENOENT || state->code == -ENOMEM;
+
+	(void)snprintf(reader->why, sizeof(reader->why), "%s",
+		       state->code == 0 ? "its recording is being started" : state->why);
+	(void)snprintf(reader->remedy, sizeof(reader->remedy), "%s",
+		       again ? "wait: it is tried again" : "");
+	reading->idle = reader->why;
+	reading->idle_remedy = reader->remedy;
+	if (reading->profile && profile_n_samples(reading->profile) == 0)
+		profile_free(TAKE_PTR(reading->profile));
+}
+
+static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
+{
+	struct java_reader *reader = arg;
+	struct java_program_state state;
+	struct reading reading = {0};
+	int r;
+
+	/* First: what is there when it says that it has ended is all there will be. */
+	java_program_state(reader->program, &state);
+	if (state.code == -ESRCH)
+		return err_set(err, -ESRCH, "%s", state.why);
+	r = java_read(reader, state.began, &reading, err);
+	if (r < 0) {
+		profile_free(reading.profile);
+		return r;
+	}
+	if (!state.records)
+		java_say_idle(reader, &state, &reading);
+	else
+		(void)snprintf(reading.note, sizeof(reading.note), "%.127s", state.why);
+	if (reading.profile)
+		java_count(reader, &reading);
+	*ret_reading = reading;
+	return 0;
+}
+
+static void java_close(void *arg)
+{
+	struct java_reader *reader = arg;
+
+	java_program_unref(reader->program);
+	free(reader);
+}
+
+const struct reader_ops reader_java_alloc = {
+	.name = "java-alloc",
+	.family = "java_alloc",
+	.probe = java_probe,
+	.open = java_alloc_open,
+	.collect = java_collect,
+	.close = java_close,
+};
+
+const struct reader_ops reader_java_lock = {
+	.name = "java-lock",
+	.family = "java_lock",
+	.probe = java_probe,
+	.open = java_lock_open,
+	.collect = java_collect,
+	.close = java_close,
+};
+
+const struct reader_ops reader_java_cpu = {
+	.name = "java-cpu",
+	.family = "java_cpu",
+	.probe = java_cpu_probe,
+	.open = java_cpu_open,
+	.collect = java_collect,
+	.close = java_close,
+};
+
+static int java_runtime_probe(const struct reader_context *context, struct reader_share *share,
+			      struct target *target, struct reader_answer *ret_answer,
+			      struct err *err)
+{
+	(void)context;
+	return java_look(share, target, ret_answer, err);
+}
+
+static int java_runtime_open(const struct reader_context *context, struct reader_share *share,
+			     const struct target *target, void **ret_state, struct err *err)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct java_hsperf *hsperf;
+	int r = proc_maps_read(target->info.id.pid, &maps, err);
+
+	(void)context;
+	(void)share;
+	if (r == 0)
+		r = java_hsperf_open(&target->info.id, &maps, &hsperf, err);
+	if (r == 0)
+		*ret_state = hsperf;
+	return r;
+}
+
+static int java_runtime_collect(void *state, struct reading *ret_reading, struct err *err)
+{
+	struct reading reading = {0};
+	int r = java_hsperf_read(state, err);
+
+	if (r == -EAGAIN) {
+		reading.idle = "the JVM is still starting";
+		reading.idle_remedy = "wait: it is read again";
+		*ret_reading = reading;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	reading.java = malloc(sizeof(*reading.java));
+	if (!reading.java)
+		return err_oom(err);
+	r = java_metrics_read(state, reading.java, err);
+	if (r < 0) {
+		free(reading.java);
+		return r;
+	}
+	*ret_reading = reading;
+	return 0;
+}
+
+static void java_runtime_close(void *state)
+{
+	java_hsperf_close(state);
+}
+
+const struct reader_ops reader_java_runtime = {
+	.name = "java-runtime",
+	.family = "java_runtime",
+	.probe = java_runtime_probe,
+	.open = java_runtime_open,
+	.collect = java_runtime_collect,
+	.close = java_runtime_close,
+};
