@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "java/metrics.h"
 #include "server/routes.h"
 
 static int metric_head(struct buf *out, const char *name, const char *type, const char *help)
@@ -46,9 +47,13 @@ static int metric_label(struct buf *out, const char *key, const char *value)
 	return r < 0 ? r : buf_append_byte(out, '"');
 }
 
-/* state: "" for none. */
+struct metric_extra {
+	const char *key; /* NULL: none */
+	const char *value;
+};
+
 static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t,
-				const char *state)
+				const struct metric_extra *extra, size_t n_extra)
 {
 	const struct proc_info *info = &t->target.info;
 	char pid[16];
@@ -69,17 +74,18 @@ static int metric_target_labels(struct buf *out, const char *name, const struct 
 		r = buf_append_byte(out, ',');
 	if (r == 0)
 		r = metric_label(out, "comm", info->comm);
-	if (r == 0 && state[0])
+	for (size_t i = 0; r == 0 && i < n_extra && extra[i].key; i++) {
 		r = buf_append_byte(out, ',');
-	if (r == 0 && state[0])
-		r = metric_label(out, "state", state);
+		if (r == 0)
+			r = metric_label(out, extra[i].key, extra[i].value);
+	}
 	return r < 0 ? r : buf_append_str(out, "} ");
 }
 
 static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
 			 uint64_t value)
 {
-	int r = metric_target_labels(out, name, t, "");
+	int r = metric_target_labels(out, name, t, NULL, 0);
 
 	return r < 0 ? r : buf_printf(out, "%" PRIu64 "\n", value);
 }
@@ -87,7 +93,7 @@ static int metric_target(struct buf *out, const char *name, const struct agent_t
 static int metric_target_seconds(struct buf *out, const char *name, const struct agent_target *t,
 				 uint64_t ns)
 {
-	int r = metric_target_labels(out, name, t, "");
+	int r = metric_target_labels(out, name, t, NULL, 0);
 
 	return r < 0 ? r : buf_printf(out, "%.15g\n", (double)ns / (double)NS_PER_SEC);
 }
@@ -100,79 +106,243 @@ static bool is_profiled(const struct agent_target *t)
 	return false;
 }
 
-/* A figure of the Go runtime; several in a row may share a name, and differ by their state. */
-struct go_metric {
+/* A figure; several in a row may share a name, and differ by a label. */
+struct figure_metric {
 	enum reading_figure figure;
 	const char *name;
 	const char *type;
 	const char *help;
 	double unit; /* the figure is divided by it */
-	const char *state;
+	struct metric_extra extra;
 };
 
-static const struct go_metric go_metrics[] = {
-	{FIGURE_HEAP_LIVE, "container_go_heap_live_bytes", "gauge",
-	 "Heap that the last collection found in use, and what was allocated since.", 1, ""},
-	{FIGURE_HEAP_GOAL, "container_go_heap_goal_bytes", "gauge",
-	 "Size of the heap at which the next collection is to end.", 1, ""},
-	{FIGURE_HEAP_INUSE, "container_go_heap_inuse_bytes", "gauge",
-	 "Memory in spans that hold objects of the heap.", 1, ""},
-	{FIGURE_MEMORY_LIMIT, "container_go_memory_limit_bytes", "gauge",
-	 "GOMEMLIMIT, where one is set.", 1, ""},
-	{FIGURE_WAITING, "container_go_goroutines", "gauge",
-	 "Goroutines, by state where they are profiled.", 1, "waiting"},
-	{FIGURE_RUNNABLE, "container_go_goroutines", "gauge", "", 1, "runnable"},
-	{FIGURE_RUNNING, "container_go_goroutines", "gauge", "", 1, "running"},
-	{FIGURE_SYSCALL, "container_go_goroutines", "gauge", "", 1, "syscall"},
-	{FIGURE_GOROUTINES, "container_go_goroutines", "gauge", "", 1, ""},
-	{FIGURE_GOMAXPROCS, "container_go_gomaxprocs", "gauge",
-	 "Threads that may run Go code at the same time.", 1, ""},
-	{FIGURE_GC_CYCLES, "container_go_gc_cycles_total", "counter",
-	 "Garbage collections since the program started.", 1, ""},
-	{FIGURE_GC_PAUSE_NS, "container_go_gc_pause_seconds_total", "counter",
-	 "Time that garbage collections have stopped the program for.", NS_PER_SEC, ""},
-	{FIGURE_GC_CPU_PPM, "container_go_gc_cpu_fraction", "gauge",
-	 "Share of its CPU time since its start that the program spent on collections.", 1e6, ""},
-	{FIGURE_BLOCK_CONTENTIONS, "container_go_block_contentions_total", "counter",
-	 "Waits in the block profile since sonde knows the process.", 1, ""},
-	{FIGURE_BLOCK_DELAY_NS, "container_go_block_delay_seconds_total", "counter",
-	 "Time waited in the block profile since sonde knows the process.", NS_PER_SEC, ""},
-	{FIGURE_MUTEX_CONTENTIONS, "container_go_mutex_contentions_total", "counter",
-	 "Waits for mutexes in the mutex profile since sonde knows the process.", 1, ""},
-	{FIGURE_MUTEX_DELAY_NS, "container_go_mutex_delay_seconds_total", "counter",
-	 "Time waited for mutexes in the mutex profile since sonde knows the process.", NS_PER_SEC,
-	 ""},
+static const struct figure_metric figure_metrics[] = {
+	{FIGURE_HEAP_LIVE,
+	 "container_go_heap_live_bytes",
+	 "gauge",
+	 "Heap that the last collection found in use, and what was allocated since.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_HEAP_GOAL,
+	 "container_go_heap_goal_bytes",
+	 "gauge",
+	 "Size of the heap at which the next collection is to end.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_HEAP_INUSE,
+	 "container_go_heap_inuse_bytes",
+	 "gauge",
+	 "Memory in spans that hold objects of the heap.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_MEMORY_LIMIT,
+	 "container_go_memory_limit_bytes",
+	 "gauge",
+	 "GOMEMLIMIT, where one is set.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_WAITING,
+	 "container_go_goroutines",
+	 "gauge",
+	 "Goroutines, by state where they are profiled.",
+	 1,
+	 {"state", "waiting"}},
+	{FIGURE_RUNNABLE, "container_go_goroutines", "gauge", "", 1, {"state", "runnable"}},
+	{FIGURE_RUNNING, "container_go_goroutines", "gauge", "", 1, {"state", "running"}},
+	{FIGURE_SYSCALL, "container_go_goroutines", "gauge", "", 1, {"state", "syscall"}},
+	{FIGURE_GOROUTINES, "container_go_goroutines", "gauge", "", 1, {NULL, NULL}},
+	{FIGURE_GOMAXPROCS,
+	 "container_go_gomaxprocs",
+	 "gauge",
+	 "Threads that may run Go code at the same time.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_GC_CYCLES,
+	 "container_go_gc_cycles_total",
+	 "counter",
+	 "Garbage collections since the program started.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_GC_PAUSE_NS,
+	 "container_go_gc_pause_seconds_total",
+	 "counter",
+	 "Time that garbage collections have stopped the program for.",
+	 NS_PER_SEC,
+	 {NULL, NULL}},
+	{FIGURE_GC_CPU_PPM,
+	 "container_go_gc_cpu_fraction",
+	 "gauge",
+	 "Share of its CPU time since its start that the program spent on collections.",
+	 1e6,
+	 {NULL, NULL}},
+	{FIGURE_BLOCK_CONTENTIONS,
+	 "container_go_block_contentions_total",
+	 "counter",
+	 "Waits in the block profile since sonde knows the process.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_BLOCK_DELAY_NS,
+	 "container_go_block_delay_seconds_total",
+	 "counter",
+	 "Time waited in the block profile since sonde knows the process.",
+	 NS_PER_SEC,
+	 {NULL, NULL}},
+	{FIGURE_MUTEX_CONTENTIONS,
+	 "container_go_mutex_contentions_total",
+	 "counter",
+	 "Waits for mutexes in the mutex profile since sonde knows the process.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_MUTEX_DELAY_NS,
+	 "container_go_mutex_delay_seconds_total",
+	 "counter",
+	 "Time waited for mutexes in the mutex profile since sonde knows the process.",
+	 NS_PER_SEC,
+	 {NULL, NULL}},
+	{FIGURE_JVM_ALLOC_BYTES,
+	 "container_jvm_alloc_bytes_total",
+	 "counter",
+	 "Bytes that the JVM has allocated since sonde profiles it.",
+	 1,
+	 {NULL, NULL}},
+	{FIGURE_JVM_MONITOR_WAITS,
+	 "container_jvm_lock_contentions_total",
+	 "counter",
+	 "Waits for locks of at least a millisecond since sonde profiles the JVM.",
+	 1,
+	 {"kind", "monitor"}},
+	{FIGURE_JVM_PARK_WAITS,
+	 "container_jvm_lock_contentions_total",
+	 "counter",
+	 "",
+	 1,
+	 {"kind", "park"}},
+	{FIGURE_JVM_MONITOR_NS,
+	 "container_jvm_lock_time_seconds_total",
+	 "counter",
+	 "Time waited for locks since sonde profiles the JVM.",
+	 NS_PER_SEC,
+	 {"kind", "monitor"}},
+	{FIGURE_JVM_PARK_NS,
+	 "container_jvm_lock_time_seconds_total",
+	 "counter",
+	 "",
+	 NS_PER_SEC,
+	 {"kind", "park"}},
+	{FIGURE_JVM_LOST,
+	 "container_jvm_lost_samples_total",
+	 "counter",
+	 "Events of the JVM's recording that are in no profile.",
+	 1,
+	 {NULL, NULL}},
 };
 
 /* All that there are is said by state where that is known, and else as one number. */
-static bool go_metric_applies(const struct go_metric *m, const struct reading_figures *f)
+static bool figure_applies(const struct figure_metric *m, const struct reading_figures *f)
 {
 	bool has_states = f->has >> FIGURE_WAITING & 1;
 
 	return (f->has >> m->figure & 1) && !(m->figure == FIGURE_GOROUTINES && has_states);
 }
 
-static int metric_go(struct buf *out, const struct go_metric *m, const struct agent_target *t)
+static int metric_figure(struct buf *out, const struct figure_metric *m,
+			 const struct agent_target *t)
 {
-	int r = metric_target_labels(out, m->name, t, m->state);
+	int r = metric_target_labels(out, m->name, t, &m->extra, 1);
 
 	return r < 0 ? r
 		     : buf_printf(out, "%.15g\n", (double)t->figures.values[m->figure] / m->unit);
 }
 
-static int metrics_go(struct buf *out, const struct agent_target *targets, size_t n)
+static int metrics_figures(struct buf *out, const struct agent_target *targets, size_t n)
 {
 	int r = 0;
 
-	for (size_t k = 0; r == 0 && k < ARRAY_SIZE(go_metrics); k++) {
-		const struct go_metric *m = &go_metrics[k];
+	for (size_t k = 0; r == 0 && k < ARRAY_SIZE(figure_metrics); k++) {
+		const struct figure_metric *m = &figure_metrics[k];
 
 		if (m->help[0])
 			r = metric_head(out, m->name, m->type, m->help);
 		for (size_t i = 0; r == 0 && i < n; i++)
-			if (go_metric_applies(m, &targets[i].figures))
-				r = metric_go(out, m, &targets[i]);
+			if (figure_applies(m, &targets[i].figures))
+				r = metric_figure(out, m, &targets[i]);
 	}
+	return r;
+}
+
+/* The series of one name belong together, and come JVM by JVM: each name has its own lines. */
+#define JVM_MAX_NAMES 40
+
+struct jvm_series {
+	const struct agent_target *target;
+	const char *names[JVM_MAX_NAMES];
+	struct buf lines[JVM_MAX_NAMES];
+	size_t n;
+};
+
+static void jvm_series_release(struct jvm_series *series)
+{
+	for (size_t i = 0; i < series->n; i++)
+		buf_release(&series->lines[i]);
+}
+
+static int jvm_add(void *arg, const struct java_metric *m)
+{
+	const struct metric_extra extra[] = {{m->labels[0].key, m->labels[0].value},
+					     {m->labels[1].key, m->labels[1].value}};
+	struct jvm_series *series = arg;
+	size_t i = 0;
+	int r = 0;
+
+	while (i < series->n && strcmp(series->names[i], m->name) != 0)
+		i++;
+	if (i == JVM_MAX_NAMES)
+		return 0;
+	if (i == series->n) {
+		series->names[series->n++] = m->name;
+		r = metric_head(&series->lines[i], m->name, m->type, m->help);
+	}
+	if (r == 0)
+		r = metric_target_labels(&series->lines[i], m->name, series->target, extra,
+					 ARRAY_SIZE(extra));
+	return r < 0 ? r : buf_printf(&series->lines[i], "%.15g\n", m->value);
+}
+
+/* Whether its allocations and locks are profiled, and why not. */
+static int jvm_status(struct buf *out, const struct agent_target *t)
+{
+	static const char name[] = "container_jvm_profiling_status";
+	const struct reader_answer *answer = NULL;
+
+	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
+		if (strcmp(t->readers[i].reader, "java-alloc") == 0)
+			answer = &t->readers[i].answer;
+	if (!answer)
+		return 0;
+	const struct metric_extra extra[] = {{"mode", answer->yes ? "jfr" : "none"},
+					     {"reason", answer->reason}};
+	int r = metric_target_labels(out, name, t, extra, ARRAY_SIZE(extra));
+
+	return r < 0 ? r : buf_append_str(out, answer->yes ? "1\n" : "0\n");
+}
+
+static int metrics_jvms(struct buf *out, const struct agent_target *targets, size_t n)
+{
+	_cleanup_(jvm_series_release) struct jvm_series series = {0};
+	uint64_t now_ms = clock_unix_ns() / NS_PER_MS;
+	int r = metric_head(out, "container_jvm_profiling_status", "gauge",
+			    "1 while allocations and locks of the JVM are profiled, else 0.");
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (strncmp(targets[i].target.runtime, "java ", 5) == 0)
+			r = jvm_status(out, &targets[i]);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		series.target = &targets[i];
+		if (targets[i].java)
+			r = java_metrics_each(targets[i].java, now_ms, jvm_add, &series);
+	}
+	for (size_t i = 0; r == 0 && i < series.n; i++)
+		r = buf_append(out, series.lines[i].data, series.lines[i].len);
 	return r;
 }
 
@@ -204,7 +374,9 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (targets[i].cpu_ns_total)
 			r = metric_target_seconds(out, cpu, &targets[i], targets[i].cpu_ns_total);
-	return r < 0 ? r : metrics_go(out, targets, n);
+	if (r == 0)
+		r = metrics_figures(out, targets, n);
+	return r < 0 ? r : metrics_jvms(out, targets, n);
 }
 
 struct metric {
