@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "java/async.h"
 #include "java/jvmti.h"
 #include "profile/profile.h"
 
@@ -102,6 +103,50 @@ static int run_jvmti(const struct proc_id *id, const char *dir, const char *idle
 	return 0;
 }
 
+static int async_print(struct java_async *a, struct err *err)
+{
+	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
+
+	for (int kind = 0; kind < JFR_PROFILE_N; kind++) {
+		_cleanup_(profile_freep) struct profile *p = NULL;
+		int r = java_async_take(a, kind, 0, 0, &p, err);
+
+		if (r < 0)
+			return r;
+		print_samples(names[kind], p);
+	}
+	return fflush(stdout) == 0 ? 0 : -EIO;
+}
+
+static int run_async(const struct proc_id *id, const char *dir, const char *library)
+{
+	_cleanup_(java_async_freep) struct java_async *a = NULL;
+	struct java_async_options o = {.state_dir = dir,
+				       .library = library,
+				       .profile = {.label_threads = true, .label_classes = true}};
+	struct err err = {};
+	char line[64];
+	int r = java_async_start(id, &o, &a, &err);
+
+	if (r < 0)
+		return fail(r, &err);
+	(void)puts("on");
+	(void)fflush(stdout);
+	while (r == 0 && fgets(line, sizeof(line), stdin)) {
+		r = java_async_read(a, &err);
+		if (r == 0 && strcmp(line, "read\n") == 0)
+			r = async_print(a, &err);
+	}
+	if (r == 0)
+		r = java_async_stop(a, &err);
+	if (r == 0)
+		r = async_print(a, &err);
+	if (r < 0)
+		return fail(r, &err);
+	(void)puts("off");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct err err = {};
@@ -115,5 +160,7 @@ int main(int argc, char **argv)
 		return fail(r, &err);
 	if (strcmp(argv[1], "jvmti") == 0)
 		return run_jvmti(&id, argv[3], argv[4]);
+	if (strcmp(argv[1], "async") == 0 && argc > 4)
+		return run_async(&id, argv[3], argv[4]);
 	return 2;
 }
