@@ -22,6 +22,7 @@ import test_elf
 import test_force
 import test_goroutines
 import test_heap
+import test_java
 import test_jfr
 import test_java_attach
 import test_metrics
@@ -33,7 +34,8 @@ import test_unwind
 
 MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
            test_metrics, test_core, test_force, test_debian, test_refusals, test_agent,
-           test_agent_beyond, test_query, test_top, test_cpu, test_oom, test_java_attach)
+           test_agent_beyond, test_query, test_top, test_cpu, test_oom, test_java_attach,
+           test_java)
 
 
 class Result(unittest.TestResult):

@@ -1,14 +1,16 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The pair that profiles of memory and locks must tell apart: threads that hold a lock for 5 ms
  * each while the others wait for it, by `synchronized` and by ReentrantLock, and one that allocates
- * large arrays. It counts for itself what it does: each line of its input is answered by the time
- * in ns since 1970, the bytes allocated, and for both kinds of lock how often and how long was
- * waited. Its threads start before it says that it is ready, new ones come and go as well.
+ * large arrays; and one that computes. It counts for itself what it does: each line of its input
+ * is answered by the time in ns since 1970, the bytes allocated, for both kinds of lock how often
+ * and how long was waited, and the CPU time of the one that computes. Its threads start before it
+ * says that it is ready, new ones come and go as well.
  */
 public final class Chaos {
 	static final int WAITERS = 3;
@@ -17,6 +19,7 @@ public final class Chaos {
 	static volatile Object kept;
 	static final Object monitor = new Object();
 	static final ReentrantLock lock = new ReentrantLock();
+	static volatile long computeNs;
 	static final LongAdder bytes = new LongAdder();
 
 	/** Waits that are over; they count when they end, as a recording has them. */
@@ -84,6 +87,19 @@ public final class Chaos {
 		Thread.sleep(500);
 	}
 
+	static void compute() throws InterruptedException {
+		long until = System.nanoTime() + 20_000_000;
+		double x = 1;
+
+		while (System.nanoTime() < until)
+			for (int i = 0; i < 1000; i++)
+				x = x * 1.0001 + i;
+		if (x == 0)
+			kept = null;
+		computeNs = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+		Thread.sleep(80);
+	}
+
 	interface Work {
 		void once() throws InterruptedException;
 	}
@@ -106,7 +122,8 @@ public final class Chaos {
 		java.time.Instant now = java.time.Instant.now();
 
 		return now.getEpochSecond() * 1_000_000_000L + now.getNano() + " " + bytes.sum() + " " +
-			monitorWaits.text() + " " + lockWaits.text();
+			monitorWaits.text() + " " + lockWaits.text() + " " +
+			computeNs;
 	}
 
 	public static void main(String[] args) throws Exception {
@@ -117,6 +134,7 @@ public final class Chaos {
 			start("lock-" + i, Chaos::holdLock);
 		}
 		start("large", Chaos::allocateLarge);
+		start("compute", Chaos::compute);
 		start("starter", Chaos::allocateBriefly);
 		Thread.sleep(500);
 		System.out.println("ready 0");
