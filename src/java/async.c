@@ -56,7 +56,7 @@ void java_async_stats(const struct java_async *a, struct jfr_profiler_stats *ret
  */
 int java_async_find(const struct proc_maps *maps, char *dst, size_t cap)
 {
-	int found = 0;
+	unsigned long long ours = 0;
 
 	for (size_t i = 0; i < maps->len; i++) {
 		const char *path = maps->maps[i].path, *name = strrchr(path, '/');
@@ -68,16 +68,16 @@ int java_async_find(const struct proc_maps *maps, char *dst, size_t cap)
 		name++;
 		if (strstr(name, "libasyncProfiler") || strstr(name, "libjavaProfiler"))
 			return -EBUSY;
-		if (found || strncmp(name, ASYNC_PREFIX, strlen(ASYNC_PREFIX)) != 0)
+		if (strncmp(name, ASYNC_PREFIX, strlen(ASYNC_PREFIX)) != 0)
 			continue;
 		token = strtoull(name + strlen(ASYNC_PREFIX), &end, 16);
-		if (strcmp(end, ".so") != 0)
-			continue;
-		(void)snprintf(dst, cap, "/tmp/.sonde-%016llx/" ASYNC_PREFIX "%016llx.so", token,
-			       token);
-		found = 1;
+		if (strcmp(end, ".so") == 0)
+			ours = token;
 	}
-	return found;
+	if (!ours)
+		return 0;
+	(void)snprintf(dst, cap, "/tmp/.sonde-%016llx/" ASYNC_PREFIX "%016llx.so", ours, ours);
+	return 1;
 }
 
 static int async_check(struct java_async *a, struct err *err)

@@ -118,6 +118,19 @@ static int place_allow_exec(const struct java_place *p, struct err *err)
 	return 0;
 }
 
+/* What one of us left here who was killed: its note would be lost under ours. */
+static int place_restore(const struct java_place *p, const struct proc_id *id, struct err *err)
+{
+	_cleanup_free_ struct java_note *notes = NULL;
+	size_t len = 0;
+	int r = java_notes_read(p->state_dir, &notes, &len, err);
+
+	for (size_t i = 0; r == 0 && i < len; i++)
+		if (notes[i].id.pid == id->pid && notes[i].id.start_ticks == id->start_ticks)
+			r = java_recording_undo(p->state_dir, &notes[i], err);
+	return r;
+}
+
 /* What must be known before anything of the JVM is touched. */
 static int place_prepare(struct java_place *p, const struct proc_id *id, struct err *err)
 {
@@ -135,6 +148,8 @@ static int place_prepare(struct java_place *p, const struct proc_id *id, struct 
 		r = java_mount_check(err);
 	if (r == 0)
 		r = java_recording_lock(id, &p->lock, err);
+	if (r == 0)
+		r = place_restore(p, id, err);
 	if (r == 0)
 		r = java_note_make(id, &p->note, err);
 	return r < 0 ? r : java_note_save(p->state_dir, &p->note, err);
