@@ -2,6 +2,7 @@
  * tests/oracle/java_ways.c: the other ways into a JVM, for tests/oracle/test_java_ways.py and
  * bench/java.py.
  *
+ *   java_ways recorder PID DIR            the JVM's own recorder
  *   java_ways jvmti PID DIR [IDLE_MS]     our library
  *   java_ways async PID DIR LIBRARY       async-profiler
  *
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "java/async.h"
+#include "java/collect.h"
 #include "java/jvmti.h"
 #include "profile/profile.h"
 
@@ -103,6 +105,55 @@ static int run_jvmti(const struct proc_id *id, const char *dir, const char *idle
 	return 0;
 }
 
+static int recorder_print(struct java_collect *c, struct err *err)
+{
+	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
+
+	for (int kind = 0; kind < JFR_PROFILE_N; kind++) {
+		_cleanup_(profile_freep) struct profile *p = NULL;
+		int r = java_collect_take(c, kind, 0, 0, &p, err);
+
+		if (r < 0)
+			return r;
+		print_samples(names[kind], p);
+	}
+	return fflush(stdout) == 0 ? 0 : -EIO;
+}
+
+static int run_recorder(const struct proc_id *id, const char *dir)
+{
+	_cleanup_(java_collect_freep) struct java_collect *c = NULL;
+	struct java_collect_options o = {.recording = {.state_dir = dir},
+					 .profile = {.label_threads = true, .label_classes = true}};
+	struct err err = {};
+	char line[64];
+	int r = java_collect_start(id, &o, &c, &err);
+
+	if (r < 0)
+		return fail(r, &err);
+	(void)puts("on");
+	(void)fflush(stdout);
+	while (r == 0 && fgets(line, sizeof(line), stdin)) {
+		r = java_collect_keep(c, &err);
+		if (r == 0)
+			r = java_collect_read(c, &err);
+		if (r == 0 && strcmp(line, "read\n") == 0)
+			r = recorder_print(c, &err);
+	}
+	if (r == 0)
+		r = java_collect_finish(c, &err);
+	if (r == 0)
+		r = java_collect_read(c, &err);
+	if (r == 0)
+		r = java_collect_stop(c, &err);
+	if (r == 0)
+		r = recorder_print(c, &err);
+	if (r < 0)
+		return fail(r, &err);
+	(void)puts("off");
+	return 0;
+}
+
 static int async_print(struct java_async *a, struct err *err)
 {
 	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
@@ -158,6 +209,8 @@ int main(int argc, char **argv)
 	r = proc_id_of((pid_t)strtol(argv[2], NULL, 10), &id, &err);
 	if (r < 0)
 		return fail(r, &err);
+	if (strcmp(argv[1], "recorder") == 0)
+		return run_recorder(&id, argv[3]);
 	if (strcmp(argv[1], "jvmti") == 0)
 		return run_jvmti(&id, argv[3], argv[4]);
 	if (strcmp(argv[1], "async") == 0 && argc > 4)

@@ -1,0 +1,172 @@
+"""What a JVM pays for being profiled: by its own recorder, by our library, by async-profiler.
+
+A program that does little but allocate. Windows with a profiler stand between windows without, the
+profilers in turns; each is set against the mean of its two neighbours. CPU per operation is that of
+the whole process, its collector and compilers included, so that what other programs of the machine
+take away does not count. A profiler is started before its window and stopped after it, which
+is no part of it; all have been there before.
+"""
+import glob
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import rig
+
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
+import async_profiler  # noqa: E402
+
+ROUNDS = 8
+SECONDS = 5
+WARM_SECONDS = 15
+SETTLE_SECONDS = 1
+SOURCE = os.path.join(rig.HERE, "targets", "java", "Load.java")
+DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
+NAMES = {"control": "nothing", "recorder": "its own recorder (allocations, monitors, parks)",
+         "jvmti": "our library (allocations, monitors)",
+         "async": "async-profiler (CPU, allocations, locks)"}
+LIMIT = 1.03
+
+
+def jdks():
+    """[(version, home)] of the JDKs that are new enough for all of it, Debian's first."""
+    found = {}
+    for home in [DEBIAN, *sorted(glob.glob("/usr/lib/jvm/*"))]:
+        if os.access(os.path.join(home, "bin", "javac"), os.X_OK):
+            with open(os.path.join(home, "release"), encoding="utf-8") as f:
+                version = re.search(r'^JAVA_VERSION="([^"]+)"', f.read(), re.M).group(1)
+            if int(version.split(".")[0]) >= 11:
+                found.setdefault(version, home)
+    if not found:
+        raise rig.BenchError("there is no JDK: apt-get install openjdk-17-jdk-headless")
+    return list(found.items())
+
+
+def cpu_ns(pid):
+    """CPU time of a process, with that of its threads that have ended."""
+    return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+class Profiler:
+    """A java_ways on the JVM."""
+
+    def __init__(self, program, way, pid, state, library):
+        argv = [program, way, str(pid), state] + ([library] if way == "async" else [])
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "on\n":
+            raise rig.BenchError(f"{way}: {self.process.communicate()[1].strip()}")
+
+    def keep(self):
+        self.process.stdin.write("keep\n")
+        self.process.stdin.flush()
+
+    def close(self):
+        _, err = self.process.communicate(timeout=120)
+        if self.process.returncode:
+            raise rig.BenchError(err.strip())
+
+
+def window(target, profiler):
+    """Microseconds of CPU per operation."""
+    time.sleep(SETTLE_SECONDS)
+    cpu, ops = cpu_ns(target.pid), int(target.ask("ops")[1])
+    for _ in range(SECONDS):
+        time.sleep(1)
+        if profiler:
+            profiler.keep()
+    return (cpu_ns(target.pid) - cpu) / 1e3 / max(int(target.ask("ops")[1]) - ops, 1)
+
+
+def against_neighbours(windows, kind):
+    """Each window of a kind, against the mean of the quiet ones before and after it."""
+    ratios = [windows[i][1] / statistics.mean((windows[i - 1][1], windows[i + 1][1]))
+              for i in range(1, len(windows) - 1) if windows[i][0] == kind]
+    # The median, and what the middle half says about its error: a machine that was busy with
+    # something else for a moment has windows that say nothing.
+    spread = statistics.quantiles(ratios, n=4)
+    return {"ratio": statistics.median(ratios), "n": len(ratios),
+            "error": 0.93 * (spread[2] - spread[0]) / len(ratios) ** 0.5,
+            "us": statistics.median(us for k, us in windows if k == kind)}
+
+
+def profiled(program, way, target, state, library):
+    if way == "control":
+        return window(target, None)
+    profiler = Profiler(program, way, target.pid, state, library)
+    try:
+        return window(target, profiler)
+    finally:
+        profiler.close()
+
+
+def measure_jdk(home, program, library, folder, rounds):
+    classes, state = os.path.join(folder, "classes"), os.path.join(folder, "state")
+    os.makedirs(state, exist_ok=True)
+    subprocess.run([os.path.join(home, "bin", "javac"), "-d", classes, SOURCE], check=True,
+                   timeout=300)
+    ways = ["control", "recorder", "jvmti"] + ["async"] * bool(library)
+    windows = []
+    with rig.Target([os.path.join(home, "bin", "java"), "-Xmx512m", "-cp", classes,
+                     "Load"]) as target:
+        time.sleep(WARM_SECONDS)
+        # The first start of each loads what stays loaded.
+        for way in ways[1:]:
+            Profiler(program, way, target.pid, state, library).close()
+        windows.append(("quiet", window(target, None)))
+        for i in range(rounds):
+            turn = i % len(ways)
+            for way in ways[turn:] + ways[:turn]:
+                windows.append((way, profiled(program, way, target, state, library)))
+                windows.append(("quiet", window(target, None)))
+    found = {way: against_neighbours(windows, way) for way in ways}
+    found["quiet_us"] = statistics.median(us for kind, us in windows if kind == "quiet")
+    return found
+
+
+HEADER = ["profiler", "CPU per operation", "against without", "windows"]
+
+
+def rows(found):
+    out = [["none", f"{found['quiet_us']:.2f} µs", "", ""]]
+    for way, name in NAMES.items():
+        if way in found:
+            f = found[way]
+            out.append([name, f"{f['us']:.2f} µs",
+                        f"{(f['ratio'] - 1) * 100:+.1f} ± {f['error'] * 100:.1f} %", f["n"]])
+    return out
+
+
+def goals(version, found):
+    """(what, wanted, measured, verdict)"""
+    f = found["recorder"]
+    ratio, error = f["ratio"], f["error"]
+    near = abs(ratio - LIMIT) <= 2 * error and error > 0.005
+    return [(f"CPU per operation of an allocating program with the JVM's recorder, JDK {version}",
+             f"<= {(LIMIT - 1) * 100:+.0f} %", f"{(ratio - 1) * 100:+.1f} ± {error * 100:.1f} %",
+             "undecided: too noisy" if near else "met" if ratio <= LIMIT else "MISSED")]
+
+
+def measure(bench):
+    program = os.path.join(bench.build, "tests", "java_ways")
+    if not os.access(program, os.X_OK):
+        raise rig.BenchError(f"{program} is not there: run `make bench`")
+    library = async_profiler.library(
+        os.path.join(os.path.abspath(rig.targets.default_outdir()), "async-profiler"))
+    if not library:
+        print("async-profiler cannot be had: left out", file=sys.stderr)
+    for version, home in jdks():
+        folder = tempfile.mkdtemp(prefix="sonde-bench-")
+        try:
+            found = measure_jdk(home, program, library, folder, ROUNDS)
+        finally:
+            shutil.rmtree(folder)
+        bench.section(f"A JVM that allocates 45 KB per operation, JDK {version}", HEADER,
+                      rows(found))
+        for goal in goals(version, found):
+            bench.goal(*goal)

@@ -1,0 +1,277 @@
+"""The other ways into a JVM, our own library and async-profiler, against what the program counts."""
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import rig
+import build
+from test_java_attach import DEBIAN, jdks, ours_in
+
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
+import async_profiler  # noqa: E402
+
+WAYS = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_ways")
+DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_dump")
+SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java_ways", "Ways.java")
+# A total of n samples is right to 1 / sqrt(n) of itself; four times that is one run in 15,000. The
+# JVM draws its samples some 1 to 2 % too seldom.
+SIGMAS, BIAS = 4, 0.025
+DELAY_WITHIN = 0.05
+
+
+class Program(rig.Target):
+    def __init__(self, home, classes, *options, prefix=()):
+        super().__init__([os.path.join(home, "bin", "java"), "-Xmx128m", *options, "-cp", classes,
+                          "Ways"], ready=False, prefix=prefix)
+        line = self.line()
+        assert line == b"ready\n", line
+
+    def counters(self, command):
+        """(bytes of this command, nanoseconds waited so far)"""
+        words = self.ask(command).split()
+        assert words[0] == command.split()[0], words
+        return int(words[1]), int(words[2])
+
+    def mapped(self):
+        """Files of ours that it has mapped, by name."""
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as f:
+            return {m.group(1) for m in re.finditer(r"/(libsonde-[^/\s]+|ring)(?: |$)", f.read(),
+                                                    re.M)}
+
+
+class Way:
+    """A java_ways at work."""
+
+    def __init__(self, way, pid, state, *more):
+        self.process = subprocess.Popen([WAYS, way, str(pid), state, *more],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.samples, self.stats = [], {}
+        if self.process.stdout.readline() != "on\n":
+            raise AssertionError(self.process.communicate(timeout=60)[1])
+
+    def keep(self):
+        self.process.stdin.write("keep\n")
+        self.process.stdin.flush()
+
+    def stop(self):
+        out, err = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0 and out.endswith("off\n"), out[-500:] + err
+        for line in out.splitlines():
+            if line.startswith("stats "):
+                self.stats = {k: int(v) for k, v in (w.split("=") for w in line.split()[1:])}
+            elif "\t" in line:
+                kind, first, second, labels, stack = line.split("\t")
+                frames = [f.rsplit(":", 1)[0] for f in stack.split(";") if f]
+                self.samples.append((kind, int(first), int(second), labels, frames))
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def sum(self, kind, *frames, at=2, label=""):
+        """Of samples whose stacks begin with these frames."""
+        return sum(s[at] for s in self.samples
+                   if s[0] == kind and s[4][:len(frames)] == list(frames) and label in s[3])
+
+
+class WaysCase(unittest.TestCase):
+    home = DEBIAN
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-ways-")
+        cls.classes = os.path.join(cls.folder.name, "classes")
+        # So that one compilation is for all.
+        subprocess.run([os.path.join(cls.home, "bin", "javac"), "--release", "11", "-nowarn", "-d",
+                        cls.classes, SOURCE], check=True, timeout=300, capture_output=True)
+        # Where any JVM's user may come.
+        os.chmod(cls.folder.name, 0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.state = tempfile.mkdtemp(dir=self.folder.name)
+
+    def near(self, ours, counted, within):
+        self.assertGreater(counted, 0)
+        self.assertLess(abs(ours / counted - 1), within,
+                        f"{ours} against {counted}, {(ours / counted - 1) * 100:+.2f} %, "
+                        f"within {within * 100:.1f} % wanted")
+
+    def nothing_left(self, program):
+        """But the code, which a JVM never unloads."""
+        self.assertEqual(ours_in(program.pid), [])
+        self.assertEqual(os.listdir(self.state), [])
+        self.assertNotIn("ring", program.mapped())
+        self.assertLessEqual(len(program.mapped()), 1)
+
+    def work(self, program, way):
+        """(bytes allocated, nanoseconds waited) by the program's own count."""
+        waited = program.counters("nothing")[1]
+        total = 0
+        for _ in range(8):
+            total += program.counters("alloc 1000000000")[0]
+            way.keep()
+        waited = program.counters("lock 60")[1] - waited
+        way.stop()
+        return total, waited
+
+
+class Jvmti(WaysCase):
+    """One class for each JDK, made by load()."""
+
+    def judge(self, program, way):
+        counted, waited = self.work(program, way)
+        self.assertEqual(way.stats["dropped"], 0)
+        # Samples differ in weight: what counts is how many of the usual weight there would be.
+        n = sum(s[2] for s in way.samples if s[0] == "alloc")
+        n /= max(way.stats["interval"], 1)
+        within = BIAS + SIGMAS / math.sqrt(min(n, way.stats["allocs"]))
+        self.near(way.sum("alloc", label="thread=main"), counted, within)
+        arrays = way.sum("alloc", "Ways.allocateArrays", "Ways.allocate", "Ways.main")
+        small = way.sum("alloc", "Ways.allocateSmall", "Ways.allocate", "Ways.main")
+        self.near(arrays + small, counted, within)
+        # 100,016 bytes in one object, 32 bytes in a thousand.
+        self.near(arrays, counted * 100016 / 132016, within * 1.5)
+        self.near(way.sum("lock", "Ways$Monitor", "Ways.hold"), waited, DELAY_WITHIN)
+
+    def test_totals_are_what_the_program_counts_twice_over(self):
+        with Program(self.home, self.classes) as program:
+            for _ in range(2):
+                self.judge(program, Way("jvmti", program.pid, self.state))
+                self.nothing_left(program)
+            # The second start has found the library of the first.
+            with open(f"/proc/{program.pid}/maps", encoding="utf-8") as f:
+                code = [line for line in f if "libsonde-jvmti" in line and " r-xp " in line]
+            self.assertEqual(len(code), 1)
+            program.counters("alloc 1000")
+
+    def test_it_ends_by_itself_when_sonde_was_killed(self):
+        with Program(self.home, self.classes) as program:
+            way = Way("jvmti", program.pid, self.state, "200")
+            program.counters("alloc 100000000")
+            self.assertIn("ring", program.mapped())
+            way.kill()
+            deadline = time.monotonic() + 60
+            while "ring" in program.mapped() and time.monotonic() < deadline:
+                program.counters("alloc 100000000")
+            self.assertNotIn("ring", program.mapped())
+            # What is left of files goes with the next start, which works like the first.
+            way = Way("jvmti", program.pid, self.state)
+            program.counters("alloc 100000000")
+            way.stop()
+            self.assertGreater(way.sum("alloc"), 0)
+            self.nothing_left(program)
+
+    def test_a_session_of_a_killed_sonde_gives_way_to_the_next(self):
+        with Program(self.home, self.classes) as program:
+            way = Way("jvmti", program.pid, self.state)
+            program.counters("alloc 100000000")
+            way.kill()
+            self.assertIn("ring", program.mapped())
+            way = Way("jvmti", program.pid, self.state)
+            program.counters("alloc 100000000")
+            way.stop()
+            self.assertGreater(way.sum("alloc"), 0)
+            self.nothing_left(program)
+
+    def test_what_a_killed_sonde_left_is_restored(self):
+        with Program(self.home, self.classes) as program:
+            way = Way("jvmti", program.pid, self.state)
+            way.kill()
+            self.assertEqual(len(ours_in(program.pid)), 2)
+            done = subprocess.run([DUMP, "restore", self.state], capture_output=True, text=True,
+                                  timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(ours_in(program.pid), [])
+            self.assertEqual(os.listdir(self.state), [])
+            program.counters("alloc 100000000")
+
+    def test_two_at_a_time_are_one_too_many(self):
+        with Program(self.home, self.classes) as program:
+            way = Way("jvmti", program.pid, self.state)
+            with self.assertRaisesRegex(AssertionError, "EBUSY: another sonde"):
+                Way("jvmti", program.pid, self.state)
+            program.counters("alloc 100000000")
+            way.stop()
+            self.assertGreater(way.sum("alloc"), 0)
+            self.nothing_left(program)
+
+    def test_a_jvm_that_loads_nothing_is_left_alone(self):
+        with Program(self.home, self.classes, "-XX:-EnableDynamicAgentLoading") as program:
+            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*does not load a library"):
+                Way("jvmti", program.pid, self.state)
+            self.nothing_left(program)
+            program.counters("alloc 1000")
+
+    def test_a_jvm_of_another_user(self):
+        prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        with Program(self.home, self.classes, prefix=prefix) as program:
+            way = Way("jvmti", program.pid, self.state)
+            program.counters("alloc 100000000")
+            way.stop()
+            self.assertGreater(way.sum("alloc", "Ways.allocateArrays"), 0)
+            self.nothing_left(program)
+
+
+class Async(WaysCase):
+    """async-profiler, where its library can be had."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.library = async_profiler.library(
+            os.path.join(os.path.abspath(build.default_outdir()), "async-profiler"))
+        if not cls.library:
+            cls.folder.cleanup()
+            print("async-profiler is not on this machine and cannot be fetched: left out",
+                  file=sys.stderr)
+            raise unittest.SkipTest("async-profiler's library cannot be had")
+
+    def test_totals_are_what_the_program_counts_twice_over(self):
+        with Program(self.home, self.classes) as program:
+            for _ in range(2):
+                way = Way("async", program.pid, self.state, self.library)
+                counted, waited = self.work(program, way)
+                # One sample each 2 MB.
+                within = BIAS + SIGMAS / math.sqrt(counted / (2 << 20))
+                self.near(way.sum("alloc", label="thread=main"), counted, within)
+                self.near(way.sum("lock", "Ways$Monitor", "Ways.hold"), waited, DELAY_WITHIN)
+                self.assertGreater(way.sum("cpu"), 0)
+                self.nothing_left(program)
+            program.counters("alloc 1000")
+
+    def test_one_of_the_users_own_is_left_alone(self):
+        copy = os.path.join(self.folder.name, "libasyncProfiler.so")
+        with open(self.library, "rb") as f, open(copy, "wb") as out:
+            out.write(f.read())
+        with Program(self.home, self.classes, f"-agentpath:{copy}=start,event=itimer,"
+                     f"loglevel=none,file={self.state}/own.jfr") as program:
+            with self.assertRaisesRegex(AssertionError, "EBUSY: .*async-profiler of its own"):
+                Way("async", program.pid, self.state, self.library)
+            self.assertEqual(ours_in(program.pid), [])
+            program.counters("alloc 1000")
+
+    def test_a_library_that_is_none_is_refused(self):
+        with Program(self.home, self.classes) as program:
+            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*does not load a library"):
+                Way("async", program.pid, self.state, SOURCE)
+            self.nothing_left(program)
+            program.counters("alloc 1000")
+
+
+def load(_every, suite):
+    """The classes for all JDKs of this machine that are new enough."""
+    for version, home in jdks():
+        major = int(version.split(".")[0])
+        for base in (Jvmti, Async) if major >= 11 else ():
+            case = type(f"Java{base.__name__}{major}", (base,), {"home": home})
+            suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
