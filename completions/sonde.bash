@@ -13,7 +13,7 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps cpu heap goroutines block mutex jfr diff show services query version help"
+	local commands="run top ps cpu heap goroutines block mutex java jfr diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
@@ -35,7 +35,7 @@ _sonde()
 	cpu) types="cpu samples time waits" ;;
 	top) types="cpu $types" ;;
 	query) types="$types cpu samples time waits" ;;
-	jfr) types="alloc_space alloc_objects delay contentions cpu samples" ;;
+	java | jfr) types="alloc_space alloc_objects delay contentions cpu samples" ;;
 	show | diff) types="$types cpu samples time waits delay contentions goroutine" ;;
 	esac
 	# What is a switch elsewhere.
@@ -122,7 +122,7 @@ _sonde()
 	esac
 
 	case $command in
-	run) words="$run --go-heap --goroutine-interval --oom-watch --keep-rate -v --verbose -h --help" ;;
+	run) words="$run --go-heap --goroutine-interval --oom-watch --java --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	cpu) words="$report $cpu" ;;
@@ -130,6 +130,7 @@ _sonde()
 	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
 	mutex) words="$report $waits --force-mutex" ;;
+	java) words="$report -d --duration --data-dir" ;;
 	diff | show | jfr) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;
@@ -143,7 +144,9 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ $command == cpu || $command == heap || $command == goroutines || $command == top ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
-	elif [[ $command == jfr && $COMP_CWORD -gt 2 && $prev != -* ]]; then
+	elif [[ $command == java && $COMP_CWORD -eq 2 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
+	elif [[ ($command == jfr || $command == java) && $COMP_CWORD -gt 2 && $prev != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "alloc lock cpu" -- "$cur")
 	elif [[ $command == diff || $command == show || $command == jfr ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

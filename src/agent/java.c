@@ -51,7 +51,7 @@ struct agent_java {
 	pthread_t threads[AGENT_JAVA_THREADS];
 	size_t n_threads;
 	pthread_t restorer;
-	bool restores;
+	bool restores;	  /* that thread is to be joined */
 	size_t n_running; /* of all threads */
 	bool stopping;
 };
@@ -251,12 +251,32 @@ static void *java_restorer(void *arg)
 	return NULL;
 }
 
-static void java_free(struct agent_java *j)
+static void java_join(struct agent_java *j)
 {
+	if (j->restores)
+		(void)pthread_join(j->restorer, NULL);
+	j->restores = false;
+	for (size_t i = 0; i < j->n_threads; i++)
+		(void)pthread_join(j->threads[i], NULL);
+	j->n_threads = 0;
+}
+
+/* Those whose readers have not come back keep what they use: then it is false. */
+static bool java_free(struct agent_java *j)
+{
+	while (j->programs && j->programs->refs == 0) {
+		struct java_program *p = j->programs;
+
+		java_unlink(j, p);
+		program_free(p);
+	}
+	if (j->programs)
+		return false;
 	(void)pthread_cond_destroy(&j->changed);
 	(void)pthread_mutex_destroy(&j->lock);
 	free(j->state_dir);
 	free(j);
+	return true;
 }
 
 int agent_java_start(const struct agent_java_config *config, struct agent_java **ret_java,
@@ -277,9 +297,10 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 	}
 	j->n_running = 1;
 	if (pthread_create(&j->restorer, NULL, java_restorer, j)) {
-		java_free(j);
+		(void)java_free(j);
 		return err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
 	}
+	j->restores = true;
 	*ret_java = j;
 	return 0;
 }
@@ -301,20 +322,8 @@ bool agent_java_stop(struct agent_java *j, uint64_t until_ns)
 	(void)pthread_mutex_unlock(&j->lock);
 	if (!ended)
 		return false;
-	(void)pthread_join(j->restorer, NULL);
-	for (size_t i = 0; i < j->n_threads; i++)
-		(void)pthread_join(j->threads[i], NULL);
-	/* Those whose readers never came back keep what they use. */
-	while (j->programs && j->programs->refs == 0) {
-		struct java_program *p = j->programs;
-
-		java_unlink(j, p);
-		program_free(p);
-	}
-	if (j->programs)
-		return false;
-	java_free(j);
-	return true;
+	java_join(j);
+	return java_free(j);
 }
 
 /* As many threads as there are programs, up to a limit; with the lock. */

@@ -45,7 +45,8 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 		     struct err *err);
 /*
  * Ends all recordings, many at a time. Those of JVMs that do not answer until then stay noted on
- * disk for the next start; then it is false, and what these threads use must stay.
+ * disk for the next start; then it is false, and what these threads use must stay. It may be called
+ * again.
  */
 bool agent_java_stop(struct agent_java *java, uint64_t until_ns); /* NULL is fine */
 

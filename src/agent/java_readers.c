@@ -85,20 +85,18 @@ static int java_probe(const struct reader_context *context, struct reader_share 
 		      struct target *target, struct reader_answer *ret_answer, struct err *err)
 {
 	struct reader_answer answer;
-	char remedy[96];
 	int r = java_look(share, target, &answer, err);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(remedy, sizeof(remedy), "start sonde with --java, or run: sonde java %d",
-		       (int)target->info.id.pid);
 	if (answer.yes && target->info.java_off)
 		java_refuse(&answer, false,
 			    "it asks not to be profiled: SONDE_JAVA=off is in its environment", "");
 	else if (answer.yes && share->vm.reason)
 		java_refuse_vm(share, &answer);
 	else if (answer.yes && !(context->java_on && context->java))
-		java_refuse(&answer, true, "available, and off by default", remedy);
+		java_refuse(&answer, true, "available, and off by default",
+			    "start sonde with --java, or run sonde java PID");
 	*ret_answer = answer;
 	return 0;
 }
@@ -112,8 +110,8 @@ static int java_cpu_probe(const struct reader_context *context, struct reader_sh
 	if (r < 0)
 		return r;
 	if (answer.yes && share->vm.major < 25)
-		java_refuse(&answer, true, "only JDK 25 and later tell their CPU time",
-			    "see its cpu profile");
+		java_refuse(&answer, true,
+			    "only JDK 25 and later tell their CPU time: see its cpu profile", "");
 	*ret_answer = answer;
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include "agent/go_program.h"
 #include "agent/java.h"
 #include "agent/reader.h"
-#include "java/metrics.h"
 
 const struct reader_ops *const readers[] = {
 	&reader_go_heap,       &reader_go_runtime,

@@ -1,4 +1,5 @@
 """Profiles of Java programs against what these count themselves (tests/targets/java/Chaos.java)."""
+import contextlib
 import os
 import re
 import signal
@@ -208,13 +209,21 @@ def metrics_of(agent, pid):
 
 
 class JavaAgent(JavaCase):
+    """Where a test fails, the agent ends in order: JVMs of other tests share this /tmp."""
+
+    def agent(self, *args):
+        agent = Agent(self.data, "--cpu-hz", "0", *args)
+        self.addCleanup(lambda: agent.process.returncode is None and agent.stop())
+        return agent
+
     def setUp(self):
         tmp = tempfile.TemporaryDirectory(prefix="sonde-java-")
         self.addCleanup(tmp.cleanup)
         self.data = tmp.name
 
     def test_it_is_off_unless_asked_for_and_says_so(self):
-        with Chaos(self.home, self.classes) as target, Agent(self.data, "--cpu-hz", "0") as agent:
+        agent = self.agent()
+        with Chaos(self.home, self.classes) as target:
             wait_for(lambda: answers_of(agent, target.pid).get("java-runtime", {}).get("available"))
             answer = answers_of(agent, target.pid)["java-alloc"]
             self.assertFalse(answer["available"])
@@ -233,26 +242,23 @@ class JavaAgent(JavaCase):
             self.nothing_left(target, self.data)
 
     def test_all_jvms_are_profiled_beside_one_that_hangs_and_one_that_refuses(self):
-        targets, stopped = {}, None
-        with Agent(self.data, "--java", "--cpu-hz", "0") as agent:
-            try:
-                for version, home in jdks():
-                    name = f"chaos-{version.split('.')[0]}"
-                    targets[name] = Chaos(home, self.classes, {"OTEL_SERVICE_NAME": name})
-                off = targets["chaos-off"] = Chaos(self.home, self.classes, {"SONDE_JAVA": "off"})
-                stopped = targets["chaos-stopped"] = Chaos(self.home, self.classes)
-                stopped.process.send_signal(signal.SIGSTOP)
-                on = {n: t for n, t in targets.items() if t not in (off, stopped)}
-                self.watch_until_collected(agent, on)
-                self.assertIn("SONDE_JAVA=off", answers_of(agent, off.pid)["java-alloc"]["reason"])
-                for name, target in on.items():
-                    self.check_stored(agent, name, target)
-                self.assertEqual(agent.stop(), 0)
-                for target in (*on.values(), off, stopped):
-                    self.nothing_left(target, self.data)
-            finally:
-                for target in targets.values():
-                    target.__exit__()
+        on = {}
+        with contextlib.ExitStack() as stack:
+            for version, home in jdks():
+                name = f"chaos-{version.split('.')[0]}"
+                on[name] = stack.enter_context(
+                    Chaos(home, self.classes, {"OTEL_SERVICE_NAME": name}))
+            off = stack.enter_context(Chaos(self.home, self.classes, {"SONDE_JAVA": "off"}))
+            stopped = stack.enter_context(Chaos(self.home, self.classes))
+            stopped.process.send_signal(signal.SIGSTOP)
+            agent = self.agent("--java")
+            self.watch_until_collected(agent, on)
+            self.assertIn("SONDE_JAVA=off", answers_of(agent, off.pid)["java-alloc"]["reason"])
+            self.assertFalse(answers_of(agent, stopped.pid)["java-alloc"]["available"])
+            for name, target in on.items():
+                self.check_stored(agent, name, target)
+            self.assertEqual(agent.stop(), 0)
+            self.nothing_left(off, self.data)
 
     @staticmethod
     def watch_until_collected(agent, targets):
@@ -261,7 +267,7 @@ class JavaAgent(JavaCase):
                                           for r in ("java-alloc", "java-lock")) >= 5)
 
     def check_stored(self, agent, name, target):
-        types = {t["type"] for s in agent.api("services")["services"] if s["name"] == name
+        types = {t["type"] for s in agent.api("services")["services"] if s["service"] == name
                  for t in s["types"]}
         self.assertLessEqual({"java_alloc:alloc_space:bytes", "java_lock:delay:nanoseconds",
                               "java_lock:contentions:count"}, types)
@@ -279,14 +285,12 @@ class JavaAgent(JavaCase):
 
     def test_what_a_killed_agent_left_is_taken_out_by_the_next(self):
         with Chaos(self.home, self.classes) as target:
-            with Agent(self.data, "--java", "--cpu-hz", "0") as agent:
-                wait_for(lambda: answers_of(agent, target.pid).get("java-alloc", {})
-                         .get("collections"))
-                agent.stop(signal.SIGKILL)
+            agent = self.agent("--java")
+            wait_for(lambda: answers_of(agent, target.pid).get("java-alloc", {}).get("collections"))
+            agent.stop(signal.SIGKILL)
             self.assertNotEqual(ours_in(target.pid), [])
-            with Agent(self.data, "--cpu-hz", "0") as agent:
-                wait_for(lambda: not ours_in(target.pid) and not notes_in(self.data))
-                agent.stop()
+            self.agent()
+            wait_for(lambda: not ours_in(target.pid) and not notes_in(self.data))
 
 
 def load(_every, suite):

@@ -33,6 +33,10 @@ interface Measure {
 const variant = (kind: string, name: string, title: string, about: string): Variant => ({ kind, name, title, about });
 
 const MEASURES: Measure[] = [
+  { group: 'CPU', family: 'java_cpu', variants: [
+    variant('cpu:nanoseconds', 'Time', 'CPU of Java code', 'time on a processor, by the JVM itself'),
+    variant('samples:count', 'Samples', 'CPU samples of Java code', 'samples taken by the JVM itself'),
+  ] },
   { group: 'CPU', variants: [
     variant('cpu:nanoseconds', 'Time', 'CPU', 'time on a processor'),
     variant('samples:count', 'Samples', 'CPU samples', 'samples taken'),
@@ -59,6 +63,10 @@ const MEASURES: Measure[] = [
   { group: 'Blocking', family: 'go_block', variants: [
     variant('delay:nanoseconds', 'Time', 'Blocking', 'time that goroutines were blocked by channels and locks'),
     variant('contentions:count', 'Times', 'Times blocked', 'how often goroutines were blocked'),
+  ] },
+  { group: 'Blocking', family: 'java_lock', variants: [
+    variant('delay:nanoseconds', 'Time', 'Lock waits', 'time that threads waited for monitors and locks, with the class of the lock'),
+    variant('contentions:count', 'Times', 'Times waited for locks', 'how often threads waited for monitors and locks'),
   ] },
   { group: 'Mutexes', family: 'go_mutex', variants: [
     variant('delay:nanoseconds', 'Time', 'Mutex delay', 'time that others waited for a lock, by who held it'),
