@@ -21,6 +21,7 @@
 #define ASYNC_STOP "stop,loglevel=none"
 #define ASYNC_MAX_LIBRARY ((size_t)32 << 20)
 #define ASYNC_PIECE ((size_t)1 << 20)
+#define ASYNC_MAX_READ ((uint64_t)512 << 20) /* at a time, so that no JVM can keep us */
 #define ASYNC_MIN_CHUNK_NS (5 * NS_PER_SEC)
 /* It ends by itself when we do not begin anew before: after kill -9 there is nobody to stop it. */
 #define ASYNC_LEASE_NS (600 * NS_PER_SEC)
@@ -105,9 +106,11 @@ static int async_place_library(struct java_async *a, const char *path, struct er
 	_cleanup_(buf_release) struct buf bytes = buf_with_max(ASYNC_MAX_LIBRARY);
 	char dir[JAVA_PLACE_PATH], name[64];
 	const char *token;
-	int r;
+	int r, code;
 
-	if (a->library[0])
+	/* One that is there may still be on, for a sonde that was killed. */
+	if (a->library[0] &&
+	    java_jvmti_load(java_place_attach(a->place), a->library, ASYNC_STOP, &code, NULL) == 0)
 		return 0;
 	r = io_read_file(AT_FDCWD, path, &bytes, err);
 	if (r < 0)
@@ -153,14 +156,6 @@ static int async_begin(struct java_async *a, struct err *err)
 	return r;
 }
 
-/* One that is loaded may still be on, for a sonde that was killed. */
-static int async_begin_first(struct java_async *a, bool was_loaded, struct err *err)
-{
-	if (was_loaded)
-		(void)async_command(a, ASYNC_STOP, NULL);
-	return async_begin(a, err);
-}
-
 static int async_open_parser(struct java_async *a, const struct java_async_options *o,
 			     struct err *err)
 {
@@ -176,7 +171,6 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
 		     struct java_async **ret_async, struct err *err)
 {
 	_cleanup_(java_async_freep) struct java_async *a = calloc(1, sizeof(*a));
-	bool was_loaded;
 	int r;
 
 	if (!a)
@@ -186,7 +180,6 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
 	a->options = *o;
 	a->options.library = a->options.state_dir = NULL;
 	r = async_check(a, err);
-	was_loaded = a->library[0] != 0;
 	if (r == 0)
 		r = async_open_parser(a, o, err);
 	if (r == 0)
@@ -199,7 +192,7 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
 	if (r == 0)
 		r = java_place_create(a->place, ASYNC_FILE, true, &a->fd, err);
 	if (r == 0)
-		r = async_begin_first(a, was_loaded, err);
+		r = async_begin(a, err);
 	if (r < 0)
 		return r;
 	*ret_async = TAKE_PTR(a);
@@ -251,10 +244,11 @@ static int async_feed(struct java_async *a, uint64_t len, struct err *err)
 static int async_read(struct java_async *a, struct err *err)
 {
 	uint8_t header[JAVA_ASYNC_HEADER_BYTES];
+	uint64_t from = a->at;
 	int64_t len;
 	int r;
 
-	for (;;) {
+	while (a->at - from < ASYNC_MAX_READ) {
 		ssize_t n = io_pread_full(a->fd, header, sizeof(header), a->at);
 
 		/* It has not begun the next one. */
@@ -273,6 +267,7 @@ static int async_read(struct java_async *a, struct err *err)
 				(off_t)len);
 		a->at += (uint64_t)len;
 	}
+	return 0;
 }
 
 /* A new lease is a new session, which begins the file anew. */

@@ -184,11 +184,19 @@ static int jvmti_read(struct java_jvmti *j, struct err *err)
 
 int java_jvmti_read(struct java_jvmti *j, struct err *err)
 {
-	if (!j->is_on)
-		return err_set(err, -ESRCH, "process %d: our library has ended", (int)j->id.pid);
+	struct java_ring_counts counts = {0};
+	int r;
+
 	if (!proc_id_alive(&j->id))
 		return err_set(err, -ESRCH, "process %d is gone", (int)j->id.pid);
-	return jvmti_read(j, err);
+	/* Asked before, so that what it wrote at last is read. */
+	r = j->is_on ? java_ring_counts(&j->ring, &counts) : -ENOENT;
+	if (r == 0)
+		r = jvmti_read(j, err);
+	if (r == -ENOENT || (r == 0 && counts.has_ended))
+		return err_set(err, -ENOENT, "process %d: our library in its JVM has ended",
+			       (int)j->id.pid);
+	return r;
 }
 
 int java_jvmti_take(struct java_jvmti *j, enum jfr_profile_kind kind, int64_t time_ns,

@@ -38,8 +38,8 @@ int java_jvmti_start(const struct proc_id *id, const struct java_jvmti_options *
 		     struct java_jvmti **ret_jvmti, struct err *err);
 /*
  * Takes in what was written since; to be called often enough for the ring (4 MB) and for idle_ns.
- * -ESRCH: the process is gone. -EBADMSG: what it writes makes no sense. There is only _stop() left
- * then.
+ * -ESRCH: the process is gone. -ENOENT: the library has ended, for nobody had read for idle_ns.
+ * -EBADMSG: what it writes makes no sense. There is only _stop() left then.
  */
 int java_jvmti_read(struct java_jvmti *jvmti, struct err *err);
 /* The profile of what was read since it was taken last: JFR_PROFILE_ALLOC or JFR_PROFILE_LOCK. */

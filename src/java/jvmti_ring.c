@@ -210,6 +210,7 @@ int java_ring_counts(const struct java_ring *r, struct java_ring_counts *ret_cou
 		.events = h.events,
 		.dropped = h.dropped,
 		.interval_bytes = h.interval_now,
+		.has_ended = h.ended != 0,
 	};
 	return 0;
 }

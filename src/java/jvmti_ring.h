@@ -70,6 +70,7 @@ struct java_ring_counts {
 	uint64_t events;
 	uint64_t dropped;	 /* of these, for want of room */
 	uint64_t interval_bytes; /* between samples, as it is now */
+	bool has_ended;		 /* of itself, for we gave no sign of life; or as it was told */
 };
 /* As the agent has them. */
 int java_ring_counts(const struct java_ring *ring, struct java_ring_counts *ret_counts);

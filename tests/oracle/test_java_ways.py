@@ -125,6 +125,17 @@ class WaysCase(unittest.TestCase):
         return total, waited
 
 
+class Library(unittest.TestCase):
+    def test_the_library_asks_for_nothing_but_an_old_libc(self):
+        path = os.path.join(os.path.dirname(os.path.dirname(rig.ELF_DUMP)), "src", "java", "way_c",
+                            "libsonde-jvmti.so")
+        needs = subprocess.run(["readelf", "-dW", "--version-info", path], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertEqual(re.findall(r"\(NEEDED\).*\[(.+)\]", needs), ["libc.so.6"])
+        versions = {tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", needs)}
+        self.assertLessEqual(max(versions), (2, 17))
+
+
 class Jvmti(WaysCase):
     """One class for each JDK, made by load()."""
 
@@ -270,6 +281,7 @@ class Async(WaysCase):
 
 def load(_every, suite):
     """The classes for all JDKs of this machine that are new enough."""
+    suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(Library))
     for version, home in jdks():
         major = int(version.split(".")[0])
         for base in (Jvmti, Async) if major >= 11 else ():

@@ -214,6 +214,8 @@ static int setup_forgotten(void **state)
 
 static void an_agent_without_sonde_ends_at_the_next_event(void **state)
 {
+	struct java_ring_counts counts;
+
 	(void)state;
 	assert_int_equal(start(), RING_OK);
 	fake_alloc(&string_class, 32);
@@ -222,8 +224,12 @@ static void an_agent_without_sonde_ends_at_the_next_event(void **state)
 	take_in();
 	fake_alloc(&string_class, 32);
 	assert_true(fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC]);
+	assert_int_equal(java_ring_counts(&ring, &counts), 0);
+	assert_false(counts.has_ended);
 	fake_alloc(&string_class, 32);
 	assert_idle();
+	assert_int_equal(java_ring_counts(&ring, &counts), 0);
+	assert_true(counts.has_ended);
 	assert_int_equal(start(), RING_OK);
 	assert_true(fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC]);
 }
@@ -284,6 +290,22 @@ static void events_without_room_are_counted(void **state)
 	fake_alloc(&string_class, 32);
 	take_in();
 	assert_int_equal(builder.events[JFR_PROFILE_ALLOC] + counts.dropped, 5001);
+}
+
+static void an_agent_stays_in_its_ring_whatever_the_positions_say(void **state)
+{
+	static const uint64_t heads[] = {8, RING_DATA_MIN - 8, RING_DATA_MIN + 16, UINT64_MAX - 7};
+	struct java_ring_counts counts;
+
+	(void)state;
+	assert_int_equal(start(), RING_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		assert_int_equal(pwrite(ring.fd, &heads[i], 8, offsetof(struct ring_header, head)),
+				 8);
+		fake_alloc(&string_class, 32);
+	}
+	assert_int_equal(java_ring_counts(&ring, &counts), 0);
+	assert_int_equal(counts.dropped, ARRAY_SIZE(heads));
 }
 
 static void a_ring_goes_round_and_round(void **state)
@@ -493,6 +515,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(commands_and_files_that_make_no_sense_are_refused,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(events_without_room_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_agent_stays_in_its_ring_whatever_the_positions_say, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_ring_goes_round_and_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_samples_widen_the_interval, setup,
 						teardown),

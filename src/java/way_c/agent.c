@@ -23,8 +23,8 @@
 #define MAX_WAIT_NS 1000000000ULL
 #define FIRST_WAIT_NS 1000000ULL
 
-/* How many events there are per time; they shall be about one each 10 ms, whatever happens. */
-#define PACE_NS 10000000ULL
+/* How many events there are per time; they shall be about 150 a second, whatever happens. */
+#define PACE_NS 6666667ULL
 #define PACE_WINDOW_NS 1000000000ULL
 #define PACE_WINDOW_EVENTS 64
 
@@ -198,7 +198,7 @@ static bool is_wanted(struct session *s, uint64_t now)
 {
 	if (!session_is_forgotten(s, now))
 		return true;
-	if (session_end())
+	if (session_end(s))
 		agent_disable();
 	return false;
 }
@@ -319,29 +319,28 @@ static int agent_enable(struct session *s)
 }
 
 /* What was not enough for an event yet; nobody's stack, for it is that of many. */
-static void write_pending(void)
+static void write_pending(struct session *s)
 {
-	struct session *s = session_enter();
 	struct session_event e = {.kind = RING_LOCK};
 	uint32_t none = 0;
 
-	if (!s)
-		return;
 	e.a = __atomic_exchange_n(&agent.pending_ns, 0, __ATOMIC_RELAXED);
 	e.b = __atomic_exchange_n(&agent.pending_waits, 0, __ATOMIC_RELAXED);
 	e.frames = &none;
 	if (e.a)
 		session_write(s, &e);
-	session_leave(s);
 }
 
 static void agent_stop(void)
 {
-	if (!agent.ti)
+	struct session *s = session_enter();
+
+	if (!s)
 		return;
 	agent_disable();
-	write_pending();
-	(void)session_end();
+	write_pending(s);
+	(void)session_end(s);
+	session_leave(s);
 }
 
 static int agent_start(jvm vm, const char *path)

@@ -58,7 +58,8 @@ struct ring_header {
 	uint64_t dropped; /* events, for want of room */
 	uint64_t interval_now;
 	uint64_t events;
-	uint8_t pad1[32];
+	uint64_t ended; /* 1: nothing will come any more */
+	uint8_t pad1[24];
 	/* sonde's. */
 	uint64_t tail;
 	uint64_t beat; /* changes while sonde is there */

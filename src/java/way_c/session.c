@@ -57,15 +57,10 @@ void session_leave(struct session *s)
 		session_unmap();
 }
 
-bool session_end(void)
+bool session_end(struct session *s)
 {
-	uint64_t before = __atomic_fetch_and(&gate, ~1ULL, __ATOMIC_ACQ_REL);
-
-	if (!(before & 1))
-		return false;
-	if (before == 1)
-		session_unmap();
-	return true;
+	__atomic_store_n(&s->header->ended, 1, __ATOMIC_RELAXED);
+	return __atomic_fetch_and(&gate, ~1ULL, __ATOMIC_ACQ_REL) & 1;
 }
 
 /* The file is sonde's work, but anybody may have changed it. */
@@ -172,18 +167,21 @@ static void ring_commit(struct ring_record *r, uint64_t position)
 	__atomic_store_n(&r->commit, position + 1, __ATOMIC_RELEASE);
 }
 
-/* len is a multiple of RING_ALIGN. NULL when there is no room. */
+/*
+ * len is a multiple of RING_ALIGN. NULL when there is no room, or when somebody has written over
+ * the positions, which must not lead us out of the ring.
+ */
 static void *ring_reserve(struct session *s, uint32_t len, uint64_t *ret_position)
 {
 	uint64_t head = __atomic_load_n(&s->header->head, __ATOMIC_RELAXED), fill;
 
-	head &= ~(uint64_t)(RING_ALIGN - 1);
 	do {
 		uint64_t tail = __atomic_load_n(&s->header->tail, __ATOMIC_ACQUIRE);
 		uint64_t to_end = s->data_bytes - (head & (s->data_bytes - 1));
 
 		fill = to_end < len ? to_end : 0;
-		if (head - tail > s->data_bytes || fill + len > s->data_bytes - (head - tail))
+		if (head % RING_ALIGN || head - tail > s->data_bytes ||
+		    fill + len > s->data_bytes - (head - tail))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&s->header->head, &head, head + fill + len, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));

@@ -17,12 +17,11 @@ struct session; /* opaque */
 
 /* RING_OK or one of RING_ERR_. path: of a file that sonde has made. */
 int session_open(const char *path);
-/* Ends it; true for the one who did. Those who are in it still may finish. */
-bool session_end(void);
-
 /* The session, if there is one; then session_leave() must follow. */
 struct session *session_enter(void);
 void session_leave(struct session *s);
+/* Ends it, by one who is in it; true for the first who does. Those who are in it may finish. */
+bool session_end(struct session *s);
 
 uint32_t session_wanted(const struct session *s);
 uint32_t session_depth(const struct session *s);
