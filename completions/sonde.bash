@@ -74,7 +74,7 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "top tree collapsed pprof json" -- "$cur")
 		return
 		;;
-	-o | --output | --core | --exe | --data-dir)
+	-o | --output | --core | --exe | --data-dir | --async-profiler)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
@@ -122,7 +122,7 @@ _sonde()
 	esac
 
 	case $command in
-	run) words="$run --go-heap --goroutine-interval --oom-watch --java --keep-rate -v --verbose -h --help" ;;
+	run) words="$run --go-heap --goroutine-interval --oom-watch --java --async-profiler --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
 	cpu) words="$report $cpu" ;;
@@ -130,7 +130,7 @@ _sonde()
 	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
 	mutex) words="$report $waits --force-mutex" ;;
-	java) words="$report -d --duration --data-dir" ;;
+	java) words="$report -d --duration --data-dir --async-profiler" ;;
 	diff | show | jfr) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;

@@ -57,9 +57,12 @@ static int agent_open_forced(struct agent *a, struct err *err)
 static int agent_start_java(struct agent *a, struct err *err)
 {
 	const struct agent_java_config config = {.state_dir = a->config.state_dir,
-						 .interval_ns = a->config.interval_ns};
+						 .interval_ns = a->config.interval_ns,
+						 .async_library = a->config.java_async};
 
 	a->context.java_on = a->config.java;
+	a->context.java_async = config.async_library;
+	a->config.java_async = NULL; /* the caller's */
 	return config.state_dir ? agent_java_start(&config, &a->context.java, err) : 0;
 }
 
@@ -207,6 +210,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 		t->readers[i].last_ns = r->last_ns;
 		t->readers[i].last_cost_ns = r->last_cost_ns;
 		t->readers[i].slow = r->slow;
+		memcpy(t->readers[i].way, r->way, sizeof(r->way));
 		(void)snprintf(t->readers[i].trouble, sizeof(t->readers[i].trouble), "%s",
 			       slot_text(r->trouble));
 	}

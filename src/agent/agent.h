@@ -26,6 +26,7 @@ struct agent_config {
 	uint64_t goroutine_interval_ns; /* 0: no goroutine profiles */
 	uint64_t goroutine_max;		/* stacks in one of them; 0: AGENT_GOROUTINE_MAX */
 	bool java;			/* Java programs are told to record */
+	const char *java_async;		/* by this libasyncProfiler.so; NULL: by themselves */
 	/*
 	 * Where is noted which rates were forced and what was put into JVMs, so that it is undone
 	 * where an agent was killed. NULL: neither is done.
@@ -55,6 +56,7 @@ struct agent_target {
 		int64_t last_ns;
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* did not answer in time; it is tried again later */
+		char way[16];	       /* as in struct reading */
 		char trouble[256];     /* also what was done to bear its cost */
 	} readers[READERS_MAX + 1];    /* and "cpu" */
 	size_t n_readers;

@@ -84,6 +84,7 @@ struct agent_slot {
 		int64_t period;	  /* the one of these in which it was read; see slot_is_due() */
 		uint32_t figures; /* bits of those that it has brought */
 		bool has_java;	  /* it has brought what the JVM counts */
+		char way[16];	  /* of the last reading */
 		char *reason;
 		char *remedy;
 		char *trouble;

@@ -42,6 +42,7 @@ struct java_program {
 
 struct agent_java {
 	char *state_dir;
+	char *async_library;
 	uint64_t interval_ns;
 	const struct java_ops *ops;
 	pthread_mutex_t lock;
@@ -145,6 +146,8 @@ static int program_start(struct java_program *p, struct err *err)
 		.profile = {.label_threads = true,
 			    .fold_threads = true,
 			    .max_bytes = JAVA_PROFILE_MAX},
+		.interval_ns = p->java->interval_ns,
+		.async_library = p->java->async_library,
 	};
 	struct java_collect *c = NULL;
 	int r = p->java->ops->start(&p->id, &options, &c, err);
@@ -274,6 +277,7 @@ static bool java_free(struct agent_java *j)
 		return false;
 	(void)pthread_cond_destroy(&j->changed);
 	(void)pthread_mutex_destroy(&j->lock);
+	free(j->async_library);
 	free(j->state_dir);
 	free(j);
 	return true;
@@ -289,8 +293,11 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 	j->interval_ns = config->interval_ns;
 	j->ops = config->ops ? config->ops : &java_ops_jvm;
 	j->state_dir = strdup(config->state_dir);
-	if (!j->state_dir || pthread_mutex_init(&j->lock, NULL) ||
-	    pthread_cond_init(&j->changed, NULL)) {
+	if (config->async_library)
+		j->async_library = strdup(config->async_library);
+	if (!j->state_dir || (config->async_library && !j->async_library) ||
+	    pthread_mutex_init(&j->lock, NULL) || pthread_cond_init(&j->changed, NULL)) {
+		free(j->async_library);
 		free(j->state_dir);
 		free(j);
 		return err_oom(err);

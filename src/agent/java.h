@@ -38,6 +38,7 @@ extern const struct java_ops java_ops_jvm;
 struct agent_java_config {
 	const char *state_dir; /* copied */
 	uint64_t interval_ns;
+	const char *async_library;  /* copied; NULL: async-profiler is not used */
 	const struct java_ops *ops; /* NULL: java_ops_jvm */
 };
 

@@ -109,7 +109,7 @@ static int java_cpu_probe(const struct reader_context *context, struct reader_sh
 
 	if (r < 0)
 		return r;
-	if (answer.yes && share->vm.major < 25)
+	if (answer.yes && share->vm.major < 25 && !context->java_async)
 		java_refuse(&answer, true,
 			    "only JDK 25 and later tell their CPU time: see its cpu profile", "");
 	*ret_answer = answer;
@@ -203,8 +203,8 @@ static void java_count(const struct java_reader *reader, struct reading *reading
 }
 
 /* Events that are lost are of all profiles: they are counted once. */
-static void java_count_lost(struct java_reader *reader, const struct java_collect *c,
-			    uint64_t began, struct reading *reading)
+static void java_count_lost(struct java_reader *reader, struct java_collect *c, uint64_t began,
+			    struct reading *reading)
 {
 	uint64_t lost = java_collect_lost(c);
 
@@ -214,6 +214,7 @@ static void java_count_lost(struct java_reader *reader, const struct java_collec
 		reader->lost = 0;
 	reader->began = began;
 	reading->lost = lost - MIN(reader->lost, lost);
+	(void)snprintf(reading->way, sizeof(reading->way), "%s", java_collect_way(c));
 	reader->lost = lost;
 	java_increase(reading, FIGURE_JVM_LOST, (int64_t)reading->lost);
 }
@@ -222,13 +223,15 @@ static int java_read(struct java_reader *reader, uint64_t began, struct reading 
 		     struct err *err)
 {
 	struct java_collect *c = java_program_lock(reader->program);
+	const struct java_collect_window times = {0}; /* the loop's to say */
 	int r = 0;
 
 	if (c)
 		r = java_collect_read(c, err);
-	/* The time is the loop's to say. */
-	if (c && r == 0)
-		r = java_collect_take(c, reader->kind, 0, 0, &reading->profile, err);
+	if (c && r == 0 && !java_collect_has(c, reader->kind))
+		reading->idle = "the JVM has no recorder, which would tell its CPU time";
+	else if (c && r == 0)
+		r = java_collect_take(c, reader->kind, &times, &reading->profile, err);
 	if (c && r == 0)
 		java_count_lost(reader, c, began, reading);
 	java_program_unlock(reader->program);

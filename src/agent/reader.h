@@ -32,6 +32,7 @@ struct reader_context {
 	uint64_t goroutine_interval_ns; /* 0: goroutines are not read */
 	uint64_t goroutine_max;		/* of more only some stacks are read */
 	bool java_on;			/* Java programs may be told to record */
+	bool java_async;		/* by async-profiler */
 	struct agent_java *java;	/* NULL: they cannot */
 };
 
@@ -125,6 +126,7 @@ struct reading {
 	/* There is nothing to read for now, and why; what helps. NULL: there is. */
 	const char *idle;
 	const char *idle_remedy;
+	char way[16];	/* by what it was had, where there are several: "jfr"; else "" */
 	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
 };
 void reading_release(struct reading *reading);

@@ -228,6 +228,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	slot_take_figures(slot, reading);
 	r->figures = reading->figures.has;
 	slot_take_java(slot, r, TAKE_PTR(reading->java));
+	memcpy(r->way, reading->way, sizeof(r->way));
 	if (!reading->profile)
 		return;
 	r->collections++;

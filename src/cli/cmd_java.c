@@ -28,6 +28,7 @@
 enum {
 	JAVA_DURATION = REPORT_N,
 	JAVA_DATA_DIR,
+	JAVA_ASYNC,
 	JAVA_N,
 };
 
@@ -42,6 +43,9 @@ static const struct cli_option java_options[JAVA_N] = {
 			   .arg = "DIR",
 			   .help = "where is noted what is in the JVM meanwhile (default: that of "
 				   "sonde run)"},
+	[JAVA_ASYNC] = {.name = "async-profiler",
+			.arg = "FILE",
+			.help = "load this libasyncProfiler.so into the JVM, and use it instead"},
 };
 
 static const char *const kinds[JFR_PROFILE_N] = {
@@ -55,6 +59,7 @@ struct java_request {
 	enum jfr_profile_kind kind;
 	uint64_t duration_ns;
 	char *data_dir;
+	const char *async_library; /* or NULL */
 	struct report report;
 };
 
@@ -86,6 +91,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 	q->pid = (pid_t)pid;
 	q->duration_ns = 30 * NS_PER_SEC;
 	q->kind = JFR_PROFILE_ALLOC;
+	q->async_library = args->values[JAVA_ASYNC];
 	if (args->n_operands > 1)
 		r = java_parse_kind(args->operands[1], &q->kind, err);
 	if (r == 0 && duration)
@@ -116,7 +122,7 @@ static int java_check(const struct java_request *q, struct proc_info *ret_info, 
 			       "process %d asks not to be profiled: %s is in its environment",
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
-	if (q->kind == JFR_PROFILE_CPU && vm.major < 25)
+	if (q->kind == JFR_PROFILE_CPU && vm.major < 25 && !q->async_library)
 		return err_set(err, -ENOTSUP,
 			       "process %d runs JDK %s, which cannot tell its CPU time (JDK 25 "
 			       "can): use sonde cpu %d",
@@ -130,6 +136,8 @@ static int java_start(const struct java_request *q, const struct proc_info *info
 	const struct java_collect_options options = {
 		.recording = {.state_dir = q->data_dir, .cpu_time = q->kind == JFR_PROFILE_CPU},
 		.profile = {.label_threads = true, .label_classes = true},
+		.interval_ns = JAVA_READ_NS,
+		.async_library = q->async_library,
 	};
 	int r = stored_make_dir(q->data_dir, err);
 
@@ -173,11 +181,13 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 	return r;
 }
 
+/* All that there is then was read; also when it fails, nothing stays in the JVM. */
 static int java_record(const struct java_request *q, struct java_collect *c,
-		       const struct proc_info *info, struct profile **ret_profile, struct err *err)
+		       const struct proc_info *info, struct java_collect_window *ret_window,
+		       struct err *err)
 {
-	struct java_collect_window w;
 	int r = java_watch(c, info, q->duration_ns, err);
+	struct err later = {};
 
 	/* The user's own recording goes first; what there is until then is ours to show. */
 	if (r == -EBUSY) {
@@ -188,14 +198,17 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 		r = java_collect_finish(c, err);
 	if (r >= 0)
 		r = java_collect_read(c, err);
-	if (r < 0)
-		return r;
-	w = java_collect_window(c);
-	return java_collect_take(c, q->kind, w.from_ns, w.to_ns - w.from_ns, ret_profile, err);
+	/* What was read before is there all the same. */
+	if (r == -ESRCH)
+		r = 0;
+	*ret_window = java_collect_window(c);
+	if (java_collect_stop(c, &later) < 0 && proc_id_alive(&info->id))
+		cli_note("Not all could be taken out of the JVM; the next sonde tries again: %s",
+			 later.text);
+	return r;
 }
 
-static void java_tell(const struct java_request *q, const struct java_collect *c,
-		      const struct profile *p)
+static void java_tell(const struct java_request *q, struct java_collect *c, const struct profile *p)
 {
 	struct java_collect_stats s;
 	char label[UNITS_LABEL_LEN];
@@ -211,6 +224,9 @@ static void java_tell(const struct java_request *q, const struct java_collect *c
 	if (q->kind == JFR_PROFILE_CPU && s.profiler.cpu_dropped)
 		cli_note("Lost: %llu samples, by the JVM.",
 			 (unsigned long long)s.profiler.cpu_dropped);
+	if (s.dropped)
+		cli_note("Lost: %llu events that there was no room for in the JVM.",
+			 (unsigned long long)s.dropped);
 	if (s.profiler.lost)
 		cli_note("Lost: %llu events beyond the limit of memory.",
 			 (unsigned long long)s.profiler.lost);
@@ -221,13 +237,22 @@ static void java_tell(const struct java_request *q, const struct java_collect *c
 			 (unsigned long long)s.broken, s.why);
 }
 
+static const char *java_way_text(const struct java_collect *c)
+{
+	const char *way = java_collect_way(c);
+
+	if (strcmp(way, "jfr") == 0)
+		return "its own recorder";
+	return strcmp(way, "jvmti") == 0 ? "a library of ours in it, for it has no recorder" : way;
+}
+
 static int java_profile(struct java_request *q, struct err *err)
 {
 	_cleanup_(java_collect_freep) struct java_collect *c = NULL;
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct render_source source = {};
+	struct java_collect_window window;
 	struct proc_info info;
-	struct err later = {};
 	size_t type;
 	int r;
 
@@ -239,12 +264,11 @@ static int java_profile(struct java_request *q, struct err *err)
 	r = java_start(q, &info, &c, err);
 	if (r < 0)
 		return r;
-	cli_note("%s (pid %d): %s %s", info.service, (int)info.id.pid, java_collect_vm(c)->name,
-		 java_collect_vm(c)->version);
-	r = java_record(q, c, &info, &p, err);
-	if (java_collect_stop(c, &later) < 0 && proc_id_alive(&info.id))
-		cli_note("Not all could be taken out of the JVM; the next sonde tries again: %s",
-			 later.text);
+	cli_note("%s (pid %d): %s %s, by %s", info.service, (int)info.id.pid,
+		 java_collect_vm(c)->name, java_collect_vm(c)->version, java_way_text(c));
+	r = java_record(q, c, &info, &window, err);
+	if (r == 0)
+		r = java_collect_take(c, q->kind, &window, &p, err);
 	if (r == 0)
 		r = report_find_type(p, q->report.type, &type, err);
 	if (r < 0)
@@ -285,7 +309,10 @@ const struct cli_command cmd_java = {
 		 "program's /tmp,\n"
 		 "and everything is taken out at the end. Needs root. cpu needs JDK 25; on others "
 		 "use\n"
-		 "sonde cpu. A program with SONDE_JAVA=off in its environment is left alone.\n"
+		 "sonde cpu. A JVM without a recorder gets a small library of ours instead, which "
+		 "sees no\n"
+		 "locks of java.util.concurrent. A program with SONDE_JAVA=off in its environment "
+		 "is left alone.\n"
 		 "\n"
 		 "Examples:\n"
 		 "  sonde java 4242                          who allocates most, over 30 s\n"

@@ -47,6 +47,7 @@ enum {
 	RUN_GOROUTINES,
 	RUN_OOM_WATCH,
 	RUN_JAVA,
+	RUN_ASYNC,
 	RUN_KEEP_RATE,
 	RUN_VERBOSE,
 	RUN_N,
@@ -89,6 +90,10 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_JAVA] = {.name = "java",
 		      .help = "profile allocations and locks of Java programs, by the recorder of "
 			      "their JVM"},
+	[RUN_ASYNC] = {.name = "async-profiler",
+		       .arg = "FILE",
+		       .help = "with --java: load this libasyncProfiler.so into JVMs, and use it "
+			       "instead"},
 	[RUN_KEEP_RATE] = {.name = "keep-rate",
 			   .help = "with --go-heap force: leave sampling on at the end"},
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
@@ -102,7 +107,7 @@ static const char *const run_variables[RUN_N] = {
 	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
 	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
 	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH", [RUN_GOROUTINES] = "SONDE_GOROUTINE_INTERVAL",
-	[RUN_JAVA] = "SONDE_JAVA",
+	[RUN_JAVA] = "SONDE_JAVA",	     [RUN_ASYNC] = "SONDE_ASYNC_PROFILER",
 };
 
 struct run_config {
@@ -242,6 +247,9 @@ static int run_parse_java(const struct cli_args *args, struct agent_config *c, s
 		c->java = true;
 	else if (strcmp(v.text, "off") != 0)
 		return err_set(err, -EINVAL, "%s is on or off, not '%s'", v.name, v.text);
+	c->java_async = run_value(args, RUN_ASYNC, NULL).text;
+	if (c->java_async && !c->java)
+		return err_set(err, -EINVAL, "--async-profiler goes with --java");
 	return 0;
 }
 
@@ -437,7 +445,7 @@ const struct cli_command cmd_run = {
 		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
 		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
-		 "SONDE_JAVA (on or off), SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		 "SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
 		 "A program with SONDE_PROFILING=disabled in its environment is left alone, and a "
 		 "Java\n"
 		 "program with SONDE_JAVA=off is not told to record. SIGTERM or Ctrl-C ends it; "

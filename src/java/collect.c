@@ -1,28 +1,31 @@
-/* src/java/collect.c: see collect.h. */
+/*
+ * src/java/collect.c: see collect.h.
+ *
+ * The JVM's own recorder comes first: nothing is loaded into the JVM for it. Where it cannot be
+ * had our own library may do; async-profiler is used where the user wants it.
+ */
 #include "java/collect.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "java/jfr_follow.h"
+#include "java/collect_way.h"
 #include "java/recording_note.h"
 #include "java/recording_undo.h"
 
-/* Of one reading: many times what a JVM writes between two. The rest comes with the next one. */
-#define COLLECT_MAX_EVENTS ((uint64_t)4 << 20)
-
 struct java_collect {
-	/* Of the side that gives commands; the descriptor of its directory does not change. */
-	struct java_recording *recording;
+	const struct java_way_ops *way;
+	void *state;
+	struct proc_id id;
 	int64_t began_ns;
-	/* Of the side that reads. */
-	struct jfr_follow *follow;
-	struct jfr_profiler *profiler;
-	uint64_t unread;	/* of parsers that are no more, and */
-	uint64_t parser_unread; /* of the one there is */
+	/* Of what is read; for who waits for the JVM, too, where that reads. */
+	pthread_mutex_t reading;
+	bool stopped;
+	atomic_int broken; /* what went wrong so that it cannot be read any more; 0: nothing */
 };
 
 /*
@@ -47,136 +50,166 @@ static int collect_clear(const struct proc_id *id, const char *state_dir, struct
 	return r;
 }
 
-static int collect_open(struct java_collect *c, const struct jfr_builder_options *options,
-			struct err *err)
+/* What the first way says counts: that is what a user can do something about. */
+static int collect_begin(struct java_collect *c, const struct java_collect_options *o,
+			 struct err *err)
 {
-	struct jfr_options jfr = {.live = true};
-	int r = jfr_profiler_new(options, &c->profiler, err);
+	int r;
 
-	jfr.queries = jfr_profiler_queries(&jfr.n_queries);
-	return r < 0 ? r
-		     : jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow, err);
+	c->way = o->async_library ? &java_way_async : &java_way_recorder;
+	r = c->way->start(&c->id, o, &c->state, err);
+	if (r != -ENOTSUP || o->async_library || o->recorder_only)
+		return r;
+	c->way = &java_way_library;
+	return c->way->start(&c->id, o, &c->state, NULL) == 0 ? 0 : r;
 }
 
 int java_collect_start(const struct proc_id *id, const struct java_collect_options *o,
 		       struct java_collect **ret_collect, struct err *err)
 {
-	_cleanup_(java_collect_freep) struct java_collect *c = calloc(1, sizeof(*c));
+	struct java_collect *c = calloc(1, sizeof(*c));
 	int r;
 
-	if (!c)
+	if (!c || pthread_mutex_init(&c->reading, NULL)) {
+		free(c);
 		return err_oom(err);
+	}
+	c->id = *id;
 	r = collect_clear(id, o->recording.state_dir, err);
 	if (r == 0)
-		r = java_recording_start(id, &o->recording, &c->recording, err);
+		r = collect_begin(c, o, err);
 	c->began_ns = (int64_t)clock_unix_ns();
-	if (r == 0)
-		r = collect_open(c, &o->profile, err);
-	if (r == 0)
-		*ret_collect = TAKE_PTR(c);
-	return r;
+	if (r < 0) {
+		java_collect_free(c);
+		return r;
+	}
+	*ret_collect = c;
+	return 0;
 }
 
 void java_collect_free(struct java_collect *c)
 {
 	if (!c)
 		return;
-	/* It borrows the directory of the recording. */
-	jfr_follow_close(c->follow);
-	java_recording_free(c->recording);
-	jfr_profiler_free(c->profiler);
+	if (c->state)
+		c->way->free(c->state);
+	(void)pthread_mutex_destroy(&c->reading);
 	free(c);
+}
+
+/* What cannot be read any more has ended, also where the JVM goes on. */
+static int collect_read(struct java_collect *c, struct err *err)
+{
+	int r = c->stopped ? 0 : c->way->read(c->state, err);
+
+	if (r < 0 && r != -ENOMEM && r != -EAGAIN)
+		atomic_store(&c->broken, r);
+	if (r == -ESRCH && proc_id_alive(&c->id))
+		r = 0;
+	return r;
 }
 
 int java_collect_keep(struct java_collect *c, struct err *err)
 {
-	int r = java_recording_check(c->recording, err);
+	int r = 0;
 
-	if (r == 0 && !java_recording_is_live(c->recording))
-		r = java_recording_rotate(c->recording, err);
+	if (c->way->keep)
+		return c->way->keep(c->state, err);
+	if (c->way->reads_in_keep) {
+		(void)pthread_mutex_lock(&c->reading);
+		r = collect_read(c, err);
+		(void)pthread_mutex_unlock(&c->reading);
+	}
+	if (!proc_id_alive(&c->id))
+		return err_set(err, -ESRCH, "process %d is gone", (int)c->id.pid);
+	if (atomic_load(&c->broken))
+		return err_set(err, -ENOENT, "process %d: %s has ended", (int)c->id.pid,
+			       c->way->name);
 	return r;
 }
 
 int java_collect_finish(struct java_collect *c, struct err *err)
 {
-	return java_recording_rotate(c->recording, err);
+	return c->way->finish ? c->way->finish(c->state, err) : 0;
 }
 
 int java_collect_stop(struct java_collect *c, struct err *err)
 {
-	return java_recording_stop(c->recording, err);
+	bool reads = !c->way->finish;
+	int r;
+
+	/* Where there is nothing to finish it, the end does, and reads the rest. */
+	if (reads)
+		(void)pthread_mutex_lock(&c->reading);
+	r = c->way->stop(c->state, err);
+	c->stopped = c->stopped || reads;
+	if (reads)
+		(void)pthread_mutex_unlock(&c->reading);
+	return r;
 }
 
 const struct java_vm *java_collect_vm(const struct java_collect *c)
 {
-	return java_recording_vm(c->recording);
+	return c->way->vm(c->state);
 }
 
-/*
- * The files say until when they go, by the JVM's clock; an answer of it may come much later. What
- * they say may be anything.
- */
-struct java_collect_window java_collect_window(const struct java_collect *c)
+const char *java_collect_way(const struct java_collect *c)
 {
-	const struct jfr *parser = jfr_follow_parser(c->follow);
-	const struct jfr_stats *stats = parser ? jfr_stats(parser) : NULL;
-	struct java_collect_window w = {.from_ns = c->began_ns, .to_ns = (int64_t)clock_unix_ns()};
-	int64_t end_ns;
-
-	if (stats && !__builtin_add_overflow(stats->start_ns, stats->duration_ns, &end_ns) &&
-	    end_ns > w.from_ns && end_ns < w.to_ns)
-		w.to_ns = end_ns;
-	return w;
+	return c->way->name;
 }
 
-/* A parser that met a malformed file is replaced, and begins to count anew. */
-static void collect_count(struct java_collect *c)
+bool java_collect_has(const struct java_collect *c, enum jfr_profile_kind kind)
 {
-	const struct jfr *parser = jfr_follow_parser(c->follow);
-	uint64_t now = 0;
-
-	if (parser)
-		now = jfr_stats(parser)->malformed + jfr_stats(parser)->unknown;
-	if (now < c->parser_unread)
-		c->unread += c->parser_unread;
-	c->parser_unread = now;
+	return kind != JFR_PROFILE_CPU || c->way->has_cpu;
 }
 
 int java_collect_read(struct java_collect *c, struct err *err)
 {
-	struct jfr_event e;
-	int r = 0;
+	int r;
 
-	for (uint64_t n = 0; r == 0 && n < COLLECT_MAX_EVENTS; n++) {
-		r = jfr_follow_next(c->follow, &e, err);
-		if (r <= 0)
-			break;
-		r = jfr_profiler_add(c->profiler, jfr_follow_parser(c->follow), &e, err);
-	}
-	collect_count(c);
+	if (c->way->reads_in_keep)
+		return 0;
+	(void)pthread_mutex_lock(&c->reading);
+	r = collect_read(c, err);
+	(void)pthread_mutex_unlock(&c->reading);
 	return r;
 }
 
-int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind, int64_t time_ns,
-		      int64_t duration_ns, struct profile **ret_profile, struct err *err)
+struct java_collect_window java_collect_window(const struct java_collect *c)
 {
-	return jfr_profiler_take(c->profiler, kind, time_ns, duration_ns, ret_profile, err);
+	struct java_collect_window w = {.from_ns = c->began_ns, .to_ns = (int64_t)clock_unix_ns()};
+
+	if (c->way->until)
+		c->way->until(c->state, &w);
+	return w;
 }
 
-void java_collect_stats(const struct java_collect *c, struct java_collect_stats *ret_stats)
+int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind,
+		      const struct java_collect_window *window, struct profile **ret_profile,
+		      struct err *err)
 {
-	const struct jfr_follow_stats *files = jfr_follow_stats(c->follow);
+	int r;
 
-	jfr_profiler_stats(c->profiler, &ret_stats->profiler);
-	ret_stats->unread = c->unread + c->parser_unread;
-	ret_stats->broken = files->broken;
-	(void)snprintf(ret_stats->why, sizeof(ret_stats->why), "%.255s", files->why);
+	(void)pthread_mutex_lock(&c->reading);
+	r = c->way->take(c->state, kind, window, ret_profile, err);
+	(void)pthread_mutex_unlock(&c->reading);
+	return r;
 }
 
-uint64_t java_collect_lost(const struct java_collect *c)
+void java_collect_stats(struct java_collect *c, struct java_collect_stats *ret_stats)
+{
+	struct java_collect_stats s = {0};
+
+	(void)pthread_mutex_lock(&c->reading);
+	c->way->stats(c->state, &s);
+	(void)pthread_mutex_unlock(&c->reading);
+	*ret_stats = s;
+}
+
+uint64_t java_collect_lost(struct java_collect *c)
 {
 	struct java_collect_stats s;
 
 	java_collect_stats(c, &s);
-	return s.profiler.lost + s.profiler.cpu_dropped + s.unread + s.broken;
+	return s.profiler.lost + s.profiler.cpu_dropped + s.dropped + s.unread + s.broken;
 }

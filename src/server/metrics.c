@@ -313,13 +313,16 @@ static int jvm_status(struct buf *out, const struct agent_target *t)
 {
 	static const char name[] = "container_jvm_profiling_status";
 	const struct reader_answer *answer = NULL;
+	const char *way = "";
 
 	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
-		if (strcmp(t->readers[i].reader, "java-alloc") == 0)
+		if (strcmp(t->readers[i].reader, "java-alloc") == 0) {
 			answer = &t->readers[i].answer;
+			way = t->readers[i].way;
+		}
 	if (!answer)
 		return 0;
-	const struct metric_extra extra[] = {{"mode", answer->yes ? "jfr" : "none"},
+	const struct metric_extra extra[] = {{"mode", answer->yes && way[0] ? way : "none"},
 					     {"reason", answer->reason}};
 	int r = metric_target_labels(out, name, t, extra, ARRAY_SIZE(extra));
 

@@ -23,9 +23,9 @@ BYTES_WITHIN, DELAY_WITHIN, CPU_WITHIN = 0.02, 0.05, 0.15
 class Chaos(rig.Target):
     """The program, and its counters over time."""
 
-    def __init__(self, home, classes, env=None):
-        super().__init__([os.path.join(home, "bin", "java"), "-Xmx192m", "-cp", classes, "Chaos"],
-                         ready=False, env=env)
+    def __init__(self, home, classes, env=None, options=()):
+        super().__init__([os.path.join(home, "bin", "java"), "-Xmx192m", *options, "-cp", classes,
+                          "Chaos"], ready=False, env=env)
         line = self.line()
         assert line == b"ready 0\n", line
         self.series = []
@@ -166,6 +166,15 @@ class JavaCommand(JavaCase):
             self.assertEqual(process.returncode, rig.OK, err)
             self.assertIn("Ended after", err)
             self.assertIn("Chaos.allocateLarge", out)
+            self.nothing_left(target, state)
+
+    def test_a_jvm_without_a_recorder_is_profiled_all_the_same(self):
+        state = os.path.join(self.folder.name, "state")
+        modules = ("--limit-modules", "java.base,java.management")
+        with Chaos(self.home, self.classes, options=modules) as target:
+            done = rig.sonde("java", target.pid, "-d", "2s", "--data-dir", state, check=rig.OK)
+            self.assertIn("a library of ours", done.stderr)
+            self.assertIn("Chaos.allocateLarge", done.stdout)
             self.nothing_left(target, state)
 
     def test_what_cannot_be_profiled_is_refused_untouched(self):
