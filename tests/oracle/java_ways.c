@@ -108,11 +108,15 @@ static int run_jvmti(const struct proc_id *id, const char *dir, const char *idle
 static int recorder_print(struct java_collect *c, struct err *err)
 {
 	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
+	struct java_collect_window window = java_collect_window(c);
 
 	for (int kind = 0; kind < JFR_PROFILE_N; kind++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
-		int r = java_collect_take(c, kind, 0, 0, &p, err);
+		int r;
 
+		if (!java_collect_has(c, kind))
+			continue;
+		r = java_collect_take(c, kind, &window, &p, err);
 		if (r < 0)
 			return r;
 		print_samples(names[kind], p);

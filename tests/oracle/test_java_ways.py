@@ -24,8 +24,12 @@ SIGMAS, BIAS = 4, 0.025
 DELAY_WITHIN = 0.05
 
 
+# A /tmp that nobody else mounts anything in.
+ALONE = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh")
+
+
 class Program(rig.Target):
-    def __init__(self, home, classes, *options, prefix=()):
+    def __init__(self, home, classes, *options, prefix=ALONE):
         super().__init__([os.path.join(home, "bin", "java"), "-Xmx128m", *options, "-cp", classes,
                           "Ways"], ready=False, prefix=prefix)
         line = self.line()
@@ -85,13 +89,13 @@ class WaysCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-ways-")
+        outdir = os.path.abspath(build.default_outdir())
+        os.makedirs(outdir, exist_ok=True)
+        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-ways-", dir=outdir)
         cls.classes = os.path.join(cls.folder.name, "classes")
         # So that one compilation is for all.
         subprocess.run([os.path.join(cls.home, "bin", "javac"), "--release", "11", "-nowarn", "-d",
                         cls.classes, SOURCE], check=True, timeout=300, capture_output=True)
-        # Where any JVM's user may come.
-        os.chmod(cls.folder.name, 0o755)
 
     @classmethod
     def tearDownClass(cls):
@@ -224,8 +228,11 @@ class Jvmti(WaysCase):
             program.counters("alloc 1000")
 
     def test_a_jvm_of_another_user(self):
-        prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        with Program(self.home, self.classes, prefix=prefix) as program:
+        prefix = [*ALONE, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        # Where that user may come.
+        prefix[4] = ('mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && '
+                     f'cp -r {self.classes} /tmp/classes && exec "$@"')
+        with Program(self.home, "/tmp/classes", prefix=prefix) as program:
             way = Way("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
             way.stop()

@@ -269,7 +269,7 @@ static bool name_write(struct session *s, uint32_t id, int32_t line, const char 
 	uint32_t len = ring_round(sizeof(struct ring_name) + class_len + method_len);
 	uint64_t position;
 	struct ring_name *r = ring_reserve(s, len, &position);
-	uint8_t *at = (uint8_t *)(r + 1);
+	uint8_t *at;
 
 	if (!r)
 		return false;
@@ -281,6 +281,7 @@ static bool name_write(struct session *s, uint32_t id, int32_t line, const char 
 	r->class_len = class_len;
 	r->method_len = method_len;
 	r->pad = 0;
+	at = (uint8_t *)(r + 1);
 	name_copy(at, class, class_len);
 	name_copy(at + class_len, method, method_len);
 	ring_commit(&r->record, position);
