@@ -24,14 +24,16 @@ SIGMAS, BIAS = 4, 0.025
 DELAY_WITHIN = 0.05
 
 
-# A /tmp that nobody else mounts anything in.
-ALONE = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh")
+# A /tmp that nobody else mounts anything in, with the classes.
+ALONE = """mount -t tmpfs tmpfs /mnt && chmod 1777 /mnt && cp -r "$1" /mnt/classes &&
+mount --move /mnt /tmp && shift && exec "$@" """
 
 
 class Program(rig.Target):
-    def __init__(self, home, classes, *options, prefix=ALONE):
-        super().__init__([os.path.join(home, "bin", "java"), "-Xmx128m", *options, "-cp", classes,
-                          "Ways"], ready=False, prefix=prefix)
+    def __init__(self, home, classes, *options, prefix=()):
+        super().__init__([os.path.join(home, "bin", "java"), "-Xmx128m", *options, "-cp",
+                          "/tmp/classes", "Ways"], ready=False,
+                         prefix=["unshare", "--mount", "sh", "-c", ALONE, "sh", classes, *prefix])
         line = self.line()
         assert line == b"ready\n", line
 
@@ -89,9 +91,7 @@ class WaysCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        outdir = os.path.abspath(build.default_outdir())
-        os.makedirs(outdir, exist_ok=True)
-        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-ways-", dir=outdir)
+        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-ways-")
         cls.classes = os.path.join(cls.folder.name, "classes")
         # So that one compilation is for all.
         subprocess.run([os.path.join(cls.home, "bin", "javac"), "--release", "11", "-nowarn", "-d",
@@ -228,11 +228,8 @@ class Jvmti(WaysCase):
             program.counters("alloc 1000")
 
     def test_a_jvm_of_another_user(self):
-        prefix = [*ALONE, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        # Where that user may come.
-        prefix[4] = ('mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && '
-                     f'cp -r {self.classes} /tmp/classes && exec "$@"')
-        with Program(self.home, "/tmp/classes", prefix=prefix) as program:
+        prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        with Program(self.home, self.classes, prefix=prefix) as program:
             way = Way("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
             way.stop()
@@ -268,11 +265,11 @@ class Async(WaysCase):
             program.counters("alloc 1000")
 
     def test_one_of_the_users_own_is_left_alone(self):
-        copy = os.path.join(self.folder.name, "libasyncProfiler.so")
+        copy = os.path.join(self.classes, "libasyncProfiler.so")
         with open(self.library, "rb") as f, open(copy, "wb") as out:
             out.write(f.read())
-        with Program(self.home, self.classes, f"-agentpath:{copy}=start,event=itimer,"
-                     f"loglevel=none,file={self.state}/own.jfr") as program:
+        with Program(self.home, self.classes, "-agentpath:/tmp/classes/libasyncProfiler.so="
+                     "start,event=itimer,loglevel=none,file=/tmp/own.jfr") as program:
             with self.assertRaisesRegex(AssertionError, "EBUSY: .*async-profiler of its own"):
                 Way("async", program.pid, self.state, self.library)
             self.assertEqual(ours_in(program.pid), [])
