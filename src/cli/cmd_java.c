@@ -81,7 +81,7 @@ static int java_parse_kind(const char *name, enum jfr_profile_kind *ret_kind, st
 static int java_parse(const struct cli_args *args, struct java_request *q, struct err *err)
 {
 	const char *duration = args->values[JAVA_DURATION];
-	uint64_t pid;
+	uint64_t pid = 0;
 	int r = report_parse(args, &q->report, err);
 
 	if (r == 0)
@@ -104,7 +104,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 /* What can be refused is refused before anything is touched. */
 static int java_check(const struct java_request *q, struct proc_info *ret_info, struct err *err)
 {
-	struct java_vm vm;
+	struct java_vm vm = {};
 	int r = proc_info_read(q->pid, ret_info, err);
 
 	if (r == 0)
@@ -246,11 +246,12 @@ static const char *java_way_text(const struct java_collect *c)
 	return strcmp(way, "jvmti") == 0 ? "a library of ours in it, for it has no recorder" : way;
 }
 
-static int java_profile(struct java_request *q, struct err *err)
+static int java_profile(const struct java_request *q, struct err *err)
 {
 	_cleanup_(java_collect_freep) struct java_collect *c = NULL;
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct render_source source = {};
+	struct report report = q->report;
 	struct java_collect_window window;
 	struct proc_info info;
 	size_t type;
@@ -274,9 +275,9 @@ static int java_profile(struct java_request *q, struct err *err)
 	if (r < 0)
 		return r;
 	source.process = &info;
-	q->report.source = &source;
+	report.source = &source;
 	java_tell(q, c, p);
-	return report_write(&q->report, p, err);
+	return report_write(&report, p, err);
 }
 
 static int java_run(const struct cli_args *args)
