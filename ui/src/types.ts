@@ -95,7 +95,7 @@ export interface TypeText {
   about: string;
 }
 
-/** A type that nobody has named yet is called what the server calls it: "Java lock delay". */
+/** A type that nobody has named yet is called what the server calls it: "Dotnet lock delay". */
 export function typeText(type: string): TypeText {
   const known = variantOf(type);
   if (known) return known;

@@ -66,7 +66,8 @@ test('who has no samples did not run', () => {
 });
 
 test('types that nobody has named yet have a title', () => {
-  assert.equal(typeText('java_lock:delay:nanoseconds').title, 'Java lock delay');
+  assert.equal(typeText('dotnet_lock:delay:nanoseconds').title, 'Dotnet lock delay');
+  assert.equal(typeText('java_lock:delay:nanoseconds').title, 'Lock waits');
   assert.equal(typeText('java_heap:alloc_space:bytes').title, typeText('go_heap:alloc_space:bytes').title);
   assert.equal(typeText('odd').title, 'Odd');
   assert.equal(typeText('cpu:cpu:nanoseconds').title, 'CPU');
