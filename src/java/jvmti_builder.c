@@ -92,7 +92,7 @@ static struct view class_of(struct view signature)
 
 static int add_name(struct java_jvmti_builder *b, const struct java_ring_record *r)
 {
-	uint32_t id;
+	uint32_t id = 0;
 	int result;
 
 	buf_clear(&b->text);

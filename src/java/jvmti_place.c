@@ -107,10 +107,13 @@ static int place_allow_exec(const struct java_place *p, struct err *err)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->note.id.pid);
 	job.ns = ns = open(path, O_RDONLY | O_CLOEXEC);
-	r = ns < 0 ? -errno : -pthread_create(&thread, NULL, exec_thread, &job);
-	if (r == 0) {
-		(void)pthread_join(thread, NULL);
-		r = job.result;
+	if (ns < 0) {
+		r = -errno;
+	} else {
+		r = -pthread_create(&thread, NULL, exec_thread, &job);
+		if (r == 0)
+			(void)pthread_join(thread, NULL);
+		r = r ? r : job.result;
 	}
 	if (r < 0)
 		return err_set(err, r, "cannot mount a file system for a library in process %d: %s",

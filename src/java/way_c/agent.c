@@ -159,7 +159,7 @@ static uint64_t drawn_with(jvm thread, uint64_t interval_now)
 }
 
 static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_object class,
-			struct session_event *e)
+			struct session_event e)
 {
 	struct jvm_frame frames[RING_MAX_DEPTH + 1];
 	uint32_t ids[RING_MAX_DEPTH], depth = session_depth(s);
@@ -171,20 +171,20 @@ static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, j
 	if (ti_get_stack(ti, thread, (int32_t)depth + 1, frames, &n) != 0 || n < 0)
 		n = 0;
 	if ((uint32_t)n > depth) {
-		e->flags |= RING_TRUNCATED;
+		e.flags |= RING_TRUNCATED;
 		n = (int32_t)depth;
 	}
 	for (int32_t i = 0; i < n; i++)
 		ids[i] = session_frame(s, ti, jni, &frames[i]);
-	e->frames = ids;
-	e->n_frames = (uint32_t)n;
+	e.frames = ids;
+	e.n_frames = (uint32_t)n;
 	if (class && ti_get_class_signature(ti, class, &class_name) != 0)
 		class_name = NULL;
 	if (ti_get_thread_info(ti, thread, &info) != 0)
 		info = (struct jvm_thread_info){0};
-	e->class = class_name;
-	e->thread = info.name;
-	session_write(s, e);
+	e.class = class_name;
+	e.thread = info.name;
+	session_write(s, &e);
 	ti_deallocate(ti, class_name);
 	ti_deallocate(ti, info.name);
 	if (info.group)
@@ -218,7 +218,7 @@ static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_
 
 		adapt_allocs(s, now);
 		e.b = drawn_with(jni, interval);
-		write_event(s, ti, jni, thread, class, &e);
+		write_event(s, ti, jni, thread, class, e);
 	}
 	session_leave(s);
 }
@@ -248,7 +248,7 @@ static void on_wait(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_o
 	if (e.a == 0)
 		return;
 	class = jni_get_object_class(jni, object);
-	write_event(s, ti, jni, thread, class, &e);
+	write_event(s, ti, jni, thread, class, e);
 	if (class)
 		jni_delete_local_ref(jni, class);
 }
