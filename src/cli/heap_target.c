@@ -6,25 +6,20 @@
 #include "cli/cli.h"
 #include "cli/units.h"
 
-int heap_target_open(const struct go_target *asked, struct heap_target *ret_target, struct err *err)
+int heap_target_open(const struct go_target *asked, struct heap_target *t, struct err *err)
 {
-	_cleanup_(heap_target_release) struct heap_target t = {.go = *asked};
 	const struct golang_facts *facts;
 	int r;
 
-	r = go_target_open(&t.go, err);
+	*t = (struct heap_target){.go = *asked};
+	r = go_target_open(&t->go, err);
 	if (r < 0)
 		return r;
-	facts = golang_process_facts(t.go.process);
+	facts = golang_process_facts(t->go.process);
 	if (!facts->has_heap)
 		return err_set(err, -ENOTSUP, "%s has no heap profile to read: %s",
 			       facts->module_path, facts->heap_reason);
-	r = golang_heap_new(t.go.process, &t.heap, err);
-	if (r < 0)
-		return r;
-	*ret_target = t;
-	t = (struct heap_target){};
-	return 0;
+	return golang_heap_new(t->go.process, &t->heap, err);
 }
 
 void heap_target_release(struct heap_target *target)

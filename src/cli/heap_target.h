@@ -11,9 +11,9 @@ struct heap_target {
 	struct golang_heap_stats stats; /* of the last reading, once it is over */
 };
 
-/* asked: parsed, not open. -ENOTSUP when the program cannot be profiled. */
-int heap_target_open(const struct go_target *asked, struct heap_target *ret_target,
-		     struct err *err);
+/* asked: parsed, not open. Release it also after a failure. -ENOTSUP when the program cannot be
+ * profiled. */
+int heap_target_open(const struct go_target *asked, struct heap_target *target, struct err *err);
 void heap_target_release(struct heap_target *target);
 
 /* After the last reading: keeps its figures and gives its memory back before anything is drawn. */

@@ -189,21 +189,22 @@ static void waits_report_losses(const struct golang_contention_stats *s)
 			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");
 }
 
-static int waits_report(struct waits_request *q, struct golang_contention *c, struct profile *p,
-			struct err *err)
+static int waits_report(const struct waits_request *q, struct golang_contention *c,
+			struct profile *p, struct err *err)
 {
 	const struct golang_contention_stats *s = golang_contention_stats(c);
 	const struct render_source source = {.process = q->go.core ? NULL : &q->go.info,
 					     .facts = golang_process_facts(q->go.process),
 					     .core = q->go.core};
+	struct report report = q->report;
 	int r;
 
 	waits_describe(q, s);
 	if (profile_n_samples(p) == 0)
 		cli_note("The profile is empty: nothing was recorded%s.",
 			 q->diff_ns || q->force ? " in between" : "");
-	q->report.source = &source;
-	r = report_write(&q->report, p, err);
+	report.source = &source;
+	r = report_write(&report, p, err);
 	waits_report_losses(s);
 	return r;
 }

@@ -83,7 +83,8 @@ static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_proces
 		return p->tracked[at];
 	if (p->n_tracked == p->cap_tracked) {
 		size_t cap = p->cap_tracked * 2 + 64;
-		struct cpu_tracked **grown = reallocarray(p->tracked, cap, sizeof(*grown));
+		struct cpu_tracked **grown =
+			reallocarray(p->tracked, cap, sizeof(struct cpu_tracked *));
 
 		if (!grown)
 			return NULL;
