@@ -148,10 +148,13 @@ void cpu_profiler_hurry(void)
 static void hear_event(void *context, const struct cpu_event *event)
 {
 	struct cpu_profiler *p = context;
+	struct cpu_tracked *t = NULL;
 
 	/* While it lives it can be asked who it is. */
 	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
-		(void)track(p, event->process);
+		t = track(p, event->process);
+	if (t)
+		t->sampled = true;
 	if (event->kind != CPU_EVENT_SAMPLED && p->on_event)
 		p->on_event(p->context, event);
 }
