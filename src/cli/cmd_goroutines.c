@@ -12,11 +12,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "cli/go_target.h"
 #include "cli/goroutines_view.h"
 #include "cli/heap_wait.h"
 #include "cli/report.h"
-#include "golang/process.h"
-#include "proc/info.h"
 #include "profile/ops.h"
 
 #define GOROUTINES_MAX_TEXT ((size_t)1 << 30)
@@ -27,11 +26,8 @@ enum {
 	GOROUTINES_DIFF,
 	GOROUTINES_SYSTEM,
 	GOROUTINES_MAX,
-	GOROUTINES_CORE,
-	GOROUTINES_EXE,
-	GOROUTINES_ASSUME_LAYOUT,
-	GOROUTINES_IGNORE_SYMBOLS,
-	GOROUTINES_N,
+	GOROUTINES_TARGET,
+	GOROUTINES_N = GOROUTINES_TARGET + GO_TARGET_N,
 };
 
 static const struct cli_option goroutines_options[GOROUTINES_N] = {
@@ -65,18 +61,7 @@ static const struct cli_option goroutines_options[GOROUTINES_N] = {
 	[GOROUTINES_MAX] = {.name = "max",
 			    .arg = "N",
 			    .help = "read the stacks of about N goroutines only"},
-	[GOROUTINES_CORE] = {.name = "core",
-			     .arg = "FILE",
-			     .help = "read a core file, not a process"},
-	[GOROUTINES_EXE] = {.name = "exe",
-			    .arg = "FILE",
-			    .help = "with --core: the executable, where it has moved"},
-	[GOROUTINES_ASSUME_LAYOUT] = {.name = "assume-layout",
-				      .arg = "VERSION",
-				      .help = "treat an unknown Go version as this one, such as "
-					      "1.27"},
-	[GOROUTINES_IGNORE_SYMBOLS] = {.name = "ignore-symbols",
-				       .help = "find everything as if the binary were stripped"},
+	GO_TARGET_OPTIONS(GOROUTINES_TARGET),
 };
 
 /* Formats that are this command's own; others are those of every profile. */
@@ -85,25 +70,22 @@ enum goroutines_format { FORMAT_TOP, FORMAT_FULL, FORMAT_JSON, FORMAT_PROFILE };
 struct goroutines_request {
 	struct report report;
 	enum goroutines_format format;
-	struct golang_options options;
+	struct go_target go;
 	struct golang_goroutines_options reader;
-	const char *core;
 	const char *state;
-	pid_t pid;
 	uint64_t older_ns;
 	uint64_t diff_ns; /* 0: one reading */
 };
 
 struct goroutines_target {
-	struct proc_info info; /* of a live process */
-	struct golang_process *process;
+	struct go_target go;
 	struct golang_goroutines *goroutines;
 };
 
 static void target_release(struct goroutines_target *t)
 {
 	golang_goroutines_free(t->goroutines);
-	golang_process_close(t->process);
+	go_target_release(&t->go);
 }
 
 static int parse_format(const struct cli_args *args, struct goroutines_request *q, struct err *err)
@@ -133,36 +115,6 @@ static int parse_format(const struct cli_args *args, struct goroutines_request *
 	return r;
 }
 
-static int parse_target(const struct cli_args *args, struct goroutines_request *q, struct err *err)
-{
-	uint64_t pid;
-	int r = 0;
-
-	q->core = args->values[GOROUTINES_CORE];
-	q->options = (struct golang_options){
-		.assume_layout = args->values[GOROUTINES_ASSUME_LAYOUT],
-		.exe_path = args->values[GOROUTINES_EXE],
-		.ignore_symbols = args->values[GOROUTINES_IGNORE_SYMBOLS] != NULL,
-	};
-	if (q->options.assume_layout)
-		r = golang_process_check_layout(q->options.assume_layout, err);
-	if (r < 0)
-		return r;
-	if (q->core && args->n_operands)
-		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
-	if (q->options.exe_path && !q->core)
-		return err_set(err, -EINVAL, "--exe goes with --core FILE");
-	if (q->core)
-		return 0;
-	if (!args->n_operands)
-		return err_set(err, -EINVAL,
-			       "goroutines needs a PID (`sonde ps` lists them) or --core FILE");
-	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
-	if (r == 0)
-		q->pid = (pid_t)pid;
-	return r;
-}
-
 static int parse_choice(const struct cli_args *args, struct goroutines_request *q, struct err *err)
 {
 	int r = 0;
@@ -180,7 +132,7 @@ static int parse_choice(const struct cli_args *args, struct goroutines_request *
 	if (r == 0 && args->values[GOROUTINES_MAX])
 		r = cli_parse_number("--max", args->values[GOROUTINES_MAX], UINT32_MAX,
 				     &q->reader.max, err);
-	if (r == 0 && q->core && q->diff_ns)
+	if (r == 0 && q->go.core && q->diff_ns)
 		r = err_set(err, -EINVAL,
 			    "a core file does not change: --diff needs a running program");
 	return r;
@@ -194,7 +146,7 @@ static int goroutines_parse(const struct cli_args *args, struct goroutines_reque
 	*q = (struct goroutines_request){};
 	r = parse_format(args, q, err);
 	if (r == 0)
-		r = parse_target(args, q, err);
+		r = go_target_parse("goroutines", args, GOROUTINES_TARGET, &q->go, err);
 	if (r == 0)
 		r = parse_choice(args, q, err);
 	return r;
@@ -203,25 +155,15 @@ static int goroutines_parse(const struct cli_args *args, struct goroutines_reque
 static int target_open(const struct goroutines_request *q, struct goroutines_target *t,
 		       struct err *err)
 {
-	struct proc_mem *mem = NULL;
 	int r;
 
-	if (q->core) {
-		r = proc_mem_open_core(q->core, &mem, err);
-	} else {
-		r = proc_info_read(q->pid, &t->info, err);
-		if (r == 0)
-			r = proc_mem_open(q->pid, &mem, err);
-	}
-	if (r == 0)
-		r = golang_process_open_take(mem, &q->options, &t->process, err);
-	if (r == 0)
-		r = golang_goroutines_new(t->process, &q->reader, &t->goroutines, err);
-	if (r == -ENOTSUP && !q->core)
-		return err_prefix(err, r, "process %d (%s)", (int)q->pid, t->info.comm);
-	/* The name and the memory must belong to the same process. */
-	if (r == 0 && !q->core && !proc_id_alive(&t->info.id))
-		return err_set(err, -ESRCH, "process %d has just ended", (int)q->pid);
+	t->go = q->go;
+	r = go_target_open(&t->go, err);
+	if (r < 0)
+		return r;
+	r = golang_goroutines_new(t->go.process, &q->reader, &t->goroutines, err);
+	if (r == -ENOTSUP && !q->go.core)
+		return err_prefix(err, r, "process %d (%s)", (int)q->go.pid, t->go.info.comm);
 	return r;
 }
 
@@ -263,7 +205,7 @@ static int readings(const struct goroutines_request *q, struct goroutines_target
 		return r;
 	epoch = golang_goroutines_stats(t->goroutines)->epoch;
 	for (size_t i = 1; i < n && r == 0; i++) {
-		r = heap_wait("waiting", q->diff_ns / (n - 1), &t->info.id, err);
+		r = heap_wait("waiting", q->diff_ns / (n - 1), &t->go.info.id, err);
 		if (r == 0)
 			r = reading(q, t, v, &after, err);
 	}
@@ -296,9 +238,9 @@ static int show(const struct goroutines_request *q, const struct goroutines_targ
 		const struct goroutines_view *v, struct profile *p, struct err *err)
 {
 	const struct goroutines_source source = {
-		.process = q->core ? NULL : &t->info,
-		.facts = golang_process_facts(t->process),
-		.core = q->core,
+		.process = q->go.core ? NULL : &t->go.info,
+		.facts = golang_process_facts(t->go.process),
+		.core = q->go.core,
 	};
 	_cleanup_(buf_release) struct buf text = buf_with_max(GOROUTINES_MAX_TEXT);
 	int r;
@@ -318,18 +260,13 @@ static int show(const struct goroutines_request *q, const struct goroutines_targ
 	return r < 0 ? r : write_text(q, &text, err);
 }
 
-static void describe(const struct goroutines_request *q, const struct goroutines_target *t)
+static void describe(const struct goroutines_target *t)
 {
-	const struct golang_facts *facts = golang_process_facts(t->process);
-	const char *slash = strrchr(facts->module_path, '/');
+	char name[GO_TARGET_NAME_LEN];
 
-	if (q->core)
-		cli_note("%s: %s, goroutines by %s", q->core, facts->version,
-			 golang_goroutines_how(t->goroutines));
-	else
-		cli_note("%s (pid %d): %s, goroutines by %s",
-			 slash ? slash + 1 : facts->module_path, (int)t->info.id.pid,
-			 facts->version, golang_goroutines_how(t->goroutines));
+	cli_note("%s: %s, goroutines by %s", go_target_name(&t->go, name),
+		 golang_process_facts(t->go.process)->version,
+		 golang_goroutines_how(t->goroutines));
 }
 
 static void report_losses(const struct golang_goroutines_stats *s)
@@ -379,7 +316,7 @@ static int goroutines_run(const struct cli_args *args)
 	r = readings(&q, &target, &view, &p, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
-	describe(&q, &target);
+	describe(&target);
 	r = show(&q, &target, &view, p, &err);
 	report_losses(golang_goroutines_stats(target.goroutines));
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;

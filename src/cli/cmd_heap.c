@@ -26,11 +26,8 @@ enum {
 	HEAP_RATE,
 	HEAP_WAIT,
 	HEAP_KEEP,
-	HEAP_CORE,
-	HEAP_EXE,
-	HEAP_ASSUME_LAYOUT,
-	HEAP_IGNORE_SYMBOLS,
-	HEAP_N,
+	HEAP_TARGET,
+	HEAP_N = HEAP_TARGET + GO_TARGET_N,
 };
 
 static const struct cli_option heap_options[HEAP_N] = {
@@ -47,22 +44,12 @@ static const struct cli_option heap_options[HEAP_N] = {
 		       .arg = "DURATION",
 		       .help = "with --force: how long to sample (default 10s)"},
 	[HEAP_KEEP] = {.name = "keep", .help = "with --force: leave sampling on afterwards"},
-	[HEAP_CORE] = {.name = "core", .arg = "FILE", .help = "read a core file, not a process"},
-	[HEAP_EXE] = {.name = "exe",
-		      .arg = "FILE",
-		      .help = "with --core: the executable, where it has moved"},
-	[HEAP_ASSUME_LAYOUT] = {.name = "assume-layout",
-				.arg = "VERSION",
-				.help = "treat an unknown Go version as this one, such as 1.27"},
-	[HEAP_IGNORE_SYMBOLS] = {.name = "ignore-symbols",
-				 .help = "find everything as if the binary were stripped"},
+	GO_TARGET_OPTIONS(HEAP_TARGET),
 };
 
 struct heap_request {
 	struct report report;
-	struct golang_options options;
-	const char *core;
-	pid_t pid;
+	struct go_target go;
 	uint64_t diff_ns; /* 0: one reading */
 	uint64_t wait_ns;
 	int64_t rate;
@@ -85,38 +72,6 @@ static int heap_parse_type(const struct report *report, struct err *err)
 		       report->type);
 }
 
-static int heap_parse_target(const struct cli_args *args, struct heap_request *q, struct err *err)
-{
-	uint64_t pid;
-	int r;
-
-	q->core = args->values[HEAP_CORE];
-	q->options = (struct golang_options){
-		.assume_layout = args->values[HEAP_ASSUME_LAYOUT],
-		.exe_path = args->values[HEAP_EXE],
-		.ignore_symbols = args->values[HEAP_IGNORE_SYMBOLS] != NULL,
-	};
-	if (q->options.assume_layout) {
-		r = golang_process_check_layout(q->options.assume_layout, err);
-		if (r < 0)
-			return r;
-	}
-	if (q->core && args->n_operands)
-		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
-	if (q->options.exe_path && !q->core)
-		return err_set(err, -EINVAL, "--exe goes with --core FILE");
-	if (q->core)
-		return 0;
-	if (!args->n_operands)
-		return err_set(err, -EINVAL,
-			       "heap needs a PID (`sonde ps` lists them) or --core FILE");
-	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
-	if (r < 0)
-		return r;
-	q->pid = (pid_t)pid;
-	return 0;
-}
-
 static int heap_parse_timing(const struct cli_args *args, struct heap_request *q, struct err *err)
 {
 	uint64_t rate = HEAP_DEFAULT_RATE;
@@ -130,7 +85,7 @@ static int heap_parse_timing(const struct cli_args *args, struct heap_request *q
 		return err_set(err, -EINVAL, "--rate, --wait and --keep go with --force");
 	if (args->values[HEAP_DIFF] && args->values[HEAP_WAIT])
 		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
-	if (q->core && (q->force || args->values[HEAP_DIFF]))
+	if (q->go.core && (q->force || args->values[HEAP_DIFF]))
 		return err_set(err, -EINVAL,
 			       "a core file does not change: --force and --diff need a "
 			       "running program");
@@ -153,7 +108,7 @@ static int heap_parse(const struct cli_args *args, struct heap_request *q, struc
 	if (r == 0)
 		r = heap_parse_type(&q->report, err);
 	if (r == 0)
-		r = heap_parse_target(args, q, err);
+		r = go_target_parse("heap", args, HEAP_TARGET, &q->go, err);
 	if (r == 0)
 		r = heap_parse_timing(args, q, err);
 	if (r == 0 && !q->report.type)
@@ -188,7 +143,7 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t, 
 	if (r < 0)
 		return r;
 	cycle = golang_heap_stats(t->heap)->cycle;
-	r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->info.id, err);
+	r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->go.info.id, err);
 	if (r == 0)
 		r = heap_read_profile(t, &after, err);
 	if (r == 0) {
@@ -219,7 +174,7 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 	int r;
 
 	stop_catch_signals();
-	r = heap_rate_lock(hold, &t->info.id, err);
+	r = heap_rate_lock(hold, &t->go.info.id, err);
 	if (r == 0)
 		r = heap_rate_hold(hold, t->heap, now, q->rate, err);
 	if (r < 0)
@@ -259,7 +214,7 @@ static int heap_collect(const struct heap_request *q, struct heap_target *t,
 	} else if (now == 0) {
 		/* A few early samples may exist; they say nothing about the program. */
 		r = err_set(err, -ENOTSUP, "memory profiling is off in this program%s",
-			    q->core ? "" : ": use --force to turn it on for a while");
+			    q->go.core ? "" : ": use --force to turn it on for a while");
 	}
 	if (r < 0)
 		return r;
@@ -304,7 +259,7 @@ static int heap_run(const struct cli_args *args)
 		return cli_fail_usage("heap", &err);
 	r = report_check_output(&q.report, &err);
 	if (r == 0)
-		r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
+		r = heap_target_open(&q.go, &target, &err);
 	if (r == 0)
 		r = heap_collect(&q, &target, &p, &err);
 	if (r < 0)
@@ -312,10 +267,10 @@ static int heap_run(const struct cli_args *args)
 	heap_target_finish(&target);
 	heap_target_describe(&target);
 	heap_explain_empty(&q, &target, p);
-	source = (struct render_source){.process = q.core ? NULL : &target.info,
-					.facts = golang_process_facts(target.process),
+	source = (struct render_source){.process = q.go.core ? NULL : &target.go.info,
+					.facts = golang_process_facts(target.go.process),
 					.stats = &target.stats,
-					.core = q.core};
+					.core = q.go.core};
 	q.report.source = &source;
 	r = report_write(&q.report, p, &err);
 	heap_target_report_losses(&target);

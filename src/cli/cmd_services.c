@@ -61,7 +61,7 @@ static void services_time(char dst[32], int64_t ns)
 }
 
 static int services_print_row(const struct services *s, const struct store_stream *stream,
-			      int width, struct buf *out, struct err *err)
+			      const int widths[2], struct buf *out, struct err *err)
 {
 	const char *unit = strrchr(stream->type, ':');
 	char service[sizeof(stream->service)], type[sizeof(stream->type)];
@@ -78,26 +78,28 @@ static int services_print_row(const struct services *s, const struct store_strea
 	if (!isnan(value) && fabs(value) < 9e18)
 		(void)units_label(label, llround(value), unit ? unit + 1 : "", "auto");
 	services_time(last, stream->last_ns);
-	r = buf_printf(out, "%-*s  %-28s  %12s  %-8s  %s\n", width, service, type, label,
-		       stream->snapshot ? "average" : "sum", last);
+	r = buf_printf(out, "%-*s  %-*s  %12s  %-8s  %s\n", widths[0], service, widths[1], type,
+		       label, stream->snapshot ? "average" : "sum", last);
 	return r < 0 ? err_oom(err) : 0;
 }
 
 static int services_print_table(const struct services *s, struct buf *out, struct err *err)
 {
 	bool coloured = term_wants_colour(STDOUT_FILENO);
-	size_t width = strlen("SERVICE");
+	int widths[2] = {(int)strlen("SERVICE"), (int)strlen("TYPE")};
 	int r;
 
-	for (size_t i = 0; i < s->len; i++)
-		width = MAX(width, strlen(s->streams[i].service));
-	r = buf_printf(out, "%s%-*s  %-28s  %12s  %-8s  %s%s\n", coloured ? TERM_BOLD : "",
-		       (int)width, "SERVICE", "TYPE", "VALUE", "WHICH IS", "LAST",
+	for (size_t i = 0; i < s->len; i++) {
+		widths[0] = MAX(widths[0], (int)strlen(s->streams[i].service));
+		widths[1] = MAX(widths[1], (int)strlen(s->streams[i].type));
+	}
+	r = buf_printf(out, "%s%-*s  %-*s  %12s  %-8s  %s%s\n", coloured ? TERM_BOLD : "",
+		       widths[0], "SERVICE", widths[1], "TYPE", "VALUE", "WHICH IS", "LAST",
 		       coloured ? TERM_RESET : "");
 	if (r < 0)
 		return err_oom(err);
 	for (size_t i = 0; r == 0 && i < s->len; i++)
-		r = services_print_row(s, &s->streams[i], (int)width, out, err);
+		r = services_print_row(s, &s->streams[i], widths, out, err);
 	return r;
 }
 

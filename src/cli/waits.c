@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/heap_target.h"
+#include "cli/go_target.h"
 #include "cli/heap_wait.h"
 #include "cli/stop.h"
 #include "cli/units.h"
@@ -18,45 +18,15 @@
 struct waits_request {
 	const struct waits_kind *kind;
 	struct report report;
-	struct golang_options options;
-	const char *core;
-	pid_t pid;
+	struct go_target go;
 	uint64_t diff_ns; /* 0: one reading */
 	uint64_t wait_ns;
 	uint64_t force; /* as the user gave it; 0: leave the program alone */
 };
 
-static int waits_parse_target(const struct cli_args *args, struct waits_request *q, struct err *err)
+static void waits_request_release(struct waits_request *q)
 {
-	uint64_t pid;
-	int r;
-
-	q->core = args->values[WAITS_CORE];
-	q->options = (struct golang_options){
-		.assume_layout = args->values[WAITS_ASSUME_LAYOUT],
-		.exe_path = args->values[WAITS_EXE],
-		.ignore_symbols = args->values[WAITS_IGNORE_SYMBOLS] != NULL,
-	};
-	if (q->options.assume_layout) {
-		r = golang_process_check_layout(q->options.assume_layout, err);
-		if (r < 0)
-			return r;
-	}
-	if (q->core && args->n_operands)
-		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
-	if (q->options.exe_path && !q->core)
-		return err_set(err, -EINVAL, "--exe goes with --core FILE");
-	if (q->core)
-		return 0;
-	if (!args->n_operands)
-		return err_set(err, -EINVAL,
-			       "%s needs a PID (`sonde ps` lists them) or --core FILE",
-			       q->kind->command);
-	r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
-	if (r < 0)
-		return r;
-	q->pid = (pid_t)pid;
-	return 0;
+	go_target_release(&q->go);
 }
 
 static int waits_parse_timing(const struct cli_args *args, struct waits_request *q, struct err *err)
@@ -71,7 +41,7 @@ static int waits_parse_timing(const struct cli_args *args, struct waits_request 
 		return err_set(err, -EINVAL, "--wait goes with %s", q->kind->force);
 	if (diff && wait)
 		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
-	if (q->core && (force || diff))
+	if (q->go.core && (force || diff))
 		return err_set(err, -EINVAL,
 			       "a core file does not change: %s and --diff need a running program",
 			       q->kind->force);
@@ -95,14 +65,13 @@ static int waits_parse(const struct cli_args *args, struct waits_request *q, str
 	if (strcmp(q->report.type, "delay") != 0 && strcmp(q->report.type, "contentions") != 0)
 		return err_set(err, -EINVAL, "unknown type '%s': use delay or contentions",
 			       q->report.type);
-	r = waits_parse_target(args, q, err);
+	r = go_target_parse(q->kind->command, args, WAITS_TARGET, &q->go, err);
 	return r < 0 ? r : waits_parse_timing(args, q, err);
 }
 
 /* Two readings; the time between them becomes the profile's duration. */
-static int waits_read_twice(const struct waits_request *q, const struct heap_target *t,
-			    struct golang_contention *c, struct profile **ret_profile,
-			    struct err *err)
+static int waits_read_twice(const struct waits_request *q, struct golang_contention *c,
+			    struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *before = NULL;
 	_cleanup_(profile_freep) struct profile *change = NULL;
@@ -112,7 +81,7 @@ static int waits_read_twice(const struct waits_request *q, const struct heap_tar
 	if (r == 0)
 		r = golang_contention_delta_profile(c, &before, err);
 	if (r == 0)
-		r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->info.id, err);
+		r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &q->go.info.id, err);
 	if (r == 0)
 		r = golang_contention_read(c, err);
 	if (r == 0)
@@ -127,7 +96,7 @@ static int waits_read_twice(const struct waits_request *q, const struct heap_tar
 
 static int waits_off(const struct waits_request *q, struct err *err)
 {
-	if (q->core)
+	if (q->go.core)
 		return err_set(err, -ENOTSUP, "%s profiling was off in this program",
 			       q->kind->command);
 	return err_set(err, -ENOTSUP,
@@ -136,15 +105,14 @@ static int waits_off(const struct waits_request *q, struct err *err)
 		       q->kind->command, q->kind->go_call, q->kind->force);
 }
 
-static int waits_force(const struct waits_request *q, const struct heap_target *t,
-		       struct golang_contention *c, int64_t now, struct waits_rate *hold,
-		       struct err *err)
+static int waits_force(const struct waits_request *q, struct golang_contention *c, int64_t now,
+		       struct waits_rate *hold, struct err *err)
 {
 	int64_t ours = (int64_t)q->force;
 	int r;
 
 	stop_catch_signals();
-	r = waits_rate_lock(hold, &t->info.id, err);
+	r = waits_rate_lock(hold, &q->go.info.id, err);
 	if (r == 0 && q->kind->kind == GOLANG_BLOCK)
 		r = golang_contention_block_rate(c, q->force, &ours, err);
 	if (r == 0)
@@ -154,8 +122,8 @@ static int waits_force(const struct waits_request *q, const struct heap_target *
 	return r;
 }
 
-static int waits_collect(const struct waits_request *q, const struct heap_target *t,
-			 struct golang_contention *c, struct profile **ret_profile, struct err *err)
+static int waits_collect(const struct waits_request *q, struct golang_contention *c,
+			 struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(waits_rate_release) struct waits_rate hold = WAITS_RATE_NONE;
 	int64_t now;
@@ -163,11 +131,11 @@ static int waits_collect(const struct waits_request *q, const struct heap_target
 
 	r = golang_contention_rate(c, &now, err);
 	if (r == 0 && q->force)
-		r = waits_force(q, t, c, now, &hold, err);
+		r = waits_force(q, c, now, &hold, err);
 	if (r < 0)
 		return r;
 	if (q->force || (q->diff_ns && now))
-		return waits_read_twice(q, t, c, ret_profile, err);
+		return waits_read_twice(q, c, ret_profile, err);
 	r = golang_contention_read(c, err);
 	if (r < 0)
 		return r;
@@ -200,66 +168,52 @@ static void waits_rate_label(const struct waits_request *q, const struct golang_
 		(void)snprintf(dst, len, "one event per %lld ticks blocked", (long long)s->rate);
 }
 
-static void waits_describe(const struct waits_request *q, const struct heap_target *t,
-			   const struct golang_contention_stats *s)
+static void waits_describe(const struct waits_request *q, const struct golang_contention_stats *s)
 {
-	const struct golang_facts *facts = golang_process_facts(t->process);
-	const char *slash = strrchr(facts->module_path, '/');
-	char who[600], rate[96];
+	const struct golang_facts *facts = golang_process_facts(q->go.process);
+	char name[GO_TARGET_NAME_LEN], rate[96];
 
-	if (q->core)
-		(void)snprintf(who, sizeof(who), "%s", q->core);
-	else
-		(void)snprintf(who, sizeof(who), "%s (pid %d)",
-			       slash ? slash + 1 : facts->module_path, (int)t->info.id.pid);
 	waits_rate_label(q, s, rate, sizeof(rate));
-	cli_note("%s: %s, runtime variables by %s, %llu stacks, %s", who, facts->version,
-		 facts->variables_how, (unsigned long long)s->buckets, rate);
+	cli_note("%s: %s, runtime variables by %s, %llu stacks, %s", go_target_name(&q->go, name),
+		 facts->version, facts->variables_how, (unsigned long long)s->buckets, rate);
 	if (s->ticks_per_second > 0 && strcmp(s->ticks_how, "the program's own") != 0)
 		cli_note("Its clock has %.6f GHz (%s).", s->ticks_per_second / 1e9, s->ticks_how);
 }
 
 static void waits_report_losses(const struct golang_contention_stats *s)
 {
-	if (s->bad_buckets)
-		cli_note("Lost: %llu stack%s refused because the records make no sense.",
-			 (unsigned long long)s->bad_buckets, s->bad_buckets > 1 ? "s" : "");
-	if (s->incomplete)
-		cli_note("Lost: the list of stacks broke off: older ones are missing.");
+	go_target_report_losses(s->bad_buckets, s->incomplete, s->unknown_frames);
 	if (s->torn_records)
 		cli_note("Unsure: %llu record%s changed during every try to read, and may be off "
 			 "by one event.",
 			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");
-	if (s->unknown_frames)
-		cli_note("Unnamed: %llu frame%s shown by address.",
-			 (unsigned long long)s->unknown_frames, s->unknown_frames > 1 ? "s" : "");
 }
 
-static int waits_report(struct waits_request *q, const struct heap_target *t,
-			struct golang_contention *c, struct profile *p, struct err *err)
+static int waits_report(const struct waits_request *q, struct golang_contention *c,
+			struct profile *p, struct err *err)
 {
 	const struct golang_contention_stats *s = golang_contention_stats(c);
-	const struct render_source source = {.process = q->core ? NULL : &t->info,
-					     .facts = golang_process_facts(t->process),
-					     .core = q->core};
+	const struct render_source source = {.process = q->go.core ? NULL : &q->go.info,
+					     .facts = golang_process_facts(q->go.process),
+					     .core = q->go.core};
+	struct report report = q->report;
 	int r;
 
-	waits_describe(q, t, s);
+	waits_describe(q, s);
 	if (profile_n_samples(p) == 0)
 		cli_note("The profile is empty: nothing was recorded%s.",
 			 q->diff_ns || q->force ? " in between" : "");
-	q->report.source = &source;
-	r = report_write(&q->report, p, err);
+	report.source = &source;
+	r = report_write(&report, p, err);
 	waits_report_losses(s);
 	return r;
 }
 
 int waits_run(const struct waits_kind *kind, const struct cli_args *args)
 {
-	_cleanup_(heap_target_release) struct heap_target target = {};
+	_cleanup_(waits_request_release) struct waits_request q = {.kind = kind};
 	_cleanup_(golang_contention_freep) struct golang_contention *c = NULL;
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct waits_request q = {.kind = kind};
 	struct err err = {};
 	int r;
 
@@ -268,12 +222,12 @@ int waits_run(const struct waits_kind *kind, const struct cli_args *args)
 		return cli_fail_usage(kind->command, &err);
 	r = report_check_output(&q.report, &err);
 	if (r == 0)
-		r = heap_target_open(q.pid, q.core, &q.options, &target, &err);
+		r = go_target_open(&q.go, &err);
 	if (r == 0)
-		r = golang_contention_new(target.process, kind->kind, &c, &err);
+		r = golang_contention_new(q.go.process, kind->kind, &c, &err);
 	if (r == 0)
-		r = waits_collect(&q, &target, c, &p, &err);
+		r = waits_collect(&q, c, &p, &err);
 	if (r == 0)
-		r = waits_report(&q, &target, c, p, &err);
+		r = waits_report(&q, c, p, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }

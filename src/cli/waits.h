@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "cli/go_target.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "golang/contention.h"
@@ -14,11 +15,8 @@ enum {
 	WAITS_DIFF = REPORT_N,
 	WAITS_FORCE,
 	WAITS_WAIT,
-	WAITS_CORE,
-	WAITS_EXE,
-	WAITS_ASSUME_LAYOUT,
-	WAITS_IGNORE_SYMBOLS,
-	WAITS_N,
+	WAITS_TARGET,
+	WAITS_N = WAITS_TARGET + GO_TARGET_N,
 };
 
 #define WAITS_OPTIONS(force, arg_name, force_help)                                                 \
@@ -30,19 +28,7 @@ enum {
 		[WAITS_WAIT] = {.name = "wait",                                                    \
 				.arg = "DURATION",                                                 \
 				.help = "with --" force ": how long to record (default 10s)"},     \
-		[WAITS_CORE] = {.name = "core",                                                    \
-				.arg = "FILE",                                                     \
-				.help = "read a core file, not a process"},                        \
-		[WAITS_EXE] = {.name = "exe",                                                      \
-			       .arg = "FILE",                                                      \
-			       .help = "with --core: the executable, where it has moved"},         \
-		[WAITS_ASSUME_LAYOUT] =                                                            \
-			{.name = "assume-layout",                                                  \
-			 .arg = "VERSION",                                                         \
-			 .help = "treat an unknown Go version as this one, such as 1.27"},         \
-		[WAITS_IGNORE_SYMBOLS] = {                                                         \
-			.name = "ignore-symbols",                                                  \
-			.help = "find everything as if the binary were stripped"}
+		GO_TARGET_OPTIONS(WAITS_TARGET)
 
 /* Which of the two commands it is. */
 struct waits_kind {

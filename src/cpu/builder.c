@@ -158,7 +158,7 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 {
 	uint64_t key = key_of(address, BUILDER_KERNEL), id;
 	const struct cpu_name *found;
-	uint32_t mapping;
+	uint32_t mapping, location = BUILDER_HIDDEN;
 	size_t n;
 	int r;
 
@@ -170,8 +170,11 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 	if (r == 0)
 		r = cpu_names_kernel(names, address, &found, &n);
 	if (r == 0)
-		r = add_named(b, address, mapping, found, n, ret_location);
-	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
+		r = add_named(b, address, mapping, found, n, &location);
+	if (r < 0)
+		return r;
+	*ret_location = location;
+	return map_put(&b->locations, key, location);
 }
 
 static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
@@ -180,7 +183,7 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 {
 	uint64_t address = frame->address - frame->is_return;
 	uint64_t key = key_of(address, frame->file ? frame->file->generation : BUILDER_KERNEL + 1);
-	uint32_t mapping = PROFILE_NO_MAPPING;
+	uint32_t mapping = PROFILE_NO_MAPPING, location = BUILDER_HIDDEN;
 	const struct cpu_name *found;
 	uint64_t id;
 	size_t n;
@@ -198,12 +201,13 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	} else {
 		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
 	}
-	if (r == 0 && frame->file && frame->file->is_go &&
-	    strcmp(found[0].function, "runtime.goexit") == 0)
-		*ret_location = BUILDER_HIDDEN;
-	else if (r == 0)
-		r = add_named(b, address, mapping, found, n, ret_location);
-	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
+	if (r == 0 && !(frame->file && frame->file->is_go &&
+			strcmp(found[0].function, "runtime.goexit") == 0))
+		r = add_named(b, address, mapping, found, n, &location);
+	if (r < 0)
+		return r;
+	*ret_location = location;
+	return map_put(&b->locations, key, location);
 }
 
 static const char *why_it_ends(enum cpu_stack_end end)

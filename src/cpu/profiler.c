@@ -83,7 +83,8 @@ static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_proces
 		return p->tracked[at];
 	if (p->n_tracked == p->cap_tracked) {
 		size_t cap = p->cap_tracked * 2 + 64;
-		struct cpu_tracked **grown = reallocarray(p->tracked, cap, sizeof(*grown));
+		struct cpu_tracked **grown =
+			reallocarray(p->tracked, cap, sizeof(struct cpu_tracked *));
 
 		if (!grown)
 			return NULL;
@@ -147,10 +148,13 @@ void cpu_profiler_hurry(void)
 static void hear_event(void *context, const struct cpu_event *event)
 {
 	struct cpu_profiler *p = context;
+	struct cpu_tracked *t = NULL;
 
 	/* While it lives it can be asked who it is. */
 	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
-		(void)track(p, event->process);
+		t = track(p, event->process);
+	if (t)
+		t->sampled = true;
 	if (event->kind != CPU_EVENT_SAMPLED && p->on_event)
 		p->on_event(p->context, event);
 }

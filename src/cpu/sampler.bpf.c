@@ -39,6 +39,8 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N
 #define WAIT_OWN_FRAMES 2
 /* The usual limit of a main thread's stack. */
 #define STACK_MAX_BYTES (8U << 20)
+/* Mappings that were asked for and did not come. */
+#define ASK_AGAIN_NS 1000000000ULL
 
 static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
 {
@@ -56,16 +58,25 @@ static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t
 	return true;
 }
 
-/* The process as user space has laid it out; one that is new is reported. */
-static __always_inline struct sampler_process *
-find_process(const struct sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc)
+/* The process as user space has laid it out; one whose mappings are not known is reported. */
+static __always_inline struct sampler_process *find_process(const struct sampler_thread *t,
+							    struct task_struct *task,
+							    bool has_memory, u64 pc, u64 now)
 {
-	struct sampler_process fresh = {.start_ns = t->start_ns, .exec_id = t->exec_id};
+	struct sampler_process fresh = {
+		.start_ns = t->start_ns, .exec_id = t->exec_id, .asked_ns = has_memory ? now : 0};
 	u32 tgid = t->tgid;
 	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
 
-	if (p && p->start_ns == t->start_ns && p->exec_id == t->exec_id)
+	if (p && p->start_ns == t->start_ns && p->exec_id == t->exec_id) {
+		/* In the midst of its exec a program has no memory yet to be asked about. */
+		if (!has_memory || p->loaded_ns || now - p->asked_ns < ASK_AGAIN_NS)
+			return p;
+		p->asked_ns = now;
+		if (!send_notice(SAMPLER_NOTICE_PROCESS, t, pc))
+			p->asked_ns = 0;
 		return p;
+	}
 	/* Once it exits nothing would take it out again. */
 	if (task->flags & PF_EXITING)
 		return NULL;
@@ -156,7 +167,7 @@ static __always_inline u32 take_kernel(void *ctx, struct sampler_stack *r, u64 s
 static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
 				      struct task_struct *task, u64 now)
 {
-	struct sampler_process *p = find_process(&r->thread, task, true, w->pc);
+	struct sampler_process *p = find_process(&r->thread, task, true, w->pc, now);
 
 	if (p) {
 		w->first = p->first;
@@ -347,7 +358,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 			regs_of_task(s, &w, &mode, task);
 		walk_user(&w, s, task, mode, now);
 	} else {
-		find_process(&s->stack.thread, task, false, 0);
+		find_process(&s->stack.thread, task, false, 0, now);
 	}
 	finish(&w, &s->stack);
 

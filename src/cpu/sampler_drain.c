@@ -97,8 +97,12 @@ static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 		r = bpf_map_lookup_and_delete_batch(fd, start, &to, s->keys, s->counts, &n, NULL);
 		if (r < 0 && errno != ENOENT)
 			return err_set(err, -errno, "reading the counts of stacks: %m");
-		for (uint32_t i = 0; i < n && code >= 0; i++)
+		for (uint32_t i = 0; i < n && code >= 0; i++) {
 			code = emit_hash(s, parity, s->keys[i], &s->counts[i], emit, context);
+			/* To name a frame may take long, and who asks meanwhile may be gone. */
+			if (code >= 0)
+				code = sampler_consume(s, err);
+		}
 		from = to;
 		start = &from;
 	} while (r >= 0);

@@ -68,7 +68,7 @@ struct sampler_mapping {
 struct sampler_process {
 	__u64 start_ns;
 	__u64 exec_id;
-	__u64 asked_ns;	 /* when an address in no mapping was last reported */
+	__u64 asked_ns;	 /* when they were last asked for, and have not come since */
 	__u64 loaded_ns; /* when its mappings were last read; 0 for never */
 	__u64 wait_ns;	 /* between two such reports */
 	__u32 first;

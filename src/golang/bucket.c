@@ -31,3 +31,16 @@ bool golang_bucket_probe_typ(struct proc_mem *mem, uint64_t addr, uint64_t typ)
 	       proc_mem_read(mem, addr + sizeof(h), stack, 8 * h.depth, NULL) == 0 &&
 	       golang_bucket_hash(stack, h.depth, h.size) == h.hash;
 }
+
+bool golang_delay_take(struct golang_delay *d, const uint8_t *record)
+{
+	uint64_t count, count_before;
+	int64_t cycles_before = d->cycles;
+
+	/* By its bits: a forged count that is no number is not equal to itself. */
+	memcpy(&count_before, &d->count, sizeof(count_before));
+	memcpy(&count, record, sizeof(count));
+	memcpy(&d->count, record, sizeof(d->count));
+	memcpy(&d->cycles, record + 8, sizeof(d->cycles));
+	return count != count_before || d->cycles != cycles_before;
+}

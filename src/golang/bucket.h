@@ -66,6 +66,8 @@ struct golang_delay {
 	int64_t cycles;
 	bool moved; /* it was another when the bucket was read before */
 };
+/* Takes over the record of GOLANG_BUCKET_DELAY_BYTES; whether that changed anything. */
+bool golang_delay_take(struct golang_delay *delay, const uint8_t *record);
 
 /* Counts of a bucket: what is published as of cycle, and the sum of all cycles. */
 struct golang_counts {

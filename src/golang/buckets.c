@@ -73,20 +73,13 @@ static void tally_counts(struct golang_tally *t, const struct golang_counts *c)
 static inline void bucket_take(struct golang_buckets *b, struct golang_bucket *bucket,
 			       const uint8_t *record, uint32_t cycle)
 {
-	struct golang_delay now = {0};
-
 	if (b->typ == GOLANG_BUCKET_MEM) {
 		bucket->counts = golang_bucket_counts(record, bucket->size, cycle, b->layout);
 		tally_counts(&b->tally, &bucket->counts);
 		return;
 	}
-	memcpy(&now.count, record, sizeof(now.count));
-	memcpy(&now.cycles, record + 8, sizeof(now.cycles));
-	/* By its bits: a forged count that is no number is not equal to itself. */
-	now.moved = memcmp(&now.count, &bucket->delay.count, sizeof(now.count)) != 0 ||
-		    now.cycles != bucket->delay.cycles;
-	bucket->delay = now;
-	b->tally.moved += now.moved;
+	bucket->delay.moved = golang_delay_take(&bucket->delay, record);
+	b->tally.moved += bucket->delay.moved;
 }
 
 /* Appends the bucket whose image is at p. */

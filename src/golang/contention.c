@@ -99,11 +99,8 @@ static int settle_once(struct golang_contention *c, struct proc_range *ranges, u
 		struct golang_delay *d = &c->buckets.items[moving[i]].delay;
 		const uint8_t *p = records + i * GOLANG_BUCKET_DELAY_BYTES;
 
-		if (memcmp(p, &d->count, 8) == 0 && memcmp(p + 8, &d->cycles, 8) == 0)
-			continue;
-		memcpy(&d->count, p, 8);
-		memcpy(&d->cycles, p + 8, 8);
-		moving[left++] = moving[i];
+		if (golang_delay_take(d, p))
+			moving[left++] = moving[i];
 	}
 	*n = left;
 	return 0;

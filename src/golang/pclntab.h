@@ -67,14 +67,14 @@ struct golang_pclntab {
 struct golang_func {
 	uint64_t entry;
 	uint64_t end;
-	uint32_t name; /* offset in names */
-	uint32_t pcsp; /* pc-value tables, 0 for none */
+	uint64_t inline_tree; /* address, 0 for none */
+	uint32_t name;	      /* offset in names */
+	uint32_t pcsp;	      /* pc-value tables, 0 for none */
 	uint32_t pcfile;
 	uint32_t pcln;
 	uint32_t unit;
 	int32_t start_line;
 	uint32_t inline_index; /* pc-value table, 0 for none */
-	uint64_t inline_tree;  /* address, 0 for none */
 	uint8_t func_id;
 	uint8_t flags;
 };

@@ -174,7 +174,7 @@ class Query(Stored):
         listed = json.loads(self.sonde("services", "--json", "--from", window[0], "--to",
                                        window[1]).stdout)
         mine = {row["type"]: row for row in listed if row["service"] == SERVICE}
-        self.assertEqual({t for t in mine if not t.startswith("cpu:")},
+        self.assertEqual({t for t in mine if t.startswith("go_heap:")},
                          {"go_heap:alloc_space:bytes", "go_heap:alloc_objects:count",
                           "go_heap:inuse_space:bytes", "go_heap:inuse_objects:count"})
         self.assertEqual(mine[CPU]["mode"], "delta")

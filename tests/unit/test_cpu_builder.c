@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -68,7 +67,7 @@ static void add(struct fixture *f, const char *thread, uint64_t address, enum cp
 			      .n_user = 2,
 			      .user = frames};
 
-	(void)snprintf(s.thread, sizeof(s.thread), "%s", thread);
+	memcpy(s.thread, thread, strnlen(thread, sizeof(s.thread)));
 	assert_int_equal(cpu_builder_add(&f->builder, f->names, &s), 0);
 }
 

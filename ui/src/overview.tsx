@@ -78,10 +78,12 @@ function ServiceTable({ lines, columns, state, utc }: { lines: Line[]; columns: 
   const down = dir !== 'up';
   const at = columns.findIndex((c) => c.key === key);
   const sorted = useMemo(() => {
-    const num = (l: Line) => (key === 'processes' ? l.service.processes : (l.cells[at]?.now ?? -1));
+    const cell = (l: Line, i: number) => l.cells[i]?.now ?? -1;
+    const num = (l: Line) => (key === 'processes' ? l.service.processes : cell(l, at));
     const list = lines.slice().sort((a, b) => a.service.service.localeCompare(b.service.service));
     if (key === 'name') return down ? list : list.reverse();
-    return list.sort((a, b) => (down ? num(b) - num(a) : num(a) - num(b)));
+    // Those that the column tells nothing about come by the first one.
+    return list.sort((a, b) => (down ? num(b) - num(a) : num(a) - num(b)) || cell(b, 0) - cell(a, 0));
   }, [lines, key, down]);
   const head = (k: string, title: string, cls = '') => (
     <th scope="col" class={cls} aria-sort={key === k ? (down ? 'descending' : 'ascending') : 'none'}>
