@@ -226,6 +226,36 @@ static int add_stack(struct build *b, const struct build_stack *s)
 	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
 }
 
+/* Of the first day, all of whose stacks differ: index_stacks() looks them up. */
+static int append_stack(struct build *b, const struct chunk_stack *s)
+{
+	struct build_value v = {.id = s->id};
+	int r = profile_append_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n,
+				     profile_hash_end(b->hashes[s->n]), &v.stack);
+
+	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+}
+
+static void index_stacks(struct build *b)
+{
+	struct build_value *added = (void *)b->added.data;
+	size_t n = b->added.len / sizeof(*added);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t hash = profile_stack_hash(b->profile, added[i].stack);
+		struct ids_place *place = ids_place(&b->stacks, hash);
+
+		if (i + MAX_WAITING < n)
+			ids_expect(&b->stacks,
+				   profile_stack_hash(b->profile, added[i + MAX_WAITING].stack));
+		/* A damaged day may have equal ones: the first has the value of both. */
+		if (place->hash[0] != 0)
+			added[i].stack = place->id;
+		else
+			ids_fill(&b->stacks, place, hash, added[i].stack);
+	}
+}
+
 static int add_waiting(struct build *b)
 {
 	int r = 0;
@@ -253,6 +283,8 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	r = follow(b, s);
 	if (r < 0)
 		return r;
+	if (b->is_first)
+		return append_stack(b, s);
 	to = &b->waiting[b->n_waiting++];
 	to->hash = profile_hash_end(b->hashes[s->n]);
 	to->id = s->id;
@@ -320,6 +352,8 @@ static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32
 	r = chunk_visit(c, day, service, &visitor, err);
 	if (r == 0 && add_waiting(b) < 0)
 		r = err_set(err, -E2BIG, "the answer takes too much memory; ask for less");
+	if (r == 0 && b->is_first)
+		index_stacks(b);
 	if (r == 0 && b->n_wanted > 0)
 		r = err_set(err, -EBADMSG, "%s: stacks are missing", day->path);
 	return r;
@@ -338,6 +372,7 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 	b->sums = sums;
 	b->n_located = 0;
 	b->n_waiting = 0;
+	b->is_first = b->stacks.len == 0;
 	r = read_stacks(b, c, day, service, err);
 	if (r < 0)
 		return r;

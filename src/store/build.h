@@ -35,6 +35,7 @@ struct build {
 	/* Stacks that were read last, and are looked up when the CPU has fetched their place. */
 	struct build_stack *waiting;
 	uint32_t n_waiting;
+	bool is_first; /* there are no stacks of other days */
 };
 
 int build_init(struct build *b);
