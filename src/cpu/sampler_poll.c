@@ -120,8 +120,11 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 	n = epoll_wait(s->epoll_fd, ready, ARRAY_SIZE(ready), timeout_ms);
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(err, -errno, "epoll_wait: %m");
-	if (n == 0)
+	if (n == 0) {
+		/* No stacks to walk for now: what is mapped for that counts as our memory. */
+		cpu_tables_unmap(s->tables);
 		return 0;
+	}
 	return sampler_consume(s, err);
 }
 

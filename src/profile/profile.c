@@ -307,12 +307,18 @@ static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uin
 
 static bool has_locations(const struct profile *p, const uint32_t *ids, uint32_t n)
 {
-	uint32_t most = 0;
+	int32_t last = (int32_t)p->locations.len - 1;
+	uint32_t all = 0, beyond = 0;
 
-	/* Without a way out in the middle the compiler takes several at a time. */
-	for (uint32_t i = 0; i < n; i++)
-		most = MAX(most, ids[i]);
-	return n == 0 || most < p->locations.len;
+	/*
+	 * Without a way out in the middle the compiler takes several at a time, and compares them
+	 * with their sign; there are less than 2^31 locations, so that none has one.
+	 */
+	for (uint32_t i = 0; i < n; i++) {
+		all |= ids[i];
+		beyond |= (int32_t)ids[i] > last;
+	}
+	return beyond == 0 && all <= INT32_MAX;
 }
 
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id)

@@ -15,6 +15,7 @@
 #include "store/dict.h"
 
 #define TEXT_MAX_BYTES ((size_t)128 << 20)
+#define MAX_WAITING 8U
 #define WANTED_BYTES (BLOCK_MAX_STACK / 8 + 1)
 
 struct build_frame {
@@ -25,10 +26,18 @@ struct build_frame {
 /* Of a frame whose location is not known when it is read. */
 struct build_name {
 	const uint8_t *text; /* the name, then the file; NULL: there is no such frame */
-	uint64_t hash;	     /* of the function */
+	uint64_t function;   /* hashes */
+	uint64_t file;
 	uint32_t name_len;
 	uint32_t file_len;
 	int64_t line;
+};
+
+struct build_stack {
+	uint64_t hash;
+	uint32_t id; /* of the day */
+	uint32_t n;
+	uint32_t path[CHUNK_MAX_DEPTH]; /* locations, leaf first */
 };
 
 struct build_value {
@@ -42,8 +51,9 @@ int build_init(struct build *b)
 	b->path = calloc(CHUNK_MAX_DEPTH, sizeof(*b->path));
 	b->hashes = calloc(CHUNK_MAX_DEPTH + 1, sizeof(*b->hashes));
 	b->wanted = malloc(WANTED_BYTES);
+	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
 	/* Room for all there can be: what is not touched costs nothing, and nothing is moved. */
-	if (!b->profile || !b->path || !b->hashes || !b->wanted ||
+	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->waiting ||
 	    buf_reserve(&b->frames, CHUNK_MAX_FRAMES * sizeof(struct build_frame)) < 0 ||
 	    buf_reserve(&b->names, CHUNK_MAX_FRAMES * sizeof(struct build_name)) < 0 ||
 	    buf_reserve(&b->added, (BLOCK_MAX_STACK + 1) * sizeof(struct build_value)) < 0)
@@ -54,6 +64,7 @@ int build_init(struct build *b)
 void build_release(struct build *b)
 {
 	profile_free(b->profile);
+	ids_release(&b->files);
 	ids_release(&b->functions);
 	ids_release(&b->locations);
 	ids_release(&b->stacks);
@@ -65,6 +76,7 @@ void build_release(struct build *b)
 	free(b->path);
 	free(b->hashes);
 	free(b->wanted);
+	free(b->waiting);
 }
 
 /* Makes room for n items of that size, zeros where there was nothing. */
@@ -81,29 +93,39 @@ static int extend(struct buf *b, size_t n, size_t size)
 	return 0;
 }
 
-static int add_function(struct build *b, const struct chunk_frame *f, uint64_t hash,
-			uint32_t *ret_id)
+static int add_file(struct build *b, struct view file, uint64_t hash, uint32_t *ret_id)
+{
+	int r;
+
+	hash |= 1;
+	if (ids_get(&b->files, hash, ret_id))
+		return 0;
+	r = profile_add_string(b->profile, file, ret_id);
+	return r < 0 ? r : ids_put(&b->files, hash, *ret_id);
+}
+
+static int add_function(struct build *b, const struct build_name *n, uint32_t *ret_id)
 {
 	struct profile_function fn = {0};
 	int r;
 
-	if (ids_get(&b->functions, hash, ret_id))
+	if (ids_get(&b->functions, n->function, ret_id))
 		return 0;
-	r = profile_add_string(b->profile, f->name, &fn.name);
+	r = profile_add_string(b->profile, view_of(n->text, n->name_len), &fn.name);
 	if (r == 0)
-		r = profile_add_string(b->profile, f->file, &fn.file);
+		r = add_file(b, view_of(n->text + n->name_len, n->file_len), n->file, &fn.file);
 	fn.system_name = fn.name;
 	if (r == 0)
 		r = profile_add_function(b->profile, &fn, ret_id);
-	return r < 0 ? r : ids_put(&b->functions, hash, *ret_id);
+	return r < 0 ? r : ids_put(&b->functions, n->function, *ret_id);
 }
 
-/* A location that is not there; the hashes are those of its frame and its function. */
-static int add_location(struct build *b, const struct chunk_frame *f, uint64_t hash,
-			uint64_t function, uint32_t *ret_id)
+/* A location that is not there, of a frame with that hash. */
+static int add_location(struct build *b, const struct build_name *n, uint64_t hash,
+			uint32_t *ret_id)
 {
-	struct profile_line line = {.line = f->line};
-	int r = add_function(b, f, function, &line.function);
+	struct profile_line line = {.line = n->line};
+	int r = add_function(b, n, &line.function);
 
 	if (r == 0)
 		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, ret_id);
@@ -135,7 +157,8 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 		if (f->file.len)
 			memcpy(text + name.len, f->file.data, f->file.len);
 		kept = (struct build_name){.text = text,
-					   .hash = profile_hash_frame(name_hash, file_hash, 0),
+					   .function = profile_hash_frame(name_hash, file_hash, 0),
+					   .file = file_hash,
 					   .name_len = (uint32_t)name.len,
 					   .file_len = (uint32_t)f->file.len,
 					   .line = f->line};
@@ -149,16 +172,13 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 static int locate(struct build *b, uint32_t id, struct build_frame *f)
 {
 	const struct build_name *n = (const struct build_name *)(void *)b->names.data + id;
-	struct chunk_frame frame = {.line = n->line};
 	int r = 0;
 
 	if (!n->text)
 		return -EBADMSG;
-	frame.name = view_of(n->text, n->name_len);
-	frame.file = view_of(n->text + n->name_len, n->file_len);
 	/* Two ids may stand for equal frames. */
 	if (!ids_get(&b->locations, f->hash, &f->location))
-		r = add_location(b, &frame, f->hash, n->hash, &f->location);
+		r = add_location(b, n, f->hash, &f->location);
 	if (r == 0)
 		f->location++;
 	return r;
@@ -189,34 +209,89 @@ static int follow(struct build *b, const struct chunk_stack *s)
 	return 0;
 }
 
-/* The profile's id of a stack, which is added if it is new. */
-static int add_stack(struct build *b, const uint32_t *path, uint32_t n, uint64_t hash,
-		     uint32_t *ret_id)
+/* Puts the stack into the profile, if it is new, and notes whose value it is to get. */
+static int add_stack(struct build *b, const struct build_stack *s)
 {
-	int r;
+	struct ids_place *place = ids_place(&b->stacks, s->hash);
+	struct build_value v = {.id = s->id};
+	int r = 0;
 
-	hash = profile_hash_end(hash);
-	if (ids_get(&b->stacks, hash, ret_id))
-		return 0;
-	r = profile_append_stack(b->profile, path, n, hash, ret_id);
-	return r < 0 ? r : ids_put(&b->stacks, hash, *ret_id);
+	if (place->hash[0] != 0) {
+		v.stack = place->id;
+	} else {
+		r = profile_append_stack(b->profile, s->path, s->n, s->hash, &v.stack);
+		if (r == 0)
+			ids_fill(&b->stacks, place, s->hash, v.stack);
+	}
+	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
 }
 
-/* Puts the stack into the profile if it has a sum. */
+/* Of the first day, all of whose stacks differ: index_stacks() looks them up. */
+static int append_stack(struct build *b, const struct chunk_stack *s)
+{
+	struct build_value v = {.id = s->id};
+	int r = profile_append_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n,
+				     profile_hash_end(b->hashes[s->n]), &v.stack);
+
+	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+}
+
+static void index_stacks(struct build *b)
+{
+	struct build_value *added = (void *)b->added.data;
+	size_t n = b->added.len / sizeof(*added);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t hash = profile_stack_hash(b->profile, added[i].stack);
+		struct ids_place *place = ids_place(&b->stacks, hash);
+
+		if (i + MAX_WAITING < n)
+			ids_expect(&b->stacks,
+				   profile_stack_hash(b->profile, added[i + MAX_WAITING].stack));
+		/* A damaged day may have equal ones: the first has the value of both. */
+		if (place->hash[0] != 0)
+			added[i].stack = place->id;
+		else
+			ids_fill(&b->stacks, place, hash, added[i].stack);
+	}
+}
+
+static int add_waiting(struct build *b)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < b->n_waiting; i++)
+		r = add_stack(b, &b->waiting[i]);
+	b->n_waiting = 0;
+	return r;
+}
+
+/* The stack is added if it has a sum. */
 static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 {
 	struct build *b = ctx;
-	struct build_value v = {.id = s->id};
+	struct build_stack *to;
 	int r;
 
 	b->n_located = MIN(b->n_located, shared);
 	if (!(b->wanted[s->id / 8] >> s->id % 8 & 1))
 		return 0;
+	/* There is room for as many as there are sums. */
+	if (b->n_wanted == 0)
+		return -EBADMSG;
+	b->n_wanted--;
 	r = follow(b, s);
 	if (r < 0)
 		return r;
-	r = add_stack(b, b->path + CHUNK_MAX_DEPTH - s->n, s->n, b->hashes[s->n], &v.stack);
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	if (b->is_first)
+		return append_stack(b, s);
+	to = &b->waiting[b->n_waiting++];
+	to->hash = profile_hash_end(b->hashes[s->n]);
+	to->id = s->id;
+	to->n = s->n;
+	memcpy(to->path, b->path + CHUNK_MAX_DEPTH - s->n, s->n * sizeof(*to->path));
+	ids_expect(&b->stacks, to->hash);
+	return b->n_waiting < MAX_WAITING ? 0 : add_waiting(b);
 }
 
 static int add_value(struct build *b, const struct build_value *v)
@@ -232,24 +307,26 @@ static int add_value(struct build *b, const struct build_value *v)
 
 static int add_other(struct build *b)
 {
-	struct chunk_frame f = {.name = view_str(DICT_OTHER_NAME), .file = view_str("")};
-	uint64_t hash = profile_hash_frame(hash_bytes(f.name.data, f.name.len),
-					   hash_bytes(f.file.data, f.file.len), 0);
-	struct build_value v = {.id = DICT_OTHER};
-	uint32_t location = 0;
-	int r = 0;
+	struct view name = view_str(DICT_OTHER_NAME);
+	uint64_t file = hash_bytes(NULL, 0);
+	uint64_t hash = profile_hash_frame(hash_bytes(name.data, name.len), file, 0);
+	const struct build_name other = {
+		.text = name.data, .function = hash, .file = file, .name_len = (uint32_t)name.len};
+	struct build_stack *to = b->waiting;
+	int r = ids_reserve(&b->stacks, b->stacks.len + 1);
 
-	if (!ids_get(&b->locations, hash, &location))
-		r = add_location(b, &f, hash, hash, &location);
-	if (r == 0)
-		r = add_stack(b, &location, 1, hash, &v.stack);
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	to->hash = profile_hash_end(hash);
+	to->id = DICT_OTHER;
+	to->n = 1;
+	if (r == 0 && !ids_get(&b->locations, hash, to->path))
+		r = add_location(b, &other, hash, to->path);
+	return r < 0 ? r : add_stack(b, to);
 }
 
-/* A bit for each stack that has a sum, which stays in the CPU's cache; returns how many. */
-static size_t mark_wanted(struct build *b)
+/* A bit for each stack that has a sum, which stays in the CPU's cache. */
+static void mark_wanted(struct build *b)
 {
-	size_t n = 0;
+	uint32_t n = 0;
 
 	memset(b->wanted, 0, WANTED_BYTES);
 	for (uint32_t i = DICT_OTHER + 1; i < b->sums->n_stacks; i++) {
@@ -258,22 +335,26 @@ static size_t mark_wanted(struct build *b)
 		b->wanted[i / 8] |= (uint8_t)(has << i % 8);
 		n += has;
 	}
-	return n;
+	b->n_wanted = n;
 }
 
 static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32_t service,
 		       struct err *err)
 {
 	const struct chunk_visitor visitor = {keep_frame, keep_stack, b};
-	size_t wanted = mark_wanted(b);
 	int r;
 
-	if (wanted == 0)
+	mark_wanted(b);
+	if (b->n_wanted == 0)
 		return 0;
-	if (ids_reserve(&b->stacks, b->stacks.len + (uint32_t)wanted) < 0)
+	if (ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
 		return err_oom(err);
 	r = chunk_visit(c, day, service, &visitor, err);
-	if (r == 0 && b->added.len != wanted * sizeof(struct build_value))
+	if (r == 0 && add_waiting(b) < 0)
+		r = err_set(err, -E2BIG, "the answer takes too much memory; ask for less");
+	if (r == 0 && b->is_first)
+		index_stacks(b);
+	if (r == 0 && b->n_wanted > 0)
 		r = err_set(err, -EBADMSG, "%s: stacks are missing", day->path);
 	return r;
 }
@@ -290,6 +371,8 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 	buf_clear(&b->added);
 	b->sums = sums;
 	b->n_located = 0;
+	b->n_waiting = 0;
+	b->is_first = b->stacks.len == 0;
 	r = read_stacks(b, c, day, service, err);
 	if (r < 0)
 		return r;

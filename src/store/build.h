@@ -9,9 +9,12 @@
 #include "store/day.h"
 #include "store/ids.h"
 
+struct build_stack;
+
 struct build {
 	struct profile *profile;
 	/* By hash, to the profile's ids. */
+	struct ids files; /* to strings */
 	struct ids functions;
 	struct ids locations;
 	struct ids stacks;
@@ -22,12 +25,17 @@ struct build {
 	struct arena text; /* of the names */
 	struct buf added;  /* struct build_value */
 	const struct block_sums *sums;
-	uint8_t *wanted; /* bits, by the day's stack */
+	uint8_t *wanted;   /* bits, by the day's stack */
+	uint32_t n_wanted; /* of them not met yet */
 	/* Of the stack being read, from the root: how many of its frames are known, and their ...
 	 */
 	uint32_t n_located;
 	uint32_t *path;	  /* locations; the root's is the last place */
 	uint64_t *hashes; /* of the stack that ends with them; the root's is at 1 */
+	/* Stacks that were read last, and are looked up when the CPU has fetched their place. */
+	struct build_stack *waiting;
+	uint32_t n_waiting;
+	bool is_first; /* there are no stacks of other days */
 };
 
 int build_init(struct build *b);

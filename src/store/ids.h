@@ -50,6 +50,13 @@ static inline bool ids_get(const struct ids *t, uint64_t hash, uint32_t *ret_id)
 	return true;
 }
 
+/* Takes a free place, where there is room for another. */
+static inline void ids_fill(struct ids *t, struct ids_place *place, uint64_t hash, uint32_t id)
+{
+	*place = (struct ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
+	t->len++;
+}
+
 /* A hint to the CPU: the table is larger than its cache, and waiting is most of a look-up. */
 static inline void ids_expect(const struct ids *t, uint64_t hash)
 {

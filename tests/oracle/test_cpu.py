@@ -195,10 +195,10 @@ class Cpu(CpuCase):
         self.compare_with_perf(["sqlite3", ":memory:", SQL])
 
     def test_openssl_has_the_callers_that_perf_finds(self):
-        self.compare_with_perf(["openssl", "speed", "-seconds", "30", "rsa2048"])
+        self.compare_with_perf(["openssl", "speed", "-seconds", "600", "rsa2048"])
 
     def test_C_plus_plus_has_the_callers_that_perf_finds(self):
-        self.compare_with_perf([self.compile("shares.cc", name="sharescc"), "60"])
+        self.compare_with_perf([self.compile("shares.cc", name="sharescc"), "600"])
 
     # Short lives, new code, exec.
 
@@ -403,6 +403,10 @@ class CpuOfGo(CpuCase):
         # Its own signal handler asks for preemption now and then; ours disturbs nothing.
         theirs.samples = [s for s in theirs.samples
                           if s.stack[0].frames[0].function != "runtime.asyncPreempt"]
+        # Which it cannot see at work itself: the signal is blocked there.
+        handler = ("runtime.sigtramp", "runtime.sigreturn", "runtime.asyncPreempt")
+        ours.samples = [s for s in ours.samples if not any(
+            f.function.startswith(handler) for loc in s.stack for f in loc.frames)]
         self.leave_out_the_runtime(ours)
         self.leave_out_the_runtime(theirs)
         a, b = self.flat(ours), self.flat(theirs)
@@ -412,7 +416,8 @@ class CpuOfGo(CpuCase):
         names = self.leaves(ours)
         common = {address: frames for address, frames in self.leaves(theirs).items()
                   if address in names}
-        self.assertGreater(len(common), 2)
+        # An emulator interrupts only at the ends of its blocks: a loop has few of them.
+        self.assertGreater(len(common), 1 if SLOW else 2)
         for address, frames in common.items():
             self.assertEqual(names[address], frames)
         paths = {tuple(f.function for loc in s.stack for f in loc.frames) for s in theirs.samples

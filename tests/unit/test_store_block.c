@@ -106,6 +106,45 @@ static void packs_sum_the_times_of_the_window(void **state)
 	}
 }
 
+#define MANY 3000U
+
+/* Values of 1 bit up to so many; the second and the third of four times are in the window. */
+static void check_lengths(struct fixture *f, unsigned int bits, bool differences)
+{
+	static const uint32_t times[] = {0, 1000, 2000, 3000};
+	static struct block_sample s[MANY];
+	const struct block_hour hour = {times, 4, s, MANY};
+	int64_t expected[2][MANY] = {0};
+	uint64_t word = bits;
+
+	for (uint32_t i = 0, stack = 1, time = 0; i < MANY; i++) {
+		word = word * 6364136223846793005ULL + 1442695040888963407ULL;
+		s[i] = (struct block_sample){stack, time, (int64_t)(word >> 33 >> (31 - i % bits))};
+		s[i].value = word & 1 << 20 ? -s[i].value : s[i].value;
+		expected[0][stack] += s[i].value;
+		expected[1][stack] += time == 1 || time == 2 ? s[i].value : 0;
+		time += 1 + (word >> 40) % 2;
+		stack += time > 3;
+		time = time > 3 ? 0 : time;
+	}
+	assert_int_equal(block_encode_pack(&f->codec, &hour, differences, &f->out), 0);
+	for (unsigned int part = 0; part < 2; part++) {
+		memset(f->sums.values, 0, MANY * sizeof(*f->sums.values));
+		assert_int_equal(block_sum_pack(&f->codec, buf_view(&f->out), part ? 1000 : 0,
+						part ? 3000 : BLOCK_HOUR_MS, &f->sums),
+				 0);
+		assert_memory_equal(f->sums.values, expected[part], sizeof(expected[part]));
+	}
+}
+
+static void packs_sum_values_of_all_lengths(void **state)
+{
+	for (unsigned int bits = 1; bits <= 31; bits++) {
+		check_lengths(*state, bits, false);
+		check_lengths(*state, bits, true);
+	}
+}
+
 static void every_changed_or_missing_byte_is_noticed(void **state)
 {
 	struct fixture *f = *state;
@@ -267,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sums_come_back_and_stop_at_the_limits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(packs_sum_the_times_of_the_window, setup, teardown),
+		cmocka_unit_test_setup_teardown(packs_sum_values_of_all_lengths, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_changed_or_missing_byte_is_noticed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(forged_sums_are_refused, setup, teardown),
