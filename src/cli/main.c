@@ -44,7 +44,7 @@ static int unknown_command(const char *name)
 static int print_overview(FILE *to)
 {
 	(void)fputs("sonde shows what programs do with CPU and memory, from outside: nothing is\n"
-		    "stopped, signalled or changed.\n\n"
+		    "stopped, signalled or changed unless you ask for it (--force, java).\n\n"
 		    "Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n\nCommands:\n",
 		    to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
