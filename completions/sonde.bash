@@ -15,7 +15,7 @@ _sonde()
 	local command=${COMP_WORDS[1]-}
 	local commands="run top ps cpu heap goroutines block mutex java jfr diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
-	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait"
+	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait --java"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
 	local goroutines="--state --older --diff --system --max --core --exe --assume-layout"
 	local waits="--diff --wait --core --exe --assume-layout --ignore-symbols"

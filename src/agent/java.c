@@ -34,7 +34,12 @@ struct java_program {
 	bool busy; /* one of the threads is at work on it */
 	uint64_t due_ns;
 	unsigned int failures; /* in a row */
+	uint64_t map_due_ns;
+	unsigned int map_failures;
+	bool has_map;
 	struct java_program_state state;
+	/* Of the thread that is at work on it. */
+	struct java_perfmap *map;
 	/* With the other one. */
 	pthread_mutex_t reading;
 	struct java_collect *collect;
@@ -57,13 +62,22 @@ struct agent_java {
 	bool stopping;
 };
 
+static int java_restore(const char *state_dir, struct err *err)
+{
+	(void)java_perfmaps_restore(state_dir, NULL);
+	return java_recordings_restore(state_dir, err);
+}
+
 const struct java_ops java_ops_jvm = {
-	.restore = java_recordings_restore,
+	.restore = java_restore,
 	.start = java_collect_start,
 	.keep = java_collect_keep,
 	.read = java_collect_read,
 	.stop = java_collect_stop,
 	.free = java_collect_free,
+	.map_start = java_perfmap_start,
+	.map_keep = java_perfmap_keep,
+	.map_free = java_perfmap_free,
 };
 
 static struct timespec timespec_of(uint64_t ns)
@@ -78,6 +92,11 @@ static bool program_ends(const struct java_program *p)
 	return p->refs == 0 || p->java->stopping;
 }
 
+static uint64_t program_due(const struct java_program *p)
+{
+	return MIN(p->due_ns, p->map_due_ns);
+}
+
 /* The one that waits longest; *ret_next is when the next one is due. */
 static struct java_program *java_find_due(struct agent_java *j, uint64_t now, uint64_t *ret_next)
 {
@@ -86,12 +105,15 @@ static struct java_program *java_find_due(struct agent_java *j, uint64_t now, ui
 	*ret_next = JAVA_NEVER;
 	for (struct java_program *p = j->programs; p; p = p->next) {
 		/* To be ended at once; and once only where its readers are still there. */
-		if (program_ends(p))
-			p->due_ns = p->refs && !p->state.records ? JAVA_NEVER : 0;
-		if (!p->busy && p->due_ns <= now && (!found || p->due_ns < found->due_ns))
+		if (program_ends(p)) {
+			p->due_ns = p->refs && !p->state.records && !p->has_map ? JAVA_NEVER : 0;
+			p->map_due_ns = JAVA_NEVER;
+		}
+		if (p->busy)
+			continue;
+		if (program_due(p) <= now && (!found || program_due(p) < program_due(found)))
 			found = p;
-		if (!p->busy)
-			*ret_next = MIN(*ret_next, p->due_ns);
+		*ret_next = MIN(*ret_next, program_due(p));
 	}
 	return found;
 }
@@ -118,6 +140,11 @@ static void program_replace(struct java_program *p, struct java_collect *collect
 		p->java->ops->free(before);
 }
 
+static uint64_t retry_ns(unsigned int failures)
+{
+	return MIN(JAVA_RETRY_NS << MIN(failures - 1, 10U), JAVA_RETRY_MAX_NS);
+}
+
 /* What comes of it, for the next time; with the lock. */
 static void program_settle(struct java_program *p, int code, const struct err *err)
 {
@@ -130,7 +157,7 @@ static void program_settle(struct java_program *p, int code, const struct err *e
 		       : err->text[0] ? err->text
 				      : strerror(-code));
 	if (code < 0)
-		wait = MIN(JAVA_RETRY_NS << MIN(p->failures - 1, 10U), JAVA_RETRY_MAX_NS);
+		wait = retry_ns(p->failures);
 	p->due_ns = clock_mono_ns() + MAX(wait, JAVA_KEEP_MIN_NS);
 	/* A JVM that cannot is not asked over and over: each time would leave a trace in it. */
 	if (code < 0 && !p->state.records && code != -EAGAIN && code != -EBUSY && code != -ENOENT &&
@@ -171,8 +198,43 @@ static int program_keep(struct java_program *p, struct err *err)
 	return r;
 }
 
+/* One that was asked in vain, or has something else in its place, is not asked again. */
+static int program_map(struct java_program *p, struct err *err)
+{
+	const struct java_perfmap_options options = {.state_dir = p->java->state_dir};
+	int r;
+
+	if (!p->map)
+		return p->java->ops->map_start(&p->id, &options, &p->map, err);
+	r = p->java->ops->map_keep(p->map, err);
+	if (r == -ESRCH || r == -ETIMEDOUT || r == -EPERM)
+		p->java->ops->map_free(TAKE_PTR(p->map));
+	return r;
+}
+
+static void program_end_map(struct java_program *p)
+{
+	if (p->map)
+		p->java->ops->map_free(TAKE_PTR(p->map));
+}
+
+/* With the lock. */
+static void program_settle_map(struct java_program *p, int code, const struct err *err)
+{
+	uint64_t wait = p->java->interval_ns;
+	bool again = p->has_map || code == -EAGAIN || code == -EBUSY || code == -ENOMEM;
+
+	p->map_failures = code < 0 ? p->map_failures + 1 : 0;
+	(void)snprintf(p->state.map_why, sizeof(p->state.map_why), "%.255s",
+		       code < 0 ? err->text : "");
+	if (code < 0)
+		wait = retry_ns(p->map_failures);
+	p->map_due_ns = again ? clock_mono_ns() + MAX(wait, JAVA_KEEP_MIN_NS) : JAVA_NEVER;
+}
+
 static void program_free(struct java_program *p)
 {
+	program_end_map(p);
 	if (p->collect)
 		p->java->ops->free(p->collect);
 	(void)pthread_mutex_destroy(&p->reading);
@@ -183,24 +245,33 @@ static void program_free(struct java_program *p)
 static void program_work(struct agent_java *j, struct java_program *p)
 {
 	bool ends = program_ends(p), records = p->state.records;
-	struct err err = {0};
-	int r = 0;
+	uint64_t now = clock_mono_ns();
+	bool is_due = !ends && p->due_ns <= now, map_is_due = !ends && p->map_due_ns <= now;
+	struct err err = {0}, map_err = {0};
+	int r = 0, map_r = 0;
 
 	p->busy = true;
 	(void)pthread_mutex_unlock(&j->lock);
 	if (ends && records)
-		r = j->ops->stop(p->collect, &err);
-	else if (!ends)
+		(void)j->ops->stop(p->collect, &err);
+	if (ends)
+		program_end_map(p);
+	if (is_due)
 		r = records ? program_keep(p, &err) : program_start(p, &err);
+	if (map_is_due)
+		map_r = program_map(p, &map_err);
 	(void)pthread_mutex_lock(&j->lock);
 	p->busy = false;
-	if (ends) {
+	p->has_map = p->map != NULL;
+	if (ends)
 		p->state.records = false;
-	} else {
+	if (is_due) {
 		p->state.records = records ? r != -EBUSY && r != -ENOENT && r != -ESRCH : r == 0;
 		p->state.began += !records && r == 0;
 		program_settle(p, r, &err);
 	}
+	if (map_is_due)
+		program_settle_map(p, map_r, &map_err);
 	if (ends && p->refs == 0) {
 		java_unlink(j, p);
 		program_free(p);
@@ -211,7 +282,7 @@ static void program_work(struct agent_java *j, struct java_program *p)
 static bool java_has_recordings(const struct agent_java *j)
 {
 	for (const struct java_program *p = j->programs; p; p = p->next)
-		if (p->busy || p->state.records)
+		if (p->busy || p->state.records || p->has_map)
 			return true;
 	return false;
 }
@@ -358,6 +429,7 @@ int java_program_open(struct agent_java *j, const struct proc_id *id,
 	p->java = j;
 	p->id = *id;
 	p->refs = 1;
+	p->map_due_ns = j->ops->map_start ? 0 : JAVA_NEVER;
 	(void)pthread_mutex_lock(&j->lock);
 	p->next = j->programs;
 	j->programs = p;

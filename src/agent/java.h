@@ -6,6 +6,9 @@
  * readers (java_readers.c) only read the files. A JVM that hangs costs one of these threads, and
  * the figures of no other program.
  *
+ * They also have the JVMs write down what their compiled code is called (java/perfmap.h), for the
+ * CPU profiles; whether a JVM records or not.
+ *
  * What sondes that were killed have left in JVMs is taken out at the start, by a thread as well.
  */
 #pragma once
@@ -15,6 +18,7 @@
 
 #include "base/err.h"
 #include "java/collect.h"
+#include "java/perfmap.h"
 #include "proc/id.h"
 
 /* How many JVMs are spoken to at the same time. */
@@ -32,6 +36,11 @@ struct java_ops {
 	int (*read)(struct java_collect *c, struct err *err);
 	int (*stop)(struct java_collect *c, struct err *err);
 	void (*free)(struct java_collect *c);
+	/* Of perf maps; NULL: there are none. free takes them out. */
+	int (*map_start)(const struct proc_id *id, const struct java_perfmap_options *options,
+			 struct java_perfmap **ret_map, struct err *err);
+	int (*map_keep)(struct java_perfmap *map, struct err *err);
+	void (*map_free)(struct java_perfmap *map);
 };
 extern const struct java_ops java_ops_jvm;
 
@@ -70,5 +79,7 @@ struct java_program_state {
 	int code;	/* -EAGAIN and -EBUSY: it is tried again; 0: it has not been tried yet */
 	char why[256];	/* "" when there is nothing to say; also where looking after it fails */
 	uint64_t began; /* how many recordings there were */
+	/* Why CPU profiles lack names of its code, or of its newest; "" when they do not. */
+	char map_why[256];
 };
 void java_program_state(struct java_program *program, struct java_program_state *ret_state);

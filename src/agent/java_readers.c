@@ -111,7 +111,12 @@ static int java_cpu_probe(const struct reader_context *context, struct reader_sh
 		return r;
 	if (answer.yes && share->vm.major < 25 && !context->java_async)
 		java_refuse(&answer, true,
-			    "only JDK 25 and later tell their CPU time: see its cpu profile", "");
+			    share->vm.major < JAVA_PERFMAP_MAJOR
+				    ? "only JDK 25 and later tell their CPU time: see its cpu "
+				      "profile, which has Java names from JDK 17 on"
+				    : "only JDK 25 and later tell their CPU time: see its cpu "
+				      "profile, which has its names",
+			    "");
 	*ret_answer = answer;
 	return 0;
 }
@@ -254,6 +259,15 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 		profile_free(TAKE_PTR(reading->profile));
 }
 
+static void java_say_note(const struct java_program_state *state, struct reading *reading)
+{
+	if (state->why[0] || !state->map_why[0])
+		(void)snprintf(reading->note, sizeof(reading->note), "%.127s", state->why);
+	else
+		(void)snprintf(reading->note, sizeof(reading->note), "CPU profile: %.110s",
+			       state->map_why);
+}
+
 static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
 {
 	struct java_reader *reader = arg;
@@ -273,7 +287,7 @@ static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
 	if (!state.records)
 		java_say_idle(reader, &state, &reading);
 	else
-		(void)snprintf(reading.note, sizeof(reading.note), "%.127s", state.why);
+		java_say_note(&state, &reading);
 	if (reading.profile)
 		java_count(reader, &reading);
 	*ret_reading = reading;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/cmd_cpu_java.h"
 #include "cli/cpu_threads.h"
 #include "cli/report.h"
 #include "cli/stop.h"
@@ -32,6 +33,7 @@ enum {
 	CPU_NO_LINES,
 	CPU_OFFCPU,
 	CPU_MIN_WAIT,
+	CPU_JAVA,
 	CPU_N,
 };
 
@@ -52,6 +54,8 @@ static const struct cli_option cpu_options[CPU_N] = {
 	[CPU_MIN_WAIT] = {.name = "min-wait",
 			  .arg = "DURATION",
 			  .help = "with --offcpu: leave shorter waits out (default 1ms)"},
+	[CPU_JAVA] = {.name = "java",
+		      .help = "have JVMs (JDK 17 or later) write down what their code is called"},
 };
 
 struct cpu_request {
@@ -60,6 +64,7 @@ struct cpu_request {
 	uint64_t duration_ns;
 	struct proc_info target; /* of one process */
 	bool thread_frames;	 /* threads are frames */
+	bool java;		 /* JVMs are told to name their code */
 };
 
 /* Formats that show no labels: there a process or a thread is a frame. */
@@ -132,6 +137,7 @@ static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct 
 	q->options.sampler.threads = q->options.label_threads;
 	q->thread_frames =
 		q->options.label_threads && !cpu_format_has_labels(args->values[REPORT_FORMAT]);
+	q->java = args->values[CPU_JAVA] != NULL;
 	q->options.sampler.kernel = !args->values[CPU_NO_KERNEL];
 	if (args->values[CPU_KERNEL] && args->values[CPU_NO_KERNEL])
 		return err_set(err, -EINVAL, "give --kernel or --no-kernel, not both");
@@ -297,7 +303,8 @@ static void cpu_explain_nothing(const struct cpu_request *q)
 }
 
 /* Samples, and writes the report; what was lost is said after it. */
-static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
+static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler,
+		       struct cpu_java *java, struct err *err)
 {
 	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {.err = err};
 	_cleanup_(profile_freep) struct profile *p = NULL;
@@ -307,6 +314,7 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	char host[256] = "";
 	int r = cpu_wait(q, profiler, err);
 
+	cpu_java_finish(java);
 	if (r == 0)
 		r = cpu_profiler_collect(profiler, cpu_profiles_take, &all, err);
 	if (r == 0)
@@ -326,12 +334,26 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	if (all.len == 0)
 		cpu_explain_nothing(q);
 	cpu_say_losses(&losses, all.lost);
+	cpu_java_stop(java);
+	if (!q->java && q->target.id.pid)
+		cpu_java_explain(&q->target);
 	return r;
+}
+
+/* Before the first sample, so that it has a name. */
+static int cpu_start_java(const struct cpu_request *q, struct cpu_java **ret_java, struct err *err)
+{
+	if (!q->java)
+		return 0;
+	/* From here on something is to be taken out again. */
+	stop_catch_signals();
+	return cpu_java_start(q->target.id.pid ? &q->target : NULL, ret_java, err);
 }
 
 static int cpu_run(const struct cli_args *args)
 {
 	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
+	_cleanup_(cpu_java_freep) struct cpu_java *java = NULL;
 	struct cpu_request q;
 	struct err err = {};
 	int r = cpu_parse(args, &q, &err);
@@ -342,9 +364,11 @@ static int cpu_run(const struct cli_args *args)
 	if (r == 0 && q.options.sampler.pid)
 		r = proc_info_read(q.options.sampler.pid, &q.target, &err);
 	if (r == 0)
+		r = cpu_start_java(&q, &java, &err);
+	if (r == 0)
 		r = cpu_profiler_open(&q.options, &profiler, &err);
 	if (r == 0)
-		r = cpu_profile(&q, profiler, &err);
+		r = cpu_profile(&q, profiler, java, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

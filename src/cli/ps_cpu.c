@@ -58,11 +58,12 @@ void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu)
 		{"node", "yes, by its perf map", "", "no JavaScript names",
 		 "start it with --perf-basic-prof"},
 		{"java", "yes, by its perf map",
-		 "whole stacks need -XX:+PreserveFramePointer; run jcmd again for what it compiled "
-		 "since",
+		 "whole stacks need -XX:+PreserveFramePointer; what was compiled after it has no "
+		 "names",
 		 "no Java names",
-		 "jcmd PID Compiler.perfmap (JDK 17 or later); whole stacks need "
-		 "-XX:+PreserveFramePointer"},
+		 "sonde cpu PID --java, or jcmd PID Compiler.perfmap (JDK 17 or later); whole "
+		 "stacks "
+		 "need -XX:+PreserveFramePointer"},
 		{"python", "C functions, and its perf map", "", "C functions only", ""},
 	};
 

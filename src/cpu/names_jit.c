@@ -63,6 +63,18 @@ static void names_jits_trim(struct names_jits *jits)
 		names_jits_drop(jits, names_jits_oldest(jits));
 }
 
+/* One that is written aside and put in its place; until there is another it holds. */
+static void names_jit_replace(struct names_jits *jits, struct names_jit *j)
+{
+	struct cpu_perfmap *map;
+
+	if (cpu_perfmap_open(j->pid, &map, NULL) < 0)
+		return;
+	cpu_perfmap_close(j->map);
+	j->map = map;
+	j->epoch = ++jits->epoch;
+}
+
 struct names_jit *names_jits_get(struct names_jits *jits, pid_t pid, uint64_t generation,
 				 uint64_t now_ns)
 {
@@ -70,8 +82,11 @@ struct names_jit *names_jits_get(struct names_jits *jits, pid_t pid, uint64_t ge
 
 	j->used_ns = now_ns;
 	if (!j->map && now_ns >= j->next_ns) {
-		j->next_ns = now_ns + NAMES_JIT_RETRY_NS;
-		(void)cpu_perfmap_open(pid, &j->map, NULL);
+		if (cpu_perfmap_open(pid, &j->map, NULL) < 0)
+			j->next_ns = now_ns + NAMES_JIT_RETRY_NS;
+	} else if (j->map && now_ns >= j->next_ns && cpu_perfmap_is_replaced(j->map, now_ns)) {
+		j->next_ns = now_ns + CPU_PERFMAP_RETRY_NS;
+		names_jit_replace(jits, j);
 	}
 	if (j->map && cpu_perfmap_refresh(j->map, now_ns)) {
 		j->epoch = ++jits->epoch;

@@ -19,7 +19,7 @@ struct names_jit {
 	pid_t pid;
 	struct cpu_perfmap *map; /* NULL: it has none */
 	uint32_t epoch;		 /* another whenever names may have changed */
-	uint64_t next_ns;	 /* when to look for a map again */
+	uint64_t next_ns;	 /* when to look for a map, or for another one, again */
 	uint64_t used_ns;
 };
 

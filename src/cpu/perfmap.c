@@ -219,6 +219,13 @@ bool cpu_perfmap_refresh(struct cpu_perfmap *map, uint64_t now_ns)
 	return true;
 }
 
+bool cpu_perfmap_is_replaced(const struct cpu_perfmap *map, uint64_t now_ns)
+{
+	struct stat st;
+
+	return now_ns >= map->next_ns && fstat(map->fd, &st) == 0 && st.st_nlink == 0;
+}
+
 /* Of the functions around the address that whose line is the last. */
 static const struct perfmap_function *perfmap_find(const struct cpu_perfmap *map, uint64_t addr)
 {

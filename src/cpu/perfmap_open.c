@@ -99,6 +99,9 @@ int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err)
 		return err_set(err, -EPERM,
 			       "process %d: /tmp/perf-%d.map is not a regular file of its user",
 			       (int)pid, (int)owner.pid);
+	if (!(st.st_mode & S_IRUSR))
+		return err_set(err, -EAGAIN, "process %d: its /tmp/perf-%d.map is being written",
+			       (int)pid, (int)owner.pid);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
 	r = proc_file_open_path(path, &fd, NULL);
 	if (r < 0)

@@ -23,6 +23,8 @@ static struct fake {
 	bool hangs; /* in start and stop */
 	unsigned int starts, keeps, reads, stops, frees;
 	bool read_before_stop;
+	int map_start_code, map_keep_code;
+	unsigned int map_starts, map_keeps, map_frees;
 } fakes[FAKE_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -106,6 +108,42 @@ static void fake_free(struct java_collect *c)
 	(void)pthread_mutex_unlock(&lock);
 }
 
+static int fake_map_start(const struct proc_id *id, const struct java_perfmap_options *options,
+			  struct java_perfmap **ret_map, struct err *err)
+{
+	struct fake *f = &fakes[id->pid];
+	int r;
+
+	assert_string_equal(options->state_dir, "/nowhere");
+	(void)pthread_mutex_lock(&lock);
+	f->map_starts++;
+	r = f->map_start_code;
+	(void)pthread_mutex_unlock(&lock);
+	if (r < 0)
+		return err_set(err, r, "process %d has no names", (int)id->pid);
+	*ret_map = (struct java_perfmap *)f;
+	return 0;
+}
+
+static int fake_map_keep(struct java_perfmap *map, struct err *err)
+{
+	struct fake *f = (struct fake *)map;
+	int r;
+
+	(void)pthread_mutex_lock(&lock);
+	f->map_keeps++;
+	r = f->map_keep_code;
+	(void)pthread_mutex_unlock(&lock);
+	return r < 0 ? err_set(err, r, "no new names") : r;
+}
+
+static void fake_map_free(struct java_perfmap *map)
+{
+	(void)pthread_mutex_lock(&lock);
+	((struct fake *)map)->map_frees++;
+	(void)pthread_mutex_unlock(&lock);
+}
+
 static const struct java_ops fake_ops = {
 	.restore = fake_restore,
 	.start = fake_start,
@@ -113,6 +151,9 @@ static const struct java_ops fake_ops = {
 	.read = fake_read,
 	.stop = fake_stop,
 	.free = fake_free,
+	.map_start = fake_map_start,
+	.map_keep = fake_map_keep,
+	.map_free = fake_map_free,
 };
 
 static void fake_hang(struct fake *f, bool hangs)
@@ -338,6 +379,76 @@ static void what_was_left_is_taken_out_while_others_start(void **state)
 	assert_int_equal(restores, 1);
 }
 
+static void names_are_kept_also_where_nothing_is_recorded(void **state)
+{
+	struct agent_java *java = begin();
+	struct java_program_state s;
+	struct java_program *p;
+
+	(void)state;
+	fakes[1].start_code = -ENOTSUP;
+	fakes[1].map_keep_code = 1; /* written anew */
+	p = open_program(java, 1);
+	wait_count(&fakes[1].map_keeps, 2);
+	java_program_state(p, &s);
+	assert_false(s.records);
+	assert_string_equal(s.map_why, "");
+	assert_int_equal(fake_count(&fakes[1].starts), 1);
+	assert_int_equal(fake_count(&fakes[1].map_frees), 0);
+	/* Its reader stays: the names go all the same. */
+	assert_false(end(java));
+	assert_int_equal(fakes[1].map_starts, 1);
+	assert_int_equal(fakes[1].map_frees, 1);
+	java_program_unref(p);
+	assert_true(end(java));
+	assert_int_equal(fakes[1].map_frees, 1);
+}
+
+static void jvm_that_cannot_name_its_code_is_asked_once_and_records(void **state)
+{
+	struct agent_java *java = begin();
+	struct java_program_state s;
+	struct java_program *p;
+
+	(void)state;
+	fakes[1].map_start_code = -ENOTSUP;
+	p = open_program(java, 1);
+	wait_count(&fakes[1].keeps, 2);
+	java_program_state(p, &s);
+	assert_true(s.records);
+	assert_string_equal(s.map_why, "process 1 has no names");
+	assert_int_equal(fake_count(&fakes[1].map_starts), 1);
+	java_program_unref(p);
+	assert_true(end(java));
+	assert_int_equal(fakes[1].map_frees, 0);
+}
+
+static void names_that_cannot_be_kept_are_given_up_or_tried_again(void **state)
+{
+	struct agent_java *java = begin();
+	struct java_program *hangs, *full;
+	struct java_program_state s;
+
+	(void)state;
+	fakes[1].map_keep_code = -ETIMEDOUT;
+	fakes[2].map_keep_code = -ENOSPC;
+	hangs = open_program(java, 1);
+	full = open_program(java, 2);
+	wait_count(&fakes[1].map_frees, 1);
+	wait_count(&fakes[2].map_keeps, 1);
+	do
+		java_program_state(full, &s);
+	while (!s.map_why[0]);
+	assert_string_equal(s.map_why, "no new names");
+	assert_int_equal(fake_count(&fakes[2].map_frees), 0);
+	java_program_unref(hangs);
+	java_program_unref(full);
+	assert_true(end(java));
+	assert_int_equal(fakes[1].map_starts, 1);
+	assert_int_equal(fakes[1].map_frees, 1);
+	assert_int_equal(fakes[2].map_frees, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +459,11 @@ int main(void)
 		cmocka_unit_test_setup(recording_that_ends_is_read_for_a_last_time, setup),
 		cmocka_unit_test_setup(recording_goes_on_where_looking_after_it_fails, setup),
 		cmocka_unit_test_setup(what_was_left_is_taken_out_while_others_start, setup),
+		cmocka_unit_test_setup(names_are_kept_also_where_nothing_is_recorded, setup),
+		cmocka_unit_test_setup(jvm_that_cannot_name_its_code_is_asked_once_and_records,
+				       setup),
+		cmocka_unit_test_setup(names_that_cannot_be_kept_are_given_up_or_tried_again,
+				       setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cpu/names_jit.h"
 #include "cpu/perfmap.h"
 
 #define SEC 1000000000ULL
@@ -250,6 +251,62 @@ static void the_map_of_a_process_is_found(void **state)
 	assert_string_equal(text, "main");
 }
 
+static void a_map_that_is_being_written_is_none_yet(void **state)
+{
+	_cleanup_(process_release) struct process p = process_new(0);
+
+	(void)state;
+	process_write(&p, "1000 10 main\n");
+	assert_int_equal(chmod(p.path, 0200), 0);
+	assert_int_equal(open_code(&p), -EAGAIN);
+	assert_int_equal(chmod(p.path, 0600), 0);
+	assert_int_equal(open_code(&p), 0);
+}
+
+static void a_map_that_was_replaced_is_told_when_it_is_time_and_holds(void **state)
+{
+	_cleanup_(process_release) struct process p = process_new(0);
+	_cleanup_(cpu_perfmap_closep) struct cpu_perfmap *map = NULL;
+	char text[64];
+
+	(void)state;
+	process_write(&p, "1000 10 main\n");
+	assert_int_equal(cpu_perfmap_open(p.pid, &map, NULL), 0);
+	(void)cpu_perfmap_refresh(map, SEC);
+	assert_false(cpu_perfmap_is_replaced(map, 9 * SEC));
+	assert_int_equal(unlink(p.path), 0);
+	assert_false(cpu_perfmap_is_replaced(map, SEC + SEC / 2));
+	assert_true(cpu_perfmap_is_replaced(map, 9 * SEC));
+	assert_int_equal(cpu_perfmap_lookup(map, 0x1008, text, sizeof(text)), 0);
+	assert_string_equal(text, "main");
+}
+
+/* Names are looked up again when another map has come, and the old ones hold until then. */
+static void another_map_takes_the_place_of_the_one_before(void **state)
+{
+	_cleanup_(process_release) struct process p = process_new(0);
+	_cleanup_(names_jits_release) struct names_jits jits = {.max_bytes = 1 << 20};
+	struct names_jit *j;
+	uint32_t epoch;
+	char text[64];
+
+	(void)state;
+	process_write(&p, "1000 10 first\n");
+	j = names_jits_get(&jits, p.pid, 1, SEC);
+	assert_non_null(j->map);
+	epoch = j->epoch;
+	assert_int_equal(unlink(p.path), 0);
+	j = names_jits_get(&jits, p.pid, 1, 3 * SEC);
+	assert_int_equal(j->epoch, epoch);
+	assert_int_equal(cpu_perfmap_lookup(j->map, 0x1008, text, sizeof(text)), 0);
+	assert_string_equal(text, "first");
+	process_write(&p, "1000 10 second\n");
+	j = names_jits_get(&jits, p.pid, 1, 5 * SEC);
+	assert_int_not_equal(j->epoch, epoch);
+	assert_int_equal(cpu_perfmap_lookup(j->map, 0x1008, text, sizeof(text)), 0);
+	assert_string_equal(text, "second");
+}
+
 static void links_pipes_and_folders_are_no_maps(void **state)
 {
 	_cleanup_(process_release) struct process p = process_new(0);
@@ -387,6 +444,9 @@ int main(void)
 		cmocka_unit_test(a_large_map_has_to_wait_longer_and_stays_within_its_limit),
 		cmocka_unit_test(a_line_without_end_is_skipped),
 		cmocka_unit_test(the_map_of_a_process_is_found),
+		cmocka_unit_test(a_map_that_is_being_written_is_none_yet),
+		cmocka_unit_test(a_map_that_was_replaced_is_told_when_it_is_time_and_holds),
+		cmocka_unit_test(another_map_takes_the_place_of_the_one_before),
 		cmocka_unit_test(links_pipes_and_folders_are_no_maps),
 		cmocka_unit_test(a_map_of_another_user_is_not_read),
 		cmocka_unit_test(a_map_of_the_processs_own_user_is_read),
