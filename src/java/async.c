@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ struct java_async {
 	int fd; /* of that file, made by us */
 	uint64_t at;
 	struct jfr *jfr;
+	/* For who takes while another reads; not held while anybody waits for the JVM. */
+	pthread_mutex_t reading;
 	struct jfr_profiler *profiler;
 	bool is_on;
 };
@@ -46,9 +49,11 @@ const struct java_vm *java_async_vm(const struct java_async *a)
 	return &a->vm;
 }
 
-void java_async_stats(const struct java_async *a, struct jfr_profiler_stats *ret_stats)
+void java_async_stats(struct java_async *a, struct jfr_profiler_stats *ret_stats)
 {
+	(void)pthread_mutex_lock(&a->reading);
 	jfr_profiler_stats(a->profiler, ret_stats);
+	(void)pthread_mutex_unlock(&a->reading);
 }
 
 /*
@@ -167,16 +172,28 @@ static int async_open_parser(struct java_async *a, const struct java_async_optio
 	return r < 0 ? r : jfr_open_feed("async-profiler's recording", &options, &a->jfr, err);
 }
 
+static struct java_async *async_new(void)
+{
+	struct java_async *a = calloc(1, sizeof(*a));
+
+	if (a && pthread_mutex_init(&a->reading, NULL)) {
+		free(a);
+		return NULL;
+	}
+	if (a)
+		a->fd = -1;
+	return a;
+}
+
 int java_async_start(const struct proc_id *id, const struct java_async_options *o,
 		     struct java_async **ret_async, struct err *err)
 {
-	_cleanup_(java_async_freep) struct java_async *a = calloc(1, sizeof(*a));
+	_cleanup_(java_async_freep) struct java_async *a = async_new();
 	int r;
 
 	if (!a)
 		return err_oom(err);
 	a->id = *id;
-	a->fd = -1;
 	a->options = *o;
 	a->options.library = a->options.state_dir = NULL;
 	r = async_check(a, err);
@@ -193,6 +210,8 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
 		r = java_place_create(a->place, ASYNC_FILE, true, &a->fd, err);
 	if (r == 0)
 		r = async_begin(a, err);
+	if (r == 0)
+		r = java_place_seal(a->place, err);
 	if (r < 0)
 		return r;
 	*ret_async = TAKE_PTR(a);
@@ -238,7 +257,12 @@ static int async_feed(struct java_async *a, uint64_t len, struct err *err)
 		r = jfr_feed(a->jfr, view_of(piece.data, n), err);
 		done += n;
 	}
-	return r < 0 ? r : jfr_profiler_read(a->profiler, a->jfr, err);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&a->reading);
+	r = jfr_profiler_read(a->profiler, a->jfr, err);
+	(void)pthread_mutex_unlock(&a->reading);
+	return r;
 }
 
 static int async_read(struct java_async *a, struct err *err)
@@ -297,7 +321,12 @@ int java_async_read(struct java_async *a, struct err *err)
 int java_async_take(struct java_async *a, enum jfr_profile_kind kind, int64_t time_ns,
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err)
 {
-	return jfr_profiler_take(a->profiler, kind, time_ns, duration_ns, ret_profile, err);
+	int r;
+
+	(void)pthread_mutex_lock(&a->reading);
+	r = jfr_profiler_take(a->profiler, kind, time_ns, duration_ns, ret_profile, err);
+	(void)pthread_mutex_unlock(&a->reading);
+	return r;
 }
 
 int java_async_stop(struct java_async *a, struct err *err)
@@ -324,5 +353,6 @@ void java_async_free(struct java_async *a)
 	java_place_free(a->place);
 	jfr_close(a->jfr);
 	jfr_profiler_free(a->profiler);
+	(void)pthread_mutex_destroy(&a->reading);
 	free(a);
 }

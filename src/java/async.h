@@ -38,7 +38,11 @@ struct java_async_options {
 /* -EBUSY: another sonde, or another async-profiler. Else as java_jvmti_start(). */
 int java_async_start(const struct proc_id *id, const struct java_async_options *options,
 		     struct java_async **ret_async, struct err *err);
-/* Takes in the chunks that were finished since. -ESRCH, -EBADMSG; then there is only _stop(). */
+/*
+ * Takes in the chunks that were finished since, and begins anew in time, for which it waits for the
+ * JVM; _take() and _stats() of another thread do not wait meanwhile. -ESRCH, -EBADMSG; then there
+ * is only _stop().
+ */
 int java_async_read(struct java_async *async, struct err *err);
 /* The profile of what was read since it was taken last. */
 int java_async_take(struct java_async *async, enum jfr_profile_kind kind, int64_t time_ns,
@@ -49,7 +53,7 @@ void java_async_free(struct java_async *async); /* stops it unless it is; NULL i
 DEFINE_CLEANUP(struct java_async, java_async_free)
 
 const struct java_vm *java_async_vm(const struct java_async *async);
-void java_async_stats(const struct java_async *async, struct jfr_profiler_stats *ret_stats);
+void java_async_stats(struct java_async *async, struct jfr_profiler_stats *ret_stats);
 
 /*
  * Whose async-profiler is in a process: 0 nobody's, 1 one of ours, whose path as the JVM knows it

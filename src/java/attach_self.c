@@ -39,6 +39,9 @@ int java_self_become(const struct java_target *target, struct java_self *ret_sel
 		.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0),
 	};
 
+	/* Who has only capabilities would lose them on the way back from root. */
+	if (self.euid != 0 && target->euid == 0)
+		return -EPERM;
 	self.changed = self.euid != target->euid || self.egid != target->egid;
 	if (self.changed && self_set(target->euid, target->egid) < 0) {
 		java_self_return(&self);

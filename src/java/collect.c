@@ -22,10 +22,10 @@ struct java_collect {
 	void *state;
 	struct proc_id id;
 	int64_t began_ns;
-	/* Of what is read; for who waits for the JVM, too, where that reads. */
+	/* Of what is read; never held while anybody waits for the JVM. */
 	pthread_mutex_t reading;
-	bool stopped;
-	atomic_int broken; /* what went wrong so that it cannot be read any more; 0: nothing */
+	atomic_bool ending; /* what is left is read by stop */
+	atomic_int broken;  /* what went wrong so that it cannot be read any more; 0: nothing */
 };
 
 /*
@@ -100,7 +100,7 @@ void java_collect_free(struct java_collect *c)
 /* What cannot be read any more has ended, also where the JVM goes on. */
 static int collect_read(struct java_collect *c, struct err *err)
 {
-	int r = c->stopped ? 0 : c->way->read(c->state, err);
+	int r = atomic_load(&c->ending) ? 0 : c->way->read(c->state, err);
 
 	if (r < 0 && r != -ENOMEM && r != -EAGAIN)
 		atomic_store(&c->broken, r);
@@ -111,21 +111,14 @@ static int collect_read(struct java_collect *c, struct err *err)
 
 int java_collect_keep(struct java_collect *c, struct err *err)
 {
-	int r = 0;
-
 	if (c->way->keep)
 		return c->way->keep(c->state, err);
-	if (c->way->reads_in_keep) {
-		(void)pthread_mutex_lock(&c->reading);
-		r = collect_read(c, err);
-		(void)pthread_mutex_unlock(&c->reading);
-	}
 	if (!proc_id_alive(&c->id))
 		return err_set(err, -ESRCH, "process %d is gone", (int)c->id.pid);
 	if (atomic_load(&c->broken))
 		return err_set(err, -ENOENT, "process %d: %s has ended", (int)c->id.pid,
 			       c->way->name);
-	return r;
+	return 0;
 }
 
 int java_collect_finish(struct java_collect *c, struct err *err)
@@ -135,17 +128,16 @@ int java_collect_finish(struct java_collect *c, struct err *err)
 
 int java_collect_stop(struct java_collect *c, struct err *err)
 {
-	bool reads = !c->way->finish;
-	int r;
+	int r, stopped;
 
-	/* Where there is nothing to finish it, the end does, and reads the rest. */
-	if (reads)
-		(void)pthread_mutex_lock(&c->reading);
-	r = c->way->stop(c->state, err);
-	c->stopped = c->stopped || reads;
-	if (reads)
-		(void)pthread_mutex_unlock(&c->reading);
-	return r;
+	if (!c->way->end)
+		return c->way->stop(c->state, err);
+	atomic_store(&c->ending, true);
+	r = c->way->end(c->state, err);
+	(void)pthread_mutex_lock(&c->reading);
+	stopped = c->way->stop(c->state, r < 0 ? NULL : err);
+	(void)pthread_mutex_unlock(&c->reading);
+	return r < 0 ? r : stopped;
 }
 
 const struct java_vm *java_collect_vm(const struct java_collect *c)
@@ -167,7 +159,7 @@ int java_collect_read(struct java_collect *c, struct err *err)
 {
 	int r;
 
-	if (c->way->reads_in_keep)
+	if (!c->way->read)
 		return 0;
 	(void)pthread_mutex_lock(&c->reading);
 	r = collect_read(c, err);

@@ -2,7 +2,7 @@
  * src/java/collect_async.c: async-profiler (async.h), where the user gives its library.
  *
  * Reading it may have to begin it anew, which waits for the JVM: so it is the side that waits which
- * reads.
+ * reads, and async.h keeps that from who takes.
  */
 #include <errno.h>
 
@@ -31,9 +31,18 @@ static const struct java_vm *async_vm(const void *state)
 	return java_async_vm(state);
 }
 
-static int async_read(void *state, struct err *err)
+/* What cannot be read any more has ended, also where the JVM goes on. */
+static int async_keep(void *state, struct err *err)
 {
-	return java_async_read(state, err);
+	const struct proc_id *id = &java_async_vm(state)->id;
+	struct err inner = {};
+	int r = java_async_read(state, &inner);
+
+	if (r == 0)
+		return 0;
+	if (!proc_id_alive(id))
+		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
+	return err_set(err, r == -ENOMEM ? r : -ENOENT, "async-profiler has ended: %s", inner.text);
 }
 
 static int async_take(void *state, enum jfr_profile_kind kind, const struct java_collect_window *w,
@@ -47,7 +56,7 @@ static int async_stop(void *state, struct err *err)
 	return java_async_stop(state, err);
 }
 
-static void async_stats(const void *state, struct java_collect_stats *s)
+static void async_stats(void *state, struct java_collect_stats *s)
 {
 	java_async_stats(state, &s->profiler);
 }
@@ -60,10 +69,9 @@ static void async_free(void *state)
 const struct java_way_ops java_way_async = {
 	.name = "async-profiler",
 	.has_cpu = true,
-	.reads_in_keep = true,
 	.start = async_start,
 	.vm = async_vm,
-	.read = async_read,
+	.keep = async_keep,
 	.take = async_take,
 	.stop = async_stop,
 	.stats = async_stats,

@@ -44,12 +44,17 @@ static int library_take(void *state, enum jfr_profile_kind kind,
 	return java_jvmti_take(state, kind, w->from_ns, w->to_ns - w->from_ns, ret_profile, err);
 }
 
+static int library_end(void *state, struct err *err)
+{
+	return java_jvmti_end(state, err);
+}
+
 static int library_stop(void *state, struct err *err)
 {
 	return java_jvmti_stop(state, err);
 }
 
-static void library_stats(const void *state, struct java_collect_stats *s)
+static void library_stats(void *state, struct java_collect_stats *s)
 {
 	struct java_jvmti_stats own;
 
@@ -72,6 +77,7 @@ const struct java_way_ops java_way_library = {
 	.vm = library_vm,
 	.read = library_read,
 	.take = library_take,
+	.end = library_end,
 	.stop = library_stop,
 	.stats = library_stats,
 	.free = library_free,

@@ -148,7 +148,7 @@ static void recorder_until(const void *state, struct java_collect_window *w)
 		w->to_ns = end_ns;
 }
 
-static void recorder_stats(const void *state, struct java_collect_stats *s)
+static void recorder_stats(void *state, struct java_collect_stats *s)
 {
 	const struct recorder *c = state;
 	const struct jfr_follow_stats *files = jfr_follow_stats(c->follow);

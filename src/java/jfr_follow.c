@@ -50,11 +50,15 @@ void jfr_follow_close(struct jfr_follow *f)
 	free(f);
 }
 
+/*
+ * Nor into what the target may have mounted there: a file system of its own could keep us waiting
+ * for as long as it likes.
+ */
 static int open_beneath(int dirfd, const char *path, uint64_t flags)
 {
 	struct open_how how = {.flags = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-					  RESOLVE_NO_MAGICLINKS};
+					  RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
 	long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
@@ -70,13 +74,13 @@ static bool is_dated(const char *name, const char *suffix)
 	return strspn(name, "0123456789_") == len - end;
 }
 
-/* Keeps the first of the names after the one that was begun last. */
-static void offer(const struct jfr_follow *f, const char *dir, const char *file, char *best)
+/* Keeps the first of the names after the given one. */
+static void offer(const char *after, const char *dir, const char *file, char *best)
 {
 	char path[FOLLOW_NAME_MAX];
 
 	(void)snprintf(path, sizeof(path), "%.79s/%.79s", dir, file); /* as is_dated() says */
-	if (strcmp(path, f->name) > 0 && (!best[0] || strcmp(path, best) < 0))
+	if (strcmp(path, after) > 0 && (!best[0] || strcmp(path, best) < 0))
 		memcpy(best, path, sizeof(path));
 }
 
@@ -91,35 +95,35 @@ static int list(int fd, DIR **ret_dir)
 	return -ENOMEM;
 }
 
-static void offer_files(const struct jfr_follow *f, const char *name, char *best)
+static void offer_files(int dirfd, const char *after, const char *name, char *best)
 {
 	const struct dirent *entry;
 	DIR *dir;
 
 	/* One that goes away meanwhile is as good as none. */
-	if (list(open_beneath(f->dirfd, name, O_RDONLY | O_DIRECTORY), &dir) < 0)
+	if (list(open_beneath(dirfd, name, O_RDONLY | O_DIRECTORY), &dir) < 0)
 		return;
 	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
 		if (is_dated(entry->d_name, ".jfr"))
-			offer(f, name, entry->d_name, best);
+			offer(after, name, entry->d_name, best);
 	(void)closedir(dir);
 }
 
-/* "" when there is no newer file. */
-static int find_next(const struct jfr_follow *f, char *best, struct err *err)
+/* "" when there is no file after that one. */
+static int find_after(int dirfd, const char *after, char *best, struct err *err)
 {
 	const struct dirent *entry;
 	DIR *dir;
 	int r;
 
 	best[0] = '\0';
-	r = list(open_beneath(f->dirfd, ".", O_RDONLY | O_DIRECTORY), &dir);
+	r = list(open_beneath(dirfd, ".", O_RDONLY | O_DIRECTORY), &dir);
 	if (r < 0)
 		return err_set(err, r, "cannot read the directory of the recording: %s",
 			       strerror(-r));
 	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
 		if (is_dated(entry->d_name, ""))
-			offer_files(f, entry->d_name, best);
+			offer_files(dirfd, after, entry->d_name, best);
 	(void)closedir(dir);
 	return 0;
 }
@@ -131,12 +135,32 @@ static void give_up(struct jfr_follow *f, const char *why)
 	f->is_open = false;
 }
 
+/*
+ * Before JDK 14 the name of a file is taken by an empty one, and the whole of it comes into its
+ * place at once. One that stays empty although there are newer ones was left by its writer.
+ */
+static bool is_to_come(struct jfr_follow *f, const char *name, int fd)
+{
+	char newer[FOLLOW_NAME_MAX];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
+		return false;
+	return find_after(f->dirfd, name, newer, NULL) < 0 || !newer[0] ||
+	       ++f->idle < FOLLOW_PATIENCE;
+}
+
 /* 1 when a file was begun, 0 when that failed: the next call tries the one after it. */
 static int begin(struct jfr_follow *f, const char *name, struct err *err)
 {
 	int fd = open_beneath(f->dirfd, name, O_RDONLY);
 	struct err inner = {0};
 	int r;
+
+	if (fd >= 0 && is_to_come(f, name, fd)) {
+		close(fd);
+		return 0;
+	}
 
 	memcpy(f->name, name, sizeof(f->name));
 	f->idle = 0;
@@ -167,7 +191,7 @@ static void drop_parser(struct jfr_follow *f, const char *why)
 static int move_on(struct jfr_follow *f, struct err *err)
 {
 	char next[FOLLOW_NAME_MAX];
-	int r = find_next(f, next, err);
+	int r = find_after(f->dirfd, f->name, next, err);
 
 	if (r < 0 || !next[0])
 		return r;

@@ -27,6 +27,7 @@ struct java_jvmti {
 	struct java_jvmti_stats last;  /* of the ring, when it was there */
 	char library[JAVA_PLACE_PATH]; /* as the JVM finds it */
 	bool is_on;
+	bool has_ended; /* of the side that gives commands */
 };
 
 const struct java_vm *java_jvmti_vm(const struct java_jvmti *j)
@@ -156,6 +157,8 @@ int java_jvmti_start(const struct proc_id *id, const struct java_jvmti_options *
 		r = jvmti_place_files(j, o, err);
 	if (r == 0)
 		r = jvmti_begin(j, err);
+	if (r == 0)
+		r = java_place_seal(j->place, err);
 	if (r < 0)
 		return r;
 	*ret_jvmti = TAKE_PTR(j);
@@ -226,15 +229,22 @@ static void jvmti_count(const struct java_jvmti *j, struct java_jvmti_stats *s)
 	s->interval_bytes = counts.interval_bytes;
 }
 
+int java_jvmti_end(struct java_jvmti *j, struct err *err)
+{
+	int code;
+
+	if (!j->is_on || j->has_ended || !proc_id_alive(&j->id))
+		return 0;
+	j->has_ended = true;
+	return jvmti_command(j, "stop", &code, err);
+}
+
 int java_jvmti_stop(struct java_jvmti *j, struct err *err)
 {
-	int r = 0, code, removed;
+	int r = java_jvmti_end(j, err), removed;
 
-	if (j->is_on && proc_id_alive(&j->id)) {
-		r = jvmti_command(j, "stop", &code, err);
-		if (r == 0)
-			r = jvmti_read(j, err);
-	}
+	if (r == 0 && j->is_on && proc_id_alive(&j->id))
+		r = jvmti_read(j, err);
 	j->is_on = false;
 	jvmti_count(j, &j->last);
 	java_ring_release(&j->ring);

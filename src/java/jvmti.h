@@ -47,6 +47,11 @@ int java_jvmti_take(struct java_jvmti *jvmti, enum jfr_profile_kind kind, int64_
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err);
 
 /*
+ * Tells it to end, and waits for the JVM; another thread may read or take meanwhile. To be called
+ * before _stop(), which then does not wait, where that matters.
+ */
+int java_jvmti_end(struct java_jvmti *jvmti, struct err *err);
+/*
  * Ends it, reads the rest, and takes its files out. When that fails the note stays for
  * java_recordings_restore(). Profiles can still be taken.
  */

@@ -80,27 +80,30 @@ void java_place_free(struct java_place *p)
 
 struct exec_job {
 	int ns, dirfd;
+	unsigned long flags;
 	int result;
 };
 
-/*
- * Mounted for recordings, nothing in it may be run, not even mapped as code. In a thread of its
- * own, which ends with the namespace it has entered.
- */
+/* In a thread of its own, which ends with the namespace it has entered. */
 static void *exec_thread(void *arg)
 {
 	struct exec_job *job = arg;
 
 	if (unshare(CLONE_FS) < 0 || setns(job->ns, CLONE_NEWNS) < 0 || fchdir(job->dirfd) < 0 ||
-	    mount(NULL, ".", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) < 0)
+	    mount(NULL, ".", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | job->flags, NULL) <
+		    0)
 		job->result = -errno;
 	return NULL;
 }
 
-static int place_allow_exec(const struct java_place *p, struct err *err)
+/*
+ * Mounted for recordings, nothing in it may be run, not even mapped as code; a library must be, and
+ * only while it is loaded.
+ */
+static int place_remount(const struct java_place *p, unsigned long flags, struct err *err)
 {
 	_cleanup_close_ int ns = -1;
-	struct exec_job job = {.dirfd = p->dirfd};
+	struct exec_job job = {.dirfd = p->dirfd, .flags = flags};
 	pthread_t thread;
 	char path[48];
 	int r;
@@ -182,11 +185,16 @@ int java_place_make(const struct proc_id *id, const char *state_dir, struct java
 	if (r == 0)
 		r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->dirfd, err);
 	if (r == 0)
-		r = place_allow_exec(p, err);
+		r = place_remount(p, 0, err);
 	if (r < 0)
 		return r;
 	*ret_place = TAKE_PTR(p);
 	return 0;
+}
+
+int java_place_seal(const struct java_place *p, struct err *err)
+{
+	return place_remount(p, MS_NOEXEC, err);
 }
 
 int java_place_create(struct java_place *p, const char *name, bool is_its, int *ret_fd,

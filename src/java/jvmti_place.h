@@ -2,8 +2,8 @@
  * src/java/jvmti_place.h: a place in the file system of a JVM for a library and what it writes.
  *
  * The same private file system as for recordings, noted before in the same way and taken out again
- * by the same code, after kill -9 too; only that programs may be run from it. Files are made by us,
- * by descriptors, before the JVM is told of them.
+ * by the same code, after kill -9 too; only that code may be run from it until it is sealed. Files
+ * are made by us, by descriptors, before the JVM is told of them.
  */
 #pragma once
 
@@ -28,6 +28,8 @@ struct java_place; /* opaque */
  */
 int java_place_make(const struct proc_id *id, const char *state_dir, struct java_place **ret_place,
 		    struct err *err);
+/* From now on no code can be run from it; what is loaded already stays. */
+int java_place_seal(const struct java_place *place, struct err *err);
 /* Takes it out; the note stays for java_recordings_restore() when that fails. */
 int java_place_remove(struct java_place *place, struct err *err);
 void java_place_free(struct java_place *place); /* removes it unless it is; NULL is fine */

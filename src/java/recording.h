@@ -12,6 +12,9 @@
  * Follow the files with java_recording_dirfd(): DATE_PID/DATE.jfr below it. They are the target's:
  * open them with openat2(), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and expect anything in them.
  * Since JDK 14 the newest is written to each second; before, it is whole only after a rotation.
+ *
+ * JDK 8 does not record all allocations unless it runs with -XX:+UseG1GC or -XX:-FastTLABRefill:
+ * code of its first compiler takes new buffers for them by itself.
  */
 #pragma once
 

@@ -399,6 +399,73 @@ static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 	buf_release(&f.out);
 }
 
+static int follow_all(struct jfr_follow *follow)
+{
+	struct jfr_event e;
+	struct err err;
+	int n = 0, r;
+
+	while ((r = jfr_follow_next(follow, &e, &err)) == 1)
+		n++;
+	assert_int_equal(r, 0);
+	return n;
+}
+
+static void put_file(int dirfd, const char *name, const void *data, size_t len)
+{
+	int fd = openat(dirfd, "new", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_true(write(fd, data, len) == (ssize_t)len);
+	close(fd);
+	assert_int_equal(renameat(dirfd, "new", dirfd, name), 0);
+}
+
+/* As JDK 8 and 11 do it: an empty file that the whole one takes the place of. */
+static void a_file_that_is_to_come_is_waited_for(void **state)
+{
+	static const char first[] = "2026_01_02_03_04_05_77/2026_01_02_03_04_05.jfr";
+	static const char second[] = "2026_01_02_03_04_05_77/2026_01_02_03_04_06.jfr";
+	static const char third[] = "2026_01_02_03_04_05_77/2026_01_02_03_04_07.jfr";
+	char dir[] = "/tmp/sonde-jfr-XXXXXX";
+	struct jfr_options options = {0};
+	struct jfr_follow *follow = NULL;
+	struct forge f = begin();
+	struct err err;
+	int dirfd;
+
+	(void)state;
+	f_alloc(&f, 400, 1, 2, 700);
+	f_constants(&f);
+	f_finish(&f);
+	assert_non_null(mkdtemp(dir));
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(dirfd, "2026_01_02_03_04_05_77", 0700), 0);
+	options.queries = jfr_profiler_queries(&options.n_queries);
+	assert_int_equal(jfr_follow_open(dirfd, &options, &follow, &err), 0);
+	put_file(dirfd, first, "", 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(follow_all(follow), 0);
+	put_file(dirfd, second, "", 0);
+	put_file(dirfd, first, f.out.data, f.out.len);
+	assert_int_equal(follow_all(follow), 1);
+	assert_int_equal(jfr_follow_stats(follow)->broken, 0);
+	/* The second stays empty: who wrote it is gone. */
+	put_file(dirfd, third, f.out.data, f.out.len);
+	assert_int_equal(follow_all(follow), 0);
+	assert_int_equal(follow_all(follow) + follow_all(follow) + follow_all(follow) +
+				 follow_all(follow) + follow_all(follow),
+			 1);
+	jfr_follow_close(follow);
+	assert_int_equal(unlinkat(dirfd, first, 0) | unlinkat(dirfd, second, 0) |
+				 unlinkat(dirfd, third, 0),
+			 0);
+	assert_int_equal(unlinkat(dirfd, "2026_01_02_03_04_05_77", AT_REMOVEDIR), 0);
+	close(dirfd);
+	assert_int_equal(rmdir(dir), 0);
+	buf_release(&f.out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +481,7 @@ int main(void)
 		cmocka_unit_test(arrays_are_written_as_in_Java),
 		cmocka_unit_test(threads_of_a_pool_have_one_name),
 		cmocka_unit_test(files_of_a_JVM_are_read_one_after_the_other),
+		cmocka_unit_test(a_file_that_is_to_come_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
