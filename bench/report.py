@@ -61,6 +61,15 @@ METHOD = """## How it is measured
   neighbours. Mean, its standard error, and the standard deviation (*spread*) of those ratios. *per
   CPU second* leaves out what other programs of the machine took away, but also what the program
   lost by standing still. *control* is a window in which nothing is done either.
+- **Java** (`bench/java.py`): a JVM that does little but allocate (`bench/targets/java`), of each JDK on
+  the machine that has a compiler. Windows of three seconds with a profiler stand between windows
+  without, the profilers in turns; each is set against the mean of its two neighbours. CPU is that
+  of the whole JVM, its collector and compilers included, so that what other programs of the machine
+  take away does not count, per operation. Median and standard error of those ratios, in brackets the
+  least and the greatest; *windows without* are set against each other in the same way: what differs
+  from 0 there is not the profilers' doing. Starting and stopping is not counted, nor what the
+  profiler takes on our side. The recorder and our library tell allocations and locks, async-profiler
+  CPU besides, at their usual settings; it is fetched from Maven, or named by `ASYNC_PROFILER`.
 - **Store** (`bench/store.py`, `bench/store_bench.c`): a made-up load, drawn by a seed and the same
   for every engine (`bench/store_load.h`). CPU time is that of the store's calls alone, for
   ClickHouse that of its server; making the profiles is not counted. Plain rows and ClickHouse are

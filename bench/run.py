@@ -17,6 +17,7 @@ import sys
 import agent
 import cpu
 import goroutines
+import java
 import report
 import rig
 import store
@@ -239,6 +240,7 @@ GROUPS = {
     "agent": lambda bench, args: bench.agent(),
     "cpu": lambda bench, args: bench.cpu(),
     "goroutines": lambda bench, args: bench.goroutines(),
+    "java": lambda bench, args: java.measure(bench),
     "throughput": lambda bench, args: bench.throughput(),
     "ui": lambda bench, args: ui.measure(bench),
     "store": lambda bench, args: bench.store(args.days),
