@@ -25,6 +25,7 @@ import test_heap
 import test_java
 import test_jfr
 import test_java_attach
+import test_java_cpu
 import test_java_ways
 import test_metrics
 import test_oom
@@ -36,7 +37,7 @@ import test_unwind
 MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
            test_metrics, test_core, test_force, test_debian, test_refusals, test_agent,
            test_agent_beyond, test_query, test_top, test_cpu, test_oom, test_java_attach,
-           test_java_ways, test_java)
+           test_java_ways, test_java, test_java_cpu)
 
 
 class Result(unittest.TestResult):

@@ -1,0 +1,294 @@
+"""Java methods in CPU profiles, against what the program counts (tests/targets/java/Shares.java)."""
+import math
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import rig
+from pprof import Profile
+from test_agent import Agent
+from test_java_attach import DEBIAN, inner_pid, jdks, ours_in
+
+SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Shares.java")
+HZ = 499
+NOBODY = "65534"
+# A /tmp of its own: JVMs of other tests run beside.
+ALONE = ("unshare", "--mount", "sh", "-c",
+         "mount -t tmpfs -o mode=1777 tmpfs /tmp && exec \"$@\"", "sh")
+AS_NOBODY = ("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
+NOT_ITSELF = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+class Shares(rig.Target):
+    """The program, with what it has spent in its two methods."""
+
+    def __init__(self, home, classes, *options, prefix=(), env=None):
+        # What is inlined is not in a perf map.
+        super().__init__([os.path.join(home, "bin", "java"), "-Xmx96m", "-XX:-Inline", *options,
+                          "-cp", classes, "Shares"], ready=False, prefix=[*ALONE, *prefix], env=env)
+        line = self.line()
+        assert line == b"ready 0\n", line
+        # Below unshare(1), where that has forked.
+        children = self.children(self.pid)
+        while "java" not in os.readlink(f"/proc/{self.pid}/exe") and children:
+            self.pid = children[0]
+            children = self.children(self.pid)
+        self.inner = inner_pid(self.pid)
+
+    @staticmethod
+    def children(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+            return list(map(int, f.read().split()))
+
+    def counters(self):
+        """It answers, and has said nothing else, such as a dump of its threads."""
+        return tuple(map(int, self.ask("counters").split()))
+
+    def tmp(self, name):
+        return f"/proc/{self.pid}/root/tmp/{name}"
+
+    @property
+    def map(self):
+        return self.tmp(f"perf-{self.inner}.map")
+
+    def listens(self):
+        """Whether it was ever asked to take commands."""
+        return os.path.exists(self.tmp(f".java_pid{self.inner}"))
+
+
+def names_of(sample):
+    """The innermost first."""
+    return [frame.function for location in sample.stack for frame in location.frames]
+
+
+def count(profile, *functions):
+    """Samples that pass through one of them; all without any."""
+    return sum(s.values[0] for s in profile.samples
+               if not functions or any(f in functions for f in names_of(s)))
+
+
+class JavaCpuCase(unittest.TestCase):
+    home = DEBIAN
+
+    @classmethod
+    def setUpClass(cls):
+        # Not in the /tmp that the programs do not see.
+        cls.folder = tempfile.TemporaryDirectory(prefix="sonde-java-cpu-", dir="/var/tmp")
+        os.chmod(cls.folder.name, 0o755)
+        cls.classes = os.path.join(cls.folder.name, "classes")
+        subprocess.run([os.path.join(DEBIAN, "bin", "javac"), "--release", "17", "-d", cls.classes,
+                        SOURCE], check=True, timeout=300)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.state = tempfile.mkdtemp(dir=self.folder.name)
+
+    def env(self):
+        return dict(os.environ, SONDE_DATA_DIR=self.state)
+
+    def shares(self, *options, **kwargs):
+        return Shares(self.home, self.classes, *options, **kwargs)
+
+    def profile(self, target, *args, seconds=4):
+        path = os.path.join(self.state, "cpu.pb.gz")
+        done = rig.sonde("cpu", target.pid, "-d", f"{seconds}s", "--hz", HZ, "-f", "pprof", "-o",
+                         path, *args, check=rig.OK, env=self.env())
+        profile = Profile(path)
+        os.unlink(path)
+        return profile, done.stderr
+
+    def notes(self):
+        folder = os.path.join(self.state, "java-perf-maps")
+        return os.listdir(folder) if os.path.exists(folder) else []
+
+    def nothing_left(self, target):
+        self.assertEqual(ours_in(target.pid), [])
+        self.assertFalse(os.path.lexists(target.map))
+        self.assertEqual(self.notes(), [])
+
+    def check_shares(self, profile, before, after):
+        """By the program's own clock, within four standard errors."""
+        heavy, light = (b - a for a, b in zip(before, after))
+        hits, both = count(profile, "Shares.heavy"), count(profile, "Shares.heavy", "Shares.light")
+        self.assertGreater(both, 100, "too few samples to say anything")
+        wanted = heavy / (heavy + light)
+        self.assertAlmostEqual(hits / both, wanted,
+                               delta=4 * math.sqrt(wanted * (1 - wanted) / both) + 0.01)
+        self.assertGreater(both, 0.9 * count(profile))
+
+
+class JavaCpu(JavaCpuCase):
+    """One class for each JDK, made by load()."""
+
+    def test_methods_have_their_names_and_shares(self):
+        with self.shares() as target:
+            before = target.counters()
+            profile, said = self.profile(target, "--java")
+            self.check_shares(profile, before, target.counters())
+            self.assertRegex(said, r"by its perf map: \d{3,} functions, written \d+ times")
+            self.nothing_left(target)
+
+    def test_callers_reach_the_start_of_the_thread_with_frame_pointers(self):
+        with self.shares("-XX:+PreserveFramePointer") as target:
+            before = target.counters()
+            profile, _ = self.profile(target, "--java")
+            self.check_shares(profile, before, target.counters())
+            self.nothing_left(target)
+        hits = count(profile, "Shares.heavy")
+        whole = sum(s.values[0] for s in profile.samples
+                    if "Shares.heavy" in names_of(s) and "Shares.round" in names_of(s) and
+                    "Interpreter" in names_of(s) and "start_thread" in names_of(s)[-2:])
+        # But for the few in the first instructions of a function, before it has one.
+        self.assertGreater(whole, 0.95 * hits, f"{whole} of {hits}")
+
+    def test_code_that_is_compiled_meanwhile_gets_its_name(self):
+        path = os.path.join(self.state, "cpu.pb.gz")
+        with self.shares() as target:
+            process = subprocess.Popen(
+                [rig.SONDE, "cpu", str(target.pid), "--java", "-d", "8s", "--hz", str(HZ), "-f",
+                 "pprof", "-o", path], stderr=subprocess.PIPE, text=True, env=self.env())
+            while not os.path.exists(target.map) and process.poll() is None:
+                time.sleep(0.01)
+            target.ask("more")
+            _, said = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, rig.OK, said)
+            self.nothing_left(target)
+        profile = Profile(path)
+        self.assertGreater(int(re.search(r"written (\d+) times", said).group(1)), 1)
+        self.assertGreater(count(profile, "Shares.later"), 0.1 * count(profile))
+        self.assertLess(count(profile, "[jit]"), 0.1 * count(profile))
+
+    def test_a_link_in_the_place_of_the_map_is_refused(self):
+        precious = os.path.join(self.state, "precious")
+        with open(precious, "w", encoding="utf-8") as f:
+            f.write("as it was")
+        with self.shares() as target:
+            os.symlink(precious, target.map)
+            profile, said = self.profile(target, "--java", seconds=1)
+            self.assertIn("No Java names", said)
+            self.assertIn("in the place of", said)
+            self.assertEqual(os.readlink(target.map), precious)
+            self.assertFalse(target.listens())
+            self.assertEqual(count(profile, "Shares.heavy"), 0)
+            target.counters()
+            os.unlink(target.map)
+            self.nothing_left(target)
+        with open(precious, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "as it was")
+
+    def test_a_map_of_the_users_is_used_and_left_alone(self):
+        with self.shares() as target:
+            with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
+                code = re.findall(r"^(\w+)-(\w+) rwxp \S+ \S+ 0 *$", maps.read(), re.M)
+            with open(target.map, "w", encoding="utf-8") as f:
+                for start, end in code:
+                    f.write(f"{start} {int(end, 16) - int(start, 16):x} of my own\n")
+            stat = os.stat(target.map)
+            profile, said = self.profile(target, "--java", seconds=2)
+            self.assertIn("the perf map that was there", said)
+            self.assertGreater(count(profile, "of my own"), 0)
+            self.assertFalse(target.listens())
+            now = os.stat(target.map)
+            self.assertEqual((now.st_ino, now.st_mtime_ns), (stat.st_ino, stat.st_mtime_ns))
+            os.unlink(target.map)
+            self.nothing_left(target)
+
+    def test_another_user_in_namespaces_of_its_own(self):
+        with self.shares(prefix=[*NOT_ITSELF, *AS_NOBODY]) as target:
+            self.assertNotEqual(target.inner, str(target.pid))
+            profile, _ = self.profile(target, "--java", seconds=2)
+            self.assertGreater(count(profile, "Shares.heavy"), 0.4 * count(profile))
+            self.nothing_left(target)
+
+    def test_the_agent_names_them_and_leaves_nothing(self):
+        with self.shares(env={"OTEL_SERVICE_NAME": "shares"}) as target:
+            agent = Agent(self.state, "--cpu-hz", "199", "--java")
+            self.addCleanup(lambda: agent.process.returncode is None and agent.stop())
+            deadline = time.monotonic() + 90
+            found = {}
+            while time.monotonic() < deadline and not found.get("Shares.heavy"):
+                time.sleep(1)
+                services = {s["service"] for s in agent.api("services")["services"]}
+                if "shares" in services:
+                    found = agent.stored("shares", "cpu:cpu:nanoseconds")
+            self.assertGreater(found.get("Shares.heavy", 0), 0, sorted(found))
+            self.assertEqual(agent.stop(), 0)
+            self.nothing_left(target)
+            target.counters()
+
+
+class JavaCpuRecorder(JavaCpuCase):
+    """Where the recorder tells CPU time, too; for each such JDK."""
+
+    def test_the_recorder_has_the_same_names(self):
+        path = os.path.join(self.state, "java.pb.gz")
+        with self.shares() as target:
+            done = rig.sonde("java", target.pid, "cpu", "-d", "3s", "-f", "pprof", "-o", path,
+                             "--data-dir", self.state, check=rig.OK)
+            self.assertIn("by its own recorder", done.stderr)
+        names = {n for s in Profile(path).samples for n in names_of(s)}
+        self.assertLessEqual({"Shares.heavy", "Shares.light", "Shares.round"}, names)
+
+
+class JavaCpuUntouched(JavaCpuCase):
+    """What is not asked for, or cannot be had, leaves a JVM as it was."""
+
+    def check_untouched(self, target, said, *words):
+        for word in ("No Java names", *words):
+            self.assertIn(word, said)
+        self.assertFalse(target.listens())
+        target.counters()
+        self.nothing_left(target)
+
+    def test_without_the_option_nothing_is_asked(self):
+        with self.shares() as target:
+            profile, said = self.profile(target, seconds=1)
+            self.check_untouched(target, said, "--java")
+            self.assertGreater(count(profile, "[anonymous]"), 0)
+
+    def test_a_program_that_opts_out_is_left_alone(self):
+        for key, value in (("SONDE_JAVA", "off"), ("SONDE_PROFILING", "disabled")):
+            with self.subTest(key), self.shares(env={key: value}) as target:
+                _, said = self.profile(target, "--java", seconds=1)
+                self.check_untouched(target, said, f"{key}={value}")
+
+    def test_a_JVM_that_takes_no_commands_gets_no_signal(self):
+        with self.shares("-XX:+DisableAttachMechanism") as target:
+            _, said = self.profile(target, "--java", seconds=1)
+            self.check_untouched(target, said, "-XX:+DisableAttachMechanism")
+
+    def test_a_process_without_a_JVM_is_profiled_as_ever(self):
+        done = rig.sonde("cpu", os.getpid(), "-d", "1s", "--java", check=rig.OK, env=self.env())
+        self.assertIn("runs no Java", done.stderr)
+
+    def test_what_a_killed_one_left_is_taken_out_by_the_next(self):
+        with self.shares() as target:
+            process = subprocess.Popen([rig.SONDE, "cpu", str(target.pid), "--java", "-d", "60s"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env=self.env())
+            while not os.path.exists(target.map) and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout=30)
+            self.assertTrue(os.path.exists(target.map))
+            self.assertNotEqual(self.notes(), [])
+            rig.sonde("cpu", os.getpid(), "-d", "1s", "--java", check=rig.OK, env=self.env())
+            self.nothing_left(target)
+
+
+def load(every, suite):
+    del every
+    for version, home in jdks():
+        major = int(version.split(".")[0])
+        for case, first in ((JavaCpu, 17), (JavaCpuRecorder, 25)):
+            if major >= first:
+                case = type(f"{case.__name__}{major}", (case,), {"home": home})
+                suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(JavaCpuUntouched))
