@@ -1,4 +1,4 @@
-"""Java methods in CPU profiles, against what the program counts (tests/targets/java/Shares.java)."""
+"""Java methods in CPU profiles, against what the program counts (tests/targets/java)."""
 import math
 import os
 import re
