@@ -134,8 +134,11 @@ static int async_command(struct java_async *a, const char *command, struct err *
 
 	r = java_jvmti_load(java_place_attach(a->place), a->library, command, &code, err);
 	if (r == 0 && code != 0)
-		r = err_set(err, -ENOTSUP, "process %d: async-profiler does not do it (%d)",
-			    (int)a->id.pid, code);
+		r = err_set(err, -ENOTSUP, "process %d: async-profiler does not do it (%d)%s",
+			    (int)a->id.pid, code,
+			    a->vm.major < 11 ? "; for allocations of JDK 8 it needs the debug "
+					       "symbols of the JVM's library"
+					     : "");
 	return r;
 }
 

@@ -141,7 +141,8 @@ static int recording_begin(struct java_recording *rec, const struct java_recordi
 	r = java_jfr_find(rec->attach, name, err);
 	if (r > 0)
 		return err_set(err, -EBUSY,
-			       "process %d has a recording of its user's, which ours would change",
+			       "process %d: its user is recording, and ours would change the "
+			       "settings and files of that; it waits until that has ended",
 			       (int)rec->note.id.pid);
 	if (r == 0)
 		r = java_jfr_directory(rec->attach, rec->note.before, sizeof(rec->note.before),

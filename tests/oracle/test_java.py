@@ -350,6 +350,32 @@ class JavaAgent(JavaCase):
         self.assertEqual(metrics['container_jvm_profiling_status{mode="jfr",reason=""}'], 1)
         self.assertEqual(metrics["container_jvm_lost_samples_total{}"], 0)
 
+    def test_it_waits_while_the_user_records_and_says_so(self):
+        with self.chaos(self.home, self.classes) as target:
+            self.jcmd(target, "JFR.start", "name=mine", "settings=default")
+            agent = self.agent("--java")
+            wait_for(lambda: "its user is recording" in
+                     answers_of(agent, target.pid).get("java-alloc", {}).get("reason", ""))
+            status = [m for m, v in metrics_of(agent, target.pid).items()
+                      if "profiling_status" in m and v == 0]
+            self.assertEqual(len(status), 1)
+            self.assertIn("its user is recording", status[0])
+            self.assertIn("name=mine", self.jcmd(target, "JFR.check"))
+            self.assertEqual([n for n in ours_in(target.pid) if " tmpfs sonde " in n], [])
+            self.jcmd(target, "JFR.stop", "name=mine")
+            wait_for(lambda: answers_of(agent, target.pid)["java-alloc"].get("collections", 0))
+            self.assertEqual(agent.stop(), 0)
+            # The folder of the user's recording stays until the JVM ends.
+            self.assertEqual([n for n in ours_in(target.pid) if ".sonde-" in n], [])
+            self.assertEqual(notes_in(self.data), [])
+
+    def jcmd(self, target, *args):
+        done = subprocess.run(["nsenter", "-t", str(target.pid), "--pid", "--mount",
+                               tool(self.home, "jcmd"), inner_pid(target.pid), *args],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
     def test_what_a_killed_agent_left_is_taken_out_by_the_next(self):
         with self.chaos(self.home, self.classes) as target:
             agent = self.agent("--java")
