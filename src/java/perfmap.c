@@ -261,18 +261,18 @@ static int perfmap_look(struct java_perfmap *m, struct err *err)
 {
 	struct java_target target;
 	char name[32];
-	int tmp, r;
+	int r;
 
 	r = java_target_read(&m->id, &target, err);
 	if (r == 0)
-		r = java_target_open_tmp(&target, &tmp, err);
+		r = java_target_open_tmp(&target, &m->files.tmp, err);
 	if (r == 0)
 		r = java_note_make(&m->id, &m->note, err);
 	if (r < 0)
 		return r;
 	(void)snprintf(name, sizeof(name), "perf-%d.map", (int)target.inner_pid);
 	(void)snprintf(m->note.before, sizeof(m->note.before), "%s", name);
-	java_perfmap_files_init(&m->files, tmp, name, &m->note);
+	java_perfmap_files_init(&m->files, m->files.tmp, name, &m->note);
 	switch (java_perfmap_files_look(&m->files, &target)) {
 	case JAVA_PERFMAP_USERS:
 		return 1;

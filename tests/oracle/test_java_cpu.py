@@ -117,7 +117,7 @@ class JavaCpuCase(unittest.TestCase):
         """By the program's own clock, within four standard errors."""
         heavy, light = (b - a for a, b in zip(before, after))
         hits, both = count(profile, "Shares.heavy"), count(profile, "Shares.heavy", "Shares.light")
-        self.assertGreater(both, 100, "too few samples to say anything")
+        self.assertGreater(both, 50, "too few samples to say anything")
         wanted = heavy / (heavy + light)
         self.assertAlmostEqual(hits / both, wanted,
                                delta=4 * math.sqrt(wanted * (1 - wanted) / both) + 0.01)
