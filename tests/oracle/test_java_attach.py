@@ -107,9 +107,12 @@ def inner_pid(pid):
 def ours_in(pid):
     """What of ours is in the target's /tmp, and mounted there."""
     inner = inner_pid(pid)
+    there = tmp_of(pid)
+    # A namespace begins with all mounts of the one it was made in; its own /tmp lies above them.
     with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
-        mounts = [line for line in f if ".sonde-" in line]
-    return mounts + [name for name in tmp_of(pid)
+        mounts = [line for line in f if ".sonde-" in line
+                  and os.path.basename(line.split()[4]) in there]
+    return mounts + [name for name in there
                      if name.startswith(".sonde-") or name == f".attach_pid{inner}"
                      or re.fullmatch(rf"\d{{4}}(_\d\d){{5}}_{inner}", name)]
 
