@@ -153,9 +153,7 @@ def goals(version, found):
 
 
 def measure(bench):
-    program = os.path.join(bench.build, "tests", "java_ways")
-    if not os.access(program, os.X_OK):
-        raise rig.BenchError(f"{program} is not there: run `make bench`")
+    program = bench.program("java_ways")
     library = async_profiler.library(
         os.path.join(os.path.abspath(rig.targets.default_outdir()), "async-profiler"))
     if not library:

@@ -91,7 +91,7 @@ METHOD = """## How it is measured
 
 The second measures some groups, by the names that head the goals, and leaves the others as they
 are. It builds sonde and the target programs (the large one takes a minute, once), needs root and two
-CPUs, and takes about a quarter of an hour; `bench/run.py --days 7` writes a whole week of the
+CPUs, and takes about twenty minutes; `bench/run.py --days 7` writes a whole week of the
 store's load, which takes an hour. The machine should be idle: what other programs push out of the
 CPU's caches costs a repeated reading relatively most, and throughput cannot be told at all.
 """
