@@ -58,7 +58,9 @@ static int agent_start_java(struct agent *a, struct err *err)
 {
 	const struct agent_java_config config = {.state_dir = a->config.state_dir,
 						 .interval_ns = a->config.interval_ns,
-						 .async_library = a->config.java_async};
+						 .async_library = a->config.java_async,
+						 .no_maps = !a->config.cpu_hz &&
+							    !a->config.offcpu_min_ns};
 
 	a->context.java_on = a->config.java;
 	a->context.java_async = config.async_library;

@@ -49,6 +49,7 @@ struct agent_java {
 	char *state_dir;
 	char *async_library;
 	uint64_t interval_ns;
+	bool no_maps;
 	const struct java_ops *ops;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -362,6 +363,7 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 	if (!j)
 		return err_oom(err);
 	j->interval_ns = config->interval_ns;
+	j->no_maps = config->no_maps;
 	j->ops = config->ops ? config->ops : &java_ops_jvm;
 	j->state_dir = strdup(config->state_dir);
 	if (config->async_library)
@@ -429,7 +431,7 @@ int java_program_open(struct agent_java *j, const struct proc_id *id,
 	p->java = j;
 	p->id = *id;
 	p->refs = 1;
-	p->map_due_ns = j->ops->map_start ? 0 : JAVA_NEVER;
+	p->map_due_ns = j->ops->map_start && !j->no_maps ? 0 : JAVA_NEVER;
 	(void)pthread_mutex_lock(&j->lock);
 	p->next = j->programs;
 	j->programs = p;

@@ -48,6 +48,7 @@ struct agent_java_config {
 	const char *state_dir; /* copied */
 	uint64_t interval_ns;
 	const char *async_library;  /* copied; NULL: async-profiler is not used */
+	bool no_maps;		    /* nothing is sampled, so that no names are needed */
 	const struct java_ops *ops; /* NULL: java_ops_jvm */
 };
 

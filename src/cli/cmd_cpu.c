@@ -64,7 +64,8 @@ struct cpu_request {
 	uint64_t duration_ns;
 	struct proc_info target; /* of one process */
 	bool thread_frames;	 /* threads are frames */
-	bool java;		 /* JVMs are told to name their code */
+	bool java;		 /* JVMs are told to name their code, */
+	const char *java_dir;	 /* which is noted there; NULL: in the usual place */
 };
 
 /* Formats that show no labels: there a process or a thread is a frame. */
@@ -347,28 +348,49 @@ static int cpu_start_java(const struct cpu_request *q, struct cpu_java **ret_jav
 		return 0;
 	/* From here on something is to be taken out again. */
 	stop_catch_signals();
-	return cpu_java_start(q->target.id.pid ? &q->target : NULL, ret_java, err);
+	return cpu_java_start(q->target.id.pid ? &q->target : NULL, q->java_dir, ret_java, err);
+}
+
+static int cpu_sample(struct cpu_request *q, struct err *err)
+{
+	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
+	_cleanup_(cpu_java_freep) struct cpu_java *java = NULL;
+	int r = report_check_output(&q->report, err);
+
+	if (r == 0 && q->options.sampler.pid)
+		r = proc_info_read(q->options.sampler.pid, &q->target, err);
+	if (r == 0)
+		r = cpu_start_java(q, &java, err);
+	if (r == 0)
+		r = cpu_profiler_open(&q->options, &profiler, err);
+	return r < 0 ? r : cpu_profile(q, profiler, java, err);
+}
+
+int cpu_java_profile(pid_t pid, const char *dir, uint64_t duration_ns, const struct report *report,
+		     struct err *err)
+{
+	struct cpu_request q = {
+		.report = *report,
+		.options = {.lines = true,
+			    .sampler = {.pid = pid, .hz = CPU_DEFAULT_HZ, .kernel = true}},
+		.duration_ns = duration_ns,
+		.java = true,
+		.java_dir = dir,
+	};
+	int r = cpu_check_type(&q, err);
+
+	return r < 0 ? r : cpu_sample(&q, err);
 }
 
 static int cpu_run(const struct cli_args *args)
 {
-	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
-	_cleanup_(cpu_java_freep) struct cpu_java *java = NULL;
 	struct cpu_request q;
 	struct err err = {};
 	int r = cpu_parse(args, &q, &err);
 
 	if (r < 0)
 		return cli_fail_usage("cpu", &err);
-	r = report_check_output(&q.report, &err);
-	if (r == 0 && q.options.sampler.pid)
-		r = proc_info_read(q.options.sampler.pid, &q.target, &err);
-	if (r == 0)
-		r = cpu_start_java(&q, &java, &err);
-	if (r == 0)
-		r = cpu_profiler_open(&q.options, &profiler, &err);
-	if (r == 0)
-		r = cpu_profile(&q, profiler, java, &err);
+	r = cpu_sample(&q, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

@@ -111,7 +111,7 @@ static void *java_loop(void *arg)
 	return NULL;
 }
 
-static int java_new(struct cpu_java **ret_java, struct err *err)
+static int java_new(const char *dir, struct cpu_java **ret_java, struct err *err)
 {
 	_cleanup_(cpu_java_freep) struct cpu_java *j = calloc(1, sizeof(*j));
 	int r;
@@ -120,7 +120,7 @@ static int java_new(struct cpu_java **ret_java, struct err *err)
 		return err_oom(err);
 	(void)pthread_mutex_init(&j->lock, NULL);
 	(void)pthread_cond_init(&j->changed, NULL);
-	r = stored_dir(NULL, &j->data_dir, err);
+	r = stored_dir(dir, &j->data_dir, err);
 	if (r == 0)
 		r = stored_make_dir(j->data_dir, err);
 	if (r < 0)
@@ -129,10 +129,11 @@ static int java_new(struct cpu_java **ret_java, struct err *err)
 	return 0;
 }
 
-int cpu_java_start(const struct proc_info *target, struct cpu_java **ret_java, struct err *err)
+int cpu_java_start(const struct proc_info *target, const char *dir, struct cpu_java **ret_java,
+		   struct err *err)
 {
 	_cleanup_(cpu_java_freep) struct cpu_java *j = NULL;
-	int r = java_new(&j, err);
+	int r = java_new(dir, &j, err);
 
 	if (r < 0)
 		return r;

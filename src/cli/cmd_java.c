@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/cmd_cpu_java.h"
 #include "cli/report.h"
 #include "cli/stop.h"
 #include "cli/stored.h"
@@ -61,6 +62,7 @@ struct java_request {
 	char *data_dir;
 	const char *async_library; /* or NULL */
 	struct report report;
+	bool samples; /* the JVM cannot tell its CPU time: it is sampled from outside */
 };
 
 static void java_request_release(struct java_request *q)
@@ -102,7 +104,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 }
 
 /* What can be refused is refused before anything is touched. */
-static int java_check(const struct java_request *q, struct proc_info *ret_info, struct err *err)
+static int java_check(struct java_request *q, struct proc_info *ret_info, struct err *err)
 {
 	struct java_vm vm = {};
 	int r = proc_info_read(q->pid, ret_info, err);
@@ -122,11 +124,11 @@ static int java_check(const struct java_request *q, struct proc_info *ret_info, 
 			       "process %d asks not to be profiled: %s is in its environment",
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
-	if (q->kind == JFR_PROFILE_CPU && vm.major < 25 && !q->async_library)
-		return err_set(err, -ENOTSUP,
-			       "process %d runs JDK %s, which cannot tell its CPU time (JDK 25 "
-			       "can): use sonde cpu %d",
-			       (int)q->pid, vm.version, (int)q->pid);
+	q->samples = q->kind == JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
+	if (q->samples)
+		cli_note("%s (pid %d): %s %s, sampled from outside: its recorder cannot tell CPU "
+			 "time (JDK 25 can).",
+			 ret_info->service, (int)q->pid, vm.name, vm.version);
 	return 0;
 }
 
@@ -246,7 +248,7 @@ static const char *java_way_text(const struct java_collect *c)
 	return strcmp(way, "jvmti") == 0 ? "a library of ours in it, for it has no recorder" : way;
 }
 
-static int java_profile(const struct java_request *q, struct err *err)
+static int java_profile(struct java_request *q, struct err *err)
 {
 	_cleanup_(java_collect_freep) struct java_collect *c = NULL;
 	_cleanup_(profile_freep) struct profile *p = NULL;
@@ -258,6 +260,8 @@ static int java_profile(const struct java_request *q, struct err *err)
 	int r;
 
 	r = java_check(q, &info, err);
+	if (r == 0 && q->samples)
+		return cpu_java_profile(q->pid, q->data_dir, q->duration_ns, &q->report, err);
 	if (r < 0)
 		return r;
 	/* From here on something is to be taken out again. */
@@ -308,9 +312,10 @@ const struct cli_command cmd_java = {
 		 "(Flight\n"
 		 "Recorder) runs while we look, into a small file system of its own in the "
 		 "program's /tmp,\n"
-		 "and everything is taken out at the end. Needs root. cpu needs JDK 25; on others "
-		 "use\n"
-		 "sonde cpu. A JVM without a recorder gets a small library of ours instead, which "
+		 "and everything is taken out at the end. Needs root. Before JDK 25 cpu is sampled "
+		 "from\n"
+		 "outside, as sonde cpu --java does. A JVM without a recorder gets a small library "
+		 "of ours instead, which "
 		 "sees no\n"
 		 "locks of java.util.concurrent. A program with SONDE_JAVA=off in its environment "
 		 "is left alone.\n"

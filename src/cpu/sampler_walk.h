@@ -170,8 +170,10 @@ static __always_inline int leave_chain(struct walk *w)
 
 	if (w->fp_lost)
 		return stop(w, SAMPLER_END_NO_RULE);
+	/* No thread begins in code that was made up at run time: there 0 is just a number. */
 	if (!w->fp)
-		return stop(w, SAMPLER_END_ROOT);
+		return stop(w, w->map_file == SAMPLER_NO_FILE ? SAMPLER_END_NO_RULE
+							      : SAMPLER_END_ROOT);
 	if (walk_read(w, saved, sizeof(saved), w->fp) || saved[0] == w->fp)
 		return stop(w, SAMPLER_END_NO_RULE);
 	w->sp = w->fp + 16;

@@ -135,6 +135,15 @@ class JavaCpu(JavaCpuCase):
             self.assertRegex(said, r"by its perf map: \d{3,} functions, written \d+ times")
             self.nothing_left(target)
 
+    def test_stacks_without_frame_pointers_say_that_they_are_cut(self):
+        with self.shares() as target:
+            profile, _ = self.profile(target, "--java")
+        ends = {names_of(s)[-1] for s in profile.samples if "Shares.heavy" in names_of(s)
+                or "Shares.light" in names_of(s)}
+        self.assertIn("[no unwind information]", ends)
+        self.assertEqual({e for e in ends if not e.startswith("[")} - {"clone3", "start_thread"},
+                         set())
+
     def test_callers_reach_the_start_of_the_thread_with_frame_pointers(self):
         with self.shares("-XX:+PreserveFramePointer") as target:
             before = target.counters()
@@ -224,6 +233,21 @@ class JavaCpu(JavaCpuCase):
             target.counters()
 
 
+class JavaCpuSampled(JavaCpuCase):
+    """Debian's, whose recorder tells no CPU time."""
+
+    def test_java_cpu_says_that_it_samples_and_has_the_names(self):
+        path = os.path.join(self.state, "java.pb.gz")
+        with self.shares() as target:
+            before = target.counters()
+            done = rig.sonde("java", target.pid, "cpu", "-d", "8s", "-f", "pprof", "-o", path,
+                             "--data-dir", self.state, check=rig.OK)
+            self.check_shares(Profile(path), before, target.counters())
+            self.assertIn("sampled from outside", done.stderr)
+            self.assertIn("by its perf map", done.stderr)
+            self.nothing_left(target)
+
+
 class JavaCpuRecorder(JavaCpuCase):
     """Where the recorder tells CPU time, too; for each such JDK."""
 
@@ -291,4 +315,5 @@ def load(every, suite):
             if major >= first:
                 case = type(f"{case.__name__}{major}", (case,), {"home": home})
                 suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
-    suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(JavaCpuUntouched))
+    for case in (JavaCpuSampled, JavaCpuUntouched):
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
