@@ -12,7 +12,7 @@ import rig
 from pprof import Profile
 from test_agent import Agent
 from test_java_attach import (ALONE, DEBIAN, compile_java, descendant, folder_for_tests, inner_pid,
-                              jdks, major_of, ours_in, tool)
+                              jdks, major_of, ours_in, tmp_of, tool)
 
 SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Chaos.java")
 FIELDS = ("time", "bytes", "monitor_count", "monitor_ns", "lock_count", "lock_ns", "compute_ns")
@@ -159,7 +159,7 @@ class JavaCommand(JavaCase):
     def test_an_interrupt_shows_what_there_is_and_leaves_nothing(self):
         state = os.path.join(self.folder.name, "state")
         with Chaos(self.home, self.classes) as target:
-            # In a shell's background a program would begin with the signal ignored, and leave it so.
+            # In the background of a shell a program begins with this signal ignored.
             process = subprocess.Popen(["env", "--default-signal=INT", rig.SONDE, "java",
                                         str(target.pid), "-d", "60s", "--data-dir", state],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -277,6 +277,10 @@ class JavaAgent(JavaCase):
         agent = AgentInside(self.room, self.data, "--cpu-hz", "0", *args)
         self.addCleanup(lambda: agent.process.returncode is None and agent.stop(signal.SIGKILL))
         return agent
+
+    def nothing_left(self, target, state):
+        super().nothing_left(target, state)
+        self.assertEqual([n for n in tmp_of(target.pid) if n.startswith(".sonde-")], [])
 
     def chaos(self, *args, **kwargs):
         return Chaos(*args, **kwargs, where=self.room.where)

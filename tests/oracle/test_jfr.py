@@ -72,7 +72,12 @@ def java(home, *options):
 def release(home):
     text = subprocess.run([os.path.join(home, "bin", "java"), "-version"], capture_output=True,
                           text=True, timeout=60).stderr
-    return int(re.search(r'version "(\d+)', text).group(1))
+    return int(re.search(r'version "(?:1\.)?(\d+)', text).group(1))
+
+
+def settings(home):
+    """Single events cannot be set on the command line before JDK 17."""
+    return SETTINGS if release(home) >= 17 else "settings=profile"
 
 
 @functools.lru_cache(maxsize=None)
@@ -80,7 +85,7 @@ def recording(home):
     path = os.path.join(scratch().name, f"jdk{release(home)}.jfr")
     extra = ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=10ms" \
         if release(home) >= 25 else ""
-    run(*java(home, f"-XX:StartFlightRecording=filename={path},{SETTINGS}{extra}"))
+    run(*java(home, f"-XX:StartFlightRecording=filename={path},{settings(home)}{extra}"))
     return path
 
 
@@ -305,7 +310,7 @@ class Jfr(unittest.TestCase):
                 path = os.path.join(scratch().name, "whole.jfr")
                 argv = java(home, f"-XX:FlightRecorderOptions=repository={repository},"
                                   "maxchunksize=1M",
-                            f"-XX:StartFlightRecording=filename={path},{SETTINGS}")
+                            f"-XX:StartFlightRecording=filename={path},{settings(home)}")
                 with subprocess.Popen([JFR_DUMP, "--follow", repository], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True) as follower:
