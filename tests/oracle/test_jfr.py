@@ -58,9 +58,9 @@ def scratch():
 
 @functools.lru_cache(maxsize=None)
 def classes():
-    """Compiled once, by the oldest, for all."""
+    """Compiled once, so that the oldest runs them."""
     out = os.path.join(scratch().name, "classes")
-    run(os.path.join(DEBIAN, "bin", "javac"), "-d", out,
+    run(os.path.join(DEBIAN, "bin", "javac"), "-source", "8", "-target", "8", "-nowarn", "-d", out,
         os.path.join(rig.ROOT, "tests", "targets", "jfr", "Work.java"))
     return out
 
@@ -242,7 +242,7 @@ class Jfr(unittest.TestCase):
 
     def test_weights_of_allocation_samples(self):
         path = os.path.join(scratch().name, "weights.jfr")
-        # On a machine that is too busy a JVM records long after its start, as if it had been told to.
+        # On a machine that is too busy a JVM begins to record long after its start.
         for _ in range(10):
             run(*java(DEBIAN, f"-XX:StartFlightRecording=filename={path},settings=default"))
             all_events.cache_clear()
