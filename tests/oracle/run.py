@@ -64,6 +64,13 @@ class Result(unittest.TestResult):
         self.line("ERROR", test)
         print(self.errors[-1][1], flush=True)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.line("FAILED", test)
+            kept = self.failures if issubclass(err[0], test.failureException) else self.errors
+            print(f"        {subtest}\n{kept[-1][1]}", flush=True)
+
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
         self.line("skipped", test)
