@@ -51,9 +51,10 @@ int build_init(struct build *b)
 	b->path = calloc(CHUNK_MAX_DEPTH, sizeof(*b->path));
 	b->hashes = calloc(CHUNK_MAX_DEPTH + 1, sizeof(*b->hashes));
 	b->wanted = malloc(WANTED_BYTES);
+	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
 	/* Room for all there can be: what is not touched costs nothing, and nothing is moved. */
-	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->waiting ||
+	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->met || !b->waiting ||
 	    buf_reserve(&b->frames, CHUNK_MAX_FRAMES * sizeof(struct build_frame)) < 0 ||
 	    buf_reserve(&b->names, CHUNK_MAX_FRAMES * sizeof(struct build_name)) < 0 ||
 	    buf_reserve(&b->added, (BLOCK_MAX_STACK + 1) * sizeof(struct build_value)) < 0)
@@ -76,6 +77,7 @@ void build_release(struct build *b)
 	free(b->path);
 	free(b->hashes);
 	free(b->wanted);
+	free(b->met);
 	free(b->waiting);
 }
 
@@ -271,14 +273,16 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 {
 	struct build *b = ctx;
 	struct build_stack *to;
+	uint8_t bit = (uint8_t)(1U << s->id % 8);
 	int r;
 
 	b->n_located = MIN(b->n_located, shared);
-	if (!(b->wanted[s->id / 8] >> s->id % 8 & 1))
+	if (!(b->wanted[s->id / 8] & bit))
 		return 0;
-	/* There is room for as many as there are sums. */
-	if (b->n_wanted == 0)
+	/* Twice the same id would count its sum twice. */
+	if (b->met[s->id / 8] & bit)
 		return -EBADMSG;
+	b->met[s->id / 8] |= bit;
 	b->n_wanted--;
 	r = follow(b, s);
 	if (r < 0)
@@ -329,6 +333,7 @@ static void mark_wanted(struct build *b)
 	uint32_t n = 0;
 
 	memset(b->wanted, 0, WANTED_BYTES);
+	memset(b->met, 0, WANTED_BYTES);
 	for (uint32_t i = DICT_OTHER + 1; i < b->sums->n_stacks; i++) {
 		bool has = b->sums->values[i] != 0;
 

@@ -26,6 +26,7 @@ struct build {
 	struct buf added;  /* struct build_value */
 	const struct block_sums *sums;
 	uint8_t *wanted;   /* bits, by the day's stack */
+	uint8_t *met;	   /* the same, of those that were read */
 	uint32_t n_wanted; /* of them not met yet */
 	/* Of the stack being read, from the root: how many of its frames are known, and their ...
 	 */
