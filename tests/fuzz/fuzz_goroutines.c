@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gs->labels.is_map = size / 2 % 2;
 	interrupted(gs, data, size);
 	for (int i = 0; i < 2; i++) {
-		_cleanup_(profile_freep) struct profile *profile = NULL;
+		_cleanup_(profile_freep) struct profile *profile = NULL, *states = NULL;
 
 		err.text[0] = 0;
 		if (golang_goroutines_read(gs, &err) < 0) {
@@ -88,6 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_reading(gs);
 		if (golang_goroutines_profile(gs, i, NULL, NULL, &profile, &err) < 0)
 			assert(err.text[0] && !profile);
+		if (golang_goroutines_by_state(gs, &states, &err) < 0)
+			assert(err.text[0] && !states);
 		golang_goroutines_trim(gs);
 	}
 	return 0;

@@ -562,6 +562,53 @@ static void profile_counts_goroutines_by_stack(void **state)
 	fixture_close(&f);
 }
 
+/* The values of all types of the sample whose leaf and caller are these. */
+static void assert_by_state(const struct profile *p, const char *leaf, const char *caller,
+			    const int64_t values[5])
+{
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+		const char *names[2] = {"", ""};
+		uint32_t n;
+		const uint32_t *locations = profile_stack_at(p, s->stack, &n);
+
+		for (uint32_t k = 0; k < MIN(n, 2U); k++) {
+			const struct profile_location *l = profile_location_at(p, locations[k]);
+
+			names[k] = profile_cstring(
+				p, profile_function_at(p, l->lines[0].function)->name);
+		}
+		if (strcmp(names[0], leaf) != 0 || strcmp(names[1], caller) != 0)
+			continue;
+		assert_memory_equal(s->values, values, 5 * sizeof(values[0]));
+		return;
+	}
+	fail_msg("there is no sample of %s", leaf);
+}
+
+static void states_are_types_of_one_sample(void **state)
+{
+	const int64_t worker[] = {2, 1, 1, 0, 0}, main_waits[] = {1, 1, 0, 0, 0};
+	const int64_t running[] = {1, 0, 0, 1, 0};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	add(&f, 7, WAITING, WORLD_WORKER);
+	add(&f, 8, RUNNABLE, WORLD_WORKER);
+	add(&f, 9, RUNNING, WORLD_SPAWN);
+	read_all(&f, NULL);
+	assert_int_equal(golang_goroutines_by_state(f.gs, &p, &err), 0);
+	assert_int_equal(profile_n_types(p), 5);
+	assert_int_equal(profile_n_samples(p), 3);
+	assert_by_state(p, "runtime.gopark", "main.worker", worker);
+	assert_by_state(p, "runtime.gopark", "runtime.main", main_waits);
+	assert_by_state(p, "[running]", "main.spawn", running);
+	fixture_close(&f);
+}
+
 static void max_reads_some_stacks_and_counts_all(void **state)
 {
 	const struct golang_goroutines_options some = {.max = 2};
@@ -613,6 +660,7 @@ int main(void)
 		cmocka_unit_test(wait_reasons_have_no_control_characters),
 		cmocka_unit_test(labels_beyond_the_limit_are_lost),
 		cmocka_unit_test(profile_counts_goroutines_by_stack),
+		cmocka_unit_test(states_are_types_of_one_sample),
 		cmocka_unit_test(max_reads_some_stacks_and_counts_all),
 	};
 
