@@ -53,12 +53,17 @@ int build_init(struct build *b)
 	b->wanted = malloc(WANTED_BYTES);
 	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
-	/* Room for all there can be: what is not touched costs nothing, and nothing is moved. */
+	/*
+	 * Room for all there can be, in one piece: what is not touched costs nothing, nothing is
+	 * moved, and malloc() learns to keep what it gets back for the next sum.
+	 */
+	b->names = malloc(CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
+			  (BLOCK_MAX_STACK + 1) * sizeof(*b->added));
 	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->met || !b->waiting ||
-	    buf_reserve(&b->frames, CHUNK_MAX_FRAMES * sizeof(struct build_frame)) < 0 ||
-	    buf_reserve(&b->names, CHUNK_MAX_FRAMES * sizeof(struct build_name)) < 0 ||
-	    buf_reserve(&b->added, (BLOCK_MAX_STACK + 1) * sizeof(struct build_value)) < 0)
+	    !b->names)
 		return -ENOMEM;
+	b->frames = (struct build_frame *)(b->names + CHUNK_MAX_FRAMES);
+	b->added = (struct build_value *)(b->frames + CHUNK_MAX_FRAMES);
 	return 0;
 }
 
@@ -69,10 +74,8 @@ void build_release(struct build *b)
 	ids_release(&b->locations);
 	ids_release(&b->stacks);
 	buf_release(&b->values);
-	buf_release(&b->frames);
-	buf_release(&b->names);
+	free(b->names);
 	buf_release(&b->text);
-	buf_release(&b->added);
 	free(b->path);
 	free(b->hashes);
 	free(b->wanted);
@@ -159,21 +162,23 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 				  .line = f->line,
 				  .exists = true};
 
-	if (extend(&b->frames, (size_t)id + 1, sizeof(struct build_frame)) < 0 ||
-	    extend(&b->names, (size_t)id + 1, sizeof(kept)) < 0)
-		return -ENOMEM;
+	/* Ids that were left out have no frame. */
+	for (; b->n_frames <= id; b->n_frames++) {
+		b->names[b->n_frames].exists = false;
+		b->frames[b->n_frames].location = 0;
+	}
 	if (buf_append(&b->text, name.data, name.len) < 0 ||
 	    buf_append(&b->text, f->file.data, f->file.len) < 0)
 		return -E2BIG;
-	((struct build_frame *)(void *)b->frames.data)[id].location = 0;
-	((struct build_name *)(void *)b->names.data)[id] = kept;
+	b->frames[id].location = 0;
+	b->names[id] = kept;
 	return 0;
 }
 
 /* For a frame that is met for the first time. */
 static int locate(struct build *b, uint32_t id, struct build_frame *f)
 {
-	const struct build_name *n = (const struct build_name *)(void *)b->names.data + id;
+	const struct build_name *n = &b->names[id];
 	const uint8_t *text = b->text.data + n->text;
 
 	if (!n->exists)
@@ -185,8 +190,8 @@ static int locate(struct build *b, uint32_t id, struct build_frame *f)
 /* Completes the path by the frames of the stack from where it differs from the one before. */
 static int follow(struct build *b, const struct chunk_stack *s)
 {
-	struct build_frame *frames = (void *)b->frames.data;
-	size_t n = b->frames.len / sizeof(*frames);
+	struct build_frame *frames = b->frames;
+	uint32_t n = b->n_frames;
 	uint32_t *place = b->path + CHUNK_MAX_DEPTH - b->n_located;
 	uint64_t hash = b->hashes[b->n_located];
 
@@ -221,7 +226,9 @@ static int add_stack(struct build *b, const struct build_stack *s)
 		if (r == 0)
 			ids_fill(&b->stacks, place, s->hash, v.stack);
 	}
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	if (r == 0)
+		b->added[b->n_added++] = v;
+	return r;
 }
 
 /* Of the first day, all of whose stacks differ: they are looked up if there is another one. */
@@ -231,7 +238,9 @@ static int append_stack(struct build *b, const struct chunk_stack *s)
 	int r = profile_append_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n,
 				     profile_hash_end(b->hashes[s->n]), &v.stack);
 
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	if (r == 0)
+		b->added[b->n_added++] = v;
+	return r;
 }
 
 /* Makes what the first day left in the profile known by its hash. */
@@ -299,13 +308,13 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 
 static int add_values(struct build *b)
 {
-	const struct build_value *added = (const void *)b->added.data;
+	const struct build_value *added = b->added;
 	int64_t *values;
 
 	if (extend(&b->values, profile_n_stacks(b->profile), sizeof(*values)) < 0)
 		return -ENOMEM;
 	values = (void *)b->values.data;
-	for (size_t i = 0; i < b->added.len / sizeof(*added); i++)
+	for (size_t i = 0; i < b->n_added; i++)
 		values[added[i].stack] =
 			block_add(values[added[i].stack], b->sums->values[added[i].id]);
 	return 0;
@@ -370,10 +379,9 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 {
 	int r;
 
-	buf_clear(&b->frames);
-	buf_clear(&b->names);
 	buf_clear(&b->text);
-	buf_clear(&b->added);
+	b->n_frames = 0;
+	b->n_added = 0;
 	b->sums = sums;
 	b->n_located = 0;
 	b->n_waiting = 0;

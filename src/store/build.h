@@ -8,7 +8,10 @@
 #include "store/day.h"
 #include "store/ids.h"
 
+struct build_frame;
+struct build_name;
 struct build_stack;
+struct build_value;
 
 struct build {
 	struct profile *profile;
@@ -18,10 +21,12 @@ struct build {
 	struct ids stacks;    /* the same */
 	struct buf values;    /* int64_t, by the profile's stack */
 	/* Of the day being added. */
-	struct buf frames; /* struct build_frame, by the day's id */
-	struct buf names;  /* struct build_name, by the same id */
-	struct buf text;   /* of the names */
-	struct buf added;  /* struct build_value */
+	struct build_name *names;   /* by the day's id */
+	struct build_frame *frames; /* by the same id */
+	uint32_t n_frames;
+	struct buf text;	   /* of the names */
+	struct build_value *added; /* a stack each, no id twice */
+	uint32_t n_added;
 	const struct block_sums *sums;
 	uint8_t *wanted;   /* bits, by the day's stack */
 	uint8_t *met;	   /* the same, of those that were read */
