@@ -4,9 +4,9 @@
 the same time at 99 Hz; its own CPU time, and for sonde that of its BPF programs by the kernel's own
 account, are set against it.
 
-What sonde does once for each program and library (unwind tables, symbols) is counted apart: with 50
-processes on few CPUs it takes most of a minute until all of their code was seen. The rest is the
-steady state, told by windows as long as the agent's interval, together with how many processes were
+What sonde does once for each program and library (unwind tables, symbols) falls mostly into the
+first minute, which is counted apart: with 50 processes on few CPUs each has but a few samples a
+second, and code is seen late. The rest is taken for the steady state, told by windows as long as the agent's interval, together with how many processes were
 started on the whole machine meanwhile: each one that is sampled is asked who it is and what it
 maps, so that two runs compare only if both numbers are alike.
 """
