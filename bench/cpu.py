@@ -6,9 +6,10 @@ account, are set against it.
 
 What sonde does once for each program and library (unwind tables, symbols) falls mostly into the
 first minute, which is counted apart: with 50 processes on few CPUs each has but a few samples a
-second, and code is seen late. The rest is taken for the steady state, told by windows as long as the agent's interval, together with how many processes were
-started on the whole machine meanwhile: each one that is sampled is asked who it is and what it
-maps, so that two runs compare only if both numbers are alike.
+second, and code is seen late. The rest is taken for the steady state, told by windows as long as
+the agent's interval, together with how many processes were started on the whole machine meanwhile:
+each one that is sampled is asked who it is and what it maps, so that two runs compare only if both
+numbers are alike.
 """
 import os
 import re
