@@ -3,6 +3,13 @@
 50 processes of five kinds (Python, Go, C++, SQLite, OpenSSL) share the CPUs. Each profiler runs for
 the same time at 99 Hz; its own CPU time, and for sonde that of its BPF programs by the kernel's own
 account, are set against it.
+
+What sonde does once for each program and library (unwind tables, symbols) falls mostly into the
+first minute, which is counted apart: with 50 processes on few CPUs each has but a few samples a
+second, and code is seen late. The rest is taken for the steady state, told by windows as long as
+the agent's interval, together with how many processes were started on the whole machine meanwhile:
+each one that is sampled is asked who it is and what it maps, so that two runs compare only if both
+numbers are alike.
 """
 import os
 import re
@@ -15,6 +22,8 @@ import rig
 
 HZ = 99
 SECONDS = 60
+WARM_UP_SECONDS = 60
+WINDOW_SECONDS = 10
 KINDS = 10  # of each kind
 PYTHON = "import json\nd = [{str(i): [i]} for i in range(999)]\nwhile 1: json.loads(json.dumps(d))"
 SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9000000000) "
@@ -27,9 +36,15 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def rss_mb(pid):
+def rss_mb(pid, field="VmRSS"):
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
-        return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1]) / 1024
+        return int(re.search(rf"{field}:\s+(\d+)", f.read())[1]) / 1024
+
+
+def processes_started():
+    """On the whole machine, threads included, since it was started."""
+    with open("/proc/stat", encoding="utf-8") as f:
+        return int(re.search(r"^processes (\d+)", f.read(), re.M)[1])
 
 
 def bpf_programs(pid):
@@ -79,22 +94,28 @@ class Node:
 
 
 def measure_sonde(sonde, directory):
-    """The agent as people run it, all readers on; the first interval is not counted."""
+    """The agent as people run it, all readers on."""
     agent = subprocess.Popen([sonde, "run", "--data-dir", os.path.join(directory, "data"),
                               "--listen", "127.0.0.1:0", "--cpu-hz", str(HZ)],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(20)
-        cpu, (runs, spent) = cpu_seconds(agent.pid), bpf_programs(agent.pid)
-        time.sleep(SECONDS)
-        cpu = cpu_seconds(agent.pid) - cpu
+        time.sleep(WARM_UP_SECONDS)
+        warm_up, started = cpu_seconds(agent.pid), processes_started()
+        runs, spent = bpf_programs(agent.pid)
+        spents = [warm_up]
+        for _ in range(SECONDS // WINDOW_SECONDS):
+            time.sleep(WINDOW_SECONDS)
+            spents.append(cpu_seconds(agent.pid))
+        started = processes_started() - started
         after = bpf_programs(agent.pid)
-        rss = rss_mb(agent.pid)
+        rss, peak = rss_mb(agent.pid), rss_mb(agent.pid, "VmHWM")
     finally:
         agent.terminate()
         agent.wait()
-    return {"cpu": cpu / SECONDS, "rss_mb": rss, "runs": after[0] - runs,
-            "bpf_ns": after[1] - spent}
+    return {"cpu": (spents[-1] - warm_up) / SECONDS, "warm_up": warm_up,
+            "windows": [(b - a) / WINDOW_SECONDS for a, b in zip(spents, spents[1:])],
+            "started": started / SECONDS, "rss_mb": rss, "peak_mb": peak,
+            "runs": after[0] - runs, "bpf_ns": after[1] - spent}
 
 
 def measure_perf(directory, *how):
@@ -138,9 +159,15 @@ def rows(found):
     cpus = os.cpu_count()
     sonde = found["sonde"]
     per_sample = sonde["bpf_ns"] / max(sonde["runs"], 1) / 1e3
-    out = [["sonde run: whole stacks, named, stored", f"{sonde['cpu'] * 100:.2f} %",
+    out = [["sonde run, steady state: whole stacks, named, stored", f"{sonde['cpu'] * 100:.2f} %",
             f"{sonde['bpf_ns'] / 1e9 / SECONDS / cpus * 100:.2f} %", f"{per_sample:.1f} µs",
-            f"{sonde['rss_mb']:.1f} MB", "-"]]
+            f"{sonde['rss_mb']:.1f} MB, {sonde['peak_mb']:.1f} at most", "-"],
+           [f"its windows of {WINDOW_SECONDS} s; the machine started {sonde['started']:.1f} "
+            "processes and threads a second",
+            f"{min(sonde['windows']) * 100:.2f} to {max(sonde['windows']) * 100:.2f} %",
+            "-", "-", "-", "-"],
+           [f"its first {WARM_UP_SECONDS} s: tables and symbols of all that runs",
+            f"{sonde['warm_up']:.2f} s", "-", "-", "-", "-"]]
     for name, about in (("perf -g", "frame pointers only, not named"),
                         ("perf --call-graph dwarf", "8 KB of stack per sample, not unwound")):
         p = found[name]
@@ -155,7 +182,7 @@ def goals(found):
     bpf = sonde["bpf_ns"] / 1e9 / SECONDS / os.cpu_count() * 100
     return [("CPU profiling of 50 busy processes: BPF, of each CPU", "<= 0.30 %", f"{bpf:.2f} %",
              bpf <= 0.30),
-            ("the same, user space, of one core", "<= 0.50 %", f"{sonde['cpu'] * 100:.2f} %",
-             sonde["cpu"] <= 0.005),
-            ("the same, RSS of the agent", "<= 40 MB", f"{sonde['rss_mb']:.1f} MB",
-             sonde["rss_mb"] <= 40)]
+            ("the same, user space, of one core, steady state", "<= 0.50 %",
+             f"{sonde['cpu'] * 100:.2f} %", sonde["cpu"] <= 0.005),
+            ("the same, RSS of the agent at its peak", "<= 40 MB", f"{sonde['peak_mb']:.1f} MB",
+             sonde["peak_mb"] <= 40)]

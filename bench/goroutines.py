@@ -3,7 +3,7 @@
 The target (bench/targets/goroutines) is a server with so many goroutines that wait. Fetching has its
 profile written by the program itself, for which the runtime stops it; what the program does anyway is
 taken off. For throughput it computes besides, on a CPU of its own, and windows of time in which it is
-left alone, read once a second, and asked for its profile once a second take turns.
+left alone, read, and asked for its profile take turns (bench/throughput.py).
 """
 import os
 import shutil
@@ -18,8 +18,11 @@ from agent import cpu_ns
 COUNTS = (1000, 100000)
 LOADED = 10000
 FETCHES = {1000: 21, 100000: 5}
-SECONDS = 2  # of a window
-WINDOWS = 10  # of each kind
+KINDS = ("control", "sonde", "curl")
+TURNS = 20
+BLOCKS = 10  # of control and sonde in a turn: throughput.py
+CURL_WINDOW = 0.5  # seconds: the program takes longer for its own profile
+CURL_BLOCKS = 1
 
 
 class Program(rig.Target):
@@ -54,49 +57,34 @@ def measure_count(program, bench, count, rounds):
     return found
 
 
-def window(target, action):
-    """Units per second, and per CPU second of the target, while action is done every second."""
-    cpu, start = cpu_ns(target.pid), time.monotonic()
-    units = int(target.ask("ops")[1])
-    for second in range(SECONDS):
-        if action:
-            action()
-        time.sleep(max(0, start + second + 1 - time.monotonic()))
-    units = int(target.ask("ops")[1]) - units
-    return {"second": units / (time.monotonic() - start),
-            "cpu_second": units * 1e9 / (cpu_ns(target.pid) - cpu)}
-
-
-def against_neighbours(windows, kind, per):
-    """Each window of a kind, against the mean of the quiet ones before and after it."""
-    ratios = []
-    for i in range(1, len(windows) - 1):
-        if windows[i][0] == kind:
-            quiet = [windows[k][1][per] for k in (i - 1, i + 1)]
-            ratios.append(windows[i][1][per] / statistics.mean(quiet))
-    spread = statistics.stdev(ratios)
-    return {"mean": statistics.mean(ratios), "spread": spread, "n": len(ratios),
-            "error": spread / len(ratios) ** 0.5}
+def extend(to, more):
+    for per, values in more.items():
+        to[per] += values
 
 
 def measure_load(program, reader_program):
-    """{"control": ..., "sonde": ..., "curl": ...}: throughput against the quiet windows around."""
-    windows, costs = [], []
+    """{"control": ..., "sonde": ..., "curl": ...}: throughput with one a second, against without."""
+    costs = []
     with Program([program, str(LOADED), "-load"], cpus={0}) as target:
         reader = throughput.Reader(reader_program, target.pid, 1, "goroutines")
+        load = throughput.Load(program, target.pid)
         reader.work()
-        actions = {"quiet": None, "control": lambda: None,
-                   "sonde": lambda: costs.append(reader.work()), "curl": target.fetch}
-        kinds = ["control", "sonde"] + ["curl"] * bool(shutil.which("curl"))
-        windows.append(("quiet", window(target, None)))
-        for i in range(WINDOWS):
-            for kind in kinds[i % len(kinds):] + kinds[:i % len(kinds)]:
-                windows.append((kind, window(target, actions[kind])))
-                windows.append(("quiet", window(target, None)))
+        actions = {"control": lambda: None, "sonde": lambda: costs.append(reader.work())}
+        # In turns of a few seconds: the machine may be busy for a while.
+        left = {kind: {per: [] for per in throughput.PER} for kind in KINDS}
+        for _ in range(TURNS):
+            for kind, action in actions.items():
+                extend(left[kind], throughput.compare(load, action, rounds=BLOCKS))
+            if shutil.which("curl"):
+                extend(left["curl"], throughput.compare(load, target.fetch, CURL_WINDOW,
+                                                        CURL_BLOCKS))
+        load.close()
         reader.close()
-    found = {kind: against_neighbours(windows, kind, "second") for kind in kinds}
-    for kind in kinds:
-        found[kind]["per_cpu"] = against_neighbours(windows, kind, "cpu_second")
+    found = {}
+    for kind in KINDS:
+        if left[kind]["second"]:
+            found[kind] = throughput.summary(left[kind]["second"])
+            found[kind]["per_cpu"] = throughput.summary(left[kind]["cpu_second"])
     found["sonde"]["cost_us"] = statistics.median(costs)
     return found
 
@@ -116,7 +104,7 @@ def measure(program, bench, reader, rounds):
 
 
 HEADER = ["way", "CPU of it", "CPU in the program", "calls", "CPU / sonde"]
-LOAD_HEADER = ["every second a", "throughput", "spread", "per CPU second", "windows", "CPU of it"]
+LOAD_HEADER = ["every second a", "throughput", "per CPU second", "lost by one", "blocks", "CPU of it"]
 
 
 def rows(one):
@@ -147,7 +135,7 @@ def load_rows(load):
     def text(found):
         return f"{found['mean']:.4f} ± {found['error']:.4f}"
 
-    return [[title, text(load[k]), f"{load[k]['spread']:.4f}", text(load[k]["per_cpu"]),
+    return [[title, text(load[k]), text(load[k]["per_cpu"]), f"{load[k]['lost_ms']:.1f} ms",
              load[k]["n"], f"{load[k]['cost_us'] / 1e3:.1f} ms" if "cost_us" in load[k] else "-"]
             for k, title in titles.items() if k in load]
 

@@ -152,10 +152,11 @@ static void work_look(const struct agent *a, struct agent_job *job)
 static void work_collect(const struct agent *a, struct agent_job *job)
 {
 	for (size_t i = 0; i < a->n_readers && job->result == 0; i++) {
-		uint64_t start = agent_thread_cpu_ns();
+		uint64_t start;
 
 		if (!job->readers[i].state || !job->readers[i].due)
 			continue;
+		start = agent_thread_cpu_ns();
 		job->readers[i].result = a->readers[i]->collect(
 			job->readers[i].state, &job->readers[i].reading, &job->readers[i].err);
 		job->readers[i].cost_ns = agent_thread_cpu_ns() - start;

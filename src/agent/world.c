@@ -2,7 +2,8 @@
 #include "agent/world.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,17 +15,19 @@
  */
 static uint64_t world_census(void)
 {
-	unsigned long long threads, last;
-	char text[128];
+	uint64_t threads;
+	char text[128], *at;
 	_cleanup_close_ int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	if (sscanf(text, "%*s %*s %*s %*u/%llu %llu", &threads, &last) != 2)
+	at = strchr(text, '/');
+	if (!at)
 		return 0;
-	return hash_mix(threads << 32 ^ last) | 1;
+	threads = strtoull(at + 1, &at, 10);
+	return hash_mix(threads << 32 ^ strtoull(at, NULL, 10)) | 1;
 }
 
 const struct world_ops world_procfs = {

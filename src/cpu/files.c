@@ -303,13 +303,14 @@ static bool files_make_room(void *context)
 	return true;
 }
 
-static void files_load(struct cpu_files *f, struct file *file)
+static void files_load(struct cpu_files *f, struct file *file, const struct cpu_pause *pause)
 {
+	const struct file_loading loading = {
+		.make_room = files_make_room, .context = f, .pause = pause};
 	struct sampler_file *shared = &f->shared[file->public.id];
 	int r;
 
-	r = file_tables_take(&f->shared_tables, f->tables, &file->public, files_make_room, f,
-			     &file->table);
+	r = file_tables_take(&f->shared_tables, f->tables, &file->public, &loading, &file->table);
 	if (r == -ENOSPC) {
 		file->left_out = true;
 		f->lost++;
@@ -333,7 +334,7 @@ void cpu_files_want(struct cpu_files *f, uint32_t id)
 	f->wanted[f->n_wanted++] = id;
 }
 
-bool cpu_files_load_next(struct cpu_files *f)
+bool cpu_files_load_next(struct cpu_files *f, const struct cpu_pause *pause)
 {
 	struct file *file;
 	uint32_t best = 0;
@@ -346,7 +347,10 @@ bool cpu_files_load_next(struct cpu_files *f)
 	file = f->slots[f->wanted[best]];
 	f->wanted[best] = f->wanted[--f->n_wanted];
 	file->is_wanted = false;
-	files_load(f, file);
+	/* Its last user may go meanwhile. */
+	file->refs++;
+	files_load(f, file, pause);
+	cpu_files_unref(f, file->public.id);
 	return true;
 }
 

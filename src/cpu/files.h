@@ -48,13 +48,20 @@ int cpu_files_open(struct cpu_files *files, pid_t pid, const struct proc_map *ma
 		   uint64_t *ret_bias);
 void cpu_files_unref(struct cpu_files *files, uint32_t id); /* CPU_FILE_NONE is fine */
 
+/* What else there is to do: called every millisecond or so while something takes long. */
+struct cpu_pause {
+	void (*call)(void *context);
+	void *context;
+};
+
 /*
  * Tables are compiled one file at a time, the smallest first: it may take a while, and what others
- * ask for meanwhile is mostly cheaper. A file that has none is left to frame pointers. False:
- * nothing is wanted.
+ * ask for meanwhile is mostly cheaper. A file that has none is left to frame pointers. In a pause
+ * (NULL is fine) files may be opened, wanted and let go of, but not loaded. False: nothing is
+ * wanted.
  */
 void cpu_files_want(struct cpu_files *files, uint32_t id);
-bool cpu_files_load_next(struct cpu_files *files);
+bool cpu_files_load_next(struct cpu_files *files, const struct cpu_pause *pause);
 bool cpu_files_is_wanted(const struct cpu_files *files); /* any */
 
 /* NULL when there is none of that number, or it is younger than generation. */

@@ -29,42 +29,54 @@ int file_image_vdso(struct elf_image **ret_image)
 				    ret_image, NULL);
 }
 
-static void rows_append(struct unwind_table *t, uint64_t vaddr, struct unwind_rule rule)
+static int join_row(struct file_join *join, uint64_t vaddr)
 {
-	struct unwind_row *last = t->n_rows ? &t->rows[t->n_rows - 1] : NULL;
+	const struct unwind_rule *rules = join->rules;
 
-	if (last && memcmp(&last->rule, &rule, sizeof(rule)) == 0)
-		return;
-	if (!last || last->vaddr != vaddr)
-		t->n_rows++;
-	t->rows[t->n_rows - 1] = (struct unwind_row){.vaddr = vaddr, .rule = rule};
+	return unwind_builder_row(&join->joined, vaddr,
+				  rules[0].cfa != UNWIND_NONE ? rules[0] : rules[1]);
 }
 
-int file_join_rows(const struct unwind_table *first, const struct unwind_table *second,
-		   struct unwind_table *ret_rows)
+/* The first's rows before an address. */
+static int join_first(struct file_join *join, uint64_t before)
 {
-	struct unwind_rule a = {0}, b = {0};
-	struct unwind_table joined = {0};
-	size_t i = 0, j = 0;
+	const struct unwind_table *first = join->first;
+	int r = 0;
 
-	joined.rows = calloc(first->n_rows + second->n_rows + 1, sizeof(*joined.rows));
-	if (!joined.rows)
-		return -ENOMEM;
-	while (i < first->n_rows || j < second->n_rows) {
-		uint64_t at = UINT64_MAX;
+	for (; r == 0 && join->next < first->n_rows; join->next++) {
+		const struct unwind_row *row = &first->rows[join->next];
 
-		if (i < first->n_rows)
-			at = first->rows[i].vaddr;
-		if (j < second->n_rows && second->rows[j].vaddr < at)
-			at = second->rows[j].vaddr;
-		if (i < first->n_rows && first->rows[i].vaddr == at)
-			a = first->rows[i++].rule;
-		if (j < second->n_rows && second->rows[j].vaddr == at)
-			b = second->rows[j++].rule;
-		rows_append(&joined, at, a.cfa != UNWIND_NONE ? a : b);
+		if (row->vaddr >= before)
+			break;
+		join->rules[0] = row->rule;
+		r = join_row(join, row->vaddr);
 	}
-	*ret_rows = joined;
-	return 0;
+	return r;
+}
+
+int file_join_rows(void *context, const struct unwind_row *rows, size_t n)
+{
+	struct file_join *join = context;
+	const struct unwind_sink *sink = join->joined.sink;
+	int r = 0;
+
+	if (!n && sink)
+		return sink->rows(sink->context, NULL, 0);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = join_first(join, rows[i].vaddr);
+		join->rules[1] = rows[i].rule;
+		/* The first's own row at this address comes after it, and counts. */
+		if (r == 0)
+			r = join_row(join, rows[i].vaddr);
+	}
+	return r;
+}
+
+int file_join_finish(struct file_join *join)
+{
+	int r = join_first(join, UINT64_MAX);
+
+	return r < 0 ? r : unwind_builder_drain(&join->joined);
 }
 
 static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
@@ -81,7 +93,7 @@ static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
 	return golang_program_unwind(program, ret_rows, NULL);
 }
 
-static int load_native(const struct cpu_file *file, struct unwind_table *ret_rows)
+static int load_native(const struct cpu_file *file, const struct unwind_sink *sink)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	int r;
@@ -89,20 +101,30 @@ static int load_native(const struct cpu_file *file, struct unwind_table *ret_row
 	r = file->is_vdso ? file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
 	if (r < 0)
 		return r;
-	return elf_unwind_compile(image, ret_rows, NULL);
+	return elf_unwind_stream(image, sink, NULL);
 }
 
-int file_load_rows(struct cpu_file *file, struct unwind_table *ret_rows)
+static int load_both(const struct cpu_file *file, const struct unwind_table *go,
+		     const struct unwind_sink *sink)
 {
-	_cleanup_(unwind_table_release) struct unwind_table go = {0}, native = {0};
-	int r_go = load_go(file, &go);
-	int r = load_native(file, &native);
+	struct file_join join = {.first = go, .joined = {.sink = sink}};
+	const struct unwind_sink to = {.rows = file_join_rows, .context = &join};
+	int r = load_native(file, &to);
 
-	if (r_go < 0 && r < 0)
-		return r;
-	if (r_go >= 0 && r >= 0)
-		return file_join_rows(&go, &native, ret_rows);
-	*ret_rows = r_go >= 0 ? go : native;
-	*(r_go >= 0 ? &go : &native) = (struct unwind_table){0};
-	return 0;
+	/* What there is of the one does not change what there is of the other. */
+	if (r < 0 && !join.joined.error) {
+		join.rules[1] = (struct unwind_rule){.cfa = UNWIND_NONE};
+		r = 0;
+	}
+	if (r == 0)
+		r = file_join_finish(&join);
+	unwind_builder_release(&join.joined);
+	return r;
+}
+
+int file_load_rows(struct cpu_file *file, const struct unwind_sink *sink)
+{
+	_cleanup_(unwind_table_release) struct unwind_table go = {0};
+
+	return load_go(file, &go) < 0 ? load_native(file, sink) : load_both(file, &go, sink);
 }

@@ -5,15 +5,25 @@
 
 #include "cpu/files.h"
 #include "elf/image.h"
-#include "elf/unwind.h"
+#include "elf/unwind_builder.h"
 
 /* Our own vdso, which is every process's. */
 int file_image_vdso(struct elf_image **ret_image);
-/* Go's tables, .eh_frame, or both joined; also says whether it is Go. -errno: there are none. */
-int file_load_rows(struct cpu_file *file, struct unwind_table *ret_rows);
 /*
- * Where first knows a rule it holds, elsewhere that of second. Both keep their rows; the result has
- * no starts.
+ * Go's tables, .eh_frame, or both joined; also says whether it is Go. -errno: there are none, or
+ * what the sink answers.
  */
-int file_join_rows(const struct unwind_table *first, const struct unwind_table *second,
-		   struct unwind_table *ret_rows);
+int file_load_rows(struct cpu_file *file, const struct unwind_sink *sink);
+
+/* Where first knows a rule it holds, elsewhere that of the rows that come. */
+struct file_join {
+	const struct unwind_table *first; /* borrowed */
+	size_t next;			  /* of its rows */
+	struct unwind_rule rules[2];	  /* that hold so far */
+	struct unwind_builder joined;
+};
+
+/* For an unwind_sink, whose context is the join. */
+int file_join_rows(void *context, const struct unwind_row *rows, size_t n);
+/* No more rows come. */
+int file_join_finish(struct file_join *join);

@@ -58,29 +58,52 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 	return true;
 }
 
-static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
-			 bool (*make_room)(void *context), void *context, struct cpu_table *ret)
+/* Rows on their way from a file to its table. */
+struct rows_passed {
+	struct cpu_file *file;
+	const struct cpu_pause *pause;
+	const struct unwind_sink *sink;
+	size_t n;
+};
+
+static int pass_rows(void *context, const struct unwind_row *rows, size_t n)
 {
-	struct unwind_table rows = {0};
-	bool large;
+	struct rows_passed *p = context;
+
+	p->n += n;
+	if (p->pause)
+		p->pause->call(p->pause->context);
+	return n ? p->sink->rows(p->sink->context, rows, n) : 0;
+}
+
+static int load_rows(void *context, const struct unwind_sink *sink)
+{
+	struct rows_passed *p = context;
+	const struct unwind_sink passing = {.rows = pass_rows, .context = p};
+
+	p->sink = sink;
+	return file_load_rows(p->file, &passing);
+}
+
+static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
+			 const struct file_loading *loading, struct cpu_table *ret)
+{
+	struct rows_passed passed = {.file = file, .pause = loading->pause};
 	int r;
 
-	r = file_load_rows(file, &rows);
-	if (r < 0)
-		return r;
 	do
-		r = cpu_tables_add(tables, rows.rows, rows.n_rows, ret, NULL);
-	while (r == -ENOSPC && make_room(context));
+		r = cpu_tables_add(tables, load_rows, &passed, ret);
+	while (r == -ENOSPC && loading->make_room(loading->context));
 	/* What a large file took on the way should not count as ours for good. */
-	large = rows.n_rows > LARGE_ROWS;
-	unwind_table_release(&rows);
-	if (large)
+	if (passed.n > LARGE_ROWS) {
+		cpu_tables_unmap(tables);
 		(void)malloc_trim(0);
+	}
 	return r;
 }
 
 int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     bool (*make_room)(void *context), void *context, struct file_table **ret_table)
+		     const struct file_loading *loading, struct file_table **ret_table)
 {
 	uint64_t print = 0;
 	bool can_share = file_print(file, &print);
@@ -96,7 +119,7 @@ int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, stru
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	r = table_compile(tables, file, make_room, context, &t->table);
+	r = table_compile(tables, file, loading, &t->table);
 	if (r < 0) {
 		free(t);
 		return r;

@@ -27,12 +27,18 @@ struct file_tables {
 	struct file_table *first;
 };
 
+/* What the loading of a table may need of others. */
+struct file_loading {
+	bool (*make_room)(void *context); /* true: there is more room than before */
+	void *context;
+	const struct cpu_pause *pause; /* NULL is fine */
+};
+
 /*
- * The rows' table, of this file or of one like it; counts a user. Makes room by asking make_room,
- * as long as that is true. -errno as of file_load_rows() and cpu_tables_add().
+ * The rows' table, of this file or of one like it; counts a user. -errno as of file_load_rows() and
+ * cpu_tables_add().
  */
 int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     bool (*make_room)(void *context), void *context,
-		     struct file_table **ret_table);
+		     const struct file_loading *loading, struct file_table **ret_table);
 void file_tables_give(struct file_tables *shared, struct cpu_tables *tables,
 		      struct file_table *table); /* NULL is fine */

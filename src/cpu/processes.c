@@ -410,7 +410,7 @@ int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 		return err_set(err, r, "pid %d has no code", (int)pid);
 	for (uint32_t i = 0; i < range.n; i++)
 		cpu_files_want(p->files, p->mappings[range.first + i].file);
-	while (cpu_files_load_next(p->files))
+	while (cpu_files_load_next(p->files, NULL))
 		;
 	/* Files that are not used stay for a while, which is all that is needed. */
 	mappings_give(p, range);

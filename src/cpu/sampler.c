@@ -156,6 +156,7 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 	s->mappings = map_memory(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
 	if (!s->rules || !s->shared_files || !s->mappings)
 		return err_set(err, -errno, "mapping BPF's tables: %m");
+	s->pause = (struct cpu_pause){.call = sampler_on_pause, .context = s};
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)
 		r = cpu_files_new(s->shared_files, s->tables, &s->files, err);

@@ -105,7 +105,7 @@ static void walk_loading(struct cpu_sampler *s, struct range mappings)
 		if (!cpu_files_is_wanted(s->files))
 			return;
 		sampler_set_urgent(s, false);
-		while (cpu_files_load_next(s->files))
+		while (cpu_files_load_next(s->files, &s->pause))
 			;
 	}
 }

@@ -40,6 +40,7 @@ struct cpu_sampler {
 	struct cpu_tables *tables;
 	struct cpu_files *files;
 	struct cpu_processes *processes;
+	struct cpu_pause pause;
 
 	struct stacks running[2];	   /* by the parity of the epoch */
 	struct stacks waiting;		   /* off-CPU: a wait may end in a later epoch */
@@ -66,6 +67,8 @@ void sampler_cpus_release(struct cpu_sampler *sampler);
 int sampler_on_notice(void *context, void *data, size_t len);
 int sampler_on_stack(void *context, void *data, size_t len);
 int sampler_on_copy(void *context, void *data, size_t len);
+/* Of loading. */
+void sampler_on_pause(void *context);
 
 /* For the thread that polls, if it is wanted and allowed. */
 void sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);

@@ -89,13 +89,23 @@ void sampler_set_urgent(struct cpu_sampler *s, bool urgent)
 		s->options.urgent = false;
 }
 
+void cpu_sampler_attend(struct cpu_sampler *s)
+{
+	(void)ring_buffer__consume(s->notices);
+}
+
+void sampler_on_pause(void *context)
+{
+	cpu_sampler_attend(context);
+}
+
 int sampler_consume(struct cpu_sampler *s, struct err *err)
 {
 	int n = ring_buffer__consume(s->notices);
 
 	while (n >= 0 && cpu_files_is_wanted(s->files)) {
 		sampler_set_urgent(s, false);
-		(void)cpu_files_load_next(s->files);
+		(void)cpu_files_load_next(s->files, &s->pause);
 		n = ring_buffer__consume(s->notices);
 	}
 	if (n >= 0)

@@ -225,30 +225,36 @@ static int tables_lay_out(struct cpu_tables *t, struct cpu_table *table, struct 
 	return tables_write(t, table->index, (const uint32_t *)b->pages, index_words);
 }
 
-int cpu_tables_add(struct cpu_tables *t, const struct unwind_row *rows, size_t n_rows,
-		   struct cpu_table *ret_table, struct err *err)
+static int take_rows(void *context, const struct unwind_row *rows, size_t n)
+{
+	return table_build_rows(context, rows, n);
+}
+
+int cpu_tables_add(struct cpu_tables *t, int (*load)(void *context, const struct unwind_sink *sink),
+		   void *context, struct cpu_table *ret_table)
 {
 	_cleanup_free_ struct table_build *b = calloc(1, sizeof(*b));
+	const struct unwind_sink sink = {.rows = take_rows, .context = b};
 	struct cpu_table table = {0};
 	int r;
 
 	if (!b)
-		return err_oom(err);
-	r = table_build(b, t->rules, rows, n_rows, err);
-	if (r >= 0) {
+		return -ENOMEM;
+	b->all = t->rules;
+	r = load(context, &sink);
+	if (r >= 0)
+		r = table_build_finish(b);
+	if (r >= 0)
 		r = tables_lay_out(t, &table, b);
-		if (r < 0)
-			err_write(err, "no room for an unwind table of %zu kB", b->n_words / 256);
-	}
 	if (r < 0) {
-		table_build_release(b, t->rules);
+		table_build_release(b);
 		cpu_tables_remove(t, &table);
 		return r;
 	}
 	table.rules = TAKE_PTR(b->rules);
 	table.n_rules = b->n_rules;
 	b->n_rules = 0;
-	table_build_release(b, t->rules);
+	table_build_release(b);
 	*ret_table = table;
 	return 0;
 }

@@ -39,11 +39,12 @@ void cpu_tables_free(struct cpu_tables *tables); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_tables, cpu_tables_free)
 
 /*
- * Rows are ascending. -ENOSPC: there is no room; -E2BIG: a table that we are not willing to hold;
- * -ENOENT: no rows.
+ * A table of the rows that load hands to its sink, ascending. -ENOSPC: there is no room; -E2BIG: a
+ * table that we are not willing to hold; -ENOENT: no rows; what load answers.
  */
-int cpu_tables_add(struct cpu_tables *tables, const struct unwind_row *rows, size_t n_rows,
-		   struct cpu_table *ret_table, struct err *err);
+int cpu_tables_add(struct cpu_tables *tables,
+		   int (*load)(void *context, const struct unwind_sink *sink), void *context,
+		   struct cpu_table *ret_table);
 /* The caller knows that no BPF program reads it any more. */
 void cpu_tables_remove(struct cpu_tables *tables, struct cpu_table *table);
 /* Gives empty chunks back, all but one. */

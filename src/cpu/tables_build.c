@@ -32,9 +32,9 @@ static int build_append(struct table_build *b, uint32_t word)
 }
 
 /* The number of a rule; one use of it is held however often it occurs. */
-static int build_rule(struct table_build *b, struct cpu_rules *rules,
-		      const struct unwind_rule *rule, uint16_t *ret)
+static int build_rule(struct table_build *b, const struct unwind_rule *rule, uint16_t *ret)
 {
+	struct cpu_rules *rules = b->all;
 	uint16_t number;
 	int r = cpu_rules_take(rules, rule, &number);
 
@@ -67,78 +67,80 @@ static int build_rule(struct table_build *b, struct cpu_rules *rules,
 	return 0;
 }
 
-struct cursor {
-	const struct unwind_row *rows;
-	size_t n;
-	size_t next;
-	uint16_t rule; /* that holds before the next row */
-};
-
-static int build_page(struct table_build *b, struct cpu_rules *rules, struct cursor *c,
-		      uint64_t start)
+/* Every page begins with a row, so that it can be searched alone. */
+static int build_page(struct table_build *b)
 {
-	struct table_page *page = &b->pages[b->n_pages++];
-	uint16_t written = c->rule;
-	int r;
+	if (b->n_pages == TABLE_PAGES_MAX)
+		return -E2BIG;
+	if (b->n_pages == b->cap_pages) {
+		size_t cap = b->cap_pages ? b->cap_pages * 2 : 64;
+		struct table_page *grown = realloc(b->pages, cap * sizeof(*grown));
 
-	page->first = (uint32_t)b->n_words;
-	/* Every page begins with a row, so that it can be searched alone. */
-	r = build_append(b, SAMPLER_ROW(0, c->rule));
-	for (; r >= 0 && c->next < c->n; c->next++) {
-		const struct unwind_row *row = &c->rows[c->next];
-		uint64_t offset = row->vaddr - start;
-
-		if (offset >= SAMPLER_PAGE_SIZE)
-			break;
-		if (row->rule.cfa == UNWIND_NONE && c->next + 1 < c->n &&
-		    row[1].vaddr - row->vaddr < BUILD_PADDING)
-			continue;
-		r = build_rule(b, rules, &row->rule, &c->rule);
-		if (r < 0)
-			break;
-		if (offset == 0)
-			b->words[b->n_words - 1] = SAMPLER_ROW(0, c->rule);
-		else if (c->rule != written)
-			r = build_append(b, SAMPLER_ROW(offset, c->rule));
-		written = c->rule;
+		if (!grown)
+			return -ENOMEM;
+		b->pages = grown;
+		b->cap_pages = cap;
 	}
-	page->n = (uint32_t)(b->n_words - page->first);
-	return r;
+	b->pages[b->n_pages++] = (struct table_page){.first = (uint32_t)b->n_words, .n = 1};
+	return build_append(b, SAMPLER_ROW(0, b->rule));
 }
 
-int table_build(struct table_build *b, struct cpu_rules *rules, const struct unwind_row *rows,
-		size_t n_rows, struct err *err)
+/* Puts the last row in; next: the address of the one after it. */
+static int build_last(struct table_build *b, uint64_t next)
 {
-	struct cursor c = {.rows = rows, .n = n_rows};
-	uint64_t n_pages;
+	const struct unwind_row *row = &b->last;
+	uint64_t page = (row->vaddr >> SAMPLER_PAGE_BITS) - b->first_page;
+	uint64_t offset = row->vaddr % SAMPLER_PAGE_SIZE;
+	uint16_t before = b->rule;
 	int r = 0;
 
-	if (!n_rows)
-		return err_set(err, -ENOENT, "there are no unwind rows");
-	b->first_page = rows[0].vaddr >> SAMPLER_PAGE_BITS;
-	n_pages = (rows[n_rows - 1].vaddr >> SAMPLER_PAGE_BITS) - b->first_page + 1;
-	for (size_t i = 1; i < n_rows; i++)
-		if (rows[i].vaddr <= rows[i - 1].vaddr)
-			return err_set(err, -EBADMSG, "unwind rows are not in order");
-	if (n_pages > TABLE_PAGES_MAX)
-		return err_set(err, -E2BIG, "unwind rows span more than %u MB of text",
-			       TABLE_PAGES_MAX >> (20 - SAMPLER_PAGE_BITS));
-	b->pages = calloc(n_pages, sizeof(*b->pages));
-	if (!b->pages)
-		return err_oom(err);
-	for (uint64_t i = 0; i < n_pages && r >= 0; i++)
-		r = build_page(b, rules, &c, (b->first_page + i) << SAMPLER_PAGE_BITS);
-	if (r == -ENOSPC)
-		return err_set(err, r, "too many different unwind rules");
+	if (page >= TABLE_PAGES_MAX)
+		return -E2BIG;
+	while (r >= 0 && b->n_pages <= page)
+		r = build_page(b);
+	if (r < 0 || (row->rule.cfa == UNWIND_NONE && next - row->vaddr < BUILD_PADDING))
+		return r;
+	r = build_rule(b, &row->rule, &b->rule);
 	if (r < 0)
-		return err_set(err, r, "the unwind table is too large");
+		return r;
+	if (offset == 0) {
+		b->words[b->n_words - 1] = SAMPLER_ROW(0, b->rule);
+		return 0;
+	}
+	if (b->rule == before)
+		return 0;
+	b->pages[page].n++;
+	return build_append(b, SAMPLER_ROW(offset, b->rule));
+}
+
+int table_build_rows(struct table_build *b, const struct unwind_row *rows, size_t n_rows)
+{
+	for (size_t i = 0; i < n_rows; i++) {
+		int r = 0;
+
+		if (!b->has_last)
+			b->first_page = rows[i].vaddr >> SAMPLER_PAGE_BITS;
+		else if (rows[i].vaddr <= b->last.vaddr)
+			return -EBADMSG;
+		else
+			r = build_last(b, rows[i].vaddr);
+		if (r < 0)
+			return r;
+		b->last = rows[i];
+		b->has_last = true;
+	}
 	return 0;
 }
 
-void table_build_release(struct table_build *b, struct cpu_rules *rules)
+int table_build_finish(struct table_build *b)
+{
+	return b->has_last ? build_last(b, UINT64_MAX) : -ENOENT;
+}
+
+void table_build_release(struct table_build *b)
 {
 	for (size_t i = 0; i < b->n_rules; i++)
-		cpu_rules_give(rules, b->rules[i]);
+		cpu_rules_give(b->all, b->rules[i]);
 	free(b->rules);
 	free(b->pages);
 	free(b->words);

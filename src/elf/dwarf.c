@@ -342,7 +342,7 @@ static int dwarf_emit_all(struct elf_dwarf *d, uint64_t vaddr, struct dwarf_emit
 	uint64_t offs[DWARF_INDEX_MAX_FOUND];
 	int n = dwarf_index_find(&d->index, &d->file, vaddr, offs);
 
-	if (n < 0)
+	if (n <= 0)
 		return n;
 	/* A function is worth more than a line: first all units for the one, then for the other. */
 	for (int i = 0; i < 2 * n && out->n == 0; i++) {

@@ -137,7 +137,7 @@ static int dwarf_abbrevs_load(struct dwarf_section *section, uint64_t off,
 	r = dwarf_read_abbrevs(&b, &c);
 	if (r < 0)
 		return r;
-	if (!dwarf_abbrevs_sorted(table))
+	if (table->items && !dwarf_abbrevs_sorted(table))
 		qsort(table->items, table->n, sizeof(*table->items), dwarf_abbrev_compare);
 	*ret = TAKE_PTR(table);
 	return 0;

@@ -124,8 +124,9 @@ void dwarf_file_trim(struct dwarf_file *file)
 		dwarf_abbrevs_put(&file->abbrevs, unit->abbrevs);
 		unit->abbrevs = NULL;
 	}
-	while (file->n_units > 1 && (file->n_units > DWARF_MAX_CACHED_UNITS ||
-				     dwarf_file_units_memory(file) > file->max_bytes / 8 * 7))
+	while (file->units && file->units->next &&
+	       (file->n_units > DWARF_MAX_CACHED_UNITS ||
+		dwarf_file_units_memory(file) > file->max_bytes / 8 * 7))
 		dwarf_file_drop_last(file);
 }
 
@@ -243,7 +244,7 @@ int dwarf_file_unit(struct dwarf_file *file, uint64_t off, struct dwarf_unit **r
 		if (dwarf_file_units_memory(file) > file->max_bytes)
 			return -E2BIG;
 		r = dwarf_unit_load(file, off, &unit);
-		if (r < 0)
+		if (r != 0)
 			return r;
 		file->n_units++;
 	}

@@ -28,16 +28,19 @@ size_t dwarf_index_memory(const struct dwarf_index *index)
 static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *file,
 			   struct dwarf_index_entry entry)
 {
-	struct dwarf_index_entry *last = index->n ? &index->items[index->n - 1] : NULL;
 	int r;
 
 	if (entry.low >= entry.high || !dwarf_file_has_code(file, entry.low))
 		return 0;
 	/* With a section for each function a unit has thousands, one behind the other. */
-	if (last && last->off == entry.off && entry.low >= last->high &&
-	    entry.low - last->high < DWARF_INDEX_GAP) {
-		last->high = entry.high;
-		return 0;
+	if (index->n > 0) {
+		struct dwarf_index_entry *last = &index->items[index->n - 1];
+
+		if (last->off == entry.off && entry.low >= last->high &&
+		    entry.low - last->high < DWARF_INDEX_GAP) {
+			last->high = entry.high;
+			return 0;
+		}
 	}
 	r = dwarf_array_reserve(&index->items, &index->cap, index->n, sizeof(entry), index->max);
 	if (r < 0)

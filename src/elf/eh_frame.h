@@ -20,11 +20,13 @@
 
 #include "base/map.h"
 #include "base/view.h"
+#include "elf/image.h"
 #include "elf/unwind_builder.h"
 
 /* Bytes that are read one after the other. Past the end everything is 0 and bad is set. */
 struct eh_cursor {
 	struct view bytes;
+	uint64_t vaddr; /* of the first byte: addresses are relative to where they stand */
 	size_t pos;
 	bool bad;
 };
@@ -47,16 +49,32 @@ int64_t eh_sleb(struct eh_cursor *c);
 /* The next n bytes, stepped over. */
 struct view eh_bytes(struct eh_cursor *c, uint64_t n);
 
+/* A part of the file, of which no more is in memory than is being looked at. */
 struct eh_section {
-	struct view bytes;
-	uint64_t vaddr;	 /* of the first byte: addresses are relative to where they stand */
+	const struct elf_image *image; /* borrowed */
+	uint64_t off;		       /* in the file */
+	uint64_t size;
+	uint64_t vaddr;	 /* of the first byte */
 	bool is_debug;	 /* .debug_frame: other ids, plain addresses */
 	bool ends_at_0;	 /* a length of 0 ends it; else what follows is another object's */
 	uint64_t lo, hi; /* the text; functions outside of it are none */
+
+	uint8_t *window;
+	size_t window_cap;
+	uint64_t window_at; /* in the section */
+	size_t window_len;
+	size_t ahead; /* what is read beyond what is asked for */
 };
 
+/*
+ * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
+ * have; -ENOMEM.
+ */
+int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret);
+void eh_section_release(struct eh_section *s);
+
 /* An address in the encoding (DW_EH_PE_*) of its CIE. */
-uint64_t eh_address(struct eh_cursor *c, const struct eh_section *s, uint8_t encoding);
+uint64_t eh_address(struct eh_cursor *c, uint8_t encoding);
 
 enum eh_cfa {
 	EH_CFA_NONE,
@@ -93,12 +111,17 @@ struct eh_cie {
 	struct eh_state initial;
 };
 
+/* Where a function begins, and its entry. */
+struct eh_place {
+	uint32_t start; /* from the lowest text */
+	uint32_t entry; /* from the start of the section */
+};
+
 struct eh_fde {
 	uint64_t start;
-	uint32_t size;
-	uint32_t program; /* offset in the section */
-	uint32_t program_len;
-	uint32_t cie;
+	uint64_t size;
+	const struct eh_cie *cie;
+	struct eh_cursor program;
 };
 
 /* A zeroed one is empty. */
@@ -106,18 +129,22 @@ struct eh_frame {
 	struct eh_section section;
 	struct eh_cie *cies;
 	size_t n_cies, cies_cap;
-	struct map cie_at;   /* offset -> index */
-	struct eh_fde *fdes; /* by address */
+	struct map cie_at;     /* offset -> index */
+	struct eh_place *fdes; /* by address */
 	size_t n_fdes, fdes_cap;
 	uint64_t n_damaged;
 };
 
-/* Reads all entries. frame->section is to be set; its bytes are borrowed. -E2BIG, -ENOMEM. */
-int eh_frame_load(struct eh_frame *frame);
+/*
+ * Finds all functions. frame->section is to be set. sink: to be called now and then, without rows;
+ * NULL is fine. -E2BIG, -ENOMEM, what the sink answers.
+ */
+int eh_frame_load(struct eh_frame *frame, const struct unwind_sink *sink);
+/* One of them, until the next call. -EBADMSG: the file is no longer what it was; -ENOMEM. */
+int eh_frame_fde(struct eh_frame *frame, const struct eh_place *place, struct eh_fde *ret_fde);
 void eh_frame_release(struct eh_frame *frame);
 
 /* Runs the program of a CIE; false when it makes no sense or is beyond us. */
-bool eh_program_initial(const struct eh_section *s, struct eh_cie *cie, struct view program);
+bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program);
 /* Rows from the function's start to end. Counts in the builder what is beyond us. */
-int eh_program_rows(const struct eh_frame *frame, const struct eh_fde *fde, uint64_t end,
-		    struct unwind_builder *b);
+int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builder *b);

@@ -61,7 +61,6 @@ enum {
 
 /* One program as it runs. */
 struct eh_machine {
-	const struct eh_section *section;
 	const struct eh_cie *cie;
 	struct eh_cursor c;
 	struct eh_state state;
@@ -388,7 +387,7 @@ static int step_extended(struct eh_machine *m, uint8_t op)
 	case OP_NOP:
 		return 0;
 	case OP_SET_LOC:
-		return advance_to(m, eh_address(c, m->section, m->cie->encoding));
+		return advance_to(m, eh_address(c, m->cie->encoding));
 	case OP_ADVANCE1:
 		return advance(m, eh_u8(c));
 	case OP_ADVANCE2:
@@ -445,14 +444,13 @@ static int run(struct eh_machine *m)
 	return r < 0 ? r : 0;
 }
 
-bool eh_program_initial(const struct eh_section *s, struct eh_cie *cie, struct view program)
+bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program)
 {
 	struct eh_machine m;
 
 	/* Zeroing what is saved would take longer than most programs. */
-	m.section = s;
 	m.cie = cie;
-	m.c = (struct eh_cursor){.bytes = program};
+	m.c = *program;
 	m.state = (struct eh_state){0};
 	m.pc = m.end = 0;
 	m.b = NULL;
@@ -464,18 +462,13 @@ bool eh_program_initial(const struct eh_section *s, struct eh_cie *cie, struct v
 	return true;
 }
 
-int eh_program_rows(const struct eh_frame *frame, const struct eh_fde *fde, uint64_t end,
-		    struct unwind_builder *b)
+int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builder *b)
 {
 	struct eh_machine m;
 	int r;
 
-	m.section = &frame->section;
-	m.cie = &frame->cies[fde->cie];
-	m.c = (struct eh_cursor){0};
-	if (!view_sub(frame->section.bytes, fde->program, fde->program_len, &m.c.bytes) ||
-	    !m.c.bytes.data)
-		return -EBADMSG;
+	m.cie = fde->cie;
+	m.c = fde->program;
 	m.state = m.cie->initial;
 	m.pc = fde->start;
 	m.end = end;
@@ -483,8 +476,8 @@ int eh_program_rows(const struct eh_frame *frame, const struct eh_fde *fde, uint
 	m.has_unsupported = false;
 	m.n_saved = 0;
 	r = run(&m);
-	if (r == -E2BIG || r == -ENOMEM)
-		return r;
+	if (b->error < 0)
+		return b->error;
 	/* Of what a program says after something that we do not understand nothing is sure. */
 	if (r < 0) {
 		m.state.cfa = EH_CFA_OTHER;

@@ -27,9 +27,22 @@ struct unwind_table {
 	uint64_t n_damaged;	/* entries that made no sense and were left out */
 };
 
+/*
+ * Takes rows a few thousand at a time, ascending over all calls; a negative answer ends it all.
+ * Called without rows now and then where that takes long, for who has other things to do as well.
+ */
+struct unwind_sink {
+	int (*rows)(void *context, const struct unwind_row *rows, size_t n);
+	void *context;
+};
+
 /* -ENOENT: the file has no unwind information. -E2BIG: more of it than we are willing to hold. */
 int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
 		       struct err *err);
+/* The same rows, of which no more than a few are in memory at a time. Also what the sink answers.
+ */
+int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
+		      struct err *err);
 void unwind_table_release(struct unwind_table *table);
 
 /* The rule at vaddr; UNWIND_NONE outside of the table. */

@@ -6,11 +6,14 @@
 
 #include "elf/unwind.h"
 
-/* A zeroed one is empty. */
+/* A zeroed one is empty. With a sink rows go there, and of starts there is but their number. */
 struct unwind_builder {
 	struct unwind_table table;
 	size_t rows_cap;
 	size_t starts_cap;
+	const struct unwind_sink *sink; /* borrowed; NULL: all rows are kept */
+	size_t n_sunk;
+	int error; /* why a row could not be added */
 };
 
 /* Doubles an array (a pointer to it); -E2BIG when it has max elements already. */
@@ -23,6 +26,8 @@ int unwind_grow(void *array, size_t *cap, size_t max, size_t size);
 int unwind_builder_row(struct unwind_builder *b, uint64_t vaddr, struct unwind_rule rule);
 /* A function begins there; ascending. */
 int unwind_builder_start(struct unwind_builder *b, uint64_t vaddr);
+/* Hands to the sink what it did not get yet: there are no more rows. */
+int unwind_builder_drain(struct unwind_builder *b);
 /* Hands the table over and leaves the builder empty. */
 void unwind_builder_finish(struct unwind_builder *b, struct unwind_table *ret_table);
 void unwind_builder_release(struct unwind_builder *b);

@@ -1,6 +1,7 @@
 /* src/golang/buckets.c: see buckets.h. */
 #include "golang/buckets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 #define RANGE_MAX_GAP 256
 /* Far more than one bucket; and small, so that ranges can be dealt out evenly. */
 #define RANGE_MAX_BYTES ((size_t)256 << 10)
+/* The same for readers that give the buffer back: what malloc has at hand, without new pages. */
+#define RANGE_SMALL_BYTES ((size_t)24 << 10)
+static_assert(RANGE_SMALL_BYTES > 2 * 8 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
 /* Of one vectored read: bounds the buffer, which is kept, for programs with very many buckets. */
 #define REREAD_MAX_BYTES ((size_t)4 << 20)
 
@@ -266,6 +270,11 @@ static uint64_t bucket_end(const struct golang_buckets *b, const struct golang_b
 	return bucket->addr + bucket_bytes(b, bucket->depth);
 }
 
+static size_t range_max_bytes(const struct golang_buckets *b)
+{
+	return b->trimmed ? RANGE_SMALL_BYTES : RANGE_MAX_BYTES;
+}
+
 /* Sorts the buckets by address and joins neighbours into ranges. */
 static int ranges_build(struct golang_buckets *b)
 {
@@ -288,7 +297,7 @@ static int ranges_build(struct golang_buckets *b)
 		int r;
 
 		if (last && bucket->addr <= last->addr + last->len + RANGE_MAX_GAP &&
-		    end - last->addr <= RANGE_MAX_BYTES) {
+		    end - last->addr <= range_max_bytes(b)) {
 			last->len = MAX(last->len, end - last->addr);
 			continue;
 		}
@@ -325,7 +334,8 @@ static int images_ensure(struct golang_buckets *b)
 
 	for (size_t i = 0; i < b->n_ranges; i++)
 		total += b->ranges[i].len;
-	len = MIN(MIN(total, total / 2 + RANGE_MAX_BYTES), REREAD_MAX_BYTES);
+	len = b->trimmed ? MIN(total, RANGE_SMALL_BYTES)
+			 : MIN(MIN(total, total / 2 + RANGE_MAX_BYTES), REREAD_MAX_BYTES);
 	if (len <= b->images_len)
 		return 0;
 	free(b->images);
@@ -353,6 +363,17 @@ static int range_counts(struct golang_buckets *b, const struct proc_range *range
 		bucket_take(b, bucket, p + GOLANG_BUCKET_HEADER + 8UL * bucket->depth, cycle);
 	}
 	return 0;
+}
+
+void golang_buckets_trim(struct golang_buckets *b)
+{
+	free(b->images);
+	b->images = NULL;
+	b->images_len = 0;
+	/* From now on in smaller pieces. */
+	if (!b->trimmed)
+		b->ranges_of = 0;
+	b->trimmed = true;
 }
 
 int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err)

@@ -54,6 +54,7 @@ struct golang_buckets {
 	size_t ranges_of;
 	uint8_t *images; /* where ranges are read to; kept between readings */
 	size_t images_len;
+	bool trimmed;		   /* it is not: golang_buckets_trim() was called */
 	struct golang_tally tally; /* of the last reading of all buckets */
 	uint64_t bad;		   /* refused buckets of all walks */
 	bool incomplete;	   /* the list could not be followed to its end */
@@ -78,6 +79,8 @@ void golang_buckets_release(struct golang_buckets *b);
 int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err);
 /* Reads the counts of all known buckets again. Their tally begins anew. */
 int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err);
+/* Gives the buffer back that readings share: for readers of many programs. */
+void golang_buckets_trim(struct golang_buckets *b);
 /* Gives back the stacks of all known buckets, for whoever has made use of them; */
 void golang_buckets_forget_stacks(struct golang_buckets *b);
 /* and reads them again: they never change. */

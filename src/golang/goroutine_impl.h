@@ -6,6 +6,7 @@
 #include "golang/goroutine_unwind.h"
 #include "golang/goroutines.h"
 #include "golang/process_impl.h"
+#include "golang/symbolizer.h"
 #include "golang/vars_g.h"
 
 #define GOROUTINE_MAX_REASONS 64
@@ -16,6 +17,13 @@ struct goroutine_item {
 	uint64_t g;
 	uint32_t stack_bytes;
 	uint32_t tries;
+};
+
+/* Where a goroutine is, as profiles show it; compared as bytes. */
+struct goroutine_place {
+	uint32_t stack;
+	uint32_t unverified;
+	uint64_t start_pc; /* of those without a stack */
 };
 
 struct goroutine_batch;
@@ -55,3 +63,8 @@ ssize_t goroutine_batch_read(struct golang_goroutines *gs, const struct goroutin
 			     size_t n, struct err *err);
 struct goroutine_batch *goroutine_batch_new(void);
 void goroutine_batch_free(struct goroutine_batch *batch);
+
+struct goroutine_place goroutine_place_of(const struct golang_goroutine *g);
+/* Fills locations with what profiles show of a place; returns their number or -errno. */
+int goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
+			const struct goroutine_place *place, uint32_t *locations, struct err *err);

@@ -15,10 +15,8 @@
 
 /* What goroutines of one sample have in common. */
 struct group_key {
-	uint32_t stack;
-	uint32_t labels;
-	uint64_t start_pc; /* of those without a stack */
-	uint64_t unverified;
+	struct goroutine_place place;
+	uint64_t labels;
 	uint64_t created_by; /* from here on with details only */
 	uint64_t state;
 	const char *wait_reason;
@@ -45,14 +43,22 @@ static void builder_release(struct builder *b)
 	free(b->groups);
 }
 
-static int builder_count(struct builder *b, const struct golang_goroutine *g)
+struct goroutine_place goroutine_place_of(const struct golang_goroutine *g)
 {
 	bool no_stack = g->stack == GOLANG_NO_STACK;
-	const struct group_key key = {
+
+	return (struct goroutine_place){
 		.stack = g->stack,
-		.labels = g->labels,
-		.start_pc = no_stack ? g->start_pc : 0,
 		.unverified = no_stack && g->state != GOLANG_G_RUNNING,
+		.start_pc = no_stack ? g->start_pc : 0,
+	};
+}
+
+static int builder_count(struct builder *b, const struct golang_goroutine *g)
+{
+	const struct group_key key = {
+		.place = goroutine_place_of(g),
+		.labels = g->labels,
 		.created_by = b->details ? g->created_by : 0,
 		.state = b->details ? g->state : 0,
 		.wait_reason = b->details ? g->wait_reason : NULL,
@@ -77,7 +83,8 @@ static int group_compare(const void *a, const void *b)
 
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
-	return x->key.stack < y->key.stack ? -1 : x->key.stack > y->key.stack;
+	return x->key.place.stack < y->key.place.stack ? -1
+						       : x->key.place.stack > y->key.place.stack;
 }
 
 static int builder_groups(struct builder *b,
@@ -127,7 +134,7 @@ static struct view name_at(struct builder *b, uint64_t pc)
 static int group_labels(struct builder *b, const struct group_key *k, struct profile_label *labels,
 			uint32_t *n)
 {
-	const char *const *list = golang_labels_list(&b->gs->labels, k->labels);
+	const char *const *list = golang_labels_list(&b->gs->labels, (uint32_t)k->labels);
 	int r = 0;
 
 	for (*n = 0; r == 0 && list[0] && list[1]; list += 2)
@@ -145,42 +152,40 @@ static int group_labels(struct builder *b, const struct group_key *k, struct pro
 }
 
 /* A frame in place of a stack that cannot be known. */
-static int marker_location(struct builder *b, const char *name, uint32_t *ret_location)
+static int marker_location(struct profile *p, const char *name, uint32_t *ret_location)
 {
 	struct profile_function f = {0};
 	struct profile_line line = {0};
-	int r = profile_add_string(b->s.profile, view_str(name), &f.name);
+	int r = profile_add_string(p, view_str(name), &f.name);
 
 	f.system_name = f.name;
 	if (r == 0)
-		r = profile_add_function(b->s.profile, &f, &line.function);
-	return r < 0 ? r
-		     : profile_add_location(b->s.profile, 0, PROFILE_NO_MAPPING, &line, 1,
-					    ret_location);
+		r = profile_add_function(p, &f, &line.function);
+	return r < 0 ? r : profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, ret_location);
 }
 
-/* Fills locations; returns their number or -errno. */
-static int group_locations(struct builder *b, const struct group_key *k, uint32_t *locations,
-			   struct err *err)
+int goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
+			const struct goroutine_place *place, uint32_t *locations, struct err *err)
 {
 	const uint64_t *pcs;
 	uint64_t start;
 	size_t n;
 	int r;
 
-	if (k->stack != GOLANG_NO_STACK) {
-		pcs = golang_unwind_logical(&b->gs->unwind, k->stack, &n);
+	if (place->stack != GOLANG_NO_STACK) {
+		pcs = golang_unwind_logical(&gs->unwind, place->stack, &n);
 		if (!pcs)
 			return golang_symbolizer_error(-E2BIG, err);
-		return golang_symbolizer_stack(&b->s, pcs, MIN(n, b->gs->layout->max_depth),
-					       locations, err);
+		return golang_symbolizer_stack(s, pcs, MIN(n, gs->layout->max_depth), locations,
+					       err);
 	}
-	r = marker_location(b, k->unverified ? "[unverified]" : "[running]", &locations[0]);
+	r = marker_location(s->profile, place->unverified ? "[unverified]" : "[running]",
+			    &locations[0]);
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	/* As if it were about to call its first function. */
-	start = k->start_pc + 1;
-	r = golang_symbolizer_stack(&b->s, &start, k->start_pc ? 1 : 0, locations + 1, err);
+	start = place->start_pc + 1;
+	r = golang_symbolizer_stack(s, &start, place->start_pc ? 1 : 0, locations + 1, err);
 	return r < 0 ? r : r + 1;
 }
 
@@ -191,7 +196,7 @@ static int group_sample(struct builder *b, const struct group *g, struct err *er
 	uint32_t stack, n_labels;
 	int r = 0, n;
 
-	n = group_locations(b, &g->key, locations, err);
+	n = goroutine_locations(b->gs, &b->s, &g->key.place, locations, err);
 	if (n < 0)
 		return n;
 	r = group_labels(b, &g->key, labels, &n_labels);

@@ -9,12 +9,13 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "golang/bucket.h"
+#include "golang/goroutines.h"
 #include "golang/grow.h"
 #include "golang/symbolizer.h"
 
 /* A program with this many different stacks is a forged one; then they are not kept. */
 #define UNWIND_STACKS_BYTES ((size_t)64 << 20)
-#define UNWIND_PATHS_BYTES ((size_t)16 << 20)
+#define UNWIND_NODES_BYTES ((size_t)16 << 20)
 #define UNWIND_MAX_STEPS ((size_t)1 << 20)
 #define UNWIND_MAX_STACKS ((size_t)1 << 20)
 /* Stacks deeper than this are walked anew each time. */
@@ -40,16 +41,16 @@ struct golang_stack {
 	uint32_t n_logical;
 };
 
-/* A stack as it was found once: where above sp each return address lay, and what it was. */
-struct unwind_path {
+/*
+ * A frame of stacks that were walked before, leaf first: the same frames so far. Where its return
+ * address lies follows from them.
+ */
+struct unwind_node {
 	uint64_t pc;
-	uint64_t height;
-	uint32_t stack;
-	uint32_t n;
-	struct {
-		uint64_t off;
-		uint64_t pc;
-	} returns[];
+	const struct unwind_node *callee; /* NULL for a leaf */
+	struct unwind_node *last;	  /* of its callers, the one that was asked for last */
+	uint32_t off;			  /* of its return address, above the leaf's sp */
+	uint32_t stack;			  /* that ends here, or GOLANG_NO_STACK */
 };
 
 void golang_unwind_init(struct golang_unwind *u, struct golang_process *process,
@@ -59,7 +60,7 @@ void golang_unwind_init(struct golang_unwind *u, struct golang_process *process,
 		.process = process,
 		.vars = vars,
 		.arm64 = proc_mem_machine(process->mem) == EM_AARCH64,
-		.paths_arena = {.max = UNWIND_PATHS_BYTES},
+		.nodes_arena = {.max = UNWIND_NODES_BYTES},
 		.physical = {.bytes = {.max = UNWIND_STACKS_BYTES}},
 		.arena = {.max = UNWIND_STACKS_BYTES},
 	};
@@ -68,8 +69,8 @@ void golang_unwind_init(struct golang_unwind *u, struct golang_process *process,
 void golang_unwind_release(struct golang_unwind *u)
 {
 	map_release(&u->steps);
-	map_release(&u->paths);
-	arena_release(&u->paths_arena);
+	map_release(&u->nodes);
+	arena_release(&u->nodes_arena);
 	intern_release(&u->physical);
 	arena_release(&u->arena);
 	free(u->stacks);
@@ -83,7 +84,7 @@ void golang_unwind_begin(struct golang_unwind *u)
 
 	u->refreshed = false;
 	if (u->physical.bytes.used < UNWIND_STACKS_BYTES / 2 &&
-	    u->paths_arena.used < UNWIND_PATHS_BYTES / 2 && u->steps.len < UNWIND_MAX_STEPS / 2)
+	    u->nodes_arena.used < UNWIND_NODES_BYTES / 2 && u->steps.len < UNWIND_MAX_STEPS / 2)
 		return;
 	golang_unwind_release(u);
 	golang_unwind_init(u, process, vars);
@@ -190,67 +191,93 @@ static enum golang_unwound walk_stack(struct golang_unwind *u, const struct gola
 	return GOLANG_UNWOUND;
 }
 
-static uint64_t path_key(uint64_t pc, uint64_t height)
+/* The frame at pc that called callee; NULL when it was not seen yet. */
+static struct unwind_node *node_find(const struct golang_unwind *u, struct unwind_node *callee,
+				     uint64_t pc)
 {
-	return hash_mix(pc) + height;
+	struct unwind_node *node;
+	uint64_t value;
+
+	if (callee && callee->last && callee->last->pc == pc)
+		return callee->last;
+	if (!map_get(&u->nodes, hash_mix((uintptr_t)callee) + pc, &value))
+		return NULL;
+	node = (struct unwind_node *)(uintptr_t)value;
+	if (node->pc != pc || node->callee != callee)
+		return NULL;
+	if (callee)
+		callee->last = node;
+	return node;
 }
 
-static const struct unwind_path *path_for(const struct golang_unwind *u,
-					  const struct golang_stack_copy *copy)
+static struct unwind_node *node_add(struct golang_unwind *u, struct unwind_node *callee,
+				    uint64_t pc)
 {
-	uint64_t height = copy->top - copy->sp, value;
-	const struct unwind_path *path;
+	struct unwind_node *node = arena_alloc(&u->nodes_arena, sizeof(*node));
 
-	if (copy->exact || copy->is_syscall ||
-	    !map_get(&u->paths, path_key(copy->pc, height), &value))
+	if (!node)
 		return NULL;
-	path = (const struct unwind_path *)(uintptr_t)value;
-	if (path->pc != copy->pc || path->height != height)
+	*node = (struct unwind_node){.pc = pc, .callee = callee, .stack = GOLANG_NO_STACK};
+	if (map_put(&u->nodes, hash_mix((uintptr_t)callee) + pc, (uint64_t)(uintptr_t)node) < 0)
 		return NULL;
-	if (!golang_windows_spend(&u->process->windows, path->n / 16))
-		return NULL;
-	for (uint32_t i = 0; i < path->n; i++) {
+	if (callee)
+		callee->last = node;
+	return node;
+}
+
+static bool is_kept(const struct golang_stack_copy *copy)
+{
+	return !copy->exact && !copy->is_syscall;
+}
+
+/* The stack that has been walked before, or GOLANG_NO_STACK. */
+static uint32_t path_follow(const struct golang_unwind *u, const struct golang_stack_copy *copy)
+{
+	struct unwind_node *node = is_kept(copy) ? node_find(u, NULL, copy->pc) : NULL;
+	size_t n = 0;
+
+	for (; node && node->stack == GOLANG_NO_STACK; n++) {
 		uint64_t pc;
 
-		if (!view_u64(copy->bytes, path->returns[i].off, &pc) || pc != path->returns[i].pc)
-			return NULL;
+		if (!view_u64(copy->bytes, node->off, &pc))
+			return GOLANG_NO_STACK;
+		node = node_find(u, node, pc);
 	}
-	return path;
+	return node && golang_windows_spend(&u->process->windows, n / 16) ? node->stack
+									  : GOLANG_NO_STACK;
 }
 
 /* Only a cache: what has no room in it is walked again. */
 static void path_keep(struct golang_unwind *u, const struct golang_stack_copy *copy,
 		      const struct walk *w, uint32_t stack)
 {
-	uint64_t height = copy->top - copy->sp;
-	struct unwind_path *path;
+	struct unwind_node *node = NULL;
 
-	if (copy->exact || copy->is_syscall || w->n > UNWIND_PATH_FRAMES)
+	if (!is_kept(copy) || w->n > UNWIND_PATH_FRAMES)
 		return;
-	path = arena_alloc(&u->paths_arena, sizeof(*path) + (w->n - 1) * sizeof(path->returns[0]));
-	if (!path)
-		return;
-	path->pc = copy->pc;
-	path->height = height;
-	path->stack = stack;
-	path->n = (uint32_t)w->n - 1;
-	for (uint32_t i = 0; i < path->n; i++) {
-		path->returns[i].off = w->offs[i];
-		path->returns[i].pc = w->key[i + 2];
+	for (size_t i = 0; i < w->n; i++) {
+		struct unwind_node *caller = node_find(u, node, w->key[i + 1]);
+
+		if (!caller)
+			caller = node_add(u, node, w->key[i + 1]);
+		if (!caller)
+			return;
+		node = caller;
+		if (i + 1 < w->n)
+			node->off = (uint32_t)w->offs[i];
 	}
-	(void)map_put(&u->paths, path_key(copy->pc, height), (uint64_t)(uintptr_t)path);
+	node->stack = stack;
 }
 
 enum golang_unwound golang_unwind_stack(struct golang_unwind *u,
 					const struct golang_stack_copy *copy, uint32_t *ret_stack)
 {
-	const struct unwind_path *path = path_for(u, copy);
+	uint32_t stack = path_follow(u, copy);
 	enum golang_unwound result;
 	struct walk w;
-	uint32_t stack;
 
-	if (path) {
-		*ret_stack = path->stack;
+	if (stack != GOLANG_NO_STACK) {
+		*ret_stack = stack;
 		return GOLANG_UNWOUND;
 	}
 	result = walk_stack(u, copy, &w);

@@ -4,8 +4,9 @@
  *
  *   saved pc, sp ──► pcsp(pc): how far the return address is above sp ──► next pc, sp ... goexit
  *
- * Most goroutines of a program wait at a few places. A stack that was walked before is recognised
- * by its first pc and its height, and then only its return addresses are compared.
+ * Most goroutines of a program wait at a few places. Stacks that were walked before are a tree of
+ * frames from the leaf outwards, each with the place of its return address: a known stack is
+ * followed there, and nothing is looked up.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ struct golang_unwind {
 	const struct golang_g_vars *vars; /* borrowed */
 	bool arm64;
 	struct map steps; /* pc -> how its frame is left */
-	struct map paths; /* first pc and height -> struct unwind_path */
-	struct arena paths_arena;
+	struct map nodes; /* frame and its return address -> struct unwind_node */
+	struct arena nodes_arena;
 	struct intern physical; /* stacks as pcs; the id is the stack's */
 	struct arena arena;
 	struct golang_stack *stacks; /* by id */

@@ -109,6 +109,13 @@ int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details
 			      bool (*keep)(void *context, const struct golang_goroutine *g),
 			      void *context, struct profile **ret_profile, struct err *err);
 
+/*
+ * The same by state, for readers of many programs: the types goroutine, waiting, runnable, running
+ * and syscall, without labels and mappings.
+ */
+int golang_goroutines_by_state(struct golang_goroutines *goroutines, struct profile **ret_profile,
+			       struct err *err);
+
 /* One frame of a goroutine for text like a goroutine dump; names live until the next frame. */
 struct golang_goroutine_frame {
 	struct view function; /* the full name */

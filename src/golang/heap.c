@@ -310,9 +310,7 @@ void golang_heap_trim(struct golang_heap *heap)
 	golang_windows_release(&heap->process->windows);
 	if (heap->names.n_stacks == heap->buckets.len)
 		golang_buckets_forget_stacks(&heap->buckets);
-	free(heap->buckets.images);
-	heap->buckets.images = NULL;
-	heap->buckets.images_len = 0;
+	golang_buckets_trim(&heap->buckets);
 }
 
 const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap)

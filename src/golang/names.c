@@ -157,7 +157,7 @@ static int import_file(struct golang_names *n, struct view file, uint32_t *ret_i
 	r = golang_grow(&n->files, &n->files_cap, n->n_files + 1, sizeof(*n->files), UINT32_MAX);
 	if (r == 0)
 		r = text_add(n, file, &at);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	n->files[n->n_files] = at;
 	r = index_add(n, &n->files_index, file_key, n->n_files);

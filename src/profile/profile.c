@@ -305,20 +305,26 @@ static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uin
 	return profile_hash_end(hash);
 }
 
+typedef int32_t four_ids __attribute__((vector_size(16)));
+
 static bool has_locations(const struct profile *p, const uint32_t *ids, uint32_t n)
 {
 	int32_t last = (int32_t)p->locations.len - 1;
-	uint32_t all = 0, beyond = 0;
+	const four_ids limit = {last, last, last, last};
+	four_ids bad = {0}, v;
+	uint32_t i = 0;
 
 	/*
-	 * Without a way out in the middle the compiler takes several at a time, and compares them
-	 * with their sign; there are less than 2^31 locations, so that none has one.
+	 * Without a way out in the middle, and compared with their sign: there are less than 2^31
+	 * locations, so that none has one.
 	 */
-	for (uint32_t i = 0; i < n; i++) {
-		all |= ids[i];
-		beyond |= (int32_t)ids[i] > last;
+	for (; n - i >= 4; i += 4) {
+		memcpy(&v, ids + i, sizeof(v));
+		bad |= v | (v > limit);
 	}
-	return beyond == 0 && all <= INT32_MAX;
+	for (; i < n; i++)
+		bad[0] |= (int32_t)ids[i] | -((int32_t)ids[i] > last);
+	return (bad[0] | bad[1] | bad[2] | bad[3]) >= 0;
 }
 
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id)

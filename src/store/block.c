@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/block_impl.h"
 
@@ -15,6 +16,24 @@
  * third of a page that is used again, and was a quarter of what writing it took.
  */
 #define PLAIN_STACKS 4096
+
+#define CLEAR_STEP 1024U
+
+void block_sums_clear(struct block_sums *sums)
+{
+	sums->n_stacks = 0;
+	sums->n_clear = 0;
+	sums->samples = 0;
+}
+
+/* Puts zeros up to that stack, and some beyond. */
+void block_sums_reach(struct block_sums *sums, uint32_t stack)
+{
+	uint32_t n = MIN(stack + CLEAR_STEP, BLOCK_MAX_STACK + 1);
+
+	memset(sums->values + sums->n_clear, 0, (n - sums->n_clear) * sizeof(*sums->values));
+	sums->n_clear = n;
+}
 
 /* One pass of a radix sort by stack, over the digit at shift. */
 static void sort_pass(const struct block_value *from, struct block_value *to, size_t n,
@@ -179,7 +198,7 @@ int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums)
 	for (uint64_t i = 0; i < s.n; i++) {
 		if (!sums_next(&s, &v))
 			return -EBADMSG;
-		sums->values[v.stack] = block_add(sums->values[v.stack], v.value);
+		block_sums_add(sums, v.stack, v.value);
 	}
 	if (s.n > 0 && v.stack >= sums->n_stacks)
 		sums->n_stacks = v.stack + 1;

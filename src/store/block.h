@@ -35,10 +35,14 @@ struct block_sample {
 	int64_t value;
 };
 
-/* Sums by stack id, which has BLOCK_MAX_STACK + 1 of them; sums stop at the limits of int64_t. */
+/*
+ * Sums by stack id; sums stop at the limits of int64_t. There is room for BLOCK_MAX_STACK + 1, of
+ * which most are never used: zeros are put where they are needed. Without values it is empty.
+ */
 struct block_sums {
 	int64_t *values;
 	uint32_t n_stacks; /* all ids that were added to are below */
+	uint32_t n_clear;  /* all below are numbers, zeros beyond n_stacks */
 	uint64_t samples;
 };
 
@@ -51,6 +55,8 @@ static inline int64_t block_add(int64_t a, int64_t b)
 		return a < 0 ? -INT64_MAX : INT64_MAX;
 	return sum;
 }
+
+void block_sums_clear(struct block_sums *sums); /* for reuse */
 
 /* By stack; equal ones stay in order. tmp is as long. */
 void block_sort(struct block_value *values, size_t n, struct block_value *tmp);
@@ -74,7 +80,7 @@ int block_encode_pack(struct codec *c, const struct block_hour *hour, bool diffe
 
 /* Appends struct block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
 int block_decode_sums(struct codec *c, struct view block, struct buf *out);
-/* On failure the sums hold a part of the block. */
+/* On failure the sums hold a part of the block, also beyond n_stacks. */
 int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums);
 /* Only collections with from_ms <= time < to_ms, of the hour. */
 int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,

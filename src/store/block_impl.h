@@ -50,3 +50,13 @@ static inline int column_end(struct codec *c, unsigned int slot, const uint8_t *
 
 	return codec_put_column(c, out, view_of(begin, (size_t)(end - begin)), level);
 }
+
+void block_sums_reach(struct block_sums *sums, uint32_t stack);
+
+/* stack <= BLOCK_MAX_STACK; n_stacks is the caller's to raise. */
+static inline void block_sums_add(struct block_sums *sums, uint32_t stack, int64_t value)
+{
+	if (stack >= sums->n_clear)
+		block_sums_reach(sums, stack);
+	sums->values[stack] = block_add(sums->values[stack], value);
+}

@@ -223,7 +223,7 @@ static inline bool reader_next(struct pack_reader *p, uint64_t *stack, uint64_t 
 static inline void add_sum(const struct pack_reader *p, struct block_sums *sums, uint64_t stack,
 			   int64_t sum)
 {
-	sums->values[stack] = block_add(sums->values[stack], multiply(sum, (int64_t)p->divisor));
+	block_sums_add(sums, (uint32_t)stack, multiply(sum, (int64_t)p->divisor));
 	sums->n_stacks = MAX(sums->n_stacks, (uint32_t)stack + 1);
 }
 

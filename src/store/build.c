@@ -20,17 +20,16 @@
 
 struct build_frame {
 	uint64_t hash;
-	uint32_t location; /* plus 1; 0: not needed yet */
+	uint32_t location; /* plus 1; 0: not needed yet, and without a hash */
 };
 
-/* Of a frame whose location is not known when it is read. */
+/* What the location of a frame is made of. */
 struct build_name {
-	const uint8_t *text; /* the name, then the file; NULL: there is no such frame */
-	uint64_t function;   /* hashes */
-	uint64_t file;
+	size_t text; /* where it begins: the name, then the file */
 	uint32_t name_len;
 	uint32_t file_len;
 	int64_t line;
+	bool exists;
 };
 
 struct build_stack {
@@ -47,35 +46,40 @@ struct build_value {
 
 int build_init(struct build *b)
 {
-	*b = (struct build){.profile = profile_new(), .text = {.max = TEXT_MAX_BYTES}};
+	*b = (struct build){
+		.profile = profile_new(), .text = {.max = TEXT_MAX_BYTES}, .is_first = true};
 	b->path = calloc(CHUNK_MAX_DEPTH, sizeof(*b->path));
 	b->hashes = calloc(CHUNK_MAX_DEPTH + 1, sizeof(*b->hashes));
 	b->wanted = malloc(WANTED_BYTES);
+	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
-	/* Room for all there can be: what is not touched costs nothing, and nothing is moved. */
-	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->waiting ||
-	    buf_reserve(&b->frames, CHUNK_MAX_FRAMES * sizeof(struct build_frame)) < 0 ||
-	    buf_reserve(&b->names, CHUNK_MAX_FRAMES * sizeof(struct build_name)) < 0 ||
-	    buf_reserve(&b->added, (BLOCK_MAX_STACK + 1) * sizeof(struct build_value)) < 0)
+	/*
+	 * Room for all there can be, in one piece: what is not touched costs nothing, nothing is
+	 * moved, and malloc() learns to keep what it gets back for the next sum.
+	 */
+	b->names = malloc(CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
+			  (BLOCK_MAX_STACK + 1) * sizeof(*b->added));
+	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->met || !b->waiting ||
+	    !b->names)
 		return -ENOMEM;
+	b->frames = (struct build_frame *)(b->names + CHUNK_MAX_FRAMES);
+	b->added = (struct build_value *)(b->frames + CHUNK_MAX_FRAMES);
 	return 0;
 }
 
 void build_release(struct build *b)
 {
 	profile_free(b->profile);
-	ids_release(&b->files);
 	ids_release(&b->functions);
 	ids_release(&b->locations);
 	ids_release(&b->stacks);
 	buf_release(&b->values);
-	buf_release(&b->frames);
-	buf_release(&b->names);
-	arena_release(&b->text);
-	buf_release(&b->added);
+	free(b->names);
+	buf_release(&b->text);
 	free(b->path);
 	free(b->hashes);
 	free(b->wanted);
+	free(b->met);
 	free(b->waiting);
 }
 
@@ -93,102 +97,101 @@ static int extend(struct buf *b, size_t n, size_t size)
 	return 0;
 }
 
-static int add_file(struct build *b, struct view file, uint64_t hash, uint32_t *ret_id)
+/* Two frames of a function differ by their lines. */
+static int add_function(struct build *b, const struct profile_function *fn, uint32_t *ret_id)
 {
+	uint64_t hash = profile_hash_frame(profile_string_hash(b->profile, fn->name),
+					   profile_string_hash(b->profile, fn->file), 0);
 	int r;
 
-	hash |= 1;
-	if (ids_get(&b->files, hash, ret_id))
+	if (ids_get(&b->functions, hash, ret_id))
 		return 0;
-	r = profile_add_string(b->profile, file, ret_id);
-	return r < 0 ? r : ids_put(&b->files, hash, *ret_id);
+	r = profile_add_function(b->profile, fn, ret_id);
+	return r < 0 ? r : ids_put(&b->functions, hash, *ret_id);
 }
 
-static int add_function(struct build *b, const struct build_name *n, uint32_t *ret_id)
+static int add_location(struct build *b, struct view name, struct view file, int64_t number,
+			struct build_frame *ret)
 {
+	struct profile_line line = {.line = number};
 	struct profile_function fn = {0};
-	int r;
+	uint32_t id;
+	int r = profile_add_string(b->profile, name, &fn.name);
 
-	if (ids_get(&b->functions, n->function, ret_id))
-		return 0;
-	r = profile_add_string(b->profile, view_of(n->text, n->name_len), &fn.name);
 	if (r == 0)
-		r = add_file(b, view_of(n->text + n->name_len, n->file_len), n->file, &fn.file);
+		r = profile_add_string(b->profile, file, &fn.file);
 	fn.system_name = fn.name;
 	if (r == 0)
-		r = profile_add_function(b->profile, &fn, ret_id);
-	return r < 0 ? r : ids_put(&b->functions, n->function, *ret_id);
-}
-
-/* A location that is not there, of a frame with that hash. */
-static int add_location(struct build *b, const struct build_name *n, uint64_t hash,
-			uint32_t *ret_id)
-{
-	struct profile_line line = {.line = n->line};
-	int r = add_function(b, n, &line.function);
-
+		r = add_function(b, &fn, &line.function);
 	if (r == 0)
-		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, ret_id);
-	return r < 0 ? r : ids_put(&b->locations, hash, *ret_id);
+		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, &id);
+	if (r < 0)
+		return r;
+	/* Of one frame, it is the frame's. */
+	ret->hash = profile_location_at(b->profile, id)->hash;
+	ret->location = id + 1;
+	return b->is_first ? 0 : ids_put(&b->locations, ret->hash, id);
 }
 
-/* Frames of days before have their location; the text of others is kept until it is needed. */
+/* Frames of the first day all differ; those of others may be there already. */
+static int find_location(struct build *b, struct view name, struct view file, int64_t number,
+			 struct build_frame *ret)
+{
+	uint64_t hash;
+	uint32_t id;
+
+	if (b->is_first)
+		return add_location(b, name, file, number, ret);
+	hash = profile_hash_frame(hash_bytes(name.data, name.len), hash_bytes(file.data, file.len),
+				  number);
+	if (!ids_get(&b->locations, hash, &id))
+		return add_location(b, name, file, number, ret);
+	*ret = (struct build_frame){.hash = hash, .location = id + 1};
+	return 0;
+}
+
+/* The text is kept until it is needed. */
 static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 {
 	struct build *b = ctx;
 	/* Every stored frame has a name; without one it would have no hash. */
 	struct view name = f->name.len ? f->name : view_str("<unknown>");
-	uint64_t name_hash = hash_bytes(name.data, name.len);
-	uint64_t file_hash = hash_bytes(f->file.data, f->file.len);
-	struct build_frame frame = {.hash = profile_hash_frame(name_hash, file_hash, f->line)};
-	struct build_name kept = {0};
-	uint8_t *text;
+	struct build_name kept = {.text = b->text.len,
+				  .name_len = (uint32_t)name.len,
+				  .file_len = (uint32_t)f->file.len,
+				  .line = f->line,
+				  .exists = true};
 
-	if (extend(&b->frames, (size_t)id + 1, sizeof(frame)) < 0 ||
-	    extend(&b->names, (size_t)id + 1, sizeof(kept)) < 0)
-		return -ENOMEM;
-	if (ids_get(&b->locations, frame.hash, &frame.location)) {
-		frame.location++;
-	} else {
-		text = arena_alloc(&b->text, name.len + f->file.len);
-		if (!text)
-			return -E2BIG;
-		memcpy(text, name.data, name.len);
-		if (f->file.len)
-			memcpy(text + name.len, f->file.data, f->file.len);
-		kept = (struct build_name){.text = text,
-					   .function = profile_hash_frame(name_hash, file_hash, 0),
-					   .file = file_hash,
-					   .name_len = (uint32_t)name.len,
-					   .file_len = (uint32_t)f->file.len,
-					   .line = f->line};
+	/* Ids that were left out have no frame. */
+	for (; b->n_frames <= id; b->n_frames++) {
+		b->names[b->n_frames].exists = false;
+		b->frames[b->n_frames].location = 0;
 	}
-	((struct build_frame *)(void *)b->frames.data)[id] = frame;
-	((struct build_name *)(void *)b->names.data)[id] = kept;
+	if (buf_append(&b->text, name.data, name.len) < 0 ||
+	    buf_append(&b->text, f->file.data, f->file.len) < 0)
+		return -E2BIG;
+	b->frames[id].location = 0;
+	b->names[id] = kept;
 	return 0;
 }
 
 /* For a frame that is met for the first time. */
 static int locate(struct build *b, uint32_t id, struct build_frame *f)
 {
-	const struct build_name *n = (const struct build_name *)(void *)b->names.data + id;
-	int r = 0;
+	const struct build_name *n = &b->names[id];
+	const uint8_t *text = b->text.data + n->text;
 
-	if (!n->text)
+	if (!n->exists)
 		return -EBADMSG;
-	/* Two ids may stand for equal frames. */
-	if (!ids_get(&b->locations, f->hash, &f->location))
-		r = add_location(b, n, f->hash, &f->location);
-	if (r == 0)
-		f->location++;
-	return r;
+	return find_location(b, view_of(text, n->name_len),
+			     view_of(text + n->name_len, n->file_len), n->line, f);
 }
 
 /* Completes the path by the frames of the stack from where it differs from the one before. */
 static int follow(struct build *b, const struct chunk_stack *s)
 {
-	struct build_frame *frames = (void *)b->frames.data;
-	size_t n = b->frames.len / sizeof(*frames);
+	struct build_frame *frames = b->frames;
+	uint32_t n = b->n_frames;
 	uint32_t *place = b->path + CHUNK_MAX_DEPTH - b->n_located;
 	uint64_t hash = b->hashes[b->n_located];
 
@@ -223,37 +226,44 @@ static int add_stack(struct build *b, const struct build_stack *s)
 		if (r == 0)
 			ids_fill(&b->stacks, place, s->hash, v.stack);
 	}
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	if (r == 0)
+		b->added[b->n_added++] = v;
+	return r;
 }
 
-/* Of the first day, all of whose stacks differ: index_stacks() looks them up. */
+/* Of the first day, all of whose stacks differ: they are looked up if there is another one. */
 static int append_stack(struct build *b, const struct chunk_stack *s)
 {
 	struct build_value v = {.id = s->id};
 	int r = profile_append_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n,
 				     profile_hash_end(b->hashes[s->n]), &v.stack);
 
-	return r < 0 ? r : buf_append(&b->added, &v, sizeof(v));
+	if (r == 0)
+		b->added[b->n_added++] = v;
+	return r;
 }
 
-static void index_stacks(struct build *b)
+/* Makes what the first day left in the profile known by its hash. */
+static int index_first(struct build *b)
 {
-	struct build_value *added = (void *)b->added.data;
-	size_t n = b->added.len / sizeof(*added);
+	uint32_t n = (uint32_t)profile_n_stacks(b->profile);
+	uint32_t n_locations = (uint32_t)profile_n_locations(b->profile);
+	int r = ids_reserve(&b->stacks, n);
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t hash = profile_stack_hash(b->profile, added[i].stack);
+	b->is_first = false;
+	for (uint32_t i = 0; r == 0 && i < n_locations; i++)
+		r = ids_put(&b->locations, profile_location_at(b->profile, i)->hash, i);
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		uint64_t hash = profile_stack_hash(b->profile, i);
 		struct ids_place *place = ids_place(&b->stacks, hash);
 
 		if (i + MAX_WAITING < n)
-			ids_expect(&b->stacks,
-				   profile_stack_hash(b->profile, added[i + MAX_WAITING].stack));
-		/* A damaged day may have equal ones: the first has the value of both. */
-		if (place->hash[0] != 0)
-			added[i].stack = place->id;
-		else
-			ids_fill(&b->stacks, place, hash, added[i].stack);
+			ids_expect(&b->stacks, profile_stack_hash(b->profile, i + MAX_WAITING));
+		/* A forged day may have equal ones under two ids. */
+		if (place->hash[0] == 0)
+			ids_fill(&b->stacks, place, hash, i);
 	}
+	return r;
 }
 
 static int add_waiting(struct build *b)
@@ -271,14 +281,16 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 {
 	struct build *b = ctx;
 	struct build_stack *to;
+	uint8_t bit = (uint8_t)(1U << s->id % 8);
 	int r;
 
 	b->n_located = MIN(b->n_located, shared);
-	if (!(b->wanted[s->id / 8] >> s->id % 8 & 1))
+	if (!(b->wanted[s->id / 8] & bit))
 		return 0;
-	/* There is room for as many as there are sums. */
-	if (b->n_wanted == 0)
+	/* Twice the same id would count its sum twice. */
+	if (b->met[s->id / 8] & bit)
 		return -EBADMSG;
+	b->met[s->id / 8] |= bit;
 	b->n_wanted--;
 	r = follow(b, s);
 	if (r < 0)
@@ -294,33 +306,37 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	return b->n_waiting < MAX_WAITING ? 0 : add_waiting(b);
 }
 
-static int add_value(struct build *b, const struct build_value *v)
+static int add_values(struct build *b)
 {
+	const struct build_value *added = b->added;
 	int64_t *values;
 
-	if (extend(&b->values, (size_t)v->stack + 1, sizeof(*values)) < 0)
+	if (extend(&b->values, profile_n_stacks(b->profile), sizeof(*values)) < 0)
 		return -ENOMEM;
 	values = (void *)b->values.data;
-	values[v->stack] = block_add(values[v->stack], b->sums->values[v->id]);
+	for (size_t i = 0; i < b->n_added; i++)
+		values[added[i].stack] =
+			block_add(values[added[i].stack], b->sums->values[added[i].id]);
 	return 0;
 }
 
 static int add_other(struct build *b)
 {
-	struct view name = view_str(DICT_OTHER_NAME);
-	uint64_t file = hash_bytes(NULL, 0);
-	uint64_t hash = profile_hash_frame(hash_bytes(name.data, name.len), file, 0);
-	const struct build_name other = {
-		.text = name.data, .function = hash, .file = file, .name_len = (uint32_t)name.len};
 	struct build_stack *to = b->waiting;
-	int r = ids_reserve(&b->stacks, b->stacks.len + 1);
+	struct build_frame other;
+	int r = b->is_first ? index_first(b) : 0;
 
-	to->hash = profile_hash_end(hash);
+	if (r == 0)
+		r = ids_reserve(&b->stacks, b->stacks.len + 1);
+	if (r == 0)
+		r = find_location(b, view_str(DICT_OTHER_NAME), view_str(""), 0, &other);
+	if (r < 0)
+		return r;
+	to->hash = profile_hash_end(profile_hash_push(0, other.hash));
 	to->id = DICT_OTHER;
 	to->n = 1;
-	if (r == 0 && !ids_get(&b->locations, hash, to->path))
-		r = add_location(b, &other, hash, to->path);
-	return r < 0 ? r : add_stack(b, to);
+	to->path[0] = other.location - 1;
+	return add_stack(b, to);
 }
 
 /* A bit for each stack that has a sum, which stays in the CPU's cache. */
@@ -329,6 +345,7 @@ static void mark_wanted(struct build *b)
 	uint32_t n = 0;
 
 	memset(b->wanted, 0, WANTED_BYTES);
+	memset(b->met, 0, WANTED_BYTES);
 	for (uint32_t i = DICT_OTHER + 1; i < b->sums->n_stacks; i++) {
 		bool has = b->sums->values[i] != 0;
 
@@ -347,13 +364,11 @@ static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32
 	mark_wanted(b);
 	if (b->n_wanted == 0)
 		return 0;
-	if (ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
+	if (!b->is_first && ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
 		return err_oom(err);
 	r = chunk_visit(c, day, service, &visitor, err);
 	if (r == 0 && add_waiting(b) < 0)
 		r = err_set(err, -E2BIG, "the answer takes too much memory; ask for less");
-	if (r == 0 && b->is_first)
-		index_stacks(b);
 	if (r == 0 && b->n_wanted > 0)
 		r = err_set(err, -EBADMSG, "%s: stacks are missing", day->path);
 	return r;
@@ -362,25 +377,23 @@ static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32
 int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t service,
 		  const struct block_sums *sums, struct err *err)
 {
-	const struct build_value *added;
 	int r;
 
-	buf_clear(&b->frames);
-	buf_clear(&b->names);
-	arena_release(&b->text);
-	buf_clear(&b->added);
+	buf_clear(&b->text);
+	b->n_frames = 0;
+	b->n_added = 0;
 	b->sums = sums;
 	b->n_located = 0;
 	b->n_waiting = 0;
-	b->is_first = b->stacks.len == 0;
+	if (b->is_first && profile_n_stacks(b->profile) > 0 && index_first(b) < 0)
+		return err_oom(err);
 	r = read_stacks(b, c, day, service, err);
 	if (r < 0)
 		return r;
 	if (sums->n_stacks > DICT_OTHER && sums->values[DICT_OTHER] != 0)
 		r = add_other(b);
-	added = (const void *)b->added.data;
-	for (size_t i = 0; r == 0 && i < b->added.len / sizeof(*added); i++)
-		r = add_value(b, &added[i]);
+	if (r == 0)
+		r = add_values(b);
 	return r < 0 ? err_set(err, r, "the answer takes too much memory; ask for less") : 0;
 }
 

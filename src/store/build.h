@@ -1,7 +1,6 @@
 /* src/store/build.h: makes one profile of the sums of several days. */
 #pragma once
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "profile/profile.h"
 #include "store/block.h"
@@ -9,23 +8,28 @@
 #include "store/day.h"
 #include "store/ids.h"
 
+struct build_frame;
+struct build_name;
 struct build_stack;
+struct build_value;
 
 struct build {
 	struct profile *profile;
 	/* By hash, to the profile's ids. */
-	struct ids files; /* to strings */
 	struct ids functions;
-	struct ids locations;
-	struct ids stacks;
-	struct buf values; /* int64_t, by the profile's stack */
+	struct ids locations; /* those of the first day only when there is another one */
+	struct ids stacks;    /* the same */
+	struct buf values;    /* int64_t, by the profile's stack */
 	/* Of the day being added. */
-	struct buf frames; /* struct build_frame, by the day's id */
-	struct buf names;  /* struct build_name, by the same id */
-	struct arena text; /* of the names */
-	struct buf added;  /* struct build_value */
+	struct build_name *names;   /* by the day's id */
+	struct build_frame *frames; /* by the same id */
+	uint32_t n_frames;
+	struct buf text;	   /* of the names */
+	struct build_value *added; /* a stack each, no id twice */
+	uint32_t n_added;
 	const struct block_sums *sums;
 	uint8_t *wanted;   /* bits, by the day's stack */
+	uint8_t *met;	   /* the same, of those that were read */
 	uint32_t n_wanted; /* of them not met yet */
 	/* Of the stack being read, from the root: how many of its frames are known, and their ...
 	 */
@@ -35,7 +39,7 @@ struct build {
 	/* Stacks that were read last, and are looked up when the CPU has fetched their place. */
 	struct build_stack *waiting;
 	uint32_t n_waiting;
-	bool is_first; /* there are no stacks of other days */
+	bool is_first; /* nothing was looked up in locations and stacks yet */
 };
 
 int build_init(struct build *b);

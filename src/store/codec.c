@@ -73,10 +73,9 @@ int codec_put_column_below(struct codec *c, struct buf *out, struct view column,
 	return r < 0 ? r : buf_append(out, c->scratch.data, n);
 }
 
-/* Nearly random values would cost every sum more time than they save room. */
 int codec_put_column(struct codec *c, struct buf *out, struct view column, int level)
 {
-	return codec_put_column_below(c, out, column, level, column.len - column.len / 16);
+	return codec_put_column_below(c, out, column, level, column.len ? column.len - 1 : 0);
 }
 
 int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body)

@@ -47,7 +47,7 @@ void codec_release(struct codec *c);
 
 /* Writing: begin, then varints and columns into out, then end. All return 0, -ENOMEM or -E2BIG. */
 int codec_begin(struct buf *out, enum codec_kind kind);
-/* Compressed where that saves a sixteenth. */
+/* Compressed where that saves room. */
 int codec_put_column(struct codec *c, struct buf *out, struct view column, int level);
 /* Compressed only where that leaves at most so many bytes. */
 int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,

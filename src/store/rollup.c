@@ -90,9 +90,7 @@ static int put_sums(struct rolling *r, uint32_t set, struct err *err)
 					t->values.len / sizeof(v), r->sums.samples, &t->block);
 	if (ret < 0)
 		return err_set(err, ret, "%s: cannot roll up a day", r->w->day.path);
-	memset(r->sums.values, 0, r->sums.n_stacks * sizeof(*r->sums.values));
-	r->sums.n_stacks = 0;
-	r->sums.samples = 0;
+	block_sums_clear(&r->sums);
 	return day_put(&r->w->day, DAY_PUT_ROLLUP, day_rollup_key(r->stream, set),
 		       buf_view(&t->block), err);
 }
@@ -138,7 +136,7 @@ int sqlite_roll_up(struct writer *w, struct writer_tools *t, uint32_t stream, st
 	struct rolling r = {.w = w, .tools = t, .stream = stream};
 	int ret;
 
-	r.sums.values = calloc(BLOCK_MAX_STACK + 1, sizeof(*r.sums.values));
+	r.sums.values = malloc((BLOCK_MAX_STACK + 1) * sizeof(*r.sums.values));
 	ret = r.sums.values ? roll_up(&r, err) : err_oom(err);
 	free(r.sums.values);
 	buf_release(&r.sets);

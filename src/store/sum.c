@@ -151,7 +151,8 @@ static int sum_stream(struct summing *s, struct day *day, struct err *err)
 	s->total.snapshot = s->stream.snapshot;
 	s->total.collections += s->collections;
 	s->total.samples += s->sums.samples;
-	s->total.other = block_add(s->total.other, s->sums.values[DICT_OTHER]);
+	if (s->sums.n_stacks > DICT_OTHER)
+		s->total.other = block_add(s->total.other, s->sums.values[DICT_OTHER]);
 	return 0;
 }
 
@@ -165,16 +166,11 @@ static int sum_day(void *ctx, struct day *day, struct err *err)
 	sqlite_day_window(day, s->window->from_ns, s->window->to_ns, &s->from_ms, &s->to_ms);
 	if (s->from_ms >= s->to_ms)
 		return 0;
-	memset(s->sums.values, 0, s->sums.n_stacks * sizeof(*s->sums.values));
-	s->sums.n_stacks = 0;
-	s->sums.samples = 0;
+	block_sums_clear(&s->sums);
 	s->collections = 0;
 	r = sqlite_filter(day, s->stream.service, s->window, &s->bits, err);
 	if (r == 0)
 		r = sum_stream(s, day, err);
-	/* A block that failed may have been added beyond n_stacks. */
-	if (r < 0)
-		s->sums.n_stacks = BLOCK_MAX_STACK + 1;
 	free(TAKE_PTR(s->bits));
 	return r;
 }
@@ -211,7 +207,7 @@ int sqlite_sum(struct store *store, const struct store_window *window, struct st
 	int64_t length;
 	int r;
 
-	s.sums.values = calloc(BLOCK_MAX_STACK + 1, sizeof(*s.sums.values));
+	s.sums.values = malloc((BLOCK_MAX_STACK + 1) * sizeof(*s.sums.values));
 	if (!s.sums.values || build_init(&s.build) < 0 ||
 	    add_type(s.build.profile, window->type) < 0)
 		return err_oom(err);

@@ -66,18 +66,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	static struct world world;
-	struct proc_mem *mem;
 	struct err err = {""};
 
-	world_build(&world);
-	memcpy(world.bytes + WORLD_DATA, data, MIN(size, (size_t)WORLD_BYTES - WORLD_DATA));
-	if (proc_mem_open_fake(&mem, &err) < 0)
-		return 0;
-	if (proc_mem_fake_add(mem, WORLD_BASE, world.bytes, WORLD_BYTES) < 0) {
-		proc_mem_close(mem);
-		return 0;
-	}
-	process = world_open_take(mem);
+	process = world_open_forged(&world, WORLD_DATA, data, size);
 	if (!process)
 		return 0;
 	if (golang_goroutines_new(process, &options, &gs, &err) < 0) {
@@ -87,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gs->labels.is_map = size / 2 % 2;
 	interrupted(gs, data, size);
 	for (int i = 0; i < 2; i++) {
-		_cleanup_(profile_freep) struct profile *profile = NULL;
+		_cleanup_(profile_freep) struct profile *profile = NULL, *states = NULL;
 
 		err.text[0] = 0;
 		if (golang_goroutines_read(gs, &err) < 0) {
@@ -97,6 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_reading(gs);
 		if (golang_goroutines_profile(gs, i, NULL, NULL, &profile, &err) < 0)
 			assert(err.text[0] && !profile);
+		if (golang_goroutines_by_state(gs, &states, &err) < 0)
+			assert(err.text[0] && !states);
 		golang_goroutines_trim(gs);
 	}
 	return 0;

@@ -52,18 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	static struct world world;
-	struct proc_mem *mem;
 	struct err err = {""};
 
-	world_build(&world);
-	memcpy(world.bytes + WORLD_CODE, data, MIN(size, (size_t)WORLD_BYTES - WORLD_CODE));
-	if (proc_mem_open_fake(&mem, &err) < 0)
-		return 0;
-	if (proc_mem_fake_add(mem, WORLD_BASE, world.bytes, WORLD_BYTES) < 0) {
-		proc_mem_close(mem);
-		return 0;
-	}
-	process = world_open_take(mem);
+	process = world_open_forged(&world, WORLD_CODE, data, size);
 	if (!process)
 		return 0;
 	process->vars.mbuckets = WORLD_BASE + WORLD_ALLGS + 0x800;

@@ -413,11 +413,12 @@ class CpuOfGo(CpuCase):
         samples = min(sum(s.values[0] for s in p.samples) for p in (ours, theirs))
         for name in set(a) | set(b):
             self.assertAlmostEqual(a[name], b[name], delta=4 * math.sqrt(.5 / samples), msg=name)
-        names = self.leaves(ours)
-        common = {address: frames for address, frames in self.leaves(theirs).items()
+        names = self.named(ours)
+        common = {address: frames for address, frames in self.named(theirs).items()
                   if address in names}
-        # An emulator interrupts only at the ends of its blocks: a loop has few of them.
-        self.assertGreater(len(common), 1 if SLOW else 2)
+        # Which instructions of a loop are hit is chance, the more so where an emulator interrupts
+        # at the ends of its blocks only; who calls it, and from which three lines, is not.
+        self.assertGreater(len(common), 3)
         for address, frames in common.items():
             self.assertEqual(names[address], frames)
         paths = {tuple(f.function for loc in s.stack for f in loc.frames) for s in theirs.samples
@@ -427,8 +428,8 @@ class CpuOfGo(CpuCase):
                                      for s in ours.samples})
 
     @staticmethod
-    def leaves(profile):
-        return {s.stack[0].address: s.stack[0].frames for s in profile.samples}
+    def named(profile):
+        return {loc.address: loc.frames for s in profile.samples for loc in s.stack}
 
     @staticmethod
     def flat(profile):

@@ -77,6 +77,29 @@ static struct unwind_rule lookup(const struct fixture *f, const struct cpu_table
 	return f->rules[found];
 }
 
+struct some_rows {
+	const struct unwind_row *rows;
+	size_t n;
+};
+
+/* In batches of odd sizes. */
+static int hand_out(void *context, const struct unwind_sink *sink)
+{
+	const struct some_rows *some = context;
+	int r = 0;
+
+	for (size_t i = 0, n = 1; r >= 0 && i < some->n; i += n, n = n * 2 + 1)
+		r = sink->rows(sink->context, some->rows + i, MIN(n, some->n - i));
+	return r;
+}
+
+static int add(struct fixture *f, const struct unwind_row *rows, size_t n, struct cpu_table *ret)
+{
+	struct some_rows some = {.rows = rows, .n = n};
+
+	return cpu_tables_add(f->tables, hand_out, &some, ret);
+}
+
 static struct unwind_rule sp_rule(int32_t offset)
 {
 	return (struct unwind_rule){.cfa = UNWIND_SP, .cfa_off = offset};
@@ -101,7 +124,7 @@ static void table_gives_the_rule_of_each_address(void **state)
 		{.vaddr = 0x4800, .rule = {.cfa = UNWIND_NONE}},
 	};
 
-	assert_int_equal(cpu_tables_add(f->tables, rows, ARRAY_SIZE(rows), &t, NULL), 0);
+	assert_int_equal(add(f, rows, ARRAY_SIZE(rows), &t), 0);
 	assert_rule(lookup(f, &t, 0xfff), UNWIND_NONE, 0);
 	assert_rule(lookup(f, &t, 0x10ff), UNWIND_NONE, 0);
 	assert_rule(lookup(f, &t, 0x1100), UNWIND_SP, 8);
@@ -128,7 +151,7 @@ static void table_joins_functions_over_padding(void **state)
 		{.vaddr = 0x1200, .rule = sp_rule(8)},
 	};
 
-	assert_int_equal(cpu_tables_add(f->tables, rows, ARRAY_SIZE(rows), &t, NULL), 0);
+	assert_int_equal(add(f, rows, ARRAY_SIZE(rows), &t), 0);
 	assert_rule(lookup(f, &t, 0x1054), UNWIND_SP, 8);
 	assert_rule(lookup(f, &t, 0x1180), UNWIND_NONE, 0);
 	/* {0, sp}, {0x100, none}, {0x200, sp} */
@@ -148,7 +171,7 @@ static void table_larger_than_a_chunk_is_whole(void **state)
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct unwind_row){.vaddr = 0x401007 + i,
 					      .rule = sp_rule((int32_t)(8 + i % 1000))};
-	assert_int_equal(cpu_tables_add(f->tables, rows, n, &t, NULL), 0);
+	assert_int_equal(add(f, rows, n, &t), 0);
 	assert_true(t.n_pieces >= 2);
 	for (size_t i = 0; i < n; i += 61)
 		assert_rule(lookup(f, &t, 0x401007 + i), UNWIND_SP, (int32_t)(8 + i % 1000));
@@ -169,7 +192,7 @@ static void removed_tables_leave_room_for_others(void **state)
 	for (size_t i = 0; i < 4 * SAMPLER_CHUNKS; i++) {
 		struct cpu_table t = {0};
 
-		assert_int_equal(cpu_tables_add(f->tables, rows, n, &t, NULL), 0);
+		assert_int_equal(add(f, rows, n, &t), 0);
 		cpu_tables_remove(f->tables, &t);
 	}
 	assert_true(cpu_tables_bytes(f->tables) <= 2 * sizeof(struct sampler_chunk));
@@ -190,7 +213,7 @@ static void tables_refuse_past_their_limit_and_give_chunks_back(void **state)
 		rows[i] = (struct unwind_row){.vaddr = 0x1000 + i,
 					      .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
 	while (r >= 0 && added <= SAMPLER_CHUNKS) {
-		r = cpu_tables_add(f->tables, rows, n, &tables[added], NULL);
+		r = add(f, rows, n, &tables[added]);
 		added += r >= 0;
 	}
 	assert_int_equal(r, -ENOSPC);
@@ -213,9 +236,9 @@ static void forged_rows_are_refused(void **state)
 	const struct unwind_row unsorted[] = {{.vaddr = 0x2000, .rule = sp_rule(8)},
 					      {.vaddr = 0x1000, .rule = sp_rule(16)}};
 
-	assert_int_equal(cpu_tables_add(f->tables, wide, 2, &t, NULL), -E2BIG);
-	assert_int_equal(cpu_tables_add(f->tables, unsorted, 2, &t, NULL), -EBADMSG);
-	assert_int_equal(cpu_tables_add(f->tables, wide, 0, &t, NULL), -ENOENT);
+	assert_int_equal(add(f, wide, 2, &t), -E2BIG);
+	assert_int_equal(add(f, unsorted, 2, &t), -EBADMSG);
+	assert_int_equal(add(f, wide, 0, &t), -ENOENT);
 	assert_null(t.pieces);
 }
 
@@ -230,8 +253,8 @@ static void one_file_cannot_use_up_all_rules(void **state)
 	for (size_t i = 0; i < SAMPLER_RULES; i++)
 		rows[i] = (struct unwind_row){.vaddr = 0x1000 + i, .rule = sp_rule((int32_t)i)};
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(cpu_tables_add(f->tables, rows, SAMPLER_RULES, &t, NULL), -E2BIG);
-	assert_int_equal(cpu_tables_add(f->tables, honest, 1, &t, NULL), 0);
+		assert_int_equal(add(f, rows, SAMPLER_RULES, &t), -E2BIG);
+	assert_int_equal(add(f, honest, 1, &t), 0);
 	assert_rule(lookup(f, &t, 0x1000), UNWIND_SP, -8);
 	cpu_tables_remove(f->tables, &t);
 	free(rows);
@@ -317,17 +340,96 @@ static void join_prefers_the_first_where_both_know(void **state)
 	struct unwind_row b[] = {{.vaddr = 0x80, .rule = sp_rule(80)},
 				 {.vaddr = 0x180, .rule = sp_rule(88)},
 				 {.vaddr = 0x280, .rule = {.cfa = UNWIND_NONE}}};
-	struct unwind_table first = {.rows = a, .n_rows = 3}, second = {.rows = b, .n_rows = 3};
-	struct unwind_table both = {0};
+	struct unwind_table first = {.rows = a, .n_rows = 3}, both = {0};
+	struct file_join join = {.first = &first};
 
 	(void)state;
-	assert_int_equal(file_join_rows(&first, &second, &both), 0);
+	assert_int_equal(file_join_rows(&join, b, 1), 0);
+	assert_int_equal(file_join_rows(&join, b + 1, 2), 0);
+	assert_int_equal(file_join_finish(&join), 0);
+	unwind_builder_finish(&join.joined, &both);
 	assert_rule(unwind_table_lookup(&both, 0x90), UNWIND_SP, 80);
 	assert_rule(unwind_table_lookup(&both, 0x1c0), UNWIND_SP, 8);
 	assert_rule(unwind_table_lookup(&both, 0x210), UNWIND_SP, 88);
 	assert_rule(unwind_table_lookup(&both, 0x290), UNWIND_NONE, 0);
 	assert_rule(unwind_table_lookup(&both, 0x310), UNWIND_SP, 24);
 	unwind_table_release(&both);
+}
+
+struct kept_rows {
+	struct unwind_row *rows;
+	size_t n;
+	size_t n_calls;
+	size_t max_calls; /* then it refuses */
+};
+
+static int keep_rows(void *context, const struct unwind_row *rows, size_t n)
+{
+	struct kept_rows *k = context;
+
+	if (++k->n_calls > k->max_calls)
+		return -ENOSPC;
+	if (!n)
+		return 0;
+	k->rows = reallocarray(k->rows, k->n + n, sizeof(*rows));
+	assert_non_null(k->rows);
+	memcpy(k->rows + k->n, rows, n * sizeof(*rows));
+	k->n += n;
+	return 0;
+}
+
+/* Rows with what a builder leaves out: the same address again, the same rule again. */
+static int build_some(struct unwind_builder *b)
+{
+	uint64_t vaddr = 0x1000, seed = 1;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < 50000; i++) {
+		seed = seed * 6364136223846793005U + 1442695040888963407U;
+		vaddr += seed >> 62;
+		r = unwind_builder_row(b, vaddr, sp_rule((int32_t)(seed >> 40 & 3)));
+	}
+	return r;
+}
+
+static void rows_that_pass_by_are_those_of_a_whole_table(void **state)
+{
+	struct kept_rows kept = {.max_calls = SIZE_MAX};
+	const struct unwind_sink sink = {.rows = keep_rows, .context = &kept};
+	struct unwind_builder passing = {.sink = &sink}, whole = {0};
+
+	(void)state;
+	assert_int_equal(build_some(&whole), 0);
+	assert_int_equal(build_some(&passing), 0);
+	assert_int_equal(unwind_builder_drain(&passing), 0);
+	assert_true(kept.n_calls > 2);
+	assert_int_equal(kept.n, whole.table.n_rows);
+	assert_memory_equal(kept.rows, whole.table.rows, kept.n * sizeof(*kept.rows));
+	unwind_builder_release(&whole);
+	unwind_builder_release(&passing);
+	free(kept.rows);
+}
+
+static void a_file_streams_the_rows_that_it_compiles_to(void **state)
+{
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	struct kept_rows kept = {.max_calls = SIZE_MAX};
+	const struct unwind_sink sink = {.rows = keep_rows, .context = &kept};
+	struct unwind_table whole = {0};
+
+	(void)state;
+	assert_int_equal(elf_image_open_fd(fd, &image, NULL), 0);
+	assert_int_equal(elf_unwind_compile(image, &whole, NULL), 0);
+	assert_int_equal(elf_unwind_stream(image, &sink, NULL), 0);
+	assert_int_equal(kept.n, whole.n_rows);
+	assert_memory_equal(kept.rows, whole.rows, kept.n * sizeof(*kept.rows));
+	/* Who takes them no more is not asked again. */
+	kept.n_calls = kept.max_calls = 0;
+	assert_int_equal(elf_unwind_stream(image, &sink, NULL), -ENOSPC);
+	assert_int_equal(kept.n_calls, 1);
+	unwind_table_release(&whole);
+	free(kept.rows);
 }
 
 static int copy_of_self(void)
@@ -363,12 +465,34 @@ static bool no_room(void *context)
 	return false;
 }
 
+static void count_pause(void *context)
+{
+	++*(size_t *)context;
+}
+
+static void others_are_heard_while_a_table_is_made(void **state)
+{
+	struct fixture *f = *state;
+	struct file_tables shared = {0};
+	struct cpu_file file = {.fd = copy_of_self()};
+	struct file_table *table = NULL;
+	size_t n = 0;
+	const struct cpu_pause pause = {.call = count_pause, .context = &n};
+	const struct file_loading loading = {.make_room = no_room, .pause = &pause};
+
+	assert_int_equal(file_tables_take(&shared, f->tables, &file, &loading, &table), 0);
+	assert_true(n > 0);
+	file_tables_give(&shared, f->tables, table);
+	(void)close(file.fd);
+}
+
 static void only_files_of_equal_content_share_a_table(void **state)
 {
 	struct fixture *f = *state;
 	struct file_tables shared = {0};
 	struct cpu_file files[3] = {0};
 	struct file_table *tables[3] = {0};
+	struct file_loading loading = {.make_room = no_room};
 
 	for (size_t i = 0; i < 3; i++) {
 		files[i].fd = copy_of_self();
@@ -378,8 +502,7 @@ static void only_files_of_equal_content_share_a_table(void **state)
 	change_unwind_information(files[2].fd);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(
-			file_tables_take(&shared, f->tables, &files[i], no_room, NULL, &tables[i]),
-			0);
+			file_tables_take(&shared, f->tables, &files[i], &loading, &tables[i]), 0);
 	assert_ptr_equal(tables[0], tables[1]);
 	assert_ptr_not_equal(tables[0], tables[2]);
 	file_tables_give(&shared, f->tables, tables[0]);
@@ -406,6 +529,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_rows_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_file_cannot_use_up_all_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(others_are_heard_while_a_table_is_made, setup,
+						teardown),
+		cmocka_unit_test(rows_that_pass_by_are_those_of_a_whole_table),
+		cmocka_unit_test(a_file_streams_the_rows_that_it_compiles_to),
 		cmocka_unit_test_setup_teardown(only_files_of_equal_content_share_a_table, setup,
 						teardown),
 		cmocka_unit_test(rules_are_shared_and_their_numbers_used_again),

@@ -205,6 +205,33 @@ static void reread_takes_the_latest_counts(void **state)
 	}
 }
 
+static void trimmed_buckets_are_reread_through_a_small_buffer(void **state)
+{
+	struct program p;
+	struct err err;
+
+	(void)state;
+	program_start(&p, 27, 4 * CHUNK);
+	program_buckets(&p, 2000);
+	program_bucket(&p, GOLANG_BUCKET_MAX_DEPTH);
+	assert_int_equal(program_read(&p, &err), 0);
+	/* The second time its ranges are known. */
+	for (size_t round = 1; round < 4; round++) {
+		for (size_t i = 0; i < p.n; i++)
+			set_counts(&p, p.buckets.items[i].addr, (round + 1) * i, round * i);
+		assert_int_equal(golang_buckets_reread(&p.buckets, 9, &err), 0);
+		for (size_t i = 0; i < p.n; i++) {
+			assert_int_equal(p.buckets.items[i].counts.allocs, (round + 1) * i);
+			assert_int_equal(p.buckets.items[i].counts.frees, round * i);
+		}
+		if (round > 1)
+			assert_true(p.buckets.images_len <= 24 << 10);
+		golang_buckets_trim(&p.buckets);
+		assert_null(p.buckets.images);
+	}
+	program_end(&p);
+}
+
 static void reread_notices_memory_that_was_replaced(void **state)
 {
 	struct program p;
@@ -455,6 +482,7 @@ int main(void)
 		cmocka_unit_test(empty_list_is_no_error),
 		cmocka_unit_test(new_buckets_are_found_at_the_head),
 		cmocka_unit_test(reread_takes_the_latest_counts),
+		cmocka_unit_test(trimmed_buckets_are_reread_through_a_small_buffer),
 		cmocka_unit_test(reread_notices_memory_that_was_replaced),
 		cmocka_unit_test(wrong_hashes_are_counted_and_passed),
 		cmocka_unit_test(list_of_wrong_hashes_is_an_error),

@@ -43,11 +43,9 @@ static void add(struct fixture *f, uint64_t id, uint32_t status, enum world_func
 
 static int try_open(struct fixture *f, const struct golang_goroutines_options *options)
 {
-	struct proc_mem *mem = fake_of_amd64();
 	struct err err;
 
-	assert_int_equal(proc_mem_fake_add(mem, WORLD_BASE, f->world.bytes, WORLD_BYTES), 0);
-	f->process = world_open_take(mem);
+	f->process = world_open_take(fake_of_amd64(), &f->world);
 	assert_non_null(f->process);
 	return golang_goroutines_new(f->process, options, &f->gs, &err);
 }
@@ -236,6 +234,54 @@ static void stack_that_does_not_lead_to_the_root_is_not_shown(void **state)
 	assert_incomplete(wild, 2);
 	assert_incomplete(endless, 2);
 	assert_incomplete(switches, 2);
+}
+
+static void stacks_of_one_leaf_and_height_are_told_apart_in_constant_memory(void **state)
+{
+	struct fixture f = {0};
+	size_t used = 0;
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	add(&f, 7, WAITING, WORLD_WORKER);
+	add(&f, 8, WAITING, WORLD_SPAWN);
+	add(&f, 9, WAITING, WORLD_WORKER);
+	read_all(&f, NULL);
+	used = f.gs->unwind.nodes_arena.used;
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(golang_goroutines_read(f.gs, &err), 0);
+	assert_stack(&f, 7, "runtime.gopark main.worker runtime.goexit ");
+	assert_stack(&f, 8, "runtime.gopark main.spawn runtime.goexit ");
+	assert_int_equal(find(&f, 9)->stack, find(&f, 7)->stack);
+	assert_int_equal(f.gs->unwind.nodes_arena.used, used);
+	fixture_close(&f);
+}
+
+/* What a stack was is not what it is. */
+static void known_stack_that_has_changed_is_walked_anew(void **state)
+{
+	const uint64_t changed[] = {world_pc(WORLD_SPAWN, 0x20), 0x4141414141414141};
+	const char *const stacks[] = {"runtime.gopark main.spawn runtime.goexit ", NULL};
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	add(&f, 7, WAITING, WORLD_WORKER);
+	read_all(&f, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
+		/* The return address of the leaf, below two frames. */
+		world_u64(&f.world,
+			  WORLD_STACKS + 2 * WORLD_STACK_BYTES - 8 - 2 * 0x20 + WORLD_FRAME,
+			  changed[i]);
+		assert_int_equal(golang_goroutines_read(f.gs, &err), 0);
+		if (stacks[i])
+			assert_stack(&f, 7, stacks[i]);
+		else
+			assert_int_equal(find(&f, 7)->stack, GOLANG_NO_STACK);
+	}
+	fixture_close(&f);
 }
 
 static void wild_and_doubled_entries_of_the_list_are_counted(void **state)
@@ -516,6 +562,53 @@ static void profile_counts_goroutines_by_stack(void **state)
 	fixture_close(&f);
 }
 
+/* The values of all types of the sample whose leaf and caller are these. */
+static void assert_by_state(const struct profile *p, const char *leaf, const char *caller,
+			    const int64_t values[5])
+{
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+		const char *names[2] = {"", ""};
+		uint32_t n;
+		const uint32_t *locations = profile_stack_at(p, s->stack, &n);
+
+		for (uint32_t k = 0; k < MIN(n, 2U); k++) {
+			const struct profile_location *l = profile_location_at(p, locations[k]);
+
+			names[k] = profile_cstring(
+				p, profile_function_at(p, l->lines[0].function)->name);
+		}
+		if (strcmp(names[0], leaf) != 0 || strcmp(names[1], caller) != 0)
+			continue;
+		assert_memory_equal(s->values, values, 5 * sizeof(values[0]));
+		return;
+	}
+	fail_msg("there is no sample of %s", leaf);
+}
+
+static void states_are_types_of_one_sample(void **state)
+{
+	const int64_t worker[] = {2, 1, 1, 0, 0}, main_waits[] = {1, 1, 0, 0, 0};
+	const int64_t running[] = {1, 0, 0, 1, 0};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct fixture f = {0};
+	struct err err;
+
+	(void)state;
+	world_build(&f.world);
+	add(&f, 7, WAITING, WORLD_WORKER);
+	add(&f, 8, RUNNABLE, WORLD_WORKER);
+	add(&f, 9, RUNNING, WORLD_SPAWN);
+	read_all(&f, NULL);
+	assert_int_equal(golang_goroutines_by_state(f.gs, &p, &err), 0);
+	assert_int_equal(profile_n_types(p), 5);
+	assert_int_equal(profile_n_samples(p), 3);
+	assert_by_state(p, "runtime.gopark", "main.worker", worker);
+	assert_by_state(p, "runtime.gopark", "runtime.main", main_waits);
+	assert_by_state(p, "[running]", "main.spawn", running);
+	fixture_close(&f);
+}
+
 static void max_reads_some_stacks_and_counts_all(void **state)
 {
 	const struct golang_goroutines_options some = {.max = 2};
@@ -552,6 +645,8 @@ int main(void)
 		cmocka_unit_test(goroutine_in_a_system_call_is_unwound_from_where_it_entered),
 		cmocka_unit_test(goroutine_that_has_not_begun_is_at_its_start),
 		cmocka_unit_test(stack_that_does_not_lead_to_the_root_is_not_shown),
+		cmocka_unit_test(stacks_of_one_leaf_and_height_are_told_apart_in_constant_memory),
+		cmocka_unit_test(known_stack_that_has_changed_is_walked_anew),
 		cmocka_unit_test(wild_and_doubled_entries_of_the_list_are_counted),
 		cmocka_unit_test(goroutines_that_share_memory_are_counted_once),
 		cmocka_unit_test(long_list_of_nothing_takes_no_memory),
@@ -565,6 +660,7 @@ int main(void)
 		cmocka_unit_test(wait_reasons_have_no_control_characters),
 		cmocka_unit_test(labels_beyond_the_limit_are_lost),
 		cmocka_unit_test(profile_counts_goroutines_by_stack),
+		cmocka_unit_test(states_are_types_of_one_sample),
 		cmocka_unit_test(max_reads_some_stacks_and_counts_all),
 	};
 

@@ -231,13 +231,14 @@ static inline struct golang_span world_span(size_t from, size_t to)
 	return (struct golang_span){.addr = WORLD_BASE + from, .len = to - from};
 }
 
-/* Takes mem over, which has the world in it. NULL without memory. */
-static inline struct golang_process *world_open_take(struct proc_mem *mem)
+/* Takes mem over, which is made up, and puts the world into it. NULL without memory. */
+static inline struct golang_process *world_open_take(struct proc_mem *mem, const struct world *w)
 {
 	struct golang_process *p = calloc(1, sizeof(*p));
 	struct golang_module *m = calloc(1, sizeof(*m));
 
-	if (!p || !m || golang_layout_for(27, &p->layout, NULL) < 0) {
+	if (!p || !m || golang_layout_for(27, &p->layout, NULL) < 0 ||
+	    proc_mem_fake_add(mem, WORLD_BASE, w->bytes, WORLD_BYTES) < 0) {
 		free(p);
 		free(m);
 		proc_mem_close(mem);
@@ -266,4 +267,18 @@ static inline struct golang_process *world_open_take(struct proc_mem *mem)
 		.max_pc = world_pc(WORLD_N_FUNCTIONS, 0),
 	};
 	return p;
+}
+
+/* Opens the world with its bytes from an offset on replaced by others: for fuzzers. NULL without
+ * memory. */
+static inline struct golang_process *world_open_forged(struct world *w, size_t from,
+						       const uint8_t *data, size_t len)
+{
+	struct proc_mem *mem;
+
+	world_build(w);
+	memcpy(w->bytes + from, data, MIN(len, (size_t)WORLD_BYTES - from));
+	if (proc_mem_open_fake(&mem, NULL) < 0)
+		return NULL;
+	return world_open_take(mem, w);
 }

@@ -13,6 +13,9 @@
 
 #include <sqlite3.h>
 
+#include "store/build.h"
+#include "store/chunk.h"
+
 #define KILLS 200
 
 static void assert_intact(const char *path)
@@ -249,6 +252,211 @@ static void a_block_with_a_wrong_byte_is_noticed(void **state)
 		profile_free(sum.profile);
 	}
 	check_set_aside(&rig);
+	rig_release(&rig);
+}
+
+/* Stacks of a day's only chunk, on their way into another. */
+struct copied {
+	struct chunk_stack stacks[256];
+	uint32_t frames[256][4];
+	uint32_t shared[256];
+	size_t n;
+};
+
+static int copy_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+{
+	struct copied *to = ctx;
+
+	assert_true(to->n < ARRAY_SIZE(to->stacks) && s->n <= ARRAY_SIZE(to->frames[0]));
+	memcpy(to->frames[to->n], s->frames, s->n * sizeof(*s->frames));
+	to->stacks[to->n] = *s;
+	to->stacks[to->n].frames = to->frames[to->n];
+	to->shared[to->n++] = shared;
+	return 0;
+}
+
+static void read_chunk(sqlite3 *db, struct codec *c, struct copied *ret)
+{
+	sqlite3_stmt *stmt;
+
+	*ret = (struct copied){.n = 0};
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT data FROM stack_chunk", -1, &stmt, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	assert_int_equal(chunk_decode_stacks(c,
+					     view_of(sqlite3_column_blob(stmt, 0),
+						     (size_t)sqlite3_column_bytes(stmt, 0)),
+					     copy_stack, ret),
+			 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+	(void)sqlite3_finalize(stmt);
+}
+
+static void replace_chunk(sqlite3 *db, const struct buf *chunk)
+{
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(sqlite3_prepare_v2(db, "UPDATE stack_chunk SET data=?", -1, &stmt, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_bind_blob(stmt, 1, chunk->data, (int)chunk->len, SQLITE_TRANSIENT),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+	(void)sqlite3_finalize(stmt);
+}
+
+/* 200 stacks, of which one comes again: in the place of another, or besides all of them. */
+static void repeat_a_stack(const char *path, bool besides)
+{
+	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_(buf_release) struct buf out = {0};
+	struct copied stacks;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	read_chunk(db, &c, &stacks);
+	assert_int_equal(stacks.n, 200);
+	if (besides) {
+		stacks.stacks[200] = stacks.stacks[10];
+		stacks.n++;
+	} else {
+		stacks.stacks[20].id = stacks.stacks[10].id;
+	}
+	assert_int_equal(chunk_encode_stacks(&c, stacks.stacks, stacks.n, &out), 0);
+	replace_chunk(db, &out);
+	(void)sqlite3_close(db);
+}
+
+/* What building a profile of the first day says, where each of 200 stacks has a sum. */
+static int build_first_day(struct rig *rig)
+{
+	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_free_ int64_t *values = calloc(BLOCK_MAX_STACK + 1, sizeof(*values));
+	struct block_sums sums = {.values = values, .n_stacks = 201};
+	struct err err = {""};
+	struct build b;
+	struct day day;
+	int r;
+
+	assert_non_null(values);
+	for (uint32_t i = 1; i <= 200; i++)
+		values[i] = 1;
+	assert_int_equal(build_init(&b), 0);
+	assert_int_equal(day_open(&day, rig->dir, DAY_0 / DAY_NS, false, &err), 0);
+	r = build_add_day(&b, &c, &day, 1, &sums, &err);
+	day_close(&day);
+	build_release(&b);
+	return r;
+}
+
+static void stack_ids_that_repeat_are_refused(void **state)
+{
+	(void)state;
+	for (int besides = 0; besides < 2; besides++) {
+		struct rig rig;
+
+		two_days(&rig);
+		assert_int_equal(build_first_day(&rig), 0);
+		repeat_a_stack(rig_day(&rig, "2024-10-04"), besides);
+		assert_int_equal(build_first_day(&rig), -EBADMSG);
+		rig_open(&rig);
+		assert_int_equal(total_all(&rig), 200 * 1000);
+		check_set_aside(&rig);
+		rig_release(&rig);
+	}
+}
+
+/* Format 1: no width of ids, which are varints. */
+static void encode_format_1(struct codec *c, const struct copied *stacks, struct buf *out)
+{
+	_cleanup_(buf_release) struct buf ids = {0}, shared = {0}, further = {0}, frames = {0};
+	const struct buf *columns[] = {&ids, &shared, &further, &frames};
+	int64_t before = 0;
+
+	for (size_t i = 0; i < stacks->n; i++) {
+		const struct chunk_stack *s = &stacks->stacks[i];
+		uint32_t begin = stacks->shared[i];
+
+		assert_int_equal(buf_append_varint(&ids, zigzag(s->id - before)), 0);
+		assert_int_equal(buf_append_varint(&shared, begin), 0);
+		assert_int_equal(buf_append_varint(&further, s->n - begin), 0);
+		for (uint32_t k = begin; k < s->n; k++)
+			assert_int_equal(buf_append_varint(&frames, s->frames[k]), 0);
+		before = s->id;
+	}
+	assert_int_equal(codec_begin(out, CODEC_STACKS_1), 0);
+	assert_int_equal(buf_append_varint(out, stacks->n), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		assert_int_equal(codec_put_column(c, out, buf_view(columns[i]), 1), 0);
+	codec_end(out);
+}
+
+static void make_format_1(const char *path)
+{
+	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_(buf_release) struct buf out = {0};
+	struct copied stacks;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	read_chunk(db, &c, &stacks);
+	encode_format_1(&c, &stacks, &out);
+	replace_chunk(db, &out);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(db);
+}
+
+/* Of the stacks that write_one() made; each is known by the line of its leaf. */
+static void assert_value(struct rig *rig, int64_t line, int64_t value)
+{
+	struct store_sum sum = {0};
+	int64_t found = 0;
+	uint32_t n;
+
+	sum_of(rig, "svc", TYPE_ALLOC, DAY_0, DAY_0 + DAY_NS, &sum);
+	for (size_t i = 0; i < profile_n_samples(sum.profile); i++) {
+		const struct profile_sample *s = profile_sample_at(sum.profile, i);
+		const uint32_t *ids = profile_stack_at(sum.profile, s->stack, &n);
+
+		assert_int_equal(n, 3);
+		if (profile_location_at(sum.profile, ids[0])->lines[0].line == line)
+			found += s->values[0];
+	}
+	assert_int_equal(found, value);
+	profile_free(sum.profile);
+}
+
+static void a_day_of_format_1_is_read_and_becomes_format_2_when_written(void **state)
+{
+	const char of_format_1[] = "SELECT count(*) FROM stack_chunk WHERE substr(data,2,1)=x'03'";
+	const char *path;
+	struct rig rig;
+
+	(void)state;
+	two_days(&rig);
+	path = rig_day(&rig, "2024-10-04");
+	make_format_1(path);
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), 200 + 200 * 1000);
+	assert_value(&rig, 150, 1);
+	assert_int_equal(count_rows(path, "PRAGMA user_version"), 1);
+
+	/* A stack that it has, and one that it has not. */
+	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS, 150, 5), 0);
+	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS + SEC_NS, 777, 7), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(count_rows(path, "PRAGMA user_version"), 2);
+	assert_int_equal(count_rows(path, of_format_1), 1);
+	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 2);
+	assert_value(&rig, 150, 6);
+	assert_value(&rig, 777, 7);
+
+	/* The end of the day leaves one chunk, as format 2 has it. */
+	assert_int_equal(store_maintain(rig.store, DAY_0 + 2 * DAY_NS, NULL), 0);
+	assert_int_equal(count_rows(path, of_format_1), 0);
+	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 1);
+	assert_value(&rig, 150, 6);
+	assert_value(&rig, 3, 1);
+	assert_int_equal(total_all(&rig), 200 + 12 + 200 * 1000);
 	rig_release(&rig);
 }
 
@@ -498,6 +706,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_no_database_is_set_aside),
 		cmocka_unit_test(a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on),
 		cmocka_unit_test(a_block_with_a_wrong_byte_is_noticed),
+		cmocka_unit_test(stack_ids_that_repeat_are_refused),
+		cmocka_unit_test(a_day_of_format_1_is_read_and_becomes_format_2_when_written),
 		cmocka_unit_test(a_damaged_file_of_today_is_replaced_by_the_writer),
 		cmocka_unit_test(times_far_from_now_are_refused_and_counted),
 		cmocka_unit_test(old_days_are_dropped_by_age),
