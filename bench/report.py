@@ -45,22 +45,22 @@ METHOD = """## How it is measured
 - **Memory** (`bench/peak.c`): the command is stopped before each system call that can give memory
   back, and its smaps are read; the peak is exact, not sampled.
 - **Throughput** (`bench/throughput.py`): the target computes and allocates as fast as it can on
-  CPU 0, GOMAXPROCS=1. Intervals of three seconds with one reading a second and without alternate,
-  on the same process. A *reading* takes the counts of all buckets, a *profile* also looks up all
-  names and encodes it; the load adds new call paths all the time, up to twice the table. *per CPU
-  second* divides by the CPU time that the target got: it leaves out what other programs on the
-  machine took away. *noise* is half the distance of the quartiles, relative to the median.
-  *nothing* is the same procedure without any reading: what differs from 1 there is not our doing.
+  CPU 0, GOMAXPROCS=1. Windows of a tenth of a second, two without a reading around two that begin
+  with one (ABBA), on the same process; what it has done is read from its memory. What one reading
+  takes from its window it takes from each second when there is one a second: that is what the
+  table shows. A *reading* takes the counts of all buckets, a *profile* also looks up all names and
+  encodes it; the load adds new call paths all the time, up to twice the table. *per CPU second*
+  divides by the CPU time that the target got: it leaves out what other programs on the machine
+  took away. Median of the blocks of four; *spread* is that of single blocks. *nothing* is the same
+  procedure without any reading: what differs from 1 there is not our doing.
 - **Goroutines** (`bench/goroutines.py`, `bench/goroutines.c`): a server whose goroutines wait at 64
   places for channels, selects, mutexes and conditions (`bench/targets/goroutines`). *First* finds
   out how each place is left, *repeated* knows it; *without ever waiting* is by `pread` alone, as
   `sonde run` reads. For *curl* the program writes the profile itself: what it spends on that, less
   what it does anyway, stands beside what curl takes. Throughput is that of a load on CPU 0,
-  GOMAXPROCS=1, in a program with 10,000 goroutines that wait besides. Windows of two seconds with
-  a profile a second stand between windows without; each is set against the mean of its two
-  neighbours. Mean, its standard error, and the standard deviation (*spread*) of those ratios. *per
-  CPU second* leaves out what other programs of the machine took away, but also what the program
-  lost by standing still. *control* is a window in which nothing is done either.
+  GOMAXPROCS=1, in a program with 10,000 goroutines that wait besides, measured as above: median of
+  the blocks and its standard error. *per CPU second* leaves out what other programs of the machine
+  took away, but also what the program lost by standing still.
 - **Java** (`bench/java.py`): a JVM that does little but allocate (`bench/targets/java`), of each JDK on
   the machine that has a compiler. Windows of three seconds with a profiler stand between windows
   without, the profilers in turns; each is set against the mean of its two neighbours. CPU is that

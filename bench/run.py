@@ -177,10 +177,11 @@ class Bench:
             rows.append([title, f"{t['per_second']:.4f}", f"{t['per_cpu_second']:.4f}",
                          f"{t['noise'] * 100:.1f} %", f"{t['cost_ms']:.1f} ms"])
             if command == "read":
-                self.throughput_goal("throughput with a reading every second", t)
+                self.ratio_goal("throughput with a reading every second", t["per_second"], 0.99,
+                                2 * t["error"])
         os.sched_setaffinity(0, before)
         self.section("Throughput of a target, against without",
-                     ["every second a", "per second", "per CPU second", "noise without",
+                     ["every second a", "per second", "per CPU second", "spread",
                       "CPU of it"], rows)
 
     def store(self, days):
@@ -221,10 +222,6 @@ class Bench:
         t = found["load"]["sonde"]
         self.ratio_goal("throughput with a goroutine profile every second", t["mean"], 0.98,
                         2 * t["error"])
-
-    def throughput_goal(self, what, t):
-        # Standard error of the ratio of two medians; on a busy machine it hides what is wanted.
-        self.ratio_goal(what, t["per_second"], 0.99, 2.6 * t["noise"] / throughput.ROUNDS ** 0.5)
 
     def ratio_goal(self, what, ratio, limit, error):
         near = abs(ratio - limit) <= error
