@@ -23,6 +23,7 @@ void goroutines_view_release(struct goroutines_view *v)
 	intern_release(&v->keys);
 	free(v->rows);
 	free(v->first);
+	free(v->last);
 }
 
 static int row_for(struct goroutines_view *v, const struct golang_goroutine *g, uint32_t *ret_row)
@@ -67,19 +68,33 @@ static int seen_compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Both sorted by id. */
-static void count_stayed(struct goroutines_view *v, const struct goroutines_seen *now, size_t n)
+static const struct goroutines_seen *seen_find(const struct goroutines_seen *seen, size_t n,
+					       uint64_t id)
 {
+	const struct goroutines_seen key = {.id = id};
+
+	return n ? bsearch(&key, seen, n, sizeof(*seen), seen_compare) : NULL;
+}
+
+/* One that waits and could not be read for a moment is where it was, as far as anybody knows. */
+static bool has_left(const struct goroutines_view *v, const struct goroutines_seen *before,
+		     const struct goroutines_seen *now)
+{
+	return !now || (now->row != before->row && !(v->rows[now->row].state == GOLANG_G_WAITING &&
+						     v->rows[now->row].stack == GOLANG_NO_STACK));
+}
+
+static void count_moves(struct goroutines_view *v, const struct goroutines_seen *before,
+			size_t n_before, const struct goroutines_seen *now, size_t n)
+{
+	for (size_t i = 0; i < n_before; i++)
+		if (has_left(v, &before[i], seen_find(now, n, before[i].id)))
+			v->rows[before[i].row].left++;
 	for (uint32_t i = 0; i < v->keys.len; i++)
-		v->rows[i].stayed = 0;
-	for (size_t i = 0, k = 0; i < v->n_first && k < n;) {
-		if (v->first[i].id == now[k].id && v->first[i].row == now[k].row)
-			v->rows[now[k].row].stayed++;
-		if (v->first[i].id <= now[k].id)
-			i++;
-		else
-			k++;
-	}
+		v->rows[i].fresh = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!seen_find(v->first, v->n_first, now[i].id))
+			v->rows[now[i].row].fresh++;
 }
 
 int goroutines_view_add(struct goroutines_view *v, struct err *err)
@@ -110,9 +125,15 @@ int goroutines_view_add(struct goroutines_view *v, struct err *err)
 	if (reading == 0) {
 		v->first = TAKE_PTR(seen);
 		v->n_first = n_seen;
-	} else {
-		count_stayed(v, seen, n_seen);
+		return 0;
 	}
+	if (reading == 1)
+		count_moves(v, v->first, v->n_first, seen, n_seen);
+	else
+		count_moves(v, v->last, v->n_last, seen, n_seen);
+	free(v->last);
+	v->last = TAKE_PTR(seen);
+	v->n_last = n_seen;
 	return 0;
 }
 
@@ -123,12 +144,13 @@ uint64_t goroutines_row_count(const struct goroutines_view *v, const struct goro
 
 bool goroutines_row_leaks(const struct goroutines_view *v, const struct goroutines_row *row)
 {
+	size_t grew = 0;
+
 	if (v->n_readings < 2 || row->state != GOLANG_G_WAITING || row->stack == GOLANG_NO_STACK)
 		return false;
 	for (size_t i = 1; i < v->n_readings; i++)
-		if (row->counts[i] < row->counts[i - 1])
-			return false;
-	return goroutines_row_count(v, row) > row->counts[0] && row->stayed == row->counts[0];
+		grew += row->counts[i] > row->counts[i - 1];
+	return grew >= MIN((size_t)2, v->n_readings - 1) && row->left == 0 && row->fresh > 0;
 }
 
 static int row_compare(const void *a, const void *b, void *arg)

@@ -25,7 +25,8 @@ struct goroutines_row {
 	uint32_t labels;   /* where rows are told apart by labels */
 	uint64_t counts[GOROUTINES_MAX_READINGS];
 	uint64_t longest_ns; /* of the last reading */
-	uint64_t stayed;     /* of the first reading, still there in the last */
+	uint64_t left;	     /* were there in one reading, and elsewhere or gone in the next */
+	uint64_t fresh;	     /* of the last reading, those that the first has nowhere */
 };
 
 struct goroutines_seen {
@@ -43,8 +44,8 @@ struct goroutines_view {
 	struct goroutines_row *rows;
 	size_t rows_cap;
 	size_t n_readings;
-	struct goroutines_seen *first; /* goroutines of the first reading, by id */
-	size_t n_first;
+	struct goroutines_seen *first, *last; /* goroutines of these readings, by id */
+	size_t n_first, n_last;
 	uint64_t shown; /* of the last reading: those that keep chose */
 };
 
@@ -52,7 +53,10 @@ void goroutines_view_release(struct goroutines_view *v);
 /* Counts the reading that was just made; the last one ends it. */
 int goroutines_view_add(struct goroutines_view *v, struct err *err);
 
-/* Waits at the same place, never fell, grew, and none of the first has left. */
+/*
+ * Waits at the same place, none that waited there has left, and new ones came again and again: one
+ * that was elsewhere before is no leak, nor is one that has just come.
+ */
 bool goroutines_row_leaks(const struct goroutines_view *v, const struct goroutines_row *row);
 uint64_t goroutines_row_count(const struct goroutines_view *v, const struct goroutines_row *row);
 /* Rows of the last reading (with several: all), the most first; an array of their number. */
