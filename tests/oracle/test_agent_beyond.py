@@ -186,14 +186,19 @@ class Beyond(unittest.TestCase):
 
     def quiet(self, agent, target, service, since):
         """What the program says, and what is stored and shown of it after that."""
+        def stored(since, *names):
+            found = {name: sum(agent.stored(service, f"go_runtime:{name}",
+                                            **{"from": since}).values()) for name in names}
+            return found if all(found.values()) else None
+
         own = stats_of(target)[0]
         self.wait_reader(agent, target.pid, "go-runtime")
-        deltas = {name: sum(agent.stored(service, f"go_runtime:{name}", **{"from": since}).values())
-                  for name in ("gc_cycles:count", "gc_pause:nanoseconds", "alloc:bytes")}
-        now = {name: sum(agent.stored(service, f"go_runtime:{name}",
-                                      **{"from": now_ms() - 1500}).values())
-               for name in ("heap_live:bytes", "heap_goal:bytes", "heap_inuse:bytes",
-                            "memory_limit:bytes", "goroutines:count", "gomaxprocs:count")}
+        after = now_ms()
+        # However late it is stored; and then what came before is, too.
+        now = self.until(lambda: stored(after, "heap_live:bytes", "heap_goal:bytes",
+                                        "heap_inuse:bytes", "memory_limit:bytes",
+                                        "goroutines:count", "gomaxprocs:count"))
+        deltas = stored(since, "gc_cycles:count", "gc_pause:nanoseconds", "alloc:bytes")
         return own, deltas, now, figures_of(agent, target.pid)
 
     def test_figures_of_the_runtime_are_the_programs_own(self):
