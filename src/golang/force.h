@@ -2,8 +2,7 @@
  * src/golang/force.h: who may change the sampling rate of a program.
  *
  * Two of us at work on one program would each take the other's rate for the old one. So whoever
- * changes it first takes a lock: the name of an abstract socket, which ends with its holder,
- * however that ends.
+ * changes it first takes a lock (proc/lock.h).
  */
 #pragma once
 

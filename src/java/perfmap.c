@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include "base/clock.h"
 #include "java/attach.h"
@@ -17,6 +14,7 @@
 #include "java/perfmap_files.h"
 #include "java/recording_note.h"
 #include "proc/info.h"
+#include "proc/lock.h"
 
 /* The first that takes the name of a file. */
 #define PERFMAP_FILE_MAJOR 22
@@ -52,23 +50,15 @@ static int perfmap_notes(const char *state_dir, char **ret_dir, struct err *err)
 	return asprintf(ret_dir, "%s/" PERFMAP_NOTES, state_dir) < 0 ? err_oom(err) : 0;
 }
 
-/* As java_recording_lock(), of which a JVM that records has one already. */
+/* A JVM that records has another already (java_recording_lock()). */
 static int perfmap_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sonde-java-map-%d-%llu",
-			 (int)id->pid, (unsigned long long)id->start_ticks);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int r = proc_lock(id, "java-map", ret_fd, err);
 
-	if (fd < 0)
-		return err_set(err, -errno, "cannot make a lock: %s", strerror(errno));
-	if (bind(fd, (const struct sockaddr *)&name, len) < 0)
-		return err_set(err, -EBUSY,
-			       "another sonde has the JVM of process %d write its perf map",
-			       (int)id->pid);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
+	if (r == -EBUSY)
+		err_write(err, "another sonde has the JVM of process %d write its perf map",
+			  (int)id->pid);
+	return r;
 }
 
 static bool perfmap_in_namespace(pid_t pid, uint64_t mount_ns)

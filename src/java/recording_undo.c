@@ -2,33 +2,22 @@
 #include "java/recording_undo.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "java/attach.h"
 #include "java/recording.h"
 #include "java/recording_jfr.h"
 #include "java/recording_mount.h"
+#include "proc/lock.h"
 
 int java_recording_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sonde-java-%d-%llu",
-			 (int)id->pid, (unsigned long long)id->start_ticks);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int r = proc_lock(id, "java", ret_fd, err);
 
-	if (fd < 0)
-		return err_set(err, -errno, "cannot make a lock: %s", strerror(errno));
-	if (bind(fd, (const struct sockaddr *)&name, len) < 0)
-		return err_set(err, -EBUSY, "another sonde records the JVM of process %d",
-			       (int)id->pid);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
+	if (r == -EBUSY)
+		err_write(err, "another sonde records the JVM of process %d", (int)id->pid);
+	return r;
 }
 
 /* Unless somebody has chosen another directory since. */

@@ -5,9 +5,7 @@
 #include "java/recording_note.h"
 #include "proc/id.h"
 
-/*
- * Whoever works on a JVM holds a lock: the name of an abstract socket, which ends with its holder,
- * however that ends. A descriptor to close; -EBUSY when another sonde has it.
+/* Whoever works on a JVM holds this lock. A descriptor to close; -EBUSY when another sonde has it.
  */
 int java_recording_lock(const struct proc_id *id, int *ret_fd, struct err *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "proc/lock.h"
 #include "test_proc_child.h"
 
 #define STAT_TAIL " S 1 2 3 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 987654 1000 2 3\n"
@@ -176,6 +177,28 @@ static void image_changes_when_a_program_executes_itself(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static void one_of_us_at_a_time_is_at_work_on_a_process(void **state)
+{
+	struct proc_id id = {.pid = 42, .start_ticks = (uint64_t)getpid()}, later = id;
+	int first = -1, other = -1, refused = -1;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(proc_lock(&id, "test", &first, &err), 0);
+	assert_int_equal(proc_lock(&id, "test", &refused, &err), -EBUSY);
+	assert_int_equal(refused, -1);
+	assert_non_null(strstr(err.text, "another sonde is at work on process 42"));
+	/* Other work, and another process with the same pid, are none of its business. */
+	assert_int_equal(proc_lock(&id, "test-other", &other, &err), 0);
+	(void)close(other);
+	later.start_ticks++;
+	assert_int_equal(proc_lock(&later, "test", &other, &err), 0);
+	(void)close(other);
+	(void)close(first);
+	assert_int_equal(proc_lock(&id, "test", &first, &err), 0);
+	(void)close(first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +210,7 @@ int main(void)
 		cmocka_unit_test(id_of_a_strangely_named_process_is_right),
 		cmocka_unit_test(id_of_a_zombie_or_of_nobody_is_gone),
 		cmocka_unit_test(id_with_another_start_time_is_not_alive),
+		cmocka_unit_test(one_of_us_at_a_time_is_at_work_on_a_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
