@@ -23,6 +23,7 @@
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/stored.h"
+#include "java/recording_note.h"
 #include "server/server.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -411,6 +412,20 @@ static int run_serve(const struct run_config *c, struct err *err)
 	return r;
 }
 
+/* A JVM that does not answer, or in which somebody else records, keeps what we have put into it. */
+static void run_tell_what_stays(const struct run_config *c)
+{
+	_cleanup_free_ struct java_note *notes = NULL;
+	size_t n = 0;
+
+	if (java_notes_read(c->agent.state_dir, &notes, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		cli_note("the JVM of process %d still has a file system of ours in its /tmp: the "
+			 "next start of sonde takes it out",
+			 (int)notes[i].id.pid);
+}
+
 static int run_run(const struct cli_args *args)
 {
 	_cleanup_(run_config_release) struct run_config config = {};
@@ -425,6 +440,7 @@ static int run_run(const struct cli_args *args)
 	r = run_serve(&config, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
+	run_tell_what_stays(&config);
 	log_event(LOG_INFO, "stopped", NULL);
 	return CLI_OK;
 }
