@@ -14,67 +14,42 @@
 
 #include "base/io.h"
 #include "java/attach_target.h"
-#include "java/recording_jfr.h"
+#include "java/hold.h"
 #include "java/recording_mount.h"
-#include "java/recording_note.h"
-#include "java/recording_undo.h"
 
 struct java_place {
-	char *state_dir;
-	struct java_attach *attach;
-	struct java_note note;
+	struct java_hold hold;
 	struct java_target target;
-	int dirfd;
-	int lock;
-	bool noted;
 };
 
 struct java_attach *java_place_attach(struct java_place *p)
 {
-	return p->attach;
+	return p->hold.attach;
 }
 
 int java_place_dirfd(const struct java_place *p)
 {
-	return p->dirfd;
+	return p->hold.dirfd;
 }
 
 void java_place_path(const struct java_place *p, const char *name, char dst[JAVA_PLACE_PATH])
 {
 	char dir[JAVA_NOTE_NAME];
 
-	java_note_dir_name(&p->note, dir);
+	java_note_dir_name(&p->hold.note, dir);
 	(void)snprintf(dst, JAVA_PLACE_PATH, "/tmp/%s/%s", dir, name);
 }
 
 int java_place_remove(struct java_place *p, struct err *err)
 {
-	char name[JAVA_NOTE_NAME];
-	int r;
-
-	if (!p->noted)
-		return 0;
-	p->noted = false;
-	r = java_recording_undo(p->state_dir, &p->note, err);
-	/* A container that has ended may have left its directory on a disk. */
-	java_note_dir_name(&p->note, name);
-	if (r == 0 && p->attach)
-		(void)unlinkat(java_attach_tmp(p->attach), name, AT_REMOVEDIR);
-	/* Who restores later must find it free. */
-	closep(&p->lock);
-	p->lock = -1;
-	return r;
+	return java_hold_end(&p->hold, err);
 }
 
 void java_place_free(struct java_place *p)
 {
 	if (!p)
 		return;
-	(void)java_place_remove(p, NULL);
-	closep(&p->dirfd);
-	closep(&p->lock);
-	java_attach_close(p->attach);
-	free(p->state_dir);
+	java_hold_release(&p->hold);
 	free(p);
 }
 
@@ -103,12 +78,12 @@ static void *exec_thread(void *arg)
 static int place_remount(const struct java_place *p, unsigned long flags, struct err *err)
 {
 	_cleanup_close_ int ns = -1;
-	struct exec_job job = {.dirfd = p->dirfd, .flags = flags};
+	struct exec_job job = {.dirfd = p->hold.dirfd, .flags = flags};
 	pthread_t thread;
 	char path[48];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->note.id.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->hold.note.id.pid);
 	job.ns = ns = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns < 0) {
 		r = -errno;
@@ -120,45 +95,8 @@ static int place_remount(const struct java_place *p, unsigned long flags, struct
 	}
 	if (r < 0)
 		return err_set(err, r, "cannot mount a file system for a library in process %d: %s",
-			       (int)p->note.id.pid, strerror(-r));
+			       (int)p->hold.note.id.pid, strerror(-r));
 	return 0;
-}
-
-/* What one of us left here who was killed: its note would be lost under ours. */
-static int place_restore(const struct java_place *p, const struct proc_id *id, struct err *err)
-{
-	_cleanup_free_ struct java_note *notes = NULL;
-	size_t len = 0;
-	int r = java_notes_read(p->state_dir, &notes, &len, err);
-
-	for (size_t i = 0; r == 0 && i < len; i++)
-		if (notes[i].id.pid == id->pid && notes[i].id.start_ticks == id->start_ticks)
-			r = java_recording_undo(p->state_dir, &notes[i], err);
-	return r;
-}
-
-/* What must be known before anything of the JVM is touched. */
-static int place_prepare(struct java_place *p, const struct proc_id *id, struct err *err)
-{
-	struct java_vm vm;
-	int r;
-
-	r = java_detect_pid(id->pid, &vm, err);
-	if (r == 0)
-		return err_set(err, -ENOTSUP, "process %d runs no Java", (int)id->pid);
-	if (r > 0)
-		r = vm.reason ? err_set(err, -ENOTSUP, "process %d runs %s %s: %s", (int)id->pid,
-					vm.name, vm.version, vm.reason)
-			      : 0;
-	if (r == 0)
-		r = java_mount_check(err);
-	if (r == 0)
-		r = java_recording_lock(id, &p->lock, err);
-	if (r == 0)
-		r = place_restore(p, id, err);
-	if (r == 0)
-		r = java_note_make(id, &p->note, err);
-	return r < 0 ? r : java_note_save(p->state_dir, &p->note, err);
 }
 
 int java_place_make(const struct proc_id *id, const char *state_dir, struct java_place **ret_place,
@@ -170,20 +108,17 @@ int java_place_make(const struct proc_id *id, const char *state_dir, struct java
 
 	if (!p)
 		return err_oom(err);
-	p->dirfd = p->lock = -1;
-	p->state_dir = strdup(state_dir);
-	if (!p->state_dir)
-		return err_oom(err);
-	r = place_prepare(p, id, err);
-	if (r < 0)
-		return r;
-	p->noted = true;
-	java_note_dir_name(&p->note, name);
-	r = java_attach_open(id, JAVA_JFR_TIMEOUT_NS, &p->attach, err);
+	r = java_hold_init(&p->hold, state_dir, err);
+	if (r == 0)
+		r = java_hold_check(id, err);
+	if (r == 0)
+		r = java_hold_begin(&p->hold, id, err);
 	if (r == 0)
 		r = java_target_read(id, &p->target, err);
-	if (r == 0)
-		r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->dirfd, err);
+	if (r < 0)
+		return r;
+	java_note_dir_name(&p->hold.note, name);
+	r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->hold.dirfd, err);
 	if (r == 0)
 		r = place_remount(p, 0, err);
 	if (r < 0)
@@ -200,14 +135,14 @@ int java_place_seal(const struct java_place *p, struct err *err)
 int java_place_create(struct java_place *p, const char *name, bool is_its, int *ret_fd,
 		      struct err *err)
 {
-	_cleanup_close_ int fd =
-		openat(p->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	_cleanup_close_ int fd = openat(p->hold.dirfd, name,
+					O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	/* Whatever our umask is. */
 	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
 	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
 		return err_set(err, -errno, "cannot make a file for the JVM of process %d: %s",
-			       (int)p->note.id.pid, strerror(errno));
+			       (int)p->hold.note.id.pid, strerror(errno));
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -222,6 +157,6 @@ int java_place_write(struct java_place *p, const char *name, struct view bytes, 
 	r = io_write_full(fd, bytes.data, bytes.len);
 	if (r < 0)
 		return err_set(err, r, "cannot write a file for the JVM of process %d: %s",
-			       (int)p->note.id.pid, strerror(-r));
+			       (int)p->hold.note.id.pid, strerror(-r));
 	return 0;
 }
