@@ -11,46 +11,58 @@
 #include "profile/tree.h"
 #include "test_java_jfr.h"
 
-static struct forge begin(void)
-{
-	struct forge f = {0};
+/* Events are put into f, and read from there. */
+struct reading {
+	struct forge f;
+	struct jfr_profiler *profiler;
+	struct profile *profiles[JFR_PROFILE_N];
+	struct jfr_profiler_stats stats;
+};
 
-	f_chunk(&f);
-	f_metadata(&f);
-	return f;
+static int begin(void **state)
+{
+	struct reading *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -1;
+	f_chunk(&t->f);
+	f_metadata(&t->f);
+	*state = t;
+	return 0;
 }
 
-static struct jfr_profiler *read_forged(struct forge *f, struct jfr_profiler_stats *ret_stats,
-					struct profile **profiles)
+static int end(void **state)
+{
+	struct reading *t = *state;
+
+	for (int k = 0; k < JFR_PROFILE_N; k++)
+		profile_free(t->profiles[k]);
+	jfr_profiler_free(t->profiler);
+	buf_release(&t->f.out);
+	free(t);
+	return 0;
+}
+
+static void read_forged(struct reading *t)
 {
 	const struct jfr_builder_options labels = {.label_threads = true, .label_classes = true};
 	struct jfr_options options = {0};
-	struct jfr_profiler *p = NULL;
 	struct jfr *j = NULL;
 	struct err err;
 
-	f_constants(f);
-	f_finish(f);
+	f_constants(&t->f);
+	f_finish(&t->f);
 	options.queries = jfr_profiler_queries(&options.n_queries);
-	assert_int_equal(jfr_open_take(f_file(f->out.data, f->out.len), "test", &options, &j, &err),
-			 0);
-	assert_int_equal(jfr_profiler_new(&labels, &p, &err), 0);
-	assert_int_equal(jfr_profiler_read(p, j, &err), 0);
+	assert_int_equal(
+		jfr_open_take(f_file(t->f.out.data, t->f.out.len), "test", &options, &j, &err), 0);
+	assert_int_equal(jfr_profiler_new(&labels, &t->profiler, &err), 0);
+	assert_int_equal(jfr_profiler_read(t->profiler, j, &err), 0);
 	for (int k = 0; k < JFR_PROFILE_N; k++)
-		assert_int_equal(
-			jfr_profiler_take(p, (enum jfr_profile_kind)k, 1, 2, &profiles[k], &err),
-			0);
-	jfr_profiler_stats(p, ret_stats);
+		assert_int_equal(jfr_profiler_take(t->profiler, (enum jfr_profile_kind)k, 1, 2,
+						   &t->profiles[k], &err),
+				 0);
+	jfr_profiler_stats(t->profiler, &t->stats);
 	jfr_close(j);
-	buf_release(&f->out);
-	return p;
-}
-
-static void end(struct jfr_profiler *p, struct profile **profiles)
-{
-	for (int k = 0; k < JFR_PROFILE_N; k++)
-		profile_free(profiles[k]);
-	jfr_profiler_free(p);
 }
 
 static void assert_collapsed(struct profile *p, const char *type, const char *expected)
@@ -67,44 +79,34 @@ static void assert_collapsed(struct profile *p, const char *type, const char *ex
 
 static void the_first_sample_of_an_older_thread_is_left_out(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
 	/* Not in the order of time. */
-	f_alloc(&f, 500, 1, 2, 300);
-	f_alloc(&f, 400, 1, 2, 1000000);
-	f_alloc(&f, 600, 1, 2, 200);
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	f_alloc(&t->f, 500, 1, 2, 300);
+	f_alloc(&t->f, 400, 1, 2, 1000000);
+	f_alloc(&t->f, 600, 1, 2, 200);
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 500\n");
-	assert_int_equal(stats.first_samples, 1);
-	assert_int_equal(stats.first_bytes, 1000000);
-	assert_int_equal(stats.events[JFR_PROFILE_ALLOC], 3);
+	assert_int_equal(t->stats.first_samples, 1);
+	assert_int_equal(t->stats.first_bytes, 1000000);
+	assert_int_equal(t->stats.events[JFR_PROFILE_ALLOC], 3);
 	/* The size of an object is not known. */
-	assert_int_equal(profile_n_types(profiles[JFR_PROFILE_ALLOC]), 1);
-	end(p, profiles);
+	assert_int_equal(profile_n_types(t->profiles[JFR_PROFILE_ALLOC]), 1);
 }
 
 static void a_thread_that_began_later_keeps_its_first_sample(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	f_alloc(&f, 400, 1, 2, 700);
-	f_begin(&f, E_THREAD_START);
-	f_nums(&f, 2, 390L, 1L);
-	f_end(&f);
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	f_alloc(&t->f, 400, 1, 2, 700);
+	f_begin(&t->f, E_THREAD_START);
+	f_nums(&t->f, 2, 390L, 1L);
+	f_end(&t->f);
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 700\n");
-	assert_int_equal(stats.first_samples, 0);
-	end(p, profiles);
+	assert_int_equal(t->stats.first_samples, 0);
 }
 
 static void put_tlab(struct forge *f, uint64_t event, long size, long tlab)
@@ -118,57 +120,47 @@ static void put_tlab(struct forge *f, uint64_t event, long size, long tlab)
 
 static void tlab_events_tell_objects_too(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
 	const struct profile_sample *sample;
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	put_tlab(&f, E_TLAB, 100, 1000);
-	put_tlab(&f, E_OUTSIDE, 5000, 0);
+	put_tlab(&t->f, E_TLAB, 100, 1000);
+	put_tlab(&t->f, E_OUTSIDE, 5000, 0);
 	/* The same allocations once more, by the other event. */
-	f_alloc(&f, 400, 1, 2, 1000);
-	f_alloc(&f, 500, 1, 2, 5000);
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	f_alloc(&t->f, 400, 1, 2, 1000);
+	f_alloc(&t->f, 500, 1, 2, 5000);
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 6000\n");
-	assert_collapsed(profiles[JFR_PROFILE_ALLOC], "alloc_objects",
+	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_objects",
 			 "app.Main.run;app.Main.work 11\n");
-	assert_int_equal(profile_n_samples(profiles[JFR_PROFILE_ALLOC]), 1);
-	sample = profile_sample_at(profiles[JFR_PROFILE_ALLOC], 0);
+	assert_int_equal(profile_n_samples(t->profiles[JFR_PROFILE_ALLOC]), 1);
+	sample = profile_sample_at(t->profiles[JFR_PROFILE_ALLOC], 0);
 	assert_int_equal(sample->n_labels, 2);
-	assert_string_equal(profile_cstring(profiles[JFR_PROFILE_ALLOC], sample->labels[0].str),
+	assert_string_equal(profile_cstring(t->profiles[JFR_PROFILE_ALLOC], sample->labels[0].str),
 			    "worker-7");
-	assert_string_equal(profile_cstring(profiles[JFR_PROFILE_ALLOC], sample->labels[1].str),
+	assert_string_equal(profile_cstring(t->profiles[JFR_PROFILE_ALLOC], sample->labels[1].str),
 			    "byte[]");
-	end(p, profiles);
 }
 
 static void locks_are_the_leaf_and_ticks_become_time(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	f_wait(&f, E_MONITOR, 2000, 1);
-	f_wait(&f, E_MONITOR, 4000, 1);
-	f_wait(&f, E_PARK, 1000, 3);
-	f_wait(&f, E_PARK, 999999, 4); /* waits for work */
-	f_wait(&f, E_PARK, 999999, 0); /* for nothing in particular */
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_LOCK], "delay",
+	f_wait(&t->f, E_MONITOR, 2000, 1);
+	f_wait(&t->f, E_MONITOR, 4000, 1);
+	f_wait(&t->f, E_PARK, 1000, 3);
+	f_wait(&t->f, E_PARK, 999999, 4); /* waits for work */
+	f_wait(&t->f, E_PARK, 999999, 0); /* for nothing in particular */
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "delay",
 			 "app.Main.run;app.Main.work;app.Main 3000\n"
 			 "app.Main.run;app.Main.work;"
 			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 500\n");
-	assert_collapsed(profiles[JFR_PROFILE_LOCK], "contentions",
+	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "contentions",
 			 "app.Main.run;app.Main.work;app.Main 2\n"
 			 "app.Main.run;app.Main.work;"
 			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 1\n");
-	assert_int_equal(stats.idle_parks, 2);
-	end(p, profiles);
+	assert_int_equal(t->stats.idle_parks, 2);
 }
 
 static void put_execution(struct forge *f, long stack)
@@ -180,21 +172,16 @@ static void put_execution(struct forge *f, long stack)
 
 static void samples_of_the_JVM_are_counts(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	put_execution(&f, 1);
-	put_execution(&f, 1);
-	put_execution(&f, 0);
-	p = read_forged(&f, &stats, profiles);
-	assert_int_equal(profile_n_types(profiles[JFR_PROFILE_CPU]), 1);
-	assert_collapsed(profiles[JFR_PROFILE_CPU], "samples",
+	put_execution(&t->f, 1);
+	put_execution(&t->f, 1);
+	put_execution(&t->f, 0);
+	read_forged(t);
+	assert_int_equal(profile_n_types(t->profiles[JFR_PROFILE_CPU]), 1);
+	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "samples",
 			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
-	assert_false(stats.cpu_is_time);
-	end(p, profiles);
+	assert_false(t->stats.cpu_is_time);
 }
 
 static void put_setting(struct forge *f, const char *name, const char *value)
@@ -208,25 +195,21 @@ static void put_setting(struct forge *f, const char *name, const char *value)
 
 static void samples_of_async_profiler_are_time(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	put_execution(&f, 1);
-	put_setting(&f, "interval", "10000000");
-	put_setting(&f, "lock", "10000");
-	put_execution(&f, 1);
+	put_execution(&t->f, 1);
+	put_setting(&t->f, "interval", "10000000");
+	put_setting(&t->f, "lock", "10000");
+	put_execution(&t->f, 1);
 	/* Shorter than what is always seen: it stands for ten such. */
-	f_wait(&f, E_MONITOR, 2000, 1);
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_CPU], "cpu", "app.Main.run;app.Main.work 20000000\n");
-	assert_collapsed(profiles[JFR_PROFILE_LOCK], "contentions",
+	f_wait(&t->f, E_MONITOR, 2000, 1);
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "cpu",
+			 "app.Main.run;app.Main.work 20000000\n");
+	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "contentions",
 			 "app.Main.run;app.Main.work;app.Main 10\n");
-	assert_collapsed(profiles[JFR_PROFILE_LOCK], "delay",
+	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "delay",
 			 "app.Main.run;app.Main.work;app.Main 10000\n");
-	end(p, profiles);
 }
 
 static void put_cpu_time(struct forge *f, long stack, uint8_t failed, long period)
@@ -240,42 +223,33 @@ static void put_cpu_time(struct forge *f, long stack, uint8_t failed, long perio
 
 static void cpu_time_counts_also_without_a_stack(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct reading *t = *state;
 
-	(void)state;
-	put_execution(&f, 1); /* not added to what is better known */
-	put_cpu_time(&f, 1, 0, 20000000);
-	put_cpu_time(&f, 1, 0, 40000000);
-	put_cpu_time(&f, 0, 1, 20000000);
-	p = read_forged(&f, &stats, profiles);
-	assert_collapsed(profiles[JFR_PROFILE_CPU], "cpu",
+	put_execution(&t->f, 1); /* not added to what is better known */
+	put_cpu_time(&t->f, 1, 0, 20000000);
+	put_cpu_time(&t->f, 1, 0, 40000000);
+	put_cpu_time(&t->f, 0, 1, 20000000);
+	read_forged(t);
+	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "cpu",
 			 "[no stack] 10000000\napp.Main.run;app.Main.work 30000000\n");
-	assert_collapsed(profiles[JFR_PROFILE_CPU], "samples",
+	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "samples",
 			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
-	assert_int_equal(stats.cpu_failed, 1);
-	end(p, profiles);
+	assert_int_equal(t->stats.cpu_failed, 1);
 }
 
 static void a_profile_has_what_came_since_the_last(void **state)
 {
-	struct profile *profiles[JFR_PROFILE_N], *again;
-	struct jfr_profiler_stats stats;
-	struct forge f = begin();
-	struct jfr_profiler *p;
+	struct profile *again;
+	struct reading *t = *state;
 	struct err err;
 
-	(void)state;
-	f_wait(&f, E_MONITOR, 2000, 1);
-	p = read_forged(&f, &stats, profiles);
-	assert_int_equal(profile_n_samples(profiles[JFR_PROFILE_LOCK]), 1);
-	assert_int_equal(jfr_profiler_take(p, JFR_PROFILE_LOCK, 1, 2, &again, &err), 0);
+	f_wait(&t->f, E_MONITOR, 2000, 1);
+	read_forged(t);
+	assert_int_equal(profile_n_samples(t->profiles[JFR_PROFILE_LOCK]), 1);
+	assert_int_equal(jfr_profiler_take(t->profiler, JFR_PROFILE_LOCK, 1, 2, &again, &err), 0);
 	assert_int_equal(profile_n_samples(again), 0);
 	assert_int_equal(profile_n_types(again), 2);
 	profile_free(again);
-	end(p, profiles);
 }
 
 static void assert_class(const char *name, const char *expected)
@@ -375,16 +349,15 @@ static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
 	struct jfr_options options = {0};
 	struct jfr_follow *follow = NULL;
-	struct forge f = begin();
+	struct reading *t = *state;
 	struct jfr_event e;
 	struct err err;
 	int n = 0, dirfd, r;
 
-	(void)state;
-	f_alloc(&f, 400, 1, 2, 700);
-	f_constants(&f);
-	f_finish(&f);
-	dirfd = make_repository(dir, &f);
+	f_alloc(&t->f, 400, 1, 2, 700);
+	f_constants(&t->f);
+	f_finish(&t->f);
+	dirfd = make_repository(dir, &t->f);
 	options.queries = jfr_profiler_queries(&options.n_queries);
 	assert_int_equal(jfr_follow_open(dirfd, &options, &follow, &err), 0);
 	for (int i = 0; i < 3; i++)
@@ -396,7 +369,6 @@ static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 	assert_int_equal(jfr_follow_stats(follow)->broken, 1);
 	jfr_follow_close(follow);
 	remove_repository(dir, dirfd);
-	buf_release(&f.out);
 }
 
 static int follow_all(struct jfr_follow *follow)
@@ -430,14 +402,13 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
 	struct jfr_options options = {0};
 	struct jfr_follow *follow = NULL;
-	struct forge f = begin();
+	struct reading *t = *state;
 	struct err err;
 	int dirfd;
 
-	(void)state;
-	f_alloc(&f, 400, 1, 2, 700);
-	f_constants(&f);
-	f_finish(&f);
+	f_alloc(&t->f, 400, 1, 2, 700);
+	f_constants(&t->f);
+	f_finish(&t->f);
 	assert_non_null(mkdtemp(dir));
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(dirfd, "2026_01_02_03_04_05_77", 0700), 0);
@@ -447,11 +418,11 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(follow_all(follow), 0);
 	put_file(dirfd, second, "", 0);
-	put_file(dirfd, first, f.out.data, f.out.len);
+	put_file(dirfd, first, t->f.out.data, t->f.out.len);
 	assert_int_equal(follow_all(follow), 1);
 	assert_int_equal(jfr_follow_stats(follow)->broken, 0);
 	/* The second stays empty: who wrote it is gone. */
-	put_file(dirfd, third, f.out.data, f.out.len);
+	put_file(dirfd, third, t->f.out.data, t->f.out.len);
 	assert_int_equal(follow_all(follow), 0);
 	assert_int_equal(follow_all(follow) + follow_all(follow) + follow_all(follow) +
 				 follow_all(follow) + follow_all(follow),
@@ -463,25 +434,28 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	assert_int_equal(unlinkat(dirfd, "2026_01_02_03_04_05_77", AT_REMOVEDIR), 0);
 	close(dirfd);
 	assert_int_equal(rmdir(dir), 0);
-	buf_release(&f.out);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_sample_of_an_older_thread_is_left_out),
-		cmocka_unit_test(a_thread_that_began_later_keeps_its_first_sample),
-		cmocka_unit_test(tlab_events_tell_objects_too),
-		cmocka_unit_test(locks_are_the_leaf_and_ticks_become_time),
-		cmocka_unit_test(samples_of_the_JVM_are_counts),
-		cmocka_unit_test(samples_of_async_profiler_are_time),
-		cmocka_unit_test(cpu_time_counts_also_without_a_stack),
-		cmocka_unit_test(a_profile_has_what_came_since_the_last),
+		cmocka_unit_test_setup_teardown(the_first_sample_of_an_older_thread_is_left_out,
+						begin, end),
+		cmocka_unit_test_setup_teardown(a_thread_that_began_later_keeps_its_first_sample,
+						begin, end),
+		cmocka_unit_test_setup_teardown(tlab_events_tell_objects_too, begin, end),
+		cmocka_unit_test_setup_teardown(locks_are_the_leaf_and_ticks_become_time, begin,
+						end),
+		cmocka_unit_test_setup_teardown(samples_of_the_JVM_are_counts, begin, end),
+		cmocka_unit_test_setup_teardown(samples_of_async_profiler_are_time, begin, end),
+		cmocka_unit_test_setup_teardown(cpu_time_counts_also_without_a_stack, begin, end),
+		cmocka_unit_test_setup_teardown(a_profile_has_what_came_since_the_last, begin, end),
 		cmocka_unit_test(names_of_generated_classes_are_folded),
 		cmocka_unit_test(arrays_are_written_as_in_Java),
 		cmocka_unit_test(threads_of_a_pool_have_one_name),
-		cmocka_unit_test(files_of_a_JVM_are_read_one_after_the_other),
-		cmocka_unit_test(a_file_that_is_to_come_is_waited_for),
+		cmocka_unit_test_setup_teardown(files_of_a_JVM_are_read_one_after_the_other, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_file_that_is_to_come_is_waited_for, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
