@@ -2,41 +2,11 @@
 #include "java/collect.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "java/recording_note.h"
 #include "java/recording_undo.h"
-
-static char dir[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/sonde-collect-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-/* Fails when anything is left in it. */
-static int teardown(void **state)
-{
-	(void)state;
-	return rmdir(dir);
-}
-
-static struct proc_id self(void)
-{
-	struct proc_id id;
-
-	assert_int_equal(proc_id_of(getpid(), &id, NULL), 0);
-	return id;
-}
+#include "test_java_state.h"
 
 static size_t n_notes(void)
 {
@@ -59,7 +29,7 @@ static int start(const struct proc_id *id, struct err *err)
 
 static void process_without_java_is_refused_and_leaves_no_note(void **state)
 {
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct err err = {};
 
 	(void)state;
@@ -70,7 +40,7 @@ static void process_without_java_is_refused_and_leaves_no_note(void **state)
 
 static void what_an_earlier_one_left_is_undone_before(void **state)
 {
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_note note;
 
 	(void)state;
@@ -82,7 +52,7 @@ static void what_an_earlier_one_left_is_undone_before(void **state)
 
 static void note_of_one_that_is_at_work_stays(void **state)
 {
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_note note;
 	int lock;
 
@@ -98,7 +68,7 @@ static void note_of_one_that_is_at_work_stays(void **state)
 
 static void notes_of_other_processes_stay(void **state)
 {
-	struct proc_id id = self(), other;
+	struct proc_id id = own_id(), other;
 	struct java_note note;
 
 	(void)state;

@@ -17,22 +17,7 @@
 #include "base/io.h"
 #include "java/perfmap_files.h"
 #include "java/perfmap_text.h"
-
-static char dir[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/sonde-maps-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-/* Fails when anything is left in it. */
-static int teardown(void **state)
-{
-	(void)state;
-	return rmdir(dir);
-}
+#include "test_java_state.h"
 
 static void expect_name(const char *name, const char *wanted)
 {

@@ -20,35 +20,12 @@
 #include "java/recording_mount.h"
 #include "java/recording_note.h"
 #include "java/recording_undo.h"
-
-static char dir[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/sonde-notes-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-/* Fails when anything is left in it. */
-static int teardown(void **state)
-{
-	(void)state;
-	return rmdir(dir);
-}
-
-static struct proc_id self(void)
-{
-	struct proc_id id;
-
-	assert_int_equal(proc_id_of(getpid(), &id, NULL), 0);
-	return id;
-}
+#include "test_java_state.h"
 
 static void notes_outlive_us(void **state)
 {
 	_cleanup_free_ struct java_note *notes = NULL;
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_note note;
 	struct err err;
 	size_t len;
@@ -115,7 +92,7 @@ static void what_a_dead_process_had_is_taken_away(void **state)
 
 static void a_note_that_was_never_finished_goes(void **state)
 {
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct err err = {};
 	char path[160];
 	int fd, lock;
@@ -137,7 +114,7 @@ static void a_note_that_was_never_finished_goes(void **state)
 
 static void what_another_of_us_works_on_stays(void **state)
 {
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_note note;
 	struct err err = {};
 	int lock, again;
@@ -156,7 +133,7 @@ static void a_process_without_java_is_not_recorded(void **state)
 {
 	const struct java_recording_options options = {.state_dir = dir};
 	struct java_recording *rec;
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct err err;
 
 	(void)state;
@@ -267,7 +244,7 @@ static void a_file_system_comes_and_goes(void **state)
 {
 	static const char name[] = ".sonde-test", path[] = "/tmp/.sonde-test";
 	_cleanup_(buf_release) struct buf text = {};
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_target target;
 	struct java_note note;
 	struct err err = {};
@@ -311,7 +288,7 @@ static void a_file_system_comes_and_goes(void **state)
 static void a_directory_that_is_not_ours_stays(void **state)
 {
 	static const char name[] = ".sonde-other", path[] = "/tmp/.sonde-other";
-	struct proc_id id = self();
+	struct proc_id id = own_id();
 	struct java_note note;
 	struct err err = {};
 
