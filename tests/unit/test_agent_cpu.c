@@ -8,13 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "agent/cpu.h"
+#include "test_cpu_possible.h"
 
 #define ROUNDS 2000
 #define SECOND_NS 1000000000
@@ -153,18 +153,6 @@ static void stop_leaves_a_thread_behind_that_hangs(void **state)
 	assert_int_equal(gate.calls, 1);
 }
 
-static bool is_possible(void)
-{
-	struct cpu_sampler_options options = {.hz = 49};
-	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
-	struct err err = {0};
-
-	if (cpu_sampler_open(&options, &s, &err) >= 0)
-		return true;
-	(void)fprintf(stderr, "skipped: %s\n", err.text);
-	return false;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,7 +160,7 @@ int main(void)
 		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
 	};
 
-	if (!is_possible())
+	if (!cpu_is_possible())
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

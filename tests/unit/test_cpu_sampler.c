@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,6 +19,7 @@
 #include <cmocka.h>
 
 #include "cpu/sampler.h"
+#include "test_cpu_possible.h"
 
 #define ROUNDS 600
 
@@ -444,18 +444,6 @@ static void without_privilege_the_sentence_says_what_would_help(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static bool is_possible(void)
-{
-	struct cpu_sampler_options options = {.hz = 99};
-	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
-	struct err err = {0};
-
-	if (cpu_sampler_open(&options, &s, &err) >= 0)
-		return true;
-	(void)fprintf(stderr, "skipped: %s\n", err.text);
-	return false;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,7 +462,7 @@ int main(void)
 		cmocka_unit_test(without_privilege_the_sentence_says_what_would_help),
 	};
 
-	if (!is_possible())
+	if (!cpu_is_possible())
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,21 @@
+/* tests/unit/test_cpu_possible.h: whether the CPU can be sampled here; a test that needs it says why
+ * it is skipped where not. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cpu/sampler.h"
+
+static inline bool cpu_is_possible(void)
+{
+	struct cpu_sampler_options options = {.hz = 49};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
+	struct err err = {0};
+
+	if (cpu_sampler_open(&options, &s, &err) >= 0)
+		return true;
+	(void)fprintf(stderr, "skipped: %s\n", err.text);
+	return false;
+}
