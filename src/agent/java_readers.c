@@ -224,6 +224,22 @@ static void java_count_lost(struct java_reader *reader, struct java_collect *c, 
 	java_increase(reading, FIGURE_JVM_LOST, (int64_t)reading->lost);
 }
 
+static void java_say_hidden(const struct java_reader *reader, struct java_collect *c,
+			    struct reading *reading)
+{
+	char share[40] = "may be missing";
+	unsigned int percent;
+	uint64_t bytes;
+
+	if (reader->kind != JFR_PROFILE_ALLOC || !java_collect_hidden(c, &bytes, &percent))
+		return;
+	if (percent)
+		(void)snprintf(share, sizeof(share), "are missing, at least %u %%", percent);
+	(void)snprintf(reading->note, sizeof(reading->note),
+		       "allocations %s (JDK 8): start it with -XX:+UseG1GC or -XX:-FastTLABRefill",
+		       share);
+}
+
 static int java_read(struct java_reader *reader, uint64_t began, struct reading *reading,
 		     struct err *err)
 {
@@ -239,6 +255,8 @@ static int java_read(struct java_reader *reader, uint64_t began, struct reading 
 		r = java_collect_take(c, reader->kind, &times, &reading->profile, err);
 	if (c && r == 0)
 		java_count_lost(reader, c, began, reading);
+	if (c && r == 0)
+		java_say_hidden(reader, c, reading);
 	java_program_unlock(reader->program);
 	return r;
 }
@@ -261,9 +279,9 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 
 static void java_say_note(const struct java_program_state *state, struct reading *reading)
 {
-	if (state->why[0] || !state->map_why[0])
+	if (state->why[0])
 		(void)snprintf(reading->note, sizeof(reading->note), "%.127s", state->why);
-	else
+	else if (state->map_why[0] && !reading->note[0])
 		(void)snprintf(reading->note, sizeof(reading->note), "CPU profile: %.110s",
 			       state->map_why);
 }

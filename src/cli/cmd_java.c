@@ -210,6 +210,24 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	return r;
 }
 
+static void java_tell_hidden(struct java_collect *c)
+{
+	static const char why[] =
+		"JDK 8 does not tell of all the memory that its compiled code takes. Start it with "
+		"-XX:+UseG1GC or -XX:-FastTLABRefill.";
+	char label[UNITS_LABEL_LEN];
+	unsigned int percent;
+	uint64_t bytes;
+
+	if (!java_collect_hidden(c, &bytes, &percent))
+		return;
+	if (percent)
+		cli_note("Missing: at least %u %% of what was allocated (%s): %s", percent,
+			 units_label(label, (int64_t)bytes, "bytes", "auto"), why);
+	else
+		cli_note("Allocations may be missing: %s", why);
+}
+
 static void java_tell(const struct java_request *q, struct java_collect *c, const struct profile *p)
 {
 	struct java_collect_stats s;
@@ -223,6 +241,8 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 			 "have allocated before (%s).",
 			 (unsigned long long)s.profiler.first_samples,
 			 units_label(label, (int64_t)s.profiler.first_bytes, "bytes", "auto"));
+	if (q->kind == JFR_PROFILE_ALLOC)
+		java_tell_hidden(c);
 	if (q->kind == JFR_PROFILE_CPU && s.profiler.cpu_dropped)
 		cli_note("Lost: %llu samples, by the JVM.",
 			 (unsigned long long)s.profiler.cpu_dropped);

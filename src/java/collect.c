@@ -205,3 +205,18 @@ uint64_t java_collect_lost(struct java_collect *c)
 	java_collect_stats(c, &s);
 	return s.profiler.lost + s.profiler.cpu_dropped + s.dropped + s.unread + s.broken;
 }
+
+bool java_collect_hidden(struct java_collect *c, uint64_t *ret_bytes, unsigned int *ret_percent)
+{
+	struct java_collect_stats s;
+	int64_t all, hidden;
+
+	if (!java_collect_vm(c)->hides_allocs)
+		return false;
+	java_collect_stats(c, &s);
+	all = s.profiler.counted_bytes;
+	hidden = MAX(all - s.profiler.tlab_bytes, INT64_C(0));
+	*ret_bytes = (uint64_t)hidden;
+	*ret_percent = all ? (unsigned int)((double)hidden / (double)all * 100) : 0;
+	return true;
+}

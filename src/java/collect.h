@@ -81,3 +81,8 @@ int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind,
 void java_collect_stats(struct java_collect *c, struct java_collect_stats *ret_stats);
 /* Events that are in no profile, for whatever reason; only grows. */
 uint64_t java_collect_lost(struct java_collect *c);
+/*
+ * Whether the JVM may hide allocations (java_hides_allocs()). *ret_bytes of them, in *ret_percent
+ * of all, are missing at least; both 0 where that is not known.
+ */
+bool java_collect_hidden(struct java_collect *c, uint64_t *ret_bytes, unsigned int *ret_percent);

@@ -141,6 +141,54 @@ static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 	}
 }
 
+/* The last one counts, as it does for the JVM. */
+static bool argument_is_on(struct view arguments, const char *flag)
+{
+	bool on = true;
+
+	while (arguments.len) {
+		const uint8_t *space = memchr(arguments.data, ' ', arguments.len);
+		size_t n = space ? (size_t)(space - arguments.data) : arguments.len;
+		struct view one = view_of(arguments.data, n);
+
+		if (n == strlen(flag) + 5 && view_starts_with(one, "-XX:") &&
+		    memcmp(one.data + 5, flag, strlen(flag)) == 0)
+			on = one.data[4] != '-';
+		n += space != NULL;
+		arguments = view_of(arguments.data + n, arguments.len - n);
+	}
+	return on;
+}
+
+bool java_hides_allocs(unsigned int major, const char *collector, struct view arguments)
+{
+	/* Those that have one space for all threads, to which compiled code adds by itself. */
+	static const char *const sharing[] = {"PSScavenge", "Copy", "PCopy"};
+	bool shares = !collector[0];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sharing); i++)
+		shares |= strcmp(collector, sharing[i]) == 0;
+	/* Without tiers there is no code of the first compiler. */
+	return major == 8 && shares && argument_is_on(arguments, "FastTLABRefill") &&
+	       argument_is_on(arguments, "TieredCompilation");
+}
+
+static void vm_read_allocs(const struct java_hsperf *h, struct java_vm *vm)
+{
+	struct view arguments = {};
+	struct java_counter c;
+	char collector[32];
+	size_t at = 0;
+
+	if (!java_hsperf_text(h, "sun.gc.collector.0.name", collector, sizeof(collector)))
+		return;
+	while (java_hsperf_next(h, &at, &c) > 0)
+		if (c.is_text && view_eq(c.name, view_str("java.rt.vmArgs")))
+			arguments = c.text;
+	java_parse_version(vm->version, &vm->major, &vm->update);
+	vm->hides_allocs = java_hides_allocs(vm->major, collector, arguments);
+}
+
 static void vm_read_counters(const struct proc_maps *maps, struct java_vm *vm)
 {
 	_cleanup_(java_hsperf_closep) struct java_hsperf *h = NULL;
@@ -161,6 +209,7 @@ static void vm_read_counters(const struct proc_maps *maps, struct java_vm *vm)
 		vm->commands = JAVA_COMMANDS_NOT_YET;
 	else
 		vm->commands = capabilities[0] == '1' ? JAVA_COMMANDS_YES : JAVA_COMMANDS_NO;
+	vm_read_allocs(h, vm);
 }
 
 static bool vm_has_recorder(const struct java_vm *vm)
@@ -176,6 +225,8 @@ static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_
 	if (!vm->version[0])
 		vm_read_release(libjvm, vm);
 	java_parse_version(vm->version, &vm->major, &vm->update);
+	if (vm->commands == JAVA_COMMANDS_UNKNOWN)
+		vm->hides_allocs = java_hides_allocs(vm->major, "", (struct view){});
 	/* Others have a libjvm.so too: Zing, JamVM, CACAO. */
 	if (vm->name[0] && !strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
 		vm_refuse(vm, JAVA_OTHER, NULL, "a Java that is not HotSpot");

@@ -6,9 +6,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/view.h"
 #include "proc/id.h"
 #include "proc/maps.h"
 
@@ -36,6 +38,7 @@ struct java_vm {
 	unsigned int major;  /* 8, 11, 17, ...; 0 when unknown */
 	unsigned int update; /* 262 of 8u262, 15 of 17.0.15 */
 	const char *reason;  /* why it cannot be profiled; NULL when it can */
+	bool hides_allocs;   /* its recorder, and async-profiler, may not see all; see below */
 };
 
 /*
@@ -49,3 +52,11 @@ int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err);
 
 /* "1.8.0_462" and "17.0.15" to numbers; both 0 when it makes no sense. */
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update);
+
+/*
+ * Whether a JVM of that release hides allocations: JDK 8 with a collector other than G1 lets code
+ * of its first compiler take new buffers for objects by itself (-XX:+FastTLABRefill), and none of
+ * its events tells of them. collector is sun.gc.collector.0.name of its counters, and arguments
+ * are java.rt.vmArgs; where they are not known it may.
+ */
+bool java_hides_allocs(unsigned int major, const char *collector, struct view arguments);

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "java/jfr_births.h"
 #include "profile/sum.h"
+
+#define COUNTS_MAX ((size_t)1 << 20) /* threads; beyond it the count is too low */
 
 enum source {
 	SOURCE_CPU_TIME,
@@ -25,6 +28,7 @@ enum source {
 struct jfr_profiler {
 	struct jfr_builder builders[SOURCE_N];
 	struct jfr_births births;
+	struct map counts; /* thread to the bytes that it has counted */
 	struct jfr_profiler_stats stats;
 	uint64_t events[SOURCE_N];
 	int64_t interval_ns; /* async-profiler's of CPU samples; 0 when it is none of its files */
@@ -39,6 +43,7 @@ enum query {
 	QUERY_ALLOC_SAMPLE,
 	QUERY_ALLOC_IN_TLAB,
 	QUERY_ALLOC_OUTSIDE,
+	QUERY_ALLOC_COUNT,
 	QUERY_MONITOR,
 	QUERY_PARK,
 	QUERY_THREAD_START,
@@ -69,6 +74,8 @@ static const struct jfr_query queries[QUERY_N] = {
 	[QUERY_ALLOC_OUTSIDE] = {.event = "jdk.ObjectAllocationOutsideTLAB",
 				 FIELDS("stackTrace", "eventThread", "objectClass",
 					"allocationSize")},
+	[QUERY_ALLOC_COUNT] = {.event = "jdk.ThreadAllocationStatistics",
+			       FIELDS("thread", "allocated")},
 	[QUERY_MONITOR] = {.event = "jdk.JavaMonitorEnter",
 			   FIELDS("stackTrace", "eventThread", "monitorClass", "duration")},
 	[QUERY_PARK] = {.event = "jdk.ThreadPark",
@@ -106,6 +113,7 @@ void jfr_profiler_free(struct jfr_profiler *p)
 	for (size_t i = 0; i < SOURCE_N; i++)
 		jfr_builder_release(&p->builders[i]);
 	jfr_births_release(&p->births);
+	map_release(&p->counts);
 	free(p);
 }
 
@@ -153,7 +161,22 @@ static int add_tlab(struct jfr_profiler *p, const struct jfr *j, const struct jf
 	struct jfr_sample s = {.class = &e->values[AT_2],
 			       .values = {MAX(weight / size, INT64_C(1)), MAX(weight, INT64_C(0))}};
 
+	p->stats.tlab_bytes = sum_add(p->stats.tlab_bytes, s.values[1]);
 	return add(p, SOURCE_ALLOC_TLAB, j, e, &s, NULL);
+}
+
+/* A thread counts since it began: what it has when it is first seen is of before. */
+static int add_count(struct jfr_profiler *p, const struct jfr_event *e)
+{
+	uint64_t thread = (uint64_t)e->values[0].number, before;
+	int64_t now = MAX(e->values[1].number, INT64_C(0));
+
+	if (!map_get(&p->counts, thread, &before))
+		return p->counts.len < COUNTS_MAX ? map_put(&p->counts, thread, (uint64_t)now) : 0;
+	if (now <= (int64_t)before)
+		return 0;
+	p->stats.counted_bytes = sum_add(p->stats.counted_bytes, now - (int64_t)before);
+	return map_put(&p->counts, thread, (uint64_t)now);
 }
 
 static bool is_lock(const struct jfr *j, const struct jfr_value *class)
@@ -227,6 +250,8 @@ static int add_event(struct jfr_profiler *p, const struct jfr *j, const struct j
 	case QUERY_ALLOC_IN_TLAB:
 	case QUERY_ALLOC_OUTSIDE:
 		return add_tlab(p, j, e);
+	case QUERY_ALLOC_COUNT:
+		return add_count(p, e);
 	case QUERY_MONITOR:
 	case QUERY_PARK:
 		return add_lock(p, j, e);

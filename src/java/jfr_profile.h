@@ -1,13 +1,17 @@
 /*
  * src/java/jfr_profile.h: CPU, allocation and lock profiles out of the events of a recording.
  *
- *   cpu    samples, and cpu where time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
- *          jdk.ExecutionSample. The JVM's own ExecutionSample picks a few running threads at a
- * time: its count is no time, and is given as a count. alloc  alloc_space:
- * jdk.ObjectAllocationSample, or the two TLAB events; the latter tell the size of the object, so
- * that there is alloc_objects, too. A recording may have both, which tell of the same allocations:
- * they are never added up. lock   contentions and delay: jdk.JavaMonitorEnter, and jdk.ThreadPark
- * where the thread waits for a lock and not for work. The class of the lock is the leaf.
+ * CPU: samples, and cpu where time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
+ * jdk.ExecutionSample. The JVM's own ExecutionSample picks a few running threads at a time: its
+ * count is no time, and is given as a count.
+ *
+ * Allocations: alloc_space: jdk.ObjectAllocationSample, or the two TLAB events; the latter tell the
+ * size of the object, so that there is alloc_objects, too. A recording may have both, which tell of
+ * the same allocations: they are never added up. jdk.ThreadAllocationStatistics, where it is
+ * recorded, tells how much there was, whether an event tells of it or not.
+ *
+ * Locks: contentions and delay: jdk.JavaMonitorEnter, and jdk.ThreadPark where the thread waits for
+ * a lock and not for work. The class of the lock is the leaf.
  *
  * Weights of ObjectAllocationSample are what the thread allocated since its sample before. The
  * first one of a thread that is older than the recording carries all since the thread began, and is
@@ -31,6 +35,8 @@ struct jfr_profiler_stats {
 	uint64_t idle_parks;		/* left out */
 	uint64_t first_samples;		/* left out: how many, and their weight */
 	uint64_t first_bytes;
+	/* In TLAB events; and what threads counted themselves, those that have ended not at all. */
+	int64_t tlab_bytes, counted_bytes;
 	uint64_t cpu_failed;  /* samples without a stack; their time counts */
 	uint64_t cpu_dropped; /* that the JVM says it lost */
 	uint64_t no_stack, truncated;

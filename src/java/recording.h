@@ -13,8 +13,8 @@
  * open them with openat2(), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and expect anything in them.
  * Since JDK 14 the newest is written to each second; before, it is whole only after a rotation.
  *
- * JDK 8 does not record all allocations unless it runs with -XX:+UseG1GC or -XX:-FastTLABRefill:
- * code of its first compiler takes new buffers for them by itself.
+ * JDK 8 may not record all allocations (java_hides_allocs() in detect.h). There its own count of
+ * what its threads have allocated is recorded too, so that what is missing is known.
  */
 #pragma once
 

@@ -24,6 +24,12 @@ static int settings_alloc(unsigned int major, uint32_t per_sec, struct buf *text
 			       "  <event name=\"%s\">\n" SETTING("enabled", "true")
 				       SETTING("stackTrace", "true") "  </event>\n",
 			       tlab[i]);
+	/* Which may not be all of them: its threads count what they allocate. */
+	if (r == 0 && major == 8)
+		r = buf_append_str(text,
+				   "  <event name=\"jdk.ThreadAllocationStatistics\">\n" SETTING(
+					   "enabled", "true")
+					   SETTING("period", "everyChunk") "  </event>\n");
 	return r;
 }
 

@@ -98,6 +98,36 @@ static void others_are_named_and_refused(void **state)
 	assert_non_null(vm.reason);
 }
 
+static void only_JDK_8_hides_allocations_and_not_with_every_collector(void **state)
+{
+	static const struct {
+		unsigned int major;
+		const char *collector, *arguments;
+		bool hides;
+	} cases[] = {
+		{8, "PSScavenge", "", true},
+		{8, "PSScavenge", "-Xmx64m -Dx=-XX:-FastTLABRefill -XX:+UseParallelGC", true},
+		{8, "Copy", "-XX:+UseSerialGC", true},
+		{8, "PCopy", "-XX:+UseConcMarkSweepGC", true},
+		{8, "", "", true},
+		{8, "PSScavenge", "-XX:-FastTLABRefill", false},
+		{8, "PSScavenge", "-Xmx64m -XX:-FastTLABRefill -Dx=1", false},
+		{8, "PSScavenge", "-XX:-FastTLABRefill -XX:+FastTLABRefill", true},
+		{8, "PSScavenge", "-XX:-FastTLABRefills -XX:-FastTLAB", true},
+		{8, "PSScavenge", "-XX:-TieredCompilation", false},
+		{8, "G1 incremental collections", "-XX:+UseG1GC", false},
+		{11, "PSScavenge", "-XX:+UseParallelGC", false},
+		{0, "", "", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (java_hides_allocs(cases[i].major, cases[i].collector,
+				      view_str(cases[i].arguments)) != cases[i].hides)
+			fail_msg("%u '%s' '%s'", cases[i].major, cases[i].collector,
+				 cases[i].arguments);
+}
+
 static void a_status_is_read_from_its_own_fields(void **state)
 {
 	static const char text[] = "Name:\tNSpid:\t1\nState:\tS (sleeping)\nTgid:\t77\n"
@@ -122,6 +152,7 @@ int main(void)
 		cmocka_unit_test(versions_are_understood),
 		cmocka_unit_test(hotspot_is_known_by_its_library_only),
 		cmocka_unit_test(others_are_named_and_refused),
+		cmocka_unit_test(only_JDK_8_hides_allocations_and_not_with_every_collector),
 		cmocka_unit_test(a_status_is_read_from_its_own_fields),
 	};
 

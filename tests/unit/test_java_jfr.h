@@ -44,6 +44,7 @@ enum {
 	E_THREAD_START,
 	E_CPU_TIME,
 	E_SETTING,
+	E_COUNT,
 	E_ALL,
 };
 
@@ -79,6 +80,7 @@ static const struct forge_type forge_types[] = {
 	{E_CPU_TIME, "jdk.CPUTimeSample",
 	 "startTime:6 stackTrace:24* eventThread:25* failed:1 samplingPeriod:6"},
 	{E_SETTING, "jdk.ActiveSetting", "startTime:6 id:6 name:10 value:10"},
+	{E_COUNT, "jdk.ThreadAllocationStatistics", "startTime:6 allocated:6 thread:25*"},
 	{E_ALL, "test.All",
 	 "startTime:6 flag:1 small:2 letter:3 brief:4 whole:5 wide:6 single:7 real:8 text:10 "
 	 "numbers:5[] kind:20*"},
