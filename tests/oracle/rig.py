@@ -86,3 +86,10 @@ def versions(every):
     newest = build.newest()
     found[newest[0]] = newest[1]
     return sorted(found.items(), key=lambda item: build.version_key(item[0]))
+
+
+def add_test(suite, case, name, call):
+    """A test that the class has no method for yet."""
+    method = "test_" + name.replace(" ", "_")
+    setattr(case, method, call)
+    suite.addTest(case(method))

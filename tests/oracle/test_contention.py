@@ -1,5 +1,6 @@
 """Block and mutex profiles from outside equal those that the program writes of itself."""
 import collections
+import functools
 import os
 import re
 import signal
@@ -187,10 +188,7 @@ class Contention(unittest.TestCase):
 
 
 def load(every, suite):
-    def add(name, call):
-        setattr(Contention, "test_" + name.replace(" ", "_"), call)
-        suite.addTest(Contention("test_" + name.replace(" ", "_")))
-
+    add = functools.partial(rig.add_test, suite, Contention)
     suite.addTest(Contention("test_formats"))
     for version, go in rig.versions(every):
         minor = rig.build.version_key(version)[1]

@@ -1,4 +1,5 @@
 """The runtime's figures from outside equal ReadMemStats and runtime/metrics of the program."""
+import functools
 import json
 import os
 import subprocess
@@ -136,10 +137,7 @@ class Metrics(unittest.TestCase):
 
 
 def load(every, suite):
-    def add(name, call):
-        setattr(Metrics, "test_" + name.replace(" ", "_"), call)
-        suite.addTest(Metrics("test_" + name.replace(" ", "_")))
-
+    add = functools.partial(rig.add_test, suite, Metrics)
     suite.addTest(Metrics("test_table"))
     for version, go in rig.versions(every):
         minor = rig.build.version_key(version)[1]
