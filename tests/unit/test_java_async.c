@@ -9,57 +9,39 @@
 
 #include <cmocka.h>
 
-static int find(const char *text, char *dst, size_t cap)
+#define CODE "7f0000000000-7f0000001000 r-xp 00000000 "
+
+/* The path is "" where there is none of ours. */
+static void expect_found(const char *text, int found, const char *path)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {};
+	char dst[160] = "";
 
 	assert_int_equal(proc_maps_parse(view_str(text), &maps, NULL), 0);
-	return java_async_find(&maps, dst, cap);
+	assert_int_equal(java_async_find(&maps, dst, sizeof(dst)), found);
+	assert_string_equal(dst, path);
 }
 
 static void a_profiler_of_somebody_else_is_left_alone(void **state)
 {
-	char path[160] = "";
-
 	(void)state;
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 08:01 7 /opt/ap/lib/"
-			      "libasyncProfiler.so\n",
-			      path, sizeof(path)),
-			 -EBUSY);
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 08:01 7 /tmp/"
-			      "libjavaProfiler123.so (deleted)\n",
-			      path, sizeof(path)),
-			 -EBUSY);
+	expect_found(CODE "08:01 7 /opt/ap/lib/libasyncProfiler.so\n", -EBUSY, "");
+	expect_found(CODE "08:01 7 /tmp/libjavaProfiler123.so (deleted)\n", -EBUSY, "");
 	/* Also beside one of ours. */
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 00:28 3 "
-			      "/libsonde-async-aed03059047a05f4.so\n"
-			      "7f0000002000-7f0000003000 r-xp 00000000 08:01 7 "
-			      "/opt/libasyncProfiler.so\n",
-			      path, sizeof(path)),
-			 -EBUSY);
+	expect_found(CODE "00:28 3 /libsonde-async-aed03059047a05f4.so\n"
+			  "7f0000002000-7f0000003000 r-xp 00000000 08:01 7 "
+			  "/opt/libasyncProfiler.so\n",
+		     -EBUSY, "");
 	/* What only lies in such a directory is another thing. */
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 08:01 7 "
-			      "/opt/libasyncProfiler.so.d/x.so\n",
-			      path, sizeof(path)),
-			 0);
-	assert_string_equal(path, "");
+	expect_found(CODE "08:01 7 /opt/libasyncProfiler.so.d/x.so\n", 0, "");
 }
 
 static void one_of_ours_is_found_by_the_path_it_was_loaded_with(void **state)
 {
-	char path[160] = "";
-
 	(void)state;
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 00:28 3 "
-			      "/libsonde-async-0ed03059047a05f4.so\n",
-			      path, sizeof(path)),
-			 1);
-	assert_string_equal(path,
-			    "/tmp/.sonde-0ed03059047a05f4/libsonde-async-0ed03059047a05f4.so");
-	assert_int_equal(find("7f0000000000-7f0000001000 r-xp 00000000 00:28 3 "
-			      "/libsonde-async-what.so\n",
-			      path, sizeof(path)),
-			 0);
+	expect_found(CODE "00:28 3 /libsonde-async-0ed03059047a05f4.so\n", 1,
+		     "/tmp/.sonde-0ed03059047a05f4/libsonde-async-0ed03059047a05f4.so");
+	expect_found(CODE "00:28 3 /libsonde-async-what.so\n", 0, "");
 }
 
 static void chunks_are_read_when_they_are_whole(void **state)
