@@ -1,5 +1,4 @@
-/* tests/unit/test_cpu_possible.h: whether the CPU can be sampled here; a test that needs it says why
- * it is skipped where not. */
+/* tests/unit/test_cpu_possible.h: whether the CPU can be sampled here, and why not. */
 #pragma once
 
 #include <stdbool.h>
