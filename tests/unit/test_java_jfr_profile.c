@@ -142,6 +142,30 @@ static void tlab_events_tell_objects_too(void **state)
 			    "byte[]");
 }
 
+static void put_count(struct forge *f, long thread, long bytes)
+{
+	f_begin(f, E_COUNT);
+	f_nums(f, 3, 300L, bytes, thread);
+	f_end(f);
+}
+
+static void what_threads_count_is_taken_since_it_is_known(void **state)
+{
+	struct reading *t = *state;
+
+	put_count(&t->f, 1, 1000000);
+	put_count(&t->f, 2, 0);
+	put_tlab(&t->f, E_TLAB, 100, 1000);
+	put_count(&t->f, 2, 4000);
+	put_count(&t->f, 1, 1006000);
+	/* Neither one that makes no sense, nor a thread that is seen but once. */
+	put_count(&t->f, 1, 5);
+	put_count(&t->f, 3, 70000);
+	read_forged(t);
+	assert_int_equal(t->stats.tlab_bytes, 1000);
+	assert_int_equal(t->stats.counted_bytes, 10000);
+}
+
 static void locks_are_the_leaf_and_ticks_become_time(void **state)
 {
 	struct reading *t = *state;
@@ -444,6 +468,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_thread_that_began_later_keeps_its_first_sample,
 						begin, end),
 		cmocka_unit_test_setup_teardown(tlab_events_tell_objects_too, begin, end),
+		cmocka_unit_test_setup_teardown(what_threads_count_is_taken_since_it_is_known,
+						begin, end),
 		cmocka_unit_test_setup_teardown(locks_are_the_leaf_and_ticks_become_time, begin,
 						end),
 		cmocka_unit_test_setup_teardown(samples_of_the_JVM_are_counts, begin, end),

@@ -230,6 +230,8 @@ static void settings_are_those_of_the_release(void **state)
 	(void)state;
 	assert_true(settings_have(8, &plain, "InNewTLAB"));
 	assert_false(settings_have(8, &plain, "ObjectAllocationSample"));
+	assert_true(settings_have(8, &plain, "ThreadAllocationStatistics"));
+	assert_false(settings_have(11, &plain, "ThreadAllocationStatistics"));
 	assert_true(settings_have(17, &plain, "\"throttle\">150/s<"));
 	assert_false(settings_have(17, &plain, "TLAB"));
 	assert_true(settings_have(17, &plain, "\"threshold\">1000 us<"));
