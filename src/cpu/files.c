@@ -38,7 +38,7 @@ struct file {
 	struct file_key key;
 	struct stat stat;
 	bool is_elf;
-	bool is_wanted; /* is among those wanted */
+	bool is_wanted; /* is among those wanted, or being loaded */
 	bool left_out;	/* there was no room for its tables */
 	uint32_t refs;
 	uint64_t unused_since_ns;
@@ -346,10 +346,11 @@ bool cpu_files_load_next(struct cpu_files *f, const struct cpu_pause *pause)
 			best = i;
 	file = f->slots[f->wanted[best]];
 	f->wanted[best] = f->wanted[--f->n_wanted];
-	file->is_wanted = false;
-	/* Its last user may go meanwhile. */
+	/* Its last user may go meanwhile; and who asks for it again is asking for what is under
+	 * way. */
 	file->refs++;
 	files_load(f, file, pause);
+	file->is_wanted = false;
 	cpu_files_unref(f, file->public.id);
 	return true;
 }

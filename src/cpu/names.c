@@ -31,7 +31,6 @@ struct cpu_names {
 	struct names_jits jits;
 	struct cpu_kallsyms *kallsyms;
 	char *debug_root;
-	struct elf_pause pause;
 	struct cpu_name answer[CPU_NAMES_MAX];
 };
 
@@ -74,9 +73,6 @@ int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **re
 	names->sources.max_bytes = max - names->cache.max_bytes - names->jits.max_bytes;
 	names->sources.debug_root = names->debug_root;
 	names->sources.lines = options->lines;
-	names->pause =
-		(struct elf_pause){.call = options->pause.call, .context = options->pause.context};
-	names->sources.pause = options->pause.call ? &names->pause : NULL;
 	r = cpu_kallsyms_new(options->kallsyms ? options->kallsyms : CPU_KALLSYMS_PATH,
 			     &names->kallsyms, err);
 	if (r < 0)

@@ -36,8 +36,6 @@ struct cpu_names_options {
 	/* NULL: the machine's own /usr/lib/debug and /proc/kallsyms */
 	const char *debug_root;
 	const char *kallsyms;
-	/* While a file's tables are read. May use all but the names. */
-	struct cpu_pause pause;
 };
 
 /* One function; strings live until the next call on names. */

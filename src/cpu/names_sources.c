@@ -122,15 +122,13 @@ static int names_add_tables(struct names_source *s)
 
 /* Without the shared file there are lines, but some functions have no name. */
 static void names_add_alternate(struct names_source *s, const struct elf_image *image,
-				const struct names_sources *sources)
+				const char *debug_root)
 {
 	char path[PATH_MAX], id[129];
 
 	if (elf_dwarf_alternate_link(image, path, sizeof(path), id, sizeof(id)) == 0 &&
-	    elf_debugfile_open_alternate(sources->debug_root, path, id, &s->alternate, NULL) == 0) {
-		s->alternate->pause = sources->pause;
+	    elf_debugfile_open_alternate(debug_root, path, id, &s->alternate, NULL) == 0)
 		(void)elf_dwarf_set_alternate(s->dwarf, s->alternate, NULL);
-	}
 }
 
 static void names_add_dwarf(struct names_source *s, const struct names_sources *sources)
@@ -139,9 +137,9 @@ static void names_add_dwarf(struct names_source *s, const struct names_sources *
 	size_t max = sources->max_bytes / 2;
 
 	if (elf_dwarf_open(s->image, max, &s->dwarf, NULL) == 0)
-		names_add_alternate(s, s->image, sources);
+		names_add_alternate(s, s->image, sources->debug_root);
 	else if (s->debug && elf_dwarf_open(s->debug, max, &s->dwarf, NULL) == 0)
-		names_add_alternate(s, s->debug, sources);
+		names_add_alternate(s, s->debug, sources->debug_root);
 }
 
 int names_source_load_tables(struct names_source *source, const struct names_sources *sources,
@@ -155,8 +153,6 @@ int names_source_load_tables(struct names_source *source, const struct names_sou
 	if (file->fd >= 0)
 		(void)elf_debugfile_open(sources->debug_root, file->path, s->image, &s->debug,
 					 NULL);
-	if (s->debug)
-		s->debug->pause = sources->pause;
 	r = names_add_tables(s);
 	if (sources->lines)
 		names_add_dwarf(s, sources);
@@ -207,8 +203,7 @@ void names_sources_trim(struct names_sources *sources, uint64_t now_ns)
 	}
 }
 
-static struct names_source *names_source_new(const struct names_sources *sources,
-					     const struct cpu_file *file)
+static struct names_source *names_source_new(const struct cpu_file *file)
 {
 	struct names_source *s = calloc(1, sizeof(*s));
 
@@ -220,8 +215,6 @@ static struct names_source *names_source_new(const struct names_sources *sources
 		names_source_free(s);
 		return NULL;
 	}
-	if (s->image)
-		s->image->pause = sources->pause;
 	return s;
 }
 
@@ -246,11 +239,11 @@ struct names_source *names_sources_get(struct names_sources *sources, const stru
 			return s;
 		}
 	}
-	s = names_source_new(sources, file);
+	s = names_source_new(file);
 	if (!s) {
 		/* Memory and descriptors may be what the others hold. */
 		names_sources_release(sources);
-		s = names_source_new(sources, file);
+		s = names_source_new(file);
 	}
 	if (!s)
 		return NULL;

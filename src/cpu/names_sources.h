@@ -37,12 +37,11 @@ struct names_source {
 /* What was not used for that long is dropped when another file is opened. */
 #define NAMES_IDLE_NS (120ULL * 1000000000)
 
-/* Zeroed is empty, but for the four first. */
+/* Zeroed is empty, but for the three first. */
 struct names_sources {
 	size_t max_bytes;
 	const char *debug_root;
 	bool lines;
-	struct elf_pause *pause; /* NULL: none */
 	struct names_source *list[NAMES_MAX_SOURCES];
 	size_t len;
 };

@@ -248,19 +248,11 @@ void cpu_profiler_cost(const struct cpu_profiler *p, uint64_t *ret_runs, uint64_
 	cpu_sampler_cost(p->sampler, ret_runs, ret_ns);
 }
 
-static void on_pause(void *context)
-{
-	struct cpu_profiler *p = context;
-
-	cpu_sampler_attend(p->sampler);
-}
-
 int cpu_profiler_open(const struct cpu_profiler_options *options,
 		      struct cpu_profiler **ret_profiler, struct err *err)
 {
+	const struct cpu_names_options names = {.lines = options->lines};
 	_cleanup_(cpu_profiler_closep) struct cpu_profiler *p = calloc(1, sizeof(*p));
-	const struct cpu_names_options names = {.lines = options->lines,
-						.pause = {.call = on_pause, .context = p}};
 	int r;
 
 	if (!p)

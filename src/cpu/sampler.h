@@ -119,12 +119,6 @@ int cpu_sampler_drain(struct cpu_sampler *sampler,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context,
 		      struct err *err);
 
-/*
- * Asks new processes what they map, and nothing else: for who takes long in a drain, since many are
- * over soon.
- */
-void cpu_sampler_attend(struct cpu_sampler *sampler);
-
 /* Since opening. */
 void cpu_sampler_losses(const struct cpu_sampler *sampler, struct cpu_losses *ret_losses);
 

@@ -105,7 +105,8 @@ static void walk_loading(struct cpu_sampler *s, struct range mappings)
 		if (!cpu_files_is_wanted(s->files))
 			return;
 		sampler_set_urgent(s, false);
-		while (cpu_files_load_next(s->files, &s->pause))
+		/* Without a pause: in one the process might end, and its mappings be another's. */
+		while (cpu_files_load_next(s->files, NULL))
 			;
 	}
 }

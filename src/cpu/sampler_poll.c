@@ -89,14 +89,11 @@ void sampler_set_urgent(struct cpu_sampler *s, bool urgent)
 		s->options.urgent = false;
 }
 
-void cpu_sampler_attend(struct cpu_sampler *s)
-{
-	(void)ring_buffer__consume(s->notices);
-}
-
 void sampler_on_pause(void *context)
 {
-	cpu_sampler_attend(context);
+	struct cpu_sampler *s = context;
+
+	(void)ring_buffer__consume(s->notices);
 }
 
 int sampler_consume(struct cpu_sampler *s, struct err *err)

@@ -22,18 +22,6 @@
 /* Notes of a program are a few hundred bytes; a core's are not ours to read. */
 #define ELF_MAX_NOTES_BYTES ((uint64_t)64 << 10)
 #define ELF_MAX_BUILD_ID_BYTES 64
-#define ELF_PAUSE_BYTES ((uint64_t)64 << 10)
-
-static void elf_pause_after(struct elf_pause *pause, size_t len)
-{
-	if (!pause)
-		return;
-	pause->n_bytes += len;
-	if (pause->n_bytes < ELF_PAUSE_BYTES)
-		return;
-	pause->n_bytes = 0;
-	pause->call(pause->context);
-}
 
 int elf_image_read(const struct elf_image *image, uint64_t off, void *dst, size_t len)
 {
@@ -41,7 +29,6 @@ int elf_image_read(const struct elf_image *image, uint64_t off, void *dst, size_
 
 	if (off > image->size || len > image->size - off)
 		return -EBADMSG;
-	elf_pause_after(image->pause, len);
 	if (image->fd < 0)
 		return view_copy(image->bytes, off, dst, len) ? 0 : -EBADMSG;
 	n = io_pread_full(image->fd, dst, len, off);

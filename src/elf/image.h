@@ -35,16 +35,6 @@ struct elf_section {
 	uint32_t link;
 };
 
-/*
- * For who has other things to do while something takes long: it takes long to the extent that it
- * reads. Called every some 64 kB.
- */
-struct elf_pause {
-	void (*call)(void *context);
-	void *context;
-	uint64_t n_bytes; /* since the last call */
-};
-
 struct elf_image {
 	uint16_t type;	  /* ET_EXEC, ET_DYN, ET_CORE */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64, ... */
@@ -53,7 +43,6 @@ struct elf_image {
 	size_t n_segments;
 	struct elf_section *sections;
 	size_t n_sections;
-	struct elf_pause *pause; /* borrowed, may be set; NULL: none */
 	/* private to image.c */
 	int fd;
 	struct view bytes;

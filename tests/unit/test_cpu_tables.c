@@ -17,6 +17,7 @@
 #include "cpu/tables_ranges.h"
 #include "cpu/tables_rules.h"
 #include "elf/image.h"
+#include "proc/maps.h"
 
 struct fixture {
 	struct unwind_rule *rules;
@@ -486,6 +487,46 @@ static void others_are_heard_while_a_table_is_made(void **state)
 	(void)close(file.fd);
 }
 
+struct asking {
+	struct cpu_files *files;
+	uint32_t id;
+	size_t n;
+};
+
+static void ask_again(void *context)
+{
+	struct asking *a = context;
+
+	a->n++;
+	cpu_files_want(a->files, a->id);
+}
+
+static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_free_ struct sampler_file *shared = calloc(CPU_FILES_MAX, sizeof(*shared));
+	_cleanup_(cpu_files_freep) struct cpu_files *files = NULL;
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct asking asking = {.id = CPU_FILE_NONE};
+	const struct cpu_pause pause = {.call = ask_again, .context = &asking};
+	uint64_t bias;
+
+	assert_non_null(shared);
+	assert_int_equal(cpu_files_new(shared, f->tables, &files, NULL), 0);
+	assert_int_equal(proc_maps_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.len && asking.id == CPU_FILE_NONE; i++)
+		if (maps.maps[i].flags & PROC_MAP_EXEC)
+			assert_int_equal(
+				cpu_files_open(files, getpid(), &maps.maps[i], &asking.id, &bias),
+				0);
+	asking.files = files;
+	cpu_files_want(files, asking.id);
+	assert_true(cpu_files_load_next(files, &pause));
+	assert_true(asking.n > 0);
+	assert_false(cpu_files_is_wanted(files));
+	assert_int_equal(shared[asking.id].state, SAMPLER_FILE_TABLE);
+}
+
 static void only_files_of_equal_content_share_a_table(void **state)
 {
 	struct fixture *f = *state;
@@ -529,6 +570,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_rows_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_file_cannot_use_up_all_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			file_that_is_asked_for_while_it_is_loaded_is_loaded_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_are_heard_while_a_table_is_made, setup,
 						teardown),
 		cmocka_unit_test(rows_that_pass_by_are_those_of_a_whole_table),
