@@ -44,7 +44,7 @@ static int setup(void **state)
 /* Waits until the value, which other threads change, is at least so much. */
 static bool reaches(const uint64_t *value, uint64_t wanted)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 12000; i++) {
 		bool there;
 
 		machine_lock();
