@@ -21,7 +21,7 @@
 #define RANGE_MAX_BYTES ((size_t)256 << 10)
 /* The same for readers that give the buffer back: what malloc has at hand, without new pages. */
 #define RANGE_SMALL_BYTES ((size_t)24 << 10)
-static_assert(RANGE_SMALL_BYTES > 2 * 8 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
+static_assert(RANGE_SMALL_BYTES > (size_t)16 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
 /* Of one vectored read: bounds the buffer, which is kept, for programs with very many buckets. */
 #define REREAD_MAX_BYTES ((size_t)4 << 20)
 

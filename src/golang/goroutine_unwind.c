@@ -253,7 +253,7 @@ static void path_keep(struct golang_unwind *u, const struct golang_stack_copy *c
 {
 	struct unwind_node *node = NULL;
 
-	if (!is_kept(copy) || w->n > UNWIND_PATH_FRAMES)
+	if (!is_kept(copy) || w->n == 0 || w->n > UNWIND_PATH_FRAMES)
 		return;
 	for (size_t i = 0; i < w->n; i++) {
 		struct unwind_node *caller = node_find(u, node, w->key[i + 1]);

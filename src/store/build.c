@@ -125,7 +125,7 @@ static int add_location(struct build *b, struct view name, struct view file, int
 		r = add_function(b, &fn, &line.function);
 	if (r == 0)
 		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, &id);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	/* Of one frame, it is the frame's. */
 	ret->hash = profile_location_at(b->profile, id)->hash;
@@ -330,7 +330,7 @@ static int add_other(struct build *b)
 		r = ids_reserve(&b->stacks, b->stacks.len + 1);
 	if (r == 0)
 		r = find_location(b, view_str(DICT_OTHER_NAME), view_str(""), 0, &other);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	to->hash = profile_hash_end(profile_hash_push(0, other.hash));
 	to->id = DICT_OTHER;
