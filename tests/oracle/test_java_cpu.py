@@ -71,7 +71,7 @@ def count(profile, *functions):
                if not functions or any(f in functions for f in names_of(s)))
 
 
-class JavaCpuCase(unittest.TestCase):
+class JavaMethodsCase(unittest.TestCase):
     home = DEBIAN
 
     @classmethod
@@ -124,7 +124,7 @@ class JavaCpuCase(unittest.TestCase):
         self.assertGreater(both, 0.9 * count(profile))
 
 
-class JavaCpu(JavaCpuCase):
+class JavaMethods(JavaMethodsCase):
     """One class for each JDK, made by load()."""
 
     def test_methods_have_their_names_and_shares(self):
@@ -233,7 +233,7 @@ class JavaCpu(JavaCpuCase):
             target.counters()
 
 
-class JavaCpuSampled(JavaCpuCase):
+class JavaMethodsSampled(JavaMethodsCase):
     """Debian's, whose recorder tells no CPU time."""
 
     def test_java_cpu_says_that_it_samples_and_has_the_names(self):
@@ -248,7 +248,7 @@ class JavaCpuSampled(JavaCpuCase):
             self.nothing_left(target)
 
 
-class JavaCpuRecorder(JavaCpuCase):
+class JavaMethodsRecorded(JavaMethodsCase):
     """Where the recorder tells CPU time, too; for each such JDK."""
 
     def test_the_recorder_has_the_same_names(self):
@@ -261,7 +261,7 @@ class JavaCpuRecorder(JavaCpuCase):
         self.assertLessEqual({"Shares.heavy", "Shares.light", "Shares.round"}, names)
 
 
-class JavaCpuUntouched(JavaCpuCase):
+class JavaMethodsUntouched(JavaMethodsCase):
     """What is not asked for, or cannot be had, leaves a JVM as it was."""
 
     def check_untouched(self, target, said, *words):
@@ -311,9 +311,9 @@ def load(every, suite):
     del every
     for version, home in jdks():
         major = int(version.split(".")[0])
-        for case, first in ((JavaCpu, 17), (JavaCpuRecorder, 25)):
+        for case, first in ((JavaMethods, 17), (JavaMethodsRecorded, 25)):
             if major >= first:
                 case = type(f"{case.__name__}{major}", (case,), {"home": home})
                 suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
-    for case in (JavaCpuSampled, JavaCpuUntouched):
+    for case in (JavaMethodsSampled, JavaMethodsUntouched):
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
