@@ -22,10 +22,12 @@ import rig
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
 import async_profiler  # noqa: E402
 
-ROUNDS = 4
-SECONDS = 3
-WARM_SECONDS = 10
+ROUNDS = 8
+SECONDS = 2
+WARM_SECONDS = 20
 SETTLE_SECONDS = 1
+# A heap of one size, or what the collector does to its size drowns what is looked for.
+JAVA_OPTIONS = ["-XX:+UseG1GC", "-Xms512m", "-Xmx512m", "-Xmn300m", "-XX:+AlwaysPreTouch"]
 SOURCE = os.path.join(rig.HERE, "targets", "java", "Load.java")
 DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
 NAMES = {"recorder": "its own recorder (allocations, monitors, parks)",
@@ -117,7 +119,7 @@ def measure_jdk(home, program, library, folder):
     # The recorder is what there is a goal for: twice as often as the others.
     turn = ["recorder", "jvmti"] + ["recorder", "async"] * bool(library)
     windows = []
-    with rig.Target([os.path.join(home, "bin", "java"), "-Xmx512m", "-cp", classes,
+    with rig.Target([os.path.join(home, "bin", "java"), *JAVA_OPTIONS, "-cp", classes,
                      "Load"]) as target:
         time.sleep(WARM_SECONDS)
         # The first start of each loads what stays loaded.

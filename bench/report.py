@@ -62,8 +62,8 @@ METHOD = """## How it is measured
   the blocks and its standard error. *per CPU second* leaves out what other programs of the machine
   took away, but also what the program lost by standing still.
 - **Java** (`bench/java.py`): a JVM that does little but allocate (`bench/targets/java`), of each JDK on
-  the machine that has a compiler. Windows of three seconds with a profiler stand between windows
-  without, the profilers in turns; each is set against the mean of its two neighbours. CPU is that
+  the machine that has a compiler, with a heap of one size. Windows of two seconds with a profiler
+  stand between windows without, the profilers in turns; each is set against the mean of its two neighbours. CPU is that
   of the whole JVM, its collector and compilers included, so that what other programs of the machine
   take away does not count, per operation. Median and standard error of those ratios, in brackets the
   least and the greatest; *windows without* are set against each other in the same way: what differs
