@@ -61,15 +61,16 @@ METHOD = """## How it is measured
   GOMAXPROCS=1, in a program with 10,000 goroutines that wait besides, measured as above: median of
   the blocks and its standard error. *per CPU second* leaves out what other programs of the machine
   took away, but also what the program lost by standing still.
-- **Java** (`bench/java.py`): a JVM that does little but allocate (`bench/targets/java`), of each JDK on
-  the machine that has a compiler, with a heap of one size. Windows of two seconds with a profiler
-  stand between windows without, the profilers in turns; each is set against the mean of its two neighbours. CPU is that
-  of the whole JVM, its collector and compilers included, so that what other programs of the machine
-  take away does not count, per operation. Median and standard error of those ratios, in brackets the
-  least and the greatest; *windows without* are set against each other in the same way: what differs
-  from 0 there is not the profilers' doing. Starting and stopping is not counted, nor what the
-  profiler takes on our side. The recorder and our library tell allocations and locks, async-profiler
-  CPU besides, at their usual settings; it is fetched from Maven, or named by `ASYNC_PROFILER`.
+- **Java** (`bench/java.py`): a JVM that does little but allocate (`bench/targets/java`), of each
+  JDK on the machine that has a compiler, with a heap of one size. Windows of two seconds with a
+  profiler stand between windows without, the profilers in turns; each is set against the mean of
+  its two neighbours. CPU is that of the whole JVM, its collector and compilers included, so that
+  what other programs of the machine take away does not count, per operation. Median and standard
+  error of those ratios, in brackets the least and the greatest; *windows without* are set against
+  each other in the same way: what differs from 0 there is not the profilers' doing. Starting and
+  stopping is not counted, nor what the profiler takes on our side. The recorder and our library
+  tell allocations and locks, async-profiler CPU besides, at their usual settings; it is fetched
+  from Maven, or named by `ASYNC_PROFILER`.
 - **Store** (`bench/store.py`, `bench/store_bench.c`): a made-up load, drawn by a seed and the same
   for every engine (`bench/store_load.h`). CPU time is that of the store's calls alone, for
   ClickHouse that of its server; making the profiles is not counted. Plain rows and ClickHouse are
