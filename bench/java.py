@@ -22,9 +22,9 @@ import rig
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
 import async_profiler  # noqa: E402
 
-ROUNDS = 8
+ROUNDS = 5
 SECONDS = 2
-WARM_SECONDS = 20
+WARM_SECONDS = 15
 SETTLE_SECONDS = 1
 # A heap of one size, or what the collector does to its size drowns what is looked for.
 JAVA_OPTIONS = ["-XX:+UseG1GC", "-Xms512m", "-Xmx512m", "-Xmn300m", "-XX:+AlwaysPreTouch"]
