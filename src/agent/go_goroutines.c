@@ -17,9 +17,6 @@ struct go_goroutines {
 	struct go_program *program;
 };
 
-/* All types of golang_goroutines_by_state(). */
-#define GO_GOROUTINES_SNAPSHOT_TYPES ((1U << 5) - 1)
-
 static void goroutines_count(const struct golang_goroutines_stats *stats, struct reading *reading)
 {
 	uint64_t *values = reading->figures.values;
@@ -31,7 +28,7 @@ static void goroutines_count(const struct golang_goroutines_stats *stats, struct
 	values[FIGURE_SYSCALL] = stats->states[GOLANG_G_SYSCALL];
 	reading->figures.has = 1U << FIGURE_WAITING | 1U << FIGURE_RUNNABLE | 1U << FIGURE_RUNNING |
 			       1U << FIGURE_SYSCALL;
-	reading->snapshot_types = GO_GOROUTINES_SNAPSHOT_TYPES;
+	reading->snapshot_types = (1U << GOLANG_GOROUTINES_STATES) - 1;
 	reading->lost = stats->bad + stats->incomplete;
 	if (stats->sampled)
 		(void)snprintf(reading->note, sizeof(reading->note),

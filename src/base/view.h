@@ -75,6 +75,18 @@ static inline bool view_eq(struct view a, struct view b)
 	       (a.len == 0 || (a.data && b.data && memcmp(a.data, b.data, a.len) == 0));
 }
 
+/* Takes the next line off the text, without its end; false when there is no whole one. */
+static inline bool view_take_line(struct view *text, struct view *ret_line)
+{
+	const uint8_t *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
+
+	if (!end)
+		return false;
+	*ret_line = view_of(text->data, (size_t)(end - text->data));
+	*text = view_of(end + 1, text->len - ret_line->len - 1);
+	return true;
+}
+
 static inline bool view_starts_with(struct view v, const char *prefix)
 {
 	size_t n = strlen(prefix);

@@ -123,22 +123,15 @@ static int ksyms_line(struct cpu_ksyms *ksyms, struct view line)
 /* Whole lines of what is there; returns how many bytes they were. */
 static ssize_t ksyms_lines(struct cpu_ksyms *ksyms, struct view text)
 {
-	size_t at = 0;
+	struct view rest = text, line;
 
-	while (at < text.len) {
-		const uint8_t *end = memchr(text.data + at, '\n', text.len - at);
-		size_t len;
-		int r;
+	while (view_take_line(&rest, &line)) {
+		int r = ksyms_line(ksyms, line);
 
-		if (!end)
-			break;
-		len = (size_t)(end - text.data) - at;
-		r = ksyms_line(ksyms, view_of(text.data + at, len));
 		if (r < 0)
 			return r;
-		at += len + 1;
 	}
-	return (ssize_t)at;
+	return (ssize_t)(text.len - rest.len);
 }
 
 static int ksym_compare(const void *a, const void *b)

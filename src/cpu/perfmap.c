@@ -122,22 +122,15 @@ static int perfmap_add(struct cpu_perfmap *map, struct view line, uint64_t at)
 /* The whole lines of text, which lies at `at` in the file; how many bytes they were. */
 static ssize_t perfmap_lines(struct cpu_perfmap *map, struct view text, uint64_t at)
 {
-	size_t done = 0;
+	struct view rest = text, line;
 
-	while (done < text.len) {
-		const uint8_t *end = memchr(text.data + done, '\n', text.len - done);
-		size_t len;
-		int r;
+	while (view_take_line(&rest, &line)) {
+		int r = perfmap_add(map, line, at + (uint64_t)(line.data - text.data));
 
-		if (!end)
-			break;
-		len = (size_t)(end - text.data) - done;
-		r = perfmap_add(map, view_of(text.data + done, len), at + done);
 		if (r < 0)
 			return r;
-		done += len + 1;
 	}
-	return (ssize_t)done;
+	return (ssize_t)(text.len - rest.len);
 }
 
 /* Equal starts: the later line before the earlier one. */

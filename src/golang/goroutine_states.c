@@ -2,6 +2,7 @@
  * src/golang/goroutine_states.c: readings of goroutines by state, for readers of many programs:
  * what they have no use for, labels and mappings, is not looked up.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "golang/grow.h"
 
 enum { STATE_ALL, STATE_WAITING, STATE_RUNNABLE, STATE_RUNNING, STATE_SYSCALL, N_STATES };
+static_assert(N_STATES == GOLANG_GOROUTINES_STATES, "as many types as readers are told of");
 
 struct counts {
 	int64_t values[N_STATES];

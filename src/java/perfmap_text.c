@@ -68,23 +68,16 @@ static int text_add_line(struct buf *out, struct view line)
 /* The whole lines of text; how many bytes they were. */
 static ssize_t text_add(struct buf *out, struct view text, uint64_t *functions)
 {
-	size_t done = 0;
+	struct view rest = text, line;
 
-	while (done < text.len) {
-		const uint8_t *end = memchr(text.data + done, '\n', text.len - done);
-		size_t len;
-		int r;
+	while (view_take_line(&rest, &line)) {
+		int r = text_add_line(out, line);
 
-		if (!end)
-			break;
-		len = (size_t)(end - text.data) - done;
-		r = text_add_line(out, view_of(text.data + done, len));
 		if (r < 0)
 			return r;
 		*functions += (uint64_t)r;
-		done += len + 1;
 	}
-	return (ssize_t)done;
+	return (ssize_t)(text.len - rest.len);
 }
 
 int java_perfmap_copy(int from, int to, uint64_t max, struct java_perfmap_copied *ret_copied)

@@ -51,6 +51,20 @@ static void view_gate_does_not_overflow(void **state)
 	assert_false(view_u64(v, UINT64_MAX - 3, &u64));
 }
 
+static void view_lines_are_taken_when_they_are_whole(void **state)
+{
+	struct view text = view_str("first\n\nthird"), line, empty = {0};
+
+	(void)state;
+	assert_true(view_take_line(&text, &line));
+	assert_true(view_eq(line, view_str("first")));
+	assert_true(view_take_line(&text, &line));
+	assert_int_equal(line.len, 0);
+	assert_false(view_take_line(&text, &line));
+	assert_true(view_eq(text, view_str("third")));
+	assert_false(view_take_line(&empty, &line));
+}
+
 static void view_cstr_needs_its_nul(void **state)
 {
 	struct view v = view_of("ab\0cd", 5), s = {0};
@@ -165,6 +179,7 @@ int main(void)
 		cmocka_unit_test(view_accessors_refuse_what_lies_past_the_end),
 		cmocka_unit_test(view_gate_does_not_overflow),
 		cmocka_unit_test(view_cstr_needs_its_nul),
+		cmocka_unit_test(view_lines_are_taken_when_they_are_whole),
 		cmocka_unit_test(varints_come_back_as_they_went),
 		cmocka_unit_test(varint_over_64_bits_is_refused),
 		cmocka_unit_test(buf_grows_and_keeps_its_contents),

@@ -84,35 +84,33 @@ static void expect_text(int fd, const char *wanted)
 	assert_string_equal(text, wanted);
 }
 
-static void lines_keep_where_they_are_and_torn_ones_are_left_out(void **state)
+static void expect_cut_copy(const char *map, uint64_t max, uint64_t functions, const char *wanted)
 {
-	_cleanup_close_ int from = file_with("0x1000 0x10 int A.f()\n"
-					     "\n"
-					     "0x2000\n"
-					     "0x2000 0x10 \n"
-					     "0x3000 0x20 Interpreter\n"
-					     "0x4000 0x10 int B.cu");
-	_cleanup_close_ int to = file_with("");
+	_cleanup_close_ int from = file_with(map), to = file_with("");
 	struct java_perfmap_copied copied;
 
-	(void)state;
-	assert_int_equal(java_perfmap_copy(from, to, 4096, &copied), 0);
-	assert_int_equal(copied.functions, 2);
+	assert_int_equal(java_perfmap_copy(from, to, max, &copied), 0);
+	assert_int_equal(copied.functions, functions);
 	assert_true(copied.is_cut);
-	expect_text(to, "0x1000 0x10 A.f\n0x3000 0x20 Interpreter\n");
+	expect_text(to, wanted);
+}
+
+static void lines_keep_where_they_are_and_torn_ones_are_left_out(void **state)
+{
+	(void)state;
+	expect_cut_copy("0x1000 0x10 int A.f()\n"
+			"\n"
+			"0x2000\n"
+			"0x2000 0x10 \n"
+			"0x3000 0x20 Interpreter\n"
+			"0x4000 0x10 int B.cu",
+			4096, 2, "0x1000 0x10 A.f\n0x3000 0x20 Interpreter\n");
 }
 
 static void a_map_beyond_the_limit_is_cut_at_a_line(void **state)
 {
-	_cleanup_close_ int from = file_with("1 1 int A.f()\n2 1 int A.g()\n");
-	_cleanup_close_ int to = file_with("");
-	struct java_perfmap_copied copied;
-
 	(void)state;
-	assert_int_equal(java_perfmap_copy(from, to, 20, &copied), 0);
-	assert_int_equal(copied.functions, 1);
-	assert_true(copied.is_cut);
-	expect_text(to, "1 1 A.f\n");
+	expect_cut_copy("1 1 int A.f()\n2 1 int A.g()\n", 20, 1, "1 1 A.f\n");
 }
 
 /* Many chunks, lines across their borders, and one that is longer than any. */
