@@ -11,7 +11,7 @@ import unittest
 import rig
 from pprof import Profile
 from test_agent import Agent
-from test_java_attach import DEBIAN, inner_pid, jdks, ours_in
+from test_java_attach import DEBIAN, inner_pid, jdks, major_of, ours_in
 
 SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Shares.java")
 HZ = 499
@@ -308,9 +308,8 @@ class JavaMethodsUntouched(JavaMethodsCase):
 
 
 def load(every, suite):
-    del every
-    for version, home in jdks():
-        major = int(version.split(".")[0])
+    for version, home in jdks(every):
+        major = major_of(version)
         for case, first in ((JavaMethods, 17), (JavaMethodsRecorded, 25)):
             if major >= first:
                 case = type(f"{case.__name__}{major}", (case,), {"home": home})
