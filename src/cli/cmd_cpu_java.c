@@ -56,8 +56,13 @@ static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_n
 						     .min_ns = CPU_JAVA_MIN_NS};
 	struct err err = {};
 
-	if (j->len == CPU_JAVA_MAX || java_may(info, is_named) <= 0)
+	if (java_may(info, is_named) <= 0)
 		return;
+	if (j->len == CPU_JAVA_MAX) {
+		cli_note("No Java names for process %d: %d JVMs at a time are asked; name one.",
+			 (int)info->id.pid, CPU_JAVA_MAX);
+		return;
+	}
 	if (java_perfmap_start(&info->id, &options, &j->maps[j->len], &err) == 0)
 		j->len++;
 	else
