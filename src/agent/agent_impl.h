@@ -141,6 +141,8 @@ struct agent {
 	uint64_t heard_scan_ns; /* and when after one was heard of */
 	uint64_t census;	/* as of the last list; 0: it is to be read again */
 	size_t jobs_out;
+	uint64_t answered_ns;	/* when the last of them came back */
+	uint64_t drain_ns;	/* when the end began */
 	size_t n_open;		/* targets with an open reader, or about to have one */
 	atomic_bool exec_heard; /* one was, since the last look */
 	bool untidy;		/* much memory was given back in pieces, in this interval */
@@ -192,6 +194,8 @@ enum cpu_verdict { CPU_TAKE, CPU_LEAVE, CPU_LATER };
 enum cpu_verdict targets_judge_cpu(struct agent *agent, struct agent_cpu_reading *reading);
 /* Takes a job back. The readings in it are still the caller's to write. */
 void targets_receive(struct agent *agent, struct agent_job *job);
-/* Ends all: everything that is open is closed, as far as it answers until then. */
-void targets_close_all(struct agent *agent, uint64_t until_ns);
+/* How long what is still out is waited for, at the end. */
+uint64_t targets_patience_ns(const struct agent *agent);
+/* Ends all: everything that is open is closed, as far as it answers. */
+void targets_close_all(struct agent *agent);
 void targets_release(struct agent *agent);

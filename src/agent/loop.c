@@ -13,8 +13,6 @@
 #include "agent/agent_impl.h"
 #include "base/clock.h"
 
-/* At the end, for what is still being read. */
-#define LOOP_DRAIN_NS (3 * NS_PER_SEC)
 #define LOOP_LARGE_BYTES (32 << 10)
 
 static bool stopping(struct agent *a)
@@ -215,12 +213,12 @@ static void memory_return(struct agent *a)
 
 static void drain(struct agent *a)
 {
-	uint64_t until = clock_mono_ns() + LOOP_DRAIN_NS;
-
-	while ((a->jobs_out || (a->cpu && !agent_cpu_is_idle(a->cpu))) && clock_mono_ns() < until)
-		results_write(a, until);
+	a->answered_ns = a->drain_ns = clock_mono_ns();
+	while ((a->jobs_out || (a->cpu && !agent_cpu_is_idle(a->cpu))) &&
+	       clock_mono_ns() < targets_patience_ns(a))
+		results_write(a, targets_patience_ns(a));
 	sinks_flush(a);
-	targets_close_all(a, until);
+	targets_close_all(a);
 }
 
 void *agent_loop(void *arg)

@@ -14,7 +14,7 @@
 #define POOL_PATIENCE_NS (50 * NS_PER_MS)
 /* A thread beyond the first that had nothing to do for so long leaves. */
 #define POOL_IDLE_NS (10 * NS_PER_SEC)
-/* Idle threads leave at once when the end comes; one that is still at work after this hangs. */
+/* At the end, for threads at work; one that takes longer hangs. Idle ones are sure to leave. */
 #define POOL_LEAVE_NS (200 * NS_PER_MS)
 #define POOL_STACK_BYTES ((size_t)1 << 20)
 
@@ -33,6 +33,7 @@ struct pool {
 	struct pool_queue done;
 	size_t threads;
 	size_t idle;
+	size_t at_work;
 	bool woken;
 	bool ending;
 	bool orphaned; /* the last thread releases it */
@@ -136,9 +137,11 @@ static void *pool_thread(void *arg)
 
 	(void)pthread_mutex_lock(&pool->lock);
 	while ((job = pool_next(pool))) {
+		pool->at_work++;
 		(void)pthread_mutex_unlock(&pool->lock);
 		pool->run(job, pool->arg);
 		(void)pthread_mutex_lock(&pool->lock);
+		pool->at_work--;
 		queue_append(&pool->done, job);
 		(void)pthread_cond_signal(&pool->news);
 	}
@@ -233,8 +236,8 @@ bool pool_free(struct pool *pool)
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->ending = true;
 	(void)pthread_cond_broadcast(&pool->work);
-	while (pool->threads > 0 && clock_mono_ns() < until)
-		(void)cond_wait_until(&pool->news, &pool->lock, until);
+	while (pool->threads > pool->at_work || (pool->at_work && clock_mono_ns() < until))
+		(void)cond_wait_until(&pool->news, &pool->lock, clock_mono_ns() + POOL_LEAVE_NS);
 	all = pool->threads == 0;
 	pool->orphaned = !all;
 	(void)pthread_mutex_unlock(&pool->lock);

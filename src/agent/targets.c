@@ -42,6 +42,12 @@
 #define ROUNDS 6
 /* Each takes memory while it waits; more than there are threads that can hang. */
 #define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
+/*
+ * At the end: nothing came back for so long, so what is still out hangs. On a slow machine many
+ * that do not may take longer, but not without end: some may be slow on purpose.
+ */
+#define DRAIN_ANSWER_NS (3 * NS_PER_SEC)
+#define DRAIN_NS (30 * NS_PER_SEC)
 
 /* Its process is no more: nothing of it is shown, and its readers are closed when it answers. */
 static void slot_leave(struct agent *a, struct agent_slot *slot)
@@ -388,6 +394,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 
 	(void)pthread_mutex_lock(&a->lock);
 	a->jobs_out--;
+	a->answered_ns = clock_mono_ns();
 	slot->job = NULL;
 	slot->share = job->share;
 	for (size_t i = 0; i < a->n_readers; i++)
@@ -410,7 +417,12 @@ void targets_receive(struct agent *a, struct agent_job *job)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-void targets_close_all(struct agent *a, uint64_t until_ns)
+uint64_t targets_patience_ns(const struct agent *a)
+{
+	return MIN(a->answered_ns + DRAIN_ANSWER_NS, a->drain_ns + DRAIN_NS);
+}
+
+void targets_close_all(struct agent *a)
 {
 	(void)pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < a->n_known; i++)
@@ -419,9 +431,10 @@ void targets_close_all(struct agent *a, uint64_t until_ns)
 	leaving_send(a);
 	(void)pthread_mutex_unlock(&a->lock);
 	while (a->jobs_out) {
-		struct agent_job *job = (struct agent_job *)pool_take(a->pool, until_ns);
+		uint64_t until = targets_patience_ns(a);
+		struct agent_job *job = (struct agent_job *)pool_take(a->pool, until);
 
-		if (!job && clock_mono_ns() >= until_ns)
+		if (!job && clock_mono_ns() >= until)
 			break;
 		if (!job)
 			continue;
