@@ -4,8 +4,9 @@
  * The kernel says whom it kills (oom/victims.h) a little before the memory is gone. One thread,
  * with real-time priority where that is allowed, does nothing but wait for that and read; all it
  * needs is open already. Another one makes profiles of what was read. A third looks once a second
- * how near programs are to the limits of their control groups (oom/limit.h): from there on they are
- * read every second, so that there is a recent picture even where the race at the kill is lost.
+ * how near programs are to the limits of their control groups (oom/limit.h), and more often where
+ * one grows fast: from there on they are read every second, so that there is a recent picture even
+ * where the race at the kill is lost.
  *
  * Safe for several threads. Nothing is signalled, stopped or written to.
  */

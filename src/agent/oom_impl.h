@@ -24,6 +24,7 @@ struct oom_entry {
 	/* Of the watching thread. */
 	struct oom_limit *limit;
 	uint64_t limit_ns;   /* when it was looked up */
+	uint64_t look_ns;    /* when its next look is due */
 	uint64_t written_ns; /* the last picture because a limit was near */
 };
 

@@ -1,5 +1,5 @@
 /*
- * src/agent/oom_watch.c: makes pictures of what was read, and looks at limits once a second.
+ * src/agent/oom_watch.c: makes pictures of what was read, and looks how near limits are.
  *
  * These are two threads: who is near a limit is alive, and a hostile one can make a reader hang, as
  * in the pool. Pictures of those who were killed are made all the same.
@@ -16,6 +16,8 @@
 #include "base/io.h"
 
 #define WATCH_NS (1 * NS_PER_SEC)
+/* Who will be near its limit before that is looked at after half the time, but not all the time. */
+#define WATCH_MIN_NS (20 * NS_PER_MS)
 /* Processes are moved, and limits changed, but not often. */
 #define WATCH_LOOK_UP_NS (30 * NS_PER_SEC)
 /* What is read stays in the reader: that is the picture when it is killed. This one is to keep. */
@@ -134,14 +136,20 @@ static void limit_look_up(const struct agent_oom *o, struct oom_entry *entry, ui
 }
 
 /* True when it was read. */
-static bool entry_watch(struct agent_oom *o, struct oom_entry *entry)
+static bool entry_watch(struct agent_oom *o, struct oom_entry *entry, uint64_t now)
 {
-	uint64_t now = clock_mono_ns();
 	struct oom_fill fill;
+	uint64_t left;
 
+	entry->look_ns = now + WATCH_NS;
 	limit_look_up(o, entry, now);
-	if (!entry->limit || !oom_limit_is_near(entry->limit, o->config.percent, &fill))
+	if (!entry->limit)
 		return false;
+	if (!oom_limit_is_near(entry->limit, o->config.percent, &fill)) {
+		left = oom_limit_left_ns(entry->limit, o->config.percent, now);
+		entry->look_ns = now + MIN(MAX(left / 2, WATCH_MIN_NS), WATCH_NS);
+		return false;
+	}
 	if (entry->ops->read(entry->state, false) < 0)
 		return true;
 	if (!entry->written_ns || now - entry->written_ns >= WATCH_WRITE_NS) {
@@ -151,17 +159,21 @@ static bool entry_watch(struct agent_oom *o, struct oom_entry *entry)
 	return true;
 }
 
-/* All that are known, each counted. */
-static struct oom_entry **entries_hold(struct agent_oom *o, size_t *ret_len)
+/* All that are due, each counted. */
+static struct oom_entry **entries_hold(struct agent_oom *o, uint64_t now, size_t *ret_len)
 {
 	struct oom_entry **entries;
 
+	*ret_len = 0;
 	(void)pthread_mutex_lock(&o->lock);
-	*ret_len = o->n_known;
 	entries = calloc(o->n_known + 1, sizeof(struct oom_entry *));
 	for (size_t i = 0; entries && i < o->n_known; i++) {
-		entries[i] = o->known[i].entry;
-		entries[i]->refs++;
+		struct oom_entry *entry = o->known[i].entry;
+
+		if (entry->look_ns > now)
+			continue;
+		entries[(*ret_len)++] = entry;
+		entry->refs++;
 	}
 	(void)pthread_mutex_unlock(&o->lock);
 	return entries;
@@ -171,16 +183,33 @@ static struct oom_entry **entries_hold(struct agent_oom *o, size_t *ret_len)
 static void limits_watch(struct agent_oom *o, size_t round)
 {
 	_cleanup_free_ struct oom_entry **entries = NULL;
+	uint64_t now = clock_mono_ns();
 	size_t len, near = 0;
 
-	entries = entries_hold(o, &len);
+	entries = entries_hold(o, now, &len);
 	for (size_t i = 0; entries && i < len; i++) {
 		struct oom_entry *entry = entries[(i + round * WATCH_MAX_NEAR) % len];
 
 		if (near < WATCH_MAX_NEAR)
-			near += entry_watch(o, entry);
+			near += entry_watch(o, entry, clock_mono_ns());
+		else
+			entry->look_ns = now + WATCH_NS;
 		oom_entry_unref(o, entry);
 	}
+}
+
+/* When the next look is due; those that come until then wait for it. */
+static uint64_t limits_next_ns(struct agent_oom *o)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t next = now + WATCH_NS;
+
+	(void)pthread_mutex_lock(&o->lock);
+	for (size_t i = 0; i < o->n_known; i++)
+		if (o->known[i].entry->look_ns)
+			next = MIN(next, o->known[i].entry->look_ns);
+	(void)pthread_mutex_unlock(&o->lock);
+	return MAX(next, now + WATCH_MIN_NS);
 }
 
 /* False at the end. */
@@ -202,7 +231,7 @@ void *oom_watch(void *arg)
 {
 	struct agent_oom *o = arg;
 
-	for (size_t round = 0; watch_wait(o, clock_mono_ns() + WATCH_NS); round++)
+	for (size_t round = 0; watch_wait(o, limits_next_ns(o)); round++)
 		limits_watch(o, round);
 	return NULL;
 }

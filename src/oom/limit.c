@@ -24,6 +24,9 @@
 struct limit_group {
 	int usage; /* descriptor */
 	uint64_t limit_bytes;
+	uint64_t used_bytes; /* at the last look */
+	uint64_t seen_bytes; /* when it was last asked how it grows */
+	uint64_t seen_ns;    /* 0: not yet */
 	bool v1;
 	char dir[2 * OOM_PATH_MAX];
 };
@@ -240,13 +243,16 @@ static bool group_is_over(const struct limit_group *g, uint64_t used, unsigned i
 	return (double)used * 100 >= (double)g->limit_bytes * percent;
 }
 
-bool oom_limit_is_near(const struct oom_limit *l, unsigned int percent, struct oom_fill *ret_fill)
+bool oom_limit_is_near(struct oom_limit *l, unsigned int percent, struct oom_fill *ret_fill)
 {
 	for (size_t i = 0; i < l->len; i++) {
-		const struct limit_group *g = &l->groups[i];
+		struct limit_group *g = &l->groups[i];
 		uint64_t used, droppable;
 
-		if (!read_bytes(g->usage, &used) || !group_is_over(g, used, percent))
+		if (!read_bytes(g->usage, &used))
+			continue;
+		g->used_bytes = used;
+		if (!group_is_over(g, used, percent))
 			continue;
 		droppable = group_droppable(g);
 		used -= MIN(used, droppable);
@@ -256,6 +262,35 @@ bool oom_limit_is_near(const struct oom_limit *l, unsigned int percent, struct o
 		return true;
 	}
 	return false;
+}
+
+static uint64_t group_left_ns(const struct limit_group *g, unsigned int percent, uint64_t now_ns)
+{
+	double grown = (double)g->used_bytes - (double)g->seen_bytes;
+	double missing = (double)g->limit_bytes * percent / 100 - (double)g->used_bytes;
+	double left;
+
+	if (!g->seen_ns)
+		return 0;
+	/* What is over it, and yet not near, is full of page cache. */
+	if (grown <= 0 || missing <= 0)
+		return UINT64_MAX;
+	left = missing / grown * (double)(now_ns - g->seen_ns);
+	return left < (double)(UINT64_MAX / 2) ? (uint64_t)left : UINT64_MAX;
+}
+
+uint64_t oom_limit_left_ns(struct oom_limit *l, unsigned int percent, uint64_t now_ns)
+{
+	uint64_t left = UINT64_MAX;
+
+	for (size_t i = 0; i < l->len; i++) {
+		struct limit_group *g = &l->groups[i];
+
+		left = MIN(left, group_left_ns(g, percent, now_ns));
+		g->seen_bytes = g->used_bytes;
+		g->seen_ns = now_ns;
+	}
+	return left;
 }
 
 void oom_limit_close(struct oom_limit *l)

@@ -38,7 +38,12 @@ struct oom_fill {
 int oom_limit_open(const struct oom_mounts *mounts, const char *cgroup,
 		   struct oom_limit **ret_limit, struct err *err);
 /* Some group is at least so full; *ret_fill tells which. One read for a group that is not. */
-bool oom_limit_is_near(const struct oom_limit *limit, unsigned int percent,
-		       struct oom_fill *ret_fill);
+bool oom_limit_is_near(struct oom_limit *limit, unsigned int percent, struct oom_fill *ret_fill);
+/*
+ * After a look that said no: how long it takes until the first group is that full, if all go on
+ * growing as they did since the last time this was asked: 0 the first time, as that is not known
+ * yet, and UINT64_MAX where none grows.
+ */
+uint64_t oom_limit_left_ns(struct oom_limit *limit, unsigned int percent, uint64_t now_ns);
 void oom_limit_close(struct oom_limit *limit); /* NULL is fine */
 DEFINE_CLEANUP(struct oom_limit, oom_limit_close)

@@ -9,18 +9,23 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
+#include "base/clock.h"
 
 #define MB (UINT64_C(1) << 20)
 
 static char folder[] = "/tmp/sonde-limit-XXXXXX";
 
+/* In its place: who has it open sees it. */
 static void put(const char *path, const char *text)
 {
 	char full[512];
+	FILE *f;
 
 	(void)snprintf(full, sizeof(full), "%s/%s", folder, path);
-	assert_int_equal(io_write_file(full, view_str(text), NULL), 0);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
 }
 
 static void make(const char *path)
@@ -120,6 +125,45 @@ static void cache_that_would_be_dropped_does_not_count(void **state)
 	assert_false(near(&m, "0::/pod/app\n", &fill));
 }
 
+static uint64_t left_s(struct oom_limit *limit, const char *pod, const char *app, uint64_t now_s)
+{
+	struct oom_fill fill;
+	uint64_t left;
+
+	put("pod/memory.current", pod);
+	put("pod/app/memory.current", app);
+	assert_false(oom_limit_is_near(limit, 90, &fill));
+	left = oom_limit_left_ns(limit, 90, now_s * NS_PER_SEC);
+	return left == UINT64_MAX ? left : left / NS_PER_SEC;
+}
+
+static void time_until_a_limit_is_near_follows_how_fast_groups_grow(void **state)
+{
+	_cleanup_(oom_limit_closep) struct oom_limit *limit = NULL;
+	struct oom_mounts m = mounts_of("", false);
+
+	(void)state;
+	put("pod/memory.max", "1000\n");
+	put("pod/memory.stat", "inactive_file 0\n");
+	put("pod/memory.current", "0\n");
+	put("pod/app/memory.max", "100\n");
+	put("pod/app/memory.stat", "anon 1\ninactive_file 50\n");
+	put("pod/app/memory.current", "0\n");
+	assert_int_equal(oom_limit_open(&m, "0::/pod/app\n", &limit, NULL), 0);
+	/* Nothing to compare with yet. */
+	assert_int_equal(left_s(limit, "10\n", "10\n", 1), 0);
+	/* None grows; one shrinks. */
+	assert_true(left_s(limit, "10\n", "5\n", 2) == UINT64_MAX);
+	/* 20 in a second: 65 of 90 are missing. */
+	assert_int_equal(left_s(limit, "10\n", "25\n", 3), 3);
+	/* 10 in four seconds: 55 are missing. */
+	assert_int_equal(left_s(limit, "10\n", "35\n", 7), 22);
+	/* The one above is faster: 500 in a second, 390 of 900 are missing. */
+	assert_int_equal(left_s(limit, "510\n", "36\n", 8), 0);
+	/* Full of cache that would be dropped: not near, and not coming nearer. */
+	assert_true(left_s(limit, "510\n", "99\n", 9) == UINT64_MAX);
+}
+
 static void limit_of_a_group_above_counts(void **state)
 {
 	struct oom_mounts m = mounts_of("", false);
@@ -185,6 +229,7 @@ int main(void)
 		cmocka_unit_test(mounts_are_found_of_both_versions),
 		cmocka_unit_test(group_is_near_from_the_share_on),
 		cmocka_unit_test(cache_that_would_be_dropped_does_not_count),
+		cmocka_unit_test(time_until_a_limit_is_near_follows_how_fast_groups_grow),
 		cmocka_unit_test(limit_of_a_group_above_counts),
 		cmocka_unit_test(version_1_is_read_below_what_is_mounted),
 		cmocka_unit_test(what_is_forged_or_outside_is_not_looked_at),
