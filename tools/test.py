@@ -16,6 +16,8 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# Lines of a failing unit test that tell what is wrong: cmocka's, and those of the sanitizers.
+WHY = re.compile(r"\[\s+(ERROR|LINE)\s+\]|ERROR: |SUMMARY: |runtime error: ")
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
 
 
@@ -84,6 +86,8 @@ def suite_unit(args, log):
         rc, out = run(test["cmd"], log, sanitized_env())
         passed, failed, skipped = cmocka_counts(rc, out)
         result.add(passed, failed, skipped, f"unit test {test['name']}" if failed else None)
+        if failed:
+            result.notes += [f"  {line}" for line in out.splitlines() if WHY.search(line)][:20]
     return result
 
 

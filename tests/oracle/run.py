@@ -47,27 +47,30 @@ class Result(unittest.TestResult):
         super().startTest(test)
         self.started = time.monotonic()
 
-    def line(self, word, test):
+    def line(self, word, test, err=None):
+        """err: of a test that failed, whose reason is told in the same line."""
+        why = f": {err[0].__name__}: {err[1]}".splitlines()[0][:300] if err else ""
         print(f"{word:7} {time.monotonic() - self.started:6.1f}s  "
-              f"{type(test).__name__}: {test._testMethodName[5:].replace('_', ' ')}", flush=True)
+              f"{type(test).__name__}: {test._testMethodName[5:].replace('_', ' ')}{why}",
+              flush=True)
 
     def addSuccess(self, test):
         self.line("ok", test)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.line("FAILED", test)
+        self.line("FAILED", test, err)
         print(self.failures[-1][1], flush=True)
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.line("ERROR", test)
+        self.line("ERROR", test, err)
         print(self.errors[-1][1], flush=True)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err:
-            self.line("FAILED", test)
+            self.line("FAILED", test, err)
             kept = self.failures if issubclass(err[0], test.failureException) else self.errors
             print(f"        {subtest}\n{kept[-1][1]}", flush=True)
 
