@@ -379,14 +379,14 @@ static int elf_search_symbols(struct elf_search *s, const struct elf_image *imag
 	return (int)n;
 }
 
-int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
-		     struct err *err)
+static int elf_symbols_find_in(const struct elf_image *image, uint32_t type,
+			       struct elf_symbol *wanted, size_t n, struct err *err)
 {
 	_cleanup_(elf_search_release) struct elf_search search = {0};
 	struct elf_symtab table;
 	int r, found = 0;
 
-	r = elf_symtab_locate(image, SHT_SYMTAB, &table, err);
+	r = elf_symtab_locate(image, type, &table, err);
 	if (r < 0)
 		return r;
 	r = elf_search_init(&search, wanted, n, err);
@@ -405,4 +405,16 @@ int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, s
 	for (size_t i = 0; i < n; i++)
 		found += search.best[i] > 0;
 	return found;
+}
+
+int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
+		     struct err *err)
+{
+	return elf_symbols_find_in(image, SHT_SYMTAB, wanted, n, err);
+}
+
+int elf_symbols_find_exported(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
+			      struct err *err)
+{
+	return elf_symbols_find_in(image, SHT_DYNSYM, wanted, n, err);
 }

@@ -21,6 +21,9 @@ struct elf_symbol {
  */
 int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
 		     struct err *err);
+/* The same in .dynsym: what a file gives to others, which is there in stripped ones as well. */
+int elf_symbols_find_exported(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
+			      struct err *err);
 
 /*
  * Function symbols of .symtab, or of .dynsym when that is all there is, sorted by address. Twelve

@@ -1,0 +1,35 @@
+/*
+ * src/python/code.h: what a code object of a Python program is called, read from its memory.
+ *
+ * All that is read was written by the program and may be anything: sizes have limits, texts are
+ * made safe to show, and what is no code object (any more) is refused.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "proc/mem.h"
+#include "python/layout.h"
+
+/* Longer ones are cut. */
+#define PYTHON_TEXT_MAX 256
+/* Where in its code a frame is, when that is not known. */
+#define PYTHON_NOWHERE UINT32_MAX
+
+struct python_code {
+	char name[PYTHON_TEXT_MAX]; /* "Shop.checkout", up to 3.10 "checkout" */
+	char file[PYTHON_TEXT_MAX];
+	int64_t first_line;
+	int64_t line; /* of the instruction; first_line where it is not known */
+};
+
+/*
+ * code is the object's address, code_type that of PyCode_Type, instr the number of the instruction
+ * in units of two bytes. -ESRCH: the process is gone; -EBADMSG: that is no code object.
+ */
+int python_code_read(struct proc_mem *mem, const struct python_layout *layout, uint64_t code_type,
+		     uint64_t code, uint32_t instr, struct python_code *ret_code, struct err *err);
+/* For tests: the line of an instruction by a table of lines, in the format of that version. */
+int64_t python_line(unsigned int minor, const uint8_t *table, size_t len, int64_t first_line,
+		    uint32_t instr);

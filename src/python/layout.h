@@ -1,0 +1,49 @@
+/*
+ * src/python/layout.h: where CPython 3.9 to 3.13 keeps what, as offsets in bytes.
+ *
+ *   _PyRuntime.interpreters.head ─► interpreter ─► thread ─► thread ─► ...
+ *                                        │            │
+ *                                   next ◄┘            └► frame ─► previous ─► ...
+ *                                                            └► code: name, file, lines
+ *
+ * A thread is found by its thread_id, which is what pthread_self() gives it.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#define PYTHON_MINOR_MIN 9
+#define PYTHON_MINOR_MAX 13
+
+/* How a frame tells that C called it: the interpreter's loop was entered anew for it. */
+enum python_entry {
+	PYTHON_ENTRY_EACH,  /* up to 3.10: for every frame */
+	PYTHON_ENTRY_FLAG,  /* 3.11: the byte at frame_entry is not 0 */
+	PYTHON_ENTRY_FRAME, /* from 3.12 on: a frame of its own follows, whose byte there is 3 */
+};
+
+struct python_layout {
+	__u32 runtime_interpreters; /* in _PyRuntime */
+	__u32 interpreter_next;
+	__u32 interpreter_threads;
+	__u32 thread_next;
+	__u32 thread_id;
+	__u32 thread_frame; /* the innermost frame; with has_cframe, what points to it */
+	__u32 cframe_frame;
+	__u32 frame_code;
+	__u32 frame_previous;
+	__u32 frame_instr; /* __s32, in units of 2 bytes (3.9: of 1), or a pointer */
+	__u32 frame_entry;
+	__u32 code_instrs; /* what frame_instr, if it is a pointer, points into */
+	__u32 code_name;   /* co_qualname where there is one */
+	__u32 code_filename;
+	__u32 code_firstlineno;
+	__u32 code_lines; /* co_linetable, or co_lnotab */
+	__u8 minor;
+	__u8 entry;	  /* enum python_entry */
+	__u8 has_cframe;  /* 3.11, 3.12 */
+	__u8 has_pointer; /* frame_instr is one: from 3.11 on */
+};
+
+/* NULL for a version that is not known. */
+const struct python_layout *python_layout(unsigned int minor);
