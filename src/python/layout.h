@@ -43,6 +43,8 @@ struct python_layout {
 	__u8 entry;	  /* enum python_entry */
 	__u8 has_cframe;  /* 3.11, 3.12 */
 	__u8 has_pointer; /* frame_instr is one: from 3.11 on */
+	__u16 text_ascii; /* where the characters of a str begin, if all are ASCII */
+	__u16 text_wide;  /* and if they are not */
 };
 
 /* NULL for a version that is not known. */
