@@ -3,7 +3,7 @@
  *
  * What runtimes give was tried: Node 20 has whole stacks either way; HotSpot 17 uses the frame
  * pointer for itself, so that stacks end at the first compiled method unless it is told not to;
- * CPython has whole stacks of its own C functions.
+ * CPython has whole stacks, with Python's functions where its layout is known (python/layout.h).
  */
 #include "cli/ps_cpu.h"
 
@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "cpu/sampler.h"
+#include "python/layout.h"
 
 static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const char *remedy)
 {
@@ -46,7 +47,16 @@ void ps_cpu_try(struct ps_cpu *ret_cpu)
 	cpu_set(ret_cpu, false, reason[0] ? reason : strerror(-r), remedy ? remedy + 2 : "");
 }
 
-void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu)
+/* "3.11" or "3.11.2" of one whose frames can be read. */
+static bool python_is_known(const char *version)
+{
+	unsigned int minor;
+
+	return sscanf(version, "3.%u", &minor) == 1 && python_layout(minor);
+}
+
+void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
+		     struct ps_cpu *ret_cpu)
 {
 	static const struct {
 		const char *runtime;
@@ -64,10 +74,13 @@ void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu)
 		 "sonde cpu PID --java, or jcmd PID Compiler.perfmap (JDK 17 or later); whole "
 		 "stacks "
 		 "need -XX:+PreserveFramePointer"},
-		{"python", "C functions, and its perf map", "", "C functions only", ""},
+		{"python", "C functions, and its perf map", "", "C functions only",
+		 "Python functions need CPython 3.9 to 3.13"},
 	};
 
 	cpu_set(ret_cpu, true, "yes", "");
+	if (strcmp(runtime, "python") == 0 && python_is_known(version))
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (strcmp(runtime, rows[i].runtime) != 0)
 			continue;

@@ -13,7 +13,8 @@ struct ps_cpu {
 void ps_cpu_try(struct ps_cpu *ret_cpu);
 
 /*
- * What one process gives where that is so. runtime as in struct ps_entry; perf_map: it has left
- * names of its JIT-compiled code.
+ * What one process gives where that is so. runtime and version as in struct ps_entry; perf_map: it
+ * has left names of its JIT-compiled code.
  */
-void ps_cpu_describe(const char *runtime, bool perf_map, struct ps_cpu *ret_cpu);
+void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
+		     struct ps_cpu *ret_cpu);

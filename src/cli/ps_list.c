@@ -200,7 +200,7 @@ static bool ps_has_perf_map(pid_t pid)
 static void ps_answer_cpu(const struct ps_cpu *machine, struct ps_entry *e)
 {
 	if (machine->available)
-		ps_cpu_describe(e->runtime, ps_has_perf_map(e->info.id.pid), &e->cpu);
+		ps_cpu_describe(e->runtime, e->version, ps_has_perf_map(e->info.id.pid), &e->cpu);
 	else
 		e->cpu = *machine;
 }

@@ -14,15 +14,21 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cpu/interleave.h"
 
 /* Of one process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)
 /* The frames of a stack, why it ends, the process. */
-#define BUILDER_MAX_DEPTH (2 * CPU_STACK_MAX + 2)
+#define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 2)
 /* The kernel's mapping among those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
 /* A frame that is not shown: where goroutines begin, which Go's own profiles leave out, too. */
 #define BUILDER_HIDDEN UINT32_MAX
+/* Python's frames among those of files. */
+#define BUILDER_PYTHON UINT64_C(0x200000000)
+/* In the table of locations: the loop of an interpreter, in whose place its own frames are shown.
+ */
+#define BUILDER_LOOP (UINT64_C(1) << 32)
 
 struct cpu_sum {
 	uint32_t stack;
@@ -177,9 +183,28 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 	return map_put(&b->locations, key, location);
 }
 
+/* Whether the interpreter runs Python code in it; compilers split it in parts ("NAME.cold"). */
+static bool is_python_loop(const struct cpu_file *file, const struct cpu_name *outermost)
+{
+	static const char loop[] = "_PyEval_EvalFrameDefault";
+
+	return file && file->python.minor &&
+	       strncmp(outermost->system_name, loop, sizeof(loop) - 1) == 0;
+}
+
+/* Go's own profiles leave these out as well; and Python's frames tell the same as its trampolines.
+ */
+static bool is_hidden(const struct cpu_process *process, const struct cpu_file *file,
+		      const struct cpu_name *name)
+{
+	if (file)
+		return file->is_go && strcmp(name->function, "runtime.goexit") == 0;
+	return process->python.minor && strncmp(name->function, "py::", 4) == 0;
+}
+
 static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 			  const struct cpu_process *process, const struct cpu_frame *frame,
-			  uint32_t *ret_location)
+			  uint32_t *ret_location, bool *ret_is_loop)
 {
 	uint64_t address = frame->address - frame->is_return;
 	uint64_t key = key_of(address, frame->file ? frame->file->generation : BUILDER_KERNEL + 1);
@@ -191,6 +216,7 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 
 	if (map_get(&b->locations, key, &id)) {
 		*ret_location = (uint32_t)id;
+		*ret_is_loop = id & BUILDER_LOOP;
 		return 0;
 	}
 	if (frame->file) {
@@ -201,13 +227,36 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	} else {
 		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
 	}
-	if (r == 0 && !(frame->file && frame->file->is_go &&
-			strcmp(found[0].function, "runtime.goexit") == 0))
+	if (r == 0 && !is_hidden(process, frame->file, &found[0])) {
+		*ret_is_loop = is_python_loop(frame->file, &found[n - 1]);
 		r = add_named(b, address, mapping, found, n, &location);
+	}
 	if (r < 0)
 		return r;
 	*ret_location = location;
-	return map_put(&b->locations, key, location);
+	return map_put(&b->locations, key, location | (*ret_is_loop ? BUILDER_LOOP : 0));
+}
+
+static int add_python_frame(struct cpu_builder *b, struct cpu_names *names,
+			    const struct cpu_process *process, const struct cpu_python_frame *frame,
+			    uint32_t *ret_location)
+{
+	uint64_t key = key_of(frame->code, BUILDER_PYTHON + frame->instr);
+	/* Instructions take two bytes, somewhere in the object. */
+	uint64_t address = frame->code + 2 * (uint64_t)frame->instr;
+	const struct cpu_name *found;
+	uint64_t id;
+	size_t n;
+	int r;
+
+	if (map_get(&b->locations, key, &id)) {
+		*ret_location = (uint32_t)id;
+		return 0;
+	}
+	r = cpu_names_python(names, process, frame, &found, &n);
+	if (r == 0)
+		r = add_named(b, address, PROFILE_NO_MAPPING, found, n, ret_location);
+	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
 }
 
 static const char *why_it_ends(enum cpu_stack_end end)
@@ -223,30 +272,67 @@ static const char *why_it_ends(enum cpu_stack_end end)
 	return end < CPU_STACK_N ? remarks[end] : NULL;
 }
 
+/* The frames of a stack as they are shown, the innermost first. */
+struct shown {
+	uint32_t locations[BUILDER_MAX_DEPTH];
+	uint32_t n;
+	uint16_t n_python; /* of Python's so far */
+};
+
+static int show_python(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+		       uint16_t n, struct shown *shown)
+{
+	int r = 0;
+
+	for (uint16_t i = 0; r == 0 && i < n; i++)
+		r = add_python_frame(b, names, s->process, &s->python[shown->n_python++],
+				     &shown->locations[shown->n++]);
+	return r;
+}
+
+static int show_user(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+		     struct shown *shown)
+{
+	uint16_t n_python[CPU_STACK_MAX], n_left;
+	uint32_t native[CPU_STACK_MAX];
+	bool is_loop[CPU_STACK_MAX] = {0};
+	int r = 0;
+
+	for (uint16_t i = 0; r == 0 && i < s->n_user; i++)
+		r = add_user_frame(b, names, s->process, &s->user[i], &native[i], &is_loop[i]);
+	if (r < 0)
+		return r;
+	n_left = cpu_interleave(s, is_loop, n_python);
+	for (uint16_t i = 0; r == 0 && i < s->n_user; i++) {
+		if (n_python[i])
+			r = show_python(b, names, s, n_python[i], shown);
+		else if (native[i] != BUILDER_HIDDEN)
+			shown->locations[shown->n++] = native[i];
+	}
+	return r < 0 ? r : show_python(b, names, s, n_left, shown);
+}
+
 static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
 		     uint32_t *ret_stack)
 {
 	const char *remark =
 		s->n_user || s->end == CPU_STACK_NOT_LOADED ? why_it_ends(s->end) : NULL;
-	uint32_t locations[BUILDER_MAX_DEPTH];
-	uint32_t n = 0;
+	struct shown shown = {.n = 0};
 	int r = 0;
 
-	for (uint16_t i = 0; r == 0 && i < s->n_kernel && i < CPU_STACK_MAX; i++)
+	for (uint16_t i = 0; r == 0 && i < s->n_kernel; i++)
 		/* All but the innermost are return addresses. */
-		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &locations[n++]);
-	for (uint16_t i = 0; r == 0 && i < s->n_user && i < CPU_STACK_MAX; i++) {
-		r = add_user_frame(b, names, s->process, &s->user[i], &locations[n]);
-		n += r == 0 && locations[n] != BUILDER_HIDDEN;
-	}
+		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &shown.locations[shown.n++]);
+	if (r == 0)
+		r = show_user(b, names, s, &shown);
 	/* In an exec, say, where frames of the kernel are not wanted. */
-	if (!n && !remark)
+	if (!shown.n && !remark)
 		remark = "[kernel]";
 	if (r == 0 && remark)
-		r = add_remark(b, remark, &locations[n++]);
+		r = add_remark(b, remark, &shown.locations[shown.n++]);
 	if (r == 0 && b->options.root_process)
-		locations[n++] = b->root;
-	return r < 0 ? r : profile_add_stack(b->profile, locations, n, ret_stack);
+		shown.locations[shown.n++] = b->root;
+	return r < 0 ? r : profile_add_stack(b->profile, shown.locations, shown.n, ret_stack);
 }
 
 static int sums_add(struct cpu_builder *b, uint32_t stack, uint32_t thread,

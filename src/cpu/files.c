@@ -147,6 +147,8 @@ static void file_read_headers(struct file *file)
 		return;
 	file->is_elf = true;
 	(void)elf_image_build_id(image, file->public.build_id, sizeof(file->public.build_id));
+	if (python_is_named(file->public.path))
+		python_symbols_read(image, file->public.path, &file->public.python);
 	for (size_t i = 0; i < image->n_segments && file->n_segments < FILES_SEGMENTS_MAX; i++) {
 		const struct elf_segment *s = &image->segments[i];
 

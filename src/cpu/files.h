@@ -17,6 +17,7 @@
 #include "cpu/sampler_shared.h"
 #include "cpu/tables.h"
 #include "proc/maps.h"
+#include "python/symbols.h"
 
 #define CPU_FILES_MAX 8192U
 #define CPU_FILE_NONE UINT32_MAX
@@ -29,6 +30,7 @@ struct cpu_file {
 	bool is_go;	   /* names come from the Go tables */
 	const char *path;  /* as the target sees it; control characters replaced */
 	char build_id[41]; /* "" when there is none */
+	struct python_symbols python;
 };
 
 struct cpu_files; /* opaque */

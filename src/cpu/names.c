@@ -11,6 +11,7 @@
 #include "cpu/kallsyms.h"
 #include "cpu/names_cache.h"
 #include "cpu/names_jit.h"
+#include "cpu/names_python.h"
 #include "cpu/names_sources.h"
 #include "elf/debugfile.h"
 #include "proc/text.h"
@@ -24,11 +25,15 @@
 /* Longer ones are cut. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
+/* Code objects may be freed, and others be where they were: names are read again after a while. */
+#define NAMES_PYTHON_NS (60 * NS_PER_SEC)
+#define NAMES_PYTHON_TURNS 16
 
 struct cpu_names {
 	struct names_cache cache;
 	struct names_sources sources;
 	struct names_jits jits;
+	struct names_pythons pythons;
 	struct cpu_kallsyms *kallsyms;
 	char *debug_root;
 	struct cpu_name answer[CPU_NAMES_MAX];
@@ -49,6 +54,7 @@ void cpu_names_free(struct cpu_names *names)
 	names_cache_release(&names->cache);
 	names_sources_release(&names->sources);
 	names_jits_release(&names->jits);
+	names_pythons_release(&names->pythons);
 	cpu_kallsyms_free(names->kallsyms);
 	free(names->debug_root);
 	free(names);
@@ -334,9 +340,41 @@ int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint6
 	return names_return_text(names, &key, text, ret_names, ret_n);
 }
 
+int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
+		     const struct cpu_python_frame *frame, const struct cpu_name **ret_names,
+		     size_t *ret_n)
+{
+	uint64_t now_ns = clock_mono_ns();
+	/* The lowest four bits of an object's address are 0. */
+	const struct names_key key = {.kind = NAMES_PYTHON,
+				      .id = frame->instr,
+				      .owner = process->generation,
+				      .addr = frame->code |
+					      now_ns / NAMES_PYTHON_NS % NAMES_PYTHON_TURNS};
+	struct python_code code;
+	struct cpu_name name;
+	int r;
+
+	if (!names_cache_get(&names->cache, &key, names->answer)) {
+		if (names_pythons_read(&names->pythons, process, frame, now_ns, &code) < 0)
+			return names_return_text(names, NULL, "[python]", ret_names, ret_n);
+		name = (struct cpu_name){.function = code.name,
+					 .system_name = code.name,
+					 .file = code.file,
+					 .line = code.line,
+					 .start_line = code.first_line};
+		r = names_cache_put(&names->cache, &key, &name, 1, names->answer);
+		if (r < 0)
+			return r;
+	}
+	names_return(names, 1, ret_names, ret_n);
+	return 0;
+}
+
 void cpu_names_forget_process(struct cpu_names *names, uint64_t generation)
 {
 	names_jits_forget(&names->jits, generation);
+	names_pythons_forget(&names->pythons, generation);
 }
 
 size_t cpu_names_memory(const struct cpu_names *names)

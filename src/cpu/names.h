@@ -7,6 +7,7 @@
  *   kernel    kallsyms, with modules: "func [module]"; "[kernel]" where there is no name
  *   JIT       /tmp/perf-PID.map in the target's own mount namespace; "[jit]" for what is not in it,
  *             "[anonymous]" without one
+ *   Python    its code objects: functions, files, lines; "[python]" where they are gone
  *   vdso      "func [vdso]"
  *   else      "[libfoo.so+0x1230]": the start of the unwind entry, so that samples of one function
  *             still come together; "[libfoo.so]" without even that
@@ -25,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cpu/files.h"
+#include "cpu/sampler.h"
 
 struct cpu_names; /* opaque */
 
@@ -69,7 +71,12 @@ const char *cpu_names_kernel_reason(const struct cpu_names *names);
 int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
 		  const struct cpu_name **ret_names, size_t *ret_n);
 
-/* Processes that ended: their perf maps are forgotten. */
+/* A frame of a process that runs Python. */
+int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
+		     const struct cpu_python_frame *frame, const struct cpu_name **ret_names,
+		     size_t *ret_n);
+
+/* Processes that ended: their perf maps and memory are forgotten. */
 void cpu_names_forget_process(struct cpu_names *names, uint64_t generation);
 
 size_t cpu_names_memory(const struct cpu_names *names);

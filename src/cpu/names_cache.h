@@ -16,11 +16,11 @@
 #include "base/map.h"
 #include "cpu/names.h"
 
-enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT };
+enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT, NAMES_PYTHON };
 
 struct names_key {
 	uint32_t kind;
-	uint32_t id;	/* of the file; epoch of the kernel's or the process's names */
+	uint32_t id;	/* of the file; epoch of the kernel's or the process's names; instruction */
 	uint64_t owner; /* generation of the file or the process */
 	uint64_t addr;
 };

@@ -260,6 +260,23 @@ static uint64_t fingerprint(const struct cpu_processes *p, struct range r)
 	return hash_bytes(&p->mappings[r.first], r.n * sizeof(p->mappings[0]));
 }
 
+static void process_find_python(const struct cpu_processes *p, struct process *process)
+{
+	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+
+	process->public.python = (struct python_symbols){0};
+	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
+		const struct cpu_file *file = cpu_files_get(p->files, m->file, UINT32_MAX);
+
+		if (!file || !file->python.minor)
+			continue;
+		process->public.python = file->python;
+		process->public.python.runtime += m->bias;
+		process->public.python.code_type += m->bias;
+		return;
+	}
+}
+
 /* Lets BPF see them, in place of what it had. */
 static int processes_publish(struct cpu_processes *p, const struct process *process,
 			     struct sampler_process *shared)
@@ -269,6 +286,8 @@ static int processes_publish(struct cpu_processes *p, const struct process *proc
 	shared->asked_ns = 0;
 	shared->loaded_ns = clock_mono_ns();
 	shared->wait_ns = process->wait_ns;
+	shared->python = process->public.python.runtime;
+	shared->python_layout = process->public.python.minor - PYTHON_MINOR_MIN;
 	shared->first = process->mappings.first;
 	shared->n = process->mappings.n;
 	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
@@ -387,6 +406,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	process->fingerprint = print;
 	processes_retire(p, process);
 	process->mappings = range;
+	process_find_python(p, process);
 	r = processes_publish(p, process, &shared);
 	if (r < 0) {
 		process_end(p, process);

@@ -6,7 +6,8 @@
  * tables that user space has laid out (sampler_shared.h). Counts are kept by a hash of the whole
  * stack; its frames are sent once per interval. What the tables lack is asked for by a notice. The
  * stack at hand ends there as "not loaded"; a sample sends a copy of its top, for user space to
- * walk when it knows more (sampler_copies.c).
+ * walk when it knows more (sampler_copies.c). Of programs in Python the frames of Python come after
+ * those of the machine (sampler_python_bpf.h).
  *
  * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
  * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.
@@ -21,6 +22,7 @@
 #include "cpu/sampler_bpf.h"
 
 #include "cpu/sampler_maps_bpf.h"
+#include "cpu/sampler_python_bpf.h"
 #include "cpu/sampler_shared.h"
 #include "cpu/sampler_walk_bpf.h"
 
@@ -177,6 +179,8 @@ static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
 	w->end = SAMPLER_END_TRUNCATED;
 	bpf_loop(SAMPLER_FRAMES_MAX, walk_loop, w, 0);
 	ask(w, &r->thread, p, now);
+	if (p && p->python)
+		take_python(w, p, task);
 }
 
 static __always_inline bool has_user_stack(struct task_struct *task)
@@ -200,7 +204,7 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 	u64 flags = BPF_RB_NO_WAKEUP;
 
 	complete(r, task);
-	size += ((r->n_kernel & 127) + (r->n_user & 127)) * sizeof(u64);
+	size += ((r->n_kernel & 127) + (r->n_user & 127) + (r->n_python & 127)) * sizeof(u64);
 	/* Between drains user space need not wake, unless the buffer fills up. */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
@@ -239,6 +243,8 @@ static __always_inline void finish(struct walk *w, struct sampler_stack *r)
 	__sync_fetch_and_add(&n_samples, 1);
 	r->n_kernel = w->n_kernel;
 	r->n_user = w->n_user;
+	r->n_python = w->n_python;
+	r->python_cut = w->python_cut;
 	r->end = w->end;
 	r->hash = mix(w->hash, w->end);
 }

@@ -166,6 +166,16 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 	return r;
 }
 
+static int sampler_tell_layouts(const struct cpu_sampler *s, struct err *err)
+{
+	int fd = bpf_map__fd(s->bpf->maps.python_layouts);
+
+	for (uint32_t i = 0; i < SAMPLER_PYTHON_LAYOUTS; i++)
+		if (bpf_map_update_elem(fd, &i, python_layout(PYTHON_MINOR_MIN + i), 0) < 0)
+			return err_set(err, -errno, "telling BPF of Python: %m");
+	return 0;
+}
+
 static int sampler_listen(struct cpu_sampler *s, struct err *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -225,6 +235,8 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 	r = sampler_load(s, err);
 	if (r >= 0)
 		r = sampler_share(s, err);
+	if (r >= 0)
+		r = sampler_tell_layouts(s, err);
 	if (r >= 0)
 		r = sampler_listen(s, err);
 	/* Its tables may take a while: rather before the first sample than after. */

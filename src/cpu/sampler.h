@@ -42,10 +42,11 @@ enum cpu_stack_end {
 /* One process as the samples know it: a pid that is used again, or an exec, is another one. */
 struct cpu_process {
 	pid_t pid;
-	uint64_t start_ns;   /* since boot, as the kernel has it */
-	uint64_t generation; /* unique within the sampler */
-	char comm[16];	     /* of the thread group leader, as last seen */
-	uint64_t cgroup;     /* inode of its cgroup's folder (v2, or v1's memory) */
+	uint64_t start_ns;	      /* since boot, as the kernel has it */
+	uint64_t generation;	      /* unique within the sampler */
+	char comm[16];		      /* of the thread group leader, as last seen */
+	uint64_t cgroup;	      /* inode of its cgroup's folder (v2, or v1's memory) */
+	struct python_symbols python; /* where they are in this process */
 };
 
 struct cpu_frame {
@@ -53,6 +54,12 @@ struct cpu_frame {
 		*file;	  /* NULL: anonymous memory (JIT), or not mapped as far as known */
 	uint64_t address; /* link-time in a file, else absolute */
 	bool is_return;	  /* a return address: the call is before it */
+};
+
+struct cpu_python_frame {
+	uint64_t code;	/* address of its code object */
+	uint32_t instr; /* as for python_code_read() */
+	bool is_entry;	/* C called it: the frame before it, if any, is further out on the stack */
 };
 
 struct cpu_stack {
@@ -68,6 +75,10 @@ struct cpu_stack {
 	uint16_t n_user;
 	const uint64_t *kernel;
 	const struct cpu_frame *user;
+	/* What the interpreter's loop, which is among the user frames, was executing. */
+	uint16_t n_python;
+	bool python_cut; /* there are more than CPU_STACK_MAX, or they could not be read */
+	const struct cpu_python_frame *python;
 };
 
 struct cpu_losses {

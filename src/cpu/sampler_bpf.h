@@ -133,6 +133,17 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 } KERNEL_TYPE;
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+} KERNEL_TYPE;
+#define TASK_SELF(task) ((task)->thread.fsbase)
+#else
+struct thread_struct {
+} KERNEL_TYPE;
+#define TASK_SELF(task) 0 /* as above */
+#endif
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -146,4 +157,5 @@ struct task_struct {
 	u64 start_boottime;
 	u64 self_exec_id;
 	char comm[16];
+	struct thread_struct thread;
 } KERNEL_TYPE;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cpu/sampler_impl.h"
+#include "python/code.h"
 
 /* Past this the off-CPU stacks are forgotten, and sent again as they recur. */
 #define WAITING_MAX_BYTES ((size_t)16 << 20)
@@ -32,6 +33,17 @@ static void resolve_frame(const struct cpu_sampler *s, const struct stack_record
 	ret->address = vaddr + ret->is_return;
 }
 
+static void resolve_python(uint64_t sent, struct cpu_python_frame *ret)
+{
+	uint64_t instr = sent >> SAMPLER_PYTHON_INSTR_SHIFT & SAMPLER_PYTHON_INSTR_MAX;
+
+	*ret = (struct cpu_python_frame){
+		.code = (sent & SAMPLER_PYTHON_CODE) << SAMPLER_PYTHON_CODE_SHIFT,
+		.instr = instr == SAMPLER_PYTHON_INSTR_MAX ? PYTHON_NOWHERE : (uint32_t)instr,
+		.is_entry = sent & SAMPLER_PYTHON_ENTRY,
+	};
+}
+
 static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		      const struct sampler_counts *counts,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context)
@@ -49,7 +61,11 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		.n_user = sent->n_user,
 		.kernel = s->kernel,
 		.user = s->frames,
+		.n_python = sent->n_python,
+		.python_cut = sent->python_cut,
+		.python = s->python,
 	};
+	size_t first_python = (size_t)sent->n_kernel + sent->n_user;
 
 	if (!process)
 		return -ENOMEM;
@@ -62,6 +78,8 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		s->kernel[i] = sent->frames[i];
 	for (size_t i = 0; i < sent->n_user; i++)
 		resolve_frame(s, record, process, sent->frames[sent->n_kernel + i], &s->frames[i]);
+	for (size_t i = 0; i < sent->n_python; i++)
+		resolve_python(sent->frames[first_python + i], &s->python[i]);
 	return emit(context, &stack);
 }
 

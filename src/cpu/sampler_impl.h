@@ -57,6 +57,7 @@ struct cpu_sampler {
 	struct sampler_counts counts[1024];
 	uint64_t kernel[SAMPLER_FRAMES_MAX];
 	struct cpu_frame frames[SAMPLER_FRAMES_MAX];
+	struct cpu_python_frame python[SAMPLER_FRAMES_MAX];
 };
 
 /* Events for CPUs that came, none for those that went. */

@@ -92,6 +92,13 @@ struct {
 } processes SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SAMPLER_PYTHON_LAYOUTS);
+	__type(key, u32);
+	__type(value, struct python_layout);
+} python_layouts SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SAMPLER_WAITS);
 	__type(key, u32);

@@ -18,6 +18,7 @@
 #include <linux/types.h>
 
 #include "elf/unwind_rule.h"
+#include "python/layout.h"
 
 #define SAMPLER_FRAMES_MAX 127
 #define SAMPLER_PAGE_BITS 12
@@ -71,8 +72,11 @@ struct sampler_process {
 	__u64 asked_ns;	 /* when they were last asked for, and have not come since */
 	__u64 loaded_ns; /* when its mappings were last read; 0 for never */
 	__u64 wait_ns;	 /* between two such reports */
+	__u64 python;	 /* address of _PyRuntime; 0: it has none */
+	__u32 python_layout;
 	__u32 first;
 	__u32 n;
+	__u32 unused;
 };
 
 struct sampler_counts {
@@ -99,6 +103,20 @@ enum sampler_end {
 #define SAMPLER_FRAME_EXACT (1ULL << 47)
 #define SAMPLER_FRAME_FILE_SHIFT 48
 
+/*
+ * A Python frame: bits 0-42 the address of its code object without the lowest four, which are 0;
+ * bits 43-61 the number of its instruction; bit 62 is set where C called it; bit 63 always.
+ */
+#define SAMPLER_PYTHON_CODE ((1ULL << 43) - 1)
+#define SAMPLER_PYTHON_CODE_SHIFT 4
+#define SAMPLER_PYTHON_INSTR_SHIFT 43
+#define SAMPLER_PYTHON_INSTR_MAX ((1U << 19) - 1) /* that, or more, or not known */
+#define SAMPLER_PYTHON_ENTRY (1ULL << 62)
+#define SAMPLER_PYTHON (1ULL << 63)
+#define SAMPLER_PYTHON_LAYOUTS (PYTHON_MINOR_MAX - PYTHON_MINOR_MIN + 1)
+/* Of one process, and interpreters with them. */
+#define SAMPLER_PYTHON_THREADS 512
+
 struct sampler_thread {
 	__u64 start_ns; /* of the process */
 	__u64 exec_id;
@@ -116,10 +134,14 @@ struct sampler_stack {
 	__u8 end; /* enum sampler_end */
 	__u16 n_kernel;
 	__u16 n_user;
-	__u16 unused[3];
+	__u16 n_python;
+	__u8 python_cut; /* there are more */
+	__u8 unused[3];
 	char comm[16]; /* of the thread group leader */
-	__u64 frames[2 * (SAMPLER_FRAMES_MAX + 1)];
+	/* Of the kernel, of the machine, of Python; a power of two. */
+	__u64 frames[4 * (SAMPLER_FRAMES_MAX + 1)];
 };
+#define SAMPLER_FRAME_MASK (4 * (SAMPLER_FRAMES_MAX + 1) - 1)
 
 /*
  * What the walk needs of a machine: how many registers DWARF numbers, which are the frame and the

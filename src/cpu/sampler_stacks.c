@@ -13,8 +13,9 @@ int stacks_add(struct stacks *s, const void *record, size_t len, uint32_t genera
 	struct stack_record *copy;
 
 	if (len < header || sent->n_kernel > SAMPLER_FRAMES_MAX ||
-	    sent->n_user > SAMPLER_FRAMES_MAX ||
-	    len < header + (size_t)(sent->n_kernel + sent->n_user) * sizeof(sent->frames[0]))
+	    sent->n_user > SAMPLER_FRAMES_MAX || sent->n_python > SAMPLER_FRAMES_MAX ||
+	    len < header + (size_t)(sent->n_kernel + sent->n_user + sent->n_python) *
+				    sizeof(sent->frames[0]))
 		return -EBADMSG;
 	if (stacks_find(s, sent->hash))
 		return 0;

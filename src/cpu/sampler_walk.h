@@ -24,11 +24,12 @@ struct walk {
 	__u64 unknown; /* an address in no mapping */
 	__u32 map_file, first, n;
 	__u32 slot; /* of scratches */
-	__u32 n_kernel, n_user;
+	__u32 n_kernel, n_user, n_python;
 	__u32 end;
 	__u32 exact; /* pc is no return address */
 	__u32 fp_lost;
 	__u32 wanted; /* file without tables, + 1 */
+	__u32 python_cut;
 };
 
 static __always_inline struct sampler_copy *walk_record(const struct walk *w);
@@ -282,7 +283,7 @@ __attribute__((noinline)) int walk_step(struct walk *w)
 		frame |= (__u64)(w->map_file + 1) << SAMPLER_FRAME_FILE_SHIFT;
 	if (exact)
 		frame |= SAMPLER_FRAME_EXACT;
-	s->stack.frames[(w->n_kernel + w->n_user) & 255] = frame;
+	s->stack.frames[(w->n_kernel + w->n_user) & SAMPLER_FRAME_MASK] = frame;
 	w->hash = mix(w->hash, frame);
 	w->n_user++;
 	if (!known)

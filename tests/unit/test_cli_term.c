@@ -153,25 +153,30 @@ static void what_cpu_profiles_lack_is_said_by_runtime(void **state)
 {
 	static const struct {
 		const char *runtime;
+		const char *version;
 		bool perf_map;
 		const char *gives;
 		const char *remedy; /* part of it; "" for none */
 	} cases[] = {
-		{"go", false, "yes", ""},
-		{"native", false, "yes", ""},
-		{"kernel", false, "yes", ""},
-		{"python", false, "C functions only", ""},
-		{"node", false, "no JavaScript names", "--perf-basic-prof"},
-		{"node", true, "yes, by its perf map", ""},
-		{"java", false, "no Java names", "Compiler.perfmap"},
-		{"java", true, "yes, by its perf map", "PreserveFramePointer"},
+		{"go", "go1.27.3", false, "yes", ""},
+		{"native", "", false, "yes", ""},
+		{"kernel", "", false, "yes", ""},
+		{"python", "3.9", false, "yes", ""},
+		{"python", "3.13", true, "yes", ""},
+		{"python", "3.8", false, "C functions only", "3.9 to 3.13"},
+		{"python", "2.7", true, "C functions, and its perf map", ""},
+		{"python", "", false, "C functions only", "3.9 to 3.13"},
+		{"node", "", false, "no JavaScript names", "--perf-basic-prof"},
+		{"node", "", true, "yes, by its perf map", ""},
+		{"java", "", false, "no Java names", "Compiler.perfmap"},
+		{"java", "", true, "yes, by its perf map", "PreserveFramePointer"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct ps_cpu cpu;
 
-		ps_cpu_describe(cases[i].runtime, cases[i].perf_map, &cpu);
+		ps_cpu_describe(cases[i].runtime, cases[i].version, cases[i].perf_map, &cpu);
 		assert_true(cpu.available);
 		assert_string_equal(cpu.gives, cases[i].gives);
 		if (cases[i].remedy[0])

@@ -1,0 +1,22 @@
+/*
+ * src/cpu/interleave.h: which Python frames belong to which native ones.
+ *
+ * Each time C calls Python the interpreter's loop, a C function, is entered anew, and runs that
+ * Python function and those it calls. So the loop's frames on the stack, and the runs of Python
+ * frames up to one that C called, are the same in number and order. They may differ by one where
+ * the loop was interrupted just as it enters or leaves a frame, and by more where either list is
+ * cut: then the ends that are whole are put side by side.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpu/sampler.h"
+
+/*
+ * is_loop: of each user frame. ret_n[i] becomes how many Python frames take the place of user frame
+ * i, in turn from the innermost on; 0 where it stays. Returns how many are left over, to come after
+ * the last: where the native frames are cut.
+ */
+uint16_t cpu_interleave(const struct cpu_stack *stack, const bool *is_loop, uint16_t *ret_n);

@@ -1,0 +1,138 @@
+/*
+ * src/cpu/sampler_python_bpf.h: the Python frames of the thread at hand, from the interpreter's own
+ * lists (python/layout.h).
+ *
+ * A thread finds its own state by what pthread_self() is for it: whether it holds the interpreter's
+ * lock or not, what that points to is its own, and nobody changes it while it is interrupted. All
+ * of it is the program's memory, and may be anything: each list is followed so far and no further.
+ */
+#pragma once
+
+#include "cpu/sampler_bpf.h"
+
+#include "cpu/sampler_maps_bpf.h"
+#include "cpu/sampler_shared.h"
+#include "cpu/sampler_walk_bpf.h"
+
+struct python_walk {
+	u64 interpreter;
+	u64 at; /* a thread; then a frame */
+	u64 self;
+	u64 hash;
+	u32 layout;
+	u32 slot;  /* of scratches */
+	u32 first; /* among the frames */
+	u32 n;
+	u32 found; /* the thread; then that there is no more */
+};
+
+#define PYTHON_READ(value, address) bpf_probe_read_user(&(value), sizeof(value), (void *)(address))
+/* The byte of a frame that stands for a call from C. */
+#define PYTHON_OWNED_BY_C 3
+
+static int python_find_thread(u32 i, struct python_walk *p)
+{
+	u32 layout = p->layout;
+	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
+	u64 id, next;
+
+	if (!l)
+		return 1;
+	if (!p->at) {
+		if (PYTHON_READ(next, p->interpreter + l->interpreter_next) || !next)
+			return 1;
+		p->interpreter = next;
+		return PYTHON_READ(p->at, next + l->interpreter_threads) ? 1 : 0;
+	}
+	if (PYTHON_READ(id, p->at + l->thread_id))
+		return 1;
+	p->found = id == p->self;
+	if (p->found)
+		return 1;
+	return PYTHON_READ(p->at, p->at + l->thread_next) ? 1 : 0;
+}
+
+/* The number of the instruction that the frame executes. */
+static __always_inline u32 python_instr(const struct python_layout *l, u64 frame, u64 code)
+{
+	u64 pointer = 0;
+	s32 number = 0;
+
+	if (l->has_pointer) {
+		PYTHON_READ(pointer, frame + l->frame_instr);
+		pointer = (pointer - code - l->code_instrs) >> 1;
+	} else {
+		PYTHON_READ(number, frame + l->frame_instr);
+		pointer = (u64)(s64)(l->minor == PYTHON_MINOR_MIN ? number >> 1 : number);
+	}
+	return pointer < SAMPLER_PYTHON_INSTR_MAX ? pointer : SAMPLER_PYTHON_INSTR_MAX;
+}
+
+static int python_step(u32 i, struct python_walk *p)
+{
+	u32 layout = p->layout, slot = p->slot;
+	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
+	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &slot);
+	u64 code, previous, frame = p->at, value;
+	u8 entry = 1;
+
+	if (!l || !s)
+		return 1;
+	if (!frame) {
+		p->found = 1;
+		return 1;
+	}
+	if (p->n >= SAMPLER_FRAMES_MAX || PYTHON_READ(code, frame + l->frame_code) ||
+	    PYTHON_READ(previous, frame + l->frame_previous))
+		return 1;
+	if (l->entry != PYTHON_ENTRY_EACH && PYTHON_READ(entry, frame + l->frame_entry))
+		return 1;
+	p->at = previous;
+	if (l->entry == PYTHON_ENTRY_FRAME) {
+		if (entry == PYTHON_OWNED_BY_C) {
+			if (p->n)
+				s->stack.frames[(p->first + p->n - 1) & SAMPLER_FRAME_MASK] |=
+					SAMPLER_PYTHON_ENTRY;
+			p->hash = mix(p->hash, 1);
+			return 0;
+		}
+		entry = 0;
+	}
+	value = SAMPLER_PYTHON | ((code >> SAMPLER_PYTHON_CODE_SHIFT) & SAMPLER_PYTHON_CODE);
+	value |= (u64)python_instr(l, frame, code) << SAMPLER_PYTHON_INSTR_SHIFT;
+	if (entry)
+		value |= SAMPLER_PYTHON_ENTRY;
+	s->stack.frames[(p->first + p->n) & SAMPLER_FRAME_MASK] = value;
+	p->hash = mix(p->hash, value);
+	p->n++;
+	return 0;
+}
+
+/* Of a process that has an interpreter, after the walk of its stack. */
+static __always_inline void take_python(struct walk *w, const struct sampler_process *process,
+					struct task_struct *task)
+{
+	struct python_walk p = {.self = TASK_SELF(task),
+				.hash = w->hash,
+				.layout = process->python_layout,
+				.slot = w->slot,
+				.first = w->n_kernel + w->n_user};
+	u32 layout = p.layout;
+	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
+
+	if (!l || !p.self ||
+	    PYTHON_READ(p.interpreter, process->python + l->runtime_interpreters) ||
+	    !p.interpreter || PYTHON_READ(p.at, p.interpreter + l->interpreter_threads))
+		return;
+	bpf_loop(SAMPLER_PYTHON_THREADS, python_find_thread, &p, 0);
+	/* Threads that never ran any Python have no state. */
+	if (!p.found || PYTHON_READ(p.at, p.at + l->thread_frame) ||
+	    (l->has_cframe && PYTHON_READ(p.at, p.at + l->cframe_frame)))
+		return;
+	p.found = 0;
+	/* From 3.12 on there may be one frame more for each. */
+	bpf_loop(2 * SAMPLER_FRAMES_MAX + 1, python_step, &p, 0);
+	w->n_python = p.n;
+	w->python_cut = !p.found;
+	w->hash = mix(p.hash, w->python_cut);
+}
