@@ -145,11 +145,25 @@ void cpu_profiler_hurry(void)
 	(void)setpriority(PRIO_PROCESS, 0, PROFILER_NICE);
 }
 
+/* Keeps the names for the drain. */
+static void name_python(struct cpu_profiler *p, const struct cpu_event *event)
+{
+	const struct cpu_name *names;
+	size_t n;
+
+	for (size_t i = 0; i < event->n_python; i++)
+		(void)cpu_names_python(p->names, event->process, &event->python[i], &names, &n);
+}
+
 static void hear_event(void *context, const struct cpu_event *event)
 {
 	struct cpu_profiler *p = context;
 	struct cpu_tracked *t = NULL;
 
+	if (event->kind == CPU_EVENT_PYTHON) {
+		name_python(p, event);
+		return;
+	}
 	/* While it lives it can be asked who it is. */
 	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
 		t = track(p, event->process);

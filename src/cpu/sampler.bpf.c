@@ -35,6 +35,7 @@ const volatile __u64 offcpu_min_ns = 0;
 const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
 
 __u32 epoch;
+__u64 python_woken_ns;
 __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N];
 
 /* Of ours above __schedule: the program, and the function that runs it. */
@@ -43,6 +44,8 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N
 #define STACK_MAX_BYTES (8U << 20)
 /* Mappings that were asked for and did not come. */
 #define ASK_AGAIN_NS 1000000000ULL
+/* How long the names of Python functions wait to be read. */
+#define PYTHON_WAKE_NS 200000000ULL
 
 static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
 {
@@ -198,7 +201,7 @@ static __always_inline void complete(struct sampler_stack *r, struct task_struct
 }
 
 /* False when it could not be sent. */
-static __always_inline bool send_stack(struct sampler_stack *r, struct task_struct *task)
+static __always_inline bool send_stack(struct sampler_stack *r, struct task_struct *task, u64 now)
 {
 	u64 size = __builtin_offsetof(struct sampler_stack, frames);
 	u64 flags = BPF_RB_NO_WAKEUP;
@@ -208,6 +211,11 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 	/* Between drains user space need not wake, unless the buffer fills up. */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
+	/* But for names that are gone with their process. */
+	if (r->n_python && now - python_woken_ns > PYTHON_WAKE_NS) {
+		python_woken_ns = now;
+		flags = BPF_RB_FORCE_WAKEUP;
+	}
 	if (!bpf_ringbuf_output(&stacks, r, size, flags))
 		return true;
 	__sync_fetch_and_add(&n_lost_ring, 1);
@@ -379,7 +387,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	count_end(w.end);
 	hash = s->stack.hash;
 	/* A stack that is not counted yet in this interval has not been sent either. */
-	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task))
+	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task, now))
 		add_counts(map, hash, 1, 0);
 	return 0;
 }
@@ -407,7 +415,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	hash = s->stack.hash;
 	if (bpf_map_lookup_elem(&sent, &hash))
 		return hash;
-	if (!send_stack(&s->stack, task))
+	if (!send_stack(&s->stack, task, now))
 		return 0;
 	bpf_map_update_elem(&sent, &hash, &one, BPF_ANY);
 	return hash;

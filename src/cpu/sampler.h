@@ -95,10 +95,14 @@ struct cpu_event {
 		CPU_EVENT_EXIT,
 		/* First samples of a process: while it lives it can be asked who it is. */
 		CPU_EVENT_SAMPLED,
+		/* Frames of a process that may be gone by the drain, and with it their names. */
+		CPU_EVENT_PYTHON,
 	} kind;
 	pid_t pid;
 	char comm[16];
-	const struct cpu_process *process; /* of CPU_EVENT_SAMPLED, as later in its stacks */
+	const struct cpu_process *process; /* not of exec and exit; as later in its stacks */
+	const struct cpu_python_frame *python;
+	size_t n_python;
 };
 
 /*

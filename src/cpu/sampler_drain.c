@@ -33,15 +33,21 @@ static void resolve_frame(const struct cpu_sampler *s, const struct stack_record
 	ret->address = vaddr + ret->is_return;
 }
 
-static void resolve_python(uint64_t sent, struct cpu_python_frame *ret)
+void sampler_resolve_python(struct cpu_sampler *s, const struct sampler_stack *stack)
 {
-	uint64_t instr = sent >> SAMPLER_PYTHON_INSTR_SHIFT & SAMPLER_PYTHON_INSTR_MAX;
+	size_t first = (size_t)stack->n_kernel + stack->n_user;
 
-	*ret = (struct cpu_python_frame){
-		.code = (sent & SAMPLER_PYTHON_CODE) << SAMPLER_PYTHON_CODE_SHIFT,
-		.instr = instr == SAMPLER_PYTHON_INSTR_MAX ? PYTHON_NOWHERE : (uint32_t)instr,
-		.is_entry = sent & SAMPLER_PYTHON_ENTRY,
-	};
+	for (size_t i = 0; i < stack->n_python; i++) {
+		uint64_t sent = stack->frames[first + i];
+		uint64_t instr = sent >> SAMPLER_PYTHON_INSTR_SHIFT & SAMPLER_PYTHON_INSTR_MAX;
+
+		s->python[i] = (struct cpu_python_frame){
+			.code = (sent & SAMPLER_PYTHON_CODE) << SAMPLER_PYTHON_CODE_SHIFT,
+			.instr = instr == SAMPLER_PYTHON_INSTR_MAX ? PYTHON_NOWHERE
+								   : (uint32_t)instr,
+			.is_entry = sent & SAMPLER_PYTHON_ENTRY,
+		};
+	}
 }
 
 static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
@@ -65,7 +71,6 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		.python_cut = sent->python_cut,
 		.python = s->python,
 	};
-	size_t first_python = (size_t)sent->n_kernel + sent->n_user;
 
 	if (!process)
 		return -ENOMEM;
@@ -78,8 +83,7 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		s->kernel[i] = sent->frames[i];
 	for (size_t i = 0; i < sent->n_user; i++)
 		resolve_frame(s, record, process, sent->frames[sent->n_kernel + i], &s->frames[i]);
-	for (size_t i = 0; i < sent->n_python; i++)
-		resolve_python(sent->frames[first_python + i], &s->python[i]);
+	sampler_resolve_python(s, sent);
 	return emit(context, &stack);
 }
 

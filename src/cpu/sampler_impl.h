@@ -71,6 +71,9 @@ int sampler_on_copy(void *context, void *data, size_t len);
 /* Of loading. */
 void sampler_on_pause(void *context);
 
+/* The Python frames of a stack that stacks_add() has found right, as sampler->python. */
+void sampler_resolve_python(struct cpu_sampler *sampler, const struct sampler_stack *stack);
+
 /* For the thread that polls, if it is wanted and allowed. */
 void sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);
 

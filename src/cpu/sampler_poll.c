@@ -64,6 +64,21 @@ int sampler_on_notice(void *context, void *data, size_t len)
 	return 0;
 }
 
+static void tell_python(struct cpu_sampler *s, const struct sampler_stack *stack)
+{
+	struct cpu_process *process = cpu_processes_get(s->processes, &stack->thread);
+	struct cpu_event event = {.kind = CPU_EVENT_PYTHON,
+				  .process = process,
+				  .python = s->python,
+				  .n_python = stack->n_python};
+
+	if (!process || !s->on_event)
+		return;
+	event.pid = process->pid;
+	sampler_resolve_python(s, stack);
+	s->on_event(s->context, &event);
+}
+
 int sampler_on_stack(void *context, void *data, size_t len)
 {
 	const struct sampler_stack *stack = data;
@@ -74,7 +89,8 @@ int sampler_on_stack(void *context, void *data, size_t len)
 		return 0;
 	stacks = stack->offcpu ? &s->waiting : &s->running[stack->epoch & 1];
 	/* One that cannot be kept is missed at the drain, and counted there. */
-	(void)stacks_add(stacks, data, len, cpu_files_generation(s->files));
+	if (stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 && stack->n_python)
+		tell_python(s, stack);
 	return 0;
 }
 
