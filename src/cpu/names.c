@@ -27,7 +27,7 @@
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
 /* Code objects may be freed, and others be where they were: names are read again after a while. */
 #define NAMES_PYTHON_NS (60 * NS_PER_SEC)
-#define NAMES_PYTHON_TURNS 16
+#define NAMES_PYTHON_TURNS 8
 
 struct cpu_names {
 	struct names_cache cache;
@@ -345,7 +345,7 @@ int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
 		     size_t *ret_n)
 {
 	uint64_t now_ns = clock_mono_ns();
-	/* The lowest four bits of an object's address are 0. */
+	/* The lowest three bits of an object's address are 0. */
 	const struct names_key key = {.kind = NAMES_PYTHON,
 				      .id = frame->instr,
 				      .owner = process->generation,

@@ -104,13 +104,13 @@ enum sampler_end {
 #define SAMPLER_FRAME_FILE_SHIFT 48
 
 /*
- * A Python frame: bits 0-42 the address of its code object without the lowest four, which are 0;
- * bits 43-61 the number of its instruction; bit 62 is set where C called it; bit 63 always.
+ * A Python frame: bits 0-43 the address of its code object without the lowest three, which are 0;
+ * bits 44-61 the number of its instruction; bit 62 is set where C called it; bit 63 always.
  */
-#define SAMPLER_PYTHON_CODE ((1ULL << 43) - 1)
-#define SAMPLER_PYTHON_CODE_SHIFT 4
-#define SAMPLER_PYTHON_INSTR_SHIFT 43
-#define SAMPLER_PYTHON_INSTR_MAX ((1U << 19) - 1) /* that, or more, or not known */
+#define SAMPLER_PYTHON_CODE ((1ULL << 44) - 1)
+#define SAMPLER_PYTHON_CODE_SHIFT 3
+#define SAMPLER_PYTHON_INSTR_SHIFT 44
+#define SAMPLER_PYTHON_INSTR_MAX ((1U << 18) - 1) /* that, or more, or not known */
 #define SAMPLER_PYTHON_ENTRY (1ULL << 62)
 #define SAMPLER_PYTHON (1ULL << 63)
 #define SAMPLER_PYTHON_LAYOUTS (PYTHON_MINOR_MAX - PYTHON_MINOR_MIN + 1)
