@@ -68,36 +68,47 @@ static int64_t line_pairs(struct view table, int64_t first_line, uint64_t target
 }
 
 /* Six bits a byte, the lowest first; the seventh bit says that there are more. The lowest bit of
- * the number is its sign. */
-static uint64_t signed_varint(struct view table, uint64_t at)
+ * the number is its sign. False where the table ends before, or an entry begins. */
+static bool signed_varint(struct view table, uint64_t at, uint64_t *ret)
 {
 	uint64_t value = 0;
 	uint8_t byte;
 
-	for (unsigned int shift = 0; shift < VARINT_BITS_MAX && view_u8(table, at, &byte);
-	     shift += 6, at++) {
+	for (unsigned int shift = 0; shift < VARINT_BITS_MAX; shift += 6) {
+		if (!view_u8(table, at++, &byte) || byte & 0x80)
+			return false;
 		value |= (uint64_t)(byte & 0x3f) << shift;
-		if (!(byte & 0x40))
-			break;
+		if (!(byte & 0x40)) {
+			*ret = value & 1 ? -(value >> 1) : value >> 1;
+			return true;
+		}
 	}
-	return value & 1 ? -(value >> 1) : value >> 1;
+	return false;
+}
+
+/* How many lines the entry that begins before `at` is further than the one before. */
+static bool line_delta(struct view table, uint64_t at, unsigned int kind, uint64_t *ret)
+{
+	if (kind == KIND_NO_COLUMNS || kind == KIND_LONG)
+		return signed_varint(table, at, ret);
+	*ret = kind >= KIND_ONE_LINE && kind != KIND_NONE ? kind - KIND_ONE_LINE : 0;
+	return true;
 }
 
 static int64_t line_locations(struct view table, int64_t first_line, uint64_t target)
 {
-	uint64_t line = (uint64_t)first_line, end = 0, at = 0;
+	uint64_t line = (uint64_t)first_line, end = 0, at = 0, delta;
 	uint8_t head;
 
 	while (view_u8(table, at++, &head)) {
 		unsigned int kind = head >> 3 & 15;
 
-		/* The further bytes of an entry whose columns are not wanted. */
+		/* The further bytes of an entry: its columns are not wanted. */
 		if (!(head & 0x80))
 			continue;
-		if (kind == KIND_NO_COLUMNS || kind == KIND_LONG)
-			line += signed_varint(table, at);
-		else if (kind >= KIND_ONE_LINE && kind != KIND_NONE)
-			line += kind - KIND_ONE_LINE;
+		if (!line_delta(table, at, kind, &delta))
+			break;
+		line += delta;
 		end += (head & 7U) + 1;
 		if (end > target)
 			return kind == KIND_NONE ? first_line : checked_line(line, first_line);
