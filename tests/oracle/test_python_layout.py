@@ -81,16 +81,17 @@ def describe(code, rng):
 
 class Stop:
     def reached(self, x):
-        answer(json.dumps({"thread": threading.get_ident(), "stack": stack()})), sys.stdin.readline()
+        # One line, so that it is the same while it waits.
+        answer({"thread": threading.get_ident(), "stack": stack()}), sys.stdin.readline()
         return x
 
 def stack():
     return [(f.f_lineno, getattr(f.f_code, "co_qualname", f.f_code.co_name))
             for f, _ in traceback.walk_stack(sys._getframe(1))]
 
-def answer(text):
+def answer(value):
     sys.stdin.readline()
-    print(text, flush=True)
+    print(json.dumps(value), flush=True)
 
 def called_by_c(x):
     return Stop().reached(x)
@@ -105,7 +106,7 @@ def started():
 
 rng = random.Random(1)
 kept = all_codes([*odd_codes(), *library_codes()])
-answer(json.dumps([describe(code, rng) for code in kept]))
+answer([describe(code, rng) for code in kept])
 threading.Thread(target=started).start()
 """
 
@@ -133,7 +134,7 @@ def is_elf(path):
 
 
 def shown(text):
-    """As a terminal may see it, and no longer than there is room for. A control of C1 has two bytes."""
+    """As a terminal may see it, no longer than there is room for; controls of C1 have two bytes."""
     text = re.sub("[\x80-\x9f]", "??", re.sub("[\0-\x1f\x7f\ud800-\udfff]", "?", text))
     return text.encode()[:TEXT_MAX].decode(errors="ignore")
 
