@@ -26,7 +26,7 @@
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
 /* Code objects may be freed, and others be where they were: names are read again after a while. */
-#define NAMES_PYTHON_NS (60 * NS_PER_SEC)
+#define NAMES_PYTHON_NS (600 * NS_PER_SEC)
 #define NAMES_PYTHON_TURNS 8
 
 struct cpu_names {

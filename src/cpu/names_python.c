@@ -35,11 +35,10 @@ static struct proc_mem *names_python_open(const struct cpu_process *process)
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct proc_stat stat;
 
-	if (proc_mem_open(process->pid, &mem, NULL) < 0 ||
+	if (proc_mem_open_bare(process->pid, &mem, NULL) < 0 ||
 	    proc_stat_read(process->pid, &stat, NULL) < 0 ||
 	    stat.start_ticks != process->start_ns / tick_ns)
 		return NULL;
-	proc_mem_never_wait(mem);
 	return TAKE_PTR(mem);
 }
 
@@ -70,6 +69,12 @@ int names_pythons_read(struct names_pythons *pythons, const struct cpu_process *
 	p->used_ns = now_ns;
 	if (!p->mem)
 		return -ESRCH;
+	if (now_ns - p->since_ns >= NAMES_PYTHON_READS_NS) {
+		p->since_ns = now_ns;
+		p->reads = 0;
+	}
+	if (++p->reads > NAMES_PYTHON_READS)
+		return -EBUSY;
 	return python_code_read(p->mem, python_layout(process->python.minor),
 				process->python.code_type, frame->code, frame->instr, ret_code,
 				NULL);

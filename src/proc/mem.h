@@ -38,6 +38,8 @@ struct proc_mem_stats {
 
 /* -ESRCH gone, -EPERM with the sentence that names the missing capability. */
 int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err);
+/* For readers of many targets who know their addresses: no mappings, and reads never wait. */
+int proc_mem_open_bare(pid_t pid, struct proc_mem **ret_mem, struct err *err);
 /*
  * Reads by pread from now on, which fails where process_vm_readv would wait: a target can answer
  * its own page faults (userfaultfd), or not answer them. For readers of many targets.

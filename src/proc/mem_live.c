@@ -310,10 +310,10 @@ static void live_read_auxv(struct mem_live *l)
 		proc_mem_set_auxv(&l->mem, buf_view(&bytes));
 }
 
-static int live_bind(struct mem_live *l, struct err *err)
+static int live_bind(struct mem_live *l, bool is_bare, struct err *err)
 {
 	char path[64];
-	int r;
+	int r = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
 	l->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -323,10 +323,12 @@ static int live_bind(struct mem_live *l, struct err *err)
 		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
 	if (l->fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
-	live_read_auxv(l);
-	/* Also proves that the auxiliary vector, read by pid, belongs to what the descriptor holds.
-	 */
-	r = live_refresh_maps(&l->mem, err);
+	if (!is_bare) {
+		live_read_auxv(l);
+		/* Also proves that the auxiliary vector, read by pid, belongs to what the
+		 * descriptor holds. */
+		r = live_refresh_maps(&l->mem, err);
+	}
 	if (r < 0)
 		return r;
 	/* The pid could have been given to another process before the descriptor was opened. */
@@ -335,7 +337,7 @@ static int live_bind(struct mem_live *l, struct err *err)
 	return 0;
 }
 
-int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err)
+static int live_open(pid_t pid, bool is_bare, struct proc_mem **ret_mem, struct err *err)
 {
 	struct proc_mem *mem;
 	struct proc_stat st;
@@ -358,11 +360,22 @@ int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err)
 	(void)snprintf(mem->who, sizeof(mem->who), "process %d (%s)", (int)pid, st.comm);
 	l->id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	l->fd = -1;
-	r = live_bind(l, err);
+	l->no_vm_readv = is_bare;
+	r = live_bind(l, is_bare, err);
 	if (r < 0) {
 		proc_mem_close(mem);
 		return r;
 	}
 	*ret_mem = mem;
 	return 0;
+}
+
+int proc_mem_open(pid_t pid, struct proc_mem **ret_mem, struct err *err)
+{
+	return live_open(pid, false, ret_mem, err);
+}
+
+int proc_mem_open_bare(pid_t pid, struct proc_mem **ret_mem, struct err *err)
+{
+	return live_open(pid, true, ret_mem, err);
 }

@@ -271,6 +271,30 @@ static void mem_read_fails_when_target_execs_another_program(void **state)
 	child_end(&c);
 }
 
+static void bare_mem_reads_and_is_bound_to_its_program_as_well(void **state)
+{
+	struct child c = child_start(fill_words, become_sleep);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct proc_range ranges[2];
+	uint64_t got[2];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
+	assert_int_equal(proc_mem_maps(mem)->len, 0);
+	for (size_t i = 0; i < 2; i++)
+		ranges[i] = (struct proc_range){
+			.addr = addr_of(&words[7 * i]), .dst = &got[i], .len = sizeof(got[i])};
+	assert_int_equal(proc_mem_readv(mem, ranges, 2, &err), 0);
+	assert_int_equal(got[0], 0x1000000);
+	assert_int_equal(got[1], 0x1000007);
+	assert_int_equal(proc_mem_read(mem, 16, &got[0], 8, &err), -EFAULT);
+	child_go(&c);
+	child_wait_comm(&c, "sleep");
+	expect_gone(mem, "has executed another program");
+	child_end(&c);
+}
+
 static void mem_check_notices_an_exec_of_the_same_program(void **state)
 {
 	struct child c = child_start(child_nothing, become_self);
@@ -675,6 +699,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(mem_of_the_same_user_needs_a_dumpable_process),
 		cmocka_unit_test(mem_is_readable_where_seccomp_forbids_batches),
 		cmocka_unit_test(mem_that_never_answers_is_not_waited_for),
+		cmocka_unit_test(bare_mem_reads_and_is_bound_to_its_program_as_well),
 	};
 
 	(void)argv;
