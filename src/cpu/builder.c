@@ -18,8 +18,8 @@
 
 /* Of one process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)
-/* The frames of a stack, why it ends, the process. */
-#define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 2)
+/* The frames of a stack, why it ends, twice, the process. */
+#define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 3)
 /* The kernel's mapping among those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
 /* A frame that is not shown: where goroutines begin, which Go's own profiles leave out, too. */
@@ -241,7 +241,7 @@ static int add_python_frame(struct cpu_builder *b, struct cpu_names *names,
 			    const struct cpu_process *process, const struct cpu_python_frame *frame,
 			    uint32_t *ret_location)
 {
-	uint64_t key = key_of(frame->code, BUILDER_PYTHON + frame->instr);
+	uint64_t key = key_of(frame->code ^ frame->name_hash, BUILDER_PYTHON + frame->instr);
 	/* Instructions take two bytes, somewhere in the object. */
 	uint64_t address = frame->code + 2 * (uint64_t)frame->instr;
 	const struct cpu_name *found;
@@ -287,6 +287,8 @@ static int show_python(struct cpu_builder *b, struct cpu_names *names, const str
 	for (uint16_t i = 0; r == 0 && i < n; i++)
 		r = add_python_frame(b, names, s->process, &s->python[shown->n_python++],
 				     &shown->locations[shown->n++]);
+	if (r == 0 && n && shown->n_python == s->n_python && s->python_cut)
+		r = add_remark(b, "[more Python frames]", &shown->locations[shown->n++]);
 	return r;
 }
 

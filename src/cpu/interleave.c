@@ -3,23 +3,32 @@
 
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "python/code.h"
+
+/* The runs of a stack's Python frames. */
+struct runs {
+	const struct cpu_stack *stack;
+	bool first_alone; /* the innermost frame is a run of its own */
+};
 
 /* Python frames from the first on, up to and with the next that C called. */
-static uint16_t run_length(const struct cpu_stack *s, uint16_t first)
+static uint16_t run_length(const struct runs *runs, uint16_t first)
 {
+	const struct cpu_stack *s = runs->stack;
 	uint16_t end = first;
 
+	if (first == 0 && runs->first_alone)
+		return 1;
 	while (end < s->n_python && !s->python[end++].is_entry)
 		;
 	return end - first;
 }
 
-static uint16_t count_runs(const struct cpu_stack *s)
+static uint16_t count_runs(const struct runs *runs)
 {
 	uint16_t n = 0;
 
-	for (uint16_t at = 0; at < s->n_python; at += run_length(s, at))
+	for (uint16_t at = 0; at < runs->stack->n_python; at += run_length(runs, at))
 		n++;
 	return n;
 }
@@ -27,17 +36,20 @@ static uint16_t count_runs(const struct cpu_stack *s)
 uint16_t cpu_interleave(const struct cpu_stack *s, const bool *is_loop, uint16_t *ret_n)
 {
 	bool whole = s->end == CPU_STACK_ROOT && !s->python_cut;
-	uint16_t runs = count_runs(s), loops = 0, at = 0;
-	uint16_t more_runs, more_loops;
+	uint16_t n_loops = 0, n_runs, more_runs, more_loops, at = 0;
+	struct runs runs = {.stack = s};
 
 	memset(ret_n, 0, s->n_user * sizeof(ret_n[0]));
 	for (uint16_t i = 0; i < s->n_user; i++)
-		loops += is_loop[i];
-	if (!loops)
+		n_loops += is_loop[i];
+	if (!n_loops || !s->n_python)
 		return 0;
+	n_runs = count_runs(&runs);
+	runs.first_alone = whole && n_loops > n_runs && s->python[0].instr == PYTHON_NOWHERE;
+	n_runs = count_runs(&runs);
 	/* Those that are too many are the innermost, unless an outer end is missing. */
-	more_runs = whole && runs > loops ? runs - loops : 0;
-	more_loops = whole && loops > runs ? loops - runs : 0;
+	more_runs = whole && n_runs > n_loops ? n_runs - n_loops : 0;
+	more_loops = whole && n_loops > n_runs ? n_loops - n_runs : 0;
 	for (uint16_t i = 0; i < s->n_user && at < s->n_python; i++) {
 		if (!is_loop[i])
 			continue;
@@ -46,7 +58,7 @@ uint16_t cpu_interleave(const struct cpu_stack *s, const bool *is_loop, uint16_t
 			continue;
 		}
 		for (uint16_t run = 0; run <= more_runs; run++) {
-			uint16_t n = run_length(s, at);
+			uint16_t n = run_length(&runs, at);
 
 			ret_n[i] += n;
 			at += n;

@@ -5,7 +5,8 @@
  * Python function and those it calls. So the loop's frames on the stack, and the runs of Python
  * frames up to one that C called, are the same in number and order. They may differ by one where
  * the loop was interrupted just as it enters or leaves a frame, and by more where either list is
- * cut: then the ends that are whole are put side by side.
+ * cut: then the ends that are whole are put side by side. A frame that has not begun belongs to a
+ * loop that is just being entered, whether that is noted in it already or not.
  */
 #pragma once
 

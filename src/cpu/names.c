@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "cpu/demangle.h"
 #include "cpu/kallsyms.h"
 #include "cpu/names_cache.h"
@@ -25,7 +26,8 @@
 /* Longer ones are cut. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
-/* Code objects may be freed, and others be where they were: names are read again after a while. */
+/* Code objects may be freed, and others of the same name be in their place: those have lines of
+ * their own, and are read again after a while. */
 #define NAMES_PYTHON_NS (600 * NS_PER_SEC)
 #define NAMES_PYTHON_TURNS 8
 
@@ -346,11 +348,11 @@ int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
 {
 	uint64_t now_ns = clock_mono_ns();
 	/* The lowest three bits of an object's address are 0. */
-	const struct names_key key = {.kind = NAMES_PYTHON,
-				      .id = frame->instr,
-				      .owner = process->generation,
-				      .addr = frame->code |
-					      now_ns / NAMES_PYTHON_NS % NAMES_PYTHON_TURNS};
+	const struct names_key key = {
+		.kind = NAMES_PYTHON,
+		.id = frame->instr,
+		.owner = hash_mix(hash_u64(process->generation) ^ frame->name_hash),
+		.addr = frame->code | now_ns / NAMES_PYTHON_NS % NAMES_PYTHON_TURNS};
 	struct python_code code;
 	struct cpu_name name;
 	int r;

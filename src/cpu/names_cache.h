@@ -21,7 +21,7 @@ enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT, NAMES_PYTHON };
 struct names_key {
 	uint32_t kind;
 	uint32_t id;	/* of the file; epoch of the kernel's or the process's names; instruction */
-	uint64_t owner; /* generation of the file or the process */
+	uint64_t owner; /* generation of the file or the process; of Python mixed with the name */
 	uint64_t addr;
 };
 

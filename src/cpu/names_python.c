@@ -65,6 +65,7 @@ int names_pythons_read(struct names_pythons *pythons, const struct cpu_process *
 		       struct python_code *ret_code)
 {
 	struct names_python *p = names_pythons_get(pythons, process);
+	int r;
 
 	p->used_ns = now_ns;
 	if (!p->mem)
@@ -75,7 +76,8 @@ int names_pythons_read(struct names_pythons *pythons, const struct cpu_process *
 	}
 	if (++p->reads > NAMES_PYTHON_READS)
 		return -EBUSY;
-	return python_code_read(p->mem, python_layout(process->python.minor),
-				process->python.code_type, frame->code, frame->instr, ret_code,
-				NULL);
+	r = python_code_read(p->mem, python_layout(process->python.minor),
+			     process->python.code_type, frame->code, frame->instr, ret_code, NULL);
+	/* Another one has been put in its place since. */
+	return r == 0 && ret_code->name_hash != frame->name_hash ? -EBADMSG : r;
 }

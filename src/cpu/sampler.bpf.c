@@ -207,7 +207,7 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 	u64 flags = BPF_RB_NO_WAKEUP;
 
 	complete(r, task);
-	size += ((r->n_kernel & 127) + (r->n_user & 127) + (r->n_python & 127)) * sizeof(u64);
+	size += ((r->n_kernel & 127) + (r->n_user & 127) + 2 * (r->n_python & 127)) * sizeof(u64);
 	/* Between drains user space need not wake, unless the buffer fills up. */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;

@@ -59,7 +59,8 @@ struct cpu_frame {
 struct cpu_python_frame {
 	uint64_t code;	/* address of its code object */
 	uint32_t instr; /* as for python_code_read() */
-	bool is_entry;	/* C called it: the frame before it, if any, is further out on the stack */
+	uint64_t name_hash;
+	bool is_entry; /* C called it: the frame before it, if any, is further out on the stack */
 };
 
 struct cpu_stack {

@@ -131,7 +131,7 @@ int sampler_on_copy(void *context, void *data, size_t len)
 	const size_t header = offsetof(struct sampler_copy, bytes);
 	struct cpu_sampler *s = context;
 	struct sampler_stack *stack = &s->copy.stack;
-	uint64_t python[SAMPLER_FRAMES_MAX];
+	uint64_t python[2 * SAMPLER_FRAMES_MAX];
 	struct range mappings;
 
 	if (len < header || len > sizeof(s->copy))
@@ -142,12 +142,12 @@ int sampler_on_copy(void *context, void *data, size_t len)
 		return 0;
 	/* They come after those that are walked now. */
 	memcpy(python, &stack->frames[stack->n_kernel + stack->n_user],
-	       stack->n_python * sizeof(python[0]));
+	       (size_t)2 * stack->n_python * sizeof(python[0]));
 	mappings = find_mappings(s, &s->copy);
 	if (mappings.n)
 		walk_loading(s, mappings);
 	memcpy(&stack->frames[stack->n_kernel + stack->n_user], python,
-	       stack->n_python * sizeof(python[0]));
+	       (size_t)2 * stack->n_python * sizeof(python[0]));
 	s->copy_ends[stack->end < SAMPLER_END_N ? stack->end : SAMPLER_END_NOT_LOADED]++;
 	return sampler_on_stack(
 		s, stack,

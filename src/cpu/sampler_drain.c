@@ -38,7 +38,7 @@ void sampler_resolve_python(struct cpu_sampler *s, const struct sampler_stack *s
 	size_t first = (size_t)stack->n_kernel + stack->n_user;
 
 	for (size_t i = 0; i < stack->n_python; i++) {
-		uint64_t sent = stack->frames[first + i];
+		uint64_t sent = stack->frames[first + 2 * i];
 		uint64_t instr = sent >> SAMPLER_PYTHON_INSTR_SHIFT & SAMPLER_PYTHON_INSTR_MAX;
 
 		s->python[i] = (struct cpu_python_frame){
@@ -46,6 +46,7 @@ void sampler_resolve_python(struct cpu_sampler *s, const struct sampler_stack *s
 			.instr = instr == SAMPLER_PYTHON_INSTR_MAX ? PYTHON_NOWHERE
 								   : (uint32_t)instr,
 			.is_entry = sent & SAMPLER_PYTHON_ENTRY,
+			.name_hash = stack->frames[first + 2 * i + 1],
 		};
 	}
 }

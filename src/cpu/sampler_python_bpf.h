@@ -14,42 +14,63 @@
 #include "cpu/sampler_shared.h"
 #include "cpu/sampler_walk_bpf.h"
 
+/* Where the walk is. */
+enum {
+	PYTHON_THREADS, /* at a thread, looking for the one at hand */
+	PYTHON_FRAMES,	/* at a frame of its */
+	PYTHON_END,
+};
+
 struct python_walk {
 	u64 interpreter;
-	u64 at; /* a thread; then a frame */
+	u64 at;
 	u64 self;
 	u64 hash;
 	u32 layout;
 	u32 slot;  /* of scratches */
-	u32 first; /* among the frames */
+	u32 first; /* among the words of the stack */
 	u32 n;
-	u32 found; /* the thread; then that there is no more */
+	u32 where;
 };
 
 #define PYTHON_READ(value, address) bpf_probe_read_user(&(value), sizeof(value), (void *)(address))
 /* The byte of a frame that stands for a call from C. */
 #define PYTHON_OWNED_BY_C 3
 
-static int python_find_thread(u32 i, struct python_walk *p)
+/*
+ * The next interpreter's threads. A thread may have a state in each: the younger interpreter, which
+ * comes first, is the one that the older has called.
+ */
+static __always_inline int python_next_interpreter(const struct python_layout *l,
+						   struct python_walk *p)
 {
-	u32 layout = p->layout;
-	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
-	u64 id, next;
+	u64 next;
 
-	if (!l)
+	if (PYTHON_READ(next, p->interpreter + l->interpreter_next))
 		return 1;
-	if (!p->at) {
-		if (PYTHON_READ(next, p->interpreter + l->interpreter_next) || !next)
-			return 1;
-		p->interpreter = next;
-		return PYTHON_READ(p->at, next + l->interpreter_threads) ? 1 : 0;
+	if (!next) {
+		p->where = PYTHON_END;
+		return 1;
 	}
+	p->where = PYTHON_THREADS;
+	p->interpreter = next;
+	return PYTHON_READ(p->at, next + l->interpreter_threads) ? 1 : 0;
+}
+
+static __always_inline int python_try_thread(const struct python_layout *l, struct python_walk *p)
+{
+	u64 id;
+
+	if (!p->at)
+		return python_next_interpreter(l, p);
 	if (PYTHON_READ(id, p->at + l->thread_id))
 		return 1;
-	p->found = id == p->self;
-	if (p->found)
+	if (id != p->self)
+		return PYTHON_READ(p->at, p->at + l->thread_next) ? 1 : 0;
+	p->where = PYTHON_FRAMES;
+	if (PYTHON_READ(p->at, p->at + l->thread_frame))
 		return 1;
-	return PYTHON_READ(p->at, p->at + l->thread_next) ? 1 : 0;
+	return l->has_cframe && PYTHON_READ(p->at, p->at + l->cframe_frame) ? 1 : 0;
 }
 
 /* The number of the instruction that the frame executes. */
@@ -68,20 +89,25 @@ static __always_inline u32 python_instr(const struct python_layout *l, u64 frame
 	return pointer < SAMPLER_PYTHON_INSTR_MAX ? pointer : SAMPLER_PYTHON_INSTR_MAX;
 }
 
-static int python_step(u32 i, struct python_walk *p)
+/* By this another code object is known that has been put in the place of this one. */
+static __always_inline u64 python_name_hash(const struct python_layout *l, u64 code)
 {
-	u32 layout = p->layout, slot = p->slot;
-	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
-	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &slot);
-	u64 code, previous, frame = p->at, value;
+	u64 name = 0, hash = 0;
+
+	PYTHON_READ(name, code + l->code_name);
+	PYTHON_READ(hash, name + PYTHON_TEXT_HASH);
+	return hash;
+}
+
+static __always_inline int python_take_frame(const struct python_layout *l, struct python_walk *p,
+					     struct sampler_copy *s)
+{
+	u64 code, previous, hash, frame = p->at, value;
+	u32 word = p->first + 2 * p->n;
 	u8 entry = 1;
 
-	if (!l || !s)
-		return 1;
-	if (!frame) {
-		p->found = 1;
-		return 1;
-	}
+	if (!frame)
+		return python_next_interpreter(l, p);
 	if (p->n >= SAMPLER_FRAMES_MAX || PYTHON_READ(code, frame + l->frame_code) ||
 	    PYTHON_READ(previous, frame + l->frame_previous))
 		return 1;
@@ -91,7 +117,7 @@ static int python_step(u32 i, struct python_walk *p)
 	if (l->entry == PYTHON_ENTRY_FRAME) {
 		if (entry == PYTHON_OWNED_BY_C) {
 			if (p->n)
-				s->stack.frames[(p->first + p->n - 1) & SAMPLER_FRAME_MASK] |=
+				s->stack.frames[(word - 2) & SAMPLER_FRAME_MASK] |=
 					SAMPLER_PYTHON_ENTRY;
 			p->hash = mix(p->hash, 1);
 			return 0;
@@ -102,10 +128,23 @@ static int python_step(u32 i, struct python_walk *p)
 	value |= (u64)python_instr(l, frame, code) << SAMPLER_PYTHON_INSTR_SHIFT;
 	if (entry)
 		value |= SAMPLER_PYTHON_ENTRY;
-	s->stack.frames[(p->first + p->n) & SAMPLER_FRAME_MASK] = value;
-	p->hash = mix(p->hash, value);
+	hash = python_name_hash(l, code);
+	s->stack.frames[word & SAMPLER_FRAME_MASK] = value;
+	s->stack.frames[(word + 1) & SAMPLER_FRAME_MASK] = hash;
+	p->hash = mix(mix(p->hash, value), hash);
 	p->n++;
 	return 0;
+}
+
+static int python_step(u32 i, struct python_walk *p)
+{
+	u32 layout = p->layout, slot = p->slot;
+	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
+	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &slot);
+
+	if (!l || !s)
+		return 1;
+	return p->where == PYTHON_THREADS ? python_try_thread(l, p) : python_take_frame(l, p, s);
 }
 
 /* Of a process that has an interpreter, after the walk of its stack. */
@@ -124,15 +163,9 @@ static __always_inline void take_python(struct walk *w, const struct sampler_pro
 	    PYTHON_READ(p.interpreter, process->python + l->runtime_interpreters) ||
 	    !p.interpreter || PYTHON_READ(p.at, p.interpreter + l->interpreter_threads))
 		return;
-	bpf_loop(SAMPLER_PYTHON_THREADS, python_find_thread, &p, 0);
+	bpf_loop(SAMPLER_PYTHON_STEPS, python_step, &p, 0);
 	/* Threads that never ran any Python have no state. */
-	if (!p.found || PYTHON_READ(p.at, p.at + l->thread_frame) ||
-	    (l->has_cframe && PYTHON_READ(p.at, p.at + l->cframe_frame)))
-		return;
-	p.found = 0;
-	/* From 3.12 on there may be one frame more for each. */
-	bpf_loop(2 * SAMPLER_FRAMES_MAX + 1, python_step, &p, 0);
 	w->n_python = p.n;
-	w->python_cut = !p.found;
+	w->python_cut = p.n && p.where != PYTHON_END;
 	w->hash = mix(p.hash, w->python_cut);
 }

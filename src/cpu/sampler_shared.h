@@ -105,7 +105,8 @@ enum sampler_end {
 
 /*
  * A Python frame: bits 0-43 the address of its code object without the lowest three, which are 0;
- * bits 44-61 the number of its instruction; bit 62 is set where C called it; bit 63 always.
+ * bits 44-61 the number of its instruction; bit 62 is set where C called it; bit 63 always. In the
+ * next word is the hash of its name, as Python keeps it.
  */
 #define SAMPLER_PYTHON_CODE ((1ULL << 44) - 1)
 #define SAMPLER_PYTHON_CODE_SHIFT 3
@@ -114,8 +115,8 @@ enum sampler_end {
 #define SAMPLER_PYTHON_ENTRY (1ULL << 62)
 #define SAMPLER_PYTHON (1ULL << 63)
 #define SAMPLER_PYTHON_LAYOUTS (PYTHON_MINOR_MAX - PYTHON_MINOR_MIN + 1)
-/* Of one process, and interpreters with them. */
-#define SAMPLER_PYTHON_THREADS 512
+/* Threads, interpreters and frames, of which there may be twice as many as are taken. */
+#define SAMPLER_PYTHON_STEPS (512 + 2 * SAMPLER_FRAMES_MAX)
 
 struct sampler_thread {
 	__u64 start_ns; /* of the process */
@@ -134,7 +135,7 @@ struct sampler_stack {
 	__u8 end; /* enum sampler_end */
 	__u16 n_kernel;
 	__u16 n_user;
-	__u16 n_python;
+	__u16 n_python;	 /* of two words each */
 	__u8 python_cut; /* there are more */
 	__u8 unused[3];
 	char comm[16]; /* of the thread group leader */

@@ -14,7 +14,7 @@ int stacks_add(struct stacks *s, const void *record, size_t len, uint32_t genera
 
 	if (len < header || sent->n_kernel > SAMPLER_FRAMES_MAX ||
 	    sent->n_user > SAMPLER_FRAMES_MAX || sent->n_python > SAMPLER_FRAMES_MAX ||
-	    len < header + (size_t)(sent->n_kernel + sent->n_user + sent->n_python) *
+	    len < header + (size_t)(sent->n_kernel + sent->n_user + 2 * sent->n_python) *
 				    sizeof(sent->frames[0]))
 		return -EBADMSG;
 	if (stacks_find(s, sent->hash))

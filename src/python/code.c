@@ -44,6 +44,7 @@ struct code_text {
 	uint64_t data;	 /* 0: it cannot be read */
 	size_t n;	 /* characters */
 	size_t n_wanted; /* bytes of them */
+	uint64_t hash;
 	unsigned int kind;
 	uint8_t bytes[PYTHON_TEXT_MAX * 4];
 };
@@ -94,7 +95,9 @@ static void text_locate(const struct python_layout *layout, uint64_t addr, const
 
 	text->data = 0;
 	text->n = text->n_wanted = 0;
-	if (!view_u64(v, OBJECT_LENGTH, &length) || !view_u32(v, TEXT_STATE, &state))
+	text->hash = 0;
+	if (!view_u64(v, OBJECT_LENGTH, &length) || !view_u64(v, PYTHON_TEXT_HASH, &text->hash) ||
+	    !view_u32(v, TEXT_STATE, &state))
 		return;
 	text->kind = STATE_KIND(state);
 	if (length > INT64_MAX || !(state & STATE_COMPACT) ||
@@ -203,6 +206,7 @@ int python_code_read(struct proc_mem *mem, const struct python_layout *layout, u
 		return r;
 	text_copy(&texts[0], ret_code->name);
 	text_copy(&texts[1], ret_code->file);
+	ret_code->name_hash = texts[0].hash;
 	ret_code->first_line = object.first_line;
 	ret_code->line = python_line(layout->minor, lines, lines_len, object.first_line, instr);
 	return 0;

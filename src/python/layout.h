@@ -22,6 +22,9 @@ enum python_entry {
 	PYTHON_ENTRY_FRAME, /* from 3.12 on: a frame of its own follows, whose byte there is 3 */
 };
 
+/* Of the name of a function, which has been looked up by it. */
+#define PYTHON_TEXT_HASH 24
+
 struct python_layout {
 	__u32 runtime_interpreters; /* in _PyRuntime */
 	__u32 interpreter_next;

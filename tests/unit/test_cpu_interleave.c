@@ -8,10 +8,12 @@
 
 #include <cmocka.h>
 
+#include "python/code.h"
+
 /*
  * native: 'L' for the interpreter's loop, any other letter for a C function; python: capitals for
- * functions that C called. Both from the innermost on. What comes of it has Python's frames in place
- * of the loops.
+ * functions that C called, 'n' for one that has not begun. Both from the innermost on. What comes
+ * of it has Python's frames in place of the loops.
  */
 static const char *merge(const char *native, const char *python, bool native_cut, bool python_cut)
 {
@@ -29,7 +31,9 @@ static const char *merge(const char *native, const char *python, bool native_cut
 	for (uint16_t i = 0; i < s.n_user; i++)
 		is_loop[i] = native[i] == 'L';
 	for (uint16_t i = 0; i < s.n_python; i++)
-		frames[i] = (struct cpu_python_frame){.is_entry = python[i] <= 'Z'};
+		frames[i] =
+			(struct cpu_python_frame){.is_entry = python[i] <= 'Z',
+						  .instr = python[i] == 'n' ? PYTHON_NOWHERE : 0};
 	left = cpu_interleave(&s, is_loop, n);
 	for (uint16_t i = 0; i < s.n_user; i++) {
 		if (!n[i])
@@ -59,6 +63,14 @@ static void loop_that_has_no_frame_yet_stays(void **state)
 	assert_string_equal(merge("L", "", false, false), "L");
 }
 
+static void frame_that_has_not_begun_belongs_to_a_loop_that_has_none(void **state)
+{
+	(void)state;
+	assert_string_equal(merge("LyLm", "naB", false, false), "nyaBm");
+	/* Called by Python, not by C. */
+	assert_string_equal(merge("Lm", "naB", false, false), "naBm");
+}
+
 static void frames_of_a_loop_that_is_not_recognized_come_before_the_next(void **state)
 {
 	(void)state;
@@ -82,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_loop_has_the_frames_up_to_the_next_call_from_c),
 		cmocka_unit_test(loop_that_has_no_frame_yet_stays),
+		cmocka_unit_test(frame_that_has_not_begun_belongs_to_a_loop_that_has_none),
 		cmocka_unit_test(frames_of_a_loop_that_is_not_recognized_come_before_the_next),
 		cmocka_unit_test(stacks_that_are_cut_are_put_together_from_the_inner_end),
 	};
