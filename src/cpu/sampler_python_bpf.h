@@ -136,15 +136,29 @@ static __always_inline int python_take_frame(const struct python_layout *l, stru
 	return 0;
 }
 
-static int python_step(u32 i, struct python_walk *p)
+/* Not 0 at the end. Global, so that the verifier takes what it finds in p for anything: older ones
+ * would take it for what it is at the first step. */
+int python_step(struct python_walk *p);
+__attribute__((noinline)) int python_step(struct python_walk *p)
 {
-	u32 layout = p->layout, slot = p->slot;
-	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
-	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &slot);
+	const struct python_layout *l;
+	struct sampler_copy *s;
+	u32 layout, slot;
 
+	if (!p)
+		return 1;
+	layout = p->layout;
+	slot = p->slot;
+	l = bpf_map_lookup_elem(&python_layouts, &layout);
+	s = bpf_map_lookup_elem(&scratches, &slot);
 	if (!l || !s)
 		return 1;
 	return p->where == PYTHON_THREADS ? python_try_thread(l, p) : python_take_frame(l, p, s);
+}
+
+static int python_loop(u32 i, struct python_walk *p)
+{
+	return python_step(p) ? 1 : 0;
 }
 
 /* Of a process that has an interpreter, after the walk of its stack. */
@@ -163,7 +177,7 @@ static __always_inline void take_python(struct walk *w, const struct sampler_pro
 	    PYTHON_READ(p.interpreter, process->python + l->runtime_interpreters) ||
 	    !p.interpreter || PYTHON_READ(p.at, p.interpreter + l->interpreter_threads))
 		return;
-	bpf_loop(SAMPLER_PYTHON_STEPS, python_step, &p, 0);
+	bpf_loop(SAMPLER_PYTHON_STEPS, python_loop, &p, 0);
 	/* Threads that never ran any Python have no state. */
 	w->n_python = p.n;
 	w->python_cut = p.n && p.where != PYTHON_END;
