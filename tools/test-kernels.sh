@@ -2,12 +2,12 @@
 # Runs the tests of CPU profiles on Debian's own kernel, in a virtual machine without KVM: for
 # correctness, not for speed. The machine sees this one's files through 9p and writes to memory.
 #
-#   tools/test-kernels.sh [WORD]    only tests whose name contains WORD (default: Cpu)
+#   tools/test-kernels.sh [WORD]    only tests whose name contains WORD (default: Cpu,Python)
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
-word=${1:-Cpu}
+word=${1:-Cpu,Python}
 dir=$root/build-kernels
 mkdir -p "$dir"
 

@@ -3,7 +3,7 @@
 
     run.py --quick    the oldest, a middle and the newest Go release (make test)
     run.py --all      every Go release that can be had (make test-all)
-    run.py -k WORD    only tests whose name contains WORD
+    run.py -k WORD    only tests whose name contains WORD, or one of WORD,WORD
 """
 import argparse
 import sys
@@ -29,6 +29,8 @@ import test_java_cpu
 import test_java_ways
 import test_metrics
 import test_oom
+import test_python
+import test_python_layout
 import test_query
 import test_refusals
 import test_top
@@ -36,8 +38,8 @@ import test_unwind
 
 MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
            test_metrics, test_core, test_force, test_debian, test_refusals, test_agent,
-           test_agent_beyond, test_query, test_top, test_cpu, test_oom, test_java_attach,
-           test_java_ways, test_java, test_java_cpu)
+           test_agent_beyond, test_query, test_top, test_cpu, test_python_layout, test_python,
+           test_oom, test_java_attach, test_java_ways, test_java, test_java_cpu)
 
 
 class Result(unittest.TestResult):
@@ -90,7 +92,8 @@ def main():
     suite = unittest.TestSuite()
     for module in MODULES:
         module.load(args.all, suite)
-    chosen = unittest.TestSuite(t for t in suite if args.k in str(t))
+    words = args.k.split(",")
+    chosen = unittest.TestSuite(t for t in suite if any(word in str(t) for word in words))
     result = Result()
     chosen.run(result)
     failed = len(result.failures) + len(result.errors)
