@@ -123,7 +123,7 @@ class Python(PythonCase):
     def test_shares_are_those_that_the_program_counts(self):
         with self.script("shares.py") as target:
             before = list(map(int, target.ask("counters").split()))
-            profile, _ = self.profile(target.pid)
+            profile, _ = self.profile(target.pid, seconds=3)
             after = list(map(int, target.ask("counters").split()))
         spent = dict(zip(("heavy", "medium", "light"), (b - a for a, b in zip(before, after))))
         hits = {name: count(s for s in profile.samples if name in python_part(s)) for name in spent}
@@ -541,7 +541,7 @@ class PythonOnce(PythonCase):
         if not python:
             self.skipTest("no interpreter of Python 3.8 is on this machine")
         with Script(python, "shares.py") as target:
-            profile, _ = self.profile(target.pid, seconds=2)
+            profile, _ = self.profile(target.pid, seconds=1)
         self.check_untouched(profile)
         self.assertGreater(self.cumulative(profile, LOOP)[0], 0.95)
 
@@ -551,7 +551,7 @@ class PythonOnce(PythonCase):
             self.skipTest("python3-dbg is not installed")
         with Script(python, "stacks.py") as target:
             paths = set(map(tuple, target.told))
-            profile, _ = self.profile(target.pid, seconds=3)
+            profile, _ = self.profile(target.pid, seconds=1)
         parts = {path[i:n] for path in paths for n in range(1, len(path) + 1) for i in range(n)}
         for s in profile.samples:
             self.assertIn(python_part(s), parts | {()})
