@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,9 +51,8 @@ void ps_cpu_try(struct ps_cpu *ret_cpu)
 /* "3.11" or "3.11.2" of one whose frames can be read. */
 static bool python_is_known(const char *version)
 {
-	unsigned int minor;
-
-	return sscanf(version, "3.%u", &minor) == 1 && python_layout(minor);
+	return strncmp(version, "3.", 2) == 0 &&
+	       python_layout((unsigned int)strtoul(version + 2, NULL, 10));
 }
 
 void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,

@@ -276,7 +276,8 @@ static const char *why_it_ends(enum cpu_stack_end end)
 struct shown {
 	uint32_t locations[BUILDER_MAX_DEPTH];
 	uint32_t n;
-	uint16_t n_python; /* of Python's so far */
+	uint16_t n_python;  /* of Python's so far */
+	const char *remark; /* for the outermost; NULL: none */
 };
 
 static int show_python(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
@@ -304,6 +305,8 @@ static int show_user(struct cpu_builder *b, struct cpu_names *names, const struc
 		r = add_user_frame(b, names, s->process, &s->user[i], &native[i], &is_loop[i]);
 	if (r < 0)
 		return r;
+	if (s->python_cut && !s->n_python && memchr(is_loop, true, s->n_user))
+		shown->remark = "[its Python frames were not found: more than 512 threads]";
 	n_left = cpu_interleave(s, is_loop, n_python);
 	for (uint16_t i = 0; r == 0 && i < s->n_user; i++) {
 		if (n_python[i])
@@ -317,9 +320,8 @@ static int show_user(struct cpu_builder *b, struct cpu_names *names, const struc
 static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
 		     uint32_t *ret_stack)
 {
-	const char *remark =
-		s->n_user || s->end == CPU_STACK_NOT_LOADED ? why_it_ends(s->end) : NULL;
-	struct shown shown = {.n = 0};
+	struct shown shown = {
+		.remark = s->n_user || s->end == CPU_STACK_NOT_LOADED ? why_it_ends(s->end) : NULL};
 	int r = 0;
 
 	for (uint16_t i = 0; r == 0 && i < s->n_kernel; i++)
@@ -328,10 +330,10 @@ static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struc
 	if (r == 0)
 		r = show_user(b, names, s, &shown);
 	/* In an exec, say, where frames of the kernel are not wanted. */
-	if (!shown.n && !remark)
-		remark = "[kernel]";
-	if (r == 0 && remark)
-		r = add_remark(b, remark, &shown.locations[shown.n++]);
+	if (!shown.n && !shown.remark)
+		shown.remark = "[kernel]";
+	if (r == 0 && shown.remark)
+		r = add_remark(b, shown.remark, &shown.locations[shown.n++]);
 	if (r == 0 && b->options.root_process)
 		shown.locations[shown.n++] = b->root;
 	return r < 0 ? r : profile_add_stack(b->profile, shown.locations, shown.n, ret_stack);

@@ -149,9 +149,5 @@ int sampler_on_copy(void *context, void *data, size_t len)
 	memcpy(&stack->frames[stack->n_kernel + stack->n_user], python,
 	       (size_t)2 * stack->n_python * sizeof(python[0]));
 	s->copy_ends[stack->end < SAMPLER_END_N ? stack->end : SAMPLER_END_NOT_LOADED]++;
-	return sampler_on_stack(
-		s, stack,
-		offsetof(struct sampler_stack, frames) +
-			(size_t)(stack->n_kernel + stack->n_user + stack->n_python) *
-				sizeof(stack->frames[0]));
+	return sampler_on_stack(s, stack, stacks_bytes(stack));
 }

@@ -178,8 +178,8 @@ static __always_inline void take_python(struct walk *w, const struct sampler_pro
 	    !p.interpreter || PYTHON_READ(p.at, p.interpreter + l->interpreter_threads))
 		return;
 	bpf_loop(SAMPLER_PYTHON_STEPS, python_loop, &p, 0);
-	/* Threads that never ran any Python have no state. */
+	/* Threads that never ran any Python have no state, and no frames. */
 	w->n_python = p.n;
-	w->python_cut = p.n && p.where != PYTHON_END;
+	w->python_cut = p.where != PYTHON_END;
 	w->hash = mix(p.hash, w->python_cut);
 }

@@ -6,16 +6,21 @@
 
 #define STACKS_MAX_BYTES ((size_t)32 << 20)
 
+size_t stacks_bytes(const struct sampler_stack *stack)
+{
+	size_t words = (size_t)stack->n_kernel + stack->n_user + 2 * (size_t)stack->n_python;
+
+	return offsetof(struct sampler_stack, frames) + words * sizeof(stack->frames[0]);
+}
+
 int stacks_add(struct stacks *s, const void *record, size_t len, uint32_t generation)
 {
-	const size_t header = offsetof(struct sampler_stack, frames);
 	const struct sampler_stack *sent = record;
 	struct stack_record *copy;
 
-	if (len < header || sent->n_kernel > SAMPLER_FRAMES_MAX ||
+	if (len < offsetof(struct sampler_stack, frames) || sent->n_kernel > SAMPLER_FRAMES_MAX ||
 	    sent->n_user > SAMPLER_FRAMES_MAX || sent->n_python > SAMPLER_FRAMES_MAX ||
-	    len < header + (size_t)(sent->n_kernel + sent->n_user + 2 * sent->n_python) *
-				    sizeof(sent->frames[0]))
+	    len < stacks_bytes(sent))
 		return -EBADMSG;
 	if (stacks_find(s, sent->hash))
 		return 0;

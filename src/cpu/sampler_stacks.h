@@ -21,6 +21,8 @@ struct stacks {
 	struct map by_hash;
 };
 
+/* How long a record with so many frames is. */
+size_t stacks_bytes(const struct sampler_stack *stack);
 /* -EBADMSG for a record that contradicts itself; -ENOMEM, also at the limit of memory. */
 int stacks_add(struct stacks *stacks, const void *record, size_t len, uint32_t generation);
 /* NULL when it is not there. */

@@ -244,6 +244,14 @@ class Python(PythonCase):
                         self.assertFalse(any(map(is_python, between)), names)
                         self.assertNotIn(LOOP, names[names.index("bottom"):], names)
 
+    def test_a_thread_among_many_is_found_or_said_not_to_be(self):
+        for threads, name in ((400, "work"), (1500, "[its Python frames were not found: more than "
+                                                    "512 threads]")):
+            with self.subTest(threads), self.script("crowd.py", threads) as target:
+                profile, _ = self.profile(target.pid, "--no-kernel", seconds=1)
+                named = [s for s in profile.samples if name in {f.function for f in frames_of(s)}]
+                self.assertGreater(count(named), 0.9 * count(profile.samples))
+
     def test_an_interpreter_within_another_is_where_it_runs(self):
         with self.script("within.py", "run") as target:
             profile, _ = self.profile(target.pid, seconds=1)
@@ -570,6 +578,7 @@ class PythonOnce(PythonCase):
             self.assertGreater(found.get("heavy", 0), found.get("light", 0), sorted(found))
             self.assertGreater(found["light"], 0)
             self.assertLess(found.get(LOOP, 0), 0.05 * sum(found.values()))
+            self.assertIn(b"\nsonde_cpu_samples_lost_total 0\n", agent.get("metrics"))
             self.assertEqual(agent.stop(), 0)
 
 
