@@ -192,8 +192,7 @@ static bool is_python_loop(const struct cpu_file *file, const struct cpu_name *o
 	       strncmp(outermost->system_name, loop, sizeof(loop) - 1) == 0;
 }
 
-/* Go's own profiles leave these out as well; and Python's frames tell the same as its trampolines.
- */
+/* What Go's own profiles leave out, too; and trampolines of Python, whose frames say the same. */
 static bool is_hidden(const struct cpu_process *process, const struct cpu_file *file,
 		      const struct cpu_name *name)
 {
