@@ -305,7 +305,7 @@ static int show_user(struct cpu_builder *b, struct cpu_names *names, const struc
 	if (r < 0)
 		return r;
 	if (s->python_cut && !s->n_python && memchr(is_loop, true, s->n_user))
-		shown->remark = "[its Python frames were not found: more than 512 threads]";
+		shown->remark = "[its Python frames were not found among the first 512 threads]";
 	n_left = cpu_interleave(s, is_loop, n_python);
 	for (uint16_t i = 0; r == 0 && i < s->n_user; i++) {
 		if (n_python[i])

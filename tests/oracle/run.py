@@ -96,7 +96,8 @@ def main():
     chosen = unittest.TestSuite(t for t in suite if any(word in str(t) for word in words))
     result = Result()
     chosen.run(result)
-    failed = len(result.failures) + len(result.errors)
+    # One that fails in several of its parts is one.
+    failed = len({getattr(t, "test_case", t).id() for t, _ in result.failures + result.errors})
     passed = result.testsRun - failed - len(result.skipped)
     skipped = f", {len(result.skipped)} skipped" if result.skipped else ""
     print(f"{passed} passed, {failed} failed{skipped}")
