@@ -17,7 +17,7 @@ import zipfile
 import pprof
 import rig
 from test_agent import Agent
-from test_cpu import HZ, CpuCase
+from test_cpu import HZ, SLOW, CpuCase
 
 SCRIPTS = os.path.join(rig.ROOT, "tests", "targets", "python")
 DEBIAN = "/usr/bin/python3"
@@ -407,7 +407,7 @@ class Python(PythonCase):
         # Three at least live all of their second meanwhile.
         seconds = sorted((5 * n for name, n in shares.items() if name.startswith("made_")),
                          reverse=True)
-        self.assertGreater(min(seconds[:3]), 0.6, shares)
+        self.assertGreater(min(seconds[:3]), 0.3 if SLOW else 0.6, shares)
         self.assertLess(max(seconds), 1.4, shares)
 
     # Off the CPU.
@@ -460,7 +460,7 @@ class Python(PythonCase):
             self.assertGreater(total, 50)
             named = [s for s in of[pid] if function in python_part(s)]
             # Before and after it, there is the interpreter's own start.
-            self.assertGreater(count(named), 0.8 * total, (function, pid))
+            self.assertGreater(count(named), (0.4 if SLOW else 0.8) * total, (function, pid))
             for s in named:
                 self.assertEqual(python_part(s)[0], "<module>")
                 self.assertEqual(python_part(s)[-1], function)
@@ -540,7 +540,7 @@ class PythonOnce(PythonCase):
                 self.check_untouched(profile, NOT_FOUND if how == "itself" else "")
                 for s in profile.samples:
                     names = [f.function for f in frames_of(s)]
-                    self.assertIn(names.count(LOOP), range(1, 7) if "main" in names else [0])
+                    self.assertIn(names.count(LOOP), range(0, 7) if "main" in names else [0])
                 deep = count(s for s in profile.samples
                              if [f.function for f in frames_of(s)].count(LOOP) == 6)
                 self.assertGreater(deep, 0.9 * count(profile.samples))
