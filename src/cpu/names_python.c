@@ -60,12 +60,6 @@ static struct names_python *names_pythons_get(struct names_pythons *pythons,
 	return &pythons->list[pythons->len++];
 }
 
-/* A hash of -1 is one that Python has not needed yet. */
-static bool is_same_name(uint64_t a, uint64_t b)
-{
-	return a == b || a == UINT64_MAX || b == UINT64_MAX;
-}
-
 int names_pythons_read(struct names_pythons *pythons, const struct cpu_process *process,
 		       const struct cpu_python_frame *frame, uint64_t now_ns,
 		       struct python_code *ret_code)
@@ -85,5 +79,5 @@ int names_pythons_read(struct names_pythons *pythons, const struct cpu_process *
 	r = python_code_read(p->mem, python_layout(process->python.minor),
 			     process->python.code_type, frame->code, frame->instr, ret_code, NULL);
 	/* Another one has been put in its place since. */
-	return r == 0 && !is_same_name(ret_code->name_hash, frame->name_hash) ? -EBADMSG : r;
+	return r == 0 && ret_code->name_hash != frame->name_hash ? -EBADMSG : r;
 }

@@ -96,7 +96,7 @@ static __always_inline u64 python_name_hash(const struct python_layout *l, u64 c
 
 	PYTHON_READ(name, code + l->code_name);
 	PYTHON_READ(hash, name + PYTHON_TEXT_HASH);
-	return hash;
+	return hash == PYTHON_TEXT_NO_HASH ? name : hash;
 }
 
 static __always_inline int python_take_frame(const struct python_layout *l, struct python_walk *p,

@@ -106,7 +106,7 @@ enum sampler_end {
 /*
  * A Python frame: bits 0-43 the address of its code object without the lowest three, which are 0;
  * bits 44-61 the number of its instruction; bit 62 is set where C called it; bit 63 always. In the
- * next word is the hash of its name, as Python keeps it.
+ * next word is the hash of its name (name_hash in python/code.h).
  */
 #define SAMPLER_PYTHON_CODE ((1ULL << 44) - 1)
 #define SAMPLER_PYTHON_CODE_SHIFT 3

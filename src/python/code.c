@@ -206,7 +206,7 @@ int python_code_read(struct proc_mem *mem, const struct python_layout *layout, u
 		return r;
 	text_copy(&texts[0], ret_code->name);
 	text_copy(&texts[1], ret_code->file);
-	ret_code->name_hash = texts[0].hash;
+	ret_code->name_hash = texts[0].hash == PYTHON_TEXT_NO_HASH ? object.name : texts[0].hash;
 	ret_code->first_line = object.first_line;
 	ret_code->line = python_line(layout->minor, lines, lines_len, object.first_line, instr);
 	return 0;

@@ -18,7 +18,7 @@
 #define PYTHON_NOWHERE UINT32_MAX
 
 struct python_code {
-	uint64_t name_hash;	    /* as Python keeps it */
+	uint64_t name_hash; /* as Python keeps it; or the name's address, if there is none */
 	char name[PYTHON_TEXT_MAX]; /* "Shop.checkout", up to 3.10 "checkout" */
 	char file[PYTHON_TEXT_MAX];
 	int64_t first_line;

@@ -22,8 +22,9 @@ enum python_entry {
 	PYTHON_ENTRY_FRAME, /* from 3.12 on: a frame of its own follows, whose byte there is 3 */
 };
 
-/* Of the name of a function, which has been looked up by it. */
+/* Where a str keeps its hash, and what is there before it was needed for the first time. */
 #define PYTHON_TEXT_HASH 24
+#define PYTHON_TEXT_NO_HASH 0xffffffffffffffffULL
 
 struct python_layout {
 	__u32 runtime_interpreters; /* in _PyRuntime */

@@ -462,7 +462,7 @@ class Python(PythonCase):
             # Before and after it, there is the interpreter's own start.
             self.assertGreater(count(named), (0.4 if SLOW else 0.8) * total, (function, pid))
             for s in named:
-                self.assertEqual(python_part(s)[0], "<module>")
+                self.assertEqual(python_part(s)[0], "<module>", [f.function for f in frames_of(s)])
                 self.assertEqual(python_part(s)[-1], function)
 
     def test_a_child_of_multiprocessing_has_names(self):
