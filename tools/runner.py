@@ -7,6 +7,7 @@ what failed and why, which test is at work, how long each took. Kinds of output:
     cmocka   cmocka's own; a crash or a sanitizer's report is a failure
     status   each command is one test, and its exit status the result
 """
+import contextlib
 import json
 import os
 import re
@@ -61,6 +62,7 @@ class Run(threading.Thread):
         self.result = Result(suite)
         self.test, self.test_began, self.done = "", time.monotonic(), 0
         self.process, self.stopped = None, False
+        self.lock = threading.Lock()
 
     @property
     def log_path(self):
@@ -71,8 +73,7 @@ class Run(threading.Thread):
         try:
             with open(self.log_path, "w", encoding="utf-8") as log:
                 for command in self.suite.commands:
-                    if not self.stopped:
-                        self.command(command, log)
+                    self.command(command, log)
             if not self.suite.commands:
                 self.result.fail(f"{self.suite.name}: nothing to run")
         except OSError as e:
@@ -82,13 +83,22 @@ class Run(threading.Thread):
             self.on_end(self)
 
     def stop(self):
-        """Ends what it started, and what these did."""
-        self.stopped = True
-        if self.process:
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        """Ends what it started, and what these did; nothing is started after it."""
+        with self.lock:
+            self.stopped = True
+            if self.process:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+        self.join()
+
+    def start_command(self, command):
+        with self.lock:
+            if not self.stopped:
+                self.process = subprocess.Popen(
+                    self.prefix + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
+                    env=dict(os.environ, **self.suite.env))
+        return not self.stopped
 
     def command(self, command, log):
         """Counts one command's output."""
@@ -96,10 +106,8 @@ class Run(threading.Thread):
         self.name_test(os.path.basename(command[0]) if self.suite.kind != "lines" else "")
         began = time.monotonic()
         try:
-            self.process = subprocess.Popen(
-                self.prefix + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
-                env=dict(os.environ, **self.suite.env))
+            if not self.start_command(command):
+                return
         except OSError as e:
             self.result.fail(f"{command[0]}: {e.strerror}")
             return
@@ -271,11 +279,13 @@ def run_suites(suites, prefix=(), workers=None, cost=None, on_result=None):
     progress, results = Progress(len(suites)), []
     try:
         for group, width in ((together, workers or cpus()), (alone, 1)):
-            for run in run_group(group, width, prefix, progress):
-                progress.end(run)
-                results.append(run.result)
-                if on_result:
-                    on_result(run.result)
+            # Closed at once: what runs must end before an interrupt goes on.
+            with contextlib.closing(run_group(group, width, prefix, progress)) as runs:
+                for run in runs:
+                    progress.end(run)
+                    results.append(run.result)
+                    if on_result:
+                        on_result(run.result)
     finally:
         progress.clear()
     return results

@@ -163,7 +163,7 @@ def suites(asan, sonde, every=False):
              Suite("docs", [[sys.executable, "tools/check_docs.py", sonde]],
                    ["src/cli/", "man/", "completions/", "tools/check_docs.py"]),
              Suite("harness", [[sys.executable, "tests/harness/run.py"]],
-                   ["tools/", "tests/harness/", "tests/oracle/stats.py"])]
+                   ["tools/", "tests/harness/", "tests/lines.py", "tests/oracle/stats.py"])]
     if every:
         found.append(Suite("arm64", [["tools/test-arm64.sh", "build-arm64"]],
                            ["src/", "tools/", "tests/"]))

@@ -5,9 +5,10 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-for folder in ("tools", os.path.join("tests", "oracle"), os.path.join("tests", "harness")):
+for folder in ("tests", "tools", "tests/oracle", "tests/harness"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 
+import lines  # noqa: E402
 import test_flaky  # noqa: E402
 import test_runner  # noqa: E402
 import test_stats  # noqa: E402
@@ -17,11 +18,7 @@ MODULES = (test_flaky, test_runner, test_stats, test_suites)
 
 
 def main():
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in MODULES)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - failed} passed, {failed} failed")
-    return 1 if failed or not result.testsRun else 0
+    return lines.run(unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromModule, MODULES)))
 
 
 if __name__ == "__main__":
