@@ -76,7 +76,7 @@ static int help(int argc, char **argv)
 	if (argc == 0 || strcmp(argv[0], "help") == 0 || argv[0][0] == '-')
 		return print_overview(stdout);
 	if (argc > 1)
-		return cli_fail_usage(NULL, &(struct err){"help takes one command"});
+		return cli_fail_usage(NULL, &(struct err){.text = "help takes one command"});
 	command = find_command(argv[0]);
 	return command ? print_help(command) : unknown_command(argv[0]);
 }
