@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -51,7 +54,7 @@ bool proc_host_has_own_pids(void)
 {
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INIT_PID_NAMESPACE;
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == INIT_PID_NAMESPACE;
 }
 
 int proc_host_ptrace_scope(void)
@@ -204,34 +207,55 @@ int proc_host_explain_bpf(const char *call, int code, struct err *err)
 			call, host.release, strerror(-code));
 }
 
-/* The first process belongs to root, and is no child of ours. */
-static int memory_try(void)
+/* A child that only CAP_SYS_PTRACE may read, whatever its user: it ends when the pipe does. */
+static pid_t memory_child(int ends[2])
 {
-	_cleanup_close_ int fd = open("/proc/1/mem", O_RDONLY | O_CLOEXEC);
+	pid_t pid = fork();
+	char byte = 0;
 
-	return fd < 0 ? -errno : 0;
+	if (pid != 0)
+		return pid;
+	close(ends[0]);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	if (write(ends[1], &byte, 1) == 1)
+		(void)!read(ends[1], &byte, 1);
+	_exit(0);
 }
 
-int proc_host_check_memory(bool *ret_own, struct err *err)
+/* Its memory is there to be opened, as that of any other process. */
+static int memory_try(void)
 {
-	int r = memory_try(), scope = proc_host_ptrace_scope();
-	bool cap = proc_host_has_cap(CAP_SYS_PTRACE);
+	_cleanup_close_ int mem = -1, ours = -1;
+	char path[48], byte;
+	int ends[2], r;
+	pid_t pid;
 
-	*ret_own = true;
-	if (r == 0 && cap)
-		return 0;
-	if (r == -ENOENT && access("/proc/self", F_OK) < 0) {
-		*ret_own = false;
-		return err_lack(err, -ENOENT, ERR_CAUSE_NOT_MOUNTED, "mount -t proc proc /proc",
-				"/proc is not mounted");
-	}
-	*ret_own = scope == 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ours = ends[0];
+	pid = memory_child(ends);
+	r = pid < 0 ? -errno : 0;
+	close(ends[1]);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	if (read(ours, &byte, 1) == 1)
+		mem = open(path, O_RDONLY | O_CLOEXEC);
+	r = mem < 0 ? -errno : 0;
+	(void)shutdown(ours, SHUT_RDWR);
+	(void)waitpid(pid, NULL, 0);
+	return r;
+}
+
+static int memory_explain(bool cap, int scope, struct err *err)
+{
 	if (scope >= 3)
-		return err_lack(err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
-				"set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d, and restart "
-				"the machine",
-				"kernel.yama.ptrace_scope is 3: no process may read another's "
-				"memory");
+		return err_lack(
+			err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
+			"set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d, and restart "
+			"the machine",
+			"kernel.yama.ptrace_scope is 3: no process may read another's "
+			"memory");
 	if (cap && proc_host_is_user_namespace())
 		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
 				"run as root of the host, not in a rootless container",
@@ -252,10 +276,32 @@ int proc_host_check_memory(bool *ret_own, struct err *err)
 			(unsigned long)geteuid());
 }
 
+int proc_host_check_memory(bool *ret_own, struct err *err)
+{
+	int scope = proc_host_ptrace_scope(), r = proc_host_check_proc(err);
+
+	*ret_own = r == 0 && scope == 0;
+	if (r < 0)
+		return r;
+	if (memory_try() == 0 && !proc_host_is_user_namespace())
+		return 0;
+	return memory_explain(proc_host_has_cap(CAP_SYS_PTRACE), scope, err);
+}
+
+int proc_host_check_proc(struct err *err)
+{
+	if (access("/proc/self/status", R_OK) == 0)
+		return 0;
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_MOUNTED, "mount -t proc proc /proc",
+			"/proc is not mounted");
+}
+
 int proc_host_check_pids(struct err *err)
 {
-	if (proc_host_has_own_pids())
-		return 0;
+	int r = proc_host_check_proc(err);
+
+	if (r < 0 || proc_host_has_own_pids())
+		return r;
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_PID_NAMESPACE,
 			"run the container with --pid=host (Kubernetes: hostPID: true)",
 			"sonde runs in a process namespace of its own and cannot see the host's "

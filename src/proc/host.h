@@ -32,5 +32,7 @@ int proc_host_check_btf(struct err *err);
 int proc_host_explain_bpf(const char *call, int code, struct err *err);
 /* Whether the memory of others can be read. -EPERM; *ret_own: that of our own programs can. */
 int proc_host_check_memory(bool *ret_own, struct err *err);
+/* Whether /proc is there at all. */
+int proc_host_check_proc(struct err *err);
 /* Whether process ids are the host's. */
 int proc_host_check_pids(struct err *err);
