@@ -131,14 +131,13 @@ static void agent_settle_features(struct agent *a)
 
 	features_probe_host(f);
 	if (!a->config.cpu_hz)
-		features_not_asked(f, FEATURE_CPU, "--cpu-hz is 0",
-				   "start sonde run without --cpu-hz 0");
+		features_disable(f, FEATURE_CPU, "--cpu-hz is 0",
+				 "start sonde run without --cpu-hz 0");
 	if (!a->config.offcpu_min_ns)
-		features_not_asked(f, FEATURE_OFFCPU, "nobody asked for them",
-				   "start sonde run with --offcpu 1ms");
+		features_disable(f, FEATURE_OFFCPU, "not enabled",
+				 "start sonde run with --offcpu 1ms");
 	if (!a->config.java)
-		features_not_asked(f, FEATURE_JAVA, "nobody asked for them",
-				   "start sonde run with --java");
+		features_disable(f, FEATURE_JAVA, "not enabled", "start sonde run with --java");
 	features_settle(f);
 }
 
@@ -150,8 +149,8 @@ void agent_features(struct agent *a, struct features *ret_features)
 
 	*ret_features = a->features;
 	if (!a->oom) {
-		features_not_asked(ret_features, FEATURE_OOM_KILLS, reason, remedy);
-		features_not_asked(ret_features, FEATURE_OOM_LIMITS, reason, remedy);
+		features_disable(ret_features, FEATURE_OOM_KILLS, reason, remedy);
+		features_disable(ret_features, FEATURE_OOM_LIMITS, reason, remedy);
 		return;
 	}
 	agent_oom_health(a->oom, &oom);

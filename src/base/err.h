@@ -18,7 +18,7 @@
 
 enum err_cause {
 	ERR_CAUSE_OTHER,
-	ERR_CAUSE_NOT_ASKED,	  /* the command line turned it off, or did not turn it on */
+	ERR_CAUSE_DISABLED,	  /* the command line turned it off, or did not turn it on */
 	ERR_CAUSE_NEEDS_FEATURE,  /* it comes with something else that is off */
 	ERR_CAUSE_PRIVILEGE,	  /* capabilities */
 	ERR_CAUSE_USER_NAMESPACE, /* we are root only in there */

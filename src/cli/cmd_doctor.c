@@ -89,7 +89,7 @@ static int doctor_run(const struct cli_args *args)
 
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
-	.summary = "Say what works on this machine, and what to do about the rest",
+	.summary = "Check what works on this machine, and how to fix the rest",
 	.operands = "",
 	.options = doctor_options,
 	.n_options = ARRAY_SIZE(doctor_options),

@@ -193,7 +193,7 @@ static int explain_missing(const char *path, int code, struct err *err)
 	if (code < 0)
 		return err_lack(err, code, ERR_CAUSE_HIDDEN, remedy, "cannot read %s: %s", path,
 				strerror(-code));
-	return err_lack(err, -ENOENT, ERR_CAUSE_KERNEL, remedy, "%s names no functions", path);
+	return err_lack(err, -ENOENT, ERR_CAUSE_KERNEL, remedy, "%s lists no functions", path);
 }
 
 /* 0 where there are some. */

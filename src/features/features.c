@@ -11,16 +11,16 @@ static const struct {
 	const char *title;
 } rows[FEATURES_N] = {
 	[FEATURE_CPU] = {"cpu", "CPU profiles"},
-	[FEATURE_OFFCPU] = {"off-cpu", "off-CPU profiles"},
-	[FEATURE_KERNEL_NAMES] = {"kernel-names", "names of kernel functions"},
-	[FEATURE_PYTHON] = {"python", "names of Python functions"},
-	[FEATURE_GO] = {"go", "profiles of Go programs"},
-	[FEATURE_JAVA] = {"java", "profiles of Java programs"},
-	[FEATURE_JAVA_COUNTERS] = {"java-counters", "counters of Java programs"},
-	[FEATURE_OOM_KILLS] = {"oom-kills", "last pictures at OOM kills"},
-	[FEATURE_OOM_LIMITS] = {"oom-limits", "last pictures near memory limits"},
-	[FEATURE_HOST_PIDS] = {"host-pids", "processes outside of our container"},
-	[FEATURE_STORE] = {"store", "keeping profiles on disk"},
+	[FEATURE_OFFCPU] = {"off-cpu", "Off-CPU profiles"},
+	[FEATURE_KERNEL_NAMES] = {"kernel-names", "Kernel function names"},
+	[FEATURE_PYTHON] = {"python", "Python function names"},
+	[FEATURE_GO] = {"go", "Go profiles"},
+	[FEATURE_JAVA] = {"java", "Java profiles"},
+	[FEATURE_JAVA_COUNTERS] = {"java-counters", "JVM counters"},
+	[FEATURE_OOM_KILLS] = {"oom-kills", "OOM kill snapshots"},
+	[FEATURE_OOM_LIMITS] = {"oom-limits", "Memory limit watch"},
+	[FEATURE_HOST_PIDS] = {"host-pids", "Host processes"},
+	[FEATURE_STORE] = {"store", "Profile store"},
 };
 
 const char *feature_name(enum feature_id id)
@@ -45,7 +45,7 @@ const char *feature_cause_name(enum err_cause cause)
 {
 	static const char *const names[ERR_CAUSE_N] = {
 		[ERR_CAUSE_OTHER] = "other",
-		[ERR_CAUSE_NOT_ASKED] = "not_asked",
+		[ERR_CAUSE_DISABLED] = "disabled",
 		[ERR_CAUSE_NEEDS_FEATURE] = "needs_feature",
 		[ERR_CAUSE_PRIVILEGE] = "privilege",
 		[ERR_CAUSE_USER_NAMESPACE] = "user_namespace",
@@ -89,10 +89,10 @@ void features_limit(struct features *features, enum feature_id id, const struct 
 	feature_write(&features->rows[id], FEATURE_LIMITED, err->cause, err->text, err->remedy);
 }
 
-void features_not_asked(struct features *features, enum feature_id id, const char *reason,
-			const char *remedy)
+void features_disable(struct features *features, enum feature_id id, const char *reason,
+		      const char *remedy)
 {
-	feature_write(&features->rows[id], FEATURE_OFF, ERR_CAUSE_NOT_ASKED, reason, remedy);
+	feature_write(&features->rows[id], FEATURE_OFF, ERR_CAUSE_DISABLED, reason, remedy);
 }
 
 /* Names of Python functions are read from memory, for the stacks of CPU profiles. */
@@ -103,11 +103,11 @@ static void settle_python(struct features *features)
 	struct feature *python = &features->rows[FEATURE_PYTHON];
 
 	if (cpu->state == FEATURE_OFF) {
-		bool asked = cpu->cause != ERR_CAUSE_NOT_ASKED;
+		bool asked = cpu->cause != ERR_CAUSE_DISABLED;
 
 		feature_write(python, FEATURE_OFF,
-			      asked ? ERR_CAUSE_NEEDS_FEATURE : ERR_CAUSE_NOT_ASKED,
-			      "they come with CPU profiles, which are off", cpu->remedy);
+			      asked ? ERR_CAUSE_NEEDS_FEATURE : ERR_CAUSE_DISABLED,
+			      "needs CPU profiles, which are off", cpu->remedy);
 	} else if (memory->state != FEATURE_ON) {
 		*python = *memory;
 	}
@@ -120,7 +120,7 @@ void features_settle(struct features *features)
 
 bool feature_is_missing(const struct feature *f)
 {
-	return f->state != FEATURE_ON && f->cause != ERR_CAUSE_NOT_ASKED;
+	return f->state != FEATURE_ON && f->cause != ERR_CAUSE_DISABLED;
 }
 
 unsigned int features_missing(const struct features *features)

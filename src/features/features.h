@@ -45,7 +45,7 @@ struct features {
 };
 
 const char *feature_name(enum feature_id id);  /* "off-cpu" */
-const char *feature_title(enum feature_id id); /* "off-CPU profiles" */
+const char *feature_title(enum feature_id id); /* "Off-CPU profiles" */
 const char *feature_state_name(enum feature_state state);
 const char *feature_cause_name(enum err_cause cause); /* "no_btf" */
 
@@ -54,8 +54,8 @@ void features_set(struct features *features, enum feature_id id, int code, const
 /* It works, but not for all. */
 void features_limit(struct features *features, enum feature_id id, const struct err *err);
 /* The user did not ask for it; option is what would, as in "start sonde run with --java". */
-void features_not_asked(struct features *features, enum feature_id id, const char *reason,
-			const char *remedy);
+void features_disable(struct features *features, enum feature_id id, const char *reason,
+		      const char *remedy);
 /* Those that come with another one share its fate. To be called when all others are known. */
 void features_settle(struct features *features);
 

@@ -164,15 +164,14 @@ int java_mount_check(struct err *err)
 			err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
 			"recordings of a JVM need fsopen(), which this kernel does not have");
 	if (proc_host_is_user_namespace())
-		return err_lack(
-			err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
-			"run as root of the host, not in a rootless container",
-			"recordings of a JVM need a file system of their own, which root of "
-			"a user namespace cannot give it");
-	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
-			geteuid() == 0 ? "run the container with --privileged" : "run as root",
-			"recordings of a JVM need a file system of their own, which only "
-			"CAP_SYS_ADMIN may mount");
+		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
+				"run as root of the host, not in a rootless container",
+				"JVM recordings need a private tmpfs, which root of a user "
+				"namespace cannot mount for them");
+	return err_lack(
+		err, -EPERM, ERR_CAUSE_PRIVILEGE,
+		geteuid() == 0 ? "run the container with --privileged" : "run as root",
+		"JVM recordings need a private tmpfs, and mounting one needs CAP_SYS_ADMIN");
 }
 
 int java_mount_make(const struct java_target *t, const char *name, struct view settings,

@@ -159,17 +159,17 @@ static int mount_own(struct oom_mounts *m, struct err *err)
 	else if (!m->v2.dir[0])
 		r = mount_detached("cgroup2", NULL, &m->v2);
 	if (r < 0)
-		return err_lack(err, -ENOENT, ERR_CAUSE_NOT_MOUNTED,
-				v1 ? "mount -t cgroup -o memory cgroup /sys/fs/cgroup"
-				   : "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
-				"control groups of memory are not mounted, and mounting them for "
-				"ourselves needs CAP_SYS_ADMIN");
+		return err_lack(
+			err, -ENOENT, ERR_CAUSE_NOT_MOUNTED,
+			v1 ? "mount -t cgroup -o memory cgroup /sys/fs/cgroup"
+			   : "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+			"memory cgroups are not mounted, and a private mount needs CAP_SYS_ADMIN");
 	if (v1 || v2_has_memory(&m->v2))
 		return 0;
 	oom_mounts_close(m);
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL,
 			"boot the kernel with cgroup_enable=memory",
-			"the kernel's control groups do not limit memory");
+			"the kernel's memory controller is disabled");
 }
 
 int oom_mounts_open(struct oom_mounts *ret_mounts, struct err *err)

@@ -142,7 +142,7 @@ int proc_host_check_btf(struct err *err)
 		return 0;
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE, "run as root",
-				"the kernel's type information (%s) is not ours to read", BTF_PATH);
+				"the kernel's type information (%s) cannot be read", BTF_PATH);
 	return btf_explain(err);
 }
 
@@ -157,7 +157,7 @@ static int lack_caps(const char *call, struct err *err)
 				? "run the container with --privileged, or with --cap-add=BPF "
 				  "--cap-add=PERFMON --cap-add=SYS_PTRACE"
 				: "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-			"%s is not permitted without %s%s%s", call, bpf ? "" : "CAP_BPF",
+			"%s needs %s%s%s", call, bpf ? "" : "CAP_BPF",
 			bpf || perfmon ? "" : " and ", perfmon ? "" : "CAP_PERFMON");
 }
 
@@ -182,7 +182,7 @@ static int bpf_explain_refusal(const char *call, struct err *err)
 		return err_lack(err, -EPERM, ERR_CAUSE_SECCOMP,
 				"run the container with --security-opt seccomp=unconfined",
 				"%s is not permitted: a seccomp filter is in effect", call);
-	return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "look into the log of SELinux or AppArmor",
+	return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "check the log of SELinux or AppArmor",
 			"%s is not permitted, though we have CAP_BPF and CAP_PERFMON: a security "
 			"module forbids it",
 			call);
@@ -262,8 +262,8 @@ static int memory_explain(bool cap, int scope, struct err *err)
 				"root of a user namespace cannot read processes outside of it");
 	if (cap)
 		return err_lack(err, -EPERM, ERR_CAUSE_OTHER,
-				"look into the log of SELinux or AppArmor",
-				"a security module forbids to read the memory of other processes");
+				"check the log of SELinux or AppArmor",
+				"a security module denies access to the memory of other processes");
 	if (scope)
 		return err_lack(err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
 				"run as root, or: sysctl kernel.yama.ptrace_scope=0",
@@ -272,7 +272,7 @@ static int memory_explain(bool cap, int scope, struct err *err)
 	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
 			geteuid() == 0 ? "run the container with --cap-add=SYS_PTRACE"
 				       : "run as root, or with CAP_SYS_PTRACE",
-			"without CAP_SYS_PTRACE only programs of user %lu can be read",
+			"without CAP_SYS_PTRACE, only processes of user %lu can be read",
 			(unsigned long)geteuid());
 }
 
@@ -304,6 +304,5 @@ int proc_host_check_pids(struct err *err)
 		return r;
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_PID_NAMESPACE,
 			"run the container with --pid=host (Kubernetes: hostPID: true)",
-			"sonde runs in a process namespace of its own and cannot see the host's "
-			"processes");
+			"sonde runs in its own PID namespace and cannot see the host's processes");
 }
