@@ -2,8 +2,8 @@
 #include "features/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -81,18 +81,36 @@ void features_probe_host(struct features *f)
 	features_set(f, FEATURE_HOST_PIDS, proc_host_check_pids(&err), &err);
 }
 
+/* By making a folder in there, which goes at once. */
+static int try_dir(const char *dir)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/.sonde-XXXXXX", dir) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (!mkdtemp(path))
+		return -errno;
+	(void)rmdir(path);
+	return 0;
+}
+
 /* It is made when it is needed: then the folder counts that it will be made in. */
 static int probe_dir(char *dir, struct err *err)
 {
+	static const char another[] = "choose another folder with --data-dir";
 	struct statvfs fs;
+	int r;
 
 	while (access(dir, F_OK) < 0 && errno == ENOENT && strcmp(dir, "/") != 0 &&
 	       strcmp(dir, ".") != 0)
 		(void)dirname(dir);
-	if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
-		return err_lack(err, -errno, errno == EROFS ? ERR_CAUSE_DISK : ERR_CAUSE_PRIVILEGE,
-				"choose another folder with --data-dir", "cannot write to %s: %m",
-				dir);
+	r = try_dir(dir);
+	if (r < 0)
+		return err_lack(err, r,
+				r == -EACCES || r == -EPERM ? ERR_CAUSE_PRIVILEGE : ERR_CAUSE_DISK,
+				another, "cannot write to %s: %s", dir, strerror(-r));
 	if (statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < PROBE_MIN_DISK_BYTES)
 		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK,
 				"free disk space, or choose another folder with --data-dir",

@@ -33,20 +33,29 @@ bool oom_has_word(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* The uppermost group is "": paths begin with a slash. */
-static void mount_set(struct oom_mount *m, const char *root, const char *dir)
+/* Another file system may lie on top of it, or above it. */
+static bool is_there(const char *dir, long magic)
+{
+	struct statfs fs;
+
+	return statfs(dir, &fs) == 0 && fs.f_type == magic;
+}
+
+/* The uppermost group is "": paths begin with a slash. magic 0: whether it can be reached or not.
+ */
+static void mount_set(struct oom_mount *m, const char *root, const char *dir, long magic)
 {
 	size_t n = strlen(root);
 
 	if (m->dir[0] || n >= sizeof(m->root) || strlen(dir) >= sizeof(m->dir) ||
-	    strchr(root, '\\') || strchr(dir, '\\'))
+	    strchr(root, '\\') || strchr(dir, '\\') || (magic && !is_there(dir, magic)))
 		return;
 	(void)snprintf(m->dir, sizeof(m->dir), "%s", dir);
 	(void)snprintf(m->root, sizeof(m->root), "%s", strcmp(root, "/") == 0 ? "" : root);
 }
 
 /* "36 35 98:0 ROOT DIR rw,noatime shared:1 - TYPE SOURCE OPTIONS" */
-static void mounts_line(char *line, struct oom_mounts *m)
+static void mounts_line(char *line, bool verify, struct oom_mounts *m)
 {
 	char *fields[5] = {0}, *rest = strstr(line, " - "), *save = NULL;
 	char *type, *options;
@@ -63,12 +72,12 @@ static void mounts_line(char *line, struct oom_mounts *m)
 	if (!fields[4] || !options)
 		return;
 	if (strcmp(type, "cgroup2") == 0)
-		mount_set(&m->v2, fields[3], fields[4]);
+		mount_set(&m->v2, fields[3], fields[4], verify ? CGROUP2_SUPER_MAGIC : 0);
 	else if (strcmp(type, "cgroup") == 0 && oom_has_word(options, strlen(options), "memory"))
-		mount_set(&m->v1, fields[3], fields[4]);
+		mount_set(&m->v1, fields[3], fields[4], verify ? CGROUP_SUPER_MAGIC : 0);
 }
 
-void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
+static void mounts_parse(const char *text, bool verify, struct oom_mounts *ret_mounts)
 {
 	*ret_mounts = (struct oom_mounts){};
 	while (*text) {
@@ -78,19 +87,15 @@ void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
 		if (n < sizeof(line)) {
 			memcpy(line, text, n);
 			line[n] = 0;
-			mounts_line(line, ret_mounts);
+			mounts_line(line, verify, ret_mounts);
 		}
 		text += n + (text[n] == '\n');
 	}
 }
 
-/* Another file system may lie on top of it, or above it. */
-static void mount_verify(struct oom_mount *m, long magic)
+void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
 {
-	struct statfs fs;
-
-	if (m->dir[0] && (statfs(m->dir, &fs) < 0 || fs.f_type != magic))
-		*m = (struct oom_mount){};
+	mounts_parse(text, false, ret_mounts);
 }
 
 static const char *read_text(const char *path, struct buf *text)
@@ -180,9 +185,7 @@ int oom_mounts_open(struct oom_mounts *ret_mounts, struct err *err)
 
 	if (r < 0)
 		return r;
-	oom_mounts_parse(read_text("/proc/self/mountinfo", &text), &m);
-	mount_verify(&m.v1, CGROUP_SUPER_MAGIC);
-	mount_verify(&m.v2, CGROUP2_SUPER_MAGIC);
+	mounts_parse(read_text("/proc/self/mountinfo", &text), true, &m);
 	if (!m.v1.dir[0] && !v2_has_memory(&m.v2))
 		r = mount_own(&m, err);
 	if (r < 0)

@@ -19,6 +19,7 @@ import test_cpu
 import test_debian
 import test_dwarf
 import test_elf
+import test_features
 import test_force
 import test_goroutines
 import test_heap
@@ -39,7 +40,7 @@ import test_unwind
 MODULES = (test_elf, test_unwind, test_dwarf, test_jfr, test_heap, test_goroutines, test_contention,
            test_metrics, test_core, test_force, test_debian, test_refusals, test_agent,
            test_agent_beyond, test_query, test_top, test_cpu, test_python_layout, test_python,
-           test_oom, test_java_attach, test_java_ways, test_java, test_java_cpu)
+           test_oom, test_features, test_java_attach, test_java_ways, test_java, test_java_cpu)
 
 
 class Result(unittest.TestResult):
