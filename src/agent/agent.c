@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "features/probe.h"
 #include "java/metrics.h"
 
 /* At the end, for JVMs to end their recordings. */
@@ -95,6 +96,8 @@ static void agent_start_cpu(struct agent *a)
 	if (!a->wants_cpu)
 		return;
 	r = agent_cpu_start(&config, &a->cpu, &err);
+	features_set(&a->features, FEATURE_CPU, r, &err);
+	features_set(&a->features, FEATURE_OFFCPU, r, &err);
 	if (r == 0)
 		a->cpu_answer.yes = true;
 	else
@@ -119,6 +122,40 @@ static void agent_start_oom(struct agent *a)
 
 	if (config.percent && agent_oom_start(&config, &a->oom, NULL) == 0)
 		a->context.oom = a->oom;
+}
+
+/* What is left to find out, and what nobody asked for. After all parts were started. */
+static void agent_settle_features(struct agent *a)
+{
+	struct features *f = &a->features;
+
+	features_probe_host(f);
+	if (!a->config.cpu_hz)
+		features_disable(f, FEATURE_CPU, "--cpu-hz is 0",
+				 "start sonde run without --cpu-hz 0");
+	if (!a->config.offcpu_min_ns)
+		features_disable(f, FEATURE_OFFCPU, "not enabled",
+				 "start sonde run with --offcpu 1ms");
+	if (!a->config.java)
+		features_disable(f, FEATURE_JAVA, "not enabled", "start sonde run with --java");
+	features_settle(f);
+}
+
+void agent_features(struct agent *a, struct features *ret_features)
+{
+	static const char reason[] = "--oom-watch is 0";
+	static const char remedy[] = "start sonde run without --oom-watch 0";
+	struct agent_oom_health oom = {};
+
+	*ret_features = a->features;
+	if (!a->oom) {
+		features_disable(ret_features, FEATURE_OOM_KILLS, reason, remedy);
+		features_disable(ret_features, FEATURE_OOM_LIMITS, reason, remedy);
+		return;
+	}
+	agent_oom_health(a->oom, &oom);
+	features_set(ret_features, FEATURE_OOM_KILLS, oom.deaf, &oom.why_deaf);
+	features_set(ret_features, FEATURE_OOM_LIMITS, oom.no_limits, &oom.why_no_limits);
 }
 
 int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
@@ -153,6 +190,7 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	if (r == 0) {
 		agent_start_cpu(a);
 		agent_start_oom(a);
+		agent_settle_features(a);
 	}
 	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));

@@ -73,6 +73,10 @@ struct agent_oom_health {
 	uint64_t near;	    /* pictures because a limit was near */
 	bool hears;	    /* the kernel tells us of victims */
 	char trouble[256];  /* why not */
+	int deaf;	    /* a code, when it never did, */
+	struct err why_deaf;
+	int no_limits; /* or when control groups cannot be reached */
+	struct err why_no_limits;
 };
 void agent_oom_health(struct agent_oom *oom, struct agent_oom_health *ret_health);
 

@@ -220,7 +220,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	if (e)
 		watchdog_set(s->watchdog, e, WATCHDOG_NEVER);
 	if (atomic_load(&s->held) > SERVER_MAX_HELD)
-		answer_error(&a, -EBUSY, &(struct err){"too many answers are under way"});
+		answer_error(&a, -EBUSY, &(struct err){.text = "too many answers are under way"});
 	else
 		serve_answer(&s->serve, &rq, &a);
 	if (e)

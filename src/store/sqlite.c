@@ -199,7 +199,7 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 {
 	struct store_sqlite *s = store_sqlite(store);
 	int64_t now = s->now_ns(s->now_ctx);
-	struct err own = {""};
+	struct err own = {};
 	int r;
 
 	HOLD(&s->lock);
@@ -233,7 +233,7 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 static int sqlite_commit(struct store *store, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
-	struct err own = {""};
+	struct err own = {};
 	bool wrote = false;
 	int r = 0;
 
@@ -278,7 +278,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	if (r == 0)
 		r = sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct err why = {""};
+		struct err why = {};
 
 		if (files[i].damaged)
 			continue;

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	_cleanup_free_ uint8_t *file = NULL;
 	struct unwind_table table = {0};
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	if (size == 0)

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct golang_process process = {0};
 	struct golang_metrics m;
-	struct err err = {""};
+	struct err err = {};
 
 	if (size < 2 || proc_mem_open_fake(&mem, &err) < 0)
 		return 0;

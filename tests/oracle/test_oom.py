@@ -116,6 +116,9 @@ class Oom(unittest.TestCase):
         self.assertIsNotNone(event["top"], event)
         self.assertEqual(event["top"]["name"], LEAK, event)
         self.assertGreater(event["top"]["share"], 0.5, event)
+        # The kernel's own figure at that moment.
+        self.assertGreater(event["rss_bytes"], (LIMIT_MB << 20) / 2, event)
+        self.assertLess(event["rss_bytes"], (LIMIT_MB << 20) * 2, event)
         # What sampling found is about what the kernel saw; the last second is in it.
         self.assertGreater(event["inuse_bytes"], (LIMIT_MB << 20) / 2, event)
 

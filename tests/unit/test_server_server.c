@@ -209,7 +209,7 @@ static int set_up(void **state)
 {
 	struct server_config config = {.listen = "127.0.0.1:0",
 				       .interval_ns = 15 * (uint64_t)FAKE_SECOND};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	store = (struct store){.stacks = {after, earlier},
@@ -298,7 +298,7 @@ static void pprof_is_a_profile_with_a_telling_name(void **state)
 {
 	_cleanup_(buf_release) struct buf answer = {0};
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct err err = {""};
+	struct err err = {};
 	const char *body;
 	size_t head;
 
@@ -541,7 +541,7 @@ static int count_files(void)
 
 static void start_impatient(struct server_config config)
 {
-	struct err err = {""};
+	struct err err = {};
 
 	config.listen = "127.0.0.1:0";
 	store = (struct store){.collections = {1, 1}};
@@ -622,7 +622,7 @@ static void answers_are_packed_for_who_accepts_it(void **state)
 	_cleanup_(buf_release) struct buf answer = {0};
 	_cleanup_(buf_release) struct buf plain = {0};
 	_cleanup_(buf_release) struct buf unpacked = {0};
-	struct err err = {""};
+	struct err err = {};
 	const char *body;
 
 	(void)state;
@@ -761,7 +761,7 @@ static void a_second_server_says_that_the_port_is_taken(void **state)
 {
 	struct server_config config = {0};
 	struct server *second = NULL;
-	struct err err = {""};
+	struct err err = {};
 	char listen[32];
 
 	(void)state;

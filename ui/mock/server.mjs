@@ -162,12 +162,24 @@ function flame(q) {
   };
 }
 
+/* A machine where all works; nobody asked for two of them. */
+const FEATURES = [
+  ['cpu', 'CPU profiles'], ['off-cpu', 'Off-CPU profiles', 'start sonde run with --offcpu 1ms'],
+  ['kernel-names', 'Kernel function names'], ['python', 'Python function names'], ['go', 'Go profiles'],
+  ['java', 'Java profiles', 'start sonde run with --java'], ['java-counters', 'JVM counters'],
+  ['oom-kills', 'OOM kill snapshots'], ['oom-limits', 'Memory limit watch'],
+  ['host-pids', 'Host processes'], ['store', 'Profile store'],
+].map(([feature, title, ask]) => ({
+  feature, title, state: ask ? 'off' : 'on', cause: ask ? 'disabled' : null, reason: ask ? 'not enabled' : null, remedy: ask ?? null,
+}));
+
 function health() {
   return {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
     rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
     failures: 0, lost_records: 0, write_failures: 0, oom_kills: 2, oom_late: 1, oom_lost: 0, oom_trouble: null, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
     store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
+    features: FEATURES,
   };
 }
 

@@ -1,5 +1,15 @@
 /* The server's answers (docs/API.md), typed, and the one place that talks to it. */
 
+/** What works on the machine: of one that is not on, why, and what would help. */
+export interface Feature {
+  feature: string;
+  title: string;
+  state: 'on' | 'limited' | 'off';
+  cause: string | null;
+  reason: string | null;
+  remedy: string | null;
+}
+
 export interface Health {
   version: string;
   started: number;
@@ -33,7 +43,12 @@ export interface Health {
     writing: boolean;
     trouble: string | null;
   };
+  features: Feature[] | null;
 }
+
+/** Those that people may miss: not what they did not ask for. */
+export const missing = (features: Feature[] | null): Feature[] =>
+  (features ?? []).filter((f) => f.state !== 'on' && f.cause !== 'disabled');
 
 export type Mode = 'delta' | 'snapshot';
 
