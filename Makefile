@@ -5,7 +5,7 @@ ASAN_BUILD ?= build-asan
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: all build ui asan run test test-all test-kernels bench lint format fuzz install clean help
+.PHONY: all build ui asan run test test-all test-kernels test-fresh bench lint format fuzz install clean help
 
 all: build
 
@@ -64,6 +64,11 @@ test-kernels: build
 	@tools/setup.sh build run test kernels
 	@tools/test-kernels.sh
 
+# Both commands once more, as on a machine that was just installed; see the script for FRESH_*.
+test-fresh:
+	@tools/setup.sh fresh
+	@FRESH_TEST='$(TEST)' tools/test-fresh.sh $(STEP)
+
 bench: build
 	@tools/setup.sh build ui run test browser
 	@meson configure $(BUILD) -Dbench=true
@@ -87,7 +92,7 @@ install: build
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf build build-asan build-arm64 build-arm64.root ui/dist ui/node_modules
+	rm -rf build build-asan build-arm64 build-arm64.root build-fresh ui/dist ui/node_modules
 
 help:
 	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the named groups: build ui run test browser lint
-# kernels arm64.
+# kernels fresh arm64.
 # Says nothing and needs no network when nothing is missing.
 set -euo pipefail
 
@@ -15,6 +15,7 @@ declare -A groups=(
 	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[lint]="clang-format clang-tidy python3 shellcheck"
 	[kernels]="qemu-system-x86 busybox-static cpio"
+	[fresh]="debootstrap debian-archive-keyring curl git util-linux"
 	[arm64]="qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 )
 
