@@ -10,10 +10,11 @@ PREFIX ?= /usr/local
 all: build
 
 build: ui $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh build
+	@echo 'build: configuring $(BUILD)'
 	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
 
 # The page: a few seconds, and only after a change; npm only after a change of its lock.
@@ -21,19 +22,22 @@ ui: ui/dist/index.html
 
 ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
 	@tools/setup.sh ui
+	@echo 'ui: fetching npm packages'
 	@cd ui && npm ci --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
 ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/tsconfig.json \
 		$(shell find ui/src ui/public -type f 2>/dev/null)
+	@echo 'ui: building the page'
 	@cd ui && { npm run --silent build || { rm -f dist/index.html; exit 1; }; }
 
 # Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang.
 asan: $(ASAN_BUILD)/build.ninja
-	@ninja -C $(ASAN_BUILD) --quiet
+	@tools/build.sh $(ASAN_BUILD)
 
 $(ASAN_BUILD)/build.ninja:
 	@tools/setup.sh build test
+	@echo 'build: configuring $(ASAN_BUILD), with the sanitizers'
 	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
@@ -72,7 +76,7 @@ test-fresh:
 bench: build
 	@tools/setup.sh build ui run test browser
 	@meson configure $(BUILD) -Dbench=true
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 	@python3 bench/run.py --build $(BUILD) --only '$(ONLY)'
 
 lint: build
@@ -88,7 +92,7 @@ fuzz: asan
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:
@@ -100,6 +104,7 @@ help:
 	@echo 'make run        profile this machine and serve the page; starts a demo where no Go program runs'
 	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
+	@echo 'make test-fresh run both commands in a fresh Debian 12; STEP=run or STEP=test, TEST=COMMAND for some'
 	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md; ONLY=heap,cpu for some of it'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'

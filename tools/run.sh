@@ -15,7 +15,7 @@ import json, sys
 print(any(p["profiles"]["heap"]["available"] for p in json.load(sys.stdin)))'
 demo=
 if [[ $("$sonde" ps --json | python3 -c "$any") != True ]]; then
-	echo "No Go program with a heap profile runs here: starting the demo."
+	echo "No Go program with a heap profile runs here: building and starting the demo."
 	out=build/demo
 	mkdir -p "$out"
 	(cd tests/targets && GOTOOLCHAIN=local go build -o "../../$out/orders" ./demo)
