@@ -41,8 +41,9 @@ $(ASAN_BUILD)/build.ninja:
 	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
-run: build
-	@tools/setup.sh build run
+run:
+	@tools/setup.sh build ui run
+	@$(MAKE) --no-print-directory build
 	@tools/run.sh $(BUILD)/sonde
 
 test:

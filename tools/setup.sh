@@ -60,12 +60,11 @@ log=$(mktemp)
 
 # Follows apt's own account of its progress: 'kind:which:percent:what it does'.
 show() {
-	local kind percent what
+	local kind percent what line
 	while IFS=: read -r kind _ percent what; do
-		case $kind in
-		dlstatus) progress "setup: downloading, ${percent%.*} %: $what" ;;
-		pmstatus) progress "setup: installing, ${percent%.*} %: $what" ;;
-		esac
+		[[ $kind == dlstatus || $kind == pmstatus ]] || continue
+		printf -v line 'setup: [%3d%%] %s' "${percent%.*}" "$what"
+		progress "$line"
 	done
 	progress_end
 }
