@@ -15,6 +15,8 @@
 # The base is made once and kept for a month; the root is unpacked anew each time. What runs in it at
 # the end is killed by pid, and its mounts go with the namespace.
 set -euo pipefail
+# shellcheck source=tools/progress.sh
+source "$(dirname "$0")/progress.sh"
 
 suite=bookworm
 packages=git,make
@@ -145,6 +147,14 @@ http://deb.debian.org/debian-security $suite-security"
 	echo "$found"
 }
 
+show_lines() {
+	local line
+	while IFS= read -r line; do
+		progress "fresh: ${line#I: }"
+	done
+	progress_end
+}
+
 make_base() {
 	local mirror include=$packages proxy=
 	if [[ -n $(find "$base" -mtime -30 2>/dev/null) ]]; then
@@ -160,7 +170,7 @@ make_base() {
 	remove_root
 	# It mounts, too.
 	unshare --mount --propagation private debootstrap --variant=minbase --include="$include" \
-		"$suite" "$root" "$mirror" >"$logs/debootstrap.log" 2>&1 ||
+		"$suite" "$root" "$mirror" 2>&1 | tee "$logs/debootstrap.log" | show_lines ||
 		fail "debootstrap failed: $(tail -n 1 "$logs/debootstrap.log") ($logs/debootstrap.log)"
 	rm -f "$root"/var/cache/apt/archives/*.deb
 	tar -C "$root" --numeric-owner --one-file-system -cf "$base.new" .
@@ -231,7 +241,7 @@ inside_logged() {
 enter_root() {
 	local line common
 	common=$(git rev-parse --path-format=absolute --git-common-dir)
-	coproc HOLDER { exec unshare --mount --propagation private "$0" hold "$root" "$common"; }
+	coproc HOLDER { exec unshare --mount --propagation private tools/test-fresh.sh hold "$root" "$common"; }
 	holder=$HOLDER_PID
 	# Its input is closed when we end, however that comes, and then it ends as well.
 	read -r line <&"${HOLDER[0]}" || true
@@ -329,7 +339,8 @@ main() {
 		[[ -d $root ]] || fail "there is no root in $dir; leave one with FRESH_KEEP=1"
 		FRESH_KEEP=1
 		enter_root
-		wait_for_it=(--ctty --wait)
+		wait_for_it=(--wait)
+		[[ ! -t 0 ]] || wait_for_it+=(--ctty)
 		(inside bash -l) || true
 		return
 	fi
@@ -340,6 +351,8 @@ main() {
 	mkdir "$root"
 	tar -C "$root" --numeric-owner -xpf "$base"
 	copy_network
+	# It is thrown away: dpkg need not wait for the disk.
+	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	enter_root
 	clone
 	for step in "${steps[@]}"; do
