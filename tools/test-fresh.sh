@@ -269,11 +269,11 @@ fetch_page() {
 	curl --silent --show-error --fail --noproxy '*' --max-time 20 "$1"
 }
 
-# The page, the state of the agent, and something collected.
+# The page, the state of the agent, and CPU profiles of some service.
 page_answers() {
 	fetch_page "$1/" | grep -qi '<html' &&
 		fetch_page "$1/api/health" >"$logs/health.json" &&
-		fetch_page "$1/api/services" | tee "$logs/services.json" | grep -q '"service"'
+		fetch_page "$1/api/services" | tee "$logs/services.json" | grep -q '"cpu:cpu:nanoseconds"'
 } 2>>"$logs/page.log"
 
 step_run() {
@@ -288,7 +288,7 @@ step_run() {
 		sleep 1
 		url=$(grep -oE -m1 'http://127\.0\.0\.1:[0-9]+' "$log" || true)
 	done
-	say "make run: $url answers after $((SECONDS - begin)) s, services are listed"
+	say "make run: $url answers after $((SECONDS - begin)) s, and lists services"
 	# What Ctrl-C does.
 	kill -INT -- "-$pid"
 	for _ in {1..120}; do
