@@ -265,15 +265,17 @@ clone() {
 		fail "cannot clone this repository (git status here, and $logs/clone.log)"
 }
 
-fetch_page() {
-	curl --silent --show-error --fail --noproxy '*' --max-time 20 "$1"
+# fetch URL FILE
+fetch() {
+	curl --silent --show-error --fail --noproxy '*' --max-time 20 --output "$2" "$1"
 }
 
 # The page, the state of the agent, and CPU profiles of some service.
 page_answers() {
-	fetch_page "$1/" | grep -qi '<html' &&
-		fetch_page "$1/api/health" >"$logs/health.json" &&
-		fetch_page "$1/api/services" | tee "$logs/services.json" | grep -q '"cpu:cpu:nanoseconds"'
+	fetch "$1/" "$logs/page.html" && grep -qi '<html' "$logs/page.html" &&
+		fetch "$1/api/health" "$logs/health.json" &&
+		fetch "$1/api/services" "$logs/services.json" &&
+		grep -q '"cpu:cpu:nanoseconds"' "$logs/services.json"
 } 2>>"$logs/page.log"
 
 step_run() {
