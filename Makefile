@@ -70,9 +70,10 @@ test-kernels: build
 	@tools/test-kernels.sh
 
 # Both commands once more, as on a machine that was just installed; see the script for FRESH_*.
+test-fresh: export FRESH_TEST = $(TEST)
 test-fresh:
 	@tools/setup.sh fresh
-	@FRESH_TEST='$(TEST)' tools/test-fresh.sh $(STEP)
+	@tools/test-fresh.sh $(STEP)
 
 bench: build
 	@tools/setup.sh build ui run test browser

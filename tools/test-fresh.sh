@@ -213,8 +213,6 @@ environment() {
 	echo "LOGNAME=root"
 	echo "SHELL=/bin/bash"
 	echo "TERM=${TERM:-dumb}"
-	# The default port may be in use on the host.
-	echo "SONDE_LISTEN=127.0.0.1:0"
 	env | grep -iE '^(https?|ftp|all|no)_proxy=|^npm_config_(registry|(https_)?proxy|noproxy)=' || true
 	env | grep -E '^GO(PROXY|NOPROXY|SUMDB|NOSUMDB|PRIVATE|INSECURE)=' || true
 	env | grep -E '^PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|PROXY)=' || true
@@ -261,7 +259,8 @@ clone() {
 		export GIT_CONFIG_GLOBAL=/tmp/gitconfig
 		git clone --quiet --no-checkout file:///mnt /root/sonde &&
 			cd /root/sonde && git fetch --quiet origin "$1" &&
-			git -c advice.detachedHead=false checkout --quiet "$1"' - "$commit" ||
+			git -c advice.detachedHead=false checkout --quiet "$1" &&
+			umount /mnt' - "$commit" ||
 		fail "cannot clone this repository (git status here, and $logs/clone.log)"
 }
 
@@ -281,7 +280,8 @@ page_answers() {
 step_run() {
 	local log=$logs/run.log pid url='' begin=$SECONDS left
 	say "make run ($log)"
-	(cd / && inside bash -c 'cd /root/sonde && exec make run') > >(tee "$log") 2>&1 &
+	# On any port: the usual one may be in use on the host.
+	(inside bash -c 'cd /root/sonde && SONDE_LISTEN=127.0.0.1:0 exec make run') > >(tee "$log") 2>&1 &
 	pid=$!
 	until [[ -n $url ]] && page_answers "$url"; do
 		kill -0 "$pid" 2>/dev/null || fail "make run ended before its page answered ($log)"
