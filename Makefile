@@ -76,7 +76,7 @@ test-fresh:
 	@tools/test-fresh.sh $(STEP)
 
 bench: build
-	@tools/setup.sh build ui run test browser
+	@tools/setup.sh build ui run test browser bench
 	@meson configure $(BUILD) -Dbench=true
 	@tools/build.sh $(BUILD)
 	@python3 bench/run.py --build $(BUILD) --only '$(ONLY)'

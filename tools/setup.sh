@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing for the named groups: build ui run test browser lint
-# kernels fresh arm64.
+# Installs the Debian packages that are missing for the named groups: build ui run test browser bench
+# lint kernels fresh arm64.
 # Says nothing and needs no network when nothing is missing.
 set -euo pipefail
 # shellcheck source=tools/progress.sh
@@ -15,6 +15,7 @@ declare -A groups=(
 		prometheus prometheus-node-exporter linux-perf llvm-14 libc6-dbg sqlite3 openssl
 		openjdk-17-jdk-headless python3-pip python3-dbg ca-certificates"
 	[browser]="nodejs npm chromium fonts-dejavu-core"
+	[bench]="curl strace"
 	[lint]="clang-format clang-tidy python3 shellcheck"
 	[kernels]="qemu-system-x86 busybox-static cpio"
 	[fresh]="debootstrap debian-archive-keyring curl git util-linux"
