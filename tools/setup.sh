@@ -33,6 +33,7 @@ for group in "${@:-build}"; do
 done
 
 missing=()
+mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | sort -u)
 for package in "${wanted[@]}"; do
 	# Node's own packages bring npm along, and refuse Debian's.
 	[[ $package == npm ]] && command -v npm >/dev/null && continue
