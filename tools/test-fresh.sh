@@ -237,13 +237,14 @@ inside_logged() {
 }
 
 enter_root() {
-	local line common
+	local line='' common from
 	common=$(git rev-parse --path-format=absolute --git-common-dir)
 	coproc HOLDER { exec unshare --mount --propagation private tools/test-fresh.sh hold "$root" "$common"; }
-	holder=$HOLDER_PID
+	holder=$!
+	from=${HOLDER[0]:-}
 	# Its input is closed when we end, however that comes, and then it ends as well.
-	read -r line <&"${HOLDER[0]}" || true
-	[[ $line == ready ]] || fail "cannot mount the root; is this root, and is $dir on a usable disk?"
+	[[ -z $from ]] || read -r -u "$from" line || true
+	[[ $line == ready ]] || fail "cannot mount the root: this takes CAP_SYS_ADMIN"
 }
 
 clone() {
