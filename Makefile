@@ -5,7 +5,8 @@ ASAN_BUILD ?= build-asan
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: all build ui asan run test test-all test-kernels test-fresh bench lint format fuzz install clean help
+.PHONY: all build ui asan run test test-all test-build test-flaky test-kernels test-fresh bench lint format \
+	fuzz install clean help
 
 all: build
 
@@ -46,31 +47,29 @@ run:
 	@$(MAKE) --no-print-directory build
 	@tools/run.sh $(BUILD)/sonde
 
-test:
-	@tools/setup.sh build ui run test browser
-	@$(MAKE) --no-print-directory build asan
-	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
-		--suite 'oracle=python3 tests/oracle/run.py --quick' \
-		--suite 'ui=npm --prefix ui test --silent' \
-		--suite 'browser=tests/browser/run.sh'
+test: test-build
+	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)'
 
-test-all:
-	@tools/setup.sh build ui run test browser
+test-all: test-build
 	@tools/setup.sh arm64 || echo "test-all: going on without the arm64 packages" >&2
+	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)' --all
+
+# The suites again and again: idle, busy, stalled, on one CPU, with tracefs and without.
+test-flaky: test-build
+	@python3 tools/flaky.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)' \
+		$(if $(N),-n $(N)) $(if $(C),-c $(C))
+
+test-build:
+	@tools/setup.sh build ui run test browser
 	@$(MAKE) --no-print-directory build asan
-	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde \
-		--suite 'oracle=python3 tests/oracle/run.py --all' \
-		--suite 'ui=npm --prefix ui test --silent' \
-		--suite 'browser=tests/browser/run.sh' \
-		--suite 'arm64=tools/test-arm64.sh build-arm64'
 
 # The CPU tests once more, on Debian's own kernel in a virtual machine.
 test-kernels: build
 	@tools/setup.sh build run test kernels
 	@tools/test-kernels.sh
 
-# Both commands once more, as on a machine that was just installed; see the script for FRESH_*.
-test-fresh: export FRESH_TEST = $(TEST)
+# Both commands once more, on a machine that was just installed; TEST=COMMAND for another one.
+test-fresh: export FRESH_TEST = $(or $(TEST),make test$(if $(K), K='$(K)'))
 test-fresh:
 	@tools/setup.sh fresh
 	@tools/test-fresh.sh $(STEP)
@@ -106,7 +105,8 @@ help:
 	@echo 'make run        profile this machine and serve the page; starts a demo where no Go program runs'
 	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
-	@echo 'make test-fresh run both commands in a fresh Debian 12; STEP=run or STEP=test, TEST=COMMAND for some'
+	@echo 'make test-flaky the suites again and again; N=10 times, C=busy,stalls conditions, K=python suites'
+	@echo 'make test-fresh both commands in a fresh Debian 12; STEP=run or STEP=test for one, K=python suites'
 	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md; ONLY=heap,cpu for some of it'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
