@@ -222,10 +222,10 @@ environment() {
 inside() {
 	local names
 	mapfile -t names < <(environment)
-	exec setsid "${wait_for_it[@]}" env -i --default-signal=INT "${names[@]}" \
+	exec "${session[@]}" env -i --default-signal=INT "${names[@]}" \
 		nsenter --mount="/proc/$holder/ns/mnt" "$@" 9>&-
 }
-wait_for_it=()
+session=(setsid)
 
 # Runs a command in the root: to the end, shown and logged. Status: that of the command.
 inside_logged() {
@@ -342,8 +342,9 @@ main() {
 		[[ -d $root ]] || fail "there is no root in $dir; leave one with FRESH_KEEP=1"
 		FRESH_KEEP=1
 		enter_root
-		wait_for_it=(--wait)
-		[[ ! -t 0 ]] || wait_for_it+=(--ctty)
+		# This one has the terminal, and Ctrl-C is its own.
+		session=()
+		trap '' INT
 		(inside bash -l) || true
 		return
 	fi
