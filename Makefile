@@ -5,15 +5,17 @@ ASAN_BUILD ?= build-asan
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: all build ui asan run test test-all test-build test-flaky test-kernels bench lint format fuzz install clean help
+.PHONY: all build ui asan run test test-all test-build test-flaky test-kernels test-fresh bench lint format \
+	fuzz install clean help
 
 all: build
 
 build: ui $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh build
+	@echo 'build: configuring $(BUILD)'
 	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
 
 # The page: a few seconds, and only after a change; npm only after a change of its lock.
@@ -21,24 +23,28 @@ ui: ui/dist/index.html
 
 ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
 	@tools/setup.sh ui
+	@echo 'ui: fetching npm packages'
 	@cd ui && npm ci --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
 ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/tsconfig.json \
 		$(shell find ui/src ui/public -type f 2>/dev/null)
+	@echo 'ui: building the page'
 	@cd ui && { npm run --silent build || { rm -f dist/index.html; exit 1; }; }
 
 # Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang.
 asan: $(ASAN_BUILD)/build.ninja
-	@ninja -C $(ASAN_BUILD) --quiet
+	@tools/build.sh $(ASAN_BUILD)
 
 $(ASAN_BUILD)/build.ninja:
 	@tools/setup.sh build test
+	@echo 'build: configuring $(ASAN_BUILD), with the sanitizers'
 	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
-run: build
-	@tools/setup.sh build run
+run:
+	@tools/setup.sh build ui run
+	@$(MAKE) --no-print-directory build
 	@tools/run.sh $(BUILD)/sonde
 
 test: test-build
@@ -62,10 +68,16 @@ test-kernels: build
 	@tools/setup.sh build run test kernels
 	@tools/test-kernels.sh
 
+# Both commands once more, on a machine that was just installed; TEST=COMMAND for another one.
+test-fresh: export FRESH_TEST = $(or $(TEST),make test$(if $(K), K='$(K)'))
+test-fresh:
+	@tools/setup.sh fresh
+	@tools/test-fresh.sh $(STEP)
+
 bench: build
-	@tools/setup.sh build ui run test browser
+	@tools/setup.sh build ui run test browser bench
 	@meson configure $(BUILD) -Dbench=true
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 	@python3 bench/run.py --build $(BUILD) --only '$(ONLY)'
 
 lint: build
@@ -81,11 +93,11 @@ fuzz: asan
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@ninja -C $(BUILD) --quiet
+	@tools/build.sh $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf build build-asan build-arm64 build-arm64.root ui/dist ui/node_modules
+	rm -rf build build-asan build-arm64 build-arm64.root build-fresh ui/dist ui/node_modules
 
 help:
 	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'
@@ -94,6 +106,7 @@ help:
 	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
 	@echo 'make test-flaky the suites again and again; N=10 times, C=busy,stalls conditions, K=python suites'
+	@echo 'make test-fresh both commands in a fresh Debian 12; STEP=run or STEP=test for one, K=python suites'
 	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md; ONLY=heap,cpu for some of it'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'

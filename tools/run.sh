@@ -6,16 +6,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 sonde=${1:-build/sonde}
 
-echo "\$ $sonde ps"
-"$sonde" ps
-echo
-
-any='
-import json, sys
-print(any(p["profiles"]["heap"]["available"] for p in json.load(sys.stdin)))'
+# One line for all processes; fails where none of them has a heap profile.
+summary='
+import collections, json, sys
+processes = json.load(sys.stdin)
+kinds = collections.Counter(p["runtime"] or "native" for p in processes).most_common()
+print(f"{len(processes)} processes run here:", ", ".join(f"{n} {kind}" for kind, n in kinds),
+      f"({sys.argv[1]} ps lists them)")
+sys.exit(not any(p["profiles"]["heap"]["available"] for p in processes))'
+processes=$("$sonde" ps --json)
 demo=
-if [[ $("$sonde" ps --json | python3 -c "$any") != True ]]; then
-	echo "No Go program with a heap profile runs here: starting the demo."
+if ! python3 -c "$summary" "$sonde" <<<"$processes"; then
+	echo "No Go program with a heap profile is among them: building and starting the demo."
 	out=build/demo
 	mkdir -p "$out"
 	(cd tests/targets && GOTOOLCHAIN=local go build -o "../../$out/orders" ./demo)
