@@ -333,13 +333,16 @@ class Cpu(CpuCase):
         with rig.Target([self.compile("waits.c")]) as target:
             profile, least, most = self.waits(target, 100)
         self.assertEqual(profile.types, [("waits", "count"), ("time", "nanoseconds")])
+        # The first ones may come before its code is known.
+        early = [s for s in profile.samples if names_of(s)[-1].startswith("[sampled before")]
         for i, name in enumerate(names):
             ours = [s for s in profile.samples if name in names_of(s)]
             # Who wants a lock may have it after a moment, too.
-            self.check_waits(name, ours, least[2 * i:2 * i + 2], most[2 * i:2 * i + 2],
+            self.check_waits(name, ours, early, least[2 * i:2 * i + 2], most[2 * i:2 * i + 2],
                              sampled=name != "sleeps")
         slept = count_with(profile.samples, "sleeps")
-        self.assertTrue(least[0] - 1 <= slept <= most[0] + 1, (least, slept, most))
+        self.assertLessEqual(slept, most[0] + 1)
+        self.assertGreaterEqual(slept + count(early), least[0] - 1)
 
     # Bad input.
 
