@@ -15,8 +15,8 @@
 #include "features/probe.h"
 #include "java/metrics.h"
 
-/* At the end, for JVMs to end their recordings. */
-#define AGENT_JAVA_STOP_NS (10 * NS_PER_SEC)
+/* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
+#define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
 
 static void agent_free(struct agent *a)
 {

@@ -1,7 +1,7 @@
 /*
  * src/agent/java.h: the Java programs that are told to record, and the threads that tell them.
  *
- * A JVM answers within milliseconds, or within half a minute, or never. So no reader speaks to one:
+ * A JVM answers within milliseconds, or within minutes, or never. So no reader speaks to one:
  * threads of their own start the recordings, look after them once an interval, and end them; the
  * readers (java_readers.c) only read the files. A JVM that hangs costs one of these threads, and
  * the figures of no other program.
