@@ -37,4 +37,3 @@ int cpu_kallsyms_lookup(struct cpu_kallsyms *kallsyms, uint64_t addr, uint64_t n
 uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms);
 /* Why there are no names and what would help; NULL when there are, or nobody asked yet. */
 const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms);
-size_t cpu_kallsyms_memory(const struct cpu_kallsyms *kallsyms);
