@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the tests of CPU profiles on Debian's own kernel, in a virtual machine without KVM: for
+# Runs the tests of CPU profiles and of OOM kills on Debian's own kernel, in a virtual machine without KVM: for
 # correctness, not for speed. The machine sees this one's files through 9p and writes to memory.
 #
-#   tools/test-kernels.sh [WORD]    only tests whose name contains WORD (default: Cpu,Python)
+#   tools/test-kernels.sh [WORD]    only tests whose name contains WORD (default: Cpu,Python,Oom)
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 root=$PWD
-word=${1:-Cpu,Python}
+word=${1:-Cpu,Python,Oom}
 dir=$root/build-kernels
 mkdir -p "$dir"
 
@@ -44,6 +44,8 @@ mkdir /over/up /over/work
 mount -t overlay -o lowerdir=/host,upperdir=/over/up,workdir=/over/work overlay /root
 mount -t proc proc /root/proc
 mount -t sysfs sysfs /root/sys
+mount -t cgroup2 cgroup2 /root/sys/fs/cgroup
+echo +memory >/root/sys/fs/cgroup/cgroup.subtree_control
 mount -t devtmpfs dev /root/dev
 mkdir -p /root/dev/pts /root/dev/shm
 mount -t devpts devpts /root/dev/pts
@@ -67,6 +69,8 @@ import rig
 for _, go in rig.versions(False):
     for variant in ("plain", "strip", "pie-strip"):
         rig.build.build("cpugo", go, variant)
+    for variant in ("plain", "strip"):
+        rig.build.build("oom", go, variant)
 END
 
 echo "test-kernels: $package, tests with '$word' in their name; this takes some minutes"

@@ -64,14 +64,17 @@ int proc_host_ptrace_scope(void)
 	return (int)strtol(host_read("/proc/sys/kernel/yama/ptrace_scope", &text), NULL, 10);
 }
 
+/* "0 0 4294967295" in the first one: everybody is who they are. Nobody has a name in a new one. */
 bool proc_host_is_user_namespace(void)
 {
 	_cleanup_(buf_release) struct buf text = {};
 	const char *map = host_read("/proc/self/uid_map", &text);
-	unsigned long inside, outside, n;
+	char *at;
 
-	return sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3 &&
-	       (inside || outside || n != UINT32_MAX);
+	if (access("/proc/self/uid_map", R_OK) < 0)
+		return false;
+	return strtoul(map, &at, 10) != 0 || strtoul(at, &at, 10) != 0 ||
+	       strtoul(at, NULL, 10) != UINT32_MAX;
 }
 
 /* Whether dir is path, or above it. */

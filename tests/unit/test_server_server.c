@@ -133,6 +133,17 @@ void agent_health(struct agent *agent, struct agent_health *ret_health)
 					    .lag_ns = -5000000};
 }
 
+void agent_features(struct agent *agent, struct features *ret_features)
+{
+	const struct err err = {.text = "there is no BTF",
+				.remedy = "use another kernel",
+				.cause = ERR_CAUSE_NO_BTF};
+
+	(void)agent;
+	*ret_features = (struct features){};
+	features_set(ret_features, FEATURE_CPU, -ENOTSUP, &err);
+}
+
 static int connect_to_server(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET,
@@ -233,6 +244,13 @@ static void every_route_answers(void **state)
 	expect("/api/health", 200, "\"interval_ms\":15000");
 	expect("/api/health", 200, "\"writing\":false,\"trouble\":\"the disk is full\"");
 	expect("/api/health", 200, "\"lag_ms\":-5");
+	expect("/api/health", 200,
+	       "\"features\":[{\"feature\":\"cpu\",\"title\":\"CPU profiles\",\"state\":\"off\","
+	       "\"cause\":\"no_btf\",\"reason\":\"there is no BTF\","
+	       "\"remedy\":\"use another kernel\"},");
+	/* Of the store the store itself knows. */
+	expect("/api/health", 200,
+	       "\"state\":\"off\",\"cause\":\"disk\",\"reason\":\"the disk is full\"");
 	expect("/api/targets", 200, "\"reason\":\"not a Go program\"");
 	expect("/api/targets", 200, "\"comm\":\"sh\\\"op\\\\\\u000a\\ufffd\"");
 	expect("/api/services?from=5000&to=5120&points=3", 200,
@@ -682,6 +700,9 @@ static void metrics_are_what_prometheus_reads(void **state)
 	assert_null(strstr(buf_cstr(&answer), "pid=\"18\""));
 	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_store_writing 0\n"));
 	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_lag_seconds -0.005\n"));
+	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_feature_on{feature=\"cpu\"} 0\n"));
+	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_feature_on{feature=\"go\"} 1\n"));
+	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_feature_on{feature=\"store\"} 0\n"));
 	check_metrics(body_of(&answer));
 }
 
