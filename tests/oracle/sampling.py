@@ -22,7 +22,7 @@ import stats
 # An emulated machine takes many times longer, for the work of each sample as well.
 SLOW = "SONDE_TEST_SLOW" in os.environ
 HZ = 499 if SLOW else 1999
-LIMIT = 1200 if SLOW else 240
+LIMIT = 1200 if SLOW else 300
 
 
 def wait_until(what, why, limit=LIMIT):

@@ -208,7 +208,7 @@ class Cpu(CpuCase):
 
     def test_a_process_of_a_tenth_of_a_second_is_seen(self):
         program = self.compile("shares.c", name="briefly")
-        with Sampling("--all", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=499) as sampling:
             # The longer ours has to wait for a CPU, the more of them are over before it looks.
             pids, begin = [], time.monotonic()
             while len(pids) < 5 or time.monotonic() < begin + 1:
@@ -265,7 +265,7 @@ class Cpu(CpuCase):
             self.assertNotIn("dash", {os.path.basename(loc.file) for loc in s.stack})
 
     def test_many_short_processes_leave_nothing_behind(self):
-        with Sampling("--all", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=499) as sampling:
             storm = subprocess.Popen(["/bin/sh", "-c", "while :; do /bin/true; echo; done"],
                                      stdout=subprocess.PIPE)
             try:

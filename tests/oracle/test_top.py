@@ -374,7 +374,7 @@ class Cpu(unittest.TestCase):
         hits, frames = {"spin_long": 0, "spin_short": 0}, []
         names = lambda frame: {f["name"]: f for f in frame["functions"]}
         with Stream("--json", "-d", "1s") as top:
-            while sum(hits.values()) < 300 or len(frames) < 4:
+            while sum(hits.values()) < 200 or len(frames) < 3:
                 # Not the one of before, where nothing has come since.
                 frame = top.frame(lambda f: hits.keys() & names(f).keys() and (
                     not frames or f["functions"] != frames[-1][0]["functions"]))
