@@ -15,17 +15,15 @@ import unittest
 import pprof
 import rig
 import stats
-from sampling import (HZ, LIMIT, Sampling, SamplingCase, count, count_with, cpu_time, names_of,
+from sampling import (LIMIT, SLOW, Sampling, SamplingCase, count, count_with, cpu_time, names_of,
                       use, wait_until)
 
 SOURCES = os.path.join(rig.ROOT, "tests", "targets", "cpu")
-# An emulated machine: programs take many times longer, and Go's runtime takes a share of its own.
-SLOW = "SONDE_TEST_SLOW" in os.environ
 GONE = "before its code"  # was read: what ends so, ended too soon
 SQL = ("SELECT 'ready'; WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT "
        "2000000000) SELECT sum(length(replace(hex(x), 'A', 'bc'))) FROM c;")
-PYTHON = ("import json\nd = [{str(i): [i, i * 2]} for i in range(2000)]\nprint('ready', flush=True)\n"
-          "while 1: json.loads(json.dumps(d))")
+PYTHON = ("import json\nd = [{str(i): [i, i * 2]} for i in range(2000)]\n"
+          "print('ready', flush=True)\nwhile 1: json.loads(json.dumps(d))")
 
 
 class CpuCase(SamplingCase):
@@ -210,7 +208,7 @@ class Cpu(CpuCase):
 
     def test_a_process_of_a_tenth_of_a_second_is_seen(self):
         program = self.compile("shares.c", name="briefly")
-        with Sampling("--all", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=499) as sampling:
             # The longer ours has to wait for a CPU, the more of them are over before it looks.
             pids, begin = [], time.monotonic()
             while len(pids) < 5 or time.monotonic() < begin + 1:
@@ -221,7 +219,7 @@ class Cpu(CpuCase):
         ours = self.of_process(profile, "briefly")
         # Each one has 50 samples, or fewer where the machine itself was not run for a while.
         self.assertLessEqual(set(ours), set(pids))
-        stats.check_more(self, len(ours), len(pids), 0.99)
+        self.assertGreaterEqual(len(ours), len(pids) - 1)
         whole = {pid: count_with(samples, "main") / count(samples)
                  for pid, samples in ours.items()}
         self.assertGreaterEqual(max(whole.values()), 0.5, whole)
@@ -267,7 +265,7 @@ class Cpu(CpuCase):
             self.assertNotIn("dash", {os.path.basename(loc.file) for loc in s.stack})
 
     def test_many_short_processes_leave_nothing_behind(self):
-        with Sampling("--all", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=499) as sampling:
             storm = subprocess.Popen(["/bin/sh", "-c", "while :; do /bin/true; echo; done"],
                                      stdout=subprocess.PIPE)
             try:
@@ -289,7 +287,7 @@ class Cpu(CpuCase):
         self.assertGreater(count(ours), count(cut))
 
     def wait_for_no_growth(self, pid, storm):
-        """Until 300 processes more take less than 2 MB: one that others start may take that, too."""
+        """Until 300 more take less than 2 MB: what others start may take memory, too."""
         deadline, grown = time.monotonic() + LIMIT, []
         while not grown or grown[-1] > 2 << 20:
             self.assertLess(time.monotonic(), deadline, f"it grows and grows: {grown}")
@@ -376,6 +374,7 @@ class CpuOfGo(CpuCase):
             return root.startswith("runtime.") and root != "runtime.main"
 
         profile.samples = [s for s in profile.samples if not is_schedulers(s)]
+        # An emulated machine makes a lot of it.
         if SLOW:
             profile.samples = [s for s in profile.samples if "main.main" in names_of(s)]
 
