@@ -16,7 +16,7 @@
 #include "agent/cpu.h"
 #include "test_cpu_possible.h"
 
-#define ROUNDS 2000
+#define ROUNDS 36000 /* naps */
 #define SECOND_NS 1000000000
 
 struct gate {

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define FAKE_MAX 64
-#define PATIENCE_NS (180 * NS_PER_SEC)
+#define PATIENCE_NS (300 * NS_PER_SEC)
 
 /* A JVM by its pid; the recording of it is a pointer to it. */
 static struct fake {

@@ -44,7 +44,7 @@ static int setup(void **state)
 /* Waits until the value, which other threads change, is at least so much. */
 static bool reaches(const uint64_t *value, uint64_t wanted)
 {
-	for (int i = 0; i < 12000; i++) {
+	for (int i = 0; i < 36000; i++) {
 		bool there;
 
 		machine_lock();
@@ -62,7 +62,7 @@ static bool reaches(const uint64_t *value, uint64_t wanted)
 	({                                                                                         \
 		bool _there = (condition);                                                         \
                                                                                                    \
-		for (int _i = 0; !_there && _i < 12000; _i++) {                                    \
+		for (int _i = 0; !_there && _i < 36000; _i++) {                                    \
 			clock_sleep_ns(5 * NS_PER_MS);                                             \
 			_there = (condition);                                                      \
 		}                                                                                  \

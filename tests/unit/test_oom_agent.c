@@ -107,7 +107,7 @@ static void kill_myself(struct agent_oom *oom)
 
 static struct agent_oom_reading *wait_reading(struct agent_oom *oom)
 {
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 36000; i++) {
 		struct agent_oom_reading *r = agent_oom_take(oom);
 
 		if (r)

@@ -89,7 +89,7 @@ static inline void child_wait_comm(const struct child *c, const char *comm)
 {
 	struct proc_stat st;
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 100000; i++) {
 		if (proc_stat_read(c->pid, &st, NULL) == 0 && strcmp(st.comm, comm) == 0)
 			return;
 		child_nap();

@@ -155,7 +155,7 @@ static void info_of_a_real_process_has_command_executable_and_service(void **sta
 	child_go(&c);
 	child_wait_comm(&c, "sleep");
 	/* An exec gives the new name first and the environment a little later. */
-	for (int tries = 0; tries < 1000; tries++) {
+	for (int tries = 0; tries < 100000; tries++) {
 		assert_int_equal(proc_info_read(c.pid, &info, &err), 0);
 		if (strcmp(info.service, "sleep") != 0)
 			break;

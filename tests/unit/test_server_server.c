@@ -170,7 +170,7 @@ static void talk(const char *request, size_t len, struct buf *answer)
 		if (n <= 0)
 			break;
 	}
-	while (poll(&p, 1, 30000) > 0 && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+	while (poll(&p, 1, 300000) > 0 && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
 		assert_int_equal(buf_append(answer, bytes, (size_t)n), 0);
 	assert_non_null(buf_cstr(answer));
 }
