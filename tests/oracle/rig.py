@@ -60,8 +60,9 @@ def sonde(*args, check=None, timeout=120, **kwargs):
 
 def pprof_top(go, path, *args):
     """What `go tool pprof -top` prints, without the lines that name the file and the time."""
+    # Newer releases come without the tool, and compile it at its first use.
     done = subprocess.run([go, "tool", "pprof", "-top", *args, path], capture_output=True,
-                          text=True, timeout=120,
+                          text=True, timeout=900,
                           env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", GOENV="off"))
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines()
