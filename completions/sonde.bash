@@ -13,7 +13,7 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps cpu heap goroutines block mutex java jfr diff show services query version help"
+	local commands="run top ps doctor cpu heap goroutines block mutex java jfr diff show services query version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait --java"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
@@ -125,6 +125,7 @@ _sonde()
 	run) words="$run --go-heap --goroutine-interval --oom-watch --java --async-profiler --keep-rate -v --verbose -h --help" ;;
 	top) words="$top -c --count --json -h --help" ;;
 	ps) words="-a --all --json -l --long -w --wide --core --exe -h --help" ;;
+	doctor) words="--json --data-dir -h --help" ;;
 	cpu) words="$report $cpu" ;;
 	heap) words="$report $heap" ;;
 	goroutines) words="$report $goroutines --ignore-symbols" ;;

@@ -12,10 +12,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "features/probe.h"
 #include "java/metrics.h"
 
-/* At the end, for JVMs to end their recordings. */
-#define AGENT_JAVA_STOP_NS (10 * NS_PER_SEC)
+/* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
+#define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
 
 static void agent_free(struct agent *a)
 {
@@ -56,7 +57,8 @@ static int agent_open_forced(struct agent *a, struct err *err)
 /* Also where none is told to record: what an agent that was killed has left is taken out. */
 static int agent_start_java(struct agent *a, struct err *err)
 {
-	const struct agent_java_config config = {.state_dir = a->config.state_dir,
+	const struct agent_java_config config = {.ops = &java_ops_jvm,
+						 .state_dir = a->config.state_dir,
 						 .interval_ns = a->config.interval_ns,
 						 .async_library = a->config.java_async,
 						 .no_maps = !a->config.cpu_hz &&
@@ -95,6 +97,8 @@ static void agent_start_cpu(struct agent *a)
 	if (!a->wants_cpu)
 		return;
 	r = agent_cpu_start(&config, &a->cpu, &err);
+	features_set(&a->features, FEATURE_CPU, r, &err);
+	features_set(&a->features, FEATURE_OFFCPU, r, &err);
 	if (r == 0)
 		a->cpu_answer.yes = true;
 	else
@@ -119,6 +123,40 @@ static void agent_start_oom(struct agent *a)
 
 	if (config.percent && agent_oom_start(&config, &a->oom, NULL) == 0)
 		a->context.oom = a->oom;
+}
+
+/* What is left to find out, and what nobody asked for. After all parts were started. */
+static void agent_settle_features(struct agent *a)
+{
+	struct features *f = &a->features;
+
+	features_probe_host(f);
+	if (!a->config.cpu_hz)
+		features_disable(f, FEATURE_CPU, "--cpu-hz is 0",
+				 "start sonde run without --cpu-hz 0");
+	if (!a->config.offcpu_min_ns)
+		features_disable(f, FEATURE_OFFCPU, "not enabled",
+				 "start sonde run with --offcpu 1ms");
+	if (!a->config.java)
+		features_disable(f, FEATURE_JAVA, "not enabled", "start sonde run with --java");
+	features_settle(f);
+}
+
+void agent_features(struct agent *a, struct features *ret_features)
+{
+	static const char reason[] = "--oom-watch is 0";
+	static const char remedy[] = "start sonde run without --oom-watch 0";
+	struct agent_oom_health oom = {};
+
+	*ret_features = a->features;
+	if (!a->oom) {
+		features_disable(ret_features, FEATURE_OOM_KILLS, reason, remedy);
+		features_disable(ret_features, FEATURE_OOM_LIMITS, reason, remedy);
+		return;
+	}
+	agent_oom_health(a->oom, &oom);
+	features_set(ret_features, FEATURE_OOM_KILLS, oom.deaf, &oom.why_deaf);
+	features_set(ret_features, FEATURE_OOM_LIMITS, oom.no_limits, &oom.why_no_limits);
 }
 
 int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
@@ -153,6 +191,7 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	if (r == 0) {
 		agent_start_cpu(a);
 		agent_start_oom(a);
+		agent_settle_features(a);
 	}
 	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));

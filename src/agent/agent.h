@@ -12,6 +12,7 @@
 #include "agent/sink.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "features/features.h"
 #include "store/store.h"
 
 struct agent_config {
@@ -92,3 +93,6 @@ struct agent_health {
 	char trouble[256];	   /* what people should know; "" when all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);
+
+/* What works on this machine. The store is not the agent's to judge: it is on. */
+void agent_features(struct agent *agent, struct features *ret_features);

@@ -119,6 +119,7 @@ struct agent {
 	struct reader_context context;
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct reader_answer cpu_answer; /* says why */
+	struct features features;	 /* as of the start, but for OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct pool *pool;
 	pthread_t thread;

@@ -1,7 +1,7 @@
 /*
  * src/agent/java.h: the Java programs that are told to record, and the threads that tell them.
  *
- * A JVM answers within milliseconds, or within half a minute, or never. So no reader speaks to one:
+ * A JVM answers within milliseconds, or within minutes, or never. So no reader speaks to one:
  * threads of their own start the recordings, look after them once an interval, and end them; the
  * readers (java_readers.c) only read the files. A JVM that hangs costs one of these threads, and
  * the figures of no other program.
@@ -49,7 +49,7 @@ struct agent_java_config {
 	uint64_t interval_ns;
 	const char *async_library;  /* copied; NULL: async-profiler is not used */
 	bool no_maps;		    /* nothing is sampled, so that no names are needed */
-	const struct java_ops *ops; /* NULL: java_ops_jvm */
+	const struct java_ops *ops; /* borrowed */
 };
 
 int agent_java_start(const struct agent_java_config *config, struct agent_java **ret_java,

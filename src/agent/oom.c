@@ -144,8 +144,9 @@ static void victim_enqueue(struct agent_oom *o, struct oom_entry *entry)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-void agent_oom_hear(struct agent_oom *o, const struct oom_victim *victim)
+void oom_hear(void *oom, const struct oom_victim *victim)
 {
+	struct agent_oom *o = oom;
 	struct oom_entry *entry = victim_find(o, victim->pid);
 
 	if (!entry)
@@ -158,11 +159,6 @@ void agent_oom_hear(struct agent_oom *o, const struct oom_victim *victim)
 	entry->kill_ns = (int64_t)(clock_unix_ns() - (clock_mono_ns() - victim->mono_ns));
 	entry->rss_bytes = victim->rss_bytes;
 	victim_enqueue(o, entry);
-}
-
-static void hear(void *context, const struct oom_victim *victim)
-{
-	agent_oom_hear(context, victim);
 }
 
 static bool stopping(struct agent_oom *o)
@@ -185,13 +181,14 @@ static void *listen_for_victims(void *arg)
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) != 0)
 		(void)setpriority(PRIO_PROCESS, 0, OOM_NICE);
 	while (r == 0 && !stopping(o))
-		r = oom_victims_wait(o->victims, o->wake, hear, o);
+		r = oom_victims_wait(o->victims, o->wake, oom_hear, o);
 	if (r == 0)
 		return NULL;
 	(void)pthread_mutex_lock(&o->lock);
 	o->health.hears = false;
 	(void)snprintf(o->health.trouble, sizeof(o->health.trouble),
 		       "the kernel does not tell us of victims any more: %s", strerror(-r));
+	o->health.deaf = err_set(&o->health.why_deaf, r, "%s", o->health.trouble);
 	(void)pthread_mutex_unlock(&o->lock);
 	return NULL;
 }
@@ -283,6 +280,7 @@ void agent_oom_free(struct agent_oom *o)
 	}
 	free(o->known);
 	oom_victims_close(o->victims);
+	oom_mounts_close(&o->mounts);
 	closep(&o->wake);
 	(void)pthread_mutex_destroy(&o->lock);
 	(void)pthread_cond_destroy(&o->news);
@@ -313,7 +311,6 @@ int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **re
 		    struct err *err)
 {
 	struct agent_oom *o = calloc(1, sizeof(*o));
-	struct err why = {};
 	int r;
 
 	if (!o || oom_init_locks(o) < 0) {
@@ -325,12 +322,12 @@ int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **re
 	o->ready_end = &o->ready;
 	o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = o->wake < 0 ? err_set(err, -errno, "eventfd: %s", strerror(errno)) : 0;
-	if (r == 0 && oom_victims_open(&o->victims, &why) == 0)
-		o->health.hears = true;
+	o->health.deaf = r < 0 ? r : oom_victims_open(&o->victims, &o->health.why_deaf);
+	o->health.hears = o->health.deaf == 0;
 	(void)snprintf(o->health.trouble, sizeof(o->health.trouble), "%.*s",
-		       (int)sizeof(o->health.trouble) - 1, why.text);
+		       (int)sizeof(o->health.trouble) - 1, o->health.why_deaf.text);
 	/* Without control groups there are no limits to come near to. */
-	(void)oom_mounts_read(&o->mounts, NULL);
+	o->health.no_limits = oom_mounts_open(&o->mounts, &o->health.why_no_limits);
 	if (r == 0)
 		r = oom_start_threads(o, err);
 	if (r < 0) {

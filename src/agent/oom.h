@@ -73,6 +73,10 @@ struct agent_oom_health {
 	uint64_t near;	    /* pictures because a limit was near */
 	bool hears;	    /* the kernel tells us of victims */
 	char trouble[256];  /* why not */
+	int deaf;	    /* a code, when it never did, */
+	struct err why_deaf;
+	int no_limits; /* or when control groups cannot be reached */
+	struct err why_no_limits;
 };
 void agent_oom_health(struct agent_oom *oom, struct agent_oom_health *ret_health);
 
@@ -80,7 +84,3 @@ void agent_oom_health(struct agent_oom *oom, struct agent_oom_health *ret_health
 bool agent_oom_stop(struct agent_oom *oom);
 /* After a stop that was true, and when nobody adds or removes any more. */
 void agent_oom_free(struct agent_oom *oom); /* NULL is fine */
-
-/* For tests: as if the kernel had said so. */
-struct oom_victim;
-void agent_oom_hear(struct agent_oom *oom, const struct oom_victim *victim);

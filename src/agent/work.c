@@ -52,6 +52,10 @@ void reader_answer_refuse(struct reader_answer *answer, int code, const struct e
 	const char *remedy = strstr(sentence, "; ");
 	char reason[sizeof(answer->reason)];
 
+	if (err->remedy[0] || err->cause != ERR_CAUSE_OTHER) {
+		work_refuse(answer, false, sentence, err->remedy);
+		return;
+	}
 	if (code == -EPERM || code == -EACCES) {
 		/* Root is refused by namespaces and security modules only. */
 		work_refuse(answer, false, "no permission",

@@ -26,7 +26,11 @@ static void cli_print_line(const char *prefix, const char *text)
 
 int cli_fail(int code, const struct err *err)
 {
-	cli_print_line("sonde: ", err->text[0] ? err->text : strerror(-code));
+	char line[sizeof(err->text) + sizeof(err->remedy) + 4];
+
+	(void)snprintf(line, sizeof(line), "%s%s%s", err->text[0] ? err->text : strerror(-code),
+		       err->remedy[0] ? "; " : "", err->remedy);
+	cli_print_line("sonde: ", line);
 	return code == -ENOTSUP ? CLI_NOT_PROFILEABLE : CLI_FAILURE;
 }
 

@@ -44,6 +44,7 @@ extern const struct cli_command cmd_services;
 extern const struct cli_command cmd_query;
 extern const struct cli_command cmd_top;
 extern const struct cli_command cmd_ps;
+extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_cpu;
 extern const struct cli_command cmd_heap;
 extern const struct cli_command cmd_goroutines;

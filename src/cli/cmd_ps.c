@@ -41,7 +41,7 @@ enum {
 	PS_COLUMNS,
 };
 
-#define PS_CELL 640
+#define PS_CELL 832
 
 struct ps_row {
 	char cells[PS_COLUMNS][PS_CELL];
@@ -221,6 +221,22 @@ static int ps_print_row(const struct ps_table *t, struct ps_row *row, const char
 	return r;
 }
 
+/* What is missing on the machine, and so for every line above. */
+static int ps_print_features(const struct features *features, struct buf *out)
+{
+	int r = features_missing(features) ? buf_append_str(out, "\nOn this machine:\n") : 0;
+
+	for (size_t i = 0; r == 0 && i < FEATURES_N; i++) {
+		const struct feature *f = &features->rows[i];
+
+		if (feature_is_missing(f))
+			r = buf_printf(out, "  %s: %s: %s%s%s\n", feature_title(i),
+				       feature_state_name(f->state), f->reason,
+				       f->remedy[0] ? "; fix: " : "", f->remedy);
+	}
+	return r;
+}
+
 static int ps_print_table(struct ps_table *t, bool wide, struct buf *out)
 {
 	bool coloured = term_wants_colour(STDOUT_FILENO);
@@ -237,7 +253,7 @@ static int ps_print_table(struct ps_table *t, bool wide, struct buf *out)
 		ps_fill_row(e, &row);
 		r = ps_print_row(t, &row, coloured && e->heap ? TERM_GREEN : "", out);
 	}
-	return r;
+	return r < 0 ? r : ps_print_features(&t->list->features, out);
 }
 
 static void ps_json_text(struct json *j, const char *key, const char *value)
@@ -245,7 +261,18 @@ static void ps_json_text(struct json *j, const char *key, const char *value)
 	json_pair(j, key, *value ? value : NULL);
 }
 
-static void ps_json_entry(const struct ps_entry *e, struct json *j)
+/* Their names, in each entry: the whole is a list. `sonde doctor --json` says more. */
+static void ps_json_features(const struct features *features, struct json *j)
+{
+	json_key(j, "features_off");
+	json_array_begin(j);
+	for (size_t i = 0; i < FEATURES_N; i++)
+		if (feature_is_missing(&features->rows[i]))
+			json_cstring(j, feature_name(i));
+	json_array_end(j);
+}
+
+static void ps_json_entry(const struct ps_entry *e, const struct features *features, struct json *j)
 {
 	json_object_begin(j);
 	json_pair(j, "pid", e->info.id.pid);
@@ -278,6 +305,7 @@ static void ps_json_entry(const struct ps_entry *e, struct json *j)
 		ps_metrics_json(&e->metrics, j);
 	else
 		json_null(j);
+	ps_json_features(features, j);
 	json_object_end(j);
 }
 
@@ -288,7 +316,7 @@ static int ps_print_json(const struct ps_list *list, struct buf *out)
 
 	json_array_begin(&j);
 	for (size_t i = 0; i < list->len; i++)
-		ps_json_entry(&list->entries[i], &j);
+		ps_json_entry(&list->entries[i], &list->features, &j);
 	json_array_end(&j);
 	r = json_finish(&j);
 	return r < 0 ? r : buf_append_byte(out, '\n');
@@ -353,6 +381,7 @@ const struct cli_command cmd_ps = {
 	.notes = "CPU: yes means whole stacks with names; otherwise what is missing, and what "
 		 "helps.\n"
 		 "HEAP: yes for Go programs whose allocations can be read.\n"
+		 "What does not work on this machine is said below the table, as by sonde doctor.\n"
 		 "Columns of -l: LIVE heap, GOAL of the collector, memory LIMIT, number of\n"
 		 "collections (GCS), the last PAUSE, the collector's share of the CPU (GC%),\n"
 		 "GOMAXPROCS (PROCS), GOROUTINES.\n",

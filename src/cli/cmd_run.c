@@ -34,6 +34,11 @@
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
 #define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
+/* What a client may take to send a request, and to read its answer. */
+#define RUN_REQUEST_NS (30 * NS_PER_SEC)
+#define RUN_ANSWER_NS (60 * NS_PER_SEC)
+/* Of a service and day. */
+#define RUN_MAX_LABELSETS 100000
 
 enum {
 	RUN_LISTEN,
@@ -344,11 +349,24 @@ static int run_announce(const struct run_config *c, const struct server *server,
 	if (printf("sonde is ready: http://%.*s:%u/\n", host, c->listen, server_port(server)) < 0 ||
 	    fflush(stdout) < 0)
 		return err_set(err, -errno, "cannot write to stdout: %s", strerror(errno));
-	if (geteuid() != 0)
-		cli_note("Not root: only your own programs are profiled. As root (or with "
-			 "CAP_SYS_PTRACE) sonde sees those of all users.");
 	log_event(LOG_INFO, "started", "data_dir", c->data_dir, "listen", c->listen, NULL);
 	return 0;
+}
+
+/* What does not work here, or not for all; nothing where all does. */
+static void run_tell_features(struct agent *agent)
+{
+	struct features features;
+
+	agent_features(agent, &features);
+	for (size_t i = 0; i < FEATURES_N; i++) {
+		const struct feature *f = &features.rows[i];
+
+		if (feature_is_missing(f))
+			log_event(LOG_WARN, feature_title(i), "feature", feature_name(i), "state",
+				  feature_state_name(f->state), "reason", f->reason, "remedy",
+				  f->remedy[0] ? f->remedy : "none known", NULL);
+	}
 }
 
 /* Says what has changed about the health since the last time. */
@@ -385,9 +403,14 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.dir = c->data_dir,
 		.retention_ns = (int64_t)c->retention_ns,
 		.max_bytes = c->max_disk,
+		.max_labelsets = RUN_MAX_LABELSETS,
 	};
-	const struct server_config server_config = {.listen = c->listen,
-						    .interval_ns = c->agent.interval_ns};
+	const struct server_config server_config = {
+		.listen = c->listen,
+		.interval_ns = c->agent.interval_ns,
+		.request_ns = RUN_REQUEST_NS,
+		.answer_ns = RUN_ANSWER_NS,
+	};
 	/* Released from the last to the first: nobody loses what it has borrowed. */
 	_cleanup_close_ int lock = -1;
 	_cleanup_(store_closep) struct store *store = NULL;
@@ -407,8 +430,10 @@ static int run_serve(const struct run_config *c, struct err *err)
 		r = server_start(&server_config, agent, store, &server, err);
 	if (r == 0)
 		r = run_announce(c, server, err);
-	if (r == 0)
+	if (r == 0) {
+		run_tell_features(agent);
 		run_wait(agent, &stop);
+	}
 	return r;
 }
 

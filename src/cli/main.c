@@ -12,9 +12,9 @@
 #include "cli/report.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_run,  &cmd_top,  &cmd_services,   &cmd_query, &cmd_ps,
-	&cmd_cpu,  &cmd_heap, &cmd_goroutines, &cmd_block, &cmd_mutex,
-	&cmd_java, &cmd_jfr,  &cmd_diff,       &cmd_show,  &cmd_version,
+	&cmd_run, &cmd_top,  &cmd_services,   &cmd_query,   &cmd_ps,	&cmd_doctor,
+	&cmd_cpu, &cmd_heap, &cmd_goroutines, &cmd_block,   &cmd_mutex, &cmd_java,
+	&cmd_jfr, &cmd_diff, &cmd_show,	      &cmd_version,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -49,10 +49,11 @@ static int print_overview(FILE *to)
 		    to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	(void)fputs(
-		"  help       Show this text, or the help of a command: sonde help cpu\n\n"
-		"Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be profiled.\n",
-		to);
+	(void)fputs("  help       Show this text, or the help of a command: sonde help cpu\n\n"
+		    "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be "
+		    "profiled, or\n"
+		    "not all of this machine (doctor).\n",
+		    to);
 	if (fflush(to) == 0)
 		return CLI_OK;
 	return cli_fail(-errno, &(struct err){});
@@ -76,7 +77,7 @@ static int help(int argc, char **argv)
 	if (argc == 0 || strcmp(argv[0], "help") == 0 || argv[0][0] == '-')
 		return print_overview(stdout);
 	if (argc > 1)
-		return cli_fail_usage(NULL, &(struct err){"help takes one command"});
+		return cli_fail_usage(NULL, &(struct err){.text = "help takes one command"});
 	command = find_command(argv[0]);
 	return command ? print_help(command) : unknown_command(argv[0]);
 }

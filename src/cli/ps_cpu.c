@@ -7,14 +7,11 @@
  */
 #include "cli/ps_cpu.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cpu/sampler.h"
 #include "python/layout.h"
 
 static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const char *remedy)
@@ -24,28 +21,9 @@ static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const c
 	(void)snprintf(c->remedy, sizeof(c->remedy), "%s", remedy);
 }
 
-void ps_cpu_try(struct ps_cpu *ret_cpu)
+void ps_cpu_refuse(const char *reason, const char *remedy, struct ps_cpu *ret_cpu)
 {
-	const struct cpu_sampler_options options = {.hz = 1, .pid = getpid()};
-	_cleanup_(cpu_sampler_closep) struct cpu_sampler *sampler = NULL;
-	struct err err = {};
-	int r = cpu_sampler_open(&options, &sampler, &err);
-	const char *remedy = strstr(err.text, ": ");
-	char reason[sizeof(ret_cpu->gives)];
-
-	if (r == 0) {
-		cpu_set(ret_cpu, true, "yes", "");
-		return;
-	}
-	if (r == -EPERM || r == -EACCES) {
-		cpu_set(ret_cpu, false, "no permission",
-			"needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
-		return;
-	}
-	/* The sampler's sentences have what helps behind a colon. */
-	(void)snprintf(reason, sizeof(reason), "%.*s",
-		       remedy ? (int)(remedy - err.text) : (int)strlen(err.text), err.text);
-	cpu_set(ret_cpu, false, reason[0] ? reason : strerror(-r), remedy ? remedy + 2 : "");
+	cpu_set(ret_cpu, false, reason, remedy);
 }
 
 /* "3.11" or "3.11.2" of one whose frames can be read. */

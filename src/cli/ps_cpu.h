@@ -5,15 +5,15 @@
 
 struct ps_cpu {
 	bool available;
-	char gives[256];  /* "yes", what names are missing; or, when not available, why not */
+	char gives[512];  /* "yes", what names are missing; or, when not available, why not */
 	char remedy[256]; /* what would give more; "" for nothing */
 };
 
-/* Whether this machine can be sampled at all, by trying it. */
-void ps_cpu_try(struct ps_cpu *ret_cpu);
+/* Of all, where this machine cannot be sampled. */
+void ps_cpu_refuse(const char *reason, const char *remedy, struct ps_cpu *ret_cpu);
 
 /*
- * What one process gives where that is so. runtime and version as in struct ps_entry; perf_map: it
+ * What one process gives where it can. runtime and version as in struct ps_entry; perf_map: it
  * has left names of its JIT-compiled code.
  */
 void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,

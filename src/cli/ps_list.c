@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "cli/ps_java.h"
 #include "cpu/perfmap.h"
+#include "features/probe.h"
 #include "golang/heap.h"
 #include "golang/metrics.h"
 #include "golang/process.h"
@@ -197,12 +198,12 @@ static bool ps_has_perf_map(pid_t pid)
 	return cpu_perfmap_open(pid, &map, &err) == 0;
 }
 
-static void ps_answer_cpu(const struct ps_cpu *machine, struct ps_entry *e)
+static void ps_answer_cpu(const struct feature *cpu, struct ps_entry *e)
 {
-	if (machine->available)
-		ps_cpu_describe(e->runtime, e->version, ps_has_perf_map(e->info.id.pid), &e->cpu);
+	if (cpu->state == FEATURE_OFF)
+		ps_cpu_refuse(cpu->reason, cpu->remedy, &e->cpu);
 	else
-		e->cpu = *machine;
+		ps_cpu_describe(e->runtime, e->version, ps_has_perf_map(e->info.id.pid), &e->cpu);
 }
 
 static int ps_rank(const struct ps_entry *e)
@@ -226,12 +227,12 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 		      struct ps_list *ret_list, struct err *err)
 {
 	_cleanup_free_ struct ps_entry *entries = calloc(n_pids + 1, sizeof(*entries));
-	struct ps_cpu cpu;
+	struct features features;
 	size_t len = 0;
 
 	if (!entries)
 		return err_oom(err);
-	ps_cpu_try(&cpu);
+	features_probe(NULL, &features);
 	for (size_t i = 0; i < n_pids; i++) {
 		/* Who looks at the list will not find us any more. */
 		if (pids[i] == getpid())
@@ -243,11 +244,12 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 		}
 		if (entries[len].info.kernel_thread && !options->kernel_threads && !options->pids)
 			continue;
-		ps_answer_cpu(&cpu, &entries[len]);
+		ps_answer_cpu(&features.rows[FEATURE_CPU], &entries[len]);
 		len++;
 	}
 	qsort(entries, len, sizeof(*entries), ps_compare);
-	*ret_list = (struct ps_list){.entries = TAKE_PTR(entries), .len = len};
+	*ret_list =
+		(struct ps_list){.entries = TAKE_PTR(entries), .len = len, .features = features};
 	return 0;
 }
 

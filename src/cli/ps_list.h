@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "cli/ps_cpu.h"
+#include "features/features.h"
 #include "golang/metrics.h"
 #include "proc/info.h"
 
@@ -31,6 +32,7 @@ struct ps_options {
 struct ps_list {
 	struct ps_entry *entries; /* profileable first, then other Go programs, then the rest */
 	size_t len;
+	struct features features; /* of the machine; all on in a list of a core file */
 };
 
 /* Processes that end while we look are left out. -ESRCH when one that was asked for is not there.

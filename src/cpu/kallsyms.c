@@ -9,15 +9,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zstd.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "cpu/kallsyms_parse.h"
+#include "proc/host.h"
 #include "proc/text.h"
 
 #define KALLSYMS_BLOCK 128
@@ -144,17 +148,71 @@ static int kallsyms_build(struct cpu_kallsyms *k, const struct cpu_ksyms *ksyms)
 	return 0;
 }
 
-static void kallsyms_give_reason(struct cpu_kallsyms *k, const struct cpu_ksyms *ksyms, int r)
+static int kptr_restrict(void)
 {
-	k->reason.text[0] = 0;
-	if (r < 0)
-		err_write(&k->reason, "cannot read %s: %s", k->path, strerror(-r));
-	else if (ksyms->len == 0 && ksyms->n_hidden)
-		err_write(&k->reason, "the kernel hides its addresses; run as root with CAP_SYSLOG,"
-				      " or set kernel.kptr_restrict to 0 or 1");
-	else if (ksyms->len == 0)
-		err_write(&k->reason, "%s has no functions: a kernel without CONFIG_KALLSYMS?",
-			  k->path);
+	_cleanup_(buf_release) struct buf text = buf_with_max(4096);
+	const char *s = NULL;
+
+	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/kptr_restrict", &text, NULL) == 0)
+		s = buf_cstr(&text);
+	return s ? (int)strtol(s, NULL, 10) : 0;
+}
+
+static int explain_hidden(struct err *err)
+{
+	int level = kptr_restrict();
+
+	if (level >= 2)
+		return err_lack(err, -EPERM, ERR_CAUSE_HIDDEN, "sysctl kernel.kptr_restrict=1",
+				"the kernel hides its addresses (kernel.kptr_restrict is %d)",
+				level);
+	if (!proc_host_has_cap(CAP_SYSLOG))
+		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
+				geteuid() == 0 ? "run the container with --cap-add=SYSLOG"
+					       : "run as root, or with CAP_SYSLOG",
+				"the kernel hides its addresses without CAP_SYSLOG "
+				"(kernel.kptr_restrict is %d)",
+				level);
+	return err_lack(err, -EPERM, ERR_CAUSE_HIDDEN,
+			"run as root of the host, not in a rootless container",
+			"the kernel hides its addresses (kernel.kptr_restrict is %d)", level);
+}
+
+static int explain_missing(const char *path, int code, struct err *err)
+{
+	char dir[256], remedy[sizeof(dir) + 16];
+
+	(void)snprintf(remedy, sizeof(remedy), "use a kernel with CONFIG_KALLSYMS=y");
+	if (strncmp(path, "/proc/", 6) == 0 && proc_host_check_proc(err) < 0)
+		return -ENOENT;
+	if (proc_host_is_covered(path, "/proc", dir, sizeof(dir))) {
+		(void)snprintf(remedy, sizeof(remedy), "umount %s", dir);
+		return err_lack(err, -ENOENT, ERR_CAUSE_HIDDEN, remedy,
+				"%s is hidden by what is mounted on %s", path, dir);
+	}
+	if (code < 0)
+		return err_lack(err, code, ERR_CAUSE_HIDDEN, remedy, "cannot read %s: %s", path,
+				strerror(-code));
+	return err_lack(err, -ENOENT, ERR_CAUSE_KERNEL, remedy, "%s lists no functions", path);
+}
+
+/* 0 where there are some. */
+static int kallsyms_explain(const char *path, const struct cpu_ksyms *ksyms, int r, struct err *err)
+{
+	if (r == 0 && ksyms->len)
+		return 0;
+	if (r == 0 && ksyms->n_hidden)
+		return explain_hidden(err);
+	return explain_missing(path, r, err);
+}
+
+int cpu_kallsyms_check(const char *path, struct err *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(cpu_ksyms_release) struct cpu_ksyms ksyms = {0};
+	int r = fd < 0 ? -errno : cpu_ksyms_read_some(fd, &ksyms);
+
+	return kallsyms_explain(path, &ksyms, r, err);
 }
 
 static void kallsyms_read(struct cpu_kallsyms *k, uint64_t now_ns)
@@ -166,7 +224,8 @@ static void kallsyms_read(struct cpu_kallsyms *k, uint64_t now_ns)
 	kallsyms_clear(k);
 	if (r == 0)
 		r = kallsyms_build(k, &ksyms);
-	kallsyms_give_reason(k, &ksyms, r);
+	k->reason = (struct err){};
+	(void)kallsyms_explain(k->path, &ksyms, r, &k->reason);
 	cpu_ksyms_release(&ksyms);
 	k->read_ns = now_ns;
 	k->epoch++;
@@ -250,10 +309,4 @@ uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms)
 const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms)
 {
 	return kallsyms->reason.text[0] ? kallsyms->reason.text : NULL;
-}
-
-size_t cpu_kallsyms_memory(const struct cpu_kallsyms *kallsyms)
-{
-	return sizeof(*kallsyms) + kallsyms->len * sizeof(*kallsyms->starts) +
-	       kallsyms->len / KALLSYMS_BLOCK * sizeof(*kallsyms->blocks) + kallsyms->blobs.cap;
 }

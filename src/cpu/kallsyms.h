@@ -35,6 +35,7 @@ int cpu_kallsyms_lookup(struct cpu_kallsyms *kallsyms, uint64_t addr, uint64_t n
 			size_t cap);
 /* Grows with each reading: what was looked up before may have changed. */
 uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms);
-/* Why there are no names and what would help; NULL when there are, or nobody asked yet. */
+/* Whether there are any names; else an error with its remedy. Reads only as much as that takes. */
+int cpu_kallsyms_check(const char *path, struct err *err);
+/* Why there are no names; NULL when there are, or nobody asked yet. */
 const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms);
-size_t cpu_kallsyms_memory(const struct cpu_kallsyms *kallsyms);

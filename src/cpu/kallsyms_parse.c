@@ -158,16 +158,16 @@ static void ksyms_sort(struct cpu_ksyms *ksyms)
 	ksyms->len = n + 1;
 }
 
-int cpu_ksyms_read(int fd, struct cpu_ksyms *ret_ksyms)
+static int ksyms_read(int fd, size_t enough, struct cpu_ksyms *ret_ksyms)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(KSYMS_CHUNK);
 	struct cpu_ksyms ksyms = {0};
 	size_t have = 0;
-	ssize_t n, used = 0;
+	ssize_t n = 0, used = 0;
 
 	if (!chunk)
 		return -ENOMEM;
-	while ((n = read(fd, chunk + have, KSYMS_CHUNK - have)) > 0) {
+	while (ksyms.len < enough && (n = read(fd, chunk + have, KSYMS_CHUNK - have)) > 0) {
 		have += (size_t)n;
 		used = ksyms_lines(&ksyms, view_of(chunk, have));
 		if (used < 0)
@@ -186,4 +186,14 @@ int cpu_ksyms_read(int fd, struct cpu_ksyms *ret_ksyms)
 	ksyms_sort(&ksyms);
 	*ret_ksyms = ksyms;
 	return 0;
+}
+
+int cpu_ksyms_read(int fd, struct cpu_ksyms *ret_ksyms)
+{
+	return ksyms_read(fd, SIZE_MAX, ret_ksyms);
+}
+
+int cpu_ksyms_read_some(int fd, struct cpu_ksyms *ret_ksyms)
+{
+	return ksyms_read(fd, 1, ret_ksyms);
 }

@@ -31,4 +31,6 @@ struct cpu_ksyms {
 
 /* Lines that make no sense are left out, as are functions past CPU_KSYMS_MAX. -errno of reading. */
 int cpu_ksyms_read(int fd, struct cpu_ksyms *ret_ksyms);
+/* No more than it takes to know whether there are any. */
+int cpu_ksyms_read_some(int fd, struct cpu_ksyms *ret_ksyms);
 void cpu_ksyms_release(struct cpu_ksyms *ksyms);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -17,9 +16,7 @@
 #include <cpu/sampler_bpf.skel.h> /* made by bpftool */
 
 #include "cpu/sampler_impl.h"
-
-/* The inode of the first namespace of process ids, fixed in the kernel. */
-#define INIT_PID_NAMESPACE 0xEFFFFFFCU
+#include "proc/host.h"
 
 #define COUNTS_MIN 16384U
 #define COUNTS_MAX 262144U
@@ -38,21 +35,14 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 
 static int check_host(struct err *err)
 {
-	struct stat st;
+	int r;
 
 #if !defined(__x86_64__)
-	return err_set(err, -ENOTSUP, "CPU profiles need an x86-64 machine so far");
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_MACHINE, "",
+			"CPU profiles need an x86-64 machine so far");
 #endif
-	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		return err_set(err, errno == EACCES ? -EPERM : -ENOTSUP,
-			       "CPU profiles need the kernel's type information, and "
-			       "/sys/kernel/btf/vmlinux cannot be read (%m): use a kernel with "
-			       "CONFIG_DEBUG_INFO_BTF, and mount /sys in a container");
-	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != INIT_PID_NAMESPACE)
-		return err_set(err, -ENOTSUP,
-			       "CPU profiles need the host's process ids: run the container with "
-			       "--pid=host (hostPID in Kubernetes)");
-	return 0;
+	r = proc_host_check_btf(err);
+	return r < 0 ? r : proc_host_check_pids(err);
 }
 
 /* Loading failed with code: what would help? */
@@ -61,25 +51,16 @@ static int explain_load(int code, struct err *err)
 	struct utsname host = {0};
 
 	(void)uname(&host);
-	if (code == -EPERM || code == -EACCES)
-		return err_set(
-			err, -EPERM,
-			"no permission for bpf(): run as root, or with CAP_BPF, CAP_PERFMON "
-			"and CAP_SYS_PTRACE; in a container with --privileged, or with these "
-			"and a seccomp profile that allows bpf() and perf_event_open(); "
-			"lockdown=confidentiality forbids it to all");
-	if (code == -ENOSYS)
-		return err_set(err, -ENOTSUP,
-			       "the kernel (%s) has no bpf(), or a seccomp profile hides it",
-			       host.release);
+	if (code == -EPERM || code == -EACCES || code == -ENOSYS)
+		return proc_host_explain_bpf("bpf()", code, err);
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1)
-		return err_set(err, -ENOTSUP,
-			       "CPU profiles need Linux 5.17 or later (bpf_loop); this is %s",
-			       host.release);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
+				"CPU profiles need bpf_loop(), which Linux %s does not have",
+				host.release);
 	if (code == -ENOMEM)
-		return err_set(err, code, "no memory for BPF maps (RLIMIT_MEMLOCK?)");
-	return err_set(err, -ENOTSUP, "the kernel (%s) refuses our BPF programs: %s", host.release,
-		       strerror(-code));
+		return err_lack(err, code, ERR_CAUSE_OTHER, "raise RLIMIT_MEMLOCK: ulimit -l unlimited",
+				"there is no memory for BPF maps");
+	return proc_host_explain_bpf("bpf()", code, err);
 }
 
 static uint32_t clamp(uint64_t value, uint32_t lo, uint32_t hi)
@@ -288,23 +269,4 @@ void cpu_sampler_losses(const struct cpu_sampler *s, struct cpu_losses *ret)
 	};
 	for (size_t i = 0; i < CPU_STACK_N; i++)
 		ret->ends[i] = b->n_ends[i] + s->copy_ends[i];
-}
-
-void cpu_sampler_cost(const struct cpu_sampler *s, uint64_t *ret_runs, uint64_t *ret_ns)
-{
-	const struct bpf_program *programs[] = {s->bpf->progs.on_sample, s->bpf->progs.on_switch,
-						s->bpf->progs.on_exec, s->bpf->progs.on_exit};
-
-	*ret_runs = 0;
-	*ret_ns = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info);
-		int fd = bpf_program__fd(programs[i]);
-
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
-			continue;
-		*ret_runs += info.run_cnt;
-		*ret_ns += info.run_time_ns;
-	}
 }

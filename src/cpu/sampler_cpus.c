@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "cpu/sampler_impl.h"
+#include "proc/host.h"
 
 /* Whether cpu is in a list such as "0-3,8". */
 static bool list_has(const char *list, unsigned long cpu)
@@ -53,18 +54,17 @@ static int cpu_open(struct cpu_sampler *s, size_t cpu, struct err *err)
 	if (fd < 0 && errno == ENODEV)
 		return 0; /* went off line after all */
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return err_set(err, -EPERM,
-			       "no permission for perf_event_open(): run as root or with "
-			       "CAP_PERFMON (kernel.perf_event_paranoid forbids it otherwise)");
+		return proc_host_explain_bpf("perf_event_open()", -errno, err);
 	if (fd < 0 && errno == EINVAL)
 		return err_set(
 			err, -EINVAL,
 			"%u samples a second are more than kernel.perf_event_max_sample_rate "
 			"allows",
 			s->options.hz);
+	if (fd < 0 && (errno == ENOENT || errno == ENOSYS))
+		return proc_host_explain_bpf("perf_event_open()", -ENOSYS, err);
 	if (fd < 0)
-		return err_set(err, errno == ENOENT || errno == ENOSYS ? -ENOTSUP : -errno,
-			       "no perf event on CPU %zu: %m", cpu);
+		return err_set(err, -errno, "no perf event on CPU %zu: %m", cpu);
 	s->cpus[cpu].link = bpf_program__attach_perf_event(s->bpf->progs.on_sample, fd);
 	if (s->cpus[cpu].link)
 		return 0; /* the link closes fd */

@@ -7,7 +7,7 @@
  * none (jvmti.h), and async-profiler where the user gives it (async.h).
  *
  * There are two sides. start, keep, finish and stop give commands to the JVM, and wait for its
- * answers, up to half a minute where it hangs. The others only read, and do not wait. Each side is
+ * answers, up to two minutes where it hangs. The others only read, and do not wait. Each side is
  * one thread's at a time, and the two may be at work at the same time.
  *
  * Nothing is missed between two readings. What happened is there within a second or so; of JDK 8

@@ -52,14 +52,14 @@ static int recording_check_memory(const struct proc_id *id, struct err *err)
 {
 	_cleanup_(oom_limit_closep) struct oom_limit *limit = NULL;
 	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)64 << 10);
-	struct oom_mounts mounts;
+	_cleanup_(oom_mounts_close) struct oom_mounts mounts = {};
 	struct oom_fill fill;
 	char path[48];
 	const char *s;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)id->pid);
 	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0 || !(s = buf_cstr(&text)) ||
-	    oom_mounts_read(&mounts, NULL) < 0 || oom_limit_open(&mounts, s, &limit, NULL) < 0)
+	    oom_mounts_open(&mounts, NULL) < 0 || oom_limit_open(&mounts, s, &limit, NULL) < 0)
 		return 0;
 	/* The first group that is at all full is its own; those above it are only looked at. */
 	if ((oom_limit_is_near(limit, 0, &fill) &&

@@ -8,8 +8,8 @@
 #include "java/attach.h"
 #include "java/recording_settings.h"
 
-/* The first start loads the recorder: half a second of CPU, on a busy machine much longer. */
-#define JAVA_JFR_TIMEOUT_NS (30ULL * 1000000000)
+/* The first start loads the recorder: half a second of CPU, on a busy machine a minute or more. */
+#define JAVA_JFR_TIMEOUT_NS (120ULL * 1000000000)
 
 /* Where the JVM keeps recordings: the directory above the one it has made for itself. */
 int java_jfr_directory(struct java_attach *attach, char *dst, size_t cap, struct err *err);

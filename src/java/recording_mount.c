@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "java/attach_self.h"
+#include "proc/host.h"
 #include "proc/info.h"
 
 /* What is done inside a mount namespace, by a thread of its own. */
@@ -159,10 +160,18 @@ int java_mount_check(struct err *err)
 	if (fs >= 0)
 		return 0;
 	if (errno == ENOSYS)
-		return err_set(err, -ENOTSUP, "recordings of a JVM need Linux 5.6 or later");
-	return err_set(err, -EPERM,
-		       "no permission to mount a file system for the recordings of a JVM; run as "
-		       "root");
+		return err_lack(
+			err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
+			"recordings of a JVM need fsopen(), which this kernel does not have");
+	if (proc_host_is_user_namespace())
+		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
+				"run as root of the host, not in a rootless container",
+				"JVM recordings need a private tmpfs, which root of a user "
+				"namespace cannot mount for them");
+	return err_lack(
+		err, -EPERM, ERR_CAUSE_PRIVILEGE,
+		geteuid() == 0 ? "run the container with --privileged" : "run as root",
+		"JVM recordings need a private tmpfs, and mounting one needs CAP_SYS_ADMIN");
 }
 
 int java_mount_make(const struct java_target *t, const char *name, struct view settings,

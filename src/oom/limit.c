@@ -36,87 +36,6 @@ struct oom_limit {
 	size_t len;
 };
 
-/* "memory" in "rw,memory", "memory" in "cpu,memory": a whole word. */
-static bool has_word(const char *list, size_t len, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (size_t at = 0; at < len;) {
-		size_t end = at;
-
-		while (end < len && list[end] != ',')
-			end++;
-		if (end - at == n && memcmp(list + at, word, n) == 0)
-			return true;
-		at = end + 1;
-	}
-	return false;
-}
-
-/* The uppermost group is "": paths begin with a slash. */
-static void mount_set(struct oom_mount *m, const char *root, const char *dir)
-{
-	size_t n = strlen(root);
-
-	if (m->dir[0] || n >= sizeof(m->root) || strlen(dir) >= sizeof(m->dir) ||
-	    strchr(root, '\\') || strchr(dir, '\\'))
-		return;
-	(void)snprintf(m->dir, sizeof(m->dir), "%s", dir);
-	(void)snprintf(m->root, sizeof(m->root), "%s", strcmp(root, "/") == 0 ? "" : root);
-}
-
-/* "36 35 98:0 ROOT DIR rw,noatime shared:1 - TYPE SOURCE OPTIONS" */
-static void mounts_line(char *line, struct oom_mounts *m)
-{
-	char *fields[5] = {0}, *rest = strstr(line, " - "), *save = NULL;
-	char *type, *options;
-
-	if (!rest)
-		return;
-	*rest = 0;
-	fields[0] = strtok_r(line, " ", &save);
-	for (size_t i = 1; i < ARRAY_SIZE(fields) && fields[i - 1]; i++)
-		fields[i] = strtok_r(NULL, " ", &save);
-	type = strtok_r(rest + 3, " ", &save);
-	options = type ? strtok_r(NULL, " ", &save) : NULL;
-	options = options ? strtok_r(NULL, " ", &save) : NULL;
-	if (!fields[4] || !options)
-		return;
-	if (strcmp(type, "cgroup2") == 0)
-		mount_set(&m->v2, fields[3], fields[4]);
-	else if (strcmp(type, "cgroup") == 0 && has_word(options, strlen(options), "memory"))
-		mount_set(&m->v1, fields[3], fields[4]);
-}
-
-void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
-{
-	*ret_mounts = (struct oom_mounts){};
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		char line[4 * OOM_PATH_MAX];
-
-		if (n < sizeof(line)) {
-			memcpy(line, text, n);
-			line[n] = 0;
-			mounts_line(line, ret_mounts);
-		}
-		text += n + (text[n] == '\n');
-	}
-}
-
-int oom_mounts_read(struct oom_mounts *ret_mounts, struct err *err)
-{
-	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)4 << 20);
-	int r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &text, err);
-
-	if (r < 0)
-		return r;
-	if (!buf_cstr(&text))
-		return err_oom(err);
-	oom_mounts_parse(buf_cstr(&text), ret_mounts);
-	return 0;
-}
-
 /* "max", or anything that is no number, is false. */
 static bool parse_bytes(const char *text, uint64_t *ret_bytes)
 {
@@ -197,7 +116,7 @@ static void limit_line(struct oom_limit *l, const struct oom_mounts *m, const ch
 	list++;
 	if (path == list)
 		limit_climb(l, &m->v2, path + 1, false);
-	else if (has_word(list, (size_t)(path - list), "memory"))
+	else if (oom_has_word(list, (size_t)(path - list), "memory"))
 		limit_climb(l, &m->v1, path + 1, true);
 }
 

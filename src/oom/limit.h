@@ -12,20 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-
-#define OOM_PATH_MAX 512
-
-/* Where control groups are to be found. */
-struct oom_mounts {
-	struct oom_mount {
-		char dir[OOM_PATH_MAX];	 /* "": there is none */
-		char root[OOM_PATH_MAX]; /* which group that is; "" for the uppermost */
-	} v1, v2;			 /* v1: of the memory controller */
-};
-
-int oom_mounts_read(struct oom_mounts *ret_mounts, struct err *err);
-/* From the text of /proc/self/mountinfo. */
-void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts);
+#include "oom/mounts.h"
 
 struct oom_limit; /* opaque: the groups of one process that have a limit */
 

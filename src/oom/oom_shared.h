@@ -5,7 +5,7 @@
 
 struct oom_notice {
 	__u64 mono_ns; /* when it was picked */
-	__u64 rss_kb;  /* 0: this kernel does not tell */
+	__u64 rss_kb;  /* 0: not known */
 	__u32 tgid;
 	__u32 unused;
 };

@@ -5,11 +5,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 #include <oom/oom_bpf.skel.h> /* made by bpftool */
 
 #include "oom/oom_shared.h"
+#include "proc/host.h"
 
 struct oom_victims {
 	struct oom_bpf *bpf;
@@ -28,12 +31,10 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 
 static int explain(int code, struct err *err)
 {
-	if (code == -EPERM || code == -EACCES)
-		return err_set(err, -EPERM,
-			       "no permission for bpf(): run as root, or with CAP_BPF and "
-			       "CAP_PERFMON, and with tracefs mounted");
-	return err_set(err, -ENOTSUP, "the kernel does not tell which processes it kills: %s",
-		       strerror(-code));
+	if (code == -ENOENT)
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
+				"the kernel has no tracepoint mark_victim");
+	return proc_host_explain_bpf("bpf()", code, err);
 }
 
 static int hear_notice(void *context, void *data, size_t len)
@@ -56,12 +57,19 @@ static int hear_notice(void *context, void *data, size_t len)
 
 static int victims_load(struct oom_victims *v, struct err *err)
 {
-	int r;
+	struct stat ns;
+	int r = proc_host_check_btf(err);
 
+	if (r < 0)
+		return r;
 	(void)libbpf_set_print(quiet);
 	v->bpf = oom_bpf__open();
 	if (!v->bpf)
 		return explain(-errno, err);
+	v->bpf->rodata->page_kb = (uint32_t)sysconf(_SC_PAGESIZE) >> 10;
+	/* Numbers are to be those that /proc has. */
+	if (!proc_host_has_own_pids() && stat("/proc/self/ns/pid", &ns) == 0)
+		v->bpf->rodata->own_pid_ns = (uint32_t)ns.st_ino;
 	r = oom_bpf__load(v->bpf);
 	if (r == 0)
 		r = oom_bpf__attach(v->bpf);

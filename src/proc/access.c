@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/host.h"
 
 /* The text after "Key:" in a status file, NULL when it is not there. */
 static const char *status_value(struct buf *text, const char *key)
@@ -23,17 +24,6 @@ static const char *status_value(struct buf *text, const char *key)
 	const char *at = s ? strstr(s, key) : NULL;
 
 	return at ? at + strlen(key) : NULL;
-}
-
-static bool access_have_ptrace(void)
-{
-	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
-	const char *value;
-
-	if (io_read_file(AT_FDCWD, "/proc/self/status", &text, NULL) < 0)
-		return false;
-	value = status_value(&text, "\nCapEff:");
-	return value && (strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1);
 }
 
 /* False when one of the target's user ids is not ours; ret_uid is then that one. */
@@ -59,20 +49,9 @@ static bool access_same_user(pid_t pid, unsigned long *ret_uid)
 	return true;
 }
 
-static int access_yama_scope(void)
-{
-	_cleanup_(buf_release) struct buf text = buf_with_max(16 << 10);
-	const char *s;
-
-	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", &text, NULL) < 0)
-		return 0;
-	s = buf_cstr(&text);
-	return s ? (int)strtol(s, NULL, 10) : 0;
-}
-
 int proc_access_denied(pid_t pid, const char *who, struct err *err)
 {
-	int scope = access_yama_scope();
+	int scope = proc_host_ptrace_scope();
 	unsigned long uid;
 
 	if (scope >= 3)
@@ -80,7 +59,7 @@ int proc_access_denied(pid_t pid, const char *who, struct err *err)
 			       "no permission to read %s: kernel.yama.ptrace_scope is %d, which "
 			       "forbids it to everybody until the machine is restarted with less",
 			       who, scope);
-	if (access_have_ptrace())
+	if (proc_host_has_cap(CAP_SYS_PTRACE))
 		return err_set(
 			err, -EPERM,
 			"no permission to read %s although we have CAP_SYS_PTRACE: it lives "

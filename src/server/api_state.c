@@ -62,6 +62,35 @@ static void health_store(struct json *j, struct store *store)
 	json_object_end(j);
 }
 
+bool api_features(const struct context *context, struct features *ret_features)
+{
+	struct store_status s = {0};
+	struct err err = {};
+
+	if (!context->agent)
+		return false;
+	agent_features(context->agent, ret_features);
+	store_status(context->store, &s);
+	if (s.writing)
+		return true;
+	(void)err_lack(&err, -EIO, ERR_CAUSE_DISK,
+		       "free disk space, or start sonde run with another --data-dir", "%s",
+		       s.trouble[0] ? s.trouble : "profiles cannot be written");
+	features_set(ret_features, FEATURE_STORE, -EIO, &err);
+	return true;
+}
+
+static void health_features(struct json *j, const struct context *context)
+{
+	struct features features;
+
+	json_key(j, "features");
+	if (api_features(context, &features))
+		features_json(&features, j);
+	else
+		json_null(j);
+}
+
 int api_health(const struct request *rq, struct answer *a, struct err *err)
 {
 	struct json j = json_to(&a->body);
@@ -70,6 +99,7 @@ int api_health(const struct request *rq, struct answer *a, struct err *err)
 	answer_text(&j, "version", SONDE_VERSION);
 	health_agent(&j, rq);
 	health_store(&j, rq->context->store);
+	health_features(&j, rq->context);
 	json_object_end(&j);
 	return api_finish(&j, err);
 }

@@ -453,6 +453,23 @@ static int metrics_store(struct buf *out, struct store *store)
 	return metrics_list(out, list, ARRAY_SIZE(list));
 }
 
+static int metrics_features(struct buf *out, const struct context *context)
+{
+	static const char name[] = "sonde_feature_on";
+	struct features features;
+	int r;
+
+	if (!api_features(context, &features))
+		return 0;
+	r = metric_head(
+		out, name, "gauge",
+		"1 while the feature works for all processes, else 0; /api/health says why.");
+	for (size_t i = 0; r == 0 && i < FEATURES_N; i++)
+		r = buf_printf(out, "%s{feature=\"%s\"} %d\n", name, feature_name(i),
+			       features.rows[i].state == FEATURE_ON);
+	return r;
+}
+
 int api_metrics(const struct request *rq, struct answer *a, struct err *err)
 {
 	struct buf *out = &a->body;
@@ -462,6 +479,8 @@ int api_metrics(const struct request *rq, struct answer *a, struct err *err)
 		r = buf_append_str(out, "sonde_build_info{version=\"" SONDE_VERSION "\"} 1\n");
 	if (r == 0)
 		r = metrics_store(out, rq->context->store);
+	if (r == 0)
+		r = metrics_features(out, rq->context);
 	if (r == 0 && rq->context->agent)
 		r = metrics_agent(out, rq->context->agent);
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "agent/agent.h"
+#include "features/features.h"
 #include "server/answer.h"
 #include "server/params.h"
 #include "store/store.h"
@@ -34,8 +35,8 @@ struct route {
 
 /* NULL when the path is none of the API's. */
 const struct route *routes_find(const char *path);
-/* For tests: the table, ended by a path of NULL. */
-const struct route *routes_all(void);
+/* -ENOENT, and which paths there are. */
+int routes_unknown(const char *path, struct err *err);
 
 int api_health(const struct request *rq, struct answer *a, struct err *err);
 int api_targets(const struct request *rq, struct answer *a, struct err *err);
@@ -48,5 +49,7 @@ int api_pprof(const struct request *rq, struct answer *a, struct err *err);
 int api_events(const struct request *rq, struct answer *a, struct err *err);
 int api_metrics(const struct request *rq, struct answer *a, struct err *err);
 
+/* What works, the store included. False where there is no agent that would know. */
+bool api_features(const struct context *context, struct features *ret_features);
 /* What json_finish() says, as our error. */
 int api_finish(const struct json *j, struct err *err);

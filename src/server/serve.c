@@ -80,7 +80,7 @@ static void serve_asset(const struct serve_request *rq, const char *path, struct
 		a->packed = asset->packed;
 	}
 	if (r < 0)
-		answer_error(a, -ENOMEM, &(struct err){"there is not enough memory"});
+		answer_error(a, -ENOMEM, &(struct err){.text = "there is not enough memory"});
 }
 
 static int serve_route(struct serve *s, const struct route *route, const char *query,
@@ -111,11 +111,11 @@ void serve_answer(struct serve *s, const struct serve_request *rq, struct answer
 	size_t len = question ? (size_t)(question - rq->uri) : strlen(rq->uri);
 	_cleanup_free_ char *path = strndup(rq->uri, len);
 	const struct route *route;
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	if (!path) {
-		answer_error(a, -ENOMEM, &(struct err){"there is not enough memory"});
+		answer_error(a, -ENOMEM, &(struct err){.text = "there is not enough memory"});
 		return;
 	}
 	route = routes_find(path);
@@ -124,7 +124,8 @@ void serve_answer(struct serve *s, const struct serve_request *rq, struct answer
 		return;
 	}
 	if (!route) {
-		answer_refuse(a, 404, "there is no such path: docs/API.md lists them");
+		r = routes_unknown(path, &err);
+		answer_error(a, r, &err);
 		return;
 	}
 	if (rq->fetch_site && strcmp(rq->fetch_site, "cross-site") == 0) {

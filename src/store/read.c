@@ -15,7 +15,7 @@ static int read_day(struct store_sqlite *s, int64_t number, sqlite_day_fn *fn, v
 		    struct err *err)
 {
 	_cleanup_(close_dayp) struct day day = {0};
-	struct err why = {""};
+	struct err why = {};
 	int r = day_open(&day, s->dir, number, false, &why);
 
 	if (r == 0)

@@ -199,7 +199,7 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 {
 	struct store_sqlite *s = store_sqlite(store);
 	int64_t now = s->now_ns(s->now_ctx);
-	struct err own = {""};
+	struct err own = {};
 	int r;
 
 	HOLD(&s->lock);
@@ -233,7 +233,7 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 static int sqlite_commit(struct store *store, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
-	struct err own = {""};
+	struct err own = {};
 	bool wrote = false;
 	int r = 0;
 
@@ -278,7 +278,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	if (r == 0)
 		r = sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct err why = {""};
+		struct err why = {};
 
 		if (files[i].damaged)
 			continue;
@@ -414,7 +414,8 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->tools.max_stacks =
 		MIN(config->max_stacks ? config->max_stacks : BLOCK_MAX_STACK, BLOCK_MAX_STACK);
 	s->tools.max_labelsets =
-		MIN(config->max_labelsets ? config->max_labelsets : 100000U, DAY_MAX_LABELSETS);
+		MIN(config->max_labelsets ? config->max_labelsets : DAY_MAX_LABELSETS,
+		    DAY_MAX_LABELSETS);
 	s->status.writing = true;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_mutex_init(&s->status_lock, NULL);

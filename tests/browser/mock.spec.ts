@@ -66,6 +66,30 @@ test('a full disk is told on every page', async ({ page }) => {
   await expect(page.getByRole('alert')).toContainText('The disk is full');
 });
 
+test('what does not work on the machine is told on every page with its reason and remedy', async ({ page }) => {
+  const health = await (await page.request.get('/api/health')).json();
+  await page.goto('/');
+  await expect(page.getByRole('contentinfo')).toContainText('store');
+  await expect(page.locator('.missing')).toHaveCount(0);
+  Object.assign(health.features.find((f: { feature: string }) => f.feature === 'oom-kills'), {
+    state: 'off', cause: 'privilege', reason: 'bpf() is not permitted without CAP_BPF', remedy: 'run as root',
+  });
+  await page.route('**/api/health', (route) => route.fulfill({ json: health }));
+  for (const address of ['/', `/#/s/checkout?type=${CPU}`]) {
+    await page.goto(address);
+    await page.reload();
+    const line = page.locator('.health .missing');
+    await expect(line.locator('summary')).toHaveText('OOM kill snapshots: off');
+    await expect(line.getByRole('table')).toBeHidden();
+    await line.locator('summary').click();
+    const row = line.getByRole('row').filter({ hasText: 'OOM kill snapshots' });
+    await expect(row).toContainText('bpf() is not permitted without CAP_BPF');
+    await expect(row.locator('code')).toHaveText('run as root');
+  }
+  const found = await new AxeBuilder({ page }).include('.health').analyze();
+  expect(found.violations.map((v) => v.id)).toEqual([]);
+});
+
 test('what cannot be profiled is named with the reason and what helps', async ({ page }) => {
   await page.goto('/');
   const group = page.getByRole('row').filter({ hasText: 'Run sonde as root' });

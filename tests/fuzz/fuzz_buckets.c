@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "golang/buckets.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0xc000010000)
 #define MEMORY ((size_t)128 << 10)
@@ -127,7 +128,7 @@ static void read_twice(struct program *p, const uint8_t *data, size_t size, stru
 	uint8_t heads = data[2], n_changes = data[3];
 	uint64_t head = p->n ? p->addrs[heads % p->n] : 0;
 	struct golang_buckets b;
-	struct err err = {""};
+	struct err err = {};
 	size_t at = 4 + (size_t)data[1] * DESCRIPTION, len;
 	int r;
 

@@ -11,6 +11,7 @@
 
 #include "../unit/test_golang_program.h"
 #include "golang/contention_impl.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x7000000)
 #define MEMORY ((size_t)32 << 10)
@@ -71,7 +72,7 @@ static void read_twice(struct golang_contention *c)
 {
 	for (int i = 0; i < 2; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL, *delta = NULL;
-		struct err err = {""};
+		struct err err = {};
 
 		if (golang_contention_read(c, &err) < 0 ||
 		    golang_contention_profile(c, &p, &err) < 0 ||

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
-	struct err err = {""};
+	struct err err = {};
 	char path[64];
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)

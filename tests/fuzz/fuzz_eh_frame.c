@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "elf/unwind.h"
+#include "unwind_table.h"
 
 #define FILE_NAMES 0x100
 #define FILE_SECTIONS 0x200
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	_cleanup_free_ uint8_t *file = NULL;
 	struct unwind_table table = {0};
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	if (size == 0)

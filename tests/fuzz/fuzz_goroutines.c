@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	static struct world world;
-	struct err err = {""};
+	struct err err = {};
 
 	process = world_open_forged(&world, WORLD_DATA, data, size);
 	if (!process)

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_free_ struct params *p = calloc(1, sizeof(*p));
 	_cleanup_free_ char *text = NULL;
 	struct param_rules rules = {.allowed = (1U << PARAM_N) - 1};
-	struct err err = {""};
+	struct err err = {};
 	struct host h;
 	int64_t ns;
 

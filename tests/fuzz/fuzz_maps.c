@@ -21,7 +21,7 @@ static void assert_clean(const char *name, size_t cap)
 static void feed_maps(struct view text)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	if (proc_maps_parse(text, &maps, &err) < 0) {
 		assert(maps.len == 0 && err.text[0]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "golang/metrics_impl.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 #define MEMORY ((size_t)24 << 10)
@@ -25,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct golang_process process = {0};
 	struct golang_metrics m;
-	struct err err = {""};
+	struct err err = {};
 
 	if (size < 2 || proc_mem_open_fake(&mem, &err) < 0)
 		return 0;

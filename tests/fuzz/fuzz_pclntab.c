@@ -9,6 +9,7 @@
 #include "golang/bucket.h"
 #include "golang/refs.h"
 #include "golang/symbolizer.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 /* Of what a reading may cost: so little that inputs stay quick and still run dry. */
@@ -38,7 +39,7 @@ static void find_by_name(struct golang_process *p, struct golang_module *m)
 	static const char *const names[] = {"runtime.main", "main.main", "", "main.leaf"};
 	static struct golang_refs refs;
 	struct golang_func funcs[ARRAY_SIZE(names)];
-	struct err err = {""};
+	struct err err = {};
 
 	if (golang_pclntab_find_named(&m->tables, names, funcs, ARRAY_SIZE(names), &err) < 0) {
 		assert(err.text[0]);

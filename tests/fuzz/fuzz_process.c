@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "golang/heap.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_heap(struct golang_process *process)
 {
 	_cleanup_(golang_heap_freep) struct golang_heap *heap = NULL;
-	struct err err = {""};
+	struct err err = {};
 
 	if (golang_heap_new(process, &heap, &err) < 0) {
 		assert(err.text[0]);
@@ -37,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	struct proc_mem *mem;
-	struct err err = {""};
+	struct err err = {};
 	char version[64];
 
 	if (proc_mem_open_fake(&mem, &err) < 0)

@@ -25,7 +25,7 @@ static int count(void *context, const struct golang_program_frame *frame)
 
 static void name(struct golang_program *program, uint64_t vaddr)
 {
-	struct err err = {""};
+	struct err err = {};
 	size_t bytes = 0;
 	int n = golang_program_frames(program, vaddr, count, &bytes, &err);
 
@@ -36,7 +36,7 @@ static void name(struct golang_program *program, uint64_t vaddr)
 static void use(struct golang_program *program)
 {
 	struct unwind_table t = {0};
-	struct err err = {""};
+	struct err err = {};
 	int r = golang_program_unwind(program, &t, &err);
 
 	assert((r < 0) == (err.text[0] != 0));
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("program", MFD_CLOEXEC);
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	if (fd < 0 || io_write_full(fd, data, size) < 0)

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "mem_fake.h"
 #include "python/code.h"
+#include "python/line.h"
 #include "python/symbols.h"
 
 #define CODE_AT 0x1000
@@ -51,7 +53,7 @@ static void read_code(const struct python_layout *layout, uint32_t instr, const 
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct python_code code;
-	struct err err = {""};
+	struct err err = {};
 	uint64_t type = 0;
 
 	if (proc_mem_open_fake(&mem, NULL) < 0 || proc_mem_fake_add(mem, CODE_AT, data, size) < 0)

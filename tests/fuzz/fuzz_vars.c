@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void look_for_goroutines(struct golang_process *process)
 {
 	_cleanup_(golang_goroutines_freep) struct golang_goroutines *gs = NULL;
-	struct err err = {""};
+	struct err err = {};
 
 	if (golang_goroutines_new(process, NULL, &gs, &err) < 0 ||
 	    golang_goroutines_read(gs, &err) < 0)
@@ -25,7 +25,7 @@ static void look_for_goroutines(struct golang_process *process)
 static void look_for_waits(struct golang_process *process, enum golang_contention_kind kind)
 {
 	_cleanup_(golang_contention_freep) struct golang_contention *c = NULL;
-	struct err err = {""};
+	struct err err = {};
 
 	if (golang_contention_new(process, kind, &c, &err) < 0) {
 		assert(err.text[0] && !c);
@@ -41,7 +41,7 @@ static void look_for_metrics(struct golang_process *process)
 {
 	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *reader = NULL;
 	struct golang_metrics m;
-	struct err err = {""};
+	struct err err = {};
 
 	if (golang_metrics_new(process, &reader, &err) < 0 ||
 	    golang_metrics_read(reader, &m, &err) < 0)
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(golang_process_closep) struct golang_process *process = NULL;
 	static struct world world;
-	struct err err = {""};
+	struct err err = {};
 
 	process = world_open_forged(&world, WORLD_CODE, data, size);
 	if (!process)

@@ -118,7 +118,7 @@ static int dump_jcmd(pid_t pid, const char *command)
 	int r = proc_id_of(pid, &id, &err);
 
 	if (r == 0)
-		r = java_attach_open(&id, 3 * NS_PER_SEC, &attach, &err);
+		r = java_attach_open(&id, 0, &attach, &err);
 	if (r == 0)
 		r = java_attach_jcmd(attach, command, &answer, &err);
 	if (r < 0)

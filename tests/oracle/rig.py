@@ -1,8 +1,10 @@
 """Starts target programs and sonde itself, for the oracle tests."""
+import functools
 import os
 import select
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -12,13 +14,30 @@ import build  # noqa: E402
 SONDE = os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde"))
 ELF_DUMP = os.environ.get("ELF_DUMP", os.path.join(ROOT, "build-asan", "tests", "elf_dump"))
 OK, FAILED, USAGE, NOT_PROFILEABLE = 0, 1, 2, 3
+LIMIT = 300  # seconds: longer than anything takes that does not hang, on the busiest machine
+
+
+def wait_for(condition, what, limit=LIMIT, pause=0.05):
+    """The first true value of condition(); within the limit, or the test fails and says what.
+
+    what: a text, or a function whose value is told, such as the figures at the end.
+    """
+    deadline = time.monotonic() + limit
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit} s: {what() if callable(what) else what}")
+        time.sleep(pause)
 
 
 class Target:
     """A running target program; see tests/targets for its commands."""
 
     def __init__(self, argv, env=None, ready=True, prefix=()):
-        self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.PIPE,
+        # Unbuffered: select() does not see a line that lies in a buffer of ours.
+        self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.PIPE, bufsize=0,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         env=dict(os.environ, **(env or {})))
         self.pid = self.process.pid
@@ -27,10 +46,10 @@ class Target:
             assert line[:1] == [b"ready"], f"{argv[0]} did not start: {line}"
             self.pid = int(line[1])
 
-    def line(self, timeout=120):
+    def line(self, timeout=LIMIT):
         """The next line of its answer; a target that hangs fails its test."""
         if not select.select([self.process.stdout], [], [], timeout)[0]:
-            raise AssertionError("the target does not answer")
+            raise AssertionError(f"the target does not answer within {timeout} s")
         return self.process.stdout.readline()
 
     def ask(self, command):
@@ -48,7 +67,7 @@ class Target:
         self.process.stdout.close()
 
 
-def sonde(*args, check=None, timeout=120, **kwargs):
+def sonde(*args, check=None, timeout=LIMIT, **kwargs):
     """Runs sonde; check is the exit code that must come back."""
     done = subprocess.run([SONDE, *map(str, args)], capture_output=True, text=True,
                           timeout=timeout, **kwargs)
@@ -60,15 +79,15 @@ def sonde(*args, check=None, timeout=120, **kwargs):
 
 def pprof_top(go, path, *args):
     """What `go tool pprof -top` prints, without the lines that name the file and the time."""
-    # Newer releases come without the tool, and compile it at its first use.
     done = subprocess.run([go, "tool", "pprof", "-top", *args, path], capture_output=True,
-                          text=True, timeout=900,
+                          text=True, timeout=LIMIT,
                           env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", GOENV="off"))
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines()
             if not line.startswith(("File:", "Time:", "Build ID:"))]
 
 
+@functools.lru_cache(maxsize=None)
 def versions(every):
     """[(version, go)]: the oldest that is always there, a middle one and the newest; or all.
 

@@ -2,15 +2,17 @@
 import collections
 import os
 import re
+import signal
+import subprocess
 import tempfile
-import time
 import unittest
 
 import rig
 import test_oom
 from pprof import Profile
-from test_agent import INTERVAL, Agent, now_ms
+from test_agent import QUICK, Agent, now_ms
 from test_contention import KINDS, is_runtime_lock
+from test_force import heed_interrupts
 from test_goroutines import OF_THE_DUMP
 from test_metrics import stats_of
 
@@ -81,26 +83,17 @@ class Beyond(unittest.TestCase):
         self.addCleanup(self.tmp.cleanup)
 
     def agent(self, *args):
-        return Agent(os.path.join(self.tmp.name, "data"), "--cpu-hz", "0", *args)
+        return Agent(os.path.join(self.tmp.name, "data"), "--cpu-hz", "0", *args, interval=QUICK)
 
     def path(self, name):
         return os.path.join(self.tmp.name, name)
 
-    def until(self, what, timeout=60):
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            found = what()
-            if found:
-                return found
-            time.sleep(0.1)
-        self.fail("it did not come to that")
-
-    def wait_reader(self, agent, pid, name, more=2):
-        """Until the reader has begun and ended so many readings, which are stored."""
+    def wait_reader(self, agent, pid, name, more=3):
+        """Until so many readings have ended after now: all but the last are stored."""
         count = lambda: (reader_of(agent, pid, name) or {"collections": 0})["collections"]
         first = count()
-        self.until(lambda: count() >= first + more)
-        time.sleep(1.5 * INTERVAL)
+        rig.wait_for(lambda: count() >= first + more,
+                     lambda: f"{count() - first} of {more} readings: {reader_of(agent, pid, name)}")
 
     def target(self, name, *args, service, go=None, env=None):
         program = rig.build.build(name, go or self.go or rig.build.mandatory()[1])
@@ -114,8 +107,8 @@ class Beyond(unittest.TestCase):
         return Profile(self.path("window"))
 
     def test_goroutines_are_those_of_the_programs_own_profile(self):
-        with self.agent("--goroutine-interval", "1s") as agent, \
-                self.target("goroutines", "-o", self.path("own"), service="alpha") as target:
+        with self.target("goroutines", "-o", self.path("own"), service="alpha") as target, \
+                self.agent("--goroutine-interval", "400ms") as agent:
             self.assertEqual(target.ask("gc"), "collected")
             self.wait_reader(agent, target.pid, "go-goroutines")
             since = now_ms()
@@ -144,9 +137,9 @@ class Beyond(unittest.TestCase):
 
     def test_waits_are_stored_when_they_are_turned_on_and_add_up_to_the_programs_own(self):
         go = rig.build.newest()[1]
-        with self.agent("--goroutine-interval", "off") as agent, \
-                self.target("contention", "-load", "-o", self.path("own"), service="beta",
-                            go=go) as target:
+        with self.target("contention", "-load", "-o", self.path("own"), service="beta",
+                         go=go) as target, \
+                self.agent("--goroutine-interval", "off") as agent:
             # It makes the program measure its clock, so that both tell the same time.
             self.assertEqual(target.ask("dump"), "dumped")
             agent.wait_collections(target.pid, 2)
@@ -160,11 +153,11 @@ class Beyond(unittest.TestCase):
                     reader = reader_of(agent, target.pid, f"go-{kind}")
                     self.assertFalse(reader["available"])
                     self.assertIn(f"not turned its {kind} profile on", reader["reason"])
-                    rig.sonde(kind, target.pid, f"--force-{kind}", "1", "--wait", "1500ms",
-                              check=rig.OK)
-                self.until(lambda: not any(reader_of(agent, target.pid, f"go-{k}")["available"]
-                                           for k in KINDS))
-                time.sleep(2 * INTERVAL)
+                    self.force(agent, target, kind, before.get((kind, 0), {}))
+                rig.wait_for(lambda: not any(reader_of(agent, target.pid, f"go-{k}")["available"]
+                                             for k in KINDS), "they stay on")
+                # What was read last is stored when others have been read again.
+                agent.wait_collections(target.pid, 2)
                 self.assertEqual(target.ask("dump"), "dumped")
                 for kind in KINDS:
                     for value, name in enumerate(("contentions:count", "delay:nanoseconds")):
@@ -184,6 +177,23 @@ class Beyond(unittest.TestCase):
             self.assertGreaterEqual(figures["mutex_delay_seconds_total"],
                                     sum(before["mutex", 1].values()) / 1e9 - 1e-6)
 
+    def force(self, agent, target, kind, before):
+        """Turns a profile on until the agent has read it and there is something in it."""
+        def waits():
+            self.assertEqual(target.ask("dump"), "dumped")
+            own = by_leaf(self.path(f"own.{kind}.pb.gz"), 0)
+            return sum(own.values()) - sum(before.values())
+
+        with subprocess.Popen([rig.SONDE, kind, str(target.pid), f"--force-{kind}", "1", "--wait",
+                               "1h"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              preexec_fn=heed_interrupts) as force:
+            try:
+                rig.wait_for(lambda: reader_of(agent, target.pid, f"go-{kind}")["available"],
+                             f"the {kind} profile stays off")
+                rig.wait_for(lambda: waits() > 20, lambda: f"{waits()} waits")
+            finally:
+                force.send_signal(signal.SIGINT)
+
     def quiet(self, agent, target, service, since):
         """What the program says, and what is stored and shown of it after that."""
         def stored(since, *names):
@@ -195,17 +205,16 @@ class Beyond(unittest.TestCase):
         self.wait_reader(agent, target.pid, "go-runtime")
         after = now_ms()
         # However late it is stored; and then what came before is, too.
-        now = self.until(lambda: stored(after, "heap_live:bytes", "heap_goal:bytes",
-                                        "heap_inuse:bytes", "memory_limit:bytes",
-                                        "goroutines:count", "gomaxprocs:count"))
+        now = rig.wait_for(lambda: stored(after, "heap_live:bytes", "heap_goal:bytes",
+                                          "heap_inuse:bytes", "memory_limit:bytes",
+                                          "goroutines:count", "gomaxprocs:count"), "figures")
         deltas = stored(since, "gc_cycles:count", "gc_pause:nanoseconds", "alloc:bytes")
         return own, deltas, now, figures_of(agent, target.pid)
 
     def test_figures_of_the_runtime_are_the_programs_own(self):
         env = {"GOMAXPROCS": "3", "GOMEMLIMIT": "512MiB"}
-        with self.agent() as agent, \
-                self.target("metrics", service="gamma", env=env) as target, \
-                self.target("metrics", service="delta") as unlimited:
+        with self.target("metrics", service="gamma", env=env) as target, \
+                self.target("metrics", service="delta") as unlimited, self.agent() as agent:
             for command in ("grow 20", "gc", "gc", "go 50", "end 20"):
                 self.assertEqual(target.ask(command), "done")
             first = self.quiet(agent, target, "gamma", now_ms())[0]
@@ -243,8 +252,8 @@ class Beyond(unittest.TestCase):
     def test_of_very_many_goroutines_some_are_read_now_and_then_and_it_says_so(self):
         with self.target("goroutines", "-n", str(MANY), service="epsilon") as target, \
                 self.agent("--goroutine-interval", "1s") as agent:
-            self.until(lambda: (reader_of(agent, target.pid, "go-goroutines") or
-                                {"collections": 0})["collections"])
+            rig.wait_for(lambda: (reader_of(agent, target.pid, "go-goroutines") or
+                                  {"collections": 0})["collections"], "goroutines")
             reader = reader_of(agent, target.pid, "go-goroutines")
             said = re.match(r"of (\d+) goroutines the stacks of (\d+) were read, which stand for "
                             r"all; it takes \d+ ms of CPU, and is read every (\d+) s$",
@@ -261,7 +270,8 @@ class Beyond(unittest.TestCase):
             self.assertEqual(sum(figures["goroutines", s] for s in STATES), total)
             # The heap of this program is read as often as ever.
             count = lambda name: reader_of(agent, target.pid, name)["collections"]
-            self.assertGreater(count("go-heap"), count("go-goroutines"))
+            rig.wait_for(lambda: count("go-heap") > count("go-goroutines"),
+                         lambda: [count("go-heap"), count("go-goroutines")])
 
     @unittest.skipUnless(os.geteuid() == 0 and test_oom.group_root(),
                          "needs root, and control groups that limit memory")
@@ -276,8 +286,8 @@ class Beyond(unittest.TestCase):
                 event = test_oom.wait_event(agent, "oom_near", "zeta")
                 self.assertEqual(event["top"]["name"], test_oom.LEAK)
                 kind = "go_oom:goroutine:count"
-                self.assertGreaterEqual(
-                    sum(self.until(lambda: agent.stored("zeta", kind)).values()), 1)
+                stored = rig.wait_for(lambda: agent.stored("zeta", kind), "goroutines")
+                self.assertGreaterEqual(sum(stored.values()), 1)
                 # It is part of that event, and none of its own.
                 self.assertEqual(len(test_oom.events(agent, service="zeta")), 1)
 

@@ -5,7 +5,6 @@ import signal
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 
 import rig
@@ -27,56 +26,67 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def target_of(program):
+    """Samples are told of by the collector: it runs often."""
+    return rig.Target([program], env={"GOGC": "10"})
+
+
+def forced(target, out, done):
+    """A profile with sampling forced on, for as long as done(profile) needs."""
+    for seconds in (0.5, 2, 8, 32, 128):
+        rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait",
+                  f"{seconds * 1000:.0f}ms", "-f", "pprof", "-o", out, check=rig.OK)
+        profile = Profile(out)
+        if done(profile):
+            return profile
+    raise AssertionError(f"{len(profile.samples)} samples in {seconds} s, with "
+                         f"{sorted(profile.functions())}")
+
+
+def has_leak(profile):
+    return "main.leakCache" in profile.functions() and any(s.values[1] > 0
+                                                           for s in profile.samples)
+
+
 class Force(unittest.TestCase):
     """Filled by load()."""
 
     def force(self, go):
         program = rig.build.build("nopprof", go, "plain")
-        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
+        with tempfile.TemporaryDirectory() as tmp, target_of(program) as target:
             self.assertEqual(rate_of(go, program, target.pid), 0)
             refused = rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
             self.assertIn("--force", refused.stderr)
-            out = os.path.join(tmp, "forced.pb.gz")
-            rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "3s", "-f",
-                      "pprof", "-o", out, check=rig.OK)
-            profile = Profile(out)
+            profile = forced(target, os.path.join(tmp, "forced.pb.gz"), has_leak)
             self.assertEqual(profile.period, 65536)
-            self.assertIn("main.leakCache", profile.functions())
-            self.assertTrue(any(s.values[1] > 0 for s in profile.samples))
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
     def force_stripped(self, go):
         program = rig.build.build("nopprof", go, "strip")
-        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
-            out = os.path.join(tmp, "forced.pb.gz")
-            rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "3s", "-f",
-                      "pprof", "-o", out, check=rig.OK)
-            self.assertIn("main.leakCache", Profile(out).functions())
+        with tempfile.TemporaryDirectory() as tmp, target_of(program) as target:
+            forced(target, os.path.join(tmp, "forced.pb.gz"), has_leak)
             rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
 
     def keep(self, go):
         program = rig.build.build("nopprof", go, "plain")
-        with rig.Target([program]) as target:
-            rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "1s", "--keep",
+        with target_of(program) as target:
+            rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "100ms", "--keep",
                       check=rig.OK)
             self.assertEqual(rate_of(go, program, target.pid), 65536)
-            done = rig.sonde("heap", target.pid, check=rig.OK)
-            self.assertIn("main.", done.stdout)
+            read = lambda: rig.sonde("heap", target.pid, check=rig.OK).stdout
+            rig.wait_for(lambda: "main." in read(), read)
 
     def interrupted(self, go):
         program = rig.build.build("nopprof", go, "plain")
         with rig.Target([program]) as target:
             process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
-                                        "60s"], stdout=subprocess.DEVNULL,
+                                        "1h"], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts)
-            deadline = time.monotonic() + 30
-            while rate_of(go, program, target.pid) == 0 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            rig.wait_for(lambda: rate_of(go, program, target.pid), "the rate stays 0")
             self.assertEqual(rate_of(go, program, target.pid), 524288)
             process.send_signal(signal.SIGINT)
-            self.assertNotEqual(process.wait(timeout=30), 0)
+            self.assertNotEqual(process.wait(timeout=rig.LIMIT), 0)
             self.assertEqual(rate_of(go, program, target.pid), 0)
-
 
     def closed_pipe(self, go):
         """Whoever read our notes has left: the rate is set back all the same."""
@@ -85,34 +95,32 @@ class Force(unittest.TestCase):
             read_end, write_end = os.pipe()
             os.close(read_end)
             process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
-                                        "2s"], stdout=write_end, stderr=write_end)
+                                        "500ms"], stdout=write_end, stderr=write_end)
             os.close(write_end)
-            process.wait(timeout=30)
+            process.wait(timeout=rig.LIMIT)
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
     def twice(self, go):
         """What the first run sampled and the program freed since is not taken off the second."""
         program = rig.build.build("nopprof", go, "plain")
-        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
-            for run in ("first", "second"):
-                out = os.path.join(tmp, run)
-                rig.sonde("heap", target.pid, "--force", "--rate", "65536", "--wait", "3s", "-f",
-                          "pprof", "-o", out, check=rig.OK)
-            for sample in Profile(out).samples:
+        with tempfile.TemporaryDirectory() as tmp, target_of(program) as target:
+            forced(target, os.path.join(tmp, "first"), has_leak)
+            for sample in forced(target, os.path.join(tmp, "second"), has_leak).samples:
                 self.assertTrue(all(v >= 0 for v in sample.values), sample)
 
     def at_the_same_time(self, go):
         program = rig.build.build("nopprof", go, "plain")
         with rig.Target([program]) as target:
             first = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait",
-                                      "3s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + 30
-            while rate_of(go, program, target.pid) == 0 and time.monotonic() < deadline:
-                time.sleep(0.05)
-            second = rig.sonde("heap", target.pid, "--force", "--rate", "4096", "--wait", "5s",
+                                      "1h"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     preexec_fn=heed_interrupts)
+            rig.wait_for(lambda: rate_of(go, program, target.pid), "the rate stays 0")
+            second = rig.sonde("heap", target.pid, "--force", "--rate", "4096", "--wait", "1s",
                                check=rig.FAILED)
             self.assertIn("another sonde", second.stderr)
-            self.assertEqual(first.wait(timeout=30), 0)
+            self.assertEqual(rate_of(go, program, target.pid), 524288)
+            first.send_signal(signal.SIGINT)
+            first.wait(timeout=rig.LIMIT)
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
 

@@ -153,24 +153,26 @@ class Goroutines(unittest.TestCase):
             self.assertEqual(mine[3][:n], theirs[3][:n], f"goroutine {ident}")
 
     def churn(self, go):
-        """10,000 goroutines come and go in a second: each stack that is shown is possible."""
+        """Thousands of goroutines come and go: each stack that is shown is possible."""
         program = rig.build.build("goroutines", go, "strip")
+        made = lambda: int(target.ask("made").split()[1])
         with rig.Target([program]) as target:
-            self.assertEqual(target.ask("churn 4000"), "churning")
-            seen = 0
-            for _ in range(15):
+            self.assertEqual(target.ask("churn"), "churning")
+            readings = seen = 0
+            deadline = time.monotonic() + rig.LIMIT
+            while readings < 15 or made() < 4000 or seen < 500:
+                self.assertLess(time.monotonic(), deadline, (readings, made(), seen))
+                readings += 1
                 report = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                               check=rig.OK).stdout)
                 self.assertEqual(report["goroutines"]["bad"], 0)
                 self.assertEqual(report["goroutines"]["incomplete"], 0)
                 for row in report["rows"]:
                     if row["stack"]:
-                        seen += row["count"]
-                        self.assert_possible(row)
-            self.assertGreater(int(target.line(60).split()[1]), 4000)
-            self.assertGreater(seen, 16 * WAITING)
+                        seen += row["count"] if self.assert_possible(row) else 0
 
     def assert_possible(self, row):
+        """True of those that come and go."""
         names = [f["function"] for f in row["stack"]]
         self.assertEqual(names[-1], "runtime.goexit", names)
         self.assertNotEqual(row["state"], "running")
@@ -182,6 +184,7 @@ class Goroutines(unittest.TestCase):
             # A stack that mixes two goroutines would have a wrong number of frames.
             self.assertEqual(names[names.index("main.deep"):names.index("main.churn.func1")],
                              ["main.deep"] * depth, names)
+        return "main.move" in names or "main.churn.func1" in names
 
     def running(self, go):
         """A running goroutine is counted as running, never shown with an old stack."""
@@ -192,7 +195,8 @@ class Goroutines(unittest.TestCase):
                 report = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                               check=rig.OK).stdout)
                 for row in report["rows"]:
-                    if row["state"] == "running":
+                    # The one that answers us may still be on its way to the next command.
+                    if row["state"] == "running" and row["start"]["function"] != "runtime.main":
                         self.assertEqual(row["stack"], [])
                         self.assertEqual(row["start"]["function"], "main.spin")
                         self.assertEqual(row["created_by"]["function"], "main.command")
@@ -200,19 +204,33 @@ class Goroutines(unittest.TestCase):
     def leaks(self, go):
         program = rig.build.build("goroutines", go, "strip")
         with rig.Target([program]) as target:
-            with tempfile.TemporaryFile() as out:
-                watch = subprocess.Popen([rig.SONDE, "goroutines", str(target.pid), "--diff", "3s",
-                                          "-f", "json"], stdout=out, stderr=subprocess.DEVNULL)
-                while watch.poll() is None:
-                    self.assertEqual(target.ask("leak 10"), "leaked")
-                out.seek(0)
-                report = json.load(out)
-        growing = [r for r in report["rows"] if r["only_grows"]]
-        self.assertEqual([r["created_by"]["function"] for r in growing], ["main.leak"])
-        self.assertEqual(growing[0]["wait_reason"], "chan receive")
+            # Where it gets no CPU between two readings nothing grows: then it is given more time.
+            for seconds in (1, 4, 16, 64):
+                growing = self.growing(target, seconds)
+                self.assertLessEqual({r["created_by"]["function"] for r in growing}, {"main.leak"})
+                if [r["wait_reason"] for r in growing] == ["chan receive"]:
+                    return
+        self.fail(f"in {seconds} s: {growing}")
+
+    @staticmethod
+    def growing(target, seconds):
+        with tempfile.TemporaryFile() as out:
+            watch = subprocess.Popen([rig.SONDE, "goroutines", str(target.pid), "--diff",
+                                      f"{seconds}s", "-f", "json"], stdout=out,
+                                     stderr=subprocess.DEVNULL)
+            while watch.poll() is None:
+                assert target.ask("leak 10") == "leaked"
+            out.seek(0)
+            return [r for r in json.load(out)["rows"] if r["only_grows"]]
 
     def waits(self, version, go):
-        """How long goroutines wait is what the program prints of them, and what --older goes by."""
+        """How long goroutines wait is what the program prints of them, and what --older goes by.
+
+        Minutes must not end while they are compared: on a slow machine it begins again.
+        """
+        rig.wait_for(lambda: self.waits_within_a_minute(version, go), "each comparison took 50 s")
+
+    def waits_within_a_minute(self, version, go):
         minutes = max(2, min(6, int(time.monotonic() / 60)))  # no wait began before the machine did
         program = rig.build.build("goroutines", go)
         with tempfile.TemporaryDirectory() as tmp:
@@ -222,13 +240,16 @@ class Goroutines(unittest.TestCase):
             with rig.Target([program, "-o", prefix]) as target:
                 # Since when a goroutine waits is noted by the collector.
                 self.assertEqual(target.ask("gc"), "collected")
+                begin = time.monotonic()
                 subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(target.pid), "-x", script],
-                               check=True, capture_output=True, timeout=120)
+                               check=True, capture_output=True, timeout=rig.LIMIT)
                 full = rig.sonde("goroutines", target.pid, "-f", "full", check=rig.OK).stdout
                 live = [self.older(f"{m}m", target.pid) for m in range(1, minutes)]
                 self.assertEqual(target.ask("dump"), "dumped")
+                if time.monotonic() - begin > 50:
+                    return False
                 subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
-                               check=True, capture_output=True, timeout=120)
+                               check=True, capture_output=True, timeout=rig.LIMIT)
             core = os.path.join(tmp, f"core.{target.pid}")
             # There it is not known when it was written: waits end when the last of them began.
             dead = [self.older(f"{60 * m - 2}s", "--core", core) for m in range(1, minutes)]
@@ -240,6 +261,7 @@ class Goroutines(unittest.TestCase):
         self.assertEqual([count for count, _ in live], wanted)
         self.assertEqual([count for count, _ in dead], wanted)
         self.assertEqual(int(live[0][1] / 60e9), max(own))
+        return True
 
     @staticmethod
     def older(duration, *target):
@@ -259,7 +281,7 @@ class Goroutines(unittest.TestCase):
                 live = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                             check=rig.OK).stdout)
                 subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
-                               check=True, capture_output=True, timeout=120)
+                               check=True, capture_output=True, timeout=rig.LIMIT)
             core = os.path.join(tmp, f"core.{target.pid}")
             dead = json.loads(rig.sonde("goroutines", "--core", core, "-f", "json",
                                         check=rig.OK).stdout)

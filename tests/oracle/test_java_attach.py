@@ -1,169 +1,43 @@
 """JVMs from outside, against what jcmd and jfr of the same JDK say of them."""
-import functools
+import contextlib
 import glob
 import json
 import os
-import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
 import rig
-import build
+# Some of these are for those who import them from here.
+from java_rig import (ALONE, DEBIAN, DUMP, NOBODY, OURS, PATIENCE, QUICK_START,  # noqa: F401
+                      Case, Program, compiled, descendant, dump, folder_for_tests, inner_pid, jdks,
+                      major_of, ours_in, tmp_of, tool)
 
-sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java"))
-import jdks as other_jdks  # noqa: E402
-
-DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_dump")
-DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
 SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Target.java")
-NOBODY = 65534
-# Without the names of code (.map) that an agent on this machine may have asked any JVM for.
-OURS = re.compile(r"\.sonde-[0-9a-f]+")
-# A /tmp of its own, where nobody else's sonde mounts anything: JVMs of other tests run beside.
-ALONE = ("unshare", "--mount", "sh", "-c",
-         "mount -t tmpfs -o mode=1777 tmpfs /tmp && exec \"$@\"", "sh")
 
 
-def folder_for_tests():
-    """Outside the /tmp that goes."""
-    folder = tempfile.TemporaryDirectory(prefix="sonde-java-", dir="/var/tmp")
-    os.chmod(folder.name, 0o755)
-    return folder
-
-
-def version_of(home):
-    """As the JVM says it; None where there is none."""
-    java = os.path.join(home, "bin", "java")
-    if not os.access(java, os.X_OK):
-        return None
-    said = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True,
-                          text=True, timeout=60).stderr
-    found = re.search(r"^ *java\.version = (\S+)", said, re.M)
-    return found.group(1) if found else None
-
-
-def major_of(version):
-    """17 of 17.0.15, 8 of 1.8.0_504"""
-    return int(version.removeprefix("1.").split(".")[0])
-
-
-@functools.lru_cache(maxsize=None)
-def jdks(every=False):
-    """((version, home)) of what is on this machine, Debian's first.
-
-    With every also those that SONDE_JDKS names, homes with colons between, or else those that can
-    be fetched.
-    """
-    homes = [DEBIAN, *sorted(glob.glob("/usr/lib/jvm/*"))]
-    if every and "SONDE_JDKS" in os.environ:
-        homes += os.environ["SONDE_JDKS"].split(":")
-    elif every:
-        try:
-            homes += other_jdks.homes(os.path.join(build.default_outdir(), "jdks"))
-        except (OSError, subprocess.SubprocessError) as e:
-            print(f"other releases of Java cannot be fetched, and are left out: {e}",
-                  file=sys.stderr)
-    found = {}
-    for home in homes:
-        version = version_of(home)
-        if version:
-            found.setdefault(version, home)
-    if DEBIAN not in found.values():
-        print("Debian's openjdk-17-jdk-headless is missing: its tests fail", file=sys.stderr)
-        found = {"17.0": DEBIAN, **found}
-    return tuple(found.items())
-
-
-def tool(home, name):
-    """Its own, or Debian's where it has none."""
-    path = os.path.join(home, "bin", name)
-    return path if os.access(path, os.X_OK) else os.path.join(DEBIAN, "bin", name)
-
-
-def compile_java(source, classes):
-    """So that the oldest JVM runs it."""
-    subprocess.run([tool(DEBIAN, "javac"), "--release", "8", "-Xlint:-options", "-d", classes,
-                    source], check=True, timeout=300)
-
-
-def dump(*args, check=0):
-    done = subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == check, f"{args}: {done.returncode} {done.stdout}{done.stderr}"
-    return done.stdout if check == 0 else done.stderr
-
-
-def tmp_of(pid):
-    return sorted(os.listdir(f"/proc/{pid}/root/tmp"))
-
-
-def inner_pid(pid):
-    """Its number for itself."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
-        return re.search(r"^NSpid:.*\t(\d+)$", f.read(), re.M).group(1)
-
-
-def ours_in(pid):
-    """What of ours is in the target's /tmp, and mounted there."""
-    inner = inner_pid(pid)
-    there = tmp_of(pid)
-    # A namespace begins with all mounts of the one it was made in; its own /tmp lies above them.
-    with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
-        mounts = [line for line in f if ".sonde-" in line
-                  and os.path.basename(line.split()[4]) in there]
-    return mounts + [name for name in there
-                     if OURS.fullmatch(name) or name == f".attach_pid{inner}"
-                     or re.fullmatch(rf"\d{{4}}(_\d\d){{5}}_{inner}", name)]
-
-
-class Jvm(rig.Target):
+class Jvm(Program):
     """The target program; its output, with thread dumps if any, is kept."""
 
-    def __init__(self, home, classes, *options, where=ALONE, prefix=(), env=None, inner=False):
-        super().__init__([os.path.join(home, "bin", "java"), "-Xmx96m", *options, "-cp", classes,
-                          "Target"], ready=False, prefix=[*where, *prefix], env=env)
-        self.home = home
-        # What JAVA_TOOL_OPTIONS has picked up goes to standard error, which is not read.
-        line = self.line()
-        assert line == b"ready 0\n", line
+    def __init__(self, home, *options, where=ALONE, prefix=(), env=None, inner=False):
+        super().__init__(home, ["-Xmx96m", *options], ["-cp", compiled(SOURCE), "Target"], env=env,
+                         prefix=[*where, *prefix])
         if inner:
             self.pid = descendant(self.pid)
 
     def jcmd(self, *args):
         done = subprocess.run(["nsenter", "-t", str(self.pid), "-m", tool(self.home, "jcmd"),
-                               str(self.pid), *args], capture_output=True, text=True, timeout=120)
+                               *QUICK_START, str(self.pid), *args], capture_output=True, text=True,
+                              timeout=PATIENCE)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.split("\n", 1)[1]
-
-    def __exit__(self, *_):
-        """At the end of its input it ends by itself, and clears away what is its own."""
-        try:
-            self.process.stdin.close()
-            self.process.wait(timeout=60)
-        except (OSError, subprocess.TimeoutExpired):
-            pass
-        super().__exit__()
 
     def still_well(self):
         """It answers, and has said nothing else, such as a dump of its threads."""
         answer = self.ask("alloc 1")
         assert answer == "done alloc 1", answer
-
-
-def descendant(pid):
-    """The JVM below unshare(1) and its helpers."""
-    while True:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
-            if f.read().strip() == "java":
-                return pid
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
-            children = f.read().split()
-        if not children:
-            raise AssertionError("there is no JVM")
-        pid = int(children[0])
 
 
 class Recorder:
@@ -174,7 +48,7 @@ class Recorder:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("recording"):
-            raise AssertionError(self.process.communicate(timeout=60)[1])
+            raise AssertionError(self.process.communicate(timeout=PATIENCE)[1])
 
     def ask(self, word):
         self.process.stdin.write(word + "\n")
@@ -183,7 +57,7 @@ class Recorder:
 
     def stop(self):
         """What went wrong; "" for nothing."""
-        _, err = self.process.communicate(timeout=60)
+        _, err = self.process.communicate(timeout=PATIENCE)
         return err.strip()
 
     def kill(self):
@@ -191,37 +65,52 @@ class Recorder:
         self.process.communicate()
 
 
-class JavaAttach(unittest.TestCase):
+class JavaAttach(Case):
     """One class for each JDK, made by load()."""
     version, says, major, home = None, None, 0, None
+    kept = None
 
     @classmethod
     def setUpClass(cls):
         cls.folder = folder_for_tests()
-        cls.classes = os.path.join(cls.folder.name, "classes")
         cls.major = major_of(cls.version)
         # What the JVM calls itself.
         cls.says = cls.version.removeprefix("1.")
-        compile_java(SOURCE, cls.classes)
 
     @classmethod
     def tearDownClass(cls):
+        if cls.kept:
+            cls.kept.__exit__()
+            cls.kept = None
         cls.folder.cleanup()
 
     def setUp(self):
+        super().setUp()
         self.state = os.path.join(self.folder.name, "state")
         os.makedirs(self.state, exist_ok=True)
         self.assertEqual(os.listdir(self.state), [])
 
     def tearDown(self):
         """What a test that failed has left does not fail the next one."""
-        subprocess.run([DUMP, "restore", self.state], check=False, timeout=120,
+        subprocess.run([DUMP, "restore", self.state], check=False, timeout=300,
                        capture_output=True)
         for name in os.listdir(self.state):
             os.unlink(os.path.join(self.state, name))
 
     def jvm(self, *options, **kwargs):
-        return Jvm(self.home, self.classes, *options, **kwargs)
+        return Jvm(self.home, *options, **kwargs)
+
+    @contextlib.contextmanager
+    def shared(self):
+        """For tests that leave it as it was; after one that failed there is a new one."""
+        cls = type(self)
+        cls.kept = cls.kept or self.jvm()
+        try:
+            yield cls.kept
+        except BaseException:
+            cls.kept.__exit__()
+            cls.kept = None
+            raise
 
     def elsewhere(self, *options, size="64m", tmp=None, user_ns=False):
         """A JVM of another user in pid and mount namespaces of its own, with its own /tmp.
@@ -231,7 +120,7 @@ class JavaAttach(unittest.TestCase):
         mount = f"--bind {tmp}" if tmp else f"-t tmpfs -o size={size},mode=1777 none"
         nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
         script = f"mount {mount} /tmp && exec {'' if user_ns else ' '.join(nobody)} \"$@\""
-        return Jvm(self.home, self.classes, *options, inner=True,
+        return Jvm(self.home, *options, inner=True,
                    where=[*(nobody if user_ns else []), "unshare",
                           *(["--user", "--map-root-user"] if user_ns else []), "--mount", "--pid",
                           "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"])
@@ -242,7 +131,7 @@ class JavaAttach(unittest.TestCase):
         jvm.still_well()
 
     def test_version_equals_that_of_jcmd(self):
-        with self.jvm() as jvm:
+        with self.shared() as jvm:
             kind = dump("detect", jvm.pid).strip().split("|")
             self.assertEqual(kind[1], self.version)
             self.assertEqual(kind[4:], ["yes", ""])
@@ -250,7 +139,7 @@ class JavaAttach(unittest.TestCase):
             self.assert_nothing_left(jvm)
 
     def test_a_long_command_gets_through_or_is_refused(self):
-        with self.jvm() as jvm:
+        with self.shared() as jvm:
             command = "help VM.version" + " " * 2000
             if self.major >= 24:
                 self.assertEqual(dump("jcmd", jvm.pid, command), jvm.jcmd("help", "VM.version"))
@@ -365,17 +254,19 @@ class JavaAttach(unittest.TestCase):
         copy = os.path.join(self.folder.name, "copy.jfr")
         subprocess.run(["cp", files[0], copy], check=True)
         alloc = "ObjectAllocationSample" if self.major >= 16 else "ObjectAllocationInNewTLAB"
-        counts = {e: 0 for e in (alloc, "JavaMonitorEnter", "ThreadPark")}
-        for event in counts:
-            done = subprocess.run([tool(self.home, "jfr"), "print", "--json",
-                                   "--events", event, copy], capture_output=True, text=True,
-                                  timeout=300)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            events = json.loads(done.stdout)["recording"]["events"]
-            counts[event] = len(events)
-            self.assertTrue(all("stackTrace" in e["values"] for e in events))
+        counts = {f"jdk.{e}": 0 for e in (alloc, "JavaMonitorEnter", "ThreadPark")}
+        for event in self.printed(copy, *counts):
+            counts[event["type"]] += 1
+            self.assertIn("stackTrace", event["values"])
         self.assertTrue(all(counts.values()), counts)
         self.assertEqual(recorder.stop(), "")
+
+    def printed(self, path, *events):
+        done = subprocess.run([tool(self.home, "jfr"), *QUICK_START, "print", "--json", "--events",
+                               ",".join(events), path], capture_output=True, text=True,
+                              timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["recording"]["events"]
 
     def test_nothing_is_left_of_a_recording(self):
         with self.jvm() as jvm:
@@ -390,7 +281,7 @@ class JavaAttach(unittest.TestCase):
             self.assert_nothing_left(jvm)
 
     def test_two_of_us_do_not_meet(self):
-        with self.jvm() as jvm:
+        with self.shared() as jvm:
             recorder = Recorder(jvm.pid, self.state)
             self.assertIn("EBUSY", dump("record", jvm.pid, self.state, check=1))
             self.assertEqual(dump("restore", self.state), "0\n")
@@ -399,7 +290,7 @@ class JavaAttach(unittest.TestCase):
             self.assert_nothing_left(jvm)
 
     def test_what_a_killed_one_left_is_taken_out_at_the_next_start(self):
-        with self.jvm() as jvm:
+        with self.shared() as jvm:
             recorder = Recorder(jvm.pid, self.state)
             recorder.kill()
             self.assertEqual(len(ours_in(jvm.pid)), 2)
@@ -434,15 +325,15 @@ class JavaAttach(unittest.TestCase):
 
     def test_a_JVM_that_is_starting_gets_no_signal_too_early(self):
         for options in ([], ["-XX:-UsePerfData"]):
-            command = [os.path.join(self.home, "bin", "java"), *options, "-cp", self.classes,
-                       "Target"]
+            command = [os.path.join(self.home, "bin", "java"), *options, "-cp",
+                       compiled(SOURCE), "Target"]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             answers = []
             while not answers or answers[-1].returncode:
                 answers.append(subprocess.run([DUMP, "jcmd", str(process.pid), "VM.version"],
-                                              capture_output=True, text=True, timeout=120))
+                                              capture_output=True, text=True, timeout=300))
                 self.assertIsNone(process.poll(), answers)
-            self.assertEqual(process.communicate(timeout=60)[0], b"ready 0\n")
+            self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"ready 0\n")
             self.assertEqual({a.stderr.split(":")[0] for a in answers} -
                              {"", "ENOTSUP", "EAGAIN", "ETIMEDOUT"}, set())
 
@@ -468,10 +359,7 @@ class JavaAttach(unittest.TestCase):
             self.assertEqual(dump("restore", self.state), "0\n")
             path = f"/proc/{jvm.pid}/root/tmp/mine.jfr"
             jvm.jcmd("JFR.dump", "name=mine", "filename=/tmp/mine.jfr")
-            done = subprocess.run([tool(self.home, "jfr"), "print", "--json",
-                                   "--events", "jdk.GarbageCollection", path],
-                                  capture_output=True, text=True, timeout=300, check=True)
-            events = json.loads(done.stdout)["recording"]["events"]
+            events = self.printed(path, "jdk.GarbageCollection")
             self.assertEqual(len([e for e in events if e["values"]["cause"] == "System.gc()"]), 2)
             jvm.jcmd("JFR.stop", "name=mine")
             self.assertEqual(dump("restore", self.state), "1\n")
@@ -521,7 +409,7 @@ class JavaAttach(unittest.TestCase):
         image = os.path.join(self.folder.name, "image")
         subprocess.run([os.path.join(self.home, "bin", "jlink"), "--add-modules", "java.base",
                         "--output", image], check=True, timeout=300)
-        with Jvm(image, self.classes) as jvm:
+        with Jvm(image) as jvm:
             self.assertIn(self.says, dump("jcmd", jvm.pid, "VM.version"))
             self.assertIn("jdk.jfr", dump("record", jvm.pid, self.state, check=1))
             self.assert_nothing_left(jvm)
@@ -532,9 +420,9 @@ class JavaAttach(unittest.TestCase):
         subprocess.run(["cp", DUMP, program], check=True)
         subprocess.run(["chmod", "-R", "a+rX", self.folder.name], check=True)
         os.chown(self.state, NOBODY, NOBODY)
-        with self.jvm(prefix=nobody) as jvm, self.jvm() as foreign:
+        with self.jvm(prefix=nobody) as jvm, self.shared() as foreign:
             answers = [subprocess.run([*nobody, program, *map(str, args)], capture_output=True,
-                                      text=True, timeout=120)
+                                      text=True, timeout=300)
                        for args in (("jcmd", jvm.pid, "VM.version"),
                                     ("record", jvm.pid, self.state),
                                     ("jcmd", foreign.pid, "VM.version"))]
@@ -546,7 +434,7 @@ class JavaAttach(unittest.TestCase):
         os.chown(self.state, os.getuid(), os.getgid())
 
     def test_ps_names_the_JVM(self):
-        with self.jvm() as jvm:
+        with self.shared() as jvm:
             entry = json.loads(rig.sonde("ps", "--json", jvm.pid, check=rig.OK).stdout)[0]
             self.assertEqual((entry["runtime"], entry["version"]), ("java", self.version))
             jvm.still_well()

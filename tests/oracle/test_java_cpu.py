@@ -1,5 +1,4 @@
 """Java methods in CPU profiles, against what the program counts (tests/targets/java)."""
-import math
 import os
 import re
 import signal
@@ -9,12 +8,13 @@ import time
 import unittest
 
 import rig
+import stats
 from pprof import Profile
+from sampling import (LIMIT, Sampling, SamplingCase, count, count_with, names_of, use, wait_until)
 from test_agent import Agent
 from test_java_attach import DEBIAN, inner_pid, jdks, major_of, ours_in
 
 SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Shares.java")
-HZ = 499
 NOBODY = "65534"
 # A /tmp of its own: JVMs of other tests run beside.
 ALONE = ("unshare", "--mount", "sh", "-c",
@@ -30,7 +30,7 @@ class Shares(rig.Target):
         # What is inlined is not in a perf map.
         super().__init__([os.path.join(home, "bin", "java"), "-Xmx96m", "-XX:-Inline", *options,
                           "-cp", classes, "Shares"], ready=False, prefix=[*ALONE, *prefix], env=env)
-        line = self.line()
+        line = self.line(LIMIT)
         assert line == b"ready 0\n", line
         # Below unshare(1), where that has forked.
         children = self.children(self.pid)
@@ -60,18 +60,7 @@ class Shares(rig.Target):
         return os.path.exists(self.tmp(f".java_pid{self.inner}"))
 
 
-def names_of(sample):
-    """The innermost first."""
-    return [frame.function for location in sample.stack for frame in location.frames]
-
-
-def count(profile, *functions):
-    """Samples that pass through one of them; all without any."""
-    return sum(s.values[0] for s in profile.samples
-               if not functions or any(f in functions for f in names_of(s)))
-
-
-class JavaMethodsCase(unittest.TestCase):
+class JavaMethodsCase(SamplingCase):
     home = DEBIAN
 
     @classmethod
@@ -81,7 +70,7 @@ class JavaMethodsCase(unittest.TestCase):
         os.chmod(cls.folder.name, 0o755)
         cls.classes = os.path.join(cls.folder.name, "classes")
         subprocess.run([os.path.join(DEBIAN, "bin", "javac"), "--release", "17", "-d", cls.classes,
-                        SOURCE], check=True, timeout=300)
+                        SOURCE], check=True, timeout=LIMIT)
 
     @classmethod
     def tearDownClass(cls):
@@ -96,13 +85,8 @@ class JavaMethodsCase(unittest.TestCase):
     def shares(self, *options, **kwargs):
         return Shares(self.home, self.classes, *options, **kwargs)
 
-    def profile(self, target, *args, seconds=4):
-        path = os.path.join(self.state, "cpu.pb.gz")
-        done = rig.sonde("cpu", target.pid, "-d", f"{seconds}s", "--hz", HZ, "-f", "pprof", "-o",
-                         path, *args, check=rig.OK, env=self.env())
-        profile = Profile(path)
-        os.unlink(path)
-        return profile, done.stderr
+    def profile(self, target, *args, samples=400):
+        return self.sample(target.pid, samples, *args, env=self.env())
 
     def notes(self):
         folder = os.path.join(self.state, "java-perf-maps")
@@ -113,15 +97,9 @@ class JavaMethodsCase(unittest.TestCase):
         self.assertFalse(os.path.lexists(target.map))
         self.assertEqual(self.notes(), [])
 
-    def check_shares(self, profile, before, after):
-        """By the program's own clock, within four standard errors."""
-        heavy, light = (b - a for a, b in zip(before, after))
-        hits, both = count(profile, "Shares.heavy"), count(profile, "Shares.heavy", "Shares.light")
-        self.assertGreater(both, 50, "too few samples to say anything")
-        wanted = heavy / (heavy + light)
-        self.assertAlmostEqual(hits / both, wanted,
-                               delta=4 * math.sqrt(wanted * (1 - wanted) / both) + 0.01)
-        self.assertGreater(both, 0.9 * count(profile))
+    def check_counted(self, profile, spent):
+        """By the program's own clock."""
+        self.check_shares(profile.samples, dict(zip(("Shares.heavy", "Shares.light"), spent)), 0.9)
 
 
 class JavaMethods(JavaMethodsCase):
@@ -129,15 +107,14 @@ class JavaMethods(JavaMethodsCase):
 
     def test_methods_have_their_names_and_shares(self):
         with self.shares() as target:
-            before = target.counters()
-            profile, said = self.profile(target, "--java")
-            self.check_shares(profile, before, target.counters())
-            self.assertRegex(said, r"by its perf map: \d{3,} functions, written \d+ times")
+            profile, spent = self.measured(target, 1500, "--java", env=self.env())
+            self.check_counted(profile, spent)
+            self.assertRegex(profile.said, r"by its perf map: \d{3,} functions, written \d+ times")
             self.nothing_left(target)
 
     def test_stacks_without_frame_pointers_say_that_they_are_cut(self):
         with self.shares() as target:
-            profile, _ = self.profile(target, "--java")
+            profile = self.profile(target, "--java")
         ends = {names_of(s)[-1] for s in profile.samples if "Shares.heavy" in names_of(s)
                 or "Shares.light" in names_of(s)}
         self.assertIn("[no unwind information]", ends)
@@ -146,33 +123,36 @@ class JavaMethods(JavaMethodsCase):
 
     def test_callers_reach_the_start_of_the_thread_with_frame_pointers(self):
         with self.shares("-XX:+PreserveFramePointer") as target:
-            before = target.counters()
-            profile, _ = self.profile(target, "--java")
-            self.check_shares(profile, before, target.counters())
+            profile, spent = self.measured(target, 1500, "--java", env=self.env())
+            self.check_counted(profile, spent)
             self.nothing_left(target)
-        hits = count(profile, "Shares.heavy")
-        whole = sum(s.values[0] for s in profile.samples
-                    if "Shares.heavy" in names_of(s) and "Shares.round" in names_of(s) and
-                    "Interpreter" in names_of(s) and "start_thread" in names_of(s)[-2:])
+        heavy = [s for s in profile.samples if "Shares.heavy" in names_of(s)]
         # But for the few in the first instructions of a function, before it has one.
-        self.assertGreater(whole, 0.95 * hits, f"{whole} of {hits}")
+        self.check_more([s for s in heavy if {"Shares.round", "Interpreter"} <= set(names_of(s)) and
+                         "start_thread" in names_of(s)[-2:]], heavy, 0.95)
 
     def test_code_that_is_compiled_meanwhile_gets_its_name(self):
-        path = os.path.join(self.state, "cpu.pb.gz")
-        with self.shares() as target:
-            process = subprocess.Popen(
-                [rig.SONDE, "cpu", str(target.pid), "--java", "-d", "8s", "--hz", str(HZ), "-f",
-                 "pprof", "-o", path], stderr=subprocess.PIPE, text=True, env=self.env())
-            while not os.path.exists(target.map) and process.poll() is None:
-                time.sleep(0.01)
+        with self.shares() as target, Sampling(target.pid, "--java", hz=499,
+                                               env=self.env()) as sampling:
+            wait_until(lambda: os.path.exists(target.map), "there is no map")
             target.ask("more")
-            _, said = process.communicate(timeout=120)
-            self.assertEqual(process.returncode, rig.OK, said)
+            wait_until(lambda: self.is_named(target, "Shares.later"), "it is not written again")
+            use(target.pid, 2)
+            profile, said = sampling.end(), sampling.said()
             self.nothing_left(target)
-        profile = Profile(path)
         self.assertGreater(int(re.search(r"written (\d+) times", said).group(1)), 1)
-        self.assertGreater(count(profile, "Shares.later"), 0.1 * count(profile))
-        self.assertLess(count(profile, "[jit]"), 0.1 * count(profile))
+        later, jit = (count_with(profile.samples, name) for name in ("Shares.later", "[jit]"))
+        stats.check_more(self, later, count(profile.samples), 0.1, 2)
+        stats.check_less(self, jit, count(profile.samples), 0.1, 2)
+
+    @staticmethod
+    def is_named(target, name):
+        """Whether its map has it; the map is not there while it is written anew."""
+        try:
+            with open(target.map, encoding="utf-8", errors="replace") as f:
+                return name in f.read()
+        except FileNotFoundError:
+            return False
 
     def test_a_link_in_the_place_of_the_map_is_refused(self):
         precious = os.path.join(self.state, "precious")
@@ -180,12 +160,12 @@ class JavaMethods(JavaMethodsCase):
             f.write("as it was")
         with self.shares() as target:
             os.symlink(precious, target.map)
-            profile, said = self.profile(target, "--java", seconds=1)
-            self.assertIn("No Java names", said)
-            self.assertIn("in the place of", said)
+            profile = self.profile(target, "--java")
+            self.assertIn("No Java names", profile.said)
+            self.assertIn("in the place of", profile.said)
             self.assertEqual(os.readlink(target.map), precious)
             self.assertFalse(target.listens())
-            self.assertEqual(count(profile, "Shares.heavy"), 0)
+            self.assertEqual(count_with(profile.samples, "Shares.heavy"), 0)
             target.counters()
             os.unlink(target.map)
             self.nothing_left(target)
@@ -200,9 +180,9 @@ class JavaMethods(JavaMethodsCase):
                 for start, end in code:
                     f.write(f"{start} {int(end, 16) - int(start, 16):x} of my own\n")
             stat = os.stat(target.map)
-            profile, said = self.profile(target, "--java", seconds=2)
-            self.assertIn("the perf map that was there", said)
-            self.assertGreater(count(profile, "of my own"), 0)
+            profile = self.profile(target, "--java")
+            self.assertIn("the perf map that was there", profile.said)
+            self.assertGreater(count_with(profile.samples, "of my own"), 0)
             self.assertFalse(target.listens())
             now = os.stat(target.map)
             self.assertEqual((now.st_ino, now.st_mtime_ns), (stat.st_ino, stat.st_mtime_ns))
@@ -212,39 +192,42 @@ class JavaMethods(JavaMethodsCase):
     def test_another_user_in_namespaces_of_its_own(self):
         with self.shares(prefix=[*NOT_ITSELF, *AS_NOBODY]) as target:
             self.assertNotEqual(target.inner, str(target.pid))
-            profile, _ = self.profile(target, "--java", seconds=2)
-            self.assertGreater(count(profile, "Shares.heavy"), 0.4 * count(profile))
+            profile = self.profile(target, "--java")
+            stats.check_more(self, count_with(profile.samples, "Shares.heavy"),
+                             count(profile.samples), 0.4)
             self.nothing_left(target)
 
     def test_the_agent_names_them_and_leaves_nothing(self):
         with self.shares(env={"OTEL_SERVICE_NAME": "shares"}) as target:
             agent = Agent(self.state, "--cpu-hz", "199", "--java")
             self.addCleanup(lambda: agent.process.returncode is None and agent.stop())
-            deadline = time.monotonic() + 90
-            found = {}
-            while time.monotonic() < deadline and not found.get("Shares.heavy"):
-                time.sleep(1)
-                services = {s["service"] for s in agent.api("services")["services"]}
-                if "shares" in services:
-                    found = agent.stored("shares", "cpu:cpu:nanoseconds")
-            self.assertGreater(found.get("Shares.heavy", 0), 0, sorted(found))
+            wait_until(lambda: self.is_stored(agent, "shares", "Shares.heavy"),
+                       lambda: sorted(agent.stored("shares", "cpu:cpu:nanoseconds")))
             self.assertEqual(agent.stop(), 0)
             self.nothing_left(target)
             target.counters()
+
+    @staticmethod
+    def is_stored(agent, service, name):
+        time.sleep(1)
+        services = {s["service"] for s in agent.api("services")["services"]}
+        return service in services and agent.stored(service, "cpu:cpu:nanoseconds").get(name)
 
 
 class JavaMethodsSampled(JavaMethodsCase):
     """Debian's, whose recorder tells no CPU time."""
 
     def test_java_cpu_says_that_it_samples_and_has_the_names(self):
-        path = os.path.join(self.state, "java.pb.gz")
-        with self.shares() as target:
+        with self.shares() as target, Sampling(target.pid, "cpu", "--data-dir", self.state, hz=None,
+                                               command="java") as sampling:
             before = target.counters()
-            done = rig.sonde("java", target.pid, "cpu", "-d", "8s", "-f", "pprof", "-o", path,
-                             "--data-dir", self.state, check=rig.OK)
-            self.check_shares(Profile(path), before, target.counters())
-            self.assertIn("sampled from outside", done.stderr)
-            self.assertIn("by its perf map", done.stderr)
+            use(target.pid, 4)
+            spent = [b - a for a, b in zip(before, target.counters())]
+            profile, said = sampling.end(), sampling.said()
+            self.assertGreater(count(profile.samples), 100)
+            self.check_counted(profile, spent)
+            self.assertIn("sampled from outside", said)
+            self.assertIn("by its perf map", said)
             self.nothing_left(target)
 
 
@@ -253,12 +236,16 @@ class JavaMethodsRecorded(JavaMethodsCase):
 
     def test_the_recorder_has_the_same_names(self):
         path = os.path.join(self.state, "java.pb.gz")
+        wanted, names = {"Shares.heavy", "Shares.light", "Shares.round"}, set()
+        deadline = time.monotonic() + LIMIT
         with self.shares() as target:
-            done = rig.sonde("java", target.pid, "cpu", "-d", "3s", "-f", "pprof", "-o", path,
-                             "--data-dir", self.state, check=rig.OK)
-            self.assertIn("by its own recorder", done.stderr)
-        names = {n for s in Profile(path).samples for n in names_of(s)}
-        self.assertLessEqual({"Shares.heavy", "Shares.light", "Shares.round"}, names)
+            while not wanted <= names:
+                self.assertLess(time.monotonic(), deadline, names)
+                done = rig.sonde("java", target.pid, "cpu", "-d", "3s", "-f", "pprof", "-o", path,
+                                 "--data-dir", self.state, check=rig.OK)
+                self.assertIn("by its own recorder", done.stderr)
+                names |= {n for s in Profile(path).samples for n in names_of(s)}
+                os.unlink(path)
 
 
 class JavaMethodsUntouched(JavaMethodsCase):
@@ -273,19 +260,19 @@ class JavaMethodsUntouched(JavaMethodsCase):
 
     def test_without_the_option_nothing_is_asked(self):
         with self.shares() as target:
-            profile, said = self.profile(target, seconds=1)
-            self.check_untouched(target, said, "--java")
-            self.assertGreater(count(profile, "[anonymous]"), 0)
+            profile = self.profile(target)
+            self.check_untouched(target, profile.said, "--java")
+            self.assertGreater(count_with(profile.samples, "[anonymous]"), 0)
 
     def test_a_program_that_opts_out_is_left_alone(self):
         for key, value in (("SONDE_JAVA", "off"), ("SONDE_PROFILING", "disabled")):
             with self.subTest(key), self.shares(env={key: value}) as target:
-                _, said = self.profile(target, "--java", seconds=1)
+                said = self.profile(target, "--java", samples=50).said
                 self.check_untouched(target, said, f"{key}={value}")
 
     def test_a_JVM_that_takes_no_commands_gets_no_signal(self):
         with self.shares("-XX:+DisableAttachMechanism") as target:
-            _, said = self.profile(target, "--java", seconds=1)
+            said = self.profile(target, "--java", samples=50).said
             self.check_untouched(target, said, "-XX:+DisableAttachMechanism")
 
     def test_a_process_without_a_JVM_is_profiled_as_ever(self):
@@ -297,10 +284,9 @@ class JavaMethodsUntouched(JavaMethodsCase):
             process = subprocess.Popen([rig.SONDE, "cpu", str(target.pid), "--java", "-d", "60s"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        env=self.env())
-            while not os.path.exists(target.map) and process.poll() is None:
-                time.sleep(0.01)
+            wait_until(lambda: os.path.exists(target.map) or process.poll(), "there is no map")
             process.send_signal(signal.SIGKILL)
-            process.wait(timeout=30)
+            process.wait(timeout=LIMIT)
             self.assertTrue(os.path.exists(target.map))
             self.assertNotEqual(self.notes(), [])
             rig.sonde("cpu", os.getpid(), "-d", "1s", "--java", check=rig.OK, env=self.env())

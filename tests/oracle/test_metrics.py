@@ -75,10 +75,10 @@ class Metrics(unittest.TestCase):
         if minor < 19:
             self.assertIsNone(ours["memory_limit_bytes"])
 
-    def quiet(self, target, minor, limited):
-        """The runtime itself may allocate at any time: one moment of five must be quiet."""
-        for left in reversed(range(5)):
-            stats, ours = stats_of(target), metrics_of(target.pid)
+    def quiet(self, target, read, minor, limited=False):
+        """The runtime itself may allocate at any time: one moment of many must be quiet."""
+        for left in reversed(range(20)):
+            stats, ours = stats_of(target), read()
             try:
                 self.compare(ours, stats, minor, limited)
                 return ours
@@ -92,7 +92,8 @@ class Metrics(unittest.TestCase):
         with rig.Target([program], env=env) as target:
             for command in commands:
                 self.assertEqual(target.ask(command), "done")
-            ours = self.quiet(target, minor, "GOMEMLIMIT" in env or "GOGC" in env)
+            ours = self.quiet(target, lambda: metrics_of(target.pid), minor,
+                              "GOMEMLIMIT" in env or "GOGC" in env)
             if "GOMEMLIMIT" in env:
                 limit = int(env["GOMEMLIMIT"].replace("MiB", "")) << 20
                 self.assertEqual(ours["memory_limit_bytes"], limit)
@@ -100,15 +101,17 @@ class Metrics(unittest.TestCase):
 
     def core(self, go, minor, variant):
         program = rig.build.build("metrics", go, variant)
-        with tempfile.TemporaryDirectory() as tmp:
-            with rig.Target([program]) as target:
-                for command in ("grow 10", "gc", "go 20", "end 5"):
-                    self.assertEqual(target.ask(command), "done")
-                stats = stats_of(target)
-                subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
-                               check=True, capture_output=True, timeout=120)
+
+        def dead():
+            subprocess.run(["gcore", "-o", os.path.join(tmp, "core"), str(target.pid)],
+                           check=True, capture_output=True, timeout=rig.LIMIT)
+            return metrics_of("--core", core)
+
+        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
             core = os.path.join(tmp, f"core.{target.pid}")
-            self.compare(metrics_of("--core", core), stats, minor)
+            for command in ("grow 10", "gc", "go 20", "end 5"):
+                self.assertEqual(target.ask(command), "done")
+            self.quiet(target, dead, minor)
             self.assertIn("GOROUTINES", rig.sonde("ps", "-l", "--core", core, check=rig.OK).stdout)
 
     def under_load(self, go):

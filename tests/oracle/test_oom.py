@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import rig
-from test_agent import Agent, now_ms
+from test_agent import QUICK, Agent, now_ms
 
 LIMIT_MB = 96
 LEAK = "main.appendToCache"
@@ -24,10 +23,23 @@ def group_root():
             folder, kind, options = left.split()[4], right.split()[0], right.split()[-1]
             if kind == "cgroup" and "memory" in options.split(","):
                 return folder, "memory.limit_in_bytes"
-            control = os.path.join(folder, "cgroup.subtree_control")
-            if kind == "cgroup2" and "memory" in open(control, encoding="utf-8").read().split():
+            if kind == "cgroup2" and has_memory(folder):
                 return folder, "memory.max"
     return None
+
+
+def has_memory(folder):
+    """Whether groups in a folder of version 2 can have limits; systemd lets them, other inits wait."""
+    words = lambda name: open(os.path.join(folder, name), encoding="utf-8").read().split()
+    if "memory" not in words("cgroup.controllers"):
+        return False
+    if "memory" not in words("cgroup.subtree_control"):
+        try:
+            with open(os.path.join(folder, "cgroup.subtree_control"), "w", encoding="utf-8") as f:
+                f.write("+memory")
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager
@@ -42,12 +54,15 @@ def limited(mb):
         yield ("sh", "-c", f"echo $$ > {path}/cgroup.procs && exec \"$@\"", "sh")
     finally:
         # Those that were killed may take a moment to leave it.
-        for _ in range(100):
-            try:
-                os.rmdir(path)
-                break
-            except OSError:
-                time.sleep(0.1)
+        rig.wait_for(lambda: removed(path), f"somebody is in {path}")
+
+
+def removed(path):
+    try:
+        os.rmdir(path)
+        return True
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -77,13 +92,9 @@ def events(agent, **params):
 
 
 def wait_event(agent, kind, service):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = [e for e in events(agent, service=service) if e["kind"] == kind]
-        if found:
-            return found[0]
-        time.sleep(0.1)
-    raise AssertionError(f"no {kind} of {service}: {events(agent)}")
+    return rig.wait_for(
+        lambda: next((e for e in events(agent, service=service) if e["kind"] == kind), None),
+        lambda: f"no {kind} of {service}: {events(agent)}")
 
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(),
@@ -96,7 +107,7 @@ class Oom(unittest.TestCase):
         self.addCleanup(self.tmp.cleanup)
 
     def agent(self, *args):
-        return Agent(os.path.join(self.tmp.name, "data"), "--cpu-hz", "0", *args)
+        return Agent(os.path.join(self.tmp.name, "data"), "--cpu-hz", "0", *args, interval=QUICK)
 
     def kill(self, agent, go, variant, service, *args):
         """Lets a program run into its limit; what is known of it afterwards."""
@@ -104,18 +115,27 @@ class Oom(unittest.TestCase):
             agent.wait_collections(process.pid, more=1)
             before = now_ms()
             start(process)
-            self.assertEqual(process.process.wait(timeout=120), -signal.SIGKILL)
+            self.assertEqual(process.process.wait(timeout=rig.LIMIT), -signal.SIGKILL)
             event = wait_event(agent, "oom_kill", service)
             self.assertEqual(event["pid"], process.pid)
             self.assertGreaterEqual(event["time"], before)
             self.assertLessEqual(event["time"], now_ms())
             return event
 
+    def go_round(self, agent):
+        """What is to be told by now is told."""
+        intervals = lambda: agent.api("health")["intervals"]
+        first = intervals()
+        rig.wait_for(lambda: intervals() >= first + 5, "the agent stands still")
+
     def check(self, event):
         self.assertIn(event["picture"], ("kill", "earlier"))
         self.assertIsNotNone(event["top"], event)
         self.assertEqual(event["top"]["name"], LEAK, event)
         self.assertGreater(event["top"]["share"], 0.5, event)
+        # The kernel's own figure at that moment.
+        self.assertGreater(event["rss_bytes"], (LIMIT_MB << 20) / 2, event)
+        self.assertLess(event["rss_bytes"], (LIMIT_MB << 20) * 2, event)
         # What sampling found is about what the kernel saw; the last second is in it.
         self.assertGreater(event["inuse_bytes"], (LIMIT_MB << 20) / 2, event)
 
@@ -131,7 +151,8 @@ class Oom(unittest.TestCase):
                                   "-mb-per-s", str(LIMIT_MB // 2))
                 self.check(event)
                 fresh += event["picture"] == "kill"
-            near = sum(e["kind"] == "oom_near" for e in events(agent))
+            near = sum(e["kind"] == "oom_near" and e["service"].startswith("leaky-")
+                       for e in events(agent))
             # And as a flame graph of that moment.
             flame = agent.api("flame", service=event["service"], type=INUSE,
                               label=f"process.pid={event['pid']}", to=event["time"] + 1,
@@ -141,19 +162,22 @@ class Oom(unittest.TestCase):
         print(f"        {near} of {n} had a picture before the kill, {fresh} one of the kill itself")
 
     def test_kills_of_programs_that_fill_their_memory_at_once_are_told(self):
-        """A tenth of a second: there is the race at the kill only, and lost ones are said to be."""
+        """A tenth of a second: there is the race at the kill only, and lost ones are said to be.
+
+        Who wins it is the scheduler's choice; some are won.
+        """
         _, go = rig.build.mandatory()
-        n = 20 if self.every else 5
-        fresh = 0
+        n = fresh = 0
         with self.agent() as agent, busy(2 * os.cpu_count()):
-            for i in range(n):
-                event = self.kill(agent, go, "plain", f"burst-{i}")
+            while n < (20 if self.every else 5) or (not fresh and n < 100):
+                event = self.kill(agent, go, "plain", f"burst-{n}")
                 self.assertIn(event["picture"], ("kill", "earlier"))
                 if event["picture"] == "kill":
                     self.check(event)
                     fresh += 1
+                n += 1
         print(f"        {fresh} of {n} pictures were taken at the kill")
-        self.assertGreater(fresh, 0)
+        self.assertGreater(fresh, 0, f"of {n}")
 
     def test_a_picture_is_taken_when_the_limit_is_near_and_a_plain_kill_is_none_by_oom(self):
         _, go = rig.build.mandatory()
@@ -161,14 +185,14 @@ class Oom(unittest.TestCase):
             leaked = str(LIMIT_MB * 85 // 100)
             with target(go, "plain", "near", prefix, "-max-mb", leaked) as process:
                 agent.wait_collections(process.pid, more=1)
-                self.assertEqual(events(agent), [])
+                self.assertEqual(events(agent, service="near"), [])
                 start(process)
                 event = wait_event(agent, "oom_near", "near")
                 self.assertEqual(event["top"]["name"], LEAK)
                 self.assertEqual(event["pid"], process.pid)
                 self.assertIsNone(event["rss_bytes"])
-            time.sleep(1)
-            self.assertEqual([e["kind"] for e in events(agent)], ["oom_near"])
+            self.go_round(agent)
+            self.assertEqual([e["kind"] for e in events(agent, service="near")], ["oom_near"])
             services = agent.api("services", to=now_ms() + 60000)["services"]
             self.assertEqual([s["processes"] for s in services if s["service"] == "near"], [1])
 
@@ -177,13 +201,14 @@ class Oom(unittest.TestCase):
         with self.agent() as agent:
             with limited(LIMIT_MB) as prefix:
                 eat = "b = []\nwhile True: b.append(bytearray(1 << 20))"
-                for _ in range(3):
-                    done = subprocess.run([*prefix, sys.executable, "-c", eat], check=False)
-                    self.assertEqual(done.returncode, -signal.SIGKILL)
+                victims = [subprocess.Popen([*prefix, sys.executable, "-c", eat]) for _ in range(3)]
+                for victim in victims:
+                    self.assertEqual(victim.wait(rig.LIMIT), -signal.SIGKILL)
             event = self.kill(agent, go, "plain", "after", "-mb-per-s", str(LIMIT_MB // 2))
             self.check(event)
-            self.assertEqual([e["service"] for e in events(agent) if e["kind"] == "oom_kill"],
-                             ["after"])
+            self.assertEqual([e["kind"] for e in events(agent, service="after")
+                              if e["kind"] != "oom_near"], ["oom_kill"])
+            self.assertFalse({e["pid"] for e in events(agent)} & {v.pid for v in victims})
 
     def test_oom_watch_0_turns_it_off(self):
         _, go = rig.build.mandatory()
@@ -191,9 +216,9 @@ class Oom(unittest.TestCase):
             with target(go, "plain", "off", prefix) as process:
                 agent.wait_collections(process.pid, more=1)
                 start(process)
-                process.process.wait(timeout=120)
-            time.sleep(2)
-            self.assertEqual(events(agent), [])
+                process.process.wait(timeout=rig.LIMIT)
+            self.go_round(agent)
+            self.assertEqual(events(agent, service="off"), [])
 
 
 def load(every, suite):

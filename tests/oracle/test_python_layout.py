@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import rig
+from sampling import wait_until
 
 DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "python_dump")
 TEXT_MAX = 255
@@ -175,18 +176,25 @@ class PythonLayout(unittest.TestCase):
         answers = dump(self.target.pid, questions="".join(f"{a:x} 0\n" for a in addresses))
         self.assertEqual(answers[1:], ["-"] * len(addresses))
 
-    def test_the_stack_of_a_thread(self):
-        expected = json.loads(self.target.ask("stack"))
-        lines = dump(self.target.pid, "threads")
+    def stacks(self):
+        """{thread: [(whether C called it, line, name), ...]}"""
         threads, frames = {}, []
-        for line in lines[1:]:
+        for line in dump(self.target.pid, "threads")[1:]:
             if line.startswith("thread "):
                 frames = threads.setdefault(int(line.split()[1]), [])
             else:
                 frames.append(line.split("\t"))
-        self.assertEqual(len(threads), 2)
-        stack = threads[expected["thread"]]
-        self.assertEqual([[int(line), name] for _, line, name in stack], expected["stack"])
+        return threads
+
+    def test_the_stack_of_a_thread(self):
+        expected = json.loads(self.target.ask("stack"))
+        stacks = lambda: self.stacks().get(expected["thread"], [])
+        told = lambda stack: [[int(line), name] for _, line, name in stack]
+        # It has answered, and may not have come to its wait yet.
+        wait_until(lambda: told(stacks()) == expected["stack"],
+                   lambda: f"{told(stacks())}, not {expected['stack']}")
+        stack = stacks()
+        self.assertEqual(len(self.stacks()), 2)
         called = [name for entry, _, name in stack if entry == "1"]
         if self.minor <= 10:
             self.assertEqual(len(called), len(stack))

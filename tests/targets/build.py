@@ -20,6 +20,7 @@ import stat
 import struct
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MANDATORY = "/usr/lib/go-1.19/bin/go"  # Debian 12's golang-1.19
@@ -78,6 +79,13 @@ def make_executable(goroot):
                 os.chmod(path, stat.S_IMODE(mode) | 0o555)
 
 
+def being_unpacked(goroot):
+    """Another process is fetching it; the go command leaves this mark until all of it is there."""
+    version = os.path.basename(goroot).partition("@")[2]
+    return os.path.exists(os.path.join(module_cache(), "cache", "download", "golang.org",
+                                       "toolchain", "@v", version + ".partial"))
+
+
 def toolchains():
     """[(version, path of go)], one per version, oldest first; Debian's 1.19 wins over its equals."""
     found = {}
@@ -89,6 +97,8 @@ def toolchains():
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     for root in sorted(glob.glob(os.path.join(
             module_cache(), "golang.org", f"toolchain@v*-go*.linux-{arch}"))):
+        if being_unpacked(root):
+            continue
         try:
             make_executable(root)
         except OSError:
@@ -142,6 +152,24 @@ def fetch(version, timeout=600):
 
 def released(timeout=60):
     """All versions of Go that the module proxy offers for this machine; [] when unreachable."""
+    kept = os.path.join(default_outdir(), "released")
+    try:
+        # Suites that start one after the other ask once, and agree about the newest.
+        if time.time() - os.stat(kept).st_mtime < 3600:
+            with open(kept) as f:
+                return f.read().split()
+    except OSError:
+        pass
+    found = ask_released(timeout)
+    if found:
+        os.makedirs(os.path.dirname(kept), exist_ok=True)
+        with open(f"{kept}.{os.getpid()}", "w") as f:
+            f.write("\n".join(found))
+        os.rename(f.name, kept)
+    return found
+
+
+def ask_released(timeout):
     go = any_go()
     if not go:
         return []
@@ -156,6 +184,7 @@ def released(timeout=60):
     return sorted(set(versions), key=version_key)
 
 
+@functools.lru_cache(maxsize=None)
 def newest():
     """(version, go) of the newest release that can be had: from the proxy, else from disk."""
     disk = toolchains()

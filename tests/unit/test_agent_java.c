@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define FAKE_MAX 64
-#define PATIENCE_NS (30 * NS_PER_SEC)
+#define PATIENCE_NS (180 * NS_PER_SEC)
 
 /* A JVM by its pid; the recording of it is a pointer to it. */
 static struct fake {
@@ -205,19 +205,24 @@ static struct java_program *open_program(struct agent_java *java, pid_t pid)
 static struct java_program_state wait_tried(struct java_program *p)
 {
 	struct java_program_state s;
+	const uint64_t until = clock_mono_ns() + PATIENCE_NS;
 
 	for (;;) {
 		java_program_state(p, &s);
 		if (s.records || s.code < 0)
 			return s;
+		assert_true(clock_mono_ns() < until);
 		clock_sleep_ns(NS_PER_MS);
 	}
 }
 
 static void wait_count(const unsigned int *counter, unsigned int n)
 {
-	while (fake_count(counter) < n)
+	const uint64_t until = clock_mono_ns() + PATIENCE_NS;
+
+	while (fake_count(counter) < n && clock_mono_ns() < until)
 		clock_sleep_ns(NS_PER_MS);
+	assert_true(fake_count(counter) >= n);
 }
 
 static bool end(struct agent_java *java)

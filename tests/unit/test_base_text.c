@@ -30,6 +30,25 @@ static void err_carries_the_sentence_and_the_code(void **state)
 	assert_int_equal(err_prefix(NULL, -EFAULT, "unheard"), -EFAULT);
 }
 
+static void err_keeps_the_remedy_apart_until_there_is_another_sentence(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(
+		err_lack(&err, -EPERM, ERR_CAUSE_PRIVILEGE, "run as 100% root", "no %s", "right"),
+		-EPERM);
+	assert_string_equal(err.text, "no right");
+	assert_string_equal(err.remedy, "run as 100% root");
+	assert_int_equal(err.cause, ERR_CAUSE_PRIVILEGE);
+	assert_int_equal(err_prefix(&err, -EPERM, "here"), -EPERM);
+	assert_string_equal(err.remedy, "run as 100% root");
+	assert_int_equal(err_set(&err, -EIO, "else"), -EIO);
+	assert_string_equal(err.remedy, "");
+	assert_int_equal(err.cause, ERR_CAUSE_OTHER);
+	assert_int_equal(err_lack(NULL, -EPERM, ERR_CAUSE_DISK, "unheard", "unheard"), -EPERM);
+}
+
 static void err_cuts_what_does_not_fit(void **state)
 {
 	struct err err = {0};
@@ -158,6 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(err_carries_the_sentence_and_the_code),
+		cmocka_unit_test(err_keeps_the_remedy_apart_until_there_is_another_sentence),
 		cmocka_unit_test(err_cuts_what_does_not_fit),
 		cmocka_unit_test(json_puts_commas_and_nests),
 		cmocka_unit_test(json_escapes_and_repairs_strings),

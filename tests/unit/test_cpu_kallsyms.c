@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cpu/kallsyms.h"
+#include "heap.h"
 
 #define SEC 1000000000ULL
 
@@ -145,6 +146,24 @@ static void hidden_addresses_are_told_with_a_remedy(void **state)
 	assert_null(cpu_kallsyms_reason(f.k));
 }
 
+static void a_check_tells_names_from_none_and_says_what_helps(void **state)
+{
+	_cleanup_(file_release) struct file f = file_new(small);
+	struct err err = {};
+
+	(void)state;
+	assert_int_equal(cpu_kallsyms_check(f.path, &err), 0);
+	file_write(&f, "0000000000000000 T _stext\n0000000000000000 t do_it\n");
+	assert_int_equal(cpu_kallsyms_check(f.path, &err), -EPERM);
+	assert_non_null(strstr(err.text, "kptr_restrict"));
+	assert_true(err.remedy[0]);
+	file_write(&f, "ffffffff81000000 D jiffies\n");
+	assert_int_equal(cpu_kallsyms_check(f.path, &err), -ENOENT);
+	assert_int_equal(err.cause, ERR_CAUSE_KERNEL);
+	assert_int_equal(cpu_kallsyms_check("/nonexistent/kallsyms", &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/kallsyms"));
+}
+
 static void a_missing_file_is_a_reason(void **state)
 {
 	_cleanup_(cpu_kallsyms_freep) struct cpu_kallsyms *k = NULL;
@@ -202,7 +221,7 @@ static void this_kernels_functions_have_their_names(void **state)
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
 	struct group g = {0};
 	char line[1024], name[600], *rest, type;
-	size_t n = 0;
+	size_t n = 0, before = heap_bytes();
 	uint64_t addr;
 
 	(void)state;
@@ -228,7 +247,7 @@ static void this_kernels_functions_have_their_names(void **state)
 			(void)snprintf(g.names[g.n++], sizeof(name), "%s", name);
 	}
 	assert_true(n > 1000);
-	assert_true(cpu_kallsyms_memory(k) < (size_t)4 << 20);
+	assert_true(heap_bytes() - before < (size_t)4 << 20);
 }
 
 int main(void)
@@ -239,6 +258,7 @@ int main(void)
 		cmocka_unit_test(functions_of_modules_name_them),
 		cmocka_unit_test(it_is_read_again_for_an_unknown_address_but_not_at_once),
 		cmocka_unit_test(hidden_addresses_are_told_with_a_remedy),
+		cmocka_unit_test(a_check_tells_names_from_none_and_says_what_helps),
 		cmocka_unit_test(a_missing_file_is_a_reason),
 		cmocka_unit_test(lines_that_make_no_sense_are_left_out),
 		cmocka_unit_test(this_kernels_functions_have_their_names),

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "elf/unwind.h"
+#include "unwind_table.h"
 
 /*
  *   0x000  ELF header, program headers      0x0a00  section headers
@@ -175,7 +176,7 @@ static void add_sections(struct file *f)
 static int try_compile(struct file *f, struct unwind_table *table)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	assert_int_equal(elf_image_open_bytes(view_of(f->bytes, sizeof(f->bytes)), &image, &err),

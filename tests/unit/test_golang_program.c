@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "golang/program.h"
 #include "test_golang_program.h"
+#include "unwind_table.h"
 
 /* Of the functions in test_golang_program.h: */
 enum {
@@ -78,7 +79,7 @@ static void build(struct program *p)
 static int try_open(const struct program *p, struct golang_program **ret_program)
 {
 	_cleanup_close_ int fd = memfd_create("program", MFD_CLOEXEC);
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	assert_true(fd >= 0);
@@ -100,7 +101,7 @@ static struct unwind_table unwind(const struct program *p)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = open_program(p);
 	struct unwind_table table = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	assert_int_equal(golang_program_unwind(program, &table, &err), 0);
 	assert_int_equal(table.n_starts + table.n_damaged, PROGRAM_N_FUNCTIONS);
@@ -273,7 +274,7 @@ static void functions_that_do_not_ascend_are_refused(void **state)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
 	struct unwind_table t = {0};
-	struct err err = {""};
+	struct err err = {};
 	static struct program p;
 
 	(void)state;

@@ -78,7 +78,7 @@ static void fixture_release(struct fixture *f)
 static void expect_mapped_file(const struct fixture *f)
 {
 	_cleanup_close_ int fd = -1;
-	struct err err = {""};
+	struct err err = {};
 	struct stat st;
 	char text[32];
 

@@ -75,7 +75,7 @@ static void maps_lines_are_read_as_the_kernel_writes_them(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 		const struct proc_map *want = &good[i].want, *m;
-		struct err err = {""};
+		struct err err = {};
 
 		assert_int_equal(proc_maps_parse(view_str(good[i].line), &maps, &err), 0);
 		assert_int_equal(maps.len, 1);
@@ -115,7 +115,7 @@ static void maps_lines_that_make_no_sense_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-		struct err err = {""};
+		struct err err = {};
 
 		assert_int_equal(proc_maps_parse(view_str(bad[i]), &maps, &err), -EBADMSG);
 		assert_int_equal(maps.len, 0);

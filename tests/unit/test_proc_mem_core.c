@@ -143,7 +143,7 @@ static void expect_equal(const struct snapshot *s, struct proc_mem *core)
 		const struct proc_map *n = proc_maps_find(proc_mem_maps(core), m->start);
 		size_t len = known_len(m);
 		_cleanup_free_ char *bytes = malloc(len);
-		struct err err = {""};
+		struct err err = {};
 
 		if (!s->bytes[i])
 			continue;
@@ -170,7 +170,7 @@ static void expect_equal(const struct snapshot *s, struct proc_mem *core)
 static void expect_core_like_live(const struct snapshot *s, const char *path)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *core = NULL;
-	struct err err = {""};
+	struct err err = {};
 	uint64_t entry;
 	char byte;
 

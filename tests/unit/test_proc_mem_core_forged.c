@@ -87,7 +87,7 @@ static int forged_open_keep(struct forged *f, struct proc_mem **ret_mem, struct 
 	if (f->size)
 		assert_int_equal(ftruncate(fd, (off_t)f->size), 0);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	*err = (struct err){""};
+	*err = (struct err){.text = ""};
 	r = proc_mem_open_core(path, ret_mem, err);
 	buf_release(&f->notes);
 	return r;

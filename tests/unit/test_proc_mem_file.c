@@ -85,7 +85,7 @@ static void relocate(struct file *f, uint64_t at, uint32_t type, int64_t addend)
 static int try_open(struct file *f, bool relocated, struct proc_mem **ret_mem)
 {
 	_cleanup_close_ int fd = memfd_create("program", MFD_CLOEXEC);
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	memcpy(f->bytes, &f->header, sizeof(f->header));
@@ -137,7 +137,7 @@ static void what_is_not_in_the_file_is_not_memory(void **state)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct file f = new_file();
-	struct err err = {""};
+	struct err err = {};
 	uint8_t bytes[16];
 
 	(void)state;
@@ -284,7 +284,7 @@ static void a_file_that_is_cut_short_ends_there(void **state)
 static void what_is_no_file_is_refused(void **state)
 {
 	struct proc_mem *mem = NULL;
-	struct err err = {""};
+	struct err err = {};
 	int fds[2];
 
 	(void)state;

@@ -40,7 +40,7 @@ static void fill_words(void)
 static struct proc_mem *open_child(const struct child *c)
 {
 	struct proc_mem *mem = NULL;
-	struct err err = {""};
+	struct err err = {};
 	int r = proc_mem_open(c->pid, &mem, &err);
 
 	if (r < 0)

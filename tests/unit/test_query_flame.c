@@ -26,7 +26,7 @@ static void expect_flame(struct store *store, bool compare, size_t max_nodes, co
 {
 	_cleanup_(query_flame_release) struct query_flame f = {0};
 	_cleanup_(buf_release) struct buf text = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	assert_int_equal(query_flame(store, &window, compare ? &before : NULL, max_nodes, &f, &err),
 			 0);
@@ -99,7 +99,7 @@ static void flame_folds_the_smallest_into_other(void **state)
 						   {"m;e", 1},	  {"m;f", 1}};
 	struct store store = {.stacks = {stacks}, .n_stacks = {8}, .collections = {1}};
 	_cleanup_(query_flame_release) struct query_flame f = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	/* m and a and its two; the root, b with what is below it, and the rest. */
@@ -148,7 +148,7 @@ static void flame_passes_on_the_stores_sentence(void **state)
 {
 	struct store store = {.error = -EIO};
 	struct query_flame f;
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	assert_int_equal(query_flame(&store, &window, NULL, 100, &f, &err), -EIO);
@@ -224,7 +224,7 @@ static void random_flames_conserve_every_sum(void **state)
 					store.snapshot ? store.collections[1] : 1};
 		size_t max_nodes = round % 2 ? 8 + (size_t)(rand() % 200) : 1000000;
 		_cleanup_(query_flame_release) struct query_flame f = {0};
-		struct err err = {""};
+		struct err err = {};
 
 		assert_int_equal(query_flame(&store, &window, &before, max_nodes, &f, &err), 0);
 		assert_true(f.n_nodes <= max_nodes);
@@ -243,7 +243,7 @@ static void large_flames_conserve_every_sum(void **state)
 	static struct fake_stack stacks[20000];
 	struct store store = {.stacks = {stacks}, .n_stacks = {20000}, .collections = {1}};
 	_cleanup_(query_flame_release) struct query_flame f = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	srand(4);
@@ -267,7 +267,7 @@ static void only_children_take_no_place_in_the_map(void **state)
 	struct store store = {.stacks = {stacks}, .n_stacks = {5}, .collections = {1}};
 	_cleanup_(query_sums_release) struct query_sums sums = {0};
 	_cleanup_(query_tree_release) struct query_tree tree = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	assert_int_equal(query_sums_read(&store, &window, NULL, &sums, &err), 0);
@@ -307,7 +307,7 @@ static void top_counts_recursion_once(void **state)
 	static const struct fake_stack stacks[] = {{"main;f;f;f", 10}, {"main;f;g", 6}};
 	struct store store = {.stacks = {stacks}, .n_stacks = {2}, .collections = {1}};
 	_cleanup_(query_top_release) struct query_top t = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	assert_int_equal(query_top(&store, &window, NULL, &t, &err), 0);
@@ -330,7 +330,7 @@ static void top_of_two_windows_is_sorted_by_change(void **state)
 			      .collections = {1, 2},
 			      .snapshot = true};
 	_cleanup_(query_top_release) struct query_top t = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	(void)state;
 	assert_int_equal(query_top(&store, &window, &before, &t, &err), 0);
@@ -354,7 +354,7 @@ static void profile_averages_keep_the_average_of_the_total(void **state)
 			      .snapshot = true};
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct store_sum about = {0};
-	struct err err = {""};
+	struct err err = {};
 	int64_t sum = make_random(0, 200), got = 0;
 
 	(void)state;

@@ -19,7 +19,7 @@
 
 static void expect_time(const char *text, int64_t expected)
 {
-	struct err err = {""};
+	struct err err = {};
 	int64_t ns = -1;
 
 	assert_int_equal(query_parse_time(text, NOW, &ns, &err), 0);
@@ -83,7 +83,7 @@ static void what_is_no_time_is_refused_with_a_sentence(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		struct err err = {""};
+		struct err err = {};
 		int64_t ns = 42;
 
 		if (query_parse_time(texts[i], NOW, &ns, &err) != -EINVAL)
@@ -93,7 +93,7 @@ static void what_is_no_time_is_refused_with_a_sentence(void **state)
 	}
 	memset(longest, '1', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(query_parse_time(longest, NOW, &(int64_t){0}, &(struct err){""}), -EINVAL);
+	assert_int_equal(query_parse_time(longest, NOW, &(int64_t){0}, &(struct err){.text = ""}), -EINVAL);
 }
 
 int main(void)

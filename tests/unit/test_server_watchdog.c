@@ -20,7 +20,7 @@ static void slow_connections_are_ended_and_others_are_not(void **state)
 	enum { AT_ONCE, LATER, NEVER, MANY };
 	struct watchdog_entry *entries[MANY];
 	struct watchdog *w = NULL;
-	struct err err = {""};
+	struct err err = {};
 	int pairs[MANY][2];
 	char byte;
 

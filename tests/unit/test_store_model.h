@@ -43,7 +43,7 @@ static inline int64_t rig_now(void *ctx)
 
 static inline void rig_open(struct rig *rig)
 {
-	struct err err = {""};
+	struct err err = {};
 
 	rig->config.dir = rig->dir;
 	rig->config.now_ns = rig_now;
@@ -148,7 +148,7 @@ static inline int write_one(struct rig *rig, const char *pid, int64_t time_ns, u
 			    int64_t value)
 {
 	struct profile *p = make_profile();
-	struct err err = {""};
+	struct err err = {};
 	int r;
 
 	add_stack(p, stack, value, value);
@@ -162,7 +162,7 @@ static inline void sum_of(struct rig *rig, const char *service, const char *type
 {
 	const struct store_window w = {
 		.service = service, .type = type, .from_ns = from_ns, .to_ns = to_ns};
-	struct err err = {""};
+	struct err err = {};
 
 	if (store_sum(rig->store, &w, ret, &err) < 0)
 		fail_msg("%s", err.text);

@@ -35,7 +35,7 @@ static const char *const pids[] = {"11", "22", "33", "44"};
 static void write_random(struct model *m, struct rig *rig, int service, int pid, int64_t time_ns)
 {
 	struct profile *p = make_profile();
-	struct err err = {""};
+	struct err err = {};
 	size_t n = draw(m, 12);
 
 	for (size_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static void check_window(const struct model *m, struct rig *rig, int service, in
 	};
 	int64_t want[N_STACKS] = {0};
 	struct store_sum sum = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct fact *f = &m->facts[i];

@@ -32,7 +32,7 @@ static bool read_once(struct shared *s, const char *pid)
 	};
 	int64_t processes = pid ? 1 : 2, least = atomic_load(&s->done), total;
 	struct store_sum sum = {0};
-	struct err err = {""};
+	struct err err = {};
 	bool right;
 
 	if (store_sum(s->rig->store, &w, &sum, &err) < 0)
@@ -66,7 +66,7 @@ static void *reader(void *arg)
 static void write_commit(struct shared *s, int i)
 {
 	int64_t time = DAY_0 + (int64_t)i * 12 * 60 * SEC_NS; /* 150 of them pass midnight */
-	struct err err = {""};
+	struct err err = {};
 
 	s->rig->now_ns = time;
 	for (unsigned int pid = 1; pid <= 2; pid++) {

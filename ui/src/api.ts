@@ -1,148 +1,15 @@
 /* The server's answers (docs/API.md), typed, and the one place that talks to it. */
 
-export interface Health {
-  version: string;
-  started: number;
-  now: number;
-  interval_ms: number;
-  uptime_ms: number;
-  cpu_ms: number;
-  cpu_percent: number;
-  rss_bytes: number;
-  intervals: number;
-  lag_ms: number;
-  targets: number;
-  profiled: number;
-  collections: number;
-  failures: number;
-  lost_records: number;
-  cpu_samples: number;
-  cpu_samples_lost: number;
-  cpu_stacks_cut: number;
-  write_failures: number;
-  oom_trouble: string | null;
-  trouble: string | null;
-  store: {
-    bytes: number;
-    days: number;
-    oldest: number | null;
-    samples: number;
-    profiles: number;
-    profiles_lost: number;
-    damaged_files: number;
-    writing: boolean;
-    trouble: string | null;
-  };
-}
+import type { Feature } from './schema';
 
-export type Mode = 'delta' | 'snapshot';
+export type {
+  Feature, Health, Labels, ManySeries, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, Series, Service, Services, Target,
+  Targets, TypeSeries,
+} from './schema';
 
-export interface TypeSeries {
-  type: string;
-  mode: Mode;
-  first: number;
-  last: number;
-  value: number;
-  series: (number | null)[];
-}
-
-export interface Service {
-  service: string;
-  types: TypeSeries[];
-  processes: number;
-}
-
-export interface Services {
-  from: number;
-  to: number;
-  step_ms: number;
-  services: Service[];
-}
-
-export interface Reader {
-  reader: string;
-  available: boolean;
-  reason: string | null;
-  remedy: string | null;
-  collections: number;
-  failures: number;
-  last: number | null;
-  cost_us: number;
-  slow: boolean;
-  trouble: string | null;
-}
-
-export interface Target {
-  pid: number;
-  comm: string;
-  exe: string | null;
-  service: string | null;
-  container: string | null;
-  pod: string | null;
-  unit: string | null;
-  runtime: string | null;
-  readers: Reader[];
-}
-
-export interface Labels {
-  labels: { key: string; values: { value: string; first: number; last: number }[] }[];
-}
-
-export interface Series {
-  from: number;
-  to: number;
-  step_ms: number;
-  unit: string;
-  mode: Mode;
-  points: (number | null)[];
-}
-
-export interface ManySeries {
-  from: number;
-  to: number;
-  step_ms: number;
-  series: { type: string; unit: string; mode: Mode; points: (number | null)[] }[];
-}
-
-export interface OomEvent {
-  kind: string; // oom_kill or oom_near
-  time: number;
-  service: string;
-  pid: number;
-  executable: string | null;
-  container: string | null;
-  rss_bytes: number | null;
-  picture: string | null; // kill or earlier
-  inuse_bytes: number | null;
-  top: { name: string; file: string | null; self: number; share: number } | null;
-}
-
-export interface OomEvents {
-  from: number;
-  to: number;
-  count: number;
-  events: OomEvent[];
-}
-
-export interface RawFlame {
-  unit: string;
-  mode: Mode;
-  from: number;
-  to: number;
-  total: number;
-  before_total?: number;
-  folded: number;
-  collections: number;
-  other: number;
-  names: string[];
-  files: string[];
-  name: number[];
-  depth: number[];
-  self: number[];
-  total_of: number[];
-  before_self?: number[];
-  before_total_of?: number[];
-}
+/** Those that people may miss: not what they did not ask for. */
+export const missing = (features: Feature[] | null): Feature[] =>
+  (features ?? []).filter((f) => f.state !== 'on' && f.cause !== 'disabled');
 
 export class ApiError extends Error {
   constructor(

@@ -1,6 +1,6 @@
 /* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
 import { useMemo, useState } from 'preact/hooks';
-import { url, type Health, type OomEvent, type Service, type Services, type Target, type TypeSeries } from './api';
+import { missing, url, type Feature, type Health, type OomEvent, type Service, type Services, type Target, type Targets, type TypeSeries } from './api';
 import { OomNote, useEvents } from './events';
 import { percent, span, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
@@ -232,6 +232,34 @@ function Troubled({ targets }: { targets: Target[] }) {
   );
 }
 
+/** In the line what is missing; opened, why, and what helps. */
+function Missing({ features }: { features: Feature[] }) {
+  if (!features.length) return null;
+  return (
+    <details class="missing">
+      <summary class="warn">{features.map((f) => `${f.title}: ${f.state}`).join(' · ')}</summary>
+      <table class="why">
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">Why</th>
+            <th scope="col">What helps</th>
+          </tr>
+        </thead>
+        <tbody>
+          {features.map((f) => (
+            <tr>
+              <td data-title="What">{f.title}: {f.state}</td>
+              <td data-title="Why">{f.reason}</td>
+              <td data-title="What helps">{f.remedy ? <code>{f.remedy}</code> : <span class="dim">nothing to do</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
 export function HealthLine({ health }: { health: Health }) {
   const h = health;
   const troubles = [h.trouble, h.store.trouble].filter((t): t is string => !!t);
@@ -256,9 +284,9 @@ export function HealthLine({ health }: { health: Health }) {
       {item('heaps', `${h.profiled} of ${h.targets}`, 'processes whose heap is profiled')}
       {item('every', span(h.interval_ms), 'interval')}
       {item('store', `${value(h.store.bytes, 'bytes')}, ${h.store.days} ${h.store.days === 1 ? 'day' : 'days'}`, `${h.store.samples} samples`)}
-      {h.oom_trouble && item('OOM kills', 'not told', h.oom_trouble)}
       {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
       {troubles.map((t) => <span class="warn" role="alert">{t}</span>)}
+      <Missing features={missing(h.features)} />
     </footer>
   );
 }
@@ -269,7 +297,7 @@ export function Overview({ state, now, health, utc }: { state: State; now: numbe
   const services = useQuery<Services>(
     url('/api/services', [...WANTED, ['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
   );
-  const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
+  const targets = useQuery<Targets>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();
   const data = services.data;
   const events = useEvents(data?.services, w, state.range);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { missing, type Feature } from '../src/api';
 import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
@@ -165,4 +166,12 @@ test('what began with the store is compared with its own first half', () => {
   assert.deepEqual(comparePreceding(START, w, 2000).sel, { from: 2500, to: 3000 });
   assert.equal(comparePreceding(START, w, 500).sel, null);
   assert.deepEqual(comparePreceding({ ...START, sel: w }, w, 1000).sel, w);
+});
+
+test('what nobody asked for is not missing', () => {
+  const f = (feature: string, state: Feature['state'], cause: string | null): Feature =>
+    ({ feature, title: feature, state, cause, reason: cause && 'why', remedy: cause && 'what helps' });
+  const features = [f('cpu', 'on', null), f('java', 'off', 'disabled'), f('go', 'limited', 'privilege'), f('oom-kills', 'off', 'no_btf')];
+  assert.deepEqual(missing(features).map((x) => x.feature), ['go', 'oom-kills']);
+  assert.deepEqual(missing(null), []);
 });

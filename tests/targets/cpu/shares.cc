@@ -1,12 +1,13 @@
 /*
- * shares.cc: the same in C++: a template, a virtual method and a lambda behind std::function, below
- * std::sort's neighbours. `shares SECONDS`.
+ * shares.cc: the same in C++: a template, a virtual method and a lambda behind std::function.
  */
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <poll.h>
 #include <unistd.h>
 
 namespace work {
@@ -27,36 +28,59 @@ template <typename T> __attribute__((noinline)) void half(T n)
 
 struct Base {
 	virtual ~Base() = default;
-	virtual void third() = 0;
+	virtual void third(unsigned long n) = 0;
 };
 
 struct Derived : Base {
-	__attribute__((noinline)) void third() override
+	__attribute__((noinline)) void third(unsigned long n) override
 	{
-		spin(30);
+		spin(n);
 		sink = sink + 1;
 	}
 };
 
-__attribute__((noinline)) void fifth(const std::function<void(int)> &f)
+__attribute__((noinline)) void fifth(const std::function<void(unsigned long)> &f, unsigned long n)
 {
-	f(20);
+	f(n);
 	sink = sink + 1;
 }
 
 } // namespace work
 
+/* About ten times the part: of no fixed length there is nothing to fall into step with. */
+static unsigned long some(unsigned long part)
+{
+	static uint32_t random = 2463534242;
+
+	random ^= random << 13;
+	random ^= random >> 17;
+	random ^= random << 5;
+	return part * (5 + random % 11);
+}
+
 int main(int argc, char **argv)
 {
-	time_t end = time(nullptr) + (argc > 1 ? atoi(argv[1]) : 60);
+	unsigned long n[3], units[3] = {0};
+	struct pollfd input = {0, POLLIN, 0};
+	double end = argc > 1 ? atof(argv[1]) : 0;
 	std::unique_ptr<work::Base> object(new work::Derived);
+	char line[64];
 
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	while (time(nullptr) < end) {
-		work::half<unsigned long>(50);
-		object->third();
-		work::fifth([](int n) { work::spin(n); });
+	for (;;) {
+		work::half<unsigned long>(n[0] = some(5));
+		object->third(n[1] = some(3));
+		work::fifth([](unsigned long units) { work::spin(units); }, n[2] = some(2));
+		for (int i = 0; i < 3; i++)
+			units[i] += n[i];
+		if (end > 0 && (double)clock() / CLOCKS_PER_SEC >= end)
+			return 0;
+		if (end > 0 || poll(&input, 1, 0) <= 0)
+			continue;
+		if (!fgets(line, sizeof(line), stdin))
+			return 0;
+		printf("%lu %lu %lu\n", units[0], units[1], units[2]);
+		fflush(stdout);
 	}
-	return 0;
 }

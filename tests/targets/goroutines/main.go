@@ -5,13 +5,15 @@
 //	-n N     N goroutines that wait for a channel, besides the others
 //	dump     writes PREFIX.goroutine.pb.gz, .1.txt and .2.txt, as runtime/pprof has them
 //	leak N   N goroutines more that wait for ever
-//	churn N  for N milliseconds goroutines come and go, some 10,000 a second, and others move
-//	         between two chains of calls
+//	churn    from now on goroutines come and go, up to 10,000 a second, and others move between two
+//	         chains of calls
+//	made     how many have come so far
 //	spin     two goroutines run without an end
 //	gc       two collections, so that the runtime knows since when goroutines wait
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"runtime"
@@ -19,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +38,7 @@ var (
 	ready  sync.WaitGroup
 	sink   int
 	spun   uint64
+	made   uint64
 	pipes  []*os.File
 	closed = make(chan struct{})
 )
@@ -120,7 +124,8 @@ func waitMany() {
 	start(func() { runtime.LockOSThread(); receive(never) })
 	start(func() { var w waiter = embeds{value{1}}; sink = w.wait(never) })
 	start(func() { f := value{2}.wait; sink = f(never) })
-	start(func() { time.AfterFunc(0, func() { receive(never) }); <-closed })
+	ready.Add(1)
+	start(func() { time.AfterFunc(0, func() { ready.Done(); receive(never) }); <-closed })
 	for i := 0; i < 3; i++ {
 		start(func() { ticker := time.NewTicker(24 * time.Hour); <-ticker.C })
 	}
@@ -157,6 +162,18 @@ func waitWithLabels() {
 	})
 }
 
+// settle returns when all goroutines wait that have been started; of very many it looks at the first.
+func settle() {
+	text := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(text, true)
+		if bytes.Count(text[:n], []byte(" [runn")) == 1 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func leak(n int) {
 	for i := 0; i < n; i++ {
 		go receive(never)
@@ -185,36 +202,26 @@ func chainB(n int) int {
 	return chainB(n-1) + room[n%3]
 }
 
-func move(stop chan struct{}) {
+func move() {
 	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		default:
-		}
 		chainA(i % 13)
 		chainB(i % 11)
 	}
 }
 
-func churn(ms int) {
-	stop := make(chan struct{})
-	defer close(stop)
+func churn() {
 	for i := 0; i < 100; i++ {
-		go move(stop)
+		go move()
 	}
-	end := time.Now().Add(time.Duration(ms) * time.Millisecond)
-	made := 0
-	for time.Now().Before(end) {
+	for {
 		for i := 0; i < 100; i++ {
 			ch := make(chan int)
 			go func() { sink = deep(i%30, ch) }()
 			go func() { time.Sleep(20 * time.Millisecond); ch <- 1 }()
 		}
-		made += 200
+		atomic.AddUint64(&made, 200)
 		time.Sleep(10 * time.Millisecond)
 	}
-	rig.ReplyNumber("churned", uint64(made))
 }
 
 func spin() {
@@ -248,11 +255,13 @@ func command(name, argument string) bool {
 		rig.Reply("dumped")
 	case "leak":
 		leak(number(argument))
-		time.Sleep(50 * time.Millisecond)
+		settle()
 		rig.Reply("leaked")
 	case "churn":
+		go churn()
 		rig.Reply("churning")
-		churn(number(argument))
+	case "made":
+		rig.ReplyNumber("made", atomic.LoadUint64(&made))
 	case "spin":
 		go spin()
 		go spin()
@@ -283,7 +292,7 @@ func main() {
 		}
 	}
 	ready.Wait()
-	time.Sleep(200 * time.Millisecond)
+	settle()
 	rig.Ready()
 	for {
 		line := rig.Next()

@@ -1,16 +1,22 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The pair that profiles of memory and locks must tell apart: threads that hold a lock for 5 ms
  * each while the others wait for it, by `synchronized` and by ReentrantLock, and one that allocates
  * large arrays; and one that computes. It counts for itself what it does: each line of its input
- * is answered by the time in ns since 1970, the bytes allocated, for both kinds of lock how often
- * and how long was waited, and the CPU time of the one that computes. Its threads start before it
- * says that it is ready, new ones come and go as well.
+ * is answered by the time in ns since 1970, the bytes that it and threads that come and go have
+ * allocated, and those at their edges (see there), for both kinds of lock how often and how long
+ * was waited, and the CPU time of the one that computes.
+ *
+ * Its threads have all worked before it says that it is ready. "pause" is answered when each has
+ * ended what it does and stands still, "go" when they work again, "hurry" is "go" with no rest for
+ * the one that computes: between "go" and "pause" lies all that it counts.
  */
 public final class Chaos {
 	static final int WAITERS = 3;
@@ -20,7 +26,13 @@ public final class Chaos {
 	static final Object monitor = new Object();
 	static final ReentrantLock lock = new ReentrantLock();
 	static volatile long computeNs;
-	static final LongAdder bytes = new LongAdder();
+	static final AtomicLong large = new AtomicLong(), largeEdge = new AtomicLong(),
+				young = new AtomicLong(), youngEdge = new AtomicLong();
+
+	static volatile boolean paused, hurried;
+	static final AtomicInteger standing = new AtomicInteger();
+	static final int WORKERS = 2 * WAITERS + 2;
+	static final CountDownLatch worked = new CountDownLatch(WORKERS);
 
 	/** Waits that are over; they count when they end, as a recording has them. */
 	static final class Waits {
@@ -65,26 +77,67 @@ public final class Chaos {
 		Thread.sleep(1);
 	}
 
-	static void allocateLarge() throws InterruptedException {
-		for (int i = 0; i < 16; i++) {
-			kept = new byte[256 << 10];
-			bytes.add((256 << 10) + 16);
-		}
-		Thread.sleep(1);
+	interface Allocation {
+		void of(int n, int size, AtomicLong counter);
 	}
 
-	/** Some of what is allocated is by threads that did not exist when the recording began. */
-	static void allocateBriefly() throws InterruptedException {
-		Thread brief = new Thread(() -> {
-			for (int i = 0; i < 200; i++) {
-				kept = new long[8 << 10];
-				bytes.add((64 << 10) + 16);
-			}
-		}, "brief-" + System.nanoTime());
+	static void allocateLarge(int n, int size, AtomicLong counter) {
+		for (int i = 0; i < n; i++) {
+			kept = new byte[size];
+			counter.addAndGet(size + 16);
+		}
+	}
 
-		brief.start();
-		brief.join();
-		Thread.sleep(500);
+	static void allocateYoung(int n, int size, AtomicLong counter) {
+		for (int i = 0; i < n; i++) {
+			kept = new byte[size];
+			counter.addAndGet(size + 16);
+		}
+	}
+
+	/**
+	 * As many arrays per time, each much smaller. A recorder that picks some 30 arrays in each
+	 * fifth of a second picks one of these, and with it counts all before: what it can miss at
+	 * either end is among them.
+	 */
+	static void edge(Allocation allocation, AtomicLong counter) throws InterruptedException {
+		for (int i = 0; i < 32; i++) {
+			allocation.of(256, 2 << 10, counter);
+			Thread.sleep(16);
+		}
+	}
+
+	/** A fifth of all at most, however busy the machine is. */
+	static void liveYoung() {
+		try {
+			for (long next = 0; !paused; Thread.sleep(1)) {
+				if (large.get() < next)
+					continue;
+				next = large.get() + (4 << 20);
+				allocateYoung(16, 64 << 10, young);
+			}
+			edge(Chaos::allocateYoung, youngEdge);
+		} catch (InterruptedException e) {
+			return;
+		}
+	}
+
+	/**
+	 * Some of what is allocated is by a thread that did not exist when the recording began. At
+	 * the edges of one thread nobody else allocates: the recorder would pick the arrays of others.
+	 */
+	static void allocate() throws InterruptedException {
+		Thread thread = new Thread(Chaos::liveYoung, "young-" + System.nanoTime());
+
+		edge(Chaos::allocateLarge, largeEdge);
+		thread.start();
+		do {
+			allocateLarge(16, 256 << 10, large);
+			worked.countDown();
+			Thread.sleep(1);
+		} while (!paused);
+		thread.join();
+		edge(Chaos::allocateLarge, largeEdge);
 	}
 
 	static void compute() throws InterruptedException {
@@ -97,18 +150,30 @@ public final class Chaos {
 		if (x == 0)
 			kept = null;
 		computeNs = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
-		Thread.sleep(80);
+		if (!hurried)
+			Thread.sleep(80);
 	}
 
 	interface Work {
 		void once() throws InterruptedException;
 	}
 
+	static void stand() throws InterruptedException {
+		standing.incrementAndGet();
+		while (paused)
+			Thread.sleep(2);
+		standing.decrementAndGet();
+	}
+
 	static void start(String name, Work work) {
 		Thread t = new Thread(() -> {
 			try {
-				for (;;)
+				for (;;) {
 					work.once();
+					worked.countDown();
+					if (paused)
+						stand();
+				}
 			} catch (InterruptedException e) {
 				return;
 			}
@@ -118,27 +183,47 @@ public final class Chaos {
 		t.start();
 	}
 
+	/** Until so many stand still: all, or none. */
+	static void await(int n) throws InterruptedException {
+		while (standing.get() != n)
+			Thread.sleep(1);
+	}
+
+	static void obey(String command) throws InterruptedException {
+		if (command.equals("pause")) {
+			paused = true;
+			await(WORKERS);
+			hurried = false;
+		} else if (command.equals("go") || command.equals("hurry")) {
+			hurried = command.equals("hurry");
+			paused = false;
+			await(0);
+		}
+	}
+
 	static String counters() {
 		java.time.Instant now = java.time.Instant.now();
 
-		return now.getEpochSecond() * 1_000_000_000L + now.getNano() + " " + bytes.sum() + " " +
-			monitorWaits.text() + " " + lockWaits.text() + " " +
-			computeNs;
+		return now.getEpochSecond() * 1_000_000_000L + now.getNano() + " " + large.get() + " " +
+			largeEdge.get() + " " + young.get() + " " + youngEdge.get() + " " +
+			monitorWaits.text() + " " + lockWaits.text() + " " + computeNs;
 	}
 
 	public static void main(String[] args) throws Exception {
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+		String line;
 
 		for (int i = 0; i < WAITERS; i++) {
 			start("monitor-" + i, Chaos::holdMonitor);
 			start("lock-" + i, Chaos::holdLock);
 		}
-		start("large", Chaos::allocateLarge);
+		start("large", Chaos::allocate);
 		start("compute", Chaos::compute);
-		start("starter", Chaos::allocateBriefly);
-		Thread.sleep(500);
+		worked.await();
 		System.out.println("ready 0");
-		while (in.readLine() != null)
+		while ((line = in.readLine()) != null) {
+			obey(line);
 			System.out.println(counters());
+		}
 	}
 }

@@ -1,15 +1,17 @@
+import java.io.File;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
 import jdk.jfr.Event;
 import jdk.jfr.Name;
 
 /**
  * Work of every kind that a recording shows: threads that allocate, that wait for a monitor and for
- * a lock, that compute; and an event of its own with a field of every type. Runs for so many
- * milliseconds, then prints what it counted itself.
+ * a lock, that compute; and an event of its own with a field of every type. Runs until each of them
+ * has done so many rounds of its work, and, where a folder is given as well, until there are so many
+ * files in those that it contains.
  */
 public final class Work {
 	@Name("work.Fields")
@@ -32,17 +34,26 @@ public final class Work {
 
 	static final Table table = new Table();
 	static final ReentrantLock lock = new ReentrantLock();
-	static final AtomicLong waitedNs = new AtomicLong();
+	static final long LONG_NS = 1_000_000;
+	static AtomicIntegerArray rounds;
+	static int enough;
+	static final ThreadLocal<Integer> job = new ThreadLocal<>();
 	static volatile Object sink;
-	static volatile boolean stop;
+	static volatile boolean stop, wantsFiles;
+
+	/** One that has done enough leaves the CPU to the others. */
+	static void count() {
+		pause(rounds.incrementAndGet(job.get()) < enough || wantsFiles ? 1 : 20);
+	}
 
 	static void allocateArrays() {
 		for (int i = 0; !stop; i++) {
-			sink = new byte[1 + i % 200_000];
+			/* Much more than a JVM allocates before it records. */
+			sink = new byte[1 + i * 389 % 800_000];
 			sink = new Object[100];
 			sink = String.valueOf(i);
 			if (i % 32 == 0)
-				pause(1);
+				count();
 		}
 	}
 
@@ -51,7 +62,7 @@ public final class Work {
 			synchronized (table) {
 				pause(3);
 			}
-			pause(1);
+			count();
 		}
 	}
 
@@ -59,28 +70,37 @@ public final class Work {
 		while (!stop) {
 			long from = System.nanoTime();
 			synchronized (table) {
-				waitedNs.addAndGet(System.nanoTime() - from);
+				from = System.nanoTime() - from;
 			}
-			pause(1);
+			if (from > LONG_NS)
+				count();
+			else
+				pause(1);
 		}
 	}
 
 	static void waitForLock() {
 		while (!stop) {
+			long from = System.nanoTime();
 			lock.lock();
 			try {
+				from = System.nanoTime() - from;
 				pause(3);
 			} finally {
 				lock.unlock();
 			}
+			if (from > LONG_NS)
+				count();
 		}
 	}
 
 	static double compute() {
 		double x = 1;
-		while (!stop)
-			for (int i = 0; i < 1000; i++)
+		while (!stop) {
+			for (int i = 0; i < 20_000; i++)
 				x = Math.sin(x) + Math.sqrt(x + i);
+			count();
+		}
 		return x;
 	}
 
@@ -96,7 +116,7 @@ public final class Work {
 			}));
 		while (!stop) {
 			made.forEach(Runnable::run);
-			pause(1);
+			count();
 		}
 	}
 
@@ -119,7 +139,7 @@ public final class Work {
 			e.kind = i % 2 == 0 ? Table.class : int[][].class;
 			e.other = Thread.currentThread();
 			e.commit();
-			pause(5);
+			count();
 		}
 	}
 
@@ -131,19 +151,46 @@ public final class Work {
 		}
 	}
 
+	static boolean haveAllDone() {
+		for (int i = 0; i < rounds.length(); i++)
+			if (rounds.get(i) < enough)
+				return false;
+		return true;
+	}
+
+	static boolean haveFiles(File folder, int n) {
+		File[] folders = folder.listFiles(File::isDirectory);
+
+		for (int i = 0; folders != null && i < folders.length; i++)
+			n -= folders[i].list().length;
+		return n <= 0;
+	}
+
 	public static void main(String[] args) throws Exception {
 		Runnable[] jobs = {Work::allocateArrays, Work::holdMonitor, Work::waitForMonitor,
 				   Work::waitForMonitor, Work::waitForLock, Work::waitForLock,
 				   Work::compute, Work::generate, Work::tell};
 		List<Thread> threads = new ArrayList<>();
 
-		for (int i = 0; i < jobs.length; i++)
-			threads.add(new Thread(jobs[i], "work-" + i));
+		enough = Integer.parseInt(args[0]);
+		wantsFiles = args.length > 1;
+		rounds = new AtomicIntegerArray(jobs.length);
+		for (int i = 0; i < jobs.length; i++) {
+			int number = i;
+
+			threads.add(new Thread(() -> {
+				job.set(number);
+				jobs[number].run();
+			}, "work-" + i));
+		}
 		threads.forEach(Thread::start);
-		Thread.sleep(Long.parseLong(args[0]));
+		while (wantsFiles && !haveFiles(new File(args[1]), Integer.parseInt(args[2])))
+			Thread.sleep(5);
+		wantsFiles = false;
+		while (!haveAllDone())
+			Thread.sleep(5);
 		stop = true;
 		for (Thread thread : threads)
 			thread.join();
-		System.out.println("waited_ns " + waitedNs.get());
 	}
 }

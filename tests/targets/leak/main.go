@@ -9,10 +9,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,7 @@ var (
 	leaked  uint64
 	churned uint64
 	paused  int32
+	working sync.RWMutex
 	kept    [][]byte
 	scratch []byte
 )
@@ -60,22 +63,30 @@ func churn() {
 	atomic.AddUint64(&churned, churnBytes)
 }
 
-// run calls f so often that it allocates bytesPerSecond, whatever the scheduler does to the ticks.
+// run calls f so often that it allocates bytesPerSecond, whatever the scheduler does to the ticks;
+// or as often as it can. What falls into a pause is not made up for.
 func run(bytesPerSecond float64, block int, f func(i int)) {
-	start := time.Now()
-	var idle time.Duration
-	done := 0
-	for {
+	done, owed := 0, 0.0
+	for last := time.Now(); ; {
 		time.Sleep(step)
-		if atomic.LoadInt32(&paused) != 0 {
-			idle += step
-			continue
-		}
-		due := int((time.Since(start) - idle).Seconds() * bytesPerSecond / float64(block))
-		for ; done < due; done++ {
+		now := time.Now()
+		owed += now.Sub(last).Seconds() * bytesPerSecond / float64(block)
+		last = now
+		working.RLock()
+		for ; owed >= 1 && atomic.LoadInt32(&paused) == 0; owed-- {
 			f(done)
+			done++
 		}
+		working.RUnlock()
+		owed -= math.Floor(owed)
 	}
+}
+
+// pause returns when nobody allocates any more.
+func pause() {
+	atomic.StoreInt32(&paused, 1)
+	working.Lock()
+	working.Unlock()
 }
 
 func counts() string {
@@ -89,22 +100,20 @@ func main() {
 	}
 	leakRate := argument("-leak-mb", 1) * (1 << 20)
 	churnRate := argument("-churn-mb", 50) * (1 << 20)
-	// Room for an hour, so that growing the list is not part of what leaks.
-	kept = make([][]byte, int(leakRate*3600/leakBytes)+1)
+	// Room for ten minutes, so that growing the list is not part of what leaks.
+	kept = make([][]byte, int(leakRate*600/leakBytes)+1)
 	go run(leakRate, leakBytes, func(i int) { leak(i % len(kept)) })
 	go run(churnRate, churnBytes, func(int) { churn() })
 	rig.Ready()
 	for {
-		switch line := string(rig.Next()); line {
+		switch string(rig.Next()) {
 		case "counts":
 			rig.Reply(counts())
-		case "pause", "go":
-			value := int32(0)
-			if line == "pause" {
-				value = 1
-			}
-			atomic.StoreInt32(&paused, value)
-			time.Sleep(2 * step)
+		case "pause":
+			pause()
+			rig.Reply(counts())
+		case "go":
+			atomic.StoreInt32(&paused, 0)
 			rig.Reply(counts())
 		case "gc":
 			for i := 0; i < 3; i++ {

@@ -1,6 +1,8 @@
-"""children.py METHOD SECONDS: a process made by multiprocessing works so long; its parent waits.
+"""children.py METHOD SECONDS: a process made by multiprocessing works for so much CPU time; its
+parent waits.
 
-"ready PID" with that of the child.
+"ready PID" with that of the child; its last line says what it used until it began, and until its
+end, in nanoseconds.
 """
 import multiprocessing
 import os
@@ -16,9 +18,10 @@ def in_child():
 
 def run(seconds):
     print("ready", os.getpid(), flush=True)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    begin = time.process_time_ns()
+    while time.process_time_ns() - begin < 1e9 * seconds:
         in_child()
+    print(begin, time.process_time_ns(), flush=True)
 
 
 if __name__ == "__main__":

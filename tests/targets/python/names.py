@@ -1,5 +1,6 @@
 """Functions with names that a terminal, or a text of lines and fields, may stumble over."""
 import os
+import random
 import types
 
 NAMES = ("größe", "函数", "\U00020000", "x" * 1000, "", "semi;colon", "new\nline", "\x1b[31mred",
@@ -21,6 +22,6 @@ def called(name):
 
 functions = [called(name) for name in NAMES]
 print("ready", os.getpid(), flush=True)
+# In no fixed order: nothing to fall into step with.
 while True:
-    for function in functions:
-        function()
+    functions[int(random.random() * len(functions))]()

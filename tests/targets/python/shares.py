@@ -1,12 +1,11 @@
-"""Spends about 50, 30 and 20 percent of its time in three functions, and counts what each takes.
+"""Spends about 50, 30 and 20 percent of its time in three functions, and counts what each does.
 
-"ready PID" when it begins; "counters" is answered with the nanoseconds of CPU time of each.
+"ready PID" when it begins; each line of input is answered with the units of work of each.
 """
 import os
 import random
 import select
 import sys
-import time
 
 
 def heavy(n):
@@ -30,24 +29,23 @@ def light(n):
     return x
 
 
-def work(spent):
-    # Of no fixed length: nothing to fall into step with.
-    n = int(20000 * (0.5 + random.random()))
+def work(done):
     for function, part in ((heavy, 5), (medium, 3), (light, 2)):
-        start = time.thread_time_ns()
-        function(n * part)
-        spent[function.__name__] += time.thread_time_ns() - start
+        # Of no fixed length: nothing to fall into step with.
+        n = part * int(4000 * (0.5 + random.random()))
+        function(n)
+        done[function.__name__] += n
 
 
 def main():
-    spent = {"heavy": 0, "medium": 0, "light": 0}
+    done = {"heavy": 0, "medium": 0, "light": 0}
     print("ready", os.getpid(), flush=True)
     while True:
-        work(spent)
+        work(done)
         if select.select([sys.stdin], [], [], 0)[0]:
             if not sys.stdin.readline():
                 return
-            print(*spent.values(), flush=True)
+            print(*done.values(), flush=True)
 
 
 main()

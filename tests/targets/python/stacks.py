@@ -1,12 +1,15 @@
 """Calls in every way Python has, into functions that can be reached by one path only.
 
-"ready PID PATHS": the paths to all of them, as the interpreter itself tells, in JSON.
+"ready PID PATHS": the paths to all of them, as the interpreter itself tells, in JSON. Each line of
+input is answered with the CPU time of each way, in nanoseconds and in the order of WAYS.
 """
 import functools
 import json
 import os
 import random
+import select
 import sys
+import time
 
 PATHS = []
 told = False
@@ -234,9 +237,15 @@ WAYS = (methods, outer, by_lambda, by_generator, by_expression, by_comprehension
 
 
 def main(way):
+    start = time.thread_time_ns()
     way()
+    took = time.thread_time_ns() - start
+    # What takes many times as long was not run meanwhile: then a virtual machine's clock runs on.
+    best[way] = min(best.get(way, took), took)
+    spent[way] += min(took, 4 * best[way])
 
 
+best, spent = {}, dict.fromkeys(WAYS, 0)
 for way in WAYS:
     main(way)
 told = True
@@ -244,3 +253,7 @@ print("ready", os.getpid(), json.dumps(PATHS), flush=True)
 # In no fixed order: nothing to fall into step with.
 while True:
     main(WAYS[int(random.random() * len(WAYS))])
+    if select.select([sys.stdin], [], [], 0)[0]:
+        if not sys.stdin.readline():
+            break
+        print(*spent.values(), flush=True)

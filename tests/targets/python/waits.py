@@ -1,5 +1,11 @@
-"""Waits in known places: a sleep, and a lock that another thread holds."""
+"""Waits in known places: a sleep, and a lock that another thread holds; each for a millisecond or
+longer.
+
+Each line of input is answered with how often and how long, in nanoseconds by its own clock, each of
+sleeps, holds and wants was at it.
+"""
 import os
+import sys
 import threading
 import time
 
@@ -7,24 +13,33 @@ LOCK = threading.Lock()
 
 
 def sleeps():
-    time.sleep(0.05)
+    time.sleep(0.02)
 
 
 def holds():
-    while True:
-        with LOCK:
-            time.sleep(0.05)
+    with LOCK:
+        time.sleep(0.02)
+    time.sleep(0.002)
 
 
 def wants():
+    time.sleep(0.002)
+    with LOCK:
+        pass
+
+
+def repeat(function):
+    waited = WAITED[function]
     while True:
-        with LOCK:
-            pass
-        time.sleep(0.001)
+        start = time.monotonic_ns()
+        function()
+        waited[1] += time.monotonic_ns() - start
+        waited[0] += 1
 
 
-for function in (holds, wants):
-    threading.Thread(target=function, daemon=True).start()
+WAITED = {function: [0, 0] for function in (sleeps, holds, wants)}
+for function in WAITED:
+    threading.Thread(target=repeat, args=(function,), daemon=True).start()
 print("ready", os.getpid(), flush=True)
-while True:
-    sleeps()
+while sys.stdin.readline():
+    print(*(n for waited in WAITED.values() for n in waited), flush=True)

@@ -1,0 +1,68 @@
+/*
+ * src/features/features.h: what sonde can do on this machine; why not, and what would help.
+ *
+ * A row for each feature, on unless something was found to be missing. Whether one works is found
+ * by trying it (probe.h), never by reading settings; those only explain a failure. Pure data.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+enum feature_id {
+	FEATURE_CPU,
+	FEATURE_OFFCPU,
+	FEATURE_KERNEL_NAMES,
+	FEATURE_PYTHON,
+	FEATURE_GO,
+	FEATURE_JAVA,
+	FEATURE_JAVA_COUNTERS,
+	FEATURE_OOM_KILLS,
+	FEATURE_OOM_LIMITS,
+	FEATURE_HOST_PIDS,
+	FEATURE_STORE,
+	FEATURES_N,
+};
+
+enum feature_state {
+	FEATURE_ON,
+	FEATURE_LIMITED, /* for some processes only */
+	FEATURE_OFF,
+};
+
+struct feature {
+	enum feature_state state;
+	enum err_cause cause; /* the rest is of one that is not on */
+	char reason[512];
+	char remedy[256]; /* "" when nothing is known to help */
+};
+
+/* Zeroed, all are on. */
+struct features {
+	struct feature rows[FEATURES_N];
+};
+
+const char *feature_name(enum feature_id id);  /* "off-cpu" */
+const char *feature_title(enum feature_id id); /* "Off-CPU profiles" */
+const char *feature_state_name(enum feature_state state);
+const char *feature_cause_name(enum err_cause cause); /* "no_btf" */
+
+/* What trying it gave: a code below 0 turns it off, with the error's reason and remedy. */
+void features_set(struct features *features, enum feature_id id, int code, const struct err *err);
+/* It works, but not for all. */
+void features_limit(struct features *features, enum feature_id id, const struct err *err);
+/* The user did not ask for it; option is what would, as in "start sonde run with --java". */
+void features_disable(struct features *features, enum feature_id id, const char *reason,
+		      const char *remedy);
+/* Those that come with another one share its fate. To be called when all others are known. */
+void features_settle(struct features *features);
+
+/* Something is missing that people may want to know of: not what they did not ask for. */
+bool feature_is_missing(const struct feature *feature);
+/* How many are. */
+unsigned int features_missing(const struct features *features);
+
+/* The array of all, as in /api/health. */
+void features_json(const struct features *features, struct json *j);

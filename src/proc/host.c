@@ -1,0 +1,308 @@
+/* src/proc/host.c: see host.h. */
+#include "proc/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+/* The inode of the first namespace of process ids, fixed in the kernel. */
+#define INIT_PID_NAMESPACE 0xEFFFFFFCU
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define BTF_MAGIC 0xEB9F
+#define HOST_MAX_TEXT ((size_t)4 << 20)
+
+/* The text, which lives as long as the buffer; "" where it cannot be read. */
+static const char *host_read(const char *path, struct buf *text)
+{
+	const char *s;
+
+	*text = buf_with_max(HOST_MAX_TEXT);
+	if (io_read_file(AT_FDCWD, path, text, NULL) < 0)
+		return "";
+	s = buf_cstr(text);
+	return s ? s : "";
+}
+
+/* The number after "\nKey:" of our own status; 0 when it is not there. */
+static uint64_t host_status(const char *key, int base)
+{
+	_cleanup_(buf_release) struct buf text = {};
+	const char *at = strstr(host_read("/proc/self/status", &text), key);
+
+	return at ? strtoull(at + strlen(key), NULL, base) : 0;
+}
+
+bool proc_host_has_cap(unsigned int cap)
+{
+	return host_status("\nCapEff:", 16) >> cap & 1;
+}
+
+bool proc_host_has_own_pids(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == INIT_PID_NAMESPACE;
+}
+
+int proc_host_ptrace_scope(void)
+{
+	_cleanup_(buf_release) struct buf text = {};
+
+	return (int)strtol(host_read("/proc/sys/kernel/yama/ptrace_scope", &text), NULL, 10);
+}
+
+bool proc_host_is_user_namespace(void)
+{
+	_cleanup_(buf_release) struct buf text = {};
+	const char *map = host_read("/proc/self/uid_map", &text);
+	unsigned long inside, outside, n;
+
+	return sscanf(map, "%lu %lu %lu", &inside, &outside, &n) == 3 &&
+	       (inside || outside || n != UINT32_MAX);
+}
+
+/* Whether dir is path, or above it. */
+static bool is_above(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == 0);
+}
+
+/* The fifth word of each line is where it is mounted. */
+bool proc_host_parse_cover(char *mountinfo, const char *path, const char *base, char *ret,
+			   size_t cap)
+{
+	bool found = false;
+	char *lines = NULL;
+
+	for (char *line = strtok_r(mountinfo, "\n", &lines); line;
+	     line = strtok_r(NULL, "\n", &lines)) {
+		char *words = NULL, *dir = strtok_r(line, " ", &words);
+
+		for (int i = 0; dir && i < 4; i++)
+			dir = strtok_r(NULL, " ", &words);
+		if (!dir || !is_above(dir, path) || strlen(dir) <= strlen(base))
+			continue;
+		(void)snprintf(ret, cap, "%s", dir);
+		found = true;
+	}
+	return found;
+}
+
+bool proc_host_is_covered(const char *path, const char *base, char *ret, size_t cap)
+{
+	_cleanup_(buf_release) struct buf text = {};
+
+	if (!host_read("/proc/self/mountinfo", &text)[0])
+		return false;
+	return proc_host_parse_cover((char *)text.data, path, base, ret, cap);
+}
+
+static int btf_explain(struct err *err)
+{
+	char dir[128], remedy[sizeof(dir) + 16];
+
+	if (proc_host_is_covered(BTF_PATH, "/sys", dir, sizeof(dir))) {
+		(void)snprintf(remedy, sizeof(remedy), "umount %s", dir);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_HIDDEN, remedy,
+				"the kernel's type information (BTF) is hidden by what is mounted "
+				"on %s",
+				dir);
+	}
+	if (access("/sys/kernel", F_OK) < 0)
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_MOUNTED, "mount -t sysfs sysfs /sys",
+				"the kernel's type information (BTF) is in /sys, which is not "
+				"mounted");
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_NO_BTF,
+			"use a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions build them",
+			"the kernel has no type information (BTF)");
+}
+
+int proc_host_check_btf(struct err *err)
+{
+	_cleanup_close_ int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
+	uint16_t magic = 0;
+
+	if (fd >= 0 && io_pread_full(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+	    magic == BTF_MAGIC)
+		return 0;
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE, "run as root",
+				"the kernel's type information (%s) cannot be read", BTF_PATH);
+	return btf_explain(err);
+}
+
+/* The sentence names what is missing; the remedy, how it is had: root has lost it in a container.
+ */
+static int lack_caps(const char *call, struct err *err)
+{
+	bool bpf = proc_host_has_cap(CAP_BPF), perfmon = proc_host_has_cap(CAP_PERFMON);
+
+	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
+			geteuid() == 0
+				? "run the container with --privileged, or with --cap-add=BPF "
+				  "--cap-add=PERFMON --cap-add=SYS_PTRACE"
+				: "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+			"%s needs %s%s%s", call, bpf ? "" : "CAP_BPF",
+			bpf || perfmon ? "" : " and ", perfmon ? "" : "CAP_PERFMON");
+}
+
+static int bpf_explain_refusal(const char *call, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = {};
+	bool admin = proc_host_has_cap(CAP_SYS_ADMIN);
+
+	if (!admin && !(proc_host_has_cap(CAP_BPF) && proc_host_has_cap(CAP_PERFMON)))
+		return lack_caps(call, err);
+	if (proc_host_is_user_namespace())
+		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
+				"run as root of the host, not in a rootless container",
+				"%s is not permitted to root of a user namespace", call);
+	if (strstr(host_read("/sys/kernel/security/lockdown", &text), "[confidentiality]"))
+		return err_lack(err, -EPERM, ERR_CAUSE_LOCKDOWN,
+				"boot the kernel with lockdown=integrity",
+				"%s is not permitted: the kernel is locked down "
+				"(lockdown=confidentiality)",
+				call);
+	if (host_status("\nSeccomp:", 10) == 2)
+		return err_lack(err, -EPERM, ERR_CAUSE_SECCOMP,
+				"run the container with --security-opt seccomp=unconfined",
+				"%s is not permitted: a seccomp filter is in effect", call);
+	return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "check the log of SELinux or AppArmor",
+			"%s is not permitted, though we have CAP_BPF and CAP_PERFMON: a security "
+			"module forbids it",
+			call);
+}
+
+int proc_host_explain_bpf(const char *call, int code, struct err *err)
+{
+	struct utsname host = {0};
+
+	if (code == -EPERM || code == -EACCES)
+		return bpf_explain_refusal(call, err);
+	(void)uname(&host);
+	if (code == -ENOSYS && host_status("\nSeccomp:", 10) == 2)
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_SECCOMP,
+				"run the container with --security-opt seccomp=unconfined",
+				"a seccomp filter hides %s", call);
+	if (code == -ENOSYS)
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL,
+				"use a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_PERF_EVENTS=y",
+				"the kernel (%s) has no %s", host.release, call);
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_OTHER, "", "%s fails on this kernel (%s): %s",
+			call, host.release, strerror(-code));
+}
+
+/* A child that only CAP_SYS_PTRACE may read, whatever its user: it ends when the pipe does. */
+static pid_t memory_child(int ends[2])
+{
+	pid_t pid = fork();
+	char byte = 0;
+
+	if (pid != 0)
+		return pid;
+	close(ends[0]);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	if (write(ends[1], &byte, 1) == 1)
+		(void)!read(ends[1], &byte, 1);
+	_exit(0);
+}
+
+/* Its memory is there to be opened, as that of any other process. */
+static int memory_try(void)
+{
+	_cleanup_close_ int mem = -1, ours = -1;
+	char path[48], byte;
+	int ends[2], r;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ours = ends[0];
+	pid = memory_child(ends);
+	r = pid < 0 ? -errno : 0;
+	close(ends[1]);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	if (read(ours, &byte, 1) == 1)
+		mem = open(path, O_RDONLY | O_CLOEXEC);
+	r = mem < 0 ? -errno : 0;
+	(void)shutdown(ours, SHUT_RDWR);
+	(void)waitpid(pid, NULL, 0);
+	return r;
+}
+
+static int memory_explain(bool cap, int scope, struct err *err)
+{
+	if (scope >= 3)
+		return err_lack(
+			err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
+			"set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d, and restart "
+			"the machine",
+			"kernel.yama.ptrace_scope is 3: no process may read another's "
+			"memory");
+	if (cap && proc_host_is_user_namespace())
+		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
+				"run as root of the host, not in a rootless container",
+				"root of a user namespace cannot read processes outside of it");
+	if (cap)
+		return err_lack(err, -EPERM, ERR_CAUSE_OTHER,
+				"check the log of SELinux or AppArmor",
+				"a security module denies access to the memory of other processes");
+	if (scope)
+		return err_lack(err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
+				"run as root, or: sysctl kernel.yama.ptrace_scope=0",
+				"CAP_SYS_PTRACE is missing, and kernel.yama.ptrace_scope is %d",
+				scope);
+	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
+			geteuid() == 0 ? "run the container with --cap-add=SYS_PTRACE"
+				       : "run as root, or with CAP_SYS_PTRACE",
+			"without CAP_SYS_PTRACE, only processes of user %lu can be read",
+			(unsigned long)geteuid());
+}
+
+int proc_host_check_memory(bool *ret_own, struct err *err)
+{
+	int scope = proc_host_ptrace_scope(), r = proc_host_check_proc(err);
+
+	*ret_own = r == 0 && scope == 0;
+	if (r < 0)
+		return r;
+	if (memory_try() == 0 && !proc_host_is_user_namespace())
+		return 0;
+	return memory_explain(proc_host_has_cap(CAP_SYS_PTRACE), scope, err);
+}
+
+int proc_host_check_proc(struct err *err)
+{
+	if (access("/proc/self/status", R_OK) == 0)
+		return 0;
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_MOUNTED, "mount -t proc proc /proc",
+			"/proc is not mounted");
+}
+
+int proc_host_check_pids(struct err *err)
+{
+	int r = proc_host_check_proc(err);
+
+	if (r < 0 || proc_host_has_own_pids())
+		return r;
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PID_NAMESPACE,
+			"run the container with --pid=host (Kubernetes: hostPID: true)",
+			"sonde runs in its own PID namespace and cannot see the host's processes");
+}

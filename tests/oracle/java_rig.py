@@ -1,0 +1,192 @@
+"""JVMs for the tests of Java: which there are, what runs in them, and what of ours is in one."""
+import atexit
+import functools
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import rig
+import build
+
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java"))
+import jdks as other_jdks  # noqa: E402
+
+DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_dump")
+DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
+NOBODY = 65534
+# How long a test waits for what must come. On a busy machine a JVM takes a minute to start; only a
+# test that fails takes all of it.
+PATIENCE = 180
+# Tools that do little and end: compiled well they are slower.
+QUICK_START = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+# Without the names of code (.map) that an agent on this machine may have asked any JVM for.
+OURS = re.compile(r"\.sonde-[0-9a-f]+")
+# A /tmp of its own, where nobody else's sonde mounts anything: JVMs of other tests run beside.
+ALONE = ("unshare", "--mount", "sh", "-c",
+         "mount -t tmpfs -o mode=1777 tmpfs /tmp && exec \"$@\"", "sh")
+
+
+def folder_for_tests():
+    """Outside the /tmp that goes."""
+    folder = tempfile.TemporaryDirectory(prefix="sonde-java-", dir="/var/tmp")
+    os.chmod(folder.name, 0o755)
+    return folder
+
+
+@functools.lru_cache(maxsize=None)
+def why_not_alone():
+    """What keeps a program from having a /tmp of its own; "" where nothing does."""
+    done = subprocess.run([*ALONE, "true"], capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode == 0:
+        return ""
+    said = done.stderr.strip() or f"exit code {done.returncode}"
+    return (f"tests of Java need mount namespaces, and `unshare --mount` fails: {said}. Run them as "
+            "root; where / is no mount point, as in a plain chroot, make it one by pivot_root(8)")
+
+
+class Case(unittest.TestCase):
+    """One whose programs have a /tmp of their own."""
+
+    def setUp(self):
+        if why_not_alone():
+            self.fail(why_not_alone())
+
+
+def version_of(home):
+    """As the JVM says it; None where there is none."""
+    java = os.path.join(home, "bin", "java")
+    if not os.access(java, os.X_OK):
+        return None
+    said = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True,
+                          text=True, timeout=PATIENCE).stderr
+    found = re.search(r"^ *java\.version = (\S+)", said, re.M)
+    return found.group(1) if found else None
+
+
+def major_of(version):
+    """17 of 17.0.15, 8 of 1.8.0_504"""
+    return int(version.removeprefix("1.").split(".")[0])
+
+
+@functools.lru_cache(maxsize=None)
+def jdks(every=False):
+    """((version, home)) of what is on this machine, Debian's first.
+
+    With every also those that SONDE_JDKS names, homes with colons between, or else those that can
+    be fetched.
+    """
+    homes = [DEBIAN, *sorted(glob.glob("/usr/lib/jvm/*"))]
+    if every and "SONDE_JDKS" in os.environ:
+        homes += os.environ["SONDE_JDKS"].split(":")
+    elif every:
+        try:
+            homes += other_jdks.homes(os.path.join(build.default_outdir(), "jdks"))
+        except (OSError, subprocess.SubprocessError) as e:
+            print(f"other releases of Java cannot be fetched, and are left out: {e}",
+                  file=sys.stderr)
+    found, seen = {}, set()
+    for home in homes:
+        java = os.path.realpath(os.path.join(home, "bin", "java"))
+        version = version_of(home) if java not in seen else None
+        seen.add(java)
+        if version:
+            found.setdefault(version, home)
+    if DEBIAN not in found.values():
+        print("Debian's openjdk-17-jdk-headless is missing: its tests fail", file=sys.stderr)
+        found = {"17.0": DEBIAN, **found}
+    return tuple(found.items())
+
+
+def tool(home, name):
+    """Its own, or Debian's where it has none."""
+    path = os.path.join(home, "bin", name)
+    return path if os.access(path, os.X_OK) else os.path.join(DEBIAN, "bin", name)
+
+
+@functools.lru_cache(maxsize=None)
+def compiled(source):
+    """The folder of its classes, which the oldest JVM runs; made once."""
+    folder = folder_for_tests()
+    atexit.register(folder.cleanup)
+    subprocess.run([tool(DEBIAN, "javac"), *QUICK_START, "--release", "8", "-Xlint:-options",
+                    "-d", folder.name, source], check=True, timeout=300)
+    return folder.name
+
+
+def dump(*args, check=0):
+    done = subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == check, f"{args}: {done.returncode} {done.stdout}{done.stderr}"
+    return done.stdout if check == 0 else done.stderr
+
+
+def tmp_of(pid):
+    return sorted(os.listdir(f"/proc/{pid}/root/tmp"))
+
+
+def inner_pid(pid):
+    """Its number for itself."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return re.search(r"^NSpid:.*\t(\d+)$", f.read(), re.M).group(1)
+
+
+def ours_in(pid):
+    """What of ours is in the target's /tmp, and mounted there."""
+    inner = inner_pid(pid)
+    there = tmp_of(pid)
+    # A namespace begins with all mounts of the one it was made in; its own /tmp lies above them.
+    with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
+        mounts = [line for line in f if ".sonde-" in line
+                  and os.path.basename(line.split()[4]) in there]
+    return mounts + [name for name in there
+                     if OURS.fullmatch(name) or name == f".attach_pid{inner}"
+                     or re.fullmatch(rf"\d{{4}}(_\d\d){{5}}_{inner}", name)]
+
+
+def descendant(pid):
+    """The JVM below unshare(1) and its helpers."""
+    while True:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            if f.read().strip() == "java":
+                return pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+            children = f.read().split()
+        if not children:
+            raise AssertionError("there is no JVM")
+        pid = int(children[0])
+
+
+def wait_for(what, said=lambda: "", seconds=PATIENCE):
+    """Until it is true; said() tells what there is instead. Returns what came."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it did not come within {seconds} s; there is: {said()}")
+        time.sleep(0.1)
+
+
+class Program(rig.Target):
+    """One that ends by itself at the end of its input, and clears away what is its own."""
+
+    def __init__(self, home, options, main, first="ready 0", **kwargs):
+        super().__init__([os.path.join(home, "bin", "java"), *options, *main], ready=False,
+                         **kwargs)
+        self.home = home
+        # What JAVA_TOOL_OPTIONS has picked up goes to standard error, which is not read.
+        line = self.line(PATIENCE)
+        assert line == first.encode() + b"\n", line
+
+    def __exit__(self, *_):
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=PATIENCE)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        super().__exit__()
