@@ -272,8 +272,10 @@ def run_suites(suites, prefix=(), workers=None, cost=None, on_result=None):
     called with each result in the main thread. KeyboardInterrupt ends what runs and is passed on.
     """
     os.makedirs(LOGS, exist_ok=True)
-    cost = cost or {}
-    by_cost = sorted(suites, key=lambda s: -cost.get(s.name, 60))
+    cost, lanes = cost or {}, {}
+    for suite in suites:
+        lanes[suite.lane] = lanes.get(suite.lane, 0) + cost.get(suite.name, 60)
+    by_cost = sorted(suites, key=lambda s: -lanes[s.lane])
     together = [s for s in by_cost if not s.alone]
     alone = [s for s in by_cost if s.alone]
     progress, results = Progress(len(suites)), []
@@ -291,14 +293,21 @@ def run_suites(suites, prefix=(), workers=None, cost=None, on_result=None):
     return results
 
 
+def next_of(waiting, running):
+    """The first whose lane is free."""
+    taken = {run.suite.lane for run in running}
+    return next((suite for suite in waiting if suite.lane not in taken), None)
+
+
 def run_group(suites, width, prefix, progress):
     """Yields each run as it ends."""
     waiting, running = list(suites), []
     changed = threading.Event()
     try:
         while waiting or running:
-            while waiting and len(running) < width:
-                run = Run(waiting.pop(0), prefix, on_end=lambda _: changed.set())
+            while len(running) < width and (suite := next_of(waiting, running)):
+                waiting.remove(suite)
+                run = Run(suite, prefix, on_end=lambda _: changed.set())
                 running.append(run)
                 run.start()
             changed.wait(1)

@@ -48,15 +48,19 @@ ORACLE = {
 }
 # These judge how soon something happens: nothing runs beside them.
 ALONE = ("oracle/oom",)
+# These ask every JVM of the machine, or look whether anybody does: one at a time.
+JAVA = ("oracle/java", "oracle/java_attach", "oracle/java_cpu", "oracle/java_ways")
 
 
 class Suite:
-    """commands: run in turn, all of them. kind: how their output counts (see runner.py)."""
+    """commands: run in turn, all of them. kind: how their output counts (see runner.py). Of a lane one
+    runs at a time."""
 
     def __init__(self, name, commands, inputs, kind="lines", env=None):
         self.name, self.commands, self.inputs = name, commands, inputs
         self.kind, self.env = kind, env or {}
         self.alone = name in ALONE
+        self.lane = "java" if name in JAVA else name
 
     def __repr__(self):
         return self.name

@@ -106,6 +106,15 @@ class Runner(unittest.TestCase):
             self.assertEqual([r.failed for r in results.values()], [0, 0, 0])
             self.assertEqual(list(results)[-1], "alone")
 
+    def test_of_a_lane_one_runs_at_a_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["sh", "-c", f"mkdir {folder}/lock && sleep 0.2 && rmdir {folder}/lock"]
+            suites = [Suite(name, [command], []) for name in "abc"]
+            for suite in suites:
+                suite.lane = "one"
+            results = self.run_all(*suites, Suite("d", [["true"]], []), workers=4)
+            self.assertEqual([r.failed for r in results.values()], [0, 0, 0, 0])
+
     def test_what_runs_is_ended_when_the_runner_is_interrupted(self):
         def interrupt(_result):
             raise KeyboardInterrupt
