@@ -338,7 +338,7 @@ class Python(PythonCase):
 
     def test_processes_that_begin_and_end_meanwhile_have_names(self):
         of, functions = {}, {}
-        with Sampling("--all", "--no-lines", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=199) as sampling:
             for name, *args in (("briefly.py",), ("children.py", "fork"), ("children.py", "spawn")):
                 with self.script(name, *args, 0.5) as brief:
                     functions[brief.pid] = "in_child" if args else "brief"
