@@ -53,6 +53,47 @@ class CpuCase(SamplingCase):
         stats.check_more(self, remarks[remark], sum(remarks.values()), at_least, msg=remarks)
 
 
+class Storm:
+    """A shell that starts one short process after the other, and says which."""
+
+    def __init__(self):
+        self.shell = subprocess.Popen(["/bin/sh", "-c",
+                                       "while :; do /bin/true & echo $!; wait; done"],
+                                      stdout=subprocess.PIPE, text=True)
+        self.pids = {self.shell.pid}
+        self.run(1)  # then it has mapped all that it runs
+        with open(f"/proc/{self.shell.pid}/maps", encoding="utf-8") as f:
+            paths = {line.split()[-1] for line in f if "/" in line} | {"/bin/true"}
+        self.files = {(os.stat(path).st_dev, os.stat(path).st_ino) for path in paths}
+
+    def run(self, n):
+        for _ in range(n):
+            self.pids.add(int(self.shell.stdout.readline()))
+
+    def fds_of(self, pid):
+        """What a process has open of theirs, or of its own; others are started meanwhile, too."""
+        found = 0
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                link = os.readlink(f"/proc/{pid}/fd/{fd}")
+                of = re.match(r"/proc/(\d+)", link)
+                stat = os.stat(f"/proc/{pid}/fd/{fd}")
+                found += link.startswith("anon_inode") or bool(of and int(of[1]) in self.pids) or (
+                    stat.st_dev, stat.st_ino) in self.files
+        return found
+
+    def end(self):
+        self.shell.kill()
+        self.shell.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        self.shell.stdout.close()
+
+
 class Cpu(CpuCase):
     def shares_of(self, program, names=("half", "third", "fifth")):
         with rig.Target([program]) as target:
@@ -208,7 +249,7 @@ class Cpu(CpuCase):
 
     def test_a_process_of_a_tenth_of_a_second_is_seen(self):
         program = self.compile("shares.c", name="briefly")
-        with Sampling("--all", "--no-lines", hz=499) as sampling:
+        with Sampling("--all", "--no-lines", hz=199) as sampling:
             # The longer ours has to wait for a CPU, the more of them are over before it looks.
             pids, begin = [], time.monotonic()
             while len(pids) < 5 or time.monotonic() < begin + 1:
@@ -217,7 +258,7 @@ class Cpu(CpuCase):
                 pids.append(brief.pid)
             profile = sampling.end()
         ours = self.of_process(profile, "briefly")
-        # Each one has 50 samples, or fewer where the machine itself was not run for a while.
+        # Each one has 20 samples, or fewer where the machine itself was not run for a while.
         self.assertLessEqual(set(ours), set(pids))
         self.assertGreaterEqual(len(ours), len(pids) - 1)
         whole = {pid: count_with(samples, "main") / count(samples)
@@ -265,21 +306,15 @@ class Cpu(CpuCase):
             self.assertNotIn("dash", {os.path.basename(loc.file) for loc in s.stack})
 
     def test_many_short_processes_leave_nothing_behind(self):
-        with Sampling("--all", "--no-lines", hz=499) as sampling:
-            storm = subprocess.Popen(["/bin/sh", "-c", "while :; do /bin/true; echo; done"],
-                                     stdout=subprocess.PIPE)
-            try:
-                self.processes_of(storm, 500)
-                early = self.resources(sampling.pid)
-                self.processes_of(storm, 1000)
-                self.wait_for_no_growth(sampling.pid, storm)
-            finally:
-                storm.kill()
-                storm.wait()
-                storm.stdout.close()
+        with Sampling("--all", "--no-lines", hz=199) as sampling, Storm() as storm:
+            storm.run(500)
+            early = storm.fds_of(sampling.pid)
+            storm.run(1000)
+            self.wait_for_no_growth(sampling.pid, storm)
+            storm.end()
             # It may have fallen behind, but catches up.
-            wait_until(lambda: self.resources(sampling.pid)["fds"] < early["fds"] + 20,
-                       lambda: f"{early}, then {self.resources(sampling.pid)}")
+            wait_until(lambda: storm.fds_of(sampling.pid) < early + 20,
+                       lambda: f"{early} files, then {storm.fds_of(sampling.pid)}")
             profile = sampling.end()
         # Few live long enough for a second sample, and some not even until their mappings are read.
         ours = [s for samples in self.of_process(profile, "true").values() for s in samples]
@@ -291,27 +326,14 @@ class Cpu(CpuCase):
         deadline, grown = time.monotonic() + LIMIT, []
         while not grown or grown[-1] > 2 << 20:
             self.assertLess(time.monotonic(), deadline, f"it grows and grows: {grown}")
-            before = self.resources(pid)["rss"]
-            self.processes_of(storm, 300)
-            grown.append(self.resources(pid)["rss"] - before)
+            before = self.rss(pid)
+            storm.run(300)
+            grown.append(self.rss(pid) - before)
 
     @staticmethod
-    def processes_of(storm, n):
-        """Until it has started and ended so many: it writes a line for each."""
-        while n > 0:
-            n -= len(os.read(storm.stdout.fileno(), n))
-
-    @staticmethod
-    def resources(pid):
-        with open(f"/proc/{pid}/statm") as f:
-            rss = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-        # What others on the machine start meanwhile is not counted.
-        ours = re.compile(r"/(true|dash|libc[.-][^/]*|ld-[^/]*)$|^anon_inode|^/proc/")
-        links = []
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(FileNotFoundError):
-                links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        return {"fds": sum(bool(ours.search(link)) for link in links), "rss": rss}
+    def rss(pid):
+        with open(f"/proc/{pid}/statm", encoding="utf-8") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def test_two_at_a_time_do_not_disturb_each_other(self):
         with rig.Target([self.compile("shares.c")]) as target, Sampling(target.pid) as one, \
