@@ -126,6 +126,7 @@ clean_up() {
 	if [[ -n ${FRESH_KEEP:-} ]]; then
 		say "kept $root; enter it with 'tools/test-fresh.sh shell'"
 	else
+		say "removing the root; the logs are in $logs"
 		remove_root
 	fi
 	exit "$status"

@@ -79,8 +79,9 @@ def sonde(*args, check=None, timeout=LIMIT, **kwargs):
 
 def pprof_top(go, path, *args):
     """What `go tool pprof -top` prints, without the lines that name the file and the time."""
+    # Go 1.25 and later compile it at its first use.
     done = subprocess.run([go, "tool", "pprof", "-top", *args, path], capture_output=True,
-                          text=True, timeout=LIMIT,
+                          text=True, timeout=3 * LIMIT,
                           env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", GOENV="off"))
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines()
