@@ -57,7 +57,8 @@ static int agent_open_forced(struct agent *a, struct err *err)
 /* Also where none is told to record: what an agent that was killed has left is taken out. */
 static int agent_start_java(struct agent *a, struct err *err)
 {
-	const struct agent_java_config config = {.state_dir = a->config.state_dir,
+	const struct agent_java_config config = {.ops = &java_ops_jvm,
+						 .state_dir = a->config.state_dir,
 						 .interval_ns = a->config.interval_ns,
 						 .async_library = a->config.java_async,
 						 .no_maps = !a->config.cpu_hz &&

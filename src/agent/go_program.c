@@ -88,6 +88,12 @@ static struct go_program *program_new(void)
 	return p;
 }
 
+static struct go_program *go_program_ref(struct go_program *p)
+{
+	atomic_fetch_add(&p->refs, 1);
+	return p;
+}
+
 int go_program_get(struct reader_share *share, const struct target *target,
 		   struct go_program **ret_program, struct err *err)
 {
@@ -110,12 +116,6 @@ int go_program_get(struct reader_share *share, const struct target *target,
 	}
 	*ret_program = go_program_ref(share->go);
 	return 0;
-}
-
-struct go_program *go_program_ref(struct go_program *p)
-{
-	atomic_fetch_add(&p->refs, 1);
-	return p;
 }
 
 void go_program_unref(struct go_program *p)

@@ -27,7 +27,6 @@ void go_program_refuse(struct reader_answer *answer, const char *reason, const c
 /* Opens it unless it is open already. The reference is the caller's. */
 int go_program_get(struct reader_share *share, const struct target *target,
 		   struct go_program **ret_program, struct err *err);
-struct go_program *go_program_ref(struct go_program *program);
 void go_program_unref(struct go_program *program); /* NULL is fine */
 
 void go_program_lock(struct go_program *program);

@@ -364,7 +364,7 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 		return err_oom(err);
 	j->interval_ns = config->interval_ns;
 	j->no_maps = config->no_maps;
-	j->ops = config->ops ? config->ops : &java_ops_jvm;
+	j->ops = config->ops;
 	j->state_dir = strdup(config->state_dir);
 	if (config->async_library)
 		j->async_library = strdup(config->async_library);

@@ -49,7 +49,7 @@ struct agent_java_config {
 	uint64_t interval_ns;
 	const char *async_library;  /* copied; NULL: async-profiler is not used */
 	bool no_maps;		    /* nothing is sampled, so that no names are needed */
-	const struct java_ops *ops; /* NULL: java_ops_jvm */
+	const struct java_ops *ops; /* borrowed */
 };
 
 int agent_java_start(const struct agent_java_config *config, struct agent_java **ret_java,

@@ -144,8 +144,9 @@ static void victim_enqueue(struct agent_oom *o, struct oom_entry *entry)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-void agent_oom_hear(struct agent_oom *o, const struct oom_victim *victim)
+void oom_hear(void *oom, const struct oom_victim *victim)
 {
+	struct agent_oom *o = oom;
 	struct oom_entry *entry = victim_find(o, victim->pid);
 
 	if (!entry)
@@ -158,11 +159,6 @@ void agent_oom_hear(struct agent_oom *o, const struct oom_victim *victim)
 	entry->kill_ns = (int64_t)(clock_unix_ns() - (clock_mono_ns() - victim->mono_ns));
 	entry->rss_bytes = victim->rss_bytes;
 	victim_enqueue(o, entry);
-}
-
-static void hear(void *context, const struct oom_victim *victim)
-{
-	agent_oom_hear(context, victim);
 }
 
 static bool stopping(struct agent_oom *o)
@@ -185,7 +181,7 @@ static void *listen_for_victims(void *arg)
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) != 0)
 		(void)setpriority(PRIO_PROCESS, 0, OOM_NICE);
 	while (r == 0 && !stopping(o))
-		r = oom_victims_wait(o->victims, o->wake, hear, o);
+		r = oom_victims_wait(o->victims, o->wake, oom_hear, o);
 	if (r == 0)
 		return NULL;
 	(void)pthread_mutex_lock(&o->lock);

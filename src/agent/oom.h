@@ -84,7 +84,3 @@ void agent_oom_health(struct agent_oom *oom, struct agent_oom_health *ret_health
 bool agent_oom_stop(struct agent_oom *oom);
 /* After a stop that was true, and when nobody adds or removes any more. */
 void agent_oom_free(struct agent_oom *oom); /* NULL is fine */
-
-/* For tests: as if the kernel had said so. */
-struct oom_victim;
-void agent_oom_hear(struct agent_oom *oom, const struct oom_victim *victim);

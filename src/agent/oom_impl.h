@@ -57,6 +57,8 @@ struct agent_oom {
 };
 
 void oom_entry_unref(struct agent_oom *oom, struct oom_entry *entry);
+/* The kernel has chosen it: reads what is left of its memory. */
+void oom_hear(void *oom, const struct oom_victim *victim);
 /* oom_watch.c: the threads that make pictures, and that look at limits. */
 void *oom_make(void *oom);
 void *oom_watch(void *oom);

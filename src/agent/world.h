@@ -1,4 +1,4 @@
-/* src/agent/world.h: which processes there are; procfs, or what a test makes up. */
+/* src/agent/world.h: which processes there are. */
 #pragma once
 
 #include <stdbool.h>

@@ -34,6 +34,11 @@
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
 #define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
+/* What a client may take to send a request, and to read its answer. */
+#define RUN_REQUEST_NS (30 * NS_PER_SEC)
+#define RUN_ANSWER_NS (60 * NS_PER_SEC)
+/* Of a service and day. */
+#define RUN_MAX_LABELSETS 100000
 
 enum {
 	RUN_LISTEN,
@@ -398,9 +403,14 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.dir = c->data_dir,
 		.retention_ns = (int64_t)c->retention_ns,
 		.max_bytes = c->max_disk,
+		.max_labelsets = RUN_MAX_LABELSETS,
 	};
-	const struct server_config server_config = {.listen = c->listen,
-						    .interval_ns = c->agent.interval_ns};
+	const struct server_config server_config = {
+		.listen = c->listen,
+		.interval_ns = c->agent.interval_ns,
+		.request_ns = RUN_REQUEST_NS,
+		.answer_ns = RUN_ANSWER_NS,
+	};
 	/* Released from the last to the first: nobody loses what it has borrowed. */
 	_cleanup_close_ int lock = -1;
 	_cleanup_(store_closep) struct store *store = NULL;

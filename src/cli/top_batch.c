@@ -16,6 +16,14 @@
 /* A machine on which nothing runs gives no samples. */
 #define BATCH_IDLE_INTERVALS 2
 
+struct top_refresh {
+	const struct top_status *status;
+	const struct top_table *table;
+	const struct top_process_delta *deltas;
+	size_t n_deltas;
+	int64_t time_ns; /* since 1970 */
+};
+
 /* Until readings are there or a signal; -EINTR then. */
 static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct err *err)
 {
@@ -128,7 +136,7 @@ static int text_foot(const struct top_batch *b, const struct top_refresh *refres
 	return r;
 }
 
-int top_batch_text(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
+static int batch_text(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
 {
 	int r = text_head(b, refresh, out);
 
@@ -214,7 +222,7 @@ static void json_status(const struct top_status *s, struct json *j)
 	json_pair(j, "trouble", s->trouble[0] ? s->trouble : NULL);
 }
 
-int top_batch_json(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
+static int batch_json(const struct top_batch *b, const struct top_refresh *refresh, struct buf *out)
 {
 	static const char *const rows[TOP_GROUPS] = {"functions", "services", "processes"};
 	struct json j = json_to(out);
@@ -265,7 +273,7 @@ static int batch_refresh(struct top_feed *feed, const struct top_batch *b,
 	if (!first && !b->json)
 		r = buf_append_byte(&out, '\n');
 	if (r == 0)
-		r = b->json ? top_batch_json(b, &refresh, &out) : top_batch_text(b, &refresh, &out);
+		r = b->json ? batch_json(b, &refresh, &out) : batch_text(b, &refresh, &out);
 	return r < 0 ? err_oom(err) : report_print(&out, err);
 }
 

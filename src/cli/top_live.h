@@ -25,18 +25,6 @@ struct top_batch {
 };
 int top_batch_run(struct top_feed *feed, const struct top_batch *batch, int signals,
 		  struct err *err);
-/* One refresh as text or JSON. */
-struct top_refresh {
-	const struct top_status *status;
-	const struct top_table *table;
-	const struct top_process_delta *deltas;
-	size_t n_deltas;
-	int64_t time_ns; /* since 1970 */
-};
-int top_batch_text(const struct top_batch *batch, const struct top_refresh *refresh,
-		   struct buf *out);
-int top_batch_json(const struct top_batch *batch, const struct top_refresh *refresh,
-		   struct buf *out);
 
 /*
  * Waits for the first readings: until all processes were looked at, but for those that do not

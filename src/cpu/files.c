@@ -403,11 +403,6 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 	cpu_tables_trim(f->tables);
 }
 
-size_t cpu_files_len(const struct cpu_files *f)
-{
-	return f->len;
-}
-
 uint64_t cpu_files_lost(const struct cpu_files *f)
 {
 	return f->lost;

@@ -75,5 +75,4 @@ uint32_t cpu_files_generation(const struct cpu_files *files);
 /* Drops files that were not used for a while. No stack may be left that has one of them. */
 void cpu_files_sweep(struct cpu_files *files, uint64_t now_ns);
 
-size_t cpu_files_len(const struct cpu_files *files);
 uint64_t cpu_files_lost(const struct cpu_files *files); /* left out, or without room for tables */

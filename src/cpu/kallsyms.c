@@ -310,9 +310,3 @@ const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms)
 {
 	return kallsyms->reason.text[0] ? kallsyms->reason.text : NULL;
 }
-
-size_t cpu_kallsyms_memory(const struct cpu_kallsyms *kallsyms)
-{
-	return sizeof(*kallsyms) + kallsyms->len * sizeof(*kallsyms->starts) +
-	       kallsyms->len / KALLSYMS_BLOCK * sizeof(*kallsyms->blocks) + kallsyms->blobs.cap;
-}

@@ -39,4 +39,3 @@ uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms);
 int cpu_kallsyms_check(const char *path, struct err *err);
 /* Why there are no names; NULL when there are, or nobody asked yet. */
 const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms);
-size_t cpu_kallsyms_memory(const struct cpu_kallsyms *kallsyms);

@@ -378,10 +378,3 @@ void cpu_names_forget_process(struct cpu_names *names, uint64_t generation)
 	names_jits_forget(&names->jits, generation);
 	names_pythons_forget(&names->pythons, generation);
 }
-
-size_t cpu_names_memory(const struct cpu_names *names)
-{
-	return sizeof(*names) + names_cache_memory(&names->cache) +
-	       names_sources_memory(&names->sources) + names_jits_memory(&names->jits) +
-	       cpu_kallsyms_memory(names->kallsyms);
-}

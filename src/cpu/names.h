@@ -78,5 +78,3 @@ int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
 
 /* Processes that ended: their perf maps and memory are forgotten. */
 void cpu_names_forget_process(struct cpu_names *names, uint64_t generation);
-
-size_t cpu_names_memory(const struct cpu_names *names);

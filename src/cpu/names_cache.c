@@ -53,11 +53,6 @@ void names_cache_release(struct names_cache *cache)
 	generation_release(&cache->old);
 }
 
-size_t names_cache_memory(const struct names_cache *cache)
-{
-	return generation_memory(&cache->young) + generation_memory(&cache->old);
-}
-
 static struct names_entry *generation_find(const struct names_generation *g,
 					   const struct names_key *key)
 {

@@ -44,4 +44,3 @@ size_t names_cache_get(struct names_cache *cache, const struct names_key *key,
 /* Copies names and writes the copies to out. -ENOMEM. */
 int names_cache_put(struct names_cache *cache, const struct names_key *key,
 		    const struct cpu_name *names, size_t n, struct cpu_name *out);
-size_t names_cache_memory(const struct names_cache *cache);

@@ -22,7 +22,7 @@ void names_jits_forget(struct names_jits *jits, uint64_t generation)
 		}
 }
 
-size_t names_jits_memory(const struct names_jits *jits)
+static size_t names_jits_memory(const struct names_jits *jits)
 {
 	size_t bytes = 0;
 

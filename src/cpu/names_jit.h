@@ -36,4 +36,3 @@ void names_jits_release(struct names_jits *jits);
 struct names_jit *names_jits_get(struct names_jits *jits, pid_t pid, uint64_t generation,
 				 uint64_t now_ns);
 void names_jits_forget(struct names_jits *jits, uint64_t generation);
-size_t names_jits_memory(const struct names_jits *jits);

@@ -48,7 +48,7 @@ static size_t names_source_memory(const struct names_source *s)
 	return bytes + (s->program ? NAMES_PROGRAM_BYTES : 0);
 }
 
-size_t names_sources_memory(const struct names_sources *sources)
+static size_t names_sources_memory(const struct names_sources *sources)
 {
 	size_t bytes = 0;
 

@@ -60,7 +60,6 @@ int names_source_load_tables(struct names_source *source, const struct names_sou
 void names_sources_forget(struct names_sources *sources, const struct names_source *source);
 /* Drops files until memory is within the limit; what was used last stays. */
 void names_sources_trim(struct names_sources *sources, uint64_t now_ns);
-size_t names_sources_memory(const struct names_sources *sources);
 
 /* The symbol that covers the address, of the best table; NULL. Lives until the next lookup. */
 const char *names_source_symbol(const struct names_source *source, uint64_t vaddr);

@@ -545,11 +545,6 @@ void cpu_processes_sweep(struct cpu_processes *p)
 	p->n_retired = kept;
 }
 
-size_t cpu_processes_len(const struct cpu_processes *p)
-{
-	return p->len;
-}
-
 uint64_t cpu_processes_lost(const struct cpu_processes *p)
 {
 	return p->lost;

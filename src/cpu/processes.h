@@ -78,5 +78,4 @@ void cpu_processes_next_epoch(struct cpu_processes *processes);
 /* The drain ended: lets go of what was retired before it began. */
 void cpu_processes_sweep(struct cpu_processes *processes);
 
-size_t cpu_processes_len(const struct cpu_processes *processes);
 uint64_t cpu_processes_lost(const struct cpu_processes *processes); /* mappings left out */

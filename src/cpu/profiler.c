@@ -187,11 +187,6 @@ int cpu_profiler_poll(struct cpu_profiler *p, int timeout_ms,
 	return r;
 }
 
-int cpu_profiler_fd(const struct cpu_profiler *p)
-{
-	return cpu_sampler_fd(p->sampler);
-}
-
 static int finish(struct cpu_profiler *p, struct cpu_tracked *t, bool offcpu,
 		  int (*emit)(void *context, struct cpu_profile *profile), void *context,
 		  struct err *err)
@@ -255,11 +250,6 @@ void cpu_profiler_losses(const struct cpu_profiler *p, struct cpu_losses *ret_lo
 {
 	cpu_sampler_losses(p->sampler, ret_losses);
 	ret_losses->lost_table += p->lost_processes;
-}
-
-void cpu_profiler_cost(const struct cpu_profiler *p, uint64_t *ret_runs, uint64_t *ret_ns)
-{
-	cpu_sampler_cost(p->sampler, ret_runs, ret_ns);
 }
 
 int cpu_profiler_open(const struct cpu_profiler_options *options,

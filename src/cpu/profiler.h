@@ -54,7 +54,6 @@ void cpu_profiler_hurry(void);
 int cpu_profiler_poll(struct cpu_profiler *profiler, int timeout_ms,
 		      void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		      struct err *err);
-int cpu_profiler_fd(const struct cpu_profiler *profiler);
 
 /* One call of emit per process and kind; the profiler starts anew after it. */
 int cpu_profiler_collect(struct cpu_profiler *profiler,
@@ -62,4 +61,3 @@ int cpu_profiler_collect(struct cpu_profiler *profiler,
 			 struct err *err);
 
 void cpu_profiler_losses(const struct cpu_profiler *profiler, struct cpu_losses *ret_losses);
-void cpu_profiler_cost(const struct cpu_profiler *profiler, uint64_t *ret_runs, uint64_t *ret_ns);

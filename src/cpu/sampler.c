@@ -270,22 +270,3 @@ void cpu_sampler_losses(const struct cpu_sampler *s, struct cpu_losses *ret)
 	for (size_t i = 0; i < CPU_STACK_N; i++)
 		ret->ends[i] = b->n_ends[i] + s->copy_ends[i];
 }
-
-void cpu_sampler_cost(const struct cpu_sampler *s, uint64_t *ret_runs, uint64_t *ret_ns)
-{
-	const struct bpf_program *programs[] = {s->bpf->progs.on_sample, s->bpf->progs.on_switch,
-						s->bpf->progs.on_exec, s->bpf->progs.on_exit};
-
-	*ret_runs = 0;
-	*ret_ns = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info);
-		int fd = bpf_program__fd(programs[i]);
-
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
-			continue;
-		*ret_runs += info.run_cnt;
-		*ret_ns += info.run_time_ns;
-	}
-}

@@ -127,9 +127,6 @@ int cpu_sampler_poll(struct cpu_sampler *sampler, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		     struct err *err);
 
-/* A descriptor that becomes readable when cpu_sampler_poll() has something to do. */
-int cpu_sampler_fd(const struct cpu_sampler *sampler);
-
 /* Hands out all stacks since the last drain; everything they point to lives until emit returns. */
 int cpu_sampler_drain(struct cpu_sampler *sampler,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context,
@@ -137,6 +134,3 @@ int cpu_sampler_drain(struct cpu_sampler *sampler,
 
 /* Since opening. */
 void cpu_sampler_losses(const struct cpu_sampler *sampler, struct cpu_losses *ret_losses);
-
-/* The kernel's own account of our programs: runs and nanoseconds; needs bpf_stats_enabled. */
-void cpu_sampler_cost(const struct cpu_sampler *sampler, uint64_t *ret_runs, uint64_t *ret_ns);

@@ -150,8 +150,3 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 	}
 	return sampler_consume(s, err);
 }
-
-int cpu_sampler_fd(const struct cpu_sampler *s)
-{
-	return s->epoll_fd;
-}

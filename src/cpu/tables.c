@@ -289,15 +289,6 @@ void cpu_tables_trim(struct cpu_tables *t)
 	}
 }
 
-size_t cpu_tables_bytes(const struct cpu_tables *t)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < SAMPLER_CHUNKS; i++)
-		n += t->chunks[i].exists;
-	return n * sizeof(struct sampler_chunk);
-}
-
 const uint32_t *cpu_tables_chunk(struct cpu_tables *t, uint32_t number)
 {
 	return number < SAMPLER_CHUNKS ? chunk_map(t, number) : NULL;

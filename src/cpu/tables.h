@@ -50,7 +50,6 @@ void cpu_tables_remove(struct cpu_tables *tables, struct cpu_table *table);
 /* Gives empty chunks back, all but one. */
 void cpu_tables_trim(struct cpu_tables *tables);
 
-size_t cpu_tables_bytes(const struct cpu_tables *tables); /* of all chunks */
 /* The words of a chunk as BPF sees them, until the next call; NULL when there is no such chunk. */
 const uint32_t *cpu_tables_chunk(struct cpu_tables *tables, uint32_t number);
 /* Chunks stay mapped until then, a few at a time. */

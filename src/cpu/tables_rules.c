@@ -15,7 +15,6 @@ struct cpu_rules {
 	uint16_t next[SAMPLER_RULES]; /* in the bucket, or in the list of free numbers; 0 ends */
 	uint16_t buckets[RULES_BUCKETS];
 	uint16_t free;
-	uint32_t len;
 };
 
 struct cpu_rules *cpu_rules_new(struct unwind_rule *shared)
@@ -66,7 +65,6 @@ int cpu_rules_take(struct cpu_rules *r, const struct unwind_rule *rule, uint16_t
 		r->shared[n] = *rule;
 		r->next[n] = *bucket;
 		*bucket = n;
-		r->len++;
 	}
 	r->users[n]++;
 	*ret_number = n;
@@ -85,10 +83,4 @@ void cpu_rules_give(struct cpu_rules *r, uint16_t number)
 	*at = r->next[number];
 	r->next[number] = r->free;
 	r->free = number;
-	r->len--;
-}
-
-uint32_t cpu_rules_len(const struct cpu_rules *r)
-{
-	return r->len;
 }

@@ -21,4 +21,3 @@ DEFINE_CLEANUP(struct cpu_rules, cpu_rules_free)
 /* Counts one more user. -ENOSPC when all numbers are taken. */
 int cpu_rules_take(struct cpu_rules *rules, const struct unwind_rule *rule, uint16_t *ret_number);
 void cpu_rules_give(struct cpu_rules *rules, uint16_t number);
-uint32_t cpu_rules_len(const struct cpu_rules *rules);

@@ -13,7 +13,8 @@ void dwarf_ranges_release(struct dwarf_ranges *ranges)
 	ranges->n = ranges->cap = 0;
 }
 
-int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high)
+/* Leaves out an empty one. -E2BIG past the maximum, -ENOMEM. */
+static int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high)
 {
 	int r;
 

@@ -21,8 +21,6 @@ struct dwarf_ranges {
 };
 
 void dwarf_ranges_release(struct dwarf_ranges *ranges);
-/* Leaves out an empty one. -E2BIG past the maximum, -ENOMEM. */
-int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high);
 /* Appends those of the entry, if any. A damaged list ends where it is damaged. */
 int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
 		    const struct dwarf_entry *entry);

@@ -38,7 +38,7 @@ enum {
 	PE_TO_SELF = 0x10,
 };
 
-void eh_section_release(struct eh_section *s)
+static void eh_section_release(struct eh_section *s)
 {
 	free(s->window);
 	s->window = NULL;
@@ -68,7 +68,11 @@ static int section_fill(struct eh_section *s, uint64_t at, size_t n)
 	return 0;
 }
 
-int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret)
+/*
+ * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
+ * have; -ENOMEM.
+ */
+static int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret)
 {
 	if (at > s->size || n > s->size - at || n > EH_MAX_ENTRY_BYTES)
 		return -EBADMSG;

@@ -66,13 +66,6 @@ struct eh_section {
 	size_t ahead; /* what is read beyond what is asked for */
 };
 
-/*
- * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
- * have; -ENOMEM.
- */
-int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret);
-void eh_section_release(struct eh_section *s);
-
 /* An address in the encoding (DW_EH_PE_*) of its CIE. */
 uint64_t eh_address(struct eh_cursor *c, uint8_t encoding);
 

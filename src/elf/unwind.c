@@ -21,36 +21,6 @@ void unwind_table_release(struct unwind_table *table)
 	*table = (struct unwind_table){0};
 }
 
-struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
-{
-	size_t lo = 0, hi = table->n_rows;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->rows[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? table->rows[lo - 1].rule : (struct unwind_rule){.cfa = UNWIND_NONE};
-}
-
-uint64_t unwind_table_start(const struct unwind_table *table, uint64_t vaddr)
-{
-	size_t lo = 0, hi = table->n_starts;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->starts[mid] <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? table->starts[lo - 1] : 0;
-}
-
 static bool place_by_section(const struct elf_image *image, const char *name,
 			     struct eh_section *ret)
 {
@@ -186,7 +156,7 @@ static int compile_section(const struct eh_section *section, struct unwind_build
 	return r < 0 ? err_set(err, r, "the unwind information could not be handed on") : 0;
 }
 
-static int compile(const struct elf_image *image, struct unwind_builder *b, struct err *err)
+int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err)
 {
 	struct eh_section section;
 	bool found = false;
@@ -210,23 +180,11 @@ static int compile(const struct elf_image *image, struct unwind_builder *b, stru
 	return found ? 0 : err_set(err, -ENOENT, "the file has no unwind information");
 }
 
-int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
-		       struct err *err)
-{
-	_cleanup_(unwind_builder_release) struct unwind_builder b = {0};
-	int r = compile(image, &b, err);
-
-	if (r < 0)
-		return r;
-	unwind_builder_finish(&b, ret_table);
-	return 0;
-}
-
 int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
 		      struct err *err)
 {
 	_cleanup_(unwind_builder_release) struct unwind_builder b = {.sink = sink};
-	int r = compile(image, &b, err);
+	int r = elf_unwind_build(image, &b, err);
 
 	if (r < 0)
 		return r;

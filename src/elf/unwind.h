@@ -36,17 +36,10 @@ struct unwind_sink {
 	void *context;
 };
 
-/* -ENOENT: the file has no unwind information. -E2BIG: more of it than we are willing to hold. */
-int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
-		       struct err *err);
-/* The same rows, of which no more than a few are in memory at a time. Also what the sink answers.
+/*
+ * Hands all rows on, of which no more than a few are in memory at a time. -ENOENT: the file has no
+ * unwind information; -E2BIG: more of it than we are willing to hold; what the sink answers.
  */
 int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
 		      struct err *err);
 void unwind_table_release(struct unwind_table *table);
-
-/* The rule at vaddr; UNWIND_NONE outside of the table. */
-struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
-
-/* The function start at or below vaddr; 0 when there is none. */
-uint64_t unwind_table_start(const struct unwind_table *table, uint64_t vaddr);

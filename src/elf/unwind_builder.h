@@ -31,3 +31,6 @@ int unwind_builder_drain(struct unwind_builder *b);
 /* Hands the table over and leaves the builder empty. */
 void unwind_builder_finish(struct unwind_builder *b, struct unwind_table *ret_table);
 void unwind_builder_release(struct unwind_builder *b);
+
+/* unwind.c: fills the builder from a file; errors as those of elf_unwind_stream(). */
+int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err);

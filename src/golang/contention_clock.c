@@ -87,7 +87,8 @@ static void clock_measure(struct golang_contention *c, const struct contention_t
 }
 #endif
 
-void contention_clock_from(struct golang_contention *c, const struct contention_ticks *t)
+/* Sleeps for a moment where it must measure. */
+static void contention_clock_from(struct golang_contention *c, const struct contention_ticks *t)
 {
 	if (t->per_second >= TICKS_MIN && t->per_second <= TICKS_MAX) {
 		c->stats.ticks_per_second = (double)t->per_second;

@@ -35,8 +35,6 @@ struct contention_ticks {
 
 /* Finds out how fast the program's clock ticks, and keeps it in stats. */
 int contention_clock(struct golang_contention *c, struct err *err);
-/* The same from what was read; sleeps for a moment where it must measure. */
-void contention_clock_from(struct golang_contention *c, const struct contention_ticks *ticks);
 
 /*
  * The entries of a stack as runtime.CallersFrames gives them: since 1.23 stacks have only the

@@ -20,7 +20,7 @@ struct golang_options {
 	const char *assume_layout;
 	/* The executable for a core whose own path is gone; NULL to take it from the core. */
 	const char *exe_path;
-	/* Ignore .symtab, as if the binary were stripped (for tests and benchmarks). */
+	/* Ignore .symtab, as if the binary were stripped. */
 	bool ignore_symbols;
 };
 

@@ -142,7 +142,8 @@ int golang_program_open(int fd, struct golang_program **ret_program, struct err 
 	return 0;
 }
 
-bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct golang_func *f)
+/* What the kernel returns to after a signal: entered without a call. */
+static bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct golang_func *f)
 {
 	struct view name = golang_pclntab_name(t, f->name);
 

@@ -16,6 +16,3 @@ struct golang_program {
 	struct golang_module module;
 	struct buf text; /* names and files of the last address */
 };
-
-/* What the kernel returns to after a signal: entered without a call. */
-bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct golang_func *f);

@@ -46,7 +46,7 @@ static bool status_number(const char *text, const char *name, int base, size_t n
 	}
 }
 
-static int target_parse(const char *text, struct java_target *ret_target)
+int java_target_parse(const char *text, struct java_target *ret_target)
 {
 	const char *state = status_field(text, "\nState:\t");
 	uint64_t uid, gid, inner, caught;
@@ -66,16 +66,6 @@ static int target_parse(const char *text, struct java_target *ret_target)
 	return 0;
 }
 
-int java_target_parse(struct view status, struct java_target *ret_target)
-{
-	_cleanup_(buf_release) struct buf text = buf_with_max(TARGET_STATUS_MAX);
-	const char *s = NULL;
-
-	if (buf_append(&text, status.data, status.len) == 0)
-		s = buf_cstr(&text);
-	return s ? target_parse(s, ret_target) : -EBADMSG;
-}
-
 int java_target_read(const struct proc_id *id, struct java_target *ret_target, struct err *err)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(TARGET_STATUS_MAX);
@@ -88,7 +78,7 @@ int java_target_read(const struct proc_id *id, struct java_target *ret_target, s
 		s = buf_cstr(&text);
 	if (!s || !proc_id_alive(id))
 		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
-	if (target_parse(s, &target) < 0)
+	if (java_target_parse(s, &target) < 0)
 		return err_set(err, -EBADMSG, "process %d: /proc/%d/status makes no sense",
 			       (int)id->pid, (int)id->pid);
 	*ret_target = target;

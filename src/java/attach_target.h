@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/view.h"
 #include "proc/id.h"
 
 struct java_target {
@@ -28,7 +27,7 @@ struct java_target {
 /* -ESRCH when the process is gone, or is another one by now. */
 int java_target_read(const struct proc_id *id, struct java_target *ret_target, struct err *err);
 /* From the text of /proc/PID/status; sets all but id. -EBADMSG when a field is missing. */
-int java_target_parse(struct view status, struct java_target *ret_target);
+int java_target_parse(const char *status, struct java_target *ret_target);
 
 /* The /tmp inside its root, as a path descriptor. */
 int java_target_open_tmp(const struct java_target *target, int *ret_fd, struct err *err);

@@ -16,7 +16,6 @@ static int async_start(const struct proc_id *id, const struct java_collect_optio
 		.state_dir = o->recording.state_dir,
 		.library = o->async_library,
 		.profile = o->profile,
-		.lock_ns = o->recording.lock_threshold_ns,
 	};
 	struct java_async *a;
 	int r = java_async_start(id, &options, &a, err);

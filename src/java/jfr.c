@@ -9,7 +9,8 @@
 
 #define JFR_MAX_NAMES ((size_t)16 << 20) /* bytes, of types of events */
 
-int jfr_fail_named(const struct jfr *j, int code, const struct err *inner, struct err *err)
+/* The sentences of what the parser is made of begin after the name of the file. */
+static int jfr_fail_named(const struct jfr *j, int code, const struct err *inner, struct err *err)
 {
 	return code == -ENOMEM ? err_oom(err) : err_set(err, code, "%s %s", j->name, inner->text);
 }

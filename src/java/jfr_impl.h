@@ -49,9 +49,6 @@ static inline struct jfr_pools *jfr_pools_now(struct jfr *j)
 	return &j->pools[j->current];
 }
 
-/* The sentences of what the parser is made of begin after the name of the file. */
-int jfr_fail_named(const struct jfr *j, int code, const struct err *inner, struct err *err);
-
 /*
  * jfr_load.c: brings the parser to where the header says the chunk is complete. 1: there is
  * something to read; 0: not now.

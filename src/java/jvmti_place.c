@@ -27,11 +27,6 @@ struct java_attach *java_place_attach(struct java_place *p)
 	return p->hold.attach;
 }
 
-int java_place_dirfd(const struct java_place *p)
-{
-	return p->hold.dirfd;
-}
-
 void java_place_path(const struct java_place *p, const char *name, char dst[JAVA_PLACE_PATH])
 {
 	char dir[JAVA_NOTE_NAME];

@@ -37,7 +37,6 @@ DEFINE_CLEANUP(struct java_place, java_place_free)
 
 /* Borrowed. */
 struct java_attach *java_place_attach(struct java_place *place);
-int java_place_dirfd(const struct java_place *place);
 /* A file in it as the JVM names it. */
 #define JAVA_PLACE_PATH 96
 void java_place_path(const struct java_place *place, const char *name, char dst[JAVA_PLACE_PATH]);

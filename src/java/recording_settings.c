@@ -1,24 +1,23 @@
 /* src/java/recording_settings.c: see recording_settings.h. */
 #include "java/recording_settings.h"
 
-#include <inttypes.h>
-
-#include "base/clock.h"
-
+/* Samples of allocations, JDK 16 and later. */
+#define ALLOCS_PER_SEC "150/s"
+/* Shorter waits are not recorded. */
+#define LOCK_THRESHOLD "1 ms"
 #define SETTING(name, value) "    <setting name=\"" name "\">" value "</setting>\n"
 
-static int settings_alloc(unsigned int major, uint32_t per_sec, struct buf *text)
+static int settings_alloc(unsigned int major, struct buf *text)
 {
 	static const char *const tlab[] = {"jdk.ObjectAllocationInNewTLAB",
 					   "jdk.ObjectAllocationOutsideTLAB"};
 	int r = 0;
 
 	if (major >= 16)
-		return buf_printf(text,
-				  "  <event name=\"jdk.ObjectAllocationSample\">\n" SETTING(
-					  "enabled", "true") SETTING("throttle", "%" PRIu32 "/s")
-					  SETTING("stackTrace", "true") "  </event>\n",
-				  per_sec);
+		return buf_append_str(text,
+				      "  <event name=\"jdk.ObjectAllocationSample\">\n" SETTING(
+					      "enabled", "true") SETTING("throttle", ALLOCS_PER_SEC)
+					      SETTING("stackTrace", "true") "  </event>\n");
 	for (size_t i = 0; r == 0 && i < 2; i++)
 		r = buf_printf(text,
 			       "  <event name=\"%s\">\n" SETTING("enabled", "true")
@@ -33,29 +32,28 @@ static int settings_alloc(unsigned int major, uint32_t per_sec, struct buf *text
 	return r;
 }
 
-static int settings_lock(const char *event, uint64_t threshold_ns, struct buf *text)
+static int settings_lock(const char *event, struct buf *text)
 {
 	return buf_printf(text,
 			  "  <event name=\"%s\">\n" SETTING("enabled", "true")
-				  SETTING("threshold", "%" PRIu64 " us")
+				  SETTING("threshold", LOCK_THRESHOLD)
 					  SETTING("stackTrace", "true") "  </event>\n",
-			  event, threshold_ns / 1000);
+			  event);
 }
 
 int java_recording_settings(unsigned int major, const struct java_recording_options *o,
 			    struct buf *text)
 {
-	uint64_t threshold_ns = o->lock_threshold_ns ? o->lock_threshold_ns : NS_PER_MS;
 	int r;
 
 	r = buf_append_str(text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 				 "<configuration version=\"2.0\" label=\"sonde\">\n");
 	if (r == 0)
-		r = settings_alloc(major, o->allocs_per_sec ? o->allocs_per_sec : 150, text);
+		r = settings_alloc(major, text);
 	if (r == 0)
-		r = settings_lock("jdk.JavaMonitorEnter", threshold_ns, text);
+		r = settings_lock("jdk.JavaMonitorEnter", text);
 	if (r == 0)
-		r = settings_lock("jdk.ThreadPark", threshold_ns, text);
+		r = settings_lock("jdk.ThreadPark", text);
 	/* Which threads are younger than the recording: the first sample of those counts. */
 	if (r == 0)
 		r = buf_append_str(text,

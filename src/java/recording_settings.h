@@ -7,11 +7,9 @@
 #include "base/buf.h"
 
 struct java_recording_options {
-	const char *state_dir;	    /* where is noted what we put into targets */
-	uint32_t allocs_per_sec;    /* samples of allocations, JDK 16 and later; 0: 150 */
-	uint64_t lock_threshold_ns; /* shorter waits are not recorded; 0: 1 ms */
-	uint32_t stack_depth;	    /* 0: 128; only the first recording of a JVM can choose */
-	bool cpu_time;		    /* CPU time too, JDK 25 and later */
+	const char *state_dir; /* where is noted what we put into targets */
+	uint32_t stack_depth;  /* 0: 128; only the first recording of a JVM can choose */
+	bool cpu_time;	       /* CPU time too, JDK 25 and later */
 };
 
 /*

@@ -53,9 +53,6 @@ int proc_mem_open_core(const char *path, struct proc_mem **ret_mem, struct err *
  * programs filled in, which takes memory. The descriptor is duplicated.
  */
 int proc_mem_open_elf(int fd, bool relocated, struct proc_mem **ret_mem, struct err *err);
-/* Memory that a test or a fuzzer makes up: bytes at addr; nothing is copied. */
-int proc_mem_open_fake(struct proc_mem **ret_mem, struct err *err);
-int proc_mem_fake_add(struct proc_mem *mem, uint64_t addr, const void *data, size_t len);
 void proc_mem_close(struct proc_mem *mem); /* NULL is fine */
 DEFINE_CLEANUP(struct proc_mem, proc_mem_close)
 

@@ -62,7 +62,7 @@ static int file_add(struct proc_notes *notes, struct proc_map *m, struct view na
 }
 
 /* count u64 | page size u64 | count times {start, end, offset in pages} | count names */
-int proc_notes_parse_files(struct proc_notes *notes, struct view desc, struct err *err)
+static int proc_notes_parse_files(struct proc_notes *notes, struct view desc, struct err *err)
 {
 	uint64_t count, page, names;
 	struct view name;

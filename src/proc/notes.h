@@ -21,6 +21,4 @@ struct proc_notes {
 
 /* Adds what is in one PT_NOTE segment. -EBADMSG for notes that make no sense. */
 int proc_notes_read(struct proc_notes *notes, int fd, uint64_t off, uint64_t len, struct err *err);
-/* Adds the contents of an NT_FILE note. */
-int proc_notes_parse_files(struct proc_notes *notes, struct view desc, struct err *err);
 void proc_notes_release(struct proc_notes *notes);

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "proc/text.h"
+#include "python/line.h"
 
 #define OBJECT_TYPE 8
 #define OBJECT_LENGTH 16

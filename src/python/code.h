@@ -31,6 +31,3 @@ struct python_code {
  */
 int python_code_read(struct proc_mem *mem, const struct python_layout *layout, uint64_t code_type,
 		     uint64_t code, uint32_t instr, struct python_code *ret_code, struct err *err);
-/* For tests: the line of an instruction by a table of lines, in the format of that version. */
-int64_t python_line(unsigned int minor, const uint8_t *table, size_t len, int64_t first_line,
-		    uint32_t instr);

@@ -15,6 +15,8 @@
  *
  * Tables are written by the program: every byte may be anything.
  */
+#include "python/line.h"
+
 #include "base/cleanup.h"
 #include "base/view.h"
 #include "python/code.h"

@@ -26,8 +26,6 @@
 #define SERVER_STACK_BYTES ((size_t)1 << 20)
 #define SERVER_CONNECTION_BYTES ((size_t)32 << 10)
 #define SERVER_IDLE_S 20U
-#define SERVER_REQUEST_NS (30 * NS_PER_SEC) /* until the headers are there */
-#define SERVER_ANSWER_NS (60 * NS_PER_SEC)
 #define SERVER_MAX_HELD ((size_t)256 << 20)
 #define SERVER_BACKLOG 128
 #define SERVER_LARGE ((size_t)128 << 10)
@@ -286,8 +284,8 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 
 	if (!s)
 		return err_oom(err);
-	s->request_ns = config->request_ns ? config->request_ns : SERVER_REQUEST_NS;
-	s->answer_ns = config->answer_ns ? config->answer_ns : SERVER_ANSWER_NS;
+	s->request_ns = config->request_ns ? config->request_ns : WATCHDOG_NEVER;
+	s->answer_ns = config->answer_ns ? config->answer_ns : WATCHDOG_NEVER;
 	gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
 	s->serve.context = (struct context){
 		.agent = agent,

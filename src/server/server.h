@@ -16,9 +16,8 @@
 struct server_config {
 	const char *listen;   /* "127.0.0.1:7780"; port 0 takes any */
 	uint64_t interval_ns; /* how often is collected, for the answers; 0 when unknown */
-	/* The rest is for tests; 0 means the usual. */
-	uint64_t request_ns; /* how long a client may take to send its headers */
-	uint64_t answer_ns;  /* and to read what it is sent */
+	uint64_t request_ns;  /* how long a client may take to send its headers; 0: no limit */
+	uint64_t answer_ns;   /* and to read what it is sent */
 };
 
 struct server; /* opaque */

@@ -414,7 +414,8 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->tools.max_stacks =
 		MIN(config->max_stacks ? config->max_stacks : BLOCK_MAX_STACK, BLOCK_MAX_STACK);
 	s->tools.max_labelsets =
-		MIN(config->max_labelsets ? config->max_labelsets : 100000U, DAY_MAX_LABELSETS);
+		MIN(config->max_labelsets ? config->max_labelsets : DAY_MAX_LABELSETS,
+		    DAY_MAX_LABELSETS);
 	s->status.writing = true;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_mutex_init(&s->status_lock, NULL);

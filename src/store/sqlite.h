@@ -7,10 +7,11 @@ struct store_sqlite_config {
 	const char *dir;      /* made if missing */
 	int64_t retention_ns; /* 0: no limit */
 	uint64_t max_bytes;   /* 0: no limit */
-	/* The rest is for tests; 0 and NULL mean the usual. */
-	uint32_t max_stacks; /* of a service and day; what comes after is "(other)" */
+	/* Of a service and day; 0: as many as a file can hold. What comes after counts as
+	 * "(other)". */
+	uint32_t max_stacks;
 	uint32_t max_labelsets;
-	int64_t (*now_ns)(void *ctx);
+	int64_t (*now_ns)(void *ctx); /* since 1970; NULL: the machine's clock */
 	void *now_ctx;
 };
 

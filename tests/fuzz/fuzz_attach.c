@@ -39,6 +39,7 @@ static void exchange(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view text = view_of(data, size), rest;
+	_cleanup_free_ char *status_text = NULL;
 	struct java_target target;
 	struct java_note note;
 	char path[64];
@@ -55,6 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	(void)java_jfr_parse_property(text, "java.io.tmpdir", path, sizeof(path));
 	(void)java_note_parse(text, &note);
-	(void)java_target_parse(text, &target);
+	status_text = strndup((const char *)text.data, text.len);
+	if (status_text)
+		(void)java_target_parse(status_text, &target);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "golang/buckets.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0xc000010000)
 #define MEMORY ((size_t)128 << 10)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "golang/buildinfo.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 

@@ -11,6 +11,7 @@
 
 #include "../unit/test_golang_program.h"
 #include "golang/contention_impl.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x7000000)
 #define MEMORY ((size_t)32 << 10)

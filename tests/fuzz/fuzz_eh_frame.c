@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "elf/unwind.h"
+#include "unwind_table.h"
 
 #define FILE_NAMES 0x100
 #define FILE_SECTIONS 0x200

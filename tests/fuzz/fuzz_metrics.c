@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "golang/metrics_impl.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 #define MEMORY ((size_t)24 << 10)

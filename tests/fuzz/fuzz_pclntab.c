@@ -9,6 +9,7 @@
 #include "golang/bucket.h"
 #include "golang/refs.h"
 #include "golang/symbolizer.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 /* Of what a reading may cost: so little that inputs stay quick and still run dry. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "golang/heap.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0x10000)
 

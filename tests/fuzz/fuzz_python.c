@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "mem_fake.h"
 #include "python/code.h"
+#include "python/line.h"
 #include "python/symbols.h"
 
 #define CODE_AT 0x1000

@@ -14,6 +14,7 @@
 
 #include "elf/unwind.h"
 #include "golang/program.h"
+#include "unwind_table.h"
 
 static void print_cfa(const struct unwind_rule *r)
 {

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "elf/unwind.h"
+#include "unwind_table.h"
 
 /*
  *   0x000  ELF header, program headers      0x0a00  section headers

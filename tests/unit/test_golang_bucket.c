@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "mem_fake.h"
+
 /* Buckets of a program of Go 1.19.8, as its runtime had hashed them. */
 static const uint64_t real_stack[] = {0x4bcbb1, 0x4bcab8, 0x4bd6cf, 0x4bd06a,
 				      0x4bcd5d, 0x4bf225, 0x437992, 0x461e81};

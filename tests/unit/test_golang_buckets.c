@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "mem_fake.h"
 
 #define BASE ((uint64_t)0xc000000000)
 #define CHUNK ((size_t)256 << 10)

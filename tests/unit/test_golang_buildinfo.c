@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "mem_fake.h"
+
 #define BASE ((uint64_t)0x10000)
 #define MAGIC_LEN 14
 

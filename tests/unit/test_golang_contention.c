@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "golang/contention_impl.h"
+#include "mem_fake.h"
 #include "test_golang_fake.h"
 #include "test_golang_program.h"
 

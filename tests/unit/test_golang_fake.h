@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "mem_fake.h"
 #include "proc/mem.h"
 
 /* Made-up memory; the test is skipped where the code that programs consist of, amd64's, is not. */

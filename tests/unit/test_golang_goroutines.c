@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "golang/goroutine_impl.h"
+#include "mem_fake.h"
 #include "test_golang_fake.h"
 #include "test_golang_goroutines.h"
 

@@ -17,6 +17,7 @@
 
 #include "golang/g_layout.h"
 #include "golang/process_impl.h"
+#include "mem_fake.h"
 
 enum {
 	WORLD_BASE = 0x10000,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "golang/heap.h"
+#include "mem_fake.h"
 #include "test_golang_fake.h"
 #include "test_golang_program.h"
 

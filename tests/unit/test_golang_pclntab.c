@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "mem_fake.h"
 #include "test_golang_tables.h"
 
 /* One release of each format, and those whose module data differ. */

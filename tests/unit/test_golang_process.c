@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "golang/heap.h"
+#include "mem_fake.h"
 #include "test_golang_program.h"
 
 static struct proc_mem *memory_of(const struct program *p)

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "golang/program.h"
 #include "test_golang_program.h"
+#include "unwind_table.h"
 
 /* Of the functions in test_golang_program.h: */
 enum {

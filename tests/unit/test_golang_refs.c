@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "mem_fake.h"
+
 #define CODE ((uint64_t)0x401000)
 #define VARS ((uint64_t)0x500000)
 

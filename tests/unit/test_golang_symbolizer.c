@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "golang/bucket.h"
+#include "mem_fake.h"
 #include "test_golang_tables.h"
 
 struct program {

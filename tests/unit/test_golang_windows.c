@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "golang/scan.h"
+#include "mem_fake.h"
 
 #define WINDOW ((size_t)8192)
 #define BASE ((uint64_t)0x100000)

@@ -1,5 +1,5 @@
 /* tests/unit/test_oom_agent.c: victims that are made up, and what becomes of them. */
-#include "agent/oom.h"
+#include "agent/oom_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -102,7 +102,7 @@ static void kill_myself(struct agent_oom *oom)
 	const struct oom_victim victim = {
 		.pid = getpid(), .mono_ns = clock_mono_ns(), .rss_bytes = 12345};
 
-	agent_oom_hear(oom, &victim);
+	oom_hear(oom, &victim);
 }
 
 static struct agent_oom_reading *wait_reading(struct agent_oom *oom)
@@ -198,7 +198,7 @@ static void strangers_are_counted_and_left_alone(void **state)
 	(void)state;
 	add(oom, &s);
 	for (int i = 0; i < 1000; i++)
-		agent_oom_hear(oom, &(struct oom_victim){.pid = -1 - i});
+		oom_hear(oom, &(struct oom_victim){.pid = -1 - i});
 	agent_oom_health(oom, &h);
 	assert_true(h.strangers >= 1000);
 	assert_int_equal(h.kills, 0);

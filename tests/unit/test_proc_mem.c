@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "mem_fake.h"
+
 static int file_of(const void *data, size_t len)
 {
 	int fd = memfd_create("backing", MFD_CLOEXEC);

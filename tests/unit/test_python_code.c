@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "mem_fake.h"
+#include "python/line.h"
 
 #define NO_LINE 0
 

@@ -1,4 +1,6 @@
-/* src/proc/mem_fake.c: memory made of byte strings, for tests and fuzzers (see mem.h). */
+/* tests/support/mem_fake.c: see mem_fake.h. */
+#include "mem_fake.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
