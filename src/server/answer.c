@@ -104,6 +104,15 @@ void answer_double(struct json *j, const char *key, double value)
 	json_double(j, value);
 }
 
+void answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
+{
+	/* Unlike a time that was observed, 0 is a time here. */
+	json_key(j, "from");
+	json_int(j, from_ns / (int64_t)NS_PER_MS);
+	json_key(j, "to");
+	json_int(j, to_ns / (int64_t)NS_PER_MS);
+}
+
 void answer_time(struct json *j, const char *key, int64_t ns)
 {
 	json_key(j, key);

@@ -36,5 +36,7 @@ void answer_pack(struct answer *a);
 void answer_text(struct json *j, const char *key, const char *value);
 void answer_uint(struct json *j, const char *key, uint64_t value);
 void answer_double(struct json *j, const char *key, double value);
+/* "from" and "to" of the window that was asked for. */
+void answer_window(struct json *j, int64_t from_ns, int64_t to_ns);
 /* Nanoseconds as milliseconds. */
 void answer_time(struct json *j, const char *key, int64_t ns);

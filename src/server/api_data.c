@@ -163,8 +163,7 @@ int api_series(const struct request *rq, struct answer *a, struct err *err)
 	if (!points)
 		return err_oom(err);
 	json_object_begin(&s.j);
-	answer_time(&s.j, "from", rq->params.from_ns);
-	answer_time(&s.j, "to", rq->params.to_ns);
+	answer_window(&s.j, rq->params.from_ns, rq->params.to_ns);
 	answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
 	r = rq->params.n_types > 1 ? series_several(&s, streams, len, err)
 				   : series_one(&s, streams, len, err);
@@ -202,8 +201,7 @@ static void flame_write(struct json *j, const struct request *rq, const struct q
 {
 	json_object_begin(j);
 	write_kind(j, f->about.unit, f->about.snapshot);
-	answer_time(j, "from", rq->params.from_ns);
-	answer_time(j, "to", rq->params.to_ns);
+	answer_window(j, rq->params.from_ns, rq->params.to_ns);
 	answer_double(j, "total", f->total);
 	if (rq->params.has_before)
 		answer_double(j, "before_total", f->before_total);

@@ -177,8 +177,7 @@ int api_events(const struct request *rq, struct answer *a, struct err *err)
 	if (e.len > 0)
 		qsort(e.items, e.len, sizeof(*e.items), compare_latest);
 	json_object_begin(&j);
-	answer_time(&j, "from", rq->params.from_ns);
-	answer_time(&j, "to", rq->params.to_ns);
+	answer_window(&j, rq->params.from_ns, rq->params.to_ns);
 	answer_uint(&j, "count", e.len);
 	json_key(&j, "events");
 	json_array_begin(&j);

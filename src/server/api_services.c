@@ -168,8 +168,7 @@ int api_services(const struct request *rq, struct answer *a, struct err *err)
 		return err_oom(err);
 	s.points = points;
 	json_object_begin(&s.j);
-	answer_time(&s.j, "from", p->from_ns);
-	answer_time(&s.j, "to", p->to_ns);
+	answer_window(&s.j, p->from_ns, p->to_ns);
 	answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
 	json_key(&s.j, "services");
 	json_array_begin(&s.j);
@@ -237,6 +236,23 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 	json_array_end(j);
 }
 
+/* A window without data has no labels; a service that was never stored is an error. */
+static int find_service(const struct request *rq, struct err *err)
+{
+	_cleanup_free_ struct store_stream *streams = NULL;
+	const char *service = rq->params.text[PARAM_SERVICE];
+	size_t len = 0;
+	int r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < len; i++)
+		if (strcmp(streams[i].service, service) == 0)
+			return 0;
+	return err_set(err, -ENOENT, "nothing is stored of service '%.100s': see /api/services",
+		       service);
+}
+
 int api_labels(const struct request *rq, struct answer *a, struct err *err)
 {
 	const struct params *p = &rq->params;
@@ -247,6 +263,8 @@ int api_labels(const struct request *rq, struct answer *a, struct err *err)
 	int r = store_labelsets(rq->context->store, p->text[PARAM_SERVICE], p->from_ns, p->to_ns,
 				&sets, &n_sets, err);
 
+	if (r == 0 && n_sets == 0)
+		r = find_service(rq, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_sets; i++)

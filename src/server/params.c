@@ -173,10 +173,9 @@ static int find_param(const struct param_rules *rules, const char *name, enum pa
 					params_table[i].name);
 	}
 	if (!len)
-		return err_set(err, -EINVAL, "there is no parameter '%.40s': this path has none",
+		return err_set(err, -EINVAL, "unknown parameter '%.40s' (this path has none)",
 			       name);
-	return err_set(err, -EINVAL, "there is no parameter '%.40s' here; there are %s", name,
-		       known);
+	return err_set(err, -EINVAL, "unknown parameter '%.40s' (expected: %s)", name, known);
 }
 
 static int parse_pair(const struct param_rules *rules, struct params *p, char *pair, int64_t now_ns,

@@ -2,6 +2,7 @@
 #include "server/routes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WINDOW (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
@@ -29,17 +30,23 @@ static const struct route routes[] = {
 	{NULL, {0}, false, NULL},
 };
 
-const struct route *routes_all(void)
-{
-	return routes;
-}
-
 const struct route *routes_find(const char *path)
 {
 	for (const struct route *r = routes; r->path; r++)
 		if (strcmp(r->path, path) == 0)
 			return r;
 	return NULL;
+}
+
+int routes_unknown(const char *path, struct err *err)
+{
+	char known[256] = "";
+	size_t len = 0;
+
+	for (const struct route *r = routes; r->path && len < sizeof(known); r++)
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "",
+					r->path);
+	return err_set(err, -ENOENT, "unknown path '%.80s' (expected: %s)", path, known);
 }
 
 int api_finish(const struct json *j, struct err *err)

@@ -35,8 +35,8 @@ struct route {
 
 /* NULL when the path is none of the API's. */
 const struct route *routes_find(const char *path);
-/* For tests: the table, ended by a path of NULL. */
-const struct route *routes_all(void);
+/* -ENOENT, and which paths there are. */
+int routes_unknown(const char *path, struct err *err);
 
 int api_health(const struct request *rq, struct answer *a, struct err *err);
 int api_targets(const struct request *rq, struct answer *a, struct err *err);

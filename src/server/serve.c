@@ -124,7 +124,8 @@ void serve_answer(struct serve *s, const struct serve_request *rq, struct answer
 		return;
 	}
 	if (!route) {
-		answer_refuse(a, 404, "there is no such path: docs/API.md lists them");
+		r = routes_unknown(path, &err);
+		answer_error(a, r, &err);
 		return;
 	}
 	if (rq->fetch_site && strcmp(rq->fetch_site, "cross-site") == 0) {

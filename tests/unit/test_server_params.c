@@ -71,7 +71,8 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 	} cases[] = {
 		{"", "service is missing"},
 		{"service=s", "type is missing"},
-		{"service=s&type=t&serivce=x", "no parameter 'serivce' here"},
+		{"service=s&type=t&serivce=x",
+		 "unknown parameter 'serivce' (expected: service, type, "},
 		{"service=s&type=t&service=s", "given twice"},
 		{"service&type=t", "needs a value"},
 		{"service=&type=t", "1 to 255 bytes"},

@@ -80,7 +80,6 @@ int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64
 	struct store_labelset sets[] = {{&labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
 					{&labels[2], 2, 3 * FAKE_SECOND, 6 * FAKE_SECOND}};
 
-	(void)service;
 	(void)from_ns;
 	(void)to_ns;
 	if (s->error)
@@ -88,7 +87,7 @@ int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64
 	*ret_sets = malloc(sizeof(sets));
 	assert_non_null(*ret_sets);
 	memcpy(*ret_sets, sets, sizeof(sets));
-	*ret_len = 2;
+	*ret_len = strcmp(service, "x") == 0 ? 0 : 2;
 	return 0;
 }
 
@@ -275,12 +274,15 @@ static void every_route_answers(void **state)
 static void wrong_questions_get_a_sentence(void **state)
 {
 	(void)state;
-	expect("/api/nothing", 404, "{\"error\":\"there is no such path");
+	expect("/api/nothing", 404,
+	       "{\"error\":\"unknown path '/api/nothing' (expected: /api/health, ");
 	expect("/assets/nothing.js", 404, "{\"error\":");
 	expect("/api/flame", 400, "the parameter service is missing");
-	expect("/api/flame?" WINDOW "&maxnodes=5", 400, "no parameter 'maxnodes' here");
+	expect("/api/flame?" WINDOW "&maxnodes=5", 400,
+	       "unknown parameter 'maxnodes' (expected: service, type, ");
 	expect("/api/flame?" WINDOW "&from=0", 400, "longer than 40 days");
 	expect("/api/series?" WINDOW "&from=-30d&step_ms=1000", 400, "more than 10000 points");
+	expect("/api/labels?service=x", 404, "nothing is stored of service 'x'");
 	expect("/api/series?service=x&type=y", 404, "nothing is stored of service 'x'");
 	expect("/api/series?service=x&type=y&type=z", 404, "nothing is stored of service 'x'");
 	expect("/api/flame?" WINDOW "&type=y", 400, "type is given twice");
