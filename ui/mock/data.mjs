@@ -70,7 +70,7 @@ function importer(now) {
   const start = kills[0] - life;
   const filled = (t) => (t > kills[1] ? 0 : CACHE.full * (0.02 + 0.98 * (((t - start) % life) || life) / life));
   const service = app('importer', start, [{ frames: CACHE.frames, live: filled, rate: () => CACHE.full / (life / 1000) }]);
-  const event = (kind, time, pid, rss, picture) => ({ kind, time, pid, rss_bytes: rss, picture });
+  const event = (kind, time, pid, rss, picture) => ({ kind, time, pid, rss_bytes: rss && Math.round(rss), picture });
   return {
     ...service, end: kills[1], processes: 2,
     events: [

@@ -1,11 +1,15 @@
 #!/usr/bin/env node
-// Speaks the API of docs/API.md with made-up data, for work on the page and its tests.
+// Speaks the API of docs/API.md with made-up data, for work on the page and its tests. tests/api holds it
+// to docs/openapi.json, as it does the server.
 // usage: server.mjs [--port 7790] [--scenario normal|empty] [--slow MS]
 import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, stacksOf, TYPES, typesOf } from './data.mjs';
+import { fold } from './fold.mjs';
 
 const flag = (name, otherwise) => {
   const i = process.argv.indexOf(`--${name}`);
@@ -21,45 +25,55 @@ const STEP = 15e3;
 const BYTES = TYPES.find((t) => t.type === 'go_oom:inuse_space:bytes');
 let giant = null;
 
-class Wrong extends Error {
-  constructor(message, status = 400) {
-    super(message);
-    this.status = status;
-  }
-}
+const DAYS = 86400e3;
+const MAX_WINDOW = 40 * DAYS;
+const MAX_POINTS = 10000;
+const MAX_URL = 8192;
+
+/* Numbers below that are seconds. */
+const FIRST_MS = 1e11;
 
 function at(text, otherwise) {
   if (text == null) return otherwise;
   if (text === 'now') return Date.now();
-  const m = /^-(\d+)([smhd])$/.exec(text);
-  if (m) return Date.now() - Number(m[1]) * { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 }[m[2]];
+  const ago = /^(?:now)?-([\d.]+)(ns|us|ms|s|m|h|d)?$/.exec(text);
+  if (ago) return Math.floor(Date.now() - Number(ago[1]) * { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: DAYS }[ago[2] ?? 's']);
   const n = Number(text);
-  if (!Number.isFinite(n)) throw new Wrong(`'${text}' is not a time; use milliseconds, now, or -1h`);
-  return n;
+  const t = Number.isFinite(n) ? (n < FIRST_MS ? n * 1000 : n) : /^\d\d:/.test(text) ? today(text) : Date.parse(text.replace(' ', '+'));
+  if (!Number.isFinite(t)) throw new Wrong(`'${text}' is not a time: write now, -1h, 2026-11-15T12:03:00Z, or milliseconds since 1970`);
+  return t;
+}
+
+function today(text) {
+  const [h, m, s = 0] = text.split(':').map(Number);
+  const t = new Date().setHours(h, m, s, 0);
+  return t > Date.now() ? t - DAYS : t;
 }
 
 function windowOf(q, prefix = '') {
   const to = at(q.get(`${prefix}to`), Date.now());
-  const from = at(q.get(`${prefix}from`), to - 3600e3);
-  if (from >= to) throw new Wrong('the window is empty: from must be before to');
+  const from = at(q.get(`${prefix}from`), Math.max(0, to - 3600e3));
+  if (from >= to) throw new Wrong('the window ends before it begins: from must be earlier than to');
+  if (to - from > MAX_WINDOW) throw new Wrong('the window is longer than 40 days: ask for less');
   return { from, to };
 }
 
 function serviceOf(q) {
   const service = services.get(q.get('service'));
-  if (!service) throw new Wrong(`there is no service '${q.get('service')}'; see /api/services`, 404);
+  if (!service) throw new Wrong(`nothing is stored of service '${q.get('service')}': see /api/services`, 404);
   return service;
 }
 
 function asked(q, name = q.get('type')) {
   const service = serviceOf(q);
   const type = typesOf(q.get('service'), service).find((t) => t.type === name);
-  if (!type) throw new Wrong(`nothing is stored of service '${q.get('service')}' and type '${name}'; see /api/services`, 404);
+  if (!type) throw new Wrong(`nothing is stored of service '${q.get('service')}' and type '${name}': see /api/services`, 404);
   let share = 1;
   for (const l of q.getAll('label')) share *= l.startsWith('process.pid=') ? 1 / service.processes : 1;
   return { service, type, share };
 }
 
+const lives = ({ start, end = Infinity }, w) => start < w.to && Math.min(end, Date.now()) > w.from;
 const happened = (service, w) => (service.events ?? []).filter((e) => e.time >= w.from && e.time < w.to);
 
 /** Sum (delta) or average (snapshot) of one stack over what of the window the service lived. */
@@ -150,16 +164,42 @@ function giantFlame(service, type, w, before) {
   return out;
 }
 
-function flame(q) {
+function profile(q) {
   const { service, type, share } = asked(q);
   const w = windowOf(q);
   const before = q.has('before_from') ? windowOf(q, 'before_') : null;
   const c = service.giant ? giantFlame(service, type, w, before) : columns(tree(service, type, w, before, share), before);
-  return {
-    unit: type.type.split(':')[2], mode: type.mode, ...w, total: c.total_of[0],
-    ...(before ? { before_total: c.before_total_of[0] } : {}),
-    folded: 0, collections: Math.round((w.to - w.from) / STEP), other: 0, ...c,
-  };
+  const kind = { unit: type.type.split(':')[2], mode: type.mode };
+  const totals = { total: c.total_of[0], ...(before ? { before_total: c.before_total_of[0] } : {}) };
+  return { w, before, kind, totals, c, collections: lives(service, w) ? Math.round((w.to - w.from) / STEP) : 0 };
+}
+
+function flame(q) {
+  const { w, kind, totals, c, collections } = profile(q);
+  const { columns: kept, folded } = fold(c, numberOf('/api/flame', q, 'max_nodes'));
+  return { ...kind, ...w, ...totals, folded, collections, other: 0, ...kept };
+}
+
+function top(q) {
+  const { before, kind, totals, c } = profile(q);
+  const rows = new Map();
+  const path = [];
+  c.name.forEach((n, i) => {
+    path.length = c.depth[i];
+    const row = rows.get(n) ?? { name: c.names[n], file: c.files[n], self: 0, total: 0, before_self: 0, before_total: 0 };
+    row.self += c.self[i];
+    row.before_self += c.before_self?.[i] ?? 0;
+    // A function that calls itself counts once.
+    if (!path.includes(n)) {
+      row.total += c.total_of[i];
+      row.before_total += c.before_total_of?.[i] ?? 0;
+    }
+    path.push(n);
+    if (i > 0) rows.set(n, row);
+  });
+  const list = [...rows.values()].sort((a, b) => (before ? Math.abs(b.self - b.before_self) - Math.abs(a.self - a.before_self) : b.self - a.self));
+  if (!before) for (const r of list) delete r.before_self, delete r.before_total;
+  return { ...kind, ...totals, functions: list.length, rows: list.slice(0, numberOf('/api/top', q, 'limit')) };
 }
 
 /* A machine where all works; nobody asked for two of them. */
@@ -176,15 +216,15 @@ const FEATURES = [
 function health() {
   return {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
-    rss_bytes: 19.4 * 1048576, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
+    rss_bytes: 20342374, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
     failures: 0, lost_records: 0, write_failures: 0, oom_kills: 2, oom_late: 1, oom_lost: 0, oom_trouble: null, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
-    store: { bytes: 31.6 * 1048576, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
+    store: { bytes: 33135001, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, writing: true, trouble: null },
     features: FEATURES,
   };
 }
 
 function targets() {
-  const no = (reason, remedy) => [{ reader: 'go_heap', available: false, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
+  const no = (reason, remedy) => [{ reader: 'go-heap', available: false, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
   const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
     .map((c, i) => target(100 + i * 37, c, no('Not a Go program.', null)));
@@ -205,9 +245,8 @@ const handlers = {
   '/api/targets': targets,
   '/api/services': (q) => {
     const w = windowOf(q);
-    const n = Math.min(500, Number(q.get('points') ?? 60));
-    const step = (w.to - w.from) / n;
-    const wanted = ([name, s]) => s.start < w.to && (!q.has('service') || q.get('service') === name);
+    const step = Math.max(STEP, Math.ceil((w.to - w.from) / numberOf('/api/services', q, 'points')));
+    const wanted = ([name, s]) => lives(s, w) && (!q.has('service') || q.get('service') === name);
     const kinds = q.getAll('type');
     const asks = (t) => !kinds.length || kinds.some((k) => k === t.type || k === `*${t.type.slice(t.type.indexOf(':'))}`);
     const there = (t, s) => !t.type.startsWith('go_oom:') || happened(s, w).length > 0;
@@ -231,8 +270,8 @@ const handlers = {
     return { ...w, count: list.length, events: list.sort((a, b) => b.time - a.time) };
   },
   '/api/labels': (q) => {
-    const s = services.get(q.get('service'));
-    if (!s) throw new Wrong('there is no such service', 404);
+    const s = serviceOf(q);
+    if (!lives(s, windowOf(q))) return { labels: [] };
     const one = (value) => ({ value: String(value), first: s.start, last: Date.now() });
     return { labels: [
       { key: 'host.name', values: [one('web-1')] },
@@ -242,7 +281,8 @@ const handlers = {
   },
   '/api/series': (q) => {
     const w = windowOf(q);
-    const step = Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP);
+    const step = Number(q.get('step_ms') ?? Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP));
+    if ((w.to - w.from) / step > MAX_POINTS) throw new Wrong(`the series would have more than ${MAX_POINTS} points: use a longer step_ms`);
     const one = (name) => {
       const { service, type, share } = asked(q, name);
       return { unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };
@@ -250,9 +290,29 @@ const handlers = {
     const names = q.getAll('type');
     if (names.length < 2) return { ...w, step_ms: step, ...one(names[0]) };
     const known = typesOf(q.get('service'), serviceOf(q)).map((t) => t.type);
-    return { ...w, step_ms: step, series: names.filter((n) => known.includes(n)).map((n) => ({ type: n, ...one(n) })) };
+    const found = names.filter((n) => known.includes(n));
+    return { ...w, step_ms: step, series: (found.length ? found : names.slice(0, 1)).map((n) => ({ type: n, ...one(n) })) };
   },
   '/api/flame': flame,
+  '/api/top': top,
+};
+
+/* A profile without samples, in the form of pprof. */
+const PPROF = gzipSync(Buffer.from([0x32, 0]));
+
+function metrics() {
+  const gauge = (name, help, value) => `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
+  return gauge('sonde_targets', 'Processes that sonde sees.', health().targets) + gauge('sonde_store_writing', '1 while the store can write, else 0.', 1);
+}
+
+/* What is no JSON. */
+const files = {
+  '/api/pprof': (q) => {
+    profile(q);
+    const name = `${q.get('service')}-${q.get('type').split(':')[1]}.pb.gz`.replace(/[^\w.-]/g, '_');
+    return [PPROF, { 'Content-Type': 'application/octet-stream', 'Content-Disposition': `attachment; filename="${name}"` }];
+  },
+  '/metrics': () => [metrics(), { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' }],
 };
 
 const MIME = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
@@ -260,25 +320,24 @@ const CSP = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-act
 
 function answer(req, res) {
   const u = new URL(req.url, 'http://127.0.0.1');
-  const json = (status, body) => {
-    res.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' });
-    res.end(JSON.stringify(body));
+  const send = (status, body, headers) => {
+    res.writeHead(status, { 'Cache-Control': 'no-store', ...headers });
+    res.end(body);
   };
-  if (u.pathname === '/api/pprof') {
-    res.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment; filename="checkout.pb.gz"' });
-    return res.end(Buffer.from([0x1f, 0x8b]));
-  }
-  if (u.pathname.startsWith('/api/')) {
-    const handler = handlers[u.pathname];
-    if (!handler) return json(404, { error: `there is nothing at ${u.pathname}; see docs/API.md` });
+  const json = (status, body, headers) => send(status, JSON.stringify(body), { 'Content-Type': 'application/json', ...headers });
+  if (req.url.length > MAX_URL) return json(414, { error: 'the address is too long: use fewer or shorter parameters' });
+  if (req.method !== 'GET' && req.method !== 'HEAD') return json(405, { error: 'only GET and HEAD: this server only shows' }, { Allow: 'GET, HEAD' });
+  if (u.pathname.startsWith('/api/') || files[u.pathname]) {
     try {
-      return json(200, handler(u.searchParams));
+      check(u.pathname, u.searchParams);
+      if (files[u.pathname]) return send(200, ...files[u.pathname](u.searchParams));
+      return json(200, handlers[u.pathname](u.searchParams));
     } catch (e) {
       return json(e.status ?? 500, { error: e.message });
     }
   }
   const file = join(dist, normalize(u.pathname === '/' ? '/index.html' : u.pathname));
-  if (!file.startsWith(dist) || !existsSync(file)) return json(404, { error: 'no such page' });
+  if (!file.startsWith(dist) || !existsSync(file)) return json(404, { error: 'there is no such file' });
   res.writeHead(200, { 'Content-Type': MIME[extname(file)] ?? 'application/octet-stream', 'Content-Security-Policy': CSP });
   createReadStream(file).pipe(res);
 }

@@ -1,6 +1,6 @@
 /* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
 import { useMemo, useState } from 'preact/hooks';
-import { missing, url, type Feature, type Health, type OomEvent, type Service, type Services, type Target, type TypeSeries } from './api';
+import { missing, url, type Feature, type Health, type OomEvent, type Service, type Services, type Target, type Targets, type TypeSeries } from './api';
 import { OomNote, useEvents } from './events';
 import { percent, span, value } from './format';
 import { Empty, Failure, Progress, Spark } from './parts';
@@ -297,7 +297,7 @@ export function Overview({ state, now, health, utc }: { state: State; now: numbe
   const services = useQuery<Services>(
     url('/api/services', [...WANTED, ['from', Math.round(w.from)], ['to', Math.round(w.to)], ['points', w.points]]),
   );
-  const targets = useQuery<{ targets: Target[] }>('/api/targets', undefined, now);
+  const targets = useQuery<Targets>('/api/targets', undefined, now);
   const low = state.filter.toLowerCase();
   const data = services.data;
   const events = useEvents(data?.services, w, state.range);

@@ -1,6 +1,6 @@
 /* One service: types, timeline, runtime, and the profile of the window as graph, table or sandwich. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Target, type TypeSeries } from './api';
+import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Targets, type TypeSeries } from './api';
 import { marksOf, OomBanner, useEvents } from './events';
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
@@ -299,7 +299,7 @@ function SandwichView({ p, fn, hit, theme, menu, keyed }: {
 }
 
 function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; service: string }) {
-  const targets = useQuery<{ targets: Target[] }>('/api/targets');
+  const targets = useQuery<Targets>('/api/targets');
   const read = (targets.data?.targets ?? []).flatMap((t) =>
     t.service === service ? t.readers.filter((r) => r.reader === off.reader).map((r) => ({ pid: t.pid, on: r.available })) : [],
   );

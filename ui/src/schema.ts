@@ -1,0 +1,214 @@
+/* The server's answers. Made by tools/api_types.py from docs/openapi.json: change that instead. */
+
+export interface ErrorBody {
+  error: string;
+}
+
+export type Mode = 'delta' | 'snapshot';
+
+export type Unit = 'bytes' | 'count' | 'nanoseconds' | 'ppm';
+
+export interface Store {
+  bytes: number;
+  days: number;
+  oldest: number | null;
+  samples: number;
+  profiles: number;
+  profiles_lost: number;
+  damaged_files: number;
+  writing: boolean;
+  trouble: string | null;
+}
+
+export interface Feature {
+  feature: 'cpu' | 'off-cpu' | 'kernel-names' | 'python' | 'go' | 'java' | 'java-counters' | 'oom-kills' | 'oom-limits' | 'host-pids' | 'store';
+  title: string;
+  state: 'on' | 'limited' | 'off';
+  cause: 'disabled' | 'needs_feature' | 'privilege' | 'user_namespace' | 'pid_namespace' | 'seccomp' | 'lockdown' | 'ptrace_scope' | 'hidden' | 'not_mounted' | 'no_btf' | 'kernel' | 'machine' | 'disk' | 'other' | null;
+  reason: string | null;
+  remedy: string | null;
+}
+
+export interface Health {
+  version: string;
+  started: number;
+  now: number;
+  interval_ms: number;
+  uptime_ms: number;
+  cpu_ms: number;
+  cpu_percent: number;
+  rss_bytes: number;
+  intervals: number;
+  lag_ms: number;
+  targets: number;
+  profiled: number;
+  collections: number;
+  failures: number;
+  lost_records: number;
+  write_failures: number;
+  cpu_samples: number;
+  cpu_samples_lost: number;
+  cpu_stacks_cut: number;
+  oom_kills: number;
+  oom_late: number;
+  oom_lost: number;
+  oom_trouble: string | null;
+  trouble: string | null;
+  store: Store;
+  features: Feature[] | null;
+}
+
+export interface TypeSeries {
+  type: string;
+  mode: Mode;
+  first: number;
+  last: number;
+  value: number | null;
+  series: (number | null)[];
+}
+
+export interface Service {
+  service: string;
+  types: TypeSeries[];
+  processes: number;
+}
+
+export interface Services {
+  from: number;
+  to: number;
+  step_ms: number;
+  services: Service[];
+}
+
+export interface Reader {
+  reader: 'cpu' | 'go-heap' | 'go-runtime' | 'go-goroutines' | 'go-block' | 'go-mutex' | 'java-runtime' | 'java-alloc' | 'java-lock' | 'java-cpu';
+  available: boolean;
+  reason: string | null;
+  remedy: string | null;
+  collections: number;
+  failures: number;
+  last: number | null;
+  cost_us: number;
+  slow: boolean;
+  trouble: string | null;
+}
+
+export interface Target {
+  pid: number;
+  start_ticks: number;
+  comm: string | null;
+  exe: string | null;
+  service: string | null;
+  container: string | null;
+  pod: string | null;
+  unit: string | null;
+  runtime: string | null;
+  readers: Reader[];
+}
+
+export interface Targets {
+  targets: Target[];
+}
+
+export interface LabelValue {
+  value: string;
+  first: number;
+  last: number;
+}
+
+export interface Label {
+  key: string;
+  values: LabelValue[];
+}
+
+export interface Labels {
+  labels: Label[];
+}
+
+export interface Series {
+  from: number;
+  to: number;
+  step_ms: number;
+  unit: Unit;
+  mode: Mode;
+  points: (number | null)[];
+}
+
+export interface SeriesOfType {
+  type: string;
+  unit: Unit;
+  mode: Mode;
+  points: (number | null)[];
+}
+
+export interface ManySeries {
+  from: number;
+  to: number;
+  step_ms: number;
+  series: SeriesOfType[];
+}
+
+export interface Flame {
+  unit: Unit;
+  mode: Mode;
+  from: number;
+  to: number;
+  total: number;
+  before_total?: number;
+  folded: number;
+  collections: number;
+  other: number;
+  names: string[];
+  files: string[];
+  name: number[];
+  depth: number[];
+  self: number[];
+  total_of: number[];
+  before_self?: number[];
+  before_total_of?: number[];
+}
+
+export interface TopRow {
+  name: string;
+  file: string;
+  self: number;
+  total: number;
+  before_self?: number;
+  before_total?: number;
+}
+
+export interface Top {
+  unit: Unit;
+  mode: Mode;
+  total: number;
+  before_total?: number;
+  functions: number;
+  rows: TopRow[];
+}
+
+export interface OomTop {
+  name: string;
+  file: string | null;
+  self: number;
+  share: number;
+}
+
+export interface OomEvent {
+  kind: 'oom_kill' | 'oom_near';
+  time: number;
+  service: string;
+  pid: number;
+  executable: string | null;
+  container: string | null;
+  rss_bytes: number | null;
+  picture: 'kill' | 'earlier' | null;
+  inuse_bytes: number | null;
+  top: OomTop | null;
+}
+
+export interface OomEvents {
+  from: number;
+  to: number;
+  count: number;
+  events: OomEvent[];
+}
