@@ -39,7 +39,6 @@ struct cpu_kallsyms {
 	struct buf blobs;
 	uint32_t epoch;
 	uint64_t read_ns;
-	struct err reason;
 };
 
 int cpu_kallsyms_new(const char *path, struct cpu_kallsyms **ret_kallsyms, struct err *err)
@@ -196,23 +195,17 @@ static int explain_missing(const char *path, int code, struct err *err)
 	return err_lack(err, -ENOENT, ERR_CAUSE_KERNEL, remedy, "%s lists no functions", path);
 }
 
-/* 0 where there are some. */
-static int kallsyms_explain(const char *path, const struct cpu_ksyms *ksyms, int r, struct err *err)
-{
-	if (r == 0 && ksyms->len)
-		return 0;
-	if (r == 0 && ksyms->n_hidden)
-		return explain_hidden(err);
-	return explain_missing(path, r, err);
-}
-
 int cpu_kallsyms_check(const char *path, struct err *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_(cpu_ksyms_release) struct cpu_ksyms ksyms = {0};
 	int r = fd < 0 ? -errno : cpu_ksyms_read_some(fd, &ksyms);
 
-	return kallsyms_explain(path, &ksyms, r, err);
+	if (r == 0 && ksyms.len)
+		return 0;
+	if (r == 0 && ksyms.n_hidden)
+		return explain_hidden(err);
+	return explain_missing(path, r, err);
 }
 
 static void kallsyms_read(struct cpu_kallsyms *k, uint64_t now_ns)
@@ -222,10 +215,9 @@ static void kallsyms_read(struct cpu_kallsyms *k, uint64_t now_ns)
 	int r = fd < 0 ? -errno : cpu_ksyms_read(fd, &ksyms);
 
 	kallsyms_clear(k);
+	/* What is not there has no name; cpu_kallsyms_check() tells why. */
 	if (r == 0)
-		r = kallsyms_build(k, &ksyms);
-	k->reason = (struct err){};
-	(void)kallsyms_explain(k->path, &ksyms, r, &k->reason);
+		(void)kallsyms_build(k, &ksyms);
 	cpu_ksyms_release(&ksyms);
 	k->read_ns = now_ns;
 	k->epoch++;
@@ -304,9 +296,4 @@ int cpu_kallsyms_lookup(struct cpu_kallsyms *kallsyms, uint64_t addr, uint64_t n
 uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms)
 {
 	return kallsyms->epoch;
-}
-
-const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms)
-{
-	return kallsyms->reason.text[0] ? kallsyms->reason.text : NULL;
 }

@@ -37,5 +37,3 @@ int cpu_kallsyms_lookup(struct cpu_kallsyms *kallsyms, uint64_t addr, uint64_t n
 uint32_t cpu_kallsyms_epoch(const struct cpu_kallsyms *kallsyms);
 /* Whether there are any names; else an error with its remedy. Reads only as much as that takes. */
 int cpu_kallsyms_check(const char *path, struct err *err);
-/* Why there are no names; NULL when there are, or nobody asked yet. */
-const char *cpu_kallsyms_reason(const struct cpu_kallsyms *kallsyms);

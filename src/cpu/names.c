@@ -318,11 +318,6 @@ int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_na
 	return names_return_text(names, &key, text, ret_names, ret_n);
 }
 
-const char *cpu_names_kernel_reason(const struct cpu_names *names)
-{
-	return cpu_kallsyms_reason(names->kallsyms);
-}
-
 int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
 		  const struct cpu_name **ret_names, size_t *ret_n)
 {

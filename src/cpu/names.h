@@ -65,8 +65,6 @@ int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_
 		   const struct cpu_name **ret_names, size_t *ret_n);
 int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,
 		     size_t *ret_n);
-/* Why kernel addresses have no names, for people; NULL when they have, or none was asked for. */
-const char *cpu_names_kernel_reason(const struct cpu_names *names);
 /* Anonymous memory of a process; generation as in struct cpu_process. */
 int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
 		  const struct cpu_name **ret_names, size_t *ret_n);

@@ -77,7 +77,7 @@ static void mounts_line(char *line, bool verify, struct oom_mounts *m)
 		mount_set(&m->v1, fields[3], fields[4], verify ? CGROUP_SUPER_MAGIC : 0);
 }
 
-static void mounts_parse(const char *text, bool verify, struct oom_mounts *ret_mounts)
+void oom_mounts_parse(const char *text, bool verify, struct oom_mounts *ret_mounts)
 {
 	*ret_mounts = (struct oom_mounts){};
 	while (*text) {
@@ -91,11 +91,6 @@ static void mounts_parse(const char *text, bool verify, struct oom_mounts *ret_m
 		}
 		text += n + (text[n] == '\n');
 	}
-}
-
-void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts)
-{
-	mounts_parse(text, false, ret_mounts);
 }
 
 static const char *read_text(const char *path, struct buf *text)
@@ -185,7 +180,7 @@ int oom_mounts_open(struct oom_mounts *ret_mounts, struct err *err)
 
 	if (r < 0)
 		return r;
-	mounts_parse(read_text("/proc/self/mountinfo", &text), true, &m);
+	oom_mounts_parse(read_text("/proc/self/mountinfo", &text), true, &m);
 	if (!m.v1.dir[0] && !v2_has_memory(&m.v2))
 		r = mount_own(&m, err);
 	if (r < 0)

@@ -28,8 +28,8 @@ struct oom_mounts {
  */
 int oom_mounts_open(struct oom_mounts *ret_mounts, struct err *err);
 void oom_mounts_close(struct oom_mounts *mounts); /* zeroed is fine */
-/* From the text of /proc/self/mountinfo, whether they can be reached or not. */
-void oom_mounts_parse(const char *text, struct oom_mounts *ret_mounts);
+/* From the text of /proc/self/mountinfo. verify: only those that can be reached. */
+void oom_mounts_parse(const char *text, bool verify, struct oom_mounts *ret_mounts);
 
 /* "memory" in "rw,memory", "memory" in "cpu,memory": a whole word. */
 bool oom_has_word(const char *list, size_t len, const char *word);

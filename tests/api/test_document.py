@@ -162,6 +162,14 @@ class Docs(unittest.TestCase):
             said |= {key for block in re.findall(r"```json\n(.*?)```", text, re.S) for key in json.loads(block)}
             self.assertEqual(said, self.document.fields(schema), path)
 
+    def test_features_and_their_causes(self):
+        section = self.text.split("## Features", 1)[1].split("\n## ", 1)[0]
+        fields = self.document.schemas["Feature"]["properties"]
+        for field, table in zip(("feature", "cause"), section.split("| --- | --- |")[1:]):
+            said = [name for cell in re.findall(r"^\| ([^|]*) \|", table.split("\n\n")[0], re.M)
+                    for name in re.findall(r"`([^`]+)`", cell)]
+            self.assertEqual(said, [word for word in fields[field]["enum"] if word], field)
+
     def test_statuses(self):
         said = set(re.findall(r"\b[45]\d\d\b", self.text.split("\n## ")[0].split("| type |")[0]))
         used = {code for e in self.document.endpoints.values() for code in e.responses} - {"200"}

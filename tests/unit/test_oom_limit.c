@@ -85,7 +85,7 @@ static void mounts_are_found_of_both_versions(void **state)
 		"32 25 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
 		"33 25 0:28 / /again rw - cgroup2 cgroup2 rw\n"
 		"no line at all\n34 - x\n - cgroup2 a b\n",
-		&m);
+		false, &m);
 	assert_string_equal(m.v1.dir, "/sys/fs/cgroup/memory");
 	assert_string_equal(m.v1.root, "/a");
 	assert_string_equal(m.v2.dir, "/sys/fs/cgroup/unified");
