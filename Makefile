@@ -59,7 +59,7 @@ test-all:
 		--suite 'browser=tests/browser/run.sh' \
 		--suite 'arm64=tools/test-arm64.sh build-arm64'
 
-# The CPU tests once more, on Debian's own kernel in a virtual machine.
+# The tests of CPU profiles and of OOM kills once more, on Debian's own kernel in a virtual machine.
 test-kernels: build
 	@tools/setup.sh build run test kernels
 	@tools/test-kernels.sh
