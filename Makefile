@@ -63,7 +63,7 @@ test-build:
 	@tools/setup.sh build ui run test browser
 	@$(MAKE) --no-print-directory build asan
 
-# The CPU tests once more, on Debian's own kernel in a virtual machine.
+# The tests of CPU profiles and of OOM kills once more, on Debian's own kernel in a virtual machine.
 test-kernels: build
 	@tools/setup.sh build run test kernels
 	@tools/test-kernels.sh

@@ -35,6 +35,9 @@ struct jfr_options {
 	/* The file is being written: what is not complete yet will be. A JVM's stacks right after
 	 * a rotation may be those of the chunk before, which then count. */
 	bool live;
+	/* Of jfr_follow.h: how long a file that is not finished is waited for although there is a
+	 * newer one; 0: half a minute. */
+	uint64_t patience_ns;
 	size_t max_bytes; /* of constants, and of fed bytes; 0: JFR_DEFAULT_MAX */
 };
 

@@ -12,10 +12,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define FOLLOW_NAME_MAX 160	 /* of a directory and a file */
 #define FOLLOW_MAX_ENTRIES 65536 /* looked at, of one directory */
 #define FOLLOW_MAX_FILES 64	 /* begun by one call */
-/* Calls that find a newer file while this one neither grows nor ends: its writer is gone. */
+/*
+ * A JVM makes the next file, then finishes the last one, which takes seconds where it does not get
+ * the CPU. Only one that neither grows nor ends for so long, and for some calls, was left by its
+ * writer.
+ */
+#define FOLLOW_PATIENCE_NS (30 * NS_PER_SEC)
 #define FOLLOW_PATIENCE 3
 
 struct jfr_follow {
@@ -24,7 +31,8 @@ struct jfr_follow {
 	struct jfr *jfr;
 	char name[FOLLOW_NAME_MAX]; /* of the last file that was begun; "" for none */
 	bool is_open;		    /* it is being read */
-	unsigned int idle;	    /* calls without an event although there is a newer one */
+	unsigned int idle;	    /* calls without an event although there is a newer one, */
+	uint64_t idle_since_ns;	    /* the first of them */
 	struct jfr_follow_stats stats;
 };
 
@@ -37,6 +45,8 @@ int jfr_follow_open(int dirfd, const struct jfr_options *options, struct jfr_fol
 		return err_oom(err);
 	f->options = *options;
 	f->options.live = true;
+	if (!f->options.patience_ns)
+		f->options.patience_ns = FOLLOW_PATIENCE_NS;
 	f->dirfd = dirfd;
 	*ret_follow = f;
 	return 0;
@@ -135,19 +145,32 @@ static void give_up(struct jfr_follow *f, const char *why)
 	f->is_open = false;
 }
 
+/* To be asked once a call, when there is a newer file. */
+static bool is_patient(struct jfr_follow *f)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (f->idle++ == 0)
+		f->idle_since_ns = now;
+	return f->idle < FOLLOW_PATIENCE || now - f->idle_since_ns < f->options.patience_ns;
+}
+
 /*
  * Before JDK 14 the name of a file is taken by an empty one, and the whole of it comes into its
  * place at once. One that stays empty although there are newer ones was left by its writer.
  */
-static bool is_to_come(struct jfr_follow *f, const char *name, int fd)
+static bool is_to_come(struct jfr_follow *f, const char *name)
 {
 	char newer[FOLLOW_NAME_MAX];
+
+	return find_after(f->dirfd, name, newer, NULL) < 0 || !newer[0] || is_patient(f);
+}
+
+static bool is_empty(int fd)
+{
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
-		return false;
-	return find_after(f->dirfd, name, newer, NULL) < 0 || !newer[0] ||
-	       ++f->idle < FOLLOW_PATIENCE;
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
 }
 
 /* 1 when a file was begun, 0 when that failed: the next call tries the one after it. */
@@ -157,16 +180,17 @@ static int begin(struct jfr_follow *f, const char *name, struct err *err)
 	struct err inner = {0};
 	int r;
 
-	if (fd >= 0 && is_to_come(f, name, fd)) {
+	if (is_empty(fd)) {
 		close(fd);
-		return 0;
+		if (is_to_come(f, name))
+			return 0;
+		fd = -ENODATA;
 	}
-
 	memcpy(f->name, name, sizeof(f->name));
 	f->idle = 0;
 	f->stats.files++;
 	if (fd < 0) {
-		give_up(f, strerror(-fd));
+		give_up(f, fd == -ENODATA ? "was never finished" : strerror(-fd));
 		return 0;
 	}
 	r = f->jfr ? jfr_switch_take(f->jfr, fd, name, &inner)
@@ -196,7 +220,7 @@ static int move_on(struct jfr_follow *f, struct err *err)
 	if (r < 0 || !next[0])
 		return r;
 	if (f->is_open && !jfr_finished(f->jfr)) {
-		if (++f->idle < FOLLOW_PATIENCE)
+		if (is_patient(f))
 			return 0;
 		give_up(f, "was never finished");
 	}

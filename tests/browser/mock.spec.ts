@@ -114,7 +114,7 @@ test('types are grouped, and one thing is measured in several ways', async ({ pa
   await states.getByRole('button', { name: 'In syscalls' }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('syscall.write');
   await expect(picker.getByRole('button', { name: /^Goroutines in system calls/ })).toHaveAttribute('aria-pressed', 'true');
-  expect(await hash(page)).toContain('type=go_goroutine:syscall:count');
+  await expect.poll(() => hash(page)).toContain('type=go_goroutine:syscall:count');
   // Curves of the runtime are no flame graph, also where somebody writes it into the address.
   await openMock(page, 'type=go_runtime:heap_live:bytes');
   await expect(picker.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');

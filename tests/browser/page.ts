@@ -60,5 +60,21 @@ export async function dragTimeline(page: Page, from: number, to: number): Promis
   await page.mouse.up();
 }
 
+interface Targets {
+  targets: { service: string; readers: { collections: number }[] }[];
+}
+
+/* Until the service has been collected often enough to be compared with itself. */
+export async function waitForData(): Promise<void> {
+  const wanted = Number(process.env.COLLECTIONS ?? 0);
+  const count = async () => {
+    const { targets } = (await (await fetch(`${process.env.BASE_URL}/api/targets`)).json()) as Targets;
+    const counts = targets.filter((t) => t.service === SERVICE).map((t) => t.readers[0]!.collections);
+    return counts.length > 1 ? Math.min(...counts) : 0;
+  };
+  const options = { message: `collections of ${SERVICE}`, timeout: 600000 };
+  if (wanted) await expect.poll(count, options).toBeGreaterThanOrEqual(wanted);
+}
+
 export const rows = (page: Page) => page.locator('.tbody [role=row]');
 export const hash = (page: Page) => page.evaluate(() => location.hash);

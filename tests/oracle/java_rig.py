@@ -22,8 +22,10 @@ NOBODY = 65534
 # How long a test waits for what must come. On a busy machine a JVM takes a minute to start; only a
 # test that fails takes all of it.
 PATIENCE = 180
-# Tools that do little and end: compiled well they are slower.
-QUICK_START = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+# Of a JVM that does little: what is compiled well costs more than it saves.
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+QUICK_START = ("-J" + FIRST_COMPILER, "-J-XX:+UseSerialGC")
+SOURCES = ("java/Chaos", "java/Target", "java_ways/Ways", "jfr/Work")
 # Without the names of code (.map) that an agent on this machine may have asked any JVM for.
 OURS = re.compile(r"\.sonde-[0-9a-f]+")
 # A /tmp of its own, where nobody else's sonde mounts anything: JVMs of other tests run beside.
@@ -109,12 +111,15 @@ def tool(home, name):
 
 
 @functools.lru_cache(maxsize=None)
-def compiled(source):
-    """The folder of its classes, which the oldest JVM runs; made once."""
+def classes():
+    """The folder of all programs, which the oldest JVM runs too; compiled once."""
     folder = folder_for_tests()
     atexit.register(folder.cleanup)
-    subprocess.run([tool(DEBIAN, "javac"), *QUICK_START, "--release", "8", "-Xlint:-options",
-                    "-d", folder.name, source], check=True, timeout=300)
+    # Not by --release 8, which hides the events that one of them has.
+    subprocess.run([tool(DEBIAN, "javac"), *QUICK_START, "-source", "8", "-target", "8", "-nowarn",
+                    "-Xlint:-options", "-d", folder.name,
+                    *(os.path.join(rig.ROOT, "tests", "targets", s + ".java") for s in SOURCES)],
+                   check=True, timeout=300)
     return folder.name
 
 
@@ -175,13 +180,16 @@ def wait_for(what, said=lambda: "", seconds=PATIENCE):
 class Program(rig.Target):
     """One that ends by itself at the end of its input, and clears away what is its own."""
 
-    def __init__(self, home, options, main, first="ready 0", **kwargs):
-        super().__init__([os.path.join(home, "bin", "java"), *options, *main], ready=False,
-                         **kwargs)
+    def __init__(self, home, main, *options, first="ready 0", **kwargs):
+        super().__init__([os.path.join(home, "bin", "java"), *options, "-cp", classes(), main],
+                         ready=False, **kwargs)
         self.home = home
         # What JAVA_TOOL_OPTIONS has picked up goes to standard error, which is not read.
-        line = self.line(PATIENCE)
+        line = self.line()
         assert line == first.encode() + b"\n", line
+
+    def line(self, timeout=PATIENCE):
+        return super().line(timeout)
 
     def __exit__(self, *_):
         try:

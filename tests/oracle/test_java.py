@@ -9,12 +9,11 @@ import time
 import unittest
 
 import rig
-from java_rig import (ALONE, DEBIAN, PATIENCE, Case, Program, compiled, descendant, folder_for_tests,
-                      inner_pid, jdks, major_of, ours_in, tmp_of, tool, wait_for)
+from java_rig import (ALONE, DEBIAN, FIRST_COMPILER, PATIENCE, Case, Program, descendant, dump,
+                      folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool, wait_for)
 from pprof import Profile
 from test_agent import Agent
 
-SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java", "Chaos.java")
 Counters = collections.namedtuple(
     "Counters", "time large large_edge young young_edge monitor_count monitor_ns lock_count lock_ns "
                 "compute_ns")
@@ -33,15 +32,14 @@ class Chaos(Program):
     """The program, and its counters."""
 
     def __init__(self, home, env=None, where=(), options=OPTIONS):
-        super().__init__(home, [*options, "-Xmx192m"], ["-cp", compiled(SOURCE), "Chaos"], env=env,
-                         prefix=[*where, *ALONE])
+        super().__init__(home, "Chaos", *options, "-Xmx192m", env=env, prefix=[*where, *ALONE])
         self.pid = descendant(self.pid)
         self.said = ""
 
     def counters(self, command="counters"):
         return Counters(*map(int, self.ask(command).split()))
 
-    def work(self, enough, command="go"):
+    def work(self, enough, command="hurry"):
         """(from when to when, what was counted), when that is enough; it stands still before and after."""
         before = self.counters("pause")
         began = self.counters(command).time
@@ -54,7 +52,7 @@ class Chaos(Program):
         after = self.counters("pause")
         return (began, after.time), counted(after)
 
-    def profile(self, kind, folder, enough, command="go"):
+    def profile(self, kind, folder, enough, command="hurry"):
         """What `sonde java` writes, and what was counted: the recording is of all of it."""
         out = os.path.join(folder, kind + ".pb.gz")
         self.counters("pause")
@@ -172,7 +170,7 @@ class JavaTruth(JavaCase):
     def test_both_kinds_of_locks_add_up(self):
         with self.shared() as target:
             lock, counted = target.profile(
-                "lock", self.data, lambda c: min(c.monitor_count, c.lock_count) > 100)
+                "lock", self.data, lambda c: min(c.monitor_count, c.lock_count) > 100, "go")
             for method, waited, leaf in (
                     ("Chaos.holdMonitor", counted.monitor_ns, "java.lang.Object"),
                     ("Chaos.holdLock", counted.lock_ns,
@@ -190,7 +188,7 @@ class JavaTruth(JavaCase):
                                  self.state, check=rig.OK, timeout=PATIENCE)
                 self.assertIn("sampled from outside", done.stderr)
                 return
-            cpu, counted = target.profile("cpu", self.data, lambda c: c.compute_ns > 2e9, "hurry")
+            cpu, counted = target.profile("cpu", self.data, lambda c: c.compute_ns > 2e9)
             lost = re.search(r"^Lost: (\d+) samples, by the JVM", target.said, re.M)
             ours = sum_of(cpu, "cpu", "Chaos.compute") + int(lost[1] if lost else 0) * 10**7
             self.near(ours, counted.compute_ns, CPU_WITHIN)
@@ -343,8 +341,9 @@ class AgentCase(JavaCase):
         self.addCleanup(lambda: agent.process.returncode is None and agent.stop(signal.SIGKILL))
         return agent
 
-    def chaos(self, **kwargs):
-        return Chaos(kwargs.pop("home", self.home), where=self.room.where, **kwargs)
+    def chaos(self, options=(*OPTIONS, FIRST_COMPILER), **kwargs):
+        return Chaos(kwargs.pop("home", self.home), where=self.room.where, options=options,
+                     **kwargs)
 
     def nothing_left(self, target, state):
         super().nothing_left(target, state)
@@ -427,7 +426,7 @@ class JavaAgent(AgentCase):
 
     def test_it_waits_while_the_user_records_and_says_so(self):
         with self.chaos() as target:
-            self.jcmd(target, "JFR.start", "name=mine", "settings=default")
+            dump("jcmd", target.pid, "JFR.start name=mine settings=default")
             agent = self.agent("--java")
             wait_for(lambda: "its user is recording" in
                      reader_of(agent, target.pid, "java-alloc").get("reason", ""),
@@ -436,21 +435,14 @@ class JavaAgent(AgentCase):
                       if "profiling_status" in m and v == 0]
             self.assertEqual(len(status), 1)
             self.assertIn("its user is recording", status[0])
-            self.assertIn("name=mine", self.jcmd(target, "JFR.check"))
+            self.assertIn("name=mine", dump("jcmd", target.pid, "JFR.check"))
             self.assertEqual([n for n in ours_in(target.pid) if " tmpfs sonde " in n], [])
-            self.jcmd(target, "JFR.stop", "name=mine")
+            dump("jcmd", target.pid, "JFR.stop name=mine")
             self.wait_collected(agent, target)
             self.assertEqual(agent.stop(), 0)
             # The folder of the user's recording stays until the JVM ends.
             self.assertEqual([n for n in ours_in(target.pid) if ".sonde-" in n], [])
             self.assertEqual(notes_in(self.data), [])
-
-    def jcmd(self, target, *args):
-        done = subprocess.run(["nsenter", "-t", str(target.pid), "--pid", "--mount",
-                               tool(self.home, "jcmd"), inner_pid(target.pid), *args],
-                              capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
 
     def test_what_a_killed_agent_left_is_taken_out_by_the_next(self):
         with self.shared() as target:
@@ -478,7 +470,7 @@ class JavaHidden(AgentCase):
             # Threads that come and go are not counted.
             self.assertLess(int(told[1]) / 100, missing + 0.02)
             self.assertGreater(int(told[1]) / 100, missing - 0.1)
-            target.profile("lock", self.data, lambda c: c.lock_count > 10)
+            target.profile("lock", self.data, lambda c: c.lock_count > 10, "go")
             self.assertNotIn("issing", target.said)
 
     def test_what_helps_helps_and_nothing_is_said(self):

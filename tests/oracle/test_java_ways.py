@@ -12,14 +12,13 @@ import java_rig
 import rig
 import build
 import stats
-from java_rig import (ALONE, DEBIAN, DUMP, PATIENCE, Case, compiled, folder_for_tests, jdks,
-                      major_of, ours_in, wait_for)
+from java_rig import (ALONE, DEBIAN, DUMP, PATIENCE, Case, folder_for_tests, jdks, major_of,
+                      ours_in, wait_for)
 
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
 import async_profiler  # noqa: E402
 
 WAYS = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_ways")
-SOURCE = os.path.join(rig.ROOT, "tests", "targets", "java_ways", "Ways.java")
 # The JVM draws its samples some 1 to 2 % too seldom.
 BIAS = 0.025
 # Each wait is timed just outside of what the library times.
@@ -34,7 +33,7 @@ def sampled_within(n, checks):
 
 class Program(java_rig.Program):
     def __init__(self, home, *options, prefix=()):
-        super().__init__(home, ["-Xmx128m", *options], ["-cp", compiled(SOURCE), "Ways"], "ready",
+        super().__init__(home, "Ways", "-Xmx128m", *options, first="ready",
                          prefix=[*ALONE, *prefix])
 
     def counters(self, command):
@@ -297,7 +296,7 @@ class Async(WaysCase):
     def test_a_library_that_is_none_is_refused(self):
         with Program(self.home) as program:
             with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*does not load a library"):
-                Way("async", program.pid, self.state, SOURCE)
+                Way("async", program.pid, self.state, __file__)
             self.nothing_left(program)
             program.counters("alloc 1000")
 

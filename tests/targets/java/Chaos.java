@@ -15,8 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * was waited, and the CPU time of the one that computes.
  *
  * Its threads have all worked before it says that it is ready. "pause" is answered when each has
- * ended what it does and stands still, "go" when they work again, "hurry" is "go" with no rest for
- * the one that computes: between "go" and "pause" lies all that it counts.
+ * ended what it does and stands still, "go" when they work again, "hurry" is "go" with hardly a rest
+ * for those that allocate and compute: between "go" and "pause" lies all that it counts.
  */
 public final class Chaos {
 	static final int WAITERS = 3;
@@ -134,7 +134,7 @@ public final class Chaos {
 		do {
 			allocateLarge(16, 256 << 10, large);
 			worked.countDown();
-			Thread.sleep(1);
+			Thread.sleep(hurried ? 1 : 20);
 		} while (!paused);
 		thread.join();
 		edge(Chaos::allocateLarge, largeEdge);

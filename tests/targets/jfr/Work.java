@@ -1,4 +1,3 @@
-import java.io.File;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
@@ -6,12 +5,13 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
 import jdk.jfr.Event;
 import jdk.jfr.Name;
+import jdk.jfr.Recording;
 
 /**
  * Work of every kind that a recording shows: threads that allocate, that wait for a monitor and for
  * a lock, that compute; and an event of its own with a field of every type. Runs until each of them
- * has done so many rounds of its work, and, where a folder is given as well, until there are so many
- * files in those that it contains.
+ * has done so many rounds of its work. A second number says how often it has its recording begin a
+ * new file meanwhile.
  */
 public final class Work {
 	@Name("work.Fields")
@@ -39,11 +39,11 @@ public final class Work {
 	static int enough;
 	static final ThreadLocal<Integer> job = new ThreadLocal<>();
 	static volatile Object sink;
-	static volatile boolean stop, wantsFiles;
+	static volatile boolean stop;
 
 	/** One that has done enough leaves the CPU to the others. */
 	static void count() {
-		pause(rounds.incrementAndGet(job.get()) < enough || wantsFiles ? 1 : 20);
+		pause(rounds.incrementAndGet(job.get()) < enough ? 1 : 20);
 	}
 
 	static void allocateArrays() {
@@ -158,12 +158,12 @@ public final class Work {
 		return true;
 	}
 
-	static boolean haveFiles(File folder, int n) {
-		File[] folders = folder.listFiles(File::isDirectory);
+	/** With a recording that starts, and one that stops, the others begin a new file. */
+	static void rotate() {
+		Recording recording = new Recording();
 
-		for (int i = 0; folders != null && i < folders.length; i++)
-			n -= folders[i].list().length;
-		return n <= 0;
+		recording.start();
+		recording.close();
 	}
 
 	public static void main(String[] args) throws Exception {
@@ -173,7 +173,6 @@ public final class Work {
 		List<Thread> threads = new ArrayList<>();
 
 		enough = Integer.parseInt(args[0]);
-		wantsFiles = args.length > 1;
 		rounds = new AtomicIntegerArray(jobs.length);
 		for (int i = 0; i < jobs.length; i++) {
 			int number = i;
@@ -184,9 +183,11 @@ public final class Work {
 			}, "work-" + i));
 		}
 		threads.forEach(Thread::start);
-		while (wantsFiles && !haveFiles(new File(args[1]), Integer.parseInt(args[2])))
-			Thread.sleep(5);
-		wantsFiles = false;
+		for (int i = 0; args.length > 1 && i < Integer.parseInt(args[1]); i++) {
+			while (rounds.get(jobs.length - 1) < i * 10 + 10)
+				Thread.sleep(5);
+			rotate();
+		}
 		while (!haveAllDone())
 			Thread.sleep(5);
 		stop = true;

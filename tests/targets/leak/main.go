@@ -100,8 +100,8 @@ func main() {
 	}
 	leakRate := argument("-leak-mb", 1) * (1 << 20)
 	churnRate := argument("-churn-mb", 50) * (1 << 20)
-	// Room for ten minutes, so that growing the list is not part of what leaks.
-	kept = make([][]byte, int(leakRate*600/leakBytes)+1)
+	// Room for all that memory has, so that growing the list is not part of what leaks.
+	kept = make([][]byte, (4<<30)/leakBytes)
 	go run(leakRate, leakBytes, func(i int) { leak(i % len(kept)) })
 	go run(churnRate, churnBytes, func(int) { churn() })
 	rig.Ready()
