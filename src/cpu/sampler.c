@@ -58,7 +58,8 @@ static int explain_load(int code, struct err *err)
 				"CPU profiles need bpf_loop(), which Linux %s does not have",
 				host.release);
 	if (code == -ENOMEM)
-		return err_lack(err, code, ERR_CAUSE_OTHER, "raise RLIMIT_MEMLOCK: ulimit -l unlimited",
+		return err_lack(err, code, ERR_CAUSE_OTHER,
+				"raise RLIMIT_MEMLOCK: ulimit -l unlimited",
 				"there is no memory for BPF maps");
 	return proc_host_explain_bpf("bpf()", code, err);
 }

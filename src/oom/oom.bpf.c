@@ -148,7 +148,8 @@ static __always_inline struct task_struct *current_if(__u32 pid)
 SEC("raw_tracepoint/mark_victim") int on_victim(struct bpf_raw_tracepoint_args *ctx)
 {
 	bool has_task = bpf_core_field_exists(((struct trace_event_raw_mark_victim *)0)->anon_rss);
-	struct task_struct *task = has_task ? (void *)ctx->args[0] : current_if((__u32)ctx->args[0]);
+	struct task_struct *task =
+		has_task ? (void *)ctx->args[0] : current_if((__u32)ctx->args[0]);
 	__u32 tgid = own_pid_ns || has_task ? 0 : (__u32)ctx->args[0];
 	struct oom_notice *n;
 

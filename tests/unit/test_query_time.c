@@ -93,7 +93,8 @@ static void what_is_no_time_is_refused_with_a_sentence(void **state)
 	}
 	memset(longest, '1', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(query_parse_time(longest, NOW, &(int64_t){0}, &(struct err){.text = ""}), -EINVAL);
+	assert_int_equal(query_parse_time(longest, NOW, &(int64_t){0}, &(struct err){.text = ""}),
+			 -EINVAL);
 }
 
 int main(void)
