@@ -90,6 +90,14 @@ def sanitized():
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 
 
+def included(room):
+    """The rooms that the unit tests of a room include: its own, and sometimes another."""
+    found = {room}
+    for path in glob.glob(os.path.join(ROOT, f"tests/unit/test_{room}_*.[ch]")):
+        found.update(re.findall(r'^#include "(\w+)/', read(path), re.M))
+    return found
+
+
 def unit(asan):
     """One suite for each room; its tests are those that Meson knows."""
     listing = subprocess.run(["meson", "introspect", "--tests", asan], cwd=ROOT, check=True,
@@ -98,8 +106,8 @@ def unit(asan):
     for test in json.loads(listing):
         if "unit" in " ".join(test["suite"]):
             by_room.setdefault(test["name"].split("_")[0], []).append(test["cmd"])
-    return [Suite(f"unit/{room}", sorted(commands), rooms(room) + [f"tests/unit/test_{room}_",
-                                                                   "tests/unit/test_run.h"],
+    return [Suite(f"unit/{room}", sorted(commands),
+                  rooms(*included(room)) + [f"tests/unit/test_{room}_", "tests/unit/test_run.h", "tests/support/"],
                   kind="cmocka", env=sanitized())
             for room, commands in sorted(by_room.items())]
 
@@ -113,31 +121,35 @@ def fuzz(asan):
                  f"-artifact_prefix=build/test-logs/{target}-",
                  os.path.join("tests", "fuzz", "corpus", target.removeprefix("fuzz_"))]
                 for target in targets]
-    return Suite("fuzz", commands, ["src/", "tests/fuzz/"], kind="status", env=sanitized())
+    return Suite("fuzz", commands, ["src/", "tests/fuzz/", "tests/support/"], kind="status", env=sanitized())
 
 
-def oracle_sources(name):
-    """A module of tests/oracle and those that it imports, as paths."""
-    found, queue = set(), [f"test_{name}"]
+def python_sources(*paths):
+    """These and what they import of ours."""
+    found, queue = set(), list(paths)
     while queue:
-        path = f"tests/oracle/{queue.pop()}.py"
+        path = queue.pop()
         if path not in found and os.path.exists(os.path.join(ROOT, path)):
             found.add(path)
-            queue += re.findall(r"^(?:from|import) (\w+)", read(path), re.M)
+            queue += [f"{folder}/{module}.py" for folder in ("tests/oracle", os.path.dirname(path))
+                      for module in re.findall(r"^\s*(?:from|import) (\w+)", read(path), re.M)]
     return sorted(found)
 
 
-def oracle_inputs(name):
-    """Its sources, the programs that these name, and the rooms from the table."""
-    sources = oracle_sources(name)
+def python_inputs(*paths):
+    """Sources of tests, and the programs that these name."""
+    sources = python_sources(*paths)
     text = "".join(map(read, sources))
     words = set(re.findall(r"\w+", text))
     targets = [f"tests/targets/{folder}/" for folder in os.listdir(os.path.join(ROOT, "tests/targets"))
                if folder in words and os.path.isdir(os.path.join(ROOT, "tests/targets", folder))]
     dumps = [os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "tests/oracle/*.c"))
              if os.path.basename(path)[:-2] in words]
-    return (sources + sorted(targets) + sorted(dumps) + rooms(*ORACLE[name]) +
-            ["src/cli/", "tests/targets/build.py", "tests/targets/go.mod"])
+    return sources + sorted(targets) + sorted(dumps) + ["tests/targets/build.py", "tests/targets/go.mod"]
+
+
+def oracle_inputs(name):
+    return python_inputs(f"tests/oracle/test_{name}.py") + rooms(*ORACLE[name]) + ["src/cli/"]
 
 
 def oracle(asan, sonde, every):
@@ -163,11 +175,11 @@ def suites(asan, sonde, every=False):
              Suite("browser", [["tests/browser/run.sh"]],
                    ["ui/", "tests/browser/", *programs, *served], env=env),
              Suite("api", [[sys.executable, "-u", "tests/api/run.py"]],
-                   ["docs/API.md", "docs/openapi.json", "ui/mock/", "ui/src/schema.ts", "tests/api/",
-                    "tests/lines.py", "tests/browser/stage.py", "tools/api_types.py", *programs,
-                    *served], env=env),
+                   ["docs/API.md", "docs/openapi.json", "ui/mock/", "ui/src/schema.ts", "tools/api_types.py",
+                    "tests/browser/stage.py", *served,
+                    *python_inputs("tests/api/test_document.py", "tests/api/test_servers.py")], env=env),
              Suite("unused", [[sys.executable, "tools/check_unused.py"]],
-                   ["src/", "tests/unit/", "tests/fuzz/", "tools/check_unused.py"]),
+                   ["src/", "tests/", "bench/", "tools/check_unused.py"]),
              Suite("includes", [[sys.executable, "tools/check_includes.py"]],
                    ["src/", "docs/ARCHITECTURE.md", "tools/check_includes.py"]),
              Suite("docs", [[sys.executable, "tools/check_docs.py", sonde]],
