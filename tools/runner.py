@@ -122,13 +122,19 @@ class Run(threading.Thread):
         count(command, status, lines, time.monotonic() - began)
 
     def follow(self, log):
-        """Its lines as they come; one that is silent for too long is ended."""
-        pipe, rest = self.process.stdout.fileno(), b""
+        """Its lines as they come, until it ends; one that is silent for too long is ended."""
+        pipe, rest, heard = self.process.stdout.fileno(), b"", time.monotonic()
         while True:
-            if not select.select([pipe], [], [], SILENCE_S)[0]:
-                yield f"ERROR: nothing for {SILENCE_S} s, in {self.test or 'the beginning'}"
-                os.killpg(self.process.pid, signal.SIGKILL)
-            chunk = os.read(pipe, 65536)
+            ended = self.process.poll() is not None
+            if not select.select([pipe], [], [], 1)[0]:
+                if ended:  # and somebody it started still has the other end
+                    return
+                if time.monotonic() - heard > SILENCE_S:
+                    yield f"ERROR: nothing for {SILENCE_S} s, in {self.test or 'the beginning'}"
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                    heard = time.monotonic()
+                continue
+            heard, chunk = time.monotonic(), os.read(pipe, 65536)
             *whole, rest = (rest + chunk).split(b"\n")
             for line in whole if chunk or not rest else [rest]:
                 text = line.decode("utf-8", "replace")

@@ -94,6 +94,13 @@ class Runner(unittest.TestCase):
         self.assertEqual(r.failed, 1)
         self.assertIn("A: b", "".join(r.notes))
 
+    def test_what_a_suite_leaves_behind_does_not_hold_it_up(self):
+        with tempfile.TemporaryDirectory() as folder:
+            r = self.run_one(["sh", "-c", f"sleep 600 & echo $! > {folder}/pid; echo 1 passed, 0 failed"])
+            with open(f"{folder}/pid", encoding="utf-8") as f:
+                os.kill(int(f.read()), 9)
+        self.assertEqual((r.passed, r.failed), (1, 0))
+
     def test_suites_run_side_by_side_and_those_alone_after_them(self):
         with tempfile.TemporaryDirectory() as folder:
             def meets(mine, other):
