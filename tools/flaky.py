@@ -24,7 +24,6 @@ import time
 import runner
 import suites
 
-RESULTS = os.path.join(suites.ROOT, "tests", "flaky.json")
 # How long a CPU is taken away, and how long it is left alone.
 STALL_S, PAUSE_S = 0.2, 1.0
 COMPILERS_PER_CPU = 4
@@ -130,9 +129,9 @@ class Results:
     """Kept in a file, a row for each suite, condition and digest; the file is whole at any time."""
 
     def __init__(self, path):
-        self.path, self.rows = path, []
-        with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as f:
-            self.rows = json.load(f)
+        self.path, self.rows = path, runner.load(path, None if os.path.exists(path) else [])
+        if self.rows is None:
+            sys.exit(f"flaky: {path} is damaged; restore it, or remove it to begin anew")
 
     def row(self, suite, condition):
         wanted = {"suite": suite.name, "condition": condition, "inputs": suites.digest(suite)}
@@ -235,7 +234,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--asan", default="build-asan", help=argparse.SUPPRESS)
     parser.add_argument("--sonde", default="build/sonde", help=argparse.SUPPRESS)
-    parser.add_argument("--results", default=RESULTS, help="where results are kept")
+    parser.add_argument("--results", default=runner.HUNT, help="where results are kept")
     parser.add_argument("-n", type=int, default=0, metavar="N", help="runs under each condition")
     parser.add_argument("-c", default=",".join(CONDITIONS), metavar="CONDITION[,...]",
                         help=f"of {', '.join(CONDITIONS)}")

@@ -23,6 +23,7 @@ from suites import ROOT
 
 LOGS = os.path.join(ROOT, "build", "test-logs")
 TIMES = os.path.join(LOGS, "times.json")
+HUNT = os.path.join(ROOT, "tests", "flaky.json")
 # A suite that prints nothing for so long hangs. Single tests have limits of their own.
 SILENCE_S = 1800
 NOTES = 20
@@ -252,17 +253,22 @@ class Progress:
             print(f"...              {text}", flush=True)
 
 
-def times():
-    """{suite: seconds} of earlier runs here."""
+def load(path, default):
     try:
-        with open(TIMES, encoding="utf-8") as f:
+        with open(path, encoding="utf-8") as f:
             return json.load(f)
     except (OSError, ValueError):
-        return {}
+        return default
+
+
+def times():
+    """{suite: seconds} of earlier runs here; where there are none, of the last hunt (flaky.py)."""
+    known = {row["suite"]: row["seconds"] for row in load(HUNT, []) if row["condition"] == "idle"}
+    return dict(known, **load(TIMES, {}))
 
 
 def keep_times(results):
-    kept = dict(times(), **{r.suite.name: round(r.seconds, 1) for r in results})
+    kept = dict(load(TIMES, {}), **{r.suite.name: round(r.seconds, 1) for r in results})
     with open(TIMES, "w", encoding="utf-8") as f:
         json.dump(kept, f, indent=1)
 

@@ -67,6 +67,12 @@ class Flaky(unittest.TestCase):
             results.add(runner.Result(self.a), "idle")
         self.assertEqual(results.row(self.a, "idle")["runs"], 0)
 
+    def test_a_damaged_file_is_not_overwritten(self):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write("[{")
+        with self.assertRaisesRegex(SystemExit, "damaged"):
+            flaky.Results(self.path)
+
     def test_outdated_rows_go_and_failed_ones_stay(self):
         self.hunt(1)
         self.content.update({"a/x": "2", "b/x": "2"})
