@@ -265,7 +265,7 @@ class Beyond(unittest.TestCase):
             self.assertGreater(every, 1)
             agent.wait_collections(target.pid)
             stored = agent.stored("epsilon", "go_goroutine:goroutine:count")
-            self.assertAlmostEqual(sum(stored.values()) / total, 1, delta=0.01)
+            self.assertAlmostEqual(sum(stored.values()) / total, 1, delta=0.01, msg=(reader, stored))
             figures = figures_of(agent, target.pid)
             self.assertEqual(sum(figures["goroutines", s] for s in STATES), total)
             # The heap of this program is read as often as ever.
