@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -40,8 +41,21 @@ class Agent:
 
     def get(self, path, **params):
         query = urllib.parse.urlencode(params, doseq=True)
-        with urllib.request.urlopen(f"{self.url}{path}?{query}", timeout=rig.LIMIT) as answer:
-            return answer.read()
+        try:
+            with urllib.request.urlopen(f"{self.url}{path}?{query}", timeout=rig.LIMIT) as answer:
+                return answer.read()
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            self.check_alive()
+            raise
+
+    def check_alive(self):
+        """One that ended by itself fails the test, and says why."""
+        code = self.process.poll()
+        if code is not None:
+            self.log.seek(0)
+            raise AssertionError(f"sonde run ended by itself: {code}\n{self.log.read()[-4000:]}")
 
     def api(self, path, **params):
         return json.loads(self.get("api/" + path, **params))
@@ -72,9 +86,14 @@ class Agent:
         rig.wait_for(there, lambda: f"process {pid} is not collected: {self.target(pid)}", timeout)
 
     def stored(self, service, kind=ALLOC, **params):
-        """{function: value} by the function that allocates."""
-        answer = self.api("top", service=service, type=kind, limit=1000, to=now_ms() + 60000,
-                          **params)
+        """{function: value} by the function that allocates; {} of what is not stored yet."""
+        try:
+            answer = self.api("top", service=service, type=kind, limit=1000, to=now_ms() + 60000,
+                              **params)
+        except urllib.error.HTTPError as e:
+            if e.code == 404:
+                return {}
+            raise
         return {row["name"]: row["self"] for row in answer["rows"] if row["self"]}
 
     def stop(self, how=signal.SIGTERM):
@@ -89,6 +108,7 @@ class Agent:
 
     def __exit__(self, *_):
         if self.process.returncode is None:
+            self.check_alive()
             self.stop(signal.SIGKILL)
 
 

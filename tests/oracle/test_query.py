@@ -49,15 +49,10 @@ class Stored(unittest.TestCase):
         work = lambda: episode.work(leak_mb=5, churn_mb=churn_mb)
         work()
         # A fast machine does that between two samples.
-        rig.wait_for(lambda: cls.has_cpu(window) or work(), "no CPU time of the target")
+        rig.wait_for(lambda: cls.agent.stored(SERVICE, CPU, **window) or work(),
+                     "no CPU time of the target")
         episode.end()
         return episode
-
-    @classmethod
-    def has_cpu(cls, window):
-        types = [t["type"] for s in cls.agent.api("services", **window)["services"]
-                 if s["service"] == SERVICE for t in s["types"]]
-        return CPU in types and cls.agent.stored(SERVICE, CPU, **window)
 
     def sonde(self, *args, check=rig.OK, **kwargs):
         return rig.sonde(*args, "--data-dir", self.data, check=check, **kwargs)
