@@ -4,6 +4,7 @@ import functools
 import glob
 import os
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -47,8 +48,8 @@ def why_not_alone():
     if done.returncode == 0:
         return ""
     said = done.stderr.strip() or f"exit code {done.returncode}"
-    return (f"tests of Java need mount namespaces, and `unshare --mount` fails: {said}. Run them as "
-            "root; where / is no mount point, as in a plain chroot, make it one by pivot_root(8)")
+    return (f"tests of Java need mount namespaces, and `unshare --mount` fails: {said}. Run them "
+            "as root; where / is no mount point, as in a plain chroot, make it one by pivot_root(8)")
 
 
 class Case(unittest.TestCase):
@@ -181,6 +182,7 @@ class Program(rig.Target):
     """One that ends by itself at the end of its input, and clears away what is its own."""
 
     def __init__(self, home, main, *options, first="ready 0", **kwargs):
+        self.rest = b""
         super().__init__([os.path.join(home, "bin", "java"), *options, "-cp", classes(), main],
                          ready=False, **kwargs)
         self.home = home
@@ -189,7 +191,16 @@ class Program(rig.Target):
         assert line == first.encode() + b"\n", line
 
     def line(self, timeout=PATIENCE):
-        return super().line(timeout)
+        """Of a program that says several at once, which a buffered file would hide from select."""
+        while b"\n" not in self.rest:
+            if not select.select([self.process.stdout], [], [], timeout)[0]:
+                raise AssertionError(f"no line came within {timeout} s; there is: {self.rest}")
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                break
+            self.rest += data
+        line, end, self.rest = self.rest.partition(b"\n")
+        return line + end
 
     def __exit__(self, *_):
         try:

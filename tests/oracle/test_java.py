@@ -15,8 +15,8 @@ from pprof import Profile
 from test_agent import Agent
 
 Counters = collections.namedtuple(
-    "Counters", "time large large_edge young young_edge monitor_count monitor_ns lock_count lock_ns "
-                "compute_ns")
+    "Counters", "time large large_edge young young_edge monitor_count monitor_ns lock_count "
+                "lock_ns compute_ns")
 # The program takes a time just outside of what the recorder times, and may lose the CPU between
 # the two: rarely, and not for longer than it waits for locks on such a machine.
 DELAY_WITHIN = 0.05
@@ -40,7 +40,7 @@ class Chaos(Program):
         return Counters(*map(int, self.ask(command).split()))
 
     def work(self, enough, command="hurry"):
-        """(from when to when, what was counted), when that is enough; it stands still before and after."""
+        """((from when, to when), what was counted), when that is enough; then it stands still."""
         before = self.counters("pause")
         began = self.counters(command).time
 
@@ -79,8 +79,8 @@ class Chaos(Program):
 def record(pid, *args):
     """A `sonde java` that goes on until it is interrupted; its first line comes when it records."""
     # In the background of a shell a program begins with this signal ignored.
-    return subprocess.Popen(["env", "--default-signal=INT", rig.SONDE, "java", str(pid), *args, "-d",
-                             "1h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(["env", "--default-signal=INT", rig.SONDE, "java", str(pid), *args,
+                             "-d", "1h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def names_of(sample):
@@ -143,8 +143,8 @@ class JavaCase(Case):
         """What the recorder misses of a thread is at its edges, where it allocates little."""
         ours = sum_of(alloc, "alloc_space", function)
         self.assertGreaterEqual(ours, counted, f"{edge} more at the edges")
-        # What else the thread does takes next to nothing.
-        self.assertLessEqual(ours, (counted + edge) * 1.001, f"{edge} of it at the edges")
+        # Before JDK 16 a buffer counts as a whole; what else the thread does takes next to nothing.
+        self.assertLessEqual(ours, (counted + edge) * 1.005, f"{edge} of it at the edges")
 
     def nothing_left(self, target, state):
         self.assertEqual(ours_in(target.pid), [])
@@ -411,7 +411,7 @@ class JavaAgent(AgentCase):
         counted = target.counters()
         self.assertGreater(alloc["Chaos.allocateLarge"], sum(alloc.values()) / 2)
         self.assertLessEqual(alloc["Chaos.allocateLarge"],
-                             (counted.large + counted.large_edge) * 1.001)
+                             (counted.large + counted.large_edge) * 1.005)
         for leaf, waited in (("java.lang.Object", counted.monitor_ns),
                              ("java.util.concurrent.locks.ReentrantLock$NonfairSync",
                               counted.lock_ns)):

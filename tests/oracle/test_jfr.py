@@ -324,7 +324,8 @@ class Jfr(unittest.TestCase):
         for home in homes():
             with tempfile.TemporaryDirectory() as repository:
                 path = os.path.join(scratch().name, "whole.jfr")
-                argv = java(home, FIRST_COMPILER, f"-XX:FlightRecorderOptions=repository={repository}",
+                argv = java(home, FIRST_COMPILER,
+                            f"-XX:FlightRecorderOptions=repository={repository}",
                             f"-XX:StartFlightRecording=filename={path},{settings(home)}",
                             work=(ROUNDS, "2"))
                 with subprocess.Popen([JFR_DUMP, "--follow", repository], stdin=subprocess.PIPE,

@@ -15,8 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * was waited, and the CPU time of the one that computes.
  *
  * Its threads have all worked before it says that it is ready. "pause" is answered when each has
- * ended what it does and stands still, "go" when they work again, "hurry" is "go" with hardly a rest
- * for those that allocate and compute: between "go" and "pause" lies all that it counts.
+ * ended what it does and stands still, "go" when they work again, "hurry" is "go" with hardly a
+ * rest for those that allocate and compute: between "go" and "pause" lies all that it counts.
  */
 public final class Chaos {
 	static final int WAITERS = 3;
