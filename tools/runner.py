@@ -30,6 +30,9 @@ NOTES = 20
 # Without a terminal: how often to say what is at work.
 HEARTBEAT_S = 60
 
+# A shell starts what is in the background with SIGINT ignored, which children inherit; tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
 BEGINS = re.compile(r"run\s+(\S.*)|\[ RUN      \] (\S+)")
 # oracle: 'ok  1.2s  NAME -- WHY'; browser: 'ok  NAME (12 ms)'; cmocka: '[ OK ] NAME'.

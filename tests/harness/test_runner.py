@@ -2,6 +2,7 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -136,6 +137,14 @@ class Runner(unittest.TestCase):
                 pid = int(f.read())
             while os.path.exists(f"/proc/{pid}/exe"):  # a zombie has none
                 time.sleep(0.05)
+
+    def test_what_it_starts_takes_signals_in_the_background_too(self):
+        tools = os.path.dirname(os.path.abspath(runner.__file__))
+        done = subprocess.run(
+            ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c",
+             "import runner, subprocess; subprocess.run(['sh', '-c', 'kill -INT $$; echo alive'])"],
+            cwd=tools, capture_output=True, text=True, check=False)
+        self.assertNotIn("alive", done.stdout)
 
     def test_the_words_before_commands_are_there(self):
         r = self.run_all(Suite("one", [[sys.executable, "-c", "import os; print(os.environ['A'])"]], []),

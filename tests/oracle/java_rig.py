@@ -4,11 +4,9 @@ import functools
 import glob
 import os
 import re
-import select
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import rig
@@ -20,9 +18,6 @@ import jdks as other_jdks  # noqa: E402
 DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_dump")
 DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
 NOBODY = 65534
-# How long a test waits for what must come. On a busy machine a JVM takes a minute to start; only a
-# test that fails takes all of it.
-PATIENCE = 180
 # Of a JVM that does little: what is compiled well costs more than it saves.
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 QUICK_START = ("-J" + FIRST_COMPILER, "-J-XX:+UseSerialGC")
@@ -44,7 +39,7 @@ def folder_for_tests():
 @functools.lru_cache(maxsize=None)
 def why_not_alone():
     """What keeps a program from having a /tmp of its own; "" where nothing does."""
-    done = subprocess.run([*ALONE, "true"], capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run([*ALONE, "true"], capture_output=True, text=True, timeout=rig.LIMIT)
     if done.returncode == 0:
         return ""
     said = done.stderr.strip() or f"exit code {done.returncode}"
@@ -66,7 +61,7 @@ def version_of(home):
     if not os.access(java, os.X_OK):
         return None
     said = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True,
-                          text=True, timeout=PATIENCE).stderr
+                          text=True, timeout=rig.LIMIT).stderr
     found = re.search(r"^ *java\.version = (\S+)", said, re.M)
     return found.group(1) if found else None
 
@@ -166,23 +161,10 @@ def descendant(pid):
         pid = int(children[0])
 
 
-def wait_for(what, said=lambda: "", seconds=PATIENCE):
-    """Until it is true; said() tells what there is instead. Returns what came."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = what()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"it did not come within {seconds} s; there is: {said()}")
-        time.sleep(0.1)
-
-
 class Program(rig.Target):
     """One that ends by itself at the end of its input, and clears away what is its own."""
 
     def __init__(self, home, main, *options, first="ready 0", **kwargs):
-        self.rest = b""
         super().__init__([os.path.join(home, "bin", "java"), *options, "-cp", classes(), main],
                          ready=False, **kwargs)
         self.home = home
@@ -190,22 +172,10 @@ class Program(rig.Target):
         line = self.line()
         assert line == first.encode() + b"\n", line
 
-    def line(self, timeout=PATIENCE):
-        """Of a program that says several at once, which a buffered file would hide from select."""
-        while b"\n" not in self.rest:
-            if not select.select([self.process.stdout], [], [], timeout)[0]:
-                raise AssertionError(f"no line came within {timeout} s; there is: {self.rest}")
-            data = os.read(self.process.stdout.fileno(), 65536)
-            if not data:
-                break
-            self.rest += data
-        line, end, self.rest = self.rest.partition(b"\n")
-        return line + end
-
     def __exit__(self, *_):
         try:
             self.process.stdin.close()
-            self.process.wait(timeout=PATIENCE)
+            self.process.wait(timeout=rig.LIMIT)
         except (OSError, subprocess.TimeoutExpired):
             pass
         super().__exit__()

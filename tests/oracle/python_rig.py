@@ -8,7 +8,7 @@ import sys
 import zipfile
 
 import rig
-from sampling import LIMIT
+from rig import LIMIT
 
 SCRIPTS = os.path.join(rig.ROOT, "tests", "targets", "python")
 DEBIAN = "/usr/bin/python3"

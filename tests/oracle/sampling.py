@@ -18,21 +18,10 @@ import unittest
 import pprof
 import rig
 import stats
+from rig import LIMIT, SLOW, wait_for
 
-# An emulated machine takes many times longer, for the work of each sample as well.
-SLOW = "SONDE_TEST_SLOW" in os.environ
+# An emulated machine takes longer for the work of each sample as well.
 HZ = 499 if SLOW else 1999
-LIMIT = 1200 if SLOW else 300
-
-
-def wait_until(what, why, limit=LIMIT):
-    """Until what() is true, which is returned; why: what is missing, a text or a function."""
-    deadline = time.monotonic() + limit
-    while not (found := what()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {limit} s: {why() if callable(why) else why}")
-        time.sleep(0.01)
-    return found
 
 
 def cpu_time(pid):
@@ -51,7 +40,7 @@ def use(pid, seconds):
         now = cpu_time(pid)
         return now is None or now - start >= seconds
 
-    wait_until(used, lambda: f"process {pid} used {(cpu_time(pid) or start) - start:.3f} s of CPU "
+    wait_for(used, lambda: f"process {pid} used {(cpu_time(pid) or start) - start:.3f} s of CPU "
                              f"time, {seconds:.3f} wanted")
 
 
@@ -110,7 +99,7 @@ class Sampling:
 
     def __enter__(self):
         try:
-            wait_until(self.has_begun, "sonde does not begin to sample")
+            wait_for(self.has_begun, "sonde does not begin to sample")
         except BaseException:
             self.__exit__()
             raise
@@ -201,7 +190,7 @@ class SamplingCase(unittest.TestCase):
         before = ask()
         with Sampling(target.pid, "--offcpu", hz=None) as sampling:
             first = ask()
-            wait_until(lambda: ask()[0] >= first[0] + rounds,
+            wait_for(lambda: ask()[0] >= first[0] + rounds,
                        lambda: f"{first}, then {ask()}")
             last = ask()
             profile = sampling.end()

@@ -10,7 +10,7 @@ import termios
 import time
 
 import rig
-from sampling import LIMIT
+from rig import LIMIT
 
 ESCAPE = re.compile(rb"\x1b(?:\[([0-9;?]*)([A-Za-z])|(.))")
 

@@ -15,8 +15,8 @@ import unittest
 import pprof
 import rig
 import stats
-from sampling import (LIMIT, SLOW, Sampling, SamplingCase, count, count_with, cpu_time, names_of,
-                      use, wait_until)
+from rig import LIMIT, SLOW, wait_for
+from sampling import Sampling, SamplingCase, count, count_with, cpu_time, names_of, use
 
 SOURCES = os.path.join(rig.ROOT, "tests", "targets", "cpu")
 GONE = "before its code"  # was read: what ends so, ended too soon
@@ -151,7 +151,7 @@ class Cpu(CpuCase):
                                  "dwarf,32768", "-F", str(hz), "-p", str(pid), "-o", path],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: os.path.exists(path) and os.path.getsize(path) or perf.poll(),
+            wait_for(lambda: os.path.exists(path) and os.path.getsize(path) or perf.poll(),
                        "perf does not begin")
             use(pid, samples / hz)
             perf.send_signal(signal.SIGINT)
@@ -293,7 +293,7 @@ class Cpu(CpuCase):
                 use(shell.pid, 0.3)
                 with open(go, "w", encoding="utf-8"):
                     pass
-                wait_until(lambda: os.readlink(f"/proc/{shell.pid}/exe") == program,
+                wait_for(lambda: os.readlink(f"/proc/{shell.pid}/exe") == program,
                            "the shell does not become the other")
                 use(shell.pid, 0.5)
                 profile = sampling.end()
@@ -313,7 +313,7 @@ class Cpu(CpuCase):
             self.wait_for_no_growth(sampling.pid, storm)
             storm.end()
             # It may have fallen behind, but catches up.
-            wait_until(lambda: storm.fds_of(sampling.pid) < early + 20,
+            wait_for(lambda: storm.fds_of(sampling.pid) < early + 20,
                        lambda: f"{early} files, then {storm.fds_of(sampling.pid)}")
             profile = sampling.end()
         # Few live long enough for a second sample, and some not even until their mappings are read.

@@ -9,8 +9,8 @@ import time
 import unittest
 
 import rig
-from java_rig import (ALONE, DEBIAN, FIRST_COMPILER, PATIENCE, Case, Program, descendant, dump,
-                      folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool, wait_for)
+from java_rig import (ALONE, DEBIAN, FIRST_COMPILER, Case, Program, descendant, dump,
+                      folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool)
 from pprof import Profile
 from test_agent import Agent
 
@@ -47,8 +47,8 @@ class Chaos(Program):
         def counted(counters):
             return Counters(*(b - a for a, b in zip(before, counters)))
 
-        wait_for(lambda: enough(counted(self.counters())),
-                 lambda: str(counted(self.counters())))
+        rig.wait_for(lambda: enough(counted(self.counters())),
+                     lambda: str(counted(self.counters())))
         after = self.counters("pause")
         return (began, after.time), counted(after)
 
@@ -61,7 +61,7 @@ class Chaos(Program):
         first = process.stderr.readline()
         (began, ended), counted = self.work(enough, command)
         process.send_signal(signal.SIGINT)
-        self.said = first + process.communicate(timeout=PATIENCE)[1]
+        self.said = first + process.communicate(timeout=rig.LIMIT)[1]
         assert process.returncode == rig.OK, self.said
         profile = Profile(out)
         assert profile.time_ns <= began and profile.time_ns + profile.duration_ns >= ended, \
@@ -185,7 +185,7 @@ class JavaTruth(JavaCase):
         with self.shared() as target:
             if self.major < 25:
                 done = rig.sonde("java", target.pid, "cpu", "-d", "100ms", "--data-dir",
-                                 self.state, check=rig.OK, timeout=PATIENCE)
+                                 self.state, check=rig.OK, timeout=rig.LIMIT)
                 self.assertIn("sampled from outside", done.stderr)
                 return
             cpu, counted = target.profile("cpu", self.data, lambda c: c.compute_ns > 2e9)
@@ -202,7 +202,7 @@ class JavaCommand(JavaCase):
             self.assertIn("OpenJDK", process.stderr.readline())
             target.work(lambda c: c.large > 256 << 20)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=rig.LIMIT)
             self.assertEqual(process.returncode, rig.OK, err)
             self.assertIn("Ended after", err)
             self.assertIn("Chaos.allocateLarge", out)
@@ -213,7 +213,7 @@ class JavaCommand(JavaCase):
         with self.shared() as target:
             before = time.time_ns()
             rig.sonde("java", target.pid, "-d", "1s", "-f", "pprof", "-o", out, "--data-dir",
-                      self.state, check=rig.OK, timeout=PATIENCE)
+                      self.state, check=rig.OK, timeout=rig.LIMIT)
             after = time.time_ns()
             profile = Profile(out)
             self.assertGreater(sum_of(profile, "alloc_space", "Chaos.allocateLarge"), 0)
@@ -249,7 +249,7 @@ class JavaWithoutRecorder(JavaCase):
             said = process.stderr.readline()
             target.work(lambda c: c.large > 1 << 30)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=rig.LIMIT)
             self.assertEqual(process.returncode, rig.OK, err)
             self.assertIn("a library of ours", said)
             self.assertIn("Chaos.allocateLarge", out)
@@ -288,7 +288,7 @@ class Room:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=PATIENCE)
+        self.process.wait(timeout=rig.LIMIT)
         self.process.stdout.close()
 
 
@@ -315,7 +315,7 @@ class AgentInside(Agent):
 
     def stop(self, how=signal.SIGTERM):
         os.kill(self.pid, how)
-        code = self.process.wait(timeout=PATIENCE)
+        code = self.process.wait(timeout=rig.LIMIT)
         self.process.stdout.close()
         self.process.stderr.close()
         return code
@@ -352,23 +352,24 @@ class AgentCase(JavaCase):
     @staticmethod
     def wait_collected(agent, target, times=1):
         """Until both profiles were stored so often."""
-        wait_for(lambda: min(reader_of(agent, target.pid, r).get("collections", 0)
-                             for r in ("java-alloc", "java-lock")) >= times,
-                 lambda: answers_of(agent, target.pid))
+        rig.wait_for(lambda: min(reader_of(agent, target.pid, r).get("collections", 0)
+                                 for r in ("java-alloc", "java-lock")) >= times,
+                     lambda: answers_of(agent, target.pid))
 
 
 class JavaAgent(AgentCase):
     def test_it_is_off_unless_asked_for_and_says_so(self):
         agent = self.agent()
         with self.shared() as target:
-            wait_for(lambda: reader_of(agent, target.pid, "java-runtime").get("available"),
-                     lambda: answers_of(agent, target.pid))
+            rig.wait_for(lambda: reader_of(agent, target.pid, "java-runtime").get("available"),
+                         lambda: answers_of(agent, target.pid))
             answer = answers_of(agent, target.pid)["java-alloc"]
             self.assertFalse(answer["available"])
             self.assertIn("off by default", answer["reason"])
             self.assertIn("--java", answer["remedy"])
             self.assertTrue(agent.target(target.pid)["runtime"].startswith("java 17."))
-            wait_for(lambda: "container_jvm_threads{}" in metrics_of(agent, target.pid))
+            rig.wait_for(lambda: "container_jvm_threads{}" in metrics_of(agent, target.pid),
+                         lambda: metrics_of(agent, target.pid))
             metrics = metrics_of(agent, target.pid)
             self.assertGreater(metrics["container_jvm_threads{}"], 8)
             self.assertTrue(any(m.startswith("container_jvm_heap_used_bytes{generation=")
@@ -428,9 +429,9 @@ class JavaAgent(AgentCase):
         with self.chaos() as target:
             dump("jcmd", target.pid, "JFR.start name=mine settings=default")
             agent = self.agent("--java")
-            wait_for(lambda: "its user is recording" in
-                     reader_of(agent, target.pid, "java-alloc").get("reason", ""),
-                     lambda: answers_of(agent, target.pid))
+            rig.wait_for(lambda: "its user is recording" in
+                         reader_of(agent, target.pid, "java-alloc").get("reason", ""),
+                         lambda: answers_of(agent, target.pid))
             status = [m for m, v in metrics_of(agent, target.pid).items()
                       if "profiling_status" in m and v == 0]
             self.assertEqual(len(status), 1)
@@ -451,8 +452,8 @@ class JavaAgent(AgentCase):
             agent.stop(signal.SIGKILL)
             self.assertNotEqual(ours_in(target.pid), [])
             self.agent()
-            wait_for(lambda: not ours_in(target.pid) and not notes_in(self.data),
-                     lambda: (ours_in(target.pid), notes_in(self.data)))
+            rig.wait_for(lambda: not ours_in(target.pid) and not notes_in(self.data),
+                         lambda: (ours_in(target.pid), notes_in(self.data)))
 
 
 class JavaHidden(AgentCase):
@@ -483,9 +484,9 @@ class JavaHidden(AgentCase):
     def test_the_agent_says_it_of_this_JVM_only(self):
         agent = self.agent("--java")
         with self.chaos(options=self.only_first) as target, self.chaos() as other:
-            wait_for(lambda: "are missing, at least" in
-                     (reader_of(agent, target.pid, "java-alloc").get("trouble") or ""),
-                     lambda: answers_of(agent, target.pid))
+            rig.wait_for(lambda: "are missing, at least" in
+                         (reader_of(agent, target.pid, "java-alloc").get("trouble") or ""),
+                         lambda: answers_of(agent, target.pid))
             self.wait_collected(agent, other)
             self.assertIn("-XX:-FastTLABRefill",
                           answers_of(agent, target.pid)["java-alloc"]["trouble"])

@@ -11,7 +11,7 @@ import unittest
 
 import rig
 # Some of these are for those who import them from here.
-from java_rig import (ALONE, DEBIAN, DUMP, NOBODY, OURS, PATIENCE, QUICK_START,  # noqa: F401
+from java_rig import (ALONE, DEBIAN, DUMP, NOBODY, OURS, QUICK_START,  # noqa: F401
                       FIRST_COMPILER, Case, Program, classes, descendant, dump, folder_for_tests,
                       inner_pid, jdks, major_of, ours_in, tmp_of, tool)
 
@@ -27,7 +27,7 @@ class Jvm(Program):
     def jcmd(self, *args):
         done = subprocess.run(["nsenter", "-t", str(self.pid), "-m", tool(self.home, "jcmd"),
                                *QUICK_START, str(self.pid), *args], capture_output=True, text=True,
-                              timeout=PATIENCE)
+                              timeout=rig.LIMIT)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.split("\n", 1)[1]
 
@@ -45,7 +45,7 @@ class Recorder:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("recording"):
-            raise AssertionError(self.process.communicate(timeout=PATIENCE)[1])
+            raise AssertionError(self.process.communicate(timeout=rig.LIMIT)[1])
 
     def ask(self, word):
         self.process.stdin.write(word + "\n")
@@ -54,7 +54,7 @@ class Recorder:
 
     def stop(self):
         """What went wrong; "" for nothing."""
-        _, err = self.process.communicate(timeout=PATIENCE)
+        _, err = self.process.communicate(timeout=rig.LIMIT)
         return err.strip()
 
     def kill(self):
@@ -333,7 +333,7 @@ class JavaAttach(Case):
                 answers.append(subprocess.run([DUMP, "jcmd", str(process.pid), "VM.version"],
                                               capture_output=True, text=True, timeout=300))
                 self.assertIsNone(process.poll(), answers)
-            self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"ready 0\n")
+            self.assertEqual(process.communicate(timeout=rig.LIMIT)[0], b"ready 0\n")
             self.assertEqual({a.stderr.split(":")[0] for a in answers} -
                              {"", "ENOTSUP", "EAGAIN", "ETIMEDOUT"}, set())
 

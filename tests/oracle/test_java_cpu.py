@@ -10,7 +10,8 @@ import unittest
 import rig
 import stats
 from pprof import Profile
-from sampling import (LIMIT, Sampling, SamplingCase, count, count_with, names_of, use, wait_until)
+from rig import LIMIT, wait_for
+from sampling import Sampling, SamplingCase, count, count_with, names_of, use
 from test_agent import Agent
 from test_java_attach import DEBIAN, inner_pid, jdks, major_of, ours_in
 
@@ -94,7 +95,7 @@ class JavaMethodsCase(SamplingCase):
 
     def nothing_left(self, target):
         # An agent of other tests records every JVM that it finds, and goes.
-        wait_until(lambda: not ours_in(target.pid), lambda: ours_in(target.pid))
+        wait_for(lambda: not ours_in(target.pid), lambda: ours_in(target.pid))
         self.assertFalse(os.path.lexists(target.map))
         self.assertEqual(self.notes(), [])
 
@@ -135,9 +136,9 @@ class JavaMethods(JavaMethodsCase):
     def test_code_that_is_compiled_meanwhile_gets_its_name(self):
         with self.shares() as target, Sampling(target.pid, "--java", hz=499,
                                                env=self.env()) as sampling:
-            wait_until(lambda: os.path.exists(target.map), "there is no map")
+            wait_for(lambda: os.path.exists(target.map), "there is no map")
             target.ask("more")
-            wait_until(lambda: self.is_named(target, "Shares.later"), "it is not written again")
+            wait_for(lambda: self.is_named(target, "Shares.later"), "it is not written again")
             use(target.pid, 2)
             profile, said = sampling.end(), sampling.said()
             self.nothing_left(target)
@@ -202,7 +203,7 @@ class JavaMethods(JavaMethodsCase):
         with self.shares(env={"OTEL_SERVICE_NAME": "shares"}) as target:
             agent = Agent(self.state, "--cpu-hz", "199", "--java")
             self.addCleanup(lambda: agent.process.returncode is None and agent.stop())
-            wait_until(lambda: self.is_stored(agent, "shares", "Shares.heavy"),
+            wait_for(lambda: self.is_stored(agent, "shares", "Shares.heavy"),
                        lambda: sorted(agent.stored("shares", "cpu:cpu:nanoseconds")))
             self.assertEqual(agent.stop(), 0)
             self.nothing_left(target)
@@ -285,7 +286,7 @@ class JavaMethodsUntouched(JavaMethodsCase):
             process = subprocess.Popen([rig.SONDE, "cpu", str(target.pid), "--java", "-d", "60s"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        env=self.env())
-            wait_until(lambda: os.path.exists(target.map) or process.poll(), "there is no map")
+            wait_for(lambda: os.path.exists(target.map) or process.poll(), "there is no map")
             process.send_signal(signal.SIGKILL)
             process.wait(timeout=LIMIT)
             self.assertTrue(os.path.exists(target.map))

@@ -12,8 +12,8 @@ import java_rig
 import rig
 import build
 import stats
-from java_rig import (ALONE, DEBIAN, DUMP, PATIENCE, Case, folder_for_tests, jdks, major_of,
-                      ours_in, wait_for)
+from java_rig import (ALONE, DEBIAN, DUMP, Case, folder_for_tests, jdks, major_of,
+                      ours_in)
 
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
 import async_profiler  # noqa: E402
@@ -58,7 +58,7 @@ class Way:
                                         stderr=subprocess.PIPE, text=True)
         self.samples, self.stats = [], {}
         if self.process.stdout.readline() != "on\n":
-            raise AssertionError(self.process.communicate(timeout=PATIENCE)[1])
+            raise AssertionError(self.process.communicate(timeout=rig.LIMIT)[1])
 
     def keep(self):
         self.process.stdin.write("keep\n")
@@ -200,8 +200,8 @@ class Jvmti(WaysCase):
             # It looks at the clock when something happens: nothing does yet.
             self.assertIn("ring", program.mapped())
             way.kill()
-            wait_for(lambda: program.counters("alloc 100000000") and
-                     "ring" not in program.mapped(), program.mapped)
+            rig.wait_for(lambda: program.counters("alloc 100000000") and
+                         "ring" not in program.mapped(), program.mapped)
             # What is left of files goes with the next start, which works like the first.
             way = Way("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
@@ -312,9 +312,9 @@ def async_library():
 
 
 def load(every, suite):
-    """Our library needs JDK 11; others than Debian's take their time, as async-profiler does."""
+    """Our library needs JDK 11; JDKs other than Debian's take their time."""
     suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(JavaLibrary))
-    library = async_library() if every else None
+    library = async_library()
     for version, home in jdks(every)[:None if every else 1]:
         major = major_of(version)
         for base in (Jvmti if major >= 11 else None, Async if library else None):

@@ -17,7 +17,8 @@ import stats
 from python_rig import (DEBIAN, LOOP, NOT_FOUND, SCRIPTS, Script, frames_of, has_static_names,
                         interpreters, is_python, py_spy, pyenv, python_part, threads_of,
                         with_python)
-from sampling import LIMIT, Sampling, count, count_with, wait_until
+from rig import LIMIT, wait_for
+from sampling import Sampling, count, count_with
 from test_agent import Agent
 from test_cpu import CpuCase
 
@@ -301,7 +302,7 @@ class Python(PythonCase):
         with self.script("anew.py") as target, Sampling(target.pid, hz=499) as sampling:
             over = lambda: [int(ns) for ns in target.ask("counters").split()]
             first = len(over()) + 1
-            wait_until(lambda: len(over()) >= first + 4, lambda: f"{first} are over, then {over()}")
+            wait_for(lambda: len(over()) >= first + 4, lambda: f"{first} are over, then {over()}")
             spent = over()
             profile = sampling.end()
         # Those that began and ended meanwhile.
@@ -469,7 +470,7 @@ class PythonOnce(PythonCase):
                     found.update(agent.stored("snakes", "cpu:cpu:nanoseconds"))
                 return sum(found.values()) >= 300 * 1e9 / 199
 
-            wait_until(enough, lambda: f"stored is {found}")
+            wait_for(enough, lambda: f"stored is {found}")
             after = target.ask("counters").split()
             samples = {name: round(ns * 199 / 1e9) for name, ns in found.items()}
             total = sum(samples.values())

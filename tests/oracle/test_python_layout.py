@@ -14,7 +14,7 @@ import subprocess
 import unittest
 
 import rig
-from sampling import wait_until
+from rig import wait_for
 
 DUMP = os.path.join(os.path.dirname(rig.ELF_DUMP), "python_dump")
 TEXT_MAX = 255
@@ -191,7 +191,7 @@ class PythonLayout(unittest.TestCase):
         stacks = lambda: self.stacks().get(expected["thread"], [])
         told = lambda stack: [[int(line), name] for _, line, name in stack]
         # It has answered, and may not have come to its wait yet.
-        wait_until(lambda: told(stacks()) == expected["stack"],
+        wait_for(lambda: told(stacks()) == expected["stack"],
                    lambda: f"{told(stacks())}, not {expected['stack']}")
         stack = stacks()
         self.assertEqual(len(self.stacks()), 2)

@@ -12,7 +12,8 @@ import unittest
 
 import rig
 import stats
-from sampling import LIMIT, cpu_time, wait_until
+from rig import LIMIT, wait_for
+from sampling import cpu_time
 from terminal import Terminal
 from test_agent import counts, cumulative, difference, leak
 
@@ -27,7 +28,7 @@ def rest(target):
 
 def work(target):
     """Until it has leaked and dropped enough for the runtime to have sampled some of it."""
-    wait_until(lambda: min(counts(target.ask("counts")).values()) > 8 << 20, "it does not allocate")
+    wait_for(lambda: min(counts(target.ask("counts")).values()) > 8 << 20, "it does not allocate")
 
 
 class Stream:
@@ -415,7 +416,7 @@ class Cpu(unittest.TestCase):
     def test_who_rests_is_not_there(self):
         with subprocess.Popen(["sleep", "36000"]) as sleeper:
             try:
-                wait_until(lambda: self.is_asleep(sleeper.pid, "sleep"), "it does not sleep")
+                wait_for(lambda: self.is_asleep(sleeper.pid, "sleep"), "it does not sleep")
                 frame = json.loads(self.top(sleeper.pid, "--json", "--once", "-d", "500ms").stdout)
                 self.assertEqual((frame["functions"], frame["total"]), ([], 0))
             finally:
