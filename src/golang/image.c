@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "golang/buildinfo.h"
@@ -221,6 +222,24 @@ static int try_executable(struct golang_scan *scan, const struct proc_map *map,
 	return 0;
 }
 
+/*
+ * Whether a mapping may be the first of a library: linkers map privately, and begin with the
+ * header.
+ *
+ * All others stay closed. To close a file drops the locks that this process holds on it through any
+ * other descriptor, and our own store is mapped by whoever queries it beside us.
+ */
+static bool may_be_library(struct proc_mem *mem, const struct proc_map *map)
+{
+	char magic[SELFMAG];
+
+	if (map->path[0] != '/' || map->offset != 0 || map->flags & PROC_MAP_SHARED)
+		return false;
+	/* A core may lack what was never written. */
+	return proc_mem_read(mem, map->start, magic, sizeof(magic), NULL) < 0 ||
+	       memcmp(magic, ELFMAG, sizeof(magic)) == 0;
+}
+
 /* c-shared libraries and plugins: every file with code, once. */
 static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			 struct golang_image *ret_image)
@@ -236,7 +255,7 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 		struct golang_image image = {0};
 
 		/* Mappings of one file follow each other; the first shows the ELF header. */
-		if (map->path[0] != '/' || map->offset != 0 || strcmp(map->path, last) == 0)
+		if (strcmp(map->path, last) == 0 || !may_be_library(mem, map))
 			continue;
 		last = map->path;
 		tried++;

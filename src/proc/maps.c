@@ -81,7 +81,9 @@ static bool line_flags(struct maps_line *l, unsigned int *ret)
 		else if (f.data[i] != '-')
 			return false;
 	}
-	if (f.data[3] != 'p' && f.data[3] != 's')
+	if (f.data[3] == 's')
+		flags |= PROC_MAP_SHARED;
+	else if (f.data[3] != 'p')
 		return false;
 	l->at += 4;
 	*ret = flags;

@@ -14,6 +14,7 @@ enum {
 	PROC_MAP_WRITE = 2,
 	PROC_MAP_EXEC = 4,
 	PROC_MAP_DELETED = 8, /* the file has no name any more */
+	PROC_MAP_SHARED = 16, /* what is written goes to the file; a core does not tell */
 };
 
 struct proc_map {

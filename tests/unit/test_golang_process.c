@@ -2,15 +2,19 @@
 #include "golang/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "golang/heap.h"
 #include "mem_fake.h"
 #include "test_golang_program.h"
+#include "test_proc_child.h"
 
 static struct proc_mem *memory_of(const struct program *p)
 {
@@ -218,6 +222,67 @@ static void before_the_first_gc_all_cycles_count(void **state)
 	assert_int_equal(value_of(profile, 0, "inuse_objects"), 7);
 }
 
+static char data_path[] = "/tmp/sonde-data-XXXXXX";
+
+/* As SQLite maps the index of its log. */
+static void map_shared(void)
+{
+	int fd = open(data_path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+		_exit(1);
+}
+
+static void map_private(void)
+{
+	int fd = open(data_path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(1);
+}
+
+/* Whether another process sees the lock of this one. */
+static bool is_locked(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct flock lock = {.l_type = F_WRLCK};
+		int fd = open(data_path, O_RDWR | O_CLOEXEC);
+
+		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type == F_UNLCK);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+static void locks_on_what_a_process_maps_outlive_a_look_at_it(void **state)
+{
+	const child_fn ways[] = {map_shared, map_private};
+	struct flock lock = {.l_type = F_WRLCK};
+	int fd = mkstemp(data_path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+		struct child c = child_start(ways[i], child_nothing);
+		char version[32];
+		struct err err;
+
+		assert_int_equal(proc_mem_open(c.pid, &mem, &err), 0);
+		assert_int_equal(golang_detect(mem, version, sizeof(version), &err), 0);
+		assert_true(is_locked());
+		child_end(&c);
+	}
+	(void)close(fd);
+	(void)unlink(data_path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +292,7 @@ int main(void)
 		cmocka_unit_test(memory_without_a_go_program_is_refused),
 		cmocka_unit_test(variables_that_lead_nowhere_leave_no_heap),
 		cmocka_unit_test(before_the_first_gc_all_cycles_count),
+		cmocka_unit_test(locks_on_what_a_process_maps_outlive_a_look_at_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,8 @@ static const struct {
 	  .offset = 0x2000,
 	  .dev = DEV(0x103, 0x12),
 	  .inode = UINT64_MAX,
-	  .flags = PROC_MAP_READ | PROC_MAP_WRITE | PROC_MAP_EXEC | PROC_MAP_DELETED,
+	  .flags = PROC_MAP_READ | PROC_MAP_WRITE | PROC_MAP_EXEC | PROC_MAP_DELETED |
+		   PROC_MAP_SHARED,
 	  .path = "/a b/c d"}},
 	{"1000-2000 r--p 00000000 08:01 5 /new\\012line\\040\\012",
 	 {.start = 0x1000,
