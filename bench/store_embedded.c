@@ -29,7 +29,7 @@ static struct engine *embedded_open(const char *place, struct load *load)
 {
 	struct embedded *e = calloc(1, sizeof(*e));
 	struct store_sqlite_config config = {.dir = place, .now_ns = now, .now_ctx = e};
-	struct err err = {""};
+	struct err err = {};
 
 	if (!e)
 		engine_fail("no memory");
@@ -54,7 +54,7 @@ static void embedded_write(struct engine *base, const struct load_draw *d)
 		.duration_ns = LOAD_MINUTE_NS,
 		.profile = p,
 	};
-	struct err err = {""};
+	struct err err = {};
 	uint64_t start;
 
 	e->now_ns = d->time_ns;
@@ -68,7 +68,7 @@ static void embedded_write(struct engine *base, const struct load_draw *d)
 static void maintain(struct embedded *e, int64_t now_ns)
 {
 	uint64_t start = clock_cpu_ns();
-	struct err err = {""};
+	struct err err = {};
 
 	e->now_ns = now_ns;
 	check(store_maintain(e->store, now_ns, &err), &err);
@@ -79,7 +79,7 @@ static void embedded_commit(struct engine *base, int64_t now_ns)
 {
 	struct embedded *e = (struct embedded *)base;
 	uint64_t start = clock_cpu_ns();
-	struct err err = {""};
+	struct err err = {};
 
 	check(store_commit(e->store, &err), &err);
 	base->write_cpu_ns += clock_cpu_ns() - start;
@@ -102,7 +102,7 @@ static void embedded_sum(struct engine *base, unsigned int service, unsigned int
 		.to_ns = window_ns[1],
 	};
 	struct store_sum sum = {0};
-	struct err err = {""};
+	struct err err = {};
 
 	check(store_sum(e->store, &w, &sum, &err), &err);
 	*ret = (struct engine_sum){.stacks = profile_n_samples(sum.profile)};

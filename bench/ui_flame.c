@@ -98,7 +98,7 @@ static void fill(struct store *store, int64_t time_ns, int64_t factor)
 				    .profile = g.profile,
 				    .time_ns = time_ns,
 				    .duration_ns = (int64_t)NS_PER_SEC};
-	struct err err = {"no memory for the profile"};
+	struct err err = {.text = "no memory for the profile"};
 
 	bench_check(g.profile ? 0 : -1, &err);
 	bench_check(add_functions(&g), &err);
@@ -117,7 +117,7 @@ static size_t query(struct store *store, struct bench_series *series)
 				 .to_ns = now};
 	_cleanup_(query_flame_release) struct query_flame flame = {0};
 	struct bench_timer start = bench_start();
-	struct err err = {""};
+	struct err err = {};
 
 	bench_check(query_flame(store, &w, NULL, NODES, &flame, &err), &err);
 	bench_stop(series, start, 0, 0);
@@ -131,7 +131,7 @@ static size_t ask(struct serve *serve, const char *encoding, struct bench_series
 	struct bench_timer start = bench_start();
 
 	serve_answer(serve, &rq, &a);
-	bench_check(a.status == 200 ? 0 : -1, &(struct err){"/api/flame was refused"});
+	bench_check(a.status == 200 ? 0 : -1, &(struct err){.text = "/api/flame was refused"});
 	bench_stop(series, start, 0, a.body.len);
 	return a.body.len;
 }
@@ -156,9 +156,9 @@ int main(int argc, char **argv)
 	struct json j = json_to(&out);
 	struct serve serve = {0};
 	size_t nodes = 0, bytes = 0, gzipped = 0;
-	struct err err = {""};
+	struct err err = {};
 
-	bench_check(config.dir ? 0 : -1, &(struct err){"usage: ui_flame DIR ROUNDS"});
+	bench_check(config.dir ? 0 : -1, &(struct err){.text = "usage: ui_flame DIR ROUNDS"});
 	rounds = bench_number("rounds", argv[2], BENCH_MAX_ROUNDS);
 	bench_check(store_sqlite_open(&config, &serve.context.store, &err), &err);
 	gate_init(&serve.gate, 1, 1);
