@@ -32,14 +32,14 @@ ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.con
 	@echo 'ui: building the page'
 	@cd ui && { npm run --silent build || { rm -f dist/index.html; exit 1; }; }
 
-# Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang.
+# Unit tests and fuzz targets, with the sanitizers; libFuzzer needs clang. The benchmarks must compile.
 asan: $(ASAN_BUILD)/build.ninja
 	@tools/build.sh $(ASAN_BUILD)
 
 $(ASAN_BUILD)/build.ninja:
 	@tools/setup.sh build test
 	@echo 'build: configuring $(ASAN_BUILD), with the sanitizers'
-	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true \
+	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true -Dbench=true \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
 run:
