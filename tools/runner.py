@@ -32,6 +32,8 @@ HEARTBEAT_S = 60
 
 # A shell starts what is in the background with SIGINT ignored, which children inherit; tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Ended from outside, it ends what it started, as at Ctrl-C.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
 BEGINS = re.compile(r"run\s+(\S.*)|\[ RUN      \] (\S+)")
