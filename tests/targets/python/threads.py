@@ -8,11 +8,15 @@ DATA = bytes(4 << 20)
 
 def named(function):
     """The kernel knows no names that Python gives before 3.14."""
+    has_its_name = threading.Event()
+
     def run():
         with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as f:
             f.write(function.__name__)
+        has_its_name.set()
         function()
     threading.Thread(target=run, daemon=True).start()
+    has_its_name.wait()
 
 
 def shared():
