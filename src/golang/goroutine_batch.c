@@ -72,7 +72,6 @@ struct batch_entry {
 	uint32_t g_off;	    /* in the copies of g's */
 	uint32_t stack_len; /* 0: none wanted */
 	bool wanted;	    /* a goroutine to be shown */
-	bool unsampled;	    /* it is only counted */
 	struct g_key key;
 	struct golang_stack_copy copy;
 };
@@ -331,8 +330,9 @@ static void entry_look(struct golang_goroutines *gs, struct batch_entry *e)
 		return;
 	}
 	e->wanted = true;
-	e->unsampled = gs->live++ % gs->stride != 0 && e->item.tries == 0;
-	if (e->unsampled)
+	if (e->item.tries == 0)
+		e->item.unsampled = gs->live++ % gs->stride != 0;
+	if (e->item.unsampled)
 		return;
 	if (k->status == G_COPYSTACK || !entry_context(gs, g, e))
 		return;
@@ -395,10 +395,15 @@ static int batch_read_stacks(struct golang_goroutines *gs, struct err *err)
 }
 
 static void again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t stack_bytes,
-		  uint32_t tries)
+		  uint16_t tries)
 {
 	/* There is room: no batch puts back more than it took. */
-	gs->again[gs->n_again++] = (struct goroutine_item){e->item.g, stack_bytes, tries};
+	gs->again[gs->n_again++] = (struct goroutine_item){
+		.g = e->item.g,
+		.stack_bytes = stack_bytes,
+		.tries = tries,
+		.unsampled = e->item.unsampled,
+	};
 }
 
 /* What cannot be believed now may be in a moment; false when it was tried often enough. */
@@ -406,7 +411,7 @@ static bool try_again(struct golang_goroutines *gs, const struct batch_entry *e,
 {
 	if (e->item.tries >= most || gs->stats.retries >= BATCH_MAX_RETRIES)
 		return false;
-	again(gs, e, e->item.stack_bytes, e->item.tries + 1);
+	again(gs, e, e->item.stack_bytes, (uint16_t)(e->item.tries + 1));
 	gs->stats.retries++;
 	return true;
 }
@@ -462,7 +467,7 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 		.locked_to_thread = g_u64(g, l->locked_m) != 0,
 		.leaked = k->status == G_LEAKED,
 		.unverified = unverified,
-		.unsampled = e->unsampled,
+		.unsampled = e->item.unsampled,
 	};
 	if (gs->options.labels)
 		set = golang_labels_at(&gs->labels, g_u64(g, l->labels), e->item.g + l->labels,
@@ -486,7 +491,7 @@ static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry 
 		deeper = MIN(e->item.stack_bytes * 32, MAX_STACK_BYTES);
 		if (e->item.stack_bytes < deeper && deeper <= gs->deep_bytes_left) {
 			gs->deep_bytes_left -= deeper;
-			again(gs, e, deeper, MAX(e->item.tries, 1));
+			again(gs, e, deeper, MAX(e->item.tries, (uint16_t)1));
 			return;
 		}
 		gs->stats.incomplete++;
@@ -507,7 +512,7 @@ static void entry_settle(struct golang_goroutines *gs, const struct batch_entry 
 {
 	const struct g_key now = g_key_of(gs->layout, gs->batch->g2 + e->g_off);
 	bool moving = e->key.status == G_COPYSTACK ||
-		      (e->copy.sp == 0 && e->key.status != G_RUNNING && !e->unsampled);
+		      (e->copy.sp == 0 && e->key.status != G_RUNNING && !e->item.unsampled);
 
 	if (!e->wanted)
 		return;

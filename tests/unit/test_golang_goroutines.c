@@ -13,7 +13,15 @@
 #include "test_golang_fake.h"
 #include "test_golang_goroutines.h"
 
-enum { RUNNABLE = 1, RUNNING = 2, SYSCALL = 3, WAITING = 4, DEAD = 6, SCAN = 0x1000 };
+enum {
+	RUNNABLE = 1,
+	RUNNING = 2,
+	SYSCALL = 3,
+	WAITING = 4,
+	DEAD = 6,
+	COPYSTACK = 8,
+	SCAN = 0x1000,
+};
 
 struct fixture {
 	struct world world;
@@ -635,6 +643,29 @@ static void max_reads_some_stacks_and_counts_all(void **state)
 	fixture_close(&f);
 }
 
+/* One that is read again because it changed is neither more nor less of a sample than before. */
+static void max_takes_no_more_of_those_that_change(void **state)
+{
+	const struct golang_goroutines_options some = {.max = 2};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct fixture f = {0};
+	struct err err;
+	int64_t sum = 0;
+
+	(void)state;
+	world_build(&f.world);
+	for (uint64_t id = 7; id < 12; id++)
+		add(&f, id, COPYSTACK, WORLD_WORKER);
+	read_all(&f, &some);
+	assert_int_equal(golang_goroutines_stats(f.gs)->total, 6);
+	assert_true(golang_goroutines_stats(f.gs)->retries > 0);
+	assert_int_equal(golang_goroutines_by_state(f.gs, &p, &err), 0);
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		sum += profile_sample_at(p, i)->values[0];
+	assert_int_equal(sum, 6);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -663,6 +694,7 @@ int main(void)
 		cmocka_unit_test(profile_counts_goroutines_by_stack),
 		cmocka_unit_test(states_are_types_of_one_sample),
 		cmocka_unit_test(max_reads_some_stacks_and_counts_all),
+		cmocka_unit_test(max_takes_no_more_of_those_that_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
