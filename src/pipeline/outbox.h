@@ -1,0 +1,51 @@
+/*
+ * src/pipeline/outbox.h: a sink's own queue and thread.
+ *
+ * Putting never waits. A queue that is full loses its oldest record, which is counted and shown: a
+ * gap of a sink that cannot keep up. What remote sinks have not brought away yet lies in a spool
+ * on disk (spool.h), which outlives us.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "pipeline/sink.h"
+
+struct outbox; /* opaque */
+
+struct outbox_config {
+	size_t max_bytes; /* of records in memory; 0: OUTBOX_MAX_BYTES */
+	/* Of remote sinks: a folder of its own that only we may write to, and its limit. */
+	const char *spool_dir;
+	uint64_t spool_max_bytes;
+};
+#define OUTBOX_MAX_BYTES ((size_t)16 << 20)
+
+/* Takes over the sink, also when it fails. */
+int outbox_open(const struct sink_row *row, const struct outbox_config *config,
+		struct outbox **ret_outbox, struct err *err);
+/* Keeps a reference of its own. Never waits. */
+void outbox_put(struct outbox *outbox, struct record *record);
+/* What was put so far is to be flushed. Never waits. */
+void outbox_flush(struct outbox *outbox);
+/* Waits until it was, or until_ns by the monotonic clock; false then. */
+bool outbox_settle(struct outbox *outbox, uint64_t until_ns);
+/* Ends the thread, which writes what is queued until then; closes the sink. A sink that hangs is
+ * left behind with all it uses: false. */
+bool outbox_close(struct outbox *outbox, uint64_t until_ns);
+
+struct outbox_status {
+	const char *name;
+	uint64_t written;  /* records */
+	uint64_t dropped;  /* for want of room in memory or in the spool, or refused */
+	uint64_t failures; /* calls of the sink that failed */
+	uint64_t queued;   /* records that wait */
+	uint64_t queued_bytes;
+	uint64_t spooled_bytes;
+	uint64_t lag_ns;   /* how long the oldest of them has waited */
+	char trouble[256]; /* of the last call that failed; "" when all is well */
+};
+void outbox_status(struct outbox *outbox, struct outbox_status *ret_status);

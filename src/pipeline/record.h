@@ -1,0 +1,48 @@
+/*
+ * src/pipeline/record.h: everything that is collected travels as one of these.
+ *
+ * A record says of what (resource), when (time and duration), and what: a profile, metrics or an
+ * event. Nobody changes it after it was sent: all sinks read the same one, each in its own thread.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "pipeline/event.h"
+#include "pipeline/metrics.h"
+#include "pipeline/resource.h"
+#include "profile/profile.h"
+
+enum record_kind { RECORD_PROFILE, RECORD_METRICS, RECORD_EVENT };
+
+struct record_profile {
+	const char *family; /* "go_heap", a static text; a stream's type is family:type:unit */
+	struct profile *profile;
+	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
+};
+
+struct record {
+	atomic_uint refs;
+	const struct resource *resource; /* counted */
+	int64_t time_ns;		 /* since 1970: the end of the interval, or the moment */
+	int64_t duration_ns;		 /* of the interval; 0 for a moment */
+	enum record_kind kind;
+	union {
+		struct record_profile profile;
+		struct metrics *metrics;
+		struct event *event;
+	};
+};
+
+/* With one reference. They take over the payload, also when they fail. NULL without memory. */
+struct record *record_new_profile(const struct record_profile *profile);
+struct record *record_new_metrics(struct metrics *metrics);
+struct record *record_new_event(struct event *event);
+struct record *record_ref(struct record *record);
+void record_unref(struct record *record); /* NULL is fine */
+DEFINE_CLEANUP(struct record, record_unref)
+
+/* About how much memory it holds, for the limits of queues. */
+size_t record_bytes(const struct record *record);
