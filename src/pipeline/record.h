@@ -23,11 +23,15 @@ struct record_profile {
 	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
 };
 
+struct record_time {
+	int64_t time_ns;     /* since 1970: the end of the interval, or the moment */
+	int64_t duration_ns; /* of the interval */
+};
+
 struct record {
 	atomic_uint refs;
-	const struct resource *resource; /* counted */
-	int64_t time_ns;		 /* since 1970: the end of the interval, or the moment */
-	int64_t duration_ns;		 /* of the interval; 0 for a moment */
+	const struct resource *resource; /* counted; set by the pipeline, as is the time */
+	struct record_time when;
 	enum record_kind kind;
 	union {
 		struct record_profile profile;

@@ -1,0 +1,95 @@
+/* src/pipeline/live.c: see live.h. */
+#include "pipeline/live.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static const struct metric_point *point_find(const struct metrics *m,
+					     const struct metric_point *like)
+{
+	for (size_t i = 0; m && i < m->len; i++) {
+		const struct metric_point *p = &m->points[i];
+		bool same = p->metric == like->metric;
+
+		for (size_t k = 0; same && k < METRIC_MAX_ATTRIBUTES; k++)
+			same = same_text(p->attributes[k], like->attributes[k]);
+		if (same)
+			return p;
+	}
+	return NULL;
+}
+
+static bool is_added_up(const struct metric_point *p)
+{
+	return p->metric->kind == METRIC_COUNTER && !isnan(p->increase);
+}
+
+static struct metric_point point_now(const struct live *live, const struct metric_point *p)
+{
+	const struct metric_point *before = point_find(live->points, p);
+	struct metric_point now = *p;
+
+	now.increase = NAN;
+	if (p->metric->kind == METRIC_COUNTER && isnan(p->value)) {
+		now.increase = isnan(p->increase) ? 0 : p->increase;
+		now.value = (before ? before->value : 0) + now.increase;
+	}
+	return now;
+}
+
+/* Those of the points before that stay; all that the new ones do not have. */
+static int points_keep(const struct metrics *before, const struct metrics *new, struct metrics *to)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && before && i < before->len; i++) {
+		const struct metric_point *p = &before->points[i];
+
+		if (is_added_up(p) && !point_find(new, p))
+			r = metrics_add(to, p);
+	}
+	return r;
+}
+
+static int live_replace(struct live *live, const struct metrics *new)
+{
+	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
+	int r = to ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && new && i < new->len; i++) {
+		struct metric_point now = point_now(live, &new->points[i]);
+
+		r = metrics_add(to, &now);
+	}
+	if (r == 0)
+		r = points_keep(live->points, new, to);
+	if (r < 0)
+		return r;
+	metrics_free(live->points);
+	live->points = TAKE_PTR(to);
+	return 0;
+}
+
+int live_take(struct live *live, const struct metrics *metrics)
+{
+	return live_replace(live, metrics);
+}
+
+void live_drop(struct live *live)
+{
+	/* Nothing is better than what is no longer true. */
+	if (live->points && live_replace(live, NULL) < 0)
+		live_clear(live);
+}
+
+void live_clear(struct live *live)
+{
+	metrics_free(live->points);
+	live->points = NULL;
+}

@@ -1,0 +1,133 @@
+/* src/pipeline/pipeline.c: see pipeline.h. */
+#include "pipeline/pipeline.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pipeline {
+	struct resources *resources;
+	char host[HOST_NAME_MAX + 1];
+	struct outbox *outboxes[PIPELINE_MAX_SINKS];
+	size_t n_outboxes;
+};
+
+/* Those that were not taken over. */
+static void sinks_close(const struct sink_row *sinks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sinks[i].ops->close(sinks[i].sink);
+}
+
+static int pipeline_open_sinks(struct pipeline *p, const struct sink_row *sinks, size_t n,
+			       struct err *err)
+{
+	const struct outbox_config config = {};
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		r = outbox_open(&sinks[i], &config, &p->outboxes[i], err);
+		if (r < 0) {
+			sinks_close(sinks + i + 1, n - i - 1);
+			break;
+		}
+		p->n_outboxes++;
+	}
+	return r;
+}
+
+int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
+		  struct err *err)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int r = p ? resources_new(PIPELINE_MAX_RESOURCES, &p->resources, err) : err_oom(err);
+
+	if (r == 0 && n_sinks > PIPELINE_MAX_SINKS)
+		r = err_set(err, -E2BIG, "there can be %d sinks at most", PIPELINE_MAX_SINKS);
+	if (r < 0) {
+		sinks_close(sinks, n_sinks);
+		free(p);
+		return r;
+	}
+	if (gethostname(p->host, sizeof(p->host) - 1) < 0)
+		p->host[0] = 0;
+	r = pipeline_open_sinks(p, sinks, n_sinks, err);
+	if (r < 0) {
+		pipeline_close(p, 0);
+		return r;
+	}
+	*ret_pipeline = p;
+	return 0;
+}
+
+void pipeline_close(struct pipeline *p, uint64_t until_ns)
+{
+	bool all = true;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_outboxes; i++)
+		all = outbox_close(p->outboxes[i], until_ns) && all;
+	/* Records that a sink still holds name resources of this table. */
+	if (all)
+		resources_free(p->resources);
+	free(p);
+}
+
+static const char *executable_name(const struct proc_info *info)
+{
+	const char *slash = strrchr(info->exe, '/');
+
+	return slash ? slash + 1 : info->comm;
+}
+
+int pipeline_process(struct pipeline *p, const struct proc_info *info,
+		     const struct resource **ret_resource, struct err *err)
+{
+	char pid[16];
+	const struct label labels[] = {
+		{"service.name", info->service},
+		{"host.name", p->host},
+		{"process.pid", pid},
+		{"process.executable.name", executable_name(info)},
+		{"container.id", info->container},
+		{"k8s.pod.uid", info->pod},
+		{"systemd.unit", info->unit},
+	};
+	const struct resource like = {
+		.process = info->id,
+		.labels = labels,
+		.n_labels = sizeof(labels) / sizeof(labels[0]),
+	};
+
+	(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
+	return resource_get(p->resources, &like, ret_resource, err);
+}
+
+void pipeline_write_take(struct pipeline *p, const struct resource *resource,
+			 struct record_time when, struct record *record)
+{
+	record->resource = resource_ref(resource);
+	record->when = when;
+	for (size_t i = 0; i < p->n_outboxes; i++)
+		outbox_put(p->outboxes[i], record);
+	record_unref(record);
+}
+
+void pipeline_flush(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->n_outboxes; i++)
+		outbox_flush(p->outboxes[i]);
+}
+
+size_t pipeline_n_sinks(const struct pipeline *p)
+{
+	return p->n_outboxes;
+}
+
+void pipeline_status(struct pipeline *p, size_t sink, struct outbox_status *ret_status)
+{
+	outbox_status(p->outboxes[sink], ret_status);
+}
