@@ -22,11 +22,9 @@ static void agent_free(struct agent *a)
 {
 	bool java_ended;
 
-	for (size_t i = 0; i < a->n_sinks; i++)
-		a->sinks[i].ops->close(a->sinks[i].sink);
 	agent_cpu_stop(a->cpu);
-	agent_cpu_readings_free(a->cpu_waiting);
-	a->cpu_waiting = NULL;
+	delivery_list_release(&a->mail);
+	pipeline_close(a->pipeline, clock_mono_ns() + AGENT_SINKS_STOP_NS);
 	java_ended = agent_java_stop(a->context.java, clock_mono_ns() + AGENT_JAVA_STOP_NS);
 	if (!agent_oom_stop(a->oom) || !java_ended)
 		return;

@@ -12,10 +12,13 @@
 #include "agent/agent.h"
 #include "agent/cpu.h"
 #include "agent/forced.h"
+#include "agent/inbox.h"
 #include "agent/java.h"
 #include "agent/oom.h"
 #include "agent/pool.h"
 #include "agent/world.h"
+#include "pipeline/live.h"
+#include "pipeline/pipeline.h"
 
 /* More are shown with the reason; each costs three descriptors and some hundred kilobytes. */
 #define AGENT_MAX_PROFILED 2000
@@ -65,11 +68,8 @@ struct agent_slot {
 	uint64_t collected; /* the number of the interval in which it was */
 	bool gone;
 	bool look_again; /* all of it; some readers alone: see below */
-	uint64_t alloc_bytes_total;
-	uint64_t alloc_objects_total;
-	uint64_t cpu_ns_total;
-	struct reading_figures figures;
-	struct java_metrics *java; /* of a JVM; else NULL */
+	const struct resource *resource; /* NULL: not looked at yet */
+	struct live pushed;		 /* metrics that nobody had to ask for */
 	struct reader_share share;
 	/* There are many processes, and most readers have nothing to say of them: texts are their
 	 * own, NULL where there is none. */
@@ -82,9 +82,8 @@ struct agent_slot {
 		bool ask_again;
 		uint32_t spacing; /* it is read in each so manieth of its intervals; 0: as 1 */
 		int64_t period;	  /* the one of these in which it was read; see slot_is_due() */
-		uint32_t figures; /* bits of those that it has brought */
-		bool has_java;	  /* it has brought what the JVM counts */
 		char way[16];	  /* of the last reading */
+		struct live live; /* metrics, as of the last reading */
 		char *reason;
 		char *remedy;
 		char *trouble;
@@ -114,8 +113,9 @@ struct agent {
 	const struct world_ops *world;
 	const struct reader_ops *const *readers;
 	size_t n_readers;
-	struct sink_row sinks[SINKS_MAX];
-	size_t n_sinks;
+	struct pipeline *pipeline;
+	struct inbox inbox;	   /* what sources push */
+	struct delivery_list mail; /* of the loop: what is to be written */
 	struct reader_context context;
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct reader_answer cpu_answer; /* says why */
@@ -125,7 +125,6 @@ struct agent {
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
-	struct agent_cpu_reading *cpu_waiting; /* for their processes to be looked at */
 
 	/* Of the loop; others only look at them, with the lock. */
 	pthread_mutex_t lock;
@@ -134,7 +133,6 @@ struct agent {
 	struct agent_slot **leaving; /* gone, and still to be closed */
 	size_t n_leaving;
 	struct agent_health health;
-	char sink_trouble[256];
 	bool too_many;
 
 	struct agent_interval interval;
@@ -186,14 +184,10 @@ void targets_discover(struct agent *agent);
 void targets_verify(struct agent *agent);
 /* Sends out what is due; returns when to come back. */
 uint64_t targets_send_due(struct agent *agent);
-/*
- * What to do with a CPU reading: its process's environment, which is read when it is looked at, may
- * give it another name or say that it shall be left alone. Of processes that ended before, nothing
- * of that is known.
- */
-enum cpu_verdict { CPU_TAKE, CPU_LEAVE, CPU_LATER };
-enum cpu_verdict targets_judge_cpu(struct agent *agent, struct agent_cpu_reading *reading);
-/* Takes a job back. The readings in it are still the caller's to write. */
+/* What to do with a delivery; one that is to be taken has a resource then. */
+enum delivery_verdict { DELIVERY_TAKE, DELIVERY_LEAVE, DELIVERY_LATER };
+enum delivery_verdict targets_judge(struct agent *agent, struct delivery *delivery);
+/* Takes a job back. What it brought is in the mail then. */
 void targets_receive(struct agent *agent, struct agent_job *job);
 /* How long what is still out is waited for, at the end. */
 uint64_t targets_patience_ns(const struct agent *agent);

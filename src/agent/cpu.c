@@ -2,6 +2,7 @@
 #include "agent/cpu.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,8 +25,8 @@ struct agent_cpu {
 	struct agent_cpu_config config;
 	struct cpu_profiler *profiler; /* of the thread */
 	pthread_t thread;
-	pthread_mutex_t telling; /* while on_news is called */
-	atomic_bool deaf;	 /* who would be told is gone */
+	pthread_mutex_t telling; /* while others are told something */
+	atomic_bool deaf;	 /* those are gone */
 
 	pthread_mutex_t lock; /* of all that follows */
 	pid_t tid;
@@ -33,22 +34,12 @@ struct agent_cpu {
 	bool abandoned; /* the thread is to free it all, */
 	bool ended;	/* unless it has ended already */
 	bool asked;
+	bool collecting; /* what was asked before */
 	unsigned int n_asked; /* since the last answer */
 	uint64_t asked_ns;    /* the first of them */
-	int64_t stamp_ns;
-	int64_t duration_ns;
-	struct agent_cpu_reading *ready;
-	struct agent_cpu_reading **ready_end;
+	struct record_time when;
 	struct agent_cpu_health health;
 };
-
-void agent_cpu_reading_free(struct agent_cpu_reading *r)
-{
-	if (!r)
-		return;
-	profile_free(r->reading.profile);
-	free(r);
-}
 
 static uint64_t cpu_total(const struct profile *p)
 {
@@ -61,69 +52,90 @@ static uint64_t cpu_total(const struct profile *p)
 
 /* What one collection brings, until it is handed over in one piece. */
 struct cpu_batch {
-	struct agent_cpu_reading *first;
-	struct agent_cpu_reading **end;
-	int64_t stamp_ns;
-	int64_t duration_ns;
+	struct delivery_list list;
+	struct record_time when;
 	uint64_t lost;
 };
 
-static int batch_add(void *context, struct cpu_profile *profile)
+static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info,
+			 struct record *record)
 {
-	struct cpu_batch *batch = context;
-	struct agent_cpu_reading *r = calloc(1, sizeof(*r));
+	struct delivery *d = delivery_new(record, batch->when);
 
-	batch->lost += profile->lost;
-	if (!r) {
-		profile_free(profile->profile);
+	if (!d)
 		return -ENOMEM;
-	}
-	r->target.info = *profile->info;
-	r->family = profile->offcpu ? "offcpu" : "cpu";
-	r->reading = (struct reading){.profile = profile->profile,
-				      .time_ns = batch->stamp_ns,
-				      .duration_ns = batch->duration_ns,
-				      .lost = profile->lost};
-	r->cpu_ns = profile->offcpu ? 0 : cpu_total(profile->profile);
-	*batch->end = r;
-	batch->end = &r->next;
+	d->info = *info;
+	delivery_list_add(&batch->list, d);
 	return 0;
 }
 
-static void tell_news(struct agent_cpu *c, bool is_exec)
+static int batch_add_time(struct cpu_batch *batch, const struct proc_info *info, uint64_t ns)
+{
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+	int r = m ? metrics_add_counter(m, METRIC_PROCESS_CPU_TIME, NAN, (double)ns) : -ENOMEM;
+
+	return r < 0 ? r : batch_deliver(batch, info, record_new_metrics(TAKE_PTR(m)));
+}
+
+static int batch_add(void *context, struct cpu_profile *profile)
+{
+	const struct record_profile payload = {
+		.family = profile->offcpu ? "offcpu" : "cpu",
+		.profile = profile->profile,
+	};
+	struct cpu_batch *batch = context;
+	uint64_t ns = profile->offcpu ? 0 : cpu_total(profile->profile);
+	int r;
+
+	batch->lost += profile->lost;
+	r = batch_deliver(batch, profile->info, record_new_profile(&payload));
+	if (r == 0 && !profile->offcpu)
+		r = batch_add_time(batch, profile->info, ns);
+	return r;
+}
+
+/* Never after it was abandoned: who would be told is gone. */
+static void tell_exec(struct agent_cpu *c)
 {
 	(void)pthread_mutex_lock(&c->telling);
 	if (!atomic_load(&c->deaf))
-		c->config.on_news(c->config.context, is_exec);
+		c->config.on_exec(c->config.context);
 	(void)pthread_mutex_unlock(&c->telling);
+}
+
+static void deliver(struct agent_cpu *c, struct delivery_list *list)
+{
+	(void)pthread_mutex_lock(&c->telling);
+	if (!atomic_load(&c->deaf))
+		inbox_put(c->config.inbox, list);
+	(void)pthread_mutex_unlock(&c->telling);
+	delivery_list_release(list);
 }
 
 static void collect(struct agent_cpu *c)
 {
-	struct cpu_batch batch = {.end = &batch.first};
+	struct cpu_batch batch = {};
 	struct cpu_losses losses;
 	struct err err = {};
 	int r;
 
+	delivery_list_init(&batch.list);
 	(void)pthread_mutex_lock(&c->lock);
-	batch.stamp_ns = c->stamp_ns;
-	batch.duration_ns = c->duration_ns;
+	batch.when = c->when;
+	c->asked = false;
+	c->collecting = true;
 	(void)pthread_mutex_unlock(&c->lock);
 	r = cpu_profiler_collect(c->profiler, batch_add, &batch, &err);
 	cpu_profiler_losses(c->profiler, &losses);
+	deliver(c, &batch.list);
 	(void)pthread_mutex_lock(&c->lock);
-	if (batch.first) {
-		*c->ready_end = batch.first;
-		c->ready_end = batch.end;
-	}
-	c->asked = false;
+	c->collecting = false;
 	c->n_asked = 0;
 	c->health.losses = losses;
 	c->health.lost_memory += batch.lost;
 	(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
 		       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
 	(void)pthread_mutex_unlock(&c->lock);
-	tell_news(c, false);
 }
 
 static void hear_event(void *context, const struct cpu_event *event)
@@ -131,22 +143,11 @@ static void hear_event(void *context, const struct cpu_event *event)
 	struct agent_cpu *c = context;
 
 	if (event->kind == CPU_EVENT_EXEC)
-		tell_news(c, true);
-}
-
-void agent_cpu_readings_free(struct agent_cpu_reading *r)
-{
-	while (r) {
-		struct agent_cpu_reading *next = r->next;
-
-		agent_cpu_reading_free(r);
-		r = next;
-	}
+		tell_exec(c);
 }
 
 static void cpu_free(struct agent_cpu *c)
 {
-	agent_cpu_readings_free(c->ready);
 	cpu_profiler_close(c->profiler);
 	(void)pthread_mutex_destroy(&c->lock);
 	(void)pthread_mutex_destroy(&c->telling);
@@ -186,27 +187,17 @@ static void *cpu_loop(void *arg)
 	return NULL;
 }
 
-void agent_cpu_ask(struct agent_cpu *c, int64_t stamp_ns, int64_t duration_ns)
+void agent_cpu_ask(struct agent_cpu *c, struct record_time when)
 {
 	(void)pthread_mutex_lock(&c->lock);
-	/* Still busy with the last one: this interval goes with it. */
-	c->duration_ns = c->asked ? c->duration_ns + duration_ns : duration_ns;
-	c->stamp_ns = stamp_ns;
+	/* It has not begun with the last one: this interval goes with it. */
+	if (c->asked)
+		when.duration_ns += c->when.duration_ns;
+	c->when = when;
 	c->asked = true;
 	if (!c->n_asked++)
 		c->asked_ns = clock_mono_ns();
 	(void)pthread_mutex_unlock(&c->lock);
-}
-
-struct agent_cpu_reading *agent_cpu_take(struct agent_cpu *c)
-{
-	struct agent_cpu_reading *list;
-
-	(void)pthread_mutex_lock(&c->lock);
-	list = TAKE_PTR(c->ready);
-	c->ready_end = &c->ready;
-	(void)pthread_mutex_unlock(&c->lock);
-	return list;
 }
 
 bool agent_cpu_is_idle(struct agent_cpu *c)
@@ -214,7 +205,7 @@ bool agent_cpu_is_idle(struct agent_cpu *c)
 	bool idle;
 
 	(void)pthread_mutex_lock(&c->lock);
-	idle = !c->asked && !c->ready;
+	idle = !c->asked && !c->collecting;
 	(void)pthread_mutex_unlock(&c->lock);
 	return idle;
 }
@@ -276,7 +267,6 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **re
 	}
 	(void)pthread_mutex_init(&c->telling, NULL);
 	c->config = *config;
-	c->ready_end = &c->ready;
 	r = cpu_profiler_open(&options, &c->profiler, err);
 	if (r == 0 && pthread_create(&c->thread, NULL, cpu_loop, c))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));

@@ -4,15 +4,16 @@
  * They are not read process by process: one sampler serves the whole machine, among them processes
  * that live too short for the loop to find. It has a thread of its own, because it must answer the
  * kernel at once, and because naming addresses may take its time. The loop asks at the end of an
- * interval, and takes what is ready a little later. Nobody waits for that thread: should it hang,
- * on a file of a dead network for instance, its health says so and the rest goes on.
+ * interval, and what there is comes to its inbox a little later. Nobody waits for that thread:
+ * should it hang, on a file of a dead network for instance, its health says so and the rest goes
+ * on.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/reader.h"
+#include "agent/inbox.h"
 #include "base/err.h"
 #include "cpu/sampler.h"
 
@@ -22,31 +23,19 @@ struct agent_cpu_config {
 	unsigned int hz;	/* samples per second and CPU */
 	uint64_t offcpu_min_ns; /* waits at least this long; 0: none */
 	bool lines;		/* DWARF: dear where programs come and go */
-	/* Called in the sampler's thread: a program was started, or something is ready. */
-	void (*on_news)(void *context, bool is_exec);
+	struct inbox *inbox;	/* where profiles go */
+	/* Called in the sampler's thread: a program was started. */
+	void (*on_exec)(void *context);
 	void *context;
 };
 
-/* One process and interval. */
-struct agent_cpu_reading {
-	struct agent_cpu_reading *next;
-	struct target target;
-	const char *family; /* "cpu" or "offcpu" */
-	struct reading reading;
-	uint64_t cpu_ns; /* the sum of a "cpu" profile */
-};
-void agent_cpu_reading_free(struct agent_cpu_reading *reading);
-void agent_cpu_readings_free(struct agent_cpu_reading *list); /* NULL is fine */
-
 int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **ret_cpu,
 		    struct err *err);
-/* What was sampled up to now shall carry this time. */
-void agent_cpu_ask(struct agent_cpu *cpu, int64_t stamp_ns, int64_t duration_ns);
-/* All that is ready, or NULL. The list is the caller's. */
-struct agent_cpu_reading *agent_cpu_take(struct agent_cpu *cpu);
-/* Everything that was asked for was taken. */
+/* What was sampled up to now is to be delivered, with this time. */
+void agent_cpu_ask(struct agent_cpu *cpu, struct record_time when);
+/* Everything that was asked for was delivered. */
 bool agent_cpu_is_idle(struct agent_cpu *cpu);
-/* NULL is fine. A thread that hangs is left behind; it never calls on_news again. */
+/* NULL is fine. A thread that hangs is left behind; it never touches the inbox again. */
 void agent_cpu_stop(struct agent_cpu *cpu);
 
 struct agent_cpu_health {

@@ -32,15 +32,22 @@ void delivery_list_init(struct delivery_list *list)
 	list->end = &list->first;
 }
 
+struct delivery *delivery_list_pop(struct delivery_list *list)
+{
+	struct delivery *d = list->first;
+
+	if (!d)
+		return NULL;
+	list->first = d->next;
+	if (!list->first)
+		list->end = &list->first;
+	return d;
+}
+
 void delivery_list_release(struct delivery_list *list)
 {
-	while (list->first) {
-		struct delivery *next = list->first->next;
-
-		delivery_free(list->first);
-		list->first = next;
-	}
-	list->end = &list->first;
+	while (list->first)
+		delivery_free(delivery_list_pop(list));
 }
 
 void delivery_list_add(struct delivery_list *list, struct delivery *d)

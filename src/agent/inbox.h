@@ -33,6 +33,7 @@ struct delivery_list {
 void delivery_list_init(struct delivery_list *list);
 void delivery_list_release(struct delivery_list *list);
 void delivery_list_add(struct delivery_list *list, struct delivery *delivery);
+struct delivery *delivery_list_pop(struct delivery_list *list); /* NULL: it is empty */
 /* Moves all of them to the end of another one. */
 void delivery_list_move(struct delivery_list *from, struct delivery_list *to);
 

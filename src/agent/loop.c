@@ -45,6 +45,23 @@ static void interval_begin(struct agent *a)
 	targets_verify(a);
 }
 
+/* All sinks together; the trouble of the first that has one. */
+static void sinks_sum(const struct agent *a, struct outbox_status *ret_sum)
+{
+	struct outbox_status sum = {};
+
+	for (size_t i = 0; i < pipeline_n_sinks(a->pipeline); i++) {
+		struct outbox_status s;
+
+		pipeline_status(a->pipeline, i, &s);
+		sum.failures += s.failures;
+		sum.dropped += s.dropped;
+		if (!sum.trouble[0])
+			memcpy(sum.trouble, s.trouble, sizeof(sum.trouble));
+	}
+	*ret_sum = sum;
+}
+
 static void health_update(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
@@ -52,7 +69,9 @@ static void health_update(struct agent *a)
 	struct agent_health *h = &a->health;
 	struct agent_cpu_health cpu = {};
 	struct agent_oom_health oom = {};
+	struct outbox_status sinks;
 
+	sinks_sum(a, &sinks);
 	if (a->cpu)
 		agent_cpu_health(a->cpu, &cpu);
 	if (a->oom)
@@ -69,8 +88,10 @@ static void health_update(struct agent *a)
 	h->oom_lost = oom.lost;
 	memcpy(h->oom_trouble, oom.trouble, sizeof(h->oom_trouble));
 	h->lag_ns = now > a->interval.end_ns ? (int64_t)(now - a->interval.end_ns) : 0;
-	if (a->sink_trouble[0])
-		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", a->sink_trouble);
+	h->write_failures = sinks.failures;
+	h->records_dropped = sinks.dropped;
+	if (sinks.trouble[0])
+		memcpy(h->trouble, sinks.trouble, sizeof(h->trouble));
 	else if (exhausted)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
 			       "%d processes do not answer, and the others have to wait",
@@ -86,118 +107,54 @@ static void health_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-static void sinks_say(struct agent *a, const char *sentence)
+/* The one write path: whatever was collected, by whomever, goes to all sinks here. */
+static void mail_write(struct agent *a)
 {
-	(void)pthread_mutex_lock(&a->lock);
-	a->health.write_failures++;
-	(void)snprintf(a->sink_trouble, sizeof(a->sink_trouble), "%.*s",
-		       (int)sizeof(a->sink_trouble) - 1, sentence);
-	(void)pthread_mutex_unlock(&a->lock);
-}
+	struct delivery_list later;
+	bool urgent = false;
 
-static void sinks_flush(struct agent *a)
-{
-	bool well = true;
+	delivery_list_init(&later);
+	inbox_take(&a->inbox, &a->mail);
+	while (a->mail.first) {
+		struct delivery *d = delivery_list_pop(&a->mail);
+		enum delivery_verdict verdict = targets_judge(a, d);
 
-	for (size_t i = 0; i < a->n_sinks; i++) {
-		struct err err = {0};
-
-		if (a->sinks[i].ops->flush(a->sinks[i].sink, &err) == 0)
-			continue;
-		sinks_say(a, err.text);
-		well = false;
-	}
-	if (!well)
-		return;
-	(void)pthread_mutex_lock(&a->lock);
-	a->sink_trouble[0] = 0;
-	(void)pthread_mutex_unlock(&a->lock);
-}
-
-static void reading_write(struct agent *a, const struct target *target, const char *family,
-			  const struct reading *reading)
-{
-	for (size_t i = 0; i < a->n_sinks; i++) {
-		struct err err = {0};
-
-		if (a->sinks[i].ops->write(a->sinks[i].sink, target, family, reading, &err) < 0)
-			sinks_say(a, err.text);
-	}
-}
-
-static void job_write(struct agent *a, struct agent_job *job)
-{
-	for (size_t i = 0; i < a->n_readers; i++) {
-		struct reading *reading = &job->readers[i].reading;
-
-		if (reading->profile && job->readers[i].result == 0)
-			reading_write(a, &job->target, a->readers[i]->family, reading);
-		reading_release(reading);
-	}
-	free(job);
-}
-
-static void cpu_write(struct agent *a)
-{
-	struct agent_cpu_reading **at = &a->cpu_waiting;
-
-	while (*at)
-		at = &(*at)->next;
-	*at = a->cpu ? agent_cpu_take(a->cpu) : NULL;
-	at = &a->cpu_waiting;
-	while (*at) {
-		struct agent_cpu_reading *r = *at;
-		enum cpu_verdict verdict = targets_judge_cpu(a, r);
-
-		if (verdict == CPU_LATER) {
-			at = &r->next;
+		if (verdict == DELIVERY_LATER) {
+			delivery_list_add(&later, d);
 			continue;
 		}
-		*at = r->next;
-		if (verdict == CPU_TAKE)
-			reading_write(a, &r->target, r->family, &r->reading);
-		agent_cpu_reading_free(r);
+		if (verdict == DELIVERY_TAKE) {
+			pipeline_write_take(a->pipeline, d->resource, d->when,
+					    TAKE_PTR(d->record));
+			urgent |= d->urgent;
+		}
+		delivery_free(d);
 	}
+	delivery_list_move(&later, &a->mail);
+	if (urgent)
+		pipeline_flush(a->pipeline);
 }
 
-/* A last picture is safe at once: what killed the program may well kill us next. */
-static void oom_write(struct agent *a)
-{
-	struct agent_oom_reading *r = a->oom ? agent_oom_take(a->oom) : NULL;
-	bool any = r;
-
-	while (r) {
-		struct agent_oom_reading *next = r->next;
-
-		reading_write(a, &r->target, AGENT_OOM_FAMILY, &r->reading);
-		agent_oom_reading_free(r);
-		r = next;
-	}
-	if (any)
-		sinks_flush(a);
-}
-
-/* Waits until something comes back, or is to be sent out; writes what came. */
-static void results_write(struct agent *a, uint64_t until_ns)
+/* Waits until something comes back, or is to be sent out; takes what came. */
+static void results_take(struct agent *a, uint64_t until_ns)
 {
 	struct pool_job *done = pool_take(a->pool, until_ns);
 
 	while (done) {
-		struct agent_job *job = (struct agent_job *)done;
-
-		targets_receive(a, job);
-		job_write(a, job);
+		targets_receive(a, (struct agent_job *)done);
 		done = pool_take(a->pool, 0);
 	}
-	cpu_write(a);
-	oom_write(a);
 }
 
 static void cpu_ask(struct agent *a)
 {
+	const struct record_time when = {
+		.time_ns = a->interval.stamp_ns,
+		.duration_ns = (int64_t)(clock_mono_ns() - a->interval.begin_ns),
+	};
+
 	if (a->cpu)
-		agent_cpu_ask(a->cpu, a->interval.stamp_ns,
-			      (int64_t)(clock_mono_ns() - a->interval.begin_ns));
+		agent_cpu_ask(a->cpu, when);
 }
 
 /*
@@ -215,9 +172,12 @@ static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
 	while ((a->jobs_out || (a->cpu && !agent_cpu_is_idle(a->cpu))) &&
-	       clock_mono_ns() < targets_patience_ns(a))
-		results_write(a, targets_patience_ns(a));
-	sinks_flush(a);
+	       clock_mono_ns() < targets_patience_ns(a)) {
+		results_take(a, targets_patience_ns(a));
+		mail_write(a);
+	}
+	mail_write(a);
+	pipeline_flush(a->pipeline);
 	targets_close_all(a);
 }
 
@@ -235,10 +195,11 @@ void *agent_loop(void *arg)
 		interval_begin(a);
 		do {
 			targets_discover(a);
-			results_write(a, targets_send_due(a));
+			results_take(a, targets_send_due(a));
+			mail_write(a);
 		} while (!stopping(a) && !interval_over(a));
 		cpu_ask(a);
-		sinks_flush(a);
+		pipeline_flush(a->pipeline);
 		memory_return(a);
 		health_update(a);
 	}

@@ -26,14 +26,6 @@
 /* At the end, for a thread that is reading. */
 #define OOM_STOP_SEC 3
 
-void agent_oom_reading_free(struct agent_oom_reading *r)
-{
-	if (!r)
-		return;
-	profile_free(r->reading.profile);
-	free(r);
-}
-
 void oom_entry_unref(struct agent_oom *o, struct oom_entry *entry)
 {
 	bool last;
@@ -193,18 +185,6 @@ static void *listen_for_victims(void *arg)
 	return NULL;
 }
 
-struct agent_oom_reading *agent_oom_take(struct agent_oom *o)
-{
-	struct agent_oom_reading *first;
-
-	(void)pthread_mutex_lock(&o->lock);
-	first = o->ready;
-	o->ready = NULL;
-	o->ready_end = &o->ready;
-	(void)pthread_mutex_unlock(&o->lock);
-	return first;
-}
-
 void agent_oom_health(struct agent_oom *o, struct agent_oom_health *ret_health)
 {
 	(void)pthread_mutex_lock(&o->lock);
@@ -272,12 +252,6 @@ void agent_oom_free(struct agent_oom *o)
 	}
 	while (o->n_known > 0)
 		oom_entry_unref(o, o->known[--o->n_known].entry);
-	while (o->ready) {
-		struct agent_oom_reading *next = o->ready->next;
-
-		agent_oom_reading_free(o->ready);
-		o->ready = next;
-	}
 	free(o->known);
 	oom_victims_close(o->victims);
 	oom_mounts_close(&o->mounts);
@@ -319,7 +293,6 @@ int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **re
 	}
 	o->config = *config;
 	o->queue_end = &o->queue;
-	o->ready_end = &o->ready;
 	o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = o->wake < 0 ? err_set(err, -errno, "eventfd: %s", strerror(errno)) : 0;
 	o->health.deaf = r < 0 ? r : oom_victims_open(&o->victims, &o->health.why_deaf);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/inbox.h"
 #include "agent/reader.h"
 #include "base/err.h"
 
@@ -39,20 +40,8 @@ struct oom_source_ops {
 
 struct agent_oom_config {
 	unsigned int percent; /* of a limit, from which on it is near */
-	/* Called in a thread of ours: something is ready. */
-	void (*on_news)(void *context);
-	void *context;
+	struct inbox *inbox;  /* where events and pictures go */
 };
-
-#define AGENT_OOM_FAMILY "go_oom"
-
-struct agent_oom_reading {
-	struct agent_oom_reading *next;
-	struct target target;
-	struct reading reading;
-	bool killed; /* else its limit was near */
-};
-void agent_oom_reading_free(struct agent_oom_reading *reading);
 
 /* Where we may not hear of victims, there are still the limits: see the health. */
 int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **ret_oom,
@@ -62,8 +51,6 @@ int agent_oom_add(struct agent_oom *oom, const struct target *target,
 		  const struct oom_source_ops *ops, void *state);
 /* Gives that reference back, now or when it is no longer in use. */
 void agent_oom_remove(struct agent_oom *oom, const void *state);
-/* All that is ready, or NULL. The list is the caller's. */
-struct agent_oom_reading *agent_oom_take(struct agent_oom *oom);
 
 struct agent_oom_health {
 	uint64_t kills;	    /* of programs that we know */

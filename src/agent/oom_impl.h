@@ -51,8 +51,6 @@ struct agent_oom {
 	size_t cap_known;
 	struct oom_entry *queue; /* killed and read: their pictures are still to be made */
 	struct oom_entry **queue_end;
-	struct agent_oom_reading *ready;
-	struct agent_oom_reading **ready_end;
 	struct agent_oom_health health;
 };
 

@@ -25,72 +25,71 @@
 /* Programs that are read in one round because their limits are near. */
 #define WATCH_MAX_NEAR 64
 
-static void reading_label(struct reading *r, const char *key, const char *value)
+/* Takes the record over. Nobody waits until the environment was read: its target is known. */
+static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_t time_ns,
+		      struct record *record)
 {
-	struct reading_label *l = &r->labels[r->n_labels++];
+	const struct record_time when = {.time_ns = time_ns, .duration_ns = (int64_t)NS_PER_SEC};
+	struct delivery *d = delivery_new(record, when);
+	struct delivery_list list;
 
-	(void)snprintf(l->key, sizeof(l->key), "%s", key);
-	(void)snprintf(l->value, sizeof(l->value), "%s", value);
+	if (!d)
+		return;
+	d->info = entry->target.info;
+	d->urgent = true;
+	delivery_list_init(&list);
+	delivery_list_add(&list, d);
+	inbox_put(o->config.inbox, &list);
 }
 
-/*
- * A kill has labels of its own, by which it is found as one event; pictures before it share theirs,
- * as they may be many.
- */
-static void reading_describe(struct agent_oom_reading *r, const struct oom_entry *entry)
+/* Takes the profile over. NULL without memory. */
+static struct event *event_make(const struct oom_entry *entry, bool killed, struct profile *profile)
 {
+	struct event *e = event_new(killed ? EVENT_OOM_KILL : EVENT_OOM_NEAR);
 	char rss[24];
 
-	reading_label(&r->reading, "oom.killed", r->killed ? "true" : "false");
-	if (!r->killed)
-		return;
-	(void)snprintf(rss, sizeof(rss), "%llu", (unsigned long long)entry->rss_bytes);
-	reading_label(&r->reading, "oom.rss", rss);
-	reading_label(&r->reading, "oom.picture", entry->late ? "earlier" : "kill");
-}
-
-/* Takes the profile over. False without memory. */
-static bool picture_hand_over(struct agent_oom *o, const struct oom_entry *entry, bool killed,
-			      int64_t time_ns, struct profile *profile)
-{
-	struct agent_oom_reading *r = calloc(1, sizeof(*r));
-
-	if (!r) {
+	if (!e) {
 		profile_free(profile);
-		return false;
+		return NULL;
 	}
-	r->target = entry->target;
-	r->killed = killed;
-	r->reading = (struct reading){.profile = profile,
-				      .snapshot_types = (1U << profile_n_types(profile)) - 1,
-				      .time_ns = time_ns,
-				      .duration_ns = (int64_t)NS_PER_SEC};
-	reading_describe(r, entry);
-	(void)pthread_mutex_lock(&o->lock);
-	*o->ready_end = r;
-	o->ready_end = &r->next;
-	(void)pthread_mutex_unlock(&o->lock);
-	o->config.on_news(o->config.context);
-	return true;
+	e->profile = profile;
+	e->snapshot_types = registry_snapshot_types(e->kind->family, profile);
+	if (!killed) {
+		(void)snprintf(e->sentence, sizeof(e->sentence), "near its memory limit");
+		return e;
+	}
+	(void)snprintf(rss, sizeof(rss), "%llu", (unsigned long long)entry->rss_bytes);
+	event_add(e, "oom.rss", rss);
+	event_add(e, "oom.picture", entry->late ? "earlier" : "kill");
+	(void)snprintf(e->sentence, sizeof(e->sentence), "killed: out of memory");
+	return e;
 }
 
 /*
- * Makes the picture of what was read last, and hands it over; then that of the goroutines, which
- * belongs to it: it has the same time and labels, and none is no loss.
+ * Makes the picture of what was read last, and hands it over with the event; then that of the
+ * goroutines, which belongs to it: it has the same time, and none is no loss.
  */
 static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
 {
+	struct record_profile goroutines = {.family = registry_events[EVENT_OOM_KILL].family};
 	struct profile *profile = NULL;
-	bool made = entry->ops->picture(entry->state, &profile, NULL) == 0 &&
-		    picture_hand_over(o, entry, killed, time_ns, profile);
+	struct event *event = NULL;
 
+	if (entry->ops->picture(entry->state, &profile, NULL) == 0)
+		event = event_make(entry, killed, profile);
 	(void)pthread_mutex_lock(&o->lock);
-	o->health.near += made && !killed;
-	o->health.lost += !made && killed;
+	o->health.near += event && !killed;
+	o->health.lost += !event && killed;
 	(void)pthread_mutex_unlock(&o->lock);
-	if (made && entry->ops->goroutines &&
-	    entry->ops->goroutines(entry->state, killed, &profile, NULL) == 0)
-		(void)picture_hand_over(o, entry, killed, time_ns, profile);
+	if (!event)
+		return;
+	hand_over(o, entry, time_ns, record_new_event(event));
+	if (!entry->ops->goroutines ||
+	    entry->ops->goroutines(entry->state, killed, &goroutines.profile, NULL) < 0)
+		return;
+	goroutines.snapshot_types =
+		registry_snapshot_types(goroutines.family, goroutines.profile);
+	hand_over(o, entry, time_ns, record_new_profile(&goroutines));
 }
 
 static struct oom_entry *queue_take(struct agent_oom *o)

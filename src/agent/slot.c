@@ -13,7 +13,6 @@
 #include "agent/agent_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "profile/sum.h"
 
 /* Readers with an interval of their own may take this part of a CPU in it: one percent. */
 #define SLOT_MAX_SHARE 100
@@ -56,8 +55,10 @@ void slot_free(const struct agent *a, struct agent_slot *slot)
 		free(slot->readers[i].reason);
 		free(slot->readers[i].remedy);
 		free(slot->readers[i].trouble);
+		live_clear(&slot->readers[i].live);
 	}
-	free(slot->java);
+	live_clear(&slot->pushed);
+	resource_unref(slot->resource);
 	free(slot);
 }
 
@@ -143,31 +144,6 @@ void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 	}
 }
 
-static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)
-{
-	int at = profile_find_type(p, type);
-	int64_t total = 0;
-
-	if (at < 0 || (snapshot_types >> at & 1))
-		return 0;
-	for (size_t i = 0; i < profile_n_samples(p); i++)
-		total = sum_add(total, profile_sample_at(p, i)->values[at]);
-	return total > 0 ? (uint64_t)total : 0;
-}
-
-static void slot_take_figures(struct agent_slot *slot, const struct reading *reading)
-{
-	struct reading_figures *to = &slot->figures;
-
-	to->has |= reading->figures.has | reading->increase.has;
-	for (int i = 0; i < FIGURES; i++) {
-		if (reading->figures.has >> i & 1)
-			to->values[i] = reading->figures.values[i];
-		if (reading->increase.has >> i & 1)
-			to->values[i] += reading->increase.values[i];
-	}
-}
-
 /* Its periods become as long as it takes to stay below what it may cost. */
 static void reader_pace(const struct agent *a, struct agent_slot_reader *r, size_t reader,
 			const char *note)
@@ -201,14 +177,41 @@ static void reader_take_idle(struct agent_slot_reader *r, const struct reading *
 		text_set(&r->remedy, remedy);
 }
 
-static void slot_take_java(struct agent_slot *slot, struct agent_slot_reader *r,
-			   struct java_metrics *java)
+/* Takes the record over. Without memory it is lost, like all else then. */
+static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct record *record,
+			 struct record_time when)
 {
-	if (!r->has_java && !java)
+	struct delivery *d = slot->resource ? delivery_new(record, when) : NULL;
+
+	if (!d)
 		return;
-	free(slot->java);
-	slot->java = java;
-	r->has_java = java;
+	d->resource = resource_ref(slot->resource);
+	delivery_list_add(&a->mail, d);
+}
+
+static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_t i,
+				 struct reading *reading)
+{
+	struct agent_slot_reader *r = &slot->readers[i];
+	/* A clock that was set back gives no negative duration. */
+	const struct record_time when = {
+		.time_ns = a->interval.stamp_ns,
+		.duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
+				       ? a->interval.stamp_ns - r->stamp_ns
+				       : (int64_t)a->config.interval_ns,
+	};
+	const struct record_profile profile = {
+		.family = a->readers[i]->family,
+		.profile = reading->profile,
+		.snapshot_types = reading->snapshot_types,
+	};
+
+	r->stamp_ns = a->interval.stamp_ns;
+	reading->profile = NULL;
+	if (profile.profile)
+		slot_deliver(a, slot, record_new_profile(&profile), when);
+	if (reading->metrics)
+		slot_deliver(a, slot, record_new_metrics(TAKE_PTR(reading->metrics)), when);
 }
 
 static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
@@ -219,25 +222,17 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	reader_take_idle(r, reading);
 	reader_pace(a, r, i, reading->note);
 	a->health.lost_records += reading->lost;
-	reading->time_ns = a->interval.stamp_ns;
-	/* A clock that was set back gives no negative duration. */
-	reading->duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
-				       ? a->interval.stamp_ns - r->stamp_ns
-				       : (int64_t)a->config.interval_ns;
-	r->stamp_ns = a->interval.stamp_ns;
-	slot_take_figures(slot, reading);
-	r->figures = reading->figures.has;
-	slot_take_java(slot, r, TAKE_PTR(reading->java));
 	memcpy(r->way, reading->way, sizeof(r->way));
-	if (!reading->profile)
-		return;
-	r->collections++;
-	a->health.collections++;
-	r->last_ns = (int64_t)clock_unix_ns();
-	slot->alloc_bytes_total +=
-		profile_total(reading->profile, "alloc_space", reading->snapshot_types);
-	slot->alloc_objects_total +=
-		profile_total(reading->profile, "alloc_objects", reading->snapshot_types);
+	if (reading->metrics)
+		(void)live_take(&r->live, reading->metrics);
+	else
+		live_drop(&r->live);
+	if (reading->profile || reading->metrics) {
+		r->collections++;
+		a->health.collections++;
+		r->last_ns = (int64_t)clock_unix_ns();
+	}
+	slot_deliver_reading(a, slot, i, reading);
 }
 
 /* -ESRCH is for targets_receive(). */
@@ -251,9 +246,7 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 	a->health.failures++;
 	text_set(&r->trouble,
 		 job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
-	/* What it was is not what it is. */
-	slot->figures.has &= ~r->figures;
-	slot_take_java(slot, r, NULL);
+	live_drop(&r->live);
 	if (a->readers[i]->interval_ns)
 		r->period = reader_period(a, r, i);
 	/* It cannot be read any more: then it is asked anew, and says why. */
@@ -277,6 +270,17 @@ static void reader_begin(const struct agent *a, struct agent_slot_reader *r, siz
 	text_set(&r->trouble, NULL);
 }
 
+/* Its name may have changed: another program, or its environment was read. */
+static void slot_name(const struct agent *a, struct agent_slot *slot)
+{
+	const struct resource *resource = NULL;
+
+	/* Without memory it has none, and nothing of it is written. */
+	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
+	resource_unref(slot->resource);
+	slot->resource = resource;
+}
+
 void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
 {
 	slot->asked_ns = clock_mono_ns();
@@ -284,16 +288,16 @@ void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agen
 	if (job->what & JOB_COLLECT) {
 		slot->look_again = false;
 		slot->looked_ns = slot->asked_ns;
-		slot->figures = (struct reading_figures){0};
 	}
 	slot->target = job->target;
 	slot->image = job->image;
+	slot_name(a, slot);
 	for (size_t i = 0; i < a->n_readers; i++) {
 		if (!job->readers[i].ask)
 			continue;
 		reader_set_answer(&slot->readers[i], &job->readers[i].answer);
 		reader_begin(a, &slot->readers[i], i);
-		slot_take_java(slot, &slot->readers[i], NULL);
+		live_clear(&slot->readers[i].live);
 	}
 }
 

@@ -32,8 +32,8 @@
 #define ASK_AGAIN_NS (60 * NS_PER_SEC)
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
-/* How long a CPU reading waits for its process to be looked at. */
-#define CPU_PATIENCE_NS (60 * NS_PER_SEC)
+/* How long what was pushed waits for its process to be looked at. */
+#define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /*
  * Of an interval. Who wakes up for each process by itself finds the CPU's caches cold every time,
@@ -364,25 +364,44 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 	return a->known[lo].slot;
 }
 
-enum cpu_verdict targets_judge_cpu(struct agent *a, struct agent_cpu_reading *reading)
+/*
+ * Whose it is, and whether it may be shown: its environment, which is read when the process is
+ * looked at, may give it another name or say that it is to be left alone. Of processes that ended
+ * before that, nothing of the kind is known.
+ */
+static enum delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
 {
-	enum cpu_verdict verdict = CPU_TAKE;
-	struct agent_slot *slot;
+	struct agent_slot *slot = slot_find(a, &d->info.id);
 
-	(void)pthread_mutex_lock(&a->lock);
-	slot = slot_find(a, &reading->target.info.id);
-	if (slot && slot->looked_ns) {
-		reading->target = slot->target;
-		if (slot->target.info.opted_out)
-			verdict = CPU_LEAVE;
-		else
-			slot->cpu_ns_total += reading->cpu_ns;
-	} else if (slot) {
+	if (!slot)
+		return DELIVERY_TAKE;
+	if (!slot->looked_ns)
 		/* One that does not answer is not waited for without end. */
-		verdict =
-			clock_mono_ns() - slot->found_ns < CPU_PATIENCE_NS ? CPU_LATER : CPU_LEAVE;
+		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? DELIVERY_LATER
+									   : DELIVERY_LEAVE;
+	if (slot->target.info.opted_out)
+		return DELIVERY_LEAVE;
+	d->resource = resource_ref(slot->resource);
+	if (d->record->kind == RECORD_METRICS)
+		(void)live_take(&slot->pushed, d->record->metrics);
+	return DELIVERY_TAKE;
+}
+
+enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
+{
+	enum delivery_verdict verdict = DELIVERY_TAKE;
+
+	if (d->resource)
+		return DELIVERY_TAKE;
+	/* What cannot wait is about a process that was looked at long ago. */
+	if (!d->urgent) {
+		(void)pthread_mutex_lock(&a->lock);
+		verdict = judge_by_slot(a, d);
+		(void)pthread_mutex_unlock(&a->lock);
 	}
-	(void)pthread_mutex_unlock(&a->lock);
+	if (verdict == DELIVERY_TAKE && !d->resource &&
+	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
+		return DELIVERY_LEAVE;
 	return verdict;
 }
 
@@ -415,6 +434,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 		a->census = 0;
 	}
 	(void)pthread_mutex_unlock(&a->lock);
+	agent_job_free(a, job);
 }
 
 uint64_t targets_patience_ns(const struct agent *a)
@@ -439,9 +459,6 @@ void targets_close_all(struct agent *a)
 		if (!job)
 			continue;
 		targets_receive(a, job);
-		for (size_t i = 0; i < a->n_readers; i++)
-			reading_release(&job->readers[i].reading);
-		free(job);
 		(void)pthread_mutex_lock(&a->lock);
 		leaving_send(a);
 		(void)pthread_mutex_unlock(&a->lock);
