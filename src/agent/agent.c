@@ -13,8 +13,9 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "features/probe.h"
-#include "java/metrics.h"
 
+/* At the end, for sinks to bring away what they have. */
+#define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
 /* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
 
@@ -34,6 +35,7 @@ static void agent_free(struct agent *a)
 	targets_release(a);
 	agent_oom_free(a->oom);
 	forced_rates_close(a->context.forced);
+	inbox_release(&a->inbox);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -68,14 +70,20 @@ static int agent_start_java(struct agent *a, struct err *err)
 	return config.state_dir ? agent_java_start(&config, &a->context.java, err) : 0;
 }
 
-/* Execs may come by the thousand: one look serves all that came since the last. */
-static void agent_hear_news(void *context, bool is_exec)
+static void agent_hear_mail(void *context)
 {
 	struct agent *a = context;
 
-	if (is_exec && atomic_exchange(&a->exec_heard, true))
-		return;
 	pool_wake(a->pool);
+}
+
+/* Execs may come by the thousand: one look serves all that came since the last. */
+static void agent_hear_exec(void *context)
+{
+	struct agent *a = context;
+
+	if (!atomic_exchange(&a->exec_heard, true))
+		pool_wake(a->pool);
 }
 
 /* A machine where that is not possible is no failure: the others go on, and it is told why. */
@@ -85,7 +93,8 @@ static void agent_start_cpu(struct agent *a)
 		.hz = a->config.cpu_hz,
 		.offcpu_min_ns = a->config.offcpu_min_ns,
 		.lines = a->config.cpu_lines,
-		.on_news = agent_hear_news,
+		.inbox = &a->inbox,
+		.on_exec = agent_hear_exec,
 		.context = a,
 	};
 	struct err err = {};
@@ -103,20 +112,12 @@ static void agent_start_cpu(struct agent *a)
 		reader_answer_refuse(&a->cpu_answer, r, &err);
 }
 
-static void agent_hear_kill(void *context)
-{
-	struct agent *a = context;
-
-	pool_wake(a->pool);
-}
-
 /* A machine where that is not possible is no failure either. */
 static void agent_start_oom(struct agent *a)
 {
 	const struct agent_oom_config config = {
 		.percent = a->config.oom_percent,
-		.on_news = agent_hear_kill,
-		.context = a,
+		.inbox = &a->inbox,
 	};
 
 	if (config.percent && agent_oom_start(&config, &a->oom, NULL) == 0)
@@ -140,6 +141,11 @@ static void agent_settle_features(struct agent *a)
 	features_settle(f);
 }
 
+void agent_samples(const struct agent *a, struct reader_answer *ret_answer)
+{
+	*ret_answer = a->cpu_answer;
+}
+
 void agent_features(struct agent *a, struct features *ret_features)
 {
 	static const char reason[] = "--oom-watch is 0";
@@ -157,30 +163,32 @@ void agent_features(struct agent *a, struct features *ret_features)
 	features_set(ret_features, FEATURE_OOM_LIMITS, oom.no_limits, &oom.why_no_limits);
 }
 
-int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
-		      struct agent **ret_agent, struct err *err)
+int agent_start_in(const struct world_ops *world, const struct agent_config *config,
+		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err)
 {
 	struct agent *a = calloc(1, sizeof(*a));
 	int r;
 
-	if (!a || pthread_mutex_init(&a->lock, NULL)) {
+	if (!a || pthread_mutex_init(&a->lock, NULL) ||
+	    inbox_init(&a->inbox, agent_hear_mail, a) < 0) {
 		free(a);
 		return err_oom(err);
 	}
+	delivery_list_init(&a->mail);
 	a->config = *config;
-	a->world = parts->world;
-	a->readers = parts->readers;
+	a->world = world;
+	a->readers = parts->readers ? parts->readers : readers;
 	while (a->readers[a->n_readers] && a->n_readers < READERS_MAX)
 		a->n_readers++;
-	a->n_sinks = MIN(parts->n_sinks, (size_t)SINKS_MAX);
-	memcpy(a->sinks, parts->sinks, a->n_sinks * sizeof(*a->sinks));
 	a->context.go_heap = config->go_heap;
 	a->context.keep_rate = config->keep_rate;
 	a->context.goroutine_interval_ns = config->goroutine_interval_ns;
 	a->context.goroutine_max =
 		config->goroutine_max ? config->goroutine_max : AGENT_GOROUTINE_MAX;
 	a->health.started_ns = (int64_t)clock_unix_ns();
-	r = agent_open_forced(a, err);
+	r = pipeline_open(parts->sinks, parts->n_sinks, &a->pipeline, err);
+	if (r == 0)
+		r = agent_open_forced(a, err);
 	if (r == 0)
 		r = agent_start_java(a, err);
 	a->config.state_dir = NULL; /* the caller's */
@@ -201,19 +209,10 @@ int agent_start_parts(const struct agent_config *config, const struct agent_part
 	return 0;
 }
 
-int agent_start(const struct agent_config *config, struct store *store, struct agent **ret_agent,
-		struct err *err)
+int agent_start(const struct agent_config *config, const struct agent_parts *parts,
+		struct agent **ret_agent, struct err *err)
 {
-	struct sink_row sinks[1];
-	const struct agent_parts parts = {
-		.world = &world_procfs,
-		.readers = readers,
-		.sinks = sinks,
-		.n_sinks = ARRAY_SIZE(sinks),
-	};
-	int r = sink_store_open(store, &sinks[0], err);
-
-	return r < 0 ? r : agent_start_parts(config, &parts, ret_agent, err);
+	return agent_start_in(&world_procfs, config, parts, ret_agent, err);
 }
 
 void agent_stop(struct agent *a)
@@ -230,10 +229,6 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 			    struct agent_target *t)
 {
 	t->target = slot->target;
-	t->alloc_bytes_total = slot->alloc_bytes_total;
-	t->alloc_objects_total = slot->alloc_objects_total;
-	t->cpu_ns_total = slot->cpu_ns_total;
-	t->figures = slot->figures;
 	t->n_readers = a->n_readers + a->wants_cpu;
 	t->readers[a->n_readers].reader = "cpu";
 	t->readers[a->n_readers].answer = a->cpu_answer;
@@ -255,47 +250,56 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	}
 }
 
-/* The array and, behind it, what JVMs count: one piece of memory, so that it is one to free. */
-static struct agent_target *targets_snapshot(const struct agent *a, size_t *ret_len)
+static int metrics_append(struct metrics *to, const struct live *live)
 {
-	size_t n_java = 0, n_copied = 0, len = 0;
-	struct java_metrics *java;
-	struct agent_target *targets;
+	int r = 0;
 
-	for (size_t i = 0; i < a->n_known; i++)
-		n_java += a->known[i].slot && a->known[i].slot->java;
-	targets = calloc(1, (a->health.targets + 1) * sizeof(*targets) + n_java * sizeof(*java));
-	if (!targets)
-		return NULL;
-	java = (struct java_metrics *)&targets[a->health.targets + 1];
-	for (size_t i = 0; i < a->n_known; i++) {
+	for (size_t i = 0; r == 0 && live->points && i < live->points->len; i++)
+		r = metrics_add(to, &live->points->points[i]);
+	return r;
+}
+
+static int target_metrics(const struct agent *a, const struct agent_slot *slot,
+			  struct agent_target *t)
+{
+	int r;
+
+	t->metrics = metrics_new();
+	r = t->metrics ? metrics_append(t->metrics, &slot->pushed) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < a->n_readers; i++)
+		r = metrics_append(t->metrics, &slot->readers[i].live);
+	return r;
+}
+
+void agent_targets_release(struct agent_targets *targets)
+{
+	for (size_t i = 0; i < targets->len; i++)
+		metrics_free(targets->items[i].metrics);
+	free(targets->items);
+	*targets = (struct agent_targets){};
+}
+
+int agent_targets(struct agent *a, struct agent_targets *ret_targets)
+{
+	struct agent_targets targets = {};
+	int r = 0;
+
+	(void)pthread_mutex_lock(&a->lock);
+	targets.items = calloc(a->health.targets + 1, sizeof(*targets.items));
+	for (size_t i = 0; targets.items && r == 0 && i < a->n_known; i++) {
 		const struct agent_slot *slot = a->known[i].slot;
 
 		if (!slot)
 			continue;
-		target_snapshot(a, slot, &targets[len]);
-		if (slot->java) {
-			java[n_copied] = *slot->java;
-			targets[len].java = &java[n_copied++];
-		}
-		len++;
+		target_snapshot(a, slot, &targets.items[targets.len]);
+		r = target_metrics(a, slot, &targets.items[targets.len++]);
 	}
-	*ret_len = len;
-	return targets;
-}
-
-int agent_targets(struct agent *a, struct agent_target **ret_targets, size_t *ret_len)
-{
-	struct agent_target *targets;
-	size_t len = 0;
-
-	(void)pthread_mutex_lock(&a->lock);
-	targets = targets_snapshot(a, &len);
 	(void)pthread_mutex_unlock(&a->lock);
-	if (!targets)
+	if (!targets.items || r < 0) {
+		agent_targets_release(&targets);
 		return -ENOMEM;
+	}
 	*ret_targets = targets;
-	*ret_len = len;
 	return 0;
 }
 

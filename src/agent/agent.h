@@ -9,11 +9,12 @@
 #include <stdint.h>
 
 #include "agent/reader.h"
-#include "agent/sink.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "features/features.h"
-#include "store/store.h"
+#include "pipeline/metrics.h"
+#include "pipeline/sink.h"
+#include "proc/id.h"
 
 struct agent_config {
 	uint64_t interval_ns;
@@ -33,15 +34,22 @@ struct agent_config {
 	 * where an agent was killed. NULL: neither is done.
 	 */
 	const char *state_dir;
+	/* The only processes that it is about; none: all there are. Borrowed as long as it runs. */
+	const struct proc_id *only;
+	size_t n_only;
 };
 
 #define AGENT_GOROUTINE_MAX 100000
 
 struct agent; /* opaque */
 
-/* Borrows the store, which it writes to and maintains. */
-int agent_start(const struct agent_config *config, struct store *store, struct agent **ret_agent,
-		struct err *err);
+struct agent_parts {
+	const struct reader_ops *const *readers; /* ended by NULL; NULL: all there are */
+	const struct sink_row *sinks;		 /* taken over, also when it fails */
+	size_t n_sinks;
+};
+int agent_start(const struct agent_config *config, const struct agent_parts *parts,
+		struct agent **ret_agent, struct err *err);
 /* Finishes the collection at hand, flushes, sets rates back, ends recordings. */
 void agent_stop(struct agent *agent);
 DEFINE_CLEANUP(struct agent, agent_stop)
@@ -61,15 +69,16 @@ struct agent_target {
 		char trouble[256];     /* also what was done to bear its cost */
 	} readers[READERS_MAX + 1];    /* and "cpu" */
 	size_t n_readers;
-	/* Lifetime counters for /metrics, since the agent knows the process. */
-	uint64_t alloc_bytes_total;
-	uint64_t alloc_objects_total;
-	uint64_t cpu_ns_total;
-	struct reading_figures figures;	 /* of the Go runtime, and of a JVM's profiles */
-	const struct java_metrics *java; /* what a JVM counts, in the same array; NULL: no JVM */
+	struct metrics *metrics; /* as they are now; counters since the agent knows the process */
 };
-/* Sorted by pid, without kernel threads. The array is the caller's to free. */
-int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len);
+
+/* Sorted by pid, without kernel threads. */
+struct agent_targets {
+	struct agent_target *items;
+	size_t len;
+};
+int agent_targets(struct agent *agent, struct agent_targets *ret_targets);
+void agent_targets_release(struct agent_targets *targets);
 
 struct agent_health {
 	int64_t started_ns;
@@ -82,6 +91,7 @@ struct agent_health {
 	uint64_t failures;
 	uint64_t lost_records;
 	uint64_t write_failures;
+	uint64_t records_dropped; /* that a sink did not keep up with */
 	uint64_t cpu_samples;	   /* stacks that were sampled, */
 	uint64_t cpu_samples_lost; /* and those among them that got lost, for whatever reason */
 	uint64_t cpu_stacks_cut;   /* and that do not reach the root */
@@ -93,6 +103,9 @@ struct agent_health {
 	char trouble[256];	   /* what people should know; "" when all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);
+
+/* Whether CPUs are sampled, or why not. */
+void agent_samples(const struct agent *agent, struct reader_answer *ret_answer);
 
 /* What works on this machine. The store is not the agent's to judge: it is on. */
 void agent_features(struct agent *agent, struct features *ret_features);

@@ -147,14 +147,9 @@ struct agent {
 	bool untidy;		/* much memory was given back in pieces, in this interval */
 };
 
-struct agent_parts {
-	const struct world_ops *world;
-	const struct reader_ops *const *readers;
-	const struct sink_row *sinks; /* taken over */
-	size_t n_sinks;
-};
-int agent_start_parts(const struct agent_config *config, const struct agent_parts *parts,
-		      struct agent **ret_agent, struct err *err);
+/* On a machine of which tests make up what it has. */
+int agent_start_in(const struct world_ops *world, const struct agent_config *config,
+		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err);
 
 /* loop.c: the thread. */
 void *agent_loop(void *agent);

@@ -181,10 +181,12 @@ static void reader_take_idle(struct agent_slot_reader *r, const struct reading *
 static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct record *record,
 			 struct record_time when)
 {
-	struct delivery *d = slot->resource ? delivery_new(record, when) : NULL;
+	struct delivery *d = delivery_new(record, when);
 
-	if (!d)
+	if (!d || !slot->resource) {
+		delivery_free(d);
 		return;
+	}
 	d->resource = resource_ref(slot->resource);
 	delivery_list_add(&a->mail, d);
 }

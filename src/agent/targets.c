@@ -149,6 +149,22 @@ static void execs_watch(struct agent *a)
 	}
 }
 
+/* Those that it is about, as far as they live; in ascending order, like all others. */
+static int list_only(const struct agent *a, pid_t **ret_pids, size_t *ret_len)
+{
+	pid_t *pids = calloc(a->config.n_only, sizeof(*pids));
+	size_t len = 0;
+
+	if (!pids)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->config.n_only; i++)
+		if (proc_id_alive(&a->config.only[i]))
+			pids[len++] = a->config.only[i].pid;
+	*ret_pids = pids;
+	*ret_len = len;
+	return 0;
+}
+
 /* Who has come and who has gone. */
 static void known_update(struct agent *a)
 {
@@ -160,7 +176,8 @@ static void known_update(struct agent *a)
 
 	if (census && census == a->census)
 		return;
-	if (a->world->list(&pids, &n_pids, NULL) < 0)
+	if ((a->config.n_only ? list_only(a, &pids, &n_pids)
+			      : a->world->list(&pids, &n_pids, NULL)) < 0)
 		return;
 	merged = calloc(n_pids + 1, sizeof(*merged));
 	if (!merged)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent.h"
 #include "base/clock.h"
 
 /* What the reader of Go heaps says of most processes; they are counted, not listed. */
@@ -53,33 +53,9 @@ struct top_feed {
 	struct err failed;     /* the last write that did, in this interval */
 };
 
-/*
- * The only processes there are for the agent, when some were asked for. A seam of functions alone
- * has no other place for it; set before the agent starts, and never changed while it runs.
- */
-static const struct top_feed_config *feed_only;
-
-static int feed_list(pid_t **ret_pids, size_t *ret_len, struct err *err)
+static bool feed_takes(const struct top_feed *f, const char *service)
 {
-	pid_t *pids;
-	size_t len = 0;
-
-	if (!feed_only->n_ids)
-		return world_procfs.list(ret_pids, ret_len, err);
-	pids = calloc(feed_only->n_ids, sizeof(*pids));
-	if (!pids)
-		return err_oom(err);
-	for (size_t i = 0; i < feed_only->n_ids; i++)
-		if (proc_id_alive(&feed_only->ids[i]))
-			pids[len++] = feed_only->ids[i].pid;
-	*ret_pids = pids;
-	*ret_len = len;
-	return 0;
-}
-
-static bool feed_takes(const struct top_feed *f, const struct proc_info *info)
-{
-	return !f->config.service || strcmp(f->config.service, info->service) == 0;
+	return !f->config.service || strcmp(f->config.service, service) == 0;
 }
 
 static bool feed_takes_id(const struct top_feed *f, const struct proc_id *id)
@@ -101,32 +77,36 @@ static void feed_expire(const struct top_feed *f, uint64_t in_ns)
 }
 
 /* With the lock. The sampler knows all processes, wanted or not. */
-static int feed_write_cpu(struct top_feed *f, const struct target *target,
-			  const struct reading *reading, struct err *err)
+static int feed_write_cpu(struct top_feed *f, const struct top_subject *who,
+			  const struct record *record, struct err *err)
 {
 	f->cpu_came = true;
 	f->cpu_idle = 0;
 	if (f->due)
 		feed_expire(f, CPU_SETTLE_NS);
-	top_model_begin_cpu(f->model, reading->time_ns);
-	if (!feed_takes_id(f, &target->info.id))
+	top_model_begin_cpu(f->model, record->when.time_ns);
+	if (!feed_takes_id(f, &who->id))
 		return 0;
-	return top_model_add_cpu(f->model, &target->info, reading->profile, reading->time_ns, err);
+	return top_model_add_cpu(f->model, who, record->profile.profile, record->when.time_ns, err);
 }
 
-static int feed_write(struct sink *sink, const struct target *target, const char *family,
-		      const struct reading *reading, struct err *err)
+/* There is no other sink: the model may add names to the profile. */
+static int feed_write(struct sink *sink, struct record *record, struct err *err)
 {
+	const char *name = resource_label(record->resource, "process.executable.name");
+	const struct top_subject who = {.id = record->resource->process,
+					.service = record->resource->service,
+					.name = name ? name : ""};
 	struct top_feed *f = (struct top_feed *)sink;
 	int r;
 
-	if (!feed_takes(f, &target->info))
+	if (record->kind != RECORD_PROFILE || !feed_takes(f, who.service))
 		return 0;
 	(void)pthread_mutex_lock(&f->lock);
-	if (strcmp(family, CPU_READER) == 0)
-		r = feed_write_cpu(f, target, reading, err);
+	if (strcmp(record->profile.family, CPU_READER) == 0)
+		r = feed_write_cpu(f, &who, record, err);
 	else
-		r = top_model_add(f->model, &target->info, reading->profile, clock_mono_ns(), err);
+		r = top_model_add(f->model, &who, record->profile.profile, clock_mono_ns(), err);
 	if (r < 0)
 		f->failed = *err;
 	(void)pthread_mutex_unlock(&f->lock);
@@ -172,26 +152,25 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 	static const struct sink_ops sink = {
 		.name = "top", .write = feed_write, .flush = feed_flush, .close = feed_close};
 	static const struct reader_ops *const heaps[] = {&reader_go_heap, NULL};
-	static struct world_ops world;
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
-					    .cpu_hz = f->config.cpu_hz};
+					    .cpu_hz = f->config.cpu_hz,
+					    .only = f->config.ids,
+					    .n_only = f->config.n_ids};
 	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
-	const struct agent_parts parts = {
-		.world = &world, .readers = heaps, .sinks = &row, .n_sinks = 1};
+	const struct agent_parts parts = {.readers = heaps, .sinks = &row, .n_sinks = 1};
+	struct reader_answer answer;
 	int r;
 
 	f->started_ns = clock_mono_ns();
 	f->started_ticks = ticks_now();
-	world = world_procfs;
-	world.list = feed_list;
-	feed_only = &f->config;
 	/* Known before the agent says so: its thread may have begun then. */
 	f->samples = f->config.cpu_hz > 0;
-	r = agent_start_parts(&config, &parts, &f->agent, err);
+	r = agent_start(&config, &parts, &f->agent, err);
 	if (r < 0)
 		return r;
+	agent_samples(f->agent, &answer);
 	(void)pthread_mutex_lock(&f->lock);
-	f->samples = f->agent->cpu != NULL;
+	f->samples = answer.yes;
 	(void)pthread_mutex_unlock(&f->lock);
 	return 0;
 }
@@ -304,7 +283,7 @@ static void status_target(const struct top_feed *f, struct top_status *s,
 		s->looked = s->looked && t->target.info.id.start_ticks > f->started_ticks;
 		return;
 	}
-	if (!feed_takes(f, &t->target.info))
+	if (!feed_takes(f, t->target.info.service))
 		return;
 	for (size_t i = 0; i < t->n_readers; i++) {
 		if (strcmp(t->readers[i].reader, CPU_READER) == 0)
@@ -326,25 +305,24 @@ static int compare_refused(const void *a, const void *b)
 
 static int status_targets(struct top_feed *f, struct top_status *s, struct err *err)
 {
-	_cleanup_free_ struct agent_target *targets = NULL;
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
 	_cleanup_free_ struct proc_id *ids = NULL;
-	size_t len;
 
-	if (agent_targets(f->agent, &targets, &len) < 0)
+	if (agent_targets(f->agent, &targets) < 0)
 		return err_oom(err);
-	ids = calloc(len + 1, sizeof(*ids));
+	ids = calloc(targets.len + 1, sizeof(*ids));
 	if (!ids)
 		return err_oom(err);
-	s->looked = len > 0;
-	f->seen |= len > 0;
-	s->ended = f->config.n_ids && f->seen && len == 0;
-	for (size_t i = 0; i < len; i++) {
-		ids[i] = targets[i].target.info.id;
-		status_target(f, s, &targets[i]);
+	s->looked = targets.len > 0;
+	f->seen |= targets.len > 0;
+	s->ended = f->config.n_ids && f->seen && targets.len == 0;
+	for (size_t i = 0; i < targets.len; i++) {
+		ids[i] = targets.items[i].target.info.id;
+		status_target(f, s, &targets.items[i]);
 	}
 	qsort(s->refused, s->n_refused, sizeof(s->refused[0]), compare_refused);
 	(void)pthread_mutex_lock(&f->lock);
-	top_model_retain(f->model, ids, len);
+	top_model_retain(f->model, ids, targets.len);
 	(void)pthread_mutex_unlock(&f->lock);
 	return 0;
 }
@@ -365,13 +343,14 @@ static void status_cost(struct top_feed *f, struct top_status *s)
 /* What the agent says of the sampler does not change while it runs. */
 static void status_samples(const struct top_feed *f, struct top_status *s)
 {
-	const struct reader_answer *answer = &f->agent->cpu_answer;
+	struct reader_answer answer;
 
+	agent_samples(f->agent, &answer);
 	s->samples = f->samples;
 	s->cpus = (size_t)get_nprocs();
 	if (f->config.cpu_hz && !f->samples)
 		(void)snprintf(s->no_samples, sizeof(s->no_samples), "no CPU samples: %s%s%s",
-			       answer->reason, answer->remedy[0] ? "; " : "", answer->remedy);
+			       answer.reason, answer.remedy[0] ? "; " : "", answer.remedy);
 }
 
 int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct err *err)

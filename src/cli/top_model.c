@@ -188,31 +188,29 @@ static size_t model_find(const struct top_model *m, pid_t pid)
 	return low;
 }
 
-static int model_process(struct top_model *m, const struct proc_info *info,
+static int model_process(struct top_model *m, const struct top_subject *who,
 			 struct top_process **ret_process)
 {
-	const char *slash = strrchr(info->exe, '/');
-	const char *name = info->exe[0] ? (slash ? slash + 1 : info->exe) : info->comm;
-	size_t i = model_find(m, info->id.pid);
+	size_t i = model_find(m, who->id.pid);
 	struct top_process *p;
 	int r;
 
-	if (i == m->len || m->processes[i].id.pid != info->id.pid) {
+	if (i == m->len || m->processes[i].id.pid != who->id.pid) {
 		p = reallocarray(m->processes, m->len + 1, sizeof(*p));
 		if (!p)
 			return -ENOMEM;
 		m->processes = p;
 		memmove(&p[i + 1], &p[i], (m->len - i) * sizeof(*p));
-		p[i] = (struct top_process){.id = info->id};
+		p[i] = (struct top_process){.id = who->id};
 		m->len++;
 	}
 	p = &m->processes[i];
-	if (p->id.start_ticks != info->id.start_ticks) {
+	if (p->id.start_ticks != who->id.start_ticks) {
 		process_release(p);
-		*p = (struct top_process){.id = info->id};
+		*p = (struct top_process){.id = who->id};
 	}
-	r = model_name(m, view_str(info->service), &p->service);
-	(void)snprintf(p->name, sizeof(p->name), "%.*s", (int)sizeof(p->name) - 1, name);
+	r = model_name(m, view_str(who->service), &p->service);
+	(void)snprintf(p->name, sizeof(p->name), "%.*s", (int)sizeof(p->name) - 1, who->name);
 	term_sanitize(p->name, strlen(p->name));
 	*ret_process = p;
 	return r;
@@ -276,13 +274,13 @@ static void process_take(struct top_process *p, struct top_samples *kinds, uint6
 }
 
 /* Fills the kinds, and finds the process that they are of. */
-static int model_intake(struct top_model *m, const struct proc_info *info, struct top_intake *in,
+static int model_intake(struct top_model *m, const struct top_subject *who, struct top_intake *in,
 			struct top_process **ret_process, struct err *err)
 {
 	int r = intake_fill(in, err);
 
 	if (r == 0)
-		r = model_process(m, info, ret_process);
+		r = model_process(m, who, ret_process);
 	if (r == 0)
 		return 0;
 	if (r == -E2BIG) {
@@ -294,12 +292,12 @@ static int model_intake(struct top_model *m, const struct proc_info *info, struc
 	return err_oom(err);
 }
 
-int top_model_add(struct top_model *m, const struct proc_info *info, struct profile *profile,
+int top_model_add(struct top_model *m, const struct top_subject *who, struct profile *profile,
 		  uint64_t now_ns, struct err *err)
 {
 	_cleanup_(intake_release) struct top_intake in = {.model = m, .profile = profile};
 	struct top_process *p;
-	int r = model_intake(m, info, &in, &p, err);
+	int r = model_intake(m, who, &in, &p, err);
 
 	if (r == 0)
 		process_take(p, in.kinds, now_ns, m->frozen);
@@ -312,7 +310,7 @@ void top_model_begin_cpu(struct top_model *m, int64_t stamp_ns)
 		m->cpu_stamp_ns = stamp_ns;
 }
 
-int top_model_add_cpu(struct top_model *m, const struct proc_info *info, struct profile *profile,
+int top_model_add_cpu(struct top_model *m, const struct top_subject *who, struct profile *profile,
 		      int64_t stamp_ns, struct err *err)
 {
 	_cleanup_(intake_release) struct top_intake in = {.model = m, .profile = profile};
@@ -321,7 +319,7 @@ int top_model_add_cpu(struct top_model *m, const struct proc_info *info, struct 
 
 	if (m->frozen)
 		return 0;
-	r = model_intake(m, info, &in, &p, err);
+	r = model_intake(m, who, &in, &p, err);
 	if (r < 0)
 		return r;
 	samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);

@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "proc/info.h"
+#include "proc/id.h"
 #include "profile/profile.h"
 
 enum top_kind { TOP_ALLOC, TOP_LIVE, TOP_CPU, TOP_KINDS };
@@ -31,6 +31,13 @@ enum top_group { TOP_FUNCTIONS, TOP_SERVICES, TOP_PROCESSES, TOP_GROUPS };
 
 /* "alloc_space" for TOP_ALLOC and TOP_BYTES. */
 const char *top_type_name(enum top_kind kind, enum top_unit unit);
+
+/* One process, as records tell of it. */
+struct top_subject {
+	struct proc_id id;
+	const char *service;
+	const char *name; /* of its executable */
+};
 
 struct top_model; /* opaque */
 
@@ -43,13 +50,13 @@ DEFINE_CLEANUP(struct top_model, top_model_free)
  * baseline. Names of nameless frames are added to the profile. Past the memory limit everything is
  * forgotten (-E2BIG), and comes back with the next readings.
  */
-int top_model_add(struct top_model *model, const struct proc_info *info, struct profile *profile,
+int top_model_add(struct top_model *model, const struct top_subject *who, struct profile *profile,
 		  uint64_t now_ns, struct err *err);
 /*
  * What a process did on the CPUs in the collection of this time, with its length in the profile's
  * header. One of another time begins a new collection.
  */
-int top_model_add_cpu(struct top_model *model, const struct proc_info *info,
+int top_model_add_cpu(struct top_model *model, const struct top_subject *who,
 		      struct profile *profile, int64_t stamp_ns, struct err *err);
 /* A collection has begun, maybe without any process that is wanted; 0: there is none any more. */
 void top_model_begin_cpu(struct top_model *model, int64_t stamp_ns);

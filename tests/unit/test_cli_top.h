@@ -49,26 +49,23 @@ static inline struct profile *fake_profile(const struct fake_sample *samples, si
 	return p;
 }
 
-static inline struct proc_info fake_process(pid_t pid, const char *service)
+static inline struct top_subject fake_process(pid_t pid, const char *service)
 {
-	struct proc_info info = {.id = {.pid = pid, .start_ticks = 7}};
-
-	(void)snprintf(info.service, sizeof(info.service), "%s", service);
-	(void)snprintf(info.exe, sizeof(info.exe), "/usr/bin/%s", service);
-	return info;
+	return (struct top_subject){
+		.id = {.pid = pid, .start_ticks = 7}, .service = service, .name = service};
 }
 
-static inline void fake_add(struct top_model *m, const struct proc_info *info, uint64_t now_s,
+static inline void fake_add(struct top_model *m, const struct top_subject *who, uint64_t now_s,
 			    const struct fake_sample *samples, size_t n)
 {
 	struct profile *p = fake_profile(samples, n);
 
-	assert_int_equal(top_model_add(m, info, p, now_s * 1000000000, NULL), 0);
+	assert_int_equal(top_model_add(m, who, p, now_s * 1000000000, NULL), 0);
 	profile_free(p);
 }
 
 /* values: samples and nanoseconds, of a collection of two seconds. */
-static inline void fake_add_cpu(struct top_model *m, const struct proc_info *info, int64_t stamp,
+static inline void fake_add_cpu(struct top_model *m, const struct top_subject *who, int64_t stamp,
 				const struct fake_sample *samples, size_t n)
 {
 	struct profile *p = profile_new();
@@ -77,6 +74,6 @@ static inline void fake_add_cpu(struct top_model *m, const struct proc_info *inf
 	assert_int_equal(profile_add_type(p, "cpu", "nanoseconds"), 0);
 	profile_header(p)->duration_ns = 2000000000;
 	fake_fill(p, samples, n);
-	assert_int_equal(top_model_add_cpu(m, info, p, stamp, NULL), 0);
+	assert_int_equal(top_model_add_cpu(m, who, p, stamp, NULL), 0);
 	profile_free(p);
 }

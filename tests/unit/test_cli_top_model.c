@@ -48,7 +48,7 @@ static const struct top_view rate = {.kind = TOP_ALLOC, .unit = TOP_BYTES};
 /* A process that allocated so much since its last reading. */
 static void add_alloc(struct top_model *m, pid_t pid, uint64_t now_s, int64_t bytes)
 {
-	const struct proc_info info = fake_process(pid, "api");
+	const struct top_subject info = fake_process(pid, "api");
 	const struct fake_sample s = {{"main.main", "main.f"}, {bytes / 10, bytes, 1, 100}};
 
 	fake_add(m, &info, now_s, &s, 1);
@@ -60,7 +60,7 @@ static void live_heap_is_there_after_one_reading_and_adds_up(void **state)
 						 {{"main.main"}, {0, 0, 1, 100}}};
 	static const struct fake_sample db[] = {{{"main.main", "main.leak"}, {0, 0, 5, 300}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info a = fake_process(10, "api"), b = fake_process(5, "db");
+	const struct top_subject a = fake_process(10, "api"), b = fake_process(5, "db");
 	struct top_table t;
 
 	(void)state;
@@ -173,7 +173,7 @@ static void recursion_counts_once(void **state)
 	static const struct fake_sample s[] = {
 		{{"main.main", "main.walk", "main.walk", "main.walk"}, {0, 0, 1, 80}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info info = fake_process(1, "api");
+	const struct top_subject info = fake_process(1, "api");
 	struct top_view view = live;
 	struct top_table t;
 
@@ -198,7 +198,7 @@ static void callers_come_to_what_the_function_does(void **state)
 					       {{"lib.f"}, {0, 0, 1, 5}},
 					       {{"main.a"}, {0, 0, 1, 1000}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info info = fake_process(1, "api");
+	const struct top_subject info = fake_process(1, "api");
 	struct top_view view = live;
 	struct top_table t;
 
@@ -224,7 +224,7 @@ static void groups_filters_and_limits(void **state)
 	static const struct fake_sample s[] = {{{"main.a"}, {0, 0, 1, 10}},
 					       {{"lib.Encode"}, {0, 0, 1, 30}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info infos[] = {fake_process(1, "api"), fake_process(2, "api"),
+	const struct top_subject infos[] = {fake_process(1, "api"), fake_process(2, "api"),
 					  fake_process(3, "db")};
 	struct top_view view = live;
 	struct top_table t;
@@ -282,7 +282,7 @@ static void a_reused_pid_begins_anew(void **state)
 {
 	static const struct fake_sample s = {{"main.f"}, {1, 5000, 1, 1}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	struct proc_info info = fake_process(1, "other");
+	struct top_subject info = fake_process(1, "other");
 
 	(void)state;
 	add_alloc(m, 1, 0, 0);
@@ -327,7 +327,7 @@ static void names_are_cleaned(void **state)
 {
 	static const struct fake_sample s[] = {{{"main.\033[2Jf"}, {0, 0, 1, 10}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info info = fake_process(1, "a\nb");
+	const struct top_subject info = fake_process(1, "a\nb");
 	struct top_table t;
 
 	(void)state;
@@ -346,7 +346,7 @@ static const struct fake_sample burn[] = {{{"main", "burn"}, {100, 1000000000}},
 static void cpu_time_is_by_second_and_over_all_processes(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info a = fake_process(10, "api"), b = fake_process(5, "db");
+	const struct top_subject a = fake_process(10, "api"), b = fake_process(5, "db");
 	struct top_table t;
 
 	(void)state;
@@ -365,7 +365,7 @@ static void cpu_time_is_by_second_and_over_all_processes(void **state)
 static void who_is_not_in_the_last_collection_does_not_run(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info a = fake_process(10, "api"), b = fake_process(5, "db");
+	const struct top_subject a = fake_process(10, "api"), b = fake_process(5, "db");
 	struct top_view processes = cpu;
 	struct top_table t;
 
@@ -390,7 +390,7 @@ static void who_is_not_in_the_last_collection_does_not_run(void **state)
 static void who_only_runs_has_no_heap(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info native = fake_process(5, "db");
+	const struct top_subject native = fake_process(5, "db");
 	struct top_process_delta *deltas;
 	struct top_table t;
 	size_t n;
@@ -416,7 +416,7 @@ static void who_only_runs_has_no_heap(void **state)
 static void who_ended_has_burnt_its_share_until_the_next_collection(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info a = fake_process(1, "api"), b = fake_process(5, "db");
+	const struct top_subject a = fake_process(1, "api"), b = fake_process(5, "db");
 
 	(void)state;
 	add_alloc(m, 1, 10, 0);
@@ -435,7 +435,7 @@ static void who_ended_has_burnt_its_share_until_the_next_collection(void **state
 static void frozen_cpu_time_stays(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	const struct proc_info a = fake_process(1, "api");
+	const struct top_subject a = fake_process(1, "api");
 
 	(void)state;
 	fake_add_cpu(m, &a, 1, burn, 2);
@@ -453,7 +453,7 @@ static void past_the_limit_everything_is_forgotten_and_comes_back(void **state)
 	static struct fake_sample samples[1000];
 	static char names[1000][1000];
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
-	struct proc_info info = fake_process(2, "many");
+	struct top_subject info = fake_process(2, "many");
 	int r = 0;
 
 	(void)state;

@@ -129,7 +129,7 @@ static int set_up(void **state)
 		 {1, 1000, 9, 900}},
 		{{"main.main"}, {1, 10, 1, 10}},
 	};
-	const struct proc_info info = fake_process(42, "api");
+	const struct top_subject info = fake_process(42, "api");
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
@@ -389,7 +389,7 @@ static void the_foot_says_what_is_missing(void **state)
 static void cpu_time_has_a_key_and_is_in_cores(void **state)
 {
 	static const struct fake_sample burn = {{"main", "burn"}, {100, 1500000000}};
-	const struct proc_info info = fake_process(7, "native");
+	const struct top_subject info = fake_process(7, "native");
 	struct fixture *f = *state;
 	struct top_status *s = &f->ui.status;
 	struct grid g;
