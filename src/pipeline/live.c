@@ -27,10 +27,13 @@ static const struct metric_point *point_find(const struct metrics *m,
 
 static bool is_added_up(const struct metric_point *p)
 {
-	return p->metric->kind == METRIC_COUNTER && !isnan(p->increase);
+	return p->metric->kind == METRIC_HISTOGRAM ||
+	       (p->metric->kind == METRIC_COUNTER && !isnan(p->increase));
 }
 
-static struct metric_point point_now(const struct live *live, const struct metric_point *p)
+/* room: for the buckets of a histogram. */
+static struct metric_point point_now(const struct live *live, const struct metric_point *p,
+				     uint64_t room[METRIC_MAX_BOUNDS + 1])
 {
 	const struct metric_point *before = point_find(live->points, p);
 	struct metric_point now = *p;
@@ -39,6 +42,12 @@ static struct metric_point point_now(const struct live *live, const struct metri
 	if (p->metric->kind == METRIC_COUNTER && isnan(p->value)) {
 		now.increase = isnan(p->increase) ? 0 : p->increase;
 		now.value = (before ? before->value : 0) + now.increase;
+	}
+	if (p->metric->kind == METRIC_HISTOGRAM && before) {
+		for (size_t i = 0; i <= p->metric->n_bounds; i++)
+			room[i] = before->buckets[i] + p->buckets[i];
+		now.buckets = room;
+		now.sum += before->sum;
 	}
 	return now;
 }
@@ -63,7 +72,8 @@ static int live_replace(struct live *live, const struct metrics *new)
 	int r = to ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && new && i < new->len; i++) {
-		struct metric_point now = point_now(live, &new->points[i]);
+		uint64_t room[METRIC_MAX_BOUNDS + 1];
+		struct metric_point now = point_now(live, &new->points[i], room);
 
 		r = metrics_add(to, &now);
 	}
