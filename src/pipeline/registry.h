@@ -2,19 +2,55 @@
  * src/pipeline/registry.h: the one table of what can be measured: profile types, metrics, events.
  *
  * Readers, the command line, /metrics, /api/types, the page and the docs take names, units, titles
- * and help from here. A profile type that is not in it (one that was ingested) is shown all the
+ * and help from here. A profile type that is not registered (an ingested one) is shown all the
  * same, under its own name.
+ *
+ * To add a row: an id here, the row in registry_types.c or registry_metrics.c, and
+ * `tools/registry_docs.py`, which writes the tables of docs/API.md.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "profile/profile.h"
 
 /* How values of one type relate over time. */
 enum registry_mode {
 	MODE_DELTA,    /* what happened in an interval: adds up */
 	MODE_SNAPSHOT, /* what there was: averaged over time, summed over processes */
+};
+const char *registry_mode_name(enum registry_mode mode); /* "delta", "snapshot" */
+
+/* In the order of the table, which is the order on the page. */
+enum type_id {
+	TYPE_JAVA_CPU_TIME,
+	TYPE_JAVA_CPU_SAMPLES,
+	TYPE_CPU_TIME,
+	TYPE_CPU_SAMPLES,
+	TYPE_OFFCPU_TIME,
+	TYPE_OFFCPU_WAITS,
+	TYPE_GO_HEAP_INUSE_SPACE,
+	TYPE_GO_HEAP_INUSE_OBJECTS,
+	TYPE_GO_HEAP_ALLOC_SPACE,
+	TYPE_GO_HEAP_ALLOC_OBJECTS,
+	TYPE_JAVA_ALLOC_SPACE,
+	TYPE_JAVA_ALLOC_OBJECTS,
+	TYPE_GOROUTINE_ALL,
+	TYPE_GOROUTINE_WAITING,
+	TYPE_GOROUTINE_RUNNABLE,
+	TYPE_GOROUTINE_RUNNING,
+	TYPE_GOROUTINE_SYSCALL,
+	TYPE_GO_BLOCK_DELAY,
+	TYPE_GO_BLOCK_CONTENTIONS,
+	TYPE_JAVA_LOCK_DELAY,
+	TYPE_JAVA_LOCK_CONTENTIONS,
+	TYPE_GO_MUTEX_DELAY,
+	TYPE_GO_MUTEX_CONTENTIONS,
+	TYPE_GO_OOM_INUSE_SPACE,
+	TYPE_GO_OOM_INUSE_OBJECTS,
+	TYPE_GO_OOM_GOROUTINE,
+	TYPES,
 };
 
 struct registry_type {
@@ -22,47 +58,112 @@ struct registry_type {
 	const char *name;   /* "inuse_space" */
 	const char *unit;   /* "bytes" */
 	enum registry_mode mode;
-	const char *group; /* the heading it is shown under: "Memory" */
-	const char
-		*measure; /* types of one measure say one thing in several ways, and share a card */
+	const char *group;   /* the heading it is shown under: "Memory" */
+	const char *measure; /* types of one family and measure share a card: "live" */
 	const char *variant; /* what it is called among them: "Bytes" */
 	const char *title;   /* by itself: "Live heap" */
-	const char *help;    /* one line */
+	const char *help;    /* one sentence */
 };
-/* All of them, in the order in which they are shown. */
-extern const struct registry_type registry_types[];
-extern const size_t registry_n_types;
+extern const struct registry_type registry_types[TYPES];
 /* By the three parts; NULL for what is not registered. */
 const struct registry_type *registry_type_find(const char *family, const char *name,
 					       const char *unit);
+/* Adds the type to a profile, as profile_add_type() does. */
+int registry_type_add(struct profile *p, enum type_id id);
+/* Bit i: type i of a profile of this family is a snapshot. What is not registered is a delta. */
+uint32_t registry_snapshot_types(const char *family, const struct profile *p);
 
 enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM };
+const char *metric_kind_name(enum metric_kind kind); /* "gauge", as in Prometheus */
 
 #define METRIC_MAX_ATTRIBUTES 3
 
 struct metric {
-	const char *name; /* "go.heap.live" */
+	const char *name; /* "go.heap.live"; OpenTelemetry's where it has one */
 	enum metric_kind kind;
-	const char *unit; /* "bytes", "nanoseconds", "count", "ppm", ... */
+	const char *unit; /* "bytes", "nanoseconds", "count", "ppm"; "bool": 0 or 1 */
 	const char *title;
-	const char *help; /* one line */
-	const char *family;
+	const char *help;   /* one sentence */
+	const char *family; /* whoever reads it; "sonde": of sonde itself */
 	const char *attributes[METRIC_MAX_ATTRIBUTES]; /* keys; NULL after the last */
-	const char *prometheus;			       /* "container_go_heap_live_bytes" */
+	const char *labels[METRIC_MAX_ATTRIBUTES];     /* what Prometheus calls them */
+	const char *prometheus;	   /* "container_go_heap_live_bytes"; NULL: not on /metrics */
 	double prometheus_divisor; /* what the value is divided by there; 0: as 1 */
-	/* The stream type that docs/API.md knows it by, "go_runtime:heap_live:bytes"; else NULL. */
+	/* Where it is stored as a stream, that type: "go_runtime:heap_live:bytes"; else NULL. */
 	const char *stream;
 	const double *bounds; /* of a histogram's buckets, ascending */
 	size_t n_bounds;
 };
 
-/* In the order of the table. */
+/* In the order of the table, which is the order on /metrics. */
 enum metric_id {
+	METRIC_PROCESS_CPU_TIME,
+	METRIC_GO_PROFILE_ALLOCATED,
+	METRIC_GO_PROFILE_ALLOCATIONS,
 	METRIC_GO_HEAP_LIVE,
+	METRIC_GO_GC_GOAL,
+	METRIC_GO_HEAP_INUSE,
+	METRIC_GO_MEMORY_LIMIT,
+	METRIC_GO_GOROUTINES,
+	METRIC_GO_PROCESSORS,
+	METRIC_GO_GC_CYCLES,
+	METRIC_GO_GC_PAUSE,
+	METRIC_GO_GC_CPU_FRACTION,
+	METRIC_GO_ALLOCATED,
+	METRIC_GO_BLOCK_CONTENTIONS,
+	METRIC_GO_BLOCK_DELAY,
+	METRIC_GO_MUTEX_CONTENTIONS,
+	METRIC_GO_MUTEX_DELAY,
+	METRIC_JVM_INFO,
+	METRIC_JVM_UPTIME,
+	METRIC_JVM_MEMORY_USED,
+	METRIC_JVM_MEMORY_COMMITTED,
+	METRIC_JVM_METASPACE_USED,
+	METRIC_JVM_METASPACE_COMMITTED,
+	METRIC_JVM_GC_COLLECTIONS,
+	METRIC_JVM_GC_TIME,
+	METRIC_JVM_GC_CPU_TIME,
+	METRIC_JVM_SAFEPOINTS,
+	METRIC_JVM_SAFEPOINT_TIME,
+	METRIC_JVM_SAFEPOINT_SYNC_TIME,
+	METRIC_JVM_THREADS,
+	METRIC_JVM_THREADS_DAEMON,
+	METRIC_JVM_THREADS_STARTED,
+	METRIC_JVM_CLASSES_LOADED,
+	METRIC_JVM_CLASSES_UNLOADED,
+	METRIC_JVM_PROFILING,
+	METRIC_JVM_ALLOCATED,
+	METRIC_JVM_LOCK_CONTENTIONS,
+	METRIC_JVM_LOCK_TIME,
+	METRIC_JVM_LOST_SAMPLES,
+	METRIC_SONDE_INFO,
+	METRIC_SONDE_FEATURE_ON,
+	METRIC_SONDE_TARGETS,
+	METRIC_SONDE_TARGETS_PROFILED,
+	METRIC_SONDE_INTERVALS,
+	METRIC_SONDE_LAG,
+	METRIC_SONDE_COLLECTIONS,
+	METRIC_SONDE_COLLECTION_FAILURES,
+	METRIC_SONDE_LOST_RECORDS,
+	METRIC_SONDE_WRITE_FAILURES,
+	METRIC_SONDE_CPU_SAMPLES,
+	METRIC_SONDE_CPU_SAMPLES_LOST,
+	METRIC_SONDE_CPU_STACKS_CUT,
+	METRIC_SONDE_CPU_TIME,
+	METRIC_SONDE_MEMORY,
+	METRIC_SONDE_STORE_SIZE,
+	METRIC_SONDE_STORE_WRITING,
+	METRIC_SONDE_STORE_DAMAGED,
+	METRIC_SONDE_STORE_SAMPLES,
+	METRIC_SONDE_STORE_PROFILES,
+	METRIC_SONDE_STORE_PROFILES_LOST,
 	METRICS,
 };
 extern const struct metric registry_metrics[METRICS];
-const struct metric *registry_metric_find(const char *name);
+/* Adds the type of its stream to a profile. -EINVAL for a metric without one. */
+int registry_stream_add(struct profile *p, enum metric_id id);
+/* Of a stream's values: a gauge is a snapshot, what a counter grew by is a delta. */
+enum registry_mode metric_mode(const struct metric *metric);
 
 enum event_id {
 	EVENT_OOM_KILL,
@@ -73,8 +174,7 @@ enum event_id {
 struct event_kind {
 	const char *name; /* "oom_kill" */
 	const char *title;
-	const char *help;
+	const char *help;   /* one sentence */
 	const char *family; /* of the profile that may come with it: "go_oom" */
 };
 extern const struct event_kind registry_events[EVENTS];
-const struct event_kind *registry_event_find(const char *name);
