@@ -21,13 +21,13 @@
 
 static void agent_free(struct agent *a)
 {
-	bool java_ended;
+	bool ended;
 
 	agent_cpu_stop(a->cpu);
 	delivery_list_release(&a->mail);
-	pipeline_close(a->pipeline, clock_mono_ns() + AGENT_SINKS_STOP_NS);
-	java_ended = agent_java_stop(a->context.java, clock_mono_ns() + AGENT_JAVA_STOP_NS);
-	if (!agent_oom_stop(a->oom) || !java_ended)
+	ended = !a->pipeline || pipeline_stop(a->pipeline, clock_mono_ns() + AGENT_SINKS_STOP_NS);
+	ended = agent_java_stop(a->context.java, clock_mono_ns() + AGENT_JAVA_STOP_NS) && ended;
+	if (!agent_oom_stop(a->oom) || !ended)
 		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
 	if (!pool_free(a->pool))
@@ -36,6 +36,7 @@ static void agent_free(struct agent *a)
 	agent_oom_free(a->oom);
 	forced_rates_close(a->context.forced);
 	inbox_release(&a->inbox);
+	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
 }

@@ -55,24 +55,29 @@ int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline 
 		p->host[0] = 0;
 	r = pipeline_open_sinks(p, sinks, n_sinks, err);
 	if (r < 0) {
-		pipeline_close(p, 0);
+		if (pipeline_stop(p, 0))
+			pipeline_free(p);
 		return r;
 	}
 	*ret_pipeline = p;
 	return 0;
 }
 
-void pipeline_close(struct pipeline *p, uint64_t until_ns)
+bool pipeline_stop(struct pipeline *p, uint64_t until_ns)
 {
 	bool all = true;
 
-	if (!p)
-		return;
 	for (size_t i = 0; i < p->n_outboxes; i++)
 		all = outbox_close(p->outboxes[i], until_ns) && all;
-	/* Records that a sink still holds name resources of this table. */
-	if (all)
-		resources_free(p->resources);
+	p->n_outboxes = 0;
+	return all;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	resources_free(p->resources);
 	free(p);
 }
 

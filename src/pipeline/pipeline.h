@@ -29,10 +29,12 @@ struct pipeline; /* opaque */
 int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
 		  struct err *err);
 /*
- * Brings away what was written, within until_ns of the monotonic clock. A sink that hangs is left
- * behind with all that it uses.
+ * Brings away what was written, within until_ns of the monotonic clock, and closes the sinks. One
+ * that hangs is left behind with all that it uses: false, and then nothing is to be freed.
  */
-void pipeline_close(struct pipeline *pipeline, uint64_t until_ns); /* NULL is fine */
+bool pipeline_stop(struct pipeline *pipeline, uint64_t until_ns);
+/* After a stop that was true, when all resources were given back. NULL is fine. */
+void pipeline_free(struct pipeline *pipeline);
 
 /* The resource that a process is, to be given back. */
 int pipeline_process(struct pipeline *pipeline, const struct proc_info *info,

@@ -77,6 +77,7 @@ enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM };
 const char *metric_kind_name(enum metric_kind kind); /* "gauge", as in Prometheus */
 
 #define METRIC_MAX_ATTRIBUTES 3
+#define METRIC_MAX_BOUNDS 63
 
 struct metric {
 	const char *name; /* "go.heap.live"; OpenTelemetry's where it has one */
