@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/label.h"
+#include "base/cleanup.h"
 #include "pipeline/registry.h"
 #include "profile/profile.h"
 
@@ -29,6 +29,7 @@ struct event {
 struct event *event_new(enum event_id id); /* NULL without memory */
 void event_free(struct event *event);
 DEFINE_CLEANUP(struct event, event_free)
-/* Values that are too long are cut. */
+/* Replaces what the key had. Values that are too long are cut, attributes beyond the limit left
+ * out. */
 void event_add(struct event *event, const char *key, const char *value);
 const char *event_attribute(const struct event *event, const char *key); /* NULL: none */

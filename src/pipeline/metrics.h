@@ -33,14 +33,14 @@ struct metrics {
 	struct metric_point *points;
 	size_t len;
 	size_t cap;
-	uint64_t lost; /* points beyond the limit */
+	uint64_t lost; /* points that did not fit */
 };
 
 struct metrics *metrics_new(void); /* NULL without memory */
 void metrics_free(struct metrics *metrics);
 DEFINE_CLEANUP(struct metrics, metrics_free)
 
-/* A copy of the point, with its texts and buckets. -ENOMEM, or -E2BIG past the limit, counted. */
+/* A copy of the point, its texts and buckets. -ENOMEM, or -E2BIG past the limit; both counted. */
 int metrics_add(struct metrics *metrics, const struct metric_point *point);
 /* The common cases, for metrics without attributes. */
 int metrics_add_gauge(struct metrics *metrics, enum metric_id id, double value);

@@ -48,5 +48,5 @@ struct record *record_ref(struct record *record);
 void record_unref(struct record *record); /* NULL is fine */
 DEFINE_CLEANUP(struct record, record_unref)
 
-/* About how much memory it holds, for the limits of queues. */
+/* About how much memory it keeps from being freed, for the limits of queues. */
 size_t record_bytes(const struct record *record);

@@ -28,6 +28,7 @@ struct resource {
 	uid_t uid;		/* whom it belongs to: budgets are by it */
 	size_t n_labels;
 	const struct label *labels; /* sorted by key, each once, no value "" */
+	size_t bytes;		    /* of memory */
 };
 
 struct resources; /* the table; opaque */
@@ -39,8 +40,9 @@ void resources_free(struct resources *resources);
 DEFINE_CLEANUP(struct resources, resources_free)
 
 /*
- * The one with these labels, made if there is none; to be given back. Labels with value "" are left
- * out, of several with one key the last counts. -EINVAL without service.name, -E2BIG past a limit.
+ * The one with these labels, process and uid, made if there is none; to be given back. Labels whose
+ * key or value is "" are left out; of several with one key the last counts. -EINVAL without
+ * service.name, -E2BIG past a limit.
  */
 int resource_get(struct resources *resources, const struct resource *like,
 		 const struct resource **ret_resource, struct err *err);

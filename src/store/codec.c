@@ -5,7 +5,7 @@
 
 #include <zstd.h>
 
-#include "store/crc.h"
+#include "base/crc.h"
 
 #define SEAL_BYTES 6
 

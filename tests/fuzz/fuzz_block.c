@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/crc.h"
 #include "store/block.h"
 #include "store/chunk.h"
-#include "store/crc.h"
 #include "store/labels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc.h"
 #include "store/block.h"
 #include "store/chunk.h"
-#include "store/crc.h"
 
 struct fixture {
 	struct codec codec;

@@ -1,4 +1,4 @@
-/* src/store/crc.h: CRC-32C (Castagnoli), which guards every block on disk. */
+/* src/base/crc.h: CRC-32C (Castagnoli), which guards what we write to disk. */
 #pragma once
 
 #include <stdint.h>

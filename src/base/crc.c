@@ -1,8 +1,8 @@
 /*
- * src/store/crc.c: by the CPU's own instruction where there is one, else by a table; a sum over
+ * src/base/crc.c: by the CPU's own instruction where there is one, else by a table; a sum over
  * a day checks some megabytes, which a table alone would make its dearest step.
  */
-#include "store/crc.h"
+#include "base/crc.h"
 
 static const uint32_t crc_table[256] = {
 	0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8,

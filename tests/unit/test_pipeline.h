@@ -1,0 +1,39 @@
+/* tests/unit/test_pipeline.h: records to send, for the tests of the pipeline. After cmocka.h. */
+#pragma once
+
+#include "pipeline/record.h"
+
+/* Rows of our own where the program's registry is not linked: only their addresses matter here. */
+__attribute__((weak)) const struct metric registry_metrics[METRICS] = {{.name = "first"}};
+__attribute__((weak)) const struct event_kind registry_events[EVENTS] = {{.name = "first"}};
+
+static inline const struct resource *test_resource(struct resources *resources, const char *service,
+						   pid_t pid)
+{
+	const struct label labels[] = {{"service.name", service}};
+	const struct resource *resource = NULL;
+	struct err err = {0};
+
+	assert_int_equal(resource_get(resources,
+				      &(struct resource){.process = {.pid = pid},
+							 .labels = labels,
+							 .n_labels = 1},
+				      &resource, &err),
+			 0);
+	return resource;
+}
+
+/* A gauge of one point; time_ns tells records apart. */
+static inline struct record *test_record(int64_t time_ns)
+{
+	static const struct metric metric = {.name = "test", .kind = METRIC_GAUGE};
+	struct metrics *metrics = metrics_new();
+	struct record *record;
+
+	assert_non_null(metrics);
+	assert_int_equal(metrics_add(metrics, &(struct metric_point){.metric = &metric}), 0);
+	record = record_new_metrics(metrics);
+	assert_non_null(record);
+	record->time_ns = time_ns;
+	return record;
+}
