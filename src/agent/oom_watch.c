@@ -61,10 +61,8 @@ static bool picture_hand_over(struct agent_oom *o, const struct oom_entry *entry
 	}
 	r->target = entry->target;
 	r->killed = killed;
-	r->reading = (struct reading){.profile = profile,
-				      .snapshot_types = (1U << profile_n_types(profile)) - 1,
-				      .time_ns = time_ns,
-				      .duration_ns = (int64_t)NS_PER_SEC};
+	r->reading = (struct reading){
+		.profile = profile, .time_ns = time_ns, .duration_ns = (int64_t)NS_PER_SEC};
 	reading_describe(r, entry);
 	(void)pthread_mutex_lock(&o->lock);
 	*o->ready_end = r;

@@ -14,6 +14,7 @@
 #include "agent/sink.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pipeline/registry.h"
 
 #define SINK_MAX_LABELS (6 + READING_MAX_LABELS)
 /* Packing is for past hours: once a minute is often enough. */
@@ -68,7 +69,7 @@ static int sink_store_write(struct sink *sink, const struct target *target, cons
 		.time_ns = reading->time_ns,
 		.duration_ns = reading->duration_ns,
 		.profile = reading->profile,
-		.snapshot_types = reading->snapshot_types,
+		.snapshot_types = registry_snapshot_types(family, reading->profile),
 	};
 
 	sink_labels_of(sink, &target->info, &labels);

@@ -13,6 +13,7 @@
 #include "agent/agent_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pipeline/registry.h"
 #include "profile/sum.h"
 
 /* Readers with an interval of their own may take this part of a CPU in it: one percent. */
@@ -143,12 +144,12 @@ void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 	}
 }
 
-static uint64_t profile_total(const struct profile *p, const char *type, uint32_t snapshot_types)
+static uint64_t profile_total(const struct profile *p, enum type_id type)
 {
-	int at = profile_find_type(p, type);
+	int at = profile_find_type(p, registry_types[type].name);
 	int64_t total = 0;
 
-	if (at < 0 || (snapshot_types >> at & 1))
+	if (at < 0)
 		return 0;
 	for (size_t i = 0; i < profile_n_samples(p); i++)
 		total = sum_add(total, profile_sample_at(p, i)->values[at]);
@@ -234,10 +235,8 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	r->collections++;
 	a->health.collections++;
 	r->last_ns = (int64_t)clock_unix_ns();
-	slot->alloc_bytes_total +=
-		profile_total(reading->profile, "alloc_space", reading->snapshot_types);
-	slot->alloc_objects_total +=
-		profile_total(reading->profile, "alloc_objects", reading->snapshot_types);
+	slot->alloc_bytes_total += profile_total(reading->profile, TYPE_GO_HEAP_ALLOC_SPACE);
+	slot->alloc_objects_total += profile_total(reading->profile, TYPE_GO_HEAP_ALLOC_OBJECTS);
 }
 
 /* -ESRCH is for targets_receive(). */
