@@ -57,7 +57,7 @@ DEFINE_CLEANUP(struct agent, agent_stop)
 /* One line per process for "what is profiled, and what not and why". */
 struct agent_target {
 	struct target target;
-	struct {
+	struct agent_target_reader {
 		const char *reader;
 		struct reader_answer answer;
 		uint64_t collections;

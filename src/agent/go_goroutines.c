@@ -28,7 +28,6 @@ static void goroutines_count(const struct golang_goroutines_stats *stats, struct
 	values[FIGURE_SYSCALL] = stats->states[GOLANG_G_SYSCALL];
 	reading->figures.has = 1U << FIGURE_WAITING | 1U << FIGURE_RUNNABLE | 1U << FIGURE_RUNNING |
 			       1U << FIGURE_SYSCALL;
-	reading->snapshot_types = (1U << GOLANG_GOROUTINES_STATES) - 1;
 	reading->lost = stats->bad + stats->incomplete;
 	if (stats->sampled)
 		(void)snprintf(reading->note, sizeof(reading->note),

@@ -16,9 +16,6 @@
 #include "golang/force.h"
 #include "golang/heap.h"
 
-/* inuse_objects and inuse_space; golang/heap.h tells the order of the types. */
-#define GO_HEAP_SNAPSHOT_TYPES (1U << 2 | 1U << 3)
-
 /* How long a program's last reading may wait for one that is under way; others are dying, too. */
 #define GO_HEAP_LAST_NS (200 * NS_PER_MS)
 /* And its picture. */
@@ -272,7 +269,6 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 		return r;
 	*ret_reading = (struct reading){
 		.profile = TAKE_PTR(profile),
-		.snapshot_types = GO_HEAP_SNAPSHOT_TYPES,
 		.lost = stats->bad_buckets - g->bad_buckets + stats->torn_records,
 	};
 	g->bad_buckets = stats->bad_buckets;

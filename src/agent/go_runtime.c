@@ -14,6 +14,7 @@
 #include "agent/reader.h"
 #include "base/cleanup.h"
 #include "golang/metrics.h"
+#include "pipeline/registry.h"
 
 #define GO_RUNTIME_FRAME "[go runtime]"
 #define PPM 1000000
@@ -27,9 +28,7 @@ struct go_runtime {
 
 /* One type of the profile, and where its value comes from. */
 struct runtime_row {
-	const char *type;
-	const char *unit;
-	bool snapshot;
+	enum metric_id metric;
 	uint32_t needs; /* GOLANG_HAS_* */
 	int figure;	/* for /metrics, or -1 */
 	uint64_t (*value)(const struct golang_metrics *m);
@@ -91,16 +90,16 @@ static uint64_t total_alloc(const struct golang_metrics *m)
 }
 
 static const struct runtime_row rows[] = {
-	{"heap_live", "bytes", true, GOLANG_HAS_HEAP, FIGURE_HEAP_LIVE, heap_live},
-	{"heap_goal", "bytes", true, GOLANG_HAS_HEAP, FIGURE_HEAP_GOAL, heap_goal},
-	{"heap_inuse", "bytes", true, GOLANG_HAS_LIMIT, FIGURE_HEAP_INUSE, heap_inuse},
-	{"memory_limit", "bytes", true, GOLANG_HAS_LIMIT, FIGURE_MEMORY_LIMIT, memory_limit},
-	{"goroutines", "count", true, GOLANG_HAS_SCHED, FIGURE_GOROUTINES, goroutines},
-	{"gomaxprocs", "count", true, GOLANG_HAS_SCHED, FIGURE_GOMAXPROCS, gomaxprocs},
-	{"gc_cpu_fraction", "ppm", true, GOLANG_HAS_GC, FIGURE_GC_CPU_PPM, gc_cpu_ppm},
-	{"gc_cycles", "count", false, GOLANG_HAS_GC, FIGURE_GC_CYCLES, gc_cycles},
-	{"gc_pause", "nanoseconds", false, GOLANG_HAS_GC, FIGURE_GC_PAUSE_NS, gc_pause},
-	{"alloc", "bytes", false, GOLANG_HAS_LIMIT, -1, total_alloc},
+	{METRIC_GO_HEAP_LIVE, GOLANG_HAS_HEAP, FIGURE_HEAP_LIVE, heap_live},
+	{METRIC_GO_GC_GOAL, GOLANG_HAS_HEAP, FIGURE_HEAP_GOAL, heap_goal},
+	{METRIC_GO_HEAP_INUSE, GOLANG_HAS_LIMIT, FIGURE_HEAP_INUSE, heap_inuse},
+	{METRIC_GO_MEMORY_LIMIT, GOLANG_HAS_LIMIT, FIGURE_MEMORY_LIMIT, memory_limit},
+	{METRIC_GO_GOROUTINES, GOLANG_HAS_SCHED, FIGURE_GOROUTINES, goroutines},
+	{METRIC_GO_PROCESSORS, GOLANG_HAS_SCHED, FIGURE_GOMAXPROCS, gomaxprocs},
+	{METRIC_GO_GC_CPU_FRACTION, GOLANG_HAS_GC, FIGURE_GC_CPU_PPM, gc_cpu_ppm},
+	{METRIC_GO_GC_CYCLES, GOLANG_HAS_GC, FIGURE_GC_CYCLES, gc_cycles},
+	{METRIC_GO_GC_PAUSE, GOLANG_HAS_GC, FIGURE_GC_PAUSE_NS, gc_pause},
+	{METRIC_GO_ALLOCATED, GOLANG_HAS_LIMIT, -1, total_alloc},
 };
 
 static_assert(ARRAY_SIZE(rows) <= PROFILE_MAX_TYPES, "a type for each row");
@@ -118,7 +117,7 @@ static int64_t row_value(struct go_runtime *g, size_t row, const struct golang_m
 	uint64_t before = g->has_before ? g->before[row] : value;
 
 	g->before[row] = value;
-	if (!rows[row].snapshot)
+	if (metric_mode(&registry_metrics[rows[row].metric]) == MODE_DELTA)
 		value = value > before ? value - before : 0;
 	return (int64_t)MIN(value, (uint64_t)INT64_MAX);
 }
@@ -149,9 +148,8 @@ static int runtime_profile(struct go_runtime *g, const struct golang_metrics *m,
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++) {
 		if (!row_applies(&rows[i], m))
 			continue;
-		values[n] = row_value(g, i, m);
-		reading->snapshot_types |= (uint32_t)rows[i].snapshot << n++;
-		r = profile_add_type(p, rows[i].type, rows[i].unit);
+		values[n++] = row_value(g, i, m);
+		r = registry_stream_add(p, rows[i].metric);
 		if (rows[i].figure < 0)
 			continue;
 		reading->figures.has |= 1U << rows[i].figure;

@@ -114,7 +114,6 @@ struct reading_figures {
 /* What one collection gave. */
 struct reading {
 	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */
-	uint32_t snapshot_types; /* as in store_entry */
 	int64_t time_ns;	 /* set by the loop: the end of the interval */
 	int64_t duration_ns;	 /* set by the loop */
 	uint64_t lost;		 /* records that could not be read */

@@ -9,6 +9,7 @@
 #include "agent/sink_store.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pipeline/registry.h"
 
 /* Packing is for past hours: once a minute is often enough. */
 #define SINK_MAINTAIN_NS (60 * NS_PER_SEC)

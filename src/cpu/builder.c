@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cpu/interleave.h"
+#include "pipeline/registry.h"
 
 /* Of one process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)
@@ -47,9 +48,10 @@ static int add_types(struct cpu_builder *b)
 	struct profile_type period;
 	int r;
 
-	r = profile_add_type(b->profile, b->options.offcpu ? "waits" : "samples", "count");
+	r = registry_type_add(b->profile, b->options.offcpu ? TYPE_OFFCPU_WAITS : TYPE_CPU_SAMPLES);
 	if (r == 0)
-		r = profile_add_type(b->profile, b->options.offcpu ? "time" : "cpu", "nanoseconds");
+		r = registry_type_add(b->profile,
+				      b->options.offcpu ? TYPE_OFFCPU_TIME : TYPE_CPU_TIME);
 	if (r < 0)
 		return r;
 	period = *profile_type_at(b->profile, 1);

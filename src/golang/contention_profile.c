@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "golang/contention_impl.h"
+#include "pipeline/registry.h"
 
 enum { CONTENTIONS, DELAY, N_VALUES };
 
@@ -34,12 +35,16 @@ static void values_of(const struct golang_contention *c, double count, int64_t c
 
 static int add_header(const struct golang_contention *c, struct profile *p)
 {
-	static const struct golang_profile_kind kind = {
-		.types = {{"contentions", "count"}, {"delay", "nanoseconds"}},
-		.period = {"contentions", "count"},
+	static const struct golang_profile_kind kinds[] = {
+		[GOLANG_BLOCK] = {.types = {TYPE_GO_BLOCK_CONTENTIONS, TYPE_GO_BLOCK_DELAY},
+				  .n_types = 2,
+				  .period = {"contentions", "count"}},
+		[GOLANG_MUTEX] = {.types = {TYPE_GO_MUTEX_CONTENTIONS, TYPE_GO_MUTEX_DELAY},
+				  .n_types = 2,
+				  .period = {"contentions", "count"}},
 	};
 
-	return golang_profile_header(p, &kind, 1, proc_mem_time_ns(c->process->mem));
+	return golang_profile_header(p, &kinds[c->kind], 1, proc_mem_time_ns(c->process->mem));
 }
 
 static int locations_of(struct golang_contention *c, struct golang_symbolizer *s,

@@ -212,7 +212,8 @@ int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 			      void *context, struct profile **ret_profile, struct err *err)
 {
 	static const struct golang_profile_kind kind = {
-		.types = {{"goroutine", "count"}},
+		.types = {TYPE_GOROUTINE_ALL},
+		.n_types = 1,
 		.period = {"goroutine", "count"},
 	};
 	_cleanup_(profile_freep) struct profile *p = profile_new();

@@ -11,9 +11,9 @@
 #include "golang/bucket.h"
 #include "golang/goroutine_impl.h"
 #include "golang/grow.h"
+#include "pipeline/registry.h"
 
 enum { STATE_ALL, STATE_WAITING, STATE_RUNNABLE, STATE_RUNNING, STATE_SYSCALL, N_STATES };
-static_assert(N_STATES == GOLANG_GOROUTINES_STATES, "as many types as readers are told of");
 
 struct counts {
 	int64_t values[N_STATES];
@@ -86,8 +86,13 @@ static int states_sample(struct states *st, uint32_t id, struct err *err)
 int golang_goroutines_by_state(struct golang_goroutines *gs, struct profile **ret_profile,
 			       struct err *err)
 {
-	static const char *const types[N_STATES] = {"goroutine", "waiting", "runnable", "running",
-						    "syscall"};
+	static const enum type_id types[N_STATES] = {
+		[STATE_ALL] = TYPE_GOROUTINE_ALL,
+		[STATE_WAITING] = TYPE_GOROUTINE_WAITING,
+		[STATE_RUNNABLE] = TYPE_GOROUTINE_RUNNABLE,
+		[STATE_RUNNING] = TYPE_GOROUTINE_RUNNING,
+		[STATE_SYSCALL] = TYPE_GOROUTINE_SYSCALL,
+	};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_(states_release) struct states st = {.gs = gs};
 	int r = 0;
@@ -96,7 +101,7 @@ int golang_goroutines_by_state(struct golang_goroutines *gs, struct profile **re
 		return err_oom(err);
 	golang_symbolizer_init(&st.s, gs->process, p);
 	for (int type = 0; r == 0 && type < N_STATES; type++)
-		r = profile_add_type(p, types[type], "count");
+		r = registry_type_add(p, types[type]);
 	for (size_t i = 0; r == 0 && i < gs->len; i++)
 		if (!gs->items[i].unsampled)
 			r = states_count(&st, &gs->items[i]);

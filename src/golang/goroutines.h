@@ -113,7 +113,6 @@ int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details
  * The same by state, for readers of many programs: the types goroutine, waiting, runnable, running
  * and syscall, without labels and mappings.
  */
-#define GOLANG_GOROUTINES_STATES 5
 int golang_goroutines_by_state(struct golang_goroutines *goroutines, struct profile **ret_profile,
 			       struct err *err);
 

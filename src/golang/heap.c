@@ -192,10 +192,9 @@ void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t 
 int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
 	static const struct golang_profile_kind kind = {
-		.types = {{"alloc_objects", "count"},
-			  {"alloc_space", "bytes"},
-			  {"inuse_objects", "count"},
-			  {"inuse_space", "bytes"}},
+		.types = {TYPE_GO_HEAP_ALLOC_OBJECTS, TYPE_GO_HEAP_ALLOC_SPACE,
+			  TYPE_GO_HEAP_INUSE_OBJECTS, TYPE_GO_HEAP_INUSE_SPACE},
+		.n_types = 4,
 		.period = {"space", "bytes"},
 	};
 

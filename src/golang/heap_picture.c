@@ -5,7 +5,8 @@
 static int picture_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
 	static const struct golang_profile_kind kind = {
-		.types = {{"inuse_objects", "count"}, {"inuse_space", "bytes"}},
+		.types = {TYPE_GO_OOM_INUSE_OBJECTS, TYPE_GO_OOM_INUSE_SPACE},
+		.n_types = 2,
 		.period = {"space", "bytes"},
 	};
 

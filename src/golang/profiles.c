@@ -9,8 +9,8 @@ int golang_profile_header(struct profile *p, const struct golang_profile_kind *k
 	struct profile_header *h = profile_header(p);
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < GOLANG_PROFILE_MAX_TYPES && kind->types[i][0]; i++)
-		r = profile_add_type(p, kind->types[i][0], kind->types[i][1]);
+	for (size_t i = 0; r == 0 && i < kind->n_types; i++)
+		r = registry_type_add(p, kind->types[i]);
 	h->time_ns = time_ns;
 	h->period = period;
 	if (r == 0)

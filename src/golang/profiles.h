@@ -4,11 +4,13 @@
 #include "base/err.h"
 #include "golang/names.h"
 #include "golang/symbolizer.h"
+#include "pipeline/registry.h"
 
 #define GOLANG_PROFILE_MAX_TYPES 4
 
 struct golang_profile_kind {
-	const char *types[GOLANG_PROFILE_MAX_TYPES][2]; /* {type, unit}, as many as there are */
+	enum type_id types[GOLANG_PROFILE_MAX_TYPES];
+	size_t n_types;
 	const char *period[2];
 };
 

@@ -327,7 +327,7 @@ int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *typ
 	int r = 0;
 
 	for (size_t t = 0; r == 0 && t < n_types; t++)
-		r = profile_add_type(b->profile, types[t].type, types[t].unit);
+		r = registry_type_add(b->profile, types[t].type);
 	/* What was already added must come out, so the limit is for what came before. */
 	profile_limit(b->profile, PROFILE_MAX_BYTES);
 	if (r == 0)

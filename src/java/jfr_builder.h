@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "java/jfr.h"
+#include "pipeline/registry.h"
 #include "profile/profile.h"
 
 #define JFR_MAX_TYPES 2
@@ -56,8 +57,7 @@ struct jfr_sum *jfr_builder_sum(struct jfr_builder *b, size_t i);
 size_t jfr_builder_n_sums(const struct jfr_builder *b);
 
 struct jfr_builder_type {
-	const char *type;
-	const char *unit;
+	enum type_id type;
 	size_t value; /* index in the sums */
 };
 /* Makes the profile of what was added; the builder is then as after init. */

@@ -342,12 +342,12 @@ static enum source pick_cpu(struct jfr_profiler *p)
 static int take(struct jfr_profiler *p, enum source source, enum jfr_profile_kind kind,
 		struct profile **ret_profile, struct err *err)
 {
-	static const struct jfr_builder_type cpu[] = {{"samples", "count", 0},
-						      {"cpu", "nanoseconds", 1}};
-	static const struct jfr_builder_type alloc[] = {{"alloc_objects", "count", 0},
-							{"alloc_space", "bytes", 1}};
-	static const struct jfr_builder_type lock[] = {{"contentions", "count", 0},
-						       {"delay", "nanoseconds", 1}};
+	static const struct jfr_builder_type cpu[] = {{TYPE_JAVA_CPU_SAMPLES, 0},
+						      {TYPE_JAVA_CPU_TIME, 1}};
+	static const struct jfr_builder_type alloc[] = {{TYPE_JAVA_ALLOC_OBJECTS, 0},
+							{TYPE_JAVA_ALLOC_SPACE, 1}};
+	static const struct jfr_builder_type lock[] = {{TYPE_JAVA_LOCK_CONTENTIONS, 0},
+						       {TYPE_JAVA_LOCK_DELAY, 1}};
 
 	if (kind == JFR_PROFILE_LOCK)
 		return jfr_builder_finish(&p->builders[source], lock, 2, ret_profile, err);

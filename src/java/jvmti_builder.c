@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "java/jfr_names.h"
+#include "pipeline/registry.h"
 
 #define BUILDER_MAX_NAMES ((size_t)32 << 20)
 #define BUILDER_MAX_SUMS ((size_t)1 << 18)
@@ -285,10 +286,11 @@ int java_jvmti_builder_take(struct java_jvmti_builder *b, enum jfr_profile_kind 
 	bool is_lock = kind == JFR_PROFILE_LOCK;
 	int r;
 
-	r = profile_add_type(p->profile, is_lock ? "contentions" : "alloc_objects", "count");
+	r = registry_type_add(p->profile,
+			      is_lock ? TYPE_JAVA_LOCK_CONTENTIONS : TYPE_JAVA_ALLOC_OBJECTS);
 	if (r == 0)
-		r = profile_add_type(p->profile, is_lock ? "delay" : "alloc_space",
-				     is_lock ? "nanoseconds" : "bytes");
+		r = registry_type_add(p->profile,
+				      is_lock ? TYPE_JAVA_LOCK_DELAY : TYPE_JAVA_ALLOC_SPACE);
 	/* What was already added must come out, so the limit is for what came before. */
 	profile_limit(p->profile, PROFILE_MAX_BYTES);
 	if (r == 0)

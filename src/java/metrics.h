@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "java/hsperf.h"
+#include "pipeline/metrics.h"
 
 #define JAVA_MAX_SPACES 16
 #define JAVA_MAX_COLLECTORS 8
@@ -68,21 +69,10 @@ struct java_metrics {
 int java_metrics_read(const struct java_hsperf *hsperf, struct java_metrics *ret_metrics,
 		      struct err *err);
 
-/* One series as Prometheus has it. Labels are clean of control characters, but not escaped. */
-struct java_metric {
-	const char *name; /* "container_jvm_heap_used_bytes" */
-	const char *type; /* "gauge", "counter" */
-	const char *help;
-	struct java_label {
-		const char *key;
-		const char *value;
-	} labels[2]; /* key NULL: none */
-	double value;
-};
-
 /*
- * Calls each for all that is known, series of one name after another; now_unix_ms is for the
- * uptime. What each returns when it is not 0 ends it and comes back.
+ * Calls each for all that is known; now_unix_ms is for the uptime. Attributes are clean of control
+ * characters, and live as long as the metrics. What each returns when it is not 0 ends it and comes
+ * back.
  */
 int java_metrics_each(const struct java_metrics *metrics, uint64_t now_unix_ms,
-		      int (*each)(void *arg, const struct java_metric *metric), void *arg);
+		      int (*each)(void *arg, const struct metric_point *point), void *arg);

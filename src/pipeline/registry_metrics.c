@@ -19,19 +19,21 @@
 const struct metric registry_metrics[METRICS] = {
 	[METRIC_PROCESS_CPU_TIME] =
 		COUNTER("process.cpu.time", "nanoseconds", "CPU time",
-			"CPU time of the process since sonde knows it, estimated from samples.",
+			"CPU time of the process since sonde first saw it, estimated from samples.",
 			.family = "cpu", .prometheus = "container_cpu_sampled_seconds_total",
 			.prometheus_divisor = NANOSECONDS),
 
 	/* Go: the heap profile, the runtime, block and mutex profiles. */
-	[METRIC_GO_PROFILE_ALLOCATED] = COUNTER(
-		"go.profile.allocated", "bytes", "Allocated, by profile",
-		"Bytes that the process has allocated since sonde knows it, scaled from samples.",
-		.family = "go_heap", .prometheus = "container_go_alloc_bytes_total"),
-	[METRIC_GO_PROFILE_ALLOCATIONS] = COUNTER(
-		"go.profile.allocations", "count", "Allocations, by profile",
-		"Objects that the process has allocated since sonde knows it, scaled from samples.",
-		.family = "go_heap", .prometheus = "container_go_alloc_objects_total"),
+	[METRIC_GO_PROFILE_ALLOCATED] =
+		COUNTER("go.profile.allocated", "bytes", "Allocated, by profile",
+			"Bytes that the process has allocated since sonde first saw it, scaled "
+			"from samples.",
+			.family = "go_heap", .prometheus = "container_go_alloc_bytes_total"),
+	[METRIC_GO_PROFILE_ALLOCATIONS] =
+		COUNTER("go.profile.allocations", "count", "Allocations, by profile",
+			"Objects that the process has allocated since sonde first saw it, scaled "
+			"from samples.",
+			.family = "go_heap", .prometheus = "container_go_alloc_objects_total"),
 	[METRIC_GO_HEAP_LIVE] =
 		GAUGE("go.heap.live", "bytes", "Live heap",
 		      "Heap in use as of the last collection, plus what was allocated since.",
@@ -39,7 +41,7 @@ const struct metric registry_metrics[METRICS] = {
 		      .stream = "go_runtime:heap_live:bytes"),
 	[METRIC_GO_GC_GOAL] =
 		GAUGE("go.memory.gc.goal", "bytes", "Heap goal",
-		      "Heap size at which the next collection is to end.", .family = "go_runtime",
+		      "Heap size at which the next collection should end.", .family = "go_runtime",
 		      .prometheus = "container_go_heap_goal_bytes",
 		      .stream = "go_runtime:heap_goal:bytes"),
 	[METRIC_GO_HEAP_INUSE] =
@@ -48,7 +50,7 @@ const struct metric registry_metrics[METRICS] = {
 		      .prometheus = "container_go_heap_inuse_bytes",
 		      .stream = "go_runtime:heap_inuse:bytes"),
 	[METRIC_GO_MEMORY_LIMIT] =
-		GAUGE("go.memory.limit", "bytes", "Memory limit", "GOMEMLIMIT, where one is set.",
+		GAUGE("go.memory.limit", "bytes", "Memory limit", "GOMEMLIMIT, if set.",
 		      .family = "go_runtime", .prometheus = "container_go_memory_limit_bytes",
 		      .stream = "go_runtime:memory_limit:bytes"),
 	[METRIC_GO_GOROUTINES] =
@@ -60,7 +62,7 @@ const struct metric registry_metrics[METRICS] = {
 		      .stream = "go_runtime:goroutines:count"),
 	[METRIC_GO_PROCESSORS] = GAUGE(
 		"go.processor.limit", "count", "GOMAXPROCS",
-		"Threads that may run Go code at the same time.", .family = "go_runtime",
+		"Threads that can run Go code at once.", .family = "go_runtime",
 		.prometheus = "container_go_gomaxprocs", .stream = "go_runtime:gomaxprocs:count"),
 	[METRIC_GO_GC_CYCLES] =
 		COUNTER("go.memory.gc.cycles", "count", "GC cycles",
@@ -69,8 +71,8 @@ const struct metric registry_metrics[METRICS] = {
 			.stream = "go_runtime:gc_cycles:count"),
 	[METRIC_GO_GC_PAUSE] = COUNTER(
 		"go.memory.gc.pause.time", "nanoseconds", "GC pauses",
-		"Time that garbage collections have stopped the program.", .family = "go_runtime",
-		.prometheus = "container_go_gc_pause_seconds_total",
+		"Time that garbage collections have stopped the program for.",
+		.family = "go_runtime", .prometheus = "container_go_gc_pause_seconds_total",
 		.prometheus_divisor = NANOSECONDS, .stream = "go_runtime:gc_pause:nanoseconds"),
 	[METRIC_GO_GC_CPU_FRACTION] =
 		GAUGE("go.memory.gc.cpu.fraction", "ppm", "GC CPU",
@@ -83,22 +85,22 @@ const struct metric registry_metrics[METRICS] = {
 					.family = "go_runtime", .stream = "go_runtime:alloc:bytes"),
 	[METRIC_GO_BLOCK_CONTENTIONS] =
 		COUNTER("go.block.contentions", "count", "Times blocked",
-			"Waits in the block profile since sonde knows the process, where the "
+			"Waits in the block profile since sonde first saw the process, where the "
 			"program records it.",
 			.family = "go_block", .prometheus = "container_go_block_contentions_total"),
 	[METRIC_GO_BLOCK_DELAY] = COUNTER(
 		"go.block.delay", "nanoseconds", "Time blocked",
-		"Time waited in the block profile since sonde knows the process.",
+		"Time waited in the block profile since sonde first saw the process.",
 		.family = "go_block", .prometheus = "container_go_block_delay_seconds_total",
 		.prometheus_divisor = NANOSECONDS),
 	[METRIC_GO_MUTEX_CONTENTIONS] =
 		COUNTER("go.mutex.contentions", "count", "Mutex contentions",
-			"Waits in the mutex profile since sonde knows the process, where the "
+			"Waits in the mutex profile since sonde first saw the process, where the "
 			"program records it.",
 			.family = "go_mutex", .prometheus = "container_go_mutex_contentions_total"),
 	[METRIC_GO_MUTEX_DELAY] = COUNTER(
 		"go.mutex.delay", "nanoseconds", "Mutex delay",
-		"Time waited in the mutex profile since sonde knows the process.",
+		"Time waited in the mutex profile since sonde first saw the process.",
 		.family = "go_mutex", .prometheus = "container_go_mutex_delay_seconds_total",
 		.prometheus_divisor = NANOSECONDS),
 
@@ -185,25 +187,26 @@ const struct metric registry_metrics[METRICS] = {
 		      .labels = {"mode", "reason"}),
 	[METRIC_JVM_ALLOCATED] =
 		COUNTER("jvm.profile.allocated", "bytes", "Allocated, by profile",
-			"Bytes that the JVM has allocated since sonde profiles it, scaled from "
-			"samples (with --java).",
+			"Bytes that the JVM has allocated since sonde started to profile it, "
+			"scaled from samples (with --java).",
 			.family = "java_alloc", .prometheus = "container_jvm_alloc_bytes_total"),
-	[METRIC_JVM_LOCK_CONTENTIONS] =
-		COUNTER("jvm.lock.contentions", "count", "Lock waits",
-			"Waits of at least a millisecond since sonde profiles the JVM, by kind: "
-			"monitor (synchronized) or park (java.util.concurrent) (with --java).",
-			.family = "java_lock", .prometheus = "container_jvm_lock_contentions_total",
-			.attributes = {"jvm.lock.kind"}, .labels = {"kind"}),
-	[METRIC_JVM_LOCK_TIME] = COUNTER(
-		"jvm.lock.time", "nanoseconds", "Lock wait time",
-		"Time waited for locks since sonde profiles the JVM, by kind (with --java).",
-		.family = "java_lock", .prometheus = "container_jvm_lock_time_seconds_total",
-		.prometheus_divisor = NANOSECONDS, .attributes = {"jvm.lock.kind"},
-		.labels = {"kind"}),
-	[METRIC_JVM_LOST_SAMPLES] = COUNTER(
-		"jvm.profile.lost", "count", "Events lost",
-		"Events of the JVM that are in no profile, for whatever reason (with --java).",
-		.family = "java_alloc", .prometheus = "container_jvm_lost_samples_total"),
+	[METRIC_JVM_LOCK_CONTENTIONS] = COUNTER(
+		"jvm.lock.contentions", "count", "Lock waits",
+		"Waits for locks of 1 ms and more since sonde started to profile the JVM, by kind: "
+		"monitor (synchronized) or park (java.util.concurrent) (with --java).",
+		.family = "java_lock", .prometheus = "container_jvm_lock_contentions_total",
+		.attributes = {"jvm.lock.kind"}, .labels = {"kind"}),
+	[METRIC_JVM_LOCK_TIME] = COUNTER("jvm.lock.time", "nanoseconds", "Lock wait time",
+					 "Time waited for locks since sonde started to profile the "
+					 "JVM, by kind (with --java).",
+					 .family = "java_lock",
+					 .prometheus = "container_jvm_lock_time_seconds_total",
+					 .prometheus_divisor = NANOSECONDS,
+					 .attributes = {"jvm.lock.kind"}, .labels = {"kind"}),
+	[METRIC_JVM_LOST_SAMPLES] =
+		COUNTER("jvm.profile.lost", "count", "Events lost",
+			"Events of the JVM that made it into no profile (with --java).",
+			.family = "java_alloc", .prometheus = "container_jvm_lost_samples_total"),
 
 	/* sonde itself, and its store. */
 	[METRIC_SONDE_INFO] =
@@ -247,16 +250,16 @@ const struct metric registry_metrics[METRICS] = {
 	[METRIC_SONDE_CPU_SAMPLES] =
 		COUNTER("sonde.cpu.samples", "count", "CPU samples", "Stacks sampled on all CPUs.",
 			.family = "sonde", .prometheus = "sonde_cpu_samples_total"),
-	[METRIC_SONDE_CPU_SAMPLES_LOST] = COUNTER(
-		"sonde.cpu.samples.lost", "count", "CPU samples lost", "Samples that got lost.",
-		.family = "sonde", .prometheus = "sonde_cpu_samples_lost_total"),
+	[METRIC_SONDE_CPU_SAMPLES_LOST] =
+		COUNTER("sonde.cpu.samples.lost", "count", "CPU samples lost", "CPU samples lost.",
+			.family = "sonde", .prometheus = "sonde_cpu_samples_lost_total"),
 	[METRIC_SONDE_CPU_STACKS_CUT] =
 		COUNTER("sonde.cpu.stacks.cut", "count", "CPU stacks cut",
 			"Samples whose stack could not be walked to its root.", .family = "sonde",
 			.prometheus = "sonde_cpu_stacks_cut_total"),
 	[METRIC_SONDE_CPU_TIME] =
 		COUNTER("sonde.cpu.time", "nanoseconds", "CPU time of sonde",
-			"CPU time that sonde has used.", .family = "sonde",
+			"CPU time used by sonde.", .family = "sonde",
 			.prometheus = "sonde_cpu_seconds_total", .prometheus_divisor = NANOSECONDS),
 	[METRIC_SONDE_MEMORY] = GAUGE("sonde.memory.resident", "bytes", "Memory of sonde",
 				      "Resident memory of sonde.", .family = "sonde",

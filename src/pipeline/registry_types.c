@@ -10,16 +10,16 @@
 
 const struct registry_type registry_types[TYPES] = {
 	/* family, name, unit, mode, group, measure, variant, title, help */
-	[TYPE_JAVA_CPU_TIME] = {"java_cpu", "cpu", "nanoseconds", MODE_DELTA, CPU, "cpu", "Time",
-				"CPU of Java code",
-				"CPU time of Java code, sampled by the JVM (JDK 25 and later, with "
-				"--java)."},
-	[TYPE_JAVA_CPU_SAMPLES] = {"java_cpu", "samples", "count", MODE_DELTA, CPU, "cpu",
-				   "Samples", "CPU samples of Java code",
-				   "Samples of Java code that the JVM took (JDK 25 and later, with "
-				   "--java)."},
+	[TYPE_JAVA_CPU_TIME] =
+		{"java_cpu", "cpu", "nanoseconds", MODE_DELTA, CPU, "cpu", "Time",
+		 "CPU of Java code",
+		 "CPU time of Java code, sampled by the JVM (JDK 25 and later, with --java)."},
+	[TYPE_JAVA_CPU_SAMPLES] =
+		{"java_cpu", "samples", "count", MODE_DELTA, CPU, "cpu", "Samples",
+		 "CPU samples of Java code",
+		 "Samples of Java code that the JVM took (JDK 25 and later, with --java)."},
 	[TYPE_CPU_TIME] = {"cpu", "cpu", "nanoseconds", MODE_DELTA, CPU, "cpu", "Time", "CPU",
-			   "CPU time, estimated from samples; every program."},
+			   "CPU time of every program, estimated from samples."},
 	[TYPE_CPU_SAMPLES] = {"cpu", "samples", "count", MODE_DELTA, CPU, "cpu", "Samples",
 			      "CPU samples", "Samples that CPU time is estimated from."},
 	[TYPE_OFFCPU_TIME] = {"offcpu", "time", "nanoseconds", MODE_DELTA, CPU, "wait", "Time",
@@ -27,42 +27,38 @@ const struct registry_type registry_types[TYPES] = {
 			      "Time that threads waited, by where they blocked (with --offcpu)."},
 	[TYPE_OFFCPU_WAITS] = {"offcpu", "waits", "count", MODE_DELTA, CPU, "wait", "Waits",
 			       "Waits (off-CPU)", "How often threads waited (with --offcpu)."},
-	[TYPE_GO_HEAP_INUSE_SPACE] = {"go_heap", "inuse_space", "bytes", MODE_SNAPSHOT, MEMORY,
-				      "live", "Bytes", "Live heap",
-				      "Memory in use as of the last collection, by who allocated "
-				      "it."},
-	[TYPE_GO_HEAP_INUSE_OBJECTS] = {"go_heap", "inuse_objects", "count", MODE_SNAPSHOT, MEMORY,
-					"live", "Objects", "Live objects",
-					"Objects in use as of the last collection, by who "
-					"allocated them."},
+	[TYPE_GO_HEAP_INUSE_SPACE] =
+		{"go_heap", "inuse_space", "bytes", MODE_SNAPSHOT, MEMORY, "live", "Bytes",
+		 "Live heap", "Memory in use as of the last collection, by allocation site."},
+	[TYPE_GO_HEAP_INUSE_OBJECTS] =
+		{"go_heap", "inuse_objects", "count", MODE_SNAPSHOT, MEMORY, "live", "Objects",
+		 "Live objects", "Objects in use as of the last collection, by allocation site."},
 	[TYPE_GO_HEAP_ALLOC_SPACE] = {"go_heap", "alloc_space", "bytes", MODE_DELTA, MEMORY,
 				      "allocated", "Bytes", "Allocation rate",
 				      "Bytes allocated, whether still in use or not."},
 	[TYPE_GO_HEAP_ALLOC_OBJECTS] = {"go_heap", "alloc_objects", "count", MODE_DELTA, MEMORY,
 					"allocated", "Objects", "Allocations",
 					"Objects allocated, whether still in use or not."},
-	[TYPE_JAVA_ALLOC_SPACE] = {"java_alloc", "alloc_space", "bytes", MODE_DELTA, MEMORY,
-				   "allocated", "Bytes", "Allocation rate",
-				   "Bytes allocated by Java code, sampled by the JVM (with "
-				   "--java)."},
-	[TYPE_JAVA_ALLOC_OBJECTS] = {"java_alloc", "alloc_objects", "count", MODE_DELTA, MEMORY,
-				     "allocated", "Objects", "Allocations",
-				     "Objects allocated by Java code; only JDK 8 and 11 tell "
-				     "(with --java)."},
+	[TYPE_JAVA_ALLOC_SPACE] =
+		{"java_alloc", "alloc_space", "bytes", MODE_DELTA, MEMORY, "allocated", "Bytes",
+		 "Allocation rate",
+		 "Bytes allocated by Java code, sampled by the JVM (with --java)."},
+	[TYPE_JAVA_ALLOC_OBJECTS] =
+		{"java_alloc", "alloc_objects", "count", MODE_DELTA, MEMORY, "allocated", "Objects",
+		 "Allocations", "Objects allocated by Java code (JDK 8 and 11 only, with --java)."},
 	[TYPE_GOROUTINE_ALL] = {"go_goroutine", "goroutine", "count", MODE_SNAPSHOT, GOROUTINES,
 				"goroutines", "All", "Goroutines",
-				"Goroutines that exist, by where they are."},
-	[TYPE_GOROUTINE_WAITING] = {"go_goroutine", "waiting", "count", MODE_SNAPSHOT, GOROUTINES,
-				    "goroutines", "Waiting", "Goroutines waiting",
-				    "Goroutines that wait for a channel, a lock, a timer or the "
-				    "network."},
+				"All goroutines, by where they are."},
+	[TYPE_GOROUTINE_WAITING] =
+		{"go_goroutine", "waiting", "count", MODE_SNAPSHOT, GOROUTINES, "goroutines",
+		 "Waiting", "Goroutines waiting",
+		 "Goroutines that wait for a channel, a lock, a timer or the network."},
 	[TYPE_GOROUTINE_RUNNABLE] = {"go_goroutine", "runnable", "count", MODE_SNAPSHOT, GOROUTINES,
 				     "goroutines", "Runnable", "Goroutines runnable",
-				     "Goroutines that are ready, but have no processor to run "
-				     "on."},
+				     "Goroutines that are ready to run, but lack a processor."},
 	[TYPE_GOROUTINE_RUNNING] = {"go_goroutine", "running", "count", MODE_SNAPSHOT, GOROUTINES,
 				    "goroutines", "Running", "Goroutines running",
-				    "Goroutines on a processor."},
+				    "Goroutines running on a processor."},
 	[TYPE_GOROUTINE_SYSCALL] = {"go_goroutine", "syscall", "count", MODE_SNAPSHOT, GOROUTINES,
 				    "goroutines", "In syscalls", "Goroutines in system calls",
 				    "Goroutines in a system call."},
@@ -70,26 +66,25 @@ const struct registry_type registry_types[TYPES] = {
 				 "blocked", "Time", "Blocking",
 				 "Time that goroutines were blocked by channels and locks, where "
 				 "the program records it."},
-	[TYPE_GO_BLOCK_CONTENTIONS] = {"go_block", "contentions", "count", MODE_DELTA, BLOCKING,
-				       "blocked", "Times", "Times blocked",
-				       "How often goroutines were blocked, where the program "
-				       "records it."},
+	[TYPE_GO_BLOCK_CONTENTIONS] =
+		{"go_block", "contentions", "count", MODE_DELTA, BLOCKING, "blocked", "Times",
+		 "Times blocked",
+		 "How often goroutines were blocked, where the program records it."},
 	[TYPE_JAVA_LOCK_DELAY] = {"java_lock", "delay", "nanoseconds", MODE_DELTA, BLOCKING,
 				  "blocked", "Time", "Lock waits",
-				  "Time that threads waited for monitors and locks, from one "
-				  "millisecond on; the class of the lock is the leaf (with "
-				  "--java)."},
+				  "Time that threads waited for monitors and locks, in waits of 1 "
+				  "ms and more; the leaf is the class of the lock (with --java)."},
 	[TYPE_JAVA_LOCK_CONTENTIONS] = {"java_lock", "contentions", "count", MODE_DELTA, BLOCKING,
 					"blocked", "Times", "Times waited for locks",
-					"How often threads waited for monitors and locks (with "
-					"--java)."},
+					"How often threads waited for monitors and locks for 1 ms "
+					"and more (with --java)."},
 	[TYPE_GO_MUTEX_DELAY] = {"go_mutex", "delay", "nanoseconds", MODE_DELTA, MUTEXES, "held",
 				 "Time", "Mutex delay",
-				 "Time that others waited for a lock, by who held it, where the "
+				 "Time that others waited for a lock, by its holder, where the "
 				 "program records it."},
 	[TYPE_GO_MUTEX_CONTENTIONS] = {"go_mutex", "contentions", "count", MODE_DELTA, MUTEXES,
 				       "held", "Times", "Mutex contentions",
-				       "How often others waited for a lock, by who held it, where "
+				       "How often others waited for a lock, by its holder, where "
 				       "the program records it."},
 	[TYPE_GO_OOM_INUSE_SPACE] = {"go_oom", "inuse_space", "bytes", MODE_SNAPSHOT, OOM, "moment",
 				     "Bytes", "Heap",
@@ -101,5 +96,5 @@ const struct registry_type registry_types[TYPES] = {
 				       "allocated since the last collection."},
 	[TYPE_GO_OOM_GOROUTINE] = {"go_oom", "goroutine", "count", MODE_SNAPSHOT, OOM, "moment",
 				   "Goroutines", "Goroutines",
-				   "Goroutines when memory ran out, as they were read last."},
+				   "Goroutines when memory ran out, as last read."},
 };

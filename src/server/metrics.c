@@ -1,41 +1,38 @@
-/* src/server/metrics.c: /metrics in the text format of Prometheus (version 0.0.4). */
-#include <inttypes.h>
+/*
+ * src/server/metrics.c: /metrics in the text format of Prometheus (version 0.0.4).
+ *
+ * Points come target by target, while the lines of one metric belong together. So each metric of
+ * the registry gathers its own, and all are written in the order of the registry.
+ */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/label.h"
 #include "java/metrics.h"
+#include "pipeline/metrics.h"
 #include "server/routes.h"
 
-static int metric_head(struct buf *out, const char *name, const char *type, const char *help)
+struct exposition {
+	const struct agent_target *target; /* whose points are added; NULL: our own */
+	struct buf lines[METRICS];
+};
+
+static void exposition_release(struct exposition *e)
 {
-	return buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static int metric_uint(struct buf *out, const char *name, const char *type, const char *help,
-		       uint64_t value)
-{
-	int r = metric_head(out, name, type, help);
-
-	return r < 0 ? r : buf_printf(out, "%s %" PRIu64 "\n", name, value);
-}
-
-static int metric_seconds(struct buf *out, const char *name, const char *type, const char *help,
-			  int64_t ns)
-{
-	int r = metric_head(out, name, type, help);
-
-	return r < 0 ? r : buf_printf(out, "%s %.9g\n", name, (double)ns / (double)NS_PER_SEC);
+	for (size_t i = 0; i < METRICS; i++)
+		buf_release(&e->lines[i]);
 }
 
 /* Label values are UTF-8, which names of processes need not be: other bytes become '?'. */
-static int metric_label(struct buf *out, const char *key, const char *value)
+static int write_label(struct buf *out, const struct label *label)
 {
-	int r = buf_printf(out, "%s=\"", key);
+	int r = buf_printf(out, "%s=\"", label->key);
 
-	for (; r == 0 && *value; value++) {
-		unsigned char c = (unsigned char)*value;
+	for (const char *p = label->value; r == 0 && *p; p++) {
+		unsigned char c = (unsigned char)*p;
 
 		if (c == '\\' || c == '"')
 			r = buf_printf(out, "\\%c", c);
@@ -47,442 +44,274 @@ static int metric_label(struct buf *out, const char *key, const char *value)
 	return r < 0 ? r : buf_append_byte(out, '"');
 }
 
-struct metric_extra {
-	const char *key; /* NULL: none */
-	const char *value;
-};
-
-static int metric_target_labels(struct buf *out, const char *name, const struct agent_target *t,
-				const struct metric_extra *extra, size_t n_extra)
+static int write_labels(struct buf *out, const struct label *labels, size_t n)
 {
-	const struct proc_info *info = &t->target.info;
-	char pid[16];
-	int r = buf_printf(out, "%s{", name);
+	int r = n ? buf_append_byte(out, '{') : 0;
 
-	(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
-	if (r == 0)
-		r = metric_label(out, "service", info->service);
-	if (r == 0)
-		r = buf_append_byte(out, ',');
-	if (r == 0)
-		r = metric_label(out, "container", info->container);
-	if (r == 0)
-		r = buf_append_byte(out, ',');
-	if (r == 0)
-		r = metric_label(out, "pid", pid);
-	if (r == 0)
-		r = buf_append_byte(out, ',');
-	if (r == 0)
-		r = metric_label(out, "comm", info->comm);
-	for (size_t i = 0; r == 0 && i < n_extra && extra[i].key; i++) {
-		r = buf_append_byte(out, ',');
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (i > 0)
+			r = buf_append_byte(out, ',');
 		if (r == 0)
-			r = metric_label(out, extra[i].key, extra[i].value);
+			r = write_label(out, &labels[i]);
 	}
-	return r < 0 ? r : buf_append_str(out, "} ");
+	return r < 0 || n == 0 ? r : buf_append_byte(out, '}');
 }
 
-static int metric_target(struct buf *out, const char *name, const struct agent_target *t,
-			 uint64_t value)
+/* Whole numbers have all their digits, as long as a double has them. */
+static int write_value(struct buf *out, double value)
 {
-	int r = metric_target_labels(out, name, t, NULL, 0);
-
-	return r < 0 ? r : buf_printf(out, "%" PRIu64 "\n", value);
+	if (fabs(value) >= 0x1p53)
+		return buf_printf(out, " %.17g\n", value);
+	return buf_printf(out, value == trunc(value) ? " %.0f\n" : " %.15g\n", value);
 }
 
-static int metric_target_seconds(struct buf *out, const char *name, const struct agent_target *t,
-				 uint64_t ns)
+static int exposition_add(void *arg, const struct metric_point *point)
 {
-	int r = metric_target_labels(out, name, t, NULL, 0);
+	const struct metric *m = point->metric;
+	struct exposition *e = arg;
+	struct buf *out = &e->lines[m - registry_metrics];
+	double divisor = m->prometheus_divisor > 0 ? m->prometheus_divisor : 1;
+	struct label labels[4 + METRIC_MAX_ATTRIBUTES];
+	size_t n = 0;
+	char pid[16];
+	int r;
 
-	return r < 0 ? r : buf_printf(out, "%.15g\n", (double)ns / (double)NS_PER_SEC);
+	if (!m->prometheus)
+		return 0;
+	if (e->target) {
+		const struct proc_info *info = &e->target->target.info;
+
+		(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
+		labels[n++] = (struct label){"service", info->service};
+		labels[n++] = (struct label){"container", info->container};
+		labels[n++] = (struct label){"pid", pid};
+		labels[n++] = (struct label){"comm", info->comm};
+	}
+	for (size_t i = 0; i < METRIC_MAX_ATTRIBUTES; i++)
+		if (point->attributes[i])
+			labels[n++] = (struct label){m->labels[i], point->attributes[i]};
+	r = buf_append_str(out, m->prometheus);
+	if (r == 0)
+		r = write_labels(out, labels, n);
+	return r < 0 ? r : write_value(out, point->value / divisor);
 }
 
-static bool is_profiled(const struct agent_target *t)
-{
-	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
-		if (t->readers[i].answer.yes && strcmp(t->readers[i].reader, "go-heap") == 0)
-			return true;
-	return false;
-}
-
-/* A figure; several in a row may share a name, and differ by a label. */
-struct figure_metric {
-	enum reading_figure figure;
-	const char *name;
-	const char *type;
-	const char *help;
-	double unit; /* the figure is divided by it */
-	struct metric_extra extra;
-};
-
-static const struct figure_metric figure_metrics[] = {
-	{FIGURE_HEAP_LIVE,
-	 "container_go_heap_live_bytes",
-	 "gauge",
-	 "Heap that the last collection found in use, and what was allocated since.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_HEAP_GOAL,
-	 "container_go_heap_goal_bytes",
-	 "gauge",
-	 "Size of the heap at which the next collection is to end.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_HEAP_INUSE,
-	 "container_go_heap_inuse_bytes",
-	 "gauge",
-	 "Memory in spans that hold objects of the heap.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_MEMORY_LIMIT,
-	 "container_go_memory_limit_bytes",
-	 "gauge",
-	 "GOMEMLIMIT, where one is set.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_WAITING,
-	 "container_go_goroutines",
-	 "gauge",
-	 "Goroutines, by state where they are profiled.",
-	 1,
-	 {"state", "waiting"}},
-	{FIGURE_RUNNABLE, "container_go_goroutines", "gauge", "", 1, {"state", "runnable"}},
-	{FIGURE_RUNNING, "container_go_goroutines", "gauge", "", 1, {"state", "running"}},
-	{FIGURE_SYSCALL, "container_go_goroutines", "gauge", "", 1, {"state", "syscall"}},
-	{FIGURE_GOROUTINES, "container_go_goroutines", "gauge", "", 1, {NULL, NULL}},
-	{FIGURE_GOMAXPROCS,
-	 "container_go_gomaxprocs",
-	 "gauge",
-	 "Threads that may run Go code at the same time.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_GC_CYCLES,
-	 "container_go_gc_cycles_total",
-	 "counter",
-	 "Garbage collections since the program started.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_GC_PAUSE_NS,
-	 "container_go_gc_pause_seconds_total",
-	 "counter",
-	 "Time that garbage collections have stopped the program for.",
-	 NS_PER_SEC,
-	 {NULL, NULL}},
-	{FIGURE_GC_CPU_PPM,
-	 "container_go_gc_cpu_fraction",
-	 "gauge",
-	 "Share of its CPU time since its start that the program spent on collections.",
-	 1e6,
-	 {NULL, NULL}},
-	{FIGURE_BLOCK_CONTENTIONS,
-	 "container_go_block_contentions_total",
-	 "counter",
-	 "Waits in the block profile since sonde knows the process.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_BLOCK_DELAY_NS,
-	 "container_go_block_delay_seconds_total",
-	 "counter",
-	 "Time waited in the block profile since sonde knows the process.",
-	 NS_PER_SEC,
-	 {NULL, NULL}},
-	{FIGURE_MUTEX_CONTENTIONS,
-	 "container_go_mutex_contentions_total",
-	 "counter",
-	 "Waits for mutexes in the mutex profile since sonde knows the process.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_MUTEX_DELAY_NS,
-	 "container_go_mutex_delay_seconds_total",
-	 "counter",
-	 "Time waited for mutexes in the mutex profile since sonde knows the process.",
-	 NS_PER_SEC,
-	 {NULL, NULL}},
-	{FIGURE_JVM_ALLOC_BYTES,
-	 "container_jvm_alloc_bytes_total",
-	 "counter",
-	 "Bytes that the JVM has allocated since sonde profiles it.",
-	 1,
-	 {NULL, NULL}},
-	{FIGURE_JVM_MONITOR_WAITS,
-	 "container_jvm_lock_contentions_total",
-	 "counter",
-	 "Waits for locks of at least a millisecond since sonde profiles the JVM.",
-	 1,
-	 {"kind", "monitor"}},
-	{FIGURE_JVM_PARK_WAITS,
-	 "container_jvm_lock_contentions_total",
-	 "counter",
-	 "",
-	 1,
-	 {"kind", "park"}},
-	{FIGURE_JVM_MONITOR_NS,
-	 "container_jvm_lock_time_seconds_total",
-	 "counter",
-	 "Time waited for locks since sonde profiles the JVM.",
-	 NS_PER_SEC,
-	 {"kind", "monitor"}},
-	{FIGURE_JVM_PARK_NS,
-	 "container_jvm_lock_time_seconds_total",
-	 "counter",
-	 "",
-	 NS_PER_SEC,
-	 {"kind", "park"}},
-	{FIGURE_JVM_LOST,
-	 "container_jvm_lost_samples_total",
-	 "counter",
-	 "Events of the JVM's recording that are in no profile.",
-	 1,
-	 {NULL, NULL}},
-};
-
-/* All that there are is said by state where that is known, and else as one number. */
-static bool figure_applies(const struct figure_metric *m, const struct reading_figures *f)
-{
-	bool has_states = f->has >> FIGURE_WAITING & 1;
-
-	return (f->has >> m->figure & 1) && !(m->figure == FIGURE_GOROUTINES && has_states);
-}
-
-static int metric_figure(struct buf *out, const struct figure_metric *m,
-			 const struct agent_target *t)
-{
-	int r = metric_target_labels(out, m->name, t, &m->extra, 1);
-
-	return r < 0 ? r
-		     : buf_printf(out, "%.15g\n", (double)t->figures.values[m->figure] / m->unit);
-}
-
-static int metrics_figures(struct buf *out, const struct agent_target *targets, size_t n)
+static int exposition_write(const struct exposition *e, struct buf *out)
 {
 	int r = 0;
 
-	for (size_t k = 0; r == 0 && k < ARRAY_SIZE(figure_metrics); k++) {
-		const struct figure_metric *m = &figure_metrics[k];
+	for (size_t i = 0; r == 0 && i < METRICS; i++) {
+		const struct metric *m = &registry_metrics[i];
 
-		if (m->help[0])
-			r = metric_head(out, m->name, m->type, m->help);
-		for (size_t i = 0; r == 0 && i < n; i++)
-			if (figure_applies(m, &targets[i].figures))
-				r = metric_figure(out, m, &targets[i]);
+		if (!m->prometheus)
+			continue;
+		r = buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", m->prometheus, m->help,
+			       m->prometheus, metric_kind_name(m->kind));
+		if (r == 0 && e->lines[i].len)
+			r = buf_append(out, e->lines[i].data, e->lines[i].len);
 	}
 	return r;
 }
 
-/* The series of one name belong together, and come JVM by JVM: each name has its own lines. */
-#define JVM_MAX_NAMES 40
-
-struct jvm_series {
-	const struct agent_target *target;
-	const char *names[JVM_MAX_NAMES];
-	struct buf lines[JVM_MAX_NAMES];
-	size_t n;
-};
-
-static void jvm_series_release(struct jvm_series *series)
+static int add(struct exposition *e, enum metric_id id, const char *attribute, double value)
 {
-	for (size_t i = 0; i < series->n; i++)
-		buf_release(&series->lines[i]);
+	return exposition_add(e, &(struct metric_point){.metric = &registry_metrics[id],
+							.attributes = {attribute},
+							.value = value});
 }
 
-static int jvm_add(void *arg, const struct java_metric *m)
+static const struct agent_target_reader *reader_of(const struct agent_target *t, const char *name)
 {
-	const struct metric_extra extra[] = {{m->labels[0].key, m->labels[0].value},
-					     {m->labels[1].key, m->labels[1].value}};
-	struct jvm_series *series = arg;
-	size_t i = 0;
+	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
+		if (strcmp(t->readers[i].reader, name) == 0)
+			return &t->readers[i];
+	return NULL;
+}
+
+static int add_totals(struct exposition *e, const struct agent_target *t)
+{
+	const struct agent_target_reader *heap = reader_of(t, "go-heap");
 	int r = 0;
 
-	while (i < series->n && strcmp(series->names[i], m->name) != 0)
-		i++;
-	if (i == JVM_MAX_NAMES)
-		return 0;
-	if (i == series->n) {
-		series->names[series->n++] = m->name;
-		r = metric_head(&series->lines[i], m->name, m->type, m->help);
+	if (heap && heap->answer.yes) {
+		r = add(e, METRIC_GO_PROFILE_ALLOCATED, NULL, (double)t->alloc_bytes_total);
+		if (r == 0)
+			r = add(e, METRIC_GO_PROFILE_ALLOCATIONS, NULL,
+				(double)t->alloc_objects_total);
 	}
-	if (r == 0)
-		r = metric_target_labels(&series->lines[i], m->name, series->target, extra,
-					 ARRAY_SIZE(extra));
-	return r < 0 ? r : buf_printf(&series->lines[i], "%.15g\n", m->value);
+	if (r == 0 && t->cpu_ns_total)
+		r = add(e, METRIC_PROCESS_CPU_TIME, NULL, (double)t->cpu_ns_total);
+	return r;
+}
+
+/* The metric of each figure; of those that share one, the value of its attribute. */
+static const struct figure_row {
+	enum metric_id metric;
+	const char *attribute;
+} figure_rows[FIGURES] = {
+	[FIGURE_HEAP_LIVE] = {METRIC_GO_HEAP_LIVE, NULL},
+	[FIGURE_HEAP_GOAL] = {METRIC_GO_GC_GOAL, NULL},
+	[FIGURE_HEAP_INUSE] = {METRIC_GO_HEAP_INUSE, NULL},
+	[FIGURE_MEMORY_LIMIT] = {METRIC_GO_MEMORY_LIMIT, NULL},
+	[FIGURE_GOROUTINES] = {METRIC_GO_GOROUTINES, NULL},
+	[FIGURE_WAITING] = {METRIC_GO_GOROUTINES, "waiting"},
+	[FIGURE_RUNNABLE] = {METRIC_GO_GOROUTINES, "runnable"},
+	[FIGURE_RUNNING] = {METRIC_GO_GOROUTINES, "running"},
+	[FIGURE_SYSCALL] = {METRIC_GO_GOROUTINES, "syscall"},
+	[FIGURE_GOMAXPROCS] = {METRIC_GO_PROCESSORS, NULL},
+	[FIGURE_GC_CYCLES] = {METRIC_GO_GC_CYCLES, NULL},
+	[FIGURE_GC_PAUSE_NS] = {METRIC_GO_GC_PAUSE, NULL},
+	[FIGURE_GC_CPU_PPM] = {METRIC_GO_GC_CPU_FRACTION, NULL},
+	[FIGURE_BLOCK_CONTENTIONS] = {METRIC_GO_BLOCK_CONTENTIONS, NULL},
+	[FIGURE_BLOCK_DELAY_NS] = {METRIC_GO_BLOCK_DELAY, NULL},
+	[FIGURE_MUTEX_CONTENTIONS] = {METRIC_GO_MUTEX_CONTENTIONS, NULL},
+	[FIGURE_MUTEX_DELAY_NS] = {METRIC_GO_MUTEX_DELAY, NULL},
+	[FIGURE_JVM_ALLOC_BYTES] = {METRIC_JVM_ALLOCATED, NULL},
+	[FIGURE_JVM_MONITOR_WAITS] = {METRIC_JVM_LOCK_CONTENTIONS, "monitor"},
+	[FIGURE_JVM_MONITOR_NS] = {METRIC_JVM_LOCK_TIME, "monitor"},
+	[FIGURE_JVM_PARK_WAITS] = {METRIC_JVM_LOCK_CONTENTIONS, "park"},
+	[FIGURE_JVM_PARK_NS] = {METRIC_JVM_LOCK_TIME, "park"},
+	[FIGURE_JVM_LOST] = {METRIC_JVM_LOST_SAMPLES, NULL},
+};
+
+static int add_figures(struct exposition *e, const struct reading_figures *f)
+{
+	uint32_t has = f->has;
+	int r = 0;
+
+	/* Goroutines are told by state where that is known, and else as one number. */
+	if (has >> FIGURE_WAITING & 1)
+		has &= ~(1U << FIGURE_GOROUTINES);
+	for (size_t i = 0; r == 0 && i < FIGURES; i++)
+		if (has >> i & 1)
+			r = add(e, figure_rows[i].metric, figure_rows[i].attribute,
+				(double)f->values[i]);
+	return r;
 }
 
 /* Whether its allocations and locks are profiled, and why not. */
-static int jvm_status(struct buf *out, const struct agent_target *t)
+static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 {
-	static const char name[] = "container_jvm_profiling_status";
-	const struct reader_answer *answer = NULL;
-	const char *way = "";
+	const struct agent_target_reader *alloc = reader_of(t, "java-alloc");
 
-	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
-		if (strcmp(t->readers[i].reader, "java-alloc") == 0) {
-			answer = &t->readers[i].answer;
-			way = t->readers[i].way;
-		}
-	if (!answer)
+	if (!alloc || strncmp(t->target.runtime, "java ", 5) != 0)
 		return 0;
-	const struct metric_extra extra[] = {{"mode", answer->yes && way[0] ? way : "none"},
-					     {"reason", answer->reason}};
-	int r = metric_target_labels(out, name, t, extra, ARRAY_SIZE(extra));
+	const struct metric_point point = {
+		.metric = &registry_metrics[METRIC_JVM_PROFILING],
+		.attributes = {alloc->answer.yes && alloc->way[0] ? alloc->way : "none",
+			       alloc->answer.reason},
+		.value = alloc->answer.yes,
+	};
 
-	return r < 0 ? r : buf_append_str(out, answer->yes ? "1\n" : "0\n");
+	return exposition_add(e, &point);
 }
 
-static int metrics_jvms(struct buf *out, const struct agent_target *targets, size_t n)
+static int add_targets(struct exposition *e, struct agent *agent)
 {
-	_cleanup_(jvm_series_release) struct jvm_series series = {0};
-	uint64_t now_ms = clock_unix_ns() / NS_PER_MS;
-	int r = metric_head(out, "container_jvm_profiling_status", "gauge",
-			    "1 while allocations and locks of the JVM are profiled, else 0.");
-
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (strncmp(targets[i].target.runtime, "java ", 5) == 0)
-			r = jvm_status(out, &targets[i]);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		series.target = &targets[i];
-		if (targets[i].java)
-			r = java_metrics_each(targets[i].java, now_ms, jvm_add, &series);
-	}
-	for (size_t i = 0; r == 0 && i < series.n; i++)
-		r = buf_append(out, series.lines[i].data, series.lines[i].len);
-	return r;
-}
-
-static int metrics_targets(struct buf *out, struct agent *agent)
-{
-	static const char bytes[] = "container_go_alloc_bytes_total";
-	static const char objects[] = "container_go_alloc_objects_total";
-	static const char cpu[] = "container_cpu_sampled_seconds_total";
 	_cleanup_free_ struct agent_target *targets = NULL;
+	uint64_t now_ms = clock_unix_ns() / NS_PER_MS;
 	size_t n = 0;
 	int r = agent_targets(agent, &targets, &n);
 
-	if (r == 0)
-		r = metric_head(out, bytes, "counter",
-				"Bytes that the Go process has allocated since sonde knows it.");
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (is_profiled(&targets[i]))
-			r = metric_target(out, bytes, &targets[i], targets[i].alloc_bytes_total);
-	if (r == 0)
-		r = metric_head(out, objects, "counter",
-				"Objects that the Go process has allocated since sonde knows it.");
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (is_profiled(&targets[i]))
-			r = metric_target(out, objects, &targets[i],
-					  targets[i].alloc_objects_total);
-	if (r == 0)
-		r = metric_head(out, cpu, "counter",
-				"CPU time of the process by samples, since sonde knows it.");
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (targets[i].cpu_ns_total)
-			r = metric_target_seconds(out, cpu, &targets[i], targets[i].cpu_ns_total);
-	if (r == 0)
-		r = metrics_figures(out, targets, n);
-	return r < 0 ? r : metrics_jvms(out, targets, n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct agent_target *t = e->target = &targets[i];
+
+		r = add_totals(e, t);
+		if (r == 0)
+			r = add_figures(e, &t->figures);
+		if (r == 0)
+			r = add_jvm_status(e, t);
+		if (r == 0 && t->java)
+			r = java_metrics_each(t->java, now_ms, exposition_add, e);
+	}
+	e->target = NULL;
+	return r;
 }
 
-struct metric {
-	const char *name;
-	const char *type;
-	const char *help;
-	uint64_t value;
+struct own_value {
+	enum metric_id metric;
+	double value;
 };
 
-static int metrics_list(struct buf *out, const struct metric *metrics, size_t n)
+static int add_own(struct exposition *e, const struct own_value *values, size_t n)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = metric_uint(out, metrics[i].name, metrics[i].type, metrics[i].help,
-				metrics[i].value);
+		r = add(e, values[i].metric, NULL, values[i].value);
 	return r;
 }
 
-static int metrics_agent(struct buf *out, struct agent *agent)
+static int add_agent(struct exposition *e, struct agent *agent)
 {
 	struct agent_health h = {0};
-	int r;
 
 	agent_health(agent, &h);
-	const struct metric list[] = {
-		{"sonde_targets", "gauge", "Processes that sonde sees.", h.targets},
-		{"sonde_targets_profiled", "gauge", "Processes that are profiled.", h.profiled},
-		{"sonde_intervals_total", "counter", "Intervals since the start.", h.intervals},
-		{"sonde_collections_total", "counter", "Profiles collected.", h.collections},
-		{"sonde_collection_failures_total", "counter", "Collections that failed.",
-		 h.failures},
-		{"sonde_lost_records_total", "counter",
-		 "Records of targets that could not be read.", h.lost_records},
-		{"sonde_write_failures_total", "counter", "Profiles that a sink did not take.",
-		 h.write_failures},
-		{"sonde_cpu_samples_total", "counter", "Stacks sampled on all CPUs.",
-		 h.cpu_samples},
-		{"sonde_cpu_samples_lost_total", "counter", "Samples that got lost.",
-		 h.cpu_samples_lost},
-		{"sonde_cpu_stacks_cut_total", "counter",
-		 "Samples whose stack could not be walked to its root.", h.cpu_stacks_cut},
-		{"sonde_resident_memory_bytes", "gauge", "Resident memory of sonde.", h.rss_bytes},
+	const struct own_value values[] = {
+		{METRIC_SONDE_TARGETS, (double)h.targets},
+		{METRIC_SONDE_TARGETS_PROFILED, (double)h.profiled},
+		{METRIC_SONDE_INTERVALS, (double)h.intervals},
+		{METRIC_SONDE_LAG, (double)h.lag_ns},
+		{METRIC_SONDE_COLLECTIONS, (double)h.collections},
+		{METRIC_SONDE_COLLECTION_FAILURES, (double)h.failures},
+		{METRIC_SONDE_LOST_RECORDS, (double)h.lost_records},
+		{METRIC_SONDE_WRITE_FAILURES, (double)h.write_failures},
+		{METRIC_SONDE_CPU_SAMPLES, (double)h.cpu_samples},
+		{METRIC_SONDE_CPU_SAMPLES_LOST, (double)h.cpu_samples_lost},
+		{METRIC_SONDE_CPU_STACKS_CUT, (double)h.cpu_stacks_cut},
+		{METRIC_SONDE_CPU_TIME, (double)h.cpu_ns},
+		{METRIC_SONDE_MEMORY, (double)h.rss_bytes},
 	};
 
-	r = metrics_list(out, list, ARRAY_SIZE(list));
-	if (r == 0)
-		r = metric_seconds(out, "sonde_lag_seconds", "gauge",
-				   "How late the last interval ended.", h.lag_ns);
-	if (r == 0)
-		r = metric_seconds(out, "sonde_cpu_seconds_total", "counter",
-				   "CPU time that sonde has used.", (int64_t)h.cpu_ns);
-	return r < 0 ? r : metrics_targets(out, agent);
+	return add_own(e, values, ARRAY_SIZE(values));
 }
 
-static int metrics_store(struct buf *out, struct store *store)
+static int add_store(struct exposition *e, struct store *store)
 {
 	struct store_status s = {0};
 
 	store_status(store, &s);
-	const struct metric list[] = {
-		{"sonde_store_bytes", "gauge", "Size of the store on disk.", s.bytes_on_disk},
-		{"sonde_store_samples_total", "counter", "Samples written.", s.samples_written},
-		{"sonde_store_profiles_total", "counter", "Profiles written.", s.profiles_written},
-		{"sonde_store_profiles_lost_total", "counter",
-		 "Profiles that could not be written.", s.profiles_lost},
-		{"sonde_store_damaged_files", "gauge", "Damaged files set aside.", s.damaged_files},
-		{"sonde_store_writing", "gauge", "1 while the store can write, else 0.", s.writing},
+	const struct own_value values[] = {
+		{METRIC_SONDE_STORE_SIZE, (double)s.bytes_on_disk},
+		{METRIC_SONDE_STORE_WRITING, s.writing},
+		{METRIC_SONDE_STORE_DAMAGED, (double)s.damaged_files},
+		{METRIC_SONDE_STORE_SAMPLES, (double)s.samples_written},
+		{METRIC_SONDE_STORE_PROFILES, (double)s.profiles_written},
+		{METRIC_SONDE_STORE_PROFILES_LOST, (double)s.profiles_lost},
 	};
 
-	return metrics_list(out, list, ARRAY_SIZE(list));
+	return add_own(e, values, ARRAY_SIZE(values));
 }
 
-static int metrics_features(struct buf *out, const struct context *context)
+static int add_features(struct exposition *e, const struct context *context)
 {
-	static const char name[] = "sonde_feature_on";
 	struct features features;
-	int r;
+	int r = 0;
 
 	if (!api_features(context, &features))
 		return 0;
-	r = metric_head(
-		out, name, "gauge",
-		"1 while the feature works for all processes, else 0; /api/health says why.");
 	for (size_t i = 0; r == 0 && i < FEATURES_N; i++)
-		r = buf_printf(out, "%s{feature=\"%s\"} %d\n", name, feature_name(i),
-			       features.rows[i].state == FEATURE_ON);
+		r = add(e, METRIC_SONDE_FEATURE_ON, feature_name(i),
+			features.rows[i].state == FEATURE_ON);
 	return r;
 }
 
 int api_metrics(const struct request *rq, struct answer *a, struct err *err)
 {
-	struct buf *out = &a->body;
-	int r = metric_head(out, "sonde_build_info", "gauge", "The version of sonde; always 1.");
+	_cleanup_(exposition_release) struct exposition e = {0};
+	struct agent *agent = rq->context->agent;
+	int r = add(&e, METRIC_SONDE_INFO, SONDE_VERSION, 1);
 
 	if (r == 0)
-		r = buf_append_str(out, "sonde_build_info{version=\"" SONDE_VERSION "\"} 1\n");
+		r = add_store(&e, rq->context->store);
 	if (r == 0)
-		r = metrics_store(out, rq->context->store);
+		r = add_features(&e, rq->context);
+	if (r == 0 && agent)
+		r = add_agent(&e, agent);
+	if (r == 0 && agent)
+		r = add_targets(&e, agent);
 	if (r == 0)
-		r = metrics_features(out, rq->context);
-	if (r == 0 && rq->context->agent)
-		r = metrics_agent(out, rq->context->agent);
+		r = exposition_write(&e, &a->body);
 	if (r < 0)
 		return err_oom(err);
 	a->type = "text/plain; version=0.0.4; charset=utf-8";

@@ -12,6 +12,7 @@
 
 static const struct route routes[] = {
 	{"/api/health", {0}, false, api_health},
+	{"/api/types", {0}, false, api_types},
 	{"/api/services", {STREAM | WINDOW | PARAM_BIT(PARAM_POINTS), 0, true}, true, api_services},
 	{"/api/targets", {0}, false, api_targets},
 	{"/api/labels",

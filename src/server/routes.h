@@ -40,6 +40,7 @@ int routes_unknown(const char *path, struct err *err);
 
 int api_health(const struct request *rq, struct answer *a, struct err *err);
 int api_targets(const struct request *rq, struct answer *a, struct err *err);
+int api_types(const struct request *rq, struct answer *a, struct err *err);
 int api_services(const struct request *rq, struct answer *a, struct err *err);
 int api_labels(const struct request *rq, struct answer *a, struct err *err);
 int api_series(const struct request *rq, struct answer *a, struct err *err);

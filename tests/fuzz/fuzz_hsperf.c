@@ -10,14 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int look(void *arg, const struct java_metric *m)
+static int look(void *arg, const struct metric_point *p)
 {
 	size_t *n = arg;
 
-	if (!m->name || !m->type || !m->help || ++*n > 256)
+	if (++*n > 256 || !(p->value >= 0))
 		__builtin_trap();
-	for (size_t i = 0; i < ARRAY_SIZE(m->labels); i++)
-		if (m->labels[i].key && strlen(m->labels[i].value) > 63)
+	for (size_t i = 0; i < METRIC_MAX_ATTRIBUTES; i++)
+		if (p->attributes[i] &&
+		    (!p->metric->attributes[i] || strlen(p->attributes[i]) > 63))
 			__builtin_trap();
 	return 0;
 }

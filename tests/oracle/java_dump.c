@@ -3,7 +3,7 @@
  *
  *   java_dump detect PID           kind, version, whether it takes commands
  *   java_dump counters PID         every counter, as jcmd PerfCounter.print has them
- *   java_dump metrics PID          the series for Prometheus
+ *   java_dump metrics PID          the points of its metrics
  *   java_dump jcmd PID COMMAND     the JVM's answer
  *   java_dump record PID DIR       records until its input ends; answers "check", "rotate", "list"
  *   java_dump restore DIR          takes out what others have left
@@ -84,14 +84,16 @@ static int dump_counters(pid_t pid)
 	return r < 0 ? fail(r, &err) : 0;
 }
 
-static int print_metric(void *arg, const struct java_metric *m)
+static int print_point(void *arg, const struct metric_point *p)
 {
+	const struct metric *m = p->metric;
+
 	(void)arg;
-	(void)printf("%s|%s", m->name, m->type);
-	for (size_t i = 0; i < ARRAY_SIZE(m->labels); i++)
-		if (m->labels[i].key)
-			(void)printf("|%s=%s", m->labels[i].key, m->labels[i].value);
-	(void)printf("|%.9g\n", m->value);
+	(void)printf("%s|%s", m->name, m->unit);
+	for (size_t i = 0; i < METRIC_MAX_ATTRIBUTES; i++)
+		if (p->attributes[i])
+			(void)printf("|%s=%s", m->attributes[i], p->attributes[i]);
+	(void)printf("|%.17g\n", p->value);
 	return 0;
 }
 
@@ -106,7 +108,7 @@ static int dump_metrics(pid_t pid)
 		r = java_metrics_read(h, &m, &err);
 	if (r < 0)
 		return fail(r, &err);
-	return java_metrics_each(&m, clock_unix_ns() / NS_PER_MS, print_metric, NULL);
+	return java_metrics_each(&m, clock_unix_ns() / NS_PER_MS, print_point, NULL);
 }
 
 static int dump_jcmd(pid_t pid, const char *command)

@@ -169,19 +169,19 @@ class JavaAttach(Case):
         series = {tuple(line.split("|")[:-1]): float(line.split("|")[-1])
                   for line in dump("metrics", jvm.pid).splitlines()}
         for key, name in {
-                ("container_jvm_heap_used_bytes", "gauge",
-                 f"generation={own['sun.gc.generation.1.name'][1:-1]}",
-                 f"space={own['sun.gc.generation.1.space.0.name'][1:-1]}"):
+                ("jvm.memory.used", "bytes",
+                 f"jvm.memory.generation={own['sun.gc.generation.1.name'][1:-1]}",
+                 f"jvm.memory.pool.name={own['sun.gc.generation.1.space.0.name'][1:-1]}"):
                 "sun.gc.generation.1.space.0.used",
-                ("container_jvm_gc_collections_total", "counter",
-                 f"gc={own['sun.gc.collector.0.name'][1:-1]}"):
+                ("jvm.gc.collections", "count",
+                 f"jvm.gc.name={own['sun.gc.collector.0.name'][1:-1]}"):
                 "sun.gc.collector.0.invocations"}.items():
             self.assertIn(name, still)
             self.assertEqual(series[key], float(own[name]))
-        self.assertEqual(series["container_jvm_info", "gauge",
-                                "vm=OpenJDK 64-Bit Server VM", f"version={self.version}"], 1)
-        uptime = series["container_jvm_uptime_seconds", "gauge"]
-        self.assertTrue(0 < uptime < 3600, uptime)
+        self.assertEqual(series["jvm.info", "bool", "process.runtime.name=OpenJDK 64-Bit Server VM",
+                                f"process.runtime.version={self.version}"], 1)
+        uptime = series["jvm.uptime", "nanoseconds"]
+        self.assertTrue(0 < uptime < 3600e9, uptime)
 
     def test_counters_are_found_after_a_clean_up_of_tmp(self):
         with self.jvm() as jvm:

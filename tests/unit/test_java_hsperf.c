@@ -211,28 +211,27 @@ static void a_later_reading_sees_new_values(void **state)
 	assert_int_equal(number, 2);
 }
 
-static int write_metric(void *arg, const struct java_metric *m)
+static int write_point(void *arg, const struct metric_point *p)
 {
-	int r = buf_printf(arg, "%s", m->name);
+	int r = buf_printf(arg, "%s", p->metric->name);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(m->labels); i++)
-		if (m->labels[i].key)
-			r = buf_printf(arg, " %s=%s", m->labels[i].key, m->labels[i].value);
-	return r < 0 ? r : buf_printf(arg, " %g\n", m->value);
+	for (size_t i = 0; r == 0 && i < METRIC_MAX_ATTRIBUTES; i++)
+		if (p->attributes[i])
+			r = buf_printf(arg, " %s=%s", p->metric->labels[i], p->attributes[i]);
+	return r < 0 ? r : buf_printf(arg, " %g\n", p->value);
 }
 
 static void counters_become_metrics(void **state)
 {
-	static const char expected[] =
-		"container_jvm_info vm=OpenJDK version=17.0.15 1\n"
-		"container_jvm_uptime_seconds 2.5\n"
-		"container_jvm_safepoints_total 3\n"
-		"container_jvm_safepoint_time_seconds_total 2\n"
-		"container_jvm_safepoint_sync_time_seconds_total 0\n"
-		"container_jvm_heap_used_bytes generation=old space=tenured 70\n"
-		"container_jvm_heap_size_bytes generation=old space=tenured 100\n"
-		"container_jvm_gc_collections_total gc=PSScavenge 5\n"
-		"container_jvm_gc_time_seconds_total gc=PSScavenge 1.5\n";
+	static const char expected[] = "jvm.info vm=OpenJDK version=17.0.15 1\n"
+				       "jvm.uptime 2.5e+09\n"
+				       "jvm.safepoint.count 3\n"
+				       "jvm.safepoint.time 2e+09\n"
+				       "jvm.safepoint.sync.time 0\n"
+				       "jvm.memory.used generation=old space=tenured 70\n"
+				       "jvm.memory.committed generation=old space=tenured 100\n"
+				       "jvm.gc.collections gc=PSScavenge 5\n"
+				       "jvm.gc.time gc=PSScavenge 1.5e+09\n";
 	_cleanup_(java_hsperf_closep) struct java_hsperf *h = NULL;
 	_cleanup_(buf_release) struct buf text = {};
 	struct java_metrics m;
@@ -262,7 +261,7 @@ static void counters_become_metrics(void **state)
 	h = open_file(&f, sizeof(f.bytes));
 	assert_int_equal(java_hsperf_read(h, NULL), 0);
 	assert_int_equal(java_metrics_read(h, &m, NULL), 0);
-	assert_int_equal(java_metrics_each(&m, 3500, write_metric, &text), 0);
+	assert_int_equal(java_metrics_each(&m, 3500, write_point, &text), 0);
 	assert_string_equal(buf_cstr(&text), expected);
 }
 

@@ -695,7 +695,7 @@ static void metrics_are_what_prometheus_reads(void **state)
 	assert_non_null(strstr(buf_cstr(&answer), "Content-Type: text/plain; version=0.0.4"));
 	assert_non_null(strstr(buf_cstr(&answer),
 			       "\ncontainer_go_alloc_bytes_total{service=\"shop\",container=\"\","
-			       "pid=\"17\",comm=\"sh\\\"op\\\\\\n?\"} 18446744073709551615\n"));
+			       "pid=\"17\",comm=\"sh\\\"op\\\\\\n?\"} 1.8446744073709552e+19\n"));
 	/* What cannot be profiled has no counters. */
 	assert_null(strstr(buf_cstr(&answer), "pid=\"18\""));
 	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_store_writing 0\n"));

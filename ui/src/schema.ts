@@ -110,6 +110,46 @@ export interface Targets {
   targets: Target[];
 }
 
+export interface RegisteredType {
+  type: string;
+  mode: Mode;
+  group: string;
+  measure: string;
+  variant: string;
+  title: string;
+  help: string;
+}
+
+export interface MetricAttribute {
+  key: string;
+  label: string;
+}
+
+export interface RegisteredMetric {
+  metric: string;
+  kind: 'gauge' | 'counter' | 'histogram';
+  unit: 'bytes' | 'count' | 'nanoseconds' | 'ppm' | 'bool';
+  family: string;
+  title: string;
+  help: string;
+  attributes: MetricAttribute[];
+  prometheus: string | null;
+  stream: string | null;
+}
+
+export interface RegisteredEvent {
+  event: 'oom_kill' | 'oom_near';
+  title: string;
+  help: string;
+  family: string;
+}
+
+export interface Registry {
+  types: RegisteredType[];
+  metrics: RegisteredMetric[];
+  events: RegisteredEvent[];
+}
+
 export interface LabelValue {
   value: string;
   first: number;
