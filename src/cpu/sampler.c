@@ -62,19 +62,20 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 static int sampler_load(struct cpu_sampler *s, struct err *err)
 {
 	const struct cpu_sampler_options *o = &s->options;
-	int n_cpus = libbpf_num_possible_cpus(), r;
+	int n_cpus, r;
 
 #if !defined(__x86_64__)
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_MACHINE, "",
 			"CPU profiles need an x86-64 machine so far");
 #endif
-	if (n_cpus < 0)
-		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
 	r = bpf_skeleton_open(sampler_bpf, &s->bpf, err);
 	if (r == 0)
 		r = proc_host_check_pids(err);
 	if (r < 0)
 		return r;
+	n_cpus = libbpf_num_possible_cpus();
+	if (n_cpus < 0)
+		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
 	s->bpf->rodata->only_tgid = (uint32_t)o->pid;
 	s->bpf->rodata->want_kernel = o->kernel;
 	s->bpf->rodata->want_events = o->events;
