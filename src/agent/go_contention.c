@@ -6,13 +6,14 @@
  * buckets once, so that nothing of what comes later is lost.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "agent/go_program.h"
 #include "agent/reader.h"
 #include "base/cleanup.h"
 #include "golang/contention.h"
-#include "profile/sum.h"
+#include "profile/tree.h"
 
 struct go_contention {
 	struct go_program *program;
@@ -22,20 +23,20 @@ struct go_contention {
 	uint64_t bad_buckets;
 };
 
-/* What is added up for /metrics: both types, in the order of golang/contention.h. */
-static void contention_increase(const struct go_contention *g, struct reading *reading)
+/* Both types, in the order of golang/contention.h. */
+static int contention_count(const struct go_contention *g, struct reading *reading)
 {
-	int first = g->kind == GOLANG_BLOCK ? FIGURE_BLOCK_CONTENTIONS : FIGURE_MUTEX_CONTENTIONS;
+	static const enum metric_id ids[][2] = {
+		[GOLANG_BLOCK] = {METRIC_GO_BLOCK_CONTENTIONS, METRIC_GO_BLOCK_DELAY},
+		[GOLANG_MUTEX] = {METRIC_GO_MUTEX_CONTENTIONS, METRIC_GO_MUTEX_DELAY},
+	};
+	int r = 0;
 
-	for (int type = 0; type < 2; type++) {
-		int64_t total = 0;
-
-		for (size_t i = 0; i < profile_n_samples(reading->profile); i++)
-			total = sum_add(total,
-					profile_sample_at(reading->profile, i)->values[type]);
-		reading->increase.has |= 1U << (first + type);
-		reading->increase.values[first + type] = total > 0 ? (uint64_t)total : 0;
-	}
+	reading->metrics = metrics_new();
+	for (size_t type = 0; reading->metrics && r == 0 && type < 2; type++)
+		r = metrics_add_counter(reading->metrics, ids[g->kind][type], NAN,
+					(double)profile_total(reading->profile, type));
+	return reading->metrics ? r : -ENOMEM;
 }
 
 static int contention_read(struct go_contention *g, struct reading *reading, struct err *err)
@@ -49,8 +50,7 @@ static int contention_read(struct go_contention *g, struct reading *reading, str
 		return r;
 	reading->lost = stats->bad_buckets - g->bad_buckets;
 	g->bad_buckets = stats->bad_buckets;
-	contention_increase(g, reading);
-	return 0;
+	return contention_count(g, reading) < 0 ? err_oom(err) : 0;
 }
 
 static void contention_say_idle(const struct go_contention *g, struct reading *reading)
@@ -78,10 +78,8 @@ static int contention_collect_busy(struct go_contention *g, struct reading *read
 	if (rate == 0)
 		contention_say_idle(g, reading);
 	/* Off, and nothing was counted since: there is nothing to write. */
-	if (rate == 0 && reading->profile && profile_n_samples(reading->profile) == 0) {
-		profile_free(TAKE_PTR(reading->profile));
-		reading->increase.has = 0;
-	}
+	if (rate == 0 && reading->profile && profile_n_samples(reading->profile) == 0)
+		reading_release(reading);
 	return 0;
 }
 
@@ -96,6 +94,8 @@ static int go_contention_collect(void *state, struct reading *ret_reading, struc
 	go_program_unlock(g->program);
 	if (r == 0)
 		*ret_reading = reading;
+	else
+		reading_release(&reading);
 	return r;
 }
 

@@ -4,6 +4,8 @@
  * Stacks are those of the program's own profile; that goroutines wait, and do not run, is told by
  * types beside the one that counts them all, so that each state can be shown by itself.
  */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,17 +19,19 @@ struct go_goroutines {
 	struct go_program *program;
 };
 
-static void goroutines_count(const struct golang_goroutines_stats *stats, struct reading *reading)
+static int goroutines_count(const struct golang_goroutines_stats *stats, struct reading *reading)
 {
-	uint64_t *values = reading->figures.values;
+	const struct {
+		const char *state;
+		uint64_t count;
+	} rows[] = {
+		{"waiting", stats->states[GOLANG_G_WAITING]},
+		{"runnable", stats->states[GOLANG_G_RUNNABLE] + stats->states[GOLANG_G_PREEMPTED]},
+		{"running", stats->states[GOLANG_G_RUNNING]},
+		{"syscall", stats->states[GOLANG_G_SYSCALL]},
+	};
+	int r = 0;
 
-	values[FIGURE_WAITING] = stats->states[GOLANG_G_WAITING];
-	values[FIGURE_RUNNABLE] =
-		stats->states[GOLANG_G_RUNNABLE] + stats->states[GOLANG_G_PREEMPTED];
-	values[FIGURE_RUNNING] = stats->states[GOLANG_G_RUNNING];
-	values[FIGURE_SYSCALL] = stats->states[GOLANG_G_SYSCALL];
-	reading->figures.has = 1U << FIGURE_WAITING | 1U << FIGURE_RUNNABLE | 1U << FIGURE_RUNNING |
-			       1U << FIGURE_SYSCALL;
 	reading->lost = stats->bad + stats->incomplete;
 	if (stats->sampled)
 		(void)snprintf(reading->note, sizeof(reading->note),
@@ -35,6 +39,16 @@ static void goroutines_count(const struct golang_goroutines_stats *stats, struct
 			       "all",
 			       (unsigned long long)stats->total,
 			       (unsigned long long)stats->sampled);
+	reading->metrics = metrics_new();
+	for (size_t i = 0; reading->metrics && r == 0 && i < ARRAY_SIZE(rows); i++)
+		r = metrics_add(reading->metrics,
+				&(struct metric_point){
+					.metric = &registry_metrics[METRIC_GO_GOROUTINES],
+					.attributes = {rows[i].state},
+					.value = (double)rows[i].count,
+					.increase = NAN,
+				});
+	return reading->metrics ? r : -ENOMEM;
 }
 
 static int goroutines_collect_busy(struct go_goroutines *g, struct reading *reading,
@@ -48,8 +62,8 @@ static int goroutines_collect_busy(struct go_goroutines *g, struct reading *read
 		r = golang_goroutines_read(gs, err);
 	if (r == 0)
 		r = golang_goroutines_by_state(gs, &reading->profile, err);
-	if (r == 0)
-		goroutines_count(golang_goroutines_stats(gs), reading);
+	if (r == 0 && goroutines_count(golang_goroutines_stats(gs), reading) < 0)
+		r = err_oom(err);
 	if (gs)
 		golang_goroutines_trim(gs);
 	return r;
@@ -66,6 +80,8 @@ static int go_goroutines_collect(void *state, struct reading *ret_reading, struc
 	go_program_unlock(g->program);
 	if (r == 0)
 		*ret_reading = reading;
+	else
+		reading_release(&reading);
 	return r;
 }
 

@@ -251,6 +251,28 @@ static int go_heap_open(const struct reader_context *context, struct reader_shar
 	return 0;
 }
 
+/* What was allocated since the reading before. */
+static int go_heap_count(const struct profile *profile, struct reading *reading)
+{
+	static const struct {
+		enum metric_id metric;
+		enum type_id type;
+	} rows[] = {
+		{METRIC_GO_PROFILE_ALLOCATED, TYPE_GO_HEAP_ALLOC_SPACE},
+		{METRIC_GO_PROFILE_ALLOCATIONS, TYPE_GO_HEAP_ALLOC_OBJECTS},
+	};
+	int r = 0;
+
+	reading->metrics = metrics_new();
+	for (size_t i = 0; reading->metrics && r == 0 && i < ARRAY_SIZE(rows); i++) {
+		int type = profile_find_type(profile, registry_types[rows[i].type].name);
+		int64_t total = type < 0 ? 0 : profile_total(profile, (size_t)type);
+
+		r = metrics_add_counter(reading->metrics, rows[i].metric, NAN, (double)total);
+	}
+	return reading->metrics ? r : -ENOMEM;
+}
+
 static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *profile = NULL;

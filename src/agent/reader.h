@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "java/detect.h"
+#include "pipeline/metrics.h"
 #include "proc/info.h"
 #include "profile/profile.h"
 
@@ -21,7 +22,6 @@ struct forced_rates; /* agent/forced.h */
 struct agent_oom;    /* agent/oom.h */
 struct agent_java;   /* agent/java.h */
 struct java_program;
-struct java_metrics; /* java/metrics.h */
 
 /* What readers are told by the command line. */
 struct reader_context {
@@ -71,57 +71,11 @@ struct reader_answer {
  */
 void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err);
 
-/* What a sink shall know beside the process; "oom.killed". */
-struct reading_label {
-	char key[16];
-	char value[24];
-};
-#define READING_MAX_LABELS 3
-
-/* What is known of a Go or Java program for /metrics. */
-enum reading_figure {
-	FIGURE_HEAP_LIVE,
-	FIGURE_HEAP_GOAL,
-	FIGURE_HEAP_INUSE,
-	FIGURE_MEMORY_LIMIT,
-	FIGURE_GOROUTINES,
-	FIGURE_WAITING, /* those among them that do */
-	FIGURE_RUNNABLE,
-	FIGURE_RUNNING,
-	FIGURE_SYSCALL,
-	FIGURE_GOMAXPROCS,
-	FIGURE_GC_CYCLES,
-	FIGURE_GC_PAUSE_NS,
-	FIGURE_GC_CPU_PPM,
-	FIGURE_BLOCK_CONTENTIONS,
-	FIGURE_BLOCK_DELAY_NS,
-	FIGURE_MUTEX_CONTENTIONS,
-	FIGURE_MUTEX_DELAY_NS,
-	FIGURE_JVM_ALLOC_BYTES,
-	FIGURE_JVM_MONITOR_WAITS,
-	FIGURE_JVM_MONITOR_NS,
-	FIGURE_JVM_PARK_WAITS,
-	FIGURE_JVM_PARK_NS,
-	FIGURE_JVM_LOST, /* events that are in no profile */
-	FIGURES,
-};
-
-struct reading_figures {
-	uint32_t has; /* bit i: figure i is known */
-	uint64_t values[FIGURES];
-};
-
 /* What one collection gave. */
 struct reading {
-	struct profile *profile; /* owned by whoever got it; NULL when there is nothing */
-	int64_t time_ns;	 /* set by the loop: the end of the interval */
-	int64_t duration_ns;	 /* set by the loop */
+	struct profile *profile; /* owned by whoever got it; NULL when there is none */
+	struct metrics *metrics; /* the same */
 	uint64_t lost;		 /* records that could not be read */
-	struct reading_label labels[READING_MAX_LABELS];
-	size_t n_labels;
-	struct reading_figures figures;	 /* as they are now */
-	struct reading_figures increase; /* and those that have grown, by how much */
-	struct java_metrics *java;	 /* what a JVM counts; as the profile, owned */
 	/* There is nothing to read for now, and why; what helps. NULL: there is. */
 	const char *idle;
 	const char *idle_remedy;

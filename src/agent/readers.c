@@ -1,6 +1,5 @@
 /* src/agent/readers.c: the table of readers (see reader.h). */
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "agent/go_program.h"
 #include "agent/java.h"
@@ -24,7 +23,7 @@ void reader_share_clear(struct reader_share *share)
 void reading_release(struct reading *reading)
 {
 	profile_free(reading->profile);
-	free(reading->java);
+	metrics_free(reading->metrics);
 	reading->profile = NULL;
-	reading->java = NULL;
+	reading->metrics = NULL;
 }

@@ -13,6 +13,7 @@
 #include "agent/agent_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pipeline/registry.h"
 
 /* Readers with an interval of their own may take this part of a CPU in it: one percent. */
 #define SLOT_MAX_SHARE 100
@@ -205,7 +206,10 @@ static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_
 	const struct record_profile profile = {
 		.family = a->readers[i]->family,
 		.profile = reading->profile,
-		.snapshot_types = reading->snapshot_types,
+		.snapshot_types = reading->profile
+					  ? registry_snapshot_types(a->readers[i]->family,
+								    reading->profile)
+					  : 0,
 	};
 
 	r->stamp_ns = a->interval.stamp_ns;

@@ -2,19 +2,17 @@
 #include "cpu/sampler.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <cpu/sampler_bpf.skel.h> /* made by bpftool */
+#include <bpf/sampler_bpf.skel.h> /* made by bpftool */
 
+#include "bpf/events.h"
+#include "bpf/rings.h"
+#include "bpf/skeleton.h"
 #include "cpu/sampler_impl.h"
 #include "proc/host.h"
 
@@ -25,44 +23,11 @@
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-static int check_host(struct err *err)
-{
-	int r;
-
-#if !defined(__x86_64__)
-	return err_lack(err, -ENOTSUP, ERR_CAUSE_MACHINE, "",
-			"CPU profiles need an x86-64 machine so far");
-#endif
-	r = proc_host_check_btf(err);
-	return r < 0 ? r : proc_host_check_pids(err);
-}
-
-/* Loading failed with code: what would help? */
-static int explain_load(int code, struct err *err)
-{
-	struct utsname host = {0};
-
-	(void)uname(&host);
-	if (code == -EPERM || code == -EACCES || code == -ENOSYS)
-		return proc_host_explain_bpf("bpf()", code, err);
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1)
-		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
-				"CPU profiles need bpf_loop(), which Linux %s does not have",
-				host.release);
-	if (code == -ENOMEM)
-		return err_lack(err, code, ERR_CAUSE_OTHER,
-				"raise RLIMIT_MEMLOCK: ulimit -l unlimited",
-				"there is no memory for BPF maps");
-	return proc_host_explain_bpf("bpf()", code, err);
-}
+static const struct bpf_need needs_loops = {.what = "CPU profiles",
+					    .type = BPF_PROG_TYPE_PERF_EVENT,
+					    .helper = BPF_FUNC_loop,
+					    .name = "bpf_loop()",
+					    .since = "5.17"};
 
 static uint32_t clamp(uint64_t value, uint32_t lo, uint32_t hi)
 {
@@ -99,13 +64,18 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 	const struct cpu_sampler_options *o = &s->options;
 	int n_cpus, r;
 
-	(void)libbpf_set_print(quiet);
+#if !defined(__x86_64__)
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_MACHINE, "",
+			"CPU profiles need an x86-64 machine so far");
+#endif
+	r = bpf_skeleton_open(sampler_bpf, &s->bpf, err);
+	if (r == 0)
+		r = proc_host_check_pids(err);
+	if (r < 0)
+		return r;
 	n_cpus = libbpf_num_possible_cpus();
 	if (n_cpus < 0)
 		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
-	s->bpf = sampler_bpf__open();
-	if (!s->bpf)
-		return explain_load(-errno, err);
 	s->bpf->rodata->only_tgid = (uint32_t)o->pid;
 	s->bpf->rodata->want_kernel = o->kernel;
 	s->bpf->rodata->want_events = o->events;
@@ -113,29 +83,20 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 	bpf_program__set_autoload(s->bpf->progs.on_sample, o->hz > 0);
 	bpf_program__set_autoload(s->bpf->progs.on_switch, o->offcpu_min_ns > 0);
 	r = size_maps(s, (uint32_t)n_cpus);
-	if (r >= 0)
-		r = sampler_bpf__load(s->bpf);
 	if (r < 0)
-		return explain_load(r, err);
-	s->n_cpus = (size_t)n_cpus;
-	s->cpus = calloc(s->n_cpus, sizeof(*s->cpus));
-	return s->cpus ? 0 : err_oom(err);
-}
-
-static void *map_memory(const struct bpf_map *map, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return p == MAP_FAILED ? NULL : p;
+		return err_set(err, r, "sizing BPF's maps: %s", strerror(-r));
+	return bpf_skeleton_load(s->bpf->skeleton, &needs_loops, err);
 }
 
 static int sampler_share(struct cpu_sampler *s, struct err *err)
 {
 	int r;
 
-	s->rules = map_memory(s->bpf->maps.rules, SAMPLER_RULES * sizeof(*s->rules));
-	s->shared_files = map_memory(s->bpf->maps.files, SAMPLER_FILES * sizeof(*s->shared_files));
-	s->mappings = map_memory(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+	s->rules = bpf_skeleton_map(s->bpf->maps.rules, SAMPLER_RULES * sizeof(*s->rules));
+	s->shared_files =
+		bpf_skeleton_map(s->bpf->maps.files, SAMPLER_FILES * sizeof(*s->shared_files));
+	s->mappings =
+		bpf_skeleton_map(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
 	if (!s->rules || !s->shared_files || !s->mappings)
 		return err_set(err, -errno, "mapping BPF's tables: %m");
 	s->pause = (struct cpu_pause){.call = sampler_on_pause, .context = s};
@@ -160,40 +121,48 @@ static int sampler_tell_layouts(const struct cpu_sampler *s, struct err *err)
 
 static int sampler_listen(struct cpu_sampler *s, struct err *err)
 {
-	struct epoll_event event = {.events = EPOLLIN};
-	int notices = bpf_map__fd(s->bpf->maps.notices), stacks = bpf_map__fd(s->bpf->maps.stacks);
-	int copies = bpf_map__fd(s->bpf->maps.copies);
+	int r = bpf_rings_new(&s->rings, err);
 
-	s->notices = ring_buffer__new(notices, sampler_on_notice, s, NULL);
-	s->stacks = ring_buffer__new(stacks, sampler_on_stack, s, NULL);
-	s->copies = ring_buffer__new(copies, sampler_on_copy, s, NULL);
-	if (!s->notices || !s->stacks || !s->copies)
-		return err_set(err, -errno, "mapping BPF's ring buffers: %m");
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, notices, &event) < 0 ||
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, stacks, &event) < 0 ||
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, copies, &event) < 0)
-		return err_set(err, -errno, "waiting for BPF's ring buffers: %m");
-	return 0;
+	/* In the order of their numbers. */
+	if (r == 0)
+		r = bpf_rings_add(s->rings, s->bpf->maps.notices, sampler_on_notice, s, err);
+	if (r == 0)
+		r = bpf_rings_add(s->rings, s->bpf->maps.stacks, sampler_on_stack, s, err);
+	if (r == 0)
+		r = bpf_rings_add(s->rings, s->bpf->maps.copies, sampler_on_copy, s, err);
+	return r;
+}
+
+static int sampler_open_events(struct cpu_sampler *s, struct err *err)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = s->options.hz,
+		.exclude_idle = 1,
+	};
+
+	return bpf_events_open(s->bpf->progs.on_sample, &attr, &s->events, err);
 }
 
 /* Ends and execs first: what a sample brings into the tables must come out again. */
 static int sampler_attach(struct cpu_sampler *s, struct err *err)
 {
 	struct sampler_bpf *b = s->bpf;
+	int r;
 
-	b->links.on_exit = bpf_program__attach(b->progs.on_exit);
-	if (!b->links.on_exit)
-		return err_set(err, -errno, "attaching to sched_process_exit: %m");
-	b->links.on_exec = bpf_program__attach(b->progs.on_exec);
-	if (!b->links.on_exec)
-		return err_set(err, -errno, "attaching to sched_process_exec: %m");
-	if (s->options.offcpu_min_ns) {
-		b->links.on_switch = bpf_program__attach(b->progs.on_switch);
-		if (!b->links.on_switch)
-			return err_set(err, -errno, "attaching to sched_switch: %m");
-	}
-	return sampler_cpus_update(s, err);
+	r = bpf_skeleton_attach(b->progs.on_exit, "sched_process_exit", &b->links.on_exit, err);
+	if (r == 0)
+		r = bpf_skeleton_attach(b->progs.on_exec, "sched_process_exec", &b->links.on_exec,
+					err);
+	if (r == 0 && s->options.offcpu_min_ns)
+		r = bpf_skeleton_attach(b->progs.on_switch, "sched_switch", &b->links.on_switch,
+					err);
+	if (r == 0 && s->options.hz)
+		r = sampler_open_events(s, err);
+	return r;
 }
 
 int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampler **ret_sampler,
@@ -206,14 +175,10 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 			       (int)SAMPLER_END_NOT_LOADED == (int)CPU_STACK_NOT_LOADED,
 		       "ends are those of BPF");
 	_Static_assert(CPU_STACK_MAX == SAMPLER_FRAMES_MAX, "depth is that of BPF");
-	r = check_host(err);
-	if (r < 0)
-		return r;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_oom(err);
 	s->options = *options;
-	s->epoll_fd = -1;
 	r = sampler_load(s, err);
 	if (r >= 0)
 		r = sampler_share(s, err);
@@ -236,15 +201,11 @@ void cpu_sampler_close(struct cpu_sampler *s)
 {
 	if (!s)
 		return;
-	sampler_cpus_release(s);
+	bpf_events_close(s->events);
 	cpu_processes_free(s->processes);
 	cpu_files_free(s->files);
 	cpu_tables_free(s->tables);
-	ring_buffer__free(s->notices);
-	ring_buffer__free(s->stacks);
-	ring_buffer__free(s->copies);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
+	bpf_rings_free(s->rings);
 	if (s->rules)
 		munmap(s->rules, SAMPLER_RULES * sizeof(*s->rules));
 	if (s->shared_files)

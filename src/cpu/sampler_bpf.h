@@ -4,23 +4,8 @@
  */
 #pragma once
 
-#include <linux/bpf.h>
+#include "bpf/program.h"
 
-#include <stdbool.h>
-
-#include <bpf/bpf_helpers.h>
-
-#include <bpf/bpf_core_read.h>
-
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-typedef __s16 s16;
-typedef __s32 s32;
-typedef __s64 s64;
-
-#define KERNEL_TYPE __attribute__((preserve_access_index))
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_FORKNOEXEC 0x00000040

@@ -9,8 +9,7 @@
  */
 #include <string.h>
 
-#include <bpf/libbpf.h>
-
+#include "bpf/rings.h"
 #include "cpu/sampler_impl.h"
 #include "cpu/sampler_walk.h"
 
@@ -119,7 +118,7 @@ static struct range find_mappings(struct cpu_sampler *s, const struct sampler_co
 	struct range found = cpu_processes_mappings(s->processes, &c->stack.thread);
 
 	/* What was told before the copy came. */
-	if (!found.n && ring_buffer__consume(s->notices) >= 0)
+	if (!found.n && bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, NULL) == 0)
 		found = cpu_processes_mappings(s->processes, &c->stack.thread);
 	if (!found.n && c->parent)
 		found = cpu_processes_inherit(s->processes, &c->stack.thread, &layout);

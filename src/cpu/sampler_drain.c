@@ -4,9 +4,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <cpu/sampler_bpf.skel.h> /* made by bpftool */
+#include <bpf/sampler_bpf.skel.h> /* made by bpftool */
 
 #include "base/clock.h"
+#include "bpf/events.h"
 #include "cpu/sampler_impl.h"
 #include "python/code.h"
 
@@ -185,5 +186,5 @@ int cpu_sampler_drain(struct cpu_sampler *s,
 		forget_waits(s);
 	if (r < 0)
 		return r;
-	return sampler_cpus_update(s, err);
+	return s->events ? bpf_events_update(s->events, err) : 0;
 }

@@ -10,26 +10,22 @@
 #include "cpu/sampler_stacks.h"
 #include "cpu/tables.h"
 
-struct bpf_link;
-struct ring_buffer;
+struct bpf_events;
+struct bpf_rings;
 struct sampler_bpf;
 
-/* The event of one CPU. */
-struct sampler_cpu {
-	struct bpf_link *link; /* NULL while the CPU is off line */
+/* The ring buffers, in the order in which they are opened. */
+enum {
+	SAMPLER_RING_NOTICES,
+	SAMPLER_RING_STACKS,
+	SAMPLER_RING_COPIES,
 };
 
 struct cpu_sampler {
 	struct cpu_sampler_options options;
 	struct sampler_bpf *bpf;
-	struct sampler_cpu *cpus;
-	size_t n_cpus;
-	char *online; /* the list of CPUs that the events are for */
-
-	struct ring_buffer *notices;
-	struct ring_buffer *stacks;
-	struct ring_buffer *copies;
-	int epoll_fd;
+	struct bpf_events *events; /* NULL: off-CPU only */
+	struct bpf_rings *rings;
 	bool is_urgent; /* the thread that polls, now */
 
 	/* shared with BPF */
@@ -59,10 +55,6 @@ struct cpu_sampler {
 	struct cpu_frame frames[SAMPLER_FRAMES_MAX];
 	struct cpu_python_frame python[SAMPLER_FRAMES_MAX];
 };
-
-/* Events for CPUs that came, none for those that went. */
-int sampler_cpus_update(struct cpu_sampler *sampler, struct err *err);
-void sampler_cpus_release(struct cpu_sampler *sampler);
 
 /* Callbacks of the ring buffers. */
 int sampler_on_notice(void *context, void *data, size_t len);

@@ -22,20 +22,9 @@ struct {
 	__array(values, struct inner_counts);
 } counts SEC(".maps") = {.values = {&counts_a, &counts_b}};
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
-} stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 18);
-} notices SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
-} copies SEC(".maps");
+BPF_RING(stacks, 1 << 20);
+BPF_RING(notices, 1 << 18);
+BPF_RING(copies, 1 << 20);
 
 /* One for samples and one for waits: a sample may interrupt the latter. */
 struct {

@@ -1,11 +1,8 @@
 /* src/cpu/sampler_poll.c: what BPF asks for and tells between drains. */
-#include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/epoll.h>
 
-#include <bpf/libbpf.h>
-
+#include "bpf/rings.h"
 #include "cpu/sampler_impl.h"
 
 static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int kind)
@@ -109,40 +106,37 @@ void sampler_on_pause(void *context)
 {
 	struct cpu_sampler *s = context;
 
-	(void)ring_buffer__consume(s->notices);
+	(void)bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, NULL);
 }
 
 int sampler_consume(struct cpu_sampler *s, struct err *err)
 {
-	int n = ring_buffer__consume(s->notices);
+	int r = bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, err);
 
-	while (n >= 0 && cpu_files_is_wanted(s->files)) {
+	while (r == 0 && cpu_files_is_wanted(s->files)) {
 		sampler_set_urgent(s, false);
 		(void)cpu_files_load_next(s->files, &s->pause);
-		n = ring_buffer__consume(s->notices);
+		r = bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, err);
 	}
-	if (n >= 0)
-		n = ring_buffer__consume(s->stacks);
-	if (n >= 0)
-		n = ring_buffer__consume(s->copies);
-	if (n < 0)
-		return err_set(err, n, "reading BPF's ring buffers: %s", strerror(-n));
-	return 0;
+	if (r == 0)
+		r = bpf_rings_read(s->rings, SAMPLER_RING_STACKS, err);
+	if (r == 0)
+		r = bpf_rings_read(s->rings, SAMPLER_RING_COPIES, err);
+	return r;
 }
 
 int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		     struct err *err)
 {
-	struct epoll_event ready[3];
 	int n;
 
 	s->on_event = on_event;
 	s->context = context;
 	sampler_set_urgent(s, true);
-	n = epoll_wait(s->epoll_fd, ready, ARRAY_SIZE(ready), timeout_ms);
+	n = bpf_rings_wait(s->rings, timeout_ms, err);
 	if (n < 0)
-		return errno == EINTR ? 0 : err_set(err, -errno, "epoll_wait: %m");
+		return n;
 	if (n == 0) {
 		/* No stacks to walk for now: what is mapped for that counts as our memory. */
 		cpu_tables_unmap(s->tables);

@@ -12,17 +12,9 @@
  *
  * Distributions took that back to older kernels, so BTF decides and not the version.
  */
-#include <linux/bpf.h>
-
-#include <stdbool.h>
-
-#include <bpf/bpf_helpers.h>
-
-#include <bpf/bpf_core_read.h>
+#include "bpf/program.h"
 
 #include "oom/oom_shared.h"
-
-#define KERNEL_TYPE __attribute__((preserve_access_index))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -30,10 +22,7 @@ const volatile __u32 page_kb = 4;
 /* The inode of our namespace of process ids, where that is not the host's; else 0. */
 const volatile __u32 own_pid_ns = 0;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 16);
-} notices SEC(".maps");
+BPF_RING(notices, 1 << 16);
 
 __u64 n_lost;
 
@@ -61,7 +50,7 @@ struct pid {
 } KERNEL_TYPE;
 
 struct percpu_counter {
-	__s64 count;
+	s64 count;
 } KERNEL_TYPE;
 
 enum { COUNTER_FILE, COUNTER_ANON, COUNTER_SWAP, COUNTER_SHMEM, COUNTERS };
@@ -95,16 +84,16 @@ struct task_struct {
 #define PAGES_OLD(mm, i) (BPF_CORE_READ(mm, rss_stat.count[i].counter))
 
 /* Counters of a process with many threads may be a little below 0. */
-static __always_inline __u64 positive(__s64 pages)
+static __always_inline u64 positive(s64 pages)
 {
-	return pages > 0 ? (__u64)pages : 0;
+	return pages > 0 ? (u64)pages : 0;
 }
 
-static __always_inline __u64 task_rss_kb(struct task_struct *task)
+static __always_inline u64 task_rss_kb(struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct mm_struct___old *old = (void *)mm;
-	__u64 pages = 0;
+	u64 pages = 0;
 
 	if (!mm)
 		return 0;
@@ -119,38 +108,37 @@ static __always_inline __u64 task_rss_kb(struct task_struct *task)
 }
 
 /* Its number as we know it; 0 when it is outside of our namespace. */
-static __always_inline __u32 task_tgid(struct task_struct *task)
+static __always_inline u32 task_tgid(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
 	unsigned int level = BPF_CORE_READ(pid, level);
 	const char *numbers = (const char *)__builtin_preserve_access_index(&pid->numbers);
 
 	if (!own_pid_ns)
-		return (__u32)BPF_CORE_READ(task, tgid);
+		return (u32)BPF_CORE_READ(task, tgid);
 	for (unsigned int i = 0; i < PID_NS_MAX_LEVEL && i <= level; i++) {
 		struct upid *upid = (void *)(numbers + i * bpf_core_type_size(struct upid));
 
 		if (BPF_CORE_READ(upid, ns, ns.inum) == own_pid_ns)
-			return (__u32)BPF_CORE_READ(upid, nr);
+			return (u32)BPF_CORE_READ(upid, nr);
 	}
 	return 0;
 }
 
 /* Where only a number is told: the victim mostly is the one that asked for memory. */
-static __always_inline struct task_struct *current_if(__u32 pid)
+static __always_inline struct task_struct *current_if(u32 pid)
 {
-	__u64 current = bpf_get_current_pid_tgid();
+	u64 current = bpf_get_current_pid_tgid();
 	struct task_struct *task = (void *)bpf_get_current_task();
 
-	return pid == (__u32)current || pid == current >> 32 ? task : NULL;
+	return pid == (u32)current || pid == current >> 32 ? task : NULL;
 }
 
 SEC("raw_tracepoint/mark_victim") int on_victim(struct bpf_raw_tracepoint_args *ctx)
 {
 	bool has_task = bpf_core_field_exists(((struct trace_event_raw_mark_victim *)0)->anon_rss);
-	struct task_struct *task =
-		has_task ? (void *)ctx->args[0] : current_if((__u32)ctx->args[0]);
-	__u32 tgid = own_pid_ns || has_task ? 0 : (__u32)ctx->args[0];
+	struct task_struct *task = has_task ? (void *)ctx->args[0] : current_if((u32)ctx->args[0]);
+	u32 tgid = own_pid_ns || has_task ? 0 : (u32)ctx->args[0];
 	struct oom_notice *n;
 
 	if (task)

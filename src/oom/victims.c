@@ -8,34 +8,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bpf/libbpf.h>
-#include <oom/oom_bpf.skel.h> /* made by bpftool */
+#include <bpf/oom_bpf.skel.h> /* made by bpftool */
 
+#include "bpf/rings.h"
+#include "bpf/skeleton.h"
 #include "oom/oom_shared.h"
 #include "proc/host.h"
 
 struct oom_victims {
 	struct oom_bpf *bpf;
-	struct ring_buffer *ring;
+	struct bpf_rings *rings;
 	void (*hear)(void *context, const struct oom_victim *victim);
 	void *context;
 };
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-static int explain(int code, struct err *err)
-{
-	if (code == -ENOENT)
-		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
-				"the kernel has no tracepoint mark_victim");
-	return proc_host_explain_bpf("bpf()", code, err);
-}
 
 static int hear_notice(void *context, void *data, size_t len)
 {
@@ -58,25 +43,23 @@ static int hear_notice(void *context, void *data, size_t len)
 static int victims_load(struct oom_victims *v, struct err *err)
 {
 	struct stat ns;
-	int r = proc_host_check_btf(err);
+	int r = bpf_skeleton_open(oom_bpf, &v->bpf, err);
 
 	if (r < 0)
 		return r;
-	(void)libbpf_set_print(quiet);
-	v->bpf = oom_bpf__open();
-	if (!v->bpf)
-		return explain(-errno, err);
 	v->bpf->rodata->page_kb = (uint32_t)sysconf(_SC_PAGESIZE) >> 10;
 	/* Numbers are to be those that /proc has. */
 	if (!proc_host_has_own_pids() && stat("/proc/self/ns/pid", &ns) == 0)
 		v->bpf->rodata->own_pid_ns = (uint32_t)ns.st_ino;
-	r = oom_bpf__load(v->bpf);
+	r = bpf_skeleton_load(v->bpf->skeleton, NULL, err);
 	if (r == 0)
-		r = oom_bpf__attach(v->bpf);
-	if (r < 0)
-		return explain(r, err);
-	v->ring = ring_buffer__new(bpf_map__fd(v->bpf->maps.notices), hear_notice, v, NULL);
-	return v->ring ? 0 : explain(-errno, err);
+		r = bpf_rings_new(&v->rings, err);
+	if (r == 0)
+		r = bpf_rings_add(v->rings, v->bpf->maps.notices, hear_notice, v, err);
+	if (r == 0)
+		r = bpf_skeleton_attach(v->bpf->progs.on_victim, "mark_victim",
+					&v->bpf->links.on_victim, err);
+	return r;
 }
 
 int oom_victims_open(struct oom_victims **ret_victims, struct err *err)
@@ -94,17 +77,15 @@ int oom_victims_wait(struct oom_victims *v, int wake_fd,
 		     void (*hear)(void *context, const struct oom_victim *victim), void *context)
 {
 	struct pollfd fds[] = {
-		{.fd = ring_buffer__epoll_fd(v->ring), .events = POLLIN},
+		{.fd = bpf_rings_fd(v->rings), .events = POLLIN},
 		{.fd = wake_fd, .events = POLLIN},
 	};
-	int r;
 
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		return errno == EINTR ? 0 : -errno;
 	v->hear = hear;
 	v->context = context;
-	r = ring_buffer__consume(v->ring);
-	return r < 0 ? r : 0;
+	return bpf_rings_read(v->rings, 0, NULL);
 }
 
 uint64_t oom_victims_lost(const struct oom_victims *v)
@@ -116,7 +97,7 @@ void oom_victims_close(struct oom_victims *v)
 {
 	if (!v)
 		return;
-	ring_buffer__free(v->ring);
+	bpf_rings_free(v->rings);
 	oom_bpf__destroy(v->bpf);
 	free(v);
 }

@@ -17,6 +17,8 @@ bool proc_host_has_cap(unsigned int cap);
 bool proc_host_has_own_pids(void);
 /* kernel.yama.ptrace_scope; 0 where there is none. */
 int proc_host_ptrace_scope(void);
+/* A seccomp filter may hide or forbid system calls. */
+bool proc_host_is_filtered(void);
 /* Root in there is nobody outside. */
 bool proc_host_is_user_namespace(void);
 
@@ -26,10 +28,6 @@ bool proc_host_is_covered(const char *path, const char *base, char *ret, size_t 
 bool proc_host_parse_cover(char *mountinfo, const char *path, const char *base, char *ret,
 			   size_t cap);
 
-/* The kernel's type information, without which none of our BPF programs can be loaded. */
-int proc_host_check_btf(struct err *err);
-/* bpf() or perf_event_open(), as call, gave the code. */
-int proc_host_explain_bpf(const char *call, int code, struct err *err);
 /* Whether the memory of others can be read. -EPERM; *ret_own: that of our own programs can. */
 int proc_host_check_memory(bool *ret_own, struct err *err);
 /* Whether /proc is there at all. */

@@ -117,22 +117,6 @@ static void memory_can_be_read_by_root_alone(void **state)
 	assert_int_equal(v.cause, ERR_CAUSE_USER_NAMESPACE);
 }
 
-static void a_refused_bpf_call_is_explained_by_what_is_missing(void **state)
-{
-	struct err err = {};
-
-	(void)state;
-	assert_int_equal(proc_host_explain_bpf("bpf()", -EACCES, &err), -EPERM);
-	assert_non_null(strstr(err.text, "bpf()"));
-	assert_true(err.remedy[0]);
-	assert_int_equal(proc_host_explain_bpf("bpf()", -ENOSYS, &err), -ENOTSUP);
-	assert_true(err.cause == ERR_CAUSE_KERNEL || err.cause == ERR_CAUSE_SECCOMP);
-	assert_int_equal(proc_host_explain_bpf("bpf()", -E2BIG, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, strerror(E2BIG)));
-	/* Nobody is there to hear. */
-	assert_int_equal(proc_host_explain_bpf("bpf()", -EPERM, NULL), -EPERM);
-}
-
 static void proc_is_there_and_says_what_we_may(void **state)
 {
 	(void)state;
@@ -147,7 +131,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lies_over_a_file_is_found),
 		cmocka_unit_test(memory_can_be_read_by_root_alone),
-		cmocka_unit_test(a_refused_bpf_call_is_explained_by_what_is_missing),
 		cmocka_unit_test(proc_is_there_and_says_what_we_may),
 	};
 
