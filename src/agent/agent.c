@@ -251,24 +251,15 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	}
 }
 
-static int metrics_append(struct metrics *to, const struct live *live)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && live->points && i < live->points->len; i++)
-		r = metrics_add(to, &live->points->points[i]);
-	return r;
-}
-
 static int target_metrics(const struct agent *a, const struct agent_slot *slot,
 			  struct agent_target *t)
 {
 	int r;
 
 	t->metrics = metrics_new();
-	r = t->metrics ? metrics_append(t->metrics, &slot->pushed) : -ENOMEM;
+	r = t->metrics ? live_copy(&slot->pushed, t->metrics) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < a->n_readers; i++)
-		r = metrics_append(t->metrics, &slot->readers[i].live);
+		r = live_copy(&slot->readers[i].live, t->metrics);
 	return r;
 }
 

@@ -3,6 +3,7 @@
  * the heap comes first, and its goroutines where there is time.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "golang/force.h"
 #include "golang/heap.h"
+#include "profile/tree.h"
 
 /* How long a program's last reading may wait for one that is under way; others are dying, too. */
 #define GO_HEAP_LAST_NS (200 * NS_PER_MS)
@@ -277,6 +279,7 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 {
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	const struct golang_heap_stats *stats;
+	struct reading reading = {};
 	int r = golang_heap_read(g->heap, err);
 
 	stats = golang_heap_stats(g->heap);
@@ -289,11 +292,14 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 	golang_heap_trim(g->heap);
 	if (r < 0)
 		return r;
-	*ret_reading = (struct reading){
-		.profile = TAKE_PTR(profile),
-		.lost = stats->bad_buckets - g->bad_buckets + stats->torn_records,
-	};
+	if (go_heap_count(profile, &reading) < 0) {
+		reading_release(&reading);
+		return err_oom(err);
+	}
+	reading.profile = TAKE_PTR(profile);
+	reading.lost = stats->bad_buckets - g->bad_buckets + stats->torn_records;
 	g->bad_buckets = stats->bad_buckets;
+	*ret_reading = reading;
 	return 0;
 }
 

@@ -2,10 +2,8 @@
  * src/agent/go_runtime.c: the reader of what the Go runtime knows of itself: its heap, its garbage
  * collections, its goroutines.
  *
- * Figures have no stack; each is the value of one frame, so that they are stored, summed and drawn
- * like all other types. What a release does not have is left out.
+ * What a release does not have is left out.
  */
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,21 +14,17 @@
 #include "golang/metrics.h"
 #include "pipeline/registry.h"
 
-#define GO_RUNTIME_FRAME "[go runtime]"
 #define PPM 1000000
 
 struct go_runtime {
 	struct go_program *program;
 	struct golang_metrics_reader *reader;
-	uint64_t before[PROFILE_MAX_TYPES]; /* what each row was in the last reading */
-	bool has_before;
 };
 
-/* One type of the profile, and where its value comes from. */
+/* A metric, and where its value comes from. */
 struct runtime_row {
 	enum metric_id metric;
 	uint32_t needs; /* GOLANG_HAS_* */
-	int figure;	/* for /metrics, or -1 */
 	uint64_t (*value)(const struct golang_metrics *m);
 };
 
@@ -90,19 +84,17 @@ static uint64_t total_alloc(const struct golang_metrics *m)
 }
 
 static const struct runtime_row rows[] = {
-	{METRIC_GO_HEAP_LIVE, GOLANG_HAS_HEAP, FIGURE_HEAP_LIVE, heap_live},
-	{METRIC_GO_GC_GOAL, GOLANG_HAS_HEAP, FIGURE_HEAP_GOAL, heap_goal},
-	{METRIC_GO_HEAP_INUSE, GOLANG_HAS_LIMIT, FIGURE_HEAP_INUSE, heap_inuse},
-	{METRIC_GO_MEMORY_LIMIT, GOLANG_HAS_LIMIT, FIGURE_MEMORY_LIMIT, memory_limit},
-	{METRIC_GO_GOROUTINES, GOLANG_HAS_SCHED, FIGURE_GOROUTINES, goroutines},
-	{METRIC_GO_PROCESSORS, GOLANG_HAS_SCHED, FIGURE_GOMAXPROCS, gomaxprocs},
-	{METRIC_GO_GC_CPU_FRACTION, GOLANG_HAS_GC, FIGURE_GC_CPU_PPM, gc_cpu_ppm},
-	{METRIC_GO_GC_CYCLES, GOLANG_HAS_GC, FIGURE_GC_CYCLES, gc_cycles},
-	{METRIC_GO_GC_PAUSE, GOLANG_HAS_GC, FIGURE_GC_PAUSE_NS, gc_pause},
-	{METRIC_GO_ALLOCATED, GOLANG_HAS_LIMIT, -1, total_alloc},
+	{METRIC_GO_HEAP_LIVE, GOLANG_HAS_HEAP, heap_live},
+	{METRIC_GO_GC_GOAL, GOLANG_HAS_HEAP, heap_goal},
+	{METRIC_GO_HEAP_INUSE, GOLANG_HAS_LIMIT, heap_inuse},
+	{METRIC_GO_MEMORY_LIMIT, GOLANG_HAS_LIMIT, memory_limit},
+	{METRIC_GO_GOROUTINES, GOLANG_HAS_SCHED, goroutines},
+	{METRIC_GO_PROCESSORS, GOLANG_HAS_SCHED, gomaxprocs},
+	{METRIC_GO_GC_CPU_FRACTION, GOLANG_HAS_GC, gc_cpu_ppm},
+	{METRIC_GO_GC_CYCLES, GOLANG_HAS_GC, gc_cycles},
+	{METRIC_GO_GC_PAUSE, GOLANG_HAS_GC, gc_pause},
+	{METRIC_GO_ALLOCATED, GOLANG_HAS_LIMIT, total_alloc},
 };
-
-static_assert(ARRAY_SIZE(rows) <= PROFILE_MAX_TYPES, "a type for each row");
 
 static bool row_applies(const struct runtime_row *row, const struct golang_metrics *m)
 {
@@ -110,57 +102,26 @@ static bool row_applies(const struct runtime_row *row, const struct golang_metri
 	       (row->value != memory_limit || memory_limit(m) != 0);
 }
 
-/* Forged or torn counters that went back have not grown. */
-static int64_t row_value(struct go_runtime *g, size_t row, const struct golang_metrics *m)
+static int row_add(const struct runtime_row *row, const struct golang_metrics *m,
+		   struct metrics *to)
 {
-	uint64_t value = rows[row].value(m);
-	uint64_t before = g->has_before ? g->before[row] : value;
+	double value = (double)row->value(m);
 
-	g->before[row] = value;
-	if (metric_mode(&registry_metrics[rows[row].metric]) == MODE_DELTA)
-		value = value > before ? value - before : 0;
-	return (int64_t)MIN(value, (uint64_t)INT64_MAX);
+	if (registry_metrics[row->metric].kind == METRIC_GAUGE)
+		return metrics_add_gauge(to, row->metric, value);
+	return metrics_add_counter(to, row->metric, value, NAN);
 }
 
-static int add_frame(struct profile *p, uint32_t *ret_stack)
+static int runtime_metrics(const struct golang_metrics *m, struct metrics **ret_metrics)
 {
-	struct profile_function f = {0};
-	struct profile_line line = {0};
-	uint32_t location;
-	int r = profile_add_string(p, view_str(GO_RUNTIME_FRAME), &f.name);
+	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
+	int r = to ? 0 : -ENOMEM;
 
-	f.system_name = f.name;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+		if (row_applies(&rows[i], m))
+			r = row_add(&rows[i], m, to);
 	if (r == 0)
-		r = profile_add_function(p, &f, &line.function);
-	if (r == 0)
-		r = profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, &location);
-	return r < 0 ? r : profile_add_stack(p, &location, 1, ret_stack);
-}
-
-static int runtime_profile(struct go_runtime *g, const struct golang_metrics *m,
-			   struct reading *reading)
-{
-	_cleanup_(profile_freep) struct profile *p = profile_new();
-	int64_t values[ARRAY_SIZE(rows)];
-	uint32_t stack, n = 0;
-	int r = p ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++) {
-		if (!row_applies(&rows[i], m))
-			continue;
-		values[n++] = row_value(g, i, m);
-		r = registry_stream_add(p, rows[i].metric);
-		if (rows[i].figure < 0)
-			continue;
-		reading->figures.has |= 1U << rows[i].figure;
-		reading->figures.values[rows[i].figure] = rows[i].value(m);
-	}
-	if (r == 0)
-		r = add_frame(p, &stack);
-	if (r == 0)
-		r = profile_add_sample(p, stack, values, NULL, 0);
-	if (r == 0)
-		reading->profile = TAKE_PTR(p);
+		*ret_metrics = TAKE_PTR(to);
 	return r;
 }
 
@@ -178,9 +139,8 @@ static int go_runtime_collect(void *state, struct reading *ret_reading, struct e
 	go_program_unlock(g->program);
 	if (r < 0)
 		return r;
-	if (runtime_profile(g, &m, &reading) < 0)
+	if (runtime_metrics(&m, &reading.metrics) < 0)
 		return err_oom(err);
-	g->has_before = true;
 	*ret_reading = reading;
 	return 0;
 }

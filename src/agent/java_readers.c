@@ -6,6 +6,7 @@
  * the user's choice: they are off unless sonde was told otherwise. The last only reads a file.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "java/metrics.h"
 #include "proc/maps.h"
 #include "profile/sum.h"
+#include "profile/tree.h"
 
 struct java_reader {
 	struct java_program *program;
@@ -160,12 +162,6 @@ static int java_cpu_open(const struct reader_context *context, struct reader_sha
 	return java_open(context, share, target, JFR_PROFILE_CPU, ret_state, err);
 }
 
-static void java_increase(struct reading *reading, enum reading_figure figure, int64_t value)
-{
-	reading->increase.has |= 1U << figure;
-	reading->increase.values[figure] += value > 0 ? (uint64_t)value : 0;
-}
-
 /* The leaf of a wait is the class of the lock: those of java.util.concurrent park. */
 static bool java_is_park(const struct profile *p, const struct profile_sample *s)
 {
@@ -182,29 +178,66 @@ static bool java_is_park(const struct profile *p, const struct profile_sample *s
 		"java.util.concurrent.");
 }
 
-static void java_count(const struct java_reader *reader, struct reading *reading)
-{
-	const struct profile *p = reading->profile;
-	bool is_lock = reader->kind == JFR_PROFILE_LOCK;
-	int space = profile_find_type(p, "alloc_space");
+/* What threads waited, for monitors and for what parks them. */
+struct java_waits {
+	int64_t count[2];
+	int64_t ns[2];
+};
 
-	for (int i = FIGURE_JVM_MONITOR_WAITS; is_lock && i <= FIGURE_JVM_PARK_NS; i++)
-		java_increase(reading, (enum reading_figure)i, 0);
-	if (space >= 0)
-		java_increase(reading, FIGURE_JVM_ALLOC_BYTES, 0);
+static struct java_waits java_waits_of(const struct profile *p)
+{
+	struct java_waits w = {0};
+
 	for (size_t i = 0; i < profile_n_samples(p); i++) {
 		const struct profile_sample *s = profile_sample_at(p, i);
-		bool park = is_lock && java_is_park(p, s);
+		bool park = java_is_park(p, s);
 
-		if (space >= 0)
-			java_increase(reading, FIGURE_JVM_ALLOC_BYTES, s->values[space]);
-		if (!is_lock)
-			continue;
-		java_increase(reading, park ? FIGURE_JVM_PARK_WAITS : FIGURE_JVM_MONITOR_WAITS,
-			      s->values[0]);
-		java_increase(reading, park ? FIGURE_JVM_PARK_NS : FIGURE_JVM_MONITOR_NS,
-			      s->values[1]);
+		w.count[park] = sum_add(w.count[park], s->values[0]);
+		w.ns[park] = sum_add(w.ns[park], s->values[1]);
 	}
+	return w;
+}
+
+static int java_add(struct metrics *to, enum metric_id id, const char *attribute, int64_t increase)
+{
+	return metrics_add(to, &(struct metric_point){
+				       .metric = &registry_metrics[id],
+				       .attributes = {attribute},
+				       .value = NAN,
+				       .increase = (double)MAX(increase, (int64_t)0),
+			       });
+}
+
+static int java_add_waits(const struct profile *p, struct metrics *to)
+{
+	static const char *const kinds[] = {"monitor", "park"};
+	const struct java_waits w = java_waits_of(p);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kinds); i++) {
+		r = java_add(to, METRIC_JVM_LOCK_CONTENTIONS, kinds[i], w.count[i]);
+		if (r == 0)
+			r = java_add(to, METRIC_JVM_LOCK_TIME, kinds[i], w.ns[i]);
+	}
+	return r;
+}
+
+static int java_count(const struct java_reader *reader, struct reading *reading)
+{
+	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
+	const struct profile *p = reading->profile;
+	int space = profile_find_type(p, registry_types[TYPE_JAVA_ALLOC_SPACE].name);
+	int r = to ? 0 : -ENOMEM;
+
+	if (r == 0 && reader->kind == JFR_PROFILE_LOCK)
+		r = java_add_waits(p, to);
+	if (r == 0 && space >= 0)
+		r = java_add(to, METRIC_JVM_ALLOCATED, NULL, profile_total(p, (size_t)space));
+	if (r == 0 && reader->kind == JFR_PROFILE_ALLOC)
+		r = java_add(to, METRIC_JVM_LOST_SAMPLES, NULL, (int64_t)reading->lost);
+	if (r == 0)
+		reading->metrics = TAKE_PTR(to);
+	return r;
 }
 
 /* Events that are lost are of all profiles: they are counted once. */
@@ -221,7 +254,6 @@ static void java_count_lost(struct java_reader *reader, struct java_collect *c, 
 	reading->lost = lost - MIN(reader->lost, lost);
 	(void)snprintf(reading->way, sizeof(reading->way), "%s", java_collect_way(c));
 	reader->lost = lost;
-	java_increase(reading, FIGURE_JVM_LOST, (int64_t)reading->lost);
 }
 
 static void java_say_hidden(const struct java_reader *reader, struct java_collect *c,
@@ -306,8 +338,10 @@ static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
 		java_say_idle(reader, &state, &reading);
 	else
 		java_say_note(&state, &reading);
-	if (reading.profile)
-		java_count(reader, &reading);
+	if (reading.profile && java_count(reader, &reading) < 0) {
+		reading_release(&reading);
+		return err_oom(err);
+	}
 	*ret_reading = reading;
 	return 0;
 }
@@ -371,6 +405,26 @@ static int java_runtime_open(const struct reader_context *context, struct reader
 	return r;
 }
 
+static int java_runtime_add(void *arg, const struct metric_point *point)
+{
+	return metrics_add(arg, point);
+}
+
+static int java_runtime_metrics(const struct java_hsperf *hsperf, struct metrics **ret_metrics,
+				struct err *err)
+{
+	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
+	struct java_metrics m;
+	int r = to ? java_metrics_read(hsperf, &m, err) : err_oom(err);
+
+	if (r < 0)
+		return r;
+	if (java_metrics_each(&m, clock_unix_ns() / NS_PER_MS, java_runtime_add, to) < 0)
+		return err_oom(err);
+	*ret_metrics = TAKE_PTR(to);
+	return 0;
+}
+
 static int java_runtime_collect(void *state, struct reading *ret_reading, struct err *err)
 {
 	struct reading reading = {0};
@@ -379,21 +433,13 @@ static int java_runtime_collect(void *state, struct reading *ret_reading, struct
 	if (r == -EAGAIN) {
 		reading.idle = "the JVM is still starting";
 		reading.idle_remedy = "wait: it is read again";
+		r = 0;
+	} else if (r == 0) {
+		r = java_runtime_metrics(state, &reading.metrics, err);
+	}
+	if (r == 0)
 		*ret_reading = reading;
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	reading.java = malloc(sizeof(*reading.java));
-	if (!reading.java)
-		return err_oom(err);
-	r = java_metrics_read(state, reading.java, err);
-	if (r < 0) {
-		free(reading.java);
-		return r;
-	}
-	*ret_reading = reading;
-	return 0;
+	return r;
 }
 
 static void java_runtime_close(void *state)

@@ -1,4 +1,5 @@
 /* src/java/metrics_each.c: the figures of a JVM as metrics of the registry. */
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static int each_point(struct each e, enum metric_id id, const char *first, const
 {
 	return e.call(e.arg, &(struct metric_point){.metric = &registry_metrics[id],
 						    .attributes = {first, second},
-						    .value = value});
+						    .value = value,
+						    .increase = NAN});
 }
 
 static int each_space(const struct java_metrics *m, struct each e)

@@ -52,7 +52,7 @@ static struct metric_point point_now(const struct live *live, const struct metri
 	return now;
 }
 
-/* Those of the points before that stay; all that the new ones do not have. */
+/* Those of the points before that stay, though the new ones do not have them. */
 static int points_keep(const struct metrics *before, const struct metrics *new, struct metrics *to)
 {
 	int r = 0;
@@ -66,40 +66,56 @@ static int points_keep(const struct metrics *before, const struct metrics *new, 
 	return r;
 }
 
-static int live_replace(struct live *live, const struct metrics *new)
+/* A total that went back is that of another beginning: nothing is known of what came since. */
+static void point_since(struct metric_point *p, const struct metrics *before)
+{
+	const struct metric_point *was = point_find(before, p);
+
+	if (p->metric->kind == METRIC_COUNTER && isnan(p->increase) && was &&
+	    p->value >= was->value)
+		p->increase = p->value - was->value;
+}
+
+int live_take(struct live *live, struct metrics *metrics)
 {
 	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
 	int r = to ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && new && i < new->len; i++) {
+	for (size_t i = 0; r == 0 && i < metrics->len; i++) {
 		uint64_t room[METRIC_MAX_BOUNDS + 1];
-		struct metric_point now = point_now(live, &new->points[i], room);
+		struct metric_point now = point_now(live, &metrics->points[i], room);
 
 		r = metrics_add(to, &now);
 	}
 	if (r == 0)
-		r = points_keep(live->points, new, to);
+		r = points_keep(live->points, metrics, to);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < metrics->len; i++)
+		point_since(&metrics->points[i], live->points);
 	metrics_free(live->points);
 	live->points = TAKE_PTR(to);
+	live->silent = false;
 	return 0;
-}
-
-int live_take(struct live *live, const struct metrics *metrics)
-{
-	return live_replace(live, metrics);
 }
 
 void live_drop(struct live *live)
 {
-	/* Nothing is better than what is no longer true. */
-	if (live->points && live_replace(live, NULL) < 0)
-		live_clear(live);
+	live->silent = true;
 }
 
 void live_clear(struct live *live)
 {
 	metrics_free(live->points);
-	live->points = NULL;
+	*live = (struct live){};
+}
+
+int live_copy(const struct live *live, struct metrics *to)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && live->points && i < live->points->len; i++)
+		if (!live->silent || is_added_up(&live->points->points[i]))
+			r = metrics_add(to, &live->points->points[i]);
+	return r;
 }

@@ -6,15 +6,23 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "pipeline/metrics.h"
 
 /* A zeroed one is empty. */
 struct live {
 	struct metrics *points; /* NULL: none. An increase of NAN: the source knows the total */
+	bool silent;		/* the source failed since */
 };
 
-/* -ENOMEM: then it is as it was. */
-int live_take(struct live *live, const struct metrics *metrics);
+/*
+ * Counters of which only the total is known get their increase since the last time; the first has
+ * none: it is the baseline. -ENOMEM: then live is as it was.
+ */
+int live_take(struct live *live, struct metrics *metrics);
 /* The source failed: what it was is not what it is. What was added up stays. */
 void live_drop(struct live *live);
 void live_clear(struct live *live);
+/* Adds what is to be shown. */
+int live_copy(const struct live *live, struct metrics *to);

@@ -147,17 +147,16 @@ static void target_write(struct json *j, const struct agent_target *t)
 
 int api_targets(const struct request *rq, struct answer *a, struct err *err)
 {
-	_cleanup_free_ struct agent_target *targets = NULL;
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
 	struct json j = json_to(&a->body);
-	size_t n = 0;
 
-	if (rq->context->agent && agent_targets(rq->context->agent, &targets, &n) < 0)
+	if (rq->context->agent && agent_targets(rq->context->agent, &targets) < 0)
 		return err_oom(err);
 	json_object_begin(&j);
 	json_key(&j, "targets");
 	json_array_begin(&j);
-	for (size_t i = 0; i < n; i++)
-		target_write(&j, &targets[i]);
+	for (size_t i = 0; i < targets.len; i++)
+		target_write(&j, &targets.items[i]);
 	json_array_end(&j);
 	json_object_end(&j);
 	return api_finish(&j, err);

@@ -128,67 +128,6 @@ static const struct agent_target_reader *reader_of(const struct agent_target *t,
 	return NULL;
 }
 
-static int add_totals(struct exposition *e, const struct agent_target *t)
-{
-	const struct agent_target_reader *heap = reader_of(t, "go-heap");
-	int r = 0;
-
-	if (heap && heap->answer.yes) {
-		r = add(e, METRIC_GO_PROFILE_ALLOCATED, NULL, (double)t->alloc_bytes_total);
-		if (r == 0)
-			r = add(e, METRIC_GO_PROFILE_ALLOCATIONS, NULL,
-				(double)t->alloc_objects_total);
-	}
-	if (r == 0 && t->cpu_ns_total)
-		r = add(e, METRIC_PROCESS_CPU_TIME, NULL, (double)t->cpu_ns_total);
-	return r;
-}
-
-/* The metric of each figure; of those that share one, the value of its attribute. */
-static const struct figure_row {
-	enum metric_id metric;
-	const char *attribute;
-} figure_rows[FIGURES] = {
-	[FIGURE_HEAP_LIVE] = {METRIC_GO_HEAP_LIVE, NULL},
-	[FIGURE_HEAP_GOAL] = {METRIC_GO_GC_GOAL, NULL},
-	[FIGURE_HEAP_INUSE] = {METRIC_GO_HEAP_INUSE, NULL},
-	[FIGURE_MEMORY_LIMIT] = {METRIC_GO_MEMORY_LIMIT, NULL},
-	[FIGURE_GOROUTINES] = {METRIC_GO_GOROUTINES, NULL},
-	[FIGURE_WAITING] = {METRIC_GO_GOROUTINES, "waiting"},
-	[FIGURE_RUNNABLE] = {METRIC_GO_GOROUTINES, "runnable"},
-	[FIGURE_RUNNING] = {METRIC_GO_GOROUTINES, "running"},
-	[FIGURE_SYSCALL] = {METRIC_GO_GOROUTINES, "syscall"},
-	[FIGURE_GOMAXPROCS] = {METRIC_GO_PROCESSORS, NULL},
-	[FIGURE_GC_CYCLES] = {METRIC_GO_GC_CYCLES, NULL},
-	[FIGURE_GC_PAUSE_NS] = {METRIC_GO_GC_PAUSE, NULL},
-	[FIGURE_GC_CPU_PPM] = {METRIC_GO_GC_CPU_FRACTION, NULL},
-	[FIGURE_BLOCK_CONTENTIONS] = {METRIC_GO_BLOCK_CONTENTIONS, NULL},
-	[FIGURE_BLOCK_DELAY_NS] = {METRIC_GO_BLOCK_DELAY, NULL},
-	[FIGURE_MUTEX_CONTENTIONS] = {METRIC_GO_MUTEX_CONTENTIONS, NULL},
-	[FIGURE_MUTEX_DELAY_NS] = {METRIC_GO_MUTEX_DELAY, NULL},
-	[FIGURE_JVM_ALLOC_BYTES] = {METRIC_JVM_ALLOCATED, NULL},
-	[FIGURE_JVM_MONITOR_WAITS] = {METRIC_JVM_LOCK_CONTENTIONS, "monitor"},
-	[FIGURE_JVM_MONITOR_NS] = {METRIC_JVM_LOCK_TIME, "monitor"},
-	[FIGURE_JVM_PARK_WAITS] = {METRIC_JVM_LOCK_CONTENTIONS, "park"},
-	[FIGURE_JVM_PARK_NS] = {METRIC_JVM_LOCK_TIME, "park"},
-	[FIGURE_JVM_LOST] = {METRIC_JVM_LOST_SAMPLES, NULL},
-};
-
-static int add_figures(struct exposition *e, const struct reading_figures *f)
-{
-	uint32_t has = f->has;
-	int r = 0;
-
-	/* Goroutines are told by state where that is known, and else as one number. */
-	if (has >> FIGURE_WAITING & 1)
-		has &= ~(1U << FIGURE_GOROUTINES);
-	for (size_t i = 0; r == 0 && i < FIGURES; i++)
-		if (has >> i & 1)
-			r = add(e, figure_rows[i].metric, figure_rows[i].attribute,
-				(double)f->values[i]);
-	return r;
-}
-
 /* Whether its allocations and locks are profiled, and why not. */
 static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 {
@@ -206,23 +145,43 @@ static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 	return exposition_add(e, &point);
 }
 
+static bool has_states(const struct metrics *m)
+{
+	for (size_t i = 0; i < m->len; i++)
+		if (m->points[i].metric == &registry_metrics[METRIC_GO_GOROUTINES] &&
+		    m->points[i].attributes[0])
+			return true;
+	return false;
+}
+
+static int add_metrics(struct exposition *e, const struct metrics *m)
+{
+	bool states = has_states(m);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->len; i++) {
+		const struct metric_point *p = &m->points[i];
+
+		/* Goroutines are told by state where that is known, and else as one number. */
+		if (states && p->metric == &registry_metrics[METRIC_GO_GOROUTINES] &&
+		    !p->attributes[0])
+			continue;
+		r = exposition_add(e, p);
+	}
+	return r;
+}
+
 static int add_targets(struct exposition *e, struct agent *agent)
 {
-	_cleanup_free_ struct agent_target *targets = NULL;
-	uint64_t now_ms = clock_unix_ns() / NS_PER_MS;
-	size_t n = 0;
-	int r = agent_targets(agent, &targets, &n);
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	int r = agent_targets(agent, &targets);
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		const struct agent_target *t = e->target = &targets[i];
+	for (size_t i = 0; r == 0 && i < targets.len; i++) {
+		const struct agent_target *t = e->target = &targets.items[i];
 
-		r = add_totals(e, t);
-		if (r == 0)
-			r = add_figures(e, &t->figures);
+		r = add_metrics(e, t->metrics);
 		if (r == 0)
 			r = add_jvm_status(e, t);
-		if (r == 0 && t->java)
-			r = java_metrics_each(t->java, now_ms, exposition_add, e);
 	}
 	e->target = NULL;
 	return r;

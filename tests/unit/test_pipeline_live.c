@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -22,24 +23,33 @@ static struct metrics *reading(const struct metric_point *points, size_t n)
 	return m;
 }
 
-static void take(struct live *live, const struct metric_point *points, size_t n)
+/* Returns the increase that the last point has then. */
+static double take(struct live *live, const struct metric_point *points, size_t n)
 {
 	struct metrics *m = reading(points, n);
+	double increase;
 
 	assert_int_equal(live_take(live, m), 0);
+	increase = n ? m->points[n - 1].increase : NAN;
 	metrics_free(m);
+	return increase;
 }
 
-/* NAN: there is no such point. */
+/* As it is shown; NAN: there is no such point. */
 static double value_of(const struct live *live, const struct metric *metric, const char *attribute)
 {
-	for (size_t i = 0; live->points && i < live->points->len; i++) {
-		const struct metric_point *p = &live->points->points[i];
+	struct metrics *m = metrics_new();
+	double value = NAN;
+
+	assert_int_equal(live_copy(live, m), 0);
+	for (size_t i = 0; i < m->len; i++) {
+		const struct metric_point *p = &m->points[i];
 
 		if (p->metric == metric && (!attribute || strcmp(p->attributes[0], attribute) == 0))
-			return p->value;
+			value = p->value;
 	}
-	return NAN;
+	metrics_free(m);
+	return value;
 }
 
 static void gauges_are_as_they_were_said_last(void **state)
@@ -86,15 +96,21 @@ static void increases_are_added_up_and_stay(void **state)
 static void known_totals_are_not_added_up(void **state)
 {
 	const struct metric_point first = {.metric = &counter, .value = 100, .increase = NAN};
-	const struct metric_point second = {.metric = &counter, .value = 107, .increase = 7};
+	const struct metric_point second = {.metric = &counter, .value = 107, .increase = NAN};
 	struct live live = {};
 
 	(void)state;
-	take(&live, &first, 1);
-	take(&live, &second, 1);
+	/* A first reading is the baseline. */
+	assert_true(isnan(take(&live, &first, 1)));
+	assert_true(take(&live, &second, 1) == 7);
 	assert_true(value_of(&live, &counter, NULL) == 107);
+	/* Meanwhile it is not shown, and nothing that came meanwhile is lost. */
 	live_drop(&live);
 	assert_true(isnan(value_of(&live, &counter, NULL)));
+	assert_true(take(&live, &second, 1) == 0);
+	/* It began anew. */
+	assert_true(isnan(take(&live, &first, 1)));
+	assert_true(value_of(&live, &counter, NULL) == 100);
 	live_clear(&live);
 }
 
