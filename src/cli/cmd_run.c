@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/sink_store.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -397,6 +398,17 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
 }
 
+/* Borrows the store. */
+static int run_start_agent(const struct run_config *c, struct store *store,
+			   struct agent **ret_agent, struct err *err)
+{
+	struct sink_row sinks[1];
+	const struct agent_parts parts = {.sinks = sinks, .n_sinks = ARRAY_SIZE(sinks)};
+	int r = sink_store_open(store, &sinks[0], err);
+
+	return r < 0 ? r : agent_start(&c->agent, &parts, ret_agent, err);
+}
+
 static int run_serve(const struct run_config *c, struct err *err)
 {
 	const struct store_sqlite_config store_config = {
@@ -425,7 +437,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
 	if (r == 0)
-		r = agent_start(&c->agent, store, &agent, err);
+		r = run_start_agent(c, store, &agent, err);
 	if (r == 0)
 		r = server_start(&server_config, agent, store, &server, err);
 	if (r == 0)

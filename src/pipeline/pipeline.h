@@ -29,8 +29,9 @@ struct pipeline; /* opaque */
 int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
 		  struct err *err);
 /*
- * Brings away what was written, within until_ns of the monotonic clock, and closes the sinks. One
- * that hangs is left behind with all that it uses: false, and then nothing is to be freed.
+ * Brings away what was written, and closes the sinks. Remote ones have time until until_ns of the
+ * monotonic clock: one that hangs is left behind with all that it uses, and then it is false, and
+ * nothing is to be freed. What is local is not given up.
  */
 bool pipeline_stop(struct pipeline *pipeline, uint64_t until_ns);
 /* After a stop that was true, when all resources were given back. NULL is fine. */
