@@ -422,6 +422,14 @@ enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
 	return verdict;
 }
 
+/* With readings that nobody took, as of one that has gone. */
+static void job_free(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_readers; i++)
+		reading_release(&job->readers[i].reading);
+	free(job);
+}
+
 void targets_receive(struct agent *a, struct agent_job *job)
 {
 	struct agent_slot *slot = job->slot;
@@ -451,7 +459,7 @@ void targets_receive(struct agent *a, struct agent_job *job)
 		a->census = 0;
 	}
 	(void)pthread_mutex_unlock(&a->lock);
-	agent_job_free(a, job);
+	job_free(a, job);
 }
 
 uint64_t targets_patience_ns(const struct agent *a)
