@@ -2,8 +2,12 @@
  * src/pipeline/outbox.h: a sink's own queue and thread.
  *
  * Putting never waits. A queue that is full loses its oldest record, which is counted and shown: a
- * gap of a sink that cannot keep up. What remote sinks have not brought away yet lies in a spool
- * on disk (spool.h), which outlives us.
+ * gap of a sink that cannot keep up. Records wait for a flush, or until there are enough of them to
+ * be worth waking the thread.
+ *
+ * Messages of remote sinks lie in a spool on disk (spool.h), which outlives us, until a second
+ * thread has brought them away: the oldest first, and again after a second to a minute for as long
+ * as the other side cannot be reached.
  */
 #pragma once
 
@@ -14,6 +18,8 @@
 #include "base/err.h"
 #include "pipeline/sink.h"
 
+#define OUTBOX_MAX_BYTES ((size_t)16 << 20)
+
 struct outbox; /* opaque */
 
 struct outbox_config {
@@ -22,7 +28,6 @@ struct outbox_config {
 	const char *spool_dir;
 	uint64_t spool_max_bytes;
 };
-#define OUTBOX_MAX_BYTES ((size_t)16 << 20)
 
 /* Takes over the sink, also when it fails. */
 int outbox_open(const struct sink_row *row, const struct outbox_config *config,
@@ -31,21 +36,28 @@ int outbox_open(const struct sink_row *row, const struct outbox_config *config,
 void outbox_put(struct outbox *outbox, struct record *record);
 /* What was put so far is to be flushed. Never waits. */
 void outbox_flush(struct outbox *outbox);
-/* Waits until it was, or until_ns by the monotonic clock; false then. */
+/*
+ * Has what was put so far flushed, and waits until it was, or until_ns by the monotonic clock;
+ * false then. Of a remote sink it is in the spool then, on the disk.
+ */
 bool outbox_settle(struct outbox *outbox, uint64_t until_ns);
-/* Ends the thread, which writes what is queued until then; closes the sink. A sink that hangs is
- * left behind with all it uses: false. */
+/*
+ * Ends the threads, which write what is queued until then, and send as much as goes well in half of
+ * that time; closes the sink. A sink that hangs is left behind with all it uses: false.
+ */
 bool outbox_close(struct outbox *outbox, uint64_t until_ns);
 
 struct outbox_status {
 	const char *name;
-	uint64_t written;  /* records */
-	uint64_t dropped;  /* for want of room in memory or in the spool, or refused */
+	uint64_t written;  /* records; of remote sinks, sent */
+	uint64_t dropped;  /* records, for want of memory or disk, or refused */
 	uint64_t failures; /* calls of the sink that failed */
-	uint64_t queued;   /* records that wait */
+	uint64_t queued;   /* records that wait in memory */
 	uint64_t queued_bytes;
+	uint64_t spooled; /* messages that wait on disk */
 	uint64_t spooled_bytes;
-	uint64_t lag_ns;   /* how long the oldest of them has waited */
-	char trouble[256]; /* of the last call that failed; "" when all is well */
+	uint64_t spool_lost; /* messages that had no room there, or were damaged */
+	uint64_t lag_ns;     /* how long the oldest of all these has waited */
+	char trouble[256];   /* of the last call that failed; "" when all is well */
 };
 void outbox_status(struct outbox *outbox, struct outbox_status *ret_status);

@@ -23,17 +23,17 @@ static inline const struct resource *test_resource(struct resources *resources, 
 	return resource;
 }
 
-/* A gauge of one point; time_ns tells records apart. */
-static inline struct record *test_record(int64_t time_ns)
+/* A gauge of one point, by whose value records are told apart. */
+static inline struct record *test_record(double value)
 {
 	static const struct metric metric = {.name = "test", .kind = METRIC_GAUGE};
 	struct metrics *metrics = metrics_new();
 	struct record *record;
 
 	assert_non_null(metrics);
-	assert_int_equal(metrics_add(metrics, &(struct metric_point){.metric = &metric}), 0);
+	assert_int_equal(
+		metrics_add(metrics, &(struct metric_point){.metric = &metric, .value = value}), 0);
 	record = record_new_metrics(metrics);
 	assert_non_null(record);
-	record->time_ns = time_ns;
 	return record;
 }
