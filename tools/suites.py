@@ -176,7 +176,7 @@ def suites(asan, sonde, every=False):
                    ["ui/", "tests/browser/", *programs, *served], env=env),
              Suite("api", [[sys.executable, "-u", "tests/api/run.py"]],
                    ["docs/API.md", "docs/openapi.json", "ui/mock/", "ui/src/schema.ts", "tools/api_types.py",
-                    "tests/browser/stage.py", *served,
+                    "tools/registry_docs.py", "tests/browser/stage.py", *served,
                     *python_inputs("tests/api/test_document.py", "tests/api/test_servers.py")], env=env),
              Suite("unused", [[sys.executable, "tools/check_unused.py"]],
                    ["src/", "tests/fuzz/", "tests/oracle/", "tests/support/", "tests/unit/", "bench/",

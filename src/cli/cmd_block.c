@@ -11,6 +11,7 @@ static int block_run(const struct cli_args *args)
 {
 	static const struct waits_kind kind = {
 		.kind = GOLANG_BLOCK,
+		.types = {TYPE_GO_BLOCK_DELAY, TYPE_GO_BLOCK_CONTENTIONS},
 		.command = "block",
 		.force = "--force-block",
 		.go_call = "runtime.SetBlockProfileRate",

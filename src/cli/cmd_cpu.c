@@ -114,17 +114,26 @@ static int cpu_parse_offcpu(const struct cli_args *args, struct cpu_request *q, 
 	return cli_parse_duration("--min-wait", args->values[CPU_MIN_WAIT], &s->offcpu_min_ns, err);
 }
 
+/* The default first. */
+static const enum type_id *cpu_types(const struct cpu_request *q)
+{
+	static const enum type_id types[2][2] = {{TYPE_CPU_TIME, TYPE_CPU_SAMPLES},
+						 {TYPE_OFFCPU_TIME, TYPE_OFFCPU_WAITS}};
+
+	return types[q->options.sampler.offcpu_min_ns > 0];
+}
+
 /* Before the wait: who mistyped it should know now. */
 static int cpu_check_type(const struct cpu_request *q, struct err *err)
 {
-	static const char *const names[2][2] = {{"cpu", "samples"}, {"time", "waits"}};
-	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
+	const char *time = registry_types[cpu_types(q)[0]].name;
+	const char *count = registry_types[cpu_types(q)[1]].name;
 	const char *type = q->report.type;
 
-	if (!type || strcmp(type, names[offcpu][0]) == 0 || strcmp(type, names[offcpu][1]) == 0)
+	if (!type || strcmp(type, time) == 0 || strcmp(type, count) == 0)
 		return 0;
 	return err_set(err, -EINVAL, "there is no type '%s' %s --offcpu: use %s or %s", type,
-		       offcpu ? "with" : "without", names[offcpu][0], names[offcpu][1]);
+		       q->options.sampler.offcpu_min_ns > 0 ? "with" : "without", time, count);
 }
 
 static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct err *err)
@@ -223,16 +232,12 @@ static int cpu_profiles_take(void *context, struct cpu_profile *profile)
 /* What a collection without any sample comes to: the formats that programs read are still whole. */
 static int cpu_empty(const struct cpu_request *q, struct profile **ret_profile, struct err *err)
 {
-	static const char *const types[2][2][2] = {
-		{{"samples", "count"}, {"cpu", "nanoseconds"}},
-		{{"waits", "count"}, {"time", "nanoseconds"}},
-	};
-	bool offcpu = q->options.sampler.offcpu_min_ns > 0;
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	int r = p ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < 2 && r == 0; i++)
-		r = profile_add_type(p, types[offcpu][i][0], types[offcpu][i][1]);
+	/* As the sampler orders them: the default is the last. */
+	for (size_t i = 2; i-- > 0 && r == 0;)
+		r = registry_type_add(p, cpu_types(q)[i]);
 	if (r < 0)
 		return err_oom(err);
 	profile_header(p)->time_ns = (int64_t)clock_unix_ns();

@@ -109,10 +109,9 @@ static int parse_format(const struct cli_args *args, struct goroutines_request *
 	if (q->format != FORMAT_PROFILE)
 		rest.values[REPORT_FORMAT] = NULL;
 	r = report_parse(&rest, &q->report, err);
-	if (r == 0 && q->report.type && strcmp(q->report.type, "goroutine") != 0)
-		return err_set(err, -EINVAL, "unknown type '%s': there is only goroutine",
-			       q->report.type);
-	return r;
+	return r < 0 ? r
+		     : report_check_type(q->report.type, &(enum type_id){TYPE_GOROUTINE_ALL}, 1,
+					 err);
 }
 
 static int parse_choice(const struct cli_args *args, struct goroutines_request *q, struct err *err)

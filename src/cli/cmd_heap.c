@@ -60,16 +60,10 @@ struct heap_request {
 
 static int heap_parse_type(const struct report *report, struct err *err)
 {
-	static const char *const types[] = {"inuse_space", "inuse_objects", "alloc_space",
-					    "alloc_objects"};
+	static const enum type_id types[] = {TYPE_GO_HEAP_INUSE_SPACE, TYPE_GO_HEAP_INUSE_OBJECTS,
+					     TYPE_GO_HEAP_ALLOC_SPACE, TYPE_GO_HEAP_ALLOC_OBJECTS};
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (!report->type || strcmp(report->type, types[i]) == 0)
-			return 0;
-	return err_set(err, -EINVAL,
-		       "unknown type '%s': use inuse_space, inuse_objects, alloc_space or "
-		       "alloc_objects",
-		       report->type);
+	return report_check_type(report->type, types, ARRAY_SIZE(types), err);
 }
 
 static int heap_parse_timing(const struct cli_args *args, struct heap_request *q, struct err *err)
@@ -112,7 +106,7 @@ static int heap_parse(const struct cli_args *args, struct heap_request *q, struc
 	if (r == 0)
 		r = heap_parse_timing(args, q, err);
 	if (r == 0 && !q->report.type)
-		q->report.type = "inuse_space";
+		q->report.type = registry_types[TYPE_GO_HEAP_INUSE_SPACE].name;
 	return r;
 }
 

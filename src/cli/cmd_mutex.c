@@ -11,6 +11,7 @@ static int mutex_run(const struct cli_args *args)
 {
 	static const struct waits_kind kind = {
 		.kind = GOLANG_MUTEX,
+		.types = {TYPE_GO_MUTEX_DELAY, TYPE_GO_MUTEX_CONTENTIONS},
 		.command = "mutex",
 		.force = "--force-mutex",
 		.go_call = "runtime.SetMutexProfileFraction",

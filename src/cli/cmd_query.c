@@ -164,9 +164,9 @@ static int query_find_type(struct query *q, const char *type, struct err *err)
 /* The heap, or of what has none its CPU time. */
 static int query_find_default_type(struct query *q, struct err *err)
 {
-	int r = query_find_type(q, "inuse_space", err);
+	int r = query_find_type(q, registry_types[TYPE_GO_HEAP_INUSE_SPACE].name, err);
 
-	return r == -EINVAL ? query_find_type(q, "cpu", err) : r;
+	return r == -EINVAL ? query_find_type(q, registry_types[TYPE_CPU_TIME].name, err) : r;
 }
 
 static void query_describe(const struct query *q, const struct store_sum *about, size_t n_samples)

@@ -102,15 +102,24 @@ static int top_parse_choice(const char *option, const char *value, const char *c
 
 static int top_parse_view(const struct cli_args *args, struct top_view *view, struct err *err)
 {
-	static const char *const types[] = {"cpu", "alloc_space", "alloc_objects", "inuse_space",
-					    "inuse_objects"};
-	static const enum top_kind kinds[] = {TOP_CPU, TOP_ALLOC, TOP_ALLOC, TOP_LIVE, TOP_LIVE};
+	static const struct {
+		enum top_kind kind;
+		enum top_unit unit;
+	} shown[] = {{TOP_CPU, TOP_BYTES},
+		     {TOP_ALLOC, TOP_BYTES},
+		     {TOP_ALLOC, TOP_OBJECTS},
+		     {TOP_LIVE, TOP_BYTES},
+		     {TOP_LIVE, TOP_OBJECTS}};
 	static const char *const groups[TOP_GROUPS] = {"function", "service", "process"};
 	static const char *const sorts[] = {"flat", "cum"};
+	const char *types[ARRAY_SIZE(shown)];
 	size_t type = 0, group = 0, sort = 0;
-	int r = top_parse_choice("type", args->values[TOP_OPT_TYPE], types, ARRAY_SIZE(types),
-				 &type, err);
+	int r;
 
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		types[i] = top_type(shown[i].kind, shown[i].unit)->name;
+	r = top_parse_choice("type", args->values[TOP_OPT_TYPE], types, ARRAY_SIZE(types), &type,
+			     err);
 	if (r == 0)
 		r = top_parse_choice("group", args->values[TOP_OPT_GROUP], groups,
 				     ARRAY_SIZE(groups), &group, err);
@@ -119,8 +128,8 @@ static int top_parse_view(const struct cli_args *args, struct top_view *view, st
 				     &sort, err);
 	if (r < 0)
 		return r;
-	view->kind = kinds[type];
-	view->unit = type && type % 2 == 0 ? TOP_OBJECTS : TOP_BYTES;
+	view->kind = shown[type].kind;
+	view->unit = shown[type].unit;
 	view->group = (enum top_group)group;
 	view->by_total = sort == 1;
 	return 0;

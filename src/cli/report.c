@@ -85,6 +85,22 @@ int report_parse(const struct cli_args *args, struct report *ret_report, struct 
 	return 0;
 }
 
+int report_check_type(const char *type, const enum type_id *ids, size_t n, struct err *err)
+{
+	char known[256] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < n && len < sizeof(known); i++) {
+		const char *name = registry_types[ids[i]].name;
+
+		if (!type || strcmp(type, name) == 0)
+			return 0;
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
+					i == 0 ? "" : (i == n - 1 ? " or " : ", "), name);
+	}
+	return err_set(err, -EINVAL, "unknown type '%s': use %s", type, known);
+}
+
 int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err)
 {
 	char known[256] = "";

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "cli/options.h"
 #include "cli/render.h"
+#include "pipeline/registry.h"
 
 /* A command that reports starts its table of options with REPORT_OPTIONS, and its own indexes at
  * REPORT_N. */
@@ -53,6 +54,8 @@ struct report {
 
 /* -EINVAL for a wrong command line, also for pprof to a terminal. */
 int report_parse(const struct cli_args *args, struct report *ret_report, struct err *err);
+/* -EINVAL when it is none of these, by name; the sentence lists them. NULL is fine. */
+int report_check_type(const char *type, const enum type_id *ids, size_t n, struct err *err);
 /* -EINVAL when the profile has no such type; the sentence lists those that it has. */
 int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err);
 /* Whether the result can be written where it shall go: worth knowing before a long wait. */

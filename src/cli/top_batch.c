@@ -185,9 +185,9 @@ static void json_totals(const struct top_status *s, struct json *j)
 	for (size_t k = 0; k < TOP_KINDS; k++)
 		for (size_t u = 0; u < TOP_UNITS; u++)
 			if (k != TOP_CPU)
-				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+				json_pair(j, top_type(k, u)->name, s->sums.values[k][u]);
 			else if (u == TOP_BYTES && s->samples)
-				json_pair(j, top_type_name(k, u), s->sums.values[k][u]);
+				json_pair(j, top_type(k, u)->name, s->sums.values[k][u]);
 	json_object_end(j);
 }
 
@@ -231,7 +231,7 @@ static int batch_json(const struct top_batch *b, const struct top_refresh *refre
 	json_object_begin(&j);
 	json_pair(&j, "time_ms", refresh->time_ns / (int64_t)NS_PER_MS);
 	json_pair(&j, "interval_ms", refresh->status->interval_ns / NS_PER_MS);
-	json_pair(&j, "type", top_type_name(b->view.kind, b->view.unit));
+	json_pair(&j, "type", top_type(b->view.kind, b->view.unit)->name);
 	json_pair(&j, "per_second", (bool)(b->view.kind != TOP_LIVE));
 	json_pair(&j, "complete", refresh->status->looked);
 	json_pair(&j, "measuring", refresh->status->measuring);

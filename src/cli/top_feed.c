@@ -150,7 +150,7 @@ static uint64_t ticks_now(void)
 static int feed_start_agent(struct top_feed *f, struct err *err)
 {
 	static const struct sink_ops sink = {
-		.name = "top", .write = feed_write, .flush = feed_flush, .close = feed_close};
+		.name = "top", .live = true, .write = feed_write, .flush = feed_flush, .close = feed_close};
 	static const struct reader_ops *const heaps[] = {&reader_go_heap, NULL};
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz,

@@ -18,15 +18,17 @@
 /* A rate ends when nothing has come for so many times what it took before. */
 #define TOP_PATIENCE 3
 
-const char *top_type_name(enum top_kind kind, enum top_unit unit)
+const struct registry_type *top_type(enum top_kind kind, enum top_unit unit)
 {
-	static const char *const names[TOP_KINDS][TOP_UNITS] = {
-		[TOP_ALLOC] = {[TOP_OBJECTS] = "alloc_objects", [TOP_BYTES] = "alloc_space"},
-		[TOP_LIVE] = {[TOP_OBJECTS] = "inuse_objects", [TOP_BYTES] = "inuse_space"},
-		[TOP_CPU] = {[TOP_OBJECTS] = "samples", [TOP_BYTES] = "cpu"},
+	static const enum type_id ids[TOP_KINDS][TOP_UNITS] = {
+		[TOP_ALLOC] = {[TOP_OBJECTS] = TYPE_GO_HEAP_ALLOC_OBJECTS,
+			       [TOP_BYTES] = TYPE_GO_HEAP_ALLOC_SPACE},
+		[TOP_LIVE] = {[TOP_OBJECTS] = TYPE_GO_HEAP_INUSE_OBJECTS,
+			      [TOP_BYTES] = TYPE_GO_HEAP_INUSE_SPACE},
+		[TOP_CPU] = {[TOP_OBJECTS] = TYPE_CPU_SAMPLES, [TOP_BYTES] = TYPE_CPU_TIME},
 	};
 
-	return names[kind][unit];
+	return &registry_types[ids[kind][unit]];
 }
 
 int top_model_new(struct top_model **ret_model, struct err *err)
@@ -165,7 +167,7 @@ static int intake_fill(struct top_intake *in, struct err *err)
 		if (!in->kinds[k].at)
 			return -ENOMEM;
 		for (size_t u = 0; u < TOP_UNITS; u++)
-			in->types[k][u] = profile_find_type(in->profile, top_type_name(k, u));
+			in->types[k][u] = profile_find_type(in->profile, top_type(k, u)->name);
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = intake_sample(in, profile_sample_at(in->profile, i), err);

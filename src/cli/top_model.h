@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "pipeline/registry.h"
 #include "proc/id.h"
 #include "profile/profile.h"
 
@@ -29,8 +30,8 @@ enum top_kind { TOP_ALLOC, TOP_LIVE, TOP_CPU, TOP_KINDS };
 enum top_unit { TOP_OBJECTS, TOP_BYTES, TOP_UNITS };
 enum top_group { TOP_FUNCTIONS, TOP_SERVICES, TOP_PROCESSES, TOP_GROUPS };
 
-/* "alloc_space" for TOP_ALLOC and TOP_BYTES. */
-const char *top_type_name(enum top_kind kind, enum top_unit unit);
+/* That of alloc_space for TOP_ALLOC and TOP_BYTES. */
+const struct registry_type *top_type(enum top_kind kind, enum top_unit unit);
 
 /* One process, as records tell of it. */
 struct top_subject {

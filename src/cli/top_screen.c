@@ -203,16 +203,14 @@ static int put_heading(const struct top_ui *ui, const struct layout *l, struct b
 	return r < 0 ? r : buf_append_str(out, SCREEN_NEXT);
 }
 
-/* "Allocated bytes by function of service api, flat first, matching 'json'". */
+/* "Live heap by function, flat first, of service api, matching 'json'". */
 static int put_title(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
-	static const char *const kinds[TOP_KINDS][TOP_UNITS] = {
-		[TOP_ALLOC] = {"Allocated objects", "Allocated bytes"},
-		[TOP_LIVE] = {"Live objects", "Live bytes"},
-		[TOP_CPU] = {"CPU time", "CPU time"}};
 	static const char *const groups[TOP_GROUPS] = {"function", "service", "process"};
 	_cleanup_(buf_release) struct buf text = {};
-	int r = buf_printf(&text, "%s by ", kinds[ui->kind][ui->unit]);
+	/* CPU is shown in cores, whatever the unit of the others. */
+	enum top_unit unit = ui->kind == TOP_CPU ? TOP_BYTES : ui->unit;
+	int r = buf_printf(&text, "%s by ", top_type(ui->kind, unit)->title);
 
 	if (r == 0 && ui->callers_of[0])
 		r = buf_printf(&text, "callers of %s", short_name(ui->callers_of));

@@ -58,13 +58,13 @@ static int waits_parse(const struct cli_args *args, struct waits_request *q, str
 {
 	int r = report_parse(args, &q->report, err);
 
+	if (r == 0)
+		r = report_check_type(q->report.type, q->kind->types, ARRAY_SIZE(q->kind->types),
+				      err);
 	if (r < 0)
 		return r;
 	if (!q->report.type)
-		q->report.type = "delay";
-	if (strcmp(q->report.type, "delay") != 0 && strcmp(q->report.type, "contentions") != 0)
-		return err_set(err, -EINVAL, "unknown type '%s': use delay or contentions",
-			       q->report.type);
+		q->report.type = registry_types[q->kind->types[0]].name;
 	r = go_target_parse(q->kind->command, args, WAITS_TARGET, &q->go, err);
 	return r < 0 ? r : waits_parse_timing(args, q, err);
 }

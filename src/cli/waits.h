@@ -33,6 +33,7 @@ enum {
 /* Which of the two commands it is. */
 struct waits_kind {
 	enum golang_contention_kind kind;
+	enum type_id types[2]; /* what it is shown by, the default first */
 	const char *command;
 	const char *force;   /* the option, with its dashes */
 	const char *go_call; /* what a program itself would call */

@@ -34,6 +34,7 @@ struct outbox {
 	size_t busy_bytes;
 	uint64_t busy_since_ns;
 	uint64_t flushed; /* number of the last flush that was done */
+	bool hurried;	  /* what is there is to be written without waiting for more */
 	bool failed;	  /* something, since that flush */
 	size_t threads;
 	size_t at_work; /* threads that are in a call which may hang */
@@ -206,7 +207,8 @@ static bool writer_step(struct outbox *o)
 {
 	struct outbox_queue *q = &o->queue;
 
-	while (!o->ending && o->flushed == q->flushes && q->bytes < o->wake_bytes)
+	o->hurried = o->hurried && q->head;
+	while (!o->ending && !o->hurried && o->flushed == q->flushes && q->bytes < o->wake_bytes)
 		(void)pthread_cond_wait(&o->work, &o->lock);
 	if (o->ending && clock_mono_ns() >= o->until_ns)
 		return false;
@@ -393,6 +395,14 @@ void outbox_put(struct outbox *o, struct record *record)
 	}
 	(void)pthread_mutex_unlock(&o->lock);
 	outbox_nodes_free(gone);
+}
+
+void outbox_hurry(struct outbox *o)
+{
+	(void)pthread_mutex_lock(&o->lock);
+	o->hurried = true;
+	(void)pthread_cond_signal(&o->work);
+	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void outbox_flush(struct outbox *o)

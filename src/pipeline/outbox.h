@@ -34,6 +34,8 @@ int outbox_open(const struct sink_row *row, const struct outbox_config *config,
 		struct outbox **ret_outbox, struct err *err);
 /* Keeps a reference of its own. Never waits. */
 void outbox_put(struct outbox *outbox, struct record *record);
+/* What was put so far is to be written now, without a flush. Never waits. */
+void outbox_hurry(struct outbox *outbox);
 /* What was put so far is to be flushed. Never waits. */
 void outbox_flush(struct outbox *outbox);
 /*

@@ -11,7 +11,7 @@ struct pipeline {
 	struct resources *resources;
 	char host[HOST_NAME_MAX + 1];
 	struct outbox *outboxes[PIPELINE_MAX_SINKS];
-	bool remote[PIPELINE_MAX_SINKS];
+	const struct sink_ops *ops[PIPELINE_MAX_SINKS];
 	size_t n_outboxes;
 };
 
@@ -34,7 +34,7 @@ static int pipeline_open_sinks(struct pipeline *p, const struct sink_row *sinks,
 			sinks_close(sinks + i + 1, n - i - 1);
 			break;
 		}
-		p->remote[p->n_outboxes++] = sinks[i].ops->send;
+		p->ops[p->n_outboxes++] = sinks[i].ops;
 	}
 	return r;
 }
@@ -69,7 +69,7 @@ bool pipeline_stop(struct pipeline *p, uint64_t until_ns)
 	bool all = true;
 
 	for (size_t i = 0; i < p->n_outboxes; i++)
-		all = outbox_close(p->outboxes[i], p->remote[i] ? until_ns : UINT64_MAX) && all;
+		all = outbox_close(p->outboxes[i], p->ops[i]->send ? until_ns : UINT64_MAX) && all;
 	p->n_outboxes = 0;
 	return all;
 }
@@ -117,8 +117,11 @@ void pipeline_write_take(struct pipeline *p, const struct resource *resource,
 {
 	record->resource = resource_ref(resource);
 	record->when = when;
-	for (size_t i = 0; i < p->n_outboxes; i++)
+	for (size_t i = 0; i < p->n_outboxes; i++) {
 		outbox_put(p->outboxes[i], record);
+		if (p->ops[i]->live)
+			outbox_hurry(p->outboxes[i]);
+	}
 	record_unref(record);
 }
 

@@ -15,6 +15,7 @@ struct sink; /* what an implementation keeps */
 
 struct sink_ops {
 	const char *name; /* "store" */
+	bool live;	  /* it shows records as they come, and does not wait for a flush */
 	/* Local ones: takes what it needs of a record, which it may keep by record_ref(). */
 	int (*write)(struct sink *sink, struct record *record, struct err *err);
 	/* Makes durable or visible what was written; at the end of an interval, and in a hurry. */

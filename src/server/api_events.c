@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pipeline/registry.h"
 #include "query/query.h"
 #include "server/routes.h"
 
@@ -152,7 +153,7 @@ static int write_event(const struct request *rq, const struct event *event, stru
 	if (r < 0)
 		return r;
 	json_object_begin(j);
-	answer_text(j, "kind", killed ? "oom_kill" : "oom_near");
+	answer_text(j, "kind", registry_events[killed ? EVENT_OOM_KILL : EVENT_OOM_NEAR].name);
 	answer_time(j, "time", event->set->last_ns);
 	answer_text(j, "service", event->service);
 	answer_uint(j, "pid", event_number(event, "process.pid"));

@@ -1,12 +1,12 @@
 """docs/openapi.json by itself, and beside docs/API.md, the page's types and the server's source."""
 import copy
-import glob
 import json
 import os
 import re
 import unittest
 
 import api_types
+import registry_docs
 from schema import DAY_MS, ROOT, Document
 
 WINDOW = {"service", "type", "from", "to", "label"}
@@ -176,7 +176,21 @@ class Docs(unittest.TestCase):
         # The HTTP library has answers of its own.
         self.assertEqual(said - {"431", "505"}, used)
 
+    def test_the_tables_are_those_of_the_registry(self):
+        registry = json.loads(read("ui/mock/types.json"))
+        self.assertEqual(set(registry_docs.TABLES), set(re.findall(r"<!-- registry: (\w+) -->", self.text)))
+        self.assertEqual(self.text, registry_docs.fill(self.text, registry),
+                         "docs/API.md is old: run tools/registry_docs.py")
+
     def test_metrics(self):
-        files = glob.glob(os.path.join(ROOT, "src", "*", "metrics*.c"))
-        texts = " ".join(re.findall(r'"[^"\n]*"', "".join(map(read, files))))
-        self.assertEqual(set(METRIC.findall(self.text)), set(METRIC.findall(texts)))
+        registry = json.loads(read("ui/mock/types.json"))
+        self.assertEqual(set(METRIC.findall(self.text)),
+                         {m["prometheus"] for m in registry["metrics"] if m["prometheus"]})
+
+    def test_every_row_of_the_registry_has_an_id(self):
+        """And every id a row: what is in the headers is what is answered."""
+        registry = json.loads(read("ui/mock/types.json"))
+        header = read("src/pipeline/registry.h")
+        for word, rows in (("TYPE", "types"), ("METRIC", "metrics"), ("EVENT", "events")):
+            ids = re.search(rf"enum {word.lower()}_id {{(.*?)}};", header, re.S)[1]
+            self.assertEqual(len(re.findall(rf"\b{word}_\w+", ids)), len(registry[rows]))

@@ -16,7 +16,7 @@ import rig
 import stage
 import test_oom
 from schema import DAY_MS, Document
-from test_agent import Agent
+from test_agent import Agent, registered_modes
 from test_document import read
 
 HOUR_MS = 3600 * 1000
@@ -108,8 +108,7 @@ def start_sonde(stack):
 
 def documented_types():
     """{type: mode} by the first table of docs/API.md."""
-    rows = re.findall(r"^\| (`[^|]*) \| (delta|snapshot) \|", read("docs/API.md"), re.M)
-    return {t: mode for names, mode in rows for t in re.findall(r"`([^`]+)`", names)}
+    return dict(re.findall(r"^\| `([^`]+)` \| (delta|snapshot) \|", read("docs/API.md"), re.M))
 
 
 class Asked:
@@ -276,8 +275,13 @@ class Asked:
             for points in lists:
                 self.assertEqual(len(points), -(-HOUR_MS // answer["step_ms"]), path)
 
+    def test_the_registry_is_the_one_that_the_docs_and_the_page_are_tested_with(self):
+        self.assertEqual(self.ask("/api/types"), json.loads(read("ui/mock/types.json")),
+                         "ui/mock/types.json is old: run tools/registry_docs.py")
+
     def test_types_and_their_modes_are_documented(self):
         known = documented_types()
+        self.assertEqual(known, registered_modes(self.ask("/api/types")))
         self.assertIn(self.type, known)
         for service in self.ask("/api/services")["services"]:
             for t in service["types"]:
@@ -369,6 +373,8 @@ class Asked:
             self.assertIn(known[name[1]]["TYPE"], ("counter", "gauge"), line)
             self.assertTrue(known[name[1]]["HELP"], line)
             self.assertEqual(known[name[1]]["TYPE"] == "counter", name[1].endswith("_total"), line)
+        self.assertEqual(known, {m["prometheus"]: {"HELP": m["help"], "TYPE": m["kind"]}
+                                 for m in self.ask("/api/types")["metrics"] if m["prometheus"]})
 
 
 class Sonde(Asked, unittest.TestCase):

@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -106,10 +107,32 @@ class Agent:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def check_registered(self):
+        """Whatever was stored or is on /metrics, the registry knows it."""
+        registry = self.api("types")
+        modes = registered_modes(registry)
+        for service in self.api("services")["services"]:
+            for t in service["types"]:
+                assert modes.get(t["type"]) == t["mode"], t
+        names = re.findall(r"^# TYPE (\S+) (\S+)$", self.get("metrics").decode(), re.M)
+        assert names == [(m["prometheus"], m["kind"]) for m in registry["metrics"] if m["prometheus"]], names
+
+    def __exit__(self, kind, *_):
         if self.process.returncode is None:
             self.check_alive()
-            self.stop(signal.SIGKILL)
+            try:
+                if kind is None:
+                    self.check_registered()
+            finally:
+                self.stop(signal.SIGKILL)
+
+
+def registered_modes(registry):
+    """{type: mode} of an answer to /api/types: profiles, and metrics that are stored."""
+    modes = {t["type"]: t["mode"] for t in registry["types"]}
+    modes.update({m["stream"]: {"gauge": "snapshot", "counter": "delta"}[m["kind"]]
+                  for m in registry["metrics"] if m["stream"]})
+    return modes
 
 
 def now_ms():

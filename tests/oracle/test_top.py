@@ -223,7 +223,7 @@ class Live(unittest.TestCase):
                 Terminal(target.pid, "-d", "500ms") as terminal:
             terminal.wait("every 0.5s")
             # Who burns the processors comes first.
-            terminal.wait("CPU time by function")
+            terminal.wait("CPU by function")
             terminal.press("a")
             # What is live is known at once, rates with the second reading.
             terminal.wait("B live, ")
@@ -231,7 +231,7 @@ class Live(unittest.TestCase):
             self.assertIn("FLAT/s", text)
             self.assertIn("objects/s allocated", text)
             terminal.press("l")
-            terminal.wait(lambda t: "Live bytes" in t and "main.leak" in rows(t)[:2])
+            terminal.wait(lambda t: "Live heap" in t and "main.leak" in rows(t)[:2])
             terminal.press("o")
             terminal.wait("Live objects by function")
             terminal.press("os")
@@ -464,9 +464,9 @@ class Cpu(unittest.TestCase):
         with Terminal(self.process.pid, "-d", "500ms") as terminal:
             terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
             terminal.press("\r")
-            terminal.wait(lambda t: "CPU time by callers of spin_long" in t and rows(t) == ["main"])
+            terminal.wait(lambda t: "CPU by callers of spin_long" in t and rows(t) == ["main"])
             terminal.press("\x1bl")
-            terminal.wait("Live bytes by function")
+            terminal.wait("Live heap by function")
             terminal.press("c")
             terminal.wait(lambda t: rows(t)[:1] == ["spin_long"])
             terminal.press("q")

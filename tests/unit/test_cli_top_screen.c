@@ -218,7 +218,7 @@ static void keys_choose_what_is_shown(void **state)
 
 	(void)press(f, 'l');
 	g = draw(&f->ui);
-	assert_true(has(&g, "Live bytes by function, flat first"));
+	assert_true(has(&g, "Live heap by function, flat first"));
 	assert_string_equal(f->ui.table.rows[0].name, "example.com/deep/path/cache.(*Cache).Put");
 	(void)press(f, 'o');
 	assert_int_equal(f->ui.table.rows[0].flat, 9);
@@ -231,7 +231,7 @@ static void keys_choose_what_is_shown(void **state)
 	(void)press(f, 'g');
 	(void)press(f, 'a');
 	g = draw(&f->ui);
-	assert_true(has(&g, "Allocated objects by function, cum first"));
+	assert_true(has(&g, "Allocations by function, cum first"));
 	assert_int_equal(press(f, 'q'), TOP_DO_QUIT);
 	assert_int_equal(press(f, 'x'), 0);
 }
@@ -401,7 +401,7 @@ static void cpu_time_has_a_key_and_is_in_cores(void **state)
 	(void)press(f, 'o');
 	(void)press(f, 'c');
 	g = draw(&f->ui);
-	assert_true(has(&g, "CPU time by function, flat first"));
+	assert_true(has(&g, "CPU by function, flat first"));
 	assert_true(has(&g, "0.75 of 4 cores | 1 process of 1 service:"));
 	assert_true(has(&g, "CORES  FLAT%  CUM CORES"));
 	assert_true(has(&g, "0.750   100%      0.750   100%  burn"));

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/oom.h"
+#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "pipeline/registry.h"
 
@@ -166,6 +168,27 @@ static void names_of_metrics_are_taken_once(void **state)
 		}
 }
 
+static bool is_family(const char *family)
+{
+	for (size_t i = 0; i < TYPES; i++)
+		if (strcmp(registry_types[i].family, family) == 0)
+			return true;
+	for (size_t i = 0; i < METRICS; i++)
+		if (strcmp(registry_metrics[i].family, family) == 0)
+			return true;
+	return false;
+}
+
+static void families_of_readers_are_registered(void **state)
+{
+	(void)state;
+	assert_non_null(readers[0]);
+	for (size_t i = 0; readers[i]; i++)
+		assert_true(is_family(readers[i]->family));
+	assert_true(is_family(AGENT_OOM_FAMILY));
+	assert_false(is_family("go"));
+}
+
 static void events_are_whole(void **state)
 {
 	(void)state;
@@ -220,6 +243,7 @@ int main(void)
 		cmocka_unit_test(types_of_a_group_and_a_measure_lie_together),
 		cmocka_unit_test(metrics_are_whole),
 		cmocka_unit_test(names_of_metrics_are_taken_once),
+		cmocka_unit_test(families_of_readers_are_registered),
 		cmocka_unit_test(events_are_whole),
 		cmocka_unit_test(snapshots_are_told_from_deltas),
 		cmocka_unit_test(metrics_are_streams_too),

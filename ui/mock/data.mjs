@@ -2,6 +2,8 @@
 // one function, since 24 minutes before the server was started, goroutines as well; `importer` was killed
 // for want of memory, twice; `billing` is near its limit; `giant` has 200,000 nodes.
 
+import { readFileSync } from 'node:fs';
+
 const MB = 1048576;
 export const LEAK_FUNCTION = 'example.com/checkout/cart.(*sessionCache).remember';
 export const LEAK_AGE_MS = 24 * 60e3;
@@ -113,25 +115,14 @@ export function makeServices(now) {
   return services;
 }
 
+/** The answer to /api/types, as tools/registry_docs.py has written it. */
+export const registry = JSON.parse(readFileSync(new URL('types.json', import.meta.url), 'utf8'));
+
+/* What Go programs have on a machine whose threads' waits nobody asked for. */
 export const TYPES = [
-  { type: 'go_heap:alloc_objects:count', mode: 'delta' },
-  { type: 'go_heap:alloc_space:bytes', mode: 'delta' },
-  { type: 'go_heap:inuse_objects:count', mode: 'snapshot' },
-  { type: 'go_heap:inuse_space:bytes', mode: 'snapshot' },
-  { type: 'cpu:samples:count', mode: 'delta' },
-  { type: 'cpu:cpu:nanoseconds', mode: 'delta' },
-  { type: 'go_block:contentions:count', mode: 'delta' },
-  { type: 'go_block:delay:nanoseconds', mode: 'delta' },
-  ...['goroutine', 'waiting', 'runnable', 'running', 'syscall'].map((s) => ({ type: `go_goroutine:${s}:count`, mode: 'snapshot' })),
-  { type: 'go_mutex:contentions:count', mode: 'delta' },
-  { type: 'go_mutex:delay:nanoseconds', mode: 'delta' },
-  { type: 'go_oom:goroutine:count', mode: 'snapshot' },
-  { type: 'go_oom:inuse_objects:count', mode: 'snapshot' },
-  { type: 'go_oom:inuse_space:bytes', mode: 'snapshot' },
-  ...['heap_live:bytes', 'heap_goal:bytes', 'heap_inuse:bytes', 'memory_limit:bytes', 'goroutines:count', 'gomaxprocs:count', 'gc_cpu_fraction:ppm']
-    .map((k) => ({ type: `go_runtime:${k}`, mode: 'snapshot' })),
-  ...['gc_cycles:count', 'gc_pause:nanoseconds', 'alloc:bytes'].map((k) => ({ type: `go_runtime:${k}`, mode: 'delta' })),
-];
+  ...registry.types.map(({ type, mode }) => ({ type, mode })),
+  ...registry.metrics.filter((m) => m.stream).map((m) => ({ type: m.stream, mode: m.kind === 'gauge' ? 'snapshot' : 'delta' })),
+].filter(({ type }) => !/^(java_|offcpu:)/.test(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
 /*
  * Only these services have all types; the others have the heap, as on a machine that lacks the rest.
  * `gateway` does not record where it blocks, `search` has no limit of memory.

@@ -8,7 +8,7 @@ import { dirname, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { check, numberOf, Wrong } from './check.mjs';
-import { everyOf, giantTree, makeServices, stacksOf, TYPES, typesOf } from './data.mjs';
+import { everyOf, giantTree, makeServices, registry, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
 
 const flag = (name, otherwise) => {
@@ -243,6 +243,7 @@ function targets() {
 const handlers = {
   '/api/health': health,
   '/api/targets': targets,
+  '/api/types': () => registry,
   '/api/services': (q) => {
     const w = windowOf(q);
     const step = Math.max(STEP, Math.ceil((w.to - w.from) / numberOf('/api/services', q, 'points')));
@@ -301,8 +302,9 @@ const handlers = {
 const PPROF = gzipSync(Buffer.from([0x32, 0]));
 
 function metrics() {
-  const gauge = (name, help, value) => `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
-  return gauge('sonde_targets', 'Processes that sonde sees.', health().targets) + gauge('sonde_store_writing', '1 while the store can write, else 0.', 1);
+  const values = { sonde_targets: health().targets, sonde_store_writing: 1 };
+  return registry.metrics.filter((m) => m.prometheus).map(({ prometheus: name, kind, help }) =>
+    `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${name in values ? `${name} ${values[name]}\n` : ''}`).join('');
 }
 
 /* What is no JSON. */

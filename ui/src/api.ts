@@ -3,8 +3,8 @@
 import type { Feature } from './schema';
 
 export type {
-  Feature, Health, Labels, ManySeries, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, Series, Service, Services, Target,
-  Targets, TypeSeries,
+  Feature, Health, Labels, ManySeries, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, RegisteredEvent,
+  RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';
 
 /** Those that people may miss: not what they did not ask for. */

@@ -8,15 +8,13 @@ import { percent, shortName, time, value } from './format';
 import type { Mark } from './plot';
 import { useQuery } from './query';
 import { format, go, START, type State, type Window } from './state';
-import { isPicture } from './types';
-
-export const PICTURE = 'go_oom:inuse_space:bytes';
+import { eventTitle, eventType, isPicture } from './types';
 
 export const isKill = (e: OomEvent) => e.kind === 'oom_kill';
 
 /** "Killed by OOM at 12:03:11, 1.9 GB; 94% in main.appendToCache" */
 export function sentence(e: OomEvent, utc: boolean): string {
-  const what = isKill(e) ? `Killed by OOM at ${time(e.time, utc)}` : `Near its memory limit at ${time(e.time, utc)}`;
+  const what = `${eventTitle(e.kind)} at ${time(e.time, utc)}`;
   const size = e.rss_bytes != null ? `, ${value(e.rss_bytes, 'bytes')}`
     : e.inuse_bytes != null ? `, heap ${value(e.inuse_bytes, 'bytes')}` : '';
   const top = e.top ? `; ${percent(e.top.share, 1)} in ${shortName(e.top.name)}` : '';
@@ -25,7 +23,7 @@ export function sentence(e: OomEvent, utc: boolean): string {
 
 /** The page that shows the heap of that process at that moment. */
 export const pictureOf = (e: OomEvent): Partial<State> => ({
-  type: PICTURE,
+  type: eventType(e.kind),
   sel: { from: e.time, to: e.time + 1 },
   base: null,
   labels: [`process.pid=${e.pid}`],
@@ -99,7 +97,7 @@ export function OomNote({ events, range, utc }: { events: OomEvent[]; range: str
   return (
     <a class={isKill(e) ? 'oomnote kill' : 'oomnote near'} title={sentence(e, utc)}
       href={format({ ...START, service: e.service, range, ...pictureOf(e) })}>
-      {isKill(e) ? 'Killed by OOM' : 'Near its memory limit'} at {time(e.time, utc)}{kills > 1 && `, ${kills} times`}
+      {eventTitle(e.kind)} at {time(e.time, utc)}{kills > 1 && `, ${kills} times`}
     </a>
   );
 }

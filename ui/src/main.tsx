@@ -1,16 +1,16 @@
 /* The frame around the pages: header, clock, keys, live region. */
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { busy, type Health } from './api';
+import { busy, type Health, type Registry } from './api';
 import type { Theme } from './flame/draw';
 import { time, zone } from './format';
 import { HealthLine, Overview } from './overview';
 import { copy, Help } from './parts';
 import { isDark, showsRuntime, usePrefs } from './prefs';
-import { useQuery } from './query';
+import { useQuery, type Query } from './query';
 import { ServicePage } from './service';
 import { comparePreceding, go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
-import { isPicture } from './types';
+import { isPicture, learn } from './types';
 import './theme.css';
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -53,6 +53,18 @@ function useNow(health: Health | null, live: boolean): number {
   return now - (now % every);
 }
 
+/** What there is and how it is called: asked for once, and again with the next beat while nobody answers. */
+function useRegistry(beat: number): Query<Registry> {
+  const learned = useRef(false);
+  const asked = useRef(beat);
+  if (!learned.current) asked.current = beat;
+  return useQuery<Registry>('/api/types', (registry) => {
+    learn(registry);
+    learned.current = true;
+    return registry;
+  }, asked.current);
+}
+
 function shift(s: State, now: number, oldest: number, by: number): Partial<State> {
   const w = s.sel ?? rangeWindow(s.range, now, oldest);
   const d = (w.to - w.from) * by;
@@ -66,6 +78,7 @@ function App() {
   const [said, say] = useState('');
   const [beat, setBeat] = useState(0);
   const health = useQuery<Health>('/api/health', undefined, beat);
+  const registry = useRegistry(beat);
   const relative = rangeLength(state.range) > 0;
   const live = relative && !state.paused;
   const now = useNow(health.data, live);
@@ -149,8 +162,8 @@ function App() {
         </button>
         <button type="button" class="quiet icon" aria-label="Help: keys" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
       </header>
-      {/* The age of the store decides how far back the pages ask. */}
-      {!health.data && !health.error ? (
+      {/* The age of the store decides how far back the pages ask, the registry what they call it. */}
+      {(!health.data && !health.error) || (!registry.data && !registry.error) ? (
         <main id="main" />
       ) : state.service ? (
         <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />

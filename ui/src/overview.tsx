@@ -12,18 +12,22 @@ import { isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitO
 /** What a column shows of a service: the first of these kinds that it has, in whatever family of profiles. */
 interface Column {
   key: string;
-  title: string;
+  readonly title: string; // as learned, which is later than when this is loaded
   kinds: string[];
 }
 
-const column = (kind: string, title = typeText(`:${kind}`).title, ...more: string[]): Column => ({ key: kind, title, kinds: [kind, ...more] });
+/** Titled like the type that stands for it. */
+const column = (type: string, ...more: string[]): Column => ({
+  key: kindOf(type), kinds: [kindOf(type), ...more],
+  get title() { return typeText(type).title; },
+});
 
 /* The runtime counts its goroutines at every collection, their stacks are read less often. */
 const COLUMNS: Column[] = [
-  column('cpu:nanoseconds'),
-  column('alloc_space:bytes'),
-  column('inuse_space:bytes'),
-  column('goroutines:count', 'Goroutines', 'goroutine:count'),
+  column('cpu:cpu:nanoseconds'),
+  column('go_heap:alloc_space:bytes'),
+  column('go_heap:inuse_space:bytes'),
+  column('go_runtime:goroutines:count', 'goroutine:count'),
 ];
 
 /* Of a Go program there are twenty types and more: the rest is for its own page. */

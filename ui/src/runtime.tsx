@@ -54,7 +54,7 @@ const CHARTS: Chart[] = [
 ];
 
 const HEIGHT = 96;
-const TYPES = CHARTS.flatMap((c) => c.entries.map((e) => e.type));
+export const CURVES = CHARTS.flatMap((c) => c.entries.map((e) => e.type));
 
 interface Known extends Entry {
   points: Points;
@@ -165,7 +165,7 @@ function useSeen(): [boolean, { current: HTMLElement | null }] {
 export function Runtime(props: RuntimeProps) {
   const [seen, el] = useSeen();
   const asked = props.open && seen;
-  const address = asked ? url('/api/series', [...props.common, ...TYPES.map((t): [string, string] => ['type', t]), ...props.window]) : null;
+  const address = asked ? url('/api/series', [...props.common, ...CURVES.map((t): [string, string] => ['type', t]), ...props.window]) : null;
   const fresh = useQuery<ManySeries>(address);
   // What was there stays while it is scrolled away.
   const held = useRef<ManySeries | null>(null);

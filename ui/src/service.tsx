@@ -40,9 +40,9 @@ function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: numbe
   const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
   const rate = t.mode === 'delta';
   const points = curve(t.type, t.mode, t.series, step);
-  const { title, about } = typeText(t.type);
+  const { title, help } = typeText(t.type);
   return (
-    <button type="button" class="type" aria-pressed={t.type === current} title={about} onClick={() => go({ type: t.type, zoom: '' })}>
+    <button type="button" class="type" aria-pressed={t.type === current} title={help} onClick={() => go({ type: t.type, zoom: '' })}>
       <span class="typename">{title}</span>
       <span class="typevalue">{value(latest(points, rate), rate ? rateUnit(t.type) : unitOf(t.type))}</span>
       <Spark points={points} />
@@ -87,7 +87,7 @@ function Variants({ types, current }: { types: TypeSeries[]; current: string }) 
   return (
     <span class="seg" role="group" aria-label="Measured in">
       {same.map((t) => (
-        <button type="button" aria-pressed={t.type === current} title={typeText(t.type).about} onClick={() => go({ type: t.type })}>
+        <button type="button" aria-pressed={t.type === current} title={typeText(t.type).help} onClick={() => go({ type: t.type })}>
           {variantName(t.type)}
         </button>
       ))}
@@ -183,7 +183,7 @@ function WindowLine(c: CompareProps) {
   if (isPicture(state.type) && state.sel)
     return (
       <div class="windowline">
-        <span class="windowtext">{typeText(state.type).title} at <b>{time(w.from, prefs.utc)}</b> <span class="dim">{typeText(state.type).about}</span></span>
+        <span class="windowtext">{typeText(state.type).title} at <b>{time(w.from, prefs.utc)}</b> <span class="dim">{typeText(state.type).help}</span></span>
         <button type="button" class="primary" onClick={() => go({ type: '', sel: null, labels: [], zoom: '' })}>Back to the profiles</button>
       </div>
     );

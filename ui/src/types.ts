@@ -1,131 +1,90 @@
 /*
- * What the profile types are: names, which belong together, and which are no profiles of their own.
- * A type is `family:kind`, a kind `name:unit`: what Go and Java programs have in common.
+ * Which profile types belong together, and which are no profiles of their own. What they are called comes
+ * from the server's registry (/api/types), which is learned once; a type that is not in it is shown all the
+ * same. A type is `family:kind`, a kind `name:unit`: what Go and Java programs have in common.
  */
+import type { RegisteredEvent, RegisteredMetric, RegisteredType, Registry } from './api';
 
 export const kindOf = (type: string) => type.slice(type.indexOf(':') + 1);
 export const familyOf = (type: string) => type.slice(0, type.indexOf(':'));
 export const unitOf = (type: string) => type.split(':')[2] ?? 'count';
 
+interface Ranked extends RegisteredType {
+  rank: number; // the place among all
+}
+
+let types = new Map<string, Ranked>();
+let streams = new Map<string, RegisteredMetric>();
+let events = new Map<string, RegisteredEvent>();
+let moments = new Set<string>(); // families of profiles that come with an event
+
+/** From now on types, metrics and events are called what the server calls them. */
+export function learn(registry: Registry): void {
+  types = new Map(registry.types.map((t, rank) => [t.type, { ...t, rank }]));
+  streams = new Map(registry.metrics.flatMap((m) => (m.stream ? [[m.stream, m]] : [])));
+  events = new Map(registry.events.map((e) => [e.event, e]));
+  moments = new Set(registry.events.map((e) => e.family));
+}
+
 /** The runtime's own numbers: curves, never a flame graph. */
-export const isRuntime = (type: string) => type.startsWith('go_runtime:');
+export const isRuntime = (type: string) => streams.has(type);
 /** Heap and goroutines of one moment, when memory ran out (events.tsx). */
-export const isPicture = (type: string) => type.startsWith('go_oom:');
+export const isPicture = (type: string) => moments.has(familyOf(type));
 export const isProfile = (type: string) => !isRuntime(type) && !isPicture(type);
 
-const GROUPS = ['CPU', 'Memory', 'Goroutines', 'Blocking', 'Mutexes', 'Other'] as const;
-export type Group = (typeof GROUPS)[number];
-
-interface Variant {
-  kind: string;
-  name: string; // beside the other variants of its measure
-  title: string;
-  about: string;
-}
-
-/** One thing that is measured, in one or several ways; the first is what people ask about most. */
-interface Measure {
-  group: Group;
-  family?: string; // any, where there is none
-  variants: Variant[];
-}
-
-const variant = (kind: string, name: string, title: string, about: string): Variant => ({ kind, name, title, about });
-
-const MEASURES: Measure[] = [
-  { group: 'CPU', family: 'java_cpu', variants: [
-    variant('cpu:nanoseconds', 'Time', 'CPU of Java code', 'time on a processor, by the JVM itself'),
-    variant('samples:count', 'Samples', 'CPU samples of Java code', 'samples taken by the JVM itself'),
-  ] },
-  { group: 'CPU', variants: [
-    variant('cpu:nanoseconds', 'Time', 'CPU', 'time on a processor'),
-    variant('samples:count', 'Samples', 'CPU samples', 'samples taken'),
-  ] },
-  { group: 'CPU', variants: [
-    variant('time:nanoseconds', 'Time', 'Waiting (off-CPU)', 'time that threads waited, for what blocked them'),
-    variant('waits:count', 'Waits', 'Waits (off-CPU)', 'how often threads waited'),
-  ] },
-  { group: 'Memory', variants: [
-    variant('inuse_space:bytes', 'Bytes', 'Live heap', 'memory in use, after the last collection'),
-    variant('inuse_objects:count', 'Objects', 'Live objects', 'objects in use'),
-  ] },
-  { group: 'Memory', variants: [
-    variant('alloc_space:bytes', 'Bytes', 'Allocation rate', 'bytes allocated'),
-    variant('alloc_objects:count', 'Objects', 'Allocations', 'objects allocated'),
-  ] },
-  { group: 'Goroutines', family: 'go_goroutine', variants: [
-    variant('goroutine:count', 'All', 'Goroutines', 'goroutines that exist, by where they are'),
-    variant('waiting:count', 'Waiting', 'Goroutines waiting', 'for a channel, a lock, a timer, the network'),
-    variant('runnable:count', 'Runnable', 'Goroutines runnable', 'ready, without a processor to run on'),
-    variant('running:count', 'Running', 'Goroutines running', 'on a processor'),
-    variant('syscall:count', 'In syscalls', 'Goroutines in system calls', 'in a call of the kernel'),
-  ] },
-  { group: 'Blocking', family: 'go_block', variants: [
-    variant('delay:nanoseconds', 'Time', 'Blocking', 'time that goroutines were blocked by channels and locks'),
-    variant('contentions:count', 'Times', 'Times blocked', 'how often goroutines were blocked'),
-  ] },
-  { group: 'Blocking', family: 'java_lock', variants: [
-    variant('delay:nanoseconds', 'Time', 'Lock waits', 'time that threads waited for monitors and locks, with the class of the lock'),
-    variant('contentions:count', 'Times', 'Times waited for locks', 'how often threads waited for monitors and locks'),
-  ] },
-  { group: 'Mutexes', family: 'go_mutex', variants: [
-    variant('delay:nanoseconds', 'Time', 'Mutex delay', 'time that others waited for a lock, by who held it'),
-    variant('contentions:count', 'Times', 'Mutex contentions', 'how often others waited for a lock, by who held it'),
-  ] },
-];
-
-const measureOf = (type: string) =>
-  MEASURES.find((m) => (!m.family || m.family === familyOf(type)) && m.variants.some((v) => v.kind === kindOf(type)));
-
-const PICTURES: Variant[] = [
-  variant('inuse_space:bytes', 'Bytes', 'Heap', 'with what was allocated since the last collection'),
-  variant('inuse_objects:count', 'Objects', 'Objects on the heap', 'with what was allocated since the last collection'),
-  variant('goroutine:count', 'Goroutines', 'Goroutines', 'as they were read last'),
-];
-
-const among = (list: Variant[] | undefined, type: string) => list?.find((v) => v.kind === kindOf(type));
-const variantOf = (type: string) => among(isPicture(type) ? PICTURES : measureOf(type)?.variants, type);
+const rankOf = (type: string) => types.get(type)?.rank ?? Infinity;
+const byRank = <T extends { type: string }>(a: T, b: T) => {
+  const [x, y] = [rankOf(a.type), rankOf(b.type)];
+  return x === y ? 0 : x - y;
+};
 
 /** What there is of a moment, the heap first. */
-export const pictures = <T extends { type: string }>(types: T[]): T[] =>
-  PICTURES.flatMap((v) => types.filter((t) => isPicture(t.type) && kindOf(t.type) === v.kind));
+export const pictures = <T extends { type: string }>(all: T[]): T[] => all.filter((t) => isPicture(t.type)).sort(byRank);
+
+/** "Dotnet lock delay" */
+function inWords(...names: string[]): string {
+  const words = names.join(' ').replace(/_/g, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 export interface TypeText {
   title: string;
-  about: string;
+  help: string;
 }
 
-/** A type that nobody has named yet is called what the server calls it: "Dotnet lock delay". */
+/** A type that is not registered is called what the server calls it. */
 export function typeText(type: string): TypeText {
-  const known = variantOf(type);
-  if (known) return known;
   const [family = '', name = ''] = type.split(':');
-  const words = `${family} ${name}`.replace(/_/g, ' ').trim();
-  return { title: words.charAt(0).toUpperCase() + words.slice(1), about: type };
+  return types.get(type) ?? streams.get(type) ?? { title: inWords(family, name), help: type };
 }
 
-export const variantName = (type: string) => variantOf(type)?.name ?? typeText(type).title;
+export const variantName = (type: string) => types.get(type)?.variant ?? typeText(type).title;
+
+export const eventTitle = (event: string) => events.get(event)?.title ?? inWords(event);
+
+/** The profile that tells most of such an event: the first of its family. */
+export function eventType(event: string): string {
+  const family = events.get(event)?.family;
+  return [...types.keys()].find((t) => familyOf(t) === family) ?? '';
+}
 
 /** Types that measure the same thing, the most telling first. */
 export interface Card<T> {
-  group: Group;
+  group: string;
   types: T[];
 }
 
-/** The types of a service as cards, in the order of the groups; curves and pictures are not among them. */
-export function cards<T extends { type: string }>(types: T[]): Card<T>[] {
-  const found = new Map<string, Card<T> & { rank: number }>();
-  for (const t of types.filter((x) => isProfile(x.type))) {
-    const measure = measureOf(t.type);
-    const rank = measure ? MEASURES.indexOf(measure) : MEASURES.length;
-    const key = measure ? `${familyOf(t.type)} ${rank}` : t.type;
-    const card = found.get(key) ?? { group: measure?.group ?? 'Other', types: [], rank };
+/** The types of a service as cards, in the order of the registry; curves and pictures are not among them. */
+export function cards<T extends { type: string }>(all: T[]): Card<T>[] {
+  const found = new Map<string, Card<T>>();
+  for (const t of all.filter((x) => isProfile(x.type)).sort(byRank)) {
+    const known = types.get(t.type);
+    const key = known ? `${familyOf(t.type)} ${known.measure}` : t.type;
+    const card = found.get(key) ?? { group: known?.group ?? 'Other', types: [] };
     card.types.push(t);
     found.set(key, card);
   }
-  const place = (t: T) => measureOf(t.type)?.variants.findIndex((v) => v.kind === kindOf(t.type)) ?? 0;
-  for (const c of found.values()) c.types.sort((a, b) => place(a) - place(b));
-  return [...found.values()].sort((a, b) => a.rank - b.rank);
+  return [...found.values()];
 }
 
 /* Who comes to look for a leak wants the heap first. */

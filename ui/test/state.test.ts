@@ -4,9 +4,14 @@ import { missing, type Feature } from '../src/api';
 import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
+import { CURVES } from '../src/runtime';
 import { ended, held, latest, rested } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
-import { cards, firstType, isProfile, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
+import registry from '../mock/types.json';
+import { cards, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
+import type { Registry } from '../src/api';
+
+learn(registry as Registry);
 
 test('every state survives its address', () => {
   const s: State = {
@@ -66,14 +71,28 @@ test('who has no samples did not run', () => {
   assert.deepEqual(rested('go_heap:alloc_space:bytes', [1, null]), [1, null]);
 });
 
-test('types that nobody has named yet have a title', () => {
-  assert.equal(typeText('dotnet_lock:delay:nanoseconds').title, 'Dotnet lock delay');
-  assert.equal(typeText('java_lock:delay:nanoseconds').title, 'Lock waits');
-  assert.equal(typeText('java_heap:alloc_space:bytes').title, typeText('go_heap:alloc_space:bytes').title);
+test('types that are not registered have a title', () => {
+  assert.deepEqual(typeText('dotnet_lock:delay:nanoseconds'), { title: 'Dotnet lock delay', help: 'dotnet_lock:delay:nanoseconds' });
+  assert.equal(variantName('dotnet_lock:delay:nanoseconds'), 'Dotnet lock delay');
   assert.equal(typeText('odd').title, 'Odd');
-  assert.equal(typeText('cpu:cpu:nanoseconds').title, 'CPU');
-  assert.equal(typeText('offcpu:time:nanoseconds').title, 'Waiting (off-CPU)');
-  assert.equal(typeText('offcpu:waits:count').title, 'Waits (off-CPU)');
+  assert.equal(eventTitle('disk_full'), 'Disk full');
+});
+
+test('titles, help and variants are those of the registry', () => {
+  for (const t of registry.types) {
+    assert.deepEqual([typeText(t.type).title, typeText(t.type).help, variantName(t.type)], [t.title, t.help, t.variant]);
+    const [card] = cards([t]);
+    assert.equal(card?.group, isProfile(t.type) ? t.group : undefined);
+  }
+  for (const m of registry.metrics.filter((x) => x.stream)) assert.deepEqual(typeText(m.stream!).title, m.title);
+  for (const e of registry.events) assert.deepEqual([eventTitle(e.event), eventType(e.event)], [e.title, 'go_oom:inuse_space:bytes']);
+  for (const type of CURVES) assert.notEqual(typeText(type).help, type);
+  for (const o of OFF_BY_DEFAULT) assert.ok(registry.types.some((t) => t.type === o.type));
+});
+
+test('the page shows types in the order of the registry', () => {
+  const shown = registry.types.filter((t) => isProfile(t.type));
+  assert.deepEqual(cards(shown.slice().reverse()).flatMap((c) => c.types), shown);
 });
 
 const typed = (...types: string[]) => types.map((type) => ({ type }));
