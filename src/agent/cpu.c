@@ -127,14 +127,16 @@ static void collect(struct agent_cpu *c)
 	(void)pthread_mutex_unlock(&c->lock);
 	r = cpu_profiler_collect(c->profiler, batch_add, &batch, &err);
 	cpu_profiler_losses(c->profiler, &losses);
-	deliver(c, &batch.list);
 	(void)pthread_mutex_lock(&c->lock);
-	c->collecting = false;
 	c->n_asked = 0;
 	c->health.losses = losses;
 	c->health.lost_memory += batch.lost;
 	(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
 		       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
+	(void)pthread_mutex_unlock(&c->lock);
+	deliver(c, &batch.list);
+	(void)pthread_mutex_lock(&c->lock);
+	c->collecting = false;
 	(void)pthread_mutex_unlock(&c->lock);
 }
 

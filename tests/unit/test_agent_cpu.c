@@ -20,6 +20,7 @@
 #define SECOND_NS 1000000000
 
 struct gate {
+	struct inbox inbox;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
@@ -27,19 +28,10 @@ struct gate {
 	unsigned int waiting; /* and have not gone on */
 };
 
-static void gate_init(struct gate *g, bool closed)
-{
-	*g = (struct gate){.closed = closed};
-	assert_int_equal(pthread_mutex_init(&g->lock, NULL), 0);
-	assert_int_equal(pthread_cond_init(&g->changed, NULL), 0);
-}
-
-static void gate_pass(void *context, bool is_exec)
+static void gate_pass(void *context)
 {
 	struct gate *g = context;
 
-	if (is_exec)
-		return;
 	(void)pthread_mutex_lock(&g->lock);
 	g->calls++;
 	g->waiting++;
@@ -49,6 +41,14 @@ static void gate_pass(void *context, bool is_exec)
 	g->waiting--;
 	(void)pthread_cond_broadcast(&g->changed);
 	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_init(struct gate *g, bool closed)
+{
+	*g = (struct gate){.closed = closed};
+	assert_int_equal(inbox_init(&g->inbox, gate_pass, g), 0);
+	assert_int_equal(pthread_mutex_init(&g->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&g->changed, NULL), 0);
 }
 
 static void gate_wait_for_caller(struct gate *g)
@@ -67,9 +67,20 @@ static void gate_open(struct gate *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
+static void hear_exec(void *context)
+{
+	(void)context;
+}
+
+static void ask(struct agent_cpu *c, int64_t time_ns)
+{
+	agent_cpu_ask(c, (struct record_time){.time_ns = time_ns, .duration_ns = SECOND_NS});
+}
+
 static struct agent_cpu *start(struct gate *g)
 {
-	const struct agent_cpu_config config = {.hz = 49, .on_news = gate_pass, .context = g};
+	const struct agent_cpu_config config = {
+		.hz = 49, .inbox = &g->inbox, .on_exec = hear_exec};
 	struct agent_cpu *c = NULL;
 	struct err err = {0};
 
@@ -99,16 +110,15 @@ static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
 	(void)state;
 	gate_init(&gate, true);
 	c = start(&gate);
-	agent_cpu_ask(c, SECOND_NS, SECOND_NS);
+	ask(c, SECOND_NS);
 	gate_wait_for_caller(&gate);
 	assert_false(has_trouble(c, NULL));
-	agent_cpu_ask(c, 2L * SECOND_NS, SECOND_NS);
-	agent_cpu_ask(c, 3L * SECOND_NS, SECOND_NS);
+	ask(c, 2L * SECOND_NS);
+	ask(c, 3L * SECOND_NS);
 	assert_false(has_trouble(c, NULL));
-	agent_cpu_ask(c, 4L * SECOND_NS, SECOND_NS);
+	ask(c, 4L * SECOND_NS);
 	assert_true(has_trouble(c, "does not come back"));
 	assert_true(has_trouble(c, "futex"));
-	agent_cpu_readings_free(agent_cpu_take(c));
 	assert_false(agent_cpu_is_idle(c));
 
 	gate_open(&gate);
@@ -116,6 +126,7 @@ static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
 		nap();
 	assert_false(has_trouble(c, NULL));
 	agent_cpu_stop(c);
+	inbox_release(&gate.inbox);
 }
 
 static size_t count_threads(void)
@@ -140,7 +151,7 @@ static void stop_leaves_a_thread_behind_that_hangs(void **state)
 	(void)state;
 	gate_init(&gate, true);
 	c = start(&gate);
-	agent_cpu_ask(c, SECOND_NS, SECOND_NS);
+	ask(c, SECOND_NS);
 	gate_wait_for_caller(&gate);
 	agent_cpu_stop(c);
 	assert_int_equal(count_threads(), before + 1);
@@ -151,6 +162,7 @@ static void stop_leaves_a_thread_behind_that_hangs(void **state)
 		nap();
 	assert_int_equal(count_threads(), before);
 	assert_int_equal(gate.calls, 1);
+	inbox_release(&gate.inbox);
 }
 
 int main(void)

@@ -299,26 +299,25 @@ static const struct reader_ops fake_reader = {
 };
 static const struct reader_ops *const fake_readers[] = {&fake_reader, NULL};
 
-static inline int fake_write(struct sink *sink, const struct target *target, const char *family,
-			     const struct reading *reading, struct err *err)
+static inline int fake_write(struct sink *sink, struct record *record, struct err *err)
 {
-	const struct profile *profile = reading->profile;
+	const struct proc_id *id = &record->resource->process;
+	int64_t time_ns = record->when.time_ns;
 	struct fake_process *p;
 	bool fails;
 
 	(void)sink;
-	(void)family;
 	machine_lock();
 	fails = machine.sink_fails;
-	p = machine_find(target->info.id.pid);
-	if (p && p->start_ticks == target->info.id.start_ticks) {
-		p->written += profile_sample_at(profile, 0)->values[1];
+	p = machine_find(id->pid);
+	if (p && p->start_ticks == id->start_ticks && record->kind == RECORD_PROFILE) {
+		p->written += profile_sample_at(record->profile.profile, 0)->values[1];
 		p->writes++;
-		p->repeated = p->repeated || p->last_stamp == reading->time_ns;
-		p->odd = p->odd || reading->time_ns % (int64_t)FAKE_INTERVAL_NS != 0;
-		p->last_stamp = reading->time_ns;
+		p->repeated = p->repeated || p->last_stamp == time_ns;
+		p->odd = p->odd || time_ns % (int64_t)FAKE_INTERVAL_NS != 0;
+		p->last_stamp = time_ns;
 		if (!p->first_stamp)
-			p->first_stamp = reading->time_ns;
+			p->first_stamp = time_ns;
 	}
 	machine_unlock();
 	return fails ? err_set(err, -ENOSPC, "the disk is full") : 0;

@@ -15,12 +15,12 @@ static struct agent *start_every(uint64_t interval_ns)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
 	const struct agent_parts parts = {
-		.world = &fake_world, .readers = fake_readers, .sinks = sinks, .n_sinks = 1};
+		.readers = fake_readers, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;
 
-	assert_int_equal(agent_start_parts(&config, &parts, &agent, &err), 0);
+	assert_int_equal(agent_start_in(&fake_world, &config, &parts, &agent, &err), 0);
 	return agent;
 }
 
@@ -217,14 +217,14 @@ static void pid_that_is_reused_begins_with_a_baseline(void **state)
 
 static struct agent_target target_of(struct agent *agent, pid_t pid)
 {
-	struct agent_target *targets, found = {0};
-	size_t len;
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	struct agent_target found = {0};
 
-	assert_int_equal(agent_targets(agent, &targets, &len), 0);
-	for (size_t i = 0; i < len; i++)
-		if (targets[i].target.info.id.pid == pid)
-			found = targets[i];
-	free(targets);
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	for (size_t i = 0; i < targets.len; i++)
+		if (targets.items[i].target.info.id.pid == pid)
+			found = targets.items[i];
+	found.metrics = NULL;
 	return found;
 }
 
@@ -239,13 +239,13 @@ static struct agent_health health_of(struct agent *agent)
 /* How many processes are refused because so many are profiled already. */
 static size_t count_refused(struct agent *agent)
 {
-	struct agent_target *targets;
-	size_t len, refused = 0;
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	size_t refused = 0;
 
-	assert_int_equal(agent_targets(agent, &targets, &len), 0);
-	for (size_t i = 0; i < len; i++)
-		refused += strstr(targets[i].readers[0].answer.reason, "profiled already") != NULL;
-	free(targets);
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	for (size_t i = 0; i < targets.len; i++)
+		refused += strstr(targets.items[i].readers[0].answer.reason, "profiled already") !=
+			   NULL;
 	return refused;
 }
 

@@ -77,10 +77,11 @@ static int second_collect(void *state, struct reading *ret_reading, struct err *
 		ret_reading->idle_remedy = "turn it on";
 		return 0;
 	}
-	ret_reading->figures.has = 1U << FIGURE_GOMAXPROCS;
-	ret_reading->figures.values[FIGURE_GOMAXPROCS] = 7;
-	ret_reading->increase.has = 1U << FIGURE_GC_CYCLES;
-	ret_reading->increase.values[FIGURE_GC_CYCLES] = 10;
+	ret_reading->metrics = metrics_new();
+	if (!ret_reading->metrics ||
+	    metrics_add_gauge(ret_reading->metrics, METRIC_GO_PROCESSORS, 7) < 0 ||
+	    metrics_add_counter(ret_reading->metrics, METRIC_GO_BLOCK_CONTENTIONS, NAN, 10) < 0)
+		abort();
 	return fake_profile(0, ret_reading);
 }
 
@@ -120,15 +121,14 @@ static int64_t times[4096]; /* of what the second reader read */
 static pid_t time_pids[4096];
 static size_t n_times;
 
-static int note_write(struct sink *sink, const struct target *target, const char *family,
-		      const struct reading *reading, struct err *err)
+static int note_write(struct sink *sink, struct record *record, struct err *err)
 {
-	if (strcmp(family, "second") != 0)
-		return fake_write(sink, target, family, reading, err);
+	if (record->kind != RECORD_PROFILE || strcmp(record->profile.family, "second") != 0)
+		return fake_write(sink, record, err);
 	(void)pthread_mutex_lock(&times_lock);
 	if (n_times < ARRAY_SIZE(times)) {
-		time_pids[n_times] = target->info.id.pid;
-		times[n_times++] = reading->time_ns;
+		time_pids[n_times] = record->resource->process.pid;
+		times[n_times++] = record->when.time_ns;
 	}
 	(void)pthread_mutex_unlock(&times_lock);
 	return 0;
@@ -142,14 +142,14 @@ static struct agent *start(const struct reader_ops *also)
 	static const struct reader_ops *readers_of_test[3];
 	const struct sink_row sinks[] = {{.ops = &note_sink}};
 	const struct agent_parts parts = {
-		.world = &fake_world, .readers = readers_of_test, .sinks = sinks, .n_sinks = 1};
+		.readers = readers_of_test, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS};
 	struct agent *agent;
 	struct err err;
 
 	readers_of_test[0] = &fake_reader;
 	readers_of_test[1] = also;
-	assert_int_equal(agent_start_parts(&config, &parts, &agent, &err), 0);
+	assert_int_equal(agent_start_in(&fake_world, &config, &parts, &agent, &err), 0);
 	return agent;
 }
 
@@ -191,20 +191,22 @@ static void stop(struct agent *agent)
 }
 
 /* The only one there is. */
-static struct agent_target *look(struct agent *agent)
+static struct agent_target look(struct agent *agent)
 {
-	struct agent_target *targets;
-	size_t len;
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	struct agent_target found;
 
-	assert_int_equal(agent_targets(agent, &targets, &len), 0);
-	assert_int_equal(len, 1);
-	return targets;
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	assert_int_equal(targets.len, 1);
+	found = targets.items[0];
+	found.metrics = NULL;
+	return found;
 }
 
 static void a_reader_that_is_idle_says_why_and_is_read_when_it_is_not(void **state)
 {
 	struct fake_process p = {.pid = 10, .start_ticks = 1};
-	struct agent_target *t;
+	struct agent_target t;
 	struct agent *agent;
 
 	(void)state;
@@ -213,20 +215,18 @@ static void a_reader_that_is_idle_says_why_and_is_read_when_it_is_not(void **sta
 	agent = start(&every_interval);
 	wait_writes(&p, 3);
 	t = look(agent);
-	assert_true(t->readers[0].answer.yes);
-	assert_false(t->readers[1].answer.yes);
-	assert_string_equal(t->readers[1].answer.reason, "it is off");
-	assert_string_equal(t->readers[1].answer.remedy, "turn it on");
-	assert_int_equal(t->readers[1].collections, 0);
-	assert_int_equal(t->readers[1].failures, 0);
-	free(t);
+	assert_true(t.readers[0].answer.yes);
+	assert_false(t.readers[1].answer.yes);
+	assert_string_equal(t.readers[1].answer.reason, "it is off");
+	assert_string_equal(t.readers[1].answer.remedy, "turn it on");
+	assert_int_equal(t.readers[1].collections, 0);
+	assert_int_equal(t.readers[1].failures, 0);
 	second.idle = false;
 	wait_writes(&p, 3);
 	t = look(agent);
-	assert_true(t->readers[1].answer.yes);
-	assert_string_equal(t->readers[1].answer.reason, "");
-	assert_true(t->readers[1].collections > 0);
-	free(t);
+	assert_true(t.readers[1].answer.yes);
+	assert_string_equal(t.readers[1].answer.reason, "");
+	assert_true(t.readers[1].collections > 0);
 	/* Nothing was closed for it. */
 	assert_int_equal(second.opens, 1);
 	assert_int_equal(p.opens, 1);
@@ -256,7 +256,7 @@ static void a_reader_that_fails_is_asked_again_alone(void **state)
 static void a_reader_whose_no_is_final_does_not_touch_the_others(void **state)
 {
 	struct fake_process p = {.pid = 10, .start_ticks = 1};
-	struct agent_target *t;
+	struct agent_target t;
 	struct agent *agent;
 
 	(void)state;
@@ -265,32 +265,52 @@ static void a_reader_whose_no_is_final_does_not_touch_the_others(void **state)
 	agent = start(&every_interval);
 	wait_writes(&p, 4);
 	t = look(agent);
-	assert_true(t->readers[0].answer.yes);
-	assert_false(t->readers[1].answer.yes);
-	assert_false(t->readers[1].answer.may_change);
-	assert_string_equal(t->readers[1].answer.reason, "it has none");
-	assert_string_equal(t->readers[1].answer.remedy, "give it one");
-	free(t);
+	assert_true(t.readers[0].answer.yes);
+	assert_false(t.readers[1].answer.yes);
+	assert_false(t.readers[1].answer.may_change);
+	assert_string_equal(t.readers[1].answer.reason, "it has none");
+	assert_string_equal(t.readers[1].answer.remedy, "give it one");
 	assert_int_equal(second.opens, 1);
 	stop(agent);
 }
 
-static void figures_are_kept_and_increases_add_up(void **state)
+/* What is shown of the only process that there is: all points, and one of them. */
+struct shown {
+	size_t len;
+	double value;
+	uint64_t collections; /* of the second reader */
+};
+
+static struct shown shown_now(struct agent *agent, enum metric_id id)
+{
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	struct shown shown = {.value = NAN};
+
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	assert_int_equal(targets.len, 1);
+	shown.len = targets.items[0].metrics->len;
+	shown.collections = targets.items[0].readers[1].collections;
+	for (size_t i = 0; i < shown.len; i++)
+		if (targets.items[0].metrics->points[i].metric == &registry_metrics[id])
+			shown.value = targets.items[0].metrics->points[i].value;
+	return shown;
+}
+
+static void metrics_are_kept_and_increases_add_up(void **state)
 {
 	struct fake_process p = {.pid = 10, .start_ticks = 1};
-	struct agent_target *t;
 	struct agent *agent;
+	struct shown now;
 
 	(void)state;
 	machine_add(&p);
 	agent = start(&every_interval);
 	wait_writes(&p, 4);
-	t = look(agent);
-	assert_int_equal(t->figures.has, 1U << FIGURE_GOMAXPROCS | 1U << FIGURE_GC_CYCLES);
-	assert_int_equal(t->figures.values[FIGURE_GOMAXPROCS], 7);
-	assert_int_equal(t->figures.values[FIGURE_GC_CYCLES], 10 * t->readers[1].collections);
-	assert_true(t->readers[1].collections > 1);
-	free(t);
+	now = shown_now(agent, METRIC_GO_BLOCK_CONTENTIONS);
+	assert_int_equal(now.len, 2);
+	assert_true(now.collections > 1);
+	assert_true(now.value == (double)(10 * now.collections));
+	assert_true(shown_now(agent, METRIC_GO_PROCESSORS).value == 7);
 	/* Another program knows nothing of them. */
 	second.idle = true;
 	machine_lock();
@@ -299,9 +319,7 @@ static void figures_are_kept_and_increases_add_up(void **state)
 	for (int i = 0; i < PATIENCE && second.opens < 2; i++)
 		clock_sleep_ns(5 * NS_PER_MS);
 	wait_writes(&p, 1);
-	t = look(agent);
-	assert_int_equal(t->figures.has, 0);
-	free(t);
+	assert_int_equal(shown_now(agent, METRIC_GO_PROCESSORS).len, 0);
 	stop(agent);
 }
 
@@ -339,10 +357,9 @@ static void an_interval_of_its_own_is_the_same_for_all_processes(void **state)
 
 static bool has_trouble(struct agent *agent)
 {
-	struct agent_target *t = look(agent);
-	bool trouble = t->readers[1].trouble[0];
+	struct agent_target t = look(agent);
+	bool trouble = t.readers[1].trouble[0];
 
-	free(t);
 	return trouble;
 }
 
@@ -350,7 +367,7 @@ static void a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so(void
 {
 	int64_t own = OWN_INTERVALS * (int64_t)FAKE_INTERVAL_NS;
 	struct fake_process p = {.pid = 10, .start_ticks = 1};
-	struct agent_target *t;
+	struct agent_target t;
 	struct agent *agent;
 
 	(void)state;
@@ -364,10 +381,9 @@ static void a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so(void
 	assert_true(second.collections >= 4);
 	wait_writes(&p, 1);
 	t = look(agent);
-	assert_non_null(strstr(t->readers[1].trouble, "a sample; it takes "));
-	assert_non_null(strstr(t->readers[1].trouble, "and is read every "));
-	assert_true(t->readers[1].answer.yes);
-	free(t);
+	assert_non_null(strstr(t.readers[1].trouble, "a sample; it takes "));
+	assert_non_null(strstr(t.readers[1].trouble, "and is read every "));
+	assert_true(t.readers[1].answer.yes);
 	second.burn_ms = 0;
 	second.notes = false;
 	for (int i = 0; i < PATIENCE && has_trouble(agent); i++)
@@ -386,7 +402,7 @@ int main(void)
 				       setup),
 		cmocka_unit_test_setup(a_reader_that_fails_is_asked_again_alone, setup),
 		cmocka_unit_test_setup(a_reader_whose_no_is_final_does_not_touch_the_others, setup),
-		cmocka_unit_test_setup(figures_are_kept_and_increases_add_up, setup),
+		cmocka_unit_test_setup(metrics_are_kept_and_increases_add_up, setup),
 		cmocka_unit_test_setup(an_interval_of_its_own_is_the_same_for_all_processes, setup),
 		cmocka_unit_test_setup(
 			a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so, setup),

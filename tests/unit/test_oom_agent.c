@@ -64,13 +64,16 @@ static void no_news(void *context)
 	(void)context;
 }
 
+static struct inbox inbox;
+
 static struct agent_oom *start(void)
 {
 	/* No group is that full: only kills count here. */
-	const struct agent_oom_config config = {.percent = 100000, .on_news = no_news};
+	const struct agent_oom_config config = {.percent = 100000, .inbox = &inbox};
 	struct agent_oom *oom = NULL;
 	struct err err;
 
+	assert_int_equal(inbox_init(&inbox, no_news, NULL), 0);
 	assert_int_equal(agent_oom_start(&config, &oom, &err), 0);
 	return oom;
 }
@@ -79,6 +82,7 @@ static void stop(struct agent_oom *oom)
 {
 	assert_true(agent_oom_stop(oom));
 	agent_oom_free(oom);
+	inbox_release(&inbox);
 }
 
 /* This very process, so that its start time is right. */
@@ -105,25 +109,30 @@ static void kill_myself(struct agent_oom *oom)
 	oom_hear(oom, &victim);
 }
 
-static struct agent_oom_reading *wait_reading(struct agent_oom *oom)
+/* All that came, up to now. */
+static struct delivery *take(void)
+{
+	struct delivery_list list;
+
+	delivery_list_init(&list);
+	inbox_take(&inbox, &list);
+	return list.first;
+}
+
+static struct delivery *wait_event(void)
 {
 	for (int i = 0; i < 36000; i++) {
-		struct agent_oom_reading *r = agent_oom_take(oom);
+		struct delivery *d = take();
 
-		if (r)
-			return r;
+		if (d) {
+			assert_null(d->next);
+			assert_int_equal(d->record->kind, RECORD_EVENT);
+			return d;
+		}
 		clock_sleep_ns(5 * NS_PER_MS);
 	}
 	fail_msg("no picture came");
 	return NULL;
-}
-
-static const char *label(const struct agent_oom_reading *r, const char *key)
-{
-	for (size_t i = 0; i < r->reading.n_labels; i++)
-		if (strcmp(r->reading.labels[i].key, key) == 0)
-			return r->reading.labels[i].value;
-	return "";
 }
 
 static void victim_is_read_and_its_picture_says_what_happened(void **state)
@@ -131,20 +140,20 @@ static void victim_is_read_and_its_picture_says_what_happened(void **state)
 	int64_t before = (int64_t)clock_unix_ns();
 	struct agent_oom *oom = start();
 	struct source s = {};
-	struct agent_oom_reading *r;
+	struct delivery *d;
 
 	(void)state;
 	add(oom, &s);
 	kill_myself(oom);
-	r = wait_reading(oom);
-	assert_true(r->killed);
-	assert_string_equal(r->target.info.service, "victim");
-	assert_string_equal(label(r, "oom.killed"), "true");
-	assert_string_equal(label(r, "oom.rss"), "12345");
-	assert_string_equal(label(r, "oom.picture"), "kill");
-	assert_in_range(r->reading.time_ns, before, clock_unix_ns());
-	assert_null(r->next);
-	agent_oom_reading_free(r);
+	d = wait_event();
+	assert_true(d->urgent);
+	assert_string_equal(d->info.service, "victim");
+	assert_string_equal(d->record->event->kind->name, "oom_kill");
+	assert_non_null(d->record->event->profile);
+	assert_string_equal(event_attribute(d->record->event, "oom.rss"), "12345");
+	assert_string_equal(event_attribute(d->record->event, "oom.picture"), "kill");
+	assert_in_range(d->when.time_ns, before, clock_unix_ns());
+	delivery_free(d);
 	stop(oom);
 	assert_int_equal(s.reads, 1);
 	assert_int_equal(s.unrefs, 1);
@@ -155,15 +164,14 @@ static void what_was_read_before_is_the_picture_where_memory_is_gone(void **stat
 	struct agent_oom *oom = start();
 	struct source s = {.read_result = -ESRCH};
 	struct agent_oom_health h;
-	struct agent_oom_reading *r;
+	struct delivery *d;
 
 	(void)state;
 	add(oom, &s);
 	kill_myself(oom);
-	r = wait_reading(oom);
-	assert_true(r->killed);
-	assert_string_equal(label(r, "oom.picture"), "earlier");
-	agent_oom_reading_free(r);
+	d = wait_event();
+	assert_string_equal(event_attribute(d->record->event, "oom.picture"), "earlier");
+	delivery_free(d);
 	agent_oom_health(oom, &h);
 	assert_int_equal(h.kills, 1);
 	assert_int_equal(h.late, 1);
@@ -181,7 +189,7 @@ static void victim_that_is_named_again_and_again_is_taken_once(void **state)
 	add(oom, &s);
 	for (int i = 0; i < 10000; i++)
 		kill_myself(oom);
-	agent_oom_reading_free(wait_reading(oom));
+	delivery_free(wait_event());
 	agent_oom_health(oom, &h);
 	assert_int_equal(h.kills, 1);
 	stop(oom);
@@ -202,7 +210,7 @@ static void strangers_are_counted_and_left_alone(void **state)
 	agent_oom_health(oom, &h);
 	assert_true(h.strangers >= 1000);
 	assert_int_equal(h.kills, 0);
-	assert_null(agent_oom_take(oom));
+	assert_null(take());
 	stop(oom);
 	assert_int_equal(s.reads, 0);
 }
@@ -224,7 +232,7 @@ static void number_that_was_given_to_another_process_is_not_taken_for_the_first(
 	/* The one that has it now is found, though the old one is still known. */
 	add(oom, &new);
 	kill_myself(oom);
-	agent_oom_reading_free(wait_reading(oom));
+	delivery_free(wait_event());
 	stop(oom);
 	assert_int_equal(new.pictures, 1);
 	assert_int_equal(old.pictures, 0);
@@ -244,7 +252,7 @@ static void source_that_is_removed_stays_until_its_picture_is_made(void **state)
 	agent_oom_remove(oom, &s);
 	assert_int_equal(s.unrefs, 0);
 	(void)pthread_mutex_unlock(&hold);
-	agent_oom_reading_free(wait_reading(oom));
+	delivery_free(wait_event());
 	stop(oom);
 	assert_int_equal(s.unrefs, 1);
 	assert_int_equal(s.pictures, 1);
@@ -263,7 +271,7 @@ static void picture_that_cannot_be_made_is_counted_as_lost(void **state)
 	/* They come one after the other: with this one the first is done. */
 	add(oom, &other);
 	kill_myself(oom);
-	agent_oom_reading_free(wait_reading(oom));
+	delivery_free(wait_event());
 	agent_oom_health(oom, &h);
 	assert_int_equal(h.kills, 2);
 	assert_int_equal(h.lost, 1);

@@ -101,7 +101,14 @@ void store_status(struct store *s, struct store_status *ret_status)
 					    .trouble = "the disk is full"};
 }
 
-int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t *ret_len)
+void agent_targets_release(struct agent_targets *targets)
+{
+	for (size_t i = 0; i < targets->len; i++)
+		metrics_free(targets->items[i].metrics);
+	free(targets->items);
+}
+
+int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 {
 	struct agent_target *t = calloc(2, sizeof(*t));
 
@@ -112,14 +119,16 @@ int agent_targets(struct agent *agent, struct agent_target **ret_targets, size_t
 	t[0].n_readers = 1;
 	t[0].readers[0].reader = "go-heap";
 	t[0].readers[0].answer.yes = true;
-	t[0].alloc_bytes_total = 18446744073709551615U;
-	t[0].alloc_objects_total = 3;
+	t[0].metrics = metrics_new();
+	t[1].metrics = metrics_new();
+	assert_int_equal(metrics_add_counter(t[0].metrics, METRIC_GO_PROFILE_ALLOCATED,
+					     18446744073709551615.0, NAN),
+			 0);
 	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
 	t[1].n_readers = 1;
 	t[1].readers[0].reader = "go-heap";
 	(void)snprintf(t[1].readers[0].answer.reason, 256, "not a Go program");
-	*ret_targets = t;
-	*ret_len = 2;
+	*ret_targets = (struct agent_targets){.items = t, .len = 2};
 	return 0;
 }
 
