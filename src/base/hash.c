@@ -46,7 +46,8 @@ static inline uint64_t load_u32(const uint8_t *p)
 uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t h = seed ^ len;
+	/* Not the length itself, which bytes that differ by it would cancel. */
+	uint64_t h = hash_fold(seed ^ len, second_seed);
 
 	if (len >= 16) {
 		for (const uint8_t *last = p + len - 16; p < last; p += 16)

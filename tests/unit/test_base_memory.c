@@ -159,6 +159,27 @@ static void every_byte_and_the_length_count_in_a_hash(void **state)
 	}
 }
 
+static void the_length_is_part_of_a_hash_whatever_the_bytes_are(void **state)
+{
+	(void)state;
+	/* The first byte of each is its length, and the rest is alike. */
+	assert_true(hash_bytes("\x02"
+			       "9",
+			       2) != hash_bytes("\x03"
+						"99",
+						3));
+	assert_true(hash_bytes("\x09"
+			       "12345678",
+			       9) != hash_bytes("\x0a"
+						"123456778",
+						10));
+	assert_true(hash_bytes("\x09"
+			       "11111111",
+			       9) != hash_bytes("\x0a"
+						"111111111",
+						10));
+}
+
 static void intern_knows_the_hash_of_what_it_holds(void **state)
 {
 	_cleanup_(intern_release) struct intern in = {0};
@@ -192,6 +213,7 @@ static void intern_stops_at_its_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_length_is_part_of_a_hash_whatever_the_bytes_are),
 		cmocka_unit_test(arena_gives_zeroed_aligned_memory_of_its_own),
 		cmocka_unit_test(arena_stops_at_its_limit_and_not_before),
 		cmocka_unit_test(arena_holds_more_than_one_block),
