@@ -120,6 +120,38 @@ test('types are grouped, and one thing is measured in several ways', async ({ pa
   await expect(picker.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
 });
 
+test('types are called what /api/types calls them, and one that it lacks is shown all the same', async ({ page }) => {
+  await page.route('**/api/types', async (route) => {
+    const registry = await (await route.fetch()).json();
+    const types = registry.types.filter((t: { type: string }) => !t.type.startsWith('go_mutex:'));
+    const changed = types.map((t: { type: string }) => (t.type === 'go_heap:inuse_space:bytes' ? { ...t, title: 'Kept', help: 'What is kept.' } : t));
+    await route.fulfill({ json: { ...registry, types: changed } });
+  });
+  await openMock(page);
+  const picker = page.getByRole('group', { name: 'Profile type' });
+  await expect(picker.getByRole('button', { name: /^Kept/ })).toHaveAttribute('title', 'What is kept.');
+  await expect(picker.getByRole('group', { name: 'Other' }).getByRole('button')).toHaveText([/^Go mutex contentions/, /^Go mutex delay/]);
+});
+
+test('the page asks for the registry once, and again where nobody answered', async ({ page, watch }) => {
+  watch.expected.push(/Failed to load resource/);
+  let asked = 0;
+  await page.clock.install();
+  await page.route('**/api/types', (route) => (asked++ ? route.continue() : route.fulfill({ status: 503, json: { error: 'busy' } })));
+  await page.goto('/#/s/checkout');
+  const heap = page.getByRole('button', { name: /^Go heap inuse space/ });
+  await expect(heap).toBeVisible();
+  await page.clock.fastForward(16e3);
+  await expect(page.getByRole('button', { name: /^Live heap/ })).toBeVisible();
+  await expect(heap).toHaveCount(0);
+  for (let i = 0; i < 3; i++) {
+    const next = page.waitForResponse(/api\/health/);
+    await page.clock.fastForward(16e3);
+    await next;
+  }
+  expect(asked).toBe(2);
+});
+
 for (const [type, where, unit] of [
   ['go_goroutine:goroutine:count', 'runtime.gopark', /^[+−][\d.]+$/],
   ['go_block:delay:nanoseconds', '', /\/s$/],
