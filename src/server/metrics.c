@@ -382,14 +382,14 @@ static int metrics_targets(struct buf *out, struct agent *agent)
 	return r < 0 ? r : metrics_jvms(out, targets, n);
 }
 
-struct metric {
+struct plain_metric {
 	const char *name;
 	const char *type;
 	const char *help;
 	uint64_t value;
 };
 
-static int metrics_list(struct buf *out, const struct metric *metrics, size_t n)
+static int metrics_list(struct buf *out, const struct plain_metric *metrics, size_t n)
 {
 	int r = 0;
 
@@ -405,7 +405,7 @@ static int metrics_agent(struct buf *out, struct agent *agent)
 	int r;
 
 	agent_health(agent, &h);
-	const struct metric list[] = {
+	const struct plain_metric list[] = {
 		{"sonde_targets", "gauge", "Processes that sonde sees.", h.targets},
 		{"sonde_targets_profiled", "gauge", "Processes that are profiled.", h.profiled},
 		{"sonde_intervals_total", "counter", "Intervals since the start.", h.intervals},
@@ -440,7 +440,7 @@ static int metrics_store(struct buf *out, struct store *store)
 	struct store_status s = {0};
 
 	store_status(store, &s);
-	const struct metric list[] = {
+	const struct plain_metric list[] = {
 		{"sonde_store_bytes", "gauge", "Size of the store on disk.", s.bytes_on_disk},
 		{"sonde_store_samples_total", "counter", "Samples written.", s.samples_written},
 		{"sonde_store_profiles_total", "counter", "Profiles written.", s.profiles_written},
