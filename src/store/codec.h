@@ -33,6 +33,10 @@ enum codec_kind {
 	CODEC_STACKS_1, /* as day files of format 1 have them */
 	CODEC_FRAMES,
 	CODEC_STACKS,
+	CODEC_READING, /* metrics of one resource at one time */
+	CODEC_HOUR,    /* the same over an hour */
+	CODEC_METRIC,  /* what a metric is */
+	CODEC_EVENT,
 };
 
 struct codec {

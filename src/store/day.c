@@ -9,8 +9,11 @@
 
 #include "base/cleanup.h"
 
-/* 2: frame ids of stacks have a fixed width. Files of format 1 are read as they are. */
-#define DAY_FORMAT 2
+/*
+ * 2: frame ids of stacks have a fixed width. 3: tables of metrics and events. Older files are read
+ * as they are, and get the tables when something is written to them.
+ */
+#define DAY_FORMAT 3
 
 static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS service(id INTEGER PRIMARY KEY, name TEXT NOT NULL);"
@@ -26,7 +29,14 @@ static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS rollup(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS rolled(stream INTEGER PRIMARY KEY, collections INTEGER NOT "
 	"NULL);"
-	"PRAGMA user_version=2;";
+	"CREATE TABLE IF NOT EXISTS metric(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS series(k INTEGER PRIMARY KEY, metric INTEGER NOT NULL,"
+	" part INTEGER NOT NULL, attributes BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS reading(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS hour(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS event(k INTEGER PRIMARY KEY, service INTEGER NOT NULL,"
+	" labelset INTEGER NOT NULL, data BLOB NOT NULL);"
+	"PRAGMA user_version=3;";
 
 static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_BEGIN] = "BEGIN IMMEDIATE",
@@ -67,6 +77,22 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_DROP_FRAMES] = "DELETE FROM frame_chunk WHERE k BETWEEN ? AND ?",
 	[DAY_DROP_ROLLUPS] = "DELETE FROM rollup WHERE k>=? AND k<?",
 	[DAY_DROP_ROLLED] = "DELETE FROM rolled WHERE stream=?",
+	[DAY_PUT_METRIC] = "INSERT INTO metric VALUES(?,?)",
+	[DAY_PUT_SERIES] = "INSERT INTO series VALUES(?,?,?,?)",
+	[DAY_PUT_READING] = "INSERT OR IGNORE INTO reading VALUES(?,?)",
+	[DAY_SET_READING] = "INSERT OR REPLACE INTO reading VALUES(?,?)",
+	[DAY_PUT_HOUR] = "INSERT INTO hour VALUES(?,?)",
+	[DAY_PUT_EVENT] = "INSERT INTO event VALUES(?1,?3,?4,?2)",
+	[DAY_METRICS] = "SELECT id,data FROM metric",
+	[DAY_SERIES] = "SELECT k,metric,part,attributes FROM series WHERE k>=? AND k<?",
+	[DAY_LABELSET] = "SELECT kv FROM labelset WHERE id=?",
+	[DAY_READINGS] = "SELECT k,data FROM reading WHERE k>=? AND k<?",
+	[DAY_READING_KEYS] = "SELECT k FROM reading WHERE k>=? AND k<?",
+	[DAY_HOURS] = "SELECT k,data FROM hour WHERE k>=? AND k<?",
+	[DAY_HOUR_LAST] = "SELECT max(k) FROM hour WHERE k>=? AND k<?",
+	[DAY_EVENTS] = "SELECT k,service,labelset,data FROM event WHERE k>=? AND k<?",
+	[DAY_EVENT_LAST] = "SELECT max(k) FROM event WHERE k>=? AND k<?",
+	[DAY_DROP_READING] = "DELETE FROM reading WHERE k=?",
 };
 
 void day_path(char *path, size_t size, const char *dir, int64_t number)
@@ -136,8 +162,8 @@ static int day_format(struct day *d, int *ret_format, struct err *err)
 /* Writes the schema into a new file or an older one; says what it is when it is not ours. */
 static int day_check_format(struct day *d, bool write, struct err *err)
 {
-	int format = 0;
-	int r = day_format(d, &format, err);
+	int r = day_format(d, &d->format, err);
+	int format = d->format;
 
 	if (r < 0)
 		return r;
@@ -152,7 +178,11 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 	r = day_simple(d, "BEGIN IMMEDIATE", err);
 	if (r == 0)
 		r = day_simple(d, day_schema, err);
-	return r < 0 ? r : day_simple(d, "COMMIT", err);
+	if (r == 0)
+		r = day_simple(d, "COMMIT", err);
+	if (r == 0)
+		d->format = DAY_FORMAT;
+	return r;
 }
 
 /*

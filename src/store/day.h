@@ -9,6 +9,14 @@
  *   rollup(k, data)     k = day_rollup_key(); rolled(stream, collections) says that all of the
  *                       stream's rollups are there, and nothing was written since
  *
+ * Since format 3, metrics and events (store/metrics/, store/events.c):
+ *
+ *   metric(id, data)    what it is
+ *   series(k, metric, part, attributes)   columns of a service: k = day_series_key()
+ *   reading(k, data)    numbers of one resource at one time: k = day_key(service, ms, labelset)
+ *   hour(k, data)       k = day_pack_key(service, ...): takes the place of the hour's readings
+ *   event(k, service, labelset, data)     k = day_event_key()
+ *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
  */
 #pragma once
@@ -65,6 +73,22 @@ enum day_sql {
 	DAY_DROP_FRAMES,
 	DAY_DROP_ROLLUPS,
 	DAY_DROP_ROLLED,
+	DAY_PUT_METRIC,
+	DAY_PUT_SERIES,
+	DAY_PUT_READING,
+	DAY_SET_READING,
+	DAY_PUT_HOUR,
+	DAY_PUT_EVENT,
+	DAY_METRICS,
+	DAY_SERIES,
+	DAY_LABELSET,
+	DAY_READINGS,
+	DAY_READING_KEYS,
+	DAY_HOURS,
+	DAY_HOUR_LAST,
+	DAY_EVENTS,
+	DAY_EVENT_LAST,
+	DAY_DROP_READING,
 	DAY_N_SQL,
 };
 
@@ -72,6 +96,7 @@ struct day {
 	char path[512];
 	int64_t number; /* days since 1970 */
 	uint64_t inode; /* of the file that was opened */
+	int format;
 	sqlite3 *db;
 	sqlite3_stmt *stmts[DAY_N_SQL];
 };
@@ -100,6 +125,23 @@ static inline int64_t day_pack_key(uint32_t stream, unsigned int hour, uint32_t 
 static inline int64_t day_rollup_key(uint32_t stream, uint32_t labelset)
 {
 	return (int64_t)stream << 20 | labelset;
+}
+
+static inline int64_t day_series_key(uint32_t service, uint32_t column)
+{
+	return (int64_t)service << 32 | column;
+}
+
+/* Events of one millisecond are numbered. */
+static inline int64_t day_event_key(int64_t ms, uint32_t number)
+{
+	return ms << 20 | number;
+}
+
+/* Whether it has the tables of metrics and events. */
+static inline bool day_has_metrics(const struct day *d)
+{
+	return d->format >= 3;
 }
 
 /* "DIR/2026-11-15.db" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/block.h"
+#include "store/metrics/pack.h"
 #include "store/sqlite_impl.h"
 
 #define GRACE_NS (120 * 1000000000LL) /* for collections that are under way when the hour ends */
@@ -29,7 +30,8 @@ struct packer {
 	struct buf values;
 	uint32_t *starts; /* by stack id */
 	bool packed;	  /* anything */
-	bool left;	  /* some of the hour's collections could not be */
+	struct damage damage;
+	bool left; /* some of the hour's collections could not be */
 };
 
 static void packer_release(struct packer *p)
@@ -274,6 +276,8 @@ static int pack_streams(struct packer *p, const struct pack_stream *streams, siz
 	p->packed = false;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = pack_hour(p, &streams[i], hour, err);
+	if (r == 0)
+		r = metrics_pack_hour(p->w, p->tools, hour, &p->damage, err);
 	if (r == 0 && p->packed)
 		r = merge_services(p, streams, n, false, err);
 	return r < 0 ? r : writer_commit(p->w, p->tools, err);
@@ -306,6 +310,7 @@ int sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, stru
 	n = streams.len / sizeof(*list);
 	for (unsigned int hour = (unsigned int)settled; r == 0 && hour < hours; hour++)
 		r = pack_streams(&p, list, n, hour, err);
+	sqlite_count_damage(s, &p.damage);
 	if (r == 0 && map_put(&s->settled, (uint64_t)number, (uint64_t)hours) < 0)
 		r = err_oom(err);
 	if (r < 0 || past_ns < DAY_NS)

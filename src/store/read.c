@@ -59,6 +59,25 @@ int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqli
 	return r;
 }
 
+int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_SERVICES, NULL, 0, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (!view_eq(day_blob(stmt, 1), view_str(service)))
+			continue;
+		day_done(stmt);
+		*ret_id = (uint32_t)id;
+		return id > 0 && id <= DAY_MAX_STREAMS;
+	}
+	return r;
+}
+
 int sqlite_find_stream(struct day *day, const char *service, const char *type,
 		       struct sqlite_stream *ret, struct err *err)
 {

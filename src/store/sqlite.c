@@ -16,11 +16,16 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "pipeline/metrics.h"
 #include "store/block.h"
+#include "store/events.h"
 #include "store/sqlite_impl.h"
 
 #define HOUR_NS (3600 * 1000000000LL)
 #define DICTS_MAX_BYTES ((size_t)36 << 20)
+#define USUAL_SERIES 2000
+#define USUAL_SERIES_IN_ALL 20000
+#define DAMAGED_MAX 4096 /* blocks that are told apart */
 
 static void unlockp(pthread_mutex_t **m)
 {
@@ -75,11 +80,36 @@ void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
 	s->status.writing = writing;
 }
 
-static void count_lost(struct store_sqlite *s, uint64_t profiles)
+void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage)
 {
 	HOLD(&s->status_lock);
 
-	s->status.profiles_lost += profiles;
+	for (size_t i = 0; i < damage->n; i++) {
+		uint64_t known;
+
+		if (map_get(&s->damaged, damage->where[i], &known) ||
+		    s->damaged.len >= DAMAGED_MAX || map_put(&s->damaged, damage->where[i], 1) < 0)
+			continue;
+		s->status.damaged_blocks++;
+	}
+}
+
+/* What one call writes, of any kind. */
+struct writing {
+	const struct store_entry *profile; /* one of the three */
+	const struct store_metrics *metrics;
+	const struct store_event *event;
+	const char *service;
+	int64_t time_ns;
+};
+
+static void count_lost(struct store_sqlite *s, const struct writing *lost)
+{
+	HOLD(&s->status_lock);
+
+	s->status.profiles_lost += lost->profile != NULL;
+	s->status.events_lost += lost->event != NULL;
+	s->status.points_lost += lost->metrics ? lost->metrics->metrics->len : 0;
 }
 
 void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
@@ -89,7 +119,12 @@ void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
 
 		if (!w->open || w->day.number != number)
 			continue;
-		count_lost(s, w->profiles);
+		{
+			HOLD(&s->status_lock);
+			s->status.profiles_lost += w->profiles;
+			s->status.events_lost += w->events;
+			s->status.points_lost += w->metrics.points;
+		}
 		writer_close(w);
 	}
 }
@@ -97,6 +132,7 @@ void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
 int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err)
 {
 	uint64_t profiles = w->profiles, samples = w->samples;
+	uint64_t points = w->metrics.points, events = w->events;
 	int r = writer_commit(w, &s->tools, err);
 
 	if (r < 0)
@@ -105,6 +141,10 @@ int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *e
 		HOLD(&s->status_lock);
 		s->status.profiles_written += profiles;
 		s->status.samples_written += samples;
+		s->status.points_written += points;
+		s->status.events_written += events;
+		if (points > 0)
+			s->status.series = w->metrics.n_active_in_all;
 	}
 	return 0;
 }
@@ -166,7 +206,25 @@ static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struc
 	return map_put(&s->settled, (uint64_t)number, hour) < 0 ? err_oom(err) : 0;
 }
 
-static int try_write(struct store_sqlite *s, const struct store_entry *e, int64_t number,
+static int write_to(struct store_sqlite *s, struct writer *w, const struct writing *e,
+		    struct err *err)
+{
+	uint64_t refused = 0;
+	int r;
+
+	if (e->profile)
+		return writer_write(w, &s->tools, e->profile, err);
+	if (e->event)
+		return events_write(w, &s->tools, e->event, err);
+	r = metrics_write(w, &s->tools, e->metrics, &refused, err);
+	if (refused > 0) {
+		HOLD(&s->status_lock);
+		s->status.series_refused += refused;
+	}
+	return r;
+}
+
+static int try_write(struct store_sqlite *s, const struct writing *e, int64_t number,
 		     struct err *err)
 {
 	struct writer *w = NULL;
@@ -177,14 +235,14 @@ static int try_write(struct store_sqlite *s, const struct store_entry *e, int64_
 	if (r < 0)
 		return r;
 	w->used = ++s->ticks;
-	r = writer_write(w, &s->tools, e, err);
+	r = write_to(s, w, e, err);
 	if (r == -EBADMSG) {
 		/* What was there is damaged: this interval begins a new file. */
 		inode = w->day.inode;
 		sqlite_set_aside_locked(s, number, inode, err->text);
 		r = sqlite_writer(s, number, &w, err);
 		if (r == 0)
-			r = writer_write(w, &s->tools, e, err);
+			r = write_to(s, w, e, err);
 	}
 	if (r < 0)
 		return r;
@@ -195,7 +253,7 @@ static int try_write(struct store_sqlite *s, const struct store_entry *e, int64_
 	return r < 0 ? r : unsettle(s, number, (uint64_t)(e->time_ns % DAY_NS / HOUR_NS), err);
 }
 
-static int sqlite_write(struct store *store, const struct store_entry *e, struct err *err)
+static int write_any(struct store *store, const struct writing *e, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
 	int64_t now = s->now_ns(s->now_ctx);
@@ -206,28 +264,49 @@ static int sqlite_write(struct store *store, const struct store_entry *e, struct
 	if (!err)
 		err = &own;
 	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
-		count_lost(s, 1);
+		count_lost(s, e);
 		return err_set(err, -ERANGE,
 			       "a profile of %s is dated more than a day from now and is not "
 			       "stored; check the clock of this machine",
 			       e->service);
 	}
 	if (s->spoiled) {
-		count_lost(s, 1);
+		count_lost(s, e);
 		*err = s->why_spoiled;
 		return s->spoiled;
 	}
 	if (s->too_large) {
-		count_lost(s, 1);
+		count_lost(s, e);
 		return err_set(err, -ENOSPC, "%s holds more than --max-disk allows", s->dir);
 	}
 	r = try_write(s, e, e->time_ns / DAY_NS, err);
 	if (r == 0)
 		return 0;
-	count_lost(s, 1);
+	count_lost(s, e);
 	if (r != -E2BIG)
 		spoil(s, r, err);
 	return r;
+}
+
+static int sqlite_write(struct store *store, const struct store_entry *e, struct err *err)
+{
+	const struct writing w = {.profile = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
+}
+
+static int sqlite_write_metrics(struct store *store, const struct store_metrics *e, struct err *err)
+{
+	const struct writing w = {.metrics = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
+}
+
+static int sqlite_write_event(struct store *store, const struct store_event *e, struct err *err)
+{
+	const struct writing w = {.event = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
 }
 
 static int sqlite_commit(struct store *store, struct err *err)
@@ -305,6 +384,7 @@ static void sqlite_close(struct store *store)
 		writer_close(&s->writers[i]);
 	writer_tools_release(&s->tools);
 	map_release(&s->settled);
+	map_release(&s->damaged);
 	if (s->lock_fd >= 0)
 		(void)close(s->lock_fd);
 	(void)pthread_mutex_destroy(&s->lock);
@@ -381,6 +461,8 @@ static void sqlite_status(struct store *store, struct store_status *ret_status)
 
 static const struct store_ops sqlite_ops = {
 	.write = sqlite_write,
+	.write_metrics = sqlite_write_metrics,
+	.write_event = sqlite_write_event,
 	.commit = sqlite_commit,
 	.maintain = sqlite_maintain,
 	.close = sqlite_close,
@@ -388,6 +470,8 @@ static const struct store_ops sqlite_ops = {
 	.series = sqlite_series,
 	.streams = sqlite_streams,
 	.labelsets = sqlite_labelsets,
+	.metrics = sqlite_metrics,
+	.events = sqlite_events,
 	.status = sqlite_status,
 };
 
@@ -416,6 +500,9 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->tools.max_labelsets =
 		MIN(config->max_labelsets ? config->max_labelsets : DAY_MAX_LABELSETS,
 		    DAY_MAX_LABELSETS);
+	s->tools.max_series = config->max_series ? config->max_series : USUAL_SERIES;
+	s->tools.max_series_in_all =
+		config->max_series_in_all ? config->max_series_in_all : USUAL_SERIES_IN_ALL;
 	s->status.writing = true;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_mutex_init(&s->status_lock, NULL);

@@ -11,6 +11,9 @@ struct store_sqlite_config {
 	 * "(other)". */
 	uint32_t max_stacks;
 	uint32_t max_labelsets;
+	/* Active series of metrics, of a service and in all; 0: the usual limits. */
+	uint32_t max_series;
+	uint32_t max_series_in_all;
 	int64_t (*now_ns)(void *ctx); /* since 1970; NULL: the machine's clock */
 	void *now_ctx;
 };

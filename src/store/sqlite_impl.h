@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/day.h"
+#include "store/metrics/damage.h"
 #include "store/sqlite.h"
 #include "store/store_impl.h"
 #include "store/writer.h"
@@ -34,6 +35,7 @@ struct store_sqlite {
 
 	pthread_mutex_t status_lock;
 	struct store_status status; /* the counters and the trouble */
+	struct map damaged;	    /* blocks that were counted */
 };
 
 static inline struct store_sqlite *store_sqlite(struct store *store)
@@ -46,6 +48,8 @@ int sqlite_lock_folder(struct store_sqlite *s, struct err *err);
 int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err);
 int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err);
 void sqlite_drop_writer(struct store_sqlite *s, int64_t number); /* uncommitted profiles are lost */
+/* Blocks that were not counted yet are. */
+void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage);
 /* Says what is wrong, until the next commit that works. */
 void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
 
@@ -84,6 +88,8 @@ typedef int sqlite_day_fn(void *ctx, struct day *day, struct err *err);
  */
 int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
 		    void *ctx, struct err *err);
+/* 1 when the day has the service, 0 when not. */
+int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err);
 struct sqlite_stream {
 	uint32_t id;
 	uint32_t service;
@@ -103,7 +109,7 @@ static inline bool sqlite_passes(const uint8_t *bits, uint32_t labelset)
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
-/* sum.c, series.c, streams.c */
+/* sum.c, series.c, streams.c, metrics/query.c, events.c */
 int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
 	       struct err *err);
 int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
@@ -112,3 +118,7 @@ int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		   struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
 		     struct store_labelset **ret_sets, size_t *ret_len, struct err *err);
+int sqlite_metrics(struct store *store, const struct store_metric_query *query,
+		   struct store_metric_answer *ret_answer, struct err *err);
+int sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		  struct store_events_answer *ret_answer, struct err *err);

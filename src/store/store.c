@@ -10,6 +10,16 @@ int store_write(struct store *store, const struct store_entry *entry, struct err
 	return store->ops->write(store, entry, err);
 }
 
+int store_write_metrics(struct store *store, const struct store_metrics *metrics, struct err *err)
+{
+	return store->ops->write_metrics(store, metrics, err);
+}
+
+int store_write_event(struct store *store, const struct store_event *event, struct err *err)
+{
+	return store->ops->write_event(store, event, err);
+}
+
 int store_commit(struct store *store, struct err *err)
 {
 	return store->ops->commit(store, err);
@@ -69,6 +79,38 @@ int store_labelsets(struct store *store, const char *service, int64_t from_ns, i
 	return r < 0 ? r
 		     : store->ops->labelsets(store, service, from_ns, to_ns, ret_sets, ret_len,
 					     err);
+}
+
+int store_metrics(struct store *store, const struct store_metric_query *query,
+		  struct store_metric_answer *ret_answer, struct err *err)
+{
+	int r = check_window(query->from_ns, query->to_ns, err);
+
+	if (r < 0)
+		return r;
+	if (query->metric && query->step_ns <= 0)
+		return err_set(err, -EINVAL, "the step of a series must be longer than nothing");
+	return store->ops->metrics(store, query, ret_answer, err);
+}
+
+void store_metric_answer_release(struct store_metric_answer *answer)
+{
+	arena_release(&answer->memory);
+	*answer = (struct store_metric_answer){0};
+}
+
+int store_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		 struct store_events_answer *ret_answer, struct err *err)
+{
+	int r = check_window(from_ns, to_ns, err);
+
+	return r < 0 ? r : store->ops->events(store, service, from_ns, to_ns, ret_answer, err);
+}
+
+void store_events_answer_release(struct store_events_answer *answer)
+{
+	arena_release(&answer->memory);
+	*answer = (struct store_events_answer){0};
 }
 
 void store_status(struct store *store, struct store_status *ret_status)

@@ -1,5 +1,5 @@
 /*
- * src/store/store.h: where profiles are kept, and how they are found again.
+ * src/store/store.h: where profiles, metrics and events are kept, and how they are found again.
  *
  * A stream is one service and one type ("go_heap:inuse_space:bytes"). What a reader collected of
  * one process at one time goes in as a struct store_entry; what comes out is summed over a window.
@@ -14,11 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "pipeline/registry.h"
 #include "profile/profile.h"
 
-struct store; /* opaque */
+struct event;	/* pipeline/event.h */
+struct metrics; /* pipeline/metrics.h */
+struct store;	/* opaque */
 
 struct store_label {
 	const char *key; /* OpenTelemetry names: process.pid, container.id, host.name, ... */
@@ -38,6 +42,33 @@ struct store_entry {
 
 /* Adds one entry to what the next commit will write. -ENOSPC when the disk is full: see status. */
 int store_write(struct store *store, const struct store_entry *entry, struct err *err);
+
+/* Numbers of one resource at one time. */
+struct store_metrics {
+	const char *service;
+	const struct store_label *labels;
+	size_t n_labels;
+	int64_t time_ns;
+	int64_t duration_ns;
+	const struct metrics *metrics;
+};
+/*
+ * The same for metrics. Of a counter its increase is kept: a first reading, which has none, is a
+ * gap. Points of series past the limits are refused, which status counts and which is no failure.
+ */
+int store_write_metrics(struct store *store, const struct store_metrics *metrics, struct err *err);
+
+struct store_event {
+	const char *service;
+	const struct store_label *labels;
+	size_t n_labels;
+	int64_t time_ns;
+	int64_t duration_ns;
+	const struct event *event;
+};
+/* The same for an event; its profile is written with it, under the family of its kind. */
+int store_write_event(struct store *store, const struct store_event *event, struct err *err);
+
 /* Makes everything since the last commit durable, in one transaction. Call once an interval. */
 int store_commit(struct store *store, struct err *err);
 /* Packs past hours, rolls up past days, drops what retention and size say. Call now and then. */
@@ -93,6 +124,73 @@ struct store_labelset {
 int store_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
 		    struct store_labelset **ret_sets, size_t *ret_len, struct err *err);
 
+/* Which metrics to read, and how. */
+enum store_aggregate {
+	STORE_AVERAGE, /* of gauges; the increases of counters and histograms are summed */
+	STORE_MIN,
+	STORE_MAX,
+	STORE_LAST,
+};
+struct store_metric_query {
+	const char *service;
+	const char *metric; /* NULL: all of them, without points */
+	int64_t from_ns;
+	int64_t to_ns;
+	const struct store_label *filters; /* attributes of the metric, or labels */
+	size_t n_filters;
+	int64_t step_ns; /* points[i] covers [from + i*step, from + (i+1)*step) */
+	size_t n_points;
+	enum store_aggregate aggregate;
+};
+
+struct store_series {
+	const char *metric;
+	const char *unit;
+	enum metric_kind kind;
+	const struct store_label *attributes; /* those that are set */
+	size_t n_attributes;
+	const struct store_label *labels;
+	size_t n_labels;
+	int64_t first_ns;
+	int64_t last_ns;
+	/* width rows of n_points; NAN where there is nothing. A histogram has a row per bucket. */
+	double *points;
+	double *sums; /* of what is in the buckets, n_points; NULL when it is not known */
+	uint32_t width;
+};
+struct store_metric_answer {
+	struct store_series *series; /* by metric, attributes, labels */
+	size_t len;
+	const double *bounds; /* of a histogram */
+	size_t n_bounds;
+	struct arena memory; /* of all of it */
+};
+/* -E2BIG: more points than fit into memory. A metric that is not stored has no series. */
+int store_metrics(struct store *store, const struct store_metric_query *query,
+		  struct store_metric_answer *ret_answer, struct err *err);
+void store_metric_answer_release(struct store_metric_answer *answer);
+
+struct store_stored_event {
+	int64_t time_ns; /* in whole milliseconds */
+	const char *service;
+	const char *kind; /* "oom_kill" */
+	const char *sentence;
+	const char *family; /* of the profile that was stored with it; "": none */
+	const struct store_label *attributes;
+	size_t n_attributes;
+	const struct store_label *labels;
+	size_t n_labels;
+};
+struct store_events_answer {
+	struct store_stored_event *events; /* by time */
+	size_t len;
+	struct arena memory;
+};
+/* The events of a window, of a service or (NULL) of all. */
+int store_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		 struct store_events_answer *ret_answer, struct err *err);
+void store_events_answer_release(struct store_events_answer *answer);
+
 struct store_status {
 	uint64_t bytes_on_disk;
 	uint64_t days;
@@ -101,7 +199,14 @@ struct store_status {
 	uint64_t profiles_written;
 	uint64_t profiles_lost; /* could not be written */
 	uint64_t damaged_files; /* set aside */
-	bool writing;		/* false: the disk is full, or the folder is not writable */
-	char trouble[256];	/* why, and what to do; "" when all is well */
+	uint64_t series;	/* of metrics, written in the current hour */
+	uint64_t points_written;
+	uint64_t points_lost;	 /* could not be written */
+	uint64_t series_refused; /* points whose series would have been one too many */
+	uint64_t events_written;
+	uint64_t events_lost;
+	uint64_t damaged_blocks; /* of metrics and events: gaps */
+	bool writing;		 /* false: the disk is full, or the folder is not writable */
+	char trouble[256];	 /* why, and what to do; "" when all is well */
 };
 void store_status(struct store *store, struct store_status *ret_status);

@@ -6,7 +6,13 @@
 
 #include "base/intern.h"
 #include "store/labels.h"
+#include "store/metrics/stream.h"
 #include "store/sqlite_impl.h"
+
+struct span {
+	int64_t first_ns;
+	int64_t last_ns;
+};
 
 struct listing {
 	int64_t from_ns;
@@ -14,11 +20,8 @@ struct listing {
 	const char *service;
 	struct intern names; /* of streams, or label sets as bytes */
 	struct buf items;    /* struct store_stream, or struct span */
-};
-
-struct span {
-	int64_t first_ns;
-	int64_t last_ns;
+	struct span *spans;  /* of a day's label sets; first_ns 0: not seen */
+	struct damage damage;
 };
 
 /* The time of the first or last point of a stream in the window; 0: there is none. */
@@ -40,10 +43,10 @@ static int edge_point(struct day *day, enum day_sql sql, const int64_t range[2],
 	return r;
 }
 
-static int list_stream(struct listing *l, sqlite3_stmt *stmt, int64_t first_ns, int64_t last_ns)
+static int list_stream(struct listing *l, struct view service, struct view type, bool snapshot,
+		       struct span span)
 {
-	struct store_stream s = {.first_ns = first_ns, .last_ns = last_ns}, *known;
-	struct view service = day_blob(stmt, 4), type = day_blob(stmt, 2);
+	struct store_stream s = {.first_ns = span.first_ns, .last_ns = span.last_ns}, *known;
 	char name[sizeof(s.service) + sizeof(s.type)] = "";
 	uint32_t id;
 
@@ -53,19 +56,32 @@ static int list_stream(struct listing *l, sqlite3_stmt *stmt, int64_t first_ns, 
 	memcpy(s.type, type.data, type.len);
 	memcpy(name, service.data, service.len);
 	memcpy(name + service.len + 1, type.data, type.len);
-	s.snapshot = sqlite3_column_int(stmt, 3) != 0;
+	s.snapshot = snapshot;
 	if (intern_add(&l->names, view_of(name, service.len + type.len + 1), &id) < 0)
 		return -ENOMEM;
 	if (id == l->items.len / sizeof(s))
 		return buf_append(&l->items, &s, sizeof(s));
 	known = (struct store_stream *)(void *)l->items.data + id;
-	known->last_ns = last_ns;
+	known->first_ns = MIN(known->first_ns, span.first_ns);
+	known->last_ns = MAX(known->last_ns, span.last_ns);
 	return 0;
+}
+
+static int list_metric(void *ctx, struct view service, const char *type, bool snapshot,
+		       int64_t first_ns, int64_t last_ns)
+{
+	return list_stream(ctx, service, view_str(type), snapshot,
+			   (struct span){first_ns, last_ns});
 }
 
 static int list_streams(void *ctx, struct day *day, struct err *err)
 {
 	struct listing *l = ctx;
+	struct metrics_listing metrics = {.from_ns = l->from_ns,
+					  .to_ns = l->to_ns,
+					  .stream = list_metric,
+					  .ctx = l,
+					  .damage = &l->damage};
 	int64_t from_ms, to_ms, first = 0, last = 0;
 	sqlite3_stmt *stmt = NULL;
 	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
@@ -82,11 +98,13 @@ static int list_streams(void *ctx, struct day *day, struct err *err)
 		if (r > 0)
 			r = edge_point(day, DAY_POINT_LAST, range, &last, err);
 		if (r > 0)
-			r = list_stream(l, stmt, first, last);
+			r = list_stream(l, day_blob(stmt, 4), day_blob(stmt, 2),
+					sqlite3_column_int(stmt, 3) != 0,
+					(struct span){first, last});
 	}
 	if (day->stmts[DAY_STREAMS])
 		day_done(day->stmts[DAY_STREAMS]);
-	return r;
+	return r < 0 ? r : metrics_list_streams(&metrics, day, err);
 }
 
 static int compare_streams(const void *va, const void *vb)
@@ -109,6 +127,7 @@ int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 	_cleanup_(listing_release) struct listing l = {.from_ns = from_ns, .to_ns = to_ns};
 	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
 
+	sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	if (buf_reserve(&l.items, 1) < 0)
@@ -120,7 +139,22 @@ int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 	return 0;
 }
 
-/* First and last times by label set of the day; first_ns 0: not seen. */
+static void widen(struct span *s, int64_t first_ns, int64_t last_ns)
+{
+	if (s->first_ns == 0 || first_ns < s->first_ns)
+		s->first_ns = first_ns;
+	s->last_ns = MAX(s->last_ns, last_ns);
+}
+
+static int list_metrics_set(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns)
+{
+	struct listing *l = ctx;
+
+	widen(&l->spans[labelset], first_ns, last_ns);
+	return 0;
+}
+
+/* First and last times by label set of the day. */
 static int scan_sets(struct day *day, uint32_t stream, int64_t from_ms, int64_t to_ms,
 		     struct span *spans, struct err *err)
 {
@@ -131,11 +165,8 @@ static int scan_sets(struct day *day, uint32_t stream, int64_t from_ms, int64_t 
 	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 		int64_t ns = (day->number * DAY_MS + day_key_ms(key)) * 1000000;
-		struct span *s = &spans[day_key_labelset(key)];
 
-		if (s->first_ns == 0 || ns < s->first_ns)
-			s->first_ns = ns;
-		s->last_ns = MAX(s->last_ns, ns);
+		widen(&spans[day_key_labelset(key)], ns, ns);
 		r = 0;
 	}
 	return r;
@@ -160,18 +191,30 @@ static int list_sets(void *ctx, struct day *day, struct err *err)
 {
 	_cleanup_free_ struct span *spans = calloc(DAY_MAX_LABELSETS + 1, sizeof(*spans));
 	struct listing *l = ctx;
-	int64_t from_ms, to_ms, service = -1;
+	struct metrics_listing metrics = {.from_ns = l->from_ns,
+					  .to_ns = l->to_ns,
+					  .labelset = list_metrics_set,
+					  .ctx = l,
+					  .damage = &l->damage};
+	int64_t from_ms, to_ms;
+	uint32_t service = 0;
 	sqlite3_stmt *stmt = NULL;
-	int r = spans ? day_query(day, DAY_STREAMS, NULL, 0, &stmt, err) : err_oom(err);
+	int r = spans ? sqlite_find_service(day, l->service, &service, err) : err_oom(err);
+
+	if (r <= 0)
+		return r;
+	l->spans = spans;
+	r = metrics_list_labelsets(&metrics, day, service, err);
+	if (r == 0)
+		r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
 
 	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
 	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
 		r = id < 0 || id > DAY_MAX_STREAMS ? -EBADMSG : 0;
-		if (r < 0 || !view_eq(day_blob(stmt, 4), view_str(l->service)))
+		if (r < 0 || sqlite3_column_int64(stmt, 1) != service)
 			continue;
-		service = sqlite3_column_int64(stmt, 1);
 		r = scan_sets(day, (uint32_t)id, from_ms, to_ms, spans, err);
 	}
 	if (r == 0)
@@ -235,6 +278,7 @@ int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, 
 	uint32_t n;
 	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
 
+	sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	n = l.names.len;

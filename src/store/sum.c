@@ -3,11 +3,14 @@
  * packs and from collections that are not packed yet; all are added into one array by stack id.
  */
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/build.h"
 #include "store/dict.h"
+#include "store/metrics/stream.h"
 #include "store/sqlite_impl.h"
 
 struct summing {
@@ -16,6 +19,8 @@ struct summing {
 	struct build build;
 	struct block_sums sums; /* of one day */
 	struct store_sum total;
+	double metric; /* of a metric that is known by the stream's name */
+	struct damage damage;
 	/* Of the day being read. */
 	struct sqlite_stream stream;
 	uint8_t *bits;
@@ -156,9 +161,8 @@ static int sum_stream(struct summing *s, struct day *day, struct err *err)
 	return 0;
 }
 
-static int sum_day(void *ctx, struct day *day, struct err *err)
+static int sum_profiles(struct summing *s, struct day *day, struct err *err)
 {
-	struct summing *s = ctx;
 	int r = sqlite_find_stream(day, s->window->service, s->window->type, &s->stream, err);
 
 	if (r <= 0)
@@ -173,6 +177,60 @@ static int sum_day(void *ctx, struct day *day, struct err *err)
 		r = sum_stream(s, day, err);
 	free(TAKE_PTR(s->bits));
 	return r;
+}
+
+static void sum_value(void *ctx, int64_t ms, double value)
+{
+	struct summing *s = ctx;
+
+	(void)ms;
+	s->metric += value;
+	s->total.samples++;
+}
+
+static int sum_day(void *ctx, struct day *day, struct err *err)
+{
+	struct summing *s = ctx;
+	struct metrics_stream metrics = {.fn = sum_value, .ctx = s, .damage = &s->damage};
+	int r = sum_profiles(s, day, err);
+
+	if (r == 0)
+		r = metrics_read_stream(&metrics, day, s->window, err);
+	if (r > 0) {
+		s->total.snapshot = metrics.snapshot;
+		s->total.collections += metrics.times.len / sizeof(uint32_t);
+	}
+	buf_release(&metrics.times);
+	return MIN(r, 0);
+}
+
+/* A metric has no stack: its family stands for one, "[go runtime]". */
+static int add_metric(const struct summing *s, struct profile *p)
+{
+	const char *type = s->window->type;
+	int family = (int)strcspn(type, ":");
+	struct profile_function f = {0};
+	struct profile_line line = {0};
+	uint32_t location, stack;
+	char name[256];
+	int64_t value;
+	int r;
+
+	if (s->metric == 0)
+		return 0;
+	value = s->metric >= (double)INT64_MAX ? INT64_MAX : (int64_t)llround(s->metric);
+	(void)snprintf(name, sizeof(name), "[%.*s]", family, type);
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? ' ' : *c;
+	r = profile_add_string(p, view_str(name), &f.name);
+	f.system_name = f.name;
+	if (r == 0)
+		r = profile_add_function(p, &f, &line.function);
+	if (r == 0)
+		r = profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, &location);
+	if (r == 0)
+		r = profile_add_stack(p, &location, 1, &stack);
+	return r < 0 ? r : profile_add_sample(p, stack, &value, NULL, 0);
 }
 
 /* "go_heap:inuse_space:bytes" is of type inuse_space, in bytes. */
@@ -215,8 +273,13 @@ int sqlite_sum(struct store *store, const struct store_window *window, struct st
 	if (!__builtin_sub_overflow(window->to_ns, window->from_ns, &length))
 		profile_header(s.build.profile)->duration_ns = length;
 	r = sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s, err);
+	sqlite_count_damage(store_sqlite(store), &s.damage);
 	if (r == 0)
 		r = build_finish(&s.build, &s.total.profile, err);
+	if (r == 0 && add_metric(&s, s.total.profile) < 0) {
+		profile_free(s.total.profile);
+		r = err_oom(err);
+	}
 	if (r == 0)
 		*ret_sum = s.total;
 	return r;

@@ -20,6 +20,8 @@ void writer_tools_release(struct writer_tools *t)
 	buf_release(&t->hashes);
 	buf_release(&t->block);
 	buf_release(&t->labels);
+	buf_release(&t->attributes);
+	cells_release(&t->cells);
 }
 
 static uint64_t key_hash(uint32_t service, struct view bytes)
@@ -113,6 +115,7 @@ void writer_close(struct writer *w)
 	map_release(&w->by_service);
 	map_release(&w->streams);
 	map_release(&w->labelsets);
+	metrics_writer_release(&w->metrics);
 	if (w->in_transaction)
 		(void)day_exec(&w->day, DAY_ROLLBACK, NULL, 0, NULL);
 	day_close(&w->day);
@@ -139,29 +142,34 @@ static int put_text_row(struct writer *w, sqlite3_stmt *stmt, int column, struct
 	return rc == SQLITE_OK ? 0 : day_error(&w->day, rc, err);
 }
 
-static int find_dict(struct writer *w, struct writer_tools *t, const char *service,
-		     struct dict **ret, struct err *err)
+int writer_service(struct writer *w, const char *service, struct dict **ret, struct err *err)
 {
 	struct view name = view_str(service);
 	int64_t id = w->next_service;
 	uint64_t known;
 	sqlite3_stmt *stmt = NULL;
-	int r = 0;
+	int r;
 
 	if (map_get(&w->by_service, key_hash(0, name), &known)) {
 		*ret = (struct dict *)(uintptr_t)known;
-	} else {
-		r = day_query(&w->day, DAY_PUT_SERVICE, &id, 1, &stmt, err);
-		if (r == 0)
-			r = put_text_row(w, stmt, 2, name, err);
-		if (r == 0)
-			r = day_next(&w->day, stmt, err);
-		if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
-			r = err_oom(err);
+		return 0;
 	}
-	if (r == 0 && *ret && !(*ret)->loaded)
-		r = dict_load(*ret, &w->day, &t->codec, err);
+	r = day_query(&w->day, DAY_PUT_SERVICE, &id, 1, &stmt, err);
+	if (r == 0)
+		r = put_text_row(w, stmt, 2, name, err);
+	if (r == 0)
+		r = day_next(&w->day, stmt, err);
+	if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
+		r = err_oom(err);
 	return r;
+}
+
+static int find_dict(struct writer *w, struct writer_tools *t, const char *service,
+		     struct dict **ret, struct err *err)
+{
+	int r = writer_service(w, service, ret, err);
+
+	return r < 0 || (*ret)->loaded ? r : dict_load(*ret, &w->day, &t->codec, err);
 }
 
 static int find_stream(struct writer *w, uint32_t service, const char *type, bool snapshot,
@@ -191,8 +199,8 @@ static int find_stream(struct writer *w, uint32_t service, const char *type, boo
 	return 0;
 }
 
-static int find_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
-			 struct err *err)
+int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
+		    struct err *err)
 {
 	const int64_t args[] = {w->next_labelset, service};
 	struct view kv = buf_view(&t->labels);
@@ -356,9 +364,6 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 
 static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
 {
-	if (strlen(e->service) >= 256 || strlen(e->service) == 0)
-		return err_set(err, -E2BIG, "a service's name has 1 to 255 bytes, this one %zu",
-			       strlen(e->service));
 	if (w->next_stream + profile_n_types(e->profile) > DAY_MAX_STREAMS)
 		return err_set(err, -E2BIG, "%s holds %u streams and takes no more of them",
 			       w->day.path, DAY_MAX_STREAMS);
@@ -373,6 +378,19 @@ static int check_entry(const struct writer *w, const struct store_entry *e, stru
 	return 0;
 }
 
+int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *service,
+		       const struct store_label *labels, size_t n_labels, struct err *err)
+{
+	int r;
+
+	if (strlen(service) >= 256 || strlen(service) == 0)
+		return err_set(err, -E2BIG, "a service's name has 1 to 255 bytes, this one %zu",
+			       strlen(service));
+	buf_clear(&t->labels);
+	r = labels_encode(labels, n_labels, &t->labels, err);
+	return r < 0 ? r : writer_begin(w, err);
+}
+
 int writer_write(struct writer *w, struct writer_tools *t, const struct store_entry *e,
 		 struct err *err)
 {
@@ -382,18 +400,15 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 
 	if (r < 0)
 		return r;
-	buf_clear(&t->labels);
-	buf_clear(&t->ids);
-	r = labels_encode(e->labels, e->n_labels, &t->labels, err);
+	r = writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 	if (r < 0)
 		return r;
+	buf_clear(&t->ids);
 	if (buf_reserve(&t->ids, (profile_n_stacks(e->profile) + 1) * sizeof(uint32_t)) < 0)
 		return err_oom(err);
-	r = writer_begin(w, err);
-	if (r == 0)
-		r = find_dict(w, t, e->service, &d, err);
+	r = find_dict(w, t, e->service, &d, err);
 	if (r == 0 && d)
-		r = find_labelset(w, t, d->service, &service_labelset[1], err);
+		r = writer_labelset(w, t, d->service, &service_labelset[1], err);
 	if (r == 0 && d)
 		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
 				 err);
@@ -424,14 +439,15 @@ int writer_commit(struct writer *w, struct writer_tools *t, struct err *err)
 	if (r < 0)
 		return r;
 	w->in_transaction = false;
-	w->profiles = w->samples = 0;
+	w->profiles = w->samples = w->events = w->metrics.points = 0;
 	return 0;
 }
 
 size_t writer_memory(const struct writer *w)
 {
 	/* A slot of base/map takes 24 bytes. */
-	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap) * 24;
+	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap) * 24 +
+		       metrics_writer_memory(&w->metrics);
 
 	for (const struct dict *d = w->dicts; d; d = d->next)
 		bytes += sizeof(*d) + dict_memory(d);

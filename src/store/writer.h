@@ -12,6 +12,8 @@
 #include "store/codec.h"
 #include "store/day.h"
 #include "store/dict.h"
+#include "store/metrics/cells.h"
+#include "store/metrics/write.h"
 #include "store/store.h"
 
 struct writer {
@@ -29,6 +31,8 @@ struct writer {
 	uint32_t next_labelset;
 	uint64_t profiles; /* in the open transaction */
 	uint64_t samples;
+	uint64_t events;
+	struct metrics_writer metrics;
 };
 
 /* What all writers of a store share. */
@@ -41,14 +45,28 @@ struct writer_tools {
 	struct buf hashes;
 	struct buf block;
 	struct buf labels;
+	struct buf attributes;
+	struct cells cells;
 	uint32_t max_stacks;
 	uint32_t max_labelsets;
+	uint32_t max_series; /* active, of a service */
+	uint32_t max_series_in_all;
 };
 void writer_tools_release(struct writer_tools *t);
 
 int writer_open(struct writer *w, const char *dir, int64_t number, struct err *err);
 void writer_close(struct writer *w); /* drops what is not committed */
 int writer_begin(struct writer *w, struct err *err);
+/*
+ * What all entries begin with: the transaction, and the labels in t->labels. -E2BIG: the name of
+ * the service or the labels are too long.
+ */
+int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *service,
+		       const struct store_label *labels, size_t n_labels, struct err *err);
+/* The service of the file, and the label set in t->labels; made where there is none. */
+int writer_service(struct writer *w, const char *service, struct dict **ret, struct err *err);
+int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
+		    struct err *err);
 /* -E2BIG: refused, and nothing was written. Any other failure: close it. */
 int writer_write(struct writer *w, struct writer_tools *t, const struct store_entry *entry,
 		 struct err *err);

@@ -1,0 +1,67 @@
+/* src/store/metrics/bits.h: numbers of any width, one after the other, the lowest bit first. */
+#pragma once
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+
+#define BITS_MAX 56U /* that are put or taken at a time */
+
+struct bits_writer {
+	struct buf *out;
+	uint64_t word;
+	unsigned int n; /* bits in it, below 8 between two calls */
+};
+
+/* The value must not have more than n bits. */
+static inline int bits_put(struct bits_writer *w, uint64_t value, unsigned int n)
+{
+	int r = 0;
+
+	w->word |= value << w->n;
+	w->n += n;
+	for (; r == 0 && w->n >= 8; w->n -= 8, w->word >>= 8)
+		r = buf_append_byte(w->out, (uint8_t)w->word);
+	return r;
+}
+
+static inline int bits_end(struct bits_writer *w)
+{
+	return w->n == 0 ? 0 : buf_append_byte(w->out, (uint8_t)w->word);
+}
+
+struct bits_reader {
+	struct view bytes;
+	size_t at; /* in bits */
+};
+
+/* The next BITS_MAX of them at least; zeros past the end, which bits_ok() notices. */
+static inline uint64_t bits_peek(const struct bits_reader *r)
+{
+	size_t byte = r->at / 8;
+	uint64_t word = 0;
+
+	if (byte + sizeof(word) <= r->bytes.len)
+		memcpy(&word, r->bytes.data + byte, sizeof(word));
+	else if (byte < r->bytes.len)
+		memcpy(&word, r->bytes.data + byte, r->bytes.len - byte);
+	return le64toh(word) >> r->at % 8;
+}
+
+static inline uint64_t bits_take(struct bits_reader *r, unsigned int n)
+{
+	uint64_t value = bits_peek(r) & ((1ULL << n) - 1);
+
+	r->at += n;
+	return value;
+}
+
+/* Whether all that was taken was there. */
+static inline bool bits_ok(const struct bits_reader *r)
+{
+	return r->at <= r->bytes.len * 8;
+}

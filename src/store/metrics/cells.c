@@ -1,0 +1,152 @@
+/* src/store/metrics/cells.c: see cells.h. */
+#include "store/metrics/cells.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+void cells_release(struct cells *c)
+{
+	buf_release(&c->items);
+	buf_release(&c->values);
+	buf_release(&c->out);
+	buf_release(&c->columns);
+}
+
+void cells_clear(struct cells *c)
+{
+	buf_clear(&c->items);
+	buf_clear(&c->values);
+	c->len = 0;
+}
+
+int cells_add(struct cells *c, uint32_t column, uint32_t time, const double *values, uint32_t width)
+{
+	struct cell cell = {column, time, width, (uint32_t)(c->values.len / sizeof(*values))};
+	int r = buf_append(&c->values, values, width * sizeof(*values));
+
+	if (r == 0)
+		r = buf_append(&c->items, &cell, sizeof(cell));
+	c->len += r == 0;
+	return r;
+}
+
+int cells_add_reading(struct cells *c, struct view block, uint32_t time)
+{
+	size_t items = c->items.len, values = c->values.len, len = c->len;
+	struct metrics_reading reading;
+	struct metrics_cell cell;
+	int r = metrics_open_reading(block, &reading);
+
+	while (r == 0 && (r = metrics_next_cell(&reading, &cell)) > 0)
+		r = cells_add(c, cell.column, time, cell.values, cell.width);
+	if (r < 0) {
+		c->items.len = items;
+		c->values.len = values;
+		c->len = len;
+	}
+	return r;
+}
+
+static int compare_cells(const void *va, const void *vb)
+{
+	const struct cell *a = va, *b = vb;
+
+	if (a->column != b->column)
+		return a->column < b->column ? -1 : 1;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* By column, then time; equal ones become one. */
+static void merge(struct cells *c)
+{
+	struct cell *cells = (void *)c->items.data;
+	double *values = (void *)c->values.data;
+	size_t len = 0;
+
+	if (c->len > 1)
+		qsort(cells, c->len, sizeof(*cells), compare_cells);
+	for (size_t i = 0; i < c->len; i++) {
+		struct cell *last = len ? &cells[len - 1] : NULL;
+
+		if (!last || last->column != cells[i].column || last->time != cells[i].time) {
+			cells[len++] = cells[i];
+			continue;
+		}
+		for (uint32_t k = 0; k < last->width && k < cells[i].width; k++) {
+			double sum = values[last->at + k] + values[cells[i].at + k];
+
+			if (isfinite(sum))
+				values[last->at + k] = sum;
+		}
+	}
+	c->len = len;
+	c->items.len = len * sizeof(*cells);
+}
+
+int cells_encode_reading(struct cells *c, struct buf *out)
+{
+	const struct cell *cells;
+	const double *values;
+	struct metrics_cell *to;
+
+	merge(c);
+	buf_clear(&c->columns);
+	if (buf_reserve(&c->columns, (c->len + 1) * sizeof(*to)) < 0)
+		return -ENOMEM;
+	cells = (const void *)c->items.data;
+	values = (const void *)c->values.data;
+	to = (void *)c->columns.data;
+	for (size_t i = 0; i < c->len; i++)
+		to[i] = (struct metrics_cell){cells[i].column, cells[i].width,
+					      values + cells[i].at};
+	return metrics_encode_reading(to, c->len, out);
+}
+
+/* Spreads a run of cells of one column over the times; what is not there is NAN. */
+static void spread(const struct cells *c, const struct cell *run, size_t n, size_t n_times,
+		   double *to)
+{
+	const double *values = (const void *)c->values.data;
+
+	for (size_t i = 0; i < n_times * run[0].width; i++)
+		to[i] = NAN;
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < run[0].width && run[i].width == run[0].width; k++)
+			to[k * n_times + run[i].time] = values[run[i].at + k];
+}
+
+int cells_encode_hour(struct cells *c, struct codec *codec, const uint32_t *times_ms,
+		      size_t n_times, struct buf *out)
+{
+	struct metrics_hour hour = {.times_ms = times_ms, .n_times = n_times};
+	const struct cell *cells;
+	struct metrics_column *columns;
+	size_t n_values = 0, n;
+	double *values;
+
+	merge(c);
+	cells = (const void *)c->items.data;
+	for (size_t i = 0; i < c->len; i++)
+		if (i == 0 || cells[i].column != cells[i - 1].column)
+			n_values += cells[i].width * n_times;
+	buf_clear(&c->columns);
+	buf_clear(&c->out);
+	if (buf_reserve(&c->columns, (c->len + 1) * sizeof(*columns)) < 0 ||
+	    buf_reserve(&c->out, (n_values + 1) * sizeof(*values)) < 0)
+		return -ENOMEM;
+	columns = (void *)c->columns.data;
+	values = (void *)c->out.data;
+	for (size_t i = 0; i < c->len; i += n) {
+		for (n = 1; i + n < c->len && cells[i + n].column == cells[i].column;)
+			n++;
+		spread(c, &cells[i], n, n_times, values);
+		columns[hour.n_columns++] =
+			(struct metrics_column){cells[i].column, cells[i].width, values};
+		values += cells[i].width * n_times;
+	}
+	hour.columns = columns;
+	return metrics_encode_hour(codec, &hour, out);
+}

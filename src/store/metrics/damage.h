@@ -1,0 +1,24 @@
+/* src/store/metrics/damage.h: which blocks a reader found damaged, so that each counts once. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "store/day.h"
+
+#define DAMAGE_MAX 64 /* that are told apart in one go */
+
+struct damage {
+	size_t n;
+	uint64_t where[DAMAGE_MAX]; /* hashes of day, table and key */
+};
+
+/* The statement names the table. */
+static inline void damage_add(struct damage *d, const struct day *day, enum day_sql sql,
+			      int64_t key)
+{
+	uint64_t where = hash_mix(hash_u64((uint64_t)day->number << 8 | sql) + (uint64_t)key);
+
+	if (d->n < DAMAGE_MAX)
+		d->where[d->n++] = where;
+}

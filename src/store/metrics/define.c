@@ -1,0 +1,231 @@
+/* src/store/metrics/define.c: see define.h. */
+#include "store/metrics/define.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/codec.h"
+#include "store/metrics/numbers.h"
+
+static int put_text(struct buf *out, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	int r;
+
+	if (len >= DEFINE_MAX_TEXT)
+		return -E2BIG;
+	r = buf_append_varint(out, len);
+	return r < 0 ? r : buf_append(out, text, len);
+}
+
+static size_t count_keys(const struct metric *metric)
+{
+	size_t n = 0;
+
+	while (n < METRIC_MAX_ATTRIBUTES && metric->attributes[n])
+		n++;
+	return n;
+}
+
+int define_encode(const struct metric *metric, struct buf *out)
+{
+	size_t n_keys = count_keys(metric);
+	size_t n_bounds = metric->kind == METRIC_HISTOGRAM ? metric->n_bounds : 0;
+	int r = codec_begin(out, CODEC_METRIC);
+
+	if (n_bounds >= METRICS_MAX_WIDTH)
+		return -E2BIG;
+	if (r == 0)
+		r = put_text(out, metric->name);
+	if (r == 0)
+		r = buf_append_varint(out, metric->kind);
+	if (r == 0)
+		r = put_text(out, metric->unit);
+	if (r == 0)
+		r = put_text(out, metric->stream);
+	if (r == 0)
+		r = buf_append_varint(out, n_keys);
+	for (size_t i = 0; r == 0 && i < n_keys; i++)
+		r = put_text(out, metric->attributes[i]);
+	if (r == 0)
+		r = buf_append_varint(out, n_bounds);
+	for (size_t i = 0; r == 0 && i < n_bounds; i++)
+		r = numbers_put(out, metric->bounds[i]);
+	if (r == 0)
+		codec_end(out);
+	return r;
+}
+
+static bool get_text(struct view body, size_t *at, char text[DEFINE_MAX_TEXT])
+{
+	uint64_t len;
+
+	if (!view_varint(body, at, &len) || len >= DEFINE_MAX_TEXT ||
+	    !view_copy(body, *at, text, len))
+		return false;
+	text[len] = '\0';
+	*at += len;
+	return strlen(text) == len;
+}
+
+int define_decode(struct view block, struct definition *ret)
+{
+	uint64_t kind, n_keys, n_bounds;
+	struct cursor c;
+	struct view body;
+	size_t at = 0;
+	int r = codec_open(block, CODEC_METRIC, &c);
+
+	if (r < 0)
+		return r;
+	body = view_of(c.at, cursor_left(&c));
+	if (!get_text(body, &at, ret->name) || !view_varint(body, &at, &kind) ||
+	    kind > METRIC_HISTOGRAM || !get_text(body, &at, ret->unit) ||
+	    !get_text(body, &at, ret->stream) || !view_varint(body, &at, &n_keys) ||
+	    n_keys > METRIC_MAX_ATTRIBUTES)
+		return -EBADMSG;
+	ret->kind = (enum metric_kind)kind;
+	ret->n_keys = n_keys;
+	for (size_t i = 0; i < n_keys; i++)
+		if (!get_text(body, &at, ret->keys[i]))
+			return -EBADMSG;
+	if (!view_varint(body, &at, &n_bounds) || n_bounds >= METRICS_MAX_WIDTH)
+		return -EBADMSG;
+	ret->n_bounds = n_bounds;
+	for (size_t i = 0; i < n_bounds; i++)
+		if (!numbers_get(body, &at, &ret->bounds[i]))
+			return -EBADMSG;
+	return 0;
+}
+
+bool define_agrees(const struct definition *a, const struct definition *b)
+{
+	if (a->kind != b->kind || strcmp(a->unit, b->unit) != 0 || a->n_keys != b->n_keys ||
+	    a->n_bounds != b->n_bounds)
+		return false;
+	for (size_t i = 0; i < a->n_keys; i++)
+		if (strcmp(a->keys[i], b->keys[i]) != 0)
+			return false;
+	return memcmp(a->bounds, b->bounds, a->n_bounds * sizeof(*a->bounds)) == 0;
+}
+
+int define_put_attributes(const struct metric *metric, const char *const *values, struct buf *out)
+{
+	size_t n = count_keys(metric);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		size_t len = values[i] ? strnlen(values[i], DEFINE_MAX_VALUE - 1) : 0;
+
+		r = buf_append_varint(out, values[i] ? len + 1 : 0);
+		if (r == 0)
+			r = buf_append(out, values[i], len);
+	}
+	return r;
+}
+
+bool define_attribute(struct view attributes, size_t i, struct view *ret_value)
+{
+	size_t at = 0;
+	uint64_t len = 0;
+
+	*ret_value = view_of(NULL, 0);
+	for (size_t k = 0; k <= i; k++) {
+		at += k > 0 && len > 0 ? len - 1 : 0;
+		if (!view_varint(attributes, &at, &len) || len > DEFINE_MAX_VALUE)
+			return false;
+	}
+	return len == 0 || view_sub(attributes, at, len - 1, ret_value);
+}
+
+void dictionary_release(struct dictionary *d)
+{
+	free(d->metrics);
+	free(d->columns);
+	free(d->texts);
+	*d = (struct dictionary){0};
+}
+
+static int load_metrics(struct dictionary *d, struct day *day, struct damage *damage,
+			struct err *err)
+{
+	_cleanup_(buf_release) struct buf metrics = {0};
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_METRICS, NULL, 0, &stmt, err);
+
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		struct definition m = {.id = (uint32_t)sqlite3_column_int64(stmt, 0)};
+
+		r = 0;
+		if (define_decode(day_blob(stmt, 1), &m) < 0)
+			damage_add(damage, day, DAY_METRICS, m.id);
+		else
+			r = buf_append(&metrics, &m, sizeof(m));
+	}
+	if (r < 0)
+		return r;
+	d->n_metrics = metrics.len / sizeof(*d->metrics);
+	d->metrics = (void *)TAKE_PTR(metrics.data);
+	return 0;
+}
+
+static const struct definition *find_metric(const struct dictionary *d, int64_t id)
+{
+	for (size_t i = 0; i < d->n_metrics; i++)
+		if (d->metrics[i].id == id)
+			return &d->metrics[i];
+	return NULL;
+}
+
+static bool check_attributes(struct view attributes, const struct definition *m)
+{
+	struct view value;
+
+	for (size_t i = 0; i < m->n_keys; i++)
+		if (!define_attribute(attributes, i, &value))
+			return false;
+	return true;
+}
+
+int dictionary_load(struct dictionary *d, struct day *day, uint32_t service, struct damage *damage,
+		    struct err *err)
+{
+	_cleanup_(buf_release) struct buf columns = {0}, texts = {0};
+	const int64_t range[] = {day_series_key(service, 0), day_series_key(service + 1, 0)};
+	sqlite3_stmt *stmt = NULL;
+	int r = load_metrics(d, day, damage, err);
+
+	if (r == 0)
+		r = day_query(day, DAY_SERIES, range, 2, &stmt, err);
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		struct define_column c = {
+			.column = (uint32_t)(sqlite3_column_int64(stmt, 0) & METRICS_MAX_COLUMN),
+			.metric = find_metric(d, sqlite3_column_int64(stmt, 1)),
+			.part = sqlite3_column_int(stmt, 2) ? PART_SUM : PART_VALUE,
+		};
+		struct view attributes = day_blob(stmt, 3);
+
+		r = 0;
+		if (!c.metric || !check_attributes(attributes, c.metric)) {
+			damage_add(damage, day, DAY_SERIES, sqlite3_column_int64(stmt, 0));
+			continue;
+		}
+		/* Where it begins, until the texts stay where they are. */
+		c.attributes = view_of((const void *)(uintptr_t)texts.len, attributes.len);
+		r = buf_append(&texts, attributes.data, attributes.len);
+		if (r == 0)
+			r = buf_append(&columns, &c, sizeof(c));
+	}
+	if (r == 0)
+		r = buf_reserve(&texts, 1);
+	if (r < 0)
+		return r;
+	d->n_columns = columns.len / sizeof(*d->columns);
+	d->columns = (void *)TAKE_PTR(columns.data);
+	d->texts = TAKE_PTR(texts.data);
+	for (size_t i = 0; i < d->n_columns; i++)
+		d->columns[i].attributes.data = d->texts + (uintptr_t)d->columns[i].attributes.data;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * src/store/metrics/stream.h: metrics as the streams that docs/API.md knows some of them by
+ * ("go_runtime:heap_live:bytes"), which were stored as profiles before there were metrics. A window
+ * may have both.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "store/day.h"
+#include "store/metrics/damage.h"
+#include "store/store.h"
+
+/* A day's numbers of one stream. */
+struct metrics_stream {
+	/* Of the label sets that pass the filters. */
+	void (*fn)(void *ctx, int64_t ms, double value);
+	void *ctx;
+	struct buf times; /* uint32_t, ms in the day: when something was collected, once each */
+	bool snapshot;
+	struct damage *damage;
+};
+/* 1 when the day has the stream, 0 when not. times is the caller's to release. */
+int metrics_read_stream(struct metrics_stream *s, struct day *day,
+			const struct store_window *window, struct err *err);
+
+/* What listings want to know. */
+struct metrics_listing {
+	int64_t from_ns;
+	int64_t to_ns;
+	int (*stream)(void *ctx, struct view service, const char *type, bool snapshot,
+		      int64_t first_ns, int64_t last_ns);
+	int (*labelset)(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns);
+	void *ctx;
+	struct damage *damage;
+};
+/* Calls stream for each one of the day that has numbers in the window. */
+int metrics_list_streams(struct metrics_listing *l, struct day *day, struct err *err);
+/* Calls labelset for those of the service, perhaps several times. */
+int metrics_list_labelsets(struct metrics_listing *l, struct day *day, uint32_t service,
+			   struct err *err);

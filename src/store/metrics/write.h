@@ -1,0 +1,36 @@
+/*
+ * src/store/metrics/write.h: the metrics of a day file that is being written: which columns there
+ * are, and how many series are active, so that nobody can fill the store with names.
+ *
+ * A series is active in an hour in which it was written. Past the limit of its service, or of all,
+ * a point of one more is refused and counted.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "store/ids.h"
+#include "store/store.h"
+
+struct writer;
+struct writer_tools;
+
+struct metrics_writer {
+	bool loaded;
+	struct map metrics;	  /* hash of what it is, to its id */
+	struct ids columns;	  /* hash of service, metric, part and attributes, to the column */
+	struct map n_columns;	  /* by service */
+	struct ids active;	  /* hash of service, label set and column */
+	struct map n_active;	  /* by service */
+	uint32_t n_active_in_all; /* in the hour */
+	int64_t hour;		  /* since 1970 */
+	uint32_t next_metric;
+	uint64_t points; /* in the open transaction */
+};
+void metrics_writer_release(struct metrics_writer *m);
+size_t metrics_writer_memory(const struct metrics_writer *m);
+
+/* -E2BIG: refused, and nothing was written. Any other failure: close the writer. */
+int metrics_write(struct writer *w, struct writer_tools *t, const struct store_metrics *metrics,
+		  uint64_t *ret_refused, struct err *err);
