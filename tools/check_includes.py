@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks every #include under src/ against the table "who may include whom" in
-docs/ARCHITECTURE.md, and that a .c file includes its own header first."""
+docs/ARCHITECTURE.md, that a .c file includes its own header first, and that nobody but an
+interpreter itself (src/cpu/interp/NAME) includes its headers."""
 import os
 import re
 import sys
@@ -42,6 +43,9 @@ def check(path, room, rooms):
             problems.append(f"{path}: \"{name}\" is not a path below src/")
         elif other not in rooms[room]:
             problems.append(f"{path}: {room} may not include {other} ({name})")
+        folder = re.match(r"cpu/interp/\w+/", name)
+        if folder and not path.startswith("src/" + folder[0]):
+            problems.append(f"{path}: {name} is for src/{folder[0]} only")
     own = path.removeprefix("src/")[:-2] + ".h"
     if path.endswith(".c") and os.path.exists(os.path.join(ROOT, "src", own)):
         if not includes or includes[0][1] != own:

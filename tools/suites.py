@@ -40,7 +40,7 @@ ORACLE = {
     "metrics": ["server"],
     "oom": ["server"],
     "python": ["server"],
-    "python_layout": ["python"],
+    "python_layout": ["cpu"],
     "query": ["server"],
     "refusals": ["golang"],
     "top": ["server"],

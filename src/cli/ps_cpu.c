@@ -3,16 +3,15 @@
  *
  * What runtimes give was tried: Node 20 has whole stacks either way; HotSpot 17 uses the frame
  * pointer for itself, so that stacks end at the first compiled method unless it is told not to;
- * CPython has whole stacks, with Python's functions where its layout is known (python/layout.h).
+ * CPython has whole stacks, with Python's functions where its layout is known (cpu/interp).
  */
 #include "cli/ps_cpu.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/layout.h"
+#include "cpu/interp/interp.h"
 
 static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const char *remedy)
 {
@@ -27,12 +26,6 @@ void ps_cpu_refuse(const char *reason, const char *remedy, struct ps_cpu *ret_cp
 }
 
 /* "3.11" or "3.11.2" of one whose frames can be read. */
-static bool python_is_known(const char *version)
-{
-	return strncmp(version, "3.", 2) == 0 &&
-	       python_layout((unsigned int)strtoul(version + 2, NULL, 10));
-}
-
 void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
 		     struct ps_cpu *ret_cpu)
 {
@@ -57,7 +50,7 @@ void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
 	};
 
 	cpu_set(ret_cpu, true, "yes", "");
-	if (strcmp(runtime, "python") == 0 && python_is_known(version))
+	if (interp_is_supported(runtime, version))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (strcmp(runtime, rows[i].runtime) != 0)

@@ -23,10 +23,10 @@
 #define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 3)
 /* The kernel's mapping among those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
-/* A frame that is not shown: where goroutines begin, which Go's own profiles leave out, too. */
+/* A frame that is not shown. */
 #define BUILDER_HIDDEN UINT32_MAX
-/* Python's frames among those of files. */
-#define BUILDER_PYTHON UINT64_C(0x200000000)
+/* Frames of interpreters among those of files. */
+#define BUILDER_INTERP UINT64_C(0x200000000)
 /* In the table of locations: the loop of an interpreter, in whose place its own frames are shown.
  */
 #define BUILDER_LOOP (UINT64_C(1) << 32)
@@ -185,22 +185,21 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 	return map_put(&b->locations, key, location);
 }
 
-/* Whether the interpreter runs Python code in it; compilers split it in parts ("NAME.cold"). */
-static bool is_python_loop(const struct cpu_file *file, const struct cpu_name *outermost)
+/* What a frame is to the interpreter of its process. */
+static enum interp_part part_of(const struct cpu_process *process, const struct cpu_file *file,
+				const struct cpu_name *found, size_t n)
 {
-	static const char loop[] = "_PyEval_EvalFrameDefault";
+	enum interp_kind kind = file ? file->interp.kind : process->interp.kind;
 
-	return file && file->python.minor &&
-	       strncmp(outermost->system_name, loop, sizeof(loop) - 1) == 0;
+	if (kind == INTERP_NONE)
+		return INTERP_PART_NONE;
+	return interp_ops(kind)->part(found[file ? n - 1 : 0].system_name, file != NULL);
 }
 
-/* What Go's own profiles leave out, too; and trampolines of Python, whose frames say the same. */
-static bool is_hidden(const struct cpu_process *process, const struct cpu_file *file,
-		      const struct cpu_name *name)
+/* What Go's own profiles leave out, too. */
+static bool is_go_exit(const struct cpu_file *file, const struct cpu_name *name)
 {
-	if (file)
-		return file->is_go && strcmp(name->function, "runtime.goexit") == 0;
-	return process->python.minor && strncmp(name->function, "py::", 4) == 0;
+	return file && file->is_go && strcmp(name->function, "runtime.goexit") == 0;
 }
 
 static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
@@ -211,10 +210,16 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	uint64_t key = key_of(address, frame->file ? frame->file->generation : BUILDER_KERNEL + 1);
 	uint32_t mapping = PROFILE_NO_MAPPING, location = BUILDER_HIDDEN;
 	const struct cpu_name *found;
+	enum interp_part part;
 	uint64_t id;
 	size_t n;
 	int r = 0;
 
+	if (frame->is_interp) {
+		*ret_location = BUILDER_HIDDEN;
+		*ret_is_loop = true;
+		return 0;
+	}
 	if (map_get(&b->locations, key, &id)) {
 		*ret_location = (uint32_t)id;
 		*ret_is_loop = id & BUILDER_LOOP;
@@ -228,23 +233,24 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	} else {
 		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
 	}
-	if (r == 0 && !is_hidden(process, frame->file, &found[0])) {
-		*ret_is_loop = is_python_loop(frame->file, &found[n - 1]);
+	if (r < 0)
+		return r;
+	part = part_of(process, frame->file, found, n);
+	*ret_is_loop = part == INTERP_PART_LOOP;
+	if (part != INTERP_PART_GLUE && !is_go_exit(frame->file, &found[0]))
 		r = add_named(b, address, mapping, found, n, &location);
-	}
 	if (r < 0)
 		return r;
 	*ret_location = location;
 	return map_put(&b->locations, key, location | (*ret_is_loop ? BUILDER_LOOP : 0));
 }
 
-static int add_python_frame(struct cpu_builder *b, struct cpu_names *names,
-			    const struct cpu_process *process, const struct cpu_python_frame *frame,
+static int add_interp_frame(struct cpu_builder *b, struct cpu_names *names,
+			    const struct cpu_stack *s, const struct interp_frame *frame,
 			    uint32_t *ret_location)
 {
-	uint64_t key = key_of(frame->code ^ frame->name_hash, BUILDER_PYTHON + frame->instr);
-	/* Instructions take two bytes, somewhere in the object. */
-	uint64_t address = frame->code + 2 * (uint64_t)frame->instr;
+	uint64_t key = key_of(hash_u64(frame->id & INTERP_ID) ^ frame->check,
+			      BUILDER_INTERP + s->interp_kind);
 	const struct cpu_name *found;
 	uint64_t id;
 	size_t n;
@@ -254,9 +260,10 @@ static int add_python_frame(struct cpu_builder *b, struct cpu_names *names,
 		*ret_location = (uint32_t)id;
 		return 0;
 	}
-	r = cpu_names_python(names, process, frame, &found, &n);
+	r = cpu_names_interp(names, s->process, s->interp_kind, frame, &found, &n);
 	if (r == 0)
-		r = add_named(b, address, PROFILE_NO_MAPPING, found, n, ret_location);
+		r = add_named(b, interp_ops(s->interp_kind)->address(frame), PROFILE_NO_MAPPING,
+			      found, n, ret_location);
 	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
 }
 
@@ -277,27 +284,27 @@ static const char *why_it_ends(enum cpu_stack_end end)
 struct shown {
 	uint32_t locations[BUILDER_MAX_DEPTH];
 	uint32_t n;
-	uint16_t n_python;  /* of Python's so far */
+	uint16_t n_interp;  /* of the interpreter's so far */
 	const char *remark; /* for the outermost; NULL: none */
 };
 
-static int show_python(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+static int show_interp(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
 		       uint16_t n, struct shown *shown)
 {
 	int r = 0;
 
 	for (uint16_t i = 0; r == 0 && i < n; i++)
-		r = add_python_frame(b, names, s->process, &s->python[shown->n_python++],
+		r = add_interp_frame(b, names, s, &s->interp[shown->n_interp++],
 				     &shown->locations[shown->n++]);
-	if (r == 0 && n && shown->n_python == s->n_python && s->python_cut)
-		r = add_remark(b, "[more Python frames]", &shown->locations[shown->n++]);
+	if (r == 0 && n && shown->n_interp == s->n_interp && s->interp_cut)
+		r = add_remark(b, interp_ops(s->interp_kind)->more, &shown->locations[shown->n++]);
 	return r;
 }
 
 static int show_user(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
 		     struct shown *shown)
 {
-	uint16_t n_python[CPU_STACK_MAX], n_left;
+	uint16_t n_interp[CPU_STACK_MAX], n_left;
 	uint32_t native[CPU_STACK_MAX];
 	bool is_loop[CPU_STACK_MAX] = {0};
 	int r = 0;
@@ -306,16 +313,16 @@ static int show_user(struct cpu_builder *b, struct cpu_names *names, const struc
 		r = add_user_frame(b, names, s->process, &s->user[i], &native[i], &is_loop[i]);
 	if (r < 0)
 		return r;
-	if (s->python_cut && !s->n_python && memchr(is_loop, true, s->n_user))
-		shown->remark = "[its Python frames were not found among the first 512 threads]";
-	n_left = cpu_interleave(s, is_loop, n_python);
+	if (s->interp_cut && !s->n_interp && memchr(is_loop, true, s->n_user))
+		shown->remark = interp_ops(s->interp_kind)->missing;
+	n_left = cpu_interleave(s, is_loop, n_interp);
 	for (uint16_t i = 0; r == 0 && i < s->n_user; i++) {
-		if (n_python[i])
-			r = show_python(b, names, s, n_python[i], shown);
+		if (n_interp[i])
+			r = show_interp(b, names, s, n_interp[i], shown);
 		else if (native[i] != BUILDER_HIDDEN)
 			shown->locations[shown->n++] = native[i];
 	}
-	return r < 0 ? r : show_python(b, names, s, n_left, shown);
+	return r < 0 ? r : show_interp(b, names, s, n_left, shown);
 }
 
 static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,

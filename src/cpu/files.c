@@ -51,6 +51,7 @@ struct file {
 struct cpu_files {
 	struct sampler_file *shared;
 	struct cpu_tables *tables;
+	struct interp_layouts *layouts;
 	struct file_tables shared_tables;
 	struct file *slots[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
@@ -64,7 +65,7 @@ struct cpu_files {
 };
 
 int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
-		  struct cpu_files **ret_files, struct err *err)
+		  struct interp_layouts *layouts, struct cpu_files **ret_files, struct err *err)
 {
 	struct cpu_files *f = calloc(1, sizeof(*f));
 	struct rlimit fds;
@@ -75,6 +76,7 @@ int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
 		return err_oom(err);
 	f->shared = shared;
 	f->tables = tables;
+	f->layouts = layouts;
 	f->limit = CPU_FILES_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &fds) == 0 && fds.rlim_cur / 2 < f->limit)
 		f->limit = (uint32_t)(fds.rlim_cur / 2);
@@ -134,7 +136,7 @@ static bool file_is_same(const struct file *file, const struct file_key *key)
 	       st.st_ctim.tv_nsec == file->stat.st_ctim.tv_nsec;
 }
 
-static void file_read_headers(struct file *file)
+static void file_read_headers(struct cpu_files *f, struct file *file)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	int r;
@@ -147,8 +149,7 @@ static void file_read_headers(struct file *file)
 		return;
 	file->is_elf = true;
 	(void)elf_image_build_id(image, file->public.build_id, sizeof(file->public.build_id));
-	if (python_is_named(file->public.path))
-		python_symbols_read(image, file->public.path, &file->public.python);
+	interp_detect(f->layouts, image, file->public.path, &file->public.interp);
 	for (size_t i = 0; i < image->n_segments && file->n_segments < FILES_SEGMENTS_MAX; i++) {
 		const struct elf_segment *s = &image->segments[i];
 
@@ -213,7 +214,7 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 	if (!file->public.is_vdso && proc_file_open_mapped(pid, map, &file->public.fd, NULL) >= 0)
 		(void)fstat(file->public.fd, &file->stat);
 	if (file->public.is_vdso || file->public.fd >= 0)
-		file_read_headers(file);
+		file_read_headers(f, file);
 	file->public.generation = ++f->generation;
 	f->shared[id] = (struct sampler_file){.state = file->is_elf ? SAMPLER_FILE_NEW
 								    : SAMPLER_FILE_CHAIN};

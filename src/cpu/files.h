@@ -14,10 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cpu/interp/interp.h"
 #include "cpu/sampler_shared.h"
 #include "cpu/tables.h"
 #include "proc/maps.h"
-#include "python/symbols.h"
 
 #define CPU_FILES_MAX 8192U
 #define CPU_FILE_NONE UINT32_MAX
@@ -27,17 +27,17 @@ struct cpu_file {
 	uint32_t generation; /* differs when an id is used again */
 	int fd;		     /* -1 for the vdso */
 	bool is_vdso;
-	bool is_go;	   /* names come from the Go tables */
-	const char *path;  /* as the target sees it; control characters replaced */
-	char build_id[41]; /* "" when there is none */
-	struct python_symbols python;
+	bool is_go;	      /* names come from the Go tables */
+	const char *path;     /* as the target sees it; control characters replaced */
+	char build_id[41];    /* "" when there is none */
+	struct interp interp; /* that it is, at link-time addresses */
 };
 
 struct cpu_files; /* opaque */
 
-/* shared: CPU_FILES_MAX of them, where BPF reads them. Both borrowed. */
+/* shared: CPU_FILES_MAX of them, where BPF reads them. All borrowed. */
 int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
-		  struct cpu_files **ret_files, struct err *err);
+		  struct interp_layouts *layouts, struct cpu_files **ret_files, struct err *err);
 void cpu_files_free(struct cpu_files *files); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_files, cpu_files_free)
 

@@ -3,15 +3,13 @@
 
 #include <string.h>
 
-#include "python/code.h"
-
-/* The runs of a stack's Python frames. */
+/* The runs of an interpreter's frames. */
 struct runs {
 	const struct cpu_stack *stack;
 	bool first_alone; /* the innermost frame is a run of its own */
 };
 
-/* Python frames from the first on, up to and with the next that C called. */
+/* Frames from the first on, up to and with the next that native code called. */
 static uint16_t run_length(const struct runs *runs, uint16_t first)
 {
 	const struct cpu_stack *s = runs->stack;
@@ -19,7 +17,7 @@ static uint16_t run_length(const struct runs *runs, uint16_t first)
 
 	if (first == 0 && runs->first_alone)
 		return 1;
-	while (end < s->n_python && !s->python[end++].is_entry)
+	while (end < s->n_interp && !(s->interp[end++].id & INTERP_ENTERED))
 		;
 	return end - first;
 }
@@ -28,29 +26,29 @@ static uint16_t count_runs(const struct runs *runs)
 {
 	uint16_t n = 0;
 
-	for (uint16_t at = 0; at < runs->stack->n_python; at += run_length(runs, at))
+	for (uint16_t at = 0; at < runs->stack->n_interp; at += run_length(runs, at))
 		n++;
 	return n;
 }
 
 uint16_t cpu_interleave(const struct cpu_stack *s, const bool *is_loop, uint16_t *ret_n)
 {
-	bool whole = s->end == CPU_STACK_ROOT && !s->python_cut;
+	bool whole = s->end == CPU_STACK_ROOT && !s->interp_cut;
 	uint16_t n_loops = 0, n_runs, more_runs, more_loops, at = 0;
 	struct runs runs = {.stack = s};
 
 	memset(ret_n, 0, s->n_user * sizeof(ret_n[0]));
 	for (uint16_t i = 0; i < s->n_user; i++)
 		n_loops += is_loop[i];
-	if (!n_loops || !s->n_python)
+	if (!n_loops || !s->n_interp)
 		return 0;
 	n_runs = count_runs(&runs);
-	runs.first_alone = whole && n_loops > n_runs && s->python[0].instr == PYTHON_NOWHERE;
+	runs.first_alone = whole && n_loops > n_runs && (s->interp[0].id & INTERP_NOT_BEGUN);
 	n_runs = count_runs(&runs);
 	/* Those that are too many are the innermost, unless an outer end is missing. */
 	more_runs = whole && n_runs > n_loops ? n_runs - n_loops : 0;
 	more_loops = whole && n_loops > n_runs ? n_loops - n_runs : 0;
-	for (uint16_t i = 0; i < s->n_user && at < s->n_python; i++) {
+	for (uint16_t i = 0; i < s->n_user && at < s->n_interp; i++) {
 		if (!is_loop[i])
 			continue;
 		if (more_loops) {
@@ -65,5 +63,5 @@ uint16_t cpu_interleave(const struct cpu_stack *s, const bool *is_loop, uint16_t
 		}
 		more_runs = 0;
 	}
-	return s->n_python - at;
+	return s->n_interp - at;
 }

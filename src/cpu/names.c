@@ -11,8 +11,8 @@
 #include "cpu/demangle.h"
 #include "cpu/kallsyms.h"
 #include "cpu/names_cache.h"
+#include "cpu/names_interp.h"
 #include "cpu/names_jit.h"
-#include "cpu/names_python.h"
 #include "cpu/names_sources.h"
 #include "elf/debugfile.h"
 #include "proc/text.h"
@@ -26,16 +26,16 @@
 /* Longer ones are cut. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
-/* Code objects may be freed, and others of the same name be in their place: those have lines of
- * their own, and are read again after a while. */
-#define NAMES_PYTHON_NS (600 * NS_PER_SEC)
-#define NAMES_PYTHON_TURNS 8
+/* Functions of an interpreter may be freed, and others of the same name be in their place: those
+ * have lines of their own, and are read again after a while. */
+#define NAMES_INTERP_NS (600 * NS_PER_SEC)
+#define NAMES_INTERP_TURNS 8
 
 struct cpu_names {
 	struct names_cache cache;
 	struct names_sources sources;
 	struct names_jits jits;
-	struct names_pythons pythons;
+	struct names_interps interps;
 	struct cpu_kallsyms *kallsyms;
 	char *debug_root;
 	struct cpu_name answer[CPU_NAMES_MAX];
@@ -56,7 +56,7 @@ void cpu_names_free(struct cpu_names *names)
 	names_cache_release(&names->cache);
 	names_sources_release(&names->sources);
 	names_jits_release(&names->jits);
-	names_pythons_release(&names->pythons);
+	names_interps_release(&names->interps);
 	cpu_kallsyms_free(names->kallsyms);
 	free(names->debug_root);
 	free(names);
@@ -337,39 +337,54 @@ int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint6
 	return names_return_text(names, &key, text, ret_names, ret_n);
 }
 
-int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
-		     const struct cpu_python_frame *frame, const struct cpu_name **ret_names,
-		     size_t *ret_n)
+static int names_read_frame(struct cpu_names *names, const struct names_key *key,
+			    const struct cpu_process *process, const struct interp_frame *frame,
+			    uint64_t now_ns)
 {
-	uint64_t now_ns = clock_mono_ns();
-	/* The lowest three bits of an object's address are 0. */
-	const struct names_key key = {
-		.kind = NAMES_PYTHON,
-		.id = frame->instr,
-		.owner = hash_mix(hash_u64(process->generation) ^ frame->name_hash),
-		.addr = frame->code | now_ns / NAMES_PYTHON_NS % NAMES_PYTHON_TURNS};
-	struct python_code code;
-	struct cpu_name name;
+	struct cpu_name list[INTERP_NAMES_MAX];
+	int n = names_interps_read(&names->interps, process, frame, now_ns);
 	int r;
 
-	if (!names_cache_get(&names->cache, &key, names->answer)) {
-		if (names_pythons_read(&names->pythons, process, frame, now_ns, &code) < 0)
-			return names_return_text(names, NULL, "[python]", ret_names, ret_n);
-		name = (struct cpu_name){.function = code.name,
-					 .system_name = code.name,
-					 .file = code.file,
-					 .line = code.line,
-					 .start_line = code.first_line};
-		r = names_cache_put(&names->cache, &key, &name, 1, names->answer);
-		if (r < 0)
-			return r;
+	if (n <= 0)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		const struct interp_name *name = &names->interps.names[i];
+
+		list[i] = (struct cpu_name){.function = name->function,
+					    .system_name = name->function,
+					    .file = name->file,
+					    .line = name->line,
+					    .start_line = name->start_line};
 	}
-	names_return(names, 1, ret_names, ret_n);
+	r = names_cache_put(&names->cache, key, list, (size_t)n, names->answer);
+	return r < 0 ? r : n;
+}
+
+int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
+		     enum interp_kind kind, const struct interp_frame *frame,
+		     const struct cpu_name **ret_names, size_t *ret_n)
+{
+	uint64_t now_ns = clock_mono_ns();
+	const struct names_key key = {
+		.kind = NAMES_INTERP,
+		.id = (uint32_t)(now_ns / NAMES_INTERP_NS % NAMES_INTERP_TURNS),
+		.owner = hash_mix(hash_u64(process->generation) ^ frame->check),
+		.addr = frame->id & INTERP_ID};
+	int n = (int)names_cache_get(&names->cache, &key, names->answer);
+
+	/* Of a process that is gone, or has other mappings now, there is nothing to read. */
+	if (n == 0 && process->interp.kind == kind)
+		n = names_read_frame(names, &key, process, frame, now_ns);
+	if (n < 0)
+		return n;
+	if (n == 0)
+		return names_return_text(names, NULL, interp_ops(kind)->unnamed, ret_names, ret_n);
+	names_return(names, (size_t)n, ret_names, ret_n);
 	return 0;
 }
 
 void cpu_names_forget_process(struct cpu_names *names, uint64_t generation)
 {
 	names_jits_forget(&names->jits, generation);
-	names_pythons_forget(&names->pythons, generation);
+	names_interps_forget(&names->interps, generation);
 }

@@ -7,7 +7,8 @@
  *   kernel    kallsyms, with modules: "func [module]"; "[kernel]" where there is no name
  *   JIT       /tmp/perf-PID.map in the target's own mount namespace; "[jit]" for what is not in it,
  *             "[anonymous]" without one
- *   Python    its code objects: functions, files, lines; "[python]" where they are gone
+ *   frames    of interpreters: functions, files, lines from the process's memory (interp/interp.h);
+ *             "[language]" where they are gone
  *   vdso      "func [vdso]"
  *   else      "[libfoo.so+0x1230]": the start of the unwind entry, so that samples of one function
  *             still come together; "[libfoo.so]" without even that
@@ -69,10 +70,10 @@ int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_na
 int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
 		  const struct cpu_name **ret_names, size_t *ret_n);
 
-/* A frame of a process that runs Python. */
-int cpu_names_python(struct cpu_names *names, const struct cpu_process *process,
-		     const struct cpu_python_frame *frame, const struct cpu_name **ret_names,
-		     size_t *ret_n);
+/* A frame of a process that has an interpreter. */
+int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
+		     enum interp_kind kind, const struct interp_frame *frame,
+		     const struct cpu_name **ret_names, size_t *ret_n);
 
 /* Processes that ended: their perf maps and memory are forgotten. */
 void cpu_names_forget_process(struct cpu_names *names, uint64_t generation);

@@ -16,13 +16,14 @@
 #include "base/map.h"
 #include "cpu/names.h"
 
-enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT, NAMES_PYTHON };
+enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT, NAMES_INTERP };
 
 struct names_key {
 	uint32_t kind;
-	uint32_t id;	/* of the file; epoch of the kernel's or the process's names; instruction */
-	uint64_t owner; /* generation of the file or the process; of Python mixed with the name */
-	uint64_t addr;
+	uint32_t id;	/* of the file; epoch of the kernel's or the process's names */
+	uint64_t owner; /* generation of the file or the process; of frames mixed with their check
+			 */
+	uint64_t addr;	/* or the frame */
 };
 
 struct names_generation {

@@ -49,6 +49,7 @@ struct cpu_processes {
 	struct sampler_mapping *mappings;
 	int fd;
 	struct cpu_files *files;
+	struct interp_layouts *layouts;
 	struct ranges grains;
 	struct process *buckets[PROCESSES_BUCKETS];
 	size_t len;
@@ -61,7 +62,8 @@ struct cpu_processes {
 };
 
 int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct cpu_files *files,
-		      struct cpu_processes **ret_processes, struct err *err)
+		      struct interp_layouts *layouts, struct cpu_processes **ret_processes,
+		      struct err *err)
 {
 	_cleanup_(cpu_processes_freep) struct cpu_processes *p = calloc(1, sizeof(*p));
 
@@ -70,6 +72,7 @@ int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct
 	p->mappings = mappings;
 	p->fd = processes_fd;
 	p->files = files;
+	p->layouts = layouts;
 	if (ranges_give(&p->grains, 0, SAMPLER_MAPPINGS / MAPPINGS_GRAIN) < 0)
 		return err_oom(err);
 	*ret_processes = TAKE_PTR(p);
@@ -260,19 +263,18 @@ static uint64_t fingerprint(const struct cpu_processes *p, struct range r)
 	return hash_bytes(&p->mappings[r.first], r.n * sizeof(p->mappings[0]));
 }
 
-static void process_find_python(const struct cpu_processes *p, struct process *process)
+static void process_find_interp(const struct cpu_processes *p, struct process *process)
 {
 	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
 
-	process->public.python = (struct python_symbols){0};
+	process->public.interp = (struct interp){.kind = INTERP_NONE};
 	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
 		const struct cpu_file *file = cpu_files_get(p->files, m->file, UINT32_MAX);
 
-		if (!file || !file->python.minor)
+		if (!file || file->interp.kind == INTERP_NONE)
 			continue;
-		process->public.python = file->python;
-		process->public.python.runtime += m->bias;
-		process->public.python.code_type += m->bias;
+		interp_locate(p->layouts, &file->interp, m->bias, process->public.pid,
+			      &process->public.interp);
 		return;
 	}
 }
@@ -286,8 +288,10 @@ static int processes_publish(struct cpu_processes *p, const struct process *proc
 	shared->asked_ns = 0;
 	shared->loaded_ns = clock_mono_ns();
 	shared->wait_ns = process->wait_ns;
-	shared->python = process->public.python.runtime;
-	shared->python_layout = process->public.python.minor - PYTHON_MINOR_MIN;
+	shared->interp = (struct interp_process){.kind = process->public.interp.kind,
+						 .layout = process->public.interp.row};
+	memcpy(shared->interp.addresses, process->public.interp.addresses,
+	       sizeof(shared->interp.addresses));
 	shared->first = process->mappings.first;
 	shared->n = process->mappings.n;
 	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
@@ -406,7 +410,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 	process->fingerprint = print;
 	processes_retire(p, process);
 	process->mappings = range;
-	process_find_python(p, process);
+	process_find_interp(p, process);
 	r = processes_publish(p, process, &shared);
 	if (r < 0) {
 		process_end(p, process);

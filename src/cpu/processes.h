@@ -32,7 +32,8 @@ struct cpu_layout {
  * borrowed.
  */
 int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct cpu_files *files,
-		      struct cpu_processes **ret_processes, struct err *err);
+		      struct interp_layouts *layouts, struct cpu_processes **ret_processes,
+		      struct err *err);
 void cpu_processes_free(struct cpu_processes *processes); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_processes, cpu_processes_free)
 

@@ -146,13 +146,14 @@ void cpu_profiler_hurry(void)
 }
 
 /* Keeps the names for the drain. */
-static void name_python(struct cpu_profiler *p, const struct cpu_event *event)
+static void name_frames(struct cpu_profiler *p, const struct cpu_event *event)
 {
 	const struct cpu_name *names;
 	size_t n;
 
-	for (size_t i = 0; i < event->n_python; i++)
-		(void)cpu_names_python(p->names, event->process, &event->python[i], &names, &n);
+	for (size_t i = 0; i < event->n_interp; i++)
+		(void)cpu_names_interp(p->names, event->process, event->interp_kind,
+				       &event->interp[i], &names, &n);
 }
 
 static void hear_event(void *context, const struct cpu_event *event)
@@ -160,8 +161,8 @@ static void hear_event(void *context, const struct cpu_event *event)
 	struct cpu_profiler *p = context;
 	struct cpu_tracked *t = NULL;
 
-	if (event->kind == CPU_EVENT_PYTHON) {
-		name_python(p, event);
+	if (event->kind == CPU_EVENT_FRAMES) {
+		name_frames(p, event);
 		return;
 	}
 	/* While it lives it can be asked who it is. */

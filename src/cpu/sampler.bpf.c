@@ -6,8 +6,8 @@
  * tables that user space has laid out (sampler_shared.h). Counts are kept by a hash of the whole
  * stack; its frames are sent once per interval. What the tables lack is asked for by a notice. The
  * stack at hand ends there as "not loaded"; a sample sends a copy of its top, for user space to
- * walk when it knows more (sampler_copies.c). Of programs in Python the frames of Python come after
- * those of the machine (sampler_python_bpf.h).
+ * walk when it knows more (sampler_copies.c). Of programs that have an interpreter its own frames
+ * are taken as well (interp/interp_shared.h).
  *
  * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
  * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.
@@ -22,7 +22,6 @@
 #include "cpu/sampler_bpf.h"
 
 #include "cpu/sampler_maps_bpf.h"
-#include "cpu/sampler_python_bpf.h"
 #include "cpu/sampler_shared.h"
 #include "cpu/sampler_walk_bpf.h"
 
@@ -35,7 +34,7 @@ const volatile __u64 offcpu_min_ns = 0;
 const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
 
 __u32 epoch;
-__u64 python_woken_ns;
+__u64 interp_woken_ns;
 __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N];
 
 /* Of ours above __schedule: the program, and the function that runs it. */
@@ -44,8 +43,8 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N
 #define STACK_MAX_BYTES (8U << 20)
 /* Mappings that were asked for and did not come. */
 #define ASK_AGAIN_NS 1000000000ULL
-/* How long the names of Python functions wait to be read. */
-#define PYTHON_WAKE_NS 200000000ULL
+/* How long the names of an interpreter's functions wait to be read. */
+#define INTERP_WAKE_NS 200000000ULL
 
 static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
 {
@@ -177,13 +176,14 @@ static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
 	if (p) {
 		w->first = p->first;
 		w->n = p->n;
+		if (p->interp.kind)
+			interp_begin(w, &p->interp, task);
 	}
 	w->exact = 1;
 	w->end = SAMPLER_END_TRUNCATED;
 	bpf_loop(SAMPLER_FRAMES_MAX, walk_loop, w, 0);
 	ask(w, &r->thread, p, now);
-	if (p && p->python)
-		take_python(w, p, task);
+	interp_end(w);
 }
 
 static __always_inline bool has_user_stack(struct task_struct *task)
@@ -207,13 +207,14 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 	u64 flags = BPF_RB_NO_WAKEUP;
 
 	complete(r, task);
-	size += ((r->n_kernel & 127) + (r->n_user & 127) + 2 * (r->n_python & 127)) * sizeof(u64);
+	size += ((r->n_kernel & 127) + (r->n_user & 127) + INTERP_WORDS * (r->n_interp & 127)) *
+		sizeof(u64);
 	/* Between drains user space need not wake, unless the buffer fills up. */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
 	/* But for names that are gone with their process. */
-	if (r->n_python && now - python_woken_ns > PYTHON_WAKE_NS) {
-		python_woken_ns = now;
+	if (r->n_interp && now - interp_woken_ns > INTERP_WAKE_NS) {
+		interp_woken_ns = now;
 		flags = BPF_RB_FORCE_WAKEUP;
 	}
 	if (!bpf_ringbuf_output(&stacks, r, size, flags))
@@ -251,8 +252,9 @@ static __always_inline void finish(struct walk *w, struct sampler_stack *r)
 	__sync_fetch_and_add(&n_samples, 1);
 	r->n_kernel = w->n_kernel;
 	r->n_user = w->n_user;
-	r->n_python = w->n_python;
-	r->python_cut = w->python_cut;
+	r->n_interp = w->n_interp;
+	r->interp = w->interp;
+	r->interp_cut = w->interp_cut;
 	r->end = w->end;
 	r->hash = mix(w->hash, w->end);
 }

@@ -22,6 +22,7 @@
 #define RING_MIN (512U << 10)
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
+#define LAYOUTS_BYTES (INTERP_LAYOUTS * sizeof(struct interp_layout))
 
 static const struct bpf_need needs_loops = {.what = "CPU profiles",
 					    .type = BPF_PROG_TYPE_PERF_EVENT,
@@ -97,26 +98,17 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 		bpf_skeleton_map(s->bpf->maps.files, SAMPLER_FILES * sizeof(*s->shared_files));
 	s->mappings =
 		bpf_skeleton_map(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
-	if (!s->rules || !s->shared_files || !s->mappings)
+	s->layouts.rows = bpf_skeleton_map(s->bpf->maps.interp_layouts, LAYOUTS_BYTES);
+	if (!s->rules || !s->shared_files || !s->mappings || !s->layouts.rows)
 		return err_set(err, -errno, "mapping BPF's tables: %m");
 	s->pause = (struct cpu_pause){.call = sampler_on_pause, .context = s};
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)
-		r = cpu_files_new(s->shared_files, s->tables, &s->files, err);
+		r = cpu_files_new(s->shared_files, s->tables, &s->layouts, &s->files, err);
 	if (r >= 0)
 		r = cpu_processes_new(s->mappings, bpf_map__fd(s->bpf->maps.processes), s->files,
-				      &s->processes, err);
+				      &s->layouts, &s->processes, err);
 	return r;
-}
-
-static int sampler_tell_layouts(const struct cpu_sampler *s, struct err *err)
-{
-	int fd = bpf_map__fd(s->bpf->maps.python_layouts);
-
-	for (uint32_t i = 0; i < SAMPLER_PYTHON_LAYOUTS; i++)
-		if (bpf_map_update_elem(fd, &i, python_layout(PYTHON_MINOR_MIN + i), 0) < 0)
-			return err_set(err, -errno, "telling BPF of Python: %m");
-	return 0;
 }
 
 static int sampler_listen(struct cpu_sampler *s, struct err *err)
@@ -183,8 +175,6 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 	if (r >= 0)
 		r = sampler_share(s, err);
 	if (r >= 0)
-		r = sampler_tell_layouts(s, err);
-	if (r >= 0)
 		r = sampler_listen(s, err);
 	/* Its tables may take a while: rather before the first sample than after. */
 	if (r >= 0 && options->pid)
@@ -212,6 +202,8 @@ void cpu_sampler_close(struct cpu_sampler *s)
 		munmap(s->shared_files, SAMPLER_FILES * sizeof(*s->shared_files));
 	if (s->mappings)
 		munmap(s->mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+	if (s->layouts.rows)
+		munmap(s->layouts.rows, LAYOUTS_BYTES);
 	sampler_bpf__destroy(s->bpf);
 	for (size_t i = 0; i < ARRAY_SIZE(s->running); i++)
 		stacks_clear(&s->running[i]);

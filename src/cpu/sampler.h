@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cpu/files.h"
+#include "cpu/interp/interp.h"
 
 struct cpu_sampler; /* opaque */
 
@@ -42,11 +43,11 @@ enum cpu_stack_end {
 /* One process as the samples know it: a pid that is used again, or an exec, is another one. */
 struct cpu_process {
 	pid_t pid;
-	uint64_t start_ns;	      /* since boot, as the kernel has it */
-	uint64_t generation;	      /* unique within the sampler */
-	char comm[16];		      /* of the thread group leader, as last seen */
-	uint64_t cgroup;	      /* inode of its cgroup's folder (v2, or v1's memory) */
-	struct python_symbols python; /* where they are in this process */
+	uint64_t start_ns;   /* since boot, as the kernel has it */
+	uint64_t generation; /* unique within the sampler */
+	char comm[16];	     /* of the thread group leader, as last seen */
+	uint64_t cgroup;     /* inode of its cgroup's folder (v2, or v1's memory) */
+	struct interp interp;
 };
 
 struct cpu_frame {
@@ -54,13 +55,7 @@ struct cpu_frame {
 		*file;	  /* NULL: anonymous memory (JIT), or not mapped as far as known */
 	uint64_t address; /* link-time in a file, else absolute */
 	bool is_return;	  /* a return address: the call is before it */
-};
-
-struct cpu_python_frame {
-	uint64_t code;	/* address of its code object */
-	uint32_t instr; /* as for python_code_read() */
-	uint64_t name_hash;
-	bool is_entry; /* C called it: the frame before it, if any, is further out on the stack */
+	bool is_interp;	  /* the next of the interpreter's frames, not a native one */
 };
 
 struct cpu_stack {
@@ -76,10 +71,12 @@ struct cpu_stack {
 	uint16_t n_user;
 	const uint64_t *kernel;
 	const struct cpu_frame *user;
-	/* What the interpreter's loop, which is among the user frames, was executing. */
-	uint16_t n_python;
-	bool python_cut; /* there are more than CPU_STACK_MAX, or they could not be read */
-	const struct cpu_python_frame *python;
+	/* Those of an interpreter: in place of user frames that say so; else what its loop, which
+	 * is among the user frames, was executing. */
+	enum interp_kind interp_kind;
+	uint16_t n_interp;
+	bool interp_cut; /* there are more than CPU_STACK_MAX, or they could not be read */
+	const struct interp_frame *interp;
 };
 
 struct cpu_losses {
@@ -97,13 +94,14 @@ struct cpu_event {
 		/* First samples of a process: while it lives it can be asked who it is. */
 		CPU_EVENT_SAMPLED,
 		/* Frames of a process that may be gone by the drain, and with it their names. */
-		CPU_EVENT_PYTHON,
+		CPU_EVENT_FRAMES,
 	} kind;
 	pid_t pid;
 	char comm[16];
 	const struct cpu_process *process; /* not of exec and exit; as later in its stacks */
-	const struct cpu_python_frame *python;
-	size_t n_python;
+	enum interp_kind interp_kind;
+	const struct interp_frame *interp;
+	size_t n_interp;
 };
 
 /*

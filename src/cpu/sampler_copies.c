@@ -65,6 +65,14 @@ static long walk_read(struct walk *w, void *dst, __u32 size, __u64 address)
 	return -1;
 }
 
+/* Never called: an interpreter's memory has changed since. */
+static int walk_interp(struct walk *w, struct interp_frame *ret)
+{
+	(void)w;
+	(void)ret;
+	return INTERP_NOT_MINE;
+}
+
 /* One attempt; returns the file whose tables are missing, or CPU_FILE_NONE. */
 static uint32_t walk_copy(struct cpu_sampler *s, struct range mappings)
 {
@@ -125,28 +133,33 @@ static struct range find_mappings(struct cpu_sampler *s, const struct sampler_co
 	return found;
 }
 
+static void walk_again(struct cpu_sampler *s, struct range mappings)
+{
+	struct sampler_stack *stack = &s->copy.stack;
+	uint16_t n_inlined = stacks_split(stack, s->user, s->interp);
+
+	walk_loading(s, mappings);
+	/* Those that an interpreter has beside the stack come after what was walked now. */
+	stack->n_interp -= n_inlined;
+	memcpy(&stack->frames[stack->n_kernel + stack->n_user], &s->interp[n_inlined],
+	       stack->n_interp * sizeof(s->interp[0]));
+}
+
 int sampler_on_copy(void *context, void *data, size_t len)
 {
 	const size_t header = offsetof(struct sampler_copy, bytes);
 	struct cpu_sampler *s = context;
 	struct sampler_stack *stack = &s->copy.stack;
-	uint64_t python[2 * SAMPLER_FRAMES_MAX];
 	struct range mappings;
 
 	if (len < header || len > sizeof(s->copy))
 		return 0;
 	memcpy(&s->copy, data, len);
-	if (s->copy.n_bytes > len - header || stack->n_kernel > SAMPLER_FRAMES_MAX ||
-	    stack->n_user > SAMPLER_FRAMES_MAX || stack->n_python > SAMPLER_FRAMES_MAX)
+	if (s->copy.n_bytes > len - header || !stacks_is_sound(stack, sizeof(*stack)))
 		return 0;
-	/* They come after those that are walked now. */
-	memcpy(python, &stack->frames[stack->n_kernel + stack->n_user],
-	       (size_t)2 * stack->n_python * sizeof(python[0]));
 	mappings = find_mappings(s, &s->copy);
 	if (mappings.n)
-		walk_loading(s, mappings);
-	memcpy(&stack->frames[stack->n_kernel + stack->n_user], python,
-	       (size_t)2 * stack->n_python * sizeof(python[0]));
+		walk_again(s, mappings);
 	s->copy_ends[stack->end < SAMPLER_END_N ? stack->end : SAMPLER_END_NOT_LOADED]++;
 	return sampler_on_stack(s, stack, stacks_bytes(stack));
 }

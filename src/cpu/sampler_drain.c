@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "bpf/events.h"
 #include "cpu/sampler_impl.h"
-#include "python/code.h"
 
 /* Past this the off-CPU stacks are forgotten, and sent again as they recur. */
 #define WAITING_MAX_BYTES ((size_t)16 << 20)
@@ -22,6 +21,10 @@ static void resolve_frame(const struct cpu_sampler *s, const struct stack_record
 
 	*ret = (struct cpu_frame){.address = sent & SAMPLER_FRAME_ADDRESS,
 				  .is_return = !(sent & SAMPLER_FRAME_EXACT)};
+	if (stacks_is_interp(sent)) {
+		ret->is_interp = true;
+		return;
+	}
 	if (id) {
 		ret->file = cpu_files_get(s->files, (uint32_t)(id - 1), record->generation);
 		return;
@@ -32,24 +35,6 @@ static void resolve_frame(const struct cpu_sampler *s, const struct stack_record
 		return;
 	ret->file = cpu_files_get(s->files, file, UINT32_MAX);
 	ret->address = vaddr + ret->is_return;
-}
-
-void sampler_resolve_python(struct cpu_sampler *s, const struct sampler_stack *stack)
-{
-	size_t first = (size_t)stack->n_kernel + stack->n_user;
-
-	for (size_t i = 0; i < stack->n_python; i++) {
-		uint64_t sent = stack->frames[first + 2 * i];
-		uint64_t instr = sent >> SAMPLER_PYTHON_INSTR_SHIFT & SAMPLER_PYTHON_INSTR_MAX;
-
-		s->python[i] = (struct cpu_python_frame){
-			.code = (sent & SAMPLER_PYTHON_CODE) << SAMPLER_PYTHON_CODE_SHIFT,
-			.instr = instr == SAMPLER_PYTHON_INSTR_MAX ? PYTHON_NOWHERE
-								   : (uint32_t)instr,
-			.is_entry = sent & SAMPLER_PYTHON_ENTRY,
-			.name_hash = stack->frames[first + 2 * i + 1],
-		};
-	}
 }
 
 static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
@@ -69,9 +54,10 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		.n_user = sent->n_user,
 		.kernel = s->kernel,
 		.user = s->frames,
-		.n_python = sent->n_python,
-		.python_cut = sent->python_cut,
-		.python = s->python,
+		.interp_kind = sent->interp,
+		.n_interp = sent->n_interp,
+		.interp_cut = sent->interp_cut,
+		.interp = s->interp,
 	};
 
 	if (!process)
@@ -83,9 +69,9 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		stack.value_ns = counts->count * (NS_PER_SEC / s->options.hz);
 	for (size_t i = 0; i < sent->n_kernel; i++)
 		s->kernel[i] = sent->frames[i];
+	(void)stacks_split(sent, s->user, s->interp);
 	for (size_t i = 0; i < sent->n_user; i++)
-		resolve_frame(s, record, process, sent->frames[sent->n_kernel + i], &s->frames[i]);
-	sampler_resolve_python(s, sent);
+		resolve_frame(s, record, process, s->user[i], &s->frames[i]);
 	return emit(context, &stack);
 }
 

@@ -32,6 +32,7 @@ struct cpu_sampler {
 	struct unwind_rule *rules;
 	struct sampler_file *shared_files;
 	struct sampler_mapping *mappings;
+	struct interp_layouts layouts;
 
 	struct cpu_tables *tables;
 	struct cpu_files *files;
@@ -52,8 +53,9 @@ struct cpu_sampler {
 	uint64_t keys[1024];
 	struct sampler_counts counts[1024];
 	uint64_t kernel[SAMPLER_FRAMES_MAX];
+	uint64_t user[SAMPLER_FRAMES_MAX];
 	struct cpu_frame frames[SAMPLER_FRAMES_MAX];
-	struct cpu_python_frame python[SAMPLER_FRAMES_MAX];
+	struct interp_frame interp[SAMPLER_FRAMES_MAX];
 };
 
 /* Callbacks of the ring buffers. */
@@ -62,9 +64,6 @@ int sampler_on_stack(void *context, void *data, size_t len);
 int sampler_on_copy(void *context, void *data, size_t len);
 /* Of loading. */
 void sampler_on_pause(void *context);
-
-/* The Python frames of a stack that stacks_add() has found right, as sampler->python. */
-void sampler_resolve_python(struct cpu_sampler *sampler, const struct sampler_stack *stack);
 
 /* For the thread that polls, if it is wanted and allowed. */
 void sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);

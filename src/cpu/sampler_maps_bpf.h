@@ -82,10 +82,19 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SAMPLER_PYTHON_LAYOUTS);
+	__uint(max_entries, INTERP_LAYOUTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct python_layout);
-} python_layouts SEC(".maps");
+	__type(value, struct interp_layout);
+} interp_layouts SEC(".maps");
+
+/* As scratches. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct interp_walk);
+} interp_walks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -61,18 +61,19 @@ int sampler_on_notice(void *context, void *data, size_t len)
 	return 0;
 }
 
-static void tell_python(struct cpu_sampler *s, const struct sampler_stack *stack)
+static void tell_frames(struct cpu_sampler *s, const struct sampler_stack *stack)
 {
 	struct cpu_process *process = cpu_processes_get(s->processes, &stack->thread);
-	struct cpu_event event = {.kind = CPU_EVENT_PYTHON,
+	struct cpu_event event = {.kind = CPU_EVENT_FRAMES,
 				  .process = process,
-				  .python = s->python,
-				  .n_python = stack->n_python};
+				  .interp_kind = stack->interp,
+				  .interp = s->interp,
+				  .n_interp = stack->n_interp};
 
 	if (!process || !s->on_event)
 		return;
 	event.pid = process->pid;
-	sampler_resolve_python(s, stack);
+	(void)stacks_split(stack, s->user, s->interp);
 	s->on_event(s->context, &event);
 }
 
@@ -86,8 +87,8 @@ int sampler_on_stack(void *context, void *data, size_t len)
 		return 0;
 	stacks = stack->offcpu ? &s->waiting : &s->running[stack->epoch & 1];
 	/* One that cannot be kept is missed at the drain, and counted there. */
-	if (stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 && stack->n_python)
-		tell_python(s, stack);
+	if (stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 && stack->n_interp)
+		tell_frames(s, stack);
 	return 0;
 }
 

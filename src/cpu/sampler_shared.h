@@ -17,8 +17,8 @@
 
 #include <linux/types.h>
 
+#include "cpu/interp/interp_shared.h"
 #include "elf/unwind_rule.h"
-#include "python/layout.h"
 
 #define SAMPLER_FRAMES_MAX 127
 #define SAMPLER_PAGE_BITS 12
@@ -72,11 +72,9 @@ struct sampler_process {
 	__u64 asked_ns;	 /* when they were last asked for, and have not come since */
 	__u64 loaded_ns; /* when its mappings were last read; 0 for never */
 	__u64 wait_ns;	 /* between two such reports */
-	__u64 python;	 /* address of _PyRuntime; 0: it has none */
-	__u32 python_layout;
+	struct interp_process interp;
 	__u32 first;
 	__u32 n;
-	__u32 unused;
 };
 
 struct sampler_counts {
@@ -97,26 +95,14 @@ enum sampler_end {
 
 /*
  * A user frame: bits 0-46 the address, bit 47 set where it is no return address, bits 48-63 the
- * number of its file + 1, or 0 where the address is absolute.
+ * number of its file + 1, or 0 where the address is absolute. All ones there: it is an
+ * interpreter's, whose words (struct interp_frame) follow at once. Those of an interpreter that has
+ * its frames beside the stack come after all user frames.
  */
 #define SAMPLER_FRAME_ADDRESS ((1ULL << 47) - 1)
 #define SAMPLER_FRAME_EXACT (1ULL << 47)
 #define SAMPLER_FRAME_FILE_SHIFT 48
-
-/*
- * A Python frame: bits 0-43 the address of its code object without the lowest three, which are 0;
- * bits 44-61 the number of its instruction; bit 62 is set where C called it; bit 63 always. In the
- * next word is the hash of its name (name_hash in python/code.h).
- */
-#define SAMPLER_PYTHON_CODE ((1ULL << 44) - 1)
-#define SAMPLER_PYTHON_CODE_SHIFT 3
-#define SAMPLER_PYTHON_INSTR_SHIFT 44
-#define SAMPLER_PYTHON_INSTR_MAX ((1U << 18) - 1) /* that, or more, or not known */
-#define SAMPLER_PYTHON_ENTRY (1ULL << 62)
-#define SAMPLER_PYTHON (1ULL << 63)
-#define SAMPLER_PYTHON_LAYOUTS (PYTHON_MINOR_MAX - PYTHON_MINOR_MIN + 1)
-/* Threads, interpreters and frames, of which there may be twice as many as are taken. */
-#define SAMPLER_PYTHON_STEPS (512 + 2 * SAMPLER_FRAMES_MAX)
+#define SAMPLER_FRAME_INTERP 0xffffULL /* as number of a file + 1 */
 
 struct sampler_thread {
 	__u64 start_ns; /* of the process */
@@ -135,11 +121,12 @@ struct sampler_stack {
 	__u8 end; /* enum sampler_end */
 	__u16 n_kernel;
 	__u16 n_user;
-	__u16 n_python;	 /* of two words each */
-	__u8 python_cut; /* there are more */
-	__u8 unused[3];
+	__u16 n_interp;	 /* of INTERP_WORDS each */
+	__u8 interp;	 /* enum interp_kind, whose they are */
+	__u8 interp_cut; /* there are more */
+	__u8 unused[2];
 	char comm[16]; /* of the thread group leader */
-	/* Of the kernel, of the machine, of Python; a power of two. */
+	/* Of the kernel, of the machine, of an interpreter; a power of two. */
 	__u64 frames[4 * (SAMPLER_FRAMES_MAX + 1)];
 };
 #define SAMPLER_FRAME_MASK (4 * (SAMPLER_FRAMES_MAX + 1) - 1)

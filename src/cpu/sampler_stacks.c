@@ -8,9 +8,54 @@
 
 size_t stacks_bytes(const struct sampler_stack *stack)
 {
-	size_t words = (size_t)stack->n_kernel + stack->n_user + 2 * (size_t)stack->n_python;
+	size_t words =
+		(size_t)stack->n_kernel + stack->n_user + INTERP_WORDS * (size_t)stack->n_interp;
 
 	return offsetof(struct sampler_stack, frames) + words * sizeof(stack->frames[0]);
+}
+
+bool stacks_is_interp(uint64_t word)
+{
+	return word >> SAMPLER_FRAME_FILE_SHIFT == SAMPLER_FRAME_INTERP;
+}
+
+bool stacks_is_sound(const struct sampler_stack *s, size_t len)
+{
+	size_t at, n = 0;
+
+	if (len < offsetof(struct sampler_stack, frames) || s->n_kernel > SAMPLER_FRAMES_MAX ||
+	    s->n_user > SAMPLER_FRAMES_MAX || s->n_interp > SAMPLER_FRAMES_MAX ||
+	    s->interp >= INTERP_N || ((s->n_interp || s->interp_cut) && !s->interp) ||
+	    len < stacks_bytes(s))
+		return false;
+	at = s->n_kernel;
+	for (size_t i = 0; i < s->n_user; i++, at++) {
+		if (!stacks_is_interp(s->frames[at]))
+			continue;
+		if (n++ == s->n_interp)
+			return false;
+		at += INTERP_WORDS;
+	}
+	return true;
+}
+
+uint16_t stacks_split(const struct sampler_stack *s, uint64_t *ret_user,
+		      struct interp_frame *ret_interp)
+{
+	const __u64 *word = &s->frames[s->n_kernel];
+	uint16_t n = 0, inlined;
+
+	for (size_t i = 0; i < s->n_user; i++) {
+		ret_user[i] = *word++;
+		if (!stacks_is_interp(ret_user[i]))
+			continue;
+		ret_interp[n++] = (struct interp_frame){.id = word[0], .check = word[1]};
+		word += INTERP_WORDS;
+	}
+	inlined = n;
+	for (; n < s->n_interp; word += INTERP_WORDS)
+		ret_interp[n++] = (struct interp_frame){.id = word[0], .check = word[1]};
+	return inlined;
 }
 
 int stacks_add(struct stacks *s, const void *record, size_t len, uint32_t generation)
@@ -18,9 +63,7 @@ int stacks_add(struct stacks *s, const void *record, size_t len, uint32_t genera
 	const struct sampler_stack *sent = record;
 	struct stack_record *copy;
 
-	if (len < offsetof(struct sampler_stack, frames) || sent->n_kernel > SAMPLER_FRAMES_MAX ||
-	    sent->n_user > SAMPLER_FRAMES_MAX || sent->n_python > SAMPLER_FRAMES_MAX ||
-	    len < stacks_bytes(sent))
+	if (!stacks_is_sound(sent, len))
 		return -EBADMSG;
 	if (stacks_find(s, sent->hash))
 		return 0;

@@ -8,8 +8,8 @@
  *
  * BPF walks a stack where it is (sampler_walk_bpf.h), user space a copy of its top
  * (sampler_copies.c), by the same tables and the same code. Each defines how it gets at them:
- * walk_record() and those after it, which may return NULL, and walk_read(), which is not 0 where
- * there is no such memory.
+ * walk_record() and those after it, which may return NULL, walk_read(), which is not 0 where there
+ * is no such memory, and walk_interp().
  */
 #pragma once
 
@@ -24,12 +24,14 @@ struct walk {
 	__u64 unknown; /* an address in no mapping */
 	__u32 map_file, first, n;
 	__u32 slot; /* of scratches */
-	__u32 n_kernel, n_user, n_python;
+	__u32 n_kernel, n_user, n_interp;
 	__u32 end;
 	__u32 exact; /* pc is no return address */
 	__u32 fp_lost;
 	__u32 wanted; /* file without tables, + 1 */
-	__u32 python_cut;
+	__u32 interp; /* enum interp_kind of the process */
+	__u32 interp_layout;
+	__u32 interp_cut;
 };
 
 static __always_inline struct sampler_copy *walk_record(const struct walk *w);
@@ -39,6 +41,8 @@ static __always_inline const struct sampler_file *walk_file(const struct walk *w
 static __always_inline const struct sampler_chunk *walk_chunk(const struct walk *w, __u32 number);
 static __always_inline const struct unwind_rule *walk_rule(const struct walk *w, __u32 number);
 static __always_inline long walk_read(struct walk *w, void *dst, __u32 size, __u64 address);
+/* Asks the interpreter about the frame at pc; INTERP_FRAME: *ret is it, and w is at its caller. */
+static __always_inline int walk_interp(struct walk *w, struct interp_frame *ret);
 
 /* Keeps the compiler from making a branch of it, which the verifier would follow both ways. */
 #ifndef barrier_var
@@ -253,13 +257,37 @@ static __always_inline int leave_frame(struct walk *w, const struct unwind_rule 
 	return leave_by_cfa(w, rule, cfa);
 }
 
+static __always_inline void note_word(struct walk *w, struct sampler_stack *s, __u32 at, __u64 word)
+{
+	s->frames[at & SAMPLER_FRAME_MASK] = word;
+	w->hash = mix(w->hash, word);
+}
+
+/* The word after all that was noted. */
+static __always_inline __u32 next_word(const struct walk *w)
+{
+	return w->n_kernel + w->n_user + INTERP_WORDS * w->n_interp;
+}
+
+static __always_inline void note_interp(struct walk *w, struct sampler_stack *s,
+					const struct interp_frame *frame)
+{
+	__u32 at = next_word(w);
+
+	note_word(w, s, at, frame->id);
+	note_word(w, s, at + 1, frame->check);
+	w->n_interp++;
+}
+
 /* Notes the frame at pc and goes on to its caller; not 0 at the end of the stack. */
 int walk_step(struct walk *w);
 __attribute__((noinline)) int walk_step(struct walk *w)
 {
 	struct unwind_rule rule = {};
+	struct interp_frame interp = {};
 	struct sampler_copy *s;
 	bool known, has_file;
+	int answer = INTERP_NOT_MINE;
 	__u64 pc, frame;
 	__u32 exact;
 
@@ -283,9 +311,19 @@ __attribute__((noinline)) int walk_step(struct walk *w)
 		frame |= (__u64)(w->map_file + 1) << SAMPLER_FRAME_FILE_SHIFT;
 	if (exact)
 		frame |= SAMPLER_FRAME_EXACT;
-	s->stack.frames[(w->n_kernel + w->n_user) & SAMPLER_FRAME_MASK] = frame;
-	w->hash = mix(w->hash, frame);
+	if (known && !has_file && w->interp)
+		answer = walk_interp(w, &interp);
+	if (answer == INTERP_FRAME)
+		frame |= SAMPLER_FRAME_INTERP << SAMPLER_FRAME_FILE_SHIFT;
+	note_word(w, &s->stack, next_word(w), frame);
 	w->n_user++;
+	if (answer == INTERP_FRAME) {
+		interp.id |= INTERP_ENTERED; /* each has a native frame of its own */
+		note_interp(w, &s->stack, &interp);
+		return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
+	}
+	if (answer == INTERP_CUT)
+		return stop(w, SAMPLER_END_NO_RULE);
 	if (!known)
 		return 1;
 	rule.cfa = UNWIND_CHAIN;

@@ -1,8 +1,12 @@
-/* src/cpu/sampler_walk_bpf.h: the walk in BPF, through the maps that user space has laid out. */
+/*
+ * src/cpu/sampler_walk_bpf.h: the walk in BPF, through the maps that user space has laid out; and
+ * after it the frames that an interpreter has beside the stack.
+ */
 #pragma once
 
 #include "cpu/sampler_bpf.h"
 
+#include "cpu/interp/interp_bpf.h"
 #include "cpu/sampler_maps_bpf.h"
 #include "cpu/sampler_shared.h"
 #include "cpu/sampler_walk.h"
@@ -42,7 +46,124 @@ static __always_inline long walk_read(struct walk *w, void *dst, u32 size, u64 a
 	return bpf_probe_read_user(dst, size, (void *)address);
 }
 
+static __always_inline int interp_step(const struct walk *w, struct interp_walk *i)
+{
+	u32 row = w->interp_layout;
+	const struct interp_layout *l = bpf_map_lookup_elem(&interp_layouts, &row);
+
+	if (!l)
+		return INTERP_END;
+	switch (w->interp) {
+#define STEP(constant, name)                                                                       \
+	case INTERP_##constant:                                                                    \
+		return interp_##name##_step(i, l);
+		INTERP_KINDS(STEP)
+#undef STEP
+	default:
+		return INTERP_END;
+	}
+}
+
+static __always_inline int walk_interp(struct walk *w, struct interp_frame *ret)
+{
+	u32 slot = w->slot;
+	struct interp_walk *i = bpf_map_lookup_elem(&interp_walks, &slot);
+	int answer;
+
+	if (!i)
+		return INTERP_NOT_MINE;
+	i->pc = w->pc;
+	i->sp = w->sp;
+	i->fp = w->fp;
+	i->exact = w->exact;
+	answer = interp_step(w, i);
+	if (answer != INTERP_FRAME)
+		return answer;
+	*ret = i->frame;
+	w->pc = i->pc;
+	w->sp = i->sp;
+	w->fp = i->fp;
+	w->exact = i->exact;
+	w->fp_lost = 0;
+	return answer;
+}
+
 static int walk_loop(u32 i, struct walk *w)
 {
 	return walk_step(w) ? 1 : 0;
+}
+
+/* Native code called the last frame. */
+static __always_inline void mark_entered(struct walk *w, struct sampler_stack *s)
+{
+	if (w->n_interp)
+		s->frames[(next_word(w) - INTERP_WORDS) & SAMPLER_FRAME_MASK] |= INTERP_ENTERED;
+	w->hash = mix(w->hash, 1);
+}
+
+/* Not 0 at the end. Global, so that the verifier takes what it finds in w for anything: older ones
+ * would take it for what it is at the first step. */
+int interp_take(struct walk *w);
+__attribute__((noinline)) int interp_take(struct walk *w)
+{
+	struct interp_walk *i;
+	struct sampler_copy *s;
+	u32 slot;
+
+	if (!w)
+		return 1;
+	slot = w->slot;
+	i = bpf_map_lookup_elem(&interp_walks, &slot);
+	s = walk_record(w);
+	if (!i || !s)
+		return 1;
+	i->pc = 0;
+	switch (interp_step(w, i)) {
+	case INTERP_FRAME:
+		if (w->n_interp >= SAMPLER_FRAMES_MAX)
+			return 1;
+		note_interp(w, &s->stack, &i->frame);
+		return 0;
+	case INTERP_CALLED:
+		mark_entered(w, &s->stack);
+		return 0;
+	case INTERP_AGAIN:
+		return 0;
+	case INTERP_END:
+		w->interp_cut = 0;
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+static int interp_loop(u32 number, struct walk *w)
+{
+	return interp_take(w) ? 1 : 0;
+}
+
+/* Before the walk of a process that has an interpreter. */
+static __always_inline void interp_begin(struct walk *w, const struct interp_process *process,
+					 struct task_struct *task)
+{
+	u32 slot = w->slot;
+	struct interp_walk *i = bpf_map_lookup_elem(&interp_walks, &slot);
+
+	if (!i)
+		return;
+	*i = (struct interp_walk){.thread = TASK_SELF(task)};
+	for (int n = 0; n < INTERP_ADDRESSES; n++)
+		i->addresses[n] = process->addresses[n];
+	w->interp = process->kind;
+	w->interp_layout = process->layout;
+}
+
+/* After it. */
+static __always_inline void interp_end(struct walk *w)
+{
+	if (!w->interp || w->n_interp)
+		return;
+	w->interp_cut = 1;
+	bpf_loop(INTERP_STEPS, interp_loop, w, 0);
+	w->hash = mix(w->hash, w->interp_cut);
 }

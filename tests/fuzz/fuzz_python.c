@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cpu/interp/python/code.h"
+#include "cpu/interp/python/line.h"
+#include "cpu/interp/python/symbols.h"
 #include "mem_fake.h"
-#include "python/code.h"
-#include "python/line.h"
-#include "python/symbols.h"
 
 #define CODE_AT 0x1000
 

@@ -1,5 +1,5 @@
 /*
- * tests/oracle/python_dump.c: prints what the python room reads of a live process, for
+ * tests/oracle/python_dump.c: prints what cpu/interp/python reads of a live process, for
  * test_python_layout.py.
  *
  *   python_dump PID             reads "ADDRESS INSTRUCTION" on stdin (hexadecimal, decimal), prints
@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/code.h"
-#include "python/symbols.h"
+#include "cpu/interp/python/code.h"
+#include "cpu/interp/python/symbols.h"
 
 #define THREADS_MAX 64
 #define FRAMES_MAX 512

@@ -79,13 +79,19 @@ static struct profile *finish(struct fixture *f)
 	return p;
 }
 
+static const char *name_of(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = profile_location_at(p, location);
+
+	return profile_cstring(p, profile_function_at(p, l->lines[0].function)->name);
+}
+
 static const char *outermost(const struct profile *p, size_t sample)
 {
 	uint32_t n;
 	const uint32_t *stack = profile_stack_at(p, profile_sample_at(p, sample)->stack, &n);
-	const struct profile_location *l = profile_location_at(p, stack[n - 1]);
 
-	return profile_cstring(p, profile_function_at(p, l->lines[0].function)->name);
+	return name_of(p, stack[n - 1]);
 }
 
 static void equal_stacks_become_one_sample(void **state)
@@ -150,6 +156,35 @@ static void stack_that_was_cut_says_why(void **state)
 	assert_string_equal(outermost(p, 0), "[no unwind information]");
 	assert_string_equal(outermost(p, 1), "[sampled before its code was known]");
 	assert_string_equal(outermost(p, 2), "[anonymous]");
+	profile_free(p);
+}
+
+static void frames_of_an_interpreter_take_the_place_of_native_ones(void **state)
+{
+	const enum interp_kind kind = INTERP_NONE + 1;
+	const struct cpu_frame frames[] = {
+		{.address = 0x1000}, {.address = 0x3000, .is_interp = true}, {.address = 0x2000}};
+	const struct interp_frame interp = {.id = INTERP_ENTERED | 7, .check = 1};
+	const struct cpu_stack s = {.process = &process,
+				    .count = 1,
+				    .n_user = 3,
+				    .user = frames,
+				    .interp_kind = kind,
+				    .n_interp = 1,
+				    .interp = &interp};
+	struct fixture *f = *state;
+	const uint32_t *stack;
+	struct profile *p;
+	uint32_t n;
+
+	assert_int_equal(cpu_builder_add(&f->builder, f->names, &s), 0);
+	p = finish(f);
+	stack = profile_stack_at(p, profile_sample_at(p, 0)->stack, &n);
+	assert_int_equal(n, 3);
+	/* The process is not known to have an interpreter: its frames have no names then. */
+	assert_string_equal(name_of(p, stack[0]), "[anonymous]");
+	assert_string_equal(name_of(p, stack[1]), interp_ops(kind)->unnamed);
+	assert_string_equal(name_of(p, stack[2]), "[anonymous]");
 	profile_free(p);
 }
 
@@ -224,6 +259,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(thread_name_of_sixteen_bytes_needs_no_end,
 						setup_labelled, teardown),
 		cmocka_unit_test_setup_teardown(stack_that_was_cut_says_why, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			frames_of_an_interpreter_take_the_place_of_native_ones, setup, teardown),
 		cmocka_unit_test_setup_teardown(stack_without_any_frame_is_one_of_the_kernel, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_program_is_the_first_mapping, setup, teardown),

@@ -1,4 +1,4 @@
-/* tests/unit/test_cpu_interleave.c: Python frames find their places among native ones. */
+/* tests/unit/test_cpu_interleave.c: an interpreter's frames find their places among native ones. */
 #include "cpu/interleave.h"
 
 #include <setjmp.h>
@@ -8,41 +8,39 @@
 
 #include <cmocka.h>
 
-#include "python/code.h"
-
 /*
- * native: 'L' for the interpreter's loop, any other letter for a C function; python: capitals for
+ * native: 'L' for the interpreter's loop, any other letter for a C function; interp: capitals for
  * functions that C called, 'n' for one that has not begun. Both from the innermost on. What comes
- * of it has Python's frames in place of the loops.
+ * of it has the interpreter's frames in place of the loops.
  */
-static const char *merge(const char *native, const char *python, bool native_cut, bool python_cut)
+static const char *merge(const char *native, const char *interp, bool native_cut, bool interp_cut)
 {
 	static char text[256];
-	struct cpu_python_frame frames[CPU_STACK_MAX];
+	struct interp_frame frames[CPU_STACK_MAX];
 	struct cpu_stack s = {.end = native_cut ? CPU_STACK_NO_RULE : CPU_STACK_ROOT,
 			      .n_user = (uint16_t)strlen(native),
-			      .n_python = (uint16_t)strlen(python),
-			      .python_cut = python_cut,
-			      .python = frames};
+			      .n_interp = (uint16_t)strlen(interp),
+			      .interp_cut = interp_cut,
+			      .interp = frames};
 	bool is_loop[CPU_STACK_MAX];
 	uint16_t n[CPU_STACK_MAX], left;
 	size_t len = 0, at = 0;
 
 	for (uint16_t i = 0; i < s.n_user; i++)
 		is_loop[i] = native[i] == 'L';
-	for (uint16_t i = 0; i < s.n_python; i++)
-		frames[i] =
-			(struct cpu_python_frame){.is_entry = python[i] <= 'Z',
-						  .instr = python[i] == 'n' ? PYTHON_NOWHERE : 0};
+	for (uint16_t i = 0; i < s.n_interp; i++)
+		frames[i] = (struct interp_frame){.id = interp[i] <= 'Z'   ? INTERP_ENTERED
+							: interp[i] == 'n' ? INTERP_NOT_BEGUN
+									   : 0};
 	left = cpu_interleave(&s, is_loop, n);
 	for (uint16_t i = 0; i < s.n_user; i++) {
 		if (!n[i])
 			text[len++] = native[i];
 		for (uint16_t k = 0; k < n[i]; k++)
-			text[len++] = python[at++];
+			text[len++] = interp[at++];
 	}
 	for (uint16_t k = 0; k < left; k++)
-		text[len++] = python[at++];
+		text[len++] = interp[at++];
 	text[len] = 0;
 	return text;
 }
@@ -67,7 +65,7 @@ static void frame_that_has_not_begun_belongs_to_a_loop_that_has_none(void **stat
 {
 	(void)state;
 	assert_string_equal(merge("LyLm", "naB", false, false), "nyaBm");
-	/* Called by Python, not by C. */
+	/* Called by a frame of its own kind, not by C. */
 	assert_string_equal(merge("Lm", "naB", false, false), "naBm");
 }
 
@@ -82,9 +80,9 @@ static void frames_of_a_loop_that_is_not_recognized_come_before_the_next(void **
 static void stacks_that_are_cut_are_put_together_from_the_inner_end(void **state)
 {
 	(void)state;
-	/* The native one is: the rest of Python's is known all the same. */
+	/* The native one is: the rest of the other is known all the same. */
 	assert_string_equal(merge("xLyL", "aBcDEf", true, false), "xaBycDEf");
-	/* Python's is: outer loops stay as they are. */
+	/* The other is: outer loops stay as they are. */
 	assert_string_equal(merge("xLyLzLm", "aBc", false, true), "xaByczLm");
 	assert_string_equal(merge("xLyL", "aB", true, true), "xaByL");
 }

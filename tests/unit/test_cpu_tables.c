@@ -522,12 +522,14 @@ static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **stat
 	_cleanup_free_ struct sampler_file *shared = calloc(CPU_FILES_MAX, sizeof(*shared));
 	_cleanup_(cpu_files_freep) struct cpu_files *files = NULL;
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct interp_layout rows[INTERP_LAYOUTS];
+	struct interp_layouts layouts = {.rows = rows};
 	struct asking asking = {.id = CPU_FILE_NONE};
 	const struct cpu_pause pause = {.call = ask_again, .context = &asking};
 	uint64_t bias;
 
 	assert_non_null(shared);
-	assert_int_equal(cpu_files_new(shared, f->tables, &files, NULL), 0);
+	assert_int_equal(cpu_files_new(shared, f->tables, &layouts, &files, NULL), 0);
 	assert_int_equal(proc_maps_read(getpid(), &maps, NULL), 0);
 	for (size_t i = 0; i < maps.len && asking.id == CPU_FILE_NONE; i++)
 		if (maps.maps[i].flags & PROC_MAP_EXEC)

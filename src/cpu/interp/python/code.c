@@ -1,6 +1,6 @@
 /*
- * src/python/code.c: see code.h. Three reads: the code object, the heads of the three objects that
- * it points to, and what these hold.
+ * src/cpu/interp/python/code.c: see code.h. Three reads: the code object, the heads of the three
+ * objects that it points to, and what these hold.
  *
  *   object  references u64 | type u64 | ...
  *   bytes   object | length u64 | hash u64 | bytes ...
@@ -9,15 +9,15 @@
  * The bits of state say how many bytes a character has, whether the characters lie right behind the
  * object (they do, but for what very old extensions make), and whether all are ASCII.
  */
-#include "python/code.h"
+#include "cpu/interp/python/code.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cpu/interp/python/line.h"
 #include "proc/text.h"
-#include "python/line.h"
 
 #define OBJECT_TYPE 8
 #define OBJECT_LENGTH 16

@@ -1,18 +1,18 @@
 /*
- * src/python/symbols.c: see symbols.h.
+ * src/cpu/interp/python/symbols.c: see symbols.h.
  *
  * The version is in the file's name, which anybody may choose. Where the file itself knows better
  * it has to agree: from 3.11 on by Py_Version, in 3.13 also by the offsets that it publishes for
  * debuggers at the start of _PyRuntime.
  */
-#include "python/symbols.h"
+#include "cpu/interp/python/symbols.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cpu/interp/python/layout.h"
 #include "elf/symbols.h"
-#include "python/layout.h"
 
 enum {
 	RUNTIME,

@@ -1,9 +1,9 @@
 /*
- * src/python/layout.c: see layout.h. Release builds with a GIL on 64-bit machines; debug builds and
- * free-threaded ones lay their objects out differently. Patch releases are not known to; those of
- * 3.13 say themselves where they do (symbols.c).
+ * src/cpu/interp/python/layout.c: see layout.h. Release builds with a GIL on 64-bit machines; debug
+ * builds and free-threaded ones lay their objects out differently. Patch releases are not known to;
+ * those of 3.13 say themselves where they do (symbols.c).
  */
-#include "python/layout.h"
+#include "cpu/interp/python/layout.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,5 @@
-/* src/python/symbols.h: whether a file is a CPython interpreter, and where it has its variables. */
+/* src/cpu/interp/python/symbols.h: whether a file is a CPython interpreter, and where it has its
+ * variables. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
- * src/python/line.c: the line of an instruction, by the table that its code object has. All three
- * formats list ranges of instructions in order, with the line as the difference to the one before,
- * and a first line to start from.
+ * src/cpu/interp/python/line.c: the line of an instruction, by the table that its code object has.
+ * All three formats list ranges of instructions in order, with the line as the difference to the
+ * one before, and a first line to start from.
  *
  *   3.9    pairs: bytes u8 | lines s8, applied when the bytes are passed (Objects/lnotab_notes.txt)
  *   3.10   pairs: bytes u8 | lines s8; -128: the range has no line (PEP 626)
@@ -15,11 +15,11 @@
  *
  * Tables are written by the program: every byte may be anything.
  */
-#include "python/line.h"
+#include "cpu/interp/python/line.h"
 
 #include "base/cleanup.h"
 #include "base/view.h"
-#include "python/code.h"
+#include "cpu/interp/python/code.h"
 
 #define UNIT_BYTES 2
 #define NO_LINE INT8_MIN

@@ -1,5 +1,5 @@
 /*
- * src/python/layout.h: where CPython 3.9 to 3.13 keeps what, as offsets in bytes.
+ * src/cpu/interp/python/layout.h: where CPython 3.9 to 3.13 keeps what, as offsets in bytes.
  *
  *   _PyRuntime.interpreters.head ─► interpreter ─► thread ─► thread ─► ...
  *                                        │            │

@@ -1,5 +1,6 @@
 /*
- * src/python/code.h: what a code object of a Python program is called, read from its memory.
+ * src/cpu/interp/python/code.h: what a code object of a Python program is called, read from its
+ * memory.
  *
  * All that is read was written by the program and may be anything: sizes have limits, texts are
  * made safe to show, and what is no code object (any more) is refused.
@@ -9,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cpu/interp/python/layout.h"
 #include "proc/mem.h"
-#include "python/layout.h"
 
 /* Longer ones are cut. */
 #define PYTHON_TEXT_MAX 256

@@ -2,7 +2,7 @@
  * tests/unit/test_python_code.c: code objects in made-up memory, and tables of lines as the
  * interpreters wrote them.
  */
-#include "python/code.h"
+#include "cpu/interp/python/code.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "cpu/interp/python/line.h"
 #include "mem_fake.h"
-#include "python/line.h"
 
 #define NO_LINE 0
 

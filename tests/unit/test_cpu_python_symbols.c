@@ -1,5 +1,5 @@
 /* tests/unit/test_python_symbols.c: interpreters, and files that only have their name. */
-#include "python/symbols.h"
+#include "cpu/interp/python/symbols.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "python/layout.h"
+#include "cpu/interp/python/layout.h"
 
 static void interpreters_are_known_by_their_names(void **state)
 {
