@@ -76,6 +76,7 @@ struct agent_slot {
 	struct agent_slot_reader {
 		void *state; /* NULL: not open */
 		bool yes;    /* these are of struct reader_answer */
+		enum err_cause cause;
 		bool may_change;
 		bool of_file;
 		bool slow;

@@ -43,9 +43,12 @@ static int go_heap_probe(const struct reader_context *context, struct reader_sha
 {
 	int r = go_program_probe(share, target, ret_answer, err);
 
-	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED)
-		go_program_refuse(ret_answer, "heap profiles of Go programs are turned off",
-				  "start sonde with --go-heap enabled");
+	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED) {
+		reader_answer_no(ret_answer, ERR_CAUSE_DISABLED,
+				 "heap profiles of Go programs are turned off",
+				 "start sonde with --go-heap enabled");
+		ret_answer->of_file = true;
+	}
 	return r;
 }
 
@@ -216,8 +219,8 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 		return r;
 	if (g->context->go_heap == AGENT_GO_HEAP_FORCE && g->context->forced)
 		return go_heap_force(g, err);
-	return err_set(err, -ENOTSUP,
-		       "memory profiling is off in this program; --go-heap force turns it on");
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
+			"memory profiling is off in this program");
 }
 
 /* With the program's lock: another reader's last picture may be under way. */
@@ -262,9 +265,8 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 
 	stats = golang_heap_stats(g->heap);
 	if (r == 0 && stats->rate == 0)
-		r = err_set(err, -ENOTSUP,
-			    "the program has turned memory profiling off; --go-heap force turns it "
-			    "on");
+		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
+			     "the program has turned memory profiling off");
 	if (r == 0)
 		r = golang_heap_delta_profile(g->heap, &profile, err);
 	golang_heap_trim(g->heap);

@@ -86,12 +86,15 @@ static void health_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-static void sinks_say(struct agent *a, const char *sentence)
+static void sinks_say(struct agent *a, const struct err *err)
 {
+	char line[ERR_LINE_MAX];
+
+	(void)err_describe(err, -EIO, line);
 	(void)pthread_mutex_lock(&a->lock);
 	a->health.write_failures++;
 	(void)snprintf(a->sink_trouble, sizeof(a->sink_trouble), "%.*s",
-		       (int)sizeof(a->sink_trouble) - 1, sentence);
+		       (int)sizeof(a->sink_trouble) - 1, line);
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -104,7 +107,7 @@ static void sinks_flush(struct agent *a)
 
 		if (a->sinks[i].ops->flush(a->sinks[i].sink, &err) == 0)
 			continue;
-		sinks_say(a, err.text);
+		sinks_say(a, &err);
 		well = false;
 	}
 	if (!well)
@@ -121,7 +124,7 @@ static void reading_write(struct agent *a, const struct target *target, const ch
 		struct err err = {0};
 
 		if (a->sinks[i].ops->write(a->sinks[i].sink, target, family, reading, &err) < 0)
-			sinks_say(a, err.text);
+			sinks_say(a, &err);
 	}
 }
 

@@ -310,8 +310,8 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s; give another --data-dir", path,
-			       strerror(errno));
+		return err_lack(err, -errno, ERR_CAUSE_DISK, "give another --data-dir",
+				"cannot open %s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
 		pid[strspn(pid, "0123456789")] = 0;

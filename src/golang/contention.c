@@ -165,7 +165,7 @@ int golang_contention_read(struct golang_contention *c, struct err *err)
 	gone = golang_contention_rate(c, &rate, err);
 	if (gone < 0)
 		return gone;
-	return r < 0 ? err_set(err, r, "%s", why.text) : 0;
+	return r < 0 ? err_pass(err, r, &why) : 0;
 }
 
 const struct golang_contention_stats *golang_contention_stats(const struct golang_contention *c)
