@@ -11,7 +11,6 @@
 
 #include "agent/agent.h"
 #include "agent/cpu.h"
-#include "agent/forced.h"
 #include "agent/java.h"
 #include "agent/oom.h"
 #include "agent/pool.h"

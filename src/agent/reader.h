@@ -17,9 +17,9 @@
 
 enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
 
-struct forced_rates; /* agent/forced.h */
-struct agent_oom;    /* agent/oom.h */
-struct agent_java;   /* agent/java.h */
+struct golang_rate_journal; /* golang/rate_journal.h */
+struct agent_oom;	    /* agent/oom.h */
+struct agent_java;	    /* agent/java.h */
 struct java_program;
 struct java_metrics; /* java/metrics.h */
 
@@ -27,13 +27,13 @@ struct java_metrics; /* java/metrics.h */
 struct reader_context {
 	enum agent_go_heap go_heap;
 	bool keep_rate;
-	struct forced_rates *forced;	/* NULL: nothing is forced */
-	struct agent_oom *oom;		/* NULL: nobody waits for programs to be killed */
-	uint64_t goroutine_interval_ns; /* 0: goroutines are not read */
-	uint64_t goroutine_max;		/* of more only some stacks are read */
-	bool java_on;			/* Java programs may be told to record */
-	bool java_async;		/* by async-profiler */
-	struct agent_java *java;	/* NULL: they cannot */
+	struct golang_rate_journal *rates; /* NULL: nothing is forced */
+	struct agent_oom *oom;		   /* NULL: nobody waits for programs to be killed */
+	uint64_t goroutine_interval_ns;	   /* 0: goroutines are not read */
+	uint64_t goroutine_max;		   /* of more only some stacks are read */
+	bool java_on;			   /* Java programs may be told to record */
+	bool java_async;		   /* by async-profiler */
+	struct agent_java *java;	   /* NULL: they cannot */
 };
 
 struct go_program; /* agent/go_program.h */

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "cli/go_rate.h"
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/stored.h"
@@ -397,6 +398,31 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
 }
 
+static void run_restore_in(const char *dir)
+{
+	char line[ERR_LINE_MAX], settled[16];
+	struct err err = {};
+	int r = go_rates_restore(dir, &err);
+
+	(void)snprintf(settled, sizeof(settled), "%d", r);
+	if (r < 0)
+		log_event(LOG_WARN, "rates that an earlier sonde has set are not set back",
+			  "reason", err_describe(&err, r, line), NULL);
+	else if (r > 0)
+		log_event(LOG_INFO, "rates that an earlier sonde has set are set back", "data_dir",
+			  dir, "count", settled, NULL);
+}
+
+/* What a sonde that was killed has left in Go programs: an agent here, or another command. */
+static void run_restore_rates(const struct run_config *c)
+{
+	_cleanup_free_ char *usual = NULL;
+
+	run_restore_in(c->data_dir);
+	if (stored_dir(NULL, &usual, NULL) == 0 && strcmp(usual, c->data_dir) != 0)
+		run_restore_in(usual);
+}
+
 static int run_serve(const struct run_config *c, struct err *err)
 {
 	const struct store_sqlite_config store_config = {
@@ -422,6 +448,8 @@ static int run_serve(const struct run_config *c, struct err *err)
 	r = stored_make_dir(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
+	if (r == 0)
+		run_restore_rates(c);
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
 	if (r == 0)

@@ -178,11 +178,6 @@ int golang_contention_rate(struct golang_contention *c, int64_t *ret_rate, struc
 	return proc_mem_check(c->process->mem, c->vars.rate, ret_rate, sizeof(*ret_rate), err);
 }
 
-int golang_contention_set_rate(struct golang_contention *c, int64_t rate, struct err *err)
-{
-	return proc_mem_write(c->process->mem, c->vars.rate, &rate, sizeof(rate), err);
-}
-
 int golang_contention_block_rate(struct golang_contention *c, uint64_t ns, int64_t *ret_rate,
 				 struct err *err)
 {

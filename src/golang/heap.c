@@ -324,12 +324,6 @@ int golang_heap_rate(struct golang_heap *heap, int64_t *ret_rate, struct err *er
 			      sizeof(*ret_rate), err);
 }
 
-int golang_heap_set_rate(struct golang_heap *heap, int64_t rate, struct err *err)
-{
-	return proc_mem_write(heap->process->mem, heap->process->vars.mem_profile_rate, &rate,
-			      sizeof(rate), err);
-}
-
 void golang_heap_scale_by(struct golang_heap *heap, int64_t rate)
 {
 	heap->scale_rate = rate;
