@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "features/probe.h"
+#include "golang/rate_journal.h"
 
 /* At the end, for sinks to bring away what they have. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
@@ -34,25 +35,11 @@ static void agent_free(struct agent *a)
 		return;
 	targets_release(a);
 	agent_oom_free(a->oom);
-	forced_rates_close(a->context.forced);
+	golang_rate_journal_close(a->context.rates);
 	inbox_release(&a->inbox);
 	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
-}
-
-static int agent_open_forced(struct agent *a, struct err *err)
-{
-	int r;
-
-	if (!a->config.state_dir)
-		return 0;
-	r = forced_rates_open(a->config.state_dir, &a->context.forced, err);
-	if (r < 0)
-		return r;
-	/* What an agent that was killed has left; also where this one forces nothing. */
-	r = forced_rates_restore(a->context.forced, err);
-	return r < 0 ? r : 0;
 }
 
 /* Also where none is told to record: what an agent that was killed has left is taken out. */
@@ -168,7 +155,7 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err)
 {
 	struct agent *a = calloc(1, sizeof(*a));
-	int r;
+	int r = 0;
 
 	if (!a || pthread_mutex_init(&a->lock, NULL) ||
 	    inbox_init(&a->inbox, agent_hear_mail, a) < 0) {
@@ -188,8 +175,8 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 		config->goroutine_max ? config->goroutine_max : AGENT_GOROUTINE_MAX;
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	r = pipeline_open(parts->sinks, parts->n_sinks, &a->pipeline, err);
-	if (r == 0)
-		r = agent_open_forced(a, err);
+	if (r == 0 && config->state_dir)
+		r = golang_rate_journal_open(config->state_dir, &a->context.rates, err);
 	if (r == 0)
 		r = agent_start_java(a, err);
 	a->config.state_dir = NULL; /* the caller's */

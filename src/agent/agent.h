@@ -31,7 +31,8 @@ struct agent_config {
 	const char *java_async;		/* by this libasyncProfiler.so; NULL: by themselves */
 	/*
 	 * Where is noted which rates were forced and what was put into JVMs, so that it is undone
-	 * where an agent was killed. NULL: neither is done.
+	 * where an agent was killed. NULL: neither is done. What an earlier one left in programs is
+	 * the caller's to set back (golang_rates_restore()).
 	 */
 	const char *state_dir;
 	/* The only processes that it is about; none: all there are. Borrowed as long as it runs. */

@@ -11,7 +11,6 @@
 
 #include "agent/agent.h"
 #include "agent/cpu.h"
-#include "agent/forced.h"
 #include "agent/inbox.h"
 #include "agent/java.h"
 #include "agent/oom.h"
@@ -76,6 +75,7 @@ struct agent_slot {
 	struct agent_slot_reader {
 		void *state; /* NULL: not open */
 		bool yes;    /* these are of struct reader_answer */
+		enum err_cause cause;
 		bool may_change;
 		bool of_file;
 		bool slow;

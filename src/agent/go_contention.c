@@ -55,6 +55,7 @@ static int contention_read(struct go_contention *g, struct reading *reading, str
 
 static void contention_say_idle(const struct go_contention *g, struct reading *reading)
 {
+	reading->idle_cause = ERR_CAUSE_PROFILING_OFF;
 	if (g->kind == GOLANG_BLOCK) {
 		reading->idle = "the program has not turned its block profile on";
 		reading->idle_remedy = "call runtime.SetBlockProfileRate in it";

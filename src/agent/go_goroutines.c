@@ -91,9 +91,12 @@ static int go_goroutines_probe(const struct reader_context *context, struct read
 {
 	int r = go_program_probe(share, target, ret_answer, err);
 
-	if (r == 0 && ret_answer->yes && !context->goroutine_interval_ns)
-		go_program_refuse(ret_answer, "goroutine profiles are turned off",
-				  "start sonde with --goroutine-interval 60s");
+	if (r == 0 && ret_answer->yes && !context->goroutine_interval_ns) {
+		reader_answer_no(ret_answer, ERR_CAUSE_DISABLED,
+				 "goroutine profiles are turned off",
+				 "start sonde with --goroutine-interval 60s");
+		ret_answer->of_file = true;
+	}
 	return r;
 }
 

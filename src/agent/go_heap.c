@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/forced.h"
 #include "agent/go_program.h"
 #include "agent/oom.h"
 #include "agent/reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "golang/force.h"
 #include "golang/heap.h"
+#include "golang/rates.h"
 #include "profile/tree.h"
 
 /* How long a program's last reading may wait for one that is under way; others are dying, too. */
@@ -31,10 +30,9 @@ struct go_heap {
 	struct go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;
-	int lock; /* of a forced rate, or -1 */
-	int64_t old_rate;
-	uint64_t bad_buckets; /* refused so far: each is lost once */
-	bool has_goroutines;  /* those of the last reading of all */
+	struct golang_rate_hold rate; /* that was forced */
+	uint64_t bad_buckets;	      /* refused so far: each is lost once */
+	bool has_goroutines;	      /* those of the last reading of all */
 };
 
 static int go_heap_probe(const struct reader_context *context, struct reader_share *share,
@@ -42,36 +40,13 @@ static int go_heap_probe(const struct reader_context *context, struct reader_sha
 {
 	int r = go_program_probe(share, target, ret_answer, err);
 
-	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED)
-		go_program_refuse(ret_answer, "heap profiles of Go programs are turned off",
-				  "start sonde with --go-heap enabled");
-	return r;
-}
-
-/* Turns sampling on; noted before it is done, so that it can be undone whatever happens. */
-static int go_heap_force(struct go_heap *g, struct err *err)
-{
-	struct forced_rates *forced = g->context->forced;
-	const struct forced_rate note = {
-		.id = g->id,
-		.space = forced_space(golang_process_mem(go_program_process(g->program))),
-		.old = g->old_rate,
-		.ours = GOLANG_DEFAULT_RATE,
-	};
-	_cleanup_close_ int lock = -1;
-	int r = golang_force_lock(&g->id, &lock, err);
-
-	if (r == 0)
-		r = forced_rates_add(forced, &note, err);
-	if (r < 0)
-		return r;
-	r = golang_heap_set_rate(g->heap, note.ours, err);
-	if (r < 0) {
-		(void)forced_rates_remove(forced, &g->id, NULL);
-		return r;
+	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED) {
+		reader_answer_no(ret_answer, ERR_CAUSE_DISABLED,
+				 "heap profiles of Go programs are turned off",
+				 "start sonde with --go-heap enabled");
+		ret_answer->of_file = true;
 	}
-	g->lock = TAKE_FD(lock);
-	return 0;
+	return r;
 }
 
 static void go_heap_unref(void *state)
@@ -188,20 +163,18 @@ static void go_heap_watch(struct go_heap *g, const struct target *target)
 static void go_heap_close(void *state)
 {
 	struct go_heap *g = state;
-	int r = 0;
+	int64_t now;
 
 	if (!g)
 		return;
 	if (g->context->oom)
 		agent_oom_remove(g->context->oom, g);
-	if (g->lock >= 0) {
+	if (g->rate.lock >= 0) {
 		go_program_lock(g->program);
-		if (!g->context->keep_rate)
-			r = forced_set_back(g->heap, g->old_rate, GOLANG_DEFAULT_RATE, NULL);
-		/* What could not be set back stays noted for the next start. */
-		if (r == 0 || r == -ESRCH)
-			(void)forced_rates_remove(g->context->forced, &g->id, NULL);
-		closep(&g->lock);
+		if (g->context->keep_rate)
+			golang_rate_keep(&g->rate);
+		else
+			(void)golang_rate_release(&g->rate, &now, NULL);
 		go_program_unlock(g->program);
 	}
 	go_heap_unref(g);
@@ -209,14 +182,17 @@ static void go_heap_close(void *state)
 
 static int go_heap_turn_on(struct go_heap *g, struct err *err)
 {
-	int r = golang_heap_rate(g->heap, &g->old_rate, err);
+	int64_t rate;
+	int r = golang_heap_rate(g->heap, &rate, err);
 
-	if (r < 0 || g->old_rate != 0)
+	if (r < 0 || rate != 0)
 		return r;
-	if (g->context->go_heap == AGENT_GO_HEAP_FORCE && g->context->forced)
-		return go_heap_force(g, err);
-	return err_set(err, -ENOTSUP,
-		       "memory profiling is off in this program; --go-heap force turns it on");
+	if (g->context->go_heap == AGENT_GO_HEAP_FORCE && g->context->rates)
+		return golang_rate_hold(&g->rate, g->context->rates,
+					(struct golang_rate_of){.heap = g->heap}, &g->id,
+					GOLANG_DEFAULT_RATE, err);
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
+			"memory profiling is off in this program");
 }
 
 /* With the program's lock: another reader's last picture may be under way. */
@@ -240,7 +216,10 @@ static int go_heap_open(const struct reader_context *context, struct reader_shar
 
 	if (!g)
 		return err_oom(err);
-	*g = (struct go_heap){.context = context, .id = target->info.id, .refs = 1, .lock = -1};
+	*g = (struct go_heap){.context = context,
+			      .id = target->info.id,
+			      .refs = 1,
+			      .rate = GOLANG_RATE_HOLD_NONE};
 	r = go_program_get(share, target, &g->program, err);
 	if (r == 0)
 		r = go_heap_open_busy(g, err);
@@ -284,9 +263,8 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 
 	stats = golang_heap_stats(g->heap);
 	if (r == 0 && stats->rate == 0)
-		r = err_set(err, -ENOTSUP,
-			    "the program has turned memory profiling off; --go-heap force turns it "
-			    "on");
+		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
+			     "the program has turned memory profiling off");
 	if (r == 0)
 		r = golang_heap_delta_profile(g->heap, &profile, err);
 	golang_heap_trim(g->heap);

@@ -37,14 +37,6 @@ static int program_open_mem(const struct target *target, struct proc_mem **ret_m
 	return 0;
 }
 
-void go_program_refuse(struct reader_answer *answer, const char *reason, const char *remedy)
-{
-	answer->yes = false;
-	answer->of_file = true;
-	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
-	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
-}
-
 int go_program_probe(struct reader_share *share, struct target *target,
 		     struct reader_answer *ret_answer, struct err *err)
 {
@@ -64,9 +56,9 @@ int go_program_probe(struct reader_share *share, struct target *target,
 	}
 	if (r < 0)
 		return r;
-	*ret_answer = (struct reader_answer){.yes = true};
+	*ret_answer = (struct reader_answer){.yes = true, .of_file = !share->is_go};
 	if (!share->is_go)
-		go_program_refuse(ret_answer, "not a Go program", "");
+		reader_answer_no(ret_answer, ERR_CAUSE_NOT_GO, "not a Go program", "");
 	return 0;
 }
 

@@ -21,8 +21,6 @@ struct go_program; /* opaque */
 /* The probe of all readers of Go programs: no to those that are none. */
 int go_program_probe(struct reader_share *share, struct target *target,
 		     struct reader_answer *ret_answer, struct err *err);
-/* A no for whatever runs this file. */
-void go_program_refuse(struct reader_answer *answer, const char *reason, const char *remedy);
 
 /* Opens it unless it is open already. The reference is the caller's. */
 int go_program_get(struct reader_share *share, const struct target *target,

@@ -153,6 +153,9 @@ static void program_settle(struct java_program *p, int code, const struct err *e
 
 	p->failures = code < 0 ? p->failures + 1 : 0;
 	p->state.code = code;
+	p->state.cause = code == 0 ? ERR_CAUSE_OTHER : err_cause_of(code, err);
+	(void)snprintf(p->state.remedy, sizeof(p->state.remedy), "%s",
+		       code == 0 ? "" : err->remedy);
 	(void)snprintf(p->state.why, sizeof(p->state.why), "%.255s",
 		       code == 0      ? ""
 		       : err->text[0] ? err->text
@@ -223,11 +226,12 @@ static void program_end_map(struct java_program *p)
 static void program_settle_map(struct java_program *p, int code, const struct err *err)
 {
 	uint64_t wait = p->java->interval_ns;
+	char line[ERR_LINE_MAX];
 	bool again = p->has_map || code == -EAGAIN || code == -EBUSY || code == -ENOMEM;
 
 	p->map_failures = code < 0 ? p->map_failures + 1 : 0;
 	(void)snprintf(p->state.map_why, sizeof(p->state.map_why), "%.255s",
-		       code < 0 ? err->text : "");
+		       code < 0 ? err_describe(err, code, line) : "");
 	if (code < 0)
 		wait = retry_ns(p->map_failures);
 	p->map_due_ns = again ? clock_mono_ns() + MAX(wait, JAVA_KEEP_MIN_NS) : JAVA_NEVER;

@@ -77,8 +77,10 @@ void java_program_unlock(struct java_program *program);
 /* Whether it records; else why not, and what the JVM said. */
 struct java_program_state {
 	bool records;
-	int code;	/* -EAGAIN and -EBUSY: it is tried again; 0: it has not been tried yet */
-	char why[256];	/* "" when there is nothing to say; also where looking after it fails */
+	int code;      /* -EAGAIN and -EBUSY: it is tried again; 0: it has not been tried yet */
+	char why[256]; /* "" when there is nothing to say; also where looking after it fails */
+	char remedy[256];
+	enum err_cause cause;
 	uint64_t began; /* how many recordings there were */
 	/* Why CPU profiles lack names of its code, or of its newest; "" when they do not. */
 	char map_why[256];

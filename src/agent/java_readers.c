@@ -28,15 +28,14 @@ struct java_reader {
 	uint64_t lost;	/* and how much of it was lost by then */
 	/* Of the last reading, which borrows them. */
 	char why[256];
-	char remedy[128];
+	char remedy[256];
 };
 
-static void java_refuse(struct reader_answer *answer, bool of_file, const char *reason,
-			const char *remedy)
+static void java_refuse(struct reader_answer *answer, bool of_file, enum err_cause cause,
+			const char *reason, const char *remedy)
 {
 	*answer = (struct reader_answer){.of_file = of_file};
-	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
-	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
+	reader_answer_no(answer, cause, reason, remedy);
 }
 
 /* What runs a JVM later on is known by its name only. */
@@ -63,12 +62,13 @@ static int java_look(struct reader_share *share, struct target *target,
 		return r;
 	*answer = (struct reader_answer){.yes = true};
 	if (!share->is_java) {
-		java_refuse(answer, true, "not a Java program", "");
+		java_refuse(answer, true, ERR_CAUSE_NOT_JAVA, "not a Java program", "");
 		answer->may_change = java_is_launcher(target);
 		return 0;
 	}
 	if (share->vm.kind != JAVA_HOTSPOT)
-		java_refuse(answer, true, share->vm.reason ? share->vm.reason : share->vm.name, "");
+		java_refuse(answer, true, ERR_CAUSE_UNSUPPORTED,
+			    share->vm.reason ? share->vm.reason : share->vm.name, "");
 	if (share->vm.kind != JAVA_NATIVE_IMAGE)
 		(void)snprintf(target->runtime, sizeof(target->runtime), "java %.26s",
 			       share->vm.version);
@@ -78,7 +78,7 @@ static int java_look(struct reader_share *share, struct target *target,
 /* One that starts does not yet say what it is. */
 static void java_refuse_vm(struct reader_share *share, struct reader_answer *answer)
 {
-	java_refuse(answer, false, share->vm.reason, "");
+	java_refuse(answer, false, share->vm.cause, share->vm.reason, "");
 	answer->may_change = share->vm.commands == JAVA_COMMANDS_NOT_YET || !share->vm.major;
 	share->java_asked = !answer->may_change;
 }
@@ -92,12 +92,12 @@ static int java_probe(const struct reader_context *context, struct reader_share 
 	if (r < 0)
 		return r;
 	if (answer.yes && target->info.java_off)
-		java_refuse(&answer, false,
+		java_refuse(&answer, false, ERR_CAUSE_OPTED_OUT,
 			    "it asks not to be profiled: SONDE_JAVA=off is in its environment", "");
 	else if (answer.yes && share->vm.reason)
 		java_refuse_vm(share, &answer);
 	else if (answer.yes && !(context->java_on && context->java))
-		java_refuse(&answer, true, "available, and off by default",
+		java_refuse(&answer, true, ERR_CAUSE_DISABLED, "available, and off by default",
 			    "start sonde with --java, or run sonde java PID");
 	*ret_answer = answer;
 	return 0;
@@ -112,7 +112,7 @@ static int java_cpu_probe(const struct reader_context *context, struct reader_sh
 	if (r < 0)
 		return r;
 	if (answer.yes && share->vm.major < 25 && !context->java_async)
-		java_refuse(&answer, true,
+		java_refuse(&answer, true, ERR_CAUSE_UNKNOWN_VERSION,
 			    share->vm.major < JAVA_PERFMAP_MAJOR
 				    ? "only JDK 25 and later tell their CPU time: see its cpu "
 				      "profile, which has Java names from JDK 17 on"
@@ -281,10 +281,12 @@ static int java_read(struct java_reader *reader, uint64_t began, struct reading 
 
 	if (c)
 		r = java_collect_read(c, err);
-	if (c && r == 0 && !java_collect_has(c, reader->kind))
+	if (c && r == 0 && !java_collect_has(c, reader->kind)) {
 		reading->idle = "the JVM has no recorder, which would tell its CPU time";
-	else if (c && r == 0)
+		reading->idle_cause = ERR_CAUSE_UNSUPPORTED;
+	} else if (c && r == 0) {
 		r = java_collect_take(c, reader->kind, &times, &reading->profile, err);
+	}
 	if (c && r == 0)
 		java_count_lost(reader, c, began, reading);
 	if (c && r == 0)
@@ -302,8 +304,9 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 	(void)snprintf(reader->why, sizeof(reader->why), "%s",
 		       state->code == 0 ? "its recording is being started" : state->why);
 	(void)snprintf(reader->remedy, sizeof(reader->remedy), "%s",
-		       again ? "wait: it is tried again" : "");
+		       again ? "wait: it is tried again" : state->remedy);
 	reading->idle = reader->why;
+	reading->idle_cause = state->code == 0 ? ERR_CAUSE_PENDING : state->cause;
 	reading->idle_remedy = reader->remedy;
 	if (reading->profile && profile_n_samples(reading->profile) == 0)
 		profile_free(TAKE_PTR(reading->profile));
@@ -433,6 +436,7 @@ static int java_runtime_collect(void *state, struct reading *ret_reading, struct
 	if (r == -EAGAIN) {
 		reading.idle = "the JVM is still starting";
 		reading.idle_remedy = "wait: it is read again";
+		reading.idle_cause = ERR_CAUSE_PENDING;
 		r = 0;
 	} else if (r == 0) {
 		r = java_runtime_metrics(state, &reading.metrics, err);

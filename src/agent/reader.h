@@ -18,22 +18,22 @@
 
 enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEAP_FORCE };
 
-struct forced_rates; /* agent/forced.h */
-struct agent_oom;    /* agent/oom.h */
-struct agent_java;   /* agent/java.h */
+struct golang_rate_journal; /* golang/rate_journal.h */
+struct agent_oom;	    /* agent/oom.h */
+struct agent_java;	    /* agent/java.h */
 struct java_program;
 
 /* What readers are told by the command line. */
 struct reader_context {
 	enum agent_go_heap go_heap;
 	bool keep_rate;
-	struct forced_rates *forced;	/* NULL: nothing is forced */
-	struct agent_oom *oom;		/* NULL: nobody waits for programs to be killed */
-	uint64_t goroutine_interval_ns; /* 0: goroutines are not read */
-	uint64_t goroutine_max;		/* of more only some stacks are read */
-	bool java_on;			/* Java programs may be told to record */
-	bool java_async;		/* by async-profiler */
-	struct agent_java *java;	/* NULL: they cannot */
+	struct golang_rate_journal *rates; /* NULL: nothing is forced */
+	struct agent_oom *oom;		   /* NULL: nobody waits for programs to be killed */
+	uint64_t goroutine_interval_ns;	   /* 0: goroutines are not read */
+	uint64_t goroutine_max;		   /* of more only some stacks are read */
+	bool java_on;			   /* Java programs may be told to record */
+	bool java_async;		   /* by async-profiler */
+	struct agent_java *java;	   /* NULL: they cannot */
 };
 
 struct go_program; /* agent/go_program.h */
@@ -59,16 +59,17 @@ struct target {
 
 struct reader_answer {
 	bool yes;
-	bool may_change;  /* a no that may become a yes: it is asked again now and then */
-	bool of_file;	  /* a no to whatever runs this file, also with another environment */
-	char reason[256]; /* why not */
-	char remedy[256]; /* what would help; "" when nothing does */
+	bool may_change;      /* a no that may become a yes: it is asked again now and then */
+	bool of_file;	      /* a no to whatever runs this file, also with another environment */
+	enum err_cause cause; /* why not, for programs, */
+	char reason[256];     /* and for people */
+	char remedy[256];     /* what would help; "" when nothing does */
 };
 
-/*
- * A no by what went wrong. Our sentences say what it is; what helps, where it is known, follows a
- * semicolon.
- */
+/* Turns it into a no; what it says of whether that may change stays. */
+void reader_answer_no(struct reader_answer *answer, enum err_cause cause, const char *reason,
+		      const char *remedy);
+/* A no by what went wrong. */
 void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err);
 
 /* What one collection gave. */
@@ -79,6 +80,7 @@ struct reading {
 	/* There is nothing to read for now, and why; what helps. NULL: there is. */
 	const char *idle;
 	const char *idle_remedy;
+	enum err_cause idle_cause;
 	char way[16];	/* by what it was had, where there are several: "jfr"; else "" */
 	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
 };
@@ -98,7 +100,7 @@ struct reader_ops {
 	/* A quick look; may set the target's runtime. Failing is an answer, too. */
 	int (*probe)(const struct reader_context *context, struct reader_share *share,
 		     struct target *target, struct reader_answer *ret_answer, struct err *err);
-	/* -ENOTSUP and its sentence are a late no; what follows "; " in it is the remedy. */
+	/* -ENOTSUP is a late no; the error says why. */
 	int (*open)(const struct reader_context *context, struct reader_share *share,
 		    const struct target *target, void **ret_state, struct err *err);
 	/*

@@ -38,14 +38,17 @@ static void reader_set_answer(struct agent_slot_reader *r, const struct reader_a
 	r->yes = answer->yes;
 	r->may_change = answer->may_change;
 	r->of_file = answer->of_file;
+	r->cause = answer->cause;
 	text_set(&r->reason, answer->reason);
 	text_set(&r->remedy, answer->remedy);
 }
 
 void slot_answer(const struct agent_slot_reader *r, struct reader_answer *ret_answer)
 {
-	*ret_answer = (struct reader_answer){
-		.yes = r->yes, .may_change = r->may_change, .of_file = r->of_file};
+	*ret_answer = (struct reader_answer){.yes = r->yes,
+					     .may_change = r->may_change,
+					     .of_file = r->of_file,
+					     .cause = r->cause};
 	(void)snprintf(ret_answer->reason, sizeof(ret_answer->reason), "%s", slot_text(r->reason));
 	(void)snprintf(ret_answer->remedy, sizeof(ret_answer->remedy), "%s", slot_text(r->remedy));
 }
@@ -76,6 +79,7 @@ struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_
 		       st->comm);
 	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
 	for (size_t i = 0; i < a->n_readers; i++) {
+		slot->readers[i].cause = ERR_CAUSE_PENDING;
 		text_set(&slot->readers[i].reason, "not looked at yet");
 		text_set(&slot->readers[i].remedy, "wait: it is looked at within a second or two");
 	}
@@ -172,6 +176,7 @@ static void reader_take_idle(struct agent_slot_reader *r, const struct reading *
 	const char *reason = slot_text(reading->idle), *remedy = slot_text(reading->idle_remedy);
 
 	r->yes = !reading->idle;
+	r->cause = reading->idle_cause;
 	if (strcmp(slot_text(r->reason), reason) != 0)
 		text_set(&r->reason, reason);
 	if (strcmp(slot_text(r->remedy), remedy) != 0)
@@ -247,11 +252,11 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 {
 	struct agent_slot_reader *r = &slot->readers[i];
 	int code = job->readers[i].result;
+	char line[ERR_LINE_MAX];
 
 	r->failures++;
 	a->health.failures++;
-	text_set(&r->trouble,
-		 job->readers[i].err.text[0] ? job->readers[i].err.text : strerror(-code));
+	text_set(&r->trouble, err_describe(&job->readers[i].err, code, line));
 	live_drop(&r->live);
 	if (a->readers[i]->interval_ns)
 		r->period = reader_period(a, r, i);

@@ -37,34 +37,29 @@ static void work_close_share(const struct agent *a, struct agent_job *job)
 	reader_share_clear(&job->share);
 }
 
-static void work_refuse(struct reader_answer *answer, bool may_change, const char *reason,
-			const char *remedy)
+void reader_answer_no(struct reader_answer *answer, enum err_cause cause, const char *reason,
+		      const char *remedy)
 {
 	answer->yes = false;
-	answer->may_change = may_change;
+	answer->cause = cause;
 	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
 	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
 }
 
 void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err)
 {
-	const char *sentence = err->text[0] ? err->text : strerror(-code);
-	const char *remedy = strstr(sentence, "; ");
-	char reason[sizeof(answer->reason)];
+	enum err_cause cause = err_cause_of(code, err);
 
-	if (err->remedy[0] || err->cause != ERR_CAUSE_OTHER) {
-		work_refuse(answer, false, sentence, err->remedy);
-		return;
-	}
-	if (code == -EPERM || code == -EACCES) {
-		/* Root is refused by namespaces and security modules only. */
-		work_refuse(answer, false, "no permission",
-			    geteuid() == 0 ? "run sonde on the host itself" : "run sonde as root");
-		return;
-	}
-	(void)snprintf(reason, sizeof(reason), "%.*s",
-		       remedy ? (int)(remedy - sentence) : (int)strlen(sentence), sentence);
-	work_refuse(answer, true, reason, remedy ? remedy + 2 : "");
+	answer->may_change = cause != ERR_CAUSE_DENIED && !err_cause_is_of_machine(cause);
+	/* The same for all of them, so that they can be counted. Root is refused by namespaces and
+	 * security modules only. */
+	if (cause == ERR_CAUSE_DENIED)
+		reader_answer_no(answer, cause, "no permission",
+				 geteuid() == 0 ? "run sonde on the host itself"
+						: "run sonde as root");
+	else
+		reader_answer_no(answer, cause, err->text[0] ? err->text : strerror(-code),
+				 err->remedy);
 }
 
 static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
@@ -81,8 +76,9 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 
 		(void)snprintf(reason, sizeof(reason), "%d other processes are profiled already",
 			       AGENT_MAX_PROFILED);
-		work_refuse(answer, true, reason,
-			    "set SONDE_PROFILING=disabled in those that matter less");
+		reader_answer_no(answer, ERR_CAUSE_LIMIT, reason,
+				 "set SONDE_PROFILING=disabled in those that matter less");
+		answer->may_change = true;
 		return;
 	}
 	if (r == 0)
@@ -117,10 +113,10 @@ static void work_opt_out(const struct agent *a, struct agent_job *job)
 	for (size_t i = 0; i < a->n_readers; i++) {
 		job->readers[i].ask = true;
 		job->readers[i].answer = (struct reader_answer){0};
-		work_refuse(&job->readers[i].answer, false,
-			    "it asks not to be profiled: SONDE_PROFILING=disabled is in its "
-			    "environment",
-			    "");
+		reader_answer_no(&job->readers[i].answer, ERR_CAUSE_OPTED_OUT,
+				 "it asks not to be profiled: SONDE_PROFILING=disabled is in its "
+				 "environment",
+				 "");
 	}
 }
 

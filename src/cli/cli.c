@@ -26,17 +26,17 @@ static void cli_print_line(const char *prefix, const char *text)
 
 int cli_fail(int code, const struct err *err)
 {
-	char line[sizeof(err->text) + sizeof(err->remedy) + 4];
+	char line[ERR_LINE_MAX];
 
-	(void)snprintf(line, sizeof(line), "%s%s%s", err->text[0] ? err->text : strerror(-code),
-		       err->remedy[0] ? "; " : "", err->remedy);
-	cli_print_line("sonde: ", line);
+	cli_print_line("sonde: ", err_describe(err, code, line));
 	return code == -ENOTSUP ? CLI_NOT_PROFILEABLE : CLI_FAILURE;
 }
 
 int cli_fail_usage(const char *command, const struct err *err)
 {
-	cli_print_line("sonde: ", err->text);
+	char line[ERR_LINE_MAX];
+
+	cli_print_line("sonde: ", err_describe(err, -EINVAL, line));
 	if (command)
 		(void)fprintf(stderr, "See `sonde help %s`.\n", command);
 	else

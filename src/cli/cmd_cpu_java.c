@@ -37,10 +37,12 @@ static int java_may(const struct proc_info *info, bool is_named)
 	struct err err = {};
 	struct java_vm vm;
 	int r = java_detect_pid(info->id.pid, &vm, &err);
+	char line[ERR_LINE_MAX];
 
 	if (r <= 0) {
 		if (is_named)
-			cli_note("No Java names: %s.", r < 0 ? err.text : "it runs no Java");
+			cli_note("No Java names: %s.",
+				 r < 0 ? err_describe(&err, r, line) : "it runs no Java");
 		return 0;
 	}
 	if (!info->java_off && !info->opted_out)
@@ -54,7 +56,9 @@ static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_n
 {
 	const struct java_perfmap_options options = {.state_dir = j->data_dir,
 						     .min_ns = CPU_JAVA_MIN_NS};
+	char line[ERR_LINE_MAX];
 	struct err err = {};
+	int r;
 
 	if (java_may(info, is_named) <= 0)
 		return;
@@ -63,10 +67,11 @@ static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_n
 			 (int)info->id.pid, CPU_JAVA_MAX);
 		return;
 	}
-	if (java_perfmap_start(&info->id, &options, &j->maps[j->len], &err) == 0)
+	r = java_perfmap_start(&info->id, &options, &j->maps[j->len], &err);
+	if (r == 0)
 		j->len++;
 	else
-		cli_note("No Java names: %s.", err.text);
+		cli_note("No Java names: %s.", err_describe(&err, r, line));
 }
 
 static int java_add_all(struct cpu_java *j, struct err *err)
@@ -187,7 +192,9 @@ static void java_tell(const struct java_perfmap_stats *s)
 void cpu_java_stop(struct cpu_java *j)
 {
 	struct java_perfmap_stats s;
+	char line[ERR_LINE_MAX];
 	struct err err = {};
+	int r;
 
 	if (!j)
 		return;
@@ -195,12 +202,14 @@ void cpu_java_stop(struct cpu_java *j)
 	for (size_t i = 0; i < j->len; i++) {
 		java_perfmap_stats(j->maps[i], &s);
 		java_tell(&s);
-		if (java_perfmap_stop(j->maps[i], &err) < 0)
+		r = java_perfmap_stop(j->maps[i], &err);
+		if (r < 0)
 			cli_note("Not all could be taken out; the next sonde tries again: %s",
-				 err.text);
+				 err_describe(&err, r, line));
 	}
 	if (j->err.text[0])
-		cli_note("Code that was compiled meanwhile may be [jit]: %s.", j->err.text);
+		cli_note("Code that was compiled meanwhile may be [jit]: %s.",
+			 err_describe(&j->err, 0, line));
 }
 
 void cpu_java_free(struct cpu_java *j)

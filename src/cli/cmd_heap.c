@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/go_rate.h"
 #include "cli/heap_target.h"
 #include "cli/heap_wait.h"
 #include "cli/report.h"
@@ -17,7 +18,6 @@
 #include "cli/units.h"
 #include "profile/ops.h"
 
-#define HEAP_DEFAULT_RATE 524288
 #define HEAP_DEFAULT_WAIT_NS (10 * NS_PER_SEC)
 
 enum {
@@ -68,7 +68,7 @@ static int heap_parse_type(const struct report *report, struct err *err)
 
 static int heap_parse_timing(const struct cli_args *args, struct heap_request *q, struct err *err)
 {
-	uint64_t rate = HEAP_DEFAULT_RATE;
+	uint64_t rate = GOLANG_DEFAULT_RATE;
 	int r = 0;
 
 	q->wait_ns = HEAP_DEFAULT_WAIT_NS;
@@ -160,21 +160,19 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t, 
 	return 0;
 }
 
-/* Sampling is on after this, by us if need be; *hold sets it back. */
-static int heap_force(const struct heap_request *q, struct heap_target *t, int64_t now,
-		      struct heap_rate *hold, struct err *err)
+/* Sampling is on after this, by us; *rate sets it back. */
+static int heap_force(const struct heap_request *q, struct heap_target *t, struct go_rate *rate,
+		      struct err *err)
 {
 	char label[UNITS_LABEL_LEN];
-	int r;
+	int r = go_rate_force(rate, (struct golang_rate_of){.heap = t->heap}, &t->go.info.id,
+			      q->rate, err);
 
-	stop_catch_signals();
-	r = heap_rate_lock(hold, &t->go.info.id, err);
-	if (r == 0)
-		r = heap_rate_hold(hold, t->heap, now, q->rate, err);
 	if (r < 0)
 		return r;
+	golang_heap_scale_by(t->heap, q->rate);
 	units_label(label, q->rate, "bytes", "auto");
-	if (now == 0)
+	if (rate->hold.note.old == 0)
 		cli_note("Sampling is on now (%s per sample): objects allocated before are not "
 			 "seen.",
 			 label);
@@ -182,33 +180,38 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, int64
 		cli_note("Sampling at %s now: only the difference is shown; in-use figures also "
 			 "count what older samples freed.",
 			 label);
-	if (q->keep) {
-		hold->held = false;
+	if (q->keep)
 		cli_note("It stays on (--keep).");
-	}
 	return 0;
 }
 
 static int heap_collect(const struct heap_request *q, struct heap_target *t,
 			struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(heap_rate_release) struct heap_rate hold = HEAP_RATE_NONE;
+	_cleanup_(go_rate_release) struct go_rate rate = GO_RATE_NONE("sampling rate", q->keep);
 	bool forced = false;
-	int64_t now;
-	int r;
+	int64_t now = 0;
+	int r = 0;
 
-	r = golang_heap_rate(t->heap, &now, err);
+	if (q->force) {
+		stop_catch_signals();
+		r = go_rate_prepare(&rate, err);
+	}
+	if (r == 0)
+		r = golang_heap_rate(t->heap, &now, err);
 	if (r < 0)
 		return r;
 	if (q->force && (now == 0 || (q->rate_given && q->rate != now))) {
-		r = heap_force(q, t, now, &hold, err);
+		r = heap_force(q, t, &rate, err);
+		now = rate.hold.note.old;
 		forced = true;
 	} else if (q->force) {
 		cli_note("Sampling is on already: --force changes nothing.");
 	} else if (now == 0) {
 		/* A few early samples may exist; they say nothing about the program. */
-		r = err_set(err, -ENOTSUP, "memory profiling is off in this program%s",
-			    q->go.core ? "" : ": use --force to turn it on for a while");
+		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
+			     q->go.core ? "" : "use --force to turn it on for a while",
+			     "memory profiling is off in this program");
 	}
 	if (r < 0)
 		return r;

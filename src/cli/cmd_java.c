@@ -190,10 +190,12 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 {
 	int r = java_watch(c, info, q->duration_ns, err);
 	struct err later = {};
+	char line[ERR_LINE_MAX];
+	int stopped;
 
 	/* The user's own recording goes first; what there is until then is ours to show. */
 	if (r == -EBUSY) {
-		cli_note("Ended early: %s.", err->text);
+		cli_note("Ended early: %s.", err_describe(err, r, line));
 		r = 1;
 	}
 	if (r == 0)
@@ -204,9 +206,10 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	if (r == -ESRCH)
 		r = 0;
 	*ret_window = java_collect_window(c);
-	if (java_collect_stop(c, &later) < 0 && proc_id_alive(&info->id))
+	stopped = java_collect_stop(c, &later);
+	if (stopped < 0 && proc_id_alive(&info->id))
 		cli_note("Not all could be taken out of the JVM; the next sonde tries again: %s",
-			 later.text);
+			 err_describe(&later, stopped, line));
 	return r;
 }
 

@@ -261,6 +261,11 @@ static void ps_json_text(struct json *j, const char *key, const char *value)
 	json_pair(j, key, *value ? value : NULL);
 }
 
+static void ps_json_cause(struct json *j, bool available, enum err_cause cause)
+{
+	json_pair(j, "cause", available ? (const char *)NULL : err_cause_name(cause));
+}
+
 /* Their names, in each entry: the whole is a list. `sonde doctor --json` says more. */
 static void ps_json_features(const struct features *features, struct json *j)
 {
@@ -290,12 +295,14 @@ static void ps_json_entry(const struct ps_entry *e, const struct features *featu
 	json_key(j, "cpu");
 	json_object_begin(j);
 	json_pair(j, "available", e->cpu.available);
+	ps_json_cause(j, e->cpu.available, e->cpu.cause);
 	ps_json_text(j, e->cpu.available ? "gives" : "reason", e->cpu.gives);
 	ps_json_text(j, "remedy", e->cpu.remedy);
 	json_object_end(j);
 	json_key(j, "heap");
 	json_object_begin(j);
 	json_pair(j, "available", e->heap);
+	ps_json_cause(j, e->heap, e->cause);
 	ps_json_text(j, "reason", e->reason);
 	ps_json_text(j, "remedy", e->remedy);
 	json_object_end(j);

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "cli/go_rate.h"
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/stored.h"
@@ -311,8 +312,8 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s; give another --data-dir", path,
-			       strerror(errno));
+		return err_lack(err, -errno, ERR_CAUSE_DISK, "give another --data-dir",
+				"cannot open %s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
 		pid[strspn(pid, "0123456789")] = 0;
@@ -409,6 +410,31 @@ static int run_start_agent(const struct run_config *c, struct store *store,
 	return r < 0 ? r : agent_start(&c->agent, &parts, ret_agent, err);
 }
 
+static void run_restore_in(const char *dir)
+{
+	char line[ERR_LINE_MAX], settled[16];
+	struct err err = {};
+	int r = go_rates_restore(dir, &err);
+
+	(void)snprintf(settled, sizeof(settled), "%d", r);
+	if (r < 0)
+		log_event(LOG_WARN, "rates that an earlier sonde has set are not set back",
+			  "reason", err_describe(&err, r, line), NULL);
+	else if (r > 0)
+		log_event(LOG_INFO, "rates that an earlier sonde has set are set back", "data_dir",
+			  dir, "count", settled, NULL);
+}
+
+/* What a sonde that was killed has left in Go programs: an agent here, or another command. */
+static void run_restore_rates(const struct run_config *c)
+{
+	_cleanup_free_ char *usual = NULL;
+
+	run_restore_in(c->data_dir);
+	if (stored_dir(NULL, &usual, NULL) == 0 && strcmp(usual, c->data_dir) != 0)
+		run_restore_in(usual);
+}
+
 static int run_serve(const struct run_config *c, struct err *err)
 {
 	const struct store_sqlite_config store_config = {
@@ -434,6 +460,8 @@ static int run_serve(const struct run_config *c, struct err *err)
 	r = stored_make_dir(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
+	if (r == 0)
+		run_restore_rates(c);
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
 	if (r == 0)

@@ -222,7 +222,7 @@ static int top_choose(struct top_request *q, struct top_feed *feed, struct err *
 		return 0;
 	}
 	r = top_feed_status(feed, &status, err);
-	return r < 0 ? r : err_set(err, -ENOTSUP, "%s", status.no_samples);
+	return r < 0 ? r : err_pass(err, -ENOTSUP, &status.no_samples);
 }
 
 /* All that were asked for by number exist; at least one has what is asked for. */
@@ -237,9 +237,11 @@ static int top_check(const struct top_request *q, struct top_feed *feed, int sig
 	r = top_wait_first(feed, TOP_LIVE, signals, &status, err);
 	if (r < 0 || status.profiled || !status.looked)
 		return r;
-	return err_set(err, -ENOTSUP, "%s cannot be profiled: %s",
-		       q->feed.n_ids == 1 ? "this process" : "these processes",
-		       status.n_refused ? status.refused[0].reason : "not a Go program");
+	return err_lack(err, -ENOTSUP,
+			status.n_refused ? status.refused[0].cause : ERR_CAUSE_NOT_GO, "",
+			"%s cannot be profiled: %s",
+			q->feed.n_ids == 1 ? "this process" : "these processes",
+			status.n_refused ? status.refused[0].reason : "not a Go program");
 }
 
 static int top_show(const struct top_request *q, struct top_feed *feed, int signals,

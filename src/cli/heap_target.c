@@ -16,9 +16,11 @@ int heap_target_open(const struct go_target *asked, struct heap_target *t, struc
 	if (r < 0)
 		return r;
 	facts = golang_process_facts(t->go.process);
-	if (!facts->has_heap)
-		return err_set(err, -ENOTSUP, "%s has no heap profile to read: %s",
-			       facts->module_path, facts->heap_reason);
+	if (!facts->has_heap) {
+		err_copy(err, facts->heap_refusal);
+		return err_prefix(err, -ENOTSUP, "%s has no heap profile to read",
+				  facts->module_path);
+	}
 	return golang_heap_new(t->go.process, &t->heap, err);
 }
 

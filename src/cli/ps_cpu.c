@@ -20,9 +20,11 @@ static void cpu_set(struct ps_cpu *c, bool available, const char *gives, const c
 	(void)snprintf(c->remedy, sizeof(c->remedy), "%s", remedy);
 }
 
-void ps_cpu_refuse(const char *reason, const char *remedy, struct ps_cpu *ret_cpu)
+void ps_cpu_refuse(enum err_cause cause, const char *reason, const char *remedy,
+		   struct ps_cpu *ret_cpu)
 {
 	cpu_set(ret_cpu, false, reason, remedy);
+	ret_cpu->cause = cause;
 }
 
 /* "3.11" or "3.11.2" of one whose frames can be read. */

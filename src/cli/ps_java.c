@@ -16,6 +16,7 @@ void ps_java_describe(const struct proc_maps *maps, struct ps_entry *e)
 		(void)snprintf(e->version, sizeof(e->version), "%s", vm.version);
 	}
 	e->remedy[0] = 0;
+	e->cause = vm.reason ? vm.cause : ERR_CAUSE_DISABLED;
 	if (vm.reason) {
 		(void)snprintf(e->reason, sizeof(e->reason), "%s: %s", vm.name, vm.reason);
 		return;

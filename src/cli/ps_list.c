@@ -23,11 +23,25 @@ static void ps_set_runtime(struct ps_entry *e, const char *runtime, const char *
 	(void)snprintf(e->version, sizeof(e->version), "%s", version);
 }
 
-static void ps_refuse(struct ps_entry *e, const char *reason, const char *remedy)
+static void ps_refuse(struct ps_entry *e, enum err_cause cause, const char *reason,
+		      const char *remedy)
 {
 	e->heap = false;
+	e->cause = cause;
 	(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
 	(void)snprintf(e->remedy, sizeof(e->remedy), "%s", remedy);
+}
+
+static void ps_refuse_error(struct ps_entry *e, int code, const struct err *err)
+{
+	enum err_cause cause = err_cause_of(code, err);
+
+	/* Root is refused by namespaces and security modules only. */
+	if (cause == ERR_CAUSE_DENIED)
+		ps_refuse(e, cause, "no permission",
+			  geteuid() == 0 ? "run on the host itself" : "needs CAP_SYS_PTRACE");
+	else
+		ps_refuse(e, cause, err->text[0] ? err->text : strerror(-code), err->remedy);
 }
 
 /* "3.11" of "3.11.so.1.0" and "3.11-config"; "" when no number comes first. */
@@ -89,7 +103,7 @@ static int ps_check_sampling(struct golang_process *process, struct ps_entry *e,
 		return r;
 	e->heap = rate != 0;
 	if (!e->heap)
-		ps_refuse(e, "off in this program", "use --force");
+		ps_refuse(e, ERR_CAUSE_PROFILING_OFF, "off in this program", "use --force");
 	return 0;
 }
 
@@ -122,7 +136,7 @@ static int ps_inspect_go(struct proc_mem *mem, const struct golang_options *opti
 		ps_read_metrics(process, e);
 	if (facts->has_heap)
 		return ps_check_sampling(process, e, err);
-	ps_refuse(e, facts->heap_reason, "");
+	ps_refuse_error(e, -ENOTSUP, facts->heap_refusal);
 	return 0;
 }
 
@@ -147,20 +161,9 @@ static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 		return ps_inspect_go(TAKE_PTR(mem), &options, metrics, e, err);
 	}
 	ps_find_runtime(mem, e);
-	ps_refuse(e, "not a Go program", "");
+	ps_refuse(e, ERR_CAUSE_NOT_GO, "not a Go program", "");
 	ps_java_describe(proc_mem_maps(mem), e);
 	return 0;
-}
-
-/* Our sentences say what is wrong; what helps, where it is known, follows a semicolon. */
-static void ps_refuse_sentence(struct ps_entry *e, const char *sentence)
-{
-	const char *remedy = strstr(sentence, "; ");
-	char reason[sizeof(e->reason)];
-
-	(void)snprintf(reason, sizeof(reason), "%.*s",
-		       remedy ? (int)(remedy - sentence) : (int)strlen(sentence), sentence);
-	ps_refuse(e, reason, remedy ? remedy + 2 : "");
 }
 
 /* -ESRCH when the process ended; every other trouble is the entry's reason. */
@@ -175,18 +178,14 @@ static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 		return -ESRCH;
 	if (e->info.kernel_thread) {
 		ps_set_runtime(e, "kernel", "");
-		ps_refuse(e, "kernel thread", "");
+		ps_refuse(e, ERR_CAUSE_KERNEL_THREAD, "kernel thread", "");
 		return 0;
 	}
 	r = ps_inspect_program(metrics, e, &err);
 	if (r == -ESRCH || !proc_id_alive(&e->info.id))
 		return -ESRCH;
-	if (r == -EPERM || r == -EACCES)
-		/* Root is refused by namespaces and security modules only. */
-		ps_refuse(e, "no permission",
-			  geteuid() == 0 ? "run on the host itself" : "needs CAP_SYS_PTRACE");
-	else if (r < 0)
-		ps_refuse_sentence(e, err.text[0] ? err.text : strerror(-r));
+	if (r < 0)
+		ps_refuse_error(e, r, &err);
 	return 0;
 }
 
@@ -201,7 +200,7 @@ static bool ps_has_perf_map(pid_t pid)
 static void ps_answer_cpu(const struct feature *cpu, struct ps_entry *e)
 {
 	if (cpu->state == FEATURE_OFF)
-		ps_cpu_refuse(cpu->reason, cpu->remedy, &e->cpu);
+		ps_cpu_refuse(cpu->cause, cpu->reason, cpu->remedy, &e->cpu);
 	else
 		ps_cpu_describe(e->runtime, e->version, ps_has_perf_map(e->info.id.pid), &e->cpu);
 }

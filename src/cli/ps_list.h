@@ -16,8 +16,9 @@ struct ps_entry {
 	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
 	struct ps_cpu cpu;
 	bool heap;
-	char reason[512]; /* when !heap: why not */
-	char remedy[96];  /* and what to do about it; "" for nothing */
+	enum err_cause cause; /* when !heap: why not, for programs, */
+	char reason[512];     /* and for people */
+	char remedy[256];     /* and what to do about it; "" for nothing */
 	bool has_metrics;
 	struct golang_metrics metrics; /* of a Go program */
 };

@@ -235,8 +235,8 @@ int report_write(const struct report *report, struct profile *p, struct err *err
 		io_file_abort(&output.file);
 	/* The trouble with the output is nearer to the cause than what became of it. */
 	if (output.err.text[0])
-		return err_set(err, k, "%s", output.err.text);
-	return inner.text[0] ? err_set(err, k, "%s", inner.text)
+		return err_pass(err, k, &output.err);
+	return inner.text[0] ? err_pass(err, k, &inner)
 			     : err_set(err, k, "cannot write the report: %s", strerror(-k));
 }
 

@@ -61,8 +61,8 @@ int stored_make_dir(const char *dir, struct err *err)
 			continue;
 		*p = 0;
 		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_set(err, -errno, "cannot make %s: %s; give another --data-dir",
-				       path, strerror(errno));
+			return err_lack(err, -errno, ERR_CAUSE_DISK, "give another --data-dir",
+					"cannot make %s: %s", path, strerror(errno));
 		if (!end)
 			return 0;
 		*p = end;

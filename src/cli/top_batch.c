@@ -193,9 +193,14 @@ static void json_totals(const struct top_status *s, struct json *j)
 
 static void json_cpu(const struct top_status *s, struct json *j)
 {
+	char line[ERR_LINE_MAX];
+
 	json_object_begin(j);
 	json_pair(j, "available", s->samples);
-	json_pair(j, "reason", s->no_samples[0] ? s->no_samples : NULL);
+	json_pair(j, "cause",
+		  s->no_samples.text[0] ? err_cause_name(s->no_samples.cause) : (const char *)NULL);
+	json_pair(j, "reason",
+		  s->no_samples.text[0] ? err_describe(&s->no_samples, 0, line) : NULL);
 	json_pair(j, "cpus", s->cpus);
 	json_pair(j, "processes", s->sums.running);
 	json_pair(j, "samples", s->cpu_samples);
@@ -209,6 +214,7 @@ static void json_status(const struct top_status *s, struct json *j)
 	json_array_begin(j);
 	for (size_t i = 0; i < s->n_refused; i++) {
 		json_object_begin(j);
+		json_pair(j, "cause", err_cause_name(s->refused[i].cause));
 		json_pair(j, "reason", s->refused[i].reason);
 		json_pair(j, "processes", s->refused[i].processes);
 		json_object_end(j);

@@ -15,8 +15,6 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 
-/* What the reader of Go heaps says of most processes; they are counted, not listed. */
-#define NOT_GO "not a Go program"
 /* What a target's runtime is called before anybody has looked at it. */
 #define NOT_LOOKED "unknown"
 /* The agent's name for the sampler, among the readers of each target. */
@@ -129,7 +127,7 @@ static int feed_flush(struct sink *sink, struct err *err)
 	f->due = true;
 	(void)pthread_mutex_unlock(&f->lock);
 	/* What is said here stands until the next interval. */
-	return failed.text[0] ? err_set(err, -EIO, "%s", failed.text) : 0;
+	return failed.text[0] ? err_pass(err, -EIO, &failed) : 0;
 }
 
 static void feed_close(struct sink *sink)
@@ -251,11 +249,14 @@ void top_feed_freeze(struct top_feed *f, bool frozen)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
-static void status_refuse(struct top_status *s, const char *reason)
+static void status_refuse(struct top_status *s, const struct reader_answer *answer)
 {
+	const char *reason = answer->reason;
+	enum err_cause cause = answer->cause;
 	size_t i = 0;
 
-	if (strcmp(reason, NOT_GO) == 0) {
+	/* Most processes are none: they are counted, not listed. */
+	if (answer->cause == ERR_CAUSE_NOT_GO) {
 		s->not_go++;
 		return;
 	}
@@ -266,9 +267,11 @@ static void status_refuse(struct top_status *s, const char *reason)
 	if (i >= TOP_MAX_REASONS - 1) {
 		i = TOP_MAX_REASONS - 1;
 		reason = "for other reasons";
+		cause = ERR_CAUSE_OTHER;
 	}
 	if (i >= s->n_refused) {
 		s->n_refused = i + 1;
+		s->refused[i].cause = cause;
 		(void)snprintf(s->refused[i].reason, sizeof(s->refused[i].reason), "%s", reason);
 	}
 	s->refused[i].processes++;
@@ -292,7 +295,7 @@ static void status_target(const struct top_feed *f, struct top_status *s,
 		if (t->readers[i].answer.yes)
 			s->profiled++;
 		else
-			status_refuse(s, t->readers[i].answer.reason);
+			status_refuse(s, &t->readers[i].answer);
 	}
 }
 
@@ -349,8 +352,8 @@ static void status_samples(const struct top_feed *f, struct top_status *s)
 	s->samples = f->samples;
 	s->cpus = (size_t)get_nprocs();
 	if (f->config.cpu_hz && !f->samples)
-		(void)snprintf(s->no_samples, sizeof(s->no_samples), "no CPU samples: %s%s%s",
-			       answer.reason, answer.remedy[0] ? "; " : "", answer.remedy);
+		(void)err_lack(&s->no_samples, 0, answer.cause, answer.remedy,
+			       "no CPU samples: %s", answer.reason);
 }
 
 int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct err *err)

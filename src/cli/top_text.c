@@ -108,12 +108,14 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 		{s->not_go > 0, s->not_go, "%llu are not Go programs: no heaps"},
 	};
 
+	char line[ERR_LINE_MAX];
+
 	if (s->trouble[0] && i-- == 0) {
 		(void)snprintf(dst, len, "%s", s->trouble);
 		return true;
 	}
-	if (s->no_samples[0] && i-- == 0) {
-		(void)snprintf(dst, len, "%s", s->no_samples);
+	if (s->no_samples.text[0] && i-- == 0) {
+		(void)snprintf(dst, len, "%s", err_describe(&s->no_samples, 0, line));
 		return true;
 	}
 	if (s->not_profiled && i-- == 0) {
@@ -142,8 +144,10 @@ struct top_label top_describe_cost(const struct top_status *s)
 static void describe_no_cpu(const struct top_view *v, const struct top_status *s, char *dst,
 			    size_t len)
 {
-	if (s->no_samples[0])
-		(void)snprintf(dst, len, "There are %s", s->no_samples);
+	char line[ERR_LINE_MAX];
+
+	if (s->no_samples.text[0])
+		(void)snprintf(dst, len, "There are %s", err_describe(&s->no_samples, 0, line));
 	else if (!s->samples)
 		(void)snprintf(dst, len, "The CPUs are not sampled.");
 	else if (!s->sampled)

@@ -7,11 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/go_rate.h"
 #include "cli/go_target.h"
 #include "cli/heap_wait.h"
 #include "cli/stop.h"
 #include "cli/units.h"
-#include "cli/waits_rate.h"
 
 #define WAITS_DEFAULT_NS (10 * NS_PER_SEC)
 
@@ -97,26 +97,28 @@ static int waits_read_twice(const struct waits_request *q, struct golang_content
 static int waits_off(const struct waits_request *q, struct err *err)
 {
 	if (q->go.core)
-		return err_set(err, -ENOTSUP, "%s profiling was off in this program",
-			       q->kind->command);
-	return err_set(err, -ENOTSUP,
-		       "%s profiling is off in this program: its own code turns it on with %s, and "
-		       "%s 1 does so from here for a while",
-		       q->kind->command, q->kind->go_call, q->kind->force);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "",
+				"%s profiling was off in this program", q->kind->command);
+	return err_lack(
+		err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "",
+		"%s profiling is off in this program: its own code turns it on with %s, and "
+		"%s 1 does so from here for a while",
+		q->kind->command, q->kind->go_call, q->kind->force);
 }
 
-static int waits_force(const struct waits_request *q, struct golang_contention *c, int64_t now,
-		       struct waits_rate *hold, struct err *err)
+static int waits_force(const struct waits_request *q, struct golang_contention *c,
+		       struct go_rate *rate, struct err *err)
 {
 	int64_t ours = (int64_t)q->force;
 	int r;
 
 	stop_catch_signals();
-	r = waits_rate_lock(hold, &q->go.info.id, err);
+	r = go_rate_prepare(rate, err);
 	if (r == 0 && q->kind->kind == GOLANG_BLOCK)
 		r = golang_contention_block_rate(c, q->force, &ours, err);
 	if (r == 0)
-		r = waits_rate_hold(hold, c, now, ours, err);
+		r = go_rate_force(rate, (struct golang_rate_of){.contention = c}, &q->go.info.id,
+				  ours, err);
 	if (r == 0)
 		cli_note("The program records waits now: those before are not shown.");
 	return r;
@@ -125,13 +127,13 @@ static int waits_force(const struct waits_request *q, struct golang_contention *
 static int waits_collect(const struct waits_request *q, struct golang_contention *c,
 			 struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(waits_rate_release) struct waits_rate hold = WAITS_RATE_NONE;
+	_cleanup_(go_rate_release) struct go_rate rate = GO_RATE_NONE("rate", false);
 	int64_t now;
 	int r;
 
 	r = golang_contention_rate(c, &now, err);
 	if (r == 0 && q->force)
-		r = waits_force(q, c, now, &hold, err);
+		r = waits_force(q, c, &rate, err);
 	if (r < 0)
 		return r;
 	if (q->force || (q->diff_ns && now))

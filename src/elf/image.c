@@ -41,11 +41,11 @@ static int elf_check_header(const Elf64_Ehdr *h, struct err *err)
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
 		return err_set(err, -EBADMSG, "not an ELF file");
 	if (h->e_ident[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -EBADMSG,
-			       "a 32-bit ELF file; only 64-bit programs can be read");
+		return err_lack(err, -EBADMSG, ERR_CAUSE_UNSUPPORTED, "",
+				"a 32-bit ELF file; only 64-bit programs can be read");
 	if (h->e_ident[EI_DATA] == ELFDATA2MSB)
-		return err_set(err, -EBADMSG,
-			       "a big-endian ELF file; only little-endian programs can be read");
+		return err_lack(err, -EBADMSG, ERR_CAUSE_UNSUPPORTED, "",
+				"a big-endian ELF file; only little-endian programs can be read");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, -EBADMSG, "damaged ELF file: unknown class %u or byte order %u",
 			       h->e_ident[EI_CLASS], h->e_ident[EI_DATA]);

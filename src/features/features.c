@@ -41,34 +41,12 @@ const char *feature_state_name(enum feature_state state)
 	return names[state];
 }
 
-const char *feature_cause_name(enum err_cause cause)
-{
-	static const char *const names[ERR_CAUSE_N] = {
-		[ERR_CAUSE_OTHER] = "other",
-		[ERR_CAUSE_DISABLED] = "disabled",
-		[ERR_CAUSE_NEEDS_FEATURE] = "needs_feature",
-		[ERR_CAUSE_PRIVILEGE] = "privilege",
-		[ERR_CAUSE_USER_NAMESPACE] = "user_namespace",
-		[ERR_CAUSE_PID_NAMESPACE] = "pid_namespace",
-		[ERR_CAUSE_SECCOMP] = "seccomp",
-		[ERR_CAUSE_LOCKDOWN] = "lockdown",
-		[ERR_CAUSE_PTRACE_SCOPE] = "ptrace_scope",
-		[ERR_CAUSE_HIDDEN] = "hidden",
-		[ERR_CAUSE_NOT_MOUNTED] = "not_mounted",
-		[ERR_CAUSE_NO_BTF] = "no_btf",
-		[ERR_CAUSE_KERNEL] = "kernel",
-		[ERR_CAUSE_MACHINE] = "machine",
-		[ERR_CAUSE_DISK] = "disk",
-	};
-
-	return names[cause];
-}
-
 static void feature_write(struct feature *f, enum feature_state state, enum err_cause cause,
 			  const char *reason, const char *remedy)
 {
 	f->state = state;
-	f->cause = cause;
+	/* What lies with one process is no cause of a feature. */
+	f->cause = err_cause_is_of_machine(cause) ? cause : ERR_CAUSE_OTHER;
 	(void)snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s", remedy);
 }
@@ -148,7 +126,7 @@ void features_json(const struct features *features, struct json *j)
 		pair(j, "feature", rows[i].name);
 		pair(j, "title", rows[i].title);
 		pair(j, "state", feature_state_name(f->state));
-		pair(j, "cause", f->state == FEATURE_ON ? "" : feature_cause_name(f->cause));
+		pair(j, "cause", f->state == FEATURE_ON ? "" : err_cause_name(f->cause));
 		pair(j, "reason", f->reason);
 		pair(j, "remedy", f->remedy);
 		json_object_end(j);

@@ -47,7 +47,6 @@ struct features {
 const char *feature_name(enum feature_id id);  /* "off-cpu" */
 const char *feature_title(enum feature_id id); /* "Off-CPU profiles" */
 const char *feature_state_name(enum feature_state state);
-const char *feature_cause_name(enum err_cause cause); /* "no_btf" */
 
 /* What trying it gave: a code below 0 turns it off, with the error's reason and remedy. */
 void features_set(struct features *features, enum feature_id id, int code, const struct err *err);

@@ -165,7 +165,7 @@ int golang_contention_read(struct golang_contention *c, struct err *err)
 	gone = golang_contention_rate(c, &rate, err);
 	if (gone < 0)
 		return gone;
-	return r < 0 ? err_set(err, r, "%s", why.text) : 0;
+	return r < 0 ? err_pass(err, r, &why) : 0;
 }
 
 const struct golang_contention_stats *golang_contention_stats(const struct golang_contention *c)
@@ -176,11 +176,6 @@ const struct golang_contention_stats *golang_contention_stats(const struct golan
 int golang_contention_rate(struct golang_contention *c, int64_t *ret_rate, struct err *err)
 {
 	return proc_mem_check(c->process->mem, c->vars.rate, ret_rate, sizeof(*ret_rate), err);
-}
-
-int golang_contention_set_rate(struct golang_contention *c, int64_t rate, struct err *err)
-{
-	return proc_mem_write(c->process->mem, c->vars.rate, &rate, sizeof(rate), err);
 }
 
 int golang_contention_block_rate(struct golang_contention *c, uint64_t ns, int64_t *ret_rate,

@@ -45,8 +45,6 @@ golang_contention_stats(const struct golang_contention *contention);
 
 int golang_contention_rate(struct golang_contention *contention, int64_t *ret_rate,
 			   struct err *err);
-/* Writes the rate into the target: only where the user asked for it. */
-int golang_contention_set_rate(struct golang_contention *contention, int64_t rate, struct err *err);
 /*
  * The rate to write for "about one event per so many nanoseconds blocked" (block only), as
  * runtime.SetBlockProfileRate reckons it.

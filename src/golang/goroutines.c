@@ -301,7 +301,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	/* The sentence of a failed read does not tell why; the address space may be gone. */
 	if (proc_mem_check(gs->process->mem, gs->vars.allgs, &word, sizeof(word), err) == -ESRCH)
 		return -ESRCH;
-	return err_set(err, r, "%s", why.text);
+	return err_pass(err, r, &why);
 }
 
 void golang_goroutines_trim(struct golang_goroutines *gs)

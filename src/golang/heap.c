@@ -30,7 +30,7 @@ int golang_heap_new(struct golang_process *process, struct golang_heap **ret_hea
 	struct golang_heap *heap;
 
 	if (!process->facts.has_heap)
-		return err_set(err, -ENOTSUP, "%s", process->facts.heap_reason);
+		return err_pass(err, -ENOTSUP, process->facts.heap_refusal);
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
 		return err_oom(err);
@@ -124,7 +124,7 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 			r = heap_pass(heap, &g, &why);
 		if (r < 0) {
 			r = heap_why(heap, r, err);
-			return r == -ESRCH ? r : err_set(err, r, "%s", why.text);
+			return r == -ESRCH ? r : err_pass(err, r, &why);
 		}
 		r = proc_mem_check(mem, heap->process->vars.mprof_cycle, &after, sizeof(after),
 				   err);
@@ -321,12 +321,6 @@ int golang_heap_rate(struct golang_heap *heap, int64_t *ret_rate, struct err *er
 {
 	return proc_mem_check(heap->process->mem, heap->process->vars.mem_profile_rate, ret_rate,
 			      sizeof(*ret_rate), err);
-}
-
-int golang_heap_set_rate(struct golang_heap *heap, int64_t rate, struct err *err)
-{
-	return proc_mem_write(heap->process->mem, heap->process->vars.mem_profile_rate, &rate,
-			      sizeof(rate), err);
 }
 
 void golang_heap_scale_by(struct golang_heap *heap, int64_t rate)

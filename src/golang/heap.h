@@ -76,8 +76,6 @@ const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap
 
 /* MemProfileRate, now. 0 means that the program does not sample. */
 int golang_heap_rate(struct golang_heap *heap, int64_t *ret_rate, struct err *err);
-/* Writes MemProfileRate into the target: only for --force. */
-int golang_heap_set_rate(struct golang_heap *heap, int64_t rate, struct err *err);
 /* Scale by this rate instead of the current one (after the rate was set back). 0: the current one.
  */
 void golang_heap_scale_by(struct golang_heap *heap, int64_t rate);

@@ -310,7 +310,7 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 	if (map)
 		r = try_executable(&scan, map, exe_path, effort, ret_image, &self_contained, &why);
 	if (r < 0)
-		return err_set(err, r, "%s", why.text);
+		return err_pass(err, r, &why);
 	if (r == 0 && !self_contained)
 		r = try_libraries(mem, map, ret_image);
 	if (r == 0 && self_contained)
@@ -318,11 +318,10 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 	if (r > 0)
 		return 0;
 	if (why.text[0] && proc_mem_pid(mem) == 0)
-		return err_set(err, -ENOTSUP,
-			       "no Go program found in the core: %.300s; "
-			       "name the executable with --exe FILE",
-			       why.text);
-	return err_set(err, -ENOTSUP, "not a Go program");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO,
+				"name the executable with --exe FILE",
+				"no Go program found in the core: %.300s", why.text);
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO, "", "not a Go program");
 }
 
 int golang_image_back(const struct golang_image *image, struct proc_mem *mem, struct err *err)

@@ -34,9 +34,10 @@ int golang_layout_for(unsigned int minor, const struct golang_layout **ret_layou
 			return 0;
 		}
 	}
-	return err_set(err, -ENOTSUP,
-		       "Go 1.%u is not known to this sonde (it knows 1.%d to 1.%d); "
-		       "--assume-layout 1.%d tries with the tables of that release",
-		       minor, GOLANG_OLDEST_MINOR, GOLANG_NEWEST_MINOR,
-		       minor > GOLANG_NEWEST_MINOR ? GOLANG_NEWEST_MINOR : GOLANG_OLDEST_MINOR);
+	err_write(err, "Go 1.%u is not known to this sonde (it knows 1.%d to 1.%d)", minor,
+		  GOLANG_OLDEST_MINOR, GOLANG_NEWEST_MINOR);
+	err_write_remedy(err, ERR_CAUSE_UNKNOWN_VERSION,
+			 "--assume-layout 1.%d tries with the tables of that release",
+			 minor > GOLANG_NEWEST_MINOR ? GOLANG_NEWEST_MINOR : GOLANG_OLDEST_MINOR);
+	return -ENOTSUP;
 }

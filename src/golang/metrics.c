@@ -241,7 +241,7 @@ static int read_once(struct golang_metrics_reader *m, struct metrics_image *imag
 	if (gone < 0)
 		return gone;
 	if (r < 0)
-		return err_set(err, r, "%s", why.text);
+		return err_pass(err, r, &why);
 	if (has_sched(m) && memcmp(&image->allp, &m->allp, sizeof(m->allp)) != 0) {
 		r = load_ps(m, &image->allp, err);
 		return r < 0 ? r : 0;

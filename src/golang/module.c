@@ -72,9 +72,9 @@ int golang_module_find(const struct golang_image *image, struct proc_mem *mem, u
 	if (r < 0)
 		return err_set(err, r, "cannot read the program's data: %s", strerror(-r));
 	if (r == 0)
-		return err_set(err, -ENOTSUP,
-			       "Go's module data was not found: the program has a Go function "
-			       "table, but its runtime has not started or was altered");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
+				"Go's module data was not found: the program has a Go function "
+				"table, but its runtime has not started or was altered");
 	*ret_addr = search.addr;
 	return 0;
 }

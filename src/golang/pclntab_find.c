@@ -130,5 +130,5 @@ int golang_pclntab_find(const struct golang_image *image, struct golang_scan *sc
 			return 0;
 		}
 	}
-	return err_set(err, -ENOENT, "no Go function table found");
+	return err_lack(err, -ENOENT, ERR_CAUSE_ALTERED, "", "no Go function table found");
 }

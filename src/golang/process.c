@@ -61,11 +61,14 @@ static int process_version(struct golang_process *p, struct golang_module *modul
 		p->facts.version_how = "--assume-layout";
 		return assumed_layout(options->assume_layout, &p->layout, err);
 	}
-	if (r == -ENOENT)
-		return err_set(err, -ENOTSUP,
-			       "a Go program that does not tell its version; --assume-layout 1.%d "
-			       "(or another release) tries with the tables of that release",
-			       GOLANG_NEWEST_MINOR);
+	if (r == -ENOENT) {
+		err_write(err, "a Go program that does not tell its version");
+		err_write_remedy(err, ERR_CAUSE_UNKNOWN_VERSION,
+				 "--assume-layout 1.%d (or another release) tries with the tables "
+				 "of that release",
+				 GOLANG_NEWEST_MINOR);
+		return -ENOTSUP;
+	}
 	return r < 0 ? r : golang_layout_for(p->version.minor, &p->layout, err);
 }
 
@@ -120,11 +123,10 @@ static int process_modules(struct golang_process *p, const struct golang_options
 		return r;
 	r = process_version(p, &module, options, err);
 	if (r == 0 && p->layout->pcln != module.tables.format)
-		r = err_set(
-			err, -ENOTSUP,
-			"the function table is not that of Go 1.%u (%s); --assume-layout VERSION "
-			"tries with the tables of another release",
-			p->layout->minor, p->facts.version_how);
+		r = err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION,
+			     "--assume-layout VERSION tries with the tables of another release",
+			     "the function table is not that of Go 1.%u (%s)", p->layout->minor,
+			     p->facts.version_how);
 	golang_module_release(&module);
 	if (r < 0)
 		return r;
@@ -155,12 +157,12 @@ static int process_open(struct golang_process *p, const struct golang_options *o
 	p->facts.n_functions = p->modules[0].tables.n_functions;
 	p->facts.load_bias = p->image.bias;
 	r = golang_vars_find(&p->image, &p->modules[0], p->layout, options->ignore_symbols,
-			     &p->vars, &p->heap_reason);
+			     &p->vars, &p->heap_refusal);
 	if (r == -ESRCH || r == -ENOMEM)
-		return err_set(err, r, "%s", p->heap_reason.text);
+		return err_pass(err, r, &p->heap_refusal);
 	p->facts.has_heap = r == 0;
 	p->facts.variables_how = p->vars.how ? p->vars.how : "not found";
-	p->facts.heap_reason = p->heap_reason.text;
+	p->facts.heap_refusal = &p->heap_refusal;
 	return 0;
 }
 
@@ -183,7 +185,7 @@ int golang_process_open_take(struct proc_mem *mem, const struct golang_options *
 	if (r == -ESRCH)
 		(void)proc_mem_check(p->mem, 0, &byte, sizeof(byte), &why);
 	if (r < 0)
-		return err_set(err, r, "%s", why.text);
+		return err_pass(err, r, &why);
 	*ret_process = TAKE_PTR(p);
 	return 0;
 }

@@ -33,8 +33,8 @@ struct golang_facts {
 	const char *variables_how; /* "symbol table", "code references" */
 	uint64_t n_functions;
 	uint64_t load_bias;
-	bool has_heap;		 /* the heap profile's variables are known */
-	const char *heap_reason; /* when !has_heap: why not */
+	bool has_heap;			/* the heap profile's variables are known */
+	const struct err *heap_refusal; /* when !has_heap: why not */
 };
 
 /*

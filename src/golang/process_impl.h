@@ -21,7 +21,7 @@ struct golang_process {
 	size_t n_modules;
 	struct golang_vars vars;
 	struct golang_facts facts;
-	struct err heap_reason;
+	struct err heap_refusal;
 };
 
 /* The function at pc, and the tables that know it. */

@@ -72,13 +72,13 @@ static int program_layout(struct golang_program *p, struct golang_module *module
 		r = golang_vars_build_version(module, &version, err);
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG
-			       ? err_set(err, -ENOTSUP,
-					 "a Go program that does not tell its version")
+			       ? err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+					  "a Go program that does not tell its version")
 			       : r;
 	r = golang_layout_for(version.minor, &p->layout, err);
 	if (r == 0 && p->layout->pcln != module->tables.format)
-		return err_set(err, -ENOTSUP, "the function table is not that of Go 1.%u",
-			       version.minor);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+				"the function table is not that of Go 1.%u", version.minor);
 	return r;
 }
 
@@ -112,7 +112,7 @@ static int program_open(struct golang_program *p, int fd, struct err *err)
 		return r;
 	p->image.from_file = true;
 	if (!may_be_go(p->image.elf))
-		return err_set(err, -ENOTSUP, "not a Go program");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO, "", "not a Go program");
 	r = program_open_memory(p, fd, true, err);
 	if (r < 0)
 		return r;

@@ -303,12 +303,12 @@ int golang_vars_find(const struct golang_image *image, struct golang_module *mod
 	if (r < 0)
 		return r;
 	if (!vars_complete(&vars))
-		return err_set(err, -ENOTSUP,
-			       "runtime variables not found in the code:%s%s%s; the runtime was "
-			       "altered (obfuscated?) or is linked in an unknown way",
-			       vars.mbuckets ? "" : " mbuckets",
-			       vars.mprof_cycle ? "" : " mProfCycle",
-			       vars.mem_profile_rate ? "" : " MemProfileRate");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
+				"runtime variables not found in the code:%s%s%s; the runtime was "
+				"altered (obfuscated?) or is linked in an unknown way",
+				vars.mbuckets ? "" : " mbuckets",
+				vars.mprof_cycle ? "" : " mProfCycle",
+				vars.mem_profile_rate ? "" : " MemProfileRate");
 	r = vars_prove(&vars, module, layout, err);
 	if (r < 0)
 		return r == -EBADMSG || r == -EFAULT ? -ENOTSUP : r;

@@ -240,10 +240,10 @@ int golang_contention_vars_find(struct golang_process *p, uint64_t typ,
 	    vars_prove(p, typ, &vars, NULL) < 0)
 		find_by_code(p, w, typ, &vars);
 	if (!vars.buckets || !vars.rate)
-		return err_set(err, -ENOTSUP,
-			       "runtime variables of the %s profile not found in the code:%s%s",
-			       typ == GOLANG_BUCKET_BLOCK ? "block" : "mutex",
-			       vars.buckets ? "" : " list", vars.rate ? "" : " rate");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
+				"runtime variables of the %s profile not found in the code:%s%s",
+				typ == GOLANG_BUCKET_BLOCK ? "block" : "mutex",
+				vars.buckets ? "" : " list", vars.rate ? "" : " rate");
 	r = vars_prove(p, typ, &vars, err);
 	if (r < 0)
 		return r == -EBADMSG || r == -EFAULT ? -ENOTSUP : r;

@@ -242,9 +242,9 @@ int golang_g_vars_find(struct golang_process *p, const struct golang_g_layout *l
 		if (r < 0)
 			return r;
 		if (!vars.allgs)
-			return err_set(err, -ENOTSUP,
-				       "runtime.allgs was not found in the code; the runtime was "
-				       "altered (obfuscated?) or is linked in an unknown way");
+			return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
+					"runtime.allgs was not found in the code; the runtime was "
+					"altered (obfuscated?) or is linked in an unknown way");
 		r = vars_prove(p, layout, &vars, err);
 	}
 	if (r < 0)

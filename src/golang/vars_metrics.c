@@ -360,8 +360,8 @@ int golang_metrics_vars_find(struct golang_process *process, struct golang_metri
 		find_by_code(s, &vars);
 	}
 	if (!vars.memstats && !vars.controller && !(vars.sched && vars.allp && vars.allgs))
-		return err_set(err, -ENOTSUP,
-			       "none of the runtime's own figures was found in the program");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
+				"none of the runtime's own figures was found in the program");
 	*ret_vars = vars;
 	return 0;
 }

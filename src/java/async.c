@@ -94,7 +94,8 @@ static int async_check(struct java_async *a, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0 || a->vm.kind != JAVA_HOTSPOT)
-		return err_set(err, -ENOTSUP, "process %d runs no HotSpot JVM", (int)a->id.pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
+				"process %d runs no HotSpot JVM", (int)a->id.pid);
 	r = proc_maps_read(a->id.pid, &maps, err);
 	if (r < 0)
 		return r;

@@ -167,7 +167,8 @@ int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_
 	if (r < 0)
 		return r;
 	if (r == 0 || a->vm.kind != JAVA_HOTSPOT)
-		return err_set(err, -ENOTSUP, "process %d runs no HotSpot JVM", (int)id->pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
+				"process %d runs no HotSpot JVM", (int)id->pid);
 	r = java_target_open_tmp(&a->target, &a->tmp, err);
 	if (r < 0)
 		return r;

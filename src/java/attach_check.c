@@ -26,15 +26,15 @@ static int check_commands(const struct java_vm *vm, struct err *err)
 	int pid = (int)vm->id.pid;
 
 	if (vm->kind != JAVA_HOTSPOT)
-		return err_set(err, -ENOTSUP, "process %d runs %s: %s", pid, vm->name, vm->reason);
+		return err_lack(err, -ENOTSUP, vm->cause, "", "process %d runs %s: %s", pid,
+				vm->name, vm->reason);
 	if (vm->commands == JAVA_COMMANDS_NOT_YET)
 		return err_set(err, -EAGAIN, "the JVM of process %d is still starting", pid);
 	if (vm->commands == JAVA_COMMANDS_NO ||
 	    (vm->commands == JAVA_COMMANDS_UNKNOWN && check_is_disabled(vm->id.pid)))
-		return err_set(err, -ENOTSUP,
-			       "the JVM of process %d takes no commands; start it without "
-			       "-XX:+DisableAttachMechanism",
-			       pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNSUPPORTED,
+				"start it without -XX:+DisableAttachMechanism",
+				"the JVM of process %d takes no commands", pid);
 	return 0;
 }
 

@@ -17,10 +17,9 @@ int java_attach_can_be(const struct java_target *t, struct err *err)
 	struct java_self self;
 
 	if (java_self_become(t, &self) < 0)
-		return err_set(err, -EPERM,
-			       "the JVM of process %d answers only its own user %u; run as root or "
-			       "as that user",
-			       (int)t->id.pid, (unsigned int)t->euid);
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
+				"the JVM of process %d answers only its own user %u",
+				(int)t->id.pid, (unsigned int)t->euid);
 	java_self_return(&self);
 	return 0;
 }

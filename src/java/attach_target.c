@@ -118,10 +118,8 @@ int java_target_open_tmp(const struct java_target *target, int *ret_fd, struct e
 	if (r == -ESRCH)
 		return err_set(err, r, "process %d is gone", pid);
 	if (r == -EACCES || r == -EPERM)
-		return err_set(err, -EPERM,
-			       "no permission to look into the root directory of process %d; run "
-			       "as root",
-			       pid);
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root",
+				"no permission to look into the root directory of process %d", pid);
 	if (r < 0)
 		return err_set(err, r, "process %d: cannot open its /tmp: %s", pid, strerror(-r));
 	*ret_fd = fd;

@@ -63,12 +63,18 @@ static const struct proc_map *maps_find_base(const struct proc_maps *maps, const
 	return NULL;
 }
 
+static void vm_lacks(struct java_vm *vm, enum err_cause cause, const char *reason)
+{
+	vm->cause = cause;
+	vm->reason = reason;
+}
+
 /* name NULL: it has one. */
 static void vm_refuse(struct java_vm *vm, enum java_kind kind, const char *name, const char *reason)
 {
 	vm->kind = kind;
 	vm->commands = JAVA_COMMANDS_NO;
-	vm->reason = reason;
+	vm_lacks(vm, ERR_CAUSE_UNSUPPORTED, reason);
 	if (name)
 		(void)snprintf(vm->name, sizeof(vm->name), "%s", name);
 }
@@ -231,11 +237,13 @@ static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_
 	if (vm->name[0] && !strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
 		vm_refuse(vm, JAVA_OTHER, NULL, "a Java that is not HotSpot");
 	else if (vm->commands == JAVA_COMMANDS_NO)
-		vm->reason = "it takes no commands (-XX:+DisableAttachMechanism)";
+		vm_lacks(vm, ERR_CAUSE_UNSUPPORTED,
+			 "it takes no commands (-XX:+DisableAttachMechanism)");
 	else if (vm->major == 0)
-		vm->reason = "its version is not known";
+		vm_lacks(vm, ERR_CAUSE_UNKNOWN_VERSION, "its version is not known");
 	else if (!vm_has_recorder(vm))
-		vm->reason = "its release has no recorder; 8u262, 11 and later have one";
+		vm_lacks(vm, ERR_CAUSE_UNKNOWN_VERSION,
+			 "its release has no recorder; 8u262, 11 and later have one");
 	if (!vm->name[0])
 		(void)snprintf(vm->name, sizeof(vm->name), "HotSpot");
 }

@@ -33,12 +33,13 @@ struct java_vm {
 	struct proc_id id;
 	enum java_kind kind;
 	enum java_commands commands;
-	char name[64];	     /* "OpenJDK 64-Bit Server VM", "OpenJ9", ... */
-	char version[32];    /* "17.0.15", "1.8.0_462"; "" when unknown */
-	unsigned int major;  /* 8, 11, 17, ...; 0 when unknown */
-	unsigned int update; /* 262 of 8u262, 15 of 17.0.15 */
-	const char *reason;  /* why it cannot be profiled; NULL when it can */
-	bool hides_allocs;   /* its recorder, and async-profiler, may not see all; see below */
+	char name[64];	      /* "OpenJDK 64-Bit Server VM", "OpenJ9", ... */
+	char version[32];     /* "17.0.15", "1.8.0_462"; "" when unknown */
+	unsigned int major;   /* 8, 11, 17, ...; 0 when unknown */
+	unsigned int update;  /* 262 of 8u262, 15 of 17.0.15 */
+	const char *reason;   /* why it cannot be profiled; NULL when it can */
+	enum err_cause cause; /* then */
+	bool hides_allocs;    /* its recorder, and async-profiler, may not see all; see below */
 };
 
 /*

@@ -11,9 +11,9 @@
 static int check(const struct jfr_chunk *c, uint8_t flags, struct err *err)
 {
 	if (c->major != 1 && c->major != 2)
-		return err_set(err, -ENOTSUP,
-			       "is a recording of version %u.%u; versions 1 and 2 can be read",
-			       c->major, c->minor);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+				"is a recording of version %u.%u; versions 1 and 2 can be read",
+				c->major, c->minor);
 	if (!(flags & CHUNK_FLAG_SHORT_NUMBERS))
 		return err_set(err, -ENOTSUP, "is a recording with numbers of fixed length");
 	if (c->ticks_per_second <= 0)

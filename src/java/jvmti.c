@@ -129,11 +129,12 @@ static int jvmti_check(struct java_jvmti *j, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0 || j->vm.kind != JAVA_HOTSPOT)
-		return err_set(err, -ENOTSUP, "process %d runs no HotSpot JVM", (int)j->id.pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
+				"process %d runs no HotSpot JVM", (int)j->id.pid);
 	if (j->vm.major && j->vm.major < 11)
-		return err_set(err, -ENOTSUP,
-			       "process %d runs JDK %u; our library needs 11 or later",
-			       (int)j->id.pid, j->vm.major);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+				"process %d runs JDK %u; our library needs 11 or later",
+				(int)j->id.pid, j->vm.major);
 	return 0;
 }
 

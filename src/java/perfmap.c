@@ -175,10 +175,10 @@ static int perfmap_fail(const struct java_perfmap *m, int r, struct err *err)
 	int pid = (int)m->id.pid;
 
 	if (r == -EEXIST)
-		return err_set(err, -EPERM,
-			       "process %d: something that is not its perf map is in the place of "
-			       "its /tmp/%s; remove it",
-			       pid, m->files.name);
+		return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "remove it",
+				"process %d: something that is not its perf map is in the place of "
+				"its /tmp/%s",
+				pid, m->files.name);
 	if (r == -ENODATA)
 		return err_set(err, -EIO, "the JVM of process %d has written nothing to /tmp/%s",
 			       pid, m->files.name);
@@ -237,12 +237,13 @@ static int perfmap_check(const struct java_perfmap *m, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0 || vm.kind != JAVA_HOTSPOT)
-		return err_set(err, -ENOTSUP, "process %d runs no HotSpot JVM", pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
+				"process %d runs no HotSpot JVM", pid);
 	if (vm.major && vm.major < JAVA_PERFMAP_MAJOR)
-		return err_set(err, -ENOTSUP,
-			       "process %d runs JDK %s, which cannot tell the names of its "
-			       "compiled code (JDK %d and later can)",
-			       pid, vm.version, JAVA_PERFMAP_MAJOR);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+				"process %d runs JDK %s, which cannot tell the names of its "
+				"compiled code (JDK %d and later can)",
+				pid, vm.version, JAVA_PERFMAP_MAJOR);
 	return 0;
 }
 

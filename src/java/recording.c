@@ -65,11 +65,11 @@ static int recording_check_memory(const struct proc_id *id, struct err *err)
 	if ((oom_limit_is_near(limit, 0, &fill) &&
 	     fill.limit_bytes - MIN(fill.used_bytes, fill.limit_bytes) < RECORDING_HEADROOM) ||
 	    oom_limit_is_near(limit, 97, &fill))
-		return err_set(err, -ENOTSUP,
-			       "process %d: its container has too little memory left for a "
-			       "recording (%llu of %llu MB are used)",
-			       (int)id->pid, (unsigned long long)(fill.used_bytes >> 20),
-			       (unsigned long long)(fill.limit_bytes >> 20));
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_LIMIT, "",
+				"process %d: its container has too little memory left for a "
+				"recording (%llu of %llu MB are used)",
+				(int)id->pid, (unsigned long long)(fill.used_bytes >> 20),
+				(unsigned long long)(fill.limit_bytes >> 20));
 	return 0;
 }
 
@@ -102,10 +102,10 @@ static int recording_begin(struct java_recording *rec, const struct java_recordi
 	(void)snprintf(settings, sizeof(settings), "%s/" JAVA_MOUNT_SETTINGS, dir);
 	r = java_jfr_find(rec->hold.attach, name, err);
 	if (r > 0)
-		return err_set(err, -EBUSY,
-			       "process %d: its user is recording, and ours would change the "
-			       "settings and files of that; it waits until that has ended",
-			       (int)rec->hold.note.id.pid);
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
+				"process %d: its user is recording, and ours would change the "
+				"settings and files of that; it waits until that has ended",
+				(int)rec->hold.note.id.pid);
 	if (r == 0)
 		r = java_jfr_directory(rec->hold.attach, rec->hold.note.before,
 				       sizeof(rec->hold.note.before), err);

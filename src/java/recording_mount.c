@@ -191,9 +191,9 @@ int java_mount_make(const struct java_target *t, const char *name, struct view s
 	if (r == 0)
 		r = mount_attach(t, tmp, name, tree);
 	if (r == -EPERM || r == -EACCES)
-		return err_set(err, -EPERM,
-			       "no permission to mount a file system for process %d; run as root",
-			       (int)t->id.pid);
+		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE, "run as root",
+				"no permission to mount a file system for process %d",
+				(int)t->id.pid);
 	if (r < 0)
 		return err_set(err, r,
 			       "cannot mount a file system for the recordings of process %d: %s",

@@ -55,31 +55,30 @@ int proc_access_denied(pid_t pid, const char *who, struct err *err)
 	unsigned long uid;
 
 	if (scope >= 3)
-		return err_set(err, -EPERM,
-			       "no permission to read %s: kernel.yama.ptrace_scope is %d, which "
-			       "forbids it to everybody until the machine is restarted with less",
-			       who, scope);
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "",
+				"no permission to read %s: kernel.yama.ptrace_scope is %d, which "
+				"forbids it to everybody until the machine is restarted with less",
+				who, scope);
 	if (proc_host_has_cap(CAP_SYS_PTRACE))
-		return err_set(
-			err, -EPERM,
+		return err_lack(
+			err, -EPERM, ERR_CAUSE_DENIED, "run on the host itself as root",
 			"no permission to read %s although we have CAP_SYS_PTRACE: it lives "
 			"in another user namespace, or a security module (SELinux, AppArmor) "
-			"or seccomp forbids it; run on the host itself as root",
+			"or seccomp forbids it",
 			who);
 	if (!access_same_user(pid, &uid))
-		return err_set(err, -EPERM,
-			       "no permission to read %s: it belongs to user %lu and we are user "
-			       "%lu without CAP_SYS_PTRACE; run as root or as that user",
-			       who, uid, (unsigned long)geteuid());
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
+				"no permission to read %s: it belongs to user %lu and we are user "
+				"%lu without CAP_SYS_PTRACE",
+				who, uid, (unsigned long)geteuid());
 	if (scope >= 1)
-		return err_set(err, -EPERM,
-			       "no permission to read %s: kernel.yama.ptrace_scope is %d and we "
-			       "lack CAP_SYS_PTRACE; run as root or set kernel.yama.ptrace_scope "
-			       "to 0 with sysctl",
-			       who, scope);
-	return err_set(err, -EPERM,
-		       "no permission to read %s: it is not dumpable (a set-uid program, one with "
-		       "file capabilities, or one that asked for it) and we lack CAP_SYS_PTRACE; "
-		       "run as root",
-		       who);
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
+				"run as root or set kernel.yama.ptrace_scope to 0 with sysctl",
+				"no permission to read %s: kernel.yama.ptrace_scope is %d and we "
+				"lack CAP_SYS_PTRACE",
+				who, scope);
+	return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root",
+			"no permission to read %s: it is not dumpable (a set-uid program, one with "
+			"file capabilities, or one that asked for it) and we lack CAP_SYS_PTRACE",
+			who);
 }

@@ -142,10 +142,9 @@ static int file_failed(const struct proc_map *map, const char *who, int code, st
 			       path);
 	case -EACCES:
 	case -EPERM:
-		return err_set(err, -EPERM,
-			       "%s: no permission to open %s; run as root or with CAP_SYS_PTRACE "
-			       "and CAP_CHECKPOINT_RESTORE",
-			       who, path);
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
+				"run as root or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+				"%s: no permission to open %s", who, path);
 	case -EINVAL:
 		return err_set(err, -EINVAL, "%s: %s is not a regular file", who, path);
 	default:

@@ -347,9 +347,9 @@ static int live_open(pid_t pid, bool is_bare, struct proc_mem **ret_mem, struct 
 	if (r < 0)
 		return r;
 	if (st.kernel_thread)
-		return err_set(err, -ENOTSUP,
-			       "process %d (%s) is a kernel thread: it has no memory", (int)pid,
-			       st.comm);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL_THREAD, "",
+				"process %d (%s) is a kernel thread: it has no memory", (int)pid,
+				st.comm);
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_oom(err);

@@ -65,10 +65,11 @@ void answer_refuse(struct answer *a, unsigned int status, const char *sentence)
 void answer_error(struct answer *a, int error, const struct err *err)
 {
 	unsigned int status = answer_status(error);
+	char line[ERR_LINE_MAX];
 
 	if (status == 503)
 		a->retry_after_s = 1;
-	answer_refuse(a, status, err->text[0] ? err->text : strerror(-error));
+	answer_refuse(a, status, err_describe(err, error, line));
 }
 
 void answer_pack(struct answer *a)

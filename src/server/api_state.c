@@ -113,6 +113,9 @@ static void target_readers(struct json *j, const struct agent_target *t)
 		answer_text(j, "reader", t->readers[i].reader);
 		json_key(j, "available");
 		json_bool(j, t->readers[i].answer.yes);
+		answer_text(j, "cause",
+			    t->readers[i].answer.yes ? ""
+						     : err_cause_name(t->readers[i].answer.cause));
 		answer_text(j, "reason", t->readers[i].answer.reason);
 		answer_text(j, "remedy", t->readers[i].answer.remedy);
 		answer_uint(j, "collections", t->readers[i].collections);

@@ -226,6 +226,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	return send_answer(s, x, connection, &a);
 }
 
+static int listen_failed(const struct host *host, int r, struct err *err)
+{
+	err_write(err, "cannot listen on %s:%u: %s", host->name, host->port, strerror(-r));
+	if (r == -EADDRINUSE)
+		err_write_remedy(err, ERR_CAUSE_BUSY,
+				 "is sonde running already? Else use --listen with another port");
+	return r;
+}
+
 static int listen_on(struct host *host, int *ret_fd, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
@@ -240,12 +249,7 @@ static int listen_on(struct host *host, int *ret_fd, struct err *err)
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&host->addr, host->addr_len) < 0 ||
 	    listen(fd, SERVER_BACKLOG) < 0)
-		return err_set(err, -errno, "cannot listen on %s:%u: %s%s", host->name, host->port,
-			       strerror(errno),
-			       errno == EADDRINUSE
-				       ? "; is sonde running already? Else use --listen with "
-					 "another port"
-				       : "");
+		return listen_failed(host, -errno, err);
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
 		return err_set(err, -errno, "cannot tell the port: %s", strerror(errno));
 	/* The port of IPv4 lies at the same place. */

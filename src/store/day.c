@@ -113,7 +113,8 @@ int day_error(struct day *d, int rc, struct err *err)
 
 	/* Only then is the system's number of this failure, and not of an earlier one. */
 	if ((rc & 0xff) == SQLITE_FULL || (failed && (os == ENOSPC || os == EDQUOT)))
-		return err_set(err, -ENOSPC, "%s: the disk is full; free some space", d->path);
+		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK, "free some space",
+				"%s: the disk is full", d->path);
 	switch (rc & 0xff) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
@@ -123,10 +124,10 @@ int day_error(struct day *d, int rc, struct err *err)
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-		return err_set(err, -EROFS,
-			       "%s: cannot be opened or written (%s); check the folder's owner and "
-			       "permissions",
-			       d->path, os ? strerror(os) : sqlite3_errstr(rc));
+		return err_lack(err, -EROFS, ERR_CAUSE_DISK,
+				"check the folder's owner and permissions",
+				"%s: cannot be opened or written (%s)", d->path,
+				os ? strerror(os) : sqlite3_errstr(rc));
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return err_set(err, -EBUSY, "%s: another process is writing it", d->path);

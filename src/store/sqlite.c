@@ -56,17 +56,16 @@ int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 	(void)snprintf(path, sizeof(path), "%s/lock", s->dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
-		return err_set(err, -ENOSPC, "%s: the disk is full; free some space", s->dir);
+		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK, "free some space",
+				"%s: the disk is full", s->dir);
 	if (fd < 0)
-		return err_set(err, -EROFS,
-			       "%s cannot be written (%s); check its owner and permissions, or "
-			       "choose another --data-dir",
-			       s->dir, strerror(errno));
+		return err_lack(err, -EROFS, ERR_CAUSE_DISK,
+				"check its owner and permissions, or choose another --data-dir",
+				"%s cannot be written (%s)", s->dir, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, -EBUSY,
-			       "another sonde is writing to %s; stop it, or choose another "
-			       "--data-dir",
-			       s->dir);
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY,
+				"stop it, or choose another --data-dir",
+				"another sonde is writing to %s", s->dir);
 	s->lock_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -188,12 +187,14 @@ int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, s
 /* The interval is lost: everything that is open is dropped, and read anew after the commit. */
 static void spoil(struct store_sqlite *s, int r, const struct err *err)
 {
+	char line[ERR_LINE_MAX];
+
 	for (size_t i = 0; i < SQLITE_WRITERS; i++)
 		if (s->writers[i].open)
 			sqlite_drop_writer(s, s->writers[i].day.number);
 	s->spoiled = r;
 	s->why_spoiled = *err;
-	sqlite_trouble(s, err->text, false);
+	sqlite_trouble(s, err_describe(err, r, line), false);
 }
 
 /* There is something to pack again, from this hour on. */
@@ -265,10 +266,10 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 		err = &own;
 	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
 		count_lost(s, e);
-		return err_set(err, -ERANGE,
-			       "a profile of %s is dated more than a day from now and is not "
-			       "stored; check the clock of this machine",
-			       e->service);
+		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the clock of this machine",
+				"a profile of %s is dated more than a day from now and is not "
+				"stored",
+				e->service);
 	}
 	if (s->spoiled) {
 		count_lost(s, e);

@@ -170,6 +170,18 @@ class Docs(unittest.TestCase):
                     for name in re.findall(r"`([^`]+)`", cell)]
             self.assertEqual(said, [word for word in fields[field]["enum"] if word], field)
 
+    def test_causes_of_readers(self):
+        """Those of the machine, which features have, and those of a process."""
+        section = self.text.split("## Features", 1)[1].split("\n## ", 1)[0]
+        said = re.findall(r"`([a-z_]+)`", " ".join(
+            re.findall(r"^\| ([^|]*) \|", section.split("| `cause` of a reader |", 1)[1], re.M)))
+        causes = [self.document.schemas[name]["properties"]["cause"]["enum"] for name in ("Feature", "Reader")]
+        self.assertEqual(causes[1], [*filter(None, causes[0]), *said, None])
+
+    def test_causes_in_the_source(self):
+        names = re.findall(r'\[ERR_CAUSE_[A-Z_]+\] = "([a-z_]+)"', read(os.path.join(ROOT, "src/base/err.c")))
+        self.assertEqual(set(names), set(self.document.schemas["Reader"]["properties"]["cause"]["enum"]) - {None})
+
     def test_statuses(self):
         said = set(re.findall(r"\b[45]\d\d\b", self.text.split("\n## ")[0].split("| type |")[0]))
         used = {code for e in self.document.endpoints.values() for code in e.responses} - {"200"}

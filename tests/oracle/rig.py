@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +18,9 @@ ELF_DUMP = os.environ.get("ELF_DUMP", os.path.join(ROOT, "build-asan", "tests", 
 # Whoever starts us in the background has it ignored, and so would have what we start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 OK, FAILED, USAGE, NOT_PROFILEABLE = 0, 1, 2, 3
+# Where sonde notes what it changes in programs: not in the machine's own place. Gone with us.
+STATE = tempfile.TemporaryDirectory(prefix="sonde-test-state-")
+os.environ["SONDE_DATA_DIR"] = STATE.name
 # An emulated machine: programs take many times longer.
 SLOW = "SONDE_TEST_SLOW" in os.environ
 LIMIT = 1200 if SLOW else 300  # seconds: longer than anything takes that does not hang

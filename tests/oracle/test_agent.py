@@ -296,7 +296,7 @@ class Run(unittest.TestCase):
             readers = rig.wait_for(lambda: agent.target(target.pid), "the target")["readers"]
             for reader in readers:
                 self.assertFalse(reader["available"])
-                self.assertIn("SONDE_PROFILING=disabled", reader["reason"])
+                self.assertEqual(reader["cause"], "opted_out")
             types = {s["service"]: {t["type"] for t in s["types"]}
                      for s in agent.api("services")["services"]}
             self.assertIn("epsilon", types)
@@ -328,9 +328,8 @@ class Run(unittest.TestCase):
             rate = lambda: rate_of(go, program, target.pid)
             self.assertEqual(rate(), 0)
             with self.agent() as agent:
-                remedy = lambda: (agent.target(target.pid) or {"readers": [{}]})["readers"][0].get(
-                    "remedy", "")
-                rig.wait_for(lambda: "force" in remedy(), remedy)
+                cause = lambda: (agent.target(target.pid) or {"readers": [{}]})["readers"][0].get("cause")
+                rig.wait_for(lambda: cause() == "profiling_off", cause)
                 self.assertFalse(agent.target(target.pid)["readers"][0]["available"])
                 self.assertEqual(agent.stop(), 0)
             with self.agent("--go-heap", "force") as agent:

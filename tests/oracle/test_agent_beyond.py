@@ -144,7 +144,7 @@ class Beyond(unittest.TestCase):
             self.assertEqual(target.ask("dump"), "dumped")
             agent.wait_collections(target.pid, 2)
             reader = reader_of(agent, target.pid, "go-goroutines")
-            self.assertIn("turned off", reader["reason"])
+            self.assertEqual(reader["cause"], "disabled")
             self.assertIn("goroutines", figures_of(agent, target.pid))
             before = {}
             for episode in range(2):
@@ -152,7 +152,7 @@ class Beyond(unittest.TestCase):
                 for kind in KINDS:
                     reader = reader_of(agent, target.pid, f"go-{kind}")
                     self.assertFalse(reader["available"])
-                    self.assertIn(f"not turned its {kind} profile on", reader["reason"])
+                    self.assertEqual(reader["cause"], "profiling_off")
                     self.force(agent, target, kind, before.get((kind, 0), {}))
                 rig.wait_for(lambda: not any(reader_of(agent, target.pid, f"go-{k}")["available"]
                                              for k in KINDS), "they stay on")

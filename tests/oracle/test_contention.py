@@ -167,6 +167,22 @@ class Contention(unittest.TestCase):
             self.assertNotEqual(process.wait(timeout=rig.LIMIT), 0)
             self.assertEqual(read(), 0)
 
+    def killed(self, go, kind):
+        """The next command that forces, be it another profile, sets back what was left."""
+        program = rig.build.build("metrics", go, "plain")
+        read = lambda kind: variable_of(go, program, target.pid, RATES[kind])
+        other, = set(RATES) - {kind}
+        with rig.Target([program, "-load"]) as target:
+            process = subprocess.Popen(
+                [rig.SONDE, kind, str(target.pid), f"--force-{kind}", "5", "--wait", "1h"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            rig.wait_for(lambda: read(kind) > 0, "the rate stays 0")
+            process.kill()
+            process.wait()
+            self.assertGreater(read(kind), 0)
+            rig.sonde(other, target.pid, f"--force-{other}", "5", "--wait", "100ms", check=rig.OK)
+            self.assertEqual((read(kind), read(other)), (0, 0))
+
     def core(self, go, variant):
         program = rig.build.build("contention", go, variant)
         with tempfile.TemporaryDirectory() as tmp:
@@ -215,5 +231,6 @@ def load(every, suite):
     newest = rig.build.newest()[1]
     for kind in KINDS:
         add(f"interrupted {kind}", lambda self, k=kind: self.interrupted(newest, k))
+        add(f"killed {kind}", lambda self, k=kind: self.killed(newest, k))
     add("diff", lambda self: self.diff(go))
     add("core of a PIE", lambda self: self.core(newest, "pie-strip"))

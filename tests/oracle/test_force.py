@@ -1,4 +1,4 @@
-"""--force turns sampling on where the linker turned it off, and leaves no trace."""
+"""--force turns sampling on where the linker turned it off, and leaves no trace, also after a kill -9."""
 import os
 import re
 import signal
@@ -48,8 +48,37 @@ def has_leak(profile):
                                                            for s in profile.samples)
 
 
+def journal(folder=None):
+    """The lines of what is noted as forced."""
+    try:
+        with open(os.path.join(folder or rig.STATE.name, "forced-rates")) as f:
+            return [line.split() for line in f]
+    except FileNotFoundError:
+        return []
+
+
 class Force(unittest.TestCase):
     """Filled by load()."""
+
+    def tearDown(self):
+        for name in os.listdir(rig.STATE.name):
+            os.unlink(os.path.join(rig.STATE.name, name))
+
+    def begin(self, go, program, target, state=None):
+        """A sonde that forces for an hour, once it does."""
+        env = dict(os.environ, SONDE_DATA_DIR=state or rig.STATE.name)
+        process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait", "1h"], env=env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   preexec_fn=heed_interrupts)
+        rig.wait_for(lambda: rate_of(go, program, target.pid), "the rate stays 0")
+        return process
+
+    def killed_in_the_middle(self, go, program, target, state=None):
+        process = self.begin(go, program, target, state)
+        process.kill()
+        process.wait()
+        self.assertEqual(rate_of(go, program, target.pid), 524288)
+        self.assertIn(str(target.pid), [words[0] for words in journal(state)])
 
     def force(self, go):
         program = rig.build.build("nopprof", go, "plain")
@@ -124,6 +153,109 @@ class Force(unittest.TestCase):
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
 
+    def killed(self, go):
+        """The next command that forces sets back what was left, in whichever program."""
+        program = rig.build.build("nopprof", go, "plain")
+        with tempfile.TemporaryDirectory() as tmp, target_of(program) as target, target_of(program) as other:
+            self.killed_in_the_middle(go, program, target)
+            forced(other, os.path.join(tmp, "other"), lambda _: True)
+            self.assertEqual((rate_of(go, program, target.pid), rate_of(go, program, other.pid)), (0, 0))
+            self.assertEqual(journal(), [])
+            # The same program: its old rate is the one that it had before all that.
+            self.killed_in_the_middle(go, program, target)
+            forced(target, os.path.join(tmp, "same"), has_leak)
+            self.assertEqual(rate_of(go, program, target.pid), 0)
+            self.assertEqual(journal(), [])
+
+    def killed_then_run(self, go):
+        """`sonde run` finds it in its own folder, and in the one that commands use."""
+        program = rig.build.build("nopprof", go, "plain")
+        for shared in (False, True):
+            with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
+                self.killed_in_the_middle(go, program, target, tmp if shared else None)
+                run = subprocess.Popen([rig.SONDE, "run", "--listen", "127.0.0.1:0", "--data-dir", tmp, "--cpu-hz",
+                                        "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                self.assertIn("ready", run.stdout.readline())
+                self.assertEqual(rate_of(go, program, target.pid), 0)
+                run.terminate()
+                self.assertEqual(run.wait(timeout=rig.LIMIT), 0)
+                run.stdout.close()
+                self.assertEqual((journal(), journal(tmp)), ([], []))
+
+    def two_of_one_journal(self, go):
+        """Who ends well leaves the note of who was killed."""
+        program = rig.build.build("nopprof", go, "plain")
+        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as one, rig.Target([program]) as two, \
+                target_of(program) as third:
+            first, second = self.begin(go, program, one), self.begin(go, program, two)
+            self.assertEqual({words[0] for words in journal()}, {str(one.pid), str(two.pid)})
+            first.kill()
+            first.wait()
+            second.send_signal(signal.SIGINT)
+            second.wait(timeout=rig.LIMIT)
+            self.assertEqual(rate_of(go, program, two.pid), 0)
+            self.assertEqual([words[0] for words in journal()], [str(one.pid)])
+            self.assertEqual(rate_of(go, program, one.pid), 524288)
+            # What a living sonde holds is not taken from it.
+            second = self.begin(go, program, two)
+            forced(third, os.path.join(tmp, "out"), lambda _: True)
+            self.assertEqual((rate_of(go, program, one.pid), rate_of(go, program, two.pid)), (0, 524288))
+            second.send_signal(signal.SIGINT)
+            second.wait(timeout=rig.LIMIT)
+            self.assertEqual(rate_of(go, program, two.pid), 0)
+            self.assertEqual(journal(), [])
+
+    def forged(self, go):
+        """A journal that others could have written: nothing is written into a program by it."""
+        program = rig.build.build("nopprof", go, "plain")
+        path = os.path.join(rig.STATE.name, "forced-rates")
+        beside = path + ".theirs"
+        with rig.Target([program]) as target, rig.Target([program]) as other:
+            self.killed_in_the_middle(go, program, target)
+
+            def link():
+                os.rename(path, beside)
+                os.symlink(beside, path)
+
+            def unlink():
+                os.rename(beside, path)
+
+            for forge, undo in ((lambda: os.chown(path, 65534, 65534), lambda: os.chown(path, 0, 0)),
+                                (lambda: os.chmod(path, 0o666), lambda: os.chmod(path, 0o600)),
+                                (lambda: os.chmod(rig.STATE.name, 0o777), lambda: os.chmod(rig.STATE.name, 0o700)),
+                                (link, unlink)):
+                forge()
+                done = rig.sonde("heap", other.pid, "--force", "--wait", "100ms", check=rig.FAILED)
+                self.assertIn("could have been written by others", done.stderr)
+                self.assertEqual((rate_of(go, program, target.pid), rate_of(go, program, other.pid)), (524288, 0))
+                undo()
+            # A note of an earlier process with that pid, or of what it ran before an exec.
+            real, = journal()
+            for word in (1, 2):
+                wrong = list(real)
+                wrong[word] = f"{int(real[word], 16) ^ 1:x}" if word == 2 else str(int(real[word]) + 1)
+                with open(path, "w") as f:
+                    f.write(" ".join(wrong) + "\n")
+                rig.sonde("heap", other.pid, "--force", "--wait", "100ms", check=rig.OK)
+                self.assertEqual(rate_of(go, program, target.pid), 524288)
+                self.assertEqual(journal(), [])
+            with open(path, "w") as f:
+                f.write(" ".join(real) + "\n")
+            rig.sonde("heap", other.pid, "--force", "--wait", "100ms", check=rig.OK)
+            self.assertEqual(rate_of(go, program, target.pid), 0)
+
+    def not_noted(self, go):
+        """What cannot be noted is not done."""
+        program = rig.build.build("nopprof", go, "plain")
+        with tempfile.TemporaryDirectory() as tmp, rig.Target([program]) as target:
+            state = os.path.join(tmp, "file")
+            open(state, "w").close()
+            done = rig.sonde("heap", target.pid, "--force", "--wait", "100ms", check=rig.FAILED,
+                             env=dict(os.environ, SONDE_DATA_DIR=state))
+            self.assertIn("SONDE_DATA_DIR", done.stderr)
+            self.assertEqual(rate_of(go, program, target.pid), 0)
+
+
 def load(every, suite):
     found = rig.versions(every)
     for version, go in found:
@@ -132,6 +264,7 @@ def load(every, suite):
             setattr(Force, name, lambda self, g=go, c=case: getattr(self, c)(g))
             suite.addTest(Force(name))
     go = rig.build.mandatory()[1]
-    for case in ("keep", "interrupted", "closed_pipe", "twice", "at_the_same_time"):
+    for case in ("keep", "interrupted", "closed_pipe", "twice", "at_the_same_time", "killed",
+                 "killed_then_run", "two_of_one_journal", "forged", "not_noted"):
         setattr(Force, f"test_{case}", lambda self, c=case: getattr(self, c)(go))
         suite.addTest(Force(f"test_{case}"))

@@ -365,7 +365,7 @@ class JavaAgent(AgentCase):
                          lambda: answers_of(agent, target.pid))
             answer = answers_of(agent, target.pid)["java-alloc"]
             self.assertFalse(answer["available"])
-            self.assertIn("off by default", answer["reason"])
+            self.assertEqual(answer["cause"], "disabled")
             self.assertIn("--java", answer["remedy"])
             self.assertTrue(agent.target(target.pid)["runtime"].startswith("java 17."))
             rig.wait_for(lambda: "container_jvm_threads{}" in metrics_of(agent, target.pid),
@@ -395,7 +395,7 @@ class JavaAgent(AgentCase):
             for name, target in on.items():
                 self.wait_collected(agent, target, 3)
                 self.check_stored(agent, name, target)
-            self.assertIn("SONDE_JAVA=off", answers_of(agent, off.pid)["java-alloc"]["reason"])
+            self.assertEqual(answers_of(agent, off.pid)["java-alloc"]["cause"], "opted_out")
             self.assertFalse(answers_of(agent, stopped.pid)["java-alloc"]["available"])
             self.assertEqual(agent.stop(), 0)
             for target in (*on.values(), off):

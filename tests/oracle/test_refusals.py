@@ -26,6 +26,13 @@ def waits_for_time(process):
 WAITS = {"x86_64": ("7", "35", "230", "271"), "aarch64": ("73", "101", "115")}
 
 
+def heap_answer(pid, *before, **kwargs):
+    """What `sonde ps` says of the heap of one process."""
+    done = subprocess.run([*(before or (rig.SONDE,)), "ps", str(pid), "--json"], capture_output=True, text=True,
+                          check=True, timeout=rig.LIMIT, **kwargs)
+    return json.loads(done.stdout)[0]["profiles"]["heap"]
+
+
 class Refusals(unittest.TestCase):
     def while_diffing(self, act):
         """Runs `heap --diff` and does something to the target between the two readings."""
@@ -64,6 +71,8 @@ class Refusals(unittest.TestCase):
                                   user=65534, group=65534, extra_groups=[], timeout=rig.LIMIT)
             self.assertEqual(done.returncode, rig.FAILED)
             self.assertIn("CAP_SYS_PTRACE", done.stderr)
+            self.assertEqual(heap_answer(target.pid, copy, user=65534, group=65534, extra_groups=[])["cause"],
+                             "denied")
 
     def test_not_a_Go_program(self):
         with rig.Target([rig.build.build("fakes", None), "notgo"]) as target:
@@ -87,7 +96,9 @@ class Refusals(unittest.TestCase):
             with rig.Target([path, "-rate", "1"]) as target:
                 done = rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
                 self.assertIn("1.99", done.stderr)
-                self.assertIn("--assume-layout", done.stderr)
+                self.assertIn("; --assume-layout", done.stderr)
+                self.assertEqual(heap_answer(target.pid)["cause"], "unknown_version")
+                self.assertIn("--assume-layout", heap_answer(target.pid)["remedy"])
                 done = rig.sonde("heap", target.pid, "--assume-layout", "1.19", check=rig.OK)
                 self.assertIn("work.sizes", done.stdout)
                 rig.sonde("heap", target.pid, "--assume-layout", "nonsense", check=rig.USAGE)
@@ -172,9 +183,12 @@ class Ps(unittest.TestCase):
                 self.assertTrue(table[target.pid]["profiles"]["heap"]["available"])
             heap = table[off.pid]["profiles"]["heap"]
             self.assertFalse(heap["available"])
+            self.assertEqual(heap["cause"], "profiling_off")
             self.assertIn("--force", heap["remedy"])
+            self.assertIsNone(table[sampled.pid]["profiles"]["heap"]["cause"])
             self.assertEqual(table[native.pid]["runtime"], "native")
             self.assertFalse(table[native.pid]["profiles"]["heap"]["available"])
+            self.assertEqual(table[native.pid]["profiles"]["heap"]["cause"], "not_go")
             text = rig.sonde("ps", check=rig.OK).stdout
             self.assertRegex(text, rf"(?m)^ *{sampled.pid} .*\byes")
             self.assertNotIn("\x1b", text)

@@ -200,7 +200,7 @@ class Numbers(unittest.TestCase):
                                         "-t", "inuse_space").stdout)
             self.assertEqual(frame["not_go"], 1)
             reason, = frame["not_profiled"]
-            self.assertIn("memory profiling is off", reason["reason"])
+            self.assertEqual(reason["cause"], "profiling_off")
             self.assertEqual(reason["processes"], 1)
         done = self.top(os.getpid(), "-t", "inuse_space", check=rig.NOT_PROFILEABLE)
         self.assertIn("not a Go program", done.stderr)

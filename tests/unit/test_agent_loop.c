@@ -244,8 +244,7 @@ static size_t count_refused(struct agent *agent)
 
 	assert_int_equal(agent_targets(agent, &targets), 0);
 	for (size_t i = 0; i < targets.len; i++)
-		refused += strstr(targets.items[i].readers[0].answer.reason, "profiled already") !=
-			   NULL;
+		refused += targets.items[i].readers[0].answer.cause == ERR_CAUSE_LIMIT;
 	return refused;
 }
 
@@ -315,8 +314,8 @@ static void process_that_opts_out_is_not_touched_and_says_why(void **state)
 	machine_add(&q);
 	agent = start();
 	assert_true(reaches(&q.writes, 3));
-	assert_true(EVENTUALLY(
-		strstr(target_of(agent, 10).readers[0].answer.reason, "SONDE_PROFILING=disabled")));
+	assert_true(
+		EVENTUALLY(target_of(agent, 10).readers[0].answer.cause == ERR_CAUSE_OPTED_OUT));
 	assert_false(target_of(agent, 10).readers[0].answer.yes);
 	assert_int_equal(p.probes, 0);
 	assert_true(target_of(agent, 11).readers[0].answer.yes);

@@ -46,7 +46,8 @@ static int second_open(const struct reader_context *context, struct reader_share
 	(void)target;
 	second.opens++;
 	if (second.refuses)
-		return err_set(err, -ENOTSUP, "it has none; give it one");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "give it one",
+				"it has none; or so it says");
 	second.open++;
 	*ret_state = &second;
 	return 0;
@@ -75,6 +76,7 @@ static int second_collect(void *state, struct reading *ret_reading, struct err *
 	if (second.idle) {
 		ret_reading->idle = "it is off";
 		ret_reading->idle_remedy = "turn it on";
+		ret_reading->idle_cause = ERR_CAUSE_PROFILING_OFF;
 		return 0;
 	}
 	ret_reading->metrics = metrics_new();
@@ -217,6 +219,7 @@ static void a_reader_that_is_idle_says_why_and_is_read_when_it_is_not(void **sta
 	t = look(agent);
 	assert_true(t.readers[0].answer.yes);
 	assert_false(t.readers[1].answer.yes);
+	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_PROFILING_OFF);
 	assert_string_equal(t.readers[1].answer.reason, "it is off");
 	assert_string_equal(t.readers[1].answer.remedy, "turn it on");
 	assert_int_equal(t.readers[1].collections, 0);
@@ -225,6 +228,7 @@ static void a_reader_that_is_idle_says_why_and_is_read_when_it_is_not(void **sta
 	wait_writes(&p, 3);
 	t = look(agent);
 	assert_true(t.readers[1].answer.yes);
+	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_OTHER);
 	assert_string_equal(t.readers[1].answer.reason, "");
 	assert_true(t.readers[1].collections > 0);
 	/* Nothing was closed for it. */
@@ -268,7 +272,8 @@ static void a_reader_whose_no_is_final_does_not_touch_the_others(void **state)
 	assert_true(t.readers[0].answer.yes);
 	assert_false(t.readers[1].answer.yes);
 	assert_false(t.readers[1].answer.may_change);
-	assert_string_equal(t.readers[1].answer.reason, "it has none");
+	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_UNKNOWN_VERSION);
+	assert_string_equal(t.readers[1].answer.reason, "it has none; or so it says");
 	assert_string_equal(t.readers[1].answer.remedy, "give it one");
 	assert_int_equal(second.opens, 1);
 	stop(agent);

@@ -49,6 +49,52 @@ static void err_keeps_the_remedy_apart_until_there_is_another_sentence(void **st
 	assert_int_equal(err_lack(NULL, -EPERM, ERR_CAUSE_DISK, "unheard", "unheard"), -EPERM);
 }
 
+static void err_is_passed_on_whole_and_described_in_one_line(void **state)
+{
+	struct err err = {0}, inner = {0};
+	char line[ERR_LINE_MAX];
+
+	(void)state;
+	(void)err_lack(&inner, -ENOTSUP, ERR_CAUSE_NOT_GO, "name another", "no %s", "Go");
+	assert_int_equal(err_pass(&err, -ENOTSUP, &inner), -ENOTSUP);
+	assert_int_equal(err.cause, ERR_CAUSE_NOT_GO);
+	assert_string_equal(err_describe(&err, -ENOTSUP, line), "no Go; name another");
+	assert_int_equal(err_pass(NULL, -EIO, &inner), -EIO);
+	(void)err_set(&err, -EIO, "torn; as ever");
+	assert_string_equal(err_describe(&err, -EIO, line), "torn; as ever");
+	err = (struct err){0};
+	assert_string_equal(err_describe(&err, -ENOENT, line), strerror(ENOENT));
+	memset(err.text, 'a', sizeof(err.text) - 1);
+	memset(err.remedy, 'b', sizeof(err.remedy) - 1);
+	assert_int_equal(strlen(err_describe(&err, 0, line)), 511 + 2 + 255);
+}
+
+static void err_has_a_cause_by_what_was_said_or_by_its_code(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	for (int i = 0; i < ERR_CAUSE_N; i++) {
+		assert_non_null(err_cause_name((enum err_cause)i));
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(err_cause_name((enum err_cause)i),
+						err_cause_name((enum err_cause)k));
+	}
+	assert_int_equal(err_cause_of(-EACCES, &err), ERR_CAUSE_DENIED);
+	assert_int_equal(err_cause_of(-ESRCH, &err), ERR_CAUSE_GONE);
+	assert_int_equal(err_cause_of(-ENOTSUP, &err), ERR_CAUSE_UNSUPPORTED);
+	assert_int_equal(err_cause_of(-EIO, &err), ERR_CAUSE_OTHER);
+	(void)err_lack(&err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "", "new");
+	assert_int_equal(err_cause_of(-ENOTSUP, &err), ERR_CAUSE_UNKNOWN_VERSION);
+	/* Nothing is guessed where somebody has looked at it. */
+	(void)err_lack(&err, -EPERM, ERR_CAUSE_OTHER, "look at the log", "forbidden");
+	assert_int_equal(err_cause_of(-EPERM, &err), ERR_CAUSE_OTHER);
+	assert_true(err_cause_is_of_machine(ERR_CAUSE_DISABLED));
+	assert_true(err_cause_is_of_machine(ERR_CAUSE_DISK));
+	assert_false(err_cause_is_of_machine(ERR_CAUSE_DENIED));
+	assert_false(err_cause_is_of_machine(ERR_CAUSE_OTHER));
+}
+
 static void err_cuts_what_does_not_fit(void **state)
 {
 	struct err err = {0};
@@ -178,6 +224,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(err_carries_the_sentence_and_the_code),
 		cmocka_unit_test(err_keeps_the_remedy_apart_until_there_is_another_sentence),
+		cmocka_unit_test(err_is_passed_on_whole_and_described_in_one_line),
+		cmocka_unit_test(err_has_a_cause_by_what_was_said_or_by_its_code),
 		cmocka_unit_test(err_cuts_what_does_not_fit),
 		cmocka_unit_test(json_puts_commas_and_nests),
 		cmocka_unit_test(json_escapes_and_repairs_strings),

@@ -418,8 +418,8 @@ static void without_samples_the_foot_and_the_table_say_why(void **state)
 	struct fixture *f = *state;
 	struct grid g;
 
-	(void)snprintf(f->ui.status.no_samples, sizeof(f->ui.status.no_samples),
-		       "no CPU samples: no permission; run sonde as root");
+	(void)err_lack(&f->ui.status.no_samples, 0, ERR_CAUSE_PRIVILEGE, "run sonde as root",
+		       "no CPU samples: no permission");
 	g = draw(&f->ui);
 	assert_true(has(&g, "encoding/json.Marshal"));
 	assert_true(has(&g, "no CPU samples: no permission; run sonde as root"));

@@ -107,7 +107,8 @@ static void unknown_release_is_refused_unless_one_is_assumed(void **state)
 	program_build(&p);
 	memcpy(p.bytes + PROGRAM_BUILDINFO + 33, "go1.99.9", 8);
 	assert_int_equal(program_open(&p, NULL, &process, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, "--assume-layout"));
+	assert_int_equal(err.cause, ERR_CAUSE_UNKNOWN_VERSION);
+	assert_non_null(strstr(err.remedy, "--assume-layout"));
 	assert_null(process);
 	assert_int_equal(program_open(&p, &nonsense, &process, &err), -EINVAL);
 	assert_int_equal(program_open(&p, &options, &process, &err), 0);
@@ -143,7 +144,7 @@ static void memory_without_a_go_program_is_refused(void **state)
 	program_build(&p);
 	p.bytes[PROGRAM_HEADER] = 0;
 	assert_int_equal(program_open(&p, NULL, &process, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, "not a Go program"));
+	assert_int_equal(err.cause, ERR_CAUSE_NOT_GO);
 	program_build(&p);
 	p.bytes[0] = 0; /* no ELF header */
 	assert_int_equal(program_open(&p, NULL, &process, &err), -ENOTSUP);

@@ -124,14 +124,15 @@ static void layout_of_an_unknown_release_names_the_way_on(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		assert_int_equal(golang_layout_for(unknown[i], &layout, &err), -ENOTSUP);
 		assert_null(layout);
-		assert_non_null(strstr(err.text, "--assume-layout"));
+		assert_int_equal(err.cause, ERR_CAUSE_UNKNOWN_VERSION);
+		assert_non_null(strstr(err.remedy, "--assume-layout"));
 		assert_non_null(strstr(err.text, "1.17 to 1.27"));
 	}
 	(void)golang_layout_for(28, &layout, &err);
 	assert_non_null(strstr(err.text, "Go 1.28"));
-	assert_non_null(strstr(err.text, "--assume-layout 1.27"));
+	assert_non_null(strstr(err.remedy, "--assume-layout 1.27"));
 	(void)golang_layout_for(16, &layout, &err);
-	assert_non_null(strstr(err.text, "--assume-layout 1.17"));
+	assert_non_null(strstr(err.remedy, "--assume-layout 1.17"));
 }
 
 int main(void)

@@ -127,6 +127,7 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
 	t[1].n_readers = 1;
 	t[1].readers[0].reader = "go-heap";
+	t[1].readers[0].answer.cause = ERR_CAUSE_NOT_GO;
 	(void)snprintf(t[1].readers[0].answer.reason, 256, "not a Go program");
 	*ret_targets = (struct agent_targets){.items = t, .len = 2};
 	return 0;
@@ -260,7 +261,7 @@ static void every_route_answers(void **state)
 	/* Of the store the store itself knows. */
 	expect("/api/health", 200,
 	       "\"state\":\"off\",\"cause\":\"disk\",\"reason\":\"the disk is full\"");
-	expect("/api/targets", 200, "\"reason\":\"not a Go program\"");
+	expect("/api/targets", 200, "\"cause\":\"not_go\",\"reason\":\"not a Go program\"");
 	expect("/api/targets", 200, "\"comm\":\"sh\\\"op\\\\\\u000a\\ufffd\"");
 	expect("/api/services?from=5000&to=5120&points=3", 200,
 	       "\"step_ms\":40000,\"services\":[{\"service\":\"bakery\"");
@@ -800,7 +801,8 @@ static void a_second_server_says_that_the_port_is_taken(void **state)
 	(void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", server_port(server));
 	config.listen = listen;
 	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EADDRINUSE);
-	assert_non_null(strstr(err.text, "is sonde running already?"));
+	assert_int_equal(err.cause, ERR_CAUSE_BUSY);
+	assert_non_null(strstr(err.remedy, "is sonde running already?"));
 	config.listen = "0.0.0.0:7780";
 	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EINVAL);
 	assert_null(second);

@@ -224,18 +224,18 @@ function health() {
 }
 
 function targets() {
-  const no = (reason, remedy) => [{ reader: 'go-heap', available: false, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
+  const no = (cause, reason, remedy) => [{ reader: 'go-heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
   const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
-    .map((c, i) => target(100 + i * 37, c, no('Not a Go program.', null)));
-  out.push(target(4711, 'dockerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
-  out.push(target(4790, 'containerd', no('The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
-  out.push(target(5120, 'restic', no('Heap profiling is off in this program: it never calls runtime.MemProfile.', 'Start sonde with --go-heap force to switch it on from outside.')));
-  const reader = (name, available, reason, remedy) => ({ reader: name, available, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
+    .map((c, i) => target(100 + i * 37, c, no('not_go', 'Not a Go program.', null)));
+  out.push(target(4711, 'dockerd', no('denied', 'The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
+  out.push(target(4790, 'containerd', no('denied', 'The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
+  out.push(target(5120, 'restic', no('profiling_off', 'Heap profiling is off in this program: it never calls runtime.MemProfile.', 'Start sonde with --go-heap force to switch it on from outside.')));
+  const reader = (name, available, cause, reason, remedy) => ({ reader: name, available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
   out.push(target(2210, 'gateway', [
-    reader('go-heap', true, null, null),
-    reader('go-block', false, 'the program has not turned its block profile on', 'call runtime.SetBlockProfileRate in it'),
-    reader('go-mutex', true, null, null),
+    reader('go-heap', true, null, null, null),
+    reader('go-block', false, 'profiling_off', 'the program has not turned its block profile on', 'call runtime.SetBlockProfileRate in it'),
+    reader('go-mutex', true, null, null, null),
   ]));
   return { targets: empty ? out.slice(0, 14) : out };
 }
