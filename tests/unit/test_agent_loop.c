@@ -385,21 +385,6 @@ static void sink_that_fails_is_said_and_recovers(void **state)
 	stop(agent);
 }
 
-static void counters_add_up_what_was_allocated(void **state)
-{
-	struct fake_process p = {.pid = 10, .start_ticks = 1, .allocated = 123456};
-	struct agent *agent;
-
-	(void)state;
-	machine_add(&p);
-	agent = start();
-	assert_true(reaches(&p.writes, 1));
-	allocate(&p, 4000);
-	wait_writes(&p, 3);
-	assert_int_equal(target_of(agent, 10).alloc_bytes_total, 4000);
-	stop(agent);
-}
-
 static void thousands_of_processes_are_found_and_the_number_profiled_is_bounded(void **state)
 {
 	const size_t n = AGENT_MAX_PROFILED + 100;
@@ -437,7 +422,6 @@ int main(void)
 		cmocka_unit_test_setup(target_that_vanishes_is_forgotten, setup),
 		cmocka_unit_test_setup(readings_of_an_interval_have_one_time, setup),
 		cmocka_unit_test_setup(sink_that_fails_is_said_and_recovers, setup),
-		cmocka_unit_test_setup(counters_add_up_what_was_allocated, setup),
 		cmocka_unit_test_setup(
 			thousands_of_processes_are_found_and_the_number_profiled_is_bounded, setup),
 		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),

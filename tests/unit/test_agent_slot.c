@@ -2,6 +2,7 @@
  * tests/unit/test_agent_slot.c: several readers of one process: each has its own answer, its own
  * pace and its own troubles. The machine is made up.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
