@@ -51,7 +51,7 @@ int resources_new(size_t max, struct resources **ret_resources, struct err *err)
 	while (resources->n_slots < max && resources->n_slots <= SIZE_MAX / 4)
 		resources->n_slots *= 2;
 	resources->max = max;
-	resources->slots = calloc(resources->n_slots, sizeof(*resources->slots));
+	resources->slots = calloc(resources->n_slots, sizeof(void *));
 	if (!resources->slots)
 		return err_oom(err);
 	(void)pthread_mutex_init(&resources->lock, NULL);

@@ -97,16 +97,18 @@ int spool_folder_list(int dirfd, uint64_t **ret_numbers, size_t *ret_n)
 {
 	_cleanup_free_ uint64_t *numbers = NULL;
 	_cleanup_(closedirp) DIR *d = NULL;
-	_cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct dirent *entry;
 	uint64_t number;
 	size_t n = 0;
 	int r = 0;
 
 	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d)
-		return -errno;
-	fd = -1;
+	if (!d) {
+		r = -errno;
+		closep(&fd);
+		return r;
+	}
 	while (r == 0 && (entry = readdir(d)))
 		if (spool_segment_parse_name(entry->d_name, &number))
 			r = numbers_add(&numbers, &n, number);

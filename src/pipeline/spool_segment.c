@@ -15,10 +15,11 @@
 #include "base/io.h"
 #include "pipeline/spool.h"
 
-#define SEGMENT_MAGIC "sondespl"
 #define SEGMENT_VERSION 1
 #define SEGMENT_SUFFIX ".spool"
 #define SEGMENT_DIGITS 16
+
+static const uint8_t segment_magic[8] = {'s', 'o', 'n', 'd', 'e', 's', 'p', 'l'};
 
 void spool_segment_name(uint64_t number, char dst[SPOOL_NAME_BYTES])
 {
@@ -70,7 +71,7 @@ static void head_make(uint8_t head[SPOOL_HEAD_BYTES])
 	const uint32_t version = SEGMENT_VERSION;
 	uint32_t crc;
 
-	memcpy(head, SEGMENT_MAGIC, 8);
+	memcpy(head, segment_magic, sizeof(segment_magic));
 	memcpy(head + 8, &version, sizeof(version));
 	crc = crc32c(view_of(head, 12));
 	memcpy(head + 12, &crc, sizeof(crc));
