@@ -48,7 +48,7 @@ static void set_back(struct go_rate *rate)
 			 rate->name, (long long)now);
 	else if (r == 0)
 		cli_note("The %s is back at %lld.", rate->name, (long long)old);
-	else
+	else if (r != -ESRCH)
 		cli_note("Could not set the %s back to %lld; the next sonde tries again: %s",
 			 rate->name, (long long)old, err_describe(&err, r, line));
 }

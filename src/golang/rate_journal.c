@@ -99,6 +99,20 @@ static bool line_number(struct view *line, int base, uint64_t max, uint64_t *ret
 	return !errno && !*end && *ret_number <= max;
 }
 
+/* A program may well have set its rate to less than none. */
+static bool line_rate(struct view *line, int64_t *ret_rate)
+{
+	bool negative = line->len && line->data[0] == '-';
+	uint64_t number;
+
+	if (negative)
+		*line = view_of(line->data + 1, line->len - 1);
+	if (!line_number(line, 10, INT64_MAX, &number))
+		return false;
+	*ret_rate = negative ? -(int64_t)number : (int64_t)number;
+	return true;
+}
+
 static bool line_kind(struct view *line, enum golang_rate_kind *ret_kind)
 {
 	char word[32];
@@ -119,18 +133,15 @@ static bool line_kind(struct view *line, enum golang_rate_kind *ret_kind)
 
 static bool line_parse(struct view line, struct golang_rate_note *ret_note)
 {
-	uint64_t pid, old, ours;
 	struct golang_rate_note x;
+	uint64_t pid;
 
 	if (!line_number(&line, 10, INT_MAX, &pid) || pid == 0 ||
 	    !line_number(&line, 10, UINT64_MAX, &x.id.start_ticks) ||
-	    !line_number(&line, 16, UINT64_MAX, &x.space) ||
-	    !line_number(&line, 10, INT64_MAX, &old) || !line_number(&line, 10, INT64_MAX, &ours) ||
-	    !line_kind(&line, &x.kind))
+	    !line_number(&line, 16, UINT64_MAX, &x.space) || !line_rate(&line, &x.old) ||
+	    !line_rate(&line, &x.ours) || !line_kind(&line, &x.kind))
 		return false;
 	x.id.pid = (pid_t)pid;
-	x.old = (int64_t)old;
-	x.ours = (int64_t)ours;
 	*ret_note = x;
 	return true;
 }
@@ -250,7 +261,7 @@ static void session_end(struct journal_session *s)
 	free(s->notes);
 }
 
-/* To read alone needs no lock: the file is replaced as a whole. */
+/* -ENOENT: there is no folder. To read alone needs no lock: the file is replaced as a whole. */
 static int session_begin(const struct golang_rate_journal *j, bool writes,
 			 struct journal_session *s, struct err *err)
 {
@@ -354,16 +365,13 @@ int golang_rate_journal_has(const struct golang_rate_journal *j,
 int golang_rate_journal_read(const struct golang_rate_journal *j,
 			     struct golang_rate_note **ret_notes, size_t *ret_len, struct err *err)
 {
-	_cleanup_(session_end) struct journal_session s = {.dirfd = -1, .lock = -1};
-	int r;
+	_cleanup_(session_end) struct journal_session s;
+	int r = session_begin(j, false, &s, err);
 
 	*ret_notes = NULL;
 	*ret_len = 0;
-	if (access(j->dir, F_OK) < 0 && errno == ENOENT)
-		return 0;
-	r = session_begin(j, false, &s, err);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	*ret_notes = TAKE_PTR(s.notes);
 	*ret_len = s.len;
 	return 0;

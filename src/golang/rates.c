@@ -146,10 +146,7 @@ int golang_rate_release(struct golang_rate_hold *hold, int64_t *ret_now, struct 
 {
 	int r = set_back(var_of(hold->of), &hold->note, ret_now, err);
 
-	/* A program that ended needs no rate. */
-	if (r == -ESRCH)
-		r = 0;
-	if (r >= 0)
+	if (r >= 0 || r == -ESRCH)
 		(void)golang_rate_journal_remove(hold->journal, &hold->note, NULL);
 	hold_end(hold);
 	return r;

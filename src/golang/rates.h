@@ -45,8 +45,8 @@ int golang_rate_hold(struct golang_rate_hold *hold, const struct golang_rate_jou
 		     struct err *err);
 /*
  * Sets the old rate back, unless the program has changed it since: then that is in *ret_now, and 1
- * is returned. What fails stays noted, for the next sonde; 0 when the program has ended. Nothing is
- * held any more in any case.
+ * is returned. -ESRCH when it has ended: it needs none. What fails otherwise stays noted, for the
+ * next sonde. Nothing is held any more in any case.
  */
 int golang_rate_release(struct golang_rate_hold *hold, int64_t *ret_now, struct err *err);
 /* Ours stays, as the user wants it. */

@@ -64,12 +64,11 @@ class Force(unittest.TestCase):
         for name in os.listdir(rig.STATE.name):
             os.unlink(os.path.join(rig.STATE.name, name))
 
-    def begin(self, go, program, target, state=None):
+    def begin(self, go, program, target, state=None, stderr=subprocess.DEVNULL):
         """A sonde that forces for an hour, once it does."""
         env = dict(os.environ, SONDE_DATA_DIR=state or rig.STATE.name)
         process = subprocess.Popen([rig.SONDE, "heap", str(target.pid), "--force", "--wait", "1h"], env=env,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   preexec_fn=heed_interrupts)
+                                   stdout=subprocess.DEVNULL, stderr=stderr, preexec_fn=heed_interrupts)
         rig.wait_for(lambda: rate_of(go, program, target.pid), "the rate stays 0")
         return process
 
@@ -244,6 +243,19 @@ class Force(unittest.TestCase):
             rig.sonde("heap", other.pid, "--force", "--wait", "100ms", check=rig.OK)
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
+    def ended(self, go):
+        """A program that ends meanwhile needs no rate, and no note."""
+        program = rig.build.build("nopprof", go, "plain")
+        with rig.Target([program]) as target:
+            process = self.begin(go, program, target, stderr=subprocess.PIPE)
+            target.process.kill()
+            target.process.wait()
+            said = process.communicate(timeout=rig.LIMIT)[1].decode()
+            self.assertEqual(process.returncode, rig.FAILED)
+            self.assertIn("ended", said)
+            self.assertNotIn("back", said)
+            self.assertEqual(journal(), [])
+
     def not_noted(self, go):
         """What cannot be noted is not done."""
         program = rig.build.build("nopprof", go, "plain")
@@ -265,6 +277,6 @@ def load(every, suite):
             suite.addTest(Force(name))
     go = rig.build.mandatory()[1]
     for case in ("keep", "interrupted", "closed_pipe", "twice", "at_the_same_time", "killed",
-                 "killed_then_run", "two_of_one_journal", "forged", "not_noted"):
+                 "killed_then_run", "two_of_one_journal", "forged", "ended", "not_noted"):
         setattr(Force, f"test_{case}", lambda self, c=case: getattr(self, c)(go))
         suite.addTest(Force(f"test_{case}"))

@@ -171,7 +171,7 @@ static void rates_of_one_program_are_noted_each(void **state)
 
 static void notes_are_read_in_the_old_form_and_in_the_new_one(void **state)
 {
-	static const char text[] = "12 34 ab 0 524288\n12 34 ab 5 1 block\n13 9 ff 0 10 mutex\n";
+	static const char text[] = "12 34 ab 0 524288\n12 34 ab 5 1 block\n13 9 ff -1 10 mutex\n";
 	static struct golang_rate_note notes[GOLANG_RATE_NOTES_MAX];
 	struct fixture *f = *state;
 	struct golang_rate_note x = {.id = {14, 15}, .space = 1};
@@ -185,11 +185,12 @@ static void notes_are_read_in_the_old_form_and_in_the_new_one(void **state)
 	assert_int_equal(notes[1].old, 5);
 	assert_int_equal(notes[1].kind, GOLANG_RATE_BLOCK);
 	assert_int_equal(notes[2].kind, GOLANG_RATE_MUTEX);
+	assert_true(notes[2].old == -1);
 	/* And what is written is what was read. */
 	put(f->path, text);
 	assert_int_equal(chmod(f->path, 0600), 0);
 	assert_int_equal(golang_rate_journal_add(f->journal, &x, NULL), 0);
-	expect_text(f->path, "12 34 ab 0 524288\n12 34 ab 5 1 block\n13 9 ff 0 10 mutex\n"
+	expect_text(f->path, "12 34 ab 0 524288\n12 34 ab 5 1 block\n13 9 ff -1 10 mutex\n"
 			     "14 15 1 0 0\n");
 }
 
@@ -213,6 +214,10 @@ static void lines_that_make_no_sense_are_left_out(void **state)
 					    "1 18446744073709551616 3 4 5",
 					    "1 2 0x3 4 5",
 					    "1 2 3 +4 5",
+					    "1 2 3 - 5",
+					    "1 2 3 --4 5",
+					    "1 2 3 -9223372036854775809 5",
+					    "1 2 -3 4 5",
 					    "1 2 3 4 a",
 					    "1 2 11111111111111111111111111111111 4 5"};
 	static struct golang_rate_note notes[GOLANG_RATE_NOTES_MAX];
