@@ -247,6 +247,10 @@ const struct metric registry_metrics[METRICS] = {
 		COUNTER("sonde.write.failures", "count", "Failed writes",
 			"Profiles that a sink did not take.", .family = "sonde",
 			.prometheus = "sonde_write_failures_total"),
+	[METRIC_SONDE_RECORDS_DROPPED] =
+		COUNTER("sonde.records.dropped", "count", "Records dropped",
+			"Records that a sink could not keep up with, or refused.",
+			.family = "sonde", .prometheus = "sonde_records_dropped_total"),
 	[METRIC_SONDE_CPU_SAMPLES] =
 		COUNTER("sonde.cpu.samples", "count", "CPU samples", "Stacks sampled on all CPUs.",
 			.family = "sonde", .prometheus = "sonde_cpu_samples_total"),
@@ -284,4 +288,31 @@ const struct metric registry_metrics[METRICS] = {
 		COUNTER("sonde.store.profiles.lost", "count", "Profiles lost",
 			"Profiles that could not be written.", .family = "sonde",
 			.prometheus = "sonde_store_profiles_lost_total"),
+	[METRIC_SONDE_STORE_SERIES] =
+		GAUGE("sonde.store.series", "count", "Series stored",
+		      "Series of metrics written in the current hour.", .family = "sonde",
+		      .prometheus = "sonde_store_series"),
+	[METRIC_SONDE_STORE_SERIES_REFUSED] =
+		COUNTER("sonde.store.series.refused", "count", "Points refused",
+			"Points dropped because their service, or the store, has too many series.",
+			.family = "sonde", .prometheus = "sonde_store_series_refused_total"),
+	[METRIC_SONDE_STORE_POINTS] =
+		COUNTER("sonde.store.points", "count", "Points stored",
+			"Points of metrics written.", .family = "sonde",
+			.prometheus = "sonde_store_points_total"),
+	[METRIC_SONDE_STORE_POINTS_LOST] =
+		COUNTER("sonde.store.points.lost", "count", "Points lost",
+			"Points of metrics that could not be written.", .family = "sonde",
+			.prometheus = "sonde_store_points_lost_total"),
+	[METRIC_SONDE_STORE_EVENTS] =
+		COUNTER("sonde.store.events", "count", "Events stored", "Events written.",
+			.family = "sonde", .prometheus = "sonde_store_events_total"),
+	[METRIC_SONDE_STORE_EVENTS_LOST] =
+		COUNTER("sonde.store.events.lost", "count", "Events lost",
+			"Events that could not be written.", .family = "sonde",
+			.prometheus = "sonde_store_events_lost_total"),
+	[METRIC_SONDE_STORE_DAMAGED_BLOCKS] =
+		GAUGE("sonde.store.damaged.blocks", "count", "Damaged blocks",
+		      "Damaged blocks of metrics and events; they are shown as gaps.",
+		      .family = "sonde", .prometheus = "sonde_store_damaged_blocks"),
 };

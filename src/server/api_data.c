@@ -14,8 +14,6 @@
 #include "server/routes.h"
 #include "server/steps.h"
 
-#define SERIES_POINTS 300
-
 static void write_kind(struct json *j, const char *unit, bool snapshot)
 {
 	json_key(j, "unit");
@@ -62,24 +60,6 @@ static const char *type_unit(const char *type)
 	const char *colon = strrchr(type, ':');
 
 	return colon ? colon + 1 : "";
-}
-
-static int series_steps(const struct request *rq, struct steps *ret_steps, struct err *err)
-{
-	const struct params *p = &rq->params;
-
-	if (!(p->given & PARAM_BIT(PARAM_STEP_MS))) {
-		*ret_steps =
-			steps_about(p->from_ns, p->to_ns, SERIES_POINTS, rq->context->interval_ns);
-		return 0;
-	}
-	*ret_steps =
-		steps_of(p->from_ns, p->to_ns, (int64_t)(p->number[PARAM_STEP_MS] * NS_PER_MS));
-	if (ret_steps->n > STEPS_MAX)
-		return err_set(err, -EINVAL,
-			       "the series would have more than %d points: use a longer step_ms",
-			       STEPS_MAX);
-	return 0;
 }
 
 struct series {
@@ -153,7 +133,7 @@ int api_series(const struct request *rq, struct answer *a, struct err *err)
 	struct series s = {.rq = rq, .j = json_to(&a->body)};
 	_cleanup_free_ double *points = NULL;
 	size_t len = 0;
-	int r = series_steps(rq, &s.steps, err);
+	int r = api_steps(rq, &s.steps, err);
 
 	if (r == 0)
 		r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);

@@ -2,8 +2,9 @@
  * src/server/api_events.c: /api/events: programs that were killed because memory ran out, or nearly
  * were.
  *
- * An event is a set of labels with "oom.killed" among them (agent/oom.h). A kill has a set of its
- * own; pictures because a limit was near share one per process, of which the latest counts.
+ * Events have a table of their own. In day files from before they were sets of labels with
+ * "oom.killed" among them: a kill had a set of its own, and pictures because a limit was near
+ * shared one per process. Of those the latest counts, and so it does of the new ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,60 +13,117 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "pipeline/registry.h"
+#include "base/intern.h"
 #include "query/query.h"
 #include "server/routes.h"
 
-#define EVENTS_TYPE "go_oom:inuse_space:bytes"
+#define OLD_FAMILY "go_oom"
 /* Each is a question to the store. */
 #define EVENTS_MAX 200
 
-struct event {
+/* One of either kind; all is borrowed. */
+struct happening {
+	int64_t time_ns;
 	const char *service;
-	const struct store_labelset *set; /* borrowed */
+	const char *kind;
+	const char *family; /* of its picture; "": none */
+	const struct store_label *labels;
+	size_t n_labels;
+	const struct store_label *attributes; /* where oom.rss and oom.picture are */
+	size_t n_attributes;
 };
 
 /* All of the window; what they point into is kept with them. */
-struct events {
-	struct event *items;
+struct happenings {
+	struct happening *items;
 	size_t len;
+	struct store_events_answer stored;
 	struct store_stream *streams;
 	struct store_labelset **sets; /* of streams */
 	size_t n_sets;
 };
 
-static void events_release(struct events *e)
+static void happenings_release(struct happenings *e)
 {
 	for (size_t i = 0; i < e->n_sets; i++)
 		free(e->sets[i]);
 	free(e->sets);
 	free(e->streams);
 	free(e->items);
+	store_events_answer_release(&e->stored);
 }
 
-static const char *event_label(const struct event *event, const char *key)
+static const char *find_label(const struct store_label *labels, size_t n, const char *key)
 {
-	for (size_t i = 0; i < event->set->n_labels; i++)
-		if (strcmp(event->set->labels[i].key, key) == 0)
-			return event->set->labels[i].value;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(labels[i].key, key) == 0)
+			return labels[i].value;
 	return NULL;
 }
 
-static int events_add(struct events *e, const char *service, const struct store_labelset *sets,
-		      size_t n, struct err *err)
+static int reserve(struct happenings *e, size_t n, struct err *err)
 {
-	struct event *items = reallocarray(e->items, e->len + n + 1, sizeof(*items));
+	struct happening *items = reallocarray(e->items, e->len + n + 1, sizeof(*items));
 
 	if (!items)
 		return err_oom(err);
 	e->items = items;
-	for (size_t i = 0; i < n; i++) {
-		e->items[e->len] = (struct event){.service = service, .set = &sets[i]};
-		e->len += event_label(&e->items[e->len], "oom.killed") != NULL;
-	}
 	return 0;
 }
 
-static int events_collect(const struct request *rq, struct events *e, struct err *err)
+static int collect_stored(const struct request *rq, struct happenings *e, struct err *err)
+{
+	const struct params *p = &rq->params;
+	int r = store_events(rq->context->store, p->text[PARAM_SERVICE], p->from_ns, p->to_ns,
+			     &e->stored, err);
+
+	if (r == 0)
+		r = reserve(e, e->stored.len, err);
+	for (size_t i = 0; r == 0 && i < e->stored.len; i++) {
+		const struct store_stored_event *s = &e->stored.events[i];
+
+		if (strncmp(s->kind, "oom_", 4) != 0)
+			continue;
+		e->items[e->len++] = (struct happening){
+			.time_ns = s->time_ns,
+			.service = s->service,
+			.kind = s->kind,
+			.family = s->family,
+			.labels = s->labels,
+			.n_labels = s->n_labels,
+			.attributes = s->attributes,
+			.n_attributes = s->n_attributes,
+		};
+	}
+	return r;
+}
+
+static int add_sets(struct happenings *e, const char *service, const struct store_labelset *sets,
+		    size_t n, struct err *err)
+{
+	int r = reserve(e, n, err);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct store_labelset *s = &sets[i];
+		const char *killed = find_label(s->labels, s->n_labels, "oom.killed");
+
+		if (!killed)
+			continue;
+		e->items[e->len++] = (struct happening){
+			.time_ns = s->last_ns,
+			.service = service,
+			.kind = strcmp(killed, "true") == 0 ? "oom_kill" : "oom_near",
+			.family = OLD_FAMILY,
+			.labels = s->labels,
+			.n_labels = s->n_labels,
+			.attributes = s->labels,
+			.n_attributes = s->n_labels,
+		};
+	}
+	return r;
+}
+
+static int collect_sets(const struct request *rq, struct happenings *e, struct err *err)
 {
 	const struct params *p = &rq->params;
 	size_t n_streams = 0;
@@ -82,33 +140,67 @@ static int events_collect(const struct request *rq, struct events *e, struct err
 		struct store_labelset *sets = NULL;
 		size_t n = 0;
 
-		if (strcmp(s->type, EVENTS_TYPE) != 0 ||
-		    ((p->given & PARAM_BIT(PARAM_SERVICE)) &&
-		     strcmp(s->service, p->text[PARAM_SERVICE]) != 0))
+		if (strcmp(s->type, OLD_FAMILY ":inuse_space:bytes") != 0 ||
+		    (p->text[PARAM_SERVICE] && strcmp(s->service, p->text[PARAM_SERVICE]) != 0))
 			continue;
 		r = store_labelsets(rq->context->store, s->service, p->from_ns, p->to_ns, &sets, &n,
 				    err);
 		if (r < 0)
 			break;
 		e->sets[e->n_sets++] = sets;
-		r = events_add(e, s->service, sets, n, err);
+		r = add_sets(e, s->service, sets, n, err);
 	}
 	return r;
 }
 
 static int compare_latest(const void *a, const void *b)
 {
-	const struct event *x = a, *y = b;
+	const struct happening *x = a, *y = b;
 
-	if (x->set->last_ns != y->set->last_ns)
-		return x->set->last_ns > y->set->last_ns ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns > y->time_ns ? -1 : 1;
 	return strcmp(x->service, y->service);
 }
 
-/* The function that allocated most of what was there. */
-static void write_top(struct json *j, const struct query_top *top)
+static int name_process(const struct happening *e, struct buf *name)
 {
-	answer_double(j, "inuse_bytes", top->total);
+	int r;
+
+	buf_clear(name);
+	r = buf_append(name, e->service, strlen(e->service) + 1);
+	for (size_t i = 0; r == 0 && i < e->n_labels; i++) {
+		r = buf_append(name, e->labels[i].key, strlen(e->labels[i].key) + 1);
+		if (r == 0)
+			r = buf_append(name, e->labels[i].value, strlen(e->labels[i].value) + 1);
+	}
+	return r;
+}
+
+/* Of the pictures of one process near its limit only the first stays, which is the latest. */
+static int keep_latest(struct happenings *e, struct err *err)
+{
+	_cleanup_(intern_release) struct intern known = {0};
+	_cleanup_(buf_release) struct buf name = {0};
+	size_t len = 0;
+
+	for (size_t i = 0; i < e->len; i++) {
+		uint32_t before = known.len, id = before;
+
+		if (strcmp(e->items[i].kind, "oom_near") == 0 &&
+		    (name_process(&e->items[i], &name) < 0 ||
+		     intern_add(&known, buf_view(&name), &id) < 0))
+			return err_oom(err);
+		if (id == before)
+			e->items[len++] = e->items[i];
+	}
+	e->len = len;
+	return 0;
+}
+
+/* The function that allocated most of what was there. */
+static void write_top(struct json *j, const struct query_top *top, bool has_picture)
+{
+	answer_double(j, "inuse_bytes", has_picture ? top->total : NAN);
 	json_key(j, "top");
 	if (top->len == 0 || top->total <= 0) {
 		json_null(j);
@@ -122,46 +214,56 @@ static void write_top(struct json *j, const struct query_top *top)
 	json_object_end(j);
 }
 
-static uint64_t event_number(const struct event *event, const char *key)
+static uint64_t to_number(const char *text)
 {
-	const char *text = event_label(event, key);
-
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static int write_event(const struct request *rq, const struct event *event, struct json *j,
-		       struct err *err)
+/* What the heap looked like then; nothing where no picture was stored. */
+static int read_picture(const struct request *rq, const struct happening *e,
+			struct query_top *ret_top, struct err *err)
 {
 	/* Times are kept by the millisecond. */
-	int64_t ms = event->set->last_ns / (int64_t)NS_PER_MS * (int64_t)NS_PER_MS;
+	int64_t ms = e->time_ns / (int64_t)NS_PER_MS * (int64_t)NS_PER_MS;
+	char type[160];
 	const struct store_window window = {
-		.service = event->service,
-		.type = EVENTS_TYPE,
+		.service = e->service,
+		.type = type,
 		.from_ns = ms,
 		.to_ns = ms + (int64_t)NS_PER_MS,
-		.filters = event->set->labels,
-		.n_filters = event->set->n_labels,
+		.filters = e->labels,
+		.n_filters = e->n_labels,
 	};
-	bool killed = strcmp(event_label(event, "oom.killed"), "true") == 0;
-	const char *picture = event_label(event, "oom.picture");
-	const char *container = event_label(event, "container.id");
-	const char *exe = event_label(event, "process.executable.name");
-	uint64_t rss = event_number(event, "oom.rss");
+
+	*ret_top = (struct query_top){0};
+	if (!e->family[0])
+		return 0;
+	(void)snprintf(type, sizeof(type), "%.100s:inuse_space:bytes", e->family);
+	return query_top(rq->context->store, &window, NULL, ret_top, err);
+}
+
+static int write_event(const struct request *rq, const struct happening *e, struct json *j,
+		       struct err *err)
+{
+	const char *picture = find_label(e->attributes, e->n_attributes, "oom.picture");
+	const char *container = find_label(e->labels, e->n_labels, "container.id");
+	const char *exe = find_label(e->labels, e->n_labels, "process.executable.name");
+	uint64_t rss = to_number(find_label(e->attributes, e->n_attributes, "oom.rss"));
 	struct query_top top;
-	int r = query_top(rq->context->store, &window, NULL, &top, err);
+	int r = read_picture(rq, e, &top, err);
 
 	if (r < 0)
 		return r;
 	json_object_begin(j);
-	answer_text(j, "kind", registry_events[killed ? EVENT_OOM_KILL : EVENT_OOM_NEAR].name);
-	answer_time(j, "time", event->set->last_ns);
-	answer_text(j, "service", event->service);
-	answer_uint(j, "pid", event_number(event, "process.pid"));
+	answer_text(j, "kind", e->kind);
+	answer_time(j, "time", e->time_ns);
+	answer_text(j, "service", e->service);
+	answer_uint(j, "pid", to_number(find_label(e->labels, e->n_labels, "process.pid")));
 	answer_text(j, "executable", exe ? exe : "");
 	answer_text(j, "container", container ? container : "");
 	answer_double(j, "rss_bytes", rss ? (double)rss : NAN);
 	answer_text(j, "picture", picture ? picture : "");
-	write_top(j, &top);
+	write_top(j, &top, e->family[0]);
 	json_object_end(j);
 	query_top_release(&top);
 	return 0;
@@ -169,14 +271,17 @@ static int write_event(const struct request *rq, const struct event *event, stru
 
 int api_events(const struct request *rq, struct answer *a, struct err *err)
 {
-	_cleanup_(events_release) struct events e = {};
+	_cleanup_(happenings_release) struct happenings e = {0};
 	struct json j = json_to(&a->body);
-	int r = events_collect(rq, &e, err);
+	int r = collect_stored(rq, &e, err);
 
+	if (r == 0)
+		r = collect_sets(rq, &e, err);
 	if (r < 0)
 		return r;
 	if (e.len > 0)
 		qsort(e.items, e.len, sizeof(*e.items), compare_latest);
+	r = keep_latest(&e, err);
 	json_object_begin(&j);
 	answer_window(&j, rq->params.from_ns, rq->params.to_ns);
 	answer_uint(&j, "count", e.len);

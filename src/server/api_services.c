@@ -236,8 +236,7 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 	json_array_end(j);
 }
 
-/* A window without data has no labels; a service that was never stored is an error. */
-static int find_service(const struct request *rq, struct err *err)
+int api_find_service(const struct request *rq, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
 	const char *service = rq->params.text[PARAM_SERVICE];
@@ -264,7 +263,7 @@ int api_labels(const struct request *rq, struct answer *a, struct err *err)
 				&sets, &n_sets, err);
 
 	if (r == 0 && n_sets == 0)
-		r = find_service(rq, err);
+		r = api_find_service(rq, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_sets; i++)

@@ -215,6 +215,7 @@ static int add_agent(struct exposition *e, struct agent *agent)
 		{METRIC_SONDE_COLLECTION_FAILURES, (double)h.failures},
 		{METRIC_SONDE_LOST_RECORDS, (double)h.lost_records},
 		{METRIC_SONDE_WRITE_FAILURES, (double)h.write_failures},
+		{METRIC_SONDE_RECORDS_DROPPED, (double)h.records_dropped},
 		{METRIC_SONDE_CPU_SAMPLES, (double)h.cpu_samples},
 		{METRIC_SONDE_CPU_SAMPLES_LOST, (double)h.cpu_samples_lost},
 		{METRIC_SONDE_CPU_STACKS_CUT, (double)h.cpu_stacks_cut},
@@ -237,6 +238,13 @@ static int add_store(struct exposition *e, struct store *store)
 		{METRIC_SONDE_STORE_SAMPLES, (double)s.samples_written},
 		{METRIC_SONDE_STORE_PROFILES, (double)s.profiles_written},
 		{METRIC_SONDE_STORE_PROFILES_LOST, (double)s.profiles_lost},
+		{METRIC_SONDE_STORE_SERIES, (double)s.series},
+		{METRIC_SONDE_STORE_SERIES_REFUSED, (double)s.series_refused},
+		{METRIC_SONDE_STORE_POINTS, (double)s.points_written},
+		{METRIC_SONDE_STORE_POINTS_LOST, (double)s.points_lost},
+		{METRIC_SONDE_STORE_EVENTS, (double)s.events_written},
+		{METRIC_SONDE_STORE_EVENTS_LOST, (double)s.events_lost},
+		{METRIC_SONDE_STORE_DAMAGED_BLOCKS, (double)s.damaged_blocks},
 	};
 
 	return add_own(e, values, ARRAY_SIZE(values));

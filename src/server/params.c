@@ -34,6 +34,9 @@ static const struct {
 	[PARAM_STEP_MS] = {"step_ms", KIND_NUMBER, 1000, 40ULL * 86400 * 1000, 0},
 	[PARAM_MAX_NODES] = {"max_nodes", KIND_NUMBER, QUERY_MIN_NODES, 250000, 20000},
 	[PARAM_LIMIT] = {"limit", KIND_NUMBER, 1, 100000, 500},
+	[PARAM_METRIC] = {"metric", KIND_TEXT, 1, 127, 0},
+	[PARAM_GROUP] = {"group", KIND_TEXT, 1, 127, 0},
+	[PARAM_AGGREGATE] = {"aggregate", KIND_TEXT, 1, 15, 0},
 };
 
 static int hex_digit(char c)
@@ -122,6 +125,17 @@ static int parse_type(struct params *p, const char *value, struct err *err)
 	return 0;
 }
 
+static int parse_group(struct params *p, const char *value, struct err *err)
+{
+	int r;
+
+	if (p->n_groups == PARAMS_MAX_GROUPS)
+		return err_set(err, -EINVAL, "at most %d keys to group by", PARAMS_MAX_GROUPS);
+	r = parse_text(PARAM_GROUP, value, &p->groups[p->n_groups], err);
+	p->n_groups += r == 0;
+	return r;
+}
+
 static int64_t *params_time(struct params *p, enum param param)
 {
 	switch (param) {
@@ -145,6 +159,8 @@ static int parse_value(struct params *p, enum param param, char *value, int64_t 
 	case KIND_TEXT:
 		if (param == PARAM_TYPE)
 			return parse_type(p, value, err);
+		if (param == PARAM_GROUP)
+			return parse_group(p, value, err);
 		return parse_text(param, value, &p->text[param], err);
 	case KIND_TIME:
 		r = query_parse_time(value, now_ns, params_time(p, param), err);
@@ -197,7 +213,7 @@ static int parse_pair(const struct param_rules *rules, struct params *p, char *p
 	if (!equals)
 		return err_set(err, -EINVAL, "%s needs a value", params_table[param].name);
 	if (p->given & PARAM_BIT(param) && params_table[param].kind != KIND_LABEL &&
-	    !(param == PARAM_TYPE && rules->several_types))
+	    param != PARAM_GROUP && !(param == PARAM_TYPE && rules->several_types))
 		return err_set(err, -EINVAL, "%s is given twice", params_table[param].name);
 	p->given |= PARAM_BIT(param);
 	return parse_value(p, param, equals + 1, now_ns, err);

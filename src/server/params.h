@@ -16,6 +16,7 @@
 #define PARAMS_MAX_QUERY 8192
 #define PARAMS_MAX_LABELS 16
 #define PARAMS_MAX_TYPES 16
+#define PARAMS_MAX_GROUPS 8
 #define PARAMS_MAX_WINDOW_DAYS 40
 
 enum param {
@@ -30,12 +31,15 @@ enum param {
 	PARAM_STEP_MS,
 	PARAM_MAX_NODES,
 	PARAM_LIMIT,
+	PARAM_METRIC,
+	PARAM_GROUP,
+	PARAM_AGGREGATE,
 	PARAM_N,
 };
 
 #define PARAM_BIT(p) (1U << (p))
 
-/* Which parameters a route has, as bits; label may be given several times. */
+/* Which parameters a route has, as bits; label and group may be given several times. */
 struct param_rules {
 	uint32_t allowed;
 	uint32_t required;
@@ -44,7 +48,7 @@ struct param_rules {
 
 struct params {
 	uint32_t given;		   /* bits */
-	const char *text[PARAM_N]; /* service and type */
+	const char *text[PARAM_N]; /* service, type, metric and aggregate */
 	uint64_t number[PARAM_N];  /* points, step_ms, max_nodes, limit; defaults filled in */
 	int64_t from_ns;	   /* defaults filled in */
 	int64_t to_ns;
@@ -55,6 +59,8 @@ struct params {
 	size_t n_labels;
 	const char *types[PARAMS_MAX_TYPES]; /* all of them; the first is text[PARAM_TYPE] */
 	size_t n_types;
+	const char *groups[PARAMS_MAX_GROUPS]; /* keys; "*": every series apart */
+	size_t n_groups;
 	char memory[PARAMS_MAX_QUERY + 1]; /* what the texts point into */
 };
 

@@ -27,6 +27,12 @@ static const struct route routes[] = {
 	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM, false}, true, api_top},
 	{"/api/pprof", {DATA, STREAM, false}, true, api_pprof},
 	{"/api/events", {WINDOW | PARAM_BIT(PARAM_SERVICE), 0, false}, true, api_events},
+	{"/api/metrics",
+	 {PARAM_BIT(PARAM_SERVICE) | WINDOW | PARAM_BIT(PARAM_LABEL) | PARAM_BIT(PARAM_METRIC) |
+		  PARAM_BIT(PARAM_STEP_MS) | PARAM_BIT(PARAM_GROUP) | PARAM_BIT(PARAM_AGGREGATE),
+	  PARAM_BIT(PARAM_SERVICE), false},
+	 true,
+	 api_stored_metrics},
 	{"/metrics", {0}, false, api_metrics},
 	{NULL, {0}, false, NULL},
 };
@@ -48,6 +54,24 @@ int routes_unknown(const char *path, struct err *err)
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "",
 					r->path);
 	return err_set(err, -ENOENT, "unknown path '%.80s' (expected: %s)", path, known);
+}
+
+int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err)
+{
+	const struct params *p = &rq->params;
+
+	if (!(p->given & PARAM_BIT(PARAM_STEP_MS))) {
+		*ret_steps =
+			steps_about(p->from_ns, p->to_ns, STEPS_USUAL, rq->context->interval_ns);
+		return 0;
+	}
+	*ret_steps =
+		steps_of(p->from_ns, p->to_ns, (int64_t)(p->number[PARAM_STEP_MS] * NS_PER_MS));
+	if (ret_steps->n > STEPS_MAX)
+		return err_set(err, -EINVAL,
+			       "the series would have more than %d points: use a longer step_ms",
+			       STEPS_MAX);
+	return 0;
 }
 
 int api_finish(const struct json *j, struct err *err)

@@ -9,6 +9,7 @@
 #include "features/features.h"
 #include "server/answer.h"
 #include "server/params.h"
+#include "server/steps.h"
 #include "store/store.h"
 
 /* What every handler may ask. */
@@ -48,9 +49,14 @@ int api_flame(const struct request *rq, struct answer *a, struct err *err);
 int api_top(const struct request *rq, struct answer *a, struct err *err);
 int api_pprof(const struct request *rq, struct answer *a, struct err *err);
 int api_events(const struct request *rq, struct answer *a, struct err *err);
+int api_stored_metrics(const struct request *rq, struct answer *a, struct err *err);
 int api_metrics(const struct request *rq, struct answer *a, struct err *err);
 
 /* What works, the store included. False where there is no agent that would know. */
 bool api_features(const struct context *context, struct features *ret_features);
+/* The steps that step_ms asks for, or round ones. -EINVAL: they would be too many. */
+int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err);
+/* A window may have nothing of a service; one that was never stored is -ENOENT. */
+int api_find_service(const struct request *rq, struct err *err);
 /* What json_finish() says, as our error. */
 int api_finish(const struct json *j, struct err *err);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define STEPS_MAX 10000
+#define STEPS_USUAL 300
 
 struct steps {
 	int64_t step_ns;

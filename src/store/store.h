@@ -161,11 +161,15 @@ struct store_series {
 struct store_metric_answer {
 	struct store_series *series; /* by metric, attributes, labels */
 	size_t len;
+	bool known; /* the metric (or any, where none was named) was stored at some time */
+	/* Of the metric that was named; of any time, when the window has none of it. */
+	enum metric_kind kind;
+	const char *unit;
 	const double *bounds; /* of a histogram */
 	size_t n_bounds;
 	struct arena memory; /* of all of it */
 };
-/* -E2BIG: more points than fit into memory. A metric that is not stored has no series. */
+/* -E2BIG: more points than fit into memory. A metric that was never stored is not known. */
 int store_metrics(struct store *store, const struct store_metric_query *query,
 		  struct store_metric_answer *ret_answer, struct err *err);
 void store_metric_answer_release(struct store_metric_answer *answer);

@@ -143,6 +143,15 @@ class Asked:
         self.assertEqual(self.document.errors(answer.json(), content[1]), [], said)
         return answer.json()
 
+    def metrics(self):
+        """{name: row} of the metrics that are stored of the service."""
+        return {m["metric"]: m for m in self.ask("/api/metrics", [("service", self.service)])["metrics"]}
+
+    def questions(self):
+        """All parameters but a metric where the service has none: that is 404, as for any name."""
+        some = bool(self.metrics())
+        return [(path, endpoint, p) for path, endpoint, p in self.each() if some or p.name != "metric"]
+
     def base(self, endpoint, without=()):
         """The parameters that an endpoint cannot do without."""
         usual = {"service": self.service, "type": self.type}
@@ -187,11 +196,13 @@ class Asked:
             self.ask(path, self.base(endpoint), method="HEAD")
 
     def test_every_parameter_is_taken(self):
-        for path, endpoint, p in self.each():
+        for path, endpoint, p in self.questions():
             values = p.valid() or [dict(self.base(endpoint)).get(p.name, self.service)]
             for value in values:
                 if p.name == "type":
                     value = value if p.several and not p.required else self.type
+                if p.name == "metric":
+                    value = next(iter(self.metrics()))
                 with self.subTest(path=path, name=p.name, value=value):
                     self.ask(path, self.base(endpoint, [p.name]) + self.partner(p.name, value))
 
@@ -217,7 +228,7 @@ class Asked:
                 self.assertTrue(before <= answer["to"] <= now_ms(), path)
 
     def test_what_comes_several_times_may_come_as_often_as_the_document_says(self):
-        for path, endpoint, p in self.each():
+        for path, endpoint, p in self.questions():
             value = self.type if p.name == "type" else p.valid()[0] if p.valid() else self.service
             base = self.base(endpoint, [p.name])
             if p.several:
@@ -265,6 +276,28 @@ class Asked:
         several = self.ask("/api/series", base + [("type", "no:such:type"), ("type", other)])
         self.assertEqual([s["type"] for s in several["series"]], [self.type, other])
 
+    def test_metrics_that_were_never_stored_are_not_found(self):
+        self.ask("/api/metrics", [("service", self.service), ("metric", "no.such.metric")], 404)
+
+    def test_metrics_have_curves_alone_and_in_groups(self):
+        for name, m in self.metrics().items():
+            base = [("service", self.service), ("metric", name)]
+            whole, apart = self.ask("/api/metrics", base), self.ask("/api/metrics", base + [("group", "*")])
+            self.assertEqual((len(whole["series"]), whole["series"][0]["labels"]), (1, []))
+            self.assertEqual(len(apart["series"]), m["series"], name)
+            for answer in (whole, apart):
+                self.assertEqual((answer["kind"], answer["unit"]), (m["kind"], m["unit"]))
+                steps = -(-HOUR_MS // answer["step_ms"])
+                for s in answer["series"]:
+                    rows = s["buckets"] or [s["points"]]
+                    self.assertEqual({len(row) for row in rows}, {steps})
+                    self.assertEqual(len(rows), len(answer["bounds"] or []) + 1)
+            for a in m["attributes"]:
+                by = self.ask("/api/metrics", base + [("group", a["key"])])
+                self.assertEqual({label["value"] for s in by["series"] for label in s["labels"]},
+                                 set(a["values"]))
+            self.ask("/api/metrics", base + [("from", "-30d"), ("step_ms", 1000)], 400)
+
     def test_steps_cover_the_window(self):
         now = now_ms()
         window = [("from", now - HOUR_MS), ("to", now)]
@@ -298,15 +331,18 @@ class Asked:
         self.assertEqual(set(unit["points"]), {None})
 
     def test_right_questions_in_any_combination(self):
-        dice = random.Random(1)
+        dice, metrics = random.Random(1), list(self.metrics())
         for path, endpoint in self.document.endpoints.items():
             for _ in range(20):
-                self.ask(path, self.combination(endpoint, dice))
+                self.ask(path, self.combination(endpoint, dice, metrics))
 
-    def combination(self, endpoint, dice):
+    def combination(self, endpoint, dice, metrics):
         question = []
         for p in endpoint.parameters:
             given = p.required or dice.random() < 0.5
+            if p.name == "metric":
+                question += [("metric", dice.choice(metrics))] if given and metrics else []
+                continue
             if p.name in TIMES and given:
                 begin = now_ms() - dice.randrange(2 * HOUR_MS, 20 * DAY_MS)
                 question += [(p.name, begin), (TIMES[p.name], begin + dice.randrange(1, 2 * HOUR_MS))]
@@ -416,6 +452,9 @@ class Mock(Asked, unittest.TestCase):
     @staticmethod
     def start(stack):
         return stage.server(stack, ["node", "ui/mock/server.mjs", "--port", "0"], "the mock")
+
+    def test_all_kinds_of_metrics_are_there(self):
+        self.assertEqual({m["kind"] for m in self.metrics().values()}, {"gauge", "counter", "histogram"})
 
     def test_all_kinds_of_events_are_there(self):
         events = self.ask("/api/events")["events"]

@@ -91,6 +91,39 @@ int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64
 	return 0;
 }
 
+/* Metrics and events of a real store are in test_server_metrics.c. */
+int store_metrics(struct store *s, const struct store_metric_query *query,
+		  struct store_metric_answer *ret_answer, struct err *err)
+{
+	(void)query;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	*ret_answer = (struct store_metric_answer){0};
+	return 0;
+}
+
+void store_metric_answer_release(struct store_metric_answer *answer)
+{
+	arena_release(&answer->memory);
+}
+
+int store_events(struct store *s, const char *service, int64_t from_ns, int64_t to_ns,
+		 struct store_events_answer *ret_answer, struct err *err)
+{
+	(void)service;
+	(void)from_ns;
+	(void)to_ns;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	*ret_answer = (struct store_events_answer){0};
+	return 0;
+}
+
+void store_events_answer_release(struct store_events_answer *answer)
+{
+	arena_release(&answer->memory);
+}
+
 void store_status(struct store *s, struct store_status *ret_status)
 {
 	(void)s;

@@ -2,7 +2,7 @@
  * tests/unit/test_store_robust.c: what happens to the store from outside: kill -9, damage, a full
  * disk, limits, clocks.
  */
-#include "test_store_model.h"
+#include "test_store_metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,13 +40,14 @@ static void write_forever(struct rig *rig, int report, int round)
 	store_close(rig->store);
 	rig_open(rig);
 	for (int i = 0;; i++) {
+		int64_t time_ns = DAY_0 + ((int64_t)round * 2000 + i % 2000) * 40 * SEC_NS / 10;
+		struct metric_point point = {.metric = &test_cycles, .increase = 40};
 		struct profile *p = make_profile();
 
 		for (unsigned int k = 0; k < 40; k++)
 			add_stack(p, (unsigned int)(i * 13 + round * 7) % 3000 + k, 1, 1);
-		if (write_profile(rig, "svc", "1",
-				  DAY_0 + ((int64_t)round * 2000 + i % 2000) * 40 * SEC_NS / 10, p,
-				  &err) < 0)
+		if (write_profile(rig, "svc", "1", time_ns, p, &err) < 0 ||
+		    write_points(rig, "svc", "1", time_ns, &point, 1) < 0)
 			_exit(3);
 		profile_free(p);
 		if (store_commit(rig->store, &err) < 0)
@@ -58,6 +59,18 @@ static void write_forever(struct rig *rig, int report, int round)
 		if (i % 5 == 4 && store_maintain(rig->store, rig->now_ns + DAY_NS / 2, &err) < 0)
 			_exit(6);
 	}
+}
+
+/* The sum of the counter over all times. */
+static int64_t total_increase(struct rig *rig)
+{
+	struct store_metric_answer a = {0};
+	double total;
+
+	read_metric(rig, "go.gc.cycles", DAY_0, DAY_0 + DAY_NS, DAY_NS, STORE_AVERAGE, &a);
+	total = a.len > 0 ? a.series[0].points[0] : 0;
+	store_metric_answer_release(&a);
+	return (int64_t)total;
 }
 
 static void killed_writers_lose_nothing_that_was_committed(void **state)
@@ -94,6 +107,7 @@ static void killed_writers_lose_nothing_that_was_committed(void **state)
 		total = total_all(&rig);
 		/* The last commit may have been made and not said. */
 		assert_in_range(total - base, last, last + 40);
+		assert_int_equal(total_increase(&rig), total);
 		base = total;
 		assert_intact(rig_day(&rig, "2024-10-04"));
 	}
@@ -124,21 +138,6 @@ static void write_odd_stack(struct rig *rig, const char *first, int64_t time_ns)
 	assert_int_equal(store_commit(rig->store, &err), 0);
 }
 
-static int count_rows(const char *path, const char *sql)
-{
-	sqlite3_stmt *stmt;
-	sqlite3 *db;
-	int n;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), 0);
-	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-	n = sqlite3_column_int(stmt, 0);
-	(void)sqlite3_finalize(stmt);
-	(void)sqlite3_close(db);
-	return n;
-}
-
 static void stacks_are_known_again_in_other_profiles_and_after_a_restart(void **state)
 {
 	_cleanup_(rig_release) struct rig rig;
@@ -152,9 +151,9 @@ static void stacks_are_known_again_in_other_profiles_and_after_a_restart(void **
 	rig_reopen(&rig);
 	write_odd_stack(&rig, "main.def", DAY_0 + 2 * SEC_NS);
 	assert_int_equal(total_all(&rig), 6);
-	assert_int_equal(count_rows(path, "SELECT count(*) FROM profile"), 6);
-	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 1);
-	assert_int_equal(count_rows(path, "SELECT count(*) FROM frame_chunk"), 1);
+	assert_int_equal(count_of(path, "SELECT count(*) FROM profile"), 6);
+	assert_int_equal(count_of(path, "SELECT count(*) FROM stack_chunk"), 1);
+	assert_int_equal(count_of(path, "SELECT count(*) FROM frame_chunk"), 1);
 }
 
 static void two_days(struct rig *rig)
@@ -430,7 +429,7 @@ static void assert_value(struct rig *rig, int64_t line, int64_t value)
 	profile_free(sum.profile);
 }
 
-static void a_day_of_format_1_is_read_and_becomes_format_2_when_written(void **state)
+static void a_day_of_format_1_is_read_and_becomes_format_3_when_written(void **state)
 {
 	const char of_format_1[] = "SELECT count(*) FROM stack_chunk WHERE substr(data,2,1)=x'03'";
 	const char *path;
@@ -443,22 +442,22 @@ static void a_day_of_format_1_is_read_and_becomes_format_2_when_written(void **s
 	rig_open(&rig);
 	assert_int_equal(total_all(&rig), 200 + 200 * 1000);
 	assert_value(&rig, 150, 1);
-	assert_int_equal(count_rows(path, "PRAGMA user_version"), 1);
+	assert_int_equal(count_of(path, "PRAGMA user_version"), 1);
 
 	/* A stack that it has, and one that it has not. */
 	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS, 150, 5), 0);
 	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS + SEC_NS, 777, 7), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
-	assert_int_equal(count_rows(path, "PRAGMA user_version"), 2);
-	assert_int_equal(count_rows(path, of_format_1), 1);
-	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 2);
+	assert_int_equal(count_of(path, "PRAGMA user_version"), 3);
+	assert_int_equal(count_of(path, of_format_1), 1);
+	assert_int_equal(count_of(path, "SELECT count(*) FROM stack_chunk"), 2);
 	assert_value(&rig, 150, 6);
 	assert_value(&rig, 777, 7);
 
 	/* The end of the day leaves one chunk, as format 2 has it. */
 	assert_int_equal(store_maintain(rig.store, DAY_0 + 2 * DAY_NS, NULL), 0);
-	assert_int_equal(count_rows(path, of_format_1), 0);
-	assert_int_equal(count_rows(path, "SELECT count(*) FROM stack_chunk"), 1);
+	assert_int_equal(count_of(path, of_format_1), 0);
+	assert_int_equal(count_of(path, "SELECT count(*) FROM stack_chunk"), 1);
 	assert_value(&rig, 150, 6);
 	assert_value(&rig, 3, 1);
 	assert_int_equal(total_all(&rig), 200 + 12 + 200 * 1000);
@@ -713,7 +712,7 @@ int main(void)
 		cmocka_unit_test(a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on),
 		cmocka_unit_test(a_block_with_a_wrong_byte_is_noticed),
 		cmocka_unit_test(stack_ids_that_repeat_are_refused),
-		cmocka_unit_test(a_day_of_format_1_is_read_and_becomes_format_2_when_written),
+		cmocka_unit_test(a_day_of_format_1_is_read_and_becomes_format_3_when_written),
 		cmocka_unit_test(a_damaged_file_of_today_is_replaced_by_the_writer),
 		cmocka_unit_test(times_far_from_now_are_refused_and_counted),
 		cmocka_unit_test(old_days_are_dropped_by_age),

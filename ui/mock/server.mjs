@@ -58,6 +58,12 @@ function windowOf(q, prefix = '') {
   return { from, to };
 }
 
+function stepOf(q, w) {
+  const step = Number(q.get('step_ms') ?? Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP));
+  if ((w.to - w.from) / step > MAX_POINTS) throw new Wrong(`the series would have more than ${MAX_POINTS} points: use a longer step_ms`);
+  return step;
+}
+
 function serviceOf(q) {
   const service = services.get(q.get('service'));
   if (!service) throw new Wrong(`nothing is stored of service '${q.get('service')}': see /api/services`, 404);
@@ -240,7 +246,61 @@ function targets() {
   return { targets: empty ? out.slice(0, 14) : out };
 }
 
+/* What the metrics of a Go program are here: of a type, or a part of one by an attribute. */
+const METRICS = [
+  { metric: 'go.gc.cycles', kind: 'counter', unit: 'count', type: 'go_runtime:gc_cycles:count' },
+  { metric: 'go.gc.pauses', kind: 'histogram', unit: 'seconds', type: 'go_runtime:gc_cycles:count', bounds: [1e-4, 1e-3, 1e-2], shares: [0.6, 0.3, 0.09, 0.01] },
+  { metric: 'go.goroutines', kind: 'gauge', unit: 'count', type: 'go_runtime:goroutines:count', key: 'state', shares: { running: 0.1, waiting: 0.9 } },
+  { metric: 'go.heap.live', kind: 'gauge', unit: 'bytes', type: 'go_runtime:heap_live:bytes' },
+];
+
+/** The series of a metric: one per process and value of its attribute. */
+function seriesOf(m, service) {
+  const out = [];
+  for (let i = 0; i < service.processes; i++)
+    for (const [value, share] of Object.entries(m.key ? m.shares : { '': 1 }))
+      out.push({ share: share / service.processes, labels: [...(m.key ? [{ key: m.key, value }] : []), { key: 'host.name', value: 'web-1' }, { key: 'process.pid', value: String(2210 + i * 13) }] });
+  return out;
+}
+
+function storedMetrics(q) {
+  const service = serviceOf(q);
+  const w = windowOf(q);
+  const stored = METRICS.filter((m) => typesOf(q.get('service'), service).some((t) => t.type === m.type));
+  if (!q.has('metric')) {
+    const list = lives(service, w) ? stored : [];
+    return { ...w, metrics: list.map((m) => ({
+      metric: m.metric, kind: m.kind, unit: m.unit, series: seriesOf(m, service).length, first: Math.max(service.start, w.from), last: Math.min(w.to, Date.now()),
+      attributes: m.key ? [{ key: m.key, values: Object.keys(m.shares) }] : [],
+    })) };
+  }
+  const m = stored.find((x) => x.metric === q.get('metric'));
+  if (!m) throw new Wrong(`nothing is stored of service '${q.get('service')}' and metric '${q.get('metric')}': ask /api/metrics without metric for a list`, 404);
+  const step = stepOf(q, w);
+  const type = TYPES.find((t) => t.type === m.type);
+  const filters = q.getAll('label').map((l) => [l.slice(0, l.indexOf('=')), l.slice(l.indexOf('=') + 1)]);
+  const groups = q.getAll('group');
+  const curves = new Map();
+  for (const s of lives(service, w) ? seriesOf(m, service) : []) {
+    if (!filters.every(([k, v]) => s.labels.some((l) => l.key === k && l.value === v))) continue;
+    const labels = groups.includes('*') ? s.labels : s.labels.filter((l) => groups.includes(l.key));
+    const known = curves.get(JSON.stringify(labels)) ?? { labels, share: 0 };
+    known.share += s.share;
+    curves.set(JSON.stringify(labels), known);
+  }
+  const histogram = m.kind === 'histogram';
+  return {
+    ...w, step_ms: step, metric: m.metric, kind: m.kind, unit: m.unit,
+    aggregate: m.kind === 'gauge' ? q.get('aggregate') ?? 'average' : 'sum', bounds: m.bounds ?? null,
+    series: [...curves.values()].map(({ labels, share }) => {
+      const row = (k) => points(service, type, w, step, share * k);
+      return { labels, points: histogram ? null : row(1), buckets: histogram ? m.shares.map(row) : null, sums: histogram ? row(0.001) : null };
+    }),
+  };
+}
+
 const handlers = {
+  '/api/metrics': storedMetrics,
   '/api/health': health,
   '/api/targets': targets,
   '/api/types': () => registry,
@@ -282,8 +342,7 @@ const handlers = {
   },
   '/api/series': (q) => {
     const w = windowOf(q);
-    const step = Number(q.get('step_ms') ?? Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP));
-    if ((w.to - w.from) / step > MAX_POINTS) throw new Wrong(`the series would have more than ${MAX_POINTS} points: use a longer step_ms`);
+    const step = stepOf(q, w);
     const one = (name) => {
       const { service, type, share } = asked(q, name);
       return { unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };

@@ -227,6 +227,53 @@ export interface Top {
   rows: TopRow[];
 }
 
+export type MetricKind = 'gauge' | 'counter' | 'histogram';
+
+export interface MetricAttribute {
+  key: string;
+  values: string[];
+}
+
+export interface Metric {
+  metric: string;
+  kind: MetricKind;
+  unit: string | null;
+  attributes: MetricAttribute[];
+  series: number;
+  first: number;
+  last: number;
+}
+
+export interface MetricList {
+  from: number;
+  to: number;
+  metrics: Metric[];
+}
+
+export interface MetricLabel {
+  key: string;
+  value: string;
+}
+
+export interface MetricCurve {
+  labels: MetricLabel[];
+  points: (number | null)[] | null;
+  buckets: ((number | null)[])[] | null;
+  sums: (number | null)[] | null;
+}
+
+export interface MetricCurves {
+  from: number;
+  to: number;
+  step_ms: number;
+  metric: string;
+  kind: MetricKind;
+  unit: string | null;
+  aggregate: 'average' | 'min' | 'max' | 'last' | 'sum';
+  bounds: number[] | null;
+  series: MetricCurve[];
+}
+
 export interface OomTop {
   name: string;
   file: string | null;

@@ -482,6 +482,27 @@ static int query_day(void *ctx, struct day *day, struct err *err)
 	return r < 0 ? r : query_service(q, service, &d, err);
 }
 
+/* What the metric is, or whether there is any, by the dictionaries alone. */
+static int describe_day(void *ctx, struct day *day, struct err *err)
+{
+	_cleanup_(dictionary_release) struct dictionary d = {0};
+	struct querying *q = ctx;
+	uint32_t service = 0;
+	int r = 0;
+
+	if (day_has_metrics(day))
+		r = sqlite_find_service(day, q->query->service, &service, err);
+	if (r <= 0)
+		return r;
+	r = dictionary_load(&d, day, service, &q->damage, err);
+	for (size_t i = 0; r == 0 && i < d.n_columns; i++)
+		if (!q->query->metric || strcmp(d.columns[i].metric->name, q->query->metric) == 0) {
+			q->metric = *d.columns[i].metric;
+			q->has_metric = true;
+		}
+	return r;
+}
+
 /* --- the answer */
 
 static int compare_label_lists(const struct store_label *a, size_t n_a, const struct store_label *b,
@@ -514,11 +535,12 @@ static int finish(struct querying *q)
 	const struct found *found = (const void *)q->found.data;
 	struct store_metric_answer *a = &q->answer;
 	size_t len = q->found.len / sizeof(*found);
+	const char *unit = keep_text(q, view_str(q->metric.unit));
 	double *bounds;
 
 	a->series = arena_alloc(&a->memory, (len + 1) * sizeof(*a->series));
 	bounds = arena_dup(&a->memory, q->metric.bounds, sizeof(q->metric.bounds));
-	if (!a->series || !bounds)
+	if (!a->series || !bounds || !unit)
 		return -ENOMEM;
 	for (size_t i = 0; i < len; i++) {
 		a->series[i] = found[i].series;
@@ -530,6 +552,9 @@ static int finish(struct querying *q)
 	if (len > 0)
 		qsort(a->series, len, sizeof(*a->series), compare_series);
 	a->len = len;
+	a->known = q->has_metric || len > 0;
+	a->kind = q->metric.kind;
+	a->unit = unit;
 	a->bounds = bounds;
 	a->n_bounds = q->metric.n_bounds;
 	return 0;
@@ -546,6 +571,8 @@ int sqlite_metrics(struct store *store, const struct store_metric_query *query,
 		return err_set(err, -E2BIG, "a series has 1 to %zu points, not %zu", MAX_POINTS,
 			       query->n_points);
 	r = sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
+	if (r == 0 && !q.has_metric && q.found.len == 0)
+		r = sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);
 	sqlite_count_damage(s, &q.damage);
 	if (r == 0 && finish(&q) < 0)
 		r = err_oom(err);
