@@ -43,7 +43,7 @@ static int goroutines_count(const struct golang_goroutines_stats *stats, struct 
 	for (size_t i = 0; reading->metrics && r == 0 && i < ARRAY_SIZE(rows); i++)
 		r = metrics_add(reading->metrics,
 				&(struct metric_point){
-					.metric = &registry_metrics[METRIC_GO_GOROUTINES],
+					.metric = &registry_metrics[METRIC_GO_GOROUTINE_STATES],
 					.attributes = {rows[i].state},
 					.value = (double)rows[i].count,
 					.increase = NAN,

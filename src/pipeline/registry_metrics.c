@@ -53,13 +53,16 @@ const struct metric registry_metrics[METRICS] = {
 		GAUGE("go.memory.limit", "bytes", "Memory limit", "GOMEMLIMIT, if set.",
 		      .family = "go_runtime", .prometheus = "container_go_memory_limit_bytes",
 		      .stream = "go_runtime:memory_limit:bytes"),
-	[METRIC_GO_GOROUTINES] =
-		GAUGE("go.goroutine.count", "count", "Goroutines",
+	/* Prometheus has both under one name: by state where that is known. */
+	[METRIC_GO_GOROUTINES] = GAUGE("go.goroutine.count", "count", "Goroutines", "Goroutines.",
+				       .family = "go_runtime",
+				       .stream = "go_runtime:goroutines:count"),
+	[METRIC_GO_GOROUTINE_STATES] =
+		GAUGE("go.goroutine.state.count", "count", "Goroutines by state",
 		      "Goroutines; by state (waiting, runnable, running, syscall) once they have "
 		      "been profiled.",
-		      .family = "go_runtime", .prometheus = "container_go_goroutines",
-		      .attributes = {"go.goroutine.state"}, .labels = {"state"},
-		      .stream = "go_runtime:goroutines:count"),
+		      .family = "go_goroutine", .prometheus = "container_go_goroutines",
+		      .attributes = {"go.goroutine.state"}, .labels = {"state"}),
 	[METRIC_GO_PROCESSORS] = GAUGE(
 		"go.processor.limit", "count", "GOMAXPROCS",
 		"Threads that can run Go code at once.", .family = "go_runtime",

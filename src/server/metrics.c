@@ -145,28 +145,27 @@ static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 	return exposition_add(e, &point);
 }
 
-static bool has_states(const struct metrics *m)
+static bool has_metric(const struct metrics *m, enum metric_id id)
 {
 	for (size_t i = 0; i < m->len; i++)
-		if (m->points[i].metric == &registry_metrics[METRIC_GO_GOROUTINES] &&
-		    m->points[i].attributes[0])
+		if (m->points[i].metric == &registry_metrics[id])
 			return true;
 	return false;
 }
 
 static int add_metrics(struct exposition *e, const struct metrics *m)
 {
-	bool states = has_states(m);
+	bool states = has_metric(m, METRIC_GO_GOROUTINE_STATES);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < m->len; i++) {
 		const struct metric_point *p = &m->points[i];
 
 		/* Goroutines are told by state where that is known, and else as one number. */
-		if (states && p->metric == &registry_metrics[METRIC_GO_GOROUTINES] &&
-		    !p->attributes[0])
-			continue;
-		r = exposition_add(e, p);
+		if (p->metric != &registry_metrics[METRIC_GO_GOROUTINES])
+			r = exposition_add(e, p);
+		else if (!states)
+			r = add(e, METRIC_GO_GOROUTINE_STATES, NULL, p->value);
 	}
 	return r;
 }
