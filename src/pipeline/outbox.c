@@ -108,21 +108,23 @@ static void thread_leave(struct outbox *o)
 
 /* --- the writer ------------------------------------------------------------------------------ */
 
-/* One that cannot be encoded does not take others with it. */
+/* One that cannot be encoded, or makes a message too large, does not take others with it. */
 static void write_messages(struct outbox *o, struct record *const *records, size_t n)
 {
 	_cleanup_(buf_release) struct buf message = buf_with_max(OUTBOX_MAIL_MAX);
 	struct err err = {0};
 	int r = o->row.ops->encode(o->row.sink, records, n, &message, &err);
+	bool divide = r < 0;
 
-	if (r < 0 && n > 1) {
+	if (r == 0) {
+		r = outbox_mail_put(o->mail, &message, n, &err);
+		divide = r == -E2BIG;
+	}
+	if (divide && n > 1) {
+		buf_release(&message);
 		write_messages(o, records, n / 2);
 		write_messages(o, records + n / 2, n - n / 2);
-		return;
-	}
-	if (r == 0)
-		r = outbox_mail_put(o->mail, &message, n, &err);
-	if (r < 0) {
+	} else if (r < 0) {
 		(void)pthread_mutex_lock(&o->lock);
 		o->dropped += n;
 		outbox_failed(o, &err);

@@ -1,8 +1,9 @@
 /*
  * src/pipeline/sink.h: where records go: the store, the live values of /metrics, other systems.
  *
- * Calls come from the one thread of the sink's outbox (outbox.h): a sink may be slow, and nobody
- * but its own queue notices.
+ * Calls come from threads of the sink's outbox (outbox.h): a sink may be slow, and nobody but its
+ * own queue notices. They come one after the other, but for send(), which has a thread of its own
+ * and may run at the same time as encode().
  */
 #pragma once
 

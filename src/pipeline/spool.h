@@ -33,16 +33,23 @@ struct spool_config {
 	uint64_t segment_bytes; /* 0: a sixteenth of max_bytes, at most 8 MB */
 };
 
+/* -EPERM when the folder is not ours alone, -EBUSY when another process uses it. */
 int spool_open(const struct spool_config *config, struct spool **ret_spool, struct err *err);
 void spool_close(struct spool *spool);
 DEFINE_CLEANUP(struct spool, spool_close)
 
-/* Durable after spool_sync(). -E2BIG for a message that could never fit, -ENOSPC without disk. */
+/*
+ * Durable after spool_sync(). -E2BIG for a message that could never fit, -EINVAL for an empty one,
+ * -ENOSPC on a full disk where nothing older can make room: later there may be some again.
+ */
 int spool_append(struct spool *spool, struct view message, struct err *err);
 int spool_sync(struct spool *spool, struct err *err);
 /* The oldest message. 1, or 0 when there is none. What is damaged is skipped and counted. */
 int spool_peek(struct spool *spool, struct buf *ret_message, struct err *err);
-/* The oldest one was brought away. */
+/*
+ * The one that was peeked last was brought away; nothing happens where the limit took it since. An
+ * error means that it may come again after the next open.
+ */
 int spool_pop(struct spool *spool, struct err *err);
 
 struct spool_status {

@@ -402,19 +402,22 @@ static void threads_put_at_the_same_time(void **state)
 
 static char folder[64];
 
-static struct outbox *open_remote(struct sink *sink)
+static struct outbox *open_remote_with(struct sink *sink, uint64_t max_bytes)
 {
+	struct outbox_config config = {.spool_max_bytes = max_bytes};
 	struct outbox *o = NULL;
 	struct err err = {0};
 	char dir[80];
 
 	(void)snprintf(dir, sizeof(dir), "%s/spool", folder);
-	assert_int_equal(
-		outbox_open(&(struct sink_row){&remote, sink},
-			    &(struct outbox_config){.spool_dir = dir, .spool_max_bytes = 1 << 20},
-			    &o, &err),
-		0);
+	config.spool_dir = dir;
+	assert_int_equal(outbox_open(&(struct sink_row){&remote, sink}, &config, &o, &err), 0);
 	return o;
+}
+
+static struct outbox *open_remote(struct sink *sink)
+{
+	return open_remote_with(sink, 1 << 20);
 }
 
 static int make_folder(void **state)
@@ -475,6 +478,28 @@ static void record_that_cannot_be_encoded_takes_nobody_with_it(void **state)
 	assert_int_equal(status.dropped, 1);
 	assert_int_equal(status.failures, 1);
 	assert_string_equal(status.trouble, "unlucky");
+	assert_true(outbox_close(o, FOREVER));
+	sink_free(sink);
+}
+
+static void message_that_is_too_large_is_divided(void **state)
+{
+	struct sink *sink = sink_new();
+	/* Room for 14 records of 4 bytes, a head of 16, one of 8 and a trailer of 16. */
+	struct outbox *o = open_remote_with(sink, 100);
+	struct outbox_status status;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		put(o, 100 + i);
+	assert_true(outbox_settle(o, FOREVER));
+	do
+		status = status_of(o);
+	while (status.spooled);
+	/* Each of the 8 messages took the place of the one before, unless that was sent already. */
+	assert_int_equal(status.dropped + status.failures, 0);
+	assert_true(sink->sent >= 1 && sink->sent + status.spool_lost >= 8);
+	assert_int_equal(sink->log[sink->len - 1], 199);
 	assert_true(outbox_close(o, FOREVER));
 	sink_free(sink);
 }
@@ -625,6 +650,7 @@ int main(void)
 		cmocka_unit_test(threads_put_at_the_same_time),
 		REMOTE_TEST(messages_are_sent_in_order),
 		REMOTE_TEST(record_that_cannot_be_encoded_takes_nobody_with_it),
+		REMOTE_TEST(message_that_is_too_large_is_divided),
 		REMOTE_TEST(messages_are_tried_again_or_dropped_when_refused),
 		REMOTE_TEST(what_was_not_sent_outlives_us),
 		REMOTE_TEST(sending_that_hangs_delays_neither_spooling_nor_the_end),
