@@ -93,6 +93,8 @@ static void all_numbers_come_back_to_the_bit(void **state)
 
 	(void)state;
 	(void)round_trip(odd, ARRAY_SIZE(odd));
+	/* With the digits that the second needs, the first is not exact any more. */
+	(void)round_trip((const double[]){-143492424.0859375, -57762657.25493535}, 2);
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
 		(void)round_trip(&odd[i], 1);
 	for (size_t i = 0; i < N; i++)

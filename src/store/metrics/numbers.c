@@ -58,18 +58,25 @@ bool numbers_get(struct view bytes, size_t *at, double *ret_value)
 
 /* --- whole numbers */
 
+static bool has_digits(double value, unsigned int digits)
+{
+	double whole = nearbyint(value * powers[digits]);
+
+	return is_whole(whole) && whole / powers[digits] == value;
+}
+
 /* How many decimal digits make all of them whole; beyond MAX_DIGITS: none do. */
 static unsigned int digits_of(const double *values, size_t n)
 {
 	unsigned int digits = 0;
 
 	for (size_t i = 0; i < n && digits <= MAX_DIGITS; i++)
-		for (; digits <= MAX_DIGITS; digits++) {
-			double whole = nearbyint(values[i] * powers[digits]);
-
-			if (is_whole(whole) && whole / powers[digits] == values[i])
-				break;
-		}
+		while (digits <= MAX_DIGITS && !has_digits(values[i], digits))
+			digits++;
+	/* With more digits, those that were whole before may be too large. */
+	for (size_t i = 0; i < n && digits <= MAX_DIGITS; i++)
+		if (!has_digits(values[i], digits))
+			digits = MAX_DIGITS + 1;
 	return digits;
 }
 

@@ -1,0 +1,323 @@
+/* src/store/metrics/gather.c: see gather.h. */
+#include "store/metrics/gather.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/labels.h"
+
+/* A series on its way into the answer. */
+struct found {
+	struct store_series series;
+	uint32_t *counts;  /* of an average: readings by step */
+	int64_t *times_ms; /* of the last value: when, by step */
+};
+
+void gather_release(struct gather *g)
+{
+	arena_release(&g->answer.memory);
+	buf_release(&g->found);
+	buf_release(&g->name);
+	buf_release(&g->steps);
+	intern_release(&g->names);
+}
+
+static const char *keep_text(struct gather *g, struct view text)
+{
+	char *copy = arena_alloc(&g->answer.memory, text.len + 1);
+
+	if (copy && text.len)
+		memcpy(copy, text.data, text.len);
+	return copy;
+}
+
+struct keeping {
+	struct gather *g;
+	struct store_label labels[LABELS_MAX];
+	size_t n;
+};
+
+static int keep_label(void *ctx, struct view key, struct view value)
+{
+	struct keeping *k = ctx;
+	struct store_label label = {keep_text(k->g, key), keep_text(k->g, value)};
+
+	if (!label.key || !label.value)
+		return -ENOMEM;
+	k->labels[k->n++] = label;
+	return 0;
+}
+
+static const struct store_label *keep_labels(struct keeping *k)
+{
+	return arena_dup(&k->g->answer.memory, k->labels, k->n * sizeof(*k->labels));
+}
+
+static int describe(struct gather *g, struct store_series *s, const struct define_column *c,
+		    struct view kv)
+{
+	struct keeping attributes = {.g = g}, labels = {.g = g};
+	int r = labels_each(kv, keep_label, &labels);
+
+	for (size_t i = 0; r == 0 && i < c->metric->n_keys; i++) {
+		struct view value;
+
+		if (define_attribute(c->attributes, i, &value) && value.data)
+			r = keep_label(&attributes, view_str(c->metric->keys[i]), value);
+	}
+	if (r < 0)
+		return r;
+	s->metric = keep_text(g, view_str(c->metric->name));
+	s->unit = keep_text(g, view_str(c->metric->unit));
+	s->kind = c->metric->kind;
+	s->attributes = keep_labels(&attributes);
+	s->n_attributes = attributes.n;
+	s->labels = keep_labels(&labels);
+	s->n_labels = labels.n;
+	return s->metric && s->unit && s->attributes && s->labels ? 0 : -ENOMEM;
+}
+
+static double *new_row(struct gather *g, size_t n)
+{
+	double *row;
+
+	g->n_values += n;
+	if (g->n_values > GATHER_MAX_VALUES)
+		return NULL;
+	row = arena_alloc(&g->answer.memory, n * sizeof(*row));
+	for (size_t i = 0; row && i < n; i++)
+		row[i] = NAN;
+	return row;
+}
+
+static int new_points(struct gather *g, struct found *f)
+{
+	size_t n = g->query->n_points;
+	struct arena *memory = &g->answer.memory;
+
+	if (!g->query->metric)
+		return 0;
+	f->series.width = f->series.kind == METRIC_HISTOGRAM ? (uint32_t)g->metric.n_bounds + 1 : 1;
+	f->series.points = new_row(g, n * f->series.width);
+	if (!f->series.points)
+		return -E2BIG;
+	if (f->series.kind != METRIC_GAUGE)
+		return 0;
+	f->counts = arena_alloc(memory, (n + 1) * sizeof(*f->counts));
+	if (g->query->aggregate == STORE_LAST)
+		f->times_ms = arena_alloc(memory, (n + 1) * sizeof(*f->times_ms));
+	return !f->counts || (g->query->aggregate == STORE_LAST && !f->times_ms) ? -ENOMEM : 0;
+}
+
+static int name_series(struct gather *g, const struct define_column *c, struct view kv)
+{
+	int r;
+
+	buf_clear(&g->name);
+	r = buf_append(&g->name, c->metric->name, strlen(c->metric->name) + 1);
+	/* What changed its definition is another one in listings; of one metric, all agree. */
+	if (r == 0)
+		r = buf_append(&g->name, c->metric->unit, strlen(c->metric->unit) + 1);
+	if (r == 0)
+		r = buf_append_byte(&g->name, (uint8_t)c->metric->kind);
+	if (r == 0)
+		r = buf_append_varint(&g->name, c->attributes.len);
+	if (r == 0)
+		r = buf_append(&g->name, c->attributes.data, c->attributes.len);
+	return r < 0 ? r : buf_append(&g->name, kv.data, kv.len);
+}
+
+int gather_series(struct gather *g, const struct define_column *c, struct view labels,
+		  uint32_t *ret_id)
+{
+	struct found f = {0};
+	int r = name_series(g, c, labels);
+
+	if (r < 0)
+		return -ENOMEM;
+	if (intern_find(&g->names, buf_view(&g->name), ret_id))
+		return 0;
+	r = describe(g, &f.series, c, labels);
+	if (r == 0)
+		r = new_points(g, &f);
+	if (r == 0)
+		r = intern_add(&g->names, buf_view(&g->name), ret_id);
+	return r < 0 ? r : buf_append(&g->found, &f, sizeof(f));
+}
+
+static struct found *found_at(struct gather *g, uint32_t id)
+{
+	return (struct found *)(void *)g->found.data + id;
+}
+
+void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_ns)
+{
+	struct store_series *s = &found_at(g, id)->series;
+
+	if (s->first_ns == 0 || first_ns < s->first_ns)
+		s->first_ns = first_ns;
+	s->last_ns = MAX(s->last_ns, last_ns);
+}
+
+/* --- its numbers */
+
+/* The steps of the block's times, once for all of its columns. */
+static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t day_ms)
+{
+	int64_t begin = day_ms + b->begin_ms;
+	uint64_t from = (uint64_t)g->query->from_ns, step = (uint64_t)g->query->step_ns;
+	uint32_t *steps;
+
+	if (g->block == b->block && g->block != 0)
+		return 0;
+	buf_clear(&g->steps);
+	if (buf_reserve(&g->steps, b->n * sizeof(*steps)) < 0)
+		return -ENOMEM;
+	steps = (void *)g->steps.data;
+	for (size_t i = 0; i < b->n; i++) {
+		/* Unsigned: the window may begin before 1970. */
+		uint64_t ns = (uint64_t)(begin + b->times_ms[i]) * 1000000;
+
+		steps[i] = (uint32_t)MIN((ns - from) / step, (uint64_t)g->query->n_points);
+	}
+	g->block = b->block;
+	return 0;
+}
+
+static void add_gauge(struct gather *g, struct found *f, const struct metrics_batch *b,
+		      int64_t day_ms)
+{
+	const uint32_t *steps = (const void *)g->steps.data;
+	size_t n = g->query->n_points;
+	double *points = f->series.points;
+	int64_t begin = day_ms + b->begin_ms;
+
+	for (size_t i = 0; i < b->n; i++) {
+		uint32_t k = steps[i];
+		double v = b->values[i];
+		bool first;
+
+		if (isnan(v) || k >= n)
+			continue;
+		first = f->counts[k]++ == 0;
+		switch (g->query->aggregate) {
+		case STORE_AVERAGE:
+			points[k] = first ? v : points[k] + v;
+			break;
+		case STORE_MIN:
+			points[k] = first || v < points[k] ? v : points[k];
+			break;
+		case STORE_MAX:
+			points[k] = first || v > points[k] ? v : points[k];
+			break;
+		default:
+			if (first || begin + b->times_ms[i] >= f->times_ms[k]) {
+				points[k] = v;
+				f->times_ms[k] = begin + b->times_ms[i];
+			}
+		}
+	}
+}
+
+/* Increases add up. */
+static void add_increases(struct gather *g, double *points, const struct metrics_batch *b,
+			  uint32_t width)
+{
+	const uint32_t *steps = (const void *)g->steps.data;
+	size_t n = g->query->n_points;
+
+	for (uint32_t row = 0; row < width; row++)
+		for (size_t i = 0; i < b->n; i++) {
+			double v = b->values[row * b->stride + i];
+			double *to = &points[row * n + MIN(steps[i], n - 1)];
+
+			if (!isnan(v) && steps[i] < n)
+				*to = isnan(*to) ? v : *to + v;
+		}
+}
+
+int gather_add(struct gather *g, uint32_t id, enum define_part part, const struct metrics_batch *b,
+	       int64_t day_ms)
+{
+	struct found *f = found_at(g, id);
+	int r = find_steps(g, b, day_ms);
+
+	if (r < 0)
+		return r;
+	if (part == PART_SUM) {
+		if (!f->series.sums)
+			f->series.sums = new_row(g, g->query->n_points);
+		if (!f->series.sums)
+			return -E2BIG;
+		add_increases(g, f->series.sums, b, 1);
+	} else if (b->width != f->series.width) {
+		return -EBADMSG;
+	} else if (f->series.kind == METRIC_GAUGE) {
+		add_gauge(g, f, b, day_ms);
+	} else {
+		add_increases(g, f->series.points, b, b->width);
+	}
+	return 0;
+}
+
+/* --- the answer */
+
+static int compare_label_lists(const struct store_label *a, size_t n_a, const struct store_label *b,
+			       size_t n_b)
+{
+	for (size_t i = 0; i < n_a && i < n_b; i++) {
+		int c = strcmp(a[i].key, b[i].key);
+
+		if (c == 0)
+			c = strcmp(a[i].value, b[i].value);
+		if (c != 0)
+			return c;
+	}
+	return n_a < n_b ? -1 : n_a > n_b;
+}
+
+static int compare_series(const void *va, const void *vb)
+{
+	const struct store_series *a = va, *b = vb;
+	int c = strcmp(a->metric, b->metric);
+
+	if (c == 0)
+		c = compare_label_lists(a->attributes, a->n_attributes, b->attributes,
+					b->n_attributes);
+	return c ? c : compare_label_lists(a->labels, a->n_labels, b->labels, b->n_labels);
+}
+
+int gather_finish(struct gather *g, struct store_metric_answer *ret_answer)
+{
+	const struct found *found = (const void *)g->found.data;
+	struct store_metric_answer *a = &g->answer;
+	size_t len = g->found.len / sizeof(*found);
+	const char *unit = keep_text(g, view_str(g->metric.unit));
+	double *bounds;
+
+	a->series = arena_alloc(&a->memory, (len + 1) * sizeof(*a->series));
+	bounds = arena_dup(&a->memory, g->metric.bounds, sizeof(g->metric.bounds));
+	if (!a->series || !bounds || !unit)
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++) {
+		a->series[i] = found[i].series;
+		if (!found[i].counts || g->query->aggregate != STORE_AVERAGE)
+			continue;
+		for (size_t k = 0; k < g->query->n_points; k++)
+			a->series[i].points[k] /= found[i].counts[k];
+	}
+	if (len > 0)
+		qsort(a->series, len, sizeof(*a->series), compare_series);
+	a->len = len;
+	a->known = g->has_metric || len > 0;
+	a->kind = g->metric.kind;
+	a->unit = unit;
+	a->bounds = bounds;
+	a->n_bounds = g->metric.n_bounds;
+	*ret_answer = *a;
+	*a = (struct store_metric_answer){0};
+	return 0;
+}
