@@ -233,7 +233,7 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	} else {
 		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
 	}
-	if (r < 0)
+	if (r != 0)
 		return r;
 	part = part_of(process, frame->file, found, n);
 	*ret_is_loop = part == INTERP_PART_LOOP;
