@@ -35,5 +35,5 @@ int go_rate_force(struct go_rate *rate, struct golang_rate_of of, const struct p
 /* Sets it back if it is held, and says so, also when it cannot. */
 void go_rate_release(struct go_rate *rate);
 
-/* Sets back what is noted in that folder, if it is there. Returns how many notes are settled. */
+/* As golang_rates_restore(), of the journal in that folder. */
 int go_rates_restore(const char *dir, struct err *err);

@@ -92,10 +92,9 @@ static int gzip_no_room(const struct buf *out, int r, struct err *err)
 {
 	if (r != -E2BIG)
 		return err_oom(err);
-	return err_set(err, r,
-		       "the compressed data unpacks to more than %zu MB, the most that is read; "
-		       "check that the file is a profile",
-		       (out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
+	return err_lack(err, r, ERR_CAUSE_LIMIT, "check that the file is a profile",
+			"the compressed data unpacks to more than %zu MB, the most that is read",
+			(out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
 }
 
 /* One member; *z has its input set, which begins at start. */

@@ -420,22 +420,23 @@ static int merge_one(struct merger *m, const struct profile_term *term)
 static int check_types(const struct profile *a, const struct profile *b, struct err *err)
 {
 	if (profile_n_types(a) != profile_n_types(b))
-		return err_set(err, -EINVAL,
-			       "the profiles are of different kinds: one has %zu sample types, the "
-			       "other %zu; give profiles of the same kind",
-			       profile_n_types(a), profile_n_types(b));
+		return err_lack(
+			err, -EINVAL, ERR_CAUSE_UNSUPPORTED, "give profiles of the same kind",
+			"the profiles are of different kinds: one has %zu sample types, the "
+			"other %zu",
+			profile_n_types(a), profile_n_types(b));
 	for (size_t i = 0; i < profile_n_types(a); i++) {
 		const struct profile_type *x = profile_type_at(a, i);
 		const struct profile_type *y = profile_type_at(b, i);
 
 		if (!view_eq(profile_string(a, x->type), profile_string(b, y->type)) ||
 		    !view_eq(profile_string(a, x->unit), profile_string(b, y->unit)))
-			return err_set(err, -EINVAL,
-				       "the profiles are of different kinds: one has %.40s/%.40s "
-				       "where the other has %.40s/%.40s; give profiles of the same "
-				       "kind",
-				       profile_cstring(a, x->type), profile_cstring(a, x->unit),
-				       profile_cstring(b, y->type), profile_cstring(b, y->unit));
+			return err_lack(err, -EINVAL, ERR_CAUSE_UNSUPPORTED,
+					"give profiles of the same kind",
+					"the profiles are of different kinds: one has %.40s/%.40s "
+					"where the other has %.40s/%.40s",
+					profile_cstring(a, x->type), profile_cstring(a, x->unit),
+					profile_cstring(b, y->type), profile_cstring(b, y->unit));
 	}
 	return 0;
 }
@@ -490,10 +491,11 @@ int profile_merge(const struct profile_term *terms, size_t n, struct profile **r
 		return err_oom(err);
 	r = merge_all(&m, terms, n, &zeros);
 	if (r == -E2BIG)
-		return err_set(err, r,
-			       "the merged profile needs more than %zu MB of memory, the most that "
-			       "one may take; merge fewer profiles",
-			       PROFILE_MAX_BYTES >> 20);
+		return err_lack(
+			err, r, ERR_CAUSE_LIMIT, "merge fewer profiles",
+			"the merged profile needs more than %zu MB of memory, the most that "
+			"one may take",
+			PROFILE_MAX_BYTES >> 20);
 	if (r < 0)
 		return err_oom(err);
 	/* Once more, to leave behind what only the vanished samples referred to. */

@@ -39,20 +39,20 @@ static void decoder_release(struct decoder *d)
 	profile_free(d->profile);
 }
 
+#define AGAIN "collect or download the profile again"
+
 static int bad(const struct decoder *d, const char *what)
 {
-	return err_set(d->err, -EBADMSG,
-		       "not a valid pprof profile: %s (at byte %zu of the unpacked message); "
-		       "collect or download the profile again",
-		       what, d->at);
+	return err_lack(d->err, -EBADMSG, ERR_CAUSE_MALFORMED, AGAIN,
+			"not a valid pprof profile: %s (at byte %zu of the unpacked message)", what,
+			d->at);
 }
 
 static int bad_id(const struct decoder *d, const char *what, uint64_t id)
 {
-	return err_set(d->err, -EBADMSG,
-		       "not a valid pprof profile: %s %llu (at byte %zu of the unpacked message); "
-		       "collect or download the profile again",
-		       what, (unsigned long long)id, d->at);
+	return err_lack(d->err, -EBADMSG, ERR_CAUSE_MALFORMED, AGAIN,
+			"not a valid pprof profile: %s %llu (at byte %zu of the unpacked message)",
+			what, (unsigned long long)id, d->at);
 }
 
 static int bad_wire(const struct decoder *d, const struct pprof_field *f)
@@ -64,11 +64,12 @@ static int bad_wire(const struct decoder *d, const struct pprof_field *f)
 static int refused(const struct decoder *d, int r)
 {
 	if (r == -E2BIG)
-		return err_set(d->err, r,
-			       "the profile is too large: one may take %zu MB of memory and hold "
-			       "%zu million functions or locations (reading stopped at byte %zu "
-			       "of the unpacked message); aggregate it with `go tool pprof -proto`",
-			       PROFILE_MAX_BYTES >> 20, PPROF_MAX_ENTRIES >> 20, d->at);
+		return err_lack(d->err, r, ERR_CAUSE_LIMIT,
+				"aggregate it with `go tool pprof -proto`",
+				"the profile is too large: one may take %zu MB of memory and hold "
+				"%zu million functions or locations (reading stopped at byte %zu "
+				"of the unpacked message)",
+				PROFILE_MAX_BYTES >> 20, PPROF_MAX_ENTRIES >> 20, d->at);
 	if (r == -ENOMEM)
 		return err_oom(d->err);
 	return bad(d, "it contradicts itself");
@@ -172,16 +173,17 @@ static int put_id(struct decoder *d, struct map *ids, const char *what, uint64_t
 	uint64_t other;
 
 	if (id == 0)
-		return err_set(d->err, -EBADMSG,
-			       "not a valid pprof profile: a %s without an id (at byte %zu of the "
-			       "unpacked message); collect or download the profile again",
-			       what, d->at);
+		return err_lack(d->err, -EBADMSG, ERR_CAUSE_MALFORMED, AGAIN,
+				"not a valid pprof profile: a %s without an id (at byte %zu of the "
+				"unpacked message)",
+				what, d->at);
 	if (map_get(ids, id, &other))
-		return err_set(d->err, -EBADMSG,
-			       "not a valid pprof profile: two %ss have the id %llu (the second at "
-			       "byte %zu of the unpacked message); if several profiles were "
-			       "written into one file, split them",
-			       what, (unsigned long long)id, d->at);
+		return err_lack(
+			d->err, -EBADMSG, ERR_CAUSE_MALFORMED,
+			"if several profiles were written into one file, split them",
+			"not a valid pprof profile: two %ss have the id %llu (the second at "
+			"byte %zu of the unpacked message)",
+			what, (unsigned long long)id, d->at);
 	if (ids->len >= PPROF_MAX_ENTRIES)
 		return refused(d, -E2BIG);
 	return map_put(ids, id, index) < 0 ? err_oom(d->err) : 0;

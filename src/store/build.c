@@ -83,6 +83,12 @@ void build_release(struct build *b)
 	free(b->waiting);
 }
 
+static int build_too_large(int r, struct err *err)
+{
+	return err_lack(err, r, ERR_CAUSE_LIMIT, "ask for less",
+			"the answer takes too much memory");
+}
+
 /* Makes room for n items of that size, zeros where there was nothing. */
 static int extend(struct buf *b, size_t n, size_t size)
 {
@@ -368,7 +374,7 @@ static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32
 		return err_oom(err);
 	r = chunk_visit(c, day, service, &visitor, err);
 	if (r == 0 && add_waiting(b) < 0)
-		r = err_set(err, -E2BIG, "the answer takes too much memory; ask for less");
+		r = build_too_large(-E2BIG, err);
 	if (r == 0 && b->n_wanted > 0)
 		r = err_set(err, -EBADMSG, "%s: stacks are missing", day->path);
 	return r;
@@ -394,7 +400,7 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 		r = add_other(b);
 	if (r == 0)
 		r = add_values(b);
-	return r < 0 ? err_set(err, r, "the answer takes too much memory; ask for less") : 0;
+	return r < 0 ? build_too_large(r, err) : 0;
 }
 
 /* Values that came out as 0 are no samples. */
@@ -412,7 +418,7 @@ int build_finish(struct build *b, struct profile **ret_profile, struct err *err)
 		n += values[i] != 0;
 	}
 	if (profile_add_samples(b->profile, stacks, values, n) < 0)
-		return err_set(err, -E2BIG, "the answer takes too much memory; ask for less");
+		return build_too_large(-E2BIG, err);
 	*ret_profile = TAKE_PTR(b->profile);
 	return 0;
 }
