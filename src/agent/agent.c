@@ -20,22 +20,41 @@
 /* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
 
+bool agent_stop_pushers(struct agent *a)
+{
+	bool ended = true;
+
+	for (size_t i = 0; i < a->n_pushers; i++) {
+		struct agent_pusher *p = &a->pushers[i];
+
+		if (!p->stopped)
+			p->hangs = !p->ops->stop(p->state);
+		p->stopped = true;
+		ended = ended && !p->hangs;
+	}
+	return ended;
+}
+
 static void agent_free(struct agent *a)
 {
 	bool ended;
 
-	agent_cpu_stop(a->cpu);
+	ended = agent_stop_pushers(a);
 	delivery_list_release(&a->mail);
-	ended = !a->pipeline || pipeline_stop(a->pipeline, clock_mono_ns() + AGENT_SINKS_STOP_NS);
-	ended = agent_java_stop(a->context.java, clock_mono_ns() + AGENT_JAVA_STOP_NS) && ended;
-	if (!agent_oom_stop(a->oom) || !ended)
+	if (a->pipeline)
+		ended = pipeline_stop(a->pipeline, clock_mono_ns() + AGENT_SINKS_STOP_NS) && ended;
+	ended = agent_java_stop(a->configs.java.java, clock_mono_ns() + AGENT_JAVA_STOP_NS) &&
+		ended;
+	if (!ended)
 		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
 	if (!pool_free(a->pool))
 		return;
 	targets_release(a);
-	agent_oom_free(a->oom);
-	golang_rate_journal_close(a->context.rates);
+	for (size_t i = 0; i < a->n_pushers; i++)
+		if (a->pushers[i].ops->free)
+			a->pushers[i].ops->free(a->pushers[i].state);
+	golang_rate_journal_close(a->configs.go.rates);
 	inbox_release(&a->inbox);
 	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
@@ -52,10 +71,10 @@ static int agent_start_java(struct agent *a, struct err *err)
 						 .no_maps = !a->config.cpu_hz &&
 							    !a->config.offcpu_min_ns};
 
-	a->context.java_on = a->config.java;
-	a->context.java_async = config.async_library;
+	a->configs.java.on = a->config.java;
+	a->configs.java.async = config.async_library;
 	a->config.java_async = NULL; /* the caller's */
-	return config.state_dir ? agent_java_start(&config, &a->context.java, err) : 0;
+	return config.state_dir ? agent_java_start(&config, &a->configs.java.java, err) : 0;
 }
 
 static void agent_hear_mail(void *context)
@@ -74,42 +93,94 @@ static void agent_hear_exec(void *context)
 		pool_wake(a->pool);
 }
 
-/* A machine where that is not possible is no failure: the others go on, and it is told why. */
-static void agent_start_cpu(struct agent *a)
+/* What sources are told by the command line. */
+static void agent_configure(struct agent *a)
 {
-	const struct agent_cpu_config config = {
-		.hz = a->config.cpu_hz,
-		.offcpu_min_ns = a->config.offcpu_min_ns,
-		.lines = a->config.cpu_lines,
-		.inbox = &a->inbox,
+	const struct agent_config *c = &a->config;
+
+	a->configs.go = (struct go_source_config){
+		.heap = c->go_heap,
+		.keep_rate = c->keep_rate,
+		.goroutine_interval_ns = c->goroutine_interval_ns,
+		.goroutine_max = c->goroutine_max ? c->goroutine_max : AGENT_GOROUTINE_MAX,
+	};
+	a->configs.cpu = (struct agent_cpu_config){
+		.hz = c->cpu_hz,
+		.offcpu_min_ns = c->offcpu_min_ns,
+		.lines = c->cpu_lines,
 		.on_exec = agent_hear_exec,
 		.context = a,
 	};
+	a->configs.oom = (struct agent_oom_config){.percent = c->oom_percent};
+}
+
+static bool is_among(const struct source_ops *const *list, const struct source_ops *ops)
+{
+	while (*list && *list != ops)
+		list++;
+	return *list;
+}
+
+static bool agent_knows(const struct agent *a, const struct source_ops *ops)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (a->sources[i].ops == ops)
+			return true;
+	return false;
+}
+
+/* Those of the table that are wanted, and those that only tests have. */
+static void agent_list_asked(struct agent *a, const struct source_ops *const *asked)
+{
+	struct source_row rows[SOURCES_MAX];
+	size_t n = sources_list(&a->configs, rows);
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].ops->collect && (!asked || is_among(asked, rows[i].ops)))
+			a->sources[a->n_sources++] = rows[i];
+	for (; asked && *asked && a->n_sources < SOURCES_MAX; asked++)
+		if (!agent_knows(a, *asked))
+			a->sources[a->n_sources++] = (struct source_row){.ops = *asked};
+}
+
+/* A machine where that is not possible is no failure: the others go on, and it is told why. */
+static int agent_start_pusher(struct agent *a, const struct source_row *row, struct err *err)
+{
+	struct agent_pusher *p = &a->pushers[a->n_pushers];
+	int r = row->ops->start(row->config, &a->inbox, &p->state, err);
+
+	if (r < 0)
+		return r;
+	p->ops = row->ops;
+	a->n_pushers++;
+	return 0;
+}
+
+static void agent_start_cpu(struct agent *a)
+{
 	struct err err = {};
 	int r;
 
-	a->wants_cpu = config.hz || config.offcpu_min_ns;
+	a->wants_cpu = a->config.cpu_hz || a->config.offcpu_min_ns;
 	if (!a->wants_cpu)
 		return;
-	r = agent_cpu_start(&config, &a->cpu, &err);
+	r = agent_start_pusher(a, &(struct source_row){&source_cpu, &a->configs.cpu}, &err);
 	features_set(&a->features, FEATURE_CPU, r, &err);
 	features_set(&a->features, FEATURE_OFFCPU, r, &err);
-	if (r == 0)
+	if (r == 0) {
+		a->cpu = a->pushers[a->n_pushers - 1].state;
 		a->cpu_answer.yes = true;
-	else
-		reader_answer_refuse(&a->cpu_answer, r, &err);
+	} else {
+		source_answer_refuse(&a->cpu_answer, r, &err);
+	}
 }
 
-/* A machine where that is not possible is no failure either. */
 static void agent_start_oom(struct agent *a)
 {
-	const struct agent_oom_config config = {
-		.percent = a->config.oom_percent,
-		.inbox = &a->inbox,
-	};
+	const struct source_row row = {&source_oom, &a->configs.oom};
 
-	if (config.percent && agent_oom_start(&config, &a->oom, NULL) == 0)
-		a->context.oom = a->oom;
+	if (a->config.oom_percent && agent_start_pusher(a, &row, NULL) == 0)
+		a->configs.go.oom = a->oom = a->pushers[a->n_pushers - 1].state;
 }
 
 /* What is left to find out, and what nobody asked for. After all parts were started. */
@@ -129,7 +200,7 @@ static void agent_settle_features(struct agent *a)
 	features_settle(f);
 }
 
-void agent_samples(const struct agent *a, struct reader_answer *ret_answer)
+void agent_samples(const struct agent *a, struct source_answer *ret_answer)
 {
 	*ret_answer = a->cpu_answer;
 }
@@ -165,18 +236,12 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 	delivery_list_init(&a->mail);
 	a->config = *config;
 	a->world = world;
-	a->readers = parts->readers ? parts->readers : readers;
-	while (a->readers[a->n_readers] && a->n_readers < READERS_MAX)
-		a->n_readers++;
-	a->context.go_heap = config->go_heap;
-	a->context.keep_rate = config->keep_rate;
-	a->context.goroutine_interval_ns = config->goroutine_interval_ns;
-	a->context.goroutine_max =
-		config->goroutine_max ? config->goroutine_max : AGENT_GOROUTINE_MAX;
+	agent_configure(a);
+	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	r = pipeline_open(parts->sinks, parts->n_sinks, &a->pipeline, err);
 	if (r == 0 && config->state_dir)
-		r = golang_rate_journal_open(config->state_dir, &a->context.rates, err);
+		r = golang_rate_journal_open(config->state_dir, &a->configs.go.rates, err);
 	if (r == 0)
 		r = agent_start_java(a, err);
 	a->config.state_dir = NULL; /* the caller's */
@@ -217,23 +282,23 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 			    struct agent_target *t)
 {
 	t->target = slot->target;
-	t->n_readers = a->n_readers + a->wants_cpu;
-	t->readers[a->n_readers].reader = "cpu";
-	t->readers[a->n_readers].answer = a->cpu_answer;
+	t->n_sources = a->n_sources + a->wants_cpu;
+	t->sources[a->n_sources].source = "cpu";
+	t->sources[a->n_sources].answer = a->cpu_answer;
 	if (slot->target.info.opted_out)
-		slot_answer(&slot->readers[0], &t->readers[a->n_readers].answer);
-	for (size_t i = 0; i < a->n_readers; i++) {
-		const struct agent_slot_reader *r = &slot->readers[i];
+		slot_answer(&slot->sources[0], &t->sources[a->n_sources].answer);
+	for (size_t i = 0; i < a->n_sources; i++) {
+		const struct agent_slot_source *r = &slot->sources[i];
 
-		t->readers[i].reader = a->readers[i]->name;
-		slot_answer(r, &t->readers[i].answer);
-		t->readers[i].collections = r->collections;
-		t->readers[i].failures = r->failures;
-		t->readers[i].last_ns = r->last_ns;
-		t->readers[i].last_cost_ns = r->last_cost_ns;
-		t->readers[i].slow = r->slow;
-		memcpy(t->readers[i].way, r->way, sizeof(r->way));
-		(void)snprintf(t->readers[i].trouble, sizeof(t->readers[i].trouble), "%s",
+		t->sources[i].source = a->sources[i].ops->name;
+		slot_answer(r, &t->sources[i].answer);
+		t->sources[i].collections = r->collections;
+		t->sources[i].failures = r->failures;
+		t->sources[i].last_ns = r->last_ns;
+		t->sources[i].last_cost_ns = r->last_cost_ns;
+		t->sources[i].slow = r->slow;
+		memcpy(t->sources[i].way, r->way, sizeof(r->way));
+		(void)snprintf(t->sources[i].trouble, sizeof(t->sources[i].trouble), "%s",
 			       slot_text(r->trouble));
 	}
 }
@@ -245,8 +310,8 @@ static int target_metrics(const struct agent *a, const struct agent_slot *slot,
 
 	t->metrics = metrics_new();
 	r = t->metrics ? live_copy(&slot->pushed, t->metrics) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < a->n_readers; i++)
-		r = live_copy(&slot->readers[i].live, t->metrics);
+	for (size_t i = 0; r == 0 && i < a->n_sources; i++)
+		r = live_copy(&slot->sources[i].live, t->metrics);
 	return r;
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/reader.h"
+#include "agent/sources.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "features/features.h"
@@ -45,7 +45,8 @@ struct agent_config {
 struct agent; /* opaque */
 
 struct agent_parts {
-	const struct reader_ops *const *readers; /* ended by NULL; NULL: all there are */
+	/* Of the sources that are asked only these, ended by NULL; NULL: all there are. */
+	const struct source_ops *const *asked;
 	const struct sink_row *sinks;		 /* taken over, also when it fails */
 	size_t n_sinks;
 };
@@ -57,19 +58,19 @@ DEFINE_CLEANUP(struct agent, agent_stop)
 
 /* One line per process for "what is profiled, and what not and why". */
 struct agent_target {
-	struct target target;
-	struct agent_target_reader {
-		const char *reader;
-		struct reader_answer answer;
+	struct source_target target;
+	struct agent_target_source {
+		const char *source;
+		struct source_answer answer;
 		uint64_t collections;
 		uint64_t failures;
 		int64_t last_ns;
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* did not answer in time; it is tried again later */
-		char way[16];	       /* as in struct reading */
+		char way[16];	       /* as in struct source_reading */
 		char trouble[256];     /* also what was done to bear its cost */
-	} readers[READERS_MAX + 1];    /* and "cpu" */
-	size_t n_readers;
+	} sources[SOURCES_MAX];	       /* those that are asked, and "cpu" */
+	size_t n_sources;
 	struct metrics *metrics; /* as they are now; counters since the agent knows the process */
 };
 
@@ -106,7 +107,7 @@ struct agent_health {
 void agent_health(struct agent *agent, struct agent_health *ret_health);
 
 /* Whether CPUs are sampled, or why not. */
-void agent_samples(const struct agent *agent, struct reader_answer *ret_answer);
+void agent_samples(const struct agent *agent, struct source_answer *ret_answer);
 
 /* What works on this machine. The store is not the agent's to judge: it is on. */
 void agent_features(struct agent *agent, struct features *ret_features);

@@ -10,10 +10,8 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
-#include "agent/cpu.h"
-#include "agent/inbox.h"
+#include "pipeline/inbox.h"
 #include "agent/java.h"
-#include "agent/oom.h"
 #include "agent/pool.h"
 #include "agent/world.h"
 #include "pipeline/live.h"
@@ -37,25 +35,25 @@ struct agent_job {
 	unsigned int what;
 	bool may_open; /* there is room for one more that is profiled */
 	int result;    /* -ESRCH: it is gone */
-	struct target target;
+	struct source_target target;
 	uint64_t image; /* as in proc_stat */
-	struct reader_share share;
+	struct source_shares shares;
 	struct {
 		bool ask; /* to be closed, if it is open, and looked at */
 		bool due; /* to be collected, if it is open */
 		bool collected;
 		void *state;
-		struct reader_answer answer;
-		struct reading reading;
+		struct source_answer answer;
+		struct source_reading reading;
 		int result; /* of collect */
 		uint64_t cost_ns;
 		struct err err;
-	} readers[READERS_MAX];
+	} sources[SOURCES_MAX];
 };
 
 /* One process. */
 struct agent_slot {
-	struct target target;
+	struct source_target target;
 	uint64_t image;	       /* as in proc_stat */
 	struct agent_job *job; /* that is out, or NULL */
 	uint64_t job_ns;       /* since when */
@@ -69,12 +67,12 @@ struct agent_slot {
 	bool look_again; /* all of it; some readers alone: see below */
 	const struct resource *resource; /* NULL: not looked at yet */
 	struct live pushed;		 /* metrics that nobody had to ask for */
-	struct reader_share share;
+	struct source_shares shares;
 	/* There are many processes, and most readers have nothing to say of them: texts are their
 	 * own, NULL where there is none. */
-	struct agent_slot_reader {
+	struct agent_slot_source {
 		void *state; /* NULL: not open */
-		bool yes;    /* these are of struct reader_answer */
+		bool yes;    /* these are of struct source_answer */
 		enum err_cause cause;
 		bool may_change;
 		bool of_file;
@@ -92,7 +90,7 @@ struct agent_slot {
 		int64_t last_ns;
 		int64_t stamp_ns; /* of the last reading */
 		uint64_t last_cost_ns;
-	} readers[]; /* as many as there are */
+	} sources[]; /* as many as there are */
 };
 
 /* What is known of a pid: a target, or that it is none (a kernel thread). */
@@ -111,14 +109,19 @@ struct agent_interval {
 struct agent {
 	struct agent_config config;
 	const struct world_ops *world;
-	const struct reader_ops *const *readers;
-	size_t n_readers;
+	struct source_row sources[SOURCES_MAX]; /* those that are asked */
+	size_t n_sources;
+	struct agent_pusher {
+		const struct source_ops *ops;
+		void *state;
+	} pushers[SOURCES_MAX]; /* those that push, as far as they run */
+	size_t n_pushers;
+	struct source_configs configs; /* of all of them */
 	struct pipeline *pipeline;
 	struct inbox inbox;	   /* what sources push */
 	struct delivery_list mail; /* of the loop: what is to be written */
-	struct reader_context context;
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
-	struct reader_answer cpu_answer; /* says why */
+	struct source_answer cpu_answer; /* says why */
 	struct features features;	 /* as of the start, but for OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct pool *pool;
@@ -162,13 +165,13 @@ struct agent_slot *slot_new(const struct agent *agent, pid_t pid, const struct p
 void slot_free(const struct agent *agent, struct agent_slot *slot);
 bool slot_is_open(const struct agent *agent, const struct agent_slot *slot);
 const char *slot_text(const char *text); /* "" for NULL */
-void slot_answer(const struct agent_slot_reader *reader, struct reader_answer *ret_answer);
+void slot_answer(const struct agent_slot_source *reader, struct source_answer *ret_answer);
 /* Whether a reader is to be read in this interval. */
 bool slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
 /* The same for one that is about to be opened: between periods it waits for the next. */
 bool slot_is_due_first(const struct agent *agent, size_t reader);
 /* Whether it is to be asked, now or after a while, what it said no to. */
-bool slot_asks_again(const struct agent_slot_reader *reader);
+bool slot_asks_again(const struct agent_slot_source *reader);
 void slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
 void slot_take_looks(struct agent *agent, struct agent_slot *slot, const struct agent_job *job);
 void slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);

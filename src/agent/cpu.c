@@ -23,6 +23,7 @@
 
 struct agent_cpu {
 	struct agent_cpu_config config;
+	struct inbox *inbox;	       /* where profiles go */
 	struct cpu_profiler *profiler; /* of the thread */
 	pthread_t thread;
 	pthread_mutex_t telling; /* while others are told something */
@@ -107,7 +108,7 @@ static void deliver(struct agent_cpu *c, struct delivery_list *list)
 {
 	(void)pthread_mutex_lock(&c->telling);
 	if (!atomic_load(&c->deaf))
-		inbox_put(c->config.inbox, list);
+		inbox_put(c->inbox, list);
 	(void)pthread_mutex_unlock(&c->telling);
 	delivery_list_release(list);
 }
@@ -250,8 +251,8 @@ void agent_cpu_health(struct agent_cpu *c, struct agent_cpu_health *ret_health)
 		       where[0] ? ", the kernel has it wait in " : "", where);
 }
 
-int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **ret_cpu,
-		    struct err *err)
+int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
+		    struct agent_cpu **ret_cpu, struct err *err)
 {
 	const struct cpu_profiler_options options = {
 		.sampler = {.hz = config->hz,
@@ -269,6 +270,7 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **re
 	}
 	(void)pthread_mutex_init(&c->telling, NULL);
 	c->config = *config;
+	c->inbox = inbox;
 	r = cpu_profiler_open(&options, &c->profiler, err);
 	if (r == 0 && pthread_create(&c->thread, NULL, cpu_loop, c))
 		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
@@ -318,3 +320,38 @@ void agent_cpu_stop(struct agent_cpu *c)
 	}
 	abandon(c, &until);
 }
+
+static int cpu_source_start(const void *config, struct inbox *inbox, void **ret_state,
+			    struct err *err)
+{
+	struct agent_cpu *c;
+	int r = agent_cpu_start(config, inbox, &c, err);
+
+	if (r == 0)
+		*ret_state = c;
+	return r;
+}
+
+static void cpu_source_ask(void *state, struct record_time when)
+{
+	agent_cpu_ask(state, when);
+}
+
+static bool cpu_source_is_idle(void *state)
+{
+	return agent_cpu_is_idle(state);
+}
+
+static bool cpu_source_stop(void *state)
+{
+	agent_cpu_stop(state);
+	return true;
+}
+
+const struct source_ops source_cpu = {
+	.name = "cpu",
+	.start = cpu_source_start,
+	.ask = cpu_source_ask,
+	.is_idle = cpu_source_is_idle,
+	.stop = cpu_source_stop,
+};

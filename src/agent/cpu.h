@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/inbox.h"
+#include "pipeline/source.h"
 #include "base/err.h"
 #include "cpu/sampler.h"
 
@@ -23,14 +23,13 @@ struct agent_cpu_config {
 	unsigned int hz;	/* samples per second and CPU */
 	uint64_t offcpu_min_ns; /* waits at least this long; 0: none */
 	bool lines;		/* DWARF: dear where programs come and go */
-	struct inbox *inbox;	/* where profiles go */
 	/* Called in the sampler's thread: a program was started. */
 	void (*on_exec)(void *context);
 	void *context;
 };
 
-int agent_cpu_start(const struct agent_cpu_config *config, struct agent_cpu **ret_cpu,
-		    struct err *err);
+int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
+		    struct agent_cpu **ret_cpu, struct err *err);
 /* What was sampled up to now is to be delivered, with this time. */
 void agent_cpu_ask(struct agent_cpu *cpu, struct record_time when);
 /* Everything that was asked for was delivered. */
@@ -44,3 +43,5 @@ struct agent_cpu_health {
 	char trouble[256];    /* "" when all is well */
 };
 void agent_cpu_health(struct agent_cpu *cpu, struct agent_cpu_health *ret_health);
+
+extern const struct source_ops source_cpu;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "agent/go_program.h"
-#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "golang/contention.h"
 #include "profile/tree.h"
@@ -24,7 +23,7 @@ struct go_contention {
 };
 
 /* Both types, in the order of golang/contention.h. */
-static int contention_count(const struct go_contention *g, struct reading *reading)
+static int contention_count(const struct go_contention *g, struct source_reading *reading)
 {
 	static const enum metric_id ids[][2] = {
 		[GOLANG_BLOCK] = {METRIC_GO_BLOCK_CONTENTIONS, METRIC_GO_BLOCK_DELAY},
@@ -39,7 +38,7 @@ static int contention_count(const struct go_contention *g, struct reading *readi
 	return reading->metrics ? r : -ENOMEM;
 }
 
-static int contention_read(struct go_contention *g, struct reading *reading, struct err *err)
+static int contention_read(struct go_contention *g, struct source_reading *reading, struct err *err)
 {
 	const struct golang_contention_stats *stats = golang_contention_stats(g->contention);
 	int r = golang_contention_read(g->contention, err);
@@ -53,7 +52,7 @@ static int contention_read(struct go_contention *g, struct reading *reading, str
 	return contention_count(g, reading) < 0 ? err_oom(err) : 0;
 }
 
-static void contention_say_idle(const struct go_contention *g, struct reading *reading)
+static void contention_say_idle(const struct go_contention *g, struct source_reading *reading)
 {
 	reading->idle_cause = ERR_CAUSE_PROFILING_OFF;
 	if (g->kind == GOLANG_BLOCK) {
@@ -65,7 +64,7 @@ static void contention_say_idle(const struct go_contention *g, struct reading *r
 	}
 }
 
-static int contention_collect_busy(struct go_contention *g, struct reading *reading,
+static int contention_collect_busy(struct go_contention *g, struct source_reading *reading,
 				   struct err *err)
 {
 	int64_t rate = 0;
@@ -80,14 +79,14 @@ static int contention_collect_busy(struct go_contention *g, struct reading *read
 		contention_say_idle(g, reading);
 	/* Off, and nothing was counted since: there is nothing to write. */
 	if (rate == 0 && reading->profile && profile_n_samples(reading->profile) == 0)
-		reading_release(reading);
+		source_reading_release(reading);
 	return 0;
 }
 
-static int go_contention_collect(void *state, struct reading *ret_reading, struct err *err)
+static int go_contention_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct go_contention *g = state;
-	struct reading reading = {0};
+	struct source_reading reading = {0};
 	int r;
 
 	go_program_lock(g->program);
@@ -96,16 +95,16 @@ static int go_contention_collect(void *state, struct reading *ret_reading, struc
 	if (r == 0)
 		*ret_reading = reading;
 	else
-		reading_release(&reading);
+		source_reading_release(&reading);
 	return r;
 }
 
-static int go_contention_probe(const struct reader_context *context, struct reader_share *share,
-			       struct target *target, struct reader_answer *ret_answer,
+static int go_contention_probe(const void *config, struct source_shares *shares,
+			       struct source_target *target, struct source_answer *ret_answer,
 			       struct err *err)
 {
-	(void)context;
-	return go_program_probe(share, target, ret_answer, err);
+	(void)config;
+	return go_program_probe(shares, target, ret_answer, err);
 }
 
 static void go_contention_close(void *state)
@@ -117,7 +116,7 @@ static void go_contention_close(void *state)
 	free(g);
 }
 
-static int contention_open(struct reader_share *share, const struct target *target,
+static int contention_open(struct source_shares *shares, const struct source_target *target,
 			   enum golang_contention_kind kind, void **ret_state, struct err *err)
 {
 	struct go_contention *g = calloc(1, sizeof(*g));
@@ -126,7 +125,7 @@ static int contention_open(struct reader_share *share, const struct target *targ
 	if (!g)
 		return err_oom(err);
 	g->kind = kind;
-	r = go_program_get(share, target, &g->program, err);
+	r = go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		go_program_lock(g->program);
 		r = golang_contention_new(go_program_process(g->program), kind, &g->contention,
@@ -141,21 +140,21 @@ static int contention_open(struct reader_share *share, const struct target *targ
 	return 0;
 }
 
-static int go_block_open(const struct reader_context *context, struct reader_share *share,
-			 const struct target *target, void **ret_state, struct err *err)
+static int go_block_open(const void *config, struct source_shares *shares,
+			 const struct source_target *target, void **ret_state, struct err *err)
 {
-	(void)context;
-	return contention_open(share, target, GOLANG_BLOCK, ret_state, err);
+	(void)config;
+	return contention_open(shares, target, GOLANG_BLOCK, ret_state, err);
 }
 
-static int go_mutex_open(const struct reader_context *context, struct reader_share *share,
-			 const struct target *target, void **ret_state, struct err *err)
+static int go_mutex_open(const void *config, struct source_shares *shares,
+			 const struct source_target *target, void **ret_state, struct err *err)
 {
-	(void)context;
-	return contention_open(share, target, GOLANG_MUTEX, ret_state, err);
+	(void)config;
+	return contention_open(shares, target, GOLANG_MUTEX, ret_state, err);
 }
 
-const struct reader_ops reader_go_block = {
+const struct source_ops source_go_block = {
 	.name = "go-block",
 	.family = "go_block",
 	.no_is_final = true,
@@ -165,7 +164,7 @@ const struct reader_ops reader_go_block = {
 	.close = go_contention_close,
 };
 
-const struct reader_ops reader_go_mutex = {
+const struct source_ops source_go_mutex = {
 	.name = "go-mutex",
 	.family = "go_mutex",
 	.no_is_final = true,

@@ -10,16 +10,15 @@
 #include <stdlib.h>
 
 #include "agent/go_program.h"
-#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "golang/goroutines.h"
 
 struct go_goroutines {
-	const struct reader_context *context; /* borrowed */
+	const void *config; /* borrowed */
 	struct go_program *program;
 };
 
-static int goroutines_count(const struct golang_goroutines_stats *stats, struct reading *reading)
+static int goroutines_count(const struct golang_goroutines_stats *stats, struct source_reading *reading)
 {
 	const struct {
 		const char *state;
@@ -51,13 +50,13 @@ static int goroutines_count(const struct golang_goroutines_stats *stats, struct 
 	return reading->metrics ? r : -ENOMEM;
 }
 
-static int goroutines_collect_busy(struct go_goroutines *g, struct reading *reading,
+static int goroutines_collect_busy(struct go_goroutines *g, struct source_reading *reading,
 				   struct err *err)
 {
 	struct golang_goroutines *gs = NULL;
 	int r;
 
-	r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
+	r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 	if (r == 0)
 		r = golang_goroutines_read(gs, err);
 	if (r == 0)
@@ -69,10 +68,10 @@ static int goroutines_collect_busy(struct go_goroutines *g, struct reading *read
 	return r;
 }
 
-static int go_goroutines_collect(void *state, struct reading *ret_reading, struct err *err)
+static int go_goroutines_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct go_goroutines *g = state;
-	struct reading reading = {0};
+	struct source_reading reading = {0};
 	int r;
 
 	go_program_lock(g->program);
@@ -81,18 +80,19 @@ static int go_goroutines_collect(void *state, struct reading *ret_reading, struc
 	if (r == 0)
 		*ret_reading = reading;
 	else
-		reading_release(&reading);
+		source_reading_release(&reading);
 	return r;
 }
 
-static int go_goroutines_probe(const struct reader_context *context, struct reader_share *share,
-			       struct target *target, struct reader_answer *ret_answer,
+static int go_goroutines_probe(const void *config, struct source_shares *shares,
+			       struct source_target *target, struct source_answer *ret_answer,
 			       struct err *err)
 {
-	int r = go_program_probe(share, target, ret_answer, err);
+	const struct go_source_config *go = config;
+	int r = go_program_probe(shares, target, ret_answer, err);
 
-	if (r == 0 && ret_answer->yes && !context->goroutine_interval_ns) {
-		reader_answer_no(ret_answer, ERR_CAUSE_DISABLED,
+	if (r == 0 && ret_answer->yes && !go->goroutine_interval_ns) {
+		source_answer_no(ret_answer, ERR_CAUSE_DISABLED,
 				 "goroutine profiles are turned off",
 				 "start sonde with --goroutine-interval 60s");
 		ret_answer->of_file = true;
@@ -108,8 +108,8 @@ static void go_goroutines_close(void *state)
 	free(g);
 }
 
-static int go_goroutines_open(const struct reader_context *context, struct reader_share *share,
-			      const struct target *target, void **ret_state, struct err *err)
+static int go_goroutines_open(const void *config, struct source_shares *shares,
+			      const struct source_target *target, void **ret_state, struct err *err)
 {
 	struct go_goroutines *g = calloc(1, sizeof(*g));
 	struct golang_goroutines *gs;
@@ -117,11 +117,11 @@ static int go_goroutines_open(const struct reader_context *context, struct reade
 
 	if (!g)
 		return err_oom(err);
-	g->context = context;
-	r = go_program_get(share, target, &g->program, err);
+	g->config = config;
+	r = go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		go_program_lock(g->program);
-		r = go_program_goroutines(g->program, context->goroutine_max, &gs, err);
+		r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 		go_program_unlock(g->program);
 	}
 	if (r < 0) {
@@ -132,12 +132,14 @@ static int go_goroutines_open(const struct reader_context *context, struct reade
 	return 0;
 }
 
-static uint64_t go_goroutines_interval(const struct reader_context *context)
+static uint64_t go_goroutines_interval(const void *config)
 {
-	return context->goroutine_interval_ns;
+	const struct go_source_config *go = config;
+
+	return go->goroutine_interval_ns;
 }
 
-const struct reader_ops reader_go_goroutines = {
+const struct source_ops source_go_goroutines = {
 	.name = "go-goroutines",
 	.family = "go_goroutine",
 	.no_is_final = true,

@@ -10,7 +10,6 @@
 
 #include "agent/go_program.h"
 #include "agent/oom.h"
-#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "golang/heap.h"
@@ -26,7 +25,7 @@
 
 struct go_heap {
 	atomic_uint refs;		      /* the loop's, and that of agent/oom.h */
-	const struct reader_context *context; /* borrowed */
+	const void *config; /* borrowed */
 	struct go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;
@@ -35,13 +34,14 @@ struct go_heap {
 	bool has_goroutines;	      /* those of the last reading of all */
 };
 
-static int go_heap_probe(const struct reader_context *context, struct reader_share *share,
-			 struct target *target, struct reader_answer *ret_answer, struct err *err)
+static int go_heap_probe(const void *config, struct source_shares *shares,
+			 struct source_target *target, struct source_answer *ret_answer, struct err *err)
 {
-	int r = go_program_probe(share, target, ret_answer, err);
+	const struct go_source_config *go = config;
+	int r = go_program_probe(shares, target, ret_answer, err);
 
-	if (r == 0 && ret_answer->yes && context->go_heap == AGENT_GO_HEAP_DISABLED) {
-		reader_answer_no(ret_answer, ERR_CAUSE_DISABLED,
+	if (r == 0 && ret_answer->yes && go->heap == AGENT_GO_HEAP_DISABLED) {
+		source_answer_no(ret_answer, ERR_CAUSE_DISABLED,
 				 "heap profiles of Go programs are turned off",
 				 "start sonde with --go-heap enabled");
 		ret_answer->of_file = true;
@@ -64,7 +64,7 @@ static int go_heap_read_goroutines(struct go_heap *g, struct golang_goroutines *
 				   struct err *err)
 {
 	struct golang_goroutines *gs = NULL;
-	int r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
+	int r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 
 	if (r == 0)
 		r = golang_goroutines_read(gs, err);
@@ -130,7 +130,7 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 	if (!killed)
 		r = go_heap_read_goroutines(g, &gs, err);
 	else if (g->has_goroutines)
-		r = go_program_goroutines(g->program, g->context->goroutine_max, &gs, err);
+		r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 	/* Who is killed may have been read once more since, in vain. */
 	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
 		r = err_set(err, -ENODATA, "process %d was gone too soon", (int)g->id.pid);
@@ -151,12 +151,12 @@ static const struct oom_source_ops go_heap_oom = {
 };
 
 /* Without memory for it there is one picture less. */
-static void go_heap_watch(struct go_heap *g, const struct target *target)
+static void go_heap_watch(struct go_heap *g, const struct source_target *target)
 {
-	if (!g->context->oom)
+	if (!g->config->oom)
 		return;
 	atomic_fetch_add(&g->refs, 1);
-	if (agent_oom_add(g->context->oom, target, &go_heap_oom, g) < 0)
+	if (agent_oom_add(g->config->oom, target, &go_heap_oom, g) < 0)
 		go_heap_unref(g);
 }
 
@@ -167,11 +167,11 @@ static void go_heap_close(void *state)
 
 	if (!g)
 		return;
-	if (g->context->oom)
-		agent_oom_remove(g->context->oom, g);
+	if (g->config->oom)
+		agent_oom_remove(g->config->oom, g);
 	if (g->rate.lock >= 0) {
 		go_program_lock(g->program);
-		if (g->context->keep_rate)
+		if (g->config->keep_rate)
 			golang_rate_keep(&g->rate);
 		else
 			(void)golang_rate_release(&g->rate, &now, NULL);
@@ -187,8 +187,8 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 
 	if (r < 0 || rate != 0)
 		return r;
-	if (g->context->go_heap == AGENT_GO_HEAP_FORCE && g->context->rates)
-		return golang_rate_hold(&g->rate, g->context->rates,
+	if (g->config->heap == AGENT_GO_HEAP_FORCE && g->config->rates)
+		return golang_rate_hold(&g->rate, g->config->rates,
 					(struct golang_rate_of){.heap = g->heap}, &g->id,
 					GOLANG_DEFAULT_RATE, err);
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
@@ -208,19 +208,19 @@ static int go_heap_open_busy(struct go_heap *g, struct err *err)
 	return r;
 }
 
-static int go_heap_open(const struct reader_context *context, struct reader_share *share,
-			const struct target *target, void **ret_state, struct err *err)
+static int go_heap_open(const void *config, struct source_shares *shares,
+			const struct source_target *target, void **ret_state, struct err *err)
 {
 	struct go_heap *g = calloc(1, sizeof(*g));
 	int r;
 
 	if (!g)
 		return err_oom(err);
-	*g = (struct go_heap){.context = context,
+	*g = (struct go_heap){.config = config,
 			      .id = target->info.id,
 			      .refs = 1,
 			      .rate = GOLANG_RATE_HOLD_NONE};
-	r = go_program_get(share, target, &g->program, err);
+	r = go_program_get(shares, target, &g->program, err);
 	if (r == 0)
 		r = go_heap_open_busy(g, err);
 	if (r < 0) {
@@ -233,7 +233,7 @@ static int go_heap_open(const struct reader_context *context, struct reader_shar
 }
 
 /* What was allocated since the reading before. */
-static int go_heap_count(const struct profile *profile, struct reading *reading)
+static int go_heap_count(const struct profile *profile, struct source_reading *reading)
 {
 	static const struct {
 		enum metric_id metric;
@@ -254,11 +254,11 @@ static int go_heap_count(const struct profile *profile, struct reading *reading)
 	return reading->metrics ? r : -ENOMEM;
 }
 
-static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, struct err *err)
+static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_reading, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	const struct golang_heap_stats *stats;
-	struct reading reading = {};
+	struct source_reading reading = {};
 	int r = golang_heap_read(g->heap, err);
 
 	stats = golang_heap_stats(g->heap);
@@ -271,7 +271,7 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 	if (r < 0)
 		return r;
 	if (go_heap_count(profile, &reading) < 0) {
-		reading_release(&reading);
+		source_reading_release(&reading);
 		return err_oom(err);
 	}
 	reading.profile = TAKE_PTR(profile);
@@ -281,7 +281,7 @@ static int go_heap_collect_busy(struct go_heap *g, struct reading *ret_reading, 
 	return 0;
 }
 
-static int go_heap_collect(void *state, struct reading *ret_reading, struct err *err)
+static int go_heap_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct go_heap *g = state;
 	int r;
@@ -292,7 +292,7 @@ static int go_heap_collect(void *state, struct reading *ret_reading, struct err 
 	return r;
 }
 
-const struct reader_ops reader_go_heap = {
+const struct source_ops source_go_heap = {
 	.name = "go-heap",
 	.family = "go_heap",
 	.probe = go_heap_probe,

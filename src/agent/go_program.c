@@ -23,7 +23,7 @@ struct go_program {
 	uint64_t n_goroutines;
 };
 
-static int program_open_mem(const struct target *target, struct proc_mem **ret_mem, struct err *err)
+static int program_open_mem(const struct source_target *target, struct proc_mem **ret_mem, struct err *err)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	int r = proc_mem_open(target->info.id.pid, &mem, err);
@@ -37,16 +37,36 @@ static int program_open_mem(const struct target *target, struct proc_mem **ret_m
 	return 0;
 }
 
-int go_program_probe(struct reader_share *share, struct target *target,
-		     struct reader_answer *ret_answer, struct err *err)
+/* What its sources have in common. */
+struct go_share {
+	bool asked; /* whether it is a Go program */
+	bool is_go;
+	struct go_program *program; /* NULL: not open */
+};
+
+static void go_share_release(void *arg)
+{
+	struct go_share *share = arg;
+
+	go_program_unref(share->program);
+}
+
+static const struct source_share_kind go_share_kind = {
+	.bytes = sizeof(struct go_share),
+	.release = go_share_release,
+};
+
+int go_program_probe(struct source_shares *shares, struct source_target *target,
+		     struct source_answer *ret_answer, struct err *err)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
-	int r = share->denied;
+	struct go_share *share = source_share(shares, &go_share_kind, err);
+	int r = share ? shares->denied : -ENOMEM;
 
 	if (r == 0 && !share->asked) {
 		r = program_open_mem(target, &mem, err);
 		if (r == -EPERM || r == -EACCES)
-			share->denied = r;
+			shares->denied = r;
 		if (r == 0)
 			r = golang_detect(mem, target->runtime, sizeof(target->runtime), err);
 		if (r < 0)
@@ -56,9 +76,9 @@ int go_program_probe(struct reader_share *share, struct target *target,
 	}
 	if (r < 0)
 		return r;
-	*ret_answer = (struct reader_answer){.yes = true, .of_file = !share->is_go};
+	*ret_answer = (struct source_answer){.yes = true, .of_file = !share->is_go};
 	if (!share->is_go)
-		reader_answer_no(ret_answer, ERR_CAUSE_NOT_GO, "not a Go program", "");
+		source_answer_no(ret_answer, ERR_CAUSE_NOT_GO, "not a Go program", "");
 	return 0;
 }
 
@@ -86,14 +106,17 @@ static struct go_program *go_program_ref(struct go_program *p)
 	return p;
 }
 
-int go_program_get(struct reader_share *share, const struct target *target,
+int go_program_get(struct source_shares *shares, const struct source_target *target,
 		   struct go_program **ret_program, struct err *err)
 {
+	struct go_share *share = source_share(shares, &go_share_kind, err);
 	struct proc_mem *mem = NULL;
 	struct go_program *p;
 	int r;
 
-	if (!share->go) {
+	if (!share)
+		return -ENOMEM;
+	if (!share->program) {
 		p = program_new();
 		if (!p)
 			return err_oom(err);
@@ -104,9 +127,9 @@ int go_program_get(struct reader_share *share, const struct target *target,
 			go_program_unref(p);
 			return r;
 		}
-		share->go = p;
+		share->program = p;
 	}
-	*ret_program = go_program_ref(share->go);
+	*ret_program = go_program_ref(share->program);
 	return 0;
 }
 

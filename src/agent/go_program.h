@@ -12,18 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/reader.h"
+#include "agent/go_sources.h"
 #include "golang/goroutines.h"
 #include "golang/process.h"
 
 struct go_program; /* opaque */
 
 /* The probe of all readers of Go programs: no to those that are none. */
-int go_program_probe(struct reader_share *share, struct target *target,
-		     struct reader_answer *ret_answer, struct err *err);
+int go_program_probe(struct source_shares *shares, struct source_target *target,
+		     struct source_answer *ret_answer, struct err *err);
 
 /* Opens it unless it is open already. The reference is the caller's. */
-int go_program_get(struct reader_share *share, const struct target *target,
+int go_program_get(struct source_shares *shares, const struct source_target *target,
 		   struct go_program **ret_program, struct err *err);
 void go_program_unref(struct go_program *program); /* NULL is fine */
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "agent/go_program.h"
-#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "golang/metrics.h"
 #include "pipeline/registry.h"
@@ -125,10 +124,10 @@ static int runtime_metrics(const struct golang_metrics *m, struct metrics **ret_
 	return r;
 }
 
-static int go_runtime_collect(void *state, struct reading *ret_reading, struct err *err)
+static int go_runtime_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct go_runtime *g = state;
-	struct reading reading = {0};
+	struct source_reading reading = {0};
 	struct golang_metrics m;
 	int r;
 
@@ -145,12 +144,12 @@ static int go_runtime_collect(void *state, struct reading *ret_reading, struct e
 	return 0;
 }
 
-static int go_runtime_probe(const struct reader_context *context, struct reader_share *share,
-			    struct target *target, struct reader_answer *ret_answer,
+static int go_runtime_probe(const void *config, struct source_shares *shares,
+			    struct source_target *target, struct source_answer *ret_answer,
 			    struct err *err)
 {
-	(void)context;
-	return go_program_probe(share, target, ret_answer, err);
+	(void)config;
+	return go_program_probe(shares, target, ret_answer, err);
 }
 
 static void go_runtime_close(void *state)
@@ -162,16 +161,16 @@ static void go_runtime_close(void *state)
 	free(g);
 }
 
-static int go_runtime_open(const struct reader_context *context, struct reader_share *share,
-			   const struct target *target, void **ret_state, struct err *err)
+static int go_runtime_open(const void *config, struct source_shares *shares,
+			   const struct source_target *target, void **ret_state, struct err *err)
 {
 	struct go_runtime *g = calloc(1, sizeof(*g));
 	int r;
 
-	(void)context;
+	(void)config;
 	if (!g)
 		return err_oom(err);
-	r = go_program_get(share, target, &g->program, err);
+	r = go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		go_program_lock(g->program);
 		r = golang_metrics_new(go_program_process(g->program), &g->reader, err);
@@ -185,7 +184,7 @@ static int go_runtime_open(const struct reader_context *context, struct reader_s
 	return 0;
 }
 
-const struct reader_ops reader_go_runtime = {
+const struct source_ops source_go_runtime = {
 	.name = "go-runtime",
 	.family = "go_runtime",
 	.no_is_final = true,

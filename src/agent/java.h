@@ -3,7 +3,7 @@
  *
  * A JVM answers within milliseconds, or within minutes, or never. So no reader speaks to one:
  * threads of their own start the recordings, look after them once an interval, and end them; the
- * readers (java_readers.c) only read the files. A JVM that hangs costs one of these threads, and
+ * sources (java_sources.c) only read the files. A JVM that hangs costs one of these threads, and
  * the figures of no other program.
  *
  * They also have the JVMs write down what their compiled code is called (java/perfmap.h), for the

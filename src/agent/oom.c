@@ -40,7 +40,7 @@ void oom_entry_unref(struct agent_oom *o, struct oom_entry *entry)
 	free(entry);
 }
 
-int agent_oom_add(struct agent_oom *o, const struct target *target,
+int agent_oom_add(struct agent_oom *o, const struct source_target *target,
 		  const struct oom_source_ops *ops, void *state)
 {
 	struct oom_entry *entry = calloc(1, sizeof(*entry));
@@ -281,8 +281,8 @@ static int oom_start_threads(struct agent_oom *o, struct err *err)
 	return r ? err_set(err, -r, "cannot start a thread: %s", strerror(r)) : 0;
 }
 
-int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **ret_oom,
-		    struct err *err)
+int agent_oom_start(const struct agent_oom_config *config, struct inbox *inbox,
+		    struct agent_oom **ret_oom, struct err *err)
 {
 	struct agent_oom *o = calloc(1, sizeof(*o));
 	int r;
@@ -292,6 +292,7 @@ int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **re
 		return err_oom(err);
 	}
 	o->config = *config;
+	o->inbox = inbox;
 	o->queue_end = &o->queue;
 	o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = o->wake < 0 ? err_set(err, -errno, "eventfd: %s", strerror(errno)) : 0;
@@ -310,3 +311,31 @@ int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **re
 	*ret_oom = o;
 	return 0;
 }
+
+static int oom_source_start(const void *config, struct inbox *inbox, void **ret_state,
+			    struct err *err)
+{
+	struct agent_oom *o;
+	int r = agent_oom_start(config, inbox, &o, err);
+
+	if (r == 0)
+		*ret_state = o;
+	return r;
+}
+
+static bool oom_source_stop(void *state)
+{
+	return agent_oom_stop(state);
+}
+
+static void oom_source_free(void *state)
+{
+	agent_oom_free(state);
+}
+
+const struct source_ops source_oom = {
+	.name = "oom",
+	.start = oom_source_start,
+	.stop = oom_source_stop,
+	.free = oom_source_free,
+};

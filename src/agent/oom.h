@@ -15,8 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/inbox.h"
-#include "agent/reader.h"
+#include "pipeline/source.h"
 #include "base/err.h"
 
 struct agent_oom; /* opaque */
@@ -40,14 +39,13 @@ struct oom_source_ops {
 
 struct agent_oom_config {
 	unsigned int percent; /* of a limit, from which on it is near */
-	struct inbox *inbox;  /* where events and pictures go */
 };
 
 /* Where we may not hear of victims, there are still the limits: see the health. */
-int agent_oom_start(const struct agent_oom_config *config, struct agent_oom **ret_oom,
-		    struct err *err);
+int agent_oom_start(const struct agent_oom_config *config, struct inbox *inbox,
+		    struct agent_oom **ret_oom, struct err *err);
 /* Takes over one reference to the state, unless it fails. */
-int agent_oom_add(struct agent_oom *oom, const struct target *target,
+int agent_oom_add(struct agent_oom *oom, const struct source_target *target,
 		  const struct oom_source_ops *ops, void *state);
 /* Gives that reference back, now or when it is no longer in use. */
 void agent_oom_remove(struct agent_oom *oom, const void *state);
@@ -71,3 +69,5 @@ void agent_oom_health(struct agent_oom *oom, struct agent_oom_health *ret_health
 bool agent_oom_stop(struct agent_oom *oom);
 /* After a stop that was true, and when nobody adds or removes any more. */
 void agent_oom_free(struct agent_oom *oom); /* NULL is fine */
+
+extern const struct source_ops source_oom;

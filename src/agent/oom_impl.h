@@ -10,7 +10,7 @@
 /* One program; alive as long as it is counted. */
 struct oom_entry {
 	unsigned int refs; /* with the lock of struct agent_oom */
-	struct target target;
+	struct source_target target;
 	const struct oom_source_ops *ops;
 	void *state;
 
@@ -35,6 +35,7 @@ struct oom_known {
 
 struct agent_oom {
 	struct agent_oom_config config;
+	struct inbox *inbox;	     /* where events and pictures go */
 	struct oom_victims *victims; /* NULL: we are not told */
 	struct oom_mounts mounts;
 	int wake; /* an eventfd: the thread that hears victims shall end */

@@ -39,7 +39,7 @@ static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_
 	d->urgent = true;
 	delivery_list_init(&list);
 	delivery_list_add(&list, d);
-	inbox_put(o->config.inbox, &list);
+	inbox_put(o->inbox, &list);
 }
 
 /* Takes the profile over. NULL without memory. */

@@ -33,7 +33,7 @@ static void text_set(char **text, const char *value)
 	*text = value && value[0] ? strdup(value) : NULL;
 }
 
-static void reader_set_answer(struct agent_slot_reader *r, const struct reader_answer *answer)
+static void reader_set_answer(struct agent_slot_source *r, const struct source_answer *answer)
 {
 	r->yes = answer->yes;
 	r->may_change = answer->may_change;
@@ -43,9 +43,9 @@ static void reader_set_answer(struct agent_slot_reader *r, const struct reader_a
 	text_set(&r->remedy, answer->remedy);
 }
 
-void slot_answer(const struct agent_slot_reader *r, struct reader_answer *ret_answer)
+void slot_answer(const struct agent_slot_source *r, struct source_answer *ret_answer)
 {
-	*ret_answer = (struct reader_answer){.yes = r->yes,
+	*ret_answer = (struct source_answer){.yes = r->yes,
 					     .may_change = r->may_change,
 					     .of_file = r->of_file,
 					     .cause = r->cause};
@@ -55,11 +55,11 @@ void slot_answer(const struct agent_slot_reader *r, struct reader_answer *ret_an
 
 void slot_free(const struct agent *a, struct agent_slot *slot)
 {
-	for (size_t i = 0; i < a->n_readers; i++) {
-		free(slot->readers[i].reason);
-		free(slot->readers[i].remedy);
-		free(slot->readers[i].trouble);
-		live_clear(&slot->readers[i].live);
+	for (size_t i = 0; i < a->n_sources; i++) {
+		free(slot->sources[i].reason);
+		free(slot->sources[i].remedy);
+		free(slot->sources[i].trouble);
+		live_clear(&slot->sources[i].live);
 	}
 	live_clear(&slot->pushed);
 	resource_unref(slot->resource);
@@ -69,7 +69,7 @@ void slot_free(const struct agent *a, struct agent_slot *slot)
 struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
 {
 	struct agent_slot *slot =
-		calloc(1, sizeof(*slot) + a->n_readers * sizeof(slot->readers[0]));
+		calloc(1, sizeof(*slot) + a->n_sources * sizeof(slot->sources[0]));
 
 	if (!slot)
 		return NULL;
@@ -78,10 +78,10 @@ struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_
 	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
 		       st->comm);
 	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
-	for (size_t i = 0; i < a->n_readers; i++) {
-		slot->readers[i].cause = ERR_CAUSE_PENDING;
-		text_set(&slot->readers[i].reason, "not looked at yet");
-		text_set(&slot->readers[i].remedy, "wait: it is looked at within a second or two");
+	for (size_t i = 0; i < a->n_sources; i++) {
+		slot->sources[i].cause = ERR_CAUSE_PENDING;
+		text_set(&slot->sources[i].reason, "not looked at yet");
+		text_set(&slot->sources[i].remedy, "wait: it is looked at within a second or two");
 	}
 	slot->found_ns = clock_mono_ns();
 	return slot;
@@ -89,8 +89,8 @@ struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_
 
 bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
 {
-	for (size_t i = 0; i < a->n_readers; i++)
-		if (slot->readers[i].state)
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (slot->sources[i].state)
 			return true;
 	return false;
 }
@@ -98,13 +98,13 @@ bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
 /* The length of a reader's periods in intervals of the loop, without what its cost adds. */
 static int64_t reader_intervals(const struct agent *a, size_t reader)
 {
-	const struct reader_ops *ops = a->readers[reader];
-	uint64_t own = ops->interval_ns ? ops->interval_ns(&a->context) : 0;
+	const struct source_ops *ops = a->sources[reader].ops;
+	uint64_t own = ops->interval_ns ? ops->interval_ns(a->sources[reader].config) : 0;
 
 	return own <= a->config.interval_ns ? 1 : (int64_t)((own - 1) / a->config.interval_ns + 1);
 }
 
-static int64_t reader_period(const struct agent *a, const struct agent_slot_reader *r,
+static int64_t reader_period(const struct agent *a, const struct agent_slot_source *r,
 			     size_t reader)
 {
 	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader) *
@@ -115,9 +115,9 @@ static int64_t reader_period(const struct agent *a, const struct agent_slot_read
 
 bool slot_is_due(const struct agent *a, const struct agent_slot *slot, size_t reader)
 {
-	const struct agent_slot_reader *r = &slot->readers[reader];
+	const struct agent_slot_source *r = &slot->sources[reader];
 
-	return !a->readers[reader]->interval_ns || reader_period(a, r, reader) != r->period;
+	return !a->sources[reader].ops->interval_ns || reader_period(a, r, reader) != r->period;
 }
 
 bool slot_is_due_first(const struct agent *a, size_t reader)
@@ -137,8 +137,8 @@ void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 	(void)snprintf(text, sizeof(text),
 		       "has not answered for %llu s; it is tried again when it does",
 		       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
-	for (size_t i = 0; i < a->n_readers; i++) {
-		struct agent_slot_reader *r = &slot->readers[i];
+	for (size_t i = 0; i < a->n_sources; i++) {
+		struct agent_slot_source *r = &slot->sources[i];
 
 		if (slot->looked_ns && !r->state)
 			continue;
@@ -150,7 +150,7 @@ void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 }
 
 /* Its periods become as long as it takes to stay below what it may cost. */
-static void reader_pace(const struct agent *a, struct agent_slot_reader *r, size_t reader,
+static void reader_pace(const struct agent *a, struct agent_slot_source *r, size_t reader,
 			const char *note)
 {
 	uint64_t own = a->config.interval_ns * (uint64_t)reader_intervals(a, reader);
@@ -158,7 +158,7 @@ static void reader_pace(const struct agent *a, struct agent_slot_reader *r, size
 	char text[256];
 
 	text_set(&r->trouble, note);
-	if (!a->readers[reader]->interval_ns)
+	if (!a->sources[reader].ops->interval_ns)
 		return;
 	r->spacing = (uint32_t)MIN(spacing, (uint64_t)SLOT_MAX_SPACING);
 	r->period = reader_period(a, r, reader);
@@ -171,7 +171,7 @@ static void reader_pace(const struct agent *a, struct agent_slot_reader *r, size
 }
 
 /* Whether there is something to read can change from one reading to the next. */
-static void reader_take_idle(struct agent_slot_reader *r, const struct reading *reading)
+static void reader_take_idle(struct agent_slot_source *r, const struct source_reading *reading)
 {
 	const char *reason = slot_text(reading->idle), *remedy = slot_text(reading->idle_remedy);
 
@@ -198,9 +198,9 @@ static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct 
 }
 
 static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_t i,
-				 struct reading *reading)
+				 struct source_reading *reading)
 {
-	struct agent_slot_reader *r = &slot->readers[i];
+	struct agent_slot_source *r = &slot->sources[i];
 	/* A clock that was set back gives no negative duration. */
 	const struct record_time when = {
 		.time_ns = a->interval.stamp_ns,
@@ -209,10 +209,10 @@ static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_
 				       : (int64_t)a->config.interval_ns,
 	};
 	const struct record_profile profile = {
-		.family = a->readers[i]->family,
+		.family = a->sources[i].ops->family,
 		.profile = reading->profile,
 		.snapshot_types = reading->profile
-					  ? registry_snapshot_types(a->readers[i]->family,
+					  ? registry_snapshot_types(a->sources[i].ops->family,
 								    reading->profile)
 					  : 0,
 	};
@@ -227,8 +227,8 @@ static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_
 
 static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
 {
-	struct agent_slot_reader *r = &slot->readers[i];
-	struct reading *reading = &job->readers[i].reading;
+	struct agent_slot_source *r = &slot->sources[i];
+	struct source_reading *reading = &job->sources[i].reading;
 
 	reader_take_idle(r, reading);
 	reader_pace(a, r, i, reading->note);
@@ -250,15 +250,15 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 		      const struct agent_job *job)
 {
-	struct agent_slot_reader *r = &slot->readers[i];
-	int code = job->readers[i].result;
+	struct agent_slot_source *r = &slot->sources[i];
+	int code = job->sources[i].result;
 	char line[ERR_LINE_MAX];
 
 	r->failures++;
 	a->health.failures++;
-	text_set(&r->trouble, err_describe(&job->readers[i].err, code, line));
+	text_set(&r->trouble, err_describe(&job->sources[i].err, code, line));
 	live_drop(&r->live);
-	if (a->readers[i]->interval_ns)
+	if (a->sources[i].ops->interval_ns)
 		r->period = reader_period(a, r, i);
 	/* It cannot be read any more: then it is asked anew, and says why. */
 	if (code == -ENOTSUP) {
@@ -267,12 +267,12 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 	}
 }
 
-bool slot_asks_again(const struct agent_slot_reader *r)
+bool slot_asks_again(const struct agent_slot_source *r)
 {
 	return r->ask_again || (!r->state && r->may_change);
 }
 
-static void reader_begin(const struct agent *a, struct agent_slot_reader *r, size_t reader)
+static void reader_begin(const struct agent *a, struct agent_slot_source *r, size_t reader)
 {
 	r->stamp_ns = 0;
 	r->spacing = 1;
@@ -303,27 +303,27 @@ void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agen
 	slot->target = job->target;
 	slot->image = job->image;
 	slot_name(a, slot);
-	for (size_t i = 0; i < a->n_readers; i++) {
-		if (!job->readers[i].ask)
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
 			continue;
-		reader_set_answer(&slot->readers[i], &job->readers[i].answer);
-		reader_begin(a, &slot->readers[i], i);
-		live_clear(&slot->readers[i].live);
+		reader_set_answer(&slot->sources[i], &job->sources[i].answer);
+		reader_begin(a, &slot->sources[i], i);
+		live_clear(&slot->sources[i].live);
 	}
 }
 
 void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
 {
 	slot->collected = a->interval.number;
-	for (size_t i = 0; i < a->n_readers; i++) {
-		if (!slot->readers[i].state || !job->readers[i].collected)
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!slot->sources[i].state || !job->sources[i].collected)
 			continue;
-		a->untidy = a->untidy || a->readers[i]->interval_ns;
-		slot->readers[i].slow = false;
-		slot->readers[i].last_cost_ns = job->readers[i].cost_ns;
-		if (job->readers[i].result == 0)
+		a->untidy = a->untidy || a->sources[i].ops->interval_ns;
+		slot->sources[i].slow = false;
+		slot->sources[i].last_cost_ns = job->sources[i].cost_ns;
+		if (job->sources[i].result == 0)
 			slot_count(a, slot, i, job);
-		else if (job->readers[i].result != -ESRCH)
+		else if (job->sources[i].result != -ESRCH)
 			slot_fail(a, slot, i, job);
 	}
 }

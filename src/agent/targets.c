@@ -125,8 +125,8 @@ static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
 /* What was refused for other reasons than its file may execute itself and be another then. */
 static bool slot_is_refused_for_now(const struct agent *a, const struct agent_slot *slot)
 {
-	for (size_t i = 0; i < a->n_readers; i++)
-		if (!slot->readers[i].state && !slot->readers[i].of_file)
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (!slot->sources[i].state && !slot->sources[i].of_file)
 			return true;
 	return false;
 }
@@ -242,12 +242,12 @@ static void job_choose(const struct agent *a, const struct agent_slot *slot, str
 {
 	bool anew = job->what & JOB_COLLECT && job->what & JOB_LOOK;
 
-	for (size_t i = 0; i < a->n_readers; i++) {
-		const struct agent_slot_reader *r = &slot->readers[i];
+	for (size_t i = 0; i < a->n_sources; i++) {
+		const struct agent_slot_source *r = &slot->sources[i];
 
-		job->readers[i].state = r->state;
-		job->readers[i].ask = anew || ((job->what & JOB_LOOK) && slot_asks_again(r));
-		job->readers[i].due = anew ? slot_is_due_first(a, i) : slot_is_due(a, slot, i);
+		job->sources[i].state = r->state;
+		job->sources[i].ask = anew || ((job->what & JOB_LOOK) && slot_asks_again(r));
+		job->sources[i].due = anew ? slot_is_due_first(a, i) : slot_is_due(a, slot, i);
 	}
 }
 
@@ -261,7 +261,7 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 	job->slot = slot;
 	job->what = what;
 	job->target = slot->target;
-	job->share = slot->share;
+	job->shares = slot->shares;
 	job->may_open = a->n_open < AGENT_MAX_PROFILED || slot_is_open(a, slot);
 	job_choose(a, slot, job);
 	/* What is about to be opened counts, or too many could be at once. */
@@ -285,9 +285,9 @@ static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot
 /* Whether some of its readers are to be asked once more, and nothing else is to be done. */
 static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *slot, uint64_t now)
 {
-	for (size_t i = 0; i < a->n_readers; i++)
-		if (slot->readers[i].ask_again ||
-		    (slot_asks_again(&slot->readers[i]) && now - slot->asked_ns >= ASK_AGAIN_NS))
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (slot->sources[i].ask_again ||
+		    (slot_asks_again(&slot->sources[i]) && now - slot->asked_ns >= ASK_AGAIN_NS))
 			return true;
 	return false;
 }
@@ -425,8 +425,8 @@ enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
 /* With readings that nobody took, as of one that has gone. */
 static void job_free(const struct agent *a, struct agent_job *job)
 {
-	for (size_t i = 0; i < a->n_readers; i++)
-		reading_release(&job->readers[i].reading);
+	for (size_t i = 0; i < a->n_sources; i++)
+		source_reading_release(&job->sources[i].reading);
 	free(job);
 }
 
@@ -440,9 +440,9 @@ void targets_receive(struct agent *a, struct agent_job *job)
 	a->jobs_out--;
 	a->answered_ns = clock_mono_ns();
 	slot->job = NULL;
-	slot->share = job->share;
-	for (size_t i = 0; i < a->n_readers; i++)
-		slot->readers[i].state = job->readers[i].state;
+	slot->shares = job->shares;
+	for (size_t i = 0; i < a->n_sources; i++)
+		slot->sources[i].state = job->sources[i].state;
 	if (counted && !slot_is_open(a, slot))
 		a->n_open--;
 	a->untidy = a->untidy || (slot_is_open(a, slot) && (job->what & JOB_LOOK));

@@ -19,55 +19,30 @@ uint64_t agent_thread_cpu_ns(void)
 /* Those that are asked anew, or all. */
 static void work_close(const struct agent *a, struct agent_job *job, bool all)
 {
-	for (size_t i = 0; i < a->n_readers; i++) {
-		if (!all && !job->readers[i].ask)
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!all && !job->sources[i].ask)
 			continue;
-		if (job->readers[i].state)
-			a->readers[i]->close(job->readers[i].state);
-		job->readers[i].state = NULL;
+		if (job->sources[i].state)
+			a->sources[i].ops->close(job->sources[i].state);
+		job->sources[i].state = NULL;
 	}
 }
 
 /* What they share goes with the last of them. */
-static void work_close_share(const struct agent *a, struct agent_job *job)
+static void work_close_shares(const struct agent *a, struct agent_job *job)
 {
-	for (size_t i = 0; i < a->n_readers; i++)
-		if (job->readers[i].state)
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (job->sources[i].state)
 			return;
-	reader_share_clear(&job->share);
-}
-
-void reader_answer_no(struct reader_answer *answer, enum err_cause cause, const char *reason,
-		      const char *remedy)
-{
-	answer->yes = false;
-	answer->cause = cause;
-	(void)snprintf(answer->reason, sizeof(answer->reason), "%s", reason);
-	(void)snprintf(answer->remedy, sizeof(answer->remedy), "%s", remedy);
-}
-
-void reader_answer_refuse(struct reader_answer *answer, int code, const struct err *err)
-{
-	enum err_cause cause = err_cause_of(code, err);
-
-	answer->may_change = cause != ERR_CAUSE_DENIED && !err_cause_is_of_machine(cause);
-	/* The same for all of them, so that they can be counted. Root is refused by namespaces and
-	 * security modules only. */
-	if (cause == ERR_CAUSE_DENIED)
-		reader_answer_no(answer, cause, "no permission",
-				 geteuid() == 0 ? "run sonde on the host itself"
-						: "run sonde as root");
-	else
-		reader_answer_no(answer, cause, err->text[0] ? err->text : strerror(-code),
-				 err->remedy);
+	source_shares_clear(&job->shares);
 }
 
 static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 {
-	struct reader_answer *answer = &job->readers[i].answer;
-	const struct reader_ops *ops = a->readers[i];
-	struct err *err = &job->readers[i].err;
-	int r = ops->probe(&a->context, &job->share, &job->target, answer, err);
+	struct source_answer *answer = &job->sources[i].answer;
+	const struct source_ops *ops = a->sources[i].ops;
+	struct err *err = &job->sources[i].err;
+	int r = ops->probe(a->sources[i].config, &job->shares, &job->target, answer, err);
 
 	if (r == 0 && !answer->yes)
 		return;
@@ -76,17 +51,17 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 
 		(void)snprintf(reason, sizeof(reason), "%d other processes are profiled already",
 			       AGENT_MAX_PROFILED);
-		reader_answer_no(answer, ERR_CAUSE_LIMIT, reason,
+		source_answer_no(answer, ERR_CAUSE_LIMIT, reason,
 				 "set SONDE_PROFILING=disabled in those that matter less");
 		answer->may_change = true;
 		return;
 	}
 	if (r == 0)
-		r = ops->open(&a->context, &job->share, &job->target, &job->readers[i].state, err);
+		r = ops->open(a->sources[i].config, &job->shares, &job->target, &job->sources[i].state, err);
 	if (r == -ESRCH)
 		job->result = r;
 	else if (r < 0)
-		reader_answer_refuse(answer, r, err);
+		source_answer_refuse(answer, r, err);
 	if (r == -ENOTSUP && ops->no_is_final) {
 		answer->may_change = false;
 		answer->of_file = true;
@@ -94,7 +69,7 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 }
 
 /* By its name: what a reader knows better it says itself. */
-static void work_name_runtime(struct target *target)
+static void work_name_runtime(struct source_target *target)
 {
 	static const char *const names[] = {"java", "python", "node", "ruby", "perl", "php"};
 	const char *slash = strrchr(target->info.exe, '/');
@@ -110,10 +85,10 @@ static void work_name_runtime(struct target *target)
 static void work_opt_out(const struct agent *a, struct agent_job *job)
 {
 	work_close(a, job, true);
-	for (size_t i = 0; i < a->n_readers; i++) {
-		job->readers[i].ask = true;
-		job->readers[i].answer = (struct reader_answer){0};
-		reader_answer_no(&job->readers[i].answer, ERR_CAUSE_OPTED_OUT,
+	for (size_t i = 0; i < a->n_sources; i++) {
+		job->sources[i].ask = true;
+		job->sources[i].answer = (struct source_answer){0};
+		source_answer_no(&job->sources[i].answer, ERR_CAUSE_OPTED_OUT,
 				 "it asks not to be profiled: SONDE_PROFILING=disabled is in its "
 				 "environment",
 				 "");
@@ -135,33 +110,33 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		job->result = -ESRCH;
 	if (job->result < 0)
 		return;
-	if (!job->share.asked)
+	if (!job->shares.len)
 		work_name_runtime(&job->target);
 	if (job->target.info.opted_out) {
 		work_opt_out(a, job);
 		return;
 	}
-	for (size_t i = 0; job->result == 0 && i < a->n_readers; i++) {
-		if (!job->readers[i].ask)
+	for (size_t i = 0; job->result == 0 && i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
 			continue;
-		job->readers[i].answer = (struct reader_answer){0};
+		job->sources[i].answer = (struct source_answer){0};
 		work_ask(a, job, i);
 	}
 }
 
 static void work_collect(const struct agent *a, struct agent_job *job)
 {
-	for (size_t i = 0; i < a->n_readers && job->result == 0; i++) {
+	for (size_t i = 0; i < a->n_sources && job->result == 0; i++) {
 		uint64_t start;
 
-		if (!job->readers[i].state || !job->readers[i].due)
+		if (!job->sources[i].state || !job->sources[i].due)
 			continue;
 		start = agent_thread_cpu_ns();
-		job->readers[i].result = a->readers[i]->collect(
-			job->readers[i].state, &job->readers[i].reading, &job->readers[i].err);
-		job->readers[i].cost_ns = agent_thread_cpu_ns() - start;
-		job->readers[i].collected = true;
-		if (job->readers[i].result == -ESRCH)
+		job->sources[i].result = a->sources[i].ops->collect(
+			job->sources[i].state, &job->sources[i].reading, &job->sources[i].err);
+		job->sources[i].cost_ns = agent_thread_cpu_ns() - start;
+		job->sources[i].collected = true;
+		if (job->sources[i].result == -ESRCH)
 			job->result = -ESRCH;
 	}
 }
@@ -173,11 +148,11 @@ void agent_work(struct pool_job *pool_job, void *arg)
 
 	if (job->what & JOB_CLOSE) {
 		work_close(a, job, !(job->what & JOB_LOOK));
-		work_close_share(a, job);
+		work_close_shares(a, job);
 	}
 	if (job->what & JOB_LOOK)
 		work_look(a, job);
 	if ((job->what & JOB_COLLECT) && job->result == 0)
 		work_collect(a, job);
-	work_close_share(a, job);
+	work_close_shares(a, job);
 }

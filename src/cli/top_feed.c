@@ -149,14 +149,14 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 {
 	static const struct sink_ops sink = {
 		.name = "top", .live = true, .write = feed_write, .flush = feed_flush, .close = feed_close};
-	static const struct reader_ops *const heaps[] = {&reader_go_heap, NULL};
+	static const struct source_ops *const heaps[] = {&source_go_heap, NULL};
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz,
 					    .only = f->config.ids,
 					    .n_only = f->config.n_ids};
 	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
-	const struct agent_parts parts = {.readers = heaps, .sinks = &row, .n_sinks = 1};
-	struct reader_answer answer;
+	const struct agent_parts parts = {.sources = heaps, .sinks = &row, .n_sinks = 1};
+	struct source_answer answer;
 	int r;
 
 	f->started_ns = clock_mono_ns();
@@ -249,7 +249,7 @@ void top_feed_freeze(struct top_feed *f, bool frozen)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
-static void status_refuse(struct top_status *s, const struct reader_answer *answer)
+static void status_refuse(struct top_status *s, const struct source_answer *answer)
 {
 	const char *reason = answer->reason;
 	enum err_cause cause = answer->cause;
@@ -288,14 +288,14 @@ static void status_target(const struct top_feed *f, struct top_status *s,
 	}
 	if (!feed_takes(f, t->target.info.service))
 		return;
-	for (size_t i = 0; i < t->n_readers; i++) {
-		if (strcmp(t->readers[i].reader, CPU_READER) == 0)
+	for (size_t i = 0; i < t->n_sources; i++) {
+		if (strcmp(t->sources[i].source, CPU_READER) == 0)
 			continue;
-		s->slow += t->readers[i].slow;
-		if (t->readers[i].answer.yes)
+		s->slow += t->sources[i].slow;
+		if (t->sources[i].answer.yes)
 			s->profiled++;
 		else
-			status_refuse(s, &t->readers[i].answer);
+			status_refuse(s, &t->sources[i].answer);
 	}
 }
 
@@ -346,7 +346,7 @@ static void status_cost(struct top_feed *f, struct top_status *s)
 /* What the agent says of the sampler does not change while it runs. */
 static void status_samples(const struct top_feed *f, struct top_status *s)
 {
-	struct reader_answer answer;
+	struct source_answer answer;
 
 	agent_samples(f->agent, &answer);
 	s->samples = f->samples;

@@ -108,23 +108,23 @@ static void target_readers(struct json *j, const struct agent_target *t)
 {
 	json_key(j, "readers");
 	json_array_begin(j);
-	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++) {
+	for (size_t i = 0; i < MIN(t->n_sources, ARRAY_SIZE(t->sources)); i++) {
 		json_object_begin(j);
-		answer_text(j, "reader", t->readers[i].reader);
+		answer_text(j, "reader", t->sources[i].source);
 		json_key(j, "available");
-		json_bool(j, t->readers[i].answer.yes);
+		json_bool(j, t->sources[i].answer.yes);
 		answer_text(j, "cause",
-			    t->readers[i].answer.yes ? ""
-						     : err_cause_name(t->readers[i].answer.cause));
-		answer_text(j, "reason", t->readers[i].answer.reason);
-		answer_text(j, "remedy", t->readers[i].answer.remedy);
-		answer_uint(j, "collections", t->readers[i].collections);
-		answer_uint(j, "failures", t->readers[i].failures);
-		answer_time(j, "last", t->readers[i].last_ns);
-		answer_uint(j, "cost_us", t->readers[i].last_cost_ns / 1000);
+			    t->sources[i].answer.yes ? ""
+						     : err_cause_name(t->sources[i].answer.cause));
+		answer_text(j, "reason", t->sources[i].answer.reason);
+		answer_text(j, "remedy", t->sources[i].answer.remedy);
+		answer_uint(j, "collections", t->sources[i].collections);
+		answer_uint(j, "failures", t->sources[i].failures);
+		answer_time(j, "last", t->sources[i].last_ns);
+		answer_uint(j, "cost_us", t->sources[i].last_cost_ns / 1000);
 		json_key(j, "slow");
-		json_bool(j, t->readers[i].slow);
-		answer_text(j, "trouble", t->readers[i].trouble);
+		json_bool(j, t->sources[i].slow);
+		answer_text(j, "trouble", t->sources[i].trouble);
 		json_object_end(j);
 	}
 	json_array_end(j);

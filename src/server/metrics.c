@@ -120,18 +120,18 @@ static int add(struct exposition *e, enum metric_id id, const char *attribute, d
 							.value = value});
 }
 
-static const struct agent_target_reader *reader_of(const struct agent_target *t, const char *name)
+static const struct agent_target_source *reader_of(const struct agent_target *t, const char *name)
 {
-	for (size_t i = 0; i < MIN(t->n_readers, ARRAY_SIZE(t->readers)); i++)
-		if (strcmp(t->readers[i].reader, name) == 0)
-			return &t->readers[i];
+	for (size_t i = 0; i < MIN(t->n_sources, ARRAY_SIZE(t->sources)); i++)
+		if (strcmp(t->sources[i].source, name) == 0)
+			return &t->sources[i];
 	return NULL;
 }
 
 /* Whether its allocations and locks are profiled, and why not. */
 static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 {
-	const struct agent_target_reader *alloc = reader_of(t, "java-alloc");
+	const struct agent_target_source *alloc = reader_of(t, "java-alloc");
 
 	if (!alloc || strncmp(t->target.runtime, "java ", 5) != 0)
 		return 0;

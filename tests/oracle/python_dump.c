@@ -23,14 +23,14 @@
 #define FRAMES_MAX 512
 #define OWNED_BY_C 3
 
-struct target {
+struct source_target {
 	struct proc_mem *mem;
 	const struct python_layout *layout;
 	uint64_t runtime;
 	uint64_t code_type;
 };
 
-static bool open_map(struct target *t, const struct proc_map *map, struct err *err)
+static bool open_map(struct source_target *t, const struct proc_map *map, struct err *err)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	_cleanup_close_ int fd = -1;
@@ -55,7 +55,7 @@ static bool open_map(struct target *t, const struct proc_map *map, struct err *e
 	return true;
 }
 
-static bool target_open(struct target *t, pid_t pid, struct err *err)
+static bool target_open(struct source_target *t, pid_t pid, struct err *err)
 {
 	const struct proc_maps *maps;
 
@@ -69,7 +69,7 @@ static bool target_open(struct target *t, pid_t pid, struct err *err)
 	return false;
 }
 
-static void dump_codes(const struct target *t)
+static void dump_codes(const struct source_target *t)
 {
 	uint64_t addr;
 	uint32_t instr;
@@ -90,19 +90,19 @@ static void dump_codes(const struct target *t)
 }
 
 /* 0 where nothing can be read: so every list ends. */
-static uint64_t read_word(const struct target *t, uint64_t addr, size_t len)
+static uint64_t read_word(const struct source_target *t, uint64_t addr, size_t len)
 {
 	uint64_t value = 0;
 
 	return addr && proc_mem_read(t->mem, addr, &value, len, NULL) == 0 ? value : 0;
 }
 
-static uint64_t read_pointer(const struct target *t, uint64_t addr)
+static uint64_t read_pointer(const struct source_target *t, uint64_t addr)
 {
 	return read_word(t, addr, sizeof(uint64_t));
 }
 
-static uint32_t frame_instr(const struct target *t, uint64_t frame, uint64_t code)
+static uint32_t frame_instr(const struct source_target *t, uint64_t frame, uint64_t code)
 {
 	const struct python_layout *l = t->layout;
 
@@ -113,20 +113,20 @@ static uint32_t frame_instr(const struct target *t, uint64_t frame, uint64_t cod
 	return (uint32_t)read_word(t, frame + l->frame_instr, 4) / (l->minor == 9 ? 2 : 1);
 }
 
-static bool frame_is_owned_by_c(const struct target *t, uint64_t frame)
+static bool frame_is_owned_by_c(const struct source_target *t, uint64_t frame)
 {
 	return t->layout->entry == PYTHON_ENTRY_FRAME &&
 	       read_word(t, frame + t->layout->frame_entry, 1) == OWNED_BY_C;
 }
 
-static bool frame_is_entry(const struct target *t, uint64_t frame, uint64_t previous)
+static bool frame_is_entry(const struct source_target *t, uint64_t frame, uint64_t previous)
 {
 	if (t->layout->entry == PYTHON_ENTRY_FLAG)
 		return read_word(t, frame + t->layout->frame_entry, 1) != 0;
 	return t->layout->entry == PYTHON_ENTRY_EACH || frame_is_owned_by_c(t, previous);
 }
 
-static void dump_frame(const struct target *t, uint64_t frame, uint64_t previous)
+static void dump_frame(const struct source_target *t, uint64_t frame, uint64_t previous)
 {
 	uint64_t object = read_pointer(t, frame + t->layout->frame_code);
 	struct python_code code;
@@ -139,7 +139,7 @@ static void dump_frame(const struct target *t, uint64_t frame, uint64_t previous
 			     code.name);
 }
 
-static void dump_frames(const struct target *t, uint64_t thread)
+static void dump_frames(const struct source_target *t, uint64_t thread)
 {
 	const struct python_layout *l = t->layout;
 	uint64_t frame = read_pointer(t, thread + l->thread_frame);
@@ -155,7 +155,7 @@ static void dump_frames(const struct target *t, uint64_t thread)
 	}
 }
 
-static void dump_threads(const struct target *t)
+static void dump_threads(const struct source_target *t)
 {
 	const struct python_layout *l = t->layout;
 	uint64_t interpreter = read_pointer(t, t->runtime + l->runtime_interpreters);
@@ -176,7 +176,7 @@ static void dump_threads(const struct target *t)
 
 int main(int argc, char **argv)
 {
-	struct target t = {0};
+	struct source_target t = {0};
 	struct err err = {0};
 	int r = 1;
 

@@ -79,12 +79,11 @@ static void ask(struct agent_cpu *c, int64_t time_ns)
 
 static struct agent_cpu *start(struct gate *g)
 {
-	const struct agent_cpu_config config = {
-		.hz = 49, .inbox = &g->inbox, .on_exec = hear_exec};
+	const struct agent_cpu_config config = {.hz = 49, .on_exec = hear_exec};
 	struct agent_cpu *c = NULL;
 	struct err err = {0};
 
-	if (agent_cpu_start(&config, &c, &err) < 0)
+	if (agent_cpu_start(&config, &g->inbox, &c, &err) < 0)
 		fail_msg("%s", err.text);
 	return c;
 }

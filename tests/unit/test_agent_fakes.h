@@ -178,8 +178,8 @@ struct fake_state {
 	bool has_base;
 };
 
-static inline int fake_probe(const struct reader_context *context, struct reader_share *share,
-			     struct target *target, struct reader_answer *ret_answer,
+static inline int fake_probe(const void *config, struct source_shares *share,
+			     struct source_target *target, struct source_answer *ret_answer,
 			     struct err *err)
 {
 	struct fake_process *p;
@@ -192,7 +192,7 @@ static inline int fake_probe(const struct reader_context *context, struct reader
 	p = machine_find(target->info.id.pid);
 	if (p) {
 		p->probes++;
-		*ret_answer = (struct reader_answer){.yes = !p->refused};
+		*ret_answer = (struct source_answer){.yes = !p->refused};
 		strcpy(ret_answer->reason, p->refused ? "refused" : "");
 		strcpy(target->runtime, "fake1.0");
 		r = 0;
@@ -201,8 +201,8 @@ static inline int fake_probe(const struct reader_context *context, struct reader
 	return r;
 }
 
-static inline int fake_open(const struct reader_context *context, struct reader_share *share,
-			    const struct target *target, void **ret_state, struct err *err)
+static inline int fake_open(const void *config, struct source_shares *share,
+			    const struct source_target *target, void **ret_state, struct err *err)
 {
 	struct fake_state *s = calloc(1, sizeof(*s));
 	struct fake_process *p;
@@ -227,7 +227,7 @@ static inline int fake_open(const struct reader_context *context, struct reader_
 	return 0;
 }
 
-static inline int fake_profile(int64_t delta, struct reading *reading)
+static inline int fake_profile(int64_t delta, struct source_reading *reading)
 {
 	struct profile *p = profile_new();
 	const int64_t values[] = {1, delta};
@@ -254,7 +254,7 @@ static inline bool fake_hangs(pid_t pid)
 	return hangs;
 }
 
-static inline int fake_collect(void *state, struct reading *ret_reading, struct err *err)
+static inline int fake_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct fake_state *s = state;
 	const struct fake_process *p;
@@ -289,7 +289,7 @@ static inline void fake_close(void *state)
 	free(state);
 }
 
-static const struct reader_ops fake_reader = {
+static const struct source_ops fake_reader = {
 	.name = "fake",
 	.family = "fake",
 	.probe = fake_probe,
@@ -297,7 +297,7 @@ static const struct reader_ops fake_reader = {
 	.collect = fake_collect,
 	.close = fake_close,
 };
-static const struct reader_ops *const fake_readers[] = {&fake_reader, NULL};
+static const struct source_ops *const fake_readers[] = {&fake_reader, NULL};
 
 static inline int fake_write(struct sink *sink, struct record *record, struct err *err)
 {

@@ -15,7 +15,7 @@ static struct agent *start_every(uint64_t interval_ns)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
 	const struct agent_parts parts = {
-		.readers = fake_readers, .sinks = sinks, .n_sinks = 1};
+		.sources = fake_readers, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;
@@ -244,7 +244,7 @@ static size_t count_refused(struct agent *agent)
 
 	assert_int_equal(agent_targets(agent, &targets), 0);
 	for (size_t i = 0; i < targets.len; i++)
-		refused += targets.items[i].readers[0].answer.cause == ERR_CAUSE_LIMIT;
+		refused += targets.items[i].sources[0].answer.cause == ERR_CAUSE_LIMIT;
 	return refused;
 }
 
@@ -262,14 +262,14 @@ static void target_that_hangs_does_not_delay_others_and_is_shown(void **state)
 	/* The other is read ten times more while the first does not answer once. */
 	wait_writes(&q, 10);
 	assert_int_equal(p.writes, 0);
-	assert_true(EVENTUALLY(target_of(agent, 10).readers[0].slow));
-	assert_non_null(strstr(target_of(agent, 10).readers[0].trouble, "not answered"));
-	assert_true(EVENTUALLY(!target_of(agent, 11).readers[0].slow));
+	assert_true(EVENTUALLY(target_of(agent, 10).sources[0].slow));
+	assert_non_null(strstr(target_of(agent, 10).sources[0].trouble, "not answered"));
+	assert_true(EVENTUALLY(!target_of(agent, 11).sources[0].slow));
 	machine_lock();
 	p.hangs = false;
 	machine_unlock();
 	assert_true(reaches(&p.writes, 3));
-	assert_true(EVENTUALLY(!target_of(agent, 10).readers[0].slow));
+	assert_true(EVENTUALLY(!target_of(agent, 10).sources[0].slow));
 	stop(agent);
 }
 
@@ -315,10 +315,10 @@ static void process_that_opts_out_is_not_touched_and_says_why(void **state)
 	agent = start();
 	assert_true(reaches(&q.writes, 3));
 	assert_true(
-		EVENTUALLY(target_of(agent, 10).readers[0].answer.cause == ERR_CAUSE_OPTED_OUT));
-	assert_false(target_of(agent, 10).readers[0].answer.yes);
+		EVENTUALLY(target_of(agent, 10).sources[0].answer.cause == ERR_CAUSE_OPTED_OUT));
+	assert_false(target_of(agent, 10).sources[0].answer.yes);
 	assert_int_equal(p.probes, 0);
-	assert_true(target_of(agent, 11).readers[0].answer.yes);
+	assert_true(target_of(agent, 11).sources[0].answer.yes);
 	assert_string_equal(target_of(agent, 11).target.runtime, "fake1.0");
 	stop(agent);
 }

@@ -28,19 +28,19 @@ static struct {
 	atomic_bool notes;
 } second;
 
-static int second_probe(const struct reader_context *context, struct reader_share *share,
-			struct target *target, struct reader_answer *ret_answer, struct err *err)
+static int second_probe(const void *config, struct source_shares *share,
+			struct source_target *target, struct source_answer *ret_answer, struct err *err)
 {
 	(void)context;
 	(void)share;
 	(void)target;
 	(void)err;
-	*ret_answer = (struct reader_answer){.yes = true};
+	*ret_answer = (struct source_answer){.yes = true};
 	return 0;
 }
 
-static int second_open(const struct reader_context *context, struct reader_share *share,
-		       const struct target *target, void **ret_state, struct err *err)
+static int second_open(const void *config, struct source_shares *share,
+		       const struct source_target *target, void **ret_state, struct err *err)
 {
 	(void)context;
 	(void)share;
@@ -62,7 +62,7 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-static int second_collect(void *state, struct reading *ret_reading, struct err *err)
+static int second_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	uint64_t until = thread_ns() + second.burn_ms * NS_PER_MS;
 
@@ -94,13 +94,13 @@ static void second_close(void *state)
 	second.open--;
 }
 
-static uint64_t second_interval(const struct reader_context *context)
+static uint64_t second_interval(const void *config)
 {
 	(void)context;
 	return OWN_INTERVALS * FAKE_INTERVAL_NS;
 }
 
-static const struct reader_ops every_interval = {
+static const struct source_ops every_interval = {
 	.name = "second",
 	.family = "second",
 	.no_is_final = true,
@@ -109,7 +109,7 @@ static const struct reader_ops every_interval = {
 	.collect = second_collect,
 	.close = second_close,
 };
-static const struct reader_ops own_interval = {
+static const struct source_ops own_interval = {
 	.name = "second",
 	.family = "second",
 	.interval_ns = second_interval,
@@ -140,12 +140,12 @@ static int note_write(struct sink *sink, struct record *record, struct err *err)
 static const struct sink_ops note_sink = {
 	.name = "note", .write = note_write, .flush = fake_flush, .close = fake_sink_close};
 
-static struct agent *start(const struct reader_ops *also)
+static struct agent *start(const struct source_ops *also)
 {
-	static const struct reader_ops *readers_of_test[3];
+	static const struct source_ops *readers_of_test[3];
 	const struct sink_row sinks[] = {{.ops = &note_sink}};
 	const struct agent_parts parts = {
-		.readers = readers_of_test, .sinks = sinks, .n_sinks = 1};
+		.sources = readers_of_test, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS};
 	struct agent *agent;
 	struct err err;
@@ -218,20 +218,20 @@ static void a_reader_that_is_idle_says_why_and_is_read_when_it_is_not(void **sta
 	agent = start(&every_interval);
 	wait_writes(&p, 3);
 	t = look(agent);
-	assert_true(t.readers[0].answer.yes);
-	assert_false(t.readers[1].answer.yes);
-	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_PROFILING_OFF);
-	assert_string_equal(t.readers[1].answer.reason, "it is off");
-	assert_string_equal(t.readers[1].answer.remedy, "turn it on");
-	assert_int_equal(t.readers[1].collections, 0);
-	assert_int_equal(t.readers[1].failures, 0);
+	assert_true(t.sources[0].answer.yes);
+	assert_false(t.sources[1].answer.yes);
+	assert_int_equal(t.sources[1].answer.cause, ERR_CAUSE_PROFILING_OFF);
+	assert_string_equal(t.sources[1].answer.reason, "it is off");
+	assert_string_equal(t.sources[1].answer.remedy, "turn it on");
+	assert_int_equal(t.sources[1].collections, 0);
+	assert_int_equal(t.sources[1].failures, 0);
 	second.idle = false;
 	wait_writes(&p, 3);
 	t = look(agent);
-	assert_true(t.readers[1].answer.yes);
-	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_OTHER);
-	assert_string_equal(t.readers[1].answer.reason, "");
-	assert_true(t.readers[1].collections > 0);
+	assert_true(t.sources[1].answer.yes);
+	assert_int_equal(t.sources[1].answer.cause, ERR_CAUSE_OTHER);
+	assert_string_equal(t.sources[1].answer.reason, "");
+	assert_true(t.sources[1].collections > 0);
 	/* Nothing was closed for it. */
 	assert_int_equal(second.opens, 1);
 	assert_int_equal(p.opens, 1);
@@ -270,12 +270,12 @@ static void a_reader_whose_no_is_final_does_not_touch_the_others(void **state)
 	agent = start(&every_interval);
 	wait_writes(&p, 4);
 	t = look(agent);
-	assert_true(t.readers[0].answer.yes);
-	assert_false(t.readers[1].answer.yes);
-	assert_false(t.readers[1].answer.may_change);
-	assert_int_equal(t.readers[1].answer.cause, ERR_CAUSE_UNKNOWN_VERSION);
-	assert_string_equal(t.readers[1].answer.reason, "it has none; or so it says");
-	assert_string_equal(t.readers[1].answer.remedy, "give it one");
+	assert_true(t.sources[0].answer.yes);
+	assert_false(t.sources[1].answer.yes);
+	assert_false(t.sources[1].answer.may_change);
+	assert_int_equal(t.sources[1].answer.cause, ERR_CAUSE_UNKNOWN_VERSION);
+	assert_string_equal(t.sources[1].answer.reason, "it has none; or so it says");
+	assert_string_equal(t.sources[1].answer.remedy, "give it one");
 	assert_int_equal(second.opens, 1);
 	stop(agent);
 }
@@ -295,7 +295,7 @@ static struct shown shown_now(struct agent *agent, enum metric_id id)
 	assert_int_equal(agent_targets(agent, &targets), 0);
 	assert_int_equal(targets.len, 1);
 	shown.len = targets.items[0].metrics->len;
-	shown.collections = targets.items[0].readers[1].collections;
+	shown.collections = targets.items[0].sources[1].collections;
 	for (size_t i = 0; i < shown.len; i++)
 		if (targets.items[0].metrics->points[i].metric == &registry_metrics[id])
 			shown.value = targets.items[0].metrics->points[i].value;
@@ -364,7 +364,7 @@ static void an_interval_of_its_own_is_the_same_for_all_processes(void **state)
 static bool has_trouble(struct agent *agent)
 {
 	struct agent_target t = look(agent);
-	bool trouble = t.readers[1].trouble[0];
+	bool trouble = t.sources[1].trouble[0];
 
 	return trouble;
 }
@@ -387,9 +387,9 @@ static void a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so(void
 	assert_true(second.collections >= 4);
 	wait_writes(&p, 1);
 	t = look(agent);
-	assert_non_null(strstr(t.readers[1].trouble, "a sample; it takes "));
-	assert_non_null(strstr(t.readers[1].trouble, "and is read every "));
-	assert_true(t.readers[1].answer.yes);
+	assert_non_null(strstr(t.sources[1].trouble, "a sample; it takes "));
+	assert_non_null(strstr(t.sources[1].trouble, "and is read every "));
+	assert_true(t.sources[1].answer.yes);
 	second.burn_ms = 0;
 	second.notes = false;
 	for (int i = 0; i < PATIENCE && has_trouble(agent); i++)

@@ -13,7 +13,7 @@
 #include "test_java_jfr.h"
 
 /* Events are put into f, and read from there. */
-struct reading {
+struct source_reading {
 	struct forge f;
 	struct jfr_profiler *profiler;
 	struct profile *profiles[JFR_PROFILE_N];
@@ -22,7 +22,7 @@ struct reading {
 
 static int begin(void **state)
 {
-	struct reading *t = calloc(1, sizeof(*t));
+	struct source_reading *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -1;
@@ -34,7 +34,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	for (int k = 0; k < JFR_PROFILE_N; k++)
 		profile_free(t->profiles[k]);
@@ -44,7 +44,7 @@ static int end(void **state)
 	return 0;
 }
 
-static void read_forged(struct reading *t)
+static void read_forged(struct source_reading *t)
 {
 	const struct jfr_builder_options labels = {.label_threads = true, .label_classes = true};
 	struct jfr_options options = {0};
@@ -80,7 +80,7 @@ static void assert_collapsed(struct profile *p, const char *type, const char *ex
 
 static void the_first_sample_of_an_older_thread_is_left_out(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	/* Not in the order of time. */
 	f_alloc(&t->f, 500, 1, 2, 300);
@@ -98,7 +98,7 @@ static void the_first_sample_of_an_older_thread_is_left_out(void **state)
 
 static void a_thread_that_began_later_keeps_its_first_sample(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	f_alloc(&t->f, 400, 1, 2, 700);
 	f_begin(&t->f, E_THREAD_START);
@@ -122,7 +122,7 @@ static void put_tlab(struct forge *f, uint64_t event, long size, long tlab)
 static void tlab_events_tell_objects_too(void **state)
 {
 	const struct profile_sample *sample;
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	put_tlab(&t->f, E_TLAB, 100, 1000);
 	put_tlab(&t->f, E_OUTSIDE, 5000, 0);
@@ -152,7 +152,7 @@ static void put_count(struct forge *f, long thread, long bytes)
 
 static void what_threads_count_is_taken_since_it_is_known(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	put_count(&t->f, 1, 1000000);
 	put_count(&t->f, 2, 0);
@@ -169,7 +169,7 @@ static void what_threads_count_is_taken_since_it_is_known(void **state)
 
 static void locks_are_the_leaf_and_ticks_become_time(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	f_wait(&t->f, E_MONITOR, 2000, 1);
 	f_wait(&t->f, E_MONITOR, 4000, 1);
@@ -197,7 +197,7 @@ static void put_execution(struct forge *f, long stack)
 
 static void samples_of_the_JVM_are_counts(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	put_execution(&t->f, 1);
 	put_execution(&t->f, 1);
@@ -220,7 +220,7 @@ static void put_setting(struct forge *f, const char *name, const char *value)
 
 static void samples_of_async_profiler_are_time(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	put_execution(&t->f, 1);
 	put_setting(&t->f, "interval", "10000000");
@@ -248,7 +248,7 @@ static void put_cpu_time(struct forge *f, long stack, uint8_t failed, long perio
 
 static void cpu_time_counts_also_without_a_stack(void **state)
 {
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 
 	put_execution(&t->f, 1); /* not added to what is better known */
 	put_cpu_time(&t->f, 1, 0, 20000000);
@@ -265,7 +265,7 @@ static void cpu_time_counts_also_without_a_stack(void **state)
 static void a_profile_has_what_came_since_the_last(void **state)
 {
 	struct profile *again;
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 	struct err err;
 
 	f_wait(&t->f, E_MONITOR, 2000, 1);
@@ -374,7 +374,7 @@ static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
 	struct jfr_options options = {0};
 	struct jfr_follow *follow = NULL;
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 	struct jfr_event e;
 	struct err err;
 	int n = 0, dirfd, r;
@@ -427,7 +427,7 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
 	struct jfr_options options = {0};
 	struct jfr_follow *follow = NULL;
-	struct reading *t = *state;
+	struct source_reading *t = *state;
 	struct err err;
 	int dirfd;
 

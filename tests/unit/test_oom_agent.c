@@ -69,12 +69,12 @@ static struct inbox inbox;
 static struct agent_oom *start(void)
 {
 	/* No group is that full: only kills count here. */
-	const struct agent_oom_config config = {.percent = 100000, .inbox = &inbox};
+	const struct agent_oom_config config = {.percent = 100000};
 	struct agent_oom *oom = NULL;
 	struct err err;
 
 	assert_int_equal(inbox_init(&inbox, no_news, NULL), 0);
-	assert_int_equal(agent_oom_start(&config, &oom, &err), 0);
+	assert_int_equal(agent_oom_start(&config, &inbox, &oom, &err), 0);
 	return oom;
 }
 
@@ -86,9 +86,9 @@ static void stop(struct agent_oom *oom)
 }
 
 /* This very process, so that its start time is right. */
-static struct target myself(void)
+static struct source_target myself(void)
 {
-	struct target t = {.info.service = "victim"};
+	struct source_target t = {.info.service = "victim"};
 
 	assert_int_equal(proc_id_of(getpid(), &t.info.id, NULL), 0);
 	return t;
@@ -96,7 +96,7 @@ static struct target myself(void)
 
 static void add(struct agent_oom *oom, struct source *s)
 {
-	struct target t = myself();
+	struct source_target t = myself();
 
 	assert_int_equal(agent_oom_add(oom, &t, &source_ops, s), 0);
 }
@@ -217,7 +217,7 @@ static void strangers_are_counted_and_left_alone(void **state)
 
 static void number_that_was_given_to_another_process_is_not_taken_for_the_first(void **state)
 {
-	struct target t = myself();
+	struct source_target t = myself();
 	struct agent_oom *oom = start();
 	struct source old = {}, new = {};
 	struct agent_oom_health h;

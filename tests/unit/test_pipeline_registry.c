@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "agent/oom.h"
-#include "agent/reader.h"
+#include "pipeline/source.h"
 #include "base/cleanup.h"
 #include "pipeline/registry.h"
 

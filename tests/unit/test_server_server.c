@@ -149,19 +149,19 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 	assert_non_null(t);
 	t[0].target.info = (struct proc_info){
 		.id = {.pid = 17, .start_ticks = 99}, .comm = "sh\"op\\\n\xff", .service = "shop"};
-	t[0].n_readers = 1;
-	t[0].readers[0].reader = "go-heap";
-	t[0].readers[0].answer.yes = true;
+	t[0].n_sources = 1;
+	t[0].sources[0].source = "go-heap";
+	t[0].sources[0].answer.yes = true;
 	t[0].metrics = metrics_new();
 	t[1].metrics = metrics_new();
 	assert_int_equal(metrics_add_counter(t[0].metrics, METRIC_GO_PROFILE_ALLOCATED,
 					     18446744073709551615.0, NAN),
 			 0);
 	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
-	t[1].n_readers = 1;
-	t[1].readers[0].reader = "go-heap";
-	t[1].readers[0].answer.cause = ERR_CAUSE_NOT_GO;
-	(void)snprintf(t[1].readers[0].answer.reason, 256, "not a Go program");
+	t[1].n_sources = 1;
+	t[1].sources[0].source = "go-heap";
+	t[1].sources[0].answer.cause = ERR_CAUSE_NOT_GO;
+	(void)snprintf(t[1].sources[0].answer.reason, 256, "not a Go program");
 	*ret_targets = (struct agent_targets){.items = t, .len = 2};
 	return 0;
 }

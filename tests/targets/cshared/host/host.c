@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct target {
+struct source_target {
 	void (*start)(void);
 	int (*dump)(void);
 	void (*collect)(void);
@@ -28,7 +28,7 @@ static void *symbol(void *lib, const char *name)
 	return p;
 }
 
-static struct target load(void)
+static struct source_target load(void)
 {
 	char exe[4096], path[4200];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -45,7 +45,7 @@ static struct target load(void)
 		(void)fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
-	return (struct target){
+	return (struct source_target){
 		.start = (void (*)(void))symbol(lib, "TargetStart"),
 		.dump = (int (*)(void))symbol(lib, "TargetDump"),
 		.collect = (void (*)(void))symbol(lib, "TargetCollect"),
@@ -55,7 +55,7 @@ static struct target load(void)
 
 int main(void)
 {
-	struct target t = load();
+	struct source_target t = load();
 	char line[256];
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);

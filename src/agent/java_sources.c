@@ -1,10 +1,12 @@
 /*
- * src/agent/java_readers.c: the readers of Java programs: what they allocate, where they wait for
+ * src/agent/java_sources.c: the sources of Java programs: what they allocate, where they wait for
  * locks, their CPU time (JDK 25); and what the JVM counts by itself.
  *
  * The first three share one recording (agent/java.h), which they never wait for. Touching a JVM is
  * the user's choice: they are off unless sonde was told otherwise. The last only reads a file.
  */
+#include "agent/java_sources.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +14,6 @@
 #include <string.h>
 
 #include "agent/java.h"
-#include "agent/reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "java/hsperf.h"
@@ -31,15 +32,15 @@ struct java_reader {
 	char remedy[256];
 };
 
-static void java_refuse(struct reader_answer *answer, bool of_file, enum err_cause cause,
+static void java_refuse(struct source_answer *answer, bool of_file, enum err_cause cause,
 			const char *reason, const char *remedy)
 {
-	*answer = (struct reader_answer){.of_file = of_file};
-	reader_answer_no(answer, cause, reason, remedy);
+	*answer = (struct source_answer){.of_file = of_file};
+	source_answer_no(answer, cause, reason, remedy);
 }
 
 /* What runs a JVM later on is known by its name only. */
-static bool java_is_launcher(const struct target *target)
+static bool java_is_launcher(const struct source_target *target)
 {
 	const char *slash = strrchr(target->info.exe, '/');
 	const char *base = slash ? slash + 1 : target->info.exe;
@@ -47,20 +48,42 @@ static bool java_is_launcher(const struct target *target)
 	return strcmp(base, "java") == 0 || strcmp(base, "jsvc") == 0;
 }
 
-/* Looked at once for all readers. Yes for a HotSpot JVM. */
-static int java_look(struct reader_share *share, struct target *target,
-		     struct reader_answer *answer, struct err *err)
-{
-	int r = share->denied;
+/* What its sources have in common. */
+struct java_share {
+	bool asked; /* whether it is a Java program */
+	bool is_java;
+	struct java_vm vm;	      /* then */
+	struct java_program *program; /* NULL: it is not told to record */
+};
 
-	if (r == 0 && !share->java_asked) {
+static void java_share_release(void *arg)
+{
+	struct java_share *share = arg;
+
+	java_program_unref(share->program);
+}
+
+static const struct source_share_kind java_share_kind = {
+	.bytes = sizeof(struct java_share),
+	.release = java_share_release,
+};
+
+/* Looked at once for all of them. Yes for a HotSpot JVM. */
+static int java_look(struct source_shares *shares, struct source_target *target,
+		     struct java_share **ret_share, struct source_answer *answer, struct err *err)
+{
+	struct java_share *share = source_share(shares, &java_share_kind, err);
+	int r = share ? shares->denied : -ENOMEM;
+
+	if (r == 0 && !share->asked) {
 		r = java_detect_pid(target->info.id.pid, &share->vm, err);
 		share->is_java = r > 0;
-		share->java_asked = r >= 0;
+		share->asked = r >= 0;
 	}
 	if (r < 0)
 		return r;
-	*answer = (struct reader_answer){.yes = true};
+	*ret_share = share;
+	*answer = (struct source_answer){.yes = true};
 	if (!share->is_java) {
 		java_refuse(answer, true, ERR_CAUSE_NOT_JAVA, "not a Java program", "");
 		answer->may_change = java_is_launcher(target);
@@ -76,18 +99,20 @@ static int java_look(struct reader_share *share, struct target *target,
 }
 
 /* One that starts does not yet say what it is. */
-static void java_refuse_vm(struct reader_share *share, struct reader_answer *answer)
+static void java_refuse_vm(struct java_share *share, struct source_answer *answer)
 {
 	java_refuse(answer, false, share->vm.cause, share->vm.reason, "");
 	answer->may_change = share->vm.commands == JAVA_COMMANDS_NOT_YET || !share->vm.major;
-	share->java_asked = !answer->may_change;
+	share->asked = !answer->may_change;
 }
 
-static int java_probe(const struct reader_context *context, struct reader_share *share,
-		      struct target *target, struct reader_answer *ret_answer, struct err *err)
+static int java_probe_all(const struct java_source_config *java, struct source_shares *shares,
+			  struct source_target *target, struct java_share **ret_share,
+			  struct source_answer *ret_answer, struct err *err)
 {
-	struct reader_answer answer;
-	int r = java_look(share, target, &answer, err);
+	struct source_answer answer;
+	struct java_share *share;
+	int r = java_look(shares, target, &share, &answer, err);
 
 	if (r < 0)
 		return r;
@@ -96,22 +121,35 @@ static int java_probe(const struct reader_context *context, struct reader_share 
 			    "it asks not to be profiled: SONDE_JAVA=off is in its environment", "");
 	else if (answer.yes && share->vm.reason)
 		java_refuse_vm(share, &answer);
-	else if (answer.yes && !(context->java_on && context->java))
+	else if (answer.yes && !(java->on && java->java))
 		java_refuse(&answer, true, ERR_CAUSE_DISABLED, "available, and off by default",
 			    "start sonde with --java, or run sonde java PID");
+	*ret_share = share;
 	*ret_answer = answer;
 	return 0;
 }
 
-static int java_cpu_probe(const struct reader_context *context, struct reader_share *share,
-			  struct target *target, struct reader_answer *ret_answer, struct err *err)
+static int java_probe(const void *config, struct source_shares *shares,
+		      struct source_target *target, struct source_answer *ret_answer,
+		      struct err *err)
 {
-	struct reader_answer answer;
-	int r = java_probe(context, share, target, &answer, err);
+	struct java_share *share;
+
+	return java_probe_all(config, shares, target, &share, ret_answer, err);
+}
+
+static int java_cpu_probe(const void *config, struct source_shares *shares,
+			  struct source_target *target, struct source_answer *ret_answer,
+			  struct err *err)
+{
+	const struct java_source_config *java = config;
+	struct source_answer answer;
+	struct java_share *share;
+	int r = java_probe_all(java, shares, target, &share, &answer, err);
 
 	if (r < 0)
 		return r;
-	if (answer.yes && share->vm.major < 25 && !context->java_async)
+	if (answer.yes && share->vm.major < 25 && !java->async)
 		java_refuse(&answer, true, ERR_CAUSE_UNKNOWN_VERSION,
 			    share->vm.major < JAVA_PERFMAP_MAJOR
 				    ? "only JDK 25 and later tell their CPU time: see its cpu "
@@ -123,43 +161,44 @@ static int java_cpu_probe(const struct reader_context *context, struct reader_sh
 	return 0;
 }
 
-static int java_open(const struct reader_context *context, struct reader_share *share,
-		     const struct target *target, enum jfr_profile_kind kind, void **ret_state,
-		     struct err *err)
+static int java_open(const struct java_source_config *java, struct source_shares *shares,
+		     const struct source_target *target, enum jfr_profile_kind kind,
+		     void **ret_state, struct err *err)
 {
-	struct java_reader *reader = calloc(1, sizeof(*reader));
+	struct java_share *share = source_share(shares, &java_share_kind, err);
+	struct java_reader *reader = share ? calloc(1, sizeof(*reader)) : NULL;
 	int r = 0;
 
 	if (!reader)
 		return err_oom(err);
-	if (!share->java)
-		r = java_program_open(context->java, &target->info.id, &share->java, err);
+	if (!share->program)
+		r = java_program_open(java->java, &target->info.id, &share->program, err);
 	if (r < 0) {
 		free(reader);
 		return r;
 	}
 	reader->kind = kind;
-	reader->program = java_program_ref(share->java);
+	reader->program = java_program_ref(share->program);
 	*ret_state = reader;
 	return 0;
 }
 
-static int java_alloc_open(const struct reader_context *context, struct reader_share *share,
-			   const struct target *target, void **ret_state, struct err *err)
+static int java_alloc_open(const void *config, struct source_shares *shares,
+			   const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(context, share, target, JFR_PROFILE_ALLOC, ret_state, err);
+	return java_open(config, shares, target, JFR_PROFILE_ALLOC, ret_state, err);
 }
 
-static int java_lock_open(const struct reader_context *context, struct reader_share *share,
-			  const struct target *target, void **ret_state, struct err *err)
+static int java_lock_open(const void *config, struct source_shares *shares,
+			  const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(context, share, target, JFR_PROFILE_LOCK, ret_state, err);
+	return java_open(config, shares, target, JFR_PROFILE_LOCK, ret_state, err);
 }
 
-static int java_cpu_open(const struct reader_context *context, struct reader_share *share,
-			 const struct target *target, void **ret_state, struct err *err)
+static int java_cpu_open(const void *config, struct source_shares *shares,
+			 const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(context, share, target, JFR_PROFILE_CPU, ret_state, err);
+	return java_open(config, shares, target, JFR_PROFILE_CPU, ret_state, err);
 }
 
 /* The leaf of a wait is the class of the lock: those of java.util.concurrent park. */
@@ -222,7 +261,7 @@ static int java_add_waits(const struct profile *p, struct metrics *to)
 	return r;
 }
 
-static int java_count(const struct java_reader *reader, struct reading *reading)
+static int java_count(const struct java_reader *reader, struct source_reading *reading)
 {
 	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
 	const struct profile *p = reading->profile;
@@ -242,7 +281,7 @@ static int java_count(const struct java_reader *reader, struct reading *reading)
 
 /* Events that are lost are of all profiles: they are counted once. */
 static void java_count_lost(struct java_reader *reader, struct java_collect *c, uint64_t began,
-			    struct reading *reading)
+			    struct source_reading *reading)
 {
 	uint64_t lost = java_collect_lost(c);
 
@@ -257,7 +296,7 @@ static void java_count_lost(struct java_reader *reader, struct java_collect *c, 
 }
 
 static void java_say_hidden(const struct java_reader *reader, struct java_collect *c,
-			    struct reading *reading)
+			    struct source_reading *reading)
 {
 	char share[40] = "may be missing";
 	unsigned int percent;
@@ -272,7 +311,7 @@ static void java_say_hidden(const struct java_reader *reader, struct java_collec
 		       share);
 }
 
-static int java_read(struct java_reader *reader, uint64_t began, struct reading *reading,
+static int java_read(struct java_reader *reader, uint64_t began, struct source_reading *reading,
 		     struct err *err)
 {
 	struct java_collect *c = java_program_lock(reader->program);
@@ -296,7 +335,7 @@ static int java_read(struct java_reader *reader, uint64_t began, struct reading 
 }
 
 static void java_say_idle(struct java_reader *reader, const struct java_program_state *state,
-			  struct reading *reading)
+			  struct source_reading *reading)
 {
 	bool again = state->code == 0 || state->code == -EAGAIN || state->code == -EBUSY ||
 		     state->code == -ENOENT || state->code == -ENOMEM;
@@ -312,7 +351,7 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 		profile_free(TAKE_PTR(reading->profile));
 }
 
-static void java_say_note(const struct java_program_state *state, struct reading *reading)
+static void java_say_note(const struct java_program_state *state, struct source_reading *reading)
 {
 	if (state->why[0])
 		(void)snprintf(reading->note, sizeof(reading->note), "%.127s", state->why);
@@ -321,11 +360,11 @@ static void java_say_note(const struct java_program_state *state, struct reading
 			       state->map_why);
 }
 
-static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
+static int java_collect(void *arg, struct source_reading *ret_reading, struct err *err)
 {
 	struct java_reader *reader = arg;
 	struct java_program_state state;
-	struct reading reading = {0};
+	struct source_reading reading = {0};
 	int r;
 
 	/* First: what is there when it says that it has ended is all there will be. */
@@ -342,7 +381,7 @@ static int java_collect(void *arg, struct reading *ret_reading, struct err *err)
 	else
 		java_say_note(&state, &reading);
 	if (reading.profile && java_count(reader, &reading) < 0) {
-		reading_release(&reading);
+		source_reading_release(&reading);
 		return err_oom(err);
 	}
 	*ret_reading = reading;
@@ -357,7 +396,7 @@ static void java_close(void *arg)
 	free(reader);
 }
 
-const struct reader_ops reader_java_alloc = {
+const struct source_ops source_java_alloc = {
 	.name = "java-alloc",
 	.family = "java_alloc",
 	.probe = java_probe,
@@ -366,7 +405,7 @@ const struct reader_ops reader_java_alloc = {
 	.close = java_close,
 };
 
-const struct reader_ops reader_java_lock = {
+const struct source_ops source_java_lock = {
 	.name = "java-lock",
 	.family = "java_lock",
 	.probe = java_probe,
@@ -375,7 +414,7 @@ const struct reader_ops reader_java_lock = {
 	.close = java_close,
 };
 
-const struct reader_ops reader_java_cpu = {
+const struct source_ops source_java_cpu = {
 	.name = "java-cpu",
 	.family = "java_cpu",
 	.probe = java_cpu_probe,
@@ -384,23 +423,25 @@ const struct reader_ops reader_java_cpu = {
 	.close = java_close,
 };
 
-static int java_runtime_probe(const struct reader_context *context, struct reader_share *share,
-			      struct target *target, struct reader_answer *ret_answer,
+static int java_runtime_probe(const void *config, struct source_shares *shares,
+			      struct source_target *target, struct source_answer *ret_answer,
 			      struct err *err)
 {
-	(void)context;
-	return java_look(share, target, ret_answer, err);
+	struct java_share *share;
+
+	(void)config;
+	return java_look(shares, target, &share, ret_answer, err);
 }
 
-static int java_runtime_open(const struct reader_context *context, struct reader_share *share,
-			     const struct target *target, void **ret_state, struct err *err)
+static int java_runtime_open(const void *config, struct source_shares *shares,
+			     const struct source_target *target, void **ret_state, struct err *err)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	struct java_hsperf *hsperf;
 	int r = proc_maps_read(target->info.id.pid, &maps, err);
 
-	(void)context;
-	(void)share;
+	(void)config;
+	(void)shares;
 	if (r == 0)
 		r = java_hsperf_open(&target->info.id, &maps, &hsperf, err);
 	if (r == 0)
@@ -428,9 +469,9 @@ static int java_runtime_metrics(const struct java_hsperf *hsperf, struct metrics
 	return 0;
 }
 
-static int java_runtime_collect(void *state, struct reading *ret_reading, struct err *err)
+static int java_runtime_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
-	struct reading reading = {0};
+	struct source_reading reading = {0};
 	int r = java_hsperf_read(state, err);
 
 	if (r == -EAGAIN) {
@@ -451,7 +492,7 @@ static void java_runtime_close(void *state)
 	java_hsperf_close(state);
 }
 
-const struct reader_ops reader_java_runtime = {
+const struct source_ops source_java_runtime = {
 	.name = "java-runtime",
 	.family = "java_runtime",
 	.probe = java_runtime_probe,

@@ -1,5 +1,5 @@
 /* src/agent/inbox.c: see inbox.h. */
-#include "agent/inbox.h"
+#include "pipeline/inbox.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,20 @@
+/* src/agent/sources.h: the table of sources. */
+#pragma once
+
+#include "agent/cpu.h"
+#include "agent/go_sources.h"
+#include "agent/java_sources.h"
+#include "agent/oom.h"
+
+/* How many sources there can be of each kind. */
+#define SOURCES_MAX 16
+
+struct source_configs {
+	struct go_source_config go;
+	struct java_source_config java;
+	struct agent_cpu_config cpu;
+	struct agent_oom_config oom;
+};
+
+/* All of them, those that are asked first. The configs are borrowed. Returns how many. */
+size_t sources_list(const struct source_configs *configs, struct source_row rows[SOURCES_MAX]);

@@ -1,0 +1,130 @@
+/*
+ * src/pipeline/source.h: where records come from.
+ *
+ * Some sources are asked: about one process at a time, each interval, or at an interval of their
+ * own. Each is asked once per target whether it can read it; the answer, yes or the reason why not,
+ * is shown to people. Calls for different targets come from several threads at the same time; those
+ * for one target never do.
+ *
+ * Others push: there is one of each for the whole machine, with threads of its own, and what it has
+ * goes into an inbox (inbox.h) when it is there.
+ *
+ * To add one: a folder that implements struct source_ops, and a row in agent/sources.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "pipeline/inbox.h"
+#include "pipeline/metrics.h"
+#include "pipeline/record.h"
+#include "proc/info.h"
+#include "profile/profile.h"
+
+/* One process as sources know it. */
+struct source_target {
+	struct proc_info info;
+	char runtime[32]; /* "go1.27.3", "java", "native", ... */
+};
+
+/*
+ * What the sources of one target have in common, so that it is opened once: each kind of program
+ * keeps a struct of its own there, zeroed at first.
+ */
+struct source_share_kind {
+	size_t bytes;
+	void (*release)(void *share); /* what is in it; not the struct itself */
+};
+
+#define SOURCE_MAX_SHARES 4
+
+struct source_shares {
+	int denied; /* a code: its memory may not be read */
+	struct {
+		const struct source_share_kind *kind;
+		void *share;
+	} items[SOURCE_MAX_SHARES];
+	size_t len;
+};
+void *source_share(struct source_shares *shares, const struct source_share_kind *kind,
+		   struct err *err); /* NULL without memory */
+void source_shares_clear(struct source_shares *shares);
+
+struct source_answer {
+	bool yes;
+	bool may_change;      /* a no that may become a yes: it is asked again now and then */
+	bool of_file;	      /* a no to whatever runs this file, also with another environment */
+	enum err_cause cause; /* why not, for programs, */
+	char reason[256];     /* and for people */
+	char remedy[256];     /* what would help; "" when nothing does */
+};
+
+/* Turns it into a no; what it says of whether that may change stays. */
+void source_answer_no(struct source_answer *answer, enum err_cause cause, const char *reason,
+		      const char *remedy);
+/* A no by what went wrong. */
+void source_answer_refuse(struct source_answer *answer, int code, const struct err *err);
+
+/* What one collection gave. */
+struct source_reading {
+	struct profile *profile; /* owned by whoever got it; NULL when there is none */
+	struct metrics *metrics; /* the same */
+	uint64_t lost;		 /* records that could not be read */
+	/* There is nothing to read for now, and why; what helps. NULL: there is. */
+	const char *idle;
+	const char *idle_remedy;
+	enum err_cause idle_cause;
+	char way[16];	/* by what it was had, where there are several: "jfr"; else "" */
+	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
+};
+void source_reading_release(struct source_reading *reading);
+
+struct source_ops {
+	const char *name;   /* "go-heap" */
+	const char *family; /* of its profiles: "go_heap" */
+
+	/* Those that are asked. config: of the row (struct source_row). */
+
+	/* What open refuses with -ENOTSUP stays so: it is not asked again. */
+	bool no_is_final;
+	/*
+	 * How often it collects, where that is less often than the loop's interval; all targets are
+	 * then read in the same ones. Where it takes too much CPU it is read less often still. NULL
+	 * or 0: in every interval.
+	 */
+	uint64_t (*interval_ns)(const void *config);
+	/* A quick look; may set the target's runtime. Failing is an answer, too. */
+	int (*probe)(const void *config, struct source_shares *shares,
+		     struct source_target *target, struct source_answer *ret_answer,
+		     struct err *err);
+	/* -ENOTSUP is a late no; the error says why. */
+	int (*open)(const void *config, struct source_shares *shares,
+		    const struct source_target *target, void **ret_state, struct err *err);
+	/*
+	 * The first collection is a baseline: no deltas come of it. -ESRCH ends the target, or
+	 * begins it anew after an exec; -ENOTSUP closes it until it is asked again.
+	 */
+	int (*collect)(void *state, struct source_reading *ret_reading, struct err *err);
+	void (*close)(void *state);
+
+	/* Those that push have these instead. */
+
+	int (*start)(const void *config, struct inbox *inbox, void **ret_state, struct err *err);
+	/* An interval is over: what was collected in it carries this time. NULL: it comes as it comes. */
+	void (*ask)(void *state, struct record_time when);
+	/* Everything that was asked for is in the inbox. NULL: always. */
+	bool (*is_idle)(void *state);
+	/* It puts nothing after that. False: a thread hangs, and all that it may use must stay. */
+	bool (*stop)(void *state);
+	/* After a stop that was true, when nothing else uses it. NULL: there is nothing left. */
+	void (*free)(void *state);
+};
+
+/* A row of the table of sources. */
+struct source_row {
+	const struct source_ops *ops;
+	const void *config; /* borrowed as long as it runs */
+};
