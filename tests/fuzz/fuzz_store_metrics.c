@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/crc.h"
+#include "base/crc.h"
 #include "store/metrics/cells.h"
 #include "store/metrics/define.h"
 #include "store/metrics/numbers.h"
