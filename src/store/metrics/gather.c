@@ -164,14 +164,14 @@ void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_n
 
 /* --- its numbers */
 
-/* The steps of the block's times, once for all of its columns. */
+/* The steps of the batch's times, once for all that share them. */
 static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t day_ms)
 {
 	int64_t begin = day_ms + b->begin_ms;
 	uint64_t from = (uint64_t)g->query->from_ns, step = (uint64_t)g->query->step_ns;
 	uint32_t *steps;
 
-	if (g->block == b->block && g->block != 0)
+	if (g->times == b->times && g->times != 0)
 		return 0;
 	buf_clear(&g->steps);
 	if (buf_reserve(&g->steps, b->n * sizeof(*steps)) < 0)
@@ -183,7 +183,7 @@ static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t d
 
 		steps[i] = (uint32_t)MIN((ns - from) / step, (uint64_t)g->query->n_points);
 	}
-	g->block = b->block;
+	g->times = b->times;
 	return 0;
 }
 
