@@ -18,6 +18,7 @@ import agent
 import cpu
 import goroutines
 import java
+import metrics
 import report
 import rig
 import store
@@ -193,6 +194,13 @@ class Bench:
             self.goal(what, f"{'>=' if least else '<='} {limit} {unit}", f"{value:.2f} {unit}",
                       verdict(met))
 
+    def metrics(self):
+        found = metrics.measure(self.build, self.newest)
+        for title, header, rows in metrics.sections(found):
+            self.section(title, header, rows)
+        for what, value, limit, unit in metrics.goals(found):
+            self.at_most(what, value, limit, unit)
+
     def agent(self):
         found = agent.measure(self.program("sonde"), rig.service(self.newest))
         self.section("Always on: 30 Go programs of 1,000 stacks", agent.HEADER,
@@ -241,6 +249,7 @@ GROUPS = {
     "throughput": lambda bench, args: bench.throughput(),
     "ui": lambda bench, args: ui.measure(bench),
     "store": lambda bench, args: bench.store(args.days),
+    "metrics": lambda bench, args: bench.metrics(),
 }
 DOCUMENT = os.path.join(rig.ROOT, "docs", "BENCHMARKS.md")
 

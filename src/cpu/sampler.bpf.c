@@ -62,10 +62,13 @@ static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t
 	return true;
 }
 
-/* The process as user space has laid it out; one whose mappings are not known is reported. */
-static __always_inline struct sampler_process *find_process(const struct sampler_thread *t,
-							    struct task_struct *task,
-							    bool has_memory, u64 pc, u64 now)
+/*
+ * The process as user space has laid it out; one whose mappings are not known is reported. Not
+ * inline: what it has on the stack would be there during the walk.
+ */
+static __attribute__((noinline)) struct sampler_process *
+find_process(const struct sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc,
+	     u64 now)
 {
 	struct sampler_process fresh = {
 		.start_ns = t->start_ns, .exec_id = t->exec_id, .asked_ns = has_memory ? now : 0};

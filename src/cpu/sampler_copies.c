@@ -65,14 +65,6 @@ static long walk_read(struct walk *w, void *dst, __u32 size, __u64 address)
 	return -1;
 }
 
-/* Never called: an interpreter's memory has changed since. */
-static int walk_interp(struct walk *w, struct interp_frame *ret)
-{
-	(void)w;
-	(void)ret;
-	return INTERP_NOT_MINE;
-}
-
 /* One attempt; returns the file whose tables are missing, or CPU_FILE_NONE. */
 static uint32_t walk_copy(struct cpu_sampler *s, struct range mappings)
 {

@@ -8,8 +8,9 @@
  *
  * BPF walks a stack where it is (sampler_walk_bpf.h), user space a copy of its top
  * (sampler_copies.c), by the same tables and the same code. Each defines how it gets at them:
- * walk_record() and those after it, which may return NULL, walk_read(), which is not 0 where there
- * is no such memory, and walk_interp().
+ * walk_record() and those after it, which may return NULL, and walk_read(), which is not 0 where
+ * there is no such memory. In BPF the interpreter of the process, if it has one, is asked about
+ * frames without a file.
  */
 #pragma once
 
@@ -30,8 +31,8 @@ struct walk {
 	__u32 fp_lost;
 	__u32 wanted; /* file without tables, + 1 */
 	__u32 interp; /* enum interp_kind of the process */
-	__u32 interp_layout;
 	__u32 interp_cut;
+	__u32 asked; /* its interpreter has nothing to do with the frame at pc */
 };
 
 static __always_inline struct sampler_copy *walk_record(const struct walk *w);
@@ -41,8 +42,6 @@ static __always_inline const struct sampler_file *walk_file(const struct walk *w
 static __always_inline const struct sampler_chunk *walk_chunk(const struct walk *w, __u32 number);
 static __always_inline const struct unwind_rule *walk_rule(const struct walk *w, __u32 number);
 static __always_inline long walk_read(struct walk *w, void *dst, __u32 size, __u64 address);
-/* Asks the interpreter about the frame at pc; INTERP_FRAME: *ret is it, and w is at its caller. */
-static __always_inline int walk_interp(struct walk *w, struct interp_frame *ret);
 
 /* Keeps the compiler from making a branch of it, which the verifier would follow both ways. */
 #ifndef barrier_var
@@ -279,15 +278,16 @@ static __always_inline void note_interp(struct walk *w, struct sampler_stack *s,
 	w->n_interp++;
 }
 
-/* Notes the frame at pc and goes on to its caller; not 0 at the end of the stack. */
+/* Nothing was done: first the interpreter is to be asked. */
+#define WALK_ASK 2
+
+/* Notes the frame at pc and goes on to its caller; WALK_ASK, or 1 at the end of the stack. */
 int walk_step(struct walk *w);
 __attribute__((noinline)) int walk_step(struct walk *w)
 {
 	struct unwind_rule rule = {};
-	struct interp_frame interp = {};
 	struct sampler_copy *s;
 	bool known, has_file;
-	int answer = INTERP_NOT_MINE;
 	__u64 pc, frame;
 	__u32 exact;
 
@@ -306,24 +306,16 @@ __attribute__((noinline)) int walk_step(struct walk *w)
 			return 1; /* may well be nonsense */
 	}
 	has_file = known && w->map_file != SAMPLER_NO_FILE;
+	if (known && !has_file && w->interp && !w->asked)
+		return WALK_ASK;
 	frame = (has_file ? pc - w->map_bias : pc) & SAMPLER_FRAME_ADDRESS;
 	if (has_file)
 		frame |= (__u64)(w->map_file + 1) << SAMPLER_FRAME_FILE_SHIFT;
 	if (exact)
 		frame |= SAMPLER_FRAME_EXACT;
-	if (known && !has_file && w->interp)
-		answer = walk_interp(w, &interp);
-	if (answer == INTERP_FRAME)
-		frame |= SAMPLER_FRAME_INTERP << SAMPLER_FRAME_FILE_SHIFT;
 	note_word(w, &s->stack, next_word(w), frame);
 	w->n_user++;
-	if (answer == INTERP_FRAME) {
-		interp.id |= INTERP_ENTERED; /* each has a native frame of its own */
-		note_interp(w, &s->stack, &interp);
-		return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
-	}
-	if (answer == INTERP_CUT)
-		return stop(w, SAMPLER_END_NO_RULE);
+	w->asked = 0;
 	if (!known)
 		return 1;
 	rule.cfa = UNWIND_CHAIN;

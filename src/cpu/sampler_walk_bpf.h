@@ -48,7 +48,7 @@ static __always_inline long walk_read(struct walk *w, void *dst, u32 size, u64 a
 
 static __always_inline int interp_step(const struct walk *w, struct interp_walk *i)
 {
-	u32 row = w->interp_layout;
+	u32 row = i->layout;
 	const struct interp_layout *l = bpf_map_lookup_elem(&interp_layouts, &row);
 
 	if (!l)
@@ -64,33 +64,61 @@ static __always_inline int interp_step(const struct walk *w, struct interp_walk 
 	}
 }
 
-static __always_inline int walk_interp(struct walk *w, struct interp_frame *ret)
+/*
+ * Of the frame at pc, which has no file. WALK_ASK: it is to be left as others are. Not a part of
+ * walk_step(): what steps have on the stack would come on top of what that has, and all programs
+ * together may have 512 bytes.
+ */
+int interp_ask(struct walk *w);
+__attribute__((noinline)) int interp_ask(struct walk *w)
 {
-	u32 slot = w->slot;
-	struct interp_walk *i = bpf_map_lookup_elem(&interp_walks, &slot);
-	int answer;
+	struct interp_walk *i;
+	struct sampler_copy *s;
+	u32 slot, answer;
+	u64 frame;
 
-	if (!i)
-		return INTERP_NOT_MINE;
+	if (!w)
+		return 1;
+	slot = w->slot;
+	i = bpf_map_lookup_elem(&interp_walks, &slot);
+	s = walk_record(w);
+	if (!i || !s)
+		return 1;
+	w->asked = 1;
+	frame = (w->pc & SAMPLER_FRAME_ADDRESS) | (w->exact ? SAMPLER_FRAME_EXACT : 0);
 	i->pc = w->pc;
 	i->sp = w->sp;
 	i->fp = w->fp;
 	i->exact = w->exact;
 	answer = interp_step(w, i);
-	if (answer != INTERP_FRAME)
-		return answer;
-	*ret = i->frame;
+	if (answer != INTERP_FRAME && answer != INTERP_CUT)
+		return WALK_ASK;
+	if (answer == INTERP_FRAME)
+		frame |= SAMPLER_FRAME_INTERP << SAMPLER_FRAME_FILE_SHIFT;
+	note_word(w, &s->stack, next_word(w), frame);
+	w->n_user++;
+	w->asked = 0;
+	if (answer == INTERP_CUT)
+		return stop(w, SAMPLER_END_NO_RULE);
+	i->frame.id |= INTERP_ENTERED; /* each has a native frame of its own */
+	note_interp(w, &s->stack, &i->frame);
 	w->pc = i->pc;
 	w->sp = i->sp;
 	w->fp = i->fp;
 	w->exact = i->exact;
 	w->fp_lost = 0;
-	return answer;
+	return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
 }
 
-static int walk_loop(u32 i, struct walk *w)
+static int walk_loop(u32 number, struct walk *w)
 {
-	return walk_step(w) ? 1 : 0;
+	int r = walk_step(w);
+
+	if (r == WALK_ASK)
+		r = interp_ask(w);
+	if (r == WALK_ASK)
+		r = walk_step(w);
+	return r ? 1 : 0;
 }
 
 /* Native code called the last frame. */
@@ -151,11 +179,10 @@ static __always_inline void interp_begin(struct walk *w, const struct interp_pro
 
 	if (!i)
 		return;
-	*i = (struct interp_walk){.thread = TASK_SELF(task)};
+	*i = (struct interp_walk){.thread = TASK_SELF(task), .layout = process->layout};
 	for (int n = 0; n < INTERP_ADDRESSES; n++)
 		i->addresses[n] = process->addresses[n];
 	w->interp = process->kind;
-	w->interp_layout = process->layout;
 }
 
 /* After it. */

@@ -34,7 +34,8 @@ enum codec_kind {
 	CODEC_FRAMES,
 	CODEC_STACKS,
 	CODEC_READING, /* metrics of one resource at one time */
-	CODEC_HOUR,    /* the same over an hour */
+	CODEC_TIMES,   /* when they were read, in an hour */
+	CODEC_HOUR,    /* one series over an hour */
 	CODEC_METRIC,  /* what a metric is */
 	CODEC_EVENT,
 };

@@ -33,6 +33,7 @@ static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS series(k INTEGER PRIMARY KEY, metric INTEGER NOT NULL,"
 	" part INTEGER NOT NULL, attributes BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS reading(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS times(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS hour(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS event(k INTEGER PRIMARY KEY, service INTEGER NOT NULL,"
 	" labelset INTEGER NOT NULL, data BLOB NOT NULL);"
@@ -81,6 +82,7 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_PUT_SERIES] = "INSERT INTO series VALUES(?,?,?,?)",
 	[DAY_PUT_READING] = "INSERT OR IGNORE INTO reading VALUES(?,?)",
 	[DAY_SET_READING] = "INSERT OR REPLACE INTO reading VALUES(?,?)",
+	[DAY_PUT_TIMES] = "INSERT OR REPLACE INTO times VALUES(?,?)",
 	[DAY_PUT_HOUR] = "INSERT INTO hour VALUES(?,?)",
 	[DAY_PUT_EVENT] = "INSERT INTO event VALUES(?1,?3,?4,?2)",
 	[DAY_METRICS] = "SELECT id,data FROM metric",
@@ -88,6 +90,7 @@ static const char *const day_sql_texts[DAY_N_SQL] = {
 	[DAY_LABELSET] = "SELECT kv FROM labelset WHERE id=?",
 	[DAY_READINGS] = "SELECT k,data FROM reading WHERE k>=? AND k<?",
 	[DAY_READING_KEYS] = "SELECT k FROM reading WHERE k>=? AND k<?",
+	[DAY_TIMES] = "SELECT k,data FROM times WHERE k>=? AND k<?",
 	[DAY_HOURS] = "SELECT k,data FROM hour WHERE k>=? AND k<?",
 	[DAY_HOUR_LAST] = "SELECT max(k) FROM hour WHERE k>=? AND k<?",
 	[DAY_EVENTS] = "SELECT k,service,labelset,data FROM event WHERE k>=? AND k<?",

@@ -14,7 +14,8 @@
  *   metric(id, data)    what it is
  *   series(k, metric, part, attributes)   columns of a service: k = day_series_key()
  *   reading(k, data)    numbers of one resource at one time: k = day_key(service, ms, labelset)
- *   hour(k, data)       k = day_pack_key(service, ...): takes the place of the hour's readings
+ *   times(k, data)      when an hour's readings were: k = day_times_key()
+ *   hour(k, data)       an hour of one series: k = day_hour_key(); they take the readings' place
  *   event(k, service, labelset, data)     k = day_event_key()
  *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
@@ -34,6 +35,8 @@
 #define DAY_MAX_STREAMS 65534U
 #define DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for those past this number */
 #define DAY_MAX_PARTS 256U		   /* of a pack */
+#define DAY_MAX_HOUR_PARTS 64U		   /* of an hour of a series */
+#define DAY_MAX_LISTS (1U << 28)	   /* of times, of a service and hour */
 
 enum day_sql {
 	DAY_BEGIN,
@@ -77,6 +80,7 @@ enum day_sql {
 	DAY_PUT_SERIES,
 	DAY_PUT_READING,
 	DAY_SET_READING,
+	DAY_PUT_TIMES,
 	DAY_PUT_HOUR,
 	DAY_PUT_EVENT,
 	DAY_METRICS,
@@ -84,6 +88,7 @@ enum day_sql {
 	DAY_LABELSET,
 	DAY_READINGS,
 	DAY_READING_KEYS,
+	DAY_TIMES,
 	DAY_HOURS,
 	DAY_HOUR_LAST,
 	DAY_EVENTS,
@@ -130,6 +135,19 @@ static inline int64_t day_rollup_key(uint32_t stream, uint32_t labelset)
 static inline int64_t day_series_key(uint32_t service, uint32_t column)
 {
 	return (int64_t)service << 32 | column;
+}
+
+/* Lists of times are numbered by service and hour. */
+static inline int64_t day_times_key(uint32_t service, unsigned int hour, uint32_t list)
+{
+	return (int64_t)service << 33 | (int64_t)hour << 28 | list;
+}
+
+static inline int64_t day_hour_key(uint32_t service, uint32_t column, unsigned int hour,
+				   uint32_t labelset)
+{
+	return (int64_t)service << 47 | (int64_t)column << 31 | (int64_t)hour << 26 |
+	       (int64_t)labelset << 6;
 }
 
 /* Events of one millisecond are numbered. */

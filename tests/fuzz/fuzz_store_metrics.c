@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/crc.h"
+#include "base/crc.h"
 #include "store/metrics/cells.h"
 #include "store/metrics/define.h"
 #include "store/metrics/numbers.h"
@@ -67,29 +67,47 @@ static void feed_reading(struct view block)
 	assert(again <= n && again == cells.len);
 }
 
-static void feed_hour(struct view block)
+static void feed_hour(struct view block, size_t n_times)
 {
 	_cleanup_(codec_release) struct codec c = {0};
-	_cleanup_free_ struct metrics_hour_reader *h = calloc(1, sizeof(*h));
+	static struct metrics_hour h;
 	static double values[METRICS_MAX_TIMES];
-	struct cursor rest;
 
-	assert(h);
-	if (metrics_open_hour(&c, block, h, &rest) < 0 || metrics_hour_columns(&c, &rest, h) < 0)
+	if (metrics_open_hour(block, &h) < 0 || metrics_read_hour(&c, &h, n_times) < 0)
 		return;
-	while (metrics_next_column(h) > 0) {
-		assert(h->column <= METRICS_MAX_COLUMN && h->width <= METRICS_MAX_WIDTH);
-		for (uint32_t i = 0; i < h->width; i++) {
-			size_t present = 0;
+	assert(h.width > 0 && h.width <= METRICS_MAX_WIDTH && h.n_present <= n_times);
+	for (uint32_t i = 0; i < h.width; i++) {
+		size_t present = 0;
 
-			if (metrics_column_values(h, i, values) < 0)
-				return;
-			for (size_t k = 0; k < h->n_times; k++) {
-				assert(isnan(values[k]) || isfinite(values[k]));
-				present += !isnan(values[k]);
-			}
-			assert(present == h->n_present);
+		if (metrics_hour_values(&h, i, values) < 0)
+			return;
+		for (size_t k = 0; k < n_times; k++) {
+			assert(isnan(values[k]) || isfinite(values[k]));
+			present += !isnan(values[k]);
 		}
+		assert(present == h.n_present);
+	}
+}
+
+static void feed_times(struct view block)
+{
+	_cleanup_(buf_release) struct buf out = {0};
+	static struct metrics_times t, again;
+	uint32_t set, before = 0;
+
+	if (metrics_decode_times(block, &t) < 0)
+		return;
+	assert(t.n_times > 0 && t.n_times <= METRICS_MAX_TIMES);
+	for (size_t i = 0; i < t.n_times; i++)
+		assert(t.times_ms[i] < METRICS_HOUR_MS &&
+		       (i == 0 || t.times_ms[i] >= t.times_ms[i - 1]));
+	assert(metrics_encode_times(t.times_ms, t.n_times, NULL, 0, &out) == 0);
+	assert(metrics_decode_times(buf_view(&out), &again) == 0);
+	assert(again.n_times == t.n_times &&
+	       memcmp(again.times_ms, t.times_ms, t.n_times * sizeof(*t.times_ms)) == 0);
+	while (metrics_next_labelset(&t, &set) > 0) {
+		assert(set >= before && set <= METRICS_MAX_LABELSET);
+		before = set;
 	}
 }
 
@@ -135,20 +153,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v = view_of(block, size + 5);
 	crc = crc32c(view_of(block + 6, size - 1));
 	memcpy(block + 2, &crc, sizeof(crc));
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		feed_reading(v);
 		break;
 	case 1:
 		block[1] = CODEC_HOUR;
-		feed_hour(v);
+		feed_hour(v, 1 + size % METRICS_MAX_TIMES);
 		break;
 	case 2:
 		block[1] = CODEC_METRIC;
 		feed_definition(v);
 		break;
+	case 3:
+		block[1] = CODEC_TIMES;
+		feed_times(v);
+		break;
 	default:
-		feed_values(data + 1, size - 1, data[0] % 5 == 3);
+		feed_values(data + 1, size - 1, data[0] % 6 == 4);
 	}
 	return 0;
 }

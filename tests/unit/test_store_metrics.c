@@ -22,6 +22,8 @@ static void gauges_are_averaged_and_counters_summed(void **state)
 		else
 			assert_int_equal(store_commit(rig.store, NULL), 0);
 		assert_int_equal(count_of(rig_day(&rig, DATE), "SELECT count(*) FROM hour"),
+				 packed ? 4 : 0);
+		assert_int_equal(count_of(rig_day(&rig, DATE), "SELECT count(*) FROM times"),
 				 packed ? 2 : 0);
 		read_metric(&rig, "go.heap.live", DAY_0, DAY_0 + 3 * HOUR_NS, 60 * SEC_NS,
 			    STORE_AVERAGE, &a);

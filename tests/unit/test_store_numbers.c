@@ -129,54 +129,71 @@ static void single_numbers_come_back(void **state)
 	assert_false(numbers_get(buf_view(&out), &at, &value));
 }
 
-#define COLUMNS 3
-
 static void an_hour_keeps_its_gaps(void **state)
 {
 	_cleanup_(codec_release) struct codec c = {0};
 	_cleanup_(buf_release) struct buf out = {0};
-	_cleanup_free_ struct metrics_hour_reader *h = calloc(1, sizeof(*h));
-	static double values[COLUMNS][2 * N];
+	_cleanup_free_ struct metrics_hour *h = calloc(1, sizeof(*h));
+	static double values[3][2 * N];
 	double again[N];
-	uint32_t times[N];
-	struct metrics_column columns[COLUMNS] = {
-		{3, 1, values[0]}, {4, 2, values[1]}, {70, 1, values[2]}};
-	const struct metrics_hour hour = {times, N, columns, COLUMNS};
-	struct cursor rest;
+	struct metrics_column columns[] = {
+		{3, 1, values[0], N}, {4, 2, values[1], N}, {70, 1, values[2], N}};
 
 	(void)state;
 	assert_non_null(h);
 	for (uint32_t i = 0; i < N; i++) {
-		times[i] = i * 15000 + i % 3;
 		values[0][i] = i < 100 ? NAN : i;
 		values[1][i] = i % 7 == 3 ? NAN : i * i;
 		values[1][N + i] = i % 7 == 3 ? NAN : 5;
 		values[2][i] = NAN;
 	}
-	assert_int_equal(metrics_encode_hour(&c, &hour, &out), 0);
-	assert_int_equal(metrics_open_hour(&c, buf_view(&out), h, &rest), 0);
-	assert_int_equal(h->n_times, N);
-	assert_memory_equal(h->times_ms, times, sizeof(times));
-	assert_int_equal(metrics_hour_columns(&c, &rest, h), 0);
-	for (size_t i = 0; i < COLUMNS; i++) {
-		assert_int_equal(metrics_next_column(h), 1);
-		assert_int_equal(h->column, columns[i].column);
+	for (uint32_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		assert_int_equal(metrics_encode_hour(&c, 7 + i, &columns[i], &out), 0);
+		assert_int_equal(metrics_open_hour(buf_view(&out), h), 0);
+		assert_int_equal(h->list, 7 + i);
 		assert_int_equal(h->width, columns[i].width);
+		assert_int_equal(metrics_read_hour(&c, h, N), 0);
 		for (uint32_t k = 0; k < h->width; k++) {
-			assert_int_equal(metrics_column_values(h, k, again), 0);
+			assert_int_equal(metrics_hour_values(h, k, again), 0);
 			for (size_t t = 0; t < N; t++)
 				assert_true(isnan(values[i][k * N + t])
 						    ? isnan(again[t])
 						    : again[t] == values[i][k * N + t]);
 		}
+		/* Any wrong byte is noticed. */
+		for (size_t k = 0; k < out.len; k++) {
+			out.data[k] ^= 0x10;
+			assert_int_equal(metrics_open_hour(buf_view(&out), h), -EBADMSG);
+			out.data[k] ^= 0x10;
+		}
 	}
-	assert_int_equal(metrics_next_column(h), 0);
-	/* Any wrong byte is noticed. */
-	for (size_t i = 0; i < out.len; i += 3) {
-		out.data[i] ^= 0x10;
-		assert_int_equal(metrics_open_hour(&c, buf_view(&out), h, &rest), -EBADMSG);
-		out.data[i] ^= 0x10;
+}
+
+static void times_keep_who_was_read_at_them(void **state)
+{
+	_cleanup_(buf_release) struct buf out = {0};
+	_cleanup_free_ struct metrics_times *t = calloc(1, sizeof(*t));
+	const uint32_t sets[] = {0, 1, 77, METRICS_MAX_LABELSET};
+	uint32_t times[N], set;
+
+	(void)state;
+	assert_non_null(t);
+	for (uint32_t i = 0; i < N; i++)
+		times[i] = i * 15000 - i % 3 + 2;
+	for (size_t n = 1; n <= N; n += N - 1) {
+		assert_int_equal(metrics_encode_times(times, n, sets, ARRAY_SIZE(sets), &out), 0);
+		assert_int_equal(metrics_decode_times(buf_view(&out), t), 0);
+		assert_int_equal(t->n_times, n);
+		assert_memory_equal(t->times_ms, times, n * sizeof(*times));
+		for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+			assert_int_equal(metrics_next_labelset(t, &set), 1);
+			assert_int_equal(set, sets[i]);
+		}
+		assert_int_equal(metrics_next_labelset(t, &set), 0);
 	}
+	/* Some bits each, whatever the interval is. */
+	assert_in_range(out.len, 50, 120);
+	assert_int_equal(metrics_encode_times(times, 0, sets, 1, &out), -E2BIG);
 }
 
 int main(void)
@@ -186,6 +203,7 @@ int main(void)
 		cmocka_unit_test(all_numbers_come_back_to_the_bit),
 		cmocka_unit_test(single_numbers_come_back),
 		cmocka_unit_test(an_hour_keeps_its_gaps),
+		cmocka_unit_test(times_keep_who_was_read_at_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

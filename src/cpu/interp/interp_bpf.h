@@ -2,7 +2,8 @@
  * src/cpu/interp/interp_bpf.h: what BPF programs and the steps of interpreters have in common.
  *
  * Each step is an object of its own, which is linked to the sampler's. It is a global function: the
- * verifier looks at it once, and takes what it finds in memory for anything.
+ * verifier looks at it once, and takes what it finds in memory for anything. It may have some 190
+ * bytes on the stack, of the 512 that kernels give to all that is being called.
  */
 #pragma once
 

@@ -67,4 +67,6 @@ struct interp_walk {
 	__u64 addresses[INTERP_ADDRESSES];
 	__u64 state[4]; /* the interpreter's own, zeroed at first */
 	struct interp_frame frame;
+	__u32 layout; /* row of interp_layouts */
+	__u32 unused;
 };

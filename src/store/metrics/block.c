@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/cleanup.h"
 #include "store/metrics/numbers.h"
 
 #define ZSTD_LEVEL_HOUR 6
@@ -72,21 +73,104 @@ int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell)
 	return 1;
 }
 
-/* --- an hour */
+/* --- times */
 
-static int put_times(struct codec *c, const struct metrics_hour *hour, struct buf *out)
+static int put_differences(const uint32_t *times_ms, size_t n, struct buf *out)
 {
-	struct buf *column = &c->columns[0];
-	uint32_t before = 0;
-	int r = 0;
+	_cleanup_(buf_release) struct buf numbers = {0};
+	double differences[METRICS_MAX_TIMES];
+	int r;
 
-	buf_clear(column);
-	for (size_t i = 0; r == 0 && i < hour->n_times; i++) {
-		r = buf_append_varint(column, hour->times_ms[i] - before);
-		before = hour->times_ms[i];
-	}
-	return r < 0 ? r : codec_put_column(c, out, buf_view(column), ZSTD_LEVEL_HOUR);
+	for (size_t i = 1; i < n; i++)
+		differences[i - 1] = times_ms[i] - times_ms[i - 1];
+	r = n > 1 ? numbers_encode(differences, n - 1, &numbers) : 0;
+	if (r == 0)
+		r = buf_append_varint(out, numbers.len);
+	return r < 0 ? r : buf_append(out, numbers.data, numbers.len);
 }
+
+int metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
+			 size_t n_labelsets, struct buf *out)
+{
+	uint32_t before = 0;
+	int r = codec_begin(out, CODEC_TIMES);
+
+	if (n_times == 0 || n_times > METRICS_MAX_TIMES)
+		return -E2BIG;
+	if (r == 0)
+		r = buf_append_varint(out, n_times);
+	if (r == 0)
+		r = buf_append_varint(out, times_ms[0]);
+	if (r == 0)
+		r = put_differences(times_ms, n_times, out);
+	if (r == 0)
+		r = buf_append_varint(out, n_labelsets);
+	for (size_t i = 0; r == 0 && i < n_labelsets; i++) {
+		r = buf_append_varint(out, labelsets[i] - before);
+		before = labelsets[i];
+	}
+	if (r == 0)
+		codec_end(out);
+	return r;
+}
+
+static bool get_differences(struct view numbers, struct metrics_times *t)
+{
+	double differences[METRICS_MAX_TIMES];
+	double time = t->times_ms[0];
+
+	if (t->n_times > 1 && !numbers_decode(numbers, differences, t->n_times - 1))
+		return false;
+	for (size_t i = 1; i < t->n_times; i++) {
+		time += differences[i - 1];
+		if (!(differences[i - 1] >= 0) || !(time < METRICS_HOUR_MS))
+			return false;
+		t->times_ms[i] = (uint32_t)time;
+	}
+	return true;
+}
+
+int metrics_decode_times(struct view block, struct metrics_times *t)
+{
+	uint64_t n_times, first, len;
+	struct view body, numbers;
+	struct cursor c;
+	size_t at = 0;
+	int r = codec_open(block, CODEC_TIMES, &c);
+
+	if (r < 0)
+		return r;
+	body = view_of(c.at, cursor_left(&c));
+	if (!view_varint(body, &at, &n_times) || n_times == 0 || n_times > METRICS_MAX_TIMES ||
+	    !view_varint(body, &at, &first) || first >= METRICS_HOUR_MS ||
+	    !view_varint(body, &at, &len) || !view_sub(body, at, len, &numbers))
+		return -EBADMSG;
+	t->n_times = n_times;
+	t->times_ms[0] = (uint32_t)first;
+	t->labelsets = body;
+	t->at = at + len;
+	t->labelset = 0;
+	if (!get_differences(numbers, t) || !view_varint(body, &t->at, &t->n_labelsets))
+		return -EBADMSG;
+	return 0;
+}
+
+int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset)
+{
+	uint64_t delta;
+
+	if (t->n_labelsets == 0)
+		return 0;
+	t->n_labelsets--;
+	if (!view_varint(t->labelsets, &t->at, &delta) || delta > METRICS_MAX_LABELSET ||
+	    t->labelset + delta > METRICS_MAX_LABELSET)
+		return -EBADMSG;
+	t->labelset += delta;
+	*ret_labelset = (uint32_t)t->labelset;
+	return 1;
+}
+
+/* --- an hour of one series */
 
 static int put_presence(struct buf *body, const double *values, size_t n, size_t n_present)
 {
@@ -129,109 +213,59 @@ static int put_numbers(struct buf *body, struct buf *scratch, const double *valu
 	return r < 0 ? r : buf_append(body, scratch->data, scratch->len);
 }
 
-static int put_column(struct codec *c, const struct metrics_column *column, size_t n,
-		      uint32_t before)
+int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_column *column,
+			struct buf *out)
 {
 	struct buf *body = &c->columns[1], *scratch = &c->columns[2];
-	size_t n_present = 0;
-	int r = buf_append_varint(body, column->column - before);
+	size_t n = column->n_times, n_present = 0;
+	int r = codec_begin(out, CODEC_HOUR);
 
 	for (size_t i = 0; i < n; i++)
 		n_present += !isnan(column->values[i]);
+	buf_clear(body);
 	if (r == 0)
-		r = buf_append_varint(body, column->width);
+		r = buf_append_varint(out, list);
+	if (r == 0)
+		r = buf_append_varint(out, column->width);
 	if (r == 0)
 		r = put_presence(body, column->values, n, n_present);
 	for (uint32_t i = 0; r == 0 && n_present > 0 && i < column->width; i++)
 		r = put_numbers(body, scratch, column->values + i * n, n);
-	return r;
-}
-
-int metrics_encode_hour(struct codec *c, const struct metrics_hour *hour, struct buf *out)
-{
-	uint32_t before = 0;
-	int r = codec_begin(out, CODEC_HOUR);
-
-	if (hour->n_times > METRICS_MAX_TIMES)
-		return -E2BIG;
+	/* Mostly it is noise by now; a little saved is not worth unpacking it. */
 	if (r == 0)
-		r = buf_append_varint(out, hour->n_times);
-	if (r == 0)
-		r = buf_append_varint(out, hour->n_columns);
-	if (r == 0)
-		r = put_times(c, hour, out);
-	buf_clear(&c->columns[1]);
-	for (size_t i = 0; r == 0 && i < hour->n_columns; i++) {
-		r = put_column(c, &hour->columns[i], hour->n_times, before);
-		before = hour->columns[i].column;
-	}
-	if (r == 0)
-		r = codec_put_column(c, out, buf_view(&c->columns[1]), ZSTD_LEVEL_HOUR);
+		r = codec_put_column_below(c, out, buf_view(body), ZSTD_LEVEL_HOUR,
+					   body->len / 4 * 3);
 	if (r == 0)
 		codec_end(out);
 	return r;
 }
 
-static bool get_times(struct cursor times, struct metrics_hour_reader *h)
+int metrics_open_hour(struct view block, struct metrics_hour *h)
 {
-	uint64_t delta, time = 0;
-
-	for (size_t i = 0; i < h->n_times; i++) {
-		if (!cursor_varint(&times, &delta) || delta >= METRICS_HOUR_MS)
-			return false;
-		time += delta;
-		if (time >= METRICS_HOUR_MS)
-			return false;
-		h->times_ms[i] = (uint32_t)time;
-	}
-	return true;
-}
-
-int metrics_open_hour(struct codec *c, struct view block, struct metrics_hour_reader *h,
-		      struct cursor *ret_rest)
-{
-	struct cursor body, times;
-	uint64_t n_times;
-	int r = codec_open(block, CODEC_HOUR, &body);
+	uint64_t width;
+	int r = codec_open(block, CODEC_HOUR, &h->rest);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&body, &n_times) || n_times > METRICS_MAX_TIMES ||
-	    !cursor_varint(&body, &h->n_columns) || h->n_columns > METRICS_MAX_COLUMN + 1)
+	if (!cursor_varint(&h->rest, &h->list) || !cursor_varint(&h->rest, &width) || width == 0 ||
+	    width > METRICS_MAX_WIDTH)
 		return -EBADMSG;
-	h->n_times = n_times;
-	r = codec_get_column(c, &body, 0, &times);
-	if (r < 0)
-		return r;
-	*ret_rest = body;
-	return get_times(times, h) ? 0 : -EBADMSG;
-}
-
-int metrics_hour_columns(struct codec *c, struct cursor *rest, struct metrics_hour_reader *h)
-{
-	struct cursor body;
-	int r = codec_get_column(c, rest, 1, &body);
-
-	if (r < 0)
-		return r;
-	h->body = view_of(body.at, cursor_left(&body));
-	h->at = 0;
-	h->column = 0;
+	h->width = (uint32_t)width;
 	return 0;
 }
 
-static bool get_presence(struct metrics_hour_reader *h)
+static bool get_presence(struct metrics_hour *h, struct view body, size_t *at)
 {
 	uint64_t kind, first = 0, n = h->n_times;
 	struct view bits;
 
-	if (!view_varint(h->body, &h->at, &kind) || kind > PRESENT_BITS)
+	if (!view_varint(body, at, &kind) || kind > PRESENT_BITS)
 		return false;
 	h->n_present = 0;
 	if (kind == PRESENT_BITS) {
-		if (!view_sub(h->body, h->at, (n + 7) / 8, &bits))
+		if (!view_sub(body, *at, (n + 7) / 8, &bits))
 			return false;
-		h->at += bits.len;
+		*at += bits.len;
 		for (size_t i = 0; i < n; i++) {
 			h->present[i] = bits.data[i / 8] >> i % 8 & 1;
 			h->n_present += h->present[i];
@@ -239,8 +273,8 @@ static bool get_presence(struct metrics_hour_reader *h)
 		return true;
 	}
 	if (kind == PRESENT_RANGE &&
-	    (!view_varint(h->body, &h->at, &first) || !view_varint(h->body, &h->at, &n) ||
-	     first > h->n_times || n > h->n_times - first))
+	    (!view_varint(body, at, &first) || !view_varint(body, at, &n) || first > h->n_times ||
+	     n > h->n_times - first))
 		return false;
 	memset(h->present, 0, h->n_times);
 	memset(h->present + first, 1, n);
@@ -248,31 +282,33 @@ static bool get_presence(struct metrics_hour_reader *h)
 	return true;
 }
 
-int metrics_next_column(struct metrics_hour_reader *h)
+int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times)
 {
-	uint64_t column = h->column, width, len;
+	struct cursor column;
+	struct view body;
+	size_t at = 0;
+	uint64_t len;
+	int r = codec_get_column(c, &h->rest, 1, &column);
 
-	if (h->n_columns == 0)
-		return 0;
-	h->n_columns--;
-	if (!get_head(h->body, &h->at, &column, &width) || !get_presence(h))
+	if (r < 0)
+		return r;
+	body = view_of(column.at, cursor_left(&column));
+	h->n_times = n_times;
+	if (!get_presence(h, body, &at))
 		return -EBADMSG;
-	h->column = (uint32_t)column;
-	h->width = (uint32_t)width;
 	for (uint32_t i = 0; h->n_present > 0 && i < h->width; i++) {
-		if (!view_varint(h->body, &h->at, &len) ||
-		    !view_sub(h->body, h->at, len, &h->numbers[i]))
+		if (!view_varint(body, &at, &len) || !view_sub(body, at, len, &h->numbers[i]))
 			return -EBADMSG;
-		h->at += len;
+		at += len;
 	}
-	return 1;
+	return 0;
 }
 
-int metrics_column_values(struct metrics_hour_reader *h, uint32_t i, double *values)
+int metrics_hour_values(struct metrics_hour *h, uint32_t i, double *values)
 {
 	size_t at = 0;
 
-	if (h->n_present == h->n_times && h->n_times > 0)
+	if (h->n_present == h->n_times)
 		return numbers_decode(h->numbers[i], values, h->n_times) ? 0 : -EBADMSG;
 	if (h->n_present > 0 && !numbers_decode(h->numbers[i], h->dense, h->n_present))
 		return -EBADMSG;

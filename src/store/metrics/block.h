@@ -7,15 +7,16 @@
  *
  *   reading (one time)   varint n, then n times:
  *                          varint column - the one before; varint width; numbers
- *   hour                 varint times, varint columns
- *                        codec column: varint differences of times, in ms
- *                        codec column: per column
- *                          varint column - the one before; varint width
- *                          varint presence: 0 at all times; 1 from (varint) so many times (varint);
- *                            2 a bit for each time follows
+ *   times (of an hour)   varint n; varint the first; numbers.h (with their length) of the n - 1
+ *                        differences, in ms; varint n, then n label sets that were read at these
+ *                        times: varint label set - the one before
+ *   hour (one series)    varint which times of the service and hour; varint width
+ *                        codec column: varint presence: 0 at all times; 1 from (varint) so many
+ *                            times (varint); 2 a bit for each time follows
  *                          width times: varint length, bytes of numbers.h
  *
- * Times are those of the resource: they are written once, whatever it has of series.
+ * Most resources of a service are read at the same times, which are written once for all of them.
+ * A series is a block of its own: who asks for one metric of many processes reads nothing else.
  */
 #pragma once
 
@@ -28,6 +29,7 @@
 #define METRICS_MAX_WIDTH 64U
 #define METRICS_MAX_TIMES 4096U /* of an hour's block */
 #define METRICS_HOUR_MS 3600000
+#define METRICS_MAX_LABELSET ((1U << 20) - 1)
 
 /* One column at one time. */
 struct metrics_cell {
@@ -50,39 +52,45 @@ int metrics_open_reading(struct view block, struct metrics_reading *ret);
 /* 1 and the next cell, whose values are the reading's; 0: no more; -EBADMSG. */
 int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell);
 
+/* When resources were read in an hour. */
+struct metrics_times {
+	uint32_t times_ms[METRICS_MAX_TIMES]; /* in the hour, ascending */
+	size_t n_times;
+	struct view labelsets; /* for metrics_next_labelset() */
+	size_t at;
+	uint64_t n_labelsets;
+	uint64_t labelset;
+};
+/* At least one time; label sets ascending. */
+int metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
+			 size_t n_labelsets, struct buf *out);
+int metrics_decode_times(struct view block, struct metrics_times *ret);
+/* 1 and the next label set; 0: no more; -EBADMSG. */
+int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset);
+
 /* A column over the times of an hour: width times n_times values, NAN where there is none. */
 struct metrics_column {
 	uint32_t column;
 	uint32_t width;
 	const double *values;
-};
-struct metrics_hour {
-	const uint32_t *times_ms; /* in the hour, ascending */
 	size_t n_times;
-	const struct metrics_column *columns; /* ascending */
-	size_t n_columns;
 };
-int metrics_encode_hour(struct codec *c, const struct metrics_hour *hour, struct buf *out);
+int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_column *column,
+			struct buf *out);
 
-struct metrics_hour_reader {
-	uint32_t times_ms[METRICS_MAX_TIMES];
-	size_t n_times;
-	/* Of the column that is read. */
-	uint32_t column;
+struct metrics_hour {
+	uint64_t list; /* which times */
 	uint32_t width;
+	struct cursor rest;
+	/* After metrics_read_hour(). */
+	size_t n_times;
 	size_t n_present;
-	uint64_t n_columns; /* still to come */
 	uint8_t present[METRICS_MAX_TIMES];
 	struct view numbers[METRICS_MAX_WIDTH];
-	struct view body;
-	size_t at;
 	double dense[METRICS_MAX_TIMES];
 };
-/* The times alone; metrics_hour_columns() goes on from there. */
-int metrics_open_hour(struct codec *c, struct view block, struct metrics_hour_reader *h,
-		      struct cursor *ret_rest);
-int metrics_hour_columns(struct codec *c, struct cursor *rest, struct metrics_hour_reader *h);
-/* 1 and what is known of the next column; 0: no more; -EBADMSG. */
-int metrics_next_column(struct metrics_hour_reader *h);
+int metrics_open_hour(struct view block, struct metrics_hour *h);
+/* Goes on when it is known how many times there are. */
+int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times);
 /* Its numbers number i, n_times of them; NAN where there is none. */
-int metrics_column_values(struct metrics_hour_reader *h, uint32_t i, double *values);
+int metrics_hour_values(struct metrics_hour *h, uint32_t i, double *values);

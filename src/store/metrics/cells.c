@@ -118,35 +118,27 @@ static void spread(const struct cells *c, const struct cell *run, size_t n, size
 			to[k * n_times + run[i].time] = values[run[i].at + k];
 }
 
-int cells_encode_hour(struct cells *c, struct codec *codec, const uint32_t *times_ms,
-		      size_t n_times, struct buf *out)
+int cells_each_column(struct cells *c, size_t n_times,
+		      int (*fn)(void *ctx, const struct metrics_column *column), void *ctx)
 {
-	struct metrics_hour hour = {.times_ms = times_ms, .n_times = n_times};
 	const struct cell *cells;
-	struct metrics_column *columns;
-	size_t n_values = 0, n;
-	double *values;
+	size_t n;
+	int r = 0;
 
 	merge(c);
 	cells = (const void *)c->items.data;
-	for (size_t i = 0; i < c->len; i++)
-		if (i == 0 || cells[i].column != cells[i - 1].column)
-			n_values += cells[i].width * n_times;
-	buf_clear(&c->columns);
-	buf_clear(&c->out);
-	if (buf_reserve(&c->columns, (c->len + 1) * sizeof(*columns)) < 0 ||
-	    buf_reserve(&c->out, (n_values + 1) * sizeof(*values)) < 0)
-		return -ENOMEM;
-	columns = (void *)c->columns.data;
-	values = (void *)c->out.data;
-	for (size_t i = 0; i < c->len; i += n) {
+	for (size_t i = 0; r >= 0 && i < c->len; i += n) {
+		struct metrics_column column = {
+			.column = cells[i].column, .width = cells[i].width, .n_times = n_times};
+
 		for (n = 1; i + n < c->len && cells[i + n].column == cells[i].column;)
 			n++;
-		spread(c, &cells[i], n, n_times, values);
-		columns[hour.n_columns++] =
-			(struct metrics_column){cells[i].column, cells[i].width, values};
-		values += cells[i].width * n_times;
+		buf_clear(&c->out);
+		if (buf_reserve(&c->out, (n_times * cells[i].width + 1) * sizeof(double)) < 0)
+			return -ENOMEM;
+		spread(c, &cells[i], n, n_times, (void *)c->out.data);
+		column.values = (const void *)c->out.data;
+		r = fn(ctx, &column);
 	}
-	hour.columns = columns;
-	return metrics_encode_hour(codec, &hour, out);
+	return r < 0 ? r : 0;
 }

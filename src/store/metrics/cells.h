@@ -28,7 +28,8 @@ int cells_add(struct cells *c, uint32_t column, uint32_t time, const double *val
 	      uint32_t width);
 /* The numbers of a stored reading; -EBADMSG when it is damaged, then none are added. */
 int cells_add_reading(struct cells *c, struct view block, uint32_t time);
-/* All of them as one reading, or as an hour with these times; -E2BIG, -ENOMEM. */
+/* All of them as one reading; -E2BIG, -ENOMEM. */
 int cells_encode_reading(struct cells *c, struct buf *out);
-int cells_encode_hour(struct cells *c, struct codec *codec, const uint32_t *times_ms,
-		      size_t n_times, struct buf *out);
+/* Each column spread over so many times. Below 0 ends it. */
+int cells_each_column(struct cells *c, size_t n_times,
+		      int (*fn)(void *ctx, const struct metrics_column *column), void *ctx);

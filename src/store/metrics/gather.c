@@ -21,7 +21,7 @@ void gather_release(struct gather *g)
 	arena_release(&g->answer.memory);
 	buf_release(&g->found);
 	buf_release(&g->name);
-	buf_release(&g->steps);
+	buf_release(&g->runs);
 	intern_release(&g->names);
 }
 
@@ -164,79 +164,122 @@ void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_n
 
 /* --- its numbers */
 
-/* The steps of the block's times, once for all of its columns. */
+/* Times in a row that are in one step. */
+struct run {
+	uint32_t step;
+	uint32_t end; /* the first time that is not */
+};
+
+/* The steps of the batch's times, once for all that share them. */
 static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t day_ms)
 {
 	int64_t begin = day_ms + b->begin_ms;
 	uint64_t from = (uint64_t)g->query->from_ns, step = (uint64_t)g->query->step_ns;
-	uint32_t *steps;
+	struct run run = {0};
 
-	if (g->block == b->block && g->block != 0)
+	if (g->times == b->times && g->times != 0)
 		return 0;
-	buf_clear(&g->steps);
-	if (buf_reserve(&g->steps, b->n * sizeof(*steps)) < 0)
-		return -ENOMEM;
-	steps = (void *)g->steps.data;
+	buf_clear(&g->runs);
 	for (size_t i = 0; i < b->n; i++) {
 		/* Unsigned: the window may begin before 1970. */
 		uint64_t ns = (uint64_t)(begin + b->times_ms[i]) * 1000000;
+		uint32_t at = (uint32_t)MIN((ns - from) / step, (uint64_t)g->query->n_points);
 
-		steps[i] = (uint32_t)MIN((ns - from) / step, (uint64_t)g->query->n_points);
+		if (i > 0 && at != run.step && buf_append(&g->runs, &run, sizeof(run)) < 0)
+			return -ENOMEM;
+		run = (struct run){at, (uint32_t)i + 1};
 	}
-	g->block = b->block;
-	return 0;
+	g->times = b->times;
+	return buf_append(&g->runs, &run, sizeof(run));
 }
 
-static void add_gauge(struct gather *g, struct found *f, const struct metrics_batch *b,
-		      int64_t day_ms)
+/* What the values of a run come to. */
+struct total {
+	double sum;
+	double min;
+	double max;
+	double last;
+	uint32_t last_at;
+	uint32_t n;
+};
+
+static struct total add_up(const double *values, uint32_t begin, uint32_t end)
 {
-	const uint32_t *steps = (const void *)g->steps.data;
-	size_t n = g->query->n_points;
-	double *points = f->series.points;
-	int64_t begin = day_ms + b->begin_ms;
+	struct total t = {.min = INFINITY, .max = -INFINITY};
 
-	for (size_t i = 0; i < b->n; i++) {
-		uint32_t k = steps[i];
-		double v = b->values[i];
-		bool first;
+	for (uint32_t i = begin; i < end; i++) {
+		double v = values[i];
 
-		if (isnan(v) || k >= n)
+		if (isnan(v))
 			continue;
-		first = f->counts[k]++ == 0;
-		switch (g->query->aggregate) {
-		case STORE_AVERAGE:
-			points[k] = first ? v : points[k] + v;
-			break;
-		case STORE_MIN:
-			points[k] = first || v < points[k] ? v : points[k];
-			break;
-		case STORE_MAX:
-			points[k] = first || v > points[k] ? v : points[k];
-			break;
-		default:
-			if (first || begin + b->times_ms[i] >= f->times_ms[k]) {
-				points[k] = v;
-				f->times_ms[k] = begin + b->times_ms[i];
-			}
+		t.sum += v;
+		t.min = MIN(t.min, v);
+		t.max = MAX(t.max, v);
+		t.last = v;
+		t.last_at = i;
+		t.n++;
+	}
+	return t;
+}
+
+static void add_gauge(const struct gather *g, struct found *f, uint32_t step, const struct total *t,
+		      int64_t last_ms)
+{
+	double *point = &f->series.points[step];
+	bool first = f->counts[step] == 0;
+
+	f->counts[step] += t->n;
+	switch (g->query->aggregate) {
+	case STORE_AVERAGE:
+		*point = first ? t->sum : *point + t->sum;
+		break;
+	case STORE_MIN:
+		*point = first ? t->min : MIN(*point, t->min);
+		break;
+	case STORE_MAX:
+		*point = first ? t->max : MAX(*point, t->max);
+		break;
+	default:
+		if (first || last_ms >= f->times_ms[step]) {
+			*point = t->last;
+			f->times_ms[step] = last_ms;
 		}
+	}
+}
+
+static void add_gauges(const struct gather *g, struct found *f, const struct metrics_batch *b,
+		       int64_t day_ms)
+{
+	const struct run *runs = (const void *)g->runs.data;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < g->runs.len / sizeof(*runs); at = runs[i++].end) {
+		struct total t = add_up(b->values, at, runs[i].end);
+
+		if (t.n > 0 && runs[i].step < g->query->n_points)
+			add_gauge(g, f, runs[i].step, &t,
+				  day_ms + b->begin_ms + b->times_ms[t.last_at]);
 	}
 }
 
 /* Increases add up. */
-static void add_increases(struct gather *g, double *points, const struct metrics_batch *b,
+static void add_increases(const struct gather *g, double *points, const struct metrics_batch *b,
 			  uint32_t width)
 {
-	const uint32_t *steps = (const void *)g->steps.data;
+	const struct run *runs = (const void *)g->runs.data;
 	size_t n = g->query->n_points;
 
-	for (uint32_t row = 0; row < width; row++)
-		for (size_t i = 0; i < b->n; i++) {
-			double v = b->values[row * b->stride + i];
-			double *to = &points[row * n + MIN(steps[i], n - 1)];
+	for (uint32_t row = 0; row < width; row++) {
+		uint32_t at = 0;
 
-			if (!isnan(v) && steps[i] < n)
-				*to = isnan(*to) ? v : *to + v;
+		for (size_t i = 0; i < g->runs.len / sizeof(*runs); at = runs[i++].end) {
+			struct total t = add_up(b->values + row * b->stride, at, runs[i].end);
+			double *to = &points[row * n + runs[i].step];
+
+			if (t.n > 0 && runs[i].step < n)
+				*to = isnan(*to) ? t.sum : *to + t.sum;
 		}
+	}
 }
 
 int gather_add(struct gather *g, uint32_t id, enum define_part part, const struct metrics_batch *b,
@@ -256,7 +299,7 @@ int gather_add(struct gather *g, uint32_t id, enum define_part part, const struc
 	} else if (b->width != f->series.width) {
 		return -EBADMSG;
 	} else if (f->series.kind == METRIC_GAUGE) {
-		add_gauge(g, f, b, day_ms);
+		add_gauges(g, f, b, day_ms);
 	} else {
 		add_increases(g, f->series.points, b, b->width);
 	}

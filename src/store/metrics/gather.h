@@ -20,8 +20,8 @@ struct gather {
 	struct intern names; /* of series, as bytes */
 	struct buf name;     /* of the one that is looked up */
 	size_t n_values;
-	struct buf steps; /* uint32_t: of the times of a block */
-	uint64_t block;	  /* 0: none yet, or of another day */
+	struct buf runs; /* struct run: the steps of a batch's times */
+	uint64_t times;	 /* whose they are; 0: nobody's */
 };
 void gather_release(struct gather *g);
 

@@ -8,8 +8,9 @@
 #include "store/codec.h"
 #include "store/metrics/bits.h"
 
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: every whole number up to it is exact */
-#define ESCAPE 24U		     /* a quotient of Rice's code that stands for a plain number */
+#define WHOLE_MOST (1ULL << 53) /* every whole number up to it is exact */
+#define WHOLE_MAX ((double)WHOLE_MOST)
+#define ESCAPE 24U /* a quotient of Rice's code that stands for a plain number */
 #define PLAIN_BITS 56U
 #define MAX_DIGITS 9U
 
@@ -351,30 +352,39 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 	return encode_whole(&w, digits, out);
 }
 
-static inline uint64_t take_rice(struct bits_reader *b, unsigned int k)
+/* A number in Rice's code, of which word has the bits after the first few. */
+static inline __attribute__((always_inline)) uint64_t
+take_rice(struct bits_reader *b, uint64_t word, unsigned int before, unsigned int k)
 {
-	uint64_t word = bits_peek(b);
-	unsigned int quotient = word ? (unsigned int)__builtin_ctzll(word) : 64;
+	/* The escape is a bit of its own: so there always is one, and a quotient below. */
+	unsigned int quotient = (unsigned int)__builtin_ctzll(word | 1ULL << ESCAPE);
 
-	if (quotient >= ESCAPE) {
-		b->at += ESCAPE + 1;
+	if (quotient == ESCAPE) {
+		b->at += before + ESCAPE + 1;
 		return bits_take(b, PLAIN_BITS);
 	}
-	b->at += quotient + 1;
-	if (quotient + 1 + k <= BITS_MAX) {
-		b->at += k;
+	if (before + quotient + 1 + k <= BITS_MAX) {
+		b->at += before + quotient + 1 + k;
 		return (uint64_t)quotient << k | (word >> (quotient + 1) & ((1ULL << k) - 1));
 	}
+	b->at += before + quotient + 1;
 	return (uint64_t)quotient << k | bits_take(b, k);
 }
 
-static inline uint64_t take_code(struct bits_reader *b, enum code code, unsigned int parameter)
+static inline __attribute__((always_inline)) uint64_t
+take_code(struct bits_reader *b, enum code code, unsigned int parameter)
 {
+	uint64_t word;
+
 	if (code == CODE_WIDTH)
 		return bits_take(b, parameter);
+	word = bits_peek(b);
 	if (code == CODE_RICE)
-		return take_rice(b, parameter);
-	return bits_take(b, 1) ? take_rice(b, parameter) + 1 : 0;
+		return take_rice(b, word, 0, parameter);
+	if (word & 1)
+		return take_rice(b, word >> 1, 1, parameter) + 1;
+	b->at++;
+	return 0;
 }
 
 struct whole_head {
@@ -392,22 +402,22 @@ static inline __attribute__((always_inline)) bool decode_code(struct bits_reader
 							      enum code code, double *values,
 							      size_t n)
 {
-	uint64_t value = (uint64_t)h->base, divisor = h->divisor;
-	double power = h->power;
-	bool differences = h->differences, small = true;
+	uint64_t base = (uint64_t)h->base, value = base, divisor = h->divisor, wrong = 0;
+	unsigned int parameter = h->parameter;
+	bool differences = h->differences;
 
 	/* Wrapping around is no harm: what cannot be is refused after. */
 	for (size_t i = 0; i < n; i++) {
 		if (!differences)
-			value = (uint64_t)h->base + take_code(&b, code, h->parameter) * divisor;
+			value = base + take_code(&b, code, parameter) * divisor;
 		else if (i > 0)
-			value += (uint64_t)unzigzag(take_code(&b, code, h->parameter)) * divisor;
+			value += (uint64_t)unzigzag(take_code(&b, code, parameter)) * divisor;
+		wrong |= value + WHOLE_MOST > 2 * WHOLE_MOST;
 		values[i] = (double)(int64_t)value;
-		small &= fabs(values[i]) <= WHOLE_MAX;
-		if (power != 1)
-			values[i] /= power;
 	}
-	return small && bits_ok(&b);
+	for (size_t i = 0; h->power != 1 && i < n; i++)
+		values[i] /= h->power;
+	return !wrong && bits_ok(&b);
 }
 
 static bool decode_whole(struct view bytes, double *values, size_t n)

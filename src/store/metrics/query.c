@@ -200,7 +200,7 @@ static int query_service(struct querying *q, uint32_t service, const struct dict
 	sqlite_day_window(q->day, q->gather.query->from_ns, q->gather.query->to_ns, &scan.from_ms,
 			  &scan.to_ms);
 	q->dictionary = d;
-	q->gather.block = 0;
+	q->gather.times = 0;
 	r = metrics_scan(&scan, q->day, err);
 	if (r == -E2BIG)
 		return err_set(err, r,

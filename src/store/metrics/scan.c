@@ -6,16 +6,32 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "store/metrics/block.h"
 
 _Static_assert(METRICS_COLUMN_BYTES * 8 > METRICS_MAX_COLUMN, "a bit for each column");
+_Static_assert(METRICS_MAX_LABELSET == DAY_MAX_LABELSETS, "all label sets of a day");
+
+/* A list of times of the window's hours; what of it is in the window. */
+struct times {
+	int64_t begin_ms;
+	size_t at; /* of the first one, in the memory of all */
+	size_t n;
+	size_t first;
+	size_t last;
+};
 
 struct scanning {
 	struct metrics_scan *scan;
+	struct day *day;
+	struct err *err;
 	struct codec codec;
 	struct buf values;
-	bool times_only;
-	struct metrics_hour_reader hour;
+	struct buf times; /* struct times */
+	struct buf ms;	  /* uint32_t: of all of them */
+	struct map lists; /* hour << 28 | list, to its place in times */
+	struct metrics_hour hour;
+	struct metrics_times decoded;
 };
 
 static void scanning_free(struct scanning *s)
@@ -24,6 +40,9 @@ static void scanning_free(struct scanning *s)
 		return;
 	codec_release(&s->codec);
 	buf_release(&s->values);
+	buf_release(&s->times);
+	buf_release(&s->ms);
+	map_release(&s->lists);
 	free(s);
 }
 DEFINE_CLEANUP(struct scanning, scanning_free)
@@ -33,25 +52,103 @@ static bool has_bit(const uint8_t *bits, uint32_t i)
 	return !bits || (bits[i / 8] >> i % 8 & 1);
 }
 
-/* Which of the block's times are in the window. */
-static void cut_times(const struct scanning *s, struct metrics_batch *b, size_t *ret_first)
+/* Blocks that are damaged are counted, and gone over. */
+static int go_on(struct scanning *s, enum day_sql table, int64_t key, int r)
 {
-	const struct metrics_hour_reader *h = &s->hour;
-	size_t first = 0, last = h->n_times;
-
-	while (first < last && b->begin_ms + h->times_ms[first] < s->scan->from_ms)
-		first++;
-	while (last > first && b->begin_ms + h->times_ms[last - 1] >= s->scan->to_ms)
-		last--;
-	b->times_ms = h->times_ms + first;
-	b->n = last - first;
-	*ret_first = first;
+	if (r == -EBADMSG) {
+		damage_add(s->scan->damage, s->day, table, key);
+		return 0;
+	}
+	return r == -ENOMEM ? err_oom(s->err) : r;
 }
 
-/* The values of the column that was just met, or whether there are any. */
+/* Calls fn for each row of a table in a range of keys, until it returns something. */
+static int each_row(struct scanning *s, enum day_sql table, const int64_t range[2],
+		    int (*fn)(struct scanning *s, int64_t key, struct view block))
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(s->day, table, range, 2, &stmt, s->err);
+
+	while (r == 0 && (r = day_next(s->day, stmt, s->err)) > 0) {
+		int64_t key = sqlite3_column_int64(stmt, 0);
+
+		r = go_on(s, table, key, fn(s, key, day_blob(stmt, 1)));
+		if (r != 0)
+			day_done(stmt);
+	}
+	return r;
+}
+
+/* --- times */
+
+static int64_t list_begin_ms(int64_t key)
+{
+	return (key >> 28 & 31) * METRICS_HOUR_MS;
+}
+
+/* Which of the decoded times are in the window. */
+static void cut(const struct scanning *s, struct times *t)
+{
+	const uint32_t *ms = s->decoded.times_ms;
+
+	t->first = 0;
+	t->last = t->n;
+	while (t->first < t->last && t->begin_ms + ms[t->first] < s->scan->from_ms)
+		t->first++;
+	while (t->last > t->first && t->begin_ms + ms[t->last - 1] >= s->scan->to_ms)
+		t->last--;
+}
+
+static int keep_list(struct scanning *s, int64_t key, struct view block)
+{
+	struct times t = {.begin_ms = list_begin_ms(key), .at = s->ms.len / sizeof(uint32_t)};
+	int r = metrics_decode_times(block, &s->decoded);
+
+	if (r < 0)
+		return r;
+	t.n = s->decoded.n_times;
+	cut(s, &t);
+	r = buf_append(&s->ms, s->decoded.times_ms, t.n * sizeof(uint32_t));
+	if (r == 0)
+		r = map_put(&s->lists, (uint64_t)key & ((1ULL << 33) - 1),
+			    s->times.len / sizeof(t));
+	return r < 0 ? -ENOMEM : buf_append(&s->times, &t, sizeof(t));
+}
+
+static int span_list(struct scanning *s, int64_t key, struct view block)
+{
+	struct metrics_batch b = {.begin_ms = list_begin_ms(key)};
+	struct times t = {.begin_ms = b.begin_ms};
+	int r = metrics_decode_times(block, &s->decoded);
+
+	if (r < 0)
+		return r;
+	t.n = s->decoded.n_times;
+	cut(s, &t);
+	b.times_ms = s->decoded.times_ms + t.first;
+	b.n = t.last - t.first;
+	while (b.n > 0 && r == 0 && (r = metrics_next_labelset(&s->decoded, &b.labelset)) > 0)
+		r = has_bit(s->scan->labelsets, b.labelset) ? s->scan->fn(s->scan->ctx, &b) : 0;
+	return r;
+}
+
+static int each_list(struct scanning *s,
+		     int (*fn)(struct scanning *s, int64_t key, struct view block))
+{
+	unsigned int first = (unsigned int)(s->scan->from_ms / METRICS_HOUR_MS);
+	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / METRICS_HOUR_MS + 1);
+	const int64_t range[] = {day_times_key(s->scan->service, first, 0),
+				 day_times_key(s->scan->service, end, 0)};
+
+	return each_row(s, DAY_TIMES, range, fn);
+}
+
+/* --- past hours */
+
+/* The values of the series, or whether there are any. */
 static int read_values(struct scanning *s)
 {
-	struct metrics_hour_reader *h = &s->hour;
+	struct metrics_hour *h = &s->hour;
 	uint32_t width = s->scan->presence ? 1 : h->width;
 	double *values;
 	int r;
@@ -67,55 +164,71 @@ static int read_values(struct scanning *s)
 		return 0;
 	}
 	for (uint32_t i = 0; r == 0 && i < width; i++)
-		r = metrics_column_values(h, i, values + i * h->n_times);
-	return r;
-}
-
-static int scan_columns(struct scanning *s, struct metrics_batch *b, struct cursor *rest,
-			size_t first)
-{
-	struct metrics_scan *scan = s->scan;
-	struct metrics_hour_reader *h = &s->hour;
-	int r = metrics_hour_columns(&s->codec, rest, h);
-
-	b->stride = h->n_times;
-	while (r == 0 && (r = metrics_next_column(h)) > 0) {
-		r = 0;
-		if (!has_bit(scan->columns, h->column))
-			continue;
-		r = read_values(s);
-		if (r < 0)
-			break;
-		b->column = h->column;
-		b->width = h->width;
-		b->values = (const double *)(const void *)s->values.data + first;
-		r = scan->fn(scan->ctx, b);
-	}
+		r = metrics_hour_values(h, i, values + i * h->n_times);
 	return r;
 }
 
 static int scan_hour(struct scanning *s, int64_t key, struct view block)
 {
-	struct metrics_scan *scan = s->scan;
 	struct metrics_batch b = {
-		.labelset = key >> 8 & DAY_MAX_LABELSETS,
-		.block = scan->blocks,
-		.begin_ms = (key >> 28 & 31) * METRICS_HOUR_MS,
+		.labelset = key >> 6 & DAY_MAX_LABELSETS,
+		.column = key >> 31 & METRICS_MAX_COLUMN,
 	};
-	struct cursor rest;
-	size_t first;
+	uint64_t hour = (uint64_t)key >> 26 & 31, place;
+	const struct times *t;
 	int r;
 
-	if (!has_bit(scan->labelsets, b.labelset))
+	if (!has_bit(s->scan->labelsets, b.labelset))
 		return 0;
-	r = metrics_open_hour(&s->codec, block, &s->hour, &rest);
+	r = metrics_open_hour(block, &s->hour);
 	if (r < 0)
 		return r;
-	cut_times(s, &b, &first);
-	if (b.n == 0)
+	if (s->hour.list >= DAY_MAX_LISTS || !map_get(&s->lists, hour << 28 | s->hour.list, &place))
+		return -EBADMSG;
+	t = (const struct times *)(void *)s->times.data + place;
+	if (t->first == t->last)
 		return 0;
-	return s->times_only ? scan->fn(scan->ctx, &b) : scan_columns(s, &b, &rest, first);
+	r = metrics_read_hour(&s->codec, &s->hour, t->n);
+	if (r == 0)
+		r = read_values(s);
+	if (r < 0)
+		return r;
+	b.width = s->hour.width;
+	b.times = place + 1;
+	b.times_ms = (const uint32_t *)(void *)s->ms.data + t->at + t->first;
+	b.begin_ms = t->begin_ms;
+	b.n = t->last - t->first;
+	b.values = (const double *)(void *)s->values.data + t->first;
+	b.stride = t->n;
+	return s->scan->fn(s->scan->ctx, &b);
 }
+
+/* All hours of the window of one column; or of all of them, with hours that are not of it. */
+static int scan_column(struct scanning *s, uint32_t column)
+{
+	unsigned int first = (unsigned int)(s->scan->from_ms / METRICS_HOUR_MS);
+	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / METRICS_HOUR_MS + 1);
+	const int64_t range[] = {day_hour_key(s->scan->service, column, first, 0),
+				 day_hour_key(s->scan->service, column, end, 0)};
+
+	return each_row(s, DAY_HOURS, range, scan_hour);
+}
+
+static int scan_hours(struct scanning *s)
+{
+	int r = each_list(s, keep_list);
+
+	/* Without times there are no hours. */
+	for (uint32_t i = 0; r == 0 && s->times.len > 0 && i < METRICS_COLUMN_BYTES * 8; i++) {
+		if (s->scan->columns[i / 8] == 0)
+			i |= 7;
+		else if (has_bit(s->scan->columns, i))
+			r = scan_column(s, i);
+	}
+	return r;
+}
+
+/* --- readings */
 
 static int scan_reading(struct scanning *s, int64_t key, struct view block)
 {
@@ -123,7 +236,6 @@ static int scan_reading(struct scanning *s, int64_t key, struct view block)
 	struct metrics_scan *scan = s->scan;
 	struct metrics_batch b = {
 		.labelset = day_key_labelset(key),
-		.block = scan->blocks,
 		.begin_ms = day_key_ms(key),
 		.times_ms = &at,
 		.n = 1,
@@ -136,7 +248,7 @@ static int scan_reading(struct scanning *s, int64_t key, struct view block)
 	if (!has_bit(scan->labelsets, b.labelset))
 		return 0;
 	r = metrics_open_reading(block, &reading);
-	if (r == 0 && s->times_only)
+	if (r == 0 && !scan->columns)
 		return scan->fn(scan->ctx, &b);
 	while (r == 0 && (r = metrics_next_cell(&reading, &cell)) > 0) {
 		r = 0;
@@ -150,40 +262,11 @@ static int scan_reading(struct scanning *s, int64_t key, struct view block)
 	return r;
 }
 
-static int scan_table(struct scanning *s, struct day *day, bool hours, struct err *err)
-{
-	struct metrics_scan *scan = s->scan;
-	unsigned int first = (unsigned int)(scan->from_ms / METRICS_HOUR_MS);
-	unsigned int end = (unsigned int)((scan->to_ms - 1) / METRICS_HOUR_MS + 1);
-	const int64_t in_hours[] = {day_pack_key(scan->service, first, 0, 0),
-				    day_pack_key(scan->service, end, 0, 0)};
-	const int64_t in_readings[] = {day_key(scan->service, scan->from_ms, 0),
-				       day_key(scan->service, scan->to_ms, 0)};
-	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, hours ? DAY_HOURS : DAY_READINGS, hours ? in_hours : in_readings, 2,
-			  &stmt, err);
-
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
-		int64_t key = sqlite3_column_int64(stmt, 0);
-		struct view block = day_blob(stmt, 1);
-
-		scan->blocks++;
-		r = hours ? scan_hour(s, key, block) : scan_reading(s, key, block);
-		if (r == -EBADMSG) {
-			damage_add(scan->damage, day, hours ? DAY_HOURS : DAY_READINGS, key);
-			r = 0;
-		}
-		if (r != 0) {
-			day_done(stmt);
-			return r == -ENOMEM ? err_oom(err) : r;
-		}
-	}
-	return r;
-}
-
-static int scan_day(struct metrics_scan *scan, struct day *day, bool times_only, struct err *err)
+int metrics_scan(struct metrics_scan *scan, struct day *day, struct err *err)
 {
 	_cleanup_(scanning_freep) struct scanning *s = NULL;
+	const int64_t readings[] = {day_key(scan->service, scan->from_ms, 0),
+				    day_key(scan->service, scan->to_ms, 0)};
 	int r;
 
 	if (!day_has_metrics(day) || scan->from_ms >= scan->to_ms)
@@ -192,17 +275,8 @@ static int scan_day(struct metrics_scan *scan, struct day *day, bool times_only,
 	if (!s)
 		return err_oom(err);
 	s->scan = scan;
-	s->times_only = times_only;
-	r = scan_table(s, day, true, err);
-	return r != 0 ? r : scan_table(s, day, false, err);
-}
-
-int metrics_scan(struct metrics_scan *scan, struct day *day, struct err *err)
-{
-	return scan_day(scan, day, false, err);
-}
-
-int metrics_scan_times(struct metrics_scan *scan, struct day *day, struct err *err)
-{
-	return scan_day(scan, day, true, err);
+	s->day = day;
+	s->err = err;
+	r = scan->columns ? scan_hours(s) : each_list(s, span_list);
+	return r != 0 ? r : each_row(s, DAY_READINGS, readings, scan_reading);
 }

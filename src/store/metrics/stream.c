@@ -288,6 +288,6 @@ int metrics_list_labelsets(struct metrics_listing *l, struct day *day, uint32_t 
 	int r;
 
 	sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
-	r = metrics_scan_times(&scan, day, err);
+	r = metrics_scan(&scan, day, err);
 	return r;
 }
