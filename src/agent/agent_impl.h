@@ -114,6 +114,8 @@ struct agent {
 	struct agent_pusher {
 		const struct source_ops *ops;
 		void *state;
+		bool stopped;
+		bool hangs; /* in a thread that did not end */
 	} pushers[SOURCES_MAX]; /* those that push, as far as they run */
 	size_t n_pushers;
 	struct source_configs configs; /* of all of them */
@@ -153,6 +155,9 @@ struct agent {
 /* On a machine of which tests make up what it has. */
 int agent_start_in(const struct world_ops *world, const struct agent_config *config,
 		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err);
+
+/* Once; false when one of them hangs, and with it all that it uses. */
+bool agent_stop_pushers(struct agent *agent);
 
 /* loop.c: the thread. */
 void *agent_loop(void *agent);

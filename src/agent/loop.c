@@ -146,15 +146,25 @@ static void results_take(struct agent *a, uint64_t until_ns)
 	}
 }
 
-static void cpu_ask(struct agent *a)
+static void sources_ask(struct agent *a)
 {
 	const struct record_time when = {
 		.time_ns = a->interval.stamp_ns,
 		.duration_ns = (int64_t)(clock_mono_ns() - a->interval.begin_ns),
 	};
 
-	if (a->cpu)
-		agent_cpu_ask(a->cpu, when);
+	for (size_t i = 0; i < a->n_pushers; i++)
+		if (a->pushers[i].ops->ask)
+			a->pushers[i].ops->ask(a->pushers[i].state, when);
+}
+
+static bool sources_are_idle(const struct agent *a)
+{
+	for (size_t i = 0; i < a->n_pushers; i++)
+		if (a->pushers[i].ops->is_idle &&
+		    !a->pushers[i].ops->is_idle(a->pushers[i].state))
+			return false;
+	return true;
 }
 
 /*
@@ -171,11 +181,13 @@ static void memory_return(struct agent *a)
 static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
-	while ((a->jobs_out || (a->cpu && !agent_cpu_is_idle(a->cpu))) &&
+	while ((a->jobs_out || !sources_are_idle(a)) &&
 	       clock_mono_ns() < targets_patience_ns(a)) {
 		results_take(a, targets_patience_ns(a));
 		mail_write(a);
 	}
+	/* What they still push is written, too. */
+	(void)agent_stop_pushers(a);
 	mail_write(a);
 	pipeline_flush(a->pipeline);
 	targets_close_all(a);
@@ -198,7 +210,7 @@ void *agent_loop(void *arg)
 			results_take(a, targets_send_due(a));
 			mail_write(a);
 		} while (!stopping(a) && !interval_over(a));
-		cpu_ask(a);
+		sources_ask(a);
 		pipeline_flush(a->pipeline);
 		memory_return(a);
 		health_update(a);

@@ -155,7 +155,7 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 					    .only = f->config.ids,
 					    .n_only = f->config.n_ids};
 	const struct sink_row row = {.ops = &sink, .sink = (struct sink *)f};
-	const struct agent_parts parts = {.sources = heaps, .sinks = &row, .n_sinks = 1};
+	const struct agent_parts parts = {.asked = heaps, .sinks = &row, .n_sinks = 1};
 	struct source_answer answer;
 	int r;
 

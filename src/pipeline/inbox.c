@@ -1,4 +1,4 @@
-/* src/agent/inbox.c: see inbox.h. */
+/* src/pipeline/inbox.c: see inbox.h. */
 #include "pipeline/inbox.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * src/agent/inbox.h: what was collected, on its way to the loop, which writes it.
+ * src/pipeline/inbox.h: what was collected, on its way to the loop, which writes it.
  *
  * Sources that are asked know their target; those that push (the sampler, the OOM watch) name the
  * process as well as they can, and the loop finds out whose it is.

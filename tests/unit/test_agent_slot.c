@@ -145,7 +145,7 @@ static struct agent *start(const struct source_ops *also)
 	static const struct source_ops *readers_of_test[3];
 	const struct sink_row sinks[] = {{.ops = &note_sink}};
 	const struct agent_parts parts = {
-		.sources = readers_of_test, .sinks = sinks, .n_sinks = 1};
+		.asked = readers_of_test, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS};
 	struct agent *agent;
 	struct err err;
