@@ -14,7 +14,7 @@
 #include "golang/goroutines.h"
 
 struct go_goroutines {
-	const void *config; /* borrowed */
+	const struct go_source_config *config; /* borrowed */
 	struct go_program *program;
 };
 

@@ -25,7 +25,7 @@
 
 struct go_heap {
 	atomic_uint refs;		      /* the loop's, and that of agent/oom.h */
-	const void *config; /* borrowed */
+	const struct go_source_config *config; /* borrowed */
 	struct go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;

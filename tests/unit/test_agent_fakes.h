@@ -185,7 +185,7 @@ static inline int fake_probe(const void *config, struct source_shares *share,
 	struct fake_process *p;
 	int r = -ESRCH;
 
-	(void)context;
+	(void)config;
 	(void)share;
 	(void)err;
 	machine_lock();
@@ -207,7 +207,7 @@ static inline int fake_open(const void *config, struct source_shares *share,
 	struct fake_state *s = calloc(1, sizeof(*s));
 	struct fake_process *p;
 
-	(void)context;
+	(void)config;
 	(void)share;
 	(void)err;
 	machine_lock();

@@ -31,7 +31,7 @@ static struct {
 static int second_probe(const void *config, struct source_shares *share,
 			struct source_target *target, struct source_answer *ret_answer, struct err *err)
 {
-	(void)context;
+	(void)config;
 	(void)share;
 	(void)target;
 	(void)err;
@@ -42,7 +42,7 @@ static int second_probe(const void *config, struct source_shares *share,
 static int second_open(const void *config, struct source_shares *share,
 		       const struct source_target *target, void **ret_state, struct err *err)
 {
-	(void)context;
+	(void)config;
 	(void)share;
 	(void)target;
 	second.opens++;
@@ -96,7 +96,7 @@ static void second_close(void *state)
 
 static uint64_t second_interval(const void *config)
 {
-	(void)context;
+	(void)config;
 	return OWN_INTERVALS * FAKE_INTERVAL_NS;
 }
 
