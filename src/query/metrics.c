@@ -44,7 +44,7 @@ static int name_group(const struct query_grouping *g, const struct store_series 
 	return r;
 }
 
-static void begin_group(const struct query_grouping *g, const struct store_series *s,
+static void begin_group(const struct query_grouping *g, struct store_series *s,
 			struct query_group *group)
 {
 	*group = (struct query_group){
@@ -81,10 +81,10 @@ static void add_row(double *to, const double *from, size_t n, enum store_aggrega
 static void add_series(const struct store_metric_query *q, struct query_group *group,
 		       const struct store_series *s)
 {
-	struct store_series *first = (struct store_series *)group->series;
+	struct store_series *first = group->series;
 	enum store_aggregate how = s->kind == METRIC_GAUGE ? q->aggregate : STORE_AVERAGE;
 
-	if (s->width != first->width)
+	if (!first || s->width != first->width)
 		return;
 	add_row(first->points, s->points, q->n_points * s->width, how);
 	if (s->sums && first->sums)
@@ -105,7 +105,7 @@ static int make_groups(const struct store_metric_query *q, const struct query_gr
 	if (!m->groups)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < m->answer.len; i++) {
-		const struct store_series *s = &m->answer.series[i];
+		struct store_series *s = &m->answer.series[i];
 		uint32_t id = 0;
 
 		r = name_group(g, s, (uint32_t)i, &name);

@@ -18,7 +18,7 @@ struct query_group {
 	const double *points;
 	const double *sums;
 	uint32_t width;
-	const struct store_series *series; /* the first of the group */
+	struct store_series *series; /* the first of the group */
 };
 struct query_metrics {
 	struct query_group *groups;

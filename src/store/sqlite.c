@@ -267,8 +267,8 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
 		count_lost(s, e);
 		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the clock of this machine",
-				"a profile of %s is dated more than a day from now and is not "
-				"stored",
+				"what was collected of %s is dated more than a day from now and is "
+				"not stored",
 				e->service);
 	}
 	if (s->spoiled) {
@@ -391,73 +391,6 @@ static void sqlite_close(struct store *store)
 	(void)pthread_mutex_destroy(&s->lock);
 	(void)pthread_mutex_destroy(&s->status_lock);
 	free(s);
-}
-
-struct first_time {
-	int64_t ns;
-};
-
-static int find_first(void *ctx, struct day *day, struct err *err)
-{
-	struct first_time *f = ctx;
-	int64_t best = -1;
-	sqlite3_stmt *streams, *first;
-	int r = day_query(day, DAY_STREAMS, NULL, 0, &streams, err);
-
-	while (r == 0 && (r = day_next(day, streams, err)) > 0) {
-		uint32_t id = (uint32_t)sqlite3_column_int64(streams, 0);
-		const int64_t range[] = {day_key(id, 0, 0), day_key(id + 1, 0, 0)};
-
-		r = day_query(day, DAY_POINT_FIRST, range, 2, &first, err);
-		if (r < 0 || (r = day_next(day, first, err)) < 0)
-			break;
-		if (r > 0 && sqlite3_column_type(first, 0) != SQLITE_NULL) {
-			int64_t ms = day_key_ms(sqlite3_column_int64(first, 0));
-
-			best = best < 0 || ms < best ? ms : best;
-		}
-		day_done(first);
-		r = 0;
-	}
-	day_done(streams);
-	if (best >= 0)
-		f->ns = (day->number * DAY_MS + best) * 1000000;
-	return r;
-}
-
-static void sqlite_status(struct store *store, struct store_status *ret_status)
-{
-	struct store_sqlite *s = store_sqlite(store);
-	_cleanup_free_ struct sqlite_file *files = NULL;
-	int64_t oldest = 0, known;
-	size_t n = 0, days = 0;
-	uint64_t bytes = 0;
-
-	if (sqlite_files(s, &files, &n, NULL) < 0)
-		n = 0;
-	for (size_t i = 0; i < n; i++) {
-		bytes += files[i].bytes;
-		if (!files[i].damaged && days++ == 0)
-			oldest = files[i].number;
-	}
-	{
-		HOLD(&s->status_lock);
-		known = s->status.oldest_ns;
-	}
-	if (days > 0 && known / DAY_NS != oldest) {
-		struct first_time f = {0};
-
-		(void)sqlite_each_day(s, oldest * DAY_NS, oldest * DAY_NS + 1, find_first, &f,
-				      NULL);
-		HOLD(&s->status_lock);
-		s->status.oldest_ns = f.ns;
-	}
-	HOLD(&s->status_lock);
-	if (days == 0)
-		s->status.oldest_ns = 0;
-	*ret_status = s->status;
-	ret_status->bytes_on_disk = bytes;
-	ret_status->days = days;
 }
 
 static const struct store_ops sqlite_ops = {

@@ -109,7 +109,8 @@ static inline bool sqlite_passes(const uint8_t *bits, uint32_t labelset)
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
-/* sum.c, series.c, streams.c, metrics/query.c, events.c */
+/* sum.c, series.c, status.c, streams.c, metrics/query.c, events.c */
+void sqlite_status(struct store *store, struct store_status *ret_status);
 int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
 	       struct err *err);
 int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,

@@ -211,7 +211,7 @@ static int add_metric(const struct summing *s, struct profile *p)
 	int family = (int)strcspn(type, ":");
 	struct profile_function f = {0};
 	struct profile_line line = {0};
-	uint32_t location, stack;
+	uint32_t location = 0, stack = 0;
 	char name[256];
 	int64_t value;
 	int r;

@@ -201,11 +201,14 @@ static void late_readings_and_restarts_are_taken(void **state)
 {
 	_cleanup_(rig_release) struct rig rig;
 	struct store_metric_answer a = {0};
+	struct store_status status;
 
 	(void)state;
 	rig_init(&rig);
 	write_process(&rig, "1", DAY_0, 1, NAN);
 	pack_all(&rig, DAY_0 + 2 * HOUR_NS);
+	store_status(rig.store, &status);
+	assert_true(status.oldest_ns == DAY_0);
 	rig_reopen(&rig);
 	write_process(&rig, "1", DAY_0 + STEP, 2, NAN);
 	write_process(&rig, "2", DAY_0 + STEP, 3, NAN);

@@ -263,7 +263,7 @@ static bool get_presence(struct metrics_hour *h, struct view body, size_t *at)
 		return false;
 	h->n_present = 0;
 	if (kind == PRESENT_BITS) {
-		if (!view_sub(body, *at, (n + 7) / 8, &bits))
+		if (!view_sub(body, *at, (n + 7) / 8, &bits) || !bits.data)
 			return false;
 		*at += bits.len;
 		for (size_t i = 0; i < n; i++) {

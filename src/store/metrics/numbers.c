@@ -14,7 +14,7 @@
 #define PLAIN_BITS 56U
 #define MAX_DIGITS 9U
 
-enum { HOW_SAME, HOW_WHOLE, HOW_ANY };
+enum { HOW_SAME, HOW_WHOLE, HOW_ANY, HOW_NOISE };
 enum code { CODE_WIDTH, CODE_RICE, CODE_SPARSE, N_CODES };
 #define DIFFERENCES 4U
 
@@ -256,7 +256,70 @@ static int encode_whole(struct whole *w, unsigned int digits, struct buf *out)
 
 /* --- any numbers */
 
-static int encode_any(const double *values, size_t n, struct buf *out)
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* Up to 64 bits, in two halves. */
+static int put_wide(struct bits_writer *b, uint64_t value, unsigned int width)
+{
+	int r = bits_put(b, value & UINT32_MAX, MIN(width, 32U));
+
+	return r < 0 || width <= 32 ? r : bits_put(b, value >> 32, width - 32);
+}
+
+static uint64_t take_wide(struct bits_reader *b, unsigned int width)
+{
+	uint64_t low = bits_take(b, MIN(width, 32U));
+
+	return width <= 32 ? low : low | bits_take(b, width - 32) << 32;
+}
+
+static int encode_noise(const double *values, size_t n, struct buf *out)
+{
+	uint64_t first = bits_of(values[0]), all = 0, stored = htole64(first);
+	struct bits_writer b = {.out = out};
+	uint8_t head[2];
+	int r = buf_append_byte(out, HOW_NOISE);
+
+	for (size_t i = 1; i < n; i++)
+		all |= bits_of(values[i]) ^ first;
+	head[1] = all ? (uint8_t)__builtin_ctzll(all) : 0;
+	head[0] = (uint8_t)width_of(all >> head[1]);
+	if (r == 0)
+		r = buf_append(out, &stored, sizeof(stored));
+	if (r == 0)
+		r = buf_append(out, head, sizeof(head));
+	for (size_t i = 1; r == 0 && i < n; i++)
+		r = put_wide(&b, (bits_of(values[i]) ^ first) >> head[1], head[0]);
+	return r < 0 ? r : bits_end(&b);
+}
+
+static bool decode_noise(struct view bytes, double *values, size_t n)
+{
+	struct bits_reader b = {.bytes = bytes, .at = 80};
+	uint8_t width, zeros;
+	uint64_t first;
+
+	if (!view_u64(bytes, 0, &first) || !view_u8(bytes, 8, &width) ||
+	    !view_u8(bytes, 9, &zeros) || width + zeros > 64 || zeros > 63)
+		return false;
+	first = le64toh(first);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bits = i == 0 ? first : first ^ take_wide(&b, width) << zeros;
+
+		memcpy(&values[i], &bits, sizeof(bits));
+		if (!isfinite(values[i]))
+			return false;
+	}
+	return bits_ok(&b);
+}
+
+static int encode_xor(const double *values, size_t n, struct buf *out)
 {
 	struct bits_writer b = {.out = out};
 	unsigned int lead = 64, trail = 0;
@@ -285,13 +348,25 @@ static int encode_any(const double *values, size_t n, struct buf *out)
 			trail = (unsigned int)__builtin_ctzll(x);
 			r = bits_put(&b, 1 | lead << 1 | trail << 7, 13);
 		}
-		x >>= trail;
 		if (r == 0)
-			r = bits_put(&b, x & UINT32_MAX, MIN(64 - lead - trail, 32U));
-		if (r == 0 && 64 - lead - trail > 32)
-			r = bits_put(&b, x >> 32, 32 - lead - trail);
+			r = put_wide(&b, x >> trail, 64 - lead - trail);
 	}
 	return r < 0 ? r : bits_end(&b);
+}
+
+/* The shorter of both. */
+static int encode_any(const double *values, size_t n, struct buf *out)
+{
+	_cleanup_(buf_release) struct buf noise = {0};
+	size_t begin = out->len;
+	int r = encode_xor(values, n, out);
+
+	if (r == 0)
+		r = encode_noise(values, n, &noise);
+	if (r < 0 || noise.len >= out->len - begin)
+		return r;
+	out->len = begin;
+	return buf_append(out, noise.data, noise.len);
 }
 
 static bool decode_any(struct view bytes, double *values, size_t n)
@@ -305,18 +380,13 @@ static bool decode_any(struct view bytes, double *values, size_t n)
 	bits = le64toh(bits);
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0 && bits_take(&b, 1)) {
-			uint64_t x, high = 0;
-
 			if (bits_take(&b, 1)) {
 				lead = (unsigned int)bits_take(&b, 6);
 				trail = (unsigned int)bits_take(&b, 6);
 				if (lead + trail > 63)
 					return false;
 			}
-			x = bits_take(&b, MIN(64 - lead - trail, 32U));
-			if (64 - lead - trail > 32)
-				high = bits_take(&b, 32 - lead - trail);
-			bits ^= (x | high << 32) << trail;
+			bits ^= take_wide(&b, 64 - lead - trail) << trail;
 		}
 		memcpy(&values[i], &bits, sizeof(bits));
 		if (!isfinite(values[i]))
@@ -327,6 +397,12 @@ static bool decode_any(struct view bytes, double *values, size_t n)
 
 /* --- both */
 
+/* 0 and -0 are not. */
+static bool is_same(double a, double b)
+{
+	return a == b && signbit(a) == signbit(b);
+}
+
 int numbers_encode(const double *values, size_t n, struct buf *out)
 {
 	_cleanup_free_ int64_t *whole = NULL;
@@ -335,7 +411,7 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 	size_t same = 1;
 	int r;
 
-	while (same < n && memcmp(&values[same], &values[0], sizeof(*values)) == 0)
+	while (same < n && is_same(values[same], values[0]))
 		same++;
 	if (same == n) {
 		r = buf_append_byte(out, HOW_SAME);
@@ -344,7 +420,7 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 	digits = digits_of(values, n);
 	if (digits > MAX_DIGITS)
 		return encode_any(values, n, out);
-	w.values = whole = calloc(n, sizeof(*whole));
+	w.values = whole = calloc(n + 1, sizeof(*whole));
 	if (!whole)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
@@ -465,6 +541,8 @@ bool numbers_decode(struct view bytes, double *values, size_t n)
 		return decode_whole(rest, values, n);
 	case HOW_ANY:
 		return decode_any(rest, values, n);
+	case HOW_NOISE:
+		return decode_noise(rest, values, n);
 	default:
 		return false;
 	}

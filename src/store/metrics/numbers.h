@@ -1,7 +1,7 @@
 /*
  * src/store/metrics/numbers.h: the values of one series in one hour, in as few bits as they need.
  *
- *   byte  how: all the same, whole numbers, or any
+ *   byte  how: all the same, whole numbers, any, or noise
  *
  *   same   number (below)
  *   whole  byte    decimal digits: the values are whole numbers / 10^digits
@@ -13,6 +13,9 @@
  *                  (value - the one before) / divisor
  *   any    8 bytes the first value
  *          bits    each value XOR the one before, as in Facebook's Gorilla
+ *   noise  8 bytes the first value
+ *          byte    width, byte: zeros below
+ *          bits    each value XOR the first, without the zeros that all have above and below
  *
  * Codes: a fixed width; Rice's, for numbers that are mostly small; the same with a bit before that
  * says whether there is one, for those that are mostly 0 and else large, as what changes at a

@@ -198,6 +198,11 @@ static int list_stream(struct metrics_listing *l, struct day *day, struct view s
 			 (begin + first_ms) * 1000000, (begin + last_ms) * 1000000);
 }
 
+static void edges_release(struct edges *e)
+{
+	free(e->first_ms);
+}
+
 static int edges_new(struct edges *e, size_t n)
 {
 	e->first_ms = malloc((n + 1) * 2 * sizeof(*e->first_ms));
@@ -213,11 +218,10 @@ static int list_service(struct metrics_listing *l, struct day *day, uint32_t ser
 			struct view name, struct err *err)
 {
 	_cleanup_(dictionary_release) struct dictionary d = {0};
-	_cleanup_free_ int64_t *of_first = NULL, *of_last = NULL;
 	struct metrics_scan scan = {
 		.service = service, .presence = true, .fn = edge_batch, .damage = l->damage};
 	uint8_t columns[METRICS_COLUMN_BYTES] = {0};
-	struct edges first = {0}, last = {0};
+	_cleanup_(edges_release) struct edges first = {0}, last = {0};
 	size_t n = 0;
 	int r = dictionary_load(&d, day, service, l->damage, err);
 
@@ -229,8 +233,6 @@ static int list_service(struct metrics_listing *l, struct day *day, uint32_t ser
 	}
 	if (r == 0 && (edges_new(&first, n) < 0 || edges_new(&last, n) < 0))
 		r = err_oom(err);
-	of_first = first.first_ms;
-	of_last = last.first_ms;
 	sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
 	scan.columns = columns;
 	scan.ctx = &first;

@@ -313,7 +313,7 @@ int metrics_write(struct writer *w, struct writer_tools *t, const struct store_m
 		r = writer_service(w, e->service, &d, err);
 	if (r == 0)
 		r = writer_labelset(w, t, d->service, &p.labelset, err);
-	if (r < 0)
+	if (r < 0 || !d)
 		return r;
 	if (d->service > DAY_MAX_STREAMS)
 		return err_set(err, -E2BIG, "%s holds %u services and takes no more of them",
