@@ -415,24 +415,6 @@ void outbox_flush(struct outbox *o)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-bool outbox_settle(struct outbox *o, uint64_t until_ns)
-{
-	uint64_t wanted;
-	bool settled;
-
-	(void)pthread_mutex_lock(&o->lock);
-	if (o->queue.unflushed) {
-		outbox_queue_flush(&o->queue);
-		(void)pthread_cond_signal(&o->work);
-	}
-	wanted = o->queue.flushes;
-	while (o->flushed < wanted && clock_mono_ns() < until_ns)
-		cond_wait_until(&o->news, &o->lock, until_ns);
-	settled = o->flushed >= wanted;
-	(void)pthread_mutex_unlock(&o->lock);
-	return settled;
-}
-
 /* With the lock held. */
 static uint64_t outbox_lag(const struct outbox *o)
 {
@@ -456,6 +438,8 @@ void outbox_status(struct outbox *o, struct outbox_status *ret_status)
 		.queued = o->queue.len + o->busy_len,
 		.queued_bytes = o->queue.bytes + o->busy_bytes,
 		.lag_ns = outbox_lag(o),
+		.unflushed = o->queue.unflushed,
+		.settled = o->flushed == o->queue.flushes,
 	};
 	memcpy(ret_status->trouble, o->trouble, sizeof(ret_status->trouble));
 	(void)pthread_mutex_unlock(&o->lock);

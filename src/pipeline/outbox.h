@@ -39,11 +39,6 @@ void outbox_hurry(struct outbox *outbox);
 /* What was put so far is to be flushed. Never waits. */
 void outbox_flush(struct outbox *outbox);
 /*
- * Has what was put so far flushed, and waits until it was, or until_ns by the monotonic clock;
- * false then. Of a remote sink it is in the spool then, on the disk.
- */
-bool outbox_settle(struct outbox *outbox, uint64_t until_ns);
-/*
  * Ends the threads, which write what is queued until then, and send as much as goes well in half of
  * that time; closes the sink. A sink that hangs is left behind with all it uses: false.
  */
@@ -60,6 +55,8 @@ struct outbox_status {
 	uint64_t spooled_bytes;
 	uint64_t spool_lost; /* messages that had no room there, or were damaged */
 	uint64_t lag_ns;     /* how long the oldest of all these has waited */
+	bool unflushed;	     /* something was put after the last flush was asked for */
+	bool settled;	     /* all that was asked for was flushed */
 	char trouble[256];   /* of the last call that failed; "" when all is well */
 };
 void outbox_status(struct outbox *outbox, struct outbox_status *ret_status);

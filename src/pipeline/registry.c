@@ -1,10 +1,7 @@
 /* src/pipeline/registry.c: looking things up in the tables; see registry.h. */
 #include "pipeline/registry.h"
 
-#include <errno.h>
 #include <string.h>
-
-#include "base/view.h"
 
 const struct event_kind registry_events[EVENTS] = {
 	[EVENT_OOM_KILL] = {"oom_kill", "Killed by OOM",
@@ -49,58 +46,16 @@ int registry_type_add(struct profile *p, enum type_id id)
 	return profile_add_type(p, registry_types[id].name, registry_types[id].unit);
 }
 
-/* "heap_live" of "go_runtime:heap_live:bytes". */
-static struct view stream_name(const struct metric *m)
-{
-	const char *name = strchr(m->stream, ':') + 1;
-
-	return view_of(name, strcspn(name, ":"));
-}
-
-int registry_stream_add(struct profile *p, enum metric_id id)
-{
-	const struct metric *m = &registry_metrics[id];
-	struct profile_type type;
-	int r;
-
-	if (!m->stream)
-		return -EINVAL;
-	r = profile_add_string(p, stream_name(m), &type.type);
-	if (r == 0)
-		r = profile_add_string(p, view_str(m->unit), &type.unit);
-	return r < 0 ? r : profile_add_type_ids(p, type);
-}
-
-enum registry_mode metric_mode(const struct metric *metric)
-{
-	return metric->kind == METRIC_GAUGE ? MODE_SNAPSHOT : MODE_DELTA;
-}
-
-static enum registry_mode stream_mode(const char *family, const char *name, const char *unit)
-{
-	const struct registry_type *type = registry_type_find(family, name, unit);
-
-	if (type)
-		return type->mode;
-	for (size_t i = 0; i < METRICS; i++) {
-		const struct metric *m = &registry_metrics[i];
-
-		if (m->stream && strcmp(m->family, family) == 0 && strcmp(m->unit, unit) == 0 &&
-		    view_eq(stream_name(m), view_str(name)))
-			return metric_mode(m);
-	}
-	return MODE_DELTA;
-}
-
 uint32_t registry_snapshot_types(const char *family, const struct profile *p)
 {
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < profile_n_types(p); i++) {
 		const struct profile_type *t = profile_type_at(p, i);
+		const struct registry_type *type = registry_type_find(
+			family, profile_cstring(p, t->type), profile_cstring(p, t->unit));
 
-		if (stream_mode(family, profile_cstring(p, t->type), profile_cstring(p, t->unit)) ==
-		    MODE_SNAPSHOT)
+		if (type && type->mode == MODE_SNAPSHOT)
 			bits |= UINT32_C(1) << i;
 	}
 	return bits;

@@ -170,11 +170,6 @@ enum metric_id {
 	METRICS,
 };
 extern const struct metric registry_metrics[METRICS];
-/* Adds the type of its stream to a profile. -EINVAL for a metric without one. */
-int registry_stream_add(struct profile *p, enum metric_id id);
-/* Of a stream's values: a gauge is a snapshot, what a counter grew by is a delta. */
-enum registry_mode metric_mode(const struct metric *metric);
-
 enum event_id {
 	EVENT_OOM_KILL,
 	EVENT_OOM_NEAR,

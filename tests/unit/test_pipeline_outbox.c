@@ -34,6 +34,19 @@ struct sink {
 	size_t unreachable; /* so many times send says -EAGAIN first */
 };
 
+/* Has what was put so far flushed, and waits until it was; false at until_ns. */
+static bool settle(struct outbox *o, uint64_t until_ns)
+{
+	struct outbox_status s;
+
+	outbox_status(o, &s);
+	if (s.unflushed)
+		outbox_flush(o);
+	for (outbox_status(o, &s); !s.settled && clock_mono_ns() < until_ns; outbox_status(o, &s))
+		clock_sleep_ns(NS_PER_MS);
+	return s.settled;
+}
+
 static struct sink *sink_new(void)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
@@ -219,9 +232,9 @@ static void records_and_flushes_keep_their_order(void **state)
 	assert_int_equal(status.queued, 4);
 	assert_int_equal(status.queued_bytes, 4 * bytes_of_one());
 	assert_true(status.lag_ns > 0);
-	assert_false(outbox_settle(o, 0));
+	assert_false(settle(o, 0));
 	sink_set(sink, false);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	/* Two flushes with nothing between them are one; settling asked for the last. */
 	assert_log(sink, 1, 2, FLUSH, 3, FLUSH, 4, FLUSH);
 	status = status_of(o);
@@ -229,9 +242,9 @@ static void records_and_flushes_keep_their_order(void **state)
 	assert_int_equal(status.written, 4);
 	assert_int_equal(status.queued + status.queued_bytes + status.lag_ns + status.dropped, 0);
 	/* Nothing is left to be flushed. */
-	assert_true(outbox_settle(o, 0));
+	assert_true(settle(o, 0));
 	outbox_flush(o);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	assert_int_equal(sink->len, 8);
 	assert_true(outbox_close(o, FOREVER));
 	assert_int_equal(sink->closed, 1);
@@ -259,7 +272,7 @@ static void full_queue_loses_its_oldest_and_keeps_its_flushes(void **state)
 	assert_int_equal(status.dropped, 1000 - 10);
 	assert_true(status.queued_bytes <= 10 * bytes_of_one());
 	sink_set(sink, false);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	/* The flush after 1 and that after 2, which is gone, have become one. */
 	assert_log(sink, 1, FLUSH, 1092, 1093, 1094, 1095, 1096, 1097, 1098, 1099, 1100, FLUSH);
 	assert_true(outbox_close(o, FOREVER));
@@ -279,7 +292,7 @@ static void record_that_is_too_large_takes_nobody_with_it(void **state)
 	outbox_put(o, large);
 	record_unref(large);
 	put(o, 3);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	assert_log(sink, 1, 3, FLUSH);
 	assert_int_equal(status_of(o).dropped, 1);
 	assert_true(outbox_close(o, FOREVER));
@@ -313,14 +326,14 @@ static void failures_are_counted_until_all_is_well_again(void **state)
 	(void)state;
 	put(o, BAD);
 	put(o, 1);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	status = status_of(o);
 	assert_int_equal(status.failures, 1);
 	assert_int_equal(status.dropped, 1);
 	assert_int_equal(status.written, 1);
 	assert_string_equal(status.trouble, "unlucky");
 	put(o, 2);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	status = status_of(o);
 	assert_string_equal(status.trouble, "");
 	assert_int_equal(status.failures, 1);
@@ -390,7 +403,7 @@ static void threads_put_at_the_same_time(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, putter, o), 0);
 	for (size_t i = 0; i < PUTTERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	status = status_of(o);
 	assert_int_equal(status.written + status.dropped, PUTTERS * PUTS);
 	assert_int_equal(status.queued, 0);
@@ -446,12 +459,12 @@ static void messages_are_sent_in_order(void **state)
 		put(o, 101 + 2 * i);
 		outbox_flush(o);
 	}
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->len, 6);
 	/* The writer may have been behind, but never makes one message of two flushes. */
 	assert_int_equal(sink->sent, 3);
 	assert_log(sink, 100, 101, 102, 103, 104, 105);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	do
 		status = status_of(o);
 	while (status.written < 6 || status.spooled);
@@ -470,7 +483,7 @@ static void record_that_cannot_be_encoded_takes_nobody_with_it(void **state)
 	(void)state;
 	for (int i = 0; i < 40; i++)
 		put(o, i);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->len, 39);
 	for (int i = 0; i < 39; i++)
 		assert_int_equal(sink->log[i], i < BAD ? i : i + 1);
@@ -492,7 +505,7 @@ static void message_that_is_too_large_is_divided(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++)
 		put(o, 100 + i);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	do
 		status = status_of(o);
 	while (status.spooled);
@@ -513,7 +526,7 @@ static void messages_are_tried_again_or_dropped_when_refused(void **state)
 	(void)state;
 	sink->unreachable = 1;
 	put(o, 100);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->calls, 1);
 	do
 		status = status_of(o);
@@ -530,7 +543,7 @@ static void messages_are_tried_again_or_dropped_when_refused(void **state)
 	(void)pthread_mutex_unlock(&sink->lock);
 	put(o, 101);
 	put(o, 102);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	do
 		status = status_of(o);
 	while (status.dropped < 2 || status.spooled);
@@ -541,7 +554,7 @@ static void messages_are_tried_again_or_dropped_when_refused(void **state)
 	sink->refuse = 0;
 	(void)pthread_mutex_unlock(&sink->lock);
 	put(o, 103);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->sent, 2);
 	assert_log(sink, 100, 103);
 	do
@@ -573,7 +586,7 @@ static void what_was_not_sent_outlives_us(void **state)
 	sink = sink_new();
 	o = open_remote(sink);
 	put(o, 150);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->len, 51);
 	for (int i = 0; i < 51; i++)
 		assert_int_equal(sink->log[i], 100 + i);
@@ -595,11 +608,11 @@ static void sending_that_hangs_delays_neither_spooling_nor_the_end(void **state)
 	(void)state;
 	sink_set(sink, true);
 	put(o, 100);
-	assert_true(outbox_settle(o, FOREVER));
+	assert_true(settle(o, FOREVER));
 	sink_wait(sink, &sink->calls, 1);
 	for (int i = 1; i < 20; i++) {
 		put(o, 100 + i);
-		assert_true(outbox_settle(o, FOREVER));
+		assert_true(settle(o, FOREVER));
 	}
 	assert_int_equal(status_of(o).spooled, 20);
 	assert_false(outbox_close(o, clock_mono_ns() + NS_PER_MS));

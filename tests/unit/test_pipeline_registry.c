@@ -223,21 +223,6 @@ static void snapshots_are_told_from_deltas(void **state)
 	assert_int_equal(registry_snapshot_types("unknown", p), 0);
 }
 
-static void metrics_are_streams_too(void **state)
-{
-	_cleanup_(profile_freep) struct profile *p = profile_new();
-
-	(void)state;
-	assert_non_null(p);
-	assert_int_equal(registry_stream_add(p, METRIC_GO_GC_PAUSE), 0);
-	assert_int_equal(registry_stream_add(p, METRIC_GO_GC_CPU_FRACTION), 0);
-	assert_int_equal(registry_stream_add(p, METRIC_SONDE_LAG), -EINVAL);
-	assert_int_equal(profile_n_types(p), 2);
-	assert_string_equal(profile_cstring(p, profile_type_at(p, 1)->type), "gc_cpu_fraction");
-	assert_string_equal(profile_cstring(p, profile_type_at(p, 1)->unit), "ppm");
-	assert_int_equal(registry_snapshot_types("go_runtime", p), 1 << 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,7 +233,6 @@ int main(void)
 		cmocka_unit_test(families_of_sources_are_registered),
 		cmocka_unit_test(events_are_whole),
 		cmocka_unit_test(snapshots_are_told_from_deltas),
-		cmocka_unit_test(metrics_are_streams_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

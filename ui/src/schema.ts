@@ -229,7 +229,7 @@ export interface Top {
 
 export type MetricKind = 'gauge' | 'counter' | 'histogram';
 
-export interface MetricAttribute {
+export interface StoredAttribute {
   key: string;
   values: string[];
 }
@@ -238,7 +238,7 @@ export interface Metric {
   metric: string;
   kind: MetricKind;
   unit: string | null;
-  attributes: MetricAttribute[];
+  attributes: StoredAttribute[];
   series: number;
   first: number;
   last: number;
