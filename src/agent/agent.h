@@ -47,7 +47,7 @@ struct agent; /* opaque */
 struct agent_parts {
 	/* Of the sources that are asked only these, ended by NULL; NULL: all there are. */
 	const struct source_ops *const *asked;
-	const struct sink_row *sinks;		 /* taken over, also when it fails */
+	const struct sink_row *sinks; /* taken over, also when it fails */
 	size_t n_sinks;
 };
 int agent_start(const struct agent_config *config, const struct agent_parts *parts,
@@ -93,7 +93,8 @@ struct agent_health {
 	uint64_t failures;
 	uint64_t lost_records;
 	uint64_t write_failures;
-	uint64_t records_dropped; /* that a sink did not keep up with */
+	uint64_t records_dropped;  /* that a sink did not keep up with */
+	uint64_t cpu_collections;  /* how often the sampler has answered; in these */
 	uint64_t cpu_samples;	   /* stacks that were sampled, */
 	uint64_t cpu_samples_lost; /* and those among them that got lost, for whatever reason */
 	uint64_t cpu_stacks_cut;   /* and that do not reach the root */

@@ -130,6 +130,7 @@ static void collect(struct agent_cpu *c)
 	cpu_profiler_losses(c->profiler, &losses);
 	(void)pthread_mutex_lock(&c->lock);
 	c->n_asked = 0;
+	c->health.collections++;
 	c->health.losses = losses;
 	c->health.lost_memory += batch.lost;
 	(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pipeline/source.h"
 #include "base/err.h"
 #include "cpu/sampler.h"
+#include "pipeline/source.h"
 
 struct agent_cpu; /* opaque */
 
@@ -38,6 +38,7 @@ bool agent_cpu_is_idle(struct agent_cpu *cpu);
 void agent_cpu_stop(struct agent_cpu *cpu);
 
 struct agent_cpu_health {
+	uint64_t collections; /* with or without samples */
 	struct cpu_losses losses;
 	uint64_t lost_memory; /* samples beyond our limit of memory */
 	char trouble[256];    /* "" when all is well */

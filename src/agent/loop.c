@@ -78,6 +78,7 @@ static void health_update(struct agent *a)
 		agent_oom_health(a->oom, &oom);
 	(void)pthread_mutex_lock(&a->lock);
 	h->intervals++;
+	h->cpu_collections = cpu.collections;
 	h->cpu_samples = cpu.losses.samples;
 	h->cpu_samples_lost = cpu.losses.lost_ring + cpu.losses.lost_table + cpu.lost_memory;
 	h->cpu_stacks_cut = 0;

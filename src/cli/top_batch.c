@@ -13,8 +13,8 @@
 
 #define BATCH_LOOK_MS 50
 #define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
-/* A machine on which nothing runs gives no samples. */
-#define BATCH_IDLE_INTERVALS 2
+/* A machine on which nothing runs gives no samples, however often the sampler answers. */
+#define BATCH_IDLE_COLLECTIONS 2
 
 struct top_refresh {
 	const struct top_status *status;
@@ -56,7 +56,8 @@ static bool status_is_first(const struct top_status *s, enum top_kind kind)
 {
 	/* The CPUs are sampled for all at once. */
 	if (kind == TOP_CPU)
-		return s->sampled || s->intervals > BATCH_IDLE_INTERVALS;
+		return s->sampled || s->cpu_collections > BATCH_IDLE_COLLECTIONS ||
+		       s->age_ns >= BATCH_PATIENCE_NS;
 	/* A process that does not answer is not waited for. */
 	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
 		return false;
@@ -261,8 +262,9 @@ static void table_releasep(struct top_table *t)
 	top_table_release(t);
 }
 
+/* What is said of the table is asked after it was made: it holds for all that is in it. */
 static int batch_refresh(struct top_feed *feed, const struct top_batch *b,
-			 const struct top_status *status, bool first, struct err *err)
+			 struct top_status *status, bool first, struct err *err)
 {
 	_cleanup_free_ struct top_process_delta *deltas = NULL;
 	_cleanup_(table_releasep) struct top_table table = {};
@@ -271,6 +273,8 @@ static int batch_refresh(struct top_feed *feed, const struct top_batch *b,
 		.status = status, .table = &table, .time_ns = (int64_t)clock_unix_ns()};
 	int r = top_feed_table(feed, &b->view, &table, err);
 
+	if (r == 0)
+		r = top_feed_status(feed, status, err);
 	if (r == 0)
 		r = top_feed_take_deltas(feed, &deltas, &refresh.n_deltas, err);
 	if (r < 0)

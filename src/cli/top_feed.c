@@ -367,6 +367,7 @@ int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct er
 	agent_health(f->agent, &health);
 	s.lost_records = health.lost_records;
 	s.failures = health.failures;
+	s.cpu_collections = health.cpu_collections;
 	s.cpu_samples = health.cpu_samples;
 	s.cpu_lost = health.cpu_samples_lost;
 	status_samples(f, &s);
@@ -389,6 +390,9 @@ int top_feed_table(struct top_feed *f, const struct top_view *view, struct top_t
 	int r;
 
 	(void)pthread_mutex_lock(&f->lock);
+	/* They may have come since it was last looked at. */
+	if (view->kind == TOP_CPU)
+		f->cpu_shown |= f->cpu_came;
 	r = top_model_table(f->model, view, ret_table, err);
 	(void)pthread_mutex_unlock(&f->lock);
 	return r;

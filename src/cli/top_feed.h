@@ -51,17 +51,18 @@ void top_feed_freeze(struct top_feed *feed, bool frozen);
 struct top_status {
 	struct top_sums sums;
 	uint64_t interval_ns;
-	uint64_t intervals;    /* that have ended */
-	uint64_t age_ns;       /* since the readings began */
-	bool looked;	       /* at all processes that there were then */
-	bool ended;	       /* all of config->ids */
-	bool measuring;	       /* no process has a rate yet */
-	bool samples;	       /* the CPUs; if not: */
-	struct err no_samples; /* why, and what helps; no text when nobody wants them */
-	bool sampled;	       /* the first samples are there */
-	size_t cpus;	       /* of the machine */
-	uint64_t cpu_lost;     /* samples that got lost, */
-	uint64_t cpu_samples;  /* of so many */
+	uint64_t intervals;	  /* that have ended */
+	uint64_t age_ns;	  /* since the readings began */
+	bool looked;		  /* at all processes that there were then */
+	bool ended;		  /* all of config->ids */
+	bool measuring;		  /* no process has a rate yet */
+	bool samples;		  /* the CPUs; if not: */
+	struct err no_samples;	  /* why, and what helps; no text when nobody wants them */
+	bool sampled;		  /* the first samples are there */
+	size_t cpus;		  /* of the machine */
+	uint64_t cpu_collections; /* how often the sampler has answered */
+	uint64_t cpu_lost;	  /* samples that got lost, */
+	uint64_t cpu_samples;	  /* of so many */
 	struct {
 		enum err_cause cause;
 		char reason[256];
