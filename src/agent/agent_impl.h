@@ -10,10 +10,10 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
-#include "pipeline/inbox.h"
 #include "agent/java.h"
 #include "agent/pool.h"
 #include "agent/world.h"
+#include "pipeline/inbox.h"
 #include "pipeline/live.h"
 #include "pipeline/pipeline.h"
 
@@ -64,7 +64,7 @@ struct agent_slot {
 	uint64_t retry_ns;  /* nothing is done before */
 	uint64_t collected; /* the number of the interval in which it was */
 	bool gone;
-	bool look_again; /* all of it; some readers alone: see below */
+	bool look_again;		 /* all of it; some readers alone: see below */
 	const struct resource *resource; /* NULL: not looked at yet */
 	struct live pushed;		 /* metrics that nobody had to ask for */
 	struct source_shares shares;
@@ -115,13 +115,13 @@ struct agent {
 		const struct source_ops *ops;
 		void *state;
 		bool stopped;
-		bool hangs; /* in a thread that did not end */
+		bool hangs;	/* in a thread that did not end */
 	} pushers[SOURCES_MAX]; /* those that push, as far as they run */
 	size_t n_pushers;
 	struct source_configs configs; /* of all of them */
 	struct pipeline *pipeline;
-	struct inbox inbox;	   /* what sources push */
-	struct delivery_list mail; /* of the loop: what is to be written */
+	struct inbox inbox;		 /* what sources push */
+	struct delivery_list mail;	 /* of the loop: what is to be written */
 	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; then */
 	struct source_answer cpu_answer; /* says why */
 	struct features features;	 /* as of the start, but for OOM kills */

@@ -35,7 +35,7 @@ struct agent_cpu {
 	bool abandoned; /* the thread is to free it all, */
 	bool ended;	/* unless it has ended already */
 	bool asked;
-	bool collecting; /* what was asked before */
+	bool collecting;      /* what was asked before */
 	unsigned int n_asked; /* since the last answer */
 	uint64_t asked_ns;    /* the first of them */
 	struct record_time when;

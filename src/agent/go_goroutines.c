@@ -18,7 +18,8 @@ struct go_goroutines {
 	struct go_program *program;
 };
 
-static int goroutines_count(const struct golang_goroutines_stats *stats, struct source_reading *reading)
+static int goroutines_count(const struct golang_goroutines_stats *stats,
+			    struct source_reading *reading)
 {
 	const struct {
 		const char *state;

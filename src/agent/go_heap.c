@@ -24,7 +24,7 @@
 #define GO_HEAP_LAST_GOROUTINES 20000
 
 struct go_heap {
-	atomic_uint refs;		      /* the loop's, and that of agent/oom.h */
+	atomic_uint refs;		       /* the loop's, and that of agent/oom.h */
 	const struct go_source_config *config; /* borrowed */
 	struct go_program *program;
 	struct golang_heap *heap;
@@ -35,7 +35,8 @@ struct go_heap {
 };
 
 static int go_heap_probe(const void *config, struct source_shares *shares,
-			 struct source_target *target, struct source_answer *ret_answer, struct err *err)
+			 struct source_target *target, struct source_answer *ret_answer,
+			 struct err *err)
 {
 	const struct go_source_config *go = config;
 	int r = go_program_probe(shares, target, ret_answer, err);
@@ -216,10 +217,8 @@ static int go_heap_open(const void *config, struct source_shares *shares,
 
 	if (!g)
 		return err_oom(err);
-	*g = (struct go_heap){.config = config,
-			      .id = target->info.id,
-			      .refs = 1,
-			      .rate = GOLANG_RATE_HOLD_NONE};
+	*g = (struct go_heap){
+		.config = config, .id = target->info.id, .refs = 1, .rate = GOLANG_RATE_HOLD_NONE};
 	r = go_program_get(shares, target, &g->program, err);
 	if (r == 0)
 		r = go_heap_open_busy(g, err);
@@ -254,7 +253,8 @@ static int go_heap_count(const struct profile *profile, struct source_reading *r
 	return reading->metrics ? r : -ENOMEM;
 }
 
-static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_reading, struct err *err)
+static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_reading,
+				struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	const struct golang_heap_stats *stats;

@@ -23,7 +23,8 @@ struct go_program {
 	uint64_t n_goroutines;
 };
 
-static int program_open_mem(const struct source_target *target, struct proc_mem **ret_mem, struct err *err)
+static int program_open_mem(const struct source_target *target, struct proc_mem **ret_mem,
+			    struct err *err)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	int r = proc_mem_open(target->info.id.pid, &mem, err);

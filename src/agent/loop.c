@@ -125,8 +125,7 @@ static void mail_write(struct agent *a)
 			continue;
 		}
 		if (verdict == DELIVERY_TAKE) {
-			pipeline_write_take(a->pipeline, d->resource, d->when,
-					    TAKE_PTR(d->record));
+			pipeline_write_take(a->pipeline, d->resource, d->when, TAKE_PTR(d->record));
 			urgent |= d->urgent;
 		}
 		delivery_free(d);
@@ -162,8 +161,7 @@ static void sources_ask(struct agent *a)
 static bool sources_are_idle(const struct agent *a)
 {
 	for (size_t i = 0; i < a->n_pushers; i++)
-		if (a->pushers[i].ops->is_idle &&
-		    !a->pushers[i].ops->is_idle(a->pushers[i].state))
+		if (a->pushers[i].ops->is_idle && !a->pushers[i].ops->is_idle(a->pushers[i].state))
 			return false;
 	return true;
 }
@@ -182,8 +180,7 @@ static void memory_return(struct agent *a)
 static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
-	while ((a->jobs_out || !sources_are_idle(a)) &&
-	       clock_mono_ns() < targets_patience_ns(a)) {
+	while ((a->jobs_out || !sources_are_idle(a)) && clock_mono_ns() < targets_patience_ns(a)) {
 		results_take(a, targets_patience_ns(a));
 		mail_write(a);
 	}

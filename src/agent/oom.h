@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pipeline/source.h"
 #include "base/err.h"
+#include "pipeline/source.h"
 
 struct agent_oom; /* opaque */
 

@@ -87,8 +87,7 @@ static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool kill
 	if (!entry->ops->goroutines ||
 	    entry->ops->goroutines(entry->state, killed, &goroutines.profile, NULL) < 0)
 		return;
-	goroutines.snapshot_types =
-		registry_snapshot_types(goroutines.family, goroutines.profile);
+	goroutines.snapshot_types = registry_snapshot_types(goroutines.family, goroutines.profile);
 	hand_over(o, entry, time_ns, record_new_profile(&goroutines));
 }
 

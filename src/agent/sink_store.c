@@ -82,7 +82,7 @@ static int sink_write_event(struct sink *sink, const struct record *record,
 
 static int sink_store_write(struct sink *sink, struct record *record, struct err *err)
 {
-	static int (*const writes[])(struct sink *sink, const struct record *record,
+	static int (*const writes[])(struct sink * sink, const struct record *record,
 				     const struct sink_labels *labels, struct err *err) = {
 		[RECORD_PROFILE] = sink_write_profile,
 		[RECORD_METRICS] = sink_write_metrics,

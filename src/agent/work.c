@@ -57,7 +57,8 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 		return;
 	}
 	if (r == 0)
-		r = ops->open(a->sources[i].config, &job->shares, &job->target, &job->sources[i].state, err);
+		r = ops->open(a->sources[i].config, &job->shares, &job->target,
+			      &job->sources[i].state, err);
 	if (r == -ESRCH)
 		job->result = r;
 	else if (r < 0)

@@ -147,8 +147,11 @@ static uint64_t ticks_now(void)
 
 static int feed_start_agent(struct top_feed *f, struct err *err)
 {
-	static const struct sink_ops sink = {
-		.name = "top", .live = true, .write = feed_write, .flush = feed_flush, .close = feed_close};
+	static const struct sink_ops sink = {.name = "top",
+					     .live = true,
+					     .write = feed_write,
+					     .flush = feed_flush,
+					     .close = feed_close};
 	static const struct source_ops *const heaps[] = {&source_go_heap, NULL};
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz,
@@ -352,8 +355,8 @@ static void status_samples(const struct top_feed *f, struct top_status *s)
 	s->samples = f->samples;
 	s->cpus = (size_t)get_nprocs();
 	if (f->config.cpu_hz && !f->samples)
-		(void)err_lack(&s->no_samples, 0, answer.cause, answer.remedy,
-			       "no CPU samples: %s", answer.reason);
+		(void)err_lack(&s->no_samples, 0, answer.cause, answer.remedy, "no CPU samples: %s",
+			       answer.reason);
 }
 
 int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct err *err)

@@ -17,7 +17,8 @@ struct goroutine_item {
 	uint64_t g;
 	uint32_t stack_bytes;
 	uint16_t tries;
-	bool unsampled; /* only counted: decided when it is first seen, whatever it does meanwhile */
+	bool unsampled; /* only counted: decided when it is first seen, whatever it does meanwhile
+			 */
 };
 
 /* Where a goroutine is, as profiles show it; compared as bytes. */

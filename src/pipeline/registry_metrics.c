@@ -54,9 +54,9 @@ const struct metric registry_metrics[METRICS] = {
 		      .family = "go_runtime", .prometheus = "container_go_memory_limit_bytes",
 		      .stream = "go_runtime:memory_limit:bytes"),
 	/* Prometheus has both under one name: by state where that is known. */
-	[METRIC_GO_GOROUTINES] = GAUGE("go.goroutine.count", "count", "Goroutines", "Goroutines.",
-				       .family = "go_runtime",
-				       .stream = "go_runtime:goroutines:count"),
+	[METRIC_GO_GOROUTINES] =
+		GAUGE("go.goroutine.count", "count", "Goroutines", "Goroutines.",
+		      .family = "go_runtime", .stream = "go_runtime:goroutines:count"),
 	[METRIC_GO_GOROUTINE_STATES] =
 		GAUGE("go.goroutine.state.count", "count", "Goroutines by state",
 		      "Goroutines; by state (waiting, runnable, running, syscall) once they have "
@@ -291,18 +291,16 @@ const struct metric registry_metrics[METRICS] = {
 		COUNTER("sonde.store.profiles.lost", "count", "Profiles lost",
 			"Profiles that could not be written.", .family = "sonde",
 			.prometheus = "sonde_store_profiles_lost_total"),
-	[METRIC_SONDE_STORE_SERIES] =
-		GAUGE("sonde.store.series", "count", "Series stored",
-		      "Series of metrics written in the current hour.", .family = "sonde",
-		      .prometheus = "sonde_store_series"),
+	[METRIC_SONDE_STORE_SERIES] = GAUGE("sonde.store.series", "count", "Series stored",
+					    "Series of metrics written in the current hour.",
+					    .family = "sonde", .prometheus = "sonde_store_series"),
 	[METRIC_SONDE_STORE_SERIES_REFUSED] =
 		COUNTER("sonde.store.series.refused", "count", "Points refused",
 			"Points dropped because their service, or the store, has too many series.",
 			.family = "sonde", .prometheus = "sonde_store_series_refused_total"),
-	[METRIC_SONDE_STORE_POINTS] =
-		COUNTER("sonde.store.points", "count", "Points stored",
-			"Points of metrics written.", .family = "sonde",
-			.prometheus = "sonde_store_points_total"),
+	[METRIC_SONDE_STORE_POINTS] = COUNTER("sonde.store.points", "count", "Points stored",
+					      "Points of metrics written.", .family = "sonde",
+					      .prometheus = "sonde_store_points_total"),
 	[METRIC_SONDE_STORE_POINTS_LOST] =
 		COUNTER("sonde.store.points.lost", "count", "Points lost",
 			"Points of metrics that could not be written.", .family = "sonde",

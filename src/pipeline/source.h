@@ -97,9 +97,8 @@ struct source_ops {
 	 */
 	uint64_t (*interval_ns)(const void *config);
 	/* A quick look; may set the target's runtime. Failing is an answer, too. */
-	int (*probe)(const void *config, struct source_shares *shares,
-		     struct source_target *target, struct source_answer *ret_answer,
-		     struct err *err);
+	int (*probe)(const void *config, struct source_shares *shares, struct source_target *target,
+		     struct source_answer *ret_answer, struct err *err);
 	/* -ENOTSUP is a late no; the error says why. */
 	int (*open)(const void *config, struct source_shares *shares,
 		    const struct source_target *target, void **ret_state, struct err *err);
@@ -113,7 +112,8 @@ struct source_ops {
 	/* Those that push have these instead. */
 
 	int (*start)(const void *config, struct inbox *inbox, void **ret_state, struct err *err);
-	/* An interval is over: what was collected in it carries this time. NULL: it comes as it comes. */
+	/* An interval is over: what was collected in it carries this time. NULL: it comes as it
+	 * comes. */
 	void (*ask)(void *state, struct record_time when);
 	/* Everything that was asked for is in the inbox. NULL: always. */
 	bool (*is_idle)(void *state);

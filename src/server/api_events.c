@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "pipeline/registry.h"
 #include "base/intern.h"
+#include "pipeline/registry.h"
 #include "query/query.h"
 #include "server/routes.h"
 

@@ -14,8 +14,7 @@
 static struct agent *start_every(uint64_t interval_ns)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
-	const struct agent_parts parts = {
-		.asked = fake_readers, .sinks = sinks, .n_sinks = 1};
+	const struct agent_parts parts = {.asked = fake_readers, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;

@@ -29,7 +29,8 @@ static struct {
 } second;
 
 static int second_probe(const void *config, struct source_shares *share,
-			struct source_target *target, struct source_answer *ret_answer, struct err *err)
+			struct source_target *target, struct source_answer *ret_answer,
+			struct err *err)
 {
 	(void)config;
 	(void)share;
@@ -144,8 +145,7 @@ static struct agent *start(const struct source_ops *also)
 {
 	static const struct source_ops *readers_of_test[3];
 	const struct sink_row sinks[] = {{.ops = &note_sink}};
-	const struct agent_parts parts = {
-		.asked = readers_of_test, .sinks = sinks, .n_sinks = 1};
+	const struct agent_parts parts = {.asked = readers_of_test, .sinks = sinks, .n_sinks = 1};
 	const struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS};
 	struct agent *agent;
 	struct err err;

@@ -225,7 +225,7 @@ static void groups_filters_and_limits(void **state)
 					       {{"lib.Encode"}, {0, 0, 1, 30}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
 	const struct top_subject infos[] = {fake_process(1, "api"), fake_process(2, "api"),
-					  fake_process(3, "db")};
+					    fake_process(3, "db")};
 	struct top_view view = live;
 	struct top_table t;
 
