@@ -4,7 +4,6 @@ Thirty servers with a thousand stacks each (bench/targets/service -steady) alloc
 all the time. Both ways get one profile of each every interval. It runs in a pid namespace of its
 own, so that other programs of the machine are not looked at.
 """
-import http.client
 import json
 import os
 import re
@@ -66,36 +65,6 @@ class Fleet:
             target.stdout.close()
 
 
-class Agent:
-    """A running `sonde run` with a store of its own."""
-
-    def __init__(self, sonde, folder):
-        self.process = subprocess.Popen(
-            [sonde, "run", "--listen", "127.0.0.1:0", "--data-dir", folder, "--interval",
-             f"{INTERVAL}s"], stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.pid
-        line = self.process.stdout.readline()
-        if "http://" not in line:
-            raise rig.BenchError("sonde run did not start")
-        self.address = line.split("http://")[1].strip().rstrip("/")
-
-    def collections(self):
-        connection = http.client.HTTPConnection(self.address, timeout=30)
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-        connection.close()
-        found = re.search(r"^sonde_collections_total(?:\{[^}]*\})? (\d+)", text, re.M)
-        return int(found.group(1)) if found else 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 def calls_of(pid):
     """System calls of a process in one interval, or None without strace."""
     if not shutil.which("strace"):
@@ -112,7 +81,7 @@ def calls_of(pid):
 
 def measure_agent(sonde):
     with tempfile.TemporaryDirectory(prefix="sonde-agent-") as folder, \
-            Agent(sonde, folder) as agent:
+            rig.Agent(sonde, folder, INTERVAL) as agent:
         time.sleep(WARM_UP * INTERVAL)
         first, costs, memory = agent.collections(), [], []
         for _ in range(INTERVALS):

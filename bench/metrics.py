@@ -7,7 +7,6 @@ Some Go programs and JVMs, busy and idle, are watched by a `sonde run` for some 
 says of them in /metrics at each interval is kept, in the units of the runtimes (seconds as
 nanoseconds). bench/metrics_bench.c makes a day of 30 Go programs and 5 JVMs of that.
 """
-import http.client
 import os
 import re
 import subprocess
@@ -41,32 +40,6 @@ def programs(go):
     }
 
 
-class Agent:
-    def __init__(self, sonde, folder):
-        self.process = subprocess.Popen(
-            [sonde, "run", "--listen", "127.0.0.1:0", "--data-dir", folder, "--interval",
-             f"{INTERVAL}s"], stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        if "http://" not in line:
-            raise rig.BenchError("sonde run did not start")
-        self.address = line.split("http://")[1].strip().rstrip("/")
-
-    def metrics(self):
-        connection = http.client.HTTPConnection(self.address, timeout=30)
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-        connection.close()
-        return text
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 def parse(text, wanted):
     """{(service, name, attributes): value} and {name: type}"""
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
@@ -86,7 +59,8 @@ def record(sonde, go, path):
     """Runs the programs and writes what sonde says of them."""
     wanted = programs(go)
     running, rows, types = [], [], {}
-    with tempfile.TemporaryDirectory(prefix="sonde-metrics-") as folder, Agent(sonde, folder) as agent:
+    with tempfile.TemporaryDirectory(prefix="sonde-metrics-") as folder, \
+            rig.Agent(sonde, folder, INTERVAL) as agent:
         try:
             for service, argv in wanted.items():
                 running.append(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

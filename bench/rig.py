@@ -1,7 +1,9 @@
 """Builds and starts what the benchmarks measure."""
 import hashlib
+import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +46,39 @@ class Target:
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Agent:
+    """A running `sonde run` with a store of its own."""
+
+    def __init__(self, sonde, folder, interval):
+        self.process = subprocess.Popen(
+            [sonde, "run", "--listen", "127.0.0.1:0", "--data-dir", folder, "--interval",
+             f"{interval}s"], stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        line = self.process.stdout.readline()
+        if "http://" not in line:
+            raise BenchError("sonde run did not start")
+        self.address = line.split("http://")[1].strip().rstrip("/")
+
+    def metrics(self):
+        connection = http.client.HTTPConnection(self.address, timeout=30)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return text
+
+    def collections(self):
+        found = re.search(r"^sonde_collections_total(?:\{[^}]*\})? (\d+)", self.metrics(), re.M)
+        return int(found.group(1)) if found else 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
         self.process.stdout.close()
 
 

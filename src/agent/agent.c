@@ -143,44 +143,42 @@ static void agent_list_asked(struct agent *a, const struct source_ops *const *as
 			a->sources[a->n_sources++] = (struct source_row){.ops = *asked};
 }
 
-/* A machine where that is not possible is no failure: the others go on, and it is told why. */
-static int agent_start_pusher(struct agent *a, const struct source_row *row, struct err *err)
+/* What others are told of the sampler. state: NULL where it did not start. */
+static void agent_judge_cpu(struct agent *a, void *state, int code, const struct err *err)
 {
-	struct agent_pusher *p = &a->pushers[a->n_pushers];
-	int r = row->ops->start(row->config, &a->inbox, &p->state, err);
-
-	if (r < 0)
-		return r;
-	p->ops = row->ops;
-	a->n_pushers++;
-	return 0;
+	a->cpu = state;
+	a->wants_cpu = true;
+	a->cpu_answer.yes = state;
+	features_set(&a->features, FEATURE_CPU, code, err);
+	features_set(&a->features, FEATURE_OFFCPU, code, err);
+	if (!state)
+		source_answer_refuse(&a->cpu_answer, code, err);
 }
 
-static void agent_start_cpu(struct agent *a)
+static void agent_start_pusher(struct agent *a, const struct source_row *row)
 {
+	void *state = NULL;
 	struct err err = {};
-	int r;
+	int r = row->ops->start(row->config, &a->inbox, &state, &err);
 
-	a->wants_cpu = a->config.cpu_hz || a->config.offcpu_min_ns;
-	if (!a->wants_cpu)
-		return;
-	r = agent_start_pusher(a, &(struct source_row){&source_cpu, &a->configs.cpu}, &err);
-	features_set(&a->features, FEATURE_CPU, r, &err);
-	features_set(&a->features, FEATURE_OFFCPU, r, &err);
-	if (r == 0) {
-		a->cpu = a->pushers[a->n_pushers - 1].state;
-		a->cpu_answer.yes = true;
-	} else {
-		source_answer_refuse(&a->cpu_answer, r, &err);
-	}
+	if (r == 0)
+		a->pushers[a->n_pushers++] = (struct agent_pusher){.ops = row->ops, .state = state};
+	if (row->ops == &source_cpu)
+		agent_judge_cpu(a, state, r, &err);
+	if (row->ops == &source_oom)
+		a->configs.go.oom = a->oom = state;
 }
 
-static void agent_start_oom(struct agent *a)
+/* A machine where that is not possible is no failure: the others go on, and it is told why. */
+static void agent_start_pushers(struct agent *a)
 {
-	const struct source_row row = {&source_oom, &a->configs.oom};
+	struct source_row rows[SOURCES_MAX];
+	size_t n = sources_list(&a->configs, rows);
 
-	if (a->config.oom_percent && agent_start_pusher(a, &row, NULL) == 0)
-		a->configs.go.oom = a->oom = a->pushers[a->n_pushers - 1].state;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].ops->start &&
+		    (!rows[i].ops->is_wanted || rows[i].ops->is_wanted(rows[i].config)))
+			agent_start_pusher(a, &rows[i]);
 }
 
 /* What is left to find out, and what nobody asked for. After all parts were started. */
@@ -248,8 +246,7 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 	if (r == 0)
 		r = pool_new(agent_work, a, &a->pool, err);
 	if (r == 0) {
-		agent_start_cpu(a);
-		agent_start_oom(a);
+		agent_start_pushers(a);
 		agent_settle_features(a);
 	}
 	if (r == 0 && pthread_create(&a->thread, NULL, agent_loop, a))

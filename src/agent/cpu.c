@@ -322,6 +322,13 @@ void agent_cpu_stop(struct agent_cpu *c)
 	abandon(c, &until);
 }
 
+static bool cpu_source_is_wanted(const void *config)
+{
+	const struct agent_cpu_config *c = config;
+
+	return c->hz || c->offcpu_min_ns;
+}
+
 static int cpu_source_start(const void *config, struct inbox *inbox, void **ret_state,
 			    struct err *err)
 {
@@ -351,6 +358,7 @@ static bool cpu_source_stop(void *state)
 
 const struct source_ops source_cpu = {
 	.name = "cpu",
+	.is_wanted = cpu_source_is_wanted,
 	.start = cpu_source_start,
 	.ask = cpu_source_ask,
 	.is_idle = cpu_source_is_idle,

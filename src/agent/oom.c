@@ -312,6 +312,13 @@ int agent_oom_start(const struct agent_oom_config *config, struct inbox *inbox,
 	return 0;
 }
 
+static bool oom_source_is_wanted(const void *config)
+{
+	const struct agent_oom_config *c = config;
+
+	return c->percent;
+}
+
 static int oom_source_start(const void *config, struct inbox *inbox, void **ret_state,
 			    struct err *err)
 {
@@ -335,6 +342,7 @@ static void oom_source_free(void *state)
 
 const struct source_ops source_oom = {
 	.name = "oom",
+	.is_wanted = oom_source_is_wanted,
 	.start = oom_source_start,
 	.stop = oom_source_stop,
 	.free = oom_source_free,

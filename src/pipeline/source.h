@@ -111,6 +111,8 @@ struct source_ops {
 
 	/* Those that push have these instead. */
 
+	/* Whether the command line asks for it. NULL: always. */
+	bool (*is_wanted)(const void *config);
 	int (*start)(const void *config, struct inbox *inbox, void **ret_state, struct err *err);
 	/* An interval is over: what was collected in it carries this time. NULL: it comes as it
 	 * comes. */
