@@ -8,7 +8,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -34,6 +33,7 @@ var (
 	working sync.RWMutex
 	kept    [][]byte
 	scratch []byte
+	reply   [64]byte
 )
 
 func argument(name string, value float64) float64 {
@@ -89,8 +89,13 @@ func pause() {
 	working.Unlock()
 }
 
-func counts() string {
-	return fmt.Sprintf("leak %d churn %d", atomic.LoadUint64(&leaked), atomic.LoadUint64(&churned))
+// replyCounts allocates nothing: one sample of that would be part of what a test compares.
+func replyCounts() {
+	line := append(reply[:0], "leak "...)
+	line = strconv.AppendUint(line, atomic.LoadUint64(&leaked), 10)
+	line = append(line, " churn "...)
+	line = strconv.AppendUint(line, atomic.LoadUint64(&churned), 10)
+	rig.ReplyBytes(line)
 }
 
 func main() {
@@ -108,13 +113,13 @@ func main() {
 	for {
 		switch string(rig.Next()) {
 		case "counts":
-			rig.Reply(counts())
+			replyCounts()
 		case "pause":
 			pause()
-			rig.Reply(counts())
+			replyCounts()
 		case "go":
 			atomic.StoreInt32(&paused, 0)
-			rig.Reply(counts())
+			replyCounts()
 		case "gc":
 			for i := 0; i < 3; i++ {
 				runtime.GC()

@@ -70,6 +70,13 @@ func Reply(msg string) {
 	write(reply[:n+1])
 }
 
+// ReplyBytes is Reply for what the caller has put together.
+func ReplyBytes(msg []byte) {
+	n := copy(reply[:len(reply)-1], msg)
+	reply[n] = '\n'
+	write(reply[:n+1])
+}
+
 // ReplyNumber answers "msg N".
 func ReplyNumber(msg string, v uint64) {
 	var digits [20]byte
