@@ -1,4 +1,4 @@
-# Two commands on a fresh Debian 12 machine: `make run` and `make test`. Everything lies in build*/.
+# Two commands on a fresh Debian 12 machine: `make run` and `make test`. Everything is built in build*/.
 
 BUILD ?= build
 ASAN_BUILD ?= build-asan
@@ -18,7 +18,7 @@ $(BUILD)/build.ninja:
 	@echo 'build: configuring $(BUILD)'
 	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
 
-# The page: a few seconds, and only after a change; npm only after a change of its lock.
+# The page: rebuilt only after a change; npm runs only if its lock file changed.
 ui: ui/dist/index.html
 
 ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
@@ -51,10 +51,10 @@ test: test-build
 	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)'
 
 test-all: test-build
-	@tools/setup.sh arm64 || echo "test-all: going on without the arm64 packages" >&2
+	@tools/setup.sh arm64 || echo "test-all: continuing without the arm64 packages" >&2
 	@python3 tools/test.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)' --all
 
-# The suites again and again: idle, busy, stalled, on one CPU, with tracefs and without.
+# Repeats the suites: idle, busy, stalled, on one CPU, with and without tracefs.
 test-flaky: test-build
 	@python3 tools/flaky.py --asan $(ASAN_BUILD) --sonde $(BUILD)/sonde -k '$(K)' \
 		$(if $(N),-n $(N)) $(if $(C),-c $(C))
@@ -101,15 +101,15 @@ clean:
 
 help:
 	@echo 'make            build $(BUILD)/sonde (installs missing Debian packages first)'
-	@echo 'make ui         build the web page alone, into ui/dist'
-	@echo 'make run        profile this machine and serve the page; starts a demo where no Go program runs'
-	@echo 'make test       unit tests, fuzz corpora, tests against real Go programs, in a browser, of the docs'
+	@echo 'make ui         build only the web page, into ui/dist'
+	@echo 'make run        profile this machine and serve the web page; starts a demo if no Go program runs'
+	@echo 'make test       all tests: unit, fuzz corpora, real programs, browser, docs'
 	@echo 'make test-all   the same with every Go toolchain and the arm64 build'
-	@echo 'make test-flaky the suites again and again; N=10 times, C=busy,stalls conditions, K=python suites'
-	@echo 'make test-fresh both commands in a fresh Debian 12; STEP=run or STEP=test for one, K=python suites'
-	@echo 'make bench      speed and memory, as in docs/BENCHMARKS.md; ONLY=heap,cpu for some of it'
+	@echo 'make test-flaky repeat the suites; N=10 times, C=busy,stalls conditions, K=python suites'
+	@echo 'make test-fresh make run and make test in a fresh Debian 12; STEP=run or STEP=test, K=python suites'
+	@echo 'make bench      write docs/BENCHMARKS.md; ONLY=heap,cpu for parts of it'
 	@echo 'make lint       clang-format, clang-tidy, Python and shell checks'
-	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
-	@echo 'make install    into PREFIX=$(PREFIX): binary, manual page, completions'
-	@echo 'make format     clang-format on all C files'
-	@echo 'make clean      remove what was built'
+	@echo 'make fuzz       run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make install    install binary, manual page and completions into PREFIX=$(PREFIX)'
+	@echo 'make format     run clang-format on all C files'
+	@echo 'make clean      remove build directories'

@@ -38,7 +38,7 @@ _sonde()
 	java | jfr) types="alloc_space alloc_objects delay contentions cpu samples" ;;
 	show | diff) types="$types cpu samples time waits delay contentions goroutine" ;;
 	esac
-	# What is a switch elsewhere.
+	# A switch in other commands.
 	if [[ $command == run && $prev == --offcpu ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "1ms 10ms 100ms" -- "$cur")
 		return

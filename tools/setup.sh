@@ -25,7 +25,7 @@ declare -A groups=(
 wanted=()
 for group in "${@:-build}"; do
 	if [[ -z ${groups[$group]:-} ]]; then
-		echo "setup: no group '$group'; there are: ${!groups[*]}" >&2
+		echo "setup: unknown group '$group'; use one of: ${!groups[*]}" >&2
 		exit 2
 	fi
 	read -ra names -d '' <<<"${groups[$group]}" || true
@@ -43,7 +43,7 @@ done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
 
 if [[ $(id -u) -ne 0 ]]; then
-	echo "setup: packages are missing; please run:" >&2
+	echo "setup: missing packages; run:" >&2
 	echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
 	exit 1
 fi
@@ -56,7 +56,7 @@ if [[ ! -e $policy ]]; then
 	trap 'rm -f "$policy"' EXIT
 fi
 
-echo "setup: installing ${#missing[@]} packages and what they need: ${missing[*]}"
+echo "setup: installing ${#missing[@]} packages and their dependencies: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 

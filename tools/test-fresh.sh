@@ -330,7 +330,7 @@ main() {
 	local step
 	for step in "${steps[@]}"; do
 		[[ $step =~ ^(run|test|shell)$ ]] ||
-			{ echo "test-fresh: no step '$step'; there are: run test shell" >&2; exit 2; }
+			{ echo "test-fresh: unknown step '$step'; use run, test or shell" >&2; exit 2; }
 	done
 	[[ $(id -u) -eq 0 ]] || fail "needs root"
 	exec 9>"$dir/lock"

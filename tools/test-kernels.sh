@@ -73,7 +73,7 @@ for _, go in rig.versions(False):
         rig.build.build("oom", go, variant)
 END
 
-echo "test-kernels: $package; this takes some minutes"
+echo "test-kernels: $package; this takes a few minutes"
 timeout "${KERNEL_TEST_SECONDS:-3000}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 \
 	-m 3G -nographic -no-reboot -kernel "$dir"/kernel/boot/vmlinuz-* -initrd "$dir/initrd.gz" \
 	-append "console=ttyS0 quiet panic=-1 nokaslr" \

@@ -15,7 +15,7 @@
 #include "features/probe.h"
 #include "golang/rate_journal.h"
 
-/* At the end, for sinks to bring away what they have. */
+/* Time for sinks to write what they have, at the end. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
 /* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
@@ -93,7 +93,7 @@ static void agent_hear_exec(void *context)
 		pool_wake(a->pool);
 }
 
-/* What sources are told by the command line. */
+/* The sources' settings from the command line. */
 static void agent_configure(struct agent *a)
 {
 	const struct agent_config *c = &a->config;
@@ -129,7 +129,7 @@ static bool agent_knows(const struct agent *a, const struct source_ops *ops)
 	return false;
 }
 
-/* Those of the table that are wanted, and those that only tests have. */
+/* The wanted sources of the table, and those of tests. */
 static void agent_list_asked(struct agent *a, const struct source_ops *const *asked)
 {
 	struct source_row rows[SOURCES_MAX];

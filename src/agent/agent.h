@@ -1,7 +1,7 @@
 /*
- * src/agent/agent.h: the loop that is always on: discover, probe, collect, write.
+ * src/agent/agent.h: the main loop: discover, probe, collect, write.
  *
- * It runs in a thread of its own; the snapshot functions are safe from others.
+ * It runs in its own thread; the snapshot functions are thread-safe.
  */
 #pragma once
 
@@ -19,23 +19,26 @@
 struct agent_config {
 	uint64_t interval_ns;
 	enum agent_go_heap go_heap;
-	bool keep_rate;		/* do not set forced rates back at the end */
-	unsigned int cpu_hz;	/* CPU samples per second and CPU; 0: none */
+	bool keep_rate;		/* do not restore forced rates at the end */
+	unsigned int cpu_hz;	/* CPU samples per second per CPU; 0: none */
 	bool cpu_lines;		/* source lines and inlined calls of native code */
-	uint64_t offcpu_min_ns; /* waits at least this long are profiled, too; 0: none */
-	/* From which share of a limit on a last picture is kept ready; 0: none, nor at a kill. */
+	uint64_t offcpu_min_ns; /* profile waits of at least this length, too; 0: none */
+	/*
+	 * Keep an OOM snapshot ready from this share of a memory limit on; 0: no OOM snapshots at
+	 * all.
+	 */
 	unsigned int oom_percent;
 	uint64_t goroutine_interval_ns; /* 0: no goroutine profiles */
-	uint64_t goroutine_max;		/* stacks in one of them; 0: AGENT_GOROUTINE_MAX */
-	bool java;			/* Java programs are told to record */
-	const char *java_async;		/* by this libasyncProfiler.so; NULL: by themselves */
+	uint64_t goroutine_max;		/* stacks per profile; 0: AGENT_GOROUTINE_MAX */
+	bool java;			/* record Java processes */
+	const char *java_async;		/* with this libasyncProfiler.so; NULL: Flight Recorder */
 	/*
-	 * Where is noted which rates were forced and what was put into JVMs, so that it is undone
-	 * where an agent was killed. NULL: neither is done. What an earlier one left in programs is
-	 * the caller's to set back (golang_rates_restore()).
+	 * Where forced rates and changes to JVMs are noted, so that they are undone if the agent is
+	 * killed. NULL: neither is done. The caller restores the rates an earlier agent left
+	 * (golang_rates_restore()).
 	 */
 	const char *state_dir;
-	/* The only processes that it is about; none: all there are. Borrowed as long as it runs. */
+	/* Only these processes; none: all. Borrowed while it runs. */
 	const struct proc_id *only;
 	size_t n_only;
 };
@@ -45,18 +48,18 @@ struct agent_config {
 struct agent; /* opaque */
 
 struct agent_parts {
-	/* Of the sources that are asked only these, ended by NULL; NULL: all there are. */
+	/* Of the sources that are asked only these, NULL-terminated; NULL: all. */
 	const struct source_ops *const *asked;
-	const struct sink_row *sinks; /* taken over, also when it fails */
+	const struct sink_row *sinks; /* taken, also on failure */
 	size_t n_sinks;
 };
 int agent_start(const struct agent_config *config, const struct agent_parts *parts,
 		struct agent **ret_agent, struct err *err);
-/* Finishes the collection at hand, flushes, sets rates back, ends recordings. */
+/* Finishes the current collection, flushes, restores rates, ends recordings. */
 void agent_stop(struct agent *agent);
 DEFINE_CLEANUP(struct agent, agent_stop)
 
-/* One line per process for "what is profiled, and what not and why". */
+/* One process: what is profiled, and why the rest is not. */
 struct agent_target {
 	struct source_target target;
 	struct agent_target_source {
@@ -66,12 +69,13 @@ struct agent_target {
 		uint64_t failures;
 		int64_t last_ns;
 		uint64_t last_cost_ns; /* CPU of the last collection */
-		bool slow;	       /* did not answer in time; it is tried again later */
+		bool slow;	       /* not responding; retried later */
 		char way[16];	       /* as in struct source_reading */
-		char trouble[256];     /* also what was done to bear its cost */
-	} sources[SOURCES_MAX];	       /* those that are asked, and "cpu" */
+		char trouble[256];     /* also what was done to limit its cost */
+	} sources[SOURCES_MAX];	       /* sources that are asked, and "cpu" */
 	size_t n_sources;
-	struct metrics *metrics; /* as they are now; counters since the agent knows the process */
+	struct metrics
+		*metrics; /* current values; counters since the agent discovered the process */
 };
 
 /* Sorted by pid, without kernel threads. */
@@ -93,22 +97,22 @@ struct agent_health {
 	uint64_t failures;
 	uint64_t lost_records;
 	uint64_t write_failures;
-	uint64_t records_dropped;  /* that a sink did not keep up with */
-	uint64_t cpu_collections;  /* how often the sampler has answered; in these */
-	uint64_t cpu_samples;	   /* stacks that were sampled, */
-	uint64_t cpu_samples_lost; /* and those among them that got lost, for whatever reason */
-	uint64_t cpu_stacks_cut;   /* and that do not reach the root */
-	uint64_t oom_kills;	   /* of programs that were profiled, */
-	uint64_t oom_late;	   /* those of which only an earlier picture is left, */
+	uint64_t records_dropped;  /* by sinks that could not keep up */
+	uint64_t cpu_collections;  /* by the sampler; in these: */
+	uint64_t cpu_samples;	   /* stacks sampled, */
+	uint64_t cpu_samples_lost; /* lost among them, for any reason, */
+	uint64_t cpu_stacks_cut;   /* and truncated */
+	uint64_t oom_kills;	   /* of profiled processes, */
+	uint64_t oom_late;	   /* those with only an earlier snapshot, */
 	uint64_t oom_lost;	   /* and those without any */
-	char oom_trouble[256];	   /* why we do not hear of kills; "" when we do, or need not */
-	int64_t lag_ns;		   /* how late the last interval ended */
-	char trouble[256];	   /* what people should know; "" when all is well */
+	char oom_trouble[256];	   /* why we do not hear of kills; "" if we do, or need not */
+	int64_t lag_ns;		   /* delay of the last interval */
+	char trouble[256];	   /* for people; "" if all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);
 
-/* Whether CPUs are sampled, or why not. */
+/* Whether CPUs are sampled, or the reason why not. */
 void agent_samples(const struct agent *agent, struct source_answer *ret_answer);
 
-/* What works on this machine. The store is not the agent's to judge: it is on. */
+/* What works on this machine. The store is reported as on: the agent cannot judge it. */
 void agent_features(struct agent *agent, struct features *ret_features);

@@ -26,8 +26,8 @@ struct agent_cpu {
 	struct inbox *inbox;	       /* where profiles go */
 	struct cpu_profiler *profiler; /* of the thread */
 	pthread_t thread;
-	pthread_mutex_t telling; /* while others are told something */
-	atomic_bool deaf;	 /* those are gone */
+	pthread_mutex_t telling; /* held while calling others */
+	atomic_bool deaf;	 /* they are gone */
 
 	pthread_mutex_t lock; /* of all that follows */
 	pid_t tid;
@@ -35,7 +35,7 @@ struct agent_cpu {
 	bool abandoned; /* the thread is to free it all, */
 	bool ended;	/* unless it has ended already */
 	bool asked;
-	bool collecting;      /* what was asked before */
+	bool collecting;      /* the previous request */
 	unsigned int n_asked; /* since the last answer */
 	uint64_t asked_ns;    /* the first of them */
 	struct record_time when;
@@ -95,7 +95,7 @@ static int batch_add(void *context, struct cpu_profile *profile)
 	return r;
 }
 
-/* Never after it was abandoned: who would be told is gone. */
+/* Never after it was abandoned: the listener is gone. */
 static void tell_exec(struct agent_cpu *c)
 {
 	(void)pthread_mutex_lock(&c->telling);
@@ -194,7 +194,7 @@ static void *cpu_loop(void *arg)
 void agent_cpu_ask(struct agent_cpu *c, struct record_time when)
 {
 	(void)pthread_mutex_lock(&c->lock);
-	/* It has not begun with the last one: this interval goes with it. */
+	/* It has not started the last one: this interval joins it. */
 	if (c->asked)
 		when.duration_ns += c->when.duration_ns;
 	c->when = when;
@@ -246,10 +246,10 @@ void agent_cpu_health(struct agent_cpu *c, struct agent_cpu_health *ret_health)
 		return;
 	where_it_sleeps(tid, where, sizeof(where));
 	(void)snprintf(ret_health->trouble, sizeof(ret_health->trouble),
-		       "no CPU profiles for %llu s: the sampler's thread does not come "
-		       "back%s%s; all else goes on",
+		       "no CPU profiles for %llu s: the sampler thread is stuck%s%s; everything "
+		       "else continues",
 		       (unsigned long long)((clock_mono_ns() - since_ns) / NS_PER_SEC),
-		       where[0] ? ", the kernel has it wait in " : "", where);
+		       where[0] ? " in the kernel, in " : "", where);
 }
 
 int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,

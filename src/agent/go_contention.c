@@ -56,11 +56,11 @@ static void contention_say_idle(const struct go_contention *g, struct source_rea
 {
 	reading->idle_cause = ERR_CAUSE_PROFILING_OFF;
 	if (g->kind == GOLANG_BLOCK) {
-		reading->idle = "the program has not turned its block profile on";
-		reading->idle_remedy = "call runtime.SetBlockProfileRate in it";
+		reading->idle = "block profiling is off in this process";
+		reading->idle_remedy = "call runtime.SetBlockProfileRate in the program";
 	} else {
-		reading->idle = "the program has not turned its mutex profile on";
-		reading->idle_remedy = "call runtime.SetMutexProfileFraction in it";
+		reading->idle = "mutex profiling is off in this process";
+		reading->idle_remedy = "call runtime.SetMutexProfileFraction in the program";
 	}
 }
 

@@ -35,8 +35,7 @@ static int goroutines_count(const struct golang_goroutines_stats *stats,
 	reading->lost = stats->bad + stats->incomplete;
 	if (stats->sampled)
 		(void)snprintf(reading->note, sizeof(reading->note),
-			       "of %llu goroutines the stacks of %llu were read, which stand for "
-			       "all",
+			       "%llu goroutines, sampled by %llu stacks",
 			       (unsigned long long)stats->total,
 			       (unsigned long long)stats->sampled);
 	reading->metrics = metrics_new();
@@ -93,8 +92,7 @@ static int go_goroutines_probe(const void *config, struct source_shares *shares,
 	int r = go_program_probe(shares, target, ret_answer, err);
 
 	if (r == 0 && ret_answer->yes && !go->goroutine_interval_ns) {
-		source_answer_no(ret_answer, ERR_CAUSE_DISABLED,
-				 "goroutine profiles are turned off",
+		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "goroutine profiles are off",
 				 "start sonde with --goroutine-interval 60s");
 		ret_answer->of_file = true;
 	}

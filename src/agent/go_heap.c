@@ -42,8 +42,7 @@ static int go_heap_probe(const void *config, struct source_shares *shares,
 	int r = go_program_probe(shares, target, ret_answer, err);
 
 	if (r == 0 && ret_answer->yes && go->heap == AGENT_GO_HEAP_DISABLED) {
-		source_answer_no(ret_answer, ERR_CAUSE_DISABLED,
-				 "heap profiles of Go programs are turned off",
+		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "Go heap profiles are off",
 				 "start sonde with --go-heap enabled");
 		ret_answer->of_file = true;
 	}
@@ -101,7 +100,7 @@ static int go_heap_lock_picture(struct go_heap *g, struct err *err)
 {
 	if (go_program_lock_in_time(g->program, GO_HEAP_PICTURE_NS))
 		return 0;
-	return err_set(err, -EBUSY, "process %d is being read, and does not answer",
+	return err_set(err, -EBUSY, "process %d is not responding to a read in progress",
 		       (int)g->id.pid);
 }
 
@@ -134,7 +133,8 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 		r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 	/* Who is killed may have been read once more since, in vain. */
 	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
-		r = err_set(err, -ENODATA, "process %d was gone too soon", (int)g->id.pid);
+		r = err_set(err, -ENODATA, "process %d exited before it could be read",
+			    (int)g->id.pid);
 	if (r == 0)
 		r = golang_goroutines_profile(gs, false, NULL, NULL, ret_profile, err);
 	if (gs)
@@ -192,8 +192,8 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 		return golang_rate_hold(&g->rate, g->config->rates,
 					(struct golang_rate_of){.heap = g->heap}, &g->id,
 					GOLANG_DEFAULT_RATE, err);
-	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
-			"memory profiling is off in this program");
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "use --go-heap force to turn it on",
+			"memory profiling is off in this process");
 }
 
 /* With the program's lock: another reader's last picture may be under way. */
@@ -231,7 +231,7 @@ static int go_heap_open(const void *config, struct source_shares *shares,
 	return 0;
 }
 
-/* What was allocated since the reading before. */
+/* Allocations since the previous read. */
 static int go_heap_count(const struct profile *profile, struct source_reading *reading)
 {
 	static const struct {
@@ -263,7 +263,8 @@ static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_re
 
 	stats = golang_heap_stats(g->heap);
 	if (r == 0 && stats->rate == 0)
-		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "--go-heap force turns it on",
+		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
+			     "use --go-heap force to turn it on",
 			     "the program has turned memory profiling off");
 	if (r == 0)
 		r = golang_heap_delta_profile(g->heap, &profile, err);

@@ -38,7 +38,7 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 	return 0;
 }
 
-/* What its sources have in common. */
+/* Shared by its sources. */
 struct go_share {
 	bool asked; /* whether it is a Go program */
 	bool is_go;

@@ -1,8 +1,8 @@
 /*
- * src/agent/go_runtime.c: the reader of what the Go runtime knows of itself: its heap, its garbage
- * collections, its goroutines.
+ * src/agent/go_runtime.c: the source of Go runtime statistics: heap, garbage collections,
+ * goroutines.
  *
- * What a release does not have is left out.
+ * What a release lacks is omitted.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@ struct go_runtime {
 	struct golang_metrics_reader *reader;
 };
 
-/* A metric, and where its value comes from. */
+/* A metric, and the source of its value. */
 struct runtime_row {
 	enum metric_id metric;
 	uint32_t needs; /* GOLANG_HAS_* */

@@ -1,4 +1,4 @@
-/* src/agent/go_sources.h: what can be read of Go programs, and what is to be. */
+/* src/agent/go_sources.h: the sources of Go processes, and their settings. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@ enum agent_go_heap { AGENT_GO_HEAP_ENABLED, AGENT_GO_HEAP_DISABLED, AGENT_GO_HEA
 struct agent_oom;	    /* agent/oom.h */
 struct golang_rate_journal; /* golang/rate_journal.h */
 
-/* The config of all of them. */
+/* Shared by all of them. */
 struct go_source_config {
 	enum agent_go_heap heap;
-	bool keep_rate;			   /* forced rates are not set back at the end */
-	struct golang_rate_journal *rates; /* NULL: nothing is forced */
-	struct agent_oom *oom;		   /* NULL: nobody waits for programs to be killed */
-	uint64_t goroutine_interval_ns;	   /* 0: goroutines are not read */
-	uint64_t goroutine_max;		   /* of more only some stacks are read */
+	bool keep_rate;			   /* do not restore forced rates at the end */
+	struct golang_rate_journal *rates; /* NULL: never force */
+	struct agent_oom *oom;		   /* NULL: no OOM snapshots */
+	uint64_t goroutine_interval_ns;	   /* 0: no goroutine profiles */
+	uint64_t goroutine_max;		   /* if there are more, only some stacks are read */
 };
 
 extern const struct source_ops source_go_heap;

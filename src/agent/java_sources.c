@@ -1,9 +1,9 @@
 /*
- * src/agent/java_sources.c: the sources of Java programs: what they allocate, where they wait for
- * locks, their CPU time (JDK 25); and what the JVM counts by itself.
+ * src/agent/java_sources.c: the sources of Java processes: allocations, lock waits, CPU time (JDK
+ * 25); and the JVM's own counters.
  *
  * The first three share one recording (agent/java.h), which they never wait for. Touching a JVM is
- * the user's choice: they are off unless sonde was told otherwise. The last only reads a file.
+ * the user's choice: they are off by default. The last one only reads a file.
  */
 #include "agent/java_sources.h"
 
@@ -48,7 +48,7 @@ static bool java_is_launcher(const struct source_target *target)
 	return strcmp(base, "java") == 0 || strcmp(base, "jsvc") == 0;
 }
 
-/* What its sources have in common. */
+/* Shared by its sources. */
 struct java_share {
 	bool asked; /* whether it is a Java program */
 	bool is_java;
@@ -68,7 +68,7 @@ static const struct source_share_kind java_share_kind = {
 	.release = java_share_release,
 };
 
-/* Looked at once for all of them. Yes for a HotSpot JVM. */
+/* Probed once for all of them. Yes for a HotSpot JVM. */
 static int java_look(struct source_shares *shares, struct source_target *target,
 		     struct java_share **ret_share, struct source_answer *answer, struct err *err)
 {
@@ -118,11 +118,11 @@ static int java_probe_all(const struct java_source_config *java, struct source_s
 		return r;
 	if (answer.yes && target->info.java_off)
 		java_refuse(&answer, false, ERR_CAUSE_OPTED_OUT,
-			    "it asks not to be profiled: SONDE_JAVA=off is in its environment", "");
+			    "opted out: SONDE_JAVA=off in its environment", "");
 	else if (answer.yes && share->vm.reason)
 		java_refuse_vm(share, &answer);
 	else if (answer.yes && !(java->on && java->java))
-		java_refuse(&answer, true, ERR_CAUSE_DISABLED, "available, and off by default",
+		java_refuse(&answer, true, ERR_CAUSE_DISABLED, "available but off by default",
 			    "start sonde with --java, or run sonde java PID");
 	*ret_share = share;
 	*ret_answer = answer;
@@ -152,10 +152,10 @@ static int java_cpu_probe(const void *config, struct source_shares *shares,
 	if (answer.yes && share->vm.major < 25 && !java->async)
 		java_refuse(&answer, true, ERR_CAUSE_UNKNOWN_VERSION,
 			    share->vm.major < JAVA_PERFMAP_MAJOR
-				    ? "only JDK 25 and later tell their CPU time: see its cpu "
+				    ? "CPU time from the JVM needs JDK 25 or later; see the cpu "
 				      "profile, which has Java names from JDK 17 on"
-				    : "only JDK 25 and later tell their CPU time: see its cpu "
-				      "profile, which has its names",
+				    : "CPU time from the JVM needs JDK 25 or later; see the cpu "
+				      "profile, which has Java names",
 			    "");
 	*ret_answer = answer;
 	return 0;
@@ -217,7 +217,7 @@ static bool java_is_park(const struct profile *p, const struct profile_sample *s
 		"java.util.concurrent.");
 }
 
-/* What threads waited, for monitors and for what parks them. */
+/* Waits of threads, for monitors and when parked. */
 struct java_waits {
 	int64_t count[2];
 	int64_t ns[2];
@@ -305,10 +305,11 @@ static void java_say_hidden(const struct java_reader *reader, struct java_collec
 	if (reader->kind != JFR_PROFILE_ALLOC || !java_collect_hidden(c, &bytes, &percent))
 		return;
 	if (percent)
-		(void)snprintf(share, sizeof(share), "are missing, at least %u %%", percent);
-	(void)snprintf(reading->note, sizeof(reading->note),
-		       "allocations %s (JDK 8): start it with -XX:+UseG1GC or -XX:-FastTLABRefill",
-		       share);
+		(void)snprintf(share, sizeof(share), "are missing, at least %u%%", percent);
+	(void)snprintf(
+		reading->note, sizeof(reading->note),
+		"allocations %s (JDK 8); start the JVM with -XX:+UseG1GC or -XX:-FastTLABRefill",
+		share);
 }
 
 static int java_read(struct java_reader *reader, uint64_t began, struct source_reading *reading,
@@ -321,7 +322,7 @@ static int java_read(struct java_reader *reader, uint64_t began, struct source_r
 	if (c)
 		r = java_collect_read(c, err);
 	if (c && r == 0 && !java_collect_has(c, reader->kind)) {
-		reading->idle = "the JVM has no recorder, which would tell its CPU time";
+		reading->idle = "the JVM has no recorder, so it has no CPU-time profile";
 		reading->idle_cause = ERR_CAUSE_UNSUPPORTED;
 	} else if (c && r == 0) {
 		r = java_collect_take(c, reader->kind, &times, &reading->profile, err);
@@ -341,9 +342,9 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 		     state->code == -ENOENT || state->code == -ENOMEM;
 
 	(void)snprintf(reader->why, sizeof(reader->why), "%s",
-		       state->code == 0 ? "its recording is being started" : state->why);
+		       state->code == 0 ? "the recording is starting" : state->why);
 	(void)snprintf(reader->remedy, sizeof(reader->remedy), "%s",
-		       again ? "wait: it is tried again" : state->remedy);
+		       again ? "wait for the next attempt" : state->remedy);
 	reading->idle = reader->why;
 	reading->idle_cause = state->code == 0 ? ERR_CAUSE_PENDING : state->cause;
 	reading->idle_remedy = reader->remedy;
@@ -476,7 +477,7 @@ static int java_runtime_collect(void *state, struct source_reading *ret_reading,
 
 	if (r == -EAGAIN) {
 		reading.idle = "the JVM is still starting";
-		reading.idle_remedy = "wait: it is read again";
+		reading.idle_remedy = "wait for the next attempt";
 		reading.idle_cause = ERR_CAUSE_PENDING;
 		r = 0;
 	} else if (r == 0) {

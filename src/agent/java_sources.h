@@ -1,4 +1,4 @@
-/* src/agent/java_sources.h: what can be read of Java programs, and what is to be. */
+/* src/agent/java_sources.h: the sources of Java processes, and their settings. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +7,11 @@
 
 struct agent_java; /* agent/java.h */
 
-/* The config of all of them. */
+/* Shared by all of them. */
 struct java_source_config {
-	bool on;		 /* Java programs may be told to record */
-	bool async;		 /* by async-profiler */
-	struct agent_java *java; /* NULL: they cannot */
+	bool on;		 /* Java processes may be recorded */
+	bool async;		 /* with async-profiler */
+	struct agent_java *java; /* NULL: not possible */
 };
 
 extern const struct source_ops source_java_runtime;

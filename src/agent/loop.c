@@ -45,7 +45,7 @@ static void interval_begin(struct agent *a)
 	targets_verify(a);
 }
 
-/* All sinks together; the trouble of the first that has one. */
+/* Sums over all sinks; the trouble of the first sink that has any. */
 static void sinks_sum(const struct agent *a, struct outbox_status *ret_sum)
 {
 	struct outbox_status sum = {};
@@ -95,20 +95,19 @@ static void health_update(struct agent *a)
 		memcpy(h->trouble, sinks.trouble, sizeof(h->trouble));
 	else if (exhausted)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
-			       "%d processes do not answer, and the others have to wait",
+			       "%d processes are not responding and delay the others",
 			       POOL_MAX_THREADS);
 	else if (cpu.trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", cpu.trouble);
 	else if (a->too_many)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
-			       "there are more than %d processes: the others are not shown",
-			       AGENT_MAX_TARGETS);
+			       "more than %d processes; the rest are not shown", AGENT_MAX_TARGETS);
 	else
 		h->trouble[0] = 0;
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-/* The one write path: whatever was collected, by whomever, goes to all sinks here. */
+/* The one write path: everything collected goes to all sinks here. */
 static void mail_write(struct agent *a)
 {
 	struct delivery_list later;
@@ -135,7 +134,7 @@ static void mail_write(struct agent *a)
 		pipeline_flush(a->pipeline);
 }
 
-/* Waits until something comes back, or is to be sent out; takes what came. */
+/* Waits for a finished job or the next due one, and takes what has arrived. */
 static void results_take(struct agent *a, uint64_t until_ns)
 {
 	struct pool_job *done = pool_take(a->pool, until_ns);
@@ -184,7 +183,7 @@ static void drain(struct agent *a)
 		results_take(a, targets_patience_ns(a));
 		mail_write(a);
 	}
-	/* What they still push is written, too. */
+	/* Their last records are written, too. */
 	(void)agent_stop_pushers(a);
 	mail_write(a);
 	pipeline_flush(a->pipeline);

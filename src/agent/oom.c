@@ -179,7 +179,7 @@ static void *listen_for_victims(void *arg)
 	(void)pthread_mutex_lock(&o->lock);
 	o->health.hears = false;
 	(void)snprintf(o->health.trouble, sizeof(o->health.trouble),
-		       "the kernel does not tell us of victims any more: %s", strerror(-r));
+		       "the kernel no longer reports OOM kills: %s", strerror(-r));
 	o->health.deaf = err_set(&o->health.why_deaf, r, "%s", o->health.trouble);
 	(void)pthread_mutex_unlock(&o->lock);
 	return NULL;

@@ -25,7 +25,7 @@
 /* Programs that are read in one round because their limits are near. */
 #define WATCH_MAX_NEAR 64
 
-/* Takes the record over. Nobody waits until the environment was read: its target is known. */
+/* Takes the record. Does not wait for the environment to be read: its target is known. */
 static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_t time_ns,
 		      struct record *record)
 {
@@ -42,7 +42,7 @@ static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_
 	inbox_put(o->inbox, &list);
 }
 
-/* Takes the profile over. NULL without memory. */
+/* Takes the profile. NULL without memory. */
 static struct event *event_make(const struct oom_entry *entry, bool killed, struct profile *profile)
 {
 	struct event *e = event_new(killed ? EVENT_OOM_KILL : EVENT_OOM_NEAR);
@@ -61,13 +61,13 @@ static struct event *event_make(const struct oom_entry *entry, bool killed, stru
 	(void)snprintf(rss, sizeof(rss), "%llu", (unsigned long long)entry->rss_bytes);
 	event_add(e, "oom.rss", rss);
 	event_add(e, "oom.picture", entry->late ? "earlier" : "kill");
-	(void)snprintf(e->sentence, sizeof(e->sentence), "killed: out of memory");
+	(void)snprintf(e->sentence, sizeof(e->sentence), "OOM-killed");
 	return e;
 }
 
 /*
- * Makes the picture of what was read last, and hands it over with the event; then that of the
- * goroutines, which belongs to it: it has the same time, and none is no loss.
+ * Builds the snapshot of the last read, and delivers it with the event; then that of the
+ * goroutines, which has the same time. Having none is no loss.
  */
 static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
 {

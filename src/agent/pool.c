@@ -100,7 +100,7 @@ int pool_new(void (*run)(struct pool_job *job, void *arg), void *arg, struct poo
 	if (pthread_mutex_init(&pool->lock, NULL) || cond_init(&pool->work) < 0 ||
 	    cond_init(&pool->news) < 0) {
 		free(pool);
-		return err_set(err, -EAGAIN, "cannot make locks for threads");
+		return err_set(err, -EAGAIN, "cannot create locks for threads");
 	}
 	*ret_pool = pool;
 	return 0;

@@ -1,11 +1,11 @@
 /*
- * src/agent/pool.h: threads that do what may hang.
+ * src/agent/pool.h: threads for work that may hang.
  *
- * A target can keep a reader waiting without end: by page faults that it answers itself, by files
- * on a dead network, by a lock on its address space. Reading with deadlines is not enough, because
- * the kernel sleeps in some of these places; so each collection is a job for one of a few threads.
- * Normally there is one. While a job does not come back, the next ones go to another thread, up to
- * POOL_MAX_THREADS; a job that hangs costs its thread and nothing else.
+ * A target can block its reader forever: by page faults that it handles itself, by files on a dead
+ * network, by a lock on its address space. Deadlines do not help, because the kernel sleeps in some
+ * of these places. So each collection is a job for one of a few threads. Normally there is one.
+ * While a job does not return, the next ones go to another thread, up to POOL_MAX_THREADS; a
+ * hanging job costs its thread and nothing else.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #define POOL_MAX_THREADS 32
 
-/* Embedded first in what the caller passes around. */
+/* The first member of the caller's struct. */
 struct pool_job {
 	struct pool_job *next;
 	uint64_t queued_ns;
@@ -25,17 +25,17 @@ struct pool_job {
 
 struct pool; /* opaque */
 
-/* run is called in one of the threads, with the argument given here. */
+/* run is called in one of the threads, with arg. */
 int pool_new(void (*run)(struct pool_job *job, void *arg), void *arg, struct pool **ret_pool,
 	     struct err *err);
 void pool_push(struct pool *pool, struct pool_job *job);
-/* A job that is done; NULL at until_ns of the monotonic clock, or when woken. */
+/* A finished job; NULL at until_ns of the monotonic clock, or when woken. */
 struct pool_job *pool_take(struct pool *pool, uint64_t until_ns);
 void pool_wake(struct pool *pool);
-/* All threads are at work, and jobs have waited for a while. */
+/* All threads are busy, and jobs have waited for a while. */
 bool pool_exhausted(struct pool *pool);
 /*
- * Ends the threads. False when some are still at work: they end when their jobs do, and what these
- * use must stay.
+ * Ends the threads. False: some are still busy. They end with their jobs, and nothing these use may
+ * be freed.
  */
 bool pool_free(struct pool *pool);

@@ -1,7 +1,7 @@
 /*
  * src/agent/sink_store.c: see sink_store.h.
  *
- * service.name names the stream; the other labels of a resource tell its processes apart.
+ * service.name is the service of the stream; the other labels of the resource are its label set.
  */
 #include "agent/sink_store.h"
 

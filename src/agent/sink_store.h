@@ -1,4 +1,4 @@
-/* src/agent/sink_store.h: the sink that is always there: the store. */
+/* src/agent/sink_store.h: the sink that every agent has: the store. */
 #pragma once
 
 #include "base/err.h"

@@ -80,8 +80,8 @@ struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_
 	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
 	for (size_t i = 0; i < a->n_sources; i++) {
 		slot->sources[i].cause = ERR_CAUSE_PENDING;
-		text_set(&slot->sources[i].reason, "not looked at yet");
-		text_set(&slot->sources[i].remedy, "wait: it is looked at within a second or two");
+		text_set(&slot->sources[i].reason, "not examined yet");
+		text_set(&slot->sources[i].remedy, "wait a second or two");
 	}
 	slot->found_ns = clock_mono_ns();
 	return slot;
@@ -134,8 +134,7 @@ void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 	if (now - slot->job_ns <= a->config.interval_ns || slot->job_interval == a->interval.number)
 		return;
 	slot->job_interval = a->interval.number;
-	(void)snprintf(text, sizeof(text),
-		       "has not answered for %llu s; it is tried again when it does",
+	(void)snprintf(text, sizeof(text), "not responding for %llu s; retried once it does",
 		       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
 	for (size_t i = 0; i < a->n_sources; i++) {
 		struct agent_slot_source *r = &slot->sources[i];
@@ -164,8 +163,9 @@ static void reader_pace(const struct agent *a, struct agent_slot_source *r, size
 	r->period = reader_period(a, r, reader);
 	if (r->spacing == 1)
 		return;
-	(void)snprintf(text, sizeof(text), "%s%sit takes %llu ms of CPU, and is read every %.4g s",
-		       note, note[0] ? "; " : "", (unsigned long long)(r->last_cost_ns / NS_PER_MS),
+	(void)snprintf(text, sizeof(text),
+		       "%s%sa collection takes %llu ms of CPU; collected every %.4g s", note,
+		       note[0] ? "; " : "", (unsigned long long)(r->last_cost_ns / NS_PER_MS),
 		       (double)(own * r->spacing) / (double)NS_PER_SEC);
 	text_set(&r->trouble, text);
 }
@@ -183,7 +183,7 @@ static void reader_take_idle(struct agent_slot_source *r, const struct source_re
 		text_set(&r->remedy, remedy);
 }
 
-/* Takes the record over. Without memory it is lost, like all else then. */
+/* Takes the record; lost without memory. */
 static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct record *record,
 			 struct record_time when)
 {
@@ -281,12 +281,12 @@ static void reader_begin(const struct agent *a, struct agent_slot_source *r, siz
 	text_set(&r->trouble, NULL);
 }
 
-/* Its name may have changed: another program, or its environment was read. */
+/* Its name may have changed, by an exec or by its environment. */
 static void slot_name(const struct agent *a, struct agent_slot *slot)
 {
 	const struct resource *resource = NULL;
 
-	/* Without memory it has none, and nothing of it is written. */
+	/* Without memory it has none, and is not written. */
 	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
 	resource_unref(slot->resource);
 	slot->resource = resource;

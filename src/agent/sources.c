@@ -14,7 +14,7 @@ size_t sources_list(const struct source_configs *c, struct source_row rows[SOURC
 		{&source_oom, &c->oom},
 	};
 
-	_Static_assert(ARRAY_SIZE(table) <= SOURCES_MAX, "there is room for all of them");
+	_Static_assert(ARRAY_SIZE(table) <= SOURCES_MAX, "the table fits");
 	memcpy(rows, table, sizeof(table));
 	return ARRAY_SIZE(table);
 }

@@ -6,7 +6,7 @@
 #include "agent/java_sources.h"
 #include "agent/oom.h"
 
-/* How many sources there can be of each kind. */
+/* Maximum number of sources of each kind. */
 #define SOURCES_MAX 16
 
 struct source_configs {
@@ -16,5 +16,5 @@ struct source_configs {
 	struct agent_oom_config oom;
 };
 
-/* All of them, those that are asked first. The configs are borrowed. Returns how many. */
+/* All sources, those that are asked first. Borrows the configs. Returns how many. */
 size_t sources_list(const struct source_configs *configs, struct source_row rows[SOURCES_MAX]);

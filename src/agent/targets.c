@@ -32,7 +32,7 @@
 #define ASK_AGAIN_NS (60 * NS_PER_SEC)
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
-/* How long what was pushed waits for its process to be looked at. */
+/* How long pushed records wait for their process to be examined. */
 #define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /*
@@ -149,7 +149,7 @@ static void execs_watch(struct agent *a)
 	}
 }
 
-/* Those that it is about, as far as they live; in ascending order, like all others. */
+/* The selected processes that are alive; ascending, like a full list. */
 static int list_only(const struct agent *a, pid_t **ret_pids, size_t *ret_len)
 {
 	pid_t *pids = calloc(a->config.n_only, sizeof(*pids));
@@ -382,9 +382,8 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 }
 
 /*
- * Whose it is, and whether it may be shown: its environment, which is read when the process is
- * looked at, may give it another name or say that it is to be left alone. Of processes that ended
- * before that, nothing of the kind is known.
+ * Finds its resource, and whether it may be shown: the environment of the process, read when it is
+ * examined, may set another name or opt out. Nothing is known of processes that exited before that.
  */
 static enum delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
 {
@@ -410,7 +409,7 @@ enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
 
 	if (d->resource)
 		return DELIVERY_TAKE;
-	/* What cannot wait is about a process that was looked at long ago. */
+	/* Urgent records are about processes examined long ago. */
 	if (!d->urgent) {
 		(void)pthread_mutex_lock(&a->lock);
 		verdict = judge_by_slot(a, d);
@@ -422,7 +421,7 @@ enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
 	return verdict;
 }
 
-/* With readings that nobody took, as of one that has gone. */
+/* With readings nobody took, for example of an exited process. */
 static void job_free(const struct agent *a, struct agent_job *job)
 {
 	for (size_t i = 0; i < a->n_sources; i++)

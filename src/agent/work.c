@@ -49,10 +49,10 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 	if (r == 0 && !job->may_open) {
 		char reason[128];
 
-		(void)snprintf(reason, sizeof(reason), "%d other processes are profiled already",
-			       AGENT_MAX_PROFILED);
+		(void)snprintf(reason, sizeof(reason),
+			       "the limit of %d profiled processes is reached", AGENT_MAX_PROFILED);
 		source_answer_no(answer, ERR_CAUSE_LIMIT, reason,
-				 "set SONDE_PROFILING=disabled in those that matter less");
+				 "set SONDE_PROFILING=disabled in less important ones");
 		answer->may_change = true;
 		return;
 	}
@@ -90,9 +90,7 @@ static void work_opt_out(const struct agent *a, struct agent_job *job)
 		job->sources[i].ask = true;
 		job->sources[i].answer = (struct source_answer){0};
 		source_answer_no(&job->sources[i].answer, ERR_CAUSE_OPTED_OUT,
-				 "it asks not to be profiled: SONDE_PROFILING=disabled is in its "
-				 "environment",
-				 "");
+				 "opted out: SONDE_PROFILING=disabled in its environment", "");
 	}
 }
 

@@ -1,4 +1,4 @@
-/* src/agent/world.h: which processes there are. */
+/* src/agent/world.h: the processes of the machine. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@
 #include "proc/stat.h"
 
 struct world_ops {
-	/* Ascending; the array is the caller's to free. */
+	/* Ascending; the caller frees the array. */
 	int (*list)(pid_t **ret_pids, size_t *ret_len, struct err *err);
-	/* -ESRCH when there is no such process. */
+	/* -ESRCH if there is no such process. */
 	int (*stat)(pid_t pid, struct proc_stat *ret_stat, struct err *err);
-	/* Another number after a process has come or gone; 0 when that cannot be told. */
+	/* Changes when a process starts or exits; 0 if unknown. */
 	uint64_t (*census)(void);
 
-	/* Reads the process's memory, and may hang: only for threads of the pool. */
+	/* Reads the process's memory and may hang: for pool threads only. */
 	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
 };
 

@@ -13,7 +13,7 @@ struct arena_block {
 	uint8_t data[];
 };
 
-/* Blocks grow with the arena, so that a small one costs a page and a large one few mallocs. */
+/* Blocks grow with the arena: a small one costs a page, a large one few mallocs. */
 #define ARENA_BLOCK_MIN ((size_t)4 << 10)
 #define ARENA_BLOCK_MAX ((size_t)256 << 10)
 
@@ -30,7 +30,7 @@ void *arena_alloc(struct arena *a, size_t size)
 		size_t cap = MIN(MAX(a->used, ARENA_BLOCK_MIN), ARENA_BLOCK_MAX);
 		size_t left = a->used < max ? max - a->used : 0;
 
-		/* Near the limit a smaller block must do. */
+		/* Near the limit, settle for a smaller block. */
 		cap = MAX(size, MIN(cap, left));
 		if (cap > left)
 			return NULL;

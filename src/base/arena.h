@@ -15,7 +15,7 @@ struct arena {
 
 #define ARENA_DEFAULT_MAX ((size_t)256 << 20)
 
-/* Zeroed memory aligned to 8, or NULL when memory or the limit is exhausted. */
+/* Zeroed memory aligned to 8, or NULL if out of memory or past the limit. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_dup(struct arena *a, const void *data, size_t size);
 void arena_release(struct arena *a);

@@ -11,8 +11,7 @@ struct buf {
 	size_t len;
 	size_t cap;
 	size_t max; /* 0 means the default, BUF_DEFAULT_MAX */
-	/* When set, takes what has gathered, so that a long text never lies in memory as a whole.
-	 */
+	/* If set, takes what has accumulated: a long text is never in memory as a whole. */
 	int (*drain)(void *arg, struct view bytes);
 	void *drain_arg;
 };
@@ -38,10 +37,10 @@ int buf_append_byte(struct buf *b, uint8_t byte);
 int buf_append_varint(struct buf *b, uint64_t value);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Hands what is left to drain. */
+/* Passes the rest to drain. */
 int buf_drain(struct buf *b);
 
-/* The contents as a C string; NULL when there is no memory for the NUL. */
+/* The contents as a C string; NULL if there is no memory for the NUL. */
 const char *buf_cstr(struct buf *b);
 
 static inline struct view buf_view(const struct buf *b)

@@ -1,4 +1,4 @@
-/* src/base/cleanup.h: scope-bound cleanup, so that every early return frees what it holds. */
+/* src/base/cleanup.h: scope-bound cleanup: every early return frees what it holds. */
 #pragma once
 
 #include <stdio.h>

@@ -59,7 +59,7 @@ int clock_parse_duration(const char *s, uint64_t *ret_ns)
 	char *end;
 	double n;
 
-	/* strtod would also take "inf", "nan", signs, blanks, exponents and hexadecimal. */
+	/* strtod would also accept "inf", "nan", signs, blanks, exponents and hexadecimal. */
 	if (!isdigit((unsigned char)*s))
 		return -EINVAL;
 	n = strtod(s, &end);

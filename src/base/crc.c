@@ -1,6 +1,6 @@
 /*
- * src/base/crc.c: by the CPU's own instruction where there is one, else by a table; a sum over
- * a day checks some megabytes, which a table alone would make its dearest step.
+ * src/base/crc.c: uses the CPU's CRC instruction, or else a table. A sum over a day checks some
+ * megabytes, which a table would make its most expensive step.
  */
 #include "base/crc.h"
 

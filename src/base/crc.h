@@ -1,4 +1,4 @@
-/* src/base/crc.h: CRC-32C (Castagnoli), which guards what we write to disk. */
+/* src/base/crc.h: CRC-32C (Castagnoli), the checksum of what we write to disk. */
 #pragma once
 
 #include <stdint.h>

@@ -92,7 +92,7 @@ const char *err_cause_name(enum err_cause cause)
 
 enum err_cause err_cause_of(int code, const struct err *err)
 {
-	/* Who knew what helps has looked at it. */
+	/* Code that set a remedy knows the cause. */
 	if (err->cause != ERR_CAUSE_OTHER || err->remedy[0])
 		return err->cause;
 	switch (code) {

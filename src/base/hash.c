@@ -20,7 +20,7 @@ uint64_t hash_seed(void)
 	return seed;
 }
 
-/* Who knew both factors could make one of them zero, and with it all that came before. */
+/* An attacker who knew both factors could zero one of them, and erase everything hashed before. */
 static inline uint64_t hash_step(uint64_t h, uint64_t a, uint64_t b)
 {
 	return hash_fold(a ^ h, b ^ second_seed);
@@ -42,11 +42,11 @@ static inline uint64_t load_u32(const uint8_t *p)
 	return word;
 }
 
-/* 16 bytes a step; the last step may overlap the one before, as the length is part of the hash. */
+/* 16 bytes per step. The last step may overlap the previous one: the length is part of the hash. */
 uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	/* Not the length itself, which bytes that differ by it would cancel. */
+	/* Not the length itself: bytes that differ by it would cancel it out. */
 	uint64_t h = hash_fold(seed ^ len, second_seed);
 
 	if (len >= 16) {

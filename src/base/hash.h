@@ -1,12 +1,12 @@
-/* src/base/hash.h: hashes for tables in memory; they depend on a secret of this process. */
+/* src/base/hash.h: hashes for in-memory tables, keyed by a secret of this process. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Drawn once at start: what we hash comes from targets that may be hostile, and must not be
- * able to choose keys that collide.
+ * Drawn once at start. What we hash comes from possibly hostile targets, which must not be able to
+ * choose colliding keys.
  */
 uint64_t hash_seed(void);
 
@@ -20,7 +20,7 @@ static inline uint64_t hash_mix(uint64_t x)
 	return x;
 }
 
-/* The product of both, its halves folded into one: good mixing for one multiplication. */
+/* The product with its halves folded: good mixing for one multiplication. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;

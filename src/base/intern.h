@@ -1,8 +1,8 @@
 /*
- * src/base/intern.h: gives equal byte strings equal small numbers.
+ * src/base/intern.h: gives equal byte strings the same small id.
  *
- * Ids are dense, from 0, in order of first appearance. Serves for strings, and for whatever
- * else is compared as bytes (a stack is an array of location ids).
+ * Ids are dense, from 0, in order of first appearance. Used for strings and for anything else
+ * compared as bytes (a stack is an array of location ids).
  */
 #pragma once
 
@@ -24,10 +24,10 @@ struct intern {
 
 /* -ENOMEM, or -E2BIG past the arena's limit. */
 int intern_add(struct intern *in, struct view bytes, uint32_t *ret_id);
-/* False when these bytes were never added. */
+/* False if these bytes were never added. */
 bool intern_find(const struct intern *in, struct view bytes, uint32_t *ret_id);
-/* Borrowed until release; empty for an id that was never given. Always followed by a NUL byte. */
+/* Borrowed until release; empty for an unknown id. Always followed by a NUL byte. */
 struct view intern_get(const struct intern *in, uint32_t id);
-/* What hash_bytes() says of the bytes; 0 for an id that was never given. */
+/* hash_bytes() of the bytes; 0 for an unknown id. */
 uint64_t intern_hash(const struct intern *in, uint32_t id);
 void intern_release(struct intern *in);

@@ -26,7 +26,7 @@ int io_read_all(int fd, struct buf *buf)
 
 		if (r < 0)
 			return r;
-		/* Full: the file may end just here, or be too large. */
+		/* Full: either the file ends exactly here, or it is too large. */
 		n = room ? read(fd, buf->data + buf->len, room) : read(fd, &beyond, 1);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -73,7 +73,7 @@ int io_write_full(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* A new file beside target, with the rights of the old one or those that umask leaves. */
+/* A new file next to target, with the mode of the old one or the default of umask. */
 static int io_file_create_beside(struct io_file *file, const struct stat *old)
 {
 	for (unsigned int i = 0; i < 100; i++) {

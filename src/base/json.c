@@ -25,7 +25,7 @@ static void json_puts(struct json *j, const char *s)
 	json_raw(j, s, strlen(s));
 }
 
-/* A value follows: the comma before it, unless it is the first or stands after its key. */
+/* Called before a value: writes the comma, unless it is the first or follows its key. */
 static void json_separate(struct json *j)
 {
 	if (j->after_key) {
@@ -144,7 +144,10 @@ void json_cstring(struct json *j, const char *value)
 		json_null(j);
 }
 
-/* Digits end before end; returns where they begin. printf takes five times as long. */
+/*
+ * Writes the digits that end before end, and returns where they start. printf takes five times as
+ * long.
+ */
 static char *json_digits(char *end, uint64_t value)
 {
 	do {
@@ -184,8 +187,8 @@ void json_int(struct json *j, int64_t value)
 }
 
 /*
- * Whole numbers and 64ths, which is what profiles are made of, as the digits that they exactly are.
- * False when value is something else.
+ * Writes whole numbers and 64ths, which is what profiles are made of, as exact digits. False for
+ * anything else.
  */
 static bool json_double_fast(struct json *j, double value)
 {
@@ -203,7 +206,7 @@ static bool json_double_fast(struct json *j, double value)
 		while (digits % 10 == 0)
 			digits /= 10;
 		at = json_digits(end, digits);
-		/* The leading 1 kept the zeros; the point takes its place. */
+		/* The leading 1 preserved the zeros; the decimal point replaces it. */
 		*at = '.';
 	}
 	at = json_digits(at, n / JSON_PARTS);

@@ -1,7 +1,7 @@
 /*
- * src/base/json.h: writes JSON into a buffer; commas and escapes are its job.
+ * src/base/json.h: writes JSON into a buffer, with commas and escapes.
  *
- * The first error sticks, and json_finish() returns it, so calls need no checks of their own.
+ * The first error sticks and json_finish() returns it, so calls need no checks of their own.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ void json_string(struct json *j, struct view value);
 void json_cstring(struct json *j, const char *value); /* NULL gives null */
 void json_int(struct json *j, int64_t value);
 void json_uint(struct json *j, uint64_t value);
-void json_double(struct json *j, double value); /* not finite gives null */
+void json_double(struct json *j, double value); /* null unless finite */
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
 int json_finish(const struct json *j); /* 0, -E2BIG or -ENOMEM */

@@ -1,5 +1,4 @@
-/* src/base/label.h: a key and a value, both text; keys are OpenTelemetry's names where it has one.
- */
+/* src/base/label.h: a key and a value. Keys are OpenTelemetry names if there is one. */
 #pragma once
 
 struct label {

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 
-/* A free slot has this key; the one value that is stored under it lies beside the slots. */
+/* Free slots have this key; the value stored under it is kept outside the slots. */
 #define MAP_FREE UINT64_MAX
 
 struct map_slot {

@@ -12,7 +12,7 @@ struct map {
 	struct map_slot *slots;
 	size_t cap; /* a power of two, or 0 */
 	size_t len;
-	uint64_t last; /* of the largest key, which has no slot */
+	uint64_t last; /* value of the largest key, which has no slot */
 	bool has_last;
 };
 

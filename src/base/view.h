@@ -2,7 +2,7 @@
  * src/base/view.h: the one gate for bytes that others can forge.
  *
  * A view is borrowed memory with a length. Every accessor checks offset and length without
- * overflow and says false when the bytes are not there. All integers are little-endian.
+ * overflow, and returns false if the bytes are not there. All integers are little-endian.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ static inline bool view_copy(struct view v, uint64_t off, void *dst, size_t len)
 {
 	if (!view_has(v, off, len))
 		return false;
-	/* An empty view may have no data, which memcpy must not be given. */
+	/* An empty view may have no data, and memcpy must not get NULL. */
 	if (len)
 		memcpy(dst, v.data + off, len);
 	return true;
@@ -75,7 +75,7 @@ static inline bool view_eq(struct view a, struct view b)
 	       (a.len == 0 || (a.data && b.data && memcmp(a.data, b.data, a.len) == 0));
 }
 
-/* Takes the next line off the text, without its end; false when there is no whole one. */
+/* Takes the next line off the text, without its end; false if there is no complete line. */
 static inline bool view_take_line(struct view *text, struct view *ret_line)
 {
 	const uint8_t *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
@@ -94,7 +94,7 @@ static inline bool view_starts_with(struct view v, const char *prefix)
 	return n == 0 || (v.len >= n && memcmp(v.data, prefix, n) == 0);
 }
 
-/* The NUL-terminated string at off, without its NUL; false when the NUL is missing. */
+/* The NUL-terminated string at off, without its NUL; false if the NUL is missing. */
 bool view_cstr(struct view v, uint64_t off, struct view *ret);
 
 /* Reads a LEB128 varint at *off and moves *off past it; false past the end or over 64 bits. */

@@ -18,7 +18,7 @@
 struct bpf_events {
 	struct bpf_program *program;
 	struct perf_event_attr attr;
-	struct bpf_link **links; /* by CPU; NULL while it is off line */
+	struct bpf_link **links; /* by CPU; NULL while offline */
 	size_t n_cpus;
 	char *online; /* the list of CPUs that the events are for */
 };
@@ -54,15 +54,15 @@ static int explain_open(const struct bpf_events *e, size_t cpu, int code, struct
 		return bpf_kernel_explain("perf_event_open()", -ENOSYS, err);
 	case -EINVAL:
 		if (e->attr.freq)
-			return err_set(err, code,
-				       "%llu samples a second are more than "
-				       "kernel.perf_event_max_sample_rate allows",
-				       (unsigned long long)e->attr.sample_freq);
+			return err_set(
+				err, code,
+				"%llu samples per second exceed kernel.perf_event_max_sample_rate",
+				(unsigned long long)e->attr.sample_freq);
 		break;
 	default:
 		break;
 	}
-	return err_set(err, code, "no perf event on CPU %zu: %s", cpu, strerror(-code));
+	return err_set(err, code, "cannot open a perf event on CPU %zu: %s", cpu, strerror(-code));
 }
 
 static int cpu_open(struct bpf_events *e, size_t cpu, struct err *err)
@@ -79,7 +79,7 @@ static int cpu_open(struct bpf_events *e, size_t cpu, struct err *err)
 		return 0; /* the link closes fd */
 	r = -errno;
 	close(fd);
-	return err_set(err, r, "attaching to the perf event of CPU %zu: %s", cpu, strerror(-r));
+	return err_set(err, r, "cannot attach to the perf event on CPU %zu: %s", cpu, strerror(-r));
 }
 
 static int cpus_apply(struct bpf_events *e, const char *online, struct err *err)
@@ -131,7 +131,7 @@ int bpf_events_open(struct bpf_program *program, const struct perf_event_attr *a
 	if (!e)
 		return err_oom(err);
 	if (n_cpus < 0)
-		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
+		return err_set(err, n_cpus, "cannot count CPUs: %s", strerror(-n_cpus));
 	e->program = program;
 	e->attr = *attr;
 	e->n_cpus = (size_t)n_cpus;

@@ -1,6 +1,4 @@
-/*
- * src/bpf/events.h: a BPF program on a perf event of each CPU that is on line.
- */
+/* src/bpf/events.h: attaches a BPF program to a perf event on each online CPU. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -12,8 +10,8 @@ struct bpf_events; /* opaque */
 struct bpf_program;
 
 /*
- * The program is borrowed. -EPERM, -ENOTSUP with cause and remedy; -EINVAL for a frequency that is
- * more than the kernel allows.
+ * Borrows the program. -EPERM, -ENOTSUP with cause and remedy; -EINVAL if the frequency exceeds the
+ * kernel's limit.
  */
 int bpf_events_open(struct bpf_program *program, const struct perf_event_attr *attr,
 		    struct bpf_events **ret_events, struct err *err);
@@ -21,7 +19,7 @@ void bpf_events_close(struct bpf_events *events); /* NULL is fine */
 DEFINE_CLEANUP(struct bpf_events, bpf_events_close)
 
 /*
- * Events for CPUs that came, none for those that went. The kernel drops the event of a CPU that
- * goes; for one that comes this is to be called now and then.
+ * Opens events on new CPUs, closes those of CPUs gone offline. The kernel drops the event of a CPU
+ * that goes offline; call this now and then for those that come online.
  */
 int bpf_events_update(struct bpf_events *events, struct err *err);

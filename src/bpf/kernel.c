@@ -27,8 +27,7 @@ static int explain_btf(struct err *err)
 	if (proc_host_is_covered(BTF_PATH, "/sys", dir, sizeof(dir))) {
 		(void)snprintf(remedy, sizeof(remedy), "umount %s", dir);
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_HIDDEN, remedy,
-				"the kernel's type information (BTF) is hidden by what is mounted "
-				"on %s",
+				"the kernel's type information (BTF) is hidden by a mount on %s",
 				dir);
 	}
 	if (access("/sys/kernel", F_OK) < 0)
@@ -36,7 +35,7 @@ static int explain_btf(struct err *err)
 				"the kernel's type information (BTF) is in /sys, which is not "
 				"mounted");
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_NO_BTF,
-			"use a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions build them",
+			"use a kernel with CONFIG_DEBUG_INFO_BTF=y, as most distributions ship",
 			"the kernel has no type information (BTF)");
 }
 
@@ -54,7 +53,8 @@ int bpf_kernel_check_btf(struct err *err)
 	return explain_btf(err);
 }
 
-/* The sentence names what is missing; the remedy, how it is had: root has lost it in a container.
+/*
+ * The message names what is missing; the remedy, how to get it. In a container, root may lack it.
  */
 static int lack_caps(const char *call, struct err *err)
 {
@@ -88,8 +88,8 @@ static int explain_refusal(const char *call, struct err *err)
 		return lack_caps(call, err);
 	if (proc_host_is_user_namespace())
 		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
-				"run as root of the host, not in a rootless container",
-				"%s is not permitted to root of a user namespace", call);
+				"run as root on the host, not in a rootless container",
+				"%s is not permitted for root in a user namespace", call);
 	if (is_locked_down())
 		return err_lack(err, -EPERM, ERR_CAUSE_LOCKDOWN,
 				"boot the kernel with lockdown=integrity",
@@ -100,10 +100,10 @@ static int explain_refusal(const char *call, struct err *err)
 		return err_lack(err, -EPERM, ERR_CAUSE_SECCOMP,
 				"run the container with --security-opt seccomp=unconfined",
 				"%s is not permitted: a seccomp filter is in effect", call);
-	return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "check the log of SELinux or AppArmor",
-			"%s is not permitted, though we have CAP_BPF and CAP_PERFMON: a security "
-			"module forbids it",
-			call);
+	return err_lack(
+		err, -EPERM, ERR_CAUSE_OTHER, "check the SELinux or AppArmor log",
+		"%s is not permitted despite CAP_BPF and CAP_PERFMON: a security module denies it",
+		call);
 }
 
 int bpf_kernel_explain(const char *call, int code, struct err *err)

@@ -1,14 +1,13 @@
 /*
- * src/bpf/kernel.h: whether this kernel lets us load BPF programs; if not, why, and what would
- * help.
+ * src/bpf/kernel.h: whether this kernel lets us load BPF programs; if not, the reason and the fix.
  *
- * Each error has its remedy and its cause (base/err.h).
+ * Each error has a remedy and a cause (base/err.h).
  */
 #pragma once
 
 #include "base/err.h"
 
-/* The kernel's type information, without which none of our programs can be loaded. */
+/* The kernel's type information, which all our BPF programs need. */
 int bpf_kernel_check_btf(struct err *err);
-/* bpf() or perf_event_open(), as call, gave the code. -EPERM or -ENOTSUP. */
+/* Explains why call, bpf() or perf_event_open(), failed with code. Returns -EPERM or -ENOTSUP. */
 int bpf_kernel_explain(const char *call, int code, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * src/bpf/program.h: what every BPF program begins with. Types of the kernel are declared by those
- * who look at them, with the few fields that they need: offsets are the running kernel's, by BTF.
+ * src/bpf/program.h: included first by every BPF program. Kernel types are declared where they are
+ * used, with only the fields needed: BTF supplies the running kernel's offsets.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-/* Settings and counters, which user space has in its skeleton, are __u32 and the like. */
+/* Settings and counters, shared with user space by the skeleton, are __u32 and the like. */
 typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;

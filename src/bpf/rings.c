@@ -10,7 +10,7 @@
 #include <bpf/libbpf.h>
 
 struct bpf_rings {
-	/* Of libbpf's own, of which each knows one ring: several could only be read together. */
+	/* One libbpf ring_buffer per ring: several in one could only be read together. */
 	struct ring_buffer *list[BPF_RINGS_MAX];
 	unsigned int len;
 	int epoll_fd;
@@ -49,13 +49,14 @@ int bpf_rings_add(struct bpf_rings *rings, const struct bpf_map *map,
 	struct ring_buffer *ring;
 
 	if (rings->len == BPF_RINGS_MAX)
-		return err_set(err, -E2BIG, "more than %d ring buffers", BPF_RINGS_MAX);
+		return err_set(err, -E2BIG, "more than %d BPF ring buffers", BPF_RINGS_MAX);
 	ring = ring_buffer__new(fd, hear, context, NULL);
 	if (!ring)
-		return err_set(err, -errno, "mapping the ring buffer %s: %m", bpf_map__name(map));
+		return err_set(err, -errno, "cannot map the BPF ring buffer %s: %m",
+			       bpf_map__name(map));
 	rings->list[rings->len++] = ring;
 	if (epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return err_set(err, -errno, "waiting for the ring buffer %s: %m",
+		return err_set(err, -errno, "cannot wait for the BPF ring buffer %s: %m",
 			       bpf_map__name(map));
 	return 0;
 }
@@ -79,5 +80,5 @@ int bpf_rings_read(struct bpf_rings *rings, unsigned int number, struct err *err
 {
 	int n = ring_buffer__consume(rings->list[number]);
 
-	return n < 0 ? err_set(err, n, "reading BPF's ring buffers: %s", strerror(-n)) : 0;
+	return n < 0 ? err_set(err, n, "cannot read BPF ring buffers: %s", strerror(-n)) : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * src/bpf/rings.h: what BPF programs tell us: their ring buffers, waited for together and read one
- * by one. One thread at a time.
+ * src/bpf/rings.h: ring buffers of BPF programs, waited for together and read one by one. One
+ * thread at a time.
  */
 #pragma once
 
@@ -19,19 +19,19 @@ void bpf_rings_free(struct bpf_rings *rings); /* NULL is fine */
 DEFINE_CLEANUP(struct bpf_rings, bpf_rings_free)
 
 /*
- * The first that is added has the number 0, and so on. hear is called for each record by
- * bpf_rings_read(), and returns 0.
+ * The first one added has the number 0, and so on. bpf_rings_read() calls hear for each record; it
+ * returns 0.
  */
 int bpf_rings_add(struct bpf_rings *rings, const struct bpf_map *map,
 		  int (*hear)(void *context, void *data, size_t len), void *context,
 		  struct err *err);
 
 /*
- * Until a program wakes us: it may add records without. Not 0 when it has; 0 after timeout_ms (-1:
- * never), or a signal.
+ * Waits until a program wakes us; it may also add records without. Nonzero if it did; 0 after
+ * timeout_ms (-1: never) or a signal.
  */
 int bpf_rings_wait(struct bpf_rings *rings, int timeout_ms, struct err *err);
-/* For poll(), beside other descriptors: readable when bpf_rings_wait() would return. */
+/* For poll(): readable when bpf_rings_wait() would return. */
 int bpf_rings_fd(const struct bpf_rings *rings);
-/* All records of one ring, also of one that is not ready. */
+/* Reads all records of one ring, ready or not. */
 int bpf_rings_read(struct bpf_rings *rings, unsigned int number, struct err *err);

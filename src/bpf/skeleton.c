@@ -18,7 +18,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 
 int bpf_skeleton_prepare(struct err *err)
 {
-	/* Its lines are for those who write BPF programs; what failed here has a sentence. */
+	/* libbpf's log is for authors of BPF programs; users get our message. */
 	(void)libbpf_set_print(quiet);
 	return bpf_kernel_check_btf(err);
 }
@@ -36,7 +36,7 @@ static int explain_load(int code, const struct bpf_need *need, struct err *err)
 		return bpf_kernel_explain("bpf()", code, err);
 	if (is_lacking(need)) {
 		(void)uname(&host);
-		err_write(err, "%s need %s, which Linux %s does not have", need->what, need->name,
+		err_write(err, "%s need %s, which Linux %s lacks", need->what, need->name,
 			  host.release);
 		err_write_remedy(err, ERR_CAUSE_KERNEL, "use Linux %s or later", need->since);
 		return -ENOTSUP;
@@ -44,7 +44,7 @@ static int explain_load(int code, const struct bpf_need *need, struct err *err)
 	if (code == -ENOMEM)
 		return err_lack(err, code, ERR_CAUSE_OTHER,
 				"raise RLIMIT_MEMLOCK: ulimit -l unlimited",
-				"there is no memory for BPF maps");
+				"not enough locked memory for BPF maps");
 	return bpf_kernel_explain("bpf()", code, err);
 }
 
@@ -68,9 +68,9 @@ int bpf_skeleton_attach(struct bpf_program *program, const char *tracepoint,
 	}
 	if (errno == ENOENT)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
-				"the kernel has no tracepoint %s", tracepoint);
+				"the kernel lacks the tracepoint %s", tracepoint);
 	r = bpf_kernel_explain("bpf()", -errno, err);
-	return err_prefix(err, r, "attaching to %s", tracepoint);
+	return err_prefix(err, r, "cannot attach to %s", tracepoint);
 }
 
 void *bpf_skeleton_map(const struct bpf_map *map, size_t size)

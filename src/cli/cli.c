@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "cli/term.h"
 
-/* As many as the agent may profile, times what it keeps open of each. */
+/* The agent's maximum of processes, times the descriptors it keeps open for each. */
 #define CLI_WANTED_FILES 16384
 
-/* Sentences quote names of files and functions, which others choose. */
+/* Messages quote names of files and functions, which others choose. */
 static void cli_print_line(const char *prefix, const char *text)
 {
 	char line[1024];
@@ -59,7 +59,7 @@ void cli_raise_limits(void)
 {
 	struct rlimit files;
 
-	/* Each thread's own heap would keep what it once needed. */
+	/* A heap per thread would never give memory back. */
 	(void)mallopt(M_ARENA_MAX, 2);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= CLI_WANTED_FILES)
 		return;

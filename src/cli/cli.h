@@ -1,9 +1,8 @@
 /*
- * src/cli/cli.h: what the commands of `sonde` have in common: their table entry, exit codes,
- * errors.
+ * src/cli/cli.h: shared by the commands of `sonde`: their table entry, exit codes, errors.
  *
- * One table of options per command serves parsing, --help, and the test that compares the manual
- * and the completions with it.
+ * One option table per command serves parsing, --help, and the test that checks the manual and the
+ * completions.
  */
 #pragma once
 
@@ -22,7 +21,7 @@ struct cli_args; /* cli/options.h */
 
 struct cli_option {
 	const char *name; /* without the dashes */
-	const char *arg;  /* what its value is called; NULL for a switch */
+	const char *arg;  /* name of its value; NULL for a switch */
 	const char *help;
 	char letter; /* 0 for none */
 };
@@ -56,11 +55,11 @@ extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_show;
 extern const struct cli_command cmd_version;
 
-/* "sonde: sentence" on stderr; returns the exit code that fits the -errno. */
+/* Prints "sonde: message" on stderr; returns the exit code for the -errno. */
 int cli_fail(int code, const struct err *err);
-/* The same for a wrong command line: exit code 2, and where the help is. */
+/* The same for a usage error: exit code 2, with a hint to the help. */
 int cli_fail_usage(const char *command, const struct err *err);
-/* For commands that read many processes at a time: descriptors, and threads that share a heap. */
+/* For commands that read many processes: raises the descriptor limit, and shares one heap. */
 void cli_raise_limits(void);
-/* One line on stderr that is no failure. */
+/* Prints an informational line on stderr. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,10 +1,10 @@
-/* src/cli/cmd_block.c: `sonde block`: where goroutines of a Go program wait, and how long. */
+/* src/cli/cmd_block.c: `sonde block`: where goroutines of a Go process block, and for how long. */
 #include "base/cleanup.h"
 #include "cli/waits.h"
 
 static const struct cli_option block_options[WAITS_N] = {
 	WAITS_OPTIONS("force-block", "RATE",
-		      "record one event per RATE ns blocked for a while; 1 is all"),
+		      "temporarily record one event per RATE ns blocked; 1 records all"),
 };
 
 static int block_run(const struct cli_args *args)
@@ -22,17 +22,14 @@ static int block_run(const struct cli_args *args)
 
 const struct cli_command cmd_block = {
 	.name = "block",
-	.summary = "Show where goroutines of a Go program wait for channels and locks",
+	.summary = "Show where goroutines of a Go process block on channels and locks",
 	.operands = "PID | --core FILE",
 	.max_operands = 1,
 	.options = block_options,
 	.n_options = ARRAY_SIZE(block_options),
-	.notes = "Durations are written like 500ms, 30s, 5m.\n"
-		 "\n"
-		 "Examples:\n"
-		 "  sonde block 1234                         the longest waits, by function\n"
-		 "  sonde block 1234 --diff 30s -f tree      those of half a minute, by call path\n"
-		 "  sonde block 1234 --force-block 10000     where the program does not record "
-		 "them\n",
+	.notes = "Examples:\n"
+		 "  sonde block 1234                         longest waits, by function\n"
+		 "  sonde block 1234 --diff 30s -f tree      waits over 30 s, as a call tree\n"
+		 "  sonde block 1234 --force-block 10000     if the program does not record them\n",
 	.run = block_run,
 };

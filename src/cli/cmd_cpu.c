@@ -1,6 +1,6 @@
 /*
- * src/cli/cmd_cpu.c: `sonde cpu`: where a process, or the whole machine, spends its CPU time; or,
- * with --offcpu, where its threads wait.
+ * src/cli/cmd_cpu.c: `sonde cpu`: CPU profile of a process or of the whole machine; with --offcpu,
+ * where threads wait.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,23 +39,23 @@ enum {
 
 static const struct cli_option cpu_options[CPU_N] = {
 	REPORT_OPTIONS("cpu (default) or samples; with --offcpu: time (default) or waits"),
-	[CPU_ALL] = {.name = "all", .help = "every process of the machine (default without PID)"},
+	[CPU_ALL] = {.name = "all", .help = "every process on the machine (default without PID)"},
 	[CPU_DURATION] = {.letter = 'd',
 			  .name = "duration",
 			  .arg = "DURATION",
-			  .help = "how long to sample (default 10s); Ctrl-C ends it earlier"},
-	[CPU_HZ] = {.name = "hz", .arg = "N", .help = "samples per second and CPU (default 99)"},
-	[CPU_KERNEL] = {.name = "kernel", .help = "show functions of the kernel, too (default)"},
-	[CPU_NO_KERNEL] = {.name = "no-kernel", .help = "leave them out"},
-	[CPU_THREADS] = {.name = "threads", .help = "tell threads apart, by their names"},
+			  .help = "how long to sample (default 10s); Ctrl-C stops early"},
+	[CPU_HZ] = {.name = "hz", .arg = "N", .help = "samples per second per CPU (default 99)"},
+	[CPU_KERNEL] = {.name = "kernel", .help = "include kernel functions (default)"},
+	[CPU_NO_KERNEL] = {.name = "no-kernel", .help = "omit kernel functions"},
+	[CPU_THREADS] = {.name = "threads", .help = "split by thread name"},
 	[CPU_NO_LINES] = {.name = "no-lines",
-			  .help = "no source lines and inlined calls of native code: quicker"},
-	[CPU_OFFCPU] = {.name = "offcpu", .help = "show where threads wait instead"},
+			  .help = "skip source lines and inlined calls of native code; faster"},
+	[CPU_OFFCPU] = {.name = "offcpu", .help = "show where threads wait instead (off-CPU time)"},
 	[CPU_MIN_WAIT] = {.name = "min-wait",
 			  .arg = "DURATION",
-			  .help = "with --offcpu: leave shorter waits out (default 1ms)"},
+			  .help = "with --offcpu: ignore shorter waits (default 1ms)"},
 	[CPU_JAVA] = {.name = "java",
-		      .help = "have JVMs (JDK 17 or later) write down what their code is called"},
+		      .help = "have JVMs (JDK 17+) name their compiled code in a perf map"},
 };
 
 struct cpu_request {
@@ -64,11 +64,11 @@ struct cpu_request {
 	uint64_t duration_ns;
 	struct proc_info target; /* of one process */
 	bool thread_frames;	 /* threads are frames */
-	bool java;		 /* JVMs are told to name their code, */
-	const char *java_dir;	 /* which is noted there; NULL: in the usual place */
+	bool java;		 /* JVMs write perf maps, */
+	const char *java_dir;	 /* tracked in this directory; NULL: the default */
 };
 
-/* Formats that show no labels: there a process or a thread is a frame. */
+/* Formats without labels: a process or thread is a frame there. */
 static bool cpu_format_has_labels(const char *format)
 {
 	return format && (strcmp(format, "pprof") == 0 || strcmp(format, "json") == 0);
@@ -81,7 +81,7 @@ static int cpu_parse_target(const struct cli_args *args, struct cpu_request *q, 
 	int r;
 
 	if (args->n_operands && args->values[CPU_ALL])
-		return err_set(err, -EINVAL, "give a PID or --all, not both");
+		return err_set(err, -EINVAL, "use either PID or --all, not both");
 	if (!args->n_operands) {
 		q->options.label_process = true;
 		/* The table is about functions. */
@@ -102,11 +102,10 @@ static int cpu_parse_offcpu(const struct cli_args *args, struct cpu_request *q, 
 
 	if (!args->values[CPU_OFFCPU])
 		return args->values[CPU_MIN_WAIT]
-			       ? err_set(err, -EINVAL, "--min-wait goes with --offcpu")
+			       ? err_set(err, -EINVAL, "--min-wait requires --offcpu")
 			       : 0;
 	if (args->values[CPU_HZ])
-		return err_set(err, -EINVAL,
-			       "--hz is about CPU samples: with --offcpu give --min-wait");
+		return err_set(err, -EINVAL, "--hz has no effect on --offcpu; use --min-wait");
 	s->hz = 0;
 	s->offcpu_min_ns = CPU_DEFAULT_WAIT_NS;
 	if (!args->values[CPU_MIN_WAIT])
@@ -123,7 +122,7 @@ static const enum type_id *cpu_types(const struct cpu_request *q)
 	return types[q->options.sampler.offcpu_min_ns > 0];
 }
 
-/* Before the wait: who mistyped it should know now. */
+/* Before the wait, so a typo is reported at once. */
 static int cpu_check_type(const struct cpu_request *q, struct err *err)
 {
 	const char *time = registry_types[cpu_types(q)[0]].name;
@@ -132,7 +131,7 @@ static int cpu_check_type(const struct cpu_request *q, struct err *err)
 
 	if (!type || strcmp(type, time) == 0 || strcmp(type, count) == 0)
 		return 0;
-	return err_set(err, -EINVAL, "there is no type '%s' %s --offcpu: use %s or %s", type,
+	return err_set(err, -EINVAL, "unknown type '%s' %s --offcpu; use %s or %s", type,
 		       q->options.sampler.offcpu_min_ns > 0 ? "with" : "without", time, count);
 }
 
@@ -150,7 +149,7 @@ static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct 
 	q->java = args->values[CPU_JAVA] != NULL;
 	q->options.sampler.kernel = !args->values[CPU_NO_KERNEL];
 	if (args->values[CPU_KERNEL] && args->values[CPU_NO_KERNEL])
-		return err_set(err, -EINVAL, "give --kernel or --no-kernel, not both");
+		return err_set(err, -EINVAL, "use either --kernel or --no-kernel, not both");
 	r = report_parse(args, &q->report, err);
 	if (r == 0)
 		r = cpu_parse_target(args, q, err);
@@ -165,7 +164,7 @@ static int cpu_parse(const struct cli_args *args, struct cpu_request *q, struct 
 	return r < 0 ? r : cpu_check_type(q, err);
 }
 
-/* Samples until the time is over, a signal comes, or the one process ends. */
+/* Samples until the time is over, a signal arrives, or the process exits. */
 static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, struct err *err)
 {
 	uint64_t start = clock_mono_ns();
@@ -180,13 +179,13 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 			break;
 		if (stop_asked()) {
 			term_progress("sampling", 1, 1);
-			cli_note("Ended after %.1f s; this is what was sampled until then.",
+			cli_note("Interrupted after %.1f s; showing what was sampled so far.",
 				 (double)done / NS_PER_SEC);
 			break;
 		}
 		if (q->target.id.pid && !proc_id_alive(&q->target.id)) {
 			term_progress("sampling", 1, 1);
-			cli_note("Process %d ended after %.1f s.", (int)q->target.id.pid,
+			cli_note("Process %d exited after %.1f s.", (int)q->target.id.pid,
 				 (double)done / NS_PER_SEC);
 			break;
 		}
@@ -199,7 +198,7 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 	return r;
 }
 
-/* The profiles of all processes, until they are added up. */
+/* The profiles of all processes, to be merged. */
 struct cpu_profiles {
 	struct profile_term *terms;
 	size_t len;
@@ -229,13 +228,13 @@ static int cpu_profiles_take(void *context, struct cpu_profile *profile)
 	return 0;
 }
 
-/* What a collection without any sample comes to: the formats that programs read are still whole. */
+/* The result without any sample: formats for programs must still be complete. */
 static int cpu_empty(const struct cpu_request *q, struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	int r = p ? 0 : -ENOMEM;
 
-	/* As the sampler orders them: the default is the last. */
+	/* In the sampler's order, the default last. */
 	for (size_t i = 2; i-- > 0 && r == 0;)
 		r = registry_type_add(p, cpu_types(q)[i]);
 	if (r < 0)
@@ -260,7 +259,7 @@ static int cpu_merge(const struct cpu_request *q, const struct cpu_profiles *all
 	r = profile_merge(all->terms, all->len, &p, err);
 	if (r < 0)
 		return r;
-	/* They ran beside each other. */
+	/* The processes ran at the same time. */
 	profile_header(p)->duration_ns = duration_ns;
 	if (q->thread_frames)
 		return cpu_threads_as_frames(p, q->options.root_process, ret_profile, err);
@@ -279,18 +278,18 @@ static void cpu_say_losses(const struct cpu_losses *l, uint64_t lost_memory)
 {
 	uint64_t stacks = 0;
 
-	cpu_say_lost(l->lost_ring, l, "came faster than they could be taken over");
-	cpu_say_lost(l->lost_table, l, "found the kernel's table full");
-	cpu_say_lost(lost_memory, l, "went beyond our limit of memory");
+	cpu_say_lost(l->lost_ring, l, "came faster than they could be read");
+	cpu_say_lost(l->lost_table, l, "did not fit into the kernel's table");
+	cpu_say_lost(lost_memory, l, "exceeded the memory limit");
 	if (l->lost_files)
-		cli_note("Left out: %llu mapped files, too many or too large; their frames are "
-			 "found by frame pointers only.",
+		cli_note("Skipped: %llu mapped files, too many or too large; their frames are "
+			 "unwound by frame pointer only.",
 			 (unsigned long long)l->lost_files);
 	for (int end = 0; end < CPU_STACK_N; end++)
 		stacks += l->ends[end];
 	if (stacks > l->ends[CPU_STACK_ROOT])
-		cli_note("%.1f%% of %llu stacks reach the root; the others end in a frame in "
-			 "brackets that says why.",
+		cli_note("%.1f%% of %llu stacks are complete; the rest are truncated and end in a "
+			 "[bracketed] frame that says why.",
 			 100.0 * (double)l->ends[CPU_STACK_ROOT] / (double)stacks,
 			 (unsigned long long)stacks);
 }
@@ -298,17 +297,17 @@ static void cpu_say_losses(const struct cpu_losses *l, uint64_t lost_memory)
 static void cpu_explain_nothing(const struct cpu_request *q)
 {
 	if (q->options.sampler.offcpu_min_ns)
-		cli_note("No thread waited long enough and was woken: lower --min-wait, or sample "
+		cli_note("No wait of that length ended while sampling; lower --min-wait, or sample "
 			 "longer with -d.");
 	else if (q->target.id.pid)
-		cli_note("Process %d used no CPU time meanwhile: sample longer with -d, or see "
-			 "where it waits with --offcpu.",
+		cli_note("Process %d used no CPU time; sample longer with -d, or use --offcpu to "
+			 "see where it waits.",
 			 (int)q->target.id.pid);
 	else
-		cli_note("Nothing ran meanwhile: sample longer with -d.");
+		cli_note("Nothing ran; sample longer with -d.");
 }
 
-/* Samples, and writes the report; what was lost is said after it. */
+/* Samples and writes the report, followed by what was lost. */
 static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler,
 		       struct cpu_java *java, struct err *err)
 {
@@ -346,12 +345,12 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	return r;
 }
 
-/* Before the first sample, so that it has a name. */
+/* Before the first sample, so that it gets a name. */
 static int cpu_start_java(const struct cpu_request *q, struct cpu_java **ret_java, struct err *err)
 {
 	if (!q->java)
 		return 0;
-	/* From here on something is to be taken out again. */
+	/* From here on there is something to clean up. */
 	stop_catch_signals();
 	return cpu_java_start(q->target.id.pid ? &q->target : NULL, q->java_dir, ret_java, err);
 }
@@ -401,23 +400,22 @@ static int cpu_run(const struct cli_args *args)
 
 const struct cli_command cmd_cpu = {
 	.name = "cpu",
-	.summary = "Show where a process, or the whole machine, spends its CPU time",
+	.summary = "Profile the CPU time of a process or of the whole machine",
 	.operands = "[PID | --all]",
 	.max_operands = 1,
 	.options = cpu_options,
 	.n_options = ARRAY_SIZE(cpu_options),
-	.notes = "Every language that runs native or JIT-compiled code, kernel included; programs\n"
-		 "need no frame pointers, no restart and no flags. `sonde ps` says what a runtime\n"
-		 "lacks. Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.\n"
+	.notes = "Profiles native and JIT-compiled code, Python and the kernel. Programs need no\n"
+		 "frame pointers, restart or flags; `sonde ps` shows the limits of each runtime.\n"
+		 "Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.\n"
 		 "\n"
-		 "flat is what a function did itself, cum with all it called. A frame in brackets "
-		 "has\n"
-		 "no name, or says why its stack ends there. 100% of the duration is one CPU.\n"
+		 "flat is time in the function itself; cum includes what it calls. A [bracketed]\n"
+		 "frame has no name, or says why the stack is truncated. 100% is one CPU.\n"
 		 "\n"
 		 "Examples:\n"
-		 "  sonde cpu                                what runs on this machine\n"
-		 "  sonde cpu 1234 -d 30s -f tree            one process, by call path\n"
-		 "  sonde cpu 1234 -f pprof -o cpu.pb.gz     a file for `go tool pprof`, or for\n"
+		 "  sonde cpu                                the whole machine\n"
+		 "  sonde cpu 1234 -d 30s -f tree            one process, as a call tree\n"
+		 "  sonde cpu 1234 -f pprof -o cpu.pb.gz     for `go tool pprof`, or for\n"
 		 "                                           `go build -pgo=cpu.pb.gz`\n"
 		 "  sonde cpu 1234 -f collapsed | flamegraph.pl > cpu.svg\n"
 		 "  sonde cpu 1234 --threads                 by thread\n"

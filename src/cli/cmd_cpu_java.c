@@ -15,7 +15,7 @@
 #include "java/perfmap.h"
 
 #define CPU_JAVA_MAX 256
-/* We look at one profile, so that names may be newer than in the agent's. */
+/* A single profile: names may be fresher than in the agent. */
 #define CPU_JAVA_MIN_NS (2 * NS_PER_SEC)
 #define CPU_JAVA_LOOK_NS (250 * NS_PER_MS)
 
@@ -28,10 +28,10 @@ struct cpu_java {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stopping;	/* with the lock */
-	struct err err; /* of the thread: what went wrong last */
+	struct err err; /* the thread's last error */
 };
 
-/* 1 when the process may be asked; says why not for the one process that was named. */
+/* 1 if we may touch the process; explains why not if it was named on the command line. */
 static int java_may(const struct proc_info *info, bool is_named)
 {
 	struct err err = {};
@@ -42,12 +42,12 @@ static int java_may(const struct proc_info *info, bool is_named)
 	if (r <= 0) {
 		if (is_named)
 			cli_note("No Java names: %s.",
-				 r < 0 ? err_describe(&err, r, line) : "it runs no Java");
+				 r < 0 ? err_describe(&err, r, line) : "not a Java process");
 		return 0;
 	}
 	if (!info->java_off && !info->opted_out)
 		return 1;
-	cli_note("No Java names: process %d asks to be left alone: %s is in its environment.",
+	cli_note("No Java names: process %d has opted out (%s in its environment).",
 		 (int)info->id.pid, info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
 	return 0;
 }
@@ -63,7 +63,8 @@ static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_n
 	if (java_may(info, is_named) <= 0)
 		return;
 	if (j->len == CPU_JAVA_MAX) {
-		cli_note("No Java names for process %d: %d JVMs at a time are asked; name one.",
+		cli_note("No Java names for process %d: the limit is %d JVMs at a time; profile "
+			 "one by PID.",
 			 (int)info->id.pid, CPU_JAVA_MAX);
 		return;
 	}
@@ -147,7 +148,7 @@ int cpu_java_start(const struct proc_info *target, const char *dir, struct cpu_j
 
 	if (r < 0)
 		return r;
-	/* Also what one of us that was killed has left in other JVMs. */
+	/* Also cleans up what a killed sonde left in other JVMs. */
 	(void)java_perfmaps_restore(j->data_dir, NULL);
 	if (target)
 		java_add(j, target, true);
@@ -178,15 +179,15 @@ void cpu_java_finish(struct cpu_java *j)
 static void java_tell(const struct java_perfmap_stats *s)
 {
 	if (s->is_users)
-		cli_note("Java names by the perf map that was there; sonde has not written it, and "
-			 "code that was compiled since is [jit].");
+		cli_note("Java names come from an existing perf map that sonde did not write; code "
+			 "compiled since then shows as [jit].");
 	else
-		cli_note("Java names by its perf map: %llu functions, written %llu times, which "
-			 "took the JVM %.1f ms in all. Calls that were inlined are not in it.",
+		cli_note("Java names come from a perf map: %llu functions, written %llu times, "
+			 "%.1f ms of JVM time. It has no inlined calls.",
 			 (unsigned long long)s->functions, (unsigned long long)s->written,
 			 (double)s->spent_ns / NS_PER_MS);
 	if (s->is_cut)
-		cli_note("Its perf map is not whole: its /tmp is full, or it is too large.");
+		cli_note("The perf map is incomplete: /tmp is full, or the map is too large.");
 }
 
 void cpu_java_stop(struct cpu_java *j)
@@ -204,11 +205,11 @@ void cpu_java_stop(struct cpu_java *j)
 		java_tell(&s);
 		r = java_perfmap_stop(j->maps[i], &err);
 		if (r < 0)
-			cli_note("Not all could be taken out; the next sonde tries again: %s",
+			cli_note("Cleanup failed; the next sonde tries again: %s",
 				 err_describe(&err, r, line));
 	}
 	if (j->err.text[0])
-		cli_note("Code that was compiled meanwhile may be [jit]: %s.",
+		cli_note("Code compiled while sampling may show as [jit]: %s.",
 			 err_describe(&j->err, 0, line));
 }
 
@@ -234,9 +235,8 @@ void cpu_java_explain(const struct proc_info *target)
 	    cpu_perfmap_open(target->id.pid, &map, NULL) == 0)
 		return;
 	if (vm.major && vm.major < JAVA_PERFMAP_MAJOR)
-		cli_note("No Java names: JDK %s cannot tell those of its compiled code (JDK %d and "
-			 "later can).",
+		cli_note("No Java names: JDK %s cannot write a perf map (JDK %d and later can).",
 			 vm.version, JAVA_PERFMAP_MAJOR);
 	else
-		cli_note("No Java names: give --java to have its JVM write them down.");
+		cli_note("No Java names; use --java to have the JVM write a perf map.");
 }

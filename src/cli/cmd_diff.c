@@ -1,4 +1,4 @@
-/* src/cli/cmd_diff.c: `sonde diff`: what changed from one pprof file to another. */
+/* src/cli/cmd_diff.c: `sonde diff`: compares two pprof files. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -6,7 +6,7 @@
 #include "profile/ops.h"
 
 static const struct cli_option diff_options[] = {
-	REPORT_OPTIONS("one of the files' sample types (default: as the second file says)"),
+	REPORT_OPTIONS("sample type (default: the second file's default)"),
 };
 
 static int diff_run(const struct cli_args *args)
@@ -38,21 +38,20 @@ static int diff_run(const struct cli_args *args)
 	report.before = before;
 	report.after = after;
 	if (profile_n_samples(change) == 0)
-		cli_note("Nothing changed: both profiles have the same values.");
+		cli_note("No difference: both profiles have the same values.");
 	r = report_write(&report, change, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 
 const struct cli_command cmd_diff = {
 	.name = "diff",
-	.summary = "Show what changed from one pprof file to another",
+	.summary = "Compare two pprof files",
 	.operands = "BEFORE AFTER",
 	.min_operands = 2,
 	.max_operands = 2,
 	.options = diff_options,
 	.n_options = ARRAY_SIZE(diff_options),
-	.notes = "All values are AFTER minus BEFORE. `-f top` compares function by function: what "
-		 "it\n"
-		 "held before, after, the change, and its share of everything that changed.\n",
+	.notes = "Values are AFTER minus BEFORE. `-f top` shows each function's value before and\n"
+		 "after, the change, and its share of the total change.\n",
 	.run = diff_run,
 };

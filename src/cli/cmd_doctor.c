@@ -1,4 +1,4 @@
-/* src/cli/cmd_doctor.c: `sonde doctor`: what works on this machine, and what would help. */
+/* src/cli/cmd_doctor.c: `sonde doctor`: what works on this machine, and how to fix the rest. */
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 enum { DOCTOR_JSON, DOCTOR_DATA_DIR, DOCTOR_N };
 
 static const struct cli_option doctor_options[DOCTOR_N] = {
-	[DOCTOR_JSON] = {.name = "json", .help = "the same as JSON"},
+	[DOCTOR_JSON] = {.name = "json", .help = "print JSON"},
 	[DOCTOR_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 };
 
@@ -27,7 +27,7 @@ static const char *doctor_colour(enum feature_state state)
 	return term_wants_colour(STDOUT_FILENO) ? colours[state] : "";
 }
 
-/* The state is padded before it is coloured, which takes no columns. */
+/* Pad the state before colouring it: escape codes take no columns. */
 static int doctor_print(const struct features *features, struct buf *out)
 {
 	int r = 0;
@@ -89,17 +89,12 @@ static int doctor_run(const struct cli_args *args)
 
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
-	.summary = "Check what works on this machine, and how to fix the rest",
+	.summary = "Check what works on this machine and how to fix the rest",
 	.operands = "",
 	.options = doctor_options,
 	.n_options = ARRAY_SIZE(doctor_options),
-	.notes =
-		"One line per feature: on; limited, which is for some processes only; or off. What "
-		"is\n"
-		"not on has its reason, and after \"fix:\" what changes it. Each is tried: BPF "
-		"programs\n"
-		"are loaded and unloaded again, and no process is touched. Exit code 3: something "
-		"is\n"
-		"not on.\n",
+	.notes = "Each feature is on, limited (works for some processes) or off, with the reason\n"
+		 "and a fix. sonde tries each one: it loads and unloads BPF programs, but touches\n"
+		 "no process. Exits with 3 unless everything is on.\n",
 	.run = doctor_run,
 };

@@ -1,9 +1,8 @@
 /*
- * src/cli/cmd_goroutines.c: `sonde goroutines`: what the goroutines of a running Go program wait
- * for, or did in its core file.
+ * src/cli/cmd_goroutines.c: `sonde goroutines`: what the goroutines of a Go process or core file
+ * wait for.
  *
- * One reading; or with --diff four of them, so that what only grows can be told from what comes and
- * goes.
+ * Reads once; with --diff four times, to tell what only grows from what comes and goes.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,32 +38,32 @@ static const struct cli_option goroutines_options[GOROUTINES_N] = {
 	[REPORT_OUTPUT] = {.letter = 'o',
 			   .name = "output",
 			   .arg = "FILE",
-			   .help = "write there; - is standard output"},
+			   .help = "output file; - is standard output"},
 	[REPORT_NODES] = {.letter = 'n',
 			  .name = "nodes",
 			  .arg = "N",
 			  .help = "show at most N rows"},
 	[REPORT_ALL_NODES] = {.letter = 'a',
 			      .name = "all-nodes",
-			      .help = "with -f tree: also what is below 0.5% of the total"},
-	[GOROUTINES_STATE] = {.name = "state",
-			      .arg = "STATE",
-			      .help = "only those that are waiting, running, runnable, in a "
-				      "syscall, preempted, or wait for a reason such as 'select'"},
+			      .help = "with -f tree: include nodes below 0.5% of the total"},
+	[GOROUTINES_STATE] =
+		{.name = "state",
+		 .arg = "STATE",
+		 .help = "only this state or wait reason, such as running or 'select'"},
 	[GOROUTINES_OLDER] = {.name = "older",
 			      .arg = "DURATION",
-			      .help = "only those that are known to wait so long"},
+			      .help = "only those known to have waited at least this long"},
 	[GOROUTINES_DIFF] = {.name = "diff",
 			     .arg = "DURATION",
-			     .help = "read several times within it, and name those that only grow"},
-	[GOROUTINES_SYSTEM] = {.name = "system", .help = "the runtime's own as well"},
+			     .help = "read several times over DURATION and report likely leaks"},
+	[GOROUTINES_SYSTEM] = {.name = "system", .help = "include the runtime's own goroutines"},
 	[GOROUTINES_MAX] = {.name = "max",
 			    .arg = "N",
-			    .help = "read the stacks of about N goroutines only"},
+			    .help = "read the stacks of about N goroutines at most"},
 	GO_TARGET_OPTIONS(GOROUTINES_TARGET),
 };
 
-/* Formats that are this command's own; others are those of every profile. */
+/* Formats of this command only; the others are common to all profiles. */
 enum goroutines_format { FORMAT_TOP, FORMAT_FULL, FORMAT_JSON, FORMAT_PROFILE };
 
 struct goroutines_request {
@@ -104,7 +103,7 @@ static int parse_format(const struct cli_args *args, struct goroutines_request *
 	else if (strcmp(name, "tree") != 0 && strcmp(name, "collapsed") != 0 &&
 		 strcmp(name, "pprof") != 0)
 		return err_set(err, -EINVAL,
-			       "unknown format '%s': use top, tree, full, collapsed, pprof or json",
+			       "unknown format '%s'; use top, tree, full, collapsed, pprof or json",
 			       name);
 	if (q->format != FORMAT_PROFILE)
 		rest.values[REPORT_FORMAT] = NULL;
@@ -132,8 +131,7 @@ static int parse_choice(const struct cli_args *args, struct goroutines_request *
 		r = cli_parse_number("--max", args->values[GOROUTINES_MAX], UINT32_MAX,
 				     &q->reader.max, err);
 	if (r == 0 && q->go.core && q->diff_ns)
-		r = err_set(err, -EINVAL,
-			    "a core file does not change: --diff needs a running program");
+		r = err_set(err, -EINVAL, "--diff needs a running process, not a core file");
 	return r;
 }
 
@@ -189,7 +187,7 @@ static int reading(const struct goroutines_request *q, struct goroutines_target 
 	return goroutines_view_add(v, err);
 }
 
-/* Profiles: the first and the last; tables: several, for what grows must never fall. */
+/* Profiles need the first and last read; tables several, because a leak must never shrink. */
 static int readings(const struct goroutines_request *q, struct goroutines_target *t,
 		    struct goroutines_view *v, struct profile **ret_profile, struct err *err)
 {
@@ -211,8 +209,7 @@ static int readings(const struct goroutines_request *q, struct goroutines_target
 	if (r < 0)
 		return r;
 	if (golang_goroutines_stats(t->goroutines)->epoch != epoch)
-		return err_set(err, -E2BIG,
-			       "the goroutines have too many different stacks to be compared");
+		return err_set(err, -E2BIG, "too many distinct goroutine stacks to compare");
 	return q->format == FORMAT_PROFILE ? profile_diff(before, after, ret_profile, err) : 0;
 }
 
@@ -263,7 +260,7 @@ static void describe(const struct goroutines_target *t)
 {
 	char name[GO_TARGET_NAME_LEN];
 
-	cli_note("%s: %s, goroutines by %s", go_target_name(&t->go, name),
+	cli_note("%s: %s, goroutines found by %s", go_target_name(&t->go, name),
 		 golang_process_facts(t->go.process)->version,
 		 golang_goroutines_how(t->goroutines));
 }
@@ -271,17 +268,18 @@ static void describe(const struct goroutines_target *t)
 static void report_losses(const struct golang_goroutines_stats *s)
 {
 	if (s->sampled)
-		cli_note("Thinned out: %llu stacks of %llu goroutines were read (--max).",
+		cli_note("Sampled: read %llu stacks of %llu goroutines (--max).",
 			 (unsigned long long)s->sampled, (unsigned long long)s->total);
 	if (s->unverified)
-		cli_note("Unsure: %llu goroutine%s changed during every try to read: counted, "
+		cli_note("Unverified: %llu goroutine%s kept changing while being read; counted "
 			 "without a stack.",
 			 (unsigned long long)s->unverified, s->unverified > 1 ? "s" : "");
 	if (s->incomplete)
-		cli_note("Lost: %llu stack%s did not lead to where goroutines begin.",
-			 (unsigned long long)s->incomplete, s->incomplete > 1 ? "s" : "");
+		cli_note(
+			"Lost: %llu stack%s could not be walked to the goroutine's entry function.",
+			(unsigned long long)s->incomplete, s->incomplete > 1 ? "s" : "");
 	if (s->bad)
-		cli_note("Lost: %llu record%s made no sense.", (unsigned long long)s->bad,
+		cli_note("Lost: %llu invalid record%s.", (unsigned long long)s->bad,
 			 s->bad > 1 ? "s" : "");
 	if (s->labels_lost)
 		cli_note("Lost: the labels of %llu goroutine%s.",
@@ -309,7 +307,7 @@ static int goroutines_run(const struct cli_args *args)
 		.goroutines = target.goroutines,
 		.keep = keep,
 		.context = &q,
-		/* Numbers of label sets hold for one reading. */
+		/* Label set numbers are valid for one read only. */
 		.by_labels = q.format == FORMAT_JSON && !q.diff_ns,
 	};
 	r = readings(&q, &target, &view, &p, &err);
@@ -323,13 +321,13 @@ static int goroutines_run(const struct cli_args *args)
 
 const struct cli_command cmd_goroutines = {
 	.name = "goroutines",
-	.summary = "Show the goroutines of a running Go program, or of its core file",
+	.summary = "Show the goroutines of a Go process or core file",
 	.operands = "PID | --core FILE",
 	.max_operands = 1,
 	.options = goroutines_options,
 	.n_options = ARRAY_SIZE(goroutines_options),
-	.notes = "Nothing is stopped. A running goroutine has no stack that could be read: it is "
-		 "counted as\nrunning, with the function it started with. How long a goroutine has "
-		 "waited is known once a\ngarbage collection has seen it wait.\n",
+	.notes = "The process is not stopped. The stack of a running goroutine cannot be read; it\n"
+		 "is counted as running, with its entry function. Wait times are known only after\n"
+		 "a garbage collection has seen the goroutine waiting.\n",
 	.run = goroutines_run,
 };

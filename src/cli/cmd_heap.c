@@ -1,8 +1,8 @@
 /*
- * src/cli/cmd_heap.c: `sonde heap`: the heap profile of a running Go program, or of its core file.
+ * src/cli/cmd_heap.c: `sonde heap`: the heap profile of a Go process or core file.
  *
- * One reading; or with --diff two, and what lies between them. --force lets a program sample for a
- * while that does not do so by itself; it is the only thing that changes a target.
+ * Reads once; with --diff twice, and shows the difference. --force turns on sampling temporarily;
+ * nothing else changes a target.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,16 +34,16 @@ static const struct cli_option heap_options[HEAP_N] = {
 	REPORT_OPTIONS("inuse_space (default), inuse_objects, alloc_space or alloc_objects"),
 	[HEAP_DIFF] = {.name = "diff",
 		       .arg = "DURATION",
-		       .help = "read twice, so far apart, and show what lies between"},
+		       .help = "read twice, DURATION apart, and show the difference"},
 	[HEAP_FORCE] = {.name = "force",
-			.help = "turn sampling on for a while where the program has it off"},
+			.help = "turn sampling on temporarily if the program has it off"},
 	[HEAP_RATE] = {.name = "rate",
 		       .arg = "BYTES",
 		       .help = "with --force: bytes per sample (default 524288)"},
 	[HEAP_WAIT] = {.name = "wait",
 		       .arg = "DURATION",
 		       .help = "with --force: how long to sample (default 10s)"},
-	[HEAP_KEEP] = {.name = "keep", .help = "with --force: leave sampling on afterwards"},
+	[HEAP_KEEP] = {.name = "keep", .help = "with --force: leave sampling on"},
 	GO_TARGET_OPTIONS(HEAP_TARGET),
 };
 
@@ -76,13 +76,13 @@ static int heap_parse_timing(const struct cli_args *args, struct heap_request *q
 	q->keep = args->values[HEAP_KEEP] != NULL;
 	q->rate_given = args->values[HEAP_RATE] != NULL;
 	if (!q->force && (q->keep || q->rate_given || args->values[HEAP_WAIT]))
-		return err_set(err, -EINVAL, "--rate, --wait and --keep go with --force");
+		return err_set(err, -EINVAL, "--rate, --wait and --keep require --force");
 	if (args->values[HEAP_DIFF] && args->values[HEAP_WAIT])
-		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
+		return err_set(err, -EINVAL,
+			       "--diff and --wait cannot be combined; --diff sets the duration");
 	if (q->go.core && (q->force || args->values[HEAP_DIFF]))
 		return err_set(err, -EINVAL,
-			       "a core file does not change: --force and --diff need a "
-			       "running program");
+			       "--force and --diff need a running process, not a core file");
 	if (args->values[HEAP_DIFF])
 		r = cli_parse_duration("--diff", args->values[HEAP_DIFF], &q->diff_ns, err);
 	if (r == 0 && args->values[HEAP_WAIT])
@@ -117,12 +117,12 @@ static int heap_read_profile(struct heap_target *t, struct profile **ret_profile
 	return r < 0 ? r : golang_heap_profile(t->heap, ret_profile, err);
 }
 
-/* inuse_objects and inuse_space; golang/heap.h tells the order of the types. */
+/* inuse_objects and inuse_space; golang/heap.h defines the order of types. */
 #define HEAP_INUSE_TYPES (1U << 2 | 1U << 3)
 
 /*
- * Two readings and their difference; the time between them becomes the profile's duration. Types
- * in absolute are those of the second reading alone.
+ * Reads twice and subtracts; the time in between is the profile's duration. Types in absolute come
+ * from the second read alone.
  */
 static int heap_read_twice(const struct heap_request *q, struct heap_target *t, uint32_t absolute,
 			   struct profile **ret_profile, struct err *err)
@@ -154,13 +154,13 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t, 
 		profile_header(after)->time_ns - profile_header(before)->time_ns;
 	if (golang_heap_stats(t->heap)->cycle == cycle &&
 	    !golang_heap_stats(t->heap)->before_first_gc)
-		cli_note("No garbage collection finished meanwhile, and Go publishes its figures "
-			 "only then: wait longer.");
+		cli_note("No garbage collection finished, and Go updates its heap profile only "
+			 "then; wait longer.");
 	*ret_profile = TAKE_PTR(change);
 	return 0;
 }
 
-/* Sampling is on after this, by us; *rate sets it back. */
+/* Turns sampling on; *rate restores it. */
 static int heap_force(const struct heap_request *q, struct heap_target *t, struct go_rate *rate,
 		      struct err *err)
 {
@@ -173,15 +173,15 @@ static int heap_force(const struct heap_request *q, struct heap_target *t, struc
 	golang_heap_scale_by(t->heap, q->rate);
 	units_label(label, q->rate, "bytes", "auto");
 	if (rate->hold.note.old == 0)
-		cli_note("Sampling is on now (%s per sample): objects allocated before are not "
+		cli_note("Sampling is now on (%s per sample); objects allocated earlier are not "
 			 "seen.",
 			 label);
 	else
-		cli_note("Sampling at %s now: only the difference is shown; in-use figures also "
-			 "count what older samples freed.",
+		cli_note("Sampling is now at %s; only the difference is shown. In-use values also "
+			 "count frees of older samples.",
 			 label);
 	if (q->keep)
-		cli_note("It stays on (--keep).");
+		cli_note("Sampling stays on (--keep).");
 	return 0;
 }
 
@@ -206,18 +206,18 @@ static int heap_collect(const struct heap_request *q, struct heap_target *t,
 		now = rate.hold.note.old;
 		forced = true;
 	} else if (q->force) {
-		cli_note("Sampling is on already: --force changes nothing.");
+		cli_note("Sampling is already on; --force has no effect.");
 	} else if (now == 0) {
-		/* A few early samples may exist; they say nothing about the program. */
+		/* A few early samples may exist; they are meaningless. */
 		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
-			     q->go.core ? "" : "use --force to turn it on for a while",
-			     "memory profiling is off in this program");
+			     q->go.core ? "" : "use --force to turn it on temporarily",
+			     "memory profiling is off in this process");
 	}
 	if (r < 0)
 		return r;
 	/*
-	 * Nothing was sampled before, but for what an earlier --force left behind: objects of it
-	 * that were freed meanwhile must not be subtracted from what is in use now.
+	 * Nothing was sampled before, except by an earlier --force: objects of it freed meanwhile
+	 * must not be subtracted from what is in use now.
 	 */
 	if (forced || q->diff_ns)
 		return heap_read_twice(q, t,
@@ -235,10 +235,10 @@ static void heap_explain_empty(const struct heap_request *q, const struct heap_t
 	if (profile_n_samples(p) != 0)
 		return;
 	if (q->diff_ns || q->force)
-		cli_note("The profile is empty: no figure changed in between.");
+		cli_note("The profile is empty: nothing changed in between.");
 	else
 		cli_note("The profile is empty: Go samples about one allocation per %s, and this "
-			 "program has allocated too little for one.",
+			 "process has allocated too little.",
 			 units_label(label, s->rate, "bytes", "auto"));
 }
 
@@ -276,18 +276,15 @@ static int heap_run(const struct cli_args *args)
 
 const struct cli_command cmd_heap = {
 	.name = "heap",
-	.summary = "Show the heap profile of a running Go program, or of its core file",
+	.summary = "Show the heap profile of a Go process or core file",
 	.operands = "PID | --core FILE",
 	.max_operands = 1,
 	.options = heap_options,
 	.n_options = ARRAY_SIZE(heap_options),
-	.notes =
-		"Durations are written like 500ms, 30s, 5m.\n"
-		"\n"
-		"Examples:\n"
-		"  sonde heap 1234                          what is in use, by function\n"
-		"  sonde heap 1234 -t alloc_space -f tree   what was ever allocated, by call path\n"
-		"  sonde heap 1234 -f pprof -o heap.pb.gz   a file for `go tool pprof`\n"
-		"  sonde heap 1234 --diff 30s               what grew in half a minute\n",
+	.notes = "Examples:\n"
+		 "  sonde heap 1234                          memory in use, by function\n"
+		 "  sonde heap 1234 -t alloc_space -f tree   all allocations, as a call tree\n"
+		 "  sonde heap 1234 -f pprof -o heap.pb.gz   a file for `go tool pprof`\n"
+		 "  sonde heap 1234 --diff 30s               what grew within 30 s\n",
 	.run = heap_run,
 };

@@ -1,8 +1,8 @@
 /*
- * src/cli/cmd_java.c: `sonde java`: what a Java program allocates, and where it waits for locks.
+ * src/cli/cmd_java.c: `sonde java`: allocations, lock waits and CPU time of a Java process.
  *
- * The JVM's own recorder tells; it is started for as long as we look, and everything is taken out
- * again, also when we are interrupted. One recording serves all profiles.
+ * The JVM's own recorder runs for the duration, and everything is removed again, also on
+ * interruption. One recording serves all profiles.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 
 #define JAVA_STEP_NS (200 * NS_PER_MS)
 #define JAVA_READ_NS (1 * NS_PER_SEC)
-/* A user's recording that starts meanwhile ends ours soon. */
+/* If the user starts a recording, ours must stop soon. */
 #define JAVA_KEEP_NS (5 * NS_PER_SEC)
 #define JAVA_MAX_NS (3600 * NS_PER_SEC)
 
@@ -39,14 +39,14 @@ static const struct cli_option java_options[JAVA_N] = {
 	[JAVA_DURATION] = {.letter = 'd',
 			   .name = "duration",
 			   .arg = "DURATION",
-			   .help = "how long (default 30s)"},
-	[JAVA_DATA_DIR] = {.name = "data-dir",
-			   .arg = "DIR",
-			   .help = "where is noted what is in the JVM meanwhile (default: that of "
-				   "sonde run)"},
+			   .help = "how long to record (default 30s)"},
+	[JAVA_DATA_DIR] =
+		{.name = "data-dir",
+		 .arg = "DIR",
+		 .help = "where to track changes made to the JVM (default: as for sonde run)"},
 	[JAVA_ASYNC] = {.name = "async-profiler",
 			.arg = "FILE",
-			.help = "load this libasyncProfiler.so into the JVM, and use it instead"},
+			.help = "load this libasyncProfiler.so into the JVM and use it instead"},
 };
 
 static const char *const kinds[JFR_PROFILE_N] = {
@@ -62,7 +62,7 @@ struct java_request {
 	char *data_dir;
 	const char *async_library; /* or NULL */
 	struct report report;
-	bool samples; /* the JVM cannot tell its CPU time: it is sampled from outside */
+	bool samples; /* the JVM has no CPU-time events: sampled by us */
 };
 
 static void java_request_release(struct java_request *q)
@@ -77,7 +77,7 @@ static int java_parse_kind(const char *name, enum jfr_profile_kind *ret_kind, st
 			*ret_kind = (enum jfr_profile_kind)k;
 			return 0;
 		}
-	return err_set(err, -EINVAL, "unknown profile '%s': use alloc, lock or cpu", name);
+	return err_set(err, -EINVAL, "unknown profile '%s'; use alloc, lock or cpu", name);
 }
 
 static int java_parse(const struct cli_args *args, struct java_request *q, struct err *err)
@@ -99,11 +99,11 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 	if (r == 0 && duration)
 		r = cli_parse_duration("--duration", duration, &q->duration_ns, err);
 	if (r == 0 && q->duration_ns > JAVA_MAX_NS)
-		r = err_set(err, -EINVAL, "--duration is at most 1h");
+		r = err_set(err, -EINVAL, "--duration must be at most 1h");
 	return r < 0 ? r : stored_dir(args->values[JAVA_DATA_DIR], &q->data_dir, err);
 }
 
-/* What can be refused is refused before anything is touched. */
+/* Refuse what can be refused before touching anything. */
 static int java_check(struct java_request *q, struct proc_info *ret_info, struct err *err)
 {
 	struct java_vm vm = {};
@@ -114,20 +114,20 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(err, -ENOTSUP, "process %d (%s) runs no Java", (int)q->pid,
+		return err_set(err, -ENOTSUP, "process %d (%s) is not a Java process", (int)q->pid,
 			       ret_info->comm);
 	if (vm.reason)
 		return err_set(err, -ENOTSUP, "process %d runs %s %s: %s", (int)q->pid, vm.name,
 			       vm.version, vm.reason);
 	if (ret_info->java_off || ret_info->opted_out)
 		return err_set(err, -ENOTSUP,
-			       "process %d asks not to be profiled: %s is in its environment",
+			       "process %d has opted out of profiling (%s in its environment)",
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
 	q->samples = q->kind == JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
 	if (q->samples)
-		cli_note("%s (pid %d): %s %s, sampled from outside: its recorder cannot tell CPU "
-			 "time (JDK 25 can).",
+		cli_note("%s (pid %d): %s %s, sampled by sonde: this JDK's recorder has no "
+			 "CPU-time profile (JDK 25 has).",
 			 ret_info->service, (int)q->pid, vm.name, vm.version);
 	return 0;
 }
@@ -143,13 +143,13 @@ static int java_start(const struct java_request *q, const struct proc_info *info
 	};
 	int r = stored_make_dir(q->data_dir, err);
 
-	/* Also what one of us that was killed has left in other JVMs. */
+	/* Also cleans up what a killed sonde left in other JVMs. */
 	if (r == 0)
 		(void)java_recordings_restore(q->data_dir, NULL);
 	return r < 0 ? r : java_collect_start(&info->id, &options, ret_collect, err);
 }
 
-/* Reads as it goes: what is read is safe, whatever becomes of the JVM. 1: there is no more. */
+/* Reads continuously: what is read is safe, whatever happens to the JVM. 1: no more data. */
 static int java_watch(struct java_collect *c, const struct proc_info *info, uint64_t duration_ns,
 		      struct err *err)
 {
@@ -161,12 +161,12 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 		clock_sleep_ns(MIN(duration_ns - done, JAVA_STEP_NS));
 		done = clock_mono_ns() - begin;
 		if (stop_asked()) {
-			cli_note("Ended after %.1f s; this is what was recorded until then.",
+			cli_note("Interrupted after %.1f s; showing what was recorded so far.",
 				 (double)done / NS_PER_SEC);
 			break;
 		}
 		if (!proc_id_alive(&info->id)) {
-			cli_note("Process %d ended after %.1f s.", (int)info->id.pid,
+			cli_note("Process %d exited after %.1f s.", (int)info->id.pid,
 				 (double)done / NS_PER_SEC);
 			r = 1;
 		}
@@ -183,7 +183,7 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 	return r;
 }
 
-/* All that there is then was read; also when it fails, nothing stays in the JVM. */
+/* Reads the rest. Cleans up the JVM even on failure. */
 static int java_record(const struct java_request *q, struct java_collect *c,
 		       const struct proc_info *info, struct java_collect_window *ret_window,
 		       struct err *err)
@@ -193,31 +193,30 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	char line[ERR_LINE_MAX];
 	int stopped;
 
-	/* The user's own recording goes first; what there is until then is ours to show. */
+	/* The user's own recording takes precedence; show what we have so far. */
 	if (r == -EBUSY) {
-		cli_note("Ended early: %s.", err_describe(err, r, line));
+		cli_note("Stopped early: %s.", err_describe(err, r, line));
 		r = 1;
 	}
 	if (r == 0)
 		r = java_collect_finish(c, err);
 	if (r >= 0)
 		r = java_collect_read(c, err);
-	/* What was read before is there all the same. */
+	/* What was read before remains valid. */
 	if (r == -ESRCH)
 		r = 0;
 	*ret_window = java_collect_window(c);
 	stopped = java_collect_stop(c, &later);
 	if (stopped < 0 && proc_id_alive(&info->id))
-		cli_note("Not all could be taken out of the JVM; the next sonde tries again: %s",
+		cli_note("Could not remove everything from the JVM; the next sonde tries again: %s",
 			 err_describe(&later, stopped, line));
 	return r;
 }
 
 static void java_tell_hidden(struct java_collect *c)
 {
-	static const char why[] =
-		"JDK 8 does not tell of all the memory that its compiled code takes. Start it with "
-		"-XX:+UseG1GC or -XX:-FastTLABRefill.";
+	static const char why[] = "JDK 8 does not record all allocations of compiled code. Start "
+				  "it with -XX:+UseG1GC or -XX:-FastTLABRefill.";
 	char label[UNITS_LABEL_LEN];
 	unsigned int percent;
 	uint64_t bytes;
@@ -225,10 +224,10 @@ static void java_tell_hidden(struct java_collect *c)
 	if (!java_collect_hidden(c, &bytes, &percent))
 		return;
 	if (percent)
-		cli_note("Missing: at least %u %% of what was allocated (%s): %s", percent,
+		cli_note("Missing: at least %u%% of allocations (%s): %s", percent,
 			 units_label(label, (int64_t)bytes, "bytes", "auto"), why);
 	else
-		cli_note("Allocations may be missing: %s", why);
+		cli_note("Some allocations may be missing: %s", why);
 }
 
 static void java_tell(const struct java_request *q, struct java_collect *c, const struct profile *p)
@@ -238,28 +237,27 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 
 	java_collect_stats(c, &s);
 	if (profile_n_samples(p) == 0)
-		cli_note("The profile is empty: nothing was recorded in this time.");
+		cli_note("The profile is empty: nothing was recorded.");
 	if (q->kind == JFR_PROFILE_ALLOC && s.profiler.first_samples)
-		cli_note("Left out: the first sample of %llu threads, which stands for what they "
-			 "have allocated before (%s).",
+		cli_note("Omitted: the first sample of %llu threads, which covers allocations "
+			 "before the recording (%s).",
 			 (unsigned long long)s.profiler.first_samples,
 			 units_label(label, (int64_t)s.profiler.first_bytes, "bytes", "auto"));
 	if (q->kind == JFR_PROFILE_ALLOC)
 		java_tell_hidden(c);
 	if (q->kind == JFR_PROFILE_CPU && s.profiler.cpu_dropped)
-		cli_note("Lost: %llu samples, by the JVM.",
+		cli_note("Lost: %llu samples, dropped by the JVM.",
 			 (unsigned long long)s.profiler.cpu_dropped);
 	if (s.dropped)
-		cli_note("Lost: %llu events that there was no room for in the JVM.",
+		cli_note("Lost: %llu events; the buffer in the JVM was full.",
 			 (unsigned long long)s.dropped);
 	if (s.profiler.lost)
-		cli_note("Lost: %llu events beyond the limit of memory.",
+		cli_note("Lost: %llu events; the memory limit was reached.",
 			 (unsigned long long)s.profiler.lost);
 	if (s.unread)
-		cli_note("Lost: %llu events that make no sense.", (unsigned long long)s.unread);
+		cli_note("Lost: %llu invalid events.", (unsigned long long)s.unread);
 	if (s.broken)
-		cli_note("Lost: what is in %llu files that cannot be read: %s",
-			 (unsigned long long)s.broken, s.why);
+		cli_note("Lost: %llu unreadable files: %s", (unsigned long long)s.broken, s.why);
 }
 
 static const char *java_way_text(const struct java_collect *c)
@@ -267,8 +265,8 @@ static const char *java_way_text(const struct java_collect *c)
 	const char *way = java_collect_way(c);
 
 	if (strcmp(way, "jfr") == 0)
-		return "its own recorder";
-	return strcmp(way, "jvmti") == 0 ? "a library of ours in it, for it has no recorder" : way;
+		return "Flight Recorder";
+	return strcmp(way, "jvmti") == 0 ? "sonde's JVMTI library (this JVM has no recorder)" : way;
 }
 
 static int java_profile(struct java_request *q, struct err *err)
@@ -287,7 +285,7 @@ static int java_profile(struct java_request *q, struct err *err)
 		return cpu_java_profile(q->pid, q->data_dir, q->duration_ns, &q->report, err);
 	if (r < 0)
 		return r;
-	/* From here on something is to be taken out again. */
+	/* From here on there is something to clean up. */
 	stop_catch_signals();
 	r = java_start(q, &info, &c, err);
 	if (r < 0)
@@ -325,27 +323,23 @@ static int java_run(const struct cli_args *args)
 
 const struct cli_command cmd_java = {
 	.name = "java",
-	.summary = "Profile what a Java program allocates, and where it waits for locks",
+	.summary = "Profile allocations, lock waits or CPU time of a Java process",
 	.operands = "PID [alloc|lock|cpu]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.options = java_options,
 	.n_options = ARRAY_SIZE(java_options),
-	.notes = "Any HotSpot JVM from JDK 8u262 on, without flags or a restart: its own recorder "
-		 "(Flight\n"
-		 "Recorder) runs while we look, into a small file system of its own in the "
-		 "program's /tmp,\n"
-		 "and everything is taken out at the end. Needs root. Before JDK 25 cpu is sampled "
-		 "from\n"
-		 "outside, as sonde cpu --java does. A JVM without a recorder gets a small library "
-		 "of ours instead, which "
-		 "sees no\n"
-		 "locks of java.util.concurrent. A program with SONDE_JAVA=off in its environment "
-		 "is left alone.\n"
-		 "\n"
-		 "Examples:\n"
-		 "  sonde java 4242                          who allocates most, over 30 s\n"
-		 "  sonde java 4242 lock -d 1m -f tree       who waits for locks, by call path\n"
-		 "  sonde java 4242 alloc -f pprof -o alloc.pb.gz\n",
+	.notes =
+		"Works with HotSpot since JDK 8u262, without flags or a restart. Needs root.\n"
+		"The JVM's own Flight Recorder runs for the duration. It writes to a small tmpfs\n"
+		"that sonde mounts in the process's /tmp and removes at the end. Before JDK 25,\n"
+		"cpu works like `sonde cpu --java`. A JVM without a recorder gets a small library\n"
+		"from sonde instead, which does not see locks of java.util.concurrent.\n"
+		"SONDE_JAVA=off in a process's environment opts it out.\n"
+		"\n"
+		"Examples:\n"
+		"  sonde java 4242                          top allocators over 30 s\n"
+		"  sonde java 4242 lock -d 1m -f tree       lock waits, as a call tree\n"
+		"  sonde java 4242 alloc -f pprof -o alloc.pb.gz\n",
 	.run = java_run,
 };

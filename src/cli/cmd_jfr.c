@@ -1,4 +1,4 @@
-/* src/cli/cmd_jfr.c: `sonde jfr`: the profiles in a recording of Java Flight Recorder. */
+/* src/cli/cmd_jfr.c: `sonde jfr`: the profiles in a Java Flight Recorder recording. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,12 +16,11 @@
 #define JFR_MAX_TEXT ((size_t)64 << 20)
 
 static const struct cli_option jfr_options[REPORT_N] = {
-	[REPORT_TYPE] =
-		{.letter = 't',
-		 .name = "type",
-		 .arg = "TYPE",
-		 .help = "alloc_space, alloc_objects, delay, contentions, cpu or samples, as "
-			 "the recording has them"},
+	[REPORT_TYPE] = {.letter = 't',
+			 .name = "type",
+			 .arg = "TYPE",
+			 .help = "alloc_space, alloc_objects, delay, contentions, cpu or samples, "
+				 "if recorded"},
 	[REPORT_FORMAT] = {.letter = 'f',
 			   .name = "format",
 			   .arg = "FORMAT",
@@ -30,14 +29,14 @@ static const struct cli_option jfr_options[REPORT_N] = {
 	[REPORT_OUTPUT] = {.letter = 'o',
 			   .name = "output",
 			   .arg = "FILE",
-			   .help = "write there; - is standard output"},
+			   .help = "output file; - is standard output"},
 	[REPORT_NODES] = {.letter = 'n',
 			  .name = "nodes",
 			  .arg = "N",
 			  .help = "show at most N functions"},
 	[REPORT_ALL_NODES] = {.letter = 'a',
 			      .name = "all-nodes",
-			      .help = "show also what is below 0.5% of the total"},
+			      .help = "include nodes below 0.5% of the total"},
 };
 
 static const struct kind_text {
@@ -86,7 +85,7 @@ static int feed_stdin(struct recording *rec, struct err *err)
 	}
 	if (r == 0 && jfr_stats(rec->jfr)->chunks == 0)
 		return err_set(err, -EBADMSG,
-			       "standard input holds no complete recording (%llu bytes)",
+			       "standard input is not a complete recording (%llu bytes)",
 			       (unsigned long long)total);
 	return r;
 }
@@ -99,7 +98,7 @@ static int open_recording(struct recording *rec, struct err *err)
 	options.queries = jfr_profiler_queries(&options.n_queries);
 	if (strcmp(rec->path, "-") == 0)
 		return jfr_open_feed("standard input", &options, &rec->jfr, err);
-	/* A pipe without a writer must not hold us up. */
+	/* A pipe without a writer must not block us. */
 	fd = open(rec->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", rec->path, strerror(errno));
@@ -122,9 +121,7 @@ static int read_recording(struct recording *rec, struct err *err)
 		return r;
 	stats = jfr_stats(rec->jfr);
 	if (stats->chunks == 0)
-		return err_set(err, -EBADMSG,
-			       "%s has no complete chunk: nothing can be read of it yet",
-			       rec->path);
+		return err_set(err, -EBADMSG, "%s has no complete chunk yet", rec->path);
 	for (int k = 0; r == 0 && k < JFR_PROFILE_N; k++)
 		r = jfr_profiler_take(rec->profiler, (enum jfr_profile_kind)k, stats->start_ns,
 				      stats->duration_ns, &rec->profiles[k], err);
@@ -140,13 +137,12 @@ static void tell_losses(const struct recording *rec)
 
 	unread += stats->unknown;
 	if (stats->cut_bytes)
-		cli_note("The last %llu bytes are of a chunk that is not complete, and are left "
-			 "out.",
+		cli_note("Skipped the last %llu bytes: an incomplete chunk.",
 			 (unsigned long long)stats->cut_bytes);
 	if (unread)
-		cli_note("%llu events could not be read, and are left out.", unread);
+		cli_note("Skipped %llu unreadable events.", unread);
 	if (rec->stats.lost)
-		cli_note("%llu events are left out: the profile has reached its limit of memory.",
+		cli_note("Skipped %llu events: the profile reached its memory limit.",
 			 (unsigned long long)rec->stats.lost);
 }
 
@@ -158,21 +154,20 @@ static void tell_kind(const struct recording *rec, enum jfr_profile_kind kind)
 	if (!s->events[kind])
 		cli_note("The recording has no events for this profile: %s.", kinds[kind].events);
 	if (kind == JFR_PROFILE_ALLOC && s->first_samples)
-		cli_note("%s of %llu threads that are older than the recording are left out: they "
-			 "were allocated before it.",
+		cli_note("Omitted %s of %llu threads: allocated before the recording started.",
 			 units_label(label, (int64_t)s->first_bytes, "bytes", "auto"),
 			 (unsigned long long)s->first_samples);
 	if (kind == JFR_PROFILE_CPU && s->events[kind] && !s->cpu_is_time)
-		cli_note("These samples are counts, not CPU time: the JVM's sampler looks at some "
-			 "of the running threads only.");
+		cli_note("These are sample counts, not CPU time: the JVM's sampler looks at only "
+			 "some of the running threads.");
 	if (kind == JFR_PROFILE_CPU && s->cpu_dropped)
 		cli_note("The JVM lost %llu samples.", (unsigned long long)s->cpu_dropped);
 	if (kind == JFR_PROFILE_LOCK && s->idle_parks)
-		cli_note("%llu waits for work, not for a lock, are left out.",
+		cli_note("Omitted %llu waits for work rather than for a lock.",
 			 (unsigned long long)s->idle_parks);
 }
 
-/* The one that was named, or the first that the recording has. */
+/* The requested one, or the first in the recording. */
 static int pick_kind(const struct recording *rec, const char *name, enum jfr_profile_kind *ret_kind)
 {
 	*ret_kind = JFR_PROFILE_CPU;
@@ -234,7 +229,7 @@ static int jfr_run(const struct cli_args *args)
 		plain.values[REPORT_FORMAT] = NULL;
 	r = report_parse(&plain, &report, &err);
 	if (r == 0 && kind && pick_kind(&rec, kind, &ignored) < 0)
-		r = err_set(&err, -EINVAL, "unknown profile '%s': use alloc, lock or cpu", kind);
+		r = err_set(&err, -EINVAL, "unknown profile '%s'; use alloc, lock or cpu", kind);
 	if (r < 0)
 		return cli_fail_usage("jfr", &err);
 	r = report_check_output(&report, &err);
@@ -252,19 +247,19 @@ static int jfr_run(const struct cli_args *args)
 
 const struct cli_command cmd_jfr = {
 	.name = "jfr",
-	.summary = "Show a recording of Java Flight Recorder or async-profiler",
+	.summary = "Show a Java Flight Recorder or async-profiler recording",
 	.operands = "FILE [alloc|lock|cpu]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.options = jfr_options,
 	.n_options = ARRAY_SIZE(jfr_options),
-	.notes = "FILE is a .jfr file of any JDK from 8 on, or of async-profiler; - is standard "
+	.notes = "FILE is a .jfr file of JDK 8 or later, or of async-profiler; - is standard "
 		 "input.\n"
 		 "\n"
 		 "Examples:\n"
-		 "  sonde jfr app.jfr                        what is in it\n"
-		 "  sonde jfr app.jfr alloc                  who allocates most\n"
-		 "  sonde jfr app.jfr lock -f tree           who waits for locks, by call path\n"
+		 "  sonde jfr app.jfr                        summary\n"
+		 "  sonde jfr app.jfr alloc                  top allocators\n"
+		 "  sonde jfr app.jfr lock -f tree           lock waits, as a call tree\n"
 		 "  sonde jfr app.jfr cpu -f pprof -o cpu.pb.gz\n",
 	.run = jfr_run,
 };

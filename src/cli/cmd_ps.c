@@ -1,4 +1,4 @@
-/* src/cli/cmd_ps.c: `sonde ps`: which processes there are, and which of them can be profiled. */
+/* src/cli/cmd_ps.c: `sonde ps`: lists processes and what can be profiled in each. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,19 +17,17 @@
 enum { PS_ALL, PS_JSON, PS_LONG, PS_WIDE, PS_CORE, PS_EXE, PS_N_OPTIONS };
 
 static const struct cli_option ps_options[PS_N_OPTIONS] = {
-	[PS_ALL] = {.letter = 'a', .name = "all", .help = "kernel threads too"},
-	[PS_JSON] = {.name = "json", .help = "everything that is known, as JSON"},
-	[PS_LONG] = {.letter = 'l',
-		     .name = "long",
-		     .help = "with what the Go runtime knows of itself"},
-	[PS_WIDE] = {.letter = 'w', .name = "wide", .help = "never shorten a column"},
-	[PS_CORE] = {.name = "core", .arg = "FILE", .help = "the program of a core file"},
+	[PS_ALL] = {.letter = 'a', .name = "all", .help = "include kernel threads"},
+	[PS_JSON] = {.name = "json", .help = "print all details as JSON"},
+	[PS_LONG] = {.letter = 'l', .name = "long", .help = "add Go runtime statistics"},
+	[PS_WIDE] = {.letter = 'w', .name = "wide", .help = "do not truncate columns"},
+	[PS_CORE] = {.name = "core", .arg = "FILE", .help = "show the program in a core file"},
 	[PS_EXE] = {.name = "exe",
 		    .arg = "FILE",
-		    .help = "with --core: the executable, where it has moved"},
+		    .help = "with --core: the executable, if it has moved"},
 };
 
-/* The runtime's own figures come before the heap, which may be a whole sentence. */
+/* Runtime statistics come before the heap, which may be a whole sentence. */
 enum {
 	PS_PID,
 	PS_RUNTIME,
@@ -63,7 +61,7 @@ static bool ps_is_shown(const struct ps_table *t, size_t column)
 	return t->with_metrics || !ps_is_metric(column);
 }
 
-/* "-" where the service is only the executable's name again. */
+/* "-" if the service just repeats the executable's name. */
 static const char *ps_service(const struct proc_info *i)
 {
 	const char *slash = strrchr(i->exe, '/');
@@ -81,7 +79,7 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 	(void)snprintf(row->cells[PS_PID], PS_CELL, "%d", (int)i->id.pid);
 	if (i->id.pid == 0)
 		(void)snprintf(row->cells[PS_PID], PS_CELL, "core");
-	/* Go's own name for a version has the runtime in it already. */
+	/* Go's version string already names the runtime. */
 	if (strncmp(version, e->runtime, strlen(e->runtime)) == 0)
 		version += strlen(e->runtime);
 	(void)snprintf(row->cells[PS_RUNTIME], PS_CELL, "%s%s", e->runtime, version);
@@ -113,7 +111,7 @@ static const char *ps_title(size_t column)
 	return ps_is_metric(column) ? ps_metrics_titles[column - PS_METRICS] : titles[column];
 }
 
-/* Names are UTF-8, where a letter's further bytes are 10xxxxxx. */
+/* Names are UTF-8: continuation bytes are 10xxxxxx. */
 static bool ps_is_further_byte(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
@@ -137,7 +135,7 @@ static char *ps_skip_letters(char *s, size_t n)
 	return s;
 }
 
-/* Take from the widest of those that can give, until it fits. */
+/* Shrink the widest flexible column until it fits. */
 static void ps_squeeze(struct ps_table *t, size_t width)
 {
 	static const size_t least[PS_COLUMNS] = {
@@ -162,7 +160,7 @@ static void ps_squeeze(struct ps_table *t, size_t width)
 	}
 }
 
-/* The width of each column: as wide as its widest cell, and less where the terminal is narrow. */
+/* The width of each column: its widest cell, less on a narrow terminal. */
 static void ps_measure(struct ps_table *t, size_t width)
 {
 	for (size_t c = 0; c < PS_COLUMNS; c++)
@@ -177,7 +175,7 @@ static void ps_measure(struct ps_table *t, size_t width)
 	ps_squeeze(t, width);
 }
 
-/* Of a path the end is what tells most, of a sentence the beginning. */
+/* The end of a path matters most, and the start of a sentence. */
 static void ps_shorten(char *cell, size_t column, size_t width)
 {
 	size_t letters = ps_letters(cell);
@@ -221,10 +219,10 @@ static int ps_print_row(const struct ps_table *t, struct ps_row *row, const char
 	return r;
 }
 
-/* What is missing on the machine, and so for every line above. */
+/* What is missing on the machine, and thus affects every line above. */
 static int ps_print_features(const struct features *features, struct buf *out)
 {
-	int r = features_missing(features) ? buf_append_str(out, "\nOn this machine:\n") : 0;
+	int r = features_missing(features) ? buf_append_str(out, "\nThis machine:\n") : 0;
 
 	for (size_t i = 0; r == 0 && i < FEATURES_N; i++) {
 		const struct feature *f = &features->rows[i];
@@ -266,7 +264,9 @@ static void ps_json_cause(struct json *j, bool available, enum err_cause cause)
 	json_pair(j, "cause", available ? (const char *)NULL : err_cause_name(cause));
 }
 
-/* Their names, in each entry: the whole is a list. `sonde doctor --json` says more. */
+/*
+ * Their names, in each entry, because the output is a list. `sonde doctor --json` has the details.
+ */
 static void ps_json_features(const struct features *features, struct json *j)
 {
 	json_key(j, "features_off");
@@ -332,9 +332,9 @@ static int ps_print_json(const struct ps_list *list, struct buf *out)
 static int ps_parse_pids(const struct cli_args *args, pid_t pids[CLI_MAX_OPERANDS], struct err *err)
 {
 	if (args->n_operands && args->values[PS_CORE])
-		return err_set(err, -EINVAL, "give PIDs or --core FILE, not both");
+		return err_set(err, -EINVAL, "use either PIDs or --core FILE, not both");
 	if (args->values[PS_EXE] && !args->values[PS_CORE])
-		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+		return err_set(err, -EINVAL, "--exe requires --core FILE");
 	for (size_t i = 0; i < args->n_operands; i++) {
 		uint64_t pid;
 		int r = cli_parse_number("PID", args->operands[i], INT_MAX, &pid, err);
@@ -380,17 +380,17 @@ static int ps_run(const struct cli_args *args)
 
 const struct cli_command cmd_ps = {
 	.name = "ps",
-	.summary = "List the processes, and say what profiles of them give, or why not",
+	.summary = "List processes and what can be profiled in each",
 	.operands = "[PID...]",
 	.max_operands = CLI_MAX_OPERANDS,
 	.options = ps_options,
 	.n_options = ARRAY_SIZE(ps_options),
-	.notes = "CPU: yes means whole stacks with names; otherwise what is missing, and what "
-		 "helps.\n"
-		 "HEAP: yes for Go programs whose allocations can be read.\n"
-		 "What does not work on this machine is said below the table, as by sonde doctor.\n"
-		 "Columns of -l: LIVE heap, GOAL of the collector, memory LIMIT, number of\n"
-		 "collections (GCS), the last PAUSE, the collector's share of the CPU (GC%),\n"
-		 "GOMAXPROCS (PROCS), GOROUTINES.\n",
+	.notes = "CPU: yes means complete stacks with names; otherwise what is missing and the\n"
+		 "fix. HEAP: yes for Go processes with a readable heap profile. Features that do\n"
+		 "not work on this machine are listed below the table, as in sonde doctor.\n"
+		 "\n"
+		 "Columns of -l: LIVE heap, heap GOAL of the next garbage collection, memory\n"
+		 "LIMIT, garbage collections (GCS), last GC PAUSE, share of CPU time spent in GC\n"
+		 "(GC%), GOMAXPROCS (PROCS), GOROUTINES.\n",
 	.run = ps_run,
 };

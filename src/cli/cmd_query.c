@@ -1,4 +1,4 @@
-/* src/cli/cmd_query.c: `sonde query`: a stored window of a service, or what changed between two. */
+/* src/cli/cmd_query.c: `sonde query`: a stored window of a service, or the difference of two. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,21 +15,18 @@
 enum { QUERY_DATA_DIR = REPORT_N, QUERY_FROM, QUERY_TO, QUERY_BASELINE, QUERY_LABEL, QUERY_N };
 
 static const struct cli_option query_options[QUERY_N] = {
-	REPORT_OPTIONS(
-		"inuse_space (default), cpu (of what has no heap), or as `sonde services` has "
-		"it"),
+	REPORT_OPTIONS("a type listed by `sonde services` (default: inuse_space, or cpu)"),
 	[QUERY_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 	[QUERY_FROM] = {.name = "from",
 			.arg = "TIME",
-			.help = "start of the window (default: an hour before its end)"},
+			.help = "start of the window (default: one hour before --to)"},
 	[QUERY_TO] = {.name = "to", .arg = "TIME", .help = "end of the window (default: now)"},
 	[QUERY_BASELINE] = {.name = "baseline",
 			    .arg = "WINDOW",
-			    .help = "subtract this window: FROM..TO, or previous for the one just "
-				    "before"},
+			    .help = "subtract this window: FROM..TO, or previous"},
 	[QUERY_LABEL] = {.name = "label",
 			 .arg = "KEY=VALUE",
-			 .help = "only processes with this label; several with commas"},
+			 .help = "only processes with this label; separate several by commas"},
 };
 
 struct query {
@@ -38,7 +35,7 @@ struct query {
 	struct store_window before;
 	bool has_before;
 	char type[sizeof(((struct store_stream *)0)->type)];
-	char *label_text; /* what labels point into */
+	char *label_text; /* storage of the labels */
 	struct store_label labels[QUERY_MAX_LABELS];
 };
 
@@ -61,7 +58,7 @@ static int query_parse_labels(const char *text, struct query *q, struct err *err
 
 		if (!equals || equals == pair)
 			return err_set(err, -EINVAL,
-				       "--label is KEY=VALUE, for instance process.pid=1234");
+				       "--label must be KEY=VALUE, for example process.pid=1234");
 		if (q->window.n_filters == QUERY_MAX_LABELS)
 			return err_set(err, -EINVAL, "--label takes at most %d labels",
 				       QUERY_MAX_LABELS);
@@ -89,7 +86,7 @@ static int query_parse_baseline(const char *text, struct query *q, struct err *e
 	}
 	if (!dots || dots == text || !dots[2])
 		return err_set(err, -EINVAL,
-			       "--baseline is FROM..TO, for instance -2h..-1h, or previous");
+			       "--baseline must be FROM..TO, for example -2h..-1h, or previous");
 	from = strndup(text, (size_t)(dots - text));
 	if (!from)
 		return err_oom(err);
@@ -126,13 +123,13 @@ static int query_no_type(const struct query *q, const char *type, const char *kn
 		return err_set(err, -EINVAL, "%s has no type '%s'; it has %s", q->window.service,
 			       type, known);
 	if (s->best)
-		return err_set(err, -ENOENT, "nothing is stored of '%s'; did you mean '%s'?",
+		return err_set(err, -ENOENT, "no stored profiles of '%s'; did you mean '%s'?",
 			       q->window.service, s->best);
-	return err_set(err, -ENOENT, "nothing is stored of '%s': see `sonde services --from -7d`",
+	return err_set(err, -ENOENT, "no stored profiles of '%s'; see `sonde services --from -7d`",
 		       q->window.service);
 }
 
-/* The stream of the service at any time: a window without data is empty, not wrong. */
+/* The service's stream over all time: a window without data is empty, not an error. */
 static int query_find_type(struct query *q, const char *type, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
@@ -161,7 +158,7 @@ static int query_find_type(struct query *q, const char *type, struct err *err)
 	return query_no_type(q, type, known, &s, err);
 }
 
-/* The heap, or of what has none its CPU time. */
+/* The heap, or CPU time if there is none. */
 static int query_find_default_type(struct query *q, struct err *err)
 {
 	int r = query_find_type(q, registry_types[TYPE_GO_HEAP_INUSE_SPACE].name, err);
@@ -177,14 +174,14 @@ static void query_describe(const struct query *q, const struct store_sum *about,
 	if (about->collections == 0)
 		cli_note("Nothing was collected in this window.");
 	else
-		cli_note("%s of %s: %s of %llu collections.", q->type, q->window.service,
-			 about->snapshot ? "the average" : "the sum",
+		cli_note("%s of %s: %s over %llu collections.", q->type, q->window.service,
+			 about->snapshot ? "average" : "sum",
 			 (unsigned long long)about->collections);
-	/* Times are the service's; who it was is decided by the labels. */
+	/* Collections are counted per service; labels only filter processes. */
 	if (about->collections && q->window.n_filters && !n_samples)
-		cli_note("None of it is of a process with this --label.");
+		cli_note("None of it comes from a process with this --label.");
 	if (about->other)
-		cli_note("%s in all was stored as \"(other)\": its stacks were too many.",
+		cli_note("%s is stored as \"(other)\": it had too many distinct stacks.",
 			 units_label(label, about->other, unit ? unit + 1 : "", "auto"));
 }
 
@@ -236,13 +233,13 @@ static int query_run(const struct cli_args *args)
 
 const struct cli_command cmd_query = {
 	.name = "query",
-	.summary = "Show a stored profile of a service, or what changed between two windows",
+	.summary = "Show a stored profile of a service, or compare two time windows",
 	.operands = "SERVICE",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = query_options,
 	.n_options = ARRAY_SIZE(query_options),
 	.notes = "TIME is now, -1h, 12:03, 2026-11-15T12:03:00Z, or milliseconds since 1970.\n"
-		 "What is in use is averaged over the window; the others are summed.\n",
+		 "In-use values are averaged over the window; all others are summed.\n",
 	.run = query_run,
 };

@@ -1,9 +1,9 @@
 /*
- * src/cli/cmd_run.c: `sonde run`: collects, keeps and shows the profiles of this machine, until it
- * is told to stop.
+ * src/cli/cmd_run.c: `sonde run`: collects, stores and serves the profiles of this machine until
+ * stopped.
  *
- * The store, the agent and the server do the work in threads of their own; this one waits for a
- * signal, and says what people should know.
+ * The store, the agent and the server work in their own threads; this one waits for a signal and
+ * logs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +36,10 @@
 #define RUN_MIN_DISK_BYTES ((uint64_t)16 << 20)
 #define RUN_MAX_HZ 999
 #define RUN_CHECK_NS (1 * NS_PER_SEC)
-/* What a client may take to send a request, and to read its answer. */
+/* Time limits for a client to send a request and to read the response. */
 #define RUN_REQUEST_NS (30 * NS_PER_SEC)
 #define RUN_ANSWER_NS (60 * NS_PER_SEC)
-/* Of a service and day. */
+/* Per service and day. */
 #define RUN_MAX_LABELSETS 100000
 
 enum {
@@ -64,47 +64,45 @@ enum {
 static const struct cli_option run_options[RUN_N] = {
 	[RUN_LISTEN] = {.name = "listen",
 			.arg = "ADDRESS",
-			.help = "where the page is served (default 127.0.0.1:7780)"},
+			.help = "address of the web page and API (default 127.0.0.1:7780)"},
 	[RUN_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 	[RUN_INTERVAL] = {.name = "interval",
 			  .arg = "DURATION",
-			  .help = "how often is collected (default 15s)"},
+			  .help = "collection interval (default 15s)"},
 	[RUN_RETENTION] = {.name = "retention",
 			   .arg = "DURATION",
-			   .help = "how long profiles are kept (default 7d)"},
-	[RUN_MAX_DISK] = {.name = "max-disk",
-			  .arg = "SIZE",
-			  .help = "how much disk they may take (default 2G); the oldest go first"},
+			   .help = "how long to keep profiles (default 7d)"},
+	[RUN_MAX_DISK] =
+		{.name = "max-disk",
+		 .arg = "SIZE",
+		 .help = "disk space for profiles (default 2G); the oldest are deleted first"},
 	[RUN_CPU_HZ] = {.name = "cpu-hz",
 			.arg = "N",
-			.help = "CPU samples per second and CPU (default 99); 0 for none"},
+			.help = "CPU samples per second per CPU (default 99); 0 turns them off"},
 	[RUN_CPU_LINES] = {.name = "cpu-lines",
 			   .help = "look up source lines and inlined calls of native code"},
 	[RUN_OFFCPU] = {.name = "offcpu",
 			.arg = "DURATION",
-			.help = "profile also where threads wait, for waits at least this long"},
-	[RUN_GO_HEAP] = {.name = "go-heap",
-			 .arg = "MODE",
-			 .help = "enabled (default), disabled, or force: sample also where the "
-				 "program has it off"},
+			.help = "also profile waits of threads at least this long"},
+	[RUN_GO_HEAP] =
+		{.name = "go-heap",
+		 .arg = "MODE",
+		 .help = "enabled (default), disabled, or force: also if the program has it off"},
 	[RUN_GOROUTINES] = {.name = "goroutine-interval",
 			    .arg = "DURATION",
-			    .help = "how often goroutines of Go programs are read (default 60s, at "
-				    "least the interval); 0 for never"},
+			    .help = "goroutine collection interval (default 60s); 0 turns it off"},
 	[RUN_OOM_WATCH] = {.name = "oom-watch",
 			   .arg = "PERCENT",
-			   .help = "keep a last picture of Go programs from this share of a memory "
-				   "limit on (default 90), and when they are killed; 0 for none"},
+			   .help = "snapshot Go processes on OOM kill or at this share of their "
+				   "limit (default 90); 0: off"},
 	[RUN_JAVA] = {.name = "java",
-		      .help = "profile allocations and locks of Java programs, by the recorder of "
-			      "their JVM"},
+		      .help = "also profile allocations and locks of Java processes"},
 	[RUN_ASYNC] = {.name = "async-profiler",
 		       .arg = "FILE",
-		       .help = "with --java: load this libasyncProfiler.so into JVMs, and use it "
-			       "instead"},
+		       .help = "with --java: load this libasyncProfiler.so and use it instead"},
 	[RUN_KEEP_RATE] = {.name = "keep-rate",
-			   .help = "with --go-heap force: leave sampling on at the end"},
-	[RUN_VERBOSE] = {.name = "verbose", .help = "log what happens", .letter = 'v'},
+			   .help = "with --go-heap force: leave sampling on at exit"},
+	[RUN_VERBOSE] = {.name = "verbose", .help = "log more", .letter = 'v'},
 };
 
 /* SONDE_DATA_DIR is stored_dir()'s. */
@@ -132,7 +130,7 @@ static void run_config_release(struct run_config *c)
 	free(c->data_dir);
 }
 
-/* A value and where it is from, for sentences. */
+/* A value and its origin, for messages. */
 struct run_value {
 	const char *text;
 	char name[32];
@@ -153,7 +151,7 @@ static struct run_value run_value(const struct cli_args *args, int option, const
 	return v;
 }
 
-/* A switch is on by its option, or by a variable that is not 0. */
+/* A switch is on by its option, or by a variable other than 0. */
 static bool run_switch(const struct cli_args *args, int option)
 {
 	return strcmp(run_value(args, option, "0").text, "0") != 0;
@@ -169,13 +167,13 @@ static int run_parse_size(const struct run_value *v, uint64_t *ret_bytes, struct
 	errno = 0;
 	number = strtoull(v->text, &end, 10);
 	if (errno || end == v->text || v->text[0] == '-' || v->text[0] == '+')
-		return err_set(err, -EINVAL, "%s takes a size like 500M or 2G, not '%s'", v->name,
-			       v->text);
+		return err_set(err, -EINVAL, "%s must be a size such as 500M or 2G, not '%s'",
+			       v->name, v->text);
 	unit = *end ? strchr(units, *end & ~0x20) : NULL;
 	if ((*end && (!unit || end[1])) ||
 	    __builtin_mul_overflow(number, unit ? 1ULL << (10 * (unit - units + 1)) : 1, &bytes))
-		return err_set(err, -EINVAL, "%s takes a size like 500M or 2G, not '%s'", v->name,
-			       v->text);
+		return err_set(err, -EINVAL, "%s must be a size such as 500M or 2G, not '%s'",
+			       v->name, v->text);
 	if (bytes < RUN_MIN_DISK_BYTES)
 		return err_set(err, -EINVAL, "%s must be at least 16M", v->name);
 	*ret_bytes = bytes;
@@ -196,7 +194,7 @@ static int run_parse_mode(const struct run_value *v, enum agent_go_heap *ret_mod
 			return 0;
 		}
 	}
-	return err_set(err, -EINVAL, "%s is enabled, disabled or force, not '%s'", v->name,
+	return err_set(err, -EINVAL, "%s must be enabled, disabled or force, not '%s'", v->name,
 		       v->text);
 }
 
@@ -228,7 +226,7 @@ static int run_parse_oom(const struct cli_args *args, struct agent_config *c, st
 	return r;
 }
 
-/* After the interval, which it cannot be shorter than. */
+/* Parsed after the interval, which is its minimum. */
 static int run_parse_goroutines(const struct cli_args *args, struct agent_config *c,
 				struct err *err)
 {
@@ -240,7 +238,7 @@ static int run_parse_goroutines(const struct cli_args *args, struct agent_config
 		return 0;
 	r = cli_parse_duration(v.name, v.text, &ns, err);
 	if (r == 0 && ns > RUN_MAX_GOROUTINES_NS)
-		r = err_set(err, -EINVAL, "%s is at most 24h", v.name);
+		r = err_set(err, -EINVAL, "%s must be at most 24h", v.name);
 	if (r == 0)
 		c->goroutine_interval_ns = MAX(ns, c->interval_ns);
 	return r;
@@ -254,10 +252,10 @@ static int run_parse_java(const struct cli_args *args, struct agent_config *c, s
 	if (args->values[RUN_JAVA] || strcmp(v.text, "on") == 0)
 		c->java = true;
 	else if (strcmp(v.text, "off") != 0)
-		return err_set(err, -EINVAL, "%s is on or off, not '%s'", v.name, v.text);
+		return err_set(err, -EINVAL, "%s must be on or off, not '%s'", v.name, v.text);
 	c->java_async = run_value(args, RUN_ASYNC, NULL).text;
 	if (c->java_async && !c->java)
-		return err_set(err, -EINVAL, "--async-profiler goes with --java");
+		return err_set(err, -EINVAL, "--async-profiler requires --java");
 	return 0;
 }
 
@@ -277,7 +275,7 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = cli_parse_duration(interval.name, interval.text, &c->agent.interval_ns, err);
 	if (r == 0 && (c->agent.interval_ns < RUN_MIN_INTERVAL_NS ||
 		       c->agent.interval_ns > RUN_MAX_INTERVAL_NS))
-		r = err_set(err, -EINVAL, "%s lies between 100ms and 1h", interval.name);
+		r = err_set(err, -EINVAL, "%s must be between 100ms and 1h", interval.name);
 	if (r == 0)
 		r = cli_parse_duration(retention.name, retention.text, &c->retention_ns, err);
 	if (r == 0 && c->retention_ns > INT64_MAX)
@@ -295,7 +293,7 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	if (r == 0)
 		r = run_parse_java(args, &c->agent, err);
 	if (r == 0 && c->agent.keep_rate && c->agent.go_heap != AGENT_GO_HEAP_FORCE)
-		r = err_set(err, -EINVAL, "--keep-rate goes with --go-heap force");
+		r = err_set(err, -EINVAL, "--keep-rate requires --go-heap force");
 	c->agent.state_dir = c->data_dir;
 	return r;
 }
@@ -312,14 +310,14 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_lack(err, -errno, ERR_CAUSE_DISK, "give another --data-dir",
+		return err_lack(err, -errno, ERR_CAUSE_DISK, "use another --data-dir",
 				"cannot open %s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
 		pid[strspn(pid, "0123456789")] = 0;
 		return err_set(err, -EBUSY,
-			       "another sonde (process %s) writes to %s: stop it, or give this one "
-			       "another --data-dir and --listen",
+			       "another sonde (process %s) is using %s; stop it, or use another "
+			       "--data-dir and --listen",
 			       pid[0] ? pid : "?", dir);
 	}
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
@@ -329,7 +327,7 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* Blocked in all threads that come after; this one takes them when it waits. */
+/* Blocked in all threads started later; this one waits for them. */
 static sigset_t run_block_signals(void)
 {
 	sigset_t stop;
@@ -355,7 +353,7 @@ static int run_announce(const struct run_config *c, const struct server *server,
 	return 0;
 }
 
-/* What does not work here, or not for all; nothing where all does. */
+/* Logs features that do not work, or not for all processes. */
 static void run_tell_features(struct agent *agent)
 {
 	struct features features;
@@ -367,11 +365,11 @@ static void run_tell_features(struct agent *agent)
 		if (feature_is_missing(f))
 			log_event(LOG_WARN, feature_title(i), "feature", feature_name(i), "state",
 				  feature_state_name(f->state), "reason", f->reason, "remedy",
-				  f->remedy[0] ? f->remedy : "none known", NULL);
+				  f->remedy[0] ? f->remedy : "none", NULL);
 	}
 }
 
-/* Says what has changed about the health since the last time. */
+/* Logs changes of health since the last call. */
 static void run_report(struct agent *agent, char *last, size_t last_len)
 {
 	struct agent_health h;
@@ -383,7 +381,7 @@ static void run_report(struct agent *agent, char *last, size_t last_len)
 	if (h.trouble[0])
 		log_event(LOG_WARN, "trouble", "reason", h.trouble, NULL);
 	else
-		log_event(LOG_WARN, "all is well again", NULL);
+		log_event(LOG_WARN, "recovered", NULL);
 }
 
 static void run_wait(struct agent *agent, const sigset_t *stop)
@@ -395,7 +393,7 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0)
 		run_report(agent, trouble, sizeof(trouble));
 	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
-	/* Who asks again does not want to wait for the rest. */
+	/* A second signal means: do not wait for the rest. */
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
 }
 
@@ -418,14 +416,14 @@ static void run_restore_in(const char *dir)
 
 	(void)snprintf(settled, sizeof(settled), "%d", r);
 	if (r < 0)
-		log_event(LOG_WARN, "rates that an earlier sonde has set are not set back",
+		log_event(LOG_WARN, "cannot restore rates that an earlier sonde has forced",
 			  "reason", err_describe(&err, r, line), NULL);
 	else if (r > 0)
-		log_event(LOG_INFO, "rates that an earlier sonde has set are set back", "data_dir",
+		log_event(LOG_INFO, "restored rates that an earlier sonde had forced", "data_dir",
 			  dir, "count", settled, NULL);
 }
 
-/* What a sonde that was killed has left in Go programs: an agent here, or another command. */
+/* Left in Go processes by a killed sonde: an agent, or another command. */
 static void run_restore_rates(const struct run_config *c)
 {
 	_cleanup_free_ char *usual = NULL;
@@ -449,7 +447,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.request_ns = RUN_REQUEST_NS,
 		.answer_ns = RUN_ANSWER_NS,
 	};
-	/* Released from the last to the first: nobody loses what it has borrowed. */
+	/* Released in reverse order: nobody loses what it borrows. */
 	_cleanup_close_ int lock = -1;
 	_cleanup_(store_closep) struct store *store = NULL;
 	_cleanup_(agent_stopp) struct agent *agent = NULL;
@@ -477,7 +475,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 	return r;
 }
 
-/* A JVM that does not answer, or in which somebody else records, keeps what we have put into it. */
+/* A JVM that does not respond, or that somebody else records, keeps what we put into it. */
 static void run_tell_what_stays(const struct run_config *c)
 {
 	_cleanup_free_ struct java_note *notes = NULL;
@@ -486,8 +484,8 @@ static void run_tell_what_stays(const struct run_config *c)
 	if (java_notes_read(c->agent.state_dir, &notes, &n, NULL) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		cli_note("the JVM of process %d still has a file system of ours in its /tmp: the "
-			 "next start of sonde takes it out",
+		cli_note("a tmpfs of sonde's is still mounted in the /tmp of process %d; the next "
+			 "start of sonde removes it",
 			 (int)notes[i].id.pid);
 }
 
@@ -512,25 +510,20 @@ static int run_run(const struct cli_args *args)
 
 const struct cli_command cmd_run = {
 	.name = "run",
-	.summary = "Profile this machine all the time, and show it on a page (the default)",
+	.summary = "Profile this machine continuously and serve a web page (default)",
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes = "CPU time of everything; of Go programs also heaps, goroutines, block and mutex "
-		 "profiles\n"
-		 "where they are on, and what the runtime knows. Where the CPUs cannot be sampled\n"
-		 "(that needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) the rest goes on, "
-		 "and\n"
-		 "the page says why.\n"
+	.notes = "Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
+		 "block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
+		 "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; without them the rest still works.\n"
 		 "\n"
-		 "Each option can be set by a variable as well: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+		 "Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
 		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
 		 "SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
-		 "A program with SONDE_PROFILING=disabled in its environment is left alone, and a "
-		 "Java\n"
-		 "program with SONDE_JAVA=off is not told to record. SIGTERM or Ctrl-C ends it; "
-		 "rates\n"
-		 "that it has forced are set back, and recordings of JVMs are ended.\n",
+		 "SONDE_PROFILING=disabled in a process's environment opts it out; SONDE_JAVA=off\n"
+		 "opts a JVM out of recording. On SIGTERM or Ctrl-C sonde restores the sampling\n"
+		 "rates it forced, stops its JVM recordings, and exits.\n",
 	.run = run_run,
 };

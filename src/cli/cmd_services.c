@@ -1,4 +1,4 @@
-/* src/cli/cmd_services.c: `sonde services`: of what there are stored profiles, and how much. */
+/* src/cli/cmd_services.c: `sonde services`: lists services with stored profiles. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@ static const struct cli_option services_options[SERVICES_N] = {
 	[SERVICES_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
 	[SERVICES_FROM] = {.name = "from",
 			   .arg = "TIME",
-			   .help = "start of the window (default: an hour before its end)"},
+			   .help = "start of the window (default: one hour before --to)"},
 	[SERVICES_TO] = {.name = "to", .arg = "TIME", .help = "end of the window (default: now)"},
-	[SERVICES_JSON] = {.name = "json", .help = "as JSON"},
+	[SERVICES_JSON] = {.name = "json", .help = "print JSON"},
 };
 
 struct services {
@@ -94,7 +94,7 @@ static int services_print_table(const struct services *s, struct buf *out, struc
 		widths[1] = MAX(widths[1], (int)strlen(s->streams[i].type));
 	}
 	r = buf_printf(out, "%s%-*s  %-*s  %12s  %-8s  %s%s\n", coloured ? TERM_BOLD : "",
-		       widths[0], "SERVICE", widths[1], "TYPE", "VALUE", "WHICH IS", "LAST",
+		       widths[0], "SERVICE", widths[1], "TYPE", "VALUE", "MODE", "LAST",
 		       coloured ? TERM_RESET : "");
 	if (r < 0)
 		return err_oom(err);
@@ -146,7 +146,7 @@ static int services_run(const struct cli_args *args)
 	if (r < 0)
 		return cli_fail(r, &err);
 	if (s.len == 0 && !args->values[SERVICES_JSON])
-		cli_note("Nothing was collected in this window. --from -7d looks further back.");
+		cli_note("Nothing was collected in this window; try --from -7d.");
 	if (args->values[SERVICES_JSON])
 		r = services_print_json(&s, &out, &err);
 	else if (s.len > 0)
@@ -158,7 +158,7 @@ static int services_run(const struct cli_args *args)
 
 const struct cli_command cmd_services = {
 	.name = "services",
-	.summary = "List the services that `sonde run` has profiles of",
+	.summary = "List the services with profiles stored by `sonde run`",
 	.operands = "",
 	.options = services_options,
 	.n_options = ARRAY_SIZE(services_options),

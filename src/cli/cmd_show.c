@@ -1,11 +1,11 @@
-/* src/cli/cmd_show.c: `sonde show`: the tables of a pprof file, of any origin. */
+/* src/cli/cmd_show.c: `sonde show`: shows a pprof file of any origin. */
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "cli/report.h"
 
 static const struct cli_option show_options[] = {
-	REPORT_OPTIONS("one of the file's sample types (default: as the file says, or its last)"),
+	REPORT_OPTIONS("sample type (default: the file's default, or its last)"),
 };
 
 static int show_run(const struct cli_args *args)
@@ -34,12 +34,12 @@ static int show_run(const struct cli_args *args)
 
 const struct cli_command cmd_show = {
 	.name = "show",
-	.summary = "Show a pprof file: heap, CPU or any other",
+	.summary = "Show a pprof file of any kind",
 	.operands = "FILE",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = show_options,
 	.n_options = ARRAY_SIZE(show_options),
-	.notes = "FILE is in the pprof format, gzipped or plain; - is standard input.\n",
+	.notes = "FILE is in pprof format, gzipped or not; - is standard input.\n",
 	.run = show_run,
 };

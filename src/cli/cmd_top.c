@@ -1,6 +1,6 @@
 /*
- * src/cli/cmd_top.c: `sonde top`: which functions burn the CPUs right now, allocate most or hold
- * most, over all processes; on a terminal a live table with keys, in a pipe one after the other.
+ * src/cli/cmd_top.c: `sonde top`: the functions that use the most CPU or memory right now, over all
+ * processes. On a terminal a live table with keys, in a pipe one table after another.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,16 +38,16 @@ static const struct cli_option top_options[TOP_OPT_N] = {
 		{.letter = 't',
 		 .name = "type",
 		 .arg = "TYPE",
-		 .help = "cpu (default where it can be sampled), alloc_space or alloc_objects by "
-			 "second, inuse_space or inuse_objects"},
+		 .help = "cpu (default), alloc_space, alloc_objects, inuse_space or inuse_objects"},
 	[TOP_OPT_INTERVAL] = {.letter = 'd',
 			      .name = "interval",
 			      .arg = "DURATION",
-			      .help = "how often is read and drawn (default 2s)"},
-	[TOP_OPT_LINES] = {.letter = 'n',
-			   .name = "lines",
-			   .arg = "N",
-			   .help = "show at most N rows (default: what fits; 20 in plain text)"},
+			      .help = "refresh interval (default 2s)"},
+	[TOP_OPT_LINES] =
+		{.letter = 'n',
+		 .name = "lines",
+		 .arg = "N",
+		 .help = "show at most N rows (default: fit the screen; 20 in plain text)"},
 	[TOP_OPT_GROUP] = {.letter = 'g',
 			   .name = "group",
 			   .arg = "BY",
@@ -55,21 +55,19 @@ static const struct cli_option top_options[TOP_OPT_N] = {
 	[TOP_OPT_SORT] = {.letter = 's',
 			  .name = "sort",
 			  .arg = "BY",
-			  .help = "flat (default): what a function does itself; or cum: with all "
-				  "it calls"},
+			  .help = "flat (default): the function itself; or cum: with its callees"},
 	[TOP_OPT_SERVICE] = {.name = "service",
 			     .arg = "NAME",
 			     .help = "only processes of this service"},
 	[TOP_OPT_BATCH] = {.letter = 'b',
 			   .name = "batch",
-			   .help = "plain text, one table after the other (default without a "
-				   "terminal)"},
-	[TOP_OPT_ONCE] = {.name = "once", .help = "one table as plain text, and end"},
+			   .help = "print tables as plain text (default without a terminal)"},
+	[TOP_OPT_ONCE] = {.name = "once", .help = "print one table as plain text and exit"},
 	[TOP_OPT_COUNT] = {.letter = 'c',
 			   .name = "count",
 			   .arg = "N",
-			   .help = "end after N tables; plain text"},
-	[TOP_OPT_JSON] = {.name = "json", .help = "one JSON object in a line for each table"},
+			   .help = "exit after N tables; plain text"},
+	[TOP_OPT_JSON] = {.name = "json", .help = "print each table as one line of JSON"},
 };
 
 struct top_request {
@@ -83,7 +81,7 @@ struct top_request {
 	bool json;
 };
 
-/* The index of what was given among the names; the first when nothing was. */
+/* The index of the value among the names; 0 if there is no value. */
 static int top_parse_choice(const char *option, const char *value, const char *const *names,
 			    size_t n, size_t *ret_choice, struct err *err)
 {
@@ -96,7 +94,7 @@ static int top_parse_choice(const char *option, const char *value, const char *c
 		}
 		cli_suggestion_offer(&s, value, names[i]);
 	}
-	return err_set(err, -EINVAL, "--%s: there is no '%s'; did you mean %s?", option, value,
+	return err_set(err, -EINVAL, "--%s: unknown value '%s'; did you mean %s?", option, value,
 		       s.best ? s.best : names[0]);
 }
 
@@ -145,7 +143,8 @@ static int top_parse_interval(const char *value, uint64_t *ret_ns, struct err *e
 	if (r < 0)
 		return r;
 	if (*ret_ns < TOP_MIN_INTERVAL_NS || *ret_ns > TOP_MAX_INTERVAL_NS)
-		return err_set(err, -EINVAL, "--interval must be from 100ms to 1h, not %s", value);
+		return err_set(err, -EINVAL, "--interval must be between 100ms and 1h, not %s",
+			       value);
 	return 0;
 }
 
@@ -191,25 +190,24 @@ static int top_parse(const struct cli_args *args, struct top_request *q, struct 
 	if (r < 0)
 		return r;
 	if (args->values[TOP_OPT_ONCE] && count)
-		return err_set(err, -EINVAL, "--once and --count do not go together");
+		return err_set(err, -EINVAL, "--once and --count cannot be combined");
 	if (args->values[TOP_OPT_ONCE])
 		q->count = 1;
 	q->json = args->values[TOP_OPT_JSON];
 	q->feed.service = args->values[TOP_OPT_SERVICE];
-	/* A terminal that cannot move its cursor is as good as a pipe. */
+	/* A terminal that cannot move its cursor is treated as a pipe. */
 	q->batch = q->json || q->count || args->values[TOP_OPT_BATCH] || !isatty(STDIN_FILENO) ||
 		   !term_is_screen(STDOUT_FILENO);
 	if (q->batch && !q->json && !lines)
 		q->max_rows = TOP_TEXT_ROWS;
 	q->has_type = args->values[TOP_OPT_TYPE];
-	/* On a terminal a key may ask for it. */
+	/* On a terminal a key can select it. */
 	if (!q->batch || q->view.kind == TOP_CPU)
 		q->feed.cpu_hz = TOP_CPU_HZ;
 	return 0;
 }
 
-/* What is shown is what can be: heaps where the CPUs cannot be sampled, and cpu was not asked for.
- */
+/* Falls back to heaps if the CPUs cannot be sampled and cpu was not requested. */
 static int top_choose(struct top_request *q, struct top_feed *feed, struct err *err)
 {
 	struct top_status status;
@@ -225,7 +223,7 @@ static int top_choose(struct top_request *q, struct top_feed *feed, struct err *
 	return r < 0 ? r : err_pass(err, -ENOTSUP, &status.no_samples);
 }
 
-/* All that were asked for by number exist; at least one has what is asked for. */
+/* Checks that all given pids exist, and that at least one can be profiled. */
 static int top_check(const struct top_request *q, struct top_feed *feed, int signals,
 		     struct err *err)
 {
@@ -289,22 +287,24 @@ static int top_run(const struct cli_args *args)
 		r = top_choose(&q, feed, &err);
 	if (r == 0)
 		r = top_show(&q, feed, signals, &err);
-	/* Who asked it to end knows. */
+	/* No message: the user stopped it. */
 	return r < 0 && r != -EINTR ? cli_fail(r, &err) : CLI_OK;
 }
 
 const struct cli_command cmd_top = {
 	.name = "top",
-	.summary = "Show live which functions burn the CPUs, allocate most or hold most",
+	.summary = "Show live which functions use the most CPU or memory",
 	.operands = "[PID...]",
 	.max_operands = CLI_MAX_OPERANDS,
 	.options = top_options,
 	.n_options = ARRAY_SIZE(top_options),
-	.notes = "CPU time is in cores, of all programs, and needs root (or CAP_BPF, CAP_PERFMON,\n"
-		 "CAP_SYS_PTRACE); the others are heaps of Go programs.\n"
-		 "\n"
-		 "Keys: c cpu, a allocated, l live, o objects, s sort, g group, / filter, Enter\n"
-		 "callers, Esc back, p pause, + - interval, ? help, q quit. It reads the programs\n"
-		 "itself: `sonde run` need not be running.\n",
+	.notes =
+		"CPU time covers every process and is shown in cores. It needs root, or CAP_BPF,\n"
+		"CAP_PERFMON and CAP_SYS_PTRACE. The other types cover the heaps of Go processes.\n"
+		"\n"
+		"Keys: c cpu, a allocated, l live, o objects, s sort, g group, / filter, Enter\n"
+		"callers, Esc back, p pause, + - interval, ? help, q quit.\n"
+		"\n"
+		"sonde top collects by itself; `sonde run` need not be running.\n",
 	.run = top_run,
 };

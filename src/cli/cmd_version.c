@@ -17,7 +17,7 @@ static int version_run(const struct cli_args *args)
 
 const struct cli_command cmd_version = {
 	.name = "version",
-	.summary = "Print the version of sonde",
+	.summary = "Print the version",
 	.operands = "",
 	.run = version_run,
 };

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* What is added in the order of its ids has the same ids again. */
+/* Adding in the order of ids preserves them. */
 static int copy_names(const struct profile *from, struct profile *to)
 {
 	uint32_t id;
@@ -45,7 +45,7 @@ struct thread_copy {
 	const struct profile *from;
 	struct profile *to;
 	bool below_process;
-	uint32_t *locations; /* + 1 by the name of a thread; 0: none yet */
+	uint32_t *locations; /* + 1 by thread name; 0: none yet */
 };
 
 static int thread_location(struct thread_copy *c, uint32_t name, uint32_t *ret_location)
@@ -111,8 +111,9 @@ int cpu_threads_as_frames(const struct profile *p, bool below_process, struct pr
 	for (size_t i = 0; i < profile_n_samples(p) && r == 0; i++)
 		r = copy_sample(&c, profile_sample_at(p, i));
 	if (r < 0)
-		return r == -ENOMEM ? err_oom(err)
-				    : err_set(err, r, "threads make the profile too large");
+		return r == -ENOMEM
+			       ? err_oom(err)
+			       : err_set(err, r, "the profile is too large when split by thread");
 	*ret_profile = TAKE_PTR(to);
 	return 0;
 }

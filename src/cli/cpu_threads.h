@@ -1,4 +1,4 @@
-/* src/cli/cpu_threads.h: threads for formats that have no labels. */
+/* src/cli/cpu_threads.h: threads as frames, for formats without labels. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include "profile/profile.h"
 
 /*
- * A copy in which the name of a sample's thread, its label "thread", is the outermost frame of its
- * stack; below_process: the one after that, because the process is there already.
+ * Returns a copy with the label "thread" of each sample as outermost frame; below_process: as
+ * second frame, after the process.
  */
 int cpu_threads_as_frames(const struct profile *profile, bool below_process,
 			  struct profile **ret_profile, struct err *err);

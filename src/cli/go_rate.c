@@ -44,12 +44,12 @@ static void set_back(struct go_rate *rate)
 	int r = golang_rate_release(&rate->hold, &now, &err);
 
 	if (r > 0)
-		cli_note("The program has changed its %s to %lld itself: left as it is.",
-			 rate->name, (long long)now);
+		cli_note("The program itself has changed its %s to %lld; not restored.", rate->name,
+			 (long long)now);
 	else if (r == 0)
-		cli_note("The %s is back at %lld.", rate->name, (long long)old);
+		cli_note("Restored the %s to %lld.", rate->name, (long long)old);
 	else if (r != -ESRCH)
-		cli_note("Could not set the %s back to %lld; the next sonde tries again: %s",
+		cli_note("Could not restore the %s to %lld; the next sonde tries again: %s",
 			 rate->name, (long long)old, err_describe(&err, r, line));
 }
 

@@ -1,8 +1,7 @@
 /*
- * src/cli/go_rate.h: a rate that a command sets in a Go program for as long as it looks.
+ * src/cli/go_rate.h: a rate that a command forces in a Go process while it reads.
  *
- * What is changed is noted in the folder of the profiles (SONDE_DATA_DIR), where `sonde run` finds
- * it as well, should we be killed.
+ * It is noted in the data directory (SONDE_DATA_DIR), where `sonde run` finds it if we are killed.
  */
 #pragma once
 
@@ -16,24 +15,24 @@
 struct go_rate {
 	struct golang_rate_journal *journal;
 	struct golang_rate_hold hold;
-	const char *name; /* "sampling rate", for notes */
-	bool keep;	  /* it is not set back */
-	sigset_t mask;	  /* as it was before */
+	const char *name; /* "sampling rate", for messages */
+	bool keep;	  /* do not restore it */
+	sigset_t mask;	  /* the original mask */
 };
 
 #define GO_RATE_NONE(word, stays)                                                                  \
 	((struct go_rate){.hold = GOLANG_RATE_HOLD_NONE, .name = (word), .keep = (stays)})
 
-/* Before the rate is looked at: sets back what a sonde that was killed has left, in any program. */
+/* Before the rate is read: restores what a killed sonde has left, in any process. */
 int go_rate_prepare(struct go_rate *rate, struct err *err);
 /*
- * Writes the rate into the program; the old one is in rate->hold.note. SIGPIPE waits from then on
- * until the release: a reader of our notes that has left must not leave the target changed.
+ * Writes the rate into the process; the old one is in rate->hold.note. Blocks SIGPIPE until the
+ * release: a reader that closes our output must not leave the target changed.
  */
 int go_rate_force(struct go_rate *rate, struct golang_rate_of of, const struct proc_id *id,
 		  int64_t ours, struct err *err);
-/* Sets it back if it is held, and says so, also when it cannot. */
+/* Restores the rate if held, and reports it, or a failure. */
 void go_rate_release(struct go_rate *rate);
 
-/* As golang_rates_restore(), of the journal in that folder. */
+/* As golang_rates_restore(), with the journal in that directory. */
 int go_rates_restore(const char *dir, struct err *err);

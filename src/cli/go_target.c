@@ -27,12 +27,14 @@ int go_target_parse(const char *command, const struct cli_args *args, size_t fir
 	if (r < 0)
 		return r;
 	if (t.core && args->n_operands)
-		return err_set(err, -EINVAL, "give a PID or --core FILE, not both");
+		return err_set(err, -EINVAL, "use either PID or --core FILE, not both");
 	if (t.options.exe_path && !t.core)
-		return err_set(err, -EINVAL, "--exe goes with --core FILE");
+		return err_set(err, -EINVAL, "--exe requires --core FILE");
 	if (!t.core && !args->n_operands)
-		return err_set(err, -EINVAL,
-			       "%s needs a PID (`sonde ps` lists them) or --core FILE", command);
+		return err_set(
+			err, -EINVAL,
+			"%s: missing argument; expected a PID (see `sonde ps`) or --core FILE",
+			command);
 	if (!t.core)
 		r = cli_parse_number("PID", args->operands[0], INT_MAX, &pid, err);
 	if (r < 0)
@@ -54,9 +56,9 @@ static int open_mem(struct go_target *t, struct proc_mem **ret_mem, struct err *
 		r = proc_mem_open(t->pid, &mem, err);
 	if (r < 0)
 		return r;
-	/* The name and the memory must belong to the same process. */
+	/* Name and memory must belong to the same process. */
 	if (!proc_id_alive(&t->info.id))
-		return err_set(err, -ESRCH, "process %d has just ended", (int)t->pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)t->pid);
 	*ret_mem = TAKE_PTR(mem);
 	return 0;
 }
@@ -96,11 +98,11 @@ const char *go_target_name(const struct go_target *t, char dst[static GO_TARGET_
 void go_target_report_losses(uint64_t bad_buckets, bool incomplete, uint64_t unknown_frames)
 {
 	if (bad_buckets)
-		cli_note("Lost: %llu stack%s refused because the records make no sense.",
+		cli_note("Lost: %llu stack%s with invalid records.",
 			 (unsigned long long)bad_buckets, bad_buckets > 1 ? "s" : "");
 	if (incomplete)
-		cli_note("Lost: the list of stacks broke off: older ones are missing.");
+		cli_note("Lost: the list of stacks is broken; older stacks are missing.");
 	if (unknown_frames)
-		cli_note("Unnamed: %llu frame%s shown by address.",
+		cli_note("Unnamed: %llu frame%s, shown by address.",
 			 (unsigned long long)unknown_frames, unknown_frames > 1 ? "s" : "");
 }

@@ -1,6 +1,6 @@
 /*
- * src/cli/go_target.h: the Go program that a command reads: a live process, or a core file; and the
- * options that say which, the same for all of these commands.
+ * src/cli/go_target.h: the Go process or core file that a command reads, and the options that
+ * select it, shared by all these commands.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "golang/process.h"
 #include "proc/info.h"
 
-/* A command's own options end with these, from an index that it chooses. */
+/* Goes at the end of a command's options, starting at an index it chooses. */
 enum {
 	GO_TARGET_CORE,
 	GO_TARGET_EXE,
@@ -25,17 +25,16 @@ enum {
 #define GO_TARGET_OPTIONS(first)                                                                   \
 	[(first) + GO_TARGET_CORE] = {.name = "core",                                              \
 				      .arg = "FILE",                                               \
-				      .help = "read a core file, not a process"},                  \
+				      .help = "read a core file instead of a process"},            \
 	[(first) + GO_TARGET_EXE] = {.name = "exe",                                                \
 				     .arg = "FILE",                                                \
-				     .help = "with --core: the executable, where it has moved"},   \
+				     .help = "with --core: the executable, if it has moved"},      \
 	[(first) + GO_TARGET_ASSUME_LAYOUT] = {.name = "assume-layout",                            \
 					       .arg = "VERSION",                                   \
 					       .help = "treat an unknown Go version as this one, " \
 						       "such as 1.27"},                            \
 	[(first) + GO_TARGET_IGNORE_SYMBOLS] = {.name = "ignore-symbols",                          \
-						.help = "find everything as if the binary were "   \
-							"stripped"}
+						.help = "treat the binary as stripped"}
 /* clang-format on */
 
 struct go_target {
@@ -46,10 +45,10 @@ struct go_target {
 	struct golang_process *process;
 };
 
-/* -EINVAL with the sentence; command: as the person typed it. */
+/* -EINVAL with a message; command: as typed. */
 int go_target_parse(const char *command, const struct cli_args *args, size_t first,
 		    struct go_target *ret_target, struct err *err);
-/* -ENOTSUP when it is no Go program, or one that cannot be read. */
+/* -ENOTSUP if it is not a Go program, or cannot be read. */
 int go_target_open(struct go_target *target, struct err *err);
 void go_target_release(struct go_target *target);
 
@@ -57,5 +56,5 @@ void go_target_release(struct go_target *target);
 #define GO_TARGET_NAME_LEN 600
 const char *go_target_name(const struct go_target *target, char dst[static GO_TARGET_NAME_LEN]);
 
-/* What a reading of the runtime's lists of stacks has lost. */
+/* Reports losses while reading the runtime's lists of stacks. */
 void go_target_report_losses(uint64_t bad_buckets, bool incomplete, uint64_t unknown_frames);

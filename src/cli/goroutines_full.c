@@ -1,4 +1,4 @@
-/* src/cli/goroutines_full.c: every goroutine, in the words of a goroutine dump. */
+/* src/cli/goroutines_full.c: every goroutine, in the format of a goroutine dump. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,17 @@
 #include "base/map.h"
 #include "cli/goroutines_view.h"
 
-/* runtime/traceback.go: so many frames of each end are printed. */
+/* runtime/traceback.go: number of frames printed at each end. */
 #define FULL_INNER_FRAMES 50
 #define FULL_OUTER_FRAMES 50
 
-/* Texts of stacks, each once: thousands of goroutines share them. */
+/* Texts of stacks, stored once: thousands of goroutines share them. */
 struct full {
 	struct golang_goroutines *gs;
 	struct buf *out;
 	struct buf texts;
 	struct map known; /* stack -> offset << 32 | length of its text */
-	size_t frames;	  /* of the stack at hand */
+	size_t frames;	  /* of the current stack */
 	size_t skip_from, skip_to;
 	bool any;
 };

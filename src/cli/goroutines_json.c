@@ -1,4 +1,4 @@
-/* src/cli/goroutines_json.c: goroutines for programs: totals, rows with their stacks, leaks. */
+/* src/cli/goroutines_json.c: goroutines as JSON: totals, rows with their stacks, leaks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

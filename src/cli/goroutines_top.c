@@ -1,4 +1,4 @@
-/* src/cli/goroutines_top.c: goroutines as a table: how many wait where, and who made them. */
+/* src/cli/goroutines_top.c: goroutines as a table: how many wait where, and who created them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define TOP_MIN_PLACE 24
 #define TOP_MAX_PLACE 56
 
-/* "45s", "5m", "3h", "2d"; "-" when the runtime does not know. */
+/* "45s", "5m", "3h", "2d"; "-" if unknown. */
 static void put_duration(uint64_t ns, char *dst, size_t len)
 {
 	uint64_t s = ns / NS_PER_SEC;
@@ -44,7 +44,7 @@ static int put_summary(const struct goroutines_view *v, struct buf *out)
 		separator = ", ";
 	}
 	if (r == 0 && s->system)
-		r = buf_printf(out, "; %llu of the runtime's own left out",
+		r = buf_printf(out, "; %llu runtime goroutines omitted",
 			       (unsigned long long)s->system);
 	if (r == 0 && v->shown != s->total)
 		r = buf_printf(out, "; %llu shown", (unsigned long long)v->shown);
@@ -74,7 +74,7 @@ static int put_row(const struct goroutines_view *v, const struct goroutines_row 
 			  buf_cstr(&creator));
 }
 
-/* As wide as the widest place that is shown, within limits. */
+/* As wide as the widest place shown, within limits. */
 static size_t place_width(const struct goroutines_view *v, const struct goroutines_row **rows,
 			  size_t n)
 {
@@ -101,8 +101,8 @@ static int put_leaks(const struct goroutines_view *v, const struct goroutines_ro
 		if (!goroutines_row_leaks(v, row))
 			continue;
 		if (!any)
-			r = buf_append_str(out, "\nThese only grow; none that waited there has "
-						"left:\n");
+			r = buf_append_str(
+				out, "\nLikely leaks (only growing; no goroutine has left):\n");
 		any = true;
 		if (r == 0)
 			r = buf_printf(out, "  %llu -> %llu  %s at ",
@@ -120,7 +120,7 @@ static int put_leaks(const struct goroutines_view *v, const struct goroutines_ro
 			r = buf_append_str(out, "\n");
 	}
 	if (r >= 0 && !any && v->n_readings > 1)
-		r = buf_append_str(out, "\nNo place was found where goroutines only gather.\n");
+		r = buf_append_str(out, "\nNo likely leaks.\n");
 	return r;
 }
 
@@ -143,7 +143,7 @@ int goroutines_top(const struct goroutines_view *v, uint64_t max_rows, struct bu
 	for (size_t i = 0; i < shown && r >= 0; i++)
 		r = put_row(v, rows[i], width, out);
 	if (r >= 0 && shown < n)
-		r = buf_printf(out, "%zu more rows: -n %zu shows them\n", n - shown, n);
+		r = buf_printf(out, "%zu more rows; use -n %zu to see them\n", n - shown, n);
 	if (r >= 0)
 		r = put_leaks(v, rows, n, out);
 	return r < 0 ? err_set(err, r, "cannot write the table: %s", strerror(-r)) : 0;

@@ -76,7 +76,7 @@ static const struct goroutines_seen *seen_find(const struct goroutines_seen *see
 	return n ? bsearch(&key, seen, n, sizeof(*seen), seen_compare) : NULL;
 }
 
-/* One that waits and could not be read for a moment is where it was, as far as anybody knows. */
+/* A waiting goroutine that could not be read briefly is assumed to be where it was. */
 static bool has_left(const struct goroutines_view *v, const struct goroutines_seen *before,
 		     const struct goroutines_seen *now)
 {
@@ -200,7 +200,7 @@ int goroutines_put_text(struct view text, struct buf *out)
 	return r;
 }
 
-/* runtime/traceback.go, printFuncName and funcNameForPrint: type arguments are left out. */
+/* runtime/traceback.go, printFuncName and funcNameForPrint: type arguments are omitted. */
 int goroutines_put_name(struct view name, struct buf *out)
 {
 	const uint8_t *open = name.len ? memchr(name.data, '[', name.len) : NULL;
@@ -226,7 +226,7 @@ static bool is_upper(const uint8_t *p, const uint8_t *end)
 	return p < end && *p >= 'A' && *p <= 'Z';
 }
 
-/* "runtime.Gosched", "runtime.(*Func).Entry": callable from outside of the runtime. */
+/* "runtime.Gosched", "runtime.(*Func).Entry": callable from outside the runtime. */
 static bool is_exported(struct view name)
 {
 	const uint8_t *p = name.data + strlen("runtime."), *end = name.data + name.len;
@@ -277,7 +277,7 @@ static int place_put(struct place *p, const struct golang_goroutine_frame *frame
 	return r;
 }
 
-/* Waiting is implemented below the functions that people know: their callers tell more. */
+/* Waiting happens below the functions that people know; show their callers. */
 static bool is_plumbing(struct view name)
 {
 	return view_starts_with(name, "internal/") || view_starts_with(name, "sync.") ||
@@ -299,7 +299,7 @@ static int site_emit(void *context, const struct golang_goroutine_frame *frame)
 	return place_put(context, frame);
 }
 
-/* The runtime's own goroutines have nothing else: then the innermost. */
+/* Goroutines of the runtime have no other frames: take the innermost. */
 static int any_emit(void *context, const struct golang_goroutine_frame *frame)
 {
 	struct place *p = context;

@@ -1,6 +1,6 @@
 /*
- * src/cli/goroutines_view.h: what `sonde goroutines` shows: goroutines that are alike as one row,
- * and over several readings those rows that only grow.
+ * src/cli/goroutines_view.h: what `sonde goroutines` shows: similar goroutines as one row, and over
+ * several reads the rows that only grow.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ struct goroutines_row {
 	const char *wait_reason;
 	uint64_t created_by;
 	uint64_t start_pc; /* of those without a stack */
-	uint32_t labels;   /* where rows are told apart by labels */
+	uint32_t labels;   /* if rows are split by labels */
 	uint64_t counts[GOROUTINES_MAX_READINGS];
-	uint64_t longest_ns; /* of the last reading */
-	uint64_t left;	     /* were there in one reading, and elsewhere or gone in the next */
-	uint64_t fresh;	     /* of the last reading, those that the first has nowhere */
+	uint64_t longest_ns; /* of the last read */
+	uint64_t left;	     /* present in one read, and elsewhere or gone in the next */
+	uint64_t fresh;	     /* in the last read, but not in the first */
 };
 
 struct goroutines_seen {
@@ -39,27 +39,27 @@ struct goroutines_view {
 	struct golang_goroutines *goroutines; /* borrowed */
 	bool (*keep)(void *context, const struct golang_goroutine *g);
 	void *context;
-	bool by_labels;	    /* rows have the same labels, too */
-	struct intern keys; /* the id is the row's */
+	bool by_labels;	    /* rows are also split by labels */
+	struct intern keys; /* ids are row numbers */
 	struct goroutines_row *rows;
 	size_t rows_cap;
 	size_t n_readings;
-	struct goroutines_seen *first, *last; /* goroutines of these readings, by id */
+	struct goroutines_seen *first, *last; /* goroutines of these reads, by id */
 	size_t n_first, n_last;
-	uint64_t shown; /* of the last reading: those that keep chose */
+	uint64_t shown; /* of the last read: those selected by keep */
 };
 
 void goroutines_view_release(struct goroutines_view *v);
-/* Counts the reading that was just made; the last one ends it. */
+/* Adds the current read; the last one completes the view. */
 int goroutines_view_add(struct goroutines_view *v, struct err *err);
 
 /*
- * Waits at the same place, none that waited there has left, and new ones came again and again: one
- * that was elsewhere before is no leak, nor is one that has just come.
+ * A leak: goroutines wait at the same place, none has left, and new ones arrived repeatedly. One
+ * that was elsewhere before, or has just arrived, does not count.
  */
 bool goroutines_row_leaks(const struct goroutines_view *v, const struct goroutines_row *row);
 uint64_t goroutines_row_count(const struct goroutines_view *v, const struct goroutines_row *row);
-/* Rows of the last reading (with several: all), the most first; an array of their number. */
+/* Rows of the last read (all rows if there were several), largest first. */
 int goroutines_view_sorted(const struct goroutines_view *v, const struct goroutines_row ***ret_rows,
 			   size_t *ret_n, struct err *err);
 /* "chan receive", or the state. */
@@ -68,7 +68,7 @@ const char *goroutines_row_state(const struct goroutines_row *row);
 /* Appends "main.worker main.go:12": the innermost frame that a goroutine dump shows. */
 int goroutines_put_place(struct golang_goroutines *gs, const struct goroutines_row *row,
 			 struct buf *out);
-/* The same of the go statement; nothing for the main goroutine. */
+/* The same for the go statement; nothing for the main goroutine. */
 int goroutines_put_creator(struct golang_goroutines *gs, const struct goroutines_row *row,
 			   struct buf *out);
 /* Would runtime.Stack show this frame? */

@@ -18,8 +18,7 @@ int heap_target_open(const struct go_target *asked, struct heap_target *t, struc
 	facts = golang_process_facts(t->go.process);
 	if (!facts->has_heap) {
 		err_copy(err, facts->heap_refusal);
-		return err_prefix(err, -ENOTSUP, "%s has no heap profile to read",
-				  facts->module_path);
+		return err_prefix(err, -ENOTSUP, "no heap profile in %s", facts->module_path);
 	}
 	return golang_heap_new(t->go.process, &t->heap, err);
 }
@@ -44,12 +43,12 @@ void heap_target_describe(const struct heap_target *target)
 	char rate[UNITS_LABEL_LEN];
 	char name[GO_TARGET_NAME_LEN];
 
-	cli_note("%s: %s, runtime variables by %s, %llu stacks, one sample per %s",
+	cli_note("%s: %s, runtime variables found by %s, %llu stacks, one sample per %s",
 		 go_target_name(&target->go, name), facts->version, facts->variables_how,
 		 (unsigned long long)stats->buckets,
 		 units_label(rate, stats->rate, "bytes", "auto"));
 	if (stats->before_first_gc)
-		cli_note("No garbage collection has finished yet: the profile holds everything "
+		cli_note("No garbage collection has finished yet; the profile shows everything "
 			 "allocated so far.");
 }
 
@@ -59,9 +58,9 @@ void heap_target_report_losses(const struct heap_target *target)
 
 	go_target_report_losses(s->bad_buckets, s->incomplete, s->unknown_frames);
 	if (s->mixed)
-		cli_note("Unsure: garbage collections ended during every try to read, so values of "
-			 "two cycles may be mixed.");
+		cli_note("Unverified: garbage collections kept finishing while reading; values of "
+			 "two GC cycles may be mixed.");
 	if (s->torn_records)
-		cli_note("Lost: %llu record%s changed during every try to read.",
+		cli_note("Lost: %llu record%s kept changing while being read.",
 			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");
 }

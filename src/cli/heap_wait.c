@@ -11,7 +11,7 @@
 
 #define HEAP_WAIT_STEP_NS (200 * NS_PER_MS)
 
-/* A signal has come, or nobody reads what we say: see go_rate_force(). */
+/* A signal, or a broken pipe on our output: see go_rate_force(). */
 static bool heap_wait_is_over(void)
 {
 	sigset_t pending;
@@ -30,7 +30,7 @@ int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct er
 		if (heap_wait_is_over())
 			r = err_set(err, -EINTR, "interrupted");
 		else if (!proc_id_alive(id))
-			r = err_set(err, -ESRCH, "process %d ended while we waited", (int)id->pid);
+			r = err_set(err, -ESRCH, "process %d exited while waiting", (int)id->pid);
 		if (r < 0 || done >= ns)
 			break;
 		term_progress(what, done, ns);

@@ -1,4 +1,4 @@
-/* src/cli/heap_wait.h: waiting between two readings. */
+/* src/cli/heap_wait.h: waits between two reads. */
 #pragma once
 
 #include <stdint.h>
@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "proc/id.h"
 
-/* Waits with progress on a terminal. -EINTR after a signal (cli/stop.h), -ESRCH when the process
- * ended. */
+/*
+ * Waits, with progress on a terminal. -EINTR after a signal (cli/stop.h), -ESRCH if the process
+ * exits.
+ */
 int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);

@@ -1,4 +1,4 @@
-/* src/cli/jfr_summary.h: what is in a recording, as text: its profiles and its events. */
+/* src/cli/jfr_summary.h: the contents of a recording as text: its profiles and events. */
 #pragma once
 
 #include "base/buf.h"

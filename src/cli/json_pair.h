@@ -1,9 +1,9 @@
-/* src/cli/json_pair.h: a member of a JSON object in one line; the type of the value decides. */
+/* src/cli/json_pair.h: writes a member of a JSON object; the value's type decides how. */
 #pragma once
 
 #include "base/json.h"
 
-/* Evaluates value once. What is compared is an int in C: it needs a cast to be true or false. */
+/* Evaluates value once. Comparisons are int in C: cast them to bool. */
 #define json_pair(j, key, value)                                                                   \
 	(json_key((j), (key)), _Generic((value),                                                   \
 	char *: json_cstring,                                                                      \

@@ -19,7 +19,7 @@ void log_set_level(enum log_level level)
 	log_threshold = level;
 }
 
-/* Values quote names that targets choose: nothing in them may look like another pair or line. */
+/* Values may quote names chosen by targets: nothing in them may look like another pair or line. */
 static void log_value(struct buf *line, const char *value)
 {
 	bool quote = !value[0] || strpbrk(value, " =\"\\");

@@ -1,6 +1,6 @@
 /*
- * src/cli/log.h: what a command that runs on says while it does: one line each on stderr, with a
- * time, a level, a message and named values, so that people and machines can read it.
+ * src/cli/log.h: log lines of long-running commands on stderr: time, level, message and key-value
+ * pairs, for people and machines.
  *
  *   time=2026-11-15T12:03:00Z level=warn msg="the store does not write" reason="disk full"
  */
@@ -8,7 +8,7 @@
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO };
 
-/* What is said from now on; LOG_WARN at first. */
+/* Sets the minimum level; LOG_WARN by default. */
 void log_set_level(enum log_level level);
-/* Pairs of a key and a value follow the message, and NULL ends them. */
+/* The message is followed by key-value pairs and NULL. */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));

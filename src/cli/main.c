@@ -1,7 +1,7 @@
 /*
  * src/cli/main.c: the commands of sonde.
  *
- * Start reading here: the table says what there is, and each command is one cmd_*.c file.
+ * Start reading here: the table lists all commands, and each one is a cmd_*.c file.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,26 +34,29 @@ static int unknown_command(const char *name)
 		cli_suggestion_offer(&s, name, commands[i]->name);
 	cli_suggestion_offer(&s, name, "help");
 	if (s.best)
-		(void)err_set(&err, 0, "there is no command '%s'; did you mean '%s'?", name,
-			      s.best);
+		(void)err_set(&err, 0, "unknown command '%s'; did you mean '%s'?", name, s.best);
 	else
-		(void)err_set(&err, 0, "there is no command '%s'", name);
+		(void)err_set(&err, 0, "unknown command '%s'", name);
 	return cli_fail_usage(NULL, &err);
 }
 
 static int print_overview(FILE *to)
 {
-	(void)fputs("sonde shows what programs do with CPU and memory, from outside: nothing is\n"
-		    "stopped, signalled or changed unless you ask for it (--force, java).\n\n"
-		    "Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n\nCommands:\n",
+	(void)fputs("sonde profiles every process on a Linux machine, unmodified. It never stops,\n"
+		    "signals or changes a process unless you ask for it (--force, java, --java).\n"
+		    "\n"
+		    "Usage: sonde [COMMAND [OPTIONS] [ARGUMENTS]]\n"
+		    "\n"
+		    "Commands:\n",
 		    to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	(void)fputs("  help       Show this text, or the help of a command: sonde help cpu\n\n"
-		    "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the program cannot be "
-		    "profiled, or\n"
-		    "not all of this machine (doctor).\n",
-		    to);
+	(void)fputs(
+		"  help       Show this help, or help for a command: sonde help cpu\n"
+		"\n"
+		"Exit codes: 0 success, 1 failure, 2 usage error, 3 cannot be profiled (doctor:\n"
+		"not everything works on this machine).\n",
+		to);
 	if (fflush(to) == 0)
 		return CLI_OK;
 	return cli_fail(-errno, &(struct err){});
@@ -77,7 +80,8 @@ static int help(int argc, char **argv)
 	if (argc == 0 || strcmp(argv[0], "help") == 0 || argv[0][0] == '-')
 		return print_overview(stdout);
 	if (argc > 1)
-		return cli_fail_usage(NULL, &(struct err){.text = "help takes one command"});
+		return cli_fail_usage(NULL,
+				      &(struct err){.text = "help takes one command at most"});
 	command = find_command(argv[0]);
 	return command ? print_help(command) : unknown_command(argv[0]);
 }
@@ -87,7 +91,7 @@ int main(int argc, char **argv)
 	const struct cli_command *command;
 	struct cli_args args;
 	struct err err = {};
-	/* Without a command it is `sonde run`. */
+	/* The default is `sonde run`. */
 	const char *name = argc > 1 ? argv[1] : cmd_run.name;
 
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

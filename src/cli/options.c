@@ -13,7 +13,7 @@
 #define SUGGEST_MAX_LEN 32
 #define SUGGEST_MAX_DISTANCE 2
 
-/* How many letters must be inserted, removed or replaced (Levenshtein). */
+/* The Levenshtein distance. */
 static size_t cli_distance(const char *a, const char *b)
 {
 	size_t row[SUGGEST_MAX_LEN + 1];
@@ -43,7 +43,7 @@ void cli_suggestion_offer(struct cli_suggestion *s, const char *typed, const cha
 	size_t distance = cli_distance(typed, candidate);
 	size_t len = strlen(typed);
 
-	/* A beginning of the word is as good as one slip. */
+	/* A prefix counts as one typo. */
 	if (len >= 2 && strncmp(typed, candidate, len) == 0)
 		distance = MIN(distance, 1);
 	if (distance > SUGGEST_MAX_DISTANCE || distance >= strlen(candidate))
@@ -63,12 +63,12 @@ static int cli_unknown_option(const struct cli_command *command, const char *typ
 		cli_suggestion_offer(&s, name, command->options[i].name);
 	cli_suggestion_offer(&s, name, "help");
 	if (s.best)
-		return err_set(err, -EINVAL, "%s has no option --%.*s; did you mean --%s?",
+		return err_set(err, -EINVAL, "%s: unknown option --%.*s; did you mean --%s?",
 			       command->name, (int)len, typed, s.best);
-	return err_set(err, -EINVAL, "%s has no option --%.*s", command->name, (int)len, typed);
+	return err_set(err, -EINVAL, "%s: unknown option --%.*s", command->name, (int)len, typed);
 }
 
-/* Walks over argv; at is the next word that nobody has taken. */
+/* Walks over argv; at is the next word not consumed yet. */
 struct cli_walk {
 	const struct cli_command *command;
 	int argc;
@@ -93,7 +93,7 @@ static int cli_take_long(struct cli_walk *w, const char *word, struct err *err)
 		if (strlen(o->name) != len || strncmp(o->name, word, len) != 0)
 			continue;
 		if (!o->arg && equals)
-			return err_set(err, -EINVAL, "--%s takes no value", o->name);
+			return err_set(err, -EINVAL, "--%s does not take a value", o->name);
 		if (!o->arg)
 			w->args->values[i] = "";
 		else if (equals)
@@ -130,7 +130,7 @@ static int cli_take_short(struct cli_walk *w, const char *letters, struct err *e
 		}
 		o = cli_find_letter(w->command, *p, &i);
 		if (!o)
-			return err_set(err, -EINVAL, "%s has no option -%c", w->command->name,
+			return err_set(err, -EINVAL, "%s: unknown option -%c", w->command->name,
 				       isprint((unsigned char)*p) ? *p : '?');
 		if (!o->arg) {
 			w->args->values[i] = "";
@@ -152,8 +152,8 @@ static int cli_take_operand(struct cli_walk *w, const char *word, struct err *er
 	size_t max = MIN(w->command->max_operands, (size_t)CLI_MAX_OPERANDS);
 
 	if (w->args->n_operands >= max)
-		return err_set(err, -EINVAL, "%s does not know what to do with '%s'",
-			       w->command->name, word);
+		return err_set(err, -EINVAL, "%s: unexpected argument '%s'", w->command->name,
+			       word);
 	w->args->operands[w->args->n_operands++] = word;
 	return 0;
 }
@@ -181,7 +181,8 @@ int cli_args_parse(const struct cli_command *command, int argc, char *const *arg
 			return r;
 	}
 	if (!args.help && args.n_operands < command->min_operands)
-		return err_set(err, -EINVAL, "%s needs %s", command->name, command->operands);
+		return err_set(err, -EINVAL, "%s: missing argument; expected %s", command->name,
+			       command->operands);
 	*ret_args = args;
 	return 0;
 }
@@ -201,7 +202,7 @@ static int cli_usage_option(const struct cli_option *o, struct buf *out)
 int cli_usage(const struct cli_command *command, struct buf *out)
 {
 	static const struct cli_option help = {
-		.name = "help", .letter = 'h', .help = "show this text"};
+		.name = "help", .letter = 'h', .help = "show this help"};
 	int r;
 
 	r = buf_printf(out, "Usage: sonde %s%s%s%s\n\n%s.\n\nOptions:\n", command->name,
@@ -226,7 +227,7 @@ int cli_parse_number(const char *name, const char *value, uint64_t max, uint64_t
 	if (isdigit((unsigned char)value[0]))
 		n = strtoull(value, &end, 10);
 	if (!end || *end || errno || n == 0 || n > max)
-		return err_set(err, -EINVAL, "%s wants a whole number from 1 to %llu, not '%s'",
+		return err_set(err, -EINVAL, "%s must be a whole number from 1 to %llu, not '%s'",
 			       name, (unsigned long long)max, value);
 	*ret_number = n;
 	return 0;
@@ -238,7 +239,7 @@ int cli_parse_duration(const char *name, const char *value, uint64_t *ret_ns, st
 
 	if (clock_parse_duration(value, &ns) < 0 || ns == 0)
 		return err_set(err, -EINVAL,
-			       "%s wants a duration such as 500ms, 30s, 5m or 1h, not '%s'", name,
+			       "%s must be a duration such as 500ms, 30s, 5m or 1h, not '%s'", name,
 			       value);
 	*ret_ns = ns;
 	return 0;

@@ -1,4 +1,4 @@
-/* src/cli/options.h: turns a command line into values, by the command's own table of options. */
+/* src/cli/options.h: parses a command line by the command's option table. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,17 +14,17 @@
 
 /* Everything is borrowed from argv. */
 struct cli_args {
-	const char *values[CLI_MAX_OPTIONS]; /* by index in the table; NULL when not given, "" for a
+	const char *values[CLI_MAX_OPTIONS]; /* by index in the table; NULL if not given, "" for a
 						switch */
 	const char *operands[CLI_MAX_OPERANDS];
 	size_t n_operands;
-	bool help; /* -h or --help: nothing else counts */
+	bool help; /* -h or --help: ignore everything else */
 };
 
 /*
  * Accepts --name=value, --name value, -n value, -nvalue, bundled switches, and `--` before
- * operands. argv starts after the command's name. -EINVAL with the sentence, which proposes what
- * may have been meant.
+ * operands. argv starts after the command's name. -EINVAL with a message that may suggest a
+ * correction.
  */
 int cli_args_parse(const struct cli_command *command, int argc, char *const *argv,
 		   struct cli_args *ret_args, struct err *err);
@@ -32,13 +32,13 @@ int cli_args_parse(const struct cli_command *command, int argc, char *const *arg
 /* The text of `sonde COMMAND --help`. */
 int cli_usage(const struct cli_command *command, struct buf *out);
 
-/* Whole and positive; -EINVAL names the option. */
+/* A positive whole number; -EINVAL names the option. */
 int cli_parse_number(const char *name, const char *value, uint64_t max, uint64_t *ret_number,
 		     struct err *err);
-/* As clock_parse_duration, more than nothing; -EINVAL names the option. */
+/* As clock_parse_duration, but positive; -EINVAL names the option. */
 int cli_parse_duration(const char *name, const char *value, uint64_t *ret_ns, struct err *err);
 
-/* Keeps the nearest of the candidates to what was typed; best is NULL when none is near. */
+/* Keeps the candidate closest to what was typed; best is NULL if none is close. */
 struct cli_suggestion {
 	const char *best;
 	size_t distance;

@@ -1,9 +1,9 @@
 /*
  * src/cli/ps_cpu.c: see ps_cpu.h.
  *
- * What runtimes give was tried: Node 20 has whole stacks either way; HotSpot 17 uses the frame
- * pointer for itself, so that stacks end at the first compiled method unless it is told not to;
- * CPython has whole stacks, with Python's functions where its layout is known (cpu/interp).
+ * Measured: Node 20 always has complete stacks. HotSpot 17 uses the frame pointer as a general
+ * register, so stacks end at the first compiled method unless told otherwise. CPython has complete
+ * stacks, with Python functions if its layout is known (cpu/interp).
  */
 #include "cli/ps_cpu.h"
 
@@ -27,7 +27,7 @@ void ps_cpu_refuse(enum err_cause cause, const char *reason, const char *remedy,
 	ret_cpu->cause = cause;
 }
 
-/* "3.11" or "3.11.2" of one whose frames can be read. */
+/* "3.11" or "3.11.2", if its frames can be read. */
 void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
 		     struct ps_cpu *ret_cpu)
 {
@@ -38,16 +38,14 @@ void ps_cpu_describe(const char *runtime, const char *version, bool perf_map,
 		const char *without;
 		const char *remedy;
 	} rows[] = {
-		{"node", "yes, by its perf map", "", "no JavaScript names",
-		 "start it with --perf-basic-prof"},
-		{"java", "yes, by its perf map",
-		 "whole stacks need -XX:+PreserveFramePointer; what was compiled after it has no "
-		 "names",
+		{"node", "yes, with its perf map", "", "no JavaScript names",
+		 "start Node with --perf-basic-prof"},
+		{"java", "yes, with its perf map",
+		 "complete stacks need -XX:+PreserveFramePointer; code compiled later has no names",
 		 "no Java names",
-		 "sonde cpu PID --java, or jcmd PID Compiler.perfmap (JDK 17 or later); whole "
-		 "stacks "
-		 "need -XX:+PreserveFramePointer"},
-		{"python", "C functions, and its perf map", "", "C functions only",
+		 "use sonde cpu PID --java, or jcmd PID Compiler.perfmap (JDK 17+); complete "
+		 "stacks need -XX:+PreserveFramePointer"},
+		{"python", "C functions and its perf map", "", "C functions only",
 		 "Python functions need CPython 3.9 to 3.13"},
 	};
 

@@ -23,5 +23,6 @@ void ps_java_describe(const struct proc_maps *maps, struct ps_entry *e)
 	}
 	/* Touching a JVM is the user's choice. */
 	(void)snprintf(e->reason, sizeof(e->reason), "off by default");
-	(void)snprintf(e->remedy, sizeof(e->remedy), "sonde java %d, or --java", (int)vm.id.pid);
+	(void)snprintf(e->remedy, sizeof(e->remedy), "use sonde java %d, or sonde run --java",
+		       (int)vm.id.pid);
 }

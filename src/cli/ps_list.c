@@ -36,15 +36,16 @@ static void ps_refuse_error(struct ps_entry *e, int code, const struct err *err)
 {
 	enum err_cause cause = err_cause_of(code, err);
 
-	/* Root is refused by namespaces and security modules only. */
+	/* Only namespaces and security modules deny root. */
 	if (cause == ERR_CAUSE_DENIED)
-		ps_refuse(e, cause, "no permission",
-			  geteuid() == 0 ? "run on the host itself" : "needs CAP_SYS_PTRACE");
+		ps_refuse(e, cause, "not enough permissions",
+			  geteuid() == 0 ? "run sonde on the host"
+					 : "run as root, or with CAP_SYS_PTRACE");
 	else
 		ps_refuse(e, cause, err->text[0] ? err->text : strerror(-code), err->remedy);
 }
 
-/* "3.11" of "3.11.so.1.0" and "3.11-config"; "" when no number comes first. */
+/* "3.11" of "3.11.so.1.0" and "3.11-config"; "" if it does not start with a number. */
 static void ps_copy_version(char *dst, size_t dst_len, const char *s)
 {
 	size_t n = 0;
@@ -103,11 +104,11 @@ static int ps_check_sampling(struct golang_process *process, struct ps_entry *e,
 		return r;
 	e->heap = rate != 0;
 	if (!e->heap)
-		ps_refuse(e, ERR_CAUSE_PROFILING_OFF, "off in this program", "use --force");
+		ps_refuse(e, ERR_CAUSE_PROFILING_OFF, "off in this process", "use --force");
 	return 0;
 }
 
-/* A program without them is listed all the same. */
+/* A process without them is still listed. */
 static void ps_read_metrics(struct golang_process *process, struct ps_entry *e)
 {
 	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *reader = NULL;
@@ -151,7 +152,7 @@ static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 	r = proc_mem_open(e->info.id.pid, &mem, err);
 	if (r < 0)
 		return r;
-	/* One target that does not answer its page faults must not hold up the list. */
+	/* One target that ignores its page faults must not block the list. */
 	proc_mem_never_wait(mem);
 	r = golang_detect(mem, version, sizeof(version), err);
 	if (r < 0)
@@ -166,7 +167,7 @@ static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 	return 0;
 }
 
-/* -ESRCH when the process ended; every other trouble is the entry's reason. */
+/* -ESRCH if the process has exited; any other error becomes the entry's reason. */
 static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 {
 	struct err err = {};
@@ -233,12 +234,12 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 		return err_oom(err);
 	features_probe(NULL, &features);
 	for (size_t i = 0; i < n_pids; i++) {
-		/* Who looks at the list will not find us any more. */
+		/* sonde itself is gone when the list is read. */
 		if (pids[i] == getpid())
 			continue;
 		if (ps_inspect(pids[i], options->metrics, &entries[len]) < 0) {
 			if (options->pids)
-				return err_set(err, -ESRCH, "there is no process %d", (int)pids[i]);
+				return err_set(err, -ESRCH, "no such process: %d", (int)pids[i]);
 			continue;
 		}
 		if (entries[len].info.kernel_thread && !options->kernel_threads && !options->pids)
@@ -278,7 +279,7 @@ int ps_list_core(const char *core, const char *exe_path, struct ps_list *ret_lis
 		r = ps_inspect_go(mem, &options, true, e, err);
 	if (r < 0)
 		return r;
-	/* Nothing can be turned on in a core. */
+	/* A core cannot be changed. */
 	e->remedy[0] = '\0';
 	(void)snprintf(e->cpu.gives, sizeof(e->cpu.gives), "core file");
 	*ret_list = (struct ps_list){.entries = TAKE_PTR(e), .len = 1};

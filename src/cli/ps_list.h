@@ -1,4 +1,4 @@
-/* src/cli/ps_list.h: every process of the machine: what runs it, and what of it can be profiled. */
+/* src/cli/ps_list.h: every process on the machine: its runtime, and what can be profiled. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,16 +16,16 @@ struct ps_entry {
 	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
 	struct ps_cpu cpu;
 	bool heap;
-	enum err_cause cause; /* when !heap: why not, for programs, */
-	char reason[512];     /* and for people */
-	char remedy[256];     /* and what to do about it; "" for nothing */
+	enum err_cause cause; /* if !heap: the cause, for programs, */
+	char reason[512];     /* the reason, for people, */
+	char remedy[256];     /* and the fix; "" if none */
 	bool has_metrics;
 	struct golang_metrics metrics; /* of a Go program */
 };
 
 struct ps_options {
 	bool kernel_threads;
-	bool metrics;	   /* the runtime's own figures, too */
+	bool metrics;	   /* also runtime statistics */
 	const pid_t *pids; /* only these; NULL: all */
 	size_t n_pids;
 };
@@ -36,12 +36,11 @@ struct ps_list {
 	struct features features; /* of the machine; all on in a list of a core file */
 };
 
-/* Processes that end while we look are left out. -ESRCH when one that was asked for is not there.
- */
+/* Omits processes that exit meanwhile. -ESRCH if a requested one does not exist. */
 int ps_list_read(const struct ps_options *options, struct ps_list *ret_list, struct err *err);
-/* A list of one: the program that a core file is of. exe_path: where it has moved to, or NULL. */
+/* A list of one: the program in a core file. exe_path: where it has moved to, or NULL. */
 int ps_list_core(const char *core, const char *exe_path, struct ps_list *ret_list, struct err *err);
 void ps_list_release(struct ps_list *list);
 
-/* The runtime by its executable or a library ("/usr/bin/python3.11"); false when neither says. */
+/* Guesses the runtime from an executable or library ("/usr/bin/python3.11"); false if unknown. */
 bool ps_runtime_of_path(const char *path, bool is_exe, struct ps_entry *entry);

@@ -14,7 +14,7 @@ const char *const ps_metrics_titles[PS_METRICS_COLUMNS] = {
 	[PS_METRICS_PROCS] = "PROCS", [PS_METRICS_GOROUTINES] = "GOROUTINES",
 };
 
-/* Which of the figures a column is one of. */
+/* Which statistic a column shows. */
 static const uint32_t ps_metrics_needs[PS_METRICS_COLUMNS] = {
 	[PS_METRICS_LIVE] = GOLANG_HAS_HEAP,   [PS_METRICS_GOAL] = GOLANG_HAS_HEAP,
 	[PS_METRICS_LIMIT] = GOLANG_HAS_LIMIT, [PS_METRICS_GCS] = GOLANG_HAS_GC,
@@ -22,7 +22,7 @@ static const uint32_t ps_metrics_needs[PS_METRICS_COLUMNS] = {
 	[PS_METRICS_PROCS] = GOLANG_HAS_SCHED, [PS_METRICS_GOROUTINES] = GOLANG_HAS_SCHED,
 };
 
-/* No goal, no limit: the runtime has the largest number there. */
+/* Without a goal or limit, the runtime stores the largest number. */
 static void ps_metrics_bytes(uint64_t bytes, const char *without, char *dst, size_t len)
 {
 	char label[UNITS_LABEL_LEN];

@@ -1,4 +1,4 @@
-/* src/cli/ps_metrics.h: what the Go runtime knows of itself, for a row of `sonde ps -l`. */
+/* src/cli/ps_metrics.h: Go runtime statistics for a row of `sonde ps -l`. */
 #pragma once
 
 #include <stddef.h>
@@ -20,8 +20,8 @@ enum ps_metrics_column {
 
 extern const char *const ps_metrics_titles[PS_METRICS_COLUMNS];
 
-/* "-" for what is not known. */
+/* "-" if unknown. */
 void ps_metrics_cell(const struct golang_metrics *m, enum ps_metrics_column column, char *dst,
 		     size_t len);
-/* An object of all figures; null for those that are not known. */
+/* An object with all statistics; null for unknown ones. */
 void ps_metrics_json(const struct golang_metrics *m, struct json *j);

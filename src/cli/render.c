@@ -1,4 +1,4 @@
-/* src/cli/render.c: see render.h; what the tables share. */
+/* src/cli/render.c: see render.h; shared by the tables. */
 #include "cli/render.h"
 
 #include <errno.h>
@@ -42,15 +42,15 @@ int render_coloured(const struct render *r, const char *colour, const char *text
 const char *render_more_hint(const struct render *r, uint64_t shown)
 {
 	if (r->max_nodes && shown >= r->max_nodes)
-		return "a larger --nodes shows more";
-	return "--all-nodes shows all";
+		return "use a larger --nodes to see more";
+	return "use --all-nodes to see all";
 }
 
 const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit)
 {
 	const char *chosen = units_natural(smallest, unit);
 
-	/* Values far apart: the smallest may go down to 0.01 of a larger unit. */
+	/* If values are far apart, the smallest may go down to 0.01 of a larger unit. */
 	if (strcmp(chosen, units_natural(largest, unit)) != 0 && smallest < largest / 100)
 		chosen = units_natural(100 * smallest, unit);
 	return *chosen ? chosen : unit;
@@ -66,13 +66,13 @@ static int render_header_text(const struct render *r, const char *key, uint32_t 
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 
-/* Binary and comments, like pprof's own head of a report. */
+/* Binary and comments, as in pprof's report header. */
 static int render_header_origin(const struct render *r, struct buf *out)
 {
 	const struct profile *p = r->profile;
 	int k = 0;
 
-	/* Then the first file is that of any process. */
+	/* The first file could then be any process's. */
 	if (r->source && r->source->machine)
 		k = buf_printf(out, "Machine: %s\n", r->source->machine);
 	else if (profile_n_mappings(p) > 0) {

@@ -1,8 +1,7 @@
 /*
- * src/cli/render.h: one profile and one of its sample types, drawn as text or JSON.
+ * src/cli/render.h: renders one sample type of a profile as text or JSON.
  *
- * Names come from targets and files that may be hostile: text is cleaned of control characters on
- * its way out.
+ * Names come from possibly hostile targets and files: control characters are removed on output.
  */
 #pragma once
 
@@ -20,7 +19,7 @@
 #include "profile/profile.h"
 #include "profile/tree.h"
 
-/* Where a profile came from; for JSON. NULL members are left out. */
+/* The origin of a profile; for JSON. NULL members are omitted. */
 struct render_source {
 	const struct proc_info *process;
 	const struct golang_facts *facts;
@@ -28,7 +27,7 @@ struct render_source {
 	const char *core;    /* the core file that was read instead of a process */
 	const char *machine; /* all of its processes were sampled */
 	const struct cpu_losses *losses;
-	uint64_t lost_memory; /* samples beyond our limit of memory, with losses */
+	uint64_t lost_memory; /* samples beyond the memory limit, with losses */
 };
 
 /* pprof hides what is below these shares of the total. */
@@ -41,7 +40,7 @@ struct render {
 	char type_name[64]; /* cleaned */
 	char unit[32];	    /* cleaned */
 	uint64_t max_nodes; /* 0: no limit */
-	bool all_nodes;	    /* also what is below the fractions */
+	bool all_nodes;	    /* include nodes below the fractions */
 	bool colour;
 	const struct render_source *source; /* NULL for a file */
 };
@@ -53,25 +52,26 @@ int render_top(const struct render *r, struct buf *out, struct err *err);
 int render_tree(const struct render *r, struct buf *out, struct err *err);
 int render_json(const struct render *r, struct buf *out, struct err *err);
 
-/* Before, after, change. The profile of r is the difference; the other two are what it came from.
- */
+/* Before, after, change. The profile of r is the difference of the other two. */
 int render_change(const struct render *r, struct profile *before, struct profile *after,
 		  struct buf *out, struct err *err);
 
-/* "Type: ...", "Time: ..." and so on, as pprof heads its tables. unit: what values are printed in.
+/*
+ * "Type: ...", "Time: ..." and so on, as in pprof's table headers. unit: the unit of printed
+ * values.
  */
 int render_header(const struct render *r, int64_t total, const char *unit, struct buf *out);
 /* A name of the profile, cleaned. */
 int render_name(const struct render *r, uint32_t name, struct buf *out);
-/* The text in a colour where colours are wanted. */
+/* The text, coloured if colours are on. */
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out);
-/* How to see what a table of so many rows leaves out. */
+/* The hint how to see the omitted rows. */
 const char *render_more_hint(const struct render *r, uint64_t shown);
-/* The unit for a whole table whose smallest and largest values are these. */
+/* The unit of a whole table with these smallest and largest values. */
 const char *render_table_unit(int64_t smallest, int64_t largest, const char *unit);
 
 /*
- * Which functions were inlined into their callers: marks has one byte per string id of the profile;
+ * Finds functions inlined into their callers. marks has one byte per string id of the profile;
  * those with RENDER_KEPT are shown. Adds RENDER_INLINE and RENDER_CALLED.
  */
 enum { RENDER_KEPT = 1, RENDER_INLINE = 2, RENDER_CALLED = 4 };

@@ -1,6 +1,6 @@
 /*
- * src/cli/render_change.c: two profiles side by side: what each function held before and after, and
- * its share of everything that moved.
+ * src/cli/render_change.c: two profiles side by side: each function's value before and after, and
+ * its share of the total change.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "cli/term.h"
 #include "cli/units.h"
 
-/* A table and the way from a name to its row. */
+/* A table and its index by name. */
 struct render_side {
 	struct profile_table table;
-	struct intern names; /* ids are row indexes: names of a table differ */
+	struct intern names; /* ids are row indexes: names are unique */
 	double total;
 };
 
@@ -84,7 +84,7 @@ static void render_sides_measure(const struct render *r, struct render_sides *s)
 				    render_clamp(MAX(s->before.total, s->after.total)), r->unit);
 }
 
-/* With a plus sign for growth. */
+/* Growth has a plus sign. */
 static const char *render_signed(char dst[static UNITS_LABEL_LEN + 1], int64_t value,
 				 const struct render *r, const char *unit)
 {
@@ -170,7 +170,7 @@ static int render_change_rows(const struct render *r, const struct render_sides 
 		k = render_change_row(r, s, row, out);
 	}
 	if (k == 0 && left_out)
-		k = buf_printf(out, "Left out %zu function%s that changed less (%s)\n", left_out,
+		k = buf_printf(out, "Omitted %zu function%s with smaller changes (%s)\n", left_out,
 			       left_out > 1 ? "s" : "", render_more_hint(r, shown));
 	return k;
 }

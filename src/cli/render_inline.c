@@ -1,9 +1,9 @@
 /*
- * src/cli/render_inline.c: marks functions that were inlined, as `go tool pprof -top` does.
+ * src/cli/render_inline.c: marks inlined functions, as `go tool pprof -top` does.
  *
- * pprof looks at the edges of the call graph that it shows: a function all of whose edges from
- * callers are inlined calls is "(inline)", one with some such edges "(partial-inline)". An edge is
- * inlined when every call on it was.
+ * pprof looks at the edges of the call graph it shows. A function whose incoming edges are all
+ * inlined calls is "(inline)", with only some "(partial-inline)". An edge is inlined if every call
+ * on it was.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* src/cli/render_json.c: a profile as JSON; the shape is documented in man/sonde.1. */
+/* src/cli/render_json.c: a profile as JSON, documented in man/sonde.1. */
 #include <errno.h>
 
 #include "base/cleanup.h"

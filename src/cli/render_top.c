@@ -1,4 +1,4 @@
-/* src/cli/render_top.c: the table of functions, line by line as `go tool pprof -top` prints it. */
+/* src/cli/render_top.c: the function table, line by line as printed by `go tool pprof -top`. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/units.h"
 
 struct render_selection {
-	struct profile_table table; /* the rows that are shown come first */
+	struct profile_table table; /* visible rows come first */
 	size_t shown;
 	size_t n_dropped; /* below the fraction */
 	int64_t flat_sum; /* of all rows */
@@ -32,7 +32,7 @@ static int64_t render_abs(int64_t v)
 	return v < 0 ? -v : v;
 }
 
-/* Sums of hostile values stop at the ends. */
+/* Sums of hostile values saturate. */
 static int64_t render_add(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -47,7 +47,7 @@ static int64_t render_fraction(int64_t total, double fraction)
 	return render_abs((int64_t)((double)total * fraction));
 }
 
-/* Drops the rows below the cut-off; the order of the others stays. */
+/* Drops the rows below the cut-off, keeping the order. */
 static void render_select_rows(const struct render *r, struct render_selection *s)
 {
 	struct profile_row *rows = s->table.rows;
@@ -66,7 +66,7 @@ static void render_select_rows(const struct render *r, struct render_selection *
 		s->shown = (size_t)r->max_nodes;
 }
 
-/* One unit for all: pprof picks it so that the smallest value that is shown can be read. */
+/* One unit for all: pprof chooses it such that the smallest visible value is readable. */
 static void render_select_unit(const struct render *r, struct render_selection *s)
 {
 	int64_t smallest = 0;

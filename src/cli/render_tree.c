@@ -8,7 +8,7 @@
 #include "cli/term.h"
 #include "cli/units.h"
 
-/* Deeper levels are drawn at this one: a target may have made its stacks absurdly deep. */
+/* Deeper levels are indented like this one: a target may have absurdly deep stacks. */
 #define RENDER_MAX_INDENT 80
 
 struct render_branch {
@@ -18,7 +18,7 @@ struct render_branch {
 
 struct render_tree_state {
 	struct profile_tree tree;
-	struct render_branch *stack; /* as many as there are nodes: enough for any shape */
+	struct render_branch *stack; /* one per node: enough for any shape */
 	int64_t total;		     /* the sum of |self|: a difference has both signs */
 	double cutoff;
 	uint64_t lines;
@@ -91,7 +91,7 @@ static bool render_tree_shows(const struct render *r, const struct render_tree_s
 	return !r->max_nodes || s->lines < r->max_nodes;
 }
 
-/* Pushes the children so that the first one comes off first. */
+/* Pushes the children so that the first is popped first. */
 static size_t render_tree_push(struct render_tree_state *s, const struct render_branch *parent,
 			       size_t depth)
 {
@@ -149,7 +149,7 @@ static int render_tree_text(const struct render *r, struct render_tree_state *s,
 	if (k < 0 || !s->cut_nodes)
 		return k;
 	units_percentage(share, s->cut_value < 9e18 ? (int64_t)s->cut_value : INT64_MAX, s->total);
-	return buf_printf(out, "Left out %llu branch%s with %s of the total (%s)\n",
+	return buf_printf(out, "Omitted %llu branch%s with %s of the total (%s)\n",
 			  (unsigned long long)s->cut_nodes, s->cut_nodes > 1 ? "es" : "",
 			  share + strspn(share, " "), render_more_hint(r, s->lines));
 }

@@ -47,7 +47,7 @@ static int report_find_format(const char *name, const struct report_format **ret
 			*ret_format = &report_formats[i];
 			return 0;
 		}
-	return err_set(err, -EINVAL, "unknown format '%s': use top, tree, collapsed, pprof or json",
+	return err_set(err, -EINVAL, "unknown format '%s'; use top, tree, collapsed, pprof or json",
 		       name);
 }
 
@@ -76,11 +76,10 @@ int report_parse(const struct cli_args *args, struct report *ret_report, struct 
 			return k;
 	}
 	if (r.path && !*r.path)
-		return err_set(err, -EINVAL, "--output needs the name of a file");
+		return err_set(err, -EINVAL, "--output needs a file name");
 	if (r.format->binary && report_to_stdout(&r) && isatty(STDOUT_FILENO))
-		return err_set(
-			err, -EINVAL,
-			"pprof is binary and standard output is a terminal: add -o FILE.pb.gz");
+		return err_set(err, -EINVAL,
+			       "not writing binary pprof data to a terminal; use -o FILE.pb.gz");
 	*ret_report = r;
 	return 0;
 }
@@ -98,7 +97,7 @@ int report_check_type(const char *type, const enum type_id *ids, size_t n, struc
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
 					i == 0 ? "" : (i == n - 1 ? " or " : ", "), name);
 	}
-	return err_set(err, -EINVAL, "unknown type '%s': use %s", type, known);
+	return err_set(err, -EINVAL, "unknown type '%s'; use %s", type, known);
 }
 
 int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err)
@@ -138,7 +137,7 @@ int report_check_output(const struct report *report, struct err *err)
 			       ? err_set(err, -EISDIR, "cannot write %s: it is a directory",
 					 report->path)
 			       : 0;
-	/* A file is written beside its name and then renamed, so the directory counts. */
+	/* Files are written next to their name and renamed, so the directory must be writable. */
 	dir = strdup(report->path);
 	if (!dir)
 		return err_oom(err);
@@ -177,7 +176,7 @@ static int report_render(const struct report *report, struct profile *p, struct 
 	return report->format->render(&r, out, err);
 }
 
-/* Where a report goes, piece by piece. */
+/* The destination of a report, written in pieces. */
 struct report_output {
 	struct io_file file;
 	bool to_file;
@@ -195,7 +194,7 @@ static int report_drain(void *arg, struct view bytes)
 	return k < 0 ? err_set(&o->err, k, "cannot write to standard output: %s", strerror(-k)) : 0;
 }
 
-/* Collapsed stacks keep the names as they are for other tools; a terminal must not obey them. */
+/* Collapsed stacks keep names unchanged for other tools, but a terminal must not interpret them. */
 static int report_drain_clean(void *arg, struct view bytes)
 {
 	uint8_t *text = (uint8_t *)(uintptr_t)bytes.data; /* our own buffer */
@@ -233,7 +232,7 @@ int report_write(const struct report *report, struct profile *p, struct err *err
 		return output.to_file ? io_file_commit(&output.file, err) : 0;
 	if (output.to_file)
 		io_file_abort(&output.file);
-	/* The trouble with the output is nearer to the cause than what became of it. */
+	/* The output's own error is closer to the cause. */
 	if (output.err.text[0])
 		return err_pass(err, k, &output.err);
 	return inner.text[0] ? err_pass(err, k, &inner)

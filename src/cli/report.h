@@ -1,6 +1,6 @@
 /*
- * src/cli/report.h: what heap, show and diff have in common: the options -t, -f, -o, --nodes and
- * --all-nodes, and writing the result where it belongs.
+ * src/cli/report.h: shared by commands that report a profile: the options -t, -f, -o, --nodes and
+ * --all-nodes, and writing the result.
  */
 #pragma once
 
@@ -9,8 +9,7 @@
 #include "cli/render.h"
 #include "pipeline/registry.h"
 
-/* A command that reports starts its table of options with REPORT_OPTIONS, and its own indexes at
- * REPORT_N. */
+/* Such a command starts its option table with REPORT_OPTIONS, and its own indexes at REPORT_N. */
 enum {
 	REPORT_TYPE,
 	REPORT_FORMAT,
@@ -29,14 +28,14 @@ enum {
 	[REPORT_OUTPUT] = {.letter = 'o',                                                          \
 			   .name = "output",                                                       \
 			   .arg = "FILE",                                                          \
-			   .help = "write there; - is standard output"},                           \
+			   .help = "output file; - is standard output"},                           \
 	[REPORT_NODES] = {.letter = 'n',                                                           \
 			  .name = "nodes",                                                         \
 			  .arg = "N",                                                              \
 			  .help = "show at most N functions"},                                     \
 	[REPORT_ALL_NODES] = {.letter = 'a',                                                       \
 			      .name = "all-nodes",                                                 \
-			      .help = "show also what is below 0.5% of the total"}
+			      .help = "include nodes below 0.5% of the total"}
 
 struct report_format;
 
@@ -52,17 +51,17 @@ struct report {
 	struct profile *after;
 };
 
-/* -EINVAL for a wrong command line, also for pprof to a terminal. */
+/* -EINVAL for a usage error, also for pprof on a terminal. */
 int report_parse(const struct cli_args *args, struct report *ret_report, struct err *err);
-/* -EINVAL when it is none of these, by name; the sentence lists them. NULL is fine. */
+/* -EINVAL if it is not the name of one of these; the message lists them. NULL is fine. */
 int report_check_type(const char *type, const enum type_id *ids, size_t n, struct err *err);
-/* -EINVAL when the profile has no such type; the sentence lists those that it has. */
+/* -EINVAL if the profile has no such type; the message lists its types. */
 int report_find_type(const struct profile *p, const char *type, size_t *ret_type, struct err *err);
-/* Whether the result can be written where it shall go: worth knowing before a long wait. */
+/* Whether the output is writable: worth knowing before a long wait. */
 int report_check_output(const struct report *report, struct err *err);
 /* Renders and writes. */
 int report_write(const struct report *report, struct profile *p, struct err *err);
-/* Text for standard output, from any command. */
+/* Prints text to standard output, for any command. */
 int report_print(const struct buf *text, struct err *err);
 /* Reads a pprof file. */
 int report_load(const char *path, struct profile **ret_profile, struct err *err);

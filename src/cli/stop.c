@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* The stop flag: a signal handler has nowhere else to leave word. */
+/* The stop flag: a signal handler needs a global. */
 static volatile sig_atomic_t stop_flag;
 
 static void stop_on_signal(int signal)
@@ -23,7 +23,7 @@ void stop_catch_signals(void)
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		struct sigaction old;
 
-		/* Under nohup, for one, a signal that was ignored stays ignored. */
+		/* A signal ignored at startup, as under nohup, stays ignored. */
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &action, NULL);
 	}

@@ -1,4 +1,4 @@
-/* src/cli/stop.h: signals that end a wait, and not us: what was begun is brought to an end. */
+/* src/cli/stop.h: signals that end a wait rather than the process, so work can be finished. */
 #pragma once
 
 #include <stdbool.h>

@@ -24,7 +24,7 @@ int stored_dir(const char *dir, char **ret_dir, struct err *err)
 	int n;
 
 	if (dir && !dir[0])
-		return err_set(err, -EINVAL, "--data-dir needs a folder");
+		return err_set(err, -EINVAL, "--data-dir needs a directory");
 	if (!dir)
 		dir = getenv("SONDE_DATA_DIR");
 	if (dir && dir[0]) {
@@ -39,7 +39,7 @@ int stored_dir(const char *dir, char **ret_dir, struct err *err)
 			home = user->pw_dir;
 		if (!home || home[0] != '/')
 			return err_set(err, -EINVAL,
-				       "no home directory to keep profiles in: give --data-dir");
+				       "no home directory for profiles; use --data-dir");
 		n = asprintf(&text, "%s/.local/share/sonde", home);
 	}
 	if (n < 0)
@@ -61,8 +61,8 @@ int stored_make_dir(const char *dir, struct err *err)
 			continue;
 		*p = 0;
 		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_lack(err, -errno, ERR_CAUSE_DISK, "give another --data-dir",
-					"cannot make %s: %s", path, strerror(errno));
+			return err_lack(err, -errno, ERR_CAUSE_DISK, "use another --data-dir",
+					"cannot create %s: %s", path, strerror(errno));
 		if (!end)
 			return 0;
 		*p = end;
@@ -78,12 +78,12 @@ int stored_open(const char *dir, struct store **ret_store, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* Opening would make it. */
+	/* Opening would create it. */
 	if (stat(path, &st) < 0)
-		return err_set(err, -errno, "%s: %s: start `sonde run`, or give its --data-dir",
+		return err_set(err, -errno, "%s: %s; start `sonde run`, or use its --data-dir",
 			       path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, -ENOTDIR, "%s is not a folder", path);
+		return err_set(err, -ENOTDIR, "%s is not a directory", path);
 	config.dir = path;
 	return store_sqlite_open(&config, ret_store, err);
 }
@@ -111,9 +111,7 @@ int stored_window(const char *from, const char *to, struct store_window *ret_win
 	if (r < 0)
 		return r;
 	if (from_ns >= to_ns)
-		return err_set(err, -EINVAL,
-			       "the window ends before it begins: --from must be "
-			       "earlier than --to");
+		return err_set(err, -EINVAL, "--from must be earlier than --to");
 	ret_window->from_ns = from_ns;
 	ret_window->to_ns = to_ns;
 	return 0;

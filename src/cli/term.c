@@ -46,7 +46,7 @@ void term_sanitize(char *text, size_t len)
 		if (c < 0x20 || c == 0x7f) {
 			text[i] = '?';
 		} else if (c == 0xc2 && i + 1 < len && (text[i + 1] & 0xe0) == 0x80) {
-			/* U+0080 to U+009F: some terminals obey them like ESC sequences. */
+			/* U+0080 to U+009F: some terminals interpret them like ESC sequences. */
 			text[i] = '?';
 			text[i + 1] = '?';
 		}
@@ -66,7 +66,7 @@ static bool term_in(const struct term_range *ranges, size_t n, uint32_t c)
 	return false;
 }
 
-/* Columns of a character; 0 for what must not reach the terminal. */
+/* Columns of a character; 0 if it must not reach the terminal. */
 static size_t term_char_cells(uint32_t c)
 {
 	/* Combining marks, joiners, directions, separators, variations, surrogates, private use. */
@@ -93,12 +93,12 @@ static size_t term_char_cells(uint32_t c)
 /* One character and how many columns it takes. */
 struct term_char {
 	const char *bytes;
-	size_t len; /* of what it takes in the text */
+	size_t len; /* bytes in the text */
 	size_t cells;
 	bool bad; /* to be shown as '?' */
 };
 
-/* How many bytes the character that begins with this one has; 0 for none. */
+/* The length of a character by its first byte; 0 if invalid. */
 static size_t term_utf8_len(unsigned char first)
 {
 	if (first < 0x80)
@@ -122,7 +122,7 @@ static struct term_char term_char_at(const char *text)
 	if (len > 1)
 		code &= 0x7fU >> len;
 	for (size_t i = 1; i < len; i++) {
-		/* The end of the text is no continuation either. */
+		/* The end of the text is not a continuation byte either. */
 		if ((text[i] & 0xc0) != 0x80)
 			return c;
 		code = code << 6 | (text[i] & 0x3f);

@@ -1,6 +1,6 @@
 /*
- * src/cli/term.h: what is special about writing to a terminal: width, colours, progress, and
- * control characters that a target may have put into its names.
+ * src/cli/term.h: writing to a terminal: width, colours, progress, and control characters in names
+ * chosen by targets.
  */
 #pragma once
 
@@ -10,28 +10,28 @@
 
 #include "base/buf.h"
 
-/* Columns of the terminal behind fd; 0 when it is none, which means: do not fit anything. */
+/* Columns of the terminal behind fd; 0 if it is not a terminal: do not truncate anything. */
 size_t term_width(int fd);
-/* A terminal that can be drawn on: TERM is set, and not "dumb". */
+/* A terminal with cursor control: TERM is set and not "dumb". */
 bool term_is_screen(int fd);
 /* The same, and NO_COLOR unset or empty. */
 bool term_wants_colour(int fd);
 
-/* Replaces control characters, C1 ones in UTF-8 too, by '?'; newlines as well. */
+/* Replaces control characters by '?', including newlines and C1 in UTF-8. */
 void term_sanitize(char *text, size_t len);
 
 /*
- * Text in columns of a terminal. Takes text that is sanitized; what is not UTF-8, has no width, or
- * turns the direction of writing is shown as '?', and East Asian wide characters take two columns.
+ * Text in terminal columns, for sanitized text. Characters that are invalid, have no width or
+ * change the direction show as '?'; East Asian wide characters take two columns.
  */
 size_t term_cells(const char *text);
 /*
- * Appends the text in exactly so many columns: padded on the right, or cut there; with keep_end cut
- * on the left. Where something is missing there is a '~'.
+ * Appends the text in exactly this many columns: padded or cut on the right; with keep_end, cut on
+ * the left. '~' marks a cut.
  */
 int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end);
 
-/* A bar on stderr, only where that is a terminal. Call with done == total to wipe it. */
+/* A progress bar on stderr, if that is a terminal. Call with done == total to erase it. */
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns);
 
 #define TERM_BOLD "\033[1m"

@@ -1,4 +1,4 @@
-/* src/cli/top_batch.c: `sonde top` for pipes: a table or a JSON object for each refresh. */
+/* src/cli/top_batch.c: `sonde top` for pipes: one table or JSON object per refresh. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define BATCH_LOOK_MS 50
 #define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
-/* A machine on which nothing runs gives no samples, however often the sampler answers. */
+/* An idle machine has no samples, however often the sampler collects. */
 #define BATCH_IDLE_COLLECTIONS 2
 
 struct top_refresh {
@@ -24,7 +24,7 @@ struct top_refresh {
 	int64_t time_ns; /* since 1970 */
 };
 
-/* Until readings are there or a signal; -EINTR then. */
+/* Waits for data or a signal (-EINTR). */
 static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct err *err)
 {
 	struct pollfd fds[] = {
@@ -54,11 +54,11 @@ static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct
 
 static bool status_is_first(const struct top_status *s, enum top_kind kind)
 {
-	/* The CPUs are sampled for all at once. */
+	/* CPU samples cover all processes at once. */
 	if (kind == TOP_CPU)
 		return s->sampled || s->cpu_collections > BATCH_IDLE_COLLECTIONS ||
 		       s->age_ns >= BATCH_PATIENCE_NS;
-	/* A process that does not answer is not waited for. */
+	/* Do not wait for a process that does not respond. */
 	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
 		return false;
 	if (kind == TOP_ALLOC)
@@ -127,7 +127,8 @@ static int text_foot(const struct top_batch *b, const struct top_refresh *refres
 		top_describe_nothing(&b->view, refresh->status, t, text, sizeof(text));
 		r = buf_printf(out, "%s\n", text);
 	} else if (n < t->len) {
-		r = buf_printf(out, "... and %zu more; -n %zu shows all\n", t->len - n, t->len);
+		r = buf_printf(out, "... and %zu more; use -n %zu to see all\n", t->len - n,
+			       t->len);
 	}
 	for (size_t i = 0; r == 0 && top_describe_status(refresh->status, i, text, sizeof(text));
 	     i++) {

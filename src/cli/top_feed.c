@@ -15,25 +15,25 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 
-/* What a target's runtime is called before anybody has looked at it. */
+/* The runtime of a target not examined yet. */
 #define NOT_LOOKED "unknown"
-/* The agent's name for the sampler, among the readers of each target. */
+/* The sampler's name among a target's readers. */
 #define CPU_READER "cpu"
 /*
- * Samples of an interval come a while after its end, all at once: how long they are waited for, and
- * how long after one nothing may follow for it to have been the last.
+ * Samples of an interval arrive a while after its end, all at once: how long to wait for them, and
+ * how long after one without another it was the last.
  */
 #define CPU_PATIENCE_NS NS_PER_SEC
 #define CPU_SETTLE_NS (50 * NS_PER_MS)
-/* Without samples for so many intervals nothing runs at all. */
+/* No samples for this many intervals: nothing is running. */
 #define CPU_IDLE_INTERVALS 3
 
 struct top_feed {
 	struct top_feed_config config;
 	struct agent *agent;
 	bool samples;	 /* the CPUs */
-	int timer;	 /* expires when an interval can be shown */
-	uint64_t cpu_ns; /* what we had used when the cost was measured, and when that was */
+	int timer;	 /* expires when the interval can be shown */
+	uint64_t cpu_ns; /* our CPU time at the last measurement, and its time */
 	uint64_t mono_ns;
 	double cpu_share;
 	bool seen; /* there were processes */
@@ -44,11 +44,11 @@ struct top_feed {
 	pthread_mutex_t lock;
 	struct top_model *model;
 	uint64_t intervals;
-	bool due;      /* an interval has ended, and was not shown yet */
-	bool cpu_came; /* samples, ever; and whether they were there when it was shown */
+	bool due;      /* an interval has ended and was not shown yet */
+	bool cpu_came; /* samples so far; and whether they were included in the last table */
 	bool cpu_shown;
 	unsigned int cpu_idle; /* intervals without samples */
-	struct err failed;     /* the last write that did, in this interval */
+	struct err failed;     /* the last such write in this interval */
 };
 
 static bool feed_takes(const struct top_feed *f, const char *service)
@@ -70,11 +70,11 @@ static void feed_expire(const struct top_feed *f, uint64_t in_ns)
 	const struct itimerspec when = {.it_value = {.tv_sec = (time_t)(in_ns / NS_PER_SEC),
 						     .tv_nsec = (long)(in_ns % NS_PER_SEC)}};
 
-	/* It cannot fail: the descriptor is a timer, the time is one. */
+	/* Cannot fail: the descriptor and the time are valid. */
 	(void)timerfd_settime(f->timer, 0, &when, NULL);
 }
 
-/* With the lock. The sampler knows all processes, wanted or not. */
+/* With the lock held. The sampler knows all processes, wanted or not. */
 static int feed_write_cpu(struct top_feed *f, const struct top_subject *who,
 			  const struct record *record, struct err *err)
 {
@@ -88,7 +88,7 @@ static int feed_write_cpu(struct top_feed *f, const struct top_subject *who,
 	return top_model_add_cpu(f->model, who, record->profile.profile, record->when.time_ns, err);
 }
 
-/* There is no other sink: the model may add names to the profile. */
+/* The only sink: the model may add names to the profile. */
 static int feed_write(struct sink *sink, struct record *record, struct err *err)
 {
 	const char *name = resource_label(record->resource, "process.executable.name");
@@ -126,7 +126,7 @@ static int feed_flush(struct sink *sink, struct err *err)
 		feed_expire(f, f->samples ? MIN(f->config.interval_ns, CPU_PATIENCE_NS) : 1);
 	f->due = true;
 	(void)pthread_mutex_unlock(&f->lock);
-	/* What is said here stands until the next interval. */
+	/* Kept until the next interval. */
 	return failed.text[0] ? err_pass(err, -EIO, &failed) : 0;
 }
 
@@ -164,7 +164,7 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 
 	f->started_ns = clock_mono_ns();
 	f->started_ticks = ticks_now();
-	/* Known before the agent says so: its thread may have begun then. */
+	/* Set before the agent reports it: its thread may already be running. */
 	f->samples = f->config.cpu_hz > 0;
 	r = agent_start(&config, &parts, &f->agent, err);
 	if (r < 0)
@@ -192,7 +192,7 @@ int top_feed_start(const struct top_feed_config *config, struct top_feed **ret_f
 	f->mono_ns = clock_mono_ns();
 	f->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (f->timer < 0)
-		return err_set(err, -errno, "cannot make a timer: %s", strerror(errno));
+		return err_set(err, -errno, "cannot create a timer: %s", strerror(errno));
 	r = top_model_new(&f->model, err);
 	if (r == 0)
 		r = feed_start_agent(f, err);
@@ -240,7 +240,7 @@ int top_feed_set_interval(struct top_feed *f, uint64_t interval_ns, struct err *
 	agent_stop(TAKE_PTR(f->agent));
 	f->config.interval_ns = interval_ns;
 	f->seen = false;
-	/* Nobody else is there now. */
+	/* No other thread is left. */
 	top_model_rebase(f->model);
 	return feed_start_agent(f, err);
 }
@@ -258,7 +258,7 @@ static void status_refuse(struct top_status *s, const struct source_answer *answ
 	enum err_cause cause = answer->cause;
 	size_t i = 0;
 
-	/* Most processes are none: they are counted, not listed. */
+	/* Most processes are not Go: they are counted, not listed. */
 	if (answer->cause == ERR_CAUSE_NOT_GO) {
 		s->not_go++;
 		return;
@@ -266,7 +266,7 @@ static void status_refuse(struct top_status *s, const struct source_answer *answ
 	s->not_profiled++;
 	while (i < s->n_refused && strcmp(s->refused[i].reason, reason) != 0)
 		i++;
-	/* The last place is for all that have none of their own. */
+	/* The last slot collects the rest. */
 	if (i >= TOP_MAX_REASONS - 1) {
 		i = TOP_MAX_REASONS - 1;
 		reason = "for other reasons";
@@ -283,8 +283,7 @@ static void status_refuse(struct top_status *s, const struct source_answer *answ
 static void status_target(const struct top_feed *f, struct top_status *s,
 			  const struct agent_target *t)
 {
-	/* Before that nobody knows its service either. There are always some that have just come.
-	 */
+	/* Its service is not known yet either. There are always some new processes. */
 	if (strcmp(t->target.runtime, NOT_LOOKED) == 0) {
 		s->looked = s->looked && t->target.info.id.start_ticks > f->started_ticks;
 		return;
@@ -333,7 +332,7 @@ static int status_targets(struct top_feed *f, struct top_status *s, struct err *
 	return 0;
 }
 
-/* Over at least a second: less says nothing. */
+/* Over at least a second; less is meaningless. */
 static void status_cost(struct top_feed *f, struct top_status *s)
 {
 	uint64_t cpu = clock_cpu_ns(), mono = clock_mono_ns();
@@ -346,7 +345,7 @@ static void status_cost(struct top_feed *f, struct top_status *s)
 	s->cpu_share = f->cpu_share;
 }
 
-/* What the agent says of the sampler does not change while it runs. */
+/* The agent's answer about the sampler does not change while it runs. */
 static void status_samples(const struct top_feed *f, struct top_status *s)
 {
 	struct source_answer answer;
@@ -393,7 +392,7 @@ int top_feed_table(struct top_feed *f, const struct top_view *view, struct top_t
 	int r;
 
 	(void)pthread_mutex_lock(&f->lock);
-	/* They may have come since it was last looked at. */
+	/* Samples may have arrived since the last check. */
 	if (view->kind == TOP_CPU)
 		f->cpu_shown |= f->cpu_came;
 	r = top_model_table(f->model, view, ret_table, err);

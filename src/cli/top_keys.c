@@ -40,7 +40,7 @@ static void ui_scroll(struct top_ui *ui)
 		ui->offset = ui->selected;
 	if (ui->selected >= ui->offset + fit)
 		ui->offset = ui->selected - fit + 1;
-	/* No empty lines below while there are rows above. */
+	/* No empty lines below while rows are hidden above. */
 	if (ui->offset + fit > n)
 		ui->offset = n > fit ? n - fit : 0;
 }
@@ -61,7 +61,7 @@ void top_ui_take_table(struct top_ui *ui, struct top_table *table)
 	ui_scroll(ui);
 }
 
-/* Of ESC [ or ESC O, the parameter and the last byte. */
+/* The parameter and the last byte after ESC [ or ESC O. */
 static int key_of_sequence(int number, uint8_t last)
 {
 	switch (last) {
@@ -124,7 +124,7 @@ size_t top_key_decode(const uint8_t *bytes, size_t len, bool at_end, int *ret_ke
 		if (bytes[i] >= '0' && bytes[i] <= '9' && number < 100)
 			number = number * 10 + bytes[i] - '0';
 	if (i == len) {
-		/* It was cut: nothing that we know. */
+		/* Truncated: not a known key. */
 		*ret_key = TOP_KEY_NONE;
 		return at_end || len > 16 ? len : 0;
 	}
@@ -140,7 +140,7 @@ static unsigned int ui_move(struct top_ui *ui, long by)
 	if (!n)
 		return 0;
 	ui->selected = to < 0 ? 0 : MIN((size_t)to, n - 1);
-	/* Whoever is on top wants to see what comes there. */
+	/* A selection on the first row stays on the first row. */
 	ui->pinned[0] = '\0';
 	if (ui->selected)
 		(void)snprintf(ui->pinned, sizeof(ui->pinned), "%s",
@@ -164,7 +164,7 @@ static unsigned int ui_enter(struct top_ui *ui)
 		return 0;
 	row = &ui->table.rows[ui->selected];
 	if (ui->group == TOP_FUNCTIONS || ui->callers_of[0]) {
-		/* Names in brackets stand for something that is no function. */
+		/* Names in brackets are not functions. */
 		if (row->name[0] == '(')
 			return 0;
 		(void)snprintf(ui->callers_of, sizeof(ui->callers_of), "%s", row->name);
@@ -211,7 +211,7 @@ static unsigned int ui_type(struct top_ui *ui, int key)
 	if (key == CTRL('U')) {
 		ui->filter[0] = '\0';
 	} else if (key == TOP_KEY_BACKSPACE) {
-		/* With all bytes of a character. */
+		/* Removes all bytes of a character. */
 		while (len && (ui->filter[len - 1] & 0xc0) == 0x80)
 			len--;
 		ui->filter[len ? len - 1 : 0] = '\0';

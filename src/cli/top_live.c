@@ -1,5 +1,4 @@
-/* src/cli/top_live.c: the terminal of `sonde top`: raw mode, signals, and the loop; see top_live.h.
- */
+/* src/cli/top_live.c: the terminal of `sonde top`: raw mode, signals, main loop; see top_live.h. */
 #include "cli/top_live.h"
 
 #include <errno.h>
@@ -14,13 +13,13 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-/* Another screen, no cursor, no wrapping; and back. */
+/* Alternate screen, no cursor, no wrapping; and back. */
 #define LIVE_BEGIN "\033[?1049h\033[?25l\033[?7l"
 #define LIVE_END "\033[0m\033[?7h\033[?25h\033[?1049l"
 #define LIVE_CLEAR "\033[2J"
-/* How long the rest of a key's bytes may take. */
+/* How long to wait for the rest of a key's bytes. */
 #define LIVE_KEY_MS 50
-/* At first it is drawn as things come in. */
+/* At first, redraw as data arrives. */
 #define LIVE_EARLY_MS 250
 
 struct live {
@@ -56,7 +55,7 @@ int top_signals_take(int signals)
 	return read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
-/* Again after somebody else had the terminal. */
+/* Also after another program had the terminal. */
 static int live_begin(struct live *live, struct err *err)
 {
 	struct termios raw;
@@ -85,7 +84,7 @@ static void live_end(struct live *live)
 		return;
 	live->raw = false;
 	(void)io_write_full(STDOUT_FILENO, LIVE_END, strlen(LIVE_END));
-	/* What was typed after the end is not for the shell. */
+	/* Discard pending input, so it does not reach the shell. */
 	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &live->before);
 }
 
@@ -97,7 +96,7 @@ static void live_measure(struct live *live)
 		ws = (struct winsize){.ws_col = 80, .ws_row = 24};
 	live->ui->columns = ws.ws_col;
 	live->ui->lines = ws.ws_row;
-	/* The selection may be outside now. */
+	/* The selection may now be off screen. */
 	live->todo |= TOP_DO_TABLE | TOP_DO_CLEAR | TOP_DO_DRAW;
 }
 
@@ -139,7 +138,7 @@ static int live_draw(struct live *live, struct err *err)
 	return r < 0 ? err_set(err, r, "cannot write to the terminal: %s", strerror(-r)) : 0;
 }
 
-/* What must be done before the next key means anything. */
+/* Work to do before the next key. */
 static int live_apply(struct live *live, struct err *err)
 {
 	unsigned int todo = live->todo;
@@ -167,7 +166,7 @@ static int live_do(struct live *live, struct err *err)
 	return r;
 }
 
-/* at_end: nothing has followed for a while. */
+/* at_end: nothing followed for a while. */
 static int live_decode(struct live *live, bool at_end, struct err *err)
 {
 	size_t used;

@@ -15,7 +15,7 @@
 #define TOP_MAX_STACK_BYTES ((size_t)96 << 20)
 #define TOP_MAX_NAME 1024
 #define TOP_MAX_DEPTH 1024
-/* A rate ends when nothing has come for so many times what it took before. */
+/* A rate expires when nothing arrived for this many times its own span. */
 #define TOP_PATIENCE 3
 
 const struct registry_type *top_type(enum top_kind kind, enum top_unit unit)
@@ -79,12 +79,12 @@ static int model_name(struct top_model *m, struct view name, uint32_t *ret_id)
 	return intern_add(&m->names, view_of(clean, len), ret_id);
 }
 
-/* One profile on its way into the model. */
+/* One profile being added to the model. */
 struct top_intake {
 	struct top_model *model;
 	struct profile *profile;
 	struct frames frames;
-	uint32_t *names; /* ours + 1 by string id of the profile, 0 for not yet */
+	uint32_t *names; /* our id + 1 by string id of the profile, 0: not yet */
 	int types[TOP_KINDS][TOP_UNITS];
 	struct top_samples kinds[TOP_KINDS];
 };
@@ -107,7 +107,7 @@ static int intake_stack(struct top_intake *in, const struct profile_sample *s, u
 
 	if (r < 0)
 		return r;
-	/* Of an absurd depth the leaf's side counts. */
+	/* Of absurdly deep stacks, keep the leaf side. */
 	skip = len > TOP_MAX_DEPTH ? len - TOP_MAX_DEPTH : 0;
 	for (size_t i = skip; i < len; i++) {
 		uint32_t *name = &in->names[frames[i].name];
@@ -174,7 +174,7 @@ static int intake_fill(struct top_intake *in, struct err *err)
 	return r;
 }
 
-/* Where the process is, or would have to be. */
+/* The index of the process, or where to insert it. */
 static size_t model_find(const struct top_model *m, pid_t pid)
 {
 	size_t low = 0, high = m->len;
@@ -244,11 +244,11 @@ static void process_measure(struct top_process *p, struct top_samples *deltas, u
 	if (frozen)
 		return;
 	if (!deltas->len) {
-		/* What moved at once and then does not may have gathered for long before. */
+		/* A single burst may have accumulated for a long time. */
 		if (p->moves == 1 || since_moved > TOP_PATIENCE * MAX(p->span_ns, since_read))
 			p->span_ns = 0;
 	} else if (p->moves++ == 0 && since_moved > since_read) {
-		/* Nobody knows when that began to gather. */
+		/* It is unknown when that started to accumulate. */
 		p->span_ns = 0;
 	} else {
 		samples_take(&p->kinds[TOP_ALLOC], deltas);
@@ -275,7 +275,7 @@ static void process_take(struct top_process *p, struct top_samples *kinds, uint6
 	p->read_ns = now_ns;
 }
 
-/* Fills the kinds, and finds the process that they are of. */
+/* Fills the kinds, and finds their process. */
 static int model_intake(struct top_model *m, const struct top_subject *who, struct top_intake *in,
 			struct top_process **ret_process, struct err *err)
 {
@@ -287,9 +287,9 @@ static int model_intake(struct top_model *m, const struct top_subject *who, stru
 		return 0;
 	if (r == -E2BIG) {
 		model_clear(m);
-		return err_set(err, r,
-			       "more functions and stacks than top has memory for: limit it to a "
-			       "--service or to some processes");
+		return err_set(
+			err, r,
+			"too many functions and stacks for top; select a --service or processes");
 	}
 	return err_oom(err);
 }

@@ -1,4 +1,4 @@
-/* src/cli/top_model_impl.h: what top_model.c fills and top_table.c sums up. */
+/* src/cli/top_model_impl.h: filled by top_model.c and summed by top_table.c. */
 #pragma once
 
 #include "base/intern.h"
@@ -20,12 +20,12 @@ struct top_process {
 	char name[64]; /* of its executable, or its command */
 	uint32_t service;
 	bool has_heap;	   /* read at least once */
-	bool known;	   /* read at least once; the next reading has deltas */
+	bool known;	   /* read at least once; the next collection has deltas */
 	bool measured;	   /* read at least twice */
 	uint64_t read_ns;  /* the last reading */
 	uint64_t moved_ns; /* the last one that had deltas, or the baseline */
-	uint64_t span_ns;  /* what the deltas of kinds[TOP_ALLOC] took; 0 for no rate */
-	size_t moves;	   /* readings with deltas since the baseline */
+	uint64_t span_ns;  /* time span of kinds[TOP_ALLOC]; 0: no rate */
+	size_t moves;	   /* collections with deltas since the baseline */
 	uint64_t delta_ns; /* since the deltas were taken */
 	int64_t delta[TOP_UNITS];
 	int64_t cpu_stamp_ns; /* of kinds[TOP_CPU] */
@@ -42,7 +42,7 @@ struct top_model {
 	bool frozen;
 };
 
-/* What to multiply values of the kind by: rates are by second. 0: there is nothing of it now. */
+/* The factor for values of the kind, as rates are per second. 0: nothing now. */
 double top_process_factor(const struct top_model *model, const struct top_process *p,
 			  enum top_kind kind);
 /* Name ids from the root to the leaf. */

@@ -1,9 +1,9 @@
 /*
  * src/cli/top_screen.c: the screen of `sonde top` as bytes; see top_ui.h.
  *
- * It is drawn over what is there, line by line, each cleared behind its text, and written at once:
- * nothing flickers. The terminal does not wrap. Columns go when the window is narrow, the lines
- * around the table when it is low.
+ * It is drawn over the old screen, line by line, each cleared after its text, in one write: nothing
+ * flickers. The terminal does not wrap. Columns disappear in a narrow window, the lines around the
+ * table in a low one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #define SCREEN_LINE_END "\033[K"
 #define SCREEN_REST_END "\033[J"
 #define SCREEN_NEXT "\r\n"
-/* A window that is wider gains nothing. */
+/* A wider window gains nothing. */
 #define SCREEN_MAX_COLUMNS 1000
 
-/* Shares from which a row stands out. */
+/* Shares from which a row is highlighted. */
 #define SHARE_HOT 0.25
 #define SHARE_WARM 0.10
 
@@ -77,8 +77,8 @@ static int put(struct buf *out, bool colour, const char *code)
 }
 
 /*
- * Text that is cut where the window ends. Behind a full line there is nothing to clear: it would be
- * the last character, where the cursor stays.
+ * Text cut at the right edge. After a full line there is nothing to clear: it would erase the last
+ * character, where the cursor stays.
  */
 static int put_text(const struct layout *l, struct buf *out, const char *text)
 {
@@ -100,7 +100,7 @@ static int put_right(struct buf *out, const char *text, size_t cells)
 	return buf_printf(out, " %*s", (int)cells, text);
 }
 
-/* "a/b/c.(*T).f" is "c.(*T).f" where there is no room. */
+/* "a/b/c.(*T).f" becomes "c.(*T).f" if space is short. */
 static const char *short_name(const char *name)
 {
 	size_t len = strcspn(name, "[(");
@@ -148,7 +148,7 @@ static int put_row(const struct top_ui *ui, const struct layout *l, size_t i, st
 {
 	const struct top_row *row = &ui->table.rows[i];
 	bool selected = i == ui->selected, by_cum = ui->by_total || ui->callers_of[0];
-	/* Colours inside would end the bar. */
+	/* Colours inside would interrupt the bar. */
 	const char *colour = selected ? "" : row_colour(ui, row);
 	int r = selected ? put(out, ui->colour, TERM_REVERSE) : 0;
 
@@ -218,9 +218,9 @@ static int put_title(const struct top_ui *ui, const struct layout *l, struct buf
 		r = buf_printf(&text, "%s, %s first", groups[ui->group],
 			       ui->by_total ? "cum" : "flat");
 	if (r == 0 && ui->service[0])
-		r = buf_printf(&text, ", of service %s", ui->service);
+		r = buf_printf(&text, ", service %s", ui->service);
 	if (r == 0 && ui->pid)
-		r = buf_printf(&text, ", of process %d", (int)ui->pid);
+		r = buf_printf(&text, ", process %d", (int)ui->pid);
 	if (r == 0 && ui->filter[0])
 		r = buf_printf(&text, ", matching '%s': %zu of %zu", ui->filter, ui->table.len,
 			       ui->table.len + ui->table.hidden);
@@ -238,7 +238,7 @@ static int put_head(const struct top_ui *ui, const struct layout *l, struct buf 
 	if (l->head > 1) {
 		(void)snprintf(line, sizeof(line), "sonde top  %s  every %gs%s%s", ui->clock,
 			       (double)ui->interval_ns / (double)NS_PER_SEC,
-			       ui->paused ? "  PAUSED (p goes on)" : "",
+			       ui->paused ? "  PAUSED (p resumes)" : "",
 			       top_describe_cost(&ui->status).text);
 		r = put(out, ui->colour, TERM_BOLD);
 		if (r == 0)
@@ -275,7 +275,7 @@ static int put_table(const struct top_ui *ui, const struct layout *l, struct buf
 	return r;
 }
 
-/* As many of the sentences as there is room for, in so many lines. */
+/* As many of the sentences as fit into this many lines. */
 static int put_status(const struct top_ui *ui, const struct layout *l, size_t lines,
 		      struct buf *out)
 {
@@ -347,25 +347,25 @@ static int put_foot(const struct top_ui *ui, const struct layout *l, struct buf 
 static int put_help(const struct top_ui *ui, const struct layout *l, struct buf *out)
 {
 	static const char *const lines[] = {
-		"c            CPU time, in cores: of any language, the kernel included",
-		"a            what is allocated, by second",
-		"l            what is live",
+		"c            CPU time, in cores: all languages, kernel included",
+		"a            allocations per second",
+		"l            live memory",
 		"o            objects or bytes",
-		"s            sort by flat (itself) or cum (with all it calls)",
+		"s            sort by flat (function itself) or cum (including callees)",
 		"g            group by function, service or process",
 		"Enter        callers of a function; functions of a service or process",
-		"Esc          one step back",
-		"/            show names that contain a text; Esc ends it",
-		"p            pause; the rest goes on behind it",
-		"+ -          read less often, more often",
+		"Esc          back",
+		"/            filter by name; Esc clears the filter",
+		"p            pause the display; collection continues",
+		"+ -          longer, shorter interval",
 		"arrows, PgUp, PgDn, Home, End     move",
 		"h ?          this help",
 		"q            quit",
 		"",
-		"Go counts what it allocates when a garbage collection has ended. A rate",
-		"is what the last ones brought, and stays until the next.",
+		"Go updates its allocation counts after each garbage collection. A rate",
+		"covers the last collections and stays until the next.",
 	};
-	int r = put_line(l, out, "Keys of sonde top; any key goes back");
+	int r = put_line(l, out, "sonde top keys; press any key to return");
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines) && i + 2 < ui->lines && r == 0; i++)
 		r = put_line(l, out, lines[i]);
@@ -387,7 +387,7 @@ int top_screen_draw(struct top_ui *ui, struct buf *out)
 		r = put_table(ui, &l, out);
 	if (r == 0)
 		r = put_foot(ui, &l, out);
-	/* All lines of the window are there; one more would scroll it. */
+	/* The window is full; one more line would scroll it. */
 	if (r == 0 && out->len >= strlen(SCREEN_NEXT) && !l.foot)
 		out->len -= strlen(SCREEN_NEXT);
 	return r;

@@ -1,4 +1,4 @@
-/* src/cli/top_table.c: the readings of all processes as a table; see top_model.h. */
+/* src/cli/top_table.c: the data of all processes as a table; see top_model.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 
 #include "cli/top_model_impl.h"
 
-/* By name id: what a function comes to. */
+/* By name id: the sums of a function. */
 struct top_sum {
 	double flat;
 	double cum;
-	uint64_t sample;  /* the last one that counted it, so that recursion counts once */
+	uint64_t sample;  /* the last sample that counted it, so recursion counts once */
 	size_t process;	  /* likewise, + 1 */
-	size_t processes; /* how many it is in */
+	size_t processes; /* number of processes */
 	uint32_t service; /* of the first of them */
 	size_t services;  /* 2 for more than one */
 };
@@ -42,7 +42,7 @@ static bool view_takes(const struct top_builder *b, const struct top_process *p)
 {
 	const struct top_view *v = b->view;
 
-	/* Who does not run, or has no heap that we know, is not in the list at all. */
+	/* Processes that do not run, or have no known heap, are omitted. */
 	if (v->kind == TOP_CPU ? top_process_factor(b->model, p, TOP_CPU) == 0 : !p->has_heap)
 		return false;
 	return (!v->pid || v->pid == p->id.pid) &&
@@ -68,7 +68,7 @@ static void sum_note_process(struct top_sum *sum, const struct top_process *p, s
 	sum->processes++;
 }
 
-/* The leaf has it, and each function above it once. */
+/* Flat goes to the leaf, cum once to each function above it. */
 static void stack_count(struct top_builder *b, const uint32_t *stack, size_t len, double value,
 			uint64_t sample, size_t process)
 {
@@ -85,12 +85,12 @@ static void stack_count(struct top_builder *b, const uint32_t *stack, size_t len
 		b->sums[stack[len - 1]].flat += value;
 }
 
-/* Who called it first: then all callers together come to what it comes to itself. */
+/* The outermost call's caller: then all callers together add up to the function's own value. */
 static void stack_count_caller(struct top_builder *b, const uint32_t *stack, size_t len,
 			       double value, size_t process)
 {
 	for (size_t i = 0; i < len; i++) {
-		/* The sum after the last name is for those that nobody called. */
+		/* The sum after the last name is for those without a caller. */
 		struct top_sum *sum = &b->sums[i ? stack[i - 1] : b->n_sums];
 
 		if (stack[i] != b->callee)
@@ -191,7 +191,7 @@ static int functions_build(struct top_builder *b)
 	const struct top_view *v = b->view;
 
 	b->n_sums = b->model->names.len;
-	/* A function that is not there any more has no callers. */
+	/* A function no longer present has no callers. */
 	if (v->callers_of && !intern_find(&b->model->names, view_str(v->callers_of), &b->callee))
 		return 0;
 	b->sums = calloc(b->n_sums + 1, sizeof(*b->sums));

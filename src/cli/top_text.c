@@ -1,4 +1,4 @@
-/* src/cli/top_text.c: what `sonde top` says in words, on the screen and in a pipe; see top_ui.h. */
+/* src/cli/top_text.c: the texts of `sonde top`, on the screen and in pipes; see top_ui.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct top_label top_share(int64_t value, int64_t total)
 	struct top_label label;
 
 	(void)units_percentage(share, value, total);
-	/* Of something tiny it gives all zeros behind the point. */
+	/* A tiny share has many zeros after the point. */
 	if (strlen(share) > TOP_SHARE_CELLS)
 		(void)snprintf(share, sizeof(share), "<0.01%%");
 	(void)snprintf(label.text, sizeof(label.text), "%s", share);
@@ -50,7 +50,7 @@ static struct top_label sum_label(const struct top_sums *sums, enum top_kind kin
 	return top_value((int64_t)sums->values[kind][TOP_BYTES], kind, TOP_BYTES);
 }
 
-/* "0.84 of 2 cores | ", where that is known. */
+/* "0.84 of 2 cores | ", if known. */
 static int describe_cpu(const struct top_status *s, struct buf *out)
 {
 	const struct top_sums *sums = &s->sums;
@@ -72,7 +72,7 @@ int top_describe_sums(const struct top_status *s, struct buf *out)
 		return r;
 	if (s->samples && !sums->processes)
 		return buf_append_str(out, "no Go heaps");
-	r = buf_printf(out, "%zu process%s of %zu service%s: %s live", sums->processes,
+	r = buf_printf(out, "%zu process%s in %zu service%s: %s live", sums->processes,
 		       sums->processes == 1 ? "" : "es", sums->services,
 		       sums->services == 1 ? "" : "s", sum_label(sums, TOP_LIVE).text);
 	if (r < 0)
@@ -100,12 +100,12 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 		const char *format;
 	} counts[] = {
 		{s->sums.waiting > 0, s->sums.waiting,
-		 "%llu have no rate before their next garbage collection"},
+		 "%llu have no rate until their next garbage collection"},
 		{s->cpu_lost > 0, s->cpu_lost, "%llu CPU samples lost"},
-		{s->slow > 0, s->slow, "%llu do not answer"},
+		{s->slow > 0, s->slow, "%llu not responding"},
 		{s->lost_records > 0, s->lost_records, "%llu records lost"},
-		{s->failures > 0, s->failures, "%llu readings failed"},
-		{s->not_go > 0, s->not_go, "%llu are not Go programs: no heaps"},
+		{s->failures > 0, s->failures, "%llu collections failed"},
+		{s->not_go > 0, s->not_go, "%llu not Go: no heap"},
 	};
 
 	char line[ERR_LINE_MAX];
@@ -136,7 +136,7 @@ struct top_label top_describe_cost(const struct top_status *s)
 	struct top_label label = {};
 
 	if (!isnan(s->cpu_share))
-		(void)snprintf(label.text, sizeof(label.text), "  takes %.1f%% of a CPU",
+		(void)snprintf(label.text, sizeof(label.text), "  using %.1f%% of a CPU",
 			       s->cpu_share * 100);
 	return label;
 }
@@ -149,14 +149,14 @@ static void describe_no_cpu(const struct top_view *v, const struct top_status *s
 	if (s->no_samples.text[0])
 		(void)snprintf(dst, len, "There are %s", err_describe(&s->no_samples, 0, line));
 	else if (!s->samples)
-		(void)snprintf(dst, len, "The CPUs are not sampled.");
+		(void)snprintf(dst, len, "CPU sampling is off.");
 	else if (!s->sampled)
 		(void)snprintf(dst, len,
-			       "Sampling... the first table comes with the interval's end.");
+			       "Sampling... the first table appears at the end of the interval.");
 	else if (v->callers_of)
-		(void)snprintf(dst, len, "It does not run now.");
+		(void)snprintf(dst, len, "It is not running now.");
 	else
-		(void)snprintf(dst, len, "Nothing runs.");
+		(void)snprintf(dst, len, "Nothing is running.");
 }
 
 void top_describe_nothing(const struct top_view *v, const struct top_status *s,
@@ -167,20 +167,20 @@ void top_describe_nothing(const struct top_view *v, const struct top_status *s,
 	else if (v->kind == TOP_CPU)
 		describe_no_cpu(v, s, dst, len);
 	else if (!s->sums.processes && (!s->looked || (s->profiled && !s->intervals)))
-		(void)snprintf(dst, len, "Looking at the processes...");
+		(void)snprintf(dst, len, "Scanning processes...");
 	else if (!s->sums.processes)
-		(void)snprintf(dst, len, "There is no Go program that can be profiled%s",
-			       geteuid() == 0 ? "; `sonde ps` tells why."
-					      : ": as root, sonde sees those of all users.");
+		(void)snprintf(dst, len, "No Go process can be profiled%s",
+			       geteuid() == 0 ? "; `sonde ps` shows why."
+					      : "; run as root to see all users' processes.");
 	else if (v->kind == TOP_ALLOC && s->measuring && s->sums.measured)
 		(void)snprintf(dst, len,
-			       "Measuring... rates come with the next garbage collections.");
+			       "Measuring... rates appear after the next garbage collections.");
 	else if (v->kind == TOP_ALLOC && s->measuring)
-		(void)snprintf(dst, len, "Measuring... rates come with the second reading.");
+		(void)snprintf(dst, len, "Measuring... rates appear after the second collection.");
 	else if (v->callers_of)
-		(void)snprintf(dst, len, "It does not allocate now.");
+		(void)snprintf(dst, len, "It is not allocating now.");
 	else if (v->kind == TOP_ALLOC)
-		(void)snprintf(dst, len, "Nothing was allocated lately.");
+		(void)snprintf(dst, len, "No recent allocations.");
 	else
 		(void)snprintf(dst, len, "Nothing is in use.");
 }

@@ -1,6 +1,6 @@
 /*
- * src/cli/top_ui.h: the live table of `sonde top`: what is chosen, what the keys do, and the screen
- * as bytes. Nothing here reads or writes a terminal; top_live.c does.
+ * src/cli/top_ui.h: the live table of `sonde top`: selection, keys, and the screen as bytes.
+ * Nothing here touches a terminal; top_live.c does.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct top_ui {
 	bool help;
 	bool typing; /* the filter */
 	char filter[64];
-	char filter_before[64]; /* what Esc brings back */
+	char filter_before[64]; /* restored by Esc */
 	char callers_of[1100];	/* "" for none */
 	char service[128];	/* only this one; "" for all */
 	pid_t pid;		/* only this one; 0 for all */
@@ -38,7 +38,7 @@ struct top_ui {
 	struct top_status status;
 	size_t selected;
 	size_t offset;	   /* the first row on the screen */
-	char pinned[1100]; /* the name that the selection stays with; "" for the first row */
+	char pinned[1100]; /* the selected name; "" for the first row */
 
 	/* Where it is drawn. */
 	size_t columns;
@@ -50,12 +50,12 @@ struct top_ui {
 void top_ui_release(struct top_ui *ui);
 /* Borrows from ui. */
 struct top_view top_ui_view(const struct top_ui *ui);
-/* Takes the table over; the selection stays with its name. */
+/* Takes ownership of the table; the selection follows its name. */
 void top_ui_take_table(struct top_ui *ui, struct top_table *table);
 
 /* A key: a byte, or one of these. */
 enum top_key {
-	TOP_KEY_NONE = 256, /* something that we do not know */
+	TOP_KEY_NONE = 256, /* unknown */
 	TOP_KEY_UP,
 	TOP_KEY_DOWN,
 	TOP_KEY_LEFT,
@@ -69,12 +69,12 @@ enum top_key {
 	TOP_KEY_BACKSPACE,
 };
 /*
- * The first key of what the terminal sent; returns how many bytes it took. 0: the rest of a
- * sequence may be under way; with at_end it is not, and Escape is a key of its own.
+ * Decodes the first key of the input and returns its length. 0: the rest of a sequence may follow;
+ * with at_end it does not, and Escape is a key of its own.
  */
 size_t top_key_decode(const uint8_t *bytes, size_t len, bool at_end, int *ret_key);
 
-/* What is to be done after a key. */
+/* What to do after a key. */
 enum {
 	TOP_DO_DRAW = 1 << 0,
 	TOP_DO_TABLE = 1 << 1,	  /* the view has changed */
@@ -87,30 +87,30 @@ unsigned int top_ui_press(struct top_ui *ui, int key);
 
 /* How many rows fit. */
 size_t top_screen_rows(const struct top_ui *ui);
-/* The whole screen, to be written at once: every line, and nothing but what changes on it. */
+/* The whole screen, to be written at once. */
 int top_screen_draw(struct top_ui *ui, struct buf *out);
 
-/* Values and shares take so many columns at most. */
+/* Maximum columns of values and shares. */
 #define TOP_VALUE_CELLS 10
 #define TOP_SHARE_CELLS 6
 struct top_label {
 	char text[64];
 };
-/* "45.3MB", "810000"; of TOP_CPU as cores: "1.250". */
+/* "45.3MB", "810000"; for TOP_CPU, cores: "1.250". */
 struct top_label top_value(int64_t value, enum top_kind kind, enum top_unit unit);
 /* "FLAT/s" and "CUM/s", "FLAT" and "CUM", or "CORES" and "CUM CORES". */
 const char *top_column(enum top_kind kind, bool cum);
 /* "12.34%". */
 struct top_label top_share(int64_t value, int64_t total);
 /*
- * "0.84 of 2 cores | 14 processes of 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s
+ * "0.84 of 2 cores | 14 processes in 6 services: 1.20GB live, 45.3MB/s and 810000 objects/s
  * allocated".
  */
 int top_describe_sums(const struct top_status *status, struct buf *out);
-/* "  takes 0.4% of a CPU", or nothing at first. */
+/* " using 0.4% of a CPU", or nothing at first. */
 struct top_label top_describe_cost(const struct top_status *status);
-/* The i-th thing that people should know, or false: what is not profiled, or was lost. */
+/* The i-th status line, or false: what is not profiled, or was lost. */
 bool top_describe_status(const struct top_status *status, size_t i, char *dst, size_t len);
-/* Why there is no row. */
+/* Why the table is empty. */
 void top_describe_nothing(const struct top_view *view, const struct top_status *status,
 			  const struct top_table *table, char *dst, size_t len);

@@ -34,7 +34,7 @@ static const struct units_unit units_table[] = {
 	{UNITS_TIME, "hrs", {"hour", "hr"}, 3600e9},
 };
 
-/* What a family falls back to for values too small for any of its units. */
+/* The fallback of a family for values too small for all its units. */
 static const size_t units_default[UNITS_N_FAMILIES] = {[UNITS_MEMORY] = 0, [UNITS_TIME] = 9};
 
 static const struct units_unit *units_find(const char *name)
@@ -56,7 +56,7 @@ static const struct units_unit *units_find(const char *name)
 	return NULL;
 }
 
-/* The largest unit of the family of which the value holds at least one. */
+/* The largest unit of the family that is not larger than the value. */
 static const struct units_unit *units_fit(enum units_family family, double base_value)
 {
 	const struct units_unit *best = NULL;
@@ -71,7 +71,7 @@ static const struct units_unit *units_fit(enum units_family family, double base_
 	return best ? best : &units_table[units_default[family]];
 }
 
-/* The value in the unit `to`; *ret_unit is what to print behind it. */
+/* The value in the unit `to`; *ret_unit is printed after it. */
 static double units_scale(int64_t value, const char *unit, const char *to, const char **ret_unit)
 {
 	const struct units_unit *from = units_find(unit);

@@ -1,6 +1,6 @@
 /*
- * src/cli/units.h: values as `go tool pprof` prints them (its package internal/measurement), so
- * that the two tools' tables can be compared line by line.
+ * src/cli/units.h: values as printed by `go tool pprof` (its package internal/measurement), so
+ * tables of both tools can be compared line by line.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 
 #define UNITS_LABEL_LEN 48
 
-/* The unit in which pprof would print this value on its own: "MB", "ms"; "" for plain counts. */
+/* The unit that pprof would choose for this value: "MB", "ms"; "" for plain counts. */
 const char *units_natural(int64_t value, const char *unit);
-/* "1.50MB"; to is a unit, or "auto" for the natural one. Returns dst. */
+/* "1.50MB"; to is a unit, or "auto". Returns dst. */
 const char *units_label(char dst[static UNITS_LABEL_LEN], int64_t value, const char *unit,
 			const char *to);
-/* " 12.34%", with at least two digits, as a share without sign. Returns dst. */
+/* " 12.34%": an unsigned share with at least two digits. Returns dst. */
 const char *units_percentage(char dst[static UNITS_LABEL_LEN], int64_t value, int64_t total);

@@ -21,7 +21,7 @@ struct waits_request {
 	struct go_target go;
 	uint64_t diff_ns; /* 0: one reading */
 	uint64_t wait_ns;
-	uint64_t force; /* as the user gave it; 0: leave the program alone */
+	uint64_t force; /* as given; 0: do not touch the process */
 };
 
 static void waits_request_release(struct waits_request *q)
@@ -38,12 +38,13 @@ static int waits_parse_timing(const struct cli_args *args, struct waits_request 
 
 	q->wait_ns = WAITS_DEFAULT_NS;
 	if (wait && !force)
-		return err_set(err, -EINVAL, "--wait goes with %s", q->kind->force);
+		return err_set(err, -EINVAL, "--wait requires %s", q->kind->force);
 	if (diff && wait)
-		return err_set(err, -EINVAL, "--diff says how long to wait: leave --wait out");
+		return err_set(err, -EINVAL,
+			       "--diff and --wait cannot be combined; --diff sets the duration");
 	if (q->go.core && (force || diff))
 		return err_set(err, -EINVAL,
-			       "a core file does not change: %s and --diff need a running program",
+			       "%s and --diff need a running process, not a core file",
 			       q->kind->force);
 	if (diff)
 		r = cli_parse_duration("--diff", diff, &q->diff_ns, err);
@@ -69,7 +70,7 @@ static int waits_parse(const struct cli_args *args, struct waits_request *q, str
 	return r < 0 ? r : waits_parse_timing(args, q, err);
 }
 
-/* Two readings; the time between them becomes the profile's duration. */
+/* Reads twice; the time in between is the profile's duration. */
 static int waits_read_twice(const struct waits_request *q, struct golang_contention *c,
 			    struct profile **ret_profile, struct err *err)
 {
@@ -98,12 +99,11 @@ static int waits_off(const struct waits_request *q, struct err *err)
 {
 	if (q->go.core)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "",
-				"%s profiling was off in this program", q->kind->command);
-	return err_lack(
-		err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "",
-		"%s profiling is off in this program: its own code turns it on with %s, and "
-		"%s 1 does so from here for a while",
-		q->kind->command, q->kind->go_call, q->kind->force);
+				"%s profiling was off in this process", q->kind->command);
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "",
+			"%s profiling is off in this process; call %s in the program, or use %s 1 "
+			"to turn it on temporarily",
+			q->kind->command, q->kind->go_call, q->kind->force);
 }
 
 static int waits_force(const struct waits_request *q, struct golang_contention *c,
@@ -120,7 +120,7 @@ static int waits_force(const struct waits_request *q, struct golang_contention *
 		r = go_rate_force(rate, (struct golang_rate_of){.contention = c}, &q->go.info.id,
 				  ours, err);
 	if (r == 0)
-		cli_note("The program records waits now: those before are not shown.");
+		cli_note("The process now records waits; earlier ones are not shown.");
 	return r;
 }
 
@@ -144,12 +144,12 @@ static int waits_collect(const struct waits_request *q, struct golang_contention
 	if (now == 0 && (q->diff_ns || golang_contention_stats(c)->buckets == 0))
 		return waits_off(q, err);
 	if (now == 0)
-		cli_note("%s profiling is off now: these are the figures of before.",
+		cli_note("%s profiling is off now; these values were recorded earlier.",
 			 q->kind->kind == GOLANG_BLOCK ? "Block" : "Mutex");
 	return golang_contention_profile(c, ret_profile, err);
 }
 
-/* How much of what happens is recorded. */
+/* Describes the recording rate. */
 static void waits_rate_label(const struct waits_request *q, const struct golang_contention_stats *s,
 			     char *dst, size_t len)
 {
@@ -160,7 +160,7 @@ static void waits_rate_label(const struct waits_request *q, const struct golang_
 	else if (s->rate == 1)
 		(void)snprintf(dst, len, "every event");
 	else if (q->kind->kind == GOLANG_MUTEX)
-		(void)snprintf(dst, len, "one event of %lld", (long long)s->rate);
+		(void)snprintf(dst, len, "one in %lld events", (long long)s->rate);
 	else if (s->ticks_per_second > 0)
 		(void)snprintf(dst, len, "one event per %s blocked",
 			       units_label(label,
@@ -176,17 +176,19 @@ static void waits_describe(const struct waits_request *q, const struct golang_co
 	char name[GO_TARGET_NAME_LEN], rate[96];
 
 	waits_rate_label(q, s, rate, sizeof(rate));
-	cli_note("%s: %s, runtime variables by %s, %llu stacks, %s", go_target_name(&q->go, name),
-		 facts->version, facts->variables_how, (unsigned long long)s->buckets, rate);
+	cli_note("%s: %s, runtime variables found by %s, %llu stacks, %s",
+		 go_target_name(&q->go, name), facts->version, facts->variables_how,
+		 (unsigned long long)s->buckets, rate);
 	if (s->ticks_per_second > 0 && strcmp(s->ticks_how, "the program's own") != 0)
-		cli_note("Its clock has %.6f GHz (%s).", s->ticks_per_second / 1e9, s->ticks_how);
+		cli_note("Its clock runs at %.6f GHz (%s).", s->ticks_per_second / 1e9,
+			 s->ticks_how);
 }
 
 static void waits_report_losses(const struct golang_contention_stats *s)
 {
 	go_target_report_losses(s->bad_buckets, s->incomplete, s->unknown_frames);
 	if (s->torn_records)
-		cli_note("Unsure: %llu record%s changed during every try to read, and may be off "
+		cli_note("Unverified: %llu record%s kept changing while being read and may be off "
 			 "by one event.",
 			 (unsigned long long)s->torn_records, s->torn_records > 1 ? "s" : "");
 }

@@ -1,8 +1,8 @@
 /*
- * src/cli/waits.h: what `sonde block` and `sonde mutex` have in common: all but their names.
+ * src/cli/waits.h: shared by `sonde block` and `sonde mutex`: everything but their names.
  *
- * One reading; or with --diff two, and what lies between them. The force option lets a program
- * record for a while that does not do so by itself, and sets the old rate back.
+ * Reads once; with --diff twice, and shows the difference. The force option turns recording on
+ * temporarily and restores the old rate.
  */
 #pragma once
 
@@ -23,20 +23,20 @@ enum {
 	REPORT_OPTIONS("delay (default) or contentions"),                                          \
 		[WAITS_DIFF] = {.name = "diff",                                                    \
 				.arg = "DURATION",                                                 \
-				.help = "read twice, so far apart, and show what lies between"},   \
+				.help = "read twice, DURATION apart, and show the difference"},    \
 		[WAITS_FORCE] = {.name = (force), .arg = (arg_name), .help = (force_help)},        \
 		[WAITS_WAIT] = {.name = "wait",                                                    \
 				.arg = "DURATION",                                                 \
 				.help = "with --" force ": how long to record (default 10s)"},     \
 		GO_TARGET_OPTIONS(WAITS_TARGET)
 
-/* Which of the two commands it is. */
+/* What distinguishes the two commands. */
 struct waits_kind {
 	enum golang_contention_kind kind;
-	enum type_id types[2]; /* what it is shown by, the default first */
+	enum type_id types[2]; /* its types, the default first */
 	const char *command;
 	const char *force;   /* the option, with its dashes */
-	const char *go_call; /* what a program itself would call */
+	const char *go_call; /* the function a program would call */
 };
 
 /* An exit code. */

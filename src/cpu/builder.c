@@ -185,7 +185,7 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 	return map_put(&b->locations, key, location);
 }
 
-/* What a frame is to the interpreter of its process. */
+/* The role of a frame for the interpreter of its process. */
 static enum interp_part part_of(const struct cpu_process *process, const struct cpu_file *file,
 				const struct cpu_name *found, size_t n)
 {
@@ -196,7 +196,7 @@ static enum interp_part part_of(const struct cpu_process *process, const struct 
 	return interp_ops(kind)->part(found[file ? n - 1 : 0].system_name, file != NULL);
 }
 
-/* What Go's own profiles leave out, too. */
+/* Go's own profiles omit it, too. */
 static bool is_go_exit(const struct cpu_file *file, const struct cpu_name *name)
 {
 	return file && file->is_go && strcmp(name->function, "runtime.goexit") == 0;

@@ -9,7 +9,7 @@ struct runs {
 	bool first_alone; /* the innermost frame is a run of its own */
 };
 
-/* Frames from the first on, up to and with the next that native code called. */
+/* Frames from first up to and including the next one that native code called. */
 static uint16_t run_length(const struct runs *runs, uint16_t first)
 {
 	const struct cpu_stack *s = runs->stack;

@@ -1,13 +1,12 @@
 /*
- * src/cpu/interleave.h: which frames of an interpreter belong to which native ones.
+ * src/cpu/interleave.h: which interpreter frames belong to which native frames.
  *
- * Each time native code calls a function of the language the interpreter's loop, which is native
- * itself, is entered anew, and runs that function and those it calls. So the loop's frames on the
- * stack, and the runs of the interpreter's frames up to one that native code called, are the same
- * in number and order. They may differ by one where the loop was interrupted just as it enters or
- * leaves a frame, and by more where either list is cut: then the ends that are whole are put side
- * by side. A frame that has not begun belongs to a loop that is just being entered, whether that is
- * noted in it already or not.
+ * Whenever native code calls a function of the language, the interpreter's loop, itself native, is
+ * entered again and runs that function and those it calls. So the loop's frames on the stack match
+ * the runs of interpreter frames, each up to one that native code called, in number and order. They
+ * may differ by one if the loop was interrupted while entering or leaving a frame, and by more if
+ * either list is truncated: then the complete ends are aligned. A frame that has not started
+ * belongs to a loop just being entered, whether that is already noted in it or not.
  */
 #pragma once
 
@@ -17,8 +16,8 @@
 #include "cpu/sampler.h"
 
 /*
- * is_loop: of each user frame. ret_n[i] becomes how many frames take the place of user frame
- * i, in turn from the innermost on; 0 where it stays. Returns how many are left over, to come after
- * the last: where the native frames are cut.
+ * is_loop: for each user frame. ret_n[i] becomes the number of frames that replace user frame i,
+ * starting with the innermost; 0 if it stays. Returns how many remain for after the last, if the
+ * native frames are truncated.
  */
 uint16_t cpu_interleave(const struct cpu_stack *stack, const bool *is_loop, uint16_t *ret_n);

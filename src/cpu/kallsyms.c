@@ -173,7 +173,7 @@ static int explain_hidden(struct err *err)
 				"(kernel.kptr_restrict is %d)",
 				level);
 	return err_lack(err, -EPERM, ERR_CAUSE_HIDDEN,
-			"run as root of the host, not in a rootless container",
+			"run as root on the host, not in a rootless container",
 			"the kernel hides its addresses (kernel.kptr_restrict is %d)", level);
 }
 
@@ -187,7 +187,7 @@ static int explain_missing(const char *path, int code, struct err *err)
 	if (proc_host_is_covered(path, "/proc", dir, sizeof(dir))) {
 		(void)snprintf(remedy, sizeof(remedy), "umount %s", dir);
 		return err_lack(err, -ENOENT, ERR_CAUSE_HIDDEN, remedy,
-				"%s is hidden by what is mounted on %s", path, dir);
+				"%s is hidden by a mount on %s", path, dir);
 	}
 	if (code < 0)
 		return err_lack(err, code, ERR_CAUSE_HIDDEN, remedy, "cannot read %s: %s", path,

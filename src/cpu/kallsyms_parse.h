@@ -18,7 +18,7 @@ struct cpu_ksym {
 	uint8_t rank;	/* of several for one address the highest stays */
 };
 
-/* Zeroed is empty, and may be released. */
+/* Empty if zeroed; may be released. */
 struct cpu_ksyms {
 	uint64_t base;
 	uint64_t core_end; /* above are modules only */

@@ -23,11 +23,13 @@
 /* More does not help what is small. */
 #define NAMES_MAX_CACHE_BYTES ((size_t)4 << 20)
 #define NAMES_MAX_JIT_BYTES ((size_t)2 << 20)
-/* Longer ones are cut. */
+/* Longer ones are truncated. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
-/* Functions of an interpreter may be freed, and others of the same name be in their place: those
- * have lines of their own, and are read again after a while. */
+/*
+ * Functions of an interpreter may be freed and replaced by others of the same name, but with other
+ * lines: so they are read again after a while.
+ */
 #define NAMES_INTERP_NS (600 * NS_PER_SEC)
 #define NAMES_INTERP_TURNS 8
 
@@ -372,7 +374,7 @@ int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
 		.addr = frame->id & INTERP_ID};
 	int n = (int)names_cache_get(&names->cache, &key, names->answer);
 
-	/* Of a process that is gone, or has other mappings now, there is nothing to read. */
+	/* Nothing can be read of a process that has exited, or has other mappings now. */
 	if (n == 0 && process->interp.kind == kind)
 		n = names_read_frame(names, &key, process, frame, now_ns);
 	if (n < 0)

@@ -1,6 +1,6 @@
 /*
- * src/cpu/names_interp.h: the memory of processes that have an interpreter, in which the names of
- * its frames are. For the files of names only.
+ * src/cpu/names_interp.h: the memory of processes with an interpreter, which has the names of its
+ * frames. Only for the files of names.
  */
 #pragma once
 
@@ -33,6 +33,6 @@ struct names_interps {
 
 void names_interps_release(struct names_interps *interps);
 void names_interps_forget(struct names_interps *interps, uint64_t generation);
-/* Into names: how many. -errno as of interp_ops; -EBUSY: that were too many reads. */
+/* Fills names; returns how many. -errno as in interp_ops; -EBUSY: too many reads. */
 int names_interps_read(struct names_interps *interps, const struct cpu_process *process,
 		       const struct interp_frame *frame, uint64_t now_ns);

@@ -81,7 +81,7 @@ static bool perfmap_hex(struct view line, size_t *off, uint64_t *ret)
 	return true;
 }
 
-/* START SIZE NAME, numbers in hex; false for what makes no sense. */
+/* START SIZE NAME, numbers in hex; false if invalid. */
 static bool perfmap_parse(struct view line, uint64_t *ret_start, uint64_t *ret_size,
 			  struct view *ret_name)
 {

@@ -90,7 +90,7 @@ int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err)
 
 	r = perfmap_owner(pid, &owner);
 	if (r < 0)
-		return err_set(err, r, "process %d is gone", (int)pid);
+		return err_set(err, r, "process %d has exited", (int)pid);
 	found = perfmap_find(pid, &owner);
 	if (found < 0)
 		return err_set(err, -ENOENT, "process %d has no perf map", (int)pid);
@@ -100,12 +100,12 @@ int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err)
 			       "process %d: /tmp/perf-%d.map is not a regular file of its user",
 			       (int)pid, (int)owner.pid);
 	if (!(st.st_mode & S_IRUSR))
-		return err_set(err, -EAGAIN, "process %d: its /tmp/perf-%d.map is being written",
+		return err_set(err, -EAGAIN, "process %d: /tmp/perf-%d.map is being written",
 			       (int)pid, (int)owner.pid);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
 	r = proc_file_open_path(path, &fd, NULL);
 	if (r < 0)
-		return err_set(err, -EPERM, "process %d: cannot open its /tmp/perf-%d.map: %s",
+		return err_set(err, -EPERM, "process %d: cannot open /tmp/perf-%d.map: %s",
 			       (int)pid, (int)owner.pid, strerror(-r));
 	return cpu_perfmap_open_take(fd, ret_map, err);
 }

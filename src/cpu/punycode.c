@@ -54,7 +54,7 @@ static uint32_t punycode_adapt(uint32_t delta, uint32_t n, bool is_first)
 	return k + (PUNYCODE_BASE - PUNYCODE_TMIN + 1) * delta / (delta + PUNYCODE_SKEW);
 }
 
-/* One number of variable length at *at; false when it makes no sense. */
+/* One number of variable length at *at; false if invalid. */
 static bool punycode_number(struct view text, size_t *at, uint32_t bias, uint32_t *ret)
 {
 	uint64_t value = 0, weight = 1;

@@ -43,7 +43,7 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N
 #define STACK_MAX_BYTES (8U << 20)
 /* Mappings that were asked for and did not come. */
 #define ASK_AGAIN_NS 1000000000ULL
-/* How long the names of an interpreter's functions wait to be read. */
+/* Maximum wait before the names of an interpreter's functions are read. */
 #define INTERP_WAKE_NS 200000000ULL
 
 static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
@@ -63,8 +63,8 @@ static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t
 }
 
 /*
- * The process as user space has laid it out; one whose mappings are not known is reported. Not
- * inline: what it has on the stack would be there during the walk.
+ * The process as prepared by user space; one with unknown mappings is reported. Not inline: its
+ * stack would count during the walk.
  */
 static __attribute__((noinline)) struct sampler_process *
 find_process(const struct sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc,

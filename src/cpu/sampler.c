@@ -67,7 +67,7 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 
 #if !defined(__x86_64__)
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_MACHINE, "",
-			"CPU profiles need an x86-64 machine so far");
+			"CPU profiles are supported on x86-64 only");
 #endif
 	r = bpf_skeleton_open(sampler_bpf, &s->bpf, err);
 	if (r == 0)
@@ -76,7 +76,7 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 		return r;
 	n_cpus = libbpf_num_possible_cpus();
 	if (n_cpus < 0)
-		return err_set(err, n_cpus, "counting CPUs: %s", strerror(-n_cpus));
+		return err_set(err, n_cpus, "cannot count CPUs: %s", strerror(-n_cpus));
 	s->bpf->rodata->only_tgid = (uint32_t)o->pid;
 	s->bpf->rodata->want_kernel = o->kernel;
 	s->bpf->rodata->want_events = o->events;
@@ -85,7 +85,7 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 	bpf_program__set_autoload(s->bpf->progs.on_switch, o->offcpu_min_ns > 0);
 	r = size_maps(s, (uint32_t)n_cpus);
 	if (r < 0)
-		return err_set(err, r, "sizing BPF's maps: %s", strerror(-r));
+		return err_set(err, r, "cannot size BPF maps: %s", strerror(-r));
 	return bpf_skeleton_load(s->bpf->skeleton, &needs_loops, err);
 }
 
@@ -100,7 +100,7 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 		bpf_skeleton_map(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
 	s->layouts.rows = bpf_skeleton_map(s->bpf->maps.interp_layouts, LAYOUTS_BYTES);
 	if (!s->rules || !s->shared_files || !s->mappings || !s->layouts.rows)
-		return err_set(err, -errno, "mapping BPF's tables: %m");
+		return err_set(err, -errno, "cannot map BPF tables: %m");
 	s->pause = (struct cpu_pause){.call = sampler_on_pause, .context = s};
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)

@@ -131,7 +131,7 @@ static void walk_again(struct cpu_sampler *s, struct range mappings)
 	uint16_t n_inlined = stacks_split(stack, s->user, s->interp);
 
 	walk_loading(s, mappings);
-	/* Those that an interpreter has beside the stack come after what was walked now. */
+	/* Frames that an interpreter keeps elsewhere come after those walked now. */
 	stack->n_interp -= n_inlined;
 	memcpy(&stack->frames[stack->n_kernel + stack->n_user], &s->interp[n_inlined],
 	       stack->n_interp * sizeof(s->interp[0]));

@@ -106,7 +106,7 @@ static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 
 		r = bpf_map_lookup_and_delete_batch(fd, start, &to, s->keys, s->counts, &n, NULL);
 		if (r < 0 && errno != ENOENT)
-			return err_set(err, -errno, "reading the counts of stacks: %m");
+			return err_set(err, -errno, "cannot read stack counts: %m");
 		for (uint32_t i = 0; i < n && code >= 0; i++) {
 			code = emit_hash(s, parity, s->keys[i], &s->counts[i], emit, context);
 			/* To name a frame may take long, and who asks meanwhile may be gone. */
@@ -128,7 +128,7 @@ static int swap_counts(struct cpu_sampler *s, struct err *err)
 	__atomic_store_n(&s->bpf->bss->epoch, epoch, __ATOMIC_SEQ_CST);
 	/* Changes nothing, but the kernel waits for running programs before it returns. */
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.counts), &parity, &fd, 0) < 0)
-		return err_set(err, -errno, "swapping the tables of counts: %m");
+		return err_set(err, -errno, "cannot swap the tables of stack counts: %m");
 	return 0;
 }
 

@@ -126,7 +126,7 @@ struct sampler_stack {
 	__u8 interp_cut; /* there are more */
 	__u8 unused[2];
 	char comm[16]; /* of the thread group leader */
-	/* Of the kernel, of the machine, of an interpreter; a power of two. */
+	/* Kernel, native and interpreter frames; a power of two. */
 	__u64 frames[4 * (SAMPLER_FRAMES_MAX + 1)];
 };
 #define SAMPLER_FRAME_MASK (4 * (SAMPLER_FRAMES_MAX + 1) - 1)

@@ -23,7 +23,7 @@ struct stacks {
 
 /* How long a record with so many frames is. */
 size_t stacks_bytes(const struct sampler_stack *stack);
-/* Whether its parts fit together, and into len bytes. */
+/* Whether its parts are consistent, and fit into len bytes. */
 bool stacks_is_sound(const struct sampler_stack *stack, size_t len);
 /* -EBADMSG for a record that contradicts itself; -ENOMEM, also at the limit of memory. */
 int stacks_add(struct stacks *stacks, const void *record, size_t len, uint32_t generation);
@@ -32,11 +32,10 @@ const struct stack_record *stacks_find(const struct stacks *stacks, uint64_t has
 void stacks_clear(struct stacks *stacks);
 
 /*
- * Takes the words after the kernel's frames apart, of a record that is sound:
- * n_user native frames, and n_interp of an interpreter. Returns how many of these are in place of
- * native frames; they come first.
+ * Splits the words after the kernel's frames of a valid record: n_user native frames, and n_interp
+ * of an interpreter. Returns how many of these replace native frames; they come first.
  */
 uint16_t stacks_split(const struct sampler_stack *stack, uint64_t *ret_user,
 		      struct interp_frame *ret_interp);
-/* Whether a native frame's word stands for one of an interpreter. */
+/* Whether the word of a native frame stands for an interpreter frame. */
 bool stacks_is_interp(uint64_t word);

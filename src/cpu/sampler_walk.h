@@ -1,16 +1,15 @@
 /*
  * src/cpu/sampler_walk.h: walks a user stack, one call of walk_step() per frame.
  *
- * Where the mapping has tables, their rule leads to the caller; text without rules and anonymous
- * memory are left by the frame pointer. A return address is looked up one byte before it, as the
- * call may be the last instruction of its function; the innermost frame, and one that a signal
- * interrupted, at the address itself.
+ * If the mapping has tables, their rule leads to the caller; text without rules and anonymous
+ * memory are unwound by frame pointer. A return address is looked up one byte earlier, as the call
+ * may be the last instruction of its function; the innermost frame, and one interrupted by a
+ * signal, at the address itself.
  *
- * BPF walks a stack where it is (sampler_walk_bpf.h), user space a copy of its top
- * (sampler_copies.c), by the same tables and the same code. Each defines how it gets at them:
- * walk_record() and those after it, which may return NULL, and walk_read(), which is not 0 where
- * there is no such memory. In BPF the interpreter of the process, if it has one, is asked about
- * frames without a file.
+ * BPF walks the stack in place (sampler_walk_bpf.h), user space a copy of its top
+ * (sampler_copies.c), with the same tables and code. Each defines its access: walk_record() and
+ * those after it, which may return NULL, and walk_read(), which is nonzero if there is no such
+ * memory. In BPF the interpreter of the process, if any, is asked about frames without a file.
  */
 #pragma once
 
@@ -32,7 +31,7 @@ struct walk {
 	__u32 wanted; /* file without tables, + 1 */
 	__u32 interp; /* enum interp_kind of the process */
 	__u32 interp_cut;
-	__u32 asked; /* its interpreter has nothing to do with the frame at pc */
+	__u32 asked; /* the frame at pc is not its interpreter's */
 };
 
 static __always_inline struct sampler_copy *walk_record(const struct walk *w);
@@ -262,7 +261,7 @@ static __always_inline void note_word(struct walk *w, struct sampler_stack *s, _
 	w->hash = mix(w->hash, word);
 }
 
-/* The word after all that was noted. */
+/* The word after everything recorded. */
 static __always_inline __u32 next_word(const struct walk *w)
 {
 	return w->n_kernel + w->n_user + INTERP_WORDS * w->n_interp;
@@ -278,10 +277,10 @@ static __always_inline void note_interp(struct walk *w, struct sampler_stack *s,
 	w->n_interp++;
 }
 
-/* Nothing was done: first the interpreter is to be asked. */
+/* Nothing was done: ask the interpreter first. */
 #define WALK_ASK 2
 
-/* Notes the frame at pc and goes on to its caller; WALK_ASK, or 1 at the end of the stack. */
+/* Records the frame at pc and moves to its caller; WALK_ASK, or 1 at the end of the stack. */
 int walk_step(struct walk *w);
 __attribute__((noinline)) int walk_step(struct walk *w)
 {

@@ -1,6 +1,6 @@
 /*
- * src/cpu/sampler_walk_bpf.h: the walk in BPF, through the maps that user space has laid out; and
- * after it the frames that an interpreter has beside the stack.
+ * src/cpu/sampler_walk_bpf.h: the walk in BPF, with the maps prepared by user space; then the
+ * frames that an interpreter keeps outside the stack.
  */
 #pragma once
 
@@ -65,9 +65,9 @@ static __always_inline int interp_step(const struct walk *w, struct interp_walk 
 }
 
 /*
- * Of the frame at pc, which has no file. WALK_ASK: it is to be left as others are. Not a part of
- * walk_step(): what steps have on the stack would come on top of what that has, and all programs
- * together may have 512 bytes.
+ * For the frame at pc, which has no file. WALK_ASK: unwind it like any other. Not part of
+ * walk_step(): the stack of interpreter steps would add to its own, and all programs together have
+ * 512 bytes.
  */
 int interp_ask(struct walk *w);
 __attribute__((noinline)) int interp_ask(struct walk *w)
@@ -100,7 +100,7 @@ __attribute__((noinline)) int interp_ask(struct walk *w)
 	w->asked = 0;
 	if (answer == INTERP_CUT)
 		return stop(w, SAMPLER_END_NO_RULE);
-	i->frame.id |= INTERP_ENTERED; /* each has a native frame of its own */
+	i->frame.id |= INTERP_ENTERED; /* each has its own native frame */
 	note_interp(w, &s->stack, &i->frame);
 	w->pc = i->pc;
 	w->sp = i->sp;
@@ -129,8 +129,10 @@ static __always_inline void mark_entered(struct walk *w, struct sampler_stack *s
 	w->hash = mix(w->hash, 1);
 }
 
-/* Not 0 at the end. Global, so that the verifier takes what it finds in w for anything: older ones
- * would take it for what it is at the first step. */
+/*
+ * Nonzero at the end. Global, so that the verifier assumes anything in w: older ones would assume
+ * the values of the first step.
+ */
 int interp_take(struct walk *w);
 __attribute__((noinline)) int interp_take(struct walk *w)
 {
@@ -170,7 +172,7 @@ static int interp_loop(u32 number, struct walk *w)
 	return interp_take(w) ? 1 : 0;
 }
 
-/* Before the walk of a process that has an interpreter. */
+/* Before the walk of a process with an interpreter. */
 static __always_inline void interp_begin(struct walk *w, const struct interp_process *process,
 					 struct task_struct *task)
 {

@@ -1,9 +1,9 @@
 /*
- * src/elf/debugfile.h: the debug file that belongs to a stripped one: by build id, else by the
- * name and checksum in .gnu_debuglink.
+ * src/elf/debugfile.h: finds the debug file of a stripped one: by build id, else by name and
+ * checksum in .gnu_debuglink.
  *
- * It is only looked for below one folder of this machine (/usr/lib/debug). What a container's file
- * says of itself cannot lead anywhere else, and what is found has to prove that it belongs to it.
+ * Only one directory of this machine is searched (/usr/lib/debug). A container's file cannot direct
+ * us anywhere else, and what is found must prove that it belongs.
  */
 #pragma once
 

@@ -64,13 +64,12 @@ static int dwarf_check_first_unit(struct elf_dwarf *d, struct err *err)
 	if (r == -ENOMEM)
 		return err_oom(err);
 	if (r == -ENOTSUP)
-		return err_set(err, r, "its debug information is of a version that is not known");
+		return err_set(err, r, "its debug information has an unsupported version");
 	if (r < 0)
 		return err_set(err, r, "its debug information is damaged");
 	if (unit->is_split)
-		return err_set(
-			err, -ENOTSUP,
-			"its debug information is split into .dwo files, which are not read");
+		return err_set(err, -ENOTSUP,
+			       "its debug information is in .dwo files, which are not supported");
 	return 0;
 }
 
@@ -81,8 +80,7 @@ int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_d
 	int r;
 
 	if (image->type == ET_REL)
-		return err_set(err, -ENOTSUP,
-			       "debug information of an object file that was not linked");
+		return err_set(err, -ENOTSUP, "debug information of an unlinked object file");
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_oom(err);
@@ -154,7 +152,7 @@ int elf_dwarf_set_alternate(struct elf_dwarf *d, const struct elf_image *image, 
 
 	r = elf_dwarf_alternate_link(d->file.image, path, sizeof(path), wanted, sizeof(wanted));
 	if (r < 0)
-		return err_set(err, r, "it names no shared file of debug information");
+		return err_set(err, r, "it does not name a shared debug file");
 	if (!elf_image_build_id(image, id, sizeof(id)) || strcmp(id, wanted) != 0)
 		return err_set(err, -EBADMSG,
 			       "not the shared file of debug information, %s: "

@@ -1,10 +1,10 @@
 /*
  * src/elf/dwarf.h: source lines and inlined calls from DWARF 2 to 5, by our own bounded reader: the
- * file may be a container's, and it is root who reads it.
+ * file may come from a container, and root reads it.
  *
- * Units are found once (.debug_aranges, else a pass over unit headers and their top entries); a
- * unit's lines and inlined calls are decoded when an address in it is first asked for, and kept
- * within a limit of memory.
+ * Units are found once (.debug_aranges, else a pass over unit headers and top entries). A unit's
+ * lines and inlined calls are decoded when an address in it is first looked up, and kept within a
+ * memory limit.
  */
 #pragma once
 

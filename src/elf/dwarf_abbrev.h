@@ -1,6 +1,4 @@
-/*
- * src/elf/dwarf_abbrev.h: abbreviation tables, which say what the entries of a unit look like.
- */
+/* src/elf/dwarf_abbrev.h: abbreviation tables, which describe the form of a unit's entries. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,9 @@
 /*
- * src/elf/dwarf_code.h: what the code of a unit is: its functions, and the calls that the compiler
- * put into them.
+ * src/elf/dwarf_code.h: the code of a unit: its functions and inlined calls.
  *
- * All of a unit is decoded in one pass over its entries, which are then needed no more: in a
- * compressed section going back to an entry is dear. So this is kept small: addresses are
- * distances from a base, names are where they stand in the file.
+ * A unit is decoded in one pass over its entries, which are then no longer needed: going back to an
+ * entry in a compressed section is expensive. So the result is compact: addresses are offsets from
+ * a base, names are positions in the file.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * src/elf/dwarf_const.h: the numbers of DWARF 2 to 5 that we know, from the standard and, where it
- * has none, from GNU's extensions.
+ * src/elf/dwarf_const.h: the constants of DWARF 2 to 5 that we use, from the standard and GNU's
+ * extensions.
  */
 #pragma once
 

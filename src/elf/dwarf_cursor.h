@@ -1,9 +1,9 @@
 /*
- * src/elf/dwarf_cursor.h: reads numbers and strings of a section one behind the other.
+ * src/elf/dwarf_cursor.h: reads numbers and strings of a section in sequence.
  *
- * A cursor has a buffer of its own, so that any number of them can be open while pages come and
- * go. Its errors stick: after one, every read gives 0 and says nothing, and the caller looks at
- * the error once, at the end of what it reads. Loops over a cursor must look at it.
+ * A cursor has its own buffer, so any number of them can be open while pages come and go. Errors
+ * stick: after one, every read returns 0, and the caller checks once, at the end. Loops over a
+ * cursor must check it.
  */
 #pragma once
 

@@ -53,10 +53,9 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 		if (r == -ENOMEM)
 			return err_oom(err);
 		if (r < 0)
-			return err_set(err, r, "its section .debug_%s is %s",
-				       dwarf_section_names[i],
-				       r == -ENOTSUP ? "compressed in a way that is not known"
-						     : "damaged");
+			return err_set(
+				err, r, "its section .debug_%s is %s", dwarf_section_names[i],
+				r == -ENOTSUP ? "compressed in an unsupported way" : "damaged");
 	}
 	return 0;
 }

@@ -1,6 +1,4 @@
-/*
- * src/elf/dwarf_form.h: the values of attributes, as they stand in an entry.
- */
+/* src/elf/dwarf_form.h: attribute values, as encoded in an entry. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
- * src/elf/dwarf_index.h: which unit an address is in.
+ * src/elf/dwarf_index.h: finds the unit of an address.
  *
- * .debug_aranges is read first. It may be missing, or not speak of all units; so when it does not
- * know an address, the top entries of the units that it left out are read as well, once.
+ * .debug_aranges is read first. It may be missing or incomplete; so if it does not know an address,
+ * the top entries of the units it lacks are read as well, once.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * src/elf/dwarf_line.h: line-number programs, versions 2 to 5.
  *
- * The rows that a program makes are many times larger than the program. So the program runs once
- * to find its sequences and, every few hundred bytes, a mark to start from; a lookup runs it from
- * the nearest mark.
+ * The rows of a program are many times larger than the program itself. So the program runs once to
+ * find its sequences and a checkpoint every few hundred bytes; a lookup runs it from the nearest
+ * checkpoint.
  */
 #pragma once
 

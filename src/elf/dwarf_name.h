@@ -1,4 +1,4 @@
-/* src/elf/dwarf_name.h: what the function of an entry is called, and where it starts. */
+/* src/elf/dwarf_name.h: the name of an entry's function, and its first line. */
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* src/elf/dwarf_range.h: the addresses that belong to an entry, in all the ways DWARF says so. */
+/* src/elf/dwarf_range.h: the address ranges of an entry, in all forms of DWARF. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,8 @@
 /*
- * src/elf/dwarf_section.h: bytes of DWARF sections, compressed or not, through one cache of pages.
+ * src/elf/dwarf_section.h: bytes of DWARF sections, compressed or not, through one page cache.
  *
- * The pool also keeps the account of work: whatever is read, decompressed or decoded is taken from
- * its credit, so that a forged file can cost no more than so many bytes, however its parts refer
- * to one another.
+ * The pool also keeps a work budget: everything read, decompressed or decoded is charged to it, so
+ * the cost of a forged file is bounded, however its parts refer to one another.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * src/elf/dwarf_stream.h: random access to a compressed section (zlib or zstd), a page at a time.
+ * src/elf/dwarf_stream.h: random access to a compressed section (zlib or zstd), by page.
  *
- * The decompressed bytes are never held as a whole. Of a section for which there is room, pages are
- * kept as they come by, each compressed for itself. Of a larger one copies of zlib's state are kept
- * on the way, so that a page is reached from the nearest one; zstd can only start over.
+ * The decompressed section is never in memory as a whole. If there is room, pages are kept, each
+ * compressed separately. For larger sections, copies of zlib's state are kept along the way, so a
+ * page is reached from the nearest one; zstd can only start over.
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
  * src/elf/dwarf_unit.h: the units of a file's DWARF, and what their entries refer to.
  *
- * A unit is decoded as far as it is asked for: first its header and top entry; then its code
- * (dwarf_code.h); then its lines (dwarf_line.h). Units that were not used for longest are dropped,
- * and so are all abbreviations, but only between lookups (dwarf_file_trim): a pointer to a unit is
- * good until the lookup ends.
+ * A unit is decoded on demand: first its header and top entry; then its code (dwarf_code.h); then
+ * its lines (dwarf_line.h). Least recently used units are dropped, and all abbreviations too, but
+ * only between lookups (dwarf_file_trim): a pointer to a unit is valid until the lookup ends.
  */
 #pragma once
 

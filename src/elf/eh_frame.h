@@ -137,7 +137,7 @@ int eh_frame_load(struct eh_frame *frame, const struct unwind_sink *sink);
 int eh_frame_fde(struct eh_frame *frame, const struct eh_place *place, struct eh_fde *ret_fde);
 void eh_frame_release(struct eh_frame *frame);
 
-/* Runs the program of a CIE; false when it makes no sense or is beyond us. */
+/* Runs the program of a CIE; false if invalid or unsupported. */
 bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program);
 /* Rows from the function's start to end. Counts in the builder what is beyond us. */
 int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builder *b);

@@ -1,6 +1,6 @@
 /*
- * src/elf/eh_frame_program.c: runs the programs of .eh_frame entries and keeps what they say of
- * three things: the CFA, the return address and the frame pointer.
+ * src/elf/eh_frame_program.c: runs the programs of .eh_frame entries, tracking the CFA, the return
+ * address and the frame pointer.
  */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
  * src/elf/functions.c: all functions of an ELF file, sorted by address, for naming native frames.
  *
- * A large library has a hundred thousand names and few of them are ever asked for: memory holds
- * twelve bytes for each function, and a name is a short read from the file.
+ * A large library has a hundred thousand names, few of them ever needed: memory holds twelve bytes
+ * per function, and a name is a short read from the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +154,7 @@ static int elf_functions_take_names(struct elf_functions *f, const struct elf_im
 		return 0;
 	}
 	if (strings->size > ELF_MAX_OWN_NAMES_BYTES)
-		return err_set(err, -E2BIG, "the ELF file's names need over %llu MB",
+		return err_set(err, -E2BIG, "the ELF file's names exceed %llu MB",
 			       (unsigned long long)(ELF_MAX_OWN_NAMES_BYTES >> 20));
 	f->names = malloc(strings->size + 1);
 	if (!f->names)
@@ -182,7 +182,7 @@ static int elf_functions_fill(struct elf_functions *f, const struct elf_image *i
 	if (n < 0)
 		return (int)n;
 	if (count * sizeof(*f->list) > ELF_MAX_FUNCTIONS_BYTES)
-		return err_set(err, -E2BIG, "the ELF file's functions need over %llu MB",
+		return err_set(err, -E2BIG, "the ELF file's functions exceed %llu MB",
 			       (unsigned long long)(ELF_MAX_FUNCTIONS_BYTES >> 20));
 	f->list = calloc(count + 1, sizeof(*f->list));
 	if (!f->list)

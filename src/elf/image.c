@@ -1,8 +1,8 @@
 /*
- * src/elf/image.c: opens an ELF file and copies its headers out of it.
+ * src/elf/image.c: opens an ELF file and copies its headers.
  *
- * The file is whatever a target runs, so every count in it is bounded before memory is taken, and
- * section headers, which the kernel never looks at, are believed only where they make sense.
+ * The file is whatever a target runs, so every count is bounded before memory is allocated. Section
+ * headers, which the kernel ignores, are used only if they are plausible.
  */
 #include "elf/image.h"
 
@@ -42,10 +42,10 @@ static int elf_check_header(const Elf64_Ehdr *h, struct err *err)
 		return err_set(err, -EBADMSG, "not an ELF file");
 	if (h->e_ident[EI_CLASS] == ELFCLASS32)
 		return err_lack(err, -EBADMSG, ERR_CAUSE_UNSUPPORTED, "",
-				"a 32-bit ELF file; only 64-bit programs can be read");
+				"a 32-bit ELF file; only 64-bit programs are supported");
 	if (h->e_ident[EI_DATA] == ELFDATA2MSB)
 		return err_lack(err, -EBADMSG, ERR_CAUSE_UNSUPPORTED, "",
-				"a big-endian ELF file; only little-endian programs can be read");
+				"a big-endian ELF file; only little-endian programs are supported");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, -EBADMSG, "damaged ELF file: unknown class %u or byte order %u",
 			       h->e_ident[EI_CLASS], h->e_ident[EI_DATA]);
@@ -84,7 +84,7 @@ static int elf_load_segments(struct elf_image *image, const Elf64_Ehdr *h, struc
 		if (h->e_phoff > image->size ||
 		    elf_image_read(image, h->e_phoff + i * sizeof(p), &p, sizeof(p)) < 0)
 			return err_set(err, -EBADMSG,
-				       "damaged ELF file: its program headers are cut off");
+				       "damaged ELF file: its program headers are truncated");
 		image->segments[i] = (struct elf_segment){
 			.type = p.p_type,
 			.flags = p.p_flags,
@@ -202,7 +202,7 @@ static int elf_image_load(struct elf_image *image, struct err *err)
 		if (elf_image_read(image, 0, magic, sizeof(magic)) < 0 ||
 		    memcmp(magic, ELFMAG, SELFMAG) != 0)
 			return err_set(err, -EBADMSG, "not an ELF file");
-		return err_set(err, -EBADMSG, "damaged ELF file: cut off within its header");
+		return err_set(err, -EBADMSG, "damaged ELF file: truncated header");
 	}
 	r = elf_check_header(&h, err);
 	if (r < 0)
@@ -234,9 +234,9 @@ int elf_image_open_fd(int fd, struct elf_image **ret_image, struct err *err)
 	if (!image)
 		return err_oom(err);
 	if (fstat(fd, &st) < 0)
-		return err_set(err, -errno, "cannot look at an ELF file: %s", strerror(errno));
+		return err_set(err, -errno, "cannot access an ELF file: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EBADMSG, "not an ELF file: not a regular file at all");
+		return err_set(err, -EBADMSG, "not an ELF file: not a regular file");
 	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (image->fd < 0)
 		return err_set(err, -errno, "cannot keep an ELF file open: %s", strerror(errno));

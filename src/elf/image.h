@@ -1,9 +1,9 @@
 /*
  * src/elf/image.h: a bounds-checked view of a 64-bit little-endian ELF file.
  *
- * The file is read by pread, never mapped: a container that truncates its file while we look
- * must not be able to kill us with SIGBUS. Headers are copied at open; the rest is read on
- * demand. A file without section headers, or with damaged ones, has no sections and still opens.
+ * The file is read by pread, never mapped: a container that truncates its file meanwhile must not
+ * be able to kill us with SIGBUS. Headers are copied at open; the rest is read on demand. A file
+ * with missing or damaged section headers has no sections and still opens.
  */
 #pragma once
 

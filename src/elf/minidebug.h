@@ -1,7 +1,6 @@
 /*
- * src/elf/minidebug.h: mini debug info: a small ELF file with the symbols that were stripped, in
- * the section .gnu_debugdata, compressed by xz. Fedora's way of naming functions without debug
- * packages.
+ * src/elf/minidebug.h: mini debug info: a small ELF file with the stripped symbols, xz-compressed
+ * in the section .gnu_debugdata. Fedora's way to name functions without debug packages.
  */
 #pragma once
 

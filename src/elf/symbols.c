@@ -1,12 +1,11 @@
 /*
  * src/elf/symbols.c: finds a few symbols by name.
  *
- * Comparing names symbol by symbol means two reads each. Instead the string table is streamed
- * once, from its end: wherever a string ends, does it end in a wanted name? (Linkers let a name
- * share the tail of a longer one, so the offset may point into the middle of a string.) That gives
- * the few offsets that mean a wanted name. Go's linker writes names in the order of symbols, so a
- * binary search by offset finds the symbols at once; where it does not, all symbols are streamed
- * and compared by offset alone.
+ * Comparing names symbol by symbol means two reads each. Instead the string table is streamed once,
+ * from its end: wherever a string ends, does it end in a wanted name? (Linkers let a name share the
+ * tail of a longer one, so an offset may point into the middle of a string.) This gives the few
+ * offsets of wanted names. Go's linker writes names in symbol order, so a binary search by offset
+ * finds the symbols at once; otherwise all symbols are streamed and compared by offset alone.
  */
 #include "elf/symbols.h"
 
@@ -176,7 +175,7 @@ static int elf_search_add_hit(struct elf_search *s, uint64_t offset, size_t want
 		struct elf_hit *hits;
 
 		if (cap > ELF_MAX_HITS)
-			return err_set(err, -E2BIG, "damaged ELF file: %s is there %d times",
+			return err_set(err, -E2BIG, "damaged ELF file: %s occurs %d times",
 				       s->wanted[wanted].name, ELF_MAX_HITS);
 		hits = realloc(s->hits, cap * sizeof(*hits));
 		if (!hits)

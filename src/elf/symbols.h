@@ -1,4 +1,4 @@
-/* src/elf/symbols.h: symbols of an ELF file: few by name, quickly; or all functions, for lookup. */
+/* src/elf/symbols.h: symbols of an ELF file: a few by name, or all functions by address. */
 #pragma once
 
 #include <stddef.h>

@@ -23,7 +23,7 @@ int elf_symtab_locate(const struct elf_image *image, uint32_t type, struct elf_s
 	strings = &image->sections[symbols->link];
 	if (strings->type != SHT_STRTAB || !elf_table_fits(image, symbols) ||
 	    !elf_table_fits(image, strings))
-		return err_set(err, -EBADMSG, "damaged ELF file: its symbol table is cut off");
+		return err_set(err, -EBADMSG, "damaged ELF file: its symbol table is truncated");
 	if (symbols->size > ELF_MAX_TABLE_BYTES || strings->size > ELF_MAX_TABLE_BYTES)
 		return err_set(err, -E2BIG, "the ELF file's symbol table is over %llu MB",
 			       (unsigned long long)(ELF_MAX_TABLE_BYTES >> 20));
@@ -49,7 +49,7 @@ ssize_t elf_symtab_next(struct elf_symtab_reader *reader, struct err *err)
 
 	if (n &&
 	    elf_image_read(reader->image, reader->off, reader->batch, n * sizeof(Elf64_Sym)) < 0)
-		return err_set(err, -EBADMSG, "cannot read the symbols of an ELF file: cut off");
+		return err_set(err, -EBADMSG, "cannot read the symbols of an ELF file: truncated");
 	reader->off += n * sizeof(Elf64_Sym);
 	reader->left -= n;
 	return (ssize_t)n;

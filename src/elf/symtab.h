@@ -1,6 +1,6 @@
 /*
- * src/elf/symtab.h: where a symbol table and its names lie in a file, and a reader that streams
- * the symbols in large batches. For the files of this room only.
+ * src/elf/symtab.h: locates a symbol table and its names, and streams the symbols in large batches.
+ * Private to this room.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * src/elf/unwind.c: finds the unwind information of a file, and has its functions compiled in the
- * order of their addresses; see unwind.h.
+ * src/elf/unwind.c: finds a file's unwind information, and compiles its functions in address order;
+ * see unwind.h.
  */
 #include "elf/unwind.h"
 
@@ -142,7 +142,7 @@ static int compile_section(const struct eh_section *section, struct unwind_build
 			       (unsigned long long)UNWIND_MAX_BYTES);
 	r = elf_image_read(section->image, section->off + section->size - 1, &last, 1);
 	if (r < 0)
-		return err_set(err, r, "damaged ELF file: its unwind information is cut off");
+		return err_set(err, r, "damaged ELF file: its unwind information is truncated");
 	text_range(section->image, &f.section.lo, &f.section.hi);
 	r = eh_frame_load(&f, b->sink);
 	if (r == 0) {
@@ -150,10 +150,10 @@ static int compile_section(const struct eh_section *section, struct unwind_build
 		r = compile_rows(&f, b);
 	}
 	if (r == -E2BIG)
-		return err_set(err, r, "more unwind information than sonde is willing to hold");
+		return err_set(err, r, "unwind information exceeds sonde's memory limit");
 	if (r == -ENOMEM)
 		return err_oom(err);
-	return r < 0 ? err_set(err, r, "the unwind information could not be handed on") : 0;
+	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
 }
 
 int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err)
@@ -164,7 +164,7 @@ int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, st
 
 	if (image->machine != EM_X86_64)
 		return err_set(err, -ENOTSUP,
-			       "unwind information is read for x86-64 only, not for machine %u",
+			       "unwind information is supported for x86-64 only, not machine %u",
 			       image->machine);
 	if (place_by_section(image, ".eh_frame", &section) || place_by_segment(image, &section)) {
 		found = true;
@@ -189,5 +189,5 @@ int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *s
 	if (r < 0)
 		return r;
 	r = unwind_builder_drain(&b);
-	return r < 0 ? err_set(err, r, "the unwind information could not be handed on") : 0;
+	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
 }

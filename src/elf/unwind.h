@@ -1,6 +1,6 @@
 /*
- * src/elf/unwind.h: the unwind information of a file (.eh_frame, else .debug_frame), compiled into
- * rows sorted by address. x86-64; other machines are -ENOTSUP.
+ * src/elf/unwind.h: a file's unwind information (.eh_frame, else .debug_frame), compiled into rows
+ * sorted by address. x86-64; -ENOTSUP for other machines.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/*
- * src/elf/unwind_builder.h: makes an unwind table of rows that come in the order of their
- * addresses.
- */
+/* src/elf/unwind_builder.h: builds an unwind table from rows in address order. */
 #pragma once
 
 #include "elf/unwind.h"

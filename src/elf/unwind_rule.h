@@ -1,11 +1,11 @@
 /*
- * src/elf/unwind_rule.h: how one frame is left, in a form that BPF reads as well.
+ * src/elf/unwind_rule.h: how to unwind one frame, in a form that BPF reads as well.
  *
  * The return address is always at CFA - 8. Only the stack pointer, the frame pointer and the
- * program counter are followed; a rule that needs more of an inner frame is UNSUPPORTED.
+ * program counter are tracked; a rule that needs more is UNSUPPORTED.
  *
- * The rule of a frame that was left by a call is that of its return address - 1: the call may be
- * the last instruction of a function. Signal frames are entered so as well.
+ * For a frame left by a call, use the rule at its return address - 1: the call may be the last
+ * instruction of a function. Signal frames are encoded the same way.
  */
 #pragma once
 

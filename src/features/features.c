@@ -45,7 +45,7 @@ static void feature_write(struct feature *f, enum feature_state state, enum err_
 			  const char *reason, const char *remedy)
 {
 	f->state = state;
-	/* What lies with one process is no cause of a feature. */
+	/* A cause that concerns one process is not that of a feature. */
 	f->cause = err_cause_is_of_machine(cause) ? cause : ERR_CAUSE_OTHER;
 	(void)snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s", remedy);

@@ -1,8 +1,8 @@
 /*
- * src/features/features.h: what sonde can do on this machine; why not, and what would help.
+ * src/features/features.h: what works on this machine; if not, the reason and the fix.
  *
- * A row for each feature, on unless something was found to be missing. Whether one works is found
- * by trying it (probe.h), never by reading settings; those only explain a failure. Pure data.
+ * One row per feature, on unless something was found missing. Whether one works is found by trying
+ * it (probe.h), never by reading settings; those only explain a failure. Pure data.
  */
 #pragma once
 
@@ -34,12 +34,12 @@ enum feature_state {
 
 struct feature {
 	enum feature_state state;
-	enum err_cause cause; /* the rest is of one that is not on */
+	enum err_cause cause; /* the rest is set only if not on */
 	char reason[512];
-	char remedy[256]; /* "" when nothing is known to help */
+	char remedy[256]; /* "" if no fix is known */
 };
 
-/* Zeroed, all are on. */
+/* All are on if zeroed. */
 struct features {
 	struct feature rows[FEATURES_N];
 };
@@ -48,20 +48,20 @@ const char *feature_name(enum feature_id id);  /* "off-cpu" */
 const char *feature_title(enum feature_id id); /* "Off-CPU profiles" */
 const char *feature_state_name(enum feature_state state);
 
-/* What trying it gave: a code below 0 turns it off, with the error's reason and remedy. */
+/* Records the result of a try: a negative code turns it off, with the error's reason and remedy. */
 void features_set(struct features *features, enum feature_id id, int code, const struct err *err);
-/* It works, but not for all. */
+/* It works, but not for all processes. */
 void features_limit(struct features *features, enum feature_id id, const struct err *err);
-/* The user did not ask for it; option is what would, as in "start sonde run with --java". */
+/* Not enabled; option says how, as in "start sonde run with --java". */
 void features_disable(struct features *features, enum feature_id id, const char *reason,
 		      const char *remedy);
-/* Those that come with another one share its fate. To be called when all others are known. */
+/* Features that depend on another one follow it. Call this last. */
 void features_settle(struct features *features);
 
-/* Something is missing that people may want to know of: not what they did not ask for. */
+/* Missing and worth a mention: not turned off on purpose. */
 bool feature_is_missing(const struct feature *feature);
 /* How many are. */
 unsigned int features_missing(const struct features *features);
 
-/* The array of all, as in /api/health. */
+/* All features as an array, as in /api/health. */
 void features_json(const struct features *features, struct json *j);

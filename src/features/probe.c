@@ -17,7 +17,7 @@
 #include "oom/victims.h"
 #include "proc/host.h"
 
-/* Less than this is gone before anybody looks. */
+/* Less than this fills up before anybody notices. */
 #define PROBE_MIN_DISK_BYTES ((uint64_t)32 << 20)
 
 static int try_sampler(bool cpu, bool offcpu, struct err *err)
@@ -29,7 +29,7 @@ static int try_sampler(bool cpu, bool offcpu, struct err *err)
 	return cpu_sampler_open(&options, &sampler, err);
 }
 
-/* Both at a time, and each alone only where that fails. */
+/* Try both at once, and each alone only if that fails. */
 static void probe_cpu(struct features *f)
 {
 	struct err err = {};
@@ -53,7 +53,7 @@ static void probe_oom(struct features *f)
 	features_set(f, FEATURE_OOM_LIMITS, oom_mounts_open(&mounts, &err), &err);
 }
 
-/* What is read of Go and Java programs is their memory, or takes the same right. */
+/* Go and Java profiles read process memory, or need the same permission. */
 static void probe_memory(struct features *f)
 {
 	static const enum feature_id ids[] = {FEATURE_GO, FEATURE_JAVA_COUNTERS, FEATURE_JAVA};
@@ -81,7 +81,7 @@ void features_probe_host(struct features *f)
 	features_set(f, FEATURE_HOST_PIDS, proc_host_check_pids(&err), &err);
 }
 
-/* By making a folder in there, which goes at once. */
+/* Tested by creating a directory inside and removing it. */
 static int try_dir(const char *dir)
 {
 	_cleanup_free_ char *path = NULL;
@@ -96,10 +96,10 @@ static int try_dir(const char *dir)
 	return 0;
 }
 
-/* It is made when it is needed: then the folder counts that it will be made in. */
+/* It is created on demand: then its future parent must be writable. */
 static int probe_dir(char *dir, struct err *err)
 {
-	static const char another[] = "choose another folder with --data-dir";
+	static const char another[] = "choose another directory with --data-dir";
 	struct statvfs fs;
 	int r;
 
@@ -113,7 +113,7 @@ static int probe_dir(char *dir, struct err *err)
 				another, "cannot write to %s: %s", dir, strerror(-r));
 	if (statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < PROBE_MIN_DISK_BYTES)
 		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK,
-				"free disk space, or choose another folder with --data-dir",
+				"free disk space, or choose another directory with --data-dir",
 				"the disk of %s has only %llu MB left", dir,
 				(unsigned long long)fs.f_bavail * fs.f_frsize >> 20);
 	return 0;

@@ -25,7 +25,7 @@
 #include "proc/mem.h"
 
 #define GOLANG_BUCKET_HEADER 48
-/* Deeper than any runtime records: GODEBUG=profstackdepth is at most 1024, and a few skipped. */
+/* Deeper than any runtime records: GODEBUG=profstackdepth is at most 1024, plus a few skipped. */
 #define GOLANG_BUCKET_MAX_DEPTH 1040
 #define GOLANG_BUCKET_MEM 1
 #define GOLANG_BUCKET_BLOCK 2
@@ -49,7 +49,7 @@ static inline size_t golang_bucket_bytes(const struct golang_layout *layout, uin
 	       (size_t)GOLANG_BUCKET_CYCLES * layout->cycle_words * 8;
 }
 
-/* The runtime's own hash over the stack and the size: 64 bits that prove the layout. */
+/* The runtime's own hash of stack and size: 64 bits that verify the layout. */
 uint64_t golang_bucket_hash(const uint8_t *stack, uint64_t depth, uint64_t size);
 
 /* Is there a bucket of this type at addr? */
@@ -60,11 +60,11 @@ static inline bool golang_bucket_probe(struct proc_mem *mem, uint64_t addr)
 	return golang_bucket_probe_typ(mem, addr, GOLANG_BUCKET_MEM);
 }
 
-/* How often and how long somebody waited there, in ticks; scaled when it was recorded. */
+/* Number and total length of waits, in ticks; scaled when recorded. */
 struct golang_delay {
 	double count;
 	int64_t cycles;
-	bool moved; /* it was another when the bucket was read before */
+	bool moved; /* it differed in the previous read */
 };
 /* Takes over the record of GOLANG_BUCKET_DELAY_BYTES; whether that changed anything. */
 bool golang_delay_take(struct golang_delay *delay, const uint8_t *record);
@@ -75,12 +75,12 @@ struct golang_counts {
 	uint64_t frees;
 	uint64_t all_allocs;
 	uint64_t all_frees;
-	bool unpublished; /* the current cycle still waits for its flush */
-	bool torn;	  /* bytes disagree with counts: published ones were read while written */
+	bool unpublished; /* the current cycle is not flushed yet */
+	bool torn;	  /* bytes and counts disagree: read while being written */
 	bool all_torn;	  /* the same for any cycle */
 };
 
-/* With the number of words known to the compiler, so that taking them is a few moves. */
+/* With a word count known to the compiler, this is a few moves. */
 static inline struct golang_counts golang_bucket_counts_of(const uint8_t *record, uint64_t size,
 							   uint32_t cycle,
 							   const unsigned int cycle_words)
@@ -98,7 +98,7 @@ static inline struct golang_counts golang_bucket_counts_of(const uint8_t *record
 		memcpy(&word, record + 8UL * i, sizeof(word));
 		waiting |= word;
 	}
-	/* Most stacks have allocated nothing since the last collection. */
+	/* Most stacks have allocated nothing since the last garbage collection. */
 	if (!waiting) {
 		c.allocs = c.all_allocs = active[0];
 		c.frees = c.all_frees = active[1];
@@ -127,7 +127,7 @@ static inline struct golang_counts golang_bucket_counts_of(const uint8_t *record
 	return c;
 }
 
-/* Inline, for it is most of what a repeated reading does with a bucket. */
+/* Inline: most of the work of a repeated read. */
 static inline struct golang_counts golang_bucket_counts(const uint8_t *record, uint64_t size,
 							uint32_t cycle,
 							const struct golang_layout *layout)

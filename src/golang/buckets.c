@@ -141,9 +141,10 @@ static int walk_error(const struct golang_buckets *b, int code, struct err *err)
 	if (code != -E2BIG)
 		return err_set(err, code, "cannot read %s buckets: %s", b->what, strerror(-code));
 	if (golang_windows_spent(&b->windows))
-		return err_set(err, code,
-			       "%s buckets lie too scattered: %zu were read, and the list goes on",
-			       b->what, b->len);
+		return err_set(
+			err, code,
+			"%s buckets are too scattered in memory: %zu read, and the list continues",
+			b->what, b->len);
 	return err_set(err, code,
 		       "the program has more than %zu %s buckets, or deeper stacks than sonde "
 		       "can hold",
@@ -206,7 +207,7 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 		int r;
 
 		if (addr == mark)
-			return err_set(err, -EBADMSG, "the list of %s buckets runs in a circle",
+			return err_set(err, -EBADMSG, "the list of %s buckets has a cycle",
 				       b->what);
 		if (++steps == next_mark) {
 			mark = addr;
@@ -223,8 +224,8 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 			return walk_error(b, r, err);
 		if (b->bad - bad_before > WALK_MAX_BAD)
 			return err_set(err, -EBADMSG,
-				       "over %d %s buckets fail their hash: the layout is another "
-				       "than assumed, or the memory is forged",
+				       "more than %d %s buckets fail their hash: the layout "
+				       "differs from the assumed one, or the memory is forged",
 				       WALK_MAX_BAD, b->what);
 		addr = next;
 	}
@@ -393,8 +394,8 @@ int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *
 			r = range_counts(b, &b->ranges[i], &next, cycle);
 		if (r == -EBADMSG)
 			return err_set(err, r,
-				       "a %s bucket has changed its stack: "
-				       "the program replaced its memory",
+				       "the stack of a %s bucket has changed: the program replaced "
+				       "its memory",
 				       b->what);
 		if (r < 0)
 			return r;

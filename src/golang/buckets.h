@@ -1,9 +1,9 @@
 /*
- * src/golang/buckets.h: all buckets of one profile of a program, and their latest counts.
+ * src/golang/buckets.h: all buckets of one profile, and their latest counts.
  *
  * Buckets are never freed or moved and only their counts change, so the list is walked once,
- * through windows (buckets lie densely in 256 KB chunks). Later readings fetch all known buckets
- * with one vectored read of coalesced ranges, and walk only what is new at the head of the list.
+ * through windows (buckets are dense in 256 KB chunks). Later reads fetch all known buckets with
+ * one vectored read of coalesced ranges, and walk only what is new at the head of the list.
  */
 #pragma once
 
@@ -26,13 +26,13 @@ struct golang_bucket {
 	uint32_t depth;
 };
 
-/* What the counts of all buckets say together. */
+/* The combined state of all buckets. */
 struct golang_tally {
 	bool published;	    /* something was, ever */
-	bool flush_pending; /* the current cycle of some bucket still waits */
+	bool flush_pending; /* some bucket's current cycle is not flushed yet */
 	uint64_t torn;
 	uint64_t all_torn;
-	uint64_t moved; /* delays that were others when they were read before */
+	uint64_t moved; /* delays that changed since the last read */
 };
 
 struct golang_buckets {
@@ -54,39 +54,39 @@ struct golang_buckets {
 	size_t ranges_of;
 	uint8_t *images; /* where ranges are read to; kept between readings */
 	size_t images_len;
-	bool trimmed;		   /* it is not: golang_buckets_trim() was called */
+	bool trimmed;		   /* freed by golang_buckets_trim() */
 	struct golang_tally tally; /* of the last reading of all buckets */
 	uint64_t bad;		   /* refused buckets of all walks */
 	bool incomplete;	   /* the list could not be followed to its end */
 };
 
-/* A million buckets is ten times what the largest programs have; more is refused, and said. */
+/* A million buckets is ten times the maximum of real programs; more is refused with a message. */
 #define GOLANG_BUCKETS_MAX ((size_t)1 << 20)
 #define GOLANG_BUCKETS_NO_STACK UINT32_MAX
 #define GOLANG_BUCKETS_MAX_STACK_WORDS ((size_t)16 << 20) /* 128 MB */
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 			 const struct golang_layout *layout);
-/* Of blocking or mutex contention: cycle does not matter to them. */
+/* For blocking or mutex contention, which ignore cycle. */
 void golang_buckets_init_delays(struct golang_buckets *b, struct proc_mem *mem, uint64_t typ);
 void golang_buckets_release(struct golang_buckets *b);
 
 /*
- * Walks from head to the newest bucket that is known, and reads the counts of the new ones.
- * Buckets that fail their hash are counted in bad; -EBADMSG when the list runs in a circle or
- * consists of bad ones; -E2BIG past the limits; -ESRCH.
+ * Walks from head to the newest known bucket, and reads the counts of new ones. Counts buckets that
+ * fail their hash in bad. -EBADMSG if the list has a cycle or consists of bad ones; -E2BIG past the
+ * limits; -ESRCH.
  */
 int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct err *err);
-/* Reads the counts of all known buckets again. Their tally begins anew. */
+/* Reads the counts of all known buckets again, and restarts the tally. */
 int golang_buckets_reread(struct golang_buckets *b, uint32_t cycle, struct err *err);
-/* Gives the buffer back that readings share: for readers of many programs. */
+/* Frees the shared read buffer: for readers of many programs. */
 void golang_buckets_trim(struct golang_buckets *b);
-/* Gives back the stacks of all known buckets, for whoever has made use of them; */
+/* Frees the stacks of all known buckets, once used; */
 void golang_buckets_forget_stacks(struct golang_buckets *b);
-/* and reads them again: they never change. */
+/* and loads them again: they never change. */
 int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err);
 
-/* Not for a bucket whose stack was given back. */
+/* Not for a bucket whose stack was freed. */
 static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,
 						   const struct golang_bucket *bucket)
 {

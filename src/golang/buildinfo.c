@@ -28,7 +28,7 @@ static int buildinfo_pointer_form(struct proc_mem *mem, uint64_t header_addr,
 	if (r < 0)
 		return r;
 	if (!golang_version_parse(view_of(text, MIN(header.len, sizeof(text))), ret_version))
-		return err_set(err, -EBADMSG, "Go build info holds no Go version");
+		return err_set(err, -EBADMSG, "Go build info has no Go version");
 	return 0;
 }
 
@@ -54,7 +54,7 @@ int golang_buildinfo_read(struct proc_mem *mem, uint64_t addr, struct golang_ver
 	if (!view_varint(block, &off, &len) ||
 	    !view_sub(block, off, MIN(len, block.len - off), &text) ||
 	    !golang_version_parse(text, ret_version))
-		return err_set(err, -EBADMSG, "Go build info holds no Go version");
+		return err_set(err, -EBADMSG, "Go build info has no Go version");
 	return 0;
 }
 

@@ -16,9 +16,9 @@
 
 #define GOLANG_BUILDINFO_MAGIC "\xff Go buildinf:"
 
-/* Parses the block at addr. -EBADMSG when it is none, or its version makes no sense. */
+/* Parses the block at addr. -EBADMSG if it is not one, or its version is invalid. */
 int golang_buildinfo_read(struct proc_mem *mem, uint64_t addr, struct golang_version *ret_version,
 			  struct err *err);
-/* Looks for the block in [addr, addr+len) and parses it; -ENOENT when there is none. */
+/* Searches [addr, addr+len) for the block and parses it; -ENOENT if there is none. */
 int golang_buildinfo_scan(struct golang_scan *scan, uint64_t addr, uint64_t len,
 			  struct golang_version *ret_version, struct err *err);

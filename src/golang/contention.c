@@ -1,8 +1,8 @@
 /*
- * src/golang/contention.c: reading the buckets of waits; see contention.h.
+ * src/golang/contention.c: reads the buckets of waits; see contention.h.
  *
- * Their records are final at once, but count and delay are two words that the program adds to one
- * after the other. So each record is read until it is the same twice.
+ * Their records are final at once, but count and delay are two words updated one after the other.
+ * So each record is read until it is the same twice.
  */
 #include "golang/contention.h"
 

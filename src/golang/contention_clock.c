@@ -1,10 +1,10 @@
 /*
- * src/golang/contention_clock.c: from the ticks that a program counts delays by to seconds.
+ * src/golang/contention_clock.c: converts a program's delay ticks to seconds.
  *
- * On amd64 they are those of the time stamp counter, which runs at the same rate for all of the
- * machine; on arm64 the runtime counts nanoseconds. A program that was ever asked for its profile
- * knows the rate; for others it is measured, as they would do it: since their start, or over a
- * moment where they do not note that.
+ * On amd64 they are ticks of the time stamp counter, which runs at one rate for the whole machine;
+ * on arm64 the runtime counts nanoseconds. A program that was ever asked for its profile knows the
+ * rate. For others it is measured as they would do it: since their start, or over a moment if they
+ * do not record that.
  */
 #include <elf.h>
 #include <math.h>
@@ -67,7 +67,7 @@ static void clock_measure(struct golang_contention *c, const struct contention_t
 	rate = ticks_between(before, now);
 	if (proc_mem_pid(c->process->mem) == 0) {
 		c->stats.ticks_per_second = rate;
-		c->stats.ticks_how = "this machine's, for the core does not tell";
+		c->stats.ticks_how = "this machine's; the core does not record it";
 		return;
 	}
 	c->stats.ticks_per_second = rate;
@@ -83,7 +83,7 @@ static void clock_measure(struct golang_contention *c, const struct contention_t
 {
 	(void)t;
 	c->stats.ticks_per_second = 1e9;
-	c->stats.ticks_how = "not known: taken for nanoseconds";
+	c->stats.ticks_how = "unknown; assumed to be nanoseconds";
 }
 #endif
 

@@ -1,4 +1,4 @@
-/* src/golang/contention_impl.h: what the files of the block and mutex profiles share. */
+/* src/golang/contention_impl.h: shared by the files of block and mutex profiles. */
 #pragma once
 
 #include "golang/buckets.h"

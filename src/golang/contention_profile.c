@@ -1,4 +1,4 @@
-/* src/golang/contention_profile.c: profiles of waits, cumulative and since the last time. */
+/* src/golang/contention_profile.c: profiles of waits, cumulative and since the last read. */
 #include <string.h>
 
 #include "golang/contention_impl.h"

@@ -1,4 +1,4 @@
-/* src/golang/contention_stack.c: inlined calls put back into stacks; see contention_impl.h. */
+/* src/golang/contention_stack.c: restores inlined calls in stacks; see contention_impl.h. */
 #include "golang/contention_impl.h"
 
 /* runtime/tracestack.go: the first entry of some stacks of 1.23 to 1.26, which is no address. */

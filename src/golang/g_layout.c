@@ -158,7 +158,7 @@ int golang_g_layout_for(unsigned int minor, const struct golang_g_layout **ret_l
 			return 0;
 		}
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-			"goroutines are known of Go 1.%u to 1.%u, not of 1.%u",
+			"goroutines are supported for Go 1.%u to 1.%u, not 1.%u",
 			g_layouts[0].first_minor, g_layouts[ARRAY_SIZE(g_layouts) - 1].last_minor,
 			minor);
 }

@@ -1,8 +1,8 @@
 /*
- * src/golang/g_layout.h: where the fields of a goroutine's g, and of its thread's m, lie.
+ * src/golang/g_layout.h: offsets of the fields of a goroutine's g, and of its thread's m.
  *
  * The same on amd64 and arm64. No patch release of 1.17 to 1.27 moved any of them: runtime.m did
- * change within releases, but behind its first fields, which are all that is read here.
+ * change within releases, but only after the first fields, which are all we read.
  */
 #pragma once
 
@@ -40,6 +40,6 @@ struct golang_g_layout {
 	bool labels_are_map; /* runtime/pprof/label.go: map[string]string, later a slice */
 };
 
-/* -ENOTSUP with a sentence that names the releases known. */
+/* -ENOTSUP with a message that names the supported releases. */
 int golang_g_layout_for(unsigned int minor, const struct golang_g_layout **ret_layout,
 			struct err *err);

@@ -1,10 +1,10 @@
 /*
- * src/golang/goroutine_batch.c: some thousand goroutines at a time: their g's, their stacks, their
- * g's again.
+ * src/golang/goroutine_batch.c: reads some thousand goroutines at a time: their g's, their stacks,
+ * their g's again.
  *
- * A system call costs per range more than per byte, and g's lie close together: neighbours become
- * one range. The copies of a batch are used before the next one is read, while they are still in
- * the CPU's cache.
+ * In a system call a range costs more than its bytes, and g's are close together: neighbours are
+ * merged into one range. A batch is used before the next one is read, while it is still in the CPU
+ * cache.
  */
 #include <errno.h>
 #include <stdlib.h>

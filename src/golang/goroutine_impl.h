@@ -1,4 +1,4 @@
-/* src/golang/goroutine_impl.h: what the parts of the goroutine reader share. */
+/* src/golang/goroutine_impl.h: shared by the parts of the goroutine reader. */
 #pragma once
 
 #include "golang/g_layout.h"

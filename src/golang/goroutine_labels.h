@@ -36,7 +36,7 @@ void golang_labels_release(struct golang_labels *l);
 void golang_labels_clear(struct golang_labels *l);
 
 /*
- * The number of the set at addr, 0 for none; -EBADMSG when it makes no sense, -E2BIG when there are
+ * The number of the set at addr, 0 for none; -EBADMSG if invalid, -E2BIG when there are
  * too many. g_labels and g_goid are where the goroutine has them: that it still does so after the
  * reading proves that the set was not freed meanwhile.
  */

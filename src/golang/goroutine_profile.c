@@ -1,4 +1,4 @@
-/* src/golang/goroutine_profile.c: readings of goroutines as profiles and as frames for text. */
+/* src/golang/goroutine_profile.c: goroutines as profiles, and as frames for text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * src/golang/goroutine_states.c: readings of goroutines by state, for readers of many programs:
- * what they have no use for, labels and mappings, is not looked up.
+ * src/golang/goroutine_states.c: goroutines by state, for readers of many programs: labels and
+ * mappings, which they do not need, are not looked up.
  */
 #include <assert.h>
 #include <errno.h>

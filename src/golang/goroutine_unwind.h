@@ -37,7 +37,7 @@ struct golang_unwind {
 	struct golang_stack *stacks; /* by id */
 	size_t stacks_cap;
 	bool refreshed; /* plugins were looked for in this reading */
-	uint64_t epoch; /* changes when the numbers of stacks are given anew */
+	uint64_t epoch; /* changes when stacks are renumbered */
 };
 
 /* A copy of the stack from sp upwards. */

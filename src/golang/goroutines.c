@@ -200,7 +200,7 @@ static int list_read(struct golang_goroutines *gs, struct err *err)
 		if (r == 0 && after.data == before.data)
 			return 0;
 		if (r == 0)
-			r = err_set(err, -EBADMSG, "runtime.allgs moved during every try");
+			r = err_set(err, -EBADMSG, "runtime.allgs kept moving while being read");
 	}
 	return r;
 }
@@ -293,8 +293,8 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	}
 	if (r == 0 && golang_windows_spent(&gs->process->windows))
 		r = err_set(&why, -E2BIG,
-			    "Go's tables take more work to read than those of any real program: "
-			    "they are damaged or forged");
+			    "Go's tables need more work to read than any real program's: they are "
+			    "damaged or forged");
 	if (r == 0)
 		return 0;
 	gs->len = 0;

@@ -32,38 +32,40 @@ enum golang_g_state {
 };
 
 struct golang_goroutines_options {
-	bool system;	/* the runtime's own, too */
-	uint64_t max;	/* 0: all; else a sample of about so many stacks, and all states */
-	uint64_t limit; /* 0: none; else a list that claims more is refused with -E2BIG */
+	bool system;	/* include the runtime's own */
+	uint64_t max;	/* 0: all; else a sample of about this many stacks, and all states */
+	uint64_t limit; /* 0: none; else -E2BIG for a longer list */
 	bool labels;	/* pprof labels */
 };
 
-/* What one reading saw and lost. */
+/* What one read saw and lost. */
 struct golang_goroutines_stats {
-	uint64_t total; /* live user goroutines (and system ones if asked) */
+	uint64_t total; /* live user goroutines (and system ones on request) */
 	uint64_t states[GOLANG_G_STATES];
-	uint64_t system;      /* the runtime's own, left out */
-	uint64_t unverified;  /* changed during every try: counted, without a stack */
+	uint64_t system;      /* the runtime's own, omitted */
+	uint64_t unverified;  /* changed in every attempt: counted without a stack */
 	uint64_t incomplete;  /* stacks that did not unwind to the root: not shown */
-	uint64_t bad;	      /* records that make no sense */
-	uint64_t sampled;     /* stacks read, where max cut them; else 0 */
-	uint64_t retries;     /* goroutines that were read once more */
+	uint64_t bad;	      /* invalid records */
+	uint64_t sampled;     /* stacks read if limited by max; else 0 */
+	uint64_t retries;     /* goroutines read again */
 	uint64_t labels_lost; /* label sets that could not be read */
-	uint64_t epoch;	      /* changes when the numbers of stacks are given anew */
+	uint64_t epoch;	      /* changes when stacks are renumbered */
 };
 
 #define GOLANG_NO_STACK UINT32_MAX
 
-/* One goroutine; views and arrays live until the next reading. */
+/* One goroutine; views and arrays are valid until the next read. */
 struct golang_goroutine {
 	uint64_t id;
 	uint64_t parent_id;  /* 0 before 1.21 */
 	uint64_t created_by; /* return address of the go statement; 0 for the main one */
 	uint64_t start_pc;
-	/* How long, as far as the runtime knows; 0: not known. In a core: until the last moment
-	 * that a goroutine is known to have begun to wait. */
+	/*
+	 * How long, as far as the runtime knows; 0: unknown. In a core: until the last known start
+	 * of a wait.
+	 */
 	uint64_t wait_ns;
-	const char *wait_reason; /* as the runtime prints it; "" when it does not wait */
+	const char *wait_reason; /* as the runtime prints it; "" if not waiting */
 	uint32_t stack;	 /* equal stacks have equal numbers; GOLANG_NO_STACK for a running one */
 	uint32_t labels; /* index of its label set, 0 for none */
 	enum golang_g_state state;
@@ -73,17 +75,19 @@ struct golang_goroutine {
 	bool unsampled; /* without a stack because of max */
 };
 
-/* Borrows process, which must live longer. -ENOTSUP: the variables were not found. */
+/* Borrows process, which must outlive it. -ENOTSUP: variables not found. */
 int golang_goroutines_new(struct golang_process *process,
 			  const struct golang_goroutines_options *options,
 			  struct golang_goroutines **ret_goroutines, struct err *err);
 void golang_goroutines_free(struct golang_goroutines *goroutines);
 DEFINE_CLEANUP(struct golang_goroutines, golang_goroutines_free)
 
-/* -ESRCH when the target went away or exec'd. */
+/* -ESRCH if the target exited or exec'd. */
 int golang_goroutines_read(struct golang_goroutines *goroutines, struct err *err);
-/* Gives back what only the next reading needs: for readers of many programs. Ends the last reading,
- * stacks keep their numbers. */
+/*
+ * Frees what only the next read needs: for readers of many programs. Invalidates the last read;
+ * stacks keep their numbers.
+ */
 void golang_goroutines_trim(struct golang_goroutines *goroutines);
 size_t golang_goroutines_count(const struct golang_goroutines *goroutines);
 const struct golang_goroutine *golang_goroutine_at(const struct golang_goroutines *goroutines,
@@ -99,11 +103,11 @@ const char *golang_g_state_name(enum golang_g_state state);
 const char *golang_goroutines_how(const struct golang_goroutines *goroutines);
 
 /*
- * The last reading as a profile of the type goroutine/count, as runtime/pprof would write it
- * (pprof labels included). Running goroutines appear as "[running]", called by the function they
- * started with; those that could not be verified likewise as "[unverified]". With details each
- * sample also has the labels state, wait_reason and created_by. keep, if given, chooses goroutines.
- * Where max left stacks out, those that were read stand for as many as there are to each.
+ * The last read as a profile of type goroutine/count, as runtime/pprof would write it (pprof labels
+ * included). Running goroutines appear as "[running]", called by their entry function; unverified
+ * ones as "[unverified]". With details, samples also have the labels state, wait_reason and
+ * created_by. keep, if given, selects goroutines. If limited by max, each stack read stands for
+ * several.
  */
 int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details,
 			      bool (*keep)(void *context, const struct golang_goroutine *g),
@@ -116,7 +120,7 @@ int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details
 int golang_goroutines_by_state(struct golang_goroutines *goroutines, struct profile **ret_profile,
 			       struct err *err);
 
-/* One frame of a goroutine for text like a goroutine dump; names live until the next frame. */
+/* One frame for a goroutine dump; names are valid until the next frame. */
 struct golang_goroutine_frame {
 	struct view function; /* the full name */
 	struct view file;
@@ -127,10 +131,12 @@ struct golang_goroutine_frame {
 	uint8_t func_id; /* internal/abi.FuncID */
 };
 typedef int (*golang_goroutine_frame_fn)(void *context, const struct golang_goroutine_frame *frame);
-/* All frames of a stack, leaf first. An answer of emit below 0 ends it and is returned. */
+/* All frames of a stack, leaf first. A negative return of emit ends the walk and is returned. */
 int golang_goroutines_frames(struct golang_goroutines *goroutines, uint32_t stack,
 			     golang_goroutine_frame_fn emit, void *context);
-/* The function at created_by (a return address) or start_pc; without inlined calls, as the runtime
- * prints them. Returns 1, or 0 when there is none. */
+/*
+ * The function at created_by (a return address) or start_pc; without inlined calls, as the runtime
+ * prints it. Returns 1, or 0 if there is none.
+ */
 int golang_goroutines_site(struct golang_goroutines *goroutines, uint64_t pc,
 			   golang_goroutine_frame_fn emit, void *context);

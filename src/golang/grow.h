@@ -1,4 +1,4 @@
-/* src/golang/grow.h: arrays that grow by half: they are most of our memory, and are filled once. */
+/* src/golang/grow.h: arrays that grow by half: they are most of our memory, and filled once. */
 #pragma once
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * src/golang/heap_delta.c: what came since the last reading; see heap.h.
+ * src/golang/heap_delta.c: changes since the last read; see heap.h.
  *
- * Whoever asks for deltas asks again and again: stacks are looked up when they are new, and what
- * was found is kept (golang/names.h).
+ * Callers of deltas ask repeatedly: only new stacks are symbolized, and results are kept
+ * (golang/names.h).
  */
 #include <stdlib.h>
 

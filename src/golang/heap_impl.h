@@ -1,4 +1,4 @@
-/* src/golang/heap_impl.h: what profiles and deltas of the heap share. */
+/* src/golang/heap_impl.h: shared by heap profiles and deltas. */
 #pragma once
 
 #include "golang/buckets.h"

@@ -1,4 +1,4 @@
-/* src/golang/heap_picture.c: what fills the memory, for when it runs out; see heap.h. */
+/* src/golang/heap_picture.c: OOM snapshots of the heap; see heap.h. */
 #include "golang/heap_impl.h"
 #include "golang/process_impl.h"
 

@@ -142,7 +142,7 @@ static int image_from_file(struct proc_mem *mem, const struct proc_map *map, con
 		placed = bias_of_map(image.elf, map, &image.bias);
 	if (!placed || !file_is_mapped_one(mem, &image)) {
 		golang_image_release(&image);
-		return err_set(err, -ESTALE, "%s is not the file that was running",
+		return err_set(err, -ESTALE, "%s is not the file the process runs",
 			       exe_path ? exe_path : map->path);
 	}
 	(void)snprintf(image.path, sizeof(image.path), "%s", map->path);
@@ -319,7 +319,7 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 		return 0;
 	if (why.text[0] && proc_mem_pid(mem) == 0)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO,
-				"name the executable with --exe FILE",
+				"specify the executable with --exe FILE",
 				"no Go program found in the core: %.300s", why.text);
 	return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO, "", "not a Go program");
 }
@@ -364,5 +364,5 @@ int golang_image_version(const struct golang_image *image, struct proc_mem *mem,
 					  err) == 0)
 			return 0;
 	}
-	return err_set(err, -ENOENT, "the program holds no Go build info");
+	return err_set(err, -ENOENT, "the program has no Go build info");
 }

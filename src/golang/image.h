@@ -1,9 +1,9 @@
 /*
- * src/golang/image.h: the ELF image inside a process that holds the Go runtime.
+ * src/golang/image.h: the ELF image inside a process that contains the Go runtime.
  *
- * Usually the executable; a c-shared library in a C host; or memory alone, where the file on disk
- * is packed, gone, or no longer what runs. Addresses of the image plus bias are addresses in
- * the process.
+ * Usually the executable; a c-shared library in a C host; or memory alone, if the file on disk is
+ * packed, deleted, or no longer what runs. Addresses in the image plus bias are addresses in the
+ * process.
  */
 #pragma once
 
@@ -24,23 +24,23 @@ struct golang_image {
 	char path[512];	  /* of the mapping; "" for anonymous memory */
 };
 
-/* How hard to look. */
+/* How thoroughly to search. */
 enum golang_effort {
-	GOLANG_GLANCE, /* named sections only, unless there are none: for lists of processes */
+	GOLANG_GLANCE, /* named sections only, unless there are none: for process lists */
 	GOLANG_SEARCH, /* also scan the executable for Go's tables */
 };
 
-/* Fills in the image. -ENOTSUP when the process holds no Go runtime, with the sentence. */
+/* Fills in the image. -ENOTSUP with a message if the process has no Go runtime. */
 int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_effort effort,
 		      struct golang_image *ret_image, struct err *err);
-/* The file behind one mapping as an image, whatever it holds. -ESTALE when it changed since. */
+/* The file behind one mapping as an image, whatever it contains. -ESTALE if it has changed. */
 int golang_image_of_map(struct proc_mem *mem, const struct proc_map *map,
 			struct golang_image *ret_image, struct err *err);
 void golang_image_release(struct golang_image *image);
 
 /*
- * Lets proc_mem read the image's clean segments from its file (proc_mem_back), when memory and
- * file still agree. For a core also the segments that were never written.
+ * Lets proc_mem read the image's clean segments from its file (proc_mem_back), if memory and file
+ * still agree. For a core also the segments never written.
  */
 int golang_image_back(const struct golang_image *image, struct proc_mem *mem, struct err *err);
 /* The version of the build info, or -ENOENT. */

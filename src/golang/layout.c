@@ -34,10 +34,10 @@ int golang_layout_for(unsigned int minor, const struct golang_layout **ret_layou
 			return 0;
 		}
 	}
-	err_write(err, "Go 1.%u is not known to this sonde (it knows 1.%d to 1.%d)", minor,
+	err_write(err, "Go 1.%u is not supported by this sonde (1.%d to 1.%d are)", minor,
 		  GOLANG_OLDEST_MINOR, GOLANG_NEWEST_MINOR);
 	err_write_remedy(err, ERR_CAUSE_UNKNOWN_VERSION,
-			 "--assume-layout 1.%d tries with the tables of that release",
+			 "use --assume-layout 1.%d to try that release's layout",
 			 minor > GOLANG_NEWEST_MINOR ? GOLANG_NEWEST_MINOR : GOLANG_OLDEST_MINOR);
 	return -ENOTSUP;
 }

@@ -1,8 +1,8 @@
 /*
  * src/golang/layout.h: what differs between Go releases, as data.
  *
- * Keyed by the minor release: no patch release of 1.17 to 1.27 changed any of it. A release
- * that is not in the table is refused, unless the user names one to assume.
+ * Keyed by minor release: no patch release of 1.17 to 1.27 changed any of it. A release not in the
+ * table is refused, unless the user names one to assume.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct golang_layout {
 	unsigned char id_wrapper;
 };
 
-/* Wrappers are left out of stacks, unless a panic called them. */
+/* Wrappers are omitted from stacks, unless called by a panic. */
 static inline bool golang_layout_elides(const struct golang_layout *l, unsigned char func_id,
 					unsigned char callee)
 {
@@ -49,5 +49,5 @@ static inline bool golang_layout_elides(const struct golang_layout *l, unsigned 
 #define GOLANG_OLDEST_MINOR 17
 #define GOLANG_NEWEST_MINOR 27
 
-/* -ENOTSUP with a sentence that names the releases known. */
+/* -ENOTSUP with a message that names the supported releases. */
 int golang_layout_for(unsigned int minor, const struct golang_layout **ret_layout, struct err *err);

@@ -1,8 +1,8 @@
 /*
  * src/golang/metrics.c: see metrics.h.
  *
- * One vectored read brings everything; one more the number of collections again, as proof that it
- * is still the same program and that no collection ended meanwhile.
+ * One vectored read fetches everything; another one the number of GC cycles again, to verify that
+ * it is still the same program and that no garbage collection finished meanwhile.
  */
 #include "golang/metrics.h"
 
@@ -264,7 +264,8 @@ int golang_metrics_read(struct golang_metrics_reader *m, struct golang_metrics *
 			break;
 		if (tries == METRICS_MAX_TRIES)
 			return err_set(err, -EBADMSG,
-				       "collections ended during every try to read the figures");
+				       "garbage collections kept finishing while reading runtime "
+				       "statistics");
 	}
 	if (m->vars.memstats)
 		take_gc(&image.gc, &out);

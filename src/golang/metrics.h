@@ -1,6 +1,6 @@
 /*
- * src/golang/metrics.h: what the Go runtime knows of itself, read from its variables: the figures
- * of runtime.ReadMemStats and runtime/metrics that have kept their place over the releases.
+ * src/golang/metrics.h: Go runtime statistics, read from its variables: those of
+ * runtime.ReadMemStats and runtime/metrics that have stayed stable over releases.
  */
 #pragma once
 
@@ -45,12 +45,12 @@ struct golang_metrics {
 	uint32_t n_pauses;
 };
 
-/* Borrows process. -ENOTSUP: none of the variables was found. */
+/* Borrows process. -ENOTSUP: no variables found. */
 int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
 		       struct err *err);
 void golang_metrics_free(struct golang_metrics_reader *reader);
 DEFINE_CLEANUP(struct golang_metrics_reader, golang_metrics_free)
 
-/* Two system calls at most; figures that belong together are read together. */
+/* At most two system calls; related values are read together. */
 int golang_metrics_read(struct golang_metrics_reader *reader, struct golang_metrics *ret_metrics,
 			struct err *err);

@@ -1,6 +1,6 @@
 /*
- * src/golang/metrics_goal.c: the goal of the collector, as gcControllerState.heapGoal reckons it
- * from its fields (runtime/mgcpacer.go: heapGoalInternal, memoryLimitHeapGoal).
+ * src/golang/metrics_goal.c: the heap goal, computed as in gcControllerState.heapGoal
+ * (runtime/mgcpacer.go: heapGoalInternal, memoryLimitHeapGoal).
  */
 #include "base/cleanup.h"
 #include "golang/metrics_impl.h"

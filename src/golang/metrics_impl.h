@@ -1,4 +1,4 @@
-/* src/golang/metrics_impl.h: how the runtime's figures lie in memory. */
+/* src/golang/metrics_impl.h: the memory layout of the runtime's statistics. */
 #pragma once
 
 #include <stdbool.h>

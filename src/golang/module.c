@@ -150,7 +150,7 @@ int golang_module_load(struct golang_module *m, struct golang_windows *windows, 
 	module.ebss = word_at(md, MD_EBSS);
 	if (t->min_pc >= t->max_pc || module.noptrdata >= module.enoptrbss ||
 	    t->functab.len < t->n_functions)
-		return err_set(err, -EBADMSG, "Go's module data at 0x%lx makes no sense", addr);
+		return err_set(err, -EBADMSG, "Go's module data at 0x%lx is invalid", addr);
 	if (layout) {
 		if (layout->md_gofunc)
 			t->gofunc = word_at(md, layout->md_gofunc);

@@ -1,9 +1,9 @@
 /*
  * src/golang/module.h: runtime.moduledata: the runtime's own description of a linked program.
  *
- * It is found by what it must contain: the address of the function table followed by the address
- * of the function names. Read from the live process its values are already relocated, so PIE,
- * c-shared and external linking need no special case. Plugins hang on its `next`.
+ * It is found by its contents: the address of the function table followed by the address of the
+ * function names. In a live process its values are already relocated, so PIE, c-shared and external
+ * linking need no special case. Plugins are linked by `next`.
  */
 #pragma once
 
@@ -14,17 +14,17 @@
 struct golang_module {
 	uint64_t addr; /* of the moduledata */
 	struct golang_pclntab tables;
-	/* Where global variables lie: both [start, end). */
+	/* The ranges of global variables: both [start, end). */
 	uint64_t noptrdata, enoptrbss;
 	uint64_t data, ebss;
 };
 
-/* Looks through the image's data for the module of the function table at pclntab. */
+/* Searches the image's data for the module of the function table at pclntab. */
 int golang_module_find(const struct golang_image *image, struct proc_mem *mem, uint64_t pclntab,
 		       uint64_t *ret_addr, struct err *err);
 /*
- * Reads the moduledata at addr. Without a layout (version not known yet) inlined calls stay
- * unknown. windows are borrowed for the tables.
+ * Reads the moduledata at addr. Without a layout (version not known yet), inlined calls stay
+ * unknown. Borrows windows for the tables.
  */
 int golang_module_load(struct golang_module *m, struct golang_windows *windows, uint64_t addr,
 		       const struct golang_layout *layout, struct err *err);

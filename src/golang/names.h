@@ -20,7 +20,7 @@ struct golang_names_line;
 struct golang_names_function;
 struct golang_names_stack;
 
-/* Finds what is in an array by what it holds: ids + 1 in slots, by hash. */
+/* An index of an array by contents: ids + 1 in slots, by hash. */
 struct golang_names_index {
 	uint32_t *slots;
 	size_t cap; /* a power of two, or 0 */
@@ -52,14 +52,14 @@ struct golang_names {
 	uint64_t unknown;			   /* addresses without any name */
 };
 
-/* More than these are refused: a forged program must not make us keep any amount. */
+/* Limits: a forged program must not make us keep any amount. */
 #define GOLANG_NAMES_MAX_TEXT_BYTES ((size_t)16 << 20)
 #define GOLANG_NAMES_MAX_LOCATIONS ((size_t)1 << 20)
 #define GOLANG_NAMES_MAX_IDS ((size_t)16 << 20)
 
 void golang_names_release(struct golang_names *n);
 
-/* Takes stacks over from a profile in which they were looked up. */
+/* Imports stacks from a profile in which they were symbolized. */
 struct golang_names_import {
 	struct golang_names *names;
 	const struct profile *profile; /* borrowed */
@@ -68,16 +68,16 @@ struct golang_names_import {
 	size_t known_cap;
 };
 
-/* Stacks from names->n_stacks up to n_stacks are to come, in any order. */
+/* Announces stacks from names->n_stacks up to n_stacks, in any order. */
 int golang_names_import_init(struct golang_names_import *in, struct golang_names *names,
 			     const struct profile *profile, size_t n_stacks);
 int golang_names_import_stack(struct golang_names_import *in, size_t stack,
 			      const uint32_t *locations, size_t n);
-/* Now they count. Without this call what was imported is as if it had never been. */
+/* Commits the import; without this call it has no effect. */
 void golang_names_import_finish(struct golang_names_import *in);
 void golang_names_import_release(struct golang_names_import *in);
 
-/* Puts stacks into a profile, each location once. Locations have no mapping. */
+/* Adds stacks to a profile, each location once. Locations have no mapping. */
 struct golang_names_export {
 	const struct golang_names *names;
 	struct profile *profile; /* borrowed */

@@ -1,6 +1,6 @@
 /*
- * src/golang/native.h: names for addresses outside of Go code, from ELF symbols: C functions
- * that a cgo traceback put into a stack.
+ * src/golang/native.h: names for addresses outside Go code, from ELF symbols: C functions that a
+ * cgo traceback put into a stack.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct golang_native_file;
 
-/* Files are opened when an address in them is asked for, and kept. */
+/* Files are opened when an address in them is first looked up, and kept. */
 struct golang_native {
 	struct proc_mem *mem; /* borrowed */
 	struct golang_native_file *files;
@@ -19,6 +19,6 @@ struct golang_native {
 	uint64_t bytes; /* of their symbols, about */
 };
 
-/* The function's name, borrowed from native until release; empty when unknown. */
+/* The function's name, borrowed from native until release; empty if unknown. */
 struct view golang_native_name(struct golang_native *native, uint64_t pc);
 void golang_native_release(struct golang_native *native);

@@ -470,6 +470,6 @@ int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names
 	name_search_functions(&search, t, ret_funcs);
 	if (golang_windows_spent(t->windows))
 		return err_set(err, -E2BIG,
-			       "Go's function table is too large or scattered to be searched");
+			       "Go's function table is too large or too scattered to search");
 	return 0;
 }

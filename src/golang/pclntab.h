@@ -30,7 +30,7 @@ enum golang_pcln_format {
 	GOLANG_PCLN_120, /* 0xfffffff1: Go 1.20 and later */
 };
 
-/* Part of an executable's text that was laid out apart (only huge programs have several). */
+/* A separate part of an executable's text (only huge programs have several). */
 struct golang_textsect {
 	uint64_t vaddr;
 	uint64_t end;
@@ -82,7 +82,7 @@ struct golang_func {
 /* Flags of a function; internal/abi/symtab.go, runtime/symtab.go. */
 enum {
 	GOLANG_FUNC_TOP_FRAME = 1, /* the outermost of its stack */
-	GOLANG_FUNC_SP_WRITE = 2,  /* moves the stack pointer as pcsp cannot tell */
+	GOLANG_FUNC_SP_WRITE = 2,  /* moves the stack pointer in ways pcsp cannot describe */
 	GOLANG_FUNC_ASM = 4,	   /* 1.18+ */
 };
 
@@ -94,17 +94,16 @@ struct golang_inlined {
 	uint8_t func_id;
 };
 
-/* Where the table is, by section or by scanning; ret_how says which. -ENOENT when nowhere. */
+/* Finds the table by section or by scanning; ret_how says which. -ENOENT if not found. */
 int golang_pclntab_find(const struct golang_image *image, struct golang_scan *scan,
 			uint64_t *ret_addr, const char **ret_how, struct err *err);
 /* Reads the header at addr; the spans are filled by golang_module. */
 int golang_pclntab_header(struct golang_pclntab *t, struct proc_mem *mem, uint64_t addr,
 			  uint64_t *ret_names_offset, struct err *err);
 
-/* The function that holds pc. False when none does, or its record is damaged. */
+/* The function containing pc. False if there is none, or its record is damaged. */
 bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang_func *ret_func);
-/* Finds functions by name (below 64 characters), all in one pass. Those that do not exist come back
- * with entry 0. */
+/* Finds functions by name (below 64 characters), all in one pass. Missing ones get entry 0. */
 #define GOLANG_FIND_MAX 32
 int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names,
 			      struct golang_func *ret_funcs, size_t n, struct err *err);
@@ -118,13 +117,13 @@ bool golang_pclntab_inlined(struct golang_pclntab *t, const struct golang_func *
 			    struct golang_inlined *ret_inlined);
 /* Borrowed until the next call on t; empty when damaged. */
 struct view golang_pclntab_name(struct golang_pclntab *t, uint32_t name);
-/* As runtime.funcline: "?" and 0 where unknown. Borrowed until the next call on t. */
+/* As runtime.funcline: "?" and 0 if unknown. Borrowed until the next call on t. */
 struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct golang_func *f,
 				     uint64_t pc, int64_t *ret_line);
 
 /*
- * For whoever goes through all functions: len bytes of one of the tables at off, valid until the
- * next call on t (NULL outside of it); and what a function's record says, but for inlined calls.
+ * For walking all functions: len bytes of one of the tables at off, valid until the next call on t
+ * (NULL if out of range); and the contents of a function's record, except inlined calls.
  */
 const uint8_t *golang_pclntab_at(struct golang_pclntab *t, struct golang_span span, uint64_t off,
 				 size_t len);
@@ -144,5 +143,5 @@ struct golang_pcvalue {
 };
 
 struct golang_pcvalue golang_pcvalue_begin(uint32_t table, uint64_t entry);
-/* 1 with the next value, 0 at the end, -EBADMSG, -E2BIG when the work is spent. */
+/* 1 with the next value, 0 at the end, -EBADMSG, -E2BIG if the work budget is spent. */
 int golang_pcvalue_next(struct golang_pclntab *t, struct golang_pcvalue *v);

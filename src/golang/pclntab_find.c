@@ -1,9 +1,9 @@
 /*
- * src/golang/pclntab_find.c: where the function table lies.
+ * src/golang/pclntab_find.c: finds the function table.
  *
- * Its section has a name when the Go linker wrote the file. GNU ld merges it into .data.rel.ro
- * when it links PIE and c-shared (up to 1.25), and some files have no sections at all: then the
- * first words of the table are looked for in the process's own memory.
+ * It has a named section if the Go linker wrote the file. GNU ld merges it into .data.rel.ro for
+ * PIE and c-shared (up to 1.25), and some files have no sections at all: then the table's first
+ * words are searched in the process's memory.
  */
 #include <elf.h>
 #include <errno.h>

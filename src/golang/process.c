@@ -33,7 +33,8 @@ static int assumed_layout(const char *release, const struct golang_layout **ret_
 	if (golang_version_parse(view_str(release), &version) &&
 	    golang_layout_for(version.minor, ret_layout, NULL) == 0)
 		return 0;
-	return err_set(err, -EINVAL, "--assume-layout takes a release from 1.%d to 1.%d, not '%s'",
+	return err_set(err, -EINVAL,
+		       "--assume-layout must be a release from 1.%d to 1.%d, not '%s'",
 		       GOLANG_OLDEST_MINOR, GOLANG_NEWEST_MINOR, release);
 }
 
@@ -62,10 +63,10 @@ static int process_version(struct golang_process *p, struct golang_module *modul
 		return assumed_layout(options->assume_layout, &p->layout, err);
 	}
 	if (r == -ENOENT) {
-		err_write(err, "a Go program that does not tell its version");
+		err_write(err, "a Go program without version information");
 		err_write_remedy(err, ERR_CAUSE_UNKNOWN_VERSION,
-				 "--assume-layout 1.%d (or another release) tries with the tables "
-				 "of that release",
+				 "use --assume-layout 1.%d (or another release) to try that "
+				 "release's layout",
 				 GOLANG_NEWEST_MINOR);
 		return -ENOTSUP;
 	}
@@ -124,8 +125,8 @@ static int process_modules(struct golang_process *p, const struct golang_options
 	r = process_version(p, &module, options, err);
 	if (r == 0 && p->layout->pcln != module.tables.format)
 		r = err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION,
-			     "--assume-layout VERSION tries with the tables of another release",
-			     "the function table is not that of Go 1.%u (%s)", p->layout->minor,
+			     "use --assume-layout VERSION to try another release's layout",
+			     "the function table does not match Go 1.%u (%s)", p->layout->minor,
 			     p->facts.version_how);
 	golang_module_release(&module);
 	if (r < 0)

@@ -18,13 +18,15 @@ struct golang_process; /* opaque */
 struct golang_options {
 	/* Treat an unknown or unreadable version as this one ("1.27"); NULL to fail closed. */
 	const char *assume_layout;
-	/* The executable for a core whose own path is gone; NULL to take it from the core. */
+	/*
+	 * The executable for a core whose own path no longer exists; NULL to take it from the core.
+	 */
 	const char *exe_path;
 	/* Ignore .symtab, as if the binary were stripped. */
 	bool ignore_symbols;
 };
 
-/* What opening found out; for people and for JSON. Strings live as long as the process. */
+/* What opening found; for people and for JSON. Strings live as long as the process. */
 struct golang_facts {
 	const char *version;	   /* "go1.27.3" */
 	const char *version_how;   /* "build info", "runtime.buildVersion", "--assume-layout" */
@@ -34,12 +36,12 @@ struct golang_facts {
 	uint64_t n_functions;
 	uint64_t load_bias;
 	bool has_heap;			/* the heap profile's variables are known */
-	const struct err *heap_refusal; /* when !has_heap: why not */
+	const struct err *heap_refusal; /* if !has_heap: the reason */
 };
 
 /*
- * Takes mem over, also on failure. -ENOTSUP: not a Go program, or a version that no layout is known
- * for (the sentence says which and how to go on).
+ * Takes ownership of mem, also on failure. -ENOTSUP: not a Go program, or an unsupported version
+ * (the message says which, and the remedy).
  */
 int golang_process_open_take(struct proc_mem *mem, const struct golang_options *options,
 			     struct golang_process **ret_process, struct err *err);
@@ -48,14 +50,14 @@ DEFINE_CLEANUP(struct golang_process, golang_process_close)
 
 const struct golang_facts *golang_process_facts(const struct golang_process *process);
 struct proc_mem *golang_process_mem(const struct golang_process *process);
-/* Gives back what can be read again: for who keeps many programs open. */
+/* Frees what can be loaded again: for callers that keep many programs open. */
 void golang_process_trim(struct golang_process *process);
 
-/* Is this a release that assume_layout can name? -EINVAL with a sentence. */
+/* Whether assume_layout can name this release; -EINVAL with a message. */
 int golang_process_check_layout(const char *assume_layout, struct err *err);
 
 /*
- * A cheap look for `sonde ps`: is this a Go program and which version? Returns 1 and fills version,
- * 0 when it is not Go, or -errno.
+ * A cheap check for `sonde ps`: is this a Go program, and which version? Returns 1 and fills
+ * version, 0 if it is not Go, or -errno.
  */
 int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struct err *err);

@@ -1,4 +1,4 @@
-/* src/golang/process_impl.h: what the readers of this room share of an open process. */
+/* src/golang/process_impl.h: shared by the readers of an open process. */
 #pragma once
 
 #include "golang/image.h"

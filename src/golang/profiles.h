@@ -1,4 +1,4 @@
-/* src/golang/profiles.h: what the profiles of this room have in common. */
+/* src/golang/profiles.h: shared by the profiles of this room. */
 #pragma once
 
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /*
  * src/golang/program.c: see program.h. The file is read as if it were the memory of a process
- * (proc_mem_open_elf), so that all that knows Go's tables works on it as well.
+ * (proc_mem_open_elf), so all code for Go's tables works on it as well.
  */
 #include "golang/program.h"
 
@@ -73,12 +73,12 @@ static int program_layout(struct golang_program *p, struct golang_module *module
 	if (r < 0)
 		return r == -ENOENT || r == -EBADMSG
 			       ? err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-					  "a Go program that does not tell its version")
+					  "a Go program without version information")
 			       : r;
 	r = golang_layout_for(version.minor, &p->layout, err);
 	if (r == 0 && p->layout->pcln != module->tables.format)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-				"the function table is not that of Go 1.%u", version.minor);
+				"the function table does not match Go 1.%u", version.minor);
 	return r;
 }
 
@@ -237,8 +237,8 @@ int golang_program_frames(struct golang_program *p, uint64_t vaddr,
 		return err_oom(err);
 	if (golang_windows_spent(&p->windows))
 		return err_set(err, -E2BIG,
-			       "Go's tables take more work to read than those of any real program: "
-			       "they are damaged or forged");
+			       "Go's tables need more work to read than any real program's: they "
+			       "are damaged or forged");
 	for (int i = 0; r >= 0 && i < frames.n; i++) {
 		struct golang_program_frame *frame = &frames.at[i];
 

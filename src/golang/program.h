@@ -1,6 +1,6 @@
 /*
- * src/golang/program.h: a Go program as its file, without a process: how its frames are left
- * (pclntab's pcsp) and what its addresses are called, inlined calls included.
+ * src/golang/program.h: a Go program's file, without a process: how to unwind its frames (pclntab's
+ * pcsp) and symbolize its addresses, inlined calls included.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 struct golang_program; /* opaque; for one thread at a time */
 
-/* Duplicates fd. -ENOTSUP: no Go program, or tables of a version that is not known. */
+/* Duplicates fd. -ENOTSUP: not a Go program, or tables of an unsupported version. */
 int golang_program_open(int fd, struct golang_program **ret_program, struct err *err);
 void golang_program_close(struct golang_program *program); /* NULL is fine */
 DEFINE_CLEANUP(struct golang_program, golang_program_close)
 
-/* Rows for Go's own text; where there is .eh_frame as well (cgo) the caller joins both. */
+/* Rows for Go's own text; if there is .eh_frame as well (cgo), the caller merges both. */
 int golang_program_unwind(struct golang_program *program, struct unwind_table *ret_table,
 			  struct err *err);
 
@@ -34,8 +34,8 @@ struct golang_program_frame {
 #define GOLANG_PROGRAM_MAX_FRAMES 64
 
 /*
- * Calls emit for each function at the link-time address, the innermost inlined one first. Returns
- * how many there were; 0 when the address is not in Go text.
+ * Calls emit for each function at the link-time address, innermost inlined first. Returns how many;
+ * 0 if the address is not in Go text.
  */
 int golang_program_frames(struct golang_program *program, uint64_t vaddr,
 			  int (*emit)(void *context, const struct golang_program_frame *frame),

@@ -1,4 +1,4 @@
-/* src/golang/program_impl.h: what the files of this room share of a program's file. */
+/* src/golang/program_impl.h: shared by the files of this room that read a program's file. */
 #pragma once
 
 #include "base/buf.h"

@@ -21,7 +21,7 @@
 #define JOURNAL_LOCK JOURNAL_NAME ".lock"
 #define JOURNAL_LINE_MAX ((size_t)128)
 #define JOURNAL_BYTES_MAX (GOLANG_RATE_NOTES_MAX * JOURNAL_LINE_MAX)
-/* Others hold the lock for as long as a disk takes to write one small file. */
+/* Others hold the lock only while writing one small file. */
 #define JOURNAL_PATIENCE_NS (10 * NS_PER_SEC)
 #define JOURNAL_PAUSE_NS (5 * NS_PER_MS)
 
@@ -29,7 +29,7 @@ struct golang_rate_journal {
 	char *dir;
 };
 
-/* The folder and its lock, while one of us reads or changes the file. */
+/* The directory and its lock, while the file is read or changed. */
 struct journal_session {
 	const struct golang_rate_journal *journal;
 	int dirfd;
@@ -66,7 +66,7 @@ void golang_rate_journal_close(struct golang_rate_journal *j)
 	free(j);
 }
 
-/* Takes the word off the line; false when there is none. */
+/* Removes the word from the line; false if there is none. */
 static bool line_word(struct view *line, char dst[static 32])
 {
 	size_t n = 0;
@@ -99,7 +99,7 @@ static bool line_number(struct view *line, int base, uint64_t max, uint64_t *ret
 	return !errno && !*end && *ret_number <= max;
 }
 
-/* A program may well have set its rate to less than none. */
+/* A program may well have set a negative rate. */
 static bool line_rate(struct view *line, int64_t *ret_rate)
 {
 	bool negative = line->len && line->data[0] == '-';
@@ -155,7 +155,7 @@ size_t golang_rate_notes_parse(struct view text,
 		const uint8_t *newline = memchr(text.data + begin, '\n', text.len - begin);
 		size_t end = newline ? (size_t)(newline - text.data) : text.len;
 
-		/* A line without its end was never finished. */
+		/* A line without a newline was never finished. */
 		if (newline && line_parse(view_of(text.data + begin, end - begin), &notes[len]))
 			len++;
 		begin = end + 1;
@@ -177,19 +177,19 @@ int golang_rate_notes_print(const struct golang_rate_note *notes, size_t len, st
 	return r;
 }
 
-/* Where the file is, -errno and why it does not do. */
+/* Returns r, with the path in the message. */
 static int session_failed(const struct journal_session *s, int r, struct err *err)
 {
 	return err_lack(err, r, ERR_CAUSE_DISK, GOLANG_RATE_JOURNAL_REMEDY,
-			"cannot note forced rates in %s/" JOURNAL_NAME ": %s", s->journal->dir,
+			"cannot record forced rates in %s/" JOURNAL_NAME ": %s", s->journal->dir,
 			strerror(-r));
 }
 
 static int session_forged(const struct journal_session *s, const char *name, struct err *err)
 {
 	return err_lack(err, -EBADMSG, ERR_CAUSE_MALFORMED,
-			"look who has put it there, and remove it",
-			"%s%s%s could have been written by others: no rate is set by it",
+			"find out who put it there, and remove it",
+			"%s%s%s is writable by others; no rate is restored from it",
 			s->journal->dir, name[0] ? "/" : "", name);
 }
 
@@ -261,7 +261,7 @@ static void session_end(struct journal_session *s)
 	free(s->notes);
 }
 
-/* -ENOENT: there is no folder. To read alone needs no lock: the file is replaced as a whole. */
+/* -ENOENT: no such directory. Reading needs no lock: the file is replaced atomically. */
 static int session_begin(const struct golang_rate_journal *j, bool writes,
 			 struct journal_session *s, struct err *err)
 {
@@ -272,7 +272,7 @@ static int session_begin(const struct golang_rate_journal *j, bool writes,
 	s->dirfd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dirfd < 0 || fstat(s->dirfd, &st) < 0)
 		return session_failed(s, -errno, err);
-	/* What lies in it is looked at, too; but others must not be able to take it away. */
+	/* The file is checked, too; but others must not be able to remove it. */
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
 		return session_forged(s, "", err);
 	if (writes)
@@ -289,7 +289,7 @@ static int session_save(const struct journal_session *s, struct err *err)
 
 	if (r < 0)
 		return err_oom(err);
-	/* What one of us left who was killed, or somebody else: it is not written through. */
+	/* Left by a killed sonde, or put there by others: never write through it. */
 	(void)unlinkat(s->dirfd, JOURNAL_BESIDE, 0);
 	fd = openat(s->dirfd, JOURNAL_BESIDE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
@@ -330,7 +330,7 @@ int golang_rate_journal_add(const struct golang_rate_journal *j,
 		return r;
 	i = session_find(&s, note);
 	if (i == GOLANG_RATE_NOTES_MAX)
-		return err_set(err, -E2BIG, "over %zu programs have a forced rate already",
+		return err_set(err, -E2BIG, "more than %zu processes already have a forced rate",
 			       GOLANG_RATE_NOTES_MAX);
 	s.len = MAX(s.len, i + 1);
 	s.notes[i] = *note;

@@ -10,7 +10,7 @@
 #include "golang/process_impl.h"
 #include "proc/lock.h"
 
-/* One variable of the runtime, eight bytes in all releases. */
+/* One runtime variable, eight bytes in all releases. */
 struct rate_var {
 	struct proc_mem *mem;
 	uint64_t addr;
@@ -47,9 +47,9 @@ static int rates_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 	int r = proc_lock(id, "rate", ret_fd, err);
 
 	if (r == -EBUSY)
-		return err_lack(err, r, ERR_CAUSE_BUSY, "wait for it to end",
-				"another sonde has set the sampling rate of process %d and will "
-				"set it back",
+		return err_lack(err, r, ERR_CAUSE_BUSY, "wait until it has finished",
+				"another sonde has forced a sampling rate in process %d and will "
+				"restore it",
 				(int)id->pid);
 	return r;
 }
@@ -62,11 +62,11 @@ static uint64_t rates_space(const struct proc_mem *mem)
 	(void)proc_mem_auxv(mem, AT_RANDOM, &stack);
 	(void)proc_mem_auxv(mem, AT_SYSINFO_EHDR, &vdso);
 	(void)proc_mem_auxv(mem, AT_ENTRY, &entry);
-	/* Not seeded: the next sonde must come to the same. */
+	/* Not seeded: the next sonde must get the same. */
 	return hash_mix(hash_mix(stack) ^ hash_mix(vdso + 1) ^ entry);
 }
 
-/* 1 when the program has changed it since: *ret_now. */
+/* 1 if the program has changed it since: *ret_now. */
 static int set_back(struct rate_var var, const struct golang_rate_note *note, int64_t *ret_now,
 		    struct err *err)
 {
@@ -77,7 +77,7 @@ static int set_back(struct rate_var var, const struct golang_rate_note *note, in
 	return *ret_now == note->ours ? var_write(var, note->old, err) : 1;
 }
 
-/* The journal's note of a rate in this very program, with its lock: a sonde was killed. */
+/* A note about this very process, while we hold its lock: a sonde was killed. */
 static int restore_own(const struct golang_rate_hold *hold, struct err *err)
 {
 	_cleanup_free_ struct golang_rate_note *notes = NULL;
@@ -191,7 +191,7 @@ static int restore_one(const struct golang_rate_journal *journal,
 	r = rates_lock(&note->id, &lock, err);
 	if (r < 0)
 		return r;
-	/* Whoever held the lock may have settled it. */
+	/* Whoever held the lock may have dealt with it. */
 	r = golang_rate_journal_has(journal, note, err);
 	if (r > 0)
 		r = proc_mem_open(note->id.pid, &mem, err);

@@ -1,9 +1,9 @@
 /*
- * src/golang/refs.h: which global variables a function touches, without a disassembler.
+ * src/golang/refs.h: which global variables a function accesses, without a disassembler.
  *
  * amd64: every RIP-relative operand (ModRM mod 00, r/m 101) of a known opcode. arm64: ADRP followed
- * within four instructions by ADD, LDR or STR on the same register, and ADR. Targets outside of
- * the program's data are not references; with the opcode filter nothing false was ever left.
+ * within four instructions by ADD, LDR or STR on the same register, and ADR. Targets outside the
+ * program's data are not references; with the opcode filter there has never been a false one.
  */
 #pragma once
 
@@ -35,11 +35,10 @@ struct golang_refs {
 	size_t len;
 };
 
-/* Decodes the code of one function, which starts at addr. References beyond the maximum are left.
- */
+/* Decodes the code of one function, which starts at addr. Ignores references beyond the maximum. */
 void golang_refs_decode(struct view code, uint64_t addr, uint16_t machine,
 			const struct golang_module *module, struct golang_refs *ret_refs);
-/* Reads the function's code and decodes it; none for a function that does not exist. */
+/* Reads and decodes the function's code; none for a missing function. */
 void golang_refs_of(const struct golang_module *module, struct proc_mem *mem,
 		    const struct golang_func *func, struct golang_refs *ret_refs);
 bool golang_refs_has(const struct golang_refs *refs, uint64_t target);

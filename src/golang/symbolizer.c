@@ -404,7 +404,7 @@ static int stack_step(struct golang_symbolizer *s, struct deck *d, const uint64_
 int golang_symbolizer_error(int code, struct err *err)
 {
 	return err_set(err, code, "cannot build the profile: %s",
-		       code == -E2BIG ? "it is larger than sonde can hold" : strerror(-code));
+		       code == -E2BIG ? "it is too large" : strerror(-code));
 }
 
 int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
@@ -428,8 +428,8 @@ int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, si
 	/* What was answered after that point is not to be trusted. */
 	if (r >= 0 && golang_windows_spent(&s->process->windows))
 		return err_set(err, -E2BIG,
-			       "Go's tables take more work to read than those of any real program: "
-			       "they are damaged or forged");
+			       "Go's tables need more work to read than any real program's: they "
+			       "are damaged or forged");
 	return r < 0 ? golang_symbolizer_error(r, err) : n_locations + r;
 }
 

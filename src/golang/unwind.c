@@ -260,9 +260,9 @@ int golang_program_unwind(struct golang_program *p, struct unwind_table *ret_tab
 	int r;
 
 	if (p->image.elf->machine != EM_X86_64)
-		return err_set(err, -ENOTSUP, "Go's frames are left by tables on x86-64 only");
+		return err_set(err, -ENOTSUP, "Go's unwind tables are supported on x86-64 only");
 	if (u.t->n_textsects > 0)
-		return err_set(err, -ENOTSUP, "a Go program whose text lies in several sections");
+		return err_set(err, -ENOTSUP, "a Go program with several text sections");
 	golang_windows_refill(&p->windows);
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
 		names[i] = special[i].name;
@@ -276,8 +276,7 @@ int golang_program_unwind(struct golang_program *p, struct unwind_table *ret_tab
 		unwind_builder_finish(&u.b, ret_table);
 	unwind_builder_release(&u.b);
 	if (r == -E2BIG)
-		return err_set(err, r,
-			       "Go's function table is larger than sonde is willing to hold");
+		return err_set(err, r, "Go's function table exceeds sonde's memory limit");
 	if (r == -ENOMEM)
 		return err_oom(err);
 	return r < 0 ? err_set(err, r, "Go's function table is damaged") : 0;

@@ -280,7 +280,7 @@ static int vars_prove(const struct golang_vars *vars, struct golang_module *modu
 		return err_set(err, -EBADMSG, "runtime variables (%s) hold impossible values",
 			       vars->how);
 	if (head && !golang_bucket_probe(mem, head))
-		return err_set(err, -EBADMSG, "runtime.mbuckets (%s) does not lead to a bucket",
+		return err_set(err, -EBADMSG, "runtime.mbuckets (%s) does not point to a bucket",
 			       vars->how);
 	return 0;
 }
@@ -354,5 +354,5 @@ int golang_vars_build_version(struct golang_module *module, struct golang_versio
 		    version_at(mem, refs->refs[i].target - 8, ret_version))
 			return 0;
 	}
-	return err_set(err, -ENOENT, "the program does not tell its Go version");
+	return err_set(err, -ENOENT, "the program has no Go version information");
 }

@@ -2,8 +2,8 @@
  * src/golang/vars.h: the addresses of the runtime's variables.
  *
  * With a symbol table they have names. Stripped programs still have the functions that use them:
- * what those witnesses refer to, and how, tells the variables apart; what is found is then proved
- * by its contents (the head of the bucket list carries its own hash).
+ * what those witnesses refer to, and how, identifies the variables. They are then verified by
+ * contents (the head of the bucket list carries its own hash).
  */
 #pragma once
 

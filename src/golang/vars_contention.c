@@ -213,7 +213,7 @@ static int vars_prove(const struct golang_process *p, uint64_t typ,
 		return err_set(err, -EBADMSG, "the sampling rate is %lld, which Go never sets",
 			       (long long)rate);
 	if (head && !golang_bucket_probe_typ(p->mem, head, typ))
-		return err_set(err, -EBADMSG, "the list of %s buckets does not lead to one",
+		return err_set(err, -EBADMSG, "the list of %s buckets does not point to one",
 			       typ == GOLANG_BUCKET_BLOCK ? "block" : "mutex");
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * src/golang/vars_contention.h: where the runtime keeps its block or mutex profile.
+ * src/golang/vars_contention.h: addresses of the runtime's block or mutex profile.
  *
- * By symbol, or where the program is stripped by what its functions touch, as in golang/vars.h;
- * proved by contents: a list of buckets leads to a bucket of its kind.
+ * Found by symbol or, in stripped programs, by the references of functions, as in golang/vars.h;
+ * verified by contents: a list of buckets points to a bucket of its kind.
  */
 #pragma once
 

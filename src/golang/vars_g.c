@@ -199,11 +199,11 @@ static int vars_prove(struct golang_process *p, const struct golang_g_layout *la
 	if (allgs.len == 0 && allgs.cap == 0 && allgs.data == 0)
 		return 0;
 	if (allgs.len > allgs.cap || allgs.len == 0)
-		return err_set(err, -EBADMSG, "runtime.allgs (%s) is no slice", vars->how);
+		return err_set(err, -EBADMSG, "runtime.allgs (%s) is not a slice", vars->how);
 	if (begins_with_main(p, layout, vars, &allgs) || looks_like_gs(p, layout, &allgs))
 		return 0;
 	return err_set(err, -EBADMSG,
-		       "runtime.allgs (%s) does not lead to goroutines: their layout is not that "
+		       "runtime.allgs (%s) does not point to goroutines: their layout is not that "
 		       "of Go 1.%u",
 		       vars->how, p->layout->minor);
 }

@@ -1,8 +1,8 @@
 /*
- * src/golang/vars_g.h: the runtime's variables and functions that tell of goroutines.
+ * src/golang/vars_g.h: the runtime's variables and functions for goroutines.
  *
- * As in vars.h: by name where there is a symbol table, else by what known functions refer to, and
- * then proved by contents: the first goroutine of a program has the number 1 and starts at
+ * As in vars.h: by name with a symbol table, else by the references of known functions, then
+ * verified by contents: the first goroutine of a program has the number 1 and starts at
  * runtime.main; the second wait reason is "GC assist marking".
  */
 #pragma once

@@ -361,7 +361,7 @@ int golang_metrics_vars_find(struct golang_process *process, struct golang_metri
 	}
 	if (!vars.memstats && !vars.controller && !(vars.sched && vars.allp && vars.allgs))
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_ALTERED, "",
-				"none of the runtime's own figures was found in the program");
+				"no runtime statistics found in the program");
 	*ret_vars = vars;
 	return 0;
 }

@@ -1,9 +1,8 @@
 /*
- * src/golang/vars_metrics.h: where the runtime keeps what it knows of itself, and how it lies
- * there.
+ * src/golang/vars_metrics.h: addresses and layout of the runtime's own statistics.
  *
- * By symbol, or where the program is stripped by what its functions touch, as in golang/vars.h;
- * each is proved by contents, and one that is not found does not keep the others from being used.
+ * Found by symbol or, in stripped programs, by the references of functions, as in golang/vars.h.
+ * Each is verified by contents; a missing one does not affect the others.
  */
 #pragma once
 

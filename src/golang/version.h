@@ -1,4 +1,4 @@
-/* src/golang/version.h: Go release names as they stand in binaries. */
+/* src/golang/version.h: Go release names as found in binaries. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 struct golang_version {
 	unsigned int minor; /* 27 for go1.27.3 */
-	char text[64];	    /* as found, cut at the first blank after the release: "go1.27.3" */
+	char text[64];	    /* as found, up to the first blank after the release: "go1.27.3" */
 };
 
 /*

@@ -95,13 +95,13 @@ static int async_check(struct java_async *a, struct err *err)
 		return r;
 	if (r == 0 || a->vm.kind != JAVA_HOTSPOT)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
-				"process %d runs no HotSpot JVM", (int)a->id.pid);
+				"process %d is not a HotSpot JVM", (int)a->id.pid);
 	r = proc_maps_read(a->id.pid, &maps, err);
 	if (r < 0)
 		return r;
 	if (java_async_find(&maps, a->library, sizeof(a->library)) < 0)
 		return err_set(err, -EBUSY,
-			       "process %d has an async-profiler of its own, which is left alone",
+			       "process %d already has its own async-profiler; not touched",
 			       (int)a->id.pid);
 	return 0;
 }
@@ -135,11 +135,11 @@ static int async_command(struct java_async *a, const char *command, struct err *
 
 	r = java_jvmti_load(java_place_attach(a->place), a->library, command, &code, err);
 	if (r == 0 && code != 0)
-		r = err_set(err, -ENOTSUP, "process %d: async-profiler does not do it (%d)%s",
+		r = err_set(err, -ENOTSUP, "process %d: async-profiler failed (%d)%s",
 			    (int)a->id.pid, code,
-			    a->vm.major < 11 ? "; for allocations of JDK 8 it needs the debug "
-					       "symbols of the JVM's library"
-					     : "");
+			    a->vm.major < 11
+				    ? "; allocations on JDK 8 need debug symbols for libjvm"
+				    : "");
 	return r;
 }
 
@@ -241,7 +241,7 @@ int64_t java_async_chunk_len(struct view header)
 
 static int async_broken(const struct java_async *a, struct err *err)
 {
-	return err_set(err, -EBADMSG, "process %d: what async-profiler writes makes no sense",
+	return err_set(err, -EBADMSG, "process %d: async-profiler's output is invalid",
 		       (int)a->id.pid);
 }
 
@@ -313,9 +313,10 @@ int java_async_read(struct java_async *a, struct err *err)
 	int r;
 
 	if (!a->is_on)
-		return err_set(err, -ESRCH, "process %d: async-profiler has ended", (int)a->id.pid);
+		return err_set(err, -ESRCH, "process %d: async-profiler has stopped",
+			       (int)a->id.pid);
 	if (!proc_id_alive(&a->id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)a->id.pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)a->id.pid);
 	r = async_read(a, err);
 	if (r == 0 && clock_mono_ns() - a->begun_ns > ASYNC_LEASE_NS / 2)
 		r = async_renew(a, err);

@@ -1,14 +1,15 @@
 /*
- * src/java/async.h: CPU, allocations and locks by async-profiler, where the user gives its library.
+ * src/java/async.h: CPU, allocations and locks with async-profiler, if the user provides its
+ * library.
  *
- * It is copied into the private file system that recordings have (jvmti_place.h), loaded by command
- * and told to write a JFR file there, whose chunks are read as they are finished, and taken out of
- * the file. A JVM cannot unload it; a later start uses the one that is there. A JVM that has one of
- * somebody else's is left alone: there can be one session at a time, which is theirs.
+ * It is copied into the private file system for recordings (jvmti_place.h), loaded by command and
+ * told to write a JFR file there. Finished chunks are read and removed from the file. A JVM cannot
+ * unload it; a later start reuses it. A JVM with somebody else's async-profiler is not touched:
+ * there can be only one session at a time, which is theirs.
  *
- * Where sonde was killed, it ends after ten minutes; until then it begins anew every five.
+ * If sonde is killed, it stops after ten minutes; until then it restarts every five.
  *
- * Its library must run with the JVM's C library, which is its user's affair.
+ * The library must match the JVM's C library, which is up to the user.
  */
 #pragma once
 

@@ -68,8 +68,8 @@ static int trigger_make(const struct java_attach *a, struct err *err)
 					 "process %d: something else is in the place of its "
 					 "/tmp/%s",
 					 (int)a->target.id.pid, name);
-	return err_set(err, r, "process %d: cannot make %s in its /tmp: %s", (int)a->target.id.pid,
-		       name, strerror(-r));
+	return err_set(err, r, "process %d: cannot create %s in its /tmp: %s",
+		       (int)a->target.id.pid, name, strerror(-r));
 }
 
 /* By a descriptor of the process, which cannot come to mean another one. */
@@ -106,11 +106,10 @@ static int trigger_wait(const struct java_attach *a, uint64_t deadline_ns, struc
 		if (r != -ENOENT)
 			return r;
 		if (!proc_id_alive(&a->target.id))
-			return err_set(err, -ESRCH, "process %d is gone", (int)a->target.id.pid);
+			return err_set(err, -ESRCH, "process %d has exited", (int)a->target.id.pid);
 		if (clock_mono_ns() >= deadline_ns)
 			return err_set(err, -ETIMEDOUT,
-				       "the JVM of process %d was asked to listen for commands and "
-				       "does not",
+				       "the JVM of process %d did not open its attach socket",
 				       (int)a->target.id.pid);
 		clock_sleep_ns(pause_ns);
 		pause_ns = MIN(pause_ns * 2, 100 * NS_PER_MS);
@@ -168,7 +167,7 @@ int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_
 		return r;
 	if (r == 0 || a->vm.kind != JAVA_HOTSPOT)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
-				"process %d runs no HotSpot JVM", (int)id->pid);
+				"process %d is not a HotSpot JVM", (int)id->pid);
 	r = java_target_open_tmp(&a->target, &a->tmp, err);
 	if (r < 0)
 		return r;
@@ -221,7 +220,7 @@ static int attach_ask(struct java_attach *a, unsigned int version, const char *o
 		return err_prefix(err, r, "process %d", (int)a->target.id.pid);
 	r = java_wire_parse(buf_view(answer), &status, &text);
 	if (r < 0)
-		return err_set(err, r, "process %d: the JVM's answer makes no sense",
+		return err_set(err, r, "process %d: invalid response from the JVM",
 			       (int)a->target.id.pid);
 	if (status != 0) {
 		size_t n = 0;
@@ -229,7 +228,7 @@ static int attach_ask(struct java_attach *a, unsigned int version, const char *o
 		while (n < text.len && text.data[n] != '\n')
 			n++;
 		proc_text_copy(line, sizeof(line), view_of(text.data, n));
-		return err_set(err, -EPROTO, "the JVM of process %d does not do it (%d): %s",
+		return err_set(err, -EPROTO, "the JVM of process %d refused (%d): %s",
 			       (int)a->target.id.pid, status, line);
 	}
 	memmove(answer->data, text.data, text.len);

@@ -1,15 +1,15 @@
 /*
- * src/java/attach.h: gives commands to a HotSpot JVM, as jcmd does.
+ * src/java/attach.h: sends commands to a HotSpot JVM, as jcmd does.
  *
- * A JVM listens on the socket /tmp/.java_pidN of its own file system once it was asked to: by a
- * file .attach_pidN there and the signal SIGQUIT. That signal ends a process that has no handler
- * for it, and makes a JVM that does not expect it print all its threads. So everything that can be
- * known is checked before: that it is HotSpot, takes commands, has started, has a handler, is not
- * stopped, can write to its /tmp, and that we can speak to it as its user.
+ * A JVM listens on the socket /tmp/.java_pidN of its own file system once asked to: by a file
+ * .attach_pidN there and SIGQUIT. That signal kills a process without a handler, and makes a JVM
+ * that does not expect it dump all its threads. So everything is checked first: that it is HotSpot,
+ * accepts commands, has started, has a handler, is not stopped, can write to its /tmp, and that we
+ * can talk to it as its user.
  *
- * A JVM answers its own user only (attach_self.h). Everything in its file system is reached through
- * descriptors inside its root, without following links, and only a socket on which the very process
- * listens is spoken to. No namespace is entered.
+ * A JVM responds only to its own user (attach_self.h). Everything in its file system is accessed
+ * through descriptors inside its root, without following links, and only through a socket on which
+ * this very process listens. No namespace is entered.
  */
 #pragma once
 

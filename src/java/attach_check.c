@@ -1,4 +1,4 @@
-/* src/java/attach_check.c: what must hold before a JVM gets a signal. */
+/* src/java/attach_check.c: the checks before a JVM gets a signal. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ static int check_commands(const struct java_vm *vm, struct err *err)
 	    (vm->commands == JAVA_COMMANDS_UNKNOWN && check_is_disabled(vm->id.pid)))
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNSUPPORTED,
 				"start it without -XX:+DisableAttachMechanism",
-				"the JVM of process %d takes no commands", pid);
+				"the JVM of process %d does not accept commands", pid);
 	return 0;
 }
 
@@ -43,11 +43,11 @@ static int check_signal(const struct java_target *t, struct err *err)
 	int pid = (int)t->id.pid;
 
 	if (t->state == 'T' || t->state == 't')
-		return err_set(err, -EAGAIN, "process %d is stopped and cannot answer", pid);
+		return err_set(err, -EAGAIN, "process %d is stopped and cannot respond", pid);
 	if (!(t->caught >> (SIGQUIT - 1) & 1))
 		return err_set(err, -EAGAIN,
-			       "process %d has no handler for SIGQUIT, which would end it: its JVM "
-			       "is still starting, or was started with -Xrs",
+			       "process %d does not handle SIGQUIT and would be killed by it: its "
+			       "JVM is still starting, or was started with -Xrs",
 			       pid);
 	return 0;
 }
@@ -59,12 +59,13 @@ static int check_tmp(const struct java_attach *a, struct err *err)
 	struct stat st;
 
 	if (fstat(a->tmp, &st) < 0)
-		return err_set(err, -errno, "process %d: cannot look at its /tmp", pid);
+		return err_set(err, -errno, "process %d: cannot access its /tmp", pid);
 	/* Its further groups are not known here: one that may write is taken for one of them. */
 	if (a->target.euid != 0 && !(st.st_mode & (S_IWOTH | S_IWGRP)) &&
 	    !(st.st_uid == a->target.euid && st.st_mode & S_IWUSR))
 		return err_set(err, -ENOTSUP,
-			       "process %d cannot write to its /tmp, where its JVM would listen",
+			       "process %d cannot write to its /tmp, where its JVM creates the "
+			       "attach socket",
 			       pid);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* src/java/attach_connect.c: connects to the socket of a JVM as its own user. */
+/* src/java/attach_connect.c: connects to a JVM's socket as the JVM's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int java_attach_can_be(const struct java_target *t, struct err *err)
 
 	if (java_self_become(t, &self) < 0)
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
-				"the JVM of process %d answers only its own user %u",
+				"the JVM of process %d accepts only its own user %u",
 				(int)t->id.pid, (unsigned int)t->euid);
 	java_self_return(&self);
 	return 0;
@@ -89,7 +89,7 @@ int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *
 	}
 	if (r == -EPERM)
 		return err_set(err, r,
-			       "process %d: /tmp/.java_pid%d is not a socket of its own user",
+			       "process %d: /tmp/.java_pid%d is not a socket owned by its user",
 			       (int)a->target.id.pid, (int)a->target.inner_pid);
 	if (r < 0)
 		/* A socket that nobody listens on is one that an earlier process has left. */

@@ -1,4 +1,4 @@
-/* src/java/attach_impl.h: what the files of the attach client share. */
+/* src/java/attach_impl.h: shared by the files of the attach client. */
 #pragma once
 
 #include "java/attach.h"

@@ -1,6 +1,6 @@
 /*
- * src/java/attach_self.c: see attach_self.h. By system calls of this thread: the functions of the C
- * library would change all threads.
+ * src/java/attach_self.c: see attach_self.h. Uses raw system calls, which affect this thread only:
+ * the C library's functions would change all threads.
  */
 #include "java/attach_self.h"
 

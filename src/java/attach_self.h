@@ -1,10 +1,10 @@
 /*
- * src/java/attach_self.h: being the user of a JVM for a moment.
+ * src/java/attach_self.h: temporarily acts as the JVM's user.
  *
- * A JVM answers its own user only, and the file systems of a container may not know ours. So the
+ * A JVM responds only to its own user, and file systems of a container may not know ours. So the
  * calling thread, and no other, takes the effective user and group of the JVM around connect() and
- * around making a file in its /tmp. Only the effective ones change: the way back is always open,
- * and nobody else may signal or trace us meanwhile.
+ * when creating a file in its /tmp. Only the effective ids change: the way back is always open, and
+ * nobody else can signal or trace us meanwhile.
  */
 #pragma once
 

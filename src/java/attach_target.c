@@ -77,9 +77,9 @@ int java_target_read(const struct proc_id *id, struct java_target *ret_target, s
 	if (io_read_file(AT_FDCWD, path, &text, NULL) == 0)
 		s = buf_cstr(&text);
 	if (!s || !proc_id_alive(id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
 	if (java_target_parse(s, &target) < 0)
-		return err_set(err, -EBADMSG, "process %d: /proc/%d/status makes no sense",
+		return err_set(err, -EBADMSG, "process %d: cannot parse /proc/%d/status",
 			       (int)id->pid, (int)id->pid);
 	*ret_target = target;
 	return 0;
@@ -116,10 +116,11 @@ int java_target_open_tmp(const struct java_target *target, int *ret_fd, struct e
 		r = -ESRCH;
 	}
 	if (r == -ESRCH)
-		return err_set(err, r, "process %d is gone", pid);
+		return err_set(err, r, "process %d has exited", pid);
 	if (r == -EACCES || r == -EPERM)
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root",
-				"no permission to look into the root directory of process %d", pid);
+				"not enough permissions to access the root directory of process %d",
+				pid);
 	if (r < 0)
 		return err_set(err, r, "process %d: cannot open its /tmp: %s", pid, strerror(-r));
 	*ret_fd = fd;

@@ -1,10 +1,10 @@
 /*
- * src/java/attach_target.h: a process as it sees itself: its number in its own pid namespace, its
- * user, its /tmp.
+ * src/java/attach_target.h: a process as it sees itself: its pid in its own namespace, its user,
+ * its /tmp.
  *
- * A JVM is met through files in its own /tmp, which is the choice of the target and of anybody
- * who may write there. That directory is opened once, inside the target's root, and everything in
- * it is reached through the descriptor, without following links.
+ * A JVM is reached through files in its own /tmp, controlled by the target and anybody who can
+ * write there. That directory is opened once, inside the target's root, and everything in it is
+ * accessed through the descriptor, without following links.
  */
 #pragma once
 

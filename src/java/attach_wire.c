@@ -107,13 +107,13 @@ int java_wire_exchange(int fd, struct view request, uint64_t deadline_ns, struct
 	if (r == 0 || r == -EPIPE)
 		r = wire_receive(fd, deadline_ns, answer);
 	if (r == -ETIMEDOUT)
-		return err_set(err, r, "the JVM does not answer");
+		return err_set(err, r, "the JVM does not respond");
 	if (r == -E2BIG)
-		return err_set(err, r, "the JVM's answer is over %zu bytes", answer->max);
+		return err_set(err, r, "the JVM's response exceeds %zu bytes", answer->max);
 	if (r < 0 && r != -ECONNRESET)
-		return err_set(err, r, "cannot talk to the JVM: %s", strerror(-r));
+		return err_set(err, r, "cannot communicate with the JVM: %s", strerror(-r));
 	if (r < 0 || answer->len == 0)
-		return err_set(err, -EPIPE, "the JVM hung up without an answer");
+		return err_set(err, -EPIPE, "the JVM closed the connection without a response");
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 /*
- * src/java/attach_wire.h: what is said on the socket of a JVM.
+ * src/java/attach_wire.h: the protocol on a JVM's attach socket.
  *
- * Version 1: "1", the operation and exactly three arguments, each with a zero behind it, none over
- * 1024 bytes: the JVM hangs up on more. Version 2 (JDK 24 and later) has a length instead: "2", the
- * number of bytes that follow, the operation, arguments. The answer is a line with a number, then
- * text up to the end of the stream. Whoever holds the socket may answer anything, or nothing.
+ * Version 1: "1", the operation and exactly three arguments, each NUL-terminated and at most 1024
+ * bytes; the JVM hangs up on more. Version 2 (JDK 24 and later) has a length instead: "2", the
+ * number of bytes that follow, the operation, arguments. The response is a line with a number, then
+ * text up to the end of the stream. Whoever holds the socket may respond anything, or nothing.
  */
 #pragma once
 

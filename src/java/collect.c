@@ -1,8 +1,8 @@
 /*
  * src/java/collect.c: see collect.h.
  *
- * The JVM's own recorder comes first: nothing is loaded into the JVM for it. Where it cannot be
- * had our own library may do; async-profiler is used where the user wants it.
+ * The JVM's own recorder comes first: it needs nothing loaded into the JVM. If it is not available,
+ * our own library may do; async-profiler is used on request.
  */
 #include "java/collect.h"
 
@@ -114,9 +114,9 @@ int java_collect_keep(struct java_collect *c, struct err *err)
 	if (c->way->keep)
 		return c->way->keep(c->state, err);
 	if (!proc_id_alive(&c->id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)c->id.pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)c->id.pid);
 	if (atomic_load(&c->broken))
-		return err_set(err, -ENOENT, "process %d: %s has ended", (int)c->id.pid,
+		return err_set(err, -ENOENT, "process %d: %s has stopped", (int)c->id.pid,
 			       c->way->name);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * src/java/collect_async.c: async-profiler (async.h), where the user gives its library.
+ * src/java/collect_async.c: async-profiler (async.h), if the user provides its library.
  *
- * Reading it may have to begin it anew, which waits for the JVM: so it is the side that waits which
- * reads, and async.h keeps that from who takes.
+ * Reading may have to restart it, which waits for the JVM. So the waiting side reads, and async.h
+ * keeps the data for the taking side.
  */
 #include <errno.h>
 
@@ -40,8 +40,9 @@ static int async_keep(void *state, struct err *err)
 	if (r == 0)
 		return 0;
 	if (!proc_id_alive(id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
-	return err_set(err, r == -ENOMEM ? r : -ENOENT, "async-profiler has ended: %s", inner.text);
+		return err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
+	return err_set(err, r == -ENOMEM ? r : -ENOENT, "async-profiler has stopped: %s",
+		       inner.text);
 }
 
 static int async_take(void *state, enum jfr_profile_kind kind, const struct java_collect_window *w,

@@ -1,4 +1,4 @@
-/* src/java/collect_library.c: our own library in the JVM (jvmti.h), where it has no recorder. */
+/* src/java/collect_library.c: our own library in the JVM (jvmti.h), if it has no recorder. */
 #include <errno.h>
 #include <string.h>
 

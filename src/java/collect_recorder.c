@@ -1,4 +1,4 @@
-/* src/java/collect_recorder.c: the JVM's own recorder (recording.h), its files followed. */
+/* src/java/collect_recorder.c: the JVM's own recorder (recording.h), by following its files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

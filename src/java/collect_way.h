@@ -1,5 +1,5 @@
 /*
- * src/java/collect_way.h: the ways in which a JVM can be made to tell, one beside the other.
+ * src/java/collect_way.h: the ways to collect from a JVM, as rows of functions.
  *
  * Which side of collect.h calls what, and when, is the same for all.
  */

@@ -235,15 +235,15 @@ static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_
 		vm->hides_allocs = java_hides_allocs(vm->major, "", (struct view){});
 	/* Others have a libjvm.so too: Zing, JamVM, CACAO. */
 	if (vm->name[0] && !strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
-		vm_refuse(vm, JAVA_OTHER, NULL, "a Java that is not HotSpot");
+		vm_refuse(vm, JAVA_OTHER, NULL, "a JVM other than HotSpot");
 	else if (vm->commands == JAVA_COMMANDS_NO)
 		vm_lacks(vm, ERR_CAUSE_UNSUPPORTED,
-			 "it takes no commands (-XX:+DisableAttachMechanism)");
+			 "it does not accept commands (-XX:+DisableAttachMechanism)");
 	else if (vm->major == 0)
-		vm_lacks(vm, ERR_CAUSE_UNKNOWN_VERSION, "its version is not known");
+		vm_lacks(vm, ERR_CAUSE_UNKNOWN_VERSION, "unknown version");
 	else if (!vm_has_recorder(vm))
 		vm_lacks(vm, ERR_CAUSE_UNKNOWN_VERSION,
-			 "its release has no recorder; 8u262, 11 and later have one");
+			 "this release has no Flight Recorder; 8u262, 11 and later have it");
 	if (!vm->name[0])
 		(void)snprintf(vm->name, sizeof(vm->name), "HotSpot");
 }
@@ -256,9 +256,9 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 
 	/* OpenJ9 has a libjvm.so as well, which leads to its own library. */
 	if (maps_find_base(maps, "libj9vm"))
-		vm_refuse(&vm, JAVA_OPENJ9, "OpenJ9", "OpenJ9 has no recorder like HotSpot's");
+		vm_refuse(&vm, JAVA_OPENJ9, "OpenJ9", "OpenJ9 has no Flight Recorder");
 	else if (maps_find_base(maps, "libart.so"))
-		vm_refuse(&vm, JAVA_OTHER, "ART", "a Java that is not HotSpot");
+		vm_refuse(&vm, JAVA_OTHER, "ART", "a JVM other than HotSpot");
 	else if (libjvm)
 		vm_describe_hotspot(maps, libjvm, &vm);
 	else if (is_native_image(id, maps))
@@ -267,7 +267,7 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 	else
 		return 0;
 	if (!proc_id_alive(id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)id->pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
 	*ret_vm = vm;
 	return 1;
 }

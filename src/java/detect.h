@@ -1,8 +1,8 @@
 /*
- * src/java/detect.h: which Java runs in a process, if any, and whether we can work with it.
+ * src/java/detect.h: which JVM runs in a process, if any, and whether we can work with it.
  *
- * HotSpot is known by the library it is mapped from, not by a command line. Others are named, so
- * that the user learns why they are left alone. Nothing here touches the JVM.
+ * HotSpot is recognized by its mapped library, not by a command line. Others are named, so the user
+ * learns why they are not profiled. Nothing here touches the JVM.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 /* Reads the maps itself. */
 int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err);
 
-/* "1.8.0_462" and "17.0.15" to numbers; both 0 when it makes no sense. */
+/* "1.8.0_462" and "17.0.15" to numbers; both 0 if invalid. */
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update);
 
 /*

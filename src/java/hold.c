@@ -27,8 +27,8 @@ int java_hold_check(const struct proc_id *id, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "", "process %d runs no Java",
-				(int)id->pid);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
+				"process %d is not a Java process", (int)id->pid);
 	if (vm.reason)
 		return err_lack(err, -ENOTSUP, vm.cause, "", "process %d runs %s %s: %s",
 				(int)id->pid, vm.name, vm.version, vm.reason);

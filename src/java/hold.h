@@ -1,8 +1,8 @@
 /*
- * src/java/hold.h: what one of us has in a JVM, from the note of it to the end.
+ * src/java/hold.h: what a sonde holds in a JVM, from its note to the end.
  *
- * Whoever puts something into a JVM first takes its lock and writes a note, then attaches, and in
- * the end takes out all that the note is about. After kill -9 the next start does that
+ * Whoever puts something into a JVM first takes its lock and writes a note, then attaches, and
+ * finally removes everything in the note. After kill -9 the next start does that
  * (java_recordings_restore()).
  */
 #pragma once

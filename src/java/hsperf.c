@@ -74,10 +74,10 @@ int java_hsperf_open(const struct proc_id *id, const struct proc_maps *maps,
 		r = proc_file_open_mapped(id->pid, &maps->maps[i], &fd, err);
 		return r < 0 ? r : java_hsperf_open_take(fd, ret_hsperf, err);
 	}
-	return err_set(err, -ENOENT,
-		       "process %d keeps no counters in a file (-XX:-UsePerfData or "
-		       "-XX:+PerfDisableSharedMem)",
-		       (int)id->pid);
+	return err_set(
+		err, -ENOENT,
+		"process %d has no counter file (-XX:-UsePerfData or -XX:+PerfDisableSharedMem)",
+		(int)id->pid);
 }
 
 /* The default is 32 KB, and -XX:PerfDataMemorySize says otherwise: grows to what the file has. */
@@ -109,7 +109,7 @@ static int hsperf_parse_header(struct java_hsperf *h, struct view file, struct e
 	uint32_t used = 0, first = 0, n = 0;
 
 	if (!view_has(file, 0, HSPERF_HEADER) || memcmp(file.data, magic, sizeof(magic)) != 0)
-		return err_set(err, -EBADMSG, "the file of a JVM's counters is no such file");
+		return err_set(err, -EBADMSG, "not a JVM counter file");
 	(void)view_u8(file, 4, &order);
 	(void)view_u8(file, 5, &major);
 	(void)view_u8(file, 7, &accessible);
@@ -119,14 +119,13 @@ static int hsperf_parse_header(struct java_hsperf *h, struct view file, struct e
 	if (order != 1 || major != 2)
 		return err_lack(
 			err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-			"the JVM's counters have version %u and byte order %u, which is not "
-			"known",
+			"the JVM's counters have version %u and byte order %u, which is not known",
 			major, order);
 	if (!accessible)
 		return err_set(err, -EAGAIN, "the JVM is still starting");
 	if (first < HSPERF_HEADER || n > JAVA_HSPERF_MAX_ENTRIES ||
 	    !view_sub(file, 0, used, &h->used))
-		return err_set(err, -EBADMSG, "the header of the JVM's counters makes no sense");
+		return err_set(err, -EBADMSG, "the header of the JVM's counters is invalid");
 	h->first = first;
 	h->n_entries = n;
 	return 0;
@@ -138,7 +137,7 @@ int java_hsperf_read(struct java_hsperf *h, struct err *err)
 
 	h->n_entries = 0;
 	if (n == -E2BIG)
-		return err_set(err, -E2BIG, "the file of the JVM's counters is over %zu bytes",
+		return err_set(err, -E2BIG, "the JVM counter file exceeds %zu bytes",
 			       JAVA_HSPERF_MAX_BYTES);
 	if (n < 0)
 		return err_set(err, (int)n, "cannot read the JVM's counters: %s",

@@ -63,7 +63,7 @@ int java_hsperf_read(struct java_hsperf *hsperf, struct err *err);
 
 /*
  * The counters of the last reading, one after the other; *at is 0 at first. 1, or 0 behind the
- * last one; -EBADMSG for an entry that makes no sense.
+ * last one; -EBADMSG for an invalid entry.
  */
 int java_hsperf_next(const struct java_hsperf *hsperf, size_t *at, struct java_counter *ret);
 /* One by its name. Control characters in a text become '?'. */

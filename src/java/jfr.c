@@ -1,4 +1,4 @@
-/* src/java/jfr.c: see jfr.h: walks over the events, and looks up what they refer to. */
+/* src/java/jfr.c: see jfr.h: walks over events, and resolves their references. */
 #include "java/jfr.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int open_source(int fd, const char *name, const struct jfr_options *optio
 		return err_oom(err);
 	for (size_t i = 0; i < options->n_queries; i++)
 		if (options->queries[i].n_fields > JFR_MAX_SLOTS)
-			return err_set(err, -EINVAL, "too many fields of %s are asked for",
+			return err_set(err, -EINVAL, "too many fields of %s requested",
 				       options->queries[i].event);
 	*ret_jfr = TAKE_PTR(j);
 	return 0;
@@ -163,7 +163,7 @@ static int take_event(struct jfr *j, struct jfr_event *ret_event, struct err *er
 	if (binding->tally == UINT32_MAX) {
 		r = jfr_tally_of(j, type->name, &binding->tally);
 		if (r < 0)
-			return err_set(err, r, "has too many types of events");
+			return err_set(err, r, "has too many event types");
 	}
 	count(j, binding->tally, event.len);
 	if (binding->query == JFR_UNWANTED)

@@ -1,6 +1,6 @@
 /*
- * src/java/jfr_births.h: which allocation samples are a thread's first, and which threads are older
- * than the recording.
+ * src/java/jfr_births.h: which allocation samples are the first of a thread, and which threads are
+ * older than the recording.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct jfr_first {
 	size_t sum; /* where it was added */
 };
 
-/* Zeroed is empty, and may be released. */
+/* Empty if zeroed; may be released. */
 struct jfr_births {
 	struct map known;	    /* threads whose first sample is behind us */
 	struct map born;	    /* threads that began while we looked */

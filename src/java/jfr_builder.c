@@ -335,7 +335,7 @@ int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *typ
 	if (r == 0)
 		r = jfr_builder_init(&fresh, &options);
 	if (r < 0)
-		return err_set(err, r, "the profile of the recording is too large");
+		return err_set(err, r, "the recording's profile is too large");
 	h = profile_header(b->profile);
 	h->default_type = profile_type_at(b->profile, n_types - 1)->type;
 	fresh.no_stack = b->no_stack;

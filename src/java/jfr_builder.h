@@ -1,6 +1,6 @@
 /*
- * src/java/jfr_builder.h: adds up what events say into a profile: equal stacks of the same thread
- * and class become one sample.
+ * src/java/jfr_builder.h: sums events into a profile: equal stacks of the same thread and class
+ * become one sample.
  */
 #pragma once
 

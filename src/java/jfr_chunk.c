@@ -11,13 +11,14 @@
 static int check(const struct jfr_chunk *c, uint8_t flags, struct err *err)
 {
 	if (c->major != 1 && c->major != 2)
-		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-				"is a recording of version %u.%u; versions 1 and 2 can be read",
-				c->major, c->minor);
+		return err_lack(
+			err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+			"is a recording of version %u.%u; only versions 1 and 2 are supported",
+			c->major, c->minor);
 	if (!(flags & CHUNK_FLAG_SHORT_NUMBERS))
-		return err_set(err, -ENOTSUP, "is a recording with numbers of fixed length");
+		return err_set(err, -ENOTSUP, "uses fixed-length numbers, which are not supported");
 	if (c->ticks_per_second <= 0)
-		return err_set(err, -EBADMSG, "says nothing of the clock that it was made with");
+		return err_set(err, -EBADMSG, "does not describe its clock");
 	if (c->size < JFR_HEADER_BYTES || c->metadata >= c->size || c->checkpoint >= c->size ||
 	    (c->metadata && c->metadata < JFR_HEADER_BYTES) ||
 	    (c->checkpoint && c->checkpoint < JFR_HEADER_BYTES))
@@ -33,7 +34,7 @@ int jfr_chunk_parse(struct view bytes, struct jfr_chunk *ret_chunk, struct err *
 	int r;
 
 	if (bytes.len < JFR_HEADER_BYTES || jfr_big_endian(&c, 4) != 0x464c5200)
-		return err_set(err, -EBADMSG, "is no JFR recording");
+		return err_set(err, -EBADMSG, "is not a JFR recording");
 	chunk.major = (uint16_t)jfr_big_endian(&c, 2);
 	chunk.minor = (uint16_t)jfr_big_endian(&c, 2);
 	chunk.size = jfr_big_endian(&c, 8);

@@ -1,8 +1,8 @@
 /*
- * src/java/jfr_cursor.h: the numbers and strings of a JFR file, one after the other.
+ * src/java/jfr_cursor.h: reads the numbers and strings of a JFR file in sequence.
  *
- * A cursor walks over bytes that may be forged. What is not there or makes no sense sets bad, which
- * sticks; values read from then on are 0, so that only the end of a structure needs a check.
+ * A cursor walks over bytes that may be forged. Missing or invalid data sets bad, which sticks;
+ * later values are 0, so only the end of a structure needs a check.
  */
 #pragma once
 

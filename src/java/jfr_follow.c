@@ -129,8 +129,7 @@ static int find_after(int dirfd, const char *after, char *best, struct err *err)
 	best[0] = '\0';
 	r = list(open_beneath(dirfd, ".", O_RDONLY | O_DIRECTORY), &dir);
 	if (r < 0)
-		return err_set(err, r, "cannot read the directory of the recording: %s",
-			       strerror(-r));
+		return err_set(err, r, "cannot read the recording's directory: %s", strerror(-r));
 	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
 		if (is_dated(entry->d_name, ""))
 			offer_files(dirfd, after, entry->d_name, best);

@@ -1,4 +1,4 @@
-/* src/java/jfr_impl.h: the state of a parser, for the files that make it up. */
+/* src/java/jfr_impl.h: the parser's state, shared by its files. */
 #pragma once
 
 #include "base/intern.h"

@@ -1,10 +1,9 @@
 /*
- * src/java/jfr_load.c: what must be known before the events of a chunk: its header, its types, its
- * constants.
+ * src/java/jfr_load.c: loads what is needed before the events of a chunk: header, types, constants.
  *
- * Constants lie after the events that use them, in checkpoints chained backwards from the last one.
- * They are added in the order of the file, each byte once: one that overlaps the next is refused,
- * or a small file could be made to cost any time.
+ * Constants come after the events that use them, in checkpoints chained backwards from the last
+ * one. They are added in file order, each byte once. One that overlaps the next is refused;
+ * otherwise a small file could take unlimited time.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static int load_event(struct jfr *j, uint64_t at, uint64_t type, struct view *re
 	c = jfr_cursor_of(v);
 	size = jfr_varint(&c);
 	if (jfr_varint(&c) != type || c.bad || size == 0 || size > j->chunk.size - at)
-		return err_set(err, -EBADMSG, "has no %s at offset %llu, where its header says so",
+		return err_set(err, -EBADMSG, "has no %s at offset %llu, where its header points",
 			       type ? "checkpoint" : "metadata",
 			       (unsigned long long)(j->chunk_at + at));
 	r = jfr_source_view(&j->source, j->chunk_at + at, size, &v, err);
@@ -143,7 +142,7 @@ static int find_checkpoints(struct jfr *j, struct buf *offsets, struct err *err)
 		end = at;
 		at -= (uint64_t)-distance;
 		if (at < j->checkpoint_seen)
-			return err_set(err, -EBADMSG, "has changed where it was read already");
+			return err_set(err, -EBADMSG, "has changed in a part already read");
 	}
 	return 0;
 }
@@ -248,7 +247,7 @@ int jfr_load_chunk(struct jfr *j, struct err *err)
 			return r;
 	}
 	if (j->source.size < j->chunk_at)
-		return err_set(err, -EBADMSG, "was cut short while it was read");
+		return err_set(err, -EBADMSG, "was truncated while being read");
 	/* Behind a chunk that its JVM did not finish lies what it had not flushed. */
 	if (there(j) < JFR_HEADER_BYTES || (j->stats.unfinished && !j->options.live))
 		return leave_rest(j);
@@ -274,7 +273,7 @@ int jfr_load_more(struct jfr *j, struct err *err)
 		return r;
 	if (chunk.size < j->chunk.size || chunk.checkpoint < j->checkpoint_seen ||
 	    chunk.start_ticks != j->chunk.start_ticks || !jfr_chunk_is_readable(&chunk))
-		return err_set(err, -EBADMSG, "has changed where it was read already");
+		return err_set(err, -EBADMSG, "has changed in a part already read");
 	if (chunk.size > there(j))
 		return 0;
 	r = chunk.size > j->chunk.size || chunk.state != j->chunk.state;

@@ -2,8 +2,8 @@
  * src/java/jfr_meta.c: see jfr_meta.h.
  *
  * First the tree is walked and classes and fields are noted, then fields are bound to their types.
- * A type that takes no bytes would let a forged count run for ever, so fields of such types are
- * left out; and a type that contains itself can have no value at all, so it is marked.
+ * With a type of zero bytes, a forged count could run forever, so fields of such types are dropped.
+ * A type that contains itself cannot have a value, so it is marked.
  */
 #include "java/jfr_meta.h"
 

@@ -51,7 +51,7 @@ struct jfr_type {
 	uint32_t number;  /* index among the types */
 };
 
-/* Zeroed is empty, and may be released. */
+/* Empty if zeroed; may be released. */
 struct jfr_meta {
 	struct arena arena;
 	struct jfr_type *types;

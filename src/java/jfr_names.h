@@ -1,9 +1,8 @@
 /*
- * src/java/jfr_names.h: names of classes, methods and threads as people read them.
+ * src/java/jfr_names.h: readable names of classes, methods and threads.
  *
- * Classes that a JVM makes while it runs have numbers and addresses in their names, and there is no
- * end to them. What they have in common stays: "Load$$Lambda", "jdk.proxy.$Proxy",
- * "GeneratedMethodAccessor".
+ * Classes generated at run time have numbers and addresses in their names, without end. Their
+ * common part stays: "Load$$Lambda", "jdk.proxy.$Proxy", "GeneratedMethodAccessor".
  */
 #pragma once
 

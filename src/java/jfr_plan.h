@@ -1,7 +1,7 @@
 /*
- * src/java/jfr_plan.h: how to get the wanted fields of a type out of its bytes.
+ * src/java/jfr_plan.h: how to extract the wanted fields of a type from its bytes.
  *
- * A plan is made once per type and chunk, so that names are compared then and not for every event.
+ * A plan is made once per type and chunk: names are compared then, not for every event.
  */
 #pragma once
 

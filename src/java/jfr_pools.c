@@ -339,7 +339,7 @@ static int read_pool(struct reader *rd, struct err *err)
 		return err_set(err, r, "has malformed constants of type '%.*s'",
 			       (int)MIN(type->name.len, (size_t)100),
 			       (const char *)type->name.data);
-	return r < 0 ? err_set(err, r, "has constants that need more memory than we allow") : 0;
+	return r < 0 ? err_set(err, r, "has constants that exceed the memory limit") : 0;
 }
 
 int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view event, struct err *err)

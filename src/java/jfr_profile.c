@@ -1,8 +1,8 @@
 /*
  * src/java/jfr_profile.c: see jfr_profile.h.
  *
- * Each source of events has a builder of its own; where two tell of the same thing, the profile is
- * made of one.
+ * Each kind of event has its own builder; if two kinds cover the same thing, the profile uses only
+ * one.
  */
 #include "java/jfr_profile.h"
 

@@ -1,21 +1,21 @@
 /*
- * src/java/jfr_profile.h: CPU, allocation and lock profiles out of the events of a recording.
+ * src/java/jfr_profile.h: CPU, allocation and lock profiles from the events of a recording.
  *
- * CPU: samples, and cpu where time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
+ * CPU: samples, and cpu if time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
  * jdk.ExecutionSample. The JVM's own ExecutionSample picks a few running threads at a time: its
- * count is no time, and is given as a count.
+ * count is not time, and is given as a count.
  *
- * Allocations: alloc_space: jdk.ObjectAllocationSample, or the two TLAB events; the latter tell the
- * size of the object, so that there is alloc_objects, too. A recording may have both, which tell of
- * the same allocations: they are never added up. jdk.ThreadAllocationStatistics, where it is
- * recorded, tells how much there was, whether an event tells of it or not.
+ * Allocations: alloc_space from jdk.ObjectAllocationSample, or from the two TLAB events, which
+ * record object sizes and thus also give alloc_objects. A recording may have both for the same
+ * allocations: they are never added. jdk.ThreadAllocationStatistics, if recorded, gives the total,
+ * with or without events.
  *
- * Locks: contentions and delay: jdk.JavaMonitorEnter, and jdk.ThreadPark where the thread waits for
- * a lock and not for work. The class of the lock is the leaf.
+ * Locks: contentions and delay from jdk.JavaMonitorEnter, and from jdk.ThreadPark if the thread
+ * waits for a lock rather than for work. The lock's class is the leaf.
  *
- * Weights of ObjectAllocationSample are what the thread allocated since its sample before. The
- * first one of a thread that is older than the recording carries all since the thread began, and is
- * left out. Which threads are younger is known by jdk.ThreadStart.
+ * The weight of an ObjectAllocationSample is what the thread allocated since its previous sample.
+ * The first one of a thread older than the recording covers everything since the thread started,
+ * and is omitted. Younger threads are known by jdk.ThreadStart.
  */
 #pragma once
 

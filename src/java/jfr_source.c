@@ -33,7 +33,7 @@ int jfr_source_refresh(struct jfr_source *s, struct err *err)
 	if (fstat(s->fd, &st) < 0)
 		return err_set(err, -errno, "cannot be read: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -ENOTSUP, "is no regular file");
+		return err_set(err, -ENOTSUP, "is not a regular file");
 	s->size = (uint64_t)st.st_size;
 	buf_clear(&s->bytes);
 	return 0;
@@ -75,7 +75,7 @@ int jfr_source_view(struct jfr_source *s, uint64_t off, size_t len, struct view 
 	}
 	v = buf_view(&s->bytes);
 	if (!view_has(v, off - s->from, len))
-		return err_set(err, -EBADMSG, "was cut short while it was read");
+		return err_set(err, -EBADMSG, "was truncated while being read");
 	*ret_view = view_of(v.data + (off - s->from), v.len - (size_t)(off - s->from));
 	return 0;
 }
@@ -86,8 +86,7 @@ int jfr_source_feed(struct jfr_source *s, struct view bytes, struct err *err)
 
 	if (r == -E2BIG)
 		return err_set(err, r,
-			       "has a chunk of more than %zu MB, which must lie in memory "
-			       "as a whole when it is no file",
+			       "has a chunk of more than %zu MB, too large to read from a pipe",
 			       s->bytes.max >> 20);
 	if (r < 0)
 		return err_oom(err);

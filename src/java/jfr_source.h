@@ -1,8 +1,8 @@
 /*
- * src/java/jfr_source.h: bytes by their offset: of a file, or of what was fed so far.
+ * src/java/jfr_source.h: bytes by offset: of a file, or of what was fed so far.
  *
- * Files are read with pread through a window, not mapped: one that is cut short under us is an
- * error, not a signal.
+ * Files are read with pread through a window, not mapped: truncating one is then an error, not a
+ * signal.
  */
 #pragma once
 

@@ -54,14 +54,16 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 
 	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have it. */
 	if (code == RING_ERR_CAPABILITY + 98)
-		return err_set(err, -EBUSY,
-			       "process %d: another library in it samples allocations already",
+		return err_set(err, -EBUSY, "process %d: another agent already samples allocations",
 			       pid);
 	if (code == RING_ERR_OLD)
-		return err_set(err, -ENOTSUP, "process %d: our library needs JDK 11 or later", pid);
+		return err_set(err, -ENOTSUP,
+			       "process %d: sonde's JVMTI library needs JDK 11 or later", pid);
 	if (code == RING_ERR_BUSY)
-		return err_set(err, -EBUSY, "process %d: our library has not ended yet", pid);
-	return err_set(err, -ENOTSUP, "process %d: our library cannot start (%d)", pid, code);
+		return err_set(err, -EBUSY, "process %d: sonde's JVMTI library is still stopping",
+			       pid);
+	return err_set(err, -ENOTSUP, "process %d: sonde's JVMTI library cannot start (%d)", pid,
+		       code);
 }
 
 /*
@@ -130,10 +132,10 @@ static int jvmti_check(struct java_jvmti *j, struct err *err)
 		return r;
 	if (r == 0 || j->vm.kind != JAVA_HOTSPOT)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
-				"process %d runs no HotSpot JVM", (int)j->id.pid);
+				"process %d is not a HotSpot JVM", (int)j->id.pid);
 	if (j->vm.major && j->vm.major < 11)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-				"process %d runs JDK %u; our library needs 11 or later",
+				"process %d runs JDK %u; sonde's JVMTI library needs 11 or later",
 				(int)j->id.pid, j->vm.major);
 	return 0;
 }
@@ -176,12 +178,12 @@ static int jvmti_read(struct java_jvmti *j, struct err *err)
 	while ((r = java_ring_next(&j->ring, &record)) > 0) {
 		r = java_jvmti_builder_add(&j->builder, &record);
 		if (r < 0)
-			return err_set(err, r, "no memory for what the JVM of process %d writes",
+			return err_set(err, r,
+				       "not enough memory for data from the JVM of process %d",
 				       (int)j->id.pid);
 	}
 	if (r < 0)
-		return err_set(err, r,
-			       "process %d: what the library in the JVM writes makes no sense",
+		return err_set(err, r, "process %d: invalid data from sonde's JVMTI library",
 			       (int)j->id.pid);
 	return java_ring_done(&j->ring, err);
 }
@@ -192,13 +194,13 @@ int java_jvmti_read(struct java_jvmti *j, struct err *err)
 	int r;
 
 	if (!proc_id_alive(&j->id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)j->id.pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)j->id.pid);
 	/* Asked before, so that what it wrote at last is read. */
 	r = j->is_on ? java_ring_counts(&j->ring, &counts) : -ENOENT;
 	if (r == 0)
 		r = jvmti_read(j, err);
 	if (r == -ENOENT || (r == 0 && counts.has_ended))
-		return err_set(err, -ENOENT, "process %d: our library in its JVM has ended",
+		return err_set(err, -ENOENT, "process %d: sonde's JVMTI library has stopped",
 			       (int)j->id.pid);
 	return r;
 }
@@ -210,7 +212,7 @@ int java_jvmti_take(struct java_jvmti *j, enum jfr_profile_kind kind, int64_t ti
 	int r;
 
 	if (kind == JFR_PROFILE_CPU)
-		return err_set(err, -ENOTSUP, "our library in a JVM has no CPU profile");
+		return err_set(err, -ENOTSUP, "sonde's JVMTI library has no CPU profile");
 	r = java_jvmti_builder_take(&j->builder, kind, ret_profile, err);
 	if (r < 0)
 		return r;

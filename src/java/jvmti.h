@@ -1,14 +1,13 @@
 /*
- * src/java/jvmti.h: allocations and waits for monitors by a small library of ours in the JVM, for
- * those whose own recorder cannot be used (recording.h): no jdk.jfr module, or no place for it.
- * JDK 11 and later.
+ * src/java/jvmti.h: allocations and monitor waits from a small library in the JVM, if its own
+ * recorder cannot be used (recording.h): no jdk.jfr module, or no place for it. JDK 11 and later.
  *
- * The library (way_c/) is part of this program. It is put into the private file system that
- * recordings have (jvmti_place.h) and loaded by command; a JVM cannot unload it, so after the end
- * it holds no memory but its own code, and costs nothing. It ends by itself when sonde is gone, at
- * the first event after options.idle_ns. A second start uses the library that is there.
+ * The library (way_c/) is embedded in this program. It is placed into the private file system for
+ * recordings (jvmti_place.h) and loaded by command. A JVM cannot unload it, so after the end it
+ * holds no memory but its own code, and costs nothing. It stops by itself when sonde is gone, at
+ * the first event after options.idle_ns. A second start reuses the loaded library.
  *
- * Locks of java.util.concurrent are not seen: a JVM has no event for them.
+ * Locks of java.util.concurrent are not seen: JVMTI has no event for them.
  */
 #pragma once
 
@@ -39,7 +38,7 @@ int java_jvmti_start(const struct proc_id *id, const struct java_jvmti_options *
 /*
  * Takes in what was written since; to be called often enough for the ring (4 MB) and for idle_ns.
  * -ESRCH: the process is gone. -ENOENT: the library has ended, for nobody had read for idle_ns.
- * -EBADMSG: what it writes makes no sense. There is only _stop() left then.
+ * -EBADMSG: its output is invalid; only _stop() may follow.
  */
 int java_jvmti_read(struct java_jvmti *jvmti, struct err *err);
 /* The profile of what was read since it was taken last: JFR_PROFILE_ALLOC or JFR_PROFILE_LOCK. */

@@ -298,7 +298,7 @@ int java_jvmti_builder_take(struct java_jvmti_builder *b, enum jfr_profile_kind 
 	if (r == 0)
 		r = part_init(&fresh, &b->options);
 	if (r < 0)
-		return err_set(err, r, "the profile of the JVM is too large");
+		return err_set(err, r, "the JVM's profile is too large");
 	profile_header(p->profile)->default_type = profile_type_at(p->profile, 1)->type;
 	*ret_profile = TAKE_PTR(p->profile);
 	part_release(p);

@@ -1,9 +1,9 @@
 /*
- * src/java/jvmti_builder.h: adds up what our library in a JVM says into profiles, in the same form
- * as those of a recording (jfr_profile.h): alloc_objects and alloc_space, contentions and delay.
+ * src/java/jvmti_builder.h: sums the records of our library in a JVM into profiles, in the same
+ * form as a recording's (jfr_profile.h): alloc_objects and alloc_space, contentions and delay.
  *
- * An object is sampled with a chance that grows with its size: 1 - exp(-size / interval). One that
- * was stands for as many as make up for those that were not.
+ * An object is sampled with a probability that grows with its size: 1 - exp(-size / interval). A
+ * sampled one stands for the others accordingly.
  */
 #pragma once
 

@@ -55,8 +55,8 @@ static int load_refused(const struct java_attach *a, struct view text, struct er
 	while (n < text.len && text.data[n] != '\n')
 		n++;
 	proc_text_copy(line, sizeof(line), view_of(text.data, n));
-	return err_set(err, -ENOTSUP, "the JVM of process %d does not load a library: %s",
-		       (int)a->target.id.pid, line[0] ? line : "it does not say why");
+	return err_set(err, -ENOTSUP, "the JVM of process %d cannot load a library: %s",
+		       (int)a->target.id.pid, line[0] ? line : "no reason given");
 }
 
 int java_jvmti_load(struct java_attach *a, const char *path, const char *options, int *ret_code,
@@ -81,7 +81,7 @@ int java_jvmti_load(struct java_attach *a, const char *path, const char *options
 		return err_prefix(err, r, "process %d", (int)a->target.id.pid);
 	r = java_wire_parse(buf_view(&answer), &status, &text);
 	if (r < 0)
-		return err_set(err, r, "process %d: the JVM's answer makes no sense",
+		return err_set(err, r, "process %d: invalid response from the JVM",
 			       (int)a->target.id.pid);
 	if (java_jvmti_parse_answer(text, ret_code) < 0)
 		return load_refused(a, text, err);

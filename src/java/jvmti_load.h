@@ -1,9 +1,8 @@
 /*
- * src/java/jvmti_load.h: has a JVM load a library and give it a command, as `jcmd PID
+ * src/java/jvmti_load.h: makes a JVM load a library and pass it a command, as `jcmd PID
  * JVMTI.agent_load` does, on JDK 8 too.
  *
- * Since JDK 21 a JVM prints a warning on its standard error when a library is loaded into it for
- * the first time.
+ * Since JDK 21 a JVM prints a warning on standard error when it first loads a library dynamically.
  */
 #pragma once
 

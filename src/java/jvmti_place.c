@@ -89,7 +89,7 @@ static int place_remount(const struct java_place *p, unsigned long flags, struct
 		r = r ? r : job.result;
 	}
 	if (r < 0)
-		return err_set(err, r, "cannot mount a file system for a library in process %d: %s",
+		return err_set(err, r, "cannot mount a tmpfs for a library in process %d: %s",
 			       (int)p->hold.note.id.pid, strerror(-r));
 	return 0;
 }
@@ -136,7 +136,7 @@ int java_place_create(struct java_place *p, const char *name, bool is_its, int *
 	/* Whatever our umask is. */
 	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
 	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
-		return err_set(err, -errno, "cannot make a file for the JVM of process %d: %s",
+		return err_set(err, -errno, "cannot create a file for the JVM of process %d: %s",
 			       (int)p->hold.note.id.pid, strerror(errno));
 	*ret_fd = TAKE_FD(fd);
 	return 0;

@@ -1,9 +1,9 @@
 /*
- * src/java/jvmti_place.h: a place in the file system of a JVM for a library and what it writes.
+ * src/java/jvmti_place.h: a place in a JVM's file system for a library and its output.
  *
- * The same private file system as for recordings, noted before in the same way and taken out again
- * by the same code, after kill -9 too; only that code may be run from it until it is sealed. Files
- * are made by us, by descriptors, before the JVM is told of them.
+ * The same private file system as for recordings, noted the same way and removed by the same code,
+ * after kill -9 too. Code can be run from it only until it is sealed. We create the files, by
+ * descriptors, before telling the JVM about them.
  */
 #pragma once
 

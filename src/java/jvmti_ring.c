@@ -38,7 +38,7 @@ int java_ring_create_take(struct java_ring *ring, int fd, const struct java_ring
 	if (result == 0)
 		result = ring_write(&r, &h, sizeof(h), 0);
 	if (result < 0)
-		return err_set(err, result, "cannot make a file for a JVM to write to: %s",
+		return err_set(err, result, "cannot create a file for a JVM to write to: %s",
 			       strerror(-result));
 	r.bytes = buf_with_max(o->data_bytes);
 	*ring = r;
@@ -54,7 +54,7 @@ void java_ring_release(struct java_ring *r)
 
 static int ring_broken(struct err *err)
 {
-	return err_set(err, -EBADMSG, "what the library in the JVM writes makes no sense");
+	return err_set(err, -EBADMSG, "invalid data from sonde's JVMTI library");
 }
 
 /* The bytes from tail on, in order. */

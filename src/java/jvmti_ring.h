@@ -1,9 +1,9 @@
 /*
  * src/java/jvmti_ring.h: sonde's end of the ring that our library in a JVM writes to.
  *
- * The file lies in the target's file system and the target can write anything to it, at any time.
- * So it is read by pread into memory of our own, where it no longer changes, and every length is
- * checked there; what makes no sense ends the reading for good.
+ * The file is in the target's file system, and the target can write anything to it at any time. So
+ * it is read by pread into our own memory, where it no longer changes, and every length is checked
+ * there; invalid data ends the reading for good.
  */
 #pragma once
 

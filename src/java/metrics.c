@@ -174,7 +174,7 @@ int java_metrics_read(const struct java_hsperf *h, struct java_metrics *ret_metr
 	while ((r = java_hsperf_next(h, &at, &c)) > 0)
 		raw_set(&raw, &c);
 	if (r < 0)
-		return err_set(err, r, "the JVM's counters make no sense");
+		return err_set(err, r, "the JVM's counters are invalid");
 	raw_finish(&raw);
 	*ret_metrics = raw.m;
 	return 0;

@@ -1,9 +1,9 @@
 /*
- * src/java/metrics.h: what a HotSpot JVM says of its heap, its collections, its safepoints and its
- * threads, from its counters (hsperf.h), without asking it anything.
+ * src/java/metrics.h: statistics of a HotSpot JVM (heap, garbage collections, safepoints, threads)
+ * from its counters (hsperf.h), without contacting it.
  *
- * How much was allocated is not among them: HotSpot counts that per collection only. Figures of
- * the heap are as of the last collection, except where the collector says otherwise.
+ * Allocations are not among them: HotSpot counts those only per garbage collection. Heap values are
+ * as of the last garbage collection, unless the collector says otherwise.
  */
 #pragma once
 
@@ -70,9 +70,8 @@ int java_metrics_read(const struct java_hsperf *hsperf, struct java_metrics *ret
 		      struct err *err);
 
 /*
- * Calls each for all that is known; now_unix_ms is for the uptime. Attributes are clean of control
- * characters, and live as long as the metrics. What each returns when it is not 0 ends it and comes
- * back.
+ * Calls each for all known values; now_unix_ms is for the uptime. Attributes have no control
+ * characters, and live as long as the metrics. A nonzero result of each ends it and is returned.
  */
 int java_metrics_each(const struct java_metrics *metrics, uint64_t now_unix_ms,
 		      int (*each)(void *arg, const struct metric_point *point), void *arg);

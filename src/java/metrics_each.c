@@ -1,4 +1,4 @@
-/* src/java/metrics_each.c: the figures of a JVM as metrics of the registry. */
+/* src/java/metrics_each.c: a JVM's statistics as metrics of the registry. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

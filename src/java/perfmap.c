@@ -56,7 +56,7 @@ static int perfmap_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 	int r = proc_lock(id, "java-map", ret_fd, err);
 
 	if (r == -EBUSY)
-		err_write(err, "another sonde has the JVM of process %d write its perf map",
+		err_write(err, "another sonde already manages the perf map of process %d",
 			  (int)id->pid);
 	return r;
 }
@@ -176,13 +176,12 @@ static int perfmap_fail(const struct java_perfmap *m, int r, struct err *err)
 
 	if (r == -EEXIST)
 		return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "remove it",
-				"process %d: something that is not its perf map is in the place of "
-				"its /tmp/%s",
-				pid, m->files.name);
+				"process %d: /tmp/%s exists and is not its perf map", pid,
+				m->files.name);
 	if (r == -ENODATA)
-		return err_set(err, -EIO, "the JVM of process %d has written nothing to /tmp/%s",
-			       pid, m->files.name);
-	return err_set(err, r, "process %d: cannot have its perf map written to its /tmp: %s", pid,
+		return err_set(err, -EIO, "the JVM of process %d wrote nothing to /tmp/%s", pid,
+			       m->files.name);
+	return err_set(err, r, "process %d: cannot create a perf map in its /tmp: %s", pid,
 		       strerror(-r));
 }
 
@@ -238,11 +237,11 @@ static int perfmap_check(const struct java_perfmap *m, struct err *err)
 		return r;
 	if (r == 0 || vm.kind != JAVA_HOTSPOT)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_JAVA, "",
-				"process %d runs no HotSpot JVM", pid);
+				"process %d is not a HotSpot JVM", pid);
 	if (vm.major && vm.major < JAVA_PERFMAP_MAJOR)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-				"process %d runs JDK %s, which cannot tell the names of its "
-				"compiled code (JDK %d and later can)",
+				"process %d runs JDK %s, which cannot write a perf map (JDK %d "
+				"and later can)",
 				pid, vm.version, JAVA_PERFMAP_MAJOR);
 	return 0;
 }
@@ -274,7 +273,7 @@ static int perfmap_look(struct java_perfmap *m, struct err *err)
 	}
 }
 
-/* From here on something is to be taken out again. */
+/* From here on there is something to clean up. */
 static int perfmap_begin(struct java_perfmap *m, struct err *err)
 {
 	int r = java_note_save(m->notes, &m->note, err);
@@ -299,7 +298,7 @@ static int perfmap_prepare(struct java_perfmap *m, const char *state_dir, struct
 	if (r < 0)
 		return r;
 	if (mkdir(m->notes, 0700) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot make %s: %s", m->notes, strerror(errno));
+		return err_set(err, -errno, "cannot create %s: %s", m->notes, strerror(errno));
 	r = perfmap_lock(&m->id, &m->lock, err);
 	return r < 0 ? r : perfmap_clear(m, err);
 }
@@ -334,7 +333,7 @@ int java_perfmap_keep(struct java_perfmap *m, struct err *err)
 	int r;
 
 	if (!proc_id_alive(&m->id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)m->id.pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)m->id.pid);
 	if (m->stats.is_users || now < m->next_ns)
 		return 0;
 	if (perfmap_count(m, &c)) {

@@ -1,16 +1,16 @@
 /*
- * src/java/perfmap.h: has a JVM write down what its compiled code is called, for CPU profiles.
+ * src/java/perfmap.h: makes a JVM write a perf map of its compiled code, for CPU profiles.
  *
- * HotSpot since JDK 17 does so by command, into /tmp/perf-PID.map of its own file system; since JDK
- * 22 into any file. It opens that file by name and follows links. So the file is made before, with
- * the JVM's user as its owner, and nothing is asked where something else is in its place: only a
- * perf map that the JVM or its user has written is used, as it is, and left alone.
+ * HotSpot since JDK 17 does so on command, into /tmp/perf-PID.map of its own file system; since JDK
+ * 22 into any file. It opens the file by name and follows links. So the file is created first,
+ * owned by the JVM's user, and nothing is requested if something else is in its place. An existing
+ * perf map written by the JVM or its user is used unchanged.
  *
- * What the JVM wrote is replaced by the same with names as recordings have them (jfr_names.h), in
- * one step. While it is being written nobody may read it, which is how cpu/perfmap.h knows.
+ * What the JVM wrote is replaced atomically by the same with names as in recordings (jfr_names.h).
+ * While being written it is unreadable to all, which is how cpu/perfmap.h knows.
  *
- * All is noted on disk before (recording_note.h), in a directory of its own, and taken out at the
- * end, after kill -9 by the next start. One thread at a time.
+ * Everything is first noted on disk (recording_note.h), in a directory of its own, and removed at
+ * the end, after kill -9 by the next start. One thread at a time.
  */
 #pragma once
 

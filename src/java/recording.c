@@ -67,7 +67,7 @@ static int recording_check_memory(const struct proc_id *id, struct err *err)
 	    oom_limit_is_near(limit, 97, &fill))
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_LIMIT, "",
 				"process %d: its container has too little memory left for a "
-				"recording (%llu of %llu MB are used)",
+				"recording (%llu of %llu MB in use)",
 				(int)id->pid, (unsigned long long)(fill.used_bytes >> 20),
 				(unsigned long long)(fill.limit_bytes >> 20));
 	return 0;
@@ -103,8 +103,8 @@ static int recording_begin(struct java_recording *rec, const struct java_recordi
 	r = java_jfr_find(rec->hold.attach, name, err);
 	if (r > 0)
 		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
-				"process %d: its user is recording, and ours would change the "
-				"settings and files of that; it waits until that has ended",
+				"process %d: its user is already recording, and another recording "
+				"would interfere; retried once that ends",
 				(int)rec->hold.note.id.pid);
 	if (r == 0)
 		r = java_jfr_directory(rec->hold.attach, rec->hold.note.before,
@@ -155,7 +155,7 @@ static int recording_yield(struct java_recording *rec, const char *name, struct 
 	if (r < 0)
 		return r;
 	return err_set(err, -EBUSY,
-		       "process %d: its user has started a recording, so that ours has ended",
+		       "process %d: its user has started a recording; sonde's has stopped",
 		       (int)rec->hold.note.id.pid);
 }
 
@@ -167,13 +167,14 @@ int java_recording_check(struct java_recording *rec, struct err *err)
 	java_note_recording_name(&rec->hold.note, name);
 	r = java_jfr_find(rec->hold.attach, name, err);
 	if (r < 0 && !proc_id_alive(&rec->hold.note.id))
-		return err_set(err, -ESRCH, "process %d is gone", (int)rec->hold.note.id.pid);
+		return err_set(err, -ESRCH, "process %d has exited", (int)rec->hold.note.id.pid);
 	if (r < 0)
 		return r;
 	if (r & JAVA_JFR_OTHERS)
 		return recording_yield(rec, name, err);
 	if (!(r & JAVA_JFR_OURS))
-		return err_set(err, -ENOENT, "process %d: somebody has ended our recording",
+		return err_set(err, -ENOENT,
+			       "process %d: sonde's recording was stopped by someone else",
 			       (int)rec->hold.note.id.pid);
 	return 0;
 }

@@ -1,20 +1,21 @@
 /*
- * src/java/recording.h: has a JVM record its allocations and waits for locks by its own recorder.
+ * src/java/recording.h: makes a JVM record allocations and lock waits with its own recorder.
  *
- * Nothing is loaded into the JVM. What we put into it is noted on disk before (recording_note.h)
- * and taken out again, after kill -9 by the next start: the recording, the file system for it
- * (recording_mount.h) with its directory, and where the JVM keeps recordings from then on.
+ * Nothing is loaded into the JVM. What we put into it is first noted on disk (recording_note.h) and
+ * removed again, after kill -9 by the next start: the recording, its file system
+ * (recording_mount.h) with its directory, and the JVM's new recording path.
  *
- * Recordings of one JVM share their files and in part their settings. So a JVM that its user has
- * recording already is left alone, and where the user starts while we record, ours ends; what
- * theirs has written by then stays until it ends.
+ * Recordings of one JVM share files and part of their settings. So a JVM that its user is already
+ * recording is not touched, and if the user starts while we record, ours stops; what theirs has
+ * written by then stays until it ends.
  *
- * Follow the files with java_recording_dirfd(): DATE_PID/DATE.jfr below it. They are the target's:
- * open them with openat2(), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and expect anything in them.
- * Since JDK 14 the newest is written to each second; before, it is whole only after a rotation.
+ * Follow the files with java_recording_dirfd(): DATE_PID/DATE.jfr below it. They belong to the
+ * target: open them with openat2(), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and expect anything in
+ * them. Since JDK 14 the newest is written every second; before, it is complete only after a
+ * rotation.
  *
- * JDK 8 may not record all allocations (java_hides_allocs() in detect.h). There its own count of
- * what its threads have allocated is recorded too, so that what is missing is known.
+ * JDK 8 may not record all allocations (java_hides_allocs() in detect.h). There its own per-thread
+ * allocation counts are recorded too, so the missing part is known.
  */
 #pragma once
 

@@ -123,7 +123,7 @@ static int jfr_refused(struct java_attach *a, const char *what, struct view answ
 	while (next_line(&answer, &line) && line.len == 0)
 		;
 	proc_text_copy(words, sizeof(words), line);
-	return err_set(err, -ENOTSUP, "the JVM of process %d does not %s: %s",
+	return err_set(err, -ENOTSUP, "the JVM of process %d failed to %s: %s",
 		       (int)java_attach_vm(a)->id.pid, what, words);
 }
 
@@ -148,7 +148,7 @@ int java_jfr_directory(struct java_attach *a, char *dst, size_t cap, struct err 
 		return r;
 	r = java_jfr_parse_directory(buf_view(&answer), dst, cap);
 	if (r < 0)
-		return jfr_refused(a, "tell where it keeps recordings", buf_view(&answer), err);
+		return jfr_refused(a, "report where it keeps recordings", buf_view(&answer), err);
 	return dst[0] ? 0 : jfr_default_directory(a, dst, cap, err);
 }
 
@@ -167,7 +167,7 @@ int java_jfr_set_directory(struct java_attach *a, const char *dir, unsigned int 
 	if (r < 0)
 		return r;
 	if (java_jfr_parse_directory(buf_view(&answer), is, sizeof(is)) < 0 || strcmp(is, dir) != 0)
-		return jfr_refused(a, "keep recordings where it should", buf_view(&answer), err);
+		return jfr_refused(a, "change where it keeps recordings", buf_view(&answer), err);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ int java_jfr_find(struct java_attach *a, const char *name, struct err *err)
 		return r;
 	r = java_jfr_parse_check(buf_view(&answer), name);
 	if (r < 0)
-		return jfr_refused(a, "tell its recordings", buf_view(&answer), err);
+		return jfr_refused(a, "list its recordings", buf_view(&answer), err);
 	return r;
 }
 
@@ -226,6 +226,6 @@ int java_jfr_rotate(struct java_attach *a, const char *name, struct err *err)
 	(void)snprintf(command, sizeof(command), "JFR.dump name=%s filename=/dev/null", name);
 	r = jfr_ask(a, command, &answer, err);
 	if (r == 0 && !line_contains(buf_view(&answer), "Dumped recording"))
-		return jfr_refused(a, "begin a new file", buf_view(&answer), err);
+		return jfr_refused(a, "start a new file", buf_view(&answer), err);
 	return r;
 }

@@ -1,4 +1,4 @@
-/* src/java/recording_jfr.h: the commands of the JVM's recorder, and what their answers mean. */
+/* src/java/recording_jfr.h: the recorder's commands, and the meaning of their responses. */
 #pragma once
 
 #include <stddef.h>

@@ -160,14 +160,13 @@ int java_mount_check(struct err *err)
 	if (fs >= 0)
 		return 0;
 	if (errno == ENOSYS)
-		return err_lack(
-			err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
-			"recordings of a JVM need fsopen(), which this kernel does not have");
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_KERNEL, "use Linux 5.17 or later",
+				"JVM recordings need fsopen(), which this kernel lacks");
 	if (proc_host_is_user_namespace())
 		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
-				"run as root of the host, not in a rootless container",
-				"JVM recordings need a private tmpfs, which root of a user "
-				"namespace cannot mount for them");
+				"run as root on the host, not in a rootless container",
+				"JVM recordings need a private tmpfs, which root in a user "
+				"namespace cannot mount");
 	return err_lack(
 		err, -EPERM, ERR_CAUSE_PRIVILEGE,
 		geteuid() == 0 ? "run the container with --privileged" : "run as root",
@@ -192,11 +191,10 @@ int java_mount_make(const struct java_target *t, const char *name, struct view s
 		r = mount_attach(t, tmp, name, tree);
 	if (r == -EPERM || r == -EACCES)
 		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE, "run as root",
-				"no permission to mount a file system for process %d",
+				"not enough permissions to mount a tmpfs for process %d",
 				(int)t->id.pid);
 	if (r < 0)
-		return err_set(err, r,
-			       "cannot mount a file system for the recordings of process %d: %s",
+		return err_set(err, r, "cannot mount a tmpfs for the recordings of process %d: %s",
 			       (int)t->id.pid, strerror(-r));
 	*ret_dirfd = TAKE_FD(dirfd);
 	return 0;

@@ -1,10 +1,10 @@
 /*
- * src/java/recording_mount.h: a small file system of its own for a JVM's recordings.
+ * src/java/recording_mount.h: a small private file system for a JVM's recordings.
  *
- * A JVM whose recorder meets a full disk ends itself. So it gets a tmpfs that nobody else fills,
- * mounted in its own mount namespace on a new directory in its /tmp. Its name cannot be guessed,
- * and it is mounted on the very directory that was made, by descriptors, whatever its name comes to
- * mean. Entering a namespace is the affair of a thread that ends with it.
+ * A JVM whose recorder meets a full disk exits. So it gets a tmpfs that nobody else fills, mounted
+ * in its own mount namespace on a new directory in its /tmp. The name cannot be guessed, and the
+ * mount goes, by descriptors, to exactly the directory created, whatever its name comes to mean. A
+ * short-lived thread enters the namespace and ends with it.
  */
 #pragma once
 

@@ -35,12 +35,12 @@ int java_note_make(const struct proc_id *id, struct java_note *ret_note, struct 
 	if (stat(path, &st) < 0) {
 		int r = errno == ENOENT ? -ESRCH : -errno;
 
-		return err_set(err, r, "process %d: cannot see its mount namespace: %s",
+		return err_set(err, r, "process %d: cannot read its mount namespace: %s",
 			       (int)id->pid, strerror(errno));
 	}
 	note.mount_ns = st.st_ino;
 	if (getrandom(&note.token, sizeof(note.token), 0) != sizeof(note.token))
-		return err_set(err, -EIO, "the kernel gives no random numbers");
+		return err_set(err, -EIO, "cannot get random numbers from the kernel");
 	note.token = note.token ? note.token : 1;
 	*ret_note = note;
 	return 0;
@@ -71,7 +71,7 @@ static void note_name(const struct java_note *note, struct note_names *names)
 
 static int note_failed(const char *dir, int r, struct err *err)
 {
-	return err_set(err, r, "cannot note in %s what is put into a JVM: %s", dir, strerror(-r));
+	return err_set(err, r, "cannot record changes to a JVM in %s: %s", dir, strerror(-r));
 }
 
 int java_note_save(const char *dir, const struct java_note *note, struct err *err)

@@ -38,7 +38,7 @@ int java_note_remove(const char *dir, const struct java_note *note, struct err *
  */
 int java_notes_read(const char *dir, struct java_note **ret_notes, size_t *ret_len,
 		    struct err *err);
-/* -EBADMSG for a line that makes no sense. */
+/* -EBADMSG for an invalid line. */
 int java_note_parse(struct view line, struct java_note *ret_note);
 
 /* ".sonde-0123456789abcdef": the name of the directory in the target's /tmp. */

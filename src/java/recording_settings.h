@@ -1,4 +1,4 @@
-/* src/java/recording_settings.h: what the JVM's own recorder shall record, as it reads it. */
+/* src/java/recording_settings.h: the recorder's settings, in the JVM's format. */
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@ int java_recording_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 	int r = proc_lock(id, "java", ret_fd, err);
 
 	if (r == -EBUSY)
-		err_write(err, "another sonde records the JVM of process %d", (int)id->pid);
+		err_write(err, "another sonde is recording the JVM of process %d", (int)id->pid);
 	return r;
 }
 
@@ -56,8 +56,8 @@ static int undo_in_jvm(const struct java_note *note, struct err *err)
 		r = java_jfr_find(attach, name, err);
 	if (r > 0)
 		return err_set(err, -EBUSY,
-			       "process %d: a recording of its user's has files in our file "
-			       "system, which stays until it ends",
+			       "process %d: its user's recording has files in sonde's tmpfs, which "
+			       "stays mounted until that ends",
 			       (int)note->id.pid);
 	return r;
 }

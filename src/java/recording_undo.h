@@ -1,4 +1,4 @@
-/* src/java/recording_undo.h: takes out of a JVM what a note says that we have put in. */
+/* src/java/recording_undo.h: removes from a JVM what a note says we put in. */
 #pragma once
 
 #include "base/err.h"

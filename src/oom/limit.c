@@ -1,8 +1,8 @@
 /*
  * src/oom/limit.c: see limit.h.
  *
- * /proc/PID/cgroup has "4:memory:/a/b" in version 1 and "0::/a/b" in version 2. Each group on the
- * way up may have a limit. The file with the usage stays open, so that a look is one system call.
+ * /proc/PID/cgroup has "4:memory:/a/b" in version 1 and "0::/a/b" in version 2. Each parent group
+ * may have a limit. The usage file stays open, so a check is one system call.
  */
 #include "oom/limit.h"
 
@@ -14,10 +14,10 @@
 #include "base/buf.h"
 #include "base/io.h"
 
-/* A container and its pod, a unit and its slice: four are plenty. */
+/* A container and its pod, a unit and its slice: four are enough. */
 #define LIMIT_MAX_GROUPS 4
 #define LIMIT_MAX_DEPTH 64
-/* Version 1 says "no limit" by a number near 2^63. */
+/* In version 1, a number near 2^63 means no limit. */
 #define LIMIT_NONE (UINT64_C(1) << 62)
 #define LIMIT_MAX_TEXT ((size_t)256 << 10)
 
@@ -25,7 +25,7 @@ struct limit_group {
 	int usage; /* descriptor */
 	uint64_t limit_bytes;
 	uint64_t used_bytes; /* at the last look */
-	uint64_t seen_bytes; /* when it was last asked how it grows */
+	uint64_t seen_bytes; /* time of the last growth estimate */
 	uint64_t seen_ns;    /* 0: not yet */
 	bool v1;
 	char dir[2 * OOM_PATH_MAX];
@@ -36,7 +36,7 @@ struct oom_limit {
 	size_t len;
 };
 
-/* "max", or anything that is no number, is false. */
+/* False for "max" and anything else that is not a number. */
 static bool parse_bytes(const char *text, uint64_t *ret_bytes)
 {
 	char *end;
@@ -79,7 +79,7 @@ static void limit_add(struct oom_limit *l, const char *dir, bool v1)
 		l->groups[l->len++] = g;
 }
 
-/* From the group itself up to the one that is mounted. */
+/* From the group itself up to the mounted root. */
 static void limit_climb(struct oom_limit *l, const struct oom_mount *m, const char *path, bool v1)
 {
 	size_t root = strlen(m->root);
@@ -87,7 +87,7 @@ static void limit_climb(struct oom_limit *l, const struct oom_mount *m, const ch
 	size_t mount;
 	int n;
 
-	/* What is outside of what we see has ".." in its path. */
+	/* Groups outside our view have ".." in their path. */
 	if (!m->dir[0] || path[0] != '/' || strstr(path, "/..") ||
 	    strncmp(path, m->root, root) != 0 || (path[root] != '/' && path[root] != 0))
 		return;
@@ -142,7 +142,7 @@ int oom_limit_open(const struct oom_mounts *mounts, const char *cgroup,
 	return 0;
 }
 
-/* The line "inactive_file 4096"; in version 1 "total_inactive_file", with the groups below. */
+/* The line "inactive_file 4096"; in version 1 "total_inactive_file", which includes children. */
 static uint64_t group_droppable(const struct limit_group *g)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(LIMIT_MAX_TEXT);
@@ -191,7 +191,7 @@ static uint64_t group_left_ns(const struct limit_group *g, unsigned int percent,
 
 	if (!g->seen_ns)
 		return 0;
-	/* What is over it, and yet not near, is full of page cache. */
+	/* Above the share and yet not near: full of page cache. */
 	if (grown <= 0 || missing <= 0)
 		return UINT64_MAX;
 	left = missing / grown * (double)(now_ns - g->seen_ns);

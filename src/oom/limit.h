@@ -1,9 +1,8 @@
 /*
- * src/oom/limit.h: how near a process is to the limits of memory of its control groups, of version
- * 1 or 2.
+ * src/oom/limit.h: how near a process is to the memory limits of its cgroups, version 1 or 2.
  *
  * Page cache that the kernel would drop first does not count: a group that reads files is full of
- * it and is in no danger.
+ * it without being in danger.
  */
 #pragma once
 
@@ -21,15 +20,14 @@ struct oom_fill {
 	uint64_t limit_bytes;
 };
 
-/* From the text of /proc/PID/cgroup. Limits that change later are seen by opening again. */
+/* From the text of /proc/PID/cgroup. Reopen to see changed limits. */
 int oom_limit_open(const struct oom_mounts *mounts, const char *cgroup,
 		   struct oom_limit **ret_limit, struct err *err);
-/* Some group is at least so full; *ret_fill tells which. One read for a group that is not. */
+/* Whether some group is at least this full; *ret_fill says which. One read per group if not. */
 bool oom_limit_is_near(struct oom_limit *limit, unsigned int percent, struct oom_fill *ret_fill);
 /*
- * After a look that said no: how long it takes until the first group is that full, if all go on
- * growing as they did since the last time this was asked: 0 the first time, as that is not known
- * yet, and UINT64_MAX where none grows.
+ * If not: the time until the first group is that full, at the growth since the last call. 0 the
+ * first time, as growth is unknown; UINT64_MAX if none grows.
  */
 uint64_t oom_limit_left_ns(struct oom_limit *limit, unsigned int percent, uint64_t now_ns);
 void oom_limit_close(struct oom_limit *limit); /* NULL is fine */

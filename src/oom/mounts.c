@@ -33,7 +33,7 @@ bool oom_has_word(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* Another file system may lie on top of it, or above it. */
+/* Another file system may be mounted over it, or over a parent. */
 static bool is_there(const char *dir, long magic)
 {
 	struct statfs fs;
@@ -41,8 +41,7 @@ static bool is_there(const char *dir, long magic)
 	return statfs(dir, &fs) == 0 && fs.f_type == magic;
 }
 
-/* The uppermost group is "": paths begin with a slash. magic 0: whether it can be reached or not.
- */
+/* The root group is "": paths start with a slash. magic 0: reachable or not. */
 static void mount_set(struct oom_mount *m, const char *root, const char *dir, long magic)
 {
 	size_t n = strlen(root);
@@ -104,7 +103,7 @@ static const char *read_text(const char *path, struct buf *text)
 	return s ? s : "";
 }
 
-/* The uppermost group of version 2 has no limit, but says what its children can have. */
+/* The root group of version 2 has no limit, but lists its controllers. */
 static bool v2_has_memory(const struct oom_mount *m)
 {
 	_cleanup_(buf_release) struct buf text = {};
@@ -119,7 +118,7 @@ static bool v2_has_memory(const struct oom_mount *m)
 	return false;
 }
 
-/* Version 1 takes a controller from version 2, so only one that has been taken is asked for. */
+/* Version 1 takes a controller away from version 2: only one already taken is used. */
 static int mount_detached(const char *type, const char *option, struct oom_mount *m)
 {
 	_cleanup_close_ int fs = fsopen(type, FSOPEN_CLOEXEC), tree = -1;

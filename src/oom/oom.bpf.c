@@ -19,14 +19,14 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 page_kb = 4;
-/* The inode of our namespace of process ids, where that is not the host's; else 0. */
+/* The inode of our PID namespace; 0 if it is the host's. */
 const volatile __u32 own_pid_ns = 0;
 
 BPF_RING(notices, 1 << 16);
 
 __u64 n_lost;
 
-/* The fields of the event came with the task as its argument. */
+/* The event fields came together with the task argument. */
 struct trace_event_raw_mark_victim {
 	unsigned long anon_rss;
 } KERNEL_TYPE;
@@ -83,7 +83,7 @@ struct task_struct {
 #define PAGES(mm, i) (BPF_CORE_READ(mm, rss_stat[i].count))
 #define PAGES_OLD(mm, i) (BPF_CORE_READ(mm, rss_stat.count[i].counter))
 
-/* Counters of a process with many threads may be a little below 0. */
+/* Counters of a process with many threads may be slightly negative. */
 static __always_inline u64 positive(s64 pages)
 {
 	return pages > 0 ? (u64)pages : 0;
@@ -107,7 +107,7 @@ static __always_inline u64 task_rss_kb(struct task_struct *task)
 	return pages * page_kb;
 }
 
-/* Its number as we know it; 0 when it is outside of our namespace. */
+/* Its pid in our namespace; 0 if outside it. */
 static __always_inline u32 task_tgid(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
@@ -125,7 +125,7 @@ static __always_inline u32 task_tgid(struct task_struct *task)
 	return 0;
 }
 
-/* Where only a number is told: the victim mostly is the one that asked for memory. */
+/* If only a pid is given: the victim usually is the allocating process. */
 static __always_inline struct task_struct *current_if(u32 pid)
 {
 	u64 current = bpf_get_current_pid_tgid();

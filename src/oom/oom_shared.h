@@ -1,4 +1,4 @@
-/* src/oom/oom_shared.h: what the BPF program tells user space of a victim. */
+/* src/oom/oom_shared.h: the BPF program's record of a victim. */
 #pragma once
 
 #include <linux/types.h>

@@ -48,7 +48,7 @@ static int victims_load(struct oom_victims *v, struct err *err)
 	if (r < 0)
 		return r;
 	v->bpf->rodata->page_kb = (uint32_t)sysconf(_SC_PAGESIZE) >> 10;
-	/* Numbers are to be those that /proc has. */
+	/* Pids must match /proc. */
 	if (!proc_host_has_own_pids() && stat("/proc/self/ns/pid", &ns) == 0)
 		v->bpf->rodata->own_pid_ns = (uint32_t)ns.st_ino;
 	r = bpf_skeleton_load(v->bpf->skeleton, NULL, err);

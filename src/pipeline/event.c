@@ -21,7 +21,7 @@ void event_free(struct event *event)
 	free(event);
 }
 
-/* As much of the text as there is room for, never a part of a UTF-8 sequence. */
+/* As much of the text as fits, never part of a UTF-8 sequence. */
 static void text_cut(char *dst, size_t room, const char *text)
 {
 	size_t len = strnlen(text, room);

@@ -1,6 +1,6 @@
 /*
- * src/pipeline/event.h: something that happened to a resource at one moment: a kill for want of
- * memory, a deployment.
+ * src/pipeline/event.h: something that happened to a resource at one moment: an OOM kill, a
+ * deployment.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct event {
 		char value[64];
 	} attributes[EVENT_MAX_ATTRIBUTES];
 	size_t n_attributes;
-	/* What it looked like then; NULL when there is no picture. */
+	/* The snapshot; NULL if there is none. */
 	struct profile *profile;
 	uint32_t snapshot_types; /* as in struct record_profile */
 };
@@ -29,7 +29,6 @@ struct event {
 struct event *event_new(enum event_id id); /* NULL without memory */
 void event_free(struct event *event);
 DEFINE_CLEANUP(struct event, event_free)
-/* Replaces what the key had. Values that are too long are cut, attributes beyond the limit left
- * out. */
+/* Replaces the key's value. Truncates long values, drops attributes over the limit. */
 void event_add(struct event *event, const char *key, const char *value);
 const char *event_attribute(const struct event *event, const char *key); /* NULL: none */

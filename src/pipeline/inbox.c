@@ -70,7 +70,7 @@ int inbox_init(struct inbox *inbox, void (*on_news)(void *context), void *contex
 {
 	pthread_mutexattr_t attributes;
 
-	/* The OOM watch puts into it from a thread with real-time priority. */
+	/* The OOM watch puts from a real-time thread. */
 	(void)pthread_mutexattr_init(&attributes);
 	(void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
 	delivery_list_init(&inbox->list);

@@ -31,7 +31,7 @@ static bool is_added_up(const struct metric_point *p)
 	       (p->metric->kind == METRIC_COUNTER && !isnan(p->increase));
 }
 
-/* room: for the buckets of a histogram. */
+/* room: memory for the buckets of a histogram. */
 static struct metric_point point_now(const struct live *live, const struct metric_point *p,
 				     uint64_t room[METRIC_MAX_BOUNDS + 1])
 {
@@ -52,7 +52,7 @@ static struct metric_point point_now(const struct live *live, const struct metri
 	return now;
 }
 
-/* Those of the points before that stay, though the new ones do not have them. */
+/* Keeps sums that the new points lack. */
 static int points_keep(const struct metrics *before, const struct metrics *new, struct metrics *to)
 {
 	int r = 0;
@@ -66,7 +66,7 @@ static int points_keep(const struct metrics *before, const struct metrics *new, 
 	return r;
 }
 
-/* A total that went back is that of another beginning: nothing is known of what came since. */
+/* A smaller total means that the counter restarted: its increase is unknown. */
 static void point_since(struct metric_point *p, const struct metrics *before)
 {
 	const struct metric_point *was = point_find(before, p);

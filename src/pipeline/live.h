@@ -1,8 +1,8 @@
 /*
- * src/pipeline/live.h: what one source says of one resource now, for /metrics.
+ * src/pipeline/live.h: the current metrics of one source and resource, for /metrics.
  *
- * Gauges, and counters whose total the source knows, are as it said last: what it leaves out is no
- * more. Counters of which only increases are known are added up here, and stay.
+ * Gauges, and counters whose total the source knows, have the last value reported; what the source
+ * no longer reports is gone. Counters with only increases are summed here, and stay.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 
 /* A zeroed one is empty. */
 struct live {
-	struct metrics *points; /* NULL: none. An increase of NAN: the source knows the total */
-	bool silent;		/* the source failed since */
+	struct metrics *points; /* NULL: none. Increase NAN: the source knows the total */
+	bool silent;		/* the source has failed since */
 };
 
 /*
- * Counters of which only the total is known get their increase since the last time; the first has
- * none: it is the baseline. -ENOMEM: then live is as it was.
+ * Fills in the increase of counters with only a total. A first total is the baseline and has none.
+ * -ENOMEM: live is unchanged.
  */
 int live_take(struct live *live, struct metrics *metrics);
-/* The source failed: what it was is not what it is. What was added up stays. */
+/* The source failed: forgets its last values, but keeps the sums. */
 void live_drop(struct live *live);
 void live_clear(struct live *live);
-/* Adds what is to be shown. */
+/* Adds the points to show. */
 int live_copy(const struct live *live, struct metrics *to);

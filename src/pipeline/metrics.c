@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Texts and buckets of one record: far more than its points need. */
+/* Texts and buckets of one record: far more than needed. */
 #define METRICS_MAX_BYTES ((size_t)4 << 20)
 
 struct metrics *metrics_new(void)
@@ -43,7 +43,7 @@ static int metrics_reserve(struct metrics *metrics)
 	return 0;
 }
 
-/* Puts copies in the place of what the point borrows. */
+/* Replaces what the point borrows with copies. */
 static int point_own(struct metric_point *point, struct arena *arena)
 {
 	const struct metric *metric = point->metric;

@@ -1,11 +1,10 @@
 /*
  * src/pipeline/metrics.h: numbers of one resource at one time.
  *
- * A point is a metric of the registry, the values of its attributes, and a number. Gauges say what
- * is now. Counters say how much there has been since the source began to count, and how much came
- * since the record before; one of the two may be unknown. A first reading has no increase: it is
- * the baseline, never a jump from 0. Histograms say how many came in each of the metric's buckets
- * since the record before.
+ * A point is a metric of the registry, the values of its attributes, and a number. A gauge is the
+ * current value. A counter has its total since the source started counting, and its increase since
+ * the previous record; either may be unknown. A first reading has no increase: it is the baseline,
+ * never a jump from 0. A histogram has the counts per bucket since the previous record.
  */
 #pragma once
 
@@ -16,16 +15,17 @@
 #include "base/cleanup.h"
 #include "pipeline/registry.h"
 
-/* Of one record: a program that has more is cut, which is counted. */
+/* Of one record; more are dropped and counted. */
 #define METRICS_MAX_POINTS 4096
 
 struct metric_point {
 	const struct metric *metric;
-	const char *attributes[METRIC_MAX_ATTRIBUTES]; /* as the metric's keys; NULL: not set */
-	double value;				       /* gauge, or counter's total; NAN: unknown */
-	double increase;	 /* of a counter, since the record before; NAN: unknown */
-	const uint64_t *buckets; /* of a histogram, metric->n_bounds + 1 of them; else NULL */
-	double sum;		 /* of what is in them; NAN: unknown */
+	const char *attributes[METRIC_MAX_ATTRIBUTES]; /* in the order of the metric's keys; NULL:
+							  not set */
+	double value;		 /* of a gauge, or a counter's total; NAN: unknown */
+	double increase;	 /* of a counter since the previous record; NAN: unknown */
+	const uint64_t *buckets; /* of a histogram: metric->n_bounds + 1; otherwise NULL */
+	double sum;		 /* of the values in them; NAN: unknown */
 };
 
 struct metrics {
@@ -33,15 +33,17 @@ struct metrics {
 	struct metric_point *points;
 	size_t len;
 	size_t cap;
-	uint64_t lost; /* points that did not fit */
+	uint64_t lost; /* points dropped */
 };
 
 struct metrics *metrics_new(void); /* NULL without memory */
 void metrics_free(struct metrics *metrics);
 DEFINE_CLEANUP(struct metrics, metrics_free)
 
-/* A copy of the point, its texts and buckets. -ENOMEM, or -E2BIG past the limit; both counted. */
+/*
+ * Copies the point with its texts and buckets. -ENOMEM, or -E2BIG over the limit; both are counted.
+ */
 int metrics_add(struct metrics *metrics, const struct metric_point *point);
-/* The common cases, for metrics without attributes. */
+/* For metrics without attributes. */
 int metrics_add_gauge(struct metrics *metrics, enum metric_id id, double value);
 int metrics_add_counter(struct metrics *metrics, enum metric_id id, double total, double increase);

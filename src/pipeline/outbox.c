@@ -12,32 +12,32 @@
 #include "pipeline/outbox_mail.h"
 #include "pipeline/outbox_queue.h"
 
-/* Of the limit: so much wakes the thread without a flush. */
+/* This part of the limit wakes the thread without a flush. */
 #define OUTBOX_WAKE_SHARE 16
 /* Records of one message, in memory; the message itself is smaller. */
 #define OUTBOX_BATCH_BYTES ((size_t)1 << 20)
 #define OUTBOX_BATCH_LEN 512
-/* At the end, for calls that are under way when there is no time left. */
+/* At the end, for calls still running when the time is up. */
 #define OUTBOX_LEAVE_NS (200 * NS_PER_MS)
 
 struct outbox {
 	struct sink_row row;
-	struct outbox_mail *mail; /* NULL of local sinks */
+	struct outbox_mail *mail; /* NULL for local sinks */
 	size_t max_bytes;
 	size_t wake_bytes;
-	pthread_mutex_t lock; /* of all below; never held during a call */
+	pthread_mutex_t lock; /* protects everything below; never held during a call */
 	pthread_cond_t work;  /* for the writer */
-	pthread_cond_t news;  /* something was flushed; a thread begins a call, or leaves */
+	pthread_cond_t news;  /* something was flushed; a thread starts a call, or exits */
 	struct outbox_queue queue;
-	/* What the writer has in its hands. */
+	/* What the writer is working on. */
 	size_t busy_len;
 	size_t busy_bytes;
 	uint64_t busy_since_ns;
-	uint64_t flushed; /* number of the last flush that was done */
-	bool hurried;	  /* what is there is to be written without waiting for more */
+	uint64_t flushed; /* number of the last completed flush */
+	bool hurried;	  /* write what is there, without waiting for more */
 	bool failed;	  /* something, since that flush */
 	size_t threads;
-	size_t at_work; /* threads that are in a call which may hang */
+	size_t at_work; /* threads in a call that may hang */
 	bool ending;
 	bool orphaned; /* the last thread releases it */
 	uint64_t until_ns;
@@ -65,7 +65,7 @@ static void cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_
 	(void)pthread_cond_timedwait(cond, lock, &t);
 }
 
-/* --- what threads do around calls ------------------------------------------------------------ */
+/* --- around calls ---------------------------------------------------------------------------- */
 
 static void call_begin(struct outbox *o)
 {
@@ -108,7 +108,7 @@ static void thread_leave(struct outbox *o)
 
 /* --- the writer ------------------------------------------------------------------------------ */
 
-/* One that cannot be encoded, or makes a message too large, does not take others with it. */
+/* A record that cannot be encoded, or makes a message too large, must not affect others. */
 static void write_messages(struct outbox *o, struct record *const *records, size_t n)
 {
 	_cleanup_(buf_release) struct buf message = buf_with_max(OUTBOX_MAIL_MAX);
@@ -180,7 +180,7 @@ static void writer_flush(struct outbox *o)
 	call_end(o);
 	if (r < 0)
 		outbox_failed(o, &err);
-	/* All is well when nothing failed from one flush to the next. */
+	/* All is well if nothing failed between two flushes. */
 	if (!o->failed)
 		o->trouble[0] = 0;
 	o->failed = false;
@@ -204,7 +204,7 @@ static void writer_write(struct outbox *o)
 	o->busy_len = o->busy_bytes = 0;
 }
 
-/* Does the next thing, with the lock held; false when the end has come. */
+/* Does the next step, with the lock held; false at the end. */
 static bool writer_step(struct outbox *o)
 {
 	struct outbox_queue *q = &o->queue;
@@ -302,8 +302,7 @@ static int outbox_open_mail(struct outbox *o, const struct outbox_config *config
 					   .max_bytes = config->spool_max_bytes};
 
 	if (!spool.dir)
-		return err_set(err, -EINVAL, "sink %s needs a folder for what is not sent yet",
-			       o->row.ops->name);
+		return err_set(err, -EINVAL, "sink %s needs a spool directory", o->row.ops->name);
 	return outbox_mail_open(&o->row, &spool, &o->mail, err);
 }
 
@@ -350,7 +349,7 @@ bool outbox_close(struct outbox *o, uint64_t until_ns)
 	(void)pthread_cond_broadcast(&o->work);
 	if (o->mail)
 		outbox_mail_end(o->mail, until_ns > now ? now + (until_ns - now) / 2 : now);
-	/* Who is in no call is sure to leave. */
+	/* A thread outside a call is sure to exit. */
 	while (o->threads > o->at_work || (o->threads && clock_mono_ns() < leave)) {
 		if (o->threads > o->at_work)
 			(void)pthread_cond_wait(&o->news, &o->lock);
@@ -365,9 +364,9 @@ bool outbox_close(struct outbox *o, uint64_t until_ns)
 	return all;
 }
 
-/* --- for those who put ----------------------------------------------------------------------- */
+/* --- for producers --------------------------------------------------------------------------- */
 
-/* What must go for the limit; to be freed without the lock. With the lock held. */
+/* What is over the limit, to be freed without the lock. With the lock held. */
 static struct outbox_node *outbox_make_room(struct outbox *o)
 {
 	size_t room = o->max_bytes > o->busy_bytes ? o->max_bytes - o->busy_bytes : 0;
@@ -384,7 +383,7 @@ void outbox_put(struct outbox *o, struct record *record)
 	size_t before;
 
 	(void)pthread_mutex_lock(&o->lock);
-	/* One that is too large by itself need not take the others with it. */
+	/* A record that is too large by itself must not push out the others. */
 	if (!node || node->bytes > o->max_bytes) {
 		o->dropped++;
 		gone = node;

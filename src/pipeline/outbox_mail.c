@@ -15,9 +15,9 @@
 #define MAIL_RETRY_MIN_NS NS_PER_SEC
 #define MAIL_RETRY_MAX_NS (60 * NS_PER_SEC)
 
-/* What follows a message in the spool. */
+/* Follows each message in the spool. */
 struct mail_trailer {
-	uint64_t unix_ns; /* when it was put there */
+	uint64_t unix_ns; /* when it was spooled */
 	uint32_t records;
 	uint32_t zero;
 };
@@ -25,15 +25,15 @@ _Static_assert(sizeof(struct mail_trailer) == SPOOL_MAX_MESSAGE - OUTBOX_MAIL_MA
 
 struct outbox_mail {
 	struct sink_row row;
-	/* Held during calls of the spool. The other lock may be taken with it held. */
+	/* Held during calls to the spool. The other lock may be taken inside it. */
 	pthread_mutex_t spool_lock;
 	struct spool *spool;
 
-	pthread_mutex_t lock; /* of all below; never held during a call */
+	pthread_mutex_t lock; /* protects everything below; never held during a call */
 	pthread_cond_t news;
 	struct spool_status spooled;
-	uint64_t oldest_unix_ns; /* when the oldest message was put there; 0: unknown */
-	uint64_t retry_ns;	 /* when it is tried again; 0: at once */
+	uint64_t oldest_unix_ns; /* when the oldest message was spooled; 0: unknown */
+	uint64_t retry_ns;	 /* time of the next attempt; 0: at once */
 	uint64_t backoff_ns;
 	bool ending;
 	bool put_last;
@@ -79,7 +79,7 @@ void outbox_mail_close(struct outbox_mail *mail)
 	free(mail);
 }
 
-/* After a call of the spool, with its lock held: what is said of it never goes back in time. */
+/* After a call to the spool, with its lock held, so that reported states stay in order. */
 static void spool_leave(struct outbox_mail *mail)
 {
 	(void)pthread_mutex_lock(&mail->lock);
@@ -95,7 +95,7 @@ int outbox_mail_put(struct outbox_mail *mail, struct buf *message, size_t record
 					     .records = (uint32_t)records};
 	int r;
 
-	/* Nothing of what it was given is of use to the sink. */
+	/* The sink had no use for any of the records. */
 	if (message->len == 0) {
 		(void)pthread_mutex_lock(&mail->lock);
 		mail->written += records;
@@ -206,7 +206,7 @@ static void mail_back_off(struct outbox_mail *mail)
 {
 	mail->backoff_ns =
 		mail->backoff_ns ? MIN(mail->backoff_ns * 2, MAIL_RETRY_MAX_NS) : MAIL_RETRY_MIN_NS;
-	/* Half of it to all of it, so that many machines do not come back at the same time. */
+	/* Half of it to all of it, so that many machines do not retry at the same time. */
 	mail->retry_ns = clock_mono_ns() + mail->backoff_ns / 2 +
 			 hash_u64(clock_unix_ns()) % (mail->backoff_ns / 2);
 }
@@ -252,9 +252,9 @@ void outbox_mail_send(struct outbox_mail *mail)
 	if (r == 0)
 		return;
 	if (r < 0)
-		r = -EAGAIN; /* of the disk: perhaps later */
+		r = -EAGAIN; /* a disk error: perhaps later */
 	else if (trailer.records == 0)
-		r = err_set(&err, -EBADMSG, "a message in the spool is not one of ours");
+		r = err_set(&err, -EBADMSG, "a message in the spool is not one of sonde's");
 	else
 		r = mail->row.ops->send(mail->row.sink, buf_view(&message), &err);
 	mail_note(mail, r, trailer.records, &err);

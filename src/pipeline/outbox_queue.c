@@ -49,7 +49,7 @@ void outbox_queue_flush(struct outbox_queue *q)
 	q->unflushed = false;
 }
 
-/* Takes the head off, and puts it at the end of a list. */
+/* Moves the head to the end of a list. */
 static struct outbox_node *queue_shift(struct outbox_queue *q, struct outbox_node *last)
 {
 	struct outbox_node *node = q->head;

@@ -15,7 +15,7 @@ struct pipeline {
 	size_t n_outboxes;
 };
 
-/* Those that were not taken over. */
+/* Those not taken yet. */
 static void sinks_close(const struct sink_row *sinks, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -46,7 +46,7 @@ int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline 
 	int r = p ? resources_new(PIPELINE_MAX_RESOURCES, &p->resources, err) : err_oom(err);
 
 	if (r == 0 && n_sinks > PIPELINE_MAX_SINKS)
-		r = err_set(err, -E2BIG, "there can be %d sinks at most", PIPELINE_MAX_SINKS);
+		r = err_set(err, -E2BIG, "more than %d sinks", PIPELINE_MAX_SINKS);
 	if (r < 0) {
 		sinks_close(sinks, n_sinks);
 		free(p);

@@ -1,8 +1,8 @@
 /*
- * src/pipeline/pipeline.h: the one way from whoever collects to all sinks.
+ * src/pipeline/pipeline.h: the one path from sources to sinks.
  *
- * A record enters here and nowhere else: it is told whom it is about and when it was, and put into
- * the outbox of each sink. Nobody waits for a sink.
+ * Every record enters here: it gets its resource and time, and goes into the outbox of each sink.
+ * Nobody waits for a sink.
  */
 #pragma once
 
@@ -18,33 +18,33 @@
 #include "pipeline/sink.h"
 #include "proc/info.h"
 
-/* How many sinks there can be. */
+/* Maximum number of sinks. */
 #define PIPELINE_MAX_SINKS 8
-/* How many resources are known at a time. */
+/* Maximum number of resources at a time. */
 #define PIPELINE_MAX_RESOURCES 65536
 
 struct pipeline; /* opaque */
 
-/* Takes the sinks over, also when it fails. */
+/* Takes the sinks, also on failure. */
 int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
 		  struct err *err);
 /*
- * Brings away what was written, and closes the sinks. Remote ones have time until until_ns of the
- * monotonic clock: one that hangs is left behind with all that it uses, and then it is false, and
- * nothing is to be freed. What is local is not given up.
+ * Flushes everything written, and closes the sinks. Remote sinks have time until until_ns of the
+ * monotonic clock; local ones have as long as they need. False: a sink hangs. It is abandoned with
+ * everything it uses, and nothing may be freed.
  */
 bool pipeline_stop(struct pipeline *pipeline, uint64_t until_ns);
-/* After a stop that was true, when all resources were given back. NULL is fine. */
+/* After a stop that returned true, once all resources were released. NULL is fine. */
 void pipeline_free(struct pipeline *pipeline);
 
-/* The resource that a process is, to be given back. */
+/* The resource of a process; release it with resource_unref(). */
 int pipeline_process(struct pipeline *pipeline, const struct proc_info *info,
 		     const struct resource **ret_resource, struct err *err);
 
-/* Takes the record over. */
+/* Takes the record. */
 void pipeline_write_take(struct pipeline *pipeline, const struct resource *resource,
 			 struct record_time when, struct record *record);
-/* What was written so far shall be durable and visible soon. */
+/* Makes everything written so far durable and visible soon. */
 void pipeline_flush(struct pipeline *pipeline);
 
 size_t pipeline_n_sinks(const struct pipeline *pipeline);

@@ -18,7 +18,7 @@ static void payload_free(struct record *record)
 	}
 }
 
-/* What is given has its kind and payload. */
+/* given has kind and payload. */
 static struct record *record_new(struct record given)
 {
 	struct record *record = malloc(sizeof(*record));
@@ -74,7 +74,7 @@ static size_t metrics_bytes(const struct metrics *metrics)
 
 size_t record_bytes(const struct record *record)
 {
-	/* A resource counts for each of its records: often it lives only for them. */
+	/* Counts the resource for each record: often they alone keep it alive. */
 	size_t bytes = sizeof(*record) + (record->resource ? record->resource->bytes : 0);
 
 	switch (record->kind) {

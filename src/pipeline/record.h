@@ -1,8 +1,8 @@
 /*
- * src/pipeline/record.h: everything that is collected travels as one of these.
+ * src/pipeline/record.h: the envelope of everything that is collected.
  *
- * A record says of what (resource), when (time and duration), and what: a profile, metrics or an
- * event. Nobody changes it after it was sent: all sinks read the same one, each in its own thread.
+ * A record has a resource, a time and a duration, and a payload: a profile, metrics or an event. It
+ * is immutable once written: all sinks read the same one, each in its own thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 enum record_kind { RECORD_PROFILE, RECORD_METRICS, RECORD_EVENT };
 
 struct record_profile {
-	const char *family; /* "go_heap", a static text; a stream's type is family:type:unit */
+	const char *family; /* "go_heap", static; a stream's type is family:type:unit */
 	struct profile *profile;
 	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
 };
@@ -30,7 +30,7 @@ struct record_time {
 
 struct record {
 	atomic_uint refs;
-	const struct resource *resource; /* counted; set by the pipeline, as is the time */
+	const struct resource *resource; /* a reference; set by the pipeline, like the time */
 	struct record_time when;
 	enum record_kind kind;
 	union {
@@ -40,7 +40,7 @@ struct record {
 	};
 };
 
-/* With one reference. They take over the payload, also when they fail. NULL without memory. */
+/* With one reference. Take the payload, also on failure. NULL without memory. */
 struct record *record_new_profile(const struct record_profile *profile);
 struct record *record_new_metrics(struct metrics *metrics);
 struct record *record_new_event(struct event *event);
@@ -48,5 +48,5 @@ struct record *record_ref(struct record *record);
 void record_unref(struct record *record); /* NULL is fine */
 DEFINE_CLEANUP(struct record, record_unref)
 
-/* About how much memory it keeps from being freed, for the limits of queues. */
+/* About how much memory it holds, for the limits of queues. */
 size_t record_bytes(const struct record *record);

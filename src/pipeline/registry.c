@@ -4,11 +4,11 @@
 #include <string.h>
 
 const struct event_kind registry_events[EVENTS] = {
-	[EVENT_OOM_KILL] = {"oom_kill", "Killed by OOM",
-			    "The kernel killed the process because memory ran out.", "go_oom"},
+	[EVENT_OOM_KILL] = {"oom_kill", "OOM-killed",
+			    "The kernel killed the process for lack of memory.", "go_oom"},
 	[EVENT_OOM_NEAR] = {"oom_near", "Near its memory limit",
-			    "A control group of the process reached the share of its limit that "
-			    "--oom-watch names.",
+			    "A cgroup of the process reached the share of its memory limit set by "
+			    "--oom-watch.",
 			    "go_oom"},
 };
 

@@ -1,12 +1,12 @@
 /*
- * src/pipeline/registry.h: the one table of what can be measured: profile types, metrics, events.
+ * src/pipeline/registry.h: the one table of everything measured: profile types, metrics, events.
  *
- * Readers, the command line, /metrics, /api/types, the page and the docs take names, units, titles
+ * Sources, the command line, /metrics, /api/types, the page and the docs take names, units, titles
  * and help from here. A profile type that is not registered (an ingested one) is shown all the
  * same, under its own name.
  *
- * To add a row: an id here, the row in registry_types.c or registry_metrics.c, and
- * `tools/registry_docs.py`, which writes the tables of docs/API.md.
+ * To add a row: an id here, the row in registry_types.c or registry_metrics.c, then run
+ * `tools/registry_docs.py`, which generates the tables of docs/API.md.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 
 /* How values of one type relate over time. */
 enum registry_mode {
-	MODE_DELTA,    /* what happened in an interval: adds up */
-	MODE_SNAPSHOT, /* what there was: averaged over time, summed over processes */
+	MODE_DELTA,    /* what happened in an interval; adds up */
+	MODE_SNAPSHOT, /* a state; averaged over time, summed over processes */
 };
 const char *registry_mode_name(enum registry_mode mode); /* "delta", "snapshot" */
 
@@ -58,19 +58,19 @@ struct registry_type {
 	const char *name;   /* "inuse_space" */
 	const char *unit;   /* "bytes" */
 	enum registry_mode mode;
-	const char *group;   /* the heading it is shown under: "Memory" */
+	const char *group;   /* heading on the page: "Memory" */
 	const char *measure; /* types of one family and measure share a card: "live" */
-	const char *variant; /* what it is called among them: "Bytes" */
-	const char *title;   /* by itself: "Live heap" */
+	const char *variant; /* its name among them: "Bytes" */
+	const char *title;   /* its name on its own: "Live heap" */
 	const char *help;    /* one sentence */
 };
 extern const struct registry_type registry_types[TYPES];
-/* By the three parts; NULL for what is not registered. */
+/* NULL if not registered. */
 const struct registry_type *registry_type_find(const char *family, const char *name,
 					       const char *unit);
 /* Adds the type to a profile, as profile_add_type() does. */
 int registry_type_add(struct profile *p, enum type_id id);
-/* Bit i: type i of a profile of this family is a snapshot. What is not registered is a delta. */
+/* Bit i: type i of a profile of this family is a snapshot. Unregistered types are deltas. */
 uint32_t registry_snapshot_types(const char *family, const struct profile *p);
 
 enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM };
@@ -80,17 +80,20 @@ const char *metric_kind_name(enum metric_kind kind); /* "gauge", as in Prometheu
 #define METRIC_MAX_BOUNDS 63
 
 struct metric {
-	const char *name; /* "go.heap.live"; OpenTelemetry's where it has one */
+	const char *name; /* "go.heap.live"; OpenTelemetry's name if it has one */
 	enum metric_kind kind;
 	const char *unit; /* "bytes", "nanoseconds", "count", "ppm"; "bool": 0 or 1 */
 	const char *title;
-	const char *help;   /* one sentence */
-	const char *family; /* whoever reads it; "sonde": of sonde itself */
+	const char *help;			       /* one sentence */
+	const char *family;			       /* of its source; "sonde": sonde itself */
 	const char *attributes[METRIC_MAX_ATTRIBUTES]; /* keys; NULL after the last */
-	const char *labels[METRIC_MAX_ATTRIBUTES];     /* what Prometheus calls them */
+	const char *labels[METRIC_MAX_ATTRIBUTES];     /* their Prometheus names */
 	const char *prometheus;	   /* "container_go_heap_live_bytes"; NULL: not on /metrics */
-	double prometheus_divisor; /* what the value is divided by there; 0: as 1 */
-	/* Where it is stored as a stream, that type: "go_runtime:heap_live:bytes"; else NULL. */
+	double prometheus_divisor; /* divides the value there; 0: none */
+	/*
+	 * The type of its stream, if it is stored as one: "go_runtime:heap_live:bytes"; otherwise
+	 * NULL.
+	 */
 	const char *stream;
 	const double *bounds; /* of a histogram's buckets, ascending */
 	size_t n_bounds;
@@ -180,6 +183,6 @@ struct event_kind {
 	const char *name; /* "oom_kill" */
 	const char *title;
 	const char *help;   /* one sentence */
-	const char *family; /* of the profile that may come with it: "go_oom" */
+	const char *family; /* of its profile, if any: "go_oom" */
 };
 extern const struct event_kind registry_events[EVENTS];

@@ -11,14 +11,16 @@
 #include "base/hash.h"
 
 struct entry {
-	struct resource resource; /* first: what others hold */
+	struct resource resource; /* first, as others hold a pointer to it */
 	struct resources *table;
 	struct entry *next; /* in its slot */
 	uint64_t hash;
-	/* The last one is only given back with the table's lock held, so that nobody finds an entry
-	 * that is about to go. */
+	/*
+	 * Releases the last reference only with the table's lock held, so that nobody finds a dying
+	 * entry.
+	 */
 	atomic_size_t refs;
-	struct label labels[]; /* and after them their texts */
+	struct label labels[]; /* followed by their texts */
 };
 
 struct resources {
@@ -29,7 +31,7 @@ struct resources {
 	size_t max;
 };
 
-/* What is looked for: labels in order, their texts borrowed. */
+/* A search key: labels in order, borrowed texts. */
 struct wanted {
 	struct label labels[RESOURCE_MAX_LABELS];
 	size_t n;
@@ -46,7 +48,7 @@ int resources_new(size_t max, struct resources **ret_resources, struct err *err)
 
 	if (!resources)
 		return err_oom(err);
-	/* Never larger than this, so that nobody waits while it grows. */
+	/* Fixed size, so that nobody waits while it grows. */
 	resources->n_slots = 16;
 	while (resources->n_slots < max && resources->n_slots <= SIZE_MAX / 4)
 		resources->n_slots *= 2;
@@ -76,7 +78,7 @@ void resources_free(struct resources *resources)
 	free(resources);
 }
 
-/* Where the key is, or belongs. */
+/* The slot of the key, or a free one. */
 static size_t label_place(const struct label *labels, size_t n, const char *key, bool *ret_found)
 {
 	size_t from = 0, to = n;
@@ -168,7 +170,7 @@ static struct entry **slot_of(struct resources *resources, uint64_t hash)
 	return &resources->slots[hash & (resources->n_slots - 1)];
 }
 
-/* With a reference; NULL when there is none. With the lock held. */
+/* With a reference; NULL if none. With the lock held. */
 static struct entry *entry_find(struct resources *resources, const struct wanted *w)
 {
 	for (struct entry *e = *slot_of(resources, w->hash); e; e = e->next) {
@@ -218,7 +220,7 @@ static struct entry *entry_new(struct resources *resources, const struct wanted 
 	return e;
 }
 
-/* Puts the new one in, unless another thread was quicker: then that one. NULL when all is full. */
+/* Inserts the new one, unless another thread was faster: then returns that one. NULL if full. */
 static struct entry *entry_insert(struct resources *resources, struct entry **new_entry,
 				  const struct wanted *w)
 {
@@ -257,8 +259,7 @@ int resource_get(struct resources *resources, const struct resource *like,
 		e = entry_insert(resources, &made, &w);
 	}
 	if (!e)
-		return err_set(err, -E2BIG, "there are more than %zu resources at a time",
-			       resources->max);
+		return err_set(err, -E2BIG, "more than %zu resources at a time", resources->max);
 	*ret_resource = &e->resource;
 	return 0;
 }
@@ -274,7 +275,7 @@ const struct resource *resource_ref(const struct resource *resource)
 	return resource;
 }
 
-/* Gives a reference back unless it is the last. */
+/* Releases a reference unless it is the last. */
 static bool entry_unref_shared(struct entry *e)
 {
 	size_t refs = atomic_load_explicit(&e->refs, memory_order_relaxed);

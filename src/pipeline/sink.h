@@ -1,9 +1,8 @@
 /*
  * src/pipeline/sink.h: where records go: the store, the live values of /metrics, other systems.
  *
- * Calls come from threads of the sink's outbox (outbox.h): a sink may be slow, and nobody but its
- * own queue notices. They come one after the other, but for send(), which has a thread of its own
- * and may run at the same time as encode().
+ * All calls come from the sink's outbox (outbox.h), so a slow sink delays only its own queue. They
+ * come one at a time, except send(), which has its own thread and may run beside encode().
  */
 #pragma once
 
@@ -16,16 +15,16 @@ struct sink; /* what an implementation keeps */
 
 struct sink_ops {
 	const char *name; /* "store" */
-	bool live;	  /* it shows records as they come, and does not wait for a flush */
-	/* Local ones: takes what it needs of a record, which it may keep by record_ref(). */
+	bool live;	  /* shows records as they come, without waiting for a flush */
+	/* Local sinks: copies what it needs, or keeps the record with record_ref(). */
 	int (*write)(struct sink *sink, struct record *record, struct err *err);
-	/* Makes durable or visible what was written; at the end of an interval, and in a hurry. */
+	/* Makes writes durable or visible; at the end of an interval, and for urgent records. */
 	int (*flush)(struct sink *sink, struct err *err);
 	/*
-	 * Remote ones have these two instead. What encode() appends to out for the records of one
-	 * flush is spooled on disk as one message; send() brings it there, and is called again with
-	 * the same bytes, after a while, for as long as it returns -EAGAIN. What it refuses with
-	 * another code is dropped and counted.
+	 * Remote sinks have these two instead. encode() appends the message for the records of one
+	 * flush to out; it is spooled on disk. send() delivers it, and is retried with the same
+	 * bytes as long as it returns -EAGAIN. On any other error the message is dropped and
+	 * counted.
 	 */
 	int (*encode)(struct sink *sink, struct record *const *records, size_t n, struct buf *out,
 		      struct err *err);

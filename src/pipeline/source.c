@@ -55,12 +55,13 @@ void source_answer_refuse(struct source_answer *answer, int code, const struct e
 	enum err_cause cause = err_cause_of(code, err);
 
 	answer->may_change = cause != ERR_CAUSE_DENIED && !err_cause_is_of_machine(cause);
-	/* The same for all of them, so that they can be counted. Root is refused by namespaces and
-	 * security modules only. */
+	/*
+	 * The same text for all, so that they can be counted. Only namespaces and security modules
+	 * deny root.
+	 */
 	if (cause == ERR_CAUSE_DENIED)
-		source_answer_no(answer, cause, "no permission",
-				 geteuid() == 0 ? "run sonde on the host itself"
-						: "run sonde as root");
+		source_answer_no(answer, cause, "not enough permissions",
+				 geteuid() == 0 ? "run sonde on the host" : "run sonde as root");
 	else
 		source_answer_no(answer, cause, err->text[0] ? err->text : strerror(-code),
 				 err->remedy);

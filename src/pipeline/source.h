@@ -1,15 +1,14 @@
 /*
  * src/pipeline/source.h: where records come from.
  *
- * Some sources are asked: about one process at a time, each interval, or at an interval of their
- * own. Each is asked once per target whether it can read it; the answer, yes or the reason why not,
- * is shown to people. Calls for different targets come from several threads at the same time; those
- * for one target never do.
+ * Some sources are asked about one process at a time, every collection interval or at their own.
+ * Each is probed once per target; its answer, yes or a reason why not, is shown to users. Calls for
+ * different targets may run concurrently, calls for one target never do.
  *
- * Others push: there is one of each for the whole machine, with threads of its own, and what it has
- * goes into an inbox (inbox.h) when it is there.
+ * Others push: one of each serves the whole machine, with its own threads, and puts what it has
+ * into an inbox (inbox.h).
  *
- * To add one: a folder that implements struct source_ops, and a row in agent/sources.c.
+ * To add a source: a folder that implements struct source_ops, and a row in agent/sources.c.
  */
 #pragma once
 
@@ -24,19 +23,19 @@
 #include "proc/info.h"
 #include "profile/profile.h"
 
-/* One process as sources know it. */
+/* One process, as sources see it. */
 struct source_target {
 	struct proc_info info;
 	char runtime[32]; /* "go1.27.3", "java", "native", ... */
 };
 
 /*
- * What the sources of one target have in common, so that it is opened once: each kind of program
- * keeps a struct of its own there, zeroed at first.
+ * Shared by the sources of one target, so that it is opened once. Each kind of program has its own
+ * struct, zeroed at first.
  */
 struct source_share_kind {
 	size_t bytes;
-	void (*release)(void *share); /* what is in it; not the struct itself */
+	void (*release)(void *share); /* its contents, not the struct itself */
 };
 
 #define SOURCE_MAX_SHARES 4
@@ -57,20 +56,20 @@ struct source_answer {
 	bool yes;
 	bool may_change;      /* a no that may become a yes: it is asked again now and then */
 	bool of_file;	      /* a no to whatever runs this file, also with another environment */
-	enum err_cause cause; /* why not, for programs, */
-	char reason[256];     /* and for people */
+	enum err_cause cause; /* the cause, for programs, */
+	char reason[256];     /* the reason, for people, */
 	char remedy[256];     /* what would help; "" when nothing does */
 };
 
-/* Turns it into a no; what it says of whether that may change stays. */
+/* Turns it into a no; may_change and of_file stay. */
 void source_answer_no(struct source_answer *answer, enum err_cause cause, const char *reason,
 		      const char *remedy);
-/* A no by what went wrong. */
+/* A no because of an error. */
 void source_answer_refuse(struct source_answer *answer, int code, const struct err *err);
 
 /* What one collection gave. */
 struct source_reading {
-	struct profile *profile; /* owned by whoever got it; NULL when there is none */
+	struct profile *profile; /* owned by the caller; NULL if none */
 	struct metrics *metrics; /* the same */
 	uint64_t lost;		 /* records that could not be read */
 	/* There is nothing to read for now, and why; what helps. NULL: there is. */
@@ -86,7 +85,7 @@ struct source_ops {
 	const char *name;   /* "go-heap" */
 	const char *family; /* of its profiles: "go_heap" */
 
-	/* Those that are asked. config: of the row (struct source_row). */
+	/* Sources that are asked. config: of the row (struct source_row). */
 
 	/* What open refuses with -ENOTSUP stays so: it is not asked again. */
 	bool no_is_final;
@@ -99,7 +98,7 @@ struct source_ops {
 	/* A quick look; may set the target's runtime. Failing is an answer, too. */
 	int (*probe)(const void *config, struct source_shares *shares, struct source_target *target,
 		     struct source_answer *ret_answer, struct err *err);
-	/* -ENOTSUP is a late no; the error says why. */
+	/* -ENOTSUP is a late no, with the reason in err. */
 	int (*open)(const void *config, struct source_shares *shares,
 		    const struct source_target *target, void **ret_state, struct err *err);
 	/*
@@ -109,24 +108,26 @@ struct source_ops {
 	int (*collect)(void *state, struct source_reading *ret_reading, struct err *err);
 	void (*close)(void *state);
 
-	/* Those that push have these instead. */
+	/* Sources that push have these instead. */
 
 	/* Whether the command line asks for it. NULL: always. */
 	bool (*is_wanted)(const void *config);
 	int (*start)(const void *config, struct inbox *inbox, void **ret_state, struct err *err);
-	/* An interval is over: what was collected in it carries this time. NULL: it comes as it
-	 * comes. */
+	/*
+	 * An interval has ended: deliver what was collected, with this time. NULL: it comes by
+	 * itself.
+	 */
 	void (*ask)(void *state, struct record_time when);
-	/* Everything that was asked for is in the inbox. NULL: always. */
+	/* Everything asked for is in the inbox. NULL: always. */
 	bool (*is_idle)(void *state);
-	/* It puts nothing after that. False: a thread hangs, and all that it may use must stay. */
+	/* Puts nothing afterwards. False: a thread hangs, and nothing it may use can be freed. */
 	bool (*stop)(void *state);
-	/* After a stop that was true, when nothing else uses it. NULL: there is nothing left. */
+	/* After a stop that returned true, once nothing else uses it. NULL: nothing to free. */
 	void (*free)(void *state);
 };
 
 /* A row of the table of sources. */
 struct source_row {
 	const struct source_ops *ops;
-	const void *config; /* borrowed as long as it runs */
+	const void *config; /* borrowed while it runs */
 };

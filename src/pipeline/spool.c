@@ -15,18 +15,18 @@
 #define SPOOL_SEGMENT_BYTES ((uint64_t)8 << 20)
 
 struct spool {
-	char *dir; /* for sentences */
+	char *dir; /* for messages */
 	int dirfd;
 	uint64_t max_bytes;
 	uint64_t segment_bytes;
-	struct spool_segment *segments; /* oldest first; the first is read, the last written */
+	struct spool_segment *segments; /* oldest first; we read the first and write the last */
 	size_t n;
 	size_t cap;
 	uint64_t next_number;
-	int write_fd;	  /* -1: the next message begins a segment */
+	int write_fd;	  /* -1: the next message starts a segment */
 	int read_fd;	  /* -1: not open yet */
 	uint64_t read_at; /* in the first segment */
-	uint64_t peeked;  /* where the message ends that was seen last; 0: it is gone */
+	uint64_t peeked;  /* end of the message peeked last; 0: it is gone */
 	bool unsynced;
 	bool dir_unsynced;
 	struct spool_status status;
@@ -41,12 +41,15 @@ static int spool_failed(const struct spool *s, int r, const char *what, struct e
 {
 	if (is_no_space(r))
 		return err_lack(err, r, ERR_CAUSE_DISK, "free space on its disk",
-				"cannot %s in spool folder %s: %s", what, s->dir, strerror(-r));
+				"cannot %s in the spool directory %s: %s", what, s->dir,
+				strerror(-r));
 	if (r == -EOVERFLOW || r == -E2BIG)
-		return err_lack(err, r, ERR_CAUSE_DISK, "empty the folder",
-				"spool folder %s has too many files, or one with too high a number",
-				s->dir);
-	return err_set(err, r, "cannot %s in spool folder %s: %s", what, s->dir, strerror(-r));
+		return err_lack(
+			err, r, ERR_CAUSE_DISK, "empty the directory",
+			"the spool directory %s has too many files, or one with too high a number",
+			s->dir);
+	return err_set(err, r, "cannot %s in the spool directory %s: %s", what, s->dir,
+		       strerror(-r));
 }
 
 static struct spool_segment *spool_last(const struct spool *s)
@@ -58,7 +61,7 @@ static int position_write(struct spool *s, struct err *err)
 {
 	int r = spool_position_write(s->dirfd, s->segments[0].number, s->read_at);
 
-	return r < 0 ? spool_failed(s, r, "note what was sent", err) : 0;
+	return r < 0 ? spool_failed(s, r, "save the read position", err) : 0;
 }
 
 /* --- segments -------------------------------------------------------------------------------- */
@@ -71,7 +74,7 @@ static void segment_unlink(const struct spool *s, uint64_t number)
 	(void)unlinkat(s->dirfd, name, 0);
 }
 
-/* The first segment goes, with all that is still in it. */
+/* Removes the first segment, with everything still in it. */
 static void spool_remove_first(struct spool *s)
 {
 	struct spool_segment *first = &s->segments[0];
@@ -115,7 +118,7 @@ static int spool_add(struct spool *s, const struct spool_segment *segment)
 	return 0;
 }
 
-/* Has nobody under its name but us: a regular file, opened; 0 for something else. */
+/* Opens it if it is a regular file that is ours alone; 0 for anything else. */
 static int segment_open(const struct spool *s, uint64_t number, struct stat *ret_stat, int *ret_fd)
 {
 	char name[SPOOL_NAME_BYTES];
@@ -133,7 +136,7 @@ static int segment_open(const struct spool *s, uint64_t number, struct stat *ret
 	return 1;
 }
 
-/* Takes a segment in that was there before us; what follows its last whole message is cut off. */
+/* Adopts an existing segment; anything after its last complete message is truncated. */
 static int spool_load(struct spool *s, uint64_t number, uint64_t from, struct err *err)
 {
 	struct spool_segment segment = {.number = number};
@@ -149,7 +152,7 @@ static int spool_load(struct spool *s, uint64_t number, uint64_t from, struct er
 			    ? spool_segment_scan(fd, &begin, &segment)
 			    : -EBADMSG;
 	if (r == -EBADMSG) {
-		/* One without a whole head was begun, and never held anything. */
+		/* Without a complete head it never held anything. */
 		s->status.damaged += (uint64_t)st.st_size > SPOOL_HEAD_BYTES;
 		segment_unlink(s, number);
 		return 0;
@@ -160,8 +163,8 @@ static int spool_load(struct spool *s, uint64_t number, uint64_t from, struct er
 			r = -errno;
 	}
 	if (r < 0)
-		return spool_failed(s, r, "read what waits", err);
-	/* No message begins where reading ended: that must not become true by chance. */
+		return spool_failed(s, r, "read messages", err);
+	/* No message starts at the read position: that must not become true by chance. */
 	if (begin != from)
 		spool_position_remove(s->dirfd);
 	if (s->n == 0)
@@ -172,7 +175,7 @@ static int spool_load(struct spool *s, uint64_t number, uint64_t from, struct er
 	return r < 0 ? err_oom(err) : 0;
 }
 
-/* The index of the segment in which reading ended; 0, and none, when nobody knows. */
+/* The index of the segment with the read position; 0 and no offset if unknown. */
 static size_t spool_begin(const struct spool *s, const uint64_t *numbers, size_t n,
 			  uint64_t *ret_at)
 {
@@ -185,7 +188,7 @@ static size_t spool_begin(const struct spool *s, const uint64_t *numbers, size_t
 	while (i < n && numbers[i] < number)
 		i++;
 	if (i == n) {
-		/* It speaks of what is not there, and must not once it is. */
+		/* It refers to a segment that does not exist, and must not once it does. */
 		spool_position_remove(s->dirfd);
 		return 0;
 	}
@@ -209,7 +212,7 @@ static int spool_load_all(struct spool *s, struct err *err)
 	for (size_t i = begin; i < n && r == 0; i++)
 		r = spool_load(s, numbers[i], i == begin ? at : SPOOL_HEAD_BYTES, err);
 	s->next_number = n ? numbers[n - 1] + 1 : 1;
-	/* The limit may be lower than it was. */
+	/* The limit may have been lowered. */
 	while (r == 0 && s->n && s->status.bytes > s->max_bytes)
 		spool_drop_first(s);
 	return r;
@@ -227,13 +230,13 @@ int spool_open(const struct spool_config *config, struct spool **ret_spool, stru
 	s->dirfd = s->write_fd = s->read_fd = -1;
 	s->read_at = SPOOL_HEAD_BYTES;
 	s->max_bytes = config->max_bytes;
-	/* Not so small that there are very many files. */
+	/* Not so small that there are too many files. */
 	s->segment_bytes = MIN(MAX(segment, config->max_bytes / 256), SPOOL_MAX_SEGMENT);
 	s->dir = strdup(config->dir);
 	if (!s->dir)
 		return err_oom(err);
 	if (config->max_bytes == 0)
-		return err_set(err, -EINVAL, "spool folder %s needs a limit", s->dir);
+		return err_set(err, -EINVAL, "the spool directory %s needs a size limit", s->dir);
 	r = spool_folder_open(s->dir, &s->dirfd, err);
 	if (r == 0)
 		r = spool_load_all(s, err);
@@ -285,7 +288,7 @@ static int spool_new_segment(struct spool *s)
 	return r;
 }
 
-/* Where the disk is full: something older than what is being written, or what is only sent. */
+/* On a full disk: removes something older than what is being written, or already sent. */
 static bool spool_free_space(struct spool *s)
 {
 	if (s->n == 0 ||
@@ -320,13 +323,14 @@ int spool_append(struct spool *s, struct view message, struct err *err)
 	if (message.len == 0)
 		return err_set(err, -EINVAL, "a message in a spool cannot be empty");
 	if (message.len > SPOOL_MAX_MESSAGE || SPOOL_HEAD_BYTES + need > s->max_bytes)
-		return err_set(err, -E2BIG, "a message of %zu bytes is too large for spool %s",
+		return err_set(err, -E2BIG,
+			       "a message of %zu bytes is too large for the spool directory %s",
 			       message.len, s->dir);
 	if (s->write_fd >= 0 && spool_last(s)->bytes + need > s->segment_bytes &&
 	    spool_last(s)->bytes > SPOOL_HEAD_BYTES) {
 		r = spool_sync_segment(s);
 		if (r < 0)
-			return spool_failed(s, r, "keep messages", err);
+			return spool_failed(s, r, "write messages", err);
 		closep(&s->write_fd);
 		s->write_fd = -1;
 	}
@@ -336,7 +340,7 @@ int spool_append(struct spool *s, struct view message, struct err *err)
 	do
 		r = spool_write(s, message);
 	while (is_no_space(r) && spool_free_space(s));
-	return r < 0 ? spool_failed(s, r, "keep messages", err) : 0;
+	return r < 0 ? spool_failed(s, r, "write messages", err) : 0;
 }
 
 int spool_sync(struct spool *s, struct err *err)
@@ -346,7 +350,7 @@ int spool_sync(struct spool *s, struct err *err)
 	if (r == 0 && s->dir_unsynced && fsync(s->dirfd) < 0)
 		r = -errno;
 	if (r < 0)
-		return spool_failed(s, r, "keep messages", err);
+		return spool_failed(s, r, "write messages", err);
 	s->dir_unsynced = false;
 	return 0;
 }
@@ -358,15 +362,15 @@ static int spool_open_first(struct spool *s)
 	struct stat st;
 	int r = s->read_fd < 0 ? segment_open(s, s->segments[0].number, &st, &s->read_fd) : 1;
 
-	/* Somebody took it away. */
+	/* Somebody removed it. */
 	return r == 0 ? -EBADMSG : r;
 }
 
-/* What is before next was read, or cannot be. */
+/* Everything before next was read, or is unreadable. */
 static void spool_move_to(struct spool *s, uint64_t next)
 {
 	struct spool_segment *first = &s->segments[0];
-	/* Where nobody knows how many there were, they are all gone. */
+	/* If their number is unknown, count them all as gone. */
 	uint64_t gone = next == first->bytes ? first->messages : MIN(first->messages, 1);
 
 	first->messages -= gone;

@@ -33,13 +33,15 @@ static int folder_check(const char *dir, int fd, struct err *err)
 	int r = 0;
 
 	if (fstat(fd, &st) < 0)
-		return err_set(err, -errno, "cannot look at %s: %s", dir, strerror(errno));
+		return err_set(err, -errno, "cannot examine %s: %s", dir, strerror(errno));
 	if (st.st_uid != geteuid()) {
-		r = err_set(err, -EPERM, "spool folder %s belongs to user %u, not to us (%u)", dir,
-			    st.st_uid, geteuid());
+		r = err_set(err, -EPERM,
+			    "the spool directory %s belongs to user %u, and sonde runs as user %u",
+			    dir, st.st_uid, geteuid());
 		err_write_remedy(err, ERR_CAUSE_DISK, "chown %u %.200s", geteuid(), dir);
 	} else if (st.st_mode & 077) {
-		r = err_set(err, -EPERM, "spool folder %s is open to other users", dir);
+		r = err_set(err, -EPERM, "the spool directory %s is accessible to other users",
+			    dir);
 		err_write_remedy(err, ERR_CAUSE_DISK, "chmod 700 %.200s", dir);
 	}
 	return r;
@@ -51,21 +53,22 @@ int spool_folder_open(const char *dir, int *ret_fd, struct err *err)
 	int r;
 
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot make spool folder %s: %s", dir,
+		return err_set(err, -errno, "cannot create the spool directory %s: %s", dir,
 			       strerror(errno));
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, -errno, "cannot open spool folder %s: %s", dir,
+		return err_set(err, -errno, "cannot open the spool directory %s: %s", dir,
 			       strerror(errno));
 	r = folder_check(dir, fd, err);
 	if (r < 0)
 		return r;
 	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (r < 0 && r != -EWOULDBLOCK)
-		return err_set(err, r, "cannot lock spool folder %s: %s", dir, strerror(errno));
+		return err_set(err, r, "cannot lock the spool directory %s: %s", dir,
+			       strerror(errno));
 	if (r < 0)
-		return err_lack(err, -EBUSY, ERR_CAUSE_DISK, "give each sonde a folder of its own",
-				"another process uses spool folder %s", dir);
+		return err_lack(err, -EBUSY, ERR_CAUSE_DISK, "give each sonde its own directory",
+				"another process uses the spool directory %s", dir);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -114,7 +117,7 @@ int spool_folder_list(int dirfd, uint64_t **ret_numbers, size_t *ret_n)
 			r = numbers_add(&numbers, &n, number);
 	if (r < 0)
 		return r;
-	/* There may be no array at all. */
+	/* The array may be NULL. */
 	if (n)
 		qsort(numbers, n, sizeof(*numbers), compare_numbers);
 	*ret_numbers = TAKE_PTR(numbers);

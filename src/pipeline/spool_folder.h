@@ -1,4 +1,6 @@
-/* src/pipeline/spool_folder.h: the folder of a spool: whose it is, what is in it, the position. */
+/*
+ * src/pipeline/spool_folder.h: the directory of a spool: its owner, its files, the read position.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,13 +9,13 @@
 
 #include "base/err.h"
 
-/* Made if it is not there; ours alone, and locked for as long as it is open. */
+/* Created if missing; private, and locked while open. */
 int spool_folder_open(const char *dir, int *ret_fd, struct err *err);
-/* The numbers of all segments, ascending. -E2BIG for more than anybody has. */
+/* The numbers of all segments, ascending. -E2BIG if there are absurdly many. */
 int spool_folder_list(int dirfd, uint64_t **ret_numbers, size_t *ret_n);
 
-/* Where reading ended; false when nobody knows. */
+/* The read position; false if unknown. */
 bool spool_position_read(int dirfd, uint64_t *ret_number, uint64_t *ret_at);
-/* It need not reach the disk: without it messages are sent again. */
+/* Need not be durable: without it messages are sent again. */
 int spool_position_write(int dirfd, uint64_t number, uint64_t at);
 void spool_position_remove(int dirfd);

@@ -98,7 +98,7 @@ int spool_segment_create(int dirfd, uint64_t number, int *ret_fd)
 	return 0;
 }
 
-/* A part of the file, so that small messages do not cost a call each. */
+/* A buffered part of the file, so that small messages do not cost a system call each. */
 struct window {
 	int fd;
 	uint64_t at;
@@ -106,7 +106,7 @@ struct window {
 	uint8_t bytes[16 << 10];
 };
 
-/* The length of the message at an offset, when all of it lies before end; else 0. */
+/* The length of the message at an offset, if it is complete before end; otherwise 0. */
 static uint32_t window_message(struct window *w, uint64_t at, uint64_t end)
 {
 	uint32_t length;
@@ -125,7 +125,7 @@ static uint32_t window_message(struct window *w, uint64_t at, uint64_t end)
 	return length;
 }
 
-/* The last message is whole, as far as its checksum knows. */
+/* The last message is complete, by its checksum. */
 static bool message_is_whole(int fd, const struct spool_segment *segment, uint64_t at)
 {
 	_cleanup_(buf_release) struct buf message = buf_with_max(SPOOL_MAX_MESSAGE);
@@ -185,7 +185,7 @@ int spool_segment_append(int fd, struct spool_segment *segment, struct view mess
 	if (r == 0)
 		r = write_at(fd, message.data, message.len, segment->bytes + sizeof(head));
 	if (r < 0) {
-		/* Where this fails too, the next message overwrites it. */
+		/* If this fails too, the next message overwrites it. */
 		(void)!ftruncate(fd, (off_t)segment->bytes);
 		return r;
 	}
@@ -202,7 +202,7 @@ int spool_segment_read(int fd, const struct spool_segment *segment, uint64_t at,
 	int r = left > sizeof(head) ? read_at(fd, head, sizeof(head), at) : -EBADMSG;
 
 	*ret_next = segment->bytes;
-	/* A disk that cannot read it is no better than one that read something else. */
+	/* An unreadable message is as good as a damaged one. */
 	if (r < 0 || head[0] == 0 || head[0] > SPOOL_MAX_MESSAGE || head[0] > left - sizeof(head))
 		return -EBADMSG;
 	buf_clear(dst);

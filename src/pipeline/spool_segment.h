@@ -15,26 +15,26 @@
 
 struct spool_segment {
 	uint64_t number;
-	uint64_t bytes;	   /* head and whole messages */
-	uint64_t messages; /* that wait */
+	uint64_t bytes;	   /* head and complete messages */
+	uint64_t messages; /* waiting */
 };
 
 void spool_segment_name(uint64_t number, char dst[SPOOL_NAME_BYTES]);
-/* False for what is no segment's name. */
+/* False if it is not the name of a segment. */
 bool spool_segment_parse_name(const char *name, uint64_t *ret_number);
 
-/* An empty segment. -EEXIST when there is something under its name. */
+/* Creates an empty segment. -EEXIST if its name is taken. */
 int spool_segment_create(int dirfd, uint64_t number, int *ret_fd);
 /*
- * Goes over the messages: how long the part is that holds whole ones, and how many lie at from and
- * after. from is moved to the first when none begins there. -EBADMSG without a head of ours.
+ * Scans the messages: the length of the part with complete ones, and how many start at or after
+ * from. Moves from to the first message if none starts there. -EBADMSG without a valid head.
  */
 int spool_segment_scan(int fd, uint64_t *from, struct spool_segment *segment);
-/* Writes a message to the end; when that fails, what came of it is cut off. */
+/* Appends a message; on failure, truncates what was written. */
 int spool_segment_append(int fd, struct spool_segment *segment, struct view message);
 /*
- * The message at an offset. -EBADMSG for one that is damaged: after it there is another one where
- * ret_next says, which is the end when nobody knows.
+ * The message at an offset. -EBADMSG if it is damaged; ret_next is then the next message, or the
+ * end if unknown.
  */
 int spool_segment_read(int fd, const struct spool_segment *segment, uint64_t at, struct buf *dst,
 		       uint64_t *ret_next);

@@ -1,6 +1,6 @@
 /*
- * src/proc/access.c: see access.h. The rules are those of ptrace(2), "Ptrace access mode
- * checking": same user and dumpable, or CAP_SYS_PTRACE; then the Yama module has its say.
+ * src/proc/access.c: see access.h. The rules are those of ptrace(2), "Ptrace access mode checking":
+ * same user and dumpable, or CAP_SYS_PTRACE; after that, Yama decides.
  */
 #include "proc/access.h"
 
@@ -17,7 +17,7 @@
 #include "base/io.h"
 #include "proc/host.h"
 
-/* The text after "Key:" in a status file, NULL when it is not there. */
+/* The text after "Key:" in a status file, or NULL. */
 static const char *status_value(struct buf *text, const char *key)
 {
 	const char *s = buf_cstr(text);
@@ -26,7 +26,7 @@ static const char *status_value(struct buf *text, const char *key)
 	return at ? at + strlen(key) : NULL;
 }
 
-/* False when one of the target's user ids is not ours; ret_uid is then that one. */
+/* False if one of the target's user ids is not ours; ret_uid is then that one. */
 static bool access_same_user(pid_t pid, unsigned long *ret_uid)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
@@ -55,30 +55,29 @@ int proc_access_denied(pid_t pid, const char *who, struct err *err)
 	unsigned long uid;
 
 	if (scope >= 3)
-		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "",
-				"no permission to read %s: kernel.yama.ptrace_scope is %d, which "
-				"forbids it to everybody until the machine is restarted with less",
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "lower it and reboot",
+				"not enough permissions to read %s: kernel.yama.ptrace_scope is "
+				"%d, which denies it to everyone",
 				who, scope);
 	if (proc_host_has_cap(CAP_SYS_PTRACE))
 		return err_lack(
-			err, -EPERM, ERR_CAUSE_DENIED, "run on the host itself as root",
-			"no permission to read %s although we have CAP_SYS_PTRACE: it lives "
-			"in another user namespace, or a security module (SELinux, AppArmor) "
-			"or seccomp forbids it",
+			err, -EPERM, ERR_CAUSE_DENIED, "run as root on the host",
+			"not enough permissions to read %s despite CAP_SYS_PTRACE: it is in "
+			"another user namespace, or SELinux, AppArmor or seccomp denies it",
 			who);
 	if (!access_same_user(pid, &uid))
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
-				"no permission to read %s: it belongs to user %lu and we are user "
-				"%lu without CAP_SYS_PTRACE",
+				"not enough permissions to read %s: it belongs to user %lu, and "
+				"sonde runs as user %lu without CAP_SYS_PTRACE",
 				who, uid, (unsigned long)geteuid());
 	if (scope >= 1)
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
-				"run as root or set kernel.yama.ptrace_scope to 0 with sysctl",
-				"no permission to read %s: kernel.yama.ptrace_scope is %d and we "
-				"lack CAP_SYS_PTRACE",
+				"run as root, or: sysctl kernel.yama.ptrace_scope=0",
+				"not enough permissions to read %s: kernel.yama.ptrace_scope is "
+				"%d, and sonde lacks CAP_SYS_PTRACE",
 				who, scope);
 	return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root",
-			"no permission to read %s: it is not dumpable (a set-uid program, one with "
-			"file capabilities, or one that asked for it) and we lack CAP_SYS_PTRACE",
+			"not enough permissions to read %s: it is not dumpable (set-uid, file "
+			"capabilities, or PR_SET_DUMPABLE), and sonde lacks CAP_SYS_PTRACE",
 			who);
 }

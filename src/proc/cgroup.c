@@ -1,7 +1,7 @@
 /*
- * src/proc/cgroup.c: reads containers, pods and systemd units off the names of control groups.
+ * src/proc/cgroup.c: finds containers, pods and systemd units in cgroup paths.
  *
- * The managers write, with either cgroup driver and either cgroup version:
+ * Managers use these forms, with either cgroup driver and version:
  *
  *   /docker/<id>                             /system.slice/docker-<id>.scope
  *   /kubepods/burstable/pod<uid>/<id>        /machine.slice/libpod-<id>.scope/container
@@ -35,7 +35,7 @@ static bool cgroup_is_hex(uint8_t c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* A container id is 64 hex digits, bare or as PREFIX-<id>.scope. */
+/* A container id is 64 hex digits, plain or as PREFIX-<id>.scope. */
 static bool cgroup_container(struct view part, struct view *ret_id)
 {
 	static const char *const prefixes[] = {
@@ -100,7 +100,7 @@ static bool cgroup_lxc(struct view part, struct view parent, struct view *ret_na
 	return ret_name->len > 0;
 }
 
-/* What one path of a control group says; the innermost name of each kind counts. */
+/* Parses one cgroup path; the innermost name of each kind wins. */
 struct cgroup_path {
 	struct view container;
 	struct view unit;
@@ -120,7 +120,7 @@ static void cgroup_part(struct cgroup_path *p, struct view part, struct view par
 	if (p->kube && cgroup_pod(part, pod, sizeof(pod)))
 		memcpy(p->pod, pod, sizeof(pod));
 
-	/* user@1000.service is the manager of a user's units, and a scope is started by hand. */
+	/* user@1000.service manages a user's units, and scopes are started by hand. */
 	if (view_ends_with(part, ".service") && part.len > strlen(".service"))
 		p->unit = view_starts_with(part, "user@") ? view_of(NULL, 0) : part;
 	else if (view_ends_with(part, ".scope"))

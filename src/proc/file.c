@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "proc/text.h"
 
-/* Files of these file systems look regular, but reading one can block or change something. */
+/* Files on these file systems look regular, but reading one can block or have side effects. */
 static bool file_is_pseudo(int fd)
 {
 	struct statfs fs;
@@ -30,8 +30,8 @@ static bool file_is_pseudo(int fd)
 }
 
 /*
- * From an O_PATH descriptor, which has opened nothing yet, to one for reading. Going through
- * the descriptor leaves no moment in which the name could come to mean something else.
+ * Reopens an O_PATH descriptor, which has opened nothing yet, for reading. Going through the
+ * descriptor leaves no window in which the name could change its meaning.
  */
 static int file_reopen(int path_fd, int *ret_fd)
 {
@@ -62,9 +62,9 @@ static bool file_same_inode(int fd, const struct proc_map *map, bool *ret_same_d
 }
 
 /*
- * The kernel's own link to the mapped file. On overlayfs and btrfs the device in maps is not
- * the one that stat gives, so only the inode is compared: it guards against a mapping that
- * was replaced after the caller read the maps.
+ * The kernel's own link to the mapped file. On overlayfs and btrfs the device in maps differs from
+ * stat's, so only the inode is compared. It guards against a mapping replaced after the caller read
+ * the maps.
  */
 static int file_try_map_files(pid_t pid, const struct proc_map *map, int *ret_fd)
 {
@@ -82,7 +82,7 @@ static int file_try_map_files(pid_t pid, const struct proc_map *map, int *ret_fd
 	return file_reopen(fd, ret_fd);
 }
 
-/* Where the devices cannot be compared, the name has to be the executable's as well. */
+/* If devices cannot be compared, the name must match the executable's as well. */
 static int file_try_exe(pid_t pid, const struct proc_map *map, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -104,7 +104,7 @@ static int file_try_exe(pid_t pid, const struct proc_map *map, int *ret_fd)
 	return file_reopen(fd, ret_fd);
 }
 
-/* By name, as the target itself sees it: its links cannot lead out of its root directory. */
+/* By name, as the target sees it: its links cannot leave its root directory. */
 static int file_try_root(pid_t pid, const struct proc_map *map, int *ret_fd)
 {
 	struct open_how how = {
@@ -129,7 +129,7 @@ static int file_try_root(pid_t pid, const struct proc_map *map, int *ret_fd)
 	return file_reopen(fd, ret_fd);
 }
 
-/* The three ways fail for different reasons; the last one that says something is reported. */
+/* The three ways fail for different reasons; report the last meaningful one. */
 static int file_failed(const struct proc_map *map, const char *who, int code, struct err *err)
 {
 	char path[256];
@@ -137,14 +137,13 @@ static int file_failed(const struct proc_map *map, const char *who, int code, st
 	proc_text_copy(path, sizeof(path), view_str(map->path));
 	switch (code) {
 	case -ESTALE:
-		return err_set(err, -ESTALE,
-			       "%s: the file %s there is no longer the one that is mapped", who,
+		return err_set(err, -ESTALE, "%s: the file %s is no longer the mapped one", who,
 			       path);
 	case -EACCES:
 	case -EPERM:
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
-				"run as root or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
-				"%s: no permission to open %s", who, path);
+				"run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+				"%s: not enough permissions to open %s", who, path);
 	case -EINVAL:
 		return err_set(err, -EINVAL, "%s: %s is not a regular file", who, path);
 	default:
@@ -169,13 +168,13 @@ int proc_file_open_mapped(pid_t pid, const struct proc_map *map, int *ret_fd, st
 	r = file_try_root(pid, map, ret_fd);
 	if (r == 0)
 		return 0;
-	/* A deleted file can be reached through map_files only: its refusal is the reason. */
+	/* A deleted file is reachable only through map_files: its error is the reason. */
 	return file_failed(map, who, map->flags & PROC_MAP_DELETED ? first : r, err);
 }
 
 /*
- * Symbolic links are followed: whoever wrote the core could have named their target as well,
- * and /lib may be a link here though it was a directory where the core comes from.
+ * Follows symbolic links: the author of the core could have named their target as well, and /lib
+ * may be a link here but a directory where the core comes from.
  */
 int proc_file_open_path(const char *path, int *ret_fd, struct err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * src/proc/file.h: opens the files behind mappings.
  *
- * Their names are chosen by targets and by authors of core files: only regular files of real
- * file systems are ever opened for reading, whatever the name turns out to mean.
+ * Targets and authors of core files choose their names. Whatever a name turns out to mean, only
+ * regular files on real file systems are opened for reading.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "proc/maps.h"
 
-/* The very file that is mapped there in a live process. */
+/* The exact file mapped at this address in a live process. */
 int proc_file_open_mapped(pid_t pid, const struct proc_map *map, int *ret_fd, struct err *err);
-/* A file of this machine, named by a core. The caller proves that it is the one meant. */
+/* A file of this machine, named by a core. The caller verifies that it is the right one. */
 int proc_file_open_path(const char *path, int *ret_fd, struct err *err);

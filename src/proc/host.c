@@ -17,11 +17,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-/* The inode of the first namespace of process ids, fixed in the kernel. */
+/* The inode of the initial PID namespace, fixed in the kernel. */
 #define INIT_PID_NAMESPACE 0xEFFFFFFCU
 #define HOST_MAX_TEXT ((size_t)4 << 20)
 
-/* The text, which lives as long as the buffer; "" where it cannot be read. */
+/* The text, valid as long as the buffer; "" if unreadable. */
 static const char *host_read(const char *path, struct buf *text)
 {
 	const char *s;
@@ -33,7 +33,7 @@ static const char *host_read(const char *path, struct buf *text)
 	return s ? s : "";
 }
 
-/* The number after "\nKey:" of our own status; 0 when it is not there. */
+/* The number after "\nKey:" in our own status; 0 if missing. */
 static uint64_t host_status(const char *key, int base)
 {
 	_cleanup_(buf_release) struct buf text = {};
@@ -66,7 +66,7 @@ int proc_host_ptrace_scope(void)
 	return (int)strtol(host_read("/proc/sys/kernel/yama/ptrace_scope", &text), NULL, 10);
 }
 
-/* "0 0 4294967295" in the first one: everybody is who they are. Nobody has a name in a new one. */
+/* "0 0 4294967295" in the initial one, which maps all ids to themselves. A new one maps none. */
 bool proc_host_is_user_namespace(void)
 {
 	_cleanup_(buf_release) struct buf text = {};
@@ -79,7 +79,7 @@ bool proc_host_is_user_namespace(void)
 	       strtoul(at, NULL, 10) != UINT32_MAX;
 }
 
-/* Whether dir is path, or above it. */
+/* Whether dir is path or one of its parents. */
 static bool is_above(const char *dir, const char *path)
 {
 	size_t n = strlen(dir);
@@ -87,7 +87,7 @@ static bool is_above(const char *dir, const char *path)
 	return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* The fifth word of each line is where it is mounted. */
+/* The fifth word of each line is the mount point. */
 bool proc_host_parse_cover(char *mountinfo, const char *path, const char *base, char *ret,
 			   size_t cap)
 {
@@ -117,7 +117,7 @@ bool proc_host_is_covered(const char *path, const char *base, char *ret, size_t 
 	return proc_host_parse_cover((char *)text.data, path, base, ret, cap);
 }
 
-/* A child that only CAP_SYS_PTRACE may read, whatever its user: it ends when the pipe does. */
+/* A child that only CAP_SYS_PTRACE can read, whatever its user. It exits when the pipe closes. */
 static pid_t memory_child(int ends[2])
 {
 	pid_t pid = fork();
@@ -132,7 +132,7 @@ static pid_t memory_child(int ends[2])
 	_exit(0);
 }
 
-/* Its memory is there to be opened, as that of any other process. */
+/* Opens its memory, like any other process's. */
 static int memory_try(void)
 {
 	_cleanup_close_ int mem = -1, ours = -1;
@@ -160,24 +160,21 @@ static int memory_try(void)
 static int memory_explain(bool cap, int scope, struct err *err)
 {
 	if (scope >= 3)
-		return err_lack(
-			err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
-			"set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d, and restart "
-			"the machine",
-			"kernel.yama.ptrace_scope is 3: no process may read another's "
-			"memory");
+		return err_lack(err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
+				"set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d, and reboot",
+				"kernel.yama.ptrace_scope is 3: no process may read another's "
+				"memory");
 	if (cap && proc_host_is_user_namespace())
 		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
-				"run as root of the host, not in a rootless container",
-				"root of a user namespace cannot read processes outside of it");
+				"run as root on the host, not in a rootless container",
+				"root in a user namespace cannot read processes outside it");
 	if (cap)
-		return err_lack(err, -EPERM, ERR_CAUSE_OTHER,
-				"check the log of SELinux or AppArmor",
-				"a security module denies access to the memory of other processes");
+		return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "check the SELinux or AppArmor log",
+				"a security module denies access to other processes' memory");
 	if (scope)
 		return err_lack(err, -EPERM, ERR_CAUSE_PTRACE_SCOPE,
 				"run as root, or: sysctl kernel.yama.ptrace_scope=0",
-				"CAP_SYS_PTRACE is missing, and kernel.yama.ptrace_scope is %d",
+				"missing CAP_SYS_PTRACE, and kernel.yama.ptrace_scope is %d",
 				scope);
 	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
 			geteuid() == 0 ? "run the container with --cap-add=SYS_PTRACE"

@@ -1,8 +1,8 @@
 /*
- * src/proc/id.h: which process is meant.
+ * src/proc/id.h: identifies a process.
  *
- * A pid alone is reused; pid and start time are not. An exec keeps both and replaces the
- * program: that is what struct proc_mem notices (proc/mem.h).
+ * A pid alone gets reused; pid and start time do not. An exec keeps both and replaces the program;
+ * struct proc_mem detects that (proc/mem.h).
  */
 #pragma once
 
@@ -17,6 +17,6 @@ struct proc_id {
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
 };
 
-/* -ESRCH when there is no such process, or only its zombie. */
+/* -ESRCH if there is no such process, or it is a zombie. */
 int proc_id_of(pid_t pid, struct proc_id *ret_id, struct err *err);
 bool proc_id_alive(const struct proc_id *id);

@@ -38,7 +38,7 @@ static void info_read_exe(struct proc_info *info)
 		return;
 	if ((size_t)n > n_deleted && memcmp(path + n - n_deleted, deleted, n_deleted) == 0)
 		n -= (ssize_t)n_deleted;
-	/* The end of a path tells more than its beginning. */
+	/* The end of a path is more useful than its start. */
 	if ((size_t)n >= sizeof(info->exe)) {
 		size_t keep = sizeof(info->exe) - 1;
 
@@ -49,7 +49,7 @@ static void info_read_exe(struct proc_info *info)
 	proc_text_copy(info->exe, sizeof(info->exe), view_of(path, (size_t)n));
 }
 
-/* Appends at most buf's maximum; what lies beyond is left unread. False when unreadable. */
+/* Appends up to buf's maximum and ignores the rest. False if unreadable. */
 static bool info_read_file(const struct proc_info *info, const char *name, struct buf *buf)
 {
 	char path[64];
@@ -71,7 +71,7 @@ static void info_read_cgroup(struct proc_info *info)
 		proc_info_parse_cgroup(info, s);
 }
 
-/* The value of the first such variable, as getenv() would find it; empty when there is none. */
+/* The value of the variable, as getenv() would return; empty if there is none. */
 static struct view env_get(struct view env, const char *name)
 {
 	size_t n = strlen(name);
@@ -103,7 +103,7 @@ static int hex_digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes %XX; the result never ends up longer than cap. Returns its length. */
+/* Decodes %XX into at most cap bytes. Returns the length. */
 static size_t percent_decode(struct view v, uint8_t *dst, size_t cap)
 {
 	size_t n = 0;
@@ -166,7 +166,7 @@ static void info_read_environ(struct proc_info *info)
 		proc_info_parse_environ(info, buf_view(&env));
 }
 
-/* A container id of 64 digits names nothing that a person knows, and changes at every start. */
+/* A container id of 64 digits means nothing to people, and changes at every start. */
 static bool info_container_has_name(const struct proc_info *info)
 {
 	size_t n = strlen(info->container);
@@ -211,7 +211,7 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 			info_read_environ(&info);
 	}
 	proc_info_name_service(&info);
-	/* All of that was read by pid: it belongs together only if nobody else has it now. */
+	/* All of this was read by pid: it is consistent only if the pid was not reused. */
 	if (!proc_id_alive(&info.id))
 		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	*ret_info = info;
@@ -235,7 +235,7 @@ static int pid_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The number that the whole name is, or 0. */
+/* The name as a number, or 0 if it is not one. */
 static pid_t pid_of_name(const char *name)
 {
 	char *end;

@@ -1,10 +1,10 @@
 /*
- * src/proc/info.h: what a process is called: command, executable, container, unit, service.
+ * src/proc/info.h: names of a process: command, executable, container, unit, service.
  *
  * The service name follows OpenTelemetry: OTEL_SERVICE_NAME or service.name in
- * OTEL_RESOURCE_ATTRIBUTES of the target's environment, else the container where it has a name
- * (LXC) and not a number only, else the systemd unit of a process that is in no container, else
- * the executable's name, else the command. Control characters in names are replaced by '?'.
+ * OTEL_RESOURCE_ATTRIBUTES of the target's environment; else the container, if it has a name (LXC)
+ * and not just an id; else the systemd unit, unless in a container; else the executable's name;
+ * else the command. Control characters in names are replaced by '?'.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 struct proc_info {
 	struct proc_id id;
 	char comm[32];
-	char exe[512];	    /* "" when unreadable (kernel thread, no permission) */
+	char exe[512];	    /* "" if unreadable (kernel thread, no permission) */
 	char container[80]; /* container id, "" when none */
 	char unit[128];	    /* systemd unit, "" when none */
 	char pod[64];	    /* Kubernetes pod uid, "" when none */
@@ -30,7 +30,7 @@ struct proc_info {
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
-/* Without the environment, which lies in the process's memory: a hostile one can make us wait. */
+/* Without the environment, which is in the process's memory: a hostile process can make us wait. */
 int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err);
 
 /* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
@@ -38,8 +38,8 @@ void proc_info_parse_cgroup(struct proc_info *info, const char *text);
 
 /* Sets service, opted_out and java_off from the variables of an environment (NUL-terminated). */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
-/* Sets service from the other fields, unless it is set. */
+/* Sets service from the other fields, unless already set. */
 void proc_info_name_service(struct proc_info *info);
 
-/* All pids of /proc in ascending order; the array is the caller's to free. */
+/* All pids in /proc in ascending order. The caller frees the array. */
 int proc_list(pid_t **ret_pids, size_t *ret_len, struct err *err);

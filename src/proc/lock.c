@@ -18,10 +18,10 @@ int proc_lock(const struct proc_id *id, const char *work, int *ret_fd, struct er
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return err_set(err, -errno, "cannot make a lock: %s", strerror(errno));
+		return err_set(err, -errno, "cannot create a lock: %s", strerror(errno));
 	if (bind(fd, (const struct sockaddr *)&name, len) < 0)
 		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
-				"another sonde is at work on process %d", (int)id->pid);
+				"another sonde is working on process %d", (int)id->pid);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 #define MAPS_DELETED " (deleted)"
 
-/* A line being read; every step below fails on what a kernel would not have written. */
+/* A line being parsed. Every step fails on what a kernel would not write. */
 struct maps_line {
 	struct view text;
 	size_t at;
@@ -110,7 +110,7 @@ static bool line_parse(struct maps_line *l, struct proc_map *m, struct view *ret
 	return view_sub(l->text, l->at, l->text.len - l->at, ret_path);
 }
 
-/* A newline in a name is the one character that the kernel escapes, as \012. */
+/* In names the kernel escapes only newlines, as \012. */
 static void path_unescape(char *path)
 {
 	char *to = path;
@@ -126,7 +126,7 @@ static void path_unescape(char *path)
 	*to = 0;
 }
 
-/* Neighbours are mostly parts of one file: they share one copy of its name. */
+/* Neighbours are mostly parts of one file and share a copy of its name. */
 static const char *path_keep(struct proc_maps *maps, struct view path)
 {
 	const char *last = maps->len ? maps->maps[maps->len - 1].path : "";
@@ -142,7 +142,7 @@ static const char *path_keep(struct proc_maps *maps, struct view path)
 	return copy;
 }
 
-/* Appends a mapping with a name that may hold no NUL-terminated string yet. */
+/* Appends a mapping; the name need not be NUL-terminated yet. */
 static int maps_append(struct proc_maps *maps, const struct proc_map *map, struct view path,
 		       struct err *err)
 {
@@ -185,7 +185,7 @@ static int maps_add_line(struct proc_maps *maps, struct view text, struct err *e
 
 	if (!line_parse(&line, &m, &path) || !path.data || m.start < floor ||
 	    memchr(path.data, 0, path.len))
-		return err_set(err, -EBADMSG, "a line of the maps file makes no sense");
+		return err_set(err, -EBADMSG, "cannot parse a line of the maps file");
 	if (view_starts_with(path, "/") && path.len > n && view_sub(path, path.len - n, n, &tail) &&
 	    view_eq(tail, view_str(MAPS_DELETED))) {
 		m.flags |= PROC_MAP_DELETED;
@@ -234,9 +234,10 @@ int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
 	if (r == -EACCES)
-		return err_set(err, -EPERM,
-			       "no permission to read %s: run as root or with CAP_SYS_PTRACE",
-			       path);
+		return err_set(
+			err, -EPERM,
+			"not enough permissions to read %s; run as root, or with CAP_SYS_PTRACE",
+			path);
 	if (r < 0)
 		return r;
 	r = proc_maps_parse(buf_view(&text), maps, err);

@@ -13,8 +13,8 @@ enum {
 	PROC_MAP_READ = 1,
 	PROC_MAP_WRITE = 2,
 	PROC_MAP_EXEC = 4,
-	PROC_MAP_DELETED = 8, /* the file has no name any more */
-	PROC_MAP_SHARED = 16, /* what is written goes to the file; a core does not tell */
+	PROC_MAP_DELETED = 8, /* the file has been deleted */
+	PROC_MAP_SHARED = 16, /* writes go to the file; unknown for a core */
 };
 
 struct proc_map {
@@ -38,9 +38,9 @@ struct proc_maps {
 #define PROC_MAPS_MAX ((size_t)262144)
 
 int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err);
-/* Parses the text of a maps file; lines that make no sense are -EBADMSG. */
+/* Parses the text of a maps file; -EBADMSG for invalid lines. */
 int proc_maps_parse(struct view text, struct proc_maps *maps, struct err *err);
-/* Appends one mapping; keeps the caller's order. path is copied. */
+/* Appends one mapping in the caller's order. Copies path. */
 int proc_maps_add(struct proc_maps *maps, const struct proc_map *map, struct err *err);
 /* The mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);

@@ -1,8 +1,7 @@
 /*
- * src/proc/mem.c: what all sources of memory have in common (see mem.h): the dispatch, and the
- * files behind address ranges. A live process is asked last where a file is known, because
- * reading the file costs the target nothing; a core is asked first, because it holds what the
- * program had changed.
+ * src/proc/mem.c: what all memory sources share (see mem.h): the dispatch, and files behind address
+ * ranges. If a file is known, a live process is read last, because reading the file costs the
+ * target nothing. A core is read first, because it has what the program changed.
  */
 #include "proc/mem.h"
 
@@ -19,7 +18,7 @@
 #include "proc/mem_impl.h"
 #include "proc/ranges.h"
 
-/* Memory parts that wait for one batched read; the sources take 1024 in one system call. */
+/* Memory parts waiting for one batched read; a source takes 1024 per system call. */
 #define MEM_PENDING_MAX 1024
 
 struct mem_pending {
@@ -34,7 +33,7 @@ uint16_t proc_mem_own_machine(void)
 #elif defined(__aarch64__)
 	return EM_AARCH64;
 #else
-#error "sonde reads processes of amd64 and arm64"
+#error "sonde reads processes on amd64 and arm64"
 #endif
 }
 
@@ -71,7 +70,7 @@ ssize_t proc_mem_pread(struct proc_mem *mem, int fd, void *dst, size_t len, uint
 	return n;
 }
 
-/* The first backing that ends after addr: the one that holds addr, or the next one. */
+/* The first backing that ends after addr: it contains addr or is the next one. */
 static const struct proc_mem_backing *mem_backing_from(const struct proc_mem *mem, uint64_t addr)
 {
 	size_t i = proc_ranges_from(mem->backings, mem->n_backings, sizeof(mem->backings[0]), addr);
@@ -85,8 +84,8 @@ static size_t mem_min_len(size_t len, uint64_t limit)
 }
 
 /*
- * Reads from the file when one is behind addr. Returns the bytes read, or 0 with *ret_source_len
- * set: so many bytes have to come from the source, with no file behind them that could help.
+ * Reads from the file behind addr, if any. Returns the bytes read, or 0 with *ret_source_len set to
+ * the number of bytes that only the source can provide.
  */
 static size_t mem_read_file(struct proc_mem *mem, uint64_t addr, void *dst, size_t len,
 			    size_t *ret_source_len)
@@ -100,7 +99,7 @@ static size_t mem_read_file(struct proc_mem *mem, uint64_t addr, void *dst, size
 	}
 	len = mem_min_len(len, b->end - addr);
 	n = proc_mem_pread(mem, b->fd, dst, len, b->off + (addr - b->addr));
-	/* The file may have been cut short; the mapping then still knows best. */
+	/* The file may have been truncated; the mapping is then the better source. */
 	*ret_source_len = n > 0 ? 0 : len;
 	return n > 0 ? (size_t)n : 0;
 }
@@ -139,7 +138,7 @@ ssize_t proc_mem_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_
 				    ? mem_step_file_first(mem, addr + done, to, len - done)
 				    : mem_step_source_first(mem, addr + done, to, len - done);
 
-		/* What a file gave is good even where the process is gone. */
+		/* Data from a file is valid even if the process has exited. */
 		if (n < 0 && done == 0)
 			return n;
 		if (n <= 0)
@@ -171,7 +170,7 @@ static int mem_pending_flush(struct proc_mem *mem, struct mem_pending *p, struct
 	return r;
 }
 
-/* Reads the file parts of a range at once, and leaves the memory parts pending. */
+/* Reads the file parts of a range immediately, and queues the memory parts. */
 static int mem_split_range(struct proc_mem *mem, struct proc_range range, struct mem_pending *p,
 			   struct err *err)
 {
@@ -248,7 +247,7 @@ int proc_mem_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t 
 		   struct err *err)
 {
 	if (!mem->ops->write)
-		return err_set(err, -ENOTSUP, "%s cannot be written to: it is not a live process",
+		return err_set(err, -ENOTSUP, "cannot write to %s: it is not a live process",
 			       mem->who);
 	return mem->ops->write(mem, addr, src, len, err);
 }
@@ -331,7 +330,7 @@ int proc_mem_open_file(const struct proc_mem *mem, const struct proc_map *map, i
 		       struct err *err)
 {
 	if (!mem->ops->open_file)
-		return err_set(err, -ENOENT, "%s: there are no files behind it", mem->who);
+		return err_set(err, -ENOENT, "%s: no files behind it", mem->who);
 	return mem->ops->open_file(mem, map, ret_fd, err);
 }
 

@@ -1,14 +1,14 @@
 /*
- * src/proc/mem_core.c: the memory of a program as an ELF core file keeps it (see mem.h).
+ * src/proc/mem_core.c: the memory of a program in an ELF core file (see mem.h).
  *
- * What a segment of the core looks like:
+ * A segment of the core:
  *
  *   start          start + p_filesz                 start + p_memsz
- *   |  in the core      |  left out by the kernel or by gcore  |
+ *   |  in the core      |  omitted by the kernel or by gcore   |
  *
- * A core that was cut short lacks some of the first part too. Nothing may stand in for that:
- * the program could have changed those bytes, so the file they came from is no answer. The core
- * is read with pread: a mapping would kill us when somebody truncates the file.
+ * A truncated core lacks some of the first part too. Nothing can replace that: the program could
+ * have changed those bytes, so the mapped file is no substitute. The core is read with pread: with
+ * a mapping, truncating the file would kill us.
  */
 #include <elf.h>
 #include <errno.h>
@@ -33,8 +33,8 @@
 struct core_segment {
 	uint64_t start;
 	uint64_t end;
-	uint64_t file_end; /* what is really in the file ends here */
-	uint64_t want_end; /* what should be in the file ends here */
+	uint64_t file_end; /* end of the data present in the file */
+	uint64_t want_end; /* end of the data that should be in the file */
 	uint64_t offset;
 	unsigned int flags;
 };
@@ -43,7 +43,7 @@ struct mem_core {
 	struct proc_mem mem;
 	int fd;
 	uint64_t size;		       /* of the file */
-	uint64_t full_size;	       /* that it would have if it were not cut short */
+	uint64_t full_size;	       /* its size if it were not truncated */
 	bool notes_cut;		       /* the notes are among what is missing */
 	struct core_segment *segments; /* sorted, disjoint */
 	size_t len;
@@ -51,7 +51,7 @@ struct mem_core {
 	size_t n_threads;
 };
 
-/* The index of the first segment that ends after addr; len when there is none. */
+/* The index of the first segment that ends after addr; len if none. */
 static size_t core_from(const struct mem_core *c, uint64_t addr)
 {
 	return proc_ranges_from(c->segments, c->len, sizeof(*c->segments), addr);
@@ -89,11 +89,11 @@ static uint64_t core_gap(const struct proc_mem *mem, uint64_t addr)
 
 static int core_truncated(const struct mem_core *c, struct err *err)
 {
-	return err_set(err, -EBADMSG,
-		       "%s is truncated: %" PRIu64 " of %" PRIu64
-		       " bytes are missing; the disk was "
-		       "full or the limit on core files (ulimit -c) too small when it was written",
-		       c->mem.who, c->full_size - c->size, c->full_size);
+	return err_set(
+		err, -EBADMSG,
+		"%s is truncated: %" PRIu64 " of %" PRIu64
+		" bytes are missing; the disk was full or the core size limit (ulimit -c) too low",
+		c->mem.who, c->full_size - c->size, c->full_size);
 }
 
 static int core_explain(struct proc_mem *mem, uint64_t addr, int code, struct err *err)
@@ -111,10 +111,11 @@ static int core_explain(struct proc_mem *mem, uint64_t addr, int code, struct er
 	if (!map || !map->path[0])
 		return proc_mem_bad_address(mem, addr, err);
 	proc_text_copy(path, sizeof(path), view_str(map->path));
-	return err_set(err, -EFAULT,
-		       "address 0x%" PRIx64 " was left out of %s: it belongs to %s, and that very "
-		       "file is needed to read it",
-		       addr, mem->who, path);
+	return err_set(
+		err, -EFAULT,
+		"address 0x%" PRIx64
+		" is not in %s: it is mapped from %s, and exactly that file is needed to read it",
+		addr, mem->who, path);
 }
 
 static int core_open_file(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,
@@ -122,7 +123,7 @@ static int core_open_file(const struct proc_mem *mem, const struct proc_map *map
 {
 	if (map->flags & PROC_MAP_DELETED)
 		return err_set(err, -ENOENT,
-			       "%s: the file at 0x%" PRIx64 " had been deleted when it was written",
+			       "%s: the file at 0x%" PRIx64 " had been deleted before the dump",
 			       mem->who, map->start);
 	return proc_file_open_path(map->path, ret_fd, err);
 }
@@ -196,7 +197,7 @@ static const char *core_compression(struct view head)
 	return NULL;
 }
 
-/* Says what the file is instead, because that tells the user which file was meant. */
+/* Says what the file really is, as a hint to which file was meant. */
 static int core_check_ident(const struct mem_core *c, const Elf64_Ehdr *eh, size_t n,
 			    struct err *err)
 {
@@ -204,30 +205,30 @@ static int core_check_ident(const struct mem_core *c, const Elf64_Ehdr *eh, size
 	const char *remedy = core_compression(view_of(eh, n));
 
 	if (remedy)
-		return err_set(err, -ENOTSUP, "%s is compressed: unpack it first with %s", who,
+		return err_set(err, -ENOTSUP, "%s is compressed; unpack it first with %s", who,
 			       remedy);
 	if (n < SELFMAG || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
-		return err_set(err, -EBADMSG, "%s is not a core file: it is no ELF file", who);
+		return err_set(err, -EBADMSG, "%s is not a core file: not an ELF file", who);
 	if (n < sizeof(*eh))
 		return core_malformed(c, "its header is incomplete", err);
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64)
-		return err_set(err, -ENOTSUP, "%s is of a 32-bit program", who);
+		return err_set(err, -ENOTSUP, "%s is from a 32-bit program", who);
 	if (eh->e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -ENOTSUP, "%s is of a big-endian machine", who);
+		return err_set(err, -ENOTSUP, "%s is from a big-endian machine", who);
 	if (eh->e_type != ET_CORE)
 		return err_set(err, -EBADMSG, "%s is not a core file but a program or a library",
 			       who);
 	if (eh->e_machine != EM_X86_64 && eh->e_machine != EM_AARCH64)
-		return err_set(
-			err, -ENOTSUP,
-			"%s is of another machine (ELF number %u): amd64 and arm64 are known", who,
-			eh->e_machine);
+		return err_set(err, -ENOTSUP,
+			       "%s is from an unsupported machine (ELF number %u); amd64 and arm64 "
+			       "are supported",
+			       who, eh->e_machine);
 	if (eh->e_phentsize != sizeof(Elf64_Phdr))
 		return core_malformed(c, "its program headers have a wrong size", err);
 	return 0;
 }
 
-/* More than 65534 segments do not fit e_phnum; their number is then in section header 0. */
+/* If there are more than 65534 segments, their number is in section header 0 instead of e_phnum. */
 static int core_count_phdrs(const struct mem_core *c, const Elf64_Ehdr *eh, uint64_t *ret_n,
 			    struct err *err)
 {
@@ -276,11 +277,11 @@ static int core_add_phdr(struct mem_core *c, const Elf64_Phdr *ph, struct proc_n
 	if (ph->p_type != PT_LOAD && ph->p_type != PT_NOTE)
 		return 0;
 	if (__builtin_add_overflow(ph->p_offset, ph->p_filesz, &file_end) || file_end > INT64_MAX)
-		return core_malformed(c, "a segment lies past the end of any file", err);
+		return core_malformed(c, "a segment is past the end of any file", err);
 	c->full_size = MAX(c->full_size, file_end);
 	if (ph->p_type == PT_LOAD)
 		return core_add_segment(c, ph, err);
-	/* Reported once the whole size is known: without the notes the core is of no use. */
+	/* Reported once the full size is known: a core without notes is useless. */
 	if (file_end > c->size) {
 		c->notes_cut = true;
 		return 0;
@@ -322,7 +323,7 @@ static int core_sort_segments(struct mem_core *c, struct err *err)
 	return c->len ? 0 : core_malformed(c, "it holds no memory", err);
 }
 
-/* Files that no segment speaks of were left out of the core; they belong to the maps as well. */
+/* Files without a segment were omitted from the core; they belong to the maps as well. */
 static int core_add_files_before(struct mem_core *c, const struct proc_maps *files, size_t *f,
 				 uint64_t from, uint64_t to, struct err *err)
 {
@@ -402,7 +403,7 @@ static int core_load(struct mem_core *c, struct err *err)
 		return err_set(err, -E2BIG, "%s has more than %zu segments", c->mem.who,
 			       PROC_MAPS_MAX);
 	if (__builtin_add_overflow(eh.e_phoff, n * sizeof(Elf64_Phdr), &end) || end > INT64_MAX)
-		return core_malformed(c, "its program headers lie past the end of any file", err);
+		return core_malformed(c, "its program headers are past the end of any file", err);
 	c->full_size = end;
 	if (end > c->size)
 		return core_truncated(c, err);
@@ -427,7 +428,7 @@ static int core_open_regular(struct mem_core *c, const char *path, struct err *e
 {
 	struct stat st;
 
-	/* O_NONBLOCK: a FIFO of that name must not hold us up. */
+	/* O_NONBLOCK: a FIFO of that name must not block us. */
 	c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (c->fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", c->mem.who, strerror(errno));

@@ -1,9 +1,8 @@
 /*
- * src/proc/mem_file.c: the file of a program as the memory that it would be, at the addresses that
- * the linker chose; see mem.h.
+ * src/proc/mem_file.c: a program's file as its memory, at link-time addresses; see mem.h.
  *
- * Pointers in position-independent programs are empty in the file: the dynamic linker fills them
- * in by a table of relocations. Those that need no symbol are applied here to what is read.
+ * Pointers in position-independent programs are empty in the file: the dynamic linker fills them in
+ * from a relocation table. Relocations that need no symbol are applied here to what is read.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,9 +16,9 @@
 
 #define FILE_MAX_PHDRS 256
 #define FILE_MAX_DYNAMIC_BYTES ((uint64_t)64 << 10)
-/* The largest Go programs have a quarter of it: 32 MB. */
+/* Four times what the largest Go programs need. */
 #define FILE_MAX_POINTERS ((size_t)2 << 20)
-/* All kinds together: a file with holes can be any length. */
+/* All kinds together: a sparse file can have any length. */
 #define FILE_MAX_RELOCATION_BYTES ((uint64_t)128 << 20)
 #define FILE_FIRST_POINTERS 1024
 #define FILE_BATCH 1024
@@ -31,7 +30,7 @@ struct file_segment {
 	unsigned int flags;
 };
 
-/* Eight bytes at an address that are not what the file holds there. */
+/* Eight bytes at an address that differ from the file. */
 struct file_pointer {
 	uint64_t at;
 	uint64_t value;
@@ -71,7 +70,7 @@ static size_t file_pointer_from(const struct mem_file *f, uint64_t addr)
 	return lo;
 }
 
-/* Puts the pointers into the len bytes that were read from addr; one may stick out on each side. */
+/* Applies the pointers to the len bytes read from addr; one may overlap either end. */
 static void file_fill_in(const struct mem_file *f, uint64_t addr, uint8_t *bytes, size_t len)
 {
 	for (size_t i = file_pointer_from(f, addr); i < f->n_pointers; i++) {
@@ -141,7 +140,8 @@ static int file_add_segment(struct mem_file *f, const Elf64_Phdr *ph, struct err
 		return 0;
 	if (__builtin_add_overflow(ph->p_vaddr, ph->p_filesz, &s.end) ||
 	    __builtin_add_overflow(ph->p_offset, ph->p_filesz, &file_end) || file_end > INT64_MAX)
-		return err_set(err, -EBADMSG, "damaged ELF file: a segment that ends nowhere");
+		return err_set(err, -EBADMSG,
+			       "damaged ELF file: a segment extends past the address space");
 	while (at > 0 && f->segments[at - 1].start > s.start)
 		at--;
 	if ((at > 0 && f->segments[at - 1].end > s.start) ||
@@ -189,7 +189,7 @@ static int file_add_pointer(struct mem_file *f, uint64_t at, uint64_t value)
 	return 0;
 }
 
-/* Those of pointers into the program itself. */
+/* Only pointers into the program itself. */
 static bool file_is_relative(const struct mem_file *f, const Elf64_Rela *rela)
 {
 	uint32_t relative =
@@ -208,7 +208,7 @@ static int file_by_address(const void *a, const void *b)
 
 static void file_sort_pointers(struct mem_file *f)
 {
-	/* Linkers sort them, as a rule. */
+	/* Linkers usually sort them. */
 	for (size_t i = 1; i < f->n_pointers; i++) {
 		if (f->pointers[i].at >= f->pointers[i - 1].at)
 			continue;
@@ -240,7 +240,7 @@ static int file_read_relocations(struct mem_file *f, uint64_t addr, uint64_t siz
 	return 0;
 }
 
-/* DT_RELR needs nothing done: its pointers lie in the file as they are at link-time addresses. */
+/* DT_RELR needs no work: its pointers are in the file with their link-time values. */
 static int file_relocate(struct mem_file *f, const Elf64_Phdr *dynamic, struct err *err)
 {
 	uint64_t len = MIN(dynamic->p_filesz, FILE_MAX_DYNAMIC_BYTES);
@@ -252,7 +252,7 @@ static int file_relocate(struct mem_file *f, const Elf64_Phdr *dynamic, struct e
 	if (!bytes)
 		return err_oom(err);
 	if (io_pread_full(f->fd, bytes, len, dynamic->p_offset) != (ssize_t)len)
-		return err_set(err, -EBADMSG, "damaged ELF file: its dynamic section is cut off");
+		return err_set(err, -EBADMSG, "damaged ELF file: its dynamic section is truncated");
 	for (uint64_t at = 0; view_copy(view_of(bytes, len), at, &d, sizeof(d)); at += sizeof(d)) {
 		if (d.d_tag == DT_NULL)
 			break;
@@ -284,7 +284,7 @@ static int file_check_header(const Elf64_Ehdr *h, struct err *err)
 		return err_set(err, -EBADMSG, "not a 64-bit little-endian ELF file");
 	if (h->e_machine != EM_X86_64 && h->e_machine != EM_AARCH64)
 		return err_set(err, -ENOTSUP,
-			       "an ELF file of machine %u; amd64 and arm64 are known",
+			       "an ELF file for machine %u; amd64 and arm64 are supported",
 			       h->e_machine);
 	if (h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum > FILE_MAX_PHDRS)
 		return err_set(err, -EBADMSG, "damaged ELF file: %u program headers of %u bytes",
@@ -308,7 +308,8 @@ static int file_load(struct mem_file *f, bool relocated, struct err *err)
 	f->mem.machine = h.e_machine;
 	len = (ssize_t)(h.e_phnum * sizeof(*phdrs));
 	if (io_pread_full(f->fd, phdrs, (size_t)len, h.e_phoff) != len)
-		return err_set(err, -EBADMSG, "damaged ELF file: its program headers are cut off");
+		return err_set(err, -EBADMSG,
+			       "damaged ELF file: its program headers are truncated");
 	for (size_t i = 0; r == 0 && i < h.e_phnum; i++) {
 		if (phdrs[i].p_type == PT_LOAD)
 			r = file_add_segment(f, &phdrs[i], err);

@@ -1,8 +1,8 @@
 /*
  * src/proc/mem_impl.h: what the sources of struct proc_mem share; private to this folder.
  *
- * A source is a struct that begins with a struct proc_mem and fills in its ops. It knows
- * nothing of files behind ranges: mem.c puts those before or after the source.
+ * A source is a struct that starts with a struct proc_mem and sets its ops. It does not know about
+ * files behind ranges: mem.c consults those before or after the source.
  */
 #pragma once
 
@@ -12,20 +12,22 @@
 #define PROC_MEM_BACKINGS_MAX 64
 
 struct proc_mem_ops {
-	/* The prefix that the source itself holds, 0 for none; -errno when it is broken or gone. */
+	/*
+	 * Reads the prefix that the source has, 0 for none; -errno if it is broken or has exited.
+	 */
 	ssize_t (*read_some)(struct proc_mem *mem, uint64_t addr, void *dst, size_t len);
 	/*
-	 * Only of a source that prefers files to itself: all ranges or none. A source without it
-	 * gives what it has, and files fill the gaps.
+	 * Only for a source that prefers files: all ranges or none. Without it, the source returns
+	 * what it has, and files fill the gaps.
 	 */
 	int (*readv)(struct proc_mem *mem, const struct proc_range *ranges, size_t n,
 		     struct err *err);
-	/* How far from addr the source surely holds nothing; 0 when a file must not step in. */
+	/* How far from addr the source definitely has nothing; 0 if a file must not step in. */
 	uint64_t (*gap)(const struct proc_mem *mem, uint64_t addr);
-	/* The sentence for a read of addr that failed with code (0: nothing there). */
+	/* The message for a read of addr that failed with code (0: nothing there). */
 	int (*explain)(struct proc_mem *mem, uint64_t addr, int code, struct err *err);
 
-	/* NULL where the answer is the same for every address space that cannot change. */
+	/* NULL if the address space cannot change. */
 	int (*check)(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
 	int (*write)(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
 		     struct err *err);
@@ -64,9 +66,9 @@ struct proc_mem {
 };
 
 uint16_t proc_mem_own_machine(void);
-/* Takes the pairs up to AT_NULL. */
+/* Parses the pairs up to AT_NULL. */
 void proc_mem_set_auxv(struct proc_mem *mem, struct view bytes);
-/* -EFAULT with the sentence for a bad address. */
+/* Returns -EFAULT with the message for a bad address. */
 int proc_mem_bad_address(const struct proc_mem *mem, uint64_t addr, struct err *err);
-/* A pread that counts; the number of bytes, 0 at the end of the file, or -errno. */
+/* pread with statistics; returns the number of bytes, 0 at the end of the file, or -errno. */
 ssize_t proc_mem_pread(struct proc_mem *mem, int fd, void *dst, size_t len, uint64_t off);

@@ -1,17 +1,16 @@
 /*
  * src/proc/mem_live.c: the memory of a running process (see mem.h).
  *
- * Bulk reading is process_vm_readv, which takes 1024 ranges at a time but finds the process by
- * its pid, so it would as well read the program that came after an exec. The descriptor of
- * /proc/PID/mem is bound by the kernel to the address space that was there at open: once that is
- * gone, pread on it gives 0 bytes, and EIO only means that nothing is mapped at the address.
- * Both need the same permission (ptrace(2), PTRACE_MODE_ATTACH); none stops the target.
+ * Bulk reads use process_vm_readv. It takes 1024 ranges at a time but finds the process by pid, so
+ * it would also read a program that came after an exec. The descriptor of /proc/PID/mem is bound to
+ * the address space at open: once that is gone, pread on it returns 0 bytes, and EIO only means
+ * that nothing is mapped at the address. Both need the same permission (ptrace(2),
+ * PTRACE_MODE_ATTACH); neither stops the target.
  *
- * Where a read must never wait, each range is a pread of its own. The kernel resolves a page for
- * the descriptor without leave to sleep for whoever answers the fault, so that it fails at once;
- * process_vm_readv gives that leave. There is no call that takes many ranges of a descriptor:
- * preadv has one place in the file, and neighbours are one range to whoever asks already. It costs
- * up to a half more.
+ * If a read must never wait, each range is a pread of its own. For the descriptor, the kernel
+ * resolves a page without sleeping for a user-space fault handler, so it fails at once;
+ * process_vm_readv would sleep. No call takes many ranges of a descriptor: preadv has a single file
+ * offset, and callers already merge neighbours. This costs up to 50% more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +30,14 @@
 #include "proc/stat.h"
 
 #define LIVE_IOV_MAX 1024
-/* Of one call: the kernel holds the target's mmap lock page batch by page batch meanwhile. */
+/* Per call: the kernel holds the target's mmap lock for each batch of pages. */
 #define LIVE_BYTES_MAX ((size_t)32 << 20)
 
 struct mem_live {
 	struct proc_mem mem;
 	struct proc_id id;
 	int fd;		  /* /proc/PID/mem */
-	bool no_vm_readv; /* refused (seccomp, an old kernel) or unwanted: all goes through fd */
+	bool no_vm_readv; /* denied (seccomp, an old kernel) or unwanted: use fd for everything */
 };
 
 static struct mem_live *live_of(struct proc_mem *mem)
@@ -46,7 +45,7 @@ static struct mem_live *live_of(struct proc_mem *mem)
 	return (struct mem_live *)mem;
 }
 
-/* Address 0 is never mapped, so the question touches no page of the target. */
+/* Address 0 is never mapped, so this touches no page of the target. */
 static bool live_same_space(const struct mem_live *l)
 {
 	char byte;
@@ -65,7 +64,9 @@ static int live_gone(const struct mem_live *l, struct err *err)
 	return err_set(err, -ESRCH, "%s has exited", l->mem.who);
 }
 
-/* The prefix through the bound descriptor: 0 for a bad address, -ESRCH when the space is gone. */
+/*
+ * Reads the prefix through the bound descriptor: 0 for a bad address, -ESRCH if the space is gone.
+ */
 static ssize_t live_pread(struct mem_live *l, uint64_t addr, void *dst, size_t len)
 {
 	/* Addresses above 2^63 are negative offsets to pread: kernel space, never readable. */
@@ -77,8 +78,8 @@ static ssize_t live_pread(struct mem_live *l, uint64_t addr, void *dst, size_t l
 }
 
 /*
- * One process_vm_readv: the bytes read, 0 when the first address is bad, -ESRCH when the process
- * is gone, -ENOSYS when the call itself is refused while the address space is readable.
+ * One process_vm_readv. Returns the bytes read, 0 if the first address is bad, -ESRCH if the
+ * process has exited, -ENOSYS if the call itself is denied while the address space is readable.
  */
 static ssize_t live_vm_readv(struct mem_live *l, struct iovec *local, struct iovec *remote,
 			     size_t n)
@@ -125,7 +126,7 @@ static int live_explain(struct proc_mem *mem, uint64_t addr, int code, struct er
 	return proc_mem_bad_address(mem, addr, err);
 }
 
-/* Where a batched read stands: so many whole ranges, and bytes of the next one. */
+/* Progress of a batched read: complete ranges, and bytes of the next one. */
 struct live_cursor {
 	const struct proc_range *ranges;
 	size_t n;
@@ -181,7 +182,7 @@ static int live_readv(struct proc_mem *mem, const struct proc_range *ranges, siz
 			got = live_vm_readv(l, local, remote, iovs);
 		if (got == -ENOSYS)
 			got = live_pread(l, addr, local[0].iov_base, local[0].iov_len);
-		/* A short count is no answer yet: the next call says why it was short. */
+		/* A short count alone means nothing; the next call says why it was short. */
 		if (got <= 0)
 			return live_explain(mem, addr, (int)got, err);
 		live_advance(&c, (size_t)got);
@@ -208,8 +209,8 @@ static int live_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len
 }
 
 /*
- * The descriptor for writing is opened first and the old address space is found alive after
- * that: so both are bound to the same one, and an exec from now on makes the write fail.
+ * Opens the descriptor for writing first, then checks that the old address space is alive. So both
+ * are bound to the same one, and a later exec makes the write fail.
  */
 static int live_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
 		      struct err *err)
@@ -248,7 +249,7 @@ static int live_refresh_maps(struct proc_mem *mem, struct err *err)
 	struct proc_maps old;
 	int r = proc_maps_read(l->id.pid, &maps, err);
 
-	/* The maps file was opened by pid: it was ours only if our address space is still there. */
+	/* The maps file was opened by pid: it is ours only if our address space still exists. */
 	mem->stats.syscalls++;
 	if (!live_same_space(l))
 		return live_gone(l, err);
@@ -325,13 +326,14 @@ static int live_bind(struct mem_live *l, bool is_bare, struct err *err)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	if (!is_bare) {
 		live_read_auxv(l);
-		/* Also proves that the auxiliary vector, read by pid, belongs to what the
-		 * descriptor holds. */
+		/*
+		 * Also verifies that the auxiliary vector, read by pid, belongs to the descriptor.
+		 */
 		r = live_refresh_maps(&l->mem, err);
 	}
 	if (r < 0)
 		return r;
-	/* The pid could have been given to another process before the descriptor was opened. */
+	/* The pid could have been reused before the descriptor was opened. */
 	if (!proc_id_alive(&l->id))
 		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
 	return 0;

@@ -5,8 +5,8 @@
  *
  *   namesz u32 | descsz u32 | type u32 | name "CORE\0" | desc
  *
- * The registers of thousands of threads can make the notes large, so they are walked with a
- * small read each; only three kinds are read whole, and of the registers two.
+ * The registers of thousands of threads can make the notes large, so they are walked with one
+ * small read each. Only three kinds are read in full, and only two of the registers.
  *
  * NT_PRSTATUS is a struct elf_prstatus: pr_pid u32 @32, the general registers @112.
  */
@@ -33,7 +33,7 @@
 
 static int notes_malformed(struct err *err)
 {
-	return err_set(err, -EBADMSG, "its notes make no sense");
+	return err_set(err, -EBADMSG, "its notes are invalid");
 }
 
 static int file_compare(const void *a, const void *b)
@@ -189,7 +189,7 @@ int proc_notes_read(struct proc_notes *notes, int fd, uint64_t off, uint64_t len
 		if (desc + note.h.n_descsz > len - at)
 			return notes_malformed(err);
 		if (++notes->seen > NOTES_MAX)
-			return err_set(err, -E2BIG, "it has more than %zu notes", NOTES_MAX);
+			return err_set(err, -E2BIG, "more than %zu notes", NOTES_MAX);
 		if (note.h.n_namesz == 5 && memcmp(note.name, "CORE", 5) == 0 &&
 		    notes_wants(notes, note.h.n_type, note.h.n_descsz)) {
 			r = notes_read_desc(notes, fd, &note.h, off + at + desc, err);

@@ -1,4 +1,4 @@
-/* src/proc/notes.h: the notes of a core file that say what the program was. */
+/* src/proc/notes.h: the notes of a core file that describe the program. */
 #pragma once
 
 #include <stdint.h>
@@ -12,13 +12,13 @@
 struct proc_notes {
 	struct buf auxv;	/* NT_AUXV as it is */
 	struct proc_maps files; /* NT_FILE, sorted and disjoint */
-	char name[20];		/* of the program, from NT_PRPSINFO; "" when unknown */
+	char name[20];		/* name of the program, from NT_PRPSINFO; "" if unknown */
 	uint16_t machine;	/* whose registers NT_PRSTATUS has; set by the caller */
 	struct proc_thread *threads;
 	size_t n_threads, threads_cap;
-	size_t seen; /* notes so far; their number is bounded */
+	size_t seen; /* notes so far; bounded */
 };
 
-/* Adds what is in one PT_NOTE segment. -EBADMSG for notes that make no sense. */
+/* Adds one PT_NOTE segment. -EBADMSG for invalid notes. */
 int proc_notes_read(struct proc_notes *notes, int fd, uint64_t off, uint64_t len, struct err *err);
 void proc_notes_release(struct proc_notes *notes);

@@ -1,16 +1,16 @@
-/* src/proc/ranges.h: the search in ranges of addresses that are sorted and disjoint. */
+/* src/proc/ranges.h: binary search in sorted, disjoint address ranges. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What each of the ranges begins with, whatever else belongs to it. */
+/* The first members of every range struct. */
 struct proc_range_ends {
 	uint64_t start;
 	uint64_t end;
 };
 
-/* The index of the first of n ranges, of size bytes each, that ends after addr; n for none. */
+/* The index of the first of n ranges of size bytes that ends after addr; n if none. */
 static inline size_t proc_ranges_from(const void *ranges, size_t n, size_t size, uint64_t addr)
 {
 	const char *first = ranges;

@@ -11,14 +11,14 @@
 #include "base/hash.h"
 #include "proc/text.h"
 
-/* From the kernel's include/linux/sched.h; the flags field of the file shows them as they are. */
+/* From the kernel's include/linux/sched.h; the file's flags field shows them unchanged. */
 #define STAT_PF_EXITING 0x00000004u
 #define STAT_PF_KTHREAD 0x00200000u
 
 /* Fifty numbers of up to twenty digits, and a name. */
 #define STAT_MAX_BYTES 2048
 
-/* Numbers as proc(5) counts them; field 3, the state, is the first one after the name. */
+/* Numbered as in proc(5); field 3, the state, is the first after the name. */
 enum {
 	STAT_FIELD_STATE = 3,
 	STAT_FIELD_FLAGS = 9,
@@ -45,7 +45,7 @@ static bool stat_number(struct view field, uint64_t *ret)
 	return true;
 }
 
-/* The field with that number in the text after the name; empty when there is none. */
+/* The field with this number in the text after the name; empty if there is none. */
 static struct view stat_field(struct view rest, int number)
 {
 	size_t at = 0;
@@ -63,7 +63,7 @@ static struct view stat_field(struct view rest, int number)
 	}
 }
 
-/* Old kernels and those who may not see them show zeros and ones. */
+/* Zero or one on old kernels, or without permission. */
 static uint64_t stat_image(struct view rest)
 {
 	uint64_t start, end, stack;
@@ -109,23 +109,25 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err)
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* The kernel makes the whole text at once: one read, for this is done for every process. */
+	/*
+	 * The kernel produces the text in one go, so one read is enough; this runs for every
+	 * process.
+	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		n = read(fd, text, sizeof(text));
 	r = pid > 0 ? (n < 0 ? -errno : 0) : -ESRCH;
 	if (r == -ENOENT || r == -ESRCH)
-		return err_set(err, -ESRCH, "there is no process %d", (int)pid);
+		return err_set(err, -ESRCH, "no such process: %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return err_set(
-			err, -EPERM,
-			"process %d is hidden from us: /proc is mounted with hidepid, run as "
-			"root or as a member of the group that its gid= option names",
-			(int)pid);
+		return err_set(err, -EPERM,
+			       "process %d is hidden: /proc is mounted with hidepid; run as root, "
+			       "or as a member of the group in its gid= option",
+			       (int)pid);
 	if (r < 0)
 		return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
 	r = proc_stat_parse(view_of(text, (size_t)n), ret_stat);
-	return r < 0 ? err_set(err, r, "cannot make sense of %s", path) : 0;
+	return r < 0 ? err_set(err, r, "cannot parse %s", path) : 0;
 }
 
 bool proc_stat_is_dead(const struct proc_stat *stat)

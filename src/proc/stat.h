@@ -15,17 +15,17 @@ struct proc_stat {
 	bool exiting;
 	uint64_t start_ticks;
 	/*
-	 * Where code and stack lie, mixed into one number: an exec changes it, also one of the same
-	 * program, as its stack begins elsewhere. 0 without permission.
+	 * The addresses of code and stack, mixed into one number. Every exec changes it, even of
+	 * the same program: the stack starts elsewhere. 0 without permission.
 	 */
 	uint64_t image;
 };
 
-/* -ESRCH when there is no such process. */
+/* -ESRCH if there is no such process. */
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err);
-/* The same of a process that still has its memory: -ESRCH with a sentence for a zombie. */
+/* The same, for a process that still has memory: -ESRCH with a message for a zombie. */
 int proc_stat_read_alive(pid_t pid, struct proc_stat *ret_stat, struct err *err);
-/* The name may hold blanks and parentheses. -EBADMSG when a field is missing. */
+/* The name may contain blanks and parentheses. -EBADMSG if a field is missing. */
 int proc_stat_parse(struct view text, struct proc_stat *ret_stat);
-/* A zombie, or a process on its way there, keeps its pid and has no memory any more. */
+/* A zombie, or a process about to be one: it has a pid but no memory. */
 bool proc_stat_is_dead(const struct proc_stat *stat);

@@ -78,7 +78,7 @@ static int frames_push(struct frames *f, const struct profile_location *l)
 {
 	uint32_t nameless =
 		l->mapping == PROFILE_NO_MAPPING ? f->unknown : f->mapping_names[l->mapping];
-	/* A location without lines is one frame still. */
+	/* A location without lines is still one frame. */
 	uint32_t n = MAX(l->n_lines, 1U);
 
 	f->walked += n;
@@ -112,8 +112,8 @@ int frames_of(struct frames *f, const struct profile_sample *s, const struct fra
 		r = frames_push(f, profile_location_at(f->profile, stack[i]));
 	if (r == -E2BIG)
 		return err_set(err, r,
-			       "the stacks of this profile have too many frames to show (%llu and "
-			       "more): check that the profile is sound",
+			       "the stacks of this profile have too many frames to show (%llu or "
+			       "more); check that the profile is valid",
 			       (unsigned long long)f->walked);
 	if (r < 0)
 		return err_oom(err);

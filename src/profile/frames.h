@@ -1,8 +1,8 @@
 /*
- * src/profile/frames.h: the stack of a sample as names, which is what tables and trees are made of.
+ * src/profile/frames.h: the stack of a sample as names, the input of tables and trees.
  *
- * The name of a frame is that of its function. A frame without one is named after its mapping,
- * "[libc.so.6]", or "<unknown>", as `go tool pprof` does when it groups by function.
+ * A frame has the name of its function. Without one it is named after its mapping, "[libc.so.6]",
+ * or "<unknown>", as in `go tool pprof` when grouping by function.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct frame {
 	bool inlined;  /* into the frame before it */
 };
 
-/* Zeroed is empty, and may be released. */
+/* Empty if zeroed; may be released. */
 struct frames {
 	const struct profile *profile;
 	uint32_t *mapping_names; /* string ids, by mapping */
@@ -27,12 +27,12 @@ struct frames {
 	struct buf stack; /* of struct frame */
 };
 
-/* Adds the names of nameless frames to the profile's strings. */
+/* Adds names for nameless frames to the profile's strings. */
 int frames_init(struct frames *f, struct profile *p, struct err *err);
 void frames_release(struct frames *f);
 /*
- * The frames of a sample from the root to the leaf, borrowed until the next call. -E2BIG after
- * a quarter of a billion frames in all: a small forged file can stand for any number of them.
+ * The frames of a sample from root to leaf, borrowed until the next call. -E2BIG after 250 million
+ * frames in total: a small forged file can stand for any number of them.
  */
 int frames_of(struct frames *f, const struct profile_sample *s, const struct frame **ret_frames,
 	      size_t *ret_len, struct err *err);

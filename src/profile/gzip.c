@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #define GZIP_CHUNK ((size_t)16 << 10)
-/* zlib's way to say "the largest window, with a gzip header". */
+/* zlib's encoding of "largest window, with gzip header". */
 #define GZIP_WINDOW_BITS (15 + 16)
 #define GZIP_MEM_LEVEL 8
 
@@ -23,7 +23,7 @@ int gzip_writer_new(struct buf *out, struct gzip_writer **ret_writer, struct err
 	if (!w)
 		return err_oom(err);
 	w->out = out;
-	/* Fast rather than small, as runtime/pprof does: a profile is written every few seconds. */
+	/* Fast rather than small, as in runtime/pprof: a profile is written every few seconds. */
 	if (deflateInit2(&w->z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEM_LEVEL,
 			 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(w);
@@ -41,7 +41,7 @@ void gzip_writer_free(struct gzip_writer *w)
 	free(w);
 }
 
-/* Lets zlib write into the free end of the buffer until it has nothing more to give. */
+/* Lets zlib fill the free end of the buffer until it has no more output. */
 static int gzip_drain(struct gzip_writer *w, int flush)
 {
 	do {
@@ -93,11 +93,11 @@ static int gzip_no_room(const struct buf *out, int r, struct err *err)
 	if (r != -E2BIG)
 		return err_oom(err);
 	return err_lack(err, r, ERR_CAUSE_LIMIT, "check that the file is a profile",
-			"the compressed data unpacks to more than %zu MB, the most that is read",
+			"the compressed data unpacks to more than the limit of %zu MB",
 			(out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
 }
 
-/* One member; *z has its input set, which begins at start. */
+/* Unpacks one member; *z has its input set, which starts at start. */
 static int gzip_unpack_member(z_stream *z, const uint8_t *start, struct buf *out, struct err *err)
 {
 	for (;;) {
@@ -116,16 +116,16 @@ static int gzip_unpack_member(z_stream *z, const uint8_t *start, struct buf *out
 			return 0;
 		if (r == Z_MEM_ERROR)
 			return err_oom(err);
-		/* Z_BUF_ERROR: no input is left although room is. */
+		/* Z_BUF_ERROR: out of input, though not out of room. */
 		if (r == Z_BUF_ERROR)
 			return err_set(err, -EBADMSG,
-				       "the compressed data is cut short after byte %td: "
-				       "copy or download the file again",
+				       "the compressed data is truncated after byte %td; copy or "
+				       "download the file again",
 				       z->next_in - start);
 		if (r != Z_OK)
 			return err_set(err, -EBADMSG,
-				       "the compressed data is damaged at byte %td (%s): "
-				       "copy or download the file again",
+				       "the compressed data is damaged at byte %td (%s); copy or "
+				       "download the file again",
 				       z->next_in - start, z->msg ? z->msg : "bad stream");
 	}
 }

@@ -1,4 +1,4 @@
-/* src/profile/gzip.h: gzip in memory, both ways, in pieces. */
+/* src/profile/gzip.h: compresses and unpacks gzip in memory, in pieces. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct gzip_writer; /* opaque */
 
-/* Appends to out, which stays borrowed until the writer is freed. Equal input, equal output. */
+/* Appends to out, borrowed until the writer is freed. Equal input gives equal output. */
 int gzip_writer_new(struct buf *out, struct gzip_writer **ret_writer, struct err *err);
 int gzip_writer_write(struct gzip_writer *w, struct view data);
 int gzip_writer_finish(struct gzip_writer *w);
@@ -20,7 +20,7 @@ DEFINE_CLEANUP(struct gzip_writer, gzip_writer_free)
 
 bool gzip_is_packed(struct view data);
 /*
- * Appends what the members of a gzip file hold, one after the other. -EBADMSG for damaged or
- * truncated input, -E2BIG when out's maximum is reached.
+ * Appends the contents of all members of a gzip file. -EBADMSG for damaged or truncated input,
+ * -E2BIG at out's maximum.
  */
 int gzip_unpack(struct view data, struct buf *out, struct err *err);

@@ -1,10 +1,10 @@
 /*
- * src/profile/ops.c: merge and difference, which are one thing: a sum of profiles with factors.
+ * src/profile/ops.c: merge and difference, both as a weighted sum of profiles.
  *
- * Each entity of a source is given a key that says what it is (a mapping by build id or file,
- * offset and size; a location by its offset in its mapping and its lines), and the key's number is
- * the entity's id in the result. Mappings are keyed as pprof does, so that the same program at
- * different addresses comes together. Only what a sample refers to is carried over.
+ * Each entity of a source has a key that identifies it (a mapping by build id or file, offset and
+ * size; a location by its offset in its mapping and its lines). The number of the key is the
+ * entity's id in the result. Mappings are keyed as in pprof, so the same program at different
+ * addresses is merged. Only what samples refer to is carried over.
  */
 #include "profile/ops.h"
 
@@ -19,7 +19,7 @@
 #define UNMAPPED UINT32_MAX
 #define PAGE_BYTES ((uint64_t)4096)
 
-/* From the ids of the source at hand to those of the result, UNMAPPED where not yet known. */
+/* From ids of the current source to ids of the result, UNMAPPED if not known yet. */
 struct id_maps {
 	uint32_t *all; /* one block, divided into: */
 	uint32_t *strings;
@@ -40,7 +40,7 @@ struct merger {
 	struct intern comments;
 	struct buf sums; /* of int64_t: one per type, for each sample */
 	struct buf key;
-	struct buf items; /* lines, locations or labels on their way into the result */
+	struct buf items; /* lines, locations or labels being translated */
 };
 
 static void merger_release(struct merger *m)
@@ -105,7 +105,7 @@ struct mapping_key {
 	uint64_t name; /* string id of the build id or, without one, of the file; 0 for neither */
 };
 
-/* What the sources disagree on is not claimed. */
+/* Drop what the sources disagree on. */
 static void merge_mapping_flags(struct profile *out, uint32_t id, const struct profile_mapping *m)
 {
 	struct profile_mapping both = *profile_mapping_at(out, id);
@@ -193,7 +193,7 @@ static int map_lines(struct merger *m, const struct profile_location *l)
 }
 
 struct location_key {
-	uint64_t offset; /* in the mapping, which may lie elsewhere in another process */
+	uint64_t offset; /* in the mapping, whose address may differ per process */
 	uint32_t mapping;
 	uint32_t is_folded;
 };
@@ -260,7 +260,7 @@ static int map_stack(struct merger *m, uint32_t id, uint32_t *ret_id)
 	return r;
 }
 
-/* Fills m->items with the labels in the ids of the result, without stray padding. */
+/* Fills m->items with the labels in ids of the result, with zeroed padding. */
 static int map_labels(struct merger *m, const struct profile_sample *s)
 {
 	buf_clear(&m->items);
@@ -283,10 +283,7 @@ static int map_labels(struct merger *m, const struct profile_sample *s)
 	return 0;
 }
 
-/*
- * The key of a sample is its stack and its labels, and serves as the note of both until the sums
- * are known.
- */
+/* A sample's key is its stack and labels; it also stores both until the sums are known. */
 static int merge_sample(struct merger *m, const struct profile_sample *s,
 			const struct profile_term *term)
 {
@@ -328,7 +325,7 @@ static bool all_zero(const int64_t *values, size_t n)
 	return true;
 }
 
-/* Turns keys and sums into samples; counts those that came to nothing. */
+/* Turns keys and sums into samples; counts those that cancelled out. */
 static int merge_emit(struct merger *m, size_t *ret_zeros)
 {
 	size_t n = profile_n_types(m->out);
@@ -364,7 +361,7 @@ static int merge_comment(struct merger *m, struct view comment)
 	return r == 0 && is_new ? profile_add_comment(m->out, comment) : r;
 }
 
-/* The first source that has a say wins. */
+/* The first source that sets it wins. */
 static int merge_string(struct merger *m, uint32_t id, uint32_t *dst)
 {
 	return *dst == 0 ? map_string(m, id, dst) : 0;
@@ -405,7 +402,7 @@ static int merge_one(struct merger *m, const struct profile_term *term)
 	r = id_maps_reset(&m->ids, m->src);
 	if (r == 0)
 		r = merge_header(m, term->factor);
-	/* The first mapping is the program itself, whatever its samples. */
+	/* The first mapping is the program itself, even without samples. */
 	if (r == 0 && m->mappings.len == 0 && profile_n_mappings(m->src) > 0)
 		r = map_mapping(m, 0, &first);
 	for (size_t i = 0; i < profile_n_samples(m->src) && r == 0; i++) {
@@ -421,7 +418,7 @@ static int check_types(const struct profile *a, const struct profile *b, struct 
 {
 	if (profile_n_types(a) != profile_n_types(b))
 		return err_lack(
-			err, -EINVAL, ERR_CAUSE_UNSUPPORTED, "give profiles of the same kind",
+			err, -EINVAL, ERR_CAUSE_UNSUPPORTED, "use profiles of the same kind",
 			"the profiles are of different kinds: one has %zu sample types, the "
 			"other %zu",
 			profile_n_types(a), profile_n_types(b));
@@ -432,7 +429,7 @@ static int check_types(const struct profile *a, const struct profile *b, struct 
 		if (!view_eq(profile_string(a, x->type), profile_string(b, y->type)) ||
 		    !view_eq(profile_string(a, x->unit), profile_string(b, y->unit)))
 			return err_lack(err, -EINVAL, ERR_CAUSE_UNSUPPORTED,
-					"give profiles of the same kind",
+					"use profiles of the same kind",
 					"the profiles are of different kinds: one has %.40s/%.40s "
 					"where the other has %.40s/%.40s",
 					profile_cstring(a, x->type), profile_cstring(a, x->unit),
@@ -480,7 +477,7 @@ int profile_merge(const struct profile_term *terms, size_t n, struct profile **r
 	int r;
 
 	if (n == 0)
-		return err_set(err, -EINVAL, "there is no profile to merge");
+		return err_set(err, -EINVAL, "no profiles to merge");
 	for (size_t i = 1; i < n; i++) {
 		r = check_types(terms[0].profile, terms[i].profile, err);
 		if (r < 0)
@@ -491,14 +488,12 @@ int profile_merge(const struct profile_term *terms, size_t n, struct profile **r
 		return err_oom(err);
 	r = merge_all(&m, terms, n, &zeros);
 	if (r == -E2BIG)
-		return err_lack(
-			err, r, ERR_CAUSE_LIMIT, "merge fewer profiles",
-			"the merged profile needs more than %zu MB of memory, the most that "
-			"one may take",
-			PROFILE_MAX_BYTES >> 20);
+		return err_lack(err, r, ERR_CAUSE_LIMIT, "merge fewer profiles",
+				"the merged profile exceeds the memory limit of %zu MB",
+				PROFILE_MAX_BYTES >> 20);
 	if (r < 0)
 		return err_oom(err);
-	/* Once more, to leave behind what only the vanished samples referred to. */
+	/* Once more, to drop what only the cancelled samples referred to. */
 	if (zeros > 0)
 		return profile_merge(&(struct profile_term){.profile = m.out, .factor = 1}, 1,
 				     ret_profile, err);

@@ -1,4 +1,4 @@
-/* src/profile/ops.h: profiles in, profile out: merge and difference. */
+/* src/profile/ops.h: merge and difference of profiles. */
 #pragma once
 
 #include "base/err.h"
@@ -6,14 +6,14 @@
 
 /*
  * Adds all samples of the sources, times their factors, into one profile. Samples with the same
- * frames (addresses, functions, files, lines) and labels become one; samples that come to all zeros
- * are dropped. Types must agree (-EINVAL says which differ). Time is the earliest, duration the
- * sum of the positive ones' durations. Order: first appearance.
+ * frames (addresses, functions, files, lines) and labels become one; samples with only zeros are
+ * dropped. Types must agree (-EINVAL says which differ). The time is the earliest; the duration is
+ * the sum of those with positive factors. Order: first appearance.
  */
 struct profile_term {
 	const struct profile *profile;
 	int64_t factor;
-	uint32_t without_types; /* bit i: its values of type i are left out */
+	uint32_t without_types; /* bit i: omit its values of type i */
 };
 int profile_merge(const struct profile_term *terms, size_t n, struct profile **ret_profile,
 		  struct err *err);

@@ -6,7 +6,7 @@
  *           11 period_type  12 period   13 comment*    14 default_type   15 doc_url
  *
  * On the wire, strings are indexes into string_table, and mappings, functions and locations have
- * ids of the writer's choice, not 0; messages may refer to what comes later.
+ * ids of the writer's choice, except 0. Messages may refer to later ones.
  */
 #pragma once
 
@@ -18,10 +18,10 @@
 #define PPROF_MAX_UNPACKED ((size_t)512 << 20)
 
 /*
- * Appends the gzipped message to out, packing as it goes: the whole message is never in memory.
- * Samples keep their order; ids are index + 1; equal profiles give equal bytes. -E2BIG when out's
- * maximum is reached.
+ * Appends the gzipped message to out, compressing as it goes: the whole message is never in memory.
+ * Samples keep their order; ids are index + 1; equal profiles give equal bytes. -E2BIG at out's
+ * maximum.
  */
 int pprof_encode(const struct profile *p, struct buf *out, struct err *err);
-/* Accepts gzip or plain. Malformed input is -EBADMSG, too large is -E2BIG; both say where. */
+/* Accepts gzip or plain. -EBADMSG for malformed input, -E2BIG if too large; both say where. */
 int pprof_decode(struct view data, struct profile **ret_profile, struct err *err);

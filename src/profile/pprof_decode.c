@@ -1,9 +1,8 @@
 /*
- * src/profile/pprof_decode.c: profile.proto to profile. Messages may refer to what comes later
- * (Go's own writer puts the string table last), so the message is walked several times, and each
- * walk adds what the next one refers to: strings, then types, mappings and functions, then
- * locations, then samples. A walk jumps over what it does not want by its length, so it is cheap,
- * and nothing has to be kept aside.
+ * src/profile/pprof_decode.c: decodes profile.proto. Messages may refer to what comes later (Go's
+ * own writer puts the string table last), so the input is walked several times. Each walk adds what
+ * the next one refers to: strings; then types, mappings and functions; then locations; then
+ * samples. A walk skips what it does not need by length, so it is cheap, and nothing is buffered.
  */
 #include <errno.h>
 
@@ -12,7 +11,7 @@
 #include "profile/pprof.h"
 #include "profile/pprof_wire.h"
 
-/* Of mappings, functions or locations: what the maps from their ids may cost. */
+/* Mappings, functions or locations: limits the maps of their ids. */
 #define PPROF_MAX_ENTRIES ((size_t)4 << 20)
 
 struct decoder {
@@ -25,7 +24,7 @@ struct decoder {
 	struct buf scratch; /* of the array being collected: lines or location ids */
 	struct buf labels;
 	struct err *err;
-	size_t at; /* where in msg the field of the top level begins, for the sentence */
+	size_t at; /* offset of the current top-level field in msg, for messages */
 };
 
 static void decoder_release(struct decoder *d)
@@ -60,15 +59,15 @@ static int bad_wire(const struct decoder *d, const struct pprof_field *f)
 	return bad_id(d, "the wrong wire type for field", f->number);
 }
 
-/* The sentence for what the model refused. */
+/* The message for what the model refused. */
 static int refused(const struct decoder *d, int r)
 {
 	if (r == -E2BIG)
 		return err_lack(d->err, r, ERR_CAUSE_LIMIT,
 				"aggregate it with `go tool pprof -proto`",
-				"the profile is too large: one may take %zu MB of memory and hold "
-				"%zu million functions or locations (reading stopped at byte %zu "
-				"of the unpacked message)",
+				"the profile is too large: the limit is %zu MB of memory and %zu "
+				"million functions or locations (stopped at byte %zu of the "
+				"unpacked message)",
 				PROFILE_MAX_BYTES >> 20, PPROF_MAX_ENTRIES >> 20, d->at);
 	if (r == -ENOMEM)
 		return err_oom(d->err);
@@ -77,7 +76,7 @@ static int refused(const struct decoder *d, int r)
 
 typedef int (*field_fn)(struct decoder *d, const struct pprof_field *f, void *arg);
 
-/* Keeps note of the offset of each field in *ret_at, unless that is NULL. */
+/* Records the offset of each field in *ret_at, unless NULL. */
 static int each_field(struct decoder *d, struct view msg, size_t *ret_at, field_fn fn, void *arg)
 {
 	size_t off = 0;
@@ -89,7 +88,7 @@ static int each_field(struct decoder *d, struct view msg, size_t *ret_at, field_
 		if (ret_at)
 			*ret_at = off;
 		if (!pprof_field_next(msg, &off, &f))
-			return bad(d, "a field that is cut short or of unknown wire type");
+			return bad(d, "a truncated field, or one of unknown wire type");
 		r = fn(d, &f, arg);
 		if (r < 0)
 			return r;
@@ -99,7 +98,7 @@ static int each_field(struct decoder *d, struct view msg, size_t *ret_at, field_
 
 #define MAX_NUMBERS 11
 
-/* Most messages are nothing but numbers, each with a field number of its own. */
+/* Most messages consist of numbers only, each with its own field number. */
 struct numbers {
 	uint64_t at[MAX_NUMBERS]; /* by field number */
 };
@@ -139,7 +138,7 @@ static int each_number(struct decoder *d, const struct pprof_field *f,
 		int r;
 
 		if (!view_varint(f->bytes, &off, &value))
-			return bad(d, "a packed number that is cut short");
+			return bad(d, "a truncated packed number");
 		r = fn(d, value, arg);
 		if (r < 0)
 			return r;
@@ -150,12 +149,12 @@ static int each_number(struct decoder *d, const struct pprof_field *f,
 static int take_string(struct decoder *d, uint64_t index, uint32_t *ret_id)
 {
 	if (index >= d->strings.len / sizeof(uint32_t))
-		return bad_id(d, "there is no string", index);
+		return bad_id(d, "it has no string", index);
 	(void)view_u32(buf_view(&d->strings), index * sizeof(uint32_t), ret_id);
 	return 0;
 }
 
-/* Fills *ids[i] with the strings that the numbers point to. */
+/* Fills *ids[i] with the strings at these indexes. */
 static int take_strings(struct decoder *d, const struct numbers *n, const uint8_t *fields,
 			uint32_t *const *ids, size_t count)
 {
@@ -214,7 +213,7 @@ static int walk_strings(struct decoder *d, const struct pprof_field *f, void *ar
 	return r < 0 ? refused(d, r) : 0;
 }
 
-/* Second walk: what refers to strings only. */
+/* Second walk: entities that refer to strings only. */
 
 static int take_type(struct decoder *d, const struct pprof_field *f, struct profile_type *ret_type)
 {
@@ -236,7 +235,7 @@ static int take_sample_type(struct decoder *d, const struct pprof_field *f)
 		return r;
 	if (profile_n_types(d->profile) == PROFILE_MAX_TYPES)
 		return err_set(d->err, -E2BIG,
-			       "the profile has more than %d sample types, the most that are read",
+			       "the profile has more than %d sample types, which is the limit",
 			       PROFILE_MAX_TYPES);
 	r = profile_add_type_ids(d->profile, type);
 	return r < 0 ? refused(d, r) : 0;
@@ -366,7 +365,7 @@ static int take_line(struct decoder *d, const struct pprof_field *f)
 		return bad_id(d, "a line refers to the missing function", n.at[LINE_FUNCTION]);
 	line.function = (uint32_t)index;
 	line.line = (int64_t)n.at[LINE_LINE];
-	/* A column past four billion is no column. */
+	/* A column above four billion is not a column. */
 	line.column = n.at[LINE_COLUMN] <= UINT32_MAX ? (uint32_t)n.at[LINE_COLUMN] : 0;
 	r = buf_append(&d->scratch, &line, sizeof(line));
 	return r < 0 ? refused(d, r) : 0;
@@ -538,7 +537,7 @@ int pprof_decode(struct view data, struct profile **ret_profile, struct err *err
 	if (!gzip_is_packed(data)) {
 		if (data.len > PPROF_MAX_UNPACKED)
 			return err_set(err, -E2BIG,
-				       "the profile is larger than %zu MB, the most that is read",
+				       "the profile is larger than the limit of %zu MB",
 				       PPROF_MAX_UNPACKED >> 20);
 		return decode_message(data, ret_profile, err);
 	}

@@ -1,7 +1,7 @@
 /*
- * src/profile/pprof_encode.c: profile to gzipped profile.proto. Each message of the top level is
- * built in a small buffer and handed to the compressor, so that the memory needed does not depend
- * on the profile. The first error sticks in the writer, and is looked at once, at the end.
+ * src/profile/pprof_encode.c: encodes gzipped profile.proto. Each top-level message is built in a
+ * small buffer and passed to the compressor, so memory does not depend on the profile. The first
+ * error sticks in the writer and is checked once, at the end.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 
 struct pprof_writer {
 	struct gzip_writer *gzip;
-	struct buf chunk; /* whole fields on their way to the compressor */
+	struct buf chunk; /* complete fields waiting for the compressor */
 	struct buf msg;	  /* the message being built */
 	struct buf sub;	  /* a message or a packed field within it */
 	int error;
@@ -46,7 +46,7 @@ static void put_bytes(struct pprof_writer *w, struct buf *b, uint32_t field, str
 		w->error = r;
 }
 
-/* 0 is what a reader assumes of an absent field. */
+/* Readers take an absent field as 0. */
 static void put_uint(struct pprof_writer *w, struct buf *b, uint32_t field, uint64_t value)
 {
 	if (value == 0)
@@ -72,14 +72,14 @@ static void flush_chunk(struct pprof_writer *w)
 	buf_clear(&w->chunk);
 }
 
-/* Ends a field of the top level. */
+/* Ends a top-level field. */
 static void end_field(struct pprof_writer *w)
 {
 	if (w->chunk.len >= CHUNK_BYTES)
 		flush_chunk(w);
 }
 
-/* Ends the message being built as a field of the top level. */
+/* Ends the message being built as a top-level field. */
 static void end_msg(struct pprof_writer *w, uint32_t field)
 {
 	put_bytes(w, &w->chunk, field, buf_view(&w->msg));
@@ -206,7 +206,7 @@ static void put_profile(struct pprof_writer *w, const struct profile *p)
 
 int pprof_encode(const struct profile *p, struct buf *out, struct err *err)
 {
-	/* One message may be as large as the profile itself: a stack, or a string. */
+	/* One message can be as large as the profile itself: a stack or a string. */
 	_cleanup_(pprof_writer_release) struct pprof_writer w = {
 		.chunk = buf_with_max(PROFILE_MAX_BYTES * 2),
 		.msg = buf_with_max(PROFILE_MAX_BYTES * 2),
@@ -225,8 +225,8 @@ int pprof_encode(const struct profile *p, struct buf *out, struct err *err)
 		out->len = start;
 	if (w.error == -E2BIG)
 		return err_set(err, -E2BIG,
-			       "the encoded profile is larger than %zu MB: read a shorter window, "
-			       "or fewer processes",
+			       "the encoded profile is larger than %zu MB; use a shorter window or "
+			       "fewer processes",
 			       (out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
 	return w.error < 0 ? err_oom(err) : 0;
 }

@@ -24,10 +24,10 @@ struct pprof_field {
 	uint64_t number;
 	unsigned int wire;
 	uint64_t value;	   /* of a number */
-	struct view bytes; /* of what has a length, within the message */
+	struct view bytes; /* of a length-delimited field, within the message */
 };
 
-/* Reads one field and moves *off past it; false when the bytes do not make one. */
+/* Reads one field and moves *off past it; false if the bytes are not a field. */
 bool pprof_field_next(struct view msg, size_t *off, struct pprof_field *ret);
 
 enum pprof_profile_field {

@@ -1,8 +1,8 @@
 /*
  * src/profile/profile.c: the model as arrays of plain structs, with strings, stacks and label sets
- * interned. A heap profile repeats its stacks' frames and its labels thousands of times; sharing
- * them is what keeps 8,000 samples within two megabytes. Whatever grows asks profile_room() first,
- * so that a forged profile meets the memory limit and not the machine's.
+ * interned. A heap profile repeats frames and labels thousands of times; sharing them keeps 8,000
+ * samples within two megabytes. Everything that grows calls profile_room() first, so a forged
+ * profile hits our memory limit, not the machine's.
  */
 #include "profile/profile.h"
 
@@ -64,7 +64,7 @@ static int profile_room(const struct profile *p, size_t bytes)
 /* Room for n more items. */
 static int profile_reserve(struct profile *p, struct array *a, size_t item_size, size_t n)
 {
-	/* By half: the arrays are large, and what is grown too far is memory wasted. */
+	/* By half: the arrays are large, and doubling wastes memory. */
 	size_t cap = MAX(a->cap + a->cap / 2 + 8, a->len + n);
 	void *items;
 	int r;
@@ -82,7 +82,7 @@ static int profile_reserve(struct profile *p, struct array *a, size_t item_size,
 	return 0;
 }
 
-/* A pointer to one more zeroed item; it counts only once the caller raises len. */
+/* A pointer to one more zeroed item; the caller commits it by raising len. */
 static int profile_grow(struct profile *p, struct array *a, size_t item_size, void **ret_item)
 {
 	int r = profile_reserve(p, a, item_size, 1);
@@ -99,7 +99,7 @@ static int profile_intern(struct profile *p, struct intern *in, struct view byte
 	int r = profile_room(p, bytes.len + (in->len == in->cap ? in->cap : 0) *
 						    INTERN_BYTES_PER_ENTRY);
 
-	/* A full profile can still name what it already holds. */
+	/* A full profile can still look up existing strings. */
 	if (r < 0)
 		return intern_find(in, bytes, ret_id) ? 0 : r;
 	return intern_add(in, bytes, ret_id);
@@ -228,7 +228,7 @@ int profile_add_function(struct profile *p, const struct profile_function *f, ui
 	return 0;
 }
 
-/* The frames of a location as one summand of a stack's hash; 0 when one has no name. */
+/* The frames of a location as one term of a stack's hash; 0 if one has no name. */
 static uint64_t hash_lines(const struct profile *p, const struct profile_line *lines, uint32_t n)
 {
 	const struct profile_function *functions = p->functions.items;
@@ -286,7 +286,7 @@ static uint64_t hash_locations(const struct profile *p, const uint32_t *ids, uin
 	while (n-- > 0) {
 		const struct profile_location *l = &locations[ids[n]];
 
-		/* Two at a time where that is simple: one product then waits for the other. */
+		/* Two at a time: the multiplications then overlap. */
 		if (n > 0 && l->n_lines == 1 && locations[ids[n - 1]].n_lines == 1) {
 			uint64_t a = l->hash, b = locations[ids[--n]].hash;
 
@@ -315,8 +315,8 @@ static bool has_locations(const struct profile *p, const uint32_t *ids, uint32_t
 	uint32_t i = 0;
 
 	/*
-	 * Without a way out in the middle, and compared with their sign: there are less than 2^31
-	 * locations, so that none has one.
+	 * Without an early exit, and as signed: there are fewer than 2^31 locations, so none is
+	 * negative.
 	 */
 	for (; n - i >= 4; i += 4) {
 		memcpy(&v, ids + i, sizeof(v));
@@ -360,7 +360,7 @@ int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t 
 	return r;
 }
 
-/* The padding of a caller's label is not ours to compare, so it is copied field by field. */
+/* A caller's padding must not be compared, so copy field by field. */
 static int intern_labels(struct profile *p, const struct profile_label *labels, uint32_t n,
 			 const struct profile_label **ret_labels)
 {

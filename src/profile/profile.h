@@ -7,8 +7,8 @@
  *
  * It is pprof's model, with stacks shared: ids are dense indexes from 0, strings are interned
  * (id 0 is ""), lines of a location go from the innermost inlined function outwards, stacks from
- * the leaf to the root. Only strings, stacks and label sets are shared on adding; who adds equal
- * mappings, functions or locations twice gets two of them, as the wire format allows.
+ * the leaf to the root. Only strings, stacks and label sets are deduplicated when added; adding an
+ * equal mapping, function or location twice gives two of them, as the wire format allows.
  */
 #pragma once
 
@@ -24,7 +24,8 @@
 #include "base/view.h"
 
 #define PROFILE_MAX_TYPES 16
-#define PROFILE_MAX_BYTES ((size_t)256 << 20) /* of memory, unless profile_limit() says less */
+#define PROFILE_MAX_BYTES                                                                          \
+	((size_t)256 << 20) /* bytes of memory, unless profile_limit() lowers it */
 #define PROFILE_NO_MAPPING UINT32_MAX
 
 struct profile_type {
@@ -53,7 +54,7 @@ struct profile_function {
 
 struct profile_line {
 	uint32_t function;
-	uint32_t column; /* 0 when unknown, as always with Go */
+	uint32_t column; /* 0 if unknown, as always with Go */
 	int64_t line;
 };
 
@@ -62,7 +63,7 @@ struct profile_location {
 	uint32_t mapping; /* or PROFILE_NO_MAPPING */
 	uint32_t n_lines;
 	const struct profile_line *lines; /* in the profile's arena */
-	uint64_t hash;			  /* of its frames, 0 when one has no name; see below */
+	uint64_t hash;			  /* of its frames, 0 if one has no name; see below */
 	bool is_folded;
 };
 
@@ -103,7 +104,7 @@ const struct profile_header *profile_header_const(const struct profile *p);
 
 /* Building. All return 0 or -ENOMEM/-E2BIG (the memory limit); -EINVAL for ids out of range. */
 int profile_add_string(struct profile *p, struct view s, uint32_t *ret_id);
-/* Types come before samples: -EINVAL otherwise. */
+/* Add types before samples; -EINVAL otherwise. */
 int profile_add_type(struct profile *p, const char *type, const char *unit);
 int profile_add_type_ids(struct profile *p, struct profile_type type);
 int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *ret_id);
@@ -112,16 +113,16 @@ int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
 			 const struct profile_line *lines, uint32_t n_lines, uint32_t *ret_id);
 /* Equal stacks get equal ids. */
 int profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint32_t *ret_id);
-/* For who knows that the stack is not there yet, and what profile_stack_hash() will say of it. */
+/* For callers who know that the stack is new, and its profile_stack_hash(). */
 int profile_append_stack(struct profile *p, const uint32_t *locations, uint32_t n, uint64_t hash,
 			 uint32_t *ret_id);
-/* Always a new sample, also where stack and labels are equal to another's. */
+/* Always adds a sample, even if another has the same stack and labels. */
 int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
 		       const struct profile_label *labels, uint32_t n_labels);
-/* n samples without labels at once: all, or none. values: those of a sample lie together. */
+/* Adds n samples without labels: all, or none. The values of a sample are adjacent. */
 int profile_add_samples(struct profile *p, const uint32_t *stacks, const int64_t *values, size_t n);
 int profile_add_comment(struct profile *p, struct view comment);
-/* These two correct what was added; the id must be one that was given. */
+/* These two correct existing entries; the id must be valid. */
 void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m);
 void profile_set_folded(struct profile *p, uint32_t location);
 
@@ -144,17 +145,18 @@ const struct profile_sample *profile_sample_at(const struct profile *p, size_t i
 uint32_t profile_comment_at(const struct profile *p, size_t i); /* string id */
 /* Location ids, leaf first. */
 const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len);
-/* The index of a sample type by name ("inuse_space"), or -ENOENT. */
+/* The index of the sample type with this name ("inuse_space"), or -ENOENT. */
 int profile_find_type(const struct profile *p, const char *type);
 
 /*
- * Hashes of what is shown: equal frames have equal ones in all profiles of this process, whatever
- * their ids are. A stack's is a polynomial of its frames from the root, so that it does not depend
- * on which of them share a location.
+ * Hashes of visible contents: equal frames have equal hashes in all profiles of this process,
+ * whatever their ids. A stack's hash is a polynomial of its frames from the root, so it does not
+ * depend on which of them share a location.
  */
-#define PROFILE_HASH_FACTOR 0xd6e8feb86659fd93ULL /* odd, or frames far from the leaf were lost */
+#define PROFILE_HASH_FACTOR                                                                        \
+	0xd6e8feb86659fd93ULL /* odd; otherwise frames far from the leaf would be lost */
 
-/* name and file: what hash_bytes() says of them. */
+/* name and file: their hash_bytes(). */
 static inline uint64_t profile_hash_frame(uint64_t name, uint64_t file, int64_t line)
 {
 	return hash_fold(name ^ hash_seed(), file + 0x9e3779b97f4a7c15ULL * (uint64_t)line) | 1;
@@ -171,8 +173,8 @@ static inline uint64_t profile_hash_end(uint64_t hash)
 }
 
 uint64_t profile_string_hash(const struct profile *p, uint32_t id);
-/* From 0 by all frames to profile_hash_end(); 0 when one of the frames has no name. */
+/* Start with 0, add all frames, finish with profile_hash_end(); 0 if a frame has no name. */
 uint64_t profile_stack_hash(const struct profile *p, uint32_t stack);
 
-/* Bytes of memory that the profile holds. */
+/* Memory used by the profile, in bytes. */
 size_t profile_memory(const struct profile *p);

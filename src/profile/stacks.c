@@ -27,7 +27,7 @@ static uint32_t hash_ids(const uint32_t *ids, uint32_t n)
 	return (uint32_t)hash_bytes(ids, n * sizeof(*ids));
 }
 
-/* Where a stack that is not indexed yet belongs. */
+/* The slot for a stack not indexed yet. */
 static void slots_put(struct stacks_slot *slots, uint32_t n_slots, struct stacks_slot slot)
 {
 	uint32_t i = slot.hash & (n_slots - 1);
@@ -59,7 +59,7 @@ static int index_grow(struct profile_stacks *s, uint32_t n)
 	return 0;
 }
 
-/* Gives slots to what has none, and makes room for another. */
+/* Indexes all stacks, and makes room for another. */
 static int index_update(struct profile_stacks *s)
 {
 	int r = index_grow(s, s->len + 1);
@@ -111,7 +111,7 @@ static int items_grow(struct profile_stacks *s)
 	return 0;
 }
 
-/* Small while the profile is: most are of one process and an interval. */
+/* Starts small: most profiles cover one process and one interval. */
 static size_t block_ids(const struct profile_stacks *s, uint32_t n)
 {
 	return MAX(n, MIN(MAX(s->block_bytes / sizeof(uint32_t), MIN_IDS), MAX_IDS));

@@ -1,8 +1,8 @@
 /*
  * src/profile/stacks.h: the stacks of a profile: lists of location ids, equal ones shared.
  *
- * Equal ones are found by an index, which is made when it is first needed: a sum of stored stacks,
- * which are known to differ, never is asked for it.
+ * The index that finds equal stacks is built on first use: a sum of stored stacks, known to be
+ * distinct, never needs it.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct stack {
 	const uint32_t *ids; /* leaf first */
-	uint64_t hash;	     /* of what is shown, see profile.h */
+	uint64_t hash;	     /* of visible contents, see profile.h */
 	uint32_t n;
 };
 
@@ -30,17 +30,17 @@ struct profile_stacks {
 	uint32_t cap;
 	struct stacks_slot *slots;
 	uint32_t n_slots;   /* a power of two, or 0 */
-	uint32_t n_indexed; /* stacks below have slots */
+	uint32_t n_indexed; /* number of indexed stacks */
 };
 
-/* Finds the stack or adds it; the hash of a new one, which has the id len had, is 0. */
+/* Finds or adds the stack. A new one has the id len had, and hash 0. */
 int profile_stacks_add(struct profile_stacks *s, const uint32_t *ids, uint32_t n, uint32_t *ret_id);
-/* For a stack that is not there. Both: -ENOMEM, -E2BIG. */
+/* For a stack known to be new. Both: -ENOMEM, -E2BIG. */
 int profile_stacks_append(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
 			  uint32_t *ret_id);
 bool profile_stacks_find(struct profile_stacks *s, const uint32_t *ids, uint32_t n,
 			 uint32_t *ret_id);
-/* Bytes of memory that it holds, and those that adding or appending n ids may take. */
+/* Memory in use, and what adding or appending n ids may take, in bytes. */
 size_t profile_stacks_memory(const struct profile_stacks *s);
 size_t profile_stacks_add_growth(const struct profile_stacks *s, uint32_t n);
 size_t profile_stacks_append_growth(const struct profile_stacks *s, uint32_t n);

@@ -1,6 +1,6 @@
 /*
- * src/profile/sum.h: sums that stop at the ends of int64_t. A forged profile may hold any value;
- * wrapping around would turn a huge number into a plausible one.
+ * src/profile/sum.h: saturating sums. A forged profile may contain any value; wrapping around would
+ * turn a huge number into a plausible one.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* src/profile/table.c: the table by function of tree.h. */
+/* src/profile/table.c: the function table of tree.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * src/profile/tree.c: the call tree and the collapsed stacks. Both are the same prefix tree of
- * names; collapsed stacks are its nodes with a value of their own.
+ * names; collapsed stacks are the nodes with a self value.
  */
 #include "profile/tree.h"
 
@@ -32,9 +32,10 @@ static void tree_builder_release(struct tree_builder *b)
 static int tree_new_node(struct tree_builder *b, uint32_t name, uint32_t *ret_node, struct err *err)
 {
 	if (b->len == TREE_MAX_NODES)
-		return err_set(err, -E2BIG,
-			       "the call tree has more than %u nodes: use the table by function",
-			       TREE_MAX_NODES);
+		return err_set(
+			err, -E2BIG,
+			"the call tree has more than %u nodes; use the function table (-f top)",
+			TREE_MAX_NODES);
 	if (b->len == b->cap) {
 		uint32_t cap = b->cap ? b->cap + b->cap / 2 : 256;
 		struct profile_node *nodes = realloc(b->nodes, cap * sizeof(*nodes));
@@ -110,7 +111,7 @@ static int tree_collect(struct tree_builder *b, struct profile *p, size_t type, 
 		if (s->values[type] != 0)
 			r = tree_add_sample(b, s, s->values[type], err);
 	}
-	/* Most of the memory, and of no use any more. */
+	/* Most of the memory, and no longer needed. */
 	map_release(&b->children);
 	return r;
 }
@@ -142,7 +143,7 @@ static int compare_children(const void *a, const void *b, void *arg)
 			     profile_string(order->profile, y->name));
 }
 
-/* Links the children of each node anew, in order. */
+/* Relinks the children of each node, in order. */
 static int tree_sort(struct tree_builder *b, const struct profile *p,
 		     int (*compare)(const void *, const void *, void *), struct err *err)
 {
@@ -200,7 +201,7 @@ static int append_frame(struct buf *line, struct view name)
 	return r;
 }
 
-/* A node on the way from the root to the one at hand, and how long the line was before it. */
+/* A node on the path from the root, and the line's length before it. */
 struct collapse_step {
 	uint32_t node;
 	size_t line_len;
@@ -224,7 +225,7 @@ static int collapse_enter(const struct tree_builder *b, const struct profile *p,
 	return r;
 }
 
-/* The next node in depth-first order after the last of path, which is cut back to its parent. */
+/* The next node in depth-first order after the last of path; path is cut back to its parent. */
 static uint32_t collapse_next(const struct tree_builder *b, struct buf *path, struct buf *line)
 {
 	const struct collapse_step *steps = (const void *)path->data;
@@ -270,8 +271,9 @@ int profile_collapse(struct profile *p, size_t type, struct buf *out, struct err
 			node = collapse_next(&b, &path, &line);
 	}
 	if (r == -E2BIG)
-		return err_set(err, r,
-			       "the collapsed stacks are larger than %zu MB: write a pprof file",
-			       (out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
+		return err_set(
+			err, r,
+			"the collapsed stacks are larger than %zu MB; write a pprof file instead",
+			(out->max ? out->max : BUF_DEFAULT_MAX) >> 20);
 	return r < 0 ? err_set(err, r, "cannot write the stacks: %s", strerror(-r)) : 0;
 }

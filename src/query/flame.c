@@ -1,8 +1,8 @@
 /*
  * src/query/flame.c: the flame graph of one or two windows, small enough to send.
  *
- * The largest nodes stay. A node weighs what it has in the window where it has more, and at least
- * as much as its heaviest child, so whatever stays has its parents. What does not stay becomes one
+ * The largest nodes stay. A node weighs as much as in its larger window, and at least as much as
+ * its heaviest child, so a node that stays keeps its ancestors. Everything else is folded into one
  * "(other)" per parent.
  */
 #include <errno.h>
@@ -21,12 +21,12 @@ struct fold {
 	float *weights;	     /* by node */
 	uint64_t *order;     /* weight << 32 | node, heaviest first */
 	uint32_t *children;  /* of one node */
-	uint32_t *n_folded;  /* by node: children that do not stay */
+	uint32_t *n_folded;  /* by node: children that are folded */
 	bool *kept;	     /* by node */
-	uint32_t *name_map;  /* name of the tree to name of the answer + 1 */
+	uint32_t *name_map;  /* name in the tree to name in the response + 1 */
 	uint32_t other;	     /* the name "(other)" in the tree */
-	uint32_t other_name; /* and in the answer */
-	int64_t run[2];	     /* what has been given out, by window */
+	uint32_t other_name; /* and in the response */
+	int64_t run[2];	     /* distributed so far, by window */
 	double given[2];     /* and its value */
 	struct query_flame flame;
 };
@@ -51,7 +51,7 @@ static void fold_weigh(struct fold *f)
 
 		for (size_t k = 0; k < 2; k++)
 			w = fmax(w, fabs((double)n->total[k]) / (double)f->divisors[k]);
-		/* Its children have given it their weights already. */
+		/* Its children have already raised its weight. */
 		f->weights[i] = fmaxf(f->weights[i], (float)w);
 		if (i > 0)
 			f->weights[n->parent] = fmaxf(f->weights[n->parent], f->weights[i]);
@@ -65,13 +65,13 @@ static int compare_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Heaviest first; of the same weight parents before children, whose numbers are higher. */
+/* Heaviest first. With equal weights, parents before children, which have higher numbers. */
 static void fold_order(struct fold *f, bool by_weight)
 {
 	for (uint32_t i = 0; i < f->tree.len; i++) {
 		uint32_t bits;
 
-		/* As whole numbers, positive floats have the same order. */
+		/* Positive floats have the same order as their bits. */
 		memcpy(&bits, &f->weights[i], sizeof(bits));
 		f->order[i] = (uint64_t)~bits << 32 | i;
 	}
@@ -79,7 +79,7 @@ static void fold_order(struct fold *f, bool by_weight)
 		qsort(f->order, f->tree.len, sizeof(*f->order), compare_order);
 }
 
-/* Marks what stays, so that it and its "(other)" nodes are at most max_nodes. */
+/* Marks the nodes that stay; with their "(other)" nodes they are at most max_nodes. */
 static void fold_choose(struct fold *f, size_t max_nodes)
 {
 	struct query_tree_node *nodes = f->tree.nodes;
@@ -90,11 +90,14 @@ static void fold_choose(struct fold *f, size_t max_nodes)
 	fold_order(f, f->tree.len > max_nodes);
 	for (uint32_t i = 0; i < f->tree.len; i++) {
 		uint32_t node = (uint32_t)f->order[i];
-		/* Itself, an "(other)" below it, and its parent's if this was all of that. */
+		/*
+		 * Itself, an "(other)" below it, and its parent's "(other)" if this was the last
+		 * one in it.
+		 */
 		size_t more = 1 + (nodes[node].first_child != 0);
 		size_t less = node > 0 && f->n_folded[nodes[node].parent] == 1;
 
-		/* What the store has folded already joins what is folded here. */
+		/* Nodes folded by the store join those folded here. */
 		if (nodes[node].name == f->other && nodes[node].first_child == 0)
 			continue;
 		if (size + more - less > max_nodes)
@@ -123,7 +126,7 @@ static int compare_children(const void *a, const void *b, void *arg)
 	return c ? c : (p.len > q.len) - (p.len < q.len);
 }
 
-/* Links the children that stay anew, in order; those that do not are dropped from the links. */
+/* Relinks the children that stay, in order, and drops the rest. */
 static void fold_sort(struct fold *f)
 {
 	struct query_tree_node *nodes = f->tree.nodes;
@@ -154,7 +157,7 @@ static uint32_t fold_name(struct fold *f, uint32_t name)
 	return f->name_map[name] - 1;
 }
 
-/* Takes value from what is left to give out; the rounding errors of all never add up. */
+/* Takes value from the undistributed rest, so rounding errors never add up. */
 static double fold_give(struct fold *f, size_t window, int64_t value)
 {
 	double before = f->given[window];
@@ -182,7 +185,7 @@ static void fold_append_other(struct fold *f, uint32_t node, uint32_t depth)
 	struct query_node *other = &f->flame.nodes[f->flame.n_nodes];
 	int64_t rest[2];
 
-	/* Everything below the node that is not below a child that stays. */
+	/* Everything below the node except below children that stay. */
 	for (size_t k = 0; k < 2; k++) {
 		rest[k] = sum_add(n->total[k], -n->self[k]);
 		for (uint32_t c = n->first_child; c != 0; c = f->tree.nodes[c].sibling)
@@ -213,7 +216,7 @@ static void fold_total(struct query_flame *flame, uint32_t *parents)
 	flame->before_total = flame->nodes[0].before_total;
 }
 
-/* Depth first without recursion: stacks may be as deep as the target likes. */
+/* Depth first without recursion: stacks can be arbitrarily deep. */
 static void fold_walk(struct fold *f, uint32_t *parents, uint32_t *flame_of)
 {
 	const struct query_tree_node *nodes = f->tree.nodes;
@@ -297,7 +300,7 @@ int query_flame(struct store *store, const struct store_window *window,
 	int r;
 
 	if (max_nodes < QUERY_MIN_NODES)
-		return err_set(err, -EINVAL, "a flame graph needs room for %d nodes at least",
+		return err_set(err, -EINVAL, "a flame graph needs at least %d nodes",
 			       QUERY_MIN_NODES);
 	r = query_sums_read(store, window, before, &sums, err);
 	if (r == 0)

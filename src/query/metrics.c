@@ -25,7 +25,7 @@ static const char *find_value(const struct store_series *s, const char *key)
 	return value ? value : find_label(s->labels, s->n_labels, key);
 }
 
-/* What tells the group of a series from others: the values, or its place among all. */
+/* Identifies the group of a series: the values, or its index. */
 static int name_group(const struct query_grouping *g, const struct store_series *s, uint32_t place,
 		      struct buf *name)
 {
@@ -77,7 +77,7 @@ static void add_row(double *to, const double *from, size_t n, enum store_aggrega
 		to[i] = combine(to[i], from[i], how);
 }
 
-/* Into the rows of the first series of the group, which nobody needs by themselves any more. */
+/* Into the rows of the group's first series, which are not needed on their own. */
 static void add_series(const struct store_metric_query *q, struct query_group *group,
 		       const struct store_series *s)
 {

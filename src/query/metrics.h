@@ -1,9 +1,9 @@
 /*
- * src/query/metrics.h: stored metrics, put into groups.
+ * src/query/metrics.h: stored metrics, grouped.
  *
- * Series with the same values of the group's keys become one: gauges and increases are added up, of
- * the smallest and largest values the smallest and largest are kept. A key is an attribute of the
- * metric or else a label; a series without it is in the group of those that lack it.
+ * Series with the same values of the group's keys become one: gauges and increases are summed; for
+ * min and max, the smallest and largest value is kept. A key is an attribute of the metric, or else
+ * a label; series without it form their own group.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct query_group {
 	struct store_label labels[QUERY_MAX_KEYS];
 	size_t n_labels;
-	/* As in struct store_series, to which it points. */
+	/* As in struct store_series; points into it. */
 	const double *points;
 	const double *sums;
 	uint32_t width;
@@ -23,10 +23,10 @@ struct query_group {
 struct query_metrics {
 	struct query_group *groups;
 	size_t len;
-	struct store_metric_answer answer; /* what the groups point into */
+	struct store_metric_answer answer; /* storage of the groups */
 };
 
-/* No keys: one group; apart: every series is one, and the keys do not count. */
+/* No keys: one group. apart: every series is its own group; keys are ignored. */
 struct query_grouping {
 	const char *keys[QUERY_MAX_KEYS];
 	size_t n_keys;

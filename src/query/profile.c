@@ -1,6 +1,6 @@
 /*
- * src/query/profile.c: a window as one profile: the sums as they are, or, of snapshots, a copy with
- * averages. Each average is rounded so that their sum is the average of the sums.
+ * src/query/profile.c: a window as one profile: the sums, or for snapshots a copy with averages.
+ * Averages are rounded such that their sum is the average of the sums.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static int copy_functions(const struct profile *from, struct profile *to)
 	return r;
 }
 
-/* Ids are dense and given in order: those of the copy are the same. */
+/* Ids are dense and assigned in order, so the copy has the same ones. */
 static int copy_locations(const struct profile *from, struct profile *to)
 {
 	uint32_t id;
@@ -102,10 +102,10 @@ static int copy_average(const struct profile *from, uint64_t divisor, struct pro
 	if (r == 0)
 		r = copy_samples(from, to, divisor);
 	if (r == -E2BIG)
-		return err_set(err, r,
-			       "the profile of this window takes more than %zu MB of memory: ask "
-			       "for a shorter one",
-			       PROFILE_MAX_BYTES >> 20);
+		return err_set(
+			err, r,
+			"the profile of this window exceeds %zu MB of memory; use a shorter window",
+			PROFILE_MAX_BYTES >> 20);
 	if (r < 0)
 		return r == -ENOMEM ? err_oom(err)
 				    : err_set(err, r, "the stored profile is malformed");

@@ -1,12 +1,11 @@
 /*
- * src/query/query.h: questions about stored profiles: one window, two windows, a series.
+ * src/query/query.h: queries of stored profiles: one window, two windows, a series.
  *
- * In-use types are averaged over the collection times of the window and summed over processes;
- * deltas are summed. What is folded away to keep an answer small is one node, "(other)", with its
- * share.
+ * In-use types are averaged over the collections of the window and summed over processes; deltas
+ * are summed. Nodes folded to keep a response small become one node, "(other)", with their value.
  *
- * Averages are rounded to 1/64 in such a way that sums stay exact: what a node has itself and what
- * its children have is what it has in all, to the last bit.
+ * Averages are rounded to 1/64 such that sums stay exact: a node's self value and its children's
+ * totals add up to its total, to the last bit.
  */
 #pragma once
 
@@ -20,17 +19,17 @@
 
 #define QUERY_MIN_NODES 8
 
-/* A profile of one type: sums, or averages for snapshots. The caller's to free. */
+/* A profile of one type: sums, or averages for snapshots. The caller frees it. */
 int query_profile(struct store *store, const struct store_window *window,
 		  struct profile **ret_profile, struct store_sum *ret_about, struct err *err);
 
-/* What the answers say about their windows. */
+/* What responses say about their windows. */
 struct query_about {
 	char unit[64];
 	bool snapshot;
 	uint64_t collections;
 	uint64_t before_collections;
-	double other; /* folded away when it was stored; of the first window */
+	double other; /* folded when stored; first window only */
 };
 
 /* A flame graph in depth-first order; node 0 is the root. */
@@ -40,13 +39,14 @@ struct query_node {
 	uint32_t end; /* index after the last node of its subtree */
 	double self;
 	double total;
-	double before_self; /* of the other window; 0 without one */
+	double before_self; /* in the other window; 0 without one */
 	double before_total;
 };
 struct query_flame {
-	struct query_node *nodes; /* children: total falling, then name; "(other)" is the last */
+	struct query_node
+		*nodes; /* children by descending total, then name; "(other)" comes last */
 	size_t n_nodes;
-	char **names; /* function names; files beside them */
+	char **names; /* function names and their files */
 	char **files;
 	size_t n_names;
 	double total;
@@ -54,16 +54,15 @@ struct query_flame {
 	double folded; /* value in "(other)" nodes */
 	struct query_about about;
 };
-/* before may be NULL. max_nodes, at least QUERY_MIN_NODES, bounds the answer. */
+/* before may be NULL. max_nodes, at least QUERY_MIN_NODES, limits the response. */
 int query_flame(struct store *store, const struct store_window *window,
 		const struct store_window *before, size_t max_nodes, struct query_flame *ret_flame,
 		struct err *err);
 void query_flame_release(struct query_flame *flame);
 
-/* By function: self and total in the window, and in the other one. Sorted by |change| or by self.
- */
+/* By function: self and total in both windows. Sorted by |change|, or by self. */
 struct query_row {
-	const char *name; /* borrowed from the answer */
+	const char *name; /* borrowed from the response */
 	const char *file;
 	double self;
 	double total; /* a recursive function counts once per stack */
@@ -83,7 +82,8 @@ int query_top(struct store *store, const struct store_window *window,
 void query_top_release(struct query_top *top);
 
 /*
- * "2026-11-15T12:03:00Z" (or with an offset, or without one: local time), "12:03" (today, or
- * yesterday where that is to come, local time), "-1h", "now", seconds or milliseconds since 1970.
+ * Parses "2026-11-15T12:03:00Z" (or with an offset, or local time without one), "12:03" (local
+ * time, today, or yesterday if that is still to come), "-1h", "now", seconds or milliseconds since
+ * 1970.
  */
 int query_parse_time(const char *text, int64_t now_ns, int64_t *ret_ns, struct err *err);

@@ -17,7 +17,7 @@ static int sums_read_one(struct store *store, const struct store_window *window,
 		return r;
 	if (!sum.profile || profile_n_types(sum.profile) != 1) {
 		profile_free(sum.profile);
-		return err_set(err, -EBADMSG, "the store's profile of %s is not of one type",
+		return err_set(err, -EBADMSG, "the stored profile of %s has more than one type",
 			       window->type);
 	}
 	*ret_sum = sum;
@@ -53,7 +53,7 @@ void query_sums_describe(const struct query_sums *sums, struct query_about *ret_
 	const struct profile *p = sum->profile;
 
 	*ret_about = (struct query_about){
-		/* A window without data does not know its mode; the other one may. */
+		/* A window without data has no mode; the other one may have it. */
 		.snapshot = sum->snapshot || sums->sum[1].snapshot,
 		.collections = sum->collections,
 		.before_collections = sums->sum[1].collections,
@@ -77,7 +77,7 @@ double query_value(int64_t sum, uint64_t divisor)
 	if (divisor > INT64_MAX / 2 || __builtin_mul_overflow(sum, VALUE_STEPS, &parts))
 		return (double)(nearbyintl((long double)sum * VALUE_STEPS / (long double)divisor) /
 				VALUE_STEPS);
-	/* To the nearest, away from zero in the middle. */
+	/* To nearest; halves away from zero. */
 	rest = parts % d;
 	parts = parts / d + (rest >= d - rest) - (-rest >= d + rest);
 	return (double)parts / VALUE_STEPS;

@@ -11,14 +11,14 @@
 
 #define MAX_TEXT 64
 #define MAX_SECONDS 9000000000LL /* in the year 2255: nanoseconds still fit */
-/* Numbers from here on are milliseconds: as seconds they would be in the year 5138. */
+/* Numbers from here on are milliseconds; as seconds they would be in the year 5138. */
 #define FIRST_MS 100000000000LL
 #define DAY_SECONDS 86400
 
 static int time_wrong(const char *text, struct err *err)
 {
 	return err_set(err, -EINVAL,
-		       "'%.40s' is not a time: write now, -1h, 12:03, 2026-11-15T12:03:00Z, or "
+		       "'%.40s' is not a time; use now, -1h, 12:03, 2026-11-15T12:03:00Z, or "
 		       "milliseconds since 1970",
 		       text);
 }
@@ -47,7 +47,7 @@ static int time_number(const char *text, int64_t *ret_ns)
 	return 0;
 }
 
-/* Exactly n digits, then moves past them; -1 otherwise. */
+/* Parses exactly n digits and moves past them; -1 otherwise. */
 static int take_digits(const char **text, int n)
 {
 	int value = 0;
@@ -98,7 +98,7 @@ static int take_offset(const char **text, bool *ret_local, int *ret_seconds)
 	*ret_seconds = 0;
 	if (*ret_local || take(text, 'Z') || take(text, 'z'))
 		return **text == '\0' ? 0 : -EINVAL;
-	/* A plus sign in a URL that nobody escaped is a blank. */
+	/* An unescaped plus sign in a URL arrives as a blank. */
 	if (!take(text, '+') && !take(text, '-') && !take(text, ' '))
 		return -EINVAL;
 	hours = take_digits(text, 2);

@@ -1,4 +1,4 @@
-/* src/query/top.c: the table by function of one or two windows. */
+/* src/query/top.c: the function table of one or two windows. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static int compare_rows(const void *a, const void *b, void *arg)
 	const bool *change = arg;
 	int c;
 
-	/* Without another window its columns are 0. */
+	/* The columns of a missing window are 0. */
 	c = compare_falling(fabs(x->self - x->before_self), fabs(y->self - y->before_self));
 	if (c == 0 && *change)
 		c = compare_falling(fabs(x->total - x->before_total),

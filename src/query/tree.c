@@ -23,8 +23,8 @@ static int tree_new_node(struct query_tree *t, uint32_t name, uint32_t parent, u
 {
 	if (t->len == QUERY_TREE_MAX_NODES)
 		return err_set(err, -E2BIG,
-			       "the call tree has more than %u nodes: ask for a shorter window, "
-			       "or for the table",
+			       "the call tree has more than %u nodes; use a shorter window, or the "
+			       "function table",
 			       QUERY_TREE_MAX_NODES);
 	if (t->len == t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 1024;
@@ -46,7 +46,7 @@ static uint64_t child_key(uint32_t parent, uint32_t name)
 }
 
 /*
- * An only child is found by looking at it, so the map holds children that have siblings. Most nodes
+ * An only child is found by looking at it, so the map holds only children with siblings. Most nodes
  * of a call tree have none.
  */
 static bool tree_find_child(const struct query_tree *t, uint32_t parent, uint32_t name,
@@ -91,12 +91,12 @@ static int tree_child(struct query_tree *t, uint32_t parent, uint32_t name, uint
 	return 0;
 }
 
-/* One window on its way into the tree. */
+/* One window being added to the tree. */
 struct tree_window {
 	struct query_tree *tree;
 	struct profile *profile;
 	struct frames frames;
-	uint32_t *names; /* by string id of the profile: id in the tree + 1, 0 is unknown yet */
+	uint32_t *names; /* by string id of the profile: id in the tree + 1, 0 if not known yet */
 	size_t index;
 };
 
@@ -146,7 +146,7 @@ static int tree_add_files(struct tree_window *w, struct err *err)
 		uint32_t name, file;
 		uint64_t known;
 
-		/* Functions that no sample names need no file. */
+		/* Functions without samples need no file. */
 		if (f->file == 0 ||
 		    !intern_find(&t->names, profile_string(w->profile, f->name), &name) ||
 		    map_get(&t->file_of, name, &known))

@@ -1,6 +1,6 @@
 /*
- * src/query/tree.h: one call tree of one or two windows, in whole numbers, before anything is
- * folded or divided.
+ * src/query/tree.h: one call tree of one or two windows, in whole numbers, before folding and
+ * averaging.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct query_tree {
 	uint32_t cap;
 	struct intern names; /* id 0 is "" */
 	struct intern files;
-	struct map file_of;  /* name to file; where one name has several, the first */
+	struct map file_of;  /* name to file; the first one if a name has several */
 	struct map children; /* parent << 32 | name to node, for nodes that have siblings */
 };
 

@@ -57,7 +57,7 @@ void answer_refuse(struct answer *a, unsigned int status, const char *sentence)
 	json_key(&j, "error");
 	json_cstring(&j, sentence);
 	json_object_end(&j);
-	/* Without memory for this the body is empty; the status still tells. */
+	/* If out of memory, the body is empty; the status still helps. */
 	if (json_finish(&j) < 0)
 		buf_clear(&a->body);
 }
@@ -107,7 +107,7 @@ void answer_double(struct json *j, const char *key, double value)
 
 void answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
 {
-	/* Unlike a time that was observed, 0 is a time here. */
+	/* Unlike in observed times, 0 is a valid time here. */
 	json_key(j, "from");
 	json_int(j, from_ns / (int64_t)NS_PER_MS);
 	json_key(j, "to");

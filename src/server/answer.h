@@ -1,6 +1,4 @@
-/*
- * src/server/answer.h: what a request gets: a status, a body, and the headers that go with it.
- */
+/* src/server/answer.h: the response to a request: status, body and headers. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,22 +19,22 @@ struct answer {
 	struct buf body;
 };
 
-/* Zeroed, but for the limit of the body. */
+/* Zeroed, except for the limit of the body. */
 struct answer answer_new(void);
 void answer_release(struct answer *a);
 
-/* An error of ours as a status, and the sentence as JSON. Replaces the body. */
+/* Sets the status for an error, and its message as JSON. Replaces the body. */
 void answer_error(struct answer *a, int error, const struct err *err);
-/* The same where the status is known. */
+/* The same with an explicit status. */
 void answer_refuse(struct answer *a, unsigned int status, const char *sentence);
-/* Packs the body where that is worth it. Leaves it as it is without memory. */
+/* Compresses the body if worthwhile. Leaves it unchanged if out of memory. */
 void answer_pack(struct answer *a);
 
-/* Pairs of a key and a value, for objects. "" and 0 as null where they mean that there is none. */
+/* Key-value pairs of objects. "" and 0 become null where they mean "none". */
 void answer_text(struct json *j, const char *key, const char *value);
 void answer_uint(struct json *j, const char *key, uint64_t value);
 void answer_double(struct json *j, const char *key, double value);
-/* "from" and "to" of the window that was asked for. */
+/* "from" and "to" of the requested window. */
 void answer_window(struct json *j, int64_t from_ns, int64_t to_ns);
 /* Nanoseconds as milliseconds. */
 void answer_time(struct json *j, const char *key, int64_t ns);

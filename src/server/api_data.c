@@ -1,4 +1,4 @@
-/* src/server/api_data.c: /api/series, /api/flame, /api/top, /api/pprof: what was profiled. */
+/* src/server/api_data.c: profile data: /api/series, /api/flame, /api/top, /api/pprof. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static void write_kind(struct json *j, const char *unit, bool snapshot)
 	answer_text(j, "mode", snapshot ? "snapshot" : "delta");
 }
 
-/* The mode of a stream, at any time: -ENOENT where it was never stored. */
+/* The mode of a stream over all time; -ENOENT if it was never stored. */
 static int stream_mode(const struct store_stream *streams, size_t len, const char *service,
 		       const char *type, bool *ret_snapshot)
 {
@@ -36,12 +36,13 @@ static int stream_mode(const struct store_stream *streams, size_t len, const cha
 
 static int never_stored(const struct request *rq, struct err *err)
 {
-	return err_set(err, -ENOENT,
-		       "nothing is stored of service '%.100s' and type '%.100s': see /api/services",
-		       rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE]);
+	return err_set(
+		err, -ENOENT,
+		"no stored profiles of service '%.100s' and type '%.100s'; see /api/services",
+		rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE]);
 }
 
-/* A window without data has a mode as well: that of the stream at any time. */
+/* A window without data still has a mode: the stream's over all time. */
 static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
@@ -69,7 +70,7 @@ struct series {
 	struct json j;
 };
 
-/* Unit, mode and points of one type, into the object that is open. */
+/* Writes unit, mode and points of one type into the open object. */
 static int series_write(struct series *s, const char *type, bool snapshot, struct err *err)
 {
 	struct store_window w = params_window(&s->rq->params);
@@ -90,7 +91,7 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 	return 0;
 }
 
-/* Those of the types that were ever stored: a program need not have all that others have. */
+/* Only types that were ever stored: not every process has all of them. */
 static int series_several(struct series *s, const struct store_stream *streams, size_t len,
 			  struct err *err)
 {
@@ -160,7 +161,7 @@ static void flame_names(struct json *j, const char *key, char *const *names, siz
 	json_array_end(j);
 }
 
-/* One column: a member of all nodes. Whole numbers and others are told apart by their size. */
+/* One column: a member of all nodes. Whole numbers and floats are distinguished by size. */
 static void flame_column(struct json *j, const char *key, const struct query_flame *f,
 			 size_t offset, bool whole)
 {
@@ -261,7 +262,7 @@ int api_top(const struct request *rq, struct answer *a, struct err *err)
 	return api_finish(&j, err);
 }
 
-/* "shop-inuse_space-20261115T120300Z.pb.gz"; names of services may hold anything. */
+/* "shop-inuse_space-20261115T120300Z.pb.gz"; service names may contain anything. */
 static void pprof_name(const struct store_window *w, char *dst, size_t size)
 {
 	const char *colon = strchr(w->type, ':');

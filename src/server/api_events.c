@@ -1,10 +1,9 @@
 /*
- * src/server/api_events.c: /api/events: programs that were killed because memory ran out, or nearly
- * were.
+ * src/server/api_events.c: /api/events: OOM kills and processes near their memory limit.
  *
- * Events have a table of their own. In day files from before they were sets of labels with
- * "oom.killed" among them: a kill had a set of its own, and pictures because a limit was near
- * shared one per process. Of those the latest counts, and so it does of the new ones.
+ * Events have their own table. Older day files have label sets with "oom.killed" instead: a kill
+ * had its own set; snapshots near a limit shared one per process. Of those the latest counts, as it
+ * does of new ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,22 +17,22 @@
 #include "server/routes.h"
 
 #define OLD_FAMILY "go_oom"
-/* Each is a question to the store. */
+/* Each one is a query to the store. */
 #define EVENTS_MAX 200
 
-/* One of either kind; all is borrowed. */
+/* An event of either form; everything is borrowed. */
 struct happening {
 	int64_t time_ns;
 	const char *service;
 	const char *kind;
-	const char *family; /* of its picture; "": none */
+	const char *family; /* of its snapshot; "": none */
 	const struct store_label *labels;
 	size_t n_labels;
 	const struct store_label *attributes; /* where oom.rss and oom.picture are */
 	size_t n_attributes;
 };
 
-/* All of the window; what they point into is kept with them. */
+/* All events of the window, with the data they point into. */
 struct happenings {
 	struct happening *items;
 	size_t len;
@@ -176,7 +175,7 @@ static int name_process(const struct happening *e, struct buf *name)
 	return r;
 }
 
-/* Of the pictures of one process near its limit only the first stays, which is the latest. */
+/* Of the snapshots of one process near its limit, keeps only the first, which is the latest. */
 static int keep_latest(struct happenings *e, struct err *err)
 {
 	_cleanup_(intern_release) struct intern known = {0};
@@ -197,7 +196,7 @@ static int keep_latest(struct happenings *e, struct err *err)
 	return 0;
 }
 
-/* The function that allocated most of what was there. */
+/* The function that allocated the most. */
 static void write_top(struct json *j, const struct query_top *top, bool has_picture)
 {
 	answer_double(j, "inuse_bytes", has_picture ? top->total : NAN);
@@ -219,11 +218,11 @@ static uint64_t to_number(const char *text)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* What the heap looked like then; nothing where no picture was stored. */
+/* The heap snapshot; nothing if none was stored. */
 static int read_picture(const struct request *rq, const struct happening *e,
 			struct query_top *ret_top, struct err *err)
 {
-	/* Times are kept by the millisecond. */
+	/* Times are stored in milliseconds. */
 	int64_t ms = e->time_ns / (int64_t)NS_PER_MS * (int64_t)NS_PER_MS;
 	char type[160];
 	const struct store_window window = {

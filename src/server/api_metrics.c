@@ -1,5 +1,4 @@
-/* src/server/api_metrics.c: /api/metrics: which metrics of a service are stored, and their curves.
- */
+/* src/server/api_metrics.c: /api/metrics: the stored metrics of a service, and their curves. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,8 +33,8 @@ static int parse_aggregate(const struct params *p, enum store_aggregate *ret, st
 			*ret = (enum store_aggregate)i;
 			return 0;
 		}
-	return name ? err_set(err, -EINVAL, "aggregate is average, min, max or last, not '%.15s'",
-			      name)
+	return name ? err_set(err, -EINVAL,
+			      "invalid aggregate '%.15s' (expected: average, min, max, last)", name)
 		    : 0;
 }
 
@@ -154,8 +153,8 @@ static int answer_curves(const struct request *rq, struct store_metric_query *q,
 		return r;
 	if (!m.answer.known)
 		return err_set(err, -ENOENT,
-			       "nothing is stored of service '%.100s' and metric '%.100s': ask "
-			       "/api/metrics without metric for a list",
+			       "service '%.100s' has no stored metric '%.100s'; for a list, "
+			       "request /api/metrics without metric",
 			       q->service, q->metric);
 	write_curves(&j, rq, q, &m, grouping.apart);
 	return api_finish(&j, err);
@@ -168,7 +167,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The values of one attribute in a run of series of one metric, each once. */
+/* The distinct values of one attribute in a run of series of one metric. */
 static int write_values(struct json *j, const struct store_series *s, size_t n, const char *key)
 {
 	_cleanup_free_ const char **values = calloc(n + 1, sizeof(*values));

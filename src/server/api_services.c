@@ -1,4 +1,4 @@
-/* src/server/api_services.c: /api/services and /api/labels: what there is in the store. */
+/* src/server/api_services.c: what is in the store: /api/services and /api/labels. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int stream_value(const struct services *s, const struct store_window *w, 
 {
 	double value = NAN;
 
-	/* Averages of steps do not average to that of the window; the store knows. */
+	/* Averages of steps do not average to that of the window; ask the store. */
 	if (snapshot) {
 		int r = store_series(s->rq->context->store, w, w->to_ns - w->from_ns, &value, 1,
 				     err);
@@ -74,7 +74,7 @@ static int services_stream(struct services *s, const struct store_stream *stream
 	return 0;
 }
 
-/* What is an event of a process (/api/events) is no process of its own. */
+/* An event (/api/events) is not a process of its own. */
 static bool labelset_is_event(const struct store_labelset *set)
 {
 	for (size_t i = 0; i < set->n_labels; i++)
@@ -92,7 +92,7 @@ static size_t count_processes(const struct store_labelset *sets, size_t n)
 	return processes;
 }
 
-/* No types are all of them; "*:name:unit" is one of any family. */
+/* No types means all; "*:name:unit" matches any family. */
 static bool type_is_wanted(const struct params *p, const char *type)
 {
 	const char *kind = strchr(type, ':');
@@ -159,7 +159,7 @@ int api_services(const struct request *rq, struct answer *a, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* Whole milliseconds, as the answer says. */
+	/* Whole milliseconds, as in the response. */
 	step = MAX(step, (int64_t)rq->context->interval_ns);
 	step = (step + (int64_t)NS_PER_MS - 1) / (int64_t)NS_PER_MS * (int64_t)NS_PER_MS;
 	s.steps = steps_of(p->from_ns, p->to_ns, step);
@@ -193,7 +193,7 @@ static int compare_labels(const void *a, const void *b)
 	return c ? c : strcmp(x->value, y->value);
 }
 
-/* Equal pairs become one; returns how many there are. */
+/* Removes duplicate pairs; returns how many remain. */
 static size_t merge_labels(struct label_row *rows, size_t n)
 {
 	size_t len = 0;
@@ -248,7 +248,7 @@ int api_find_service(const struct request *rq, struct err *err)
 	for (size_t i = 0; i < len; i++)
 		if (strcmp(streams[i].service, service) == 0)
 			return 0;
-	return err_set(err, -ENOENT, "nothing is stored of service '%.100s': see /api/services",
+	return err_set(err, -ENOENT, "no stored profiles of service '%.100s'; see /api/services",
 		       service);
 }
 

@@ -1,4 +1,4 @@
-/* src/server/api_state.c: /api/health and /api/targets: how sonde is, and what it sees. */
+/* src/server/api_state.c: the state of sonde: /api/health and /api/targets. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

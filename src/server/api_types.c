@@ -1,5 +1,4 @@
-/* src/server/api_types.c: /api/types: the registry, for pages and programs that show what we store.
- */
+/* src/server/api_types.c: /api/types: the registry, for the page and other clients. */
 #include <stdio.h>
 
 #include "pipeline/registry.h"

@@ -20,7 +20,7 @@ const struct asset *assets_find(const char *path)
 
 	if (a)
 		return a;
-	/* Any other path is the page's own affair; files have a dot. */
+	/* Other paths are routed by the page; files have a dot. */
 	if (strncmp(path, "/assets/", 8) == 0 || (slash && strchr(slash, '.')))
 		return NULL;
 	return assets_get(PAGE);

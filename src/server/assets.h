@@ -21,5 +21,5 @@ struct asset {
 extern const struct asset assets[];
 extern const size_t n_assets;
 
-/* "/" and the page's own paths give the page; NULL for a file that is not there. */
+/* Returns the page for "/" and its own paths; NULL for a missing file. */
 const struct asset *assets_find(const char *path);

@@ -1,6 +1,6 @@
 /*
- * src/server/gate.h: so many heavy questions at a time; a few more wait a little, the rest is asked
- * to come back. The light ones pass by.
+ * src/server/gate.h: limits concurrent heavy requests. A few more wait briefly; the rest are told
+ * to retry. Light requests are not limited.
  */
 #pragma once
 
@@ -18,6 +18,6 @@ struct gate {
 
 void gate_init(struct gate *g, unsigned int max_inside, unsigned int max_waiting);
 void gate_release(struct gate *g);
-/* False when it stayed full for so long; else gate_leave() must follow. */
+/* False if it stayed full; otherwise call gate_leave() afterwards. */
 bool gate_enter(struct gate *g, unsigned int timeout_ms);
 void gate_leave(struct gate *g);

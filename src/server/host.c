@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* The port after the colon; false for what is no port. */
+/* The port after the colon; false if it is not a port. */
 static bool parse_port(const char *text, uint16_t *ret_port)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -27,12 +27,11 @@ static bool parse_port(const char *text, uint16_t *ret_port)
 
 static int host_not_ours(const char *listen, struct err *err)
 {
-	return err_set(
-		err, -EINVAL,
-		"cannot listen on '%.64s': sonde shows what is in memory and asks nobody for "
-		"a password, so it serves this machine only. Use 127.0.0.1:PORT or "
-		"[::1]:PORT, and from elsewhere `ssh -L PORT:127.0.0.1:PORT`",
-		listen);
+	return err_set(err, -EINVAL,
+		       "cannot listen on '%.64s': sonde exposes process memory without "
+		       "authentication, so it serves this machine only. Use 127.0.0.1:PORT or "
+		       "[::1]:PORT; from another machine, use `ssh -L PORT:127.0.0.1:PORT`",
+		       listen);
 }
 
 static int host_parse_ipv6(const char *name, struct host *h)
@@ -74,7 +73,7 @@ int host_parse(const char *listen, struct host *ret_host, struct err *err)
 
 	if (!colon || len == 0 || len >= sizeof(h.name) || !parse_port(colon + 1, &h.port))
 		return err_set(err, -EINVAL,
-			       "'%.64s' is not an address to listen on: write 127.0.0.1:7780",
+			       "'%.64s' is not a listen address; use for example 127.0.0.1:7780",
 			       listen);
 	memcpy(h.name, listen, len);
 	if (h.name[0] == '[' && h.name[len - 1] == ']')

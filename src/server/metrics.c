@@ -1,8 +1,8 @@
 /*
- * src/server/metrics.c: /metrics in the text format of Prometheus (version 0.0.4).
+ * src/server/metrics.c: /metrics in Prometheus text format (version 0.0.4).
  *
- * Points come target by target, while the lines of one metric belong together. So each metric of
- * the registry gathers its own, and all are written in the order of the registry.
+ * Points come target by target, but the lines of one metric must be adjacent. So each metric of the
+ * registry collects its own lines, and they are written in the order of the registry.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "server/routes.h"
 
 struct exposition {
-	const struct agent_target *target; /* whose points are added; NULL: our own */
+	const struct agent_target *target; /* whose points are added; NULL: sonde's own */
 	struct buf lines[METRICS];
 };
 
@@ -26,7 +26,7 @@ static void exposition_release(struct exposition *e)
 		buf_release(&e->lines[i]);
 }
 
-/* Label values are UTF-8, which names of processes need not be: other bytes become '?'. */
+/* Label values must be UTF-8, but process names need not be: other bytes become '?'. */
 static int write_label(struct buf *out, const struct label *label)
 {
 	int r = buf_printf(out, "%s=\"", label->key);
@@ -57,7 +57,7 @@ static int write_labels(struct buf *out, const struct label *labels, size_t n)
 	return r < 0 || n == 0 ? r : buf_append_byte(out, '}');
 }
 
-/* Whole numbers have all their digits, as long as a double has them. */
+/* Whole numbers are printed exactly, as far as a double can hold them. */
 static int write_value(struct buf *out, double value)
 {
 	if (fabs(value) >= 0x1p53)
@@ -161,7 +161,7 @@ static int add_metrics(struct exposition *e, const struct metrics *m)
 	for (size_t i = 0; r == 0 && i < m->len; i++) {
 		const struct metric_point *p = &m->points[i];
 
-		/* Goroutines are told by state where that is known, and else as one number. */
+		/* Goroutines by state if known, otherwise as one number. */
 		if (p->metric != &registry_metrics[METRIC_GO_GOROUTINES])
 			r = exposition_add(e, p);
 		else if (!states)

@@ -47,7 +47,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undoes %41 and '+' in place. False for anything that is no such thing, and for control bytes. */
+/* Decodes %41 and '+' in place. False for invalid escapes and control bytes. */
 static bool decode(char *text)
 {
 	char *to = text;
@@ -82,7 +82,8 @@ static int parse_number(enum param param, const char *value, uint64_t *ret_numbe
 	errno = 0;
 	n = strtoull(value, &end, 10);
 	if (!isdigit((unsigned char)*value) || *end || errno || n < min || n > max)
-		return err_set(err, -EINVAL, "%s is a whole number from %" PRIu64 " to %" PRIu64,
+		return err_set(err, -EINVAL,
+			       "%s must be a whole number from %" PRIu64 " to %" PRIu64,
 			       params_table[param].name, min, max);
 	*ret_number = n;
 	return 0;
@@ -91,7 +92,7 @@ static int parse_number(enum param param, const char *value, uint64_t *ret_numbe
 static int parse_text(enum param param, const char *value, const char **ret_text, struct err *err)
 {
 	if (!*value || strlen(value) > params_table[param].max)
-		return err_set(err, -EINVAL, "%s needs a text of 1 to %" PRIu64 " bytes",
+		return err_set(err, -EINVAL, "%s must have 1 to %" PRIu64 " bytes",
 			       params_table[param].name, params_table[param].max);
 	*ret_text = value;
 	return 0;
@@ -103,9 +104,9 @@ static int parse_label(struct params *p, char *value, struct err *err)
 
 	if (!equals || equals == value)
 		return err_set(err, -EINVAL,
-			       "label is key=value, for instance label=process.pid=1234");
+			       "label must be key=value, for example label=process.pid=1234");
 	if (p->n_labels == PARAMS_MAX_LABELS)
-		return err_set(err, -EINVAL, "at most %d labels at a time", PARAMS_MAX_LABELS);
+		return err_set(err, -EINVAL, "at most %d labels are allowed", PARAMS_MAX_LABELS);
 	*equals = '\0';
 	p->labels[p->n_labels++] = (struct store_label){.key = value, .value = equals + 1};
 	return 0;
@@ -116,7 +117,7 @@ static int parse_type(struct params *p, const char *value, struct err *err)
 	int r;
 
 	if (p->n_types == PARAMS_MAX_TYPES)
-		return err_set(err, -EINVAL, "at most %d types at a time", PARAMS_MAX_TYPES);
+		return err_set(err, -EINVAL, "at most %d types are allowed", PARAMS_MAX_TYPES);
 	r = parse_text(PARAM_TYPE, value, &p->types[p->n_types], err);
 	if (r < 0)
 		return r;
@@ -130,7 +131,8 @@ static int parse_group(struct params *p, const char *value, struct err *err)
 	int r;
 
 	if (p->n_groups == PARAMS_MAX_GROUPS)
-		return err_set(err, -EINVAL, "at most %d keys to group by", PARAMS_MAX_GROUPS);
+		return err_set(err, -EINVAL, "at most %d group keys are allowed",
+			       PARAMS_MAX_GROUPS);
 	r = parse_text(PARAM_GROUP, value, &p->groups[p->n_groups], err);
 	p->n_groups += r == 0;
 	return r;
@@ -205,8 +207,8 @@ static int parse_pair(const struct param_rules *rules, struct params *p, char *p
 		*equals = '\0';
 	if (!decode(pair) || (equals && !decode(equals + 1)))
 		return err_set(err, -EINVAL,
-			       "the parameters are malformed: a '%%' needs two hexadecimal digits, "
-			       "and control characters are not allowed");
+			       "malformed parameters: '%%' needs two hexadecimal digits, and "
+			       "control characters are not allowed");
 	r = find_param(rules, pair, &param, err);
 	if (r < 0)
 		return r;
@@ -223,11 +225,9 @@ static int check_window(const char *name, int64_t from_ns, int64_t to_ns, struct
 {
 	if (from_ns >= to_ns)
 		return err_set(err, -EINVAL,
-			       "%s ends before it begins: from must be earlier "
-			       "than to",
-			       name);
+			       "%s ends before it starts; from must be earlier than to", name);
 	if (to_ns - from_ns > MAX_WINDOW_NS)
-		return err_set(err, -EINVAL, "%s is longer than %d days: ask for less", name,
+		return err_set(err, -EINVAL, "%s is longer than %d days; use a shorter one", name,
 			       PARAMS_MAX_WINDOW_DAYS);
 	return 0;
 }
@@ -245,7 +245,7 @@ static int check_windows(struct params *p, int64_t now_ns, struct err *err)
 	if (r < 0 || !(p->given & both))
 		return r;
 	if ((p->given & both) != both)
-		return err_set(err, -EINVAL, "before_from and before_to go together");
+		return err_set(err, -EINVAL, "before_from and before_to must be given together");
 	p->has_before = true;
 	return check_window("the other window", p->before_from_ns, p->before_to_ns, err);
 }
@@ -254,8 +254,7 @@ static int check_required(const struct param_rules *rules, const struct params *
 {
 	for (enum param i = 0; i < PARAM_N; i++)
 		if (rules->required & ~p->given & PARAM_BIT(i))
-			return err_set(err, -EINVAL, "the parameter %s is missing",
-				       params_table[i].name);
+			return err_set(err, -EINVAL, "missing parameter %s", params_table[i].name);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
- * src/server/params.h: the parameters of a request, all of them, read and checked in one place.
+ * src/server/params.h: parses and checks all request parameters in one place.
  *
- * What is unknown, given twice, absurd or malformed is refused with a sentence: a typing error must
- * not look like an answer.
+ * Unknown, repeated, absurd or malformed parameters are refused with a message: a typo must not
+ * look like a result.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ enum param {
 
 #define PARAM_BIT(p) (1U << (p))
 
-/* Which parameters a route has, as bits; label and group may be given several times. */
+/* The parameters of a route, as bits; label and group may be repeated. */
 struct param_rules {
 	uint32_t allowed;
 	uint32_t required;
@@ -59,12 +59,12 @@ struct params {
 	size_t n_labels;
 	const char *types[PARAMS_MAX_TYPES]; /* all of them; the first is text[PARAM_TYPE] */
 	size_t n_types;
-	const char *groups[PARAMS_MAX_GROUPS]; /* keys; "*": every series apart */
+	const char *groups[PARAMS_MAX_GROUPS]; /* keys; "*": every series separately */
 	size_t n_groups;
-	char memory[PARAMS_MAX_QUERY + 1]; /* what the texts point into */
+	char memory[PARAMS_MAX_QUERY + 1]; /* storage of the texts */
 };
 
-/* query is what follows the '?', or ""; -EINVAL with the sentence. ret_params must not be moved. */
+/* query is the part after '?', or "". -EINVAL with a message. Do not move ret_params. */
 int params_parse(const struct param_rules *rules, const char *query, int64_t now_ns,
 		 struct params *ret_params, struct err *err);
 

@@ -69,7 +69,7 @@ int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err
 		steps_of(p->from_ns, p->to_ns, (int64_t)(p->number[PARAM_STEP_MS] * NS_PER_MS));
 	if (ret_steps->n > STEPS_MAX)
 		return err_set(err, -EINVAL,
-			       "the series would have more than %d points: use a longer step_ms",
+			       "the series would have more than %d points; use a larger step_ms",
 			       STEPS_MAX);
 	return 0;
 }
@@ -80,7 +80,6 @@ int api_finish(const struct json *j, struct err *err)
 
 	if (r == -E2BIG)
 		return err_set(err, r,
-			       "the answer is too large: ask for a shorter window or for "
-			       "fewer nodes");
+			       "the response is too large; use a shorter window or fewer nodes");
 	return r < 0 ? err_oom(err) : 0;
 }

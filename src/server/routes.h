@@ -1,6 +1,4 @@
-/*
- * src/server/routes.h: which path is answered by which function, with which parameters.
- */
+/* src/server/routes.h: maps paths to handlers and their parameters. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +10,7 @@
 #include "server/steps.h"
 #include "store/store.h"
 
-/* What every handler may ask. */
+/* Context of every handler. */
 struct context {
 	struct agent *agent; /* NULL: only the store is served */
 	struct store *store;
@@ -29,14 +27,14 @@ struct request {
 struct route {
 	const char *path;
 	struct param_rules rules;
-	bool heavy; /* reads much of the store: only so many at a time */
-	/* Fills the answer, or 0 / -errno with the sentence. */
+	bool heavy; /* heavy on the store: limited concurrency */
+	/* Fills the response; 0, or -errno with a message. */
 	int (*handle)(const struct request *rq, struct answer *a, struct err *err);
 };
 
-/* NULL when the path is none of the API's. */
+/* NULL if the path is not part of the API. */
 const struct route *routes_find(const char *path);
-/* -ENOENT, and which paths there are. */
+/* Returns -ENOENT with a message that lists the paths. */
 int routes_unknown(const char *path, struct err *err);
 
 int api_health(const struct request *rq, struct answer *a, struct err *err);
@@ -52,11 +50,11 @@ int api_events(const struct request *rq, struct answer *a, struct err *err);
 int api_stored_metrics(const struct request *rq, struct answer *a, struct err *err);
 int api_metrics(const struct request *rq, struct answer *a, struct err *err);
 
-/* What works, the store included. False where there is no agent that would know. */
+/* The features, including the store. False if there is no agent. */
 bool api_features(const struct context *context, struct features *ret_features);
-/* The steps that step_ms asks for, or round ones. -EINVAL: they would be too many. */
+/* The steps that step_ms asks for, or round ones. -EINVAL: too many. */
 int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err);
-/* A window may have nothing of a service; one that was never stored is -ENOENT. */
+/* A window may have no data of a service; -ENOENT if the service was never stored. */
 int api_find_service(const struct request *rq, struct err *err);
-/* What json_finish() says, as our error. */
+/* The result of json_finish() as our error. */
 int api_finish(const struct json *j, struct err *err);

@@ -16,18 +16,18 @@
 bool serve_check(const struct serve *s, const struct serve_request *rq, struct answer *a)
 {
 	if (strlen(rq->uri) > SERVE_MAX_URI) {
-		answer_refuse(a, 414, "the address is too long: use fewer or shorter parameters");
+		answer_refuse(a, 414, "the URL is too long; use fewer or shorter parameters");
 	} else if (!rq->host || !host_matches(&s->host, rq->host)) {
 		answer_refuse(a, 403,
-			      "the Host header does not name this server: use the address that "
-			      "sonde printed at its start, such as http://127.0.0.1:7780");
+			      "the Host header does not name this server; use the address printed "
+			      "at startup, such as http://127.0.0.1:7780");
 	} else if (rq->origin && !host_is_origin(&s->host, rq->origin)) {
-		answer_refuse(a, 403, "pages of other origins may not ask this server");
+		answer_refuse(a, 403, "cross-origin requests are not allowed");
 	} else if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0) {
-		answer_refuse(a, 405, "only GET and HEAD: this server only shows");
+		answer_refuse(a, 405, "only GET and HEAD are allowed");
 		a->allow = "GET, HEAD";
 	} else if (rq->has_body) {
-		answer_refuse(a, 400, "the request has a body: send parameters in the address");
+		answer_refuse(a, 400, "the request has a body; pass parameters in the URL");
 	} else {
 		return true;
 	}
@@ -60,12 +60,12 @@ static void serve_asset(const struct serve_request *rq, const char *path, struct
 	int r;
 
 	if (!asset) {
-		answer_refuse(a, 404, "there is no such file");
+		answer_refuse(a, 404, "no such file");
 		return;
 	}
 	a->type = asset->type;
 	a->etag = asset->etag;
-	/* Also the page itself is kept, but asked for again each time. */
+	/* The page itself is cached too, but revalidated each time. */
 	a->cache = asset->immutable ? "public, max-age=31536000, immutable" : "no-cache";
 	if (rq->if_none_match &&
 	    (strstr(rq->if_none_match, asset->etag) || strcmp(rq->if_none_match, "*") == 0)) {
@@ -80,7 +80,7 @@ static void serve_asset(const struct serve_request *rq, const char *path, struct
 		a->packed = asset->packed;
 	}
 	if (r < 0)
-		answer_error(a, -ENOMEM, &(struct err){.text = "there is not enough memory"});
+		answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
 }
 
 static int serve_route(struct serve *s, const struct route *route, const char *query,
@@ -99,7 +99,7 @@ static int serve_route(struct serve *s, const struct route *route, const char *q
 	if (!route->heavy)
 		return route->handle(rq, a, err);
 	if (!gate_enter(&s->gate, SERVE_WAIT_MS))
-		return err_set(err, -EBUSY, "too many questions at a time: try again in a second");
+		return err_set(err, -EBUSY, "too many concurrent requests; try again in a second");
 	r = route->handle(rq, a, err);
 	gate_leave(&s->gate);
 	return r;
@@ -115,7 +115,7 @@ void serve_answer(struct serve *s, const struct serve_request *rq, struct answer
 	int r;
 
 	if (!path) {
-		answer_error(a, -ENOMEM, &(struct err){.text = "there is not enough memory"});
+		answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
 		return;
 	}
 	route = routes_find(path);
@@ -129,7 +129,7 @@ void serve_answer(struct serve *s, const struct serve_request *rq, struct answer
 		return;
 	}
 	if (rq->fetch_site && strcmp(rq->fetch_site, "cross-site") == 0) {
-		answer_refuse(a, 403, "pages of other origins may not ask this server");
+		answer_refuse(a, 403, "cross-origin requests are not allowed");
 		return;
 	}
 	r = serve_route(s, route, question ? question + 1 : "", a, &err);

@@ -1,6 +1,6 @@
 /*
- * src/server/serve.h: from one request to its answer, without the HTTP library: who may ask, what
- * is asked, who answers.
+ * src/server/serve.h: turns one request into a response, without the HTTP library: access checks,
+ * routing, handling.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ struct serve {
 	struct gate gate;
 };
 
-/* What of a request counts. Headers are NULL when they are not there. */
+/* The relevant parts of a request. Missing headers are NULL. */
 struct serve_request {
 	const char *method;
-	const char *uri; /* path and parameters as they came */
+	const char *uri; /* path and parameters as received */
 	const char *host;
 	const char *origin;
 	const char *fetch_site; /* Sec-Fetch-Site */
@@ -29,7 +29,7 @@ struct serve_request {
 	bool has_body;
 };
 
-/* False, with the answer, when the request is refused whatever it asks for. */
+/* False, with the response, if the request is refused whatever it asks for. */
 bool serve_check(const struct serve *s, const struct serve_request *rq, struct answer *a);
-/* Always leaves an answer. */
+/* Always produces a response. */
 void serve_answer(struct serve *s, const struct serve_request *rq, struct answer *a);

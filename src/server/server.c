@@ -1,9 +1,9 @@
 /*
  * src/server/server.c: libmicrohttpd around serve.h: sockets, threads, limits, headers.
  *
- * A connection has a thread, so that who waits for a heavy answer delays nobody else. What a client
- * can make us hold is bounded: connections, the time each request may take, the bytes of its
- * headers, and the bytes of answers under way.
+ * Each connection has a thread, so a heavy request delays nobody else. What a client can make us
+ * hold is bounded: connections, time per request, bytes of headers, and bytes of responses in
+ * progress.
  */
 #include "server/server.h"
 
@@ -36,12 +36,12 @@ struct server {
 	struct watchdog *watchdog;
 	uint64_t request_ns;
 	uint64_t answer_ns;
-	atomic_size_t held; /* bytes of answers under way */
+	atomic_size_t held; /* bytes of responses in progress */
 };
 
 /* One request. */
 struct exchange {
-	bool seen; /* the headers are there, and were accepted */
+	bool seen; /* the headers have arrived and were accepted */
 	size_t held;
 	char uri[];
 };
@@ -61,7 +61,7 @@ static const struct {
 
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
-	/* One byte more than is allowed, which tells that it was too long. */
+	/* One byte more than allowed, to detect excess length. */
 	size_t len = strnlen(uri, SERVE_MAX_URI + 1);
 	struct exchange *x = calloc(1, sizeof(*x) + len + 1);
 
@@ -109,8 +109,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	if (x)
 		left = atomic_fetch_sub(&s->held, x->held) - x->held;
 	/*
-	 * A large answer leaves many times its size in free pieces, and we run for weeks after it:
-	 * the last one gives them back.
+	 * A large response leaves many times its size in free memory, and we run for weeks: the
+	 * last response in progress returns it to the system.
 	 */
 	if (x && x->held >= SERVER_LARGE && left < SERVER_LARGE)
 		(void)malloc_trim(0);
@@ -149,7 +149,7 @@ static void add_headers(struct MHD_Response *response, const struct answer *a)
 	}
 }
 
-/* Hands the body over to the library. */
+/* Passes the body to the library. */
 static enum MHD_Result send_answer(struct server *s, struct exchange *x,
 				   struct MHD_Connection *connection, struct answer *a)
 {
@@ -210,15 +210,17 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return MHD_NO;
 	rq = describe(connection, method, x);
 	if (!x->seen) {
-		/* An answer now ends the connection, which is right for what is refused only. */
+		/*
+		 * Responding now closes the connection, which is right only for refused requests.
+		 */
 		x->seen = serve_check(&s->serve, &rq, &a);
 		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
 	}
-	/* Until there is an answer, it is not the client that takes its time. */
+	/* Until there is a response, the delay is ours, not the client's. */
 	if (e)
 		watchdog_set(s->watchdog, e, WATCHDOG_NEVER);
 	if (atomic_load(&s->held) > SERVER_MAX_HELD)
-		answer_error(&a, -EBUSY, &(struct err){.text = "too many answers are under way"});
+		answer_error(&a, -EBUSY, &(struct err){.text = "too many responses in progress"});
 	else
 		serve_answer(&s->serve, &rq, &a);
 	if (e)
@@ -230,8 +232,9 @@ static int listen_failed(const struct host *host, int r, struct err *err)
 {
 	err_write(err, "cannot listen on %s:%u: %s", host->name, host->port, strerror(-r));
 	if (r == -EADDRINUSE)
-		err_write_remedy(err, ERR_CAUSE_BUSY,
-				 "is sonde running already? Else use --listen with another port");
+		err_write_remedy(
+			err, ERR_CAUSE_BUSY,
+			"is another sonde running? Otherwise use --listen with another port");
 	return r;
 }
 
@@ -244,15 +247,15 @@ static int listen_on(struct host *host, int *ret_fd, struct err *err)
 
 	fd = socket(host->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-	/* A restart must not wait for the connections of the one before. */
+		return err_set(err, -errno, "cannot create a socket: %s", strerror(errno));
+	/* A restart must not wait for old connections. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&host->addr, host->addr_len) < 0 ||
 	    listen(fd, SERVER_BACKLOG) < 0)
 		return listen_failed(host, -errno, err);
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
-		return err_set(err, -errno, "cannot tell the port: %s", strerror(errno));
-	/* The port of IPv4 lies at the same place. */
+		return err_set(err, -errno, "cannot determine the port: %s", strerror(errno));
+	/* The IPv4 port is at the same offset. */
 	host->port = ntohs(addr.sin6_port);
 	*ret_fd = TAKE_FD(fd);
 	return 0;

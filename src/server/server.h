@@ -1,8 +1,8 @@
 /*
  * src/server/server.h: the HTTP server: JSON API, metrics and the web page (docs/API.md).
  *
- * Loopback only; the Host header must name the machine itself, so that a web page elsewhere cannot
- * reach us through the reader's browser.
+ * Loopback only. The Host header must name this machine, so a web page elsewhere cannot reach us
+ * through the reader's browser.
  */
 #pragma once
 
@@ -14,17 +14,17 @@
 #include "store/store.h"
 
 struct server_config {
-	const char *listen;   /* "127.0.0.1:7780"; port 0 takes any */
-	uint64_t interval_ns; /* how often is collected, for the answers; 0 when unknown */
-	uint64_t request_ns;  /* how long a client may take to send its headers; 0: no limit */
-	uint64_t answer_ns;   /* and to read what it is sent */
+	const char *listen;   /* "127.0.0.1:7780"; port 0 picks a free one */
+	uint64_t interval_ns; /* collection interval, for responses; 0 if unknown */
+	uint64_t request_ns;  /* time limit for a client to send its headers; 0: none */
+	uint64_t answer_ns;   /* and to read the response */
 };
 
 struct server; /* opaque */
 
 /*
- * Borrows agent (NULL: only the store is served) and store. -EINVAL for an address that is not this
- * machine's own, -EADDRINUSE when somebody else listens there.
+ * Borrows agent (NULL: serves only the store) and store. -EINVAL if the address is not this
+ * machine's own, -EADDRINUSE if it is taken.
  */
 int server_start(const struct server_config *config, struct agent *agent, struct store *store,
 		 struct server **ret_server, struct err *err);

@@ -1,4 +1,4 @@
-/* src/server/steps.h: how long the steps of a series are, and how many there are. */
+/* src/server/steps.h: number and length of the steps of a series. */
 #pragma once
 
 #include <stddef.h>
@@ -15,9 +15,9 @@ struct steps {
 };
 
 /*
- * About so many points, in steps that people like; never shorter than the interval of collection,
- * which would leave holes.
+ * About this many points, in round steps; never shorter than the collection interval, which would
+ * leave gaps.
  */
 struct steps steps_about(int64_t from_ns, int64_t to_ns, uint64_t points, uint64_t interval_ns);
-/* The last step may be cut short by the end of the window. */
+/* The last step may be truncated by the end of the window. */
 struct steps steps_of(int64_t from_ns, int64_t to_ns, int64_t step_ns);

@@ -41,7 +41,7 @@ static void watchdog_look(struct watchdog *w)
 
 	for (struct watchdog_entry *e = w->entries; e; e = e->next)
 		if (e->deadline_ns <= now) {
-			/* The library sees the end of the stream, and cleans up. */
+			/* The library then sees the end of the stream and cleans up. */
 			(void)shutdown(e->socket, SHUT_RDWR);
 			e->deadline_ns = UINT64_MAX;
 		}

@@ -1,6 +1,7 @@
 /*
- * src/store/block.c: the codec of values. What it reads is added straight into an array by stack
- * id: a day of one stream is more than a million values, and a hash map would be most of the time.
+ * src/store/block.c: the codec of values. Decoded values are added straight into an array indexed
+ * by stack id: a day of one stream has more than a million values, and a hash map would dominate
+ * the time.
  */
 #include "store/block.h"
 
@@ -12,8 +13,8 @@
 
 #define ZSTD_LEVEL_SUMS 1
 /*
- * A collection lives an hour, until it is packed: compressing one of some hundred stacks saves a
- * third of a page that is used again, and was a quarter of what writing it took.
+ * A collection is packed within the hour. Compressing a few hundred stacks would save a third of a
+ * page that is soon reused, and took a quarter of the writing time.
  */
 #define PLAIN_STACKS 4096
 
@@ -26,7 +27,7 @@ void block_sums_clear(struct block_sums *sums)
 	sums->samples = 0;
 }
 
-/* Puts zeros up to that stack, and some beyond. */
+/* Zeroes entries up to this stack, and some beyond. */
 void block_sums_reach(struct block_sums *sums, uint32_t stack)
 {
 	uint32_t n = MIN(stack + CLEAR_STEP, BLOCK_MAX_STACK + 1);
@@ -70,7 +71,7 @@ size_t block_add_up(struct block_value *values, size_t n)
 
 		for (; i < n && values[i].stack == sum.stack; i++)
 			sum.value = block_add(sum.value, values[i].value);
-		/* The least number has no magnitude of the same type. */
+		/* INT64_MIN has no magnitude in the same type. */
 		if (sum.value == INT64_MIN)
 			sum.value = -INT64_MAX;
 		if (sum.value != 0)
@@ -148,7 +149,7 @@ static int sums_open(struct codec *c, struct view block, struct sums_reader *ret
 	return ret->divisor > INT64_MAX || ret->divisor == 0 ? -EBADMSG : 0;
 }
 
-/* The reader is to be one whose address nobody else has: then it lives in registers. */
+/* Keep the reader's address private, so the compiler holds it in registers. */
 static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
 {
 	uint64_t delta, value;

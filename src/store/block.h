@@ -8,8 +8,8 @@
  *         columns: times (ms in the hour, deltas); stack id deltas; samples of each stack;
  *                  index of time deltas; value / gcd, zigzag
  *
- * A pack is transposed: all values of one stack lie together, by time. With differences, each value
- * of a stack is coded as the change from the one before, which is mostly zero for snapshots.
+ * A pack is transposed: all values of one stack are adjacent, by time. With differences, each value
+ * of a stack is coded as the change from the previous one, which is mostly zero for snapshots.
  */
 #pragma once
 
@@ -36,13 +36,13 @@ struct block_sample {
 };
 
 /*
- * Sums by stack id; sums stop at the limits of int64_t. There is room for BLOCK_MAX_STACK + 1, of
- * which most are never used: zeros are put where they are needed. Without values it is empty.
+ * Saturating sums by stack id. There is room for BLOCK_MAX_STACK + 1, mostly never touched; zeros
+ * are written only where needed. Empty without values.
  */
 struct block_sums {
 	int64_t *values;
-	uint32_t n_stacks; /* all ids that were added to are below */
-	uint32_t n_clear;  /* all below are numbers, zeros beyond n_stacks */
+	uint32_t n_stacks; /* all ids added to are below this */
+	uint32_t n_clear;  /* all entries below are valid; zeros beyond n_stacks */
 	uint64_t samples;
 };
 
@@ -50,7 +50,7 @@ static inline int64_t block_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
-	/* Sums stop at the limits, rather than coming out with the wrong sign. */
+	/* Saturates rather than overflowing to the wrong sign. */
 	if (__builtin_add_overflow(a, b, &sum))
 		return a < 0 ? -INT64_MAX : INT64_MAX;
 	return sum;
@@ -58,14 +58,14 @@ static inline int64_t block_add(int64_t a, int64_t b)
 
 void block_sums_clear(struct block_sums *sums); /* for reuse */
 
-/* By stack; equal ones stay in order. tmp is as long. */
+/* Stable sort by stack. tmp has the same length. */
 void block_sort(struct block_value *values, size_t n, struct block_value *tmp);
-/* Adds up those of equal stacks, which are sorted, leaves zeros out; returns how many remain. */
+/* Merges values of equal stacks, which are sorted, and drops zeros; returns how many remain. */
 size_t block_add_up(struct block_value *values, size_t n);
 /* Both. */
 size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp);
 
-/* values: as block_add_up() leaves them. samples: how many stored ones they stand for. */
+/* values: as left by block_add_up(). samples: the number of stored samples they stand for. */
 int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
 		      struct buf *out);
 /* One hour of one process; samples are sorted by stack, then time. */
@@ -80,8 +80,8 @@ int block_encode_pack(struct codec *c, const struct block_hour *hour, bool diffe
 
 /* Appends struct block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
 int block_decode_sums(struct codec *c, struct view block, struct buf *out);
-/* On failure the sums hold a part of the block, also beyond n_stacks. */
+/* On failure the sums contain part of the block, also beyond n_stacks. */
 int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums);
-/* Only collections with from_ms <= time < to_ms, of the hour. */
+/* Only collections with from_ms <= time < to_ms within the hour. */
 int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
 		   struct block_sums *sums);

@@ -1,4 +1,4 @@
-/* src/store/block_impl.h: what the codecs of blocks and chunks share. */
+/* src/store/block_impl.h: shared by the codecs of blocks and chunks. */
 #pragma once
 
 #include "store/block.h"
@@ -17,7 +17,7 @@ static inline uint64_t block_gcd(uint64_t divisor, int64_t value)
 	return a;
 }
 
-/* Mostly by 1, or numbers that one division of half the width does for. */
+/* Mostly by 1, or by numbers that fit a division of half the width. */
 static inline int64_t block_divide(int64_t value, int64_t divisor)
 {
 	if (divisor == 1)
@@ -35,7 +35,7 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Room for n varints and for bytes, to be filled from the returned place; NULL without memory. */
+/* Reserves room for n varints and for bytes; returns where to write, or NULL if out of memory. */
 static inline uint8_t *column_begin(struct codec *c, unsigned int slot, size_t n, size_t bytes)
 {
 	buf_clear(&c->columns[slot]);
@@ -53,7 +53,7 @@ static inline int column_end(struct codec *c, unsigned int slot, const uint8_t *
 
 void block_sums_reach(struct block_sums *sums, uint32_t stack);
 
-/* stack <= BLOCK_MAX_STACK; n_stacks is the caller's to raise. */
+/* stack <= BLOCK_MAX_STACK. The caller raises n_stacks. */
 static inline void block_sums_add(struct block_sums *sums, uint32_t stack, int64_t value)
 {
 	if (stack >= sums->n_clear)

@@ -120,7 +120,7 @@ struct pack_reader {
 	struct cursor columns[N_COLUMNS];
 };
 
-/* Which of the times lie in the window. */
+/* Which of the times are in the window. */
 static bool reader_window(struct pack_reader *p, uint32_t from_ms, uint32_t to_ms)
 {
 	struct cursor times = p->columns[COLUMN_TIMES];
@@ -167,7 +167,7 @@ static int reader_open(struct pack_reader *p, struct codec *c, struct view block
 	return 0;
 }
 
-/* Adds up the values of one stack; the sum is still to be multiplied by the divisor. */
+/* Adds the values of one stack; the sum still has to be multiplied by the divisor. */
 static inline bool sum_stack(struct pack_reader *p, uint64_t n, int64_t *ret_sum, uint64_t *samples)
 {
 	struct cursor values = p->columns[COLUMN_VALUES], index = p->columns[COLUMN_INDEX];
@@ -227,7 +227,7 @@ static inline void add_sum(const struct pack_reader *p, struct block_sums *sums,
 	sums->n_stacks = MAX(sums->n_stacks, (uint32_t)stack + 1);
 }
 
-/* One by one: for differences, and for all that sum_quickly() leaves. */
+/* One by one: for differences, and for what sum_quickly() refuses. */
 static int sum_slowly(struct pack_reader *p, struct block_sums *sums, uint64_t *samples)
 {
 	uint64_t stack = 0, left = p->n_samples, n;
@@ -242,9 +242,9 @@ static int sum_slowly(struct pack_reader *p, struct block_sums *sums, uint64_t *
 	return left == 0 ? 0 : -EBADMSG;
 }
 
-#define ENDS 0x8080808080808080ULL /* the bits that are 0 where a varint ends */
+#define ENDS 0x8080808080808080ULL /* these bits are 0 at the end of a varint */
 
-/* A varint of up to four bytes, with nothing above it. */
+/* A varint of up to four bytes; the bits above are clear. */
 static inline int64_t small_value(uint64_t word)
 {
 	word = (word & 0x007f007fU) | (word & 0x7f007f00U) >> 1;
@@ -253,9 +253,9 @@ static inline int64_t small_value(uint64_t word)
 }
 
 /*
- * Running sums of n values: ret_sums[i] is that of the first i. Eight bytes are taken at a time,
- * eight values or two, as the CPU could not foresee how long each is. False where one has more than
- * four bytes, of which a million could exceed the limits, or where the column is damaged.
+ * Running sums of n values: ret_sums[i] is the sum of the first i. Takes eight bytes at a time,
+ * eight values or two, because their lengths are unpredictable for the CPU. False if a varint has
+ * more than four bytes, of which a million could overflow, or if the column is damaged.
  */
 static bool running_sums(struct cursor values, uint64_t n, int64_t *ret_sums)
 {
@@ -302,7 +302,7 @@ static bool has_short_index(const struct pack_reader *p)
 	return p->n_times <= 0x80 && cursor_left(&p->columns[COLUMN_INDEX]) == p->n_samples;
 }
 
-/* Which of the n samples of a stack are in the window: from one, up to another. */
+/* Which of the n samples of a stack are in the window, as a range. */
 static inline bool stack_window(const struct pack_reader *p, const uint8_t *index, uint64_t n,
 				uint64_t range[2])
 {
@@ -320,13 +320,13 @@ static inline bool stack_window(const struct pack_reader *p, const uint8_t *inde
 }
 
 /*
- * Stacks have few samples each: with the running sums of all at hand, none is gone through.
- * -ENOTSUP: nothing was added, and the pack is one for sum_slowly().
+ * Stacks have few samples each: with running sums, none is visited. -ENOTSUP: nothing was added;
+ * use sum_slowly().
  */
 static int sum_quickly(const struct pack_reader *opened, struct codec *c, struct block_sums *sums,
 		       uint64_t *samples)
 {
-	struct pack_reader p = *opened; /* nobody else has its address: it lives in registers */
+	struct pack_reader p = *opened; /* address not taken: stays in registers */
 	const uint8_t *index = p.columns[COLUMN_INDEX].at;
 	uint64_t stack = 0, at = 0, n;
 	int64_t *running;

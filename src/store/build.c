@@ -1,9 +1,9 @@
 /*
- * src/store/build.c: stack ids and sums of a day become stacks of a profile. Only what has a sum
- * gets into the profile; equal stacks of different days meet there by their hash, as they do when
- * they are written. Neighbours in a chunk share most of their frames, so that what is known of a
- * frame and of the stack up to it is kept along the path. Values are added when all of the day was
- * read, so that a damaged day adds nothing.
+ * src/store/build.c: turns stack ids and sums of a day into stacks of a profile. Only stacks with a
+ * sum are added; equal stacks of different days are found by their hash, as in the writer.
+ * Neighbours in a chunk share most of their frames, so what is known of a frame, and of the stack
+ * up to it, is kept along the path. Values are added after the whole day was read, so a damaged day
+ * adds nothing.
  */
 #include "store/build.h"
 
@@ -20,7 +20,7 @@
 
 struct build_frame {
 	uint64_t hash;
-	uint32_t location; /* plus 1; 0: not needed yet, and without a hash */
+	uint32_t location; /* plus 1; 0: not needed yet, no hash */
 };
 
 /* What the location of a frame is made of. */
@@ -54,8 +54,8 @@ int build_init(struct build *b)
 	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
 	/*
-	 * Room for all there can be, in one piece: what is not touched costs nothing, nothing is
-	 * moved, and malloc() learns to keep what it gets back for the next sum.
+	 * Reserves the maximum in one piece: untouched memory costs nothing, nothing is moved, and
+	 * malloc() keeps the freed memory for the next sum.
 	 */
 	b->names = malloc(CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
 			  (BLOCK_MAX_STACK + 1) * sizeof(*b->added));
@@ -85,11 +85,11 @@ void build_release(struct build *b)
 
 static int build_too_large(int r, struct err *err)
 {
-	return err_lack(err, r, ERR_CAUSE_LIMIT, "ask for less",
-			"the answer takes too much memory");
+	return err_lack(err, r, ERR_CAUSE_LIMIT, "use a shorter window",
+			"the result needs too much memory");
 }
 
-/* Makes room for n items of that size, zeros where there was nothing. */
+/* Makes room for n items of this size; new ones are zeroed. */
 static int extend(struct buf *b, size_t n, size_t size)
 {
 	size_t more = n * size > b->len ? n * size - b->len : 0;
@@ -133,13 +133,13 @@ static int add_location(struct build *b, struct view name, struct view file, int
 		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, &id);
 	if (r != 0)
 		return r;
-	/* Of one frame, it is the frame's. */
+	/* For one frame, it is the frame's hash. */
 	ret->hash = profile_location_at(b->profile, id)->hash;
 	ret->location = id + 1;
 	return b->is_first ? 0 : ids_put(&b->locations, ret->hash, id);
 }
 
-/* Frames of the first day all differ; those of others may be there already. */
+/* Frames of the first day are distinct; later ones may exist already. */
 static int find_location(struct build *b, struct view name, struct view file, int64_t number,
 			 struct build_frame *ret)
 {
@@ -160,7 +160,7 @@ static int find_location(struct build *b, struct view name, struct view file, in
 static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 {
 	struct build *b = ctx;
-	/* Every stored frame has a name; without one it would have no hash. */
+	/* Every stored frame has a name; otherwise it would have no hash. */
 	struct view name = f->name.len ? f->name : view_str("<unknown>");
 	struct build_name kept = {.text = b->text.len,
 				  .name_len = (uint32_t)name.len,
@@ -168,7 +168,7 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 				  .line = f->line,
 				  .exists = true};
 
-	/* Ids that were left out have no frame. */
+	/* Skipped ids have no frame. */
 	for (; b->n_frames <= id; b->n_frames++) {
 		b->names[b->n_frames].exists = false;
 		b->frames[b->n_frames].location = 0;
@@ -181,7 +181,7 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 	return 0;
 }
 
-/* For a frame that is met for the first time. */
+/* For a frame seen for the first time. */
 static int locate(struct build *b, uint32_t id, struct build_frame *f)
 {
 	const struct build_name *n = &b->names[id];
@@ -193,7 +193,7 @@ static int locate(struct build *b, uint32_t id, struct build_frame *f)
 			     view_of(text + n->name_len, n->file_len), n->line, f);
 }
 
-/* Completes the path by the frames of the stack from where it differs from the one before. */
+/* Extends the path by the frames in which the stack differs from the previous one. */
 static int follow(struct build *b, const struct chunk_stack *s)
 {
 	struct build_frame *frames = b->frames;
@@ -218,7 +218,7 @@ static int follow(struct build *b, const struct chunk_stack *s)
 	return 0;
 }
 
-/* Puts the stack into the profile, if it is new, and notes whose value it is to get. */
+/* Adds the stack to the profile if new, and notes which value belongs to it. */
 static int add_stack(struct build *b, const struct build_stack *s)
 {
 	struct ids_place *place = ids_place(&b->stacks, s->hash);
@@ -237,7 +237,7 @@ static int add_stack(struct build *b, const struct build_stack *s)
 	return r;
 }
 
-/* Of the first day, all of whose stacks differ: they are looked up if there is another one. */
+/* Stacks of the first day are all distinct; they are indexed only if there is another day. */
 static int append_stack(struct build *b, const struct chunk_stack *s)
 {
 	struct build_value v = {.id = s->id};
@@ -249,7 +249,7 @@ static int append_stack(struct build *b, const struct chunk_stack *s)
 	return r;
 }
 
-/* Makes what the first day left in the profile known by its hash. */
+/* Indexes the first day's entries of the profile by hash. */
 static int index_first(struct build *b)
 {
 	uint32_t n = (uint32_t)profile_n_stacks(b->profile);
@@ -265,7 +265,7 @@ static int index_first(struct build *b)
 
 		if (i + MAX_WAITING < n)
 			ids_expect(&b->stacks, profile_stack_hash(b->profile, i + MAX_WAITING));
-		/* A forged day may have equal ones under two ids. */
+		/* A forged day may have equal stacks under two ids. */
 		if (place->hash[0] == 0)
 			ids_fill(&b->stacks, place, hash, i);
 	}
@@ -293,7 +293,7 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	b->n_located = MIN(b->n_located, shared);
 	if (!(b->wanted[s->id / 8] & bit))
 		return 0;
-	/* Twice the same id would count its sum twice. */
+	/* A repeated id would count its sum twice. */
 	if (b->met[s->id / 8] & bit)
 		return -EBADMSG;
 	b->met[s->id / 8] |= bit;
@@ -345,7 +345,7 @@ static int add_other(struct build *b)
 	return add_stack(b, to);
 }
 
-/* A bit for each stack that has a sum, which stays in the CPU's cache. */
+/* One bit per stack with a sum; fits the CPU cache. */
 static void mark_wanted(struct build *b)
 {
 	uint32_t n = 0;
@@ -403,7 +403,7 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 	return r < 0 ? build_too_large(r, err) : 0;
 }
 
-/* Values that came out as 0 are no samples. */
+/* Values of 0 are not samples. */
 int build_finish(struct build *b, struct profile **ret_profile, struct err *err)
 {
 	int64_t *values = (void *)b->values.data;

@@ -19,8 +19,8 @@ static uint8_t *put_string(uint8_t *p, struct view s)
 }
 
 /*
- * A chunk is written a few times a day and read by every sum: what compresses to more than two
- * thirds stays as it is.
+ * A chunk is written a few times a day and read by every sum: it stays uncompressed unless that
+ * saves at least a third.
  */
 static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, int level,
 		       struct buf *out)
@@ -183,7 +183,7 @@ static bool get_frames_1(struct cursor *c, uint32_t *frames, uint64_t n)
 	return true;
 }
 
-/* Ids of two bytes, several at a time; so many places past the last may be written. */
+/* Ids of two bytes, several at a time; may write this many entries past the last. */
 #define PER_STEP 8U
 
 static void get_narrow(const uint8_t *p, size_t left, uint32_t *frames, uint64_t n)
@@ -202,7 +202,7 @@ static void get_narrow(const uint8_t *p, size_t left, uint32_t *frames, uint64_t
 	}
 }
 
-/* n frame ids of that width; those of two bytes are below CHUNK_MAX_FRAMES. */
+/* n frame ids of this width; two-byte ones are below CHUNK_MAX_FRAMES. */
 static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint64_t n)
 {
 	const uint8_t *p = c->at;
@@ -228,7 +228,7 @@ static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint6
 	return true;
 }
 
-/* The next stack, over the frames of the one before. */
+/* The next stack, overwriting the frames of the previous one. */
 static bool next_stack(struct cursor *columns, uint64_t width, uint32_t *frames,
 		       struct chunk_stack *stack, uint64_t *ret_shared)
 {
@@ -301,7 +301,7 @@ static int visit(struct codec *c, struct day *day, const int64_t range[2], bool 
 			day_done(stmt);
 			return err_set(err, r,
 				       r == -EBADMSG ? "%s: damaged names"
-						     : "%s: too many names for the memory",
+						     : "%s: not enough memory for its names",
 				       day->path);
 		}
 	}

@@ -4,12 +4,12 @@
  *   frames  varints: first id, n
  *           columns: names (length, bytes); files (length, bytes); lines (zigzag)
  *   stacks  varints: n, bytes of a frame's id (2 or 4)
- *           columns: ids (zigzag deltas); frames shared with the stack before, from the root;
+ *           columns: ids (zigzag deltas); frames shared with the previous stack, from the root;
  *                    how many further ones; their ids, little-endian
  *
- * Stacks are sorted by their frames from the root, so that neighbours share long beginnings; that
- * is why their ids are a column. The ids of frames are most of what a sum reads, and of most stacks
- * it needs them only to go on to the next: hence a fixed width. Format 1 has varints there.
+ * Stacks are sorted by their frames from the root, so neighbours share long prefixes; that is why
+ * their ids are a column. Frame ids are most of what a sum reads, and for most stacks it only skips
+ * them: hence the fixed width. Format 1 has varints there.
  */
 #pragma once
 
@@ -41,13 +41,13 @@ int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_fram
 /* Sorts the stacks. */
 int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out);
 
-/* Called for each; what it is given is borrowed for the call. Less than 0 ends the reading. */
+/* Called for each; the arguments are borrowed for the call. A negative return stops reading. */
 typedef int chunk_frame_fn(void *ctx, uint32_t id, const struct chunk_frame *frame);
 typedef int chunk_stack_fn(void *ctx, const struct chunk_stack *stack, uint32_t shared);
 int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx);
 int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx);
 
-/* Reads all frames of a service, then all its stacks. -EBADMSG, or what a callback said. */
+/* Reads all frames of a service, then all its stacks. -EBADMSG, or the callback's error. */
 struct chunk_visitor {
 	chunk_frame_fn *frame;
 	chunk_stack_fn *stack;

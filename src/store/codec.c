@@ -92,7 +92,7 @@ int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body)
 	return 0;
 }
 
-/* The bytes of the next column as they lie on disk, and their length when unpacked. */
+/* The bytes of the next column as on disk, and their unpacked length. */
 static int next_column(struct cursor *body, struct view *ret_bytes, size_t *ret_len, bool *ret_zip)
 {
 	uint64_t word, stored;

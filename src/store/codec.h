@@ -1,17 +1,17 @@
 /*
- * src/store/codec.h: what all blocks on disk share: the seal around them and columns of varints.
+ * src/store/codec.h: shared by all blocks on disk: the envelope and columns of varints.
  *
  *   offset 0  version (1)
  *          1  kind: what the body is
- *          2  CRC-32C of all that follows
+ *          2  CRC-32C of everything after it
  *          6  body: varints and columns
  *
  *   column    varint  length of its bytes << 1 | compressed
  *             varint  length on disk, if compressed
  *             bytes   as they are, or one zstd frame
  *
- * A day file may be damaged or forged: every length is checked against what is there and against
- * CODEC_MAX_COLUMN before memory is taken, and whatever does not fit is -EBADMSG.
+ * A day file may be damaged or forged: every length is checked against the available bytes and
+ * CODEC_MAX_COLUMN before memory is allocated; -EBADMSG if it does not fit.
  */
 #pragma once
 
@@ -24,24 +24,24 @@
 
 #define CODEC_VERSION 1
 #define CODEC_MAX_COLUMN ((size_t)16 << 20)
-#define CODEC_PLAIN 0	/* the level at which nothing is compressed */
-#define CODEC_COLUMNS 5 /* that may be open at a time */
+#define CODEC_PLAIN 0	/* this level compresses nothing */
+#define CODEC_COLUMNS 5 /* open at a time */
 
 enum codec_kind {
 	CODEC_SUMS = 1, /* stack ids and values: one collection, or a whole day */
 	CODEC_PACK,	/* an hour of collections */
-	CODEC_STACKS_1, /* as day files of format 1 have them */
+	CODEC_STACKS_1, /* as in day files of format 1 */
 	CODEC_FRAMES,
 	CODEC_STACKS,
 	CODEC_READING, /* metrics of one resource at one time */
-	CODEC_TIMES,   /* when they were read, in an hour */
+	CODEC_TIMES,   /* when they were read within an hour */
 	CODEC_HOUR,    /* one series over an hour */
 	CODEC_METRIC,  /* what a metric is */
 	CODEC_EVENT,
 };
 
 struct codec {
-	void *compressor;   /* ZSTD_CCtx, made when first needed */
+	void *compressor;   /* ZSTD_CCtx, created on first use */
 	void *decompressor; /* ZSTD_DCtx */
 	struct buf columns[CODEC_COLUMNS];
 	struct buf scratch;
@@ -52,9 +52,9 @@ void codec_release(struct codec *c);
 
 /* Writing: begin, then varints and columns into out, then end. All return 0, -ENOMEM or -E2BIG. */
 int codec_begin(struct buf *out, enum codec_kind kind);
-/* Compressed where that saves room. */
+/* Compressed if that saves space. */
 int codec_put_column(struct codec *c, struct buf *out, struct view column, int level);
-/* Compressed only where that leaves at most so many bytes. */
+/* Compressed only if the result has at most this many bytes. */
 int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,
 			   size_t most);
 void codec_end(struct buf *out);
@@ -65,7 +65,7 @@ struct cursor {
 	const uint8_t *end;
 };
 int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body);
-/* The next column of the body, in the codec's memory number slot; -EBADMSG, -ENOMEM. */
+/* The next column of the body, in memory slot number slot; -EBADMSG, -ENOMEM. */
 int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
 		     struct cursor *ret_column);
 int codec_skip_column(struct cursor *body);

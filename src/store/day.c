@@ -1,4 +1,4 @@
-/* src/store/day.c: opens day files, and turns SQLite's answers into ours. */
+/* src/store/day.c: opens day files, and turns SQLite's errors into ours. */
 #include "store/day.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 
 /*
- * 2: frame ids of stacks have a fixed width. 3: tables of metrics and events. Older files are read
- * as they are, and get the tables when something is written to them.
+ * 2: frame ids of stacks have a fixed width. 3: tables of metrics and events. Older files are still
+ * readable, and get the tables when written to.
  */
 #define DAY_FORMAT 3
 
@@ -114,7 +114,7 @@ int day_error(struct day *d, int rc, struct err *err)
 	int os = d->db ? sqlite3_system_errno(d->db) : 0;
 	bool failed = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN;
 
-	/* Only then is the system's number of this failure, and not of an earlier one. */
+	/* Only then does the system errno belong to this failure. */
 	if ((rc & 0xff) == SQLITE_FULL || (failed && (os == ENOSPC || os == EDQUOT)))
 		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK, "free some space",
 				"%s: the disk is full", d->path);
@@ -128,12 +128,12 @@ int day_error(struct day *d, int rc, struct err *err)
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
 		return err_lack(err, -EROFS, ERR_CAUSE_DISK,
-				"check the folder's owner and permissions",
+				"check the directory's owner and permissions",
 				"%s: cannot be opened or written (%s)", d->path,
 				os ? strerror(os) : sqlite3_errstr(rc));
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return err_set(err, -EBUSY, "%s: another process is writing it", d->path);
+		return err_set(err, -EBUSY, "%s: another process is writing to it", d->path);
 	case SQLITE_NOMEM:
 		return err_oom(err);
 	default:
@@ -163,7 +163,7 @@ static int day_format(struct day *d, int *ret_format, struct err *err)
 	return rc == SQLITE_ROW ? 0 : day_error(d, rc, err);
 }
 
-/* Writes the schema into a new file or an older one; says what it is when it is not ours. */
+/* Writes the schema into a new or older file; explains a file that is not ours. */
 static int day_check_format(struct day *d, bool write, struct err *err)
 {
 	int r = day_format(d, &d->format, err);
@@ -173,7 +173,7 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 		return r;
 	if (format > DAY_FORMAT)
 		return err_set(err, -ENOTSUP,
-			       "%s: written by a newer sonde (format %d, this one knows %d)",
+			       "%s: written by a newer sonde (format %d; this one supports %d)",
 			       d->path, format, DAY_FORMAT);
 	if (format == DAY_FORMAT || (format > 0 && !write))
 		return 0;
@@ -190,8 +190,8 @@ static int day_check_format(struct day *d, bool write, struct err *err)
 }
 
 /*
- * A log must be read even where it cannot be written, so that SQLite wants to make its index. Where
- * the folder is read-only and there is no log, nobody writes, and the file is read as it lies.
+ * A WAL must be read even if it cannot be written, so SQLite needs to create its index. In a
+ * read-only directory without a WAL nobody writes, and the file is read as is.
  */
 static bool day_is_frozen(const struct day *d, const char *dir)
 {
@@ -227,8 +227,9 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 	day_path(d->path, sizeof(d->path), dir, number);
 	if (!write && access(d->path, F_OK) < 0)
 		return -ENOENT;
-	/* Readers of a WAL need its index, which they may have to make: hence not read-only, if
-	 * that can be helped. */
+	/*
+	 * Readers of a WAL need its index and may have to create it: so not read-only if possible.
+	 */
 	rc = day_connect(d, dir, flags | SQLITE_OPEN_NOMUTEX);
 	if (stat(d->path, &st) == 0)
 		d->inode = st.st_ino;

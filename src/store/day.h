@@ -1,21 +1,21 @@
 /*
- * src/store/day.h: one day file: an SQLite database that stands for itself.
+ * src/store/day.h: one day file: a self-contained SQLite database.
  *
  *   service(id, name)   stream(id, service, type, snapshot)   labelset(id, service, kv)
  *   frame_chunk(k, data), stack_chunk(k, data)   k = service << 32 | first id
  *   profile(k, data)    one collection of one process: k = day_key()
  *   point(k, total)     the same key: charts, times, label sets
- *   pack(k, data)       k = day_pack_key(): takes the place of the hour's profile rows
- *   rollup(k, data)     k = day_rollup_key(); rolled(stream, collections) says that all of the
- *                       stream's rollups are there, and nothing was written since
+ *   pack(k, data)       k = day_pack_key(): replaces the hour's profile rows
+ *   rollup(k, data)     k = day_rollup_key(); rolled(stream, collections): the stream's rollups
+ *                       are complete, and nothing was written since
  *
  * Since format 3, metrics and events (store/metrics/, store/events.c):
  *
- *   metric(id, data)    what it is
+ *   metric(id, data)    its definition
  *   series(k, metric, part, attributes)   columns of a service: k = day_series_key()
  *   reading(k, data)    numbers of one resource at one time: k = day_key(service, ms, labelset)
- *   times(k, data)      when an hour's readings were: k = day_times_key()
- *   hour(k, data)       an hour of one series: k = day_hour_key(); they take the readings' place
+ *   times(k, data)      the times of an hour's readings: k = day_times_key()
+ *   hour(k, data)       an hour of one series: k = day_hour_key(); replaces the readings
  *   event(k, service, labelset, data)     k = day_event_key()
  *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
@@ -33,7 +33,7 @@
 #define DAY_MS 86400000LL
 #define DAY_NS 86400000000000LL
 #define DAY_MAX_STREAMS 65534U
-#define DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for those past this number */
+#define DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for all past this limit */
 #define DAY_MAX_PARTS 256U		   /* of a pack */
 #define DAY_MAX_HOUR_PARTS 64U		   /* of an hour of a series */
 #define DAY_MAX_LISTS (1U << 28)	   /* of times, of a service and hour */
@@ -137,7 +137,7 @@ static inline int64_t day_series_key(uint32_t service, uint32_t column)
 	return (int64_t)service << 32 | column;
 }
 
-/* Lists of times are numbered by service and hour. */
+/* Lists of times are numbered per service and hour. */
 static inline int64_t day_times_key(uint32_t service, unsigned int hour, uint32_t list)
 {
 	return (int64_t)service << 33 | (int64_t)hour << 28 | list;
@@ -166,16 +166,16 @@ static inline bool day_has_metrics(const struct day *d)
 void day_path(char *path, size_t size, const char *dir, int64_t number);
 
 /*
- * -ENOENT: there is no such day (for reading). -EBADMSG: damaged. -ENOSPC, -EROFS: cannot be
- * written. A zeroed or failed struct day may be closed.
+ * -ENOENT: no such day (for reading). -EBADMSG: damaged. -ENOSPC, -EROFS: not writable. A zeroed or
+ * failed struct day may be closed.
  */
 int day_open(struct day *d, const char *dir, int64_t number, bool write, struct err *err);
 void day_close(struct day *d);
 
-/* Binds up to three integers; the statement stays the day's. */
+/* Binds up to three integers; the statement belongs to the day. */
 int day_query(struct day *d, enum day_sql sql, const int64_t *args, int n, sqlite3_stmt **ret_stmt,
 	      struct err *err);
-/* 1: a row, 0: no more, which also resets the statement. */
+/* 1: a row; 0: no more, and the statement is reset. */
 int day_next(struct day *d, sqlite3_stmt *stmt, struct err *err);
 void day_done(sqlite3_stmt *stmt);
 /* For statements without rows. */
@@ -183,5 +183,5 @@ int day_exec(struct day *d, enum day_sql sql, const int64_t *args, int n, struct
 int day_put(struct day *d, enum day_sql sql, int64_t key, struct view data, struct err *err);
 /* The blob of a row, borrowed until the next step. */
 struct view day_blob(sqlite3_stmt *stmt, int column);
-/* The sentence for what SQLite answered, and its -errno. */
+/* The message and -errno for SQLite's error. */
 int day_error(struct day *d, int rc, struct err *err);

@@ -11,7 +11,7 @@
 #include "store/chunk.h"
 
 #define MAX_TEXT 8192U /* of a name or a file, in bytes */
-#define AHEAD 16U      /* stacks whose place is fetched before it is looked at */
+#define AHEAD 16U      /* stacks whose slots are prefetched before the lookup */
 #define HEAVY_BYTES ((size_t)2 << 20)
 
 static struct view cut(struct view text)
@@ -79,11 +79,11 @@ int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 	return 0;
 }
 
-/* What dict_resolve() knows of one profile. */
+/* The state of dict_resolve() for one profile. */
 struct resolving {
 	struct dict *d;
 	const struct profile *p;
-	uint64_t *locations; /* hashes, with names for frames that have none; 0: not needed yet */
+	uint64_t *locations; /* hashes, with names for nameless frames; 0: not needed yet */
 	uint32_t *ids;	     /* of the frame, plus 1, by location; 0: unknown, or several frames */
 	bool any_bare;	     /* locations are in use */
 	bool any_new;	     /* ids are in use */
@@ -95,7 +95,7 @@ static uint32_t n_frames(const struct profile_location *l)
 	return MAX(l->n_lines, 1U);
 }
 
-/* The i-th line of a location; the name may lie in r->bare. */
+/* The i-th line of a location; the name may be in r->bare. */
 static struct chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
 				   uint32_t i)
 {
@@ -137,12 +137,12 @@ static uint64_t frame_hash(struct resolving *r, const struct profile_location *l
 	return text_hash(&f);
 }
 
-/* Memory for the profile's locations. Most profiles hold next to nothing new, and need none. */
+/* Memory for the profile's locations. Most profiles have hardly anything new, and need none. */
 static int resolving_init(struct resolving *r, struct buf *scratch)
 {
 	size_t n = profile_n_locations(r->p);
 
-	/* A profile's own memory is bounded, and takes more than this. */
+	/* Bounded by the profile's own memory limit, as it takes more than this. */
 	scratch->max = PROFILE_MAX_BYTES;
 	buf_clear(scratch);
 	if (buf_reserve(scratch, n * (sizeof(*r->locations) + sizeof(*r->ids)) + 1) < 0)
@@ -152,7 +152,7 @@ static int resolving_init(struct resolving *r, struct buf *scratch)
 	return 0;
 }
 
-/* What profile_stack_hash() would say if all frames had names. */
+/* profile_stack_hash() as if all frames had names. */
 static uint64_t bare_hash(struct resolving *r, uint32_t stack)
 {
 	uint32_t n;
@@ -176,7 +176,7 @@ static uint64_t bare_hash(struct resolving *r, uint32_t stack)
 	return profile_hash_end(hash);
 }
 
-/* The id of a frame, which is added if it is new; -E2BIG when there are too many. */
+/* The id of a frame, added if new; -E2BIG if there are too many. */
 static int frame_id(struct resolving *r, const struct profile_location *l, uint32_t line,
 		    uint32_t *ret_id)
 {
@@ -199,7 +199,7 @@ static int frame_id(struct resolving *r, const struct profile_location *l, uint3
 	return 0;
 }
 
-/* Puts the frames of a location to ids, from the root; returns how many. */
+/* Writes the frames of a location to ids, from the root; returns how many. */
 static int put_frames(struct resolving *r, uint32_t location, uint32_t *ids)
 {
 	const struct profile_location *l;
@@ -243,7 +243,7 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 			return ret;
 		s.n += (uint32_t)ret;
 	}
-	/* The ids may move while they grow: until the flush it is their place that is kept. */
+	/* The ids may move while growing: keep offsets until the flush. */
 	s.frames = (const void *)(uintptr_t)d->new_ids.len;
 	d->new_ids.len += s.n * sizeof(*ids);
 	if (ids_put(&d->stacks, hash, s.id) < 0 || buf_append(&d->new_stacks, &s, sizeof(s)) < 0)

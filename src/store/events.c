@@ -46,7 +46,7 @@ static int encode(const struct event *e, struct buf *out)
 	return r;
 }
 
-/* The number of the next event of a millisecond. */
+/* The next free number within a millisecond. */
 static int next_number(struct writer *w, int64_t ms, uint32_t *ret, struct err *err)
 {
 	const int64_t range[] = {day_event_key(ms, 0), day_event_key(ms + 1, 0)};
@@ -102,7 +102,7 @@ int events_write(struct writer *w, struct writer_tools *t, const struct store_ev
 	struct dict *d = NULL;
 	int r = 0;
 
-	/* First: it may be too large, and then the event is refused with it. */
+	/* First: if it is too large, the event is refused as well. */
 	if (entry.profile && entry.family)
 		r = writer_write(w, t, &entry, err);
 	if (r == 0)
@@ -130,7 +130,7 @@ struct listing {
 	struct buf events; /* struct store_stored_event */
 	struct damage damage;
 	struct day *day;
-	/* Texts of the day, by id; data NULL for those that are not needed. */
+	/* Texts of the day, by id; data NULL if not needed. */
 	struct map services;
 	struct map labelsets; /* to struct labels_kept */
 };
@@ -223,7 +223,7 @@ static int keep_label(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-/* The texts of one event's service and label set, which most events share with others. */
+/* The service and label set of one event, which most events share. */
 static int describe(struct listing *l, struct store_stored_event *e, int64_t labelset)
 {
 	const int64_t id = labelset;

@@ -1,4 +1,4 @@
-/* src/store/events.h: events of a day file: what happened, to whom, and when. */
+/* src/store/events.h: the events of a day file. */
 #pragma once
 
 #include "store/store.h"
@@ -6,7 +6,6 @@
 struct writer;
 struct writer_tools;
 
-/* With its profile. -E2BIG: refused, and nothing was written. Any other failure: close the writer.
- */
+/* With its profile. -E2BIG: refused, nothing was written. Any other failure: close the writer. */
 int events_write(struct writer *w, struct writer_tools *t, const struct store_event *event,
 		 struct err *err);

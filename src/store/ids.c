@@ -10,7 +10,7 @@ void ids_release(struct ids *t)
 	*t = (struct ids){0};
 }
 
-/* Four fifths are taken at most: the tables are most of the writer's memory. */
+/* At most four fifths full: the tables are most of the writer's memory. */
 static bool ids_hold(uint32_t cap, uint32_t n)
 {
 	return (uint64_t)n * 5 <= (uint64_t)cap * 4;

@@ -1,14 +1,14 @@
 /*
- * src/store/ids.h: from the hash of a frame or a stack to its id, by open addressing. Only hashes
- * are kept, not what was hashed: they have 64 bits, are odd, and depend on a secret of this
- * process, so that they cannot be forged.
+ * src/store/ids.h: maps the hash of a frame or stack to its id, by open addressing. Only hashes are
+ * kept, not the contents: they have 64 bits, are odd, and depend on a secret of this process, so
+ * they cannot be forged.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In 12 bytes, and in one line of the CPU's cache; both halves are 0 when the place is free. */
+/* 12 bytes, within one cache line; both halves are 0 if the slot is free. */
 struct ids_place {
 	uint32_t hash[2];
 	uint32_t id;
@@ -30,7 +30,7 @@ static inline struct ids_place *ids_place(const struct ids *t, uint64_t hash)
 	uint32_t low = (uint32_t)hash, high = (uint32_t)(hash >> 32);
 	uint32_t i = high & (t->cap - 1);
 
-	/* A hash is odd: half of it tells whether the place is free. */
+	/* Hashes are odd: half of one tells whether the slot is free. */
 	while (t->places[i].hash[0] != 0 &&
 	       (t->places[i].hash[0] != low || t->places[i].hash[1] != high))
 		i = (i + 1) & (t->cap - 1);
@@ -50,14 +50,14 @@ static inline bool ids_get(const struct ids *t, uint64_t hash, uint32_t *ret_id)
 	return true;
 }
 
-/* Takes a free place, where there is room for another. */
+/* Takes a free slot; there must be room. */
 static inline void ids_fill(struct ids *t, struct ids_place *place, uint64_t hash, uint32_t id)
 {
 	*place = (struct ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
 	t->len++;
 }
 
-/* A hint to the CPU: the table is larger than its cache, and waiting is most of a look-up. */
+/* A prefetch: the table exceeds the CPU cache, and waiting is most of a lookup. */
 static inline void ids_expect(const struct ids *t, uint64_t hash)
 {
 	if (t->cap > 0)

@@ -1,4 +1,4 @@
-/* src/store/labels.c: sets of labels on disk. */
+/* src/store/labels.c: label sets on disk. */
 #include "store/labels.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ int labels_encode(const struct store_label *labels, size_t n, struct buf *out, s
 	int r;
 
 	if (n > LABELS_MAX)
-		return err_set(err, -E2BIG, "%zu labels are too many; %u at most", n, LABELS_MAX);
+		return err_set(err, -E2BIG, "too many labels: %zu, at most %u", n, LABELS_MAX);
 	if (n > 0) {
 		memcpy(sorted, labels, n * sizeof(*labels));
 		qsort(sorted, n, sizeof(*sorted), compare_labels);
@@ -39,8 +39,7 @@ int labels_encode(const struct store_label *labels, size_t n, struct buf *out, s
 	}
 	if (r == 0 && out->len > LABELS_MAX_BYTES)
 		r = -E2BIG;
-	return r < 0 ? err_set(err, r, "the labels of a process take more than %u bytes",
-			       LABELS_MAX_BYTES)
+	return r < 0 ? err_set(err, r, "the labels of a process exceed %u bytes", LABELS_MAX_BYTES)
 		     : 0;
 }
 

@@ -1,7 +1,7 @@
 /*
- * src/store/merge.c: every commit leaves small chunks of new frames and stacks. They are merged
- * when they have come to half of what the largest one holds, so that each stack is written again
- * only a few times a day; sorted together, stacks share longer beginnings.
+ * src/store/merge.c: merges dictionary chunks. Every commit leaves small chunks of new frames and
+ * stacks. They are merged once they add up to half of the largest one, so each stack is rewritten
+ * only a few times a day. Sorted together, stacks share longer prefixes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +10,13 @@
 #include "store/chunk.h"
 #include "store/sqlite_impl.h"
 
-#define MERGE_MAX_CHUNK ((size_t)4 << 20) /* of frame ids in memory; larger chunks stay alone */
+#define MERGE_MAX_CHUNK                                                                            \
+	((size_t)4 << 20) /* bytes of frame ids in memory; larger chunks are not merged */
 
 struct merging {
 	struct writer *w;
 	struct codec *codec;
-	struct buf stacks; /* struct chunk_stack, the place in ids instead of frames */
+	struct buf stacks; /* struct chunk_stack, with an offset into ids instead of frames */
 	struct buf ids;
 	struct buf frames; /* struct chunk_frame, into text */
 	struct arena text;
@@ -48,7 +49,7 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 	struct merging *m = ctx;
 	struct chunk_frame copy = *f;
 
-	/* Ids of a merged chunk follow each other. */
+	/* Ids of a merged chunk are contiguous. */
 	if (m->frames.len == 0)
 		m->first_frame = id;
 	else if (id != m->next_frame)
@@ -111,7 +112,7 @@ static int list_chunks(struct merging *m, bool stacks, uint32_t service, struct 
 	return r;
 }
 
-/* Adds the chunk to what is being merged, and deletes it. */
+/* Adds the chunk to the merge, and deletes it. */
 static int take_chunk(struct merging *m, bool stacks, int64_t key, struct err *err)
 {
 	const int64_t range[] = {key, key};

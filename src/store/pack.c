@@ -1,7 +1,7 @@
 /*
- * src/store/pack.c: past hours become packs, past days roll-ups. A pack takes the place of its
- * collections in one transaction, so that a reader sees the one or the other; what comes later for
- * the same hour becomes a further part.
+ * src/store/pack.c: turns past hours into packs and past days into roll-ups. A pack replaces its
+ * collections in one transaction, so a reader sees one or the other; later arrivals for the same
+ * hour become another part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "store/metrics/pack.h"
 #include "store/sqlite_impl.h"
 
-#define GRACE_NS (120 * 1000000000LL) /* for collections that are under way when the hour ends */
+#define GRACE_NS                                                                                   \
+	(120 *                                                                                     \
+	 1000000000LL) /* grace period for collections still in progress at the end of the hour */
 
 struct pack_stream {
 	uint32_t id;
@@ -19,7 +21,7 @@ struct pack_stream {
 	bool snapshot;
 };
 
-/* One hour of one process, on its way into a pack. */
+/* One hour of one process, to be packed. */
 struct packer {
 	struct writer *w;
 	struct writer_tools *tools;
@@ -31,7 +33,7 @@ struct packer {
 	uint32_t *starts; /* by stack id */
 	bool packed;	  /* anything */
 	struct damage damage;
-	bool left; /* some of the hour's collections could not be */
+	bool left; /* some of the hour's collections did not fit */
 };
 
 static void packer_release(struct packer *p)
@@ -72,7 +74,7 @@ static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struc
 	return r;
 }
 
-/* Reads one collection; its samples are appended. */
+/* Reads one collection and appends its samples. */
 static int take_row(struct packer *p, int64_t key, struct err *err)
 {
 	uint32_t time = (uint32_t)(p->times_ms.len / sizeof(uint32_t));
@@ -105,7 +107,7 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 	return 0;
 }
 
-/* By stack; the samples come by time, and stay so within a stack. */
+/* Stable sort by stack; samples of a stack stay ordered by time. */
 static int sort_samples(struct packer *p)
 {
 	size_t n = p->samples.len / sizeof(struct block_sample);
@@ -133,7 +135,7 @@ static int sort_samples(struct packer *p)
 	return 0;
 }
 
-/* The number of the next part of a pack; DAY_MAX_PARTS when there is no more room. */
+/* The number of the next part of a pack; DAY_MAX_PARTS if full. */
 static int next_part(struct packer *p, int64_t first_key, unsigned int *ret_part, struct err *err)
 {
 	const int64_t range[] = {first_key, first_key + DAY_MAX_PARTS - 1};
@@ -151,7 +153,7 @@ static int next_part(struct packer *p, int64_t first_key, unsigned int *ret_part
 	return 0;
 }
 
-/* Writes what was taken as one part. */
+/* Writes the collected samples as one part. */
 static int put_pack(struct packer *p, int64_t key, bool snapshot, struct err *err)
 {
 	struct block_hour hour = {
@@ -172,7 +174,7 @@ static int put_pack(struct packer *p, int64_t key, bool snapshot, struct err *er
 	return day_put(&p->w->day, DAY_PUT_PACK, key, buf_view(&p->tools->block), err);
 }
 
-/* n collections of one label set; the keys of those that found no more room become 0. */
+/* n collections of one label set; keys of those that do not fit become 0. */
 static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned int hour,
 			 int64_t *keys, size_t n, struct err *err)
 {
@@ -185,7 +187,7 @@ static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned
 	buf_clear(&p->samples);
 	for (i = 0; r == 0 && i < n && part < DAY_MAX_PARTS; i++) {
 		r = take_row(p, keys[i], err);
-		/* Half of the limit: one collection has at most BLOCK_MAX_STACK more. */
+		/* Half the limit: one collection adds at most BLOCK_MAX_STACK. */
 		if (r == 0 && (i + 1 == n || p->samples.len / sizeof(struct block_sample) >
 						     BLOCK_MAX_SAMPLES / 2))
 			r = put_pack(p, first + part++, s->snapshot, err);
@@ -197,7 +199,7 @@ static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned
 	return r;
 }
 
-/* Deletes what was packed: mostly all of the hour, which is one statement. */
+/* Deletes what was packed: mostly the whole hour, in one statement. */
 static int drop_rows(struct packer *p, uint32_t stream, unsigned int hour, struct err *err)
 {
 	const int64_t range[] = {day_key(stream, (int64_t)hour * BLOCK_HOUR_MS, 0),
@@ -257,7 +259,7 @@ static int merge_services(struct packer *p, const struct pack_stream *streams, s
 	uint32_t last = 0;
 	int r = 0;
 
-	/* Streams of a service mostly follow each other; merging once more finds nothing to do. */
+	/* Streams of a service are mostly adjacent; a second merge finds nothing to do. */
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		if (streams[i].service == last)
 			continue;

@@ -1,4 +1,4 @@
-/* src/store/read.c: how readers go over the days, and find streams and label sets in them. */
+/* src/store/read.c: how readers iterate over days and find their streams and label sets. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int read_day(struct store_sqlite *s, int64_t number, sqlite_day_fn *fn, v
 		r = fn(ctx, &day, &why);
 	if (r == 0)
 		r = day_exec(&day, DAY_COMMIT, NULL, 0, &why);
-	/* Retention may have taken the file meanwhile. */
+	/* Retention may have deleted the file meanwhile. */
 	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
 		return 0;
 	if (r == -EBADMSG || r == -ENOTSUP) {

@@ -1,4 +1,4 @@
-/* src/store/retention.c: which files there are, which must go, and which are set aside. */
+/* src/store/retention.c: lists files, deletes old ones, and moves damaged ones aside. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, s
 	struct dirent *e;
 
 	if (!dir)
-		return err_set(err, -errno, "cannot read the folder %s: %s", s->dir,
+		return err_set(err, -errno, "cannot read the directory %s: %s", s->dir,
 			       strerror(errno));
 	while ((e = readdir(dir))) {
 		if (!parse_name(e->d_name, &f))
@@ -80,7 +80,7 @@ int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, s
 	return 0;
 }
 
-/* The database goes first: whoever opens it after that finds nothing, not half of it. */
+/* Delete the database first: a later open then finds nothing, not half of it. */
 static void remove_file(struct store_sqlite *s, const struct sqlite_file *f)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
@@ -94,7 +94,7 @@ static void remove_file(struct store_sqlite *s, const struct sqlite_file *f)
 	}
 }
 
-/* Whether the file must go: by age, or because the folder is too large. */
+/* Whether to delete the file: by age, or because the directory is too large. */
 static bool must_go(const struct store_sqlite *s, const struct sqlite_file *f, int64_t now_ns,
 		    uint64_t bytes)
 {
@@ -129,8 +129,8 @@ int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
 	}
 	s->too_large = true;
 	(void)snprintf(sentence, sizeof(sentence),
-		       "today's profiles alone take %llu MB, more than the %llu MB of --max-disk; "
-		       "nothing more is stored until tomorrow or until it is raised",
+		       "today's profiles alone take %llu MB, more than --max-disk (%llu MB); "
+		       "nothing is stored until tomorrow, or until you raise it",
 		       (unsigned long long)bytes >> 20, (unsigned long long)s->max_bytes >> 20);
 	sqlite_trouble(s, sentence, false);
 	return 0;
@@ -160,14 +160,14 @@ void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t in
 	struct stat st;
 
 	day_path(path, sizeof(path), s->dir, number);
-	/* Another reader may have been faster, and a new file may have its name. */
+	/* Another reader may have been faster, and a new file may have taken the name. */
 	if (stat(path, &st) < 0 || (inode && st.st_ino != inode) || sqlite_lock_folder(s, NULL) < 0)
 		return;
 	sqlite_drop_writer(s, number);
 	for (int n = 1; n < MAX_DAMAGED; n++)
 		if (rename_day(s, path, n))
 			break;
-	(void)snprintf(sentence, sizeof(sentence), "a damaged day was set aside: %s", why);
+	(void)snprintf(sentence, sizeof(sentence), "a damaged file was moved aside: %s", why);
 	(void)pthread_mutex_lock(&s->status_lock);
 	s->status.damaged_files++;
 	(void)snprintf(s->status.trouble, sizeof(s->status.trouble), "%.*s",

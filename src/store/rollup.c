@@ -95,7 +95,7 @@ static int put_sums(struct rolling *r, uint32_t set, struct err *err)
 		       buf_view(&t->block), err);
 }
 
-/* Whether collections are left that could not be packed: then there is no roll-up. */
+/* Whether some collections could not be packed: then there is no roll-up. */
 static int has_rows(struct rolling *r, struct err *err)
 {
 	const int64_t range[] = {day_key(r->stream, 0, 0), day_key(r->stream + 1, 0, 0)};

@@ -1,6 +1,6 @@
 /*
- * src/store/series.c: totals over time, from the points of profiles and from metrics that are
- * known by a stream's name.
+ * src/store/series.c: totals over time, from the points of profiles and from metrics with a stream
+ * name.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,14 +20,14 @@ struct charting {
 	uint8_t *seen;	 /* whether a point passed the filters */
 	bool snapshot;
 	struct damage damage;
-	int64_t day_ms; /* when the day that is read began */
+	int64_t day_ms; /* start of the current day */
 };
 
-/* The step of a time of the day; n where it is in none. */
+/* The step of a time of the day; n if none. */
 static size_t chart_step(const struct charting *c, int64_t ms)
 {
 	int64_t ns = (c->day_ms + ms) * 1000000;
-	/* Unsigned: the window may begin before 1970. */
+	/* Unsigned: the window may start before 1970. */
 	uint64_t i = ((uint64_t)ns - (uint64_t)c->window->from_ns) / (uint64_t)c->step_ns;
 
 	return MIN(i, c->n);
@@ -81,7 +81,7 @@ static int chart_profiles(struct charting *c, struct day *day, struct buf *times
 	return r < 0 ? r : chart_points(c, day, &stream, bits, times, err);
 }
 
-/* Both lists are sorted; a time that is in both counts once. */
+/* Both lists are sorted; a time in both counts once. */
 static void count_times(struct charting *c, const struct buf *a, const struct buf *b)
 {
 	const uint32_t *x = (const void *)a->data, *y = (const void *)b->data;
@@ -127,7 +127,7 @@ int sqlite_series(struct store *store, const struct store_window *window, int64_
 	int r;
 
 	if (n_points > MAX_POINTS)
-		return err_set(err, -E2BIG, "%zu points are too many; %zu at most", n_points,
+		return err_set(err, -E2BIG, "too many points: %zu, at most %zu", n_points,
 			       MAX_POINTS);
 	c.times = times = calloc(n_points + 1, sizeof(*times));
 	c.seen = seen = calloc(n_points + 1, sizeof(*seen));

@@ -1,9 +1,9 @@
 /*
- * src/store/sqlite.c: the embedded store as its callers see it: write, commit, maintain, status.
+ * src/store/sqlite.c: the embedded store's interface: write, commit, maintain, status.
  *
- * A failure in writing spoils the interval: what was not committed is lost and counted, and the
- * day file is closed. The commit that ends the interval clears that, so that the next one tries
- * again from what is on disk. Readers have connections of their own and are not touched by this.
+ * A write failure spoils the interval: what was not committed is lost and counted, and the day file
+ * is closed. The commit that ends the interval clears this state, and the next interval starts over
+ * from disk. Readers have their own connections and are not affected.
  */
 #include "store/sqlite.h"
 
@@ -25,7 +25,7 @@
 #define DICTS_MAX_BYTES ((size_t)36 << 20)
 #define USUAL_SERIES 2000
 #define USUAL_SERIES_IN_ALL 20000
-#define DAMAGED_MAX 4096 /* blocks that are told apart */
+#define DAMAGED_MAX 4096 /* distinct blocks */
 
 static void unlockp(pthread_mutex_t **m)
 {
@@ -93,7 +93,7 @@ void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage)
 	}
 }
 
-/* What one call writes, of any kind. */
+/* What one call writes: any kind. */
 struct writing {
 	const struct store_entry *profile; /* one of the three */
 	const struct store_metrics *metrics;
@@ -184,7 +184,7 @@ int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, s
 	return 0;
 }
 
-/* The interval is lost: everything that is open is dropped, and read anew after the commit. */
+/* The interval is lost: drop everything open; it is reloaded after the commit. */
 static void spoil(struct store_sqlite *s, int r, const struct err *err)
 {
 	char line[ERR_LINE_MAX];
@@ -197,7 +197,7 @@ static void spoil(struct store_sqlite *s, int r, const struct err *err)
 	sqlite_trouble(s, err_describe(err, r, line), false);
 }
 
-/* There is something to pack again, from this hour on. */
+/* There is new data to pack, from this hour on. */
 static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struct err *err)
 {
 	uint64_t settled;
@@ -238,7 +238,7 @@ static int try_write(struct store_sqlite *s, const struct writing *e, int64_t nu
 	w->used = ++s->ticks;
 	r = write_to(s, w, e, err);
 	if (r == -EBADMSG) {
-		/* What was there is damaged: this interval begins a new file. */
+		/* The existing file is damaged: this interval starts a new one. */
 		inode = w->day.inode;
 		sqlite_set_aside_locked(s, number, inode, err->text);
 		r = sqlite_writer(s, number, &w, err);
@@ -266,9 +266,8 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 		err = &own;
 	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
 		count_lost(s, e);
-		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the clock of this machine",
-				"what was collected of %s is dated more than a day from now and is "
-				"not stored",
+		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the system clock",
+				"data of %s is dated more than a day from now and is not stored",
 				e->service);
 	}
 	if (s->spoiled) {
@@ -278,7 +277,7 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 	}
 	if (s->too_large) {
 		count_lost(s, e);
-		return err_set(err, -ENOSPC, "%s holds more than --max-disk allows", s->dir);
+		return err_set(err, -ENOSPC, "%s is larger than --max-disk", s->dir);
 	}
 	r = try_write(s, e, e->time_ns / DAY_NS, err);
 	if (r == 0)
@@ -417,7 +416,7 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	if (strlen(config->dir) >= sizeof(s->dir))
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", config->dir);
 	if (mkdir(config->dir, 0700) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot make the folder %s: %s", config->dir,
+		return err_set(err, -errno, "cannot create the directory %s: %s", config->dir,
 			       strerror(errno));
 	s = calloc(1, sizeof(*s));
 	if (!s)

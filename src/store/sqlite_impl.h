@@ -1,4 +1,4 @@
-/* src/store/sqlite_impl.h: what the parts of the embedded store share. */
+/* src/store/sqlite_impl.h: shared by the parts of the embedded store. */
 #pragma once
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "store/store_impl.h"
 #include "store/writer.h"
 
-#define SQLITE_WRITERS 2 /* days open for writing: around midnight there are two */
+#define SQLITE_WRITERS 2 /* days open for writing; two around midnight */
 
 #define SQLITE_ROLLED_UP 25
 
@@ -23,19 +23,19 @@ struct store_sqlite {
 	int64_t (*now_ns)(void *ctx);
 	void *now_ctx;
 
-	pthread_mutex_t lock; /* of all below but the status */
-	int lock_fd;	      /* of the folder's lock; -1: not ours */
+	pthread_mutex_t lock; /* protects everything below but the status */
+	int lock_fd;	      /* of the directory's lock; -1: not held */
 	struct writer writers[SQLITE_WRITERS];
 	struct writer_tools tools;
 	uint64_t ticks;
-	int spoiled; /* why the interval cannot be written any more, as -errno; 0: it can */
+	int spoiled; /* -errno if the interval can no longer be written; 0: it can */
 	struct err why_spoiled;
 	bool too_large;
-	struct map settled; /* by day: hours below are packed; SQLITE_ROLLED_UP: nothing is left */
+	struct map settled; /* by day: hours below are packed; SQLITE_ROLLED_UP: all done */
 
 	pthread_mutex_t status_lock;
 	struct store_status status; /* the counters and the trouble */
-	struct map damaged;	    /* blocks that were counted */
+	struct map damaged;	    /* blocks counted so far */
 };
 
 static inline struct store_sqlite *store_sqlite(struct store *store)
@@ -48,9 +48,9 @@ int sqlite_lock_folder(struct store_sqlite *s, struct err *err);
 int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err);
 int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err);
 void sqlite_drop_writer(struct store_sqlite *s, int64_t number); /* uncommitted profiles are lost */
-/* Blocks that were not counted yet are. */
+/* Counts blocks that were not counted yet. */
 void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage);
-/* Says what is wrong, until the next commit that works. */
+/* Reports trouble until the next successful commit. */
 void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
 
 /* retention.c */
@@ -60,12 +60,12 @@ struct sqlite_file {
 	bool damaged;
 	uint64_t bytes; /* with its log */
 };
-/* All files of the folder, oldest first. The array is the caller's. */
+/* All files in the directory, oldest first. The caller frees the array. */
 int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, size_t *ret_len,
 		 struct err *err);
 /* With the lock held. */
 int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err);
-/* Renames a damaged day; the inode is that of the file in which the damage was seen. */
+/* Renames a damaged day; inode identifies the file in which the damage was seen. */
 void sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why);
 void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
 			     const char *why);
@@ -73,35 +73,35 @@ void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t in
 /* pack.c; with the lock held. */
 int sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err);
 
-/* rollup.c: within the open transaction; nothing to do where it is rolled up already. */
+/* rollup.c: within the open transaction; no-op if already rolled up. */
 int sqlite_roll_up(struct writer *w, struct writer_tools *t, uint32_t stream, struct err *err);
 
-/* merge.c: makes few large dictionary chunks of many small ones, within the open transaction. */
+/* merge.c: merges small dictionary chunks into large ones, within the open transaction. */
 int sqlite_merge_chunks(struct writer *w, struct writer_tools *t, uint32_t service, bool always,
 			struct err *err);
 
 /* read.c */
 typedef int sqlite_day_fn(void *ctx, struct day *day, struct err *err);
 /*
- * Calls fn for each day that the window touches, oldest first, within a read transaction. A day
- * for which it says -EBADMSG is set aside, and the rest goes on.
+ * Calls fn for each day in the window, oldest first, within a read transaction. If it returns
+ * -EBADMSG, the day is moved aside and the iteration continues.
  */
 int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
 		    void *ctx, struct err *err);
-/* 1 when the day has the service, 0 when not. */
+/* 1 if the day has the service, otherwise 0. */
 int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err);
 struct sqlite_stream {
 	uint32_t id;
 	uint32_t service;
 	bool snapshot;
 };
-/* 1 when the day has the stream, 0 when not. */
+/* 1 if the day has the stream, otherwise 0. */
 int sqlite_find_stream(struct day *day, const char *service, const char *type,
 		       struct sqlite_stream *ret, struct err *err);
 /* The window within the day, in ms: rounded up, as times are stored in whole ms. */
 void sqlite_day_window(const struct day *day, int64_t from_ns, int64_t to_ns, int64_t *ret_from_ms,
 		       int64_t *ret_to_ms);
-/* A bit for each label set of the service that passes the filters; NULL without filters. */
+/* One bit per label set of the service that passes the filters; NULL without filters. */
 int sqlite_filter(struct day *day, uint32_t service, const struct store_window *window,
 		  uint8_t **ret_bits, struct err *err);
 static inline bool sqlite_passes(const uint8_t *bits, uint32_t labelset)

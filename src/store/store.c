@@ -1,4 +1,4 @@
-/* src/store/store.c: hands each call to the kind of store it is for. */
+/* src/store/store.c: dispatches each call to the kind of store. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void store_close(struct store *store)
 static int check_window(int64_t from_ns, int64_t to_ns, struct err *err)
 {
 	if (from_ns > to_ns)
-		return err_set(err, -EINVAL, "the window ends before it begins");
+		return err_set(err, -EINVAL, "the window ends before it starts");
 	return 0;
 }
 
@@ -59,7 +59,7 @@ int store_series(struct store *store, const struct store_window *window, int64_t
 	if (r < 0)
 		return r;
 	if (step_ns <= 0)
-		return err_set(err, -EINVAL, "the step of a series must be longer than nothing");
+		return err_set(err, -EINVAL, "the step of a series must be positive");
 	return store->ops->series(store, window, step_ns, points, n_points, err);
 }
 
@@ -89,7 +89,7 @@ int store_metrics(struct store *store, const struct store_metric_query *query,
 	if (r < 0)
 		return r;
 	if (query->metric && query->step_ns <= 0)
-		return err_set(err, -EINVAL, "the step of a series must be longer than nothing");
+		return err_set(err, -EINVAL, "the step of a series must be positive");
 	return store->ops->metrics(store, query, ret_answer, err);
 }
 

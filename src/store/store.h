@@ -1,12 +1,12 @@
 /*
- * src/store/store.h: where profiles, metrics and events are kept, and how they are found again.
+ * src/store/store.h: stores profiles, metrics and events and finds them again.
  *
- * A stream is one service and one type ("go_heap:inuse_space:bytes"). What a reader collected of
- * one process at one time goes in as a struct store_entry; what comes out is summed over a window.
- * Deltas (alloc_space) add up. Snapshots (inuse_space) are summed as well, and the number of
- * collection times in the window comes with them, so that the caller can average.
+ * A stream is one service and one type ("go_heap:inuse_space:bytes"). A collection of one process
+ * goes in as a struct store_entry; queries return sums over a window. Deltas (alloc_space) add up.
+ * Snapshots (inuse_space) are summed too, and the number of collections in the window is returned
+ * for averaging.
  *
- * One writer; readers may be other threads, each call is safe by itself.
+ * One writer. Readers may be other threads; each call is thread-safe.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct store_entry {
 	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
 };
 
-/* Adds one entry to what the next commit will write. -ENOSPC when the disk is full: see status. */
+/* Adds one entry to the next commit. -ENOSPC if the disk is full: see status. */
 int store_write(struct store *store, const struct store_entry *entry, struct err *err);
 
 /* Numbers of one resource at one time. */
@@ -53,8 +53,8 @@ struct store_metrics {
 	const struct metrics *metrics;
 };
 /*
- * The same for metrics. Of a counter its increase is kept: a first reading, which has none, is a
- * gap. Points of series past the limits are refused, which status counts and which is no failure.
+ * The same for metrics. Counters are stored as increases: a first reading has none and is a gap.
+ * Points of series over the limits are refused; status counts them, and that is no failure.
  */
 int store_write_metrics(struct store *store, const struct store_metrics *metrics, struct err *err);
 
@@ -66,17 +66,17 @@ struct store_event {
 	int64_t duration_ns;
 	const struct event *event;
 };
-/* The same for an event; its profile is written with it, under the family of its kind. */
+/* The same for an event, with its profile, under the family of its kind. */
 int store_write_event(struct store *store, const struct store_event *event, struct err *err);
 
-/* Makes everything since the last commit durable, in one transaction. Call once an interval. */
+/* Makes everything since the last commit durable, in one transaction. Call once per interval. */
 int store_commit(struct store *store, struct err *err);
-/* Packs past hours, rolls up past days, drops what retention and size say. Call now and then. */
+/* Packs past hours, rolls up past days, and enforces retention and size. Call regularly. */
 int store_maintain(struct store *store, int64_t now_ns, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
 DEFINE_CLEANUP(struct store, store_close)
 
-/* What to read: a stream, a window [from, to), and labels that must be equal. */
+/* What to read: a stream, a window [from, to), and labels to match. */
 struct store_window {
 	const char *service;
 	const char *type;
@@ -88,18 +88,17 @@ struct store_window {
 
 /* Sums over the window: a profile of one type with names, files and lines; addresses are 0. */
 struct store_sum {
-	struct profile *profile; /* the caller's to free */
+	struct profile *profile; /* the caller frees it */
 	bool snapshot;
 	uint64_t collections; /* distinct collection times of the stream in the window */
 	uint64_t samples;     /* stored samples that were added up */
-	int64_t other;	      /* value that was folded into "(other)" when it was stored */
+	int64_t other;	      /* value folded into "(other)" when stored */
 };
 int store_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
 	      struct err *err);
 
 /* Totals over time: points[i] covers [from + i*step, from + (i+1)*step). Deltas are summed, */
-/* snapshots averaged over the collections of the step and summed over processes; NAN where nothing
- * was collected. */
+/* snapshots averaged over the collections of the step and summed over processes; NAN for a gap. */
 int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
 		 double *points, size_t n_points, struct err *err);
 
@@ -110,11 +109,11 @@ struct store_stream {
 	int64_t first_ns;
 	int64_t last_ns;
 };
-/* All streams with data in the window, sorted by service, then type. The array is the caller's. */
+/* All streams with data in the window, sorted by service, then type. The caller frees the array. */
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 
-/* All label sets of a service in the window: flat {key, value} pairs with set boundaries. */
+/* All label sets of a service in the window, as flat {key, value} pairs with set boundaries. */
 struct store_labelset {
 	struct store_label *labels; /* in one allocation with the array */
 	size_t n_labels;
@@ -126,14 +125,14 @@ int store_labelsets(struct store *store, const char *service, int64_t from_ns, i
 
 /* Which metrics to read, and how. */
 enum store_aggregate {
-	STORE_AVERAGE, /* of gauges; the increases of counters and histograms are summed */
+	STORE_AVERAGE, /* of gauges; increases of counters and histograms are summed */
 	STORE_MIN,
 	STORE_MAX,
 	STORE_LAST,
 };
 struct store_metric_query {
 	const char *service;
-	const char *metric; /* NULL: all of them, without points */
+	const char *metric; /* NULL: all, without points */
 	int64_t from_ns;
 	int64_t to_ns;
 	const struct store_label *filters; /* attributes of the metric, or labels */
@@ -153,23 +152,23 @@ struct store_series {
 	size_t n_labels;
 	int64_t first_ns;
 	int64_t last_ns;
-	/* width rows of n_points; NAN where there is nothing. A histogram has a row per bucket. */
+	/* width rows of n_points; NAN for a gap. A histogram has one row per bucket. */
 	double *points;
-	double *sums; /* of what is in the buckets, n_points; NULL when it is not known */
+	double *sums; /* of the values in the buckets, n_points; NULL if unknown */
 	uint32_t width;
 };
 struct store_metric_answer {
 	struct store_series *series; /* by metric, attributes, labels */
 	size_t len;
-	bool known; /* the metric (or any, where none was named) was stored at some time */
-	/* Of the metric that was named; of any time, when the window has none of it. */
+	bool known; /* the metric (any, if none was named) was ever stored */
+	/* Of the named metric; from outside the window if that has none. */
 	enum metric_kind kind;
 	const char *unit;
 	const double *bounds; /* of a histogram */
 	size_t n_bounds;
-	struct arena memory; /* of all of it */
+	struct arena memory; /* of everything */
 };
-/* -E2BIG: more points than fit into memory. A metric that was never stored is not known. */
+/* -E2BIG: more points than fit into memory. A metric never stored is not an error: see known. */
 int store_metrics(struct store *store, const struct store_metric_query *query,
 		  struct store_metric_answer *ret_answer, struct err *err);
 void store_metric_answer_release(struct store_metric_answer *answer);
@@ -179,7 +178,7 @@ struct store_stored_event {
 	const char *service;
 	const char *kind; /* "oom_kill" */
 	const char *sentence;
-	const char *family; /* of the profile that was stored with it; "": none */
+	const char *family; /* of the profile stored with it; "": none */
 	const struct store_label *attributes;
 	size_t n_attributes;
 	const struct store_label *labels;
@@ -190,7 +189,7 @@ struct store_events_answer {
 	size_t len;
 	struct arena memory;
 };
-/* The events of a window, of a service or (NULL) of all. */
+/* The events of a window, of one service or all (NULL). */
 int store_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
 		 struct store_events_answer *ret_answer, struct err *err);
 void store_events_answer_release(struct store_events_answer *answer);
@@ -206,11 +205,11 @@ struct store_status {
 	uint64_t series;	/* of metrics, written in the current hour */
 	uint64_t points_written;
 	uint64_t points_lost;	 /* could not be written */
-	uint64_t series_refused; /* points whose series would have been one too many */
+	uint64_t series_refused; /* points refused because there were too many series */
 	uint64_t events_written;
 	uint64_t events_lost;
 	uint64_t damaged_blocks; /* of metrics and events: gaps */
-	bool writing;		 /* false: the disk is full, or the folder is not writable */
-	char trouble[256];	 /* why, and what to do; "" when all is well */
+	bool writing;		 /* false: the disk is full, or the directory is not writable */
+	char trouble[256];	 /* the reason and the fix; "" if all is well */
 };
 void store_status(struct store *store, struct store_status *ret_status);

@@ -1,4 +1,4 @@
-/* src/store/store_impl.h: what a kind of store has to provide; see store.h for the meanings. */
+/* src/store/store_impl.h: the operations of a kind of store; see store.h for their meanings. */
 #pragma once
 
 #include "store/store.h"

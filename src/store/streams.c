@@ -1,4 +1,4 @@
-/* src/store/streams.c: which streams and which label sets there are in a window. */
+/* src/store/streams.c: the streams and label sets in a window. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@ struct listing {
 	const char *service;
 	struct intern names; /* of streams, or label sets as bytes */
 	struct buf items;    /* struct store_stream, or struct span */
-	struct span *spans;  /* of a day's label sets; first_ns 0: not seen */
+	struct span *spans;  /* of a day's label sets; first_ns 0: none seen */
 	struct damage damage;
 };
 
-/* The time of the first or last point of a stream in the window; 0: there is none. */
+/* The time of the first or last point of a stream in the window; 0 if none. */
 static int edge_point(struct day *day, enum day_sql sql, const int64_t range[2], int64_t *ret_ns,
 		      struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * src/store/sum.c: the sum over a window. Whole days come from their roll-ups, the rest from hourly
- * packs and from collections that are not packed yet; all are added into one array by stack id.
+ * src/store/sum.c: the sum over a window. Whole days come from roll-ups, the rest from hourly packs
+ * and unpacked collections; all are added into one array by stack id.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@ struct summing {
 	struct build build;
 	struct block_sums sums; /* of one day */
 	struct store_sum total;
-	double metric; /* of a metric that is known by the stream's name */
+	double metric; /* of a metric with this stream name */
 	struct damage damage;
 	/* Of the day being read. */
 	struct sqlite_stream stream;
@@ -31,7 +31,8 @@ struct summing {
 
 static int damaged(struct day *day, int r, struct err *err)
 {
-	return err_set(err, r, r == -EBADMSG ? "%s: a damaged block" : "%s: no memory to read it",
+	return err_set(err, r,
+		       r == -EBADMSG ? "%s: a damaged block" : "%s: not enough memory to read it",
 		       day->path);
 }
 
@@ -116,7 +117,7 @@ static int count_collections(struct summing *s, struct day *day, struct err *err
 	return r;
 }
 
-/* 1 when the whole day is wanted and was rolled up, and its collections are counted. */
+/* 1 if the whole day is wanted and rolled up; its collections are then counted. */
 static int is_rolled(struct summing *s, struct day *day, struct err *err)
 {
 	const int64_t id = s->stream.id;
@@ -204,7 +205,7 @@ static int sum_day(void *ctx, struct day *day, struct err *err)
 	return MIN(r, 0);
 }
 
-/* A metric has no stack: its family stands for one, "[go runtime]". */
+/* A metric has no stack: its family serves as one, "[go runtime]". */
 static int add_metric(const struct summing *s, struct profile *p)
 {
 	const char *type = s->window->type;
@@ -233,7 +234,7 @@ static int add_metric(const struct summing *s, struct profile *p)
 	return r < 0 ? r : profile_add_sample(p, stack, &value, NULL, 0);
 }
 
-/* "go_heap:inuse_space:bytes" is of type inuse_space, in bytes. */
+/* "go_heap:inuse_space:bytes" has the type inuse_space, in bytes. */
 static int add_type(struct profile *p, const char *type)
 {
 	const char *first = strchr(type, ':');

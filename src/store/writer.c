@@ -1,4 +1,4 @@
-/* src/store/writer.c: one entry becomes rows of a day file. */
+/* src/store/writer.c: writes entries as rows of a day file. */
 #include "store/writer.h"
 
 #include <errno.h>
@@ -231,7 +231,7 @@ int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, 
 	return 0;
 }
 
-/* The samples in the order of their stored stack ids, in t->order: once for all types. */
+/* Sorts the samples by stored stack id into t->order, once for all types. */
 static int sort_samples(struct writer_tools *t, const struct profile *p, struct err *err)
 {
 	const uint32_t *ids = (const void *)t->ids.data;
@@ -253,7 +253,7 @@ static int sort_samples(struct writer_tools *t, const struct profile *p, struct 
 	return 0;
 }
 
-/* The values of one type by stored stack id, in t->values; returns how many. */
+/* Collects the values of one type by stored stack id into t->values; returns how many. */
 static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t type)
 {
 	const struct block_value *order = (const void *)t->order.data;
@@ -269,7 +269,7 @@ static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t ty
 	return block_add_up(values, n);
 }
 
-/* There is a collection of this process at this time already: theirs and ours are added. */
+/* This process already has a collection at this time: add both. */
 static int add_to_row(struct writer *w, struct writer_tools *t, int64_t key, size_t *n,
 		      int64_t *total, struct err *err)
 {
@@ -321,11 +321,11 @@ static int put_values(struct writer *w, struct writer_tools *t, int64_t key, siz
 		return 0;
 	r = block_encode_sums(&t->codec, (void *)t->values.data, n, n, &t->block);
 	if (r < 0)
-		return err_set(err, r, "%s: a profile is too large to be stored", w->day.path);
+		return err_set(err, r, "%s: a profile is too large to store", w->day.path);
 	return day_put(&w->day, DAY_PUT_PROFILE, key, buf_view(&t->block), err);
 }
 
-/* A collection that comes after the day was rolled up makes the sums of its stream void. */
+/* A collection after the roll-up invalidates the sums of its stream. */
 static int void_rollup(struct writer *w, uint32_t stream, struct err *err)
 {
 	const int64_t range[] = {day_rollup_key(stream, 0), day_rollup_key(stream + 1, 0)};
@@ -365,15 +365,15 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
 {
 	if (w->next_stream + profile_n_types(e->profile) > DAY_MAX_STREAMS)
-		return err_set(err, -E2BIG, "%s holds %u streams and takes no more of them",
-			       w->day.path, DAY_MAX_STREAMS);
+		return err_set(err, -E2BIG, "%s has reached its limit of %u streams", w->day.path,
+			       DAY_MAX_STREAMS);
 	for (size_t i = 0; i < profile_n_types(e->profile); i++) {
 		const struct profile_type *t = profile_type_at(e->profile, i);
 
 		if (strlen(e->family) + profile_string(e->profile, t->type).len +
 			    profile_string(e->profile, t->unit).len + 3 >
 		    128)
-			return err_set(err, -E2BIG, "the name of a profile type is too long");
+			return err_set(err, -E2BIG, "the profile type's name is too long");
 	}
 	return 0;
 }
@@ -384,7 +384,7 @@ int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *ser
 	int r;
 
 	if (strlen(service) >= 256 || strlen(service) == 0)
-		return err_set(err, -E2BIG, "a service's name has 1 to 255 bytes, this one %zu",
+		return err_set(err, -E2BIG, "a service name must have 1 to 255 bytes, not %zu",
 			       strlen(service));
 	buf_clear(&t->labels);
 	r = labels_encode(labels, n_labels, &t->labels, err);

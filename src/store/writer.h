@@ -1,7 +1,7 @@
 /*
- * src/store/writer.h: a day file that is being written: its connection, and what is known of its
- * contents so that nothing is stored twice. Everything since the last commit lies in one open
- * transaction; after a failure the whole struct is closed, and what it knew is read again.
+ * src/store/writer.h: a day file being written: its connection, and what is known of its contents,
+ * so nothing is stored twice. Everything since the last commit is in one open transaction. After a
+ * failure the whole struct is closed and reloaded.
  */
 #pragma once
 
@@ -35,11 +35,11 @@ struct writer {
 	struct metrics_writer metrics;
 };
 
-/* What all writers of a store share. */
+/* Shared by all writers of a store. */
 struct writer_tools {
 	struct codec codec;
 	struct buf values; /* struct block_value */
-	struct buf order;  /* struct block_value: where the values of a sample are */
+	struct buf order;  /* struct block_value: index of a sample's values */
 	struct buf sorted; /* room for sorting */
 	struct buf ids;
 	struct buf hashes;
@@ -55,22 +55,22 @@ struct writer_tools {
 void writer_tools_release(struct writer_tools *t);
 
 int writer_open(struct writer *w, const char *dir, int64_t number, struct err *err);
-void writer_close(struct writer *w); /* drops what is not committed */
+void writer_close(struct writer *w); /* discards uncommitted data */
 int writer_begin(struct writer *w, struct err *err);
 /*
- * What all entries begin with: the transaction, and the labels in t->labels. -E2BIG: the name of
- * the service or the labels are too long.
+ * The start of every entry: the transaction, and the labels in t->labels. -E2BIG: the service name
+ * or the labels are too long.
  */
 int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *service,
 		       const struct store_label *labels, size_t n_labels, struct err *err);
-/* The service of the file, and the label set in t->labels; made where there is none. */
+/* The service in the file, and the label set in t->labels; created if missing. */
 int writer_service(struct writer *w, const char *service, struct dict **ret, struct err *err);
 int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
 		    struct err *err);
-/* -E2BIG: refused, and nothing was written. Any other failure: close it. */
+/* -E2BIG: refused, nothing was written. Any other failure: close it. */
 int writer_write(struct writer *w, struct writer_tools *t, const struct store_entry *entry,
 		 struct err *err);
 int writer_commit(struct writer *w, struct writer_tools *t, struct err *err);
 size_t writer_memory(const struct writer *w);
-/* Unloads dictionaries, the least recently used first, until the rest takes max_bytes. */
+/* Unloads least recently used dictionaries until the rest takes at most max_bytes. */
 int writer_shrink(struct writer *w, struct writer_tools *t, size_t max_bytes, struct err *err);

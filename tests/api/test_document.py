@@ -147,7 +147,7 @@ class Docs(unittest.TestCase):
 
     def answer(self, path):
         """What the docs say of an answer: its cell, and the paragraph that begins with its path."""
-        paragraph = re.search(rf"^`{path}` (?:answers|takes)(?:(?!\n\n).)*(?:\n\n```json\n.*?```)?",
+        paragraph = re.search(rf"^`{path}` (?:returns|accepts)(?:(?!\n\n).)*(?:\n\n```json\n.*?```)?",
                               self.text, re.M | re.S)
         return self.rows[path][1] + (paragraph[0] if paragraph else "")
 

@@ -41,7 +41,7 @@ test('a service that has ended says so and comes last', async ({ page }) => {
   await page.goto('/');
   const row = page.locator('.services tbody tr').last();
   await expect(row).toContainText('nightly');
-  await expect(row.locator('[data-title="Live heap"]')).toHaveText('ended');
+  await expect(row.locator('[data-title="Live heap"]')).toHaveText('not running');
 });
 
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
@@ -92,11 +92,11 @@ test('what does not work on the machine is told on every page with its reason an
 
 test('what cannot be profiled is named with the reason and what helps', async ({ page }) => {
   await page.goto('/');
-  const group = page.getByRole('row').filter({ hasText: 'Run sonde as root' });
+  const group = page.getByRole('row').filter({ hasText: 'run sonde as root' });
   await expect(group).toContainText('dockerd');
   await expect(group).toContainText('containerd');
   // What most programs leave off is said where it is asked for.
-  await expect(page.getByText('block profile on')).toHaveCount(0);
+  await expect(page.getByText('block profiling is off')).toHaveCount(0);
   await page.getByRole('searchbox').fill('restic');
   await expect(page.getByRole('row').filter({ hasText: '--go-heap force' })).toBeVisible();
   await expect(group).toHaveCount(0);
@@ -110,10 +110,10 @@ test('types are grouped, and one thing is measured in several ways', async ({ pa
   await expect(picker.getByText(/runtime|oom/i)).toHaveCount(0);
   await picker.getByRole('button', { name: /^Goroutines/ }).click();
   await expect(page.locator('.tbody')).toContainText('runtime.gopark');
-  const states = page.getByRole('group', { name: 'Measured in' });
+  const states = page.getByRole('group', { name: 'Variant' });
   await states.getByRole('button', { name: 'In syscalls' }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('syscall.write');
-  await expect(picker.getByRole('button', { name: /^Goroutines in system calls/ })).toHaveAttribute('aria-pressed', 'true');
+  await expect(picker.getByRole('button', { name: /^Goroutines in syscalls/ })).toHaveAttribute('aria-pressed', 'true');
   await expect.poll(() => hash(page)).toContain('type=go_goroutine:syscall:count');
   // Curves of the runtime are no flame graph, also where somebody writes it into the address.
   await openMock(page, 'type=go_runtime:heap_live:bytes');
@@ -215,25 +215,25 @@ test('the Go runtime is shown on demand, in one request, with the cursor and the
 test('a kill for want of memory is told on the overview, and its last heap is one click away', async ({ page }) => {
   await page.goto('/');
   const row = page.getByRole('row').filter({ hasText: 'importer' });
-  await expect(row.locator('.oomnote.kill')).toHaveText(/^Killed by OOM at [\d: -]+, 2 times$/);
+  await expect(row.locator('.oomnote.kill')).toHaveText(/^OOM-killed at [\d: -]+, 2 times$/);
   await expect(page.getByRole('row').filter({ hasText: 'billing' }).locator('.oomnote.near')).toHaveText(/^Near its memory limit at/);
   await row.getByRole('link', { name: 'importer', exact: true }).click();
   const banner = page.getByRole('status', { name: 'Out of memory' });
-  await expect(banner).toHaveText(/Killed by OOM at [\d: -]+, 1\.90\sGB; 9\d\.\d% in main\.appendToCache/);
+  await expect(banner).toHaveText(/OOM-killed at [\d: -]+, 1\.90\sGB; 9\d\.\d% in main\.appendToCache/);
   await expect(page.locator('.timeline .mark.kill')).toHaveCount(2);
   await expect(page.locator('.timeline .mark.near')).toHaveCount(1);
-  await banner.getByRole('button', { name: 'Show its last heap' }).click();
+  await banner.getByRole('button', { name: 'Show last heap' }).click();
   await expect.poll(() => hash(page)).toMatch(/type=go_oom:inuse_space:bytes&sel=\d+-\d+&label=process.pid%3D5022/);
   const sel = /sel=(\d+)-(\d+)/.exec(await hash(page))!;
   expect(Number(sel[2]) - Number(sel[1])).toBe(1);
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('main.appendToCache');
   await expect(page.locator('.crumbs')).toContainText(/1\.8\d\sGB/);
-  await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Goroutines' }).click();
+  await page.getByRole('group', { name: 'Variant' }).getByRole('button', { name: 'Goroutines' }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
-  await page.getByRole('button', { name: 'Back to the profiles' }).click();
+  await page.getByRole('button', { name: 'Back to profiles' }).click();
   await expect(page.getByRole('button', { name: /^Live heap/ })).toHaveAttribute('aria-pressed', 'true');
   await banner.getByRole('button', { name: '2 more' }).click();
-  await expect(banner.getByRole('listitem')).toHaveText([/^!Near its memory limit/, /pid 4711, as last read before the kill/]);
+  await expect(banner.getByRole('listitem')).toHaveText([/^!Near its memory limit/, /pid 4711, last snapshot before the kill/]);
   await page.locator('.timeline .mark.near').click();
   await expect.poll(() => hash(page)).toContain('type=go_oom');
   await expect(page.locator('.crumbs')).toContainText(/1\.7\d\sGB/);

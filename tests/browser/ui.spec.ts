@@ -66,7 +66,7 @@ test('search takes text and regular expressions and says the matched share', asy
   await box.fill(`/${last(LEAK).split('.').pop()}$/`);
   await expect(status).toHaveText(/% in \d+ functions?$/);
   await box.fill('/(/');
-  await expect(status).toHaveText('not a regular expression');
+  await expect(status).toHaveText('invalid regular expression');
   await box.fill('no such function anywhere');
   await expect(page.getByText('No function matches')).toBeVisible();
 });
@@ -230,7 +230,7 @@ test('goroutines are shown by state, and two windows of them compared', async ({
   await openService(page);
   await page.getByRole('button', { name: /^Goroutines/ }).click();
   await expect(page.locator('.tbody')).toContainText('runtime.gopark');
-  await page.getByRole('group', { name: 'Measured in' }).getByRole('button', { name: 'Waiting' }).click();
+  await page.getByRole('group', { name: 'Variant' }).getByRole('button', { name: 'Waiting' }).click();
   await expect.poll(() => hash(page)).toContain('type=go_goroutine:waiting:count');
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('runtime.gopark');
   await dragTimeline(page, ...DRAG);

@@ -255,8 +255,8 @@ class Beyond(unittest.TestCase):
             rig.wait_for(lambda: (reader_of(agent, target.pid, "go-goroutines") or
                                   {"collections": 0})["collections"], "goroutines")
             reader = reader_of(agent, target.pid, "go-goroutines")
-            said = re.match(r"of (\d+) goroutines the stacks of (\d+) were read, which stand for "
-                            r"all; it takes \d+ ms of CPU, and is read every (\d+) s$",
+            said = re.match(r"(\d+) goroutines, sampled by (\d+) stacks; "
+                            r"a collection takes \d+ ms of CPU; collected every (\d+) s$",
                             reader["trouble"])
             self.assertTrue(said, reader)
             total, read, every = map(int, said.groups())

@@ -67,7 +67,7 @@ class Core(unittest.TestCase):
             done = rig.sonde("heap", "--core", os.path.join(tmp, f"core.{target.pid}"),
                              "--exe", other)
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("not the file that was running", done.stderr)
+            self.assertIn("not the file the process runs", done.stderr)
 
     def core_written_by_the_kernel_equals_live(self):
         program = rig.build.build("heap", rig.build.mandatory()[1], "strip")

@@ -198,7 +198,7 @@ class Features(unittest.TestCase):
         missing = {n: f for n, f in doctor.items() if f["state"] != "on" and n != "store"}
         text = subprocess.run([*prefix, self.sonde, "ps", "-w"], capture_output=True, text=True,
                               check=True).stdout
-        self.assertEqual("\nOn this machine:\n" in text, bool(missing))
+        self.assertEqual("\nThis machine:\n" in text, bool(missing))
         for f in missing.values():
             self.assertIn(f'  {f["title"]}: {f["state"]}: {f["reason"]}; fix: {f["remedy"]}\n', text)
         done = subprocess.run([*prefix, self.sonde, "ps", "--json"], capture_output=True, text=True,
@@ -246,11 +246,11 @@ class Features(unittest.TestCase):
                                                         memory))
 
     def test_root_of_a_user_namespace_is_not_root(self):
-        memory = lacks("user_namespace", "user namespace", state="limited", remedy="root of the host")
-        wanted = no_bpf("user_namespace", "bpf()", remedy="root of the host")
+        memory = lacks("user_namespace", "user namespace", state="limited", remedy="root on the host")
+        wanted = no_bpf("user_namespace", "bpf()", remedy="root on the host")
         wanted |= {"go": memory, "java-counters": memory,
-                   "java": lacks("user_namespace", "tmpfs", remedy="root of the host"),
-                   "kernel-names": lacks("hidden", "addresses", remedy="root of the host")}
+                   "java": lacks("user_namespace", "tmpfs", remedy="root on the host"),
+                   "kernel-names": lacks("hidden", "addresses", remedy="root on the host")}
         if number("/proc/sys/kernel/yama/ptrace_scope"):
             wanted["go"] = wanted["java-counters"] = dict(memory, state="off")
         prefix = ("unshare", "-Ur")

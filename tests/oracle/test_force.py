@@ -225,7 +225,7 @@ class Force(unittest.TestCase):
                                 (link, unlink)):
                 forge()
                 done = rig.sonde("heap", other.pid, "--force", "--wait", "100ms", check=rig.FAILED)
-                self.assertIn("could have been written by others", done.stderr)
+                self.assertIn("is writable by others", done.stderr)
                 self.assertEqual((rate_of(go, program, target.pid), rate_of(go, program, other.pid)), (524288, 0))
                 undo()
             # A note of an earlier process with that pid, or of what it ran before an exec.
@@ -252,7 +252,7 @@ class Force(unittest.TestCase):
             target.process.wait()
             said = process.communicate(timeout=rig.LIMIT)[1].decode()
             self.assertEqual(process.returncode, rig.FAILED)
-            self.assertIn("ended", said)
+            self.assertIn("exited", said)
             self.assertNotIn("back", said)
             self.assertEqual(journal(), [])
 

@@ -186,10 +186,10 @@ class JavaTruth(JavaCase):
             if self.major < 25:
                 done = rig.sonde("java", target.pid, "cpu", "-d", "100ms", "--data-dir",
                                  self.state, check=rig.OK, timeout=rig.LIMIT)
-                self.assertIn("sampled from outside", done.stderr)
+                self.assertIn("sampled by sonde", done.stderr)
                 return
             cpu, counted = target.profile("cpu", self.data, lambda c: c.compute_ns > 2e9)
-            lost = re.search(r"^Lost: (\d+) samples, by the JVM", target.said, re.M)
+            lost = re.search(r"^Lost: (\d+) samples, dropped by the JVM", target.said, re.M)
             ours = sum_of(cpu, "cpu", "Chaos.compute") + int(lost[1] if lost else 0) * 10**7
             self.near(ours, counted.compute_ns, CPU_WITHIN)
 
@@ -204,7 +204,7 @@ class JavaCommand(JavaCase):
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=rig.LIMIT)
             self.assertEqual(process.returncode, rig.OK, err)
-            self.assertIn("Ended after", err)
+            self.assertIn("Interrupted after", err)
             self.assertIn("Chaos.allocateLarge", out)
             self.nothing_left(target, self.state)
 
@@ -224,7 +224,7 @@ class JavaCommand(JavaCase):
 
     def test_what_cannot_be_profiled_is_refused_untouched(self):
         done = rig.sonde("java", os.getpid(), "--data-dir", self.state, check=rig.NOT_PROFILEABLE)
-        self.assertIn("runs no Java", done.stderr)
+        self.assertIn("not a Java process", done.stderr)
         rig.sonde("java", os.getpid(), "heap", check=rig.USAGE)
         rig.sonde("java", os.getpid(), "-d", "never", check=rig.USAGE)
         rig.sonde("java", 0x7ffffff0, "--data-dir", self.state, check=rig.FAILED)
@@ -251,7 +251,7 @@ class JavaWithoutRecorder(JavaCase):
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=rig.LIMIT)
             self.assertEqual(process.returncode, rig.OK, err)
-            self.assertIn("a library of ours", said)
+            self.assertIn("sonde's JVMTI library", said)
             self.assertIn("Chaos.allocateLarge", out)
             self.nothing_left(target, self.state)
 
@@ -429,13 +429,13 @@ class JavaAgent(AgentCase):
         with self.chaos() as target:
             dump("jcmd", target.pid, "JFR.start name=mine settings=default")
             agent = self.agent("--java")
-            rig.wait_for(lambda: "its user is recording" in
+            rig.wait_for(lambda: "its user is already recording" in
                          reader_of(agent, target.pid, "java-alloc").get("reason", ""),
                          lambda: answers_of(agent, target.pid))
             status = [m for m, v in metrics_of(agent, target.pid).items()
                       if "profiling_status" in m and v == 0]
             self.assertEqual(len(status), 1)
-            self.assertIn("its user is recording", status[0])
+            self.assertIn("its user is already recording", status[0])
             self.assertIn("name=mine", dump("jcmd", target.pid, "JFR.check"))
             self.assertEqual([n for n in ours_in(target.pid) if " tmpfs sonde " in n], [])
             dump("jcmd", target.pid, "JFR.stop name=mine")
@@ -465,7 +465,7 @@ class JavaHidden(AgentCase):
         with Chaos(self.home, options=self.only_first) as target:
             alloc, counted = target.profile("alloc", self.data, self.enough)
             missing = 1 - sum_of(alloc, "alloc_space") / allocated(counted)
-            told = re.search(r"^Missing: at least (\d+) % .*-XX:\+UseG1GC", target.said, re.M)
+            told = re.search(r"^Missing: at least (\d+)% .*-XX:\+UseG1GC", target.said, re.M)
             self.assertTrue(told, target.said)
             self.assertGreater(missing, 0.5)
             # Threads that come and go are not counted.

@@ -111,7 +111,7 @@ class JavaMethods(JavaMethodsCase):
         with self.shares() as target:
             profile, spent = self.measured(target, 1500, "--java", env=self.env())
             self.check_counted(profile, spent)
-            self.assertRegex(profile.said, r"by its perf map: \d{3,} functions, written \d+ times")
+            self.assertRegex(profile.said, r"from a perf map: \d{3,} functions, written \d+ times")
             self.nothing_left(target)
 
     def test_stacks_without_frame_pointers_say_that_they_are_cut(self):
@@ -164,7 +164,7 @@ class JavaMethods(JavaMethodsCase):
             os.symlink(precious, target.map)
             profile = self.profile(target, "--java")
             self.assertIn("No Java names", profile.said)
-            self.assertIn("in the place of", profile.said)
+            self.assertIn("is not its perf map", profile.said)
             self.assertEqual(os.readlink(target.map), precious)
             self.assertFalse(target.listens())
             self.assertEqual(count_with(profile.samples, "Shares.heavy"), 0)
@@ -183,7 +183,7 @@ class JavaMethods(JavaMethodsCase):
                     f.write(f"{start} {int(end, 16) - int(start, 16):x} of my own\n")
             stat = os.stat(target.map)
             profile = self.profile(target, "--java")
-            self.assertIn("the perf map that was there", profile.said)
+            self.assertIn("an existing perf map", profile.said)
             self.assertGreater(count_with(profile.samples, "of my own"), 0)
             self.assertFalse(target.listens())
             now = os.stat(target.map)
@@ -228,8 +228,8 @@ class JavaMethodsSampled(JavaMethodsCase):
             profile, said = sampling.end(), sampling.said()
             self.assertGreater(count(profile.samples), 100)
             self.check_counted(profile, spent)
-            self.assertIn("sampled from outside", said)
-            self.assertIn("by its perf map", said)
+            self.assertIn("sampled by sonde", said)
+            self.assertIn("from a perf map", said)
             self.nothing_left(target)
 
 
@@ -245,7 +245,7 @@ class JavaMethodsRecorded(JavaMethodsCase):
                 self.assertLess(time.monotonic(), deadline, names)
                 done = rig.sonde("java", target.pid, "cpu", "-d", "3s", "-f", "pprof", "-o", path,
                                  "--data-dir", self.state, check=rig.OK)
-                self.assertIn("by its own recorder", done.stderr)
+                self.assertIn("by Flight Recorder", done.stderr)
                 names |= {n for s in Profile(path).samples for n in names_of(s)}
                 os.unlink(path)
 
@@ -279,7 +279,7 @@ class JavaMethodsUntouched(JavaMethodsCase):
 
     def test_a_process_without_a_JVM_is_profiled_as_ever(self):
         done = rig.sonde("cpu", os.getpid(), "-d", "1s", "--java", check=rig.OK, env=self.env())
-        self.assertIn("runs no Java", done.stderr)
+        self.assertIn("not a Java process", done.stderr)
 
     def test_what_a_killed_one_left_is_taken_out_by_the_next(self):
         with self.shares() as target:

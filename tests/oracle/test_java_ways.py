@@ -245,7 +245,7 @@ class Jvmti(WaysCase):
 
     def test_a_jvm_that_loads_nothing_is_left_alone(self):
         with Program(self.home, "-XX:-EnableDynamicAgentLoading") as program:
-            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*does not load a library"):
+            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*cannot load a library"):
                 Way("jvmti", program.pid, self.state)
             self.nothing_left(program)
             program.counters("alloc 1000")
@@ -267,7 +267,7 @@ class Async(WaysCase):
     def test_totals_are_what_the_program_counts_twice_over(self):
         with Program(self.home) as program:
             if self.major < 11:
-                with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*needs the debug symbols"):
+                with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*need debug symbols"):
                     Way("async", program.pid, self.state, self.library)
                 self.nothing_left(program)
                 return
@@ -288,14 +288,14 @@ class Async(WaysCase):
             out.write(f.read())
         with Program(self.home, f"-agentpath:{copy}="
                      "start,event=itimer,loglevel=none,file=/tmp/own.jfr") as program:
-            with self.assertRaisesRegex(AssertionError, "EBUSY: .*async-profiler of its own"):
+            with self.assertRaisesRegex(AssertionError, "EBUSY: .*its own async-profiler"):
                 Way("async", program.pid, self.state, self.library)
             self.assertEqual(ours_in(program.pid), [])
             program.counters("alloc 1000")
 
     def test_a_library_that_is_none_is_refused(self):
         with Program(self.home) as program:
-            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*does not load a library"):
+            with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*cannot load a library"):
                 Way("async", program.pid, self.state, __file__)
             self.nothing_left(program)
             program.counters("alloc 1000")

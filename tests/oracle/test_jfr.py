@@ -314,11 +314,11 @@ class Jfr(unittest.TestCase):
         with open(path, "wb") as f:
             f.write(data + data[:-1000])
         done = rig.sonde("jfr", path, check=rig.OK)
-        self.assertIn(f"{len(data) - 1000} bytes are of a chunk that is not complete", done.stderr)
+        self.assertIn(f"last {len(data) - 1000} bytes: an incomplete chunk", done.stderr)
         self.assertEqual(ours(done.stdout), summary(DEBIAN, recording(DEBIAN)))
         with open(path, "wb") as f:
             f.write(b"no recording" * 10)
-        self.assertIn("is no JFR recording", rig.sonde("jfr", path, check=rig.FAILED).stderr)
+        self.assertIn("is not a JFR recording", rig.sonde("jfr", path, check=rig.FAILED).stderr)
 
     def test_a_running_JVM_is_followed_without_a_gap(self):
         for home in homes():

@@ -238,7 +238,7 @@ class Query(Stored):
             self.assertIn("sonde run", done.stderr)
             self.assertFalse(os.path.exists(missing))
             done = rig.sonde(*command, "--data-dir", rig.SONDE, check=rig.FAILED)
-            self.assertIn("not a folder", done.stderr)
+            self.assertIn("not a directory", done.stderr)
             rig.sonde(*command, "--data-dir", "", check=rig.FAILED)
 
 

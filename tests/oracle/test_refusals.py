@@ -52,7 +52,7 @@ class Refusals(unittest.TestCase):
         return err
 
     def test_target_exits_between_readings(self):
-        self.assertIn("ended", self.while_diffing(lambda target: target.process.kill()))
+        self.assertIn("exited", self.while_diffing(lambda target: target.process.kill()))
 
     def test_target_execs_between_readings(self):
         """The pid and its start time stay; the program is another, here even of the same file."""
@@ -60,7 +60,7 @@ class Refusals(unittest.TestCase):
 
     def test_no_such_process(self):
         done = rig.sonde("heap", 2 ** 22 - 1, check=rig.FAILED)
-        self.assertIn("no process", done.stderr)
+        self.assertIn("no such process", done.stderr)
 
     def test_no_permission_names_the_capability(self):
         with heap_target() as target, tempfile.TemporaryDirectory() as tmp:
@@ -96,7 +96,7 @@ class Refusals(unittest.TestCase):
             with rig.Target([path, "-rate", "1"]) as target:
                 done = rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
                 self.assertIn("1.99", done.stderr)
-                self.assertIn("; --assume-layout", done.stderr)
+                self.assertIn("; use --assume-layout", done.stderr)
                 self.assertEqual(heap_answer(target.pid)["cause"], "unknown_version")
                 self.assertIn("--assume-layout", heap_answer(target.pid)["remedy"])
                 done = rig.sonde("heap", target.pid, "--assume-layout", "1.19", check=rig.OK)
@@ -155,7 +155,7 @@ class Refusals(unittest.TestCase):
                 mem.seek(second + 8)
                 mem.write(struct.pack("<Q", head))
             done = rig.sonde("heap", target.pid, check=rig.FAILED)
-            self.assertIn("circle", done.stderr)
+            self.assertIn("cycle", done.stderr)
 
     @staticmethod
     def word(mem, addr):

@@ -168,15 +168,15 @@ class Numbers(unittest.TestCase):
             for table in tables:
                 lines = table.splitlines()
                 self.assertRegex(lines[0], r"^sonde top  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-                self.assertIn("1 process of 1 service", lines[1])
+                self.assertIn("1 process in 1 service", lines[1])
                 self.assertRegex(lines[2], r"FLAT +FLAT% +CUM +CUM%  FUNCTION \(WHERE\)")
                 self.assertRegex(lines[3], r"main\.\w+ \(top-text\)$")
-                self.assertRegex(lines[4], r"and \d+ more; -n \d+ shows all")
+                self.assertRegex(lines[4], r"and \d+ more; use -n \d+ to see all")
             self.assertNotIn("\x1b", text)
             # A rate takes two readings, and nothing is said before. Where the machine is busy
             # there may be no garbage collection between them: then it says that it waits for one.
             target.ask("go")
-            self.assertNotIn("second reading", self.top(target.pid, "-d", "500ms", "--once", "-t",
+            self.assertNotIn("second collection", self.top(target.pid, "-d", "500ms", "--once", "-t",
                                                         "alloc_space").stdout)
             with Stream(target.pid, "-b", "-d", "500ms", "-t", "alloc_space") as top:
                 self.assertIn("main.churn (top-text)", top.table("main.")[3])
@@ -225,7 +225,7 @@ class Live(unittest.TestCase):
             # Who burns the processors comes first.
             terminal.wait("CPU by function")
             terminal.press("a")
-            # What is live is known at once, rates with the second reading.
+            # What is live is known at once, rates with the second collection.
             terminal.wait("B live, ")
             text = terminal.wait(lambda t: rows(t)[:1] == ["main.leak"])
             self.assertIn("FLAT/s", text)
@@ -248,15 +248,15 @@ class Live(unittest.TestCase):
             terminal.press("\x1bg")
             terminal.wait(lambda t: "by service" in t and rows(t) == ["top-live"])
             terminal.press("\x1b[B\r")
-            terminal.wait("of service top-live")
+            terminal.wait(", service top-live")
             terminal.press("p")
             terminal.wait("PAUSED")
             terminal.press("p+")
             terminal.wait("every 1s")
             terminal.press("?")
-            terminal.wait("Keys of sonde top")
+            terminal.wait("sonde top keys")
             terminal.press("x")
-            terminal.wait(lambda t: "of service top-live" in t and "PAUSED" not in t)
+            terminal.wait(lambda t: ", service top-live" in t and "PAUSED" not in t)
             terminal.wait("of a CPU")
             self.assertTrue(terminal.is_taken())
             terminal.press("q")
@@ -277,7 +277,7 @@ class Live(unittest.TestCase):
                     self.assertEqual(terminal.ended(), 0)
                     self.assertTrue(terminal.is_restored(), end)
         with leak("top-gone", leak_mb=1) as target, Terminal(target.pid, "-d", "200ms") as terminal:
-            terminal.wait("1 process of 1 service")
+            terminal.wait("1 process in 1 service")
             target.process.kill()
             self.assertEqual(terminal.ended(), 0)
             self.assertTrue(terminal.is_restored())

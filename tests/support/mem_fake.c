@@ -22,7 +22,7 @@ struct mem_fake {
 	size_t len;
 };
 
-/* The index of the first segment that ends after addr; len when there is none. */
+/* The index of the first segment that ends after addr; len if none. */
 static size_t fake_from(const struct mem_fake *f, uint64_t addr)
 {
 	return proc_ranges_from(f->segments, f->len, sizeof(*f->segments), addr);

@@ -116,7 +116,7 @@ static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
 	ask(c, 3L * SECOND_NS);
 	assert_false(has_trouble(c, NULL));
 	ask(c, 4L * SECOND_NS);
-	assert_true(has_trouble(c, "does not come back"));
+	assert_true(has_trouble(c, "sampler thread is stuck"));
 	assert_true(has_trouble(c, "futex"));
 	assert_false(agent_cpu_is_idle(c));
 

@@ -262,7 +262,7 @@ static void target_that_hangs_does_not_delay_others_and_is_shown(void **state)
 	wait_writes(&q, 10);
 	assert_int_equal(p.writes, 0);
 	assert_true(EVENTUALLY(target_of(agent, 10).sources[0].slow));
-	assert_non_null(strstr(target_of(agent, 10).sources[0].trouble, "not answered"));
+	assert_non_null(strstr(target_of(agent, 10).sources[0].trouble, "not responding"));
 	assert_true(EVENTUALLY(!target_of(agent, 11).sources[0].slow));
 	machine_lock();
 	p.hangs = false;

@@ -387,8 +387,8 @@ static void a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so(void
 	assert_true(second.collections >= 4);
 	wait_writes(&p, 1);
 	t = look(agent);
-	assert_non_null(strstr(t.sources[1].trouble, "a sample; it takes "));
-	assert_non_null(strstr(t.sources[1].trouble, "and is read every "));
+	assert_non_null(strstr(t.sources[1].trouble, "a sample; a collection takes "));
+	assert_non_null(strstr(t.sources[1].trouble, "; collected every "));
 	assert_true(t.sources[1].answer.yes);
 	second.burn_ms = 0;
 	second.notes = false;

@@ -20,10 +20,10 @@ static void err_carries_the_sentence_and_the_code(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(err_set(&err, -ESRCH, "process %d is gone", 5), -ESRCH);
-	assert_string_equal(err.text, "process 5 is gone");
+	assert_int_equal(err_set(&err, -ESRCH, "process %d has exited", 5), -ESRCH);
+	assert_string_equal(err.text, "process 5 has exited");
 	assert_int_equal(err_prefix(&err, -EPERM, "reading %s", "x"), -EPERM);
-	assert_string_equal(err.text, "reading x: process 5 is gone");
+	assert_string_equal(err.text, "reading x: process 5 has exited");
 	assert_int_equal(err_oom(&err), -ENOMEM);
 	assert_string_equal(err.text, "out of memory");
 	assert_int_equal(err_set(NULL, -EFAULT, "unheard"), -EFAULT);

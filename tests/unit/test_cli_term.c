@@ -164,12 +164,12 @@ static void what_cpu_profiles_lack_is_said_by_runtime(void **state)
 		{"python", "3.9", false, "yes", ""},
 		{"python", "3.13", true, "yes", ""},
 		{"python", "3.8", false, "C functions only", "3.9 to 3.13"},
-		{"python", "2.7", true, "C functions, and its perf map", ""},
+		{"python", "2.7", true, "C functions and its perf map", ""},
 		{"python", "", false, "C functions only", "3.9 to 3.13"},
 		{"node", "", false, "no JavaScript names", "--perf-basic-prof"},
-		{"node", "", true, "yes, by its perf map", ""},
+		{"node", "", true, "yes, with its perf map", ""},
 		{"java", "", false, "no Java names", "Compiler.perfmap"},
-		{"java", "", true, "yes, by its perf map", "PreserveFramePointer"},
+		{"java", "", true, "yes, with its perf map", "PreserveFramePointer"},
 	};
 
 	(void)state;

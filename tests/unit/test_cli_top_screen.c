@@ -186,8 +186,8 @@ static void the_table_has_rates_shares_names_and_places(void **state)
 	struct fixture *f = *state;
 	struct grid g = draw(&f->ui);
 
-	assert_true(has(&g, "sonde top  12:03:04  every 2s  takes 0.4% of a CPU"));
-	assert_true(has(&g, "1 process of 1 service: 1010B live, 4.89kB/s and 6 objects/s"));
+	assert_true(has(&g, "sonde top  12:03:04  every 2s  using 0.4% of a CPU"));
+	assert_true(has(&g, "1 process in 1 service: 1010B live, 4.89kB/s and 6 objects/s"));
 	assert_non_null(strstr(g.cells[3], "FLAT/s  FLAT%      CUM/s   CUM%  FUNCTION"));
 	assert_non_null(strstr(g.cells[3], "WHERE"));
 	assert_non_null(strstr(g.cells[4], ">    3.91kB 79.84%     3.91kB 79.84%  encoding/json."));
@@ -257,7 +257,7 @@ static void enter_shows_callers_and_escape_goes_back(void **state)
 	(void)press(f, 'g');
 	(void)press(f, TOP_KEY_ENTER);
 	g = draw(&f->ui);
-	assert_true(has(&g, "by function, flat first, of service api"));
+	assert_true(has(&g, "by function, flat first, service api"));
 	(void)press(f, TOP_KEY_ESCAPE);
 	assert_int_equal(f->ui.group, TOP_SERVICES);
 }
@@ -354,7 +354,7 @@ static void pause_and_intervals_are_for_the_loop(void **state)
 	assert_int_equal(press(f, '-'), 0);
 	(void)press(f, '?');
 	g = draw(&f->ui);
-	assert_true(has(&g, "Keys of sonde top"));
+	assert_true(has(&g, "sonde top keys"));
 	/* It goes back, and does nothing else. */
 	assert_int_equal(press(f, 'q'), TOP_DO_DRAW);
 	assert_false(f->ui.help);
@@ -379,8 +379,8 @@ static void the_foot_says_what_is_missing(void **state)
 	g = draw(&f->ui);
 	assert_true(has(&g, "3 not profiled: profiling is off (2), no ?[permission (1)"));
 	assert_true(has(&g, "7 records lost"));
-	assert_true(has(&g, "200 are not Go programs"));
-	assert_true(has(&g, "1 do not answer"));
+	assert_true(has(&g, "200 not Go"));
+	assert_true(has(&g, "1 not responding"));
 	(void)snprintf(s->trouble, sizeof(s->trouble), "there is trouble");
 	g = draw(&f->ui);
 	assert_true(has(&g, "there is trouble | 3 not profiled"));
@@ -402,7 +402,7 @@ static void cpu_time_has_a_key_and_is_in_cores(void **state)
 	(void)press(f, 'c');
 	g = draw(&f->ui);
 	assert_true(has(&g, "CPU by function, flat first"));
-	assert_true(has(&g, "0.75 of 4 cores | 1 process of 1 service:"));
+	assert_true(has(&g, "0.75 of 4 cores | 1 process in 1 service:"));
 	assert_true(has(&g, "CORES  FLAT%  CUM CORES"));
 	assert_true(has(&g, "0.750   100%      0.750   100%  burn"));
 	(void)press(f, 'g');
@@ -419,14 +419,14 @@ static void without_samples_the_foot_and_the_table_say_why(void **state)
 	struct grid g;
 
 	(void)err_lack(&f->ui.status.no_samples, 0, ERR_CAUSE_PRIVILEGE, "run sonde as root",
-		       "no CPU samples: no permission");
+		       "no CPU samples: not enough permissions");
 	g = draw(&f->ui);
 	assert_true(has(&g, "encoding/json.Marshal"));
-	assert_true(has(&g, "no CPU samples: no permission; run sonde as root"));
+	assert_true(has(&g, "no CPU samples: not enough permissions; run sonde as root"));
 	assert_false(has(&g, " cores "));
 	(void)press(f, 'c');
 	g = draw(&f->ui);
-	assert_true(has(&g, "There are no CPU samples: no permission"));
+	assert_true(has(&g, "There are no CPU samples: not enough permissions"));
 }
 
 static void values_and_shares_fit_their_columns(void **state)
@@ -454,20 +454,20 @@ static void an_empty_table_says_why(void **state)
 
 	(void)state;
 	top_describe_nothing(&view, &s, &t, text, sizeof(text));
-	assert_string_equal(text, "Looking at the processes...");
+	assert_string_equal(text, "Scanning processes...");
 	s.looked = true;
 	top_describe_nothing(&view, &s, &t, text, sizeof(text));
-	assert_non_null(strstr(text, "no Go program"));
+	assert_non_null(strstr(text, "No Go process"));
 	s.sums.processes = 1;
 	s.measuring = true;
 	top_describe_nothing(&view, &s, &t, text, sizeof(text));
-	assert_non_null(strstr(text, "second reading"));
+	assert_non_null(strstr(text, "second collection"));
 	s.sums.measured = s.sums.waiting = 1;
 	top_describe_nothing(&view, &s, &t, text, sizeof(text));
 	assert_non_null(strstr(text, "garbage collections"));
 	s.measuring = false;
 	top_describe_nothing(&view, &s, &t, text, sizeof(text));
-	assert_string_equal(text, "Nothing was allocated lately.");
+	assert_string_equal(text, "No recent allocations.");
 }
 
 static int decode(const char *bytes, bool at_end, size_t want_used)

@@ -193,7 +193,7 @@ static void open_refuses_what_is_not_a_64_bit_little_endian_elf(void **state)
 	(void)state;
 	refuses("#!/bin/sh\n", 10, -EBADMSG, "not an ELF file");
 	refuses("", 0, -EBADMSG, "not an ELF file");
-	refuses(&f, 63, -EBADMSG, "cut off");
+	refuses(&f, 63, -EBADMSG, "truncated");
 	f.ehdr.e_ident[EI_CLASS] = ELFCLASS32;
 	refuses(&f, sizeof(f), -EBADMSG, "32-bit");
 	f = forge();
@@ -209,9 +209,9 @@ static void open_refuses_damaged_program_headers(void **state)
 
 	(void)state;
 	f.ehdr.e_phoff = sizeof(f) - 100;
-	refuses(&f, sizeof(f), -EBADMSG, "cut off");
+	refuses(&f, sizeof(f), -EBADMSG, "truncated");
 	f.ehdr.e_phoff = UINT64_MAX - 10;
-	refuses(&f, sizeof(f), -EBADMSG, "cut off");
+	refuses(&f, sizeof(f), -EBADMSG, "truncated");
 	f = forge();
 	f.ehdr.e_phentsize = 32;
 	refuses(&f, sizeof(f), -EBADMSG, "program headers of 32 bytes");

@@ -337,7 +337,7 @@ static void circle_is_an_error(void **state)
 		/* The way into the circle is part of the walk. */
 		program_buckets(&p, 1000);
 		assert_int_equal(program_read(&p, &err), -EBADMSG);
-		assert_non_null(strstr(err.text, "circle"));
+		assert_non_null(strstr(err.text, "cycle"));
 		assert_int_equal(p.buckets.len, 0);
 		program_end(&p);
 	}

@@ -34,7 +34,7 @@ static void process_without_java_is_refused_and_leaves_no_note(void **state)
 
 	(void)state;
 	assert_int_equal(start(&id, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, "runs no Java"));
+	assert_non_null(strstr(err.text, "not a Java process"));
 	assert_int_equal(n_notes(), 0);
 }
 

@@ -77,7 +77,7 @@ static void hotspot_is_known_by_its_library_only(void **state)
 	assert_int_equal(vm.commands, JAVA_COMMANDS_UNKNOWN);
 	assert_string_equal(vm.name, "HotSpot");
 	assert_int_equal(vm.major, 0);
-	assert_string_equal(vm.reason, "its version is not known");
+	assert_string_equal(vm.reason, "unknown version");
 	assert_int_equal(detect_with("/usr/bin/java", &vm), 0);
 	assert_int_equal(detect_with("/opt/libjvm.so/other", &vm), 0);
 	assert_int_equal(detect_with("", &vm), 0);

@@ -376,7 +376,7 @@ static void what_is_no_recording_is_refused(void **state)
 	(void)state;
 	(void)buf_append(&text.out, forge_types, 100);
 	assert_int_equal(drain_forged(&text, &err), -EBADMSG);
-	assert_string_equal(err.text, "test.jfr is no JFR recording");
+	assert_string_equal(err.text, "test.jfr is not a JFR recording");
 	old.out.data[5] = 0;
 	assert_int_equal(drain_forged(&old, &err), -ENOTSUP);
 	fixed.out.data[67] = 0;

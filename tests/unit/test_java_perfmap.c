@@ -323,7 +323,7 @@ static void a_process_without_java_is_refused_and_nothing_is_noted(void **state)
 	(void)state;
 	assert_int_equal(java_perfmap_start(&t.id, &options, &map, &err), -ENOTSUP);
 	assert_null(map);
-	assert_non_null(strstr(err.text, "no HotSpot JVM"));
+	assert_non_null(strstr(err.text, "not a HotSpot JVM"));
 	assert_int_equal(java_perfmaps_restore(dir, &err), 0);
 }
 

@@ -327,7 +327,7 @@ static void files_that_are_not_ours_do_no_harm(void **state)
 	run_in(dir, "touch 9999999999999999.spool");
 	s = spool_with(1 << 20, 4096);
 	assert_int_equal(spool_append(s, view_of(large, sizeof(large)), &err), -EOVERFLOW);
-	assert_string_equal(err.remedy, "empty the folder");
+	assert_string_equal(err.remedy, "empty the directory");
 	spool_close(s);
 }
 

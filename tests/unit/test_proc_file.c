@@ -120,7 +120,7 @@ static void file_of_a_mapping_that_changed_is_refused(void **state)
 	other = *f.map;
 	other.inode++;
 	assert_int_equal(proc_file_open_mapped(getpid(), &other, &fd, &err), -ESTALE);
-	assert_non_null(strstr(err.text, "no longer the one that is mapped"));
+	assert_non_null(strstr(err.text, "no longer the mapped one"));
 	assert_int_equal(fd, -1);
 	fixture_release(&f);
 }

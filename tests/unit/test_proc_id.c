@@ -109,7 +109,7 @@ static void id_of_a_zombie_or_of_nobody_is_gone(void **state)
 	assert_false(proc_id_alive(&alive));
 	child_end(&c);
 	assert_int_equal(proc_id_of(c.pid, &id, &err), -ESRCH);
-	assert_non_null(strstr(err.text, "there is no process"));
+	assert_non_null(strstr(err.text, "no such process"));
 	assert_int_equal(proc_id_of(0, &id, &err), -ESRCH);
 	assert_int_equal(proc_id_of(-1, &id, &err), -ESRCH);
 	assert_int_equal(id.pid, 7);
@@ -187,7 +187,7 @@ static void one_of_us_at_a_time_is_at_work_on_a_process(void **state)
 	assert_int_equal(proc_lock(&id, "test", &first, &err), 0);
 	assert_int_equal(proc_lock(&id, "test", &refused, &err), -EBUSY);
 	assert_int_equal(refused, -1);
-	assert_non_null(strstr(err.text, "another sonde is at work on process 42"));
+	assert_non_null(strstr(err.text, "another sonde is working on process 42"));
 	/* Other work, and another process with the same pid, are none of its business. */
 	assert_int_equal(proc_lock(&id, "test-other", &other, &err), 0);
 	(void)close(other);

@@ -140,7 +140,7 @@ static void sound_core_has_its_memory_names_and_vector(void **state)
 	assert_int_equal(proc_mem_read_some(mem, 0x41008, got, 32), 8);
 	assert_int_equal(proc_mem_read(mem, 0x30000, got, 1, &err), -EFAULT);
 	assert_int_equal(proc_mem_read(mem, 0x10000, got, 17, &err), -EFAULT);
-	assert_non_null(strstr(err.text, "it belongs to /bin/a"));
+	assert_non_null(strstr(err.text, "it is mapped from /bin/a"));
 	assert_non_null(strstr(err.text, "(na?me)"));
 }
 
@@ -212,7 +212,7 @@ static void wrong_files_are_told_apart(void **state)
 		{"\xfd\x37zXZ\0", 6, -ENOTSUP, "xz -d"},
 		{"\x04\x22\x4d\x18", 4, -ENOTSUP, "lz4 -d"},
 		{"BZh9", 4, -ENOTSUP, "bzip2 -d"},
-		{"#!/b", 4, -EBADMSG, "no ELF file"},
+		{"#!/b", 4, -EBADMSG, "not an ELF file"},
 		{"\x7f"
 		 "ELF\1",
 		 5, -ENOTSUP, "32-bit"},
@@ -235,7 +235,7 @@ static void wrong_files_are_told_apart(void **state)
 	expect_refused(&f, -EBADMSG, "a program or a library");
 	forged_init(&f);
 	f.eh.e_machine = EM_RISCV;
-	expect_refused(&f, -ENOTSUP, "another machine (ELF number 243)");
+	expect_refused(&f, -ENOTSUP, "unsupported machine (ELF number 243)");
 	assert_int_equal(proc_mem_open_core("/no/such/core", &mem, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/no/such/core"));
 	assert_int_equal(proc_mem_open_core("/dev/null", &mem, &err), -EINVAL);
@@ -292,7 +292,7 @@ static void notes_that_lie_are_refused(void **state)
 		files[0] = counts[i];
 		note_add(&f.notes, NT_FILE, files, sizeof(files));
 		f.ph[3].p_filesz = f.notes.len;
-		expect_refused(&f, -EBADMSG, "notes make no sense");
+		expect_refused(&f, -EBADMSG, "notes are invalid");
 	}
 	files[0] = 1;
 	for (size_t i = 2; i < 5; i++) {
@@ -304,15 +304,15 @@ static void notes_that_lie_are_refused(void **state)
 		buf_clear(&f.notes);
 		note_add(&f.notes, NT_FILE, files, sizeof(files));
 		f.ph[3].p_filesz = f.notes.len;
-		expect_refused(&f, -EBADMSG, "notes make no sense");
+		expect_refused(&f, -EBADMSG, "notes are invalid");
 		files[i] = old;
 	}
 	forged_init(&f);
 	memset(f.notes.data + 4, 0xff, 4);
-	expect_refused(&f, -EBADMSG, "notes make no sense");
+	expect_refused(&f, -EBADMSG, "notes are invalid");
 	forged_init(&f);
 	memset(f.notes.data, 0xff, 4);
-	expect_refused(&f, -EBADMSG, "notes make no sense");
+	expect_refused(&f, -EBADMSG, "notes are invalid");
 	/* A hole of zeros: notes of nothing, without end. */
 	forged_init(&f);
 	buf_clear(&f.notes);

@@ -149,16 +149,17 @@ static void wrong_questions_are_told_what_is_wrong(void **state)
 		int error;
 		const char *text;
 	} rows[] = {
-		{"metric=go.heap.live", -EINVAL, "service is missing"},
-		{WINDOW "&metric=", -EINVAL, "metric needs a text"},
-		{WINDOW "&metric=go.heap", -ENOENT, "without metric for a list"},
-		{WINDOW "&metric=go.heap.live&aggregate=sum", -EINVAL, "average, min, max or last"},
+		{"metric=go.heap.live", -EINVAL, "missing parameter service"},
+		{WINDOW "&metric=", -EINVAL, "metric must have 1 to 127 bytes"},
+		{WINDOW "&metric=go.heap", -ENOENT, "without metric"},
+		{WINDOW "&metric=go.heap.live&aggregate=sum", -EINVAL,
+		 "expected: average, min, max, last"},
 		{WINDOW "&metric=a&metric=b", -EINVAL, "metric is given twice"},
 		{WINDOW "&group=1&group=2&group=3&group=4&group=5&group=6&group=7&group=8&group=9",
-		 -EINVAL, "at most 8 keys"},
+		 -EINVAL, "at most 8 group keys"},
 		{"service=svc&metric=go.heap.live&from=1&to=1728000060000&step_ms=1000", -EINVAL,
 		 "longer than 40 days"},
-		{"service=svc&metric=go.heap.live&from=-1d&step_ms=1000", -EINVAL, "longer step"},
+		{"service=svc&metric=go.heap.live&from=-1d&step_ms=1000", -EINVAL, "larger step"},
 		{WINDOW "&type=a", -EINVAL, "unknown parameter 'type'"},
 	};
 	_cleanup_(rig_release) struct rig rig;

@@ -69,8 +69,8 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 		const char *query;
 		const char *sentence;
 	} cases[] = {
-		{"", "service is missing"},
-		{"service=s", "type is missing"},
+		{"", "missing parameter service"},
+		{"service=s", "missing parameter type"},
 		{"service=s&type=t&serivce=x",
 		 "unknown parameter 'serivce' (expected: service, type, "},
 		{"service=s&type=t&service=s", "given twice"},
@@ -90,13 +90,13 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 		{"service=s&type=t&points=501", "whole number from 1 to 500"},
 		{"service=s&type=t&step_ms=1", "whole number"},
 		{"service=s&type=t&from=tomorrow", "from: 'tomorrow' is not a time"},
-		{"service=s&type=t&from=now&to=-1h", "ends before it begins"},
-		{"service=s&type=t&from=now&to=now", "ends before it begins"},
+		{"service=s&type=t&from=now&to=-1h", "ends before it starts"},
+		{"service=s&type=t&from=now&to=now", "ends before it starts"},
 		{"service=s&type=t&from=0", "longer than 40 days"},
-		{"service=s&type=t&before_from=-2h", "go together"},
+		{"service=s&type=t&before_from=-2h", "must be given together"},
 		{"service=s&type=t&before_from=-1h&before_to=-2h", "the other window ends before"},
-		{"service=s&type=t&label=x", "label is key=value"},
-		{"service=s&type=t&label==x", "label is key=value"},
+		{"service=s&type=t&label=x", "label must be key=value"},
+		{"service=s&type=t&label==x", "label must be key=value"},
 		{"service=s&type=t&label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&"
 		 "label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&label=a=&"
 		 "label=a=",

@@ -338,14 +338,14 @@ static void wrong_questions_get_a_sentence(void **state)
 	expect("/api/nothing", 404,
 	       "{\"error\":\"unknown path '/api/nothing' (expected: /api/health, ");
 	expect("/assets/nothing.js", 404, "{\"error\":");
-	expect("/api/flame", 400, "the parameter service is missing");
+	expect("/api/flame", 400, "missing parameter service");
 	expect("/api/flame?" WINDOW "&maxnodes=5", 400,
 	       "unknown parameter 'maxnodes' (expected: service, type, ");
 	expect("/api/flame?" WINDOW "&from=0", 400, "longer than 40 days");
 	expect("/api/series?" WINDOW "&from=-30d&step_ms=1000", 400, "more than 10000 points");
-	expect("/api/labels?service=x", 404, "nothing is stored of service 'x'");
-	expect("/api/series?service=x&type=y", 404, "nothing is stored of service 'x'");
-	expect("/api/series?service=x&type=y&type=z", 404, "nothing is stored of service 'x'");
+	expect("/api/labels?service=x", 404, "no stored profiles of service 'x'");
+	expect("/api/series?service=x&type=y", 404, "no stored profiles of service 'x'");
+	expect("/api/series?service=x&type=y&type=z", 404, "no stored profiles of service 'x'");
 	expect("/api/flame?" WINDOW "&type=y", 400, "type is given twice");
 	expect("/api/health?x=1", 400, "this path has none");
 	store.error = -EIO;
@@ -835,7 +835,7 @@ static void a_second_server_says_that_the_port_is_taken(void **state)
 	config.listen = listen;
 	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EADDRINUSE);
 	assert_int_equal(err.cause, ERR_CAUSE_BUSY);
-	assert_non_null(strstr(err.remedy, "is sonde running already?"));
+	assert_non_null(strstr(err.remedy, "is another sonde running?"));
 	config.listen = "0.0.0.0:7780";
 	assert_int_equal(server_start(&config, NULL, &store, &second, &err), -EINVAL);
 	assert_null(second);

@@ -381,7 +381,7 @@ static void questions_have_limits(void **state)
 					.step_ns = 1,
 					.n_points = 1 << 20};
 	assert_int_equal(store_metrics(rig.store, &q, &a, &err), -E2BIG);
-	assert_non_null(strstr(err.text, "longer step"));
+	assert_non_null(strstr(err.text, "larger step"));
 	q.to_ns = q.from_ns - 1;
 	assert_int_equal(store_metrics(rig.store, &q, &a, &err), -EINVAL);
 }

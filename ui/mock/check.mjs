@@ -16,20 +16,20 @@ const parametersOf = (path) => (doc.paths[path].get.parameters ?? []).map((p) =>
 function checkText(name, text, schema) {
   const bytes = Buffer.byteLength(text);
   if (bytes < (schema.minLength ?? 0) || bytes > (schema.maxLength ?? Infinity))
-    throw new Wrong(`${name} needs a text of ${schema.minLength} to ${schema.maxLength} bytes`);
-  if (schema.pattern && !new RegExp(schema.pattern, 'u').test(text)) throw new Wrong(`'${text}' is no ${name}`);
+    throw new Wrong(`${name} must have ${schema.minLength} to ${schema.maxLength} bytes`);
+  if (schema.pattern && !new RegExp(schema.pattern, 'u').test(text)) throw new Wrong(`'${text}' is not a valid ${name}`);
 }
 
 function checkNumber(name, text, { minimum, maximum }) {
   if (!/^\d+$/.test(text) || Number(text) < minimum || Number(text) > maximum)
-    throw new Wrong(`${name} is a whole number from ${minimum} to ${maximum}`);
+    throw new Wrong(`${name} must be a whole number from ${minimum} to ${maximum}`);
 }
 
 function checkOne({ name, required, schema }, values) {
-  if (required && !values.length) throw new Wrong(`the parameter ${name} is missing`);
+  if (required && !values.length) throw new Wrong(`missing parameter ${name}`);
   const several = schema.type === 'array';
   if (!several && values.length > 1) throw new Wrong(`${name} is given twice`);
-  if (several && values.length > schema.maxItems) throw new Wrong(`at most ${schema.maxItems} of ${name} at a time`);
+  if (several && values.length > schema.maxItems) throw new Wrong(`at most ${schema.maxItems} of ${name} are allowed`);
   const item = several ? schema.items : schema;
   for (const v of values) (item.type === 'integer' ? checkNumber : checkText)(name, v, item);
 }
@@ -43,7 +43,7 @@ export function check(path, query) {
     if (!names.includes(name))
       throw new Wrong(`unknown parameter '${name}' (${names.length ? `expected: ${names.join(', ')}` : 'this path has none'})`);
   for (const p of known) checkOne(p, query.getAll(p.name));
-  if (query.has('before_from') !== query.has('before_to')) throw new Wrong('before_from and before_to go together');
+  if (query.has('before_from') !== query.has('before_to')) throw new Wrong('before_from and before_to must be given together');
 }
 
 /** A number, or its default. */

@@ -40,7 +40,7 @@ function at(text, otherwise) {
   if (ago) return Math.floor(Date.now() - Number(ago[1]) * { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: DAYS }[ago[2] ?? 's']);
   const n = Number(text);
   const t = Number.isFinite(n) ? (n < FIRST_MS ? n * 1000 : n) : /^\d\d:/.test(text) ? today(text) : Date.parse(text.replace(' ', '+'));
-  if (!Number.isFinite(t)) throw new Wrong(`'${text}' is not a time: write now, -1h, 2026-11-15T12:03:00Z, or milliseconds since 1970`);
+  if (!Number.isFinite(t)) throw new Wrong(`'${text}' is not a time; use now, -1h, 2026-11-15T12:03:00Z, or milliseconds since 1970`);
   return t;
 }
 
@@ -53,27 +53,27 @@ function today(text) {
 function windowOf(q, prefix = '') {
   const to = at(q.get(`${prefix}to`), Date.now());
   const from = at(q.get(`${prefix}from`), Math.max(0, to - 3600e3));
-  if (from >= to) throw new Wrong('the window ends before it begins: from must be earlier than to');
-  if (to - from > MAX_WINDOW) throw new Wrong('the window is longer than 40 days: ask for less');
+  if (from >= to) throw new Wrong('the window ends before it starts; from must be earlier than to');
+  if (to - from > MAX_WINDOW) throw new Wrong('the window is longer than 40 days; use a shorter one');
   return { from, to };
 }
 
 function stepOf(q, w) {
   const step = Number(q.get('step_ms') ?? Math.max(STEP, Math.ceil((w.to - w.from) / 300 / STEP) * STEP));
-  if ((w.to - w.from) / step > MAX_POINTS) throw new Wrong(`the series would have more than ${MAX_POINTS} points: use a longer step_ms`);
+  if ((w.to - w.from) / step > MAX_POINTS) throw new Wrong(`the series would have more than ${MAX_POINTS} points; use a larger step_ms`);
   return step;
 }
 
 function serviceOf(q) {
   const service = services.get(q.get('service'));
-  if (!service) throw new Wrong(`nothing is stored of service '${q.get('service')}': see /api/services`, 404);
+  if (!service) throw new Wrong(`no stored profiles of service '${q.get('service')}'; see /api/services`, 404);
   return service;
 }
 
 function asked(q, name = q.get('type')) {
   const service = serviceOf(q);
   const type = typesOf(q.get('service'), service).find((t) => t.type === name);
-  if (!type) throw new Wrong(`nothing is stored of service '${q.get('service')}' and type '${name}': see /api/services`, 404);
+  if (!type) throw new Wrong(`no stored profiles of service '${q.get('service')}' and type '${name}'; see /api/services`, 404);
   let share = 1;
   for (const l of q.getAll('label')) share *= l.startsWith('process.pid=') ? 1 / service.processes : 1;
   return { service, type, share };
@@ -208,7 +208,7 @@ function top(q) {
   return { ...kind, ...totals, functions: list.length, rows: list.slice(0, numberOf('/api/top', q, 'limit')) };
 }
 
-/* A machine where all works; nobody asked for two of them. */
+/* A machine where everything works; two features are not enabled. */
 const FEATURES = [
   ['cpu', 'CPU profiles'], ['off-cpu', 'Off-CPU profiles', 'start sonde run with --offcpu 1ms'],
   ['kernel-names', 'Kernel function names'], ['python', 'Python function names'], ['go', 'Go profiles'],
@@ -233,20 +233,20 @@ function targets() {
   const no = (cause, reason, remedy) => [{ reader: 'go-heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
   const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
-    .map((c, i) => target(100 + i * 37, c, no('not_go', 'Not a Go program.', null)));
-  out.push(target(4711, 'dockerd', no('denied', 'The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
-  out.push(target(4790, 'containerd', no('denied', 'The memory of this process cannot be read: it belongs to root.', 'Run sonde as root, or with CAP_SYS_PTRACE and CAP_PERFMON.')));
-  out.push(target(5120, 'restic', no('profiling_off', 'Heap profiling is off in this program: it never calls runtime.MemProfile.', 'Start sonde with --go-heap force to switch it on from outside.')));
+    .map((c, i) => target(100 + i * 37, c, no('not_go', 'not a Go program', null)));
+  out.push(target(4711, 'dockerd', no('denied', 'not enough permissions', 'run sonde as root')));
+  out.push(target(4790, 'containerd', no('denied', 'not enough permissions', 'run sonde as root')));
+  out.push(target(5120, 'restic', no('profiling_off', 'memory profiling is off in this process', 'start sonde run with --go-heap force')));
   const reader = (name, available, cause, reason, remedy) => ({ reader: name, available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
   out.push(target(2210, 'gateway', [
     reader('go-heap', true, null, null, null),
-    reader('go-block', false, 'profiling_off', 'the program has not turned its block profile on', 'call runtime.SetBlockProfileRate in it'),
+    reader('go-block', false, 'profiling_off', 'block profiling is off in this process', 'call runtime.SetBlockProfileRate in the program'),
     reader('go-mutex', true, null, null, null),
   ]));
   return { targets: empty ? out.slice(0, 14) : out };
 }
 
-/* What the metrics of a Go program are here: of a type, or a part of one by an attribute. */
+/* The metrics of a Go process in this mock: of a type, or a part of one by an attribute. */
 const METRICS = [
   { metric: 'go.gc.cycles', kind: 'counter', unit: 'count', type: 'go_runtime:gc_cycles:count' },
   { metric: 'go.gc.pauses', kind: 'histogram', unit: 'seconds', type: 'go_runtime:gc_cycles:count', bounds: [1e-4, 1e-3, 1e-2], shares: [0.6, 0.3, 0.09, 0.01] },
@@ -275,7 +275,7 @@ function storedMetrics(q) {
     })) };
   }
   const m = stored.find((x) => x.metric === q.get('metric'));
-  if (!m) throw new Wrong(`nothing is stored of service '${q.get('service')}' and metric '${q.get('metric')}': ask /api/metrics without metric for a list`, 404);
+  if (!m) throw new Wrong(`service '${q.get('service')}' has no stored metric '${q.get('metric')}'; for a list, request /api/metrics without metric`, 404);
   const step = stepOf(q, w);
   const type = TYPES.find((t) => t.type === m.type);
   const filters = q.getAll('label').map((l) => [l.slice(0, l.indexOf('=')), l.slice(l.indexOf('=') + 1)]);
@@ -386,8 +386,8 @@ function answer(req, res) {
     res.end(body);
   };
   const json = (status, body, headers) => send(status, JSON.stringify(body), { 'Content-Type': 'application/json', ...headers });
-  if (req.url.length > MAX_URL) return json(414, { error: 'the address is too long: use fewer or shorter parameters' });
-  if (req.method !== 'GET' && req.method !== 'HEAD') return json(405, { error: 'only GET and HEAD: this server only shows' }, { Allow: 'GET, HEAD' });
+  if (req.url.length > MAX_URL) return json(414, { error: 'the URL is too long; use fewer or shorter parameters' });
+  if (req.method !== 'GET' && req.method !== 'HEAD') return json(405, { error: 'only GET and HEAD are allowed' }, { Allow: 'GET, HEAD' });
   if (u.pathname.startsWith('/api/') || files[u.pathname]) {
     try {
       check(u.pathname, u.searchParams);
@@ -398,7 +398,7 @@ function answer(req, res) {
     }
   }
   const file = join(dist, normalize(u.pathname === '/' ? '/index.html' : u.pathname));
-  if (!file.startsWith(dist) || !existsSync(file)) return json(404, { error: 'there is no such file' });
+  if (!file.startsWith(dist) || !existsSync(file)) return json(404, { error: 'no such file' });
   res.writeHead(200, { 'Content-Type': MIME[extname(file)] ?? 'application/octet-stream', 'Content-Security-Policy': CSP });
   createReadStream(file).pipe(res);
 }

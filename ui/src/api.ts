@@ -1,4 +1,4 @@
-/* The server's answers (docs/API.md), typed, and the one place that talks to it. */
+/* Typed responses of the server (docs/API.md), and the only place that talks to it. */
 
 import type { Feature } from './schema';
 
@@ -7,7 +7,7 @@ export type {
   RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';
 
-/** Those that people may miss: not what they did not ask for. */
+/** Features worth a mention: missing, and not turned off on purpose. */
 export const missing = (features: Feature[] | null): Feature[] =>
   (features ?? []).filter((f) => f.state !== 'on' && f.cause !== 'disabled');
 
@@ -29,7 +29,7 @@ export function url(path: string, params: Params = []): string {
 
 let waiting = 0;
 
-/** Whether an answer is still on its way. */
+/** Whether a request is in progress. */
 export const busy = () => waiting > 0;
 
 export async function get<T>(address: string, signal?: AbortSignal): Promise<T> {
@@ -47,7 +47,7 @@ async function ask<T>(address: string, signal?: AbortSignal): Promise<T> {
     answer = await fetch(address, { signal: signal ?? null, credentials: 'omit' });
   } catch (e) {
     if (signal?.aborted) throw e;
-    throw new ApiError('sonde does not answer. Is it still running? Start it again with: sonde run', 0);
+    throw new ApiError('sonde is not responding. Is it still running? Start it with: sonde run', 0);
   }
   const text = await answer.text();
   let body: unknown;
@@ -55,7 +55,7 @@ async function ask<T>(address: string, signal?: AbortSignal): Promise<T> {
     body = JSON.parse(text);
   } catch {
     throw new ApiError(
-      `The answer to ${address.split('?')[0]} was not JSON (status ${answer.status}). ` +
+      `The response to ${address.split('?')[0]} is not JSON (status ${answer.status}). ` +
         'Is another program listening on this port?',
       answer.status,
     );

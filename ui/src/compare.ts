@@ -1,4 +1,4 @@
-/* What two windows say about one value: change, share of the whole change, colour. */
+/* Comparing a value in two windows: change, share of the total change, colour. */
 import type { Profile, Row } from './flame/layout';
 
 export interface Change {
@@ -19,8 +19,8 @@ export function rowChange(p: Profile, r: Row, by: 'self' | 'total'): Change {
 }
 
 /**
- * What the changes are a share of: the change of the whole. When gains and losses cancel out (always
- * so for shares of a window), half of all movement, so that shares stay meaningful.
+ * The base of change shares: the change of the whole. If gains and losses cancel out (always the
+ * case for normalised values), half of all movement, to keep shares meaningful.
  */
 export function wholeChange(p: Profile, rows: Row[]): number {
   const net = p.norm ? 0 : p.total[0]! - p.beforeTotal[0]!;
@@ -29,7 +29,7 @@ export function wholeChange(p: Profile, rows: Row[]): number {
   return Math.abs(net) > moved * 0.1 ? Math.abs(net) : moved / 2;
 }
 
-/** -1 (gone) .. 1 (new), steep around nothing: a tenth more must be seen. */
+/** -1 (gone) .. 1 (new), steep around zero: 10% more must be visible. */
 export function tone(before: number, after: number, totalBefore: number, totalAfter: number): number {
   const b = before / (totalBefore || 1);
   const a = after / (totalAfter || 1);

@@ -1,6 +1,6 @@
 /*
- * Programs that were killed because memory ran out, or nearly were: a sentence, a mark on the
- * timeline, and the way to the picture of what filled the heap.
+ * OOM kills and near misses: a sentence, a mark on the timeline, and a link to the snapshot of
+ * the heap at that moment.
  */
 import { useMemo, useState } from 'preact/hooks';
 import { url, type OomEvent, type OomEvents, type Service } from './api';
@@ -12,7 +12,7 @@ import { eventTitle, eventType, isPicture } from './types';
 
 export const isKill = (e: OomEvent) => e.kind === 'oom_kill';
 
-/** "Killed by OOM at 12:03:11, 1.9 GB; 94% in main.appendToCache" */
+/** "OOM-killed at 12:03:11, 1.9 GB; 94% in main.appendToCache" */
 export function sentence(e: OomEvent, utc: boolean): string {
   const what = `${eventTitle(e.kind)} at ${time(e.time, utc)}`;
   const size = e.rss_bytes != null ? `, ${value(e.rss_bytes, 'bytes')}`
@@ -21,7 +21,7 @@ export function sentence(e: OomEvent, utc: boolean): string {
   return what + size + top;
 }
 
-/** The page that shows the heap of that process at that moment. */
+/** Shows the heap of that process at that moment. */
 export const pictureOf = (e: OomEvent): Partial<State> => ({
   type: eventType(e.kind),
   sel: { from: e.time, to: e.time + 1 },
@@ -35,7 +35,7 @@ export const pictureOf = (e: OomEvent): Partial<State> => ({
   fold: [],
 });
 
-/** The list costs the server a question for each: it is asked for when there are new ones only. */
+/** The list is expensive for the server: fetch it only when there are new events. */
 export function useEvents(services: Service[] | undefined, w: Window, range: string, service = ''): OomEvent[] {
   const pictures = (services ?? []).flatMap((s) => s.types.filter((t) => isPicture(t.type)));
   const newest = pictures.reduce((last, t) => Math.max(last, t.last), 0);
@@ -51,7 +51,7 @@ export function useEvents(services: Service[] | undefined, w: Window, range: str
 export const marksOf = (events: OomEvent[], utc: boolean): Mark[] =>
   events.map((e) => ({ at: e.time, kind: isKill(e) ? 'kill' : 'near', text: sentence(e, utc), open: () => go(pictureOf(e)) }));
 
-/** What matters of many: the last kill, or else the last time that it was near. */
+/** The most important event: the last kill, or else the last near miss. */
 export const foremost = (events: OomEvent[]): OomEvent | undefined => events.find(isKill) ?? events[0];
 
 function Line({ e, utc }: { e: OomEvent; utc: boolean }) {
@@ -60,11 +60,11 @@ function Line({ e, utc }: { e: OomEvent; utc: boolean }) {
       <span class="oomtext">
         <span class="oomicon" aria-hidden="true">{isKill(e) ? '✕' : '!'}</span>
         <b title={e.top?.name}>{sentence(e, utc)}</b>{' '}
-        <span class="dim">pid {e.pid}{e.picture === 'earlier' && ', as last read before the kill'}</span>
+        <span class="dim">pid {e.pid}{e.picture === 'earlier' && ', last snapshot before the kill'}</span>
       </span>
       {e.inuse_bytes != null && (
         <button type="button" onClick={() => go(pictureOf(e))}>
-          {isKill(e) ? 'Show its last heap' : 'Show its heap then'}<span class="sr">, {time(e.time, utc)}</span>
+          {isKill(e) ? 'Show last heap' : 'Show heap'}<span class="sr">, {time(e.time, utc)}</span>
         </button>
       )}
     </>
@@ -89,7 +89,7 @@ export function OomBanner({ events, utc }: { events: OomEvent[]; utc: boolean })
   );
 }
 
-/** For the row of a service among all others. */
+/** For a service row in the overview. */
 export function OomNote({ events, range, utc }: { events: OomEvent[]; range: string; utc: boolean }) {
   const e = foremost(events);
   if (!e) return null;

@@ -1,4 +1,4 @@
-/* The frame around the pages: header, clock, keys, live region. */
+/* The frame around all pages: header, clock, keyboard shortcuts, live region. */
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { busy, type Health, type Registry } from './api';
@@ -28,9 +28,9 @@ function flameTheme(dark: boolean, blind: boolean): Theme {
   };
 }
 
-/** The server's clock, moved on at its interval while live; standing still while paused or fixed. */
+/** The server's clock: advances by its interval while live, stands still while paused or fixed. */
 function useNow(health: Health | null, live: boolean): number {
-  // Judged when an answer comes: later it only grows old.
+  // Measured when a response arrives; it only goes stale later.
   const skew = useMemo(() => (health ? health.now - Date.now() : 0), [health]);
   const offset = useRef(0);
   if (Math.abs(skew - offset.current) > 2000) offset.current = skew;
@@ -38,22 +38,22 @@ function useNow(health: Health | null, live: boolean): number {
   const every = Math.max(1000, health?.interval_ms ?? 15000);
   const fresh = useRef(true);
   useEffect(() => {
-    // The first page is as of now already; coming back from a pause is not.
+    // The first page is current already; one resumed from a pause is not.
     if (live && !fresh.current) set(Date.now());
     fresh.current = false;
   }, [live]);
   useEffect(() => {
     if (!live) return;
-    // A server slower than its interval must not be asked again before it has answered.
+    // Do not ask a slow server again before it has answered.
     const timer = setInterval(() => document.visibilityState === 'visible' && !busy() && set(Date.now()), every);
     return () => clearInterval(timer);
   }, [live, every]);
-  // Collections are stamped with whole intervals: windows end with one.
+  // Collections are stamped with whole intervals, so windows end on one.
   const now = ticked + offset.current;
   return now - (now % every);
 }
 
-/** What there is and how it is called: asked for once, and again with the next beat while nobody answers. */
+/** The registry: requested once, and again with the next refresh until the server responds. */
 function useRegistry(beat: number): Query<Registry> {
   const learned = useRef(false);
   const asked = useRef(beat);
@@ -103,7 +103,7 @@ function App() {
   const keyed = useRef<(e: KeyboardEvent) => void>(() => {});
   keyed.current = (e) => {
     const on = e.target as HTMLElement;
-    // The dialog itself, not our state: that follows its closing a moment later.
+    // Check the dialog itself: our state lags behind its closing.
     if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(on.tagName)) {
       if (e.key === 'Escape') on.blur();
@@ -120,12 +120,12 @@ function App() {
     };
     const service: Record<string, () => void> = {
       g: () => setPrefs({ runtime: !showsRuntime(prefs) }),
-      // A moment has no window before it.
+      // A snapshot has no preceding window.
       d: () => !isPicture(state.type) && go(state.base ? { base: null, zoom: '' } : comparePreceding(state, state.sel ?? rangeWindow(state.range, now, oldest), oldest)),
       x: () => go({ sel: null, base: null, zoom: '' }),
       '[': () => go(shift(state, now, oldest, -1)),
       ']': () => go(shift(state, now, oldest, 1)),
-      y: async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything'),
+      y: async () => say((await copy(location.href)) ? 'Link copied' : 'Could not copy; use the address bar instead'),
     };
     const run = everywhere[e.key] ?? (state.service ? service[e.key] : undefined);
     if (run) run();
@@ -150,7 +150,7 @@ function App() {
         {state.service && <span class="where"><span class="dim" aria-hidden="true">/</span> <b>{state.service}</b></span>}
         <span class="grow" />
         <RangePicker state={state} utc={prefs.utc} />
-        <button type="button" class="live" aria-pressed={live} disabled={!relative} title={relative ? 'Key: l' : 'A fixed range does not move'}
+        <button type="button" class="live" aria-pressed={live} disabled={!relative} title={relative ? 'Key: l' : 'A fixed range does not update'}
           onClick={() => go({ paused: !state.paused }, true)}>
           <i aria-hidden="true" /> <span class="text">{live ? 'Live' : 'Paused'}</span>
         </button>
@@ -160,9 +160,9 @@ function App() {
         <button type="button" class="quiet icon" aria-label={dark ? 'Light theme' : 'Dark theme'} title="Key: t" onClick={() => setPrefs({ theme: dark ? 'light' : 'dark' })}>
           <span aria-hidden="true">{dark ? '☀' : '☾'}</span>
         </button>
-        <button type="button" class="quiet icon" aria-label="Help: keys" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
+        <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
       </header>
-      {/* The age of the store decides how far back the pages ask, the registry what they call it. */}
+      {/* Pages need the age of the store to know how far back to ask, the registry what they call it. */}
       {(!health.data && !health.error) || (!registry.data && !registry.error) ? (
         <main id="main" />
       ) : state.service ? (
@@ -182,7 +182,7 @@ function RangePicker({ state, utc }: { state: State; utc: boolean }) {
   const w = rangeWindow(state.range, 0);
   const known = RANGES.includes(state.range);
   return (
-    <select aria-label="Range" value={state.range} onChange={(e) => go({ range: e.currentTarget.value, sel: null, base: null })}>
+    <select aria-label="Time range" value={state.range} onChange={(e) => go({ range: e.currentTarget.value, sel: null, base: null })}>
       {!known && <option value={state.range}>{fixed ? `${time(w.from, utc)} – ${time(w.to, utc)}` : `last ${state.range}`}</option>}
       {RANGES.map((r) => <option value={r}>last {r.replace(/(\d+)/, '$1 ').replace(/m$/, 'min')}</option>)}
     </select>

@@ -1,4 +1,4 @@
-/* All services at a glance, what cannot be profiled and why, and how sonde itself fares. */
+/* The overview: all services, what cannot be profiled and why, and the health of sonde itself. */
 import { useMemo, useState } from 'preact/hooks';
 import { missing, url, type Feature, type Health, type OomEvent, type Service, type Services, type Target, type Targets, type TypeSeries } from './api';
 import { OomNote, useEvents } from './events';
@@ -9,20 +9,20 @@ import { curve, ended, latest, type Points } from './series';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
 import { isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitOf } from './types';
 
-/** What a column shows of a service: the first of these kinds that it has, in whatever family of profiles. */
+/** A column shows the first of these kinds that the service has, in any family of profiles. */
 interface Column {
   key: string;
-  readonly title: string; // as learned, which is later than when this is loaded
+  readonly title: string; // a getter: the registry is loaded later than this module
   kinds: string[];
 }
 
-/** Titled like the type that stands for it. */
+/** Titled after its main type. */
 const column = (type: string, ...more: string[]): Column => ({
   key: kindOf(type), kinds: [kindOf(type), ...more],
   get title() { return typeText(type).title; },
 });
 
-/* The runtime counts its goroutines at every collection, their stacks are read less often. */
+/* Goroutine counts come with every collection; their stacks are read less often. */
 const COLUMNS: Column[] = [
   column('cpu:cpu:nanoseconds'),
   column('go_heap:alloc_space:bytes'),
@@ -30,15 +30,15 @@ const COLUMNS: Column[] = [
   column('go_runtime:goroutines:count', 'goroutine:count'),
 ];
 
-/* Of a Go program there are twenty types and more: the rest is for its own page. */
+/* A Go process has more than twenty types; the rest is on its own page. */
 const WANTED = COLUMNS.flatMap((c) => c.kinds).map((k): [string, string] => ['type', `*:${k}`]);
 
 interface Cell {
-  type: string; // the profile that it leads to; empty: to the service
+  type: string; // the profile it links to; empty: the service
   series: Points;
   unit: string;
-  now: number | null; // null: it has ended
-  trend: number; // last quarter against the first, -1 .. many
+  now: number | null; // null: no longer running
+  trend: number; // last quarter relative to the first, from -1 up
 }
 
 function cellOf(of: Column, types: TypeSeries[], step: number): Cell | null {
@@ -59,10 +59,10 @@ function cellOf(of: Column, types: TypeSeries[], step: number): Cell | null {
 }
 
 function Trend({ of }: { of: number }) {
-  if (Math.abs(of) < 0.1) return <span class="trend dim" title="steady over the range">→</span>;
+  if (Math.abs(of) < 0.1) return <span class="trend dim" title="Stable over the range">→</span>;
   const text = of >= 9.995 ? `×${(1 + of).toFixed(0)}` : `${of > 0 ? '+' : '−'}${Math.abs(of * 100).toFixed(0)}%`;
   return (
-    <span class={of > 0 ? 'trend up' : 'trend down'} title="last quarter of the range against the first">
+    <span class={of > 0 ? 'trend up' : 'trend down'} title="Last quarter of the range compared to the first">
       {of > 0 ? '↗' : '↘'} {text}
     </span>
   );
@@ -74,7 +74,7 @@ interface Line {
   events: OomEvent[];
 }
 
-/* Who comes to look for a leak wants the largest heap on top. */
+/* When hunting a leak, you want the largest heap on top. */
 const SORTED = 'inuse_space:bytes';
 
 function ServiceTable({ lines, columns, state, utc }: { lines: Line[]; columns: Column[]; state: State; utc: boolean }) {
@@ -86,7 +86,7 @@ function ServiceTable({ lines, columns, state, utc }: { lines: Line[]; columns: 
     const num = (l: Line) => (key === 'processes' ? l.service.processes : cell(l, at));
     const list = lines.slice().sort((a, b) => a.service.service.localeCompare(b.service.service));
     if (key === 'name') return down ? list : list.reverse();
-    // Those that the column tells nothing about come by the first one.
+    // Services without a value in this column are sorted by the first one.
     return list.sort((a, b) => (down ? num(b) - num(a) : num(a) - num(b)) || cell(b, 0) - cell(a, 0));
   }, [lines, key, down]);
   const head = (k: string, title: string, cls = '') => (
@@ -119,9 +119,9 @@ function ServiceTable({ lines, columns, state, utc }: { lines: Line[]; columns: 
               {cells.map((c, i) => (
                 <td data-title={columns[i]!.title}>
                   {c ? (
-                    <a class="cell" href={link(c.type)} aria-label={`${s.service}, ${columns[i]!.title}: ${c.now == null ? 'ended' : value(c.now, c.unit)}`}>
+                    <a class="cell" href={link(c.type)} aria-label={`${s.service}, ${columns[i]!.title}: ${c.now == null ? 'not running' : value(c.now, c.unit)}`}>
                       <Spark points={c.series} />
-                      {c.now == null ? <span class="now dim">ended</span> : <span class="now">{value(c.now, c.unit)}</span>}
+                      {c.now == null ? <span class="now dim">not running</span> : <span class="now">{value(c.now, c.unit)}</span>}
                       {c.now != null && <Trend of={c.trend} />}
                     </a>
                   ) : <span class="dim">–</span>}
@@ -141,24 +141,24 @@ interface Group {
   targets: Target[];
 }
 
-/* The reader that is the same for all processes. */
+/* This reader is the same for all processes. */
 const CPU = 'cpu';
-/* Off in most programs, and told where they are asked for. */
+/* Off in most programs; the service page explains them. */
 const OPTIONAL = OFF_BY_DEFAULT.map((o) => o.reader);
 
-/** Why there is no CPU column, where that is so. */
+/** Why there is no CPU column, if there is none. */
 function NoCpu({ targets }: { targets: Target[] }) {
   const cpu = targets[0]?.readers.find((r) => r.reader === CPU);
   if (!cpu || cpu.available) return null;
   return <p class="hint">No CPU profiles: {cpu.reason}{cpu.remedy && `; ${cpu.remedy}`}.</p>;
 }
 
-/** Two thousand processes fail for a handful of reasons: one line for each. */
+/** Thousands of processes share a handful of reasons: one line each. */
 function groupByReason(targets: Target[]): Group[] {
   const groups = new Map<string, Group>();
   for (const t of targets) {
     if (!t.readers.length) continue;
-    // What samples the processors takes all alike: of the others, what somebody can change is worth a line.
+    // CPU sampling is the same for all. Of the other readers, only what can be fixed is worth a line.
     const some = t.readers.some((r) => r.available);
     const said = some ? t.readers.find((r) => !r.available && r.remedy && r.reader !== CPU && !OPTIONAL.includes(r.reader))
       : (t.readers.find((r) => r.reason) ?? t.readers[0]!);
@@ -170,7 +170,7 @@ function groupByReason(targets: Target[]): Group[] {
     if (g) g.targets.push(t);
     else groups.set(key, { reason, remedy, targets: [t] });
   }
-  // What can be remedied comes first.
+  // What can be fixed comes first.
   return [...groups.values()].sort(
     (a, b) => Number(!!b.remedy) - Number(!!a.remedy) || b.targets.length - a.targets.length,
   );
@@ -191,20 +191,20 @@ function Unprofiled({ targets, filter }: { targets: Target[]; filter: string }) 
     <section aria-labelledby="not-profiled">
       <h2 id="not-profiled">Not profiled <span class="dim">{count}</span></h2>
       <table class="why">
-        <thead><tr><th scope="col">Why</th><th scope="col">What helps</th><th scope="col">Processes</th></tr></thead>
+        <thead><tr><th scope="col">Reason</th><th scope="col">Fix</th><th scope="col">Processes</th></tr></thead>
         <tbody>
           {groups.map((g) => {
             const all = open === g.reason;
             const shown = all ? g.targets : g.targets.slice(0, WHO);
             return (
               <tr>
-                <td data-title="Why">{g.reason}</td>
-                <td data-title="What helps">{g.remedy || <span class="dim">nothing to do</span>}</td>
+                <td data-title="Reason">{g.reason}</td>
+                <td data-title="Fix">{g.remedy || <span class="dim">none</span>}</td>
                 <td data-title="Processes" class="who">
                   {shown.map((t) => <><span class="proc" title={t.exe ?? ''}>{t.comm} <span class="dim">{t.pid}</span></span> </>)}
                   {g.targets.length > WHO && (
                     <button type="button" class="link" aria-expanded={all} onClick={() => setOpen(all ? '' : g.reason)}>
-                      {all ? 'fewer' : `and ${g.targets.length - WHO} more`}
+                      {all ? 'show fewer' : `and ${g.targets.length - WHO} more`}
                     </button>
                   )}
                 </td>
@@ -224,11 +224,11 @@ function Troubled({ targets }: { targets: Target[] }) {
   if (!lines.length) return null;
   return (
     <section aria-labelledby="troubled">
-      <h2 id="troubled">Profiled with trouble <span class="dim">{lines.length}</span></h2>
+      <h2 id="troubled">Profiled with errors <span class="dim">{lines.length}</span></h2>
       <ul class="plain">
         {lines.slice(0, 50).map(({ t, r }) => (
           <li>
-            <b>{t.service ?? t.comm}</b> <span class="dim">{t.pid} · {r.reader}</span> {r.trouble ?? 'slower than its deadline'}
+            <b>{t.service ?? t.comm}</b> <span class="dim">{t.pid} · {r.reader}</span> {r.trouble ?? 'missed its deadline'}
           </li>
         ))}
       </ul>
@@ -236,7 +236,7 @@ function Troubled({ targets }: { targets: Target[] }) {
   );
 }
 
-/** In the line what is missing; opened, why, and what helps. */
+/** One line names what is missing; expanded, it gives reasons and fixes. */
 function Missing({ features }: { features: Feature[] }) {
   if (!features.length) return null;
   return (
@@ -245,17 +245,17 @@ function Missing({ features }: { features: Feature[] }) {
       <table class="why">
         <thead>
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Why</th>
-            <th scope="col">What helps</th>
+            <th scope="col">Feature</th>
+            <th scope="col">Reason</th>
+            <th scope="col">Fix</th>
           </tr>
         </thead>
         <tbody>
           {features.map((f) => (
             <tr>
-              <td data-title="What">{f.title}: {f.state}</td>
-              <td data-title="Why">{f.reason}</td>
-              <td data-title="What helps">{f.remedy ? <code>{f.remedy}</code> : <span class="dim">nothing to do</span>}</td>
+              <td data-title="Feature">{f.title}: {f.state}</td>
+              <td data-title="Reason">{f.reason}</td>
+              <td data-title="Fix">{f.remedy ? <code>{f.remedy}</code> : <span class="dim">none</span>}</td>
             </tr>
           ))}
         </tbody>
@@ -267,14 +267,14 @@ function Missing({ features }: { features: Feature[] }) {
 export function HealthLine({ health }: { health: Health }) {
   const h = health;
   const troubles = [h.trouble, h.store.trouble].filter((t): t is string => !!t);
-  if (!h.store.writing && !h.store.trouble) troubles.push('The store is not being written.');
+  if (!h.store.writing && !h.store.trouble) troubles.push('Profiles are not being stored.');
   const losses: [number, string][] = [
     [h.failures, 'failed collections'],
     [h.lost_records, 'lost records'],
     [h.cpu_samples_lost, 'lost CPU samples'],
     [h.write_failures, 'failed writes'],
     [h.store.profiles_lost, 'lost profiles'],
-    [h.store.damaged_files, 'damaged files set aside'],
+    [h.store.damaged_files, 'damaged files moved aside'],
   ];
   const item = (k: string, v: string, about: string) => (
     <span title={about}><span class="dim">{k}</span> {v}</span>
@@ -282,11 +282,11 @@ export function HealthLine({ health }: { health: Health }) {
   return (
     <footer class="health" aria-label="Health of sonde">
       {item('sonde', h.version, `up for ${span(h.uptime_ms)}`)}
-      {item('CPU', `${h.cpu_percent.toFixed(2)}%`, 'of one core, since the start')}
+      {item('CPU', `${h.cpu_percent.toFixed(2)}%`, 'of one core, since startup')}
       {item('RSS', value(h.rss_bytes, 'bytes'), 'resident memory')}
-      {item('lag', `${Math.round(h.lag_ms)} ms`, 'how late the last interval was')}
-      {item('heaps', `${h.profiled} of ${h.targets}`, 'processes whose heap is profiled')}
-      {item('every', span(h.interval_ms), 'interval')}
+      {item('lag', `${Math.round(h.lag_ms)} ms`, 'delay of the last collection interval')}
+      {item('heaps', `${h.profiled} of ${h.targets}`, 'processes with a heap profile')}
+      {item('interval', span(h.interval_ms), 'collection interval')}
       {item('store', `${value(h.store.bytes, 'bytes')}, ${h.store.days} ${h.store.days === 1 ? 'day' : 'days'}`, `${h.store.samples} samples`)}
       {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
       {troubles.map((t) => <span class="warn" role="alert">{t}</span>)}
@@ -339,7 +339,7 @@ export function Overview({ state, now, health, utc }: { state: State; now: numbe
             />
           </div>
           {lines.length ? <ServiceTable lines={lines} columns={columns} state={state} utc={utc} />
-            : <p class="hint">No service is called that. <button type="button" class="link accent" onClick={() => go({ filter: '' }, true)}>Clear the filter</button></p>}
+            : <p class="hint">No service matches. <button type="button" class="link accent" onClick={() => go({ filter: '' }, true)}>Clear filter</button></p>}
         </section>
       )}
       {data && !data.services.length && <NoServices health={health} range={state.range} />}
@@ -359,21 +359,20 @@ function NoServices({ health, range }: { health: Health | null; range: string })
   const share = health && health.targets ? percent(health.profiled, health.targets) : '';
   if (health && health.profiled > 0)
     return (
-      <Empty title="Nothing recorded in this range yet">
+      <Empty title="No data in this range yet">
         <p>
           {health.profiled} {health.profiled === 1 ? 'process is' : 'processes are'} being profiled ({share} of all).
-          The first reading is the baseline; values appear after the next one, in at most {span(health.interval_ms * 2)}.
+          Values appear after the second collection, within {span(health.interval_ms * 2)}.
         </p>
-        {range !== '24h' && <button type="button" onClick={() => go({ range: '24h' })}>Look at the last 24 h</button>}
+        {range !== '24h' && <button type="button" onClick={() => go({ range: '24h' })}>Show the last 24 h</button>}
       </Empty>
     );
   return (
-    <Empty title="No Go program to profile yet">
-      <p>sonde profiles Go programs as they come: no code change, no restart. Start one, for instance:</p>
-      <pre class="mono">go run ./cmd/yourservice</pre>
+    <Empty title="Nothing to profile yet">
       <p>
-        It appears here within {span(health ? health.interval_ms * 2 : 30000)}. A program that runs already and is not
-        listed is named below with the reason. Processes of other users need root: <code>sudo sonde run</code>.
+        New processes appear within {span(health ? health.interval_ms * 2 : 30000)}, without code changes or restarts.
+        Those that cannot be profiled are listed below with the reason. CPU profiles and processes of other users
+        need root: <code>sudo sonde run</code>.
       </p>
     </Empty>
   );

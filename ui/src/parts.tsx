@@ -1,8 +1,8 @@
-/* Small pieces that several pages use. */
+/* Small components shared by several pages. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
-/** Decoration: the value it ends in stands beside it as text. */
+/** Decoration: its last value is shown beside it as text. */
 export function Spark({ points }: { points: (number | null)[] }) {
   const W = 120;
   const H = 26;
@@ -116,20 +116,20 @@ export function Menu({ menu, close }: { menu: MenuAt; close(): void }) {
 
 const KEYS: [string, [string, string][]][] = [
   ['Everywhere', [
-    ['?', 'this help'], ['/', 'search or filter'], ['o', 'overview'], ['l', 'live on or off'],
-    ['t', 'dark or light'], ['u', 'local time or UTC'],
+    ['?', 'this help'], ['/', 'search or filter'], ['o', 'overview'], ['l', 'toggle live'],
+    ['t', 'toggle dark theme'], ['u', 'toggle local time and UTC'],
   ]],
   ['Service', [
     ['1 2 3 4', 'table, both, flame graph, sandwich'], ['d', 'compare with the preceding window'],
-    ['[  ]', 'window before, window after'], ['x', 'reset the window'], ['g', 'Go runtime, show or hide'],
-    ['y', 'copy the link'],
+    ['[  ]', 'previous, next window'], ['x', 'reset window'], ['g', 'toggle Go runtime'],
+    ['y', 'copy link'],
   ]],
   ['Flame graph and table', [
-    ['arrows', 'move'], ['Enter', 'zoom; in the table: sandwich'], ['Backspace', 'zoom out'], ['Esc', 'reset the zoom'],
-    ['m', 'menu'], ['s', 'sandwich'], ['f', 'only stacks through it'], ['h', 'hide its stacks'],
-    ['c', 'collapse what it calls'], ['i', 'copy its name'], ['n  N', 'next, previous match'],
+    ['arrows', 'move'], ['Enter', 'zoom (table: sandwich)'], ['Backspace', 'zoom out'], ['Esc', 'reset zoom'],
+    ['m', 'menu'], ['s', 'sandwich'], ['f', 'focus on its stacks'], ['h', 'hide its stacks'],
+    ['c', 'collapse its callees'], ['i', 'copy name'], ['n  N', 'next, previous match'],
   ]],
-  ['Timeline', [['drag', 'select a window'], ['double click', 'reset'], ['← →', 'move it'], ['Shift ← →', 'resize it']]],
+  ['Timeline', [['drag', 'select a window'], ['double-click', 'reset'], ['← →', 'move the window'], ['Shift ← →', 'resize the window']]],
 ];
 
 export function Help({ close }: { close(): void }) {
@@ -140,7 +140,7 @@ export function Help({ close }: { close(): void }) {
   return (
     <dialog ref={el} class="help" aria-labelledby="help-title" onClose={close} onClick={(e) => e.target === el.current && close()}>
       <div class="helphead">
-        <h2 id="help-title">Keys</h2>
+        <h2 id="help-title">Keyboard shortcuts</h2>
         <button type="button" onClick={close} aria-label="Close">Esc</button>
       </div>
       <div class="helpgrid">

@@ -50,7 +50,7 @@ export interface PlotProps extends Chosen {
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Steps of memory are powers of two, so that the axis says 64 MB and not 61.0 MB. */
+/** Memory steps are powers of two: the axis says 64 MB, not 61.0 MB. */
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 type Now = { current: PlotProps };

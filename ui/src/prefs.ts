@@ -1,11 +1,11 @@
-/* What this reader prefers; kept in the browser, shared by nobody. */
+/* Preferences of this reader, kept in the browser. */
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Prefs {
   theme: 'dark' | 'light' | 'auto';
   utc: boolean;
-  blind: boolean; // orange and blue in place of red and green
-  runtime: boolean | null; // the curves of the Go runtime; null: where there is room for them
+  blind: boolean; // orange and blue instead of red and green
+  runtime: boolean | null; // show the Go runtime charts; null: if there is room
 }
 
 const KEY = 'sonde';
@@ -20,7 +20,7 @@ function load(): Prefs {
   }
 }
 
-/** Open from the start only where the flame graph keeps most of the screen. */
+/** Open by default only if the flame graph keeps most of the screen. */
 export const showsRuntime = (p: Prefs) => p.runtime ?? (innerHeight >= 860 && innerWidth >= 900);
 
 export const isDark = (p: Prefs) => (p.theme === 'auto' ? dark.matches : p.theme === 'dark');
@@ -43,7 +43,7 @@ export function usePrefs(): [Prefs, (patch: Partial<Prefs>) => void] {
         try {
           localStorage.setItem(KEY, JSON.stringify(next));
         } catch {
-          // Private windows may refuse; the choice then lasts for this page.
+          // Private windows may refuse; the choice then lasts until the page is closed.
         }
         return next;
       }),

@@ -1,6 +1,6 @@
 /*
- * One request as component state. A new address cancels the request before it; the old answer stays
- * on the screen until the new one is there; `slow` turns on after 200 ms, when waiting gets noticed.
+ * One request as component state. A new address cancels the previous request; the old response stays
+ * on screen until the new one arrives; `slow` turns on after 200 ms, when waiting becomes noticeable.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get } from './api';
@@ -20,7 +20,7 @@ interface Held<T> {
   slow: boolean;
 }
 
-/** A new `tick` asks again under the same address. */
+/** A new `tick` repeats the request. */
 export function useQuery<R, T = R>(
   address: string | null,
   decode?: (raw: R) => T,

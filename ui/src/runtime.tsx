@@ -1,6 +1,6 @@
 /*
- * What the Go runtime says of itself, as small curves under the timeline: the same time, the same
- * cursor, the same windows. One request for all, and only while they are seen.
+ * Go runtime statistics as small charts below the timeline, with the same time axis, cursor and
+ * windows. One request for all, and only while visible.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { url, type ManySeries, type Params, type TypeSeries } from './api';
@@ -14,7 +14,7 @@ import { isRuntime, rateUnit, unitOf } from './types';
 interface Entry {
   type: string;
   name: string;
-  colour?: string; // none: a number beside the curves
+  colour?: string; // none: only a number in the legend
   dash?: number[];
   loose?: boolean;
   fill?: boolean;
@@ -24,11 +24,11 @@ interface Chart {
   title: string;
   about: string;
   entries: Entry[];
-  share?: boolean; // of several processes the sum is no share any more
+  share?: boolean; // a sum over processes is no longer a share
 }
 
 const CHARTS: Chart[] = [
-  { title: 'Heap', about: 'live at the last collection, the size that starts the next one, and the memory limit', entries: [
+  { title: 'Heap', about: 'live heap after the last garbage collection, heap goal of the next one, and memory limit', entries: [
     { type: 'go_runtime:heap_live:bytes', name: 'live', colour: '--accent', fill: true },
     { type: 'go_runtime:heap_goal:bytes', name: 'goal', colour: '--curve-2', dash: [5, 3] },
     { type: 'go_runtime:memory_limit:bytes', name: 'limit', colour: '--worse', dash: [2, 3], loose: true },
@@ -40,11 +40,11 @@ const CHARTS: Chart[] = [
     { type: 'go_goroutine:running:count', name: 'running', colour: '--curve-3' },
     { type: 'go_goroutine:syscall:count', name: 'syscall', colour: '--dim', dash: [2, 3] },
   ] },
-  { title: 'GC pauses', about: 'how long the program stands still per second, and how often it collects', entries: [
+  { title: 'GC pauses', about: 'stop-the-world time per second, and garbage collections', entries: [
     { type: 'go_runtime:gc_pause:nanoseconds', name: 'paused', colour: '--accent', fill: true },
     { type: 'go_runtime:gc_cycles:count', name: 'cycles' },
   ] },
-  { title: 'GC CPU', about: 'share of the available CPU time that garbage collection has taken since the start', share: true, entries: [
+  { title: 'GC CPU', about: 'share of available CPU time spent in garbage collection since the start', share: true, entries: [
     { type: 'go_runtime:gc_cpu_fraction:ppm', name: 'share', colour: '--accent', fill: true },
     { type: 'go_runtime:gomaxprocs:count', name: 'GOMAXPROCS' },
   ] },
@@ -70,7 +70,7 @@ function known(e: Entry, data: ManySeries): Known | null {
   return { ...e, points, unit: rate ? rateUnit(e.type) : unitOf(e.type), now: latest(points, rate) };
 }
 
-/** Lowest and highest, for who cannot see the curve. */
+/** Minimum and maximum, for screen readers. */
 function extent(k: Known): string {
   const some = k.points.filter((v): v is number => v != null);
   const text = (v: number) => value(v, k.unit);
@@ -101,7 +101,7 @@ function Small(props: SmallProps) {
   return (
     <figure class="small" aria-label={`${chart.title}: ${drawn.map(extent).join(', ')}`}>
       <figcaption title={chart.about}>
-        <span class="smalltitle">{chart.title}{summed && <span class="dim"> of {props.processes} processes, added up</span>}</span>
+        <span class="smalltitle">{chart.title}{summed && <span class="dim"> summed over {props.processes} processes</span>}</span>
         <span class="smalllegend" ref={legend}>
           {entries.map((k) => (
             <span>
@@ -116,7 +116,7 @@ function Small(props: SmallProps) {
   );
 }
 
-/** One line of what the curves end in, from what the page knows anyway. */
+/** One line with the latest values, from data already loaded. */
 function summary(types: TypeSeries[], step: number): string {
   const now = (name: string): string | null => {
     const t = types.find((x) => x.type === `go_runtime:${name}`);
@@ -150,7 +150,7 @@ export interface RuntimeProps extends Chosen {
   dark: boolean;
 }
 
-/** True while any of it is on the screen: on a phone it is scrolled away. */
+/** True while any of it is on screen: on a phone it scrolls away. */
 function useSeen(): [boolean, { current: HTMLElement | null }] {
   const el = useRef<HTMLElement>(null);
   const [seen, set] = useState(false);
@@ -167,7 +167,7 @@ export function Runtime(props: RuntimeProps) {
   const asked = props.open && seen;
   const address = asked ? url('/api/series', [...props.common, ...CURVES.map((t): [string, string] => ['type', t]), ...props.window]) : null;
   const fresh = useQuery<ManySeries>(address);
-  // What was there stays while it is scrolled away.
+  // Keep the data while scrolled away.
   const held = useRef<ManySeries | null>(null);
   if (fresh.data) held.current = fresh.data;
   const data = held.current;
@@ -189,7 +189,7 @@ export function Runtime(props: RuntimeProps) {
             <Small key={c.title} chart={c} data={data} processes={props.processes} sel={props.sel} base={props.base} marks={props.marks}
               onSelect={props.onSelect} onReset={props.onReset} utc={props.utc} dark={props.dark} />
           ))}
-          {data && !charts.length && <p class="dim">Nothing of the runtime was read in this range.</p>}
+          {data && !charts.length && <p class="dim">No runtime data in this range.</p>}
         </div>
       )}
     </section>

@@ -1,6 +1,6 @@
 /*
- * A function from both sides: the merged trees of everything that calls it and of everything it
- * calls. Callers too thin to ever be a pixel are summed up as "(other)", labelled like the server's.
+ * A function from both sides: the merged trees of its callers and callees. Callers thinner than a
+ * pixel are folded into "(other)", like the server does.
  */
 import { index, type Profile } from './flame/layout';
 
@@ -32,7 +32,7 @@ function kid(of: Node, name: number): Node {
   return k;
 }
 
-/** Outermost frames of the function: inner frames of a recursion are part of them. */
+/** Outermost frames of the function; recursive inner frames are part of them. */
 function occurrences(p: Profile, fn: number): number[] {
   const out: number[] = [];
   for (let i = 0; i < p.n; ) {
@@ -95,7 +95,7 @@ const THIN = 1 / 20000;
 function callers(p: Profile, fn: number, at: number[], other: number): Profile {
   const root = node(fn);
   const total = at.reduce((s, i) => s + p.w[i]!, 0);
-  // A frame to merge: its own value, and how far up its stack we are.
+  // A frame to merge: its value, and the position in its stack.
   const work: { into: Node; leaf: number[]; up: number[] }[] = [{ into: root, leaf: at, up: at }];
   for (const i of at) {
     root.total += p.total[i]!;
@@ -106,7 +106,7 @@ function callers(p: Profile, fn: number, at: number[], other: number): Profile {
     const groups = new Map<number, { leaf: number[]; up: number[]; width: number }>();
     for (let k = 0; k < leaf.length; k++) {
       const q = p.parent[up[k]!]!;
-      if (q <= 0) continue; // the root of everything calls nobody
+      if (q <= 0) continue; // the root has no caller
       const name = p.name[q]!;
       let g = groups.get(name);
       if (!g) groups.set(name, (g = { leaf: [], up: [], width: 0 }));

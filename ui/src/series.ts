@@ -1,18 +1,18 @@
-/* Points over time: what is missing, what a rate is, where a curve ends. */
+/* Points over time: gaps, rates, and where a curve ends. */
 import { familyOf } from './types';
 
 export type Points = (number | null)[];
 
 const SAMPLED = ['cpu', 'offcpu'];
 
-/** Who did not run has no samples, and no point: that is nothing, not unknown, once it was seen. */
+/** A process that did not run has no samples: once it was seen, that is zero, not a gap. */
 export function rested(type: string, points: Points): Points {
   if (!SAMPLED.includes(familyOf(type))) return points;
   const first = points.findIndex((v) => v != null);
   return points.map((v, i) => (first >= 0 && i > first ? (v ?? 0) : v));
 }
 
-/** How many steps lie between two points, usually: some types are collected less often than others. */
+/** The usual number of steps between two points: some types are collected less often. */
 export function spacing(points: Points): number {
   const gaps: number[] = [];
   let before = -1;
@@ -25,7 +25,7 @@ export function spacing(points: Points): number {
   return gaps[(gaps.length - 1) >> 1] ?? 1;
 }
 
-/** A snapshot holds until the next one is due, the last one too; a longer silence stays a hole. */
+/** A snapshot holds until the next one is due; a longer silence is a gap. */
 export function held(points: Points): Points {
   const every = spacing(points);
   if (every < 2) return points;
@@ -39,13 +39,13 @@ export function held(points: Points): Points {
   return out.fill(points[before]!, before, before + every);
 }
 
-/** What is drawn: rates of a delta type, values of a snapshot. */
+/** The drawn points: rates of a delta type, values of a snapshot. */
 export function curve(type: string, mode: 'delta' | 'snapshot', points: Points, step_ms: number): Points {
   if (mode === 'snapshot') return held(points);
   return rested(type, points).map((v) => (v == null ? null : v / (step_ms / 1000)));
 }
 
-/* So many points missing at the end, and what they were of is no longer there. */
+/* With this many points missing at the end, the process is gone. */
 const GONE = 3;
 
 export function ended(points: Points): boolean {
@@ -53,7 +53,7 @@ export function ended(points: Points): boolean {
   return points.length > silent && points.slice(-silent).every((v) => v == null);
 }
 
-/** Whole steps of the last tenth: allocations are told once per collection, so one step alone may have none. */
+/** Complete steps of the last tenth: Go reports allocations once per GC, so a single step may have none. */
 export function latest(points: Points, rate: boolean): number | undefined {
   const known = points.filter((v): v is number => v != null);
   if (!rate) return known[known.length - 1];

@@ -1,4 +1,4 @@
-/* One service: types, timeline, runtime, and the profile of the window as graph, table or sandwich. */
+/* One service: profile types, timeline, runtime, and the window's profile as flame graph, table or sandwich. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Targets, type TypeSeries } from './api';
 import { marksOf, OomBanner, useEvents } from './events';
@@ -35,7 +35,7 @@ const windowParams = (w: Window, prefix = ''): Params => [
   [`${prefix}to`, Math.round(w.to)],
 ];
 
-/** One button a measure: of its types the one that is shown, or else the most telling. */
+/** One button per measure: its selected type, or else its most useful one. */
 function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: number; current: string }) {
   const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
   const rate = t.mode === 'delta';
@@ -52,11 +52,11 @@ function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: numbe
 
 function OffCard({ off, current }: { off: OffByDefault; current: string }) {
   return (
-    <button type="button" class="type none" aria-pressed={off.type === current} title={`${off.what} seems to be off`}
+    <button type="button" class="type none" aria-pressed={off.type === current} title={`${off.what} appears to be off`}
       onClick={() => go({ type: off.type, zoom: '' })}>
       <span class="typename">{typeText(off.type).title}</span>
       <span class="typevalue">–</span>
-      <span class="typenone">nothing recorded</span>
+      <span class="typenone">no data</span>
     </button>
   );
 }
@@ -79,13 +79,13 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
   );
 }
 
-/** The ways in which the same thing is measured: bytes or objects, all goroutines or those that wait. */
+/** Variants of the same measure: bytes or objects, all goroutines or only waiting ones. */
 function Variants({ types, current }: { types: TypeSeries[]; current: string }) {
   const same = isPicture(current) ? pictures(types)
     : (cards(types).find((c) => c.types.some((t) => t.type === current))?.types ?? []);
   if (same.length < 2) return null;
   return (
-    <span class="seg" role="group" aria-label="Measured in">
+    <span class="seg" role="group" aria-label="Variant">
       {same.map((t) => (
         <button type="button" aria-pressed={t.type === current} title={typeText(t.type).help} onClick={() => go({ type: t.type })}>
           {variantName(t.type)}
@@ -115,7 +115,7 @@ function LabelFilter({ service, w, chosen, utc }: { service: string; w: Window; 
         <div class="popbox">
           {labels.error && <Failure error={labels.error} retry={labels.retry} />}
           {labels.slow && <p class="dim">Loading…</p>}
-          {labels.data && !keys.length && <p class="dim">This window has no labels.</p>}
+          {labels.data && !keys.length && <p class="dim">No labels in this window.</p>}
           {keys.map((k) => (
             <fieldset>
               <legend class="mono">{k.key === 'process.pid' ? 'process' : k.key}</legend>
@@ -184,7 +184,7 @@ function WindowLine(c: CompareProps) {
     return (
       <div class="windowline">
         <span class="windowtext">{typeText(state.type).title} at <b>{time(w.from, prefs.utc)}</b> <span class="dim">{typeText(state.type).help}</span></span>
-        <button type="button" class="primary" onClick={() => go({ type: '', sel: null, labels: [], zoom: '' })}>Back to the profiles</button>
+        <button type="button" class="primary" onClick={() => go({ type: '', sel: null, labels: [], zoom: '' })}>Back to profiles</button>
       </div>
     );
   return (
@@ -195,10 +195,10 @@ function WindowLine(c: CompareProps) {
           <span class="dim" aria-hidden="true">→</span>
           {pick('B', w)}
           <span class="seg" role="group" aria-label="Comparison">
-            <button type="button" aria-pressed={!state.norm} title="Values as they are" onClick={() => go({ norm: false })}>absolute</button>
-            <button type="button" aria-pressed={state.norm} title="Shares of each window" onClick={() => go({ norm: true })}>normalised</button>
+            <button type="button" aria-pressed={!state.norm} title="Absolute values" onClick={() => go({ norm: false })}>absolute</button>
+            <button type="button" aria-pressed={state.norm} title="Share of each window" onClick={() => go({ norm: true })}>normalised</button>
           </span>
-          <button type="button" class="legend" aria-pressed={prefs.blind} title="Orange and blue in place of red and green"
+          <button type="button" class="legend" aria-pressed={prefs.blind} title="Orange and blue instead of red and green"
             onClick={() => c.setPrefs({ blind: !prefs.blind })}>
             <i class="sw better" /> less <i class="sw worse" /> more <span class="sr">colour-blind palette</span>
           </button>
@@ -210,7 +210,7 @@ function WindowLine(c: CompareProps) {
           {state.sel && <button type="button" title="Show only this window in the timeline" onClick={() => go({ range: `${Math.round(w.from)}-${Math.round(w.to)}`, sel: null })}>Zoom in</button>}
           {state.sel && <button type="button" onClick={() => go({ sel: null, zoom: '' })}>Reset</button>}
           <button type="button" class="primary" title="Key: d" onClick={() => go(comparePreceding(state, w, c.oldest))}>Compare with preceding</button>
-          <button type="button" title="Two drags: first the baseline A, then the window B"
+          <button type="button" title="Drag twice: first the baseline A, then the window B"
             onClick={() => { go(comparePreceding(state, w, c.oldest)); c.setPicking('A'); }}>Compare A and B…</button>
         </>
       )}
@@ -222,11 +222,11 @@ function useActions(state: State, p: Profile | null, say: (t: string) => void, s
   const add = (list: string[], name: string) => (list.includes(name) ? list : [...list, name]);
   const acts: [string, string, (fn: string) => void][] = [
     ['s', 'Sandwich: callers and callees', (fn) => go({ fn, view: 'sandwich' })],
-    ['f', 'Focus: only stacks through it', (fn) => go({ focus: add(state.focus, fn), zoom: '' })],
+    ['f', 'Focus on stacks through it', (fn) => go({ focus: add(state.focus, fn), zoom: '' })],
     ['h', 'Hide stacks through it', (fn) => go({ hide: add(state.hide, fn), zoom: '' })],
-    ['c', 'Collapse what it calls', (fn) => go({ fold: add(state.fold, fn), zoom: '' })],
+    ['c', 'Collapse its callees', (fn) => go({ fold: add(state.fold, fn), zoom: '' })],
     ['q', 'Search for it', (fn) => go({ q: fn })],
-    ['i', 'Copy its name', async (fn) => say((await copy(fn)) ? `Copied ${fn}` : 'The browser refused the clipboard')],
+    ['i', 'Copy name', async (fn) => say((await copy(fn)) ? `Copied ${fn}` : 'The browser denied access to the clipboard')],
   ];
   const key = (k: string, fn: string) => {
     const act = acts.find(([a]) => a === k);
@@ -248,7 +248,7 @@ function SearchBox({ q, found, wrong }: { q: string; found: Found | null; wrong:
         type="search"
         id="search"
         placeholder="Search, or /regex/"
-        aria-label="Search functions, text or /regular expression/"
+        aria-label="Search functions by text or /regular expression/"
         aria-keyshortcuts="/"
         aria-invalid={!!wrong}
         value={q}
@@ -269,14 +269,14 @@ function SandwichView({ p, fn, hit, theme, menu, keyed }: {
   if (!fn)
     return (
       <Empty title="Callers above, callees below">
-        <p>Pick a function in the table, or press <kbd>s</kbd> on a frame of the flame graph.</p>
+        <p>Select a function in the table, or press <kbd>s</kbd> on a frame in the flame graph.</p>
       </Empty>
     );
   if (!s)
     return (
       <Empty title="Not in this window">
         <p><code>{fn}</code> has no samples in this window, or a filter hides it.</p>
-        <button type="button" onClick={() => go({ fn: '', view: '' })}>Back to the flame graph</button>
+        <button type="button" onClick={() => go({ fn: '', view: '' })}>Back to flame graph</button>
       </Empty>
     );
   const pick = (tree: Profile) => (i: number) => {
@@ -305,12 +305,12 @@ function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; se
   );
   if (!targets.data && !targets.error) return <div class="panes wait" />;
   return (
-    <Empty title={`${typeText(type).title}: nothing was recorded in this range`}>
-      {read.some((r) => r.on) ? <p>{off.what} is on in this program, and nobody had to wait long enough to be recorded.</p> : (
+    <Empty title={`${typeText(type).title}: no data in this range`}>
+      {read.some((r) => r.on) ? <p>{off.what} is on in this program; no wait was long enough to be recorded.</p> : (
         <>
-          <p>{off.what} {read.length ? 'is' : 'seems to be'} off in this program: Go records it only when it is told to. In the program:</p>
+          <p>{off.what} {read.length ? 'is' : 'appears to be'} off in this program. Turn it on in the code:</p>
           <pre class="mono">{off.code}</pre>
-          <p>or from outside, for some seconds:</p>
+          <p>or temporarily from the command line:</p>
           <pre class="mono">{off.command(String(read[0]?.pid ?? 'PID'))}</pre>
         </>
       )}
@@ -338,11 +338,11 @@ export function ServicePage(props: ServiceProps) {
   const has = (t: string) => types.some((x) => x.type === t);
   const optional = OFF_BY_DEFAULT.find((o) => familyOf(o.type) === familyOf(type));
   const off = mine && !has(type) ? optional : undefined;
-  // Of a moment there is no curve: that of the heap leads up to it.
+  // A snapshot is one moment without a curve: show the heap leading up to it.
   const heap = types.find((t) => isPicture(type) && !isPicture(t.type) && kindOf(t.type) === kindOf(type))?.type;
   const labels = state.labels.map((l): [string, string] => ['label', l]);
   const ofType = (t: string): Params => [['service', state.service], ['type', t], ...labels];
-  // What a program may not have at all is asked for when it is known that there is some.
+  // Ask for an optional type only once it is known to exist.
   const ask = type && !off && (!optional || services.data || services.error);
   const series = useQuery<Series>(ask ? url('/api/series', [...ofType(heap ?? type), ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
@@ -362,7 +362,7 @@ export function ServicePage(props: ServiceProps) {
     try {
       return [p ? search(p, state.q) : null, ''];
     } catch {
-      return [null, 'not a regular expression'];
+      return [null, 'invalid regular expression'];
     }
   }, [p, state.q]);
   const rows = useMemo(() => (p ? functions(p) : []), [p]);
@@ -373,7 +373,7 @@ export function ServicePage(props: ServiceProps) {
     if (picking === 'A' && base) {
       go({ base: x, zoom: '' });
       setPicking('B');
-      say('Baseline A is set. Drag again for the window B.');
+      say('Baseline A is set. Drag again to set window B.');
     } else go({ sel: x, zoom: '' });
   };
   const chosen: Chosen = {
@@ -391,7 +391,7 @@ export function ServicePage(props: ServiceProps) {
     return (
       <main class="service" id="main">
         <Empty title={`${state.service} has no profiles in this range`}>
-          <p>It may have stopped, or been started only now. Look further back, or at the other services.</p>
+          <p>It may have stopped, or just started. Try a longer range.</p>
           <button type="button" onClick={() => go({ range: '24h' })}>Last 24 h</button>{' '}
           <button type="button" onClick={() => go({ range: '7d' })}>Last 7 d</button>{' '}
           <a class="button" href="#/">Overview</a>
@@ -403,7 +403,7 @@ export function ServicePage(props: ServiceProps) {
     <main class="service" id="main">
       <Progress on={services.slow || series.slow || flame.slow} />
       <h1 class="sr">{state.service}</h1>
-      {/* Room for the cards before they come: what is below must not move under the reader's hand. */}
+      {/* Reserves room for the cards, so the layout does not shift when they arrive. */}
       {(mine || !services.data) && <TypeCards types={types} step={services.data?.step_ms ?? 1} current={type} />}
       {services.error && <Failure error={services.error} retry={services.retry} />}
       {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
@@ -427,24 +427,24 @@ export function ServicePage(props: ServiceProps) {
         <SearchBox q={state.q} found={found} wrong={wrong} />
         <span class="grow" />
         <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
-        <a class="button" href={url('/api/pprof', [...ofType(type), ...windowParams(w)])} download title="This window as a pprof file">pprof</a>
-        <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Copy the address bar: it holds everything')}>Share</button>
+        <a class="button" href={url('/api/pprof', [...ofType(type), ...windowParams(w)])} download title="Download this window as a pprof file">pprof</a>
+        <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Could not copy; use the address bar instead')}>Share</button>
       </div>}
       <Chips state={state} />
       {flame.error && !services.error && <Failure error={flame.error} retry={flame.retry} />}
       {p?.diff && !p.beforeTotal[0] && p.total[0]! > 0 && (
-        <p class="note">Nothing was recorded in A, so all of B looks new. Press A and drag over a part of the line to set another.</p>
+        <p class="note">Nothing was recorded in A, so all of B appears new. Click A and drag on the timeline to set another baseline.</p>
       )}
       {p && p.folded > 0 && (
-        <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to send, shown as (other).</p>
+        <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to show, grouped as (other).</p>
       )}
       {off ? <TurnedOff off={off} type={type} service={state.service} /> : empty ? (
-        <Empty title="Nothing in this window">
+        <Empty title="No data in this window">
           <p>{state.focus.length + state.hide.length + state.labels.length > 0
-            ? 'The filters leave nothing of it. Remove one of them above.'
-            : 'No values were recorded in it. Select a window where the line above is drawn; double click resets it.'}</p>
-          {type.startsWith('go_goroutine:') && <p>Goroutines are read less often than the rest: a longer window holds some.</p>}
-          {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset the window</button>}
+            ? 'The filters exclude everything. Remove one above.'
+            : 'Select a window where the timeline has data; double-click resets it.'}</p>
+          {type.startsWith('go_goroutine:') && <p>Goroutines are collected less often; try a longer window.</p>}
+          {state.sel && <button type="button" onClick={() => go({ sel: null })}>Reset window</button>}
         </Empty>
       ) : p ? (
         <div class={flame.slow || flame.error ? 'panes stale' : 'panes'} data-view={view} aria-busy={flame.loading}>

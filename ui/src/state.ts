@@ -1,6 +1,6 @@
 /*
- * What the page shows, and its address. The whole state is in the fragment, so a link shares it and
- * back and forward work; preferences of the reader (theme, zone, palette) are not part of it.
+ * The state of the page, and its address. The whole state is in the URL fragment, so links share it
+ * and back and forward work. Preferences (theme, time zone, palette) are not part of it.
  */
 import { useEffect, useState } from 'preact/hooks';
 
@@ -15,8 +15,8 @@ export interface State {
   service: string; // empty: the overview
   range: string; // '1h' before now, or 'from-to' in milliseconds
   type: string;
-  sel: Window | null; // the window looked at; null: the whole range
-  base: 'prev' | Window | null; // what it is compared with
+  sel: Window | null; // the selected window; null: the whole range
+  base: 'prev' | Window | null; // the baseline
   norm: boolean;
   view: View;
   q: string;
@@ -72,8 +72,8 @@ export function rangeLength(range: string): number {
 }
 
 /**
- * A range before now does not reach back further than the store does (`oldest`): on the first day a
- * page of mostly nothing would hide the little there is.
+ * A relative range does not reach back further than the store (`oldest`): on the first day it would
+ * be mostly empty.
  */
 export function rangeWindow(range: string, now: number, oldest = 0): Window {
   const fixed = parseWindow(range);
@@ -83,8 +83,8 @@ export function rangeWindow(range: string, now: number, oldest = 0): Window {
 }
 
 /**
- * The window for sparklines: about 60 steps, each of whole intervals, so that every step holds the
- * same number of collections and a steady rate is drawn as one.
+ * The window for sparklines: about 60 steps of whole intervals, so every step has the same number of
+ * collections and a steady rate looks steady.
  */
 export function sparkWindow(w: Window, interval: number): Window & { points: number } {
   const step = Math.max(1, Math.ceil((w.to - w.from) / 60 / interval)) * interval;
@@ -152,7 +152,7 @@ export function format(s: State): string {
 
 const listeners = new Set<() => void>();
 
-/** Changes the state; `replace` for what is typed letter by letter. */
+/** Changes the state; use `replace` while typing. */
 export function go(patch: Partial<State>, replace = false): void {
   const next = format({ ...parse(location.hash), ...patch });
   if (next === format(parse(location.hash))) return;
@@ -175,15 +175,15 @@ export function useRoute(): State {
   return state;
 }
 
-/** The window compared with: the preceding one of the same length, or the one that was dragged. */
+/** The baseline: the preceding window of the same length, or the selected one. */
 export function baseline(base: State['base'], w: Window): Window | null {
   if (base === 'prev') return { from: w.from - (w.to - w.from), to: w.from };
   return base;
 }
 
 /**
- * Compares with what came before. On the first day nothing came before the whole range: then its
- * newer half is compared with the older one.
+ * Compares with the preceding window. On the first day there is none before the whole range: then
+ * compares its newer half with the older one.
  */
 export function comparePreceding(s: State, w: Window, oldest: number): Partial<State> {
   const half = { from: (Math.max(w.from, oldest) + w.to) / 2, to: w.to };

@@ -1,6 +1,6 @@
 /*
- * Functions as a table: the same profile in numbers, and the way in for those who cannot see the
- * graph. Only the rows in view exist.
+ * The profile as a table of functions, also for those who cannot see the graph. Only visible rows
+ * are rendered.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rowChange, wholeChange } from './compare';
@@ -13,7 +13,7 @@ interface Column {
   key: string;
   title: string;
   about: string;
-  wide?: boolean; // left out on narrow screens
+  wide?: boolean; // hidden on narrow screens
   number(r: Row): number;
   text(r: Row): string;
   tone?(r: Row): string;
@@ -24,9 +24,9 @@ const zero = (v: number) => (v === 0 ? 'dim' : '');
 function plainColumns(p: Profile): Column[] {
   const all = p.total[0]!;
   return [
-    { key: 'self', title: 'Self', about: 'in the function itself', number: (r) => r.self, text: (r) => value(r.self, p.unit) },
+    { key: 'self', title: 'Self', about: 'the function itself', number: (r) => r.self, text: (r) => value(r.self, p.unit) },
     { key: 'selfp', title: 'Self %', about: 'share of the window', wide: true, number: (r) => r.self, text: (r) => percent(r.self, all) },
-    { key: 'total', title: 'Total', about: 'with everything it calls', number: (r) => r.total, text: (r) => value(r.total, p.unit) },
+    { key: 'total', title: 'Total', about: 'including callees', number: (r) => r.total, text: (r) => value(r.total, p.unit) },
     { key: 'totalp', title: 'Total %', about: 'share of the window', wide: true, number: (r) => r.total, text: (r) => percent(r.total, all) },
   ];
 }
@@ -37,8 +37,8 @@ function diffColumns(p: Profile, by: 'self' | 'total', whole: number): Column[] 
   const delta = (v: number) => (p.norm ? `${v > 0 ? '+' : ''}${v.toFixed(2)}` : signed(v, p.unit));
   const tone = (r: Row) => (of(r).change > 0 ? 'worse' : of(r).change < 0 ? 'better' : '');
   return [
-    { key: 'before', title: 'Before', about: 'in the baseline, A', wide: true, number: (r) => of(r).before, text: (r) => text(of(r).before) },
-    { key: 'after', title: 'After', about: 'in the window, B', wide: true, number: (r) => of(r).after, text: (r) => text(of(r).after) },
+    { key: 'before', title: 'Before', about: 'in baseline A', wide: true, number: (r) => of(r).before, text: (r) => text(of(r).before) },
+    { key: 'after', title: 'After', about: 'in window B', wide: true, number: (r) => of(r).after, text: (r) => text(of(r).after) },
     { key: 'change', title: 'Change', about: 'after minus before', number: (r) => Math.abs(of(r).change), text: (r) => delta(of(r).change), tone },
     { key: 'share', title: 'Share', about: 'of the total change', number: (r) => of(r).change, text: (r) => percent(of(r).change, whole), tone },
   ];
@@ -133,7 +133,7 @@ export function Table(props: TableProps) {
     <div class={p.diff ? 'tablebox two' : 'tablebox'}>
       {p.diff && (
         <div class="tablebar">
-          <span class="dim">Change of</span>
+          <span class="dim">Change in</span>
           <span class="seg" role="group" aria-label="Values compared">
             <button type="button" aria-pressed={by === 'self'} onClick={() => setBy('self')}>self</button>
             <button type="button" aria-pressed={by === 'total'} onClick={() => setBy('total')}>total</button>
@@ -179,7 +179,7 @@ export function Table(props: TableProps) {
           })}
         </div>
       </div>
-      {!list.length && <p class="hint">No function matches. Change or clear the search above.</p>}
+      {!list.length && <p class="hint">No function matches the search.</p>}
     </div>
   );
 }

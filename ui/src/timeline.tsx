@@ -1,4 +1,4 @@
-/* One type over time, and the keys that move the window. */
+/* One profile type over time, and the keys that move the window. */
 import { useMemo, useRef } from 'preact/hooks';
 import type { Series } from './api';
 import { time, value } from './format';
@@ -34,7 +34,7 @@ export function Timeline(props: TimelineProps) {
       data-picking={props.picking}
       tabIndex={0}
       role="group"
-      aria-label={`${typeText(type).title} over time. Arrow keys move the window, with Shift they resize it, Escape resets.`}
+      aria-label={`${typeText(type).title} over time. Arrow keys move the window, Shift with arrow keys resizes it, Escape resets it.`}
       onKeyDown={(e) => keyed(e, props)}
     >
       <div data-testid="timeline">
@@ -51,7 +51,7 @@ function keyed(e: KeyboardEvent, p: TimelineProps): void {
   const dir = e.key === 'ArrowLeft' ? -1 : e.key === 'ArrowRight' ? 1 : 0;
   if (e.key === 'Escape') p.onReset();
   else if (dir) {
-    // Without a window yet, the first key takes the last quarter.
+    // If there is no window yet, the first key selects the last quarter.
     const w = p.sel ?? { from: all.to - (all.to - all.from) / 4, to: all.to };
     const next = e.shiftKey
       ? { from: w.from, to: Math.max(w.from + step, w.to + dir * step) }

@@ -1,7 +1,7 @@
 /*
- * Which profile types belong together, and which are no profiles of their own. What they are called comes
- * from the server's registry (/api/types), which is learned once; a type that is not in it is shown all the
- * same. A type is `family:kind`, a kind `name:unit`: what Go and Java programs have in common.
+ * How profile types group, and which of them are not profiles. Their names come from the server's
+ * registry (/api/types), which is loaded once; a type that is not in it is shown all the same.
+ * A type is `family:kind`; a kind is `name:unit`, shared by Go and Java.
  */
 import type { RegisteredEvent, RegisteredMetric, RegisteredType, Registry } from './api';
 
@@ -10,7 +10,7 @@ export const familyOf = (type: string) => type.slice(0, type.indexOf(':'));
 export const unitOf = (type: string) => type.split(':')[2] ?? 'count';
 
 interface Ranked extends RegisteredType {
-  rank: number; // the place among all
+  rank: number; // index in the registry
 }
 
 let types = new Map<string, Ranked>();
@@ -18,7 +18,7 @@ let streams = new Map<string, RegisteredMetric>();
 let events = new Map<string, RegisteredEvent>();
 let moments = new Set<string>(); // families of profiles that come with an event
 
-/** From now on types, metrics and events are called what the server calls them. */
+/** Takes the names of types, metrics and events from the server. */
 export function learn(registry: Registry): void {
   types = new Map(registry.types.map((t, rank) => [t.type, { ...t, rank }]));
   streams = new Map(registry.metrics.flatMap((m) => (m.stream ? [[m.stream, m]] : [])));
@@ -26,9 +26,9 @@ export function learn(registry: Registry): void {
   moments = new Set(registry.events.map((e) => e.family));
 }
 
-/** The runtime's own numbers: curves, never a flame graph. */
+/** Runtime statistics: charts, never a flame graph. */
 export const isRuntime = (type: string) => streams.has(type);
-/** Heap and goroutines of one moment, when memory ran out (events.tsx). */
+/** OOM snapshots: heap and goroutines of one moment (events.tsx). */
 export const isPicture = (type: string) => moments.has(familyOf(type));
 export const isProfile = (type: string) => !isRuntime(type) && !isPicture(type);
 
@@ -38,7 +38,7 @@ const byRank = <T extends { type: string }>(a: T, b: T) => {
   return x === y ? 0 : x - y;
 };
 
-/** What there is of a moment, the heap first. */
+/** The types of a snapshot, the heap first. */
 export const pictures = <T extends { type: string }>(all: T[]): T[] => all.filter((t) => isPicture(t.type)).sort(byRank);
 
 /** "Dotnet lock delay" */
@@ -52,7 +52,7 @@ export interface TypeText {
   help: string;
 }
 
-/** A type that is not registered is called what the server calls it. */
+/** A type that is not registered is named after itself: "Dotnet lock delay". */
 export function typeText(type: string): TypeText {
   const [family = '', name = ''] = type.split(':');
   return types.get(type) ?? streams.get(type) ?? { title: inWords(family, name), help: type };
@@ -62,19 +62,19 @@ export const variantName = (type: string) => types.get(type)?.variant ?? typeTex
 
 export const eventTitle = (event: string) => events.get(event)?.title ?? inWords(event);
 
-/** The profile that tells most of such an event: the first of its family. */
+/** The main profile of such an event: the first of its family. */
 export function eventType(event: string): string {
   const family = events.get(event)?.family;
   return [...types.keys()].find((t) => familyOf(t) === family) ?? '';
 }
 
-/** Types that measure the same thing, the most telling first. */
+/** Types of the same measure, the most useful first. */
 export interface Card<T> {
   group: string;
   types: T[];
 }
 
-/** The types of a service as cards, in the order of the registry; curves and pictures are not among them. */
+/** The profile types of a service as cards, in the order of the registry; no runtime statistics or snapshots. */
 export function cards<T extends { type: string }>(all: T[]): Card<T>[] {
   const found = new Map<string, Card<T>>();
   for (const t of all.filter((x) => isProfile(x.type)).sort(byRank)) {
@@ -87,17 +87,17 @@ export function cards<T extends { type: string }>(all: T[]): Card<T>[] {
   return [...found.values()];
 }
 
-/* Who comes to look for a leak wants the heap first. */
+/* When hunting a leak, you want the heap first. */
 const FIRST = ['inuse_space:bytes', 'cpu:nanoseconds'];
 
-/** The type that is shown when none was asked for. */
+/** The type shown by default. */
 export function firstType<T extends { type: string }>(types: T[]): string {
   const all = cards(types).map((c) => c.types[0]!.type);
   const first = FIRST.map((k) => all.find((t) => kindOf(t) === k)).find((t) => t);
   return first ?? all[0] ?? pictures(types)[0]?.type ?? '';
 }
 
-/** What Go records only when it is told to: how a program does that, and how to do it from outside. */
+/** Profiles that Go records only on request: how to turn them on, in the code or from outside. */
 export interface OffByDefault {
   type: string;
   reader: string; // of a target (api.ts)
@@ -117,13 +117,13 @@ export const OFF_BY_DEFAULT: OffByDefault[] = [
   },
 ];
 
-/** Those of a Go program that has nothing of the kind. */
+/** The ones a Go process has no data for. */
 export function offIn(types: { type: string }[]): OffByDefault[] {
   if (!types.some((t) => t.type.startsWith('go_') && !isPicture(t.type))) return [];
   return OFF_BY_DEFAULT.filter((o) => !types.some((t) => familyOf(t.type) === familyOf(o.type)));
 }
 
-/** The unit of a delta type per second. Nanoseconds on a processor per second are cores. */
+/** The unit of a delta type per second. CPU nanoseconds per second are cores. */
 export function rateUnit(type: string): string {
   return kindOf(type) === 'cpu:nanoseconds' ? 'cores' : `${unitOf(type)}/s`;
 }

@@ -106,7 +106,7 @@ test('types that measure the same thing share a card, and cards have groups', ()
   const all = cards(GO).map((c) => [c.group, ...c.types.map((t) => variantName(t.type))]);
   assert.deepEqual(all, [
     ['CPU', 'Time', 'Samples'], ['Memory', 'Bytes', 'Objects'], ['Memory', 'Bytes'], ['Goroutines', 'All', 'Waiting'],
-    ['Blocking', 'Time', 'Times'], ['Other', 'Odd thing'],
+    ['Blocking', 'Time', 'Count'], ['Other', 'Odd thing'],
   ]);
 });
 
@@ -156,7 +156,7 @@ const OOM = {
 
 test('an event is a sentence and leads to its own picture', () => {
   const plain = (e: typeof OOM | object) => sentence({ ...OOM, ...e }, true).replace(/\u2009/g, ' ');
-  assert.equal(plain({}), 'Killed by OOM at 2024-02-03 12:03:11, 1.90 GB; 94.0% in main.appendToCache');
+  assert.equal(plain({}), 'OOM-killed at 2024-02-03 12:03:11, 1.90 GB; 94.0% in main.appendToCache');
   assert.equal(plain({ kind: 'oom_near', rss_bytes: null, top: null }), 'Near its memory limit at 2024-02-03 12:03:11, heap 5 B');
   const state = parse(format({ ...START, service: 's', ...pictureOf(OOM) }));
   assert.deepEqual([state.type, state.sel, state.labels], ['go_oom:inuse_space:bytes', { from: OOM.time, to: OOM.time + 1 }, ['process.pid=7']]);

@@ -1,9 +1,9 @@
 /*
- * src/cpu/interp/interp_bpf.h: what BPF programs and the steps of interpreters have in common.
+ * src/cpu/interp/interp_bpf.h: shared by BPF programs and interpreter steps.
  *
- * Each step is an object of its own, which is linked to the sampler's. It is a global function: the
- * verifier looks at it once, and takes what it finds in memory for anything. It may have some 190
- * bytes on the stack, of the 512 that kernels give to all that is being called.
+ * Each step is its own object, linked to the sampler's. It is a global function: the verifier
+ * checks it once, assuming that its memory may be anything. It may use about 190 bytes of stack, of
+ * the 512 that the kernel allows for all active calls.
  */
 #pragma once
 
@@ -16,5 +16,5 @@
 INTERP_KINDS(INTERP_DECLARE)
 #undef INTERP_DECLARE
 
-/* Not 0 where there is no such memory. */
+/* Nonzero if there is no such memory. */
 #define INTERP_READ(value, address) bpf_probe_read_user(&(value), sizeof(value), (void *)(address))

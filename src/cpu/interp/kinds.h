@@ -1,8 +1,8 @@
 /*
- * src/cpu/interp/kinds.h: the interpreters whose frames are told.
+ * src/cpu/interp/kinds.h: the supported interpreters.
  *
- * A row is a constant and a name. To the name belong the folder cpu/interp/NAME, which its own
- * meson.build adds to the build, and in it
+ * A row is a constant and a name. The name has a folder, cpu/interp/NAME, with its own meson.build,
+ * which defines
  *
  *   const struct interp_ops interp_NAME      what user space does (interp.h)
  *   int interp_NAME_step(walk, layout)       what BPF does (interp_shared.h)

@@ -1,14 +1,13 @@
 /*
- * src/java/way_c/agent.c: the library that a JVM loads where its own recorder cannot be used.
+ * src/java/way_c/agent.c: the library loaded into a JVM whose own recorder cannot be used.
  *
- * It samples allocations and takes the times of waits for monitors, and writes them into the ring
- * of its session. There is no thread of its own: what is to be decided is decided when an event
- * comes, so that a JVM in which nothing happens is not woken, and one whose sonde has gone is rid
- * of us at the next event. A JVM never unloads a library; after the end no event is enabled, no
- * capability is held, and no memory is mapped but that of the library.
+ * It samples allocations, measures waits for monitors, and writes both into its session's ring. It
+ * has no thread: decisions are made when an event arrives, so an idle JVM is not woken, and one
+ * whose sonde has exited is rid of us at the next event. A JVM never unloads a library; after the
+ * end no event is enabled, no capability held, and no memory mapped but the library's own.
  *
- * Whatever goes wrong in here costs an event at most. Only old functions of libc are called, so
- * that it runs wherever a JVM runs.
+ * Any failure in here costs at most one event. Only old libc functions are called, so it runs
+ * wherever a JVM runs.
  */
 #include <stddef.h>
 #include <string.h>

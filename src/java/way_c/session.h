@@ -1,8 +1,8 @@
 /*
- * src/java/way_c/session.h: the agent's end of the ring, from a start to its stop.
+ * src/java/way_c/session.h: the agent's end of the ring, from start to stop.
  *
- * The memory of a session is mapped while it lasts, and unmapped by whoever leaves it last: a
- * thread of the JVM may be in the midst of an event when it ends. Nothing here waits or allocates.
+ * A session's memory is mapped while it lasts, and unmapped by the last user: a thread of the JVM
+ * may be in the middle of an event when it ends. Nothing here waits or allocates.
  */
 #pragma once
 

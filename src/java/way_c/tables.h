@@ -1,9 +1,9 @@
 /*
- * src/java/way_c/tables.h: the few functions of JNI and JVMTI that the agent calls, by their place
- * in the tables that a JVM hands out.
+ * src/java/way_c/tables.h: the few functions of JNI and JVMTI that the agent calls, by their index
+ * in the JVM's tables.
  *
- * Both interfaces are tables of function pointers whose order is fixed by their specifications, so
- * that no file of a JDK is needed to build this. JVMTI numbers its functions from 1.
+ * Both interfaces are tables of function pointers in an order fixed by their specifications, so no
+ * JDK files are needed to build this. JVMTI numbers its functions from 1.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* src/store/metrics/bits.h: numbers of any width, one after the other, the lowest bit first. */
+/* src/store/metrics/bits.h: a stream of numbers of any width, lowest bit first. */
 #pragma once
 
 #include <endian.h>
@@ -9,12 +9,12 @@
 #include "base/buf.h"
 #include "base/view.h"
 
-#define BITS_MAX 56U /* that are put or taken at a time */
+#define BITS_MAX 56U /* per call */
 
 struct bits_writer {
 	struct buf *out;
 	uint64_t word;
-	unsigned int n; /* bits in it, below 8 between two calls */
+	unsigned int n; /* bits in it, below 8 between calls */
 };
 
 /* The value must not have more than n bits. */
@@ -39,7 +39,7 @@ struct bits_reader {
 	size_t at; /* in bits */
 };
 
-/* The next BITS_MAX of them at least; zeros past the end, which bits_ok() notices. */
+/* At least the next BITS_MAX bits; zeros past the end, which bits_ok() detects. */
 static inline uint64_t bits_peek(const struct bits_reader *r)
 {
 	size_t byte = r->at / 8;
@@ -60,7 +60,7 @@ static inline uint64_t bits_take(struct bits_reader *r, unsigned int n)
 	return value;
 }
 
-/* Whether all that was taken was there. */
+/* Whether nothing was taken past the end. */
 static inline bool bits_ok(const struct bits_reader *r)
 {
 	return r->at <= r->bytes.len * 8;

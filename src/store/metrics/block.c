@@ -44,7 +44,7 @@ int metrics_open_reading(struct view block, struct metrics_reading *ret)
 	return view_varint(ret->body, &ret->at, &ret->left) ? 0 : -EBADMSG;
 }
 
-/* Column and width, as both kinds of blocks begin theirs. */
+/* Column and width, the start of both kinds of blocks. */
 static bool get_head(struct view body, size_t *at, uint64_t *column, uint64_t *ret_width)
 {
 	uint64_t delta;
@@ -231,7 +231,7 @@ int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_col
 		r = put_presence(body, column->values, n, n_present);
 	for (uint32_t i = 0; r == 0 && n_present > 0 && i < column->width; i++)
 		r = put_numbers(body, scratch, column->values + i * n, n);
-	/* Mostly it is noise by now; a little saved is not worth unpacking it. */
+	/* It is mostly noise by now; small savings are not worth the unpacking. */
 	if (r == 0)
 		r = codec_put_column_below(c, out, buf_view(body), ZSTD_LEVEL_HOUR,
 					   body->len / 4 * 3);

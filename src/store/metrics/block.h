@@ -2,21 +2,21 @@
  * src/store/metrics/block.h: the numbers of one resource on disk.
  *
  * A column is one metric with the values of its attributes, numbered within a service and day; a
- * series is a column of one label set. A gauge has one number at a time, a counter its increase, a
- * histogram its buckets and their sum: that is its width.
+ * series is a column of one label set. At each time a gauge has one number, a counter its increase,
+ * a histogram its buckets and their sum: that is its width.
  *
  *   reading (one time)   varint n, then n times:
- *                          varint column - the one before; varint width; numbers
+ *                          varint column - the previous one; varint width; numbers
  *   times (of an hour)   varint n; varint the first; numbers.h (with their length) of the n - 1
- *                        differences, in ms; varint n, then n label sets that were read at these
- *                        times: varint label set - the one before
+ *                        differences, in ms; varint n, then n label sets read at these times:
+ *                        varint label set - the previous one
  *   hour (one series)    varint which times of the service and hour; varint width
  *                        codec column: varint presence: 0 at all times; 1 from (varint) so many
  *                            times (varint); 2 a bit for each time follows
  *                          width times: varint length, bytes of numbers.h
  *
  * Most resources of a service are read at the same times, which are written once for all of them.
- * A series is a block of its own: who asks for one metric of many processes reads nothing else.
+ * Each series is its own block: a query for one metric of many processes reads nothing else.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct metrics_cell {
 	const double *values;
 };
 
-/* Cells by column, ascending, each once; values are finite. */
+/* Cells by ascending column, each once; values must be finite. */
 int metrics_encode_reading(const struct metrics_cell *cells, size_t n, struct buf *out);
 
 struct metrics_reading {
@@ -49,7 +49,7 @@ struct metrics_reading {
 	double values[METRICS_MAX_WIDTH];
 };
 int metrics_open_reading(struct view block, struct metrics_reading *ret);
-/* 1 and the next cell, whose values are the reading's; 0: no more; -EBADMSG. */
+/* 1 and the next cell, whose values belong to the reading; 0: no more; -EBADMSG. */
 int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell);
 
 /* When resources were read in an hour. */
@@ -68,7 +68,7 @@ int metrics_decode_times(struct view block, struct metrics_times *ret);
 /* 1 and the next label set; 0: no more; -EBADMSG. */
 int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset);
 
-/* A column over the times of an hour: width times n_times values, NAN where there is none. */
+/* A column over the times of an hour: width * n_times values, NAN for gaps. */
 struct metrics_column {
 	uint32_t column;
 	uint32_t width;
@@ -90,7 +90,7 @@ struct metrics_hour {
 	double dense[METRICS_MAX_TIMES];
 };
 int metrics_open_hour(struct view block, struct metrics_hour *h);
-/* Goes on when it is known how many times there are. */
+/* Continues once the number of times is known. */
 int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times);
-/* Its numbers number i, n_times of them; NAN where there is none. */
+/* Row i of its numbers, n_times of them; NAN for gaps. */
 int metrics_hour_values(struct metrics_hour *h, uint32_t i, double *values);

@@ -59,7 +59,7 @@ static int compare_cells(const void *va, const void *vb)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* By column, then time; equal ones become one. */
+/* By column, then time; merges equal ones. */
 static void merge(struct cells *c)
 {
 	struct cell *cells = (void *)c->items.data;
@@ -105,7 +105,7 @@ int cells_encode_reading(struct cells *c, struct buf *out)
 	return metrics_encode_reading(to, c->len, out);
 }
 
-/* Spreads a run of cells of one column over the times; what is not there is NAN. */
+/* Spreads the cells of one column over the times; gaps are NAN. */
 static void spread(const struct cells *c, const struct cell *run, size_t n, size_t n_times,
 		   double *to)
 {

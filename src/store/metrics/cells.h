@@ -1,6 +1,6 @@
 /*
- * src/store/metrics/cells.h: numbers on their way into a block: by column, then time. Those of one
- * column and time are added up.
+ * src/store/metrics/cells.h: numbers on their way into a block, by column, then time. Those with
+ * the same column and time are summed.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 struct cell {
 	uint32_t column;
-	uint32_t time; /* index, where there are several */
+	uint32_t time; /* index, if there are several */
 	uint32_t width;
 	uint32_t at; /* of its first value */
 };
@@ -18,7 +18,7 @@ struct cell {
 struct cells {
 	struct buf items;  /* struct cell */
 	struct buf values; /* double */
-	struct buf out;	   /* what encoding needs */
+	struct buf out;	   /* scratch for encoding */
 	struct buf columns;
 	size_t len;
 };
@@ -26,10 +26,10 @@ void cells_release(struct cells *c);
 void cells_clear(struct cells *c);
 int cells_add(struct cells *c, uint32_t column, uint32_t time, const double *values,
 	      uint32_t width);
-/* The numbers of a stored reading; -EBADMSG when it is damaged, then none are added. */
+/* Adds the numbers of a stored reading. -EBADMSG if damaged; then none are added. */
 int cells_add_reading(struct cells *c, struct view block, uint32_t time);
-/* All of them as one reading; -E2BIG, -ENOMEM. */
+/* Encodes all as one reading; -E2BIG, -ENOMEM. */
 int cells_encode_reading(struct cells *c, struct buf *out);
-/* Each column spread over so many times. Below 0 ends it. */
+/* Calls fn for each column, spread over n_times. A negative result ends it. */
 int cells_each_column(struct cells *c, size_t n_times,
 		      int (*fn)(void *ctx, const struct metrics_column *column), void *ctx);

@@ -1,4 +1,4 @@
-/* src/store/metrics/damage.h: which blocks a reader found damaged, so that each counts once. */
+/* src/store/metrics/damage.h: the damaged blocks that a reader found, so that each counts once. */
 #pragma once
 
 #include <stdint.h>
@@ -6,14 +6,14 @@
 #include "base/hash.h"
 #include "store/day.h"
 
-#define DAMAGE_MAX 64 /* that are told apart in one go */
+#define DAMAGE_MAX 64 /* distinct blocks per call */
 
 struct damage {
 	size_t n;
 	uint64_t where[DAMAGE_MAX]; /* hashes of day, table and key */
 };
 
-/* The statement names the table. */
+/* sql identifies the table. */
 static inline void damage_add(struct damage *d, const struct day *day, enum day_sql sql,
 			      int64_t key)
 {

@@ -212,7 +212,7 @@ int dictionary_load(struct dictionary *d, struct day *day, uint32_t service, str
 			damage_add(damage, day, DAY_SERIES, sqlite3_column_int64(stmt, 0));
 			continue;
 		}
-		/* Where it begins, until the texts stay where they are. */
+		/* An offset, until the texts no longer move. */
 		c.attributes = view_of((const void *)(uintptr_t)texts.len, attributes.len);
 		r = buf_append(&texts, attributes.data, attributes.len);
 		if (r == 0)

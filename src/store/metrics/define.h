@@ -1,6 +1,6 @@
 /*
- * src/store/metrics/define.h: what a metric is, as a day file keeps it: the file can be read when
- * the registry no longer has it, or has it otherwise.
+ * src/store/metrics/define.h: the definition of a metric in a day file, so that the file stays
+ * readable when the registry changes or drops it.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 #include "store/metrics/block.h"
 #include "store/metrics/damage.h"
 
-#define DEFINE_MAX_TEXT 128U  /* of a name, a unit, a key or a stream, with its NUL */
-#define DEFINE_MAX_VALUE 256U /* of an attribute's value: longer ones are cut */
+#define DEFINE_MAX_TEXT 128U  /* of a name, unit, key or stream, with NUL */
+#define DEFINE_MAX_VALUE 256U /* of an attribute's value; longer ones are truncated */
 
 enum define_part {
 	PART_VALUE, /* the value, the increase or the buckets */
-	PART_SUM,   /* of what is in the buckets */
+	PART_SUM,   /* of the values in the buckets */
 };
 
 struct definition {
@@ -31,15 +31,15 @@ struct definition {
 	size_t n_bounds;
 };
 
-/* -E2BIG: too long for the store, or more bounds than it takes. */
+/* -E2BIG: too long, or too many bounds for the store. */
 int define_encode(const struct metric *metric, struct buf *out);
 int define_decode(struct view block, struct definition *ret);
-/* Whether both have the same kind, unit, keys and bounds, so that their numbers go together. */
+/* Whether kind, unit, keys and bounds are the same, so that the numbers are compatible. */
 bool define_agrees(const struct definition *a, const struct definition *b);
 
-/* The values of attributes: per key varint length + 1 and the bytes, or 0 where it is not set. */
+/* The values of attributes: per key varint length + 1 and the bytes, or 0 if not set. */
 int define_put_attributes(const struct metric *metric, const char *const *values, struct buf *out);
-/* The value of key number i; data NULL where it is not set. False when damaged. */
+/* The value of key i; data NULL if not set. False if damaged. */
 bool define_attribute(struct view attributes, size_t i, struct view *ret_value);
 
 /* One column of a service. */
@@ -58,7 +58,7 @@ struct dictionary {
 	size_t n_columns;
 	uint8_t *texts;
 };
-/* Damaged rows are left out, and counted. */
+/* Damaged rows are skipped and counted. */
 int dictionary_load(struct dictionary *d, struct day *day, uint32_t service, struct damage *damage,
 		    struct err *err);
 void dictionary_release(struct dictionary *d);

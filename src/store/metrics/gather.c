@@ -9,11 +9,11 @@
 #include "base/cleanup.h"
 #include "store/labels.h"
 
-/* A series on its way into the answer. */
+/* A series on its way into the result. */
 struct found {
 	struct store_series series;
-	uint32_t *counts;  /* of an average: readings by step */
-	int64_t *times_ms; /* of the last value: when, by step */
+	uint32_t *counts;  /* for averages: readings per step */
+	int64_t *times_ms; /* for last values: their times, per step */
 };
 
 void gather_release(struct gather *g)
@@ -118,7 +118,10 @@ static int name_series(struct gather *g, const struct define_column *c, struct v
 
 	buf_clear(&g->name);
 	r = buf_append(&g->name, c->metric->name, strlen(c->metric->name) + 1);
-	/* What changed its definition is another one in listings; of one metric, all agree. */
+	/*
+	 * In listings, a changed definition is another metric; in queries for one metric, all
+	 * agree.
+	 */
 	if (r == 0)
 		r = buf_append(&g->name, c->metric->unit, strlen(c->metric->unit) + 1);
 	if (r == 0)
@@ -164,13 +167,13 @@ void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_n
 
 /* --- its numbers */
 
-/* Times in a row that are in one step. */
+/* Consecutive times in one step. */
 struct run {
 	uint32_t step;
-	uint32_t end; /* the first time that is not */
+	uint32_t end; /* end of the run */
 };
 
-/* The steps of the batch's times, once for all that share them. */
+/* The steps of the batch's times, computed once for all that share them. */
 static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t day_ms)
 {
 	int64_t begin = day_ms + b->begin_ms;
@@ -181,7 +184,7 @@ static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t d
 		return 0;
 	buf_clear(&g->runs);
 	for (size_t i = 0; i < b->n; i++) {
-		/* Unsigned: the window may begin before 1970. */
+		/* Unsigned: the window may start before 1970. */
 		uint64_t ns = (uint64_t)(begin + b->times_ms[i]) * 1000000;
 		uint32_t at = (uint32_t)MIN((ns - from) / step, (uint64_t)g->query->n_points);
 
@@ -193,7 +196,7 @@ static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t d
 	return buf_append(&g->runs, &run, sizeof(run));
 }
 
-/* What the values of a run come to. */
+/* Aggregates the values of a run. */
 struct total {
 	double sum;
 	double min;
@@ -306,7 +309,7 @@ int gather_add(struct gather *g, uint32_t id, enum define_part part, const struc
 	return 0;
 }
 
-/* --- the answer */
+/* --- the result */
 
 static int compare_label_lists(const struct store_label *a, size_t n_a, const struct store_label *b,
 			       size_t n_b)

@@ -8,9 +8,9 @@
 #include "store/codec.h"
 #include "store/metrics/bits.h"
 
-#define WHOLE_MOST (1ULL << 53) /* every whole number up to it is exact */
+#define WHOLE_MOST (1ULL << 53) /* whole numbers up to this are exact */
 #define WHOLE_MAX ((double)WHOLE_MOST)
-#define ESCAPE 24U /* a quotient of Rice's code that stands for a plain number */
+#define ESCAPE 24U /* a Rice quotient that stands for a plain number */
 #define PLAIN_BITS 56U
 #define MAX_DIGITS 9U
 
@@ -66,7 +66,7 @@ static bool has_digits(double value, unsigned int digits)
 	return is_whole(whole) && whole / powers[digits] == value;
 }
 
-/* How many decimal digits make all of them whole; beyond MAX_DIGITS: none do. */
+/* How many decimal digits make all of them whole; over MAX_DIGITS: none. */
 static unsigned int digits_of(const double *values, size_t n)
 {
 	unsigned int digits = 0;
@@ -74,7 +74,7 @@ static unsigned int digits_of(const double *values, size_t n)
 	for (size_t i = 0; i < n && digits <= MAX_DIGITS; i++)
 		while (digits <= MAX_DIGITS && !has_digits(values[i], digits))
 			digits++;
-	/* With more digits, those that were whole before may be too large. */
+	/* With more digits, earlier whole ones may become too large. */
 	for (size_t i = 0; i < n && digits <= MAX_DIGITS; i++)
 		if (!has_digits(values[i], digits))
 			digits = MAX_DIGITS + 1;
@@ -96,11 +96,11 @@ struct whole {
 	int64_t *values;
 	size_t n;
 	int64_t least;
-	uint64_t most; /* above the least */
+	uint64_t most; /* above the minimum */
 	uint64_t divisor;
 };
 
-/* The number in place i, as it is written. */
+/* Number i, as written. */
 static inline uint64_t whole_at(const struct whole *w, size_t i, bool differences)
 {
 	int64_t d = (int64_t)w->divisor;
@@ -140,7 +140,7 @@ static uint64_t rice_bits(uint64_t value, unsigned int k)
 	return quotient < ESCAPE ? quotient + 1 + k : ESCAPE + 1 + PLAIN_BITS;
 }
 
-/* How a series is written: which numbers, in which code. */
+/* How a series is encoded: which numbers, in which code. */
 struct plan {
 	bool differences;
 	enum code code;
@@ -154,7 +154,7 @@ static void plan_better(struct plan *best, const struct plan *p)
 		*best = *p;
 }
 
-/* The bits of Rice's code with parameter k, of all numbers or of those that are not 0. */
+/* The size in bits of a Rice code with parameter k, for all numbers or the nonzero ones. */
 static uint64_t rice_cost(const struct whole *w, const struct plan *p)
 {
 	uint64_t bits = 0;
@@ -339,7 +339,7 @@ static int encode_xor(const double *values, size_t n, struct buf *out)
 		r = bits_put(&b, x != 0, 1);
 		if (r < 0 || x == 0)
 			continue;
-		/* Where it fits between the zeros of the one before, they are not said again. */
+		/* If it fits between the previous zeros, they are not repeated. */
 		if (lead < 64 && (unsigned int)__builtin_clzll(x) >= lead &&
 		    (unsigned int)__builtin_ctzll(x) >= trail) {
 			r = bits_put(&b, 0, 1);
@@ -428,11 +428,11 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 	return encode_whole(&w, digits, out);
 }
 
-/* A number in Rice's code, of which word has the bits after the first few. */
+/* A number in Rice's code; word has the bits after the first few. */
 static inline __attribute__((always_inline)) uint64_t
 take_rice(struct bits_reader *b, uint64_t word, unsigned int before, unsigned int k)
 {
-	/* The escape is a bit of its own: so there always is one, and a quotient below. */
+	/* The escape is its own bit: so there always is one, and a quotient below. */
 	unsigned int quotient = (unsigned int)__builtin_ctzll(word | 1ULL << ESCAPE);
 
 	if (quotient == ESCAPE) {
@@ -472,7 +472,7 @@ struct whole_head {
 	uint64_t divisor;
 };
 
-/* The reader and the code are known to each copy of it: then they live in registers. */
+/* Inlined into each caller, so that reader and code stay in registers. */
 static inline __attribute__((always_inline)) bool decode_code(struct bits_reader b,
 							      const struct whole_head *h,
 							      enum code code, double *values,
@@ -482,7 +482,7 @@ static inline __attribute__((always_inline)) bool decode_code(struct bits_reader
 	unsigned int parameter = h->parameter;
 	bool differences = h->differences;
 
-	/* Wrapping around is no harm: what cannot be is refused after. */
+	/* Wraparound is harmless: impossible values are rejected afterwards. */
 	for (size_t i = 0; i < n; i++) {
 		if (!differences)
 			value = base + take_code(&b, code, parameter) * divisor;

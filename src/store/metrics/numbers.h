@@ -7,19 +7,18 @@
  *   whole  byte    decimal digits: the values are whole numbers / 10^digits
  *          byte    code: bits 0-1 how numbers are written, bit 2 differences
  *          byte    the code's parameter
- *          varint  zigzag of the least value, or of the first where differences follow
- *          varint  divisor, which all differences have in common
- *          bits    (value - least) / divisor; or, from the second value on, the zigzag of
- *                  (value - the one before) / divisor
+ *          varint  zigzag of the minimum, or of the first value if differences follow
+ *          varint  common divisor of all differences
+ *          bits    (value - minimum) / divisor; or, from the second value on, the zigzag of
+ *                  (value - previous) / divisor
  *   any    8 bytes the first value
- *          bits    each value XOR the one before, as in Facebook's Gorilla
+ *          bits    each value XOR the previous one, as in Facebook's Gorilla
  *   noise  8 bytes the first value
  *          byte    width, byte: zeros below
- *          bits    each value XOR the first, without the zeros that all have above and below
+ *          bits    each value XOR the first, without the zeros common to all above and below
  *
- * Codes: a fixed width; Rice's, for numbers that are mostly small; the same with a bit before that
- * says whether there is one, for those that are mostly 0 and else large, as what changes at a
- * garbage collection only.
+ * Codes: fixed width; Rice, for mostly small numbers; Rice with a leading bit for nonzero, for
+ * numbers that are mostly 0 and otherwise large, such as what changes only at a garbage collection.
  */
 #pragma once
 
@@ -30,11 +29,11 @@
 #include "base/buf.h"
 #include "base/view.h"
 
-/* n is at least 1, the values are finite. 0, -ENOMEM or -E2BIG. */
+/* n is at least 1; values must be finite. 0, -ENOMEM or -E2BIG. */
 int numbers_encode(const double *values, size_t n, struct buf *out);
-/* False when the bytes are not such values, or not finite. */
+/* False if the bytes are not n finite values. */
 bool numbers_decode(struct view bytes, double *values, size_t n);
 
-/* One number: small for whole ones. */
+/* One number; whole numbers take less space. */
 int numbers_put(struct buf *out, double value);
 bool numbers_get(struct view bytes, size_t *at, double *ret_value);

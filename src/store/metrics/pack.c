@@ -1,6 +1,6 @@
 /*
- * src/store/metrics/pack.c: see pack.h. Of a service, the readings of one label set after the other
- * are taken apart into columns; label sets that were read at the same times share one list of them.
+ * src/store/metrics/pack.c: see pack.h. The readings of a service are split into columns, one label
+ * set at a time; label sets read at the same times share one list of times.
  */
 #include "store/metrics/pack.h"
 
@@ -12,9 +12,9 @@
 #include "store/metrics/damage.h"
 #include "store/writer.h"
 
-#define MAX_VALUES ((size_t)1 << 19) /* on their way; 4 MB */
+#define MAX_VALUES ((size_t)1 << 19) /* in memory; 4 MB */
 
-/* A list of times, and who was read at them. */
+/* A list of times, and the label sets read at them. */
 struct list {
 	uint32_t number;
 	bool changed;
@@ -29,9 +29,9 @@ struct packing {
 	unsigned int hour;
 	uint32_t labelset;
 	struct buf keys;     /* int64_t: readings of the service, by label set, then time */
-	struct buf times_ms; /* uint32_t: of those that were taken */
+	struct buf times_ms; /* uint32_t: of the readings taken */
 	struct buf lists;    /* struct list */
-	uint32_t list;	     /* number of the one that is used */
+	uint32_t list;	     /* number of the current one */
 	struct damage *damage;
 	struct err *err;
 };
@@ -123,7 +123,7 @@ static int load_list(struct packing *p, uint32_t number, struct view block)
 	return r;
 }
 
-/* Those that an earlier run has written; a damaged one is another number that is taken. */
+/* Lists written by an earlier run; a damaged one still occupies its number. */
 static int load_lists(struct packing *p)
 {
 	const int64_t range[] = {day_times_key(p->service, p->hour, 0),
@@ -175,7 +175,7 @@ static int write_lists(struct packing *p)
 	return r;
 }
 
-/* The list with the times that were taken, made where there is none. */
+/* The list with these times; created if missing. */
 static int find_list(struct packing *p)
 {
 	size_t n, i = 0;
@@ -197,7 +197,7 @@ static int find_list(struct packing *p)
 
 /* --- series */
 
-/* The next part of a series' hour; DAY_MAX_HOUR_PARTS when there is no more room. */
+/* The next part of a series's hour; DAY_MAX_HOUR_PARTS if there is none left. */
 static int next_part(struct packing *p, uint32_t column, unsigned int *ret_part)
 {
 	int64_t first = day_hour_key(p->service, column, p->hour, p->labelset);
@@ -266,7 +266,7 @@ static bool is_full(const struct packing *p)
 	       p->tools->cells.values.len / sizeof(double) >= MAX_VALUES;
 }
 
-/* What was taken, as series; where one has no room, all stay readings. */
+/* Writes what was taken as series; if one does not fit, all stay readings. */
 static int put_taken(struct packing *p, const int64_t *keys, size_t n)
 {
 	size_t n_times = p->times_ms.len / sizeof(uint32_t);

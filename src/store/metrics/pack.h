@@ -8,8 +8,8 @@ struct writer;
 struct writer_tools;
 
 /*
- * Within the open transaction; the readings are gone after it. What comes later for the same hour
- * becomes a further part. Damaged readings are left out and counted.
+ * Within the open transaction; removes the readings. Later ones of the same hour become a further
+ * part. Damaged readings are skipped and counted.
  */
 int metrics_pack_hour(struct writer *w, struct writer_tools *t, unsigned int hour,
 		      struct damage *damage, struct err *err);

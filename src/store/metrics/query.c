@@ -1,4 +1,4 @@
-/* src/store/metrics/query.c: which series of a window are wanted, day by day. */
+/* src/store/metrics/query.c: finds the series of a query, day by day. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct view labelset_bytes(const struct querying *q, uint32_t labelset)
 {
 	uint64_t id;
 
-	/* Label set 0 stands for those that found no room. */
+	/* Label set 0 stands for those over the limit. */
 	return map_get(&q->kv, labelset, &id) ? intern_get(&q->labelsets, (uint32_t)id)
 					      : view_of("", 1);
 }
@@ -101,7 +101,7 @@ static bool is_key(const struct definition *m, const char *key)
 	return false;
 }
 
-/* Whether the attributes pass the filters that are about them. */
+/* Whether the attributes match their filters. */
 static bool attributes_pass(const struct querying *q, const struct define_column *c)
 {
 	for (size_t i = 0; i < q->gather.query->n_filters; i++) {
@@ -120,7 +120,7 @@ static bool attributes_pass(const struct querying *q, const struct define_column
 	return true;
 }
 
-/* The columns that are wanted; the first definition of a metric is the one that counts. */
+/* The wanted columns; the first definition of a metric counts. */
 static bool choose_columns(struct querying *q, const struct dictionary *d, uint8_t *bits)
 {
 	bool any = false;
@@ -145,7 +145,7 @@ static bool choose_columns(struct querying *q, const struct dictionary *d, uint8
 	return any;
 }
 
-/* The labels of the service's label sets, and bits for those that pass the other filters. */
+/* The labels of the service's label sets, and bits for those that match the other filters. */
 static int choose_labelsets(struct querying *q, uint32_t service, uint8_t **ret_bits,
 			    struct err *err)
 {
@@ -204,8 +204,8 @@ static int query_service(struct querying *q, uint32_t service, const struct dict
 	r = metrics_scan(&scan, q->day, err);
 	if (r == -E2BIG)
 		return err_set(err, r,
-			       "the answer would have more than %zu points: ask for a longer step, "
-			       "a shorter window or fewer series",
+			       "the result would have more than %zu points; use a larger step, a "
+			       "shorter window or fewer series",
 			       GATHER_MAX_VALUES);
 	return r;
 }
@@ -228,7 +228,7 @@ static int query_day(void *ctx, struct day *day, struct err *err)
 	return r < 0 ? r : query_service(q, service, &d, err);
 }
 
-/* What the metric is, or whether there is any, by the dictionaries alone. */
+/* The definition of the metric, or whether there is one, from the dictionaries only. */
 static int describe_day(void *ctx, struct day *day, struct err *err)
 {
 	_cleanup_(dictionary_release) struct dictionary d = {0};
@@ -258,8 +258,8 @@ int sqlite_metrics(struct store *store, const struct store_metric_query *query,
 	int r;
 
 	if (query->metric && (query->n_points == 0 || query->n_points > MAX_POINTS))
-		return err_set(err, -E2BIG, "a series has 1 to %zu points, not %zu", MAX_POINTS,
-			       query->n_points);
+		return err_set(err, -E2BIG, "a series must have 1 to %zu points, not %zu",
+			       MAX_POINTS, query->n_points);
 	r = sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
 	if (r == 0 && !q.gather.has_metric && q.gather.found.len == 0)
 		r = sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);

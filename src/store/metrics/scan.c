@@ -12,7 +12,7 @@
 _Static_assert(METRICS_COLUMN_BYTES * 8 > METRICS_MAX_COLUMN, "a bit for each column");
 _Static_assert(METRICS_MAX_LABELSET == DAY_MAX_LABELSETS, "all label sets of a day");
 
-/* A list of times of the window's hours; what of it is in the window. */
+/* A list of times in one of the window's hours, and its part in the window. */
 struct times {
 	int64_t begin_ms;
 	size_t at; /* of the first one, in the memory of all */
@@ -52,7 +52,7 @@ static bool has_bit(const uint8_t *bits, uint32_t i)
 	return !bits || (bits[i / 8] >> i % 8 & 1);
 }
 
-/* Blocks that are damaged are counted, and gone over. */
+/* Damaged blocks are counted and skipped. */
 static int go_on(struct scanning *s, enum day_sql table, int64_t key, int r)
 {
 	if (r == -EBADMSG) {
@@ -62,7 +62,7 @@ static int go_on(struct scanning *s, enum day_sql table, int64_t key, int r)
 	return r == -ENOMEM ? err_oom(s->err) : r;
 }
 
-/* Calls fn for each row of a table in a range of keys, until it returns something. */
+/* Calls fn for each row in a range of keys, until it returns nonzero. */
 static int each_row(struct scanning *s, enum day_sql table, const int64_t range[2],
 		    int (*fn)(struct scanning *s, int64_t key, struct view block))
 {
@@ -145,7 +145,7 @@ static int each_list(struct scanning *s,
 
 /* --- past hours */
 
-/* The values of the series, or whether there are any. */
+/* The values of the series, or only their presence. */
 static int read_values(struct scanning *s)
 {
 	struct metrics_hour *h = &s->hour;
@@ -203,7 +203,7 @@ static int scan_hour(struct scanning *s, int64_t key, struct view block)
 	return s->scan->fn(s->scan->ctx, &b);
 }
 
-/* All hours of the window of one column; or of all of them, with hours that are not of it. */
+/* All hours of the window for one column; or for all columns, including hours outside it. */
 static int scan_column(struct scanning *s, uint32_t column)
 {
 	unsigned int first = (unsigned int)(s->scan->from_ms / METRICS_HOUR_MS);

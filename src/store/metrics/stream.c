@@ -17,7 +17,7 @@ struct streaming {
 	struct buf run;		  /* uint32_t: times of the batch before, in the day */
 };
 
-/* Most resources are collected at the same times, which are kept once. */
+/* Most resources are collected at the same times; these are stored once. */
 static int keep_times(struct streaming *s, const struct metrics_batch *b)
 {
 	_cleanup_(buf_release) struct buf run = {0};
@@ -67,7 +67,7 @@ static void sort_times(struct buf *times)
 	times->len = len * sizeof(*t);
 }
 
-/* The bits of the columns that make up a stream; false where none does. */
+/* The bits of the columns of a stream; false if none. */
 static bool find_columns(const struct dictionary *d, const char *type, uint8_t *bits,
 			 bool *ret_snapshot)
 {
@@ -120,7 +120,7 @@ int metrics_read_stream(struct metrics_stream *s, struct day *day,
 /* --- listings */
 
 struct edges {
-	int64_t *first_ms; /* by column; -1: not met */
+	int64_t *first_ms; /* by column; -1: not seen */
 	int64_t *last_ms;
 	size_t n;
 };
@@ -149,7 +149,7 @@ static bool all_met(const struct dictionary *d, const int64_t *edges)
 	return true;
 }
 
-/* Hour by hour from one end of the window, until all were met. */
+/* Hour by hour from one end of the window, until all were seen. */
 static int find_edges(struct metrics_scan *scan, struct day *day, const struct dictionary *d,
 		      bool last, struct err *err)
 {

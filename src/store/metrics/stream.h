@@ -1,6 +1,6 @@
 /*
- * src/store/metrics/stream.h: metrics as the streams that docs/API.md knows some of them by
- * ("go_runtime:heap_live:bytes"), which were stored as profiles before there were metrics. A window
+ * src/store/metrics/stream.h: metrics that docs/API.md also has as streams
+ * ("go_runtime:heap_live:bytes"). These were stored as profiles before there were metrics; a window
  * may have both.
  */
 #pragma once
@@ -12,18 +12,18 @@
 
 /* A day's numbers of one stream. */
 struct metrics_stream {
-	/* Of the label sets that pass the filters. */
+	/* For label sets that match the filters. */
 	void (*fn)(void *ctx, int64_t ms, double value);
 	void *ctx;
-	struct buf times; /* uint32_t, ms in the day: when something was collected, once each */
+	struct buf times; /* uint32_t, ms in the day: distinct collection times */
 	bool snapshot;
 	struct damage *damage;
 };
-/* 1 when the day has the stream, 0 when not. times is the caller's to release. */
+/* 1 if the day has the stream, otherwise 0. The caller releases times. */
 int metrics_read_stream(struct metrics_stream *s, struct day *day,
 			const struct store_window *window, struct err *err);
 
-/* What listings want to know. */
+/* A listing. */
 struct metrics_listing {
 	int64_t from_ns;
 	int64_t to_ns;
@@ -33,8 +33,8 @@ struct metrics_listing {
 	void *ctx;
 	struct damage *damage;
 };
-/* Calls stream for each one of the day that has numbers in the window. */
+/* Calls stream for each stream of the day with numbers in the window. */
 int metrics_list_streams(struct metrics_listing *l, struct day *day, struct err *err);
-/* Calls labelset for those of the service, perhaps several times. */
+/* Calls labelset for those of the service, perhaps repeatedly. */
 int metrics_list_labelsets(struct metrics_listing *l, struct day *day, uint32_t service,
 			   struct err *err);

@@ -1,4 +1,4 @@
-/* src/store/metrics/write.c: points of one resource become one row of a day file. */
+/* src/store/metrics/write.c: writes the points of one resource as one row of a day file. */
 #include "store/metrics/write.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static int new_column(struct placing *p, uint32_t metric, enum define_part part,
 	return 0;
 }
 
-/* Whether one more series is too many; also where the columns of the service are used up. */
+/* Whether one more series is too many, or the service has no columns left. */
 static bool is_full(const struct placing *p, bool is_new)
 {
 	const struct metrics_writer *m = &p->w->metrics;
@@ -173,7 +173,7 @@ static uint64_t series_hash(const struct placing *p, uint32_t column)
 	return hash_mix(hash + column) | 1;
 }
 
-/* The column of a point; 1 when there is room for its series, 0 when it is refused. */
+/* The column of a point; 1 if its series fits, 0 if refused. */
 static int find_column(struct placing *p, const struct metric_point *point, enum define_part part,
 		       uint32_t *ret_column)
 {
@@ -248,13 +248,12 @@ static int add_point(struct placing *p, const struct metric_point *point)
 
 	if (point->metric->kind == METRIC_HISTOGRAM)
 		return add_histogram(p, point);
-	/* What came before a first reading is not known: that is a gap, as is a number that is
-	 * none. */
+	/* A first reading has no known increase: it is a gap, as is NAN. */
 	value = point->metric->kind == METRIC_COUNTER ? point->increase : point->value;
 	return isfinite(value) ? add_cell(p, point, PART_VALUE, &value, 1) : 0;
 }
 
-/* There is a reading of this resource at this time already: both are one. */
+/* This resource has a reading at this time already: merges both. */
 static int add_to_reading(struct placing *p, int64_t key)
 {
 	const int64_t range[] = {key, key + 1};
@@ -271,7 +270,7 @@ static int add_to_reading(struct placing *p, int64_t key)
 	if (r == 0 || r == -EBADMSG)
 		r = cells_encode_reading(&p->t->cells, &p->t->block);
 	if (r < 0)
-		return err_set(p->err, r, "%s: cannot add to a reading", p->w->day.path);
+		return err_set(p->err, r, "%s: cannot extend a reading", p->w->day.path);
 	return day_put(&p->w->day, DAY_SET_READING, key, buf_view(&p->t->block), p->err);
 }
 
@@ -281,8 +280,7 @@ static int put_reading(struct placing *p, int64_t ms)
 	int r = cells_encode_reading(&p->t->cells, &p->t->block);
 
 	if (r < 0)
-		return err_set(p->err, r, "%s: a reading is too large to be stored",
-			       p->w->day.path);
+		return err_set(p->err, r, "%s: a reading is too large to store", p->w->day.path);
 	r = day_put(&p->w->day, DAY_PUT_READING, key, buf_view(&p->t->block), p->err);
 	if (r < 0 || sqlite3_changes(p->w->day.db) > 0)
 		return r;
@@ -316,8 +314,8 @@ int metrics_write(struct writer *w, struct writer_tools *t, const struct store_m
 	if (r < 0 || !d)
 		return r;
 	if (d->service > DAY_MAX_STREAMS)
-		return err_set(err, -E2BIG, "%s holds %u services and takes no more of them",
-			       w->day.path, DAY_MAX_STREAMS);
+		return err_set(err, -E2BIG, "%s has %u services, the maximum", w->day.path,
+			       DAY_MAX_STREAMS);
 	p.service = d->service;
 	begin_hour(&w->metrics, e->time_ns / HOUR_NS);
 	cells_clear(&t->cells);

@@ -1,9 +1,9 @@
 /*
- * src/store/metrics/write.h: the metrics of a day file that is being written: which columns there
- * are, and how many series are active, so that nobody can fill the store with names.
+ * src/store/metrics/write.h: writes the metrics of a day file; tracks its columns and active
+ * series, so that nobody can flood the store with names.
  *
- * A series is active in an hour in which it was written. Past the limit of its service, or of all,
- * a point of one more is refused and counted.
+ * A series is active in an hour in which it was written. Over the limit of its service, or the
+ * total, points of further series are refused and counted.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct writer_tools;
 
 struct metrics_writer {
 	bool loaded;
-	struct map metrics;	  /* hash of what it is, to its id */
+	struct map metrics;	  /* hash of the definition, to its id */
 	struct ids columns;	  /* hash of service, metric, part and attributes, to the column */
 	struct map n_columns;	  /* by service */
 	struct ids active;	  /* hash of service, label set and column */
@@ -31,6 +31,6 @@ struct metrics_writer {
 void metrics_writer_release(struct metrics_writer *m);
 size_t metrics_writer_memory(const struct metrics_writer *m);
 
-/* -E2BIG: refused, and nothing was written. Any other failure: close the writer. */
+/* -E2BIG: refused, nothing was written. Any other failure: close the writer. */
 int metrics_write(struct writer *w, struct writer_tools *t, const struct store_metrics *metrics,
 		  uint64_t *ret_refused, struct err *err);

@@ -12,7 +12,7 @@ export interface Theme {
   fg: string;
   faint: string; // bars the search did not find
   faintText: string;
-  dust: string; // what is thinner than a pixel
+  dust: string; // nodes thinner than a pixel
   hit: string;
 }
 

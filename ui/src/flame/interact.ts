@@ -1,6 +1,6 @@
 /*
- * The flame graph on its canvas: the size of what is seen, not of what exists, and sticky, so that
- * scrolling repaints. The outlines of hover and focus are boxes over it: moving them repaints nothing.
+ * The flame graph canvas: as large as the visible part, and sticky; scrolling repaints it. Outlines
+ * for hover and focus are boxes on top: moving them repaints nothing.
  */
 import { coloursOf, depthAt, draw, FONT, ROW, rowAt, rowTop, type Frame, type Theme } from './draw';
 import type { Profile } from './layout';
@@ -72,7 +72,7 @@ export class Flame {
     this.later();
   }
 
-  /** Callers grow upwards: the function itself, at the bottom, is what is looked for first. */
+  /** Callers grow upwards: start at the bottom, where the function itself is. */
   scrollToStart(): void {
     this.box.scrollTop = this.frame.up ? this.box.scrollHeight : 0;
   }
@@ -150,7 +150,7 @@ export class Flame {
     });
   }
 
-  /** Where a node lies on the canvas; callers of the zoomed node span it all. */
+  /** The position of a node on the canvas; callers of the zoomed node span its full width. */
   place(i: number): { x: number; y: number; w: number } {
     const f = this.frame;
     const p = f.profile;

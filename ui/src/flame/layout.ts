@@ -40,7 +40,7 @@ type Meta = Pick<
 
 const NONE = new Float64Array(0);
 
-/** Widths: the value itself; of two windows the sum, so that what vanished keeps its place. */
+/** Widths: the value itself; for two windows the sum, so vanished nodes keep their place. */
 function widths(c: Columns, m: Meta): Float64Array {
   if (!m.diff) return c.total;
   const n = c.total.length;

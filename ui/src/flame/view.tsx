@@ -1,4 +1,4 @@
-/* The flame graph as a component: canvas, outlines, tooltip, breadcrumbs, what a screen reader hears. */
+/* The flame graph component: canvas, outlines, tooltip, breadcrumbs, screen reader text. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { change } from '../compare';
 import { percent, signed, value } from '../format';
@@ -12,7 +12,7 @@ export interface FlameProps {
   hit: Uint8Array | null;
   theme: Theme;
   label: string;
-  up?: boolean; // callers: the root is below, and there is only as much room as they need
+  up?: boolean; // callers: the root is at the bottom, and the height fits the content
   onZoom(node: number): void;
   onMenu(fn: string, x: number, y: number): void;
   onKey(key: string, fn: string): boolean;
@@ -114,7 +114,7 @@ export function FlameView(props: FlameProps) {
         tabIndex={0}
         role="application"
         aria-roledescription="flame graph"
-        aria-label={`${props.label}. Arrow keys move, Enter zooms, m opens the menu. The table shows the same values.`}
+        aria-label={`${props.label}. Arrow keys move, Enter zooms, m opens the menu. The table has the same values.`}
       />
       <div ref={spacer} />
       <div class="ring" ref={hover} hidden />

@@ -29,7 +29,7 @@
 #define STATE_COMPACT 0x20U
 #define STATE_ASCII 0x40U
 
-/* All fields that a layout names lie before that. */
+/* All fields in a layout are below this offset. */
 #define CODE_BYTES 144
 #define LINES_MAX ((size_t)64 << 10)
 
@@ -40,7 +40,7 @@ struct code_object {
 	int64_t first_line;
 };
 
-/* A str, of which no more is read than can be shown. */
+/* A str, read only as far as it can be shown. */
 struct code_text {
 	uint64_t data;	 /* 0: it cannot be read */
 	size_t n;	 /* characters */
@@ -55,7 +55,7 @@ static int read_ranges(struct proc_mem *mem, const struct proc_range *ranges, si
 {
 	int r = proc_mem_readv(mem, ranges, n, err);
 
-	/* Nothing is where it pointed to: it was no code object, or is none any more. */
+	/* A dangling pointer: not a code object, or no longer one. */
 	return r == -EFAULT ? -EBADMSG : r;
 }
 
@@ -71,8 +71,7 @@ static int read_object(struct proc_mem *mem, const struct python_layout *layout,
 
 	if (r < 0)
 		return r;
-	/* Of an object that is freed the type may stay; the references become a link of the
-	 * allocator, or 0. */
+	/* A freed object may keep its type; its reference count becomes an allocator link, or 0. */
 	if (!view_u64(v, 0, &references) || !view_u64(v, OBJECT_TYPE, &type) || type != code_type ||
 	    references == 0 || references > UINT32_MAX)
 		return err_set(err, -EBADMSG, "no code object at 0x%" PRIx64, code);
@@ -80,13 +79,12 @@ static int read_object(struct proc_mem *mem, const struct python_layout *layout,
 	    !view_u64(v, layout->code_filename, &ret->file) ||
 	    !view_u64(v, layout->code_lines, &ret->lines) ||
 	    !view_copy(v, layout->code_firstlineno, &first_line, sizeof(first_line)))
-		return err_set(err, -EBADMSG, "code objects of Python 3.%u are not known",
-			       layout->minor);
+		return err_set(err, -EBADMSG, "Python 3.%u is not supported", layout->minor);
 	ret->first_line = MAX(first_line, 0);
 	return 0;
 }
 
-/* From the head of a str at addr: where its characters are, and how many of them are wanted. */
+/* From the header of a str at addr: where its characters are, and how many are wanted. */
 static void text_locate(const struct python_layout *layout, uint64_t addr, const uint8_t *head,
 			struct code_text *text)
 {
@@ -117,8 +115,10 @@ static uint32_t text_character(const struct code_text *text, size_t i)
 	return c;
 }
 
-/* The bytes written to dst (room for 4). What is no character, as the halves of pairs by which
- * Python keeps bytes of file names that are not UTF-8, is shown as '?'. */
+/*
+ * Returns the bytes written to dst (room for 4). Invalid characters, such as surrogates by which
+ * Python keeps non-UTF-8 file names, show as '?'.
+ */
 static size_t utf8_write(uint32_t c, uint8_t *dst)
 {
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -134,7 +134,7 @@ static size_t utf8_write(uint32_t c, uint8_t *dst)
 	return n;
 }
 
-/* Cut between characters, never within one. */
+/* Truncated between characters, never within one. */
 static void text_copy(const struct code_text *text, char dst[PYTHON_TEXT_MAX])
 {
 	uint8_t utf8[PYTHON_TEXT_MAX + 4];
@@ -154,7 +154,7 @@ static void text_copy(const struct code_text *text, char dst[PYTHON_TEXT_MAX])
 	proc_text_copy(dst, PYTHON_TEXT_MAX, view_of(utf8, len));
 }
 
-/* The heads of all three. Without an instruction no table is needed, and *ret_lines_len is 0. */
+/* The headers of all three. Without an instruction no table is needed, and *ret_lines_len is 0. */
 static int read_heads(struct proc_mem *mem, const struct python_layout *layout,
 		      const struct code_object *object, struct code_text texts[2],
 		      size_t *ret_lines_len, struct err *err)

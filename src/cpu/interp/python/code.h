@@ -1,9 +1,9 @@
 /*
- * src/cpu/interp/python/code.h: what a code object of a Python program is called, read from its
+ * src/cpu/interp/python/code.h: names a code object of a Python process, from its
  * memory.
  *
- * All that is read was written by the program and may be anything: sizes have limits, texts are
- * made safe to show, and what is no code object (any more) is refused.
+ * Everything read was written by the process and may be anything: sizes are limited, texts are
+ * sanitized, and what is not a code object (any more) is refused.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 #include "cpu/interp/python/layout.h"
 #include "proc/mem.h"
 
-/* Longer ones are cut. */
+/* Longer ones are truncated. */
 #define PYTHON_TEXT_MAX 256
-/* Where in its code a frame is, when that is not known. */
+/* The instruction of a frame, if unknown. */
 #define PYTHON_NOWHERE UINT32_MAX
 
 struct python_code {
@@ -23,12 +23,12 @@ struct python_code {
 	char name[PYTHON_TEXT_MAX]; /* "Shop.checkout", up to 3.10 "checkout" */
 	char file[PYTHON_TEXT_MAX];
 	int64_t first_line;
-	int64_t line; /* of the instruction; first_line where it is not known */
+	int64_t line; /* of the instruction; first_line if unknown */
 };
 
 /*
- * code is the object's address, code_type that of PyCode_Type, instr the number of the instruction
- * in units of two bytes. -ESRCH: the process is gone; -EBADMSG: that is no code object.
+ * code is the object's address, code_type that of PyCode_Type, instr the index of the instruction
+ * in units of two bytes. -ESRCH: the process has exited; -EBADMSG: not a code object.
  */
 int python_code_read(struct proc_mem *mem, const struct python_layout *layout, uint64_t code_type,
 		     uint64_t code, uint32_t instr, struct python_code *ret_code, struct err *err);

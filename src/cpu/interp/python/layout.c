@@ -1,7 +1,7 @@
 /*
- * src/cpu/interp/python/layout.c: see layout.h. Release builds with a GIL on 64-bit machines; debug
- * builds and free-threaded ones lay their objects out differently. Patch releases are not known to;
- * those of 3.13 say themselves where they do (symbols.c).
+ * src/cpu/interp/python/layout.c: see layout.h. For release builds with a GIL on 64-bit machines;
+ * debug and free-threaded builds differ. No patch release is known to differ; those of 3.13 publish
+ * their offsets (symbols.c).
  */
 #include "cpu/interp/python/layout.h"
 

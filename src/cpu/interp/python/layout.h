@@ -15,14 +15,14 @@
 #define PYTHON_MINOR_MIN 9
 #define PYTHON_MINOR_MAX 13
 
-/* How a frame tells that C called it: the interpreter's loop was entered anew for it. */
+/* How to tell that C called a frame: the interpreter loop was entered anew for it. */
 enum python_entry {
 	PYTHON_ENTRY_EACH,  /* up to 3.10: for every frame */
 	PYTHON_ENTRY_FLAG,  /* 3.11: the byte at frame_entry is not 0 */
 	PYTHON_ENTRY_FRAME, /* from 3.12 on: a frame of its own follows, whose byte there is 3 */
 };
 
-/* Where a str keeps its hash, and what is there before it was needed for the first time. */
+/* Where a str keeps its hash, and its value before first use. */
 #define PYTHON_TEXT_HASH 24
 #define PYTHON_TEXT_NO_HASH 0xffffffffffffffffULL
 
@@ -51,5 +51,5 @@ struct python_layout {
 	__u16 text_wide;  /* and if they are not */
 };
 
-/* NULL for a version that is not known. */
+/* NULL for an unsupported version. */
 const struct python_layout *python_layout(unsigned int minor);

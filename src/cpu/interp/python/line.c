@@ -31,13 +31,13 @@
 /* More bits than any line needs. */
 #define VARINT_BITS_MAX 60
 
-/* A line that no source can have is none. */
+/* An impossible line is unknown. */
 static int64_t checked_line(uint64_t line, int64_t first_line)
 {
 	return line <= INT32_MAX ? (int64_t)line : first_line;
 }
 
-/* Differences are added modulo 2^64: a forged table may leave every range and come back. */
+/* Differences wrap modulo 2^64: a forged table may leave every range and come back. */
 static int64_t line_lnotab(struct view table, int64_t first_line, uint64_t target)
 {
 	uint64_t line = (uint64_t)first_line, at = 0;
@@ -69,8 +69,10 @@ static int64_t line_pairs(struct view table, int64_t first_line, uint64_t target
 	return first_line;
 }
 
-/* Six bits a byte, the lowest first; the seventh bit says that there are more. The lowest bit of
- * the number is its sign. False where the table ends before, or an entry begins. */
+/*
+ * Six bits per byte, lowest first; the seventh bit continues. The lowest bit of the number is its
+ * sign. False if the table ends early, or an entry starts.
+ */
 static bool signed_varint(struct view table, uint64_t at, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -88,7 +90,7 @@ static bool signed_varint(struct view table, uint64_t at, uint64_t *ret)
 	return false;
 }
 
-/* How many lines the entry that begins before `at` is further than the one before. */
+/* The line difference of the entry that starts before `at`. */
 static bool line_delta(struct view table, uint64_t at, unsigned int kind, uint64_t *ret)
 {
 	if (kind == KIND_NO_COLUMNS || kind == KIND_LONG)
@@ -105,7 +107,7 @@ static int64_t line_locations(struct view table, int64_t first_line, uint64_t ta
 	while (view_u8(table, at++, &head)) {
 		unsigned int kind = head >> 3 & 15;
 
-		/* The further bytes of an entry: its columns are not wanted. */
+		/* Skips the rest of an entry: columns are not needed. */
 		if (!(head & 0x80))
 			continue;
 		if (!line_delta(table, at, kind, &delta))

@@ -28,8 +28,8 @@ static bool python_detect(const struct elf_image *image, const char *path, struc
 }
 
 /*
- * Compilers split the loop in parts ("NAME.cold"). Trampolines (-X perf) have names in a perf map
- * that say what the frames say.
+ * Compilers split the loop into parts ("NAME.cold"). Trampolines (-X perf) have names in a perf map
+ * that duplicate the frames.
  */
 static enum interp_part python_part(const char *symbol, bool has_file)
 {

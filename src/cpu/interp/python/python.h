@@ -11,7 +11,7 @@
 #define PYTHON_FRAME_CODE ((1ULL << 44) - 1)
 #define PYTHON_FRAME_CODE_SHIFT 3
 #define PYTHON_FRAME_INSTR_SHIFT 44
-/* That, or more, or not known: then it has not begun. */
+/* This or more, or unknown: it has not started. */
 #define PYTHON_FRAME_INSTR_MAX ((1U << 18) - 1)
 
 /* Of struct interp. */

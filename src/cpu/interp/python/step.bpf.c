@@ -1,10 +1,10 @@
 /*
- * src/cpu/interp/python/step.bpf.c: the Python frames of the thread at hand, from the interpreter's
+ * src/cpu/interp/python/step.bpf.c: the Python frames of the current thread, from the interpreter's
  * own lists (layout.h).
  *
- * A thread finds its own state by what pthread_self() is for it: whether it holds the interpreter's
- * lock or not, what that points to is its own, and nobody changes it while it is interrupted. All
- * of it is the program's memory, and may be anything: each list is followed so far and no further.
+ * A thread finds its own state by its pthread_self(). Whether it holds the interpreter's lock or
+ * not, that state is its own, and nobody changes it while the thread is interrupted. All of it is
+ * the program's memory and may be anything: each list is followed only so far.
  */
 #include "cpu/interp/interp_bpf.h"
 
@@ -33,7 +33,7 @@ static __always_inline int python_start(const struct python_layout *l, struct py
 {
 	u64 runtime = w->addresses[PYTHON_RUNTIME];
 
-	/* Before the interpreter is set up, and after it is torn down, there are none. */
+	/* None before the interpreter is set up, and after it is torn down. */
 	if (!w->thread || INTERP_READ(p->interpreter, runtime + l->runtime_interpreters) ||
 	    !p->interpreter || INTERP_READ(p->at, p->interpreter + l->interpreter_threads))
 		return INTERP_END;
@@ -42,9 +42,9 @@ static __always_inline int python_start(const struct python_layout *l, struct py
 }
 
 /*
- * The next interpreter's threads. A thread may have a state in each: the younger interpreter, which
- * comes first, is the one that the older has called. Threads that never ran any Python have no
- * state, and no frames.
+ * The next interpreter's threads. A thread may have a state in each: the newer interpreter, which
+ * comes first, was called by the older one. Threads that never ran Python have no state and no
+ * frames.
  */
 static __always_inline int python_next_interpreter(const struct python_layout *l,
 						   struct python_state *p)
@@ -142,7 +142,7 @@ __attribute__((noinline)) int interp_python_step(struct interp_walk *w,
 
 	if (!w || !layout)
 		return INTERP_END;
-	/* Frames are beside the stack: code without a file is a trampoline, or not Python's. */
+	/* Frames are not on the stack: code without a file is a trampoline, or not Python's. */
 	if (w->pc)
 		return INTERP_NOT_MINE;
 	p = (void *)w->state;

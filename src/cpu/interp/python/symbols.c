@@ -1,9 +1,9 @@
 /*
  * src/cpu/interp/python/symbols.c: see symbols.h.
  *
- * The version is in the file's name, which anybody may choose. Where the file itself knows better
- * it has to agree: from 3.11 on by Py_Version, in 3.13 also by the offsets that it publishes for
- * debuggers at the start of _PyRuntime.
+ * The version is in the file's name, which anybody can choose. If the file itself knows better, it
+ * must agree: since 3.11 by Py_Version, in 3.13 also by the offsets it publishes for debuggers at
+ * the start of _PyRuntime.
  */
 #include "cpu/interp/python/symbols.h"
 
@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * The words of 3.13's _Py_DebugOffsets that we have an opinion on (Include/internal/
- * pycore_runtime.h); its order holds for all releases of 3.13.
+ * The words of 3.13's _Py_DebugOffsets that we check (Include/internal/ pycore_runtime.h); the
+ * order is the same in all releases of 3.13.
  */
 enum {
 	OFFSETS_COOKIE = 0, /* "xdebugpy" */
@@ -47,8 +47,10 @@ enum {
 	N_OFFSETS,
 };
 
-/* The version in "python3.11" or "libpython3.11.so.1.0"; 0 for other names, and for a version
- * that is not known. Builds that are laid out differently have a letter or a word behind it. */
+/*
+ * The version in "python3.11" or "libpython3.11.so.1.0"; 0 for other names and unsupported
+ * versions. Builds with another layout have a suffix.
+ */
 static unsigned int minor_of_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -60,7 +62,7 @@ static unsigned int minor_of_name(const char *path)
 	if (strncmp(name, "python3.", 8) != 0)
 		return 0;
 	name += 8;
-	/* Two digits, and none before them that is 0: "3.011" is no version. */
+	/* At most two digits without leading zeros: "3.011" is not a version. */
 	for (size_t i = 0; i < 2 && name[0] >= (i ? '0' : '1') && name[0] <= '9'; i++)
 		minor = minor * 10 + (unsigned int)(*name++ - '0');
 	if (is_library ? strncmp(name, ".so", 3) != 0 || (name[3] && name[3] != '.') : name[0])
@@ -73,7 +75,7 @@ bool python_is_named(const char *path)
 	return minor_of_name(path) != 0;
 }
 
-/* What the file holds for a link-time address: the variable before the program ran. */
+/* The file's contents at a link-time address: the variable before the program ran. */
 static bool read_variable(const struct elf_image *image, uint64_t vaddr, void *dst, size_t len)
 {
 	for (size_t i = 0; i < image->n_segments; i++) {
@@ -144,7 +146,7 @@ static bool file_agrees(const struct elf_image *image, const struct elf_symbol *
 	return minor < 13 || offsets_agree(image, found[RUNTIME].value, python_layout(minor));
 }
 
-/* Interpreters export their variables to extensions; one that is linked statically does not. */
+/* Interpreters export their variables to extensions; statically linked ones do not. */
 static bool find_symbols(const struct elf_image *image, struct elf_symbol *wanted)
 {
 	if (elf_symbols_find_exported(image, wanted, N_SYMBOLS, NULL) <= 0 &&
