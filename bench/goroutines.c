@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "bench.h"
-#include "golang/goroutines.h"
+#include "golang/goroutine/goroutines.h"
 
 enum { FIRST, LATER, PROFILE, NEVER_WAIT, SERIES };
 

@@ -21,9 +21,9 @@
 
 #include "base/cleanup.h"
 #include "bench.h"
-#include "golang/bucket.h"
-#include "golang/heap.h"
-#include "golang/process_impl.h"
+#include "golang/buckets/bucket.h"
+#include "golang/heap/heap.h"
+#include "golang/process_state.h"
 
 #define ROW 7
 #define WINDOW_BYTES ((size_t)256 << 10)

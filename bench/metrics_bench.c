@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "pipeline/metrics.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #define STEP_NS 15000000000LL
 #define DAY_NS 86400000000000LL

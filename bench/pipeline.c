@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "pipeline/outbox.h"
-#include "pipeline/spool.h"
+#include "pipeline/outbox/outbox.h"
+#include "pipeline/spool/spool.h"
 
 #define RECORDS 1000000
 #define BURST 1000 /* records of one interval */

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "golang/goroutines.h"
-#include "golang/heap.h"
+#include "golang/goroutine/goroutines.h"
+#include "golang/heap/heap.h"
 #include "profile/pprof.h"
 
 struct reader {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store_engine.h"
 
 struct embedded {

@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "query/query.h"
-#include "server/serve.h"
-#include "store/sqlite.h"
+#include "server/handler.h"
+#include "store/sqlite/sqlite.h"
 
 #define NODES 250000
 #define STACKS 22000

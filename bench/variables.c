@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "bench.h"
 #include "elf/symbols.h"
-#include "golang/process_impl.h"
+#include "golang/process_state.h"
 
 #define NAME_BYTES 128
 

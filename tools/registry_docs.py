@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is made of the registry (src/pipeline/registry.h): the tables of docs/API.md, and
+"""Writes what is made of the registry (src/pipeline/registry/registry.h): the tables of docs/API.md, and
 ui/mock/types.json, the answer to /api/types.
 
     registry_docs.py [SONDE]    asks that sonde, or build/sonde, and writes both

@@ -93,7 +93,7 @@ def sanitized():
 def included(room):
     """The rooms that the unit tests of a room include: its own, and sometimes another."""
     found = {room}
-    for path in glob.glob(os.path.join(ROOT, f"tests/unit/test_{room}_*.[ch]")):
+    for path in glob.glob(os.path.join(ROOT, f"tests/unit/{room}/*.[ch]")):
         found.update(re.findall(r'^#include "(\w+)/', read(path), re.M))
     return found
 
@@ -107,7 +107,7 @@ def unit(asan):
         if "unit" in " ".join(test["suite"]):
             by_room.setdefault(test["name"].split("_")[0], []).append(test["cmd"])
     return [Suite(f"unit/{room}", sorted(commands),
-                  rooms(*included(room)) + [f"tests/unit/test_{room}_", "tests/unit/test_run.h", "tests/support/"],
+                  rooms(*included(room)) + [f"tests/unit/{room}/", "tests/support/"],
                   kind="cmocka", env=sanitized())
             for room, commands in sorted(by_room.items())]
 
@@ -131,7 +131,7 @@ def python_sources(*paths):
         path = queue.pop()
         if path not in found and os.path.exists(os.path.join(ROOT, path)):
             found.add(path)
-            queue += [f"{folder}/{module}.py" for folder in ("tests/oracle", os.path.dirname(path))
+            queue += [f"{folder}/{module}.py" for folder in ("tests/oracle", "tests/oracle/lib", os.path.dirname(path))
                       for module in re.findall(r"^\s*(?:from|import) (\w+)", read(path), re.M)]
     return sorted(found)
 
@@ -143,7 +143,7 @@ def python_inputs(*paths):
     words = set(re.findall(r"\w+", text))
     targets = [f"tests/targets/{folder}/" for folder in os.listdir(os.path.join(ROOT, "tests/targets"))
                if folder in words and os.path.isdir(os.path.join(ROOT, "tests/targets", folder))]
-    dumps = [os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "tests/oracle/*.c"))
+    dumps = [os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "tests/oracle/dump/*.c"))
              if os.path.basename(path)[:-2] in words]
     return sources + sorted(targets) + sorted(dumps) + ["tests/targets/build.py", "tests/targets/go.mod"]
 
@@ -186,7 +186,7 @@ def suites(asan, sonde, every=False):
              Suite("docs", [[sys.executable, "tools/check_docs.py", sonde]],
                    ["src/cli/", "man/", "completions/", "tools/check_docs.py"]),
              Suite("harness", [[sys.executable, "tests/harness/run.py"]],
-                   ["tools/", "tests/harness/", "tests/lines.py", "tests/oracle/stats.py"])]
+                   ["tools/", "tests/harness/", "tests/lines.py", "tests/oracle/lib/stats.py"])]
     if every:
         found.append(Suite("arm64", [["tools/test-arm64.sh", "build-arm64"]],
                            ["src/", "tools/", "tests/"]))

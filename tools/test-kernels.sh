@@ -63,7 +63,7 @@ chmod +x "$dir/initrd/init"
 (cd "$dir/initrd" && find . | cpio -o -H newc --quiet | gzip -1) >"$dir/initrd.gz"
 
 # The machine would take minutes for each of Go's programs.
-PYTHONPATH=tests/oracle python3 - <<'END'
+PYTHONPATH=tests/oracle/lib python3 - <<'END'
 import rig
 
 for _, go in rig.versions(False):

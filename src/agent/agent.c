@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/state.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "features/probe.h"
-#include "golang/rate_journal.h"
+#include "golang/rates/journal.h"
 
 /* Time for sinks to write what they have, at the end. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)

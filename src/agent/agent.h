@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sources.h"
+#include "agent/sources/sources.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "features/features.h"

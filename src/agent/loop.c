@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/state.h"
 #include "base/clock.h"
 
 #define LOOP_LARGE_BYTES (32 << 10)

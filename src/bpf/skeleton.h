@@ -1,8 +1,8 @@
 /*
  * src/bpf/skeleton.h: loads BPF objects by the skeletons that bpftool generates.
  *
- * ROOM/NAME.bpf.c, which starts with bpf/program.h, becomes <bpf/NAME_bpf.skel.h> by a line in the
- * room's meson.build, and is used like this:
+ * ROOM/NAME.bpf.c, which starts with bpf/program.bpf.h, becomes <bpf/NAME_bpf.skel.h> by a line in
+ * the room's meson.build, and is used like this:
  *
  *   struct NAME_bpf *b = NULL;
  *

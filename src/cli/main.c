@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cli/options.h"
-#include "cli/report.h"
+#include "cli/render/report.h"
 
 static const struct cli_command *const commands[] = {
 	&cmd_run, &cmd_top,  &cmd_services,   &cmd_query,   &cmd_ps,	&cmd_doctor,

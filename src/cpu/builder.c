@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "cpu/interleave.h"
-#include "pipeline/registry.h"
+#include "cpu/interp/interleave.h"
+#include "pipeline/registry/registry.h"
 
 /* Of one process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)

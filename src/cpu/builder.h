@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "cpu/names.h"
-#include "cpu/sampler.h"
+#include "cpu/sampler/sampler.h"
+#include "cpu/symbols/symbolizer.h"
 #include "proc/info.h"
 #include "profile/profile.h"
 

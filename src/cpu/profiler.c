@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cpu/builder.h"
-#include "cpu/names.h"
+#include "cpu/symbols/symbolizer.h"
 #include "proc/text.h"
 
 /* The kernel's tables are emptied so often; names are looked up then. */

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cpu/sampler.h"
+#include "cpu/sampler/sampler.h"
 #include "proc/info.h"
 #include "profile/profile.h"
 

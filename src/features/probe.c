@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cpu/kallsyms.h"
-#include "cpu/sampler.h"
-#include "java/recording_mount.h"
+#include "cpu/sampler/sampler.h"
+#include "cpu/symbols/kallsyms.h"
+#include "java/recorder/mount.h"
 #include "oom/mounts.h"
 #include "oom/victims.h"
 #include "proc/host.h"

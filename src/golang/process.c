@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golang/process_impl.h"
+#include "golang/process_state.h"
 
 /* Tables are read at random: small windows, and no growth beyond 2 MB. */
 #define TABLE_WINDOW_BYTES ((size_t)8 << 10)

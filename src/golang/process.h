@@ -2,7 +2,8 @@
  * src/golang/process.h: a Go program, live or in a core file, opened for reading its runtime.
  *
  * Opening finds the Go module (the executable, or a c-shared library inside a C host), its version,
- * tables and runtime variables. It is done once; golang_heap_* (golang/heap.h) then reads profiles.
+ * tables and runtime variables. It is done once; golang_heap_* (golang/heap/heap.h) then reads
+ * profiles.
  */
 #pragma once
 

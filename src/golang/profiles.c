@@ -1,7 +1,7 @@
 /* src/golang/profiles.c: see profiles.h. */
 #include "golang/profiles.h"
 
-#include "golang/bucket.h"
+#include "golang/buckets/bucket.h"
 
 int golang_profile_header(struct profile *p, const struct golang_profile_kind *kind, int64_t period,
 			  int64_t time_ns)

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "golang/names.h"
-#include "golang/symbolizer.h"
-#include "pipeline/registry.h"
+#include "golang/symbols/stack_cache.h"
+#include "golang/symbols/symbolizer.h"
+#include "pipeline/registry/registry.h"
 
 #define GOLANG_PROFILE_MAX_TYPES 4
 

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "elf/image.h"
-#include "java/attach_target.h"
+#include "java/attach/target.h"
 #include "java/hsperf.h"
 #include "proc/file.h"
 #include "proc/text.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "java/attach_target.h"
+#include "java/attach/target.h"
 #include "proc/file.h"
 #include "proc/text.h"
 

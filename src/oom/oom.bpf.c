@@ -12,7 +12,7 @@
  *
  * Distributions took that back to older kernels, so BTF decides and not the version.
  */
-#include "bpf/program.h"
+#include "bpf/program.bpf.h"
 
 #include "oom/oom_shared.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "pipeline/registry.h"
+#include "pipeline/registry/registry.h"
 #include "profile/profile.h"
 
 #define EVENT_MAX_ATTRIBUTES 8

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "pipeline/registry.h"
+#include "pipeline/registry/registry.h"
 
 /* Of one record; more are dropped and counted. */
 #define METRICS_MAX_POINTS 4096

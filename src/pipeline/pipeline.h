@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "pipeline/outbox.h"
+#include "pipeline/outbox/outbox.h"
 #include "pipeline/record.h"
 #include "pipeline/resource.h"
 #include "pipeline/sink.h"

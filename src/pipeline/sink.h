@@ -1,8 +1,9 @@
 /*
  * src/pipeline/sink.h: where records go: the store, the live values of /metrics, other systems.
  *
- * All calls come from the sink's outbox (outbox.h), so a slow sink delays only its own queue. They
- * come one at a time, except send(), which has its own thread and may run beside encode().
+ * All calls come from the sink's outbox (pipeline/outbox/outbox.h), so a slow sink delays only its
+ * own queue. They come one at a time, except send(), which has its own thread and may run beside
+ * encode().
  */
 #pragma once
 

@@ -8,7 +8,8 @@
  * Others push: one of each serves the whole machine, with its own threads, and puts what it has
  * into an inbox (inbox.h).
  *
- * To add a source: a folder that implements struct source_ops, and a row in agent/sources.c.
+ * To add a source: a folder that implements struct source_ops, and a row in
+ * agent/sources/sources.c.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "proc/mem_impl.h"
+#include "proc/mem_source.h"
 #include "proc/ranges.h"
 
 /* Memory parts waiting for one batched read; a source takes 1024 per system call. */

@@ -22,9 +22,9 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/core_notes.h"
 #include "proc/file.h"
-#include "proc/mem_impl.h"
-#include "proc/notes.h"
+#include "proc/mem_source.h"
 #include "proc/ranges.h"
 #include "proc/text.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "proc/mem_impl.h"
+#include "proc/mem_source.h"
 
 #define FILE_MAX_PHDRS 256
 #define FILE_MAX_DYNAMIC_BYTES ((uint64_t)64 << 10)

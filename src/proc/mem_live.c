@@ -26,7 +26,7 @@
 #include "proc/access.h"
 #include "proc/file.h"
 #include "proc/id.h"
-#include "proc/mem_impl.h"
+#include "proc/mem_source.h"
 #include "proc/stat.h"
 
 #define LIVE_IOV_MAX 1024

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/intern.h"
-#include "profile/sum.h"
+#include "base/sum.h"
 
 #define UNMAPPED UINT32_MAX
 #define PAGE_BYTES ((uint64_t)4096)

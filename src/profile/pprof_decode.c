@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
+#include "base/gzip.h"
 #include "base/map.h"
-#include "profile/gzip.h"
 #include "profile/pprof.h"
 #include "profile/pprof_wire.h"
 

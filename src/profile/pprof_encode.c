@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "profile/gzip.h"
+#include "base/gzip.h"
 #include "profile/pprof.h"
 #include "profile/pprof_wire.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "profile/frames.h"
-#include "profile/sum.h"
 #include "profile/tree.h"
 
 struct table_builder {

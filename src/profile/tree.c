@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/sum.h"
 #include "profile/frames.h"
-#include "profile/sum.h"
 
 #define TREE_MAX_NODES ((uint32_t)4 << 20)
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/sum.h"
+#include "base/sum.h"
 #include "query/tree.h"
 
 #define OTHER "(other)"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/sum.h"
+#include "base/sum.h"
 #include "query/sums.h"
 
 static int copy_string(const struct profile *from, struct profile *to, uint32_t *string)

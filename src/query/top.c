@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/sum.h"
+#include "base/sum.h"
 #include "query/sums.h"
 
 struct top_memory {

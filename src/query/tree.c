@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "profile/frames.h"
-#include "profile/sum.h"
 
 void query_tree_release(struct query_tree *tree)
 {

@@ -1,5 +1,5 @@
 /*
- * src/server/server.c: libmicrohttpd around serve.h: sockets, threads, limits, headers.
+ * src/server/server.c: libmicrohttpd around handler.h: sockets, threads, limits, headers.
  *
  * Each connection has a thread, so a heavy request delays nobody else. What a client can make us
  * hold is bounded: connections, time per request, bytes of headers, and bytes of responses in
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "server/serve.h"
+#include "server/handler.h"
 #include "server/watchdog.h"
 
 #define SERVER_HEAVY 4

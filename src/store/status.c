@@ -1,6 +1,6 @@
 /* src/store/status.c: how large the store is, and since when it has data. */
 #include "store/metrics/stream.h"
-#include "store/sqlite_impl.h"
+#include "store/sqlite/state.h"
 
 struct first_time {
 	int64_t ns; /* 0: none yet */

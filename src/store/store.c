@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "store/store_impl.h"
+#include "store/backend.h"
 
 int store_write(struct store *store, const struct store_entry *entry, struct err *err)
 {

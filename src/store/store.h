@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "pipeline/registry.h"
+#include "pipeline/registry/registry.h"
 #include "profile/profile.h"
 
 struct event;	/* pipeline/event.h */

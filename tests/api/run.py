@@ -10,7 +10,7 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-for folder in ("tools", "tests/oracle", "tests/browser", "tests", "tests/api"):
+for folder in ("tools", "tests/oracle", "tests/oracle/lib", "tests/browser", "tests", "tests/api"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 
 import lines  # noqa: E402

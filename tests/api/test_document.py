@@ -202,7 +202,7 @@ class Docs(unittest.TestCase):
     def test_every_row_of_the_registry_has_an_id(self):
         """And every id a row: what is in the headers is what is answered."""
         registry = json.loads(read("ui/mock/types.json"))
-        header = read("src/pipeline/registry.h")
+        header = read("src/pipeline/registry/registry.h")
         for word, rows in (("TYPE", "types"), ("METRIC", "metrics"), ("EVENT", "events")):
             ids = re.search(rf"enum {word.lower()}_id {{(.*?)}};", header, re.S)[1]
             self.assertEqual(len(re.findall(rf"\b{word}_\w+", ids)), len(registry[rows]))

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-for folder in ("tests", "tools", "tests/oracle", "tests/harness"):
+for folder in ("tests", "tools", "tests/oracle", "tests/oracle/lib", "tests/harness"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 
 import lines  # noqa: E402

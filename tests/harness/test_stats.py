@@ -1,4 +1,4 @@
-"""The checks of tests/oracle/stats.py against sums by hand, and against samples of known shares."""
+"""The checks of tests/oracle/lib/stats.py against sums by hand, and against samples of known shares."""
 import math
 import random
 import unittest

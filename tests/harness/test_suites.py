@@ -36,16 +36,16 @@ class Suites(unittest.TestCase):
     def test_a_change_touches_what_depends_on_it_and_nothing_else(self):
         heap, elf = (Suite(n, [], suites.oracle_inputs(n)) for n in ("heap", "elf"))
         for path, of_heap, of_elf in (("src/base/err.c", True, True), ("src/elf/image.c", True, True),
-                                      ("src/golang/heap.c", True, False),
+                                      ("src/golang/heap/heap.c", True, False),
                                       ("src/server/server.c", False, False),
-                                      ("tests/oracle/rig.py", True, True),
+                                      ("tests/oracle/lib/rig.py", True, True),
                                       ("tests/oracle/test_heap.py", True, False),
-                                      ("tests/oracle/python_dump.c", False, False),
+                                      ("tests/oracle/dump/python_dump.c", False, False),
                                       ("README.md", False, False)):
             self.assertEqual((self.touched(heap, path), self.touched(elf, path)), (of_heap, of_elf), path)
 
     def test_modules_bring_those_that_they_import(self):
         sources = suites.python_sources("tests/oracle/test_python.py")
         self.assertLessEqual({"tests/oracle/test_python.py", "tests/oracle/test_cpu.py",
-                              "tests/oracle/rig.py", "tests/oracle/stats.py"}, set(sources))
-        self.assertIn("tests/oracle/rig.py", suites.python_sources("tests/api/test_servers.py"))
+                              "tests/oracle/lib/rig.py", "tests/oracle/lib/stats.py"}, set(sources))
+        self.assertIn("tests/oracle/lib/rig.py", suites.python_sources("tests/api/test_servers.py"))

@@ -14,7 +14,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "lib")]
 import lines  # noqa: E402
 
 MODULES = sorted(name[5:-3] for name in os.listdir(HERE) if re.fullmatch(r"test_\w+\.py", name))

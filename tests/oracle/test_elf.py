@@ -11,7 +11,7 @@ import rig
 class Elf(unittest.TestCase):
     def compare(self, *paths):
         self.assertTrue(paths)
-        script = os.path.join(rig.HERE, "elf_readelf.py")
+        script = os.path.join(rig.HERE, "lib", "elf_readelf.py")
         done = subprocess.run([sys.executable, script, rig.ELF_DUMP, *paths], capture_output=True,
                               text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

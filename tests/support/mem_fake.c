@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/mem_impl.h"
+#include "proc/mem_source.h"
 #include "proc/ranges.h"
 
 #define FAKE_SEGMENTS_MAX 4096

@@ -2,7 +2,7 @@
 #include "unwind_table.h"
 
 #include "base/cleanup.h"
-#include "elf/unwind_builder.h"
+#include "elf/unwind/builder.h"
 
 int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
 		       struct err *err)

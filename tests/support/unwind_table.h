@@ -1,7 +1,7 @@
 /* tests/support/unwind_table.h: the unwind information of a file as one table, and what it says. */
 #pragma once
 
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 /* All rows of the file; errors as those of elf_unwind_stream(). */
 int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 #define METRICS_MAX_COLUMN 65535U /* of a service and day */
 #define METRICS_MAX_WIDTH 64U

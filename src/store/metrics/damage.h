@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "store/day.h"
+#include "store/sqlite/day.h"
 
 #define DAMAGE_MAX 64 /* distinct blocks per call */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "store/metrics/numbers.h"
 
 static int put_text(struct buf *out, const char *text)

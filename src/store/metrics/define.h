@@ -6,10 +6,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "pipeline/registry.h"
-#include "store/day.h"
+#include "pipeline/registry/registry.h"
 #include "store/metrics/block.h"
 #include "store/metrics/damage.h"
+#include "store/sqlite/day.h"
 
 #define DEFINE_MAX_TEXT 128U  /* of a name, unit, key or stream, with NUL */
 #define DEFINE_MAX_VALUE 256U /* of an attribute's value; longer ones are truncated */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/labels.h"
+#include "store/codec/labels.h"
 
 /* A series on its way into the result. */
 struct found {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "store/metrics/bits.h"
 
 #define WHOLE_MOST (1ULL << 53) /* whole numbers up to this are exact */

@@ -10,7 +10,7 @@
 
 #include "store/metrics/block.h"
 #include "store/metrics/damage.h"
-#include "store/writer.h"
+#include "store/sqlite/writer.h"
 
 #define MAX_VALUES ((size_t)1 << 19) /* in memory; 4 MB */
 

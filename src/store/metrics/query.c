@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/labels.h"
+#include "store/codec/labels.h"
 #include "store/metrics/gather.h"
-#include "store/sqlite_impl.h"
+#include "store/sqlite/state.h"
 
 #define MAX_POINTS ((size_t)1 << 20) /* of a series */
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "store/codec.h"
-#include "store/day.h"
+#include "store/codec/codec.h"
 #include "store/metrics/damage.h"
+#include "store/sqlite/day.h"
 
 /* Numbers of one series: width rows of n, stride apart; NAN for gaps. */
 struct metrics_batch {

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "store/metrics/define.h"
 #include "store/metrics/scan.h"
-#include "store/sqlite_impl.h"
+#include "store/sqlite/state.h"
 
 struct streaming {
 	struct metrics_stream *out;

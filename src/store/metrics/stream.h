@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "store/day.h"
 #include "store/metrics/damage.h"
+#include "store/sqlite/day.h"
 #include "store/store.h"
 
 /* A day's numbers of one stream. */

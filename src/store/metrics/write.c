@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "pipeline/metrics.h"
-#include "store/labels.h"
+#include "store/codec/labels.h"
 #include "store/metrics/cells.h"
 #include "store/metrics/define.h"
-#include "store/writer.h"
+#include "store/sqlite/writer.h"
 
 #define HOUR_NS (3600 * 1000000000LL)
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "store/ids.h"
+#include "store/sqlite/ids.h"
 #include "store/store.h"
 
 struct writer;

@@ -6,7 +6,7 @@
  * not, that state is its own, and nobody changes it while the thread is interrupted. All of it is
  * the program's memory and may be anything: each list is followed only so far.
  */
-#include "cpu/interp/interp_bpf.h"
+#include "cpu/interp/interp.bpf.h"
 
 #include "cpu/interp/python/layout.h"
 #include "cpu/interp/python/python.h"

@@ -1,0 +1,159 @@
+/*
+ * src/agent/schedule/job.c: what a thread of the pool does with one target: close, look, collect.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "base/clock.h"
+
+uint64_t agent_thread_cpu_ns(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Those that are asked anew, or all. */
+static void work_close(const struct agent *a, struct agent_job *job, bool all)
+{
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!all && !job->sources[i].ask)
+			continue;
+		if (job->sources[i].state)
+			a->sources[i].ops->close(job->sources[i].state);
+		job->sources[i].state = NULL;
+	}
+}
+
+/* What they share goes with the last of them. */
+static void work_close_shares(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (job->sources[i].state)
+			return;
+	source_shares_clear(&job->shares);
+}
+
+static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
+{
+	struct source_answer *answer = &job->sources[i].answer;
+	const struct source_ops *ops = a->sources[i].ops;
+	struct err *err = &job->sources[i].err;
+	int r = ops->probe(a->sources[i].config, &job->shares, &job->target, answer, err);
+
+	if (r == 0 && !answer->yes)
+		return;
+	if (r == 0 && !job->may_open) {
+		char reason[128];
+
+		(void)snprintf(reason, sizeof(reason),
+			       "the limit of %d profiled processes is reached", AGENT_MAX_PROFILED);
+		source_answer_no(answer, ERR_CAUSE_LIMIT, reason,
+				 "set SONDE_PROFILING=disabled in less important ones");
+		answer->may_change = true;
+		return;
+	}
+	if (r == 0)
+		r = ops->open(a->sources[i].config, &job->shares, &job->target,
+			      &job->sources[i].state, err);
+	if (r == -ESRCH)
+		job->result = r;
+	else if (r < 0)
+		source_answer_refuse(answer, r, err);
+	if (r == -ENOTSUP && ops->no_is_final) {
+		answer->may_change = false;
+		answer->of_file = true;
+	}
+}
+
+/* By its name: what a reader knows better it says itself. */
+static void work_name_runtime(struct source_target *target)
+{
+	static const char *const names[] = {"java", "python", "node", "ruby", "perl", "php"};
+	const char *slash = strrchr(target->info.exe, '/');
+	const char *base = slash ? slash + 1 : target->info.exe;
+
+	(void)snprintf(target->runtime, sizeof(target->runtime), "native");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			(void)snprintf(target->runtime, sizeof(target->runtime), "%s", names[i]);
+}
+
+/* An environment that says no says it to all, also to those that were not to be asked. */
+static void work_opt_out(const struct agent *a, struct agent_job *job)
+{
+	work_close(a, job, true);
+	for (size_t i = 0; i < a->n_sources; i++) {
+		job->sources[i].ask = true;
+		job->sources[i].answer = (struct source_answer){0};
+		source_answer_no(&job->sources[i].answer, ERR_CAUSE_OPTED_OUT,
+				 "opted out: SONDE_PROFILING=disabled in its environment", "");
+	}
+}
+
+static void work_look(const struct agent *a, struct agent_job *job)
+{
+	pid_t pid = job->target.info.id.pid;
+	uint64_t start_ticks = job->target.info.id.start_ticks;
+	struct proc_stat st = {0};
+	struct err err = {0};
+
+	/* First, so that an exec after it is noticed as a change. */
+	(void)a->world->stat(pid, &st, NULL);
+	job->image = st.image;
+	job->result = a->world->info(pid, &job->target.info, &err);
+	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
+		job->result = -ESRCH;
+	if (job->result < 0)
+		return;
+	if (!job->shares.len)
+		work_name_runtime(&job->target);
+	if (job->target.info.opted_out) {
+		work_opt_out(a, job);
+		return;
+	}
+	for (size_t i = 0; job->result == 0 && i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
+			continue;
+		job->sources[i].answer = (struct source_answer){0};
+		work_ask(a, job, i);
+	}
+}
+
+static void work_collect(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_sources && job->result == 0; i++) {
+		uint64_t start;
+
+		if (!job->sources[i].state || !job->sources[i].due)
+			continue;
+		start = agent_thread_cpu_ns();
+		job->sources[i].result = a->sources[i].ops->collect(
+			job->sources[i].state, &job->sources[i].reading, &job->sources[i].err);
+		job->sources[i].cost_ns = agent_thread_cpu_ns() - start;
+		job->sources[i].collected = true;
+		if (job->sources[i].result == -ESRCH)
+			job->result = -ESRCH;
+	}
+}
+
+void agent_work(struct pool_job *pool_job, void *arg)
+{
+	struct agent_job *job = (struct agent_job *)pool_job;
+	const struct agent *a = arg;
+
+	if (job->what & JOB_CLOSE) {
+		work_close(a, job, !(job->what & JOB_LOOK));
+		work_close_shares(a, job);
+	}
+	if (job->what & JOB_LOOK)
+		work_look(a, job);
+	if ((job->what & JOB_COLLECT) && job->result == 0)
+		work_collect(a, job);
+	work_close_shares(a, job);
+}

@@ -1,0 +1,25 @@
+/* src/agent/schedule/processes.h: the processes of the machine. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/info.h"
+#include "proc/stat.h"
+
+struct world_ops {
+	/* Ascending; the caller frees the array. */
+	int (*list)(pid_t **ret_pids, size_t *ret_len, struct err *err);
+	/* -ESRCH if there is no such process. */
+	int (*stat)(pid_t pid, struct proc_stat *ret_stat, struct err *err);
+	/* Changes when a process starts or exits; 0 if unknown. */
+	uint64_t (*census)(void);
+
+	/* Reads the process's memory and may hang: for pool threads only. */
+	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
+};
+
+extern const struct world_ops world_procfs;

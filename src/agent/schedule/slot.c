@@ -1,0 +1,330 @@
+/*
+ * src/agent/schedule/slot.c: one process as the loop knows it: what its readers said, and when they
+ * are due.
+ *
+ * A reader with an interval of its own is read when a new period of that length has begun, by the
+ * clock on the wall: so all processes are read in the same intervals of the loop, and can be added
+ * up. Where one takes too much CPU its periods become longer, by a whole number.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "pipeline/registry/registry.h"
+
+/* Readers with an interval of their own may take this part of a CPU in it: one percent. */
+#define SLOT_MAX_SHARE 100
+#define SLOT_MAX_SPACING 1000
+/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+#define RETRY_NS (1 * NS_PER_SEC)
+
+const char *slot_text(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Without memory there is no text. */
+static void text_set(char **text, const char *value)
+{
+	free(*text);
+	*text = value && value[0] ? strdup(value) : NULL;
+}
+
+static void reader_set_answer(struct agent_slot_source *r, const struct source_answer *answer)
+{
+	r->yes = answer->yes;
+	r->may_change = answer->may_change;
+	r->of_file = answer->of_file;
+	r->cause = answer->cause;
+	text_set(&r->reason, answer->reason);
+	text_set(&r->remedy, answer->remedy);
+}
+
+void slot_answer(const struct agent_slot_source *r, struct source_answer *ret_answer)
+{
+	*ret_answer = (struct source_answer){.yes = r->yes,
+					     .may_change = r->may_change,
+					     .of_file = r->of_file,
+					     .cause = r->cause};
+	(void)snprintf(ret_answer->reason, sizeof(ret_answer->reason), "%s", slot_text(r->reason));
+	(void)snprintf(ret_answer->remedy, sizeof(ret_answer->remedy), "%s", slot_text(r->remedy));
+}
+
+void slot_free(const struct agent *a, struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_sources; i++) {
+		free(slot->sources[i].reason);
+		free(slot->sources[i].remedy);
+		free(slot->sources[i].trouble);
+		live_clear(&slot->sources[i].live);
+	}
+	live_clear(&slot->pushed);
+	resource_unref(slot->resource);
+	free(slot);
+}
+
+struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
+{
+	struct agent_slot *slot =
+		calloc(1, sizeof(*slot) + a->n_sources * sizeof(slot->sources[0]));
+
+	if (!slot)
+		return NULL;
+	slot->target.info.id = (struct proc_id){.pid = pid, .start_ticks = st->start_ticks};
+	memcpy(slot->target.info.comm, st->comm, sizeof(slot->target.info.comm));
+	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
+		       st->comm);
+	(void)snprintf(slot->target.runtime, sizeof(slot->target.runtime), "unknown");
+	for (size_t i = 0; i < a->n_sources; i++) {
+		slot->sources[i].cause = ERR_CAUSE_PENDING;
+		text_set(&slot->sources[i].reason, "not examined yet");
+		text_set(&slot->sources[i].remedy, "wait a second or two");
+	}
+	slot->found_ns = clock_mono_ns();
+	return slot;
+}
+
+bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (slot->sources[i].state)
+			return true;
+	return false;
+}
+
+/* The length of a reader's periods in intervals of the loop, without what its cost adds. */
+static int64_t reader_intervals(const struct agent *a, size_t reader)
+{
+	const struct source_ops *ops = a->sources[reader].ops;
+	uint64_t own = ops->interval_ns ? ops->interval_ns(a->sources[reader].config) : 0;
+
+	return own <= a->config.interval_ns ? 1 : (int64_t)((own - 1) / a->config.interval_ns + 1);
+}
+
+static int64_t reader_period(const struct agent *a, const struct agent_slot_source *r,
+			     size_t reader)
+{
+	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader) *
+			 (int64_t)MAX(r->spacing, 1U);
+
+	return a->interval.stamp_ns / length;
+}
+
+bool slot_is_due(const struct agent *a, const struct agent_slot *slot, size_t reader)
+{
+	const struct agent_slot_source *r = &slot->sources[reader];
+
+	return !a->sources[reader].ops->interval_ns || reader_period(a, r, reader) != r->period;
+}
+
+bool slot_is_due_first(const struct agent *a, size_t reader)
+{
+	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader);
+
+	return a->interval.number == 1 || a->interval.stamp_ns % length == 0;
+}
+
+void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
+{
+	char text[128];
+
+	if (now - slot->job_ns <= a->config.interval_ns || slot->job_interval == a->interval.number)
+		return;
+	slot->job_interval = a->interval.number;
+	(void)snprintf(text, sizeof(text), "not responding for %llu s; retried once it does",
+		       (unsigned long long)((now - slot->job_ns) / NS_PER_SEC));
+	for (size_t i = 0; i < a->n_sources; i++) {
+		struct agent_slot_source *r = &slot->sources[i];
+
+		if (slot->looked_ns && !r->state)
+			continue;
+		r->slow = true;
+		r->failures++;
+		a->health.failures++;
+		text_set(&r->trouble, text);
+	}
+}
+
+/* Its periods become as long as it takes to stay below what it may cost. */
+static void reader_pace(const struct agent *a, struct agent_slot_source *r, size_t reader,
+			const char *note)
+{
+	uint64_t own = a->config.interval_ns * (uint64_t)reader_intervals(a, reader);
+	uint64_t spacing = r->last_cost_ns / (own / SLOT_MAX_SHARE + 1) + 1;
+	char text[256];
+
+	text_set(&r->trouble, note);
+	if (!a->sources[reader].ops->interval_ns)
+		return;
+	r->spacing = (uint32_t)MIN(spacing, (uint64_t)SLOT_MAX_SPACING);
+	r->period = reader_period(a, r, reader);
+	if (r->spacing == 1)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "%s%sa collection takes %llu ms of CPU; collected every %.4g s", note,
+		       note[0] ? "; " : "", (unsigned long long)(r->last_cost_ns / NS_PER_MS),
+		       (double)(own * r->spacing) / (double)NS_PER_SEC);
+	text_set(&r->trouble, text);
+}
+
+/* Whether there is something to read can change from one reading to the next. */
+static void reader_take_idle(struct agent_slot_source *r, const struct source_reading *reading)
+{
+	const char *reason = slot_text(reading->idle), *remedy = slot_text(reading->idle_remedy);
+
+	r->yes = !reading->idle;
+	r->cause = reading->idle_cause;
+	if (strcmp(slot_text(r->reason), reason) != 0)
+		text_set(&r->reason, reason);
+	if (strcmp(slot_text(r->remedy), remedy) != 0)
+		text_set(&r->remedy, remedy);
+}
+
+/* Takes the record; lost without memory. */
+static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct record *record,
+			 struct record_time when)
+{
+	struct delivery *d = delivery_new(record, when);
+
+	if (!d || !slot->resource) {
+		delivery_free(d);
+		return;
+	}
+	d->resource = resource_ref(slot->resource);
+	delivery_list_add(&a->mail, d);
+}
+
+static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_t i,
+				 struct source_reading *reading)
+{
+	struct agent_slot_source *r = &slot->sources[i];
+	/* A clock that was set back gives no negative duration. */
+	const struct record_time when = {
+		.time_ns = a->interval.stamp_ns,
+		.duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
+				       ? a->interval.stamp_ns - r->stamp_ns
+				       : (int64_t)a->config.interval_ns,
+	};
+	const struct record_profile profile = {
+		.family = a->sources[i].ops->family,
+		.profile = reading->profile,
+		.snapshot_types = reading->profile
+					  ? registry_snapshot_types(a->sources[i].ops->family,
+								    reading->profile)
+					  : 0,
+	};
+
+	r->stamp_ns = a->interval.stamp_ns;
+	reading->profile = NULL;
+	if (profile.profile)
+		slot_deliver(a, slot, record_new_profile(&profile), when);
+	if (reading->metrics)
+		slot_deliver(a, slot, record_new_metrics(TAKE_PTR(reading->metrics)), when);
+}
+
+static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struct agent_job *job)
+{
+	struct agent_slot_source *r = &slot->sources[i];
+	struct source_reading *reading = &job->sources[i].reading;
+
+	reader_take_idle(r, reading);
+	reader_pace(a, r, i, reading->note);
+	a->health.lost_records += reading->lost;
+	memcpy(r->way, reading->way, sizeof(r->way));
+	if (reading->metrics)
+		(void)live_take(&r->live, reading->metrics);
+	else
+		live_drop(&r->live);
+	if (reading->profile || reading->metrics) {
+		r->collections++;
+		a->health.collections++;
+		r->last_ns = (int64_t)clock_unix_ns();
+	}
+	slot_deliver_reading(a, slot, i, reading);
+}
+
+/* -ESRCH is for targets_receive(). */
+static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
+		      const struct agent_job *job)
+{
+	struct agent_slot_source *r = &slot->sources[i];
+	int code = job->sources[i].result;
+	char line[ERR_LINE_MAX];
+
+	r->failures++;
+	a->health.failures++;
+	text_set(&r->trouble, err_describe(&job->sources[i].err, code, line));
+	live_drop(&r->live);
+	if (a->sources[i].ops->interval_ns)
+		r->period = reader_period(a, r, i);
+	/* It cannot be read any more: then it is asked anew, and says why. */
+	if (code == -ENOTSUP) {
+		r->ask_again = true;
+		slot->retry_ns = clock_mono_ns() + RETRY_NS;
+	}
+}
+
+bool slot_asks_again(const struct agent_slot_source *r)
+{
+	return r->ask_again || (!r->state && r->may_change);
+}
+
+static void reader_begin(const struct agent *a, struct agent_slot_source *r, size_t reader)
+{
+	r->stamp_ns = 0;
+	r->spacing = 1;
+	r->ask_again = false;
+	r->period = reader_period(a, r, reader);
+	text_set(&r->trouble, NULL);
+}
+
+/* Its name may have changed, by an exec or by its environment. */
+static void slot_name(const struct agent *a, struct agent_slot *slot)
+{
+	const struct resource *resource = NULL;
+
+	/* Without memory it has none, and is not written. */
+	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
+	resource_unref(slot->resource);
+	slot->resource = resource;
+}
+
+void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
+{
+	slot->asked_ns = clock_mono_ns();
+	/* All of it, not some of its readers. */
+	if (job->what & JOB_COLLECT) {
+		slot->look_again = false;
+		slot->looked_ns = slot->asked_ns;
+	}
+	slot->target = job->target;
+	slot->image = job->image;
+	slot_name(a, slot);
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
+			continue;
+		reader_set_answer(&slot->sources[i], &job->sources[i].answer);
+		reader_begin(a, &slot->sources[i], i);
+		live_clear(&slot->sources[i].live);
+	}
+}
+
+void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
+{
+	slot->collected = a->interval.number;
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!slot->sources[i].state || !job->sources[i].collected)
+			continue;
+		a->untidy = a->untidy || a->sources[i].ops->interval_ns;
+		slot->sources[i].slow = false;
+		slot->sources[i].last_cost_ns = job->sources[i].cost_ns;
+		if (job->sources[i].result == 0)
+			slot_count(a, slot, i, job);
+		else if (job->sources[i].result != -ESRCH)
+			slot_fail(a, slot, i, job);
+	}
+}

@@ -1,0 +1,498 @@
+/*
+ * src/agent/schedule/targets.c: the processes that the agent knows, and what is due for each.
+ *
+ * A list of pids is cheap and read every second, so that short-lived processes are seen; what is
+ * known of a process is checked once an interval. Collections are spread over the rounds of an
+ * interval by a hash of the pid: the same process always has the same place in it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+#define SCAN_NS (1 * NS_PER_SEC)
+/* The same where we hear of new programs: there may be thousands a second. */
+#define SCAN_HEARD_NS (100 * NS_PER_MS)
+/* A scan takes a microsecond or two per process: with thousands of them there are fewer scans. */
+#define SCAN_MAX_SHARE 1000 /* one thousandth of a CPU */
+/*
+ * Most processes of a busy machine are gone after a second, or are another program by then: looking
+ * at each would be most of our work.
+ */
+#define SETTLE_NS (1 * NS_PER_SEC)
+/* A process that was just forked often executes another program: it is watched more closely. */
+#define YOUNG_NS (10 * NS_PER_SEC)
+/* How often a no is asked again that may become a yes. */
+#define ASK_AGAIN_NS (60 * NS_PER_SEC)
+/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+#define RETRY_NS (1 * NS_PER_SEC)
+/* How long pushed records wait for their process to be examined. */
+#define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
+#define ROTATE_STEP 977
+/*
+ * Of an interval. Who wakes up for each process by itself finds the CPU's caches cold every time,
+ * which doubles what a small one costs; all at once would be felt.
+ */
+#define ROUNDS 6
+/* Each takes memory while it waits; more than there are threads that can hang. */
+#define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
+/*
+ * At the end: nothing came back for so long, so what is still out hangs. On a slow machine many
+ * that do not may take longer, but not without end: some may be slow on purpose.
+ */
+#define DRAIN_ANSWER_NS (3 * NS_PER_SEC)
+#define DRAIN_NS (30 * NS_PER_SEC)
+
+/* Its process is no more: nothing of it is shown, and its readers are closed when it answers. */
+static void slot_leave(struct agent *a, struct agent_slot *slot)
+{
+	struct agent_slot **leaving =
+		reallocarray(a->leaving, a->n_leaving + 1, sizeof(struct agent_slot *));
+
+	/* Without memory for a list it is leaked, which is better than to close what is in use. */
+	if (!leaving)
+		return;
+	slot->gone = true;
+	a->leaving = leaving;
+	a->leaving[a->n_leaving++] = slot;
+}
+
+static void known_add(struct agent *a, struct agent_known *known, size_t *len, pid_t pid)
+{
+	struct agent_slot *slot = NULL;
+	struct proc_stat st;
+
+	if (pid == getpid() || a->world->stat(pid, &st, NULL) < 0 || proc_stat_is_dead(&st))
+		return;
+	if (!st.kernel_thread) {
+		if (a->health.targets >= AGENT_MAX_TARGETS) {
+			a->too_many = true;
+			return;
+		}
+		slot = slot_new(a, pid, &st);
+		if (!slot)
+			return;
+		/* Except at the start: then it has lived for a while. */
+		if (a->known)
+			slot->retry_ns = slot->found_ns + SETTLE_NS;
+		a->health.targets++;
+	}
+	known[(*len)++] = (struct agent_known){.pid = pid, .slot = slot};
+}
+
+static void known_drop(struct agent *a, const struct agent_known *k)
+{
+	if (!k->slot)
+		return;
+	a->health.targets--;
+	slot_leave(a, k->slot);
+}
+
+/* Two sorted lists: what is known and what there is. */
+static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
+			struct agent_known *merged)
+{
+	size_t len = 0, k = 0;
+
+	a->too_many = false;
+	for (size_t i = 0; i < n_pids; i++) {
+		while (k < a->n_known && a->known[k].pid < pids[i])
+			known_drop(a, &a->known[k++]);
+		if (k < a->n_known && a->known[k].pid == pids[i])
+			merged[len++] = a->known[k++];
+		else
+			known_add(a, merged, &len, pids[i]);
+	}
+	while (k < a->n_known)
+		known_drop(a, &a->known[k++]);
+	free(a->known);
+	a->known = merged;
+	a->n_known = len;
+}
+
+static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
+{
+	if (slot->looked_ns && st->image && st->image != slot->image)
+		slot->look_again = true;
+}
+
+/* What was refused for other reasons than its file may execute itself and be another then. */
+static bool slot_is_refused_for_now(const struct agent *a, const struct agent_slot *slot)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (!slot->sources[i].state && !slot->sources[i].of_file)
+			return true;
+	return false;
+}
+
+/* Those that are likely to execute something, or for which it matters most. */
+static void execs_watch(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+
+	for (size_t i = 0; i < a->n_known; i++) {
+		struct agent_slot *slot = a->known[i].slot;
+		struct proc_stat st;
+
+		if (!slot || !slot->looked_ns || !slot->image)
+			continue;
+		if (now - slot->found_ns >= YOUNG_NS && !slot_is_refused_for_now(a, slot))
+			continue;
+		if (a->world->stat(a->known[i].pid, &st, NULL) == 0)
+			slot_note_exec(slot, &st);
+	}
+}
+
+/* The selected processes that are alive; ascending, like a full list. */
+static int list_only(const struct agent *a, pid_t **ret_pids, size_t *ret_len)
+{
+	pid_t *pids = calloc(a->config.n_only, sizeof(*pids));
+	size_t len = 0;
+
+	if (!pids)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->config.n_only; i++)
+		if (proc_id_alive(&a->config.only[i]))
+			pids[len++] = a->config.only[i].pid;
+	*ret_pids = pids;
+	*ret_len = len;
+	return 0;
+}
+
+/* Who has come and who has gone. */
+static void known_update(struct agent *a)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	/* First, so that what comes after it is noticed as a change. */
+	uint64_t census = a->world->census();
+	struct agent_known *merged;
+	size_t n_pids;
+
+	if (census && census == a->census)
+		return;
+	if ((a->config.n_only ? list_only(a, &pids, &n_pids)
+			      : a->world->list(&pids, &n_pids, NULL)) < 0)
+		return;
+	merged = calloc(n_pids + 1, sizeof(*merged));
+	if (!merged)
+		return;
+	a->census = census;
+	(void)pthread_mutex_lock(&a->lock);
+	known_merge(a, pids, n_pids, merged);
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+/* When the next look is due: earlier where a program was heard to start. */
+static uint64_t targets_scan_ns(struct agent *a)
+{
+	return atomic_load(&a->exec_heard) ? MIN(a->scan_ns, a->heard_scan_ns) : a->scan_ns;
+}
+
+void targets_discover(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t cpu = agent_thread_cpu_ns();
+
+	if (now < targets_scan_ns(a))
+		return;
+	(void)atomic_exchange(&a->exec_heard, false);
+	known_update(a);
+	(void)pthread_mutex_lock(&a->lock);
+	execs_watch(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	cpu = agent_thread_cpu_ns() - cpu;
+	a->heard_scan_ns = now + MAX(SCAN_HEARD_NS, cpu * SCAN_MAX_SHARE);
+	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
+}
+
+void targets_verify(struct agent *a)
+{
+	size_t len = 0;
+
+	(void)pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->n_known; i++) {
+		struct agent_known *k = &a->known[i];
+		struct proc_stat st;
+
+		/* What is dropped here and still there is found again by the next scan. */
+		if (!k->slot)
+			continue;
+		if (a->world->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
+		    st.start_ticks != k->slot->target.info.id.start_ticks) {
+			known_drop(a, k);
+			continue;
+		}
+		slot_note_exec(k->slot, &st);
+		a->known[len++] = *k;
+	}
+	a->n_known = len;
+	a->scan_ns = 0;
+	a->census = 0;
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+/* Which readers are asked and which collected, of all that a slot has. */
+static void job_choose(const struct agent *a, const struct agent_slot *slot, struct agent_job *job)
+{
+	bool anew = job->what & JOB_COLLECT && job->what & JOB_LOOK;
+
+	for (size_t i = 0; i < a->n_sources; i++) {
+		const struct agent_slot_source *r = &slot->sources[i];
+
+		job->sources[i].state = r->state;
+		job->sources[i].ask = anew || ((job->what & JOB_LOOK) && slot_asks_again(r));
+		job->sources[i].due = anew ? slot_is_due_first(a, i) : slot_is_due(a, slot, i);
+	}
+}
+
+static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what)
+{
+	struct agent_job *job = calloc(1, sizeof(*job));
+
+	/* Without memory it is due again at the next turn. */
+	if (!job)
+		return;
+	job->slot = slot;
+	job->what = what;
+	job->target = slot->target;
+	job->shares = slot->shares;
+	job->may_open = a->n_open < AGENT_MAX_PROFILED || slot_is_open(a, slot);
+	job_choose(a, slot, job);
+	/* What is about to be opened counts, or too many could be at once. */
+	if ((what & JOB_LOOK) && job->may_open && !slot_is_open(a, slot))
+		a->n_open++;
+	slot->job = job;
+	slot->job_ns = clock_mono_ns();
+	a->jobs_out++;
+	pool_push(a->pool, &job->pool);
+}
+
+/* When in this interval the process is read; the rest of it is for what takes longer. */
+static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot)
+{
+	uint64_t span = a->config.interval_ns / 10 * 8;
+
+	return a->interval.begin_ns +
+	       hash_mix((uint64_t)slot->target.info.id.pid) % ROUNDS * (span / ROUNDS);
+}
+
+/* Whether some of its readers are to be asked once more, and nothing else is to be done. */
+static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *slot, uint64_t now)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (slot->sources[i].ask_again ||
+		    (slot_asks_again(&slot->sources[i]) && now - slot->asked_ns >= ASK_AGAIN_NS))
+			return true;
+	return false;
+}
+
+/* What is to be done with it now; *ret_next becomes earlier when something is due later. */
+static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t now,
+			     uint64_t *ret_next)
+{
+	uint64_t due = slot_due_ns(a, slot);
+
+	if (now < slot->retry_ns) {
+		*ret_next = MIN(*ret_next, slot->retry_ns);
+		return 0;
+	}
+	if (!slot->looked_ns || slot->look_again)
+		/* The baseline is read at once: what comes after it is known. */
+		return JOB_CLOSE | JOB_LOOK | JOB_COLLECT;
+	/* Its other readers go on; these begin when all are collected the next time. */
+	if (slot_is_asked_again(a, slot, now))
+		return JOB_CLOSE | JOB_LOOK;
+	if (!slot_is_open(a, slot) || slot->collected == a->interval.number)
+		return 0;
+	if (now >= due)
+		return JOB_COLLECT;
+	*ret_next = MIN(*ret_next, due);
+	return 0;
+}
+
+static void leaving_send(struct agent *a)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < a->n_leaving; i++) {
+		struct agent_slot *slot = a->leaving[i];
+
+		if (!slot->job && slot_is_open(a, slot))
+			job_send(a, slot, JOB_CLOSE);
+		if (slot->job || slot_is_open(a, slot))
+			a->leaving[len++] = slot;
+		else
+			slot_free(a, slot);
+	}
+	a->n_leaving = len;
+}
+
+uint64_t targets_send_due(struct agent *a)
+{
+	uint64_t next = MIN(targets_scan_ns(a), a->interval.end_ns);
+	uint64_t now = clock_mono_ns();
+
+	(void)pthread_mutex_lock(&a->lock);
+	leaving_send(a);
+	/*
+	 * Each that comes back brings us here again. Where an interval is too short for all, it is
+	 * not always the same ones that go without.
+	 */
+	for (size_t i = 0; i < a->n_known && a->jobs_out < JOBS_MAX; i++) {
+		struct agent_slot *slot =
+			a->known[(i + a->interval.number * ROTATE_STEP) % a->n_known].slot;
+		unsigned int what;
+
+		if (!slot)
+			continue;
+		if (slot->job) {
+			slot_say_slow(a, slot, now);
+			continue;
+		}
+		what = slot_due(a, slot, now, &next);
+		if (what)
+			job_send(a, slot, what);
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	return next;
+}
+
+static struct agent_slot *slot_find(const struct agent *a, const struct proc_id *id)
+{
+	size_t lo = 0, hi = a->n_known;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (a->known[mid].pid < id->pid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == a->n_known || a->known[lo].pid != id->pid || !a->known[lo].slot ||
+	    a->known[lo].slot->target.info.id.start_ticks != id->start_ticks)
+		return NULL;
+	return a->known[lo].slot;
+}
+
+/*
+ * Finds its resource, and whether it may be shown: the environment of the process, read when it is
+ * examined, may set another name or opt out. Nothing is known of processes that exited before that.
+ */
+static enum delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
+{
+	struct agent_slot *slot = slot_find(a, &d->info.id);
+
+	if (!slot)
+		return DELIVERY_TAKE;
+	if (!slot->looked_ns)
+		/* One that does not answer is not waited for without end. */
+		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? DELIVERY_LATER
+									   : DELIVERY_LEAVE;
+	if (slot->target.info.opted_out)
+		return DELIVERY_LEAVE;
+	d->resource = resource_ref(slot->resource);
+	if (d->record->kind == RECORD_METRICS)
+		(void)live_take(&slot->pushed, d->record->metrics);
+	return DELIVERY_TAKE;
+}
+
+enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
+{
+	enum delivery_verdict verdict = DELIVERY_TAKE;
+
+	if (d->resource)
+		return DELIVERY_TAKE;
+	/* Urgent records are about processes examined long ago. */
+	if (!d->urgent) {
+		(void)pthread_mutex_lock(&a->lock);
+		verdict = judge_by_slot(a, d);
+		(void)pthread_mutex_unlock(&a->lock);
+	}
+	if (verdict == DELIVERY_TAKE && !d->resource &&
+	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
+		return DELIVERY_LEAVE;
+	return verdict;
+}
+
+/* With readings nobody took, for example of an exited process. */
+static void job_free(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		source_reading_release(&job->sources[i].reading);
+	free(job);
+}
+
+void targets_receive(struct agent *a, struct agent_job *job)
+{
+	struct agent_slot *slot = job->slot;
+	bool was_open = slot_is_open(a, slot);
+	bool counted = was_open || ((job->what & JOB_LOOK) && job->may_open);
+
+	(void)pthread_mutex_lock(&a->lock);
+	a->jobs_out--;
+	a->answered_ns = clock_mono_ns();
+	slot->job = NULL;
+	slot->shares = job->shares;
+	for (size_t i = 0; i < a->n_sources; i++)
+		slot->sources[i].state = job->sources[i].state;
+	if (counted && !slot_is_open(a, slot))
+		a->n_open--;
+	a->untidy = a->untidy || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
+	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
+	if ((job->what & JOB_LOOK) && job->result == 0)
+		slot_take_looks(a, slot, job);
+	if ((job->what & JOB_COLLECT) && slot_is_open(a, slot))
+		slot_take_readings(a, slot, job);
+	/* Gone or another program: the next scan finds out which, and looks again if it lives. */
+	if (job->result == -ESRCH) {
+		slot->look_again = true;
+		slot->retry_ns = clock_mono_ns() + RETRY_NS;
+		a->scan_ns = 0;
+		a->census = 0;
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	job_free(a, job);
+}
+
+uint64_t targets_patience_ns(const struct agent *a)
+{
+	return MIN(a->answered_ns + DRAIN_ANSWER_NS, a->drain_ns + DRAIN_NS);
+}
+
+void targets_close_all(struct agent *a)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->n_known; i++)
+		known_drop(a, &a->known[i]);
+	a->n_known = 0;
+	leaving_send(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	while (a->jobs_out) {
+		uint64_t until = targets_patience_ns(a);
+		struct agent_job *job = (struct agent_job *)pool_take(a->pool, until);
+
+		if (!job && clock_mono_ns() >= until)
+			break;
+		if (!job)
+			continue;
+		targets_receive(a, job);
+		(void)pthread_mutex_lock(&a->lock);
+		leaving_send(a);
+		(void)pthread_mutex_unlock(&a->lock);
+	}
+}
+
+void targets_release(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_leaving; i++)
+		slot_free(a, a->leaving[i]);
+	free(a->leaving);
+	free(a->known);
+}

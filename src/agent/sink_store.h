@@ -1,9 +1,0 @@
-/* src/agent/sink_store.h: the sink that every agent has: the store. */
-#pragma once
-
-#include "base/err.h"
-#include "pipeline/sink.h"
-#include "store/store.h"
-
-/* Writes to the store, commits and maintains it. Borrows the store. */
-int sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err);

@@ -1,0 +1,366 @@
+/* src/agent/sources/cpu.c: see cpu.h. */
+#include "agent/sources/cpu.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cpu/profiler.h"
+
+/* How long an interval's end may wait for the sampler to notice. */
+#define CPU_POLL_MS 250
+/* Intervals without an answer until it counts as stuck. */
+#define CPU_STUCK_ASKS 3
+#define CPU_STOP_SECONDS 3
+
+struct agent_cpu {
+	struct agent_cpu_config config;
+	struct inbox *inbox;	       /* where profiles go */
+	struct cpu_profiler *profiler; /* of the thread */
+	pthread_t thread;
+	pthread_mutex_t telling; /* held while calling others */
+	atomic_bool deaf;	 /* they are gone */
+
+	pthread_mutex_t lock; /* of all that follows */
+	pid_t tid;
+	bool stopping;
+	bool abandoned; /* the thread is to free it all, */
+	bool ended;	/* unless it has ended already */
+	bool asked;
+	bool collecting;      /* the previous request */
+	unsigned int n_asked; /* since the last answer */
+	uint64_t asked_ns;    /* the first of them */
+	struct record_time when;
+	struct agent_cpu_health health;
+};
+
+static uint64_t cpu_total(const struct profile *p)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		total += (uint64_t)profile_sample_at(p, i)->values[1];
+	return total;
+}
+
+/* What one collection brings, until it is handed over in one piece. */
+struct cpu_batch {
+	struct delivery_list list;
+	struct record_time when;
+	uint64_t lost;
+};
+
+static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info,
+			 struct record *record)
+{
+	struct delivery *d = delivery_new(record, batch->when);
+
+	if (!d)
+		return -ENOMEM;
+	d->info = *info;
+	delivery_list_add(&batch->list, d);
+	return 0;
+}
+
+static int batch_add_time(struct cpu_batch *batch, const struct proc_info *info, uint64_t ns)
+{
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+	int r = m ? metrics_add_counter(m, METRIC_PROCESS_CPU_TIME, NAN, (double)ns) : -ENOMEM;
+
+	return r < 0 ? r : batch_deliver(batch, info, record_new_metrics(TAKE_PTR(m)));
+}
+
+static int batch_add(void *context, struct cpu_profile *profile)
+{
+	const struct record_profile payload = {
+		.family = profile->offcpu ? "offcpu" : "cpu",
+		.profile = profile->profile,
+	};
+	struct cpu_batch *batch = context;
+	uint64_t ns = profile->offcpu ? 0 : cpu_total(profile->profile);
+	int r;
+
+	batch->lost += profile->lost;
+	r = batch_deliver(batch, profile->info, record_new_profile(&payload));
+	if (r == 0 && !profile->offcpu)
+		r = batch_add_time(batch, profile->info, ns);
+	return r;
+}
+
+/* Never after it was abandoned: the listener is gone. */
+static void tell_exec(struct agent_cpu *c)
+{
+	(void)pthread_mutex_lock(&c->telling);
+	if (!atomic_load(&c->deaf))
+		c->config.on_exec(c->config.context);
+	(void)pthread_mutex_unlock(&c->telling);
+}
+
+static void deliver(struct agent_cpu *c, struct delivery_list *list)
+{
+	(void)pthread_mutex_lock(&c->telling);
+	if (!atomic_load(&c->deaf))
+		inbox_put(c->inbox, list);
+	(void)pthread_mutex_unlock(&c->telling);
+	delivery_list_release(list);
+}
+
+static void collect(struct agent_cpu *c)
+{
+	struct cpu_batch batch = {};
+	struct cpu_losses losses;
+	struct err err = {};
+	int r;
+
+	delivery_list_init(&batch.list);
+	(void)pthread_mutex_lock(&c->lock);
+	batch.when = c->when;
+	c->asked = false;
+	c->collecting = true;
+	(void)pthread_mutex_unlock(&c->lock);
+	r = cpu_profiler_collect(c->profiler, batch_add, &batch, &err);
+	cpu_profiler_losses(c->profiler, &losses);
+	(void)pthread_mutex_lock(&c->lock);
+	c->n_asked = 0;
+	c->health.collections++;
+	c->health.losses = losses;
+	c->health.lost_memory += batch.lost;
+	(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
+		       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
+	(void)pthread_mutex_unlock(&c->lock);
+	deliver(c, &batch.list);
+	(void)pthread_mutex_lock(&c->lock);
+	c->collecting = false;
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+static void hear_event(void *context, const struct cpu_event *event)
+{
+	struct agent_cpu *c = context;
+
+	if (event->kind == CPU_EVENT_EXEC)
+		tell_exec(c);
+}
+
+static void cpu_free(struct agent_cpu *c)
+{
+	cpu_profiler_close(c->profiler);
+	(void)pthread_mutex_destroy(&c->lock);
+	(void)pthread_mutex_destroy(&c->telling);
+	free(c);
+}
+
+static void *cpu_loop(void *arg)
+{
+	struct agent_cpu *c = arg;
+	bool stopping = false, abandoned;
+
+	cpu_profiler_hurry();
+	(void)pthread_mutex_lock(&c->lock);
+	c->tid = gettid();
+	(void)pthread_mutex_unlock(&c->lock);
+	while (!stopping) {
+		struct err err = {};
+		bool asked;
+		int r = cpu_profiler_poll(c->profiler, CPU_POLL_MS, hear_event, c, &err);
+
+		(void)pthread_mutex_lock(&c->lock);
+		stopping = c->stopping;
+		asked = c->asked;
+		if (r < 0)
+			(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
+				       (int)sizeof(c->health.trouble) - 1, err.text);
+		(void)pthread_mutex_unlock(&c->lock);
+		if (asked)
+			collect(c);
+	}
+	(void)pthread_mutex_lock(&c->lock);
+	abandoned = c->abandoned;
+	c->ended = true;
+	(void)pthread_mutex_unlock(&c->lock);
+	if (abandoned)
+		cpu_free(c);
+	return NULL;
+}
+
+void agent_cpu_ask(struct agent_cpu *c, struct record_time when)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	/* It has not started the last one: this interval joins it. */
+	if (c->asked)
+		when.duration_ns += c->when.duration_ns;
+	c->when = when;
+	c->asked = true;
+	if (!c->n_asked++)
+		c->asked_ns = clock_mono_ns();
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+bool agent_cpu_is_idle(struct agent_cpu *c)
+{
+	bool idle;
+
+	(void)pthread_mutex_lock(&c->lock);
+	idle = !c->asked && !c->collecting;
+	(void)pthread_mutex_unlock(&c->lock);
+	return idle;
+}
+
+/* The function of the kernel in which the thread sleeps; "" where that is not told. */
+static void where_it_sleeps(pid_t tid, char *ret, size_t size)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64], line[128] = "";
+	const char *name;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stack", (int)tid);
+	f = fopen(path, "re");
+	/* The innermost first: [<0>] function+0x1a/0x2b */
+	name = f && fgets(line, sizeof(line), f) ? strstr(line, "] ") : NULL;
+	(void)snprintf(ret, size, "%.*s", name ? (int)strcspn(name + 2, "+\n") : 0,
+		       name ? name + 2 : "");
+}
+
+void agent_cpu_health(struct agent_cpu *c, struct agent_cpu_health *ret_health)
+{
+	bool stuck;
+	uint64_t since_ns;
+	char where[64];
+	pid_t tid;
+
+	(void)pthread_mutex_lock(&c->lock);
+	*ret_health = c->health;
+	stuck = c->n_asked >= CPU_STUCK_ASKS;
+	since_ns = c->asked_ns;
+	tid = c->tid;
+	(void)pthread_mutex_unlock(&c->lock);
+	if (!stuck)
+		return;
+	where_it_sleeps(tid, where, sizeof(where));
+	(void)snprintf(ret_health->trouble, sizeof(ret_health->trouble),
+		       "no CPU profiles for %llu s: the sampler thread is stuck%s%s; everything "
+		       "else continues",
+		       (unsigned long long)((clock_mono_ns() - since_ns) / NS_PER_SEC),
+		       where[0] ? " in the kernel, in " : "", where);
+}
+
+int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
+		    struct agent_cpu **ret_cpu, struct err *err)
+{
+	const struct cpu_profiler_options options = {
+		.sampler = {.hz = config->hz,
+			    .kernel = true,
+			    .offcpu_min_ns = config->offcpu_min_ns,
+			    .events = true},
+		.lines = config->lines,
+	};
+	struct agent_cpu *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c || pthread_mutex_init(&c->lock, NULL)) {
+		free(c);
+		return err_oom(err);
+	}
+	(void)pthread_mutex_init(&c->telling, NULL);
+	c->config = *config;
+	c->inbox = inbox;
+	r = cpu_profiler_open(&options, &c->profiler, err);
+	if (r == 0 && pthread_create(&c->thread, NULL, cpu_loop, c))
+		r = err_set(err, -EAGAIN, "cannot start a thread: %s", strerror(EAGAIN));
+	if (r < 0) {
+		cpu_free(c);
+		return r;
+	}
+	*ret_cpu = c;
+	return 0;
+}
+
+/* The thread hangs: it frees everything itself, if ever it comes back. */
+static void abandon(struct agent_cpu *c, const struct timespec *until)
+{
+	pthread_t thread = c->thread;
+	bool ended;
+
+	atomic_store(&c->deaf, true);
+	if (pthread_mutex_timedlock(&c->telling, until) == 0)
+		(void)pthread_mutex_unlock(&c->telling);
+	(void)pthread_mutex_lock(&c->lock);
+	ended = c->ended;
+	c->abandoned = true;
+	(void)pthread_mutex_unlock(&c->lock);
+	if (!ended) {
+		(void)pthread_detach(thread);
+		return;
+	}
+	(void)pthread_join(thread, NULL);
+	cpu_free(c);
+}
+
+void agent_cpu_stop(struct agent_cpu *c)
+{
+	struct timespec until = {0};
+
+	if (!c)
+		return;
+	(void)pthread_mutex_lock(&c->lock);
+	c->stopping = true;
+	(void)pthread_mutex_unlock(&c->lock);
+	if (clock_gettime(CLOCK_REALTIME, &until) == 0)
+		until.tv_sec += CPU_STOP_SECONDS;
+	if (pthread_timedjoin_np(c->thread, NULL, &until) == 0) {
+		cpu_free(c);
+		return;
+	}
+	abandon(c, &until);
+}
+
+static bool cpu_source_is_wanted(const void *config)
+{
+	const struct agent_cpu_config *c = config;
+
+	return c->hz || c->offcpu_min_ns;
+}
+
+static int cpu_source_start(const void *config, struct inbox *inbox, void **ret_state,
+			    struct err *err)
+{
+	struct agent_cpu *c;
+	int r = agent_cpu_start(config, inbox, &c, err);
+
+	if (r == 0)
+		*ret_state = c;
+	return r;
+}
+
+static void cpu_source_ask(void *state, struct record_time when)
+{
+	agent_cpu_ask(state, when);
+}
+
+static bool cpu_source_is_idle(void *state)
+{
+	return agent_cpu_is_idle(state);
+}
+
+static bool cpu_source_stop(void *state)
+{
+	agent_cpu_stop(state);
+	return true;
+}
+
+const struct source_ops source_cpu = {
+	.name = "cpu",
+	.is_wanted = cpu_source_is_wanted,
+	.start = cpu_source_start,
+	.ask = cpu_source_ask,
+	.is_idle = cpu_source_is_idle,
+	.stop = cpu_source_stop,
+};

@@ -1,0 +1,20 @@
+/* src/agent/sources/sources.h: the table of sources. */
+#pragma once
+
+#include "agent/sources/cpu.h"
+#include "agent/sources/go.h"
+#include "agent/sources/java.h"
+#include "agent/sources/oom.h"
+
+/* Maximum number of sources of each kind. */
+#define SOURCES_MAX 16
+
+struct source_configs {
+	struct go_source_config go;
+	struct java_source_config java;
+	struct agent_cpu_config cpu;
+	struct agent_oom_config oom;
+};
+
+/* All sources, those that are asked first. Borrows the configs. Returns how many. */
+size_t sources_list(const struct source_configs *configs, struct source_row rows[SOURCES_MAX]);

@@ -1,0 +1,201 @@
+/*
+ * src/agent/state.h: shared by the files of this room; tests start agents through it.
+ *
+ * The loop's thread owns the targets, decides and writes; threads of the pool read. Between them
+ * goes a struct agent_job, which belongs to one side at a time.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agent/agent.h"
+#include "agent/schedule/pool.h"
+#include "agent/schedule/processes.h"
+#include "agent/sources/java_programs.h"
+#include "pipeline/inbox.h"
+#include "pipeline/live.h"
+#include "pipeline/pipeline.h"
+
+/* More are listed with the reason; each costs three descriptors and some hundred kilobytes. */
+#define AGENT_MAX_PROFILED 2000
+/* Known processes; each costs two kilobytes. */
+#define AGENT_MAX_TARGETS 8192
+
+/* What a job does, in this order. */
+enum {
+	JOB_CLOSE = 1 << 0,
+	JOB_LOOK = 1 << 1, /* find its name, and which sources can read it */
+	JOB_COLLECT = 1 << 2,
+};
+
+struct agent_job {
+	struct pool_job pool; /* first */
+	struct agent_slot *slot;
+	unsigned int what;
+	bool may_open; /* one more process may be profiled */
+	int result;    /* -ESRCH: it has exited */
+	struct source_target target;
+	uint64_t image; /* as in proc_stat */
+	struct source_shares shares;
+	struct {
+		bool ask; /* close it if open, and probe it */
+		bool due; /* collect it if open */
+		bool collected;
+		void *state;
+		struct source_answer answer;
+		struct source_reading reading;
+		int result; /* of collect */
+		uint64_t cost_ns;
+		struct err err;
+	} sources[SOURCES_MAX];
+};
+
+/* One process. */
+struct agent_slot {
+	struct source_target target;
+	uint64_t image;	       /* as in proc_stat */
+	struct agent_job *job; /* the running job, or NULL */
+	uint64_t job_ns;       /* since when */
+	uint64_t job_interval; /* the last one in which it was reported as slow */
+	uint64_t found_ns;
+	uint64_t looked_ns; /* 0: not yet */
+	uint64_t asked_ns;  /* some of its sources, too */
+	uint64_t retry_ns;  /* do nothing before */
+	uint64_t collected; /* number of the interval of its last collection */
+	bool gone;
+	bool look_again;		 /* all of it; for single sources see ask_again */
+	const struct resource *resource; /* NULL: not examined yet */
+	struct live pushed;		 /* metrics from sources that push */
+	struct source_shares shares;
+	/*
+	 * There are many processes, and most sources have nothing to say about them: so texts are
+	 * allocated, and NULL if empty.
+	 */
+	struct agent_slot_source {
+		void *state; /* NULL: not open */
+		bool yes;    /* this and the next: as in struct source_answer */
+		enum err_cause cause;
+		bool may_change;
+		bool of_file;
+		bool slow;
+		bool ask_again;
+		uint32_t spacing; /* read in every n-th of its intervals; 0: as 1 */
+		int64_t period;	  /* the one in which it was last read; see slot_is_due() */
+		char way[16];	  /* of the last read */
+		struct live live; /* metrics of the last read */
+		char *reason;
+		char *remedy;
+		char *trouble;
+		uint64_t collections;
+		uint64_t failures;
+		int64_t last_ns;
+		int64_t stamp_ns; /* of the last read */
+		uint64_t last_cost_ns;
+	} sources[]; /* n_sources of them */
+};
+
+/* A pid that we know: a target, or NULL (a kernel thread). */
+struct agent_known {
+	pid_t pid;
+	struct agent_slot *slot;
+};
+
+struct agent_interval {
+	uint64_t number; /* from 1 */
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	int64_t stamp_ns; /* its end since 1970, a multiple of its length */
+};
+
+struct agent {
+	struct agent_config config;
+	const struct world_ops *world;
+	struct source_row sources[SOURCES_MAX]; /* sources that are asked */
+	size_t n_sources;
+	struct agent_pusher {
+		const struct source_ops *ops;
+		void *state;
+		bool stopped;
+		bool hangs;	/* its thread did not end */
+	} pushers[SOURCES_MAX]; /* running sources that push */
+	size_t n_pushers;
+	struct source_configs configs; /* of all sources */
+	struct pipeline *pipeline;
+	struct inbox inbox;		 /* what sources pushed */
+	struct delivery_list mail;	 /* of the loop: to be written */
+	struct agent_cpu *cpu;		 /* NULL: not wanted, or not possible here; */
+	struct source_answer cpu_answer; /* then the reason */
+	struct features features;	 /* as of the start, except OOM kills */
+	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
+	struct pool *pool;
+	pthread_t thread;
+	atomic_bool stopping;
+	bool wants_cpu;
+
+	/* Owned by the loop; others only read, with the lock. */
+	pthread_mutex_t lock;
+	struct agent_known *known; /* by pid */
+	size_t n_known;
+	struct agent_slot **leaving; /* exited, but not closed yet */
+	size_t n_leaving;
+	struct agent_health health;
+	bool too_many;
+
+	struct agent_interval interval;
+	uint64_t scan_ns;	/* when to scan for new processes, */
+	uint64_t heard_scan_ns; /* or, after hearing of one, when */
+	uint64_t census;	/* as of the last list; 0: read it again */
+	size_t jobs_out;
+	uint64_t answered_ns;	/* when the last one returned */
+	uint64_t drain_ns;	/* when the shutdown began */
+	size_t n_open;		/* targets with an open source, or about to have one */
+	atomic_bool exec_heard; /* since the last scan */
+	bool untidy;		/* much memory was freed in small pieces in this interval */
+};
+
+/* With a made-up machine, for tests. */
+int agent_start_in(const struct world_ops *world, const struct agent_config *config,
+		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err);
+
+/* Once; false if one hangs: then nothing it uses may be freed. */
+bool agent_stop_pushers(struct agent *agent);
+
+/* loop.c: the thread. */
+void *agent_loop(void *agent);
+/* agent/schedule/job.c: runs in a thread of the pool. */
+void agent_work(struct pool_job *job, void *agent);
+uint64_t agent_thread_cpu_ns(void);
+
+/* agent/schedule/slot.c: one process, and the results of its jobs. For the loop, with the lock. */
+struct agent_slot *slot_new(const struct agent *agent, pid_t pid, const struct proc_stat *st);
+void slot_free(const struct agent *agent, struct agent_slot *slot);
+bool slot_is_open(const struct agent *agent, const struct agent_slot *slot);
+const char *slot_text(const char *text); /* "" for NULL */
+void slot_answer(const struct agent_slot_source *reader, struct source_answer *ret_answer);
+/* Whether to read a source in this interval. */
+bool slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
+/* The same before it is opened: between periods it waits for the next. */
+bool slot_is_due_first(const struct agent *agent, size_t reader);
+/* Whether a source that said no is to be probed again, now or later. */
+bool slot_asks_again(const struct agent_slot_source *reader);
+void slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+void slot_take_looks(struct agent *agent, struct agent_slot *slot, const struct agent_job *job);
+void slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
+
+/* agent/schedule/targets.c: the known processes. */
+void targets_discover(struct agent *agent);
+/* At the start of an interval: finds execs and reused pids. */
+void targets_verify(struct agent *agent);
+/* Starts the jobs that are due; returns when to call again. */
+uint64_t targets_send_due(struct agent *agent);
+/* What to do with a delivery; one to take then has a resource. */
+enum delivery_verdict { DELIVERY_TAKE, DELIVERY_LEAVE, DELIVERY_LATER };
+enum delivery_verdict targets_judge(struct agent *agent, struct delivery *delivery);
+/* Takes a finished job; its records go into the mail. */
+void targets_receive(struct agent *agent, struct agent_job *job);
+/* How long to wait for running jobs at the end. */
+uint64_t targets_patience_ns(const struct agent *agent);
+/* Closes everything that is open and responds. */
+void targets_close_all(struct agent *agent);
+void targets_release(struct agent *agent);

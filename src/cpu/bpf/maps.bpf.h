@@ -1,0 +1,112 @@
+/*
+ * src/cpu/bpf/maps.bpf.h: the maps of the BPF programs. Those that user space lays out are
+ * drawn in shared.h; all are preallocated, for a sample may interrupt anything.
+ */
+#pragma once
+
+#include "cpu/bpf/kernel.bpf.h"
+
+#include "cpu/bpf/shared.h"
+
+struct inner_counts {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct sampler_counts);
+} counts_a SEC(".maps"), counts_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__array(values, struct inner_counts);
+} counts SEC(".maps") = {.values = {&counts_a, &counts_b}};
+
+BPF_RING(stacks, 1 << 20);
+BPF_RING(notices, 1 << 18);
+BPF_RING(copies, 1 << 20);
+
+/* One for samples and one for waits: a sample may interrupt the latter. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct sampler_copy);
+} scratches SEC(".maps");
+
+struct chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(struct sampler_chunk));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SAMPLER_CHUNKS);
+	__type(key, u32);
+	__array(values, struct chunk);
+} chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SAMPLER_RULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SAMPLER_FILES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct sampler_file);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SAMPLER_MAPPINGS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct sampler_mapping);
+} mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SAMPLER_PROCESSES);
+	__type(key, u32);
+	__type(value, struct sampler_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, INTERP_LAYOUTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct interp_layout);
+} interp_layouts SEC(".maps");
+
+/* As scratches. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct interp_walk);
+} interp_walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SAMPLER_WAITS);
+	__type(key, u32);
+	__type(value, struct sampler_wait);
+} waits SEC(".maps");
+
+/* Off-CPU stacks that user space has: a wait may end long after the interval it began in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SAMPLER_SENT);
+	__type(key, u64);
+	__type(value, u32);
+} sent SEC(".maps");

@@ -1,0 +1,528 @@
+/*
+ * src/cpu/bpf/sampler.bpf.c: takes the stacks, in the kernel.
+ *
+ * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU).
+ * Kernel frames come from the kernel; user frames from walk_step(), one call per frame, by the
+ * tables that user space has laid out (shared.h). Counts are kept by a hash of the whole stack; its
+ * frames are sent once per interval. What the tables lack is asked for by a notice. The stack at
+ * hand ends there as "not loaded"; a sample sends a copy of its top, for user space to walk when it
+ * knows more (cpu/sampler/deferred_stacks.c). Of programs that have an interpreter its own frames
+ * are taken as well (interp/interp_shared.h).
+ *
+ * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
+ * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.
+ * So each thread's stack is taken in one of `weight` waits, and what is then found counts
+ * `weight` times: waits that turn out short double it (up to 64), long ones halve it. The choice
+ * depends only on the past, hence sums are right on average, and a thread that only ever waits for
+ * long is seen each time.
+ *
+ * Written for clang 14 and the verifier of 6.1: the step is a global function (verified once), its
+ * searches are free of branches, indices are masked.
+ */
+#include "cpu/bpf/kernel.bpf.h"
+
+#include "cpu/bpf/maps.bpf.h"
+#include "cpu/bpf/shared.h"
+#include "cpu/bpf/walk.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 only_tgid = 0;
+const volatile bool want_kernel = true;
+const volatile bool want_events = false;
+const volatile __u64 offcpu_min_ns = 0;
+const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
+
+__u32 epoch;
+__u64 interp_woken_ns;
+__u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N];
+
+/* Of ours above __schedule: the program, and the function that runs it. */
+#define WAIT_OWN_FRAMES 2
+/* The usual limit of a main thread's stack. */
+#define STACK_MAX_BYTES (8U << 20)
+/* Mappings that were asked for and did not come. */
+#define ASK_AGAIN_NS 1000000000ULL
+/* Maximum wait before the names of an interpreter's functions are read. */
+#define INTERP_WAKE_NS 200000000ULL
+
+static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
+{
+	struct sampler_notice *n = bpf_ringbuf_reserve(&notices, sizeof(*n), 0);
+
+	if (!n) {
+		__sync_fetch_and_add(&n_lost_notices, 1);
+		return false;
+	}
+	n->thread = *t;
+	n->kind = kind;
+	n->unused = 0;
+	n->value = value;
+	bpf_ringbuf_submit(n, 0);
+	return true;
+}
+
+/*
+ * The process as prepared by user space; one with unknown mappings is reported. Not inline: its
+ * stack would count during the walk.
+ */
+static __attribute__((noinline)) struct sampler_process *
+find_process(const struct sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc,
+	     u64 now)
+{
+	struct sampler_process fresh = {
+		.start_ns = t->start_ns, .exec_id = t->exec_id, .asked_ns = has_memory ? now : 0};
+	u32 tgid = t->tgid;
+	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
+
+	if (p && p->start_ns == t->start_ns && p->exec_id == t->exec_id) {
+		/* In the midst of its exec a program has no memory yet to be asked about. */
+		if (!has_memory || p->loaded_ns || now - p->asked_ns < ASK_AGAIN_NS)
+			return p;
+		p->asked_ns = now;
+		if (!send_notice(SAMPLER_NOTICE_PROCESS, t, pc))
+			p->asked_ns = 0;
+		return p;
+	}
+	/* Once it exits nothing would take it out again. */
+	if (task->flags & PF_EXITING)
+		return NULL;
+	if (bpf_map_update_elem(&processes, &tgid, &fresh, BPF_ANY) || !has_memory)
+		return NULL;
+	/* While it is not in the table, every sample asks again. */
+	if (!send_notice(SAMPLER_NOTICE_PROCESS, t, pc))
+		bpf_map_delete_elem(&processes, &tgid);
+	return NULL;
+}
+
+/* What the walk lacked: ask for it, and say how the stack ended. */
+static __always_inline void ask(struct walk *w, const struct sampler_thread *t,
+				struct sampler_process *p, u64 now)
+{
+	struct sampler_file *f;
+	u32 file;
+
+	if (w->wanted) {
+		file = w->wanted - 1;
+		f = bpf_map_lookup_elem(&files, &file);
+		if (f && f->state == SAMPLER_FILE_NEW && send_notice(SAMPLER_NOTICE_FILE, t, file))
+			f->state = SAMPLER_FILE_ASKED;
+		return;
+	}
+	if (!w->unknown || !p || !p->loaded_ns || p->asked_ns > p->loaded_ns)
+		return;
+	if (now - p->loaded_ns < p->wait_ns) {
+		w->end = SAMPLER_END_NO_RULE; /* its mappings are as good as new */
+		return;
+	}
+	if (send_notice(SAMPLER_NOTICE_ADDRESS, t, w->unknown))
+		p->asked_ns = now;
+}
+
+static __always_inline u64 cgroup_of(struct task_struct *task)
+{
+	struct css_set *set = task->cgroups;
+	struct cgroup_subsys_state *css = NULL;
+	u64 id = 0;
+
+	if (!set)
+		return 0;
+	if (bpf_core_field_exists(set->dfl_cgrp)) {
+		id = BPF_CORE_READ(set, dfl_cgrp, kn, id);
+		if (BPF_CORE_READ(set, dfl_cgrp, level) > 0)
+			return id;
+	}
+	/* Version 1 has the containers; there the unified hierarchy is all root. */
+	if (bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id)) {
+		u64 number = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
+		void *subsys = __builtin_preserve_access_index(&set->subsys);
+
+		bpf_probe_read_kernel(&css, sizeof(css), subsys + number * sizeof(css));
+		if (css && BPF_CORE_READ(css, cgroup, level) > 0)
+			return BPF_CORE_READ(css, cgroup, kn, id);
+	}
+	return id;
+}
+
+static __always_inline void identify(struct sampler_thread *t, struct task_struct *task)
+{
+	t->start_ns = task->group_leader->start_boottime;
+	t->exec_id = task->self_exec_id;
+	t->tgid = task->tgid;
+	t->tid = task->pid;
+	bpf_get_current_comm(t->name, sizeof(t->name));
+}
+
+static __always_inline u64 hash_thread(const struct sampler_thread *t, bool offcpu)
+{
+	u64 hash = mix(offcpu + 1, (u64)t->tgid << 32 | t->tid);
+
+	hash = mix(hash, t->start_ns);
+	hash = mix(hash, t->exec_id);
+	hash = mix(hash, *(const u64 *)t->name);
+	return mix(hash, *(const u64 *)(t->name + 8));
+}
+
+static __always_inline u32 take_kernel(void *ctx, struct sampler_stack *r, u64 skip)
+{
+	long n = bpf_get_stack(ctx, r->frames, SAMPLER_FRAMES_MAX * sizeof(u64), skip);
+
+	return n > 0 ? ((u32)n >> 3) & 127 : 0;
+}
+
+/* From w->pc on. */
+static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
+				      struct task_struct *task, u64 now)
+{
+	struct sampler_process *p = find_process(&r->thread, task, true, w->pc, now);
+
+	if (p) {
+		w->first = p->first;
+		w->n = p->n;
+		if (p->interp.kind)
+			interp_begin(w, &p->interp, task);
+	}
+	w->exact = 1;
+	w->end = SAMPLER_END_TRUNCATED;
+	bpf_loop(SAMPLER_FRAMES_MAX, walk_loop, w, 0);
+	ask(w, &r->thread, p, now);
+	interp_end(w);
+}
+
+static __always_inline bool has_user_stack(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+
+	/* An exec has no code yet, and the registers are those of the program before. */
+	return mm && mm->start_code && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
+}
+
+static __always_inline void complete(struct sampler_stack *r, struct task_struct *task)
+{
+	r->cgroup = cgroup_of(task);
+	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
+}
+
+/* False when it could not be sent. */
+static __always_inline bool send_stack(struct sampler_stack *r, struct task_struct *task, u64 now)
+{
+	u64 size = __builtin_offsetof(struct sampler_stack, frames);
+	u64 flags = BPF_RB_NO_WAKEUP;
+
+	complete(r, task);
+	size += ((r->n_kernel & 127) + (r->n_user & 127) + INTERP_WORDS * (r->n_interp & 127)) *
+		sizeof(u64);
+	/* Between drains user space need not wake, unless the buffer fills up. */
+	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
+		flags = BPF_RB_FORCE_WAKEUP;
+	/* But for names that are gone with their process. */
+	if (r->n_interp && now - interp_woken_ns > INTERP_WAKE_NS) {
+		interp_woken_ns = now;
+		flags = BPF_RB_FORCE_WAKEUP;
+	}
+	if (!bpf_ringbuf_output(&stacks, r, size, flags))
+		return true;
+	__sync_fetch_and_add(&n_lost_ring, 1);
+	return false;
+}
+
+static __always_inline void count_end(u32 end)
+{
+	if (end < SAMPLER_END_N)
+		__sync_fetch_and_add(&n_ends[end], 1);
+}
+
+static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
+{
+	struct sampler_counts fresh = {.count = count, .ns = ns}, *c;
+
+	c = bpf_map_lookup_elem(map, &hash);
+	if (!c) {
+		if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
+			return;
+		c = bpf_map_lookup_elem(map, &hash);
+	}
+	if (!c) {
+		__sync_fetch_and_add(&n_lost_table, count);
+		return;
+	}
+	__sync_fetch_and_add(&c->count, count);
+	__sync_fetch_and_add(&c->ns, ns);
+}
+
+static __always_inline void finish(struct walk *w, struct sampler_stack *r)
+{
+	__sync_fetch_and_add(&n_samples, 1);
+	r->n_kernel = w->n_kernel;
+	r->n_user = w->n_user;
+	r->n_interp = w->n_interp;
+	r->interp = w->interp;
+	r->interp_cut = w->interp_cut;
+	r->end = w->end;
+	r->hash = mix(w->hash, w->end);
+}
+
+/*
+ * Copies the stack from its pointer up to where the program found it, or as much as there is room
+ * for. Blocks do not cross pages: those that are there come whole.
+ */
+static __always_inline u32 copy_blocks(struct sampler_copy *c, u64 top)
+{
+	u32 n = 0;
+
+	c->start = c->regs[SAMPLER_SP] & ~(u64)(SAMPLER_COPY_BLOCK - 1);
+	for (u32 i = 0; i < SAMPLER_COPY_BLOCKS; i++) {
+		u64 at = c->start + i * SAMPLER_COPY_BLOCK;
+
+		/* Of other threads there is no telling. */
+		if (top - c->start < STACK_MAX_BYTES && at > top)
+			break;
+		if (bpf_probe_read_user(c->bytes + i * SAMPLER_COPY_BLOCK, SAMPLER_COPY_BLOCK,
+					(void *)at))
+			break;
+		n = (i + 1) * SAMPLER_COPY_BLOCK;
+	}
+	return n;
+}
+
+/*
+ * Has user space walk the stack, once it knows the code: true when it will. One sample only: nobody
+ * can tell yet which others are like it.
+ */
+static __always_inline bool send_copy(struct sampler_copy *c, struct task_struct *task, u64 now)
+{
+	u64 flags = BPF_RB_NO_WAKEUP, size, hash = c->stack.hash;
+	struct mm_struct *mm = task->mm;
+
+	if (c->stack.end != SAMPLER_END_NOT_LOADED || !mm || (task->flags & PF_EXITING))
+		return false;
+	c->n_bytes = copy_blocks(c, mm->start_stack);
+	c->start_code = mm->start_code;
+	c->start_stack = mm->start_stack;
+	c->parent = task->flags & PF_FORKNOEXEC ? task->real_parent->tgid : 0;
+	c->stack.hash = mix(hash, now);
+	complete(&c->stack, task);
+	if (bpf_ringbuf_query(&copies, BPF_RB_AVAIL_DATA) > copies_bytes / 2)
+		flags = BPF_RB_FORCE_WAKEUP;
+	size = c->n_bytes;
+	barrier_var(size);
+	if (size <= sizeof(c->bytes)) {
+		size += __builtin_offsetof(struct sampler_copy, bytes);
+		if (!bpf_ringbuf_output(&copies, c, size, flags))
+			return true;
+	}
+	c->stack.hash = hash;
+	return false;
+}
+
+static __always_inline u64 hash_kernel(const struct sampler_stack *r, u64 hash, u32 n)
+{
+	for (u32 i = 0; i < SAMPLER_FRAMES_MAX; i++) {
+		if (i >= n)
+			break;
+		hash = mix(hash, r->frames[i]);
+	}
+	return hash;
+}
+
+static __always_inline void regs_of_task(struct sampler_copy *s, struct walk *w, u64 *ret_mode,
+					 struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	TASK_COPY(s->regs, regs);
+	w->pc = TASK_PC(regs);
+	*ret_mode = TASK_MODE(regs);
+}
+
+static __always_inline void walk_user(struct walk *w, struct sampler_copy *s,
+				      struct task_struct *task, u64 mode, u64 now)
+{
+	s->pc = w->pc;
+	w->fp = s->regs[SAMPLER_FP];
+	w->sp = s->regs[SAMPLER_SP];
+	if (MODE_IS_32BIT(mode))
+		w->end = SAMPLER_END_UNSUPPORTED;
+	else if (w->pc)
+		take_user(w, &s->stack, task, now);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 zero = 0, parity;
+	struct walk w = {};
+	struct sampler_copy *s;
+	void *map;
+	u64 mode, hash, now = bpf_ktime_get_ns();
+	u32 now_epoch = epoch;
+
+	if (!task->pid || (only_tgid && (u32)task->tgid != only_tgid))
+		return 0;
+	s = bpf_map_lookup_elem(&scratches, &zero);
+	if (!s)
+		return 0;
+	mode = REGS_MODE(&ctx->regs);
+	w.pc = REGS_PC(&ctx->regs);
+	REGS_COPY(s->regs, &ctx->regs);
+	s->stack.offcpu = 0;
+	s->stack.epoch = now_epoch;
+	identify(&s->stack.thread, task);
+	if (want_kernel && !MODE_IS_USER(mode))
+		w.n_kernel = take_kernel(ctx, &s->stack, 0);
+	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, false), w.n_kernel);
+	if (has_user_stack(task)) {
+		if (!MODE_IS_USER(mode))
+			regs_of_task(s, &w, &mode, task);
+		walk_user(&w, s, task, mode, now);
+	} else {
+		find_process(&s->stack.thread, task, false, 0, now);
+	}
+	finish(&w, &s->stack);
+
+	parity = now_epoch & 1;
+	map = bpf_map_lookup_elem(&counts, &parity);
+	if (!map)
+		return 0;
+	if (send_copy(s, task, now)) {
+		add_counts(map, s->stack.hash, 1, 0);
+		return 0;
+	}
+	count_end(w.end);
+	hash = s->stack.hash;
+	/* A stack that is not counted yet in this interval has not been sent either. */
+	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task, now))
+		add_counts(map, hash, 1, 0);
+	return 0;
+}
+
+/* The stack of a thread that is about to sleep, which is the current one; 0 when it is lost. */
+static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 now)
+{
+	struct walk w = {.slot = 1};
+	u32 one = 1;
+	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &one);
+	u64 mode, hash;
+
+	if (!s)
+		return 0;
+	s->stack.offcpu = 1;
+	s->stack.epoch = 0;
+	identify(&s->stack.thread, task);
+	if (want_kernel)
+		w.n_kernel = take_kernel(ctx, &s->stack, WAIT_OWN_FRAMES);
+	w.hash = hash_kernel(&s->stack, hash_thread(&s->stack.thread, true), w.n_kernel);
+	regs_of_task(s, &w, &mode, task);
+	walk_user(&w, s, task, mode, now);
+	finish(&w, &s->stack);
+	count_end(w.end);
+	hash = s->stack.hash;
+	if (bpf_map_lookup_elem(&sent, &hash))
+		return hash;
+	if (!send_stack(&s->stack, task, now))
+		return 0;
+	bpf_map_update_elem(&sent, &hash, &one, BPF_ANY);
+	return hash;
+}
+
+static __always_inline void wait_begins(void *ctx, struct task_struct *task, u64 now)
+{
+	struct sampler_wait fresh = {.weight = 1}, *wait;
+	u32 tid = task->pid, weight;
+
+	if (!has_user_stack(task) || (task->flags & PF_EXITING))
+		return;
+	wait = bpf_map_lookup_elem(&waits, &tid);
+	if (!wait) {
+		if (bpf_map_update_elem(&waits, &tid, &fresh, BPF_NOEXIST)) {
+			__sync_fetch_and_add(&n_lost_table, 1);
+			return;
+		}
+		wait = bpf_map_lookup_elem(&waits, &tid);
+		if (!wait)
+			return;
+	}
+	weight = wait->weight;
+	wait->hash = 0;
+	wait->taken = weight;
+	if (weight == 1 || !(bpf_get_prandom_u32() & (weight - 1)))
+		wait->hash = take_wait(ctx, task, now);
+	wait->out_ns = now;
+}
+
+static __always_inline void wait_ends(u32 tid, u64 now)
+{
+	struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	u32 parity = epoch & 1;
+	u64 waited;
+	void *map;
+
+	if (!wait || !wait->out_ns)
+		return;
+	waited = now - wait->out_ns;
+	wait->out_ns = 0;
+	if (waited < offcpu_min_ns) {
+		if (wait->hash && wait->weight < SAMPLER_WEIGHT_MAX)
+			wait->weight *= 2;
+		return;
+	}
+	/* Sooner seen again when it was missed. */
+	wait->weight = wait->weight >> (wait->hash ? 1 : 2) ?: 1;
+	map = bpf_map_lookup_elem(&counts, &parity);
+	if (map && wait->hash)
+		add_counts(map, wait->hash, wait->taken, waited * wait->taken);
+}
+
+/* Arguments: preempted, previous task (still current), next task. */
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now = bpf_ktime_get_ns();
+
+	if (!ctx[0] && prev->__state && prev->pid && (!only_tgid || (u32)prev->tgid == only_tgid))
+		wait_begins(ctx, prev, now);
+	if (next->pid && (!only_tgid || (u32)next->tgid == only_tgid))
+		wait_ends(next->pid, now);
+	return 0;
+}
+
+static __always_inline void process_changed(struct task_struct *task, u32 kind)
+{
+	struct sampler_thread t;
+	u32 tgid = task->tgid;
+	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
+	bool was_known = p;
+
+	/* An exec may have been sampled before it is told: then the new program is there already.
+	 */
+	if (p && (kind == SAMPLER_NOTICE_EXIT || p->exec_id != task->self_exec_id))
+		bpf_map_delete_elem(&processes, &tgid);
+	if (!was_known && !want_events)
+		return;
+	identify(&t, task);
+	send_notice(kind, &t, 0);
+}
+
+/* Arguments: task, its pid before, the program. */
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	process_changed((struct task_struct *)ctx[0], SAMPLER_NOTICE_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tid = task->pid;
+
+	if (offcpu_min_ns)
+		bpf_map_delete_elem(&waits, &tid);
+	/* The last thread of the process. */
+	if (task->signal->live.counter == 0)
+		process_changed(task, SAMPLER_NOTICE_EXIT);
+	return 0;
+}

@@ -1,0 +1,157 @@
+/*
+ * src/cpu/sampler/deferred_stacks.c: walks the stacks that BPF could not, for want of mappings or
+ * tables, from the copy that it made of them.
+ *
+ * A process lives on while its mappings are read for the first time, and many are over by the next
+ * sample. What BPF copied is walked here as soon as the mappings and tables are there, and then
+ * lies among the stacks that BPF walked. Where the process was gone too soon it stays as cut as
+ * it came.
+ */
+#include <string.h>
+
+#include "bpf/rings.h"
+#include "cpu/bpf/walk.h"
+#include "cpu/sampler/state.h"
+
+/* Beyond the end of the copy and within this: a part of the stack that was left out. */
+#define STACK_MAX_BYTES ((uint64_t)8 << 20)
+
+struct copy_walk {
+	struct walk walk; /* first, so that the one is the other */
+	struct cpu_sampler *sampler;
+	bool beyond; /* the stack is deeper than the copy */
+};
+
+static struct cpu_sampler *walk_sampler(const struct walk *w)
+{
+	return ((const struct copy_walk *)w)->sampler;
+}
+
+static struct sampler_copy *walk_record(const struct walk *w)
+{
+	return &walk_sampler(w)->copy;
+}
+
+static const struct sampler_mapping *walk_mapping(const struct walk *w, __u32 number)
+{
+	return number < SAMPLER_MAPPINGS ? &walk_sampler(w)->mappings[number] : NULL;
+}
+
+static const struct sampler_file *walk_file(const struct walk *w, __u32 id)
+{
+	return id < SAMPLER_FILES ? &walk_sampler(w)->shared_files[id] : NULL;
+}
+
+static const struct sampler_chunk *walk_chunk(const struct walk *w, __u32 number)
+{
+	return (const struct sampler_chunk *)cpu_tables_chunk(walk_sampler(w)->tables, number);
+}
+
+static const struct unwind_rule *walk_rule(const struct walk *w, __u32 number)
+{
+	return number < SAMPLER_RULES ? &walk_sampler(w)->rules[number] : NULL;
+}
+
+static long walk_read(struct walk *w, void *dst, __u32 size, __u64 address)
+{
+	const struct sampler_copy *c = walk_record(w);
+	uint64_t at = address - c->start;
+
+	if (at < c->n_bytes && size <= c->n_bytes - at) {
+		memcpy(dst, c->bytes + at, size);
+		return 0;
+	}
+	((struct copy_walk *)w)->beyond |= at < STACK_MAX_BYTES;
+	return -1;
+}
+
+/* One attempt; returns the file whose tables are missing, or CPU_FILE_NONE. */
+static uint32_t walk_copy(struct cpu_sampler *s, struct range mappings)
+{
+	struct sampler_copy *c = &s->copy;
+	struct copy_walk cw = {
+		.walk = {.pc = c->pc,
+			 .sp = c->regs[SAMPLER_SP],
+			 .fp = c->regs[SAMPLER_FP],
+			 .first = mappings.first,
+			 .n = mappings.n,
+			 .n_kernel = c->stack.n_kernel,
+			 .exact = 1,
+			 .end = SAMPLER_END_TRUNCATED},
+		.sampler = s,
+	};
+	struct walk *w = &cw.walk;
+
+	for (int i = 0; i < SAMPLER_FRAMES_MAX; i++)
+		if (walk_step(w))
+			break;
+	c->stack.n_user = (uint16_t)w->n_user;
+	c->stack.end = (uint8_t)w->end;
+	if (cw.beyond && (w->end == SAMPLER_END_UNREADABLE || w->end == SAMPLER_END_NO_RULE))
+		c->stack.end = SAMPLER_END_NOT_LOADED;
+	return w->wanted ? w->wanted - 1 : CPU_FILE_NONE;
+}
+
+/* Each attempt needs one more file at most; those that have no tables end in frame pointers. */
+static void walk_loading(struct cpu_sampler *s, struct range mappings)
+{
+	for (int i = 0; i < SAMPLER_FRAMES_MAX; i++) {
+		uint32_t wanted = walk_copy(s, mappings);
+
+		if (wanted == CPU_FILE_NONE)
+			return;
+		cpu_files_want(s->files, wanted);
+		if (!cpu_files_is_wanted(s->files))
+			return;
+		sampler_set_urgent(s, false);
+		/* Without a pause: in one the process might end, and its mappings be another's. */
+		while (cpu_files_load_next(s->files, NULL))
+			;
+	}
+}
+
+static struct range find_mappings(struct cpu_sampler *s, const struct sampler_copy *c)
+{
+	const struct cpu_layout layout = {.parent = (pid_t)c->parent,
+					  .start_code = c->start_code,
+					  .start_stack = c->start_stack};
+	struct range found = cpu_processes_mappings(s->processes, &c->stack.thread);
+
+	/* What was told before the copy came. */
+	if (!found.n && bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, NULL) == 0)
+		found = cpu_processes_mappings(s->processes, &c->stack.thread);
+	if (!found.n && c->parent)
+		found = cpu_processes_inherit(s->processes, &c->stack.thread, &layout);
+	return found;
+}
+
+static void walk_again(struct cpu_sampler *s, struct range mappings)
+{
+	struct sampler_stack *stack = &s->copy.stack;
+	uint16_t n_inlined = stacks_split(stack, s->user, s->interp);
+
+	walk_loading(s, mappings);
+	/* Frames that an interpreter keeps elsewhere come after those walked now. */
+	stack->n_interp -= n_inlined;
+	memcpy(&stack->frames[stack->n_kernel + stack->n_user], &s->interp[n_inlined],
+	       stack->n_interp * sizeof(s->interp[0]));
+}
+
+int sampler_on_copy(void *context, void *data, size_t len)
+{
+	const size_t header = offsetof(struct sampler_copy, bytes);
+	struct cpu_sampler *s = context;
+	struct sampler_stack *stack = &s->copy.stack;
+	struct range mappings;
+
+	if (len < header || len > sizeof(s->copy))
+		return 0;
+	memcpy(&s->copy, data, len);
+	if (s->copy.n_bytes > len - header || !stacks_is_sound(stack, sizeof(*stack)))
+		return 0;
+	mappings = find_mappings(s, &s->copy);
+	if (mappings.n)
+		walk_again(s, mappings);
+	s->copy_ends[stack->end < SAMPLER_END_N ? stack->end : SAMPLER_END_NOT_LOADED]++;
+	return sampler_on_stack(s, stack, stacks_bytes(stack));
+}

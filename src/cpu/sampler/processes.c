@@ -1,0 +1,555 @@
+/* src/cpu/sampler/processes.c: see processes.h. */
+#include "cpu/sampler/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "proc/maps.h"
+#include "proc/stat.h"
+
+#define PROCESSES_BUCKETS 4096U
+/* Pieces of the table of mappings. */
+#define MAPPINGS_GRAIN 8U
+/*
+ * Between two looks at the mappings of a process; longer when there was nothing new to see, and so
+ * long that looking takes no more than half a percent of the time. A process that has just begun
+ * is still loading its libraries: the first looks may follow each other closely.
+ */
+#define WAIT_MIN_NS (2 * NS_PER_MS)
+#define WAIT_FACTOR 200
+#define WAIT_FACTOR_YOUNG 10
+#define LOOKS_YOUNG 8
+#define WAIT_MAX_NS (10 * NS_PER_SEC)
+
+struct process {
+	struct cpu_process public; /* first, so that the one is the other */
+	uint64_t exec_id;
+	struct range mappings;
+	uint64_t fingerprint; /* of the mappings */
+	uint32_t looks;	      /* at its mappings */
+	uint64_t wait_ns;
+	bool ended;
+	uint32_t end_epoch;
+	struct process *next; /* in its bucket */
+};
+
+/* Mappings that BPF no longer finds, but undrained stacks may still come from. */
+struct retired {
+	struct range mappings;
+	uint32_t epoch;
+};
+
+struct cpu_processes {
+	struct sampler_mapping *mappings;
+	int fd;
+	struct cpu_files *files;
+	struct interp_layouts *layouts;
+	struct ranges grains;
+	struct process *buckets[PROCESSES_BUCKETS];
+	size_t len;
+	uint64_t generation;
+	uint32_t epoch;
+	uint64_t lost;
+	struct retired *retired;
+	size_t n_retired;
+	size_t cap_retired;
+};
+
+int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct cpu_files *files,
+		      struct interp_layouts *layouts, struct cpu_processes **ret_processes,
+		      struct err *err)
+{
+	_cleanup_(cpu_processes_freep) struct cpu_processes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return err_oom(err);
+	p->mappings = mappings;
+	p->fd = processes_fd;
+	p->files = files;
+	p->layouts = layouts;
+	if (ranges_give(&p->grains, 0, SAMPLER_MAPPINGS / MAPPINGS_GRAIN) < 0)
+		return err_oom(err);
+	*ret_processes = TAKE_PTR(p);
+	return 0;
+}
+
+static uint32_t mappings_grains(uint32_t n)
+{
+	return (n + MAPPINGS_GRAIN - 1) / MAPPINGS_GRAIN;
+}
+
+static void mappings_give(struct cpu_processes *p, struct range r)
+{
+	if (!r.n)
+		return;
+	for (uint32_t i = 0; i < r.n; i++)
+		cpu_files_unref(p->files, p->mappings[r.first + i].file);
+	(void)ranges_give(&p->grains, r.first / MAPPINGS_GRAIN, mappings_grains(r.n));
+}
+
+void cpu_processes_free(struct cpu_processes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
+		for (struct process *at = p->buckets[i], *next; at; at = next) {
+			next = at->next;
+			mappings_give(p, at->mappings);
+			free(at);
+		}
+	for (size_t i = 0; i < p->n_retired; i++)
+		mappings_give(p, p->retired[i].mappings);
+	free(p->retired);
+	ranges_release(&p->grains);
+	free(p);
+}
+
+static struct process **processes_bucket(const struct cpu_processes *p, pid_t pid)
+{
+	return (struct process **)&p->buckets[hash_u64((uint64_t)pid) % PROCESSES_BUCKETS];
+}
+
+static struct process *processes_find(const struct cpu_processes *p,
+				      const struct sampler_thread *thread)
+{
+	struct process *at = *processes_bucket(p, (pid_t)thread->tgid);
+
+	while (at && (at->public.pid != (pid_t)thread->tgid || at->exec_id != thread->exec_id ||
+		      at->public.start_ns != thread->start_ns))
+		at = at->next;
+	return at;
+}
+
+static struct process *processes_get(struct cpu_processes *p, const struct sampler_thread *thread)
+{
+	struct process **bucket, *process = processes_find(p, thread);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->public.pid = (pid_t)thread->tgid;
+	process->public.start_ns = thread->start_ns;
+	process->public.generation = ++p->generation;
+	memcpy(process->public.comm, thread->name, sizeof(process->public.comm));
+	process->exec_id = thread->exec_id;
+	process->wait_ns = WAIT_MIN_NS;
+	bucket = processes_bucket(p, process->public.pid);
+	process->next = *bucket;
+	*bucket = process;
+	p->len++;
+	return process;
+}
+
+static void process_end(struct cpu_processes *p, struct process *process)
+{
+	process->ended = true;
+	process->end_epoch = p->epoch;
+}
+
+/* Whether BPF has it in its table, from which only exec and exit take it out. */
+static bool processes_is_shared(const struct cpu_processes *p, const struct sampler_thread *thread,
+				struct sampler_process *ret)
+{
+	uint32_t tgid = thread->tgid;
+
+	return bpf_map_lookup_elem(p->fd, &tgid, ret) == 0 && ret->start_ns == thread->start_ns &&
+	       ret->exec_id == thread->exec_id;
+}
+
+struct cpu_process *cpu_processes_get(struct cpu_processes *p, const struct sampler_thread *thread)
+{
+	struct process *process = processes_find(p, thread);
+	struct sampler_process shared;
+
+	if (process)
+		return &process->public;
+	process = processes_get(p, thread);
+	if (!process)
+		return NULL;
+	if (!processes_is_shared(p, thread, &shared))
+		process_end(p, process);
+	return &process->public;
+}
+
+static void processes_retire(struct cpu_processes *p, struct process *process)
+{
+	struct range r = process->mappings;
+
+	process->mappings = (struct range){0};
+	if (!r.n)
+		return;
+	if (p->n_retired == p->cap_retired) {
+		size_t cap = p->cap_retired ? p->cap_retired * 2 : 64;
+		struct retired *grown = realloc(p->retired, cap * sizeof(*grown));
+
+		if (!grown)
+			return; /* lost for good: better than used while BPF reads it */
+		p->retired = grown;
+		p->cap_retired = cap;
+	}
+	p->retired[p->n_retired++] = (struct retired){.mappings = r, .epoch = p->epoch};
+}
+
+static bool map_is_code(const struct proc_map *map)
+{
+	return (map->flags & PROC_MAP_EXEC) && strcmp(map->path, "[vsyscall]") != 0;
+}
+
+/* Fills the range with as many mappings as it has room for; its n becomes how many there are. */
+static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
+			   struct range *range)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < maps->len; i++) {
+		const struct proc_map *map = &maps->maps[i];
+		struct sampler_mapping *m = &p->mappings[range->first + n];
+		uint32_t file;
+		uint64_t bias;
+
+		if (!map_is_code(map))
+			continue;
+		if (n == range->n) {
+			p->lost++;
+			continue;
+		}
+		if (cpu_files_open(p->files, pid, map, &file, &bias) < 0)
+			continue;
+		*m = (struct sampler_mapping){
+			.start = map->start, .end = map->end, .bias = bias, .file = file};
+		n++;
+	}
+	range->n = n;
+}
+
+static int processes_lay_out(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
+			     struct range *ret)
+{
+	struct range range = {0};
+	uint32_t n = 0, taken;
+	int r;
+
+	for (size_t i = 0; i < maps->len; i++)
+		n += map_is_code(&maps->maps[i]);
+	range.n = MIN(n, SAMPLER_MAPPINGS_PER_PROCESS);
+	if (!range.n)
+		return -ESRCH; /* what runs has code: it is on its way out */
+	taken = mappings_grains(range.n);
+	r = ranges_take(&p->grains, taken, 0, &range.first);
+	if (r < 0) {
+		p->lost += n;
+		return r;
+	}
+	range.first *= MAPPINGS_GRAIN;
+	processes_fill(p, pid, maps, &range);
+	if (mappings_grains(range.n) < taken)
+		(void)ranges_give(&p->grains,
+				  range.first / MAPPINGS_GRAIN + mappings_grains(range.n),
+				  taken - mappings_grains(range.n));
+	*ret = range;
+	return 0;
+}
+
+static uint64_t fingerprint(const struct cpu_processes *p, struct range r)
+{
+	return hash_bytes(&p->mappings[r.first], r.n * sizeof(p->mappings[0]));
+}
+
+static void process_find_interp(const struct cpu_processes *p, struct process *process)
+{
+	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+
+	process->public.interp = (struct interp){.kind = INTERP_NONE};
+	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
+		const struct cpu_file *file = cpu_files_get(p->files, m->file, UINT32_MAX);
+
+		if (!file || file->interp.kind == INTERP_NONE)
+			continue;
+		interp_locate(p->layouts, &file->interp, m->bias, process->public.pid,
+			      &process->public.interp);
+		return;
+	}
+}
+
+/* Lets BPF see them, in place of what it had. */
+static int processes_publish(struct cpu_processes *p, const struct process *process,
+			     struct sampler_process *shared)
+{
+	uint32_t tgid = (uint32_t)process->public.pid;
+
+	shared->asked_ns = 0;
+	shared->loaded_ns = clock_mono_ns();
+	shared->wait_ns = process->wait_ns;
+	shared->interp = (struct interp_process){.kind = process->public.interp.kind,
+						 .layout = process->public.interp.row};
+	memcpy(shared->interp.addresses, process->public.interp.addresses,
+	       sizeof(shared->interp.addresses));
+	shared->first = process->mappings.first;
+	shared->n = process->mappings.n;
+	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
+}
+
+/* Whether stacks of most programs end in it. */
+static bool is_libc(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-", 6) == 0 ||
+			strncmp(name, "/ld-musl", 8) == 0);
+}
+
+/*
+ * The file that was sampled, the program and libc: with these most stacks are whole at once. Others
+ * are loaded when a stack comes through them.
+ */
+static void processes_want_files(struct cpu_processes *p, const struct process *process,
+				 uint64_t address)
+{
+	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+	bool program = false;
+
+	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
+		const struct cpu_file *file = cpu_files_get(p->files, m->file, UINT32_MAX);
+
+		if (!file)
+			continue;
+		if (!program || is_libc(file->path) || address - m->start < m->end - m->start)
+			cpu_files_want(p->files, m->file);
+		program = true;
+	}
+}
+
+static int processes_read(const struct sampler_thread *thread, struct proc_maps *maps)
+{
+	int r = proc_maps_read((pid_t)thread->tgid, maps, NULL);
+
+	/* The first thread may end before the others; then only they have the mappings. */
+	if (r >= 0 && !maps->len && thread->tid != thread->tgid)
+		r = proc_maps_read((pid_t)thread->tid, maps, NULL);
+	return r;
+}
+
+static void process_set_wait(struct process *process, bool is_new, uint64_t took_ns)
+{
+	bool young = process->looks++ < LOOKS_YOUNG;
+	uint64_t wait_ns = is_new ? WAIT_MIN_NS : process->wait_ns * 2;
+
+	wait_ns = MAX(wait_ns, took_ns * (young ? WAIT_FACTOR_YOUNG : WAIT_FACTOR));
+	process->wait_ns = MIN(wait_ns, WAIT_MAX_NS);
+}
+
+static bool process_is_alive(const struct process *process)
+{
+	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct proc_stat stat;
+
+	return proc_stat_read(process->public.pid, &stat, NULL) >= 0 && !proc_stat_is_dead(&stat) &&
+	       stat.start_ticks == process->public.start_ns / tick_ns;
+}
+
+/*
+ * The process ended or went on to another program while its mappings were read. They are its own
+ * when it is no more, and has the code that it was sampled in.
+ */
+static bool processes_are_its_own(const struct cpu_processes *p, const struct process *process,
+				  struct range range, uint64_t address)
+{
+	const struct sampler_mapping *m = &p->mappings[range.first];
+
+	if (process->mappings.n || process_is_alive(process))
+		return false;
+	for (uint32_t i = 0; i < range.n; i++, m++)
+		if (address - m->start < m->end - m->start)
+			return true;
+	return false;
+}
+
+int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thread,
+		       uint64_t address)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uint64_t began_ns = clock_mono_ns(), print;
+	struct sampler_process shared;
+	struct process *process;
+	struct range range;
+	int r;
+
+	r = processes_read(thread, &maps);
+	if (r < 0) {
+		uint32_t tgid = thread->tgid;
+
+		/* Out of descriptors, perhaps: the next sample asks again. */
+		if (r != -ESRCH)
+			(void)bpf_map_delete_elem(p->fd, &tgid);
+		return r;
+	}
+	process = processes_get(p, thread);
+	if (!process)
+		return -ENOMEM;
+	r = processes_lay_out(p, (pid_t)thread->tgid, &maps, &range);
+	if (r < 0)
+		return r;
+	if (!processes_is_shared(p, thread, &shared)) {
+		if (processes_are_its_own(p, process, range, address))
+			process->mappings = range;
+		else
+			mappings_give(p, range);
+		process_end(p, process);
+		return -ESRCH;
+	}
+	print = fingerprint(p, range);
+	process_set_wait(process, process->fingerprint != print, clock_mono_ns() - began_ns);
+	process->fingerprint = print;
+	processes_retire(p, process);
+	process->mappings = range;
+	process_find_interp(p, process);
+	r = processes_publish(p, process, &shared);
+	if (r < 0) {
+		process_end(p, process);
+		return r;
+	}
+	processes_want_files(p, process, address);
+	return 0;
+}
+
+int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct range range;
+	int r;
+
+	r = proc_maps_read(pid, &maps, err);
+	if (r < 0)
+		return r;
+	r = processes_lay_out(p, pid, &maps, &range);
+	if (r < 0)
+		return err_set(err, r, "pid %d has no code", (int)pid);
+	for (uint32_t i = 0; i < range.n; i++)
+		cpu_files_want(p->files, p->mappings[range.first + i].file);
+	while (cpu_files_load_next(p->files, NULL))
+		;
+	/* Files that are not used stay for a while, which is all that is needed. */
+	mappings_give(p, range);
+	return 0;
+}
+
+void cpu_processes_end(struct cpu_processes *p, const struct sampler_thread *thread, bool is_exec)
+{
+	struct process *at = *processes_bucket(p, (pid_t)thread->tgid);
+
+	for (; at; at = at->next) {
+		if (at->public.pid != (pid_t)thread->tgid || at->ended)
+			continue;
+		if (is_exec && at->exec_id == thread->exec_id &&
+		    at->public.start_ns == thread->start_ns)
+			continue;
+		process_end(p, at);
+	}
+}
+
+uint32_t cpu_processes_resolve(const struct cpu_processes *p, const struct cpu_process *public,
+			       uint64_t address, uint64_t *ret_vaddr)
+{
+	const struct process *process = (const struct process *)public;
+	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+
+	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
+		if (address - m->start >= m->end - m->start || m->file == CPU_FILE_NONE)
+			continue;
+		*ret_vaddr = address - m->bias;
+		return m->file;
+	}
+	return CPU_FILE_NONE;
+}
+
+struct range cpu_processes_mappings(const struct cpu_processes *p,
+				    const struct sampler_thread *thread)
+{
+	const struct process *process = processes_find(p, thread);
+
+	return process ? process->mappings : (struct range){0};
+}
+
+static bool has_layout(const struct proc_maps *maps, const struct cpu_layout *layout)
+{
+	const struct proc_map *code = proc_maps_find(maps, layout->start_code);
+	const struct proc_map *stack = proc_maps_find(maps, layout->start_stack);
+
+	return code && stack && map_is_code(code) && strcmp(stack->path, "[stack]") == 0;
+}
+
+struct range cpu_processes_inherit(struct cpu_processes *p, const struct sampler_thread *thread,
+				   const struct cpu_layout *layout)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct process *process;
+	struct range range;
+
+	/* Stacks begin at random addresses: another program would not have one there. */
+	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
+		return (struct range){0};
+	process = (struct process *)cpu_processes_get(p, thread);
+	if (!process || processes_lay_out(p, layout->parent, &maps, &range) < 0)
+		return (struct range){0};
+	processes_retire(p, process);
+	process->mappings = range;
+	return range;
+}
+
+void cpu_processes_check(struct cpu_processes *p)
+{
+	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
+		for (struct process *at = p->buckets[i]; at; at = at->next) {
+			if (!at->ended && !process_is_alive(at))
+				process_end(p, at);
+		}
+}
+
+void cpu_processes_next_epoch(struct cpu_processes *p)
+{
+	p->epoch++;
+}
+
+static void processes_sweep_bucket(struct cpu_processes *p, struct process **at)
+{
+	while (*at) {
+		struct process *process = *at;
+
+		if (!process->ended || process->end_epoch == p->epoch) {
+			at = &process->next;
+			continue;
+		}
+		*at = process->next;
+		mappings_give(p, process->mappings);
+		free(process);
+		p->len--;
+	}
+}
+
+void cpu_processes_sweep(struct cpu_processes *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
+		processes_sweep_bucket(p, &p->buckets[i]);
+	for (size_t i = 0; i < p->n_retired; i++) {
+		if (p->retired[i].epoch == p->epoch)
+			p->retired[kept++] = p->retired[i];
+		else
+			mappings_give(p, p->retired[i].mappings);
+	}
+	p->n_retired = kept;
+}
+
+uint64_t cpu_processes_lost(const struct cpu_processes *p)
+{
+	return p->lost;
+}

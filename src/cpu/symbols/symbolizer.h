@@ -1,0 +1,79 @@
+/*
+ * src/cpu/symbols/symbolizer.h: what addresses are called.
+ *
+ *   Go        pclntab: inlined calls, files, lines
+ *   native    DWARF where present, else .symtab, .dynsym, .gnu_debugdata, the separate debug file
+ *             (/usr/lib/debug, by build id or debug link); C++ and Rust names demangled
+ *   kernel    kallsyms, with modules: "func [module]"; "[kernel]" where there is no name
+ *   JIT       /tmp/perf-PID.map in the target's own mount namespace; "[jit]" for what is not in it,
+ *             "[anonymous]" without one
+ *   frames    of interpreters: functions, files, lines from the process's memory (interp/interp.h);
+ *             "[language]" where they are gone
+ *   vdso      "func [vdso]"
+ *   else      "[libfoo.so+0x1230]": the start of the unwind entry, so that samples of one function
+ *             still come together; "[libfoo.so]" without even that
+ *             "[libfoo.so plt]": its jump table
+ *
+ * Each distinct (file, address) is looked up once and kept; symbols and results have a limit of
+ * memory, and what was least used goes first. One thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cpu/sampler/sampler.h"
+#include "cpu/unwind/files.h"
+
+struct cpu_names; /* opaque */
+
+struct cpu_names_options {
+	/* 0 for the default: 8 MB, or 16 MB with lines; the kernel's names, 1 to 2 MB, come on top.
+	 * While files take turns their tables may take up to twice their part of it. */
+	size_t max_bytes;
+	bool lines; /* DWARF: files, lines and inlined calls of native code */
+	/* NULL: the machine's own /usr/lib/debug and /proc/kallsyms */
+	const char *debug_root;
+	const char *kallsyms;
+};
+
+/* One function; strings live until the next call on names. */
+struct cpu_name {
+	const char *function;	 /* as people write it */
+	const char *system_name; /* as the linker does; the same when there is no other */
+	const char *file;	 /* "" when unknown */
+	int64_t line;
+	int64_t start_line;
+};
+
+#define CPU_NAMES_MAX 64 /* functions at one address */
+
+int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **ret_names,
+		  struct err *err);
+void cpu_names_free(struct cpu_names *names); /* NULL is fine */
+DEFINE_CLEANUP(struct cpu_names, cpu_names_free)
+
+/*
+ * The functions at an address, the innermost inlined one first. Always at least one; names
+ * that had to be made up are in brackets. The caller has already moved a return address back by
+ * one.
+ */
+int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_t vaddr,
+		   const struct cpu_name **ret_names, size_t *ret_n);
+int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,
+		     size_t *ret_n);
+/* Anonymous memory of a process; generation as in struct cpu_process. */
+int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
+		  const struct cpu_name **ret_names, size_t *ret_n);
+
+/* A frame of a process that has an interpreter. */
+int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
+		     enum interp_kind kind, const struct interp_frame *frame,
+		     const struct cpu_name **ret_names, size_t *ret_n);
+
+/* Processes that ended: their perf maps and memory are forgotten. */
+void cpu_names_forget_process(struct cpu_names *names, uint64_t generation);

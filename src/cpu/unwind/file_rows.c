@@ -1,0 +1,130 @@
+/* src/cpu/unwind/file_rows.c: see file_rows.h. */
+#include "cpu/unwind/file_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "golang/binary/program.h"
+#include "proc/maps.h"
+
+int file_image_vdso(struct elf_image **ret_image)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
+	const struct proc_map *map;
+	int r;
+
+	/* Its size is ours: a target of another kind may have a larger one. */
+	r = proc_maps_read(getpid(), &maps, NULL);
+	if (r < 0)
+		return r;
+	map = proc_maps_find(&maps, vdso);
+	if (!map || map->start != vdso)
+		return -ENOENT;
+	return elf_image_open_bytes(view_of((const void *)(uintptr_t)vdso, // NOLINT
+					    (size_t)(map->end - map->start)),
+				    ret_image, NULL);
+}
+
+static int join_row(struct file_join *join, uint64_t vaddr)
+{
+	const struct unwind_rule *rules = join->rules;
+
+	return unwind_builder_row(&join->joined, vaddr,
+				  rules[0].cfa != UNWIND_NONE ? rules[0] : rules[1]);
+}
+
+/* The first's rows before an address. */
+static int join_first(struct file_join *join, uint64_t before)
+{
+	const struct unwind_table *first = join->first;
+	int r = 0;
+
+	for (; r == 0 && join->next < first->n_rows; join->next++) {
+		const struct unwind_row *row = &first->rows[join->next];
+
+		if (row->vaddr >= before)
+			break;
+		join->rules[0] = row->rule;
+		r = join_row(join, row->vaddr);
+	}
+	return r;
+}
+
+int file_join_rows(void *context, const struct unwind_row *rows, size_t n)
+{
+	struct file_join *join = context;
+	const struct unwind_sink *sink = join->joined.sink;
+	int r = 0;
+
+	if (!n && sink)
+		return sink->rows(sink->context, NULL, 0);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = join_first(join, rows[i].vaddr);
+		join->rules[1] = rows[i].rule;
+		/* The first's own row at this address comes after it, and counts. */
+		if (r == 0)
+			r = join_row(join, rows[i].vaddr);
+	}
+	return r;
+}
+
+int file_join_finish(struct file_join *join)
+{
+	int r = join_first(join, UINT64_MAX);
+
+	return r < 0 ? r : unwind_builder_drain(&join->joined);
+}
+
+static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
+{
+	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
+	int r;
+
+	if (file->fd < 0)
+		return -ENOTSUP;
+	r = golang_program_open(file->fd, &program, NULL);
+	if (r < 0)
+		return r;
+	file->is_go = true;
+	return golang_program_unwind(program, ret_rows, NULL);
+}
+
+static int load_native(const struct cpu_file *file, const struct unwind_sink *sink)
+{
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	int r;
+
+	r = file->is_vdso ? file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
+	if (r < 0)
+		return r;
+	return elf_unwind_stream(image, sink, NULL);
+}
+
+static int load_both(const struct cpu_file *file, const struct unwind_table *go,
+		     const struct unwind_sink *sink)
+{
+	struct file_join join = {.first = go, .joined = {.sink = sink}};
+	const struct unwind_sink to = {.rows = file_join_rows, .context = &join};
+	int r = load_native(file, &to);
+
+	/* What there is of the one does not change what there is of the other. */
+	if (r < 0 && !join.joined.error) {
+		join.rules[1] = (struct unwind_rule){.cfa = UNWIND_NONE};
+		r = 0;
+	}
+	if (r == 0)
+		r = file_join_finish(&join);
+	unwind_builder_release(&join.joined);
+	return r;
+}
+
+int file_load_rows(struct cpu_file *file, const struct unwind_sink *sink)
+{
+	_cleanup_(unwind_table_release) struct unwind_table go = {0};
+
+	return load_go(file, &go) < 0 ? load_native(file, sink) : load_both(file, &go, sink);
+}

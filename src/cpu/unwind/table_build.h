@@ -1,0 +1,48 @@
+/* src/cpu/unwind/table_build.h: turns rows into pages and words, in our own memory. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/unwind/rules.h"
+#include "elf/unwind/unwind.h"
+
+/* Text that one table may span, in pages: an index has to fit into a chunk. */
+#define TABLE_PAGES_MAX (SAMPLER_CHUNK_WORDS / 4)
+
+struct table_page {
+	uint32_t first; /* in words */
+	uint32_t n;
+};
+
+/*
+ * A zeroed one, but for the rules, is empty. Holds a use of each rule until release, unless rules
+ * were taken away.
+ */
+struct table_build {
+	struct cpu_rules *all; /* borrowed */
+	uint64_t first_page;
+	struct table_page *pages;
+	size_t n_pages;
+	size_t cap_pages;
+	uint32_t *words;
+	size_t n_words;
+	size_t cap_words;
+	uint16_t *rules;
+	size_t n_rules;
+	size_t cap_rules;
+	uint64_t seen[SAMPLER_RULES / 64];
+	struct unwind_row last; /* not in it yet: what becomes of it depends on the next */
+	bool has_last;
+	uint16_t rule; /* that holds before it */
+};
+
+/*
+ * Rows, ascending over all calls. -EBADMSG when they are not, -E2BIG: more text or rules than one
+ * file may have; -ENOSPC: no room for another rule.
+ */
+int table_build_rows(struct table_build *build, const struct unwind_row *rows, size_t n_rows);
+/* There are no more. -ENOENT: there were none. */
+int table_build_finish(struct table_build *build);
+void table_build_release(struct table_build *build);

@@ -1,0 +1,401 @@
+/* src/elf/dwarf/code.c: see code.h. */
+#include "elf/dwarf/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "elf/dwarf/array.h"
+#include "elf/dwarf/range.h"
+
+#define DWARF_MAX_DEPTH 256
+#define DWARF_MAX_RANGES ((size_t)1 << 18)
+/* How far back a function that started earlier is looked for; they rarely overlap. */
+#define DWARF_FUNCTION_OVERLAP 16
+/* What is not code of a function. */
+#define DWARF_NO_SCOPE UINT32_MAX
+
+struct dwarf_walk {
+	const struct dwarf_unit *unit;
+	struct dwarf_code *code;
+	struct dwarf_cursor c;
+	struct dwarf_ranges ranges; /* of one entry */
+	size_t max_bytes;
+	size_t depth;
+	uint32_t at[DWARF_MAX_DEPTH]; /* the scope that entries at a depth are in */
+};
+
+void dwarf_code_free(struct dwarf_code *code)
+{
+	if (!code)
+		return;
+	free(code->functions);
+	free(code->scopes);
+	free(code->pieces);
+	free(code->named);
+	free(code);
+}
+
+size_t dwarf_code_memory(const struct dwarf_code *code)
+{
+	return sizeof(*code) + code->cap_functions * sizeof(*code->functions) +
+	       code->cap_scopes * sizeof(*code->scopes) + code->cap_pieces * sizeof(*code->pieces) +
+	       code->cap_named * sizeof(*code->named);
+}
+
+static int dwarf_add_function(struct dwarf_walk *w, struct dwarf_function function)
+{
+	struct dwarf_code *code = w->code;
+	int r = dwarf_array_reserve(&code->functions, &code->cap_functions, code->n_functions,
+				    sizeof(function), w->max_bytes / 4 / sizeof(function));
+
+	if (r == 0)
+		code->functions[code->n_functions++] = function;
+	return r;
+}
+
+static int dwarf_add_scope(struct dwarf_walk *w, struct dwarf_scope scope)
+{
+	struct dwarf_code *code = w->code;
+	int r = dwarf_array_reserve(&code->scopes, &code->cap_scopes, code->n_scopes, sizeof(scope),
+				    w->max_bytes / 2 / sizeof(scope));
+
+	if (r == 0)
+		code->scopes[code->n_scopes++] = scope;
+	return r;
+}
+
+/* Of a piece that is too far away to be real, nothing is kept. */
+static int dwarf_add_piece(struct dwarf_walk *w, struct dwarf_range range)
+{
+	struct dwarf_code *code = w->code;
+	int64_t low = (int64_t)(range.low - code->base);
+	struct dwarf_piece piece = {(int32_t)low, (uint32_t)(range.high - range.low)};
+	int r;
+
+	if (low != piece.low || range.high - range.low > UINT32_MAX)
+		return 0;
+	r = dwarf_array_reserve(&code->pieces, &code->cap_pieces, code->n_pieces, sizeof(piece),
+				w->max_bytes / 4 / sizeof(piece));
+	if (r == 0)
+		code->pieces[code->n_pieces++] = piece;
+	return r;
+}
+
+static uint64_t dwarf_entry_next(const struct dwarf_unit *unit, const struct dwarf_entry *entry)
+{
+	struct dwarf_file *file;
+	uint64_t off;
+
+	if (!dwarf_unit_reference(unit, entry->values[DWARF_ORIGIN], &file, &off) &&
+	    !dwarf_unit_reference(unit, entry->values[DWARF_SPECIFICATION], &file, &off))
+		return 0;
+	return off >= DWARF_ALTERNATE ? 0 : file == unit->file ? off : off | DWARF_ALTERNATE;
+}
+
+static int dwarf_add_named(struct dwarf_walk *w, const struct dwarf_entry *entry)
+{
+	struct dwarf_code *code = w->code;
+	struct dwarf_value linkage = entry->values[DWARF_LINKAGE_NAME];
+	struct dwarf_value name = linkage.form ? linkage : entry->values[DWARF_NAME];
+	struct dwarf_named named = {
+		.off = (uint32_t)(entry->off - w->unit->off),
+		.line = (uint32_t)entry->values[DWARF_DECL_LINE].number,
+		.form = name.form,
+		.is_linkage = linkage.form != 0,
+		.is_external = entry->values[DWARF_EXTERNAL].number != 0,
+		.number = name.number,
+		.next = dwarf_entry_next(w->unit, entry),
+	};
+	int r;
+
+	/* A number that was cut is no offset of any section. */
+	if (named.form != name.form || named.number != name.number)
+		named.form = 0;
+	if ((!named.form && !named.next) || entry->off - w->unit->off > UINT32_MAX)
+		return 0;
+	r = dwarf_array_reserve(&code->named, &code->cap_named, code->n_named, sizeof(named),
+				w->max_bytes / 2 / sizeof(named));
+	if (r == 0)
+		code->named[code->n_named++] = named;
+	return r;
+}
+
+/* A function: with code, or one that others refer to. */
+static int dwarf_walk_function(struct dwarf_walk *w, const struct dwarf_entry *entry,
+			       uint32_t *ret_scope)
+{
+	struct dwarf_code *code = w->code;
+	uint32_t scope = (uint32_t)code->n_scopes;
+	size_t before = code->n_functions;
+	int r = dwarf_add_named(w, entry);
+
+	*ret_scope = DWARF_NO_SCOPE;
+	w->ranges.n = 0;
+	if (r == 0)
+		r = dwarf_ranges_of(&w->ranges, w->unit, entry);
+	for (size_t i = 0; i < w->ranges.n && r == 0; i++) {
+		struct dwarf_range range = w->ranges.items[i];
+
+		if (dwarf_file_has_code(w->unit->file, range.low))
+			r = dwarf_add_function(
+				w, (struct dwarf_function){range.low, range.high, scope});
+	}
+	if (r < 0 || code->n_functions == before)
+		return r;
+	if (!code->base)
+		code->base = code->functions[before].low;
+	*ret_scope = scope;
+	return dwarf_add_scope(w, (struct dwarf_scope){.parent = scope,
+						       .first_piece = (uint32_t)code->n_pieces,
+						       .end = scope + 1,
+						       .off = entry->off});
+}
+
+static int dwarf_walk_call(struct dwarf_walk *w, const struct dwarf_entry *entry, uint32_t parent,
+			   uint32_t *ret_scope)
+{
+	uint64_t next = dwarf_entry_next(w->unit, entry);
+	struct dwarf_scope scope = {
+		.parent = parent,
+		.first_piece = (uint32_t)w->code->n_pieces,
+		.call_file = (uint32_t)entry->values[DWARF_CALL_FILE].number,
+		.call_line = (uint32_t)entry->values[DWARF_CALL_LINE].number,
+		.off = next ? next : entry->off,
+	};
+	int r;
+
+	w->ranges.n = 0;
+	r = dwarf_ranges_of(&w->ranges, w->unit, entry);
+	if (r == 0)
+		r = dwarf_add_scope(w, scope);
+	*ret_scope = (uint32_t)w->code->n_scopes - 1;
+	for (size_t i = 0; i < w->ranges.n && r == 0; i++)
+		r = dwarf_add_piece(w, w->ranges.items[i]);
+	return r;
+}
+
+/* No code of the function that they are in lies below these. */
+static bool dwarf_tag_is_foreign(uint16_t tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_union_type || tag == DW_TAG_interface_type || tag == DW_TAG_namespace;
+}
+
+/* Nothing below these is of interest, nor is below a call that is in no function's code. */
+static bool dwarf_tag_is_leaf(uint16_t tag, uint32_t scope)
+{
+	return tag == DW_TAG_enumeration_type || tag == DW_TAG_array_type ||
+	       tag == DW_TAG_subroutine_type || tag == DW_TAG_call_site ||
+	       tag == DW_TAG_GNU_call_site ||
+	       (tag == DW_TAG_inlined_subroutine && scope == DWARF_NO_SCOPE);
+}
+
+/* Past the entry at the cursor and, where that can be told, past all below it. */
+static bool dwarf_walk_past(struct dwarf_walk *w, const struct dwarf_abbrev *abbrev)
+{
+	struct dwarf_entry entry;
+	struct dwarf_file *file;
+	uint64_t off;
+
+	dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
+	if (w->c.error ||
+	    !dwarf_unit_reference(w->unit, entry.values[DWARF_SIBLING], &file, &off) ||
+	    file != w->unit->file || off <= dwarf_cursor_off(&w->c) || off > w->unit->end)
+		return false;
+	dwarf_cursor_seek(&w->c, off);
+	return true;
+}
+
+/* The end of siblings; false when that was the last of the unit. */
+static bool dwarf_walk_up(struct dwarf_walk *w)
+{
+	uint32_t scope = w->at[w->depth];
+
+	if (w->depth <= 1)
+		return false;
+	if (scope != DWARF_NO_SCOPE && scope != w->at[w->depth - 1] &&
+	    w->code->scopes[scope].parent == scope)
+		w->code->scopes[scope].end = (uint32_t)w->code->n_scopes;
+	w->depth--;
+	return true;
+}
+
+/* One entry; *done past the last. */
+static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
+{
+	uint64_t off = dwarf_cursor_off(&w->c);
+	const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&w->c, w->unit);
+	uint32_t scope = w->at[w->depth];
+	struct dwarf_entry entry;
+	int r = 0;
+
+	if (!abbrev) {
+		*done = !dwarf_walk_up(w);
+		return 0;
+	}
+	if (abbrev->tag == DW_TAG_subprogram ||
+	    (abbrev->tag == DW_TAG_inlined_subroutine && scope != DWARF_NO_SCOPE)) {
+		dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
+		entry.off = off;
+		if (w->c.error)
+			return 0;
+		r = abbrev->tag == DW_TAG_subprogram ? dwarf_walk_function(w, &entry, &scope)
+						     : dwarf_walk_call(w, &entry, scope, &scope);
+	} else if (abbrev->has_sibling && dwarf_tag_is_leaf(abbrev->tag, scope)) {
+		if (dwarf_walk_past(w, abbrev))
+			return 0;
+	} else {
+		dwarf_entry_skip(&w->c, w->unit->abbrevs, abbrev);
+	}
+	if (r < 0 || !abbrev->has_children)
+		return r;
+	if (w->depth + 1 == DWARF_MAX_DEPTH)
+		return -E2BIG;
+	w->at[++w->depth] = dwarf_tag_is_foreign(abbrev->tag) ? DWARF_NO_SCOPE : scope;
+	return 0;
+}
+
+static int dwarf_function_compare(const void *a, const void *b)
+{
+	const struct dwarf_function *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	/* The inner of two that start together comes last, where it is found first. */
+	if (x->high != y->high)
+		return x->high > y->high ? -1 : 1;
+	return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+static void dwarf_code_finish(struct dwarf_code *code)
+{
+	if (code->n_functions)
+		qsort(code->functions, code->n_functions, sizeof(*code->functions),
+		      dwarf_function_compare);
+	dwarf_array_shrink(&code->functions, &code->cap_functions, code->n_functions,
+			   sizeof(*code->functions));
+	dwarf_array_shrink(&code->scopes, &code->cap_scopes, code->n_scopes, sizeof(*code->scopes));
+	dwarf_array_shrink(&code->pieces, &code->cap_pieces, code->n_pieces, sizeof(*code->pieces));
+	dwarf_array_shrink(&code->named, &code->cap_named, code->n_named, sizeof(*code->named));
+}
+
+int dwarf_unit_load_code(struct dwarf_unit *unit)
+{
+	struct dwarf_walk w = {
+		.unit = unit, .ranges.max = DWARF_MAX_RANGES, .max_bytes = unit->file->max_bytes};
+	bool done = false;
+	int r;
+
+	if (unit->code)
+		return 0;
+	r = dwarf_unit_load_abbrevs(unit);
+	if (r < 0)
+		return r;
+	w.code = calloc(1, sizeof(*w.code));
+	if (!w.code)
+		return -ENOMEM;
+	w.at[0] = DWARF_NO_SCOPE;
+	dwarf_cursor_init(&w.c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
+	while (r == 0 && !done && !dwarf_cursor_done(&w.c))
+		r = dwarf_walk_entry(&w, &done);
+	/* Functions that the damage cut off have the calls that came before it. */
+	while (dwarf_walk_up(&w))
+		;
+	dwarf_ranges_release(&w.ranges);
+	if (r == -ENOMEM) {
+		dwarf_code_free(w.code);
+		return r;
+	}
+	dwarf_code_finish(w.code);
+	unit->code = w.code;
+	return 0;
+}
+
+static size_t dwarf_scope_pieces_end(const struct dwarf_code *code, uint32_t scope)
+{
+	return scope + 1 < code->n_scopes ? code->scopes[scope + 1].first_piece : code->n_pieces;
+}
+
+static bool dwarf_scope_holds(const struct dwarf_code *code, uint32_t scope, uint64_t vaddr)
+{
+	size_t end = dwarf_scope_pieces_end(code, scope);
+
+	for (size_t i = code->scopes[scope].first_piece; i < end; i++)
+		if (vaddr - (code->base + (uint64_t)(int64_t)code->pieces[i].low) <
+		    code->pieces[i].len)
+			return true;
+	return false;
+}
+
+/* How many calls deep a scope is in its function, which is what *ret_root becomes. */
+static uint32_t dwarf_scope_depth(const struct dwarf_code *code, uint32_t scope, uint32_t *ret_root)
+{
+	uint32_t depth = 0;
+
+	for (; code->scopes[scope].parent != scope; scope = code->scopes[scope].parent)
+		depth++;
+	*ret_root = scope;
+	return depth;
+}
+
+static const struct dwarf_function *dwarf_code_function(const struct dwarf_code *code,
+							uint64_t vaddr)
+{
+	size_t lo = 0, hi = code->n_functions;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (code->functions[mid].low <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = 0; i < DWARF_FUNCTION_OVERLAP && lo > 0; i++, lo--)
+		if (vaddr < code->functions[lo - 1].high)
+			return &code->functions[lo - 1];
+	return NULL;
+}
+
+bool dwarf_code_find(const struct dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope)
+{
+	const struct dwarf_function *function = dwarf_code_function(code, vaddr);
+	uint32_t found, deepest = 0;
+
+	/* The last function of damaged entries may lack its scope. */
+	if (!function || function->scope >= code->n_scopes)
+		return false;
+	found = function->scope;
+	/*
+	 * The deepest, whether or not those around it hold the address as well: DWARF 2 has no
+	 * words for code in pieces, and of a call that is in pieces may name only the first.
+	 */
+	for (uint32_t i = found + 1; i < code->scopes[function->scope].end; i++) {
+		uint32_t depth, root;
+
+		if (!dwarf_scope_holds(code, i, vaddr))
+			continue;
+		depth = dwarf_scope_depth(code, i, &root);
+		if (depth > deepest && root == function->scope) {
+			deepest = depth;
+			found = i;
+		}
+	}
+	*ret_scope = found;
+	return true;
+}
+
+const struct dwarf_named *dwarf_code_named(const struct dwarf_code *code, uint64_t off)
+{
+	size_t lo = 0, hi = code->n_named;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (code->named[mid].off < off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < code->n_named && code->named[lo].off == off ? &code->named[lo] : NULL;
+}

@@ -1,0 +1,26 @@
+/* src/elf/dwarf/range.h: the address ranges of an entry, in all forms of DWARF. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/dwarf/unit.h"
+
+struct dwarf_range {
+	uint64_t low;
+	uint64_t high;
+};
+
+/* A zeroed one is empty; max limits it. Its cursor stays open, as the next list is often near. */
+struct dwarf_ranges {
+	struct dwarf_range *items;
+	size_t n;
+	size_t cap;
+	size_t max;
+	struct dwarf_cursor c;
+};
+
+void dwarf_ranges_release(struct dwarf_ranges *ranges);
+/* Appends those of the entry, if any. A damaged list ends where it is damaged. */
+int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
+		    const struct dwarf_entry *entry);

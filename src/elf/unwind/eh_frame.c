@@ -1,0 +1,457 @@
+/* src/elf/unwind/eh_frame.c: reads the entries; their programs are eh_frame_program.c's job. */
+#include "elf/unwind/eh_frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define EH_MAX_FDES ((size_t)1 << 20)
+#define EH_MAX_CIES ((size_t)1 << 16)
+/* Real ones take less than a hundred bytes; forged ones could all be the whole section. */
+#define EH_MAX_CIE_BYTES 4096
+/* The largest functions of all have some ten thousand bytes. */
+#define EH_MAX_ENTRY_BYTES ((uint64_t)1 << 20)
+/*
+ * Functions are compiled by address, and come from places all over the section where the linker
+ * sorted them: what is read ahead grows from the first number to the second as long as it is used.
+ */
+#define EH_AHEAD_MIN ((size_t)2 << 10)
+#define EH_AHEAD_MAX ((size_t)64 << 10)
+/* Entries between two calls of the sink. */
+#define EH_BATCH 4096
+
+/* DW_EH_PE_*: how an address is written (low bits), and what it is relative to. */
+enum {
+	PE_ABSOLUTE = 0x00,
+	PE_ULEB = 0x01,
+	PE_U16 = 0x02,
+	PE_U32 = 0x03,
+	PE_U64 = 0x04,
+	PE_SLEB = 0x09,
+	PE_S16 = 0x0a,
+	PE_S32 = 0x0b,
+	PE_S64 = 0x0c,
+	PE_FORM = 0x0f,
+	PE_RELATIVE_TO = 0xf0,
+	PE_TO_SELF = 0x10,
+};
+
+static void eh_section_release(struct eh_section *s)
+{
+	free(s->window);
+	s->window = NULL;
+	s->window_cap = s->window_len = 0;
+}
+
+static int section_fill(struct eh_section *s, uint64_t at, size_t n)
+{
+	bool goes_on = at - s->window_at <= s->window_len;
+	size_t len;
+
+	s->ahead = goes_on ? MIN(MAX(s->ahead * 2, EH_AHEAD_MIN), EH_AHEAD_MAX) : EH_AHEAD_MIN;
+	len = (size_t)MIN(n + s->ahead, s->size - at);
+	s->window_len = 0;
+	if (len > s->window_cap) {
+		uint8_t *grown = realloc(s->window, n + EH_AHEAD_MAX);
+
+		if (!grown)
+			return -ENOMEM;
+		s->window = grown;
+		s->window_cap = n + EH_AHEAD_MAX;
+	}
+	if (elf_image_read(s->image, s->off + at, s->window, len) < 0)
+		return -EBADMSG;
+	s->window_at = at;
+	s->window_len = len;
+	return 0;
+}
+
+/*
+ * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
+ * have; -ENOMEM.
+ */
+static int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret)
+{
+	if (at > s->size || n > s->size - at || n > EH_MAX_ENTRY_BYTES)
+		return -EBADMSG;
+	if (at < s->window_at || at - s->window_at > s->window_len ||
+	    n > s->window_len - (at - s->window_at)) {
+		int r = section_fill(s, at, (size_t)n);
+
+		if (r < 0)
+			return r;
+	}
+	*ret = (struct eh_cursor){.bytes = view_of(s->window + (at - s->window_at), (size_t)n),
+				  .vaddr = s->vaddr + at};
+	return 0;
+}
+
+uint64_t eh_uint(struct eh_cursor *c, unsigned int n)
+{
+	uint64_t v = 0;
+
+	if (!view_copy(c->bytes, c->pos, &v, n)) {
+		c->bad = true;
+		return 0;
+	}
+	c->pos += n;
+	return v;
+}
+
+uint64_t eh_uleb(struct eh_cursor *c)
+{
+	uint64_t v = 0;
+
+	if (!view_varint(c->bytes, &c->pos, &v))
+		c->bad = true;
+	return v;
+}
+
+int64_t eh_sleb(struct eh_cursor *c)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = eh_u8(c);
+
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte & 0x80)
+			continue;
+		if (shift < 57 && (byte & 0x40))
+			v |= UINT64_MAX << (shift + 7);
+		return (int64_t)v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+struct view eh_bytes(struct eh_cursor *c, uint64_t n)
+{
+	struct view v = {0};
+
+	if (view_sub(c->bytes, c->pos, n, &v))
+		c->pos += n;
+	else
+		c->bad = true;
+	return v;
+}
+
+/* The number itself, whatever it is relative to. */
+static uint64_t encoded(struct eh_cursor *c, uint8_t encoding)
+{
+	switch (encoding & PE_FORM) {
+	case PE_ABSOLUTE:
+	case PE_U64:
+	case PE_S64:
+		return eh_uint(c, 8);
+	case PE_ULEB:
+		return eh_uleb(c);
+	case PE_U16:
+		return eh_uint(c, 2);
+	case PE_U32:
+		return eh_uint(c, 4);
+	case PE_SLEB:
+		return (uint64_t)eh_sleb(c);
+	case PE_S16:
+		return (uint64_t)(int16_t)eh_uint(c, 2);
+	case PE_S32:
+		return (uint64_t)(int32_t)eh_uint(c, 4);
+	default:
+		c->bad = true;
+		return 0;
+	}
+}
+
+uint64_t eh_address(struct eh_cursor *c, uint8_t encoding)
+{
+	uint64_t self = c->vaddr + c->pos;
+	uint64_t v = encoded(c, encoding);
+
+	switch (encoding & PE_RELATIVE_TO) {
+	case PE_ABSOLUTE:
+		return v;
+	case PE_TO_SELF:
+		return self + v;
+	default:
+		c->bad = true;
+		return 0;
+	}
+}
+
+/* The header that all entries share. */
+struct eh_entry {
+	uint64_t body; /* after the id, from the start of the section */
+	uint64_t len;  /* of it */
+	uint64_t id;
+	uint64_t id_off;
+	uint64_t next;
+	bool is_end; /* a length of 0 */
+};
+
+#define EH_HEADER_BYTES 20
+
+static int entry_at(struct eh_section *s, uint64_t off, struct eh_entry *ret)
+{
+	unsigned int id_bytes = 4;
+	struct eh_cursor c;
+	uint64_t len;
+	int r;
+
+	r = eh_section_at(s, off, MIN((uint64_t)EH_HEADER_BYTES, s->size - off), &c);
+	if (r < 0)
+		return r;
+	len = eh_uint(&c, 4);
+	if (!c.bad && len == UINT32_MAX) {
+		len = eh_uint(&c, 8);
+		id_bytes = s->is_debug ? 8 : 4;
+	}
+	*ret = (struct eh_entry){.is_end = len == 0, .id_off = off + c.pos};
+	if (c.bad || len > s->size - ret->id_off)
+		return -EBADMSG;
+	ret->next = ret->id_off + len;
+	if (len == 0)
+		return 0;
+	if (len < id_bytes)
+		return -EBADMSG;
+	ret->id = eh_uint(&c, id_bytes);
+	if (s->is_debug && id_bytes == 4 && ret->id == UINT32_MAX)
+		ret->id = UINT64_MAX;
+	ret->body = ret->id_off + id_bytes;
+	ret->len = len - id_bytes;
+	return c.bad ? -EBADMSG : 0;
+}
+
+static bool is_cie(const struct eh_section *s, const struct eh_entry *e)
+{
+	return e->id == (s->is_debug ? UINT64_MAX : 0);
+}
+
+/* What the letters of the augmentation stand for. Unknown ones end it: its length is known. */
+static void cie_augmentation(struct eh_cursor *c, struct view letters, struct eh_cie *cie)
+{
+	struct eh_cursor data = {.bytes = eh_bytes(c, eh_uleb(c))};
+
+	cie->is_augmented = true;
+	if (!data.bytes.data)
+		return; /* cut off, and c says so */
+	for (size_t i = 1; i < letters.len; i++) {
+		switch (letters.data[i]) {
+		case 'R':
+			cie->encoding = eh_u8(&data);
+			break;
+		case 'P':
+			(void)encoded(&data, eh_u8(&data));
+			break;
+		case 'L':
+			(void)eh_u8(&data);
+			break;
+		case 'S':
+			cie->is_signal = true;
+			break;
+		default:
+			return;
+		}
+	}
+	c->bad |= data.bad;
+}
+
+static bool cie_parse(struct eh_cursor *c, struct eh_cie *cie)
+{
+	uint8_t version = eh_u8(c);
+	struct eh_cursor program;
+	struct view letters = {0};
+
+	if ((version != 1 && version != 3 && version != 4) ||
+	    !view_cstr(c->bytes, c->pos, &letters))
+		return false;
+	c->pos += letters.len + 1;
+	/* Addresses of eight bytes, and no segments. */
+	if (version == 4 && (eh_u8(c) != 8 || eh_u8(c) != 0))
+		return false;
+	cie->code_align = eh_uleb(c);
+	cie->data_align = eh_sleb(c);
+	cie->ra_column = version == 1 ? eh_u8(c) : eh_uleb(c);
+	if (letters.len && letters.data[0] != 'z')
+		return false;
+	if (letters.len)
+		cie_augmentation(c, letters, cie);
+	if (c->bad)
+		return false;
+	program = *c;
+	return eh_program_initial(cie, &program);
+}
+
+static int cie_read(struct eh_section *s, uint64_t off, struct eh_cie *cie)
+{
+	struct eh_cursor c;
+	struct eh_entry e;
+	int r;
+
+	if (off > s->size)
+		return 0;
+	r = entry_at(s, off, &e);
+	if (r == 0 && !e.is_end && is_cie(s, &e) && e.len <= EH_MAX_CIE_BYTES)
+		r = eh_section_at(s, e.body, e.len, &c);
+	else if (r == 0)
+		r = -EBADMSG;
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	cie->is_usable = cie_parse(&c, cie);
+	return 0;
+}
+
+/* The CIE at off. Each is read once, whatever the order in which functions refer to them. */
+static int cie_for(struct eh_frame *f, uint64_t off, const struct eh_cie **ret_cie)
+{
+	struct eh_cie cie = {0};
+	uint64_t index;
+	int r;
+
+	if (map_get(&f->cie_at, off, &index)) {
+		*ret_cie = &f->cies[index];
+		return 0;
+	}
+	if (f->n_cies == f->cies_cap) {
+		r = unwind_grow(&f->cies, &f->cies_cap, EH_MAX_CIES, sizeof(*f->cies));
+		if (r < 0)
+			return r;
+	}
+	r = cie_read(&f->section, off, &cie);
+	if (r == 0)
+		r = map_put(&f->cie_at, off, f->n_cies);
+	if (r < 0)
+		return r;
+	*ret_cie = &f->cies[f->n_cies];
+	f->cies[f->n_cies++] = cie;
+	return 0;
+}
+
+/* Fills in all but the CIE. 1 when it is a function, 0 for an empty one, -EBADMSG. */
+static int fde_parse(const struct eh_section *s, struct eh_cursor *c, struct eh_fde *fde)
+{
+	if (!fde->cie->is_usable)
+		return -EBADMSG;
+	fde->start = eh_address(c, fde->cie->encoding);
+	fde->size = encoded(c, fde->cie->encoding);
+	if (fde->cie->is_augmented)
+		(void)eh_bytes(c, eh_uleb(c));
+	if (c->bad)
+		return -EBADMSG;
+	if (fde->size == 0)
+		return 0;
+	/* Linkers leave functions that they dropped at address 0. */
+	if (fde->start < s->lo || fde->start >= s->hi || fde->size > UINT32_MAX ||
+	    fde->size > s->hi - fde->start || fde->start - s->lo > UINT32_MAX)
+		return -EBADMSG;
+	fde->program = *c;
+	return 1;
+}
+
+/* As fde_parse(); also -ENOMEM, -E2BIG. */
+static int fde_read(struct eh_frame *f, const struct eh_entry *e, struct eh_fde *fde)
+{
+	struct eh_cursor c;
+	int r;
+
+	/* First: it may move the window. */
+	r = cie_for(f, f->section.is_debug ? e->id : e->id_off - e->id, &fde->cie);
+	if (r == 0)
+		r = eh_section_at(&f->section, e->body, e->len, &c);
+	return r < 0 ? r : fde_parse(&f->section, &c, fde);
+}
+
+int eh_frame_fde(struct eh_frame *f, const struct eh_place *place, struct eh_fde *ret_fde)
+{
+	struct eh_fde fde = {0};
+	struct eh_entry e;
+	int r;
+
+	r = entry_at(&f->section, place->entry, &e);
+	if (r == 0)
+		r = fde_read(f, &e, &fde);
+	if (r < 0)
+		return r;
+	if (r == 0 || fde.start != f->section.lo + place->start)
+		return -EBADMSG;
+	*ret_fde = fde;
+	return 0;
+}
+
+static int fde_add(struct eh_frame *f, uint64_t off, const struct eh_entry *e)
+{
+	struct eh_fde fde;
+	int r = fde_read(f, e, &fde);
+
+	if (r == -ENOMEM || r == -E2BIG)
+		return r;
+	if (r <= 0) {
+		f->n_damaged += r < 0;
+		return 0;
+	}
+	if (f->n_fdes == f->fdes_cap) {
+		r = unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
+		if (r < 0)
+			return r;
+	}
+	f->fdes[f->n_fdes++] = (struct eh_place){.start = (uint32_t)(fde.start - f->section.lo),
+						 .entry = (uint32_t)off};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct eh_place *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+static void fdes_sort(struct eh_frame *f)
+{
+	/* Most files have them in order already. */
+	for (size_t i = 1; i < f->n_fdes; i++) {
+		if (f->fdes[i].start >= f->fdes[i - 1].start)
+			continue;
+		qsort(f->fdes, f->n_fdes, sizeof(*f->fdes), by_start);
+		return;
+	}
+}
+
+int eh_frame_load(struct eh_frame *f, const struct unwind_sink *sink)
+{
+	struct eh_entry e;
+	int r = 0;
+
+	for (uint64_t off = 0, n = 1; off < f->section.size; off = e.next, n++) {
+		r = entry_at(&f->section, off, &e);
+		if (r == -ENOMEM)
+			return r;
+		/* Without a length that fits there is no way on. */
+		if (r < 0) {
+			f->n_damaged++;
+			break;
+		}
+		if (e.is_end && f->section.ends_at_0)
+			break;
+		if (!e.is_end && !is_cie(&f->section, &e))
+			r = fde_add(f, off, &e);
+		if (r == 0 && sink && n % EH_BATCH == 0)
+			r = sink->rows(sink->context, NULL, 0);
+		if (r < 0)
+			return r;
+	}
+	fdes_sort(f);
+	return 0;
+}
+
+void eh_frame_release(struct eh_frame *f)
+{
+	free(f->cies);
+	free(f->fdes);
+	map_release(&f->cie_at);
+	eh_section_release(&f->section);
+	*f = (struct eh_frame){0};
+}

@@ -1,0 +1,70 @@
+/*
+ * src/elf/unwind/entries.c: where functions without a name begin, by the table that the unwinder of
+ * a program searches itself.
+ *
+ *   .eh_frame_hdr:  version u8 | encodings of the three below u8[3] | address of .eh_frame s32 |
+ *                   n u32 | n times (start s32, entry s32), ascending, both relative to the header
+ *
+ * Linkers write no other encodings.
+ */
+#include <elf.h>
+#include <errno.h>
+
+#include "elf/symbols.h"
+
+#define EH_HEADER_BYTES 12
+#define EH_ROW_BYTES 8
+#define EH_PCREL_SDATA4 0x1b
+#define EH_UDATA4 0x03
+#define EH_DATAREL_SDATA4 0x3b
+
+static const struct elf_segment *entry_table(const struct elf_image *image)
+{
+	for (size_t i = 0; i < image->n_segments; i++)
+		if (image->segments[i].type == PT_GNU_EH_FRAME)
+			return &image->segments[i];
+	return NULL;
+}
+
+/* The number of rows, 0 for a table that we cannot read. */
+static uint64_t entry_count(const struct elf_image *image, const struct elf_segment *table)
+{
+	uint8_t header[EH_HEADER_BYTES];
+	uint32_t n = 0;
+
+	if (table->filesz < sizeof(header) ||
+	    elf_image_read(image, table->offset, header, sizeof(header)) < 0)
+		return 0;
+	if (header[0] != 1 || header[1] != EH_PCREL_SDATA4 || header[2] != EH_UDATA4 ||
+	    header[3] != EH_DATAREL_SDATA4)
+		return 0;
+	(void)view_u32(view_of(header, sizeof(header)), 8, &n);
+	return MIN(n, (table->filesz - sizeof(header)) / EH_ROW_BYTES);
+}
+
+int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start)
+{
+	const struct elf_segment *table = entry_table(image);
+	uint64_t low = 0, high = table ? entry_count(image, table) : 0, found = 0;
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2, start;
+		int32_t relative;
+
+		if (elf_image_read(image, table->offset + EH_HEADER_BYTES + mid * EH_ROW_BYTES,
+				   &relative, sizeof(relative)) < 0)
+			return -ENOENT;
+		start = table->vaddr + (uint64_t)(int64_t)relative;
+		if (start <= vaddr) {
+			found = start;
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	/* A row of address 0 is what a linker leaves of code that it dropped. */
+	if (found == 0)
+		return -ENOENT;
+	*ret_start = found;
+	return 0;
+}

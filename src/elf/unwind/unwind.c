@@ -1,0 +1,193 @@
+/*
+ * src/elf/unwind/unwind.c: finds a file's unwind information, and compiles its functions in address
+ * order; see unwind.h.
+ */
+#include "elf/unwind/unwind.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/unwind/eh_frame.h"
+
+/* Of one file; the largest browsers have a quarter of it. */
+#define UNWIND_MAX_BYTES ((uint64_t)64 << 20)
+#define EH_FRAME_HDR_BYTES 32
+
+void unwind_table_release(struct unwind_table *table)
+{
+	free(table->rows);
+	free(table->starts);
+	*table = (struct unwind_table){0};
+}
+
+static bool place_by_section(const struct elf_image *image, const char *name,
+			     struct eh_section *ret)
+{
+	const struct elf_section *s = elf_image_section(image, name);
+
+	if (!s || s->type == SHT_NOBITS || s->size == 0 || (s->flags & SHF_COMPRESSED))
+		return false;
+	*ret = (struct eh_section){
+		.image = image, .off = s->offset, .size = s->size, .vaddr = s->addr};
+	return true;
+}
+
+/*
+ * Without section headers. PT_GNU_EH_FRAME shows .eh_frame_hdr:
+ *
+ *   version u8 = 1 | encodings of the address, of a count, of a table, u8 each | the address ...
+ */
+static bool place_by_segment(const struct elf_image *image, struct eh_section *ret)
+{
+	uint8_t bytes[EH_FRAME_HDR_BYTES];
+	struct eh_cursor c = {.pos = 4};
+	uint64_t addr;
+
+	for (size_t i = 0; i < image->n_segments && !c.bytes.len; i++) {
+		const struct elf_segment *s = &image->segments[i];
+		size_t len = s->filesz < sizeof(bytes) ? s->filesz : sizeof(bytes);
+
+		if (s->type == PT_GNU_EH_FRAME && elf_image_read(image, s->offset, bytes, len) == 0)
+			c = (struct eh_cursor){
+				.bytes = view_of(bytes, len), .vaddr = s->vaddr, .pos = 4};
+	}
+	if (c.bytes.len < 4 || bytes[0] != 1)
+		return false;
+	addr = eh_address(&c, bytes[1]);
+	if (c.bad)
+		return false;
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const struct elf_segment *s = &image->segments[i];
+
+		if (s->type != PT_LOAD || addr < s->vaddr || addr - s->vaddr >= s->filesz)
+			continue;
+		/* How long it is only its last entry tells. */
+		*ret = (struct eh_section){
+			.image = image,
+			.off = s->offset + (addr - s->vaddr),
+			.size = s->filesz - (addr - s->vaddr),
+			.vaddr = addr,
+			.ends_at_0 = true,
+		};
+		if (ret->size > UNWIND_MAX_BYTES)
+			ret->size = UNWIND_MAX_BYTES;
+		return true;
+	}
+	return false;
+}
+
+static void text_range(const struct elf_image *image, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+	uint64_t lo = UINT64_MAX, hi = 0, end;
+
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const struct elf_segment *s = &image->segments[i];
+
+		if (s->type != PT_LOAD || !(s->flags & PF_X) ||
+		    __builtin_add_overflow(s->vaddr, s->memsz, &end))
+			continue;
+		lo = s->vaddr < lo ? s->vaddr : lo;
+		hi = end > hi ? end : hi;
+	}
+	*ret_lo = lo;
+	*ret_hi = hi;
+}
+
+/* The rows of all functions; what no function covers is a gap. */
+static int compile_rows(struct eh_frame *f, struct unwind_builder *b)
+{
+	static const struct unwind_rule gap = {.cfa = UNWIND_NONE};
+
+	for (size_t i = 0; i < f->n_fdes; i++) {
+		const struct eh_place *next = i + 1 < f->n_fdes ? &f->fdes[i + 1] : NULL;
+		struct eh_fde fde;
+		uint64_t end;
+		int r = -EBADMSG;
+
+		/* Of two that begin together one is enough; of two that overlap each has its start.
+		 */
+		if (!next || next->start != f->fdes[i].start)
+			r = eh_frame_fde(f, &f->fdes[i], &fde);
+		if (r == -EBADMSG) {
+			b->table.n_damaged++;
+			continue;
+		}
+		end = r == 0 ? fde.start + fde.size : 0;
+		if (next && f->section.lo + next->start < end)
+			end = f->section.lo + next->start;
+		if (r == 0)
+			r = unwind_builder_start(b, fde.start);
+		if (r == 0)
+			r = eh_program_rows(&fde, end, b);
+		if (r == 0)
+			r = unwind_builder_row(b, end, gap);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Adds nothing when the section holds no function. */
+static int compile_section(const struct eh_section *section, struct unwind_builder *b,
+			   struct err *err)
+{
+	_cleanup_(eh_frame_release) struct eh_frame f = {.section = *section};
+	uint8_t last;
+	int r;
+
+	if (section->size > UNWIND_MAX_BYTES)
+		return err_set(err, -E2BIG, "%llu bytes of unwind information; the limit is %llu",
+			       (unsigned long long)section->size,
+			       (unsigned long long)UNWIND_MAX_BYTES);
+	r = elf_image_read(section->image, section->off + section->size - 1, &last, 1);
+	if (r < 0)
+		return err_set(err, r, "damaged ELF file: its unwind information is truncated");
+	text_range(section->image, &f.section.lo, &f.section.hi);
+	r = eh_frame_load(&f, b->sink);
+	if (r == 0) {
+		b->table.n_damaged += f.n_damaged;
+		r = compile_rows(&f, b);
+	}
+	if (r == -E2BIG)
+		return err_set(err, r, "unwind information exceeds sonde's memory limit");
+	if (r == -ENOMEM)
+		return err_oom(err);
+	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
+}
+
+int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err)
+{
+	struct eh_section section;
+	bool found = false;
+	int r = 0;
+
+	if (image->machine != EM_X86_64)
+		return err_set(err, -ENOTSUP,
+			       "unwind information is supported for x86-64 only, not machine %u",
+			       image->machine);
+	if (place_by_section(image, ".eh_frame", &section) || place_by_segment(image, &section)) {
+		found = true;
+		r = compile_section(&section, b, err);
+	}
+	if (r == 0 && b->table.n_starts == 0 && place_by_section(image, ".debug_frame", &section)) {
+		section.is_debug = true;
+		found = true;
+		r = compile_section(&section, b, err);
+	}
+	if (r < 0)
+		return r;
+	return found ? 0 : err_set(err, -ENOENT, "the file has no unwind information");
+}
+
+int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
+		      struct err *err)
+{
+	_cleanup_(unwind_builder_release) struct unwind_builder b = {.sink = sink};
+	int r = elf_unwind_build(image, &b, err);
+
+	if (r < 0)
+		return r;
+	r = unwind_builder_drain(&b);
+	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
+}

@@ -1,0 +1,116 @@
+/*
+ * src/golang/goroutine/profile_by_state.c: goroutines by state, for readers of many programs:
+ * labels and mappings, which they do not need, are not looked up.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "golang/buckets/bucket.h"
+#include "golang/goroutine/state.h"
+#include "golang/grow.h"
+#include "pipeline/registry/registry.h"
+
+enum { STATE_ALL, STATE_WAITING, STATE_RUNNABLE, STATE_RUNNING, STATE_SYSCALL, N_STATES };
+
+struct counts {
+	int64_t values[N_STATES];
+};
+
+struct states {
+	struct golang_goroutines *gs;
+	struct golang_symbolizer s;
+	struct intern places;
+	struct counts *counts; /* by the number of the place */
+	size_t cap;
+};
+
+static void states_release(struct states *st)
+{
+	golang_symbolizer_release(&st->s);
+	intern_release(&st->places);
+	free(st->counts);
+}
+
+/* One that was preempted can run. */
+static int state_type(enum golang_g_state state)
+{
+	switch (state) {
+	case GOLANG_G_WAITING:
+		return STATE_WAITING;
+	case GOLANG_G_RUNNING:
+		return STATE_RUNNING;
+	case GOLANG_G_SYSCALL:
+		return STATE_SYSCALL;
+	default:
+		return STATE_RUNNABLE;
+	}
+}
+
+static int states_count(struct states *st, const struct golang_goroutine *g)
+{
+	const struct goroutine_place place = goroutine_place_of(g);
+	uint32_t id, before = st->places.len;
+	int r = intern_add(&st->places, view_of(&place, sizeof(place)), &id);
+
+	if (r == 0)
+		r = golang_grow(&st->counts, &st->cap, st->places.len, sizeof(*st->counts),
+				SIZE_MAX);
+	if (r < 0)
+		return r;
+	if (st->places.len > before)
+		st->counts[id] = (struct counts){0};
+	st->counts[id].values[STATE_ALL] += (int64_t)st->gs->stride;
+	st->counts[id].values[state_type(g->state)] += (int64_t)st->gs->stride;
+	return 0;
+}
+
+static int states_sample(struct states *st, uint32_t id, struct err *err)
+{
+	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 2], stack;
+	struct goroutine_place place;
+	int r, n;
+
+	memcpy(&place, intern_get(&st->places, id).data, sizeof(place));
+	n = goroutine_locations(st->gs, &st->s, &place, locations, err);
+	if (n < 0)
+		return n;
+	r = profile_add_stack(st->s.profile, locations, (uint32_t)n, &stack);
+	if (r == 0)
+		r = profile_add_sample(st->s.profile, stack, st->counts[id].values, NULL, 0);
+	return r < 0 ? golang_symbolizer_error(r, err) : 0;
+}
+
+int golang_goroutines_by_state(struct golang_goroutines *gs, struct profile **ret_profile,
+			       struct err *err)
+{
+	static const enum type_id types[N_STATES] = {
+		[STATE_ALL] = TYPE_GOROUTINE_ALL,
+		[STATE_WAITING] = TYPE_GOROUTINE_WAITING,
+		[STATE_RUNNABLE] = TYPE_GOROUTINE_RUNNABLE,
+		[STATE_RUNNING] = TYPE_GOROUTINE_RUNNING,
+		[STATE_SYSCALL] = TYPE_GOROUTINE_SYSCALL,
+	};
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	_cleanup_(states_release) struct states st = {.gs = gs};
+	int r = 0;
+
+	if (!p)
+		return err_oom(err);
+	golang_symbolizer_init(&st.s, gs->process, p);
+	for (int type = 0; r == 0 && type < N_STATES; type++)
+		r = registry_type_add(p, types[type]);
+	for (size_t i = 0; r == 0 && i < gs->len; i++)
+		if (!gs->items[i].unsampled)
+			r = states_count(&st, &gs->items[i]);
+	if (r < 0)
+		return golang_symbolizer_error(r, err);
+	for (uint32_t i = 0; r == 0 && i < st.places.len; i++)
+		r = states_sample(&st, i, err);
+	if (r < 0)
+		return r;
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}

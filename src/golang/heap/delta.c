@@ -1,0 +1,127 @@
+/*
+ * src/golang/heap/delta.c: changes since the last read; see heap.h.
+ *
+ * Callers of deltas ask repeatedly: only new stacks are symbolized, and results are kept
+ * (golang/symbols/stack_cache.h).
+ */
+#include <stdlib.h>
+
+#include "golang/heap/state.h"
+#include "golang/process_state.h"
+
+static int locate(void *context, struct golang_symbolizer *s, size_t i, uint32_t *locations,
+		  struct err *err)
+{
+	const struct golang_heap *heap = context;
+	const struct golang_bucket *bucket = &heap->buckets.items[i];
+
+	return heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
+			      MIN(bucket->depth, heap->process->layout->max_depth), locations, err);
+}
+
+int heap_names(struct golang_heap *heap, struct err *err)
+{
+	return golang_profile_names(heap->process, &heap->names, heap->buckets.len, locate, heap,
+				    err);
+}
+
+/*
+ * From a cumulative value to what came since the last delta. A published value can fall behind
+ * what was seen before the first collection, when everything was added up: it will catch up, and
+ * counts from there.
+ */
+static int64_t delta_since(int64_t now, int64_t base)
+{
+	return now > base ? now - base : 0;
+}
+
+/* What the bucket counts from; a baseline that is still to be read is -1. */
+static struct heap_base delta_base(const struct golang_heap *heap, size_t i)
+{
+	if (!heap->has_base)
+		return (struct heap_base){.objects = -1, .bytes = -1};
+	return i < heap->n_bases ? heap->bases[i] : (struct heap_base){0};
+}
+
+/* Makes values the change since base, and moves base on. False when there is nothing to show. */
+static bool delta_values(struct heap_base *base, int64_t values[4])
+{
+	struct heap_base before = *base;
+
+	base->objects = MAX(base->objects, values[0]);
+	base->bytes = MAX(base->bytes, values[1]);
+	values[0] = before.objects < 0 ? 0 : delta_since(values[0], before.objects);
+	values[1] = before.objects < 0 ? 0 : delta_since(values[1], before.bytes);
+	return values[0] || values[1] || values[2] || values[3];
+}
+
+/* Adds the samples, and writes into bases what the next delta counts from. */
+static int delta_samples(const struct golang_heap *heap, struct golang_names_export *ex,
+			 struct heap_base *bases)
+{
+	struct heap_scale scale = {.rate = heap_scale_rate(heap)};
+	int r = 0;
+
+	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
+		const struct golang_bucket *bucket = &heap->buckets.items[i];
+		int64_t values[4];
+		uint32_t stack;
+
+		bases[i] = delta_base(heap, i);
+		if (heap_is_torn(heap, bucket))
+			continue;
+		heap_values(heap, bucket, &scale, values);
+		if (!delta_values(&bases[i], values))
+			continue;
+		r = golang_names_export_stack(ex, i, &stack);
+		if (r == 0)
+			r = profile_add_sample(ex->profile, stack, values, NULL, 0);
+	}
+	return r;
+}
+
+static int delta_build(struct golang_heap *heap, struct heap_base *bases,
+		       struct profile **ret_profile, struct err *err)
+{
+	_cleanup_(golang_names_export_release) struct golang_names_export ex = {0};
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	int r;
+
+	if (!p)
+		return err_oom(err);
+	r = golang_names_export_init(&ex, &heap->names, p);
+	if (r == 0)
+		r = heap_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
+	if (r == 0)
+		r = delta_samples(heap, &ex, bases);
+	if (r < 0)
+		return golang_symbolizer_error(r, err);
+	heap->stats.unknown_frames = heap->names.unknown;
+	*ret_profile = TAKE_PTR(p);
+	return 0;
+}
+
+int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
+			      struct err *err)
+{
+	_cleanup_free_ struct heap_base *bases = NULL;
+	int r = heap_names(heap, err);
+
+	if (r < 0)
+		return r;
+	/* Values scaled by two rates have nothing in common: their difference is no allocation. */
+	if (heap->has_base && heap->base_rate != heap_scale_rate(heap))
+		heap->has_base = false;
+	bases = calloc(heap->buckets.len + 1, sizeof(*bases));
+	if (!bases)
+		return err_oom(err);
+	r = delta_build(heap, bases, ret_profile, err);
+	if (r < 0)
+		return r;
+	free(heap->bases);
+	heap->bases = TAKE_PTR(bases);
+	heap->n_bases = heap->buckets.len;
+	heap->base_rate = heap_scale_rate(heap);
+	heap->has_base = true;
+	return 0;
+}

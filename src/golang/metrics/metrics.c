@@ -1,0 +1,278 @@
+/*
+ * src/golang/metrics/metrics.c: see metrics.h.
+ *
+ * One vectored read fetches everything; another one the number of GC cycles again, to verify that
+ * it is still the same program and that no garbage collection finished meanwhile.
+ */
+#include "golang/metrics/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "golang/metrics/layout.h"
+
+#define METRICS_MAX_TRIES 8
+
+struct golang_metrics_reader {
+	struct golang_process *process; /* borrowed */
+	const struct golang_metrics_layout *layout;
+	struct golang_metrics_vars vars;
+	struct metrics_slice allp; /* what ps were taken from */
+	uint64_t *ps;
+	uint32_t *free_gs; /* of each p */
+	struct proc_range *ranges;
+};
+
+/* What one vectored read brings, besides free_gs. */
+struct metrics_image {
+	struct metrics_gc gc;
+	uint8_t controller[GOLANG_CONTROLLER_BYTES];
+	uint8_t sched[GOLANG_SCHED_BYTES];
+	struct metrics_slice allp;
+	struct metrics_slice allgs;
+};
+
+#define METRICS_FIXED_RANGES 5
+
+static bool has_sched(const struct golang_metrics_reader *m)
+{
+	return m->vars.sched && m->vars.allp && m->vars.allgs;
+}
+
+/* The ps never move, but there may be more or fewer of them: runtime.GOMAXPROCS(n). */
+static int load_ps(struct golang_metrics_reader *m, const struct metrics_slice *allp,
+		   struct err *err)
+{
+	_cleanup_free_ uint64_t *ps = NULL;
+	_cleanup_free_ uint32_t *free_gs = NULL;
+	_cleanup_free_ struct proc_range *ranges = NULL;
+	int r;
+
+	if (!metrics_slice_is_sane(allp, METRICS_MAX_PS))
+		return err_set(err, -EBADMSG, "runtime.allp holds impossible values");
+	ps = calloc(allp->len, sizeof(*ps));
+	free_gs = calloc(allp->len, sizeof(*free_gs));
+	ranges = calloc(allp->len + METRICS_FIXED_RANGES, sizeof(*ranges));
+	if (!ps || !free_gs || !ranges)
+		return err_oom(err);
+	r = proc_mem_read(m->process->mem, allp->data, ps, allp->len * sizeof(*ps), err);
+	if (r < 0)
+		return r;
+	free(m->ps);
+	free(m->free_gs);
+	free(m->ranges);
+	m->ps = TAKE_PTR(ps);
+	m->free_gs = TAKE_PTR(free_gs);
+	m->ranges = TAKE_PTR(ranges);
+	m->allp = *allp;
+	return 0;
+}
+
+int metrics_reader_new(struct golang_process *process, const struct golang_metrics_vars *vars,
+		       struct golang_metrics_reader **ret_reader, struct err *err)
+{
+	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *m = calloc(1, sizeof(*m));
+	struct metrics_slice allp;
+	int r;
+
+	if (!m)
+		return err_oom(err);
+	m->process = process;
+	m->layout = golang_metrics_layout(process->layout->minor);
+	m->vars = *vars;
+	m->ranges = calloc(METRICS_FIXED_RANGES, sizeof(*m->ranges));
+	if (!m->ranges)
+		return err_oom(err);
+	if (has_sched(m)) {
+		r = proc_mem_read(process->mem, m->vars.allp, &allp, sizeof(allp), err);
+		if (r == 0)
+			r = load_ps(m, &allp, err);
+		if (r < 0)
+			return r;
+	}
+	*ret_reader = TAKE_PTR(m);
+	return 0;
+}
+
+int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
+		       struct err *err)
+{
+	struct golang_metrics_vars vars;
+	int r = golang_metrics_vars_find(process, &vars, err);
+
+	return r < 0 ? r : metrics_reader_new(process, &vars, ret_reader, err);
+}
+
+void golang_metrics_free(struct golang_metrics_reader *m)
+{
+	if (!m)
+		return;
+	free(m->ps);
+	free(m->free_gs);
+	free(m->ranges);
+	free(m);
+}
+
+static int read_image(struct golang_metrics_reader *m, struct metrics_image *image, struct err *err)
+{
+	size_t n = 0;
+
+	if (m->vars.memstats)
+		m->ranges[n++] = (struct proc_range){m->vars.memstats + (uint64_t)m->layout->ms_gc,
+						     &image->gc, sizeof(image->gc)};
+	if (m->vars.controller)
+		m->ranges[n++] = (struct proc_range){m->vars.controller, image->controller,
+						     sizeof(image->controller)};
+	if (has_sched(m)) {
+		m->ranges[n++] =
+			(struct proc_range){m->vars.sched, image->sched, sizeof(image->sched)};
+		m->ranges[n++] =
+			(struct proc_range){m->vars.allp, &image->allp, sizeof(image->allp)};
+		m->ranges[n++] =
+			(struct proc_range){m->vars.allgs, &image->allgs, sizeof(image->allgs)};
+		for (uint64_t i = 0; i < m->allp.len; i++)
+			m->ranges[n++] =
+				(struct proc_range){m->ps[i] + (uint64_t)m->layout->p_gfree,
+						    &m->free_gs[i], sizeof(m->free_gs[i])};
+	}
+	return proc_mem_readv(m->process->mem, m->ranges, n, err);
+}
+
+/* A field of a struct that was read; every offset of the table lies inside. */
+static uint64_t word(const uint8_t *image, int offset)
+{
+	uint64_t value;
+
+	memcpy(&value, image + offset, sizeof(value));
+	return value;
+}
+
+static int32_t small(const uint8_t *image, int offset)
+{
+	int32_t value;
+
+	memcpy(&value, image + offset, sizeof(value));
+	return value;
+}
+
+static void take_gc(const struct metrics_gc *gc, struct golang_metrics *out)
+{
+	out->has |= GOLANG_HAS_GC;
+	out->gc_count = gc->n_gc;
+	out->gc_forced_count = gc->n_forced;
+	out->gc_pause_total_ns = gc->pause_total_ns;
+	out->gc_last_end_unix_ns = gc->last_unix_ns;
+	/* Readers make whole numbers of it: neither NaN nor more than all. */
+	out->gc_cpu_fraction =
+		gc->cpu_fraction >= 0 && gc->cpu_fraction <= 1 ? gc->cpu_fraction : 0;
+	out->n_pauses = MIN(gc->n_gc, 256);
+	for (uint32_t i = 0; i < out->n_pauses; i++)
+		out->pauses_ns[i] = gc->pauses_ns[(gc->n_gc - out->n_pauses + i) % 256];
+	if (out->n_pauses)
+		out->gc_last_pause_ns = out->pauses_ns[out->n_pauses - 1];
+}
+
+static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
+		      struct golang_metrics *out)
+{
+	const struct golang_metrics_layout *l = m->layout;
+	struct metrics_pacer pacer;
+
+	out->has |= GOLANG_HAS_HEAP;
+	out->gc_percent = small(c, 0);
+	out->heap_live_bytes = word(c, l->gc_heap_live);
+	out->heap_marked_bytes = word(c, l->gc_heap_marked);
+	out->heap_goal_bytes = word(c, l->gc_heap_goal);
+	if (l->gc_memory_limit < 0)
+		return;
+	out->has |= GOLANG_HAS_LIMIT;
+	out->memory_limit_bytes = (int64_t)word(c, l->gc_memory_limit);
+	out->heap_inuse_bytes = word(c, l->gc_heap_in_use);
+	out->heap_released_bytes = word(c, l->gc_heap_in_use + 8);
+	out->total_alloc_bytes = word(c, l->gc_heap_in_use + 24);
+	out->total_free_bytes = word(c, l->gc_heap_in_use + 32);
+	out->mapped_ready_bytes = word(c, l->gc_heap_in_use + 40);
+	pacer = (struct metrics_pacer){
+		.minor = m->process->layout->minor,
+		.percent_goal = out->heap_goal_bytes,
+		.sweep_dist_min_trigger = word(c, l->gc_sweep_dist_min_trigger),
+		.triggered = word(c, l->gc_triggered),
+		.memory_limit = (uint64_t)out->memory_limit_bytes,
+		.heap_marked = out->heap_marked_bytes,
+		.heap_free = word(c, l->gc_heap_in_use + 16),
+		.heap_alloc = out->total_alloc_bytes - out->total_free_bytes,
+		.mapped_ready = out->mapped_ready_bytes,
+	};
+	out->heap_goal_bytes = metrics_heap_goal(&pacer);
+}
+
+/* As runtime.gcount: goroutines that were ever made, less those that wait to be used again. */
+static void take_sched(const struct golang_metrics_reader *m, const struct metrics_image *image,
+		       struct golang_metrics *out)
+{
+	const struct golang_metrics_layout *l = m->layout;
+	int64_t n = (int64_t)MIN(image->allgs.len, METRICS_MAX_GS);
+
+	n -= small(image->sched, l->sched_ngsys);
+	for (size_t i = 0; i < ARRAY_SIZE(l->sched_gfree); i++)
+		if (l->sched_gfree[i] >= 0)
+			n -= small(image->sched, l->sched_gfree[i]);
+	for (uint64_t i = 0; i < m->allp.len; i++)
+		n -= (int32_t)m->free_gs[i];
+	out->has |= GOLANG_HAS_SCHED;
+	out->goroutines = n < 1 ? 1 : (uint64_t)n;
+	/* procresize sets both while nothing else runs. */
+	out->gomaxprocs = (uint32_t)m->allp.len;
+}
+
+/* Reads until nothing was in motion: 1; 0 when it was, in this try. */
+static int read_once(struct golang_metrics_reader *m, struct metrics_image *image, struct err *err)
+{
+	uint64_t proof = m->vars.memstats
+				 ? m->vars.memstats + (uint64_t)m->layout->ms_gc +
+					   offsetof(struct metrics_gc, n_gc)
+				 : (m->vars.controller ? m->vars.controller : m->vars.sched);
+	struct err why = {0};
+	uint32_t n_gc = 0;
+	int r = read_image(m, image, &why);
+	int gone = proc_mem_check(m->process->mem, proof, &n_gc, sizeof(n_gc), err);
+
+	/* The sentence of a failed read does not tell why; the address space may be gone. */
+	if (gone < 0)
+		return gone;
+	if (r < 0)
+		return err_pass(err, r, &why);
+	if (has_sched(m) && memcmp(&image->allp, &m->allp, sizeof(m->allp)) != 0) {
+		r = load_ps(m, &image->allp, err);
+		return r < 0 ? r : 0;
+	}
+	return !m->vars.memstats || n_gc == image->gc.n_gc;
+}
+
+int golang_metrics_read(struct golang_metrics_reader *m, struct golang_metrics *ret_metrics,
+			struct err *err)
+{
+	struct metrics_image image = {0};
+	struct golang_metrics out = {0};
+
+	for (int tries = 1;; tries++) {
+		int r = read_once(m, &image, err);
+
+		if (r < 0)
+			return r;
+		if (r > 0)
+			break;
+		if (tries == METRICS_MAX_TRIES)
+			return err_set(err, -EBADMSG,
+				       "garbage collections kept finishing while reading runtime "
+				       "statistics");
+	}
+	if (m->vars.memstats)
+		take_gc(&image.gc, &out);
+	if (m->vars.controller)
+		take_heap(m, image.controller, &out);
+	if (has_sched(m))
+		take_sched(m, &image, &out);
+	*ret_metrics = out;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* src/golang/process_state.h: shared by the readers of an open process. */
+#pragma once
+
+#include "golang/binary/image.h"
+#include "golang/binary/layout.h"
+#include "golang/binary/mem_cache.h"
+#include "golang/binary/module.h"
+#include "golang/binary/vars.h"
+#include "golang/process.h"
+
+/* A program with more plugins than this has a forged list. */
+#define GOLANG_MAX_MODULES 256
+
+struct golang_process {
+	struct proc_mem *mem;
+	struct golang_image image;
+	struct golang_version version;
+	const struct golang_layout *layout;
+	struct golang_windows windows; /* for the tables of all modules */
+	struct golang_module *modules; /* the program first, then plugins */
+	size_t n_modules;
+	struct golang_vars vars;
+	struct golang_facts facts;
+	struct err heap_refusal;
+};
+
+/* The function at pc, and the tables that know it. */
+bool golang_process_func_at(struct golang_process *process, uint64_t pc,
+			    struct golang_pclntab **ret_tables, struct golang_func *ret_func);
+/* Learns of plugins that were opened since. Returns how many there are more. */
+int golang_process_refresh(struct golang_process *process, struct err *err);

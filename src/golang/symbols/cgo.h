@@ -1,0 +1,24 @@
+/*
+ * src/golang/symbols/cgo.h: names for addresses outside Go code, from ELF symbols: C functions that
+ * a cgo traceback put into a stack.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/view.h"
+#include "proc/mem.h"
+
+struct golang_native_file;
+
+/* Files are opened when an address in them is first looked up, and kept. */
+struct golang_native {
+	struct proc_mem *mem; /* borrowed */
+	struct golang_native_file *files;
+	size_t len;
+	uint64_t bytes; /* of their symbols, about */
+};
+
+/* The function's name, borrowed from native until release; empty if unknown. */
+struct view golang_native_name(struct golang_native *native, uint64_t pc);
+void golang_native_release(struct golang_native *native);

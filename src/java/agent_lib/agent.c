@@ -1,0 +1,380 @@
+/*
+ * src/java/agent_lib/agent.c: the library loaded into a JVM whose own recorder cannot be used.
+ *
+ * It samples allocations, measures waits for monitors, and writes both into its session's ring. It
+ * has no thread: decisions are made when an event arrives, so an idle JVM is not woken, and one
+ * whose sonde has exited is rid of us at the next event. A JVM never unloads a library; after the
+ * end no event is enabled, no capability held, and no memory mapped but the library's own.
+ *
+ * Any failure in here costs at most one event. Only old libc functions are called, so it runs
+ * wherever a JVM runs.
+ */
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "java/agent_lib/session.h"
+
+#define DEFAULT_INTERVAL (512u << 10) /* the JVM's own, which all threads begin with */
+#define MIN_INTERVAL (64u << 10)
+#define MAX_INTERVAL (1u << 30)
+#define MIN_WAIT_NS 100000ULL
+#define MAX_WAIT_NS 1000000000ULL
+#define FIRST_WAIT_NS 1000000ULL
+
+/* How many events there are per time; they shall be about 150 a second, whatever happens. */
+#define PACE_NS 6666667ULL
+#define PACE_WINDOW_NS 1000000000ULL
+#define PACE_WINDOW_EVENTS 64
+
+struct pace {
+	uint64_t begin_ns;
+	uint64_t events;
+	uint32_t is_busy;
+};
+
+/* A thread's next sample is drawn when it has one: with the interval of that time, not of later. */
+#define MAX_DRAWN 4096
+struct drawn {
+	jvm thread; /* its JNI environment */
+	uint64_t interval_bytes;
+};
+
+static struct {
+	jvm ti;
+	uint64_t interval_bytes;
+	uint64_t wait_ns; /* waits are added up until there are so many nanoseconds */
+	uint64_t pending_ns, pending_waits;
+	struct pace allocs, locks;
+	struct drawn drawn[MAX_DRAWN];
+} agent;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
+		return 1;
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static void wanted_capabilities(uint32_t wanted, uint64_t bits[TI_CAPABILITY_WORDS])
+{
+	bits[0] = 1ULL << TI_CAN_GET_LINE_NUMBERS;
+	bits[1] = 0;
+	if (wanted & RING_ALLOCS)
+		bits[0] |= 1ULL << TI_CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS;
+	if (wanted & RING_LOCKS)
+		bits[0] |= 1ULL << TI_CAN_GENERATE_MONITOR_EVENTS;
+}
+
+/* As if we had never been there; the samplers of others can have the capability again. */
+static void agent_disable(void)
+{
+	uint64_t bits[TI_CAPABILITY_WORDS];
+
+	(void)ti_set_event(agent.ti, 0, TI_EVENT_SAMPLED_OBJECT_ALLOC);
+	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTER);
+	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTERED);
+	(void)ti_set_sampling_interval(agent.ti, DEFAULT_INTERVAL);
+	wanted_capabilities(RING_ALLOCS | RING_LOCKS, bits);
+	(void)ti_relinquish_capabilities(agent.ti, bits);
+}
+
+/*
+ * How the number of events shall change, as a power of two: more than twice too many are made
+ * fewer, less than a quarter more. 0 while it is right, or too early to tell.
+ */
+static int pace_step(struct pace *p, uint64_t now)
+{
+	uint64_t events = __atomic_add_fetch(&p->events, 1, __ATOMIC_RELAXED);
+	uint64_t begin = __atomic_load_n(&p->begin_ns, __ATOMIC_RELAXED);
+	uint64_t passed = now > begin ? now - begin : 0;
+	int step = 0;
+
+	if ((events < PACE_WINDOW_EVENTS && passed < PACE_WINDOW_NS) ||
+	    __atomic_exchange_n(&p->is_busy, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	if (events * PACE_NS > passed * 8)
+		step = 2;
+	else if (events * PACE_NS > passed * 2)
+		step = 1;
+	else if (events * PACE_NS * 4 < passed)
+		step = -1;
+	__atomic_store_n(&p->begin_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->events, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->is_busy, 0, __ATOMIC_RELEASE);
+	return step;
+}
+
+static uint64_t stepped(uint64_t value, int step, uint64_t min, uint64_t max)
+{
+	value = step > 0 ? value << step : value >> -step;
+	return value < min ? min : value > max ? max : value;
+}
+
+static void adapt_allocs(struct session *s, uint64_t now)
+{
+	uint64_t before = __atomic_load_n(&agent.interval_bytes, __ATOMIC_RELAXED);
+	int step = pace_step(&agent.allocs, now);
+	uint64_t after = stepped(before, step, MIN_INTERVAL, MAX_INTERVAL);
+
+	if (after == before || ti_set_sampling_interval(agent.ti, (int32_t)after) != 0)
+		return;
+	__atomic_store_n(&agent.interval_bytes, after, __ATOMIC_RELAXED);
+	session_tell(s, after);
+}
+
+static void adapt_locks(uint64_t now)
+{
+	uint64_t before = __atomic_load_n(&agent.wait_ns, __ATOMIC_RELAXED);
+	int step = pace_step(&agent.locks, now);
+
+	__atomic_store_n(&agent.wait_ns, stepped(before, step, MIN_WAIT_NS, MAX_WAIT_NS),
+			 __ATOMIC_RELAXED);
+}
+
+/* The interval that this sample was drawn with; the next one is drawn with that of now. */
+static uint64_t drawn_with(jvm thread, uint64_t interval_now)
+{
+	uint32_t at = (uint32_t)(((uintptr_t)thread >> 4) * 0x9e3779b1u >> 20);
+
+	for (uint32_t i = 0; i < 16; i++) {
+		struct drawn *d = &agent.drawn[(at + i) & (MAX_DRAWN - 1)];
+		jvm there = __atomic_load_n(&d->thread, __ATOMIC_RELAXED);
+		uint64_t drawn;
+
+		if (!there && __atomic_compare_exchange_n(&d->thread, &there, thread, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			__atomic_store_n(&d->interval_bytes, interval_now, __ATOMIC_RELAXED);
+			return interval_now;
+		}
+		if (there != thread)
+			continue;
+		drawn = __atomic_exchange_n(&d->interval_bytes, interval_now, __ATOMIC_RELAXED);
+		return drawn ? drawn : interval_now;
+	}
+	return interval_now;
+}
+
+static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_object class,
+			struct session_event e)
+{
+	struct jvm_frame frames[RING_MAX_DEPTH + 1];
+	uint32_t ids[RING_MAX_DEPTH], depth = session_depth(s);
+	struct jvm_thread_info info = {0};
+	char *class_name = NULL;
+	int32_t n = 0;
+
+	/* One more than is kept, to learn whether there are more. */
+	if (ti_get_stack(ti, thread, (int32_t)depth + 1, frames, &n) != 0 || n < 0)
+		n = 0;
+	if ((uint32_t)n > depth) {
+		e.flags |= RING_TRUNCATED;
+		n = (int32_t)depth;
+	}
+	for (int32_t i = 0; i < n; i++)
+		ids[i] = session_frame(s, ti, jni, &frames[i]);
+	e.frames = ids;
+	e.n_frames = (uint32_t)n;
+	if (class && ti_get_class_signature(ti, class, &class_name) != 0)
+		class_name = NULL;
+	if (ti_get_thread_info(ti, thread, &info) != 0)
+		info = (struct jvm_thread_info){0};
+	e.class = class_name;
+	e.thread = info.name;
+	session_write(s, &e);
+	ti_deallocate(ti, class_name);
+	ti_deallocate(ti, info.name);
+	if (info.group)
+		jni_delete_local_ref(jni, info.group);
+	if (info.class_loader)
+		jni_delete_local_ref(jni, info.class_loader);
+}
+
+/* True when sonde is there; when not, we are not either. */
+static bool is_wanted(struct session *s, uint64_t now)
+{
+	if (!session_is_forgotten(s, now))
+		return true;
+	if (session_end(s))
+		agent_disable();
+	return false;
+}
+
+static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_object class,
+		     int64_t size)
+{
+	struct session *s = session_enter();
+	uint64_t now = now_ns();
+
+	(void)object;
+	if (!s)
+		return;
+	if (is_wanted(s, now)) {
+		uint64_t interval = __atomic_load_n(&agent.interval_bytes, __ATOMIC_RELAXED);
+		struct session_event e = {.kind = RING_ALLOC, .a = size > 0 ? (uint64_t)size : 0};
+
+		adapt_allocs(s, now);
+		e.b = drawn_with(jni, interval);
+		write_event(s, ti, jni, thread, class, e);
+	}
+	session_leave(s);
+}
+
+/* The time lies in the thread's own storage, where a virtual thread finds it again. */
+static void on_enter(jvm ti, jvm jni, jvm_object thread, jvm_object object)
+{
+	(void)jni;
+	(void)thread;
+	(void)object;
+	(void)ti_set_local(ti, (const void *)(uintptr_t)now_ns());
+}
+
+/* Short waits are added up, and the sum goes to the one that makes it full. */
+static void on_wait(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_object object,
+		    uint64_t ns)
+{
+	uint64_t sum = __atomic_add_fetch(&agent.pending_ns, ns, __ATOMIC_RELAXED);
+	struct session_event e = {.kind = RING_LOCK};
+	jvm_object class;
+
+	(void)__atomic_add_fetch(&agent.pending_waits, 1, __ATOMIC_RELAXED);
+	if (sum < __atomic_load_n(&agent.wait_ns, __ATOMIC_RELAXED))
+		return;
+	e.a = __atomic_exchange_n(&agent.pending_ns, 0, __ATOMIC_RELAXED);
+	e.b = __atomic_exchange_n(&agent.pending_waits, 0, __ATOMIC_RELAXED);
+	if (e.a == 0)
+		return;
+	class = jni_get_object_class(jni, object);
+	write_event(s, ti, jni, thread, class, e);
+	if (class)
+		jni_delete_local_ref(jni, class);
+}
+
+static void on_entered(jvm ti, jvm jni, jvm_object thread, jvm_object object)
+{
+	struct session *s = session_enter();
+	uint64_t now = now_ns(), begin;
+	void *local = NULL;
+
+	if (!s)
+		return;
+	if (ti_get_local(ti, &local) == 0 && local) {
+		begin = (uint64_t)(uintptr_t)local;
+		(void)ti_set_local(ti, NULL);
+		if (is_wanted(s, now) && now > begin) {
+			adapt_locks(now);
+			on_wait(s, ti, jni, thread, object, now - begin);
+		}
+	}
+	session_leave(s);
+}
+
+static int agent_get(jvm vm)
+{
+	const void *callbacks[TI_EVENT_END - TI_EVENT_FIRST] = {0};
+	void *env = NULL;
+
+	if (agent.ti)
+		return RING_OK;
+	if (vm_get_env(vm, &env, JVMTI_VERSION) != 0 || !env)
+		return RING_ERR_OLD;
+	callbacks[TI_EVENT_SAMPLED_OBJECT_ALLOC - TI_EVENT_FIRST] = (const void *)on_alloc;
+	callbacks[TI_EVENT_CONTENDED_ENTER - TI_EVENT_FIRST] = (const void *)on_enter;
+	callbacks[TI_EVENT_CONTENDED_ENTERED - TI_EVENT_FIRST] = (const void *)on_entered;
+	if (ti_set_callbacks(env, callbacks, sizeof(callbacks)) != 0)
+		return RING_ERR_OLD;
+	agent.ti = env;
+	return RING_OK;
+}
+
+static int agent_enable(struct session *s)
+{
+	uint64_t bits[TI_CAPABILITY_WORDS], now = now_ns();
+	uint32_t wanted = session_wanted(s);
+	int r;
+
+	wanted_capabilities(wanted, bits);
+	r = ti_add_capabilities(agent.ti, bits);
+	if (r != 0)
+		return RING_ERR_CAPABILITY + r;
+	agent.interval_bytes = session_interval(s);
+	agent.wait_ns = FIRST_WAIT_NS;
+	agent.pending_ns = agent.pending_waits = 0;
+	agent.allocs = agent.locks = (struct pace){.begin_ns = now};
+	session_tell(s, agent.interval_bytes);
+	if (wanted & RING_ALLOCS) {
+		r = ti_set_sampling_interval(agent.ti, (int32_t)agent.interval_bytes);
+		if (r == 0)
+			r = ti_set_event(agent.ti, 1, TI_EVENT_SAMPLED_OBJECT_ALLOC);
+	}
+	if (r == 0 && wanted & RING_LOCKS) {
+		r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTER);
+		if (r == 0)
+			r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTERED);
+	}
+	return r == 0 ? RING_OK : RING_ERR_EVENTS + r;
+}
+
+/* What was not enough for an event yet; nobody's stack, for it is that of many. */
+static void write_pending(struct session *s)
+{
+	struct session_event e = {.kind = RING_LOCK};
+	uint32_t none = 0;
+
+	e.a = __atomic_exchange_n(&agent.pending_ns, 0, __ATOMIC_RELAXED);
+	e.b = __atomic_exchange_n(&agent.pending_waits, 0, __ATOMIC_RELAXED);
+	e.frames = &none;
+	if (e.a)
+		session_write(s, &e);
+}
+
+static void agent_stop(void)
+{
+	struct session *s = session_enter();
+
+	if (!s)
+		return;
+	agent_disable();
+	write_pending(s);
+	(void)session_end(s);
+	session_leave(s);
+}
+
+static int agent_start(jvm vm, const char *path)
+{
+	struct session *s;
+	int r = agent_get(vm);
+
+	if (r != RING_OK)
+		return r;
+	/* Of a sonde that was killed. */
+	agent_stop();
+	r = session_open(path);
+	if (r != RING_OK)
+		return r;
+	s = session_enter();
+	if (!s)
+		return RING_ERR_BUSY;
+	r = agent_enable(s);
+	session_leave(s);
+	if (r != RING_OK)
+		agent_stop();
+	return r;
+}
+
+__attribute__((visibility("default"))) int32_t Agent_OnAttach(jvm vm, char *options,
+							      void *reserved);
+
+/* "start,FILE" or "stop". The JVM calls it for one command at a time. */
+int32_t Agent_OnAttach(jvm vm, char *options, void *reserved)
+{
+	(void)reserved;
+	if (options && strncmp(options, "start,", 6) == 0)
+		return agent_start(vm, options + 6);
+	if (!options || strcmp(options, "stop") != 0)
+		return RING_ERR_COMMAND;
+	agent_stop();
+	return RING_OK;
+}

@@ -1,0 +1,103 @@
+/*
+ * src/java/agent_lib/ring.h: what the agent in a JVM and sonde tell each other, in one file.
+ *
+ *      0  header                one page; sonde's words and the agent's on lines of their own
+ *   4096  records               a ring; positions only grow, and are taken modulo its size
+ *
+ *   record:  position + 1, length, kind, frames     16 bytes; the position is written last
+ *     name:  frame, line, lengths                   then the class and the method
+ *     event: two numbers, lengths, flags            then frames, the class and the thread
+ *
+ * The agent maps it and never waits: what finds no room is counted. sonde reads it as it would any
+ * file of a target. A record is whole when it begins with its own position; records lie in one
+ * piece, so that one may fill up the end of the ring.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define RING_MAGIC 0x31676e6972766a73ULL /* "sjvring1" */
+#define RING_HEADER_BYTES 4096
+#define RING_DATA_MIN (64u << 10)
+#define RING_DATA_MAX (64u << 20)
+#define RING_ALIGN 16
+#define RING_MAX_DEPTH 256
+#define RING_MAX_FRAMES (1u << 17) /* ids of frames are below it; 0 is none */
+#define RING_MAX_NAME 512	   /* bytes of each name */
+
+/* Names the library to the loader, so that one that is loaded already is found by it. */
+#define RING_SONAME "libsonde-jvmti-" SONDE_VERSION "-1.so"
+
+enum {
+	RING_ALLOCS = 1, /* what is wanted */
+	RING_LOCKS = 2,
+};
+
+enum {
+	RING_FILL = 1,
+	RING_NAME,
+	RING_ALLOC, /* numbers: size of the object, interval that its sample was drawn with */
+	RING_LOCK,  /* numbers: nanoseconds, waits */
+};
+
+enum {
+	RING_TRUNCATED = 1, /* the stack is deeper */
+};
+
+struct ring_header {
+	/* Set by sonde before the agent sees it. */
+	uint64_t magic;
+	uint64_t data_bytes; /* a power of two */
+	uint64_t idle_ns;    /* without a beat for so long, the agent ends */
+	uint64_t interval_bytes;
+	uint32_t wanted;
+	uint32_t depth;
+	uint8_t pad0[24];
+	/* The agent's. */
+	uint64_t head;
+	uint64_t dropped; /* events, for want of room */
+	uint64_t interval_now;
+	uint64_t events;
+	uint64_t ended; /* 1: nothing will come any more */
+	uint8_t pad1[24];
+	/* sonde's. */
+	uint64_t tail;
+	uint64_t beat; /* changes while sonde is there */
+	uint8_t pad2[48];
+};
+
+struct ring_record {
+	uint64_t commit; /* its position + 1 */
+	uint32_t len;	 /* with this; a multiple of RING_ALIGN */
+	uint16_t kind;
+	uint16_t n_frames;
+};
+
+struct ring_name {
+	struct ring_record record;
+	uint32_t frame;
+	int32_t line; /* 0 when unknown */
+	uint16_t class_len;
+	uint16_t method_len;
+	uint32_t pad;
+};
+
+struct ring_event {
+	struct ring_record record;
+	uint64_t a, b;
+	uint16_t class_len;
+	uint16_t thread_len;
+	uint32_t flags;
+};
+
+/* What the agent says of a command; JVMTI's own numbers on top of the last two. */
+enum {
+	RING_OK = 0,
+	RING_ERR_COMMAND = 1,
+	RING_ERR_FILE = 2,
+	RING_ERR_MEMORY = 3,
+	RING_ERR_OLD = 4, /* no JVMTI of JDK 11 */
+	RING_ERR_BUSY = 5,
+	RING_ERR_CAPABILITY = 1000,
+	RING_ERR_EVENTS = 2000,
+};

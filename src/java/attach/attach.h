@@ -1,0 +1,55 @@
+/*
+ * src/java/attach/attach.h: sends commands to a HotSpot JVM, as jcmd does.
+ *
+ * A JVM listens on the socket /tmp/.java_pidN of its own file system once asked to: by a file
+ * .attach_pidN there and SIGQUIT. That signal kills a process without a handler, and makes a JVM
+ * that does not expect it dump all its threads. So everything is checked first: that it is HotSpot,
+ * accepts commands, has started, has a handler, is not stopped, can write to its /tmp, and that we
+ * can talk to it as its user.
+ *
+ * A JVM responds only to its own user (user.h). Everything in its file system is accessed
+ * through descriptors inside its root, without following links, and only through a socket on which
+ * this very process listens. No namespace is entered.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "java/detect.h"
+#include "proc/id.h"
+
+struct java_attach; /* opaque */
+
+/* A JVM answers within 60 ms; where 50 processes want each CPU, within a minute. */
+#define JAVA_ATTACH_TIMEOUT_NS (60ULL * 1000000000)
+#define JAVA_ATTACH_ANSWER_MAX ((size_t)4 << 20)
+
+/*
+ * Makes the JVM listen unless it does already. -ENOTSUP: it takes no commands. -EAGAIN: it is still
+ * starting, or stopped; it got no signal and can be asked later. -ETIMEDOUT: it was asked by signal
+ * and does not listen; do not ask it again. timeout_ns is for this and for each command later; 0
+ * means JAVA_ATTACH_TIMEOUT_NS.
+ */
+int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_attach **ret_attach,
+		     struct err *err);
+void java_attach_close(struct java_attach *attach); /* NULL is fine; the JVM goes on listening */
+DEFINE_CLEANUP(struct java_attach, java_attach_close)
+
+const struct java_vm *java_attach_vm(const struct java_attach *attach);
+/* Borrowed: the JVM's /tmp, a path descriptor that outlives the JVM. */
+int java_attach_tmp(const struct java_attach *attach);
+
+/*
+ * What `jcmd PID command` prints, in answer, which is cleared before; its maximum holds, or
+ * JAVA_ATTACH_ANSWER_MAX when it has none. The JVM's words can be anything. Success says that there
+ * was an answer, not that the command did what it should: some of them fail with status 0.
+ * -EPROTO: the JVM says that it failed. One command at a time.
+ */
+int java_attach_jcmd(struct java_attach *attach, const char *command, struct buf *answer,
+		     struct err *err);
+
+/* Removes the file that asks a JVM to listen, where one of us was killed before it could. */
+void java_attach_clean(const struct proc_id *id);

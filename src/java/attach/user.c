@@ -1,0 +1,52 @@
+/*
+ * src/java/attach/user.c: see user.h. Uses raw system calls, which affect this thread only:
+ * the C library's functions would change all threads.
+ */
+#include "java/attach/user.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The group first: who is not root any more may not change it. */
+static int self_set(uid_t euid, gid_t egid)
+{
+	if (syscall(SYS_setresgid, -1, egid, -1) < 0)
+		return -errno;
+	return syscall(SYS_setresuid, -1, euid, -1) < 0 ? -errno : 0;
+}
+
+/* Always possible. Were it not, going on as somebody else would be worse than ending. */
+void java_self_return(const struct java_self *self)
+{
+	if (!self->changed)
+		return;
+	if (syscall(SYS_setresuid, -1, self->euid, -1) < 0 ||
+	    syscall(SYS_setresgid, -1, self->egid, -1) < 0)
+		abort();
+	/* The kernel takes it away with each change, for the whole process. */
+	if (self->dumpable == 1)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+int java_self_become(const struct java_target *target, struct java_self *ret_self)
+{
+	struct java_self self = {
+		.euid = geteuid(),
+		.egid = getegid(),
+		.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0),
+	};
+
+	/* Who has only capabilities would lose them on the way back from root. */
+	if (self.euid != 0 && target->euid == 0)
+		return -EPERM;
+	self.changed = self.euid != target->euid || self.egid != target->egid;
+	if (self.changed && self_set(target->euid, target->egid) < 0) {
+		java_self_return(&self);
+		return -EPERM;
+	}
+	*ret_self = self;
+	return 0;
+}

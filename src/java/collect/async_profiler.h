@@ -1,0 +1,69 @@
+/*
+ * src/java/collect/async_profiler.h: CPU, allocations and locks with async-profiler, if the user
+ * provides its library.
+ *
+ * It is copied into the private file system for recordings (java/jvmti/place.h), loaded by command
+ * and told to write a JFR file there. Finished chunks are read and removed from the file. A JVM
+ * cannot unload it; a later start reuses it. A JVM with somebody else's async-profiler is not
+ * touched: there can be only one session at a time, which is theirs.
+ *
+ * If sonde is killed, it stops after ten minutes; until then it restarts every five.
+ *
+ * The library must match the JVM's C library, which is up to the user.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/view.h"
+#include "java/detect.h"
+#include "java/jfr/builder.h"
+#include "java/jfr/profiler.h"
+#include "proc/id.h"
+#include "proc/maps.h"
+
+struct java_async; /* opaque */
+
+struct java_async_options {
+	const char *state_dir; /* where is noted what we put into targets */
+	const char *library;   /* libasyncProfiler.so, in our file system */
+	struct jfr_builder_options profile;
+	uint64_t cpu_interval_ns; /* 0: 10 ms */
+	uint64_t alloc_bytes;	  /* between samples; 0: 2 MB */
+	uint64_t lock_ns;	  /* shorter waits are sampled; 0: 1 ms */
+	uint64_t chunk_ns;	  /* how often it finishes a chunk; 0: 5 s, which is the least */
+};
+
+/* -EBUSY: another sonde, or another async-profiler. Else as java_jvmti_start(). */
+int java_async_start(const struct proc_id *id, const struct java_async_options *options,
+		     struct java_async **ret_async, struct err *err);
+/*
+ * Takes in the chunks that were finished since, and begins anew in time, for which it waits for the
+ * JVM; _take() and _stats() of another thread do not wait meanwhile. -ESRCH, -EBADMSG; then there
+ * is only _stop().
+ */
+int java_async_read(struct java_async *async, struct err *err);
+/* The profile of what was read since it was taken last. */
+int java_async_take(struct java_async *async, enum jfr_profile_kind kind, int64_t time_ns,
+		    int64_t duration_ns, struct profile **ret_profile, struct err *err);
+/* Ends it, reads the rest, and takes its files out; as java_jvmti_stop(). */
+int java_async_stop(struct java_async *async, struct err *err);
+void java_async_free(struct java_async *async); /* stops it unless it is; NULL is fine */
+DEFINE_CLEANUP(struct java_async, java_async_free)
+
+const struct java_vm *java_async_vm(const struct java_async *async);
+void java_async_stats(struct java_async *async, struct jfr_profiler_stats *ret_stats);
+
+/*
+ * Whose async-profiler is in a process: 0 nobody's, 1 one of ours, whose path as the JVM knows it
+ * goes to dst; -EBUSY somebody else's.
+ */
+int java_async_find(const struct proc_maps *maps, char *dst, size_t cap);
+/*
+ * The length of a chunk by its header (68 bytes at least); 0 while it is being written. -EBADMSG.
+ */
+#define JAVA_ASYNC_HEADER_BYTES 68
+#define JAVA_ASYNC_MAX_CHUNK ((uint64_t)128 << 20)
+int64_t java_async_chunk_len(struct view header);

@@ -1,0 +1,222 @@
+/*
+ * src/java/collect/collect.c: see collect.h.
+ *
+ * The JVM's own recorder comes first: it needs nothing loaded into the JVM. If it is not available,
+ * our own library may do; async-profiler is used on request.
+ */
+#include "java/collect/collect.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "java/collect/way.h"
+#include "java/recorder/note.h"
+#include "java/recorder/undo.h"
+
+struct java_collect {
+	const struct java_way_ops *way;
+	void *state;
+	struct proc_id id;
+	int64_t began_ns;
+	/* Of what is read; never held while anybody waits for the JVM. */
+	pthread_mutex_t reading;
+	atomic_bool ending; /* what is left is read by stop */
+	atomic_int broken;  /* what went wrong so that it cannot be read any more; 0: nothing */
+};
+
+/*
+ * The note of what an earlier one has left would be replaced by ours: it is done with first, under
+ * the lock that whoever works on this JVM holds.
+ */
+static int collect_clear(const struct proc_id *id, const char *state_dir, struct err *err)
+{
+	_cleanup_free_ struct java_note *notes = NULL;
+	_cleanup_close_ int lock = -1;
+	size_t len;
+	int r = java_notes_read(state_dir, &notes, &len, err);
+
+	for (size_t i = 0; r == 0 && i < len; i++) {
+		if (notes[i].id.pid != id->pid || notes[i].id.start_ticks != id->start_ticks)
+			continue;
+		if (lock < 0)
+			r = java_recording_lock(id, &lock, err);
+		if (r == 0)
+			r = java_recording_undo(state_dir, &notes[i], err);
+	}
+	return r;
+}
+
+/* What the first way says counts: that is what a user can do something about. */
+static int collect_begin(struct java_collect *c, const struct java_collect_options *o,
+			 struct err *err)
+{
+	int r;
+
+	c->way = o->async_library ? &java_way_async : &java_way_recorder;
+	r = c->way->start(&c->id, o, &c->state, err);
+	if (r != -ENOTSUP || o->async_library || o->recorder_only)
+		return r;
+	c->way = &java_way_library;
+	return c->way->start(&c->id, o, &c->state, NULL) == 0 ? 0 : r;
+}
+
+int java_collect_start(const struct proc_id *id, const struct java_collect_options *o,
+		       struct java_collect **ret_collect, struct err *err)
+{
+	struct java_collect *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c || pthread_mutex_init(&c->reading, NULL)) {
+		free(c);
+		return err_oom(err);
+	}
+	c->id = *id;
+	r = collect_clear(id, o->recording.state_dir, err);
+	if (r == 0)
+		r = collect_begin(c, o, err);
+	c->began_ns = (int64_t)clock_unix_ns();
+	if (r < 0) {
+		java_collect_free(c);
+		return r;
+	}
+	*ret_collect = c;
+	return 0;
+}
+
+void java_collect_free(struct java_collect *c)
+{
+	if (!c)
+		return;
+	if (c->state)
+		c->way->free(c->state);
+	(void)pthread_mutex_destroy(&c->reading);
+	free(c);
+}
+
+/* What cannot be read any more has ended, also where the JVM goes on. */
+static int collect_read(struct java_collect *c, struct err *err)
+{
+	int r = atomic_load(&c->ending) ? 0 : c->way->read(c->state, err);
+
+	if (r < 0 && r != -ENOMEM && r != -EAGAIN)
+		atomic_store(&c->broken, r);
+	if (r == -ESRCH && proc_id_alive(&c->id))
+		r = 0;
+	return r;
+}
+
+int java_collect_keep(struct java_collect *c, struct err *err)
+{
+	if (c->way->keep)
+		return c->way->keep(c->state, err);
+	if (!proc_id_alive(&c->id))
+		return err_set(err, -ESRCH, "process %d has exited", (int)c->id.pid);
+	if (atomic_load(&c->broken))
+		return err_set(err, -ENOENT, "process %d: %s has stopped", (int)c->id.pid,
+			       c->way->name);
+	return 0;
+}
+
+int java_collect_finish(struct java_collect *c, struct err *err)
+{
+	return c->way->finish ? c->way->finish(c->state, err) : 0;
+}
+
+int java_collect_stop(struct java_collect *c, struct err *err)
+{
+	int r, stopped;
+
+	if (!c->way->end)
+		return c->way->stop(c->state, err);
+	atomic_store(&c->ending, true);
+	r = c->way->end(c->state, err);
+	(void)pthread_mutex_lock(&c->reading);
+	stopped = c->way->stop(c->state, r < 0 ? NULL : err);
+	(void)pthread_mutex_unlock(&c->reading);
+	return r < 0 ? r : stopped;
+}
+
+const struct java_vm *java_collect_vm(const struct java_collect *c)
+{
+	return c->way->vm(c->state);
+}
+
+const char *java_collect_way(const struct java_collect *c)
+{
+	return c->way->name;
+}
+
+bool java_collect_has(const struct java_collect *c, enum jfr_profile_kind kind)
+{
+	return kind != JFR_PROFILE_CPU || c->way->has_cpu;
+}
+
+int java_collect_read(struct java_collect *c, struct err *err)
+{
+	int r;
+
+	if (!c->way->read)
+		return 0;
+	(void)pthread_mutex_lock(&c->reading);
+	r = collect_read(c, err);
+	(void)pthread_mutex_unlock(&c->reading);
+	return r;
+}
+
+struct java_collect_window java_collect_window(const struct java_collect *c)
+{
+	struct java_collect_window w = {.from_ns = c->began_ns, .to_ns = (int64_t)clock_unix_ns()};
+
+	if (c->way->until)
+		c->way->until(c->state, &w);
+	return w;
+}
+
+int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind,
+		      const struct java_collect_window *window, struct profile **ret_profile,
+		      struct err *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&c->reading);
+	r = c->way->take(c->state, kind, window, ret_profile, err);
+	(void)pthread_mutex_unlock(&c->reading);
+	return r;
+}
+
+void java_collect_stats(struct java_collect *c, struct java_collect_stats *ret_stats)
+{
+	struct java_collect_stats s = {0};
+
+	(void)pthread_mutex_lock(&c->reading);
+	c->way->stats(c->state, &s);
+	(void)pthread_mutex_unlock(&c->reading);
+	*ret_stats = s;
+}
+
+uint64_t java_collect_lost(struct java_collect *c)
+{
+	struct java_collect_stats s;
+
+	java_collect_stats(c, &s);
+	return s.profiler.lost + s.profiler.cpu_dropped + s.dropped + s.unread + s.broken;
+}
+
+bool java_collect_hidden(struct java_collect *c, uint64_t *ret_bytes, unsigned int *ret_percent)
+{
+	struct java_collect_stats s;
+	int64_t all, hidden;
+
+	if (!java_collect_vm(c)->hides_allocs)
+		return false;
+	java_collect_stats(c, &s);
+	all = s.profiler.counted_bytes;
+	hidden = MAX(all - s.profiler.tlab_bytes, INT64_C(0));
+	*ret_bytes = (uint64_t)hidden;
+	*ret_percent = all ? (unsigned int)((double)hidden / (double)all * 100) : 0;
+	return true;
+}

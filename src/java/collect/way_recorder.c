@@ -1,0 +1,178 @@
+/*
+ * src/java/collect/way_recorder.c: the JVM's own recorder (java/recorder/recording.h), by following
+ * its files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "java/collect/way.h"
+#include "java/jfr/follow.h"
+
+/* Of one reading: many times what a JVM writes between two. The rest comes with the next one. */
+#define RECORDER_MAX_EVENTS ((uint64_t)4 << 20)
+
+struct recorder {
+	/* Of the side that gives commands; the descriptor of its directory does not change. */
+	struct java_recording *recording;
+	/* Of the side that reads. */
+	struct jfr_follow *follow;
+	struct jfr_profiler *profiler;
+	uint64_t unread;	/* of parsers that are no more, and */
+	uint64_t parser_unread; /* of the one there is */
+};
+
+static void recorder_free(void *state)
+{
+	struct recorder *c = state;
+
+	if (!c)
+		return;
+	/* It borrows the directory of the recording. */
+	jfr_follow_close(c->follow);
+	java_recording_free(c->recording);
+	jfr_profiler_free(c->profiler);
+	free(c);
+}
+
+static int recorder_open(struct recorder *c, const struct jfr_builder_options *options,
+			 struct err *err)
+{
+	struct jfr_options jfr = {.live = true};
+	int r = jfr_profiler_new(options, &c->profiler, err);
+
+	jfr.queries = jfr_profiler_queries(&jfr.n_queries);
+	return r < 0 ? r
+		     : jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow, err);
+}
+
+static int recorder_start(const struct proc_id *id, const struct java_collect_options *o,
+			  void **ret_state, struct err *err)
+{
+	struct recorder *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return err_oom(err);
+	r = java_recording_start(id, &o->recording, &c->recording, err);
+	if (r == 0)
+		r = recorder_open(c, &o->profile, err);
+	if (r < 0) {
+		recorder_free(c);
+		return r;
+	}
+	*ret_state = c;
+	return 0;
+}
+
+static const struct java_vm *recorder_vm(const void *state)
+{
+	const struct recorder *c = state;
+
+	return java_recording_vm(c->recording);
+}
+
+static int recorder_keep(void *state, struct err *err)
+{
+	struct recorder *c = state;
+	int r = java_recording_check(c->recording, err);
+
+	if (r == 0 && !java_recording_is_live(c->recording))
+		r = java_recording_rotate(c->recording, err);
+	return r;
+}
+
+static int recorder_finish(void *state, struct err *err)
+{
+	struct recorder *c = state;
+
+	return java_recording_rotate(c->recording, err);
+}
+
+/* A parser that met a malformed file is replaced, and begins to count anew. */
+static void recorder_count(struct recorder *c)
+{
+	const struct jfr *parser = jfr_follow_parser(c->follow);
+	uint64_t now = 0;
+
+	if (parser)
+		now = jfr_stats(parser)->malformed + jfr_stats(parser)->unknown;
+	if (now < c->parser_unread)
+		c->unread += c->parser_unread;
+	c->parser_unread = now;
+}
+
+static int recorder_read(void *state, struct err *err)
+{
+	struct recorder *c = state;
+	struct jfr_event e;
+	int r = 0;
+
+	for (uint64_t n = 0; r == 0 && n < RECORDER_MAX_EVENTS; n++) {
+		r = jfr_follow_next(c->follow, &e, err);
+		if (r <= 0)
+			break;
+		r = jfr_profiler_add(c->profiler, jfr_follow_parser(c->follow), &e, err);
+	}
+	recorder_count(c);
+	return r;
+}
+
+static int recorder_take(void *state, enum jfr_profile_kind kind,
+			 const struct java_collect_window *w, struct profile **ret_profile,
+			 struct err *err)
+{
+	struct recorder *c = state;
+
+	return jfr_profiler_take(c->profiler, kind, w->from_ns, w->to_ns - w->from_ns, ret_profile,
+				 err);
+}
+
+static int recorder_stop(void *state, struct err *err)
+{
+	struct recorder *c = state;
+
+	return java_recording_stop(c->recording, err);
+}
+
+/*
+ * The files say until when they go, by the JVM's clock; an answer of it may come much later. What
+ * they say may be anything.
+ */
+static void recorder_until(const void *state, struct java_collect_window *w)
+{
+	const struct recorder *c = state;
+	const struct jfr *parser = jfr_follow_parser(c->follow);
+	const struct jfr_stats *stats = parser ? jfr_stats(parser) : NULL;
+	int64_t end_ns;
+
+	if (stats && !__builtin_add_overflow(stats->start_ns, stats->duration_ns, &end_ns) &&
+	    end_ns > w->from_ns && end_ns < w->to_ns)
+		w->to_ns = end_ns;
+}
+
+static void recorder_stats(void *state, struct java_collect_stats *s)
+{
+	const struct recorder *c = state;
+	const struct jfr_follow_stats *files = jfr_follow_stats(c->follow);
+
+	jfr_profiler_stats(c->profiler, &s->profiler);
+	s->unread = c->unread + c->parser_unread;
+	s->broken = files->broken;
+	(void)snprintf(s->why, sizeof(s->why), "%.255s", files->why);
+}
+
+const struct java_way_ops java_way_recorder = {
+	.name = "jfr",
+	.has_cpu = true,
+	.start = recorder_start,
+	.vm = recorder_vm,
+	.keep = recorder_keep,
+	.finish = recorder_finish,
+	.read = recorder_read,
+	.take = recorder_take,
+	.stop = recorder_stop,
+	.until = recorder_until,
+	.stats = recorder_stats,
+	.free = recorder_free,
+};

@@ -1,0 +1,33 @@
+/*
+ * src/java/jfr/chunk.h: the header of a chunk.
+ *
+ *    0 "FLR\0"      4 major, minor     8 size           16 last checkpoint   24 metadata
+ *   32 start, ns   40 duration, ns    48 start, ticks   56 ticks per second
+ *   64 state: 0 finished, 1 to 254 which flush, 255 being rewritten    67 flags: 1 short numbers
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/view.h"
+
+#define JFR_HEADER_BYTES 68
+#define JFR_STATE_OFFSET 64
+#define JFR_STATE_FINISHED 0
+#define JFR_STATE_REWRITTEN 255
+
+struct jfr_chunk {
+	uint16_t major, minor;
+	uint64_t size;
+	uint64_t checkpoint; /* offsets in the chunk; 0 for none */
+	uint64_t metadata;
+	int64_t start_ns, duration_ns;
+	int64_t start_ticks, ticks_per_second;
+	uint8_t state;
+};
+
+/* -EBADMSG, -ENOTSUP. Offsets are checked against the size where the header is complete. */
+int jfr_chunk_parse(struct view bytes, struct jfr_chunk *ret_chunk, struct err *err);
+/* Whether there is metadata, without which nothing can be read. */
+bool jfr_chunk_is_readable(const struct jfr_chunk *c);
+/* Ticks of this chunk in ns. Stops at the ends of int64_t. */
+int64_t jfr_chunk_ns(const struct jfr_chunk *c, int64_t ticks);

@@ -1,0 +1,74 @@
+/*
+ * src/java/jfr/metadata.h: the types of a chunk, as its metadata event tells them.
+ *
+ *   size, 0, start, duration, id, strings, element
+ *   element: name, attributes (key, value)*, children element*      (indexes of strings)
+ *
+ *   root ── metadata ── class (id, name, superType) ── field (name, class, constantPool, dimension)
+ *
+ * Nothing of a file can be read without them: values have no tags, and fields differ between
+ * releases and writers in number and order. So fields are found by name, never by position.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/view.h"
+
+enum jfr_kind {
+	JFR_STRUCT,
+	JFR_BOOLEAN,
+	JFR_BYTE,
+	JFR_CHAR,
+	JFR_SHORT,
+	JFR_INT,
+	JFR_LONG,
+	JFR_FLOAT,
+	JFR_DOUBLE,
+	JFR_STRING,
+	JFR_N_KINDS,
+};
+
+struct jfr_field {
+	struct view name;
+	uint64_t type_id;
+	const struct jfr_type *type; /* NULL where the metadata lacks it */
+	bool pooled;		     /* the value is a key in the pool of the type */
+	bool array;
+};
+
+struct jfr_type {
+	uint64_t id;
+	struct view name;
+	enum jfr_kind kind;
+	uint32_t n_fields;
+	const struct jfr_field *fields; /* only those that take bytes */
+	uint32_t n_declared;		/* with those that take none */
+	bool is_event;
+	bool unreadable;  /* contains itself, or nests too deep, or lacks a type */
+	uint32_t nesting; /* of types within it that are no pool's */
+	uint32_t number;  /* index among the types */
+};
+
+/* Empty if zeroed; may be released. */
+struct jfr_meta {
+	struct arena arena;
+	struct jfr_type *types;
+	uint32_t n_types;
+	struct map by_id;
+	uint32_t *small; /* type number + 1 by id, for ids below JFR_SMALL_IDS */
+	uint64_t hash;	 /* of what makes it */
+};
+
+#define JFR_SMALL_IDS 65536
+
+/* event: the whole metadata event. -EBADMSG, -E2BIG. ret_meta must not be in use. */
+int jfr_meta_parse(struct view event, struct jfr_meta *ret_meta, struct err *err);
+/* Equal for metadata that says the same; 0 for what is no metadata event. */
+uint64_t jfr_meta_hash(struct view event);
+void jfr_meta_release(struct jfr_meta *m);
+
+/* NULL when there is none. */
+const struct jfr_type *jfr_meta_type(const struct jfr_meta *m, uint64_t id);
+const struct jfr_type *jfr_meta_named(const struct jfr_meta *m, const char *name);

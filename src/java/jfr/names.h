@@ -1,0 +1,19 @@
+/*
+ * src/java/jfr/names.h: readable names of classes, methods and threads.
+ *
+ * Classes generated at run time have numbers and addresses in their names, without end. Their
+ * common part stays: "Load$$Lambda", "jdk.proxy.$Proxy", "GeneratedMethodAccessor".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+
+/* Names as the JVM has them: "java/lang/String", "[B". All append; -ENOMEM, -E2BIG. */
+int jfr_names_class(struct buf *out, struct view class_name);
+/* is_native: the class is the library, which is no part of the name. */
+int jfr_names_method(struct buf *out, struct view class_name, struct view method, bool is_native);
+/* fold: the numbers in it become "#", so that the threads of a pool have one name. */
+int jfr_names_thread(struct buf *out, struct view name, bool fold);

@@ -1,0 +1,85 @@
+/*
+ * src/java/jfr/pools.h: the constants of a chunk that profiles need: stacks, methods, classes,
+ * threads and texts.
+ *
+ *   checkpoint: size, 1, start, duration, distance to the one before, flags, pools
+ *   pool:       type, count, (key, value)*
+ *
+ * Constants refer to each other by keys and are looked up when asked for, one step at a time, so
+ * there is nothing that could go round in circles. Key 0 is null. All other pools are walked over:
+ * a recording can hold command lines and environments, which are nobody's business.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "java/jfr/metadata.h"
+#include "java/jfr/plan.h"
+
+struct jfr_frame {
+	uint64_t method; /* keys */
+	uint64_t type;
+	int32_t line; /* 0 when unknown */
+};
+
+struct jfr_stack {
+	const struct jfr_frame *frames; /* leaf first */
+	uint32_t n_frames;
+	bool truncated;
+	uint64_t key;
+	const struct jfr_pools *pools; /* where its keys mean something */
+};
+
+struct jfr_method {
+	uint64_t type; /* keys: its class, its name */
+	uint64_t name;
+};
+
+struct jfr_thread {
+	struct view java_name; /* empty when it has none */
+	struct view os_name;
+	int64_t java_id;
+	int64_t os_id; /* inside the JVM's pid namespace */
+	bool is_virtual;
+};
+
+#define JFR_MAX_TEXT_POOLS 64
+
+struct jfr_text_pool {
+	uint64_t type;
+	struct map texts; /* key to index + 1 in texts */
+};
+
+/* Zeroed is empty, and may be released; set limit first. */
+struct jfr_pools {
+	size_t limit;	/* bytes, about */
+	size_t used;	/* of it */
+	uint64_t epoch; /* no two pools have the same */
+	struct arena bytes;
+	struct buf texts;   /* of struct view */
+	struct buf frames;  /* of struct jfr_frame */
+	struct buf stacks;  /* of struct stack_entry */
+	struct buf methods; /* of struct jfr_method */
+	struct buf threads; /* of struct jfr_thread */
+	struct map stack_keys, method_keys, class_keys, thread_keys;
+	struct jfr_text_pool text_pools[JFR_MAX_TEXT_POOLS];
+	uint32_t n_text_pools;
+	uint64_t symbol_type, frame_type_type;
+};
+
+void jfr_pools_release(struct jfr_pools *p);
+/* Adds what the checkpoint event holds. -EBADMSG, -E2BIG. */
+int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view event,
+		  struct err *err);
+
+/* All say false for what is not there. Borrowed until the pools are added to or released. */
+bool jfr_pools_stack(const struct jfr_pools *p, uint64_t key, struct jfr_stack *ret_stack);
+bool jfr_pools_method(const struct jfr_pools *p, uint64_t key, struct jfr_method *ret_method);
+bool jfr_pools_class(const struct jfr_pools *p, uint64_t key, struct view *ret_name);
+bool jfr_pools_thread(const struct jfr_pools *p, uint64_t key, struct jfr_thread *ret_thread);
+bool jfr_pools_symbol(const struct jfr_pools *p, uint64_t key, struct view *ret_text);
+bool jfr_pools_frame_type(const struct jfr_pools *p, uint64_t key, struct view *ret_text);
+/* Of any type that is a string or has just one. */
+bool jfr_pools_text(const struct jfr_pools *p, uint64_t type, uint64_t key, struct view *ret_text);

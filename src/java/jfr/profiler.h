@@ -1,0 +1,69 @@
+/*
+ * src/java/jfr/profiler.h: CPU, allocation and lock profiles from the events of a recording.
+ *
+ * CPU: samples, and cpu if time is known: jdk.CPUTimeSample (JDK 25), or async-profiler's
+ * jdk.ExecutionSample. The JVM's own ExecutionSample picks a few running threads at a time: its
+ * count is not time, and is given as a count.
+ *
+ * Allocations: alloc_space from jdk.ObjectAllocationSample, or from the two TLAB events, which
+ * record object sizes and thus also give alloc_objects. A recording may have both for the same
+ * allocations: they are never added. jdk.ThreadAllocationStatistics, if recorded, gives the total,
+ * with or without events.
+ *
+ * Locks: contentions and delay from jdk.JavaMonitorEnter, and from jdk.ThreadPark if the thread
+ * waits for a lock rather than for work. The lock's class is the leaf.
+ *
+ * The weight of an ObjectAllocationSample is what the thread allocated since its previous sample.
+ * The first one of a thread older than the recording covers everything since the thread started,
+ * and is omitted. Younger threads are known by jdk.ThreadStart.
+ */
+#pragma once
+
+#include "java/jfr/builder.h"
+#include "java/jfr/jfr.h"
+#include "profile/profile.h"
+
+enum jfr_profile_kind {
+	JFR_PROFILE_CPU,
+	JFR_PROFILE_ALLOC,
+	JFR_PROFILE_LOCK,
+	JFR_PROFILE_N,
+};
+
+struct jfr_profiler_stats {
+	uint64_t events[JFR_PROFILE_N]; /* that the profiles are made of */
+	uint64_t idle_parks;		/* left out */
+	uint64_t first_samples;		/* left out: how many, and their weight */
+	uint64_t first_bytes;
+	/* In TLAB events; and what threads counted themselves, those that have ended not at all. */
+	int64_t tlab_bytes, counted_bytes;
+	uint64_t cpu_failed;  /* samples without a stack; their time counts */
+	uint64_t cpu_dropped; /* that the JVM says it lost */
+	uint64_t no_stack, truncated;
+	uint64_t lost;	  /* beyond our limit of memory */
+	bool cpu_is_time; /* the CPU profile has time, not only counts */
+};
+
+struct jfr_profiler;
+
+/* What a parser must be asked for, so that its events can be added. */
+const struct jfr_query *jfr_profiler_queries(size_t *ret_len);
+
+int jfr_profiler_new(const struct jfr_builder_options *options, struct jfr_profiler **ret_profiler,
+		     struct err *err);
+void jfr_profiler_free(struct jfr_profiler *p);
+DEFINE_CLEANUP(struct jfr_profiler, jfr_profiler_free)
+
+/* Adds an event that the parser has just given. */
+int jfr_profiler_add(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e,
+		     struct err *err);
+/* Adds all events that are there now. */
+int jfr_profiler_read(struct jfr_profiler *p, struct jfr *j, struct err *err);
+/*
+ * The profile of what was added since it was taken last, also an empty one; which threads are known
+ * stays. time_ns and duration_ns go into it.
+ */
+int jfr_profiler_take(struct jfr_profiler *p, enum jfr_profile_kind kind, int64_t time_ns,
+		      int64_t duration_ns, struct profile **ret_profile, struct err *err);
+/* Over all. Those of allocations are up to date after the profile was taken. */
+void jfr_profiler_stats(const struct jfr_profiler *p, struct jfr_profiler_stats *ret_stats);

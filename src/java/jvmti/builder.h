@@ -1,0 +1,48 @@
+/*
+ * src/java/jvmti/builder.h: sums the records of our library in a JVM into profiles, in the same
+ * form as a recording's (java/jfr/profiler.h): alloc_objects and alloc_space, contentions and
+ * delay.
+ *
+ * An object is sampled with a probability that grows with its size: 1 - exp(-size / interval). A
+ * sampled one stands for the others accordingly.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "java/jfr/builder.h"
+#include "java/jfr/profiler.h"
+#include "java/jvmti/ring.h"
+#include "profile/profile.h"
+
+struct java_jvmti_part {
+	struct profile *profile;
+	struct map functions, locations, sums_by_key;
+	struct buf sums;
+	bool is_full;
+};
+
+struct java_jvmti_builder {
+	struct jfr_builder_options options;
+	struct intern names;	 /* of methods, for as long as the library knows them */
+	uint32_t *name_of_frame; /* + 1; 0 when it was not said */
+	int32_t *line_of_frame;
+	struct buf text;
+	struct java_jvmti_part parts[JFR_PROFILE_N];
+	uint64_t events[JFR_PROFILE_N];
+	uint64_t truncated, no_stack;
+	uint64_t lost; /* events beyond our limit of memory */
+};
+
+/* -ENOMEM. Zeroed may be released. */
+int java_jvmti_builder_init(struct java_jvmti_builder *b,
+			    const struct jfr_builder_options *options);
+void java_jvmti_builder_release(struct java_jvmti_builder *b);
+int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_record *record);
+/* What was added since it was taken last, also an empty one; there is no JFR_PROFILE_CPU. */
+int java_jvmti_builder_take(struct java_jvmti_builder *b, enum jfr_profile_kind kind,
+			    struct profile **ret_profile, struct err *err);
+
+/* How many objects one of that size stands for. */
+double java_jvmti_weight(uint64_t size, uint64_t interval_bytes);

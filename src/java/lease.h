@@ -1,0 +1,33 @@
+/*
+ * src/java/lease.h: what a sonde holds in a JVM, from its note to the end.
+ *
+ * Whoever puts something into a JVM first takes its lock and writes a note, then attaches, and
+ * finally removes everything in the note. After kill -9 the next start does that
+ * (java_recordings_restore()).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "java/attach/attach.h"
+#include "java/recorder/note.h"
+#include "proc/id.h"
+
+struct java_hold {
+	char *state_dir;
+	struct java_note note;
+	struct java_attach *attach;
+	int dirfd; /* our file system in the target's /tmp; who mounts it sets it */
+	int lock;
+	bool noted;
+};
+
+int java_hold_init(struct java_hold *hold, const char *state_dir, struct err *err);
+/* What must be known before anything of the JVM is touched. -ENOTSUP, -EPERM. */
+int java_hold_check(const struct proc_id *id, struct err *err);
+/* -EBUSY: another sonde has it; others as java_attach_open(). */
+int java_hold_begin(struct java_hold *hold, const struct proc_id *id, struct err *err);
+/* The note stays when it fails. Nothing to do: 0. */
+int java_hold_end(struct java_hold *hold, struct err *err);
+void java_hold_release(struct java_hold *hold); /* ends it unless it has ended */

@@ -1,0 +1,188 @@
+/* src/java/recorder/recording.c: see recording.h. */
+#include "java/recorder/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "java/lease.h"
+#include "java/recorder/commands.h"
+#include "java/recorder/mount.h"
+#include "oom/limit.h"
+
+/* What a first recording takes: its classes and threads, buffers, and its files in memory. */
+#define RECORDING_HEADROOM ((uint64_t)128 << 20)
+
+struct java_recording {
+	struct java_hold hold;
+};
+
+int java_recording_dirfd(const struct java_recording *rec)
+{
+	return rec->hold.dirfd;
+}
+
+const struct java_vm *java_recording_vm(const struct java_recording *rec)
+{
+	return java_attach_vm(rec->hold.attach);
+}
+
+bool java_recording_is_live(const struct java_recording *rec)
+{
+	return java_recording_vm(rec)->major >= 14;
+}
+
+int java_recording_stop(struct java_recording *rec, struct err *err)
+{
+	return java_hold_end(&rec->hold, err);
+}
+
+void java_recording_free(struct java_recording *rec)
+{
+	if (!rec)
+		return;
+	java_hold_release(&rec->hold);
+	free(rec);
+}
+
+/* A container that is short of memory must not be the one that our recording breaks. */
+static int recording_check_memory(const struct proc_id *id, struct err *err)
+{
+	_cleanup_(oom_limit_closep) struct oom_limit *limit = NULL;
+	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)64 << 10);
+	_cleanup_(oom_mounts_close) struct oom_mounts mounts = {};
+	struct oom_fill fill;
+	char path[48];
+	const char *s;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)id->pid);
+	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0 || !(s = buf_cstr(&text)) ||
+	    oom_mounts_open(&mounts, NULL) < 0 || oom_limit_open(&mounts, s, &limit, NULL) < 0)
+		return 0;
+	/* The first group that is at all full is its own; those above it are only looked at. */
+	if ((oom_limit_is_near(limit, 0, &fill) &&
+	     fill.limit_bytes - MIN(fill.used_bytes, fill.limit_bytes) < RECORDING_HEADROOM) ||
+	    oom_limit_is_near(limit, 97, &fill))
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_LIMIT, "",
+				"process %d: its container has too little memory left for a "
+				"recording (%llu of %llu MB in use)",
+				(int)id->pid, (unsigned long long)(fill.used_bytes >> 20),
+				(unsigned long long)(fill.limit_bytes >> 20));
+	return 0;
+}
+
+static int recording_mount(struct java_recording *rec, const struct java_recording_options *o,
+			   struct err *err)
+{
+	_cleanup_(buf_release) struct buf settings = buf_with_max((size_t)16 << 10);
+	struct java_target target;
+	char name[JAVA_NOTE_NAME];
+	int r;
+
+	if (java_recording_settings(java_recording_vm(rec)->major, o, &settings) < 0)
+		return err_oom(err);
+	java_note_dir_name(&rec->hold.note, name);
+	r = java_target_read(&rec->hold.note.id, &target, err);
+	return r < 0 ? r
+		     : java_mount_make(&target, name, buf_view(&settings), &rec->hold.dirfd, err);
+}
+
+static int recording_begin(struct java_recording *rec, const struct java_recording_options *o,
+			   struct err *err)
+{
+	char dir_name[JAVA_NOTE_NAME], name[JAVA_NOTE_NAME];
+	char dir[64], settings[96];
+	int r;
+
+	java_note_dir_name(&rec->hold.note, dir_name);
+	java_note_recording_name(&rec->hold.note, name);
+	(void)snprintf(dir, sizeof(dir), "/tmp/%s", dir_name);
+	(void)snprintf(settings, sizeof(settings), "%s/" JAVA_MOUNT_SETTINGS, dir);
+	r = java_jfr_find(rec->hold.attach, name, err);
+	if (r > 0)
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
+				"process %d: its user is already recording, and another recording "
+				"would interfere; retried once that ends",
+				(int)rec->hold.note.id.pid);
+	if (r == 0)
+		r = java_jfr_directory(rec->hold.attach, rec->hold.note.before,
+				       sizeof(rec->hold.note.before), err);
+	if (r == 0)
+		r = java_note_save(rec->hold.state_dir, &rec->hold.note, err);
+	if (r == 0)
+		r = recording_mount(rec, o, err);
+	if (r == 0)
+		r = java_jfr_set_directory(rec->hold.attach, dir,
+					   o->stack_depth ? o->stack_depth : 128, err);
+	return r < 0 ? r : java_jfr_start(rec->hold.attach, name, settings, err);
+}
+
+int java_recording_start(const struct proc_id *id, const struct java_recording_options *o,
+			 struct java_recording **ret_recording, struct err *err)
+{
+	_cleanup_(java_recording_freep) struct java_recording *rec = calloc(1, sizeof(*rec));
+	int r;
+
+	if (!rec)
+		return err_oom(err);
+	r = java_hold_init(&rec->hold, o->state_dir, err);
+	if (r == 0)
+		r = java_hold_check(id, err);
+	if (r == 0)
+		r = recording_check_memory(id, err);
+	if (r == 0)
+		r = java_hold_begin(&rec->hold, id, err);
+	if (r == 0)
+		r = recording_begin(rec, o, err);
+	if (r < 0)
+		return r;
+	*ret_recording = TAKE_PTR(rec);
+	return 0;
+}
+
+/*
+ * Ours ends, and what the user's recording writes from now on goes where it would have gone. The
+ * file system stays for what it has written there.
+ */
+static int recording_yield(struct java_recording *rec, const char *name, struct err *err)
+{
+	int r = java_jfr_stop(rec->hold.attach, name, err);
+
+	if (r >= 0)
+		r = java_jfr_set_directory(rec->hold.attach, rec->hold.note.before, 0, err);
+	if (r < 0)
+		return r;
+	return err_set(err, -EBUSY,
+		       "process %d: its user has started a recording; sonde's has stopped",
+		       (int)rec->hold.note.id.pid);
+}
+
+int java_recording_check(struct java_recording *rec, struct err *err)
+{
+	char name[JAVA_NOTE_NAME];
+	int r;
+
+	java_note_recording_name(&rec->hold.note, name);
+	r = java_jfr_find(rec->hold.attach, name, err);
+	if (r < 0 && !proc_id_alive(&rec->hold.note.id))
+		return err_set(err, -ESRCH, "process %d has exited", (int)rec->hold.note.id.pid);
+	if (r < 0)
+		return r;
+	if (r & JAVA_JFR_OTHERS)
+		return recording_yield(rec, name, err);
+	if (!(r & JAVA_JFR_OURS))
+		return err_set(err, -ENOENT,
+			       "process %d: sonde's recording was stopped by someone else",
+			       (int)rec->hold.note.id.pid);
+	return 0;
+}
+
+int java_recording_rotate(struct java_recording *rec, struct err *err)
+{
+	char name[JAVA_NOTE_NAME];
+
+	java_note_recording_name(&rec->hold.note, name);
+	return java_jfr_rotate(rec->hold.attach, name, err);
+}

@@ -1,0 +1,87 @@
+/*
+ * src/store/codec/block.h: values by stack: one collection, one hour of collections, or the sums of
+ * a day.
+ *
+ *   sums  varints: n, samples, gcd
+ *         columns: stack id deltas; value / gcd, zigzag
+ *   pack  varints: times, stacks, samples, gcd, differences (0 or 1)
+ *         columns: times (ms in the hour, deltas); stack id deltas; samples of each stack;
+ *                  index of time deltas; value / gcd, zigzag
+ *
+ * A pack is transposed: all values of one stack are adjacent, by time. With differences, each value
+ * of a stack is coded as the change from the previous one, which is mostly zero for snapshots.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+#include "store/codec/codec.h"
+
+#define BLOCK_MAX_STACK 200000U	   /* the greatest stack id */
+#define BLOCK_MAX_SAMPLES 1000000U /* in one pack */
+#define BLOCK_HOUR_MS 3600000U
+
+struct block_value {
+	uint32_t stack;
+	int64_t value;
+};
+
+struct block_sample {
+	uint32_t stack;
+	uint32_t time; /* index into the times of the pack */
+	int64_t value;
+};
+
+/*
+ * Saturating sums by stack id. There is room for BLOCK_MAX_STACK + 1, mostly never touched; zeros
+ * are written only where needed. Empty without values.
+ */
+struct block_sums {
+	int64_t *values;
+	uint32_t n_stacks; /* all ids added to are below this */
+	uint32_t n_clear;  /* all entries below are valid; zeros beyond n_stacks */
+	uint64_t samples;
+};
+
+static inline int64_t block_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	/* Saturates rather than overflowing to the wrong sign. */
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? -INT64_MAX : INT64_MAX;
+	return sum;
+}
+
+void block_sums_clear(struct block_sums *sums); /* for reuse */
+
+/* Stable sort by stack. tmp has the same length. */
+void block_sort(struct block_value *values, size_t n, struct block_value *tmp);
+/* Merges values of equal stacks, which are sorted, and drops zeros; returns how many remain. */
+size_t block_add_up(struct block_value *values, size_t n);
+/* Both. */
+size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp);
+
+/* values: as left by block_add_up(). samples: the number of stored samples they stand for. */
+int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
+		      struct buf *out);
+/* One hour of one process; samples are sorted by stack, then time. */
+struct block_hour {
+	const uint32_t *times_ms; /* in the hour, ascending */
+	size_t n_times;
+	const struct block_sample *samples;
+	size_t n_samples; /* <= BLOCK_MAX_SAMPLES */
+};
+int block_encode_pack(struct codec *c, const struct block_hour *hour, bool differences,
+		      struct buf *out);
+
+/* Appends struct block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
+int block_decode_sums(struct codec *c, struct view block, struct buf *out);
+/* On failure the sums contain part of the block, also beyond n_stacks. */
+int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums);
+/* Only collections with from_ms <= time < to_ms within the hour. */
+int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
+		   struct block_sums *sums);

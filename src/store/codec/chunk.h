@@ -1,0 +1,57 @@
+/*
+ * src/store/codec/chunk.h: dictionaries on disk: frames and stacks of one service, in chunks.
+ *
+ *   frames  varints: first id, n
+ *           columns: names (length, bytes); files (length, bytes); lines (zigzag)
+ *   stacks  varints: n, bytes of a frame's id (2 or 4)
+ *           columns: ids (zigzag deltas); frames shared with the previous stack, from the root;
+ *                    how many further ones; their ids, little-endian
+ *
+ * Stacks are sorted by their frames from the root, so neighbours share long prefixes; that is why
+ * their ids are a column. Frame ids are most of what a sum reads, and for most stacks it only skips
+ * them: hence the fixed width. Format 1 has varints there.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/view.h"
+#include "store/codec/codec.h"
+#include "store/sqlite/day.h"
+
+#define CHUNK_MAX_DEPTH 2048U	    /* frames of a stack */
+#define CHUNK_MAX_FRAMES (1U << 18) /* frames of a service */
+
+struct chunk_frame {
+	struct view name;
+	struct view file;
+	int64_t line;
+};
+
+/* frames are root first. */
+struct chunk_stack {
+	uint32_t id;
+	uint32_t n;
+	const uint32_t *frames;
+};
+
+int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
+			struct buf *out);
+/* Sorts the stacks. */
+int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out);
+
+/* Called for each; the arguments are borrowed for the call. A negative return stops reading. */
+typedef int chunk_frame_fn(void *ctx, uint32_t id, const struct chunk_frame *frame);
+typedef int chunk_stack_fn(void *ctx, const struct chunk_stack *stack, uint32_t shared);
+int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx);
+int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx);
+
+/* Reads all frames of a service, then all its stacks. -EBADMSG, or the callback's error. */
+struct chunk_visitor {
+	chunk_frame_fn *frame;
+	chunk_stack_fn *stack;
+	void *ctx;
+};
+int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
+		struct err *err);

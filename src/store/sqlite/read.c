@@ -1,0 +1,151 @@
+/* src/store/sqlite/read.c: how readers iterate over days and find their streams and label sets. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/codec/labels.h"
+#include "store/sqlite/state.h"
+
+static void close_dayp(struct day *d)
+{
+	day_close(d);
+}
+
+static int read_day(struct store_sqlite *s, int64_t number, sqlite_day_fn *fn, void *ctx,
+		    struct err *err)
+{
+	_cleanup_(close_dayp) struct day day = {0};
+	struct err why = {};
+	int r = day_open(&day, s->dir, number, false, &why);
+
+	if (r == 0)
+		r = day_exec(&day, DAY_BEGIN_READ, NULL, 0, &why);
+	if (r == 0)
+		r = fn(ctx, &day, &why);
+	if (r == 0)
+		r = day_exec(&day, DAY_COMMIT, NULL, 0, &why);
+	/* Retention may have deleted the file meanwhile. */
+	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
+		return 0;
+	if (r == -EBADMSG || r == -ENOTSUP) {
+		uint64_t inode = day.inode;
+
+		day_close(&day);
+		if (r == -EBADMSG)
+			sqlite_set_aside(s, number, inode, why.text);
+		return 0;
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
+		    void *ctx, struct err *err)
+{
+	_cleanup_free_ struct sqlite_file *files = NULL;
+	size_t n = 0;
+	int r = sqlite_files(s, &files, &n, err);
+
+	if (from_ns >= to_ns)
+		return 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int64_t begin = files[i].number * DAY_NS;
+
+		if (files[i].damaged || begin >= to_ns || begin + DAY_NS <= from_ns)
+			continue;
+		r = read_day(s, files[i].number, fn, ctx, err);
+	}
+	return r;
+}
+
+int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_SERVICES, NULL, 0, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (!view_eq(day_blob(stmt, 1), view_str(service)))
+			continue;
+		day_done(stmt);
+		*ret_id = (uint32_t)id;
+		return id > 0 && id <= DAY_MAX_STREAMS;
+	}
+	return r;
+}
+
+int sqlite_find_stream(struct day *day, const char *service, const char *type,
+		       struct sqlite_stream *ret, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		if (!view_eq(day_blob(stmt, 4), view_str(service)) ||
+		    !view_eq(day_blob(stmt, 2), view_str(type)))
+			continue;
+		*ret = (struct sqlite_stream){
+			.id = (uint32_t)sqlite3_column_int64(stmt, 0),
+			.service = (uint32_t)sqlite3_column_int64(stmt, 1),
+			.snapshot = sqlite3_column_int(stmt, 3) != 0,
+		};
+		day_done(stmt);
+		return ret->id > DAY_MAX_STREAMS ? -EBADMSG : 1;
+	}
+	return r;
+}
+
+static int64_t to_ms(int64_t ns)
+{
+	return ns / 1000000 + (ns % 1000000 > 0);
+}
+
+void sqlite_day_window(const struct day *day, int64_t from_ns, int64_t to_ns, int64_t *ret_from_ms,
+		       int64_t *ret_to_ms)
+{
+	int64_t begin = day->number * DAY_MS;
+
+	*ret_from_ms = MIN(MAX(to_ms(from_ns) - begin, 0), DAY_MS);
+	*ret_to_ms = MIN(MAX(to_ms(to_ns) - begin, 0), DAY_MS);
+}
+
+int sqlite_filter(struct day *day, uint32_t service, const struct store_window *window,
+		  uint8_t **ret_bits, struct err *err)
+{
+	_cleanup_free_ uint8_t *bits = NULL;
+	sqlite3_stmt *stmt = NULL;
+	int r, pass;
+
+	if (window->n_filters == 0) {
+		*ret_bits = NULL;
+		return 0;
+	}
+	bits = calloc(1, DAY_MAX_LABELSETS / 8 + 1);
+	if (!bits)
+		return err_oom(err);
+	r = day_query(day, DAY_LABELSETS, NULL, 0, &stmt, err);
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (sqlite3_column_int64(stmt, 1) != service)
+			continue;
+		pass = labels_match(day_blob(stmt, 2), window->filters, window->n_filters);
+		if (pass < 0 || id < 0 || id > DAY_MAX_LABELSETS) {
+			day_done(stmt);
+			return err_set(err, -EBADMSG, "%s: damaged labels", day->path);
+		}
+		if (pass)
+			bits[id / 8] |= (uint8_t)(1U << id % 8);
+	}
+	if (r == 0)
+		*ret_bits = TAKE_PTR(bits);
+	return r;
+}

@@ -1,0 +1,183 @@
+/* src/store/sqlite/retention.c: lists files, deletes old ones, and moves damaged ones aside. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "store/sqlite/state.h"
+
+#define MAX_DAMAGED 1000
+
+/* "2026-11-15.db", or that and ".damaged-1". */
+static bool parse_name(const char *name, struct sqlite_file *ret)
+{
+	struct tm tm = {0};
+	const char *rest;
+
+	if (strlen(name) >= sizeof(ret->name))
+		return false;
+	rest = strptime(name, "%Y-%m-%d", &tm);
+	if (!rest || strncmp(rest, ".db", 3) != 0)
+		return false;
+	rest += 3;
+	ret->damaged = strncmp(rest, ".damaged-", 9) == 0 && !strchr(rest + 9, '-');
+	if (*rest && !ret->damaged)
+		return false;
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	ret->number = timegm(&tm) / 86400;
+	return true;
+}
+
+static uint64_t size_of(const char *dir, const char *name, const char *suffix)
+{
+	char path[512];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static int compare_files(const void *va, const void *vb)
+{
+	const struct sqlite_file *a = va, *b = vb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void closedirp(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, size_t *ret_len,
+		 struct err *err)
+{
+	_cleanup_(closedirp) DIR *dir = opendir(s->dir);
+	_cleanup_(buf_release) struct buf files = {0};
+	struct sqlite_file f = {0};
+	struct dirent *e;
+
+	if (!dir)
+		return err_set(err, -errno, "cannot read the directory %s: %s", s->dir,
+			       strerror(errno));
+	while ((e = readdir(dir))) {
+		if (!parse_name(e->d_name, &f))
+			continue;
+		f.bytes = size_of(s->dir, f.name, "") + size_of(s->dir, f.name, "-wal");
+		if (buf_append(&files, &f, sizeof(f)) < 0)
+			return err_oom(err);
+	}
+	*ret_len = files.len / sizeof(f);
+	if (*ret_len > 0)
+		qsort(files.data, *ret_len, sizeof(f), compare_files);
+	*ret_files = (void *)TAKE_PTR(files.data);
+	return 0;
+}
+
+/* Delete the database first: a later open then finds nothing, not half of it. */
+static void remove_file(struct store_sqlite *s, const struct sqlite_file *f)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	char path[512];
+
+	if (!f->damaged)
+		sqlite_drop_writer(s, f->number);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s%s", s->dir, f->name, suffixes[i]);
+		(void)unlink(path);
+	}
+}
+
+/* Whether to delete the file: by age, or because the directory is too large. */
+static bool must_go(const struct store_sqlite *s, const struct sqlite_file *f, int64_t now_ns,
+		    uint64_t bytes)
+{
+	if (!f->damaged && f->number >= now_ns / DAY_NS)
+		return false;
+	if (s->retention_ns > 0 && (f->number + 1) * DAY_NS <= now_ns - s->retention_ns)
+		return true;
+	return s->max_bytes > 0 && bytes > s->max_bytes;
+}
+
+int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
+{
+	_cleanup_free_ struct sqlite_file *files = NULL;
+	char sentence[256];
+	uint64_t bytes = 0;
+	size_t n = 0;
+	int r = sqlite_files(s, &files, &n, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		bytes += files[i].bytes;
+	for (size_t i = 0; i < n; i++) {
+		if (!must_go(s, &files[i], now_ns, bytes))
+			continue;
+		remove_file(s, &files[i]);
+		bytes -= files[i].bytes;
+	}
+	if (s->max_bytes == 0 || bytes <= s->max_bytes) {
+		s->too_large = false;
+		return 0;
+	}
+	s->too_large = true;
+	(void)snprintf(sentence, sizeof(sentence),
+		       "today's profiles alone take %llu MB, more than --max-disk (%llu MB); "
+		       "nothing is stored until tomorrow, or until you raise it",
+		       (unsigned long long)bytes >> 20, (unsigned long long)s->max_bytes >> 20);
+	sqlite_trouble(s, sentence, false);
+	return 0;
+}
+
+static bool rename_day(const struct store_sqlite *s, const char *path, int n)
+{
+	static const char *const suffixes[] = {"-wal", "-shm", ""};
+	char from[600], to[640];
+
+	(void)s;
+	(void)snprintf(to, sizeof(to), "%s.damaged-%d", path, n);
+	if (access(to, F_OK) == 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		(void)snprintf(from, sizeof(from), "%s%s", path, suffixes[i]);
+		(void)snprintf(to, sizeof(to), "%s.damaged-%d%s", path, n, suffixes[i]);
+		(void)rename(from, to);
+	}
+	return true;
+}
+
+void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
+			     const char *why)
+{
+	char path[512], sentence[800];
+	struct stat st;
+
+	day_path(path, sizeof(path), s->dir, number);
+	/* Another reader may have been faster, and a new file may have taken the name. */
+	if (stat(path, &st) < 0 || (inode && st.st_ino != inode) || sqlite_lock_folder(s, NULL) < 0)
+		return;
+	sqlite_drop_writer(s, number);
+	for (int n = 1; n < MAX_DAMAGED; n++)
+		if (rename_day(s, path, n))
+			break;
+	(void)snprintf(sentence, sizeof(sentence), "a damaged file was moved aside: %s", why);
+	(void)pthread_mutex_lock(&s->status_lock);
+	s->status.damaged_files++;
+	(void)snprintf(s->status.trouble, sizeof(s->status.trouble), "%.*s",
+		       (int)sizeof(s->status.trouble) - 1, sentence);
+	(void)pthread_mutex_unlock(&s->status_lock);
+}
+
+void sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	sqlite_set_aside_locked(s, number, inode, why);
+	(void)pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,148 @@
+/*
+ * src/store/sqlite/series.c: totals over time, from the points of profiles and from metrics with a
+ * stream name.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "store/metrics/stream.h"
+#include "store/sqlite/state.h"
+
+#define MAX_POINTS ((size_t)1 << 20)
+
+struct charting {
+	const struct store_window *window;
+	int64_t step_ns;
+	double *sums;
+	size_t n;
+	uint32_t *times; /* distinct collection times of each step */
+	uint8_t *seen;	 /* whether a point passed the filters */
+	bool snapshot;
+	struct damage damage;
+	int64_t day_ms; /* start of the current day */
+};
+
+/* The step of a time of the day; n if none. */
+static size_t chart_step(const struct charting *c, int64_t ms)
+{
+	int64_t ns = (c->day_ms + ms) * 1000000;
+	/* Unsigned: the window may start before 1970. */
+	uint64_t i = ((uint64_t)ns - (uint64_t)c->window->from_ns) / (uint64_t)c->step_ns;
+
+	return MIN(i, c->n);
+}
+
+static void chart_value(void *ctx, int64_t ms, double value)
+{
+	struct charting *c = ctx;
+	size_t i = chart_step(c, ms);
+
+	if (i == c->n)
+		return;
+	c->seen[i] = 1;
+	c->sums[i] += value;
+}
+
+static int chart_points(struct charting *c, struct day *day, const struct sqlite_stream *stream,
+			const uint8_t *bits, struct buf *times, struct err *err)
+{
+	int64_t from_ms, to_ms, last = -1;
+	sqlite3_stmt *stmt = NULL;
+	int r;
+
+	sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &from_ms, &to_ms);
+	r = day_query(
+		day, DAY_POINTS,
+		(const int64_t[]){day_key(stream->id, from_ms, 0), day_key(stream->id, to_ms, 0)},
+		2, &stmt, err);
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		int64_t key = sqlite3_column_int64(stmt, 0);
+		uint32_t ms = (uint32_t)day_key_ms(key);
+
+		r = ms != last ? buf_append(times, &ms, sizeof(ms)) : 0;
+		last = ms;
+		if (sqlite_passes(bits, day_key_labelset(key)))
+			chart_value(c, ms, (double)sqlite3_column_int64(stmt, 1));
+	}
+	return r;
+}
+
+static int chart_profiles(struct charting *c, struct day *day, struct buf *times, struct err *err)
+{
+	_cleanup_free_ uint8_t *bits = NULL;
+	struct sqlite_stream stream;
+	int r = sqlite_find_stream(day, c->window->service, c->window->type, &stream, err);
+
+	if (r <= 0)
+		return r;
+	c->snapshot = stream.snapshot;
+	r = sqlite_filter(day, stream.service, c->window, &bits, err);
+	return r < 0 ? r : chart_points(c, day, &stream, bits, times, err);
+}
+
+/* Both lists are sorted; a time in both counts once. */
+static void count_times(struct charting *c, const struct buf *a, const struct buf *b)
+{
+	const uint32_t *x = (const void *)a->data, *y = (const void *)b->data;
+	size_t n_x = a->len / sizeof(*x), n_y = b->len / sizeof(*y);
+
+	for (size_t i = 0, k = 0; i < n_x || k < n_y;) {
+		uint32_t ms = k == n_y || (i < n_x && x[i] <= y[k]) ? x[i] : y[k];
+		size_t step = chart_step(c, ms);
+
+		i += i < n_x && x[i] == ms;
+		k += k < n_y && y[k] == ms;
+		if (step < c->n)
+			c->times[step]++;
+	}
+}
+
+static int chart_day(void *ctx, struct day *day, struct err *err)
+{
+	_cleanup_(buf_release) struct buf times = {0};
+	struct charting *c = ctx;
+	struct metrics_stream metrics = {.fn = chart_value, .ctx = c, .damage = &c->damage};
+	int r;
+
+	c->day_ms = day->number * DAY_MS;
+	r = chart_profiles(c, day, &times, err);
+	if (r == 0)
+		r = metrics_read_stream(&metrics, day, c->window, err);
+	if (r > 0)
+		c->snapshot = metrics.snapshot;
+	if (r >= 0)
+		count_times(c, &times, &metrics.times);
+	buf_release(&metrics.times);
+	return MIN(r, 0);
+}
+
+int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
+		  double *points, size_t n_points, struct err *err)
+{
+	_cleanup_free_ uint32_t *times = NULL;
+	_cleanup_free_ uint8_t *seen = NULL;
+	_cleanup_free_ double *sums = NULL;
+	struct charting c = {.window = window, .step_ns = step_ns, .n = n_points};
+	int r;
+
+	if (n_points > MAX_POINTS)
+		return err_set(err, -E2BIG, "too many points: %zu, at most %zu", n_points,
+			       MAX_POINTS);
+	c.times = times = calloc(n_points + 1, sizeof(*times));
+	c.seen = seen = calloc(n_points + 1, sizeof(*seen));
+	c.sums = sums = calloc(n_points + 1, sizeof(*sums));
+	if (!times || !seen || !sums)
+		return err_oom(err);
+	r = sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, chart_day, &c,
+			    err);
+	sqlite_count_damage(store_sqlite(store), &c.damage);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_points; i++) {
+		points[i] = seen[i] ? sums[i] : (double)NAN;
+		if (seen[i] && c.snapshot)
+			points[i] /= times[i];
+	}
+	return 0;
+}

@@ -1,0 +1,444 @@
+/*
+ * src/store/sqlite/sqlite.c: the embedded store's interface: write, commit, maintain, status.
+ *
+ * A write failure spoils the interval: what was not committed is lost and counted, and the day file
+ * is closed. The commit that ends the interval clears this state, and the next interval starts over
+ * from disk. Readers have their own connections and are not affected.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "pipeline/metrics.h"
+#include "store/codec/block.h"
+#include "store/sqlite/events.h"
+#include "store/sqlite/state.h"
+
+#define HOUR_NS (3600 * 1000000000LL)
+#define DICTS_MAX_BYTES ((size_t)36 << 20)
+#define USUAL_SERIES 2000
+#define USUAL_SERIES_IN_ALL 20000
+#define DAMAGED_MAX 4096 /* distinct blocks */
+
+static void unlockp(pthread_mutex_t **m)
+{
+	(void)pthread_mutex_unlock(*m);
+}
+
+static pthread_mutex_t *locked(pthread_mutex_t *m)
+{
+	(void)pthread_mutex_lock(m);
+	return m;
+}
+
+#define HOLD(m) _cleanup_(unlockp) __attribute__((unused)) pthread_mutex_t *_held = locked(m)
+
+static int64_t wall_clock(void *ctx)
+{
+	(void)ctx;
+	return (int64_t)clock_unix_ns();
+}
+
+int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	char path[512];
+
+	if (s->lock_fd >= 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/lock", s->dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
+		return err_lack(err, -ENOSPC, ERR_CAUSE_DISK, "free some space",
+				"%s: the disk is full", s->dir);
+	if (fd < 0)
+		return err_lack(err, -EROFS, ERR_CAUSE_DISK,
+				"check its owner and permissions, or choose another --data-dir",
+				"%s cannot be written (%s)", s->dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY,
+				"stop it, or choose another --data-dir",
+				"another sonde is writing to %s", s->dir);
+	s->lock_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
+{
+	HOLD(&s->status_lock);
+
+	(void)snprintf(s->status.trouble, sizeof(s->status.trouble), "%.*s",
+		       (int)sizeof(s->status.trouble) - 1, sentence);
+	s->status.writing = writing;
+}
+
+void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage)
+{
+	HOLD(&s->status_lock);
+
+	for (size_t i = 0; i < damage->n; i++) {
+		uint64_t known;
+
+		if (map_get(&s->damaged, damage->where[i], &known) ||
+		    s->damaged.len >= DAMAGED_MAX || map_put(&s->damaged, damage->where[i], 1) < 0)
+			continue;
+		s->status.damaged_blocks++;
+	}
+}
+
+/* What one call writes: any kind. */
+struct writing {
+	const struct store_entry *profile; /* one of the three */
+	const struct store_metrics *metrics;
+	const struct store_event *event;
+	const char *service;
+	int64_t time_ns;
+};
+
+static void count_lost(struct store_sqlite *s, const struct writing *lost)
+{
+	HOLD(&s->status_lock);
+
+	s->status.profiles_lost += lost->profile != NULL;
+	s->status.events_lost += lost->event != NULL;
+	s->status.points_lost += lost->metrics ? lost->metrics->metrics->len : 0;
+}
+
+void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
+{
+	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
+		struct writer *w = &s->writers[i];
+
+		if (!w->open || w->day.number != number)
+			continue;
+		{
+			HOLD(&s->status_lock);
+			s->status.profiles_lost += w->profiles;
+			s->status.events_lost += w->events;
+			s->status.points_lost += w->metrics.points;
+		}
+		writer_close(w);
+	}
+}
+
+int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err)
+{
+	uint64_t profiles = w->profiles, samples = w->samples;
+	uint64_t points = w->metrics.points, events = w->events;
+	int r = writer_commit(w, &s->tools, err);
+
+	if (r < 0)
+		return r;
+	{
+		HOLD(&s->status_lock);
+		s->status.profiles_written += profiles;
+		s->status.samples_written += samples;
+		s->status.points_written += points;
+		s->status.events_written += events;
+		if (points > 0)
+			s->status.series = w->metrics.n_active_in_all;
+	}
+	return 0;
+}
+
+int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err)
+{
+	struct writer *w = &s->writers[0];
+	int r;
+
+	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
+		struct writer *other = &s->writers[i];
+
+		if (other->open && other->day.number == number) {
+			*ret = other;
+			return 0;
+		}
+		if (!other->open || (w->open && other->used < w->used))
+			w = other;
+	}
+	if (w->open) {
+		r = sqlite_commit_writer(s, w, err);
+		if (r < 0) {
+			sqlite_drop_writer(s, w->day.number);
+			return r;
+		}
+		writer_close(w);
+	}
+	r = sqlite_lock_folder(s, err);
+	if (r == 0)
+		r = writer_open(w, s->dir, number, err);
+	if (r == -EBADMSG) {
+		sqlite_set_aside_locked(s, number, 0, err ? err->text : "");
+		r = writer_open(w, s->dir, number, err);
+	}
+	if (r < 0)
+		return r;
+	*ret = w;
+	return 0;
+}
+
+/* The interval is lost: drop everything open; it is reloaded after the commit. */
+static void spoil(struct store_sqlite *s, int r, const struct err *err)
+{
+	char line[ERR_LINE_MAX];
+
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			sqlite_drop_writer(s, s->writers[i].day.number);
+	s->spoiled = r;
+	s->why_spoiled = *err;
+	sqlite_trouble(s, err_describe(err, r, line), false);
+}
+
+/* There is new data to pack, from this hour on. */
+static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struct err *err)
+{
+	uint64_t settled;
+
+	if (!map_get(&s->settled, (uint64_t)number, &settled) || settled <= hour)
+		return 0;
+	return map_put(&s->settled, (uint64_t)number, hour) < 0 ? err_oom(err) : 0;
+}
+
+static int write_to(struct store_sqlite *s, struct writer *w, const struct writing *e,
+		    struct err *err)
+{
+	uint64_t refused = 0;
+	int r;
+
+	if (e->profile)
+		return writer_write(w, &s->tools, e->profile, err);
+	if (e->event)
+		return events_write(w, &s->tools, e->event, err);
+	r = metrics_write(w, &s->tools, e->metrics, &refused, err);
+	if (refused > 0) {
+		HOLD(&s->status_lock);
+		s->status.series_refused += refused;
+	}
+	return r;
+}
+
+static int try_write(struct store_sqlite *s, const struct writing *e, int64_t number,
+		     struct err *err)
+{
+	struct writer *w = NULL;
+	size_t used = 0;
+	uint64_t inode;
+	int r = sqlite_writer(s, number, &w, err);
+
+	if (r < 0)
+		return r;
+	w->used = ++s->ticks;
+	r = write_to(s, w, e, err);
+	if (r == -EBADMSG) {
+		/* The existing file is damaged: this interval starts a new one. */
+		inode = w->day.inode;
+		sqlite_set_aside_locked(s, number, inode, err->text);
+		r = sqlite_writer(s, number, &w, err);
+		if (r == 0)
+			r = write_to(s, w, e, err);
+	}
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		if (s->writers[i].open && &s->writers[i] != w)
+			used += writer_memory(&s->writers[i]);
+	r = writer_shrink(w, &s->tools, DICTS_MAX_BYTES - MIN(used, DICTS_MAX_BYTES), err);
+	return r < 0 ? r : unsettle(s, number, (uint64_t)(e->time_ns % DAY_NS / HOUR_NS), err);
+}
+
+static int write_any(struct store *store, const struct writing *e, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	int64_t now = s->now_ns(s->now_ctx);
+	struct err own = {};
+	int r;
+
+	HOLD(&s->lock);
+	if (!err)
+		err = &own;
+	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
+		count_lost(s, e);
+		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the system clock",
+				"data of %s is dated more than a day from now and is not stored",
+				e->service);
+	}
+	if (s->spoiled) {
+		count_lost(s, e);
+		*err = s->why_spoiled;
+		return s->spoiled;
+	}
+	if (s->too_large) {
+		count_lost(s, e);
+		return err_set(err, -ENOSPC, "%s is larger than --max-disk", s->dir);
+	}
+	r = try_write(s, e, e->time_ns / DAY_NS, err);
+	if (r == 0)
+		return 0;
+	count_lost(s, e);
+	if (r != -E2BIG)
+		spoil(s, r, err);
+	return r;
+}
+
+static int sqlite_write(struct store *store, const struct store_entry *e, struct err *err)
+{
+	const struct writing w = {.profile = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
+}
+
+static int sqlite_write_metrics(struct store *store, const struct store_metrics *e, struct err *err)
+{
+	const struct writing w = {.metrics = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
+}
+
+static int sqlite_write_event(struct store *store, const struct store_event *e, struct err *err)
+{
+	const struct writing w = {.event = e, .service = e->service, .time_ns = e->time_ns};
+
+	return write_any(store, &w, err);
+}
+
+static int sqlite_commit(struct store *store, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	struct err own = {};
+	bool wrote = false;
+	int r = 0;
+
+	HOLD(&s->lock);
+	if (!err)
+		err = &own;
+	if (s->spoiled) {
+		r = s->spoiled;
+		s->spoiled = 0;
+		*err = s->why_spoiled;
+		return r;
+	}
+	for (size_t i = 0; r == 0 && i < SQLITE_WRITERS; i++) {
+		if (!s->writers[i].open || !s->writers[i].in_transaction)
+			continue;
+		wrote = true;
+		r = sqlite_commit_writer(s, &s->writers[i], err);
+	}
+	if (r < 0) {
+		spoil(s, r, err);
+		s->spoiled = 0;
+		return r;
+	}
+	if (wrote)
+		sqlite_trouble(s, "", true);
+	if (s->max_bytes == 0 || s->lock_fd < 0)
+		return 0;
+	return sqlite_retain(s, s->now_ns(s->now_ctx), err);
+}
+
+static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	_cleanup_free_ struct sqlite_file *files = NULL;
+	size_t n = 0;
+	int r;
+
+	HOLD(&s->lock);
+	r = sqlite_lock_folder(s, err);
+	if (r == 0)
+		r = sqlite_retain(s, now_ns, err);
+	if (r == 0)
+		r = sqlite_files(s, &files, &n, err);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct err why = {};
+
+		if (files[i].damaged)
+			continue;
+		r = sqlite_pack_day(s, files[i].number, now_ns, &why);
+		if (r == 0)
+			continue;
+		sqlite_drop_writer(s, files[i].number);
+		if (r == -EBADMSG) {
+			sqlite_set_aside_locked(s, files[i].number, 0, why.text);
+			r = 0;
+			continue;
+		}
+		if (err)
+			*err = why;
+	}
+	return r;
+}
+
+static void sqlite_close(struct store *store)
+{
+	struct store_sqlite *s = store_sqlite(store);
+
+	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+		writer_close(&s->writers[i]);
+	writer_tools_release(&s->tools);
+	map_release(&s->settled);
+	map_release(&s->damaged);
+	if (s->lock_fd >= 0)
+		(void)close(s->lock_fd);
+	(void)pthread_mutex_destroy(&s->lock);
+	(void)pthread_mutex_destroy(&s->status_lock);
+	free(s);
+}
+
+static const struct store_ops sqlite_ops = {
+	.write = sqlite_write,
+	.write_metrics = sqlite_write_metrics,
+	.write_event = sqlite_write_event,
+	.commit = sqlite_commit,
+	.maintain = sqlite_maintain,
+	.close = sqlite_close,
+	.sum = sqlite_sum,
+	.series = sqlite_series,
+	.streams = sqlite_streams,
+	.labelsets = sqlite_labelsets,
+	.metrics = sqlite_metrics,
+	.events = sqlite_events,
+	.status = sqlite_status,
+};
+
+int store_sqlite_open(const struct store_sqlite_config *config, struct store **ret_store,
+		      struct err *err)
+{
+	struct store_sqlite *s;
+
+	if (strlen(config->dir) >= sizeof(s->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", config->dir);
+	if (mkdir(config->dir, 0700) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "cannot create the directory %s: %s", config->dir,
+			       strerror(errno));
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_oom(err);
+	s->base.ops = &sqlite_ops;
+	(void)snprintf(s->dir, sizeof(s->dir), "%s", config->dir);
+	s->retention_ns = config->retention_ns;
+	s->max_bytes = config->max_bytes;
+	s->now_ns = config->now_ns ? config->now_ns : wall_clock;
+	s->now_ctx = config->now_ctx;
+	s->lock_fd = -1;
+	s->tools.max_stacks =
+		MIN(config->max_stacks ? config->max_stacks : BLOCK_MAX_STACK, BLOCK_MAX_STACK);
+	s->tools.max_labelsets =
+		MIN(config->max_labelsets ? config->max_labelsets : DAY_MAX_LABELSETS,
+		    DAY_MAX_LABELSETS);
+	s->tools.max_series = config->max_series ? config->max_series : USUAL_SERIES;
+	s->tools.max_series_in_all =
+		config->max_series_in_all ? config->max_series_in_all : USUAL_SERIES_IN_ALL;
+	s->status.writing = true;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_mutex_init(&s->status_lock, NULL);
+	*ret_store = &s->base;
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* src/store/sqlite/streams.c: the streams and label sets in a window. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "store/codec/labels.h"
+#include "store/metrics/stream.h"
+#include "store/sqlite/state.h"
+
+struct span {
+	int64_t first_ns;
+	int64_t last_ns;
+};
+
+struct listing {
+	int64_t from_ns;
+	int64_t to_ns;
+	const char *service;
+	struct intern names; /* of streams, or label sets as bytes */
+	struct buf items;    /* struct store_stream, or struct span */
+	struct span *spans;  /* of a day's label sets; first_ns 0: none seen */
+	struct damage damage;
+};
+
+/* The time of the first or last point of a stream in the window; 0 if none. */
+static int edge_point(struct day *day, enum day_sql sql, const int64_t range[2], int64_t *ret_ns,
+		      struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, sql, range, 2, &stmt, err);
+
+	if (r == 0)
+		r = day_next(day, stmt, err);
+	if (r <= 0)
+		return r;
+	r = sqlite3_column_type(stmt, 0) != SQLITE_NULL;
+	if (r)
+		*ret_ns = (day->number * DAY_MS + day_key_ms(sqlite3_column_int64(stmt, 0))) *
+			  1000000;
+	day_done(stmt);
+	return r;
+}
+
+static int list_stream(struct listing *l, struct view service, struct view type, bool snapshot,
+		       struct span span)
+{
+	struct store_stream s = {.first_ns = span.first_ns, .last_ns = span.last_ns}, *known;
+	char name[sizeof(s.service) + sizeof(s.type)] = "";
+	uint32_t id;
+
+	if (service.len >= sizeof(s.service) || type.len >= sizeof(s.type))
+		return -EBADMSG;
+	memcpy(s.service, service.data, service.len);
+	memcpy(s.type, type.data, type.len);
+	memcpy(name, service.data, service.len);
+	memcpy(name + service.len + 1, type.data, type.len);
+	s.snapshot = snapshot;
+	if (intern_add(&l->names, view_of(name, service.len + type.len + 1), &id) < 0)
+		return -ENOMEM;
+	if (id == l->items.len / sizeof(s))
+		return buf_append(&l->items, &s, sizeof(s));
+	known = (struct store_stream *)(void *)l->items.data + id;
+	known->first_ns = MIN(known->first_ns, span.first_ns);
+	known->last_ns = MAX(known->last_ns, span.last_ns);
+	return 0;
+}
+
+static int list_metric(void *ctx, struct view service, const char *type, bool snapshot,
+		       int64_t first_ns, int64_t last_ns)
+{
+	return list_stream(ctx, service, view_str(type), snapshot,
+			   (struct span){first_ns, last_ns});
+}
+
+static int list_streams(void *ctx, struct day *day, struct err *err)
+{
+	struct listing *l = ctx;
+	struct metrics_listing metrics = {.from_ns = l->from_ns,
+					  .to_ns = l->to_ns,
+					  .stream = list_metric,
+					  .ctx = l,
+					  .damage = &l->damage};
+	int64_t from_ms, to_ms, first = 0, last = 0;
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+
+	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
+		const int64_t range[] = {day_key(id, from_ms, 0), day_key(id, to_ms, 0)};
+
+		if (id > DAY_MAX_STREAMS)
+			r = -EBADMSG;
+		else
+			r = edge_point(day, DAY_POINT_FIRST, range, &first, err);
+		if (r > 0)
+			r = edge_point(day, DAY_POINT_LAST, range, &last, err);
+		if (r > 0)
+			r = list_stream(l, day_blob(stmt, 4), day_blob(stmt, 2),
+					sqlite3_column_int(stmt, 3) != 0,
+					(struct span){first, last});
+	}
+	if (day->stmts[DAY_STREAMS])
+		day_done(day->stmts[DAY_STREAMS]);
+	return r < 0 ? r : metrics_list_streams(&metrics, day, err);
+}
+
+static int compare_streams(const void *va, const void *vb)
+{
+	const struct store_stream *a = va, *b = vb;
+	int by_service = strcmp(a->service, b->service);
+
+	return by_service ? by_service : strcmp(a->type, b->type);
+}
+
+static void listing_release(struct listing *l)
+{
+	intern_release(&l->names);
+	buf_release(&l->items);
+}
+
+int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+		   struct store_stream **ret_streams, size_t *ret_len, struct err *err)
+{
+	_cleanup_(listing_release) struct listing l = {.from_ns = from_ns, .to_ns = to_ns};
+	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
+
+	sqlite_count_damage(store_sqlite(store), &l.damage);
+	if (r < 0)
+		return r;
+	if (buf_reserve(&l.items, 1) < 0)
+		return err_oom(err);
+	*ret_len = l.items.len / sizeof(struct store_stream);
+	if (*ret_len > 0)
+		qsort(l.items.data, *ret_len, sizeof(struct store_stream), compare_streams);
+	*ret_streams = (void *)TAKE_PTR(l.items.data);
+	return 0;
+}
+
+static void widen(struct span *s, int64_t first_ns, int64_t last_ns)
+{
+	if (s->first_ns == 0 || first_ns < s->first_ns)
+		s->first_ns = first_ns;
+	s->last_ns = MAX(s->last_ns, last_ns);
+}
+
+static int list_metrics_set(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns)
+{
+	struct listing *l = ctx;
+
+	widen(&l->spans[labelset], first_ns, last_ns);
+	return 0;
+}
+
+/* First and last times by label set of the day. */
+static int scan_sets(struct day *day, uint32_t stream, int64_t from_ms, int64_t to_ms,
+		     struct span *spans, struct err *err)
+{
+	const int64_t range[] = {day_key(stream, from_ms, 0), day_key(stream, to_ms, 0)};
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
+
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		int64_t key = sqlite3_column_int64(stmt, 0);
+		int64_t ns = (day->number * DAY_MS + day_key_ms(key)) * 1000000;
+
+		widen(&spans[day_key_labelset(key)], ns, ns);
+		r = 0;
+	}
+	return r;
+}
+
+static int add_set(struct listing *l, struct view kv, const struct span *span)
+{
+	struct span *known;
+	uint32_t id;
+
+	if (intern_add(&l->names, kv, &id) < 0)
+		return -ENOMEM;
+	if (id == l->items.len / sizeof(*span))
+		return buf_append(&l->items, span, sizeof(*span));
+	known = (struct span *)(void *)l->items.data + id;
+	known->first_ns = MIN(known->first_ns, span->first_ns);
+	known->last_ns = MAX(known->last_ns, span->last_ns);
+	return 0;
+}
+
+static int list_sets(void *ctx, struct day *day, struct err *err)
+{
+	_cleanup_free_ struct span *spans = calloc(DAY_MAX_LABELSETS + 1, sizeof(*spans));
+	struct listing *l = ctx;
+	struct metrics_listing metrics = {.from_ns = l->from_ns,
+					  .to_ns = l->to_ns,
+					  .labelset = list_metrics_set,
+					  .ctx = l,
+					  .damage = &l->damage};
+	int64_t from_ms, to_ms;
+	uint32_t service = 0;
+	sqlite3_stmt *stmt = NULL;
+	int r = spans ? sqlite_find_service(day, l->service, &service, err) : err_oom(err);
+
+	if (r <= 0)
+		return r;
+	l->spans = spans;
+	r = metrics_list_labelsets(&metrics, day, service, err);
+	if (r == 0)
+		r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+
+	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		r = id < 0 || id > DAY_MAX_STREAMS ? -EBADMSG : 0;
+		if (r < 0 || sqlite3_column_int64(stmt, 1) != service)
+			continue;
+		r = scan_sets(day, (uint32_t)id, from_ms, to_ms, spans, err);
+	}
+	if (r == 0)
+		r = day_query(day, DAY_LABELSETS, NULL, 0, &stmt, err);
+	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		r = id < 0 || id > DAY_MAX_LABELSETS ? -EBADMSG : 0;
+		if (r == 0 && sqlite3_column_int64(stmt, 1) == service && spans[id].first_ns)
+			r = add_set(l, day_blob(stmt, 2), &spans[id]);
+	}
+	if (r == 0 && spans[0].first_ns)
+		r = add_set(l, view_of("", 1), &spans[0]);
+	return r;
+}
+
+/* One allocation: the sets, their labels, the texts. */
+struct packing {
+	struct store_label *label;
+	char *text;
+	size_t n_labels;
+	size_t n_bytes;
+};
+
+static int measure_label(void *ctx, struct view key, struct view value)
+{
+	struct packing *p = ctx;
+
+	p->n_labels++;
+	p->n_bytes += key.len + value.len + 2;
+	return 0;
+}
+
+static const char *pack_text(struct packing *p, struct view text)
+{
+	char *start = p->text;
+
+	if (text.len)
+		memcpy(start, text.data, text.len);
+	p->text += text.len + 1;
+	return start;
+}
+
+static int pack_label(void *ctx, struct view key, struct view value)
+{
+	struct packing *p = ctx;
+
+	p->label->key = pack_text(p, key);
+	p->label->value = pack_text(p, value);
+	p->label++;
+	return 0;
+}
+
+int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+		     struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
+{
+	_cleanup_(listing_release) struct listing l = {
+		.from_ns = from_ns, .to_ns = to_ns, .service = service};
+	struct packing p = {0};
+	struct store_labelset *sets;
+	uint32_t n;
+	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
+
+	sqlite_count_damage(store_sqlite(store), &l.damage);
+	if (r < 0)
+		return r;
+	n = l.names.len;
+	for (uint32_t i = 0; i < n; i++)
+		if (labels_each(intern_get(&l.names, i), measure_label, &p) < 0)
+			return err_set(err, -EBADMSG, "damaged labels of %s", service);
+	sets = calloc(1, n * sizeof(*sets) + p.n_labels * sizeof(*p.label) + p.n_bytes + 1);
+	if (!sets)
+		return err_oom(err);
+	p.label = (struct store_label *)(void *)(sets + n);
+	p.text = (char *)(p.label + p.n_labels);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span *span = (const struct span *)(void *)l.items.data + i;
+
+		sets[i].labels = p.label;
+		(void)labels_each(intern_get(&l.names, i), pack_label, &p);
+		sets[i].n_labels = (size_t)(p.label - sets[i].labels);
+		sets[i].first_ns = span->first_ns;
+		sets[i].last_ns = span->last_ns;
+	}
+	*ret_sets = sets;
+	*ret_len = n;
+	return 0;
+}

@@ -1,0 +1,287 @@
+/*
+ * src/store/sqlite/sum.c: the sum over a window. Whole days come from roll-ups, the rest from
+ * hourly packs and unpacked collections; all are added into one array by stack id.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/metrics/stream.h"
+#include "store/sqlite/build.h"
+#include "store/sqlite/dict.h"
+#include "store/sqlite/state.h"
+
+struct summing {
+	const struct store_window *window;
+	struct codec codec;
+	struct build build;
+	struct block_sums sums; /* of one day */
+	struct store_sum total;
+	double metric; /* of a metric with this stream name */
+	struct damage damage;
+	/* Of the day being read. */
+	struct sqlite_stream stream;
+	uint8_t *bits;
+	int64_t from_ms;
+	int64_t to_ms;
+	uint64_t collections;
+};
+
+static int damaged(struct day *day, int r, struct err *err)
+{
+	return err_set(err, r,
+		       r == -EBADMSG ? "%s: a damaged block" : "%s: not enough memory to read it",
+		       day->path);
+}
+
+static int sum_rollups(struct summing *s, struct day *day, struct err *err)
+{
+	const int64_t range[] = {day_rollup_key(s->stream.id, 0),
+				 day_rollup_key(s->stream.id + 1, 0)};
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_ROLLUPS, range, 2, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		if (!sqlite_passes(s->bits, day_key_labelset(sqlite3_column_int64(stmt, 0))))
+			continue;
+		r = block_sum_sums(&s->codec, day_blob(stmt, 1), &s->sums);
+		if (r < 0) {
+			day_done(stmt);
+			return damaged(day, r, err);
+		}
+	}
+	return r;
+}
+
+static int sum_pack(struct summing *s, int64_t key, struct view block)
+{
+	int64_t hour = key >> 28 & 31;
+	int64_t from = s->from_ms - hour * BLOCK_HOUR_MS;
+	int64_t to = s->to_ms - hour * BLOCK_HOUR_MS;
+
+	if (!sqlite_passes(s->bits, key >> 8 & DAY_MAX_LABELSETS))
+		return 0;
+	return block_sum_pack(&s->codec, block, (uint32_t)MAX(from, 0),
+			      (uint32_t)MIN(to, BLOCK_HOUR_MS), &s->sums);
+}
+
+static int sum_rows(struct summing *s, struct day *day, bool packs, struct err *err)
+{
+	unsigned int first = (unsigned int)(s->from_ms / BLOCK_HOUR_MS);
+	unsigned int end = (unsigned int)((s->to_ms - 1) / BLOCK_HOUR_MS + 1);
+	const int64_t pack_range[] = {day_pack_key(s->stream.id, first, 0, 0),
+				      day_pack_key(s->stream.id, end, 0, 0)};
+	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
+				 day_key(s->stream.id, s->to_ms, 0)};
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, packs ? DAY_PACKS : DAY_PROFILES, packs ? pack_range : range, 2,
+			  &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		int64_t key = sqlite3_column_int64(stmt, 0);
+
+		if (packs)
+			r = sum_pack(s, key, day_blob(stmt, 1));
+		else if (sqlite_passes(s->bits, day_key_labelset(key)))
+			r = block_sum_sums(&s->codec, day_blob(stmt, 1), &s->sums);
+		if (r < 0) {
+			day_done(stmt);
+			return damaged(day, r, err);
+		}
+	}
+	return r;
+}
+
+static int count_collections(struct summing *s, struct day *day, struct err *err)
+{
+	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
+				 day_key(s->stream.id, s->to_ms, 0)};
+	int64_t last = -1;
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(day, stmt, err)) > 0) {
+		int64_t ms = day_key_ms(sqlite3_column_int64(stmt, 0));
+
+		s->collections += ms != last;
+		last = ms;
+	}
+	return r;
+}
+
+/* 1 if the whole day is wanted and rolled up; its collections are then counted. */
+static int is_rolled(struct summing *s, struct day *day, struct err *err)
+{
+	const int64_t id = s->stream.id;
+	sqlite3_stmt *stmt = NULL;
+	int r;
+
+	if (s->from_ms > 0 || s->to_ms < DAY_MS)
+		return 0;
+	r = day_query(day, DAY_ROLLED, &id, 1, &stmt, err);
+	if (r == 0)
+		r = day_next(day, stmt, err);
+	if (r > 0) {
+		s->collections += (uint64_t)sqlite3_column_int64(stmt, 0);
+		day_done(stmt);
+	}
+	return r;
+}
+
+static int sum_stream(struct summing *s, struct day *day, struct err *err)
+{
+	int r = is_rolled(s, day, err);
+
+	if (r > 0) {
+		r = sum_rollups(s, day, err);
+	} else if (r == 0) {
+		r = count_collections(s, day, err);
+		if (r == 0)
+			r = sum_rows(s, day, true, err);
+		if (r == 0)
+			r = sum_rows(s, day, false, err);
+	}
+	if (r < 0)
+		return r;
+	r = build_add_day(&s->build, &s->codec, day, s->stream.service, &s->sums, err);
+	if (r < 0)
+		return r;
+	s->total.snapshot = s->stream.snapshot;
+	s->total.collections += s->collections;
+	s->total.samples += s->sums.samples;
+	if (s->sums.n_stacks > DICT_OTHER)
+		s->total.other = block_add(s->total.other, s->sums.values[DICT_OTHER]);
+	return 0;
+}
+
+static int sum_profiles(struct summing *s, struct day *day, struct err *err)
+{
+	int r = sqlite_find_stream(day, s->window->service, s->window->type, &s->stream, err);
+
+	if (r <= 0)
+		return r;
+	sqlite_day_window(day, s->window->from_ns, s->window->to_ns, &s->from_ms, &s->to_ms);
+	if (s->from_ms >= s->to_ms)
+		return 0;
+	block_sums_clear(&s->sums);
+	s->collections = 0;
+	r = sqlite_filter(day, s->stream.service, s->window, &s->bits, err);
+	if (r == 0)
+		r = sum_stream(s, day, err);
+	free(TAKE_PTR(s->bits));
+	return r;
+}
+
+static void sum_value(void *ctx, int64_t ms, double value)
+{
+	struct summing *s = ctx;
+
+	(void)ms;
+	s->metric += value;
+	s->total.samples++;
+}
+
+static int sum_day(void *ctx, struct day *day, struct err *err)
+{
+	struct summing *s = ctx;
+	struct metrics_stream metrics = {.fn = sum_value, .ctx = s, .damage = &s->damage};
+	int r = sum_profiles(s, day, err);
+
+	if (r == 0)
+		r = metrics_read_stream(&metrics, day, s->window, err);
+	if (r > 0) {
+		s->total.snapshot = metrics.snapshot;
+		s->total.collections += metrics.times.len / sizeof(uint32_t);
+	}
+	buf_release(&metrics.times);
+	return MIN(r, 0);
+}
+
+/* A metric has no stack: its family serves as one, "[go runtime]". */
+static int add_metric(const struct summing *s, struct profile *p)
+{
+	const char *type = s->window->type;
+	int family = (int)strcspn(type, ":");
+	struct profile_function f = {0};
+	struct profile_line line = {0};
+	uint32_t location = 0, stack = 0;
+	char name[256];
+	int64_t value;
+	int r;
+
+	if (s->metric == 0)
+		return 0;
+	value = s->metric >= (double)INT64_MAX ? INT64_MAX : (int64_t)llround(s->metric);
+	(void)snprintf(name, sizeof(name), "[%.*s]", family, type);
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? ' ' : *c;
+	r = profile_add_string(p, view_str(name), &f.name);
+	f.system_name = f.name;
+	if (r == 0)
+		r = profile_add_function(p, &f, &line.function);
+	if (r == 0)
+		r = profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, &location);
+	if (r == 0)
+		r = profile_add_stack(p, &location, 1, &stack);
+	return r < 0 ? r : profile_add_sample(p, stack, &value, NULL, 0);
+}
+
+/* "go_heap:inuse_space:bytes" has the type inuse_space, in bytes. */
+static int add_type(struct profile *p, const char *type)
+{
+	const char *first = strchr(type, ':');
+	const char *last = strrchr(type, ':');
+	struct profile_type ids = {0};
+	struct view name, unit;
+	int r;
+
+	name = first && last > first ? view_of(first + 1, (size_t)(last - first - 1))
+				     : view_str(type);
+	unit = first && last > first ? view_str(last + 1) : view_str("");
+	r = profile_add_string(p, name, &ids.type);
+	if (r == 0)
+		r = profile_add_string(p, unit, &ids.unit);
+	return r < 0 ? r : profile_add_type_ids(p, ids);
+}
+
+static void summing_release(struct summing *s)
+{
+	codec_release(&s->codec);
+	build_release(&s->build);
+	free(s->sums.values);
+}
+
+int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
+	       struct err *err)
+{
+	_cleanup_(summing_release) struct summing s = {.window = window};
+	int64_t length;
+	int r;
+
+	s.sums.values = malloc((BLOCK_MAX_STACK + 1) * sizeof(*s.sums.values));
+	if (!s.sums.values || build_init(&s.build) < 0 ||
+	    add_type(s.build.profile, window->type) < 0)
+		return err_oom(err);
+	profile_header(s.build.profile)->time_ns = window->from_ns;
+	if (!__builtin_sub_overflow(window->to_ns, window->from_ns, &length))
+		profile_header(s.build.profile)->duration_ns = length;
+	r = sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s, err);
+	sqlite_count_damage(store_sqlite(store), &s.damage);
+	if (r == 0)
+		r = build_finish(&s.build, &s.total.profile, err);
+	if (r == 0 && add_metric(&s, s.total.profile) < 0) {
+		profile_free(s.total.profile);
+		r = err_oom(err);
+	}
+	if (r == 0)
+		*ret_sum = s.total;
+	return r;
+}

@@ -1,0 +1,474 @@
+/* src/store/sqlite/writer.c: writes entries as rows of a day file. */
+#include "store/sqlite/writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "store/codec/block.h"
+#include "store/codec/labels.h"
+
+void writer_tools_release(struct writer_tools *t)
+{
+	codec_release(&t->codec);
+	buf_release(&t->values);
+	buf_release(&t->order);
+	buf_release(&t->sorted);
+	buf_release(&t->ids);
+	buf_release(&t->hashes);
+	buf_release(&t->block);
+	buf_release(&t->labels);
+	buf_release(&t->attributes);
+	cells_release(&t->cells);
+}
+
+static uint64_t key_hash(uint32_t service, struct view bytes)
+{
+	return hash_mix(hash_bytes(bytes.data, bytes.len) + service);
+}
+
+static int know_service(struct writer *w, uint32_t id, struct view name, struct dict **ret)
+{
+	struct dict *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->service = id;
+	memcpy(d->name, name.data, MIN(name.len, sizeof(d->name) - 1));
+	d->next = w->dicts;
+	w->dicts = d;
+	w->next_service = MAX(w->next_service, id + 1);
+	if (ret)
+		*ret = d;
+	return map_put(&w->by_service, key_hash(0, name), (uintptr_t)d);
+}
+
+static int load_row(struct writer *w, enum day_sql sql, sqlite3_stmt *stmt)
+{
+	uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
+	uint32_t service = (uint32_t)sqlite3_column_int64(stmt, 1);
+
+	switch (sql) {
+	case DAY_SERVICES:
+		return know_service(w, id, day_blob(stmt, 1), NULL);
+	case DAY_STREAMS:
+		w->next_stream = MAX(w->next_stream, id + 1);
+		return map_put(&w->streams, key_hash(service, day_blob(stmt, 2)), id);
+	case DAY_ANY_ROLLED:
+		w->rolled = true;
+		return 0;
+	default:
+		w->next_labelset = MAX(w->next_labelset, id + 1);
+		return map_put(&w->labelsets, key_hash(service, day_blob(stmt, 2)), id);
+	}
+}
+
+static int load_table(struct writer *w, enum day_sql sql, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(&w->day, sql, NULL, 0, &stmt, err);
+
+	if (r < 0)
+		return r;
+	while ((r = day_next(&w->day, stmt, err)) > 0) {
+		if (load_row(w, sql, stmt) < 0) {
+			day_done(stmt);
+			return err_oom(err);
+		}
+	}
+	return r;
+}
+
+int writer_open(struct writer *w, const char *dir, int64_t number, struct err *err)
+{
+	int r;
+
+	*w = (struct writer){.next_service = 1, .next_stream = 1, .next_labelset = 1};
+	r = day_open(&w->day, dir, number, true, err);
+	if (r == 0)
+		r = load_table(w, DAY_SERVICES, err);
+	if (r == 0)
+		r = load_table(w, DAY_STREAMS, err);
+	if (r == 0)
+		r = load_table(w, DAY_LABELSETS, err);
+	if (r == 0)
+		r = load_table(w, DAY_ANY_ROLLED, err);
+	w->open = true;
+	if (r < 0)
+		writer_close(w);
+	return r;
+}
+
+void writer_close(struct writer *w)
+{
+	if (!w->open)
+		return;
+	while (w->dicts) {
+		struct dict *d = w->dicts;
+
+		w->dicts = d->next;
+		dict_unload(d);
+		free(d);
+	}
+	map_release(&w->by_service);
+	map_release(&w->streams);
+	map_release(&w->labelsets);
+	metrics_writer_release(&w->metrics);
+	if (w->in_transaction)
+		(void)day_exec(&w->day, DAY_ROLLBACK, NULL, 0, NULL);
+	day_close(&w->day);
+	*w = (struct writer){0};
+}
+
+int writer_begin(struct writer *w, struct err *err)
+{
+	int r;
+
+	if (w->in_transaction)
+		return 0;
+	r = day_exec(&w->day, DAY_BEGIN, NULL, 0, err);
+	w->in_transaction = r == 0;
+	return r;
+}
+
+static int put_text_row(struct writer *w, sqlite3_stmt *stmt, int column, struct view text,
+			struct err *err)
+{
+	int rc = sqlite3_bind_text64(stmt, column, (const char *)text.data, text.len, SQLITE_STATIC,
+				     SQLITE_UTF8);
+
+	return rc == SQLITE_OK ? 0 : day_error(&w->day, rc, err);
+}
+
+int writer_service(struct writer *w, const char *service, struct dict **ret, struct err *err)
+{
+	struct view name = view_str(service);
+	int64_t id = w->next_service;
+	uint64_t known;
+	sqlite3_stmt *stmt = NULL;
+	int r;
+
+	if (map_get(&w->by_service, key_hash(0, name), &known)) {
+		*ret = (struct dict *)(uintptr_t)known;
+		return 0;
+	}
+	r = day_query(&w->day, DAY_PUT_SERVICE, &id, 1, &stmt, err);
+	if (r == 0)
+		r = put_text_row(w, stmt, 2, name, err);
+	if (r == 0)
+		r = day_next(&w->day, stmt, err);
+	if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
+		r = err_oom(err);
+	return r;
+}
+
+static int find_dict(struct writer *w, struct writer_tools *t, const char *service,
+		     struct dict **ret, struct err *err)
+{
+	int r = writer_service(w, service, ret, err);
+
+	return r < 0 || (*ret)->loaded ? r : dict_load(*ret, &w->day, &t->codec, err);
+}
+
+static int find_stream(struct writer *w, uint32_t service, const char *type, bool snapshot,
+		       uint32_t *ret, struct err *err)
+{
+	const int64_t args[] = {w->next_stream, service};
+	uint64_t hash = key_hash(service, view_str(type));
+	uint64_t known = w->next_stream;
+	sqlite3_stmt *stmt = NULL;
+	int r;
+
+	if (!map_get(&w->streams, hash, &known)) {
+		r = day_query(&w->day, DAY_PUT_STREAM, args, 2, &stmt, err);
+		if (r == 0)
+			r = put_text_row(w, stmt, 3, view_str(type), err);
+		if (r < 0)
+			return r;
+		(void)sqlite3_bind_int(stmt, 4, snapshot);
+		r = day_next(&w->day, stmt, err);
+		if (r < 0)
+			return r;
+		if (map_put(&w->streams, hash, known) < 0)
+			return err_oom(err);
+		w->next_stream++;
+	}
+	*ret = (uint32_t)known;
+	return 0;
+}
+
+int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
+		    struct err *err)
+{
+	const int64_t args[] = {w->next_labelset, service};
+	struct view kv = buf_view(&t->labels);
+	uint64_t hash = key_hash(service, kv);
+	uint64_t known = w->next_labelset;
+	sqlite3_stmt *stmt = NULL;
+	int r, rc;
+
+	if (map_get(&w->labelsets, hash, &known)) {
+		*ret = (uint32_t)known;
+		return 0;
+	}
+	if (w->next_labelset > t->max_labelsets) {
+		*ret = 0;
+		return 0;
+	}
+	r = day_query(&w->day, DAY_PUT_LABELSET, args, 2, &stmt, err);
+	if (r < 0)
+		return r;
+	rc = sqlite3_bind_blob64(stmt, 3, kv.data, kv.len, SQLITE_STATIC);
+	r = rc == SQLITE_OK ? day_next(&w->day, stmt, err) : day_error(&w->day, rc, err);
+	if (r < 0)
+		return r;
+	if (map_put(&w->labelsets, hash, known) < 0)
+		return err_oom(err);
+	w->next_labelset++;
+	*ret = (uint32_t)known;
+	return 0;
+}
+
+/* Sorts the samples by stored stack id into t->order, once for all types. */
+static int sort_samples(struct writer_tools *t, const struct profile *p, struct err *err)
+{
+	const uint32_t *ids = (const void *)t->ids.data;
+	size_t n = profile_n_samples(p);
+	struct block_value *order;
+
+	buf_clear(&t->order);
+	buf_clear(&t->values);
+	if (buf_reserve(&t->order, (n + 1) * sizeof(*order)) < 0 ||
+	    buf_reserve(&t->values, (n + 1) * sizeof(*order)) < 0)
+		return err_oom(err);
+	order = (void *)t->order.data;
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+
+		order[i] = (struct block_value){ids[s->stack], (int64_t)(uintptr_t)s->values};
+	}
+	block_sort(order, n, (void *)t->values.data);
+	return 0;
+}
+
+/* Collects the values of one type by stored stack id into t->values; returns how many. */
+static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t type)
+{
+	const struct block_value *order = (const void *)t->order.data;
+	struct block_value *values = (void *)t->values.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_samples; i++) {
+		const int64_t *of_sample = (const void *)(uintptr_t)order[i].value;
+
+		values[n] = (struct block_value){order[i].stack, of_sample[type]};
+		n += of_sample[type] != 0;
+	}
+	return block_add_up(values, n);
+}
+
+/* This process already has a collection at this time: add both. */
+static int add_to_row(struct writer *w, struct writer_tools *t, int64_t key, size_t *n,
+		      int64_t *total, struct err *err)
+{
+	const int64_t range[] = {key, key + 1};
+	sqlite3_stmt *stmt = NULL;
+	int r = day_query(&w->day, DAY_POINTS, range, 2, &stmt, err);
+
+	if (r == 0)
+		r = day_next(&w->day, stmt, err);
+	if (r > 0) {
+		*total = block_add(*total, sqlite3_column_int64(stmt, 1));
+		day_done(stmt);
+		r = day_exec(&w->day, DAY_ADD_POINT, (const int64_t[]){key, *total}, 2, err);
+	}
+	if (r == 0)
+		r = day_query(&w->day, DAY_GET_PROFILE, &key, 1, &stmt, err);
+	if (r == 0)
+		r = day_next(&w->day, stmt, err);
+	if (r <= 0)
+		return r;
+	t->values.len = *n * sizeof(struct block_value);
+	r = block_decode_sums(&t->codec, day_blob(stmt, 0), &t->values);
+	day_done(stmt);
+	*n = t->values.len / sizeof(struct block_value);
+	if (r == 0)
+		r = buf_reserve(&t->sorted, (*n + 1) * sizeof(struct block_value));
+	if (r < 0)
+		return err_set(err, r, "%s: cannot add to a collection", w->day.path);
+	*n = block_normalise((void *)t->values.data, *n, (void *)t->sorted.data);
+	return 0;
+}
+
+static int put_values(struct writer *w, struct writer_tools *t, int64_t key, size_t n,
+		      struct err *err)
+{
+	int64_t total = 0;
+	size_t added = n;
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		total = block_add(total, ((struct block_value *)(void *)t->values.data)[i].value);
+	r = day_exec(&w->day, DAY_PUT_POINT, (const int64_t[]){key, total}, 2, err);
+	if (r == 0 && sqlite3_changes(w->day.db) == 0)
+		r = add_to_row(w, t, key, &n, &total, err);
+	if (r < 0)
+		return r;
+	w->samples += added;
+	if (n == 0)
+		return 0;
+	r = block_encode_sums(&t->codec, (void *)t->values.data, n, n, &t->block);
+	if (r < 0)
+		return err_set(err, r, "%s: a profile is too large to store", w->day.path);
+	return day_put(&w->day, DAY_PUT_PROFILE, key, buf_view(&t->block), err);
+}
+
+/* A collection after the roll-up invalidates the sums of its stream. */
+static int void_rollup(struct writer *w, uint32_t stream, struct err *err)
+{
+	const int64_t range[] = {day_rollup_key(stream, 0), day_rollup_key(stream + 1, 0)};
+	const int64_t id = stream;
+	int r;
+
+	if (!w->rolled)
+		return 0;
+	r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
+	if (r < 0 || sqlite3_changes(w->day.db) == 0)
+		return r;
+	return day_exec(&w->day, DAY_DROP_ROLLUPS, range, 2, err);
+}
+
+static int write_type(struct writer *w, struct writer_tools *t, const struct store_entry *e,
+		      size_t type, const uint32_t service_labelset[2], struct err *err)
+{
+	const struct profile_type *pt = profile_type_at(e->profile, type);
+	int64_t ms = e->time_ns / 1000000 - w->day.number * DAY_MS;
+	char name[128];
+	uint32_t stream = 0;
+	size_t n;
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%s:%s:%s", e->family,
+		       profile_cstring(e->profile, pt->type),
+		       profile_cstring(e->profile, pt->unit));
+	r = find_stream(w, service_labelset[0], name, e->snapshot_types >> type & 1, &stream, err);
+	if (r == 0)
+		r = void_rollup(w, stream, err);
+	if (r < 0)
+		return r;
+	n = collect_values(t, profile_n_samples(e->profile), type);
+	return put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
+}
+
+static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
+{
+	if (w->next_stream + profile_n_types(e->profile) > DAY_MAX_STREAMS)
+		return err_set(err, -E2BIG, "%s has reached its limit of %u streams", w->day.path,
+			       DAY_MAX_STREAMS);
+	for (size_t i = 0; i < profile_n_types(e->profile); i++) {
+		const struct profile_type *t = profile_type_at(e->profile, i);
+
+		if (strlen(e->family) + profile_string(e->profile, t->type).len +
+			    profile_string(e->profile, t->unit).len + 3 >
+		    128)
+			return err_set(err, -E2BIG, "the profile type's name is too long");
+	}
+	return 0;
+}
+
+int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *service,
+		       const struct store_label *labels, size_t n_labels, struct err *err)
+{
+	int r;
+
+	if (strlen(service) >= 256 || strlen(service) == 0)
+		return err_set(err, -E2BIG, "a service name must have 1 to 255 bytes, not %zu",
+			       strlen(service));
+	buf_clear(&t->labels);
+	r = labels_encode(labels, n_labels, &t->labels, err);
+	return r < 0 ? r : writer_begin(w, err);
+}
+
+int writer_write(struct writer *w, struct writer_tools *t, const struct store_entry *e,
+		 struct err *err)
+{
+	uint32_t service_labelset[2] = {0};
+	struct dict *d = NULL;
+	int r = check_entry(w, e, err);
+
+	if (r < 0)
+		return r;
+	r = writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
+	if (r < 0)
+		return r;
+	buf_clear(&t->ids);
+	if (buf_reserve(&t->ids, (profile_n_stacks(e->profile) + 1) * sizeof(uint32_t)) < 0)
+		return err_oom(err);
+	r = find_dict(w, t, e->service, &d, err);
+	if (r == 0 && d)
+		r = writer_labelset(w, t, d->service, &service_labelset[1], err);
+	if (r == 0 && d)
+		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
+				 err);
+	if (r == 0)
+		r = sort_samples(t, e->profile, err);
+	if (r < 0 || !d)
+		return r;
+	d->used = w->used;
+	service_labelset[0] = d->service;
+	for (size_t i = 0; r == 0 && i < profile_n_types(e->profile); i++)
+		r = write_type(w, t, e, i, service_labelset, err);
+	if (r == 0 && dict_is_heavy(d))
+		r = dict_flush(d, &w->day, &t->codec, err);
+	w->profiles += r == 0;
+	return r;
+}
+
+int writer_commit(struct writer *w, struct writer_tools *t, struct err *err)
+{
+	int r = 0;
+
+	if (!w->in_transaction)
+		return 0;
+	for (struct dict *d = w->dicts; r == 0 && d; d = d->next)
+		r = dict_flush(d, &w->day, &t->codec, err);
+	if (r == 0)
+		r = day_exec(&w->day, DAY_COMMIT, NULL, 0, err);
+	if (r < 0)
+		return r;
+	w->in_transaction = false;
+	w->profiles = w->samples = w->events = w->metrics.points = 0;
+	return 0;
+}
+
+size_t writer_memory(const struct writer *w)
+{
+	/* A slot of base/map takes 24 bytes. */
+	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap) * 24 +
+		       metrics_writer_memory(&w->metrics);
+
+	for (const struct dict *d = w->dicts; d; d = d->next)
+		bytes += sizeof(*d) + dict_memory(d);
+	return bytes;
+}
+
+int writer_shrink(struct writer *w, struct writer_tools *t, size_t max_bytes, struct err *err)
+{
+	while (writer_memory(w) > max_bytes) {
+		struct dict *oldest = NULL;
+		int r;
+
+		for (struct dict *d = w->dicts; d; d = d->next)
+			if (d->loaded && (!oldest || d->used < oldest->used))
+				oldest = d;
+		if (!oldest)
+			return 0;
+		r = dict_flush(oldest, &w->day, &t->codec, err);
+		if (r < 0)
+			return r;
+		dict_unload(oldest);
+	}
+	return 0;
+}

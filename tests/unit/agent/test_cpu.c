@@ -1,0 +1,177 @@
+/*
+ * tests/unit/agent/test_cpu.c: a sampler's thread that hangs. It is made to hang where it can be
+ * from outside, in what it calls when something is ready. Needs root and BPF; skipped without.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "agent/sources/cpu.h"
+#include "cpu_possible.h"
+
+#define ROUNDS 36000 /* naps */
+#define SECOND_NS 1000000000
+
+struct gate {
+	struct inbox inbox;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool closed;
+	unsigned int calls;   /* that came to the gate */
+	unsigned int waiting; /* and have not gone on */
+};
+
+static void gate_pass(void *context)
+{
+	struct gate *g = context;
+
+	(void)pthread_mutex_lock(&g->lock);
+	g->calls++;
+	g->waiting++;
+	(void)pthread_cond_broadcast(&g->changed);
+	while (g->closed)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	g->waiting--;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_init(struct gate *g, bool closed)
+{
+	*g = (struct gate){.closed = closed};
+	assert_int_equal(inbox_init(&g->inbox, gate_pass, g), 0);
+	assert_int_equal(pthread_mutex_init(&g->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&g->changed, NULL), 0);
+}
+
+static void gate_wait_for_caller(struct gate *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	while (!g->waiting)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(struct gate *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	g->closed = false;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void hear_exec(void *context)
+{
+	(void)context;
+}
+
+static void ask(struct agent_cpu *c, int64_t time_ns)
+{
+	agent_cpu_ask(c, (struct record_time){.time_ns = time_ns, .duration_ns = SECOND_NS});
+}
+
+static struct agent_cpu *start(struct gate *g)
+{
+	const struct agent_cpu_config config = {.hz = 49, .on_exec = hear_exec};
+	struct agent_cpu *c = NULL;
+	struct err err = {0};
+
+	if (agent_cpu_start(&config, &g->inbox, &c, &err) < 0)
+		fail_msg("%s", err.text);
+	return c;
+}
+
+static bool has_trouble(struct agent_cpu *c, const char *text)
+{
+	struct agent_cpu_health health;
+
+	agent_cpu_health(c, &health);
+	return text ? strstr(health.trouble, text) != NULL : health.trouble[0] != 0;
+}
+
+static void nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
+static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
+{
+	struct agent_cpu *c;
+	struct gate gate;
+
+	(void)state;
+	gate_init(&gate, true);
+	c = start(&gate);
+	ask(c, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	assert_false(has_trouble(c, NULL));
+	ask(c, 2L * SECOND_NS);
+	ask(c, 3L * SECOND_NS);
+	assert_false(has_trouble(c, NULL));
+	ask(c, 4L * SECOND_NS);
+	assert_true(has_trouble(c, "sampler thread is stuck"));
+	assert_true(has_trouble(c, "futex"));
+	assert_false(agent_cpu_is_idle(c));
+
+	gate_open(&gate);
+	for (int i = 0; i < ROUNDS && has_trouble(c, NULL); i++)
+		nap();
+	assert_false(has_trouble(c, NULL));
+	agent_cpu_stop(c);
+	inbox_release(&gate.inbox);
+}
+
+static size_t count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void stop_leaves_a_thread_behind_that_hangs(void **state)
+{
+	size_t before = count_threads();
+	struct agent_cpu *c;
+	struct gate gate;
+
+	(void)state;
+	gate_init(&gate, true);
+	c = start(&gate);
+	ask(c, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	agent_cpu_stop(c);
+	assert_int_equal(count_threads(), before + 1);
+
+	/* Once it comes back it ends, without a word. */
+	gate_open(&gate);
+	for (int i = 0; i < ROUNDS && count_threads() > before; i++)
+		nap();
+	assert_int_equal(count_threads(), before);
+	assert_int_equal(gate.calls, 1);
+	inbox_release(&gate.inbox);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sampler_that_hangs_is_told_and_nobody_waits_for_it),
+		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
+	};
+
+	if (!cpu_is_possible())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

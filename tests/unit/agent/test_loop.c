@@ -1,0 +1,430 @@
+/* tests/unit/agent/test_loop.c: the agent on a made-up machine. */
+#include "agent/agent.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test_fakes.h"
+
+static struct agent *start_every(uint64_t interval_ns)
+{
+	const struct sink_row sinks[] = {{.ops = &fake_sink}};
+	const struct agent_parts parts = {.asked = fake_readers, .sinks = sinks, .n_sinks = 1};
+	const struct agent_config config = {.interval_ns = interval_ns};
+	struct agent *agent;
+	struct err err;
+
+	assert_int_equal(agent_start_in(&fake_world, &config, &parts, &agent, &err), 0);
+	return agent;
+}
+
+static struct agent *start(void)
+{
+	return start_every(FAKE_INTERVAL_NS);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	machine.len = 0;
+	machine.open = 0;
+	machine.flushes = 0;
+	machine.sink_fails = false;
+	machine.lists = 0;
+	machine.censuses = 0;
+	return 0;
+}
+
+/* Waits until the value, which other threads change, is at least so much. */
+static bool reaches(const uint64_t *value, uint64_t wanted)
+{
+	for (int i = 0; i < 36000; i++) {
+		bool there;
+
+		machine_lock();
+		there = *value >= wanted;
+		machine_unlock();
+		if (there)
+			return true;
+		clock_sleep_ns(5 * NS_PER_MS);
+	}
+	return false;
+}
+
+/* What comes sooner or later; how soon depends on the machine. */
+#define EVENTUALLY(condition)                                                                      \
+	({                                                                                         \
+		bool _there = (condition);                                                         \
+                                                                                                   \
+		for (int _i = 0; !_there && _i < 36000; _i++) {                                    \
+			clock_sleep_ns(5 * NS_PER_MS);                                             \
+			_there = (condition);                                                      \
+		}                                                                                  \
+		_there;                                                                            \
+	})
+
+static void allocate(struct fake_process *p, int64_t bytes)
+{
+	machine_lock();
+	p->allocated += bytes;
+	machine_unlock();
+}
+
+static void wait_writes(const struct fake_process *p, uint64_t more)
+{
+	uint64_t before;
+
+	machine_lock();
+	before = p->writes;
+	machine_unlock();
+	assert_true(reaches(&p->writes, before + more));
+}
+
+static void stop(struct agent *agent)
+{
+	agent_stop(agent);
+	assert_int_equal(machine.open, 0);
+}
+
+static void first_reading_is_a_baseline_and_later_ones_are_deltas(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .allocated = 1000000};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 1));
+	assert_int_equal(p.written, 0);
+	for (int i = 0; i < 5; i++) {
+		allocate(&p, 100);
+		wait_writes(&p, 1);
+	}
+	wait_writes(&p, 2);
+	assert_int_equal(p.written, 500);
+	assert_int_equal(p.probes, 1);
+	assert_int_equal(p.opens, 1);
+	assert_false(p.repeated);
+	assert_false(p.odd);
+	stop(agent);
+}
+
+static void exec_begins_with_a_new_baseline(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .allocated = 1000};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	machine_lock();
+	p.space = 1;
+	p.allocated = 5000000;
+	machine_unlock();
+	assert_true(reaches(&p.opens, 2));
+	wait_writes(&p, 2);
+	assert_int_equal(p.written, 0);
+	allocate(&p, 7);
+	wait_writes(&p, 2);
+	assert_int_equal(p.written, 7);
+	stop(agent);
+}
+
+static void exec_of_what_was_refused_is_looked_at_again(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .refused = true};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.probes, 1));
+	clock_sleep_ns(3 * FAKE_INTERVAL_NS);
+	assert_int_equal(p.probes, 1);
+	machine_lock();
+	p.space = 1;
+	p.refused = false;
+	machine_unlock();
+	assert_true(reaches(&p.writes, 1));
+	stop(agent);
+}
+
+/* An interval would notice it as well; this one is still far from its end. */
+static void exec_of_what_was_refused_is_noticed_by_a_scan(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .refused = true};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start_every(3600 * NS_PER_SEC);
+	assert_true(reaches(&p.probes, 1));
+	machine_lock();
+	p.space = 1;
+	machine_unlock();
+	assert_true(reaches(&p.probes, 2));
+	stop(agent);
+}
+
+static void processes_are_listed_when_some_came_or_went(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1}, q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start_every(3600 * NS_PER_SEC);
+	assert_true(reaches(&p.opens, 1));
+	assert_true(reaches(&machine.censuses, 3));
+	machine_lock();
+	assert_int_equal(machine.lists, 1);
+	machine_unlock();
+	machine_add(&q);
+	assert_true(reaches(&q.opens, 1));
+	machine_lock();
+	assert_int_equal(machine.lists, 2);
+	machine_unlock();
+	stop(agent);
+}
+
+static void pid_that_is_reused_begins_with_a_baseline(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .allocated = 1000};
+	struct fake_process q = {.pid = 10, .start_ticks = 2, .allocated = 9000000};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	machine_lock();
+	machine.processes[0] = &q;
+	machine_unlock();
+	assert_true(reaches(&q.writes, 3));
+	assert_int_equal(q.written, 0);
+	allocate(&q, 3);
+	wait_writes(&q, 2);
+	assert_int_equal(q.written, 3);
+	stop(agent);
+}
+
+static struct agent_target target_of(struct agent *agent, pid_t pid)
+{
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	struct agent_target found = {0};
+
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	for (size_t i = 0; i < targets.len; i++)
+		if (targets.items[i].target.info.id.pid == pid)
+			found = targets.items[i];
+	found.metrics = NULL;
+	return found;
+}
+
+static struct agent_health health_of(struct agent *agent)
+{
+	struct agent_health health;
+
+	agent_health(agent, &health);
+	return health;
+}
+
+/* How many processes are refused because so many are profiled already. */
+static size_t count_refused(struct agent *agent)
+{
+	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	size_t refused = 0;
+
+	assert_int_equal(agent_targets(agent, &targets), 0);
+	for (size_t i = 0; i < targets.len; i++)
+		refused += targets.items[i].sources[0].answer.cause == ERR_CAUSE_LIMIT;
+	return refused;
+}
+
+static void target_that_hangs_does_not_delay_others_and_is_shown(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .hangs = true};
+	struct fake_process q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine_add(&q);
+	agent = start();
+	assert_true(reaches(&q.writes, 2));
+	/* The other is read ten times more while the first does not answer once. */
+	wait_writes(&q, 10);
+	assert_int_equal(p.writes, 0);
+	assert_true(EVENTUALLY(target_of(agent, 10).sources[0].slow));
+	assert_non_null(strstr(target_of(agent, 10).sources[0].trouble, "not responding"));
+	assert_true(EVENTUALLY(!target_of(agent, 11).sources[0].slow));
+	machine_lock();
+	p.hangs = false;
+	machine_unlock();
+	assert_true(reaches(&p.writes, 3));
+	assert_true(EVENTUALLY(!target_of(agent, 10).sources[0].slow));
+	stop(agent);
+}
+
+/* In a process of its own: what a thread that hangs may still use is left behind on purpose. */
+static void agent_stops_while_a_target_hangs(void **state)
+{
+	static struct fake_process p = {.pid = 10, .start_ticks = 1, .hangs = true};
+	struct agent *agent;
+	int status;
+	pid_t child;
+
+	(void)state;
+	machine_add(&p);
+	child = fork();
+	assert_true(child >= 0);
+	if (child > 0) {
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+		return;
+	}
+	agent = start();
+	if (!reaches(&p.opens, 1))
+		_exit(1);
+	agent_stop(agent);
+	/* The thread comes back to what it was given, which is still there. */
+	machine_lock();
+	p.hangs = false;
+	machine_unlock();
+	clock_sleep_ns(100 * NS_PER_MS);
+	_exit(0);
+}
+
+static void process_that_opts_out_is_not_touched_and_says_why(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .opted_out = true};
+	struct fake_process q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine_add(&q);
+	agent = start();
+	assert_true(reaches(&q.writes, 3));
+	assert_true(
+		EVENTUALLY(target_of(agent, 10).sources[0].answer.cause == ERR_CAUSE_OPTED_OUT));
+	assert_false(target_of(agent, 10).sources[0].answer.yes);
+	assert_int_equal(p.probes, 0);
+	assert_true(target_of(agent, 11).sources[0].answer.yes);
+	assert_string_equal(target_of(agent, 11).target.runtime, "fake1.0");
+	stop(agent);
+}
+
+static void target_that_vanishes_is_forgotten(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct fake_process q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine_add(&q);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	machine_lock();
+	p.vanishes = true; /* in the middle of a collection */
+	machine_unlock();
+	assert_true(EVENTUALLY(health_of(agent).targets == 1));
+	assert_true(EVENTUALLY(health_of(agent).profiled == 1));
+	assert_int_equal(target_of(agent, 10).target.info.id.pid, 0);
+	wait_writes(&q, 3);
+	stop(agent);
+}
+
+static void readings_of_an_interval_have_one_time(void **state)
+{
+	struct fake_process p[20];
+	struct agent *agent;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		p[i] = (struct fake_process){.pid = 10 + i, .start_ticks = 1};
+		machine_add(&p[i]);
+	}
+	agent = start();
+	for (int i = 0; i < 20; i++)
+		assert_true(reaches(&p[i].writes, 5));
+	stop(agent);
+	for (int i = 0; i < 20; i++) {
+		assert_false(p[i].repeated);
+		assert_false(p[i].odd);
+		/* At most one reading for each interval; a busy machine may miss some. */
+		assert_true((p[i].last_stamp - p[i].first_stamp) / (int64_t)FAKE_INTERVAL_NS >=
+			    (int64_t)p[i].writes - 1);
+	}
+}
+
+static void sink_that_fails_is_said_and_recovers(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine.sink_fails = true;
+	agent = start();
+	assert_true(EVENTUALLY(strcmp(health_of(agent).trouble, "the disk is full") == 0));
+	assert_true(EVENTUALLY(health_of(agent).write_failures >= 2));
+	machine_lock();
+	machine.sink_fails = false;
+	machine_unlock();
+	assert_true(EVENTUALLY(health_of(agent).trouble[0] == 0));
+	stop(agent);
+}
+
+static void thousands_of_processes_are_found_and_the_number_profiled_is_bounded(void **state)
+{
+	const size_t n = AGENT_MAX_PROFILED + 100;
+	struct fake_process *p = calloc(n, sizeof(*p));
+	struct agent *agent;
+
+	(void)state;
+	assert_non_null(p);
+	for (size_t i = 0; i < n; i++) {
+		p[i] = (struct fake_process){.pid = 10 + (pid_t)i, .start_ticks = 1};
+		machine_add(&p[i]);
+	}
+	agent = start();
+	for (size_t i = 0; i < n; i++)
+		assert_true(reaches(&p[i].probes, 1));
+	assert_true(EVENTUALLY(health_of(agent).profiled == AGENT_MAX_PROFILED));
+	assert_true(EVENTUALLY(count_refused(agent) == 100));
+	assert_int_equal(health_of(agent).targets, n);
+	stop(agent);
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(first_reading_is_a_baseline_and_later_ones_are_deltas,
+				       setup),
+		cmocka_unit_test_setup(exec_begins_with_a_new_baseline, setup),
+		cmocka_unit_test_setup(exec_of_what_was_refused_is_looked_at_again, setup),
+		cmocka_unit_test_setup(exec_of_what_was_refused_is_noticed_by_a_scan, setup),
+		cmocka_unit_test_setup(processes_are_listed_when_some_came_or_went, setup),
+		cmocka_unit_test_setup(pid_that_is_reused_begins_with_a_baseline, setup),
+		cmocka_unit_test_setup(target_that_hangs_does_not_delay_others_and_is_shown, setup),
+		cmocka_unit_test_setup(process_that_opts_out_is_not_touched_and_says_why, setup),
+		cmocka_unit_test_setup(target_that_vanishes_is_forgotten, setup),
+		cmocka_unit_test_setup(readings_of_an_interval_have_one_time, setup),
+		cmocka_unit_test_setup(sink_that_fails_is_said_and_recovers, setup),
+		cmocka_unit_test_setup(
+			thousands_of_processes_are_found_and_the_number_profiled_is_bounded, setup),
+		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

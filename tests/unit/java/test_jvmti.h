@@ -1,0 +1,235 @@
+/*
+ * tests/unit/java/test_jvmti.h: a JVM of a few functions, for the agent's own code.
+ *
+ * Methods are strings "class method"; threads are one, called "main". What the agent asks for is
+ * noted in fake.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "java/agent_lib/jvm.h"
+
+struct fake_class {
+	char signature[64];
+};
+
+struct fake_method {
+	struct fake_class *class;
+	const char *name;
+	int32_t line;
+};
+
+static struct {
+	bool events[TI_EVENT_END];
+	uint64_t capabilities;
+	int32_t interval;
+	int32_t refuse_capabilities; /* the error for them, or 0 */
+	const void *callbacks[TI_EVENT_END - TI_EVENT_FIRST];
+	struct jvm_frame stack[300];
+	int32_t depth;
+	void *local;
+	long allocated; /* that the agent has not given back */
+	long refs;
+} fake;
+
+static char *fake_string(const char *text)
+{
+	fake.allocated++;
+	return strdup(text);
+}
+
+static int32_t fake_set_event(jvm ti, int32_t mode, int32_t event, jvm_object thread, ...)
+{
+	(void)ti;
+	(void)thread;
+	fake.events[event] = mode == 1;
+	return 0;
+}
+
+static int32_t fake_thread_info(jvm ti, jvm_object thread, struct jvm_thread_info *ret)
+{
+	(void)ti;
+	(void)thread;
+	fake.refs += 2;
+	*ret = (struct jvm_thread_info){
+		.name = fake_string("main"), .group = &fake, .class_loader = &fake};
+	return 0;
+}
+
+static int32_t fake_deallocate(jvm ti, void *memory)
+{
+	(void)ti;
+	fake.allocated--;
+	free(memory);
+	return 0;
+}
+
+static int32_t fake_class_signature(jvm ti, jvm_object class, char **ret, char **generic)
+{
+	(void)ti;
+	(void)generic;
+	*ret = fake_string(((struct fake_class *)class)->signature);
+	return 0;
+}
+
+static int32_t fake_method_name(jvm ti, jvm_method method, char **ret, char **sig, char **generic)
+{
+	(void)ti;
+	(void)sig;
+	(void)generic;
+	*ret = fake_string(((struct fake_method *)method)->name);
+	return 0;
+}
+
+static int32_t fake_method_class(jvm ti, jvm_method method, jvm_object *ret)
+{
+	(void)ti;
+	fake.refs++;
+	*ret = ((struct fake_method *)method)->class;
+	return 0;
+}
+
+static int32_t fake_lines(jvm ti, jvm_method method, int32_t *ret_len, struct jvm_line **ret)
+{
+	int32_t line = ((struct fake_method *)method)->line;
+	struct jvm_line *lines = calloc(2, sizeof(*lines));
+
+	(void)ti;
+	fake.allocated++;
+	lines[0] = (struct jvm_line){.start = 0, .line = line};
+	lines[1] = (struct jvm_line){.start = 10, .line = line + 1};
+	*ret_len = 2;
+	*ret = lines;
+	return 0;
+}
+
+static int32_t fake_get_local(jvm ti, jvm_object thread, void **ret)
+{
+	(void)ti;
+	(void)thread;
+	*ret = fake.local;
+	return 0;
+}
+
+static int32_t fake_set_local(jvm ti, jvm_object thread, void *value)
+{
+	(void)ti;
+	(void)thread;
+	fake.local = value;
+	return 0;
+}
+
+static int32_t fake_stack(jvm ti, jvm_object thread, int32_t from, int32_t max,
+			  struct jvm_frame *frames, int32_t *ret_len)
+{
+	(void)ti;
+	(void)thread;
+	(void)from;
+	*ret_len = fake.depth < max ? fake.depth : max;
+	memcpy(frames, fake.stack, (size_t)*ret_len * sizeof(*frames));
+	return 0;
+}
+
+static int32_t fake_callbacks(jvm ti, const void *const *callbacks, int32_t bytes)
+{
+	(void)ti;
+	memcpy(fake.callbacks, callbacks, (size_t)bytes);
+	return 0;
+}
+
+static int32_t fake_add(jvm ti, const uint64_t *bits)
+{
+	(void)ti;
+	if (fake.refuse_capabilities)
+		return fake.refuse_capabilities;
+	fake.capabilities |= bits[0];
+	return 0;
+}
+
+static int32_t fake_relinquish(jvm ti, const uint64_t *bits)
+{
+	(void)ti;
+	fake.capabilities &= ~bits[0];
+	return 0;
+}
+
+static int32_t fake_interval(jvm ti, int32_t bytes)
+{
+	(void)ti;
+	fake.interval = bytes;
+	return 0;
+}
+
+static void fake_delete_ref(jvm jni, jvm_object object)
+{
+	(void)jni;
+	(void)object;
+	fake.refs--;
+}
+
+/* An object is its class. */
+static jvm_object fake_object_class(jvm jni, jvm_object object)
+{
+	(void)jni;
+	fake.refs++;
+	return object;
+}
+
+/* By number, as the interfaces have them. */
+static const void *fake_ti_table[TI_SET_HEAP_SAMPLING_INTERVAL] = {
+	[TI_SET_EVENT_NOTIFICATION_MODE - 1] = (const void *)fake_set_event,
+	[TI_GET_THREAD_INFO - 1] = (const void *)fake_thread_info,
+	[TI_DEALLOCATE - 1] = (const void *)fake_deallocate,
+	[TI_GET_CLASS_SIGNATURE - 1] = (const void *)fake_class_signature,
+	[TI_GET_METHOD_NAME - 1] = (const void *)fake_method_name,
+	[TI_GET_METHOD_DECLARING_CLASS - 1] = (const void *)fake_method_class,
+	[TI_GET_LINE_NUMBER_TABLE - 1] = (const void *)fake_lines,
+	[TI_GET_THREAD_LOCAL_STORAGE - 1] = (const void *)fake_get_local,
+	[TI_SET_THREAD_LOCAL_STORAGE - 1] = (const void *)fake_set_local,
+	[TI_GET_STACK_TRACE - 1] = (const void *)fake_stack,
+	[TI_SET_EVENT_CALLBACKS - 1] = (const void *)fake_callbacks,
+	[TI_ADD_CAPABILITIES - 1] = (const void *)fake_add,
+	[TI_RELINQUISH_CAPABILITIES - 1] = (const void *)fake_relinquish,
+	[TI_SET_HEAP_SAMPLING_INTERVAL - 1] = (const void *)fake_interval,
+};
+
+static const void *fake_jni_table[32] = {
+	[JNI_DELETE_LOCAL_REF] = (const void *)fake_delete_ref,
+	[JNI_GET_OBJECT_CLASS] = (const void *)fake_object_class,
+};
+
+static jvm_table fake_ti = fake_ti_table, fake_jni = fake_jni_table;
+
+static int32_t fake_get_env(jvm vm, void **ret, int32_t version)
+{
+	(void)vm;
+	if (version != JVMTI_VERSION)
+		return -3;
+	*ret = &fake_ti;
+	return 0;
+}
+
+static const void *fake_vm_table[8] = {[VM_GET_ENV] = (const void *)fake_get_env};
+static jvm_table fake_vm = fake_vm_table;
+
+static void fake_alloc(struct fake_class *class, int64_t size)
+{
+	void (*callback)(jvm, jvm, jvm_object, jvm_object, jvm_object, int64_t) =
+		(void (*)(jvm, jvm, jvm_object, jvm_object, jvm_object, int64_t))(
+			uintptr_t)fake.callbacks[TI_EVENT_SAMPLED_OBJECT_ALLOC - TI_EVENT_FIRST];
+
+	if (fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC])
+		callback(&fake_ti, &fake_jni, &fake, class, class, size);
+}
+
+static void fake_monitor(int event, struct fake_class *class)
+{
+	void (*callback)(jvm, jvm, jvm_object, jvm_object) = (void (*)(
+		jvm, jvm, jvm_object, jvm_object))(uintptr_t)fake.callbacks[event - TI_EVENT_FIRST];
+
+	if (fake.events[event])
+		callback(&fake_ti, &fake_jni, &fake, class);
+}
