@@ -46,13 +46,13 @@ static int read_goroutines(struct reader *reader, struct profile **ret_profile, 
 
 static int obey(struct reader *reader, const char *line, struct err *err)
 {
-	_cleanup_(buf_release) struct buf out = buf_with_max(PPROF_MAX_UNPACKED);
+	_cleanup_(buf_release) struct buf out = buf_with_max(PROFILE_PPROF_MAX_UNPACKED);
 	_cleanup_(profile_freep) struct profile *profile = NULL;
 	int r = strcmp(line, "goroutines\n") == 0
 			? read_goroutines(reader, &profile, err)
 			: read_heap(reader, strcmp(line, "profile\n") == 0, &profile, err);
 
-	return r < 0 || !profile ? r : pprof_encode(profile, &out, err);
+	return r < 0 || !profile ? r : profile_encode_pprof(profile, &out, err);
 }
 
 int main(int argc, char **argv)

@@ -124,13 +124,13 @@ static size_t query(struct store *store, struct bench_series *series)
 	return flame.n_nodes;
 }
 
-static size_t ask(struct serve *serve, const char *encoding, struct bench_series *series)
+static size_t ask(struct server_handler *serve, const char *encoding, struct bench_series *series)
 {
-	struct serve_request rq = {.method = "GET", .uri = URI, .accept_encoding = encoding};
-	_cleanup_(answer_release) struct answer a = answer_new();
+	struct server_raw_request rq = {.method = "GET", .uri = URI, .accept_encoding = encoding};
+	_cleanup_(server_answer_release) struct server_answer a = server_answer_new();
 	struct bench_timer start = bench_start();
 
-	serve_answer(serve, &rq, &a);
+	server_respond(serve, &rq, &a);
 	bench_check(a.status == 200 ? 0 : -1, &(struct err){.text = "/api/flame was refused"});
 	bench_stop(series, start, 0, a.body.len);
 	return a.body.len;
@@ -154,14 +154,14 @@ int main(int argc, char **argv)
 	_cleanup_(buf_release) struct buf out = {0};
 	uint64_t rounds;
 	struct json j = json_to(&out);
-	struct serve serve = {0};
+	struct server_handler serve = {0};
 	size_t nodes = 0, bytes = 0, gzipped = 0;
 	struct err err = {};
 
 	bench_check(config.dir ? 0 : -1, &(struct err){.text = "usage: ui_flame DIR ROUNDS"});
 	rounds = bench_number("rounds", argv[2], BENCH_MAX_ROUNDS);
 	bench_check(store_sqlite_open(&config, &serve.context.store, &err), &err);
-	gate_init(&serve.gate, 1, 1);
+	server_gate_init(&serve.gate, 1, 1);
 	for (int i = 1; i <= COLLECTIONS; i++)
 		fill(serve.context.store,
 		     (int64_t)clock_unix_ns() - (COLLECTIONS - i) * (int64_t)NS_PER_SEC, i);
@@ -171,15 +171,15 @@ int main(int argc, char **argv)
 		gzipped = ask(&serve, "gzip", &packed);
 	}
 	json_object_begin(&j);
-	answer_uint(&j, "nodes", nodes);
-	answer_uint(&j, "bytes", bytes);
-	answer_uint(&j, "gzip_bytes", gzipped);
-	answer_uint(&j, "rss_bytes", resident_bytes());
+	server_answer_uint(&j, "nodes", nodes);
+	server_answer_uint(&j, "bytes", bytes);
+	server_answer_uint(&j, "gzip_bytes", gzipped);
+	server_answer_uint(&j, "rss_bytes", resident_bytes());
 	bench_series_json(&queries, &j);
 	bench_series_json(&plain, &j);
 	bench_series_json(&packed, &j);
 	json_object_end(&j);
 	store_close(serve.context.store);
-	gate_release(&serve.gate);
+	server_gate_release(&serve.gate);
 	return bench_print(&j);
 }

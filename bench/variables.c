@@ -52,7 +52,7 @@ static void run_open(struct bench *b)
 	bench_stop(&b->open, t, before.syscalls, before.bytes);
 	b->facts = *golang_process_facts(p);
 	/* Nothing that opening has read may help. */
-	golang_windows_release(&p->windows);
+	golang_mem_cache_release(&p->cache);
 	t = bench_start();
 	bench_check(golang_vars_find(&p->image, &p->modules[0], p->layout, true, &vars, &err),
 		    &err);

@@ -14,6 +14,7 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 FUNCTION = re.compile(r"(\w+)\s*\((?!\s*\*)")
+INVOKED = re.compile(r"^(?:[A-Z][A-Z_]+\([^()]*\)\s*)+")  # as DEFINE_CLEANUP(type, name)
 
 
 def sources(folder):
@@ -48,6 +49,7 @@ def offered(text):
     """The functions and variables that a header declares, and its macros."""
     names = set(MACRO.findall(text))
     for s in statements(text):
+        s = INVOKED.sub("", s)
         if not s or s.startswith("typedef"):
             continue
         function = FUNCTION.search(re.sub(r"__attribute__\s*\(\(.*?\)\)", "", s))

@@ -183,6 +183,8 @@ def suites(asan, sonde, every=False):
                     "tools/check_unused.py"]),
              Suite("includes", [[sys.executable, "tools/check_includes.py"]],
                    ["src/", "docs/ARCHITECTURE.md", "tools/check_includes.py"]),
+             Suite("names", [[sys.executable, "tools/check_names.py"]],
+                   ["src/", "docs/ARCHITECTURE.md", "tools/check_names.py"]),
              Suite("docs", [[sys.executable, "tools/check_docs.py", sonde]],
                    ["src/cli/", "man/", "completions/", "tools/check_docs.py"]),
              Suite("harness", [[sys.executable, "tests/harness/run.py"]],

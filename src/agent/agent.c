@@ -48,9 +48,9 @@ static void agent_free(struct agent *a)
 	if (!ended)
 		return;
 	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
-	if (!pool_free(a->pool))
+	if (!agent_pool_free(a->pool))
 		return;
-	targets_release(a);
+	agent_targets_free(a);
 	for (size_t i = 0; i < a->n_pushers; i++)
 		if (a->pushers[i].ops->free)
 			a->pushers[i].ops->free(a->pushers[i].state);
@@ -64,7 +64,7 @@ static void agent_free(struct agent *a)
 /* Also where none is told to record: what an agent that was killed has left is taken out. */
 static int agent_start_java(struct agent *a, struct err *err)
 {
-	const struct agent_java_config config = {.ops = &java_ops_jvm,
+	const struct agent_java_config config = {.ops = &agent_java_ops_jvm,
 						 .state_dir = a->config.state_dir,
 						 .interval_ns = a->config.interval_ns,
 						 .async_library = a->config.java_async,
@@ -81,7 +81,7 @@ static void agent_hear_mail(void *context)
 {
 	struct agent *a = context;
 
-	pool_wake(a->pool);
+	agent_pool_wake(a->pool);
 }
 
 /* Execs may come by the thousand: one look serves all that came since the last. */
@@ -90,7 +90,7 @@ static void agent_hear_exec(void *context)
 	struct agent *a = context;
 
 	if (!atomic_exchange(&a->exec_heard, true))
-		pool_wake(a->pool);
+		agent_pool_wake(a->pool);
 }
 
 /* The sources' settings from the command line. */
@@ -98,7 +98,7 @@ static void agent_configure(struct agent *a)
 {
 	const struct agent_config *c = &a->config;
 
-	a->configs.go = (struct go_source_config){
+	a->configs.go = (struct agent_go_source_config){
 		.heap = c->go_heap,
 		.keep_rate = c->keep_rate,
 		.goroutine_interval_ns = c->goroutine_interval_ns,
@@ -132,13 +132,13 @@ static bool agent_knows(const struct agent *a, const struct source_ops *ops)
 /* The wanted sources of the table, and those of tests. */
 static void agent_list_asked(struct agent *a, const struct source_ops *const *asked)
 {
-	struct source_row rows[SOURCES_MAX];
-	size_t n = sources_list(&a->configs, rows);
+	struct source_row rows[AGENT_SOURCES_MAX];
+	size_t n = agent_sources_list(&a->configs, rows);
 
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].ops->collect && (!asked || is_among(asked, rows[i].ops)))
 			a->sources[a->n_sources++] = rows[i];
-	for (; asked && *asked && a->n_sources < SOURCES_MAX; asked++)
+	for (; asked && *asked && a->n_sources < AGENT_SOURCES_MAX; asked++)
 		if (!agent_knows(a, *asked))
 			a->sources[a->n_sources++] = (struct source_row){.ops = *asked};
 }
@@ -149,8 +149,8 @@ static void agent_judge_cpu(struct agent *a, void *state, int code, const struct
 	a->cpu = state;
 	a->wants_cpu = true;
 	a->cpu_answer.yes = state;
-	features_set(&a->features, FEATURE_CPU, code, err);
-	features_set(&a->features, FEATURE_OFFCPU, code, err);
+	features_set(&a->features, FEATURES_CPU, code, err);
+	features_set(&a->features, FEATURES_OFFCPU, code, err);
 	if (!state)
 		source_answer_refuse(&a->cpu_answer, code, err);
 }
@@ -163,17 +163,17 @@ static void agent_start_pusher(struct agent *a, const struct source_row *row)
 
 	if (r == 0)
 		a->pushers[a->n_pushers++] = (struct agent_pusher){.ops = row->ops, .state = state};
-	if (row->ops == &source_cpu)
+	if (row->ops == &agent_source_cpu)
 		agent_judge_cpu(a, state, r, &err);
-	if (row->ops == &source_oom)
+	if (row->ops == &agent_source_oom)
 		a->configs.go.oom = a->oom = state;
 }
 
 /* A machine where that is not possible is no failure: the others go on, and it is told why. */
 static void agent_start_pushers(struct agent *a)
 {
-	struct source_row rows[SOURCES_MAX];
-	size_t n = sources_list(&a->configs, rows);
+	struct source_row rows[AGENT_SOURCES_MAX];
+	size_t n = agent_sources_list(&a->configs, rows);
 
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].ops->start &&
@@ -188,13 +188,13 @@ static void agent_settle_features(struct agent *a)
 
 	features_probe_host(f);
 	if (!a->config.cpu_hz)
-		features_disable(f, FEATURE_CPU, "--cpu-hz is 0",
+		features_disable(f, FEATURES_CPU, "--cpu-hz is 0",
 				 "start sonde run without --cpu-hz 0");
 	if (!a->config.offcpu_min_ns)
-		features_disable(f, FEATURE_OFFCPU, "not enabled",
+		features_disable(f, FEATURES_OFFCPU, "not enabled",
 				 "start sonde run with --offcpu 1ms");
 	if (!a->config.java)
-		features_disable(f, FEATURE_JAVA, "not enabled", "start sonde run with --java");
+		features_disable(f, FEATURES_JAVA, "not enabled", "start sonde run with --java");
 	features_settle(f);
 }
 
@@ -211,16 +211,16 @@ void agent_features(struct agent *a, struct features *ret_features)
 
 	*ret_features = a->features;
 	if (!a->oom) {
-		features_disable(ret_features, FEATURE_OOM_KILLS, reason, remedy);
-		features_disable(ret_features, FEATURE_OOM_LIMITS, reason, remedy);
+		features_disable(ret_features, FEATURES_OOM_KILLS, reason, remedy);
+		features_disable(ret_features, FEATURES_OOM_LIMITS, reason, remedy);
 		return;
 	}
 	agent_oom_health(a->oom, &oom);
-	features_set(ret_features, FEATURE_OOM_KILLS, oom.deaf, &oom.why_deaf);
-	features_set(ret_features, FEATURE_OOM_LIMITS, oom.no_limits, &oom.why_no_limits);
+	features_set(ret_features, FEATURES_OOM_KILLS, oom.deaf, &oom.why_deaf);
+	features_set(ret_features, FEATURES_OOM_LIMITS, oom.no_limits, &oom.why_no_limits);
 }
 
-int agent_start_in(const struct world_ops *world, const struct agent_config *config,
+int agent_start_in(const struct agent_processes_ops *procs, const struct agent_config *config,
 		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err)
 {
 	struct agent *a = calloc(1, sizeof(*a));
@@ -233,7 +233,7 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 	}
 	delivery_list_init(&a->mail);
 	a->config = *config;
-	a->world = world;
+	a->procs = procs;
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
@@ -244,7 +244,7 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 		r = agent_start_java(a, err);
 	a->config.state_dir = NULL; /* the caller's */
 	if (r == 0)
-		r = pool_new(agent_work, a, &a->pool, err);
+		r = agent_pool_new(agent_work, a, &a->pool, err);
 	if (r == 0) {
 		agent_start_pushers(a);
 		agent_settle_features(a);
@@ -262,7 +262,7 @@ int agent_start_in(const struct world_ops *world, const struct agent_config *con
 int agent_start(const struct agent_config *config, const struct agent_parts *parts,
 		struct agent **ret_agent, struct err *err)
 {
-	return agent_start_in(&world_procfs, config, parts, ret_agent, err);
+	return agent_start_in(&agent_processes_procfs, config, parts, ret_agent, err);
 }
 
 void agent_stop(struct agent *a)
@@ -270,7 +270,7 @@ void agent_stop(struct agent *a)
 	if (!a)
 		return;
 	atomic_store(&a->stopping, true);
-	pool_wake(a->pool);
+	agent_pool_wake(a->pool);
 	(void)pthread_join(a->thread, NULL);
 	agent_free(a);
 }
@@ -283,12 +283,12 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->sources[a->n_sources].source = "cpu";
 	t->sources[a->n_sources].answer = a->cpu_answer;
 	if (slot->target.info.opted_out)
-		slot_answer(&slot->sources[0], &t->sources[a->n_sources].answer);
+		agent_slot_answer(&slot->sources[0], &t->sources[a->n_sources].answer);
 	for (size_t i = 0; i < a->n_sources; i++) {
 		const struct agent_slot_source *r = &slot->sources[i];
 
 		t->sources[i].source = a->sources[i].ops->name;
-		slot_answer(r, &t->sources[i].answer);
+		agent_slot_answer(r, &t->sources[i].answer);
 		t->sources[i].collections = r->collections;
 		t->sources[i].failures = r->failures;
 		t->sources[i].last_ns = r->last_ns;
@@ -296,7 +296,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 		t->sources[i].slow = r->slow;
 		memcpy(t->sources[i].way, r->way, sizeof(r->way));
 		(void)snprintf(t->sources[i].trouble, sizeof(t->sources[i].trouble), "%s",
-			       slot_text(r->trouble));
+			       agent_slot_text(r->trouble));
 	}
 }
 

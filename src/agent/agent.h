@@ -72,7 +72,7 @@ struct agent_target {
 		bool slow;	       /* not responding; retried later */
 		char way[16];	       /* as in struct source_reading */
 		char trouble[256];     /* also what was done to limit its cost */
-	} sources[SOURCES_MAX];	       /* sources that are asked, and "cpu" */
+	} sources[AGENT_SOURCES_MAX];  /* sources that are asked, and "cpu" */
 	size_t n_sources;
 	struct metrics
 		*metrics; /* current values; counters since the agent discovered the process */

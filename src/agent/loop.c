@@ -42,7 +42,7 @@ static void interval_begin(struct agent *a)
 		.end_ns = now + (uint64_t)(stamp - wall),
 		.stamp_ns = stamp,
 	};
-	targets_verify(a);
+	agent_targets_verify(a);
 }
 
 /* Sums over all sinks; the trouble of the first sink that has any. */
@@ -65,7 +65,7 @@ static void sinks_sum(const struct agent *a, struct outbox_status *ret_sum)
 static void health_update(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
-	bool exhausted = pool_exhausted(a->pool);
+	bool exhausted = agent_pool_exhausted(a->pool);
 	struct agent_health *h = &a->health;
 	struct agent_cpu_health cpu = {};
 	struct agent_oom_health oom = {};
@@ -96,7 +96,7 @@ static void health_update(struct agent *a)
 	else if (exhausted)
 		(void)snprintf(h->trouble, sizeof(h->trouble),
 			       "%d processes are not responding and delay the others",
-			       POOL_MAX_THREADS);
+			       AGENT_POOL_MAX_THREADS);
 	else if (cpu.trouble[0])
 		(void)snprintf(h->trouble, sizeof(h->trouble), "%s", cpu.trouble);
 	else if (a->too_many)
@@ -117,13 +117,13 @@ static void mail_write(struct agent *a)
 	inbox_take(&a->inbox, &a->mail);
 	while (a->mail.first) {
 		struct delivery *d = delivery_list_pop(&a->mail);
-		enum delivery_verdict verdict = targets_judge(a, d);
+		enum agent_delivery_verdict verdict = agent_targets_judge(a, d);
 
-		if (verdict == DELIVERY_LATER) {
+		if (verdict == AGENT_DELIVERY_LATER) {
 			delivery_list_add(&later, d);
 			continue;
 		}
-		if (verdict == DELIVERY_TAKE) {
+		if (verdict == AGENT_DELIVERY_TAKE) {
 			pipeline_write_take(a->pipeline, d->resource, d->when, TAKE_PTR(d->record));
 			urgent |= d->urgent;
 		}
@@ -137,11 +137,11 @@ static void mail_write(struct agent *a)
 /* Waits for a finished job or the next due one, and takes what has arrived. */
 static void results_take(struct agent *a, uint64_t until_ns)
 {
-	struct pool_job *done = pool_take(a->pool, until_ns);
+	struct agent_pool_job *done = agent_pool_take(a->pool, until_ns);
 
 	while (done) {
-		targets_receive(a, (struct agent_job *)done);
-		done = pool_take(a->pool, 0);
+		agent_targets_receive(a, (struct agent_job *)done);
+		done = agent_pool_take(a->pool, 0);
 	}
 }
 
@@ -179,15 +179,16 @@ static void memory_return(struct agent *a)
 static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
-	while ((a->jobs_out || !sources_are_idle(a)) && clock_mono_ns() < targets_patience_ns(a)) {
-		results_take(a, targets_patience_ns(a));
+	while ((a->jobs_out || !sources_are_idle(a)) &&
+	       clock_mono_ns() < agent_targets_patience_ns(a)) {
+		results_take(a, agent_targets_patience_ns(a));
 		mail_write(a);
 	}
 	/* Their last records are written, too. */
 	(void)agent_stop_pushers(a);
 	mail_write(a);
 	pipeline_flush(a->pipeline);
-	targets_close_all(a);
+	agent_targets_close_all(a);
 }
 
 void *agent_loop(void *arg)
@@ -203,8 +204,8 @@ void *agent_loop(void *arg)
 	while (!stopping(a)) {
 		interval_begin(a);
 		do {
-			targets_discover(a);
-			results_take(a, targets_send_due(a));
+			agent_targets_discover(a);
+			results_take(a, agent_targets_send_due(a));
 			mail_write(a);
 		} while (!stopping(a) && !interval_over(a));
 		sources_ask(a);

@@ -24,13 +24,13 @@
 
 /* What a job does, in this order. */
 enum {
-	JOB_CLOSE = 1 << 0,
-	JOB_LOOK = 1 << 1, /* find its name, and which sources can read it */
-	JOB_COLLECT = 1 << 2,
+	AGENT_JOB_CLOSE = 1 << 0,
+	AGENT_JOB_LOOK = 1 << 1, /* find its name, and which sources can read it */
+	AGENT_JOB_COLLECT = 1 << 2,
 };
 
 struct agent_job {
-	struct pool_job pool; /* first */
+	struct agent_pool_job pool; /* first */
 	struct agent_slot *slot;
 	unsigned int what;
 	bool may_open; /* one more process may be profiled */
@@ -48,7 +48,7 @@ struct agent_job {
 		int result; /* of collect */
 		uint64_t cost_ns;
 		struct err err;
-	} sources[SOURCES_MAX];
+	} sources[AGENT_SOURCES_MAX];
 };
 
 /* One process. */
@@ -81,7 +81,7 @@ struct agent_slot {
 		bool slow;
 		bool ask_again;
 		uint32_t spacing; /* read in every n-th of its intervals; 0: as 1 */
-		int64_t period;	  /* the one in which it was last read; see slot_is_due() */
+		int64_t period;	  /* the one in which it was last read; see agent_slot_is_due() */
 		char way[16];	  /* of the last read */
 		struct live live; /* metrics of the last read */
 		char *reason;
@@ -110,17 +110,17 @@ struct agent_interval {
 
 struct agent {
 	struct agent_config config;
-	const struct world_ops *world;
-	struct source_row sources[SOURCES_MAX]; /* sources that are asked */
+	const struct agent_processes_ops *procs;
+	struct source_row sources[AGENT_SOURCES_MAX]; /* sources that are asked */
 	size_t n_sources;
 	struct agent_pusher {
 		const struct source_ops *ops;
 		void *state;
 		bool stopped;
-		bool hangs;	/* its thread did not end */
-	} pushers[SOURCES_MAX]; /* running sources that push */
+		bool hangs;	      /* its thread did not end */
+	} pushers[AGENT_SOURCES_MAX]; /* running sources that push */
 	size_t n_pushers;
-	struct source_configs configs; /* of all sources */
+	struct agent_source_configs configs; /* of all sources */
 	struct pipeline *pipeline;
 	struct inbox inbox;		 /* what sources pushed */
 	struct delivery_list mail;	 /* of the loop: to be written */
@@ -128,7 +128,7 @@ struct agent {
 	struct source_answer cpu_answer; /* then the reason */
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
-	struct pool *pool;
+	struct agent_pool *pool;
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
@@ -155,7 +155,7 @@ struct agent {
 };
 
 /* With a made-up machine, for tests. */
-int agent_start_in(const struct world_ops *world, const struct agent_config *config,
+int agent_start_in(const struct agent_processes_ops *procs, const struct agent_config *config,
 		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err);
 
 /* Once; false if one hangs: then nothing it uses may be freed. */
@@ -164,38 +164,39 @@ bool agent_stop_pushers(struct agent *agent);
 /* loop.c: the thread. */
 void *agent_loop(void *agent);
 /* agent/schedule/job.c: runs in a thread of the pool. */
-void agent_work(struct pool_job *job, void *agent);
+void agent_work(struct agent_pool_job *job, void *agent);
 uint64_t agent_thread_cpu_ns(void);
 
 /* agent/schedule/slot.c: one process, and the results of its jobs. For the loop, with the lock. */
-struct agent_slot *slot_new(const struct agent *agent, pid_t pid, const struct proc_stat *st);
-void slot_free(const struct agent *agent, struct agent_slot *slot);
-bool slot_is_open(const struct agent *agent, const struct agent_slot *slot);
-const char *slot_text(const char *text); /* "" for NULL */
-void slot_answer(const struct agent_slot_source *reader, struct source_answer *ret_answer);
+struct agent_slot *agent_slot_new(const struct agent *agent, pid_t pid, const struct proc_stat *st);
+void agent_slot_free(const struct agent *agent, struct agent_slot *slot);
+bool agent_slot_is_open(const struct agent *agent, const struct agent_slot *slot);
+const char *agent_slot_text(const char *text); /* "" for NULL */
+void agent_slot_answer(const struct agent_slot_source *reader, struct source_answer *ret_answer);
 /* Whether to read a source in this interval. */
-bool slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
+bool agent_slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
 /* The same before it is opened: between periods it waits for the next. */
-bool slot_is_due_first(const struct agent *agent, size_t reader);
+bool agent_slot_is_due_first(const struct agent *agent, size_t reader);
 /* Whether a source that said no is to be probed again, now or later. */
-bool slot_asks_again(const struct agent_slot_source *reader);
-void slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
-void slot_take_looks(struct agent *agent, struct agent_slot *slot, const struct agent_job *job);
-void slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
+bool agent_slot_asks_again(const struct agent_slot_source *reader);
+void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,
+			   const struct agent_job *job);
+void agent_slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
 
 /* agent/schedule/targets.c: the known processes. */
-void targets_discover(struct agent *agent);
+void agent_targets_discover(struct agent *agent);
 /* At the start of an interval: finds execs and reused pids. */
-void targets_verify(struct agent *agent);
+void agent_targets_verify(struct agent *agent);
 /* Starts the jobs that are due; returns when to call again. */
-uint64_t targets_send_due(struct agent *agent);
+uint64_t agent_targets_send_due(struct agent *agent);
 /* What to do with a delivery; one to take then has a resource. */
-enum delivery_verdict { DELIVERY_TAKE, DELIVERY_LEAVE, DELIVERY_LATER };
-enum delivery_verdict targets_judge(struct agent *agent, struct delivery *delivery);
+enum agent_delivery_verdict { AGENT_DELIVERY_TAKE, AGENT_DELIVERY_LEAVE, AGENT_DELIVERY_LATER };
+enum agent_delivery_verdict agent_targets_judge(struct agent *agent, struct delivery *delivery);
 /* Takes a finished job; its records go into the mail. */
-void targets_receive(struct agent *agent, struct agent_job *job);
+void agent_targets_receive(struct agent *agent, struct agent_job *job);
 /* How long to wait for running jobs at the end. */
-uint64_t targets_patience_ns(const struct agent *agent);
+uint64_t agent_targets_patience_ns(const struct agent *agent);
 /* Closes everything that is open and responds. */
-void targets_close_all(struct agent *agent);
-void targets_release(struct agent *agent);
+void agent_targets_close_all(struct agent *agent);
+void agent_targets_free(struct agent *agent);

@@ -15,7 +15,7 @@
 
 #define HOUR_NS ((int64_t)3600 * (int64_t)NS_PER_SEC)
 
-int stored_dir(const char *dir, char **ret_dir, struct err *err)
+int data_dir_path(const char *dir, char **ret_dir, struct err *err)
 {
 	const char *data = getenv("XDG_DATA_HOME");
 	const char *home = getenv("HOME");
@@ -48,7 +48,7 @@ int stored_dir(const char *dir, char **ret_dir, struct err *err)
 	return 0;
 }
 
-int stored_make_dir(const char *dir, struct err *err)
+int data_dir_make(const char *dir, struct err *err)
 {
 	_cleanup_free_ char *path = strdup(dir);
 
@@ -69,12 +69,12 @@ int stored_make_dir(const char *dir, struct err *err)
 	}
 }
 
-int stored_open(const char *dir, struct store **ret_store, struct err *err)
+int data_dir_open(const char *dir, struct store **ret_store, struct err *err)
 {
 	_cleanup_free_ char *path = NULL;
 	struct store_sqlite_config config = {0};
 	struct stat st;
-	int r = stored_dir(dir, &path, err);
+	int r = data_dir_path(dir, &path, err);
 
 	if (r < 0)
 		return r;
@@ -96,8 +96,8 @@ static int stored_time(const char *option, const char *text, int64_t now_ns, int
 	return r < 0 ? err_prefix(err, r, "%s", option) : 0;
 }
 
-int stored_window(const char *from, const char *to, struct store_window *ret_window,
-		  struct err *err)
+int data_dir_window(const char *from, const char *to, struct store_window *ret_window,
+		    struct err *err)
 {
 	int64_t now_ns = (int64_t)clock_unix_ns();
 	int64_t from_ns, to_ns = now_ns;

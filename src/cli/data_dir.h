@@ -7,15 +7,14 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORED_DATA_DIR_HELP                                                                       \
-	"data directory (default /var/lib/sonde; ~/.local/share/sonde if not root)"
+#define DATA_DIR_HELP "data directory (default /var/lib/sonde; ~/.local/share/sonde if not root)"
 
 /* The directory: as given, or SONDE_DATA_DIR, or the default. The caller frees the text. */
-int stored_dir(const char *dir, char **ret_dir, struct err *err);
+int data_dir_path(const char *dir, char **ret_dir, struct err *err);
 /* Creates it and its parents, private to the user. */
-int stored_make_dir(const char *dir, struct err *err);
+int data_dir_make(const char *dir, struct err *err);
 /* dir: as above. -ENOENT if there is no store. */
-int stored_open(const char *dir, struct store **ret_store, struct err *err);
+int data_dir_open(const char *dir, struct store **ret_store, struct err *err);
 /* NULL texts mean the last hour. -EINVAL names the option. */
-int stored_window(const char *from, const char *to, struct store_window *ret_window,
-		  struct err *err);
+int data_dir_window(const char *from, const char *to, struct store_window *ret_window,
+		    struct err *err);

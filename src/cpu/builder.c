@@ -89,7 +89,7 @@ static int add_function(struct cpu_builder *b, const struct cpu_name *name, uint
 static int add_named(struct cpu_builder *b, uint64_t address, uint32_t mapping,
 		     const struct cpu_name *names, size_t n, uint32_t *ret_location)
 {
-	struct profile_line lines[CPU_NAMES_MAX];
+	struct profile_line lines[CPU_SYMBOLIZER_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		int r = add_function(b, &names[i], &lines[i].function);
@@ -161,7 +161,7 @@ static int add_program(struct cpu_builder *b, const struct proc_info *info)
 	return r < 0 ? r : profile_add_mapping(b->profile, &m, &id);
 }
 
-static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint64_t address,
+static int add_kernel_frame(struct cpu_builder *b, struct cpu_symbolizer *names, uint64_t address,
 			    uint32_t *ret_location)
 {
 	uint64_t key = key_of(address, BUILDER_KERNEL), id;
@@ -176,7 +176,7 @@ static int add_kernel_frame(struct cpu_builder *b, struct cpu_names *names, uint
 	}
 	r = add_mapping(b, BUILDER_KERNEL, "[kernel.kallsyms]", "", &mapping);
 	if (r == 0)
-		r = cpu_names_kernel(names, address, &found, &n);
+		r = cpu_symbolizer_kernel(names, address, &found, &n);
 	if (r == 0)
 		r = add_named(b, address, mapping, found, n, &location);
 	if (r < 0)
@@ -202,7 +202,7 @@ static bool is_go_exit(const struct cpu_file *file, const struct cpu_name *name)
 	return file && file->is_go && strcmp(name->function, "runtime.goexit") == 0;
 }
 
-static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
+static int add_user_frame(struct cpu_builder *b, struct cpu_symbolizer *names,
 			  const struct cpu_process *process, const struct cpu_frame *frame,
 			  uint32_t *ret_location, bool *ret_is_loop)
 {
@@ -229,9 +229,10 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 		r = add_mapping(b, frame->file->generation, frame->file->path,
 				frame->file->build_id, &mapping);
 		if (r == 0)
-			r = cpu_names_file(names, frame->file, address, &found, &n);
+			r = cpu_symbolizer_file(names, frame->file, address, &found, &n);
 	} else {
-		r = cpu_names_jit(names, process->pid, process->generation, address, &found, &n);
+		r = cpu_symbolizer_jit(names, process->pid, process->generation, address, &found,
+				       &n);
 	}
 	if (r != 0)
 		return r;
@@ -245,7 +246,7 @@ static int add_user_frame(struct cpu_builder *b, struct cpu_names *names,
 	return map_put(&b->locations, key, location | (*ret_is_loop ? BUILDER_LOOP : 0));
 }
 
-static int add_interp_frame(struct cpu_builder *b, struct cpu_names *names,
+static int add_interp_frame(struct cpu_builder *b, struct cpu_symbolizer *names,
 			    const struct cpu_stack *s, const struct interp_frame *frame,
 			    uint32_t *ret_location)
 {
@@ -260,7 +261,7 @@ static int add_interp_frame(struct cpu_builder *b, struct cpu_names *names,
 		*ret_location = (uint32_t)id;
 		return 0;
 	}
-	r = cpu_names_interp(names, s->process, s->interp_kind, frame, &found, &n);
+	r = cpu_symbolizer_interp(names, s->process, s->interp_kind, frame, &found, &n);
 	if (r == 0)
 		r = add_named(b, interp_ops(s->interp_kind)->address(frame), PROFILE_NO_MAPPING,
 			      found, n, ret_location);
@@ -288,8 +289,8 @@ struct shown {
 	const char *remark; /* for the outermost; NULL: none */
 };
 
-static int show_interp(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
-		       uint16_t n, struct shown *shown)
+static int show_interp(struct cpu_builder *b, struct cpu_symbolizer *names,
+		       const struct cpu_stack *s, uint16_t n, struct shown *shown)
 {
 	int r = 0;
 
@@ -301,7 +302,7 @@ static int show_interp(struct cpu_builder *b, struct cpu_names *names, const str
 	return r;
 }
 
-static int show_user(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+static int show_user(struct cpu_builder *b, struct cpu_symbolizer *names, const struct cpu_stack *s,
 		     struct shown *shown)
 {
 	uint16_t n_interp[CPU_STACK_MAX], n_left;
@@ -325,7 +326,7 @@ static int show_user(struct cpu_builder *b, struct cpu_names *names, const struc
 	return r < 0 ? r : show_interp(b, names, s, n_left, shown);
 }
 
-static int add_stack(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s,
+static int add_stack(struct cpu_builder *b, struct cpu_symbolizer *names, const struct cpu_stack *s,
 		     uint32_t *ret_stack)
 {
 	struct shown shown = {
@@ -373,7 +374,7 @@ static int sums_add(struct cpu_builder *b, uint32_t stack, uint32_t thread,
 	return 0;
 }
 
-int cpu_builder_add(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *s)
+int cpu_builder_add(struct cpu_builder *b, struct cpu_symbolizer *names, const struct cpu_stack *s)
 {
 	char thread[sizeof(s->thread) + 1] = "";
 	uint32_t stack, thread_id = 0;

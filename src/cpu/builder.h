@@ -40,7 +40,8 @@ int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *op
 void cpu_builder_release(struct cpu_builder *b);
 
 /* A stack that does not fit is counted as lost, and no error. */
-int cpu_builder_add(struct cpu_builder *b, struct cpu_names *names, const struct cpu_stack *stack);
+int cpu_builder_add(struct cpu_builder *b, struct cpu_symbolizer *names,
+		    const struct cpu_stack *stack);
 
 /* The profile with all samples; the builder is empty then and good for release only. */
 int cpu_builder_finish(struct cpu_builder *b, const struct proc_info *info,

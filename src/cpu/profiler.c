@@ -29,7 +29,7 @@ struct cpu_tracked {
 struct cpu_profiler {
 	struct cpu_profiler_options options;
 	struct cpu_sampler *sampler;
-	struct cpu_names *names;
+	struct cpu_symbolizer *names;
 	struct cpu_tracked **tracked;
 	size_t n_tracked;
 	size_t cap_tracked;
@@ -152,8 +152,8 @@ static void name_frames(struct cpu_profiler *p, const struct cpu_event *event)
 	size_t n;
 
 	for (size_t i = 0; i < event->n_interp; i++)
-		(void)cpu_names_interp(p->names, event->process, event->interp_kind,
-				       &event->interp[i], &names, &n);
+		(void)cpu_symbolizer_interp(p->names, event->process, event->interp_kind,
+					    &event->interp[i], &names, &n);
 }
 
 static void hear_event(void *context, const struct cpu_event *event)
@@ -224,7 +224,7 @@ static void forget_idle(struct cpu_profiler *p)
 			p->tracked[len++] = t;
 			continue;
 		}
-		cpu_names_forget_process(p->names, t->generation);
+		cpu_symbolizer_forget_process(p->names, t->generation);
 		tracked_free(t);
 	}
 	p->n_tracked = len;
@@ -256,7 +256,7 @@ void cpu_profiler_losses(const struct cpu_profiler *p, struct cpu_losses *ret_lo
 int cpu_profiler_open(const struct cpu_profiler_options *options,
 		      struct cpu_profiler **ret_profiler, struct err *err)
 {
-	const struct cpu_names_options names = {.lines = options->lines};
+	const struct cpu_symbolizer_options names = {.lines = options->lines};
 	_cleanup_(cpu_profiler_closep) struct cpu_profiler *p = calloc(1, sizeof(*p));
 	int r;
 
@@ -264,7 +264,7 @@ int cpu_profiler_open(const struct cpu_profiler_options *options,
 		return err_oom(err);
 	p->options = *options;
 	p->options.sampler.urgent = true;
-	r = cpu_names_new(&names, &p->names, err);
+	r = cpu_symbolizer_new(&names, &p->names, err);
 	if (r == 0)
 		r = cpu_sampler_open(&p->options.sampler, &p->sampler, err);
 	if (r < 0)
@@ -284,6 +284,6 @@ void cpu_profiler_close(struct cpu_profiler *p)
 	free(p->tracked);
 	map_release(&p->by_generation);
 	cpu_sampler_close(p->sampler);
-	cpu_names_free(p->names);
+	cpu_symbolizer_free(p->names);
 	free(p);
 }

@@ -35,12 +35,12 @@ static void probe_cpu(struct features *f)
 	struct err err = {};
 	int r = try_sampler(true, true, &err);
 
-	features_set(f, FEATURE_CPU, r, &err);
-	features_set(f, FEATURE_OFFCPU, r, &err);
+	features_set(f, FEATURES_CPU, r, &err);
+	features_set(f, FEATURES_OFFCPU, r, &err);
 	if (r == 0)
 		return;
-	features_set(f, FEATURE_CPU, try_sampler(true, false, &err), &err);
-	features_set(f, FEATURE_OFFCPU, try_sampler(false, true, &err), &err);
+	features_set(f, FEATURES_CPU, try_sampler(true, false, &err), &err);
+	features_set(f, FEATURES_OFFCPU, try_sampler(false, true, &err), &err);
 }
 
 static void probe_oom(struct features *f)
@@ -49,14 +49,14 @@ static void probe_oom(struct features *f)
 	_cleanup_(oom_mounts_close) struct oom_mounts mounts = {};
 	struct err err = {};
 
-	features_set(f, FEATURE_OOM_KILLS, oom_victims_open(&victims, &err), &err);
-	features_set(f, FEATURE_OOM_LIMITS, oom_mounts_open(&mounts, &err), &err);
+	features_set(f, FEATURES_OOM_KILLS, oom_victims_open(&victims, &err), &err);
+	features_set(f, FEATURES_OOM_LIMITS, oom_mounts_open(&mounts, &err), &err);
 }
 
 /* Go and Java profiles read process memory, or need the same permission. */
 static void probe_memory(struct features *f)
 {
-	static const enum feature_id ids[] = {FEATURE_GO, FEATURE_JAVA_COUNTERS, FEATURE_JAVA};
+	static const enum features_id ids[] = {FEATURES_GO, FEATURES_JAVA_COUNTERS, FEATURES_JAVA};
 	struct err err = {};
 	bool own;
 	int r = proc_host_check_memory(&own, &err);
@@ -69,7 +69,7 @@ static void probe_memory(struct features *f)
 	}
 	r = java_mount_check(&err);
 	if (r < 0)
-		features_set(f, FEATURE_JAVA, r, &err);
+		features_set(f, FEATURES_JAVA, r, &err);
 }
 
 void features_probe_host(struct features *f)
@@ -77,8 +77,8 @@ void features_probe_host(struct features *f)
 	struct err err = {};
 
 	probe_memory(f);
-	features_set(f, FEATURE_KERNEL_NAMES, cpu_kallsyms_check(CPU_KALLSYMS_PATH, &err), &err);
-	features_set(f, FEATURE_HOST_PIDS, proc_host_check_pids(&err), &err);
+	features_set(f, FEATURES_KERNEL_NAMES, cpu_kallsyms_check(CPU_KALLSYMS_PATH, &err), &err);
+	features_set(f, FEATURES_HOST_PIDS, proc_host_check_pids(&err), &err);
 }
 
 /* Tested by creating a directory inside and removing it. */
@@ -125,7 +125,7 @@ static void probe_store(struct features *f, const char *data_dir)
 	struct err err = {};
 	int r = dir ? probe_dir(dir, &err) : err_oom(&err);
 
-	features_set(f, FEATURE_STORE, r, &err);
+	features_set(f, FEATURES_STORE, r, &err);
 }
 
 void features_probe(const char *data_dir, struct features *ret_features)

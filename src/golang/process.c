@@ -19,7 +19,7 @@ void golang_process_close(struct golang_process *process)
 	for (size_t i = 0; i < process->n_modules; i++)
 		golang_module_release(&process->modules[i]);
 	free(process->modules);
-	golang_windows_release(&process->windows);
+	golang_mem_cache_release(&process->cache);
 	golang_image_release(&process->image);
 	proc_mem_close(process->mem);
 	free(process);
@@ -82,7 +82,7 @@ static int process_add_module(struct golang_process *p, uint64_t addr, struct er
 	if (!modules)
 		return err_oom(err);
 	p->modules = modules;
-	r = golang_module_load(&modules[p->n_modules], &p->windows, addr, p->layout, err);
+	r = golang_module_load(&modules[p->n_modules], &p->cache, addr, p->layout, err);
 	if (r == 0)
 		p->n_modules++;
 	return r;
@@ -119,7 +119,7 @@ static int process_modules(struct golang_process *p, const struct golang_options
 	r = golang_module_find(&p->image, p->mem, pclntab, &addr, err);
 	if (r < 0)
 		return r;
-	r = golang_module_load(&module, &p->windows, addr, NULL, err);
+	r = golang_module_load(&module, &p->cache, addr, NULL, err);
 	if (r < 0)
 		return r;
 	r = process_version(p, &module, options, err);
@@ -149,7 +149,7 @@ static int process_open(struct golang_process *p, const struct golang_options *o
 	r = golang_image_back(&p->image, p->mem, err);
 	if (r < 0)
 		return r;
-	golang_windows_init(&p->windows, p->mem, TABLE_WINDOW_BYTES, TABLE_WINDOWS, TABLE_WINDOWS);
+	golang_mem_cache_init(&p->cache, p->mem, TABLE_WINDOW_BYTES, TABLE_WINDOWS, TABLE_WINDOWS);
 	r = process_modules(p, options, err);
 	if (r < 0)
 		return r;
@@ -203,7 +203,7 @@ struct proc_mem *golang_process_mem(const struct golang_process *process)
 
 void golang_process_trim(struct golang_process *process)
 {
-	golang_windows_release(&process->windows);
+	golang_mem_cache_release(&process->cache);
 }
 
 bool golang_process_func_at(struct golang_process *p, uint64_t pc,

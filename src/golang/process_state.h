@@ -16,7 +16,7 @@ struct golang_process {
 	struct golang_image image;
 	struct golang_version version;
 	const struct golang_layout *layout;
-	struct golang_windows windows; /* for the tables of all modules */
+	struct golang_mem_cache cache; /* for the tables of all modules */
 	struct golang_module *modules; /* the program first, then plugins */
 	size_t n_modules;
 	struct golang_vars vars;

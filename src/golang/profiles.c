@@ -20,12 +20,12 @@ int golang_profile_header(struct profile *p, const struct golang_profile_kind *k
 	return r;
 }
 
-int golang_profile_names(struct golang_process *process, struct golang_names *names, size_t n,
+int golang_profile_names(struct golang_process *process, struct golang_stack_cache *names, size_t n,
 			 golang_locate_fn locate, void *context, struct err *err)
 {
 	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
 	_cleanup_(golang_symbolizer_release) struct golang_symbolizer s = {0};
-	_cleanup_(golang_names_import_release) struct golang_names_import in = {0};
+	_cleanup_(golang_stack_cache_import_release) struct golang_stack_cache_import in = {0};
 	_cleanup_(profile_freep) struct profile *scratch = NULL;
 	int r;
 
@@ -35,17 +35,17 @@ int golang_profile_names(struct golang_process *process, struct golang_names *na
 	if (!scratch)
 		return err_oom(err);
 	golang_symbolizer_init(&s, process, scratch);
-	r = golang_names_import_init(&in, names, scratch, n);
+	r = golang_stack_cache_import_init(&in, names, scratch, n);
 	/* Newest first, as in a profile: of functions with the same name the first one counts. */
 	for (size_t i = n; r == 0 && i-- > names->n_stacks;) {
 		int found = locate(context, &s, i, locations, err);
 
 		if (found < 0)
 			return found;
-		r = golang_names_import_stack(&in, i, locations, (size_t)found);
+		r = golang_stack_cache_import_stack(&in, i, locations, (size_t)found);
 	}
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
-	golang_names_import_finish(&in);
+	golang_stack_cache_import_finish(&in);
 	return 0;
 }

@@ -23,5 +23,5 @@ typedef int (*golang_locate_fn)(void *context, struct golang_symbolizer *s, size
 				uint32_t *locations, struct err *err);
 
 /* Looks up the stacks that names does not have yet, of n, and keeps what was found. */
-int golang_profile_names(struct golang_process *process, struct golang_names *names, size_t n,
+int golang_profile_names(struct golang_process *process, struct golang_stack_cache *names, size_t n,
 			 golang_locate_fn locate, void *context, struct err *err);

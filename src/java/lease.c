@@ -13,13 +13,13 @@
 #include "java/recorder/mount.h"
 #include "java/recorder/undo.h"
 
-int java_hold_init(struct java_hold *h, const char *state_dir, struct err *err)
+int java_lease_init(struct java_lease *h, const char *state_dir, struct err *err)
 {
-	*h = (struct java_hold){.state_dir = strdup(state_dir), .dirfd = -1, .lock = -1};
+	*h = (struct java_lease){.state_dir = strdup(state_dir), .dirfd = -1, .lock = -1};
 	return h->state_dir ? 0 : err_oom(err);
 }
 
-int java_hold_check(const struct proc_id *id, struct err *err)
+int java_lease_check(const struct proc_id *id, struct err *err)
 {
 	struct java_vm vm;
 	int r = java_detect_pid(id->pid, &vm, err);
@@ -36,7 +36,7 @@ int java_hold_check(const struct proc_id *id, struct err *err)
 }
 
 /* What one of us left here who was killed: its note would be lost under ours. */
-static int hold_restore(const struct java_hold *h, const struct proc_id *id, struct err *err)
+static int hold_restore(const struct java_lease *h, const struct proc_id *id, struct err *err)
 {
 	_cleanup_free_ struct java_note *notes = NULL;
 	size_t len = 0;
@@ -48,7 +48,7 @@ static int hold_restore(const struct java_hold *h, const struct proc_id *id, str
 	return r;
 }
 
-int java_hold_begin(struct java_hold *h, const struct proc_id *id, struct err *err)
+int java_lease_begin(struct java_lease *h, const struct proc_id *id, struct err *err)
 {
 	int r = java_recording_lock(id, &h->lock, err);
 
@@ -61,10 +61,10 @@ int java_hold_begin(struct java_hold *h, const struct proc_id *id, struct err *e
 	if (r < 0)
 		return r;
 	h->noted = true;
-	return java_attach_open(id, JAVA_JFR_TIMEOUT_NS, &h->attach, err);
+	return java_attach_open(id, JAVA_RECORDER_TIMEOUT_NS, &h->attach, err);
 }
 
-int java_hold_end(struct java_hold *h, struct err *err)
+int java_lease_end(struct java_lease *h, struct err *err)
 {
 	char name[JAVA_NOTE_NAME];
 	int r;
@@ -86,9 +86,9 @@ int java_hold_end(struct java_hold *h, struct err *err)
 	return r;
 }
 
-void java_hold_release(struct java_hold *h)
+void java_lease_release(struct java_lease *h)
 {
-	(void)java_hold_end(h, NULL);
+	(void)java_lease_end(h, NULL);
 	closep(&h->dirfd);
 	closep(&h->lock);
 	java_attach_close(h->attach);

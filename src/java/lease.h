@@ -14,7 +14,7 @@
 #include "java/recorder/note.h"
 #include "proc/id.h"
 
-struct java_hold {
+struct java_lease {
 	char *state_dir;
 	struct java_note note;
 	struct java_attach *attach;
@@ -23,11 +23,11 @@ struct java_hold {
 	bool noted;
 };
 
-int java_hold_init(struct java_hold *hold, const char *state_dir, struct err *err);
+int java_lease_init(struct java_lease *lease, const char *state_dir, struct err *err);
 /* What must be known before anything of the JVM is touched. -ENOTSUP, -EPERM. */
-int java_hold_check(const struct proc_id *id, struct err *err);
+int java_lease_check(const struct proc_id *id, struct err *err);
 /* -EBUSY: another sonde has it; others as java_attach_open(). */
-int java_hold_begin(struct java_hold *hold, const struct proc_id *id, struct err *err);
+int java_lease_begin(struct java_lease *lease, const struct proc_id *id, struct err *err);
 /* The note stays when it fails. Nothing to do: 0. */
-int java_hold_end(struct java_hold *hold, struct err *err);
-void java_hold_release(struct java_hold *hold); /* ends it unless it has ended */
+int java_lease_end(struct java_lease *lease, struct err *err);
+void java_lease_release(struct java_lease *lease); /* ends it unless it has ended */

@@ -6,11 +6,11 @@
 
 #define FRAMES_MAX_WALKED ((uint64_t)256 << 20)
 
-void frames_release(struct frames *f)
+void profile_frames_release(struct profile_frames *f)
 {
 	free(f->mapping_names);
 	buf_release(&f->stack);
-	*f = (struct frames){0};
+	*f = (struct profile_frames){0};
 }
 
 static struct view base_name(struct view path)
@@ -42,7 +42,7 @@ static int add_mapping_name(struct profile *p, uint32_t file, uint32_t *ret_id)
 	return r;
 }
 
-static int frames_name_mappings(struct frames *f, struct profile *p)
+static int frames_name_mappings(struct profile_frames *f, struct profile *p)
 {
 	size_t n = profile_n_mappings(p);
 	int r = profile_add_string(p, view_str("<unknown>"), &f->unknown);
@@ -60,21 +60,21 @@ static int frames_name_mappings(struct frames *f, struct profile *p)
 	return r;
 }
 
-int frames_init(struct frames *f, struct profile *p, struct err *err)
+int profile_frames_init(struct profile_frames *f, struct profile *p, struct err *err)
 {
 	int r;
 
-	*f = (struct frames){.profile = p};
+	*f = (struct profile_frames){.profile = p};
 	r = frames_name_mappings(f, p);
 	if (r < 0)
-		frames_release(f);
+		profile_frames_release(f);
 	if (r == -E2BIG)
 		return err_set(err, r, "the profile has reached its memory limit of %zu MB",
 			       PROFILE_MAX_BYTES >> 20);
 	return r < 0 ? err_oom(err) : 0;
 }
 
-static int frames_push(struct frames *f, const struct profile_location *l)
+static int frames_push(struct profile_frames *f, const struct profile_location *l)
 {
 	uint32_t nameless =
 		l->mapping == PROFILE_NO_MAPPING ? f->unknown : f->mapping_names[l->mapping];
@@ -85,7 +85,7 @@ static int frames_push(struct frames *f, const struct profile_location *l)
 	if (f->walked > FRAMES_MAX_WALKED)
 		return -E2BIG;
 	for (uint32_t i = n; i-- > 0;) {
-		struct frame frame = {.name = nameless, .inlined = i != n - 1};
+		struct profile_frame frame = {.name = nameless, .inlined = i != n - 1};
 		uint32_t name = 0;
 		int r;
 
@@ -100,8 +100,8 @@ static int frames_push(struct frames *f, const struct profile_location *l)
 	return 0;
 }
 
-int frames_of(struct frames *f, const struct profile_sample *s, const struct frame **ret_frames,
-	      size_t *ret_len, struct err *err)
+int profile_frames_of(struct profile_frames *f, const struct profile_sample *s,
+		      const struct profile_frame **ret_frames, size_t *ret_len, struct err *err)
 {
 	uint32_t n;
 	const uint32_t *stack = profile_stack_at(f->profile, s->stack, &n);
@@ -118,6 +118,6 @@ int frames_of(struct frames *f, const struct profile_sample *s, const struct fra
 	if (r < 0)
 		return err_oom(err);
 	*ret_frames = (const void *)f->stack.data;
-	*ret_len = f->stack.len / sizeof(struct frame);
+	*ret_len = f->stack.len / sizeof(struct profile_frame);
 	return 0;
 }

@@ -15,13 +15,13 @@
 #include "base/view.h"
 #include "profile/profile.h"
 
-#define PPROF_MAX_UNPACKED ((size_t)512 << 20)
+#define PROFILE_PPROF_MAX_UNPACKED ((size_t)512 << 20)
 
 /*
  * Appends the gzipped message to out, compressing as it goes: the whole message is never in memory.
  * Samples keep their order; ids are index + 1; equal profiles give equal bytes. -E2BIG at out's
  * maximum.
  */
-int pprof_encode(const struct profile *p, struct buf *out, struct err *err);
+int profile_encode_pprof(const struct profile *p, struct buf *out, struct err *err);
 /* Accepts gzip or plain. -EBADMSG for malformed input, -E2BIG if too large; both say where. */
-int pprof_decode(struct view data, struct profile **ret_profile, struct err *err);
+int profile_decode_pprof(struct view data, struct profile **ret_profile, struct err *err);

@@ -54,7 +54,7 @@ static int bad_id(const struct decoder *d, const char *what, uint64_t id)
 			what, (unsigned long long)id, d->at);
 }
 
-static int bad_wire(const struct decoder *d, const struct pprof_field *f)
+static int bad_wire(const struct decoder *d, const struct profile_pprof_field *f)
 {
 	return bad_id(d, "the wrong wire type for field", f->number);
 }
@@ -74,7 +74,7 @@ static int refused(const struct decoder *d, int r)
 	return bad(d, "it contradicts itself");
 }
 
-typedef int (*field_fn)(struct decoder *d, const struct pprof_field *f, void *arg);
+typedef int (*field_fn)(struct decoder *d, const struct profile_pprof_field *f, void *arg);
 
 /* Records the offset of each field in *ret_at, unless NULL. */
 static int each_field(struct decoder *d, struct view msg, size_t *ret_at, field_fn fn, void *arg)
@@ -82,12 +82,12 @@ static int each_field(struct decoder *d, struct view msg, size_t *ret_at, field_
 	size_t off = 0;
 
 	while (off < msg.len) {
-		struct pprof_field f;
+		struct profile_pprof_field f;
 		int r;
 
 		if (ret_at)
 			*ret_at = off;
-		if (!pprof_field_next(msg, &off, &f))
+		if (!profile_pprof_field_next(msg, &off, &f))
 			return bad(d, "a truncated field, or one of unknown wire type");
 		r = fn(d, &f, arg);
 		if (r < 0)
@@ -103,35 +103,35 @@ struct numbers {
 	uint64_t at[MAX_NUMBERS]; /* by field number */
 };
 
-static int take_number(struct decoder *d, const struct pprof_field *f, void *arg)
+static int take_number(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	struct numbers *numbers = arg;
 
 	if (f->number >= MAX_NUMBERS)
 		return 0;
-	if (f->wire != WIRE_VARINT)
+	if (f->wire != PROFILE_WIRE_VARINT)
 		return bad_wire(d, f);
 	numbers->at[f->number] = f->value;
 	return 0;
 }
 
-static int take_message(struct decoder *d, const struct pprof_field *f, struct numbers *ret)
+static int take_message(struct decoder *d, const struct profile_pprof_field *f, struct numbers *ret)
 {
 	*ret = (struct numbers){0};
-	if (f->wire != WIRE_BYTES)
+	if (f->wire != PROFILE_WIRE_BYTES)
 		return bad_wire(d, f);
 	return each_field(d, f->bytes, NULL, take_number, ret);
 }
 
 /* Calls fn for the number, or the numbers of a packed field. */
-static int each_number(struct decoder *d, const struct pprof_field *f,
+static int each_number(struct decoder *d, const struct profile_pprof_field *f,
 		       int (*fn)(struct decoder *d, uint64_t value, void *arg), void *arg)
 {
 	size_t off = 0;
 
-	if (f->wire == WIRE_VARINT)
+	if (f->wire == PROFILE_WIRE_VARINT)
 		return fn(d, f->value, arg);
-	if (f->wire != WIRE_BYTES)
+	if (f->wire != PROFILE_WIRE_BYTES)
 		return bad_wire(d, f);
 	while (off < f->bytes.len) {
 		uint64_t value;
@@ -190,7 +190,7 @@ static int put_id(struct decoder *d, struct map *ids, const char *what, uint64_t
 
 /* First walk: strings. */
 
-static int walk_strings(struct decoder *d, const struct pprof_field *f, void *arg)
+static int walk_strings(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	bool *has_time = arg;
 	uint32_t id;
@@ -203,7 +203,7 @@ static int walk_strings(struct decoder *d, const struct pprof_field *f, void *ar
 	}
 	if (f->number != PROFILE_STRING_TABLE)
 		return 0;
-	if (f->wire != WIRE_BYTES)
+	if (f->wire != PROFILE_WIRE_BYTES)
 		return bad_wire(d, f);
 	if (d->strings.len == 0 && f->bytes.len > 0)
 		return bad(d, "its first string is not empty");
@@ -215,9 +215,10 @@ static int walk_strings(struct decoder *d, const struct pprof_field *f, void *ar
 
 /* Second walk: entities that refer to strings only. */
 
-static int take_type(struct decoder *d, const struct pprof_field *f, struct profile_type *ret_type)
+static int take_type(struct decoder *d, const struct profile_pprof_field *f,
+		     struct profile_type *ret_type)
 {
-	static const uint8_t fields[] = {VALUE_TYPE_TYPE, VALUE_TYPE_UNIT};
+	static const uint8_t fields[] = {PROFILE_VALUE_TYPE_TYPE, PROFILE_VALUE_TYPE_UNIT};
 	struct numbers n;
 	int r = take_message(d, f, &n);
 
@@ -226,7 +227,7 @@ static int take_type(struct decoder *d, const struct pprof_field *f, struct prof
 	return take_strings(d, &n, fields, (uint32_t *[]){&ret_type->type, &ret_type->unit}, 2);
 }
 
-static int take_sample_type(struct decoder *d, const struct pprof_field *f)
+static int take_sample_type(struct decoder *d, const struct profile_pprof_field *f)
 {
 	struct profile_type type;
 	int r = take_type(d, f, &type);
@@ -241,9 +242,9 @@ static int take_sample_type(struct decoder *d, const struct pprof_field *f)
 	return r < 0 ? refused(d, r) : 0;
 }
 
-static int take_mapping(struct decoder *d, const struct pprof_field *f)
+static int take_mapping(struct decoder *d, const struct profile_pprof_field *f)
 {
-	static const uint8_t fields[] = {MAPPING_FILE, MAPPING_BUILD_ID};
+	static const uint8_t fields[] = {PROFILE_MAPPING_FILE, PROFILE_MAPPING_BUILD_ID};
 	struct profile_mapping m;
 	struct numbers n;
 	uint32_t index;
@@ -252,13 +253,13 @@ static int take_mapping(struct decoder *d, const struct pprof_field *f)
 	if (r < 0)
 		return r;
 	m = (struct profile_mapping){
-		.start = n.at[MAPPING_START],
-		.end = n.at[MAPPING_LIMIT],
-		.offset = n.at[MAPPING_OFFSET],
-		.has_functions = n.at[MAPPING_HAS_FUNCTIONS] != 0,
-		.has_filenames = n.at[MAPPING_HAS_FILENAMES] != 0,
-		.has_line_numbers = n.at[MAPPING_HAS_LINE_NUMBERS] != 0,
-		.has_inline_frames = n.at[MAPPING_HAS_INLINE_FRAMES] != 0,
+		.start = n.at[PROFILE_MAPPING_START],
+		.end = n.at[PROFILE_MAPPING_LIMIT],
+		.offset = n.at[PROFILE_MAPPING_OFFSET],
+		.has_functions = n.at[PROFILE_MAPPING_HAS_FUNCTIONS] != 0,
+		.has_filenames = n.at[PROFILE_MAPPING_HAS_FILENAMES] != 0,
+		.has_line_numbers = n.at[PROFILE_MAPPING_HAS_LINE_NUMBERS] != 0,
+		.has_inline_frames = n.at[PROFILE_MAPPING_HAS_INLINE_FRAMES] != 0,
 	};
 	r = take_strings(d, &n, fields, (uint32_t *[]){&m.file, &m.build_id}, 2);
 	if (r < 0)
@@ -266,12 +267,13 @@ static int take_mapping(struct decoder *d, const struct pprof_field *f)
 	r = profile_add_mapping(d->profile, &m, &index);
 	if (r < 0)
 		return refused(d, r);
-	return put_id(d, &d->mappings, "mapping", n.at[MAPPING_ID], index);
+	return put_id(d, &d->mappings, "mapping", n.at[PROFILE_MAPPING_ID], index);
 }
 
-static int take_function(struct decoder *d, const struct pprof_field *f)
+static int take_function(struct decoder *d, const struct profile_pprof_field *f)
 {
-	static const uint8_t fields[] = {FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE};
+	static const uint8_t fields[] = {PROFILE_FUNCTION_NAME, PROFILE_FUNCTION_SYSTEM_NAME,
+					 PROFILE_FUNCTION_FILE};
 	struct profile_function fn;
 	struct numbers n;
 	uint32_t index;
@@ -279,14 +281,14 @@ static int take_function(struct decoder *d, const struct pprof_field *f)
 
 	if (r < 0)
 		return r;
-	fn = (struct profile_function){.start_line = (int64_t)n.at[FUNCTION_START_LINE]};
+	fn = (struct profile_function){.start_line = (int64_t)n.at[PROFILE_FUNCTION_START_LINE]};
 	r = take_strings(d, &n, fields, (uint32_t *[]){&fn.name, &fn.system_name, &fn.file}, 3);
 	if (r < 0)
 		return r;
 	r = profile_add_function(d->profile, &fn, &index);
 	if (r < 0)
 		return refused(d, r);
-	return put_id(d, &d->functions, "function", n.at[FUNCTION_ID], index);
+	return put_id(d, &d->functions, "function", n.at[PROFILE_FUNCTION_ID], index);
 }
 
 static int take_comment(struct decoder *d, uint64_t index, void *arg)
@@ -301,7 +303,7 @@ static int take_comment(struct decoder *d, uint64_t index, void *arg)
 	return r < 0 ? refused(d, r) : 0;
 }
 
-static int take_header(struct decoder *d, const struct pprof_field *f)
+static int take_header(struct decoder *d, const struct profile_pprof_field *f)
 {
 	struct profile_header *h = profile_header(d->profile);
 
@@ -311,7 +313,7 @@ static int take_header(struct decoder *d, const struct pprof_field *f)
 		return each_number(d, f, take_comment, NULL);
 	if (f->number < PROFILE_DROP_FRAMES || f->number > PROFILE_DOC_URL)
 		return 0;
-	if (f->wire != WIRE_VARINT)
+	if (f->wire != PROFILE_WIRE_VARINT)
 		return bad_wire(d, f);
 	switch (f->number) {
 	case PROFILE_DROP_FRAMES:
@@ -335,7 +337,7 @@ static int take_header(struct decoder *d, const struct pprof_field *f)
 	return 0;
 }
 
-static int walk_tables(struct decoder *d, const struct pprof_field *f, void *arg)
+static int walk_tables(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	(void)arg;
 	switch (f->number) {
@@ -352,7 +354,7 @@ static int walk_tables(struct decoder *d, const struct pprof_field *f, void *arg
 
 /* Third walk: locations. */
 
-static int take_line(struct decoder *d, const struct pprof_field *f)
+static int take_line(struct decoder *d, const struct profile_pprof_field *f)
 {
 	struct profile_line line = {0};
 	struct numbers n;
@@ -361,22 +363,24 @@ static int take_line(struct decoder *d, const struct pprof_field *f)
 
 	if (r < 0)
 		return r;
-	if (!map_get(&d->functions, n.at[LINE_FUNCTION], &index))
-		return bad_id(d, "a line refers to the missing function", n.at[LINE_FUNCTION]);
+	if (!map_get(&d->functions, n.at[PROFILE_LINE_FUNCTION], &index))
+		return bad_id(d, "a line refers to the missing function",
+			      n.at[PROFILE_LINE_FUNCTION]);
 	line.function = (uint32_t)index;
-	line.line = (int64_t)n.at[LINE_LINE];
+	line.line = (int64_t)n.at[PROFILE_LINE_LINE];
 	/* A column above four billion is not a column. */
-	line.column = n.at[LINE_COLUMN] <= UINT32_MAX ? (uint32_t)n.at[LINE_COLUMN] : 0;
+	line.column =
+		n.at[PROFILE_LINE_COLUMN] <= UINT32_MAX ? (uint32_t)n.at[PROFILE_LINE_COLUMN] : 0;
 	r = buf_append(&d->scratch, &line, sizeof(line));
 	return r < 0 ? refused(d, r) : 0;
 }
 
-static int take_location_field(struct decoder *d, const struct pprof_field *f, void *arg)
+static int take_location_field(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
-	return f->number == LOCATION_LINE ? take_line(d, f) : take_number(d, f, arg);
+	return f->number == PROFILE_LOCATION_LINE ? take_line(d, f) : take_number(d, f, arg);
 }
 
-static int walk_locations(struct decoder *d, const struct pprof_field *f, void *arg)
+static int walk_locations(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	struct numbers n = {0};
 	uint64_t mapping = PROFILE_NO_MAPPING;
@@ -386,23 +390,24 @@ static int walk_locations(struct decoder *d, const struct pprof_field *f, void *
 	(void)arg;
 	if (f->number != PROFILE_LOCATION)
 		return 0;
-	if (f->wire != WIRE_BYTES)
+	if (f->wire != PROFILE_WIRE_BYTES)
 		return bad_wire(d, f);
 	buf_clear(&d->scratch);
 	r = each_field(d, f->bytes, NULL, take_location_field, &n);
 	if (r < 0)
 		return r;
-	if (n.at[LOCATION_MAPPING] && !map_get(&d->mappings, n.at[LOCATION_MAPPING], &mapping))
+	if (n.at[PROFILE_LOCATION_MAPPING] &&
+	    !map_get(&d->mappings, n.at[PROFILE_LOCATION_MAPPING], &mapping))
 		return bad_id(d, "a location refers to the missing mapping",
-			      n.at[LOCATION_MAPPING]);
-	r = profile_add_location(d->profile, n.at[LOCATION_ADDRESS], (uint32_t)mapping,
+			      n.at[PROFILE_LOCATION_MAPPING]);
+	r = profile_add_location(d->profile, n.at[PROFILE_LOCATION_ADDRESS], (uint32_t)mapping,
 				 (const void *)d->scratch.data,
 				 (uint32_t)(d->scratch.len / sizeof(struct profile_line)), &index);
 	if (r < 0)
 		return refused(d, r);
-	if (n.at[LOCATION_IS_FOLDED])
+	if (n.at[PROFILE_LOCATION_IS_FOLDED])
 		profile_set_folded(d->profile, index);
-	return put_id(d, &d->locations, "location", n.at[LOCATION_ID], index);
+	return put_id(d, &d->locations, "location", n.at[PROFILE_LOCATION_ID], index);
 }
 
 /* Fourth walk: samples. */
@@ -436,16 +441,17 @@ static int take_value(struct decoder *d, uint64_t value, void *arg)
 	return 0;
 }
 
-static int take_label(struct decoder *d, const struct pprof_field *f)
+static int take_label(struct decoder *d, const struct profile_pprof_field *f)
 {
-	static const uint8_t fields[] = {LABEL_KEY, LABEL_STR, LABEL_NUM_UNIT};
+	static const uint8_t fields[] = {PROFILE_LABEL_KEY, PROFILE_LABEL_STR,
+					 PROFILE_LABEL_NUM_UNIT};
 	struct profile_label label = {0};
 	struct numbers n;
 	int r = take_message(d, f, &n);
 
 	if (r < 0)
 		return r;
-	label.num = (int64_t)n.at[LABEL_NUM];
+	label.num = (int64_t)n.at[PROFILE_LABEL_NUM];
 	r = take_strings(d, &n, fields, (uint32_t *[]){&label.key, &label.str, &label.num_unit}, 3);
 	if (r < 0)
 		return r;
@@ -453,21 +459,21 @@ static int take_label(struct decoder *d, const struct pprof_field *f)
 	return r < 0 ? refused(d, r) : 0;
 }
 
-static int take_sample_field(struct decoder *d, const struct pprof_field *f, void *arg)
+static int take_sample_field(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	switch (f->number) {
-	case SAMPLE_LOCATION:
+	case PROFILE_SAMPLE_LOCATION:
 		return each_number(d, f, take_frame, NULL);
-	case SAMPLE_VALUE:
+	case PROFILE_SAMPLE_VALUE:
 		return each_number(d, f, take_value, arg);
-	case SAMPLE_LABEL:
+	case PROFILE_SAMPLE_LABEL:
 		return take_label(d, f);
 	default:
 		return 0;
 	}
 }
 
-static int walk_samples(struct decoder *d, const struct pprof_field *f, void *arg)
+static int walk_samples(struct decoder *d, const struct profile_pprof_field *f, void *arg)
 {
 	struct values values = {.len = 0};
 	uint32_t stack;
@@ -476,7 +482,7 @@ static int walk_samples(struct decoder *d, const struct pprof_field *f, void *ar
 	(void)arg;
 	if (f->number != PROFILE_SAMPLE)
 		return 0;
-	if (f->wire != WIRE_BYTES)
+	if (f->wire != PROFILE_WIRE_BYTES)
 		return bad_wire(d, f);
 	buf_clear(&d->scratch);
 	buf_clear(&d->labels);
@@ -529,16 +535,16 @@ static int decode_message(struct view msg, struct profile **ret_profile, struct 
 	return 0;
 }
 
-int pprof_decode(struct view data, struct profile **ret_profile, struct err *err)
+int profile_decode_pprof(struct view data, struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(buf_release) struct buf unpacked = buf_with_max(PPROF_MAX_UNPACKED);
+	_cleanup_(buf_release) struct buf unpacked = buf_with_max(PROFILE_PPROF_MAX_UNPACKED);
 	int r;
 
 	if (!gzip_is_packed(data)) {
-		if (data.len > PPROF_MAX_UNPACKED)
+		if (data.len > PROFILE_PPROF_MAX_UNPACKED)
 			return err_set(err, -E2BIG,
 				       "the profile is larger than the limit of %zu MB",
-				       PPROF_MAX_UNPACKED >> 20);
+				       PROFILE_PPROF_MAX_UNPACKED >> 20);
 		return decode_message(data, ret_profile, err);
 	}
 	r = gzip_unpack(data, &unpacked, err);

@@ -39,7 +39,7 @@ static void put_bytes(struct pprof_writer *w, struct buf *b, uint32_t field, str
 {
 	int r;
 
-	put_varint(w, b, field << 3 | WIRE_BYTES);
+	put_varint(w, b, field << 3 | PROFILE_WIRE_BYTES);
 	put_varint(w, b, bytes.len);
 	r = buf_append(b, bytes.data, bytes.len);
 	if (r < 0 && w->error == 0)
@@ -51,7 +51,7 @@ static void put_uint(struct pprof_writer *w, struct buf *b, uint32_t field, uint
 {
 	if (value == 0)
 		return;
-	put_varint(w, b, field << 3 | WIRE_VARINT);
+	put_varint(w, b, field << 3 | PROFILE_WIRE_VARINT);
 	put_varint(w, b, value);
 }
 
@@ -95,8 +95,8 @@ static void end_sub(struct pprof_writer *w, uint32_t field)
 
 static void put_value_type(struct pprof_writer *w, uint32_t field, const struct profile_type *t)
 {
-	put_uint(w, &w->msg, VALUE_TYPE_TYPE, t->type);
-	put_uint(w, &w->msg, VALUE_TYPE_UNIT, t->unit);
+	put_uint(w, &w->msg, PROFILE_VALUE_TYPE_TYPE, t->type);
+	put_uint(w, &w->msg, PROFILE_VALUE_TYPE_UNIT, t->unit);
 	end_msg(w, field);
 }
 
@@ -109,59 +109,59 @@ static void put_sample(struct pprof_writer *w, const struct profile *p,
 	if (n > 0) {
 		for (uint32_t i = 0; i < n; i++)
 			put_varint(w, &w->sub, (uint64_t)stack[i] + 1);
-		end_sub(w, SAMPLE_LOCATION);
+		end_sub(w, PROFILE_SAMPLE_LOCATION);
 	}
 	for (size_t i = 0; i < profile_n_types(p); i++)
 		put_varint(w, &w->sub, (uint64_t)s->values[i]);
-	end_sub(w, SAMPLE_VALUE);
+	end_sub(w, PROFILE_SAMPLE_VALUE);
 	for (uint32_t i = 0; i < s->n_labels; i++) {
-		put_uint(w, &w->sub, LABEL_KEY, s->labels[i].key);
-		put_uint(w, &w->sub, LABEL_STR, s->labels[i].str);
-		put_int(w, &w->sub, LABEL_NUM, s->labels[i].num);
-		put_uint(w, &w->sub, LABEL_NUM_UNIT, s->labels[i].num_unit);
-		end_sub(w, SAMPLE_LABEL);
+		put_uint(w, &w->sub, PROFILE_LABEL_KEY, s->labels[i].key);
+		put_uint(w, &w->sub, PROFILE_LABEL_STR, s->labels[i].str);
+		put_int(w, &w->sub, PROFILE_LABEL_NUM, s->labels[i].num);
+		put_uint(w, &w->sub, PROFILE_LABEL_NUM_UNIT, s->labels[i].num_unit);
+		end_sub(w, PROFILE_SAMPLE_LABEL);
 	}
 	end_msg(w, PROFILE_SAMPLE);
 }
 
 static void put_mapping(struct pprof_writer *w, uint64_t id, const struct profile_mapping *m)
 {
-	put_uint(w, &w->msg, MAPPING_ID, id);
-	put_uint(w, &w->msg, MAPPING_START, m->start);
-	put_uint(w, &w->msg, MAPPING_LIMIT, m->end);
-	put_uint(w, &w->msg, MAPPING_OFFSET, m->offset);
-	put_uint(w, &w->msg, MAPPING_FILE, m->file);
-	put_uint(w, &w->msg, MAPPING_BUILD_ID, m->build_id);
-	put_uint(w, &w->msg, MAPPING_HAS_FUNCTIONS, m->has_functions);
-	put_uint(w, &w->msg, MAPPING_HAS_FILENAMES, m->has_filenames);
-	put_uint(w, &w->msg, MAPPING_HAS_LINE_NUMBERS, m->has_line_numbers);
-	put_uint(w, &w->msg, MAPPING_HAS_INLINE_FRAMES, m->has_inline_frames);
+	put_uint(w, &w->msg, PROFILE_MAPPING_ID, id);
+	put_uint(w, &w->msg, PROFILE_MAPPING_START, m->start);
+	put_uint(w, &w->msg, PROFILE_MAPPING_LIMIT, m->end);
+	put_uint(w, &w->msg, PROFILE_MAPPING_OFFSET, m->offset);
+	put_uint(w, &w->msg, PROFILE_MAPPING_FILE, m->file);
+	put_uint(w, &w->msg, PROFILE_MAPPING_BUILD_ID, m->build_id);
+	put_uint(w, &w->msg, PROFILE_MAPPING_HAS_FUNCTIONS, m->has_functions);
+	put_uint(w, &w->msg, PROFILE_MAPPING_HAS_FILENAMES, m->has_filenames);
+	put_uint(w, &w->msg, PROFILE_MAPPING_HAS_LINE_NUMBERS, m->has_line_numbers);
+	put_uint(w, &w->msg, PROFILE_MAPPING_HAS_INLINE_FRAMES, m->has_inline_frames);
 	end_msg(w, PROFILE_MAPPING);
 }
 
 static void put_location(struct pprof_writer *w, uint64_t id, const struct profile_location *l)
 {
-	put_uint(w, &w->msg, LOCATION_ID, id);
+	put_uint(w, &w->msg, PROFILE_LOCATION_ID, id);
 	if (l->mapping != PROFILE_NO_MAPPING)
-		put_uint(w, &w->msg, LOCATION_MAPPING, (uint64_t)l->mapping + 1);
-	put_uint(w, &w->msg, LOCATION_ADDRESS, l->address);
+		put_uint(w, &w->msg, PROFILE_LOCATION_MAPPING, (uint64_t)l->mapping + 1);
+	put_uint(w, &w->msg, PROFILE_LOCATION_ADDRESS, l->address);
 	for (uint32_t i = 0; i < l->n_lines; i++) {
-		put_uint(w, &w->sub, LINE_FUNCTION, (uint64_t)l->lines[i].function + 1);
-		put_int(w, &w->sub, LINE_LINE, l->lines[i].line);
-		put_uint(w, &w->sub, LINE_COLUMN, l->lines[i].column);
-		end_sub(w, LOCATION_LINE);
+		put_uint(w, &w->sub, PROFILE_LINE_FUNCTION, (uint64_t)l->lines[i].function + 1);
+		put_int(w, &w->sub, PROFILE_LINE_LINE, l->lines[i].line);
+		put_uint(w, &w->sub, PROFILE_LINE_COLUMN, l->lines[i].column);
+		end_sub(w, PROFILE_LOCATION_LINE);
 	}
-	put_uint(w, &w->msg, LOCATION_IS_FOLDED, l->is_folded);
+	put_uint(w, &w->msg, PROFILE_LOCATION_IS_FOLDED, l->is_folded);
 	end_msg(w, PROFILE_LOCATION);
 }
 
 static void put_function(struct pprof_writer *w, uint64_t id, const struct profile_function *f)
 {
-	put_uint(w, &w->msg, FUNCTION_ID, id);
-	put_uint(w, &w->msg, FUNCTION_NAME, f->name);
-	put_uint(w, &w->msg, FUNCTION_SYSTEM_NAME, f->system_name);
-	put_uint(w, &w->msg, FUNCTION_FILE, f->file);
-	put_int(w, &w->msg, FUNCTION_START_LINE, f->start_line);
+	put_uint(w, &w->msg, PROFILE_FUNCTION_ID, id);
+	put_uint(w, &w->msg, PROFILE_FUNCTION_NAME, f->name);
+	put_uint(w, &w->msg, PROFILE_FUNCTION_SYSTEM_NAME, f->system_name);
+	put_uint(w, &w->msg, PROFILE_FUNCTION_FILE, f->file);
+	put_int(w, &w->msg, PROFILE_FUNCTION_START_LINE, f->start_line);
 	end_msg(w, PROFILE_FUNCTION);
 }
 
@@ -204,7 +204,7 @@ static void put_profile(struct pprof_writer *w, const struct profile *p)
 	put_header(w, p);
 }
 
-int pprof_encode(const struct profile *p, struct buf *out, struct err *err)
+int profile_encode_pprof(const struct profile *p, struct buf *out, struct err *err)
 {
 	/* One message can be as large as the profile itself: a stack or a string. */
 	_cleanup_(pprof_writer_release) struct pprof_writer w = {

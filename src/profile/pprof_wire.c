@@ -1,9 +1,9 @@
 /* src/profile/pprof_wire.c: see pprof_wire.h. */
 #include "profile/pprof_wire.h"
 
-bool pprof_field_next(struct view msg, size_t *off, struct pprof_field *ret)
+bool profile_pprof_field_next(struct view msg, size_t *off, struct profile_pprof_field *ret)
 {
-	struct pprof_field f = {0};
+	struct profile_pprof_field f = {0};
 	uint64_t key, len;
 	uint32_t fixed32;
 
@@ -12,22 +12,22 @@ bool pprof_field_next(struct view msg, size_t *off, struct pprof_field *ret)
 	f.number = key >> 3;
 	f.wire = key & 7;
 	switch (f.wire) {
-	case WIRE_VARINT:
+	case PROFILE_WIRE_VARINT:
 		if (!view_varint(msg, off, &f.value))
 			return false;
 		break;
-	case WIRE_FIXED64:
+	case PROFILE_WIRE_FIXED64:
 		if (!view_u64(msg, *off, &f.value))
 			return false;
 		*off += sizeof(uint64_t);
 		break;
-	case WIRE_FIXED32:
+	case PROFILE_WIRE_FIXED32:
 		if (!view_u32(msg, *off, &fixed32))
 			return false;
 		f.value = fixed32;
 		*off += sizeof(uint32_t);
 		break;
-	case WIRE_BYTES:
+	case PROFILE_WIRE_BYTES:
 		if (!view_varint(msg, off, &len) || !view_sub(msg, *off, len, &f.bytes))
 			return false;
 		*off += len;

@@ -13,14 +13,14 @@
 
 #include "base/view.h"
 
-enum pprof_wire {
-	WIRE_VARINT = 0,
-	WIRE_FIXED64 = 1,
-	WIRE_BYTES = 2,
-	WIRE_FIXED32 = 5,
+enum profile_pprof_wire {
+	PROFILE_WIRE_VARINT = 0,
+	PROFILE_WIRE_FIXED64 = 1,
+	PROFILE_WIRE_BYTES = 2,
+	PROFILE_WIRE_FIXED32 = 5,
 };
 
-struct pprof_field {
+struct profile_pprof_field {
 	uint64_t number;
 	unsigned int wire;
 	uint64_t value;	   /* of a number */
@@ -28,9 +28,9 @@ struct pprof_field {
 };
 
 /* Reads one field and moves *off past it; false if the bytes are not a field. */
-bool pprof_field_next(struct view msg, size_t *off, struct pprof_field *ret);
+bool profile_pprof_field_next(struct view msg, size_t *off, struct profile_pprof_field *ret);
 
-enum pprof_profile_field {
+enum profile_pprof_profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE,
 	PROFILE_MAPPING,
@@ -48,55 +48,55 @@ enum pprof_profile_field {
 	PROFILE_DOC_URL,
 };
 
-enum pprof_value_type_field {
-	VALUE_TYPE_TYPE = 1,
-	VALUE_TYPE_UNIT,
+enum profile_pprof_value_type_field {
+	PROFILE_VALUE_TYPE_TYPE = 1,
+	PROFILE_VALUE_TYPE_UNIT,
 };
 
-enum pprof_sample_field {
-	SAMPLE_LOCATION = 1,
-	SAMPLE_VALUE,
-	SAMPLE_LABEL,
+enum profile_pprof_sample_field {
+	PROFILE_SAMPLE_LOCATION = 1,
+	PROFILE_SAMPLE_VALUE,
+	PROFILE_SAMPLE_LABEL,
 };
 
-enum pprof_label_field {
-	LABEL_KEY = 1,
-	LABEL_STR,
-	LABEL_NUM,
-	LABEL_NUM_UNIT,
+enum profile_pprof_label_field {
+	PROFILE_LABEL_KEY = 1,
+	PROFILE_LABEL_STR,
+	PROFILE_LABEL_NUM,
+	PROFILE_LABEL_NUM_UNIT,
 };
 
-enum pprof_mapping_field {
-	MAPPING_ID = 1,
-	MAPPING_START,
-	MAPPING_LIMIT,
-	MAPPING_OFFSET,
-	MAPPING_FILE,
-	MAPPING_BUILD_ID,
-	MAPPING_HAS_FUNCTIONS,
-	MAPPING_HAS_FILENAMES,
-	MAPPING_HAS_LINE_NUMBERS,
-	MAPPING_HAS_INLINE_FRAMES,
+enum profile_pprof_mapping_field {
+	PROFILE_MAPPING_ID = 1,
+	PROFILE_MAPPING_START,
+	PROFILE_MAPPING_LIMIT,
+	PROFILE_MAPPING_OFFSET,
+	PROFILE_MAPPING_FILE,
+	PROFILE_MAPPING_BUILD_ID,
+	PROFILE_MAPPING_HAS_FUNCTIONS,
+	PROFILE_MAPPING_HAS_FILENAMES,
+	PROFILE_MAPPING_HAS_LINE_NUMBERS,
+	PROFILE_MAPPING_HAS_INLINE_FRAMES,
 };
 
-enum pprof_location_field {
-	LOCATION_ID = 1,
-	LOCATION_MAPPING,
-	LOCATION_ADDRESS,
-	LOCATION_LINE,
-	LOCATION_IS_FOLDED,
+enum profile_pprof_location_field {
+	PROFILE_LOCATION_ID = 1,
+	PROFILE_LOCATION_MAPPING,
+	PROFILE_LOCATION_ADDRESS,
+	PROFILE_LOCATION_LINE,
+	PROFILE_LOCATION_IS_FOLDED,
 };
 
-enum pprof_line_field {
-	LINE_FUNCTION = 1,
-	LINE_LINE,
-	LINE_COLUMN,
+enum profile_pprof_line_field {
+	PROFILE_LINE_FUNCTION = 1,
+	PROFILE_LINE_LINE,
+	PROFILE_LINE_COLUMN,
 };
 
-enum pprof_function_field {
-	FUNCTION_ID = 1,
-	FUNCTION_NAME,
-	FUNCTION_SYSTEM_NAME,
-	FUNCTION_FILE,
-	FUNCTION_START_LINE,
+enum profile_pprof_function_field {
+	PROFILE_FUNCTION_ID = 1,
+	PROFILE_FUNCTION_NAME,
+	PROFILE_FUNCTION_SYSTEM_NAME,
+	PROFILE_FUNCTION_FILE,
+	PROFILE_FUNCTION_START_LINE,
 };

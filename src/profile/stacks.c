@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-struct stacks_slot {
+struct profile_stacks_slot {
 	uint32_t hash; /* of the ids */
 	uint32_t id;   /* plus 1; 0 is free */
 };
 
-struct stacks_block {
-	struct stacks_block *next;
+struct profile_stacks_block {
+	struct profile_stacks_block *next;
 	uint32_t ids[];
 };
 
@@ -28,7 +28,8 @@ static uint32_t hash_ids(const uint32_t *ids, uint32_t n)
 }
 
 /* The slot for a stack not indexed yet. */
-static void slots_put(struct stacks_slot *slots, uint32_t n_slots, struct stacks_slot slot)
+static void slots_put(struct profile_stacks_slot *slots, uint32_t n_slots,
+		      struct profile_stacks_slot slot)
 {
 	uint32_t i = slot.hash & (n_slots - 1);
 
@@ -41,7 +42,7 @@ static void slots_put(struct stacks_slot *slots, uint32_t n_slots, struct stacks
 static int index_grow(struct profile_stacks *s, uint32_t n)
 {
 	uint32_t n_slots = MAX(s->n_slots, 2 * MIN_ITEMS);
-	struct stacks_slot *slots;
+	struct profile_stacks_slot *slots;
 
 	while (n_slots / 2 < n)
 		n_slots *= 2;
@@ -65,10 +66,11 @@ static int index_update(struct profile_stacks *s)
 	int r = index_grow(s, s->len + 1);
 
 	for (; r == 0 && s->n_indexed < s->len; s->n_indexed++) {
-		const struct stack *item = &s->items[s->n_indexed];
+		const struct profile_stack *item = &s->items[s->n_indexed];
 
 		slots_put(s->slots, s->n_slots,
-			  (struct stacks_slot){hash_ids(item->ids, item->n), s->n_indexed + 1});
+			  (struct profile_stacks_slot){hash_ids(item->ids, item->n),
+						       s->n_indexed + 1});
 	}
 	return r;
 }
@@ -79,7 +81,7 @@ static bool index_find(const struct profile_stacks *s, const uint32_t *ids, uint
 	uint32_t i = hash & (s->n_slots - 1);
 
 	for (; s->slots[i].id != 0; i = (i + 1) & (s->n_slots - 1)) {
-		const struct stack *item = &s->items[s->slots[i].id - 1];
+		const struct profile_stack *item = &s->items[s->slots[i].id - 1];
 
 		if (s->slots[i].hash != hash || item->n != n ||
 		    (n > 0 && memcmp(item->ids, ids, n * sizeof(*ids)) != 0))
@@ -99,7 +101,7 @@ bool profile_stacks_find(struct profile_stacks *s, const uint32_t *ids, uint32_t
 static int items_grow(struct profile_stacks *s)
 {
 	uint32_t cap = s->cap ? s->cap * 2 : MIN_ITEMS;
-	struct stack *items;
+	struct profile_stack *items;
 
 	if (cap > UINT32_MAX / 4)
 		return -E2BIG;
@@ -120,7 +122,7 @@ static size_t block_ids(const struct profile_stacks *s, uint32_t n)
 static int blocks_grow(struct profile_stacks *s, uint32_t n)
 {
 	size_t more = block_ids(s, n);
-	struct stacks_block *block = malloc(sizeof(*block) + more * sizeof(*block->ids));
+	struct profile_stacks_block *block = malloc(sizeof(*block) + more * sizeof(*block->ids));
 
 	if (!block)
 		return -ENOMEM;
@@ -143,7 +145,7 @@ int profile_stacks_append(struct profile_stacks *s, const uint32_t *ids, uint32_
 		return r;
 	if (n > 0)
 		memcpy(s->free, ids, n * sizeof(*ids));
-	s->items[s->len] = (struct stack){.ids = s->free, .n = n};
+	s->items[s->len] = (struct profile_stack){.ids = s->free, .n = n};
 	s->free += n;
 	s->n_free -= n;
 	*ret_id = s->len++;
@@ -160,7 +162,7 @@ int profile_stacks_add(struct profile_stacks *s, const uint32_t *ids, uint32_t n
 	r = profile_stacks_append(s, ids, n, ret_id);
 	if (r < 0)
 		return r;
-	slots_put(s->slots, s->n_slots, (struct stacks_slot){hash, *ret_id + 1});
+	slots_put(s->slots, s->n_slots, (struct profile_stacks_slot){hash, *ret_id + 1});
 	s->n_indexed = s->len;
 	return 0;
 }
@@ -185,7 +187,7 @@ size_t profile_stacks_add_growth(const struct profile_stacks *s, uint32_t n)
 void profile_stacks_release(struct profile_stacks *s)
 {
 	while (s->blocks) {
-		struct stacks_block *block = s->blocks;
+		struct profile_stacks_block *block = s->blocks;
 
 		s->blocks = block->next;
 		free(block);

@@ -10,25 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct stack {
+struct profile_stack {
 	const uint32_t *ids; /* leaf first */
 	uint64_t hash;	     /* of visible contents, see profile.h */
 	uint32_t n;
 };
 
-struct stacks_slot;
-struct stacks_block;
+struct profile_stacks_slot;
+struct profile_stacks_block;
 
 /* A zeroed struct profile_stacks is empty. */
 struct profile_stacks {
-	struct stacks_block *blocks; /* of ids */
-	size_t block_bytes;	     /* of all */
-	uint32_t *free;		     /* in the newest */
+	struct profile_stacks_block *blocks; /* of ids */
+	size_t block_bytes;		     /* of all */
+	uint32_t *free;			     /* in the newest */
 	uint32_t n_free;
-	struct stack *items;
+	struct profile_stack *items;
 	uint32_t len;
 	uint32_t cap;
-	struct stacks_slot *slots;
+	struct profile_stacks_slot *slots;
 	uint32_t n_slots;   /* a power of two, or 0 */
 	uint32_t n_indexed; /* number of indexed stacks */
 };

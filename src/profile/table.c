@@ -8,7 +8,7 @@
 #include "profile/tree.h"
 
 struct table_builder {
-	struct frames frames;
+	struct profile_frames frames;
 	struct profile_row *rows;
 	uint32_t *last_sample; /* by row: the number of the last sample that had it, from 1 */
 	uint32_t *row_of;      /* by string id: row + 1, or 0 */
@@ -18,7 +18,7 @@ struct table_builder {
 
 static void table_builder_release(struct table_builder *b)
 {
-	frames_release(&b->frames);
+	profile_frames_release(&b->frames);
 	free(b->rows);
 	free(b->last_sample);
 	free(b->row_of);
@@ -53,10 +53,10 @@ static int table_row(struct table_builder *b, uint32_t name, uint32_t *ret_row)
 static int table_add_sample(struct table_builder *b, const struct profile_sample *s,
 			    uint32_t number, int64_t value, struct err *err)
 {
-	const struct frame *frames;
+	const struct profile_frame *frames;
 	uint32_t row = 0;
 	size_t n;
-	int r = frames_of(&b->frames, s, &frames, &n, err);
+	int r = profile_frames_of(&b->frames, s, &frames, &n, err);
 
 	if (r < 0)
 		return r;
@@ -75,7 +75,7 @@ static int table_add_sample(struct table_builder *b, const struct profile_sample
 
 static int table_collect(struct table_builder *b, struct profile *p, size_t type, struct err *err)
 {
-	int r = frames_init(&b->frames, p, err);
+	int r = profile_frames_init(&b->frames, p, err);
 
 	if (r < 0)
 		return r;

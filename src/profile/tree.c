@@ -19,14 +19,14 @@ struct tree_builder {
 	uint32_t len;
 	uint32_t cap;
 	struct map children; /* parent node << 32 | name to node */
-	struct frames frames;
+	struct profile_frames frames;
 };
 
 static void tree_builder_release(struct tree_builder *b)
 {
 	free(b->nodes);
 	map_release(&b->children);
-	frames_release(&b->frames);
+	profile_frames_release(&b->frames);
 }
 
 static int tree_new_node(struct tree_builder *b, uint32_t name, uint32_t *ret_node, struct err *err)
@@ -76,10 +76,10 @@ static int tree_child(struct tree_builder *b, uint32_t parent, uint32_t name, ui
 static int tree_add_sample(struct tree_builder *b, const struct profile_sample *s, int64_t value,
 			   struct err *err)
 {
-	const struct frame *frames;
+	const struct profile_frame *frames;
 	uint32_t node = 0;
 	size_t n;
-	int r = frames_of(&b->frames, s, &frames, &n, err);
+	int r = profile_frames_of(&b->frames, s, &frames, &n, err);
 
 	if (r < 0)
 		return r;
@@ -101,7 +101,7 @@ static int tree_collect(struct tree_builder *b, struct profile *p, size_t type, 
 
 	if (type >= profile_n_types(p))
 		return err_set(err, -EINVAL, "the profile has no sample type number %zu", type);
-	r = frames_init(&b->frames, p, err);
+	r = profile_frames_init(&b->frames, p, err);
 	if (r < 0)
 		return r;
 	r = tree_new_node(b, 0, &root, err);

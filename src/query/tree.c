@@ -95,7 +95,7 @@ static int tree_child(struct query_tree *t, uint32_t parent, uint32_t name, uint
 struct tree_window {
 	struct query_tree *tree;
 	struct profile *profile;
-	struct frames frames;
+	struct profile_frames frames;
 	uint32_t *names; /* by string id of the profile: id in the tree + 1, 0 if not known yet */
 	size_t index;
 };
@@ -117,10 +117,10 @@ static int tree_add_sample(struct tree_window *w, const struct profile_sample *s
 {
 	struct query_tree *t = w->tree;
 	int64_t value = s->values[0];
-	const struct frame *frames;
+	const struct profile_frame *frames;
 	uint32_t node = 0, name = 0;
 	size_t n, i = w->index;
-	int r = frames_of(&w->frames, s, &frames, &n, err);
+	int r = profile_frames_of(&w->frames, s, &frames, &n, err);
 
 	if (r < 0)
 		return r;
@@ -163,7 +163,7 @@ static int tree_add_window(struct query_tree *t, const struct query_sums *sums, 
 {
 	struct tree_window w = {.tree = t, .profile = sums->sum[index].profile, .index = index};
 	_cleanup_free_ uint32_t *names = NULL;
-	int r = frames_init(&w.frames, w.profile, err);
+	int r = profile_frames_init(&w.frames, w.profile, err);
 
 	if (r == 0) {
 		names = calloc(profile_n_strings(w.profile) + 1, sizeof(*names));
@@ -178,7 +178,7 @@ static int tree_add_window(struct query_tree *t, const struct query_sums *sums, 
 	}
 	if (r == 0)
 		r = tree_add_files(&w, err);
-	frames_release(&w.frames);
+	profile_frames_release(&w.frames);
 	return r;
 }
 

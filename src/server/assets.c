@@ -5,17 +5,17 @@
 
 #define PAGE "/index.html"
 
-static const struct asset *assets_get(const char *path)
+static const struct server_asset *assets_get(const char *path)
 {
-	for (size_t i = 0; i < n_assets; i++)
-		if (strcmp(assets[i].path, path) == 0)
-			return &assets[i];
+	for (size_t i = 0; i < server_n_assets; i++)
+		if (strcmp(server_assets[i].path, path) == 0)
+			return &server_assets[i];
 	return NULL;
 }
 
-const struct asset *assets_find(const char *path)
+const struct server_asset *server_assets_find(const char *path)
 {
-	const struct asset *a = assets_get(path);
+	const struct server_asset *a = assets_get(path);
 	const char *slash = strrchr(path, '/');
 
 	if (a)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct asset {
+struct server_asset {
 	const char *path; /* "/index.html" */
 	const char *type; /* for Content-Type */
 	const char *etag; /* with its quotes */
@@ -18,8 +18,8 @@ struct asset {
 };
 
 /* Generated; sorted by path. */
-extern const struct asset assets[];
-extern const size_t n_assets;
+extern const struct server_asset server_assets[];
+extern const size_t server_n_assets;
 
 /* Returns the page for "/" and its own paths; NULL for a missing file. */
-const struct asset *assets_find(const char *path);
+const struct server_asset *server_assets_find(const char *path);

@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 
-void gate_init(struct gate *g, unsigned int max_inside, unsigned int max_waiting)
+void server_gate_init(struct server_gate *g, unsigned int max_inside, unsigned int max_waiting)
 {
 	pthread_condattr_t attr;
 
-	*g = (struct gate){.max_inside = max_inside, .max_waiting = max_waiting};
+	*g = (struct server_gate){.max_inside = max_inside, .max_waiting = max_waiting};
 	(void)pthread_mutex_init(&g->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -17,13 +17,13 @@ void gate_init(struct gate *g, unsigned int max_inside, unsigned int max_waiting
 	(void)pthread_condattr_destroy(&attr);
 }
 
-void gate_release(struct gate *g)
+void server_gate_release(struct server_gate *g)
 {
 	(void)pthread_cond_destroy(&g->left);
 	(void)pthread_mutex_destroy(&g->lock);
 }
 
-bool gate_enter(struct gate *g, unsigned int timeout_ms)
+bool server_gate_enter(struct server_gate *g, unsigned int timeout_ms)
 {
 	uint64_t end_ns = clock_mono_ns() + timeout_ms * NS_PER_MS;
 	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_SEC),
@@ -46,7 +46,7 @@ bool gate_enter(struct gate *g, unsigned int timeout_ms)
 	return entered;
 }
 
-void gate_leave(struct gate *g)
+void server_gate_leave(struct server_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	g->inside--;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-struct gate {
+struct server_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t left;
 	unsigned int inside;
@@ -16,8 +16,8 @@ struct gate {
 	unsigned int max_waiting;
 };
 
-void gate_init(struct gate *g, unsigned int max_inside, unsigned int max_waiting);
-void gate_release(struct gate *g);
-/* False if it stayed full; otherwise call gate_leave() afterwards. */
-bool gate_enter(struct gate *g, unsigned int timeout_ms);
-void gate_leave(struct gate *g);
+void server_gate_init(struct server_gate *g, unsigned int max_inside, unsigned int max_waiting);
+void server_gate_release(struct server_gate *g);
+/* False if it stayed full; otherwise call server_gate_leave() afterwards. */
+bool server_gate_enter(struct server_gate *g, unsigned int timeout_ms);
+void server_gate_leave(struct server_gate *g);

@@ -13,21 +13,24 @@
 
 #define SERVE_WAIT_MS 5000
 
-bool serve_check(const struct serve *s, const struct serve_request *rq, struct answer *a)
+bool server_check(const struct server_handler *s, const struct server_raw_request *rq,
+		  struct server_answer *a)
 {
-	if (strlen(rq->uri) > SERVE_MAX_URI) {
-		answer_refuse(a, 414, "the URL is too long; use fewer or shorter parameters");
-	} else if (!rq->host || !host_matches(&s->host, rq->host)) {
-		answer_refuse(a, 403,
-			      "the Host header does not name this server; use the address printed "
-			      "at startup, such as http://127.0.0.1:7780");
-	} else if (rq->origin && !host_is_origin(&s->host, rq->origin)) {
-		answer_refuse(a, 403, "cross-origin requests are not allowed");
+	if (strlen(rq->uri) > SERVER_MAX_URI) {
+		server_answer_refuse(a, 414,
+				     "the URL is too long; use fewer or shorter parameters");
+	} else if (!rq->host || !server_host_matches(&s->host, rq->host)) {
+		server_answer_refuse(
+			a, 403,
+			"the Host header does not name this server; use the address printed "
+			"at startup, such as http://127.0.0.1:7780");
+	} else if (rq->origin && !server_host_is_origin(&s->host, rq->origin)) {
+		server_answer_refuse(a, 403, "cross-origin requests are not allowed");
 	} else if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0) {
-		answer_refuse(a, 405, "only GET and HEAD are allowed");
+		server_answer_refuse(a, 405, "only GET and HEAD are allowed");
 		a->allow = "GET, HEAD";
 	} else if (rq->has_body) {
-		answer_refuse(a, 400, "the request has a body; pass parameters in the URL");
+		server_answer_refuse(a, 400, "the request has a body; pass parameters in the URL");
 	} else {
 		return true;
 	}
@@ -53,14 +56,15 @@ static bool accepts_gzip(const char *header)
 	return false;
 }
 
-static void serve_asset(const struct serve_request *rq, const char *path, struct answer *a)
+static void serve_asset(const struct server_raw_request *rq, const char *path,
+			struct server_answer *a)
 {
-	const struct asset *asset = assets_find(path);
+	const struct server_asset *asset = server_assets_find(path);
 	struct view data;
 	int r;
 
 	if (!asset) {
-		answer_refuse(a, 404, "no such file");
+		server_answer_refuse(a, 404, "no such file");
 		return;
 	}
 	a->type = asset->type;
@@ -80,61 +84,62 @@ static void serve_asset(const struct serve_request *rq, const char *path, struct
 		a->packed = asset->packed;
 	}
 	if (r < 0)
-		answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
+		server_answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
 }
 
-static int serve_route(struct serve *s, const struct route *route, const char *query,
-		       struct answer *a, struct err *err)
+static int serve_route(struct server_handler *s, const struct server_route *route,
+		       const char *query, struct server_answer *a, struct err *err)
 {
-	_cleanup_free_ struct request *rq = calloc(1, sizeof(*rq));
+	_cleanup_free_ struct server_request *rq = calloc(1, sizeof(*rq));
 	int r;
 
 	if (!rq)
 		return err_oom(err);
 	rq->context = &s->context;
 	rq->now_ns = (int64_t)clock_unix_ns();
-	r = params_parse(&route->rules, query, rq->now_ns, &rq->params, err);
+	r = server_params_parse(&route->rules, query, rq->now_ns, &rq->params, err);
 	if (r < 0)
 		return r;
 	if (!route->heavy)
 		return route->handle(rq, a, err);
-	if (!gate_enter(&s->gate, SERVE_WAIT_MS))
+	if (!server_gate_enter(&s->gate, SERVE_WAIT_MS))
 		return err_set(err, -EBUSY, "too many concurrent requests; try again in a second");
 	r = route->handle(rq, a, err);
-	gate_leave(&s->gate);
+	server_gate_leave(&s->gate);
 	return r;
 }
 
-void serve_answer(struct serve *s, const struct serve_request *rq, struct answer *a)
+void server_respond(struct server_handler *s, const struct server_raw_request *rq,
+		    struct server_answer *a)
 {
 	const char *question = strchr(rq->uri, '?');
 	size_t len = question ? (size_t)(question - rq->uri) : strlen(rq->uri);
 	_cleanup_free_ char *path = strndup(rq->uri, len);
-	const struct route *route;
+	const struct server_route *route;
 	struct err err = {};
 	int r;
 
 	if (!path) {
-		answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
+		server_answer_error(a, -ENOMEM, &(struct err){.text = "out of memory"});
 		return;
 	}
-	route = routes_find(path);
+	route = server_routes_find(path);
 	if (!route && strncmp(path, "/api/", 5) != 0) {
 		serve_asset(rq, path, a);
 		return;
 	}
 	if (!route) {
-		r = routes_unknown(path, &err);
-		answer_error(a, r, &err);
+		r = server_routes_unknown(path, &err);
+		server_answer_error(a, r, &err);
 		return;
 	}
 	if (rq->fetch_site && strcmp(rq->fetch_site, "cross-site") == 0) {
-		answer_refuse(a, 403, "cross-origin requests are not allowed");
+		server_answer_refuse(a, 403, "cross-origin requests are not allowed");
 		return;
 	}
 	r = serve_route(s, route, question ? question + 1 : "", a, &err);
 	if (r < 0)
-		answer_error(a, r, &err);
+		server_answer_error(a, r, &err);
 	if (accepts_gzip(rq->accept_encoding) && a->file_name[0] == '\0')
-		answer_pack(a);
+		server_answer_pack(a);
 }

@@ -9,16 +9,16 @@
 #include "server/gate.h"
 #include "server/host.h"
 
-#define SERVE_MAX_URI 8192
+#define SERVER_MAX_URI 8192
 
-struct serve {
-	struct context context;
-	struct host host;
-	struct gate gate;
+struct server_handler {
+	struct server_context context;
+	struct server_host host;
+	struct server_gate gate;
 };
 
 /* The relevant parts of a request. Missing headers are NULL. */
-struct serve_request {
+struct server_raw_request {
 	const char *method;
 	const char *uri; /* path and parameters as received */
 	const char *host;
@@ -30,6 +30,8 @@ struct serve_request {
 };
 
 /* False, with the response, if the request is refused whatever it asks for. */
-bool serve_check(const struct serve *s, const struct serve_request *rq, struct answer *a);
+bool server_check(const struct server_handler *s, const struct server_raw_request *rq,
+		  struct server_answer *a);
 /* Always produces a response. */
-void serve_answer(struct serve *s, const struct serve_request *rq, struct answer *a);
+void server_respond(struct server_handler *s, const struct server_raw_request *rq,
+		    struct server_answer *a);

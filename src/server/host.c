@@ -34,7 +34,7 @@ static int host_not_ours(const char *listen, struct err *err)
 		       listen);
 }
 
-static int host_parse_ipv6(const char *name, struct host *h)
+static int host_parse_ipv6(const char *name, struct server_host *h)
 {
 	struct sockaddr_in6 *in = (void *)&h->addr;
 	char plain[64];
@@ -49,7 +49,7 @@ static int host_parse_ipv6(const char *name, struct host *h)
 	return 0;
 }
 
-static int host_parse_ipv4(const char *name, struct host *h)
+static int host_parse_ipv4(const char *name, struct server_host *h)
 {
 	struct sockaddr_in *in = (void *)&h->addr;
 
@@ -64,10 +64,10 @@ static int host_parse_ipv4(const char *name, struct host *h)
 	return 0;
 }
 
-int host_parse(const char *listen, struct host *ret_host, struct err *err)
+int server_host_parse(const char *listen, struct server_host *ret_host, struct err *err)
 {
 	const char *colon = strrchr(listen, ':');
-	struct host h = {0};
+	struct server_host h = {0};
 	size_t len = colon ? (size_t)(colon - listen) : 0;
 	int r;
 
@@ -86,7 +86,7 @@ int host_parse(const char *listen, struct host *ret_host, struct err *err)
 	return 0;
 }
 
-bool host_matches(const struct host *h, const char *header)
+bool server_host_matches(const struct server_host *h, const char *header)
 {
 	const char *names[] = {"localhost", "127.0.0.1", "[::1]", h->name};
 
@@ -104,10 +104,10 @@ bool host_matches(const struct host *h, const char *header)
 	return false;
 }
 
-bool host_is_origin(const struct host *h, const char *origin)
+bool server_host_is_origin(const struct server_host *h, const char *origin)
 {
 	const char *scheme = "http://";
 
 	return strncasecmp(origin, scheme, strlen(scheme)) == 0 &&
-	       host_matches(h, origin + strlen(scheme));
+	       server_host_matches(h, origin + strlen(scheme));
 }

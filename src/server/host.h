@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-struct host {
+struct server_host {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	char name[64]; /* the address as in a Host header: "127.0.0.1", "[::1]" */
@@ -21,11 +21,11 @@ struct host {
 };
 
 /* "127.0.0.1:7780", "localhost:7780", "[::1]:7780". -EINVAL unless it is this machine's own. */
-int host_parse(const char *listen, struct host *ret_host, struct err *err);
+int server_host_parse(const char *listen, struct server_host *ret_host, struct err *err);
 /*
  * Whether the header names this server: localhost, 127.0.0.1, [::1] or the listen address, with our
  * port or none.
  */
-bool host_matches(const struct host *h, const char *header);
+bool server_host_matches(const struct server_host *h, const char *header);
 /* Whether an Origin header is this server's own page. */
-bool host_is_origin(const struct host *h, const char *origin);
+bool server_host_is_origin(const struct server_host *h, const char *origin);

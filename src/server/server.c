@@ -32,8 +32,8 @@
 
 struct server {
 	struct MHD_Daemon *daemon;
-	struct serve serve;
-	struct watchdog *watchdog;
+	struct server_handler serve;
+	struct server_watchdog *watchdog;
 	uint64_t request_ns;
 	uint64_t answer_ns;
 	atomic_size_t held; /* bytes of responses in progress */
@@ -62,7 +62,7 @@ static const struct {
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	/* One byte more than allowed, to detect excess length. */
-	size_t len = strnlen(uri, SERVE_MAX_URI + 1);
+	size_t len = strnlen(uri, SERVER_MAX_URI + 1);
 	struct exchange *x = calloc(1, sizeof(*x) + len + 1);
 
 	(void)cls;
@@ -72,7 +72,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	return x;
 }
 
-static struct watchdog_entry *entry_of(struct MHD_Connection *connection)
+static struct server_watchdog_entry *entry_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -90,9 +90,9 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		if (info)
 			*socket_context =
-				watchdog_add(s->watchdog, info->connect_fd, s->request_ns);
+				server_watchdog_add(s->watchdog, info->connect_fd, s->request_ns);
 	} else if (*socket_context) {
-		watchdog_remove(s->watchdog, *socket_context);
+		server_watchdog_remove(s->watchdog, *socket_context);
 		*socket_context = NULL;
 	}
 }
@@ -101,7 +101,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 			 enum MHD_RequestTerminationCode code)
 {
 	struct exchange *x = *request_context;
-	struct watchdog_entry *e = entry_of(connection);
+	struct server_watchdog_entry *e = entry_of(connection);
 	struct server *s = cls;
 	size_t left = 0;
 
@@ -118,7 +118,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	*request_context = NULL;
 	/* The next request on this connection. */
 	if (e)
-		watchdog_set(s->watchdog, e, s->request_ns);
+		server_watchdog_set(s->watchdog, e, s->request_ns);
 }
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -127,7 +127,7 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 		(void)MHD_add_response_header(response, name, value);
 }
 
-static void add_headers(struct MHD_Response *response, const struct answer *a)
+static void add_headers(struct MHD_Response *response, const struct server_answer *a)
 {
 	char text[320];
 
@@ -151,7 +151,7 @@ static void add_headers(struct MHD_Response *response, const struct answer *a)
 
 /* Passes the body to the library. */
 static enum MHD_Result send_answer(struct server *s, struct exchange *x,
-				   struct MHD_Connection *connection, struct answer *a)
+				   struct MHD_Connection *connection, struct server_answer *a)
 {
 	struct MHD_Response *response;
 	enum MHD_Result result;
@@ -174,12 +174,12 @@ static const char *header_of(struct MHD_Connection *connection, const char *name
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-static struct serve_request describe(struct MHD_Connection *connection, const char *method,
-				     const struct exchange *x)
+static struct server_raw_request describe(struct MHD_Connection *connection, const char *method,
+					  const struct exchange *x)
 {
 	const char *length = header_of(connection, "Content-Length");
 
-	return (struct serve_request){
+	return (struct server_raw_request){
 		.method = method,
 		.uri = x->uri,
 		.host = header_of(connection, "Host"),
@@ -196,11 +196,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 				  const char *method, const char *version, const char *upload_data,
 				  size_t *upload_data_size, void **request_context)
 {
-	_cleanup_(answer_release) struct answer a = answer_new();
-	struct watchdog_entry *e = entry_of(connection);
+	_cleanup_(server_answer_release) struct server_answer a = server_answer_new();
+	struct server_watchdog_entry *e = entry_of(connection);
 	struct exchange *x = *request_context;
 	struct server *s = cls;
-	struct serve_request rq;
+	struct server_raw_request rq;
 
 	(void)url;
 	(void)version;
@@ -213,22 +213,23 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		/*
 		 * Responding now closes the connection, which is right only for refused requests.
 		 */
-		x->seen = serve_check(&s->serve, &rq, &a);
+		x->seen = server_check(&s->serve, &rq, &a);
 		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
 	}
 	/* Until there is a response, the delay is ours, not the client's. */
 	if (e)
-		watchdog_set(s->watchdog, e, WATCHDOG_NEVER);
+		server_watchdog_set(s->watchdog, e, SERVER_WATCHDOG_NEVER);
 	if (atomic_load(&s->held) > SERVER_MAX_HELD)
-		answer_error(&a, -EBUSY, &(struct err){.text = "too many responses in progress"});
+		server_answer_error(&a, -EBUSY,
+				    &(struct err){.text = "too many responses in progress"});
 	else
-		serve_answer(&s->serve, &rq, &a);
+		server_respond(&s->serve, &rq, &a);
 	if (e)
-		watchdog_set(s->watchdog, e, s->answer_ns);
+		server_watchdog_set(s->watchdog, e, s->answer_ns);
 	return send_answer(s, x, connection, &a);
 }
 
-static int listen_failed(const struct host *host, int r, struct err *err)
+static int listen_failed(const struct server_host *host, int r, struct err *err)
 {
 	err_write(err, "cannot listen on %s:%u: %s", host->name, host->port, strerror(-r));
 	if (r == -EADDRINUSE)
@@ -238,7 +239,7 @@ static int listen_failed(const struct host *host, int r, struct err *err)
 	return r;
 }
 
-static int listen_on(struct host *host, int *ret_fd, struct err *err)
+static int listen_on(struct server_host *host, int *ret_fd, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
 	struct sockaddr_in6 addr = {0};
@@ -291,20 +292,20 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 
 	if (!s)
 		return err_oom(err);
-	s->request_ns = config->request_ns ? config->request_ns : WATCHDOG_NEVER;
-	s->answer_ns = config->answer_ns ? config->answer_ns : WATCHDOG_NEVER;
-	gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
-	s->serve.context = (struct context){
+	s->request_ns = config->request_ns ? config->request_ns : SERVER_WATCHDOG_NEVER;
+	s->answer_ns = config->answer_ns ? config->answer_ns : SERVER_WATCHDOG_NEVER;
+	server_gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
+	s->serve.context = (struct server_context){
 		.agent = agent,
 		.store = store,
 		.interval_ns = config->interval_ns,
 		.started_ns = (int64_t)clock_unix_ns(),
 	};
-	r = host_parse(config->listen, &s->serve.host, err);
+	r = server_host_parse(config->listen, &s->serve.host, err);
 	if (r == 0)
 		r = listen_on(&s->serve.host, &fd, err);
 	if (r == 0)
-		r = watchdog_start(&s->watchdog, err);
+		r = server_watchdog_start(&s->watchdog, err);
 	if (r == 0)
 		r = start_daemon(s, fd, err);
 	if (r < 0)
@@ -326,7 +327,7 @@ void server_stop(struct server *server)
 		return;
 	if (server->daemon)
 		MHD_stop_daemon(server->daemon);
-	watchdog_stop(server->watchdog);
-	gate_release(&server->serve.gate);
+	server_watchdog_stop(server->watchdog);
+	server_gate_release(&server->serve.gate);
 	free(server);
 }

@@ -11,19 +11,19 @@
 
 #include "base/clock.h"
 
-struct watchdog_entry {
-	struct watchdog_entry *next;
-	struct watchdog_entry *previous;
+struct server_watchdog_entry {
+	struct server_watchdog_entry *next;
+	struct server_watchdog_entry *previous;
 	int socket;
 	uint64_t deadline_ns;
 };
 
-struct watchdog {
+struct server_watchdog {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
 	bool stop;
-	struct watchdog_entry *entries;
+	struct server_watchdog_entry *entries;
 };
 
 static uint64_t deadline_after(uint64_t timeout_ns)
@@ -35,11 +35,11 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 	return deadline;
 }
 
-static void watchdog_look(struct watchdog *w)
+static void watchdog_look(struct server_watchdog *w)
 {
 	uint64_t now = clock_mono_ns();
 
-	for (struct watchdog_entry *e = w->entries; e; e = e->next)
+	for (struct server_watchdog_entry *e = w->entries; e; e = e->next)
 		if (e->deadline_ns <= now) {
 			/* The library then sees the end of the stream and cleans up. */
 			(void)shutdown(e->socket, SHUT_RDWR);
@@ -49,7 +49,7 @@ static void watchdog_look(struct watchdog *w)
 
 static void *watchdog_run(void *arg)
 {
-	struct watchdog *w = arg;
+	struct server_watchdog *w = arg;
 
 	(void)pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
@@ -68,9 +68,9 @@ static void *watchdog_run(void *arg)
 	return NULL;
 }
 
-int watchdog_start(struct watchdog **ret_watchdog, struct err *err)
+int server_watchdog_start(struct server_watchdog **ret_watchdog, struct err *err)
 {
-	struct watchdog *w = calloc(1, sizeof(*w));
+	struct server_watchdog *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;
 	int r;
 
@@ -90,7 +90,7 @@ int watchdog_start(struct watchdog **ret_watchdog, struct err *err)
 	return 0;
 }
 
-void watchdog_stop(struct watchdog *w)
+void server_watchdog_stop(struct server_watchdog *w)
 {
 	if (!w)
 		return;
@@ -104,9 +104,10 @@ void watchdog_stop(struct watchdog *w)
 	free(w);
 }
 
-struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t timeout_ns)
+struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket,
+						  uint64_t timeout_ns)
 {
-	struct watchdog_entry *e = calloc(1, sizeof(*e));
+	struct server_watchdog_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -123,14 +124,15 @@ struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t tim
 	return e;
 }
 
-void watchdog_set(struct watchdog *w, struct watchdog_entry *e, uint64_t timeout_ns)
+void server_watchdog_set(struct server_watchdog *w, struct server_watchdog_entry *e,
+			 uint64_t timeout_ns)
 {
 	(void)pthread_mutex_lock(&w->lock);
 	e->deadline_ns = deadline_after(timeout_ns);
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_remove(struct watchdog *w, struct watchdog_entry *e)
+void server_watchdog_remove(struct server_watchdog *w, struct server_watchdog_entry *e)
 {
 	(void)pthread_mutex_lock(&w->lock);
 	if (e->next)

@@ -10,15 +10,18 @@
 
 #include "base/err.h"
 
-#define WATCHDOG_NEVER UINT64_MAX /* as a timeout */
+#define SERVER_WATCHDOG_NEVER UINT64_MAX /* as a timeout */
 
-struct watchdog;       /* opaque */
-struct watchdog_entry; /* one connection */
+struct server_watchdog;	      /* opaque */
+struct server_watchdog_entry; /* one connection */
 
-int watchdog_start(struct watchdog **ret_watchdog, struct err *err);
-void watchdog_stop(struct watchdog *w); /* NULL is fine; all entries must be removed */
+int server_watchdog_start(struct server_watchdog **ret_watchdog, struct err *err);
+void server_watchdog_stop(
+	struct server_watchdog *w); /* NULL is fine; all entries must be removed */
 
 /* NULL without memory. The socket must stay open until the entry is removed. */
-struct watchdog_entry *watchdog_add(struct watchdog *w, int socket, uint64_t timeout_ns);
-void watchdog_set(struct watchdog *w, struct watchdog_entry *e, uint64_t timeout_ns);
-void watchdog_remove(struct watchdog *w, struct watchdog_entry *e);
+struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket,
+						  uint64_t timeout_ns);
+void server_watchdog_set(struct server_watchdog *w, struct server_watchdog_entry *e,
+			 uint64_t timeout_ns);
+void server_watchdog_remove(struct server_watchdog *w, struct server_watchdog_entry *e);

@@ -4,8 +4,8 @@
 
 struct first_time {
 	int64_t ns; /* 0: none yet */
-	struct day *day;
-	struct damage damage;
+	struct store_day *day;
+	struct store_damage damage;
 };
 
 static void note_first(struct first_time *f, int64_t ns)
@@ -15,19 +15,19 @@ static void note_first(struct first_time *f, int64_t ns)
 
 static int first_profile(struct first_time *f, uint32_t stream, struct err *err)
 {
-	const int64_t range[] = {day_key(stream, 0, 0), day_key(stream + 1, 0, 0)};
+	const int64_t range[] = {store_day_key(stream, 0, 0), store_day_key(stream + 1, 0, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(f->day, DAY_POINT_FIRST, range, 2, &stmt, err);
+	int r = store_day_query(f->day, STORE_DAY_POINT_FIRST, range, 2, &stmt, err);
 
 	if (r == 0)
-		r = day_next(f->day, stmt, err);
+		r = store_day_next(f->day, stmt, err);
 	if (r <= 0)
 		return r;
 	if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
-		note_first(f,
-			   (f->day->number * DAY_MS + day_key_ms(sqlite3_column_int64(stmt, 0))) *
-				   1000000);
-	day_done(stmt);
+		note_first(f, (f->day->number * STORE_DAY_MS +
+			       store_day_key_ms(sqlite3_column_int64(stmt, 0))) *
+				      1000000);
+	store_day_done(stmt);
 	return 0;
 }
 
@@ -41,47 +41,47 @@ static int first_of_labelset(void *ctx, uint32_t labelset, int64_t first_ns, int
 
 static int first_metric(struct first_time *f, uint32_t service, struct err *err)
 {
-	struct metrics_listing l = {
+	struct store_metrics_listing l = {
 		.to_ns = INT64_MAX, .labelset = first_of_labelset, .ctx = f, .damage = &f->damage};
 
-	return metrics_list_labelsets(&l, f->day, service, err);
+	return store_metrics_list_labelsets(&l, f->day, service, err);
 }
 
-static int each_id(struct first_time *f, enum day_sql sql,
+static int each_id(struct first_time *f, enum store_day_sql sql,
 		   int (*fn)(struct first_time *f, uint32_t id, struct err *err), struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(f->day, sql, NULL, 0, &stmt, err);
+	int r = store_day_query(f->day, sql, NULL, 0, &stmt, err);
 
-	while (r == 0 && (r = day_next(f->day, stmt, err)) > 0) {
+	while (r == 0 && (r = store_day_next(f->day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		r = id > 0 && id <= DAY_MAX_STREAMS ? fn(f, (uint32_t)id, err) : 0;
+		r = id > 0 && id <= STORE_DAY_MAX_STREAMS ? fn(f, (uint32_t)id, err) : 0;
 		if (r < 0)
-			day_done(stmt);
+			store_day_done(stmt);
 	}
 	return r;
 }
 
-static int find_first(void *ctx, struct day *day, struct err *err)
+static int find_first(void *ctx, struct store_day *day, struct err *err)
 {
 	struct first_time *f = ctx;
 	int r;
 
 	f->day = day;
-	r = each_id(f, DAY_STREAMS, first_profile, err);
-	return r < 0 ? r : each_id(f, DAY_SERVICES, first_metric, err);
+	r = each_id(f, STORE_DAY_STREAMS, first_profile, err);
+	return r < 0 ? r : each_id(f, STORE_DAY_SERVICES, first_metric, err);
 }
 
-void sqlite_status(struct store *store, struct store_status *ret_status)
+void store_sqlite_status(struct store *store, struct store_status *ret_status)
 {
 	struct store_sqlite *s = store_sqlite(store);
-	_cleanup_free_ struct sqlite_file *files = NULL;
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	int64_t oldest = 0, known;
 	size_t n = 0, days = 0;
 	uint64_t bytes = 0;
 
-	if (sqlite_files(s, &files, &n, NULL) < 0)
+	if (store_sqlite_files(s, &files, &n, NULL) < 0)
 		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		bytes += files[i].bytes;
@@ -93,12 +93,12 @@ void sqlite_status(struct store *store, struct store_status *ret_status)
 	(void)pthread_mutex_unlock(&s->status_lock);
 	if (days == 0) {
 		known = 0;
-	} else if (known / DAY_NS != oldest) {
+	} else if (known / STORE_DAY_NS != oldest) {
 		struct first_time f = {0};
 
-		(void)sqlite_each_day(s, oldest * DAY_NS, oldest * DAY_NS + 1, find_first, &f,
-				      NULL);
-		sqlite_count_damage(s, &f.damage);
+		(void)store_sqlite_each_day(s, oldest * STORE_DAY_NS, oldest * STORE_DAY_NS + 1,
+					    find_first, &f, NULL);
+		store_sqlite_count_damage(s, &f.damage);
 		known = f.ns;
 	}
 	(void)pthread_mutex_lock(&s->status_lock);

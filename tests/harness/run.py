@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what judges the tests: the statistics, the runner of suites and the hunt for flaky ones."""
+"""Tests of what judges the tests: the statistics, the checks, the runner of suites and the hunt for flaky ones."""
 import os
 import sys
 import unittest
@@ -10,11 +10,12 @@ for folder in ("tests", "tools", "tests/oracle", "tests/oracle/lib", "tests/harn
 
 import lines  # noqa: E402
 import test_flaky  # noqa: E402
+import test_names  # noqa: E402
 import test_runner  # noqa: E402
 import test_stats  # noqa: E402
 import test_suites  # noqa: E402
 
-MODULES = (test_flaky, test_runner, test_stats, test_suites)
+MODULES = (test_flaky, test_names, test_runner, test_stats, test_suites)
 
 
 def main():

@@ -4,19 +4,19 @@
 #include "base/cleanup.h"
 #include "elf/unwind/builder.h"
 
-int elf_unwind_compile(const struct elf_image *image, struct unwind_table *ret_table,
+int elf_unwind_compile(const struct elf_image *image, struct elf_unwind_table *ret_table,
 		       struct err *err)
 {
-	_cleanup_(unwind_builder_release) struct unwind_builder b = {0};
+	_cleanup_(elf_unwind_builder_release) struct elf_unwind_builder b = {0};
 	int r = elf_unwind_build(image, &b, err);
 
 	if (r < 0)
 		return r;
-	unwind_builder_finish(&b, ret_table);
+	elf_unwind_builder_finish(&b, ret_table);
 	return 0;
 }
 
-struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
+struct elf_unwind_rule unwind_table_lookup(const struct elf_unwind_table *table, uint64_t vaddr)
 {
 	size_t lo = 0, hi = table->n_rows;
 
@@ -28,10 +28,10 @@ struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_
 		else
 			hi = mid;
 	}
-	return lo ? table->rows[lo - 1].rule : (struct unwind_rule){.cfa = UNWIND_NONE};
+	return lo ? table->rows[lo - 1].rule : (struct elf_unwind_rule){.cfa = ELF_UNWIND_NONE};
 }
 
-uint64_t unwind_table_start(const struct unwind_table *table, uint64_t vaddr)
+uint64_t unwind_table_start(const struct elf_unwind_table *table, uint64_t vaddr)
 {
 	size_t lo = 0, hi = table->n_starts;
 

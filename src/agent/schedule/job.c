@@ -104,9 +104,9 @@ static void work_look(const struct agent *a, struct agent_job *job)
 	struct err err = {0};
 
 	/* First, so that an exec after it is noticed as a change. */
-	(void)a->world->stat(pid, &st, NULL);
+	(void)a->procs->stat(pid, &st, NULL);
 	job->image = st.image;
-	job->result = a->world->info(pid, &job->target.info, &err);
+	job->result = a->procs->info(pid, &job->target.info, &err);
 	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
 		job->result = -ESRCH;
 	if (job->result < 0)
@@ -142,18 +142,18 @@ static void work_collect(const struct agent *a, struct agent_job *job)
 	}
 }
 
-void agent_work(struct pool_job *pool_job, void *arg)
+void agent_work(struct agent_pool_job *pool_job, void *arg)
 {
 	struct agent_job *job = (struct agent_job *)pool_job;
 	const struct agent *a = arg;
 
-	if (job->what & JOB_CLOSE) {
-		work_close(a, job, !(job->what & JOB_LOOK));
+	if (job->what & AGENT_JOB_CLOSE) {
+		work_close(a, job, !(job->what & AGENT_JOB_LOOK));
 		work_close_shares(a, job);
 	}
-	if (job->what & JOB_LOOK)
+	if (job->what & AGENT_JOB_LOOK)
 		work_look(a, job);
-	if ((job->what & JOB_COLLECT) && job->result == 0)
+	if ((job->what & AGENT_JOB_COLLECT) && job->result == 0)
 		work_collect(a, job);
 	work_close_shares(a, job);
 }

@@ -19,12 +19,12 @@
 #define POOL_STACK_BYTES ((size_t)1 << 20)
 
 struct pool_queue {
-	struct pool_job *head;
-	struct pool_job **tail;
+	struct agent_pool_job *head;
+	struct agent_pool_job **tail;
 };
 
-struct pool {
-	void (*run)(struct pool_job *job, void *arg);
+struct agent_pool {
+	void (*run)(struct agent_pool_job *job, void *arg);
 	void *arg;
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* something is in todo, or the end has come */
@@ -45,16 +45,16 @@ static void queue_init(struct pool_queue *q)
 	q->tail = &q->head;
 }
 
-static void queue_append(struct pool_queue *q, struct pool_job *job)
+static void queue_append(struct pool_queue *q, struct agent_pool_job *job)
 {
 	job->next = NULL;
 	*q->tail = job;
 	q->tail = &job->next;
 }
 
-static struct pool_job *queue_pop(struct pool_queue *q)
+static struct agent_pool_job *queue_pop(struct pool_queue *q)
 {
-	struct pool_job *job = q->head;
+	struct agent_pool_job *job = q->head;
 
 	if (!job)
 		return NULL;
@@ -86,10 +86,10 @@ static bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_
 	return pthread_cond_timedwait(cond, lock, &t) == 0;
 }
 
-int pool_new(void (*run)(struct pool_job *job, void *arg), void *arg, struct pool **ret_pool,
-	     struct err *err)
+int agent_pool_new(void (*run)(struct agent_pool_job *job, void *arg), void *arg,
+		   struct agent_pool **ret_pool, struct err *err)
 {
-	struct pool *pool = calloc(1, sizeof(*pool));
+	struct agent_pool *pool = calloc(1, sizeof(*pool));
 
 	if (!pool)
 		return err_oom(err);
@@ -106,7 +106,7 @@ int pool_new(void (*run)(struct pool_job *job, void *arg), void *arg, struct poo
 	return 0;
 }
 
-static void pool_release(struct pool *pool)
+static void pool_release(struct agent_pool *pool)
 {
 	(void)pthread_cond_destroy(&pool->news);
 	(void)pthread_cond_destroy(&pool->work);
@@ -115,7 +115,7 @@ static void pool_release(struct pool *pool)
 }
 
 /* The next job; NULL when this thread is to leave. With the lock held. */
-static struct pool_job *pool_next(struct pool *pool)
+static struct agent_pool_job *pool_next(struct agent_pool *pool)
 {
 	while (!pool->todo.head && !pool->ending) {
 		bool called;
@@ -131,8 +131,8 @@ static struct pool_job *pool_next(struct pool *pool)
 
 static void *pool_thread(void *arg)
 {
-	struct pool *pool = arg;
-	struct pool_job *job;
+	struct agent_pool *pool = arg;
+	struct agent_pool_job *job;
 	bool last;
 
 	(void)pthread_mutex_lock(&pool->lock);
@@ -155,7 +155,7 @@ static void *pool_thread(void *arg)
 }
 
 /* With the lock held. Without a thread the jobs wait, and it is tried again. */
-static void pool_spawn(struct pool *pool)
+static void pool_spawn(struct agent_pool *pool)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -169,13 +169,13 @@ static void pool_spawn(struct pool *pool)
 	(void)pthread_attr_destroy(&attr);
 }
 
-static bool pool_is_late(const struct pool *pool)
+static bool pool_is_late(const struct agent_pool *pool)
 {
 	return pool->todo.head && pool->idle == 0 &&
 	       clock_mono_ns() - pool->todo.head->queued_ns >= POOL_PATIENCE_NS;
 }
 
-void pool_push(struct pool *pool, struct pool_job *job)
+void agent_pool_push(struct agent_pool *pool, struct agent_pool_job *job)
 {
 	job->queued_ns = clock_mono_ns();
 	(void)pthread_mutex_lock(&pool->lock);
@@ -186,9 +186,9 @@ void pool_push(struct pool *pool, struct pool_job *job)
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
-struct pool_job *pool_take(struct pool *pool, uint64_t until_ns)
+struct agent_pool_job *agent_pool_take(struct agent_pool *pool, uint64_t until_ns)
 {
-	struct pool_job *job;
+	struct agent_pool_job *job;
 
 	(void)pthread_mutex_lock(&pool->lock);
 	for (;;) {
@@ -197,7 +197,7 @@ struct pool_job *pool_take(struct pool *pool, uint64_t until_ns)
 		job = queue_pop(&pool->done);
 		if (job || pool->woken || now >= until_ns)
 			break;
-		if (pool_is_late(pool) && pool->threads < POOL_MAX_THREADS)
+		if (pool_is_late(pool) && pool->threads < AGENT_POOL_MAX_THREADS)
 			pool_spawn(pool);
 		(void)cond_wait_until(&pool->news, &pool->lock,
 				      pool->todo.head ? MIN(until_ns, now + POOL_PATIENCE_NS)
@@ -208,7 +208,7 @@ struct pool_job *pool_take(struct pool *pool, uint64_t until_ns)
 	return job;
 }
 
-void pool_wake(struct pool *pool)
+void agent_pool_wake(struct agent_pool *pool)
 {
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->woken = true;
@@ -216,17 +216,17 @@ void pool_wake(struct pool *pool)
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
-bool pool_exhausted(struct pool *pool)
+bool agent_pool_exhausted(struct agent_pool *pool)
 {
 	bool exhausted;
 
 	(void)pthread_mutex_lock(&pool->lock);
-	exhausted = pool->threads == POOL_MAX_THREADS && pool_is_late(pool);
+	exhausted = pool->threads == AGENT_POOL_MAX_THREADS && pool_is_late(pool);
 	(void)pthread_mutex_unlock(&pool->lock);
 	return exhausted;
 }
 
-bool pool_free(struct pool *pool)
+bool agent_pool_free(struct agent_pool *pool)
 {
 	uint64_t until = clock_mono_ns() + POOL_LEAVE_NS;
 	bool all;

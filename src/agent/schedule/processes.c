@@ -30,7 +30,7 @@ static uint64_t world_census(void)
 	return hash_mix(threads << 32 ^ strtoull(at, NULL, 10)) | 1;
 }
 
-const struct world_ops world_procfs = {
+const struct agent_processes_ops agent_processes_procfs = {
 	.list = proc_list,
 	.stat = proc_stat_read,
 	.census = world_census,

@@ -10,7 +10,7 @@
 #include "proc/info.h"
 #include "proc/stat.h"
 
-struct world_ops {
+struct agent_processes_ops {
 	/* Ascending; the caller frees the array. */
 	int (*list)(pid_t **ret_pids, size_t *ret_len, struct err *err);
 	/* -ESRCH if there is no such process. */
@@ -22,4 +22,4 @@ struct world_ops {
 	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
 };
 
-extern const struct world_ops world_procfs;
+extern const struct agent_processes_ops agent_processes_procfs;

@@ -22,7 +22,7 @@
 /* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
 #define RETRY_NS (1 * NS_PER_SEC)
 
-const char *slot_text(const char *text)
+const char *agent_slot_text(const char *text)
 {
 	return text ? text : "";
 }
@@ -44,17 +44,19 @@ static void reader_set_answer(struct agent_slot_source *r, const struct source_a
 	text_set(&r->remedy, answer->remedy);
 }
 
-void slot_answer(const struct agent_slot_source *r, struct source_answer *ret_answer)
+void agent_slot_answer(const struct agent_slot_source *r, struct source_answer *ret_answer)
 {
 	*ret_answer = (struct source_answer){.yes = r->yes,
 					     .may_change = r->may_change,
 					     .of_file = r->of_file,
 					     .cause = r->cause};
-	(void)snprintf(ret_answer->reason, sizeof(ret_answer->reason), "%s", slot_text(r->reason));
-	(void)snprintf(ret_answer->remedy, sizeof(ret_answer->remedy), "%s", slot_text(r->remedy));
+	(void)snprintf(ret_answer->reason, sizeof(ret_answer->reason), "%s",
+		       agent_slot_text(r->reason));
+	(void)snprintf(ret_answer->remedy, sizeof(ret_answer->remedy), "%s",
+		       agent_slot_text(r->remedy));
 }
 
-void slot_free(const struct agent *a, struct agent_slot *slot)
+void agent_slot_free(const struct agent *a, struct agent_slot *slot)
 {
 	for (size_t i = 0; i < a->n_sources; i++) {
 		free(slot->sources[i].reason);
@@ -67,7 +69,7 @@ void slot_free(const struct agent *a, struct agent_slot *slot)
 	free(slot);
 }
 
-struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
+struct agent_slot *agent_slot_new(const struct agent *a, pid_t pid, const struct proc_stat *st)
 {
 	struct agent_slot *slot =
 		calloc(1, sizeof(*slot) + a->n_sources * sizeof(slot->sources[0]));
@@ -88,7 +90,7 @@ struct agent_slot *slot_new(const struct agent *a, pid_t pid, const struct proc_
 	return slot;
 }
 
-bool slot_is_open(const struct agent *a, const struct agent_slot *slot)
+bool agent_slot_is_open(const struct agent *a, const struct agent_slot *slot)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
 		if (slot->sources[i].state)
@@ -114,21 +116,21 @@ static int64_t reader_period(const struct agent *a, const struct agent_slot_sour
 	return a->interval.stamp_ns / length;
 }
 
-bool slot_is_due(const struct agent *a, const struct agent_slot *slot, size_t reader)
+bool agent_slot_is_due(const struct agent *a, const struct agent_slot *slot, size_t reader)
 {
 	const struct agent_slot_source *r = &slot->sources[reader];
 
 	return !a->sources[reader].ops->interval_ns || reader_period(a, r, reader) != r->period;
 }
 
-bool slot_is_due_first(const struct agent *a, size_t reader)
+bool agent_slot_is_due_first(const struct agent *a, size_t reader)
 {
 	int64_t length = (int64_t)a->config.interval_ns * reader_intervals(a, reader);
 
 	return a->interval.number == 1 || a->interval.stamp_ns % length == 0;
 }
 
-void slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
+void agent_slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 {
 	char text[128];
 
@@ -174,13 +176,14 @@ static void reader_pace(const struct agent *a, struct agent_slot_source *r, size
 /* Whether there is something to read can change from one reading to the next. */
 static void reader_take_idle(struct agent_slot_source *r, const struct source_reading *reading)
 {
-	const char *reason = slot_text(reading->idle), *remedy = slot_text(reading->idle_remedy);
+	const char *reason = agent_slot_text(reading->idle),
+		   *remedy = agent_slot_text(reading->idle_remedy);
 
 	r->yes = !reading->idle;
 	r->cause = reading->idle_cause;
-	if (strcmp(slot_text(r->reason), reason) != 0)
+	if (strcmp(agent_slot_text(r->reason), reason) != 0)
 		text_set(&r->reason, reason);
-	if (strcmp(slot_text(r->remedy), remedy) != 0)
+	if (strcmp(agent_slot_text(r->remedy), remedy) != 0)
 		text_set(&r->remedy, remedy);
 }
 
@@ -247,7 +250,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	slot_deliver_reading(a, slot, i, reading);
 }
 
-/* -ESRCH is for targets_receive(). */
+/* -ESRCH is for agent_targets_receive(). */
 static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 		      const struct agent_job *job)
 {
@@ -268,7 +271,7 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 	}
 }
 
-bool slot_asks_again(const struct agent_slot_source *r)
+bool agent_slot_asks_again(const struct agent_slot_source *r)
 {
 	return r->ask_again || (!r->state && r->may_change);
 }
@@ -293,11 +296,11 @@ static void slot_name(const struct agent *a, struct agent_slot *slot)
 	slot->resource = resource;
 }
 
-void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
+void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
 {
 	slot->asked_ns = clock_mono_ns();
 	/* All of it, not some of its readers. */
-	if (job->what & JOB_COLLECT) {
+	if (job->what & AGENT_JOB_COLLECT) {
 		slot->look_again = false;
 		slot->looked_ns = slot->asked_ns;
 	}
@@ -313,7 +316,7 @@ void slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agen
 	}
 }
 
-void slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
+void agent_slot_take_readings(struct agent *a, struct agent_slot *slot, struct agent_job *job)
 {
 	slot->collected = a->interval.number;
 	for (size_t i = 0; i < a->n_sources; i++) {

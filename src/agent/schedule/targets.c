@@ -41,7 +41,7 @@
  */
 #define ROUNDS 6
 /* Each takes memory while it waits; more than there are threads that can hang. */
-#define JOBS_MAX ((size_t)2 * POOL_MAX_THREADS)
+#define JOBS_MAX ((size_t)2 * AGENT_POOL_MAX_THREADS)
 /*
  * At the end: nothing came back for so long, so what is still out hangs. On a slow machine many
  * that do not may take longer, but not without end: some may be slow on purpose.
@@ -68,14 +68,14 @@ static void known_add(struct agent *a, struct agent_known *known, size_t *len, p
 	struct agent_slot *slot = NULL;
 	struct proc_stat st;
 
-	if (pid == getpid() || a->world->stat(pid, &st, NULL) < 0 || proc_stat_is_dead(&st))
+	if (pid == getpid() || a->procs->stat(pid, &st, NULL) < 0 || proc_stat_is_dead(&st))
 		return;
 	if (!st.kernel_thread) {
 		if (a->health.targets >= AGENT_MAX_TARGETS) {
 			a->too_many = true;
 			return;
 		}
-		slot = slot_new(a, pid, &st);
+		slot = agent_slot_new(a, pid, &st);
 		if (!slot)
 			return;
 		/* Except at the start: then it has lived for a while. */
@@ -144,7 +144,7 @@ static void execs_watch(struct agent *a)
 			continue;
 		if (now - slot->found_ns >= YOUNG_NS && !slot_is_refused_for_now(a, slot))
 			continue;
-		if (a->world->stat(a->known[i].pid, &st, NULL) == 0)
+		if (a->procs->stat(a->known[i].pid, &st, NULL) == 0)
 			slot_note_exec(slot, &st);
 	}
 }
@@ -170,14 +170,14 @@ static void known_update(struct agent *a)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	/* First, so that what comes after it is noticed as a change. */
-	uint64_t census = a->world->census();
+	uint64_t census = a->procs->census();
 	struct agent_known *merged;
 	size_t n_pids;
 
 	if (census && census == a->census)
 		return;
 	if ((a->config.n_only ? list_only(a, &pids, &n_pids)
-			      : a->world->list(&pids, &n_pids, NULL)) < 0)
+			      : a->procs->list(&pids, &n_pids, NULL)) < 0)
 		return;
 	merged = calloc(n_pids + 1, sizeof(*merged));
 	if (!merged)
@@ -194,7 +194,7 @@ static uint64_t targets_scan_ns(struct agent *a)
 	return atomic_load(&a->exec_heard) ? MIN(a->scan_ns, a->heard_scan_ns) : a->scan_ns;
 }
 
-void targets_discover(struct agent *a)
+void agent_targets_discover(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t cpu = agent_thread_cpu_ns();
@@ -211,7 +211,7 @@ void targets_discover(struct agent *a)
 	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
 }
 
-void targets_verify(struct agent *a)
+void agent_targets_verify(struct agent *a)
 {
 	size_t len = 0;
 
@@ -223,7 +223,7 @@ void targets_verify(struct agent *a)
 		/* What is dropped here and still there is found again by the next scan. */
 		if (!k->slot)
 			continue;
-		if (a->world->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
+		if (a->procs->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
 		    st.start_ticks != k->slot->target.info.id.start_ticks) {
 			known_drop(a, k);
 			continue;
@@ -240,14 +240,16 @@ void targets_verify(struct agent *a)
 /* Which readers are asked and which collected, of all that a slot has. */
 static void job_choose(const struct agent *a, const struct agent_slot *slot, struct agent_job *job)
 {
-	bool anew = job->what & JOB_COLLECT && job->what & JOB_LOOK;
+	bool anew = job->what & AGENT_JOB_COLLECT && job->what & AGENT_JOB_LOOK;
 
 	for (size_t i = 0; i < a->n_sources; i++) {
 		const struct agent_slot_source *r = &slot->sources[i];
 
 		job->sources[i].state = r->state;
-		job->sources[i].ask = anew || ((job->what & JOB_LOOK) && slot_asks_again(r));
-		job->sources[i].due = anew ? slot_is_due_first(a, i) : slot_is_due(a, slot, i);
+		job->sources[i].ask =
+			anew || ((job->what & AGENT_JOB_LOOK) && agent_slot_asks_again(r));
+		job->sources[i].due =
+			anew ? agent_slot_is_due_first(a, i) : agent_slot_is_due(a, slot, i);
 	}
 }
 
@@ -262,15 +264,15 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 	job->what = what;
 	job->target = slot->target;
 	job->shares = slot->shares;
-	job->may_open = a->n_open < AGENT_MAX_PROFILED || slot_is_open(a, slot);
+	job->may_open = a->n_open < AGENT_MAX_PROFILED || agent_slot_is_open(a, slot);
 	job_choose(a, slot, job);
 	/* What is about to be opened counts, or too many could be at once. */
-	if ((what & JOB_LOOK) && job->may_open && !slot_is_open(a, slot))
+	if ((what & AGENT_JOB_LOOK) && job->may_open && !agent_slot_is_open(a, slot))
 		a->n_open++;
 	slot->job = job;
 	slot->job_ns = clock_mono_ns();
 	a->jobs_out++;
-	pool_push(a->pool, &job->pool);
+	agent_pool_push(a->pool, &job->pool);
 }
 
 /* When in this interval the process is read; the rest of it is for what takes longer. */
@@ -286,8 +288,8 @@ static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot
 static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *slot, uint64_t now)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
-		if (slot->sources[i].ask_again ||
-		    (slot_asks_again(&slot->sources[i]) && now - slot->asked_ns >= ASK_AGAIN_NS))
+		if (slot->sources[i].ask_again || (agent_slot_asks_again(&slot->sources[i]) &&
+						   now - slot->asked_ns >= ASK_AGAIN_NS))
 			return true;
 	return false;
 }
@@ -304,14 +306,14 @@ static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t 
 	}
 	if (!slot->looked_ns || slot->look_again)
 		/* The baseline is read at once: what comes after it is known. */
-		return JOB_CLOSE | JOB_LOOK | JOB_COLLECT;
+		return AGENT_JOB_CLOSE | AGENT_JOB_LOOK | AGENT_JOB_COLLECT;
 	/* Its other readers go on; these begin when all are collected the next time. */
 	if (slot_is_asked_again(a, slot, now))
-		return JOB_CLOSE | JOB_LOOK;
-	if (!slot_is_open(a, slot) || slot->collected == a->interval.number)
+		return AGENT_JOB_CLOSE | AGENT_JOB_LOOK;
+	if (!agent_slot_is_open(a, slot) || slot->collected == a->interval.number)
 		return 0;
 	if (now >= due)
-		return JOB_COLLECT;
+		return AGENT_JOB_COLLECT;
 	*ret_next = MIN(*ret_next, due);
 	return 0;
 }
@@ -323,17 +325,17 @@ static void leaving_send(struct agent *a)
 	for (size_t i = 0; i < a->n_leaving; i++) {
 		struct agent_slot *slot = a->leaving[i];
 
-		if (!slot->job && slot_is_open(a, slot))
-			job_send(a, slot, JOB_CLOSE);
-		if (slot->job || slot_is_open(a, slot))
+		if (!slot->job && agent_slot_is_open(a, slot))
+			job_send(a, slot, AGENT_JOB_CLOSE);
+		if (slot->job || agent_slot_is_open(a, slot))
 			a->leaving[len++] = slot;
 		else
-			slot_free(a, slot);
+			agent_slot_free(a, slot);
 	}
 	a->n_leaving = len;
 }
 
-uint64_t targets_send_due(struct agent *a)
+uint64_t agent_targets_send_due(struct agent *a)
 {
 	uint64_t next = MIN(targets_scan_ns(a), a->interval.end_ns);
 	uint64_t now = clock_mono_ns();
@@ -352,7 +354,7 @@ uint64_t targets_send_due(struct agent *a)
 		if (!slot)
 			continue;
 		if (slot->job) {
-			slot_say_slow(a, slot, now);
+			agent_slot_say_slow(a, slot, now);
 			continue;
 		}
 		what = slot_due(a, slot, now, &next);
@@ -385,39 +387,39 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
  * Finds its resource, and whether it may be shown: the environment of the process, read when it is
  * examined, may set another name or opt out. Nothing is known of processes that exited before that.
  */
-static enum delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
+static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
 {
 	struct agent_slot *slot = slot_find(a, &d->info.id);
 
 	if (!slot)
-		return DELIVERY_TAKE;
+		return AGENT_DELIVERY_TAKE;
 	if (!slot->looked_ns)
 		/* One that does not answer is not waited for without end. */
-		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? DELIVERY_LATER
-									   : DELIVERY_LEAVE;
+		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? AGENT_DELIVERY_LATER
+									   : AGENT_DELIVERY_LEAVE;
 	if (slot->target.info.opted_out)
-		return DELIVERY_LEAVE;
+		return AGENT_DELIVERY_LEAVE;
 	d->resource = resource_ref(slot->resource);
 	if (d->record->kind == RECORD_METRICS)
 		(void)live_take(&slot->pushed, d->record->metrics);
-	return DELIVERY_TAKE;
+	return AGENT_DELIVERY_TAKE;
 }
 
-enum delivery_verdict targets_judge(struct agent *a, struct delivery *d)
+enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
 {
-	enum delivery_verdict verdict = DELIVERY_TAKE;
+	enum agent_delivery_verdict verdict = AGENT_DELIVERY_TAKE;
 
 	if (d->resource)
-		return DELIVERY_TAKE;
+		return AGENT_DELIVERY_TAKE;
 	/* Urgent records are about processes examined long ago. */
 	if (!d->urgent) {
 		(void)pthread_mutex_lock(&a->lock);
 		verdict = judge_by_slot(a, d);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
-	if (verdict == DELIVERY_TAKE && !d->resource &&
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&
 	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
-		return DELIVERY_LEAVE;
+		return AGENT_DELIVERY_LEAVE;
 	return verdict;
 }
 
@@ -429,11 +431,11 @@ static void job_free(const struct agent *a, struct agent_job *job)
 	free(job);
 }
 
-void targets_receive(struct agent *a, struct agent_job *job)
+void agent_targets_receive(struct agent *a, struct agent_job *job)
 {
 	struct agent_slot *slot = job->slot;
-	bool was_open = slot_is_open(a, slot);
-	bool counted = was_open || ((job->what & JOB_LOOK) && job->may_open);
+	bool was_open = agent_slot_is_open(a, slot);
+	bool counted = was_open || ((job->what & AGENT_JOB_LOOK) && job->may_open);
 
 	(void)pthread_mutex_lock(&a->lock);
 	a->jobs_out--;
@@ -442,14 +444,14 @@ void targets_receive(struct agent *a, struct agent_job *job)
 	slot->shares = job->shares;
 	for (size_t i = 0; i < a->n_sources; i++)
 		slot->sources[i].state = job->sources[i].state;
-	if (counted && !slot_is_open(a, slot))
+	if (counted && !agent_slot_is_open(a, slot))
 		a->n_open--;
-	a->untidy = a->untidy || (slot_is_open(a, slot) && (job->what & JOB_LOOK));
-	a->health.profiled += (uint64_t)slot_is_open(a, slot) - (uint64_t)was_open;
-	if ((job->what & JOB_LOOK) && job->result == 0)
-		slot_take_looks(a, slot, job);
-	if ((job->what & JOB_COLLECT) && slot_is_open(a, slot))
-		slot_take_readings(a, slot, job);
+	a->untidy = a->untidy || (agent_slot_is_open(a, slot) && (job->what & AGENT_JOB_LOOK));
+	a->health.profiled += (uint64_t)agent_slot_is_open(a, slot) - (uint64_t)was_open;
+	if ((job->what & AGENT_JOB_LOOK) && job->result == 0)
+		agent_slot_take_looks(a, slot, job);
+	if ((job->what & AGENT_JOB_COLLECT) && agent_slot_is_open(a, slot))
+		agent_slot_take_readings(a, slot, job);
 	/* Gone or another program: the next scan finds out which, and looks again if it lives. */
 	if (job->result == -ESRCH) {
 		slot->look_again = true;
@@ -461,12 +463,12 @@ void targets_receive(struct agent *a, struct agent_job *job)
 	job_free(a, job);
 }
 
-uint64_t targets_patience_ns(const struct agent *a)
+uint64_t agent_targets_patience_ns(const struct agent *a)
 {
 	return MIN(a->answered_ns + DRAIN_ANSWER_NS, a->drain_ns + DRAIN_NS);
 }
 
-void targets_close_all(struct agent *a)
+void agent_targets_close_all(struct agent *a)
 {
 	(void)pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < a->n_known; i++)
@@ -475,24 +477,24 @@ void targets_close_all(struct agent *a)
 	leaving_send(a);
 	(void)pthread_mutex_unlock(&a->lock);
 	while (a->jobs_out) {
-		uint64_t until = targets_patience_ns(a);
-		struct agent_job *job = (struct agent_job *)pool_take(a->pool, until);
+		uint64_t until = agent_targets_patience_ns(a);
+		struct agent_job *job = (struct agent_job *)agent_pool_take(a->pool, until);
 
 		if (!job && clock_mono_ns() >= until)
 			break;
 		if (!job)
 			continue;
-		targets_receive(a, job);
+		agent_targets_receive(a, job);
 		(void)pthread_mutex_lock(&a->lock);
 		leaving_send(a);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
 }
 
-void targets_release(struct agent *a)
+void agent_targets_free(struct agent *a)
 {
 	for (size_t i = 0; i < a->n_leaving; i++)
-		slot_free(a, a->leaving[i]);
+		agent_slot_free(a, a->leaving[i]);
 	free(a->leaving);
 	free(a->known);
 }

@@ -109,7 +109,7 @@ static void sink_store_close(struct sink *sink)
 	free(sink);
 }
 
-int sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err)
+int agent_sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err)
 {
 	static const struct sink_ops ops = {
 		.name = "store",

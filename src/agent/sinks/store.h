@@ -6,4 +6,4 @@
 #include "store/store.h"
 
 /* Writes to the store, commits and maintains it. Borrows the store. */
-int sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err);
+int agent_sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err);

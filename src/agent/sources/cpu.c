@@ -356,7 +356,7 @@ static bool cpu_source_stop(void *state)
 	return true;
 }
 
-const struct source_ops source_cpu = {
+const struct source_ops agent_source_cpu = {
 	.name = "cpu",
 	.is_wanted = cpu_source_is_wanted,
 	.start = cpu_source_start,

@@ -44,4 +44,4 @@ struct agent_cpu_health {
 };
 void agent_cpu_health(struct agent_cpu *cpu, struct agent_cpu_health *ret_health);
 
-extern const struct source_ops source_cpu;
+extern const struct source_ops agent_source_cpu;

@@ -12,7 +12,7 @@ struct agent_oom;	    /* agent/sources/oom.h */
 struct golang_rate_journal; /* golang/rates/journal.h */
 
 /* Shared by all of them. */
-struct go_source_config {
+struct agent_go_source_config {
 	enum agent_go_heap heap;
 	bool keep_rate;			   /* do not restore forced rates at the end */
 	struct golang_rate_journal *rates; /* NULL: never force */
@@ -21,8 +21,8 @@ struct go_source_config {
 	uint64_t goroutine_max;		   /* if there are more, only some stacks are read */
 };
 
-extern const struct source_ops source_go_heap;
-extern const struct source_ops source_go_runtime;
-extern const struct source_ops source_go_goroutines;
-extern const struct source_ops source_go_block;
-extern const struct source_ops source_go_mutex;
+extern const struct source_ops agent_source_go_heap;
+extern const struct source_ops agent_source_go_runtime;
+extern const struct source_ops agent_source_go_goroutines;
+extern const struct source_ops agent_source_go_block;
+extern const struct source_ops agent_source_go_mutex;

@@ -15,7 +15,7 @@
 #include "profile/tree.h"
 
 struct go_contention {
-	struct go_program *program;
+	struct agent_go_program *program;
 	struct golang_contention *contention;
 	enum golang_contention_kind kind;
 	bool settled; /* it is off, and all that was counted before is known */
@@ -89,9 +89,9 @@ static int go_contention_collect(void *state, struct source_reading *ret_reading
 	struct source_reading reading = {0};
 	int r;
 
-	go_program_lock(g->program);
+	agent_go_program_lock(g->program);
 	r = contention_collect_busy(g, &reading, err);
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	if (r == 0)
 		*ret_reading = reading;
 	else
@@ -104,7 +104,7 @@ static int go_contention_probe(const void *config, struct source_shares *shares,
 			       struct err *err)
 {
 	(void)config;
-	return go_program_probe(shares, target, ret_answer, err);
+	return agent_go_program_probe(shares, target, ret_answer, err);
 }
 
 static void go_contention_close(void *state)
@@ -112,7 +112,7 @@ static void go_contention_close(void *state)
 	struct go_contention *g = state;
 
 	golang_contention_free(g->contention);
-	go_program_unref(g->program);
+	agent_go_program_unref(g->program);
 	free(g);
 }
 
@@ -125,12 +125,12 @@ static int contention_open(struct source_shares *shares, const struct source_tar
 	if (!g)
 		return err_oom(err);
 	g->kind = kind;
-	r = go_program_get(shares, target, &g->program, err);
+	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
-		go_program_lock(g->program);
-		r = golang_contention_new(go_program_process(g->program), kind, &g->contention,
-					  err);
-		go_program_unlock(g->program);
+		agent_go_program_lock(g->program);
+		r = golang_contention_new(agent_go_program_process(g->program), kind,
+					  &g->contention, err);
+		agent_go_program_unlock(g->program);
 	}
 	if (r < 0) {
 		go_contention_close(g);
@@ -154,7 +154,7 @@ static int go_mutex_open(const void *config, struct source_shares *shares,
 	return contention_open(shares, target, GOLANG_MUTEX, ret_state, err);
 }
 
-const struct source_ops source_go_block = {
+const struct source_ops agent_source_go_block = {
 	.name = "go-block",
 	.family = "go_block",
 	.no_is_final = true,
@@ -164,7 +164,7 @@ const struct source_ops source_go_block = {
 	.close = go_contention_close,
 };
 
-const struct source_ops source_go_mutex = {
+const struct source_ops agent_source_go_mutex = {
 	.name = "go-mutex",
 	.family = "go_mutex",
 	.no_is_final = true,

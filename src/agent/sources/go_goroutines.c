@@ -14,8 +14,8 @@
 #include "golang/goroutine/goroutines.h"
 
 struct go_goroutines {
-	const struct go_source_config *config; /* borrowed */
-	struct go_program *program;
+	const struct agent_go_source_config *config; /* borrowed */
+	struct agent_go_program *program;
 };
 
 static int goroutines_count(const struct golang_goroutines_stats *stats,
@@ -56,7 +56,7 @@ static int goroutines_collect_busy(struct go_goroutines *g, struct source_readin
 	struct golang_goroutines *gs = NULL;
 	int r;
 
-	r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
+	r = agent_go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 	if (r == 0)
 		r = golang_goroutines_read(gs, err);
 	if (r == 0)
@@ -74,9 +74,9 @@ static int go_goroutines_collect(void *state, struct source_reading *ret_reading
 	struct source_reading reading = {0};
 	int r;
 
-	go_program_lock(g->program);
+	agent_go_program_lock(g->program);
 	r = goroutines_collect_busy(g, &reading, err);
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	if (r == 0)
 		*ret_reading = reading;
 	else
@@ -88,8 +88,8 @@ static int go_goroutines_probe(const void *config, struct source_shares *shares,
 			       struct source_target *target, struct source_answer *ret_answer,
 			       struct err *err)
 {
-	const struct go_source_config *go = config;
-	int r = go_program_probe(shares, target, ret_answer, err);
+	const struct agent_go_source_config *go = config;
+	int r = agent_go_program_probe(shares, target, ret_answer, err);
 
 	if (r == 0 && ret_answer->yes && !go->goroutine_interval_ns) {
 		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "goroutine profiles are off",
@@ -103,7 +103,7 @@ static void go_goroutines_close(void *state)
 {
 	struct go_goroutines *g = state;
 
-	go_program_unref(g->program);
+	agent_go_program_unref(g->program);
 	free(g);
 }
 
@@ -117,11 +117,11 @@ static int go_goroutines_open(const void *config, struct source_shares *shares,
 	if (!g)
 		return err_oom(err);
 	g->config = config;
-	r = go_program_get(shares, target, &g->program, err);
+	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
-		go_program_lock(g->program);
-		r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
-		go_program_unlock(g->program);
+		agent_go_program_lock(g->program);
+		r = agent_go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
+		agent_go_program_unlock(g->program);
 	}
 	if (r < 0) {
 		go_goroutines_close(g);
@@ -133,12 +133,12 @@ static int go_goroutines_open(const void *config, struct source_shares *shares,
 
 static uint64_t go_goroutines_interval(const void *config)
 {
-	const struct go_source_config *go = config;
+	const struct agent_go_source_config *go = config;
 
 	return go->goroutine_interval_ns;
 }
 
-const struct source_ops source_go_goroutines = {
+const struct source_ops agent_source_go_goroutines = {
 	.name = "go-goroutines",
 	.family = "go_goroutine",
 	.no_is_final = true,

@@ -24,9 +24,9 @@
 #define GO_HEAP_LAST_GOROUTINES 20000
 
 struct go_heap {
-	atomic_uint refs;		       /* the loop's, and that of agent/sources/oom.h */
-	const struct go_source_config *config; /* borrowed */
-	struct go_program *program;
+	atomic_uint refs; /* the loop's, and that of agent/sources/oom.h */
+	const struct agent_go_source_config *config; /* borrowed */
+	struct agent_go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;
 	struct golang_rate_hold rate; /* that was forced */
@@ -38,8 +38,8 @@ static int go_heap_probe(const void *config, struct source_shares *shares,
 			 struct source_target *target, struct source_answer *ret_answer,
 			 struct err *err)
 {
-	const struct go_source_config *go = config;
-	int r = go_program_probe(shares, target, ret_answer, err);
+	const struct agent_go_source_config *go = config;
+	int r = agent_go_program_probe(shares, target, ret_answer, err);
 
 	if (r == 0 && ret_answer->yes && go->heap == AGENT_GO_HEAP_DISABLED) {
 		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "Go heap profiles are off",
@@ -56,7 +56,7 @@ static void go_heap_unref(void *state)
 	if (atomic_fetch_sub(&g->refs, 1) > 1)
 		return;
 	golang_heap_free(g->heap);
-	go_program_unref(g->program);
+	agent_go_program_unref(g->program);
 	free(g);
 }
 
@@ -64,7 +64,7 @@ static int go_heap_read_goroutines(struct go_heap *g, struct golang_goroutines *
 				   struct err *err)
 {
 	struct golang_goroutines *gs = NULL;
-	int r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
+	int r = agent_go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 
 	if (r == 0)
 		r = golang_goroutines_read(gs, err);
@@ -79,26 +79,26 @@ static int go_heap_read_now(void *state, bool last)
 	struct go_heap *g = state;
 	int r;
 
-	if (last && !go_program_lock_in_time(g->program, GO_HEAP_LAST_NS))
+	if (last && !agent_go_program_lock_in_time(g->program, GO_HEAP_LAST_NS))
 		return -EBUSY;
 	/* Whoever reads it at this moment brings just that. */
-	if (!last && !go_program_try_lock(g->program))
+	if (!last && !agent_go_program_try_lock(g->program))
 		return 0;
 	r = golang_heap_read_last(g->heap, NULL);
 	if (!last) {
 		golang_heap_trim(g->heap);
-		go_program_unlock(g->program);
+		agent_go_program_unlock(g->program);
 		return r;
 	}
-	if (r == 0 && go_program_n_goroutines(g->program) <= GO_HEAP_LAST_GOROUTINES)
+	if (r == 0 && agent_go_program_n_goroutines(g->program) <= GO_HEAP_LAST_GOROUTINES)
 		g->has_goroutines = go_heap_read_goroutines(g, &gs, NULL) == 0;
-	go_program_unlock_last(g->program);
+	agent_go_program_unlock_last(g->program);
 	return r;
 }
 
 static int go_heap_lock_picture(struct go_heap *g, struct err *err)
 {
-	if (go_program_lock_in_time(g->program, GO_HEAP_PICTURE_NS))
+	if (agent_go_program_lock_in_time(g->program, GO_HEAP_PICTURE_NS))
 		return 0;
 	return err_set(err, -EBUSY, "process %d is not responding to a read in progress",
 		       (int)g->id.pid);
@@ -111,9 +111,9 @@ static int go_heap_picture(void *state, struct profile **ret_profile, struct err
 
 	if (r < 0)
 		return r;
-	r = golang_heap_picture(g->heap, ret_profile, err);
+	r = golang_heap_snapshot(g->heap, ret_profile, err);
 	golang_heap_trim(g->heap);
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	return r;
 }
 
@@ -130,7 +130,7 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 	if (!killed)
 		r = go_heap_read_goroutines(g, &gs, err);
 	else if (g->has_goroutines)
-		r = go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
+		r = agent_go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
 	/* Who is killed may have been read once more since, in vain. */
 	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
 		r = err_set(err, -ENODATA, "process %d exited before it could be read",
@@ -140,11 +140,11 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 	if (gs)
 		golang_goroutines_trim(gs);
 	g->has_goroutines = false;
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	return r;
 }
 
-static const struct oom_source_ops go_heap_oom = {
+static const struct agent_oom_source_ops go_heap_oom = {
 	.read = go_heap_read_now,
 	.picture = go_heap_picture,
 	.goroutines = go_heap_goroutines,
@@ -171,12 +171,12 @@ static void go_heap_close(void *state)
 	if (g->config->oom)
 		agent_oom_remove(g->config->oom, g);
 	if (g->rate.lock >= 0) {
-		go_program_lock(g->program);
+		agent_go_program_lock(g->program);
 		if (g->config->keep_rate)
 			golang_rate_keep(&g->rate);
 		else
 			(void)golang_rate_release(&g->rate, &now, NULL);
-		go_program_unlock(g->program);
+		agent_go_program_unlock(g->program);
 	}
 	go_heap_unref(g);
 }
@@ -201,11 +201,11 @@ static int go_heap_open_busy(struct go_heap *g, struct err *err)
 {
 	int r;
 
-	go_program_lock(g->program);
-	r = golang_heap_new(go_program_process(g->program), &g->heap, err);
+	agent_go_program_lock(g->program);
+	r = golang_heap_new(agent_go_program_process(g->program), &g->heap, err);
 	if (r == 0)
 		r = go_heap_turn_on(g, err);
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	return r;
 }
 
@@ -219,7 +219,7 @@ static int go_heap_open(const void *config, struct source_shares *shares,
 		return err_oom(err);
 	*g = (struct go_heap){
 		.config = config, .id = target->info.id, .refs = 1, .rate = GOLANG_RATE_HOLD_NONE};
-	r = go_program_get(shares, target, &g->program, err);
+	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0)
 		r = go_heap_open_busy(g, err);
 	if (r < 0) {
@@ -287,13 +287,13 @@ static int go_heap_collect(void *state, struct source_reading *ret_reading, stru
 	struct go_heap *g = state;
 	int r;
 
-	go_program_lock(g->program);
+	agent_go_program_lock(g->program);
 	r = go_heap_collect_busy(g, ret_reading, err);
-	go_program_unlock(g->program);
+	agent_go_program_unlock(g->program);
 	return r;
 }
 
-const struct source_ops source_go_heap = {
+const struct source_ops agent_source_go_heap = {
 	.name = "go-heap",
 	.family = "go_heap",
 	.probe = go_heap_probe,

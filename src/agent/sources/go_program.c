@@ -15,7 +15,7 @@
 /* Of one that claims to have more, none are read: the list alone would take our memory. */
 #define PROGRAM_MAX_GOROUTINES 2000000
 
-struct go_program {
+struct agent_go_program {
 	atomic_uint refs;
 	pthread_mutex_t busy; /* of all that follows */
 	struct golang_process *process;
@@ -42,14 +42,14 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 struct go_share {
 	bool asked; /* whether it is a Go program */
 	bool is_go;
-	struct go_program *program; /* NULL: not open */
+	struct agent_go_program *program; /* NULL: not open */
 };
 
 static void go_share_release(void *arg)
 {
 	struct go_share *share = arg;
 
-	go_program_unref(share->program);
+	agent_go_program_unref(share->program);
 }
 
 static const struct source_share_kind go_share_kind = {
@@ -57,8 +57,8 @@ static const struct source_share_kind go_share_kind = {
 	.release = go_share_release,
 };
 
-int go_program_probe(struct source_shares *shares, struct source_target *target,
-		     struct source_answer *ret_answer, struct err *err)
+int agent_go_program_probe(struct source_shares *shares, struct source_target *target,
+			   struct source_answer *ret_answer, struct err *err)
 {
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct go_share *share = source_share(shares, &go_share_kind, err);
@@ -83,9 +83,9 @@ int go_program_probe(struct source_shares *shares, struct source_target *target,
 	return 0;
 }
 
-static struct go_program *program_new(void)
+static struct agent_go_program *program_new(void)
 {
-	struct go_program *p = calloc(1, sizeof(*p));
+	struct agent_go_program *p = calloc(1, sizeof(*p));
 	pthread_mutexattr_t attr;
 
 	if (!p)
@@ -101,18 +101,18 @@ static struct go_program *program_new(void)
 	return p;
 }
 
-static struct go_program *go_program_ref(struct go_program *p)
+static struct agent_go_program *go_program_ref(struct agent_go_program *p)
 {
 	atomic_fetch_add(&p->refs, 1);
 	return p;
 }
 
-int go_program_get(struct source_shares *shares, const struct source_target *target,
-		   struct go_program **ret_program, struct err *err)
+int agent_go_program_get(struct source_shares *shares, const struct source_target *target,
+			 struct agent_go_program **ret_program, struct err *err)
 {
 	struct go_share *share = source_share(shares, &go_share_kind, err);
 	struct proc_mem *mem = NULL;
-	struct go_program *p;
+	struct agent_go_program *p;
 	int r;
 
 	if (!share)
@@ -125,7 +125,7 @@ int go_program_get(struct source_shares *shares, const struct source_target *tar
 		if (r == 0)
 			r = golang_process_open_take(mem, NULL, &p->process, err);
 		if (r < 0) {
-			go_program_unref(p);
+			agent_go_program_unref(p);
 			return r;
 		}
 		share->program = p;
@@ -134,7 +134,7 @@ int go_program_get(struct source_shares *shares, const struct source_target *tar
 	return 0;
 }
 
-void go_program_unref(struct go_program *p)
+void agent_go_program_unref(struct agent_go_program *p)
 {
 	if (!p || atomic_fetch_sub(&p->refs, 1) > 1)
 		return;
@@ -144,17 +144,17 @@ void go_program_unref(struct go_program *p)
 	free(p);
 }
 
-void go_program_lock(struct go_program *p)
+void agent_go_program_lock(struct agent_go_program *p)
 {
 	(void)pthread_mutex_lock(&p->busy);
 }
 
-bool go_program_try_lock(struct go_program *p)
+bool agent_go_program_try_lock(struct agent_go_program *p)
 {
 	return pthread_mutex_trylock(&p->busy) == 0;
 }
 
-bool go_program_lock_in_time(struct go_program *p, uint64_t ns)
+bool agent_go_program_lock_in_time(struct agent_go_program *p, uint64_t ns)
 {
 	uint64_t until_ns = clock_mono_ns() + ns;
 	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
@@ -163,24 +163,24 @@ bool go_program_lock_in_time(struct go_program *p, uint64_t ns)
 	return pthread_mutex_clocklock(&p->busy, CLOCK_MONOTONIC, &until) == 0;
 }
 
-void go_program_unlock(struct go_program *p)
+void agent_go_program_unlock(struct agent_go_program *p)
 {
 	golang_process_trim(p->process);
 	(void)pthread_mutex_unlock(&p->busy);
 }
 
-void go_program_unlock_last(struct go_program *p)
+void agent_go_program_unlock_last(struct agent_go_program *p)
 {
 	(void)pthread_mutex_unlock(&p->busy);
 }
 
-struct golang_process *go_program_process(struct go_program *p)
+struct golang_process *agent_go_program_process(struct agent_go_program *p)
 {
 	return p->process;
 }
 
-int go_program_goroutines(struct go_program *p, uint64_t max,
-			  struct golang_goroutines **ret_goroutines, struct err *err)
+int agent_go_program_goroutines(struct agent_go_program *p, uint64_t max,
+				struct golang_goroutines **ret_goroutines, struct err *err)
 {
 	const struct golang_goroutines_options options = {.max = max,
 							  .limit = PROGRAM_MAX_GOROUTINES};
@@ -193,12 +193,12 @@ int go_program_goroutines(struct go_program *p, uint64_t max,
 	return r;
 }
 
-uint64_t go_program_n_goroutines(const struct go_program *p)
+uint64_t agent_go_program_n_goroutines(const struct agent_go_program *p)
 {
 	return p->n_goroutines;
 }
 
-void go_program_set_n_goroutines(struct go_program *p, uint64_t n)
+void agent_go_program_set_n_goroutines(struct agent_go_program *p, uint64_t n)
 {
 	p->n_goroutines = n;
 }

@@ -16,30 +16,30 @@
 #include "golang/goroutine/goroutines.h"
 #include "golang/process.h"
 
-struct go_program; /* opaque */
+struct agent_go_program; /* opaque */
 
 /* The probe of all Go sources: no if it is not a Go program. */
-int go_program_probe(struct source_shares *shares, struct source_target *target,
-		     struct source_answer *ret_answer, struct err *err);
+int agent_go_program_probe(struct source_shares *shares, struct source_target *target,
+			   struct source_answer *ret_answer, struct err *err);
 
 /* Opens it unless already open. The caller owns the reference. */
-int go_program_get(struct source_shares *shares, const struct source_target *target,
-		   struct go_program **ret_program, struct err *err);
-void go_program_unref(struct go_program *program); /* NULL is fine */
+int agent_go_program_get(struct source_shares *shares, const struct source_target *target,
+			 struct agent_go_program **ret_program, struct err *err);
+void agent_go_program_unref(struct agent_go_program *program); /* NULL is fine */
 
-void go_program_lock(struct go_program *program);
-bool go_program_try_lock(struct go_program *program);
-bool go_program_lock_in_time(struct go_program *program, uint64_t ns);
+void agent_go_program_lock(struct agent_go_program *program);
+bool agent_go_program_try_lock(struct agent_go_program *program);
+bool agent_go_program_lock_in_time(struct agent_go_program *program, uint64_t ns);
 /* Also frees what only the next read needs. */
-void go_program_unlock(struct go_program *program);
+void agent_go_program_unlock(struct agent_go_program *program);
 /* Keeps it: the memory it was read from may be gone by then. */
-void go_program_unlock_last(struct go_program *program);
+void agent_go_program_unlock_last(struct agent_go_program *program);
 
 /* With the lock held: */
-struct golang_process *go_program_process(struct go_program *program);
+struct golang_process *agent_go_program_process(struct agent_go_program *program);
 /* Created on first use; owned by the program. */
-int go_program_goroutines(struct go_program *program, uint64_t max,
-			  struct golang_goroutines **ret_goroutines, struct err *err);
+int agent_go_program_goroutines(struct agent_go_program *program, uint64_t max,
+				struct golang_goroutines **ret_goroutines, struct err *err);
 /* How many there are, if known without reading them; 0: unknown. */
-uint64_t go_program_n_goroutines(const struct go_program *program);
-void go_program_set_n_goroutines(struct go_program *program, uint64_t n);
+uint64_t agent_go_program_n_goroutines(const struct agent_go_program *program);
+void agent_go_program_set_n_goroutines(struct agent_go_program *program, uint64_t n);

@@ -16,7 +16,7 @@
 #define PPM 1000000
 
 struct go_runtime {
-	struct go_program *program;
+	struct agent_go_program *program;
 	struct golang_metrics_reader *reader;
 };
 
@@ -131,11 +131,11 @@ static int go_runtime_collect(void *state, struct source_reading *ret_reading, s
 	struct golang_metrics m;
 	int r;
 
-	go_program_lock(g->program);
+	agent_go_program_lock(g->program);
 	r = golang_metrics_read(g->reader, &m, err);
 	if (r == 0 && (m.has & GOLANG_HAS_SCHED))
-		go_program_set_n_goroutines(g->program, m.goroutines);
-	go_program_unlock(g->program);
+		agent_go_program_set_n_goroutines(g->program, m.goroutines);
+	agent_go_program_unlock(g->program);
 	if (r < 0)
 		return r;
 	if (runtime_metrics(&m, &reading.metrics) < 0)
@@ -149,7 +149,7 @@ static int go_runtime_probe(const void *config, struct source_shares *shares,
 			    struct err *err)
 {
 	(void)config;
-	return go_program_probe(shares, target, ret_answer, err);
+	return agent_go_program_probe(shares, target, ret_answer, err);
 }
 
 static void go_runtime_close(void *state)
@@ -157,7 +157,7 @@ static void go_runtime_close(void *state)
 	struct go_runtime *g = state;
 
 	golang_metrics_free(g->reader);
-	go_program_unref(g->program);
+	agent_go_program_unref(g->program);
 	free(g);
 }
 
@@ -170,11 +170,11 @@ static int go_runtime_open(const void *config, struct source_shares *shares,
 	(void)config;
 	if (!g)
 		return err_oom(err);
-	r = go_program_get(shares, target, &g->program, err);
+	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
-		go_program_lock(g->program);
-		r = golang_metrics_new(go_program_process(g->program), &g->reader, err);
-		go_program_unlock(g->program);
+		agent_go_program_lock(g->program);
+		r = golang_metrics_new(agent_go_program_process(g->program), &g->reader, err);
+		agent_go_program_unlock(g->program);
 	}
 	if (r < 0) {
 		go_runtime_close(g);
@@ -184,7 +184,7 @@ static int go_runtime_open(const void *config, struct source_shares *shares,
 	return 0;
 }
 
-const struct source_ops source_go_runtime = {
+const struct source_ops agent_source_go_runtime = {
 	.name = "go-runtime",
 	.family = "go_runtime",
 	.no_is_final = true,

@@ -23,8 +23,8 @@
 #include "profile/tree.h"
 
 struct java_reader {
-	struct java_program *program;
-	enum jfr_profile_kind kind;
+	struct agent_java_program *program;
+	enum java_jfr_profile_kind kind;
 	uint64_t began; /* the recording that was read last, */
 	uint64_t lost;	/* and how much of it was lost by then */
 	/* Of the last reading, which borrows them. */
@@ -52,15 +52,15 @@ static bool java_is_launcher(const struct source_target *target)
 struct java_share {
 	bool asked; /* whether it is a Java program */
 	bool is_java;
-	struct java_vm vm;	      /* then */
-	struct java_program *program; /* NULL: it is not told to record */
+	struct java_vm vm;		    /* then */
+	struct agent_java_program *program; /* NULL: it is not told to record */
 };
 
 static void java_share_release(void *arg)
 {
 	struct java_share *share = arg;
 
-	java_program_unref(share->program);
+	agent_java_program_unref(share->program);
 }
 
 static const struct source_share_kind java_share_kind = {
@@ -106,7 +106,7 @@ static void java_refuse_vm(struct java_share *share, struct source_answer *answe
 	share->asked = !answer->may_change;
 }
 
-static int java_probe_all(const struct java_source_config *java, struct source_shares *shares,
+static int java_probe_all(const struct agent_java_source_config *java, struct source_shares *shares,
 			  struct source_target *target, struct java_share **ret_share,
 			  struct source_answer *ret_answer, struct err *err)
 {
@@ -142,7 +142,7 @@ static int java_cpu_probe(const void *config, struct source_shares *shares,
 			  struct source_target *target, struct source_answer *ret_answer,
 			  struct err *err)
 {
-	const struct java_source_config *java = config;
+	const struct agent_java_source_config *java = config;
 	struct source_answer answer;
 	struct java_share *share;
 	int r = java_probe_all(java, shares, target, &share, &answer, err);
@@ -161,8 +161,8 @@ static int java_cpu_probe(const void *config, struct source_shares *shares,
 	return 0;
 }
 
-static int java_open(const struct java_source_config *java, struct source_shares *shares,
-		     const struct source_target *target, enum jfr_profile_kind kind,
+static int java_open(const struct agent_java_source_config *java, struct source_shares *shares,
+		     const struct source_target *target, enum java_jfr_profile_kind kind,
 		     void **ret_state, struct err *err)
 {
 	struct java_share *share = source_share(shares, &java_share_kind, err);
@@ -172,13 +172,13 @@ static int java_open(const struct java_source_config *java, struct source_shares
 	if (!reader)
 		return err_oom(err);
 	if (!share->program)
-		r = java_program_open(java->java, &target->info.id, &share->program, err);
+		r = agent_java_program_open(java->java, &target->info.id, &share->program, err);
 	if (r < 0) {
 		free(reader);
 		return r;
 	}
 	reader->kind = kind;
-	reader->program = java_program_ref(share->program);
+	reader->program = agent_java_program_ref(share->program);
 	*ret_state = reader;
 	return 0;
 }
@@ -186,19 +186,19 @@ static int java_open(const struct java_source_config *java, struct source_shares
 static int java_alloc_open(const void *config, struct source_shares *shares,
 			   const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(config, shares, target, JFR_PROFILE_ALLOC, ret_state, err);
+	return java_open(config, shares, target, JAVA_JFR_PROFILE_ALLOC, ret_state, err);
 }
 
 static int java_lock_open(const void *config, struct source_shares *shares,
 			  const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(config, shares, target, JFR_PROFILE_LOCK, ret_state, err);
+	return java_open(config, shares, target, JAVA_JFR_PROFILE_LOCK, ret_state, err);
 }
 
 static int java_cpu_open(const void *config, struct source_shares *shares,
 			 const struct source_target *target, void **ret_state, struct err *err)
 {
-	return java_open(config, shares, target, JFR_PROFILE_CPU, ret_state, err);
+	return java_open(config, shares, target, JAVA_JFR_PROFILE_CPU, ret_state, err);
 }
 
 /* The leaf of a wait is the class of the lock: those of java.util.concurrent park. */
@@ -268,11 +268,11 @@ static int java_count(const struct java_reader *reader, struct source_reading *r
 	int space = profile_find_type(p, registry_types[TYPE_JAVA_ALLOC_SPACE].name);
 	int r = to ? 0 : -ENOMEM;
 
-	if (r == 0 && reader->kind == JFR_PROFILE_LOCK)
+	if (r == 0 && reader->kind == JAVA_JFR_PROFILE_LOCK)
 		r = java_add_waits(p, to);
 	if (r == 0 && space >= 0)
 		r = java_add(to, METRIC_JVM_ALLOCATED, NULL, profile_total(p, (size_t)space));
-	if (r == 0 && reader->kind == JFR_PROFILE_ALLOC)
+	if (r == 0 && reader->kind == JAVA_JFR_PROFILE_ALLOC)
 		r = java_add(to, METRIC_JVM_LOST_SAMPLES, NULL, (int64_t)reading->lost);
 	if (r == 0)
 		reading->metrics = TAKE_PTR(to);
@@ -285,7 +285,7 @@ static void java_count_lost(struct java_reader *reader, struct java_collect *c, 
 {
 	uint64_t lost = java_collect_lost(c);
 
-	if (reader->kind != JFR_PROFILE_ALLOC)
+	if (reader->kind != JAVA_JFR_PROFILE_ALLOC)
 		return;
 	if (began != reader->began)
 		reader->lost = 0;
@@ -302,7 +302,7 @@ static void java_say_hidden(const struct java_reader *reader, struct java_collec
 	unsigned int percent;
 	uint64_t bytes;
 
-	if (reader->kind != JFR_PROFILE_ALLOC || !java_collect_hidden(c, &bytes, &percent))
+	if (reader->kind != JAVA_JFR_PROFILE_ALLOC || !java_collect_hidden(c, &bytes, &percent))
 		return;
 	if (percent)
 		(void)snprintf(share, sizeof(share), "are missing, at least %u%%", percent);
@@ -315,7 +315,7 @@ static void java_say_hidden(const struct java_reader *reader, struct java_collec
 static int java_read(struct java_reader *reader, uint64_t began, struct source_reading *reading,
 		     struct err *err)
 {
-	struct java_collect *c = java_program_lock(reader->program);
+	struct java_collect *c = agent_java_program_lock(reader->program);
 	const struct java_collect_window times = {0}; /* the loop's to say */
 	int r = 0;
 
@@ -331,11 +331,11 @@ static int java_read(struct java_reader *reader, uint64_t began, struct source_r
 		java_count_lost(reader, c, began, reading);
 	if (c && r == 0)
 		java_say_hidden(reader, c, reading);
-	java_program_unlock(reader->program);
+	agent_java_program_unlock(reader->program);
 	return r;
 }
 
-static void java_say_idle(struct java_reader *reader, const struct java_program_state *state,
+static void java_say_idle(struct java_reader *reader, const struct agent_java_program_state *state,
 			  struct source_reading *reading)
 {
 	bool again = state->code == 0 || state->code == -EAGAIN || state->code == -EBUSY ||
@@ -352,7 +352,8 @@ static void java_say_idle(struct java_reader *reader, const struct java_program_
 		profile_free(TAKE_PTR(reading->profile));
 }
 
-static void java_say_note(const struct java_program_state *state, struct source_reading *reading)
+static void java_say_note(const struct agent_java_program_state *state,
+			  struct source_reading *reading)
 {
 	if (state->why[0])
 		(void)snprintf(reading->note, sizeof(reading->note), "%.127s", state->why);
@@ -364,12 +365,12 @@ static void java_say_note(const struct java_program_state *state, struct source_
 static int java_collect(void *arg, struct source_reading *ret_reading, struct err *err)
 {
 	struct java_reader *reader = arg;
-	struct java_program_state state;
+	struct agent_java_program_state state;
 	struct source_reading reading = {0};
 	int r;
 
 	/* First: what is there when it says that it has ended is all there will be. */
-	java_program_state(reader->program, &state);
+	agent_java_program_state(reader->program, &state);
 	if (state.code == -ESRCH)
 		return err_set(err, -ESRCH, "%s", state.why);
 	r = java_read(reader, state.began, &reading, err);
@@ -393,11 +394,11 @@ static void java_close(void *arg)
 {
 	struct java_reader *reader = arg;
 
-	java_program_unref(reader->program);
+	agent_java_program_unref(reader->program);
 	free(reader);
 }
 
-const struct source_ops source_java_alloc = {
+const struct source_ops agent_source_java_alloc = {
 	.name = "java-alloc",
 	.family = "java_alloc",
 	.probe = java_probe,
@@ -406,7 +407,7 @@ const struct source_ops source_java_alloc = {
 	.close = java_close,
 };
 
-const struct source_ops source_java_lock = {
+const struct source_ops agent_source_java_lock = {
 	.name = "java-lock",
 	.family = "java_lock",
 	.probe = java_probe,
@@ -415,7 +416,7 @@ const struct source_ops source_java_lock = {
 	.close = java_close,
 };
 
-const struct source_ops source_java_cpu = {
+const struct source_ops agent_source_java_cpu = {
 	.name = "java-cpu",
 	.family = "java_cpu",
 	.probe = java_cpu_probe,
@@ -493,7 +494,7 @@ static void java_runtime_close(void *state)
 	java_hsperf_close(state);
 }
 
-const struct source_ops source_java_runtime = {
+const struct source_ops agent_source_java_runtime = {
 	.name = "java-runtime",
 	.family = "java_runtime",
 	.probe = java_runtime_probe,

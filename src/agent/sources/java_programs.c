@@ -25,9 +25,9 @@
 /* Names of threads and classes of a program for days: bounded, and what is beyond is counted. */
 #define JAVA_PROFILE_MAX ((size_t)32 << 20)
 
-struct java_program {
+struct agent_java_program {
 	struct agent_java *java;
-	struct java_program *next;
+	struct agent_java_program *next;
 	struct proc_id id;
 	/* With the lock of the list. */
 	unsigned int refs;
@@ -37,7 +37,7 @@ struct java_program {
 	uint64_t map_due_ns;
 	unsigned int map_failures;
 	bool has_map;
-	struct java_program_state state;
+	struct agent_java_program_state state;
 	/* Of the thread that is at work on it. */
 	struct java_perfmap *map;
 	/* With the other one. */
@@ -50,10 +50,10 @@ struct agent_java {
 	char *async_library;
 	uint64_t interval_ns;
 	bool no_maps;
-	const struct java_ops *ops;
+	const struct agent_java_ops *ops;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct java_program *programs;
+	struct agent_java_program *programs;
 	size_t n_programs;
 	pthread_t threads[AGENT_JAVA_THREADS];
 	size_t n_threads;
@@ -69,7 +69,7 @@ static int java_restore(const char *state_dir, struct err *err)
 	return java_recordings_restore(state_dir, err);
 }
 
-const struct java_ops java_ops_jvm = {
+const struct agent_java_ops agent_java_ops_jvm = {
 	.restore = java_restore,
 	.start = java_collect_start,
 	.keep = java_collect_keep,
@@ -88,23 +88,24 @@ static struct timespec timespec_of(uint64_t ns)
 }
 
 /* Nobody reads it any more, or nothing shall be in it any more. */
-static bool program_ends(const struct java_program *p)
+static bool program_ends(const struct agent_java_program *p)
 {
 	return p->refs == 0 || p->java->stopping;
 }
 
-static uint64_t program_due(const struct java_program *p)
+static uint64_t program_due(const struct agent_java_program *p)
 {
 	return MIN(p->due_ns, p->map_due_ns);
 }
 
 /* The one that waits longest; *ret_next is when the next one is due. */
-static struct java_program *java_find_due(struct agent_java *j, uint64_t now, uint64_t *ret_next)
+static struct agent_java_program *java_find_due(struct agent_java *j, uint64_t now,
+						uint64_t *ret_next)
 {
-	struct java_program *found = NULL;
+	struct agent_java_program *found = NULL;
 
 	*ret_next = JAVA_NEVER;
-	for (struct java_program *p = j->programs; p; p = p->next) {
+	for (struct agent_java_program *p = j->programs; p; p = p->next) {
 		/* To be ended at once; and once only where its readers are still there. */
 		if (program_ends(p)) {
 			p->due_ns = p->refs && !p->state.records && !p->has_map ? JAVA_NEVER : 0;
@@ -119,9 +120,9 @@ static struct java_program *java_find_due(struct agent_java *j, uint64_t now, ui
 	return found;
 }
 
-static void java_unlink(struct agent_java *j, const struct java_program *p)
+static void java_unlink(struct agent_java *j, const struct agent_java_program *p)
 {
-	struct java_program **at = &j->programs;
+	struct agent_java_program **at = &j->programs;
 
 	while (*at != p)
 		at = &(*at)->next;
@@ -129,7 +130,7 @@ static void java_unlink(struct agent_java *j, const struct java_program *p)
 	j->n_programs--;
 }
 
-static void program_replace(struct java_program *p, struct java_collect *collect)
+static void program_replace(struct agent_java_program *p, struct java_collect *collect)
 {
 	struct java_collect *before;
 
@@ -147,7 +148,7 @@ static uint64_t retry_ns(unsigned int failures)
 }
 
 /* What comes of it, for the next time; with the lock. */
-static void program_settle(struct java_program *p, int code, const struct err *err)
+static void program_settle(struct agent_java_program *p, int code, const struct err *err)
 {
 	uint64_t wait = p->java->interval_ns;
 
@@ -170,7 +171,7 @@ static void program_settle(struct java_program *p, int code, const struct err *e
 }
 
 /* The lock is not held in these. */
-static int program_start(struct java_program *p, struct err *err)
+static int program_start(struct agent_java_program *p, struct err *err)
 {
 	const struct java_collect_options options = {
 		.recording = {.state_dir = p->java->state_dir, .cpu_time = true},
@@ -189,7 +190,7 @@ static int program_start(struct java_program *p, struct err *err)
 }
 
 /* -EBUSY, -ENOENT, -ESRCH: the recording has ended. What it wrote until then is read before. */
-static int program_keep(struct java_program *p, struct err *err)
+static int program_keep(struct agent_java_program *p, struct err *err)
 {
 	int r = p->java->ops->keep(p->collect, err);
 
@@ -203,7 +204,7 @@ static int program_keep(struct java_program *p, struct err *err)
 }
 
 /* One that was asked in vain, or has something else in its place, is not asked again. */
-static int program_map(struct java_program *p, struct err *err)
+static int program_map(struct agent_java_program *p, struct err *err)
 {
 	const struct java_perfmap_options options = {.state_dir = p->java->state_dir};
 	int r;
@@ -216,14 +217,14 @@ static int program_map(struct java_program *p, struct err *err)
 	return r;
 }
 
-static void program_end_map(struct java_program *p)
+static void program_end_map(struct agent_java_program *p)
 {
 	if (p->map)
 		p->java->ops->map_free(TAKE_PTR(p->map));
 }
 
 /* With the lock. */
-static void program_settle_map(struct java_program *p, int code, const struct err *err)
+static void program_settle_map(struct agent_java_program *p, int code, const struct err *err)
 {
 	uint64_t wait = p->java->interval_ns;
 	char line[ERR_LINE_MAX];
@@ -237,7 +238,7 @@ static void program_settle_map(struct java_program *p, int code, const struct er
 	p->map_due_ns = again ? clock_mono_ns() + MAX(wait, JAVA_KEEP_MIN_NS) : JAVA_NEVER;
 }
 
-static void program_free(struct java_program *p)
+static void program_free(struct agent_java_program *p)
 {
 	program_end_map(p);
 	if (p->collect)
@@ -247,7 +248,7 @@ static void program_free(struct java_program *p)
 }
 
 /* With the lock, which is given up while the JVM is spoken to. */
-static void program_work(struct agent_java *j, struct java_program *p)
+static void program_work(struct agent_java *j, struct agent_java_program *p)
 {
 	bool ends = program_ends(p), records = p->state.records;
 	uint64_t now = clock_mono_ns();
@@ -286,7 +287,7 @@ static void program_work(struct agent_java *j, struct java_program *p)
 
 static bool java_has_recordings(const struct agent_java *j)
 {
-	for (const struct java_program *p = j->programs; p; p = p->next)
+	for (const struct agent_java_program *p = j->programs; p; p = p->next)
 		if (p->busy || p->state.records || p->has_map)
 			return true;
 	return false;
@@ -299,7 +300,7 @@ static void *java_thread(void *arg)
 	(void)pthread_mutex_lock(&j->lock);
 	while (!j->stopping || java_has_recordings(j)) {
 		uint64_t next;
-		struct java_program *p = java_find_due(j, clock_mono_ns(), &next);
+		struct agent_java_program *p = java_find_due(j, clock_mono_ns(), &next);
 		struct timespec until;
 
 		if (p) {
@@ -344,7 +345,7 @@ static void java_join(struct agent_java *j)
 static bool java_free(struct agent_java *j)
 {
 	while (j->programs && j->programs->refs == 0) {
-		struct java_program *p = j->programs;
+		struct agent_java_program *p = j->programs;
 
 		java_unlink(j, p);
 		program_free(p);
@@ -422,10 +423,10 @@ static int java_grow(struct agent_java *j)
 	return 0;
 }
 
-int java_program_open(struct agent_java *j, const struct proc_id *id,
-		      struct java_program **ret_program, struct err *err)
+int agent_java_program_open(struct agent_java *j, const struct proc_id *id,
+			    struct agent_java_program **ret_program, struct err *err)
 {
-	struct java_program *p = calloc(1, sizeof(*p));
+	struct agent_java_program *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p || pthread_mutex_init(&p->reading, NULL)) {
@@ -453,7 +454,7 @@ int java_program_open(struct agent_java *j, const struct proc_id *id,
 	return 0;
 }
 
-struct java_program *java_program_ref(struct java_program *p)
+struct agent_java_program *agent_java_program_ref(struct agent_java_program *p)
 {
 	(void)pthread_mutex_lock(&p->java->lock);
 	p->refs++;
@@ -461,7 +462,7 @@ struct java_program *java_program_ref(struct java_program *p)
 	return p;
 }
 
-void java_program_unref(struct java_program *p)
+void agent_java_program_unref(struct agent_java_program *p)
 {
 	struct agent_java *j;
 
@@ -474,18 +475,19 @@ void java_program_unref(struct java_program *p)
 	(void)pthread_mutex_unlock(&j->lock);
 }
 
-struct java_collect *java_program_lock(struct java_program *p)
+struct java_collect *agent_java_program_lock(struct agent_java_program *p)
 {
 	(void)pthread_mutex_lock(&p->reading);
 	return p->collect;
 }
 
-void java_program_unlock(struct java_program *p)
+void agent_java_program_unlock(struct agent_java_program *p)
 {
 	(void)pthread_mutex_unlock(&p->reading);
 }
 
-void java_program_state(struct java_program *p, struct java_program_state *ret_state)
+void agent_java_program_state(struct agent_java_program *p,
+			      struct agent_java_program_state *ret_state)
 {
 	(void)pthread_mutex_lock(&p->java->lock);
 	*ret_state = p->state;

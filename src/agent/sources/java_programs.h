@@ -23,11 +23,11 @@
 /* How many JVMs to talk to at a time. */
 #define AGENT_JAVA_THREADS 16
 
-struct agent_java;   /* opaque */
-struct java_program; /* opaque: one of the JVMs */
+struct agent_java;	   /* opaque */
+struct agent_java_program; /* opaque: one of the JVMs */
 
 /* Operations on a JVM; tests have their own. */
-struct java_ops {
+struct agent_java_ops {
 	int (*restore)(const char *state_dir, struct err *err);
 	int (*start)(const struct proc_id *id, const struct java_collect_options *options,
 		     struct java_collect **ret_collect, struct err *err);
@@ -41,14 +41,14 @@ struct java_ops {
 	int (*map_keep)(struct java_perfmap *map, struct err *err);
 	void (*map_free)(struct java_perfmap *map);
 };
-extern const struct java_ops java_ops_jvm;
+extern const struct agent_java_ops agent_java_ops_jvm;
 
 struct agent_java_config {
 	const char *state_dir; /* copied */
 	uint64_t interval_ns;
-	const char *async_library;  /* copied; NULL: no async-profiler */
-	bool no_maps;		    /* nothing is sampled, so no names are needed */
-	const struct java_ops *ops; /* borrowed */
+	const char *async_library;	  /* copied; NULL: no async-profiler */
+	bool no_maps;			  /* nothing is sampled, so no names are needed */
+	const struct agent_java_ops *ops; /* borrowed */
 };
 
 int agent_java_start(const struct agent_java_config *config, struct agent_java **ret_java,
@@ -60,20 +60,20 @@ int agent_java_start(const struct agent_java_config *config, struct agent_java *
 bool agent_java_stop(struct agent_java *java, uint64_t until_ns); /* NULL is fine */
 
 /* Requests a recording of this JVM, without waiting. The caller owns the reference. */
-int java_program_open(struct agent_java *java, const struct proc_id *id,
-		      struct java_program **ret_program, struct err *err);
-struct java_program *java_program_ref(struct java_program *program);
+int agent_java_program_open(struct agent_java *java, const struct proc_id *id,
+			    struct agent_java_program **ret_program, struct err *err);
+struct agent_java_program *agent_java_program_ref(struct agent_java_program *program);
 /* The last one ends the recording, without waiting. NULL is fine. */
-void java_program_unref(struct java_program *program);
+void agent_java_program_unref(struct agent_java_program *program);
 
 /*
  * The recording, for reading; NULL if there is none yet. Valid until the unlock. It may have ended:
  * then read it one last time.
  */
-struct java_collect *java_program_lock(struct java_program *program);
-void java_program_unlock(struct java_program *program);
+struct java_collect *agent_java_program_lock(struct agent_java_program *program);
+void agent_java_program_unlock(struct agent_java_program *program);
 /* Whether it records; otherwise the reason. */
-struct java_program_state {
+struct agent_java_program_state {
 	bool records;
 	int code;      /* -EAGAIN and -EBUSY: retried; 0: not tried yet */
 	char why[256]; /* "" if all is well; also set if tending it fails */
@@ -83,4 +83,5 @@ struct java_program_state {
 	/* Why CPU profiles lack names of its code, or of its newest; "" if they do not. */
 	char map_why[256];
 };
-void java_program_state(struct java_program *program, struct java_program_state *ret_state);
+void agent_java_program_state(struct agent_java_program *program,
+			      struct agent_java_program_state *ret_state);

@@ -26,7 +26,7 @@
 /* At the end, for a thread that is reading. */
 #define OOM_STOP_SEC 3
 
-void oom_entry_unref(struct agent_oom *o, struct oom_entry *entry)
+void agent_oom_entry_unref(struct agent_oom *o, struct agent_oom_entry *entry)
 {
 	bool last;
 
@@ -41,15 +41,15 @@ void oom_entry_unref(struct agent_oom *o, struct oom_entry *entry)
 }
 
 int agent_oom_add(struct agent_oom *o, const struct source_target *target,
-		  const struct oom_source_ops *ops, void *state)
+		  const struct agent_oom_source_ops *ops, void *state)
 {
-	struct oom_entry *entry = calloc(1, sizeof(*entry));
-	struct oom_known *known;
+	struct agent_oom_entry *entry = calloc(1, sizeof(*entry));
+	struct agent_oom_known *known;
 	size_t cap;
 
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct oom_entry){.refs = 1, .target = *target, .ops = ops, .state = state};
+	*entry = (struct agent_oom_entry){.refs = 1, .target = *target, .ops = ops, .state = state};
 	(void)pthread_mutex_lock(&o->lock);
 	cap = o->n_known < o->cap_known ? o->cap_known : 2 * o->cap_known + 16;
 	known = cap == o->cap_known ? o->known : reallocarray(o->known, cap, sizeof(*known));
@@ -57,7 +57,7 @@ int agent_oom_add(struct agent_oom *o, const struct source_target *target,
 		o->known = known;
 		o->cap_known = cap;
 		o->known[o->n_known++] =
-			(struct oom_known){.pid = target->info.id.pid, .entry = entry};
+			(struct agent_oom_known){.pid = target->info.id.pid, .entry = entry};
 	}
 	(void)pthread_mutex_unlock(&o->lock);
 	if (known)
@@ -68,7 +68,7 @@ int agent_oom_add(struct agent_oom *o, const struct source_target *target,
 
 void agent_oom_remove(struct agent_oom *o, const void *state)
 {
-	struct oom_entry *entry = NULL;
+	struct agent_oom_entry *entry = NULL;
 
 	(void)pthread_mutex_lock(&o->lock);
 	for (size_t i = 0; i < o->n_known && !entry; i++) {
@@ -80,13 +80,13 @@ void agent_oom_remove(struct agent_oom *o, const void *state)
 	}
 	(void)pthread_mutex_unlock(&o->lock);
 	if (entry)
-		oom_entry_unref(o, entry);
+		agent_oom_entry_unref(o, entry);
 }
 
 /* Counted for the caller. A victim may be named more than once: it is taken the first time. */
-static struct oom_entry *victim_find(struct agent_oom *o, pid_t pid)
+static struct agent_oom_entry *victim_find(struct agent_oom *o, pid_t pid)
 {
-	struct oom_entry *entry = NULL;
+	struct agent_oom_entry *entry = NULL;
 	bool again = false;
 
 	(void)pthread_mutex_lock(&o->lock);
@@ -107,7 +107,7 @@ static struct oom_entry *victim_find(struct agent_oom *o, pid_t pid)
 }
 
 /* The number may have been given to another one that we have not found yet. */
-static bool victim_is_other(const struct oom_entry *entry)
+static bool victim_is_other(const struct agent_oom_entry *entry)
 {
 	struct proc_stat st;
 
@@ -115,16 +115,16 @@ static bool victim_is_other(const struct oom_entry *entry)
 	       st.start_ticks != entry->target.info.id.start_ticks;
 }
 
-static void victim_dismiss(struct agent_oom *o, struct oom_entry *entry)
+static void victim_dismiss(struct agent_oom *o, struct agent_oom_entry *entry)
 {
 	(void)pthread_mutex_lock(&o->lock);
 	entry->killed = false;
 	o->health.strangers++;
 	(void)pthread_mutex_unlock(&o->lock);
-	oom_entry_unref(o, entry);
+	agent_oom_entry_unref(o, entry);
 }
 
-static void victim_enqueue(struct agent_oom *o, struct oom_entry *entry)
+static void victim_enqueue(struct agent_oom *o, struct agent_oom_entry *entry)
 {
 	(void)pthread_mutex_lock(&o->lock);
 	o->health.kills++;
@@ -136,10 +136,10 @@ static void victim_enqueue(struct agent_oom *o, struct oom_entry *entry)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-void oom_hear(void *oom, const struct oom_victim *victim)
+void agent_oom_hear(void *oom, const struct oom_victim *victim)
 {
 	struct agent_oom *o = oom;
-	struct oom_entry *entry = victim_find(o, victim->pid);
+	struct agent_oom_entry *entry = victim_find(o, victim->pid);
 
 	if (!entry)
 		return;
@@ -173,7 +173,7 @@ static void *listen_for_victims(void *arg)
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) != 0)
 		(void)setpriority(PRIO_PROCESS, 0, OOM_NICE);
 	while (r == 0 && !stopping(o))
-		r = oom_victims_wait(o->victims, o->wake, oom_hear, o);
+		r = oom_victims_wait(o->victims, o->wake, agent_oom_hear, o);
 	if (r == 0)
 		return NULL;
 	(void)pthread_mutex_lock(&o->lock);
@@ -245,13 +245,13 @@ void agent_oom_free(struct agent_oom *o)
 	if (!o)
 		return;
 	while (o->queue) {
-		struct oom_entry *next = o->queue->next;
+		struct agent_oom_entry *next = o->queue->next;
 
-		oom_entry_unref(o, o->queue);
+		agent_oom_entry_unref(o, o->queue);
 		o->queue = next;
 	}
 	while (o->n_known > 0)
-		oom_entry_unref(o, o->known[--o->n_known].entry);
+		agent_oom_entry_unref(o, o->known[--o->n_known].entry);
 	free(o->known);
 	oom_victims_close(o->victims);
 	oom_mounts_close(&o->mounts);
@@ -264,10 +264,10 @@ void agent_oom_free(struct agent_oom *o)
 
 static int oom_start_threads(struct agent_oom *o, struct err *err)
 {
-	int r = pthread_create(&o->making, NULL, oom_make, o);
+	int r = pthread_create(&o->making, NULL, agent_oom_make, o);
 
 	if (r == 0) {
-		r = pthread_create(&o->watching, NULL, oom_watch, o);
+		r = pthread_create(&o->watching, NULL, agent_oom_watch, o);
 		if (r) {
 			oom_tell_end(o);
 			(void)pthread_join(o->making, NULL);
@@ -340,7 +340,7 @@ static void oom_source_free(void *state)
 	agent_oom_free(state);
 }
 
-const struct source_ops source_oom = {
+const struct source_ops agent_source_oom = {
 	.name = "oom",
 	.is_wanted = oom_source_is_wanted,
 	.start = oom_source_start,

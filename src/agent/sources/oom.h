@@ -20,7 +20,7 @@
 struct agent_oom; /* opaque */
 
 /* What can be read: an open source, reference-counted while in use. */
-struct oom_source_ops {
+struct agent_oom_source_ops {
 	/*
 	 * Reads memory now; keeps the previous data if it is gone. last: there is no other chance
 	 * and no time; otherwise it may leave this to a read in progress.
@@ -45,7 +45,7 @@ int agent_oom_start(const struct agent_oom_config *config, struct inbox *inbox,
 		    struct agent_oom **ret_oom, struct err *err);
 /* Takes one reference to the state, unless it fails. */
 int agent_oom_add(struct agent_oom *oom, const struct source_target *target,
-		  const struct oom_source_ops *ops, void *state);
+		  const struct agent_oom_source_ops *ops, void *state);
 /* Releases that reference, now or once it is no longer in use. */
 void agent_oom_remove(struct agent_oom *oom, const void *state);
 
@@ -69,4 +69,4 @@ bool agent_oom_stop(struct agent_oom *oom);
 /* After a stop that returned true, once nobody adds or removes any more. */
 void agent_oom_free(struct agent_oom *oom); /* NULL is fine */
 
-extern const struct source_ops source_oom;
+extern const struct source_ops agent_source_oom;

@@ -8,10 +8,10 @@
 #include "oom/victims.h"
 
 /* One process; reference-counted. */
-struct oom_entry {
+struct agent_oom_entry {
 	unsigned int refs; /* with the lock of struct agent_oom */
 	struct source_target target;
-	const struct oom_source_ops *ops;
+	const struct agent_oom_source_ops *ops;
 	void *state;
 
 	/* The kill; set before it is queued. */
@@ -19,7 +19,7 @@ struct oom_entry {
 	bool late;
 	int64_t kill_ns; /* since 1970 */
 	uint64_t rss_bytes;
-	struct oom_entry *next; /* in the queue */
+	struct agent_oom_entry *next; /* in the queue */
 
 	/* For the watching thread. */
 	struct oom_limit *limit;
@@ -28,9 +28,9 @@ struct oom_entry {
 	uint64_t written_ns; /* the last snapshot near a limit */
 };
 
-struct oom_known {
+struct agent_oom_known {
 	pid_t pid;
-	struct oom_entry *entry;
+	struct agent_oom_entry *entry;
 };
 
 struct agent_oom {
@@ -47,17 +47,17 @@ struct agent_oom {
 	pthread_cond_t news;  /* something was queued, or it is the end */
 	pthread_cond_t end;
 	bool stopping;
-	struct oom_known *known;
+	struct agent_oom_known *known;
 	size_t n_known;
 	size_t cap_known;
-	struct oom_entry *queue; /* killed and read, waiting for their snapshots */
-	struct oom_entry **queue_end;
+	struct agent_oom_entry *queue; /* killed and read, waiting for their snapshots */
+	struct agent_oom_entry **queue_end;
 	struct agent_oom_health health;
 };
 
-void oom_entry_unref(struct agent_oom *oom, struct oom_entry *entry);
+void agent_oom_entry_unref(struct agent_oom *oom, struct agent_oom_entry *entry);
 /* The kernel has chosen it: reads the rest of its memory. */
-void oom_hear(void *oom, const struct oom_victim *victim);
+void agent_oom_hear(void *oom, const struct oom_victim *victim);
 /* oom_watch.c: the threads that build snapshots, and that watch limits. */
-void *oom_make(void *oom);
-void *oom_watch(void *oom);
+void *agent_oom_make(void *oom);
+void *agent_oom_watch(void *oom);

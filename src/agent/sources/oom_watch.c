@@ -26,7 +26,7 @@
 #define WATCH_MAX_NEAR 64
 
 /* Takes the record. Does not wait for the environment to be read: its target is known. */
-static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_t time_ns,
+static void hand_over(struct agent_oom *o, const struct agent_oom_entry *entry, int64_t time_ns,
 		      struct record *record)
 {
 	const struct record_time when = {.time_ns = time_ns, .duration_ns = (int64_t)NS_PER_SEC};
@@ -43,7 +43,8 @@ static void hand_over(struct agent_oom *o, const struct oom_entry *entry, int64_
 }
 
 /* Takes the profile. NULL without memory. */
-static struct event *event_make(const struct oom_entry *entry, bool killed, struct profile *profile)
+static struct event *event_make(const struct agent_oom_entry *entry, bool killed,
+				struct profile *profile)
 {
 	struct event *e = event_new(killed ? EVENT_OOM_KILL : EVENT_OOM_NEAR);
 	char rss[24];
@@ -69,7 +70,8 @@ static struct event *event_make(const struct oom_entry *entry, bool killed, stru
  * Builds the snapshot of the last read, and delivers it with the event; then that of the
  * goroutines, which has the same time. Having none is no loss.
  */
-static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool killed, int64_t time_ns)
+static void picture_make(struct agent_oom *o, struct agent_oom_entry *entry, bool killed,
+			 int64_t time_ns)
 {
 	struct record_profile goroutines = {.family = registry_events[EVENT_OOM_KILL].family};
 	struct profile *profile = NULL;
@@ -91,9 +93,9 @@ static void picture_make(struct agent_oom *o, struct oom_entry *entry, bool kill
 	hand_over(o, entry, time_ns, record_new_profile(&goroutines));
 }
 
-static struct oom_entry *queue_take(struct agent_oom *o)
+static struct agent_oom_entry *queue_take(struct agent_oom *o)
 {
-	struct oom_entry *entry;
+	struct agent_oom_entry *entry;
 
 	(void)pthread_mutex_lock(&o->lock);
 	entry = o->queue;
@@ -107,16 +109,16 @@ static struct oom_entry *queue_take(struct agent_oom *o)
 
 static void kills_finish(struct agent_oom *o)
 {
-	struct oom_entry *entry;
+	struct agent_oom_entry *entry;
 
 	while ((entry = queue_take(o))) {
 		picture_make(o, entry, true, entry->kill_ns);
-		oom_entry_unref(o, entry);
+		agent_oom_entry_unref(o, entry);
 	}
 }
 
 /* Whoever is in a group that has a limit is looked at every second; for others that is all. */
-static void limit_look_up(const struct agent_oom *o, struct oom_entry *entry, uint64_t now)
+static void limit_look_up(const struct agent_oom *o, struct agent_oom_entry *entry, uint64_t now)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
 	struct oom_limit *limit;
@@ -134,7 +136,7 @@ static void limit_look_up(const struct agent_oom *o, struct oom_entry *entry, ui
 }
 
 /* True when it was read. */
-static bool entry_watch(struct agent_oom *o, struct oom_entry *entry, uint64_t now)
+static bool entry_watch(struct agent_oom *o, struct agent_oom_entry *entry, uint64_t now)
 {
 	struct oom_fill fill;
 	uint64_t left;
@@ -158,15 +160,15 @@ static bool entry_watch(struct agent_oom *o, struct oom_entry *entry, uint64_t n
 }
 
 /* All that are due, each counted. */
-static struct oom_entry **entries_hold(struct agent_oom *o, uint64_t now, size_t *ret_len)
+static struct agent_oom_entry **entries_hold(struct agent_oom *o, uint64_t now, size_t *ret_len)
 {
-	struct oom_entry **entries;
+	struct agent_oom_entry **entries;
 
 	*ret_len = 0;
 	(void)pthread_mutex_lock(&o->lock);
-	entries = calloc(o->n_known + 1, sizeof(struct oom_entry *));
+	entries = calloc(o->n_known + 1, sizeof(struct agent_oom_entry *));
 	for (size_t i = 0; entries && i < o->n_known; i++) {
-		struct oom_entry *entry = o->known[i].entry;
+		struct agent_oom_entry *entry = o->known[i].entry;
 
 		if (entry->look_ns > now)
 			continue;
@@ -180,19 +182,19 @@ static struct oom_entry **entries_hold(struct agent_oom *o, uint64_t now, size_t
 /* Where more are near than can be read, it is not always the same ones that go without. */
 static void limits_watch(struct agent_oom *o, size_t round)
 {
-	_cleanup_free_ struct oom_entry **entries = NULL;
+	_cleanup_free_ struct agent_oom_entry **entries = NULL;
 	uint64_t now = clock_mono_ns();
 	size_t len, near = 0;
 
 	entries = entries_hold(o, now, &len);
 	for (size_t i = 0; entries && i < len; i++) {
-		struct oom_entry *entry = entries[(i + round * WATCH_MAX_NEAR) % len];
+		struct agent_oom_entry *entry = entries[(i + round * WATCH_MAX_NEAR) % len];
 
 		if (near < WATCH_MAX_NEAR)
 			near += entry_watch(o, entry, clock_mono_ns());
 		else
 			entry->look_ns = now + WATCH_NS;
-		oom_entry_unref(o, entry);
+		agent_oom_entry_unref(o, entry);
 	}
 }
 
@@ -225,7 +227,7 @@ static bool watch_wait(struct agent_oom *o, uint64_t until_ns)
 	return go_on;
 }
 
-void *oom_watch(void *arg)
+void *agent_oom_watch(void *arg)
 {
 	struct agent_oom *o = arg;
 
@@ -246,7 +248,7 @@ static bool make_wait(struct agent_oom *o)
 	return go_on;
 }
 
-void *oom_make(void *arg)
+void *agent_oom_make(void *arg)
 {
 	struct agent_oom *o = arg;
 

@@ -7,14 +7,15 @@
 #include "agent/sources/oom.h"
 
 /* Maximum number of sources of each kind. */
-#define SOURCES_MAX 16
+#define AGENT_SOURCES_MAX 16
 
-struct source_configs {
-	struct go_source_config go;
-	struct java_source_config java;
+struct agent_source_configs {
+	struct agent_go_source_config go;
+	struct agent_java_source_config java;
 	struct agent_cpu_config cpu;
 	struct agent_oom_config oom;
 };
 
 /* All sources, those that are asked first. Borrows the configs. Returns how many. */
-size_t sources_list(const struct source_configs *configs, struct source_row rows[SOURCES_MAX]);
+size_t agent_sources_list(const struct agent_source_configs *configs,
+			  struct source_row rows[AGENT_SOURCES_MAX]);

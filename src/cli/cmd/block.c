@@ -2,14 +2,14 @@
 #include "base/cleanup.h"
 #include "cli/go/contention.h"
 
-static const struct cli_option block_options[WAITS_N] = {
-	WAITS_OPTIONS("force-block", "RATE",
-		      "temporarily record one event per RATE ns blocked; 1 records all"),
+static const struct cli_option block_options[CONTENTION_N] = {
+	CONTENTION_OPTIONS("force-block", "RATE",
+			   "temporarily record one event per RATE ns blocked; 1 records all"),
 };
 
 static int block_run(const struct cli_args *args)
 {
-	static const struct waits_kind kind = {
+	static const struct contention_kind kind = {
 		.kind = GOLANG_BLOCK,
 		.types = {TYPE_GO_BLOCK_DELAY, TYPE_GO_BLOCK_CONTENTIONS},
 		.command = "block",
@@ -17,7 +17,7 @@ static int block_run(const struct cli_args *args)
 		.go_call = "runtime.SetBlockProfileRate",
 	};
 
-	return waits_run(&kind, args);
+	return contention_run(&kind, args);
 }
 
 const struct cli_command cmd_block = {

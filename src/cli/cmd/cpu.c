@@ -262,7 +262,7 @@ static int cpu_merge(const struct cpu_request *q, const struct cpu_profiles *all
 	/* The processes ran at the same time. */
 	profile_header(p)->duration_ns = duration_ns;
 	if (q->thread_frames)
-		return cpu_threads_as_frames(p, q->options.root_process, ret_profile, err);
+		return cmd_cpu_threads_as_frames(p, q->options.root_process, ret_profile, err);
 	*ret_profile = TAKE_PTR(p);
 	return 0;
 }
@@ -309,7 +309,7 @@ static void cpu_explain_nothing(const struct cpu_request *q)
 
 /* Samples and writes the report, followed by what was lost. */
 static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profiler,
-		       struct cpu_java *java, struct err *err)
+		       struct cmd_cpu_java *java, struct err *err)
 {
 	_cleanup_(cpu_profiles_release) struct cpu_profiles all = {.err = err};
 	_cleanup_(profile_freep) struct profile *p = NULL;
@@ -319,7 +319,7 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	char host[256] = "";
 	int r = cpu_wait(q, profiler, err);
 
-	cpu_java_finish(java);
+	cmd_cpu_java_finish(java);
 	if (r == 0)
 		r = cpu_profiler_collect(profiler, cpu_profiles_take, &all, err);
 	if (r == 0)
@@ -339,26 +339,27 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	if (all.len == 0)
 		cpu_explain_nothing(q);
 	cpu_say_losses(&losses, all.lost);
-	cpu_java_stop(java);
+	cmd_cpu_java_stop(java);
 	if (!q->java && q->target.id.pid)
-		cpu_java_explain(&q->target);
+		cmd_cpu_java_explain(&q->target);
 	return r;
 }
 
 /* Before the first sample, so that it gets a name. */
-static int cpu_start_java(const struct cpu_request *q, struct cpu_java **ret_java, struct err *err)
+static int cpu_start_java(const struct cpu_request *q, struct cmd_cpu_java **ret_java,
+			  struct err *err)
 {
 	if (!q->java)
 		return 0;
 	/* From here on there is something to clean up. */
 	stop_catch_signals();
-	return cpu_java_start(q->target.id.pid ? &q->target : NULL, q->java_dir, ret_java, err);
+	return cmd_cpu_java_start(q->target.id.pid ? &q->target : NULL, q->java_dir, ret_java, err);
 }
 
 static int cpu_sample(struct cpu_request *q, struct err *err)
 {
 	_cleanup_(cpu_profiler_closep) struct cpu_profiler *profiler = NULL;
-	_cleanup_(cpu_java_freep) struct cpu_java *java = NULL;
+	_cleanup_(cmd_cpu_java_freep) struct cmd_cpu_java *java = NULL;
 	int r = report_check_output(&q->report, err);
 
 	if (r == 0 && q->options.sampler.pid)
@@ -370,8 +371,8 @@ static int cpu_sample(struct cpu_request *q, struct err *err)
 	return r < 0 ? r : cpu_profile(q, profiler, java, err);
 }
 
-int cpu_java_profile(pid_t pid, const char *dir, uint64_t duration_ns, const struct report *report,
-		     struct err *err)
+int cmd_cpu_java_profile(pid_t pid, const char *dir, uint64_t duration_ns,
+			 const struct report *report, struct err *err)
 {
 	struct cpu_request q = {
 		.report = *report,

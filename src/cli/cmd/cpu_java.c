@@ -19,7 +19,7 @@
 #define CPU_JAVA_MIN_NS (2 * NS_PER_SEC)
 #define CPU_JAVA_LOOK_NS (250 * NS_PER_MS)
 
-struct cpu_java {
+struct cmd_cpu_java {
 	char *data_dir;
 	struct java_perfmap *maps[CPU_JAVA_MAX];
 	size_t len;
@@ -52,7 +52,7 @@ static int java_may(const struct proc_info *info, bool is_named)
 	return 0;
 }
 
-static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_named)
+static void java_add(struct cmd_cpu_java *j, const struct proc_info *info, bool is_named)
 {
 	const struct java_perfmap_options options = {.state_dir = j->data_dir,
 						     .min_ns = CPU_JAVA_MIN_NS};
@@ -75,7 +75,7 @@ static void java_add(struct cpu_java *j, const struct proc_info *info, bool is_n
 		cli_note("No Java names: %s.", err_describe(&err, r, line));
 }
 
-static int java_add_all(struct cpu_java *j, struct err *err)
+static int java_add_all(struct cmd_cpu_java *j, struct err *err)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	struct proc_info info;
@@ -90,7 +90,7 @@ static int java_add_all(struct cpu_java *j, struct err *err)
 	return 0;
 }
 
-static void java_keep(struct cpu_java *j)
+static void java_keep(struct cmd_cpu_java *j)
 {
 	for (size_t i = 0; i < j->len; i++) {
 		struct err err = {};
@@ -103,7 +103,7 @@ static void java_keep(struct cpu_java *j)
 
 static void *java_loop(void *arg)
 {
-	struct cpu_java *j = arg;
+	struct cmd_cpu_java *j = arg;
 
 	(void)pthread_mutex_lock(&j->lock);
 	while (!j->stopping) {
@@ -122,28 +122,28 @@ static void *java_loop(void *arg)
 	return NULL;
 }
 
-static int java_new(const char *dir, struct cpu_java **ret_java, struct err *err)
+static int java_new(const char *dir, struct cmd_cpu_java **ret_java, struct err *err)
 {
-	_cleanup_(cpu_java_freep) struct cpu_java *j = calloc(1, sizeof(*j));
+	_cleanup_(cmd_cpu_java_freep) struct cmd_cpu_java *j = calloc(1, sizeof(*j));
 	int r;
 
 	if (!j)
 		return err_oom(err);
 	(void)pthread_mutex_init(&j->lock, NULL);
 	(void)pthread_cond_init(&j->changed, NULL);
-	r = stored_dir(dir, &j->data_dir, err);
+	r = data_dir_path(dir, &j->data_dir, err);
 	if (r == 0)
-		r = stored_make_dir(j->data_dir, err);
+		r = data_dir_make(j->data_dir, err);
 	if (r < 0)
 		return r;
 	*ret_java = TAKE_PTR(j);
 	return 0;
 }
 
-int cpu_java_start(const struct proc_info *target, const char *dir, struct cpu_java **ret_java,
-		   struct err *err)
+int cmd_cpu_java_start(const struct proc_info *target, const char *dir,
+		       struct cmd_cpu_java **ret_java, struct err *err)
 {
-	_cleanup_(cpu_java_freep) struct cpu_java *j = NULL;
+	_cleanup_(cmd_cpu_java_freep) struct cmd_cpu_java *j = NULL;
 	int r = java_new(dir, &j, err);
 
 	if (r < 0)
@@ -163,7 +163,7 @@ int cpu_java_start(const struct proc_info *target, const char *dir, struct cpu_j
 	return 0;
 }
 
-void cpu_java_finish(struct cpu_java *j)
+void cmd_cpu_java_finish(struct cmd_cpu_java *j)
 {
 	if (!j || !j->has_thread)
 		return;
@@ -190,7 +190,7 @@ static void java_tell(const struct java_perfmap_stats *s)
 		cli_note("The perf map is incomplete: /tmp is full, or the map is too large.");
 }
 
-void cpu_java_stop(struct cpu_java *j)
+void cmd_cpu_java_stop(struct cmd_cpu_java *j)
 {
 	struct java_perfmap_stats s;
 	char line[ERR_LINE_MAX];
@@ -199,7 +199,7 @@ void cpu_java_stop(struct cpu_java *j)
 
 	if (!j)
 		return;
-	cpu_java_finish(j);
+	cmd_cpu_java_finish(j);
 	for (size_t i = 0; i < j->len; i++) {
 		java_perfmap_stats(j->maps[i], &s);
 		java_tell(&s);
@@ -213,11 +213,11 @@ void cpu_java_stop(struct cpu_java *j)
 			 err_describe(&j->err, 0, line));
 }
 
-void cpu_java_free(struct cpu_java *j)
+void cmd_cpu_java_free(struct cmd_cpu_java *j)
 {
 	if (!j)
 		return;
-	cpu_java_finish(j);
+	cmd_cpu_java_finish(j);
 	for (size_t i = 0; i < j->len; i++)
 		java_perfmap_free(j->maps[i]);
 	(void)pthread_cond_destroy(&j->changed);
@@ -226,7 +226,7 @@ void cpu_java_free(struct cpu_java *j)
 	free(j);
 }
 
-void cpu_java_explain(const struct proc_info *target)
+void cmd_cpu_java_explain(const struct proc_info *target)
 {
 	_cleanup_(cpu_perfmap_closep) struct cpu_perfmap *map = NULL;
 	struct java_vm vm;

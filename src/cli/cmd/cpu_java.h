@@ -11,27 +11,27 @@
 #include "cli/render/report.h"
 #include "proc/info.h"
 
-struct cpu_java; /* opaque */
+struct cmd_cpu_java; /* opaque */
 
 /*
  * Samples one process with Java names, and reports it; for `sonde java PID cpu`. dir: where changes
  * to the JVM are tracked.
  */
-int cpu_java_profile(pid_t pid, const char *dir, uint64_t duration_ns, const struct report *report,
-		     struct err *err);
+int cmd_cpu_java_profile(pid_t pid, const char *dir, uint64_t duration_ns,
+			 const struct report *report, struct err *err);
 
 /*
  * The JVM of one process, or all of them with NULL. dir as above; NULL for the default. JVMs that
  * cannot write a perf map are reported and sampled anyway, as are those that opted out.
  */
-int cpu_java_start(const struct proc_info *target, const char *dir, struct cpu_java **ret_java,
-		   struct err *err);
+int cmd_cpu_java_start(const struct proc_info *target, const char *dir,
+		       struct cmd_cpu_java **ret_java, struct err *err);
 /* On return, all code compiled so far has a name. NULL is fine, here and below. */
-void cpu_java_finish(struct cpu_java *java);
+void cmd_cpu_java_finish(struct cmd_cpu_java *java);
 /* Cleans up, and reports what the JVMs did. */
-void cpu_java_stop(struct cpu_java *java);
-void cpu_java_free(struct cpu_java *java);
-DEFINE_CLEANUP(struct cpu_java, cpu_java_free)
+void cmd_cpu_java_stop(struct cmd_cpu_java *java);
+void cmd_cpu_java_free(struct cmd_cpu_java *java);
+DEFINE_CLEANUP(struct cmd_cpu_java, cmd_cpu_java_free)
 
 /* Explains why a JVM has no names, without touching it. */
-void cpu_java_explain(const struct proc_info *target);
+void cmd_cpu_java_explain(const struct proc_info *target);

@@ -97,8 +97,8 @@ static int copy_sample(struct thread_copy *c, const struct profile_sample *s)
 	return r < 0 ? r : profile_add_sample(c->to, id, s->values, s->labels, s->n_labels);
 }
 
-int cpu_threads_as_frames(const struct profile *p, bool below_process, struct profile **ret_profile,
-			  struct err *err)
+int cmd_cpu_threads_as_frames(const struct profile *p, bool below_process,
+			      struct profile **ret_profile, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *to = profile_new();
 	_cleanup_free_ uint32_t *locations = calloc(profile_n_strings(p) + 1, sizeof(*locations));

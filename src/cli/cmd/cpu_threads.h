@@ -10,5 +10,5 @@
  * Returns a copy with the label "thread" of each sample as outermost frame; below_process: as
  * second frame, after the process.
  */
-int cpu_threads_as_frames(const struct profile *profile, bool below_process,
-			  struct profile **ret_profile, struct err *err);
+int cmd_cpu_threads_as_frames(const struct profile *profile, bool below_process,
+			      struct profile **ret_profile, struct err *err);

@@ -15,14 +15,14 @@ enum { DOCTOR_JSON, DOCTOR_DATA_DIR, DOCTOR_N };
 
 static const struct cli_option doctor_options[DOCTOR_N] = {
 	[DOCTOR_JSON] = {.name = "json", .help = "print JSON"},
-	[DOCTOR_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
+	[DOCTOR_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = DATA_DIR_HELP},
 };
 
-static const char *doctor_colour(enum feature_state state)
+static const char *doctor_colour(enum features_state state)
 {
-	static const char *const colours[] = {[FEATURE_ON] = TERM_GREEN,
-					      [FEATURE_LIMITED] = TERM_YELLOW,
-					      [FEATURE_OFF] = TERM_RED};
+	static const char *const colours[] = {[FEATURES_ON] = TERM_GREEN,
+					      [FEATURES_LIMITED] = TERM_YELLOW,
+					      [FEATURES_OFF] = TERM_RED};
 
 	return term_wants_colour(STDOUT_FILENO) ? colours[state] : "";
 }
@@ -33,13 +33,13 @@ static int doctor_print(const struct features *features, struct buf *out)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < FEATURES_N; i++) {
-		const struct feature *f = &features->rows[i];
+		const struct features_row *f = &features->rows[i];
 		const char *colour = doctor_colour(f->state);
 
-		r = buf_printf(out, "%-14s %s%-8s%s ", feature_name(i), colour,
-			       feature_state_name(f->state), *colour ? TERM_RESET : "");
-		if (r == 0 && f->state == FEATURE_ON)
-			r = buf_printf(out, "%s\n", feature_title(i));
+		r = buf_printf(out, "%-14s %s%-8s%s ", features_name(i), colour,
+			       features_state_name(f->state), *colour ? TERM_RESET : "");
+		if (r == 0 && f->state == FEATURES_ON)
+			r = buf_printf(out, "%s\n", features_title(i));
 		else if (r == 0)
 			r = buf_printf(out, "%s%s%s\n", f->reason, f->remedy[0] ? "; fix: " : "",
 				       f->remedy);
@@ -71,7 +71,7 @@ static int doctor_run(const struct cli_args *args)
 	_cleanup_free_ char *dir = NULL;
 	struct features features;
 	struct err err = {};
-	int r = stored_dir(args->values[DOCTOR_DATA_DIR], &dir, &err);
+	int r = data_dir_path(args->values[DOCTOR_DATA_DIR], &dir, &err);
 
 	if (r < 0)
 		return cli_fail_usage("doctor", &err);

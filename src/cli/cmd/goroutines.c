@@ -202,7 +202,7 @@ static int readings(const struct goroutines_request *q, struct goroutines_target
 		return r;
 	epoch = golang_goroutines_stats(t->goroutines)->epoch;
 	for (size_t i = 1; i < n && r == 0; i++) {
-		r = heap_wait("waiting", q->diff_ns / (n - 1), &t->go.info.id, err);
+		r = heap_rate_wait("waiting", q->diff_ns / (n - 1), &t->go.info.id, err);
 		if (r == 0)
 			r = reading(q, t, v, &after, err);
 	}

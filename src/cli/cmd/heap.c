@@ -137,7 +137,7 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t, 
 	if (r < 0)
 		return r;
 	cycle = golang_heap_stats(t->heap)->cycle;
-	r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->go.info.id, err);
+	r = heap_rate_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &t->go.info.id, err);
 	if (r == 0)
 		r = heap_read_profile(t, &after, err);
 	if (r == 0) {

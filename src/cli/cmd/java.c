@@ -49,15 +49,15 @@ static const struct cli_option java_options[JAVA_N] = {
 			.help = "load this libasyncProfiler.so into the JVM and use it instead"},
 };
 
-static const char *const kinds[JFR_PROFILE_N] = {
-	[JFR_PROFILE_CPU] = "cpu",
-	[JFR_PROFILE_ALLOC] = "alloc",
-	[JFR_PROFILE_LOCK] = "lock",
+static const char *const kinds[JAVA_JFR_PROFILE_N] = {
+	[JAVA_JFR_PROFILE_CPU] = "cpu",
+	[JAVA_JFR_PROFILE_ALLOC] = "alloc",
+	[JAVA_JFR_PROFILE_LOCK] = "lock",
 };
 
 struct java_request {
 	pid_t pid;
-	enum jfr_profile_kind kind;
+	enum java_jfr_profile_kind kind;
 	uint64_t duration_ns;
 	char *data_dir;
 	const char *async_library; /* or NULL */
@@ -70,11 +70,11 @@ static void java_request_release(struct java_request *q)
 	free(q->data_dir);
 }
 
-static int java_parse_kind(const char *name, enum jfr_profile_kind *ret_kind, struct err *err)
+static int java_parse_kind(const char *name, enum java_jfr_profile_kind *ret_kind, struct err *err)
 {
-	for (int k = 0; k < JFR_PROFILE_N; k++)
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
 		if (strcmp(kinds[k], name) == 0) {
-			*ret_kind = (enum jfr_profile_kind)k;
+			*ret_kind = (enum java_jfr_profile_kind)k;
 			return 0;
 		}
 	return err_set(err, -EINVAL, "unknown profile '%s'; use alloc, lock or cpu", name);
@@ -92,7 +92,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 		return r;
 	q->pid = (pid_t)pid;
 	q->duration_ns = 30 * NS_PER_SEC;
-	q->kind = JFR_PROFILE_ALLOC;
+	q->kind = JAVA_JFR_PROFILE_ALLOC;
 	q->async_library = args->values[JAVA_ASYNC];
 	if (args->n_operands > 1)
 		r = java_parse_kind(args->operands[1], &q->kind, err);
@@ -100,7 +100,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 		r = cli_parse_duration("--duration", duration, &q->duration_ns, err);
 	if (r == 0 && q->duration_ns > JAVA_MAX_NS)
 		r = err_set(err, -EINVAL, "--duration must be at most 1h");
-	return r < 0 ? r : stored_dir(args->values[JAVA_DATA_DIR], &q->data_dir, err);
+	return r < 0 ? r : data_dir_path(args->values[JAVA_DATA_DIR], &q->data_dir, err);
 }
 
 /* Refuse what can be refused before touching anything. */
@@ -124,7 +124,7 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 			       "process %d has opted out of profiling (%s in its environment)",
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
-	q->samples = q->kind == JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
+	q->samples = q->kind == JAVA_JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
 	if (q->samples)
 		cli_note("%s (pid %d): %s %s, sampled by sonde: this JDK's recorder has no "
 			 "CPU-time profile (JDK 25 has).",
@@ -136,12 +136,13 @@ static int java_start(const struct java_request *q, const struct proc_info *info
 		      struct java_collect **ret_collect, struct err *err)
 {
 	const struct java_collect_options options = {
-		.recording = {.state_dir = q->data_dir, .cpu_time = q->kind == JFR_PROFILE_CPU},
+		.recording = {.state_dir = q->data_dir,
+			      .cpu_time = q->kind == JAVA_JFR_PROFILE_CPU},
 		.profile = {.label_threads = true, .label_classes = true},
 		.interval_ns = JAVA_READ_NS,
 		.async_library = q->async_library,
 	};
-	int r = stored_make_dir(q->data_dir, err);
+	int r = data_dir_make(q->data_dir, err);
 
 	/* Also cleans up what a killed sonde left in other JVMs. */
 	if (r == 0)
@@ -238,14 +239,14 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 	java_collect_stats(c, &s);
 	if (profile_n_samples(p) == 0)
 		cli_note("The profile is empty: nothing was recorded.");
-	if (q->kind == JFR_PROFILE_ALLOC && s.profiler.first_samples)
+	if (q->kind == JAVA_JFR_PROFILE_ALLOC && s.profiler.first_samples)
 		cli_note("Omitted: the first sample of %llu threads, which covers allocations "
 			 "before the recording (%s).",
 			 (unsigned long long)s.profiler.first_samples,
 			 units_label(label, (int64_t)s.profiler.first_bytes, "bytes", "auto"));
-	if (q->kind == JFR_PROFILE_ALLOC)
+	if (q->kind == JAVA_JFR_PROFILE_ALLOC)
 		java_tell_hidden(c);
-	if (q->kind == JFR_PROFILE_CPU && s.profiler.cpu_dropped)
+	if (q->kind == JAVA_JFR_PROFILE_CPU && s.profiler.cpu_dropped)
 		cli_note("Lost: %llu samples, dropped by the JVM.",
 			 (unsigned long long)s.profiler.cpu_dropped);
 	if (s.dropped)
@@ -282,7 +283,7 @@ static int java_profile(struct java_request *q, struct err *err)
 
 	r = java_check(q, &info, err);
 	if (r == 0 && q->samples)
-		return cpu_java_profile(q->pid, q->data_dir, q->duration_ns, &q->report, err);
+		return cmd_cpu_java_profile(q->pid, q->data_dir, q->duration_ns, &q->report, err);
 	if (r < 0)
 		return r;
 	/* From here on there is something to clean up. */

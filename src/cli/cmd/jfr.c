@@ -42,27 +42,27 @@ static const struct cli_option jfr_options[REPORT_N] = {
 static const struct kind_text {
 	const char *name;
 	const char *events;
-} kinds[JFR_PROFILE_N] = {
-	[JFR_PROFILE_CPU] = {"cpu", "jdk.CPUTimeSample or jdk.ExecutionSample"},
-	[JFR_PROFILE_ALLOC] = {"alloc",
-			       "jdk.ObjectAllocationSample or jdk.ObjectAllocationInNewTLAB"},
-	[JFR_PROFILE_LOCK] = {"lock", "jdk.JavaMonitorEnter or jdk.ThreadPark"},
+} kinds[JAVA_JFR_PROFILE_N] = {
+	[JAVA_JFR_PROFILE_CPU] = {"cpu", "jdk.CPUTimeSample or jdk.ExecutionSample"},
+	[JAVA_JFR_PROFILE_ALLOC] = {"alloc",
+				    "jdk.ObjectAllocationSample or jdk.ObjectAllocationInNewTLAB"},
+	[JAVA_JFR_PROFILE_LOCK] = {"lock", "jdk.JavaMonitorEnter or jdk.ThreadPark"},
 };
 
 struct recording {
 	const char *path;
-	struct jfr *jfr;
-	struct jfr_profiler *profiler;
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
+	struct java_jfr *jfr;
+	struct java_jfr_profiler *profiler;
+	struct profile *profiles[JAVA_JFR_PROFILE_N];
+	struct java_jfr_profiler_stats stats;
 };
 
 static void recording_release(struct recording *rec)
 {
-	for (int k = 0; k < JFR_PROFILE_N; k++)
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
 		profile_free(rec->profiles[k]);
-	jfr_profiler_free(rec->profiler);
-	jfr_close(rec->jfr);
+	java_jfr_profiler_free(rec->profiler);
+	java_jfr_close(rec->jfr);
 }
 
 static int feed_stdin(struct recording *rec, struct err *err)
@@ -79,11 +79,11 @@ static int feed_stdin(struct recording *rec, struct err *err)
 			return err_set(err, -errno, "cannot read standard input: %s",
 				       strerror(errno));
 		total += (uint64_t)n;
-		r = jfr_feed(rec->jfr, view_of(bytes, (size_t)n), err);
+		r = java_jfr_feed(rec->jfr, view_of(bytes, (size_t)n), err);
 		if (r == 0)
-			r = jfr_profiler_read(rec->profiler, rec->jfr, err);
+			r = java_jfr_profiler_read(rec->profiler, rec->jfr, err);
 	}
-	if (r == 0 && jfr_stats(rec->jfr)->chunks == 0)
+	if (r == 0 && java_jfr_stats(rec->jfr)->chunks == 0)
 		return err_set(err, -EBADMSG,
 			       "standard input is not a complete recording (%llu bytes)",
 			       (unsigned long long)total);
@@ -92,47 +92,50 @@ static int feed_stdin(struct recording *rec, struct err *err)
 
 static int open_recording(struct recording *rec, struct err *err)
 {
-	struct jfr_options options = {0};
+	struct java_jfr_options options = {0};
 	int fd;
 
-	options.queries = jfr_profiler_queries(&options.n_queries);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
 	if (strcmp(rec->path, "-") == 0)
-		return jfr_open_feed("standard input", &options, &rec->jfr, err);
+		return java_jfr_open_feed("standard input", &options, &rec->jfr, err);
 	/* A pipe without a writer must not block us. */
 	fd = open(rec->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", rec->path, strerror(errno));
-	return jfr_open_take(fd, rec->path, &options, &rec->jfr, err);
+	return java_jfr_open_take(fd, rec->path, &options, &rec->jfr, err);
 }
 
 static int read_recording(struct recording *rec, struct err *err)
 {
-	const struct jfr_builder_options options = {.label_threads = true, .label_classes = true};
-	const struct jfr_stats *stats;
+	const struct java_jfr_builder_options options = {.label_threads = true,
+							 .label_classes = true};
+	const struct java_jfr_stats *stats;
 	int r;
 
 	r = open_recording(rec, err);
 	if (r == 0)
-		r = jfr_profiler_new(&options, &rec->profiler, err);
+		r = java_jfr_profiler_new(&options, &rec->profiler, err);
 	if (r == 0)
-		r = strcmp(rec->path, "-") == 0 ? feed_stdin(rec, err)
-						: jfr_profiler_read(rec->profiler, rec->jfr, err);
+		r = strcmp(rec->path, "-") == 0
+			    ? feed_stdin(rec, err)
+			    : java_jfr_profiler_read(rec->profiler, rec->jfr, err);
 	if (r < 0)
 		return r;
-	stats = jfr_stats(rec->jfr);
+	stats = java_jfr_stats(rec->jfr);
 	if (stats->chunks == 0)
 		return err_set(err, -EBADMSG, "%s has no complete chunk yet", rec->path);
-	for (int k = 0; r == 0 && k < JFR_PROFILE_N; k++)
-		r = jfr_profiler_take(rec->profiler, (enum jfr_profile_kind)k, stats->start_ns,
-				      stats->duration_ns, &rec->profiles[k], err);
+	for (int k = 0; r == 0 && k < JAVA_JFR_PROFILE_N; k++)
+		r = java_jfr_profiler_take(rec->profiler, (enum java_jfr_profile_kind)k,
+					   stats->start_ns, stats->duration_ns, &rec->profiles[k],
+					   err);
 	if (r == 0)
-		jfr_profiler_stats(rec->profiler, &rec->stats);
+		java_jfr_profiler_stats(rec->profiler, &rec->stats);
 	return r;
 }
 
 static void tell_losses(const struct recording *rec)
 {
-	const struct jfr_stats *stats = jfr_stats(rec->jfr);
+	const struct java_jfr_stats *stats = java_jfr_stats(rec->jfr);
 	unsigned long long unread = stats->malformed;
 
 	unread += stats->unknown;
@@ -146,34 +149,35 @@ static void tell_losses(const struct recording *rec)
 			 (unsigned long long)rec->stats.lost);
 }
 
-static void tell_kind(const struct recording *rec, enum jfr_profile_kind kind)
+static void tell_kind(const struct recording *rec, enum java_jfr_profile_kind kind)
 {
-	const struct jfr_profiler_stats *s = &rec->stats;
+	const struct java_jfr_profiler_stats *s = &rec->stats;
 	char label[UNITS_LABEL_LEN];
 
 	if (!s->events[kind])
 		cli_note("The recording has no events for this profile: %s.", kinds[kind].events);
-	if (kind == JFR_PROFILE_ALLOC && s->first_samples)
+	if (kind == JAVA_JFR_PROFILE_ALLOC && s->first_samples)
 		cli_note("Omitted %s of %llu threads: allocated before the recording started.",
 			 units_label(label, (int64_t)s->first_bytes, "bytes", "auto"),
 			 (unsigned long long)s->first_samples);
-	if (kind == JFR_PROFILE_CPU && s->events[kind] && !s->cpu_is_time)
+	if (kind == JAVA_JFR_PROFILE_CPU && s->events[kind] && !s->cpu_is_time)
 		cli_note("These are sample counts, not CPU time: the JVM's sampler looks at only "
 			 "some of the running threads.");
-	if (kind == JFR_PROFILE_CPU && s->cpu_dropped)
+	if (kind == JAVA_JFR_PROFILE_CPU && s->cpu_dropped)
 		cli_note("The JVM lost %llu samples.", (unsigned long long)s->cpu_dropped);
-	if (kind == JFR_PROFILE_LOCK && s->idle_parks)
+	if (kind == JAVA_JFR_PROFILE_LOCK && s->idle_parks)
 		cli_note("Omitted %llu waits for work rather than for a lock.",
 			 (unsigned long long)s->idle_parks);
 }
 
 /* The requested one, or the first in the recording. */
-static int pick_kind(const struct recording *rec, const char *name, enum jfr_profile_kind *ret_kind)
+static int pick_kind(const struct recording *rec, const char *name,
+		     enum java_jfr_profile_kind *ret_kind)
 {
-	*ret_kind = JFR_PROFILE_CPU;
-	for (int k = 0; k < JFR_PROFILE_N; k++)
+	*ret_kind = JAVA_JFR_PROFILE_CPU;
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
 		if (name ? strcmp(kinds[k].name, name) == 0 : rec->stats.events[k] > 0) {
-			*ret_kind = (enum jfr_profile_kind)k;
+			*ret_kind = (enum java_jfr_profile_kind)k;
 			return 0;
 		}
 	return name ? -EINVAL : 0;
@@ -201,7 +205,7 @@ static bool wants_summary(const struct cli_args *args)
 static int write_profile(struct recording *rec, const struct report *report, const char *name,
 			 struct err *err)
 {
-	enum jfr_profile_kind kind;
+	enum java_jfr_profile_kind kind;
 	int r = pick_kind(rec, name, &kind);
 	size_t type;
 
@@ -220,7 +224,7 @@ static int jfr_run(const struct cli_args *args)
 	_cleanup_(recording_release) struct recording rec = {.path = args->operands[0]};
 	const char *kind = args->n_operands > 1 ? args->operands[1] : NULL;
 	struct cli_args plain = *args;
-	enum jfr_profile_kind ignored;
+	enum java_jfr_profile_kind ignored;
 	struct report report;
 	struct err err = {};
 	int r;

@@ -12,8 +12,9 @@
 
 #define SUMMARY_NAME_COLUMNS 44
 
-static const char *const kind_names[JFR_PROFILE_N] = {
-	[JFR_PROFILE_CPU] = "cpu", [JFR_PROFILE_ALLOC] = "alloc", [JFR_PROFILE_LOCK] = "lock"};
+static const char *const kind_names[JAVA_JFR_PROFILE_N] = {[JAVA_JFR_PROFILE_CPU] = "cpu",
+							   [JAVA_JFR_PROFILE_ALLOC] = "alloc",
+							   [JAVA_JFR_PROFILE_LOCK] = "lock"};
 
 static int put_clean(struct buf *out, struct view text)
 {
@@ -25,7 +26,7 @@ static int put_clean(struct buf *out, struct view text)
 	return r;
 }
 
-static int put_head(const char *name, const struct jfr_stats *stats, struct buf *out)
+static int put_head(const char *name, const struct java_jfr_stats *stats, struct buf *out)
 {
 	time_t seconds = (time_t)(stats->start_ns / (int64_t)NS_PER_SEC);
 	char time[64] = "unknown", duration[UNITS_LABEL_LEN];
@@ -45,8 +46,8 @@ static int put_head(const char *name, const struct jfr_stats *stats, struct buf 
 			  time, units_label(duration, stats->duration_ns, "nanoseconds", "auto"));
 }
 
-static int put_profile(enum jfr_profile_kind kind, struct profile *p,
-		       const struct jfr_profiler_stats *stats, struct buf *out)
+static int put_profile(enum java_jfr_profile_kind kind, struct profile *p,
+		       const struct java_jfr_profiler_stats *stats, struct buf *out)
 {
 	int r = buf_printf(out, "  %-6s %10llu", kind_names[kind],
 			   (unsigned long long)stats->events[kind]);
@@ -64,7 +65,7 @@ static int put_profile(enum jfr_profile_kind kind, struct profile *p,
 
 static int by_count(const void *a, const void *b)
 {
-	const struct jfr_tally *x = a, *y = b;
+	const struct java_jfr_tally *x = a, *y = b;
 	size_t n = MIN(x->name.len, y->name.len);
 	int order;
 
@@ -74,14 +75,14 @@ static int by_count(const void *a, const void *b)
 	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
-static int put_events(const struct jfr *j, struct buf *out)
+static int put_events(const struct java_jfr *j, struct buf *out)
 {
-	_cleanup_free_ struct jfr_tally *sorted = NULL;
-	const struct jfr_tally *tallies;
+	_cleanup_free_ struct java_jfr_tally *sorted = NULL;
+	const struct java_jfr_tally *tallies;
 	size_t n;
 	int r;
 
-	tallies = jfr_tallies(j, &n);
+	tallies = java_jfr_tallies(j, &n);
 	sorted = calloc(n + 1, sizeof(*sorted));
 	if (!sorted)
 		return -ENOMEM;
@@ -103,14 +104,14 @@ static int put_events(const struct jfr *j, struct buf *out)
 	return r;
 }
 
-int jfr_summary(const char *name, const struct jfr *j, struct profile *const *profiles,
-		const struct jfr_profiler_stats *stats, struct buf *out)
+int jfr_summary(const char *name, const struct java_jfr *j, struct profile *const *profiles,
+		const struct java_jfr_profiler_stats *stats, struct buf *out)
 {
-	int r = put_head(name, jfr_stats(j), out);
+	int r = put_head(name, java_jfr_stats(j), out);
 
 	if (r == 0)
 		r = buf_append_str(out, "\nProfile     Events  Total\n");
-	for (int k = 0; r == 0 && k < JFR_PROFILE_N; k++)
-		r = put_profile((enum jfr_profile_kind)k, profiles[k], stats, out);
+	for (int k = 0; r == 0 && k < JAVA_JFR_PROFILE_N; k++)
+		r = put_profile((enum java_jfr_profile_kind)k, profiles[k], stats, out);
 	return r < 0 ? r : put_events(j, out);
 }

@@ -6,5 +6,5 @@
 #include "java/jfr/profiler.h"
 
 /* profiles: by kind. */
-int jfr_summary(const char *name, const struct jfr *j, struct profile *const *profiles,
-		const struct jfr_profiler_stats *stats, struct buf *out);
+int jfr_summary(const char *name, const struct java_jfr *j, struct profile *const *profiles,
+		const struct java_jfr_profiler_stats *stats, struct buf *out);

@@ -2,14 +2,14 @@
 #include "base/cleanup.h"
 #include "cli/go/contention.h"
 
-static const struct cli_option mutex_options[WAITS_N] = {
-	WAITS_OPTIONS("force-mutex", "FRACTION",
-		      "temporarily record one in FRACTION events; 1 records all"),
+static const struct cli_option mutex_options[CONTENTION_N] = {
+	CONTENTION_OPTIONS("force-mutex", "FRACTION",
+			   "temporarily record one in FRACTION events; 1 records all"),
 };
 
 static int mutex_run(const struct cli_args *args)
 {
-	static const struct waits_kind kind = {
+	static const struct contention_kind kind = {
 		.kind = GOLANG_MUTEX,
 		.types = {TYPE_GO_MUTEX_DELAY, TYPE_GO_MUTEX_CONTENTIONS},
 		.command = "mutex",
@@ -17,7 +17,7 @@ static int mutex_run(const struct cli_args *args)
 		.go_call = "runtime.SetMutexProfileFraction",
 	};
 
-	return waits_run(&kind, args);
+	return contention_run(&kind, args);
 }
 
 const struct cli_command cmd_mutex = {

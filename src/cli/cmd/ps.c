@@ -225,11 +225,11 @@ static int ps_print_features(const struct features *features, struct buf *out)
 	int r = features_missing(features) ? buf_append_str(out, "\nThis machine:\n") : 0;
 
 	for (size_t i = 0; r == 0 && i < FEATURES_N; i++) {
-		const struct feature *f = &features->rows[i];
+		const struct features_row *f = &features->rows[i];
 
-		if (feature_is_missing(f))
-			r = buf_printf(out, "  %s: %s: %s%s%s\n", feature_title(i),
-				       feature_state_name(f->state), f->reason,
+		if (features_is_missing(f))
+			r = buf_printf(out, "  %s: %s: %s%s%s\n", features_title(i),
+				       features_state_name(f->state), f->reason,
 				       f->remedy[0] ? "; fix: " : "", f->remedy);
 	}
 	return r;
@@ -272,8 +272,8 @@ static void ps_json_features(const struct features *features, struct json *j)
 	json_key(j, "features_off");
 	json_array_begin(j);
 	for (size_t i = 0; i < FEATURES_N; i++)
-		if (feature_is_missing(&features->rows[i]))
-			json_cstring(j, feature_name(i));
+		if (features_is_missing(&features->rows[i]))
+			json_cstring(j, features_name(i));
 	json_array_end(j);
 }
 

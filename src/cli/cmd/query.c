@@ -16,7 +16,7 @@ enum { QUERY_DATA_DIR = REPORT_N, QUERY_FROM, QUERY_TO, QUERY_BASELINE, QUERY_LA
 
 static const struct cli_option query_options[QUERY_N] = {
 	REPORT_OPTIONS("a type listed by `sonde services` (default: inuse_space, or cpu)"),
-	[QUERY_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
+	[QUERY_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = DATA_DIR_HELP},
 	[QUERY_FROM] = {.name = "from",
 			.arg = "TIME",
 			.help = "start of the window (default: one hour before --to)"},
@@ -90,13 +90,13 @@ static int query_parse_baseline(const char *text, struct query *q, struct err *e
 	from = strndup(text, (size_t)(dots - text));
 	if (!from)
 		return err_oom(err);
-	r = stored_window(from, dots + 2, &q->before, err);
+	r = data_dir_window(from, dots + 2, &q->before, err);
 	return r < 0 ? err_prefix(err, r, "--baseline") : 0;
 }
 
 static int query_parse(const struct cli_args *args, struct query *q, struct err *err)
 {
-	int r = stored_window(args->values[QUERY_FROM], args->values[QUERY_TO], &q->window, err);
+	int r = data_dir_window(args->values[QUERY_FROM], args->values[QUERY_TO], &q->window, err);
 
 	q->window.service = args->operands[0];
 	if (r == 0 && args->values[QUERY_LABEL])
@@ -222,7 +222,7 @@ static int query_run(const struct cli_args *args)
 		return cli_fail_usage("query", &err);
 	r = report_check_output(&report, &err);
 	if (r == 0)
-		r = stored_open(args->values[QUERY_DATA_DIR], &q.store, &err);
+		r = data_dir_open(args->values[QUERY_DATA_DIR], &q.store, &err);
 	if (r == 0)
 		r = report.type ? query_find_type(&q, report.type, &err)
 				: query_find_default_type(&q, &err);

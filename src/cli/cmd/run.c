@@ -65,7 +65,7 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_LISTEN] = {.name = "listen",
 			.arg = "ADDRESS",
 			.help = "address of the web page and API (default 127.0.0.1:7780)"},
-	[RUN_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
+	[RUN_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = DATA_DIR_HELP},
 	[RUN_INTERVAL] = {.name = "interval",
 			  .arg = "DURATION",
 			  .help = "collection interval (default 15s)"},
@@ -105,7 +105,7 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log more", .letter = 'v'},
 };
 
-/* SONDE_DATA_DIR is stored_dir()'s. */
+/* SONDE_DATA_DIR is data_dir_path()'s. */
 static const char *const run_variables[RUN_N] = {
 	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_INTERVAL] = "SONDE_INTERVAL",
 	[RUN_RETENTION] = "SONDE_RETENTION", [RUN_MAX_DISK] = "SONDE_MAX_DISK",
@@ -270,7 +270,7 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	c->listen = run_value(args, RUN_LISTEN, "127.0.0.1:7780").text;
 	c->verbose = run_switch(args, RUN_VERBOSE);
 	c->agent.keep_rate = run_switch(args, RUN_KEEP_RATE);
-	r = stored_dir(args->values[RUN_DATA_DIR], &c->data_dir, err);
+	r = data_dir_path(args->values[RUN_DATA_DIR], &c->data_dir, err);
 	if (r == 0)
 		r = cli_parse_duration(interval.name, interval.text, &c->agent.interval_ns, err);
 	if (r == 0 && (c->agent.interval_ns < RUN_MIN_INTERVAL_NS ||
@@ -360,11 +360,11 @@ static void run_tell_features(struct agent *agent)
 
 	agent_features(agent, &features);
 	for (size_t i = 0; i < FEATURES_N; i++) {
-		const struct feature *f = &features.rows[i];
+		const struct features_row *f = &features.rows[i];
 
-		if (feature_is_missing(f))
-			log_event(LOG_WARN, feature_title(i), "feature", feature_name(i), "state",
-				  feature_state_name(f->state), "reason", f->reason, "remedy",
+		if (features_is_missing(f))
+			log_event(LOG_WARN, features_title(i), "feature", features_name(i), "state",
+				  features_state_name(f->state), "reason", f->reason, "remedy",
 				  f->remedy[0] ? f->remedy : "none", NULL);
 	}
 }
@@ -403,7 +403,7 @@ static int run_start_agent(const struct run_config *c, struct store *store,
 {
 	struct sink_row sinks[1];
 	const struct agent_parts parts = {.sinks = sinks, .n_sinks = ARRAY_SIZE(sinks)};
-	int r = sink_store_open(store, &sinks[0], err);
+	int r = agent_sink_store_open(store, &sinks[0], err);
 
 	return r < 0 ? r : agent_start(&c->agent, &parts, ret_agent, err);
 }
@@ -429,7 +429,7 @@ static void run_restore_rates(const struct run_config *c)
 	_cleanup_free_ char *usual = NULL;
 
 	run_restore_in(c->data_dir);
-	if (stored_dir(NULL, &usual, NULL) == 0 && strcmp(usual, c->data_dir) != 0)
+	if (data_dir_path(NULL, &usual, NULL) == 0 && strcmp(usual, c->data_dir) != 0)
 		run_restore_in(usual);
 }
 
@@ -455,7 +455,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 	sigset_t stop = run_block_signals();
 	int r;
 
-	r = stored_make_dir(c->data_dir, err);
+	r = data_dir_make(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
 	if (r == 0)

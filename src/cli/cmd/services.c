@@ -18,7 +18,7 @@
 enum { SERVICES_DATA_DIR, SERVICES_FROM, SERVICES_TO, SERVICES_JSON, SERVICES_N };
 
 static const struct cli_option services_options[SERVICES_N] = {
-	[SERVICES_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = STORED_DATA_DIR_HELP},
+	[SERVICES_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = DATA_DIR_HELP},
 	[SERVICES_FROM] = {.name = "from",
 			   .arg = "TIME",
 			   .help = "start of the window (default: one hour before --to)"},
@@ -134,12 +134,12 @@ static int services_run(const struct cli_args *args)
 	_cleanup_(services_release) struct services s = {0};
 	_cleanup_(buf_release) struct buf out = {};
 	struct err err = {};
-	int r = stored_window(args->values[SERVICES_FROM], args->values[SERVICES_TO], &s.window,
-			      &err);
+	int r = data_dir_window(args->values[SERVICES_FROM], args->values[SERVICES_TO], &s.window,
+				&err);
 
 	if (r < 0)
 		return cli_fail_usage("services", &err);
-	r = stored_open(args->values[SERVICES_DATA_DIR], &s.store, &err);
+	r = data_dir_open(args->values[SERVICES_DATA_DIR], &s.store, &err);
 	if (r == 0)
 		r = store_streams(s.store, s.window.from_ns, s.window.to_ns, &s.streams, &s.len,
 				  &err);

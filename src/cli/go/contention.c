@@ -16,7 +16,7 @@
 #define WAITS_DEFAULT_NS (10 * NS_PER_SEC)
 
 struct waits_request {
-	const struct waits_kind *kind;
+	const struct contention_kind *kind;
 	struct report report;
 	struct go_target go;
 	uint64_t diff_ns; /* 0: one reading */
@@ -31,9 +31,9 @@ static void waits_request_release(struct waits_request *q)
 
 static int waits_parse_timing(const struct cli_args *args, struct waits_request *q, struct err *err)
 {
-	const char *force = args->values[WAITS_FORCE];
-	const char *diff = args->values[WAITS_DIFF];
-	const char *wait = args->values[WAITS_WAIT];
+	const char *force = args->values[CONTENTION_FORCE];
+	const char *diff = args->values[CONTENTION_DIFF];
+	const char *wait = args->values[CONTENTION_WAIT];
 	int r = 0;
 
 	q->wait_ns = WAITS_DEFAULT_NS;
@@ -66,7 +66,7 @@ static int waits_parse(const struct cli_args *args, struct waits_request *q, str
 		return r;
 	if (!q->report.type)
 		q->report.type = registry_types[q->kind->types[0]].name;
-	r = go_target_parse(q->kind->command, args, WAITS_TARGET, &q->go, err);
+	r = go_target_parse(q->kind->command, args, CONTENTION_TARGET, &q->go, err);
 	return r < 0 ? r : waits_parse_timing(args, q, err);
 }
 
@@ -82,7 +82,8 @@ static int waits_read_twice(const struct waits_request *q, struct golang_content
 	if (r == 0)
 		r = golang_contention_delta_profile(c, &before, err);
 	if (r == 0)
-		r = heap_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &q->go.info.id, err);
+		r = heap_rate_wait("waiting", q->diff_ns ? q->diff_ns : q->wait_ns, &q->go.info.id,
+				   err);
 	if (r == 0)
 		r = golang_contention_read(c, err);
 	if (r == 0)
@@ -213,7 +214,7 @@ static int waits_report(const struct waits_request *q, struct golang_contention 
 	return r;
 }
 
-int waits_run(const struct waits_kind *kind, const struct cli_args *args)
+int contention_run(const struct contention_kind *kind, const struct cli_args *args)
 {
 	_cleanup_(waits_request_release) struct waits_request q = {.kind = kind};
 	_cleanup_(golang_contention_freep) struct golang_contention *c = NULL;

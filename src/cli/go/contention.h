@@ -12,26 +12,28 @@
 #include "golang/contention/contention.h"
 
 enum {
-	WAITS_DIFF = REPORT_N,
-	WAITS_FORCE,
-	WAITS_WAIT,
-	WAITS_TARGET,
-	WAITS_N = WAITS_TARGET + GO_TARGET_N,
+	CONTENTION_DIFF = REPORT_N,
+	CONTENTION_FORCE,
+	CONTENTION_WAIT,
+	CONTENTION_TARGET,
+	CONTENTION_N = CONTENTION_TARGET + GO_TARGET_N,
 };
 
-#define WAITS_OPTIONS(force, arg_name, force_help)                                                 \
+#define CONTENTION_OPTIONS(force, arg_name, force_help)                                            \
 	REPORT_OPTIONS("delay (default) or contentions"),                                          \
-		[WAITS_DIFF] = {.name = "diff",                                                    \
-				.arg = "DURATION",                                                 \
-				.help = "read twice, DURATION apart, and show the difference"},    \
-		[WAITS_FORCE] = {.name = (force), .arg = (arg_name), .help = (force_help)},        \
-		[WAITS_WAIT] = {.name = "wait",                                                    \
-				.arg = "DURATION",                                                 \
-				.help = "with --" force ": how long to record (default 10s)"},     \
-		GO_TARGET_OPTIONS(WAITS_TARGET)
+		[CONTENTION_DIFF] =                                                                \
+			{.name = "diff",                                                           \
+			 .arg = "DURATION",                                                        \
+			 .help = "read twice, DURATION apart, and show the difference"},           \
+		[CONTENTION_FORCE] = {.name = (force), .arg = (arg_name), .help = (force_help)},   \
+		[CONTENTION_WAIT] = {.name = "wait",                                               \
+				     .arg = "DURATION",                                            \
+				     .help = "with --" force                                       \
+					     ": how long to record (default 10s)"},                \
+		GO_TARGET_OPTIONS(CONTENTION_TARGET)
 
 /* What distinguishes the two commands. */
-struct waits_kind {
+struct contention_kind {
 	enum golang_contention_kind kind;
 	enum type_id types[2]; /* its types, the default first */
 	const char *command;
@@ -40,4 +42,4 @@ struct waits_kind {
 };
 
 /* An exit code. */
-int waits_run(const struct waits_kind *kind, const struct cli_args *args);
+int contention_run(const struct contention_kind *kind, const struct cli_args *args);

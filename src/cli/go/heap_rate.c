@@ -19,7 +19,7 @@ static bool heap_wait_is_over(void)
 	return stop_asked() || (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1);
 }
 
-int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err)
+int heap_rate_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err)
 {
 	uint64_t start = clock_mono_ns();
 	int r = 0;

@@ -10,4 +10,4 @@
  * Waits, with progress on a terminal. -EINTR after a signal (cli/stop.h), -ESRCH if the process
  * exits.
  */
-int heap_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);
+int heap_rate_wait(const char *what, uint64_t ns, const struct proc_id *id, struct err *err);

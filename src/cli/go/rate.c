@@ -8,10 +8,10 @@
 int go_rate_prepare(struct go_rate *rate, struct err *err)
 {
 	_cleanup_free_ char *dir = NULL;
-	int r = stored_dir(NULL, &dir, err);
+	int r = data_dir_path(NULL, &dir, err);
 
 	if (r == 0)
-		r = stored_make_dir(dir, err);
+		r = data_dir_make(dir, err);
 	if (r < 0)
 		err_write_remedy(err, ERR_CAUSE_DISK, "%s", GOLANG_RATE_JOURNAL_REMEDY);
 	if (r == 0)

@@ -198,9 +198,9 @@ static bool ps_has_perf_map(pid_t pid)
 	return cpu_perfmap_open(pid, &map, &err) == 0;
 }
 
-static void ps_answer_cpu(const struct feature *cpu, struct ps_entry *e)
+static void ps_answer_cpu(const struct features_row *cpu, struct ps_entry *e)
 {
-	if (cpu->state == FEATURE_OFF)
+	if (cpu->state == FEATURES_OFF)
 		ps_cpu_refuse(cpu->cause, cpu->reason, cpu->remedy, &e->cpu);
 	else
 		ps_cpu_describe(e->runtime, e->version, ps_has_perf_map(e->info.id.pid), &e->cpu);
@@ -244,7 +244,7 @@ static int ps_list_of(const struct ps_options *options, const pid_t *pids, size_
 		}
 		if (entries[len].info.kernel_thread && !options->kernel_threads && !options->pids)
 			continue;
-		ps_answer_cpu(&features.rows[FEATURE_CPU], &entries[len]);
+		ps_answer_cpu(&features.rows[FEATURES_CPU], &entries[len]);
 		len++;
 	}
 	qsort(entries, len, sizeof(*entries), ps_compare);

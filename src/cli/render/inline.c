@@ -64,7 +64,7 @@ struct render_walk {
 	int64_t weight;
 };
 
-static int render_walk_stack(struct render_walk *w, const struct frame *frames, size_t n)
+static int render_walk_stack(struct render_walk *w, const struct profile_frame *frames, size_t n)
 {
 	uint32_t caller = RENDER_NOBODY;
 
@@ -92,19 +92,19 @@ static int render_walk_stack(struct render_walk *w, const struct frame *frames, 
 
 static int render_collect_edges(const struct render *r, struct render_walk *w, struct err *err)
 {
-	_cleanup_(frames_release) struct frames frames = {};
-	int k = frames_init(&frames, r->profile, err);
+	_cleanup_(profile_frames_release) struct profile_frames frames = {};
+	int k = profile_frames_init(&frames, r->profile, err);
 
 	for (size_t s = 0; k == 0 && s < profile_n_samples(r->profile); s++) {
 		const struct profile_sample *sample = profile_sample_at(r->profile, s);
-		const struct frame *stack;
+		const struct profile_frame *stack;
 		size_t n;
 
 		w->sample = (uint32_t)s;
 		w->weight = sample->values[r->type];
 		if (!w->weight)
 			continue;
-		k = frames_of(&frames, sample, &stack, &n, err);
+		k = profile_frames_of(&frames, sample, &stack, &n, err);
 		if (k == 0 && render_walk_stack(w, stack, n) < 0)
 			k = err_oom(err);
 	}

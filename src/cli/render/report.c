@@ -28,7 +28,7 @@ static int report_collapsed(const struct render *r, struct buf *out, struct err 
 
 static int report_pprof(const struct render *r, struct buf *out, struct err *err)
 {
-	return pprof_encode(r->profile, out, err);
+	return profile_encode_pprof(r->profile, out, err);
 }
 
 static const struct report_format report_formats[] = {
@@ -241,7 +241,7 @@ int report_write(const struct report *report, struct profile *p, struct err *err
 
 int report_load(const char *path, struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(buf_release) struct buf data = buf_with_max(PPROF_MAX_UNPACKED);
+	_cleanup_(buf_release) struct buf data = buf_with_max(PROFILE_PPROF_MAX_UNPACKED);
 	int k;
 
 	if (strcmp(path, "-") == 0) {
@@ -253,6 +253,6 @@ int report_load(const char *path, struct profile **ret_profile, struct err *err)
 		if (k < 0)
 			return k;
 	}
-	k = pprof_decode(buf_view(&data), ret_profile, err);
+	k = profile_decode_pprof(buf_view(&data), ret_profile, err);
 	return k < 0 ? err_prefix(err, k, "%s", path) : 0;
 }

@@ -152,7 +152,7 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 					     .write = feed_write,
 					     .flush = feed_flush,
 					     .close = feed_close};
-	static const struct source_ops *const heaps[] = {&source_go_heap, NULL};
+	static const struct source_ops *const heaps[] = {&agent_source_go_heap, NULL};
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz,
 					    .only = f->config.ids,

@@ -83,7 +83,7 @@ static int model_name(struct top_model *m, struct view name, uint32_t *ret_id)
 struct top_intake {
 	struct top_model *model;
 	struct profile *profile;
-	struct frames frames;
+	struct profile_frames frames;
 	uint32_t *names; /* our id + 1 by string id of the profile, 0: not yet */
 	int types[TOP_KINDS][TOP_UNITS];
 	struct top_samples kinds[TOP_KINDS];
@@ -91,7 +91,7 @@ struct top_intake {
 
 static void intake_release(struct top_intake *in)
 {
-	frames_release(&in->frames);
+	profile_frames_release(&in->frames);
 	free(in->names);
 	for (size_t i = 0; i < TOP_KINDS; i++)
 		free(in->kinds[i].at);
@@ -101,9 +101,9 @@ static int intake_stack(struct top_intake *in, const struct profile_sample *s, u
 			struct err *err)
 {
 	uint32_t stack[TOP_MAX_DEPTH];
-	const struct frame *frames;
+	const struct profile_frame *frames;
 	size_t len, skip;
-	int r = frames_of(&in->frames, s, &frames, &len, err);
+	int r = profile_frames_of(&in->frames, s, &frames, &len, err);
 
 	if (r < 0)
 		return r;
@@ -155,7 +155,7 @@ static int intake_sample(struct top_intake *in, const struct profile_sample *s, 
 static int intake_fill(struct top_intake *in, struct err *err)
 {
 	size_t n = profile_n_samples(in->profile);
-	int r = frames_init(&in->frames, in->profile, err);
+	int r = profile_frames_init(&in->frames, in->profile, err);
 
 	if (r < 0)
 		return r;

@@ -12,7 +12,7 @@ struct inner_counts {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
-	__type(value, struct sampler_counts);
+	__type(value, struct cpu_sampler_counts);
 } counts_a SEC(".maps"), counts_b SEC(".maps");
 
 struct {
@@ -31,7 +31,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
 	__type(key, u32);
-	__type(value, struct sampler_copy);
+	__type(value, struct cpu_sampler_copy);
 } scratches SEC(".maps");
 
 struct chunk {
@@ -39,45 +39,45 @@ struct chunk {
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(key_size, sizeof(u32));
-	__uint(value_size, sizeof(struct sampler_chunk));
+	__uint(value_size, sizeof(struct cpu_sampler_chunk));
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, SAMPLER_CHUNKS);
+	__uint(max_entries, CPU_SAMPLER_CHUNKS);
 	__type(key, u32);
 	__array(values, struct chunk);
 } chunks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SAMPLER_RULES);
+	__uint(max_entries, CPU_SAMPLER_RULES);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct unwind_rule);
+	__type(value, struct elf_unwind_rule);
 } rules SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SAMPLER_FILES);
+	__uint(max_entries, CPU_SAMPLER_FILES);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct sampler_file);
+	__type(value, struct cpu_sampler_file);
 } files SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SAMPLER_MAPPINGS);
+	__uint(max_entries, CPU_SAMPLER_MAPPINGS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct sampler_mapping);
+	__type(value, struct cpu_sampler_mapping);
 } mappings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SAMPLER_PROCESSES);
+	__uint(max_entries, CPU_SAMPLER_PROCESSES);
 	__type(key, u32);
-	__type(value, struct sampler_process);
+	__type(value, struct cpu_sampler_process);
 } processes SEC(".maps");
 
 struct {
@@ -98,15 +98,15 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SAMPLER_WAITS);
+	__uint(max_entries, CPU_SAMPLER_WAITS);
 	__type(key, u32);
-	__type(value, struct sampler_wait);
+	__type(value, struct cpu_sampler_wait);
 } waits SEC(".maps");
 
 /* Off-CPU stacks that user space has: a wait may end long after the interval it began in. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, SAMPLER_SENT);
+	__uint(max_entries, CPU_SAMPLER_SENT);
 	__type(key, u64);
 	__type(value, u32);
 } sent SEC(".maps");

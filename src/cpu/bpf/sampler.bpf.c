@@ -2,7 +2,7 @@
  * src/cpu/bpf/sampler.bpf.c: takes the stacks, in the kernel.
  *
  * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU).
- * Kernel frames come from the kernel; user frames from walk_step(), one call per frame, by the
+ * Kernel frames come from the kernel; user frames from cpu_walk_step(), one call per frame, by the
  * tables that user space has laid out (shared.h). Counts are kept by a hash of the whole stack; its
  * frames are sent once per interval. What the tables lack is asked for by a notice. The stack at
  * hand ends there as "not loaded"; a sample sends a copy of its top, for user space to walk when it
@@ -35,7 +35,7 @@ const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
 
 __u32 epoch;
 __u64 interp_woken_ns;
-__u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N];
+__u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[CPU_SAMPLER_END_N];
 
 /* Of ours above __schedule: the program, and the function that runs it. */
 #define WAIT_OWN_FRAMES 2
@@ -46,9 +46,9 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[SAMPLER_END_N
 /* Maximum wait before the names of an interpreter's functions are read. */
 #define INTERP_WAKE_NS 200000000ULL
 
-static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t, u64 value)
+static __always_inline bool send_notice(u32 kind, const struct cpu_sampler_thread *t, u64 value)
 {
-	struct sampler_notice *n = bpf_ringbuf_reserve(&notices, sizeof(*n), 0);
+	struct cpu_sampler_notice *n = bpf_ringbuf_reserve(&notices, sizeof(*n), 0);
 
 	if (!n) {
 		__sync_fetch_and_add(&n_lost_notices, 1);
@@ -66,21 +66,21 @@ static __always_inline bool send_notice(u32 kind, const struct sampler_thread *t
  * The process as prepared by user space; one with unknown mappings is reported. Not inline: its
  * stack would count during the walk.
  */
-static __attribute__((noinline)) struct sampler_process *
-find_process(const struct sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc,
+static __attribute__((noinline)) struct cpu_sampler_process *
+find_process(const struct cpu_sampler_thread *t, struct task_struct *task, bool has_memory, u64 pc,
 	     u64 now)
 {
-	struct sampler_process fresh = {
+	struct cpu_sampler_process fresh = {
 		.start_ns = t->start_ns, .exec_id = t->exec_id, .asked_ns = has_memory ? now : 0};
 	u32 tgid = t->tgid;
-	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
+	struct cpu_sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
 
 	if (p && p->start_ns == t->start_ns && p->exec_id == t->exec_id) {
 		/* In the midst of its exec a program has no memory yet to be asked about. */
 		if (!has_memory || p->loaded_ns || now - p->asked_ns < ASK_AGAIN_NS)
 			return p;
 		p->asked_ns = now;
-		if (!send_notice(SAMPLER_NOTICE_PROCESS, t, pc))
+		if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc))
 			p->asked_ns = 0;
 		return p;
 	}
@@ -90,32 +90,33 @@ find_process(const struct sampler_thread *t, struct task_struct *task, bool has_
 	if (bpf_map_update_elem(&processes, &tgid, &fresh, BPF_ANY) || !has_memory)
 		return NULL;
 	/* While it is not in the table, every sample asks again. */
-	if (!send_notice(SAMPLER_NOTICE_PROCESS, t, pc))
+	if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc))
 		bpf_map_delete_elem(&processes, &tgid);
 	return NULL;
 }
 
 /* What the walk lacked: ask for it, and say how the stack ended. */
-static __always_inline void ask(struct walk *w, const struct sampler_thread *t,
-				struct sampler_process *p, u64 now)
+static __always_inline void ask(struct cpu_walk *w, const struct cpu_sampler_thread *t,
+				struct cpu_sampler_process *p, u64 now)
 {
-	struct sampler_file *f;
+	struct cpu_sampler_file *f;
 	u32 file;
 
 	if (w->wanted) {
 		file = w->wanted - 1;
 		f = bpf_map_lookup_elem(&files, &file);
-		if (f && f->state == SAMPLER_FILE_NEW && send_notice(SAMPLER_NOTICE_FILE, t, file))
-			f->state = SAMPLER_FILE_ASKED;
+		if (f && f->state == CPU_SAMPLER_FILE_NEW &&
+		    send_notice(CPU_SAMPLER_NOTICE_FILE, t, file))
+			f->state = CPU_SAMPLER_FILE_ASKED;
 		return;
 	}
 	if (!w->unknown || !p || !p->loaded_ns || p->asked_ns > p->loaded_ns)
 		return;
 	if (now - p->loaded_ns < p->wait_ns) {
-		w->end = SAMPLER_END_NO_RULE; /* its mappings are as good as new */
+		w->end = CPU_SAMPLER_END_NO_RULE; /* its mappings are as good as new */
 		return;
 	}
-	if (send_notice(SAMPLER_NOTICE_ADDRESS, t, w->unknown))
+	if (send_notice(CPU_SAMPLER_NOTICE_ADDRESS, t, w->unknown))
 		p->asked_ns = now;
 }
 
@@ -144,7 +145,7 @@ static __always_inline u64 cgroup_of(struct task_struct *task)
 	return id;
 }
 
-static __always_inline void identify(struct sampler_thread *t, struct task_struct *task)
+static __always_inline void identify(struct cpu_sampler_thread *t, struct task_struct *task)
 {
 	t->start_ns = task->group_leader->start_boottime;
 	t->exec_id = task->self_exec_id;
@@ -153,28 +154,28 @@ static __always_inline void identify(struct sampler_thread *t, struct task_struc
 	bpf_get_current_comm(t->name, sizeof(t->name));
 }
 
-static __always_inline u64 hash_thread(const struct sampler_thread *t, bool offcpu)
+static __always_inline u64 hash_thread(const struct cpu_sampler_thread *t, bool offcpu)
 {
-	u64 hash = mix(offcpu + 1, (u64)t->tgid << 32 | t->tid);
+	u64 hash = cpu_walk_mix(offcpu + 1, (u64)t->tgid << 32 | t->tid);
 
-	hash = mix(hash, t->start_ns);
-	hash = mix(hash, t->exec_id);
-	hash = mix(hash, *(const u64 *)t->name);
-	return mix(hash, *(const u64 *)(t->name + 8));
+	hash = cpu_walk_mix(hash, t->start_ns);
+	hash = cpu_walk_mix(hash, t->exec_id);
+	hash = cpu_walk_mix(hash, *(const u64 *)t->name);
+	return cpu_walk_mix(hash, *(const u64 *)(t->name + 8));
 }
 
-static __always_inline u32 take_kernel(void *ctx, struct sampler_stack *r, u64 skip)
+static __always_inline u32 take_kernel(void *ctx, struct cpu_sampler_stack *r, u64 skip)
 {
-	long n = bpf_get_stack(ctx, r->frames, SAMPLER_FRAMES_MAX * sizeof(u64), skip);
+	long n = bpf_get_stack(ctx, r->frames, CPU_SAMPLER_FRAMES_MAX * sizeof(u64), skip);
 
 	return n > 0 ? ((u32)n >> 3) & 127 : 0;
 }
 
 /* From w->pc on. */
-static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
+static __always_inline void take_user(struct cpu_walk *w, struct cpu_sampler_stack *r,
 				      struct task_struct *task, u64 now)
 {
-	struct sampler_process *p = find_process(&r->thread, task, true, w->pc, now);
+	struct cpu_sampler_process *p = find_process(&r->thread, task, true, w->pc, now);
 
 	if (p) {
 		w->first = p->first;
@@ -183,8 +184,8 @@ static __always_inline void take_user(struct walk *w, struct sampler_stack *r,
 			interp_begin(w, &p->interp, task);
 	}
 	w->exact = 1;
-	w->end = SAMPLER_END_TRUNCATED;
-	bpf_loop(SAMPLER_FRAMES_MAX, walk_loop, w, 0);
+	w->end = CPU_SAMPLER_END_TRUNCATED;
+	bpf_loop(CPU_SAMPLER_FRAMES_MAX, walk_loop, w, 0);
 	ask(w, &r->thread, p, now);
 	interp_end(w);
 }
@@ -197,16 +198,17 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 	return mm && mm->start_code && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
-static __always_inline void complete(struct sampler_stack *r, struct task_struct *task)
+static __always_inline void complete(struct cpu_sampler_stack *r, struct task_struct *task)
 {
 	r->cgroup = cgroup_of(task);
 	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
 }
 
 /* False when it could not be sent. */
-static __always_inline bool send_stack(struct sampler_stack *r, struct task_struct *task, u64 now)
+static __always_inline bool send_stack(struct cpu_sampler_stack *r, struct task_struct *task,
+				       u64 now)
 {
-	u64 size = __builtin_offsetof(struct sampler_stack, frames);
+	u64 size = __builtin_offsetof(struct cpu_sampler_stack, frames);
 	u64 flags = BPF_RB_NO_WAKEUP;
 
 	complete(r, task);
@@ -228,13 +230,13 @@ static __always_inline bool send_stack(struct sampler_stack *r, struct task_stru
 
 static __always_inline void count_end(u32 end)
 {
-	if (end < SAMPLER_END_N)
+	if (end < CPU_SAMPLER_END_N)
 		__sync_fetch_and_add(&n_ends[end], 1);
 }
 
 static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
 {
-	struct sampler_counts fresh = {.count = count, .ns = ns}, *c;
+	struct cpu_sampler_counts fresh = {.count = count, .ns = ns}, *c;
 
 	c = bpf_map_lookup_elem(map, &hash);
 	if (!c) {
@@ -250,7 +252,7 @@ static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
 	__sync_fetch_and_add(&c->ns, ns);
 }
 
-static __always_inline void finish(struct walk *w, struct sampler_stack *r)
+static __always_inline void finish(struct cpu_walk *w, struct cpu_sampler_stack *r)
 {
 	__sync_fetch_and_add(&n_samples, 1);
 	r->n_kernel = w->n_kernel;
@@ -259,28 +261,28 @@ static __always_inline void finish(struct walk *w, struct sampler_stack *r)
 	r->interp = w->interp;
 	r->interp_cut = w->interp_cut;
 	r->end = w->end;
-	r->hash = mix(w->hash, w->end);
+	r->hash = cpu_walk_mix(w->hash, w->end);
 }
 
 /*
  * Copies the stack from its pointer up to where the program found it, or as much as there is room
  * for. Blocks do not cross pages: those that are there come whole.
  */
-static __always_inline u32 copy_blocks(struct sampler_copy *c, u64 top)
+static __always_inline u32 copy_blocks(struct cpu_sampler_copy *c, u64 top)
 {
 	u32 n = 0;
 
-	c->start = c->regs[SAMPLER_SP] & ~(u64)(SAMPLER_COPY_BLOCK - 1);
-	for (u32 i = 0; i < SAMPLER_COPY_BLOCKS; i++) {
-		u64 at = c->start + i * SAMPLER_COPY_BLOCK;
+	c->start = c->regs[CPU_SAMPLER_SP] & ~(u64)(CPU_SAMPLER_COPY_BLOCK - 1);
+	for (u32 i = 0; i < CPU_SAMPLER_COPY_BLOCKS; i++) {
+		u64 at = c->start + i * CPU_SAMPLER_COPY_BLOCK;
 
 		/* Of other threads there is no telling. */
 		if (top - c->start < STACK_MAX_BYTES && at > top)
 			break;
-		if (bpf_probe_read_user(c->bytes + i * SAMPLER_COPY_BLOCK, SAMPLER_COPY_BLOCK,
-					(void *)at))
+		if (bpf_probe_read_user(c->bytes + i * CPU_SAMPLER_COPY_BLOCK,
+					CPU_SAMPLER_COPY_BLOCK, (void *)at))
 			break;
-		n = (i + 1) * SAMPLER_COPY_BLOCK;
+		n = (i + 1) * CPU_SAMPLER_COPY_BLOCK;
 	}
 	return n;
 }
@@ -289,25 +291,25 @@ static __always_inline u32 copy_blocks(struct sampler_copy *c, u64 top)
  * Has user space walk the stack, once it knows the code: true when it will. One sample only: nobody
  * can tell yet which others are like it.
  */
-static __always_inline bool send_copy(struct sampler_copy *c, struct task_struct *task, u64 now)
+static __always_inline bool send_copy(struct cpu_sampler_copy *c, struct task_struct *task, u64 now)
 {
 	u64 flags = BPF_RB_NO_WAKEUP, size, hash = c->stack.hash;
 	struct mm_struct *mm = task->mm;
 
-	if (c->stack.end != SAMPLER_END_NOT_LOADED || !mm || (task->flags & PF_EXITING))
+	if (c->stack.end != CPU_SAMPLER_END_NOT_LOADED || !mm || (task->flags & PF_EXITING))
 		return false;
 	c->n_bytes = copy_blocks(c, mm->start_stack);
 	c->start_code = mm->start_code;
 	c->start_stack = mm->start_stack;
 	c->parent = task->flags & PF_FORKNOEXEC ? task->real_parent->tgid : 0;
-	c->stack.hash = mix(hash, now);
+	c->stack.hash = cpu_walk_mix(hash, now);
 	complete(&c->stack, task);
 	if (bpf_ringbuf_query(&copies, BPF_RB_AVAIL_DATA) > copies_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
 	size = c->n_bytes;
 	barrier_var(size);
 	if (size <= sizeof(c->bytes)) {
-		size += __builtin_offsetof(struct sampler_copy, bytes);
+		size += __builtin_offsetof(struct cpu_sampler_copy, bytes);
 		if (!bpf_ringbuf_output(&copies, c, size, flags))
 			return true;
 	}
@@ -315,18 +317,18 @@ static __always_inline bool send_copy(struct sampler_copy *c, struct task_struct
 	return false;
 }
 
-static __always_inline u64 hash_kernel(const struct sampler_stack *r, u64 hash, u32 n)
+static __always_inline u64 hash_kernel(const struct cpu_sampler_stack *r, u64 hash, u32 n)
 {
-	for (u32 i = 0; i < SAMPLER_FRAMES_MAX; i++) {
+	for (u32 i = 0; i < CPU_SAMPLER_FRAMES_MAX; i++) {
 		if (i >= n)
 			break;
-		hash = mix(hash, r->frames[i]);
+		hash = cpu_walk_mix(hash, r->frames[i]);
 	}
 	return hash;
 }
 
-static __always_inline void regs_of_task(struct sampler_copy *s, struct walk *w, u64 *ret_mode,
-					 struct task_struct *task)
+static __always_inline void regs_of_task(struct cpu_sampler_copy *s, struct cpu_walk *w,
+					 u64 *ret_mode, struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
@@ -335,14 +337,14 @@ static __always_inline void regs_of_task(struct sampler_copy *s, struct walk *w,
 	*ret_mode = TASK_MODE(regs);
 }
 
-static __always_inline void walk_user(struct walk *w, struct sampler_copy *s,
+static __always_inline void walk_user(struct cpu_walk *w, struct cpu_sampler_copy *s,
 				      struct task_struct *task, u64 mode, u64 now)
 {
 	s->pc = w->pc;
-	w->fp = s->regs[SAMPLER_FP];
-	w->sp = s->regs[SAMPLER_SP];
+	w->fp = s->regs[CPU_SAMPLER_FP];
+	w->sp = s->regs[CPU_SAMPLER_SP];
 	if (MODE_IS_32BIT(mode))
-		w->end = SAMPLER_END_UNSUPPORTED;
+		w->end = CPU_SAMPLER_END_UNSUPPORTED;
 	else if (w->pc)
 		take_user(w, &s->stack, task, now);
 }
@@ -352,8 +354,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 zero = 0, parity;
-	struct walk w = {};
-	struct sampler_copy *s;
+	struct cpu_walk w = {};
+	struct cpu_sampler_copy *s;
 	void *map;
 	u64 mode, hash, now = bpf_ktime_get_ns();
 	u32 now_epoch = epoch;
@@ -400,9 +402,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 /* The stack of a thread that is about to sleep, which is the current one; 0 when it is lost. */
 static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 now)
 {
-	struct walk w = {.slot = 1};
+	struct cpu_walk w = {.slot = 1};
 	u32 one = 1;
-	struct sampler_copy *s = bpf_map_lookup_elem(&scratches, &one);
+	struct cpu_sampler_copy *s = bpf_map_lookup_elem(&scratches, &one);
 	u64 mode, hash;
 
 	if (!s)
@@ -428,7 +430,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 
 static __always_inline void wait_begins(void *ctx, struct task_struct *task, u64 now)
 {
-	struct sampler_wait fresh = {.weight = 1}, *wait;
+	struct cpu_sampler_wait fresh = {.weight = 1}, *wait;
 	u32 tid = task->pid, weight;
 
 	if (!has_user_stack(task) || (task->flags & PF_EXITING))
@@ -453,7 +455,7 @@ static __always_inline void wait_begins(void *ctx, struct task_struct *task, u64
 
 static __always_inline void wait_ends(u32 tid, u64 now)
 {
-	struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct cpu_sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
 	u32 parity = epoch & 1;
 	u64 waited;
 	void *map;
@@ -463,7 +465,7 @@ static __always_inline void wait_ends(u32 tid, u64 now)
 	waited = now - wait->out_ns;
 	wait->out_ns = 0;
 	if (waited < offcpu_min_ns) {
-		if (wait->hash && wait->weight < SAMPLER_WEIGHT_MAX)
+		if (wait->hash && wait->weight < CPU_SAMPLER_WEIGHT_MAX)
 			wait->weight *= 2;
 		return;
 	}
@@ -490,14 +492,14 @@ int on_switch(u64 *ctx)
 
 static __always_inline void process_changed(struct task_struct *task, u32 kind)
 {
-	struct sampler_thread t;
+	struct cpu_sampler_thread t;
 	u32 tgid = task->tgid;
-	struct sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
+	struct cpu_sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
 	bool was_known = p;
 
 	/* An exec may have been sampled before it is told: then the new program is there already.
 	 */
-	if (p && (kind == SAMPLER_NOTICE_EXIT || p->exec_id != task->self_exec_id))
+	if (p && (kind == CPU_SAMPLER_NOTICE_EXIT || p->exec_id != task->self_exec_id))
 		bpf_map_delete_elem(&processes, &tgid);
 	if (!was_known && !want_events)
 		return;
@@ -509,7 +511,7 @@ static __always_inline void process_changed(struct task_struct *task, u32 kind)
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
-	process_changed((struct task_struct *)ctx[0], SAMPLER_NOTICE_EXEC);
+	process_changed((struct task_struct *)ctx[0], CPU_SAMPLER_NOTICE_EXEC);
 	return 0;
 }
 
@@ -523,6 +525,6 @@ int on_exit(u64 *ctx)
 		bpf_map_delete_elem(&waits, &tid);
 	/* The last thread of the process. */
 	if (task->signal->live.counter == 0)
-		process_changed(task, SAMPLER_NOTICE_EXIT);
+		process_changed(task, CPU_SAMPLER_NOTICE_EXIT);
 	return 0;
 }

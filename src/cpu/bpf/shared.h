@@ -8,7 +8,7 @@
  *   chunks of 1 MB:  ... | page 0 | page 1 | ...   ← index: {first row, rows} per 4 kB of text
  *                        | row | row | row | ...   ← {offset in its 4 kB, number of its rule}
  *                                 │
- *   rules       struct unwind_rule ◄┘
+ *   rules       struct elf_unwind_rule ◄┘
  *
  * A page's rows lie together in one chunk, sorted, and the first is at offset 0: each page can be
  * searched without its neighbours.
@@ -20,36 +20,36 @@
 #include "cpu/interp/interp_shared.h"
 #include "elf/unwind/rule.h"
 
-#define SAMPLER_FRAMES_MAX 127
-#define SAMPLER_PAGE_BITS 12
-#define SAMPLER_PAGE_SIZE (1U << SAMPLER_PAGE_BITS)
-#define SAMPLER_CHUNK_BITS 18 /* words of 4 bytes */
-#define SAMPLER_CHUNK_WORDS (1U << SAMPLER_CHUNK_BITS)
-#define SAMPLER_CHUNKS 64U
-#define SAMPLER_RULES (1U << 15)
-#define SAMPLER_MAPPINGS (1U << 16)
-#define SAMPLER_MAPPINGS_PER_PROCESS 4096U
-#define SAMPLER_PROCESSES (1U << 14)
-#define SAMPLER_FILES 8192U
-#define SAMPLER_NO_FILE 0xffffffffU
+#define CPU_SAMPLER_FRAMES_MAX 127
+#define CPU_SAMPLER_PAGE_BITS 12
+#define CPU_SAMPLER_PAGE_SIZE (1U << CPU_SAMPLER_PAGE_BITS)
+#define CPU_SAMPLER_CHUNK_BITS 18 /* words of 4 bytes */
+#define CPU_SAMPLER_CHUNK_WORDS (1U << CPU_SAMPLER_CHUNK_BITS)
+#define CPU_SAMPLER_CHUNKS 64U
+#define CPU_SAMPLER_RULES (1U << 15)
+#define CPU_SAMPLER_MAPPINGS (1U << 16)
+#define CPU_SAMPLER_MAPPINGS_PER_PROCESS 4096U
+#define CPU_SAMPLER_PROCESSES (1U << 14)
+#define CPU_SAMPLER_FILES 8192U
+#define CPU_SAMPLER_NO_FILE 0xffffffffU
 
 /* A row is a word: the offset in its page above the number of its rule. */
-#define SAMPLER_ROW(offset, rule) ((__u32)(offset) << 16 | (rule))
-#define SAMPLER_ROW_OFFSET(row) ((row) >> 16)
-#define SAMPLER_ROW_RULE(row) ((row)&0xffffU)
+#define CPU_SAMPLER_ROW(offset, rule) ((__u32)(offset) << 16 | (rule))
+#define CPU_SAMPLER_ROW_OFFSET(row) ((row) >> 16)
+#define CPU_SAMPLER_ROW_RULE(row) ((row)&0xffffU)
 
-struct sampler_chunk {
-	__u32 words[SAMPLER_CHUNK_WORDS];
+struct cpu_sampler_chunk {
+	__u32 words[CPU_SAMPLER_CHUNK_WORDS];
 };
 
-enum sampler_file_state {
-	SAMPLER_FILE_NEW,   /* its tables were not asked for yet */
-	SAMPLER_FILE_ASKED, /* they were: user space is about to load them */
-	SAMPLER_FILE_TABLE,
-	SAMPLER_FILE_CHAIN, /* there are none: frame pointers */
+enum cpu_sampler_file_state {
+	CPU_SAMPLER_FILE_NEW,	/* its tables were not asked for yet */
+	CPU_SAMPLER_FILE_ASKED, /* they were: user space is about to load them */
+	CPU_SAMPLER_FILE_TABLE,
+	CPU_SAMPLER_FILE_CHAIN, /* there are none: frame pointers */
 };
 
-struct sampler_file {
+struct cpu_sampler_file {
 	__u32 state;
 	__u32 index; /* word of the first page's {first, n} */
 	__u32 n_pages;
@@ -57,16 +57,16 @@ struct sampler_file {
 	__u64 first_page; /* link-time address, in pages */
 };
 
-struct sampler_mapping {
+struct cpu_sampler_mapping {
 	__u64 start;
 	__u64 end;
 	__u64 bias; /* address - bias is the link-time address */
-	__u32 file; /* SAMPLER_NO_FILE for anonymous memory */
+	__u32 file; /* CPU_SAMPLER_NO_FILE for anonymous memory */
 	__u32 unused;
 };
 
 /* A pid alone is not a process: with the start it is, and with the count of execs a program. */
-struct sampler_process {
+struct cpu_sampler_process {
 	__u64 start_ns;
 	__u64 exec_id;
 	__u64 asked_ns;	 /* when they were last asked for, and have not come since */
@@ -77,20 +77,20 @@ struct sampler_process {
 	__u32 n;
 };
 
-struct sampler_counts {
+struct cpu_sampler_counts {
 	__u64 count;
 	__u64 ns;
 };
 
 /* How a stack ended: the same as enum cpu_stack_end. */
-enum sampler_end {
-	SAMPLER_END_ROOT,
-	SAMPLER_END_TRUNCATED,
-	SAMPLER_END_NO_RULE,
-	SAMPLER_END_UNREADABLE,
-	SAMPLER_END_UNSUPPORTED,
-	SAMPLER_END_NOT_LOADED,
-	SAMPLER_END_N,
+enum cpu_sampler_end {
+	CPU_SAMPLER_END_ROOT,
+	CPU_SAMPLER_END_TRUNCATED,
+	CPU_SAMPLER_END_NO_RULE,
+	CPU_SAMPLER_END_UNREADABLE,
+	CPU_SAMPLER_END_UNSUPPORTED,
+	CPU_SAMPLER_END_NOT_LOADED,
+	CPU_SAMPLER_END_N,
 };
 
 /*
@@ -99,12 +99,12 @@ enum sampler_end {
  * interpreter's, whose words (struct interp_frame) follow at once. Those of an interpreter that has
  * its frames beside the stack come after all user frames.
  */
-#define SAMPLER_FRAME_ADDRESS ((1ULL << 47) - 1)
-#define SAMPLER_FRAME_EXACT (1ULL << 47)
-#define SAMPLER_FRAME_FILE_SHIFT 48
-#define SAMPLER_FRAME_INTERP 0xffffULL /* as number of a file + 1 */
+#define CPU_SAMPLER_FRAME_ADDRESS ((1ULL << 47) - 1)
+#define CPU_SAMPLER_FRAME_EXACT (1ULL << 47)
+#define CPU_SAMPLER_FRAME_FILE_SHIFT 48
+#define CPU_SAMPLER_FRAME_INTERP 0xffffULL /* as number of a file + 1 */
 
-struct sampler_thread {
+struct cpu_sampler_thread {
 	__u64 start_ns; /* of the process */
 	__u64 exec_id;
 	__u32 tgid;
@@ -112,13 +112,13 @@ struct sampler_thread {
 	char name[16];
 };
 
-struct sampler_stack {
-	struct sampler_thread thread;
+struct cpu_sampler_stack {
+	struct cpu_sampler_thread thread;
 	__u64 hash;
 	__u64 cgroup;
 	__u32 epoch;
 	__u8 offcpu;
-	__u8 end; /* enum sampler_end */
+	__u8 end; /* enum cpu_sampler_end */
 	__u16 n_kernel;
 	__u16 n_user;
 	__u16 n_interp;	 /* of INTERP_WORDS each */
@@ -127,9 +127,9 @@ struct sampler_stack {
 	__u8 unused[2];
 	char comm[16]; /* of the thread group leader */
 	/* Kernel, native and interpreter frames; a power of two. */
-	__u64 frames[4 * (SAMPLER_FRAMES_MAX + 1)];
+	__u64 frames[4 * (CPU_SAMPLER_FRAMES_MAX + 1)];
 };
-#define SAMPLER_FRAME_MASK (4 * (SAMPLER_FRAMES_MAX + 1) - 1)
+#define CPU_SAMPLER_FRAME_MASK (4 * (CPU_SAMPLER_FRAMES_MAX + 1) - 1)
 
 /*
  * What the walk needs of a machine: how many registers DWARF numbers, which are the frame and the
@@ -138,25 +138,25 @@ struct sampler_stack {
  */
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
 /* struct ucontext has the registers at 40, of which rbp is the 10th, rsp the 15th, rip the 16th. */
-#define SAMPLER_REGS 16
-#define SAMPLER_FP 6
-#define SAMPLER_SP 7
-#define SAMPLER_SIGNAL_REGS 120
-#define SAMPLER_SIGNAL_FP 0
-#define SAMPLER_SIGNAL_SP 5
-#define SAMPLER_SIGNAL_PC 6
-#define SAMPLER_SIGNAL_N 7
+#define CPU_SAMPLER_REGS 16
+#define CPU_SAMPLER_FP 6
+#define CPU_SAMPLER_SP 7
+#define CPU_SAMPLER_SIGNAL_REGS 120
+#define CPU_SAMPLER_SIGNAL_FP 0
+#define CPU_SAMPLER_SIGNAL_SP 5
+#define CPU_SAMPLER_SIGNAL_PC 6
+#define CPU_SAMPLER_SIGNAL_N 7
 #elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 /* Enough to compile: user space does not start the sampler on this machine yet. x29 is at
  * 16 + 29 * 8 in the context, sp and pc follow x30. */
-#define SAMPLER_REGS 32
-#define SAMPLER_FP 29
-#define SAMPLER_SP 31
-#define SAMPLER_SIGNAL_REGS 552
-#define SAMPLER_SIGNAL_FP 0
-#define SAMPLER_SIGNAL_SP 2
-#define SAMPLER_SIGNAL_PC 3
-#define SAMPLER_SIGNAL_N 4
+#define CPU_SAMPLER_REGS 32
+#define CPU_SAMPLER_FP 29
+#define CPU_SAMPLER_SP 31
+#define CPU_SAMPLER_SIGNAL_REGS 552
+#define CPU_SAMPLER_SIGNAL_FP 0
+#define CPU_SAMPLER_SIGNAL_SP 2
+#define CPU_SAMPLER_SIGNAL_PC 3
+#define CPU_SAMPLER_SIGNAL_N 4
 #else
 #error "the registers of this machine are not described"
 #endif
@@ -165,44 +165,44 @@ struct sampler_stack {
  * A stack that could not be walked yet: registers and the top of the stack itself, in blocks that
  * lie within a page. What was walked of it is in stack, whose hash is of this one sample.
  */
-#define SAMPLER_COPY_BLOCK 512U
-#define SAMPLER_COPY_BLOCKS 48U
+#define CPU_SAMPLER_COPY_BLOCK 512U
+#define CPU_SAMPLER_COPY_BLOCKS 48U
 
-struct sampler_copy {
-	struct sampler_stack stack;
-	__u64 regs[SAMPLER_REGS];
+struct cpu_sampler_copy {
+	struct cpu_sampler_stack stack;
+	__u64 regs[CPU_SAMPLER_REGS];
 	__u64 pc;
 	__u64 start_code; /* where the process has its program, and its first stack */
 	__u64 start_stack;
 	__u64 start; /* address of the first byte */
 	__u32 n_bytes;
 	__u32 parent; /* which it was forked from and runs the program of; 0 after an exec */
-	__u8 bytes[SAMPLER_COPY_BLOCKS * SAMPLER_COPY_BLOCK];
+	__u8 bytes[CPU_SAMPLER_COPY_BLOCKS * CPU_SAMPLER_COPY_BLOCK];
 };
 
-enum sampler_notice_kind {
-	SAMPLER_NOTICE_PROCESS, /* a process that is not known, sampled at value */
-	SAMPLER_NOTICE_ADDRESS, /* value is an address in none of its mappings */
-	SAMPLER_NOTICE_FILE,	/* value is a file whose tables are needed */
-	SAMPLER_NOTICE_EXEC,
-	SAMPLER_NOTICE_EXIT,
+enum cpu_sampler_notice_kind {
+	CPU_SAMPLER_NOTICE_PROCESS, /* a process that is not known, sampled at value */
+	CPU_SAMPLER_NOTICE_ADDRESS, /* value is an address in none of its mappings */
+	CPU_SAMPLER_NOTICE_FILE,    /* value is a file whose tables are needed */
+	CPU_SAMPLER_NOTICE_EXEC,
+	CPU_SAMPLER_NOTICE_EXIT,
 };
 
-struct sampler_notice {
-	struct sampler_thread thread;
+struct cpu_sampler_notice {
+	struct cpu_sampler_thread thread;
 	__u32 kind;
 	__u32 unused;
 	__u64 value;
 };
 
 /* One thread's wait, from the moment it left its CPU. */
-struct sampler_wait {
+struct cpu_sampler_wait {
 	__u64 out_ns; /* 0 while it runs */
 	__u64 hash;   /* of the stack that was taken; 0 for none */
 	__u32 weight; /* of the stacks of this thread: one in so many is taken */
 	__u32 taken;  /* the weight when this one was */
 };
 
-#define SAMPLER_WAITS (1U << 15)
-#define SAMPLER_WEIGHT_MAX 64U
-#define SAMPLER_SENT (1U << 14)
+#define CPU_SAMPLER_WAITS (1U << 15)
+#define CPU_SAMPLER_WEIGHT_MAX 64U
+#define CPU_SAMPLER_SENT (1U << 14)

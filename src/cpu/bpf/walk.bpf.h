@@ -11,24 +11,27 @@
 #include "cpu/bpf/walk.h"
 #include "cpu/interp/interp.bpf.h"
 
-static __always_inline struct sampler_copy *walk_record(const struct walk *w)
+static __always_inline struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w)
 {
 	u32 slot = w->slot;
 
 	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-static __always_inline const struct sampler_mapping *walk_mapping(const struct walk *w, u32 number)
+static __always_inline const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w,
+									  u32 number)
 {
 	return bpf_map_lookup_elem(&mappings, &number);
 }
 
-static __always_inline const struct sampler_file *walk_file(const struct walk *w, u32 id)
+static __always_inline const struct cpu_sampler_file *cpu_walk_file(const struct cpu_walk *w,
+								    u32 id)
 {
 	return bpf_map_lookup_elem(&files, &id);
 }
 
-static __always_inline const struct sampler_chunk *walk_chunk(const struct walk *w, u32 number)
+static __always_inline const struct cpu_sampler_chunk *cpu_walk_chunk(const struct cpu_walk *w,
+								      u32 number)
 {
 	void *chunk = bpf_map_lookup_elem(&chunks, &number);
 	u32 zero = 0;
@@ -36,17 +39,18 @@ static __always_inline const struct sampler_chunk *walk_chunk(const struct walk 
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
-static __always_inline const struct unwind_rule *walk_rule(const struct walk *w, u32 number)
+static __always_inline const struct elf_unwind_rule *cpu_walk_rule(const struct cpu_walk *w,
+								   u32 number)
 {
 	return bpf_map_lookup_elem(&rules, &number);
 }
 
-static __always_inline long walk_read(struct walk *w, void *dst, u32 size, u64 address)
+static __always_inline long cpu_walk_read(struct cpu_walk *w, void *dst, u32 size, u64 address)
 {
 	return bpf_probe_read_user(dst, size, (void *)address);
 }
 
-static __always_inline int interp_step(const struct walk *w, struct interp_walk *i)
+static __always_inline int interp_step(const struct cpu_walk *w, struct interp_walk *i)
 {
 	u32 row = i->layout;
 	const struct interp_layout *l = bpf_map_lookup_elem(&interp_layouts, &row);
@@ -65,15 +69,15 @@ static __always_inline int interp_step(const struct walk *w, struct interp_walk 
 }
 
 /*
- * For the frame at pc, which has no file. WALK_ASK: unwind it like any other. Not part of
- * walk_step(): the stack of interpreter steps would add to its own, and all programs together have
- * 512 bytes.
+ * For the frame at pc, which has no file. CPU_WALK_ASK: unwind it like any other. Not part of
+ * cpu_walk_step(): the stack of interpreter steps would add to its own, and all programs together
+ * have 512 bytes.
  */
-int interp_ask(struct walk *w);
-__attribute__((noinline)) int interp_ask(struct walk *w)
+int interp_ask(struct cpu_walk *w);
+__attribute__((noinline)) int interp_ask(struct cpu_walk *w)
 {
 	struct interp_walk *i;
-	struct sampler_copy *s;
+	struct cpu_sampler_copy *s;
 	u32 slot, answer;
 	u64 frame;
 
@@ -81,78 +85,79 @@ __attribute__((noinline)) int interp_ask(struct walk *w)
 		return 1;
 	slot = w->slot;
 	i = bpf_map_lookup_elem(&interp_walks, &slot);
-	s = walk_record(w);
+	s = cpu_walk_record(w);
 	if (!i || !s)
 		return 1;
 	w->asked = 1;
-	frame = (w->pc & SAMPLER_FRAME_ADDRESS) | (w->exact ? SAMPLER_FRAME_EXACT : 0);
+	frame = (w->pc & CPU_SAMPLER_FRAME_ADDRESS) | (w->exact ? CPU_SAMPLER_FRAME_EXACT : 0);
 	i->pc = w->pc;
 	i->sp = w->sp;
 	i->fp = w->fp;
 	i->exact = w->exact;
 	answer = interp_step(w, i);
 	if (answer != INTERP_FRAME && answer != INTERP_CUT)
-		return WALK_ASK;
+		return CPU_WALK_ASK;
 	if (answer == INTERP_FRAME)
-		frame |= SAMPLER_FRAME_INTERP << SAMPLER_FRAME_FILE_SHIFT;
-	note_word(w, &s->stack, next_word(w), frame);
+		frame |= CPU_SAMPLER_FRAME_INTERP << CPU_SAMPLER_FRAME_FILE_SHIFT;
+	cpu_note_word(w, &s->stack, cpu_next_word(w), frame);
 	w->n_user++;
 	w->asked = 0;
 	if (answer == INTERP_CUT)
-		return stop(w, SAMPLER_END_NO_RULE);
+		return cpu_walk_stop(w, CPU_SAMPLER_END_NO_RULE);
 	i->frame.id |= INTERP_ENTERED; /* each has its own native frame */
-	note_interp(w, &s->stack, &i->frame);
+	cpu_note_interp(w, &s->stack, &i->frame);
 	w->pc = i->pc;
 	w->sp = i->sp;
 	w->fp = i->fp;
 	w->exact = i->exact;
 	w->fp_lost = 0;
-	return w->pc ? 0 : stop(w, SAMPLER_END_ROOT);
+	return w->pc ? 0 : cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
 }
 
-static int walk_loop(u32 number, struct walk *w)
+static int walk_loop(u32 number, struct cpu_walk *w)
 {
-	int r = walk_step(w);
+	int r = cpu_walk_step(w);
 
-	if (r == WALK_ASK)
+	if (r == CPU_WALK_ASK)
 		r = interp_ask(w);
-	if (r == WALK_ASK)
-		r = walk_step(w);
+	if (r == CPU_WALK_ASK)
+		r = cpu_walk_step(w);
 	return r ? 1 : 0;
 }
 
 /* Native code called the last frame. */
-static __always_inline void mark_entered(struct walk *w, struct sampler_stack *s)
+static __always_inline void mark_entered(struct cpu_walk *w, struct cpu_sampler_stack *s)
 {
 	if (w->n_interp)
-		s->frames[(next_word(w) - INTERP_WORDS) & SAMPLER_FRAME_MASK] |= INTERP_ENTERED;
-	w->hash = mix(w->hash, 1);
+		s->frames[(cpu_next_word(w) - INTERP_WORDS) & CPU_SAMPLER_FRAME_MASK] |=
+			INTERP_ENTERED;
+	w->hash = cpu_walk_mix(w->hash, 1);
 }
 
 /*
  * Nonzero at the end. Global, so that the verifier assumes anything in w: older ones would assume
  * the values of the first step.
  */
-int interp_take(struct walk *w);
-__attribute__((noinline)) int interp_take(struct walk *w)
+int interp_take(struct cpu_walk *w);
+__attribute__((noinline)) int interp_take(struct cpu_walk *w)
 {
 	struct interp_walk *i;
-	struct sampler_copy *s;
+	struct cpu_sampler_copy *s;
 	u32 slot;
 
 	if (!w)
 		return 1;
 	slot = w->slot;
 	i = bpf_map_lookup_elem(&interp_walks, &slot);
-	s = walk_record(w);
+	s = cpu_walk_record(w);
 	if (!i || !s)
 		return 1;
 	i->pc = 0;
 	switch (interp_step(w, i)) {
 	case INTERP_FRAME:
-		if (w->n_interp >= SAMPLER_FRAMES_MAX)
+		if (w->n_interp >= CPU_SAMPLER_FRAMES_MAX)
 			return 1;
-		note_interp(w, &s->stack, &i->frame);
+		cpu_note_interp(w, &s->stack, &i->frame);
 		return 0;
 	case INTERP_CALLED:
 		mark_entered(w, &s->stack);
@@ -167,13 +172,13 @@ __attribute__((noinline)) int interp_take(struct walk *w)
 	}
 }
 
-static int interp_loop(u32 number, struct walk *w)
+static int interp_loop(u32 number, struct cpu_walk *w)
 {
 	return interp_take(w) ? 1 : 0;
 }
 
 /* Before the walk of a process with an interpreter. */
-static __always_inline void interp_begin(struct walk *w, const struct interp_process *process,
+static __always_inline void interp_begin(struct cpu_walk *w, const struct interp_process *process,
 					 struct task_struct *task)
 {
 	u32 slot = w->slot;
@@ -188,11 +193,11 @@ static __always_inline void interp_begin(struct walk *w, const struct interp_pro
 }
 
 /* After it. */
-static __always_inline void interp_end(struct walk *w)
+static __always_inline void interp_end(struct cpu_walk *w)
 {
 	if (!w->interp || w->n_interp)
 		return;
 	w->interp_cut = 1;
 	bpf_loop(INTERP_STEPS, interp_loop, w, 0);
-	w->hash = mix(w->hash, w->interp_cut);
+	w->hash = cpu_walk_mix(w->hash, w->interp_cut);
 }

@@ -17,44 +17,44 @@
 #define STACK_MAX_BYTES ((uint64_t)8 << 20)
 
 struct copy_walk {
-	struct walk walk; /* first, so that the one is the other */
+	struct cpu_walk walk; /* first, so that the one is the other */
 	struct cpu_sampler *sampler;
 	bool beyond; /* the stack is deeper than the copy */
 };
 
-static struct cpu_sampler *walk_sampler(const struct walk *w)
+static struct cpu_sampler *walk_sampler(const struct cpu_walk *w)
 {
 	return ((const struct copy_walk *)w)->sampler;
 }
 
-static struct sampler_copy *walk_record(const struct walk *w)
+static struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w)
 {
 	return &walk_sampler(w)->copy;
 }
 
-static const struct sampler_mapping *walk_mapping(const struct walk *w, __u32 number)
+static const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w, __u32 number)
 {
-	return number < SAMPLER_MAPPINGS ? &walk_sampler(w)->mappings[number] : NULL;
+	return number < CPU_SAMPLER_MAPPINGS ? &walk_sampler(w)->mappings[number] : NULL;
 }
 
-static const struct sampler_file *walk_file(const struct walk *w, __u32 id)
+static const struct cpu_sampler_file *cpu_walk_file(const struct cpu_walk *w, __u32 id)
 {
-	return id < SAMPLER_FILES ? &walk_sampler(w)->shared_files[id] : NULL;
+	return id < CPU_SAMPLER_FILES ? &walk_sampler(w)->shared_files[id] : NULL;
 }
 
-static const struct sampler_chunk *walk_chunk(const struct walk *w, __u32 number)
+static const struct cpu_sampler_chunk *cpu_walk_chunk(const struct cpu_walk *w, __u32 number)
 {
-	return (const struct sampler_chunk *)cpu_tables_chunk(walk_sampler(w)->tables, number);
+	return (const struct cpu_sampler_chunk *)cpu_tables_chunk(walk_sampler(w)->tables, number);
 }
 
-static const struct unwind_rule *walk_rule(const struct walk *w, __u32 number)
+static const struct elf_unwind_rule *cpu_walk_rule(const struct cpu_walk *w, __u32 number)
 {
-	return number < SAMPLER_RULES ? &walk_sampler(w)->rules[number] : NULL;
+	return number < CPU_SAMPLER_RULES ? &walk_sampler(w)->rules[number] : NULL;
 }
 
-static long walk_read(struct walk *w, void *dst, __u32 size, __u64 address)
+static long cpu_walk_read(struct cpu_walk *w, void *dst, __u32 size, __u64 address)
 {
-	const struct sampler_copy *c = walk_record(w);
+	const struct cpu_sampler_copy *c = cpu_walk_record(w);
 	uint64_t at = address - c->start;
 
 	if (at < c->n_bytes && size <= c->n_bytes - at) {
@@ -66,36 +66,37 @@ static long walk_read(struct walk *w, void *dst, __u32 size, __u64 address)
 }
 
 /* One attempt; returns the file whose tables are missing, or CPU_FILE_NONE. */
-static uint32_t walk_copy(struct cpu_sampler *s, struct range mappings)
+static uint32_t walk_copy(struct cpu_sampler *s, struct cpu_range mappings)
 {
-	struct sampler_copy *c = &s->copy;
+	struct cpu_sampler_copy *c = &s->copy;
 	struct copy_walk cw = {
 		.walk = {.pc = c->pc,
-			 .sp = c->regs[SAMPLER_SP],
-			 .fp = c->regs[SAMPLER_FP],
+			 .sp = c->regs[CPU_SAMPLER_SP],
+			 .fp = c->regs[CPU_SAMPLER_FP],
 			 .first = mappings.first,
 			 .n = mappings.n,
 			 .n_kernel = c->stack.n_kernel,
 			 .exact = 1,
-			 .end = SAMPLER_END_TRUNCATED},
+			 .end = CPU_SAMPLER_END_TRUNCATED},
 		.sampler = s,
 	};
-	struct walk *w = &cw.walk;
+	struct cpu_walk *w = &cw.walk;
 
-	for (int i = 0; i < SAMPLER_FRAMES_MAX; i++)
-		if (walk_step(w))
+	for (int i = 0; i < CPU_SAMPLER_FRAMES_MAX; i++)
+		if (cpu_walk_step(w))
 			break;
 	c->stack.n_user = (uint16_t)w->n_user;
 	c->stack.end = (uint8_t)w->end;
-	if (cw.beyond && (w->end == SAMPLER_END_UNREADABLE || w->end == SAMPLER_END_NO_RULE))
-		c->stack.end = SAMPLER_END_NOT_LOADED;
+	if (cw.beyond &&
+	    (w->end == CPU_SAMPLER_END_UNREADABLE || w->end == CPU_SAMPLER_END_NO_RULE))
+		c->stack.end = CPU_SAMPLER_END_NOT_LOADED;
 	return w->wanted ? w->wanted - 1 : CPU_FILE_NONE;
 }
 
 /* Each attempt needs one more file at most; those that have no tables end in frame pointers. */
-static void walk_loading(struct cpu_sampler *s, struct range mappings)
+static void walk_loading(struct cpu_sampler *s, struct cpu_range mappings)
 {
-	for (int i = 0; i < SAMPLER_FRAMES_MAX; i++) {
+	for (int i = 0; i < CPU_SAMPLER_FRAMES_MAX; i++) {
 		uint32_t wanted = walk_copy(s, mappings);
 
 		if (wanted == CPU_FILE_NONE)
@@ -103,32 +104,32 @@ static void walk_loading(struct cpu_sampler *s, struct range mappings)
 		cpu_files_want(s->files, wanted);
 		if (!cpu_files_is_wanted(s->files))
 			return;
-		sampler_set_urgent(s, false);
+		cpu_sampler_set_urgent(s, false);
 		/* Without a pause: in one the process might end, and its mappings be another's. */
 		while (cpu_files_load_next(s->files, NULL))
 			;
 	}
 }
 
-static struct range find_mappings(struct cpu_sampler *s, const struct sampler_copy *c)
+static struct cpu_range find_mappings(struct cpu_sampler *s, const struct cpu_sampler_copy *c)
 {
 	const struct cpu_layout layout = {.parent = (pid_t)c->parent,
 					  .start_code = c->start_code,
 					  .start_stack = c->start_stack};
-	struct range found = cpu_processes_mappings(s->processes, &c->stack.thread);
+	struct cpu_range found = cpu_processes_mappings(s->processes, &c->stack.thread);
 
 	/* What was told before the copy came. */
-	if (!found.n && bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, NULL) == 0)
+	if (!found.n && bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, NULL) == 0)
 		found = cpu_processes_mappings(s->processes, &c->stack.thread);
 	if (!found.n && c->parent)
 		found = cpu_processes_inherit(s->processes, &c->stack.thread, &layout);
 	return found;
 }
 
-static void walk_again(struct cpu_sampler *s, struct range mappings)
+static void walk_again(struct cpu_sampler *s, struct cpu_range mappings)
 {
-	struct sampler_stack *stack = &s->copy.stack;
-	uint16_t n_inlined = stacks_split(stack, s->user, s->interp);
+	struct cpu_sampler_stack *stack = &s->copy.stack;
+	uint16_t n_inlined = cpu_stacks_split(stack, s->user, s->interp);
 
 	walk_loading(s, mappings);
 	/* Frames that an interpreter keeps elsewhere come after those walked now. */
@@ -137,21 +138,21 @@ static void walk_again(struct cpu_sampler *s, struct range mappings)
 	       stack->n_interp * sizeof(s->interp[0]));
 }
 
-int sampler_on_copy(void *context, void *data, size_t len)
+int cpu_sampler_on_copy(void *context, void *data, size_t len)
 {
-	const size_t header = offsetof(struct sampler_copy, bytes);
+	const size_t header = offsetof(struct cpu_sampler_copy, bytes);
 	struct cpu_sampler *s = context;
-	struct sampler_stack *stack = &s->copy.stack;
-	struct range mappings;
+	struct cpu_sampler_stack *stack = &s->copy.stack;
+	struct cpu_range mappings;
 
 	if (len < header || len > sizeof(s->copy))
 		return 0;
 	memcpy(&s->copy, data, len);
-	if (s->copy.n_bytes > len - header || !stacks_is_sound(stack, sizeof(*stack)))
+	if (s->copy.n_bytes > len - header || !cpu_stacks_is_sound(stack, sizeof(*stack)))
 		return 0;
 	mappings = find_mappings(s, &s->copy);
 	if (mappings.n)
 		walk_again(s, mappings);
-	s->copy_ends[stack->end < SAMPLER_END_N ? stack->end : SAMPLER_END_NOT_LOADED]++;
-	return sampler_on_stack(s, stack, stacks_bytes(stack));
+	s->copy_ends[stack->end < CPU_SAMPLER_END_N ? stack->end : CPU_SAMPLER_END_NOT_LOADED]++;
+	return cpu_sampler_on_stack(s, stack, cpu_stacks_bytes(stack));
 }

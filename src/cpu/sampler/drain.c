@@ -13,15 +13,15 @@
 /* Past this the off-CPU stacks are forgotten, and sent again as they recur. */
 #define WAITING_MAX_BYTES ((size_t)16 << 20)
 
-static void resolve_frame(const struct cpu_sampler *s, const struct stack_record *record,
+static void resolve_frame(const struct cpu_sampler *s, const struct cpu_stack_record *record,
 			  const struct cpu_process *process, uint64_t sent, struct cpu_frame *ret)
 {
-	uint64_t id = sent >> SAMPLER_FRAME_FILE_SHIFT, vaddr;
+	uint64_t id = sent >> CPU_SAMPLER_FRAME_FILE_SHIFT, vaddr;
 	uint32_t file;
 
-	*ret = (struct cpu_frame){.address = sent & SAMPLER_FRAME_ADDRESS,
-				  .is_return = !(sent & SAMPLER_FRAME_EXACT)};
-	if (stacks_is_interp(sent)) {
+	*ret = (struct cpu_frame){.address = sent & CPU_SAMPLER_FRAME_ADDRESS,
+				  .is_return = !(sent & CPU_SAMPLER_FRAME_EXACT)};
+	if (cpu_stacks_is_interp(sent)) {
 		ret->is_interp = true;
 		return;
 	}
@@ -37,11 +37,11 @@ static void resolve_frame(const struct cpu_sampler *s, const struct stack_record
 	ret->address = vaddr + ret->is_return;
 }
 
-static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
-		      const struct sampler_counts *counts,
+static int emit_stack(struct cpu_sampler *s, const struct cpu_stack_record *record,
+		      const struct cpu_sampler_counts *counts,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context)
 {
-	const struct sampler_stack *sent = record->stack;
+	const struct cpu_sampler_stack *sent = record->stack;
 	struct cpu_process *process = cpu_processes_get(s->processes, &sent->thread);
 	struct cpu_stack stack = {
 		.process = process,
@@ -69,20 +69,20 @@ static int emit_stack(struct cpu_sampler *s, const struct stack_record *record,
 		stack.value_ns = counts->count * (NS_PER_SEC / s->options.hz);
 	for (size_t i = 0; i < sent->n_kernel; i++)
 		s->kernel[i] = sent->frames[i];
-	(void)stacks_split(sent, s->user, s->interp);
+	(void)cpu_stacks_split(sent, s->user, s->interp);
 	for (size_t i = 0; i < sent->n_user; i++)
 		resolve_frame(s, record, process, s->user[i], &s->frames[i]);
 	return emit(context, &stack);
 }
 
 static int emit_hash(struct cpu_sampler *s, uint32_t parity, uint64_t hash,
-		     const struct sampler_counts *counts,
+		     const struct cpu_sampler_counts *counts,
 		     int (*emit)(void *context, const struct cpu_stack *stack), void *context)
 {
-	const struct stack_record *record = stacks_find(&s->running[parity], hash);
+	const struct cpu_stack_record *record = cpu_stacks_find(&s->running[parity], hash);
 
 	if (!record)
-		record = stacks_find(&s->waiting, hash);
+		record = cpu_stacks_find(&s->waiting, hash);
 	if (record)
 		return emit_stack(s, record, counts, emit, context);
 	s->lost_stacks += counts->count;
@@ -111,7 +111,7 @@ static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 			code = emit_hash(s, parity, s->keys[i], &s->counts[i], emit, context);
 			/* To name a frame may take long, and who asks meanwhile may be gone. */
 			if (code >= 0)
-				code = sampler_consume(s, err);
+				code = cpu_sampler_consume(s, err);
 		}
 		from = to;
 		start = &from;
@@ -137,9 +137,9 @@ static void forget_waits(struct cpu_sampler *s)
 	int fd = bpf_map__fd(s->bpf->maps.sent);
 	uint64_t key;
 
-	for (uint32_t i = 0; i < SAMPLER_SENT && !bpf_map_get_next_key(fd, NULL, &key); i++)
+	for (uint32_t i = 0; i < CPU_SAMPLER_SENT && !bpf_map_get_next_key(fd, NULL, &key); i++)
 		(void)bpf_map_delete_elem(fd, &key);
-	stacks_clear(&s->waiting);
+	cpu_stacks_clear(&s->waiting);
 }
 
 int cpu_sampler_drain(struct cpu_sampler *s,
@@ -150,16 +150,16 @@ int cpu_sampler_drain(struct cpu_sampler *s,
 	uint64_t lost;
 	int r;
 
-	sampler_set_urgent(s, false);
+	cpu_sampler_set_urgent(s, false);
 	cpu_processes_next_epoch(s->processes);
 	r = swap_counts(s, err);
 	if (r < 0)
 		return r;
-	r = sampler_consume(s, err);
+	r = cpu_sampler_consume(s, err);
 	if (r < 0)
 		return r;
 	r = drain_counts(s, parity, emit, context, err);
-	stacks_clear(&s->running[parity]);
+	cpu_stacks_clear(&s->running[parity]);
 
 	lost = __atomic_load_n(&s->bpf->bss->n_lost_notices, __ATOMIC_RELAXED);
 	if (lost != s->lost_notices)

@@ -5,7 +5,7 @@
 #include "bpf/rings.h"
 #include "cpu/sampler/state.h"
 
-static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int kind)
+static void tell(struct cpu_sampler *s, const struct cpu_sampler_notice *notice, int kind)
 {
 	struct cpu_event event = {.kind = kind, .pid = (pid_t)notice->thread.tgid};
 
@@ -17,7 +17,7 @@ static void tell(struct cpu_sampler *s, const struct sampler_notice *notice, int
 }
 
 /* Its mappings were read, so it lives. */
-static void tell_sampled(struct cpu_sampler *s, const struct sampler_thread *thread)
+static void tell_sampled(struct cpu_sampler *s, const struct cpu_sampler_thread *thread)
 {
 	struct cpu_process *process = cpu_processes_get(s->processes, thread);
 	struct cpu_event event = {.kind = CPU_EVENT_SAMPLED, .process = process};
@@ -30,28 +30,28 @@ static void tell_sampled(struct cpu_sampler *s, const struct sampler_thread *thr
 	s->on_event(s->context, &event);
 }
 
-int sampler_on_notice(void *context, void *data, size_t len)
+int cpu_sampler_on_notice(void *context, void *data, size_t len)
 {
-	const struct sampler_notice *notice = data;
+	const struct cpu_sampler_notice *notice = data;
 	struct cpu_sampler *s = context;
 
 	if (len < sizeof(*notice))
 		return 0;
 	switch (notice->kind) {
-	case SAMPLER_NOTICE_PROCESS:
-	case SAMPLER_NOTICE_ADDRESS:
+	case CPU_SAMPLER_NOTICE_PROCESS:
+	case CPU_SAMPLER_NOTICE_ADDRESS:
 		/* A process that ended meanwhile has the stacks that it has. */
 		if (cpu_processes_load(s->processes, &notice->thread, notice->value) == 0)
 			tell_sampled(s, &notice->thread);
 		break;
-	case SAMPLER_NOTICE_FILE:
+	case CPU_SAMPLER_NOTICE_FILE:
 		cpu_files_want(s->files, (uint32_t)notice->value);
 		break;
-	case SAMPLER_NOTICE_EXEC:
+	case CPU_SAMPLER_NOTICE_EXEC:
 		cpu_processes_end(s->processes, &notice->thread, true);
 		tell(s, notice, CPU_EVENT_EXEC);
 		break;
-	case SAMPLER_NOTICE_EXIT:
+	case CPU_SAMPLER_NOTICE_EXIT:
 		cpu_processes_end(s->processes, &notice->thread, false);
 		tell(s, notice, CPU_EVENT_EXIT);
 		break;
@@ -61,7 +61,7 @@ int sampler_on_notice(void *context, void *data, size_t len)
 	return 0;
 }
 
-static void tell_frames(struct cpu_sampler *s, const struct sampler_stack *stack)
+static void tell_frames(struct cpu_sampler *s, const struct cpu_sampler_stack *stack)
 {
 	struct cpu_process *process = cpu_processes_get(s->processes, &stack->thread);
 	struct cpu_event event = {.kind = CPU_EVENT_FRAMES,
@@ -73,26 +73,27 @@ static void tell_frames(struct cpu_sampler *s, const struct sampler_stack *stack
 	if (!process || !s->on_event)
 		return;
 	event.pid = process->pid;
-	(void)stacks_split(stack, s->user, s->interp);
+	(void)cpu_stacks_split(stack, s->user, s->interp);
 	s->on_event(s->context, &event);
 }
 
-int sampler_on_stack(void *context, void *data, size_t len)
+int cpu_sampler_on_stack(void *context, void *data, size_t len)
 {
-	const struct sampler_stack *stack = data;
+	const struct cpu_sampler_stack *stack = data;
 	struct cpu_sampler *s = context;
-	struct stacks *stacks;
+	struct cpu_stacks *stacks;
 
 	if (len < sizeof(stack->thread))
 		return 0;
 	stacks = stack->offcpu ? &s->waiting : &s->running[stack->epoch & 1];
 	/* One that cannot be kept is missed at the drain, and counted there. */
-	if (stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 && stack->n_interp)
+	if (cpu_stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 &&
+	    stack->n_interp)
 		tell_frames(s, stack);
 	return 0;
 }
 
-void sampler_set_urgent(struct cpu_sampler *s, bool urgent)
+void cpu_sampler_set_urgent(struct cpu_sampler *s, bool urgent)
 {
 	const struct sched_param param = {.sched_priority = urgent ? 1 : 0};
 
@@ -103,26 +104,26 @@ void sampler_set_urgent(struct cpu_sampler *s, bool urgent)
 		s->options.urgent = false;
 }
 
-void sampler_on_pause(void *context)
+void cpu_sampler_on_pause(void *context)
 {
 	struct cpu_sampler *s = context;
 
-	(void)bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, NULL);
+	(void)bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, NULL);
 }
 
-int sampler_consume(struct cpu_sampler *s, struct err *err)
+int cpu_sampler_consume(struct cpu_sampler *s, struct err *err)
 {
-	int r = bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, err);
+	int r = bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, err);
 
 	while (r == 0 && cpu_files_is_wanted(s->files)) {
-		sampler_set_urgent(s, false);
+		cpu_sampler_set_urgent(s, false);
 		(void)cpu_files_load_next(s->files, &s->pause);
-		r = bpf_rings_read(s->rings, SAMPLER_RING_NOTICES, err);
+		r = bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, err);
 	}
 	if (r == 0)
-		r = bpf_rings_read(s->rings, SAMPLER_RING_STACKS, err);
+		r = bpf_rings_read(s->rings, CPU_SAMPLER_RING_STACKS, err);
 	if (r == 0)
-		r = bpf_rings_read(s->rings, SAMPLER_RING_COPIES, err);
+		r = bpf_rings_read(s->rings, CPU_SAMPLER_RING_COPIES, err);
 	return r;
 }
 
@@ -134,7 +135,7 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 
 	s->on_event = on_event;
 	s->context = context;
-	sampler_set_urgent(s, true);
+	cpu_sampler_set_urgent(s, true);
 	n = bpf_rings_wait(s->rings, timeout_ms, err);
 	if (n < 0)
 		return n;
@@ -143,5 +144,5 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 		cpu_tables_unmap(s->tables);
 		return 0;
 	}
-	return sampler_consume(s, err);
+	return cpu_sampler_consume(s, err);
 }

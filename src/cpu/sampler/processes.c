@@ -30,7 +30,7 @@
 struct process {
 	struct cpu_process public; /* first, so that the one is the other */
 	uint64_t exec_id;
-	struct range mappings;
+	struct cpu_range mappings;
 	uint64_t fingerprint; /* of the mappings */
 	uint32_t looks;	      /* at its mappings */
 	uint64_t wait_ns;
@@ -41,16 +41,16 @@ struct process {
 
 /* Mappings that BPF no longer finds, but undrained stacks may still come from. */
 struct retired {
-	struct range mappings;
+	struct cpu_range mappings;
 	uint32_t epoch;
 };
 
 struct cpu_processes {
-	struct sampler_mapping *mappings;
+	struct cpu_sampler_mapping *mappings;
 	int fd;
 	struct cpu_files *files;
 	struct interp_layouts *layouts;
-	struct ranges grains;
+	struct cpu_ranges grains;
 	struct process *buckets[PROCESSES_BUCKETS];
 	size_t len;
 	uint64_t generation;
@@ -61,9 +61,9 @@ struct cpu_processes {
 	size_t cap_retired;
 };
 
-int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct cpu_files *files,
-		      struct interp_layouts *layouts, struct cpu_processes **ret_processes,
-		      struct err *err)
+int cpu_processes_new(struct cpu_sampler_mapping *mappings, int processes_fd,
+		      struct cpu_files *files, struct interp_layouts *layouts,
+		      struct cpu_processes **ret_processes, struct err *err)
 {
 	_cleanup_(cpu_processes_freep) struct cpu_processes *p = calloc(1, sizeof(*p));
 
@@ -73,7 +73,7 @@ int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct
 	p->fd = processes_fd;
 	p->files = files;
 	p->layouts = layouts;
-	if (ranges_give(&p->grains, 0, SAMPLER_MAPPINGS / MAPPINGS_GRAIN) < 0)
+	if (cpu_ranges_give(&p->grains, 0, CPU_SAMPLER_MAPPINGS / MAPPINGS_GRAIN) < 0)
 		return err_oom(err);
 	*ret_processes = TAKE_PTR(p);
 	return 0;
@@ -84,13 +84,13 @@ static uint32_t mappings_grains(uint32_t n)
 	return (n + MAPPINGS_GRAIN - 1) / MAPPINGS_GRAIN;
 }
 
-static void mappings_give(struct cpu_processes *p, struct range r)
+static void mappings_give(struct cpu_processes *p, struct cpu_range r)
 {
 	if (!r.n)
 		return;
 	for (uint32_t i = 0; i < r.n; i++)
 		cpu_files_unref(p->files, p->mappings[r.first + i].file);
-	(void)ranges_give(&p->grains, r.first / MAPPINGS_GRAIN, mappings_grains(r.n));
+	(void)cpu_ranges_give(&p->grains, r.first / MAPPINGS_GRAIN, mappings_grains(r.n));
 }
 
 void cpu_processes_free(struct cpu_processes *p)
@@ -106,7 +106,7 @@ void cpu_processes_free(struct cpu_processes *p)
 	for (size_t i = 0; i < p->n_retired; i++)
 		mappings_give(p, p->retired[i].mappings);
 	free(p->retired);
-	ranges_release(&p->grains);
+	cpu_ranges_release(&p->grains);
 	free(p);
 }
 
@@ -116,7 +116,7 @@ static struct process **processes_bucket(const struct cpu_processes *p, pid_t pi
 }
 
 static struct process *processes_find(const struct cpu_processes *p,
-				      const struct sampler_thread *thread)
+				      const struct cpu_sampler_thread *thread)
 {
 	struct process *at = *processes_bucket(p, (pid_t)thread->tgid);
 
@@ -126,7 +126,8 @@ static struct process *processes_find(const struct cpu_processes *p,
 	return at;
 }
 
-static struct process *processes_get(struct cpu_processes *p, const struct sampler_thread *thread)
+static struct process *processes_get(struct cpu_processes *p,
+				     const struct cpu_sampler_thread *thread)
 {
 	struct process **bucket, *process = processes_find(p, thread);
 
@@ -155,8 +156,9 @@ static void process_end(struct cpu_processes *p, struct process *process)
 }
 
 /* Whether BPF has it in its table, from which only exec and exit take it out. */
-static bool processes_is_shared(const struct cpu_processes *p, const struct sampler_thread *thread,
-				struct sampler_process *ret)
+static bool processes_is_shared(const struct cpu_processes *p,
+				const struct cpu_sampler_thread *thread,
+				struct cpu_sampler_process *ret)
 {
 	uint32_t tgid = thread->tgid;
 
@@ -164,10 +166,11 @@ static bool processes_is_shared(const struct cpu_processes *p, const struct samp
 	       ret->exec_id == thread->exec_id;
 }
 
-struct cpu_process *cpu_processes_get(struct cpu_processes *p, const struct sampler_thread *thread)
+struct cpu_process *cpu_processes_get(struct cpu_processes *p,
+				      const struct cpu_sampler_thread *thread)
 {
 	struct process *process = processes_find(p, thread);
-	struct sampler_process shared;
+	struct cpu_sampler_process shared;
 
 	if (process)
 		return &process->public;
@@ -181,9 +184,9 @@ struct cpu_process *cpu_processes_get(struct cpu_processes *p, const struct samp
 
 static void processes_retire(struct cpu_processes *p, struct process *process)
 {
-	struct range r = process->mappings;
+	struct cpu_range r = process->mappings;
 
-	process->mappings = (struct range){0};
+	process->mappings = (struct cpu_range){0};
 	if (!r.n)
 		return;
 	if (p->n_retired == p->cap_retired) {
@@ -205,13 +208,13 @@ static bool map_is_code(const struct proc_map *map)
 
 /* Fills the range with as many mappings as it has room for; its n becomes how many there are. */
 static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
-			   struct range *range)
+			   struct cpu_range *range)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < maps->len; i++) {
 		const struct proc_map *map = &maps->maps[i];
-		struct sampler_mapping *m = &p->mappings[range->first + n];
+		struct cpu_sampler_mapping *m = &p->mappings[range->first + n];
 		uint32_t file;
 		uint64_t bias;
 
@@ -223,7 +226,7 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 		}
 		if (cpu_files_open(p->files, pid, map, &file, &bias) < 0)
 			continue;
-		*m = (struct sampler_mapping){
+		*m = (struct cpu_sampler_mapping){
 			.start = map->start, .end = map->end, .bias = bias, .file = file};
 		n++;
 	}
@@ -231,19 +234,19 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 }
 
 static int processes_lay_out(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
-			     struct range *ret)
+			     struct cpu_range *ret)
 {
-	struct range range = {0};
+	struct cpu_range range = {0};
 	uint32_t n = 0, taken;
 	int r;
 
 	for (size_t i = 0; i < maps->len; i++)
 		n += map_is_code(&maps->maps[i]);
-	range.n = MIN(n, SAMPLER_MAPPINGS_PER_PROCESS);
+	range.n = MIN(n, CPU_SAMPLER_MAPPINGS_PER_PROCESS);
 	if (!range.n)
 		return -ESRCH; /* what runs has code: it is on its way out */
 	taken = mappings_grains(range.n);
-	r = ranges_take(&p->grains, taken, 0, &range.first);
+	r = cpu_ranges_take(&p->grains, taken, 0, &range.first);
 	if (r < 0) {
 		p->lost += n;
 		return r;
@@ -251,21 +254,21 @@ static int processes_lay_out(struct cpu_processes *p, pid_t pid, const struct pr
 	range.first *= MAPPINGS_GRAIN;
 	processes_fill(p, pid, maps, &range);
 	if (mappings_grains(range.n) < taken)
-		(void)ranges_give(&p->grains,
-				  range.first / MAPPINGS_GRAIN + mappings_grains(range.n),
-				  taken - mappings_grains(range.n));
+		(void)cpu_ranges_give(&p->grains,
+				      range.first / MAPPINGS_GRAIN + mappings_grains(range.n),
+				      taken - mappings_grains(range.n));
 	*ret = range;
 	return 0;
 }
 
-static uint64_t fingerprint(const struct cpu_processes *p, struct range r)
+static uint64_t fingerprint(const struct cpu_processes *p, struct cpu_range r)
 {
 	return hash_bytes(&p->mappings[r.first], r.n * sizeof(p->mappings[0]));
 }
 
 static void process_find_interp(const struct cpu_processes *p, struct process *process)
 {
-	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+	const struct cpu_sampler_mapping *m = &p->mappings[process->mappings.first];
 
 	process->public.interp = (struct interp){.kind = INTERP_NONE};
 	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
@@ -281,7 +284,7 @@ static void process_find_interp(const struct cpu_processes *p, struct process *p
 
 /* Lets BPF see them, in place of what it had. */
 static int processes_publish(struct cpu_processes *p, const struct process *process,
-			     struct sampler_process *shared)
+			     struct cpu_sampler_process *shared)
 {
 	uint32_t tgid = (uint32_t)process->public.pid;
 
@@ -313,7 +316,7 @@ static bool is_libc(const char *path)
 static void processes_want_files(struct cpu_processes *p, const struct process *process,
 				 uint64_t address)
 {
-	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+	const struct cpu_sampler_mapping *m = &p->mappings[process->mappings.first];
 	bool program = false;
 
 	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
@@ -327,7 +330,7 @@ static void processes_want_files(struct cpu_processes *p, const struct process *
 	}
 }
 
-static int processes_read(const struct sampler_thread *thread, struct proc_maps *maps)
+static int processes_read(const struct cpu_sampler_thread *thread, struct proc_maps *maps)
 {
 	int r = proc_maps_read((pid_t)thread->tgid, maps, NULL);
 
@@ -360,9 +363,9 @@ static bool process_is_alive(const struct process *process)
  * when it is no more, and has the code that it was sampled in.
  */
 static bool processes_are_its_own(const struct cpu_processes *p, const struct process *process,
-				  struct range range, uint64_t address)
+				  struct cpu_range range, uint64_t address)
 {
-	const struct sampler_mapping *m = &p->mappings[range.first];
+	const struct cpu_sampler_mapping *m = &p->mappings[range.first];
 
 	if (process->mappings.n || process_is_alive(process))
 		return false;
@@ -372,14 +375,14 @@ static bool processes_are_its_own(const struct cpu_processes *p, const struct pr
 	return false;
 }
 
-int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thread,
+int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread *thread,
 		       uint64_t address)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	uint64_t began_ns = clock_mono_ns(), print;
-	struct sampler_process shared;
+	struct cpu_sampler_process shared;
 	struct process *process;
-	struct range range;
+	struct cpu_range range;
 	int r;
 
 	r = processes_read(thread, &maps);
@@ -423,7 +426,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct sampler_thread *thr
 int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-	struct range range;
+	struct cpu_range range;
 	int r;
 
 	r = proc_maps_read(pid, &maps, err);
@@ -441,7 +444,8 @@ int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 	return 0;
 }
 
-void cpu_processes_end(struct cpu_processes *p, const struct sampler_thread *thread, bool is_exec)
+void cpu_processes_end(struct cpu_processes *p, const struct cpu_sampler_thread *thread,
+		       bool is_exec)
 {
 	struct process *at = *processes_bucket(p, (pid_t)thread->tgid);
 
@@ -459,7 +463,7 @@ uint32_t cpu_processes_resolve(const struct cpu_processes *p, const struct cpu_p
 			       uint64_t address, uint64_t *ret_vaddr)
 {
 	const struct process *process = (const struct process *)public;
-	const struct sampler_mapping *m = &p->mappings[process->mappings.first];
+	const struct cpu_sampler_mapping *m = &p->mappings[process->mappings.first];
 
 	for (uint32_t i = 0; i < process->mappings.n; i++, m++) {
 		if (address - m->start >= m->end - m->start || m->file == CPU_FILE_NONE)
@@ -470,12 +474,12 @@ uint32_t cpu_processes_resolve(const struct cpu_processes *p, const struct cpu_p
 	return CPU_FILE_NONE;
 }
 
-struct range cpu_processes_mappings(const struct cpu_processes *p,
-				    const struct sampler_thread *thread)
+struct cpu_range cpu_processes_mappings(const struct cpu_processes *p,
+					const struct cpu_sampler_thread *thread)
 {
 	const struct process *process = processes_find(p, thread);
 
-	return process ? process->mappings : (struct range){0};
+	return process ? process->mappings : (struct cpu_range){0};
 }
 
 static bool has_layout(const struct proc_maps *maps, const struct cpu_layout *layout)
@@ -486,19 +490,20 @@ static bool has_layout(const struct proc_maps *maps, const struct cpu_layout *la
 	return code && stack && map_is_code(code) && strcmp(stack->path, "[stack]") == 0;
 }
 
-struct range cpu_processes_inherit(struct cpu_processes *p, const struct sampler_thread *thread,
-				   const struct cpu_layout *layout)
+struct cpu_range cpu_processes_inherit(struct cpu_processes *p,
+				       const struct cpu_sampler_thread *thread,
+				       const struct cpu_layout *layout)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	struct process *process;
-	struct range range;
+	struct cpu_range range;
 
 	/* Stacks begin at random addresses: another program would not have one there. */
 	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
-		return (struct range){0};
+		return (struct cpu_range){0};
 	process = (struct process *)cpu_processes_get(p, thread);
 	if (!process || processes_lay_out(p, layout->parent, &maps, &range) < 0)
-		return (struct range){0};
+		return (struct cpu_range){0};
 	processes_retire(p, process);
 	process->mappings = range;
 	return range;

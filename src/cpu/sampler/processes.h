@@ -28,12 +28,12 @@ struct cpu_layout {
 };
 
 /*
- * mappings: SAMPLER_MAPPINGS of them, where BPF reads them. processes_fd: BPF's table. All
+ * mappings: CPU_SAMPLER_MAPPINGS of them, where BPF reads them. processes_fd: BPF's table. All
  * borrowed.
  */
-int cpu_processes_new(struct sampler_mapping *mappings, int processes_fd, struct cpu_files *files,
-		      struct interp_layouts *layouts, struct cpu_processes **ret_processes,
-		      struct err *err);
+int cpu_processes_new(struct cpu_sampler_mapping *mappings, int processes_fd,
+		      struct cpu_files *files, struct interp_layouts *layouts,
+		      struct cpu_processes **ret_processes, struct err *err);
 void cpu_processes_free(struct cpu_processes *processes); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_processes, cpu_processes_free)
 
@@ -42,19 +42,19 @@ DEFINE_CLEANUP(struct cpu_processes, cpu_processes_free)
  * drain. NULL without memory.
  */
 struct cpu_process *cpu_processes_get(struct cpu_processes *processes,
-				      const struct sampler_thread *thread);
+				      const struct cpu_sampler_thread *thread);
 
 /*
  * Reads the mappings of a process that was sampled at address, and asks for the tables that its
  * stack is likely to need. -ESRCH when it is gone, or another program by now.
  */
-int cpu_processes_load(struct cpu_processes *processes, const struct sampler_thread *thread,
+int cpu_processes_load(struct cpu_processes *processes, const struct cpu_sampler_thread *thread,
 		       uint64_t address);
 /* Loads the tables of all files that a process maps now. */
 int cpu_processes_warm(struct cpu_processes *processes, pid_t pid, struct err *err);
 
 /* The process ended, or what it was before its exec did. */
-void cpu_processes_end(struct cpu_processes *processes, const struct sampler_thread *thread,
+void cpu_processes_end(struct cpu_processes *processes, const struct cpu_sampler_thread *thread,
 		       bool is_exec);
 
 /* The file and link-time address of an absolute one; CPU_FILE_NONE where that is not known. */
@@ -63,13 +63,13 @@ uint32_t cpu_processes_resolve(const struct cpu_processes *processes,
 			       uint64_t *ret_vaddr);
 
 /* Where BPF has them; none while they are not known. Also of a process that ended a while ago. */
-struct range cpu_processes_mappings(const struct cpu_processes *processes,
-				    const struct sampler_thread *thread);
+struct cpu_range cpu_processes_mappings(const struct cpu_processes *processes,
+					const struct cpu_sampler_thread *thread);
 /* For one that was forked and is gone, or another program by now: those of its parent are its own.
  */
-struct range cpu_processes_inherit(struct cpu_processes *processes,
-				   const struct sampler_thread *thread,
-				   const struct cpu_layout *layout);
+struct cpu_range cpu_processes_inherit(struct cpu_processes *processes,
+				       const struct cpu_sampler_thread *thread,
+				       const struct cpu_layout *layout);
 
 /* Ends of which no notice came (lost ones) are found here: reads /proc for every process. */
 void cpu_processes_check(struct cpu_processes *processes);

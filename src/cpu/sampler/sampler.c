@@ -93,15 +93,15 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 {
 	int r;
 
-	s->rules = bpf_skeleton_map(s->bpf->maps.rules, SAMPLER_RULES * sizeof(*s->rules));
+	s->rules = bpf_skeleton_map(s->bpf->maps.rules, CPU_SAMPLER_RULES * sizeof(*s->rules));
 	s->shared_files =
-		bpf_skeleton_map(s->bpf->maps.files, SAMPLER_FILES * sizeof(*s->shared_files));
-	s->mappings =
-		bpf_skeleton_map(s->bpf->maps.mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+		bpf_skeleton_map(s->bpf->maps.files, CPU_SAMPLER_FILES * sizeof(*s->shared_files));
+	s->mappings = bpf_skeleton_map(s->bpf->maps.mappings,
+				       CPU_SAMPLER_MAPPINGS * sizeof(*s->mappings));
 	s->layouts.rows = bpf_skeleton_map(s->bpf->maps.interp_layouts, LAYOUTS_BYTES);
 	if (!s->rules || !s->shared_files || !s->mappings || !s->layouts.rows)
 		return err_set(err, -errno, "cannot map BPF tables: %m");
-	s->pause = (struct cpu_pause){.call = sampler_on_pause, .context = s};
+	s->pause = (struct cpu_pause){.call = cpu_sampler_on_pause, .context = s};
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)
 		r = cpu_files_new(s->shared_files, s->tables, &s->layouts, &s->files, err);
@@ -117,11 +117,11 @@ static int sampler_listen(struct cpu_sampler *s, struct err *err)
 
 	/* In the order of their numbers. */
 	if (r == 0)
-		r = bpf_rings_add(s->rings, s->bpf->maps.notices, sampler_on_notice, s, err);
+		r = bpf_rings_add(s->rings, s->bpf->maps.notices, cpu_sampler_on_notice, s, err);
 	if (r == 0)
-		r = bpf_rings_add(s->rings, s->bpf->maps.stacks, sampler_on_stack, s, err);
+		r = bpf_rings_add(s->rings, s->bpf->maps.stacks, cpu_sampler_on_stack, s, err);
 	if (r == 0)
-		r = bpf_rings_add(s->rings, s->bpf->maps.copies, sampler_on_copy, s, err);
+		r = bpf_rings_add(s->rings, s->bpf->maps.copies, cpu_sampler_on_copy, s, err);
 	return r;
 }
 
@@ -163,10 +163,10 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
 	int r;
 
-	_Static_assert((int)SAMPLER_END_N == (int)CPU_STACK_N &&
-			       (int)SAMPLER_END_NOT_LOADED == (int)CPU_STACK_NOT_LOADED,
+	_Static_assert((int)CPU_SAMPLER_END_N == (int)CPU_STACK_N &&
+			       (int)CPU_SAMPLER_END_NOT_LOADED == (int)CPU_STACK_NOT_LOADED,
 		       "ends are those of BPF");
-	_Static_assert(CPU_STACK_MAX == SAMPLER_FRAMES_MAX, "depth is that of BPF");
+	_Static_assert(CPU_STACK_MAX == CPU_SAMPLER_FRAMES_MAX, "depth is that of BPF");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_oom(err);
@@ -197,17 +197,17 @@ void cpu_sampler_close(struct cpu_sampler *s)
 	cpu_tables_free(s->tables);
 	bpf_rings_free(s->rings);
 	if (s->rules)
-		munmap(s->rules, SAMPLER_RULES * sizeof(*s->rules));
+		munmap(s->rules, CPU_SAMPLER_RULES * sizeof(*s->rules));
 	if (s->shared_files)
-		munmap(s->shared_files, SAMPLER_FILES * sizeof(*s->shared_files));
+		munmap(s->shared_files, CPU_SAMPLER_FILES * sizeof(*s->shared_files));
 	if (s->mappings)
-		munmap(s->mappings, SAMPLER_MAPPINGS * sizeof(*s->mappings));
+		munmap(s->mappings, CPU_SAMPLER_MAPPINGS * sizeof(*s->mappings));
 	if (s->layouts.rows)
 		munmap(s->layouts.rows, LAYOUTS_BYTES);
 	sampler_bpf__destroy(s->bpf);
 	for (size_t i = 0; i < ARRAY_SIZE(s->running); i++)
-		stacks_clear(&s->running[i]);
-	stacks_clear(&s->waiting);
+		cpu_stacks_clear(&s->running[i]);
+	cpu_stacks_clear(&s->waiting);
 	free(s);
 }
 

@@ -10,32 +10,32 @@
 #include "cpu/bpf/shared.h"
 
 /* Followed by that many frames. */
-struct stack_record {
-	struct sampler_stack *stack; /* its array of frames is cut short */
-	uint32_t generation;	     /* of the youngest file when it came */
+struct cpu_stack_record {
+	struct cpu_sampler_stack *stack; /* its array of frames is cut short */
+	uint32_t generation;		 /* of the youngest file when it came */
 };
 
 /* A zeroed one is empty. */
-struct stacks {
+struct cpu_stacks {
 	struct arena bytes;
 	struct map by_hash;
 };
 
 /* How long a record with so many frames is. */
-size_t stacks_bytes(const struct sampler_stack *stack);
+size_t cpu_stacks_bytes(const struct cpu_sampler_stack *stack);
 /* Whether its parts are consistent, and fit into len bytes. */
-bool stacks_is_sound(const struct sampler_stack *stack, size_t len);
+bool cpu_stacks_is_sound(const struct cpu_sampler_stack *stack, size_t len);
 /* -EBADMSG for a record that contradicts itself; -ENOMEM, also at the limit of memory. */
-int stacks_add(struct stacks *stacks, const void *record, size_t len, uint32_t generation);
+int cpu_stacks_add(struct cpu_stacks *stacks, const void *record, size_t len, uint32_t generation);
 /* NULL when it is not there. */
-const struct stack_record *stacks_find(const struct stacks *stacks, uint64_t hash);
-void stacks_clear(struct stacks *stacks);
+const struct cpu_stack_record *cpu_stacks_find(const struct cpu_stacks *stacks, uint64_t hash);
+void cpu_stacks_clear(struct cpu_stacks *stacks);
 
 /*
  * Splits the words after the kernel's frames of a valid record: n_user native frames, and n_interp
  * of an interpreter. Returns how many of these replace native frames; they come first.
  */
-uint16_t stacks_split(const struct sampler_stack *stack, uint64_t *ret_user,
-		      struct interp_frame *ret_interp);
+uint16_t cpu_stacks_split(const struct cpu_sampler_stack *stack, uint64_t *ret_user,
+			  struct interp_frame *ret_interp);
 /* Whether the word of a native frame stands for an interpreter frame. */
-bool stacks_is_interp(uint64_t word);
+bool cpu_stacks_is_interp(uint64_t word);

@@ -16,45 +16,45 @@ struct names_frame {
 
 struct names_entry {
 	struct names_entry *next; /* with the same hash */
-	struct names_key key;
+	struct cpu_symbols_key key;
 	uint32_t n;
 	struct names_frame frames[];
 };
 
-static uint64_t names_hash(const struct names_key *key)
+static uint64_t names_hash(const struct cpu_symbols_key *key)
 {
 	uint64_t h = hash_u64((uint64_t)key->kind << 32 | key->id);
 
 	return hash_mix(hash_mix(h ^ key->owner) ^ key->addr);
 }
 
-static bool names_key_eq(const struct names_key *a, const struct names_key *b)
+static bool names_key_eq(const struct cpu_symbols_key *a, const struct cpu_symbols_key *b)
 {
 	return a->addr == b->addr && a->id == b->id && a->owner == b->owner && a->kind == b->kind;
 }
 
-static void generation_release(struct names_generation *g)
+static void generation_release(struct cpu_symbols_generation *g)
 {
 	map_release(&g->index);
 	arena_release(&g->entries);
 	intern_release(&g->strings);
-	*g = (struct names_generation){0};
+	*g = (struct cpu_symbols_generation){0};
 }
 
-static size_t generation_memory(const struct names_generation *g)
+static size_t generation_memory(const struct cpu_symbols_generation *g)
 {
 	return g->index.cap * NAMES_SLOT_BYTES + g->entries.used + g->strings.bytes.used +
 	       g->strings.cap * (size_t)NAMES_STRING_BYTES;
 }
 
-void names_cache_release(struct names_cache *cache)
+void cpu_symbols_cache_release(struct cpu_symbols_cache *cache)
 {
 	generation_release(&cache->young);
 	generation_release(&cache->old);
 }
 
-static struct names_entry *generation_find(const struct names_generation *g,
-					   const struct names_key *key)
+static struct names_entry *generation_find(const struct cpu_symbols_generation *g,
+					   const struct cpu_symbols_key *key)
 {
 	uint64_t value;
 
@@ -66,12 +66,12 @@ static struct names_entry *generation_find(const struct names_generation *g,
 	return NULL;
 }
 
-static const char *generation_string(const struct names_generation *g, uint32_t id)
+static const char *generation_string(const struct cpu_symbols_generation *g, uint32_t id)
 {
 	return (const char *)intern_get(&g->strings, id).data;
 }
 
-static size_t generation_answer(const struct names_generation *g, const struct names_entry *e,
+static size_t generation_answer(const struct cpu_symbols_generation *g, const struct names_entry *e,
 				struct cpu_name *out)
 {
 	for (uint32_t i = 0; i < e->n; i++)
@@ -90,7 +90,7 @@ static int32_t names_line(int64_t line)
 	return line < 0 || line > INT32_MAX ? 0 : (int32_t)line;
 }
 
-static int generation_add_frame(struct names_generation *g, const struct cpu_name *name,
+static int generation_add_frame(struct cpu_symbols_generation *g, const struct cpu_name *name,
 				struct names_frame *frame)
 {
 	int r = intern_add(&g->strings, view_str(name->function), &frame->function);
@@ -104,7 +104,7 @@ static int generation_add_frame(struct names_generation *g, const struct cpu_nam
 	return r;
 }
 
-static int generation_add(struct names_generation *g, const struct names_key *key,
+static int generation_add(struct cpu_symbols_generation *g, const struct cpu_symbols_key *key,
 			  const struct cpu_name *names, size_t n, struct names_entry **ret_entry)
 {
 	struct names_entry *e = arena_alloc(&g->entries, sizeof(*e) + n * sizeof(*e->frames));
@@ -127,17 +127,17 @@ static int generation_add(struct names_generation *g, const struct names_key *ke
 }
 
 /* Before something is added to the young generation, for answers live in it until the next call. */
-static void cache_make_room(struct names_cache *cache)
+static void cache_make_room(struct cpu_symbols_cache *cache)
 {
 	if (generation_memory(&cache->young) < cache->max_bytes / 2)
 		return;
 	generation_release(&cache->old);
 	cache->old = cache->young;
-	cache->young = (struct names_generation){0};
+	cache->young = (struct cpu_symbols_generation){0};
 }
 
-int names_cache_put(struct names_cache *cache, const struct names_key *key,
-		    const struct cpu_name *names, size_t n, struct cpu_name *out)
+int cpu_symbols_cache_put(struct cpu_symbols_cache *cache, const struct cpu_symbols_key *key,
+			  const struct cpu_name *names, size_t n, struct cpu_name *out)
 {
 	struct names_entry *e;
 	int r;
@@ -150,9 +150,10 @@ int names_cache_put(struct names_cache *cache, const struct names_key *key,
 	return 0;
 }
 
-size_t names_cache_get(struct names_cache *cache, const struct names_key *key, struct cpu_name *out)
+size_t cpu_symbols_cache_get(struct cpu_symbols_cache *cache, const struct cpu_symbols_key *key,
+			     struct cpu_name *out)
 {
-	struct cpu_name names[CPU_NAMES_MAX];
+	struct cpu_name names[CPU_SYMBOLIZER_MAX];
 	struct names_entry *e = generation_find(&cache->young, key), *moved;
 	size_t n;
 

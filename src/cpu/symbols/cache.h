@@ -16,9 +16,9 @@
 #include "base/map.h"
 #include "cpu/symbols/symbolizer.h"
 
-enum names_kind { NAMES_FILE, NAMES_KERNEL, NAMES_JIT, NAMES_INTERP };
+enum cpu_symbols_kind { CPU_SYMBOLS_FILE, CPU_SYMBOLS_KERNEL, CPU_SYMBOLS_JIT, CPU_SYMBOLS_INTERP };
 
-struct names_key {
+struct cpu_symbols_key {
 	uint32_t kind;
 	uint32_t id;	/* of the file; epoch of the kernel's or the process's names */
 	uint64_t owner; /* generation of the file or the process; of frames mixed with their check
@@ -26,22 +26,24 @@ struct names_key {
 	uint64_t addr;	/* or the frame */
 };
 
-struct names_generation {
+struct cpu_symbols_generation {
 	struct map index; /* hash of the key to the first entry */
 	struct arena entries;
 	struct intern strings;
 };
 
 /* Zeroed is empty, but for max_bytes. */
-struct names_cache {
+struct cpu_symbols_cache {
 	size_t max_bytes; /* of both generations */
-	struct names_generation young, old;
+	struct cpu_symbols_generation young, old;
 };
 
-void names_cache_release(struct names_cache *cache);
-/* How many names were written to out (CPU_NAMES_MAX of them fit); 0 when the key is not there. */
-size_t names_cache_get(struct names_cache *cache, const struct names_key *key,
-		       struct cpu_name *out);
+void cpu_symbols_cache_release(struct cpu_symbols_cache *cache);
+/*
+ * How many names were written to out (CPU_SYMBOLIZER_MAX of them fit); 0 when the key is not there.
+ */
+size_t cpu_symbols_cache_get(struct cpu_symbols_cache *cache, const struct cpu_symbols_key *key,
+			     struct cpu_name *out);
 /* Copies names and writes the copies to out. -ENOMEM. */
-int names_cache_put(struct names_cache *cache, const struct names_key *key,
-		    const struct cpu_name *names, size_t n, struct cpu_name *out);
+int cpu_symbols_cache_put(struct cpu_symbols_cache *cache, const struct cpu_symbols_key *key,
+			  const struct cpu_name *names, size_t n, struct cpu_name *out);

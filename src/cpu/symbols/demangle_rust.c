@@ -160,7 +160,7 @@ static struct rust_name rust_identifier(struct rust *r)
 
 static void rust_print_name(struct rust *r, struct rust_name name)
 {
-	char text[PUNYCODE_MAX_BYTES];
+	char text[CPU_PUNYCODE_MAX_BYTES];
 	ssize_t n;
 
 	if (rust_stops(r) || r->hidden)
@@ -169,7 +169,7 @@ static void rust_print_name(struct rust *r, struct rust_name name)
 		rust_print_bytes(r, name.text.data, name.text.len);
 		return;
 	}
-	n = punycode_decode(name.text, '_', text, sizeof(text));
+	n = cpu_punycode_decode(name.text, '_', text, sizeof(text));
 	if (n < 0)
 		r->failed = true;
 	else
@@ -583,7 +583,8 @@ static void rust_const_char(struct rust *r)
 
 	if (!rust_hex(r, &value, &digits))
 		r->failed = true;
-	n = r->failed ? 0 : punycode_utf8(value > UINT32_MAX ? UINT32_MAX : (uint32_t)value, text);
+	n = r->failed ? 0
+		      : cpu_punycode_utf8(value > UINT32_MAX ? UINT32_MAX : (uint32_t)value, text);
 	if (n == 0)
 		r->failed = true;
 	rust_print(r, "'");

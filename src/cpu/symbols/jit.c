@@ -1,19 +1,19 @@
 /* src/cpu/symbols/jit.c: see jit.h. */
 #include "cpu/symbols/jit.h"
 
-static void names_jits_drop(struct names_jits *jits, size_t i)
+static void names_jits_drop(struct cpu_symbols_jits *jits, size_t i)
 {
 	cpu_perfmap_close(jits->list[i].map);
 	jits->list[i] = jits->list[--jits->len];
 }
 
-void names_jits_release(struct names_jits *jits)
+void cpu_symbols_jits_release(struct cpu_symbols_jits *jits)
 {
 	while (jits->len > 0)
 		names_jits_drop(jits, jits->len - 1);
 }
 
-void names_jits_forget(struct names_jits *jits, uint64_t generation)
+void cpu_symbols_jits_forget(struct cpu_symbols_jits *jits, uint64_t generation)
 {
 	for (size_t i = 0; i < jits->len; i++)
 		if (jits->list[i].generation == generation) {
@@ -22,7 +22,7 @@ void names_jits_forget(struct names_jits *jits, uint64_t generation)
 		}
 }
 
-static size_t names_jits_memory(const struct names_jits *jits)
+static size_t names_jits_memory(const struct cpu_symbols_jits *jits)
 {
 	size_t bytes = 0;
 
@@ -32,7 +32,7 @@ static size_t names_jits_memory(const struct names_jits *jits)
 	return bytes;
 }
 
-static size_t names_jits_oldest(const struct names_jits *jits)
+static size_t names_jits_oldest(const struct cpu_symbols_jits *jits)
 {
 	size_t oldest = 0;
 
@@ -42,29 +42,29 @@ static size_t names_jits_oldest(const struct names_jits *jits)
 	return oldest;
 }
 
-static struct names_jit *names_jits_find(struct names_jits *jits, pid_t pid, uint64_t generation,
-					 uint64_t now_ns)
+static struct cpu_symbols_jit *names_jits_find(struct cpu_symbols_jits *jits, pid_t pid,
+					       uint64_t generation, uint64_t now_ns)
 {
 	for (size_t i = 0; i < jits->len; i++)
 		if (jits->list[i].generation == generation)
 			return &jits->list[i];
-	if (jits->len == NAMES_MAX_JITS)
+	if (jits->len == CPU_SYMBOLS_MAX_JITS)
 		names_jits_drop(jits, names_jits_oldest(jits));
 	/* Epochs are never used twice: a process that is dropped and comes back is another. */
-	jits->list[jits->len] = (struct names_jit){
+	jits->list[jits->len] = (struct cpu_symbols_jit){
 		.generation = generation, .pid = pid, .epoch = ++jits->epoch, .next_ns = now_ns};
 	return &jits->list[jits->len++];
 }
 
 /* Another process's maps make room; what is asked for stays, whatever its size. */
-static void names_jits_trim(struct names_jits *jits)
+static void names_jits_trim(struct cpu_symbols_jits *jits)
 {
 	while (jits->len > 1 && names_jits_memory(jits) > jits->max_bytes)
 		names_jits_drop(jits, names_jits_oldest(jits));
 }
 
 /* One that is written aside and put in its place; until there is another it holds. */
-static void names_jit_replace(struct names_jits *jits, struct names_jit *j)
+static void names_jit_replace(struct cpu_symbols_jits *jits, struct cpu_symbols_jit *j)
 {
 	struct cpu_perfmap *map;
 
@@ -75,15 +75,15 @@ static void names_jit_replace(struct names_jits *jits, struct names_jit *j)
 	j->epoch = ++jits->epoch;
 }
 
-struct names_jit *names_jits_get(struct names_jits *jits, pid_t pid, uint64_t generation,
-				 uint64_t now_ns)
+struct cpu_symbols_jit *cpu_symbols_jits_get(struct cpu_symbols_jits *jits, pid_t pid,
+					     uint64_t generation, uint64_t now_ns)
 {
-	struct names_jit *j = names_jits_find(jits, pid, generation, now_ns);
+	struct cpu_symbols_jit *j = names_jits_find(jits, pid, generation, now_ns);
 
 	j->used_ns = now_ns;
 	if (!j->map && now_ns >= j->next_ns) {
 		if (cpu_perfmap_open(pid, &j->map, NULL) < 0)
-			j->next_ns = now_ns + NAMES_JIT_RETRY_NS;
+			j->next_ns = now_ns + CPU_SYMBOLS_JIT_RETRY_NS;
 	} else if (j->map && now_ns >= j->next_ns && cpu_perfmap_is_replaced(j->map, now_ns)) {
 		j->next_ns = now_ns + CPU_PERFMAP_RETRY_NS;
 		names_jit_replace(jits, j);

@@ -10,11 +10,11 @@
 
 #include "cpu/symbols/perfmap.h"
 
-#define NAMES_MAX_JITS 256
+#define CPU_SYMBOLS_MAX_JITS 256
 /* A process without a map may write one later. */
-#define NAMES_JIT_RETRY_NS (10ULL * 1000000000)
+#define CPU_SYMBOLS_JIT_RETRY_NS (10ULL * 1000000000)
 
-struct names_jit {
+struct cpu_symbols_jit {
 	uint64_t generation;
 	pid_t pid;
 	struct cpu_perfmap *map; /* NULL: it has none */
@@ -24,15 +24,15 @@ struct names_jit {
 };
 
 /* Zeroed is empty, but for max_bytes. */
-struct names_jits {
+struct cpu_symbols_jits {
 	size_t max_bytes;
-	struct names_jit list[NAMES_MAX_JITS];
+	struct cpu_symbols_jit list[CPU_SYMBOLS_MAX_JITS];
 	size_t len;
 	uint32_t epoch; /* the last one given out */
 };
 
-void names_jits_release(struct names_jits *jits);
+void cpu_symbols_jits_release(struct cpu_symbols_jits *jits);
 /* The process with its map as it is now. Lives until the next call. */
-struct names_jit *names_jits_get(struct names_jits *jits, pid_t pid, uint64_t generation,
-				 uint64_t now_ns);
-void names_jits_forget(struct names_jits *jits, uint64_t generation);
+struct cpu_symbols_jit *cpu_symbols_jits_get(struct cpu_symbols_jits *jits, pid_t pid,
+					     uint64_t generation, uint64_t now_ns);
+void cpu_symbols_jits_forget(struct cpu_symbols_jits *jits, uint64_t generation);

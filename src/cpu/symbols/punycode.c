@@ -16,7 +16,7 @@
 #define PUNYCODE_DAMP 700U
 #define PUNYCODE_FIRST 128U
 
-size_t punycode_utf8(uint32_t code, char *dst)
+size_t cpu_punycode_utf8(uint32_t code, char *dst)
 {
 	if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return 0;
@@ -116,7 +116,7 @@ static ssize_t punycode_chars(struct view ascii, struct view coded, uint32_t *ch
 	return n;
 }
 
-ssize_t punycode_decode(struct view text, char delimiter, char *dst, size_t cap)
+ssize_t cpu_punycode_decode(struct view text, char delimiter, char *dst, size_t cap)
 {
 	const uint8_t *last = text.len ? memrchr(text.data, delimiter, text.len) : NULL;
 	size_t split = last ? (size_t)(last - text.data) : 0, len = 0;
@@ -129,7 +129,7 @@ ssize_t punycode_decode(struct view text, char delimiter, char *dst, size_t cap)
 		return n;
 	for (ssize_t i = 0; i < n; i++) {
 		char utf8[4];
-		size_t bytes = punycode_utf8(chars[i], utf8);
+		size_t bytes = cpu_punycode_utf8(chars[i], utf8);
 
 		if (bytes == 0)
 			return -EBADMSG;

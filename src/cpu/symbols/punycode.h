@@ -7,9 +7,9 @@
 
 #include "base/view.h"
 
-#define PUNYCODE_MAX_BYTES 512
+#define CPU_PUNYCODE_MAX_BYTES 512
 
 /* The UTF-8 bytes written to dst (room for 4); 0 for what is no character. */
-size_t punycode_utf8(uint32_t code, char *dst);
+size_t cpu_punycode_utf8(uint32_t code, char *dst);
 /* The number of bytes of UTF-8 written to dst, or -EBADMSG or -E2BIG. */
-ssize_t punycode_decode(struct view text, char delimiter, char *dst, size_t cap);
+ssize_t cpu_punycode_decode(struct view text, char delimiter, char *dst, size_t cap);

@@ -19,7 +19,7 @@
 #define NAMES_BUSY_NS (1ULL * 1000000000)
 #define NAMES_BUSY_TIMES 2
 
-static void names_source_free(struct names_source *s)
+static void names_source_free(struct cpu_symbols_source *s)
 {
 	golang_program_close(s->program);
 	elf_dwarf_close(s->dwarf);
@@ -31,13 +31,13 @@ static void names_source_free(struct names_source *s)
 	free(s);
 }
 
-void names_sources_release(struct names_sources *sources)
+void cpu_symbols_sources_release(struct cpu_symbols_sources *sources)
 {
 	while (sources->len > 0)
 		names_source_free(sources->list[--sources->len]);
 }
 
-static size_t names_source_memory(const struct names_source *s)
+static size_t names_source_memory(const struct cpu_symbols_source *s)
 {
 	size_t bytes = sizeof(*s) + NAMES_IMAGE_BYTES;
 
@@ -48,7 +48,7 @@ static size_t names_source_memory(const struct names_source *s)
 	return bytes + (s->program ? NAMES_PROGRAM_BYTES : 0);
 }
 
-static size_t names_sources_memory(const struct names_sources *sources)
+static size_t names_sources_memory(const struct cpu_symbols_sources *sources)
 {
 	size_t bytes = 0;
 
@@ -85,7 +85,7 @@ static int names_want(int r)
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : 0;
 }
 
-static int names_add_table(struct names_source *s, const struct elf_image *image)
+static int names_add_table(struct cpu_symbols_source *s, const struct elf_image *image)
 {
 	int r = elf_functions_load(image, &s->tables[s->n_tables], NULL);
 
@@ -94,7 +94,7 @@ static int names_add_table(struct names_source *s, const struct elf_image *image
 	return names_want(r);
 }
 
-static int names_add_minidebug(struct names_source *s)
+static int names_add_minidebug(struct cpu_symbols_source *s)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	struct buf bytes = {0};
@@ -109,7 +109,7 @@ static int names_add_minidebug(struct names_source *s)
 }
 
 /* A stripped file has the names that it exports, and others elsewhere. */
-static int names_add_tables(struct names_source *s)
+static int names_add_tables(struct cpu_symbols_source *s)
 {
 	int r = names_add_table(s, s->image);
 
@@ -121,7 +121,7 @@ static int names_add_tables(struct names_source *s)
 }
 
 /* Without the shared file there are lines, but some functions have no name. */
-static void names_add_alternate(struct names_source *s, const struct elf_image *image,
+static void names_add_alternate(struct cpu_symbols_source *s, const struct elf_image *image,
 				const char *debug_root)
 {
 	char path[PATH_MAX], id[129];
@@ -131,7 +131,7 @@ static void names_add_alternate(struct names_source *s, const struct elf_image *
 		(void)elf_dwarf_set_alternate(s->dwarf, s->alternate, NULL);
 }
 
-static void names_add_dwarf(struct names_source *s, const struct names_sources *sources)
+static void names_add_dwarf(struct cpu_symbols_source *s, const struct cpu_symbols_sources *sources)
 {
 	/* Half: one file shall not push out all others. */
 	size_t max = sources->max_bytes / 2;
@@ -142,10 +142,11 @@ static void names_add_dwarf(struct names_source *s, const struct names_sources *
 		names_add_alternate(s, s->debug, sources->debug_root);
 }
 
-int names_source_load_tables(struct names_source *source, const struct names_sources *sources,
-			     const struct cpu_file *file)
+int cpu_symbols_source_load_tables(struct cpu_symbols_source *source,
+				   const struct cpu_symbols_sources *sources,
+				   const struct cpu_file *file)
 {
-	struct names_source *s = source;
+	struct cpu_symbols_source *s = source;
 	int r;
 
 	if (s->has_tables || !s->image)
@@ -164,7 +165,7 @@ int names_source_load_tables(struct names_source *source, const struct names_sou
 	return r;
 }
 
-static int names_source_open(struct names_source *s, const struct cpu_file *file)
+static int names_source_open(struct cpu_symbols_source *s, const struct cpu_file *file)
 {
 	int r = file->is_vdso ? names_open_vdso(&s->image)
 			      : elf_image_open_fd(file->fd, &s->image, NULL);
@@ -174,7 +175,7 @@ static int names_source_open(struct names_source *s, const struct cpu_file *file
 	return names_want(r);
 }
 
-static size_t names_sources_oldest(const struct names_sources *sources)
+static size_t names_sources_oldest(const struct cpu_symbols_sources *sources)
 {
 	size_t oldest = 0;
 
@@ -184,28 +185,28 @@ static size_t names_sources_oldest(const struct names_sources *sources)
 	return oldest;
 }
 
-static void names_sources_drop(struct names_sources *sources, size_t i)
+static void names_sources_drop(struct cpu_symbols_sources *sources, size_t i)
 {
 	names_source_free(sources->list[i]);
 	sources->list[i] = sources->list[--sources->len];
 }
 
-void names_sources_trim(struct names_sources *sources, uint64_t now_ns)
+void cpu_symbols_sources_trim(struct cpu_symbols_sources *sources, uint64_t now_ns)
 {
 	while (sources->len > 1) {
 		size_t i = names_sources_oldest(sources);
 		uint64_t idle_ns = now_ns - sources->list[i]->used_ns;
 		size_t max = sources->max_bytes * (idle_ns < NAMES_BUSY_NS ? NAMES_BUSY_TIMES : 1);
 
-		if (idle_ns < NAMES_IDLE_NS && names_sources_memory(sources) <= max)
+		if (idle_ns < CPU_SYMBOLS_IDLE_NS && names_sources_memory(sources) <= max)
 			break;
 		names_sources_drop(sources, i);
 	}
 }
 
-static struct names_source *names_source_new(const struct cpu_file *file)
+static struct cpu_symbols_source *names_source_new(const struct cpu_file *file)
 {
-	struct names_source *s = calloc(1, sizeof(*s));
+	struct cpu_symbols_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -218,7 +219,8 @@ static struct names_source *names_source_new(const struct cpu_file *file)
 	return s;
 }
 
-void names_sources_forget(struct names_sources *sources, const struct names_source *source)
+void cpu_symbols_sources_forget(struct cpu_symbols_sources *sources,
+				const struct cpu_symbols_source *source)
 {
 	for (size_t i = 0; i < sources->len; i++)
 		if (sources->list[i] == source) {
@@ -227,10 +229,10 @@ void names_sources_forget(struct names_sources *sources, const struct names_sour
 		}
 }
 
-struct names_source *names_sources_get(struct names_sources *sources, const struct cpu_file *file,
-				       uint64_t now_ns)
+struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *sources,
+						   const struct cpu_file *file, uint64_t now_ns)
 {
-	struct names_source *s;
+	struct cpu_symbols_source *s;
 
 	for (size_t i = 0; i < sources->len; i++) {
 		s = sources->list[i];
@@ -242,12 +244,12 @@ struct names_source *names_sources_get(struct names_sources *sources, const stru
 	s = names_source_new(file);
 	if (!s) {
 		/* Memory and descriptors may be what the others hold. */
-		names_sources_release(sources);
+		cpu_symbols_sources_release(sources);
 		s = names_source_new(file);
 	}
 	if (!s)
 		return NULL;
-	if (sources->len == NAMES_MAX_SOURCES)
+	if (sources->len == CPU_SYMBOLS_MAX_SOURCES)
 		names_sources_drop(sources, names_sources_oldest(sources));
 	s->used_ns = now_ns;
 	sources->list[sources->len++] = s;
@@ -255,7 +257,7 @@ struct names_source *names_sources_get(struct names_sources *sources, const stru
 }
 
 /* The innermost function: that which begins last. Of equals the earlier table's. */
-const char *names_source_symbol(const struct names_source *source, uint64_t vaddr)
+const char *cpu_symbols_source_symbol(const struct cpu_symbols_source *source, uint64_t vaddr)
 {
 	const char *best = NULL;
 	uint64_t best_start = 0;

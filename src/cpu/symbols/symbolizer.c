@@ -33,41 +33,41 @@
 #define NAMES_INTERP_NS (600 * NS_PER_SEC)
 #define NAMES_INTERP_TURNS 8
 
-struct cpu_names {
-	struct names_cache cache;
-	struct names_sources sources;
-	struct names_jits jits;
+struct cpu_symbolizer {
+	struct cpu_symbols_cache cache;
+	struct cpu_symbols_sources sources;
+	struct cpu_symbols_jits jits;
 	struct names_interps interps;
 	struct cpu_kallsyms *kallsyms;
 	char *debug_root;
-	struct cpu_name answer[CPU_NAMES_MAX];
+	struct cpu_name answer[CPU_SYMBOLIZER_MAX];
 };
 
 /* The names of one address while they are gathered. */
 struct names_work {
 	struct arena text;
-	struct cpu_name list[CPU_NAMES_MAX];
+	struct cpu_name list[CPU_SYMBOLIZER_MAX];
 	size_t n;
 	const struct cpu_file *file;
 };
 
-void cpu_names_free(struct cpu_names *names)
+void cpu_symbolizer_free(struct cpu_symbolizer *names)
 {
 	if (!names)
 		return;
-	names_cache_release(&names->cache);
-	names_sources_release(&names->sources);
-	names_jits_release(&names->jits);
+	cpu_symbols_cache_release(&names->cache);
+	cpu_symbols_sources_release(&names->sources);
+	cpu_symbols_jits_release(&names->jits);
 	names_interps_release(&names->interps);
 	cpu_kallsyms_free(names->kallsyms);
 	free(names->debug_root);
 	free(names);
 }
 
-int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **ret_names,
-		  struct err *err)
+int cpu_symbolizer_new(const struct cpu_symbolizer_options *options,
+		       struct cpu_symbolizer **ret_names, struct err *err)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = calloc(1, sizeof(*names));
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = calloc(1, sizeof(*names));
 	size_t max = options->max_bytes ? options->max_bytes
 		     : options->lines	? NAMES_DEFAULT_LINES_BYTES
 					: NAMES_DEFAULT_BYTES;
@@ -121,7 +121,7 @@ static int names_add(struct names_work *w, struct view name, bool is_linked, str
 {
 	struct cpu_name *n = &w->list[w->n];
 
-	if (w->n == CPU_NAMES_MAX)
+	if (w->n == CPU_SYMBOLIZER_MAX)
 		return -E2BIG;
 	n->system_name = names_text(w, name.len ? name : view_str("[unknown]"));
 	n->file = names_text(w, file);
@@ -178,7 +178,8 @@ static bool names_is_plt(const struct elf_image *image, uint64_t vaddr)
 }
 
 /* "[libfoo.so+0x1230]", by what unwinding takes for the start of the function. */
-static int names_make_up(struct names_work *w, const struct names_source *source, uint64_t vaddr)
+static int names_make_up(struct names_work *w, const struct cpu_symbols_source *source,
+			 uint64_t vaddr)
 {
 	const char *base = names_base(w->file);
 	char text[NAMES_MAX_TEXT];
@@ -225,8 +226,9 @@ static bool names_got(struct names_work *w, int r)
 }
 
 /* Says through *ret_is_whole whether asking again could not give a better answer. */
-static int names_gather(struct names_work *w, struct names_source *source,
-			const struct names_sources *sources, uint64_t vaddr, bool *ret_is_whole)
+static int names_gather(struct names_work *w, struct cpu_symbols_source *source,
+			const struct cpu_symbols_sources *sources, uint64_t vaddr,
+			bool *ret_is_whole)
 {
 	const char *symbol;
 
@@ -234,15 +236,15 @@ static int names_gather(struct names_work *w, struct names_source *source,
 	if (source->program &&
 	    names_got(w, golang_program_frames(source->program, vaddr, names_add_go, w, NULL)))
 		return 0;
-	*ret_is_whole = names_source_load_tables(source, sources, w->file) == 0;
-	symbol = names_source_symbol(source, vaddr);
+	*ret_is_whole = cpu_symbols_source_load_tables(source, sources, w->file) == 0;
+	symbol = cpu_symbols_source_symbol(source, vaddr);
 	if (source->dwarf &&
 	    names_got(w, elf_dwarf_frames(source->dwarf, vaddr, names_add_dwarf, w, NULL)))
 		return names_fill_outermost(w, symbol);
 	return symbol ? names_add_symbol(w, symbol) : names_make_up(w, source, vaddr);
 }
 
-static void names_return(struct cpu_names *names, size_t n, const struct cpu_name **ret_names,
+static void names_return(struct cpu_symbolizer *names, size_t n, const struct cpu_name **ret_names,
 			 size_t *ret_n)
 {
 	*ret_names = names->answer;
@@ -250,14 +252,14 @@ static void names_return(struct cpu_names *names, size_t n, const struct cpu_nam
 }
 
 /* One name, kept unless key is NULL. */
-static int names_return_text(struct cpu_names *names, const struct names_key *key, const char *text,
-			     const struct cpu_name **ret_names, size_t *ret_n)
+static int names_return_text(struct cpu_symbolizer *names, const struct cpu_symbols_key *key,
+			     const char *text, const struct cpu_name **ret_names, size_t *ret_n)
 {
 	struct cpu_name name = {.function = text, .system_name = text, .file = ""};
 	int r = 0;
 
 	if (key)
-		r = names_cache_put(&names->cache, key, &name, 1, names->answer);
+		r = cpu_symbols_cache_put(&names->cache, key, &name, 1, names->answer);
 	else
 		names->answer[0] = name;
 	if (r == 0)
@@ -265,12 +267,12 @@ static int names_return_text(struct cpu_names *names, const struct names_key *ke
 	return r;
 }
 
-static int names_look_up(struct cpu_names *names, const struct cpu_file *file,
-			 const struct names_key *key, size_t *ret_n)
+static int names_look_up(struct cpu_symbolizer *names, const struct cpu_file *file,
+			 const struct cpu_symbols_key *key, size_t *ret_n)
 {
 	struct names_work w = {.text = {.max = NAMES_MAX_WORK_BYTES}, .file = file};
 	uint64_t now_ns = clock_mono_ns();
-	struct names_source *source = names_sources_get(&names->sources, file, now_ns);
+	struct cpu_symbols_source *source = cpu_symbols_sources_get(&names->sources, file, now_ns);
 	bool is_whole;
 	int r;
 
@@ -278,22 +280,22 @@ static int names_look_up(struct cpu_names *names, const struct cpu_file *file,
 		return -ENOMEM;
 	r = names_gather(&w, source, &names->sources, key->addr, &is_whole);
 	if (r == 0)
-		r = is_whole ? names_cache_put(&names->cache, key, w.list, w.n, names->answer)
+		r = is_whole ? cpu_symbols_cache_put(&names->cache, key, w.list, w.n, names->answer)
 			     : -ENOMEM;
 	arena_release(&w.text);
 	if (!is_whole)
-		names_sources_forget(&names->sources, source);
-	names_sources_trim(&names->sources, now_ns);
+		cpu_symbols_sources_forget(&names->sources, source);
+	cpu_symbols_sources_trim(&names->sources, now_ns);
 	*ret_n = w.n;
 	return r;
 }
 
-int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_t vaddr,
-		   const struct cpu_name **ret_names, size_t *ret_n)
+int cpu_symbolizer_file(struct cpu_symbolizer *names, const struct cpu_file *file, uint64_t vaddr,
+			const struct cpu_name **ret_names, size_t *ret_n)
 {
-	const struct names_key key = {
-		.kind = NAMES_FILE, .id = file->id, .owner = file->generation, .addr = vaddr};
-	size_t n = names_cache_get(&names->cache, &key, names->answer);
+	const struct cpu_symbols_key key = {
+		.kind = CPU_SYMBOLS_FILE, .id = file->id, .owner = file->generation, .addr = vaddr};
+	size_t n = cpu_symbols_cache_get(&names->cache, &key, names->answer);
 
 	/* Without memory or descriptors for it now, there may be some later. */
 	if (n == 0 && names_look_up(names, file, &key, &n) < 0)
@@ -302,14 +304,15 @@ int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_
 	return 0;
 }
 
-int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,
-		     size_t *ret_n)
+int cpu_symbolizer_kernel(struct cpu_symbolizer *names, uint64_t addr,
+			  const struct cpu_name **ret_names, size_t *ret_n)
 {
-	struct names_key key = {
-		.kind = NAMES_KERNEL, .id = cpu_kallsyms_epoch(names->kallsyms), .addr = addr};
+	struct cpu_symbols_key key = {.kind = CPU_SYMBOLS_KERNEL,
+				      .id = cpu_kallsyms_epoch(names->kallsyms),
+				      .addr = addr};
 	char text[NAMES_MAX_TEXT];
 
-	if (names_cache_get(&names->cache, &key, names->answer)) {
+	if (cpu_symbols_cache_get(&names->cache, &key, names->answer)) {
 		names_return(names, 1, ret_names, ret_n);
 		return 0;
 	}
@@ -320,17 +323,18 @@ int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_na
 	return names_return_text(names, &key, text, ret_names, ret_n);
 }
 
-int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
-		  const struct cpu_name **ret_names, size_t *ret_n)
+int cpu_symbolizer_jit(struct cpu_symbolizer *names, pid_t pid, uint64_t generation, uint64_t addr,
+		       const struct cpu_name **ret_names, size_t *ret_n)
 {
-	struct names_jit *jit = names_jits_get(&names->jits, pid, generation, clock_mono_ns());
-	const struct names_key key = {
-		.kind = NAMES_JIT, .id = jit->epoch, .owner = generation, .addr = addr};
+	struct cpu_symbols_jit *jit =
+		cpu_symbols_jits_get(&names->jits, pid, generation, clock_mono_ns());
+	const struct cpu_symbols_key key = {
+		.kind = CPU_SYMBOLS_JIT, .id = jit->epoch, .owner = generation, .addr = addr};
 	char text[NAMES_MAX_TEXT];
 
 	if (!jit->map)
 		return names_return_text(names, NULL, "[anonymous]", ret_names, ret_n);
-	if (names_cache_get(&names->cache, &key, names->answer)) {
+	if (cpu_symbols_cache_get(&names->cache, &key, names->answer)) {
 		names_return(names, 1, ret_names, ret_n);
 		return 0;
 	}
@@ -339,7 +343,7 @@ int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint6
 	return names_return_text(names, &key, text, ret_names, ret_n);
 }
 
-static int names_read_frame(struct cpu_names *names, const struct names_key *key,
+static int names_read_frame(struct cpu_symbolizer *names, const struct cpu_symbols_key *key,
 			    const struct cpu_process *process, const struct interp_frame *frame,
 			    uint64_t now_ns)
 {
@@ -358,21 +362,21 @@ static int names_read_frame(struct cpu_names *names, const struct names_key *key
 					    .line = name->line,
 					    .start_line = name->start_line};
 	}
-	r = names_cache_put(&names->cache, key, list, (size_t)n, names->answer);
+	r = cpu_symbols_cache_put(&names->cache, key, list, (size_t)n, names->answer);
 	return r < 0 ? r : n;
 }
 
-int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
-		     enum interp_kind kind, const struct interp_frame *frame,
-		     const struct cpu_name **ret_names, size_t *ret_n)
+int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process *process,
+			  enum interp_kind kind, const struct interp_frame *frame,
+			  const struct cpu_name **ret_names, size_t *ret_n)
 {
 	uint64_t now_ns = clock_mono_ns();
-	const struct names_key key = {
-		.kind = NAMES_INTERP,
+	const struct cpu_symbols_key key = {
+		.kind = CPU_SYMBOLS_INTERP,
 		.id = (uint32_t)(now_ns / NAMES_INTERP_NS % NAMES_INTERP_TURNS),
 		.owner = hash_mix(hash_u64(process->generation) ^ frame->check),
 		.addr = frame->id & INTERP_ID};
-	int n = (int)names_cache_get(&names->cache, &key, names->answer);
+	int n = (int)cpu_symbols_cache_get(&names->cache, &key, names->answer);
 
 	/* Nothing can be read of a process that has exited, or has other mappings now. */
 	if (n == 0 && process->interp.kind == kind)
@@ -385,8 +389,8 @@ int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
 	return 0;
 }
 
-void cpu_names_forget_process(struct cpu_names *names, uint64_t generation)
+void cpu_symbolizer_forget_process(struct cpu_symbolizer *names, uint64_t generation)
 {
-	names_jits_forget(&names->jits, generation);
+	cpu_symbols_jits_forget(&names->jits, generation);
 	names_interps_forget(&names->interps, generation);
 }

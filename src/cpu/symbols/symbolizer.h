@@ -29,9 +29,9 @@
 #include "cpu/sampler/sampler.h"
 #include "cpu/unwind/files.h"
 
-struct cpu_names; /* opaque */
+struct cpu_symbolizer; /* opaque */
 
-struct cpu_names_options {
+struct cpu_symbolizer_options {
 	/* 0 for the default: 8 MB, or 16 MB with lines; the kernel's names, 1 to 2 MB, come on top.
 	 * While files take turns their tables may take up to twice their part of it. */
 	size_t max_bytes;
@@ -50,30 +50,30 @@ struct cpu_name {
 	int64_t start_line;
 };
 
-#define CPU_NAMES_MAX 64 /* functions at one address */
+#define CPU_SYMBOLIZER_MAX 64 /* functions at one address */
 
-int cpu_names_new(const struct cpu_names_options *options, struct cpu_names **ret_names,
-		  struct err *err);
-void cpu_names_free(struct cpu_names *names); /* NULL is fine */
-DEFINE_CLEANUP(struct cpu_names, cpu_names_free)
+int cpu_symbolizer_new(const struct cpu_symbolizer_options *options,
+		       struct cpu_symbolizer **ret_names, struct err *err);
+void cpu_symbolizer_free(struct cpu_symbolizer *names); /* NULL is fine */
+DEFINE_CLEANUP(struct cpu_symbolizer, cpu_symbolizer_free)
 
 /*
  * The functions at an address, the innermost inlined one first. Always at least one; names
  * that had to be made up are in brackets. The caller has already moved a return address back by
  * one.
  */
-int cpu_names_file(struct cpu_names *names, const struct cpu_file *file, uint64_t vaddr,
-		   const struct cpu_name **ret_names, size_t *ret_n);
-int cpu_names_kernel(struct cpu_names *names, uint64_t addr, const struct cpu_name **ret_names,
-		     size_t *ret_n);
+int cpu_symbolizer_file(struct cpu_symbolizer *names, const struct cpu_file *file, uint64_t vaddr,
+			const struct cpu_name **ret_names, size_t *ret_n);
+int cpu_symbolizer_kernel(struct cpu_symbolizer *names, uint64_t addr,
+			  const struct cpu_name **ret_names, size_t *ret_n);
 /* Anonymous memory of a process; generation as in struct cpu_process. */
-int cpu_names_jit(struct cpu_names *names, pid_t pid, uint64_t generation, uint64_t addr,
-		  const struct cpu_name **ret_names, size_t *ret_n);
+int cpu_symbolizer_jit(struct cpu_symbolizer *names, pid_t pid, uint64_t generation, uint64_t addr,
+		       const struct cpu_name **ret_names, size_t *ret_n);
 
 /* A frame of a process that has an interpreter. */
-int cpu_names_interp(struct cpu_names *names, const struct cpu_process *process,
-		     enum interp_kind kind, const struct interp_frame *frame,
-		     const struct cpu_name **ret_names, size_t *ret_n);
+int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process *process,
+			  enum interp_kind kind, const struct interp_frame *frame,
+			  const struct cpu_name **ret_names, size_t *ret_n);
 
 /* Processes that ended: their perf maps and memory are forgotten. */
-void cpu_names_forget_process(struct cpu_names *names, uint64_t generation);
+void cpu_symbolizer_forget_process(struct cpu_symbolizer *names, uint64_t generation);

@@ -10,7 +10,7 @@
 #include "golang/binary/program.h"
 #include "proc/maps.h"
 
-int file_image_vdso(struct elf_image **ret_image)
+int cpu_file_image_vdso(struct elf_image **ret_image)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
@@ -29,22 +29,22 @@ int file_image_vdso(struct elf_image **ret_image)
 				    ret_image, NULL);
 }
 
-static int join_row(struct file_join *join, uint64_t vaddr)
+static int join_row(struct cpu_file_join *join, uint64_t vaddr)
 {
-	const struct unwind_rule *rules = join->rules;
+	const struct elf_unwind_rule *rules = join->rules;
 
-	return unwind_builder_row(&join->joined, vaddr,
-				  rules[0].cfa != UNWIND_NONE ? rules[0] : rules[1]);
+	return elf_unwind_builder_row(&join->joined, vaddr,
+				      rules[0].cfa != ELF_UNWIND_NONE ? rules[0] : rules[1]);
 }
 
 /* The first's rows before an address. */
-static int join_first(struct file_join *join, uint64_t before)
+static int join_first(struct cpu_file_join *join, uint64_t before)
 {
-	const struct unwind_table *first = join->first;
+	const struct elf_unwind_table *first = join->first;
 	int r = 0;
 
 	for (; r == 0 && join->next < first->n_rows; join->next++) {
-		const struct unwind_row *row = &first->rows[join->next];
+		const struct elf_unwind_row *row = &first->rows[join->next];
 
 		if (row->vaddr >= before)
 			break;
@@ -54,10 +54,10 @@ static int join_first(struct file_join *join, uint64_t before)
 	return r;
 }
 
-int file_join_rows(void *context, const struct unwind_row *rows, size_t n)
+int cpu_file_join_rows(void *context, const struct elf_unwind_row *rows, size_t n)
 {
-	struct file_join *join = context;
-	const struct unwind_sink *sink = join->joined.sink;
+	struct cpu_file_join *join = context;
+	const struct elf_unwind_sink *sink = join->joined.sink;
 	int r = 0;
 
 	if (!n && sink)
@@ -72,14 +72,14 @@ int file_join_rows(void *context, const struct unwind_row *rows, size_t n)
 	return r;
 }
 
-int file_join_finish(struct file_join *join)
+int cpu_file_join_finish(struct cpu_file_join *join)
 {
 	int r = join_first(join, UINT64_MAX);
 
-	return r < 0 ? r : unwind_builder_drain(&join->joined);
+	return r < 0 ? r : elf_unwind_builder_drain(&join->joined);
 }
 
-static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
+static int load_go(struct cpu_file *file, struct elf_unwind_table *ret_rows)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
 	int r;
@@ -93,38 +93,38 @@ static int load_go(struct cpu_file *file, struct unwind_table *ret_rows)
 	return golang_program_unwind(program, ret_rows, NULL);
 }
 
-static int load_native(const struct cpu_file *file, const struct unwind_sink *sink)
+static int load_native(const struct cpu_file *file, const struct elf_unwind_sink *sink)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	int r;
 
-	r = file->is_vdso ? file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
+	r = file->is_vdso ? cpu_file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
 	if (r < 0)
 		return r;
 	return elf_unwind_stream(image, sink, NULL);
 }
 
-static int load_both(const struct cpu_file *file, const struct unwind_table *go,
-		     const struct unwind_sink *sink)
+static int load_both(const struct cpu_file *file, const struct elf_unwind_table *go,
+		     const struct elf_unwind_sink *sink)
 {
-	struct file_join join = {.first = go, .joined = {.sink = sink}};
-	const struct unwind_sink to = {.rows = file_join_rows, .context = &join};
+	struct cpu_file_join join = {.first = go, .joined = {.sink = sink}};
+	const struct elf_unwind_sink to = {.rows = cpu_file_join_rows, .context = &join};
 	int r = load_native(file, &to);
 
 	/* What there is of the one does not change what there is of the other. */
 	if (r < 0 && !join.joined.error) {
-		join.rules[1] = (struct unwind_rule){.cfa = UNWIND_NONE};
+		join.rules[1] = (struct elf_unwind_rule){.cfa = ELF_UNWIND_NONE};
 		r = 0;
 	}
 	if (r == 0)
-		r = file_join_finish(&join);
-	unwind_builder_release(&join.joined);
+		r = cpu_file_join_finish(&join);
+	elf_unwind_builder_release(&join.joined);
 	return r;
 }
 
-int file_load_rows(struct cpu_file *file, const struct unwind_sink *sink)
+int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_sink *sink)
 {
-	_cleanup_(unwind_table_release) struct unwind_table go = {0};
+	_cleanup_(elf_unwind_table_release) struct elf_unwind_table go = {0};
 
 	return load_go(file, &go) < 0 ? load_native(file, sink) : load_both(file, &go, sink);
 }

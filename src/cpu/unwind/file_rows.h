@@ -8,22 +8,22 @@
 #include "elf/unwind/builder.h"
 
 /* Our own vdso, which is every process's. */
-int file_image_vdso(struct elf_image **ret_image);
+int cpu_file_image_vdso(struct elf_image **ret_image);
 /*
  * Go's tables, .eh_frame, or both joined; also says whether it is Go. -errno: there are none, or
  * what the sink answers.
  */
-int file_load_rows(struct cpu_file *file, const struct unwind_sink *sink);
+int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_sink *sink);
 
 /* Where first knows a rule it holds, elsewhere that of the rows that come. */
-struct file_join {
-	const struct unwind_table *first; /* borrowed */
-	size_t next;			  /* of its rows */
-	struct unwind_rule rules[2];	  /* that hold so far */
-	struct unwind_builder joined;
+struct cpu_file_join {
+	const struct elf_unwind_table *first; /* borrowed */
+	size_t next;			      /* of its rows */
+	struct elf_unwind_rule rules[2];      /* that hold so far */
+	struct elf_unwind_builder joined;
 };
 
 /* For an unwind_sink, whose context is the join. */
-int file_join_rows(void *context, const struct unwind_row *rows, size_t n);
+int cpu_file_join_rows(void *context, const struct elf_unwind_row *rows, size_t n);
 /* No more rows come. */
-int file_join_finish(struct file_join *join);
+int cpu_file_join_finish(struct cpu_file_join *join);

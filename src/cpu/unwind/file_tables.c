@@ -62,11 +62,11 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 struct rows_passed {
 	struct cpu_file *file;
 	const struct cpu_pause *pause;
-	const struct unwind_sink *sink;
+	const struct elf_unwind_sink *sink;
 	size_t n;
 };
 
-static int pass_rows(void *context, const struct unwind_row *rows, size_t n)
+static int pass_rows(void *context, const struct elf_unwind_row *rows, size_t n)
 {
 	struct rows_passed *p = context;
 
@@ -76,17 +76,17 @@ static int pass_rows(void *context, const struct unwind_row *rows, size_t n)
 	return n ? p->sink->rows(p->sink->context, rows, n) : 0;
 }
 
-static int load_rows(void *context, const struct unwind_sink *sink)
+static int load_rows(void *context, const struct elf_unwind_sink *sink)
 {
 	struct rows_passed *p = context;
-	const struct unwind_sink passing = {.rows = pass_rows, .context = p};
+	const struct elf_unwind_sink passing = {.rows = pass_rows, .context = p};
 
 	p->sink = sink;
-	return file_load_rows(p->file, &passing);
+	return cpu_file_load_rows(p->file, &passing);
 }
 
 static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
-			 const struct file_loading *loading, struct cpu_table *ret)
+			 const struct cpu_file_loading *loading, struct cpu_table *ret)
 {
 	struct rows_passed passed = {.file = file, .pause = loading->pause};
 	int r;
@@ -102,12 +102,13 @@ static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
 	return r;
 }
 
-int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     const struct file_loading *loading, struct file_table **ret_table)
+int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tables,
+			 struct cpu_file *file, const struct cpu_file_loading *loading,
+			 struct cpu_file_table **ret_table)
 {
 	uint64_t print = 0;
 	bool can_share = file_print(file, &print);
-	struct file_table *t;
+	struct cpu_file_table *t;
 	int r;
 
 	for (t = shared->first; t && can_share; t = t->next)
@@ -134,10 +135,10 @@ int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, stru
 	return 0;
 }
 
-void file_tables_give(struct file_tables *shared, struct cpu_tables *tables,
-		      struct file_table *table)
+void cpu_file_tables_give(struct cpu_file_tables *shared, struct cpu_tables *tables,
+			  struct cpu_file_table *table)
 {
-	struct file_table **at = &shared->first;
+	struct cpu_file_table **at = &shared->first;
 
 	if (!table || --table->users)
 		return;

@@ -14,21 +14,21 @@
 #include "cpu/unwind/files.h"
 #include "cpu/unwind/tables.h"
 
-struct file_table {
+struct cpu_file_table {
 	struct cpu_table table;
 	char build_id[41]; /* "": of one file only */
 	uint64_t print;
 	uint32_t users;
-	struct file_table *next;
+	struct cpu_file_table *next;
 };
 
 /* A zeroed one is empty. */
-struct file_tables {
-	struct file_table *first;
+struct cpu_file_tables {
+	struct cpu_file_table *first;
 };
 
 /* What the loading of a table may need of others. */
-struct file_loading {
+struct cpu_file_loading {
 	bool (*make_room)(void *context); /* true: there is more room than before */
 	void *context;
 	const struct cpu_pause *pause; /* NULL is fine */
@@ -38,7 +38,8 @@ struct file_loading {
  * The rows' table, of this file or of one like it; counts a user. -errno as of file_load_rows() and
  * cpu_tables_add().
  */
-int file_tables_take(struct file_tables *shared, struct cpu_tables *tables, struct cpu_file *file,
-		     const struct file_loading *loading, struct file_table **ret_table);
-void file_tables_give(struct file_tables *shared, struct cpu_tables *tables,
-		      struct file_table *table); /* NULL is fine */
+int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tables,
+			 struct cpu_file *file, const struct cpu_file_loading *loading,
+			 struct cpu_file_table **ret_table);
+void cpu_file_tables_give(struct cpu_file_tables *shared, struct cpu_tables *tables,
+			  struct cpu_file_table *table); /* NULL is fine */

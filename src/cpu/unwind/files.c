@@ -44,15 +44,15 @@ struct file {
 	uint64_t unused_since_ns;
 	struct file_segment segments[FILES_SEGMENTS_MAX]; /* executable ones */
 	size_t n_segments;
-	struct file_table *table; /* NULL: none yet, or none */
-	struct file *next;	  /* in its bucket */
+	struct cpu_file_table *table; /* NULL: none yet, or none */
+	struct file *next;	      /* in its bucket */
 };
 
 struct cpu_files {
-	struct sampler_file *shared;
+	struct cpu_sampler_file *shared;
 	struct cpu_tables *tables;
 	struct interp_layouts *layouts;
-	struct file_tables shared_tables;
+	struct cpu_file_tables shared_tables;
 	struct file *slots[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
 	uint32_t len;
@@ -64,14 +64,14 @@ struct cpu_files {
 	uint32_t n_wanted;
 };
 
-int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
+int cpu_files_new(struct cpu_sampler_file *shared, struct cpu_tables *tables,
 		  struct interp_layouts *layouts, struct cpu_files **ret_files, struct err *err)
 {
 	struct cpu_files *f = calloc(1, sizeof(*f));
 	struct rlimit fds;
 
-	_Static_assert(CPU_FILES_MAX == SAMPLER_FILES, "ids are those of BPF");
-	_Static_assert(CPU_FILE_NONE == SAMPLER_NO_FILE, "ids are those of BPF");
+	_Static_assert(CPU_FILES_MAX == CPU_SAMPLER_FILES, "ids are those of BPF");
+	_Static_assert(CPU_FILE_NONE == CPU_SAMPLER_NO_FILE, "ids are those of BPF");
 	if (!f)
 		return err_oom(err);
 	f->shared = shared;
@@ -102,8 +102,8 @@ static void file_free(struct cpu_files *f, struct file *file)
 			f->wanted[i] = f->wanted[--f->n_wanted];
 			break;
 		}
-	file_tables_give(&f->shared_tables, f->tables, file->table);
-	f->shared[file->public.id] = (struct sampler_file){0};
+	cpu_file_tables_give(&f->shared_tables, f->tables, file->table);
+	f->shared[file->public.id] = (struct cpu_sampler_file){0};
 	f->slots[file->public.id] = NULL;
 	f->len--;
 	if (file->public.fd >= 0)
@@ -142,7 +142,7 @@ static void file_read_headers(struct cpu_files *f, struct file *file)
 	int r;
 
 	if (file->public.is_vdso)
-		r = file_image_vdso(&image);
+		r = cpu_file_image_vdso(&image);
 	else
 		r = elf_image_open_fd(file->public.fd, &image, NULL);
 	if (r < 0)
@@ -216,8 +216,8 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 	if (file->public.is_vdso || file->public.fd >= 0)
 		file_read_headers(f, file);
 	file->public.generation = ++f->generation;
-	f->shared[id] = (struct sampler_file){.state = file->is_elf ? SAMPLER_FILE_NEW
-								    : SAMPLER_FILE_CHAIN};
+	f->shared[id] = (struct cpu_sampler_file){.state = file->is_elf ? CPU_SAMPLER_FILE_NEW
+									: CPU_SAMPLER_FILE_CHAIN};
 	f->slots[id] = file;
 	f->len++;
 	file->next = *files_bucket(f, key);
@@ -231,7 +231,7 @@ static uint64_t file_bias(const struct file *file, const struct proc_map *map)
 	/* The kernel maps a whole image, and the vdso has no offset. */
 	for (size_t i = 0; i < file->n_segments; i++) {
 		const struct file_segment *s = &file->segments[i];
-		uint64_t first = s->offset & ~(uint64_t)(SAMPLER_PAGE_SIZE - 1);
+		uint64_t first = s->offset & ~(uint64_t)(CPU_SAMPLER_PAGE_SIZE - 1);
 
 		if (map->offset >= first && map->offset < s->offset + s->size)
 			return map->start - (s->vaddr - s->offset + map->offset);
@@ -301,19 +301,20 @@ static bool files_make_room(void *context)
 	}
 	if (!oldest)
 		return false;
-	f->shared[oldest->public.id].state = SAMPLER_FILE_NEW;
-	file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(oldest->table));
+	f->shared[oldest->public.id].state = CPU_SAMPLER_FILE_NEW;
+	cpu_file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(oldest->table));
 	return true;
 }
 
 static void files_load(struct cpu_files *f, struct file *file, const struct cpu_pause *pause)
 {
-	const struct file_loading loading = {
+	const struct cpu_file_loading loading = {
 		.make_room = files_make_room, .context = f, .pause = pause};
-	struct sampler_file *shared = &f->shared[file->public.id];
+	struct cpu_sampler_file *shared = &f->shared[file->public.id];
 	int r;
 
-	r = file_tables_take(&f->shared_tables, f->tables, &file->public, &loading, &file->table);
+	r = cpu_file_tables_take(&f->shared_tables, f->tables, &file->public, &loading,
+				 &file->table);
 	if (r == -ENOSPC) {
 		file->left_out = true;
 		f->lost++;
@@ -323,7 +324,7 @@ static void files_load(struct cpu_files *f, struct file *file, const struct cpu_
 		shared->n_pages = file->table->table.n_pages;
 		shared->first_page = file->table->table.first_page;
 	}
-	__atomic_store_n(&shared->state, r >= 0 ? SAMPLER_FILE_TABLE : SAMPLER_FILE_CHAIN,
+	__atomic_store_n(&shared->state, r >= 0 ? CPU_SAMPLER_FILE_TABLE : CPU_SAMPLER_FILE_CHAIN,
 			 __ATOMIC_RELEASE);
 }
 
@@ -331,7 +332,8 @@ void cpu_files_want(struct cpu_files *f, uint32_t id)
 {
 	struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
 
-	if (!file || file->is_wanted || file->table || f->shared[id].state == SAMPLER_FILE_CHAIN)
+	if (!file || file->is_wanted || file->table ||
+	    f->shared[id].state == CPU_SAMPLER_FILE_CHAIN)
 		return;
 	file->is_wanted = true;
 	f->wanted[f->n_wanted++] = id;
@@ -399,7 +401,7 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 		if (!file || !file->left_out)
 			continue;
 		file->left_out = false;
-		f->shared[i].state = SAMPLER_FILE_NEW;
+		f->shared[i].state = CPU_SAMPLER_FILE_NEW;
 	}
 	cpu_tables_trim(f->tables);
 }

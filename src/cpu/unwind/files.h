@@ -36,7 +36,7 @@ struct cpu_file {
 struct cpu_files; /* opaque */
 
 /* shared: CPU_FILES_MAX of them, where BPF reads them. All borrowed. */
-int cpu_files_new(struct sampler_file *shared, struct cpu_tables *tables,
+int cpu_files_new(struct cpu_sampler_file *shared, struct cpu_tables *tables,
 		  struct interp_layouts *layouts, struct cpu_files **ret_files, struct err *err);
 void cpu_files_free(struct cpu_files *files); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_files, cpu_files_free)

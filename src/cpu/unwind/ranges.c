@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ranges_insert(struct ranges *r, size_t at, struct range range)
+static int ranges_insert(struct cpu_ranges *r, size_t at, struct cpu_range range)
 {
 	if (!r->free || r->len == r->cap) {
 		size_t cap = r->cap ? r->cap * 2 : 16;
-		struct range *grown = realloc(r->free, cap * sizeof(*grown));
+		struct cpu_range *grown = realloc(r->free, cap * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -22,20 +22,20 @@ static int ranges_insert(struct ranges *r, size_t at, struct range range)
 	return 0;
 }
 
-static void ranges_erase(struct ranges *r, size_t at)
+static void ranges_erase(struct cpu_ranges *r, size_t at)
 {
 	r->len--;
 	memmove(&r->free[at], &r->free[at + 1], (r->len - at) * sizeof(*r->free));
 }
 
 /* Cuts [first, first + n) out of the free range at `at`, which holds it. */
-static int ranges_cut(struct ranges *r, size_t at, uint32_t first, uint32_t n)
+static int ranges_cut(struct cpu_ranges *r, size_t at, uint32_t first, uint32_t n)
 {
-	struct range *whole = &r->free[at];
+	struct cpu_range *whole = &r->free[at];
 	uint32_t before = first - whole->first, after = whole->n - before - n;
 
 	if (before && after) {
-		struct range rest = {.first = first + n, .n = after};
+		struct cpu_range rest = {.first = first + n, .n = after};
 
 		if (ranges_insert(r, at + 1, rest) < 0)
 			return -ENOMEM;
@@ -51,7 +51,7 @@ static int ranges_cut(struct ranges *r, size_t at, uint32_t first, uint32_t n)
 	return 0;
 }
 
-int ranges_take(struct ranges *r, uint32_t n, uint32_t boundary, uint32_t *ret_first)
+int cpu_ranges_take(struct cpu_ranges *r, uint32_t n, uint32_t boundary, uint32_t *ret_first)
 {
 	if (boundary && n > boundary)
 		return -ENOSPC;
@@ -73,7 +73,7 @@ int ranges_take(struct ranges *r, uint32_t n, uint32_t boundary, uint32_t *ret_f
 }
 
 /* The number of free ranges that begin at or before first. */
-static size_t ranges_search(const struct ranges *r, uint32_t first)
+static size_t ranges_search(const struct cpu_ranges *r, uint32_t first)
 {
 	size_t lo = 0, hi = r->len;
 
@@ -88,10 +88,10 @@ static size_t ranges_search(const struct ranges *r, uint32_t first)
 	return lo;
 }
 
-int ranges_take_at(struct ranges *r, uint32_t first, uint32_t n)
+int cpu_ranges_take_at(struct cpu_ranges *r, uint32_t first, uint32_t n)
 {
 	size_t at = ranges_search(r, first);
-	const struct range *found;
+	const struct cpu_range *found;
 
 	if (!at)
 		return -ENOSPC;
@@ -101,11 +101,11 @@ int ranges_take_at(struct ranges *r, uint32_t first, uint32_t n)
 	return ranges_cut(r, at - 1, first, n);
 }
 
-int ranges_give(struct ranges *r, uint32_t first, uint32_t n)
+int cpu_ranges_give(struct cpu_ranges *r, uint32_t first, uint32_t n)
 {
 	size_t at = ranges_search(r, first);
-	struct range *before = at ? &r->free[at - 1] : NULL;
-	struct range *after = at < r->len ? &r->free[at] : NULL;
+	struct cpu_range *before = at ? &r->free[at - 1] : NULL;
+	struct cpu_range *after = at < r->len ? &r->free[at] : NULL;
 	bool joins_before = before && before->first + before->n == first;
 	bool joins_after = after && first + n == after->first;
 
@@ -122,11 +122,11 @@ int ranges_give(struct ranges *r, uint32_t first, uint32_t n)
 		after->n += n;
 		return 0;
 	}
-	return ranges_insert(r, at, (struct range){.first = first, .n = n});
+	return ranges_insert(r, at, (struct cpu_range){.first = first, .n = n});
 }
 
-void ranges_release(struct ranges *r)
+void cpu_ranges_release(struct cpu_ranges *r)
 {
 	free(r->free);
-	*r = (struct ranges){0};
+	*r = (struct cpu_ranges){0};
 }

@@ -7,17 +7,18 @@
 
 #include "base/hash.h"
 
-#define RULES_BUCKETS SAMPLER_RULES
+#define RULES_BUCKETS CPU_SAMPLER_RULES
 
 struct cpu_rules {
-	struct unwind_rule *shared;
-	uint32_t users[SAMPLER_RULES];
-	uint16_t next[SAMPLER_RULES]; /* in the bucket, or in the list of free numbers; 0 ends */
+	struct elf_unwind_rule *shared;
+	uint32_t users[CPU_SAMPLER_RULES];
+	uint16_t
+		next[CPU_SAMPLER_RULES]; /* in the bucket, or in the list of free numbers; 0 ends */
 	uint16_t buckets[RULES_BUCKETS];
 	uint16_t free;
 };
 
-struct cpu_rules *cpu_rules_new(struct unwind_rule *shared)
+struct cpu_rules *cpu_rules_new(struct elf_unwind_rule *shared)
 {
 	struct cpu_rules *r = calloc(1, sizeof(*r));
 
@@ -26,7 +27,7 @@ struct cpu_rules *cpu_rules_new(struct unwind_rule *shared)
 	r->shared = shared;
 	memset(&shared[0], 0, sizeof(shared[0]));
 	r->free = 1;
-	for (uint32_t i = 1; i + 1 < SAMPLER_RULES; i++)
+	for (uint32_t i = 1; i + 1 < CPU_SAMPLER_RULES; i++)
 		r->next[i] = (uint16_t)(i + 1);
 	return r;
 }
@@ -36,7 +37,7 @@ void cpu_rules_free(struct cpu_rules *r)
 	free(r);
 }
 
-static uint16_t *rules_bucket(struct cpu_rules *r, const struct unwind_rule *rule)
+static uint16_t *rules_bucket(struct cpu_rules *r, const struct elf_unwind_rule *rule)
 {
 	uint64_t bits;
 
@@ -45,11 +46,11 @@ static uint16_t *rules_bucket(struct cpu_rules *r, const struct unwind_rule *rul
 	return &r->buckets[hash_u64(bits) % RULES_BUCKETS];
 }
 
-int cpu_rules_take(struct cpu_rules *r, const struct unwind_rule *rule, uint16_t *ret_number)
+int cpu_rules_take(struct cpu_rules *r, const struct elf_unwind_rule *rule, uint16_t *ret_number)
 {
 	uint16_t *bucket, n;
 
-	if (rule->cfa == UNWIND_NONE) {
+	if (rule->cfa == ELF_UNWIND_NONE) {
 		*ret_number = 0;
 		return 0;
 	}

@@ -11,15 +11,15 @@
 #define BUILD_PADDING 16
 
 /* Real files have hundreds; one that wants more must not leave the others without. */
-#define BUILD_RULES_MAX (SAMPLER_RULES / 4)
+#define BUILD_RULES_MAX (CPU_SAMPLER_RULES / 4)
 
-static int build_append(struct table_build *b, uint32_t word)
+static int build_append(struct cpu_table_build *b, uint32_t word)
 {
 	if (b->n_words == b->cap_words) {
 		size_t cap = b->cap_words ? b->cap_words * 2 : 1024;
 		uint32_t *grown;
 
-		if (cap > (size_t)SAMPLER_CHUNKS * SAMPLER_CHUNK_WORDS)
+		if (cap > (size_t)CPU_SAMPLER_CHUNKS * CPU_SAMPLER_CHUNK_WORDS)
 			return -E2BIG;
 		grown = realloc(b->words, cap * sizeof(*grown));
 		if (!grown)
@@ -32,7 +32,7 @@ static int build_append(struct table_build *b, uint32_t word)
 }
 
 /* The number of a rule; one use of it is held however often it occurs. */
-static int build_rule(struct table_build *b, const struct unwind_rule *rule, uint16_t *ret)
+static int build_rule(struct cpu_table_build *b, const struct elf_unwind_rule *rule, uint16_t *ret)
 {
 	struct cpu_rules *rules = b->all;
 	uint16_t number;
@@ -68,58 +68,59 @@ static int build_rule(struct table_build *b, const struct unwind_rule *rule, uin
 }
 
 /* Every page begins with a row, so that it can be searched alone. */
-static int build_page(struct table_build *b)
+static int build_page(struct cpu_table_build *b)
 {
-	if (b->n_pages == TABLE_PAGES_MAX)
+	if (b->n_pages == CPU_TABLE_PAGES_MAX)
 		return -E2BIG;
 	if (b->n_pages == b->cap_pages) {
 		size_t cap = b->cap_pages ? b->cap_pages * 2 : 64;
-		struct table_page *grown = realloc(b->pages, cap * sizeof(*grown));
+		struct cpu_table_page *grown = realloc(b->pages, cap * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		b->pages = grown;
 		b->cap_pages = cap;
 	}
-	b->pages[b->n_pages++] = (struct table_page){.first = (uint32_t)b->n_words, .n = 1};
-	return build_append(b, SAMPLER_ROW(0, b->rule));
+	b->pages[b->n_pages++] = (struct cpu_table_page){.first = (uint32_t)b->n_words, .n = 1};
+	return build_append(b, CPU_SAMPLER_ROW(0, b->rule));
 }
 
 /* Puts the last row in; next: the address of the one after it. */
-static int build_last(struct table_build *b, uint64_t next)
+static int build_last(struct cpu_table_build *b, uint64_t next)
 {
-	const struct unwind_row *row = &b->last;
-	uint64_t page = (row->vaddr >> SAMPLER_PAGE_BITS) - b->first_page;
-	uint64_t offset = row->vaddr % SAMPLER_PAGE_SIZE;
+	const struct elf_unwind_row *row = &b->last;
+	uint64_t page = (row->vaddr >> CPU_SAMPLER_PAGE_BITS) - b->first_page;
+	uint64_t offset = row->vaddr % CPU_SAMPLER_PAGE_SIZE;
 	uint16_t before = b->rule;
 	int r = 0;
 
-	if (page >= TABLE_PAGES_MAX)
+	if (page >= CPU_TABLE_PAGES_MAX)
 		return -E2BIG;
 	while (r >= 0 && b->n_pages <= page)
 		r = build_page(b);
-	if (r < 0 || (row->rule.cfa == UNWIND_NONE && next - row->vaddr < BUILD_PADDING))
+	if (r < 0 || (row->rule.cfa == ELF_UNWIND_NONE && next - row->vaddr < BUILD_PADDING))
 		return r;
 	r = build_rule(b, &row->rule, &b->rule);
 	if (r < 0)
 		return r;
 	if (offset == 0) {
-		b->words[b->n_words - 1] = SAMPLER_ROW(0, b->rule);
+		b->words[b->n_words - 1] = CPU_SAMPLER_ROW(0, b->rule);
 		return 0;
 	}
 	if (b->rule == before)
 		return 0;
 	b->pages[page].n++;
-	return build_append(b, SAMPLER_ROW(offset, b->rule));
+	return build_append(b, CPU_SAMPLER_ROW(offset, b->rule));
 }
 
-int table_build_rows(struct table_build *b, const struct unwind_row *rows, size_t n_rows)
+int cpu_table_build_rows(struct cpu_table_build *b, const struct elf_unwind_row *rows,
+			 size_t n_rows)
 {
 	for (size_t i = 0; i < n_rows; i++) {
 		int r = 0;
 
 		if (!b->has_last)
-			b->first_page = rows[i].vaddr >> SAMPLER_PAGE_BITS;
+			b->first_page = rows[i].vaddr >> CPU_SAMPLER_PAGE_BITS;
 		else if (rows[i].vaddr <= b->last.vaddr)
 			return -EBADMSG;
 		else
@@ -132,12 +133,12 @@ int table_build_rows(struct table_build *b, const struct unwind_row *rows, size_
 	return 0;
 }
 
-int table_build_finish(struct table_build *b)
+int cpu_table_build_finish(struct cpu_table_build *b)
 {
 	return b->has_last ? build_last(b, UINT64_MAX) : -ENOENT;
 }
 
-void table_build_release(struct table_build *b)
+void cpu_table_build_release(struct cpu_table_build *b)
 {
 	for (size_t i = 0; i < b->n_rules; i++)
 		cpu_rules_give(b->all, b->rules[i]);

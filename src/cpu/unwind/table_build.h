@@ -9,9 +9,9 @@
 #include "elf/unwind/unwind.h"
 
 /* Text that one table may span, in pages: an index has to fit into a chunk. */
-#define TABLE_PAGES_MAX (SAMPLER_CHUNK_WORDS / 4)
+#define CPU_TABLE_PAGES_MAX (CPU_SAMPLER_CHUNK_WORDS / 4)
 
-struct table_page {
+struct cpu_table_page {
 	uint32_t first; /* in words */
 	uint32_t n;
 };
@@ -20,10 +20,10 @@ struct table_page {
  * A zeroed one, but for the rules, is empty. Holds a use of each rule until release, unless rules
  * were taken away.
  */
-struct table_build {
+struct cpu_table_build {
 	struct cpu_rules *all; /* borrowed */
 	uint64_t first_page;
-	struct table_page *pages;
+	struct cpu_table_page *pages;
 	size_t n_pages;
 	size_t cap_pages;
 	uint32_t *words;
@@ -32,8 +32,8 @@ struct table_build {
 	uint16_t *rules;
 	size_t n_rules;
 	size_t cap_rules;
-	uint64_t seen[SAMPLER_RULES / 64];
-	struct unwind_row last; /* not in it yet: what becomes of it depends on the next */
+	uint64_t seen[CPU_SAMPLER_RULES / 64];
+	struct elf_unwind_row last; /* not in it yet: what becomes of it depends on the next */
 	bool has_last;
 	uint16_t rule; /* that holds before it */
 };
@@ -42,7 +42,8 @@ struct table_build {
  * Rows, ascending over all calls. -EBADMSG when they are not, -E2BIG: more text or rules than one
  * file may have; -ENOSPC: no room for another rule.
  */
-int table_build_rows(struct table_build *build, const struct unwind_row *rows, size_t n_rows);
+int cpu_table_build_rows(struct cpu_table_build *build, const struct elf_unwind_row *rows,
+			 size_t n_rows);
 /* There are no more. -ENOENT: there were none. */
-int table_build_finish(struct table_build *build);
-void table_build_release(struct table_build *build);
+int cpu_table_build_finish(struct cpu_table_build *build);
+void cpu_table_build_release(struct cpu_table_build *build);

@@ -14,7 +14,7 @@
 
 /* What a table's pieces are multiples of, in words: 4 kB. */
 #define GRAIN_WORDS 1024U
-#define CHUNK_GRAINS (SAMPLER_CHUNK_WORDS / GRAIN_WORDS)
+#define CHUNK_GRAINS (CPU_SAMPLER_CHUNK_WORDS / GRAIN_WORDS)
 /* At a time. */
 #define CHUNKS_MAPPED_MAX 4
 
@@ -26,13 +26,13 @@ struct chunk {
 
 struct cpu_tables {
 	struct cpu_rules *rules;
-	struct ranges grains;
+	struct cpu_ranges grains;
 	int chunks_fd;
-	struct chunk chunks[SAMPLER_CHUNKS];
+	struct chunk chunks[CPU_SAMPLER_CHUNKS];
 	uint32_t n_mapped;
 };
 
-int cpu_tables_new(struct unwind_rule *rules, int chunks_fd, struct cpu_tables **ret_tables,
+int cpu_tables_new(struct elf_unwind_rule *rules, int chunks_fd, struct cpu_tables **ret_tables,
 		   struct err *err)
 {
 	_cleanup_(cpu_tables_freep) struct cpu_tables *t = calloc(1, sizeof(*t));
@@ -51,7 +51,7 @@ static void chunk_unmap(struct cpu_tables *t, struct chunk *c)
 {
 	if (!c->exists || c->fd < 0 || !c->words)
 		return;
-	munmap(c->words, sizeof(struct sampler_chunk));
+	munmap(c->words, sizeof(struct cpu_sampler_chunk));
 	c->words = NULL;
 	t->n_mapped--;
 }
@@ -69,9 +69,9 @@ void cpu_tables_free(struct cpu_tables *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < SAMPLER_CHUNKS; i++)
+	for (size_t i = 0; i < CPU_SAMPLER_CHUNKS; i++)
 		chunk_release(t, &t->chunks[i]);
-	ranges_release(&t->grains);
+	cpu_ranges_release(&t->grains);
 	cpu_rules_free(t->rules);
 	free(t);
 }
@@ -83,11 +83,11 @@ static int chunk_create(struct cpu_tables *t, uint32_t number)
 
 	if (t->chunks_fd < 0) {
 		c->fd = -1;
-		c->words = calloc(SAMPLER_CHUNK_WORDS, sizeof(*c->words));
+		c->words = calloc(CPU_SAMPLER_CHUNK_WORDS, sizeof(*c->words));
 		return c->words ? 0 : -ENOMEM;
 	}
 	c->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_rows", sizeof(uint32_t),
-			       sizeof(struct sampler_chunk), 1, &options);
+			       sizeof(struct cpu_sampler_chunk), 1, &options);
 	if (c->fd < 0)
 		return -errno;
 	if (bpf_map_update_elem(t->chunks_fd, &number, &c->fd, 0) < 0) {
@@ -101,7 +101,7 @@ static int chunk_create(struct cpu_tables *t, uint32_t number)
 
 static int tables_grow(struct cpu_tables *t)
 {
-	for (uint32_t i = 0; i < SAMPLER_CHUNKS; i++) {
+	for (uint32_t i = 0; i < CPU_SAMPLER_CHUNKS; i++) {
 		int r;
 
 		if (t->chunks[i].exists)
@@ -110,33 +110,33 @@ static int tables_grow(struct cpu_tables *t)
 		if (r < 0)
 			return r;
 		t->chunks[i].exists = true;
-		return ranges_give(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS);
+		return cpu_ranges_give(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS);
 	}
 	return -ENOSPC;
 }
 
 /* A piece for that many words, or for as many as a chunk has. */
 static int tables_take(struct cpu_tables *t, struct cpu_table *table, size_t words,
-		       struct range *ret)
+		       struct cpu_range *ret)
 {
 	uint32_t n = (uint32_t)MIN((words + GRAIN_WORDS - 1) / GRAIN_WORDS, (size_t)CHUNK_GRAINS);
-	struct range *grown, piece = {.n = n};
+	struct cpu_range *grown, piece = {.n = n};
 	int r;
 
 	grown = realloc(table->pieces, (table->n_pieces + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	table->pieces = grown;
-	r = ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
+	r = cpu_ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
 	if (r == -ENOSPC) {
 		r = tables_grow(t);
 		if (r >= 0)
-			r = ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
+			r = cpu_ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
 	}
 	if (r < 0)
 		return r;
 	table->pieces[table->n_pieces++] = piece;
-	*ret = (struct range){.first = piece.first * GRAIN_WORDS, .n = n * GRAIN_WORDS};
+	*ret = (struct cpu_range){.first = piece.first * GRAIN_WORDS, .n = n * GRAIN_WORDS};
 	return 0;
 }
 
@@ -149,7 +149,8 @@ static uint32_t *chunk_map(struct cpu_tables *t, uint32_t number)
 		return c->words;
 	if (t->n_mapped == CHUNKS_MAPPED_MAX)
 		cpu_tables_unmap(t);
-	p = mmap(NULL, sizeof(struct sampler_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+	p = mmap(NULL, sizeof(struct cpu_sampler_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd,
+		 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	t->n_mapped++;
@@ -159,13 +160,13 @@ static uint32_t *chunk_map(struct cpu_tables *t, uint32_t number)
 
 static int tables_write(struct cpu_tables *t, uint32_t first, const uint32_t *words, size_t n)
 {
-	uint32_t number = first >> SAMPLER_CHUNK_BITS;
+	uint32_t number = first >> CPU_SAMPLER_CHUNK_BITS;
 	uint32_t *chunk = chunk_map(t, number);
 
 	if (!chunk)
 		return -ENOMEM;
 	if (n)
-		memcpy(&chunk[first & (SAMPLER_CHUNK_WORDS - 1)], words, n * sizeof(*words));
+		memcpy(&chunk[first & (CPU_SAMPLER_CHUNK_WORDS - 1)], words, n * sizeof(*words));
 	return 0;
 }
 
@@ -173,8 +174,8 @@ static int tables_write(struct cpu_tables *t, uint32_t first, const uint32_t *wo
  * Puts all words somewhere, a page's always together. The pages then say where theirs are. Room is
  * first the rest of the piece that the index is in.
  */
-static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct table_build *b,
-			struct range room)
+static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct cpu_table_build *b,
+			struct cpu_range room)
 {
 	size_t next = 0;
 
@@ -184,7 +185,7 @@ static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct ta
 		int r;
 
 		for (; end < b->n_pages; end++) {
-			struct table_page *p = &b->pages[end];
+			struct cpu_table_page *p = &b->pages[end];
 
 			if (p->first + p->n - from > room.n)
 				break;
@@ -204,10 +205,10 @@ static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct ta
 	return 0;
 }
 
-static int tables_lay_out(struct cpu_tables *t, struct cpu_table *table, struct table_build *b)
+static int tables_lay_out(struct cpu_tables *t, struct cpu_table *table, struct cpu_table_build *b)
 {
 	size_t index_words = b->n_pages * 2;
-	struct range room;
+	struct cpu_range room;
 	int r;
 
 	_Static_assert(sizeof(*b->pages) == 2 * sizeof(uint32_t), "the index is two words a page");
@@ -225,16 +226,17 @@ static int tables_lay_out(struct cpu_tables *t, struct cpu_table *table, struct 
 	return tables_write(t, table->index, (const uint32_t *)b->pages, index_words);
 }
 
-static int take_rows(void *context, const struct unwind_row *rows, size_t n)
+static int take_rows(void *context, const struct elf_unwind_row *rows, size_t n)
 {
-	return table_build_rows(context, rows, n);
+	return cpu_table_build_rows(context, rows, n);
 }
 
-int cpu_tables_add(struct cpu_tables *t, int (*load)(void *context, const struct unwind_sink *sink),
-		   void *context, struct cpu_table *ret_table)
+int cpu_tables_add(struct cpu_tables *t,
+		   int (*load)(void *context, const struct elf_unwind_sink *sink), void *context,
+		   struct cpu_table *ret_table)
 {
-	_cleanup_free_ struct table_build *b = calloc(1, sizeof(*b));
-	const struct unwind_sink sink = {.rows = take_rows, .context = b};
+	_cleanup_free_ struct cpu_table_build *b = calloc(1, sizeof(*b));
+	const struct elf_unwind_sink sink = {.rows = take_rows, .context = b};
 	struct cpu_table table = {0};
 	int r;
 
@@ -243,18 +245,18 @@ int cpu_tables_add(struct cpu_tables *t, int (*load)(void *context, const struct
 	b->all = t->rules;
 	r = load(context, &sink);
 	if (r >= 0)
-		r = table_build_finish(b);
+		r = cpu_table_build_finish(b);
 	if (r >= 0)
 		r = tables_lay_out(t, &table, b);
 	if (r < 0) {
-		table_build_release(b);
+		cpu_table_build_release(b);
 		cpu_tables_remove(t, &table);
 		return r;
 	}
 	table.rules = TAKE_PTR(b->rules);
 	table.n_rules = b->n_rules;
 	b->n_rules = 0;
-	table_build_release(b);
+	cpu_table_build_release(b);
 	*ret_table = table;
 	return 0;
 }
@@ -262,7 +264,7 @@ int cpu_tables_add(struct cpu_tables *t, int (*load)(void *context, const struct
 void cpu_tables_remove(struct cpu_tables *t, struct cpu_table *table)
 {
 	for (size_t i = 0; i < table->n_pieces; i++)
-		(void)ranges_give(&t->grains, table->pieces[i].first, table->pieces[i].n);
+		(void)cpu_ranges_give(&t->grains, table->pieces[i].first, table->pieces[i].n);
 	for (size_t i = 0; i < table->n_rules; i++)
 		cpu_rules_give(t->rules, table->rules[i]);
 	free(table->pieces);
@@ -274,13 +276,13 @@ void cpu_tables_trim(struct cpu_tables *t)
 {
 	bool spare = false;
 
-	for (uint32_t i = 0; i < SAMPLER_CHUNKS; i++) {
+	for (uint32_t i = 0; i < CPU_SAMPLER_CHUNKS; i++) {
 		if (!t->chunks[i].exists ||
-		    ranges_take_at(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS) < 0)
+		    cpu_ranges_take_at(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS) < 0)
 			continue;
 		if (!spare) {
 			spare = true;
-			(void)ranges_give(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS);
+			(void)cpu_ranges_give(&t->grains, i * CHUNK_GRAINS, CHUNK_GRAINS);
 			continue;
 		}
 		if (t->chunks_fd >= 0)
@@ -291,11 +293,11 @@ void cpu_tables_trim(struct cpu_tables *t)
 
 const uint32_t *cpu_tables_chunk(struct cpu_tables *t, uint32_t number)
 {
-	return number < SAMPLER_CHUNKS ? chunk_map(t, number) : NULL;
+	return number < CPU_SAMPLER_CHUNKS ? chunk_map(t, number) : NULL;
 }
 
 void cpu_tables_unmap(struct cpu_tables *t)
 {
-	for (size_t i = 0; i < SAMPLER_CHUNKS; i++)
+	for (size_t i = 0; i < CPU_SAMPLER_CHUNKS; i++)
 		chunk_unmap(t, &t->chunks[i]);
 }

@@ -3,7 +3,7 @@
  *
  * Rows live in chunks of 1 MB, which are made as they are needed and given back when empty; a
  * table takes pieces of chunks. cpu/bpf/shared.h draws the layout. All in all at most
- * SAMPLER_CHUNKS MB.
+ * CPU_SAMPLER_CHUNKS MB.
  */
 #pragma once
 
@@ -23,17 +23,17 @@ struct cpu_table {
 	uint32_t index;
 	uint32_t n_pages;
 	uint64_t first_page;
-	struct range *pieces;
+	struct cpu_range *pieces;
 	size_t n_pieces;
 	uint16_t *rules; /* those that it uses, each once */
 	size_t n_rules;
 };
 
 /*
- * rules: SAMPLER_RULES of them, shared with BPF, borrowed. chunks_fd: the map of chunks, borrowed;
- * without one (-1) chunks lie in our own memory.
+ * rules: CPU_SAMPLER_RULES of them, shared with BPF, borrowed. chunks_fd: the map of chunks,
+ * borrowed; without one (-1) chunks lie in our own memory.
  */
-int cpu_tables_new(struct unwind_rule *rules, int chunks_fd, struct cpu_tables **ret_tables,
+int cpu_tables_new(struct elf_unwind_rule *rules, int chunks_fd, struct cpu_tables **ret_tables,
 		   struct err *err);
 void cpu_tables_free(struct cpu_tables *tables); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_tables, cpu_tables_free)
@@ -43,7 +43,7 @@ DEFINE_CLEANUP(struct cpu_tables, cpu_tables_free)
  * table that we are not willing to hold; -ENOENT: no rows; what load answers.
  */
 int cpu_tables_add(struct cpu_tables *tables,
-		   int (*load)(void *context, const struct unwind_sink *sink), void *context,
+		   int (*load)(void *context, const struct elf_unwind_sink *sink), void *context,
 		   struct cpu_table *ret_table);
 /* The caller knows that no BPF program reads it any more. */
 void cpu_tables_remove(struct cpu_tables *tables, struct cpu_table *table);

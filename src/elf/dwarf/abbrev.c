@@ -17,12 +17,12 @@
 #define DWARF_MAX_SPECS_OF_ONE 512
 
 struct dwarf_abbrev_builder {
-	struct dwarf_abbrevs *table;
+	struct elf_dwarf_abbrevs *table;
 	size_t cap;
 	size_t cap_specs;
 };
 
-static void dwarf_abbrevs_free(struct dwarf_abbrevs *table)
+static void dwarf_abbrevs_free(struct elf_dwarf_abbrevs *table)
 {
 	if (!table)
 		return;
@@ -31,12 +31,12 @@ static void dwarf_abbrevs_free(struct dwarf_abbrevs *table)
 	free(table);
 }
 
-DEFINE_CLEANUP(struct dwarf_abbrevs, dwarf_abbrevs_free)
+DEFINE_CLEANUP(struct elf_dwarf_abbrevs, dwarf_abbrevs_free)
 
-static int dwarf_add_spec(struct dwarf_abbrev_builder *b, struct dwarf_spec spec)
+static int dwarf_add_spec(struct dwarf_abbrev_builder *b, struct elf_dwarf_spec spec)
 {
-	int r = dwarf_array_reserve(&b->table->specs, &b->cap_specs, b->table->n_specs,
-				    sizeof(spec), DWARF_MAX_SPECS);
+	int r = elf_dwarf_array_reserve(&b->table->specs, &b->cap_specs, b->table->n_specs,
+					sizeof(spec), DWARF_MAX_SPECS);
 
 	if (r < 0)
 		return r;
@@ -44,10 +44,10 @@ static int dwarf_add_spec(struct dwarf_abbrev_builder *b, struct dwarf_spec spec
 	return 0;
 }
 
-static int dwarf_add_abbrev(struct dwarf_abbrev_builder *b, struct dwarf_abbrev abbrev)
+static int dwarf_add_abbrev(struct dwarf_abbrev_builder *b, struct elf_dwarf_abbrev abbrev)
 {
-	int r = dwarf_array_reserve(&b->table->items, &b->cap, b->table->n, sizeof(abbrev),
-				    DWARF_MAX_ABBREVS);
+	int r = elf_dwarf_array_reserve(&b->table->items, &b->cap, b->table->n, sizeof(abbrev),
+					DWARF_MAX_ABBREVS);
 
 	if (r < 0)
 		return r;
@@ -55,18 +55,18 @@ static int dwarf_add_abbrev(struct dwarf_abbrev_builder *b, struct dwarf_abbrev 
 	return 0;
 }
 
-static int dwarf_read_specs(struct dwarf_abbrev_builder *b, struct dwarf_cursor *c,
-			    struct dwarf_abbrev *abbrev)
+static int dwarf_read_specs(struct dwarf_abbrev_builder *b, struct elf_dwarf_cursor *c,
+			    struct elf_dwarf_abbrev *abbrev)
 {
 	int total = 0;
 
 	abbrev->first_spec = (uint32_t)b->table->n_specs;
 	while (!c->error) {
-		uint64_t at = dwarf_uleb(c), form = dwarf_uleb(c);
-		int64_t constant = form == DW_FORM_implicit_const ? dwarf_sleb(c) : 0;
-		struct dwarf_spec spec = {.at = (uint16_t)MIN(at, UINT16_MAX),
-					  .form = (uint16_t)form,
-					  .constant = (int32_t)constant};
+		uint64_t at = elf_dwarf_uleb(c), form = elf_dwarf_uleb(c);
+		int64_t constant = form == DW_FORM_implicit_const ? elf_dwarf_sleb(c) : 0;
+		struct elf_dwarf_spec spec = {.at = (uint16_t)MIN(at, UINT16_MAX),
+					      .form = (uint16_t)form,
+					      .constant = (int32_t)constant};
 		int size, r;
 
 		if (at == 0 && form == 0)
@@ -78,25 +78,25 @@ static int dwarf_read_specs(struct dwarf_abbrev_builder *b, struct dwarf_cursor 
 			return r;
 		abbrev->n_specs++;
 		abbrev->has_sibling |= at == DW_AT_sibling;
-		size = dwarf_form_size(spec.form, b->table->encoding);
+		size = elf_dwarf_form_size(spec.form, b->table->encoding);
 		total = total < 0 || size < 0 ? -1 : total + size;
 	}
 	abbrev->size = (int16_t)total;
 	return c->error;
 }
 
-static int dwarf_read_abbrevs(struct dwarf_abbrev_builder *b, struct dwarf_cursor *c)
+static int dwarf_read_abbrevs(struct dwarf_abbrev_builder *b, struct elf_dwarf_cursor *c)
 {
-	while (!dwarf_cursor_done(c)) {
-		struct dwarf_abbrev abbrev = {.code = dwarf_uleb(c)};
+	while (!elf_dwarf_cursor_done(c)) {
+		struct elf_dwarf_abbrev abbrev = {.code = elf_dwarf_uleb(c)};
 		uint64_t tag;
 		int r;
 
 		if (abbrev.code == 0)
 			break;
-		tag = dwarf_uleb(c);
+		tag = elf_dwarf_uleb(c);
 		abbrev.tag = (uint16_t)MIN(tag, UINT16_MAX);
-		abbrev.has_children = dwarf_u8(c) != 0;
+		abbrev.has_children = elf_dwarf_u8(c) != 0;
 		r = dwarf_read_specs(b, c, &abbrev);
 		if (r == 0)
 			r = dwarf_add_abbrev(b, abbrev);
@@ -108,12 +108,12 @@ static int dwarf_read_abbrevs(struct dwarf_abbrev_builder *b, struct dwarf_curso
 
 static int dwarf_abbrev_compare(const void *a, const void *b)
 {
-	const struct dwarf_abbrev *x = a, *y = b;
+	const struct elf_dwarf_abbrev *x = a, *y = b;
 
 	return x->code < y->code ? -1 : x->code > y->code;
 }
 
-static bool dwarf_abbrevs_sorted(const struct dwarf_abbrevs *table)
+static bool dwarf_abbrevs_sorted(const struct elf_dwarf_abbrevs *table)
 {
 	for (size_t i = 1; i < table->n; i++)
 		if (table->items[i - 1].code >= table->items[i].code)
@@ -121,19 +121,19 @@ static bool dwarf_abbrevs_sorted(const struct dwarf_abbrevs *table)
 	return true;
 }
 
-static int dwarf_abbrevs_load(struct dwarf_section *section, uint64_t off,
-			      struct dwarf_encoding encoding, struct dwarf_abbrevs **ret)
+static int dwarf_abbrevs_load(struct elf_dwarf_section *section, uint64_t off,
+			      struct elf_dwarf_encoding encoding, struct elf_dwarf_abbrevs **ret)
 {
-	_cleanup_(dwarf_abbrevs_freep) struct dwarf_abbrevs *table = calloc(1, sizeof(*table));
+	_cleanup_(dwarf_abbrevs_freep) struct elf_dwarf_abbrevs *table = calloc(1, sizeof(*table));
 	struct dwarf_abbrev_builder b = {.table = table};
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 	int r;
 
 	if (!table)
 		return -ENOMEM;
 	table->off = off;
 	table->encoding = encoding;
-	dwarf_cursor_init(&c, section, off, UINT64_MAX);
+	elf_dwarf_cursor_init(&c, section, off, UINT64_MAX);
 	r = dwarf_read_abbrevs(&b, &c);
 	if (r < 0)
 		return r;
@@ -143,16 +143,17 @@ static int dwarf_abbrevs_load(struct dwarf_section *section, uint64_t off,
 	return 0;
 }
 
-static bool dwarf_encoding_eq(struct dwarf_encoding a, struct dwarf_encoding b)
+static bool dwarf_encoding_eq(struct elf_dwarf_encoding a, struct elf_dwarf_encoding b)
 {
 	return a.version == b.version && a.addr_size == b.addr_size &&
 	       a.offset_size == b.offset_size;
 }
 
-int dwarf_abbrevs_get(struct dwarf_abbrevs **list, struct dwarf_section *section, uint64_t off,
-		      struct dwarf_encoding encoding, struct dwarf_abbrevs **ret)
+int elf_dwarf_abbrevs_get(struct elf_dwarf_abbrevs **list, struct elf_dwarf_section *section,
+			  uint64_t off, struct elf_dwarf_encoding encoding,
+			  struct elf_dwarf_abbrevs **ret)
 {
-	struct dwarf_abbrevs *table;
+	struct elf_dwarf_abbrevs *table;
 	int r;
 
 	for (table = *list; table; table = table->next) {
@@ -172,7 +173,7 @@ int dwarf_abbrevs_get(struct dwarf_abbrevs **list, struct dwarf_section *section
 	return 0;
 }
 
-void dwarf_abbrevs_put(struct dwarf_abbrevs **list, struct dwarf_abbrevs *table)
+void elf_dwarf_abbrevs_put(struct elf_dwarf_abbrevs **list, struct elf_dwarf_abbrevs *table)
 {
 	if (!table || --table->n_refs)
 		return;
@@ -182,7 +183,8 @@ void dwarf_abbrevs_put(struct dwarf_abbrevs **list, struct dwarf_abbrevs *table)
 	dwarf_abbrevs_free(table);
 }
 
-const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *table, uint64_t code)
+const struct elf_dwarf_abbrev *elf_dwarf_abbrevs_find(const struct elf_dwarf_abbrevs *table,
+						      uint64_t code)
 {
 	size_t lo = 0, hi = table->n;
 
@@ -200,7 +202,7 @@ const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *table,
 	return lo < table->n && table->items[lo].code == code ? &table->items[lo] : NULL;
 }
 
-size_t dwarf_abbrevs_memory(const struct dwarf_abbrevs *table)
+size_t elf_dwarf_abbrevs_memory(const struct elf_dwarf_abbrevs *table)
 {
 	return sizeof(*table) + table->n * sizeof(*table->items) +
 	       table->n_specs * sizeof(*table->specs);

@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define DWARF_ARRAY_FIRST 16
+#define ELF_DWARF_ARRAY_FIRST 16
 
 /* Room for one more item at n: 0, -E2BIG past max items, -ENOMEM. items is a pointer to the array.
  */
-static inline int dwarf_array_reserve(void *items, size_t *cap, size_t n, size_t item_bytes,
-				      size_t max)
+static inline int elf_dwarf_array_reserve(void *items, size_t *cap, size_t n, size_t item_bytes,
+					  size_t max)
 {
-	size_t bigger = *cap ? *cap * 2 : DWARF_ARRAY_FIRST;
+	size_t bigger = *cap ? *cap * 2 : ELF_DWARF_ARRAY_FIRST;
 	void **array = items;
 	void *p;
 
@@ -29,7 +29,7 @@ static inline int dwarf_array_reserve(void *items, size_t *cap, size_t n, size_t
 }
 
 /* Gives back what was reserved in vain. */
-static inline void dwarf_array_shrink(void *items, size_t *cap, size_t n, size_t item_bytes)
+static inline void elf_dwarf_array_shrink(void *items, size_t *cap, size_t n, size_t item_bytes)
 {
 	void **array = items;
 	void *p;

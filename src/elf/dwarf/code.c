@@ -15,16 +15,16 @@
 #define DWARF_NO_SCOPE UINT32_MAX
 
 struct dwarf_walk {
-	const struct dwarf_unit *unit;
-	struct dwarf_code *code;
-	struct dwarf_cursor c;
-	struct dwarf_ranges ranges; /* of one entry */
+	const struct elf_dwarf_unit *unit;
+	struct elf_dwarf_code *code;
+	struct elf_dwarf_cursor c;
+	struct elf_dwarf_ranges ranges; /* of one entry */
 	size_t max_bytes;
 	size_t depth;
 	uint32_t at[DWARF_MAX_DEPTH]; /* the scope that entries at a depth are in */
 };
 
-void dwarf_code_free(struct dwarf_code *code)
+void elf_dwarf_code_free(struct elf_dwarf_code *code)
 {
 	if (!code)
 		return;
@@ -35,29 +35,29 @@ void dwarf_code_free(struct dwarf_code *code)
 	free(code);
 }
 
-size_t dwarf_code_memory(const struct dwarf_code *code)
+size_t elf_dwarf_code_memory(const struct elf_dwarf_code *code)
 {
 	return sizeof(*code) + code->cap_functions * sizeof(*code->functions) +
 	       code->cap_scopes * sizeof(*code->scopes) + code->cap_pieces * sizeof(*code->pieces) +
 	       code->cap_named * sizeof(*code->named);
 }
 
-static int dwarf_add_function(struct dwarf_walk *w, struct dwarf_function function)
+static int dwarf_add_function(struct dwarf_walk *w, struct elf_dwarf_function function)
 {
-	struct dwarf_code *code = w->code;
-	int r = dwarf_array_reserve(&code->functions, &code->cap_functions, code->n_functions,
-				    sizeof(function), w->max_bytes / 4 / sizeof(function));
+	struct elf_dwarf_code *code = w->code;
+	int r = elf_dwarf_array_reserve(&code->functions, &code->cap_functions, code->n_functions,
+					sizeof(function), w->max_bytes / 4 / sizeof(function));
 
 	if (r == 0)
 		code->functions[code->n_functions++] = function;
 	return r;
 }
 
-static int dwarf_add_scope(struct dwarf_walk *w, struct dwarf_scope scope)
+static int dwarf_add_scope(struct dwarf_walk *w, struct elf_dwarf_scope scope)
 {
-	struct dwarf_code *code = w->code;
-	int r = dwarf_array_reserve(&code->scopes, &code->cap_scopes, code->n_scopes, sizeof(scope),
-				    w->max_bytes / 2 / sizeof(scope));
+	struct elf_dwarf_code *code = w->code;
+	int r = elf_dwarf_array_reserve(&code->scopes, &code->cap_scopes, code->n_scopes,
+					sizeof(scope), w->max_bytes / 2 / sizeof(scope));
 
 	if (r == 0)
 		code->scopes[code->n_scopes++] = scope;
@@ -65,44 +65,47 @@ static int dwarf_add_scope(struct dwarf_walk *w, struct dwarf_scope scope)
 }
 
 /* Of a piece that is too far away to be real, nothing is kept. */
-static int dwarf_add_piece(struct dwarf_walk *w, struct dwarf_range range)
+static int dwarf_add_piece(struct dwarf_walk *w, struct elf_dwarf_range range)
 {
-	struct dwarf_code *code = w->code;
+	struct elf_dwarf_code *code = w->code;
 	int64_t low = (int64_t)(range.low - code->base);
-	struct dwarf_piece piece = {(int32_t)low, (uint32_t)(range.high - range.low)};
+	struct elf_dwarf_piece piece = {(int32_t)low, (uint32_t)(range.high - range.low)};
 	int r;
 
 	if (low != piece.low || range.high - range.low > UINT32_MAX)
 		return 0;
-	r = dwarf_array_reserve(&code->pieces, &code->cap_pieces, code->n_pieces, sizeof(piece),
-				w->max_bytes / 4 / sizeof(piece));
+	r = elf_dwarf_array_reserve(&code->pieces, &code->cap_pieces, code->n_pieces, sizeof(piece),
+				    w->max_bytes / 4 / sizeof(piece));
 	if (r == 0)
 		code->pieces[code->n_pieces++] = piece;
 	return r;
 }
 
-static uint64_t dwarf_entry_next(const struct dwarf_unit *unit, const struct dwarf_entry *entry)
+static uint64_t dwarf_entry_next(const struct elf_dwarf_unit *unit,
+				 const struct elf_dwarf_entry *entry)
 {
-	struct dwarf_file *file;
+	struct elf_dwarf_file *file;
 	uint64_t off;
 
-	if (!dwarf_unit_reference(unit, entry->values[DWARF_ORIGIN], &file, &off) &&
-	    !dwarf_unit_reference(unit, entry->values[DWARF_SPECIFICATION], &file, &off))
+	if (!elf_dwarf_unit_reference(unit, entry->values[ELF_DWARF_ORIGIN], &file, &off) &&
+	    !elf_dwarf_unit_reference(unit, entry->values[ELF_DWARF_SPECIFICATION], &file, &off))
 		return 0;
-	return off >= DWARF_ALTERNATE ? 0 : file == unit->file ? off : off | DWARF_ALTERNATE;
+	return off >= ELF_DWARF_ALTERNATE ? 0
+	       : file == unit->file	  ? off
+					  : off | ELF_DWARF_ALTERNATE;
 }
 
-static int dwarf_add_named(struct dwarf_walk *w, const struct dwarf_entry *entry)
+static int dwarf_add_named(struct dwarf_walk *w, const struct elf_dwarf_entry *entry)
 {
-	struct dwarf_code *code = w->code;
-	struct dwarf_value linkage = entry->values[DWARF_LINKAGE_NAME];
-	struct dwarf_value name = linkage.form ? linkage : entry->values[DWARF_NAME];
-	struct dwarf_named named = {
+	struct elf_dwarf_code *code = w->code;
+	struct elf_dwarf_value linkage = entry->values[ELF_DWARF_LINKAGE_NAME];
+	struct elf_dwarf_value name = linkage.form ? linkage : entry->values[ELF_DWARF_NAME];
+	struct elf_dwarf_named named = {
 		.off = (uint32_t)(entry->off - w->unit->off),
-		.line = (uint32_t)entry->values[DWARF_DECL_LINE].number,
+		.line = (uint32_t)entry->values[ELF_DWARF_DECL_LINE].number,
 		.form = name.form,
 		.is_linkage = linkage.form != 0,
-		.is_external = entry->values[DWARF_EXTERNAL].number != 0,
+		.is_external = entry->values[ELF_DWARF_EXTERNAL].number != 0,
 		.number = name.number,
 		.next = dwarf_entry_next(w->unit, entry),
 	};
@@ -113,18 +116,18 @@ static int dwarf_add_named(struct dwarf_walk *w, const struct dwarf_entry *entry
 		named.form = 0;
 	if ((!named.form && !named.next) || entry->off - w->unit->off > UINT32_MAX)
 		return 0;
-	r = dwarf_array_reserve(&code->named, &code->cap_named, code->n_named, sizeof(named),
-				w->max_bytes / 2 / sizeof(named));
+	r = elf_dwarf_array_reserve(&code->named, &code->cap_named, code->n_named, sizeof(named),
+				    w->max_bytes / 2 / sizeof(named));
 	if (r == 0)
 		code->named[code->n_named++] = named;
 	return r;
 }
 
 /* A function: with code, or one that others refer to. */
-static int dwarf_walk_function(struct dwarf_walk *w, const struct dwarf_entry *entry,
+static int dwarf_walk_function(struct dwarf_walk *w, const struct elf_dwarf_entry *entry,
 			       uint32_t *ret_scope)
 {
-	struct dwarf_code *code = w->code;
+	struct elf_dwarf_code *code = w->code;
 	uint32_t scope = (uint32_t)code->n_scopes;
 	size_t before = code->n_functions;
 	int r = dwarf_add_named(w, entry);
@@ -132,40 +135,40 @@ static int dwarf_walk_function(struct dwarf_walk *w, const struct dwarf_entry *e
 	*ret_scope = DWARF_NO_SCOPE;
 	w->ranges.n = 0;
 	if (r == 0)
-		r = dwarf_ranges_of(&w->ranges, w->unit, entry);
+		r = elf_dwarf_ranges_of(&w->ranges, w->unit, entry);
 	for (size_t i = 0; i < w->ranges.n && r == 0; i++) {
-		struct dwarf_range range = w->ranges.items[i];
+		struct elf_dwarf_range range = w->ranges.items[i];
 
-		if (dwarf_file_has_code(w->unit->file, range.low))
+		if (elf_dwarf_file_has_code(w->unit->file, range.low))
 			r = dwarf_add_function(
-				w, (struct dwarf_function){range.low, range.high, scope});
+				w, (struct elf_dwarf_function){range.low, range.high, scope});
 	}
 	if (r < 0 || code->n_functions == before)
 		return r;
 	if (!code->base)
 		code->base = code->functions[before].low;
 	*ret_scope = scope;
-	return dwarf_add_scope(w, (struct dwarf_scope){.parent = scope,
-						       .first_piece = (uint32_t)code->n_pieces,
-						       .end = scope + 1,
-						       .off = entry->off});
+	return dwarf_add_scope(w, (struct elf_dwarf_scope){.parent = scope,
+							   .first_piece = (uint32_t)code->n_pieces,
+							   .end = scope + 1,
+							   .off = entry->off});
 }
 
-static int dwarf_walk_call(struct dwarf_walk *w, const struct dwarf_entry *entry, uint32_t parent,
-			   uint32_t *ret_scope)
+static int dwarf_walk_call(struct dwarf_walk *w, const struct elf_dwarf_entry *entry,
+			   uint32_t parent, uint32_t *ret_scope)
 {
 	uint64_t next = dwarf_entry_next(w->unit, entry);
-	struct dwarf_scope scope = {
+	struct elf_dwarf_scope scope = {
 		.parent = parent,
 		.first_piece = (uint32_t)w->code->n_pieces,
-		.call_file = (uint32_t)entry->values[DWARF_CALL_FILE].number,
-		.call_line = (uint32_t)entry->values[DWARF_CALL_LINE].number,
+		.call_file = (uint32_t)entry->values[ELF_DWARF_CALL_FILE].number,
+		.call_line = (uint32_t)entry->values[ELF_DWARF_CALL_LINE].number,
 		.off = next ? next : entry->off,
 	};
 	int r;
 
 	w->ranges.n = 0;
-	r = dwarf_ranges_of(&w->ranges, w->unit, entry);
+	r = elf_dwarf_ranges_of(&w->ranges, w->unit, entry);
 	if (r == 0)
 		r = dwarf_add_scope(w, scope);
 	*ret_scope = (uint32_t)w->code->n_scopes - 1;
@@ -191,18 +194,18 @@ static bool dwarf_tag_is_leaf(uint16_t tag, uint32_t scope)
 }
 
 /* Past the entry at the cursor and, where that can be told, past all below it. */
-static bool dwarf_walk_past(struct dwarf_walk *w, const struct dwarf_abbrev *abbrev)
+static bool dwarf_walk_past(struct dwarf_walk *w, const struct elf_dwarf_abbrev *abbrev)
 {
-	struct dwarf_entry entry;
-	struct dwarf_file *file;
+	struct elf_dwarf_entry entry;
+	struct elf_dwarf_file *file;
 	uint64_t off;
 
-	dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
+	elf_dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
 	if (w->c.error ||
-	    !dwarf_unit_reference(w->unit, entry.values[DWARF_SIBLING], &file, &off) ||
-	    file != w->unit->file || off <= dwarf_cursor_off(&w->c) || off > w->unit->end)
+	    !elf_dwarf_unit_reference(w->unit, entry.values[ELF_DWARF_SIBLING], &file, &off) ||
+	    file != w->unit->file || off <= elf_dwarf_cursor_off(&w->c) || off > w->unit->end)
 		return false;
-	dwarf_cursor_seek(&w->c, off);
+	elf_dwarf_cursor_seek(&w->c, off);
 	return true;
 }
 
@@ -223,10 +226,10 @@ static bool dwarf_walk_up(struct dwarf_walk *w)
 /* One entry; *done past the last. */
 static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 {
-	uint64_t off = dwarf_cursor_off(&w->c);
-	const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&w->c, w->unit);
+	uint64_t off = elf_dwarf_cursor_off(&w->c);
+	const struct elf_dwarf_abbrev *abbrev = elf_dwarf_entry_abbrev(&w->c, w->unit);
 	uint32_t scope = w->at[w->depth];
-	struct dwarf_entry entry;
+	struct elf_dwarf_entry entry;
 	int r = 0;
 
 	if (!abbrev) {
@@ -235,7 +238,7 @@ static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 	}
 	if (abbrev->tag == DW_TAG_subprogram ||
 	    (abbrev->tag == DW_TAG_inlined_subroutine && scope != DWARF_NO_SCOPE)) {
-		dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
+		elf_dwarf_entry_values(&w->c, w->unit, abbrev, &entry);
 		entry.off = off;
 		if (w->c.error)
 			return 0;
@@ -245,7 +248,7 @@ static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 		if (dwarf_walk_past(w, abbrev))
 			return 0;
 	} else {
-		dwarf_entry_skip(&w->c, w->unit->abbrevs, abbrev);
+		elf_dwarf_entry_skip(&w->c, w->unit->abbrevs, abbrev);
 	}
 	if (r < 0 || !abbrev->has_children)
 		return r;
@@ -257,7 +260,7 @@ static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 
 static int dwarf_function_compare(const void *a, const void *b)
 {
-	const struct dwarf_function *x = a, *y = b;
+	const struct elf_dwarf_function *x = a, *y = b;
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
@@ -267,19 +270,21 @@ static int dwarf_function_compare(const void *a, const void *b)
 	return x->scope < y->scope ? -1 : x->scope > y->scope;
 }
 
-static void dwarf_code_finish(struct dwarf_code *code)
+static void dwarf_code_finish(struct elf_dwarf_code *code)
 {
 	if (code->n_functions)
 		qsort(code->functions, code->n_functions, sizeof(*code->functions),
 		      dwarf_function_compare);
-	dwarf_array_shrink(&code->functions, &code->cap_functions, code->n_functions,
-			   sizeof(*code->functions));
-	dwarf_array_shrink(&code->scopes, &code->cap_scopes, code->n_scopes, sizeof(*code->scopes));
-	dwarf_array_shrink(&code->pieces, &code->cap_pieces, code->n_pieces, sizeof(*code->pieces));
-	dwarf_array_shrink(&code->named, &code->cap_named, code->n_named, sizeof(*code->named));
+	elf_dwarf_array_shrink(&code->functions, &code->cap_functions, code->n_functions,
+			       sizeof(*code->functions));
+	elf_dwarf_array_shrink(&code->scopes, &code->cap_scopes, code->n_scopes,
+			       sizeof(*code->scopes));
+	elf_dwarf_array_shrink(&code->pieces, &code->cap_pieces, code->n_pieces,
+			       sizeof(*code->pieces));
+	elf_dwarf_array_shrink(&code->named, &code->cap_named, code->n_named, sizeof(*code->named));
 }
 
-int dwarf_unit_load_code(struct dwarf_unit *unit)
+int elf_dwarf_unit_load_code(struct elf_dwarf_unit *unit)
 {
 	struct dwarf_walk w = {
 		.unit = unit, .ranges.max = DWARF_MAX_RANGES, .max_bytes = unit->file->max_bytes};
@@ -288,22 +293,22 @@ int dwarf_unit_load_code(struct dwarf_unit *unit)
 
 	if (unit->code)
 		return 0;
-	r = dwarf_unit_load_abbrevs(unit);
+	r = elf_dwarf_unit_load_abbrevs(unit);
 	if (r < 0)
 		return r;
 	w.code = calloc(1, sizeof(*w.code));
 	if (!w.code)
 		return -ENOMEM;
 	w.at[0] = DWARF_NO_SCOPE;
-	dwarf_cursor_init(&w.c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
-	while (r == 0 && !done && !dwarf_cursor_done(&w.c))
+	elf_dwarf_cursor_init(&w.c, &unit->file->sections[ELF_DWARF_INFO], unit->first, unit->end);
+	while (r == 0 && !done && !elf_dwarf_cursor_done(&w.c))
 		r = dwarf_walk_entry(&w, &done);
 	/* Functions that the damage cut off have the calls that came before it. */
 	while (dwarf_walk_up(&w))
 		;
-	dwarf_ranges_release(&w.ranges);
+	elf_dwarf_ranges_release(&w.ranges);
 	if (r == -ENOMEM) {
-		dwarf_code_free(w.code);
+		elf_dwarf_code_free(w.code);
 		return r;
 	}
 	dwarf_code_finish(w.code);
@@ -311,12 +316,12 @@ int dwarf_unit_load_code(struct dwarf_unit *unit)
 	return 0;
 }
 
-static size_t dwarf_scope_pieces_end(const struct dwarf_code *code, uint32_t scope)
+static size_t dwarf_scope_pieces_end(const struct elf_dwarf_code *code, uint32_t scope)
 {
 	return scope + 1 < code->n_scopes ? code->scopes[scope + 1].first_piece : code->n_pieces;
 }
 
-static bool dwarf_scope_holds(const struct dwarf_code *code, uint32_t scope, uint64_t vaddr)
+static bool dwarf_scope_holds(const struct elf_dwarf_code *code, uint32_t scope, uint64_t vaddr)
 {
 	size_t end = dwarf_scope_pieces_end(code, scope);
 
@@ -328,7 +333,8 @@ static bool dwarf_scope_holds(const struct dwarf_code *code, uint32_t scope, uin
 }
 
 /* How many calls deep a scope is in its function, which is what *ret_root becomes. */
-static uint32_t dwarf_scope_depth(const struct dwarf_code *code, uint32_t scope, uint32_t *ret_root)
+static uint32_t dwarf_scope_depth(const struct elf_dwarf_code *code, uint32_t scope,
+				  uint32_t *ret_root)
 {
 	uint32_t depth = 0;
 
@@ -338,8 +344,8 @@ static uint32_t dwarf_scope_depth(const struct dwarf_code *code, uint32_t scope,
 	return depth;
 }
 
-static const struct dwarf_function *dwarf_code_function(const struct dwarf_code *code,
-							uint64_t vaddr)
+static const struct elf_dwarf_function *dwarf_code_function(const struct elf_dwarf_code *code,
+							    uint64_t vaddr)
 {
 	size_t lo = 0, hi = code->n_functions;
 
@@ -357,9 +363,9 @@ static const struct dwarf_function *dwarf_code_function(const struct dwarf_code 
 	return NULL;
 }
 
-bool dwarf_code_find(const struct dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope)
+bool elf_dwarf_code_find(const struct elf_dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope)
 {
-	const struct dwarf_function *function = dwarf_code_function(code, vaddr);
+	const struct elf_dwarf_function *function = dwarf_code_function(code, vaddr);
 	uint32_t found, deepest = 0;
 
 	/* The last function of damaged entries may lack its scope. */
@@ -385,7 +391,7 @@ bool dwarf_code_find(const struct dwarf_code *code, uint64_t vaddr, uint32_t *re
 	return true;
 }
 
-const struct dwarf_named *dwarf_code_named(const struct dwarf_code *code, uint64_t off)
+const struct elf_dwarf_named *elf_dwarf_code_named(const struct elf_dwarf_code *code, uint64_t off)
 {
 	size_t lo = 0, hi = code->n_named;
 

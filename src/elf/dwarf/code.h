@@ -14,17 +14,17 @@
 #include "elf/dwarf/unit.h"
 
 /* A set bit of an offset: it is one of the alternate file. */
-#define DWARF_ALTERNATE ((uint64_t)1 << 63)
+#define ELF_DWARF_ALTERNATE ((uint64_t)1 << 63)
 
 /* Code of a function that is no inlined one; a function in several parts has several. */
-struct dwarf_function {
+struct elf_dwarf_function {
 	uint64_t low;
 	uint64_t high;
 	uint32_t scope;
 };
 
 /* A function (its own parent), or a call that was inlined into its parent. */
-struct dwarf_scope {
+struct elf_dwarf_scope {
 	uint32_t parent;
 	uint32_t first_piece; /* its pieces end where those of the next scope start */
 	union {
@@ -35,44 +35,44 @@ struct dwarf_scope {
 	uint64_t off; /* the entry with its name, or that leads to it */
 };
 
-struct dwarf_piece {
+struct elf_dwarf_piece {
 	int32_t low; /* from the base */
 	uint32_t len;
 };
 
 /* An entry that may be a function's name, or lead to another that is. */
-struct dwarf_named {
+struct elf_dwarf_named {
 	uint32_t off; /* from the start of the unit */
 	uint32_t line;
 	uint64_t is_linkage : 1;
 	uint64_t is_external : 1;
 	uint64_t form : 14;   /* of its name; 0 without */
 	uint64_t number : 48; /* what its name is, by the form */
-	uint64_t next;	      /* entry, with DWARF_ALTERNATE; 0 for none */
+	uint64_t next;	      /* entry, with ELF_DWARF_ALTERNATE; 0 for none */
 };
 
-struct dwarf_code {
-	struct dwarf_function *functions; /* sorted by low */
+struct elf_dwarf_code {
+	struct elf_dwarf_function *functions; /* sorted by low */
 	size_t n_functions;
 	size_t cap_functions;
-	struct dwarf_scope *scopes;
+	struct elf_dwarf_scope *scopes;
 	size_t n_scopes;
 	size_t cap_scopes;
-	struct dwarf_piece *pieces;
+	struct elf_dwarf_piece *pieces;
 	size_t n_pieces;
 	size_t cap_pieces;
-	struct dwarf_named *named; /* sorted by off */
+	struct elf_dwarf_named *named; /* sorted by off */
 	size_t n_named;
 	size_t cap_named;
 	uint64_t base;
 };
 
 /* Sets unit->code. What comes behind damage is left out; only -ENOMEM is an error. */
-int dwarf_unit_load_code(struct dwarf_unit *unit);
-void dwarf_code_free(struct dwarf_code *code); /* NULL is fine */
-size_t dwarf_code_memory(const struct dwarf_code *code);
+int elf_dwarf_unit_load_code(struct elf_dwarf_unit *unit);
+void elf_dwarf_code_free(struct elf_dwarf_code *code); /* NULL is fine */
+size_t elf_dwarf_code_memory(const struct elf_dwarf_code *code);
 
 /* The innermost scope that holds the address; false when no function does. */
-bool dwarf_code_find(const struct dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope);
+bool elf_dwarf_code_find(const struct elf_dwarf_code *code, uint64_t vaddr, uint32_t *ret_scope);
 /* NULL when no function has its entry there. */
-const struct dwarf_named *dwarf_code_named(const struct dwarf_code *code, uint64_t off);
+const struct elf_dwarf_named *elf_dwarf_code_named(const struct elf_dwarf_code *code, uint64_t off);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-enum dwarf_tag {
+enum elf_dwarf_tag {
 	DW_TAG_array_type = 0x01,
 	DW_TAG_class_type = 0x02,
 	DW_TAG_enumeration_type = 0x04,
@@ -21,7 +21,7 @@ enum dwarf_tag {
 	DW_TAG_GNU_call_site = 0x4109,
 };
 
-enum dwarf_at {
+enum elf_dwarf_at {
 	DW_AT_sibling = 0x01,
 	DW_AT_name = 0x03,
 	DW_AT_stmt_list = 0x10,
@@ -47,7 +47,7 @@ enum dwarf_at {
 	DW_AT_GNU_addr_base = 0x2133,
 };
 
-enum dwarf_form {
+enum elf_dwarf_form {
 	DW_FORM_addr = 0x01,
 	DW_FORM_block2 = 0x03,
 	DW_FORM_block4 = 0x04,
@@ -97,7 +97,7 @@ enum dwarf_form {
 	DW_FORM_GNU_strp_alt = 0x1f21,
 };
 
-enum dwarf_unit_type {
+enum elf_dwarf_unit_type {
 	DW_UT_compile = 0x01,
 	DW_UT_type = 0x02,
 	DW_UT_partial = 0x03,
@@ -106,7 +106,7 @@ enum dwarf_unit_type {
 	DW_UT_split_type = 0x06,
 };
 
-enum dwarf_range_entry {
+enum elf_dwarf_range_entry {
 	DW_RLE_end_of_list = 0x00,
 	DW_RLE_base_addressx = 0x01,
 	DW_RLE_startx_endx = 0x02,
@@ -117,7 +117,7 @@ enum dwarf_range_entry {
 	DW_RLE_start_length = 0x07,
 };
 
-enum dwarf_line_op {
+enum elf_dwarf_line_op {
 	DW_LNS_copy = 1,
 	DW_LNS_advance_pc = 2,
 	DW_LNS_advance_line = 3,
@@ -134,12 +134,12 @@ enum dwarf_line_op {
 	DW_LNE_set_address = 2,
 };
 
-enum dwarf_line_content {
+enum elf_dwarf_line_content {
 	DW_LNCT_path = 1,
 	DW_LNCT_directory_index = 2,
 };
 
-enum dwarf_language {
+enum elf_dwarf_language {
 	DW_LANG_C_plus_plus = 0x0004,
 	DW_LANG_D = 0x0013,
 	DW_LANG_C_plus_plus_03 = 0x0019,

@@ -7,8 +7,8 @@
 #define DWARF_LENGTH_64 0xffffffffU
 #define DWARF_LENGTH_RESERVED 0xfffffff0U
 
-void dwarf_cursor_init(struct dwarf_cursor *c, struct dwarf_section *section, uint64_t off,
-		       uint64_t end)
+void elf_dwarf_cursor_init(struct elf_dwarf_cursor *c, struct elf_dwarf_section *section,
+			   uint64_t off, uint64_t end)
 {
 	c->section = section;
 	c->base = off;
@@ -18,19 +18,19 @@ void dwarf_cursor_init(struct dwarf_cursor *c, struct dwarf_section *section, ui
 	c->error = off > c->end ? -EBADMSG : 0;
 }
 
-void dwarf_cursor_fail(struct dwarf_cursor *c, int error)
+void elf_dwarf_cursor_fail(struct elf_dwarf_cursor *c, int error)
 {
 	if (!c->error)
 		c->error = error;
 	c->len = c->pos = 0;
 }
 
-void dwarf_cursor_seek(struct dwarf_cursor *c, uint64_t off)
+void elf_dwarf_cursor_seek(struct elf_dwarf_cursor *c, uint64_t off)
 {
 	if (c->error)
 		return;
 	if (off > c->end) {
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	} else if (off >= c->base && off - c->base <= c->len) {
 		c->pos = (uint32_t)(off - c->base);
 	} else {
@@ -39,69 +39,69 @@ void dwarf_cursor_seek(struct dwarf_cursor *c, uint64_t off)
 	}
 }
 
-void dwarf_cursor_skip(struct dwarf_cursor *c, uint64_t n)
+void elf_dwarf_cursor_skip(struct elf_dwarf_cursor *c, uint64_t n)
 {
 	if (n <= c->len - c->pos)
 		c->pos += (uint32_t)n;
-	else if (!c->error && n > c->end - dwarf_cursor_off(c))
-		dwarf_cursor_fail(c, -EBADMSG);
+	else if (!c->error && n > c->end - elf_dwarf_cursor_off(c))
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	else
-		dwarf_cursor_seek(c, dwarf_cursor_off(c) + n);
+		elf_dwarf_cursor_seek(c, elf_dwarf_cursor_off(c) + n);
 }
 
-void dwarf_cursor_limit(struct dwarf_cursor *c, uint64_t end)
+void elf_dwarf_cursor_limit(struct elf_dwarf_cursor *c, uint64_t end)
 {
-	uint64_t off = dwarf_cursor_off(c);
+	uint64_t off = elf_dwarf_cursor_off(c);
 
 	c->end = MIN(c->end, end);
 	if (off > c->end)
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	else if (c->base + c->len > c->end)
 		c->len = (uint32_t)(c->end - c->base);
 }
 
-bool dwarf_cursor_fill(struct dwarf_cursor *c, uint32_t n)
+bool elf_dwarf_cursor_fill(struct elf_dwarf_cursor *c, uint32_t n)
 {
-	uint64_t off = dwarf_cursor_off(c);
+	uint64_t off = elf_dwarf_cursor_off(c);
 	uint32_t len;
 	int r;
 
 	if (c->error)
 		return false;
-	len = (uint32_t)MIN(c->end - off, DWARF_CURSOR_BYTES);
+	len = (uint32_t)MIN(c->end - off, ELF_DWARF_CURSOR_BYTES);
 	if (len < n) {
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 		return false;
 	}
 	c->base = off;
 	c->pos = c->len = 0;
-	r = dwarf_section_read(c->section, off, c->bytes, len);
+	r = elf_dwarf_section_read(c->section, off, c->bytes, len);
 	if (r < 0) {
-		dwarf_cursor_fail(c, r);
+		elf_dwarf_cursor_fail(c, r);
 		return false;
 	}
 	c->len = len;
 	return true;
 }
 
-uint64_t dwarf_uint(struct dwarf_cursor *c, uint32_t n_bytes)
+uint64_t elf_dwarf_uint(struct elf_dwarf_cursor *c, uint32_t n_bytes)
 {
 	uint64_t value = 0;
 
-	if (!dwarf_cursor_need(c, n_bytes))
+	if (!elf_dwarf_cursor_need(c, n_bytes))
 		return 0;
 	memcpy(&value, c->bytes + c->pos, n_bytes);
 	c->pos += n_bytes;
 	return value;
 }
 
-uint64_t dwarf_uleb_slow(struct dwarf_cursor *c)
+uint64_t elf_dwarf_uleb_slow(struct elf_dwarf_cursor *c)
 {
 	uint64_t value = 0;
 
 	/* Padding past the tenth byte is legal as long as it adds no bits. */
 	for (unsigned int shift = 0; shift < 16 * 7; shift += 7) {
-		uint8_t byte = dwarf_u8(c);
+		uint8_t byte = elf_dwarf_u8(c);
 		uint64_t bits = byte & 0x7f;
 
 		if (shift < 64)
@@ -111,16 +111,16 @@ uint64_t dwarf_uleb_slow(struct dwarf_cursor *c)
 		if (byte < 0x80)
 			return value;
 	}
-	dwarf_cursor_fail(c, -EBADMSG);
+	elf_dwarf_cursor_fail(c, -EBADMSG);
 	return 0;
 }
 
-int64_t dwarf_sleb(struct dwarf_cursor *c)
+int64_t elf_dwarf_sleb(struct elf_dwarf_cursor *c)
 {
 	uint64_t value = 0;
 
 	for (unsigned int shift = 0; shift < 16 * 7; shift += 7) {
-		uint8_t byte = dwarf_u8(c);
+		uint8_t byte = elf_dwarf_u8(c);
 
 		if (shift < 64)
 			value |= (uint64_t)(byte & 0x7f) << shift;
@@ -130,26 +130,26 @@ int64_t dwarf_sleb(struct dwarf_cursor *c)
 			return (int64_t)value;
 		}
 	}
-	dwarf_cursor_fail(c, -EBADMSG);
+	elf_dwarf_cursor_fail(c, -EBADMSG);
 	return 0;
 }
 
-uint64_t dwarf_initial_length(struct dwarf_cursor *c, bool *ret_is64)
+uint64_t elf_dwarf_initial_length(struct elf_dwarf_cursor *c, bool *ret_is64)
 {
-	uint64_t length = dwarf_uint(c, 4);
+	uint64_t length = elf_dwarf_uint(c, 4);
 
 	*ret_is64 = length == DWARF_LENGTH_64;
 	if (*ret_is64)
-		length = dwarf_uint(c, 8);
+		length = elf_dwarf_uint(c, 8);
 	else if (length >= DWARF_LENGTH_RESERVED)
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	/* The caller adds it to an offset within the section. */
-	if (!c->error && length > c->end - dwarf_cursor_off(c))
-		dwarf_cursor_fail(c, -EBADMSG);
+	if (!c->error && length > c->end - elf_dwarf_cursor_off(c))
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	return c->error ? 0 : length;
 }
 
-static size_t dwarf_cstr_piece(const struct dwarf_cursor *c, bool *ret_ends)
+static size_t dwarf_cstr_piece(const struct elf_dwarf_cursor *c, bool *ret_ends)
 {
 	const uint8_t *nul = memchr(c->bytes + c->pos, 0, c->len - c->pos);
 
@@ -157,11 +157,11 @@ static size_t dwarf_cstr_piece(const struct dwarf_cursor *c, bool *ret_ends)
 	return nul ? (size_t)(nul - (c->bytes + c->pos)) : c->len - c->pos;
 }
 
-int dwarf_cstr(struct dwarf_cursor *c, struct buf *buf, size_t max)
+int elf_dwarf_cstr(struct elf_dwarf_cursor *c, struct buf *buf, size_t max)
 {
 	bool ends = false;
 
-	while (!ends && dwarf_cursor_need(c, 1)) {
+	while (!ends && elf_dwarf_cursor_need(c, 1)) {
 		size_t n = dwarf_cstr_piece(c, &ends), take = MIN(n, max);
 		int r = buf ? buf_append(buf, c->bytes + c->pos, take) : 0;
 
@@ -173,7 +173,7 @@ int dwarf_cstr(struct dwarf_cursor *c, struct buf *buf, size_t max)
 	return c->error;
 }
 
-void dwarf_skip_cstr(struct dwarf_cursor *c)
+void elf_dwarf_skip_cstr(struct elf_dwarf_cursor *c)
 {
-	(void)dwarf_cstr(c, NULL, 0);
+	(void)elf_dwarf_cstr(c, NULL, 0);
 }

@@ -14,66 +14,66 @@
 #include "base/buf.h"
 #include "elf/dwarf/section.h"
 
-#define DWARF_CURSOR_BYTES 2048U
+#define ELF_DWARF_CURSOR_BYTES 2048U
 
-struct dwarf_cursor {
-	struct dwarf_section *section;
+struct elf_dwarf_cursor {
+	struct elf_dwarf_section *section;
 	uint64_t base; /* section offset of bytes[0] */
 	uint64_t end;  /* section offset that is not passed */
 	uint32_t pos;
 	uint32_t len;
 	int error; /* 0 or -errno */
-	uint8_t bytes[DWARF_CURSOR_BYTES];
+	uint8_t bytes[ELF_DWARF_CURSOR_BYTES];
 };
 
 /* Reads [off, end); an end past the section is cut. */
-void dwarf_cursor_init(struct dwarf_cursor *c, struct dwarf_section *section, uint64_t off,
-		       uint64_t end);
-void dwarf_cursor_seek(struct dwarf_cursor *c, uint64_t off);
-void dwarf_cursor_skip(struct dwarf_cursor *c, uint64_t n);
+void elf_dwarf_cursor_init(struct elf_dwarf_cursor *c, struct elf_dwarf_section *section,
+			   uint64_t off, uint64_t end);
+void elf_dwarf_cursor_seek(struct elf_dwarf_cursor *c, uint64_t off);
+void elf_dwarf_cursor_skip(struct elf_dwarf_cursor *c, uint64_t n);
 /* Narrows the end. */
-void dwarf_cursor_limit(struct dwarf_cursor *c, uint64_t end);
-void dwarf_cursor_fail(struct dwarf_cursor *c, int error);
+void elf_dwarf_cursor_limit(struct elf_dwarf_cursor *c, uint64_t end);
+void elf_dwarf_cursor_fail(struct elf_dwarf_cursor *c, int error);
 
-static inline uint64_t dwarf_cursor_off(const struct dwarf_cursor *c)
+static inline uint64_t elf_dwarf_cursor_off(const struct elf_dwarf_cursor *c)
 {
 	return c->base + c->pos;
 }
 
 /* Nothing is left to read, or nothing can be. */
-static inline bool dwarf_cursor_done(const struct dwarf_cursor *c)
+static inline bool elf_dwarf_cursor_done(const struct elf_dwarf_cursor *c)
 {
-	return c->error || dwarf_cursor_off(c) >= c->end;
+	return c->error || elf_dwarf_cursor_off(c) >= c->end;
 }
 
 /* Makes n bytes, at most 16, lie at bytes + pos. */
-bool dwarf_cursor_fill(struct dwarf_cursor *c, uint32_t n);
+bool elf_dwarf_cursor_fill(struct elf_dwarf_cursor *c, uint32_t n);
 
-static inline bool dwarf_cursor_need(struct dwarf_cursor *c, uint32_t n)
+static inline bool elf_dwarf_cursor_need(struct elf_dwarf_cursor *c, uint32_t n)
 {
-	return c->len - c->pos >= n || dwarf_cursor_fill(c, n);
+	return c->len - c->pos >= n || elf_dwarf_cursor_fill(c, n);
 }
 
-static inline uint8_t dwarf_u8(struct dwarf_cursor *c)
+static inline uint8_t elf_dwarf_u8(struct elf_dwarf_cursor *c)
 {
-	return dwarf_cursor_need(c, 1) ? c->bytes[c->pos++] : 0;
+	return elf_dwarf_cursor_need(c, 1) ? c->bytes[c->pos++] : 0;
 }
 
 /* A number of 1 to 8 bytes, little-endian. */
-uint64_t dwarf_uint(struct dwarf_cursor *c, uint32_t n_bytes);
-uint64_t dwarf_uleb_slow(struct dwarf_cursor *c);
-int64_t dwarf_sleb(struct dwarf_cursor *c);
+uint64_t elf_dwarf_uint(struct elf_dwarf_cursor *c, uint32_t n_bytes);
+uint64_t elf_dwarf_uleb_slow(struct elf_dwarf_cursor *c);
+int64_t elf_dwarf_sleb(struct elf_dwarf_cursor *c);
 
-static inline uint64_t dwarf_uleb(struct dwarf_cursor *c)
+static inline uint64_t elf_dwarf_uleb(struct elf_dwarf_cursor *c)
 {
 	if (c->pos < c->len && c->bytes[c->pos] < 0x80)
 		return c->bytes[c->pos++];
-	return dwarf_uleb_slow(c);
+	return elf_dwarf_uleb_slow(c);
 }
 
 /* The length that starts a unit: 4 bytes, or 12 in 64-bit DWARF. */
-uint64_t dwarf_initial_length(struct dwarf_cursor *c, bool *ret_is64);
+uint64_t elf_dwarf_initial_length(struct elf_dwarf_cursor *c, bool *ret_is64);
 
-void dwarf_skip_cstr(struct dwarf_cursor *c);
+void elf_dwarf_skip_cstr(struct elf_dwarf_cursor *c);
 /* Appends the string up to its NUL, cut to max bytes. 0, or the cursor's error, or buf's. */
-int dwarf_cstr(struct dwarf_cursor *c, struct buf *buf, size_t max);
+int elf_dwarf_cstr(struct elf_dwarf_cursor *c, struct buf *buf, size_t max);

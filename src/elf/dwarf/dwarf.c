@@ -36,10 +36,10 @@
 #define DWARF_FILE_BITS 24
 
 struct elf_dwarf {
-	struct dwarf_pool pool;
-	struct dwarf_file file;
-	struct dwarf_file alternate;
-	struct dwarf_index index;
+	struct elf_dwarf_pool pool;
+	struct elf_dwarf_file file;
+	struct elf_dwarf_file alternate;
+	struct elf_dwarf_index index;
 	int64_t work; /* left */
 	size_t max_bytes;
 	struct intern strings;
@@ -48,7 +48,7 @@ struct elf_dwarf {
 	struct buf buf;
 };
 
-/* Shares of max_bytes; the file's are split further (dwarf_file_open). */
+/* Shares of max_bytes; the file's are split further (elf_dwarf_file_open). */
 static size_t dwarf_share(const struct elf_dwarf *d, unsigned int sixteenths)
 {
 	return d->max_bytes / 16 * sixteenths;
@@ -56,11 +56,11 @@ static size_t dwarf_share(const struct elf_dwarf *d, unsigned int sixteenths)
 
 static int dwarf_check_first_unit(struct elf_dwarf *d, struct err *err)
 {
-	struct dwarf_unit *unit;
+	struct elf_dwarf_unit *unit;
 	int r;
 
 	d->pool.credit = DWARF_WORK_PER_LOOKUP;
-	r = dwarf_file_unit(&d->file, 0, &unit);
+	r = elf_dwarf_file_unit(&d->file, 0, &unit);
 	if (r == -ENOMEM)
 		return err_oom(err);
 	if (r == -ENOTSUP)
@@ -88,13 +88,14 @@ int elf_dwarf_open(const struct elf_image *image, size_t max_bytes, struct elf_d
 	d->work = DWARF_WORK_MAX;
 	d->strings.bytes.max = dwarf_share(d, 1);
 	d->index.max = dwarf_share(d, 1) / sizeof(*d->index.items);
-	r = dwarf_pool_init(&d->pool, dwarf_share(d, 2));
+	r = elf_dwarf_pool_init(&d->pool, dwarf_share(d, 2));
 	if (r < 0)
 		return err_oom(err);
-	r = dwarf_file_open(&d->file, image, &d->pool, dwarf_share(d, 12), err);
+	r = elf_dwarf_file_open(&d->file, image, &d->pool, dwarf_share(d, 12), err);
 	if (r < 0)
 		return r;
-	if (d->file.sections[DWARF_INFO].size == 0 || d->file.sections[DWARF_ABBREV].size == 0)
+	if (d->file.sections[ELF_DWARF_INFO].size == 0 ||
+	    d->file.sections[ELF_DWARF_ABBREV].size == 0)
 		return err_set(err, -ENOENT, "it has no debug information");
 	r = dwarf_check_first_unit(d, err);
 	if (r < 0)
@@ -117,10 +118,10 @@ void elf_dwarf_close(struct elf_dwarf *d)
 	if (!d)
 		return;
 	dwarf_forget_names(d);
-	dwarf_index_release(&d->index);
-	dwarf_file_close(&d->file);
-	dwarf_file_close(&d->alternate);
-	dwarf_pool_release(&d->pool);
+	elf_dwarf_index_release(&d->index);
+	elf_dwarf_file_close(&d->file);
+	elf_dwarf_file_close(&d->alternate);
+	elf_dwarf_pool_release(&d->pool);
 	buf_release(&d->buf);
 	free(d);
 }
@@ -139,15 +140,15 @@ static size_t dwarf_names_memory(const struct elf_dwarf *d)
 
 size_t elf_dwarf_memory(const struct elf_dwarf *d)
 {
-	return sizeof(*d) + dwarf_pool_memory(&d->pool) + dwarf_file_memory(&d->file) +
-	       dwarf_file_memory(&d->alternate) + dwarf_index_memory(&d->index) +
+	return sizeof(*d) + elf_dwarf_pool_memory(&d->pool) + elf_dwarf_file_memory(&d->file) +
+	       elf_dwarf_file_memory(&d->alternate) + elf_dwarf_index_memory(&d->index) +
 	       dwarf_names_memory(d) + d->buf.cap;
 }
 
 int elf_dwarf_set_alternate(struct elf_dwarf *d, const struct elf_image *image, struct err *err)
 {
 	char path[4096], wanted[129], id[129];
-	struct dwarf_file file;
+	struct elf_dwarf_file file;
 	int r;
 
 	r = elf_dwarf_alternate_link(d->file.image, path, sizeof(path), wanted, sizeof(wanted));
@@ -158,12 +159,12 @@ int elf_dwarf_set_alternate(struct elf_dwarf *d, const struct elf_image *image, 
 			       "not the shared file of debug information, %s: "
 			       "its build id is not %s",
 			       path, wanted);
-	r = dwarf_file_open(&file, image, &d->pool, dwarf_share(d, 4), err);
+	r = elf_dwarf_file_open(&file, image, &d->pool, dwarf_share(d, 4), err);
 	if (r < 0) {
-		dwarf_file_close(&file);
+		elf_dwarf_file_close(&file);
 		return r;
 	}
-	dwarf_file_close(&d->alternate);
+	elf_dwarf_file_close(&d->alternate);
 	d->alternate = file;
 	d->file.alternate = &d->alternate;
 	return 0;
@@ -213,10 +214,11 @@ static int dwarf_remember(struct elf_dwarf *d, struct map *map, uint64_t key, ui
 	return 0;
 }
 
-static int dwarf_frame_name(struct elf_dwarf *d, const struct dwarf_scope *scope,
+static int dwarf_frame_name(struct elf_dwarf *d, const struct elf_dwarf_scope *scope,
 			    struct elf_dwarf_frame *frame)
 {
-	struct dwarf_file *file = scope->off & DWARF_ALTERNATE ? d->file.alternate : &d->file;
+	struct elf_dwarf_file *file =
+		scope->off & ELF_DWARF_ALTERNATE ? d->file.alternate : &d->file;
 	uint64_t value, line = 0;
 	int r = 0;
 
@@ -227,14 +229,14 @@ static int dwarf_frame_name(struct elf_dwarf *d, const struct dwarf_scope *scope
 	}
 	buf_clear(&d->buf);
 	if (file)
-		r = dwarf_name_of(file, scope->off & ~DWARF_ALTERNATE, &d->buf, &line);
+		r = elf_dwarf_name_of(file, scope->off & ~ELF_DWARF_ALTERNATE, &d->buf, &line);
 	if (r < 0)
 		return r;
 	frame->start_line = (int64_t)(uint32_t)line;
 	return dwarf_remember(d, &d->names, scope->off, (uint32_t)line, &frame->name);
 }
 
-static int dwarf_frame_file(struct elf_dwarf *d, const struct dwarf_unit *unit, uint64_t number,
+static int dwarf_frame_file(struct elf_dwarf *d, const struct elf_dwarf_unit *unit, uint64_t number,
 			    struct elf_dwarf_frame *frame)
 {
 	uint64_t key = unit->off << DWARF_FILE_BITS | number, value;
@@ -247,7 +249,7 @@ static int dwarf_frame_file(struct elf_dwarf *d, const struct dwarf_unit *unit, 
 		return 0;
 	}
 	buf_clear(&d->buf);
-	r = dwarf_lines_path(unit, number, &d->buf);
+	r = elf_dwarf_lines_path(unit, number, &d->buf);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -275,15 +277,15 @@ static int dwarf_emit_frame(struct dwarf_emit *out, const struct elf_dwarf_frame
 }
 
 /* From the innermost call outwards; where one is in its caller is what comes next. */
-static int dwarf_emit_chain(struct elf_dwarf *d, const struct dwarf_unit *unit, uint32_t at,
+static int dwarf_emit_chain(struct elf_dwarf *d, const struct elf_dwarf_unit *unit, uint32_t at,
 			    uint64_t vaddr, struct dwarf_emit *out)
 {
 	uint64_t file = 0, line = 0;
-	bool is_known = dwarf_lines_find(unit, vaddr, &file, &line);
+	bool is_known = elf_dwarf_lines_find(unit, vaddr, &file, &line);
 	bool is_last = false;
 
 	while (!is_last) {
-		const struct dwarf_scope *scope = &unit->code->scopes[at];
+		const struct elf_dwarf_scope *scope = &unit->code->scopes[at];
 		struct elf_dwarf_frame frame = {.line = (int64_t)line};
 		int r = dwarf_frame_name(d, scope, &frame);
 
@@ -305,31 +307,31 @@ static int dwarf_emit_chain(struct elf_dwarf *d, const struct dwarf_unit *unit, 
 	return 0;
 }
 
-static int dwarf_emit_line(struct elf_dwarf *d, const struct dwarf_unit *unit, uint64_t vaddr,
+static int dwarf_emit_line(struct elf_dwarf *d, const struct elf_dwarf_unit *unit, uint64_t vaddr,
 			   struct dwarf_emit *out)
 {
 	struct elf_dwarf_frame frame = {0};
 	uint64_t file, line;
 	int r;
 
-	if (!dwarf_lines_find(unit, vaddr, &file, &line))
+	if (!elf_dwarf_lines_find(unit, vaddr, &file, &line))
 		return 0;
 	frame.line = (int64_t)line;
 	r = dwarf_frame_file(d, unit, file, &frame);
 	return r < 0 ? r : dwarf_emit_frame(out, &frame);
 }
 
-static int dwarf_emit_unit(struct elf_dwarf *d, struct dwarf_unit *unit, uint64_t vaddr,
+static int dwarf_emit_unit(struct elf_dwarf *d, struct elf_dwarf_unit *unit, uint64_t vaddr,
 			   struct dwarf_emit *out)
 {
 	uint32_t scope;
-	int r = dwarf_unit_load_code(unit);
+	int r = elf_dwarf_unit_load_code(unit);
 
 	if (r < 0)
 		return r;
-	if (!dwarf_code_find(unit->code, vaddr, &scope))
+	if (!elf_dwarf_code_find(unit->code, vaddr, &scope))
 		return 0;
-	r = dwarf_unit_load_lines(unit);
+	r = elf_dwarf_unit_load_lines(unit);
 	if (r < 0)
 		return r;
 	return dwarf_emit_chain(d, unit, scope, vaddr, out);
@@ -337,20 +339,20 @@ static int dwarf_emit_unit(struct elf_dwarf *d, struct dwarf_unit *unit, uint64_
 
 static int dwarf_emit_all(struct elf_dwarf *d, uint64_t vaddr, struct dwarf_emit *out)
 {
-	uint64_t offs[DWARF_INDEX_MAX_FOUND];
-	int n = dwarf_index_find(&d->index, &d->file, vaddr, offs);
+	uint64_t offs[ELF_DWARF_INDEX_MAX_FOUND];
+	int n = elf_dwarf_index_find(&d->index, &d->file, vaddr, offs);
 
 	if (n <= 0)
 		return n;
 	/* A function is worth more than a line: first all units for the one, then for the other. */
 	for (int i = 0; i < 2 * n && out->n == 0; i++) {
-		struct dwarf_unit *unit;
-		int r = dwarf_file_unit(&d->file, offs[i % n], &unit);
+		struct elf_dwarf_unit *unit;
+		int r = elf_dwarf_file_unit(&d->file, offs[i % n], &unit);
 
 		if (r == 0 && i < n)
 			r = dwarf_emit_unit(d, unit, vaddr, out);
 		else if (r == 0)
-			r = dwarf_unit_load_lines(unit);
+			r = elf_dwarf_unit_load_lines(unit);
 		if (r == 0 && i >= n)
 			r = dwarf_emit_line(d, unit, vaddr, out);
 		if (r == -ENOMEM || out->is_stopped)
@@ -371,8 +373,8 @@ int elf_dwarf_frames(struct elf_dwarf *d, uint64_t vaddr,
 		dwarf_forget_names(d);
 	d->pool.credit = credit;
 	r = dwarf_emit_all(d, vaddr, &out);
-	dwarf_file_trim(&d->file);
-	dwarf_file_trim(&d->alternate);
+	elf_dwarf_file_trim(&d->file);
+	elf_dwarf_file_trim(&d->alternate);
 	d->work = MIN(d->work - (credit - d->pool.credit) + DWARF_WORK_REGAINED, DWARF_WORK_MAX);
 	if (r == -ENOMEM)
 		return err_oom(err);

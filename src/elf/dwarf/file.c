@@ -12,27 +12,27 @@
 #define DWARF_MAX_CACHED_UNITS 2048U
 #define DWARF_MAX_UNITS ((size_t)1 << 20)
 
-static const char *const dwarf_section_names[DWARF_N_SECTIONS] = {
-	[DWARF_INFO] = "info",	       [DWARF_ABBREV] = "abbrev",
-	[DWARF_LINE] = "line",	       [DWARF_LINE_STR] = "line_str",
-	[DWARF_STR] = "str",	       [DWARF_STR_OFFSETS] = "str_offsets",
-	[DWARF_ADDR] = "addr",	       [DWARF_RANGES] = "ranges",
-	[DWARF_RNGLISTS] = "rnglists", [DWARF_ARANGES] = "aranges",
+static const char *const dwarf_section_names[ELF_DWARF_N_SECTIONS] = {
+	[ELF_DWARF_INFO] = "info",	   [ELF_DWARF_ABBREV] = "abbrev",
+	[ELF_DWARF_LINE] = "line",	   [ELF_DWARF_LINE_STR] = "line_str",
+	[ELF_DWARF_STR] = "str",	   [ELF_DWARF_STR_OFFSETS] = "str_offsets",
+	[ELF_DWARF_ADDR] = "addr",	   [ELF_DWARF_RANGES] = "ranges",
+	[ELF_DWARF_RNGLISTS] = "rnglists", [ELF_DWARF_ARANGES] = "aranges",
 };
 
 /*
  * Of compressed sections, in 64ths of the memory of a file, half of which is for units. Entries are
  * read once for a unit; lines and names are looked up all over the place.
  */
-static const uint8_t dwarf_section_shares[DWARF_N_SECTIONS] = {
-	[DWARF_INFO] = 8,     [DWARF_ABBREV] = 2, [DWARF_LINE] = 12,
-	[DWARF_LINE_STR] = 1, [DWARF_STR] = 4,	  [DWARF_STR_OFFSETS] = 1,
-	[DWARF_ADDR] = 1,     [DWARF_RANGES] = 1, [DWARF_RNGLISTS] = 2,
+static const uint8_t dwarf_section_shares[ELF_DWARF_N_SECTIONS] = {
+	[ELF_DWARF_INFO] = 8,	  [ELF_DWARF_ABBREV] = 2, [ELF_DWARF_LINE] = 12,
+	[ELF_DWARF_LINE_STR] = 1, [ELF_DWARF_STR] = 4,	  [ELF_DWARF_STR_OFFSETS] = 1,
+	[ELF_DWARF_ADDR] = 1,	  [ELF_DWARF_RANGES] = 1, [ELF_DWARF_RNGLISTS] = 2,
 };
 
-static void dwarf_file_find_code(struct dwarf_file *file)
+static void dwarf_file_find_code(struct elf_dwarf_file *file)
 {
-	for (size_t i = 0; i < file->image->n_segments && file->n_code < DWARF_MAX_CODE; i++) {
+	for (size_t i = 0; i < file->image->n_segments && file->n_code < ELF_DWARF_MAX_CODE; i++) {
 		const struct elf_segment *s = &file->image->segments[i];
 
 		if (s->type == PT_LOAD && s->flags & PF_X)
@@ -40,15 +40,15 @@ static void dwarf_file_find_code(struct dwarf_file *file)
 	}
 }
 
-int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, struct dwarf_pool *pool,
-		    size_t max_bytes, struct err *err)
+int elf_dwarf_file_open(struct elf_dwarf_file *file, const struct elf_image *image,
+			struct elf_dwarf_pool *pool, size_t max_bytes, struct err *err)
 {
-	*file = (struct dwarf_file){.image = image, .pool = pool, .max_bytes = max_bytes / 2};
+	*file = (struct elf_dwarf_file){.image = image, .pool = pool, .max_bytes = max_bytes / 2};
 	dwarf_file_find_code(file);
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++) {
+	for (size_t i = 0; i < ELF_DWARF_N_SECTIONS; i++) {
 		size_t share = max_bytes / 64 * dwarf_section_shares[i];
-		int r = dwarf_section_open(&file->sections[i], image, pool, dwarf_section_names[i],
-					   share);
+		int r = elf_dwarf_section_open(&file->sections[i], image, pool,
+					       dwarf_section_names[i], share);
 
 		if (r == -ENOMEM)
 			return err_oom(err);
@@ -60,55 +60,55 @@ int dwarf_file_open(struct dwarf_file *file, const struct elf_image *image, stru
 	return 0;
 }
 
-static void dwarf_unit_free(struct dwarf_unit *unit)
+static void dwarf_unit_free(struct elf_dwarf_unit *unit)
 {
 	if (!unit)
 		return;
-	dwarf_abbrevs_put(&unit->file->abbrevs, unit->abbrevs);
-	dwarf_lines_free(unit->lines);
-	dwarf_code_free(unit->code);
+	elf_dwarf_abbrevs_put(&unit->file->abbrevs, unit->abbrevs);
+	elf_dwarf_lines_free(unit->lines);
+	elf_dwarf_code_free(unit->code);
 	free(unit);
 }
 
-DEFINE_CLEANUP(struct dwarf_unit, dwarf_unit_free)
+DEFINE_CLEANUP(struct elf_dwarf_unit, dwarf_unit_free)
 
-void dwarf_file_close(struct dwarf_file *file)
+void elf_dwarf_file_close(struct elf_dwarf_file *file)
 {
 	while (file->units) {
-		struct dwarf_unit *unit = file->units;
+		struct elf_dwarf_unit *unit = file->units;
 
 		file->units = unit->next;
 		dwarf_unit_free(unit);
 	}
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		dwarf_section_close(&file->sections[i]);
+	for (size_t i = 0; i < ELF_DWARF_N_SECTIONS; i++)
+		elf_dwarf_section_close(&file->sections[i]);
 	free(file->offsets);
-	*file = (struct dwarf_file){0};
+	*file = (struct elf_dwarf_file){0};
 }
 
-static size_t dwarf_file_units_memory(const struct dwarf_file *file)
+static size_t dwarf_file_units_memory(const struct elf_dwarf_file *file)
 {
 	size_t bytes = 0;
 
-	for (const struct dwarf_unit *unit = file->units; unit; unit = unit->next)
-		bytes += dwarf_unit_memory(unit);
-	for (const struct dwarf_abbrevs *table = file->abbrevs; table; table = table->next)
-		bytes += dwarf_abbrevs_memory(table);
+	for (const struct elf_dwarf_unit *unit = file->units; unit; unit = unit->next)
+		bytes += elf_dwarf_unit_memory(unit);
+	for (const struct elf_dwarf_abbrevs *table = file->abbrevs; table; table = table->next)
+		bytes += elf_dwarf_abbrevs_memory(table);
 	return bytes;
 }
 
-size_t dwarf_file_memory(const struct dwarf_file *file)
+size_t elf_dwarf_file_memory(const struct elf_dwarf_file *file)
 {
 	size_t bytes = dwarf_file_units_memory(file) + file->n_offsets * sizeof(*file->offsets);
 
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		bytes += dwarf_section_memory(&file->sections[i]);
+	for (size_t i = 0; i < ELF_DWARF_N_SECTIONS; i++)
+		bytes += elf_dwarf_section_memory(&file->sections[i]);
 	return bytes;
 }
 
-static void dwarf_file_drop_last(struct dwarf_file *file)
+static void dwarf_file_drop_last(struct elf_dwarf_file *file)
 {
-	struct dwarf_unit **link = &file->units;
+	struct elf_dwarf_unit **link = &file->units;
 
 	while ((*link)->next)
 		link = &(*link)->next;
@@ -117,10 +117,10 @@ static void dwarf_file_drop_last(struct dwarf_file *file)
 	file->n_units--;
 }
 
-void dwarf_file_trim(struct dwarf_file *file)
+void elf_dwarf_file_trim(struct elf_dwarf_file *file)
 {
-	for (struct dwarf_unit *unit = file->units; unit; unit = unit->next) {
-		dwarf_abbrevs_put(&file->abbrevs, unit->abbrevs);
+	for (struct elf_dwarf_unit *unit = file->units; unit; unit = unit->next) {
+		elf_dwarf_abbrevs_put(&file->abbrevs, unit->abbrevs);
 		unit->abbrevs = NULL;
 	}
 	while (file->units && file->units->next &&
@@ -129,7 +129,7 @@ void dwarf_file_trim(struct dwarf_file *file)
 		dwarf_file_drop_last(file);
 }
 
-bool dwarf_file_has_code(const struct dwarf_file *file, uint64_t vaddr)
+bool elf_dwarf_file_has_code(const struct elf_dwarf_file *file, uint64_t vaddr)
 {
 	if (vaddr == 0)
 		return false;
@@ -148,78 +148,80 @@ bool dwarf_file_has_code(const struct dwarf_file *file, uint64_t vaddr)
  *   2 to 4   length | version u16 | abbreviations | address size u8
  *   5        length | version u16 | type u8 | address size u8 | abbreviations | (by type)
  */
-static int dwarf_unit_header(struct dwarf_unit *unit, struct dwarf_cursor *c)
+static int dwarf_unit_header(struct elf_dwarf_unit *unit, struct elf_dwarf_cursor *c)
 {
-	struct dwarf_encoding *e = &unit->encoding;
+	struct elf_dwarf_encoding *e = &unit->encoding;
 	uint64_t length;
 	bool is64;
 
-	length = dwarf_initial_length(c, &is64);
-	unit->end = dwarf_cursor_off(c) + length;
-	dwarf_cursor_limit(c, unit->end);
+	length = elf_dwarf_initial_length(c, &is64);
+	unit->end = elf_dwarf_cursor_off(c) + length;
+	elf_dwarf_cursor_limit(c, unit->end);
 	e->offset_size = is64 ? 8 : 4;
-	e->version = (uint16_t)dwarf_uint(c, 2);
+	e->version = (uint16_t)elf_dwarf_uint(c, 2);
 	if (c->error)
 		return c->error;
 	if (e->version < 2 || e->version > 5)
 		return -ENOTSUP;
 	unit->type = DW_UT_compile;
 	if (e->version >= 5) {
-		unit->type = dwarf_u8(c);
-		e->addr_size = dwarf_u8(c);
-		unit->abbrevs_off = dwarf_uint(c, e->offset_size);
+		unit->type = elf_dwarf_u8(c);
+		e->addr_size = elf_dwarf_u8(c);
+		unit->abbrevs_off = elf_dwarf_uint(c, e->offset_size);
 		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
-			dwarf_cursor_skip(c, 8);
+			elf_dwarf_cursor_skip(c, 8);
 		else if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
-			dwarf_cursor_skip(c, 8 + (uint64_t)e->offset_size);
+			elf_dwarf_cursor_skip(c, 8 + (uint64_t)e->offset_size);
 	} else {
-		unit->abbrevs_off = dwarf_uint(c, e->offset_size);
-		e->addr_size = dwarf_u8(c);
+		unit->abbrevs_off = elf_dwarf_uint(c, e->offset_size);
+		e->addr_size = elf_dwarf_u8(c);
 	}
 	if (!c->error && e->addr_size != 4 && e->addr_size != 8)
 		return -ENOTSUP;
-	unit->first = dwarf_cursor_off(c);
+	unit->first = elf_dwarf_cursor_off(c);
 	return c->error;
 }
 
-static uint64_t dwarf_base(const struct dwarf_entry *top, enum dwarf_slot slot, uint64_t otherwise)
+static uint64_t dwarf_base(const struct elf_dwarf_entry *top, enum elf_dwarf_slot slot,
+			   uint64_t otherwise)
 {
 	return top->values[slot].form ? top->values[slot].number : otherwise;
 }
 
-static void dwarf_unit_use_top(struct dwarf_unit *unit)
+static void dwarf_unit_use_top(struct elf_dwarf_unit *unit)
 {
 	/* Behind the header of the first table, where a producer leaves out that there is but one.
 	 */
 	uint64_t header = unit->encoding.offset_size == 8 ? 16 : 8;
-	const struct dwarf_entry *top = &unit->top;
+	const struct elf_dwarf_entry *top = &unit->top;
 
 	unit->addr_base =
-		dwarf_base(top, DWARF_ADDR_BASE, unit->encoding.version >= 5 ? header : 0);
-	unit->str_offsets_base = dwarf_base(top, DWARF_STR_OFFSETS_BASE, header);
-	unit->rnglists_base = dwarf_base(top, DWARF_RNGLISTS_BASE, header + 4);
-	unit->is_split = top->values[DWARF_DWO_NAME].form != 0 || unit->type == DW_UT_skeleton;
-	if (!dwarf_unit_address(unit, top->values[DWARF_LOW_PC], &unit->low_pc))
+		dwarf_base(top, ELF_DWARF_ADDR_BASE, unit->encoding.version >= 5 ? header : 0);
+	unit->str_offsets_base = dwarf_base(top, ELF_DWARF_STR_OFFSETS_BASE, header);
+	unit->rnglists_base = dwarf_base(top, ELF_DWARF_RNGLISTS_BASE, header + 4);
+	unit->is_split = top->values[ELF_DWARF_DWO_NAME].form != 0 || unit->type == DW_UT_skeleton;
+	if (!elf_dwarf_unit_address(unit, top->values[ELF_DWARF_LOW_PC], &unit->low_pc))
 		unit->low_pc = 0;
 }
 
-static int dwarf_unit_load(struct dwarf_file *file, uint64_t off, struct dwarf_unit **ret_unit)
+static int dwarf_unit_load(struct elf_dwarf_file *file, uint64_t off,
+			   struct elf_dwarf_unit **ret_unit)
 {
-	_cleanup_(dwarf_unit_freep) struct dwarf_unit *unit = calloc(1, sizeof(*unit));
-	struct dwarf_cursor c;
+	_cleanup_(dwarf_unit_freep) struct elf_dwarf_unit *unit = calloc(1, sizeof(*unit));
+	struct elf_dwarf_cursor c;
 	int r;
 
 	if (!unit)
 		return -ENOMEM;
 	unit->file = file;
 	unit->off = off;
-	dwarf_cursor_init(&c, &file->sections[DWARF_INFO], off, UINT64_MAX);
+	elf_dwarf_cursor_init(&c, &file->sections[ELF_DWARF_INFO], off, UINT64_MAX);
 	r = dwarf_unit_header(unit, &c);
 	if (r == 0)
-		r = dwarf_unit_load_abbrevs(unit);
+		r = elf_dwarf_unit_load_abbrevs(unit);
 	if (r < 0)
 		return r;
-	dwarf_entry_read(&c, unit, &unit->top);
+	elf_dwarf_entry_read(&c, unit, &unit->top);
 	if (c.error || !unit->top.abbrev)
 		return c.error ? c.error : -EBADMSG;
 	unit->top.abbrev = NULL;
@@ -228,9 +230,9 @@ static int dwarf_unit_load(struct dwarf_file *file, uint64_t off, struct dwarf_u
 	return 0;
 }
 
-int dwarf_file_unit(struct dwarf_file *file, uint64_t off, struct dwarf_unit **ret_unit)
+int elf_dwarf_file_unit(struct elf_dwarf_file *file, uint64_t off, struct elf_dwarf_unit **ret_unit)
 {
-	struct dwarf_unit **link, *unit;
+	struct elf_dwarf_unit **link, *unit;
 	int r;
 
 	for (link = &file->units; *link; link = &(*link)->next)
@@ -253,10 +255,10 @@ int dwarf_file_unit(struct dwarf_file *file, uint64_t off, struct dwarf_unit **r
 	return 0;
 }
 
-static int dwarf_file_add_offset(struct dwarf_file *file, size_t *cap, uint64_t off)
+static int dwarf_file_add_offset(struct elf_dwarf_file *file, size_t *cap, uint64_t off)
 {
-	int r = dwarf_array_reserve(&file->offsets, cap, file->n_offsets, sizeof(off),
-				    MIN(DWARF_MAX_UNITS, file->max_bytes / sizeof(off)));
+	int r = elf_dwarf_array_reserve(&file->offsets, cap, file->n_offsets, sizeof(off),
+					MIN(DWARF_MAX_UNITS, file->max_bytes / sizeof(off)));
 
 	if (r < 0)
 		return r;
@@ -264,9 +266,9 @@ static int dwarf_file_add_offset(struct dwarf_file *file, size_t *cap, uint64_t 
 	return 0;
 }
 
-int dwarf_file_list(struct dwarf_file *file)
+int elf_dwarf_file_list(struct elf_dwarf_file *file)
 {
-	struct dwarf_section *info = &file->sections[DWARF_INFO];
+	struct elf_dwarf_section *info = &file->sections[ELF_DWARF_INFO];
 	uint64_t off = 0;
 	size_t cap = 0;
 	int r = 0;
@@ -275,30 +277,31 @@ int dwarf_file_list(struct dwarf_file *file)
 		return 0;
 	file->is_listed = true;
 	while (r == 0 && off < info->size) {
-		struct dwarf_cursor c;
+		struct elf_dwarf_cursor c;
 		uint64_t length;
 		bool is64;
 
-		dwarf_cursor_init(&c, info, off, UINT64_MAX);
-		length = dwarf_initial_length(&c, &is64);
+		elf_dwarf_cursor_init(&c, info, off, UINT64_MAX);
+		length = elf_dwarf_initial_length(&c, &is64);
 		if (c.error)
 			break;
 		if (length)
 			r = dwarf_file_add_offset(file, &cap, off);
-		off = dwarf_cursor_off(&c) + length;
+		off = elf_dwarf_cursor_off(&c) + length;
 	}
 	return r == -ENOMEM ? r : 0;
 }
 
-int dwarf_file_unit_at(struct dwarf_file *file, uint64_t off, struct dwarf_unit **ret_unit)
+int elf_dwarf_file_unit_at(struct elf_dwarf_file *file, uint64_t off,
+			   struct elf_dwarf_unit **ret_unit)
 {
 	size_t lo = 0, hi;
 	int r;
 
-	for (struct dwarf_unit *unit = file->units; unit; unit = unit->next)
+	for (struct elf_dwarf_unit *unit = file->units; unit; unit = unit->next)
 		if (off >= unit->first && off < unit->end)
-			return dwarf_file_unit(file, unit->off, ret_unit);
-	r = dwarf_file_list(file);
+			return elf_dwarf_file_unit(file, unit->off, ret_unit);
+	r = elf_dwarf_file_list(file);
 	if (r < 0)
 		return r;
 	hi = file->n_offsets;
@@ -312,7 +315,7 @@ int dwarf_file_unit_at(struct dwarf_file *file, uint64_t off, struct dwarf_unit 
 	}
 	if (lo == 0)
 		return -EBADMSG;
-	r = dwarf_file_unit(file, file->offsets[lo - 1], ret_unit);
+	r = elf_dwarf_file_unit(file, file->offsets[lo - 1], ret_unit);
 	if (r < 0)
 		return r;
 	return off >= (*ret_unit)->first && off < (*ret_unit)->end ? 0 : -EBADMSG;

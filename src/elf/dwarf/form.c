@@ -5,7 +5,7 @@
 
 #include "elf/dwarf/const.h"
 
-int dwarf_form_size(uint16_t form, struct dwarf_encoding encoding)
+int elf_dwarf_form_size(uint16_t form, struct elf_dwarf_encoding encoding)
 {
 	switch (form) {
 	case DW_FORM_flag_present:
@@ -55,29 +55,29 @@ int dwarf_form_size(uint16_t form, struct dwarf_encoding encoding)
 	}
 }
 
-static uint64_t dwarf_form_read_variable(struct dwarf_cursor *c, uint16_t form)
+static uint64_t dwarf_form_read_variable(struct elf_dwarf_cursor *c, uint16_t form)
 {
-	uint64_t off = dwarf_cursor_off(c);
+	uint64_t off = elf_dwarf_cursor_off(c);
 
 	switch (form) {
 	case DW_FORM_string:
-		dwarf_skip_cstr(c);
+		elf_dwarf_skip_cstr(c);
 		return off;
 	case DW_FORM_block1:
-		dwarf_cursor_skip(c, dwarf_u8(c));
+		elf_dwarf_cursor_skip(c, elf_dwarf_u8(c));
 		return 0;
 	case DW_FORM_block2:
-		dwarf_cursor_skip(c, dwarf_uint(c, 2));
+		elf_dwarf_cursor_skip(c, elf_dwarf_uint(c, 2));
 		return 0;
 	case DW_FORM_block4:
-		dwarf_cursor_skip(c, dwarf_uint(c, 4));
+		elf_dwarf_cursor_skip(c, elf_dwarf_uint(c, 4));
 		return 0;
 	case DW_FORM_block:
 	case DW_FORM_exprloc:
-		dwarf_cursor_skip(c, dwarf_uleb(c));
+		elf_dwarf_cursor_skip(c, elf_dwarf_uleb(c));
 		return 0;
 	case DW_FORM_sdata:
-		return (uint64_t)dwarf_sleb(c);
+		return (uint64_t)elf_dwarf_sleb(c);
 	case DW_FORM_udata:
 	case DW_FORM_ref_udata:
 	case DW_FORM_strx:
@@ -86,28 +86,28 @@ static uint64_t dwarf_form_read_variable(struct dwarf_cursor *c, uint16_t form)
 	case DW_FORM_rnglistx:
 	case DW_FORM_GNU_addr_index:
 	case DW_FORM_GNU_str_index:
-		return dwarf_uleb(c);
+		return elf_dwarf_uleb(c);
 	default:
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 		return 0;
 	}
 }
 
-struct dwarf_value dwarf_form_read(struct dwarf_cursor *c, struct dwarf_spec spec,
-				   struct dwarf_encoding encoding)
+struct elf_dwarf_value elf_dwarf_form_read(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
+					   struct elf_dwarf_encoding encoding)
 {
-	struct dwarf_value value = {.form = spec.form};
+	struct elf_dwarf_value value = {.form = spec.form};
 	int size;
 
 	if (spec.form == DW_FORM_indirect) {
-		uint64_t form = dwarf_uleb(c);
+		uint64_t form = elf_dwarf_uleb(c);
 
 		/* One that leads to another, or to a constant that is not there, is forged. */
 		if (form > UINT16_MAX || form == DW_FORM_indirect || form == DW_FORM_implicit_const)
-			dwarf_cursor_fail(c, -EBADMSG);
+			elf_dwarf_cursor_fail(c, -EBADMSG);
 		value.form = (uint16_t)form;
 	}
-	size = dwarf_form_size(value.form, encoding);
+	size = elf_dwarf_form_size(value.form, encoding);
 	if (value.form == DW_FORM_implicit_const)
 		value.number = (uint64_t)(int64_t)spec.constant;
 	else if (value.form == DW_FORM_flag_present)
@@ -115,29 +115,30 @@ struct dwarf_value dwarf_form_read(struct dwarf_cursor *c, struct dwarf_spec spe
 	else if (size < 0)
 		value.number = dwarf_form_read_variable(c, value.form);
 	else if (size > 8)
-		dwarf_cursor_skip(c, (uint64_t)size);
+		elf_dwarf_cursor_skip(c, (uint64_t)size);
 	else
-		value.number = dwarf_uint(c, (uint32_t)size);
+		value.number = elf_dwarf_uint(c, (uint32_t)size);
 	return value;
 }
 
-void dwarf_form_skip(struct dwarf_cursor *c, struct dwarf_spec spec, struct dwarf_encoding encoding)
+void elf_dwarf_form_skip(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
+			 struct elf_dwarf_encoding encoding)
 {
-	int size = dwarf_form_size(spec.form, encoding);
+	int size = elf_dwarf_form_size(spec.form, encoding);
 
 	if (size >= 0)
-		dwarf_cursor_skip(c, (uint64_t)size);
+		elf_dwarf_cursor_skip(c, (uint64_t)size);
 	else
-		(void)dwarf_form_read(c, spec, encoding);
+		(void)elf_dwarf_form_read(c, spec, encoding);
 }
 
-void dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_abbrevs *table,
-		      const struct dwarf_abbrev *abbrev)
+void elf_dwarf_entry_skip(struct elf_dwarf_cursor *c, const struct elf_dwarf_abbrevs *table,
+			  const struct elf_dwarf_abbrev *abbrev)
 {
 	if (abbrev->size >= 0) {
-		dwarf_cursor_skip(c, (uint64_t)abbrev->size);
+		elf_dwarf_cursor_skip(c, (uint64_t)abbrev->size);
 		return;
 	}
 	for (size_t i = 0; i < abbrev->n_specs && !c->error; i++)
-		dwarf_form_skip(c, table->specs[abbrev->first_spec + i], table->encoding);
+		elf_dwarf_form_skip(c, table->specs[abbrev->first_spec + i], table->encoding);
 }

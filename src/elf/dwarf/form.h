@@ -11,19 +11,19 @@
  * A number, whatever it means: an address or its index, an offset into another section, a constant;
  * of a string in the entry itself, the offset of its first byte; 0 for blocks.
  */
-struct dwarf_value {
+struct elf_dwarf_value {
 	uint16_t form; /* 0: the attribute is not there */
 	uint64_t number;
 };
 
 /* How many bytes a value takes; -1 when that depends on the value, or the form is unknown. */
-int dwarf_form_size(uint16_t form, struct dwarf_encoding encoding);
+int elf_dwarf_form_size(uint16_t form, struct elf_dwarf_encoding encoding);
 
 /* Reads one value; a form that is not known fails the cursor with -EBADMSG. */
-struct dwarf_value dwarf_form_read(struct dwarf_cursor *c, struct dwarf_spec spec,
-				   struct dwarf_encoding encoding);
-void dwarf_form_skip(struct dwarf_cursor *c, struct dwarf_spec spec,
-		     struct dwarf_encoding encoding);
+struct elf_dwarf_value elf_dwarf_form_read(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
+					   struct elf_dwarf_encoding encoding);
+void elf_dwarf_form_skip(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
+			 struct elf_dwarf_encoding encoding);
 /* All values of an entry. */
-void dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_abbrevs *table,
-		      const struct dwarf_abbrev *abbrev);
+void elf_dwarf_entry_skip(struct elf_dwarf_cursor *c, const struct elf_dwarf_abbrevs *table,
+			  const struct elf_dwarf_abbrev *abbrev);

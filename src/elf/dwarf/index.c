@@ -14,27 +14,27 @@
 #define DWARF_INDEX_GAP 64
 #define DWARF_INDEX_TRIM_EVERY 64
 
-void dwarf_index_release(struct dwarf_index *index)
+void elf_dwarf_index_release(struct elf_dwarf_index *index)
 {
 	free(index->items);
-	*index = (struct dwarf_index){0};
+	*index = (struct elf_dwarf_index){0};
 }
 
-size_t dwarf_index_memory(const struct dwarf_index *index)
+size_t elf_dwarf_index_memory(const struct elf_dwarf_index *index)
 {
 	return index->cap * sizeof(*index->items);
 }
 
-static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *file,
-			   struct dwarf_index_entry entry)
+static int dwarf_index_add(struct elf_dwarf_index *index, const struct elf_dwarf_file *file,
+			   struct elf_dwarf_index_entry entry)
 {
 	int r;
 
-	if (entry.low >= entry.high || !dwarf_file_has_code(file, entry.low))
+	if (entry.low >= entry.high || !elf_dwarf_file_has_code(file, entry.low))
 		return 0;
 	/* With a section for each function a unit has thousands, one behind the other. */
 	if (index->n > 0) {
-		struct dwarf_index_entry *last = &index->items[index->n - 1];
+		struct elf_dwarf_index_entry *last = &index->items[index->n - 1];
 
 		if (last->off == entry.off && entry.low >= last->high &&
 		    entry.low - last->high < DWARF_INDEX_GAP) {
@@ -42,7 +42,8 @@ static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *f
 			return 0;
 		}
 	}
-	r = dwarf_array_reserve(&index->items, &index->cap, index->n, sizeof(entry), index->max);
+	r = elf_dwarf_array_reserve(&index->items, &index->cap, index->n, sizeof(entry),
+				    index->max);
 	if (r < 0)
 		return r;
 	index->items[index->n++] = entry;
@@ -51,7 +52,7 @@ static int dwarf_index_add(struct dwarf_index *index, const struct dwarf_file *f
 
 static int dwarf_index_compare(const void *a, const void *b)
 {
-	const struct dwarf_index_entry *x = a, *y = b;
+	const struct elf_dwarf_index_entry *x = a, *y = b;
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
@@ -60,7 +61,7 @@ static int dwarf_index_compare(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static void dwarf_index_sort(struct dwarf_index *index)
+static void dwarf_index_sort(struct elf_dwarf_index *index)
 {
 	if (index->n)
 		qsort(index->items, index->n, sizeof(*index->items), dwarf_index_compare);
@@ -73,73 +74,73 @@ static void dwarf_index_sort(struct dwarf_index *index)
  *
  * The pairs are aligned to their size from the start of the set, and end with (0, 0).
  */
-static int dwarf_index_add_set(struct dwarf_index *index, const struct dwarf_file *file,
-			       struct dwarf_cursor *c, uint64_t start, bool is64)
+static int dwarf_index_add_set(struct elf_dwarf_index *index, const struct elf_dwarf_file *file,
+			       struct elf_dwarf_cursor *c, uint64_t start, bool is64)
 {
-	uint16_t version = (uint16_t)dwarf_uint(c, 2);
-	uint64_t off = dwarf_uint(c, is64 ? 8 : 4);
-	uint8_t size = dwarf_u8(c), segment = dwarf_u8(c);
-	uint64_t pair = 2 * (uint64_t)size, head = dwarf_cursor_off(c) - start;
+	uint16_t version = (uint16_t)elf_dwarf_uint(c, 2);
+	uint64_t off = elf_dwarf_uint(c, is64 ? 8 : 4);
+	uint8_t size = elf_dwarf_u8(c), segment = elf_dwarf_u8(c);
+	uint64_t pair = 2 * (uint64_t)size, head = elf_dwarf_cursor_off(c) - start;
 
 	if (c->error || version != 2 || (size != 4 && size != 8) || segment != 0)
 		return 0;
-	dwarf_cursor_seek(c, start + (head + pair - 1) / pair * pair);
-	while (!dwarf_cursor_done(c)) {
-		uint64_t low = dwarf_uint(c, size), length = dwarf_uint(c, size);
+	elf_dwarf_cursor_seek(c, start + (head + pair - 1) / pair * pair);
+	while (!elf_dwarf_cursor_done(c)) {
+		uint64_t low = elf_dwarf_uint(c, size), length = elf_dwarf_uint(c, size);
 		int r;
 
 		if (c->error || (low == 0 && length == 0))
 			break;
 		r = dwarf_index_add(index, file,
-				    (struct dwarf_index_entry){low, low + length, off});
+				    (struct elf_dwarf_index_entry){low, low + length, off});
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int dwarf_index_load_aranges(struct dwarf_index *index, struct dwarf_file *file)
+static int dwarf_index_load_aranges(struct elf_dwarf_index *index, struct elf_dwarf_file *file)
 {
-	struct dwarf_section *section = &file->sections[DWARF_ARANGES];
+	struct elf_dwarf_section *section = &file->sections[ELF_DWARF_ARANGES];
 	uint64_t off = 0;
 	int r = 0;
 
 	index->has_aranges = true;
 	while (r == 0 && off < section->size) {
-		struct dwarf_cursor c;
+		struct elf_dwarf_cursor c;
 		uint64_t start = off, length;
 		bool is64;
 
-		dwarf_cursor_init(&c, section, off, UINT64_MAX);
-		length = dwarf_initial_length(&c, &is64);
+		elf_dwarf_cursor_init(&c, section, off, UINT64_MAX);
+		length = elf_dwarf_initial_length(&c, &is64);
 		if (c.error)
 			break;
-		off = dwarf_cursor_off(&c) + length;
-		dwarf_cursor_limit(&c, off);
+		off = elf_dwarf_cursor_off(&c) + length;
+		elf_dwarf_cursor_limit(&c, off);
 		r = dwarf_index_add_set(index, file, &c, start, is64);
 	}
 	dwarf_index_sort(index);
 	return r == -ENOMEM ? r : 0;
 }
 
-static int dwarf_index_add_unit(struct dwarf_index *index, struct dwarf_file *file, uint64_t off,
-				struct dwarf_ranges *scratch)
+static int dwarf_index_add_unit(struct elf_dwarf_index *index, struct elf_dwarf_file *file,
+				uint64_t off, struct elf_dwarf_ranges *scratch)
 {
-	struct dwarf_unit *unit;
-	int r = dwarf_file_unit(file, off, &unit);
+	struct elf_dwarf_unit *unit;
+	int r = elf_dwarf_file_unit(file, off, &unit);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	scratch->n = 0;
-	r = dwarf_ranges_of(scratch, unit, &unit->top);
+	r = elf_dwarf_ranges_of(scratch, unit, &unit->top);
 	for (size_t i = 0; i < scratch->n && r == 0; i++)
 		r = dwarf_index_add(index, file,
-				    (struct dwarf_index_entry){scratch->items[i].low,
-							       scratch->items[i].high, off});
+				    (struct elf_dwarf_index_entry){scratch->items[i].low,
+								   scratch->items[i].high, off});
 	return r;
 }
 
-static int dwarf_index_known(const struct dwarf_index *index, struct map *ret)
+static int dwarf_index_known(const struct elf_dwarf_index *index, struct map *ret)
 {
 	for (size_t i = 0; i < index->n; i++) {
 		int r = map_put(ret, index->items[i].off, 1);
@@ -150,33 +151,33 @@ static int dwarf_index_known(const struct dwarf_index *index, struct map *ret)
 	return 0;
 }
 
-static int dwarf_index_load_units(struct dwarf_index *index, struct dwarf_file *file)
+static int dwarf_index_load_units(struct elf_dwarf_index *index, struct elf_dwarf_file *file)
 {
-	struct dwarf_ranges scratch = {.max = index->max};
+	struct elf_dwarf_ranges scratch = {.max = index->max};
 	struct map known = {0};
 	int r;
 
 	index->has_units = true;
 	r = dwarf_index_known(index, &known);
 	if (r == 0)
-		r = dwarf_file_list(file);
+		r = elf_dwarf_file_list(file);
 	for (size_t i = 0; i < file->n_offsets && r == 0 && file->pool->credit > 0; i++) {
 		uint64_t value;
 
 		if (!map_get(&known, file->offsets[i], &value))
 			r = dwarf_index_add_unit(index, file, file->offsets[i], &scratch);
 		if (i % DWARF_INDEX_TRIM_EVERY == 0)
-			dwarf_file_trim(file);
+			elf_dwarf_file_trim(file);
 	}
-	dwarf_file_trim(file);
+	elf_dwarf_file_trim(file);
 	dwarf_index_sort(index);
-	dwarf_ranges_release(&scratch);
+	elf_dwarf_ranges_release(&scratch);
 	map_release(&known);
 	return r == -ENOMEM ? r : 0;
 }
 
-static int dwarf_index_search(const struct dwarf_index *index, uint64_t vaddr,
-			      uint64_t offs[DWARF_INDEX_MAX_FOUND])
+static int dwarf_index_search(const struct elf_dwarf_index *index, uint64_t vaddr,
+			      uint64_t offs[ELF_DWARF_INDEX_MAX_FOUND])
 {
 	size_t lo = 0, hi = index->n;
 	int n = 0;
@@ -189,8 +190,9 @@ static int dwarf_index_search(const struct dwarf_index *index, uint64_t vaddr,
 		else
 			hi = mid;
 	}
-	for (size_t i = 0; i < DWARF_INDEX_OVERLAP && i < lo && n < DWARF_INDEX_MAX_FOUND; i++) {
-		const struct dwarf_index_entry *entry = &index->items[lo - 1 - i];
+	for (size_t i = 0; i < DWARF_INDEX_OVERLAP && i < lo && n < ELF_DWARF_INDEX_MAX_FOUND;
+	     i++) {
+		const struct elf_dwarf_index_entry *entry = &index->items[lo - 1 - i];
 
 		if (vaddr < entry->high)
 			offs[n++] = entry->off;
@@ -198,8 +200,8 @@ static int dwarf_index_search(const struct dwarf_index *index, uint64_t vaddr,
 	return n;
 }
 
-int dwarf_index_find(struct dwarf_index *index, struct dwarf_file *file, uint64_t vaddr,
-		     uint64_t offs[DWARF_INDEX_MAX_FOUND])
+int elf_dwarf_index_find(struct elf_dwarf_index *index, struct elf_dwarf_file *file, uint64_t vaddr,
+			 uint64_t offs[ELF_DWARF_INDEX_MAX_FOUND])
 {
 	int n, r;
 

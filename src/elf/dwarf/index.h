@@ -12,15 +12,15 @@
 
 #include "elf/dwarf/unit.h"
 
-struct dwarf_index_entry {
+struct elf_dwarf_index_entry {
 	uint64_t low;
 	uint64_t high;
 	uint64_t off; /* of the unit */
 };
 
 /* A zeroed one with a maximum is empty. */
-struct dwarf_index {
-	struct dwarf_index_entry *items; /* sorted by low */
+struct elf_dwarf_index {
+	struct elf_dwarf_index_entry *items; /* sorted by low */
 	size_t n;
 	size_t cap;
 	size_t max;
@@ -28,11 +28,11 @@ struct dwarf_index {
 	bool has_units;
 };
 
-#define DWARF_INDEX_MAX_FOUND 4
+#define ELF_DWARF_INDEX_MAX_FOUND 4
 
 /* Writes the offsets of units that may hold the address, the likeliest first. How many, or -ENOMEM.
  */
-int dwarf_index_find(struct dwarf_index *index, struct dwarf_file *file, uint64_t vaddr,
-		     uint64_t offs[DWARF_INDEX_MAX_FOUND]);
-void dwarf_index_release(struct dwarf_index *index);
-size_t dwarf_index_memory(const struct dwarf_index *index);
+int elf_dwarf_index_find(struct elf_dwarf_index *index, struct elf_dwarf_file *file, uint64_t vaddr,
+			 uint64_t offs[ELF_DWARF_INDEX_MAX_FOUND]);
+void elf_dwarf_index_release(struct elf_dwarf_index *index);
+size_t elf_dwarf_index_memory(const struct elf_dwarf_index *index);

@@ -31,8 +31,8 @@ struct dwarf_sequence {
 	size_t n_marks;
 };
 
-struct dwarf_lines {
-	struct dwarf_line_header header;
+struct elf_dwarf_lines {
+	struct elf_dwarf_line_header header;
 	struct dwarf_sequence *sequences; /* sorted by low */
 	size_t n_sequences;
 	size_t cap_sequences;
@@ -42,7 +42,7 @@ struct dwarf_lines {
 	size_t max; /* of either */
 };
 
-void dwarf_lines_free(struct dwarf_lines *lines)
+void elf_dwarf_lines_free(struct elf_dwarf_lines *lines)
 {
 	if (!lines)
 		return;
@@ -51,9 +51,9 @@ void dwarf_lines_free(struct dwarf_lines *lines)
 	free(lines);
 }
 
-DEFINE_CLEANUP(struct dwarf_lines, dwarf_lines_free)
+DEFINE_CLEANUP(struct elf_dwarf_lines, elf_dwarf_lines_free)
 
-size_t dwarf_lines_memory(const struct dwarf_lines *lines)
+size_t elf_dwarf_lines_memory(const struct elf_dwarf_lines *lines)
 {
 	return sizeof(*lines) + lines->cap_sequences * sizeof(*lines->sequences) +
 	       lines->cap_marks * sizeof(*lines->marks);
@@ -67,63 +67,63 @@ enum dwarf_step {
 
 static const struct dwarf_row dwarf_first_row = {.file = 1, .line = 1};
 
-static enum dwarf_step dwarf_step_extended(const struct dwarf_line_header *h,
-					   struct dwarf_cursor *c, struct dwarf_row *row)
+static enum dwarf_step dwarf_step_extended(const struct elf_dwarf_line_header *h,
+					   struct elf_dwarf_cursor *c, struct dwarf_row *row)
 {
-	uint64_t len = dwarf_uleb(c), end = dwarf_cursor_off(c) + len;
+	uint64_t len = elf_dwarf_uleb(c), end = elf_dwarf_cursor_off(c) + len;
 	uint8_t op;
 
 	if (len == 0 || len > h->end || c->error)
 		return DWARF_STEP_NONE;
-	op = dwarf_u8(c);
+	op = elf_dwarf_u8(c);
 	if (op == DW_LNE_end_sequence)
 		return DWARF_STEP_END;
 	if (op == DW_LNE_set_address && (len == 9 || len == 5))
-		row->address = dwarf_uint(c, (uint32_t)len - 1);
-	dwarf_cursor_seek(c, end);
+		row->address = elf_dwarf_uint(c, (uint32_t)len - 1);
+	elf_dwarf_cursor_seek(c, end);
 	return DWARF_STEP_NONE;
 }
 
-static void dwarf_advance(const struct dwarf_line_header *h, struct dwarf_row *row, uint64_t n)
+static void dwarf_advance(const struct elf_dwarf_line_header *h, struct dwarf_row *row, uint64_t n)
 {
 	row->address += n * h->min_length;
 }
 
-static enum dwarf_step dwarf_step_standard(const struct dwarf_line_header *h,
-					   struct dwarf_cursor *c, struct dwarf_row *row,
+static enum dwarf_step dwarf_step_standard(const struct elf_dwarf_line_header *h,
+					   struct elf_dwarf_cursor *c, struct dwarf_row *row,
 					   uint8_t op)
 {
 	switch (op) {
 	case DW_LNS_copy:
 		return DWARF_STEP_ROW;
 	case DW_LNS_advance_pc:
-		dwarf_advance(h, row, dwarf_uleb(c));
+		dwarf_advance(h, row, elf_dwarf_uleb(c));
 		break;
 	case DW_LNS_advance_line:
-		row->line += (uint32_t)dwarf_sleb(c);
+		row->line += (uint32_t)elf_dwarf_sleb(c);
 		break;
 	case DW_LNS_set_file:
-		row->file = (uint32_t)dwarf_uleb(c);
+		row->file = (uint32_t)elf_dwarf_uleb(c);
 		break;
 	case DW_LNS_const_add_pc:
 		dwarf_advance(h, row, (uint64_t)(255 - h->opcode_base) / h->line_range);
 		break;
 	case DW_LNS_fixed_advance_pc:
-		row->address += dwarf_uint(c, 2);
+		row->address += elf_dwarf_uint(c, 2);
 		break;
 	default:
 		for (unsigned int i = 0; i < h->lengths[op]; i++)
-			(void)dwarf_uleb(c);
+			(void)elf_dwarf_uleb(c);
 		break;
 	}
 	return DWARF_STEP_NONE;
 }
 
 /* Runs one instruction. */
-static enum dwarf_step dwarf_step(const struct dwarf_line_header *h, struct dwarf_cursor *c,
+static enum dwarf_step dwarf_step(const struct elf_dwarf_line_header *h, struct elf_dwarf_cursor *c,
 				  struct dwarf_row *row)
 {
-	uint8_t op = dwarf_u8(c);
+	uint8_t op = elf_dwarf_u8(c);
 
 	if (op >= h->opcode_base) {
 		uint8_t adjusted = op - h->opcode_base;
@@ -137,10 +137,10 @@ static enum dwarf_step dwarf_step(const struct dwarf_line_header *h, struct dwar
 	return dwarf_step_standard(h, c, row, op);
 }
 
-static int dwarf_lines_add_mark(struct dwarf_lines *lines, struct dwarf_mark mark)
+static int dwarf_lines_add_mark(struct elf_dwarf_lines *lines, struct dwarf_mark mark)
 {
-	int r = dwarf_array_reserve(&lines->marks, &lines->cap_marks, lines->n_marks, sizeof(mark),
-				    lines->max);
+	int r = elf_dwarf_array_reserve(&lines->marks, &lines->cap_marks, lines->n_marks,
+					sizeof(mark), lines->max);
 
 	if (r < 0)
 		return r;
@@ -148,10 +148,10 @@ static int dwarf_lines_add_mark(struct dwarf_lines *lines, struct dwarf_mark mar
 	return 0;
 }
 
-static int dwarf_lines_add_sequence(struct dwarf_lines *lines, struct dwarf_sequence sequence)
+static int dwarf_lines_add_sequence(struct elf_dwarf_lines *lines, struct dwarf_sequence sequence)
 {
-	int r = dwarf_array_reserve(&lines->sequences, &lines->cap_sequences, lines->n_sequences,
-				    sizeof(sequence), lines->max);
+	int r = elf_dwarf_array_reserve(&lines->sequences, &lines->cap_sequences,
+					lines->n_sequences, sizeof(sequence), lines->max);
 
 	if (r < 0)
 		return r;
@@ -160,15 +160,15 @@ static int dwarf_lines_add_sequence(struct dwarf_lines *lines, struct dwarf_sequ
 }
 
 /* Ends the sequence whose marks start at first; those of code that is not there are given back. */
-static int dwarf_lines_end_sequence(struct dwarf_lines *lines, const struct dwarf_file *file,
-				    size_t first, uint64_t high)
+static int dwarf_lines_end_sequence(struct elf_dwarf_lines *lines,
+				    const struct elf_dwarf_file *file, size_t first, uint64_t high)
 {
 	struct dwarf_sequence sequence = {
 		.high = high, .first_mark = first, .n_marks = lines->n_marks - first};
 
 	if (sequence.n_marks)
 		sequence.low = lines->marks[first].row.address;
-	if (sequence.low >= high || !dwarf_file_has_code(file, sequence.low)) {
+	if (sequence.low >= high || !elf_dwarf_file_has_code(file, sequence.low)) {
 		lines->n_marks = first;
 		return 0;
 	}
@@ -176,19 +176,19 @@ static int dwarf_lines_end_sequence(struct dwarf_lines *lines, const struct dwar
 }
 
 /* The first run, for sequences and marks. */
-static int dwarf_lines_run(struct dwarf_lines *lines, struct dwarf_file *file)
+static int dwarf_lines_run(struct elf_dwarf_lines *lines, struct elf_dwarf_file *file)
 {
-	const struct dwarf_line_header *h = &lines->header;
+	const struct elf_dwarf_line_header *h = &lines->header;
 	struct dwarf_row row = dwarf_first_row;
 	uint64_t last = 0;
 	size_t first = 0;
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 	int r = 0;
 
-	dwarf_cursor_init(&c, &file->sections[DWARF_LINE], h->program, h->end);
-	while (r == 0 && !dwarf_cursor_done(&c)) {
+	elf_dwarf_cursor_init(&c, &file->sections[ELF_DWARF_LINE], h->program, h->end);
+	while (r == 0 && !elf_dwarf_cursor_done(&c)) {
 		enum dwarf_step step = dwarf_step(h, &c, &row);
-		uint64_t off = dwarf_cursor_off(&c);
+		uint64_t off = elf_dwarf_cursor_off(&c);
 
 		if (c.error)
 			break;
@@ -214,9 +214,9 @@ static int dwarf_sequence_compare(const void *a, const void *b)
 	return x->first_mark < y->first_mark ? -1 : x->first_mark > y->first_mark;
 }
 
-int dwarf_unit_load_lines(struct dwarf_unit *unit)
+int elf_dwarf_unit_load_lines(struct elf_dwarf_unit *unit)
 {
-	_cleanup_(dwarf_lines_freep) struct dwarf_lines *lines = NULL;
+	_cleanup_(elf_dwarf_lines_freep) struct elf_dwarf_lines *lines = NULL;
 
 	if (unit->has_lines)
 		return 0;
@@ -225,7 +225,7 @@ int dwarf_unit_load_lines(struct dwarf_unit *unit)
 		return -ENOMEM;
 	lines->max = unit->file->max_bytes / 4 / sizeof(struct dwarf_mark);
 	unit->has_lines = true;
-	if (dwarf_line_header_read(unit, &lines->header) < 0)
+	if (elf_dwarf_line_header_read(unit, &lines->header) < 0)
 		return 0;
 	if (dwarf_lines_run(lines, unit->file) == -ENOMEM)
 		return -ENOMEM;
@@ -233,14 +233,15 @@ int dwarf_unit_load_lines(struct dwarf_unit *unit)
 	if (lines->n_sequences)
 		qsort(lines->sequences, lines->n_sequences, sizeof(*lines->sequences),
 		      dwarf_sequence_compare);
-	dwarf_array_shrink(&lines->sequences, &lines->cap_sequences, lines->n_sequences,
-			   sizeof(*lines->sequences));
-	dwarf_array_shrink(&lines->marks, &lines->cap_marks, lines->n_marks, sizeof(*lines->marks));
+	elf_dwarf_array_shrink(&lines->sequences, &lines->cap_sequences, lines->n_sequences,
+			       sizeof(*lines->sequences));
+	elf_dwarf_array_shrink(&lines->marks, &lines->cap_marks, lines->n_marks,
+			       sizeof(*lines->marks));
 	unit->lines = TAKE_PTR(lines);
 	return 0;
 }
 
-static const struct dwarf_sequence *dwarf_lines_sequence(const struct dwarf_lines *lines,
+static const struct dwarf_sequence *dwarf_lines_sequence(const struct elf_dwarf_lines *lines,
 							 uint64_t vaddr)
 {
 	size_t lo = 0, hi = lines->n_sequences;
@@ -259,14 +260,14 @@ static const struct dwarf_sequence *dwarf_lines_sequence(const struct dwarf_line
 	return NULL;
 }
 
-bool dwarf_lines_find(const struct dwarf_unit *unit, uint64_t vaddr, uint64_t *ret_file,
-		      uint64_t *ret_line)
+bool elf_dwarf_lines_find(const struct elf_dwarf_unit *unit, uint64_t vaddr, uint64_t *ret_file,
+			  uint64_t *ret_line)
 {
-	const struct dwarf_lines *lines = unit->lines;
+	const struct elf_dwarf_lines *lines = unit->lines;
 	const struct dwarf_sequence *s = lines ? dwarf_lines_sequence(lines, vaddr) : NULL;
 	size_t lo = 0, hi = s ? s->n_marks : 0;
 	struct dwarf_row row, found;
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 
 	if (!s)
 		return false;
@@ -279,9 +280,9 @@ bool dwarf_lines_find(const struct dwarf_unit *unit, uint64_t vaddr, uint64_t *r
 			hi = mid;
 	}
 	row = found = lines->marks[s->first_mark + lo].row;
-	dwarf_cursor_init(&c, &unit->file->sections[DWARF_LINE],
-			  lines->marks[s->first_mark + lo].next, lines->header.end);
-	while (!dwarf_cursor_done(&c)) {
+	elf_dwarf_cursor_init(&c, &unit->file->sections[ELF_DWARF_LINE],
+			      lines->marks[s->first_mark + lo].next, lines->header.end);
+	while (!elf_dwarf_cursor_done(&c)) {
 		enum dwarf_step step = dwarf_step(&lines->header, &c, &row);
 
 		if (c.error || step == DWARF_STEP_END)
@@ -297,9 +298,9 @@ bool dwarf_lines_find(const struct dwarf_unit *unit, uint64_t vaddr, uint64_t *r
 	return true;
 }
 
-int dwarf_lines_path(const struct dwarf_unit *unit, uint64_t number, struct buf *buf)
+int elf_dwarf_lines_path(const struct elf_dwarf_unit *unit, uint64_t number, struct buf *buf)
 {
 	if (!unit->lines)
 		return -ENOENT;
-	return dwarf_line_header_path(unit, &unit->lines->header, number, buf);
+	return elf_dwarf_line_header_path(unit, &unit->lines->header, number, buf);
 }

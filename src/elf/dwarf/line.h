@@ -14,15 +14,15 @@
 #include "base/buf.h"
 #include "elf/dwarf/unit.h"
 
-struct dwarf_lines; /* opaque */
+struct elf_dwarf_lines; /* opaque */
 
 /* Sets unit->lines, which stays NULL when it has none or damaged ones. Only -ENOMEM is an error. */
-int dwarf_unit_load_lines(struct dwarf_unit *unit);
-void dwarf_lines_free(struct dwarf_lines *lines); /* NULL is fine */
-size_t dwarf_lines_memory(const struct dwarf_lines *lines);
+int elf_dwarf_unit_load_lines(struct elf_dwarf_unit *unit);
+void elf_dwarf_lines_free(struct elf_dwarf_lines *lines); /* NULL is fine */
+size_t elf_dwarf_lines_memory(const struct elf_dwarf_lines *lines);
 
 /* File number and line of an address. False when the unit has no row for it. */
-bool dwarf_lines_find(const struct dwarf_unit *unit, uint64_t vaddr, uint64_t *ret_file,
-		      uint64_t *ret_line);
+bool elf_dwarf_lines_find(const struct elf_dwarf_unit *unit, uint64_t vaddr, uint64_t *ret_file,
+			  uint64_t *ret_line);
 /* Appends the path of a file number. */
-int dwarf_lines_path(const struct dwarf_unit *unit, uint64_t number, struct buf *buf);
+int elf_dwarf_lines_path(const struct elf_dwarf_unit *unit, uint64_t number, struct buf *buf);

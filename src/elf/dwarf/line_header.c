@@ -11,38 +11,38 @@
  *   minimum instruction length u8 | (4, 5: operations per instruction u8) | default is_stmt u8 |
  *   line base i8 | line range u8 | opcode base u8 | operands of each opcode u8 ... | tables ...
  */
-int dwarf_line_header_read(const struct dwarf_unit *unit, struct dwarf_line_header *ret)
+int elf_dwarf_line_header_read(const struct elf_dwarf_unit *unit, struct elf_dwarf_line_header *ret)
 {
-	struct dwarf_value at = unit->top.values[DWARF_STMT_LIST];
-	struct dwarf_line_header h = {.encoding = unit->encoding};
-	struct dwarf_cursor c;
+	struct elf_dwarf_value at = unit->top.values[ELF_DWARF_STMT_LIST];
+	struct elf_dwarf_line_header h = {.encoding = unit->encoding};
+	struct elf_dwarf_cursor c;
 	uint64_t length;
 	bool is64;
 
 	if (!at.form)
 		return -ENOENT;
-	dwarf_cursor_init(&c, &unit->file->sections[DWARF_LINE], at.number, UINT64_MAX);
-	length = dwarf_initial_length(&c, &is64);
-	h.end = dwarf_cursor_off(&c) + length;
-	dwarf_cursor_limit(&c, h.end);
+	elf_dwarf_cursor_init(&c, &unit->file->sections[ELF_DWARF_LINE], at.number, UINT64_MAX);
+	length = elf_dwarf_initial_length(&c, &is64);
+	h.end = elf_dwarf_cursor_off(&c) + length;
+	elf_dwarf_cursor_limit(&c, h.end);
 	h.encoding.offset_size = is64 ? 8 : 4;
-	h.encoding.version = (uint16_t)dwarf_uint(&c, 2);
+	h.encoding.version = (uint16_t)elf_dwarf_uint(&c, 2);
 	if (!c.error && (h.encoding.version < 2 || h.encoding.version > 5))
 		return -ENOTSUP;
 	if (h.encoding.version >= 5)
-		dwarf_cursor_skip(&c, 2);
-	length = dwarf_uint(&c, h.encoding.offset_size);
-	if (c.error || length > h.end - dwarf_cursor_off(&c))
+		elf_dwarf_cursor_skip(&c, 2);
+	length = elf_dwarf_uint(&c, h.encoding.offset_size);
+	if (c.error || length > h.end - elf_dwarf_cursor_off(&c))
 		return -EBADMSG;
-	h.program = dwarf_cursor_off(&c) + length;
-	h.min_length = dwarf_u8(&c);
-	dwarf_cursor_skip(&c, h.encoding.version >= 4 ? 2 : 1);
-	h.line_base = (int8_t)dwarf_u8(&c);
-	h.line_range = dwarf_u8(&c);
-	h.opcode_base = dwarf_u8(&c);
+	h.program = elf_dwarf_cursor_off(&c) + length;
+	h.min_length = elf_dwarf_u8(&c);
+	elf_dwarf_cursor_skip(&c, h.encoding.version >= 4 ? 2 : 1);
+	h.line_base = (int8_t)elf_dwarf_u8(&c);
+	h.line_range = elf_dwarf_u8(&c);
+	h.opcode_base = elf_dwarf_u8(&c);
 	for (unsigned int i = 1; i < h.opcode_base; i++)
-		h.lengths[i] = dwarf_u8(&c);
-	h.tables = dwarf_cursor_off(&c);
+		h.lengths[i] = elf_dwarf_u8(&c);
+	h.tables = elf_dwarf_cursor_off(&c);
 	if (c.error || h.line_range == 0 || h.opcode_base == 0 || h.tables > h.program)
 		return -EBADMSG;
 	*ret = h;
@@ -51,26 +51,26 @@ int dwarf_line_header_read(const struct dwarf_unit *unit, struct dwarf_line_head
 
 /* A row of a table: where its path is, and the number of its folder. */
 struct dwarf_line_item {
-	struct dwarf_value path;
+	struct elf_dwarf_value path;
 	uint64_t folder;
 };
 
 /* Versions 2 to 4: strings, of files followed by three numbers, up to an empty one. */
-static bool dwarf_old_table(struct dwarf_cursor *c, bool files, uint64_t wanted,
+static bool dwarf_old_table(struct elf_dwarf_cursor *c, bool files, uint64_t wanted,
 			    struct dwarf_line_item *ret)
 {
 	bool found = false;
 
 	for (uint64_t i = 1; !c->error; i++) {
-		uint64_t off = dwarf_cursor_off(c), folder = 0;
+		uint64_t off = elf_dwarf_cursor_off(c), folder = 0;
 
-		if (dwarf_u8(c) == 0)
+		if (elf_dwarf_u8(c) == 0)
 			break;
-		dwarf_skip_cstr(c);
+		elf_dwarf_skip_cstr(c);
 		if (files) {
-			folder = dwarf_uleb(c);
-			(void)dwarf_uleb(c);
-			(void)dwarf_uleb(c);
+			folder = elf_dwarf_uleb(c);
+			(void)elf_dwarf_uleb(c);
+			(void)elf_dwarf_uleb(c);
 		}
 		if (i != wanted || c->error)
 			continue;
@@ -84,33 +84,33 @@ static bool dwarf_old_table(struct dwarf_cursor *c, bool files, uint64_t wanted,
 }
 
 /* Version 5: a description of the columns, then that many rows. */
-static bool dwarf_new_table(struct dwarf_cursor *c, struct dwarf_encoding encoding, uint64_t wanted,
-			    struct dwarf_line_item *ret)
+static bool dwarf_new_table(struct elf_dwarf_cursor *c, struct elf_dwarf_encoding encoding,
+			    uint64_t wanted, struct dwarf_line_item *ret)
 {
-	struct dwarf_spec formats[DWARF_MAX_FORMATS];
-	size_t n_formats = dwarf_u8(c);
+	struct elf_dwarf_spec formats[DWARF_MAX_FORMATS];
+	size_t n_formats = elf_dwarf_u8(c);
 	bool found = false;
 	uint64_t n;
 
 	if (n_formats > DWARF_MAX_FORMATS) {
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 		return false;
 	}
 	for (size_t i = 0; i < n_formats; i++) {
-		uint64_t content = dwarf_uleb(c), form = dwarf_uleb(c);
+		uint64_t content = elf_dwarf_uleb(c), form = elf_dwarf_uleb(c);
 
-		formats[i] = (struct dwarf_spec){.at = (uint16_t)MIN(content, UINT16_MAX),
-						 .form = (uint16_t)MIN(form, UINT16_MAX)};
+		formats[i] = (struct elf_dwarf_spec){.at = (uint16_t)MIN(content, UINT16_MAX),
+						     .form = (uint16_t)MIN(form, UINT16_MAX)};
 	}
-	n = dwarf_uleb(c);
+	n = elf_dwarf_uleb(c);
 	/* Rows may take no bytes at all in a forged table, which is no reason to count to 2^64. */
-	if (c->error || n > c->end - dwarf_cursor_off(c))
-		dwarf_cursor_fail(c, -EBADMSG);
+	if (c->error || n > c->end - elf_dwarf_cursor_off(c))
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	for (uint64_t row = 0; row < n && !c->error; row++) {
 		struct dwarf_line_item item = {0};
 
 		for (size_t i = 0; i < n_formats && !c->error; i++) {
-			struct dwarf_value value = dwarf_form_read(c, formats[i], encoding);
+			struct elf_dwarf_value value = elf_dwarf_form_read(c, formats[i], encoding);
 
 			if (formats[i].at == DW_LNCT_path)
 				item.path = value;
@@ -126,13 +126,14 @@ static bool dwarf_new_table(struct dwarf_cursor *c, struct dwarf_encoding encodi
 }
 
 /* Folders and then files; either may be skipped by asking for a number that there is not. */
-static bool dwarf_line_tables(const struct dwarf_unit *unit, const struct dwarf_line_header *h,
-			      bool files, uint64_t wanted, struct dwarf_line_item *ret)
+static bool dwarf_line_tables(const struct elf_dwarf_unit *unit,
+			      const struct elf_dwarf_line_header *h, bool files, uint64_t wanted,
+			      struct dwarf_line_item *ret)
 {
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 	bool found;
 
-	dwarf_cursor_init(&c, &unit->file->sections[DWARF_LINE], h->tables, h->program);
+	elf_dwarf_cursor_init(&c, &unit->file->sections[ELF_DWARF_LINE], h->tables, h->program);
 	if (h->encoding.version >= 5) {
 		found = dwarf_new_table(&c, h->encoding, files ? UINT64_MAX : wanted, ret);
 		return files ? dwarf_new_table(&c, h->encoding, wanted, ret) : found;
@@ -141,13 +142,13 @@ static bool dwarf_line_tables(const struct dwarf_unit *unit, const struct dwarf_
 	return files ? dwarf_old_table(&c, true, wanted, ret) : found;
 }
 
-static int dwarf_append_comp_dir(const struct dwarf_unit *unit, struct buf *buf)
+static int dwarf_append_comp_dir(const struct elf_dwarf_unit *unit, struct buf *buf)
 {
-	struct dwarf_value dir = unit->top.values[DWARF_COMP_DIR];
+	struct elf_dwarf_value dir = unit->top.values[ELF_DWARF_COMP_DIR];
 
 	if (!dir.form)
 		return 0;
-	return dwarf_unit_string(unit, dir, &unit->file->sections[DWARF_INFO], buf);
+	return elf_dwarf_unit_string(unit, dir, &unit->file->sections[ELF_DWARF_INFO], buf);
 }
 
 static bool dwarf_is_absolute(const struct buf *buf, size_t start)
@@ -173,18 +174,19 @@ static int dwarf_prepend(struct buf *buf, size_t start, const struct buf *before
 	return 0;
 }
 
-static int dwarf_prepend_folder(const struct dwarf_unit *unit, const struct dwarf_line_header *h,
-				uint64_t folder, struct buf *buf, size_t start)
+static int dwarf_prepend_folder(const struct elf_dwarf_unit *unit,
+				const struct elf_dwarf_line_header *h, uint64_t folder,
+				struct buf *buf, size_t start)
 {
 	_cleanup_(buf_release) struct buf before = {0};
-	struct dwarf_section *in = &unit->file->sections[DWARF_LINE];
+	struct elf_dwarf_section *in = &unit->file->sections[ELF_DWARF_LINE];
 	struct dwarf_line_item item;
 	int r = 0;
 
 	/* Before version 5 the folder of the compilation had number 0 and no row. */
 	if ((h->encoding.version >= 5 || folder > 0) &&
 	    dwarf_line_tables(unit, h, false, folder, &item))
-		r = dwarf_unit_string(unit, item.path, in, &before);
+		r = elf_dwarf_unit_string(unit, item.path, in, &before);
 	if (r == 0)
 		r = dwarf_prepend(buf, start, &before);
 	if (r < 0 || dwarf_is_absolute(buf, start))
@@ -194,17 +196,18 @@ static int dwarf_prepend_folder(const struct dwarf_unit *unit, const struct dwar
 	return r < 0 ? r : dwarf_prepend(buf, start, &before);
 }
 
-int dwarf_line_header_path(const struct dwarf_unit *unit, const struct dwarf_line_header *h,
-			   uint64_t number, struct buf *buf)
+int elf_dwarf_line_header_path(const struct elf_dwarf_unit *unit,
+			       const struct elf_dwarf_line_header *h, uint64_t number,
+			       struct buf *buf)
 {
-	struct dwarf_section *in = &unit->file->sections[DWARF_LINE];
+	struct elf_dwarf_section *in = &unit->file->sections[ELF_DWARF_LINE];
 	struct dwarf_line_item item = {0};
 	size_t start = buf->len;
 	int r;
 
 	if (!dwarf_line_tables(unit, h, true, number, &item))
 		return -ENOENT;
-	r = dwarf_unit_string(unit, item.path, in, buf);
+	r = elf_dwarf_unit_string(unit, item.path, in, buf);
 	if (r < 0 || dwarf_is_absolute(buf, start))
 		return r;
 	return dwarf_prepend_folder(unit, h, item.folder, buf, start);

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "elf/dwarf/unit.h"
 
-struct dwarf_line_header {
-	struct dwarf_encoding encoding;
+struct elf_dwarf_line_header {
+	struct elf_dwarf_encoding encoding;
 	uint64_t tables;  /* where folders and files are listed, in .debug_line */
 	uint64_t program; /* where the instructions are */
 	uint64_t end;
@@ -19,7 +19,9 @@ struct dwarf_line_header {
 };
 
 /* The header that the unit's DW_AT_stmt_list points at. -ENOENT, -EBADMSG, -ENOTSUP. */
-int dwarf_line_header_read(const struct dwarf_unit *unit, struct dwarf_line_header *ret);
+int elf_dwarf_line_header_read(const struct elf_dwarf_unit *unit,
+			       struct elf_dwarf_line_header *ret);
 /* Appends the path of a file number; absolute where the unit says where it was compiled. */
-int dwarf_line_header_path(const struct dwarf_unit *unit, const struct dwarf_line_header *h,
-			   uint64_t number, struct buf *buf);
+int elf_dwarf_line_header_path(const struct elf_dwarf_unit *unit,
+			       const struct elf_dwarf_line_header *h, uint64_t number,
+			       struct buf *buf);

@@ -9,9 +9,9 @@
 #define DWARF_MAX_HOPS 8
 #define DWARF_MAX_AROUND 32
 
-static bool dwarf_unit_has_namespaces(const struct dwarf_unit *unit)
+static bool dwarf_unit_has_namespaces(const struct elf_dwarf_unit *unit)
 {
-	switch (unit->top.values[DWARF_LANGUAGE].number) {
+	switch (unit->top.values[ELF_DWARF_LANGUAGE].number) {
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
@@ -33,31 +33,31 @@ struct dwarf_around {
 };
 
 /* Past all below an entry, when its end is known and not behind the target. */
-static bool dwarf_pass_by(struct dwarf_cursor *c, const struct dwarf_unit *unit,
-			  const struct dwarf_entry *entry, uint64_t target)
+static bool dwarf_pass_by(struct elf_dwarf_cursor *c, const struct elf_dwarf_unit *unit,
+			  const struct elf_dwarf_entry *entry, uint64_t target)
 {
-	struct dwarf_file *file;
+	struct elf_dwarf_file *file;
 	uint64_t off;
 
-	if (!dwarf_unit_reference(unit, entry->values[DWARF_SIBLING], &file, &off) ||
-	    file != unit->file || off <= dwarf_cursor_off(c) || off > target)
+	if (!elf_dwarf_unit_reference(unit, entry->values[ELF_DWARF_SIBLING], &file, &off) ||
+	    file != unit->file || off <= elf_dwarf_cursor_off(c) || off > target)
 		return false;
-	dwarf_cursor_seek(c, off);
+	elf_dwarf_cursor_seek(c, off);
 	return true;
 }
 
 /* Entries do not know what they lie in: it is found by walking to them from the top. */
-static bool dwarf_find_around(const struct dwarf_unit *unit, uint64_t target,
+static bool dwarf_find_around(const struct elf_dwarf_unit *unit, uint64_t target,
 			      struct dwarf_around *around)
 {
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 
 	around->n = 0;
-	dwarf_cursor_init(&c, &unit->file->sections[DWARF_INFO], unit->first, unit->end);
-	while (!dwarf_cursor_done(&c) && dwarf_cursor_off(&c) < target) {
-		uint64_t off = dwarf_cursor_off(&c);
-		const struct dwarf_abbrev *abbrev = dwarf_entry_abbrev(&c, unit);
-		struct dwarf_entry entry;
+	elf_dwarf_cursor_init(&c, &unit->file->sections[ELF_DWARF_INFO], unit->first, unit->end);
+	while (!elf_dwarf_cursor_done(&c) && elf_dwarf_cursor_off(&c) < target) {
+		uint64_t off = elf_dwarf_cursor_off(&c);
+		const struct elf_dwarf_abbrev *abbrev = elf_dwarf_entry_abbrev(&c, unit);
+		struct elf_dwarf_entry entry;
 
 		if (!abbrev) {
 			if (around->n == 0)
@@ -66,44 +66,44 @@ static bool dwarf_find_around(const struct dwarf_unit *unit, uint64_t target,
 			continue;
 		}
 		if (!abbrev->has_children) {
-			dwarf_entry_skip(&c, unit->abbrevs, abbrev);
+			elf_dwarf_entry_skip(&c, unit->abbrevs, abbrev);
 			continue;
 		}
-		dwarf_entry_values(&c, unit, abbrev, &entry);
+		elf_dwarf_entry_values(&c, unit, abbrev, &entry);
 		if (dwarf_pass_by(&c, unit, &entry, target))
 			continue;
 		if (around->n == DWARF_MAX_AROUND)
 			return false;
 		around->offs[around->n++] = off;
 	}
-	return !c.error && dwarf_cursor_off(&c) == target;
+	return !c.error && elf_dwarf_cursor_off(&c) == target;
 }
 
 /* *in_type: something around it is no namespace. */
-static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf *buf,
+static int dwarf_append_around(struct elf_dwarf_unit *unit, uint64_t off, struct buf *buf,
 			       bool *in_type)
 {
-	struct dwarf_section *info = &unit->file->sections[DWARF_INFO];
+	struct elf_dwarf_section *info = &unit->file->sections[ELF_DWARF_INFO];
 	struct dwarf_around around;
-	int r = dwarf_unit_load_abbrevs(unit);
+	int r = elf_dwarf_unit_load_abbrevs(unit);
 
 	if (r < 0)
 		return r;
 	if (!dwarf_find_around(unit, off, &around))
 		return 0;
 	for (size_t i = 1; i < around.n && r == 0; i++) {
-		struct dwarf_value name;
-		struct dwarf_entry entry;
-		struct dwarf_cursor c;
+		struct elf_dwarf_value name;
+		struct elf_dwarf_entry entry;
+		struct elf_dwarf_cursor c;
 
-		dwarf_cursor_init(&c, info, around.offs[i], unit->end);
-		dwarf_entry_read(&c, unit, &entry);
+		elf_dwarf_cursor_init(&c, info, around.offs[i], unit->end);
+		elf_dwarf_entry_read(&c, unit, &entry);
 		if (c.error || !entry.abbrev)
 			break;
-		name = entry.values[DWARF_NAME];
+		name = entry.values[ELF_DWARF_NAME];
 		*in_type |= entry.abbrev->tag != DW_TAG_namespace;
 		if (name.form)
-			r = dwarf_unit_string(unit, name, info, buf);
+			r = elf_dwarf_unit_string(unit, name, info, buf);
 		else if (entry.abbrev->tag == DW_TAG_namespace)
 			r = buf_append_str(buf, "(anonymous namespace)");
 		else
@@ -116,26 +116,26 @@ static int dwarf_append_around(struct dwarf_unit *unit, uint64_t off, struct buf
 
 /* One entry of the chain. */
 struct dwarf_link {
-	struct dwarf_unit *unit;
-	const struct dwarf_named *named;
+	struct elf_dwarf_unit *unit;
+	const struct elf_dwarf_named *named;
 };
 
-static int dwarf_link_read(struct dwarf_file *file, uint64_t off, struct dwarf_link *ret)
+static int dwarf_link_read(struct elf_dwarf_file *file, uint64_t off, struct dwarf_link *ret)
 {
-	int r = dwarf_file_unit_at(file, off, &ret->unit);
+	int r = elf_dwarf_file_unit_at(file, off, &ret->unit);
 
 	if (r == 0)
-		r = dwarf_unit_load_code(ret->unit);
+		r = elf_dwarf_unit_load_code(ret->unit);
 	if (r < 0)
 		return r;
-	ret->named = dwarf_code_named(ret->unit->code, off - ret->unit->off);
+	ret->named = elf_dwarf_code_named(ret->unit->code, off - ret->unit->off);
 	return ret->named ? 0 : -ENOENT;
 }
 
 static int dwarf_append_name(const struct dwarf_link *link, struct buf *buf)
 {
-	const struct dwarf_named *named = link->named;
-	struct dwarf_value name = {named->form, named->number};
+	const struct elf_dwarf_named *named = link->named;
+	struct elf_dwarf_value name = {named->form, named->number};
 	size_t start = buf->len;
 	bool in_type = false;
 	int r = 0;
@@ -147,10 +147,12 @@ static int dwarf_append_name(const struct dwarf_link *link, struct buf *buf)
 	/* What is global and not mangled, like extern "C", is linked by its name alone. */
 	if (named->is_external && !in_type)
 		buf->len = start;
-	return dwarf_unit_string(link->unit, name, &link->unit->file->sections[DWARF_INFO], buf);
+	return elf_dwarf_unit_string(link->unit, name, &link->unit->file->sections[ELF_DWARF_INFO],
+				     buf);
 }
 
-int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64_t *ret_line)
+int elf_dwarf_name_of(struct elf_dwarf_file *file, uint64_t off, struct buf *buf,
+		      uint64_t *ret_line)
 {
 	struct dwarf_link at, best = {0};
 	size_t start = buf->len;
@@ -168,8 +170,8 @@ int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64
 			best = at;
 		if (at.named->is_linkage || !at.named->next)
 			break;
-		off = at.named->next & ~DWARF_ALTERNATE;
-		file = at.named->next & DWARF_ALTERNATE ? file->alternate : file;
+		off = at.named->next & ~ELF_DWARF_ALTERNATE;
+		file = at.named->next & ELF_DWARF_ALTERNATE ? file->alternate : file;
 	}
 	if (best.unit && r != -ENOMEM)
 		r = dwarf_append_name(&best, buf);

@@ -11,4 +11,5 @@
  * it; nothing when there is neither. An entry that refers to another is followed, but not forever.
  * Only -ENOMEM is an error.
  */
-int dwarf_name_of(struct dwarf_file *file, uint64_t off, struct buf *buf, uint64_t *ret_line);
+int elf_dwarf_name_of(struct elf_dwarf_file *file, uint64_t off, struct buf *buf,
+		      uint64_t *ret_line);

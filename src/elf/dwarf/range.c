@@ -6,7 +6,7 @@
 
 #include "elf/dwarf/array.h"
 
-void dwarf_ranges_release(struct dwarf_ranges *ranges)
+void elf_dwarf_ranges_release(struct elf_dwarf_ranges *ranges)
 {
 	free(ranges->items);
 	ranges->items = NULL;
@@ -14,29 +14,29 @@ void dwarf_ranges_release(struct dwarf_ranges *ranges)
 }
 
 /* Leaves out an empty one. -E2BIG past the maximum, -ENOMEM. */
-static int dwarf_ranges_add(struct dwarf_ranges *ranges, uint64_t low, uint64_t high)
+static int dwarf_ranges_add(struct elf_dwarf_ranges *ranges, uint64_t low, uint64_t high)
 {
 	int r;
 
 	if (low >= high)
 		return 0;
-	r = dwarf_array_reserve(&ranges->items, &ranges->cap, ranges->n, sizeof(*ranges->items),
-				ranges->max);
+	r = elf_dwarf_array_reserve(&ranges->items, &ranges->cap, ranges->n, sizeof(*ranges->items),
+				    ranges->max);
 	if (r < 0)
 		return r;
-	ranges->items[ranges->n++] = (struct dwarf_range){.low = low, .high = high};
+	ranges->items[ranges->n++] = (struct elf_dwarf_range){.low = low, .high = high};
 	return 0;
 }
 
 /* DWARF 2 to 4: pairs of addresses from a base; (all ones, base) sets it, (0, 0) ends. */
-static int dwarf_ranges_pairs(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
-			      struct dwarf_cursor *c)
+static int dwarf_ranges_pairs(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_unit *unit,
+			      struct elf_dwarf_cursor *c)
 {
 	uint32_t size = unit->encoding.addr_size;
 	uint64_t ones = size == 8 ? UINT64_MAX : UINT32_MAX, base = unit->low_pc;
 
-	while (!dwarf_cursor_done(c)) {
-		uint64_t low = dwarf_uint(c, size), high = dwarf_uint(c, size);
+	while (!elf_dwarf_cursor_done(c)) {
+		uint64_t low = elf_dwarf_uint(c, size), high = elf_dwarf_uint(c, size);
 		int r;
 
 		if (c->error || (low == 0 && high == 0))
@@ -53,23 +53,23 @@ static int dwarf_ranges_pairs(struct dwarf_ranges *ranges, const struct dwarf_un
 }
 
 struct dwarf_list_state {
-	const struct dwarf_unit *unit;
+	const struct elf_dwarf_unit *unit;
 	uint64_t base;
 	uint64_t low;
 	uint64_t high;
 };
 
-static uint64_t dwarf_list_addrx(struct dwarf_cursor *c, const struct dwarf_unit *unit)
+static uint64_t dwarf_list_addrx(struct elf_dwarf_cursor *c, const struct elf_dwarf_unit *unit)
 {
 	uint64_t address = 0;
 
-	if (!dwarf_unit_addrx(unit, dwarf_uleb(c), &address))
-		dwarf_cursor_fail(c, -EBADMSG);
+	if (!elf_dwarf_unit_addrx(unit, elf_dwarf_uleb(c), &address))
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 	return address;
 }
 
 /* One entry of a DWARF 5 list; true when it gives a range. */
-static bool dwarf_list_entry(struct dwarf_list_state *s, struct dwarf_cursor *c, uint8_t kind)
+static bool dwarf_list_entry(struct dwarf_list_state *s, struct elf_dwarf_cursor *c, uint8_t kind)
 {
 	uint32_t size = s->unit->encoding.addr_size;
 
@@ -78,7 +78,7 @@ static bool dwarf_list_entry(struct dwarf_list_state *s, struct dwarf_cursor *c,
 		s->base = dwarf_list_addrx(c, s->unit);
 		return false;
 	case DW_RLE_base_address:
-		s->base = dwarf_uint(c, size);
+		s->base = elf_dwarf_uint(c, size);
 		return false;
 	case DW_RLE_startx_endx:
 		s->low = dwarf_list_addrx(c, s->unit);
@@ -86,33 +86,33 @@ static bool dwarf_list_entry(struct dwarf_list_state *s, struct dwarf_cursor *c,
 		return true;
 	case DW_RLE_startx_length:
 		s->low = dwarf_list_addrx(c, s->unit);
-		s->high = s->low + dwarf_uleb(c);
+		s->high = s->low + elf_dwarf_uleb(c);
 		return true;
 	case DW_RLE_offset_pair:
-		s->low = s->base + dwarf_uleb(c);
-		s->high = s->base + dwarf_uleb(c);
+		s->low = s->base + elf_dwarf_uleb(c);
+		s->high = s->base + elf_dwarf_uleb(c);
 		return true;
 	case DW_RLE_start_end:
-		s->low = dwarf_uint(c, size);
-		s->high = dwarf_uint(c, size);
+		s->low = elf_dwarf_uint(c, size);
+		s->high = elf_dwarf_uint(c, size);
 		return true;
 	case DW_RLE_start_length:
-		s->low = dwarf_uint(c, size);
-		s->high = s->low + dwarf_uleb(c);
+		s->low = elf_dwarf_uint(c, size);
+		s->high = s->low + elf_dwarf_uleb(c);
 		return true;
 	default:
-		dwarf_cursor_fail(c, -EBADMSG);
+		elf_dwarf_cursor_fail(c, -EBADMSG);
 		return false;
 	}
 }
 
-static int dwarf_ranges_list(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
-			     struct dwarf_cursor *c)
+static int dwarf_ranges_list(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_unit *unit,
+			     struct elf_dwarf_cursor *c)
 {
 	struct dwarf_list_state s = {.unit = unit, .base = unit->low_pc};
 
-	while (!dwarf_cursor_done(c)) {
-		uint8_t kind = dwarf_u8(c);
+	while (!elf_dwarf_cursor_done(c)) {
+		uint8_t kind = elf_dwarf_u8(c);
 		int r = 0;
 
 		if (kind == DW_RLE_end_of_list)
@@ -126,11 +126,11 @@ static int dwarf_ranges_list(struct dwarf_ranges *ranges, const struct dwarf_uni
 }
 
 /* Where a list starts in .debug_rnglists; by index, its offset lies in a table at the base. */
-static bool dwarf_list_offset(const struct dwarf_unit *unit, struct dwarf_value value,
+static bool dwarf_list_offset(const struct elf_dwarf_unit *unit, struct elf_dwarf_value value,
 			      uint64_t *ret)
 {
 	uint32_t size = unit->encoding.offset_size;
-	struct dwarf_section *section = &unit->file->sections[DWARF_RNGLISTS];
+	struct elf_dwarf_section *section = &unit->file->sections[ELF_DWARF_RNGLISTS];
 	uint64_t off = 0;
 
 	if (value.form != DW_FORM_rnglistx) {
@@ -139,46 +139,48 @@ static bool dwarf_list_offset(const struct dwarf_unit *unit, struct dwarf_value 
 	}
 	if (value.number > section->size / size || unit->rnglists_base > section->size)
 		return false;
-	if (dwarf_section_read(section, unit->rnglists_base + value.number * size, &off, size) < 0)
+	if (elf_dwarf_section_read(section, unit->rnglists_base + value.number * size, &off, size) <
+	    0)
 		return false;
 	*ret = unit->rnglists_base + off;
 	return off <= section->size;
 }
 
-static struct dwarf_cursor *dwarf_ranges_seek(struct dwarf_ranges *ranges,
-					      struct dwarf_section *section, uint64_t off)
+static struct elf_dwarf_cursor *dwarf_ranges_seek(struct elf_dwarf_ranges *ranges,
+						  struct elf_dwarf_section *section, uint64_t off)
 {
-	struct dwarf_cursor *c = &ranges->c;
+	struct elf_dwarf_cursor *c = &ranges->c;
 
 	if (c->section == section && !c->error)
-		dwarf_cursor_seek(c, off);
+		elf_dwarf_cursor_seek(c, off);
 	else
-		dwarf_cursor_init(c, section, off, UINT64_MAX);
+		elf_dwarf_cursor_init(c, section, off, UINT64_MAX);
 	return c;
 }
 
-int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
-		    const struct dwarf_entry *entry)
+int elf_dwarf_ranges_of(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_unit *unit,
+			const struct elf_dwarf_entry *entry)
 {
-	struct dwarf_value list = entry->values[DWARF_RANGE_LIST];
-	struct dwarf_value last = entry->values[DWARF_HIGH_PC];
-	struct dwarf_section *sections = unit->file->sections;
+	struct elf_dwarf_value list = entry->values[ELF_DWARF_RANGE_LIST];
+	struct elf_dwarf_value last = entry->values[ELF_DWARF_HIGH_PC];
+	struct elf_dwarf_section *sections = unit->file->sections;
 	uint64_t low, high, off;
 
 	if (list.form && unit->encoding.version >= 5) {
 		if (!dwarf_list_offset(unit, list, &off))
 			return 0;
-		return dwarf_ranges_list(ranges, unit,
-					 dwarf_ranges_seek(ranges, &sections[DWARF_RNGLISTS], off));
+		return dwarf_ranges_list(
+			ranges, unit,
+			dwarf_ranges_seek(ranges, &sections[ELF_DWARF_RNGLISTS], off));
 	}
 	if (list.form)
 		return dwarf_ranges_pairs(
 			ranges, unit,
-			dwarf_ranges_seek(ranges, &sections[DWARF_RANGES], list.number));
-	if (!last.form || !dwarf_unit_address(unit, entry->values[DWARF_LOW_PC], &low))
+			dwarf_ranges_seek(ranges, &sections[ELF_DWARF_RANGES], list.number));
+	if (!last.form || !elf_dwarf_unit_address(unit, entry->values[ELF_DWARF_LOW_PC], &low))
 		return 0;
 	/* An address, or since DWARF 4 how many bytes. */
-	if (!dwarf_unit_address(unit, last, &high))
+	if (!elf_dwarf_unit_address(unit, last, &high))
 		high = low + last.number;
 	return dwarf_ranges_add(ranges, low, high);
 }

@@ -6,21 +6,21 @@
 
 #include "elf/dwarf/unit.h"
 
-struct dwarf_range {
+struct elf_dwarf_range {
 	uint64_t low;
 	uint64_t high;
 };
 
 /* A zeroed one is empty; max limits it. Its cursor stays open, as the next list is often near. */
-struct dwarf_ranges {
-	struct dwarf_range *items;
+struct elf_dwarf_ranges {
+	struct elf_dwarf_range *items;
 	size_t n;
 	size_t cap;
 	size_t max;
-	struct dwarf_cursor c;
+	struct elf_dwarf_cursor c;
 };
 
-void dwarf_ranges_release(struct dwarf_ranges *ranges);
+void elf_dwarf_ranges_release(struct elf_dwarf_ranges *ranges);
 /* Appends those of the entry, if any. A damaged list ends where it is damaged. */
-int dwarf_ranges_of(struct dwarf_ranges *ranges, const struct dwarf_unit *unit,
-		    const struct dwarf_entry *entry);
+int elf_dwarf_ranges_of(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_unit *unit,
+			const struct elf_dwarf_entry *entry);

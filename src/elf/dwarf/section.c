@@ -21,47 +21,47 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-struct dwarf_page {
+struct elf_dwarf_page {
 	uint64_t number; /* in its section */
 	uint64_t used;	 /* the pool's clock; 0 for an empty one */
 	uint16_t section;
 	uint8_t *bytes;
 };
 
-int dwarf_pool_init(struct dwarf_pool *pool, size_t max_bytes)
+int elf_dwarf_pool_init(struct elf_dwarf_pool *pool, size_t max_bytes)
 {
-	size_t n = max_bytes / DWARF_PAGE_BYTES / DWARF_PAGE_WAYS;
+	size_t n = max_bytes / ELF_DWARF_PAGE_BYTES / DWARF_PAGE_WAYS;
 
-	*pool = (struct dwarf_pool){.n_sets = MAX(n, DWARF_MIN_SETS)};
+	*pool = (struct elf_dwarf_pool){.n_sets = MAX(n, DWARF_MIN_SETS)};
 	pool->pages = calloc(pool->n_sets * DWARF_PAGE_WAYS, sizeof(*pool->pages));
 	return pool->pages ? 0 : -ENOMEM;
 }
 
-void dwarf_pool_release(struct dwarf_pool *pool)
+void elf_dwarf_pool_release(struct elf_dwarf_pool *pool)
 {
 	for (size_t i = 0; pool->pages && i < pool->n_sets * DWARF_PAGE_WAYS; i++)
 		free(pool->pages[i].bytes);
 	free(pool->pages);
-	dwarf_squeeze_free(pool->squeeze);
-	*pool = (struct dwarf_pool){0};
+	elf_dwarf_squeeze_free(pool->squeeze);
+	*pool = (struct elf_dwarf_pool){0};
 }
 
-size_t dwarf_pool_memory(const struct dwarf_pool *pool)
+size_t elf_dwarf_pool_memory(const struct elf_dwarf_pool *pool)
 {
 	return pool->n_sets * DWARF_PAGE_WAYS * sizeof(*pool->pages) +
-	       pool->n_filled * DWARF_PAGE_BYTES +
-	       (pool->squeeze ? dwarf_squeeze_memory(pool->squeeze) : 0);
+	       pool->n_filled * ELF_DWARF_PAGE_BYTES +
+	       (pool->squeeze ? elf_dwarf_squeeze_memory(pool->squeeze) : 0);
 }
 
 /* The page, or the one of its set that was not used for longest, with used = 0. */
-static struct dwarf_page *dwarf_pool_page(struct dwarf_pool *pool, uint16_t section,
-					  uint64_t number)
+static struct elf_dwarf_page *dwarf_pool_page(struct elf_dwarf_pool *pool, uint16_t section,
+					      uint64_t number)
 {
 	uint64_t set = hash_u64(number << 8 | section) % pool->n_sets;
-	struct dwarf_page *ways = &pool->pages[set * DWARF_PAGE_WAYS], *oldest = ways;
+	struct elf_dwarf_page *ways = &pool->pages[set * DWARF_PAGE_WAYS], *oldest = ways;
 
 	for (size_t i = 0; i < DWARF_PAGE_WAYS; i++) {
-		struct dwarf_page *page = &ways[i];
+		struct elf_dwarf_page *page = &ways[i];
 
 		if (page->used && page->number == number && page->section == section) {
 			page->used = ++pool->clock;
@@ -74,17 +74,18 @@ static struct dwarf_page *dwarf_pool_page(struct dwarf_pool *pool, uint16_t sect
 	return oldest;
 }
 
-static int dwarf_section_load(struct dwarf_section *s, uint64_t number, uint8_t *dst)
+static int dwarf_section_load(struct elf_dwarf_section *s, uint64_t number, uint8_t *dst)
 {
-	uint64_t off = number * DWARF_PAGE_BYTES, work = 0;
-	size_t len = (size_t)MIN(s->size - off, DWARF_PAGE_BYTES);
+	uint64_t off = number * ELF_DWARF_PAGE_BYTES, work = 0;
+	size_t len = (size_t)MIN(s->size - off, ELF_DWARF_PAGE_BYTES);
 	int r;
 
 	if (s->pool->credit <= 0)
 		return -E2BIG;
 	if (s->stream) {
-		r = dwarf_stream_read(s->stream, off, dst, len,
-				      (uint64_t)s->pool->credit * DWARF_INFLATE_DISCOUNT, &work);
+		r = elf_dwarf_stream_read(s->stream, off, dst, len,
+					  (uint64_t)s->pool->credit * DWARF_INFLATE_DISCOUNT,
+					  &work);
 		s->pool->credit -= (int64_t)(work / DWARF_INFLATE_DISCOUNT);
 		return r;
 	}
@@ -92,9 +93,10 @@ static int dwarf_section_load(struct dwarf_section *s, uint64_t number, uint8_t 
 	return elf_image_read(s->image, s->offset + off, dst, len);
 }
 
-static int dwarf_section_page(struct dwarf_section *s, uint64_t number, const uint8_t **ret_bytes)
+static int dwarf_section_page(struct elf_dwarf_section *s, uint64_t number,
+			      const uint8_t **ret_bytes)
 {
-	struct dwarf_page *page = dwarf_pool_page(s->pool, s->id, number);
+	struct elf_dwarf_page *page = dwarf_pool_page(s->pool, s->id, number);
 	int r;
 
 	if (page->used) {
@@ -102,7 +104,7 @@ static int dwarf_section_page(struct dwarf_section *s, uint64_t number, const ui
 		return 0;
 	}
 	if (!page->bytes) {
-		page->bytes = malloc(DWARF_PAGE_BYTES);
+		page->bytes = malloc(ELF_DWARF_PAGE_BYTES);
 		if (!page->bytes)
 			return -ENOMEM;
 		s->pool->n_filled++;
@@ -117,7 +119,7 @@ static int dwarf_section_page(struct dwarf_section *s, uint64_t number, const ui
 	return 0;
 }
 
-int dwarf_section_read(struct dwarf_section *s, uint64_t off, void *dst, size_t len)
+int elf_dwarf_section_read(struct elf_dwarf_section *s, uint64_t off, void *dst, size_t len)
 {
 	uint8_t *to = dst;
 
@@ -126,9 +128,9 @@ int dwarf_section_read(struct dwarf_section *s, uint64_t off, void *dst, size_t 
 	if (len && s->pool->credit <= 0)
 		return -E2BIG;
 	while (len) {
-		size_t skip = off % DWARF_PAGE_BYTES, n = MIN(len, DWARF_PAGE_BYTES - skip);
+		size_t skip = off % ELF_DWARF_PAGE_BYTES, n = MIN(len, ELF_DWARF_PAGE_BYTES - skip);
 		const uint8_t *bytes;
-		int r = dwarf_section_page(s, off / DWARF_PAGE_BYTES, &bytes);
+		int r = dwarf_section_page(s, off / ELF_DWARF_PAGE_BYTES, &bytes);
 
 		if (r < 0)
 			return r;
@@ -148,7 +150,7 @@ int dwarf_section_read(struct dwarf_section *s, uint64_t off, void *dst, size_t 
  *   .zdebug_*        "ZLIB" | size u64, big-endian
  */
 struct dwarf_compression {
-	enum dwarf_stream_kind kind;
+	enum elf_dwarf_stream_kind kind;
 	uint64_t size;
 	uint64_t header;
 };
@@ -163,7 +165,8 @@ static int dwarf_read_chdr(const struct elf_image *image, const struct elf_secti
 		return -EBADMSG;
 	if (chdr.ch_type != ELFCOMPRESS_ZLIB && chdr.ch_type != ELFCOMPRESS_ZSTD)
 		return -ENOTSUP;
-	ret->kind = chdr.ch_type == ELFCOMPRESS_ZLIB ? DWARF_STREAM_ZLIB : DWARF_STREAM_ZSTD;
+	ret->kind =
+		chdr.ch_type == ELFCOMPRESS_ZLIB ? ELF_DWARF_STREAM_ZLIB : ELF_DWARF_STREAM_ZSTD;
 	ret->size = chdr.ch_size;
 	ret->header = sizeof(chdr);
 	return 0;
@@ -181,14 +184,14 @@ static int dwarf_read_zdebug(const struct elf_image *image, const struct elf_sec
 		return -EBADMSG;
 	memcpy(&size, header + 4, sizeof(size));
 	*ret = (struct dwarf_compression){
-		.kind = DWARF_STREAM_ZLIB, .size = be64toh(size), .header = sizeof(header)};
+		.kind = ELF_DWARF_STREAM_ZLIB, .size = be64toh(size), .header = sizeof(header)};
 	return 0;
 }
 
-static int dwarf_section_open_stream(struct dwarf_section *s, const struct elf_section *section,
+static int dwarf_section_open_stream(struct elf_dwarf_section *s, const struct elf_section *section,
 				     bool zdebug, size_t stream_bytes)
 {
-	struct dwarf_stream_options options;
+	struct elf_dwarf_stream_options options;
 	struct dwarf_compression c;
 	int r = zdebug ? dwarf_read_zdebug(s->image, section, &c)
 		       : dwarf_read_chdr(s->image, section, &c);
@@ -198,28 +201,28 @@ static int dwarf_section_open_stream(struct dwarf_section *s, const struct elf_s
 	if (c.size > DWARF_MAX_SECTION_BYTES)
 		return -EBADMSG;
 	if (!s->pool->squeeze)
-		s->pool->squeeze = dwarf_squeeze_new(DWARF_PAGE_BYTES);
+		s->pool->squeeze = elf_dwarf_squeeze_new(ELF_DWARF_PAGE_BYTES);
 	if (!s->pool->squeeze)
 		return -ENOMEM;
-	options = (struct dwarf_stream_options){
+	options = (struct elf_dwarf_stream_options){
 		.kind = c.kind,
 		.off = section->offset + c.header,
 		.len = section->size - c.header,
 		.size = c.size,
-		.page = DWARF_PAGE_BYTES,
+		.page = ELF_DWARF_PAGE_BYTES,
 		.max_bytes = stream_bytes,
 	};
-	s->stream = dwarf_stream_new(s->image, s->pool->squeeze, &options);
+	s->stream = elf_dwarf_stream_new(s->image, s->pool->squeeze, &options);
 	if (!s->stream)
 		return -ENOMEM;
 	s->size = c.size;
 	return 0;
 }
 
-int dwarf_section_open(struct dwarf_section *ret, const struct elf_image *image,
-		       struct dwarf_pool *pool, const char *name, size_t stream_bytes)
+int elf_dwarf_section_open(struct elf_dwarf_section *ret, const struct elf_image *image,
+			   struct elf_dwarf_pool *pool, const char *name, size_t stream_bytes)
 {
-	struct dwarf_section s = {.image = image, .pool = pool, .id = pool->n_sections++};
+	struct elf_dwarf_section s = {.image = image, .pool = pool, .id = pool->n_sections++};
 	const struct elf_section *section;
 	bool zdebug = false;
 	char full[64];
@@ -249,13 +252,13 @@ int dwarf_section_open(struct dwarf_section *ret, const struct elf_image *image,
 	return 0;
 }
 
-void dwarf_section_close(struct dwarf_section *s)
+void elf_dwarf_section_close(struct elf_dwarf_section *s)
 {
-	dwarf_stream_free(s->stream);
-	*s = (struct dwarf_section){0};
+	elf_dwarf_stream_free(s->stream);
+	*s = (struct elf_dwarf_section){0};
 }
 
-size_t dwarf_section_memory(const struct dwarf_section *s)
+size_t elf_dwarf_section_memory(const struct elf_dwarf_section *s)
 {
-	return s->stream ? dwarf_stream_memory(s->stream) : 0;
+	return s->stream ? elf_dwarf_stream_memory(s->stream) : 0;
 }

@@ -14,33 +14,33 @@
 #include "elf/dwarf/stream.h"
 #include "elf/image.h"
 
-#define DWARF_PAGE_BYTES ((size_t)16 << 10)
+#define ELF_DWARF_PAGE_BYTES ((size_t)16 << 10)
 
-struct dwarf_page;
+struct elf_dwarf_page;
 
-struct dwarf_pool {
-	struct dwarf_page *pages;
+struct elf_dwarf_pool {
+	struct elf_dwarf_page *pages;
 	size_t n_sets;
 	size_t n_filled;
 	uint64_t clock;
 	int64_t credit; /* bytes of work left */
 	uint16_t n_sections;
-	struct dwarf_squeeze *squeeze; /* NULL until a compressed section is opened */
+	struct elf_dwarf_squeeze *squeeze; /* NULL until a compressed section is opened */
 };
 
 /* At most max_bytes of pages, but never less than a few. */
-int dwarf_pool_init(struct dwarf_pool *pool, size_t max_bytes);
-void dwarf_pool_release(struct dwarf_pool *pool);
-size_t dwarf_pool_memory(const struct dwarf_pool *pool);
+int elf_dwarf_pool_init(struct elf_dwarf_pool *pool, size_t max_bytes);
+void elf_dwarf_pool_release(struct elf_dwarf_pool *pool);
+size_t elf_dwarf_pool_memory(const struct elf_dwarf_pool *pool);
 
 /* A zeroed one is a section that is not there. */
-struct dwarf_section {
+struct elf_dwarf_section {
 	const struct elf_image *image;
-	struct dwarf_pool *pool;
-	struct dwarf_stream *stream; /* NULL: not compressed */
-	uint64_t offset;	     /* in the file, when not compressed */
-	uint64_t size;		     /* decompressed */
-	uint16_t id;		     /* within the pool */
+	struct elf_dwarf_pool *pool;
+	struct elf_dwarf_stream *stream; /* NULL: not compressed */
+	uint64_t offset;		 /* in the file, when not compressed */
+	uint64_t size;			 /* decompressed */
+	uint16_t id;			 /* within the pool */
 };
 
 /*
@@ -48,10 +48,10 @@ struct dwarf_section {
  * when there is none; stream_bytes limits what random access to a compressed one may keep.
  * -EBADMSG for a damaged header, -ENOTSUP for an unknown compression, -ENOMEM.
  */
-int dwarf_section_open(struct dwarf_section *ret, const struct elf_image *image,
-		       struct dwarf_pool *pool, const char *name, size_t stream_bytes);
-void dwarf_section_close(struct dwarf_section *section);
-size_t dwarf_section_memory(const struct dwarf_section *section);
+int elf_dwarf_section_open(struct elf_dwarf_section *ret, const struct elf_image *image,
+			   struct elf_dwarf_pool *pool, const char *name, size_t stream_bytes);
+void elf_dwarf_section_close(struct elf_dwarf_section *section);
+size_t elf_dwarf_section_memory(const struct elf_dwarf_section *section);
 
 /* All len bytes at off, or -EBADMSG; -E2BIG when the credit is used up; -ENOMEM. */
-int dwarf_section_read(struct dwarf_section *section, uint64_t off, void *dst, size_t len);
+int elf_dwarf_section_read(struct elf_dwarf_section *section, uint64_t off, void *dst, size_t len);

@@ -29,10 +29,10 @@ struct dwarf_kept {
 	uint32_t len;
 };
 
-struct dwarf_stream {
+struct elf_dwarf_stream {
 	const struct elf_image *image;
-	struct dwarf_squeeze *squeeze;
-	enum dwarf_stream_kind kind;
+	struct elf_dwarf_squeeze *squeeze;
+	enum elf_dwarf_stream_kind kind;
 	uint64_t start; /* of the input, in the file */
 	uint64_t end;
 	uint64_t in;  /* file offset of what comes behind the input buffer */
@@ -54,29 +54,29 @@ struct dwarf_stream {
 	uint8_t input[DWARF_STREAM_INPUT];
 };
 
-struct dwarf_squeeze {
+struct elf_dwarf_squeeze {
 	ZSTD_CCtx *in;
 	ZSTD_DCtx *out;
 	size_t size;
 	uint8_t bytes[]; /* of one page */
 };
 
-struct dwarf_squeeze *dwarf_squeeze_new(size_t page)
+struct elf_dwarf_squeeze *elf_dwarf_squeeze_new(size_t page)
 {
 	size_t size = ZSTD_compressBound(page);
-	struct dwarf_squeeze *q = malloc(sizeof(*q) + size);
+	struct elf_dwarf_squeeze *q = malloc(sizeof(*q) + size);
 
 	if (!q)
 		return NULL;
-	*q = (struct dwarf_squeeze){
+	*q = (struct elf_dwarf_squeeze){
 		.in = ZSTD_createCCtx(), .out = ZSTD_createDCtx(), .size = size};
 	if (q->in && q->out)
 		return q;
-	dwarf_squeeze_free(q);
+	elf_dwarf_squeeze_free(q);
 	return NULL;
 }
 
-void dwarf_squeeze_free(struct dwarf_squeeze *q)
+void elf_dwarf_squeeze_free(struct elf_dwarf_squeeze *q)
 {
 	if (!q)
 		return;
@@ -85,26 +85,27 @@ void dwarf_squeeze_free(struct dwarf_squeeze *q)
 	free(q);
 }
 
-size_t dwarf_squeeze_memory(const struct dwarf_squeeze *q)
+size_t elf_dwarf_squeeze_memory(const struct elf_dwarf_squeeze *q)
 {
 	return sizeof(*q) + q->size + ZSTD_sizeof_CCtx(q->in) + ZSTD_sizeof_DCtx(q->out);
 }
 
 /* How states are spaced: as many as there is room for. */
-static void dwarf_stream_plan_marks(struct dwarf_stream *s, uint64_t size, size_t max_bytes)
+static void dwarf_stream_plan_marks(struct elf_dwarf_stream *s, uint64_t size, size_t max_bytes)
 {
 	size_t most = max_bytes / DWARF_ZLIB_STATE_BYTES;
 
-	if (s->kind != DWARF_STREAM_ZLIB || most == 0)
+	if (s->kind != ELF_DWARF_STREAM_ZLIB || most == 0)
 		return;
 	s->spacing = MAX(size / (most + 1) + 1, DWARF_STREAM_MIN_SPACING);
 	s->max_marks = most;
 }
 
-struct dwarf_stream *dwarf_stream_new(const struct elf_image *image, struct dwarf_squeeze *squeeze,
-				      const struct dwarf_stream_options *o)
+struct elf_dwarf_stream *elf_dwarf_stream_new(const struct elf_image *image,
+					      struct elf_dwarf_squeeze *squeeze,
+					      const struct elf_dwarf_stream_options *o)
 {
-	struct dwarf_stream *s = calloc(1, sizeof(*s));
+	struct elf_dwarf_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -128,21 +129,21 @@ struct dwarf_stream *dwarf_stream_new(const struct elf_image *image, struct dwar
 	return s;
 }
 
-static void dwarf_stream_shut(struct dwarf_stream *s)
+static void dwarf_stream_shut(struct elf_dwarf_stream *s)
 {
-	if (s->is_open && s->kind == DWARF_STREAM_ZLIB)
+	if (s->is_open && s->kind == ELF_DWARF_STREAM_ZLIB)
 		(void)inflateEnd(&s->z);
 	s->is_open = false;
 }
 
-static void dwarf_stream_release(struct dwarf_stream *s)
+static void dwarf_stream_release(struct elf_dwarf_stream *s)
 {
 	dwarf_stream_shut(s);
 	ZSTD_freeDCtx(s->zstd);
 	s->zstd = NULL;
 }
 
-void dwarf_stream_free(struct dwarf_stream *s)
+void elf_dwarf_stream_free(struct elf_dwarf_stream *s)
 {
 	if (!s)
 		return;
@@ -156,20 +157,20 @@ void dwarf_stream_free(struct dwarf_stream *s)
 	free(s);
 }
 
-size_t dwarf_stream_memory(const struct dwarf_stream *s)
+size_t elf_dwarf_stream_memory(const struct elf_dwarf_stream *s)
 {
-	size_t states = s->n_marks + (s->is_open && s->kind == DWARF_STREAM_ZLIB);
+	size_t states = s->n_marks + (s->is_open && s->kind == ELF_DWARF_STREAM_ZLIB);
 
 	return sizeof(*s) + states * DWARF_ZLIB_STATE_BYTES + s->n_marks * sizeof(*s->marks) +
 	       (s->zstd ? ZSTD_sizeof_DCtx(s->zstd) : 0);
 }
 
-static int dwarf_stream_restart(struct dwarf_stream *s)
+static int dwarf_stream_restart(struct elf_dwarf_stream *s)
 {
 	dwarf_stream_shut(s);
 	s->in = s->start;
 	s->out = 0;
-	if (s->kind == DWARF_STREAM_ZLIB) {
+	if (s->kind == ELF_DWARF_STREAM_ZLIB) {
 		s->z = (z_stream){0};
 		if (inflateInit(&s->z) != Z_OK)
 			return -ENOMEM;
@@ -186,7 +187,7 @@ static int dwarf_stream_restart(struct dwarf_stream *s)
 	return 0;
 }
 
-static int dwarf_stream_resume(struct dwarf_stream *s, struct dwarf_stream_mark *mark)
+static int dwarf_stream_resume(struct elf_dwarf_stream *s, struct dwarf_stream_mark *mark)
 {
 	dwarf_stream_shut(s);
 	if (inflateCopy(&s->z, &mark->z) != Z_OK)
@@ -199,7 +200,7 @@ static int dwarf_stream_resume(struct dwarf_stream *s, struct dwarf_stream_mark 
 }
 
 /* Brings the stream to the nearest place at or before off, which may be where it is. */
-static int dwarf_stream_seek(struct dwarf_stream *s, uint64_t off)
+static int dwarf_stream_seek(struct elf_dwarf_stream *s, uint64_t off)
 {
 	struct dwarf_stream_mark *best = NULL;
 
@@ -211,7 +212,7 @@ static int dwarf_stream_seek(struct dwarf_stream *s, uint64_t off)
 }
 
 /* A lack of memory here costs time later, nothing else. */
-static void dwarf_stream_mark(struct dwarf_stream *s)
+static void dwarf_stream_mark(struct elf_dwarf_stream *s)
 {
 	uint64_t last = s->n_marks ? s->marks[s->n_marks - 1].out : 0;
 	struct dwarf_stream_mark *mark;
@@ -231,9 +232,10 @@ static void dwarf_stream_mark(struct dwarf_stream *s)
 }
 
 /* Here as well: a page that is not kept is decompressed again. */
-static void dwarf_stream_keep(struct dwarf_stream *s, uint64_t off, const uint8_t *page, size_t len)
+static void dwarf_stream_keep(struct elf_dwarf_stream *s, uint64_t off, const uint8_t *page,
+			      size_t len)
 {
-	struct dwarf_squeeze *q = s->squeeze;
+	struct elf_dwarf_squeeze *q = s->squeeze;
 	struct dwarf_kept *kept;
 	size_t n;
 
@@ -254,7 +256,8 @@ static void dwarf_stream_keep(struct dwarf_stream *s, uint64_t off, const uint8_
 	s->n_kept++;
 }
 
-static bool dwarf_stream_recall(const struct dwarf_stream *s, uint64_t off, void *dst, size_t len)
+static bool dwarf_stream_recall(const struct elf_dwarf_stream *s, uint64_t off, void *dst,
+				size_t len)
 {
 	const struct dwarf_kept *kept;
 
@@ -265,7 +268,7 @@ static bool dwarf_stream_recall(const struct dwarf_stream *s, uint64_t off, void
 	       ZSTD_decompressDCtx(s->squeeze->out, dst, s->page, kept->bytes, kept->len) == len;
 }
 
-static int dwarf_stream_fill(struct dwarf_stream *s, size_t *ret_n)
+static int dwarf_stream_fill(struct elf_dwarf_stream *s, size_t *ret_n)
 {
 	size_t n = (size_t)MIN(s->end - s->in, DWARF_STREAM_INPUT);
 	int r;
@@ -280,7 +283,7 @@ static int dwarf_stream_fill(struct dwarf_stream *s, size_t *ret_n)
 	return 0;
 }
 
-static int dwarf_zlib_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
+static int dwarf_zlib_next(struct elf_dwarf_stream *s, uint8_t *dst, size_t len)
 {
 	s->z.next_out = dst;
 	s->z.avail_out = (uInt)len;
@@ -305,7 +308,7 @@ static int dwarf_zlib_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
 	return 0;
 }
 
-static int dwarf_zstd_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
+static int dwarf_zstd_next(struct elf_dwarf_stream *s, uint8_t *dst, size_t len)
 {
 	ZSTD_outBuffer out = {.dst = dst, .size = len};
 
@@ -330,10 +333,10 @@ static int dwarf_zstd_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
 	return 0;
 }
 
-static int dwarf_stream_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
+static int dwarf_stream_next(struct elf_dwarf_stream *s, uint8_t *dst, size_t len)
 {
-	int r = s->kind == DWARF_STREAM_ZLIB ? dwarf_zlib_next(s, dst, len)
-					     : dwarf_zstd_next(s, dst, len);
+	int r = s->kind == ELF_DWARF_STREAM_ZLIB ? dwarf_zlib_next(s, dst, len)
+						 : dwarf_zstd_next(s, dst, len);
 
 	if (r < 0) {
 		/* The state is of no use any more. */
@@ -350,8 +353,8 @@ static int dwarf_stream_next(struct dwarf_stream *s, uint8_t *dst, size_t len)
 	return 0;
 }
 
-int dwarf_stream_read(struct dwarf_stream *s, uint64_t off, void *dst, size_t len, uint64_t limit,
-		      uint64_t *work)
+int elf_dwarf_stream_read(struct elf_dwarf_stream *s, uint64_t off, void *dst, size_t len,
+			  uint64_t limit, uint64_t *work)
 {
 	int r;
 

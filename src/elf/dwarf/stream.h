@@ -14,22 +14,22 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 
-struct dwarf_stream; /* opaque */
+struct elf_dwarf_stream; /* opaque */
 
 /* What compresses and decompresses pages; shared by streams. */
-struct dwarf_squeeze; /* opaque */
+struct elf_dwarf_squeeze; /* opaque */
 
-struct dwarf_squeeze *dwarf_squeeze_new(size_t page);
-void dwarf_squeeze_free(struct dwarf_squeeze *q); /* NULL is fine */
-size_t dwarf_squeeze_memory(const struct dwarf_squeeze *q);
+struct elf_dwarf_squeeze *elf_dwarf_squeeze_new(size_t page);
+void elf_dwarf_squeeze_free(struct elf_dwarf_squeeze *q); /* NULL is fine */
+size_t elf_dwarf_squeeze_memory(const struct elf_dwarf_squeeze *q);
 
-enum dwarf_stream_kind {
-	DWARF_STREAM_ZLIB,
-	DWARF_STREAM_ZSTD,
+enum elf_dwarf_stream_kind {
+	ELF_DWARF_STREAM_ZLIB,
+	ELF_DWARF_STREAM_ZSTD,
 };
 
-struct dwarf_stream_options {
-	enum dwarf_stream_kind kind;
+struct elf_dwarf_stream_options {
+	enum elf_dwarf_stream_kind kind;
 	uint64_t off; /* of the compressed bytes in the image */
 	uint64_t len;
 	uint64_t size;	  /* how many bytes are said to come out */
@@ -38,16 +38,17 @@ struct dwarf_stream_options {
 };
 
 /* Borrows image and squeeze. NULL: out of memory. */
-struct dwarf_stream *dwarf_stream_new(const struct elf_image *image, struct dwarf_squeeze *squeeze,
-				      const struct dwarf_stream_options *options);
-void dwarf_stream_free(struct dwarf_stream *s); /* NULL is fine */
+struct elf_dwarf_stream *elf_dwarf_stream_new(const struct elf_image *image,
+					      struct elf_dwarf_squeeze *squeeze,
+					      const struct elf_dwarf_stream_options *options);
+void elf_dwarf_stream_free(struct elf_dwarf_stream *s); /* NULL is fine */
 
 /*
  * The bytes at off, a multiple of the page size; dst has room for a whole page. Adds what
  * had to be decompressed to *work.
  * -EBADMSG for a damaged stream, -E2BIG past limit bytes of work, -ENOMEM.
  */
-int dwarf_stream_read(struct dwarf_stream *s, uint64_t off, void *dst, size_t len, uint64_t limit,
-		      uint64_t *work);
+int elf_dwarf_stream_read(struct elf_dwarf_stream *s, uint64_t off, void *dst, size_t len,
+			  uint64_t limit, uint64_t *work);
 
-size_t dwarf_stream_memory(const struct dwarf_stream *s);
+size_t elf_dwarf_stream_memory(const struct elf_dwarf_stream *s);

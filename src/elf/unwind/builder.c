@@ -14,7 +14,7 @@
 #define UNWIND_BATCH ((size_t)4096)
 #define UNWIND_OPEN 2
 
-static bool same_rule(struct unwind_rule a, struct unwind_rule b)
+static bool same_rule(struct elf_unwind_rule a, struct elf_unwind_rule b)
 {
 	uint64_t x, y;
 
@@ -24,7 +24,7 @@ static bool same_rule(struct unwind_rule a, struct unwind_rule b)
 	return x == y;
 }
 
-int unwind_grow(void *array, size_t *cap, size_t max, size_t size)
+int elf_unwind_grow(void *array, size_t *cap, size_t max, size_t size)
 {
 	size_t wanted = *cap ? *cap * 2 : UNWIND_FIRST_CAP;
 	void *grown;
@@ -39,9 +39,9 @@ int unwind_grow(void *array, size_t *cap, size_t max, size_t size)
 	return 0;
 }
 
-static int sink_rows(struct unwind_builder *b, size_t n)
+static int sink_rows(struct elf_unwind_builder *b, size_t n)
 {
-	struct unwind_table *t = &b->table;
+	struct elf_unwind_table *t = &b->table;
 	int r = b->sink->rows(b->sink->context, t->rows, n);
 
 	if (r < 0)
@@ -52,14 +52,14 @@ static int sink_rows(struct unwind_builder *b, size_t n)
 	return 0;
 }
 
-int unwind_builder_drain(struct unwind_builder *b)
+int elf_unwind_builder_drain(struct elf_unwind_builder *b)
 {
 	return b->sink && b->table.n_rows ? sink_rows(b, b->table.n_rows) : 0;
 }
 
-static int make_room(struct unwind_builder *b)
+static int make_room(struct elf_unwind_builder *b)
 {
-	struct unwind_table *t = &b->table;
+	struct elf_unwind_table *t = &b->table;
 	int r = 0;
 
 	if (b->n_sunk + t->n_rows >= UNWIND_MAX_ROWS)
@@ -67,40 +67,41 @@ static int make_room(struct unwind_builder *b)
 	if (b->sink && t->n_rows == UNWIND_BATCH)
 		r = sink_rows(b, t->n_rows - UNWIND_OPEN);
 	if (r == 0 && t->n_rows == b->rows_cap)
-		r = unwind_grow(&t->rows, &b->rows_cap, UNWIND_MAX_ROWS, sizeof(*t->rows));
+		r = elf_unwind_grow(&t->rows, &b->rows_cap, UNWIND_MAX_ROWS, sizeof(*t->rows));
 	return r;
 }
 
-int unwind_builder_row(struct unwind_builder *b, uint64_t vaddr, struct unwind_rule rule)
+int elf_unwind_builder_row(struct elf_unwind_builder *b, uint64_t vaddr,
+			   struct elf_unwind_rule rule)
 {
-	struct unwind_table *t = &b->table;
+	struct elf_unwind_table *t = &b->table;
 	int r;
 
 	if (t->n_rows && t->rows[t->n_rows - 1].vaddr == vaddr)
 		t->n_rows--;
 	assert(!t->n_rows || t->rows[t->n_rows - 1].vaddr < vaddr);
-	if (t->n_rows ? same_rule(t->rows[t->n_rows - 1].rule, rule) : rule.cfa == UNWIND_NONE)
+	if (t->n_rows ? same_rule(t->rows[t->n_rows - 1].rule, rule) : rule.cfa == ELF_UNWIND_NONE)
 		return 0;
 	r = make_room(b);
 	if (r < 0) {
 		b->error = r;
 		return r;
 	}
-	t->rows[t->n_rows++] = (struct unwind_row){.vaddr = vaddr, .rule = rule};
+	t->rows[t->n_rows++] = (struct elf_unwind_row){.vaddr = vaddr, .rule = rule};
 	return 0;
 }
 
-int unwind_builder_start(struct unwind_builder *b, uint64_t vaddr)
+int elf_unwind_builder_start(struct elf_unwind_builder *b, uint64_t vaddr)
 {
-	struct unwind_table *t = &b->table;
+	struct elf_unwind_table *t = &b->table;
 
 	if (b->sink) {
 		t->n_starts++;
 		return 0;
 	}
 	if (t->n_starts == b->starts_cap) {
-		int r = unwind_grow(&t->starts, &b->starts_cap, UNWIND_MAX_STARTS,
-				    sizeof(*t->starts));
+		int r = elf_unwind_grow(&t->starts, &b->starts_cap, UNWIND_MAX_STARTS,
+					sizeof(*t->starts));
 
 		if (r < 0)
 			return r;
@@ -117,16 +118,16 @@ static void *shrink(void *array, size_t n, size_t size)
 	return small ? small : array;
 }
 
-void unwind_builder_finish(struct unwind_builder *b, struct unwind_table *ret_table)
+void elf_unwind_builder_finish(struct elf_unwind_builder *b, struct elf_unwind_table *ret_table)
 {
 	*ret_table = b->table;
 	ret_table->rows = shrink(b->table.rows, b->table.n_rows, sizeof(*ret_table->rows));
 	ret_table->starts = shrink(b->table.starts, b->table.n_starts, sizeof(*ret_table->starts));
-	*b = (struct unwind_builder){0};
+	*b = (struct elf_unwind_builder){0};
 }
 
-void unwind_builder_release(struct unwind_builder *b)
+void elf_unwind_builder_release(struct elf_unwind_builder *b)
 {
-	unwind_table_release(&b->table);
-	*b = (struct unwind_builder){0};
+	elf_unwind_table_release(&b->table);
+	*b = (struct elf_unwind_builder){0};
 }

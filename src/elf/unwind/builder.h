@@ -4,30 +4,31 @@
 #include "elf/unwind/unwind.h"
 
 /* A zeroed one is empty. With a sink rows go there, and of starts there is but their number. */
-struct unwind_builder {
-	struct unwind_table table;
+struct elf_unwind_builder {
+	struct elf_unwind_table table;
 	size_t rows_cap;
 	size_t starts_cap;
-	const struct unwind_sink *sink; /* borrowed; NULL: all rows are kept */
+	const struct elf_unwind_sink *sink; /* borrowed; NULL: all rows are kept */
 	size_t n_sunk;
 	int error; /* why a row could not be added */
 };
 
 /* Doubles an array (a pointer to it); -E2BIG when it has max elements already. */
-int unwind_grow(void *array, size_t *cap, size_t max, size_t size);
+int elf_unwind_grow(void *array, size_t *cap, size_t max, size_t size);
 
 /*
  * The rule holds from vaddr on. Addresses never go back; the last of several rows for one address
  * counts. -E2BIG past what we are willing to hold.
  */
-int unwind_builder_row(struct unwind_builder *b, uint64_t vaddr, struct unwind_rule rule);
+int elf_unwind_builder_row(struct elf_unwind_builder *b, uint64_t vaddr,
+			   struct elf_unwind_rule rule);
 /* A function begins there; ascending. */
-int unwind_builder_start(struct unwind_builder *b, uint64_t vaddr);
+int elf_unwind_builder_start(struct elf_unwind_builder *b, uint64_t vaddr);
 /* Hands to the sink what it did not get yet: there are no more rows. */
-int unwind_builder_drain(struct unwind_builder *b);
+int elf_unwind_builder_drain(struct elf_unwind_builder *b);
 /* Hands the table over and leaves the builder empty. */
-void unwind_builder_finish(struct unwind_builder *b, struct unwind_table *ret_table);
-void unwind_builder_release(struct unwind_builder *b);
+void elf_unwind_builder_finish(struct elf_unwind_builder *b, struct elf_unwind_table *ret_table);
+void elf_unwind_builder_release(struct elf_unwind_builder *b);
 
 /* unwind.c: fills the builder from a file; errors as those of elf_unwind_stream(). */
-int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err);
+int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err);

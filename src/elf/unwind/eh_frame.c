@@ -38,14 +38,14 @@ enum {
 	PE_TO_SELF = 0x10,
 };
 
-static void eh_section_release(struct eh_section *s)
+static void eh_section_release(struct elf_eh_section *s)
 {
 	free(s->window);
 	s->window = NULL;
 	s->window_cap = s->window_len = 0;
 }
 
-static int section_fill(struct eh_section *s, uint64_t at, size_t n)
+static int section_fill(struct elf_eh_section *s, uint64_t at, size_t n)
 {
 	bool goes_on = at - s->window_at <= s->window_len;
 	size_t len;
@@ -72,7 +72,8 @@ static int section_fill(struct eh_section *s, uint64_t at, size_t n)
  * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
  * have; -ENOMEM.
  */
-static int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct eh_cursor *ret)
+static int eh_section_at(struct elf_eh_section *s, uint64_t at, uint64_t n,
+			 struct elf_eh_cursor *ret)
 {
 	if (at > s->size || n > s->size - at || n > EH_MAX_ENTRY_BYTES)
 		return -EBADMSG;
@@ -83,12 +84,12 @@ static int eh_section_at(struct eh_section *s, uint64_t at, uint64_t n, struct e
 		if (r < 0)
 			return r;
 	}
-	*ret = (struct eh_cursor){.bytes = view_of(s->window + (at - s->window_at), (size_t)n),
-				  .vaddr = s->vaddr + at};
+	*ret = (struct elf_eh_cursor){.bytes = view_of(s->window + (at - s->window_at), (size_t)n),
+				      .vaddr = s->vaddr + at};
 	return 0;
 }
 
-uint64_t eh_uint(struct eh_cursor *c, unsigned int n)
+uint64_t elf_eh_uint(struct elf_eh_cursor *c, unsigned int n)
 {
 	uint64_t v = 0;
 
@@ -100,7 +101,7 @@ uint64_t eh_uint(struct eh_cursor *c, unsigned int n)
 	return v;
 }
 
-uint64_t eh_uleb(struct eh_cursor *c)
+uint64_t elf_eh_uleb(struct elf_eh_cursor *c)
 {
 	uint64_t v = 0;
 
@@ -109,12 +110,12 @@ uint64_t eh_uleb(struct eh_cursor *c)
 	return v;
 }
 
-int64_t eh_sleb(struct eh_cursor *c)
+int64_t elf_eh_sleb(struct elf_eh_cursor *c)
 {
 	uint64_t v = 0;
 
 	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = eh_u8(c);
+		uint8_t byte = elf_eh_u8(c);
 
 		v |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte & 0x80)
@@ -127,7 +128,7 @@ int64_t eh_sleb(struct eh_cursor *c)
 	return 0;
 }
 
-struct view eh_bytes(struct eh_cursor *c, uint64_t n)
+struct view elf_eh_bytes(struct elf_eh_cursor *c, uint64_t n)
 {
 	struct view v = {0};
 
@@ -139,32 +140,32 @@ struct view eh_bytes(struct eh_cursor *c, uint64_t n)
 }
 
 /* The number itself, whatever it is relative to. */
-static uint64_t encoded(struct eh_cursor *c, uint8_t encoding)
+static uint64_t encoded(struct elf_eh_cursor *c, uint8_t encoding)
 {
 	switch (encoding & PE_FORM) {
 	case PE_ABSOLUTE:
 	case PE_U64:
 	case PE_S64:
-		return eh_uint(c, 8);
+		return elf_eh_uint(c, 8);
 	case PE_ULEB:
-		return eh_uleb(c);
+		return elf_eh_uleb(c);
 	case PE_U16:
-		return eh_uint(c, 2);
+		return elf_eh_uint(c, 2);
 	case PE_U32:
-		return eh_uint(c, 4);
+		return elf_eh_uint(c, 4);
 	case PE_SLEB:
-		return (uint64_t)eh_sleb(c);
+		return (uint64_t)elf_eh_sleb(c);
 	case PE_S16:
-		return (uint64_t)(int16_t)eh_uint(c, 2);
+		return (uint64_t)(int16_t)elf_eh_uint(c, 2);
 	case PE_S32:
-		return (uint64_t)(int32_t)eh_uint(c, 4);
+		return (uint64_t)(int32_t)elf_eh_uint(c, 4);
 	default:
 		c->bad = true;
 		return 0;
 	}
 }
 
-uint64_t eh_address(struct eh_cursor *c, uint8_t encoding)
+uint64_t elf_eh_address(struct elf_eh_cursor *c, uint8_t encoding)
 {
 	uint64_t self = c->vaddr + c->pos;
 	uint64_t v = encoded(c, encoding);
@@ -192,19 +193,19 @@ struct eh_entry {
 
 #define EH_HEADER_BYTES 20
 
-static int entry_at(struct eh_section *s, uint64_t off, struct eh_entry *ret)
+static int entry_at(struct elf_eh_section *s, uint64_t off, struct eh_entry *ret)
 {
 	unsigned int id_bytes = 4;
-	struct eh_cursor c;
+	struct elf_eh_cursor c;
 	uint64_t len;
 	int r;
 
 	r = eh_section_at(s, off, MIN((uint64_t)EH_HEADER_BYTES, s->size - off), &c);
 	if (r < 0)
 		return r;
-	len = eh_uint(&c, 4);
+	len = elf_eh_uint(&c, 4);
 	if (!c.bad && len == UINT32_MAX) {
-		len = eh_uint(&c, 8);
+		len = elf_eh_uint(&c, 8);
 		id_bytes = s->is_debug ? 8 : 4;
 	}
 	*ret = (struct eh_entry){.is_end = len == 0, .id_off = off + c.pos};
@@ -215,7 +216,7 @@ static int entry_at(struct eh_section *s, uint64_t off, struct eh_entry *ret)
 		return 0;
 	if (len < id_bytes)
 		return -EBADMSG;
-	ret->id = eh_uint(&c, id_bytes);
+	ret->id = elf_eh_uint(&c, id_bytes);
 	if (s->is_debug && id_bytes == 4 && ret->id == UINT32_MAX)
 		ret->id = UINT64_MAX;
 	ret->body = ret->id_off + id_bytes;
@@ -223,15 +224,15 @@ static int entry_at(struct eh_section *s, uint64_t off, struct eh_entry *ret)
 	return c.bad ? -EBADMSG : 0;
 }
 
-static bool is_cie(const struct eh_section *s, const struct eh_entry *e)
+static bool is_cie(const struct elf_eh_section *s, const struct eh_entry *e)
 {
 	return e->id == (s->is_debug ? UINT64_MAX : 0);
 }
 
 /* What the letters of the augmentation stand for. Unknown ones end it: its length is known. */
-static void cie_augmentation(struct eh_cursor *c, struct view letters, struct eh_cie *cie)
+static void cie_augmentation(struct elf_eh_cursor *c, struct view letters, struct elf_eh_cie *cie)
 {
-	struct eh_cursor data = {.bytes = eh_bytes(c, eh_uleb(c))};
+	struct elf_eh_cursor data = {.bytes = elf_eh_bytes(c, elf_eh_uleb(c))};
 
 	cie->is_augmented = true;
 	if (!data.bytes.data)
@@ -239,13 +240,13 @@ static void cie_augmentation(struct eh_cursor *c, struct view letters, struct eh
 	for (size_t i = 1; i < letters.len; i++) {
 		switch (letters.data[i]) {
 		case 'R':
-			cie->encoding = eh_u8(&data);
+			cie->encoding = elf_eh_u8(&data);
 			break;
 		case 'P':
-			(void)encoded(&data, eh_u8(&data));
+			(void)encoded(&data, elf_eh_u8(&data));
 			break;
 		case 'L':
-			(void)eh_u8(&data);
+			(void)elf_eh_u8(&data);
 			break;
 		case 'S':
 			cie->is_signal = true;
@@ -257,10 +258,10 @@ static void cie_augmentation(struct eh_cursor *c, struct view letters, struct eh
 	c->bad |= data.bad;
 }
 
-static bool cie_parse(struct eh_cursor *c, struct eh_cie *cie)
+static bool cie_parse(struct elf_eh_cursor *c, struct elf_eh_cie *cie)
 {
-	uint8_t version = eh_u8(c);
-	struct eh_cursor program;
+	uint8_t version = elf_eh_u8(c);
+	struct elf_eh_cursor program;
 	struct view letters = {0};
 
 	if ((version != 1 && version != 3 && version != 4) ||
@@ -268,11 +269,11 @@ static bool cie_parse(struct eh_cursor *c, struct eh_cie *cie)
 		return false;
 	c->pos += letters.len + 1;
 	/* Addresses of eight bytes, and no segments. */
-	if (version == 4 && (eh_u8(c) != 8 || eh_u8(c) != 0))
+	if (version == 4 && (elf_eh_u8(c) != 8 || elf_eh_u8(c) != 0))
 		return false;
-	cie->code_align = eh_uleb(c);
-	cie->data_align = eh_sleb(c);
-	cie->ra_column = version == 1 ? eh_u8(c) : eh_uleb(c);
+	cie->code_align = elf_eh_uleb(c);
+	cie->data_align = elf_eh_sleb(c);
+	cie->ra_column = version == 1 ? elf_eh_u8(c) : elf_eh_uleb(c);
 	if (letters.len && letters.data[0] != 'z')
 		return false;
 	if (letters.len)
@@ -280,12 +281,12 @@ static bool cie_parse(struct eh_cursor *c, struct eh_cie *cie)
 	if (c->bad)
 		return false;
 	program = *c;
-	return eh_program_initial(cie, &program);
+	return elf_eh_program_initial(cie, &program);
 }
 
-static int cie_read(struct eh_section *s, uint64_t off, struct eh_cie *cie)
+static int cie_read(struct elf_eh_section *s, uint64_t off, struct elf_eh_cie *cie)
 {
-	struct eh_cursor c;
+	struct elf_eh_cursor c;
 	struct eh_entry e;
 	int r;
 
@@ -303,9 +304,9 @@ static int cie_read(struct eh_section *s, uint64_t off, struct eh_cie *cie)
 }
 
 /* The CIE at off. Each is read once, whatever the order in which functions refer to them. */
-static int cie_for(struct eh_frame *f, uint64_t off, const struct eh_cie **ret_cie)
+static int cie_for(struct elf_eh_frame *f, uint64_t off, const struct elf_eh_cie **ret_cie)
 {
-	struct eh_cie cie = {0};
+	struct elf_eh_cie cie = {0};
 	uint64_t index;
 	int r;
 
@@ -314,7 +315,7 @@ static int cie_for(struct eh_frame *f, uint64_t off, const struct eh_cie **ret_c
 		return 0;
 	}
 	if (f->n_cies == f->cies_cap) {
-		r = unwind_grow(&f->cies, &f->cies_cap, EH_MAX_CIES, sizeof(*f->cies));
+		r = elf_unwind_grow(&f->cies, &f->cies_cap, EH_MAX_CIES, sizeof(*f->cies));
 		if (r < 0)
 			return r;
 	}
@@ -329,14 +330,15 @@ static int cie_for(struct eh_frame *f, uint64_t off, const struct eh_cie **ret_c
 }
 
 /* Fills in all but the CIE. 1 when it is a function, 0 for an empty one, -EBADMSG. */
-static int fde_parse(const struct eh_section *s, struct eh_cursor *c, struct eh_fde *fde)
+static int fde_parse(const struct elf_eh_section *s, struct elf_eh_cursor *c,
+		     struct elf_eh_fde *fde)
 {
 	if (!fde->cie->is_usable)
 		return -EBADMSG;
-	fde->start = eh_address(c, fde->cie->encoding);
+	fde->start = elf_eh_address(c, fde->cie->encoding);
 	fde->size = encoded(c, fde->cie->encoding);
 	if (fde->cie->is_augmented)
-		(void)eh_bytes(c, eh_uleb(c));
+		(void)elf_eh_bytes(c, elf_eh_uleb(c));
 	if (c->bad)
 		return -EBADMSG;
 	if (fde->size == 0)
@@ -350,9 +352,9 @@ static int fde_parse(const struct eh_section *s, struct eh_cursor *c, struct eh_
 }
 
 /* As fde_parse(); also -ENOMEM, -E2BIG. */
-static int fde_read(struct eh_frame *f, const struct eh_entry *e, struct eh_fde *fde)
+static int fde_read(struct elf_eh_frame *f, const struct eh_entry *e, struct elf_eh_fde *fde)
 {
-	struct eh_cursor c;
+	struct elf_eh_cursor c;
 	int r;
 
 	/* First: it may move the window. */
@@ -362,9 +364,10 @@ static int fde_read(struct eh_frame *f, const struct eh_entry *e, struct eh_fde 
 	return r < 0 ? r : fde_parse(&f->section, &c, fde);
 }
 
-int eh_frame_fde(struct eh_frame *f, const struct eh_place *place, struct eh_fde *ret_fde)
+int elf_eh_frame_fde(struct elf_eh_frame *f, const struct elf_eh_place *place,
+		     struct elf_eh_fde *ret_fde)
 {
-	struct eh_fde fde = {0};
+	struct elf_eh_fde fde = {0};
 	struct eh_entry e;
 	int r;
 
@@ -379,9 +382,9 @@ int eh_frame_fde(struct eh_frame *f, const struct eh_place *place, struct eh_fde
 	return 0;
 }
 
-static int fde_add(struct eh_frame *f, uint64_t off, const struct eh_entry *e)
+static int fde_add(struct elf_eh_frame *f, uint64_t off, const struct eh_entry *e)
 {
-	struct eh_fde fde;
+	struct elf_eh_fde fde;
 	int r = fde_read(f, e, &fde);
 
 	if (r == -ENOMEM || r == -E2BIG)
@@ -391,25 +394,25 @@ static int fde_add(struct eh_frame *f, uint64_t off, const struct eh_entry *e)
 		return 0;
 	}
 	if (f->n_fdes == f->fdes_cap) {
-		r = unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
+		r = elf_unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
 		if (r < 0)
 			return r;
 	}
-	f->fdes[f->n_fdes++] = (struct eh_place){.start = (uint32_t)(fde.start - f->section.lo),
-						 .entry = (uint32_t)off};
+	f->fdes[f->n_fdes++] = (struct elf_eh_place){.start = (uint32_t)(fde.start - f->section.lo),
+						     .entry = (uint32_t)off};
 	return 0;
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct eh_place *x = a, *y = b;
+	const struct elf_eh_place *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-static void fdes_sort(struct eh_frame *f)
+static void fdes_sort(struct elf_eh_frame *f)
 {
 	/* Most files have them in order already. */
 	for (size_t i = 1; i < f->n_fdes; i++) {
@@ -420,7 +423,7 @@ static void fdes_sort(struct eh_frame *f)
 	}
 }
 
-int eh_frame_load(struct eh_frame *f, const struct unwind_sink *sink)
+int elf_eh_frame_load(struct elf_eh_frame *f, const struct elf_unwind_sink *sink)
 {
 	struct eh_entry e;
 	int r = 0;
@@ -447,11 +450,11 @@ int eh_frame_load(struct eh_frame *f, const struct unwind_sink *sink)
 	return 0;
 }
 
-void eh_frame_release(struct eh_frame *f)
+void elf_eh_frame_release(struct elf_eh_frame *f)
 {
 	free(f->cies);
 	free(f->fdes);
 	map_release(&f->cie_at);
 	eh_section_release(&f->section);
-	*f = (struct eh_frame){0};
+	*f = (struct elf_eh_frame){0};
 }

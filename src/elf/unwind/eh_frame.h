@@ -24,14 +24,14 @@
 #include "elf/unwind/builder.h"
 
 /* Bytes that are read one after the other. Past the end everything is 0 and bad is set. */
-struct eh_cursor {
+struct elf_eh_cursor {
 	struct view bytes;
 	uint64_t vaddr; /* of the first byte: addresses are relative to where they stand */
 	size_t pos;
 	bool bad;
 };
 
-static inline uint8_t eh_u8(struct eh_cursor *c)
+static inline uint8_t elf_eh_u8(struct elf_eh_cursor *c)
 {
 	uint8_t v = 0;
 
@@ -43,14 +43,14 @@ static inline uint8_t eh_u8(struct eh_cursor *c)
 }
 
 /* n is 2, 4 or 8. */
-uint64_t eh_uint(struct eh_cursor *c, unsigned int n);
-uint64_t eh_uleb(struct eh_cursor *c);
-int64_t eh_sleb(struct eh_cursor *c);
+uint64_t elf_eh_uint(struct elf_eh_cursor *c, unsigned int n);
+uint64_t elf_eh_uleb(struct elf_eh_cursor *c);
+int64_t elf_eh_sleb(struct elf_eh_cursor *c);
 /* The next n bytes, stepped over. */
-struct view eh_bytes(struct eh_cursor *c, uint64_t n);
+struct view elf_eh_bytes(struct elf_eh_cursor *c, uint64_t n);
 
 /* A part of the file, of which no more is in memory than is being looked at. */
-struct eh_section {
+struct elf_eh_section {
 	const struct elf_image *image; /* borrowed */
 	uint64_t off;		       /* in the file */
 	uint64_t size;
@@ -67,33 +67,33 @@ struct eh_section {
 };
 
 /* An address in the encoding (DW_EH_PE_*) of its CIE. */
-uint64_t eh_address(struct eh_cursor *c, uint8_t encoding);
+uint64_t elf_eh_address(struct elf_eh_cursor *c, uint8_t encoding);
 
-enum eh_cfa {
-	EH_CFA_NONE,
-	EH_CFA_REG,
-	EH_CFA_DEREF, /* *(reg + low 16 bits) + high 16 bits */
-	EH_CFA_PLT,
-	EH_CFA_OTHER,
+enum elf_eh_cfa {
+	ELF_EH_CFA_NONE,
+	ELF_EH_CFA_REG,
+	ELF_EH_CFA_DEREF, /* *(reg + low 16 bits) + high 16 bits */
+	ELF_EH_CFA_PLT,
+	ELF_EH_CFA_OTHER,
 };
 
-enum eh_ra {
-	EH_RA_OTHER,
-	EH_RA_SAVED, /* where the call put it */
-	EH_RA_UNDEFINED,
+enum elf_eh_ra {
+	ELF_EH_RA_OTHER,
+	ELF_EH_RA_SAVED, /* where the call put it */
+	ELF_EH_RA_UNDEFINED,
 };
 
 /* The rules at one address, as far as we follow them. */
-struct eh_state {
-	enum eh_cfa cfa;
-	enum eh_ra ra;
-	enum unwind_fp fp;
+struct elf_eh_state {
+	enum elf_eh_cfa cfa;
+	enum elf_eh_ra ra;
+	enum elf_unwind_fp fp;
 	uint64_t reg;
 	int64_t cfa_off;
 	int64_t fp_off;
 };
 
-struct eh_cie {
+struct elf_eh_cie {
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t ra_column;
@@ -101,29 +101,29 @@ struct eh_cie {
 	bool is_augmented;
 	bool is_signal;
 	bool is_usable;
-	struct eh_state initial;
+	struct elf_eh_state initial;
 };
 
 /* Where a function begins, and its entry. */
-struct eh_place {
+struct elf_eh_place {
 	uint32_t start; /* from the lowest text */
 	uint32_t entry; /* from the start of the section */
 };
 
-struct eh_fde {
+struct elf_eh_fde {
 	uint64_t start;
 	uint64_t size;
-	const struct eh_cie *cie;
-	struct eh_cursor program;
+	const struct elf_eh_cie *cie;
+	struct elf_eh_cursor program;
 };
 
 /* A zeroed one is empty. */
-struct eh_frame {
-	struct eh_section section;
-	struct eh_cie *cies;
+struct elf_eh_frame {
+	struct elf_eh_section section;
+	struct elf_eh_cie *cies;
 	size_t n_cies, cies_cap;
-	struct map cie_at;     /* offset -> index */
-	struct eh_place *fdes; /* by address */
+	struct map cie_at;	   /* offset -> index */
+	struct elf_eh_place *fdes; /* by address */
 	size_t n_fdes, fdes_cap;
 	uint64_t n_damaged;
 };
@@ -132,12 +132,13 @@ struct eh_frame {
  * Finds all functions. frame->section is to be set. sink: to be called now and then, without rows;
  * NULL is fine. -E2BIG, -ENOMEM, what the sink answers.
  */
-int eh_frame_load(struct eh_frame *frame, const struct unwind_sink *sink);
+int elf_eh_frame_load(struct elf_eh_frame *frame, const struct elf_unwind_sink *sink);
 /* One of them, until the next call. -EBADMSG: the file is no longer what it was; -ENOMEM. */
-int eh_frame_fde(struct eh_frame *frame, const struct eh_place *place, struct eh_fde *ret_fde);
-void eh_frame_release(struct eh_frame *frame);
+int elf_eh_frame_fde(struct elf_eh_frame *frame, const struct elf_eh_place *place,
+		     struct elf_eh_fde *ret_fde);
+void elf_eh_frame_release(struct elf_eh_frame *frame);
 
 /* Runs the program of a CIE; false if invalid or unsupported. */
-bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program);
+bool elf_eh_program_initial(struct elf_eh_cie *cie, const struct elf_eh_cursor *program);
 /* Rows from the function's start to end. Counts in the builder what is beyond us. */
-int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builder *b);
+int elf_eh_program_rows(const struct elf_eh_fde *fde, uint64_t end, struct elf_unwind_builder *b);

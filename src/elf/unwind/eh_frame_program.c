@@ -61,15 +61,15 @@ enum {
 
 /* One program as it runs. */
 struct eh_machine {
-	const struct eh_cie *cie;
-	struct eh_cursor c;
-	struct eh_state state;
+	const struct elf_eh_cie *cie;
+	struct elf_eh_cursor c;
+	struct elf_eh_state state;
 	uint64_t pc;
-	uint64_t end;		  /* of the function */
-	struct unwind_builder *b; /* NULL for the program of a CIE */
+	uint64_t end;		      /* of the function */
+	struct elf_unwind_builder *b; /* NULL for the program of a CIE */
 	bool has_unsupported;
 	size_t n_saved;
-	struct eh_state saved[MAX_SAVED_STATES];
+	struct elf_eh_state saved[MAX_SAVED_STATES];
 };
 
 static bool fits16(int64_t v)
@@ -83,57 +83,57 @@ static int32_t pack16(int64_t low, int64_t high)
 }
 
 /* The CFA in one of the shapes that can be followed; false when it is beyond us. */
-static bool rule_cfa(const struct eh_state *s, struct unwind_rule *rule)
+static bool rule_cfa(const struct elf_eh_state *s, struct elf_unwind_rule *rule)
 {
 	if (s->cfa_off < INT32_MIN || s->cfa_off > INT32_MAX)
 		return false;
 	rule->cfa_off = (int32_t)s->cfa_off;
 	switch (s->cfa) {
-	case EH_CFA_REG:
+	case ELF_EH_CFA_REG:
 		if (s->reg > REG_MAX)
 			return false;
-		rule->cfa = s->reg == REG_SP   ? UNWIND_SP
-			    : s->reg == REG_FP ? UNWIND_FP
-					       : UNWIND_REG;
-		rule->reg = rule->cfa == UNWIND_REG ? (uint8_t)s->reg & REG_MAX : 0;
+		rule->cfa = s->reg == REG_SP   ? ELF_UNWIND_SP
+			    : s->reg == REG_FP ? ELF_UNWIND_FP
+					       : ELF_UNWIND_REG;
+		rule->reg = rule->cfa == ELF_UNWIND_REG ? (uint8_t)s->reg & REG_MAX : 0;
 		return true;
-	case EH_CFA_DEREF:
-		rule->cfa = s->reg == REG_SP ? UNWIND_SP_DEREF : UNWIND_FP_DEREF;
+	case ELF_EH_CFA_DEREF:
+		rule->cfa = s->reg == REG_SP ? ELF_UNWIND_SP_DEREF : ELF_UNWIND_FP_DEREF;
 		return s->reg == REG_SP || s->reg == REG_FP;
-	case EH_CFA_PLT:
-		rule->cfa = UNWIND_PLT;
+	case ELF_EH_CFA_PLT:
+		rule->cfa = ELF_UNWIND_PLT;
 		return true;
 	default:
 		return false;
 	}
 }
 
-static struct unwind_rule rule_of(const struct eh_state *s, bool is_signal)
+static struct elf_unwind_rule rule_of(const struct elf_eh_state *s, bool is_signal)
 {
-	struct unwind_rule rule = {0};
+	struct elf_unwind_rule rule = {0};
 
 	if (is_signal)
-		return (struct unwind_rule){.cfa = UNWIND_SIGNAL};
-	if (s->ra == EH_RA_UNDEFINED)
-		return (struct unwind_rule){.cfa = UNWIND_END};
-	if (s->ra != EH_RA_SAVED || !rule_cfa(s, &rule))
-		return (struct unwind_rule){.cfa = UNWIND_UNSUPPORTED};
-	if (s->fp == UNWIND_FP_SAME)
+		return (struct elf_unwind_rule){.cfa = ELF_UNWIND_SIGNAL};
+	if (s->ra == ELF_EH_RA_UNDEFINED)
+		return (struct elf_unwind_rule){.cfa = ELF_UNWIND_END};
+	if (s->ra != ELF_EH_RA_SAVED || !rule_cfa(s, &rule))
+		return (struct elf_unwind_rule){.cfa = ELF_UNWIND_UNSUPPORTED};
+	if (s->fp == ELF_UNWIND_FP_SAME)
 		return rule;
-	rule.fp = fits16(s->fp_off) ? s->fp & 3 : UNWIND_FP_LOST;
-	rule.fp_off = rule.fp == UNWIND_FP_LOST ? 0 : (int16_t)s->fp_off;
+	rule.fp = fits16(s->fp_off) ? s->fp & 3 : ELF_UNWIND_FP_LOST;
+	rule.fp_off = rule.fp == ELF_UNWIND_FP_LOST ? 0 : (int16_t)s->fp_off;
 	return rule;
 }
 
 static int emit(struct eh_machine *m)
 {
-	struct unwind_rule rule;
+	struct elf_unwind_rule rule;
 
 	if (!m->b)
 		return 0;
 	rule = rule_of(&m->state, m->cie->is_signal);
-	m->has_unsupported |= rule.cfa == UNWIND_UNSUPPORTED;
-	return unwind_builder_row(m->b, m->pc, rule);
+	m->has_unsupported |= rule.cfa == ELF_UNWIND_UNSUPPORTED;
+	return elf_unwind_builder_row(m->b, m->pc, rule);
 }
 
 /* What was set up so far holds up to the new place. 1: the function ends before it. */
@@ -164,10 +164,10 @@ static int advance(struct eh_machine *m, uint64_t delta)
 static void reg_saved(struct eh_machine *m, uint64_t reg, int64_t off)
 {
 	if (reg == REG_FP) {
-		m->state.fp = UNWIND_FP_SAVED;
+		m->state.fp = ELF_UNWIND_FP_SAVED;
 		m->state.fp_off = off;
 	} else if (reg == m->cie->ra_column) {
-		m->state.ra = off == RA_AT ? EH_RA_SAVED : EH_RA_OTHER;
+		m->state.ra = off == RA_AT ? ELF_EH_RA_SAVED : ELF_EH_RA_OTHER;
 	}
 }
 
@@ -179,7 +179,7 @@ static int64_t factored(const struct eh_machine *m, uint64_t n)
 
 static void reg_restored(struct eh_machine *m, uint64_t reg)
 {
-	const struct eh_state *initial = &m->cie->initial;
+	const struct elf_eh_state *initial = &m->cie->initial;
 
 	if (reg == REG_FP) {
 		m->state.fp = initial->fp;
@@ -189,7 +189,7 @@ static void reg_restored(struct eh_machine *m, uint64_t reg)
 	}
 }
 
-static void reg_other(struct eh_machine *m, uint64_t reg, enum eh_ra ra, enum unwind_fp fp)
+static void reg_other(struct eh_machine *m, uint64_t reg, enum elf_eh_ra ra, enum elf_unwind_fp fp)
 {
 	if (reg == REG_FP) {
 		m->state.fp = fp;
@@ -200,26 +200,26 @@ static void reg_other(struct eh_machine *m, uint64_t reg, enum eh_ra ra, enum un
 }
 
 /* "The value of a register plus a number", which most expressions begin with. */
-static bool expr_reg(struct eh_cursor *c, uint64_t *ret_reg, int64_t *ret_off)
+static bool expr_reg(struct elf_eh_cursor *c, uint64_t *ret_reg, int64_t *ret_off)
 {
-	uint8_t op = eh_u8(c);
+	uint8_t op = elf_eh_u8(c);
 
 	if (op < EXPR_BREG0 || op > EXPR_BREG31)
 		return false;
 	*ret_reg = op - EXPR_BREG0;
-	*ret_off = eh_sleb(c);
+	*ret_off = elf_eh_sleb(c);
 	return !c->bad;
 }
 
 static void reg_expression(struct eh_machine *m, uint64_t reg, struct view bytes)
 {
-	struct eh_cursor c = {.bytes = bytes};
+	struct elf_eh_cursor c = {.bytes = bytes};
 	uint64_t base;
 	int64_t off;
 
-	reg_other(m, reg, EH_RA_OTHER, UNWIND_FP_LOST);
+	reg_other(m, reg, ELF_EH_RA_OTHER, ELF_UNWIND_FP_LOST);
 	if (reg == REG_FP && expr_reg(&c, &base, &off) && c.pos == bytes.len && base == REG_FP) {
-		m->state.fp = UNWIND_FP_AT_FP;
+		m->state.fp = ELF_UNWIND_FP_AT_FP;
 		m->state.fp_off = off;
 	}
 }
@@ -246,38 +246,38 @@ static bool expr_is_plt(struct view v, int64_t *ret_limit)
 /* The CFA as reg + off, or as what lies there, plus a constant. */
 static void cfa_expression(struct eh_machine *m, struct view bytes)
 {
-	struct eh_state *s = &m->state;
-	struct eh_cursor c = {.bytes = bytes};
+	struct elf_eh_state *s = &m->state;
+	struct elf_eh_cursor c = {.bytes = bytes};
 	uint64_t plus = 0;
 	int64_t off;
 
-	s->cfa = EH_CFA_PLT;
+	s->cfa = ELF_EH_CFA_PLT;
 	if (expr_is_plt(bytes, &s->cfa_off))
 		return;
-	s->cfa = EH_CFA_OTHER;
+	s->cfa = ELF_EH_CFA_OTHER;
 	if (!expr_reg(&c, &s->reg, &off))
 		return;
 	s->cfa_off = off;
 	if (c.pos == bytes.len) {
-		s->cfa = EH_CFA_REG;
+		s->cfa = ELF_EH_CFA_REG;
 		return;
 	}
-	if (eh_u8(&c) != EXPR_DEREF)
+	if (elf_eh_u8(&c) != EXPR_DEREF)
 		return;
 	if (c.pos < bytes.len) {
-		if (eh_u8(&c) != EXPR_PLUS_UCONST)
+		if (elf_eh_u8(&c) != EXPR_PLUS_UCONST)
 			return;
-		plus = eh_uleb(&c);
+		plus = elf_eh_uleb(&c);
 	}
 	if (c.bad || c.pos != bytes.len || !fits16(off) || plus > INT16_MAX)
 		return;
-	s->cfa = EH_CFA_DEREF;
+	s->cfa = ELF_EH_CFA_DEREF;
 	s->cfa_off = pack16(off, (int64_t)plus);
 }
 
 static void def_cfa(struct eh_machine *m, uint64_t reg, int64_t off)
 {
-	m->state.cfa = EH_CFA_REG;
+	m->state.cfa = ELF_EH_CFA_REG;
 	m->state.reg = reg;
 	m->state.cfa_off = off;
 }
@@ -285,7 +285,7 @@ static void def_cfa(struct eh_machine *m, uint64_t reg, int64_t off)
 /* Only half of the CFA is new: the other half must be there. */
 static int def_cfa_half(struct eh_machine *m, uint64_t reg, int64_t off)
 {
-	if (m->state.cfa != EH_CFA_REG)
+	if (m->state.cfa != ELF_EH_CFA_REG)
 		return -EBADMSG;
 	def_cfa(m, reg, off);
 	return 0;
@@ -310,26 +310,26 @@ static int state_restore(struct eh_machine *m)
 /* The instructions that say where the CFA is. */
 static int step_cfa(struct eh_machine *m, uint8_t op)
 {
-	struct eh_cursor *c = &m->c;
+	struct elf_eh_cursor *c = &m->c;
 	uint64_t reg;
 
 	switch (op) {
 	case OP_DEF_CFA:
-		reg = eh_uleb(c);
-		def_cfa(m, reg, (int64_t)eh_uleb(c));
+		reg = elf_eh_uleb(c);
+		def_cfa(m, reg, (int64_t)elf_eh_uleb(c));
 		return 0;
 	case OP_DEF_CFA_SF:
-		reg = eh_uleb(c);
-		def_cfa(m, reg, factored(m, (uint64_t)eh_sleb(c)));
+		reg = elf_eh_uleb(c);
+		def_cfa(m, reg, factored(m, (uint64_t)elf_eh_sleb(c)));
 		return 0;
 	case OP_DEF_CFA_REGISTER:
-		return def_cfa_half(m, eh_uleb(c), m->state.cfa_off);
+		return def_cfa_half(m, elf_eh_uleb(c), m->state.cfa_off);
 	case OP_DEF_CFA_OFFSET:
-		return def_cfa_half(m, m->state.reg, (int64_t)eh_uleb(c));
+		return def_cfa_half(m, m->state.reg, (int64_t)elf_eh_uleb(c));
 	case OP_DEF_CFA_OFFSET_SF:
-		return def_cfa_half(m, m->state.reg, factored(m, (uint64_t)eh_sleb(c)));
+		return def_cfa_half(m, m->state.reg, factored(m, (uint64_t)elf_eh_sleb(c)));
 	case OP_DEF_CFA_EXPRESSION:
-		cfa_expression(m, eh_bytes(c, eh_uleb(c)));
+		cfa_expression(m, elf_eh_bytes(c, elf_eh_uleb(c)));
 		return 0;
 	default:
 		return -ENOTSUP;
@@ -339,40 +339,40 @@ static int step_cfa(struct eh_machine *m, uint8_t op)
 /* The instructions that say where a register is. */
 static int step_reg(struct eh_machine *m, uint8_t op)
 {
-	struct eh_cursor *c = &m->c;
-	uint64_t reg = eh_uleb(c);
+	struct elf_eh_cursor *c = &m->c;
+	uint64_t reg = elf_eh_uleb(c);
 
 	switch (op) {
 	case OP_OFFSET_EXTENDED:
-		reg_saved(m, reg, factored(m, eh_uleb(c)));
+		reg_saved(m, reg, factored(m, elf_eh_uleb(c)));
 		return 0;
 	case OP_OFFSET_EXTENDED_SF:
-		reg_saved(m, reg, factored(m, (uint64_t)eh_sleb(c)));
+		reg_saved(m, reg, factored(m, (uint64_t)elf_eh_sleb(c)));
 		return 0;
 	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-		reg_saved(m, reg, factored(m, -eh_uleb(c)));
+		reg_saved(m, reg, factored(m, -elf_eh_uleb(c)));
 		return 0;
 	case OP_RESTORE_EXTENDED:
 		reg_restored(m, reg);
 		return 0;
 	case OP_UNDEFINED:
-		reg_other(m, reg, EH_RA_UNDEFINED, UNWIND_FP_LOST);
+		reg_other(m, reg, ELF_EH_RA_UNDEFINED, ELF_UNWIND_FP_LOST);
 		return 0;
 	case OP_SAME_VALUE:
-		reg_other(m, reg, EH_RA_OTHER, UNWIND_FP_SAME);
+		reg_other(m, reg, ELF_EH_RA_OTHER, ELF_UNWIND_FP_SAME);
 		return 0;
 	case OP_REGISTER:
 	case OP_VAL_OFFSET:
 	case OP_VAL_OFFSET_SF:
-		(void)eh_sleb(c);
-		reg_other(m, reg, EH_RA_OTHER, UNWIND_FP_LOST);
+		(void)elf_eh_sleb(c);
+		reg_other(m, reg, ELF_EH_RA_OTHER, ELF_UNWIND_FP_LOST);
 		return 0;
 	case OP_EXPRESSION:
-		reg_expression(m, reg, eh_bytes(c, eh_uleb(c)));
+		reg_expression(m, reg, elf_eh_bytes(c, elf_eh_uleb(c)));
 		return 0;
 	case OP_VAL_EXPRESSION:
-		(void)eh_bytes(c, eh_uleb(c));
-		reg_other(m, reg, EH_RA_OTHER, UNWIND_FP_LOST);
+		(void)elf_eh_bytes(c, elf_eh_uleb(c));
+		reg_other(m, reg, ELF_EH_RA_OTHER, ELF_UNWIND_FP_LOST);
 		return 0;
 	default:
 		return -ENOTSUP;
@@ -381,25 +381,25 @@ static int step_reg(struct eh_machine *m, uint8_t op)
 
 static int step_extended(struct eh_machine *m, uint8_t op)
 {
-	struct eh_cursor *c = &m->c;
+	struct elf_eh_cursor *c = &m->c;
 
 	switch (op) {
 	case OP_NOP:
 		return 0;
 	case OP_SET_LOC:
-		return advance_to(m, eh_address(c, m->cie->encoding));
+		return advance_to(m, elf_eh_address(c, m->cie->encoding));
 	case OP_ADVANCE1:
-		return advance(m, eh_u8(c));
+		return advance(m, elf_eh_u8(c));
 	case OP_ADVANCE2:
-		return advance(m, eh_uint(c, 2));
+		return advance(m, elf_eh_uint(c, 2));
 	case OP_ADVANCE4:
-		return advance(m, eh_uint(c, 4));
+		return advance(m, elf_eh_uint(c, 4));
 	case OP_REMEMBER_STATE:
 		return state_save(m);
 	case OP_RESTORE_STATE:
 		return state_restore(m);
 	case OP_GNU_ARGS_SIZE:
-		(void)eh_uleb(c);
+		(void)elf_eh_uleb(c);
 		return 0;
 	case OP_DEF_CFA:
 	case OP_DEF_CFA_SF:
@@ -415,13 +415,13 @@ static int step_extended(struct eh_machine *m, uint8_t op)
 
 static int step(struct eh_machine *m)
 {
-	uint8_t op = eh_u8(&m->c);
+	uint8_t op = elf_eh_u8(&m->c);
 
 	switch (op & OP_HIGH) {
 	case OP_ADVANCE:
 		return advance(m, op & OP_LOW);
 	case OP_OFFSET:
-		reg_saved(m, op & OP_LOW, factored(m, eh_uleb(&m->c)));
+		reg_saved(m, op & OP_LOW, factored(m, elf_eh_uleb(&m->c)));
 		return 0;
 	case OP_RESTORE:
 		reg_restored(m, op & OP_LOW);
@@ -444,14 +444,14 @@ static int run(struct eh_machine *m)
 	return r < 0 ? r : 0;
 }
 
-bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program)
+bool elf_eh_program_initial(struct elf_eh_cie *cie, const struct elf_eh_cursor *program)
 {
 	struct eh_machine m;
 
 	/* Zeroing what is saved would take longer than most programs. */
 	m.cie = cie;
 	m.c = *program;
-	m.state = (struct eh_state){0};
+	m.state = (struct elf_eh_state){0};
 	m.pc = m.end = 0;
 	m.b = NULL;
 	m.has_unsupported = false;
@@ -462,7 +462,7 @@ bool eh_program_initial(struct eh_cie *cie, const struct eh_cursor *program)
 	return true;
 }
 
-int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builder *b)
+int elf_eh_program_rows(const struct elf_eh_fde *fde, uint64_t end, struct elf_unwind_builder *b)
 {
 	struct eh_machine m;
 	int r;
@@ -480,8 +480,8 @@ int eh_program_rows(const struct eh_fde *fde, uint64_t end, struct unwind_builde
 		return b->error;
 	/* Of what a program says after something that we do not understand nothing is sure. */
 	if (r < 0) {
-		m.state.cfa = EH_CFA_OTHER;
-		m.state.ra = EH_RA_OTHER;
+		m.state.cfa = ELF_EH_CFA_OTHER;
+		m.state.ra = ELF_EH_RA_OTHER;
 	}
 	r = m.pc < end ? emit(&m) : 0;
 	b->table.n_unsupported += m.has_unsupported;

@@ -11,31 +11,31 @@
 
 #include <linux/types.h>
 
-enum unwind_cfa {
-	UNWIND_NONE,	    /* nothing is known here: text without unwind information */
-	UNWIND_SP,	    /* CFA = stack pointer + cfa_off */
-	UNWIND_FP,	    /* CFA = frame pointer + cfa_off */
-	UNWIND_FP_DEREF,    /* CFA = *(frame pointer + low 16 bits) + high 16 bits, both signed */
-	UNWIND_SP_DEREF,    /* CFA = *(stack pointer + low 16 bits) + high 16 bits, both signed */
-	UNWIND_PLT,	    /* CFA = stack pointer + 8, and 8 more where pc % 16 >= cfa_off */
-	UNWIND_SIGNAL,	    /* a signal frame: all registers lie on the stack */
-	UNWIND_END,	    /* the outermost frame */
-	UNWIND_CHAIN,	    /* no table: follow frame pointers */
-	UNWIND_REG,	    /* CFA = the register reg + cfa_off */
-	UNWIND_UNSUPPORTED, /* there is a rule, and it is beyond us */
+enum elf_unwind_cfa {
+	ELF_UNWIND_NONE,     /* nothing is known here: text without unwind information */
+	ELF_UNWIND_SP,	     /* CFA = stack pointer + cfa_off */
+	ELF_UNWIND_FP,	     /* CFA = frame pointer + cfa_off */
+	ELF_UNWIND_FP_DEREF, /* CFA = *(frame pointer + low 16 bits) + high 16 bits, both signed */
+	ELF_UNWIND_SP_DEREF, /* CFA = *(stack pointer + low 16 bits) + high 16 bits, both signed */
+	ELF_UNWIND_PLT,	     /* CFA = stack pointer + 8, and 8 more where pc % 16 >= cfa_off */
+	ELF_UNWIND_SIGNAL,   /* a signal frame: all registers lie on the stack */
+	ELF_UNWIND_END,	     /* the outermost frame */
+	ELF_UNWIND_CHAIN,    /* no table: follow frame pointers */
+	ELF_UNWIND_REG,	     /* CFA = the register reg + cfa_off */
+	ELF_UNWIND_UNSUPPORTED, /* there is a rule, and it is beyond us */
 };
 
-enum unwind_fp {
-	UNWIND_FP_SAME,	 /* the caller's frame pointer is still in its register */
-	UNWIND_FP_SAVED, /* it is at CFA + fp_off */
-	UNWIND_FP_LOST,	 /* it cannot be known */
-	UNWIND_FP_AT_FP, /* it is at this frame's own frame pointer + fp_off (realigned stacks) */
+enum elf_unwind_fp {
+	ELF_UNWIND_FP_SAME,  /* the caller's frame pointer is still in its register */
+	ELF_UNWIND_FP_SAVED, /* it is at CFA + fp_off */
+	ELF_UNWIND_FP_LOST,  /* it cannot be known */
+	ELF_UNWIND_FP_AT_FP, /* at this frame's own frame pointer + fp_off (realigned stacks) */
 };
 
-struct unwind_rule {
-	__u8 cfa;     /* enum unwind_cfa */
-	__u8 fp : 2;  /* enum unwind_fp */
-	__u8 reg : 6; /* DWARF number, for UNWIND_REG: known in the innermost frame only */
+struct elf_unwind_rule {
+	__u8 cfa;     /* enum elf_unwind_cfa */
+	__u8 fp : 2;  /* enum elf_unwind_fp */
+	__u8 reg : 6; /* DWARF number, for ELF_UNWIND_REG: known in the innermost frame only */
 	__s16 fp_off;
 	__s32 cfa_off;
 };

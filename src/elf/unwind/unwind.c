@@ -14,21 +14,21 @@
 #define UNWIND_MAX_BYTES ((uint64_t)64 << 20)
 #define EH_FRAME_HDR_BYTES 32
 
-void unwind_table_release(struct unwind_table *table)
+void elf_unwind_table_release(struct elf_unwind_table *table)
 {
 	free(table->rows);
 	free(table->starts);
-	*table = (struct unwind_table){0};
+	*table = (struct elf_unwind_table){0};
 }
 
 static bool place_by_section(const struct elf_image *image, const char *name,
-			     struct eh_section *ret)
+			     struct elf_eh_section *ret)
 {
 	const struct elf_section *s = elf_image_section(image, name);
 
 	if (!s || s->type == SHT_NOBITS || s->size == 0 || (s->flags & SHF_COMPRESSED))
 		return false;
-	*ret = (struct eh_section){
+	*ret = (struct elf_eh_section){
 		.image = image, .off = s->offset, .size = s->size, .vaddr = s->addr};
 	return true;
 }
@@ -38,10 +38,10 @@ static bool place_by_section(const struct elf_image *image, const char *name,
  *
  *   version u8 = 1 | encodings of the address, of a count, of a table, u8 each | the address ...
  */
-static bool place_by_segment(const struct elf_image *image, struct eh_section *ret)
+static bool place_by_segment(const struct elf_image *image, struct elf_eh_section *ret)
 {
 	uint8_t bytes[EH_FRAME_HDR_BYTES];
-	struct eh_cursor c = {.pos = 4};
+	struct elf_eh_cursor c = {.pos = 4};
 	uint64_t addr;
 
 	for (size_t i = 0; i < image->n_segments && !c.bytes.len; i++) {
@@ -49,12 +49,12 @@ static bool place_by_segment(const struct elf_image *image, struct eh_section *r
 		size_t len = s->filesz < sizeof(bytes) ? s->filesz : sizeof(bytes);
 
 		if (s->type == PT_GNU_EH_FRAME && elf_image_read(image, s->offset, bytes, len) == 0)
-			c = (struct eh_cursor){
+			c = (struct elf_eh_cursor){
 				.bytes = view_of(bytes, len), .vaddr = s->vaddr, .pos = 4};
 	}
 	if (c.bytes.len < 4 || bytes[0] != 1)
 		return false;
-	addr = eh_address(&c, bytes[1]);
+	addr = elf_eh_address(&c, bytes[1]);
 	if (c.bad)
 		return false;
 	for (size_t i = 0; i < image->n_segments; i++) {
@@ -63,7 +63,7 @@ static bool place_by_segment(const struct elf_image *image, struct eh_section *r
 		if (s->type != PT_LOAD || addr < s->vaddr || addr - s->vaddr >= s->filesz)
 			continue;
 		/* How long it is only its last entry tells. */
-		*ret = (struct eh_section){
+		*ret = (struct elf_eh_section){
 			.image = image,
 			.off = s->offset + (addr - s->vaddr),
 			.size = s->filesz - (addr - s->vaddr),
@@ -95,20 +95,20 @@ static void text_range(const struct elf_image *image, uint64_t *ret_lo, uint64_t
 }
 
 /* The rows of all functions; what no function covers is a gap. */
-static int compile_rows(struct eh_frame *f, struct unwind_builder *b)
+static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 {
-	static const struct unwind_rule gap = {.cfa = UNWIND_NONE};
+	static const struct elf_unwind_rule gap = {.cfa = ELF_UNWIND_NONE};
 
 	for (size_t i = 0; i < f->n_fdes; i++) {
-		const struct eh_place *next = i + 1 < f->n_fdes ? &f->fdes[i + 1] : NULL;
-		struct eh_fde fde;
+		const struct elf_eh_place *next = i + 1 < f->n_fdes ? &f->fdes[i + 1] : NULL;
+		struct elf_eh_fde fde;
 		uint64_t end;
 		int r = -EBADMSG;
 
 		/* Of two that begin together one is enough; of two that overlap each has its start.
 		 */
 		if (!next || next->start != f->fdes[i].start)
-			r = eh_frame_fde(f, &f->fdes[i], &fde);
+			r = elf_eh_frame_fde(f, &f->fdes[i], &fde);
 		if (r == -EBADMSG) {
 			b->table.n_damaged++;
 			continue;
@@ -117,11 +117,11 @@ static int compile_rows(struct eh_frame *f, struct unwind_builder *b)
 		if (next && f->section.lo + next->start < end)
 			end = f->section.lo + next->start;
 		if (r == 0)
-			r = unwind_builder_start(b, fde.start);
+			r = elf_unwind_builder_start(b, fde.start);
 		if (r == 0)
-			r = eh_program_rows(&fde, end, b);
+			r = elf_eh_program_rows(&fde, end, b);
 		if (r == 0)
-			r = unwind_builder_row(b, end, gap);
+			r = elf_unwind_builder_row(b, end, gap);
 		if (r < 0)
 			return r;
 	}
@@ -129,10 +129,10 @@ static int compile_rows(struct eh_frame *f, struct unwind_builder *b)
 }
 
 /* Adds nothing when the section holds no function. */
-static int compile_section(const struct eh_section *section, struct unwind_builder *b,
+static int compile_section(const struct elf_eh_section *section, struct elf_unwind_builder *b,
 			   struct err *err)
 {
-	_cleanup_(eh_frame_release) struct eh_frame f = {.section = *section};
+	_cleanup_(elf_eh_frame_release) struct elf_eh_frame f = {.section = *section};
 	uint8_t last;
 	int r;
 
@@ -144,7 +144,7 @@ static int compile_section(const struct eh_section *section, struct unwind_build
 	if (r < 0)
 		return err_set(err, r, "damaged ELF file: its unwind information is truncated");
 	text_range(section->image, &f.section.lo, &f.section.hi);
-	r = eh_frame_load(&f, b->sink);
+	r = elf_eh_frame_load(&f, b->sink);
 	if (r == 0) {
 		b->table.n_damaged += f.n_damaged;
 		r = compile_rows(&f, b);
@@ -156,9 +156,9 @@ static int compile_section(const struct eh_section *section, struct unwind_build
 	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
 }
 
-int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, struct err *err)
+int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err)
 {
-	struct eh_section section;
+	struct elf_eh_section section;
 	bool found = false;
 	int r = 0;
 
@@ -180,14 +180,14 @@ int elf_unwind_build(const struct elf_image *image, struct unwind_builder *b, st
 	return found ? 0 : err_set(err, -ENOENT, "the file has no unwind information");
 }
 
-int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
+int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sink *sink,
 		      struct err *err)
 {
-	_cleanup_(unwind_builder_release) struct unwind_builder b = {.sink = sink};
+	_cleanup_(elf_unwind_builder_release) struct elf_unwind_builder b = {.sink = sink};
 	int r = elf_unwind_build(image, &b, err);
 
 	if (r < 0)
 		return r;
-	r = unwind_builder_drain(&b);
+	r = elf_unwind_builder_drain(&b);
 	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
 }

@@ -12,14 +12,14 @@
 #include "elf/unwind/rule.h"
 
 /* Holds from its address to that of the next row. */
-struct unwind_row {
+struct elf_unwind_row {
 	uint64_t vaddr; /* link-time */
-	struct unwind_rule rule;
+	struct elf_unwind_rule rule;
 };
 
-/* A zeroed one is empty. Rows with equal rules are joined; gaps are rows of UNWIND_NONE. */
-struct unwind_table {
-	struct unwind_row *rows;
+/* A zeroed one is empty. Rows with equal rules are joined; gaps are rows of ELF_UNWIND_NONE. */
+struct elf_unwind_table {
+	struct elf_unwind_row *rows;
 	size_t n_rows;
 	uint64_t *starts; /* of functions, ascending: names for those without symbols */
 	size_t n_starts;
@@ -31,8 +31,8 @@ struct unwind_table {
  * Takes rows a few thousand at a time, ascending over all calls; a negative answer ends it all.
  * Called without rows now and then where that takes long, for who has other things to do as well.
  */
-struct unwind_sink {
-	int (*rows)(void *context, const struct unwind_row *rows, size_t n);
+struct elf_unwind_sink {
+	int (*rows)(void *context, const struct elf_unwind_row *rows, size_t n);
 	void *context;
 };
 
@@ -40,6 +40,6 @@ struct unwind_sink {
  * Hands all rows on, of which no more than a few are in memory at a time. -ENOENT: the file has no
  * unwind information; -E2BIG: more of it than we are willing to hold; what the sink answers.
  */
-int elf_unwind_stream(const struct elf_image *image, const struct unwind_sink *sink,
+int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sink *sink,
 		      struct err *err);
-void unwind_table_release(struct unwind_table *table);
+void elf_unwind_table_release(struct elf_unwind_table *table);

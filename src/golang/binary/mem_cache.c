@@ -23,21 +23,21 @@ struct golang_window {
 	uint8_t *data;
 };
 
-void golang_windows_init(struct golang_windows *w, struct proc_mem *mem, size_t window_bytes,
-			 size_t n_windows, size_t max_windows)
+void golang_mem_cache_init(struct golang_mem_cache *w, struct proc_mem *mem, size_t window_bytes,
+			   size_t n_windows, size_t max_windows)
 {
-	*w = (struct golang_windows){
+	*w = (struct golang_mem_cache){
 		.mem = mem,
 		.window_bytes = window_bytes,
 		.n_windows = n_windows,
 		.max_windows = max_windows,
-		.work_left = GOLANG_WINDOWS_WORK,
+		.work_left = GOLANG_MEM_CACHE_WORK,
 	};
 }
 
-void golang_windows_refill(struct golang_windows *w)
+void golang_mem_cache_refill(struct golang_mem_cache *w)
 {
-	w->work_left = GOLANG_WINDOWS_WORK;
+	w->work_left = GOLANG_MEM_CACHE_WORK;
 }
 
 static void windows_free(struct golang_window *windows, size_t n)
@@ -47,7 +47,7 @@ static void windows_free(struct golang_window *windows, size_t n)
 	free(windows);
 }
 
-void golang_windows_release(struct golang_windows *w)
+void golang_mem_cache_release(struct golang_mem_cache *w)
 {
 	windows_free(w->windows, w->n_windows);
 	w->windows = NULL;
@@ -55,10 +55,10 @@ void golang_windows_release(struct golang_windows *w)
 	free(w->scratch);
 	w->scratch = NULL;
 	w->scratch_len = 0;
-	golang_windows_refill(w);
+	golang_mem_cache_refill(w);
 }
 
-static struct golang_window *windows_set(struct golang_windows *w, uint64_t base)
+static struct golang_window *windows_set(struct golang_mem_cache *w, uint64_t base)
 {
 	size_t sets = w->n_windows / WINDOW_WAYS;
 
@@ -77,9 +77,9 @@ static struct golang_window *windows_oldest(struct golang_window *set)
 }
 
 /* Keeps what is cached: a walk that made us grow is about to use it. */
-static int windows_grow(struct golang_windows *w)
+static int windows_grow(struct golang_mem_cache *w)
 {
-	struct golang_windows bigger = *w;
+	struct golang_mem_cache bigger = *w;
 
 	bigger.n_windows = w->n_windows * 2;
 	bigger.windows = calloc(bigger.n_windows, sizeof(*bigger.windows));
@@ -102,7 +102,7 @@ static int windows_grow(struct golang_windows *w)
 }
 
 /* Reads the window around addr. Its start may be unmapped: then from addr's mapping, or page. */
-static int windows_load(struct golang_windows *w, uint64_t addr, struct golang_window *slot)
+static int windows_load(struct golang_mem_cache *w, uint64_t addr, struct golang_window *slot)
 {
 	uint64_t base = addr & ~(uint64_t)(w->window_bytes - 1);
 	uint64_t end = base + w->window_bytes;
@@ -112,7 +112,7 @@ static int windows_load(struct golang_windows *w, uint64_t addr, struct golang_w
 
 	if (end < base)
 		return -EFAULT;
-	if (!golang_windows_spend(w, w->window_bytes / WINDOW_BYTES_PER_WORK))
+	if (!golang_mem_cache_spend(w, w->window_bytes / WINDOW_BYTES_PER_WORK))
 		return -E2BIG;
 	if (!slot->data)
 		slot->data = malloc(w->window_bytes);
@@ -135,7 +135,7 @@ static int windows_load(struct golang_windows *w, uint64_t addr, struct golang_w
 }
 
 /* Grows the cache when the window at base was dropped before, while it may. */
-static int windows_miss(struct golang_windows *w, uint64_t base)
+static int windows_miss(struct golang_mem_cache *w, uint64_t base)
 {
 	uint64_t seen;
 
@@ -148,13 +148,14 @@ static int windows_miss(struct golang_windows *w, uint64_t base)
 	return map_put(&w->loaded, base, 1);
 }
 
-static int windows_find(struct golang_windows *w, uint64_t addr, struct golang_window **ret_window)
+static int windows_find(struct golang_mem_cache *w, uint64_t addr,
+			struct golang_window **ret_window)
 {
 	uint64_t base = addr & ~(uint64_t)(w->window_bytes - 1);
 	struct golang_window *set;
 	int r;
 
-	if (!golang_windows_spend(w, 1))
+	if (!golang_mem_cache_spend(w, 1))
 		return -E2BIG;
 	if (!w->windows) {
 		w->windows = calloc(w->n_windows, sizeof(*w->windows));
@@ -176,8 +177,8 @@ static int windows_find(struct golang_windows *w, uint64_t addr, struct golang_w
 	return windows_load(w, addr, *ret_window);
 }
 
-const uint8_t *golang_windows_span(struct golang_windows *w, uint64_t addr, size_t *ret_len,
-				   int *ret_code)
+const uint8_t *golang_mem_cache_span(struct golang_mem_cache *w, uint64_t addr, size_t *ret_len,
+				     int *ret_code)
 {
 	struct golang_window *window;
 	int r = windows_find(w, addr, &window);
@@ -191,7 +192,7 @@ const uint8_t *golang_windows_span(struct golang_windows *w, uint64_t addr, size
 }
 
 /* Puts together what lies in two or more windows. */
-static int windows_assemble(struct golang_windows *w, uint64_t addr, size_t len)
+static int windows_assemble(struct golang_mem_cache *w, uint64_t addr, size_t len)
 {
 	size_t done = 0;
 
@@ -208,7 +209,7 @@ static int windows_assemble(struct golang_windows *w, uint64_t addr, size_t len)
 	while (done < len) {
 		size_t have;
 		int r = 0;
-		const uint8_t *p = golang_windows_span(w, addr + done, &have, &r);
+		const uint8_t *p = golang_mem_cache_span(w, addr + done, &have, &r);
 
 		if (!p)
 			return r;
@@ -219,11 +220,11 @@ static int windows_assemble(struct golang_windows *w, uint64_t addr, size_t len)
 	return 0;
 }
 
-const uint8_t *golang_windows_get(struct golang_windows *w, uint64_t addr, size_t len,
-				  int *ret_code)
+const uint8_t *golang_mem_cache_get(struct golang_mem_cache *w, uint64_t addr, size_t len,
+				    int *ret_code)
 {
 	size_t have;
-	const uint8_t *p = golang_windows_span(w, addr, &have, ret_code);
+	const uint8_t *p = golang_mem_cache_span(w, addr, &have, ret_code);
 	int r;
 
 	if (!p || have >= len)

@@ -17,7 +17,7 @@
 
 struct golang_window;
 
-struct golang_windows {
+struct golang_mem_cache {
 	struct proc_mem *mem;
 	size_t window_bytes; /* a power of two */
 	size_t max_windows;  /* powers of two, at least 4 */
@@ -35,17 +35,18 @@ struct golang_windows {
  * on windows is limited. A unit of work is an access to a window, a step of a walk in it, or 32
  * bytes loaded. The budget takes one to three seconds, and no real program comes close.
  */
-#define GOLANG_WINDOWS_WORK ((uint64_t)1 << 28)
+#define GOLANG_MEM_CACHE_WORK ((uint64_t)1 << 28)
 
 /* Borrows mem. Allocates memory as windows are loaded. */
-void golang_windows_init(struct golang_windows *w, struct proc_mem *mem, size_t window_bytes,
-			 size_t n_windows, size_t max_windows);
-void golang_windows_release(struct golang_windows *w); /* drops everything; reusable afterwards */
+void golang_mem_cache_init(struct golang_mem_cache *w, struct proc_mem *mem, size_t window_bytes,
+			   size_t n_windows, size_t max_windows);
+void golang_mem_cache_release(
+	struct golang_mem_cache *w); /* drops everything; reusable afterwards */
 /* Resets the work budget for a fresh start. Release does this too. */
-void golang_windows_refill(struct golang_windows *w);
+void golang_mem_cache_refill(struct golang_mem_cache *w);
 
 /* False if the budget is spent; every call below then fails with -E2BIG. */
-static inline bool golang_windows_spend(struct golang_windows *w, uint64_t work)
+static inline bool golang_mem_cache_spend(struct golang_mem_cache *w, uint64_t work)
 {
 	bool enough = w->work_left > work;
 
@@ -53,14 +54,14 @@ static inline bool golang_windows_spend(struct golang_windows *w, uint64_t work)
 	return enough;
 }
 
-static inline bool golang_windows_spent(const struct golang_windows *w)
+static inline bool golang_mem_cache_spent(const struct golang_mem_cache *w)
 {
 	return w->work_left == 0;
 }
 
 /* The bytes [addr, addr+len), valid until the next call; NULL and err's code in *ret_code. */
-const uint8_t *golang_windows_get(struct golang_windows *w, uint64_t addr, size_t len,
-				  int *ret_code);
+const uint8_t *golang_mem_cache_get(struct golang_mem_cache *w, uint64_t addr, size_t len,
+				    int *ret_code);
 /* As many bytes from addr as are in its window, at least one; *ret_len says how many. */
-const uint8_t *golang_windows_span(struct golang_windows *w, uint64_t addr, size_t *ret_len,
-				   int *ret_code);
+const uint8_t *golang_mem_cache_span(struct golang_mem_cache *w, uint64_t addr, size_t *ret_len,
+				     int *ret_code);

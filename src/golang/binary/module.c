@@ -118,10 +118,10 @@ static int textsects_load(struct golang_pclntab *t, struct proc_mem *mem, struct
 	return 0;
 }
 
-int golang_module_load(struct golang_module *m, struct golang_windows *windows, uint64_t addr,
+int golang_module_load(struct golang_module *m, struct golang_mem_cache *cache, uint64_t addr,
 		       const struct golang_layout *layout, struct err *err)
 {
-	struct proc_mem *mem = windows->mem;
+	struct proc_mem *mem = cache->mem;
 	struct golang_module module = {.addr = addr};
 	struct golang_pclntab *t = &module.tables;
 	uint8_t md[MD_BYTES];
@@ -134,7 +134,7 @@ int golang_module_load(struct golang_module *m, struct golang_windows *windows, 
 	r = golang_pclntab_header(t, mem, word_at(md, 0), &names, err);
 	if (r < 0)
 		return r;
-	t->windows = windows;
+	t->cache = cache;
 	t->names = span_at(md, MD_NAMES, 1);
 	t->units = span_at(md, MD_UNITS, sizeof(uint32_t));
 	t->files = span_at(md, MD_FILES, 1);

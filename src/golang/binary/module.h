@@ -27,7 +27,7 @@ int golang_module_find(const struct golang_image *image, struct proc_mem *mem, u
  * Reads the moduledata at addr. Without a layout (version not known yet), inlined calls stay
  * unknown. Borrows windows for the tables.
  */
-int golang_module_load(struct golang_module *m, struct golang_windows *windows, uint64_t addr,
+int golang_module_load(struct golang_module *m, struct golang_mem_cache *cache, uint64_t addr,
 		       const struct golang_layout *layout, struct err *err);
 void golang_module_release(struct golang_module *m);
 /* The address of the next module, 0 at the end. */

@@ -55,7 +55,7 @@ const uint8_t *golang_pclntab_at(struct golang_pclntab *t, struct golang_span sp
 
 	if (off > span.len || len > span.len - off)
 		return NULL;
-	return golang_windows_get(t->windows, span.addr + off, len, &code);
+	return golang_mem_cache_get(t->cache, span.addr + off, len, &code);
 }
 
 static uint32_t u32_at(const uint8_t *p)
@@ -94,7 +94,7 @@ static bool functab_at(struct golang_pclntab *t, uint64_t i, uint64_t *ret_entry
 	unsigned int bytes = layout_of(t)->functab_entry_bytes;
 	const uint8_t *p = golang_pclntab_at(t, t->functab, i * bytes, last ? bytes / 2 : bytes);
 
-	if (!p || !golang_windows_spend(t->windows, t->n_textsects))
+	if (!p || !golang_mem_cache_spend(t->cache, t->n_textsects))
 		return false;
 	if (t->format == GOLANG_PCLN_116) {
 		*ret_entry = u64_at(p);
@@ -202,7 +202,7 @@ int golang_pcvalue_next(struct golang_pclntab *t, struct golang_pcvalue *v)
 {
 	uint64_t delta;
 
-	if (!golang_windows_spend(t->windows, 1))
+	if (!golang_mem_cache_spend(t->cache, 1))
 		return -E2BIG;
 	/* Two varints of a value and a pc fit into 20 bytes. */
 	if (v->piece.len - v->pos < 20) {
@@ -258,8 +258,8 @@ bool golang_pclntab_inlined(struct golang_pclntab *t, const struct golang_func *
 
 	if (index < 0 || index > INT16_MAX)
 		return false;
-	p = golang_windows_get(t->windows, f->inline_tree + (uint64_t)index * l->inlined_bytes,
-			       l->inlined_bytes, &code);
+	p = golang_mem_cache_get(t->cache, f->inline_tree + (uint64_t)index * l->inlined_bytes,
+				 l->inlined_bytes, &code);
 	if (!p)
 		return false;
 	*ret_inlined = (struct golang_inlined){
@@ -373,7 +373,7 @@ static bool functab_records(struct golang_pclntab *t, uint64_t first, size_t n, 
 	size_t bytes = layout_of(t)->functab_entry_bytes;
 	const uint8_t *p = golang_pclntab_at(t, t->functab, first * bytes, n * bytes);
 
-	if (!p || !golang_windows_spend(t->windows, n))
+	if (!p || !golang_mem_cache_spend(t->cache, n))
 		return false;
 	for (size_t i = 0; i < n; i++, p += bytes)
 		records[i] = t->format == GOLANG_PCLN_116 ? u64_at(p + 8) : u32_at(p + 4);
@@ -401,7 +401,7 @@ static uint32_t record_name(struct golang_pclntab *t, uint64_t record,
 	piece->bytes = view_of(NULL, 0);
 	if (off > t->functions.len || sizeof(name) > t->functions.len - off)
 		return UINT32_MAX;
-	p = golang_windows_span(t->windows, t->functions.addr + off, &have, &code);
+	p = golang_mem_cache_span(t->cache, t->functions.addr + off, &have, &code);
 	if (p && have >= sizeof(name)) {
 		piece->bytes = view_of(p, MIN(have, t->functions.len - off));
 		piece->off = off;
@@ -457,7 +457,7 @@ int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names
 			      struct golang_func *ret_funcs, size_t n, struct err *err)
 {
 	struct name_search search = {.names = names, .n = n, .start = t->names.addr};
-	struct golang_scan scan = {.mem = t->windows->mem, .left = PCLN_MAX_NAMES_BYTES};
+	struct golang_scan scan = {.mem = t->cache->mem, .left = PCLN_MAX_NAMES_BYTES};
 	int r;
 
 	memset(ret_funcs, 0, n * sizeof(*ret_funcs));
@@ -471,7 +471,7 @@ int golang_pclntab_find_named(struct golang_pclntab *t, const char *const *names
 		return err_set(err, r, "cannot read Go's function names: %s",
 			       r == -E2BIG ? "there are too many" : strerror(-r));
 	name_search_functions(&search, t, ret_funcs);
-	if (golang_windows_spent(t->windows))
+	if (golang_mem_cache_spent(t->cache))
 		return err_set(err, -E2BIG,
 			       "Go's function table is too large or too scattered to search");
 	return 0;

@@ -44,7 +44,7 @@ struct golang_span {
 };
 
 struct golang_pclntab {
-	struct golang_windows *windows; /* borrowed */
+	struct golang_mem_cache *cache; /* borrowed */
 	enum golang_pcln_format format;
 	uint64_t addr;
 	unsigned int quantum; /* of instruction addresses: 1 on amd64, 4 on arm64 */

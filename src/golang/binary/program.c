@@ -27,7 +27,7 @@ void golang_program_close(struct golang_program *program)
 	if (!program)
 		return;
 	golang_module_release(&program->module);
-	golang_windows_release(&program->windows);
+	golang_mem_cache_release(&program->cache);
 	golang_image_release(&program->image);
 	proc_mem_close(program->mem);
 	buf_release(&program->text);
@@ -55,11 +55,11 @@ static int program_open_memory(struct golang_program *p, int fd, bool relocated,
 
 	if (r < 0)
 		return r;
-	golang_windows_release(&p->windows);
+	golang_mem_cache_release(&p->cache);
 	proc_mem_close(p->mem);
 	p->mem = mem;
-	golang_windows_init(&p->windows, mem, PROGRAM_WINDOW_BYTES, PROGRAM_WINDOWS,
-			    PROGRAM_WINDOWS);
+	golang_mem_cache_init(&p->cache, mem, PROGRAM_WINDOW_BYTES, PROGRAM_WINDOWS,
+			      PROGRAM_WINDOWS);
 	return 0;
 }
 
@@ -94,14 +94,14 @@ static int program_load(struct golang_program *p, struct err *err)
 		r = golang_module_find(&p->image, p->mem, pclntab, &addr, err);
 	/* Where fields lie depends on the version, and the version may have to be looked for. */
 	if (r == 0)
-		r = golang_module_load(&module, &p->windows, addr, NULL, err);
+		r = golang_module_load(&module, &p->cache, addr, NULL, err);
 	if (r < 0)
 		return r;
 	r = program_layout(p, &module, err);
 	golang_module_release(&module);
 	if (r < 0)
 		return r;
-	return golang_module_load(&p->module, &p->windows, addr, p->layout, err);
+	return golang_module_load(&p->module, &p->cache, addr, p->layout, err);
 }
 
 static int program_open(struct golang_program *p, int fd, struct err *err)
@@ -230,12 +230,12 @@ int golang_program_frames(struct golang_program *p, uint64_t vaddr,
 
 	frames.n = 0;
 	buf_clear(&p->text);
-	p->windows.work_left = PROGRAM_FRAMES_WORK;
+	p->cache.work_left = PROGRAM_FRAMES_WORK;
 	if (func_at(&p->module.tables, &vaddr, &f))
 		r = frames_find(p, &f, vaddr, &frames);
 	if (r < 0)
 		return err_oom(err);
-	if (golang_windows_spent(&p->windows))
+	if (golang_mem_cache_spent(&p->cache))
 		return err_set(err, -E2BIG,
 			       "Go's tables need more work to read than any real program's: they "
 			       "are damaged or forged");

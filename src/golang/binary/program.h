@@ -20,7 +20,7 @@ void golang_program_close(struct golang_program *program); /* NULL is fine */
 DEFINE_CLEANUP(struct golang_program, golang_program_close)
 
 /* Rows for Go's own text; if there is .eh_frame as well (cgo), the caller merges both. */
-int golang_program_unwind(struct golang_program *program, struct unwind_table *ret_table,
+int golang_program_unwind(struct golang_program *program, struct elf_unwind_table *ret_table,
 			  struct err *err);
 
 /* One function at an address; views live until the next call on the program. */

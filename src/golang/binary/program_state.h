@@ -14,7 +14,7 @@ struct golang_program {
 	struct proc_mem *mem; /* the file, at link-time addresses */
 	struct golang_image image;
 	const struct golang_layout *layout;
-	struct golang_windows windows;
+	struct golang_mem_cache cache;
 	struct golang_module module;
 	struct buf text; /* names and files of the last address */
 };

@@ -62,7 +62,7 @@ struct func {
 
 struct go_unwind {
 	struct golang_pclntab *t;
-	struct unwind_builder b;
+	struct elf_unwind_builder b;
 	struct golang_func special[ARRAY_SIZE(special)];
 };
 
@@ -85,7 +85,7 @@ static uint64_t frame_begins(struct golang_pclntab *t, const struct func *f)
 	};
 	size_t len = MIN(f->f.end - f->f.entry, (uint64_t)UNWIND_PROLOGUE_BYTES);
 	int code;
-	const uint8_t *p = golang_windows_get(t->windows, f->f.entry, len, &code);
+	const uint8_t *p = golang_mem_cache_get(t->cache, f->f.entry, len, &code);
 
 	for (size_t i = 0; p && i + 4 <= len; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(prologues); k++)
@@ -94,20 +94,20 @@ static uint64_t frame_begins(struct golang_pclntab *t, const struct func *f)
 	return 0;
 }
 
-static int add_whole(struct go_unwind *u, uint64_t vaddr, enum unwind_cfa cfa)
+static int add_whole(struct go_unwind *u, uint64_t vaddr, enum elf_unwind_cfa cfa)
 {
-	return unwind_builder_row(&u->b, vaddr, (struct unwind_rule){.cfa = cfa & 0xff});
+	return elf_unwind_builder_row(&u->b, vaddr, (struct elf_unwind_rule){.cfa = cfa & 0xff});
 }
 
-static struct unwind_rule rule_for(int64_t delta, bool saves_fp)
+static struct elf_unwind_rule rule_for(int64_t delta, bool saves_fp)
 {
-	struct unwind_rule rule = {.cfa = UNWIND_SP};
+	struct elf_unwind_rule rule = {.cfa = ELF_UNWIND_SP};
 
 	if (delta < 0 || delta > INT32_MAX - 8)
-		return (struct unwind_rule){.cfa = UNWIND_UNSUPPORTED};
+		return (struct elf_unwind_rule){.cfa = ELF_UNWIND_UNSUPPORTED};
 	rule.cfa_off = (int32_t)delta + 8;
 	if (delta > 0 && saves_fp) {
-		rule.fp = UNWIND_FP_SAVED;
+		rule.fp = ELF_UNWIND_FP_SAVED;
 		rule.fp_off = -16;
 	}
 	return rule;
@@ -117,23 +117,23 @@ static struct unwind_rule rule_for(int64_t delta, bool saves_fp)
 static int add_rows(struct go_unwind *u, const struct func *f, uint64_t pc, uint64_t end,
 		    int64_t delta)
 {
-	static const struct unwind_rule framed = {
-		.cfa = UNWIND_FP, .cfa_off = 16, .fp = UNWIND_FP_SAVED, .fp_off = -16};
-	static const struct unwind_rule chained = {.cfa = UNWIND_CHAIN};
+	static const struct elf_unwind_rule framed = {
+		.cfa = ELF_UNWIND_FP, .cfa_off = 16, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -16};
+	static const struct elf_unwind_rule chained = {.cfa = ELF_UNWIND_CHAIN};
 	bool is_asm = f->f.flags & GOLANG_FUNC_ASM || u->t->format == GOLANG_PCLN_116;
-	struct unwind_rule rule = rule_for(delta, !is_asm || f->framed);
+	struct elf_unwind_rule rule = rule_for(delta, !is_asm || f->framed);
 	int r;
 
 	if (!(f->f.flags & GOLANG_FUNC_SP_WRITE))
-		return unwind_builder_row(&u->b, pc, rule);
+		return elf_unwind_builder_row(&u->b, pc, rule);
 	if (!f->framed)
-		return unwind_builder_row(&u->b, pc, chained);
+		return elf_unwind_builder_row(&u->b, pc, chained);
 	if (delta == 0 || end <= f->framed)
-		return unwind_builder_row(&u->b, pc, rule);
+		return elf_unwind_builder_row(&u->b, pc, rule);
 	if (pc >= f->framed)
-		return unwind_builder_row(&u->b, pc, framed);
-	r = unwind_builder_row(&u->b, pc, rule);
-	return r < 0 ? r : unwind_builder_row(&u->b, f->framed, framed);
+		return elf_unwind_builder_row(&u->b, pc, framed);
+	r = elf_unwind_builder_row(&u->b, pc, rule);
+	return r < 0 ? r : elf_unwind_builder_row(&u->b, f->framed, framed);
 }
 
 static int add_function(struct go_unwind *u, const struct func *f)
@@ -157,7 +157,7 @@ static int add_function(struct go_unwind *u, const struct func *f)
 	unsupported |= r == -EBADMSG;
 	u->b.table.n_unsupported += unsupported;
 	if (r == -EBADMSG)
-		return add_whole(u, pc, UNWIND_UNSUPPORTED);
+		return add_whole(u, pc, ELF_UNWIND_UNSUPPORTED);
 	return r < 0 ? r : 0;
 }
 
@@ -186,19 +186,19 @@ static int unwind_function(struct go_unwind *u, struct func *f)
 
 	if (!func_load(u->t, f)) {
 		u->b.table.n_damaged++;
-		return add_whole(u, f->f.entry, UNWIND_NONE);
+		return add_whole(u, f->f.entry, ELF_UNWIND_NONE);
 	}
-	r = unwind_builder_start(&u->b, f->f.entry);
+	r = elf_unwind_builder_start(&u->b, f->f.entry);
 	if (r < 0)
 		return r;
 	switch (kind_of(u, f)) {
 	case FUNC_END:
-		return add_whole(u, f->f.entry, UNWIND_END);
+		return add_whole(u, f->f.entry, ELF_UNWIND_END);
 	case FUNC_SIGNAL:
 		/* Its address is the return address of handlers: they are looked up one before. */
-		return add_whole(u, f->f.entry - 1, UNWIND_SIGNAL);
+		return add_whole(u, f->f.entry - 1, ELF_UNWIND_SIGNAL);
 	default:
-		return f->f.pcsp ? add_function(u, f) : add_whole(u, f->f.entry, UNWIND_CHAIN);
+		return f->f.pcsp ? add_function(u, f) : add_whole(u, f->f.entry, ELF_UNWIND_CHAIN);
 	}
 }
 
@@ -209,7 +209,7 @@ static bool functab_load(struct golang_pclntab *t, uint64_t first, size_t n, str
 	size_t bytes = old ? 16 : 8, len = n * bytes + bytes / 2;
 	const uint8_t *p = golang_pclntab_at(t, t->functab, first * bytes, len);
 
-	if (!p || !golang_windows_spend(t->windows, n))
+	if (!p || !golang_mem_cache_spend(t->cache, n))
 		return false;
 	for (size_t i = 0; i <= n; i++, p += bytes) {
 		uint64_t words[2] = {0};
@@ -250,10 +250,11 @@ static int unwind_all(struct go_unwind *u)
 				return r;
 		}
 	}
-	return add_whole(u, last, UNWIND_NONE);
+	return add_whole(u, last, ELF_UNWIND_NONE);
 }
 
-int golang_program_unwind(struct golang_program *p, struct unwind_table *ret_table, struct err *err)
+int golang_program_unwind(struct golang_program *p, struct elf_unwind_table *ret_table,
+			  struct err *err)
 {
 	struct go_unwind u = {.t = &p->module.tables};
 	const char *names[ARRAY_SIZE(special)];
@@ -263,18 +264,18 @@ int golang_program_unwind(struct golang_program *p, struct unwind_table *ret_tab
 		return err_set(err, -ENOTSUP, "Go's unwind tables are supported on x86-64 only");
 	if (u.t->n_textsects > 0)
 		return err_set(err, -ENOTSUP, "a Go program with several text sections");
-	golang_windows_refill(&p->windows);
+	golang_mem_cache_refill(&p->cache);
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
 		names[i] = special[i].name;
 	r = golang_pclntab_find_named(u.t, names, u.special, ARRAY_SIZE(special), err);
 	if (r < 0)
 		return r;
 	r = unwind_all(&u);
-	if (golang_windows_spent(&p->windows))
+	if (golang_mem_cache_spent(&p->cache))
 		r = -E2BIG;
 	if (r == 0)
-		unwind_builder_finish(&u.b, ret_table);
-	unwind_builder_release(&u.b);
+		elf_unwind_builder_finish(&u.b, ret_table);
+	elf_unwind_builder_release(&u.b);
 	if (r == -E2BIG)
 		return err_set(err, r, "Go's function table exceeds sonde's memory limit");
 	if (r == -ENOMEM)

@@ -59,7 +59,7 @@ static int witnesses_read(struct golang_module *module, struct witnesses *w, str
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < W_COUNT; i++)
-		golang_refs_of(module, module->tables.windows->mem, &funcs[i], &w->refs[i]);
+		golang_refs_of(module, module->tables.cache->mem, &funcs[i], &w->refs[i]);
 	return 0;
 }
 
@@ -262,7 +262,7 @@ static void find_by_symbol(const struct golang_image *image, const struct golang
 static int vars_prove(const struct golang_vars *vars, struct golang_module *module,
 		      const struct golang_layout *layout, struct err *err)
 {
-	struct proc_mem *mem = module->tables.windows->mem;
+	struct proc_mem *mem = module->tables.cache->mem;
 	uint64_t head = 0;
 	int64_t rate = 0;
 	uint32_t cycle = 0;
@@ -336,7 +336,7 @@ static bool version_at(struct proc_mem *mem, uint64_t addr, struct golang_versio
 int golang_vars_build_version(struct golang_module *module, struct golang_version *ret_version,
 			      struct err *err)
 {
-	struct proc_mem *mem = module->tables.windows->mem;
+	struct proc_mem *mem = module->tables.cache->mem;
 	_cleanup_free_ struct golang_refs *refs = malloc(sizeof(*refs));
 	struct golang_func schedinit;
 	int r;

@@ -35,7 +35,7 @@ void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
 		.what = "heap",
 		.record_bytes = golang_bucket_bytes(layout, 0) - GOLANG_BUCKET_HEADER,
 	};
-	golang_windows_init(&b->windows, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
+	golang_mem_cache_init(&b->cache, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
 }
 
 void golang_buckets_init_delays(struct golang_buckets *b, struct proc_mem *mem, uint64_t typ)
@@ -46,7 +46,7 @@ void golang_buckets_init_delays(struct golang_buckets *b, struct proc_mem *mem, 
 		.what = typ == GOLANG_BUCKET_BLOCK ? "block" : "mutex",
 		.record_bytes = GOLANG_BUCKET_DELAY_BYTES,
 	};
-	golang_windows_init(&b->windows, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
+	golang_mem_cache_init(&b->cache, mem, WALK_WINDOW_BYTES, WALK_WINDOWS, WALK_MAX_WINDOWS);
 }
 
 static size_t bucket_bytes(const struct golang_buckets *b, uint64_t depth)
@@ -56,7 +56,7 @@ static size_t bucket_bytes(const struct golang_buckets *b, uint64_t depth)
 
 void golang_buckets_release(struct golang_buckets *b)
 {
-	golang_windows_release(&b->windows);
+	golang_mem_cache_release(&b->cache);
 	free(b->items);
 	free(b->stacks);
 	free(b->ranges);
@@ -118,7 +118,7 @@ static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, ui
 {
 	struct golang_bucket_header h;
 	int r = 0;
-	const uint8_t *p = golang_windows_get(&b->windows, addr, sizeof(h), &r);
+	const uint8_t *p = golang_mem_cache_get(&b->cache, addr, sizeof(h), &r);
 
 	if (!p)
 		return r;
@@ -126,7 +126,7 @@ static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, ui
 	if (h.typ != b->typ || h.depth > GOLANG_BUCKET_MAX_DEPTH)
 		return -EBADMSG;
 	*ret_next = h.allnext;
-	p = golang_windows_get(&b->windows, addr, bucket_bytes(b, h.depth), &r);
+	p = golang_mem_cache_get(&b->cache, addr, bucket_bytes(b, h.depth), &r);
 	if (!p)
 		return r;
 	if (golang_bucket_hash(p + GOLANG_BUCKET_HEADER, h.depth, h.size) != h.hash) {
@@ -140,7 +140,7 @@ static int walk_error(const struct golang_buckets *b, int code, struct err *err)
 {
 	if (code != -E2BIG)
 		return err_set(err, code, "cannot read %s buckets: %s", b->what, strerror(-code));
-	if (golang_windows_spent(&b->windows))
+	if (golang_mem_cache_spent(&b->cache))
 		return err_set(
 			err, code,
 			"%s buckets are too scattered in memory: %zu read, and the list continues",
@@ -243,7 +243,7 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 	r = walk(b, head, cycle, err);
 
 	/* Windows hold counts of this moment; the next walk must see those of its own. */
-	golang_windows_release(&b->windows);
+	golang_mem_cache_release(&b->cache);
 	if (r < 0) {
 		b->len = len;
 		b->stacks_len = stacks_len;

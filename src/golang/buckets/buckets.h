@@ -41,7 +41,7 @@ struct golang_buckets {
 	uint64_t typ;
 	const char *what;    /* "heap", "block", "mutex": for sentences */
 	size_t record_bytes; /* what follows the stack */
-	struct golang_windows windows;
+	struct golang_mem_cache cache;
 	struct golang_bucket *items; /* oldest first, so new ones are appended */
 	size_t len;
 	size_t cap;

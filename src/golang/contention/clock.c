@@ -55,7 +55,7 @@ static double ticks_between(struct moment from, struct moment to)
 		       : 0;
 }
 
-static void clock_measure(struct golang_contention *c, const struct contention_ticks *t)
+static void clock_measure(struct golang_contention *c, const struct golang_contention_ticks *t)
 {
 	const struct moment start = {.ns = (uint64_t)t->start_time_ns,
 				     .ticks = (uint64_t)t->start_ticks};
@@ -79,7 +79,7 @@ static void clock_measure(struct golang_contention *c, const struct contention_t
 	c->stats.ticks_how = "measured since its start";
 }
 #else
-static void clock_measure(struct golang_contention *c, const struct contention_ticks *t)
+static void clock_measure(struct golang_contention *c, const struct golang_contention_ticks *t)
 {
 	(void)t;
 	c->stats.ticks_per_second = 1e9;
@@ -88,7 +88,8 @@ static void clock_measure(struct golang_contention *c, const struct contention_t
 #endif
 
 /* Sleeps for a moment where it must measure. */
-static void contention_clock_from(struct golang_contention *c, const struct contention_ticks *t)
+static void contention_clock_from(struct golang_contention *c,
+				  const struct golang_contention_ticks *t)
 {
 	if (t->per_second >= TICKS_MIN && t->per_second <= TICKS_MAX) {
 		c->stats.ticks_per_second = (double)t->per_second;
@@ -105,10 +106,10 @@ static void contention_clock_from(struct golang_contention *c, const struct cont
 	clock_measure(c, t);
 }
 
-int contention_clock(struct golang_contention *c, struct err *err)
+int golang_contention_clock(struct golang_contention *c, struct err *err)
 {
 	const struct golang_ticks_layout l = golang_ticks_layout(c->process->layout->minor);
-	struct contention_ticks t = {0};
+	struct golang_contention_ticks t = {0};
 	const struct proc_range ranges[] = {
 		{.addr = c->vars.ticks + (uint64_t)l.value,
 		 .dst = &t.per_second,

@@ -43,7 +43,7 @@ void golang_contention_free(struct golang_contention *c)
 	if (!c)
 		return;
 	golang_buckets_release(&c->buckets);
-	golang_names_release(&c->names);
+	golang_stack_cache_release(&c->names);
 	free(c->bases);
 	free(c);
 }
@@ -160,7 +160,7 @@ int golang_contention_read(struct golang_contention *c, struct err *err)
 	if (r == 0)
 		r = read_buckets(c, head, &why);
 	if (r == 0 && c->buckets.len)
-		r = contention_clock(c, &why);
+		r = golang_contention_clock(c, &why);
 	/* The sentence of a failed read does not tell why; the address space may be gone. */
 	gone = golang_contention_rate(c, &rate, err);
 	if (gone < 0)
@@ -189,7 +189,7 @@ int golang_contention_block_rate(struct golang_contention *c, uint64_t ns, int64
 		*ret_rate = (int64_t)ns;
 		return 0;
 	}
-	r = contention_clock(c, err);
+	r = golang_contention_clock(c, err);
 	if (r < 0)
 		return r;
 	rate = (double)ns * c->stats.ticks_per_second / 1e9;

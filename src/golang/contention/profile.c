@@ -56,7 +56,7 @@ static int locations_of(struct golang_contention *c, struct golang_symbolizer *s
 
 	if (c->process->layout->minor < 23)
 		return golang_symbolizer_stack(s, pcs, MIN(n, c->max_depth), locations, err);
-	n = contention_expand(c->process, pcs, n, expanded, c->max_depth);
+	n = golang_contention_expand(c->process, pcs, n, expanded, c->max_depth);
 	return golang_symbolizer_stack(s, expanded, n, locations, err);
 }
 
@@ -147,13 +147,14 @@ static int delta_names(struct golang_contention *c, struct err *err)
 }
 
 /* The change since the base, which moves on. False when there is nothing to show. */
-static bool delta_values(const struct golang_contention *c, size_t i, struct contention_base *next,
-			 int64_t values[N_VALUES])
+static bool delta_values(const struct golang_contention *c, size_t i,
+			 struct golang_contention_base *next, int64_t values[N_VALUES])
 {
 	const struct golang_delay *d = &c->buckets.items[i].delay;
 	int64_t before[N_VALUES] = {0};
 
-	*next = (struct contention_base){.known = true, .count = d->count, .cycles = d->cycles};
+	*next = (struct golang_contention_base){
+		.known = true, .count = d->count, .cycles = d->cycles};
 	values_of(c, d->count, d->cycles, values);
 	if (!c->has_base)
 		return false;
@@ -164,16 +165,16 @@ static bool delta_values(const struct golang_contention *c, size_t i, struct con
 	return values[CONTENTIONS] || values[DELAY];
 }
 
-static int delta_build(struct golang_contention *c, struct contention_base *bases,
+static int delta_build(struct golang_contention *c, struct golang_contention_base *bases,
 		       struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(golang_names_export_release) struct golang_names_export ex = {0};
+	_cleanup_(golang_stack_cache_export_release) struct golang_stack_cache_export ex = {0};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	int r;
 
 	if (!p)
 		return err_oom(err);
-	r = golang_names_export_init(&ex, &c->names, p);
+	r = golang_stack_cache_export_init(&ex, &c->names, p);
 	if (r == 0)
 		r = add_header(c, p);
 	for (size_t i = c->buckets.len; r == 0 && i-- > 0;) {
@@ -182,7 +183,7 @@ static int delta_build(struct golang_contention *c, struct contention_base *base
 
 		if (!delta_values(c, i, &bases[i], values))
 			continue;
-		r = golang_names_export_stack(&ex, i, &stack);
+		r = golang_stack_cache_export_stack(&ex, i, &stack);
 		if (r == 0)
 			r = profile_add_sample(p, stack, values, NULL, 0);
 	}
@@ -196,7 +197,8 @@ static int delta_build(struct golang_contention *c, struct contention_base *base
 int golang_contention_delta_profile(struct golang_contention *c, struct profile **ret_profile,
 				    struct err *err)
 {
-	_cleanup_free_ struct contention_base *bases = calloc(c->buckets.len + 1, sizeof(*bases));
+	_cleanup_free_ struct golang_contention_base *bases =
+		calloc(c->buckets.len + 1, sizeof(*bases));
 	int r;
 
 	if (!bases)

@@ -44,8 +44,8 @@ static uint64_t missing_parent(const struct golang_layout *l, struct golang_pcln
 	return 0;
 }
 
-size_t contention_expand(struct golang_process *p, const uint64_t *pcs, size_t n, uint64_t *ret_pcs,
-			 size_t max)
+size_t golang_contention_expand(struct golang_process *p, const uint64_t *pcs, size_t n,
+				uint64_t *ret_pcs, size_t max)
 {
 	uint64_t missing = 0;
 	size_t len = 0, i = 0;

@@ -68,7 +68,7 @@ struct g_key {
 };
 
 struct batch_entry {
-	struct goroutine_item item;
+	struct golang_goroutine_item item;
 	uint32_t g_off;	    /* in the copies of g's */
 	uint32_t stack_len; /* 0: none wanted */
 	bool wanted;	    /* a goroutine to be shown */
@@ -76,7 +76,7 @@ struct batch_entry {
 	struct golang_stack_copy copy;
 };
 
-struct goroutine_batch {
+struct golang_goroutine_batch {
 	struct batch_entry entries[BATCH_ITEMS];
 	struct proc_range ranges[BATCH_ITEMS]; /* of g's */
 	struct proc_range stack_ranges[BATCH_ITEMS];
@@ -88,12 +88,12 @@ struct goroutine_batch {
 	uint8_t stacks[BATCH_STACK_BYTES + BATCH_ITEMS * BATCH_STACK_GAP];
 };
 
-struct goroutine_batch *goroutine_batch_new(void)
+struct golang_goroutine_batch *golang_goroutine_batch_new(void)
 {
-	return malloc(sizeof(struct goroutine_batch));
+	return malloc(sizeof(struct golang_goroutine_batch));
 }
 
-void goroutine_batch_free(struct goroutine_batch *batch)
+void golang_goroutine_batch_free(struct golang_goroutine_batch *batch)
 {
 	free(batch);
 }
@@ -163,14 +163,15 @@ static int read_ranges(struct golang_goroutines *gs, struct proc_range *ranges, 
 }
 
 /* Where the g's of the batch are copied to; items are sorted by address. Takes as many as fit. */
-static void batch_plan(struct golang_goroutines *gs, const struct goroutine_item *items, size_t n)
+static void batch_plan(struct golang_goroutines *gs, const struct golang_goroutine_item *items,
+		       size_t n)
 {
-	struct goroutine_batch *b = gs->batch;
+	struct golang_goroutine_batch *b = gs->batch;
 	size_t bytes = gs->layout->bytes, used = 0, stacks = 0;
 
 	b->n = b->n_ranges = 0;
 	for (; b->n < MIN(n, BATCH_ITEMS); b->n++) {
-		const struct goroutine_item *item = &items[b->n];
+		const struct golang_goroutine_item *item = &items[b->n];
 		struct proc_range *last = b->n_ranges ? &b->ranges[b->n_ranges - 1] : NULL;
 		uint64_t end = last ? last->addr + last->len : 0;
 		struct batch_entry *e = &b->entries[b->n];
@@ -242,7 +243,7 @@ static bool running_context(struct golang_goroutines *gs, const uint8_t *g, stru
 	struct proc_thread at;
 
 	if (m == 0 || proc_mem_pid(gs->process->mem) ||
-	    !golang_windows_spend(&gs->process->windows, BATCH_RUNNING_WORK) ||
+	    !golang_mem_cache_spend(&gs->process->cache, BATCH_RUNNING_WORK) ||
 	    proc_mem_read(gs->process->mem, m + gs->layout->m_procid, &tid, sizeof(tid), NULL) <
 		    0 ||
 	    !proc_mem_thread(gs->process->mem, tid, &at))
@@ -353,7 +354,7 @@ static int entry_by_sp(const void *a, const void *b)
 }
 
 /* Those whose stacks are wanted, by address. Small stacks lie side by side, too. */
-static size_t batch_by_sp(struct goroutine_batch *b)
+static size_t batch_by_sp(struct golang_goroutine_batch *b)
 {
 	bool sorted = true;
 	size_t n = 0;
@@ -373,7 +374,7 @@ static size_t batch_by_sp(struct goroutine_batch *b)
 
 static int batch_read_stacks(struct golang_goroutines *gs, struct err *err)
 {
-	struct goroutine_batch *b = gs->batch;
+	struct golang_goroutine_batch *b = gs->batch;
 	size_t n = batch_by_sp(b), used = 0, n_ranges = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -398,7 +399,7 @@ static void again(struct golang_goroutines *gs, const struct batch_entry *e, uin
 		  uint16_t tries)
 {
 	/* There is room: no batch puts back more than it took. */
-	gs->again[gs->n_again++] = (struct goroutine_item){
+	gs->again[gs->n_again++] = (struct golang_goroutine_item){
 		.g = e->item.g,
 		.stack_bytes = stack_bytes,
 		.tries = tries,
@@ -461,7 +462,8 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 		.wait_ns = wait_ns(gs, k, g),
 		/* Always the same address for the same text: it is compared as part of keys. */
 		.wait_reason =
-			gs->reasons[waits && k->reason < GOROUTINE_MAX_REASONS ? k->reason : 0],
+			gs->reasons[waits && k->reason < GOLANG_GOROUTINE_MAX_REASONS ? k->reason
+										      : 0],
 		.stack = stack,
 		.state = state_of(k->status),
 		.locked_to_thread = g_u64(g, l->locked_m) != 0,
@@ -527,10 +529,11 @@ static void entry_settle(struct golang_goroutines *gs, const struct batch_entry 
 		goroutine_take(gs, e, GOLANG_NO_STACK, false);
 }
 
-ssize_t goroutine_batch_read(struct golang_goroutines *gs, const struct goroutine_item *items,
-			     size_t n, struct err *err)
+ssize_t golang_goroutine_batch_read(struct golang_goroutines *gs,
+				    const struct golang_goroutine_item *items, size_t n,
+				    struct err *err)
 {
-	struct goroutine_batch *b = gs->batch;
+	struct golang_goroutine_batch *b = gs->batch;
 	bool any = false;
 	int r;
 

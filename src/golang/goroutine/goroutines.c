@@ -35,7 +35,7 @@ void golang_goroutines_free(struct golang_goroutines *gs)
 	golang_unwind_release(&gs->unwind);
 	golang_labels_release(&gs->labels);
 	map_release(&gs->systems);
-	goroutine_batch_free(gs->batch);
+	golang_goroutine_batch_free(gs->batch);
 	free(gs->todo);
 	free(gs->again);
 	free(gs->items);
@@ -48,14 +48,14 @@ static void reasons_read(struct golang_goroutines *gs)
 	struct {
 		uint64_t data;
 		uint64_t len;
-	} strings[GOROUTINE_MAX_REASONS];
+	} strings[GOLANG_GOROUTINE_MAX_REASONS];
 	struct proc_mem *mem = gs->process->mem;
 	ssize_t n = 0;
 
 	if (gs->vars.wait_reasons)
 		n = proc_mem_read_some(mem, gs->vars.wait_reasons, strings, sizeof(strings));
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(strings[0]); i++) {
-		char text[GOROUTINE_REASON_BYTES];
+		char text[GOLANG_GOROUTINE_REASON_BYTES];
 
 		/* What follows the table is something else. */
 		if (strings[i].len >= sizeof(text) ||
@@ -97,7 +97,7 @@ struct slice {
 
 static int item_compare(const void *a, const void *b)
 {
-	const struct goroutine_item *x = a, *y = b;
+	const struct golang_goroutine_item *x = a, *y = b;
 
 	return x->g < y->g ? -1 : x->g > y->g;
 }
@@ -145,7 +145,7 @@ static int items_add(struct golang_goroutines *gs, const uint64_t *list, size_t 
 				GOROUTINES_MAX);
 		if (r < 0)
 			return r;
-		gs->todo[gs->n_todo++] = (struct goroutine_item){
+		gs->todo[gs->n_todo++] = (struct golang_goroutine_item){
 			.g = list[i],
 			.stack_bytes = GOROUTINES_FIRST_STACK_BYTES,
 		};
@@ -222,13 +222,13 @@ static void clock_read(struct golang_goroutines *gs)
 static int batches_read(struct golang_goroutines *gs, struct err *err)
 {
 	while (gs->n_todo) {
-		struct goroutine_item *todo = gs->todo;
+		struct golang_goroutine_item *todo = gs->todo;
 		size_t at = 0, cap = gs->todo_cap;
 		size_t piece = MAX(gs->n_todo / GOROUTINES_PIECES, GOROUTINES_MIN_PIECE);
 
 		while (at < gs->n_todo) {
-			ssize_t n = goroutine_batch_read(gs, todo + at, MIN(gs->n_todo - at, piece),
-							 err);
+			ssize_t n = golang_goroutine_batch_read(gs, todo + at,
+								MIN(gs->n_todo - at, piece), err);
 
 			if (n < 0)
 				return (int)n;
@@ -270,12 +270,12 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	gs->len = gs->n_again = 0;
 	gs->live = gs->faults = 0;
 	gs->deep_bytes_left = GOROUTINES_DEEP_BYTES;
-	golang_windows_refill(&gs->process->windows);
+	golang_mem_cache_refill(&gs->process->cache);
 	golang_unwind_begin(&gs->unwind);
 	gs->stats.epoch = gs->unwind.epoch;
 	golang_labels_clear(&gs->labels);
 	if (!gs->batch)
-		gs->batch = goroutine_batch_new();
+		gs->batch = golang_goroutine_batch_new();
 	if (!gs->batch)
 		return err_oom(err);
 	clock_read(gs);
@@ -291,7 +291,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 		r = batches_read(gs, &why);
 		settle_waits(gs);
 	}
-	if (r == 0 && golang_windows_spent(&gs->process->windows))
+	if (r == 0 && golang_mem_cache_spent(&gs->process->cache))
 		r = err_set(&why, -E2BIG,
 			    "Go's tables need more work to read than any real program's: they are "
 			    "damaged or forged");
@@ -306,9 +306,9 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 
 void golang_goroutines_trim(struct golang_goroutines *gs)
 {
-	golang_windows_release(&gs->process->windows);
+	golang_mem_cache_release(&gs->process->cache);
 	golang_labels_clear(&gs->labels);
-	goroutine_batch_free(gs->batch);
+	golang_goroutine_batch_free(gs->batch);
 	free(gs->todo);
 	free(gs->again);
 	free(gs->items);

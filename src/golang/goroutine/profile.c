@@ -15,7 +15,7 @@
 
 /* What goroutines of one sample have in common. */
 struct group_key {
-	struct goroutine_place place;
+	struct golang_goroutine_place place;
 	uint64_t labels;
 	uint64_t created_by; /* from here on with details only */
 	uint64_t state;
@@ -43,11 +43,11 @@ static void builder_release(struct builder *b)
 	free(b->groups);
 }
 
-struct goroutine_place goroutine_place_of(const struct golang_goroutine *g)
+struct golang_goroutine_place golang_goroutine_place_of(const struct golang_goroutine *g)
 {
 	bool no_stack = g->stack == GOLANG_NO_STACK;
 
-	return (struct goroutine_place){
+	return (struct golang_goroutine_place){
 		.stack = g->stack,
 		.unverified = no_stack && g->state != GOLANG_G_RUNNING,
 		.start_pc = no_stack ? g->start_pc : 0,
@@ -57,7 +57,7 @@ struct goroutine_place goroutine_place_of(const struct golang_goroutine *g)
 static int builder_count(struct builder *b, const struct golang_goroutine *g)
 {
 	const struct group_key key = {
-		.place = goroutine_place_of(g),
+		.place = golang_goroutine_place_of(g),
 		.labels = g->labels,
 		.created_by = b->details ? g->created_by : 0,
 		.state = b->details ? g->state : 0,
@@ -164,8 +164,9 @@ static int marker_location(struct profile *p, const char *name, uint32_t *ret_lo
 	return r < 0 ? r : profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, ret_location);
 }
 
-int goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
-			const struct goroutine_place *place, uint32_t *locations, struct err *err)
+int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
+			       const struct golang_goroutine_place *place, uint32_t *locations,
+			       struct err *err)
 {
 	const uint64_t *pcs;
 	uint64_t start;
@@ -196,7 +197,7 @@ static int group_sample(struct builder *b, const struct group *g, struct err *er
 	uint32_t stack, n_labels;
 	int r = 0, n;
 
-	n = goroutine_locations(b->gs, &b->s, &g->key.place, locations, err);
+	n = golang_goroutine_locations(b->gs, &b->s, &g->key.place, locations, err);
 	if (n < 0)
 		return n;
 	r = group_labels(b, &g->key, labels, &n_labels);

@@ -51,7 +51,7 @@ static int state_type(enum golang_g_state state)
 
 static int states_count(struct states *st, const struct golang_goroutine *g)
 {
-	const struct goroutine_place place = goroutine_place_of(g);
+	const struct golang_goroutine_place place = golang_goroutine_place_of(g);
 	uint32_t id, before = st->places.len;
 	int r = intern_add(&st->places, view_of(&place, sizeof(place)), &id);
 
@@ -70,11 +70,11 @@ static int states_count(struct states *st, const struct golang_goroutine *g)
 static int states_sample(struct states *st, uint32_t id, struct err *err)
 {
 	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 2], stack;
-	struct goroutine_place place;
+	struct golang_goroutine_place place;
 	int r, n;
 
 	memcpy(&place, intern_get(&st->places, id).data, sizeof(place));
-	n = goroutine_locations(st->gs, &st->s, &place, locations, err);
+	n = golang_goroutine_locations(st->gs, &st->s, &place, locations, err);
 	if (n < 0)
 		return n;
 	r = profile_add_stack(st->s.profile, locations, (uint32_t)n, &stack);

@@ -9,11 +9,11 @@
 #include "golang/process_state.h"
 #include "golang/symbols/symbolizer.h"
 
-#define GOROUTINE_MAX_REASONS 64
-#define GOROUTINE_REASON_BYTES 64
+#define GOLANG_GOROUTINE_MAX_REASONS 64
+#define GOLANG_GOROUTINE_REASON_BYTES 64
 
 /* One g to be read: again, when it changed, and with more of its stack, when that was too short. */
-struct goroutine_item {
+struct golang_goroutine_item {
 	uint64_t g;
 	uint32_t stack_bytes;
 	uint16_t tries;
@@ -22,13 +22,13 @@ struct goroutine_item {
 };
 
 /* Where a goroutine is, as profiles show it; compared as bytes. */
-struct goroutine_place {
+struct golang_goroutine_place {
 	uint32_t stack;
 	uint32_t unverified;
 	uint64_t start_pc; /* of those without a stack */
 };
 
-struct goroutine_batch;
+struct golang_goroutine_batch;
 
 struct golang_goroutines {
 	struct golang_process *process; /* borrowed */
@@ -39,7 +39,7 @@ struct golang_goroutines {
 	struct golang_labels labels;
 	struct golang_goroutines_stats stats;
 
-	char reasons[GOROUTINE_MAX_REASONS][GOROUTINE_REASON_BYTES];
+	char reasons[GOLANG_GOROUTINE_MAX_REASONS][GOLANG_GOROUTINE_REASON_BYTES];
 	struct map systems; /* start pc -> enum goroutine_system */
 
 	uint64_t now_ns; /* by the runtime's clock */
@@ -49,11 +49,11 @@ struct golang_goroutines {
 	uint64_t faults;	  /* ranges that could not be read */
 	uint64_t deep_bytes_left; /* of deep stacks that may still be read */
 
-	struct goroutine_item *todo;
+	struct golang_goroutine_item *todo;
 	size_t n_todo, todo_cap;
-	struct goroutine_item *again;
+	struct golang_goroutine_item *again;
 	size_t n_again, again_cap;
-	struct goroutine_batch *batch;
+	struct golang_goroutine_batch *batch;
 
 	struct golang_goroutine *items;
 	size_t len, cap;
@@ -61,12 +61,14 @@ struct golang_goroutines {
 
 /* Reads the first n of items (as many as fit) and takes what is verified; the rest is put on
  * again. Returns how many were dealt with. */
-ssize_t goroutine_batch_read(struct golang_goroutines *gs, const struct goroutine_item *items,
-			     size_t n, struct err *err);
-struct goroutine_batch *goroutine_batch_new(void);
-void goroutine_batch_free(struct goroutine_batch *batch);
+ssize_t golang_goroutine_batch_read(struct golang_goroutines *gs,
+				    const struct golang_goroutine_item *items, size_t n,
+				    struct err *err);
+struct golang_goroutine_batch *golang_goroutine_batch_new(void);
+void golang_goroutine_batch_free(struct golang_goroutine_batch *batch);
 
-struct goroutine_place goroutine_place_of(const struct golang_goroutine *g);
+struct golang_goroutine_place golang_goroutine_place_of(const struct golang_goroutine *g);
 /* Fills locations with what profiles show of a place; returns their number or -errno. */
-int goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
-			const struct goroutine_place *place, uint32_t *locations, struct err *err);
+int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
+			       const struct golang_goroutine_place *place, uint32_t *locations,
+			       struct err *err);

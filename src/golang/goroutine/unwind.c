@@ -243,7 +243,7 @@ static uint32_t path_follow(const struct golang_unwind *u, const struct golang_s
 			return GOLANG_NO_STACK;
 		node = node_find(u, node, pc);
 	}
-	return node && golang_windows_spend(&u->process->windows, n / 16) ? node->stack
+	return node && golang_mem_cache_spend(&u->process->cache, n / 16) ? node->stack
 									  : GOLANG_NO_STACK;
 }
 
@@ -281,7 +281,7 @@ enum golang_unwound golang_unwind_stack(struct golang_unwind *u,
 		return GOLANG_UNWOUND;
 	}
 	result = walk_stack(u, copy, &w);
-	if (!golang_windows_spend(&u->process->windows, w.n))
+	if (!golang_mem_cache_spend(&u->process->cache, w.n))
 		return GOLANG_UNWIND_BAD;
 	if (result != GOLANG_UNWOUND)
 		return result;

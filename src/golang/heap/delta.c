@@ -15,11 +15,12 @@ static int locate(void *context, struct golang_symbolizer *s, size_t i, uint32_t
 	const struct golang_heap *heap = context;
 	const struct golang_bucket *bucket = &heap->buckets.items[i];
 
-	return heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
-			      MIN(bucket->depth, heap->process->layout->max_depth), locations, err);
+	return golang_heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
+				     MIN(bucket->depth, heap->process->layout->max_depth),
+				     locations, err);
 }
 
-int heap_names(struct golang_heap *heap, struct err *err)
+int golang_heap_cache_stacks(struct golang_heap *heap, struct err *err)
 {
 	return golang_profile_names(heap->process, &heap->names, heap->buckets.len, locate, heap,
 				    err);
@@ -36,17 +37,17 @@ static int64_t delta_since(int64_t now, int64_t base)
 }
 
 /* What the bucket counts from; a baseline that is still to be read is -1. */
-static struct heap_base delta_base(const struct golang_heap *heap, size_t i)
+static struct golang_heap_base delta_base(const struct golang_heap *heap, size_t i)
 {
 	if (!heap->has_base)
-		return (struct heap_base){.objects = -1, .bytes = -1};
-	return i < heap->n_bases ? heap->bases[i] : (struct heap_base){0};
+		return (struct golang_heap_base){.objects = -1, .bytes = -1};
+	return i < heap->n_bases ? heap->bases[i] : (struct golang_heap_base){0};
 }
 
 /* Makes values the change since base, and moves base on. False when there is nothing to show. */
-static bool delta_values(struct heap_base *base, int64_t values[4])
+static bool delta_values(struct golang_heap_base *base, int64_t values[4])
 {
-	struct heap_base before = *base;
+	struct golang_heap_base before = *base;
 
 	base->objects = MAX(base->objects, values[0]);
 	base->bytes = MAX(base->bytes, values[1]);
@@ -56,10 +57,10 @@ static bool delta_values(struct heap_base *base, int64_t values[4])
 }
 
 /* Adds the samples, and writes into bases what the next delta counts from. */
-static int delta_samples(const struct golang_heap *heap, struct golang_names_export *ex,
-			 struct heap_base *bases)
+static int delta_samples(const struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			 struct golang_heap_base *bases)
 {
-	struct heap_scale scale = {.rate = heap_scale_rate(heap)};
+	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
 	int r = 0;
 
 	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
@@ -68,30 +69,31 @@ static int delta_samples(const struct golang_heap *heap, struct golang_names_exp
 		uint32_t stack;
 
 		bases[i] = delta_base(heap, i);
-		if (heap_is_torn(heap, bucket))
+		if (golang_heap_is_torn(heap, bucket))
 			continue;
-		heap_values(heap, bucket, &scale, values);
+		golang_heap_values(heap, bucket, &scale, values);
 		if (!delta_values(&bases[i], values))
 			continue;
-		r = golang_names_export_stack(ex, i, &stack);
+		r = golang_stack_cache_export_stack(ex, i, &stack);
 		if (r == 0)
 			r = profile_add_sample(ex->profile, stack, values, NULL, 0);
 	}
 	return r;
 }
 
-static int delta_build(struct golang_heap *heap, struct heap_base *bases,
+static int delta_build(struct golang_heap *heap, struct golang_heap_base *bases,
 		       struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(golang_names_export_release) struct golang_names_export ex = {0};
+	_cleanup_(golang_stack_cache_export_release) struct golang_stack_cache_export ex = {0};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	int r;
 
 	if (!p)
 		return err_oom(err);
-	r = golang_names_export_init(&ex, &heap->names, p);
+	r = golang_stack_cache_export_init(&ex, &heap->names, p);
 	if (r == 0)
-		r = heap_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
+		r = golang_heap_header(p, golang_heap_scale_rate(heap),
+				       proc_mem_time_ns(heap->process->mem));
 	if (r == 0)
 		r = delta_samples(heap, &ex, bases);
 	if (r < 0)
@@ -104,13 +106,13 @@ static int delta_build(struct golang_heap *heap, struct heap_base *bases,
 int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
 			      struct err *err)
 {
-	_cleanup_free_ struct heap_base *bases = NULL;
-	int r = heap_names(heap, err);
+	_cleanup_free_ struct golang_heap_base *bases = NULL;
+	int r = golang_heap_cache_stacks(heap, err);
 
 	if (r < 0)
 		return r;
 	/* Values scaled by two rates have nothing in common: their difference is no allocation. */
-	if (heap->has_base && heap->base_rate != heap_scale_rate(heap))
+	if (heap->has_base && heap->base_rate != golang_heap_scale_rate(heap))
 		heap->has_base = false;
 	bases = calloc(heap->buckets.len + 1, sizeof(*bases));
 	if (!bases)
@@ -121,7 +123,7 @@ int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_pro
 	free(heap->bases);
 	heap->bases = TAKE_PTR(bases);
 	heap->n_bases = heap->buckets.len;
-	heap->base_rate = heap_scale_rate(heap);
+	heap->base_rate = golang_heap_scale_rate(heap);
 	heap->has_base = true;
 	return 0;
 }

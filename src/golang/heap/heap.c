@@ -45,7 +45,7 @@ void golang_heap_free(struct golang_heap *heap)
 	if (!heap)
 		return;
 	golang_buckets_release(&heap->buckets);
-	golang_names_release(&heap->names);
+	golang_stack_cache_release(&heap->names);
 	free(heap->bases);
 	free(heap);
 }
@@ -152,11 +152,11 @@ int golang_heap_read_last(struct golang_heap *heap, struct err *err)
 	if (r == 0)
 		(void)heap_settled(heap, &g);
 	if (r == 0 && heap->buckets.len - heap->names.n_stacks <= HEAP_FEW_STACKS)
-		(void)heap_names(heap, NULL);
+		(void)golang_heap_cache_stacks(heap, NULL);
 	return r;
 }
 
-static double heap_factor(struct heap_scale *scale, uint64_t size)
+static double heap_factor(struct golang_heap_scale *scale, uint64_t size)
 {
 	size_t at = hash_mix(size) % ARRAY_SIZE(scale->known);
 
@@ -168,7 +168,8 @@ static double heap_factor(struct heap_scale *scale, uint64_t size)
 	return scale->known[at].factor;
 }
 
-void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t ret_values[2])
+void golang_heap_scale(struct golang_heap_scale *scale, int64_t count, uint64_t size,
+		       int64_t ret_values[2])
 {
 	int64_t bytes = (int64_t)((uint64_t)count * size);
 	double factor;
@@ -189,7 +190,7 @@ void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t 
 	ret_values[1] = (int64_t)((double)bytes * factor);
 }
 
-int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
+int golang_heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 {
 	static const struct golang_profile_kind kind = {
 		.types = {TYPE_GO_HEAP_ALLOC_OBJECTS, TYPE_GO_HEAP_ALLOC_SPACE,
@@ -201,8 +202,8 @@ int heap_header(struct profile *p, int64_t rate, int64_t time_ns)
 	return golang_profile_header(p, &kind, rate, time_ns);
 }
 
-int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, uint32_t *locations,
-		   struct err *err)
+int golang_heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
+			  uint32_t *locations, struct err *err)
 {
 	size_t hidden = golang_symbolizer_hidden(s, pcs, n);
 	int r = golang_symbolizer_stack(s, pcs + hidden, n - hidden, locations, err);
@@ -211,7 +212,7 @@ int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, u
 	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;
 }
 
-bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket)
+bool golang_heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket)
 {
 	return heap->stats.before_first_gc ? bucket->counts.all_torn : bucket->counts.torn;
 }
@@ -221,15 +222,15 @@ static uint64_t heap_allocs(const struct golang_heap *heap, const struct golang_
 	return heap->stats.before_first_gc ? bucket->counts.all_allocs : bucket->counts.allocs;
 }
 
-void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
-		 struct heap_scale *scale, int64_t values[4])
+void golang_heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
+			struct golang_heap_scale *scale, int64_t values[4])
 {
 	uint64_t allocs = heap_allocs(heap, bucket);
 	uint64_t frees =
 		heap->stats.before_first_gc ? bucket->counts.all_frees : bucket->counts.frees;
 
-	heap_scale(scale, (int64_t)allocs, bucket->size, &values[0]);
-	heap_scale(scale, (int64_t)(allocs - frees), bucket->size, &values[2]);
+	golang_heap_scale(scale, (int64_t)allocs, bucket->size, &values[0]);
+	golang_heap_scale(scale, (int64_t)(allocs - frees), bucket->size, &values[2]);
 }
 
 static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
@@ -242,8 +243,8 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 	uint32_t stack;
 	int r, n;
 
-	n = heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
-			   MIN(bucket->depth, layout->max_depth), locations, err);
+	n = golang_heap_locations(s, golang_buckets_stack(&heap->buckets, bucket),
+				  MIN(bucket->depth, layout->max_depth), locations, err);
 	if (n < 0)
 		return n;
 	r = profile_add_string(s->profile, view_str("bytes"), &label.key);
@@ -254,14 +255,14 @@ static int heap_sample(struct golang_heap *heap, struct golang_symbolizer *s,
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
-int64_t heap_scale_rate(const struct golang_heap *heap)
+int64_t golang_heap_scale_rate(const struct golang_heap *heap)
 {
 	return heap->scale_rate ? heap->scale_rate : heap->stats.rate;
 }
 
 static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, struct err *err)
 {
-	struct heap_scale scale = {.rate = heap_scale_rate(heap)};
+	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
 	int r = 0;
 
 	/* Newest first, as the runtime lists them. */
@@ -269,9 +270,9 @@ static int heap_samples(struct golang_heap *heap, struct golang_symbolizer *s, s
 		const struct golang_bucket *bucket = &heap->buckets.items[i];
 		int64_t values[4];
 
-		if (heap_is_torn(heap, bucket))
+		if (golang_heap_is_torn(heap, bucket))
 			continue;
-		heap_values(heap, bucket, &scale, values);
+		golang_heap_values(heap, bucket, &scale, values);
 		r = heap_sample(heap, s, bucket, values, err);
 	}
 	return r;
@@ -289,7 +290,8 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
 	if (r < 0)
 		return r;
 	golang_symbolizer_init(&s, heap->process, p);
-	r = heap_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
+	r = golang_heap_header(p, golang_heap_scale_rate(heap),
+			       proc_mem_time_ns(heap->process->mem));
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&s, err);
@@ -306,7 +308,7 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
 
 void golang_heap_trim(struct golang_heap *heap)
 {
-	golang_windows_release(&heap->process->windows);
+	golang_mem_cache_release(&heap->process->cache);
 	if (heap->names.n_stacks == heap->buckets.len)
 		golang_buckets_forget_stacks(&heap->buckets);
 	golang_buckets_trim(&heap->buckets);

@@ -71,7 +71,7 @@ int golang_heap_read_last(struct golang_heap *heap, struct err *err);
  * includes allocations since the last GC cycle: they take memory too, and matter most when it runs
  * out. Does not affect deltas.
  */
-int golang_heap_picture(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
+int golang_heap_snapshot(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
 /* Frees what only the next read needs and can load again. */
 void golang_heap_trim(struct golang_heap *heap);
 const struct golang_heap_stats *golang_heap_stats(const struct golang_heap *heap);

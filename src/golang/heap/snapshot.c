@@ -13,9 +13,9 @@ static int picture_header(struct profile *p, int64_t rate, int64_t time_ns)
 	return golang_profile_header(p, &kind, rate, time_ns);
 }
 
-static int picture_samples(const struct golang_heap *heap, struct golang_names_export *ex)
+static int picture_samples(const struct golang_heap *heap, struct golang_stack_cache_export *ex)
 {
-	struct heap_scale scale = {.rate = heap_scale_rate(heap)};
+	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
 	int r = 0;
 
 	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
@@ -27,31 +27,33 @@ static int picture_samples(const struct golang_heap *heap, struct golang_names_e
 		 * Also one that was being written when the program ended, and will be for ever: it
 		 * is off by one object, and likely the very one that matters.
 		 */
-		heap_scale(&scale, (int64_t)(bucket->counts.all_allocs - bucket->counts.all_frees),
-			   bucket->size, values);
+		golang_heap_scale(&scale,
+				  (int64_t)(bucket->counts.all_allocs - bucket->counts.all_frees),
+				  bucket->size, values);
 		if (values[0] <= 0 || values[1] <= 0)
 			continue;
-		r = golang_names_export_stack(ex, i, &stack);
+		r = golang_stack_cache_export_stack(ex, i, &stack);
 		if (r == 0)
 			r = profile_add_sample(ex->profile, stack, values, NULL, 0);
 	}
 	return r;
 }
 
-int golang_heap_picture(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
+int golang_heap_snapshot(struct golang_heap *heap, struct profile **ret_profile, struct err *err)
 {
-	_cleanup_(golang_names_export_release) struct golang_names_export ex = {0};
+	_cleanup_(golang_stack_cache_export_release) struct golang_stack_cache_export ex = {0};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	int r;
 
 	if (!p)
 		return err_oom(err);
-	r = heap_names(heap, err);
+	r = golang_heap_cache_stacks(heap, err);
 	if (r < 0)
 		return r;
-	r = golang_names_export_init(&ex, &heap->names, p);
+	r = golang_stack_cache_export_init(&ex, &heap->names, p);
 	if (r == 0)
-		r = picture_header(p, heap_scale_rate(heap), proc_mem_time_ns(heap->process->mem));
+		r = picture_header(p, golang_heap_scale_rate(heap),
+				   proc_mem_time_ns(heap->process->mem));
 	if (r == 0)
 		r = picture_samples(heap, &ex);
 	if (r < 0)

@@ -9,7 +9,7 @@
  * What was ever allocated as of the last delta: scaled, so that deltas add up to the last digit.
  * -1 where the baseline could not be read: then the first value that can be is the baseline.
  */
-struct heap_base {
+struct golang_heap_base {
 	int64_t objects;
 	int64_t bytes;
 };
@@ -18,16 +18,16 @@ struct golang_heap {
 	struct golang_process *process; /* borrowed */
 	struct golang_buckets buckets;
 	struct golang_heap_stats stats;
-	int64_t scale_rate;	 /* 0: the rate of the reading */
-	struct heap_base *bases; /* of the first n_bases buckets; later ones count in full */
+	int64_t scale_rate;		/* 0: the rate of the reading */
+	struct golang_heap_base *bases; /* of the first n_bases buckets; later ones count in full */
 	size_t n_bases;
 	int64_t base_rate; /* that they were scaled by */
 	bool has_base;
-	struct golang_names names; /* of the stacks that were in deltas, from the oldest on */
+	struct golang_stack_cache names; /* of the stacks that were in deltas, from the oldest on */
 };
 
 /* What values are multiplied by; those that were needed last are known. Set the rate only. */
-struct heap_scale {
+struct golang_heap_scale {
 	int64_t rate;
 	struct {
 		uint64_t size;
@@ -36,21 +36,22 @@ struct heap_scale {
 };
 
 /* The rate that the reading is scaled by. */
-int64_t heap_scale_rate(const struct golang_heap *heap);
+int64_t golang_heap_scale_rate(const struct golang_heap *heap);
 /* Counts that disagree with each other are not shown as a fact. */
-bool heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket);
+bool golang_heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket);
 /*
  * As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated, as objects and
  * bytes.
  */
-void heap_scale(struct heap_scale *scale, int64_t count, uint64_t size, int64_t ret_values[2]);
+void golang_heap_scale(struct golang_heap_scale *scale, int64_t count, uint64_t size,
+		       int64_t ret_values[2]);
 /* alloc_objects, alloc_space, inuse_objects, inuse_space. */
-void heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
-		 struct heap_scale *scale, int64_t values[4]);
+void golang_heap_values(const struct golang_heap *heap, const struct golang_bucket *bucket,
+			struct golang_heap_scale *scale, int64_t values[4]);
 /* Types, period and time. */
-int heap_header(struct profile *p, int64_t rate, int64_t time_ns);
+int golang_heap_header(struct profile *p, int64_t rate, int64_t time_ns);
 /* The locations of a stack as runtime/pprof shows them: without the allocator's own frames. */
-int heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n, uint32_t *locations,
-		   struct err *err);
+int golang_heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
+			  uint32_t *locations, struct err *err);
 /* Looks up the stacks that are new: then heap->names has all of them. */
-int heap_names(struct golang_heap *heap, struct err *err);
+int golang_heap_cache_stacks(struct golang_heap *heap, struct err *err);

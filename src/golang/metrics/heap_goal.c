@@ -9,7 +9,7 @@
 #define MIN_HEADROOM ((uint64_t)1 << 20)
 #define HEADROOM_PERCENT 3 /* since 1.21 */
 
-static uint64_t memory_limit_goal(const struct metrics_pacer *p)
+static uint64_t memory_limit_goal(const struct golang_metrics_pacer *p)
 {
 	/* Read while they changed, the parts may be more than the whole: the runtime reads again.
 	 */
@@ -32,7 +32,7 @@ static uint64_t memory_limit_goal(const struct metrics_pacer *p)
 	return MAX(goal, p->heap_marked);
 }
 
-uint64_t metrics_heap_goal(const struct metrics_pacer *p)
+uint64_t golang_metrics_heap_goal(const struct golang_metrics_pacer *p)
 {
 	uint64_t limited = memory_limit_goal(p);
 	uint64_t goal = p->percent_goal;

@@ -11,7 +11,7 @@
  * Part of runtime.mstats (runtime/mstats.go): from last_gc_unix to gc_cpu_fraction the fields have
  * kept their order in all releases.
  */
-struct metrics_gc {
+struct golang_metrics_gc {
 	uint64_t last_unix_ns;
 	uint64_t pause_total_ns;
 	uint64_t pauses_ns[256]; /* a ring: the newest is at (n_gc + 255) % 256 */
@@ -21,23 +21,23 @@ struct metrics_gc {
 	double cpu_fraction;
 };
 
-struct metrics_slice {
+struct golang_metrics_slice {
 	uint64_t data;
 	uint64_t len;
 	uint64_t cap;
 };
 
 /* GOMAXPROCS is at most 1024 times what any machine has; a g takes 400 bytes at least. */
-#define METRICS_MAX_PS ((uint64_t)1 << 16)
-#define METRICS_MAX_GS ((uint64_t)1 << 32)
+#define GOLANG_METRICS_MAX_PS ((uint64_t)1 << 16)
+#define GOLANG_METRICS_MAX_GS ((uint64_t)1 << 32)
 
-static inline bool metrics_slice_is_sane(const struct metrics_slice *s, uint64_t max)
+static inline bool golang_metrics_slice_is_sane(const struct golang_metrics_slice *s, uint64_t max)
 {
 	return s->data && s->data % 8 == 0 && s->len > 0 && s->len <= s->cap && s->cap <= max;
 }
 
 /* What gcControllerState says of the goal, for the release that it is of. */
-struct metrics_pacer {
+struct golang_metrics_pacer {
 	unsigned int minor;
 	uint64_t percent_goal;
 	uint64_t sweep_dist_min_trigger;
@@ -50,8 +50,9 @@ struct metrics_pacer {
 };
 
 /* 1.19+: the size of the heap at which the next collection ends, as ReadMemStats reckons it. */
-uint64_t metrics_heap_goal(const struct metrics_pacer *p);
+uint64_t golang_metrics_heap_goal(const struct golang_metrics_pacer *p);
 
 /* A reader of variables that are known already. */
-int metrics_reader_new(struct golang_process *process, const struct golang_metrics_vars *vars,
-		       struct golang_metrics_reader **ret_reader, struct err *err);
+int golang_metrics_reader_new(struct golang_process *process,
+			      const struct golang_metrics_vars *vars,
+			      struct golang_metrics_reader **ret_reader, struct err *err);

@@ -17,7 +17,7 @@ struct golang_metrics_reader {
 	struct golang_process *process; /* borrowed */
 	const struct golang_metrics_layout *layout;
 	struct golang_metrics_vars vars;
-	struct metrics_slice allp; /* what ps were taken from */
+	struct golang_metrics_slice allp; /* what ps were taken from */
 	uint64_t *ps;
 	uint32_t *free_gs; /* of each p */
 	struct proc_range *ranges;
@@ -25,11 +25,11 @@ struct golang_metrics_reader {
 
 /* What one vectored read brings, besides free_gs. */
 struct metrics_image {
-	struct metrics_gc gc;
+	struct golang_metrics_gc gc;
 	uint8_t controller[GOLANG_CONTROLLER_BYTES];
 	uint8_t sched[GOLANG_SCHED_BYTES];
-	struct metrics_slice allp;
-	struct metrics_slice allgs;
+	struct golang_metrics_slice allp;
+	struct golang_metrics_slice allgs;
 };
 
 #define METRICS_FIXED_RANGES 5
@@ -40,7 +40,7 @@ static bool has_sched(const struct golang_metrics_reader *m)
 }
 
 /* The ps never move, but there may be more or fewer of them: runtime.GOMAXPROCS(n). */
-static int load_ps(struct golang_metrics_reader *m, const struct metrics_slice *allp,
+static int load_ps(struct golang_metrics_reader *m, const struct golang_metrics_slice *allp,
 		   struct err *err)
 {
 	_cleanup_free_ uint64_t *ps = NULL;
@@ -48,7 +48,7 @@ static int load_ps(struct golang_metrics_reader *m, const struct metrics_slice *
 	_cleanup_free_ struct proc_range *ranges = NULL;
 	int r;
 
-	if (!metrics_slice_is_sane(allp, METRICS_MAX_PS))
+	if (!golang_metrics_slice_is_sane(allp, GOLANG_METRICS_MAX_PS))
 		return err_set(err, -EBADMSG, "runtime.allp holds impossible values");
 	ps = calloc(allp->len, sizeof(*ps));
 	free_gs = calloc(allp->len, sizeof(*free_gs));
@@ -68,11 +68,12 @@ static int load_ps(struct golang_metrics_reader *m, const struct metrics_slice *
 	return 0;
 }
 
-int metrics_reader_new(struct golang_process *process, const struct golang_metrics_vars *vars,
-		       struct golang_metrics_reader **ret_reader, struct err *err)
+int golang_metrics_reader_new(struct golang_process *process,
+			      const struct golang_metrics_vars *vars,
+			      struct golang_metrics_reader **ret_reader, struct err *err)
 {
 	_cleanup_(golang_metrics_freep) struct golang_metrics_reader *m = calloc(1, sizeof(*m));
-	struct metrics_slice allp;
+	struct golang_metrics_slice allp;
 	int r;
 
 	if (!m)
@@ -100,7 +101,7 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 	struct golang_metrics_vars vars;
 	int r = golang_metrics_vars_find(process, &vars, err);
 
-	return r < 0 ? r : metrics_reader_new(process, &vars, ret_reader, err);
+	return r < 0 ? r : golang_metrics_reader_new(process, &vars, ret_reader, err);
 }
 
 void golang_metrics_free(struct golang_metrics_reader *m)
@@ -155,7 +156,7 @@ static int32_t small(const uint8_t *image, int offset)
 	return value;
 }
 
-static void take_gc(const struct metrics_gc *gc, struct golang_metrics *out)
+static void take_gc(const struct golang_metrics_gc *gc, struct golang_metrics *out)
 {
 	out->has |= GOLANG_HAS_GC;
 	out->gc_count = gc->n_gc;
@@ -176,7 +177,7 @@ static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
 		      struct golang_metrics *out)
 {
 	const struct golang_metrics_layout *l = m->layout;
-	struct metrics_pacer pacer;
+	struct golang_metrics_pacer pacer;
 
 	out->has |= GOLANG_HAS_HEAP;
 	out->gc_percent = small(c, 0);
@@ -192,7 +193,7 @@ static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
 	out->total_alloc_bytes = word(c, l->gc_heap_in_use + 24);
 	out->total_free_bytes = word(c, l->gc_heap_in_use + 32);
 	out->mapped_ready_bytes = word(c, l->gc_heap_in_use + 40);
-	pacer = (struct metrics_pacer){
+	pacer = (struct golang_metrics_pacer){
 		.minor = m->process->layout->minor,
 		.percent_goal = out->heap_goal_bytes,
 		.sweep_dist_min_trigger = word(c, l->gc_sweep_dist_min_trigger),
@@ -203,7 +204,7 @@ static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
 		.heap_alloc = out->total_alloc_bytes - out->total_free_bytes,
 		.mapped_ready = out->mapped_ready_bytes,
 	};
-	out->heap_goal_bytes = metrics_heap_goal(&pacer);
+	out->heap_goal_bytes = golang_metrics_heap_goal(&pacer);
 }
 
 /* As runtime.gcount: goroutines that were ever made, less those that wait to be used again. */
@@ -211,7 +212,7 @@ static void take_sched(const struct golang_metrics_reader *m, const struct metri
 		       struct golang_metrics *out)
 {
 	const struct golang_metrics_layout *l = m->layout;
-	int64_t n = (int64_t)MIN(image->allgs.len, METRICS_MAX_GS);
+	int64_t n = (int64_t)MIN(image->allgs.len, GOLANG_METRICS_MAX_GS);
 
 	n -= small(image->sched, l->sched_ngsys);
 	for (size_t i = 0; i < ARRAY_SIZE(l->sched_gfree); i++)
@@ -230,7 +231,7 @@ static int read_once(struct golang_metrics_reader *m, struct metrics_image *imag
 {
 	uint64_t proof = m->vars.memstats
 				 ? m->vars.memstats + (uint64_t)m->layout->ms_gc +
-					   offsetof(struct metrics_gc, n_gc)
+					   offsetof(struct golang_metrics_gc, n_gc)
 				 : (m->vars.controller ? m->vars.controller : m->vars.sched);
 	struct err why = {0};
 	uint32_t n_gc = 0;

@@ -87,7 +87,7 @@ static int search_read(struct search *s, struct err *err)
 
 static bool prove_memstats(const struct search *s, uint64_t addr)
 {
-	struct metrics_gc gc;
+	struct golang_metrics_gc gc;
 
 	if (proc_mem_read(s->process->mem, addr + (uint64_t)s->layout->ms_gc, &gc, sizeof(gc),
 			  NULL) < 0)
@@ -136,12 +136,12 @@ static bool prove_sched(const struct search *s, uint64_t addr)
 /* Each p knows its own index. */
 static bool prove_allp(const struct search *s, uint64_t addr)
 {
-	struct metrics_slice allp;
+	struct golang_metrics_slice allp;
 	uint64_t p;
 	uint32_t id;
 
 	if (proc_mem_read(s->process->mem, addr, &allp, sizeof(allp), NULL) < 0 ||
-	    !metrics_slice_is_sane(&allp, METRICS_MAX_PS))
+	    !golang_metrics_slice_is_sane(&allp, GOLANG_METRICS_MAX_PS))
 		return false;
 	for (uint64_t i = 0; i < MIN(allp.len, 4); i++)
 		if (proc_mem_read(s->process->mem, allp.data + 8 * i, &p, sizeof(p), NULL) < 0 ||
@@ -175,11 +175,11 @@ static bool prove_g(const struct search *s, uint64_t addr, bool *ret_has_stack)
 /* Goroutine number 1 need not be the first: a C program with a Go library begins with others. */
 static bool prove_allgs(const struct search *s, uint64_t addr)
 {
-	struct metrics_slice allgs;
+	struct golang_metrics_slice allgs;
 	bool any_stack = false;
 
 	if (proc_mem_read(s->process->mem, addr, &allgs, sizeof(allgs), NULL) < 0 ||
-	    !metrics_slice_is_sane(&allgs, METRICS_MAX_GS))
+	    !golang_metrics_slice_is_sane(&allgs, GOLANG_METRICS_MAX_GS))
 		return false;
 	for (uint64_t i = 0; i < MIN(allgs.len, 8); i++) {
 		bool has_stack;
@@ -199,8 +199,8 @@ static bool is_noted_in(const struct search *s, uint64_t memstats)
 	const struct golang_refs *refs = &s->refs[W_GCMARKTERMINATION];
 	uint64_t gc = memstats + (uint64_t)s->layout->ms_gc;
 
-	return golang_refs_has(refs, gc + offsetof(struct metrics_gc, n_gc)) ||
-	       golang_refs_has(refs, gc + offsetof(struct metrics_gc, pauses_ns));
+	return golang_refs_has(refs, gc + offsetof(struct golang_metrics_gc, n_gc)) ||
+	       golang_refs_has(refs, gc + offsetof(struct golang_metrics_gc, pauses_ns));
 }
 
 /* stkbucket accounts for its table in memstats.buckhash_sys, which it takes the address of. */

@@ -9,16 +9,16 @@
 #include "base/view.h"
 #include "proc/mem.h"
 
-struct golang_native_file;
+struct golang_cgo_file;
 
 /* Files are opened when an address in them is first looked up, and kept. */
-struct golang_native {
+struct golang_cgo {
 	struct proc_mem *mem; /* borrowed */
-	struct golang_native_file *files;
+	struct golang_cgo_file *files;
 	size_t len;
 	uint64_t bytes; /* of their symbols, about */
 };
 
 /* The function's name, borrowed from native until release; empty if unknown. */
-struct view golang_native_name(struct golang_native *native, uint64_t pc);
-void golang_native_release(struct golang_native *native);
+struct view golang_cgo_name(struct golang_cgo *cgo, uint64_t pc);
+void golang_cgo_release(struct golang_cgo *cgo);

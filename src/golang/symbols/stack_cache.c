@@ -11,30 +11,30 @@
 #include "golang/grow.h"
 #include "golang/symbols/symbolizer.h"
 
-struct golang_names_function {
+struct golang_stack_cache_function {
 	uint32_t name; /* where in the text */
 	uint32_t file; /* id */
 	int32_t start_line;
 };
 
-struct golang_names_line {
+struct golang_stack_cache_line {
 	uint32_t function;
 	int32_t line;
 };
 
-struct golang_names_location {
+struct golang_stack_cache_location {
 	uint64_t address;
 	uint32_t first_line;
 	uint32_t n_lines;
 };
 
 /* Its locations are ids[first], ids[first + 1], ... */
-struct golang_names_stack {
+struct golang_stack_cache_stack {
 	uint32_t first;
 	uint32_t n;
 };
 
-void golang_names_release(struct golang_names *n)
+void golang_stack_cache_release(struct golang_stack_cache *n)
 {
 	buf_release(&n->text);
 	free(n->files);
@@ -46,15 +46,15 @@ void golang_names_release(struct golang_names *n)
 	free(n->locations);
 	free(n->ids);
 	free(n->stacks);
-	*n = (struct golang_names){0};
+	*n = (struct golang_stack_cache){0};
 }
 
-static struct view text_at(const struct golang_names *n, uint32_t at)
+static struct view text_at(const struct golang_stack_cache *n, uint32_t at)
 {
 	return view_str((const char *)n->text.data + at);
 }
 
-static int text_add(struct golang_names *n, struct view s, uint32_t *ret_at)
+static int text_add(struct golang_stack_cache *n, struct view s, uint32_t *ret_at)
 {
 	size_t at = n->text.len;
 	int r = buf_append(&n->text, s.data, s.len);
@@ -68,26 +68,27 @@ static int text_add(struct golang_names *n, struct view s, uint32_t *ret_at)
 }
 
 /* What an item of an array is found by. */
-typedef struct view names_key_fn(const struct golang_names *n, uint32_t id);
+typedef struct view names_key_fn(const struct golang_stack_cache *n, uint32_t id);
 
-static struct view file_key(const struct golang_names *n, uint32_t id)
+static struct view file_key(const struct golang_stack_cache *n, uint32_t id)
 {
 	return text_at(n, n->files[id]);
 }
 
-static struct view function_key(const struct golang_names *n, uint32_t id)
+static struct view function_key(const struct golang_stack_cache *n, uint32_t id)
 {
 	return text_at(n, n->functions[id].name);
 }
 
-static struct view location_key(const struct golang_names *n, uint32_t id)
+static struct view location_key(const struct golang_stack_cache *n, uint32_t id)
 {
 	return view_of(&n->locations[id].address, sizeof(n->locations[id].address));
 }
 
 /* The slot that holds the id with this key, or a free one. There must be one. */
-static uint32_t *index_slot(const struct golang_names *n, const struct golang_names_index *x,
-			    names_key_fn *key_of, struct view key)
+static uint32_t *index_slot(const struct golang_stack_cache *n,
+			    const struct golang_stack_cache_index *x, names_key_fn *key_of,
+			    struct view key)
 {
 	size_t i = hash_bytes(key.data, key.len) & (x->cap - 1);
 
@@ -96,7 +97,7 @@ static uint32_t *index_slot(const struct golang_names *n, const struct golang_na
 	return &x->slots[i];
 }
 
-static bool index_find(const struct golang_names *n, const struct golang_names_index *x,
+static bool index_find(const struct golang_stack_cache *n, const struct golang_stack_cache_index *x,
 		       names_key_fn *key_of, struct view key, uint32_t *ret_id)
 {
 	const uint32_t *slot = x->cap ? index_slot(n, x, key_of, key) : NULL;
@@ -108,10 +109,10 @@ static bool index_find(const struct golang_names *n, const struct golang_names_i
 }
 
 /* Adds the id len, which comes after those that are in; its key must not be in. */
-static int index_add(const struct golang_names *n, struct golang_names_index *x,
+static int index_add(const struct golang_stack_cache *n, struct golang_stack_cache_index *x,
 		     names_key_fn *key_of, size_t len)
 {
-	struct golang_names_index bigger = {.cap = x->cap ? x->cap * 2 : 64};
+	struct golang_stack_cache_index bigger = {.cap = x->cap ? x->cap * 2 : 64};
 
 	if ((len + 1) * 4 > x->cap * 3) {
 		bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
@@ -128,26 +129,28 @@ static int index_add(const struct golang_names *n, struct golang_names_index *x,
 	return 0;
 }
 
-int golang_names_import_init(struct golang_names_import *in, struct golang_names *names,
-			     const struct profile *profile, size_t n_stacks)
+int golang_stack_cache_import_init(struct golang_stack_cache_import *in,
+				   struct golang_stack_cache *names, const struct profile *profile,
+				   size_t n_stacks)
 {
-	struct golang_names_stack *stacks = reallocarray(names->stacks, n_stacks, sizeof(*stacks));
+	struct golang_stack_cache_stack *stacks =
+		reallocarray(names->stacks, n_stacks, sizeof(*stacks));
 
-	*in = (struct golang_names_import){
+	*in = (struct golang_stack_cache_import){
 		.names = names, .profile = profile, .n_stacks = n_stacks};
 	if (!stacks)
 		return -ENOMEM;
 	names->stacks = stacks;
-	names->text.max = GOLANG_NAMES_MAX_TEXT_BYTES;
+	names->text.max = GOLANG_STACK_CACHE_MAX_TEXT_BYTES;
 	return 0;
 }
 
-void golang_names_import_release(struct golang_names_import *in)
+void golang_stack_cache_import_release(struct golang_stack_cache_import *in)
 {
 	free(in->known);
 }
 
-static int import_file(struct golang_names *n, struct view file, uint32_t *ret_id)
+static int import_file(struct golang_stack_cache *n, struct view file, uint32_t *ret_id)
 {
 	uint32_t at;
 	int r;
@@ -166,12 +169,12 @@ static int import_file(struct golang_names *n, struct view file, uint32_t *ret_i
 	return r;
 }
 
-static int import_function(struct golang_names_import *in, uint32_t id, uint32_t *ret_id)
+static int import_function(struct golang_stack_cache_import *in, uint32_t id, uint32_t *ret_id)
 {
 	const struct profile_function *f = profile_function_at(in->profile, id);
-	struct golang_names_function function = {.start_line = (int32_t)f->start_line};
+	struct golang_stack_cache_function function = {.start_line = (int32_t)f->start_line};
 	struct view name = profile_string(in->profile, f->name);
-	struct golang_names *n = in->names;
+	struct golang_stack_cache *n = in->names;
 	int r;
 
 	if (index_find(n, &n->functions_index, function_key, name, ret_id))
@@ -192,14 +195,14 @@ static int import_function(struct golang_names_import *in, uint32_t id, uint32_t
 }
 
 /* Appends the lines of a location; they count once it is there. */
-static int import_lines(struct golang_names_import *in, const struct profile_location *l)
+static int import_lines(struct golang_stack_cache_import *in, const struct profile_location *l)
 {
-	struct golang_names *n = in->names;
+	struct golang_stack_cache *n = in->names;
 	int r = golang_grow(&n->lines, &n->lines_cap, n->n_lines + l->n_lines, sizeof(*n->lines),
 			    UINT32_MAX);
 
 	for (uint32_t i = 0; r == 0 && i < l->n_lines; i++) {
-		struct golang_names_line *line = &n->lines[n->n_lines + i];
+		struct golang_stack_cache_line *line = &n->lines[n->n_lines + i];
 
 		r = import_function(in, l->lines[i].function, &line->function);
 		line->line = (int32_t)l->lines[i].line;
@@ -208,20 +211,20 @@ static int import_lines(struct golang_names_import *in, const struct profile_loc
 }
 
 /* Which inlined calls belong to an address is the program's own to say: once, or it is another. */
-static bool is_same(const struct golang_names *n, uint64_t at, uint32_t n_lines)
+static bool is_same(const struct golang_stack_cache *n, uint64_t at, uint32_t n_lines)
 {
-	const struct golang_names_location *known = &n->locations[at];
+	const struct golang_stack_cache_location *known = &n->locations[at];
 
 	return known->n_lines == n_lines &&
 	       (n_lines == 0 || memcmp(n->lines + known->first_line, n->lines + n->n_lines,
 				       n_lines * sizeof(*n->lines)) == 0);
 }
 
-static int import_location(struct golang_names_import *in, uint32_t id, uint32_t *ret_id)
+static int import_location(struct golang_stack_cache_import *in, uint32_t id, uint32_t *ret_id)
 {
 	const struct profile_location *l = profile_location_at(in->profile, id);
 	struct view key = view_of(&l->address, sizeof(l->address));
-	struct golang_names *n = in->names;
+	struct golang_stack_cache *n = in->names;
 	bool known;
 	int r = import_lines(in, l);
 
@@ -231,10 +234,10 @@ static int import_location(struct golang_names_import *in, uint32_t id, uint32_t
 	if (known && is_same(n, *ret_id, l->n_lines))
 		return 0;
 	r = golang_grow(&n->locations, &n->locations_cap, n->n_locations + 1, sizeof(*n->locations),
-			GOLANG_NAMES_MAX_LOCATIONS);
+			GOLANG_STACK_CACHE_MAX_LOCATIONS);
 	if (r < 0)
 		return r;
-	n->locations[n->n_locations] = (struct golang_names_location){
+	n->locations[n->n_locations] = (struct golang_stack_cache_location){
 		.address = l->address, .first_line = (uint32_t)n->n_lines, .n_lines = l->n_lines};
 	/* The first one of an address is found again. */
 	if (!known)
@@ -248,7 +251,7 @@ static int import_location(struct golang_names_import *in, uint32_t id, uint32_t
 }
 
 /* Room for what is known of all locations of the profile, which grows as stacks are looked up. */
-static int import_reserve(struct golang_names_import *in)
+static int import_reserve(struct golang_stack_cache_import *in)
 {
 	size_t had = in->known_cap;
 	int r = golang_grow(&in->known, &in->known_cap, profile_n_locations(in->profile),
@@ -259,15 +262,15 @@ static int import_reserve(struct golang_names_import *in)
 	return r;
 }
 
-int golang_names_import_stack(struct golang_names_import *in, size_t stack,
-			      const uint32_t *locations, size_t n_locations)
+int golang_stack_cache_import_stack(struct golang_stack_cache_import *in, size_t stack,
+				    const uint32_t *locations, size_t n_locations)
 {
-	struct golang_names *n = in->names;
+	struct golang_stack_cache *n = in->names;
 	int r = import_reserve(in);
 
 	if (r == 0)
 		r = golang_grow(&n->ids, &n->ids_cap, n->n_ids + n_locations, sizeof(*n->ids),
-				GOLANG_NAMES_MAX_IDS);
+				GOLANG_STACK_CACHE_MAX_IDS);
 	for (size_t i = 0; r == 0 && i < n_locations; i++) {
 		uint32_t *known = &in->known[locations[i]];
 		uint32_t id = *known - 1;
@@ -281,15 +284,15 @@ int golang_names_import_stack(struct golang_names_import *in, size_t stack,
 	}
 	if (r < 0)
 		return r;
-	n->stacks[stack] = (struct golang_names_stack){.first = (uint32_t)n->n_ids,
-						       .n = (uint32_t)n_locations};
+	n->stacks[stack] = (struct golang_stack_cache_stack){.first = (uint32_t)n->n_ids,
+							     .n = (uint32_t)n_locations};
 	n->n_ids += n_locations;
 	return 0;
 }
 
-void golang_names_import_finish(struct golang_names_import *in)
+void golang_stack_cache_import_finish(struct golang_stack_cache_import *in)
 {
-	struct golang_names *n = in->names;
+	struct golang_stack_cache *n = in->names;
 
 	n->n_stacks = in->n_stacks;
 	/* Most programs have all their stacks soon: what they do not need is given back. */
@@ -300,10 +303,10 @@ void golang_names_import_finish(struct golang_names_import *in)
 	golang_shrink(&n->text.data, &n->text.cap, n->text.len, 1);
 }
 
-int golang_names_export_init(struct golang_names_export *ex, const struct golang_names *names,
-			     struct profile *profile)
+int golang_stack_cache_export_init(struct golang_stack_cache_export *ex,
+				   const struct golang_stack_cache *names, struct profile *profile)
 {
-	*ex = (struct golang_names_export){
+	*ex = (struct golang_stack_cache_export){
 		.names = names,
 		.profile = profile,
 		.locations = calloc(names->n_locations + 1, sizeof(*ex->locations)),
@@ -313,14 +316,14 @@ int golang_names_export_init(struct golang_names_export *ex, const struct golang
 	return ex->locations && ex->functions && ex->files ? 0 : -ENOMEM;
 }
 
-void golang_names_export_release(struct golang_names_export *ex)
+void golang_stack_cache_export_release(struct golang_stack_cache_export *ex)
 {
 	free(ex->locations);
 	free(ex->functions);
 	free(ex->files);
 }
 
-static int export_file(struct golang_names_export *ex, uint32_t file, uint32_t *ret_id)
+static int export_file(struct golang_stack_cache_export *ex, uint32_t file, uint32_t *ret_id)
 {
 	int r = 0;
 
@@ -332,9 +335,10 @@ static int export_file(struct golang_names_export *ex, uint32_t file, uint32_t *
 	return r;
 }
 
-static int export_function(struct golang_names_export *ex, uint32_t function, uint32_t *ret_id)
+static int export_function(struct golang_stack_cache_export *ex, uint32_t function,
+			   uint32_t *ret_id)
 {
-	const struct golang_names_function *from = &ex->names->functions[function];
+	const struct golang_stack_cache_function *from = &ex->names->functions[function];
 	struct profile_function f = {.start_line = from->start_line};
 	int r;
 
@@ -353,15 +357,15 @@ static int export_function(struct golang_names_export *ex, uint32_t function, ui
 	return r;
 }
 
-static int export_location(struct golang_names_export *ex, uint32_t location)
+static int export_location(struct golang_stack_cache_export *ex, uint32_t location)
 {
-	const struct golang_names_location *l = &ex->names->locations[location];
+	const struct golang_stack_cache_location *l = &ex->names->locations[location];
 	struct profile_line lines[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE];
 	uint32_t id;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < l->n_lines; i++) {
-		const struct golang_names_line *from = &ex->names->lines[l->first_line + i];
+		const struct golang_stack_cache_line *from = &ex->names->lines[l->first_line + i];
 
 		lines[i] = (struct profile_line){.line = from->line};
 		r = export_function(ex, from->function, &lines[i].function);
@@ -374,9 +378,10 @@ static int export_location(struct golang_names_export *ex, uint32_t location)
 	return r;
 }
 
-int golang_names_export_stack(struct golang_names_export *ex, size_t stack, uint32_t *ret_stack)
+int golang_stack_cache_export_stack(struct golang_stack_cache_export *ex, size_t stack,
+				    uint32_t *ret_stack)
 {
-	const struct golang_names_stack *s = &ex->names->stacks[stack];
+	const struct golang_stack_cache_stack *s = &ex->names->stacks[stack];
 	uint32_t ids[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 1];
 
 	for (uint32_t i = 0; i < s->n; i++) {

@@ -15,53 +15,53 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-struct golang_names_location;
-struct golang_names_line;
-struct golang_names_function;
-struct golang_names_stack;
+struct golang_stack_cache_location;
+struct golang_stack_cache_line;
+struct golang_stack_cache_function;
+struct golang_stack_cache_stack;
 
 /* An index of an array by contents: ids + 1 in slots, by hash. */
-struct golang_names_index {
+struct golang_stack_cache_index {
 	uint32_t *slots;
 	size_t cap; /* a power of two, or 0 */
 };
 
-/* A zeroed struct golang_names is empty. */
-struct golang_names {
+/* A zeroed struct golang_stack_cache is empty. */
+struct golang_stack_cache {
 	struct buf text; /* of functions and files, each with its NUL */
 	uint32_t *files; /* where they are in the text */
 	size_t n_files;
 	size_t files_cap;
-	struct golang_names_function *functions;
+	struct golang_stack_cache_function *functions;
 	size_t n_functions;
 	size_t functions_cap;
-	struct golang_names_line *lines;
+	struct golang_stack_cache_line *lines;
 	size_t n_lines;
 	size_t lines_cap;
-	struct golang_names_location *locations;
+	struct golang_stack_cache_location *locations;
 	size_t n_locations;
 	size_t locations_cap;
 	uint32_t *ids; /* of the locations of all stacks */
 	size_t n_ids;
 	size_t ids_cap;
-	struct golang_names_stack *stacks;
+	struct golang_stack_cache_stack *stacks;
 	size_t n_stacks;
-	struct golang_names_index files_index;	   /* by their text */
-	struct golang_names_index functions_index; /* by their name */
-	struct golang_names_index locations_index; /* by their address */
-	uint64_t unknown;			   /* addresses without any name */
+	struct golang_stack_cache_index files_index;	 /* by their text */
+	struct golang_stack_cache_index functions_index; /* by their name */
+	struct golang_stack_cache_index locations_index; /* by their address */
+	uint64_t unknown;				 /* addresses without any name */
 };
 
 /* Limits: a forged program must not make us keep any amount. */
-#define GOLANG_NAMES_MAX_TEXT_BYTES ((size_t)16 << 20)
-#define GOLANG_NAMES_MAX_LOCATIONS ((size_t)1 << 20)
-#define GOLANG_NAMES_MAX_IDS ((size_t)16 << 20)
+#define GOLANG_STACK_CACHE_MAX_TEXT_BYTES ((size_t)16 << 20)
+#define GOLANG_STACK_CACHE_MAX_LOCATIONS ((size_t)1 << 20)
+#define GOLANG_STACK_CACHE_MAX_IDS ((size_t)16 << 20)
 
-void golang_names_release(struct golang_names *n);
+void golang_stack_cache_release(struct golang_stack_cache *n);
 
 /* Imports stacks from a profile in which they were symbolized. */
-struct golang_names_import {
-	struct golang_names *names;
+struct golang_stack_cache_import {
+	struct golang_stack_cache *names;
 	const struct profile *profile; /* borrowed */
 	size_t n_stacks;	       /* when all of them are there */
 	uint32_t *known;	       /* by location of the profile: ours + 1, or 0 */
@@ -69,24 +69,26 @@ struct golang_names_import {
 };
 
 /* Announces stacks from names->n_stacks up to n_stacks, in any order. */
-int golang_names_import_init(struct golang_names_import *in, struct golang_names *names,
-			     const struct profile *profile, size_t n_stacks);
-int golang_names_import_stack(struct golang_names_import *in, size_t stack,
-			      const uint32_t *locations, size_t n);
+int golang_stack_cache_import_init(struct golang_stack_cache_import *in,
+				   struct golang_stack_cache *names, const struct profile *profile,
+				   size_t n_stacks);
+int golang_stack_cache_import_stack(struct golang_stack_cache_import *in, size_t stack,
+				    const uint32_t *locations, size_t n);
 /* Commits the import; without this call it has no effect. */
-void golang_names_import_finish(struct golang_names_import *in);
-void golang_names_import_release(struct golang_names_import *in);
+void golang_stack_cache_import_finish(struct golang_stack_cache_import *in);
+void golang_stack_cache_import_release(struct golang_stack_cache_import *in);
 
 /* Adds stacks to a profile, each location once. Locations have no mapping. */
-struct golang_names_export {
-	const struct golang_names *names;
+struct golang_stack_cache_export {
+	const struct golang_stack_cache *names;
 	struct profile *profile; /* borrowed */
 	uint32_t *locations;	 /* ours to the profile's + 1, or 0 */
 	uint32_t *functions;
 	uint32_t *files;
 };
 
-int golang_names_export_init(struct golang_names_export *ex, const struct golang_names *names,
-			     struct profile *profile);
-int golang_names_export_stack(struct golang_names_export *ex, size_t stack, uint32_t *ret_stack);
-void golang_names_export_release(struct golang_names_export *ex);
+int golang_stack_cache_export_init(struct golang_stack_cache_export *ex,
+				   const struct golang_stack_cache *names, struct profile *profile);
+int golang_stack_cache_export_stack(struct golang_stack_cache_export *ex, size_t stack,
+				    uint32_t *ret_stack);
+void golang_stack_cache_export_release(struct golang_stack_cache_export *ex);

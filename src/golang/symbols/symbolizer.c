@@ -47,18 +47,18 @@ void golang_symbolizer_init(struct golang_symbolizer *s, struct golang_process *
 	*s = (struct golang_symbolizer){
 		.process = process,
 		.profile = profile,
-		.native = {.mem = process->mem},
+		.cgo = {.mem = process->mem},
 		.arena = {.max = SYMBOLIZER_MEMORY},
 	};
-	golang_windows_refill(&process->windows);
+	golang_mem_cache_refill(&process->cache);
 }
 
 void golang_symbolizer_release(struct golang_symbolizer *s)
 {
 	/* Tables are wanted again at the next profile; until then they only take memory. */
 	if (s->process)
-		golang_windows_release(&s->process->windows);
-	golang_native_release(&s->native);
+		golang_mem_cache_release(&s->process->cache);
+	golang_cgo_release(&s->cgo);
 	arena_release(&s->arena);
 	map_release(&s->frames);
 	map_release(&s->locations);
@@ -146,7 +146,7 @@ static bool innermost(struct golang_pclntab *t, const struct golang_func *f, uin
 
 static int frame_native(struct golang_symbolizer *s, uint64_t pc, struct golang_frame *frame)
 {
-	struct view name = golang_native_name(&s->native, pc - 1);
+	struct view name = golang_cgo_name(&s->cgo, pc - 1);
 
 	frame->pc = pc - 1;
 	frame->unknown = name.len == 0;
@@ -426,7 +426,7 @@ int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, si
 	if (r >= 0)
 		r = deck_emit(s, &d, &locations[n_locations]);
 	/* What was answered after that point is not to be trusted. */
-	if (r >= 0 && golang_windows_spent(&s->process->windows))
+	if (r >= 0 && golang_mem_cache_spent(&s->process->cache))
 		return err_set(err, -E2BIG,
 			       "Go's tables need more work to read than any real program's: they "
 			       "are damaged or forged");

@@ -18,7 +18,7 @@ struct golang_location;
 struct golang_symbolizer {
 	struct golang_process *process; /* borrowed */
 	struct profile *profile;	/* borrowed: receives the locations */
-	struct golang_native native;
+	struct golang_cgo cgo;
 	struct arena arena;
 	struct map frames;    /* return pc -> struct golang_frame */
 	struct map locations; /* first return pc -> struct golang_location */

@@ -62,9 +62,9 @@ static void wanted_capabilities(uint32_t wanted, uint64_t bits[TI_CAPABILITY_WOR
 {
 	bits[0] = 1ULL << TI_CAN_GET_LINE_NUMBERS;
 	bits[1] = 0;
-	if (wanted & RING_ALLOCS)
+	if (wanted & JAVA_RING_ALLOCS)
 		bits[0] |= 1ULL << TI_CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS;
-	if (wanted & RING_LOCKS)
+	if (wanted & JAVA_RING_LOCKS)
 		bits[0] |= 1ULL << TI_CAN_GENERATE_MONITOR_EVENTS;
 }
 
@@ -77,7 +77,7 @@ static void agent_disable(void)
 	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTER);
 	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTERED);
 	(void)ti_set_sampling_interval(agent.ti, DEFAULT_INTERVAL);
-	wanted_capabilities(RING_ALLOCS | RING_LOCKS, bits);
+	wanted_capabilities(JAVA_RING_ALLOCS | JAVA_RING_LOCKS, bits);
 	(void)ti_relinquish_capabilities(agent.ti, bits);
 }
 
@@ -113,7 +113,7 @@ static uint64_t stepped(uint64_t value, int step, uint64_t min, uint64_t max)
 	return value < min ? min : value > max ? max : value;
 }
 
-static void adapt_allocs(struct session *s, uint64_t now)
+static void adapt_allocs(struct java_session *s, uint64_t now)
 {
 	uint64_t before = __atomic_load_n(&agent.interval_bytes, __ATOMIC_RELAXED);
 	int step = pace_step(&agent.allocs, now);
@@ -122,7 +122,7 @@ static void adapt_allocs(struct session *s, uint64_t now)
 	if (after == before || ti_set_sampling_interval(agent.ti, (int32_t)after) != 0)
 		return;
 	__atomic_store_n(&agent.interval_bytes, after, __ATOMIC_RELAXED);
-	session_tell(s, after);
+	java_session_tell(s, after);
 }
 
 static void adapt_locks(uint64_t now)
@@ -157,11 +157,11 @@ static uint64_t drawn_with(jvm thread, uint64_t interval_now)
 	return interval_now;
 }
 
-static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_object class,
-			struct session_event e)
+static void write_event(struct java_session *s, jvm ti, jvm jni, jvm_object thread,
+			jvm_object class, struct java_session_event e)
 {
-	struct jvm_frame frames[RING_MAX_DEPTH + 1];
-	uint32_t ids[RING_MAX_DEPTH], depth = session_depth(s);
+	struct jvm_frame frames[JAVA_RING_MAX_DEPTH + 1];
+	uint32_t ids[JAVA_RING_MAX_DEPTH], depth = java_session_depth(s);
 	struct jvm_thread_info info = {0};
 	char *class_name = NULL;
 	int32_t n = 0;
@@ -170,11 +170,11 @@ static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, j
 	if (ti_get_stack(ti, thread, (int32_t)depth + 1, frames, &n) != 0 || n < 0)
 		n = 0;
 	if ((uint32_t)n > depth) {
-		e.flags |= RING_TRUNCATED;
+		e.flags |= JAVA_RING_TRUNCATED;
 		n = (int32_t)depth;
 	}
 	for (int32_t i = 0; i < n; i++)
-		ids[i] = session_frame(s, ti, jni, &frames[i]);
+		ids[i] = java_session_frame(s, ti, jni, &frames[i]);
 	e.frames = ids;
 	e.n_frames = (uint32_t)n;
 	if (class && ti_get_class_signature(ti, class, &class_name) != 0)
@@ -183,7 +183,7 @@ static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, j
 		info = (struct jvm_thread_info){0};
 	e.class = class_name;
 	e.thread = info.name;
-	session_write(s, &e);
+	java_session_write(s, &e);
 	ti_deallocate(ti, class_name);
 	ti_deallocate(ti, info.name);
 	if (info.group)
@@ -193,11 +193,11 @@ static void write_event(struct session *s, jvm ti, jvm jni, jvm_object thread, j
 }
 
 /* True when sonde is there; when not, we are not either. */
-static bool is_wanted(struct session *s, uint64_t now)
+static bool is_wanted(struct java_session *s, uint64_t now)
 {
-	if (!session_is_forgotten(s, now))
+	if (!java_session_is_forgotten(s, now))
 		return true;
-	if (session_end(s))
+	if (java_session_end(s))
 		agent_disable();
 	return false;
 }
@@ -205,7 +205,7 @@ static bool is_wanted(struct session *s, uint64_t now)
 static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_object class,
 		     int64_t size)
 {
-	struct session *s = session_enter();
+	struct java_session *s = java_session_enter();
 	uint64_t now = now_ns();
 
 	(void)object;
@@ -213,13 +213,14 @@ static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_
 		return;
 	if (is_wanted(s, now)) {
 		uint64_t interval = __atomic_load_n(&agent.interval_bytes, __ATOMIC_RELAXED);
-		struct session_event e = {.kind = RING_ALLOC, .a = size > 0 ? (uint64_t)size : 0};
+		struct java_session_event e = {.kind = JAVA_RING_ALLOC,
+					       .a = size > 0 ? (uint64_t)size : 0};
 
 		adapt_allocs(s, now);
 		e.b = drawn_with(jni, interval);
 		write_event(s, ti, jni, thread, class, e);
 	}
-	session_leave(s);
+	java_session_leave(s);
 }
 
 /* The time lies in the thread's own storage, where a virtual thread finds it again. */
@@ -232,11 +233,11 @@ static void on_enter(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 }
 
 /* Short waits are added up, and the sum goes to the one that makes it full. */
-static void on_wait(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_object object,
+static void on_wait(struct java_session *s, jvm ti, jvm jni, jvm_object thread, jvm_object object,
 		    uint64_t ns)
 {
 	uint64_t sum = __atomic_add_fetch(&agent.pending_ns, ns, __ATOMIC_RELAXED);
-	struct session_event e = {.kind = RING_LOCK};
+	struct java_session_event e = {.kind = JAVA_RING_LOCK};
 	jvm_object class;
 
 	(void)__atomic_add_fetch(&agent.pending_waits, 1, __ATOMIC_RELAXED);
@@ -254,7 +255,7 @@ static void on_wait(struct session *s, jvm ti, jvm jni, jvm_object thread, jvm_o
 
 static void on_entered(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 {
-	struct session *s = session_enter();
+	struct java_session *s = java_session_enter();
 	uint64_t now = now_ns(), begin;
 	void *local = NULL;
 
@@ -268,7 +269,7 @@ static void on_entered(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 			on_wait(s, ti, jni, thread, object, now - begin);
 		}
 	}
-	session_leave(s);
+	java_session_leave(s);
 }
 
 static int agent_get(jvm vm)
@@ -277,89 +278,89 @@ static int agent_get(jvm vm)
 	void *env = NULL;
 
 	if (agent.ti)
-		return RING_OK;
+		return JAVA_RING_OK;
 	if (vm_get_env(vm, &env, JVMTI_VERSION) != 0 || !env)
-		return RING_ERR_OLD;
+		return JAVA_RING_ERR_OLD;
 	callbacks[TI_EVENT_SAMPLED_OBJECT_ALLOC - TI_EVENT_FIRST] = (const void *)on_alloc;
 	callbacks[TI_EVENT_CONTENDED_ENTER - TI_EVENT_FIRST] = (const void *)on_enter;
 	callbacks[TI_EVENT_CONTENDED_ENTERED - TI_EVENT_FIRST] = (const void *)on_entered;
 	if (ti_set_callbacks(env, callbacks, sizeof(callbacks)) != 0)
-		return RING_ERR_OLD;
+		return JAVA_RING_ERR_OLD;
 	agent.ti = env;
-	return RING_OK;
+	return JAVA_RING_OK;
 }
 
-static int agent_enable(struct session *s)
+static int agent_enable(struct java_session *s)
 {
 	uint64_t bits[TI_CAPABILITY_WORDS], now = now_ns();
-	uint32_t wanted = session_wanted(s);
+	uint32_t wanted = java_session_wanted(s);
 	int r;
 
 	wanted_capabilities(wanted, bits);
 	r = ti_add_capabilities(agent.ti, bits);
 	if (r != 0)
-		return RING_ERR_CAPABILITY + r;
-	agent.interval_bytes = session_interval(s);
+		return JAVA_RING_ERR_CAPABILITY + r;
+	agent.interval_bytes = java_session_interval(s);
 	agent.wait_ns = FIRST_WAIT_NS;
 	agent.pending_ns = agent.pending_waits = 0;
 	agent.allocs = agent.locks = (struct pace){.begin_ns = now};
-	session_tell(s, agent.interval_bytes);
-	if (wanted & RING_ALLOCS) {
+	java_session_tell(s, agent.interval_bytes);
+	if (wanted & JAVA_RING_ALLOCS) {
 		r = ti_set_sampling_interval(agent.ti, (int32_t)agent.interval_bytes);
 		if (r == 0)
 			r = ti_set_event(agent.ti, 1, TI_EVENT_SAMPLED_OBJECT_ALLOC);
 	}
-	if (r == 0 && wanted & RING_LOCKS) {
+	if (r == 0 && wanted & JAVA_RING_LOCKS) {
 		r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTER);
 		if (r == 0)
 			r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTERED);
 	}
-	return r == 0 ? RING_OK : RING_ERR_EVENTS + r;
+	return r == 0 ? JAVA_RING_OK : JAVA_RING_ERR_EVENTS + r;
 }
 
 /* What was not enough for an event yet; nobody's stack, for it is that of many. */
-static void write_pending(struct session *s)
+static void write_pending(struct java_session *s)
 {
-	struct session_event e = {.kind = RING_LOCK};
+	struct java_session_event e = {.kind = JAVA_RING_LOCK};
 	uint32_t none = 0;
 
 	e.a = __atomic_exchange_n(&agent.pending_ns, 0, __ATOMIC_RELAXED);
 	e.b = __atomic_exchange_n(&agent.pending_waits, 0, __ATOMIC_RELAXED);
 	e.frames = &none;
 	if (e.a)
-		session_write(s, &e);
+		java_session_write(s, &e);
 }
 
 static void agent_stop(void)
 {
-	struct session *s = session_enter();
+	struct java_session *s = java_session_enter();
 
 	if (!s)
 		return;
 	agent_disable();
 	write_pending(s);
-	(void)session_end(s);
-	session_leave(s);
+	(void)java_session_end(s);
+	java_session_leave(s);
 }
 
 static int agent_start(jvm vm, const char *path)
 {
-	struct session *s;
+	struct java_session *s;
 	int r = agent_get(vm);
 
-	if (r != RING_OK)
+	if (r != JAVA_RING_OK)
 		return r;
 	/* Of a sonde that was killed. */
 	agent_stop();
-	r = session_open(path);
-	if (r != RING_OK)
+	r = java_session_open(path);
+	if (r != JAVA_RING_OK)
 		return r;
-	s = session_enter();
+	s = java_session_enter();
 	if (!s)
-		return RING_ERR_BUSY;
+		return JAVA_RING_ERR_BUSY;
 	r = agent_enable(s);
-	session_leave(s);
-	if (r != RING_OK)
+	java_session_leave(s);
+	if (r != JAVA_RING_OK)
 		agent_stop();
 	return r;
 }
@@ -374,7 +375,7 @@ int32_t Agent_OnAttach(jvm vm, char *options, void *reserved)
 	if (options && strncmp(options, "start,", 6) == 0)
 		return agent_start(vm, options + 6);
 	if (!options || strcmp(options, "stop") != 0)
-		return RING_ERR_COMMAND;
+		return JAVA_RING_ERR_COMMAND;
 	agent_stop();
-	return RING_OK;
+	return JAVA_RING_OK;
 }

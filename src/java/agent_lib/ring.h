@@ -16,35 +16,35 @@
 
 #include <stdint.h>
 
-#define RING_MAGIC 0x31676e6972766a73ULL /* "sjvring1" */
-#define RING_HEADER_BYTES 4096
-#define RING_DATA_MIN (64u << 10)
-#define RING_DATA_MAX (64u << 20)
-#define RING_ALIGN 16
-#define RING_MAX_DEPTH 256
-#define RING_MAX_FRAMES (1u << 17) /* ids of frames are below it; 0 is none */
-#define RING_MAX_NAME 512	   /* bytes of each name */
+#define JAVA_RING_MAGIC 0x31676e6972766a73ULL /* "sjvring1" */
+#define JAVA_RING_HEADER_BYTES 4096
+#define JAVA_RING_DATA_MIN (64u << 10)
+#define JAVA_RING_DATA_MAX (64u << 20)
+#define JAVA_RING_ALIGN 16
+#define JAVA_RING_MAX_DEPTH 256
+#define JAVA_RING_MAX_FRAMES (1u << 17) /* ids of frames are below it; 0 is none */
+#define JAVA_RING_MAX_NAME 512		/* bytes of each name */
 
 /* Names the library to the loader, so that one that is loaded already is found by it. */
-#define RING_SONAME "libsonde-jvmti-" SONDE_VERSION "-1.so"
+#define JAVA_RING_SONAME "libsonde-jvmti-" SONDE_VERSION "-1.so"
 
 enum {
-	RING_ALLOCS = 1, /* what is wanted */
-	RING_LOCKS = 2,
+	JAVA_RING_ALLOCS = 1, /* what is wanted */
+	JAVA_RING_LOCKS = 2,
 };
 
 enum {
-	RING_FILL = 1,
-	RING_NAME,
-	RING_ALLOC, /* numbers: size of the object, interval that its sample was drawn with */
-	RING_LOCK,  /* numbers: nanoseconds, waits */
+	JAVA_RING_FILL = 1,
+	JAVA_RING_NAME,
+	JAVA_RING_ALLOC, /* numbers: size of the object, interval that its sample was drawn with */
+	JAVA_RING_LOCK,	 /* numbers: nanoseconds, waits */
 };
 
 enum {
-	RING_TRUNCATED = 1, /* the stack is deeper */
+	JAVA_RING_TRUNCATED = 1, /* the stack is deeper */
 };
 
-struct ring_header {
+struct java_ring_header {
 	/* Set by sonde before the agent sees it. */
 	uint64_t magic;
 	uint64_t data_bytes; /* a power of two */
@@ -66,15 +66,15 @@ struct ring_header {
 	uint8_t pad2[48];
 };
 
-struct ring_record {
+struct java_ring_record_header {
 	uint64_t commit; /* its position + 1 */
-	uint32_t len;	 /* with this; a multiple of RING_ALIGN */
+	uint32_t len;	 /* with this; a multiple of JAVA_RING_ALIGN */
 	uint16_t kind;
 	uint16_t n_frames;
 };
 
-struct ring_name {
-	struct ring_record record;
+struct java_ring_name {
+	struct java_ring_record_header record;
 	uint32_t frame;
 	int32_t line; /* 0 when unknown */
 	uint16_t class_len;
@@ -82,8 +82,8 @@ struct ring_name {
 	uint32_t pad;
 };
 
-struct ring_event {
-	struct ring_record record;
+struct java_ring_event {
+	struct java_ring_record_header record;
 	uint64_t a, b;
 	uint16_t class_len;
 	uint16_t thread_len;
@@ -92,12 +92,12 @@ struct ring_event {
 
 /* What the agent says of a command; JVMTI's own numbers on top of the last two. */
 enum {
-	RING_OK = 0,
-	RING_ERR_COMMAND = 1,
-	RING_ERR_FILE = 2,
-	RING_ERR_MEMORY = 3,
-	RING_ERR_OLD = 4, /* no JVMTI of JDK 11 */
-	RING_ERR_BUSY = 5,
-	RING_ERR_CAPABILITY = 1000,
-	RING_ERR_EVENTS = 2000,
+	JAVA_RING_OK = 0,
+	JAVA_RING_ERR_COMMAND = 1,
+	JAVA_RING_ERR_FILE = 2,
+	JAVA_RING_ERR_MEMORY = 3,
+	JAVA_RING_ERR_OLD = 4, /* no JVMTI of JDK 11 */
+	JAVA_RING_ERR_BUSY = 5,
+	JAVA_RING_ERR_CAPABILITY = 1000,
+	JAVA_RING_ERR_EVENTS = 2000,
 };

@@ -6,16 +6,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct session {
-	struct ring_header *header; /* shared, and the records behind it */
+struct java_session {
+	struct java_ring_header *header; /* shared, and the records behind it */
 	size_t mapped_bytes;
 	uint64_t data_bytes; /* these are as they were at the start, whatever becomes of the file */
 	uint64_t idle_ns;
 	uint64_t interval_bytes;
 	uint32_t wanted, depth;
 	uint64_t beat, beat_ns;
-	uint64_t frames[RING_MAX_FRAMES]; /* hashes of method and location; 0 is free */
-	uint8_t is_named[RING_MAX_FRAMES];
+	uint64_t frames[JAVA_RING_MAX_FRAMES]; /* hashes of method and location; 0 is free */
+	uint8_t is_named[JAVA_RING_MAX_FRAMES];
 	uint32_t n_frames;
 };
 
@@ -25,11 +25,11 @@ struct session {
  * be another one.
  */
 static uint64_t gate;
-static struct session *session;
+static struct java_session *session;
 
 static void session_unmap(void)
 {
-	struct session *s = __atomic_load_n(&session, __ATOMIC_ACQUIRE);
+	struct java_session *s = __atomic_load_n(&session, __ATOMIC_ACQUIRE);
 
 	if (!s)
 		return;
@@ -38,7 +38,7 @@ static void session_unmap(void)
 	__atomic_store_n(&session, NULL, __ATOMIC_RELEASE);
 }
 
-struct session *session_enter(void)
+struct java_session *java_session_enter(void)
 {
 	uint64_t now = __atomic_load_n(&gate, __ATOMIC_RELAXED);
 
@@ -50,38 +50,40 @@ struct session *session_enter(void)
 	return __atomic_load_n(&session, __ATOMIC_ACQUIRE);
 }
 
-void session_leave(struct session *s)
+void java_session_leave(struct java_session *s)
 {
 	(void)s;
 	if (__atomic_sub_fetch(&gate, 2, __ATOMIC_ACQ_REL) == 0)
 		session_unmap();
 }
 
-bool session_end(struct session *s)
+bool java_session_end(struct java_session *s)
 {
 	__atomic_store_n(&s->header->ended, 1, __ATOMIC_RELAXED);
 	return __atomic_fetch_and(&gate, ~1ULL, __ATOMIC_ACQ_REL) & 1;
 }
 
 /* The file is sonde's work, but anybody may have changed it. */
-static bool header_is_sane(const struct ring_header *h, uint64_t file_bytes)
+static bool header_is_sane(const struct java_ring_header *h, uint64_t file_bytes)
 {
-	return h->magic == RING_MAGIC && h->data_bytes >= RING_DATA_MIN &&
-	       h->data_bytes <= RING_DATA_MAX && (h->data_bytes & (h->data_bytes - 1)) == 0 &&
-	       file_bytes == RING_HEADER_BYTES + h->data_bytes && h->depth &&
-	       h->depth <= RING_MAX_DEPTH && h->interval_bytes && h->interval_bytes <= 1u << 30;
+	return h->magic == JAVA_RING_MAGIC && h->data_bytes >= JAVA_RING_DATA_MIN &&
+	       h->data_bytes <= JAVA_RING_DATA_MAX && (h->data_bytes & (h->data_bytes - 1)) == 0 &&
+	       file_bytes == JAVA_RING_HEADER_BYTES + h->data_bytes && h->depth &&
+	       h->depth <= JAVA_RING_MAX_DEPTH && h->interval_bytes &&
+	       h->interval_bytes <= 1u << 30;
 }
 
-static struct ring_header *session_map_file(const char *path, size_t *ret_bytes)
+static struct java_ring_header *session_map_file(const char *path, size_t *ret_bytes)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	struct ring_header *h = MAP_FAILED;
+	struct java_ring_header *h = MAP_FAILED;
 	off_t size;
 
 	if (fd < 0)
 		return NULL;
 	size = lseek(fd, 0, SEEK_END);
-	if (size > RING_HEADER_BYTES && size <= (off_t)RING_HEADER_BYTES + RING_DATA_MAX)
+	if (size > JAVA_RING_HEADER_BYTES &&
+	    size <= (off_t)JAVA_RING_HEADER_BYTES + JAVA_RING_DATA_MAX)
 		h = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	(void)close(fd);
 	if (h == MAP_FAILED)
@@ -94,56 +96,56 @@ static struct ring_header *session_map_file(const char *path, size_t *ret_bytes)
 	return h;
 }
 
-int session_open(const char *path)
+int java_session_open(const char *path)
 {
-	struct ring_header *h;
-	struct session *s;
+	struct java_ring_header *h;
+	struct java_session *s;
 	size_t bytes;
 
 	if (__atomic_load_n(&session, __ATOMIC_ACQUIRE))
-		return RING_ERR_BUSY;
+		return JAVA_RING_ERR_BUSY;
 	h = session_map_file(path, &bytes);
 	if (!h)
-		return RING_ERR_FILE;
+		return JAVA_RING_ERR_FILE;
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED) {
 		(void)munmap(h, bytes);
-		return RING_ERR_MEMORY;
+		return JAVA_RING_ERR_MEMORY;
 	}
 	s->header = h;
 	s->mapped_bytes = bytes;
-	s->data_bytes = bytes - RING_HEADER_BYTES;
+	s->data_bytes = bytes - JAVA_RING_HEADER_BYTES;
 	s->idle_ns = h->idle_ns;
 	s->interval_bytes = h->interval_bytes;
 	s->wanted = h->wanted;
-	s->depth = h->depth <= RING_MAX_DEPTH ? h->depth : RING_MAX_DEPTH;
+	s->depth = h->depth <= JAVA_RING_MAX_DEPTH ? h->depth : JAVA_RING_MAX_DEPTH;
 	__atomic_store_n(&session, s, __ATOMIC_RELEASE);
 	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-	return RING_OK;
+	return JAVA_RING_OK;
 }
 
-uint32_t session_wanted(const struct session *s)
+uint32_t java_session_wanted(const struct java_session *s)
 {
 	return s->wanted;
 }
 
-uint32_t session_depth(const struct session *s)
+uint32_t java_session_depth(const struct java_session *s)
 {
 	return s->depth;
 }
 
-uint64_t session_interval(const struct session *s)
+uint64_t java_session_interval(const struct java_session *s)
 {
 	return s->interval_bytes;
 }
 
-void session_tell(struct session *s, uint64_t interval_bytes)
+void java_session_tell(struct java_session *s, uint64_t interval_bytes)
 {
 	__atomic_store_n(&s->header->interval_now, interval_bytes, __ATOMIC_RELAXED);
 }
 
 /* A clock of ours only: that of a container may differ from sonde's. */
-bool session_is_forgotten(struct session *s, uint64_t now_ns)
+bool java_session_is_forgotten(struct java_session *s, uint64_t now_ns)
 {
 	uint64_t beat = __atomic_load_n(&s->header->beat, __ATOMIC_RELAXED);
 	uint64_t seen_ns = __atomic_load_n(&s->beat_ns, __ATOMIC_RELAXED);
@@ -156,22 +158,22 @@ bool session_is_forgotten(struct session *s, uint64_t now_ns)
 	return now_ns > seen_ns && now_ns - seen_ns > s->idle_ns;
 }
 
-static struct ring_record *ring_at(const struct session *s, uint64_t position)
+static struct java_ring_record_header *ring_at(const struct java_session *s, uint64_t position)
 {
-	return (struct ring_record *)((uint8_t *)s->header + RING_HEADER_BYTES +
-				      (position & (s->data_bytes - 1)));
+	return (struct java_ring_record_header *)((uint8_t *)s->header + JAVA_RING_HEADER_BYTES +
+						  (position & (s->data_bytes - 1)));
 }
 
-static void ring_commit(struct ring_record *r, uint64_t position)
+static void ring_commit(struct java_ring_record_header *r, uint64_t position)
 {
 	__atomic_store_n(&r->commit, position + 1, __ATOMIC_RELEASE);
 }
 
 /*
- * len is a multiple of RING_ALIGN. NULL when there is no room, or when somebody has written over
- * the positions, which must not lead us out of the ring.
+ * len is a multiple of JAVA_RING_ALIGN. NULL when there is no room, or when somebody has written
+ * over the positions, which must not lead us out of the ring.
  */
-static void *ring_reserve(struct session *s, uint32_t len, uint64_t *ret_position)
+static void *ring_reserve(struct java_session *s, uint32_t len, uint64_t *ret_position)
 {
 	uint64_t head = __atomic_load_n(&s->header->head, __ATOMIC_RELAXED), fill;
 
@@ -180,16 +182,16 @@ static void *ring_reserve(struct session *s, uint32_t len, uint64_t *ret_positio
 		uint64_t to_end = s->data_bytes - (head & (s->data_bytes - 1));
 
 		fill = to_end < len ? to_end : 0;
-		if (head % RING_ALIGN || head - tail > s->data_bytes ||
+		if (head % JAVA_RING_ALIGN || head - tail > s->data_bytes ||
 		    fill + len > s->data_bytes - (head - tail))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&s->header->head, &head, head + fill + len, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (fill) {
-		struct ring_record *r = ring_at(s, head);
+		struct java_ring_record_header *r = ring_at(s, head);
 
 		r->len = (uint32_t)fill;
-		r->kind = RING_FILL;
+		r->kind = JAVA_RING_FILL;
 		r->n_frames = 0;
 		ring_commit(r, head);
 	}
@@ -199,14 +201,14 @@ static void *ring_reserve(struct session *s, uint32_t len, uint64_t *ret_positio
 
 static uint32_t ring_round(size_t len)
 {
-	return (uint32_t)((len + RING_ALIGN - 1) & ~(size_t)(RING_ALIGN - 1));
+	return (uint32_t)((len + JAVA_RING_ALIGN - 1) & ~(size_t)(JAVA_RING_ALIGN - 1));
 }
 
 static uint16_t name_len(const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
 
-	return (uint16_t)(len < RING_MAX_NAME ? len : RING_MAX_NAME);
+	return (uint16_t)(len < JAVA_RING_MAX_NAME ? len : JAVA_RING_MAX_NAME);
 }
 
 static void name_copy(uint8_t *dst, const char *name, size_t len)
@@ -215,12 +217,12 @@ static void name_copy(uint8_t *dst, const char *name, size_t len)
 		memcpy(dst, name, len);
 }
 
-void session_write(struct session *s, const struct session_event *e)
+void java_session_write(struct java_session *s, const struct java_session_event *e)
 {
 	uint16_t class_len = name_len(e->class), thread_len = name_len(e->thread);
 	size_t frames = (size_t)e->n_frames * sizeof(uint32_t);
-	uint32_t len = ring_round(sizeof(struct ring_event) + frames + class_len + thread_len);
-	struct ring_event *r;
+	uint32_t len = ring_round(sizeof(struct java_ring_event) + frames + class_len + thread_len);
+	struct java_ring_event *r;
 	uint64_t position;
 	uint8_t *at;
 
@@ -262,19 +264,19 @@ static int32_t line_of(jvm ti, const struct jvm_frame *f)
 	return line;
 }
 
-static bool name_write(struct session *s, uint32_t id, int32_t line, const char *class,
+static bool name_write(struct java_session *s, uint32_t id, int32_t line, const char *class,
 		       const char *method)
 {
 	uint16_t class_len = name_len(class), method_len = name_len(method);
-	uint32_t len = ring_round(sizeof(struct ring_name) + class_len + method_len);
+	uint32_t len = ring_round(sizeof(struct java_ring_name) + class_len + method_len);
 	uint64_t position;
-	struct ring_name *r = ring_reserve(s, len, &position);
+	struct java_ring_name *r = ring_reserve(s, len, &position);
 	uint8_t *at;
 
 	if (!r)
 		return false;
 	r->record.len = len;
-	r->record.kind = RING_NAME;
+	r->record.kind = JAVA_RING_NAME;
 	r->record.n_frames = 0;
 	r->frame = id;
 	r->line = line;
@@ -288,7 +290,8 @@ static bool name_write(struct session *s, uint32_t id, int32_t line, const char 
 	return true;
 }
 
-static bool frame_name(struct session *s, jvm ti, jvm jni, const struct jvm_frame *f, uint32_t id)
+static bool frame_name(struct java_session *s, jvm ti, jvm jni, const struct jvm_frame *f,
+		       uint32_t id)
 {
 	char *class_name = NULL, *method_name = NULL;
 	jvm_object class = NULL;
@@ -320,11 +323,11 @@ static uint64_t frame_hash(const struct jvm_frame *f)
 }
 
 /* Its slot in the table; 0, which is never given, when the table is three quarters full. */
-static uint32_t frame_find(struct session *s, uint64_t hash)
+static uint32_t frame_find(struct java_session *s, uint64_t hash)
 {
-	uint32_t at = (uint32_t)hash & (RING_MAX_FRAMES - 1);
+	uint32_t at = (uint32_t)hash & (JAVA_RING_MAX_FRAMES - 1);
 
-	for (uint32_t i = 0; i < 64; i++, at = (at + 1) & (RING_MAX_FRAMES - 1)) {
+	for (uint32_t i = 0; i < 64; i++, at = (at + 1) & (JAVA_RING_MAX_FRAMES - 1)) {
 		uint64_t there = __atomic_load_n(&s->frames[at], __ATOMIC_RELAXED);
 
 		if (at == 0)
@@ -333,7 +336,7 @@ static uint32_t frame_find(struct session *s, uint64_t hash)
 			return at;
 		if (there != 0)
 			continue;
-		if (__atomic_load_n(&s->n_frames, __ATOMIC_RELAXED) > RING_MAX_FRAMES / 4 * 3)
+		if (__atomic_load_n(&s->n_frames, __ATOMIC_RELAXED) > JAVA_RING_MAX_FRAMES / 4 * 3)
 			return 0;
 		if (__atomic_compare_exchange_n(&s->frames[at], &there, hash, false,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -346,7 +349,7 @@ static uint32_t frame_find(struct session *s, uint64_t hash)
 	return 0;
 }
 
-uint32_t session_frame(struct session *s, jvm ti, jvm jni, const struct jvm_frame *frame)
+uint32_t java_session_frame(struct java_session *s, jvm ti, jvm jni, const struct jvm_frame *frame)
 {
 	uint32_t id = frame_find(s, frame_hash(frame));
 

@@ -13,30 +13,30 @@
 #include "java/agent_lib/jvm.h"
 #include "java/agent_lib/ring.h"
 
-struct session; /* opaque */
+struct java_session; /* opaque */
 
-/* RING_OK or one of RING_ERR_. path: of a file that sonde has made. */
-int session_open(const char *path);
-/* The session, if there is one; then session_leave() must follow. */
-struct session *session_enter(void);
-void session_leave(struct session *s);
+/* JAVA_RING_OK or one of JAVA_RING_ERR_. path: of a file that sonde has made. */
+int java_session_open(const char *path);
+/* The session, if there is one; then java_session_leave() must follow. */
+struct java_session *java_session_enter(void);
+void java_session_leave(struct java_session *s);
 /* Ends it, by one who is in it; true for the first who does. Those who are in it may finish. */
-bool session_end(struct session *s);
+bool java_session_end(struct java_session *s);
 
-uint32_t session_wanted(const struct session *s);
-uint32_t session_depth(const struct session *s);
-uint64_t session_interval(const struct session *s);
+uint32_t java_session_wanted(const struct java_session *s);
+uint32_t java_session_depth(const struct java_session *s);
+uint64_t java_session_interval(const struct java_session *s);
 /* Whether sonde has given no sign of life for too long. */
-bool session_is_forgotten(struct session *s, uint64_t now_ns);
-void session_tell(struct session *s, uint64_t interval_bytes);
+bool java_session_is_forgotten(struct java_session *s, uint64_t now_ns);
+void java_session_tell(struct java_session *s, uint64_t interval_bytes);
 
 /*
  * The id of a frame that this thread is in, so that its class cannot go away meanwhile; its names
  * are written before it is used for the first time. 0 when there is no room for more.
  */
-uint32_t session_frame(struct session *s, jvm ti, jvm jni, const struct jvm_frame *frame);
+uint32_t java_session_frame(struct java_session *s, jvm ti, jvm jni, const struct jvm_frame *frame);
 
-struct session_event {
+struct java_session_event {
 	uint16_t kind;
 	uint32_t flags;
 	uint64_t a, b;
@@ -45,4 +45,4 @@ struct session_event {
 	const char *class; /* a signature, or NULL */
 	const char *thread;
 };
-void session_write(struct session *s, const struct session_event *event);
+void java_session_write(struct java_session *s, const struct java_session_event *event);

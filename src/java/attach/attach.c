@@ -45,18 +45,18 @@ static void trigger_name(const struct java_target *t, char *dst, size_t cap)
  */
 static int trigger_make(const struct java_attach *a, struct err *err)
 {
-	struct java_self self;
+	struct java_user self;
 	struct stat st;
 	char name[32];
 	int r, fd;
 
 	trigger_name(&a->target, name, sizeof(name));
-	r = java_self_become(&a->target, &self);
+	r = java_user_become(&a->target, &self);
 	if (r == 0) {
 		fd = openat(a->tmp, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
 			    0600);
 		r = fd < 0 ? -errno : 0;
-		java_self_return(&self);
+		java_user_return(&self);
 		closep(&fd);
 	}
 	if (r == 0)

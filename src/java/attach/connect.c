@@ -14,13 +14,13 @@
 
 int java_attach_can_be(const struct java_target *t, struct err *err)
 {
-	struct java_self self;
+	struct java_user self;
 
-	if (java_self_become(t, &self) < 0)
+	if (java_user_become(t, &self) < 0)
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
 				"the JVM of process %d accepts only its own user %u",
 				(int)t->id.pid, (unsigned int)t->euid);
-	java_self_return(&self);
+	java_user_return(&self);
 	return 0;
 }
 
@@ -45,15 +45,15 @@ static int connect_find(const struct java_attach *a, int *ret_fd)
 static int connect_as(const struct java_target *t, int fd, int found)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	struct java_self self;
+	struct java_user self;
 	int r;
 
 	(void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d", found);
-	r = java_self_become(t, &self);
+	r = java_user_become(t, &self);
 	if (r < 0)
 		return r;
 	r = connect(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ? -errno : 0;
-	java_self_return(&self);
+	java_user_return(&self);
 	return r;
 }
 

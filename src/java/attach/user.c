@@ -19,7 +19,7 @@ static int self_set(uid_t euid, gid_t egid)
 }
 
 /* Always possible. Were it not, going on as somebody else would be worse than ending. */
-void java_self_return(const struct java_self *self)
+void java_user_return(const struct java_user *self)
 {
 	if (!self->changed)
 		return;
@@ -31,9 +31,9 @@ void java_self_return(const struct java_self *self)
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
-int java_self_become(const struct java_target *target, struct java_self *ret_self)
+int java_user_become(const struct java_target *target, struct java_user *ret_self)
 {
-	struct java_self self = {
+	struct java_user self = {
 		.euid = geteuid(),
 		.egid = getegid(),
 		.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0),
@@ -44,7 +44,7 @@ int java_self_become(const struct java_target *target, struct java_self *ret_sel
 		return -EPERM;
 	self.changed = self.euid != target->euid || self.egid != target->egid;
 	if (self.changed && self_set(target->euid, target->egid) < 0) {
-		java_self_return(&self);
+		java_user_return(&self);
 		return -EPERM;
 	}
 	*ret_self = self;

@@ -13,7 +13,7 @@
 
 #include "java/attach/target.h"
 
-struct java_self {
+struct java_user {
 	bool changed;
 	uid_t euid;
 	gid_t egid;
@@ -21,5 +21,5 @@ struct java_self {
 };
 
 /* -EPERM: we may not. */
-int java_self_become(const struct java_target *target, struct java_self *ret_self);
-void java_self_return(const struct java_self *self);
+int java_user_become(const struct java_target *target, struct java_user *ret_self);
+void java_user_return(const struct java_user *self);

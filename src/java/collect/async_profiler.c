@@ -37,10 +37,10 @@ struct java_async {
 	char file[JAVA_PLACE_PATH];
 	int fd; /* of that file, made by us */
 	uint64_t at;
-	struct jfr *jfr;
+	struct java_jfr *jfr;
 	/* For who takes while another reads; not held while anybody waits for the JVM. */
 	pthread_mutex_t reading;
-	struct jfr_profiler *profiler;
+	struct java_jfr_profiler *profiler;
 	bool is_on;
 };
 
@@ -49,10 +49,10 @@ const struct java_vm *java_async_vm(const struct java_async *a)
 	return &a->vm;
 }
 
-void java_async_stats(struct java_async *a, struct jfr_profiler_stats *ret_stats)
+void java_async_stats(struct java_async *a, struct java_jfr_profiler_stats *ret_stats)
 {
 	(void)pthread_mutex_lock(&a->reading);
-	jfr_profiler_stats(a->profiler, ret_stats);
+	java_jfr_profiler_stats(a->profiler, ret_stats);
 	(void)pthread_mutex_unlock(&a->reading);
 }
 
@@ -168,12 +168,12 @@ static int async_begin(struct java_async *a, struct err *err)
 static int async_open_parser(struct java_async *a, const struct java_async_options *o,
 			     struct err *err)
 {
-	struct jfr_options options = {0};
+	struct java_jfr_options options = {0};
 	int r;
 
-	options.queries = jfr_profiler_queries(&options.n_queries);
-	r = jfr_profiler_new(&o->profile, &a->profiler, err);
-	return r < 0 ? r : jfr_open_feed("async-profiler's recording", &options, &a->jfr, err);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
+	r = java_jfr_profiler_new(&o->profile, &a->profiler, err);
+	return r < 0 ? r : java_jfr_open_feed("async-profiler's recording", &options, &a->jfr, err);
 }
 
 static struct java_async *async_new(void)
@@ -258,13 +258,13 @@ static int async_feed(struct java_async *a, uint64_t len, struct err *err)
 
 		if (io_pread_full(a->fd, piece.data, n, a->at + done) != (ssize_t)n)
 			return async_broken(a, err);
-		r = jfr_feed(a->jfr, view_of(piece.data, n), err);
+		r = java_jfr_feed(a->jfr, view_of(piece.data, n), err);
 		done += n;
 	}
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&a->reading);
-	r = jfr_profiler_read(a->profiler, a->jfr, err);
+	r = java_jfr_profiler_read(a->profiler, a->jfr, err);
 	(void)pthread_mutex_unlock(&a->reading);
 	return r;
 }
@@ -323,13 +323,13 @@ int java_async_read(struct java_async *a, struct err *err)
 	return r;
 }
 
-int java_async_take(struct java_async *a, enum jfr_profile_kind kind, int64_t time_ns,
+int java_async_take(struct java_async *a, enum java_jfr_profile_kind kind, int64_t time_ns,
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err)
 {
 	int r;
 
 	(void)pthread_mutex_lock(&a->reading);
-	r = jfr_profiler_take(a->profiler, kind, time_ns, duration_ns, ret_profile, err);
+	r = java_jfr_profiler_take(a->profiler, kind, time_ns, duration_ns, ret_profile, err);
 	(void)pthread_mutex_unlock(&a->reading);
 	return r;
 }
@@ -356,8 +356,8 @@ void java_async_free(struct java_async *a)
 		return;
 	(void)java_async_stop(a, NULL);
 	java_place_free(a->place);
-	jfr_close(a->jfr);
-	jfr_profiler_free(a->profiler);
+	java_jfr_close(a->jfr);
+	java_jfr_profiler_free(a->profiler);
 	(void)pthread_mutex_destroy(&a->reading);
 	free(a);
 }

@@ -29,7 +29,7 @@ struct java_async; /* opaque */
 struct java_async_options {
 	const char *state_dir; /* where is noted what we put into targets */
 	const char *library;   /* libasyncProfiler.so, in our file system */
-	struct jfr_builder_options profile;
+	struct java_jfr_builder_options profile;
 	uint64_t cpu_interval_ns; /* 0: 10 ms */
 	uint64_t alloc_bytes;	  /* between samples; 0: 2 MB */
 	uint64_t lock_ns;	  /* shorter waits are sampled; 0: 1 ms */
@@ -46,7 +46,7 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
  */
 int java_async_read(struct java_async *async, struct err *err);
 /* The profile of what was read since it was taken last. */
-int java_async_take(struct java_async *async, enum jfr_profile_kind kind, int64_t time_ns,
+int java_async_take(struct java_async *async, enum java_jfr_profile_kind kind, int64_t time_ns,
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err);
 /* Ends it, reads the rest, and takes its files out; as java_jvmti_stop(). */
 int java_async_stop(struct java_async *async, struct err *err);
@@ -54,7 +54,7 @@ void java_async_free(struct java_async *async); /* stops it unless it is; NULL i
 DEFINE_CLEANUP(struct java_async, java_async_free)
 
 const struct java_vm *java_async_vm(const struct java_async *async);
-void java_async_stats(struct java_async *async, struct jfr_profiler_stats *ret_stats);
+void java_async_stats(struct java_async *async, struct java_jfr_profiler_stats *ret_stats);
 
 /*
  * Whose async-profiler is in a process: 0 nobody's, 1 one of ours, whose path as the JVM knows it

@@ -150,9 +150,9 @@ const char *java_collect_way(const struct java_collect *c)
 	return c->way->name;
 }
 
-bool java_collect_has(const struct java_collect *c, enum jfr_profile_kind kind)
+bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind)
 {
-	return kind != JFR_PROFILE_CPU || c->way->has_cpu;
+	return kind != JAVA_JFR_PROFILE_CPU || c->way->has_cpu;
 }
 
 int java_collect_read(struct java_collect *c, struct err *err)
@@ -176,7 +176,7 @@ struct java_collect_window java_collect_window(const struct java_collect *c)
 	return w;
 }
 
-int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind,
+int java_collect_take(struct java_collect *c, enum java_jfr_profile_kind kind,
 		      const struct java_collect_window *window, struct profile **ret_profile,
 		      struct err *err)
 {

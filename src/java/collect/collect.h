@@ -27,14 +27,14 @@
 
 struct java_collect_options {
 	struct java_recording_options recording;
-	struct jfr_builder_options profile;
+	struct java_jfr_builder_options profile;
 	uint64_t interval_ns;	   /* between readings, at most; 0: a few seconds */
 	const char *async_library; /* libasyncProfiler.so, to be used instead; or NULL */
 	bool recorder_only;	   /* nothing is loaded into the JVM */
 };
 
 struct java_collect_stats {
-	struct jfr_profiler_stats profiler;
+	struct java_jfr_profiler_stats profiler;
 	uint64_t dropped; /* events that what is in the JVM had no room for */
 	uint64_t unread;  /* that make no sense */
 	uint64_t broken;  /* files that could not be read, or not to their end; and */
@@ -69,14 +69,14 @@ DEFINE_CLEANUP(struct java_collect, java_collect_free)
 
 const struct java_vm *java_collect_vm(const struct java_collect *c);
 const char *java_collect_way(const struct java_collect *c); /* "jfr", "jvmti", "async-profiler" */
-bool java_collect_has(const struct java_collect *c, enum jfr_profile_kind kind);
+bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind);
 
 /* All that is there by now; so much at a time that a JVM that never ends cannot keep us. */
 int java_collect_read(struct java_collect *c, struct err *err);
 /* From when until when what was read happened. */
 struct java_collect_window java_collect_window(const struct java_collect *c);
 /* What was read since it was taken last, also an empty profile; the window goes into it. */
-int java_collect_take(struct java_collect *c, enum jfr_profile_kind kind,
+int java_collect_take(struct java_collect *c, enum java_jfr_profile_kind kind,
 		      const struct java_collect_window *window, struct profile **ret_profile,
 		      struct err *err);
 void java_collect_stats(struct java_collect *c, struct java_collect_stats *ret_stats);

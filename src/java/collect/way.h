@@ -17,7 +17,7 @@ struct java_way_ops {
 	int (*finish)(void *state, struct err *err);
 	/* NULL: keep and stop read, and say by themselves what must not meet. */
 	int (*read)(void *state, struct err *err);
-	int (*take)(void *state, enum jfr_profile_kind kind,
+	int (*take)(void *state, enum java_jfr_profile_kind kind,
 		    const struct java_collect_window *window, struct profile **ret_profile,
 		    struct err *err);
 	/*

@@ -46,8 +46,9 @@ static int async_keep(void *state, struct err *err)
 		       inner.text);
 }
 
-static int async_take(void *state, enum jfr_profile_kind kind, const struct java_collect_window *w,
-		      struct profile **ret_profile, struct err *err)
+static int async_take(void *state, enum java_jfr_profile_kind kind,
+		      const struct java_collect_window *w, struct profile **ret_profile,
+		      struct err *err)
 {
 	return java_async_take(state, kind, w->from_ns, w->to_ns - w->from_ns, ret_profile, err);
 }

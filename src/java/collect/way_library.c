@@ -40,7 +40,7 @@ static int library_read(void *state, struct err *err)
 	return java_jvmti_read(state, err);
 }
 
-static int library_take(void *state, enum jfr_profile_kind kind,
+static int library_take(void *state, enum java_jfr_profile_kind kind,
 			const struct java_collect_window *w, struct profile **ret_profile,
 			struct err *err)
 {

@@ -16,8 +16,8 @@ struct recorder {
 	/* Of the side that gives commands; the descriptor of its directory does not change. */
 	struct java_recording *recording;
 	/* Of the side that reads. */
-	struct jfr_follow *follow;
-	struct jfr_profiler *profiler;
+	struct java_jfr_follow *follow;
+	struct java_jfr_profiler *profiler;
 	uint64_t unread;	/* of parsers that are no more, and */
 	uint64_t parser_unread; /* of the one there is */
 };
@@ -29,21 +29,22 @@ static void recorder_free(void *state)
 	if (!c)
 		return;
 	/* It borrows the directory of the recording. */
-	jfr_follow_close(c->follow);
+	java_jfr_follow_close(c->follow);
 	java_recording_free(c->recording);
-	jfr_profiler_free(c->profiler);
+	java_jfr_profiler_free(c->profiler);
 	free(c);
 }
 
-static int recorder_open(struct recorder *c, const struct jfr_builder_options *options,
+static int recorder_open(struct recorder *c, const struct java_jfr_builder_options *options,
 			 struct err *err)
 {
-	struct jfr_options jfr = {.live = true};
-	int r = jfr_profiler_new(options, &c->profiler, err);
+	struct java_jfr_options jfr = {.live = true};
+	int r = java_jfr_profiler_new(options, &c->profiler, err);
 
-	jfr.queries = jfr_profiler_queries(&jfr.n_queries);
+	jfr.queries = java_jfr_profiler_queries(&jfr.n_queries);
 	return r < 0 ? r
-		     : jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow, err);
+		     : java_jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow,
+					    err);
 }
 
 static int recorder_start(const struct proc_id *id, const struct java_collect_options *o,
@@ -92,11 +93,11 @@ static int recorder_finish(void *state, struct err *err)
 /* A parser that met a malformed file is replaced, and begins to count anew. */
 static void recorder_count(struct recorder *c)
 {
-	const struct jfr *parser = jfr_follow_parser(c->follow);
+	const struct java_jfr *parser = java_jfr_follow_parser(c->follow);
 	uint64_t now = 0;
 
 	if (parser)
-		now = jfr_stats(parser)->malformed + jfr_stats(parser)->unknown;
+		now = java_jfr_stats(parser)->malformed + java_jfr_stats(parser)->unknown;
 	if (now < c->parser_unread)
 		c->unread += c->parser_unread;
 	c->parser_unread = now;
@@ -105,27 +106,27 @@ static void recorder_count(struct recorder *c)
 static int recorder_read(void *state, struct err *err)
 {
 	struct recorder *c = state;
-	struct jfr_event e;
+	struct java_jfr_event e;
 	int r = 0;
 
 	for (uint64_t n = 0; r == 0 && n < RECORDER_MAX_EVENTS; n++) {
-		r = jfr_follow_next(c->follow, &e, err);
+		r = java_jfr_follow_next(c->follow, &e, err);
 		if (r <= 0)
 			break;
-		r = jfr_profiler_add(c->profiler, jfr_follow_parser(c->follow), &e, err);
+		r = java_jfr_profiler_add(c->profiler, java_jfr_follow_parser(c->follow), &e, err);
 	}
 	recorder_count(c);
 	return r;
 }
 
-static int recorder_take(void *state, enum jfr_profile_kind kind,
+static int recorder_take(void *state, enum java_jfr_profile_kind kind,
 			 const struct java_collect_window *w, struct profile **ret_profile,
 			 struct err *err)
 {
 	struct recorder *c = state;
 
-	return jfr_profiler_take(c->profiler, kind, w->from_ns, w->to_ns - w->from_ns, ret_profile,
-				 err);
+	return java_jfr_profiler_take(c->profiler, kind, w->from_ns, w->to_ns - w->from_ns,
+				      ret_profile, err);
 }
 
 static int recorder_stop(void *state, struct err *err)
@@ -142,8 +143,8 @@ static int recorder_stop(void *state, struct err *err)
 static void recorder_until(const void *state, struct java_collect_window *w)
 {
 	const struct recorder *c = state;
-	const struct jfr *parser = jfr_follow_parser(c->follow);
-	const struct jfr_stats *stats = parser ? jfr_stats(parser) : NULL;
+	const struct java_jfr *parser = java_jfr_follow_parser(c->follow);
+	const struct java_jfr_stats *stats = parser ? java_jfr_stats(parser) : NULL;
 	int64_t end_ns;
 
 	if (stats && !__builtin_add_overflow(stats->start_ns, stats->duration_ns, &end_ns) &&
@@ -154,9 +155,9 @@ static void recorder_until(const void *state, struct java_collect_window *w)
 static void recorder_stats(void *state, struct java_collect_stats *s)
 {
 	const struct recorder *c = state;
-	const struct jfr_follow_stats *files = jfr_follow_stats(c->follow);
+	const struct java_jfr_follow_stats *files = java_jfr_follow_stats(c->follow);
 
-	jfr_profiler_stats(c->profiler, &s->profiler);
+	java_jfr_profiler_stats(c->profiler, &s->profiler);
 	s->unread = c->unread + c->parser_unread;
 	s->broken = files->broken;
 	(void)snprintf(s->why, sizeof(s->why), "%.255s", files->why);

@@ -9,28 +9,28 @@
 /* A file that begins so long after its recording has none of the first samples. */
 #define BIRTHS_FILE_MS 5000
 
-void jfr_births_release(struct jfr_births *b)
+void java_jfr_births_release(struct java_jfr_births *b)
 {
 	map_release(&b->known);
 	map_release(&b->born);
 	map_release(&b->firsts);
 	buf_release(&b->list);
-	*b = (struct jfr_births){0};
+	*b = (struct java_jfr_births){0};
 }
 
-int jfr_births_sample(struct jfr_births *b, uint64_t thread, int64_t time_ns, int64_t weight,
-		      size_t sum)
+int java_jfr_births_sample(struct java_jfr_births *b, uint64_t thread, int64_t time_ns,
+			   int64_t weight, size_t sum)
 {
-	struct jfr_first first = {
+	struct java_jfr_first first = {
 		.thread = thread, .time_ns = time_ns, .weight = weight, .sum = sum};
-	struct jfr_first *earliest;
+	struct java_jfr_first *earliest;
 	uint64_t at;
 	int r;
 
 	if (map_get(&b->known, thread, &at) || b->known.len >= BIRTHS_MAX)
 		return 0;
 	if (map_get(&b->firsts, thread, &at)) {
-		earliest = &((struct jfr_first *)b->list.data)[at];
+		earliest = &((struct java_jfr_first *)b->list.data)[at];
 		if (time_ns < earliest->time_ns)
 			*earliest = first;
 		return 0;
@@ -42,19 +42,19 @@ int jfr_births_sample(struct jfr_births *b, uint64_t thread, int64_t time_ns, in
 	return r < 0 ? r : map_put(&b->firsts, thread, at);
 }
 
-int jfr_births_born(struct jfr_births *b, uint64_t thread)
+int java_jfr_births_born(struct java_jfr_births *b, uint64_t thread)
 {
 	return b->born.len >= BIRTHS_MAX ? 0 : map_put(&b->born, thread, 1);
 }
 
-void jfr_births_recording(struct jfr_births *b, int64_t start_ms)
+void java_jfr_births_recording(struct java_jfr_births *b, int64_t start_ms)
 {
 	if (start_ms > 0 && (b->recording_start_ms == 0 || start_ms < b->recording_start_ms))
 		b->recording_start_ms = start_ms;
 }
 
 /* Halves: forged times must not overflow. */
-static bool all_are_older(const struct jfr_births *b)
+static bool all_are_older(const struct java_jfr_births *b)
 {
 	int64_t file_ms = b->file_start_ns / 1000000;
 	int64_t began_ms = b->recording_start_ms ? b->recording_start_ms : file_ms;
@@ -64,10 +64,10 @@ static bool all_are_older(const struct jfr_births *b)
 	return began_ms / 2 > file_ms / 2 - BIRTHS_FILE_MS / 2;
 }
 
-void jfr_births_settle(struct jfr_births *b, void (*drop)(void *arg, const struct jfr_first *first),
-		       void *arg)
+void java_jfr_births_settle(struct java_jfr_births *b,
+			    void (*drop)(void *arg, const struct java_jfr_first *first), void *arg)
 {
-	const struct jfr_first *list = (const struct jfr_first *)b->list.data;
+	const struct java_jfr_first *list = (const struct java_jfr_first *)b->list.data;
 	size_t n = b->list.len / sizeof(*list);
 	bool older = all_are_older(b);
 	uint64_t born;

@@ -18,18 +18,19 @@ static uint64_t key_of(uint64_t a, uint64_t b)
 	return hash_mix(hash_u64(a) ^ hash_mix(b));
 }
 
-int jfr_builder_init(struct jfr_builder *b, const struct jfr_builder_options *options)
+int java_jfr_builder_init(struct java_jfr_builder *b,
+			  const struct java_jfr_builder_options *options)
 {
-	*b = (struct jfr_builder){.options = *options, .profile = profile_new()};
+	*b = (struct java_jfr_builder){.options = *options, .profile = profile_new()};
 	if (!b->profile)
 		return -ENOMEM;
 	profile_limit(b->profile, options->max_bytes ? MIN(options->max_bytes, BUILDER_MAX_BYTES)
 						     : BUILDER_MAX_BYTES);
-	b->sums.max = BUILDER_MAX_SUMS * sizeof(struct jfr_sum);
+	b->sums.max = BUILDER_MAX_SUMS * sizeof(struct java_jfr_sum);
 	return 0;
 }
 
-static void forget_keys(struct jfr_builder *b)
+static void forget_keys(struct java_jfr_builder *b)
 {
 	map_release(&b->methods);
 	map_release(&b->stacks);
@@ -37,7 +38,7 @@ static void forget_keys(struct jfr_builder *b)
 	map_release(&b->classes);
 }
 
-void jfr_builder_release(struct jfr_builder *b)
+void java_jfr_builder_release(struct java_jfr_builder *b)
 {
 	profile_free(b->profile);
 	forget_keys(b);
@@ -46,11 +47,11 @@ void jfr_builder_release(struct jfr_builder *b)
 	map_release(&b->sums_by_key);
 	buf_release(&b->sums);
 	buf_release(&b->text);
-	*b = (struct jfr_builder){0};
+	*b = (struct java_jfr_builder){0};
 }
 
 /* A function by the name that lies in text. */
-static int add_function(struct jfr_builder *b, uint32_t *ret_function)
+static int add_function(struct java_jfr_builder *b, uint32_t *ret_function)
 {
 	struct profile_function f = {0};
 	uint64_t id;
@@ -68,7 +69,7 @@ static int add_function(struct jfr_builder *b, uint32_t *ret_function)
 	return r < 0 ? r : map_put(&b->functions, f.name, *ret_function);
 }
 
-static int add_location(struct jfr_builder *b, uint32_t function, int32_t line,
+static int add_location(struct java_jfr_builder *b, uint32_t function, int32_t line,
 			uint32_t *ret_location)
 {
 	struct profile_line lines = {.function = function, .line = MAX(line, 0)};
@@ -83,7 +84,7 @@ static int add_location(struct jfr_builder *b, uint32_t function, int32_t line,
 	return r < 0 ? r : map_put(&b->locations, key, *ret_location);
 }
 
-static int add_remark(struct jfr_builder *b, const char *remark, uint32_t *ret_location)
+static int add_remark(struct java_jfr_builder *b, const char *remark, uint32_t *ret_location)
 {
 	uint32_t function = 0;
 	int r;
@@ -96,18 +97,19 @@ static int add_remark(struct jfr_builder *b, const char *remark, uint32_t *ret_l
 }
 
 /* async-profiler's frames of code that is not Java have the library for a class. */
-static bool is_native(const struct jfr_stack *s, const struct jfr_frame *f, struct view class_name)
+static bool is_native(const struct java_jfr_stack *s, const struct java_jfr_frame *f,
+		      struct view class_name)
 {
 	struct view type;
 
-	if (jfr_frame_type(s, f, &type) &&
+	if (java_jfr_frame_type(s, f, &type) &&
 	    (view_eq(type, view_str("C++")) || view_eq(type, view_str("Kernel"))))
 		return true;
 	return class_name.len && memmem(class_name.data, class_name.len, ".so", 3);
 }
 
-static int add_frame(struct jfr_builder *b, const struct jfr_stack *s, const struct jfr_frame *f,
-		     uint32_t *ret_location)
+static int add_frame(struct java_jfr_builder *b, const struct java_jfr_stack *s,
+		     const struct java_jfr_frame *f, uint32_t *ret_location)
 {
 	uint64_t key = key_of(f->method, key_of(s->pools->epoch, f->type)), id;
 	struct view class_name = {0}, method = {0};
@@ -117,8 +119,9 @@ static int add_frame(struct jfr_builder *b, const struct jfr_stack *s, const str
 	if (map_get(&b->methods, key, &id))
 		return add_location(b, (uint32_t)id, f->line, ret_location);
 	buf_clear(&b->text);
-	if (jfr_method_names(s, f, &class_name, &method))
-		r = jfr_names_method(&b->text, class_name, method, is_native(s, f, class_name));
+	if (java_jfr_method_names(s, f, &class_name, &method))
+		r = java_jfr_names_method(&b->text, class_name, method,
+					  is_native(s, f, class_name));
 	else
 		r = buf_append_str(&b->text, "[unknown method]");
 	if (r == 0)
@@ -128,8 +131,8 @@ static int add_frame(struct jfr_builder *b, const struct jfr_stack *s, const str
 	return r < 0 ? r : add_location(b, function, f->line, ret_location);
 }
 
-static int add_class(struct jfr_builder *b, const struct jfr *j, const struct jfr_value *v,
-		     uint32_t *ret_string)
+static int add_class(struct java_jfr_builder *b, const struct java_jfr *j,
+		     const struct java_jfr_value *v, uint32_t *ret_string)
 {
 	uint64_t key = (uint64_t)v->number, id;
 	struct view name;
@@ -140,18 +143,18 @@ static int add_class(struct jfr_builder *b, const struct jfr *j, const struct jf
 		return 0;
 	}
 	buf_clear(&b->text);
-	if (jfr_class_name(j, v, &name))
-		r = jfr_names_class(&b->text, name);
+	if (java_jfr_class_name(j, v, &name))
+		r = java_jfr_names_class(&b->text, name);
 	if (r == 0)
 		r = profile_add_string(b->profile, buf_view(&b->text), ret_string);
 	return r < 0 ? r : map_put(&b->classes, key, *ret_string);
 }
 
-static int add_thread(struct jfr_builder *b, const struct jfr *j, const struct jfr_value *v,
-		      uint32_t *ret_string)
+static int add_thread(struct java_jfr_builder *b, const struct java_jfr *j,
+		      const struct java_jfr_value *v, uint32_t *ret_string)
 {
 	uint64_t key = (uint64_t)v->number, id;
-	struct jfr_thread thread;
+	struct java_jfr_thread thread;
 	int r = 0;
 
 	*ret_string = 0;
@@ -162,20 +165,20 @@ static int add_thread(struct jfr_builder *b, const struct jfr *j, const struct j
 		return 0;
 	}
 	buf_clear(&b->text);
-	if (jfr_thread(j, v, &thread)) {
+	if (java_jfr_thread(j, v, &thread)) {
 		struct view name = thread.java_name.len ? thread.java_name : thread.os_name;
 
 		/* Most virtual threads have no name, and their number tells nothing. */
 		r = name.len == 0 && thread.is_virtual
 			    ? buf_append_str(&b->text, "virtual")
-			    : jfr_names_thread(&b->text, name, b->options.fold_threads);
+			    : java_jfr_names_thread(&b->text, name, b->options.fold_threads);
 	}
 	if (r == 0)
 		r = profile_add_string(b->profile, buf_view(&b->text), ret_string);
 	return r < 0 ? r : map_put(&b->threads, key, *ret_string);
 }
 
-static int add_leaf(struct jfr_builder *b, uint32_t class, uint32_t *ret_location)
+static int add_leaf(struct java_jfr_builder *b, uint32_t class, uint32_t *ret_location)
 {
 	struct view name = profile_string(b->profile, class);
 	uint32_t function = 0;
@@ -190,7 +193,7 @@ static int add_leaf(struct jfr_builder *b, uint32_t class, uint32_t *ret_locatio
 }
 
 /* leaf: the string id of the lock's class, 0 for none. */
-static int add_stack(struct jfr_builder *b, const struct jfr_stack *s, bool with_leaf,
+static int add_stack(struct java_jfr_builder *b, const struct java_jfr_stack *s, bool with_leaf,
 		     uint32_t leaf, uint32_t *ret_stack)
 {
 	uint32_t locations[BUILDER_MAX_DEPTH + 2];
@@ -208,11 +211,11 @@ static int add_stack(struct jfr_builder *b, const struct jfr_stack *s, bool with
 	return r < 0 ? r : profile_add_stack(b->profile, locations, n, ret_stack);
 }
 
-static int find_stack(struct jfr_builder *b, const struct jfr *j, const struct jfr_sample *s,
-		      uint32_t leaf, uint32_t *ret_stack)
+static int find_stack(struct java_jfr_builder *b, const struct java_jfr *j,
+		      const struct java_jfr_sample *s, uint32_t leaf, uint32_t *ret_stack)
 {
-	struct jfr_stack stack;
-	bool known = jfr_stack(j, s->stack, &stack);
+	struct java_jfr_stack stack;
+	bool known = java_jfr_stack(j, s->stack, &stack);
 	uint64_t key = key_of(known ? key_of(stack.key, stack.pools->epoch) : 0, leaf), id;
 	int r;
 
@@ -228,31 +231,32 @@ static int find_stack(struct jfr_builder *b, const struct jfr *j, const struct j
 	return r < 0 ? r : map_put(&b->stacks, key, *ret_stack);
 }
 
-static int add_sum(struct jfr_builder *b, const struct jfr_sum *sum, size_t *ret_sum)
+static int add_sum(struct java_jfr_builder *b, const struct java_jfr_sum *sum, size_t *ret_sum)
 {
 	uint64_t key = key_of((uint64_t)sum->stack << 32 | sum->thread, sum->class), at;
-	struct jfr_sum *known;
+	struct java_jfr_sum *known;
 	int r;
 
 	if (!map_get(&b->sums_by_key, key, &at)) {
-		at = jfr_builder_n_sums(b);
+		at = java_jfr_builder_n_sums(b);
 		r = buf_append(&b->sums, sum, sizeof(*sum));
 		if (r == 0)
 			r = map_put(&b->sums_by_key, key, at);
 		*ret_sum = at;
 		return r;
 	}
-	known = jfr_builder_sum(b, at);
-	for (size_t i = 0; i < JFR_MAX_TYPES; i++)
+	known = java_jfr_builder_sum(b, at);
+	for (size_t i = 0; i < JAVA_JFR_MAX_TYPES; i++)
 		known->values[i] = sum_add(known->values[i], sum->values[i]);
 	*ret_sum = at;
 	return 0;
 }
 
-int jfr_builder_add(struct jfr_builder *b, const struct jfr *j, const struct jfr_event *e,
-		    const struct jfr_sample *s, size_t *ret_sum)
+int java_jfr_builder_add(struct java_jfr_builder *b, const struct java_jfr *j,
+			 const struct java_jfr_event *e, const struct java_jfr_sample *s,
+			 size_t *ret_sum)
 {
-	struct jfr_sum sum = {0};
+	struct java_jfr_sum sum = {0};
 	uint32_t leaf = 0;
 	size_t at = SIZE_MAX;
 	int r = 0;
@@ -282,17 +286,18 @@ int jfr_builder_add(struct jfr_builder *b, const struct jfr *j, const struct jfr
 	return r;
 }
 
-struct jfr_sum *jfr_builder_sum(struct jfr_builder *b, size_t i)
+struct java_jfr_sum *java_jfr_builder_sum(struct java_jfr_builder *b, size_t i)
 {
-	return &((struct jfr_sum *)b->sums.data)[i];
+	return &((struct java_jfr_sum *)b->sums.data)[i];
 }
 
-size_t jfr_builder_n_sums(const struct jfr_builder *b)
+size_t java_jfr_builder_n_sums(const struct java_jfr_builder *b)
 {
-	return b->sums.len / sizeof(struct jfr_sum);
+	return b->sums.len / sizeof(struct java_jfr_sum);
 }
 
-static int add_samples(struct jfr_builder *b, const struct jfr_builder_type *types, size_t n_types)
+static int add_samples(struct java_jfr_builder *b, const struct java_jfr_builder_type *types,
+		       size_t n_types)
 {
 	uint32_t thread_key = 0, class_key = 0;
 	int r;
@@ -300,10 +305,10 @@ static int add_samples(struct jfr_builder *b, const struct jfr_builder_type *typ
 	r = profile_add_string(b->profile, view_str("thread"), &thread_key);
 	if (r == 0)
 		r = profile_add_string(b->profile, view_str("class"), &class_key);
-	for (size_t i = 0; r == 0 && i < jfr_builder_n_sums(b); i++) {
-		const struct jfr_sum *sum = jfr_builder_sum(b, i);
+	for (size_t i = 0; r == 0 && i < java_jfr_builder_n_sums(b); i++) {
+		const struct java_jfr_sum *sum = java_jfr_builder_sum(b, i);
 		struct profile_label labels[2];
-		int64_t values[JFR_MAX_TYPES], any = 0;
+		int64_t values[JAVA_JFR_MAX_TYPES], any = 0;
 		uint32_t n = 0;
 
 		for (size_t t = 0; t < n_types; t++)
@@ -318,11 +323,11 @@ static int add_samples(struct jfr_builder *b, const struct jfr_builder_type *typ
 	return r;
 }
 
-int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *types, size_t n_types,
-		       struct profile **ret_profile, struct err *err)
+int java_jfr_builder_finish(struct java_jfr_builder *b, const struct java_jfr_builder_type *types,
+			    size_t n_types, struct profile **ret_profile, struct err *err)
 {
-	struct jfr_builder_options options = b->options;
-	struct jfr_builder fresh;
+	struct java_jfr_builder_options options = b->options;
+	struct java_jfr_builder fresh;
 	struct profile_header *h;
 	int r = 0;
 
@@ -333,7 +338,7 @@ int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *typ
 	if (r == 0)
 		r = add_samples(b, types, n_types);
 	if (r == 0)
-		r = jfr_builder_init(&fresh, &options);
+		r = java_jfr_builder_init(&fresh, &options);
 	if (r < 0)
 		return err_set(err, r, "the recording's profile is too large");
 	h = profile_header(b->profile);
@@ -342,7 +347,7 @@ int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *typ
 	fresh.truncated = b->truncated;
 	fresh.lost = b->lost;
 	*ret_profile = TAKE_PTR(b->profile);
-	jfr_builder_release(b);
+	java_jfr_builder_release(b);
 	*b = fresh;
 	return 0;
 }

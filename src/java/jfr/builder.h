@@ -10,37 +10,37 @@
 #include "pipeline/registry/registry.h"
 #include "profile/profile.h"
 
-#define JFR_MAX_TYPES 2
+#define JAVA_JFR_MAX_TYPES 2
 
-struct jfr_builder_options {
+struct java_jfr_builder_options {
 	bool label_threads;
 	bool label_classes; /* of what was allocated */
 	bool fold_threads;  /* pool-1-thread-7 becomes pool-#-thread-# */
 	size_t max_bytes;   /* of the profile before its samples; 0: as much as a profile can be */
 };
 
-struct jfr_sum {
+struct java_jfr_sum {
 	uint32_t stack;
 	uint32_t thread; /* string ids, 0 for none */
 	uint32_t class;
-	int64_t values[JFR_MAX_TYPES];
+	int64_t values[JAVA_JFR_MAX_TYPES];
 };
 
-struct jfr_sample {
-	const struct jfr_value *stack;
-	const struct jfr_value *thread;
-	const struct jfr_value *class; /* of the object, for a label; or NULL */
-	const struct jfr_value *lock;  /* its class is the leaf; or NULL */
-	int64_t values[JFR_MAX_TYPES];
+struct java_jfr_sample {
+	const struct java_jfr_value *stack;
+	const struct java_jfr_value *thread;
+	const struct java_jfr_value *class; /* of the object, for a label; or NULL */
+	const struct java_jfr_value *lock;  /* its class is the leaf; or NULL */
+	int64_t values[JAVA_JFR_MAX_TYPES];
 };
 
-struct jfr_builder {
-	struct jfr_builder_options options;
+struct java_jfr_builder {
+	struct java_jfr_builder_options options;
 	struct profile *profile;
 	struct map functions, locations, sums_by_key;
 	struct map methods, stacks, threads, classes; /* of this chunk, by key */
 	uint64_t epoch;
-	struct buf sums; /* of struct jfr_sum */
+	struct buf sums; /* of struct java_jfr_sum */
 	struct buf text;
 	uint64_t no_stack, truncated;
 	uint64_t lost; /* events beyond the limit of memory */
@@ -48,18 +48,20 @@ struct jfr_builder {
 };
 
 /* -ENOMEM. Zeroed may be released. */
-int jfr_builder_init(struct jfr_builder *b, const struct jfr_builder_options *options);
-void jfr_builder_release(struct jfr_builder *b);
+int java_jfr_builder_init(struct java_jfr_builder *b,
+			  const struct java_jfr_builder_options *options);
+void java_jfr_builder_release(struct java_jfr_builder *b);
 /* ret_sum: where it went, or SIZE_MAX when it was lost. NULL when nobody asks. */
-int jfr_builder_add(struct jfr_builder *b, const struct jfr *j, const struct jfr_event *e,
-		    const struct jfr_sample *s, size_t *ret_sum);
-struct jfr_sum *jfr_builder_sum(struct jfr_builder *b, size_t i);
-size_t jfr_builder_n_sums(const struct jfr_builder *b);
+int java_jfr_builder_add(struct java_jfr_builder *b, const struct java_jfr *j,
+			 const struct java_jfr_event *e, const struct java_jfr_sample *s,
+			 size_t *ret_sum);
+struct java_jfr_sum *java_jfr_builder_sum(struct java_jfr_builder *b, size_t i);
+size_t java_jfr_builder_n_sums(const struct java_jfr_builder *b);
 
-struct jfr_builder_type {
+struct java_jfr_builder_type {
 	enum type_id type;
 	size_t value; /* index in the sums */
 };
 /* Makes the profile of what was added; the builder is then as after init. */
-int jfr_builder_finish(struct jfr_builder *b, const struct jfr_builder_type *types, size_t n_types,
-		       struct profile **ret_profile, struct err *err);
+int java_jfr_builder_finish(struct java_jfr_builder *b, const struct java_jfr_builder_type *types,
+			    size_t n_types, struct profile **ret_profile, struct err *err);

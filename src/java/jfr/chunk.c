@@ -8,7 +8,7 @@
 #define NS_PER_SECOND INT64_C(1000000000)
 #define CHUNK_FLAG_SHORT_NUMBERS 1
 
-static int check(const struct jfr_chunk *c, uint8_t flags, struct err *err)
+static int check(const struct java_jfr_chunk *c, uint8_t flags, struct err *err)
 {
 	if (c->major != 1 && c->major != 2)
 		return err_lack(
@@ -19,35 +19,35 @@ static int check(const struct jfr_chunk *c, uint8_t flags, struct err *err)
 		return err_set(err, -ENOTSUP, "uses fixed-length numbers, which are not supported");
 	if (c->ticks_per_second <= 0)
 		return err_set(err, -EBADMSG, "does not describe its clock");
-	if (c->size < JFR_HEADER_BYTES || c->metadata >= c->size || c->checkpoint >= c->size ||
-	    (c->metadata && c->metadata < JFR_HEADER_BYTES) ||
-	    (c->checkpoint && c->checkpoint < JFR_HEADER_BYTES))
+	if (c->size < JAVA_JFR_HEADER_BYTES || c->metadata >= c->size || c->checkpoint >= c->size ||
+	    (c->metadata && c->metadata < JAVA_JFR_HEADER_BYTES) ||
+	    (c->checkpoint && c->checkpoint < JAVA_JFR_HEADER_BYTES))
 		return err_set(err, -EBADMSG, "has a malformed header");
 	return 0;
 }
 
-int jfr_chunk_parse(struct view bytes, struct jfr_chunk *ret_chunk, struct err *err)
+int java_jfr_chunk_parse(struct view bytes, struct java_jfr_chunk *ret_chunk, struct err *err)
 {
-	struct jfr_cursor c = jfr_cursor_of(bytes);
-	struct jfr_chunk chunk;
+	struct java_jfr_cursor c = java_jfr_cursor_of(bytes);
+	struct java_jfr_chunk chunk;
 	uint8_t flags;
 	int r;
 
-	if (bytes.len < JFR_HEADER_BYTES || jfr_big_endian(&c, 4) != 0x464c5200)
+	if (bytes.len < JAVA_JFR_HEADER_BYTES || java_jfr_big_endian(&c, 4) != 0x464c5200)
 		return err_set(err, -EBADMSG, "is not a JFR recording");
-	chunk.major = (uint16_t)jfr_big_endian(&c, 2);
-	chunk.minor = (uint16_t)jfr_big_endian(&c, 2);
-	chunk.size = jfr_big_endian(&c, 8);
-	chunk.checkpoint = jfr_big_endian(&c, 8);
-	chunk.metadata = jfr_big_endian(&c, 8);
-	chunk.start_ns = (int64_t)jfr_big_endian(&c, 8);
-	chunk.duration_ns = (int64_t)jfr_big_endian(&c, 8);
-	chunk.start_ticks = (int64_t)jfr_big_endian(&c, 8);
-	chunk.ticks_per_second = (int64_t)jfr_big_endian(&c, 8);
-	chunk.state = jfr_byte(&c);
-	(void)jfr_big_endian(&c, 2);
-	flags = jfr_byte(&c);
-	if (chunk.state != JFR_STATE_REWRITTEN) {
+	chunk.major = (uint16_t)java_jfr_big_endian(&c, 2);
+	chunk.minor = (uint16_t)java_jfr_big_endian(&c, 2);
+	chunk.size = java_jfr_big_endian(&c, 8);
+	chunk.checkpoint = java_jfr_big_endian(&c, 8);
+	chunk.metadata = java_jfr_big_endian(&c, 8);
+	chunk.start_ns = (int64_t)java_jfr_big_endian(&c, 8);
+	chunk.duration_ns = (int64_t)java_jfr_big_endian(&c, 8);
+	chunk.start_ticks = (int64_t)java_jfr_big_endian(&c, 8);
+	chunk.ticks_per_second = (int64_t)java_jfr_big_endian(&c, 8);
+	chunk.state = java_jfr_byte(&c);
+	(void)java_jfr_big_endian(&c, 2);
+	flags = java_jfr_byte(&c);
+	if (chunk.state != JAVA_JFR_STATE_REWRITTEN) {
 		r = check(&chunk, flags, err);
 		if (r < 0)
 			return r;
@@ -56,12 +56,12 @@ int jfr_chunk_parse(struct view bytes, struct jfr_chunk *ret_chunk, struct err *
 	return 0;
 }
 
-bool jfr_chunk_is_readable(const struct jfr_chunk *c)
+bool java_jfr_chunk_is_readable(const struct java_jfr_chunk *c)
 {
 	return c->metadata != 0;
 }
 
-int64_t jfr_chunk_ns(const struct jfr_chunk *c, int64_t ticks)
+int64_t java_jfr_chunk_ns(const struct java_jfr_chunk *c, int64_t ticks)
 {
 	__int128 ns = (__int128)ticks * NS_PER_SECOND / c->ticks_per_second;
 

@@ -10,12 +10,12 @@
 #include "base/err.h"
 #include "base/view.h"
 
-#define JFR_HEADER_BYTES 68
-#define JFR_STATE_OFFSET 64
-#define JFR_STATE_FINISHED 0
-#define JFR_STATE_REWRITTEN 255
+#define JAVA_JFR_HEADER_BYTES 68
+#define JAVA_JFR_STATE_OFFSET 64
+#define JAVA_JFR_STATE_FINISHED 0
+#define JAVA_JFR_STATE_REWRITTEN 255
 
-struct jfr_chunk {
+struct java_jfr_chunk {
 	uint16_t major, minor;
 	uint64_t size;
 	uint64_t checkpoint; /* offsets in the chunk; 0 for none */
@@ -26,8 +26,8 @@ struct jfr_chunk {
 };
 
 /* -EBADMSG, -ENOTSUP. Offsets are checked against the size where the header is complete. */
-int jfr_chunk_parse(struct view bytes, struct jfr_chunk *ret_chunk, struct err *err);
+int java_jfr_chunk_parse(struct view bytes, struct java_jfr_chunk *ret_chunk, struct err *err);
 /* Whether there is metadata, without which nothing can be read. */
-bool jfr_chunk_is_readable(const struct jfr_chunk *c);
+bool java_jfr_chunk_is_readable(const struct java_jfr_chunk *c);
 /* Ticks of this chunk in ns. Stops at the ends of int64_t. */
-int64_t jfr_chunk_ns(const struct jfr_chunk *c, int64_t ticks);
+int64_t java_jfr_chunk_ns(const struct java_jfr_chunk *c, int64_t ticks);

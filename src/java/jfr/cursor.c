@@ -37,13 +37,13 @@ static bool is_low(uint32_t unit)
 }
 
 /* UTF-16 units, each a number of its own; half a pair becomes U+FFFD. */
-static int read_chars(struct jfr_cursor *c, uint64_t n, struct buf *out)
+static int read_chars(struct java_jfr_cursor *c, uint64_t n, struct buf *out)
 {
 	uint32_t high = 0;
 	int r = 0;
 
 	for (uint64_t i = 0; r == 0 && i < n && !c->bad; i++) {
-		uint32_t unit = (uint32_t)jfr_varint(c) & 0xffff;
+		uint32_t unit = (uint32_t)java_jfr_varint(c) & 0xffff;
 
 		if (!out)
 			continue;
@@ -61,12 +61,12 @@ static int read_chars(struct jfr_cursor *c, uint64_t n, struct buf *out)
 	return r == 0 && high && out ? put_rune(out, 0xfffd) : r;
 }
 
-static int read_latin1(struct jfr_cursor *c, uint64_t n, struct buf *out)
+static int read_latin1(struct java_jfr_cursor *c, uint64_t n, struct buf *out)
 {
 	int r = 0;
 
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
-		uint8_t byte = jfr_byte(c);
+		uint8_t byte = java_jfr_byte(c);
 
 		if (out)
 			r = put_rune(out, byte);
@@ -74,35 +74,38 @@ static int read_latin1(struct jfr_cursor *c, uint64_t n, struct buf *out)
 	return r;
 }
 
-struct jfr_text jfr_read_text(struct jfr_cursor *c, struct buf *scratch)
+struct java_jfr_text java_jfr_read_text(struct java_jfr_cursor *c, struct buf *scratch)
 {
-	struct jfr_text text = {.kind = JFR_TEXT_NULL};
-	uint8_t encoding = jfr_byte(c);
+	struct java_jfr_text text = {.kind = JAVA_JFR_TEXT_NULL};
+	uint8_t encoding = java_jfr_byte(c);
 	uint64_t n;
 	int r;
 
 	if (encoding == ENCODING_NULL)
 		return text;
 	if (encoding == ENCODING_EMPTY)
-		return (struct jfr_text){.kind = JFR_TEXT_BYTES};
+		return (struct java_jfr_text){.kind = JAVA_JFR_TEXT_BYTES};
 	if (encoding == ENCODING_POOL)
-		return (struct jfr_text){.kind = JFR_TEXT_KEY, .number = jfr_varint(c)};
+		return (struct java_jfr_text){.kind = JAVA_JFR_TEXT_KEY,
+					      .number = java_jfr_varint(c)};
 	if (encoding > ENCODING_LATIN1) {
-		(void)jfr_fail(c);
+		(void)java_jfr_fail(c);
 		return text;
 	}
-	n = jfr_count(c);
+	n = java_jfr_count(c);
 	if (c->bad)
 		return text;
 	if (encoding == ENCODING_UTF8) {
-		text = (struct jfr_text){.kind = JFR_TEXT_BYTES, .bytes = view_of(c->at, n)};
+		text = (struct java_jfr_text){.kind = JAVA_JFR_TEXT_BYTES,
+					      .bytes = view_of(c->at, n)};
 		c->at += n;
 		return text;
 	}
-	text = (struct jfr_text){.kind = JFR_TEXT_SCRATCH, .number = scratch ? scratch->len : 0};
+	text = (struct java_jfr_text){.kind = JAVA_JFR_TEXT_SCRATCH,
+				      .number = scratch ? scratch->len : 0};
 	r = encoding == ENCODING_CHARS ? read_chars(c, n, scratch) : read_latin1(c, n, scratch);
 	if (r < 0)
-		(void)jfr_fail(c);
+		(void)java_jfr_fail(c);
 	else if (scratch)
 		text.bytes.len = scratch->len - text.number;
 	return text;

@@ -12,39 +12,39 @@
 #include "base/buf.h"
 #include "base/view.h"
 
-struct jfr_cursor {
+struct java_jfr_cursor {
 	const uint8_t *at;
 	const uint8_t *end;
 	bool bad;
 };
 
-static inline struct jfr_cursor jfr_cursor_of(struct view v)
+static inline struct java_jfr_cursor java_jfr_cursor_of(struct view v)
 {
-	return (struct jfr_cursor){.at = v.data, .end = v.data ? v.data + v.len : NULL};
+	return (struct java_jfr_cursor){.at = v.data, .end = v.data ? v.data + v.len : NULL};
 }
 
-static inline size_t jfr_left(const struct jfr_cursor *c)
+static inline size_t java_jfr_left(const struct java_jfr_cursor *c)
 {
 	return (size_t)(c->end - c->at);
 }
 
-static inline uint64_t jfr_fail(struct jfr_cursor *c)
+static inline uint64_t java_jfr_fail(struct java_jfr_cursor *c)
 {
 	c->bad = true;
 	c->at = c->end;
 	return 0;
 }
 
-static inline uint8_t jfr_byte(struct jfr_cursor *c)
+static inline uint8_t java_jfr_byte(struct java_jfr_cursor *c)
 {
-	return c->at < c->end ? *c->at++ : (uint8_t)jfr_fail(c);
+	return c->at < c->end ? *c->at++ : (uint8_t)java_jfr_fail(c);
 }
 
 /*
  * Seven bits a byte, the least significant first; the ninth byte has eight, so there is never a
  * tenth. Padding is normal: writers leave room for a size that they know later.
  */
-static inline uint64_t jfr_varint(struct jfr_cursor *c)
+static inline uint64_t java_jfr_varint(struct java_jfr_cursor *c)
 {
 	uint64_t value = 0;
 
@@ -57,49 +57,49 @@ static inline uint64_t jfr_varint(struct jfr_cursor *c)
 		if (!(byte & 0x80))
 			return value;
 	}
-	return jfr_fail(c);
+	return java_jfr_fail(c);
 }
 
-static inline void jfr_skip_bytes(struct jfr_cursor *c, uint64_t n)
+static inline void java_jfr_skip_bytes(struct java_jfr_cursor *c, uint64_t n)
 {
-	if (n > jfr_left(c))
-		(void)jfr_fail(c);
+	if (n > java_jfr_left(c))
+		(void)java_jfr_fail(c);
 	else
 		c->at += n;
 }
 
 /* n is at most 8. */
-static inline uint64_t jfr_big_endian(struct jfr_cursor *c, unsigned int n)
+static inline uint64_t java_jfr_big_endian(struct java_jfr_cursor *c, unsigned int n)
 {
 	uint64_t value = 0;
 
-	if (n > jfr_left(c))
-		return jfr_fail(c);
+	if (n > java_jfr_left(c))
+		return java_jfr_fail(c);
 	while (n--)
 		value = value << 8 | *c->at++;
 	return value;
 }
 
 /* How many things of at least one byte follow; bad when there is no room for them. */
-static inline uint64_t jfr_count(struct jfr_cursor *c)
+static inline uint64_t java_jfr_count(struct java_jfr_cursor *c)
 {
-	uint64_t n = jfr_varint(c);
+	uint64_t n = java_jfr_varint(c);
 
-	return n > jfr_left(c) ? jfr_fail(c) : n;
+	return n > java_jfr_left(c) ? java_jfr_fail(c) : n;
 }
 
-enum jfr_text_kind {
-	JFR_TEXT_NULL,
-	JFR_TEXT_BYTES,	  /* in the bytes that are read */
-	JFR_TEXT_SCRATCH, /* in scratch, from offset number */
-	JFR_TEXT_KEY,	  /* number is its key in the pool of strings */
+enum java_jfr_text_kind {
+	JAVA_JFR_TEXT_NULL,
+	JAVA_JFR_TEXT_BYTES,   /* in the bytes that are read */
+	JAVA_JFR_TEXT_SCRATCH, /* in scratch, from offset number */
+	JAVA_JFR_TEXT_KEY,     /* number is its key in the pool of strings */
 };
 
-struct jfr_text {
-	enum jfr_text_kind kind;
+struct java_jfr_text {
+	enum java_jfr_text_kind kind;
 	uint64_t number;
 	struct view bytes; /* of SCRATCH only the length: scratch may move */
 };
 
 /* UTF-8, whatever the encoding was. Without scratch the string is walked over only. */
-struct jfr_text jfr_read_text(struct jfr_cursor *c, struct buf *scratch);
+struct java_jfr_text java_jfr_read_text(struct java_jfr_cursor *c, struct buf *scratch);

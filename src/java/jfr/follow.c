@@ -25,21 +25,21 @@
 #define FOLLOW_PATIENCE_NS (30 * NS_PER_SEC)
 #define FOLLOW_PATIENCE 3
 
-struct jfr_follow {
-	struct jfr_options options;
+struct java_jfr_follow {
+	struct java_jfr_options options;
 	int dirfd;
-	struct jfr *jfr;
+	struct java_jfr *jfr;
 	char name[FOLLOW_NAME_MAX]; /* of the last file that was begun; "" for none */
 	bool is_open;		    /* it is being read */
 	unsigned int idle;	    /* calls without an event although there is a newer one, */
 	uint64_t idle_since_ns;	    /* the first of them */
-	struct jfr_follow_stats stats;
+	struct java_jfr_follow_stats stats;
 };
 
-int jfr_follow_open(int dirfd, const struct jfr_options *options, struct jfr_follow **ret_follow,
-		    struct err *err)
+int java_jfr_follow_open(int dirfd, const struct java_jfr_options *options,
+			 struct java_jfr_follow **ret_follow, struct err *err)
 {
-	struct jfr_follow *f = calloc(1, sizeof(*f));
+	struct java_jfr_follow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return err_oom(err);
@@ -52,11 +52,11 @@ int jfr_follow_open(int dirfd, const struct jfr_options *options, struct jfr_fol
 	return 0;
 }
 
-void jfr_follow_close(struct jfr_follow *f)
+void java_jfr_follow_close(struct java_jfr_follow *f)
 {
 	if (!f)
 		return;
-	jfr_close(f->jfr);
+	java_jfr_close(f->jfr);
 	free(f);
 }
 
@@ -137,7 +137,7 @@ static int find_after(int dirfd, const char *after, char *best, struct err *err)
 	return 0;
 }
 
-static void give_up(struct jfr_follow *f, const char *why)
+static void give_up(struct java_jfr_follow *f, const char *why)
 {
 	f->stats.broken++;
 	(void)snprintf(f->stats.why, sizeof(f->stats.why), "%s", why);
@@ -145,7 +145,7 @@ static void give_up(struct jfr_follow *f, const char *why)
 }
 
 /* To be asked once a call, when there is a newer file. */
-static bool is_patient(struct jfr_follow *f)
+static bool is_patient(struct java_jfr_follow *f)
 {
 	uint64_t now = clock_mono_ns();
 
@@ -158,7 +158,7 @@ static bool is_patient(struct jfr_follow *f)
  * Before JDK 14 the name of a file is taken by an empty one, and the whole of it comes into its
  * place at once. One that stays empty although there are newer ones was left by its writer.
  */
-static bool is_to_come(struct jfr_follow *f, const char *name)
+static bool is_to_come(struct java_jfr_follow *f, const char *name)
 {
 	char newer[FOLLOW_NAME_MAX];
 
@@ -173,7 +173,7 @@ static bool is_empty(int fd)
 }
 
 /* 1 when a file was begun, 0 when that failed: the next call tries the one after it. */
-static int begin(struct jfr_follow *f, const char *name, struct err *err)
+static int begin(struct java_jfr_follow *f, const char *name, struct err *err)
 {
 	int fd = open_beneath(f->dirfd, name, O_RDONLY);
 	struct err inner = {0};
@@ -192,8 +192,8 @@ static int begin(struct jfr_follow *f, const char *name, struct err *err)
 		give_up(f, fd == -ENODATA ? "was never finished" : strerror(-fd));
 		return 0;
 	}
-	r = f->jfr ? jfr_switch_take(f->jfr, fd, name, &inner)
-		   : jfr_open_take(fd, name, &f->options, &f->jfr, &inner);
+	r = f->jfr ? java_jfr_switch_take(f->jfr, fd, name, &inner)
+		   : java_jfr_open_take(fd, name, &f->options, &f->jfr, &inner);
 	if (r == -ENOMEM)
 		return err_oom(err);
 	if (r < 0)
@@ -203,22 +203,22 @@ static int begin(struct jfr_follow *f, const char *name, struct err *err)
 }
 
 /* The parser of a malformed file is of no use for the next one. */
-static void drop_parser(struct jfr_follow *f, const char *why)
+static void drop_parser(struct java_jfr_follow *f, const char *why)
 {
 	give_up(f, why);
-	jfr_close(f->jfr);
+	java_jfr_close(f->jfr);
 	f->jfr = NULL;
 }
 
 /* What to do when the current file has nothing: 1 to try again, 0 to wait. */
-static int move_on(struct jfr_follow *f, struct err *err)
+static int move_on(struct java_jfr_follow *f, struct err *err)
 {
 	char next[FOLLOW_NAME_MAX];
 	int r = find_after(f->dirfd, f->name, next, err);
 
 	if (r < 0 || !next[0])
 		return r;
-	if (f->is_open && !jfr_finished(f->jfr)) {
+	if (f->is_open && !java_jfr_finished(f->jfr)) {
 		if (is_patient(f))
 			return 0;
 		give_up(f, "was never finished");
@@ -226,14 +226,15 @@ static int move_on(struct jfr_follow *f, struct err *err)
 	return begin(f, next, err);
 }
 
-int jfr_follow_next(struct jfr_follow *f, struct jfr_event *ret_event, struct err *err)
+int java_jfr_follow_next(struct java_jfr_follow *f, struct java_jfr_event *ret_event,
+			 struct err *err)
 {
 	struct err inner;
 	int r = 0;
 
 	for (int n = 0; n < FOLLOW_MAX_FILES; n++) {
 		if (f->is_open) {
-			r = jfr_next(f->jfr, ret_event, &inner);
+			r = java_jfr_next(f->jfr, ret_event, &inner);
 			if (r == -ENOMEM)
 				return err_oom(err);
 			if (r == 1) {
@@ -250,12 +251,12 @@ int jfr_follow_next(struct jfr_follow *f, struct jfr_event *ret_event, struct er
 	return 0;
 }
 
-struct jfr *jfr_follow_parser(struct jfr_follow *f)
+struct java_jfr *java_jfr_follow_parser(struct java_jfr_follow *f)
 {
 	return f->jfr;
 }
 
-const struct jfr_follow_stats *jfr_follow_stats(const struct jfr_follow *f)
+const struct java_jfr_follow_stats *java_jfr_follow_stats(const struct java_jfr_follow *f)
 {
 	return &f->stats;
 }

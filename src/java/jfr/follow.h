@@ -13,25 +13,27 @@
 #include "base/err.h"
 #include "java/jfr/jfr.h"
 
-struct jfr_follow;
+struct java_jfr_follow;
 
 /* dirfd: of the repository; borrowed for as long as the follower lives. options.live is implied. */
-int jfr_follow_open(int dirfd, const struct jfr_options *options, struct jfr_follow **ret_follow,
-		    struct err *err);
-void jfr_follow_close(struct jfr_follow *f);
-DEFINE_CLEANUP(struct jfr_follow, jfr_follow_close)
+int java_jfr_follow_open(int dirfd, const struct java_jfr_options *options,
+			 struct java_jfr_follow **ret_follow, struct err *err);
+void java_jfr_follow_close(struct java_jfr_follow *f);
+DEFINE_CLEANUP(struct java_jfr_follow, java_jfr_follow_close)
 
 /*
- * As jfr_next(): 1 for an event, 0 when there is none now. A file that cannot be read is counted
- * and left for the next one; errors are those of our own (-ENOMEM, a directory that is gone).
+ * As java_jfr_next(): 1 for an event, 0 when there is none now. A file that cannot be read is
+ * counted and left for the next one; errors are those of our own (-ENOMEM, a directory that is
+ * gone).
  */
-int jfr_follow_next(struct jfr_follow *f, struct jfr_event *ret_event, struct err *err);
+int java_jfr_follow_next(struct java_jfr_follow *f, struct java_jfr_event *ret_event,
+			 struct err *err);
 /* What resolves the event; NULL before the first file. */
-struct jfr *jfr_follow_parser(struct jfr_follow *f);
+struct java_jfr *java_jfr_follow_parser(struct java_jfr_follow *f);
 
-struct jfr_follow_stats {
+struct java_jfr_follow_stats {
 	uint64_t files;	 /* that were begun */
 	uint64_t broken; /* that were given up: malformed, or never finished */
 	char why[512];	 /* of the last of these */
 };
-const struct jfr_follow_stats *jfr_follow_stats(const struct jfr_follow *f);
+const struct java_jfr_follow_stats *java_jfr_follow_stats(const struct java_jfr_follow *f);

@@ -12,68 +12,69 @@
 
 #define LOAD_MAX_CHECKPOINTS ((size_t)1 << 20)
 
-static uint64_t there(const struct jfr *j)
+static uint64_t there(const struct java_jfr *j)
 {
 	return j->source.size - j->chunk_at;
 }
 
 /* The whole event at that offset of the chunk. */
-static int load_event(struct jfr *j, uint64_t at, uint64_t type, struct view *ret_event,
+static int load_event(struct java_jfr *j, uint64_t at, uint64_t type, struct view *ret_event,
 		      struct err *err)
 {
-	struct jfr_cursor c;
+	struct java_jfr_cursor c;
 	struct view v = {0};
 	uint64_t size;
 	int r;
 
-	r = jfr_source_view(&j->source, j->chunk_at + at, 1, &v, err);
+	r = java_jfr_source_view(&j->source, j->chunk_at + at, 1, &v, err);
 	if (r == 0 && v.len < 18 && v.len < j->chunk.size - at)
-		r = jfr_source_view(&j->source, j->chunk_at + at,
-				    (size_t)MIN(j->chunk.size - at, UINT64_C(18)), &v, err);
+		r = java_jfr_source_view(&j->source, j->chunk_at + at,
+					 (size_t)MIN(j->chunk.size - at, UINT64_C(18)), &v, err);
 	if (r < 0)
 		return r;
-	c = jfr_cursor_of(v);
-	size = jfr_varint(&c);
-	if (jfr_varint(&c) != type || c.bad || size == 0 || size > j->chunk.size - at)
+	c = java_jfr_cursor_of(v);
+	size = java_jfr_varint(&c);
+	if (java_jfr_varint(&c) != type || c.bad || size == 0 || size > j->chunk.size - at)
 		return err_set(err, -EBADMSG, "has no %s at offset %llu, where its header points",
 			       type ? "checkpoint" : "metadata",
 			       (unsigned long long)(j->chunk_at + at));
-	r = jfr_source_view(&j->source, j->chunk_at + at, size, &v, err);
+	r = java_jfr_source_view(&j->source, j->chunk_at + at, size, &v, err);
 	if (r == 0)
 		*ret_event = view_of(v.data, size);
 	return r;
 }
 
-int jfr_tally_of(struct jfr *j, struct view name, uint32_t *ret_tally)
+int java_jfr_tally_of(struct java_jfr *j, struct view name, uint32_t *ret_tally)
 {
-	struct jfr_tally *tallies;
+	struct java_jfr_tally *tallies;
 	int r = intern_add(&j->tally_names, name, ret_tally);
 
-	if (r == 0 && *ret_tally == j->tallies.len / sizeof(struct jfr_tally))
-		r = buf_append(&j->tallies, &(struct jfr_tally){0}, sizeof(struct jfr_tally));
+	if (r == 0 && *ret_tally == j->tallies.len / sizeof(struct java_jfr_tally))
+		r = buf_append(&j->tallies, &(struct java_jfr_tally){0},
+			       sizeof(struct java_jfr_tally));
 	if (r < 0)
 		return r;
-	tallies = (struct jfr_tally *)j->tallies.data;
+	tallies = (struct java_jfr_tally *)j->tallies.data;
 	tallies[*ret_tally].name = intern_get(&j->tally_names, *ret_tally);
 	return 0;
 }
 
-static int bind_query(struct jfr *j, size_t i)
+static int bind_query(struct java_jfr *j, size_t i)
 {
-	const struct jfr_query *q = &j->options.queries[i];
-	const struct jfr_type *type = jfr_meta_named(&j->meta, q->event);
+	const struct java_jfr_query *q = &j->options.queries[i];
+	const struct java_jfr_type *type = java_jfr_meta_named(&j->meta, q->event);
 	int r;
 
 	if (!type)
 		return 0;
-	r = jfr_plan_make(&j->meta, type, q->fields, q->n_fields, false, &j->plans_arena,
-			  &j->plans[i]);
+	r = java_jfr_plan_make(&j->meta, type, q->fields, q->n_fields, false, &j->plans_arena,
+			       &j->plans[i]);
 	if (r == 0)
 		j->bindings[type->number].query = (uint32_t)i;
 	return r;
 }
 
-static int bind_types(struct jfr *j)
+static int bind_types(struct java_jfr *j)
 {
 	int r = 0;
 
@@ -83,7 +84,7 @@ static int bind_types(struct jfr *j)
 	if (!j->plans || !j->bindings)
 		return -E2BIG;
 	for (uint32_t t = 0; r == 0 && t < j->meta.n_types; t++) {
-		j->bindings[t].query = JFR_UNWANTED;
+		j->bindings[t].query = JAVA_JFR_UNWANTED;
 		j->bindings[t].tally = UINT32_MAX;
 	}
 	for (size_t i = 0; r == 0 && i < j->options.n_queries; i++)
@@ -91,9 +92,9 @@ static int bind_types(struct jfr *j)
 	return r;
 }
 
-static int load_metadata(struct jfr *j, struct err *err)
+static int load_metadata(struct java_jfr *j, struct err *err)
 {
-	struct jfr_meta meta;
+	struct java_jfr_meta meta;
 	struct view event = {0};
 	int r;
 
@@ -102,24 +103,24 @@ static int load_metadata(struct jfr *j, struct err *err)
 		return r;
 	j->metadata_seen = j->chunk.metadata;
 	/* Chunks of one JVM mostly say the same, and saying it is most of a short chunk. */
-	if (j->meta.n_types && jfr_meta_hash(event) == j->meta.hash)
+	if (j->meta.n_types && java_jfr_meta_hash(event) == j->meta.hash)
 		return 0;
-	r = jfr_meta_parse(event, &meta, err);
+	r = java_jfr_meta_parse(event, &meta, err);
 	if (r < 0)
 		return r;
-	jfr_meta_release(&j->meta);
+	java_jfr_meta_release(&j->meta);
 	j->meta = meta;
 	r = bind_types(j);
 	return r < 0 ? err_set(err, r, "has metadata that is too large") : 0;
 }
 
 /* The offsets of checkpoints from the last one back to the one that was seen before. */
-static int find_checkpoints(struct jfr *j, struct buf *offsets, struct err *err)
+static int find_checkpoints(struct java_jfr *j, struct buf *offsets, struct err *err)
 {
 	uint64_t at = j->chunk.checkpoint, end = j->chunk.size;
 
 	while (at != j->checkpoint_seen) {
-		struct jfr_cursor c;
+		struct java_jfr_cursor c;
 		struct view event = {0};
 		int64_t distance;
 		int r;
@@ -131,11 +132,11 @@ static int find_checkpoints(struct jfr *j, struct buf *offsets, struct err *err)
 			r = buf_append(offsets, &at, sizeof(at));
 		if (r < 0)
 			return r == -EBADMSG ? r : err_set(err, r, "has too many checkpoints");
-		c = jfr_cursor_of(event);
+		c = java_jfr_cursor_of(event);
 		for (int i = 0; i < 4; i++)
-			(void)jfr_varint(&c);
-		distance = (int64_t)jfr_varint(&c);
-		if (c.bad || distance > 0 || distance < -(int64_t)(at - JFR_HEADER_BYTES))
+			(void)java_jfr_varint(&c);
+		distance = (int64_t)java_jfr_varint(&c);
+		if (c.bad || distance > 0 || distance < -(int64_t)(at - JAVA_JFR_HEADER_BYTES))
 			return err_set(err, -EBADMSG, "has a malformed checkpoint");
 		if (distance == 0)
 			break;
@@ -147,7 +148,7 @@ static int find_checkpoints(struct jfr *j, struct buf *offsets, struct err *err)
 	return 0;
 }
 
-static int load_checkpoints(struct jfr *j, struct err *err)
+static int load_checkpoints(struct java_jfr *j, struct err *err)
 {
 	_cleanup_(buf_release) struct buf offsets =
 		buf_with_max(LOAD_MAX_CHECKPOINTS * sizeof(uint64_t));
@@ -163,7 +164,7 @@ static int load_checkpoints(struct jfr *j, struct err *err)
 
 		r = load_event(j, at[i], 1, &event, err);
 		if (r == 0)
-			r = jfr_pools_add(jfr_pools_now(j), &j->meta, event, err);
+			r = java_jfr_pools_add(java_jfr_pools_now(j), &j->meta, event, err);
 	}
 	if (r == 0)
 		j->checkpoint_seen = j->chunk.checkpoint;
@@ -171,37 +172,38 @@ static int load_checkpoints(struct jfr *j, struct err *err)
 }
 
 /* 1; or 0 while the header is being rewritten, or was between two readings. */
-static int load_header(struct jfr *j, struct jfr_chunk *ret_chunk, struct err *err)
+static int load_header(struct java_jfr *j, struct java_jfr_chunk *ret_chunk, struct err *err)
 {
 	uint8_t state;
 	struct view v = {0};
 	int r;
 
-	r = jfr_source_view(&j->source, j->chunk_at, JFR_HEADER_BYTES, &v, err);
+	r = java_jfr_source_view(&j->source, j->chunk_at, JAVA_JFR_HEADER_BYTES, &v, err);
 	if (r == 0)
-		r = jfr_chunk_parse(v, ret_chunk, err);
+		r = java_jfr_chunk_parse(v, ret_chunk, err);
 	if (r < 0)
 		return r;
-	if (ret_chunk->state == JFR_STATE_REWRITTEN)
+	if (ret_chunk->state == JAVA_JFR_STATE_REWRITTEN)
 		return 0;
 	if (!j->options.live)
 		return 1;
-	r = jfr_source_refresh(&j->source, err);
+	r = java_jfr_source_refresh(&j->source, err);
 	if (r == 0)
-		r = jfr_source_view(&j->source, j->chunk_at + JFR_STATE_OFFSET, 1, &v, err);
+		r = java_jfr_source_view(&j->source, j->chunk_at + JAVA_JFR_STATE_OFFSET, 1, &v,
+					 err);
 	if (r < 0)
 		return r;
 	state = v.data[0];
 	return state == ret_chunk->state;
 }
 
-static void begin_chunk(struct jfr *j)
+static void begin_chunk(struct java_jfr *j)
 {
 	j->duration_before_ns = j->stats.duration_ns;
 	j->current = !j->current;
-	jfr_pools_release(jfr_pools_now(j));
-	jfr_pools_now(j)->epoch = ++j->epochs;
-	j->position = JFR_HEADER_BYTES;
+	java_jfr_pools_release(java_jfr_pools_now(j));
+	java_jfr_pools_now(j)->epoch = ++j->epochs;
+	j->position = JAVA_JFR_HEADER_BYTES;
 	j->metadata_seen = 0;
 	j->checkpoint_seen = 0;
 	j->is_begun = true;
@@ -210,7 +212,7 @@ static void begin_chunk(struct jfr *j)
 		j->stats.start_ns = j->chunk.start_ns;
 }
 
-static int load_up_to_header(struct jfr *j, struct err *err)
+static int load_up_to_header(struct java_jfr *j, struct err *err)
 {
 	int r = 0;
 
@@ -219,7 +221,7 @@ static int load_up_to_header(struct jfr *j, struct err *err)
 	    __builtin_add_overflow(j->duration_before_ns, j->chunk.duration_ns,
 				   &j->stats.duration_ns))
 		j->stats.duration_ns = INT64_MAX;
-	j->stats.unfinished = j->chunk.state != JFR_STATE_FINISHED;
+	j->stats.unfinished = j->chunk.state != JAVA_JFR_STATE_FINISHED;
 	j->stats.major = j->chunk.major;
 	j->stats.minor = j->chunk.minor;
 	if (j->chunk.metadata != j->metadata_seen)
@@ -230,49 +232,49 @@ static int load_up_to_header(struct jfr *j, struct err *err)
 }
 
 /* What is left of a file whose last chunk is not complete. */
-static int leave_rest(struct jfr *j)
+static int leave_rest(struct java_jfr *j)
 {
 	j->stats.cut_bytes = j->options.live || j->source.fd < 0 ? 0 : there(j);
 	return 0;
 }
 
-int jfr_load_chunk(struct jfr *j, struct err *err)
+int java_jfr_load_chunk(struct java_jfr *j, struct err *err)
 {
-	struct jfr_chunk chunk = {0};
+	struct java_jfr_chunk chunk = {0};
 	int r;
 
 	if (j->options.live) {
-		r = jfr_source_refresh(&j->source, err);
+		r = java_jfr_source_refresh(&j->source, err);
 		if (r < 0)
 			return r;
 	}
 	if (j->source.size < j->chunk_at)
 		return err_set(err, -EBADMSG, "was truncated while being read");
 	/* Behind a chunk that its JVM did not finish lies what it had not flushed. */
-	if (there(j) < JFR_HEADER_BYTES || (j->stats.unfinished && !j->options.live))
+	if (there(j) < JAVA_JFR_HEADER_BYTES || (j->stats.unfinished && !j->options.live))
 		return leave_rest(j);
 	r = load_header(j, &chunk, err);
 	if (r < 0)
 		return r;
 	/* The chunk that async-profiler is writing has no metadata, and claims any size. */
-	if (r == 0 || !jfr_chunk_is_readable(&chunk) || chunk.size > there(j))
+	if (r == 0 || !java_jfr_chunk_is_readable(&chunk) || chunk.size > there(j))
 		return leave_rest(j);
 	j->chunk = chunk;
 	begin_chunk(j);
 	return load_up_to_header(j, err);
 }
 
-int jfr_load_more(struct jfr *j, struct err *err)
+int java_jfr_load_more(struct java_jfr *j, struct err *err)
 {
-	struct jfr_chunk chunk = {0};
-	int r = jfr_source_refresh(&j->source, err);
+	struct java_jfr_chunk chunk = {0};
+	int r = java_jfr_source_refresh(&j->source, err);
 
 	if (r == 0)
 		r = load_header(j, &chunk, err);
 	if (r <= 0)
 		return r;
 	if (chunk.size < j->chunk.size || chunk.checkpoint < j->checkpoint_seen ||
-	    chunk.start_ticks != j->chunk.start_ticks || !jfr_chunk_is_readable(&chunk))
+	    chunk.start_ticks != j->chunk.start_ticks || !java_jfr_chunk_is_readable(&chunk))
 		return err_set(err, -EBADMSG, "has changed in a part already read");
 	if (chunk.size > there(j))
 		return 0;

@@ -50,11 +50,11 @@ struct class
 
 struct field {
 	struct field *next;
-	struct jfr_field field;
+	struct java_jfr_field field;
 };
 
 struct reader {
-	struct jfr_cursor cursor;
+	struct java_jfr_cursor cursor;
 	struct arena *arena;
 	struct arena scratch; /* of what is needed while reading only */
 	struct string *strings;
@@ -84,19 +84,19 @@ static enum word word_of(struct view text)
 static int read_strings(struct reader *rd)
 {
 	_cleanup_(buf_release) struct buf scratch = {0};
-	uint64_t n = jfr_count(&rd->cursor);
+	uint64_t n = java_jfr_count(&rd->cursor);
 
 	rd->strings = arena_alloc(&rd->scratch, n * sizeof(*rd->strings) + 1);
 	if (!rd->strings)
 		return -E2BIG;
 	for (uint64_t i = 0; i < n && !rd->cursor.bad; i++) {
-		struct jfr_text text;
+		struct java_jfr_text text;
 
 		buf_clear(&scratch);
-		text = jfr_read_text(&rd->cursor, &scratch);
-		if (text.kind == JFR_TEXT_SCRATCH)
+		text = java_jfr_read_text(&rd->cursor, &scratch);
+		if (text.kind == JAVA_JFR_TEXT_SCRATCH)
 			text.bytes = buf_view(&scratch);
-		else if (text.kind != JFR_TEXT_BYTES)
+		else if (text.kind != JAVA_JFR_TEXT_BYTES)
 			text.bytes = view_str("");
 		rd->strings[i].text.len = text.bytes.len;
 		rd->strings[i].text.data =
@@ -113,11 +113,11 @@ static int read_strings(struct reader *rd)
 static const struct string *read_string(struct reader *rd)
 {
 	static const struct string none = {0};
-	uint64_t i = jfr_varint(&rd->cursor);
+	uint64_t i = java_jfr_varint(&rd->cursor);
 
 	if (i < rd->n_strings)
 		return &rd->strings[i];
-	(void)jfr_fail(&rd->cursor);
+	(void)java_jfr_fail(&rd->cursor);
 	return &none;
 }
 
@@ -169,7 +169,7 @@ static int add_field(struct reader *rd, const struct attributes *a, struct class
 	f = arena_alloc(&rd->scratch, sizeof(*f));
 	if (!f)
 		return -E2BIG;
-	f->field = (struct jfr_field){
+	f->field = (struct java_jfr_field){
 		.name = text_of(a->of[WORD_NAME]),
 		.type_id = number_of(a->of[WORD_CLASS]),
 		.pooled = view_eq(text_of(a->of[WORD_POOL]), view_str("true")),
@@ -193,13 +193,13 @@ static int read_element(struct reader *rd, struct class *parent, unsigned int de
 	if (depth > META_MAX_DEPTH)
 		return -E2BIG;
 	name = read_string(rd);
-	n = jfr_count(&rd->cursor);
+	n = java_jfr_count(&rd->cursor);
 	for (uint64_t i = 0; i < n && !rd->cursor.bad; i++) {
 		const struct string *key = read_string(rd);
 
 		attributes.of[key->word] = read_string(rd);
 	}
-	n = jfr_count(&rd->cursor);
+	n = java_jfr_count(&rd->cursor);
 	if (rd->cursor.bad)
 		return -EBADMSG;
 	if (name->word == WORD_CLASS)
@@ -211,27 +211,27 @@ static int read_element(struct reader *rd, struct class *parent, unsigned int de
 	return r;
 }
 
-static enum jfr_kind kind_of(struct view name)
+static enum java_jfr_kind kind_of(struct view name)
 {
-	static const char *const names[JFR_N_KINDS] = {[JFR_BOOLEAN] = "boolean",
-						       [JFR_BYTE] = "byte",
-						       [JFR_CHAR] = "char",
-						       [JFR_SHORT] = "short",
-						       [JFR_INT] = "int",
-						       [JFR_LONG] = "long",
-						       [JFR_FLOAT] = "float",
-						       [JFR_DOUBLE] = "double",
-						       [JFR_STRING] = "java.lang.String"};
+	static const char *const names[JAVA_JFR_N_KINDS] = {[JAVA_JFR_BOOLEAN] = "boolean",
+							    [JAVA_JFR_BYTE] = "byte",
+							    [JAVA_JFR_CHAR] = "char",
+							    [JAVA_JFR_SHORT] = "short",
+							    [JAVA_JFR_INT] = "int",
+							    [JAVA_JFR_LONG] = "long",
+							    [JAVA_JFR_FLOAT] = "float",
+							    [JAVA_JFR_DOUBLE] = "double",
+							    [JAVA_JFR_STRING] = "java.lang.String"};
 
-	for (enum jfr_kind k = JFR_BOOLEAN; k < JFR_N_KINDS; k++)
+	for (enum java_jfr_kind k = JAVA_JFR_BOOLEAN; k < JAVA_JFR_N_KINDS; k++)
 		if (view_eq(name, view_str(names[k])))
 			return k;
-	return JFR_STRUCT;
+	return JAVA_JFR_STRUCT;
 }
 
-static int keep_fields(struct jfr_meta *m, struct jfr_type *type, const struct class *c)
+static int keep_fields(struct java_jfr_meta *m, struct java_jfr_type *type, const struct class *c)
 {
-	struct jfr_field *fields = arena_alloc(&m->arena, c->n_fields * sizeof(*fields) + 1);
+	struct java_jfr_field *fields = arena_alloc(&m->arena, c->n_fields * sizeof(*fields) + 1);
 	uint32_t n = 0;
 
 	if (!fields)
@@ -243,27 +243,27 @@ static int keep_fields(struct jfr_meta *m, struct jfr_type *type, const struct c
 	return 0;
 }
 
-static int keep_types(struct jfr_meta *m, const struct reader *rd)
+static int keep_types(struct java_jfr_meta *m, const struct reader *rd)
 {
 	m->types = arena_alloc(&m->arena, rd->n_classes * sizeof(*m->types) + 1);
-	m->small = arena_alloc(&m->arena, JFR_SMALL_IDS * sizeof(*m->small));
+	m->small = arena_alloc(&m->arena, JAVA_JFR_SMALL_IDS * sizeof(*m->small));
 	if (!m->types || !m->small)
 		return -E2BIG;
 	for (const struct class *c = rd->classes; c; c = c->next) {
-		struct jfr_type *type = &m->types[m->n_types];
+		struct java_jfr_type *type = &m->types[m->n_types];
 		int r;
 
-		*type = (struct jfr_type){.id = c->id,
-					  .name = c->name,
-					  .kind = kind_of(c->name),
-					  .is_event = c->is_event,
-					  .number = m->n_types++};
+		*type = (struct java_jfr_type){.id = c->id,
+					       .name = c->name,
+					       .kind = kind_of(c->name),
+					       .is_event = c->is_event,
+					       .number = m->n_types++};
 		r = keep_fields(m, type, c);
 		if (r == 0)
 			r = map_put(&m->by_id, c->id, type->number);
 		if (r < 0)
 			return r;
-		if (c->id < JFR_SMALL_IDS)
+		if (c->id < JAVA_JFR_SMALL_IDS)
 			m->small[c->id] = type->number + 1;
 	}
 	return 0;
@@ -272,9 +272,10 @@ static int keep_types(struct jfr_meta *m, const struct reader *rd)
 enum visit { VISIT_NONE, VISIT_OPEN, VISIT_DONE };
 
 /* Leaves out fields without bytes. A type is unreadable while it is open: it contains itself. */
-static void settle(struct jfr_meta *m, struct jfr_type *type, uint8_t *visits, unsigned int depth)
+static void settle(struct java_jfr_meta *m, struct java_jfr_type *type, uint8_t *visits,
+		   unsigned int depth)
 {
-	struct jfr_field *fields = (struct jfr_field *)type->fields;
+	struct java_jfr_field *fields = (struct java_jfr_field *)type->fields;
 	uint32_t n = 0;
 
 	if (visits[type->number] == VISIT_DONE)
@@ -284,8 +285,8 @@ static void settle(struct jfr_meta *m, struct jfr_type *type, uint8_t *visits, u
 		return;
 	}
 	visits[type->number] = VISIT_OPEN;
-	for (uint32_t i = 0; type->kind == JFR_STRUCT && i < type->n_declared; i++) {
-		struct jfr_type *of = (struct jfr_type *)fields[i].type;
+	for (uint32_t i = 0; type->kind == JAVA_JFR_STRUCT && i < type->n_declared; i++) {
+		struct java_jfr_type *of = (struct java_jfr_type *)fields[i].type;
 
 		if (!fields[i].pooled && !of)
 			type->unreadable = true;
@@ -293,7 +294,7 @@ static void settle(struct jfr_meta *m, struct jfr_type *type, uint8_t *visits, u
 			settle(m, of, visits, depth + 1);
 			type->unreadable |= of->unreadable;
 			type->nesting = MAX(type->nesting, of->nesting + 1);
-			if (!fields[i].array && of->kind == JFR_STRUCT && of->n_fields == 0)
+			if (!fields[i].array && of->kind == JAVA_JFR_STRUCT && of->n_fields == 0)
 				continue;
 		}
 		fields[n++] = fields[i];
@@ -303,17 +304,17 @@ static void settle(struct jfr_meta *m, struct jfr_type *type, uint8_t *visits, u
 	visits[type->number] = VISIT_DONE;
 }
 
-static int bind_fields(struct jfr_meta *m, struct arena *scratch)
+static int bind_fields(struct java_jfr_meta *m, struct arena *scratch)
 {
 	uint8_t *visits = arena_alloc(scratch, m->n_types + 1);
 
 	if (!visits)
 		return -E2BIG;
 	for (uint32_t t = 0; t < m->n_types; t++) {
-		struct jfr_field *fields = (struct jfr_field *)m->types[t].fields;
+		struct java_jfr_field *fields = (struct java_jfr_field *)m->types[t].fields;
 
 		for (uint32_t i = 0; i < m->types[t].n_fields; i++)
-			fields[i].type = jfr_meta_type(m, fields[i].type_id);
+			fields[i].type = java_jfr_meta_type(m, fields[i].type_id);
 	}
 	for (uint32_t t = 0; t < m->n_types; t++)
 		settle(m, &m->types[t], visits, 0);
@@ -321,30 +322,30 @@ static int bind_fields(struct jfr_meta *m, struct arena *scratch)
 }
 
 /* Past what differs from one metadata event to the next of the same JVM. */
-static bool read_prologue(struct jfr_cursor *c)
+static bool read_prologue(struct java_jfr_cursor *c)
 {
-	(void)jfr_varint(c);
-	if (jfr_varint(c) != 0)
+	(void)java_jfr_varint(c);
+	if (java_jfr_varint(c) != 0)
 		return false;
 	for (int i = 0; i < 3; i++)
-		(void)jfr_varint(c);
+		(void)java_jfr_varint(c);
 	return !c->bad;
 }
 
-uint64_t jfr_meta_hash(struct view event)
+uint64_t java_jfr_meta_hash(struct view event)
 {
-	struct jfr_cursor c = jfr_cursor_of(event);
+	struct java_jfr_cursor c = java_jfr_cursor_of(event);
 
-	return read_prologue(&c) ? hash_bytes(c.at, jfr_left(&c)) | 1 : 0;
+	return read_prologue(&c) ? hash_bytes(c.at, java_jfr_left(&c)) | 1 : 0;
 }
 
-static int parse(struct reader *rd, struct jfr_meta *m)
+static int parse(struct reader *rd, struct java_jfr_meta *m)
 {
 	int r;
 
 	if (!read_prologue(&rd->cursor))
 		return -EBADMSG;
-	m->hash = hash_bytes(rd->cursor.at, jfr_left(&rd->cursor)) | 1;
+	m->hash = hash_bytes(rd->cursor.at, java_jfr_left(&rd->cursor)) | 1;
 	r = read_strings(rd);
 	if (r == 0)
 		r = read_element(rd, NULL, 0);
@@ -353,18 +354,19 @@ static int parse(struct reader *rd, struct jfr_meta *m)
 	return r < 0 ? r : bind_fields(m, &rd->scratch);
 }
 
-int jfr_meta_parse(struct view event, struct jfr_meta *ret_meta, struct err *err)
+int java_jfr_meta_parse(struct view event, struct java_jfr_meta *ret_meta, struct err *err)
 {
-	struct jfr_meta m = {.arena.max = META_MAX_BYTES};
-	struct reader rd = {
-		.cursor = jfr_cursor_of(event), .arena = &m.arena, .scratch.max = META_MAX_BYTES};
+	struct java_jfr_meta m = {.arena.max = META_MAX_BYTES};
+	struct reader rd = {.cursor = java_jfr_cursor_of(event),
+			    .arena = &m.arena,
+			    .scratch.max = META_MAX_BYTES};
 	int r;
 
 	rd.tail = &rd.classes;
 	r = parse(&rd, &m);
 	arena_release(&rd.scratch);
 	if (r < 0) {
-		jfr_meta_release(&m);
+		java_jfr_meta_release(&m);
 		return r == -EBADMSG ? err_set(err, r, "has malformed metadata")
 				     : err_set(err, r, "has metadata that is too large");
 	}
@@ -372,23 +374,23 @@ int jfr_meta_parse(struct view event, struct jfr_meta *ret_meta, struct err *err
 	return 0;
 }
 
-void jfr_meta_release(struct jfr_meta *m)
+void java_jfr_meta_release(struct java_jfr_meta *m)
 {
 	arena_release(&m->arena);
 	map_release(&m->by_id);
-	*m = (struct jfr_meta){0};
+	*m = (struct java_jfr_meta){0};
 }
 
-const struct jfr_type *jfr_meta_type(const struct jfr_meta *m, uint64_t id)
+const struct java_jfr_type *java_jfr_meta_type(const struct java_jfr_meta *m, uint64_t id)
 {
 	uint64_t number;
 
-	if (id < JFR_SMALL_IDS && m->small)
+	if (id < JAVA_JFR_SMALL_IDS && m->small)
 		return m->small[id] ? &m->types[m->small[id] - 1] : NULL;
 	return map_get(&m->by_id, id, &number) ? &m->types[number] : NULL;
 }
 
-const struct jfr_type *jfr_meta_named(const struct jfr_meta *m, const char *name)
+const struct java_jfr_type *java_jfr_meta_named(const struct java_jfr_meta *m, const char *name)
 {
 	for (uint32_t i = 0; i < m->n_types; i++)
 		if (view_eq(m->types[i].name, view_str(name)))

@@ -16,35 +16,35 @@
 #include "base/map.h"
 #include "base/view.h"
 
-enum jfr_kind {
-	JFR_STRUCT,
-	JFR_BOOLEAN,
-	JFR_BYTE,
-	JFR_CHAR,
-	JFR_SHORT,
-	JFR_INT,
-	JFR_LONG,
-	JFR_FLOAT,
-	JFR_DOUBLE,
-	JFR_STRING,
-	JFR_N_KINDS,
+enum java_jfr_kind {
+	JAVA_JFR_STRUCT,
+	JAVA_JFR_BOOLEAN,
+	JAVA_JFR_BYTE,
+	JAVA_JFR_CHAR,
+	JAVA_JFR_SHORT,
+	JAVA_JFR_INT,
+	JAVA_JFR_LONG,
+	JAVA_JFR_FLOAT,
+	JAVA_JFR_DOUBLE,
+	JAVA_JFR_STRING,
+	JAVA_JFR_N_KINDS,
 };
 
-struct jfr_field {
+struct java_jfr_field {
 	struct view name;
 	uint64_t type_id;
-	const struct jfr_type *type; /* NULL where the metadata lacks it */
-	bool pooled;		     /* the value is a key in the pool of the type */
+	const struct java_jfr_type *type; /* NULL where the metadata lacks it */
+	bool pooled;			  /* the value is a key in the pool of the type */
 	bool array;
 };
 
-struct jfr_type {
+struct java_jfr_type {
 	uint64_t id;
 	struct view name;
-	enum jfr_kind kind;
+	enum java_jfr_kind kind;
 	uint32_t n_fields;
-	const struct jfr_field *fields; /* only those that take bytes */
-	uint32_t n_declared;		/* with those that take none */
+	const struct java_jfr_field *fields; /* only those that take bytes */
+	uint32_t n_declared;		     /* with those that take none */
 	bool is_event;
 	bool unreadable;  /* contains itself, or nests too deep, or lacks a type */
 	uint32_t nesting; /* of types within it that are no pool's */
@@ -52,23 +52,23 @@ struct jfr_type {
 };
 
 /* Empty if zeroed; may be released. */
-struct jfr_meta {
+struct java_jfr_meta {
 	struct arena arena;
-	struct jfr_type *types;
+	struct java_jfr_type *types;
 	uint32_t n_types;
 	struct map by_id;
-	uint32_t *small; /* type number + 1 by id, for ids below JFR_SMALL_IDS */
+	uint32_t *small; /* type number + 1 by id, for ids below JAVA_JFR_SMALL_IDS */
 	uint64_t hash;	 /* of what makes it */
 };
 
-#define JFR_SMALL_IDS 65536
+#define JAVA_JFR_SMALL_IDS 65536
 
 /* event: the whole metadata event. -EBADMSG, -E2BIG. ret_meta must not be in use. */
-int jfr_meta_parse(struct view event, struct jfr_meta *ret_meta, struct err *err);
+int java_jfr_meta_parse(struct view event, struct java_jfr_meta *ret_meta, struct err *err);
 /* Equal for metadata that says the same; 0 for what is no metadata event. */
-uint64_t jfr_meta_hash(struct view event);
-void jfr_meta_release(struct jfr_meta *m);
+uint64_t java_jfr_meta_hash(struct view event);
+void java_jfr_meta_release(struct java_jfr_meta *m);
 
 /* NULL when there is none. */
-const struct jfr_type *jfr_meta_type(const struct jfr_meta *m, uint64_t id);
-const struct jfr_type *jfr_meta_named(const struct jfr_meta *m, const char *name);
+const struct java_jfr_type *java_jfr_meta_type(const struct java_jfr_meta *m, uint64_t id);
+const struct java_jfr_type *java_jfr_meta_named(const struct java_jfr_meta *m, const char *name);

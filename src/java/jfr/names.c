@@ -102,7 +102,7 @@ static const char *primitive(uint8_t letter)
 	return NULL;
 }
 
-int jfr_names_class(struct buf *out, struct view class_name)
+int java_jfr_names_class(struct buf *out, struct view class_name)
 {
 	struct view name = view_of(class_name.data, MIN(class_name.len, (size_t)NAMES_MAX));
 	size_t dimensions = 0;
@@ -124,19 +124,20 @@ int jfr_names_class(struct buf *out, struct view class_name)
 	return r;
 }
 
-int jfr_names_method(struct buf *out, struct view class_name, struct view method, bool is_native)
+int java_jfr_names_method(struct buf *out, struct view class_name, struct view method,
+			  bool is_native)
 {
 	int r = 0;
 
 	if (class_name.len && !is_native) {
-		r = jfr_names_class(out, class_name);
+		r = java_jfr_names_class(out, class_name);
 		if (r == 0)
 			r = buf_append_byte(out, '.');
 	}
 	return r < 0 ? r : buf_append(out, method.data, MIN(method.len, (size_t)NAMES_MAX));
 }
 
-int jfr_names_thread(struct buf *out, struct view name, bool fold)
+int java_jfr_names_thread(struct buf *out, struct view name, bool fold)
 {
 	int r = 0;
 

@@ -7,44 +7,44 @@
 #include "java/jfr/source.h"
 
 /* What the parser does with events of a type. */
-struct jfr_binding {
+struct java_jfr_binding {
 	uint32_t tally;
-	uint32_t query; /* JFR_UNWANTED for none */
+	uint32_t query; /* JAVA_JFR_UNWANTED for none */
 };
 
-#define JFR_UNWANTED UINT32_MAX
+#define JAVA_JFR_UNWANTED UINT32_MAX
 
-struct jfr {
-	struct jfr_options options;
+struct java_jfr {
+	struct java_jfr_options options;
 	char *name;
-	struct jfr_source source;
+	struct java_jfr_source source;
 
-	struct jfr_chunk chunk;
+	struct java_jfr_chunk chunk;
 	uint64_t chunk_at; /* offset in the file */
 	uint64_t position; /* of the next event, in the chunk */
 	uint64_t metadata_seen, checkpoint_seen;
 	bool is_begun; /* the chunk */
 
-	struct jfr_meta meta;
+	struct java_jfr_meta meta;
 	struct arena plans_arena;
-	struct jfr_plan *plans;	      /* by query */
-	struct jfr_binding *bindings; /* by type */
+	struct java_jfr_plan *plans;	   /* by query */
+	struct java_jfr_binding *bindings; /* by type */
 
-	struct jfr_pools pools[2]; /* of this chunk, and of the one before */
+	struct java_jfr_pools pools[2]; /* of this chunk, and of the one before */
 	unsigned int current;
 	uint64_t epochs;
 
-	struct jfr_stats stats;
+	struct java_jfr_stats stats;
 	int64_t duration_before_ns; /* of the chunks before */
 	struct intern tally_names;
-	struct buf tallies; /* of struct jfr_tally */
+	struct buf tallies; /* of struct java_jfr_tally */
 	uint32_t metadata_tally, checkpoint_tally;
 
-	struct jfr_value values[JFR_MAX_SLOTS];
+	struct java_jfr_value values[JAVA_JFR_MAX_SLOTS];
 	struct buf scratch;
 };
 
-static inline struct jfr_pools *jfr_pools_now(struct jfr *j)
+static inline struct java_jfr_pools *java_jfr_pools_now(struct java_jfr *j)
 {
 	return &j->pools[j->current];
 }
@@ -53,6 +53,6 @@ static inline struct jfr_pools *jfr_pools_now(struct jfr *j)
  * load.c: brings the parser to where the header says the chunk is complete. 1: there is
  * something to read; 0: not now.
  */
-int jfr_load_chunk(struct jfr *j, struct err *err);
-int jfr_load_more(struct jfr *j, struct err *err);
-int jfr_tally_of(struct jfr *j, struct view name, uint32_t *ret_tally);
+int java_jfr_load_chunk(struct java_jfr *j, struct err *err);
+int java_jfr_load_more(struct java_jfr *j, struct err *err);
+int java_jfr_tally_of(struct java_jfr *j, struct view name, uint32_t *ret_tally);

@@ -10,28 +10,28 @@
 #include "java/jfr/cursor.h"
 #include "java/jfr/metadata.h"
 
-#define JFR_MAX_SLOTS 24
+#define JAVA_JFR_MAX_SLOTS 24
 
-enum jfr_value_kind {
-	JFR_VALUE_NONE,	   /* the type has no such field, or it is null */
-	JFR_VALUE_INTEGER, /* boolean, byte, char, short, int, long */
-	JFR_VALUE_REAL,	   /* float, double */
-	JFR_VALUE_TEXT,
-	JFR_VALUE_KEY,	 /* of a constant pool */
-	JFR_VALUE_BYTES, /* an array or a structure, not read */
+enum java_jfr_value_kind {
+	JAVA_JFR_VALUE_NONE,	/* the type has no such field, or it is null */
+	JAVA_JFR_VALUE_INTEGER, /* boolean, byte, char, short, int, long */
+	JAVA_JFR_VALUE_REAL,	/* float, double */
+	JAVA_JFR_VALUE_TEXT,
+	JAVA_JFR_VALUE_KEY,   /* of a constant pool */
+	JAVA_JFR_VALUE_BYTES, /* an array or a structure, not read */
 };
 
-struct jfr_value {
-	enum jfr_value_kind kind;
-	int64_t number;		     /* as the declared type has it; or the key */
-	double real;		     /* also of an INTEGER */
-	struct view text;	     /* of TEXT and BYTES */
-	const struct jfr_type *type; /* of a KEY: the type of the pool */
+struct java_jfr_value {
+	enum java_jfr_value_kind kind;
+	int64_t number;			  /* as the declared type has it; or the key */
+	double real;			  /* also of an INTEGER */
+	struct view text;		  /* of TEXT and BYTES */
+	const struct java_jfr_type *type; /* of a KEY: the type of the pool */
 };
 
-struct jfr_plan {
-	const struct jfr_type *type;
-	const struct jfr_type *strings; /* the pool of strings */
+struct java_jfr_plan {
+	const struct java_jfr_type *type;
+	const struct java_jfr_type *strings; /* the pool of strings */
 	struct jfr_step *steps;
 	uint32_t n_steps;
 	uint32_t n_slots;
@@ -41,10 +41,11 @@ struct jfr_plan {
  * names[i] goes to slot i; several may be the same field of others' names, and those that the type
  * lacks stay NONE. whole: walk to the end of the value also where nothing is wanted there. -E2BIG.
  */
-int jfr_plan_make(const struct jfr_meta *m, const struct jfr_type *type, const char *const *names,
-		  size_t n_names, bool whole, struct arena *arena, struct jfr_plan *ret_plan);
+int java_jfr_plan_make(const struct java_jfr_meta *m, const struct java_jfr_type *type,
+		       const char *const *names, size_t n_names, bool whole, struct arena *arena,
+		       struct java_jfr_plan *ret_plan);
 /* values has a place for each name. Texts are borrowed from the bytes, or from scratch. */
-void jfr_plan_run(const struct jfr_plan *plan, struct jfr_cursor *c, struct buf *scratch,
-		  struct jfr_value *values);
+void java_jfr_plan_run(const struct java_jfr_plan *plan, struct java_jfr_cursor *c,
+		       struct buf *scratch, struct java_jfr_value *values);
 /* Past one value of the type. */
-void jfr_skip(const struct jfr_type *type, struct jfr_cursor *c);
+void java_jfr_skip(const struct java_jfr_type *type, struct java_jfr_cursor *c);

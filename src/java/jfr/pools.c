@@ -19,15 +19,15 @@ struct stack_entry {
 
 /* What reading one checkpoint needs. */
 struct reader {
-	struct jfr_pools *pools;
-	const struct jfr_meta *meta;
-	struct jfr_cursor cursor;
+	struct java_jfr_pools *pools;
+	const struct java_jfr_meta *meta;
+	struct java_jfr_cursor cursor;
 	struct arena arena; /* of plans */
 	struct buf scratch;
-	struct jfr_plan frames; /* made when the first stack comes */
+	struct java_jfr_plan frames; /* made when the first stack comes */
 };
 
-void jfr_pools_release(struct jfr_pools *p)
+void java_jfr_pools_release(struct java_jfr_pools *p)
 {
 	arena_release(&p->bytes);
 	buf_release(&p->texts);
@@ -41,10 +41,10 @@ void jfr_pools_release(struct jfr_pools *p)
 	map_release(&p->thread_keys);
 	for (uint32_t i = 0; i < p->n_text_pools; i++)
 		map_release(&p->text_pools[i].texts);
-	*p = (struct jfr_pools){.limit = p->limit};
+	*p = (struct java_jfr_pools){.limit = p->limit};
 }
 
-static int spend(struct jfr_pools *p, size_t bytes)
+static int spend(struct java_jfr_pools *p, size_t bytes)
 {
 	if (bytes > p->limit - p->used)
 		return -E2BIG;
@@ -52,7 +52,7 @@ static int spend(struct jfr_pools *p, size_t bytes)
 	return 0;
 }
 
-static int put(struct jfr_pools *p, struct map *m, uint64_t key, uint64_t value)
+static int put(struct java_jfr_pools *p, struct map *m, uint64_t key, uint64_t value)
 {
 	/* Of a map's slots between three quarters and three eighths are taken. */
 	int r = spend(p, 32);
@@ -61,7 +61,7 @@ static int put(struct jfr_pools *p, struct map *m, uint64_t key, uint64_t value)
 }
 
 /* Appends an item and gives its index. */
-static int append(struct jfr_pools *p, struct buf *items, const void *item, size_t size,
+static int append(struct java_jfr_pools *p, struct buf *items, const void *item, size_t size,
 		  uint64_t *ret_index)
 {
 	int r = spend(p, size);
@@ -71,7 +71,7 @@ static int append(struct jfr_pools *p, struct buf *items, const void *item, size
 	return r < 0 ? r : buf_append(items, item, size);
 }
 
-static int keep_text(struct jfr_pools *p, struct view text, struct view *ret_text)
+static int keep_text(struct java_jfr_pools *p, struct view text, struct view *ret_text)
 {
 	void *copy;
 
@@ -88,58 +88,59 @@ static int keep_text(struct jfr_pools *p, struct view text, struct view *ret_tex
 	return 0;
 }
 
-static struct jfr_text_pool *text_pool(const struct jfr_pools *p, uint64_t type)
+static struct java_jfr_text_pool *text_pool(const struct java_jfr_pools *p, uint64_t type)
 {
 	for (uint32_t i = 0; i < p->n_text_pools; i++)
 		if (p->text_pools[i].type == type)
-			return (struct jfr_text_pool *)&p->text_pools[i];
+			return (struct java_jfr_text_pool *)&p->text_pools[i];
 	return NULL;
 }
 
-typedef int (*read_entry)(struct reader *rd, const struct jfr_plan *plan, uint64_t key);
+typedef int (*read_entry)(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key);
 
-static int read_text_entry(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int read_text_entry(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
-	struct jfr_text_pool *pool = text_pool(rd->pools, plan->type->id);
-	struct jfr_text text;
+	struct java_jfr_text_pool *pool = text_pool(rd->pools, plan->type->id);
+	struct java_jfr_text text;
 	struct view kept;
 	uint64_t index;
 	int r;
 
 	buf_clear(&rd->scratch);
-	text = jfr_read_text(&rd->cursor, &rd->scratch);
-	if (text.kind == JFR_TEXT_SCRATCH)
+	text = java_jfr_read_text(&rd->cursor, &rd->scratch);
+	if (text.kind == JAVA_JFR_TEXT_SCRATCH)
 		text.bytes = buf_view(&rd->scratch);
 	/* A constant that is a key in turn is nothing that any JVM writes. */
-	if (rd->cursor.bad || text.kind == JFR_TEXT_KEY || map_get(&pool->texts, key, &index))
+	if (rd->cursor.bad || text.kind == JAVA_JFR_TEXT_KEY || map_get(&pool->texts, key, &index))
 		return rd->cursor.bad ? -EBADMSG : 0;
-	r = keep_text(rd->pools, text.kind == JFR_TEXT_NULL ? view_str("") : text.bytes, &kept);
+	r = keep_text(rd->pools, text.kind == JAVA_JFR_TEXT_NULL ? view_str("") : text.bytes,
+		      &kept);
 	if (r == 0)
 		r = append(rd->pools, &rd->pools->texts, &kept, sizeof(kept), &index);
 	return r < 0 ? r : put(rd->pools, &pool->texts, key, index);
 }
 
-static int read_method(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int read_method(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
-	struct jfr_value v[2];
+	struct java_jfr_value v[2];
 	uint64_t index;
 	int r;
 
-	jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
+	java_jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
 	if (rd->cursor.bad)
 		return -EBADMSG;
-	r = append(
-		rd->pools, &rd->pools->methods,
-		&(struct jfr_method){.type = (uint64_t)v[0].number, .name = (uint64_t)v[1].number},
-		sizeof(struct jfr_method), &index);
+	r = append(rd->pools, &rd->pools->methods,
+		   &(struct java_jfr_method){.type = (uint64_t)v[0].number,
+					     .name = (uint64_t)v[1].number},
+		   sizeof(struct java_jfr_method), &index);
 	return r < 0 ? r : put(rd->pools, &rd->pools->method_keys, key, index);
 }
 
-static int read_class(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int read_class(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
-	struct jfr_value name;
+	struct java_jfr_value name;
 
-	jfr_plan_run(plan, &rd->cursor, &rd->scratch, &name);
+	java_jfr_plan_run(plan, &rd->cursor, &rd->scratch, &name);
 	if (rd->cursor.bad)
 		return -EBADMSG;
 	return put(rd->pools, &rd->pools->class_keys, key, (uint64_t)name.number);
@@ -149,34 +150,34 @@ static const char *const thread_fields[] = {"javaName", "osName", "javaThreadId"
 					    "virtual"};
 
 /* Names of threads may be keys in the pool of strings, of which those are known by then. */
-static struct view text_of(const struct jfr_pools *p, const struct jfr_value *v)
+static struct view text_of(const struct java_jfr_pools *p, const struct java_jfr_value *v)
 {
 	struct view text;
 
-	if (v->kind == JFR_VALUE_TEXT)
+	if (v->kind == JAVA_JFR_VALUE_TEXT)
 		return v->text;
-	if (v->kind == JFR_VALUE_KEY && v->type &&
-	    jfr_pools_text(p, v->type->id, (uint64_t)v->number, &text))
+	if (v->kind == JAVA_JFR_VALUE_KEY && v->type &&
+	    java_jfr_pools_text(p, v->type->id, (uint64_t)v->number, &text))
 		return text;
 	return view_str("");
 }
 
-static bool is_same_thread(const struct jfr_pools *p, uint64_t key, struct view java_name)
+static bool is_same_thread(const struct java_jfr_pools *p, uint64_t key, struct view java_name)
 {
-	struct jfr_thread known;
+	struct java_jfr_thread known;
 
-	return jfr_pools_thread(p, key, &known) && view_eq(known.java_name, java_name);
+	return java_jfr_pools_thread(p, key, &known) && view_eq(known.java_name, java_name);
 }
 
 /* Comes again in later checkpoints, and may have got another name. */
-static int read_thread(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int read_thread(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
-	struct jfr_value v[ARRAY_SIZE(thread_fields)];
-	struct jfr_thread thread = {0};
+	struct java_jfr_value v[ARRAY_SIZE(thread_fields)];
+	struct java_jfr_thread thread = {0};
 	uint64_t index;
 	int r;
 
-	jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
+	java_jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
 	if (rd->cursor.bad)
 		return -EBADMSG;
 	if (is_same_thread(rd->pools, key, text_of(rd->pools, &v[0])))
@@ -195,24 +196,24 @@ static int read_thread(struct reader *rd, const struct jfr_plan *plan, uint64_t 
 static const char *const frame_fields[] = {"method", "lineNumber", "type"};
 
 /* bytes: the array of frames, whose structure was checked when it was walked over. */
-static int read_frames(struct reader *rd, const struct jfr_type *type, struct view bytes,
+static int read_frames(struct reader *rd, const struct java_jfr_type *type, struct view bytes,
 		       struct stack_entry *stack)
 {
-	struct jfr_cursor c = jfr_cursor_of(bytes);
-	uint64_t n = jfr_count(&c), index;
+	struct java_jfr_cursor c = java_jfr_cursor_of(bytes);
+	uint64_t n = java_jfr_count(&c), index;
 	int r = 0;
 
 	if (rd->frames.type != type)
-		r = jfr_plan_make(rd->meta, type, frame_fields, ARRAY_SIZE(frame_fields), true,
-				  &rd->arena, &rd->frames);
+		r = java_jfr_plan_make(rd->meta, type, frame_fields, ARRAY_SIZE(frame_fields), true,
+				       &rd->arena, &rd->frames);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
-		struct jfr_value v[ARRAY_SIZE(frame_fields)];
-		struct jfr_frame frame;
+		struct java_jfr_value v[ARRAY_SIZE(frame_fields)];
+		struct java_jfr_frame frame;
 
-		jfr_plan_run(&rd->frames, &c, &rd->scratch, v);
-		frame = (struct jfr_frame){.method = (uint64_t)v[0].number,
-					   .line = (int32_t)v[1].number,
-					   .type = (uint64_t)v[2].number};
+		java_jfr_plan_run(&rd->frames, &c, &rd->scratch, v);
+		frame = (struct java_jfr_frame){.method = (uint64_t)v[0].number,
+						.line = (int32_t)v[1].number,
+						.type = (uint64_t)v[2].number};
 		r = append(rd->pools, &rd->pools->frames, &frame, sizeof(frame), &index);
 		if (i == 0)
 			stack->first = index;
@@ -223,27 +224,27 @@ static int read_frames(struct reader *rd, const struct jfr_type *type, struct vi
 
 static const char *const stack_fields[] = {"truncated", "frames"};
 
-static const struct jfr_type *frames_of(const struct jfr_type *type)
+static const struct java_jfr_type *frames_of(const struct java_jfr_type *type)
 {
 	for (uint32_t i = 0; i < type->n_fields; i++) {
-		const struct jfr_field *f = &type->fields[i];
+		const struct java_jfr_field *f = &type->fields[i];
 
 		if (f->array && !f->pooled && view_eq(f->name, view_str("frames")) &&
-		    f->type->kind == JFR_STRUCT && f->type->n_fields > 0)
+		    f->type->kind == JAVA_JFR_STRUCT && f->type->n_fields > 0)
 			return f->type;
 	}
 	return NULL;
 }
 
-static int read_stack(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int read_stack(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
-	const struct jfr_type *frames;
-	struct jfr_value v[ARRAY_SIZE(stack_fields)];
+	const struct java_jfr_type *frames;
+	struct java_jfr_value v[ARRAY_SIZE(stack_fields)];
 	struct stack_entry stack = {0};
 	uint64_t index;
 	int r = 0;
 
-	jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
+	java_jfr_plan_run(plan, &rd->cursor, &rd->scratch, v);
 	if (rd->cursor.bad)
 		return -EBADMSG;
 	stack.truncated = v[0].number != 0;
@@ -251,25 +252,25 @@ static int read_stack(struct reader *rd, const struct jfr_plan *plan, uint64_t k
 	/* The same stack comes again in later checkpoints of a live chunk. */
 	if (map_get(&rd->pools->stack_keys, key, &index))
 		return 0;
-	if (frames && v[1].kind == JFR_VALUE_BYTES)
+	if (frames && v[1].kind == JAVA_JFR_VALUE_BYTES)
 		r = read_frames(rd, frames, v[1].text, &stack);
 	if (r == 0)
 		r = append(rd->pools, &rd->pools->stacks, &stack, sizeof(stack), &index);
 	return r < 0 ? r : put(rd->pools, &rd->pools->stack_keys, key, index);
 }
 
-static int skip_entry(struct reader *rd, const struct jfr_plan *plan, uint64_t key)
+static int skip_entry(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
 	(void)key;
-	jfr_skip(plan->type, &rd->cursor);
+	java_jfr_skip(plan->type, &rd->cursor);
 	return rd->cursor.bad ? -EBADMSG : 0;
 }
 
-static bool is_text(const struct jfr_type *type)
+static bool is_text(const struct java_jfr_type *type)
 {
-	return type->kind == JFR_STRING ||
-	       (type->kind == JFR_STRUCT && type->n_fields == 1 && !type->fields[0].array &&
-		!type->fields[0].pooled && type->fields[0].type->kind == JFR_STRING);
+	return type->kind == JAVA_JFR_STRING ||
+	       (type->kind == JAVA_JFR_STRUCT && type->n_fields == 1 && !type->fields[0].array &&
+		!type->fields[0].pooled && type->fields[0].type->kind == JAVA_JFR_STRING);
 }
 
 static const struct pool_kind {
@@ -284,15 +285,15 @@ static const struct pool_kind {
 	{"java.lang.Thread", read_thread, thread_fields, ARRAY_SIZE(thread_fields)},
 };
 
-static bool keeps_texts(struct jfr_pools *p, const struct jfr_type *type)
+static bool keeps_texts(struct java_jfr_pools *p, const struct java_jfr_type *type)
 {
 	if (!is_text(type))
 		return false;
 	if (text_pool(p, type->id))
 		return true;
-	if (p->n_text_pools == JFR_MAX_TEXT_POOLS)
+	if (p->n_text_pools == JAVA_JFR_MAX_TEXT_POOLS)
 		return false;
-	p->text_pools[p->n_text_pools++] = (struct jfr_text_pool){.type = type->id};
+	p->text_pools[p->n_text_pools++] = (struct java_jfr_text_pool){.type = type->id};
 	if (view_eq(type->name, view_str("jdk.types.Symbol")))
 		p->symbol_type = type->id;
 	else if (view_eq(type->name, view_str("jdk.types.FrameType")))
@@ -300,8 +301,8 @@ static bool keeps_texts(struct jfr_pools *p, const struct jfr_type *type)
 	return true;
 }
 
-static int choose(struct reader *rd, const struct jfr_type *type, struct jfr_plan *ret_plan,
-		  read_entry *ret_read)
+static int choose(struct reader *rd, const struct java_jfr_type *type,
+		  struct java_jfr_plan *ret_plan, read_entry *ret_read)
 {
 	for (size_t i = 0; !type->unreadable && i < ARRAY_SIZE(pool_kinds); i++) {
 		const struct pool_kind *k = &pool_kinds[i];
@@ -309,10 +310,10 @@ static int choose(struct reader *rd, const struct jfr_type *type, struct jfr_pla
 		if (!view_eq(type->name, view_str(k->type)))
 			continue;
 		*ret_read = k->read;
-		return jfr_plan_make(rd->meta, type, k->fields, k->n_fields, true, &rd->arena,
-				     ret_plan);
+		return java_jfr_plan_make(rd->meta, type, k->fields, k->n_fields, true, &rd->arena,
+					  ret_plan);
 	}
-	*ret_plan = (struct jfr_plan){.type = type};
+	*ret_plan = (struct java_jfr_plan){.type = type};
 	*ret_read =
 		!type->unreadable && keeps_texts(rd->pools, type) ? read_text_entry : skip_entry;
 	return 0;
@@ -320,10 +321,10 @@ static int choose(struct reader *rd, const struct jfr_type *type, struct jfr_pla
 
 static int read_pool(struct reader *rd, struct err *err)
 {
-	uint64_t id = jfr_varint(&rd->cursor);
-	uint64_t n = jfr_count(&rd->cursor);
-	const struct jfr_type *type = jfr_meta_type(rd->meta, id);
-	struct jfr_plan plan;
+	uint64_t id = java_jfr_varint(&rd->cursor);
+	uint64_t n = java_jfr_count(&rd->cursor);
+	const struct java_jfr_type *type = java_jfr_meta_type(rd->meta, id);
+	struct java_jfr_plan plan;
 	read_entry read;
 	int r;
 
@@ -331,7 +332,7 @@ static int read_pool(struct reader *rd, struct err *err)
 		return err_set(err, -EBADMSG, "has a malformed constant pool");
 	r = choose(rd, type, &plan, &read);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
-		uint64_t key = jfr_varint(&rd->cursor);
+		uint64_t key = java_jfr_varint(&rd->cursor);
 
 		r = rd->cursor.bad ? -EBADMSG : read(rd, &plan, key);
 	}
@@ -342,19 +343,20 @@ static int read_pool(struct reader *rd, struct err *err)
 	return r < 0 ? err_set(err, r, "has constants that exceed the memory limit") : 0;
 }
 
-int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view event, struct err *err)
+int java_jfr_pools_add(struct java_jfr_pools *p, const struct java_jfr_meta *m, struct view event,
+		       struct err *err)
 {
 	struct reader rd = {.pools = p,
 			    .meta = m,
-			    .cursor = jfr_cursor_of(event),
+			    .cursor = java_jfr_cursor_of(event),
 			    .arena.max = POOLS_MAX_PLANS};
 	uint64_t n;
 	int r = 0;
 
 	for (int i = 0; i < 5; i++)
-		(void)jfr_varint(&rd.cursor);
-	(void)jfr_byte(&rd.cursor);
-	n = jfr_count(&rd.cursor);
+		(void)java_jfr_varint(&rd.cursor);
+	(void)java_jfr_byte(&rd.cursor);
+	n = java_jfr_count(&rd.cursor);
 	if (rd.cursor.bad || n > POOLS_MAX_TYPES)
 		return err_set(err, -EBADMSG, "has a malformed checkpoint");
 	for (uint64_t i = 0; r == 0 && i < n; i++)
@@ -364,7 +366,8 @@ int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view eve
 	return r;
 }
 
-bool jfr_pools_stack(const struct jfr_pools *p, uint64_t key, struct jfr_stack *ret_stack)
+bool java_jfr_pools_stack(const struct java_jfr_pools *p, uint64_t key,
+			  struct java_jfr_stack *ret_stack)
 {
 	const struct stack_entry *stack;
 	uint64_t index;
@@ -372,9 +375,9 @@ bool jfr_pools_stack(const struct jfr_pools *p, uint64_t key, struct jfr_stack *
 	if (!map_get(&p->stack_keys, key, &index))
 		return false;
 	stack = &((const struct stack_entry *)p->stacks.data)[index];
-	*ret_stack = (struct jfr_stack){
-		.frames =
-			stack->n ? &((const struct jfr_frame *)p->frames.data)[stack->first] : NULL,
+	*ret_stack = (struct java_jfr_stack){
+		.frames = stack->n ? &((const struct java_jfr_frame *)p->frames.data)[stack->first]
+				   : NULL,
 		.n_frames = stack->n,
 		.truncated = stack->truncated,
 		.key = key,
@@ -383,19 +386,21 @@ bool jfr_pools_stack(const struct jfr_pools *p, uint64_t key, struct jfr_stack *
 	return true;
 }
 
-bool jfr_pools_method(const struct jfr_pools *p, uint64_t key, struct jfr_method *ret_method)
+bool java_jfr_pools_method(const struct java_jfr_pools *p, uint64_t key,
+			   struct java_jfr_method *ret_method)
 {
 	uint64_t index;
 
 	if (!map_get(&p->method_keys, key, &index))
 		return false;
-	*ret_method = ((const struct jfr_method *)p->methods.data)[index];
+	*ret_method = ((const struct java_jfr_method *)p->methods.data)[index];
 	return true;
 }
 
-bool jfr_pools_text(const struct jfr_pools *p, uint64_t type, uint64_t key, struct view *ret_text)
+bool java_jfr_pools_text(const struct java_jfr_pools *p, uint64_t type, uint64_t key,
+			 struct view *ret_text)
 {
-	const struct jfr_text_pool *pool = text_pool(p, type);
+	const struct java_jfr_text_pool *pool = text_pool(p, type);
 	uint64_t index;
 
 	if (!pool || !map_get(&pool->texts, key, &index))
@@ -404,29 +409,30 @@ bool jfr_pools_text(const struct jfr_pools *p, uint64_t type, uint64_t key, stru
 	return true;
 }
 
-bool jfr_pools_symbol(const struct jfr_pools *p, uint64_t key, struct view *ret_text)
+bool java_jfr_pools_symbol(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text)
 {
-	return jfr_pools_text(p, p->symbol_type, key, ret_text);
+	return java_jfr_pools_text(p, p->symbol_type, key, ret_text);
 }
 
-bool jfr_pools_frame_type(const struct jfr_pools *p, uint64_t key, struct view *ret_text)
+bool java_jfr_pools_frame_type(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text)
 {
-	return jfr_pools_text(p, p->frame_type_type, key, ret_text);
+	return java_jfr_pools_text(p, p->frame_type_type, key, ret_text);
 }
 
-bool jfr_pools_class(const struct jfr_pools *p, uint64_t key, struct view *ret_name)
+bool java_jfr_pools_class(const struct java_jfr_pools *p, uint64_t key, struct view *ret_name)
 {
 	uint64_t name;
 
-	return map_get(&p->class_keys, key, &name) && jfr_pools_symbol(p, name, ret_name);
+	return map_get(&p->class_keys, key, &name) && java_jfr_pools_symbol(p, name, ret_name);
 }
 
-bool jfr_pools_thread(const struct jfr_pools *p, uint64_t key, struct jfr_thread *ret_thread)
+bool java_jfr_pools_thread(const struct java_jfr_pools *p, uint64_t key,
+			   struct java_jfr_thread *ret_thread)
 {
 	uint64_t index;
 
 	if (!map_get(&p->thread_keys, key, &index))
 		return false;
-	*ret_thread = ((const struct jfr_thread *)p->threads.data)[index];
+	*ret_thread = ((const struct java_jfr_thread *)p->threads.data)[index];
 	return true;
 }

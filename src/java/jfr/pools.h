@@ -18,26 +18,26 @@
 #include "java/jfr/metadata.h"
 #include "java/jfr/plan.h"
 
-struct jfr_frame {
+struct java_jfr_frame {
 	uint64_t method; /* keys */
 	uint64_t type;
 	int32_t line; /* 0 when unknown */
 };
 
-struct jfr_stack {
-	const struct jfr_frame *frames; /* leaf first */
+struct java_jfr_stack {
+	const struct java_jfr_frame *frames; /* leaf first */
 	uint32_t n_frames;
 	bool truncated;
 	uint64_t key;
-	const struct jfr_pools *pools; /* where its keys mean something */
+	const struct java_jfr_pools *pools; /* where its keys mean something */
 };
 
-struct jfr_method {
+struct java_jfr_method {
 	uint64_t type; /* keys: its class, its name */
 	uint64_t name;
 };
 
-struct jfr_thread {
+struct java_jfr_thread {
 	struct view java_name; /* empty when it has none */
 	struct view os_name;
 	int64_t java_id;
@@ -45,41 +45,45 @@ struct jfr_thread {
 	bool is_virtual;
 };
 
-#define JFR_MAX_TEXT_POOLS 64
+#define JAVA_JFR_MAX_TEXT_POOLS 64
 
-struct jfr_text_pool {
+struct java_jfr_text_pool {
 	uint64_t type;
 	struct map texts; /* key to index + 1 in texts */
 };
 
 /* Zeroed is empty, and may be released; set limit first. */
-struct jfr_pools {
+struct java_jfr_pools {
 	size_t limit;	/* bytes, about */
 	size_t used;	/* of it */
 	uint64_t epoch; /* no two pools have the same */
 	struct arena bytes;
 	struct buf texts;   /* of struct view */
-	struct buf frames;  /* of struct jfr_frame */
+	struct buf frames;  /* of struct java_jfr_frame */
 	struct buf stacks;  /* of struct stack_entry */
-	struct buf methods; /* of struct jfr_method */
-	struct buf threads; /* of struct jfr_thread */
+	struct buf methods; /* of struct java_jfr_method */
+	struct buf threads; /* of struct java_jfr_thread */
 	struct map stack_keys, method_keys, class_keys, thread_keys;
-	struct jfr_text_pool text_pools[JFR_MAX_TEXT_POOLS];
+	struct java_jfr_text_pool text_pools[JAVA_JFR_MAX_TEXT_POOLS];
 	uint32_t n_text_pools;
 	uint64_t symbol_type, frame_type_type;
 };
 
-void jfr_pools_release(struct jfr_pools *p);
+void java_jfr_pools_release(struct java_jfr_pools *p);
 /* Adds what the checkpoint event holds. -EBADMSG, -E2BIG. */
-int jfr_pools_add(struct jfr_pools *p, const struct jfr_meta *m, struct view event,
-		  struct err *err);
+int java_jfr_pools_add(struct java_jfr_pools *p, const struct java_jfr_meta *m, struct view event,
+		       struct err *err);
 
 /* All say false for what is not there. Borrowed until the pools are added to or released. */
-bool jfr_pools_stack(const struct jfr_pools *p, uint64_t key, struct jfr_stack *ret_stack);
-bool jfr_pools_method(const struct jfr_pools *p, uint64_t key, struct jfr_method *ret_method);
-bool jfr_pools_class(const struct jfr_pools *p, uint64_t key, struct view *ret_name);
-bool jfr_pools_thread(const struct jfr_pools *p, uint64_t key, struct jfr_thread *ret_thread);
-bool jfr_pools_symbol(const struct jfr_pools *p, uint64_t key, struct view *ret_text);
-bool jfr_pools_frame_type(const struct jfr_pools *p, uint64_t key, struct view *ret_text);
+bool java_jfr_pools_stack(const struct java_jfr_pools *p, uint64_t key,
+			  struct java_jfr_stack *ret_stack);
+bool java_jfr_pools_method(const struct java_jfr_pools *p, uint64_t key,
+			   struct java_jfr_method *ret_method);
+bool java_jfr_pools_class(const struct java_jfr_pools *p, uint64_t key, struct view *ret_name);
+bool java_jfr_pools_thread(const struct java_jfr_pools *p, uint64_t key,
+			   struct java_jfr_thread *ret_thread);
+bool java_jfr_pools_symbol(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text);
+bool java_jfr_pools_frame_type(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text);
 /* Of any type that is a string or has just one. */
-bool jfr_pools_text(const struct jfr_pools *p, uint64_t type, uint64_t key, struct view *ret_text);
+bool java_jfr_pools_text(const struct java_jfr_pools *p, uint64_t type, uint64_t key,
+			 struct view *ret_text);

@@ -25,11 +25,11 @@ enum source {
 	SOURCE_N,
 };
 
-struct jfr_profiler {
-	struct jfr_builder builders[SOURCE_N];
-	struct jfr_births births;
+struct java_jfr_profiler {
+	struct java_jfr_builder builders[SOURCE_N];
+	struct java_jfr_births births;
 	struct map counts; /* thread to the bytes that it has counted */
-	struct jfr_profiler_stats stats;
+	struct java_jfr_profiler_stats stats;
 	uint64_t events[SOURCE_N];
 	int64_t interval_ns; /* async-profiler's of CPU samples; 0 when it is none of its files */
 	int64_t lock_ns;     /* its least wait that is always seen */
@@ -60,7 +60,7 @@ enum { AT_STACK, AT_THREAD, AT_2, AT_3, AT_4 };
 	.fields = (const char *const[]){__VA_ARGS__},                                              \
 	.n_fields = ARRAY_SIZE(((const char *const[]){__VA_ARGS__}))
 
-static const struct jfr_query queries[QUERY_N] = {
+static const struct java_jfr_query queries[QUERY_N] = {
 	[QUERY_CPU_TIME] = {.event = "jdk.CPUTimeSample",
 			    FIELDS("stackTrace", "eventThread", "samplingPeriod", "failed")},
 	[QUERY_CPU_LOST] = {.event = "jdk.CPUTimeSamplesLost", FIELDS("lostSamples")},
@@ -86,87 +86,91 @@ static const struct jfr_query queries[QUERY_N] = {
 	[QUERY_SETTING] = {.event = "jdk.ActiveSetting", FIELDS("name", "value")},
 };
 
-const struct jfr_query *jfr_profiler_queries(size_t *ret_len)
+const struct java_jfr_query *java_jfr_profiler_queries(size_t *ret_len)
 {
 	*ret_len = QUERY_N;
 	return queries;
 }
 
-int jfr_profiler_new(const struct jfr_builder_options *options, struct jfr_profiler **ret_profiler,
-		     struct err *err)
+int java_jfr_profiler_new(const struct java_jfr_builder_options *options,
+			  struct java_jfr_profiler **ret_profiler, struct err *err)
 {
-	_cleanup_(jfr_profiler_freep) struct jfr_profiler *p = calloc(1, sizeof(*p));
+	_cleanup_(java_jfr_profiler_freep) struct java_jfr_profiler *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_oom(err);
 	for (size_t i = 0; i < SOURCE_N; i++)
-		if (jfr_builder_init(&p->builders[i], options) < 0)
+		if (java_jfr_builder_init(&p->builders[i], options) < 0)
 			return err_oom(err);
 	*ret_profiler = TAKE_PTR(p);
 	return 0;
 }
 
-void jfr_profiler_free(struct jfr_profiler *p)
+void java_jfr_profiler_free(struct java_jfr_profiler *p)
 {
 	if (!p)
 		return;
 	for (size_t i = 0; i < SOURCE_N; i++)
-		jfr_builder_release(&p->builders[i]);
-	jfr_births_release(&p->births);
+		java_jfr_builder_release(&p->builders[i]);
+	java_jfr_births_release(&p->births);
 	map_release(&p->counts);
 	free(p);
 }
 
-static int add(struct jfr_profiler *p, enum source source, const struct jfr *j,
-	       const struct jfr_event *e, struct jfr_sample *s, size_t *ret_sum)
+static int add(struct java_jfr_profiler *p, enum source source, const struct java_jfr *j,
+	       const struct java_jfr_event *e, struct java_jfr_sample *s, size_t *ret_sum)
 {
 	s->stack = &e->values[AT_STACK];
 	s->thread = &e->values[AT_THREAD];
 	p->events[source]++;
-	return jfr_builder_add(&p->builders[source], j, e, s, ret_sum);
+	return java_jfr_builder_add(&p->builders[source], j, e, s, ret_sum);
 }
 
 /* samplingPeriod grows when the timer overran, and is time also where the stack was not had. */
-static int add_cpu_time(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static int add_cpu_time(struct java_jfr_profiler *p, const struct java_jfr *j,
+			const struct java_jfr_event *e)
 {
-	struct jfr_sample s = {
-		.values = {1, MAX(jfr_duration_ns(j, e->values[AT_2].number), INT64_C(0))}};
+	struct java_jfr_sample s = {
+		.values = {1, MAX(java_jfr_duration_ns(j, e->values[AT_2].number), INT64_C(0))}};
 
 	p->stats.cpu_failed += e->values[AT_3].number != 0;
 	return add(p, SOURCE_CPU_TIME, j, e, &s, NULL);
 }
 
-static int add_alloc_sample(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static int add_alloc_sample(struct java_jfr_profiler *p, const struct java_jfr *j,
+			    const struct java_jfr_event *e)
 {
 	int64_t weight = MAX(e->values[AT_3].number, INT64_C(0));
-	struct jfr_sample s = {.class = &e->values[AT_2], .values = {0, weight}};
-	struct jfr_thread thread;
+	struct java_jfr_sample s = {.class = &e->values[AT_2], .values = {0, weight}};
+	struct java_jfr_thread thread;
 	size_t sum;
 	int r;
 
 	r = add(p, SOURCE_ALLOC_WEIGHT, j, e, &s, &sum);
 	/* Virtual threads have no count of their own. */
 	if (r < 0 || sum == SIZE_MAX ||
-	    (jfr_thread(j, &e->values[AT_THREAD], &thread) && thread.is_virtual))
+	    (java_jfr_thread(j, &e->values[AT_THREAD], &thread) && thread.is_virtual))
 		return r;
-	return jfr_births_sample(&p->births, (uint64_t)e->values[AT_THREAD].number,
-				 jfr_time_ns(j, e->values[AT_4].number), weight, sum);
+	return java_jfr_births_sample(&p->births, (uint64_t)e->values[AT_THREAD].number,
+				      java_jfr_time_ns(j, e->values[AT_4].number), weight, sum);
 }
 
 /* A TLAB stands for all objects of its size, of which one is known. */
-static int add_tlab(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static int add_tlab(struct java_jfr_profiler *p, const struct java_jfr *j,
+		    const struct java_jfr_event *e)
 {
 	int64_t size = MAX(e->values[AT_3].number, INT64_C(1));
 	int64_t weight = e->query == QUERY_ALLOC_IN_TLAB ? e->values[AT_4].number : size;
-	struct jfr_sample s = {.class = &e->values[AT_2],
-			       .values = {MAX(weight / size, INT64_C(1)), MAX(weight, INT64_C(0))}};
+	struct java_jfr_sample s = {
+		.class = &e->values[AT_2],
+		.values = {MAX(weight / size, INT64_C(1)), MAX(weight, INT64_C(0))}};
 
 	p->stats.tlab_bytes = sum_add(p->stats.tlab_bytes, s.values[1]);
 	return add(p, SOURCE_ALLOC_TLAB, j, e, &s, NULL);
 }
 
 /* A thread counts since it began: what it has when it is first seen is of before. */
-static int add_count(struct jfr_profiler *p, const struct jfr_event *e)
+static int add_count(struct java_jfr_profiler *p, const struct java_jfr_event *e)
 {
 	uint64_t thread = (uint64_t)e->values[0].number, before;
 	int64_t now = MAX(e->values[1].number, INT64_C(0));
@@ -179,20 +183,21 @@ static int add_count(struct jfr_profiler *p, const struct jfr_event *e)
 	return map_put(&p->counts, thread, (uint64_t)now);
 }
 
-static bool is_lock(const struct jfr *j, const struct jfr_value *class)
+static bool is_lock(const struct java_jfr *j, const struct java_jfr_value *class)
 {
 	struct view name;
 
-	return jfr_class_name(j, class, &name) &&
+	return java_jfr_class_name(j, class, &name) &&
 	       (view_starts_with(name, "java/util/concurrent/locks/Reentrant") ||
 		view_starts_with(name, "java/util/concurrent/locks/StampedLock") ||
 		view_starts_with(name, "java/util/concurrent/Semaphore"));
 }
 
-static int add_lock(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static int add_lock(struct java_jfr_profiler *p, const struct java_jfr *j,
+		    const struct java_jfr_event *e)
 {
-	int64_t ns = MAX(jfr_duration_ns(j, e->values[AT_3].number), INT64_C(0));
-	struct jfr_sample s = {.lock = &e->values[AT_2], .values = {1, ns}};
+	int64_t ns = MAX(java_jfr_duration_ns(j, e->values[AT_3].number), INT64_C(0));
+	struct java_jfr_sample s = {.lock = &e->values[AT_2], .values = {1, ns}};
 
 	if (e->query == QUERY_PARK && !is_lock(j, &e->values[AT_2])) {
 		p->stats.idle_parks++;
@@ -219,11 +224,12 @@ static int64_t number_in(struct view text)
 }
 
 /* Settings of these names are async-profiler's only. */
-static void note_setting(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static void note_setting(struct java_jfr_profiler *p, const struct java_jfr *j,
+			 const struct java_jfr_event *e)
 {
 	struct view name, value;
 
-	if (!jfr_text(j, &e->values[0], &name) || !jfr_text(j, &e->values[1], &value))
+	if (!java_jfr_text(j, &e->values[0], &name) || !java_jfr_text(j, &e->values[1], &value))
 		return;
 	if (view_eq(name, view_str("interval")))
 		p->interval_ns = number_in(value);
@@ -233,9 +239,10 @@ static void note_setting(struct jfr_profiler *p, const struct jfr *j, const stru
 		p->is_wall = view_eq(value, view_str("wall"));
 }
 
-static int add_event(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e)
+static int add_event(struct java_jfr_profiler *p, const struct java_jfr *j,
+		     const struct java_jfr_event *e)
 {
-	struct jfr_sample one = {.values = {1, 0}};
+	struct java_jfr_sample one = {.values = {1, 0}};
 
 	switch (e->query) {
 	case QUERY_CPU_TIME:
@@ -256,12 +263,12 @@ static int add_event(struct jfr_profiler *p, const struct jfr *j, const struct j
 	case QUERY_PARK:
 		return add_lock(p, j, e);
 	case QUERY_THREAD_START:
-		return jfr_births_born(&p->births, (uint64_t)e->values[0].number);
+		return java_jfr_births_born(&p->births, (uint64_t)e->values[0].number);
 	case QUERY_JVM:
 		p->births.jvm_start_ms = e->values[0].number;
 		return 0;
 	case QUERY_RECORDING:
-		jfr_births_recording(&p->births, e->values[0].number);
+		java_jfr_births_recording(&p->births, e->values[0].number);
 		return 0;
 	default:
 		note_setting(p, j, e);
@@ -269,50 +276,51 @@ static int add_event(struct jfr_profiler *p, const struct jfr *j, const struct j
 	}
 }
 
-int jfr_profiler_add(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e,
-		     struct err *err)
+int java_jfr_profiler_add(struct java_jfr_profiler *p, const struct java_jfr *j,
+			  const struct java_jfr_event *e, struct err *err)
 {
 	int r;
 
-	p->births.file_start_ns = jfr_stats(j)->start_ns;
+	p->births.file_start_ns = java_jfr_stats(j)->start_ns;
 	r = add_event(p, j, e);
 	return r < 0 ? err_oom(err) : 0;
 }
 
-int jfr_profiler_read(struct jfr_profiler *p, struct jfr *j, struct err *err)
+int java_jfr_profiler_read(struct java_jfr_profiler *p, struct java_jfr *j, struct err *err)
 {
-	struct jfr_event e;
+	struct java_jfr_event e;
 	int r;
 
-	while ((r = jfr_next(j, &e, err)) == 1) {
-		r = jfr_profiler_add(p, j, &e, err);
+	while ((r = java_jfr_next(j, &e, err)) == 1) {
+		r = java_jfr_profiler_add(p, j, &e, err);
 		if (r < 0)
 			return r;
 	}
 	return r;
 }
 
-static void drop_first(void *arg, const struct jfr_first *first)
+static void drop_first(void *arg, const struct java_jfr_first *first)
 {
-	struct jfr_profiler *p = arg;
-	struct jfr_sum *sum = jfr_builder_sum(&p->builders[SOURCE_ALLOC_WEIGHT], first->sum);
+	struct java_jfr_profiler *p = arg;
+	struct java_jfr_sum *sum =
+		java_jfr_builder_sum(&p->builders[SOURCE_ALLOC_WEIGHT], first->sum);
 
 	sum->values[1] -= first->weight;
 	p->stats.first_samples++;
 	p->stats.first_bytes += (uint64_t)first->weight;
 }
 
-static int64_t total(struct jfr_builder *b)
+static int64_t total(struct java_jfr_builder *b)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; i < jfr_builder_n_sums(b); i++)
-		sum = sum_add(sum, jfr_builder_sum(b, i)->values[1]);
+	for (size_t i = 0; i < java_jfr_builder_n_sums(b); i++)
+		sum = sum_add(sum, java_jfr_builder_sum(b, i)->values[1]);
 	return sum;
 }
 
 /* Both tell of the same allocations, one may have been on for a part of the time only. */
-static enum source pick_alloc(struct jfr_profiler *p)
+static enum source pick_alloc(struct java_jfr_profiler *p)
 {
 	int64_t tlab = total(&p->builders[SOURCE_ALLOC_TLAB]);
 	int64_t weight = total(&p->builders[SOURCE_ALLOC_WEIGHT]);
@@ -320,72 +328,73 @@ static enum source pick_alloc(struct jfr_profiler *p)
 	return tlab > 0 && tlab >= weight / 10 * 9 ? SOURCE_ALLOC_TLAB : SOURCE_ALLOC_WEIGHT;
 }
 
-static void count_to_time(struct jfr_profiler *p)
+static void count_to_time(struct java_jfr_profiler *p)
 {
-	struct jfr_builder *b = &p->builders[SOURCE_CPU_COUNT];
+	struct java_jfr_builder *b = &p->builders[SOURCE_CPU_COUNT];
 
-	for (size_t i = 0; i < jfr_builder_n_sums(b); i++) {
-		struct jfr_sum *sum = jfr_builder_sum(b, i);
+	for (size_t i = 0; i < java_jfr_builder_n_sums(b); i++) {
+		struct java_jfr_sum *sum = java_jfr_builder_sum(b, i);
 
 		sum->values[1] = sum_mul(sum->values[0], p->interval_ns);
 	}
 }
 
-static enum source pick_cpu(struct jfr_profiler *p)
+static enum source pick_cpu(struct java_jfr_profiler *p)
 {
-	if (jfr_builder_n_sums(&p->builders[SOURCE_CPU_TIME]) ||
-	    !jfr_builder_n_sums(&p->builders[SOURCE_CPU_COUNT]))
+	if (java_jfr_builder_n_sums(&p->builders[SOURCE_CPU_TIME]) ||
+	    !java_jfr_builder_n_sums(&p->builders[SOURCE_CPU_COUNT]))
 		return SOURCE_CPU_TIME;
 	return SOURCE_CPU_COUNT;
 }
 
-static int take(struct jfr_profiler *p, enum source source, enum jfr_profile_kind kind,
+static int take(struct java_jfr_profiler *p, enum source source, enum java_jfr_profile_kind kind,
 		struct profile **ret_profile, struct err *err)
 {
-	static const struct jfr_builder_type cpu[] = {{TYPE_JAVA_CPU_SAMPLES, 0},
-						      {TYPE_JAVA_CPU_TIME, 1}};
-	static const struct jfr_builder_type alloc[] = {{TYPE_JAVA_ALLOC_OBJECTS, 0},
-							{TYPE_JAVA_ALLOC_SPACE, 1}};
-	static const struct jfr_builder_type lock[] = {{TYPE_JAVA_LOCK_CONTENTIONS, 0},
-						       {TYPE_JAVA_LOCK_DELAY, 1}};
+	static const struct java_jfr_builder_type cpu[] = {{TYPE_JAVA_CPU_SAMPLES, 0},
+							   {TYPE_JAVA_CPU_TIME, 1}};
+	static const struct java_jfr_builder_type alloc[] = {{TYPE_JAVA_ALLOC_OBJECTS, 0},
+							     {TYPE_JAVA_ALLOC_SPACE, 1}};
+	static const struct java_jfr_builder_type lock[] = {{TYPE_JAVA_LOCK_CONTENTIONS, 0},
+							    {TYPE_JAVA_LOCK_DELAY, 1}};
 
-	if (kind == JFR_PROFILE_LOCK)
-		return jfr_builder_finish(&p->builders[source], lock, 2, ret_profile, err);
+	if (kind == JAVA_JFR_PROFILE_LOCK)
+		return java_jfr_builder_finish(&p->builders[source], lock, 2, ret_profile, err);
 	/* The size of an object is not known by its weight. */
-	if (kind == JFR_PROFILE_ALLOC)
+	if (kind == JAVA_JFR_PROFILE_ALLOC)
 		return source == SOURCE_ALLOC_TLAB
-			       ? jfr_builder_finish(&p->builders[source], alloc, 2, ret_profile,
-						    err)
-			       : jfr_builder_finish(&p->builders[source], &alloc[1], 1, ret_profile,
-						    err);
+			       ? java_jfr_builder_finish(&p->builders[source], alloc, 2,
+							 ret_profile, err)
+			       : java_jfr_builder_finish(&p->builders[source], &alloc[1], 1,
+							 ret_profile, err);
 	p->stats.cpu_is_time = source == SOURCE_CPU_TIME || (p->interval_ns && !p->is_wall);
 	if (source == SOURCE_CPU_COUNT && p->stats.cpu_is_time)
 		count_to_time(p);
-	return jfr_builder_finish(&p->builders[source], cpu, p->stats.cpu_is_time ? 2 : 1,
-				  ret_profile, err);
+	return java_jfr_builder_finish(&p->builders[source], cpu, p->stats.cpu_is_time ? 2 : 1,
+				       ret_profile, err);
 }
 
 /* The source that was not chosen must not come with the next one. */
-static int clear(struct jfr_builder *b, struct err *err)
+static int clear(struct java_jfr_builder *b, struct err *err)
 {
-	struct jfr_builder_options options = b->options;
+	struct java_jfr_builder_options options = b->options;
 
-	jfr_builder_release(b);
-	return jfr_builder_init(b, &options) < 0 ? err_oom(err) : 0;
+	java_jfr_builder_release(b);
+	return java_jfr_builder_init(b, &options) < 0 ? err_oom(err) : 0;
 }
 
-int jfr_profiler_take(struct jfr_profiler *p, enum jfr_profile_kind kind, int64_t time_ns,
-		      int64_t duration_ns, struct profile **ret_profile, struct err *err)
+int java_jfr_profiler_take(struct java_jfr_profiler *p, enum java_jfr_profile_kind kind,
+			   int64_t time_ns, int64_t duration_ns, struct profile **ret_profile,
+			   struct err *err)
 {
 	enum source source = SOURCE_LOCK, other = SOURCE_N;
 	struct profile *profile;
 	int r;
 
-	if (kind == JFR_PROFILE_ALLOC) {
-		jfr_births_settle(&p->births, drop_first, p);
+	if (kind == JAVA_JFR_PROFILE_ALLOC) {
+		java_jfr_births_settle(&p->births, drop_first, p);
 		source = pick_alloc(p);
 		other = source == SOURCE_ALLOC_TLAB ? SOURCE_ALLOC_WEIGHT : SOURCE_ALLOC_TLAB;
-	} else if (kind == JFR_PROFILE_CPU) {
+	} else if (kind == JAVA_JFR_PROFILE_CPU) {
 		source = pick_cpu(p);
 		other = source == SOURCE_CPU_TIME ? SOURCE_CPU_COUNT : SOURCE_CPU_TIME;
 	}
@@ -408,7 +417,8 @@ int jfr_profiler_take(struct jfr_profiler *p, enum jfr_profile_kind kind, int64_
 	return 0;
 }
 
-void jfr_profiler_stats(const struct jfr_profiler *p, struct jfr_profiler_stats *ret_stats)
+void java_jfr_profiler_stats(const struct java_jfr_profiler *p,
+			     struct java_jfr_profiler_stats *ret_stats)
 {
 	*ret_stats = p->stats;
 	for (size_t i = 0; i < SOURCE_N; i++) {

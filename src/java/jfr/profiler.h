@@ -23,17 +23,17 @@
 #include "java/jfr/jfr.h"
 #include "profile/profile.h"
 
-enum jfr_profile_kind {
-	JFR_PROFILE_CPU,
-	JFR_PROFILE_ALLOC,
-	JFR_PROFILE_LOCK,
-	JFR_PROFILE_N,
+enum java_jfr_profile_kind {
+	JAVA_JFR_PROFILE_CPU,
+	JAVA_JFR_PROFILE_ALLOC,
+	JAVA_JFR_PROFILE_LOCK,
+	JAVA_JFR_PROFILE_N,
 };
 
-struct jfr_profiler_stats {
-	uint64_t events[JFR_PROFILE_N]; /* that the profiles are made of */
-	uint64_t idle_parks;		/* left out */
-	uint64_t first_samples;		/* left out: how many, and their weight */
+struct java_jfr_profiler_stats {
+	uint64_t events[JAVA_JFR_PROFILE_N]; /* that the profiles are made of */
+	uint64_t idle_parks;		     /* left out */
+	uint64_t first_samples;		     /* left out: how many, and their weight */
 	uint64_t first_bytes;
 	/* In TLAB events; and what threads counted themselves, those that have ended not at all. */
 	int64_t tlab_bytes, counted_bytes;
@@ -44,26 +44,28 @@ struct jfr_profiler_stats {
 	bool cpu_is_time; /* the CPU profile has time, not only counts */
 };
 
-struct jfr_profiler;
+struct java_jfr_profiler;
 
 /* What a parser must be asked for, so that its events can be added. */
-const struct jfr_query *jfr_profiler_queries(size_t *ret_len);
+const struct java_jfr_query *java_jfr_profiler_queries(size_t *ret_len);
 
-int jfr_profiler_new(const struct jfr_builder_options *options, struct jfr_profiler **ret_profiler,
-		     struct err *err);
-void jfr_profiler_free(struct jfr_profiler *p);
-DEFINE_CLEANUP(struct jfr_profiler, jfr_profiler_free)
+int java_jfr_profiler_new(const struct java_jfr_builder_options *options,
+			  struct java_jfr_profiler **ret_profiler, struct err *err);
+void java_jfr_profiler_free(struct java_jfr_profiler *p);
+DEFINE_CLEANUP(struct java_jfr_profiler, java_jfr_profiler_free)
 
 /* Adds an event that the parser has just given. */
-int jfr_profiler_add(struct jfr_profiler *p, const struct jfr *j, const struct jfr_event *e,
-		     struct err *err);
+int java_jfr_profiler_add(struct java_jfr_profiler *p, const struct java_jfr *j,
+			  const struct java_jfr_event *e, struct err *err);
 /* Adds all events that are there now. */
-int jfr_profiler_read(struct jfr_profiler *p, struct jfr *j, struct err *err);
+int java_jfr_profiler_read(struct java_jfr_profiler *p, struct java_jfr *j, struct err *err);
 /*
  * The profile of what was added since it was taken last, also an empty one; which threads are known
  * stays. time_ns and duration_ns go into it.
  */
-int jfr_profiler_take(struct jfr_profiler *p, enum jfr_profile_kind kind, int64_t time_ns,
-		      int64_t duration_ns, struct profile **ret_profile, struct err *err);
+int java_jfr_profiler_take(struct java_jfr_profiler *p, enum java_jfr_profile_kind kind,
+			   int64_t time_ns, int64_t duration_ns, struct profile **ret_profile,
+			   struct err *err);
 /* Over all. Those of allocations are up to date after the profile was taken. */
-void jfr_profiler_stats(const struct jfr_profiler *p, struct jfr_profiler_stats *ret_stats);
+void java_jfr_profiler_stats(const struct java_jfr_profiler *p,
+			     struct java_jfr_profiler_stats *ret_stats);

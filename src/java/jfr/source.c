@@ -11,12 +11,12 @@
 
 #define SOURCE_WINDOW ((size_t)256 << 10)
 
-void jfr_source_init_take(struct jfr_source *s, int fd, size_t max)
+void java_jfr_source_init_take(struct java_jfr_source *s, int fd, size_t max)
 {
-	*s = (struct jfr_source){.fd = fd, .bytes = buf_with_max(max)};
+	*s = (struct java_jfr_source){.fd = fd, .bytes = buf_with_max(max)};
 }
 
-void jfr_source_release(struct jfr_source *s)
+void java_jfr_source_release(struct java_jfr_source *s)
 {
 	buf_release(&s->bytes);
 	if (s->fd >= 0)
@@ -24,7 +24,7 @@ void jfr_source_release(struct jfr_source *s)
 	s->fd = -1;
 }
 
-int jfr_source_refresh(struct jfr_source *s, struct err *err)
+int java_jfr_source_refresh(struct java_jfr_source *s, struct err *err)
 {
 	struct stat st;
 
@@ -39,7 +39,7 @@ int jfr_source_refresh(struct jfr_source *s, struct err *err)
 	return 0;
 }
 
-static int fill(struct jfr_source *s, uint64_t off, size_t len, struct err *err)
+static int fill(struct java_jfr_source *s, uint64_t off, size_t len, struct err *err)
 {
 	uint64_t there = s->size - off;
 	size_t want = MAX(len, (size_t)MIN(there, (uint64_t)SOURCE_WINDOW));
@@ -60,8 +60,8 @@ static int fill(struct jfr_source *s, uint64_t off, size_t len, struct err *err)
 	return 0;
 }
 
-int jfr_source_view(struct jfr_source *s, uint64_t off, size_t len, struct view *ret_view,
-		    struct err *err)
+int java_jfr_source_view(struct java_jfr_source *s, uint64_t off, size_t len, struct view *ret_view,
+			 struct err *err)
 {
 	struct view v;
 	int r;
@@ -80,7 +80,7 @@ int jfr_source_view(struct jfr_source *s, uint64_t off, size_t len, struct view 
 	return 0;
 }
 
-int jfr_source_feed(struct jfr_source *s, struct view bytes, struct err *err)
+int java_jfr_source_feed(struct java_jfr_source *s, struct view bytes, struct err *err)
 {
 	int r = buf_append(&s->bytes, bytes.data, bytes.len);
 
@@ -94,7 +94,7 @@ int jfr_source_feed(struct jfr_source *s, struct view bytes, struct err *err)
 	return 0;
 }
 
-void jfr_source_forget(struct jfr_source *s, uint64_t before)
+void java_jfr_source_forget(struct java_jfr_source *s, uint64_t before)
 {
 	size_t n = (size_t)(before - s->from);
 

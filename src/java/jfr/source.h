@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/view.h"
 
-struct jfr_source {
+struct java_jfr_source {
 	int fd;	       /* owned; -1 for fed bytes */
 	uint64_t size; /* bytes that are there; as of the last refresh */
 	uint64_t from; /* offset of the window, or of the fed bytes that are still here */
@@ -22,16 +22,16 @@ struct jfr_source {
 };
 
 /* Takes the descriptor; -1 for bytes that will be fed. max: how many lie in memory. */
-void jfr_source_init_take(struct jfr_source *s, int fd, size_t max);
-void jfr_source_release(struct jfr_source *s);
+void java_jfr_source_init_take(struct java_jfr_source *s, int fd, size_t max);
+void java_jfr_source_release(struct java_jfr_source *s);
 /* Looks how long the file is now, and forgets what was read of it. */
-int jfr_source_refresh(struct jfr_source *s, struct err *err);
+int java_jfr_source_refresh(struct java_jfr_source *s, struct err *err);
 /*
  * All that is in memory from off, and at least len bytes: borrowed until the next call. -EBADMSG
  * when they are not there, -E2BIG.
  */
-int jfr_source_view(struct jfr_source *s, uint64_t off, size_t len, struct view *ret_view,
-		    struct err *err);
+int java_jfr_source_view(struct java_jfr_source *s, uint64_t off, size_t len, struct view *ret_view,
+			 struct err *err);
 /* Fed bytes only. */
-int jfr_source_feed(struct jfr_source *s, struct view bytes, struct err *err);
-void jfr_source_forget(struct jfr_source *s, uint64_t before);
+int java_jfr_source_feed(struct java_jfr_source *s, struct view bytes, struct err *err);
+void java_jfr_source_forget(struct java_jfr_source *s, uint64_t before);

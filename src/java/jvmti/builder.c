@@ -33,7 +33,7 @@ double java_jvmti_weight(uint64_t size, uint64_t interval_bytes)
 	return chance > 0 ? 1 / chance : 1;
 }
 
-static int part_init(struct java_jvmti_part *p, const struct jfr_builder_options *o)
+static int part_init(struct java_jvmti_part *p, const struct java_jfr_builder_options *o)
 {
 	*p = (struct java_jvmti_part){.profile = profile_new()};
 	if (!p->profile)
@@ -54,17 +54,18 @@ static void part_release(struct java_jvmti_part *p)
 	*p = (struct java_jvmti_part){0};
 }
 
-int java_jvmti_builder_init(struct java_jvmti_builder *b, const struct jfr_builder_options *options)
+int java_jvmti_builder_init(struct java_jvmti_builder *b,
+			    const struct java_jfr_builder_options *options)
 {
 	int r = 0;
 
 	*b = (struct java_jvmti_builder){.options = *options};
 	b->names.bytes.max = BUILDER_MAX_NAMES;
-	b->name_of_frame = calloc(RING_MAX_FRAMES, sizeof(*b->name_of_frame));
-	b->line_of_frame = calloc(RING_MAX_FRAMES, sizeof(*b->line_of_frame));
+	b->name_of_frame = calloc(JAVA_RING_MAX_FRAMES, sizeof(*b->name_of_frame));
+	b->line_of_frame = calloc(JAVA_RING_MAX_FRAMES, sizeof(*b->line_of_frame));
 	if (!b->name_of_frame || !b->line_of_frame)
 		r = -ENOMEM;
-	for (size_t i = 0; r == 0 && i < JFR_PROFILE_N; i++)
+	for (size_t i = 0; r == 0 && i < JAVA_JFR_PROFILE_N; i++)
 		r = part_init(&b->parts[i], options);
 	if (r < 0)
 		java_jvmti_builder_release(b);
@@ -73,7 +74,7 @@ int java_jvmti_builder_init(struct java_jvmti_builder *b, const struct jfr_build
 
 void java_jvmti_builder_release(struct java_jvmti_builder *b)
 {
-	for (size_t i = 0; i < JFR_PROFILE_N; i++)
+	for (size_t i = 0; i < JAVA_JFR_PROFILE_N; i++)
 		part_release(&b->parts[i]);
 	intern_release(&b->names);
 	buf_release(&b->text);
@@ -98,7 +99,7 @@ static int add_name(struct java_jvmti_builder *b, const struct java_ring_record 
 
 	buf_clear(&b->text);
 	if (r->method.len)
-		result = jfr_names_method(&b->text, class_of(r->class), r->method, false);
+		result = java_jfr_names_method(&b->text, class_of(r->class), r->method, false);
 	else
 		result = buf_append_str(&b->text, "[unknown method]");
 	if (result == 0)
@@ -147,7 +148,7 @@ static int add_location(struct java_jvmti_part *p, struct view name, int32_t lin
 static int add_frame(const struct java_jvmti_builder *b, struct java_jvmti_part *p, uint32_t frame,
 		     uint32_t *ret_location)
 {
-	uint32_t name = frame < RING_MAX_FRAMES ? b->name_of_frame[frame] : 0;
+	uint32_t name = frame < JAVA_RING_MAX_FRAMES ? b->name_of_frame[frame] : 0;
 
 	if (!name)
 		return add_location(p, view_str("[unknown method]"), 0, ret_location);
@@ -158,7 +159,7 @@ static int add_frame(const struct java_jvmti_builder *b, struct java_jvmti_part 
 static int add_stack(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 		     const struct java_ring_record *r, struct view leaf, uint32_t *ret_stack)
 {
-	uint32_t locations[RING_MAX_DEPTH + 2], n = 0, frame;
+	uint32_t locations[JAVA_RING_MAX_DEPTH + 2], n = 0, frame;
 	int result = 0;
 
 	if (leaf.len)
@@ -167,11 +168,11 @@ static int add_stack(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 		result = add_frame(b, p, frame, &locations[n++]);
 	if (result == 0 && r->frames.len == 0)
 		result = add_location(p, view_str("[no stack]"), 0, &locations[n++]);
-	else if (result == 0 && r->flags & RING_TRUNCATED)
+	else if (result == 0 && r->flags & JAVA_RING_TRUNCATED)
 		result = add_location(p, view_str("[stack is deeper than was recorded]"), 0,
 				      &locations[n++]);
 	b->no_stack += r->frames.len == 0;
-	b->truncated += (r->flags & RING_TRUNCATED) != 0;
+	b->truncated += (r->flags & JAVA_RING_TRUNCATED) != 0;
 	return result < 0 ? result : profile_add_stack(p->profile, locations, n, ret_stack);
 }
 
@@ -198,13 +199,13 @@ static int add_sum(struct java_jvmti_part *p, const struct jvmti_sum *sum)
 static int name_class(struct java_jvmti_builder *b, struct view signature)
 {
 	buf_clear(&b->text);
-	return signature.len ? jfr_names_class(&b->text, class_of(signature)) : 0;
+	return signature.len ? java_jfr_names_class(&b->text, class_of(signature)) : 0;
 }
 
 static int add_event(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 		     const struct java_ring_record *r, struct jvmti_sum *sum)
 {
-	bool is_lock = r->kind == RING_LOCK;
+	bool is_lock = r->kind == JAVA_RING_LOCK;
 	int result;
 
 	if (p->is_full)
@@ -219,9 +220,9 @@ static int add_event(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 				   &sum->stack);
 	if (result == 0 && b->options.label_threads) {
 		buf_clear(&b->text);
-		result = r->thread.len
-				 ? jfr_names_thread(&b->text, r->thread, b->options.fold_threads)
-				 : buf_append_str(&b->text, "virtual");
+		result = r->thread.len ? java_jfr_names_thread(&b->text, r->thread,
+							       b->options.fold_threads)
+				       : buf_append_str(&b->text, "virtual");
 		if (result == 0)
 			result = profile_add_string(p->profile, buf_view(&b->text), &sum->thread);
 	}
@@ -230,13 +231,14 @@ static int add_event(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 
 int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_record *r)
 {
-	enum jfr_profile_kind kind = r->kind == RING_LOCK ? JFR_PROFILE_LOCK : JFR_PROFILE_ALLOC;
+	enum java_jfr_profile_kind kind =
+		r->kind == JAVA_RING_LOCK ? JAVA_JFR_PROFILE_LOCK : JAVA_JFR_PROFILE_ALLOC;
 	struct jvmti_sum sum = {0};
 	int result;
 
-	if (r->kind == RING_NAME)
+	if (r->kind == JAVA_RING_NAME)
 		return add_name(b, r);
-	if (kind == JFR_PROFILE_LOCK) {
+	if (kind == JAVA_JFR_PROFILE_LOCK) {
 		sum.values[0] = MIN((double)r->b, MAX_SIZE);
 		sum.values[1] = MIN((double)r->a, MAX_SIZE);
 	} else {
@@ -279,11 +281,11 @@ static int add_samples(struct java_jvmti_part *p)
 	return r;
 }
 
-int java_jvmti_builder_take(struct java_jvmti_builder *b, enum jfr_profile_kind kind,
+int java_jvmti_builder_take(struct java_jvmti_builder *b, enum java_jfr_profile_kind kind,
 			    struct profile **ret_profile, struct err *err)
 {
 	struct java_jvmti_part *p = &b->parts[kind], fresh;
-	bool is_lock = kind == JFR_PROFILE_LOCK;
+	bool is_lock = kind == JAVA_JFR_PROFILE_LOCK;
 	int r;
 
 	r = registry_type_add(p->profile,

@@ -24,24 +24,24 @@ struct java_jvmti_part {
 };
 
 struct java_jvmti_builder {
-	struct jfr_builder_options options;
+	struct java_jfr_builder_options options;
 	struct intern names;	 /* of methods, for as long as the library knows them */
 	uint32_t *name_of_frame; /* + 1; 0 when it was not said */
 	int32_t *line_of_frame;
 	struct buf text;
-	struct java_jvmti_part parts[JFR_PROFILE_N];
-	uint64_t events[JFR_PROFILE_N];
+	struct java_jvmti_part parts[JAVA_JFR_PROFILE_N];
+	uint64_t events[JAVA_JFR_PROFILE_N];
 	uint64_t truncated, no_stack;
 	uint64_t lost; /* events beyond our limit of memory */
 };
 
 /* -ENOMEM. Zeroed may be released. */
 int java_jvmti_builder_init(struct java_jvmti_builder *b,
-			    const struct jfr_builder_options *options);
+			    const struct java_jfr_builder_options *options);
 void java_jvmti_builder_release(struct java_jvmti_builder *b);
 int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_record *record);
-/* What was added since it was taken last, also an empty one; there is no JFR_PROFILE_CPU. */
-int java_jvmti_builder_take(struct java_jvmti_builder *b, enum jfr_profile_kind kind,
+/* What was added since it was taken last, also an empty one; there is no JAVA_JFR_PROFILE_CPU. */
+int java_jvmti_builder_take(struct java_jvmti_builder *b, enum java_jfr_profile_kind kind,
 			    struct profile **ret_profile, struct err *err);
 
 /* How many objects one of that size stands for. */

@@ -43,7 +43,7 @@ static bool is_loaded(pid_t pid)
 	if (proc_maps_read(pid, &maps, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < maps.len; i++)
-		if (strstr(maps.maps[i].path, "/" RING_SONAME))
+		if (strstr(maps.maps[i].path, "/" JAVA_RING_SONAME))
 			return true;
 	return false;
 }
@@ -53,13 +53,13 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 	int pid = (int)j->id.pid;
 
 	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have it. */
-	if (code == RING_ERR_CAPABILITY + 98)
+	if (code == JAVA_RING_ERR_CAPABILITY + 98)
 		return err_set(err, -EBUSY, "process %d: another agent already samples allocations",
 			       pid);
-	if (code == RING_ERR_OLD)
+	if (code == JAVA_RING_ERR_OLD)
 		return err_set(err, -ENOTSUP,
 			       "process %d: sonde's JVMTI library needs JDK 11 or later", pid);
-	if (code == RING_ERR_BUSY)
+	if (code == JAVA_RING_ERR_BUSY)
 		return err_set(err, -EBUSY, "process %d: sonde's JVMTI library is still stopping",
 			       pid);
 	return err_set(err, -ENOTSUP, "process %d: sonde's JVMTI library cannot start (%d)", pid,
@@ -75,12 +75,12 @@ static int jvmti_command(struct java_jvmti *j, const char *command, int *ret_cod
 	struct java_attach *attach = java_place_attach(j->place);
 
 	if (is_loaded(j->id.pid) && !j->library[0] &&
-	    java_jvmti_load(attach, RING_SONAME, command, ret_code, NULL) == 0) {
-		(void)snprintf(j->library, sizeof(j->library), "%s", RING_SONAME);
+	    java_jvmti_load(attach, JAVA_RING_SONAME, command, ret_code, NULL) == 0) {
+		(void)snprintf(j->library, sizeof(j->library), "%s", JAVA_RING_SONAME);
 		return 0;
 	}
 	if (!j->library[0])
-		java_place_path(j->place, RING_SONAME, j->library);
+		java_place_path(j->place, JAVA_RING_SONAME, j->library);
 	return java_jvmti_load(attach, j->library, command, ret_code, err);
 }
 
@@ -94,7 +94,7 @@ static int jvmti_begin(struct java_jvmti *j, struct err *err)
 	r = jvmti_command(j, command, &code, err);
 	if (r < 0)
 		return r;
-	if (code != RING_OK)
+	if (code != JAVA_RING_OK)
 		return start_failed(j, code, err);
 	j->is_on = true;
 	return 0;
@@ -107,13 +107,13 @@ static int jvmti_place_files(struct java_jvmti *j, const struct java_jvmti_optio
 		.data_bytes = JAVA_RING_BYTES,
 		.idle_ns = o->idle_ns ? o->idle_ns : JVMTI_IDLE_NS,
 		.interval_bytes = JVMTI_INTERVAL,
-		.wanted = RING_ALLOCS | RING_LOCKS,
-		.depth = MIN(o->stack_depth ? o->stack_depth : JVMTI_DEPTH, RING_MAX_DEPTH),
+		.wanted = JAVA_RING_ALLOCS | JAVA_RING_LOCKS,
+		.depth = MIN(o->stack_depth ? o->stack_depth : JVMTI_DEPTH, JAVA_RING_MAX_DEPTH),
 	};
 	_cleanup_close_ int fd = -1;
 	int r;
 
-	r = java_place_write(j->place, RING_SONAME,
+	r = java_place_write(j->place, JAVA_RING_SONAME,
 			     view_of(java_jvmti_library, java_jvmti_library_len), err);
 	if (r == 0)
 		r = java_place_create(j->place, JVMTI_RING_FILE, true, &fd, err);
@@ -205,13 +205,13 @@ int java_jvmti_read(struct java_jvmti *j, struct err *err)
 	return r;
 }
 
-int java_jvmti_take(struct java_jvmti *j, enum jfr_profile_kind kind, int64_t time_ns,
+int java_jvmti_take(struct java_jvmti *j, enum java_jfr_profile_kind kind, int64_t time_ns,
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err)
 {
 	struct profile_header *h;
 	int r;
 
-	if (kind == JFR_PROFILE_CPU)
+	if (kind == JAVA_JFR_PROFILE_CPU)
 		return err_set(err, -ENOTSUP, "sonde's JVMTI library has no CPU profile");
 	r = java_jvmti_builder_take(&j->builder, kind, ret_profile, err);
 	if (r < 0)

@@ -25,7 +25,7 @@ struct java_jvmti; /* opaque */
 
 struct java_jvmti_options {
 	const char *state_dir; /* where is noted what we put into targets */
-	struct jfr_builder_options profile;
+	struct java_jfr_builder_options profile;
 	uint32_t stack_depth; /* 0: 128; at most 256 */
 	uint64_t idle_ns;     /* 0: 60 s; more than the time between readings */
 };
@@ -42,8 +42,11 @@ int java_jvmti_start(const struct proc_id *id, const struct java_jvmti_options *
  * -EBADMSG: its output is invalid; only _stop() may follow.
  */
 int java_jvmti_read(struct java_jvmti *jvmti, struct err *err);
-/* The profile of what was read since it was taken last: JFR_PROFILE_ALLOC or JFR_PROFILE_LOCK. */
-int java_jvmti_take(struct java_jvmti *jvmti, enum jfr_profile_kind kind, int64_t time_ns,
+/*
+ * The profile of what was read since it was taken last: JAVA_JFR_PROFILE_ALLOC or
+ * JAVA_JFR_PROFILE_LOCK.
+ */
+int java_jvmti_take(struct java_jvmti *jvmti, enum java_jfr_profile_kind kind, int64_t time_ns,
 		    int64_t duration_ns, struct profile **ret_profile, struct err *err);
 
 /*
@@ -62,7 +65,7 @@ DEFINE_CLEANUP(struct java_jvmti, java_jvmti_free)
 const struct java_vm *java_jvmti_vm(const struct java_jvmti *jvmti);
 
 struct java_jvmti_stats {
-	uint64_t events[JFR_PROFILE_N];
+	uint64_t events[JAVA_JFR_PROFILE_N];
 	uint64_t dropped;	 /* by the library, for want of room */
 	uint64_t lost;		 /* beyond our limit of memory */
 	uint64_t interval_bytes; /* between samples, as it is now */

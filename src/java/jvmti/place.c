@@ -18,33 +18,33 @@
 #include "java/recorder/mount.h"
 
 struct java_place {
-	struct java_hold hold;
+	struct java_lease lease;
 	struct java_target target;
 };
 
 struct java_attach *java_place_attach(struct java_place *p)
 {
-	return p->hold.attach;
+	return p->lease.attach;
 }
 
 void java_place_path(const struct java_place *p, const char *name, char dst[JAVA_PLACE_PATH])
 {
 	char dir[JAVA_NOTE_NAME];
 
-	java_note_dir_name(&p->hold.note, dir);
+	java_note_dir_name(&p->lease.note, dir);
 	(void)snprintf(dst, JAVA_PLACE_PATH, "/tmp/%s/%s", dir, name);
 }
 
 int java_place_remove(struct java_place *p, struct err *err)
 {
-	return java_hold_end(&p->hold, err);
+	return java_lease_end(&p->lease, err);
 }
 
 void java_place_free(struct java_place *p)
 {
 	if (!p)
 		return;
-	java_hold_release(&p->hold);
+	java_lease_release(&p->lease);
 	free(p);
 }
 
@@ -73,12 +73,12 @@ static void *exec_thread(void *arg)
 static int place_remount(const struct java_place *p, unsigned long flags, struct err *err)
 {
 	_cleanup_close_ int ns = -1;
-	struct exec_job job = {.dirfd = p->hold.dirfd, .flags = flags};
+	struct exec_job job = {.dirfd = p->lease.dirfd, .flags = flags};
 	pthread_t thread;
 	char path[48];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->hold.note.id.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->lease.note.id.pid);
 	job.ns = ns = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns < 0) {
 		r = -errno;
@@ -90,7 +90,7 @@ static int place_remount(const struct java_place *p, unsigned long flags, struct
 	}
 	if (r < 0)
 		return err_set(err, r, "cannot mount a tmpfs for a library in process %d: %s",
-			       (int)p->hold.note.id.pid, strerror(-r));
+			       (int)p->lease.note.id.pid, strerror(-r));
 	return 0;
 }
 
@@ -103,17 +103,17 @@ int java_place_make(const struct proc_id *id, const char *state_dir, struct java
 
 	if (!p)
 		return err_oom(err);
-	r = java_hold_init(&p->hold, state_dir, err);
+	r = java_lease_init(&p->lease, state_dir, err);
 	if (r == 0)
-		r = java_hold_check(id, err);
+		r = java_lease_check(id, err);
 	if (r == 0)
-		r = java_hold_begin(&p->hold, id, err);
+		r = java_lease_begin(&p->lease, id, err);
 	if (r == 0)
 		r = java_target_read(id, &p->target, err);
 	if (r < 0)
 		return r;
-	java_note_dir_name(&p->hold.note, name);
-	r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->hold.dirfd, err);
+	java_note_dir_name(&p->lease.note, name);
+	r = java_mount_make(&p->target, name, view_of(NULL, 0), &p->lease.dirfd, err);
 	if (r == 0)
 		r = place_remount(p, 0, err);
 	if (r < 0)
@@ -130,14 +130,14 @@ int java_place_seal(const struct java_place *p, struct err *err)
 int java_place_create(struct java_place *p, const char *name, bool is_its, int *ret_fd,
 		      struct err *err)
 {
-	_cleanup_close_ int fd = openat(p->hold.dirfd, name,
+	_cleanup_close_ int fd = openat(p->lease.dirfd, name,
 					O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	/* Whatever our umask is. */
 	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
 	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
 		return err_set(err, -errno, "cannot create a file for the JVM of process %d: %s",
-			       (int)p->hold.note.id.pid, strerror(errno));
+			       (int)p->lease.note.id.pid, strerror(errno));
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -152,6 +152,6 @@ int java_place_write(struct java_place *p, const char *name, struct view bytes, 
 	r = io_write_full(fd, bytes.data, bytes.len);
 	if (r < 0)
 		return err_set(err, r, "cannot write a file for the JVM of process %d: %s",
-			       (int)p->hold.note.id.pid, strerror(-r));
+			       (int)p->lease.note.id.pid, strerror(-r));
 	return 0;
 }

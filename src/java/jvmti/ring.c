@@ -23,8 +23,8 @@ int java_ring_create_take(struct java_ring *ring, int fd, const struct java_ring
 			  struct err *err)
 {
 	struct java_ring r = {.fd = fd, .data_bytes = o->data_bytes};
-	struct ring_header h = {
-		.magic = RING_MAGIC,
+	struct java_ring_header h = {
+		.magic = JAVA_RING_MAGIC,
 		.data_bytes = o->data_bytes,
 		.idle_ns = o->idle_ns,
 		.interval_bytes = o->interval_bytes,
@@ -34,7 +34,8 @@ int java_ring_create_take(struct java_ring *ring, int fd, const struct java_ring
 	int result;
 
 	/* A page that is missing when the agent writes to it would end the JVM. */
-	result = fallocate(fd, 0, 0, (off_t)(RING_HEADER_BYTES + o->data_bytes)) < 0 ? -errno : 0;
+	result = fallocate(fd, 0, 0, (off_t)(JAVA_RING_HEADER_BYTES + o->data_bytes)) < 0 ? -errno
+											  : 0;
 	if (result == 0)
 		result = ring_write(&r, &h, sizeof(h), 0);
 	if (result < 0)
@@ -67,10 +68,10 @@ static int ring_fetch(struct java_ring *r, size_t len, struct err *err)
 	buf_clear(&r->bytes);
 	if (buf_reserve(&r->bytes, len) < 0)
 		return err_oom(err);
-	n = io_pread_full(r->fd, r->bytes.data, first, RING_HEADER_BYTES + at);
+	n = io_pread_full(r->fd, r->bytes.data, first, JAVA_RING_HEADER_BYTES + at);
 	if (n == (ssize_t)first && len > first)
 		n = io_pread_full(r->fd, (char *)r->bytes.data + first, len - first,
-				  RING_HEADER_BYTES);
+				  JAVA_RING_HEADER_BYTES);
 	else if (n == (ssize_t)first)
 		n = 0;
 	if (n != (ssize_t)(len - first))
@@ -83,8 +84,9 @@ static bool record_len(struct view bytes, size_t at, uint32_t *ret_len)
 {
 	uint32_t len;
 
-	if (!view_u32(bytes, at + offsetof(struct ring_record, len), &len) ||
-	    len < sizeof(struct ring_record) || len % RING_ALIGN || !view_has(bytes, at, len))
+	if (!view_u32(bytes, at + offsetof(struct java_ring_record_header, len), &len) ||
+	    len < sizeof(struct java_ring_record_header) || len % JAVA_RING_ALIGN ||
+	    !view_has(bytes, at, len))
 		return false;
 	*ret_len = len;
 	return true;
@@ -114,8 +116,8 @@ int java_ring_read(struct java_ring *r, struct err *err)
 	int result;
 
 	r->at = 0;
-	if (ring_write(r, &beat, sizeof(beat), offsetof(struct ring_header, beat)) < 0 ||
-	    io_pread_full(r->fd, &head, sizeof(head), offsetof(struct ring_header, head)) !=
+	if (ring_write(r, &beat, sizeof(beat), offsetof(struct java_ring_header, beat)) < 0 ||
+	    io_pread_full(r->fd, &head, sizeof(head), offsetof(struct java_ring_header, head)) !=
 		    sizeof(head) ||
 	    head - r->tail > r->data_bytes)
 		return ring_broken(err);
@@ -132,14 +134,14 @@ static int parse_name(struct view v, struct java_ring_record *r)
 	uint16_t class_len, method_len;
 	uint32_t line;
 
-	if (!view_u32(v, offsetof(struct ring_name, frame), &r->frame) ||
-	    !view_u32(v, offsetof(struct ring_name, line), &line) ||
-	    !view_u16(v, offsetof(struct ring_name, class_len), &class_len) ||
-	    !view_u16(v, offsetof(struct ring_name, method_len), &method_len) ||
-	    !view_sub(v, sizeof(struct ring_name), class_len, &r->class) ||
-	    !view_sub(v, sizeof(struct ring_name) + class_len, method_len, &r->method) ||
-	    r->frame == 0 || r->frame >= RING_MAX_FRAMES || class_len > RING_MAX_NAME ||
-	    method_len > RING_MAX_NAME)
+	if (!view_u32(v, offsetof(struct java_ring_name, frame), &r->frame) ||
+	    !view_u32(v, offsetof(struct java_ring_name, line), &line) ||
+	    !view_u16(v, offsetof(struct java_ring_name, class_len), &class_len) ||
+	    !view_u16(v, offsetof(struct java_ring_name, method_len), &method_len) ||
+	    !view_sub(v, sizeof(struct java_ring_name), class_len, &r->class) ||
+	    !view_sub(v, sizeof(struct java_ring_name) + class_len, method_len, &r->method) ||
+	    r->frame == 0 || r->frame >= JAVA_RING_MAX_FRAMES || class_len > JAVA_RING_MAX_NAME ||
+	    method_len > JAVA_RING_MAX_NAME)
 		return -EBADMSG;
 	r->line = (int32_t)line;
 	return 1;
@@ -148,15 +150,16 @@ static int parse_name(struct view v, struct java_ring_record *r)
 static int parse_event(struct view v, struct java_ring_record *r)
 {
 	uint16_t class_len, thread_len, n_frames;
-	size_t at = sizeof(struct ring_event);
+	size_t at = sizeof(struct java_ring_event);
 
-	if (!view_u16(v, offsetof(struct ring_record, n_frames), &n_frames) ||
-	    !view_u64(v, offsetof(struct ring_event, a), &r->a) ||
-	    !view_u64(v, offsetof(struct ring_event, b), &r->b) ||
-	    !view_u16(v, offsetof(struct ring_event, class_len), &class_len) ||
-	    !view_u16(v, offsetof(struct ring_event, thread_len), &thread_len) ||
-	    !view_u32(v, offsetof(struct ring_event, flags), &r->flags) ||
-	    n_frames > RING_MAX_DEPTH || class_len > RING_MAX_NAME || thread_len > RING_MAX_NAME ||
+	if (!view_u16(v, offsetof(struct java_ring_record_header, n_frames), &n_frames) ||
+	    !view_u64(v, offsetof(struct java_ring_event, a), &r->a) ||
+	    !view_u64(v, offsetof(struct java_ring_event, b), &r->b) ||
+	    !view_u16(v, offsetof(struct java_ring_event, class_len), &class_len) ||
+	    !view_u16(v, offsetof(struct java_ring_event, thread_len), &thread_len) ||
+	    !view_u32(v, offsetof(struct java_ring_event, flags), &r->flags) ||
+	    n_frames > JAVA_RING_MAX_DEPTH || class_len > JAVA_RING_MAX_NAME ||
+	    thread_len > JAVA_RING_MAX_NAME ||
 	    !view_sub(v, at, n_frames * sizeof(uint32_t), &r->frames) ||
 	    !view_sub(v, at + r->frames.len, class_len, &r->class) ||
 	    !view_sub(v, at + r->frames.len + class_len, thread_len, &r->thread))
@@ -175,13 +178,13 @@ int java_ring_next(struct java_ring *r, struct java_ring_record *ret_record)
 		if (r->at == bytes.len)
 			return 0;
 		if (!record_len(bytes, r->at, &len) || !view_sub(bytes, r->at, len, &v) ||
-		    !view_u16(v, offsetof(struct ring_record, kind), &record.kind))
+		    !view_u16(v, offsetof(struct java_ring_record_header, kind), &record.kind))
 			return -EBADMSG;
 		r->at += len;
-	} while (record.kind == RING_FILL);
-	if (record.kind == RING_NAME)
+	} while (record.kind == JAVA_RING_FILL);
+	if (record.kind == JAVA_RING_NAME)
 		result = parse_name(v, &record);
-	else if (record.kind == RING_ALLOC || record.kind == RING_LOCK)
+	else if (record.kind == JAVA_RING_ALLOC || record.kind == JAVA_RING_LOCK)
 		result = parse_event(v, &record);
 	else
 		result = -EBADMSG;
@@ -195,14 +198,14 @@ int java_ring_done(struct java_ring *r, struct err *err)
 	r->tail += r->bytes.len;
 	buf_clear(&r->bytes);
 	r->at = 0;
-	if (ring_write(r, &r->tail, sizeof(r->tail), offsetof(struct ring_header, tail)) < 0)
+	if (ring_write(r, &r->tail, sizeof(r->tail), offsetof(struct java_ring_header, tail)) < 0)
 		return ring_broken(err);
 	return 0;
 }
 
 int java_ring_counts(const struct java_ring *r, struct java_ring_counts *ret_counts)
 {
-	struct ring_header h;
+	struct java_ring_header h;
 
 	if (io_pread_full(r->fd, &h, sizeof(h), 0) != sizeof(h))
 		return -EBADMSG;

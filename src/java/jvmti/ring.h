@@ -21,7 +21,7 @@ struct java_ring_options {
 	uint64_t data_bytes;	 /* a power of two */
 	uint64_t idle_ns;	 /* the agent ends without a sign of life from us for so long */
 	uint64_t interval_bytes; /* between samples of allocations, at first */
-	uint32_t wanted;	 /* RING_ALLOCS, RING_LOCKS */
+	uint32_t wanted;	 /* JAVA_RING_ALLOCS, JAVA_RING_LOCKS */
 	uint32_t depth;		 /* of stacks */
 };
 
@@ -36,7 +36,7 @@ struct java_ring {
 
 /* A record; views are borrowed until the next reading. */
 struct java_ring_record {
-	uint16_t kind; /* RING_NAME, RING_ALLOC, RING_LOCK */
+	uint16_t kind; /* JAVA_RING_NAME, JAVA_RING_ALLOC, JAVA_RING_LOCK */
 	/* Of a name. */
 	uint32_t frame;
 	int32_t line;

@@ -83,15 +83,15 @@ static int files_create(const struct java_perfmap_files *f, const struct java_ta
 			const char *name, mode_t mode, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	struct java_self self;
-	int r = java_self_become(t, &self);
+	struct java_user self;
+	int r = java_user_become(t, &self);
 
 	if (r < 0)
 		return r;
 	fd = openat(f->tmp, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
 	/* Whatever our umask is. */
 	r = fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
-	java_self_return(&self);
+	java_user_return(&self);
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;

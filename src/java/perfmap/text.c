@@ -36,8 +36,8 @@ int java_perfmap_name(struct buf *out, struct view name)
 	n = MIN(method - 1 - begin, sizeof(class_name));
 	for (size_t i = 0; i < n; i++)
 		class_name[i] = name.data[begin + i] == '.' ? '/' : name.data[begin + i];
-	return jfr_names_method(out, view_of(class_name, n),
-				view_of(name.data + method, end - method), false);
+	return java_jfr_names_method(out, view_of(class_name, n),
+				     view_of(name.data + method, end - method), false);
 }
 
 /* START SIZE NAME; 1 when it was one. */

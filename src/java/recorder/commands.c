@@ -29,7 +29,7 @@ static bool line_contains(struct view line, const char *word)
 }
 
 /* "Recording 1: name=x (running)", and before JDK 9 "Recording: recording=1 name=\"x\"". */
-int java_jfr_parse_check(struct view answer, const char *name)
+int java_recorder_parse_check(struct view answer, const char *name)
 {
 	bool understood = false;
 	struct view line;
@@ -41,7 +41,7 @@ int java_jfr_parse_check(struct view answer, const char *name)
 		if (!view_starts_with(line, "Recording ") && !view_starts_with(line, "Recording:"))
 			continue;
 		understood = true;
-		found |= line_contains(line, name) ? JAVA_JFR_OURS : JAVA_JFR_OTHERS;
+		found |= line_contains(line, name) ? JAVA_RECORDER_OURS : JAVA_RECORDER_OTHERS;
 	}
 	return understood ? found : -EBADMSG;
 }
@@ -60,7 +60,7 @@ static int copy_path(struct view path, char *dst, size_t cap)
 	return 0;
 }
 
-int java_jfr_parse_directory(struct view answer, char *dst, size_t cap)
+int java_recorder_parse_directory(struct view answer, char *dst, size_t cap)
 {
 	static const char key[] = "Repository path: ";
 	struct view line, path;
@@ -84,7 +84,7 @@ int java_jfr_parse_directory(struct view answer, char *dst, size_t cap)
 	return -EBADMSG;
 }
 
-int java_jfr_parse_property(struct view answer, const char *name, char *dst, size_t cap)
+int java_recorder_parse_property(struct view answer, const char *name, char *dst, size_t cap)
 {
 	struct view line;
 
@@ -134,26 +134,26 @@ static int jfr_default_directory(struct java_attach *a, char *dst, size_t cap, s
 
 	if (r < 0)
 		return r;
-	if (java_jfr_parse_property(buf_view(&answer), "java.io.tmpdir", dst, cap) < 0)
+	if (java_recorder_parse_property(buf_view(&answer), "java.io.tmpdir", dst, cap) < 0)
 		(void)snprintf(dst, cap, "/tmp");
 	return 0;
 }
 
-int java_jfr_directory(struct java_attach *a, char *dst, size_t cap, struct err *err)
+int java_recorder_directory(struct java_attach *a, char *dst, size_t cap, struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	int r = jfr_ask(a, "JFR.configure", &answer, err);
 
 	if (r < 0)
 		return r;
-	r = java_jfr_parse_directory(buf_view(&answer), dst, cap);
+	r = java_recorder_parse_directory(buf_view(&answer), dst, cap);
 	if (r < 0)
 		return jfr_refused(a, "report where it keeps recordings", buf_view(&answer), err);
 	return dst[0] ? 0 : jfr_default_directory(a, dst, cap, err);
 }
 
-int java_jfr_set_directory(struct java_attach *a, const char *dir, unsigned int stack_depth,
-			   struct err *err)
+int java_recorder_set_directory(struct java_attach *a, const char *dir, unsigned int stack_depth,
+				struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	char command[512], depth[32] = "", is[256];
@@ -166,25 +166,27 @@ int java_jfr_set_directory(struct java_attach *a, const char *dir, unsigned int 
 	r = jfr_ask(a, command, &answer, err);
 	if (r < 0)
 		return r;
-	if (java_jfr_parse_directory(buf_view(&answer), is, sizeof(is)) < 0 || strcmp(is, dir) != 0)
+	if (java_recorder_parse_directory(buf_view(&answer), is, sizeof(is)) < 0 ||
+	    strcmp(is, dir) != 0)
 		return jfr_refused(a, "change where it keeps recordings", buf_view(&answer), err);
 	return 0;
 }
 
-int java_jfr_find(struct java_attach *a, const char *name, struct err *err)
+int java_recorder_find(struct java_attach *a, const char *name, struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	int r = jfr_ask(a, "JFR.check", &answer, err);
 
 	if (r < 0)
 		return r;
-	r = java_jfr_parse_check(buf_view(&answer), name);
+	r = java_recorder_parse_check(buf_view(&answer), name);
 	if (r < 0)
 		return jfr_refused(a, "list its recordings", buf_view(&answer), err);
 	return r;
 }
 
-int java_jfr_start(struct java_attach *a, const char *name, const char *settings, struct err *err)
+int java_recorder_start(struct java_attach *a, const char *name, const char *settings,
+			struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	char command[512];
@@ -203,7 +205,7 @@ int java_jfr_start(struct java_attach *a, const char *name, const char *settings
 	return 0;
 }
 
-int java_jfr_stop(struct java_attach *a, const char *name, struct err *err)
+int java_recorder_stop(struct java_attach *a, const char *name, struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	char command[128];
@@ -217,7 +219,7 @@ int java_jfr_stop(struct java_attach *a, const char *name, struct err *err)
 	return r < 0 ? r : line_contains(buf_view(&answer), "Stopped recording");
 }
 
-int java_jfr_rotate(struct java_attach *a, const char *name, struct err *err)
+int java_recorder_rotate(struct java_attach *a, const char *name, struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = {};
 	char command[128];

@@ -9,28 +9,28 @@
 #include "java/recorder/settings.h"
 
 /* The first start loads the recorder: half a second of CPU, on a busy machine a minute or more. */
-#define JAVA_JFR_TIMEOUT_NS (120ULL * 1000000000)
+#define JAVA_RECORDER_TIMEOUT_NS (120ULL * 1000000000)
 
 /* Where the JVM keeps recordings: the directory above the one it has made for itself. */
-int java_jfr_directory(struct java_attach *attach, char *dst, size_t cap, struct err *err);
-int java_jfr_set_directory(struct java_attach *attach, const char *dir, unsigned int stack_depth,
-			   struct err *err);
+int java_recorder_directory(struct java_attach *attach, char *dst, size_t cap, struct err *err);
+int java_recorder_set_directory(struct java_attach *attach, const char *dir,
+				unsigned int stack_depth, struct err *err);
 /* Which recordings there are, stopped ones too, as bits. */
 enum {
-	JAVA_JFR_OURS = 1,
-	JAVA_JFR_OTHERS = 2,
+	JAVA_RECORDER_OURS = 1,
+	JAVA_RECORDER_OTHERS = 2,
 };
-int java_jfr_find(struct java_attach *attach, const char *name, struct err *err);
+int java_recorder_find(struct java_attach *attach, const char *name, struct err *err);
 /* -ENOTSUP with the JVM's words when it does not start. */
-int java_jfr_start(struct java_attach *attach, const char *name, const char *settings,
-		   struct err *err);
+int java_recorder_start(struct java_attach *attach, const char *name, const char *settings,
+			struct err *err);
 /* 1 when it was there, 0 when it was not. */
-int java_jfr_stop(struct java_attach *attach, const char *name, struct err *err);
-int java_jfr_rotate(struct java_attach *attach, const char *name, struct err *err);
+int java_recorder_stop(struct java_attach *attach, const char *name, struct err *err);
+int java_recorder_rotate(struct java_attach *attach, const char *name, struct err *err);
 
-/* What the answers say; of any text. The bits of java_jfr_find(), or -EBADMSG. */
-int java_jfr_parse_check(struct view answer, const char *name);
+/* What the answers say; of any text. The bits of java_recorder_find(), or -EBADMSG. */
+int java_recorder_parse_check(struct view answer, const char *name);
 /* The directory of "Repository path: DIR/DATE_PID"; "" for "N/A". -EBADMSG. */
-int java_jfr_parse_directory(struct view answer, char *dst, size_t cap);
+int java_recorder_parse_directory(struct view answer, char *dst, size_t cap);
 /* The value of a property in the text of VM.system_properties. -ENOENT, -EBADMSG. */
-int java_jfr_parse_property(struct view answer, const char *name, char *dst, size_t cap);
+int java_recorder_parse_property(struct view answer, const char *name, char *dst, size_t cap);

@@ -124,13 +124,13 @@ static int job_attach(struct mount_job *job)
 
 static int mount_make_dir(const struct java_target *t, int tmp, const char *name)
 {
-	struct java_self self;
-	int r = java_self_become(t, &self);
+	struct java_user self;
+	int r = java_user_become(t, &self);
 
 	if (r < 0)
 		return r;
 	r = mkdirat(tmp, name, 0700) < 0 ? -errno : 0;
-	java_self_return(&self);
+	java_user_return(&self);
 	return r;
 }
 

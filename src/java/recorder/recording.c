@@ -16,17 +16,17 @@
 #define RECORDING_HEADROOM ((uint64_t)128 << 20)
 
 struct java_recording {
-	struct java_hold hold;
+	struct java_lease lease;
 };
 
 int java_recording_dirfd(const struct java_recording *rec)
 {
-	return rec->hold.dirfd;
+	return rec->lease.dirfd;
 }
 
 const struct java_vm *java_recording_vm(const struct java_recording *rec)
 {
-	return java_attach_vm(rec->hold.attach);
+	return java_attach_vm(rec->lease.attach);
 }
 
 bool java_recording_is_live(const struct java_recording *rec)
@@ -36,14 +36,14 @@ bool java_recording_is_live(const struct java_recording *rec)
 
 int java_recording_stop(struct java_recording *rec, struct err *err)
 {
-	return java_hold_end(&rec->hold, err);
+	return java_lease_end(&rec->lease, err);
 }
 
 void java_recording_free(struct java_recording *rec)
 {
 	if (!rec)
 		return;
-	java_hold_release(&rec->hold);
+	java_lease_release(&rec->lease);
 	free(rec);
 }
 
@@ -83,10 +83,10 @@ static int recording_mount(struct java_recording *rec, const struct java_recordi
 
 	if (java_recording_settings(java_recording_vm(rec)->major, o, &settings) < 0)
 		return err_oom(err);
-	java_note_dir_name(&rec->hold.note, name);
-	r = java_target_read(&rec->hold.note.id, &target, err);
+	java_note_dir_name(&rec->lease.note, name);
+	r = java_target_read(&rec->lease.note.id, &target, err);
 	return r < 0 ? r
-		     : java_mount_make(&target, name, buf_view(&settings), &rec->hold.dirfd, err);
+		     : java_mount_make(&target, name, buf_view(&settings), &rec->lease.dirfd, err);
 }
 
 static int recording_begin(struct java_recording *rec, const struct java_recording_options *o,
@@ -96,27 +96,27 @@ static int recording_begin(struct java_recording *rec, const struct java_recordi
 	char dir[64], settings[96];
 	int r;
 
-	java_note_dir_name(&rec->hold.note, dir_name);
-	java_note_recording_name(&rec->hold.note, name);
+	java_note_dir_name(&rec->lease.note, dir_name);
+	java_note_recording_name(&rec->lease.note, name);
 	(void)snprintf(dir, sizeof(dir), "/tmp/%s", dir_name);
 	(void)snprintf(settings, sizeof(settings), "%s/" JAVA_MOUNT_SETTINGS, dir);
-	r = java_jfr_find(rec->hold.attach, name, err);
+	r = java_recorder_find(rec->lease.attach, name, err);
 	if (r > 0)
 		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
 				"process %d: its user is already recording, and another recording "
 				"would interfere; retried once that ends",
-				(int)rec->hold.note.id.pid);
+				(int)rec->lease.note.id.pid);
 	if (r == 0)
-		r = java_jfr_directory(rec->hold.attach, rec->hold.note.before,
-				       sizeof(rec->hold.note.before), err);
+		r = java_recorder_directory(rec->lease.attach, rec->lease.note.before,
+					    sizeof(rec->lease.note.before), err);
 	if (r == 0)
-		r = java_note_save(rec->hold.state_dir, &rec->hold.note, err);
+		r = java_note_save(rec->lease.state_dir, &rec->lease.note, err);
 	if (r == 0)
 		r = recording_mount(rec, o, err);
 	if (r == 0)
-		r = java_jfr_set_directory(rec->hold.attach, dir,
-					   o->stack_depth ? o->stack_depth : 128, err);
-	return r < 0 ? r : java_jfr_start(rec->hold.attach, name, settings, err);
+		r = java_recorder_set_directory(rec->lease.attach, dir,
+						o->stack_depth ? o->stack_depth : 128, err);
+	return r < 0 ? r : java_recorder_start(rec->lease.attach, name, settings, err);
 }
 
 int java_recording_start(const struct proc_id *id, const struct java_recording_options *o,
@@ -127,13 +127,13 @@ int java_recording_start(const struct proc_id *id, const struct java_recording_o
 
 	if (!rec)
 		return err_oom(err);
-	r = java_hold_init(&rec->hold, o->state_dir, err);
+	r = java_lease_init(&rec->lease, o->state_dir, err);
 	if (r == 0)
-		r = java_hold_check(id, err);
+		r = java_lease_check(id, err);
 	if (r == 0)
 		r = recording_check_memory(id, err);
 	if (r == 0)
-		r = java_hold_begin(&rec->hold, id, err);
+		r = java_lease_begin(&rec->lease, id, err);
 	if (r == 0)
 		r = recording_begin(rec, o, err);
 	if (r < 0)
@@ -148,15 +148,15 @@ int java_recording_start(const struct proc_id *id, const struct java_recording_o
  */
 static int recording_yield(struct java_recording *rec, const char *name, struct err *err)
 {
-	int r = java_jfr_stop(rec->hold.attach, name, err);
+	int r = java_recorder_stop(rec->lease.attach, name, err);
 
 	if (r >= 0)
-		r = java_jfr_set_directory(rec->hold.attach, rec->hold.note.before, 0, err);
+		r = java_recorder_set_directory(rec->lease.attach, rec->lease.note.before, 0, err);
 	if (r < 0)
 		return r;
 	return err_set(err, -EBUSY,
 		       "process %d: its user has started a recording; sonde's has stopped",
-		       (int)rec->hold.note.id.pid);
+		       (int)rec->lease.note.id.pid);
 }
 
 int java_recording_check(struct java_recording *rec, struct err *err)
@@ -164,18 +164,18 @@ int java_recording_check(struct java_recording *rec, struct err *err)
 	char name[JAVA_NOTE_NAME];
 	int r;
 
-	java_note_recording_name(&rec->hold.note, name);
-	r = java_jfr_find(rec->hold.attach, name, err);
-	if (r < 0 && !proc_id_alive(&rec->hold.note.id))
-		return err_set(err, -ESRCH, "process %d has exited", (int)rec->hold.note.id.pid);
+	java_note_recording_name(&rec->lease.note, name);
+	r = java_recorder_find(rec->lease.attach, name, err);
+	if (r < 0 && !proc_id_alive(&rec->lease.note.id))
+		return err_set(err, -ESRCH, "process %d has exited", (int)rec->lease.note.id.pid);
 	if (r < 0)
 		return r;
-	if (r & JAVA_JFR_OTHERS)
+	if (r & JAVA_RECORDER_OTHERS)
 		return recording_yield(rec, name, err);
-	if (!(r & JAVA_JFR_OURS))
+	if (!(r & JAVA_RECORDER_OURS))
 		return err_set(err, -ENOENT,
 			       "process %d: sonde's recording was stopped by someone else",
-			       (int)rec->hold.note.id.pid);
+			       (int)rec->lease.note.id.pid);
 	return 0;
 }
 
@@ -183,6 +183,6 @@ int java_recording_rotate(struct java_recording *rec, struct err *err)
 {
 	char name[JAVA_NOTE_NAME];
 
-	java_note_recording_name(&rec->hold.note, name);
-	return java_jfr_rotate(rec->hold.attach, name, err);
+	java_note_recording_name(&rec->lease.note, name);
+	return java_recorder_rotate(rec->lease.attach, name, err);
 }

@@ -27,10 +27,10 @@ static int undo_directory(struct java_attach *attach, const struct java_note *no
 	int r;
 
 	java_note_dir_name(note, name);
-	r = java_jfr_directory(attach, now, sizeof(now), err);
+	r = java_recorder_directory(attach, now, sizeof(now), err);
 	if (r < 0 || !strstr(now, name))
 		return r;
-	return java_jfr_set_directory(attach, note->before, 0, err);
+	return java_recorder_set_directory(attach, note->before, 0, err);
 }
 
 static int undo_in_jvm(const struct java_note *note, struct err *err)
@@ -44,16 +44,16 @@ static int undo_in_jvm(const struct java_note *note, struct err *err)
 	if (!note->before[0])
 		return 0;
 	java_note_recording_name(note, name);
-	r = java_attach_open(&note->id, JAVA_JFR_TIMEOUT_NS, &attach, err);
+	r = java_attach_open(&note->id, JAVA_RECORDER_TIMEOUT_NS, &attach, err);
 	/* It runs another program by now. */
 	if (r == -ENOTSUP)
 		return 0;
 	if (r == 0)
-		r = java_jfr_stop(attach, name, err);
+		r = java_recorder_stop(attach, name, err);
 	if (r >= 0)
 		r = undo_directory(attach, note, err);
 	if (r == 0)
-		r = java_jfr_find(attach, name, err);
+		r = java_recorder_find(attach, name, err);
 	if (r > 0)
 		return err_set(err, -EBUSY,
 			       "process %d: its user's recording has files in sonde's tmpfs, which "

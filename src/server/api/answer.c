@@ -10,9 +10,9 @@
 #define ANSWER_MAX_BYTES ((size_t)128 << 20)
 #define ANSWER_MIN_PACKED 1024
 
-struct answer answer_new(void)
+struct server_answer server_answer_new(void)
 {
-	return (struct answer){
+	return (struct server_answer){
 		.status = 200,
 		.type = "application/json",
 		.cache = "no-store",
@@ -20,7 +20,7 @@ struct answer answer_new(void)
 	};
 }
 
-void answer_release(struct answer *a)
+void server_answer_release(struct server_answer *a)
 {
 	buf_release(&a->body);
 }
@@ -42,7 +42,7 @@ static unsigned int answer_status(int error)
 	}
 }
 
-void answer_refuse(struct answer *a, unsigned int status, const char *sentence)
+void server_answer_refuse(struct server_answer *a, unsigned int status, const char *sentence)
 {
 	struct json j = json_to(&a->body);
 
@@ -62,17 +62,17 @@ void answer_refuse(struct answer *a, unsigned int status, const char *sentence)
 		buf_clear(&a->body);
 }
 
-void answer_error(struct answer *a, int error, const struct err *err)
+void server_answer_error(struct server_answer *a, int error, const struct err *err)
 {
 	unsigned int status = answer_status(error);
 	char line[ERR_LINE_MAX];
 
 	if (status == 503)
 		a->retry_after_s = 1;
-	answer_refuse(a, status, err_describe(err, error, line));
+	server_answer_refuse(a, status, err_describe(err, error, line));
 }
 
-void answer_pack(struct answer *a)
+void server_answer_pack(struct server_answer *a)
 {
 	_cleanup_(gzip_writer_freep) struct gzip_writer *w = NULL;
 	_cleanup_(buf_release) struct buf out = buf_with_max(ANSWER_MAX_BYTES);
@@ -87,25 +87,25 @@ void answer_pack(struct answer *a)
 	a->packed = true;
 }
 
-void answer_text(struct json *j, const char *key, const char *value)
+void server_answer_text(struct json *j, const char *key, const char *value)
 {
 	json_key(j, key);
 	json_cstring(j, *value ? value : NULL);
 }
 
-void answer_uint(struct json *j, const char *key, uint64_t value)
+void server_answer_uint(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
 	json_uint(j, value);
 }
 
-void answer_double(struct json *j, const char *key, double value)
+void server_answer_double(struct json *j, const char *key, double value)
 {
 	json_key(j, key);
 	json_double(j, value);
 }
 
-void answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
+void server_answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
 {
 	/* Unlike in observed times, 0 is a valid time here. */
 	json_key(j, "from");
@@ -114,7 +114,7 @@ void answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
 	json_int(j, to_ns / (int64_t)NS_PER_MS);
 }
 
-void answer_time(struct json *j, const char *key, int64_t ns)
+void server_answer_time(struct json *j, const char *key, int64_t ns)
 {
 	json_key(j, key);
 	if (ns)

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-struct answer {
+struct server_answer {
 	unsigned int status; /* HTTP */
 	const char *type;    /* Content-Type */
 	const char *cache;   /* Cache-Control */
@@ -20,21 +20,21 @@ struct answer {
 };
 
 /* Zeroed, except for the limit of the body. */
-struct answer answer_new(void);
-void answer_release(struct answer *a);
+struct server_answer server_answer_new(void);
+void server_answer_release(struct server_answer *a);
 
 /* Sets the status for an error, and its message as JSON. Replaces the body. */
-void answer_error(struct answer *a, int error, const struct err *err);
+void server_answer_error(struct server_answer *a, int error, const struct err *err);
 /* The same with an explicit status. */
-void answer_refuse(struct answer *a, unsigned int status, const char *sentence);
+void server_answer_refuse(struct server_answer *a, unsigned int status, const char *sentence);
 /* Compresses the body if worthwhile. Leaves it unchanged if out of memory. */
-void answer_pack(struct answer *a);
+void server_answer_pack(struct server_answer *a);
 
 /* Key-value pairs of objects. "" and 0 become null where they mean "none". */
-void answer_text(struct json *j, const char *key, const char *value);
-void answer_uint(struct json *j, const char *key, uint64_t value);
-void answer_double(struct json *j, const char *key, double value);
+void server_answer_text(struct json *j, const char *key, const char *value);
+void server_answer_uint(struct json *j, const char *key, uint64_t value);
+void server_answer_double(struct json *j, const char *key, double value);
 /* "from" and "to" of the requested window. */
-void answer_window(struct json *j, int64_t from_ns, int64_t to_ns);
+void server_answer_window(struct json *j, int64_t from_ns, int64_t to_ns);
 /* Nanoseconds as milliseconds. */
-void answer_time(struct json *j, const char *key, int64_t ns);
+void server_answer_time(struct json *j, const char *key, int64_t ns);

@@ -18,7 +18,7 @@ static void write_kind(struct json *j, const char *unit, bool snapshot)
 {
 	json_key(j, "unit");
 	json_cstring(j, unit);
-	answer_text(j, "mode", snapshot ? "snapshot" : "delta");
+	server_answer_text(j, "mode", snapshot ? "snapshot" : "delta");
 }
 
 /* The mode of a stream over all time; -ENOENT if it was never stored. */
@@ -34,16 +34,16 @@ static int stream_mode(const struct store_stream *streams, size_t len, const cha
 	return -ENOENT;
 }
 
-static int never_stored(const struct request *rq, struct err *err)
+static int never_stored(const struct server_request *rq, struct err *err)
 {
 	return err_set(
 		err, -ENOENT,
 		"no stored profiles of service '%.100s' and type '%.100s'; see /api/services",
-		rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE]);
+		rq->params.text[SERVER_PARAM_SERVICE], rq->params.text[SERVER_PARAM_TYPE]);
 }
 
 /* A window without data still has a mode: the stream's over all time. */
-static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *err)
+static int find_mode(const struct server_request *rq, bool *ret_snapshot, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
 	size_t len = 0;
@@ -51,8 +51,8 @@ static int find_mode(const struct request *rq, bool *ret_snapshot, struct err *e
 
 	if (r < 0)
 		return r;
-	r = stream_mode(streams, len, rq->params.text[PARAM_SERVICE], rq->params.text[PARAM_TYPE],
-			ret_snapshot);
+	r = stream_mode(streams, len, rq->params.text[SERVER_PARAM_SERVICE],
+			rq->params.text[SERVER_PARAM_TYPE], ret_snapshot);
 	return r < 0 ? never_stored(rq, err) : 0;
 }
 
@@ -64,8 +64,8 @@ static const char *type_unit(const char *type)
 }
 
 struct series {
-	const struct request *rq;
-	struct steps steps;
+	const struct server_request *rq;
+	struct server_steps steps;
 	double *points;
 	struct json j;
 };
@@ -73,7 +73,7 @@ struct series {
 /* Writes unit, mode and points of one type into the open object. */
 static int series_write(struct series *s, const char *type, bool snapshot, struct err *err)
 {
-	struct store_window w = params_window(&s->rq->params);
+	struct store_window w = server_params_window(&s->rq->params);
 	int r;
 
 	w.type = type;
@@ -95,7 +95,7 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 static int series_several(struct series *s, const struct store_stream *streams, size_t len,
 			  struct err *err)
 {
-	const struct params *p = &s->rq->params;
+	const struct server_params *p = &s->rq->params;
 	size_t found = 0;
 	int r = 0;
 
@@ -104,11 +104,12 @@ static int series_several(struct series *s, const struct store_stream *streams, 
 	for (size_t i = 0; r == 0 && i < p->n_types; i++) {
 		bool snapshot = false;
 
-		if (stream_mode(streams, len, p->text[PARAM_SERVICE], p->types[i], &snapshot) < 0)
+		if (stream_mode(streams, len, p->text[SERVER_PARAM_SERVICE], p->types[i],
+				&snapshot) < 0)
 			continue;
 		found++;
 		json_object_begin(&s->j);
-		answer_text(&s->j, "type", p->types[i]);
+		server_answer_text(&s->j, "type", p->types[i]);
 		r = series_write(s, p->types[i], snapshot, err);
 		json_object_end(&s->j);
 	}
@@ -119,22 +120,22 @@ static int series_several(struct series *s, const struct store_stream *streams, 
 static int series_one(struct series *s, const struct store_stream *streams, size_t len,
 		      struct err *err)
 {
-	const struct params *p = &s->rq->params;
-	const char *type = p->text[PARAM_TYPE];
+	const struct server_params *p = &s->rq->params;
+	const char *type = p->text[SERVER_PARAM_TYPE];
 	bool snapshot = false;
 
-	if (stream_mode(streams, len, p->text[PARAM_SERVICE], type, &snapshot) < 0)
+	if (stream_mode(streams, len, p->text[SERVER_PARAM_SERVICE], type, &snapshot) < 0)
 		return never_stored(s->rq, err);
 	return series_write(s, type, snapshot, err);
 }
 
-int api_series(const struct request *rq, struct answer *a, struct err *err)
+int server_api_series(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
 	struct series s = {.rq = rq, .j = json_to(&a->body)};
 	_cleanup_free_ double *points = NULL;
 	size_t len = 0;
-	int r = api_steps(rq, &s.steps, err);
+	int r = server_api_steps(rq, &s.steps, err);
 
 	if (r == 0)
 		r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
@@ -144,12 +145,12 @@ int api_series(const struct request *rq, struct answer *a, struct err *err)
 	if (!points)
 		return err_oom(err);
 	json_object_begin(&s.j);
-	answer_window(&s.j, rq->params.from_ns, rq->params.to_ns);
-	answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
+	server_answer_window(&s.j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
 	r = rq->params.n_types > 1 ? series_several(&s, streams, len, err)
 				   : series_one(&s, streams, len, err);
 	json_object_end(&s.j);
-	return r < 0 ? r : api_finish(&s.j, err);
+	return r < 0 ? r : server_api_finish(&s.j, err);
 }
 
 static void flame_names(struct json *j, const char *key, char *const *names, size_t n)
@@ -178,17 +179,18 @@ static void flame_column(struct json *j, const char *key, const struct query_fla
 	json_array_end(j);
 }
 
-static void flame_write(struct json *j, const struct request *rq, const struct query_flame *f)
+static void flame_write(struct json *j, const struct server_request *rq,
+			const struct query_flame *f)
 {
 	json_object_begin(j);
 	write_kind(j, f->about.unit, f->about.snapshot);
-	answer_window(j, rq->params.from_ns, rq->params.to_ns);
-	answer_double(j, "total", f->total);
+	server_answer_window(j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_double(j, "total", f->total);
 	if (rq->params.has_before)
-		answer_double(j, "before_total", f->before_total);
-	answer_double(j, "folded", f->folded);
-	answer_uint(j, "collections", f->about.collections);
-	answer_double(j, "other", f->about.other);
+		server_answer_double(j, "before_total", f->before_total);
+	server_answer_double(j, "folded", f->folded);
+	server_answer_uint(j, "collections", f->about.collections);
+	server_answer_double(j, "other", f->about.other);
 	flame_names(j, "names", f->names, f->n_names);
 	flame_names(j, "files", f->files, f->n_names);
 	flame_column(j, "name", f, offsetof(struct query_node, name), true);
@@ -203,20 +205,21 @@ static void flame_write(struct json *j, const struct request *rq, const struct q
 	json_object_end(j);
 }
 
-int api_flame(const struct request *rq, struct answer *a, struct err *err)
+int server_api_flame(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
-	struct store_window w = params_window(&rq->params), before = params_before(&rq->params);
+	struct store_window w = server_params_window(&rq->params),
+			    before = server_params_before(&rq->params);
 	_cleanup_(query_flame_release) struct query_flame flame = {0};
 	struct json j = json_to(&a->body);
 	int r = query_flame(rq->context->store, &w, rq->params.has_before ? &before : NULL,
-			    rq->params.number[PARAM_MAX_NODES], &flame, err);
+			    rq->params.number[SERVER_PARAM_MAX_NODES], &flame, err);
 
 	if (r == 0 && flame.about.collections == 0)
 		r = find_mode(rq, &flame.about.snapshot, err);
 	if (r < 0)
 		return r;
 	flame_write(&j, rq, &flame);
-	return api_finish(&j, err);
+	return server_api_finish(&j, err);
 }
 
 static void top_row(struct json *j, const struct query_row *row, bool has_before)
@@ -226,18 +229,19 @@ static void top_row(struct json *j, const struct query_row *row, bool has_before
 	json_cstring(j, row->name);
 	json_key(j, "file");
 	json_cstring(j, row->file);
-	answer_double(j, "self", row->self);
-	answer_double(j, "total", row->total);
+	server_answer_double(j, "self", row->self);
+	server_answer_double(j, "total", row->total);
 	if (has_before) {
-		answer_double(j, "before_self", row->before_self);
-		answer_double(j, "before_total", row->before_total);
+		server_answer_double(j, "before_self", row->before_self);
+		server_answer_double(j, "before_total", row->before_total);
 	}
 	json_object_end(j);
 }
 
-int api_top(const struct request *rq, struct answer *a, struct err *err)
+int server_api_top(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
-	struct store_window w = params_window(&rq->params), before = params_before(&rq->params);
+	struct store_window w = server_params_window(&rq->params),
+			    before = server_params_before(&rq->params);
 	_cleanup_(query_top_release) struct query_top top = {0};
 	bool has_before = rq->params.has_before;
 	struct json j = json_to(&a->body);
@@ -249,17 +253,17 @@ int api_top(const struct request *rq, struct answer *a, struct err *err)
 		return r;
 	json_object_begin(&j);
 	write_kind(&j, top.about.unit, top.about.snapshot);
-	answer_double(&j, "total", top.total);
+	server_answer_double(&j, "total", top.total);
 	if (has_before)
-		answer_double(&j, "before_total", top.before_total);
-	answer_uint(&j, "functions", top.len);
+		server_answer_double(&j, "before_total", top.before_total);
+	server_answer_uint(&j, "functions", top.len);
 	json_key(&j, "rows");
 	json_array_begin(&j);
-	for (size_t i = 0; i < MIN(top.len, rq->params.number[PARAM_LIMIT]); i++)
+	for (size_t i = 0; i < MIN(top.len, rq->params.number[SERVER_PARAM_LIMIT]); i++)
 		top_row(&j, &top.rows[i], has_before);
 	json_array_end(&j);
 	json_object_end(&j);
-	return api_finish(&j, err);
+	return server_api_finish(&j, err);
 }
 
 /* "shop-inuse_space-20261115T120300Z.pb.gz"; service names may contain anything. */
@@ -280,9 +284,9 @@ static void pprof_name(const struct store_window *w, char *dst, size_t size)
 			*dst = '_';
 }
 
-int api_pprof(const struct request *rq, struct answer *a, struct err *err)
+int server_api_pprof(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
-	struct store_window w = params_window(&rq->params);
+	struct store_window w = server_params_window(&rq->params);
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct store_sum about = {0};
 	bool snapshot;
@@ -291,7 +295,7 @@ int api_pprof(const struct request *rq, struct answer *a, struct err *err)
 	if (r == 0 && about.collections == 0)
 		r = find_mode(rq, &snapshot, err);
 	if (r == 0)
-		r = pprof_encode(p, &a->body, err);
+		r = profile_encode_pprof(p, &a->body, err);
 	if (r < 0)
 		return r;
 	a->type = "application/octet-stream";

@@ -70,11 +70,11 @@ static int reserve(struct happenings *e, size_t n, struct err *err)
 	return 0;
 }
 
-static int collect_stored(const struct request *rq, struct happenings *e, struct err *err)
+static int collect_stored(const struct server_request *rq, struct happenings *e, struct err *err)
 {
-	const struct params *p = &rq->params;
-	int r = store_events(rq->context->store, p->text[PARAM_SERVICE], p->from_ns, p->to_ns,
-			     &e->stored, err);
+	const struct server_params *p = &rq->params;
+	int r = store_events(rq->context->store, p->text[SERVER_PARAM_SERVICE], p->from_ns,
+			     p->to_ns, &e->stored, err);
 
 	if (r == 0)
 		r = reserve(e, e->stored.len, err);
@@ -122,9 +122,9 @@ static int add_sets(struct happenings *e, const char *service, const struct stor
 	return r;
 }
 
-static int collect_sets(const struct request *rq, struct happenings *e, struct err *err)
+static int collect_sets(const struct server_request *rq, struct happenings *e, struct err *err)
 {
-	const struct params *p = &rq->params;
+	const struct server_params *p = &rq->params;
 	size_t n_streams = 0;
 	int r = store_streams(rq->context->store, p->from_ns, p->to_ns, &e->streams, &n_streams,
 			      err);
@@ -140,7 +140,8 @@ static int collect_sets(const struct request *rq, struct happenings *e, struct e
 		size_t n = 0;
 
 		if (strcmp(s->type, OLD_FAMILY ":inuse_space:bytes") != 0 ||
-		    (p->text[PARAM_SERVICE] && strcmp(s->service, p->text[PARAM_SERVICE]) != 0))
+		    (p->text[SERVER_PARAM_SERVICE] &&
+		     strcmp(s->service, p->text[SERVER_PARAM_SERVICE]) != 0))
 			continue;
 		r = store_labelsets(rq->context->store, s->service, p->from_ns, p->to_ns, &sets, &n,
 				    err);
@@ -199,17 +200,17 @@ static int keep_latest(struct happenings *e, struct err *err)
 /* The function that allocated the most. */
 static void write_top(struct json *j, const struct query_top *top, bool has_picture)
 {
-	answer_double(j, "inuse_bytes", has_picture ? top->total : NAN);
+	server_answer_double(j, "inuse_bytes", has_picture ? top->total : NAN);
 	json_key(j, "top");
 	if (top->len == 0 || top->total <= 0) {
 		json_null(j);
 		return;
 	}
 	json_object_begin(j);
-	answer_text(j, "name", top->rows[0].name);
-	answer_text(j, "file", top->rows[0].file);
-	answer_double(j, "self", top->rows[0].self);
-	answer_double(j, "share", top->rows[0].self / top->total);
+	server_answer_text(j, "name", top->rows[0].name);
+	server_answer_text(j, "file", top->rows[0].file);
+	server_answer_double(j, "self", top->rows[0].self);
+	server_answer_double(j, "share", top->rows[0].self / top->total);
 	json_object_end(j);
 }
 
@@ -219,7 +220,7 @@ static uint64_t to_number(const char *text)
 }
 
 /* The heap snapshot; nothing if none was stored. */
-static int read_picture(const struct request *rq, const struct happening *e,
+static int read_picture(const struct server_request *rq, const struct happening *e,
 			struct query_top *ret_top, struct err *err)
 {
 	/* Times are stored in milliseconds. */
@@ -241,7 +242,7 @@ static int read_picture(const struct request *rq, const struct happening *e,
 	return query_top(rq->context->store, &window, NULL, ret_top, err);
 }
 
-static int write_event(const struct request *rq, const struct happening *e, struct json *j,
+static int write_event(const struct server_request *rq, const struct happening *e, struct json *j,
 		       struct err *err)
 {
 	const char *picture = find_label(e->attributes, e->n_attributes, "oom.picture");
@@ -254,21 +255,21 @@ static int write_event(const struct request *rq, const struct happening *e, stru
 	if (r < 0)
 		return r;
 	json_object_begin(j);
-	answer_text(j, "kind", e->kind);
-	answer_time(j, "time", e->time_ns);
-	answer_text(j, "service", e->service);
-	answer_uint(j, "pid", to_number(find_label(e->labels, e->n_labels, "process.pid")));
-	answer_text(j, "executable", exe ? exe : "");
-	answer_text(j, "container", container ? container : "");
-	answer_double(j, "rss_bytes", rss ? (double)rss : NAN);
-	answer_text(j, "picture", picture ? picture : "");
+	server_answer_text(j, "kind", e->kind);
+	server_answer_time(j, "time", e->time_ns);
+	server_answer_text(j, "service", e->service);
+	server_answer_uint(j, "pid", to_number(find_label(e->labels, e->n_labels, "process.pid")));
+	server_answer_text(j, "executable", exe ? exe : "");
+	server_answer_text(j, "container", container ? container : "");
+	server_answer_double(j, "rss_bytes", rss ? (double)rss : NAN);
+	server_answer_text(j, "picture", picture ? picture : "");
 	write_top(j, &top, e->family[0]);
 	json_object_end(j);
 	query_top_release(&top);
 	return 0;
 }
 
-int api_events(const struct request *rq, struct answer *a, struct err *err)
+int server_api_events(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	_cleanup_(happenings_release) struct happenings e = {0};
 	struct json j = json_to(&a->body);
@@ -282,13 +283,13 @@ int api_events(const struct request *rq, struct answer *a, struct err *err)
 		qsort(e.items, e.len, sizeof(*e.items), compare_latest);
 	r = keep_latest(&e, err);
 	json_object_begin(&j);
-	answer_window(&j, rq->params.from_ns, rq->params.to_ns);
-	answer_uint(&j, "count", e.len);
+	server_answer_window(&j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_uint(&j, "count", e.len);
 	json_key(&j, "events");
 	json_array_begin(&j);
 	for (size_t i = 0; r == 0 && i < MIN(e.len, (size_t)EVENTS_MAX); i++)
 		r = write_event(rq, &e.items[i], &j, err);
 	json_array_end(&j);
 	json_object_end(&j);
-	return r < 0 ? r : api_finish(&j, err);
+	return r < 0 ? r : server_api_finish(&j, err);
 }

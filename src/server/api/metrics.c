@@ -23,9 +23,10 @@ static const char *const aggregates[] = {
 	[STORE_LAST] = "last",
 };
 
-static int parse_aggregate(const struct params *p, enum store_aggregate *ret, struct err *err)
+static int parse_aggregate(const struct server_params *p, enum store_aggregate *ret,
+			   struct err *err)
 {
-	const char *name = p->text[PARAM_AGGREGATE];
+	const char *name = p->text[SERVER_PARAM_AGGREGATE];
 
 	*ret = STORE_AVERAGE;
 	for (size_t i = 0; name && i < ARRAY_SIZE(aggregates); i++)
@@ -38,9 +39,9 @@ static int parse_aggregate(const struct params *p, enum store_aggregate *ret, st
 		    : 0;
 }
 
-static void parse_grouping(const struct params *p, struct query_grouping *ret)
+static void parse_grouping(const struct server_params *p, struct query_grouping *ret)
 {
-	_Static_assert(PARAMS_MAX_GROUPS <= QUERY_MAX_KEYS, "all keys fit");
+	_Static_assert(SERVER_PARAMS_MAX_GROUPS <= QUERY_MAX_KEYS, "all keys fit");
 	*ret = (struct query_grouping){0};
 	for (size_t i = 0; i < p->n_groups; i++) {
 		ret->keys[ret->n_keys++] = p->groups[i];
@@ -59,7 +60,7 @@ static void write_points(struct json *j, const double *points, size_t n)
 static void write_label(struct json *j, const struct store_label *label)
 {
 	json_object_begin(j);
-	answer_text(j, "key", label->key);
+	server_answer_text(j, "key", label->key);
 	json_key(j, "value");
 	json_cstring(j, label->value);
 	json_object_end(j);
@@ -106,7 +107,7 @@ static void write_group(struct json *j, const struct query_group *g, enum metric
 	json_object_end(j);
 }
 
-static void write_curves(struct json *j, const struct request *rq,
+static void write_curves(struct json *j, const struct server_request *rq,
 			 const struct store_metric_query *q, const struct query_metrics *m,
 			 bool apart)
 {
@@ -114,12 +115,12 @@ static void write_curves(struct json *j, const struct request *rq,
 	bool gauge = a->kind == METRIC_GAUGE;
 
 	json_object_begin(j);
-	answer_window(j, rq->params.from_ns, rq->params.to_ns);
-	answer_uint(j, "step_ms", (uint64_t)q->step_ns / NS_PER_MS);
-	answer_text(j, "metric", q->metric);
-	answer_text(j, "kind", kind_name(a->kind));
-	answer_text(j, "unit", a->unit);
-	answer_text(j, "aggregate", gauge ? aggregates[q->aggregate] : "sum");
+	server_answer_window(j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_uint(j, "step_ms", (uint64_t)q->step_ns / NS_PER_MS);
+	server_answer_text(j, "metric", q->metric);
+	server_answer_text(j, "kind", kind_name(a->kind));
+	server_answer_text(j, "unit", a->unit);
+	server_answer_text(j, "aggregate", gauge ? aggregates[q->aggregate] : "sum");
 	json_key(j, "bounds");
 	if (a->kind == METRIC_HISTOGRAM)
 		write_points(j, a->bounds, a->n_bounds);
@@ -133,18 +134,18 @@ static void write_curves(struct json *j, const struct request *rq,
 	json_object_end(j);
 }
 
-static int answer_curves(const struct request *rq, struct store_metric_query *q, struct answer *a,
-			 struct err *err)
+static int answer_curves(const struct server_request *rq, struct store_metric_query *q,
+			 struct server_answer *a, struct err *err)
 {
 	_cleanup_(query_metrics_release) struct query_metrics m = {0};
 	struct json j = json_to(&a->body);
 	struct query_grouping grouping;
-	struct steps steps;
-	int r = api_steps(rq, &steps, err);
+	struct server_steps steps;
+	int r = server_api_steps(rq, &steps, err);
 
 	if (r < 0)
 		return r;
-	q->metric = rq->params.text[PARAM_METRIC];
+	q->metric = rq->params.text[SERVER_PARAM_METRIC];
 	q->step_ns = steps.step_ns;
 	q->n_points = steps.n;
 	parse_grouping(&rq->params, &grouping);
@@ -157,7 +158,7 @@ static int answer_curves(const struct request *rq, struct store_metric_query *q,
 			       "request /api/metrics without metric",
 			       q->service, q->metric);
 	write_curves(&j, rq, q, &m, grouping.apart);
-	return api_finish(&j, err);
+	return server_api_finish(&j, err);
 }
 
 /* --- the list */
@@ -181,7 +182,7 @@ static int write_values(struct json *j, const struct store_series *s, size_t n, 
 				values[len++] = s[i].attributes[k].value;
 	qsort(values, len, sizeof(*values), compare_texts);
 	json_object_begin(j);
-	answer_text(j, "key", key);
+	server_answer_text(j, "key", key);
 	json_key(j, "values");
 	json_array_begin(j);
 	for (size_t i = 0; i < len; i++)
@@ -226,13 +227,13 @@ static int write_metric(struct json *j, const struct store_series *s, size_t n)
 		last = MAX(last, s[i].last_ns);
 	}
 	json_object_begin(j);
-	answer_text(j, "metric", s[0].metric);
-	answer_text(j, "kind", kind_name(s[0].kind));
-	answer_text(j, "unit", s[0].unit);
+	server_answer_text(j, "metric", s[0].metric);
+	server_answer_text(j, "kind", kind_name(s[0].kind));
+	server_answer_text(j, "unit", s[0].unit);
 	r = write_attributes(j, s, n);
-	answer_uint(j, "series", n);
-	answer_time(j, "first", first);
-	answer_time(j, "last", last);
+	server_answer_uint(j, "series", n);
+	server_answer_time(j, "first", first);
+	server_answer_time(j, "last", last);
 	json_object_end(j);
 	return r;
 }
@@ -243,19 +244,19 @@ static bool is_same_metric(const struct store_series *a, const struct store_seri
 	       strcmp(a->unit, b->unit) == 0;
 }
 
-static int answer_list(const struct request *rq, const struct store_metric_query *q,
-		       struct answer *a, struct err *err)
+static int answer_list(const struct server_request *rq, const struct store_metric_query *q,
+		       struct server_answer *a, struct err *err)
 {
 	_cleanup_(store_metric_answer_release) struct store_metric_answer found = {0};
 	struct json j = json_to(&a->body);
 	int r = store_metrics(rq->context->store, q, &found, err);
 
 	if (r == 0 && !found.known)
-		r = api_find_service(rq, err);
+		r = server_api_find_service(rq, err);
 	if (r < 0)
 		return r;
 	json_object_begin(&j);
-	answer_window(&j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_window(&j, rq->params.from_ns, rq->params.to_ns);
 	json_key(&j, "metrics");
 	json_array_begin(&j);
 	for (size_t i = 0, n; r == 0 && i < found.len; i += n) {
@@ -266,14 +267,15 @@ static int answer_list(const struct request *rq, const struct store_metric_query
 	}
 	json_array_end(&j);
 	json_object_end(&j);
-	return r < 0 ? err_oom(err) : api_finish(&j, err);
+	return r < 0 ? err_oom(err) : server_api_finish(&j, err);
 }
 
-int api_stored_metrics(const struct request *rq, struct answer *a, struct err *err)
+int server_api_stored_metrics(const struct server_request *rq, struct server_answer *a,
+			      struct err *err)
 {
-	const struct params *p = &rq->params;
+	const struct server_params *p = &rq->params;
 	struct store_metric_query q = {
-		.service = p->text[PARAM_SERVICE],
+		.service = p->text[SERVER_PARAM_SERVICE],
 		.from_ns = p->from_ns,
 		.to_ns = p->to_ns,
 		.filters = p->labels,
@@ -283,5 +285,6 @@ int api_stored_metrics(const struct request *rq, struct answer *a, struct err *e
 
 	if (r < 0)
 		return r;
-	return p->text[PARAM_METRIC] ? answer_curves(rq, &q, a, err) : answer_list(rq, &q, a, err);
+	return p->text[SERVER_PARAM_METRIC] ? answer_curves(rq, &q, a, err)
+					    : answer_list(rq, &q, a, err);
 }

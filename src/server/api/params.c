@@ -12,7 +12,7 @@
 #include "query/query.h"
 
 #define HOUR_NS ((int64_t)3600 * (int64_t)NS_PER_SEC)
-#define MAX_WINDOW_NS ((int64_t)PARAMS_MAX_WINDOW_DAYS * 24 * HOUR_NS)
+#define MAX_WINDOW_NS ((int64_t)SERVER_PARAMS_MAX_WINDOW_DAYS * 24 * HOUR_NS)
 
 enum param_kind { KIND_TEXT, KIND_TIME, KIND_LABEL, KIND_NUMBER };
 
@@ -22,21 +22,21 @@ static const struct {
 	uint64_t min; /* of a number; of a text, max is its length */
 	uint64_t max;
 	uint64_t usual; /* the default */
-} params_table[PARAM_N] = {
-	[PARAM_SERVICE] = {"service", KIND_TEXT, 1, 255, 0},
-	[PARAM_TYPE] = {"type", KIND_TEXT, 1, 127, 0},
-	[PARAM_FROM] = {"from", KIND_TIME, 0, 0, 0},
-	[PARAM_TO] = {"to", KIND_TIME, 0, 0, 0},
-	[PARAM_LABEL] = {"label", KIND_LABEL, 0, 0, 0},
-	[PARAM_BEFORE_FROM] = {"before_from", KIND_TIME, 0, 0, 0},
-	[PARAM_BEFORE_TO] = {"before_to", KIND_TIME, 0, 0, 0},
-	[PARAM_POINTS] = {"points", KIND_NUMBER, 1, 500, 60},
-	[PARAM_STEP_MS] = {"step_ms", KIND_NUMBER, 1000, 40ULL * 86400 * 1000, 0},
-	[PARAM_MAX_NODES] = {"max_nodes", KIND_NUMBER, QUERY_MIN_NODES, 250000, 20000},
-	[PARAM_LIMIT] = {"limit", KIND_NUMBER, 1, 100000, 500},
-	[PARAM_METRIC] = {"metric", KIND_TEXT, 1, 127, 0},
-	[PARAM_GROUP] = {"group", KIND_TEXT, 1, 127, 0},
-	[PARAM_AGGREGATE] = {"aggregate", KIND_TEXT, 1, 15, 0},
+} params_table[SERVER_PARAM_N] = {
+	[SERVER_PARAM_SERVICE] = {"service", KIND_TEXT, 1, 255, 0},
+	[SERVER_PARAM_TYPE] = {"type", KIND_TEXT, 1, 127, 0},
+	[SERVER_PARAM_FROM] = {"from", KIND_TIME, 0, 0, 0},
+	[SERVER_PARAM_TO] = {"to", KIND_TIME, 0, 0, 0},
+	[SERVER_PARAM_LABEL] = {"label", KIND_LABEL, 0, 0, 0},
+	[SERVER_PARAM_BEFORE_FROM] = {"before_from", KIND_TIME, 0, 0, 0},
+	[SERVER_PARAM_BEFORE_TO] = {"before_to", KIND_TIME, 0, 0, 0},
+	[SERVER_PARAM_POINTS] = {"points", KIND_NUMBER, 1, 500, 60},
+	[SERVER_PARAM_STEP_MS] = {"step_ms", KIND_NUMBER, 1000, 40ULL * 86400 * 1000, 0},
+	[SERVER_PARAM_MAX_NODES] = {"max_nodes", KIND_NUMBER, QUERY_MIN_NODES, 250000, 20000},
+	[SERVER_PARAM_LIMIT] = {"limit", KIND_NUMBER, 1, 100000, 500},
+	[SERVER_PARAM_METRIC] = {"metric", KIND_TEXT, 1, 127, 0},
+	[SERVER_PARAM_GROUP] = {"group", KIND_TEXT, 1, 127, 0},
+	[SERVER_PARAM_AGGREGATE] = {"aggregate", KIND_TEXT, 1, 15, 0},
 };
 
 static int hex_digit(char c)
@@ -73,7 +73,8 @@ static bool decode(char *text)
 	return true;
 }
 
-static int parse_number(enum param param, const char *value, uint64_t *ret_number, struct err *err)
+static int parse_number(enum server_param param, const char *value, uint64_t *ret_number,
+			struct err *err)
 {
 	uint64_t min = params_table[param].min, max = params_table[param].max;
 	char *end;
@@ -89,7 +90,8 @@ static int parse_number(enum param param, const char *value, uint64_t *ret_numbe
 	return 0;
 }
 
-static int parse_text(enum param param, const char *value, const char **ret_text, struct err *err)
+static int parse_text(enum server_param param, const char *value, const char **ret_text,
+		      struct err *err)
 {
 	if (!*value || strlen(value) > params_table[param].max)
 		return err_set(err, -EINVAL, "%s must have 1 to %" PRIu64 " bytes",
@@ -98,70 +100,72 @@ static int parse_text(enum param param, const char *value, const char **ret_text
 	return 0;
 }
 
-static int parse_label(struct params *p, char *value, struct err *err)
+static int parse_label(struct server_params *p, char *value, struct err *err)
 {
 	char *equals = strchr(value, '=');
 
 	if (!equals || equals == value)
 		return err_set(err, -EINVAL,
 			       "label must be key=value, for example label=process.pid=1234");
-	if (p->n_labels == PARAMS_MAX_LABELS)
-		return err_set(err, -EINVAL, "at most %d labels are allowed", PARAMS_MAX_LABELS);
+	if (p->n_labels == SERVER_PARAMS_MAX_LABELS)
+		return err_set(err, -EINVAL, "at most %d labels are allowed",
+			       SERVER_PARAMS_MAX_LABELS);
 	*equals = '\0';
 	p->labels[p->n_labels++] = (struct store_label){.key = value, .value = equals + 1};
 	return 0;
 }
 
-static int parse_type(struct params *p, const char *value, struct err *err)
+static int parse_type(struct server_params *p, const char *value, struct err *err)
 {
 	int r;
 
-	if (p->n_types == PARAMS_MAX_TYPES)
-		return err_set(err, -EINVAL, "at most %d types are allowed", PARAMS_MAX_TYPES);
-	r = parse_text(PARAM_TYPE, value, &p->types[p->n_types], err);
+	if (p->n_types == SERVER_PARAMS_MAX_TYPES)
+		return err_set(err, -EINVAL, "at most %d types are allowed",
+			       SERVER_PARAMS_MAX_TYPES);
+	r = parse_text(SERVER_PARAM_TYPE, value, &p->types[p->n_types], err);
 	if (r < 0)
 		return r;
 	p->n_types++;
-	p->text[PARAM_TYPE] = p->types[0];
+	p->text[SERVER_PARAM_TYPE] = p->types[0];
 	return 0;
 }
 
-static int parse_group(struct params *p, const char *value, struct err *err)
+static int parse_group(struct server_params *p, const char *value, struct err *err)
 {
 	int r;
 
-	if (p->n_groups == PARAMS_MAX_GROUPS)
+	if (p->n_groups == SERVER_PARAMS_MAX_GROUPS)
 		return err_set(err, -EINVAL, "at most %d group keys are allowed",
-			       PARAMS_MAX_GROUPS);
-	r = parse_text(PARAM_GROUP, value, &p->groups[p->n_groups], err);
+			       SERVER_PARAMS_MAX_GROUPS);
+	r = parse_text(SERVER_PARAM_GROUP, value, &p->groups[p->n_groups], err);
 	p->n_groups += r == 0;
 	return r;
 }
 
-static int64_t *params_time(struct params *p, enum param param)
+static int64_t *params_time(struct server_params *p, enum server_param param)
 {
 	switch (param) {
-	case PARAM_FROM:
+	case SERVER_PARAM_FROM:
 		return &p->from_ns;
-	case PARAM_TO:
+	case SERVER_PARAM_TO:
 		return &p->to_ns;
-	case PARAM_BEFORE_FROM:
+	case SERVER_PARAM_BEFORE_FROM:
 		return &p->before_from_ns;
 	default:
 		return &p->before_to_ns;
 	}
 }
 
-static int parse_value(struct params *p, enum param param, char *value, int64_t now_ns,
-		       struct err *err)
+static int parse_value(struct server_params *p, enum server_param param, char *value,
+		       int64_t now_ns, struct err *err)
 {
 	int r;
 
 	switch (params_table[param].kind) {
 	case KIND_TEXT:
-		if (param == PARAM_TYPE)
+		if (param == SERVER_PARAM_TYPE)
 			return parse_type(p, value, err);
-		if (param == PARAM_GROUP)
+		if (param == SERVER_PARAM_GROUP)
 			return parse_group(p, value, err);
 		return parse_text(param, value, &p->text[param], err);
 	case KIND_TIME:
@@ -174,14 +178,14 @@ static int parse_value(struct params *p, enum param param, char *value, int64_t 
 	}
 }
 
-static int find_param(const struct param_rules *rules, const char *name, enum param *ret_param,
-		      struct err *err)
+static int find_param(const struct server_param_rules *rules, const char *name,
+		      enum server_param *ret_param, struct err *err)
 {
 	char known[256] = "";
 	size_t len = 0;
 
-	for (enum param i = 0; i < PARAM_N; i++) {
-		if (!(rules->allowed & PARAM_BIT(i)))
+	for (enum server_param i = 0; i < SERVER_PARAM_N; i++) {
+		if (!(rules->allowed & SERVER_PARAM_BIT(i)))
 			continue;
 		if (strcmp(params_table[i].name, name) == 0) {
 			*ret_param = i;
@@ -196,11 +200,11 @@ static int find_param(const struct param_rules *rules, const char *name, enum pa
 	return err_set(err, -EINVAL, "unknown parameter '%.40s' (expected: %s)", name, known);
 }
 
-static int parse_pair(const struct param_rules *rules, struct params *p, char *pair, int64_t now_ns,
-		      struct err *err)
+static int parse_pair(const struct server_param_rules *rules, struct server_params *p, char *pair,
+		      int64_t now_ns, struct err *err)
 {
 	char *equals = strchr(pair, '=');
-	enum param param = PARAM_N;
+	enum server_param param = SERVER_PARAM_N;
 	int r;
 
 	if (equals)
@@ -214,10 +218,10 @@ static int parse_pair(const struct param_rules *rules, struct params *p, char *p
 		return r;
 	if (!equals)
 		return err_set(err, -EINVAL, "%s needs a value", params_table[param].name);
-	if (p->given & PARAM_BIT(param) && params_table[param].kind != KIND_LABEL &&
-	    param != PARAM_GROUP && !(param == PARAM_TYPE && rules->several_types))
+	if (p->given & SERVER_PARAM_BIT(param) && params_table[param].kind != KIND_LABEL &&
+	    param != SERVER_PARAM_GROUP && !(param == SERVER_PARAM_TYPE && rules->several_types))
 		return err_set(err, -EINVAL, "%s is given twice", params_table[param].name);
-	p->given |= PARAM_BIT(param);
+	p->given |= SERVER_PARAM_BIT(param);
 	return parse_value(p, param, equals + 1, now_ns, err);
 }
 
@@ -228,18 +232,19 @@ static int check_window(const char *name, int64_t from_ns, int64_t to_ns, struct
 			       "%s ends before it starts; from must be earlier than to", name);
 	if (to_ns - from_ns > MAX_WINDOW_NS)
 		return err_set(err, -EINVAL, "%s is longer than %d days; use a shorter one", name,
-			       PARAMS_MAX_WINDOW_DAYS);
+			       SERVER_PARAMS_MAX_WINDOW_DAYS);
 	return 0;
 }
 
-static int check_windows(struct params *p, int64_t now_ns, struct err *err)
+static int check_windows(struct server_params *p, int64_t now_ns, struct err *err)
 {
-	uint32_t both = PARAM_BIT(PARAM_BEFORE_FROM) | PARAM_BIT(PARAM_BEFORE_TO);
+	uint32_t both = SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_FROM) |
+			SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_TO);
 	int r;
 
-	if (!(p->given & PARAM_BIT(PARAM_TO)))
+	if (!(p->given & SERVER_PARAM_BIT(SERVER_PARAM_TO)))
 		p->to_ns = now_ns;
-	if (!(p->given & PARAM_BIT(PARAM_FROM)))
+	if (!(p->given & SERVER_PARAM_BIT(SERVER_PARAM_FROM)))
 		p->from_ns = MAX(p->to_ns - HOUR_NS, 0);
 	r = check_window("the window", p->from_ns, p->to_ns, err);
 	if (r < 0 || !(p->given & both))
@@ -250,27 +255,28 @@ static int check_windows(struct params *p, int64_t now_ns, struct err *err)
 	return check_window("the other window", p->before_from_ns, p->before_to_ns, err);
 }
 
-static int check_required(const struct param_rules *rules, const struct params *p, struct err *err)
+static int check_required(const struct server_param_rules *rules, const struct server_params *p,
+			  struct err *err)
 {
-	for (enum param i = 0; i < PARAM_N; i++)
-		if (rules->required & ~p->given & PARAM_BIT(i))
+	for (enum server_param i = 0; i < SERVER_PARAM_N; i++)
+		if (rules->required & ~p->given & SERVER_PARAM_BIT(i))
 			return err_set(err, -EINVAL, "missing parameter %s", params_table[i].name);
 	return 0;
 }
 
-int params_parse(const struct param_rules *rules, const char *query, int64_t now_ns,
-		 struct params *ret_params, struct err *err)
+int server_params_parse(const struct server_param_rules *rules, const char *query, int64_t now_ns,
+			struct server_params *ret_params, struct err *err)
 {
-	struct params *p = ret_params;
+	struct server_params *p = ret_params;
 	char *rest, *pair;
 	int r = 0;
 
-	*p = (struct params){0};
-	for (enum param i = 0; i < PARAM_N; i++)
+	*p = (struct server_params){0};
+	for (enum server_param i = 0; i < SERVER_PARAM_N; i++)
 		p->number[i] = params_table[i].usual;
-	if (strlen(query) > PARAMS_MAX_QUERY)
+	if (strlen(query) > SERVER_PARAMS_MAX_QUERY)
 		return err_set(err, -EINVAL, "the parameters are longer than %d bytes",
-			       PARAMS_MAX_QUERY);
+			       SERVER_PARAMS_MAX_QUERY);
 	memcpy(p->memory, query, strlen(query) + 1);
 	rest = p->memory;
 	while (r == 0 && (pair = strsep(&rest, "&")))
@@ -281,11 +287,11 @@ int params_parse(const struct param_rules *rules, const char *query, int64_t now
 	return r < 0 ? r : check_windows(p, now_ns, err);
 }
 
-struct store_window params_window(const struct params *p)
+struct store_window server_params_window(const struct server_params *p)
 {
 	return (struct store_window){
-		.service = p->text[PARAM_SERVICE],
-		.type = p->text[PARAM_TYPE],
+		.service = p->text[SERVER_PARAM_SERVICE],
+		.type = p->text[SERVER_PARAM_TYPE],
 		.from_ns = p->from_ns,
 		.to_ns = p->to_ns,
 		.filters = p->labels,
@@ -293,9 +299,9 @@ struct store_window params_window(const struct params *p)
 	};
 }
 
-struct store_window params_before(const struct params *p)
+struct store_window server_params_before(const struct server_params *p)
 {
-	struct store_window w = params_window(p);
+	struct store_window w = server_params_window(p);
 
 	w.from_ns = p->before_from_ns;
 	w.to_ns = p->before_to_ns;

@@ -249,20 +249,20 @@ static int add_store(struct exposition *e, struct store *store)
 	return add_own(e, values, ARRAY_SIZE(values));
 }
 
-static int add_features(struct exposition *e, const struct context *context)
+static int add_features(struct exposition *e, const struct server_context *context)
 {
 	struct features features;
 	int r = 0;
 
-	if (!api_features(context, &features))
+	if (!server_api_features(context, &features))
 		return 0;
 	for (size_t i = 0; r == 0 && i < FEATURES_N; i++)
-		r = add(e, METRIC_SONDE_FEATURE_ON, feature_name(i),
-			features.rows[i].state == FEATURE_ON);
+		r = add(e, METRIC_SONDE_FEATURE_ON, features_name(i),
+			features.rows[i].state == FEATURES_ON);
 	return r;
 }
 
-int api_metrics(const struct request *rq, struct answer *a, struct err *err)
+int server_api_metrics(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	_cleanup_(exposition_release) struct exposition e = {0};
 	struct agent *agent = rq->context->agent;

@@ -5,76 +5,92 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WINDOW (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
-#define STREAM (PARAM_BIT(PARAM_SERVICE) | PARAM_BIT(PARAM_TYPE))
-#define DATA (STREAM | WINDOW | PARAM_BIT(PARAM_LABEL))
-#define BEFORE (PARAM_BIT(PARAM_BEFORE_FROM) | PARAM_BIT(PARAM_BEFORE_TO))
+#define WINDOW (SERVER_PARAM_BIT(SERVER_PARAM_FROM) | SERVER_PARAM_BIT(SERVER_PARAM_TO))
+#define STREAM (SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) | SERVER_PARAM_BIT(SERVER_PARAM_TYPE))
+#define DATA (STREAM | WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_LABEL))
+#define BEFORE                                                                                     \
+	(SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_FROM) | SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_TO))
 
-static const struct route routes[] = {
-	{"/api/health", {0}, false, api_health},
-	{"/api/types", {0}, false, api_types},
-	{"/api/services", {STREAM | WINDOW | PARAM_BIT(PARAM_POINTS), 0, true}, true, api_services},
-	{"/api/targets", {0}, false, api_targets},
+static const struct server_route routes[] = {
+	{"/api/health", {0}, false, server_api_health},
+	{"/api/types", {0}, false, server_api_types},
+	{"/api/services",
+	 {STREAM | WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_POINTS), 0, true},
+	 true,
+	 server_api_services},
+	{"/api/targets", {0}, false, server_api_targets},
 	{"/api/labels",
-	 {PARAM_BIT(PARAM_SERVICE) | WINDOW, PARAM_BIT(PARAM_SERVICE), false},
+	 {SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) | WINDOW, SERVER_PARAM_BIT(SERVER_PARAM_SERVICE),
+	  false},
 	 true,
-	 api_labels},
-	{"/api/series", {DATA | PARAM_BIT(PARAM_STEP_MS), STREAM, true}, true, api_series},
+	 server_api_labels},
+	{"/api/series",
+	 {DATA | SERVER_PARAM_BIT(SERVER_PARAM_STEP_MS), STREAM, true},
+	 true,
+	 server_api_series},
 	{"/api/flame",
-	 {DATA | BEFORE | PARAM_BIT(PARAM_MAX_NODES), STREAM, false},
+	 {DATA | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_MAX_NODES), STREAM, false},
 	 true,
-	 api_flame},
-	{"/api/top", {DATA | BEFORE | PARAM_BIT(PARAM_LIMIT), STREAM, false}, true, api_top},
-	{"/api/pprof", {DATA, STREAM, false}, true, api_pprof},
-	{"/api/events", {WINDOW | PARAM_BIT(PARAM_SERVICE), 0, false}, true, api_events},
+	 server_api_flame},
+	{"/api/top",
+	 {DATA | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_LIMIT), STREAM, false},
+	 true,
+	 server_api_top},
+	{"/api/pprof", {DATA, STREAM, false}, true, server_api_pprof},
+	{"/api/events",
+	 {WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_SERVICE), 0, false},
+	 true,
+	 server_api_events},
 	{"/api/metrics",
-	 {PARAM_BIT(PARAM_SERVICE) | WINDOW | PARAM_BIT(PARAM_LABEL) | PARAM_BIT(PARAM_METRIC) |
-		  PARAM_BIT(PARAM_STEP_MS) | PARAM_BIT(PARAM_GROUP) | PARAM_BIT(PARAM_AGGREGATE),
-	  PARAM_BIT(PARAM_SERVICE), false},
+	 {SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) | WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_LABEL) |
+		  SERVER_PARAM_BIT(SERVER_PARAM_METRIC) | SERVER_PARAM_BIT(SERVER_PARAM_STEP_MS) |
+		  SERVER_PARAM_BIT(SERVER_PARAM_GROUP) | SERVER_PARAM_BIT(SERVER_PARAM_AGGREGATE),
+	  SERVER_PARAM_BIT(SERVER_PARAM_SERVICE), false},
 	 true,
-	 api_stored_metrics},
-	{"/metrics", {0}, false, api_metrics},
+	 server_api_stored_metrics},
+	{"/metrics", {0}, false, server_api_metrics},
 	{NULL, {0}, false, NULL},
 };
 
-const struct route *routes_find(const char *path)
+const struct server_route *server_routes_find(const char *path)
 {
-	for (const struct route *r = routes; r->path; r++)
+	for (const struct server_route *r = routes; r->path; r++)
 		if (strcmp(r->path, path) == 0)
 			return r;
 	return NULL;
 }
 
-int routes_unknown(const char *path, struct err *err)
+int server_routes_unknown(const char *path, struct err *err)
 {
 	char known[256] = "";
 	size_t len = 0;
 
-	for (const struct route *r = routes; r->path && len < sizeof(known); r++)
+	for (const struct server_route *r = routes; r->path && len < sizeof(known); r++)
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "",
 					r->path);
 	return err_set(err, -ENOENT, "unknown path '%.80s' (expected: %s)", path, known);
 }
 
-int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err)
+int server_api_steps(const struct server_request *rq, struct server_steps *ret_steps,
+		     struct err *err)
 {
-	const struct params *p = &rq->params;
+	const struct server_params *p = &rq->params;
 
-	if (!(p->given & PARAM_BIT(PARAM_STEP_MS))) {
-		*ret_steps =
-			steps_about(p->from_ns, p->to_ns, STEPS_USUAL, rq->context->interval_ns);
+	if (!(p->given & SERVER_PARAM_BIT(SERVER_PARAM_STEP_MS))) {
+		*ret_steps = server_steps_about(p->from_ns, p->to_ns, SERVER_STEPS_USUAL,
+						rq->context->interval_ns);
 		return 0;
 	}
-	*ret_steps =
-		steps_of(p->from_ns, p->to_ns, (int64_t)(p->number[PARAM_STEP_MS] * NS_PER_MS));
-	if (ret_steps->n > STEPS_MAX)
+	*ret_steps = server_steps_of(p->from_ns, p->to_ns,
+				     (int64_t)(p->number[SERVER_PARAM_STEP_MS] * NS_PER_MS));
+	if (ret_steps->n > SERVER_STEPS_MAX)
 		return err_set(err, -EINVAL,
 			       "the series would have more than %d points; use a larger step_ms",
-			       STEPS_MAX);
+			       SERVER_STEPS_MAX);
 	return 0;
 }
 
-int api_finish(const struct json *j, struct err *err)
+int server_api_finish(const struct json *j, struct err *err)
 {
 	int r = json_finish(j);
 

@@ -11,50 +11,52 @@
 #include "store/store.h"
 
 /* Context of every handler. */
-struct context {
+struct server_context {
 	struct agent *agent; /* NULL: only the store is served */
 	struct store *store;
 	uint64_t interval_ns; /* 0 when unknown */
 	int64_t started_ns;
 };
 
-struct request {
-	const struct context *context;
+struct server_request {
+	const struct server_context *context;
 	int64_t now_ns;
-	struct params params;
+	struct server_params params;
 };
 
-struct route {
+struct server_route {
 	const char *path;
-	struct param_rules rules;
+	struct server_param_rules rules;
 	bool heavy; /* heavy on the store: limited concurrency */
 	/* Fills the response; 0, or -errno with a message. */
-	int (*handle)(const struct request *rq, struct answer *a, struct err *err);
+	int (*handle)(const struct server_request *rq, struct server_answer *a, struct err *err);
 };
 
 /* NULL if the path is not part of the API. */
-const struct route *routes_find(const char *path);
+const struct server_route *server_routes_find(const char *path);
 /* Returns -ENOENT with a message that lists the paths. */
-int routes_unknown(const char *path, struct err *err);
+int server_routes_unknown(const char *path, struct err *err);
 
-int api_health(const struct request *rq, struct answer *a, struct err *err);
-int api_targets(const struct request *rq, struct answer *a, struct err *err);
-int api_types(const struct request *rq, struct answer *a, struct err *err);
-int api_services(const struct request *rq, struct answer *a, struct err *err);
-int api_labels(const struct request *rq, struct answer *a, struct err *err);
-int api_series(const struct request *rq, struct answer *a, struct err *err);
-int api_flame(const struct request *rq, struct answer *a, struct err *err);
-int api_top(const struct request *rq, struct answer *a, struct err *err);
-int api_pprof(const struct request *rq, struct answer *a, struct err *err);
-int api_events(const struct request *rq, struct answer *a, struct err *err);
-int api_stored_metrics(const struct request *rq, struct answer *a, struct err *err);
-int api_metrics(const struct request *rq, struct answer *a, struct err *err);
+int server_api_health(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_targets(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_types(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_services(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_labels(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_series(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_flame(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_top(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_pprof(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_events(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_stored_metrics(const struct server_request *rq, struct server_answer *a,
+			      struct err *err);
+int server_api_metrics(const struct server_request *rq, struct server_answer *a, struct err *err);
 
 /* The features, including the store. False if there is no agent. */
-bool api_features(const struct context *context, struct features *ret_features);
+bool server_api_features(const struct server_context *context, struct features *ret_features);
 /* The steps that step_ms asks for, or round ones. -EINVAL: too many. */
-int api_steps(const struct request *rq, struct steps *ret_steps, struct err *err);
+int server_api_steps(const struct server_request *rq, struct server_steps *ret_steps,
+		     struct err *err);
 /* A window may have no data of a service; -ENOENT if the service was never stored. */
-int api_find_service(const struct request *rq, struct err *err);
+int server_api_find_service(const struct server_request *rq, struct err *err);
 /* The result of json_finish() as our error. */
-int api_finish(const struct json *j, struct err *err);
+int server_api_finish(const struct json *j, struct err *err);

@@ -10,8 +10,8 @@
 #include "server/api/steps.h"
 
 struct services {
-	const struct request *rq;
-	struct steps steps;
+	const struct server_request *rq;
+	struct server_steps steps;
 	double *points;
 	struct json j;
 };
@@ -45,7 +45,7 @@ static int stream_value(const struct services *s, const struct store_window *w, 
 
 static int services_stream(struct services *s, const struct store_stream *stream, struct err *err)
 {
-	struct store_window w = params_window(&s->rq->params);
+	struct store_window w = server_params_window(&s->rq->params);
 	struct json *j = &s->j;
 	double value = NAN;
 	int r;
@@ -60,11 +60,11 @@ static int services_stream(struct services *s, const struct store_stream *stream
 	if (r < 0)
 		return r;
 	json_object_begin(j);
-	answer_text(j, "type", stream->type);
-	answer_text(j, "mode", mode_name(stream->snapshot));
-	answer_time(j, "first", stream->first_ns);
-	answer_time(j, "last", stream->last_ns);
-	answer_double(j, "value", value);
+	server_answer_text(j, "type", stream->type);
+	server_answer_text(j, "mode", mode_name(stream->snapshot));
+	server_answer_time(j, "first", stream->first_ns);
+	server_answer_time(j, "last", stream->last_ns);
+	server_answer_double(j, "value", value);
 	json_key(j, "series");
 	json_array_begin(j);
 	for (size_t i = 0; i < s->steps.n; i++)
@@ -93,7 +93,7 @@ static size_t count_processes(const struct store_labelset *sets, size_t n)
 }
 
 /* No types means all; "*:name:unit" matches any family. */
-static bool type_is_wanted(const struct params *p, const char *type)
+static bool type_is_wanted(const struct server_params *p, const char *type)
 {
 	const char *kind = strchr(type, ':');
 
@@ -110,7 +110,7 @@ static bool type_is_wanted(const struct params *p, const char *type)
 static int services_service(struct services *s, const struct store_stream *streams, size_t n,
 			    struct err *err)
 {
-	const struct params *p = &s->rq->params;
+	const struct server_params *p = &s->rq->params;
 	_cleanup_free_ struct store_labelset *sets = NULL;
 	size_t n_sets = 0;
 	int r = store_labelsets(s->rq->context->store, streams[0].service, p->from_ns, p->to_ns,
@@ -119,14 +119,14 @@ static int services_service(struct services *s, const struct store_stream *strea
 	if (r < 0)
 		return r;
 	json_object_begin(&s->j);
-	answer_text(&s->j, "service", streams[0].service);
+	server_answer_text(&s->j, "service", streams[0].service);
 	json_key(&s->j, "types");
 	json_array_begin(&s->j);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (type_is_wanted(p, streams[i].type))
 			r = services_stream(s, &streams[i], err);
 	json_array_end(&s->j);
-	answer_uint(&s->j, "processes", count_processes(sets, n_sets));
+	server_answer_uint(&s->j, "processes", count_processes(sets, n_sets));
 	json_object_end(&s->j);
 	return r;
 }
@@ -134,7 +134,7 @@ static int services_service(struct services *s, const struct store_stream *strea
 static int services_all(struct services *s, const struct store_stream *streams, size_t len,
 			struct err *err)
 {
-	const char *only = s->rq->params.text[PARAM_SERVICE];
+	const char *only = s->rq->params.text[SERVER_PARAM_SERVICE];
 	int r = 0;
 
 	for (size_t i = 0, n; r == 0 && i < len; i += n) {
@@ -147,13 +147,13 @@ static int services_all(struct services *s, const struct store_stream *streams, 
 	return r;
 }
 
-int api_services(const struct request *rq, struct answer *a, struct err *err)
+int server_api_services(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
-	const struct params *p = &rq->params;
+	const struct server_params *p = &rq->params;
 	_cleanup_free_ struct store_stream *streams = NULL;
 	_cleanup_free_ double *points = NULL;
 	struct services s = {.rq = rq, .j = json_to(&a->body)};
-	int64_t step = (p->to_ns - p->from_ns) / (int64_t)p->number[PARAM_POINTS];
+	int64_t step = (p->to_ns - p->from_ns) / (int64_t)p->number[SERVER_PARAM_POINTS];
 	size_t len = 0;
 	int r = store_streams(rq->context->store, p->from_ns, p->to_ns, &streams, &len, err);
 
@@ -162,20 +162,20 @@ int api_services(const struct request *rq, struct answer *a, struct err *err)
 	/* Whole milliseconds, as in the response. */
 	step = MAX(step, (int64_t)rq->context->interval_ns);
 	step = (step + (int64_t)NS_PER_MS - 1) / (int64_t)NS_PER_MS * (int64_t)NS_PER_MS;
-	s.steps = steps_of(p->from_ns, p->to_ns, step);
+	s.steps = server_steps_of(p->from_ns, p->to_ns, step);
 	points = calloc(s.steps.n, sizeof(*points));
 	if (!points)
 		return err_oom(err);
 	s.points = points;
 	json_object_begin(&s.j);
-	answer_window(&s.j, p->from_ns, p->to_ns);
-	answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
+	server_answer_window(&s.j, p->from_ns, p->to_ns);
+	server_answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
 	json_key(&s.j, "services");
 	json_array_begin(&s.j);
 	r = services_all(&s, streams, len, err);
 	json_array_end(&s.j);
 	json_object_end(&s.j);
-	return r < 0 ? r : api_finish(&s.j, err);
+	return r < 0 ? r : server_api_finish(&s.j, err);
 }
 
 struct label_row {
@@ -218,15 +218,15 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || strcmp(rows[i].key, rows[i - 1].key) != 0) {
 			json_object_begin(j);
-			answer_text(j, "key", rows[i].key);
+			server_answer_text(j, "key", rows[i].key);
 			json_key(j, "values");
 			json_array_begin(j);
 		}
 		json_object_begin(j);
 		json_key(j, "value");
 		json_cstring(j, rows[i].value);
-		answer_time(j, "first", rows[i].first_ns);
-		answer_time(j, "last", rows[i].last_ns);
+		server_answer_time(j, "first", rows[i].first_ns);
+		server_answer_time(j, "last", rows[i].last_ns);
 		json_object_end(j);
 		if (i + 1 == n || strcmp(rows[i].key, rows[i + 1].key) != 0) {
 			json_array_end(j);
@@ -236,10 +236,10 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 	json_array_end(j);
 }
 
-int api_find_service(const struct request *rq, struct err *err)
+int server_api_find_service(const struct server_request *rq, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
-	const char *service = rq->params.text[PARAM_SERVICE];
+	const char *service = rq->params.text[SERVER_PARAM_SERVICE];
 	size_t len = 0;
 	int r = store_streams(rq->context->store, 0, INT64_MAX, &streams, &len, err);
 
@@ -252,18 +252,18 @@ int api_find_service(const struct request *rq, struct err *err)
 		       service);
 }
 
-int api_labels(const struct request *rq, struct answer *a, struct err *err)
+int server_api_labels(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
-	const struct params *p = &rq->params;
+	const struct server_params *p = &rq->params;
 	_cleanup_free_ struct store_labelset *sets = NULL;
 	_cleanup_free_ struct label_row *rows = NULL;
 	struct json j = json_to(&a->body);
 	size_t n_sets = 0, n = 0;
-	int r = store_labelsets(rq->context->store, p->text[PARAM_SERVICE], p->from_ns, p->to_ns,
-				&sets, &n_sets, err);
+	int r = store_labelsets(rq->context->store, p->text[SERVER_PARAM_SERVICE], p->from_ns,
+				p->to_ns, &sets, &n_sets, err);
 
 	if (r == 0 && n_sets == 0)
-		r = api_find_service(rq, err);
+		r = server_api_find_service(rq, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_sets; i++)
@@ -280,5 +280,5 @@ int api_labels(const struct request *rq, struct answer *a, struct err *err)
 	json_object_begin(&j);
 	write_labels(&j, rows, merge_labels(rows, n));
 	json_object_end(&j);
-	return api_finish(&j, err);
+	return server_api_finish(&j, err);
 }

@@ -3,15 +3,16 @@
 
 #include "base/cleanup.h"
 
-struct steps steps_of(int64_t from_ns, int64_t to_ns, int64_t step_ns)
+struct server_steps server_steps_of(int64_t from_ns, int64_t to_ns, int64_t step_ns)
 {
 	int64_t length = to_ns - from_ns;
 
-	return (struct steps){.step_ns = step_ns,
-			      .n = (size_t)(length / step_ns + (length % step_ns != 0))};
+	return (struct server_steps){.step_ns = step_ns,
+				     .n = (size_t)(length / step_ns + (length % step_ns != 0))};
 }
 
-struct steps steps_about(int64_t from_ns, int64_t to_ns, uint64_t points, uint64_t interval_ns)
+struct server_steps server_steps_about(int64_t from_ns, int64_t to_ns, uint64_t points,
+				       uint64_t interval_ns)
 {
 	static const int64_t seconds[] = {1,	2,     5,     10,    15,   20,	 30,
 					  60,	120,   300,   600,   900,  1800, 3600,
@@ -24,5 +25,5 @@ struct steps steps_about(int64_t from_ns, int64_t to_ns, uint64_t points, uint64
 			step = seconds[i] * (int64_t)NS_PER_SEC;
 			break;
 		}
-	return steps_of(from_ns, to_ns, step);
+	return server_steps_of(from_ns, to_ns, step);
 }

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 
-#define STEPS_MAX 10000
-#define STEPS_USUAL 300
+#define SERVER_STEPS_MAX 10000
+#define SERVER_STEPS_USUAL 300
 
-struct steps {
+struct server_steps {
 	int64_t step_ns;
 	size_t n;
 };
@@ -18,6 +18,7 @@ struct steps {
  * About this many points, in round steps; never shorter than the collection interval, which would
  * leave gaps.
  */
-struct steps steps_about(int64_t from_ns, int64_t to_ns, uint64_t points, uint64_t interval_ns);
+struct server_steps server_steps_about(int64_t from_ns, int64_t to_ns, uint64_t points,
+				       uint64_t interval_ns);
 /* The last step may be truncated by the end of the window. */
-struct steps steps_of(int64_t from_ns, int64_t to_ns, int64_t step_ns);
+struct server_steps server_steps_of(int64_t from_ns, int64_t to_ns, int64_t step_ns);

@@ -14,13 +14,13 @@ static void types_write(struct json *j)
 
 		(void)snprintf(name, sizeof(name), "%s:%s:%s", t->family, t->name, t->unit);
 		json_object_begin(j);
-		answer_text(j, "type", name);
-		answer_text(j, "mode", registry_mode_name(t->mode));
-		answer_text(j, "group", t->group);
-		answer_text(j, "measure", t->measure);
-		answer_text(j, "variant", t->variant);
-		answer_text(j, "title", t->title);
-		answer_text(j, "help", t->help);
+		server_answer_text(j, "type", name);
+		server_answer_text(j, "mode", registry_mode_name(t->mode));
+		server_answer_text(j, "group", t->group);
+		server_answer_text(j, "measure", t->measure);
+		server_answer_text(j, "variant", t->variant);
+		server_answer_text(j, "title", t->title);
+		server_answer_text(j, "help", t->help);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -32,8 +32,8 @@ static void attributes_write(struct json *j, const struct metric *m)
 	json_array_begin(j);
 	for (size_t i = 0; i < METRIC_MAX_ATTRIBUTES && m->attributes[i]; i++) {
 		json_object_begin(j);
-		answer_text(j, "key", m->attributes[i]);
-		answer_text(j, "label", m->labels[i]);
+		server_answer_text(j, "key", m->attributes[i]);
+		server_answer_text(j, "label", m->labels[i]);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -47,15 +47,15 @@ static void metrics_write(struct json *j)
 		const struct metric *m = &registry_metrics[i];
 
 		json_object_begin(j);
-		answer_text(j, "metric", m->name);
-		answer_text(j, "kind", metric_kind_name(m->kind));
-		answer_text(j, "unit", m->unit);
-		answer_text(j, "family", m->family);
-		answer_text(j, "title", m->title);
-		answer_text(j, "help", m->help);
+		server_answer_text(j, "metric", m->name);
+		server_answer_text(j, "kind", metric_kind_name(m->kind));
+		server_answer_text(j, "unit", m->unit);
+		server_answer_text(j, "family", m->family);
+		server_answer_text(j, "title", m->title);
+		server_answer_text(j, "help", m->help);
 		attributes_write(j, m);
-		answer_text(j, "prometheus", m->prometheus ? m->prometheus : "");
-		answer_text(j, "stream", m->stream ? m->stream : "");
+		server_answer_text(j, "prometheus", m->prometheus ? m->prometheus : "");
+		server_answer_text(j, "stream", m->stream ? m->stream : "");
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -69,16 +69,16 @@ static void events_write(struct json *j)
 		const struct event_kind *e = &registry_events[i];
 
 		json_object_begin(j);
-		answer_text(j, "event", e->name);
-		answer_text(j, "title", e->title);
-		answer_text(j, "help", e->help);
-		answer_text(j, "family", e->family);
+		server_answer_text(j, "event", e->name);
+		server_answer_text(j, "title", e->title);
+		server_answer_text(j, "help", e->help);
+		server_answer_text(j, "family", e->family);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-int api_types(const struct request *rq, struct answer *a, struct err *err)
+int server_api_types(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	struct json j = json_to(&a->body);
 
@@ -88,5 +88,5 @@ int api_types(const struct request *rq, struct answer *a, struct err *err)
 	metrics_write(&j);
 	events_write(&j);
 	json_object_end(&j);
-	return api_finish(&j, err);
+	return server_api_finish(&j, err);
 }

@@ -20,7 +20,7 @@
 
 #define CLEAR_STEP 1024U
 
-void block_sums_clear(struct block_sums *sums)
+void store_block_sums_clear(struct store_block_sums *sums)
 {
 	sums->n_stacks = 0;
 	sums->n_clear = 0;
@@ -28,16 +28,16 @@ void block_sums_clear(struct block_sums *sums)
 }
 
 /* Zeroes entries up to this stack, and some beyond. */
-void block_sums_reach(struct block_sums *sums, uint32_t stack)
+void store_block_sums_reach(struct store_block_sums *sums, uint32_t stack)
 {
-	uint32_t n = MIN(stack + CLEAR_STEP, BLOCK_MAX_STACK + 1);
+	uint32_t n = MIN(stack + CLEAR_STEP, STORE_BLOCK_MAX_STACK + 1);
 
 	memset(sums->values + sums->n_clear, 0, (n - sums->n_clear) * sizeof(*sums->values));
 	sums->n_clear = n;
 }
 
 /* One pass of a radix sort by stack, over the digit at shift. */
-static void sort_pass(const struct block_value *from, struct block_value *to, size_t n,
+static void sort_pass(const struct store_block_value *from, struct store_block_value *to, size_t n,
 		      unsigned int shift)
 {
 	uint32_t starts[512] = {0};
@@ -55,22 +55,22 @@ static void sort_pass(const struct block_value *from, struct block_value *to, si
 		to[starts[from[i].stack >> shift & 511]++] = from[i];
 }
 
-void block_sort(struct block_value *values, size_t n, struct block_value *tmp)
+void store_block_sort(struct store_block_value *values, size_t n, struct store_block_value *tmp)
 {
-	/* BLOCK_MAX_STACK has 18 bits. */
+	/* STORE_BLOCK_MAX_STACK has 18 bits. */
 	sort_pass(values, tmp, n, 0);
 	sort_pass(tmp, values, n, 9);
 }
 
-size_t block_add_up(struct block_value *values, size_t n)
+size_t store_block_add_up(struct store_block_value *values, size_t n)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; i < n;) {
-		struct block_value sum = values[i++];
+		struct store_block_value sum = values[i++];
 
 		for (; i < n && values[i].stack == sum.stack; i++)
-			sum.value = block_add(sum.value, values[i].value);
+			sum.value = store_block_add(sum.value, values[i].value);
 		/* INT64_MIN has no magnitude in the same type. */
 		if (sum.value == INT64_MIN)
 			sum.value = -INT64_MAX;
@@ -80,43 +80,45 @@ size_t block_add_up(struct block_value *values, size_t n)
 	return len;
 }
 
-size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp)
+size_t store_block_normalise(struct store_block_value *values, size_t n,
+			     struct store_block_value *tmp)
 {
-	block_sort(values, n, tmp);
-	return block_add_up(values, n);
+	store_block_sort(values, n, tmp);
+	return store_block_add_up(values, n);
 }
 
-int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
-		      struct buf *out)
+int store_block_encode_sums(struct store_codec *c, const struct store_block_value *values, size_t n,
+			    uint64_t samples, struct buf *out)
 {
-	uint8_t *ids = column_begin(c, 0, n, 0);
-	uint8_t *sums = column_begin(c, 1, n, 0);
-	int level = n < PLAIN_STACKS ? CODEC_PLAIN : ZSTD_LEVEL_SUMS;
+	uint8_t *ids = store_column_begin(c, 0, n, 0);
+	uint8_t *sums = store_column_begin(c, 1, n, 0);
+	int level = n < PLAIN_STACKS ? STORE_CODEC_PLAIN : ZSTD_LEVEL_SUMS;
 	uint32_t stack = 0;
 	uint64_t divisor = 0;
-	int r = codec_begin(out, CODEC_SUMS);
+	int r = store_codec_begin(out, STORE_CODEC_SUMS);
 
 	if (!ids || !sums || r < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && divisor != 1; i++)
-		divisor = block_gcd(divisor, values[i].value);
+		divisor = store_block_gcd(divisor, values[i].value);
 	if (divisor == 0)
 		divisor = 1;
 	for (size_t i = 0; i < n; i++) {
-		ids = put_varint(ids, values[i].stack - stack);
-		sums = put_varint(sums, zigzag(block_divide(values[i].value, (int64_t)divisor)));
+		ids = store_put_varint(ids, values[i].stack - stack);
+		sums = store_put_varint(
+			sums, store_zigzag(store_block_divide(values[i].value, (int64_t)divisor)));
 		stack = values[i].stack;
 	}
 	if (buf_append_varint(out, n) < 0 || buf_append_varint(out, samples) < 0 ||
 	    buf_append_varint(out, divisor) < 0)
 		return -ENOMEM;
-	r = column_end(c, 0, ids, level, out);
+	r = store_column_end(c, 0, ids, level, out);
 	if (r < 0)
 		return r;
-	r = column_end(c, 1, sums, level, out);
+	r = store_column_end(c, 1, sums, level, out);
 	if (r < 0)
 		return r;
-	codec_end(out);
+	store_codec_end(out);
 	return 0;
 }
 
@@ -125,24 +127,24 @@ struct sums_reader {
 	uint64_t samples;
 	uint64_t divisor;
 	uint64_t stack;
-	struct cursor ids;
-	struct cursor values;
+	struct store_cursor ids;
+	struct store_cursor values;
 };
 
-static int sums_open(struct codec *c, struct view block, struct sums_reader *ret)
+static int sums_open(struct store_codec *c, struct view block, struct sums_reader *ret)
 {
-	struct cursor body;
-	int r = codec_open(block, CODEC_SUMS, &body);
+	struct store_cursor body;
+	int r = store_codec_open(block, STORE_CODEC_SUMS, &body);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&body, &ret->n) || !cursor_varint(&body, &ret->samples) ||
-	    !cursor_varint(&body, &ret->divisor))
+	if (!store_cursor_varint(&body, &ret->n) || !store_cursor_varint(&body, &ret->samples) ||
+	    !store_cursor_varint(&body, &ret->divisor))
 		return -EBADMSG;
-	r = codec_get_column(c, &body, 0, &ret->ids);
+	r = store_codec_get_column(c, &body, 0, &ret->ids);
 	if (r < 0)
 		return r;
-	r = codec_get_column(c, &body, 1, &ret->values);
+	r = store_codec_get_column(c, &body, 1, &ret->values);
 	if (r < 0)
 		return r;
 	ret->stack = 0;
@@ -150,31 +152,31 @@ static int sums_open(struct codec *c, struct view block, struct sums_reader *ret
 }
 
 /* Keep the reader's address private, so the compiler holds it in registers. */
-static inline bool sums_next(struct sums_reader *s, struct block_value *ret)
+static inline bool sums_next(struct sums_reader *s, struct store_block_value *ret)
 {
 	uint64_t delta, value;
 	int64_t v;
 
-	if (!cursor_varint(&s->ids, &delta) || !cursor_varint(&s->values, &value))
+	if (!store_cursor_varint(&s->ids, &delta) || !store_cursor_varint(&s->values, &value))
 		return false;
 	s->stack += delta;
-	if (delta > BLOCK_MAX_STACK || s->stack > BLOCK_MAX_STACK ||
-	    __builtin_mul_overflow(unzigzag(value), (int64_t)s->divisor, &v))
+	if (delta > STORE_BLOCK_MAX_STACK || s->stack > STORE_BLOCK_MAX_STACK ||
+	    __builtin_mul_overflow(store_unzigzag(value), (int64_t)s->divisor, &v))
 		return false;
-	*ret = (struct block_value){.stack = (uint32_t)s->stack, .value = v};
+	*ret = (struct store_block_value){.stack = (uint32_t)s->stack, .value = v};
 	return true;
 }
 
-int block_decode_sums(struct codec *c, struct view block, struct buf *out)
+int store_block_decode_sums(struct store_codec *c, struct view block, struct buf *out)
 {
 	struct sums_reader opened, s;
-	struct block_value *values;
+	struct store_block_value *values;
 	int r = sums_open(c, block, &opened);
 
 	if (r < 0)
 		return r;
 	s = opened;
-	if (s.n > cursor_left(&s.ids))
+	if (s.n > store_cursor_left(&s.ids))
 		return -EBADMSG;
 	r = buf_reserve(out, s.n * sizeof(*values) + 1);
 	if (r < 0)
@@ -187,10 +189,10 @@ int block_decode_sums(struct codec *c, struct view block, struct buf *out)
 	return 0;
 }
 
-int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums)
+int store_block_sum_sums(struct store_codec *c, struct view block, struct store_block_sums *sums)
 {
 	struct sums_reader opened, s;
-	struct block_value v = {0};
+	struct store_block_value v = {0};
 	int r = sums_open(c, block, &opened);
 
 	if (r < 0)
@@ -199,7 +201,7 @@ int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums)
 	for (uint64_t i = 0; i < s.n; i++) {
 		if (!sums_next(&s, &v))
 			return -EBADMSG;
-		block_sums_add(sums, v.stack, v.value);
+		store_block_sums_add(sums, v.stack, v.value);
 	}
 	if (s.n > 0 && v.stack >= sums->n_stacks)
 		sums->n_stacks = v.stack + 1;

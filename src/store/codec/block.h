@@ -20,33 +20,33 @@
 #include "base/view.h"
 #include "store/codec/codec.h"
 
-#define BLOCK_MAX_STACK 200000U	   /* the greatest stack id */
-#define BLOCK_MAX_SAMPLES 1000000U /* in one pack */
-#define BLOCK_HOUR_MS 3600000U
+#define STORE_BLOCK_MAX_STACK 200000U	 /* the greatest stack id */
+#define STORE_BLOCK_MAX_SAMPLES 1000000U /* in one pack */
+#define STORE_BLOCK_HOUR_MS 3600000U
 
-struct block_value {
+struct store_block_value {
 	uint32_t stack;
 	int64_t value;
 };
 
-struct block_sample {
+struct store_block_sample {
 	uint32_t stack;
 	uint32_t time; /* index into the times of the pack */
 	int64_t value;
 };
 
 /*
- * Saturating sums by stack id. There is room for BLOCK_MAX_STACK + 1, mostly never touched; zeros
- * are written only where needed. Empty without values.
+ * Saturating sums by stack id. There is room for STORE_BLOCK_MAX_STACK + 1, mostly never touched;
+ * zeros are written only where needed. Empty without values.
  */
-struct block_sums {
+struct store_block_sums {
 	int64_t *values;
 	uint32_t n_stacks; /* all ids added to are below this */
 	uint32_t n_clear;  /* all entries below are valid; zeros beyond n_stacks */
 	uint64_t samples;
 };
 
-static inline int64_t block_add(int64_t a, int64_t b)
+static inline int64_t store_block_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
@@ -56,32 +56,33 @@ static inline int64_t block_add(int64_t a, int64_t b)
 	return sum;
 }
 
-void block_sums_clear(struct block_sums *sums); /* for reuse */
+void store_block_sums_clear(struct store_block_sums *sums); /* for reuse */
 
 /* Stable sort by stack. tmp has the same length. */
-void block_sort(struct block_value *values, size_t n, struct block_value *tmp);
+void store_block_sort(struct store_block_value *values, size_t n, struct store_block_value *tmp);
 /* Merges values of equal stacks, which are sorted, and drops zeros; returns how many remain. */
-size_t block_add_up(struct block_value *values, size_t n);
+size_t store_block_add_up(struct store_block_value *values, size_t n);
 /* Both. */
-size_t block_normalise(struct block_value *values, size_t n, struct block_value *tmp);
+size_t store_block_normalise(struct store_block_value *values, size_t n,
+			     struct store_block_value *tmp);
 
-/* values: as left by block_add_up(). samples: the number of stored samples they stand for. */
-int block_encode_sums(struct codec *c, const struct block_value *values, size_t n, uint64_t samples,
-		      struct buf *out);
+/* values: as left by store_block_add_up(). samples: the number of stored samples they stand for. */
+int store_block_encode_sums(struct store_codec *c, const struct store_block_value *values, size_t n,
+			    uint64_t samples, struct buf *out);
 /* One hour of one process; samples are sorted by stack, then time. */
-struct block_hour {
+struct store_block_hour {
 	const uint32_t *times_ms; /* in the hour, ascending */
 	size_t n_times;
-	const struct block_sample *samples;
-	size_t n_samples; /* <= BLOCK_MAX_SAMPLES */
+	const struct store_block_sample *samples;
+	size_t n_samples; /* <= STORE_BLOCK_MAX_SAMPLES */
 };
-int block_encode_pack(struct codec *c, const struct block_hour *hour, bool differences,
-		      struct buf *out);
+int store_block_encode_pack(struct store_codec *c, const struct store_block_hour *hour,
+			    bool differences, struct buf *out);
 
-/* Appends struct block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
-int block_decode_sums(struct codec *c, struct view block, struct buf *out);
+/* Appends struct store_block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
+int store_block_decode_sums(struct store_codec *c, struct view block, struct buf *out);
 /* On failure the sums contain part of the block, also beyond n_stacks. */
-int block_sum_sums(struct codec *c, struct view block, struct block_sums *sums);
+int store_block_sum_sums(struct store_codec *c, struct view block, struct store_block_sums *sums);
 /* Only collections with from_ms <= time < to_ms within the hour. */
-int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
-		   struct block_sums *sums);
+int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
+			 struct store_block_sums *sums);

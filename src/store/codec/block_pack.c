@@ -10,7 +10,7 @@
 #define ZSTD_LEVEL_PACK 1
 
 enum { COLUMN_TIMES, COLUMN_STACKS, COLUMN_COUNTS, COLUMN_INDEX, COLUMN_VALUES, N_COLUMNS };
-_Static_assert(N_COLUMNS <= CODEC_COLUMNS, "the codec has memory for all columns");
+_Static_assert(N_COLUMNS <= STORE_CODEC_COLUMNS, "the codec has memory for all columns");
 
 struct pack_writer {
 	uint8_t *at[N_COLUMNS];
@@ -20,48 +20,50 @@ struct pack_writer {
 	bool differences;
 };
 
-static int writer_begin(struct pack_writer *w, struct codec *c, const struct block_hour *hour)
+static int writer_begin(struct pack_writer *w, struct store_codec *c,
+			const struct store_block_hour *hour)
 {
 	uint64_t divisor = 0;
 
 	for (unsigned int i = 0; i < N_COLUMNS; i++) {
-		w->at[i] =
-			column_begin(c, i, i == COLUMN_TIMES ? hour->n_times : hour->n_samples, 0);
+		w->at[i] = store_column_begin(
+			c, i, i == COLUMN_TIMES ? hour->n_times : hour->n_samples, 0);
 		if (!w->at[i])
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < hour->n_samples && divisor != 1; i++)
-		divisor = block_gcd(divisor, hour->samples[i].value);
+		divisor = store_block_gcd(divisor, hour->samples[i].value);
 	w->divisor = divisor ? (int64_t)divisor : 1;
 	return 0;
 }
 
-static void writer_put_times(struct pack_writer *w, const struct block_hour *hour)
+static void writer_put_times(struct pack_writer *w, const struct store_block_hour *hour)
 {
 	uint32_t before = 0;
 
 	for (size_t i = 0; i < hour->n_times; i++) {
-		w->at[COLUMN_TIMES] = put_varint(w->at[COLUMN_TIMES], hour->times_ms[i] - before);
+		w->at[COLUMN_TIMES] =
+			store_put_varint(w->at[COLUMN_TIMES], hour->times_ms[i] - before);
 		before = hour->times_ms[i];
 	}
 }
 
 /* n samples of one stack. */
-static void writer_put_stack(struct pack_writer *w, const struct block_sample *s, size_t n)
+static void writer_put_stack(struct pack_writer *w, const struct store_block_sample *s, size_t n)
 {
 	uint8_t *index = w->at[COLUMN_INDEX], *values = w->at[COLUMN_VALUES];
 	uint64_t before = 0;
 	uint32_t time = 0;
 
-	w->at[COLUMN_STACKS] = put_varint(w->at[COLUMN_STACKS], s->stack - w->stack);
-	w->at[COLUMN_COUNTS] = put_varint(w->at[COLUMN_COUNTS], n);
+	w->at[COLUMN_STACKS] = store_put_varint(w->at[COLUMN_STACKS], s->stack - w->stack);
+	w->at[COLUMN_COUNTS] = store_put_varint(w->at[COLUMN_COUNTS], n);
 	w->stack = s->stack;
 	w->n_stacks++;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t value = (uint64_t)block_divide(s[i].value, w->divisor);
+		uint64_t value = (uint64_t)store_block_divide(s[i].value, w->divisor);
 
-		index = put_varint(index, s[i].time - time);
-		values = put_varint(values, zigzag((int64_t)(value - before)));
+		index = store_put_varint(index, s[i].time - time);
+		values = store_put_varint(values, store_zigzag((int64_t)(value - before)));
 		time = s[i].time;
 		if (w->differences)
 			before = value;
@@ -70,30 +72,30 @@ static void writer_put_stack(struct pack_writer *w, const struct block_sample *s
 	w->at[COLUMN_VALUES] = values;
 }
 
-static int writer_end(struct pack_writer *w, struct codec *c, const struct block_hour *hour,
-		      struct buf *out)
+static int writer_end(struct pack_writer *w, struct store_codec *c,
+		      const struct store_block_hour *hour, struct buf *out)
 {
 	const uint64_t header[] = {hour->n_times, w->n_stacks, hour->n_samples,
 				   (uint64_t)w->divisor, w->differences};
-	int r = codec_begin(out, CODEC_PACK);
+	int r = store_codec_begin(out, STORE_CODEC_PACK);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(header); i++)
 		r = buf_append_varint(out, header[i]);
 	for (unsigned int i = 0; r == 0 && i < N_COLUMNS; i++)
-		r = column_end(c, i, w->at[i], ZSTD_LEVEL_PACK, out);
+		r = store_column_end(c, i, w->at[i], ZSTD_LEVEL_PACK, out);
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
-int block_encode_pack(struct codec *c, const struct block_hour *hour, bool differences,
-		      struct buf *out)
+int store_block_encode_pack(struct store_codec *c, const struct store_block_hour *hour,
+			    bool differences, struct buf *out)
 {
 	struct pack_writer w = {.differences = differences};
 	size_t n;
 	int r;
 
-	if (hour->n_samples > BLOCK_MAX_SAMPLES)
+	if (hour->n_samples > STORE_BLOCK_MAX_SAMPLES)
 		return -E2BIG;
 	r = writer_begin(&w, c, hour);
 	if (r < 0)
@@ -117,21 +119,21 @@ struct pack_reader {
 	uint64_t first; /* indexes of times to be added: first <= index < last */
 	uint64_t last;
 	bool whole; /* all of them */
-	struct cursor columns[N_COLUMNS];
+	struct store_cursor columns[N_COLUMNS];
 };
 
 /* Which of the times are in the window. */
 static bool reader_window(struct pack_reader *p, uint32_t from_ms, uint32_t to_ms)
 {
-	struct cursor times = p->columns[COLUMN_TIMES];
+	struct store_cursor times = p->columns[COLUMN_TIMES];
 	uint64_t delta, time = 0;
 
 	p->first = p->last = 0;
 	for (uint64_t i = 0; i < p->n_times; i++) {
-		if (!cursor_varint(&times, &delta) || delta >= BLOCK_HOUR_MS)
+		if (!store_cursor_varint(&times, &delta) || delta >= STORE_BLOCK_HOUR_MS)
 			return false;
 		time += delta;
-		if (time >= BLOCK_HOUR_MS)
+		if (time >= STORE_BLOCK_HOUR_MS)
 			return false;
 		p->first += time < from_ms;
 		p->last += time < to_ms;
@@ -140,25 +142,26 @@ static bool reader_window(struct pack_reader *p, uint32_t from_ms, uint32_t to_m
 	return true;
 }
 
-static int reader_open(struct pack_reader *p, struct codec *c, struct view block, uint32_t from_ms,
-		       uint32_t to_ms)
+static int reader_open(struct pack_reader *p, struct store_codec *c, struct view block,
+		       uint32_t from_ms, uint32_t to_ms)
 {
-	struct cursor body;
-	int r = codec_open(block, CODEC_PACK, &body);
+	struct store_cursor body;
+	int r = store_codec_open(block, STORE_CODEC_PACK, &body);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&body, &p->n_times) || !cursor_varint(&body, &p->n_stacks) ||
-	    !cursor_varint(&body, &p->n_samples) || !cursor_varint(&body, &p->divisor) ||
-	    !cursor_varint(&body, &p->differences))
+	if (!store_cursor_varint(&body, &p->n_times) || !store_cursor_varint(&body, &p->n_stacks) ||
+	    !store_cursor_varint(&body, &p->n_samples) ||
+	    !store_cursor_varint(&body, &p->divisor) ||
+	    !store_cursor_varint(&body, &p->differences))
 		return -EBADMSG;
 	if (p->divisor == 0 || p->divisor > INT64_MAX)
 		return -EBADMSG;
 	for (unsigned int i = 0; i < N_COLUMNS; i++) {
 		if (i == COLUMN_INDEX && p->whole)
-			r = codec_skip_column(&body);
+			r = store_codec_skip_column(&body);
 		else
-			r = codec_get_column(c, &body, i, &p->columns[i]);
+			r = store_codec_get_column(c, &body, i, &p->columns[i]);
 		if (r < 0)
 			return r;
 		if (i == COLUMN_TIMES && !reader_window(p, from_ms, to_ms))
@@ -170,26 +173,26 @@ static int reader_open(struct pack_reader *p, struct codec *c, struct view block
 /* Adds the values of one stack; the sum still has to be multiplied by the divisor. */
 static inline bool sum_stack(struct pack_reader *p, uint64_t n, int64_t *ret_sum, uint64_t *samples)
 {
-	struct cursor values = p->columns[COLUMN_VALUES], index = p->columns[COLUMN_INDEX];
+	struct store_cursor values = p->columns[COLUMN_VALUES], index = p->columns[COLUMN_INDEX];
 	uint64_t before = 0, time = 0, added = 0, word;
 	int64_t sum = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t value;
 
-		if (!cursor_varint(&values, &word))
+		if (!store_cursor_varint(&values, &word))
 			return false;
-		value = (int64_t)(before + (uint64_t)unzigzag(word));
+		value = (int64_t)(before + (uint64_t)store_unzigzag(word));
 		if (p->differences)
 			before = (uint64_t)value;
 		if (!p->whole) {
-			if (!cursor_varint(&index, &word) || word >= p->n_times)
+			if (!store_cursor_varint(&index, &word) || word >= p->n_times)
 				return false;
 			time += word;
 			if (time < p->first || time >= p->last)
 				continue;
 		}
-		sum = block_add(sum, value);
+		sum = store_block_add(sum, value);
 		added++;
 	}
 	p->columns[COLUMN_VALUES] = values;
@@ -213,22 +216,23 @@ static inline bool reader_next(struct pack_reader *p, uint64_t *stack, uint64_t 
 {
 	uint64_t delta;
 
-	if (!cursor_varint(&p->columns[COLUMN_STACKS], &delta) || delta > BLOCK_MAX_STACK ||
-	    *stack + delta > BLOCK_MAX_STACK || !cursor_varint(&p->columns[COLUMN_COUNTS], ret_n))
+	if (!store_cursor_varint(&p->columns[COLUMN_STACKS], &delta) ||
+	    delta > STORE_BLOCK_MAX_STACK || *stack + delta > STORE_BLOCK_MAX_STACK ||
+	    !store_cursor_varint(&p->columns[COLUMN_COUNTS], ret_n))
 		return false;
 	*stack += delta;
 	return true;
 }
 
-static inline void add_sum(const struct pack_reader *p, struct block_sums *sums, uint64_t stack,
-			   int64_t sum)
+static inline void add_sum(const struct pack_reader *p, struct store_block_sums *sums,
+			   uint64_t stack, int64_t sum)
 {
-	block_sums_add(sums, (uint32_t)stack, multiply(sum, (int64_t)p->divisor));
+	store_block_sums_add(sums, (uint32_t)stack, multiply(sum, (int64_t)p->divisor));
 	sums->n_stacks = MAX(sums->n_stacks, (uint32_t)stack + 1);
 }
 
 /* One by one: for differences, and for what sum_quickly() refuses. */
-static int sum_slowly(struct pack_reader *p, struct block_sums *sums, uint64_t *samples)
+static int sum_slowly(struct pack_reader *p, struct store_block_sums *sums, uint64_t *samples)
 {
 	uint64_t stack = 0, left = p->n_samples, n;
 	int64_t sum;
@@ -249,7 +253,7 @@ static inline int64_t small_value(uint64_t word)
 {
 	word = (word & 0x007f007fU) | (word & 0x7f007f00U) >> 1;
 	word = (word & 0x3fffU) | (word & 0x3fff0000U) >> 2;
-	return unzigzag(word);
+	return store_unzigzag(word);
 }
 
 /*
@@ -257,12 +261,12 @@ static inline int64_t small_value(uint64_t word)
  * eight values or two, because their lengths are unpredictable for the CPU. False if a varint has
  * more than four bytes, of which a million could overflow, or if the column is damaged.
  */
-static bool running_sums(struct cursor values, uint64_t n, int64_t *ret_sums)
+static bool running_sums(struct store_cursor values, uint64_t n, int64_t *ret_sums)
 {
 	uint64_t i = 0, word, ends, next;
 	int64_t sum = 0;
 
-	while (n - i >= 8 && cursor_left(&values) >= sizeof(word)) {
+	while (n - i >= 8 && store_cursor_left(&values) >= sizeof(word)) {
 		memcpy(&word, values.at, sizeof(word));
 		word = le64toh(word);
 		ends = ~word & ENDS;
@@ -270,7 +274,7 @@ static bool running_sums(struct cursor values, uint64_t n, int64_t *ret_sums)
 		if (ends == ENDS) {
 			for (unsigned int k = 0; k < 8; k++, word >>= 8) {
 				ret_sums[i++] = sum;
-				sum += unzigzag(word & 0xff);
+				sum += store_unzigzag(word & 0xff);
 			}
 			values.at += 8;
 			continue;
@@ -288,9 +292,9 @@ static bool running_sums(struct cursor values, uint64_t n, int64_t *ret_sums)
 	}
 	for (; i < n; i++) {
 		ret_sums[i] = sum;
-		if (!cursor_varint(&values, &word) || word >> 28)
+		if (!store_cursor_varint(&values, &word) || word >> 28)
 			return false;
-		sum += unzigzag(word);
+		sum += store_unzigzag(word);
 	}
 	ret_sums[n] = sum;
 	return true;
@@ -299,7 +303,7 @@ static bool running_sums(struct cursor values, uint64_t n, int64_t *ret_sums)
 /* Whether each index of a time has one byte. */
 static bool has_short_index(const struct pack_reader *p)
 {
-	return p->n_times <= 0x80 && cursor_left(&p->columns[COLUMN_INDEX]) == p->n_samples;
+	return p->n_times <= 0x80 && store_cursor_left(&p->columns[COLUMN_INDEX]) == p->n_samples;
 }
 
 /* Which of the n samples of a stack are in the window, as a range. */
@@ -323,16 +327,16 @@ static inline bool stack_window(const struct pack_reader *p, const uint8_t *inde
  * Stacks have few samples each: with running sums, none is visited. -ENOTSUP: nothing was added;
  * use sum_slowly().
  */
-static int sum_quickly(const struct pack_reader *opened, struct codec *c, struct block_sums *sums,
-		       uint64_t *samples)
+static int sum_quickly(const struct pack_reader *opened, struct store_codec *c,
+		       struct store_block_sums *sums, uint64_t *samples)
 {
 	struct pack_reader p = *opened; /* address not taken: stays in registers */
 	const uint8_t *index = p.columns[COLUMN_INDEX].at;
 	uint64_t stack = 0, at = 0, n;
 	int64_t *running;
 
-	if (p.differences || p.n_samples > BLOCK_MAX_SAMPLES ||
-	    p.n_samples > cursor_left(&p.columns[COLUMN_VALUES]) ||
+	if (p.differences || p.n_samples > STORE_BLOCK_MAX_SAMPLES ||
+	    p.n_samples > store_cursor_left(&p.columns[COLUMN_VALUES]) ||
 	    (!p.whole && !has_short_index(opened)))
 		return -ENOTSUP;
 	buf_clear(&c->scratch);
@@ -355,8 +359,8 @@ static int sum_quickly(const struct pack_reader *opened, struct codec *c, struct
 	return at == p.n_samples ? 0 : -EBADMSG;
 }
 
-int block_sum_pack(struct codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
-		   struct block_sums *sums)
+int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
+			 struct store_block_sums *sums)
 {
 	struct pack_reader p = {0};
 	uint64_t samples = 0;

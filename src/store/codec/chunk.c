@@ -12,7 +12,7 @@
 
 static uint8_t *put_string(uint8_t *p, struct view s)
 {
-	p = put_varint(p, s.len);
+	p = store_put_varint(p, s.len);
 	if (s.len)
 		memcpy(p, s.data, s.len);
 	return p + s.len;
@@ -22,41 +22,42 @@ static uint8_t *put_string(uint8_t *p, struct view s)
  * A chunk is written a few times a day and read by every sum: it stays uncompressed unless that
  * saves at least a third.
  */
-static int put_columns(struct codec *c, uint8_t *const *ends, unsigned int n, int level,
+static int put_columns(struct store_codec *c, uint8_t *const *ends, unsigned int n, int level,
 		       struct buf *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const uint8_t *begin = c->columns[i].data;
 		size_t len = (size_t)(ends[i] - begin);
-		int r = codec_put_column_below(c, out, view_of(begin, len), level, len / 3 * 2);
+		int r = store_codec_put_column_below(c, out, view_of(begin, len), level,
+						     len / 3 * 2);
 
 		if (r < 0)
 			return r;
 	}
-	codec_end(out);
+	store_codec_end(out);
 	return 0;
 }
 
-int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
-			struct buf *out)
+int store_chunk_encode_frames(struct store_codec *c, uint32_t first,
+			      const struct store_chunk_frame *frames, size_t n, struct buf *out)
 {
 	size_t names = 0, files = 0;
 	uint8_t *at[3];
-	int r = codec_begin(out, CODEC_FRAMES);
+	int r = store_codec_begin(out, STORE_CODEC_FRAMES);
 
 	for (size_t i = 0; i < n; i++) {
 		names += frames[i].name.len;
 		files += frames[i].file.len;
 	}
-	at[0] = column_begin(c, 0, n, names);
-	at[1] = column_begin(c, 1, n, files);
-	at[2] = column_begin(c, 2, n, 0);
+	at[0] = store_column_begin(c, 0, n, names);
+	at[1] = store_column_begin(c, 1, n, files);
+	at[2] = store_column_begin(c, 2, n, 0);
 	if (!at[0] || !at[1] || !at[2])
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		at[0] = put_string(at[0], frames[i].name);
 		at[1] = put_string(at[1], frames[i].file);
-		at[2] = put_varint(at[2], zigzag(frames[i].line));
+		at[2] = store_put_varint(at[2], store_zigzag(frames[i].line));
 	}
 	if (r == 0)
 		r = buf_append_varint(out, first);
@@ -67,7 +68,7 @@ int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_fram
 
 static int compare_stacks(const void *va, const void *vb)
 {
-	const struct chunk_stack *a = va, *b = vb;
+	const struct store_chunk_stack *a = va, *b = vb;
 	uint32_t n = MIN(a->n, b->n);
 
 	for (uint32_t i = 0; i < n; i++)
@@ -77,16 +78,16 @@ static int compare_stacks(const void *va, const void *vb)
 }
 
 /* before: the empty stack 0 for the first one. */
-static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct chunk_stack *before,
-		      size_t width)
+static void put_stack(uint8_t **at, const struct store_chunk_stack *s,
+		      const struct store_chunk_stack *before, size_t width)
 {
 	uint32_t shared = 0;
 
 	while (shared < s->n && shared < before->n && s->frames[shared] == before->frames[shared])
 		shared++;
-	at[0] = put_varint(at[0], zigzag((int64_t)s->id - before->id));
-	at[1] = put_varint(at[1], shared);
-	at[2] = put_varint(at[2], s->n - shared);
+	at[0] = store_put_varint(at[0], store_zigzag((int64_t)s->id - before->id));
+	at[1] = store_put_varint(at[1], shared);
+	at[2] = store_put_varint(at[2], s->n - shared);
 	for (uint32_t i = shared; i < s->n; i++, at[3] += width) {
 		uint32_t id = htole32(s->frames[i]);
 
@@ -94,13 +95,14 @@ static void put_stack(uint8_t **at, const struct chunk_stack *s, const struct ch
 	}
 }
 
-int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out)
+int store_chunk_encode_stacks(struct store_codec *c, struct store_chunk_stack *stacks, size_t n,
+			      struct buf *out)
 {
-	const struct chunk_stack none = {0};
+	const struct store_chunk_stack none = {0};
 	size_t frames = 0, width;
 	uint32_t most = 0;
 	uint8_t *at[4];
-	int r = codec_begin(out, CODEC_STACKS);
+	int r = store_codec_begin(out, STORE_CODEC_STACKS);
 
 	for (size_t i = 0; i < n; i++) {
 		frames += stacks[i].n;
@@ -109,7 +111,7 @@ int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, s
 	}
 	width = most > UINT16_MAX ? 4 : 2;
 	for (unsigned int i = 0; i < 4; i++) {
-		at[i] = column_begin(c, i, i < 3 ? n : 0, i < 3 ? 0 : frames * width);
+		at[i] = store_column_begin(c, i, i < 3 ? n : 0, i < 3 ? 0 : frames * width);
 		if (!at[i])
 			return -ENOMEM;
 	}
@@ -124,10 +126,11 @@ int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, s
 	return r < 0 ? r : put_columns(c, at, 4, ZSTD_LEVEL_STACKS, out);
 }
 
-static int get_columns(struct codec *c, struct cursor *body, struct cursor *columns, unsigned int n)
+static int get_columns(struct store_codec *c, struct store_cursor *body,
+		       struct store_cursor *columns, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		int r = codec_get_column(c, body, i, &columns[i]);
+		int r = store_codec_get_column(c, body, i, &columns[i]);
 
 		if (r < 0)
 			return r;
@@ -135,35 +138,37 @@ static int get_columns(struct codec *c, struct cursor *body, struct cursor *colu
 	return 0;
 }
 
-static bool get_string(struct cursor *c, struct view *ret)
+static bool get_string(struct store_cursor *c, struct view *ret)
 {
 	uint64_t len;
 
-	if (!cursor_varint(c, &len) || len > cursor_left(c))
+	if (!store_cursor_varint(c, &len) || len > store_cursor_left(c))
 		return false;
 	*ret = view_of(c->at, len);
 	c->at += len;
 	return true;
 }
 
-int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx)
+int store_chunk_decode_frames(struct store_codec *c, struct view chunk, store_chunk_frame_fn *fn,
+			      void *ctx)
 {
-	struct cursor body, columns[3];
-	struct chunk_frame frame;
+	struct store_cursor body, columns[3];
+	struct store_chunk_frame frame;
 	uint64_t first, n, line;
-	int r = codec_open(chunk, CODEC_FRAMES, &body);
+	int r = store_codec_open(chunk, STORE_CODEC_FRAMES, &body);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&body, &first) || !cursor_varint(&body, &n) ||
-	    first > CHUNK_MAX_FRAMES || n > CHUNK_MAX_FRAMES - first)
+	if (!store_cursor_varint(&body, &first) || !store_cursor_varint(&body, &n) ||
+	    first > STORE_CHUNK_MAX_FRAMES || n > STORE_CHUNK_MAX_FRAMES - first)
 		return -EBADMSG;
 	r = get_columns(c, &body, columns, 3);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
 		if (!get_string(&columns[0], &frame.name) ||
-		    !get_string(&columns[1], &frame.file) || !cursor_varint(&columns[2], &line))
+		    !get_string(&columns[1], &frame.file) ||
+		    !store_cursor_varint(&columns[2], &line))
 			return -EBADMSG;
-		frame.line = unzigzag(line);
+		frame.line = store_unzigzag(line);
 		r = fn(ctx, (uint32_t)(first + i), &frame);
 	}
 	return r < 0 ? r : 0;
@@ -171,12 +176,12 @@ int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, 
 
 #define VARINTS 0U /* the width of frame ids in format 1 */
 
-static bool get_frames_1(struct cursor *c, uint32_t *frames, uint64_t n)
+static bool get_frames_1(struct store_cursor *c, uint32_t *frames, uint64_t n)
 {
 	uint64_t frame;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (!cursor_varint(c, &frame) || frame >= CHUNK_MAX_FRAMES)
+		if (!store_cursor_varint(c, &frame) || frame >= STORE_CHUNK_MAX_FRAMES)
 			return false;
 		frames[i] = (uint32_t)frame;
 	}
@@ -202,11 +207,11 @@ static void get_narrow(const uint8_t *p, size_t left, uint32_t *frames, uint64_t
 	}
 }
 
-/* n frame ids of this width; two-byte ones are below CHUNK_MAX_FRAMES. */
-static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint64_t n)
+/* n frame ids of this width; two-byte ones are below STORE_CHUNK_MAX_FRAMES. */
+static bool get_frames(struct store_cursor *c, uint64_t width, uint32_t *frames, uint64_t n)
 {
 	const uint8_t *p = c->at;
-	size_t left = cursor_left(c);
+	size_t left = store_cursor_left(c);
 
 	if (width == VARINTS)
 		return get_frames_1(c, frames, n);
@@ -222,23 +227,24 @@ static bool get_frames(struct cursor *c, uint64_t width, uint32_t *frames, uint6
 
 		memcpy(&id, p + 4 * i, sizeof(id));
 		frames[i] = le32toh(id);
-		if (frames[i] >= CHUNK_MAX_FRAMES)
+		if (frames[i] >= STORE_CHUNK_MAX_FRAMES)
 			return false;
 	}
 	return true;
 }
 
 /* The next stack, overwriting the frames of the previous one. */
-static bool next_stack(struct cursor *columns, uint64_t width, uint32_t *frames,
-		       struct chunk_stack *stack, uint64_t *ret_shared)
+static bool next_stack(struct store_cursor *columns, uint64_t width, uint32_t *frames,
+		       struct store_chunk_stack *stack, uint64_t *ret_shared)
 {
 	uint64_t id, shared, further;
 
-	if (!cursor_varint(&columns[0], &id) || !cursor_varint(&columns[1], &shared) ||
-	    !cursor_varint(&columns[2], &further))
+	if (!store_cursor_varint(&columns[0], &id) || !store_cursor_varint(&columns[1], &shared) ||
+	    !store_cursor_varint(&columns[2], &further))
 		return false;
-	id = stack->id + (uint64_t)unzigzag(id);
-	if (id > BLOCK_MAX_STACK || shared > stack->n || further > CHUNK_MAX_DEPTH - shared ||
+	id = stack->id + (uint64_t)store_unzigzag(id);
+	if (id > STORE_BLOCK_MAX_STACK || shared > stack->n ||
+	    further > STORE_CHUNK_MAX_DEPTH - shared ||
 	    !get_frames(&columns[3], width, frames + shared, further))
 		return false;
 	stack->id = (uint32_t)id;
@@ -247,33 +253,34 @@ static bool next_stack(struct cursor *columns, uint64_t width, uint32_t *frames,
 	return true;
 }
 
-static int open_stacks(struct view chunk, struct cursor *ret_body, uint64_t *ret_n,
+static int open_stacks(struct view chunk, struct store_cursor *ret_body, uint64_t *ret_n,
 		       uint64_t *ret_width)
 {
-	int r = codec_open(chunk, CODEC_STACKS, ret_body);
+	int r = store_codec_open(chunk, STORE_CODEC_STACKS, ret_body);
 
 	*ret_width = VARINTS;
 	if (r < 0)
-		r = codec_open(chunk, CODEC_STACKS_1, ret_body);
-	else if (!cursor_varint(ret_body, ret_n) || !cursor_varint(ret_body, ret_width) ||
-		 (*ret_width != 2 && *ret_width != 4))
+		r = store_codec_open(chunk, STORE_CODEC_STACKS_1, ret_body);
+	else if (!store_cursor_varint(ret_body, ret_n) ||
+		 !store_cursor_varint(ret_body, ret_width) || (*ret_width != 2 && *ret_width != 4))
 		r = -EBADMSG;
-	if (r == 0 && *ret_width == VARINTS && !cursor_varint(ret_body, ret_n))
+	if (r == 0 && *ret_width == VARINTS && !store_cursor_varint(ret_body, ret_n))
 		r = -EBADMSG;
 	return r;
 }
 
-int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx)
+int store_chunk_decode_stacks(struct store_codec *c, struct view chunk, store_chunk_stack_fn *fn,
+			      void *ctx)
 {
-	uint32_t frames[CHUNK_MAX_DEPTH + PER_STEP];
-	struct chunk_stack stack = {.frames = frames};
-	struct cursor body, columns[4];
+	uint32_t frames[STORE_CHUNK_MAX_DEPTH + PER_STEP];
+	struct store_chunk_stack stack = {.frames = frames};
+	struct store_cursor body, columns[4];
 	uint64_t n = 0, width, shared;
 	int r = open_stacks(chunk, &body, &n, &width);
 
 	if (r < 0)
 		return r;
-	if (n > BLOCK_MAX_STACK + 1)
+	if (n > STORE_BLOCK_MAX_STACK + 1)
 		return -EBADMSG;
 	r = get_columns(c, &body, columns, 4);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
@@ -284,21 +291,22 @@ int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, 
 	return r < 0 ? r : 0;
 }
 
-static int visit(struct codec *c, struct day *day, const int64_t range[2], bool stacks,
-		 const struct chunk_visitor *v, struct err *err)
+static int visit(struct store_codec *c, struct store_day *day, const int64_t range[2], bool stacks,
+		 const struct store_chunk_visitor *v, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+	int r = store_day_query(day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES, range, 2, &stmt,
+				err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
+	while ((r = store_day_next(day, stmt, err)) > 0) {
 		if (stacks)
-			r = chunk_decode_stacks(c, day_blob(stmt, 1), v->stack, v->ctx);
+			r = store_chunk_decode_stacks(c, store_day_blob(stmt, 1), v->stack, v->ctx);
 		else
-			r = chunk_decode_frames(c, day_blob(stmt, 1), v->frame, v->ctx);
+			r = store_chunk_decode_frames(c, store_day_blob(stmt, 1), v->frame, v->ctx);
 		if (r < 0) {
-			day_done(stmt);
+			store_day_done(stmt);
 			return err_set(err, r,
 				       r == -EBADMSG ? "%s: damaged names"
 						     : "%s: not enough memory for its names",
@@ -308,8 +316,8 @@ static int visit(struct codec *c, struct day *day, const int64_t range[2], bool 
 	return r;
 }
 
-int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
-		struct err *err)
+int store_chunk_visit(struct store_codec *c, struct store_day *day, uint32_t service,
+		      const struct store_chunk_visitor *v, struct err *err)
 {
 	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
 	int r = visit(c, day, range, false, v, err);

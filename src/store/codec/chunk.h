@@ -20,38 +20,41 @@
 #include "store/codec/codec.h"
 #include "store/sqlite/day.h"
 
-#define CHUNK_MAX_DEPTH 2048U	    /* frames of a stack */
-#define CHUNK_MAX_FRAMES (1U << 18) /* frames of a service */
+#define STORE_CHUNK_MAX_DEPTH 2048U	  /* frames of a stack */
+#define STORE_CHUNK_MAX_FRAMES (1U << 18) /* frames of a service */
 
-struct chunk_frame {
+struct store_chunk_frame {
 	struct view name;
 	struct view file;
 	int64_t line;
 };
 
 /* frames are root first. */
-struct chunk_stack {
+struct store_chunk_stack {
 	uint32_t id;
 	uint32_t n;
 	const uint32_t *frames;
 };
 
-int chunk_encode_frames(struct codec *c, uint32_t first, const struct chunk_frame *frames, size_t n,
-			struct buf *out);
+int store_chunk_encode_frames(struct store_codec *c, uint32_t first,
+			      const struct store_chunk_frame *frames, size_t n, struct buf *out);
 /* Sorts the stacks. */
-int chunk_encode_stacks(struct codec *c, struct chunk_stack *stacks, size_t n, struct buf *out);
+int store_chunk_encode_stacks(struct store_codec *c, struct store_chunk_stack *stacks, size_t n,
+			      struct buf *out);
 
 /* Called for each; the arguments are borrowed for the call. A negative return stops reading. */
-typedef int chunk_frame_fn(void *ctx, uint32_t id, const struct chunk_frame *frame);
-typedef int chunk_stack_fn(void *ctx, const struct chunk_stack *stack, uint32_t shared);
-int chunk_decode_frames(struct codec *c, struct view chunk, chunk_frame_fn *fn, void *ctx);
-int chunk_decode_stacks(struct codec *c, struct view chunk, chunk_stack_fn *fn, void *ctx);
+typedef int store_chunk_frame_fn(void *ctx, uint32_t id, const struct store_chunk_frame *frame);
+typedef int store_chunk_stack_fn(void *ctx, const struct store_chunk_stack *stack, uint32_t shared);
+int store_chunk_decode_frames(struct store_codec *c, struct view chunk, store_chunk_frame_fn *fn,
+			      void *ctx);
+int store_chunk_decode_stacks(struct store_codec *c, struct view chunk, store_chunk_stack_fn *fn,
+			      void *ctx);
 
 /* Reads all frames of a service, then all its stacks. -EBADMSG, or the callback's error. */
-struct chunk_visitor {
-	chunk_frame_fn *frame;
-	chunk_stack_fn *stack;
+struct store_chunk_visitor {
+	store_chunk_frame_fn *frame;
+	store_chunk_stack_fn *stack;
 	void *ctx;
 };
-int chunk_visit(struct codec *c, struct day *day, uint32_t service, const struct chunk_visitor *v,
-		struct err *err);
+int store_chunk_visit(struct store_codec *c, struct store_day *day, uint32_t service,
+		      const struct store_chunk_visitor *v, struct err *err);

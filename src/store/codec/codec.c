@@ -9,25 +9,25 @@
 
 #define SEAL_BYTES 6
 
-void codec_release(struct codec *c)
+void store_codec_release(struct store_codec *c)
 {
 	ZSTD_freeCCtx(c->compressor);
 	ZSTD_freeDCtx(c->decompressor);
 	for (size_t i = 0; i < ARRAY_SIZE(c->columns); i++)
 		buf_release(&c->columns[i]);
 	buf_release(&c->scratch);
-	*c = (struct codec){0};
+	*c = (struct store_codec){0};
 }
 
-int codec_begin(struct buf *out, enum codec_kind kind)
+int store_codec_begin(struct buf *out, enum store_codec_kind kind)
 {
-	const uint8_t seal[SEAL_BYTES] = {CODEC_VERSION, (uint8_t)kind};
+	const uint8_t seal[SEAL_BYTES] = {STORE_CODEC_VERSION, (uint8_t)kind};
 
 	buf_clear(out);
 	return buf_append(out, seal, sizeof(seal));
 }
 
-void codec_end(struct buf *out)
+void store_codec_end(struct buf *out)
 {
 	uint32_t crc = crc32c(view_of(out->data + SEAL_BYTES, out->len - SEAL_BYTES));
 
@@ -41,16 +41,16 @@ static int put_plain(struct buf *out, struct view column)
 	return r < 0 ? r : buf_append(out, column.data, column.len);
 }
 
-int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,
-			   size_t most)
+int store_codec_put_column_below(struct store_codec *c, struct buf *out, struct view column,
+				 int level, size_t most)
 {
 	size_t bound = ZSTD_compressBound(column.len);
 	size_t n;
 	int r;
 
-	if (column.len > CODEC_MAX_COLUMN)
+	if (column.len > STORE_CODEC_MAX_COLUMN)
 		return -E2BIG;
-	if (level == CODEC_PLAIN || column.len < 32)
+	if (level == STORE_CODEC_PLAIN || column.len < 32)
 		return put_plain(out, column);
 	if (!c->compressor)
 		c->compressor = ZSTD_createCCtx();
@@ -73,12 +73,12 @@ int codec_put_column_below(struct codec *c, struct buf *out, struct view column,
 	return r < 0 ? r : buf_append(out, c->scratch.data, n);
 }
 
-int codec_put_column(struct codec *c, struct buf *out, struct view column, int level)
+int store_codec_put_column(struct store_codec *c, struct buf *out, struct view column, int level)
 {
-	return codec_put_column_below(c, out, column, level, column.len ? column.len - 1 : 0);
+	return store_codec_put_column_below(c, out, column, level, column.len ? column.len - 1 : 0);
 }
 
-int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body)
+int store_codec_open(struct view block, enum store_codec_kind kind, struct store_cursor *ret_body)
 {
 	struct view body;
 	uint32_t crc;
@@ -86,22 +86,23 @@ int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body)
 	if (block.len < SEAL_BYTES || !view_u32(block, 2, &crc) ||
 	    !view_sub(block, SEAL_BYTES, block.len - SEAL_BYTES, &body))
 		return -EBADMSG;
-	if (block.data[0] != CODEC_VERSION || block.data[1] != kind || crc != crc32c(body))
+	if (block.data[0] != STORE_CODEC_VERSION || block.data[1] != kind || crc != crc32c(body))
 		return -EBADMSG;
-	*ret_body = (struct cursor){.at = body.data, .end = body.data + body.len};
+	*ret_body = (struct store_cursor){.at = body.data, .end = body.data + body.len};
 	return 0;
 }
 
 /* The bytes of the next column as on disk, and their unpacked length. */
-static int next_column(struct cursor *body, struct view *ret_bytes, size_t *ret_len, bool *ret_zip)
+static int next_column(struct store_cursor *body, struct view *ret_bytes, size_t *ret_len,
+		       bool *ret_zip)
 {
 	uint64_t word, stored;
 
-	if (!cursor_varint(body, &word))
+	if (!store_cursor_varint(body, &word))
 		return -EBADMSG;
 	stored = word >> 1;
-	if (stored > CODEC_MAX_COLUMN || ((word & 1) && !cursor_varint(body, &stored)) ||
-	    stored > cursor_left(body))
+	if (stored > STORE_CODEC_MAX_COLUMN ||
+	    ((word & 1) && !store_cursor_varint(body, &stored)) || stored > store_cursor_left(body))
 		return -EBADMSG;
 	*ret_bytes = view_of(body->at, stored);
 	*ret_len = word >> 1;
@@ -110,7 +111,7 @@ static int next_column(struct cursor *body, struct view *ret_bytes, size_t *ret_
 	return 0;
 }
 
-int codec_skip_column(struct cursor *body)
+int store_codec_skip_column(struct store_cursor *body)
 {
 	struct view bytes;
 	size_t len;
@@ -119,8 +120,8 @@ int codec_skip_column(struct cursor *body)
 	return next_column(body, &bytes, &len, &zip);
 }
 
-int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
-		     struct cursor *ret_column)
+int store_codec_get_column(struct store_codec *c, struct store_cursor *body, unsigned int slot,
+			   struct store_cursor *ret_column)
 {
 	struct buf *to = &c->columns[slot];
 	struct view bytes;
@@ -131,7 +132,8 @@ int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
 	if (r < 0)
 		return r;
 	if (!zip) {
-		*ret_column = (struct cursor){.at = bytes.data, .end = bytes.data + bytes.len};
+		*ret_column =
+			(struct store_cursor){.at = bytes.data, .end = bytes.data + bytes.len};
 		return 0;
 	}
 	if (!c->decompressor)
@@ -147,6 +149,6 @@ int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
 	n = ZSTD_decompressDCtx(c->decompressor, to->data, len, bytes.data, bytes.len);
 	if (ZSTD_isError(n) || n != len)
 		return -EBADMSG;
-	*ret_column = (struct cursor){.at = to->data, .end = to->data + len};
+	*ret_column = (struct store_cursor){.at = to->data, .end = to->data + len};
 	return 0;
 }

@@ -11,7 +11,7 @@
  *             bytes   as they are, or one zstd frame
  *
  * A day file may be damaged or forged: every length is checked against the available bytes and
- * CODEC_MAX_COLUMN before memory is allocated; -EBADMSG if it does not fit.
+ * STORE_CODEC_MAX_COLUMN before memory is allocated; -EBADMSG if it does not fit.
  */
 #pragma once
 
@@ -22,60 +22,60 @@
 #include "base/cleanup.h"
 #include "base/view.h"
 
-#define CODEC_VERSION 1
-#define CODEC_MAX_COLUMN ((size_t)16 << 20)
-#define CODEC_PLAIN 0	/* this level compresses nothing */
-#define CODEC_COLUMNS 5 /* open at a time */
+#define STORE_CODEC_VERSION 1
+#define STORE_CODEC_MAX_COLUMN ((size_t)16 << 20)
+#define STORE_CODEC_PLAIN 0   /* this level compresses nothing */
+#define STORE_CODEC_COLUMNS 5 /* open at a time */
 
-enum codec_kind {
-	CODEC_SUMS = 1, /* stack ids and values: one collection, or a whole day */
-	CODEC_PACK,	/* an hour of collections */
-	CODEC_STACKS_1, /* as in day files of format 1 */
-	CODEC_FRAMES,
-	CODEC_STACKS,
-	CODEC_READING, /* metrics of one resource at one time */
-	CODEC_TIMES,   /* when they were read within an hour */
-	CODEC_HOUR,    /* one series over an hour */
-	CODEC_METRIC,  /* what a metric is */
-	CODEC_EVENT,
+enum store_codec_kind {
+	STORE_CODEC_SUMS = 1, /* stack ids and values: one collection, or a whole day */
+	STORE_CODEC_PACK,     /* an hour of collections */
+	STORE_CODEC_STACKS_1, /* as in day files of format 1 */
+	STORE_CODEC_FRAMES,
+	STORE_CODEC_STACKS,
+	STORE_CODEC_READING, /* metrics of one resource at one time */
+	STORE_CODEC_TIMES,   /* when they were read within an hour */
+	STORE_CODEC_HOUR,    /* one series over an hour */
+	STORE_CODEC_METRIC,  /* what a metric is */
+	STORE_CODEC_EVENT,
 };
 
-struct codec {
+struct store_codec {
 	void *compressor;   /* ZSTD_CCtx, created on first use */
 	void *decompressor; /* ZSTD_DCtx */
-	struct buf columns[CODEC_COLUMNS];
+	struct buf columns[STORE_CODEC_COLUMNS];
 	struct buf scratch;
 };
 
-/* A zeroed struct codec is ready for use by one thread. */
-void codec_release(struct codec *c);
+/* A zeroed struct store_codec is ready for use by one thread. */
+void store_codec_release(struct store_codec *c);
 
 /* Writing: begin, then varints and columns into out, then end. All return 0, -ENOMEM or -E2BIG. */
-int codec_begin(struct buf *out, enum codec_kind kind);
+int store_codec_begin(struct buf *out, enum store_codec_kind kind);
 /* Compressed if that saves space. */
-int codec_put_column(struct codec *c, struct buf *out, struct view column, int level);
+int store_codec_put_column(struct store_codec *c, struct buf *out, struct view column, int level);
 /* Compressed only if the result has at most this many bytes. */
-int codec_put_column_below(struct codec *c, struct buf *out, struct view column, int level,
-			   size_t most);
-void codec_end(struct buf *out);
+int store_codec_put_column_below(struct store_codec *c, struct buf *out, struct view column,
+				 int level, size_t most);
+void store_codec_end(struct buf *out);
 
 /* Reading. */
-struct cursor {
+struct store_cursor {
 	const uint8_t *at;
 	const uint8_t *end;
 };
-int codec_open(struct view block, enum codec_kind kind, struct cursor *ret_body);
+int store_codec_open(struct view block, enum store_codec_kind kind, struct store_cursor *ret_body);
 /* The next column of the body, in memory slot number slot; -EBADMSG, -ENOMEM. */
-int codec_get_column(struct codec *c, struct cursor *body, unsigned int slot,
-		     struct cursor *ret_column);
-int codec_skip_column(struct cursor *body);
+int store_codec_get_column(struct store_codec *c, struct store_cursor *body, unsigned int slot,
+			   struct store_cursor *ret_column);
+int store_codec_skip_column(struct store_cursor *body);
 
-static inline size_t cursor_left(const struct cursor *c)
+static inline size_t store_cursor_left(const struct store_cursor *c)
 {
 	return (size_t)(c->end - c->at);
 }
 
-static inline bool cursor_varint_long(struct cursor *c, uint64_t *ret)
+static inline bool store_cursor_varint_long(struct store_cursor *c, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -94,12 +94,12 @@ static inline bool cursor_varint_long(struct cursor *c, uint64_t *ret)
 }
 
 /* Nearly all have one byte to three. */
-static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
+static inline bool store_cursor_varint(struct store_cursor *c, uint64_t *ret)
 {
 	const uint8_t *p = c->at;
 
-	if (cursor_left(c) < 3 || (p[0] & p[1] & p[2] & 0x80))
-		return cursor_varint_long(c, ret);
+	if (store_cursor_left(c) < 3 || (p[0] & p[1] & p[2] & 0x80))
+		return store_cursor_varint_long(c, ret);
 	if (p[0] < 0x80) {
 		*ret = p[0];
 		c->at = p + 1;
@@ -114,12 +114,12 @@ static inline bool cursor_varint(struct cursor *c, uint64_t *ret)
 	return true;
 }
 
-static inline uint64_t zigzag(int64_t v)
+static inline uint64_t store_zigzag(int64_t v)
 {
 	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
 }
 
-static inline int64_t unzigzag(uint64_t v)
+static inline int64_t store_unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1 ^ -(v & 1));
 }

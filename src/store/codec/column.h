@@ -3,7 +3,7 @@
 
 #include "store/codec/block.h"
 
-static inline uint64_t block_gcd(uint64_t divisor, int64_t value)
+static inline uint64_t store_block_gcd(uint64_t divisor, int64_t value)
 {
 	uint64_t a = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	uint64_t b = divisor;
@@ -18,7 +18,7 @@ static inline uint64_t block_gcd(uint64_t divisor, int64_t value)
 }
 
 /* Mostly by 1, or by numbers that fit a division of half the width. */
-static inline int64_t block_divide(int64_t value, int64_t divisor)
+static inline int64_t store_block_divide(int64_t value, int64_t divisor)
 {
 	if (divisor == 1)
 		return value;
@@ -27,7 +27,7 @@ static inline int64_t block_divide(int64_t value, int64_t divisor)
 	return value / divisor;
 }
 
-static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+static inline uint8_t *store_put_varint(uint8_t *p, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)
 		*p++ = (uint8_t)v | 0x80;
@@ -36,27 +36,29 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 }
 
 /* Reserves room for n varints and for bytes; returns where to write, or NULL if out of memory. */
-static inline uint8_t *column_begin(struct codec *c, unsigned int slot, size_t n, size_t bytes)
+static inline uint8_t *store_column_begin(struct store_codec *c, unsigned int slot, size_t n,
+					  size_t bytes)
 {
 	buf_clear(&c->columns[slot]);
 	return buf_reserve(&c->columns[slot], n * 10 + bytes + 1) < 0 ? NULL
 								      : c->columns[slot].data;
 }
 
-static inline int column_end(struct codec *c, unsigned int slot, const uint8_t *end, int level,
-			     struct buf *out)
+static inline int store_column_end(struct store_codec *c, unsigned int slot, const uint8_t *end,
+				   int level, struct buf *out)
 {
 	const uint8_t *begin = c->columns[slot].data;
 
-	return codec_put_column(c, out, view_of(begin, (size_t)(end - begin)), level);
+	return store_codec_put_column(c, out, view_of(begin, (size_t)(end - begin)), level);
 }
 
-void block_sums_reach(struct block_sums *sums, uint32_t stack);
+void store_block_sums_reach(struct store_block_sums *sums, uint32_t stack);
 
-/* stack <= BLOCK_MAX_STACK. The caller raises n_stacks. */
-static inline void block_sums_add(struct block_sums *sums, uint32_t stack, int64_t value)
+/* stack <= STORE_BLOCK_MAX_STACK. The caller raises n_stacks. */
+static inline void store_block_sums_add(struct store_block_sums *sums, uint32_t stack,
+					int64_t value)
 {
 	if (stack >= sums->n_clear)
-		block_sums_reach(sums, stack);
-	sums->values[stack] = block_add(sums->values[stack], value);
+		store_block_sums_reach(sums, stack);
+	sums->values[stack] = store_block_add(sums->values[stack], value);
 }

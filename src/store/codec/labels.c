@@ -20,13 +20,15 @@ static int put_text(struct buf *out, const char *text)
 	return r < 0 ? r : buf_append_str(out, text);
 }
 
-int labels_encode(const struct store_label *labels, size_t n, struct buf *out, struct err *err)
+int store_labels_encode(const struct store_label *labels, size_t n, struct buf *out,
+			struct err *err)
 {
-	struct store_label sorted[LABELS_MAX];
+	struct store_label sorted[STORE_LABELS_MAX];
 	int r;
 
-	if (n > LABELS_MAX)
-		return err_set(err, -E2BIG, "too many labels: %zu, at most %u", n, LABELS_MAX);
+	if (n > STORE_LABELS_MAX)
+		return err_set(err, -E2BIG, "too many labels: %zu, at most %u", n,
+			       STORE_LABELS_MAX);
 	if (n > 0) {
 		memcpy(sorted, labels, n * sizeof(*labels));
 		qsort(sorted, n, sizeof(*sorted), compare_labels);
@@ -37,9 +39,10 @@ int labels_encode(const struct store_label *labels, size_t n, struct buf *out, s
 		if (r == 0)
 			r = put_text(out, sorted[i].value);
 	}
-	if (r == 0 && out->len > LABELS_MAX_BYTES)
+	if (r == 0 && out->len > STORE_LABELS_MAX_BYTES)
 		r = -E2BIG;
-	return r < 0 ? err_set(err, r, "the labels of a process exceed %u bytes", LABELS_MAX_BYTES)
+	return r < 0 ? err_set(err, r, "the labels of a process exceed %u bytes",
+			       STORE_LABELS_MAX_BYTES)
 		     : 0;
 }
 
@@ -53,14 +56,14 @@ static bool get_text(struct view kv, size_t *at, struct view *ret)
 	return true;
 }
 
-int labels_each(struct view kv, labels_fn *fn, void *ctx)
+int store_labels_each(struct view kv, store_labels_fn *fn, void *ctx)
 {
 	struct view key, value;
 	size_t at = 0;
 	uint64_t n;
 	int r = 0;
 
-	if (!view_varint(kv, &at, &n) || n > LABELS_MAX)
+	if (!view_varint(kv, &at, &n) || n > STORE_LABELS_MAX)
 		return -EBADMSG;
 	for (uint64_t i = 0; r >= 0 && i < n; i++) {
 		if (!get_text(kv, &at, &key) || !get_text(kv, &at, &value))
@@ -84,11 +87,11 @@ static int match_one(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-int labels_match(struct view kv, const struct store_label *filters, size_t n)
+int store_labels_match(struct view kv, const struct store_label *filters, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct matching m = {.filter = &filters[i]};
-		int r = labels_each(kv, match_one, &m);
+		int r = store_labels_each(kv, match_one, &m);
 
 		if (r < 0)
 			return r;

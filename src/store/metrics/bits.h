@@ -9,16 +9,16 @@
 #include "base/buf.h"
 #include "base/view.h"
 
-#define BITS_MAX 56U /* per call */
+#define STORE_BITS_MAX 56U /* per call */
 
-struct bits_writer {
+struct store_bits_writer {
 	struct buf *out;
 	uint64_t word;
 	unsigned int n; /* bits in it, below 8 between calls */
 };
 
 /* The value must not have more than n bits. */
-static inline int bits_put(struct bits_writer *w, uint64_t value, unsigned int n)
+static inline int store_bits_put(struct store_bits_writer *w, uint64_t value, unsigned int n)
 {
 	int r = 0;
 
@@ -29,18 +29,18 @@ static inline int bits_put(struct bits_writer *w, uint64_t value, unsigned int n
 	return r;
 }
 
-static inline int bits_end(struct bits_writer *w)
+static inline int store_bits_end(struct store_bits_writer *w)
 {
 	return w->n == 0 ? 0 : buf_append_byte(w->out, (uint8_t)w->word);
 }
 
-struct bits_reader {
+struct store_bits_reader {
 	struct view bytes;
 	size_t at; /* in bits */
 };
 
-/* At least the next BITS_MAX bits; zeros past the end, which bits_ok() detects. */
-static inline uint64_t bits_peek(const struct bits_reader *r)
+/* At least the next STORE_BITS_MAX bits; zeros past the end, which store_bits_ok() detects. */
+static inline uint64_t store_bits_peek(const struct store_bits_reader *r)
 {
 	size_t byte = r->at / 8;
 	uint64_t word = 0;
@@ -52,16 +52,16 @@ static inline uint64_t bits_peek(const struct bits_reader *r)
 	return le64toh(word) >> r->at % 8;
 }
 
-static inline uint64_t bits_take(struct bits_reader *r, unsigned int n)
+static inline uint64_t store_bits_take(struct store_bits_reader *r, unsigned int n)
 {
-	uint64_t value = bits_peek(r) & ((1ULL << n) - 1);
+	uint64_t value = store_bits_peek(r) & ((1ULL << n) - 1);
 
 	r->at += n;
 	return value;
 }
 
 /* Whether nothing was taken past the end. */
-static inline bool bits_ok(const struct bits_reader *r)
+static inline bool store_bits_ok(const struct store_bits_reader *r)
 {
 	return r->at <= r->bytes.len * 8;
 }

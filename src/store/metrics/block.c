@@ -11,10 +11,10 @@
 
 enum { PRESENT_ALWAYS, PRESENT_RANGE, PRESENT_BITS };
 
-int metrics_encode_reading(const struct metrics_cell *cells, size_t n, struct buf *out)
+int store_metrics_encode_reading(const struct store_metrics_cell *cells, size_t n, struct buf *out)
 {
 	uint32_t before = 0;
-	int r = codec_begin(out, CODEC_READING);
+	int r = store_codec_begin(out, STORE_CODEC_READING);
 
 	if (r == 0)
 		r = buf_append_varint(out, n);
@@ -23,22 +23,22 @@ int metrics_encode_reading(const struct metrics_cell *cells, size_t n, struct bu
 		if (r == 0)
 			r = buf_append_varint(out, cells[i].width);
 		for (uint32_t k = 0; r == 0 && k < cells[i].width; k++)
-			r = numbers_put(out, cells[i].values[k]);
+			r = store_numbers_put(out, cells[i].values[k]);
 		before = cells[i].column;
 	}
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
-int metrics_open_reading(struct view block, struct metrics_reading *ret)
+int store_metrics_open_reading(struct view block, struct store_metrics_reading *ret)
 {
-	struct cursor body;
-	int r = codec_open(block, CODEC_READING, &body);
+	struct store_cursor body;
+	int r = store_codec_open(block, STORE_CODEC_READING, &body);
 
 	if (r < 0)
 		return r;
-	ret->body = view_of(body.at, cursor_left(&body));
+	ret->body = view_of(body.at, store_cursor_left(&body));
 	ret->at = 0;
 	ret->column = 0;
 	return view_varint(ret->body, &ret->at, &ret->left) ? 0 : -EBADMSG;
@@ -49,14 +49,15 @@ static bool get_head(struct view body, size_t *at, uint64_t *column, uint64_t *r
 {
 	uint64_t delta;
 
-	if (!view_varint(body, at, &delta) || delta > METRICS_MAX_COLUMN ||
+	if (!view_varint(body, at, &delta) || delta > STORE_METRICS_MAX_COLUMN ||
 	    !view_varint(body, at, ret_width))
 		return false;
 	*column += delta;
-	return *column <= METRICS_MAX_COLUMN && *ret_width > 0 && *ret_width <= METRICS_MAX_WIDTH;
+	return *column <= STORE_METRICS_MAX_COLUMN && *ret_width > 0 &&
+	       *ret_width <= STORE_METRICS_MAX_WIDTH;
 }
 
-int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell)
+int store_metrics_next_cell(struct store_metrics_reading *r, struct store_metrics_cell *ret_cell)
 {
 	uint64_t width;
 
@@ -66,9 +67,9 @@ int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell)
 	if (!get_head(r->body, &r->at, &r->column, &width))
 		return -EBADMSG;
 	for (uint64_t i = 0; i < width; i++)
-		if (!numbers_get(r->body, &r->at, &r->values[i]))
+		if (!store_numbers_get(r->body, &r->at, &r->values[i]))
 			return -EBADMSG;
-	*ret_cell = (struct metrics_cell){
+	*ret_cell = (struct store_metrics_cell){
 		.column = (uint32_t)r->column, .width = (uint32_t)width, .values = r->values};
 	return 1;
 }
@@ -78,24 +79,24 @@ int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell)
 static int put_differences(const uint32_t *times_ms, size_t n, struct buf *out)
 {
 	_cleanup_(buf_release) struct buf numbers = {0};
-	double differences[METRICS_MAX_TIMES];
+	double differences[STORE_METRICS_MAX_TIMES];
 	int r;
 
 	for (size_t i = 1; i < n; i++)
 		differences[i - 1] = times_ms[i] - times_ms[i - 1];
-	r = n > 1 ? numbers_encode(differences, n - 1, &numbers) : 0;
+	r = n > 1 ? store_numbers_encode(differences, n - 1, &numbers) : 0;
 	if (r == 0)
 		r = buf_append_varint(out, numbers.len);
 	return r < 0 ? r : buf_append(out, numbers.data, numbers.len);
 }
 
-int metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
-			 size_t n_labelsets, struct buf *out)
+int store_metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
+			       size_t n_labelsets, struct buf *out)
 {
 	uint32_t before = 0;
-	int r = codec_begin(out, CODEC_TIMES);
+	int r = store_codec_begin(out, STORE_CODEC_TIMES);
 
-	if (n_times == 0 || n_times > METRICS_MAX_TIMES)
+	if (n_times == 0 || n_times > STORE_METRICS_MAX_TIMES)
 		return -E2BIG;
 	if (r == 0)
 		r = buf_append_varint(out, n_times);
@@ -110,40 +111,41 @@ int metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_
 		before = labelsets[i];
 	}
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
-static bool get_differences(struct view numbers, struct metrics_times *t)
+static bool get_differences(struct view numbers, struct store_metrics_times *t)
 {
-	double differences[METRICS_MAX_TIMES];
+	double differences[STORE_METRICS_MAX_TIMES];
 	double time = t->times_ms[0];
 
-	if (t->n_times > 1 && !numbers_decode(numbers, differences, t->n_times - 1))
+	if (t->n_times > 1 && !store_numbers_decode(numbers, differences, t->n_times - 1))
 		return false;
 	for (size_t i = 1; i < t->n_times; i++) {
 		time += differences[i - 1];
-		if (!(differences[i - 1] >= 0) || !(time < METRICS_HOUR_MS))
+		if (!(differences[i - 1] >= 0) || !(time < STORE_METRICS_HOUR_MS))
 			return false;
 		t->times_ms[i] = (uint32_t)time;
 	}
 	return true;
 }
 
-int metrics_decode_times(struct view block, struct metrics_times *t)
+int store_metrics_decode_times(struct view block, struct store_metrics_times *t)
 {
 	uint64_t n_times, first, len;
 	struct view body, numbers;
-	struct cursor c;
+	struct store_cursor c;
 	size_t at = 0;
-	int r = codec_open(block, CODEC_TIMES, &c);
+	int r = store_codec_open(block, STORE_CODEC_TIMES, &c);
 
 	if (r < 0)
 		return r;
-	body = view_of(c.at, cursor_left(&c));
-	if (!view_varint(body, &at, &n_times) || n_times == 0 || n_times > METRICS_MAX_TIMES ||
-	    !view_varint(body, &at, &first) || first >= METRICS_HOUR_MS ||
-	    !view_varint(body, &at, &len) || !view_sub(body, at, len, &numbers))
+	body = view_of(c.at, store_cursor_left(&c));
+	if (!view_varint(body, &at, &n_times) || n_times == 0 ||
+	    n_times > STORE_METRICS_MAX_TIMES || !view_varint(body, &at, &first) ||
+	    first >= STORE_METRICS_HOUR_MS || !view_varint(body, &at, &len) ||
+	    !view_sub(body, at, len, &numbers))
 		return -EBADMSG;
 	t->n_times = n_times;
 	t->times_ms[0] = (uint32_t)first;
@@ -155,15 +157,15 @@ int metrics_decode_times(struct view block, struct metrics_times *t)
 	return 0;
 }
 
-int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset)
+int store_metrics_next_labelset(struct store_metrics_times *t, uint32_t *ret_labelset)
 {
 	uint64_t delta;
 
 	if (t->n_labelsets == 0)
 		return 0;
 	t->n_labelsets--;
-	if (!view_varint(t->labelsets, &t->at, &delta) || delta > METRICS_MAX_LABELSET ||
-	    t->labelset + delta > METRICS_MAX_LABELSET)
+	if (!view_varint(t->labelsets, &t->at, &delta) || delta > STORE_METRICS_MAX_LABELSET ||
+	    t->labelset + delta > STORE_METRICS_MAX_LABELSET)
 		return -EBADMSG;
 	t->labelset += delta;
 	*ret_labelset = (uint32_t)t->labelset;
@@ -174,7 +176,7 @@ int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset)
 
 static int put_presence(struct buf *body, const double *values, size_t n, size_t n_present)
 {
-	uint8_t bits[METRICS_MAX_TIMES / 8] = {0};
+	uint8_t bits[STORE_METRICS_MAX_TIMES / 8] = {0};
 	size_t first = 0, last = n;
 	int r;
 
@@ -199,7 +201,7 @@ static int put_presence(struct buf *body, const double *values, size_t n, size_t
 /* One of a column's numbers, without the gaps. */
 static int put_numbers(struct buf *body, struct buf *scratch, const double *values, size_t n)
 {
-	double dense[METRICS_MAX_TIMES];
+	double dense[STORE_METRICS_MAX_TIMES];
 	size_t n_dense = 0;
 	int r;
 
@@ -207,18 +209,18 @@ static int put_numbers(struct buf *body, struct buf *scratch, const double *valu
 		if (!isnan(values[i]))
 			dense[n_dense++] = values[i];
 	buf_clear(scratch);
-	r = numbers_encode(dense, n_dense, scratch);
+	r = store_numbers_encode(dense, n_dense, scratch);
 	if (r == 0)
 		r = buf_append_varint(body, scratch->len);
 	return r < 0 ? r : buf_append(body, scratch->data, scratch->len);
 }
 
-int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_column *column,
-			struct buf *out)
+int store_metrics_encode_hour(struct store_codec *c, uint32_t list,
+			      const struct store_metrics_column *column, struct buf *out)
 {
 	struct buf *body = &c->columns[1], *scratch = &c->columns[2];
 	size_t n = column->n_times, n_present = 0;
-	int r = codec_begin(out, CODEC_HOUR);
+	int r = store_codec_begin(out, STORE_CODEC_HOUR);
 
 	for (size_t i = 0; i < n; i++)
 		n_present += !isnan(column->values[i]);
@@ -233,28 +235,28 @@ int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_col
 		r = put_numbers(body, scratch, column->values + i * n, n);
 	/* It is mostly noise by now; small savings are not worth the unpacking. */
 	if (r == 0)
-		r = codec_put_column_below(c, out, buf_view(body), ZSTD_LEVEL_HOUR,
-					   body->len / 4 * 3);
+		r = store_codec_put_column_below(c, out, buf_view(body), ZSTD_LEVEL_HOUR,
+						 body->len / 4 * 3);
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
-int metrics_open_hour(struct view block, struct metrics_hour *h)
+int store_metrics_open_hour(struct view block, struct store_metrics_hour *h)
 {
 	uint64_t width;
-	int r = codec_open(block, CODEC_HOUR, &h->rest);
+	int r = store_codec_open(block, STORE_CODEC_HOUR, &h->rest);
 
 	if (r < 0)
 		return r;
-	if (!cursor_varint(&h->rest, &h->list) || !cursor_varint(&h->rest, &width) || width == 0 ||
-	    width > METRICS_MAX_WIDTH)
+	if (!store_cursor_varint(&h->rest, &h->list) || !store_cursor_varint(&h->rest, &width) ||
+	    width == 0 || width > STORE_METRICS_MAX_WIDTH)
 		return -EBADMSG;
 	h->width = (uint32_t)width;
 	return 0;
 }
 
-static bool get_presence(struct metrics_hour *h, struct view body, size_t *at)
+static bool get_presence(struct store_metrics_hour *h, struct view body, size_t *at)
 {
 	uint64_t kind, first = 0, n = h->n_times;
 	struct view bits;
@@ -282,17 +284,17 @@ static bool get_presence(struct metrics_hour *h, struct view body, size_t *at)
 	return true;
 }
 
-int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times)
+int store_metrics_read_hour(struct store_codec *c, struct store_metrics_hour *h, size_t n_times)
 {
-	struct cursor column;
+	struct store_cursor column;
 	struct view body;
 	size_t at = 0;
 	uint64_t len;
-	int r = codec_get_column(c, &h->rest, 1, &column);
+	int r = store_codec_get_column(c, &h->rest, 1, &column);
 
 	if (r < 0)
 		return r;
-	body = view_of(column.at, cursor_left(&column));
+	body = view_of(column.at, store_cursor_left(&column));
 	h->n_times = n_times;
 	if (!get_presence(h, body, &at))
 		return -EBADMSG;
@@ -304,13 +306,13 @@ int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times)
 	return 0;
 }
 
-int metrics_hour_values(struct metrics_hour *h, uint32_t i, double *values)
+int store_metrics_hour_values(struct store_metrics_hour *h, uint32_t i, double *values)
 {
 	size_t at = 0;
 
 	if (h->n_present == h->n_times)
-		return numbers_decode(h->numbers[i], values, h->n_times) ? 0 : -EBADMSG;
-	if (h->n_present > 0 && !numbers_decode(h->numbers[i], h->dense, h->n_present))
+		return store_numbers_decode(h->numbers[i], values, h->n_times) ? 0 : -EBADMSG;
+	if (h->n_present > 0 && !store_numbers_decode(h->numbers[i], h->dense, h->n_present))
 		return -EBADMSG;
 	for (size_t k = 0; k < h->n_times; k++)
 		values[k] = h->present[k] ? h->dense[at++] : (double)NAN;

@@ -25,72 +25,72 @@
 #include "base/buf.h"
 #include "store/codec/codec.h"
 
-#define METRICS_MAX_COLUMN 65535U /* of a service and day */
-#define METRICS_MAX_WIDTH 64U
-#define METRICS_MAX_TIMES 4096U /* of an hour's block */
-#define METRICS_HOUR_MS 3600000
-#define METRICS_MAX_LABELSET ((1U << 20) - 1)
+#define STORE_METRICS_MAX_COLUMN 65535U /* of a service and day */
+#define STORE_METRICS_MAX_WIDTH 64U
+#define STORE_METRICS_MAX_TIMES 4096U /* of an hour's block */
+#define STORE_METRICS_HOUR_MS 3600000
+#define STORE_METRICS_MAX_LABELSET ((1U << 20) - 1)
 
 /* One column at one time. */
-struct metrics_cell {
+struct store_metrics_cell {
 	uint32_t column;
 	uint32_t width;
 	const double *values;
 };
 
 /* Cells by ascending column, each once; values must be finite. */
-int metrics_encode_reading(const struct metrics_cell *cells, size_t n, struct buf *out);
+int store_metrics_encode_reading(const struct store_metrics_cell *cells, size_t n, struct buf *out);
 
-struct metrics_reading {
+struct store_metrics_reading {
 	struct view body;
 	size_t at;
 	uint64_t left;
 	uint64_t column;
-	double values[METRICS_MAX_WIDTH];
+	double values[STORE_METRICS_MAX_WIDTH];
 };
-int metrics_open_reading(struct view block, struct metrics_reading *ret);
+int store_metrics_open_reading(struct view block, struct store_metrics_reading *ret);
 /* 1 and the next cell, whose values belong to the reading; 0: no more; -EBADMSG. */
-int metrics_next_cell(struct metrics_reading *r, struct metrics_cell *ret_cell);
+int store_metrics_next_cell(struct store_metrics_reading *r, struct store_metrics_cell *ret_cell);
 
 /* When resources were read in an hour. */
-struct metrics_times {
-	uint32_t times_ms[METRICS_MAX_TIMES]; /* in the hour, ascending */
+struct store_metrics_times {
+	uint32_t times_ms[STORE_METRICS_MAX_TIMES]; /* in the hour, ascending */
 	size_t n_times;
-	struct view labelsets; /* for metrics_next_labelset() */
+	struct view labelsets; /* for store_metrics_next_labelset() */
 	size_t at;
 	uint64_t n_labelsets;
 	uint64_t labelset;
 };
 /* At least one time; label sets ascending. */
-int metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
-			 size_t n_labelsets, struct buf *out);
-int metrics_decode_times(struct view block, struct metrics_times *ret);
+int store_metrics_encode_times(const uint32_t *times_ms, size_t n_times, const uint32_t *labelsets,
+			       size_t n_labelsets, struct buf *out);
+int store_metrics_decode_times(struct view block, struct store_metrics_times *ret);
 /* 1 and the next label set; 0: no more; -EBADMSG. */
-int metrics_next_labelset(struct metrics_times *t, uint32_t *ret_labelset);
+int store_metrics_next_labelset(struct store_metrics_times *t, uint32_t *ret_labelset);
 
 /* A column over the times of an hour: width * n_times values, NAN for gaps. */
-struct metrics_column {
+struct store_metrics_column {
 	uint32_t column;
 	uint32_t width;
 	const double *values;
 	size_t n_times;
 };
-int metrics_encode_hour(struct codec *c, uint32_t list, const struct metrics_column *column,
-			struct buf *out);
+int store_metrics_encode_hour(struct store_codec *c, uint32_t list,
+			      const struct store_metrics_column *column, struct buf *out);
 
-struct metrics_hour {
+struct store_metrics_hour {
 	uint64_t list; /* which times */
 	uint32_t width;
-	struct cursor rest;
-	/* After metrics_read_hour(). */
+	struct store_cursor rest;
+	/* After store_metrics_read_hour(). */
 	size_t n_times;
 	size_t n_present;
-	uint8_t present[METRICS_MAX_TIMES];
-	struct view numbers[METRICS_MAX_WIDTH];
-	double dense[METRICS_MAX_TIMES];
+	uint8_t present[STORE_METRICS_MAX_TIMES];
+	struct view numbers[STORE_METRICS_MAX_WIDTH];
+	double dense[STORE_METRICS_MAX_TIMES];
 };
-int metrics_open_hour(struct view block, struct metrics_hour *h);
+int store_metrics_open_hour(struct view block, struct store_metrics_hour *h);
 /* Continues once the number of times is known. */
-int metrics_read_hour(struct codec *c, struct metrics_hour *h, size_t n_times);
+int store_metrics_read_hour(struct store_codec *c, struct store_metrics_hour *h, size_t n_times);
 /* Row i of its numbers, n_times of them; NAN for gaps. */
-int metrics_hour_values(struct metrics_hour *h, uint32_t i, double *values);
+int store_metrics_hour_values(struct store_metrics_hour *h, uint32_t i, double *values);

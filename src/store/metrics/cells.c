@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-void cells_release(struct cells *c)
+void store_cells_release(struct store_cells *c)
 {
 	buf_release(&c->items);
 	buf_release(&c->values);
@@ -13,16 +13,17 @@ void cells_release(struct cells *c)
 	buf_release(&c->columns);
 }
 
-void cells_clear(struct cells *c)
+void store_cells_clear(struct store_cells *c)
 {
 	buf_clear(&c->items);
 	buf_clear(&c->values);
 	c->len = 0;
 }
 
-int cells_add(struct cells *c, uint32_t column, uint32_t time, const double *values, uint32_t width)
+int store_cells_add(struct store_cells *c, uint32_t column, uint32_t time, const double *values,
+		    uint32_t width)
 {
-	struct cell cell = {column, time, width, (uint32_t)(c->values.len / sizeof(*values))};
+	struct store_cell cell = {column, time, width, (uint32_t)(c->values.len / sizeof(*values))};
 	int r = buf_append(&c->values, values, width * sizeof(*values));
 
 	if (r == 0)
@@ -31,15 +32,15 @@ int cells_add(struct cells *c, uint32_t column, uint32_t time, const double *val
 	return r;
 }
 
-int cells_add_reading(struct cells *c, struct view block, uint32_t time)
+int store_cells_add_reading(struct store_cells *c, struct view block, uint32_t time)
 {
 	size_t items = c->items.len, values = c->values.len, len = c->len;
-	struct metrics_reading reading;
-	struct metrics_cell cell;
-	int r = metrics_open_reading(block, &reading);
+	struct store_metrics_reading reading;
+	struct store_metrics_cell cell;
+	int r = store_metrics_open_reading(block, &reading);
 
-	while (r == 0 && (r = metrics_next_cell(&reading, &cell)) > 0)
-		r = cells_add(c, cell.column, time, cell.values, cell.width);
+	while (r == 0 && (r = store_metrics_next_cell(&reading, &cell)) > 0)
+		r = store_cells_add(c, cell.column, time, cell.values, cell.width);
 	if (r < 0) {
 		c->items.len = items;
 		c->values.len = values;
@@ -50,7 +51,7 @@ int cells_add_reading(struct cells *c, struct view block, uint32_t time)
 
 static int compare_cells(const void *va, const void *vb)
 {
-	const struct cell *a = va, *b = vb;
+	const struct store_cell *a = va, *b = vb;
 
 	if (a->column != b->column)
 		return a->column < b->column ? -1 : 1;
@@ -60,16 +61,16 @@ static int compare_cells(const void *va, const void *vb)
 }
 
 /* By column, then time; merges equal ones. */
-static void merge(struct cells *c)
+static void merge(struct store_cells *c)
 {
-	struct cell *cells = (void *)c->items.data;
+	struct store_cell *cells = (void *)c->items.data;
 	double *values = (void *)c->values.data;
 	size_t len = 0;
 
 	if (c->len > 1)
 		qsort(cells, c->len, sizeof(*cells), compare_cells);
 	for (size_t i = 0; i < c->len; i++) {
-		struct cell *last = len ? &cells[len - 1] : NULL;
+		struct store_cell *last = len ? &cells[len - 1] : NULL;
 
 		if (!last || last->column != cells[i].column || last->time != cells[i].time) {
 			cells[len++] = cells[i];
@@ -86,11 +87,11 @@ static void merge(struct cells *c)
 	c->items.len = len * sizeof(*cells);
 }
 
-int cells_encode_reading(struct cells *c, struct buf *out)
+int store_cells_encode_reading(struct store_cells *c, struct buf *out)
 {
-	const struct cell *cells;
+	const struct store_cell *cells;
 	const double *values;
-	struct metrics_cell *to;
+	struct store_metrics_cell *to;
 
 	merge(c);
 	buf_clear(&c->columns);
@@ -100,14 +101,14 @@ int cells_encode_reading(struct cells *c, struct buf *out)
 	values = (const void *)c->values.data;
 	to = (void *)c->columns.data;
 	for (size_t i = 0; i < c->len; i++)
-		to[i] = (struct metrics_cell){cells[i].column, cells[i].width,
-					      values + cells[i].at};
-	return metrics_encode_reading(to, c->len, out);
+		to[i] = (struct store_metrics_cell){cells[i].column, cells[i].width,
+						    values + cells[i].at};
+	return store_metrics_encode_reading(to, c->len, out);
 }
 
 /* Spreads the cells of one column over the times; gaps are NAN. */
-static void spread(const struct cells *c, const struct cell *run, size_t n, size_t n_times,
-		   double *to)
+static void spread(const struct store_cells *c, const struct store_cell *run, size_t n,
+		   size_t n_times, double *to)
 {
 	const double *values = (const void *)c->values.data;
 
@@ -118,17 +119,18 @@ static void spread(const struct cells *c, const struct cell *run, size_t n, size
 			to[k * n_times + run[i].time] = values[run[i].at + k];
 }
 
-int cells_each_column(struct cells *c, size_t n_times,
-		      int (*fn)(void *ctx, const struct metrics_column *column), void *ctx)
+int store_cells_each_column(struct store_cells *c, size_t n_times,
+			    int (*fn)(void *ctx, const struct store_metrics_column *column),
+			    void *ctx)
 {
-	const struct cell *cells;
+	const struct store_cell *cells;
 	size_t n;
 	int r = 0;
 
 	merge(c);
 	cells = (const void *)c->items.data;
 	for (size_t i = 0; r >= 0 && i < c->len; i += n) {
-		struct metrics_column column = {
+		struct store_metrics_column column = {
 			.column = cells[i].column, .width = cells[i].width, .n_times = n_times};
 
 		for (n = 1; i + n < c->len && cells[i + n].column == cells[i].column;)

@@ -14,7 +14,7 @@ static int put_text(struct buf *out, const char *text)
 	size_t len = text ? strlen(text) : 0;
 	int r;
 
-	if (len >= DEFINE_MAX_TEXT)
+	if (len >= STORE_DEFINE_MAX_TEXT)
 		return -E2BIG;
 	r = buf_append_varint(out, len);
 	return r < 0 ? r : buf_append(out, text, len);
@@ -29,13 +29,13 @@ static size_t count_keys(const struct metric *metric)
 	return n;
 }
 
-int define_encode(const struct metric *metric, struct buf *out)
+int store_define_encode(const struct metric *metric, struct buf *out)
 {
 	size_t n_keys = count_keys(metric);
 	size_t n_bounds = metric->kind == METRIC_HISTOGRAM ? metric->n_bounds : 0;
-	int r = codec_begin(out, CODEC_METRIC);
+	int r = store_codec_begin(out, STORE_CODEC_METRIC);
 
-	if (n_bounds >= METRICS_MAX_WIDTH)
+	if (n_bounds >= STORE_METRICS_MAX_WIDTH)
 		return -E2BIG;
 	if (r == 0)
 		r = put_text(out, metric->name);
@@ -52,17 +52,17 @@ int define_encode(const struct metric *metric, struct buf *out)
 	if (r == 0)
 		r = buf_append_varint(out, n_bounds);
 	for (size_t i = 0; r == 0 && i < n_bounds; i++)
-		r = numbers_put(out, metric->bounds[i]);
+		r = store_numbers_put(out, metric->bounds[i]);
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
-static bool get_text(struct view body, size_t *at, char text[DEFINE_MAX_TEXT])
+static bool get_text(struct view body, size_t *at, char text[STORE_DEFINE_MAX_TEXT])
 {
 	uint64_t len;
 
-	if (!view_varint(body, at, &len) || len >= DEFINE_MAX_TEXT ||
+	if (!view_varint(body, at, &len) || len >= STORE_DEFINE_MAX_TEXT ||
 	    !view_copy(body, *at, text, len))
 		return false;
 	text[len] = '\0';
@@ -70,17 +70,17 @@ static bool get_text(struct view body, size_t *at, char text[DEFINE_MAX_TEXT])
 	return strlen(text) == len;
 }
 
-int define_decode(struct view block, struct definition *ret)
+int store_define_decode(struct view block, struct store_definition *ret)
 {
 	uint64_t kind, n_keys, n_bounds;
-	struct cursor c;
+	struct store_cursor c;
 	struct view body;
 	size_t at = 0;
-	int r = codec_open(block, CODEC_METRIC, &c);
+	int r = store_codec_open(block, STORE_CODEC_METRIC, &c);
 
 	if (r < 0)
 		return r;
-	body = view_of(c.at, cursor_left(&c));
+	body = view_of(c.at, store_cursor_left(&c));
 	if (!get_text(body, &at, ret->name) || !view_varint(body, &at, &kind) ||
 	    kind > METRIC_HISTOGRAM || !get_text(body, &at, ret->unit) ||
 	    !get_text(body, &at, ret->stream) || !view_varint(body, &at, &n_keys) ||
@@ -91,16 +91,16 @@ int define_decode(struct view block, struct definition *ret)
 	for (size_t i = 0; i < n_keys; i++)
 		if (!get_text(body, &at, ret->keys[i]))
 			return -EBADMSG;
-	if (!view_varint(body, &at, &n_bounds) || n_bounds >= METRICS_MAX_WIDTH)
+	if (!view_varint(body, &at, &n_bounds) || n_bounds >= STORE_METRICS_MAX_WIDTH)
 		return -EBADMSG;
 	ret->n_bounds = n_bounds;
 	for (size_t i = 0; i < n_bounds; i++)
-		if (!numbers_get(body, &at, &ret->bounds[i]))
+		if (!store_numbers_get(body, &at, &ret->bounds[i]))
 			return -EBADMSG;
 	return 0;
 }
 
-bool define_agrees(const struct definition *a, const struct definition *b)
+bool store_define_agrees(const struct store_definition *a, const struct store_definition *b)
 {
 	if (a->kind != b->kind || strcmp(a->unit, b->unit) != 0 || a->n_keys != b->n_keys ||
 	    a->n_bounds != b->n_bounds)
@@ -111,13 +111,14 @@ bool define_agrees(const struct definition *a, const struct definition *b)
 	return memcmp(a->bounds, b->bounds, a->n_bounds * sizeof(*a->bounds)) == 0;
 }
 
-int define_put_attributes(const struct metric *metric, const char *const *values, struct buf *out)
+int store_define_put_attributes(const struct metric *metric, const char *const *values,
+				struct buf *out)
 {
 	size_t n = count_keys(metric);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		size_t len = values[i] ? strnlen(values[i], DEFINE_MAX_VALUE - 1) : 0;
+		size_t len = values[i] ? strnlen(values[i], STORE_DEFINE_MAX_VALUE - 1) : 0;
 
 		r = buf_append_varint(out, values[i] ? len + 1 : 0);
 		if (r == 0)
@@ -126,7 +127,7 @@ int define_put_attributes(const struct metric *metric, const char *const *values
 	return r;
 }
 
-bool define_attribute(struct view attributes, size_t i, struct view *ret_value)
+bool store_define_attribute(struct view attributes, size_t i, struct view *ret_value)
 {
 	size_t at = 0;
 	uint64_t len = 0;
@@ -134,33 +135,33 @@ bool define_attribute(struct view attributes, size_t i, struct view *ret_value)
 	*ret_value = view_of(NULL, 0);
 	for (size_t k = 0; k <= i; k++) {
 		at += k > 0 && len > 0 ? len - 1 : 0;
-		if (!view_varint(attributes, &at, &len) || len > DEFINE_MAX_VALUE)
+		if (!view_varint(attributes, &at, &len) || len > STORE_DEFINE_MAX_VALUE)
 			return false;
 	}
 	return len == 0 || view_sub(attributes, at, len - 1, ret_value);
 }
 
-void dictionary_release(struct dictionary *d)
+void store_dictionary_release(struct store_dictionary *d)
 {
 	free(d->metrics);
 	free(d->columns);
 	free(d->texts);
-	*d = (struct dictionary){0};
+	*d = (struct store_dictionary){0};
 }
 
-static int load_metrics(struct dictionary *d, struct day *day, struct damage *damage,
-			struct err *err)
+static int load_metrics(struct store_dictionary *d, struct store_day *day,
+			struct store_damage *damage, struct err *err)
 {
 	_cleanup_(buf_release) struct buf metrics = {0};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_METRICS, NULL, 0, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_METRICS, NULL, 0, &stmt, err);
 
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
-		struct definition m = {.id = (uint32_t)sqlite3_column_int64(stmt, 0)};
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
+		struct store_definition m = {.id = (uint32_t)sqlite3_column_int64(stmt, 0)};
 
 		r = 0;
-		if (define_decode(day_blob(stmt, 1), &m) < 0)
-			damage_add(damage, day, DAY_METRICS, m.id);
+		if (store_define_decode(store_day_blob(stmt, 1), &m) < 0)
+			store_damage_add(damage, day, STORE_DAY_METRICS, m.id);
 		else
 			r = buf_append(&metrics, &m, sizeof(m));
 	}
@@ -171,7 +172,7 @@ static int load_metrics(struct dictionary *d, struct day *day, struct damage *da
 	return 0;
 }
 
-static const struct definition *find_metric(const struct dictionary *d, int64_t id)
+static const struct store_definition *find_metric(const struct store_dictionary *d, int64_t id)
 {
 	for (size_t i = 0; i < d->n_metrics; i++)
 		if (d->metrics[i].id == id)
@@ -179,37 +180,40 @@ static const struct definition *find_metric(const struct dictionary *d, int64_t 
 	return NULL;
 }
 
-static bool check_attributes(struct view attributes, const struct definition *m)
+static bool check_attributes(struct view attributes, const struct store_definition *m)
 {
 	struct view value;
 
 	for (size_t i = 0; i < m->n_keys; i++)
-		if (!define_attribute(attributes, i, &value))
+		if (!store_define_attribute(attributes, i, &value))
 			return false;
 	return true;
 }
 
-int dictionary_load(struct dictionary *d, struct day *day, uint32_t service, struct damage *damage,
-		    struct err *err)
+int store_dictionary_load(struct store_dictionary *d, struct store_day *day, uint32_t service,
+			  struct store_damage *damage, struct err *err)
 {
 	_cleanup_(buf_release) struct buf columns = {0}, texts = {0};
-	const int64_t range[] = {day_series_key(service, 0), day_series_key(service + 1, 0)};
+	const int64_t range[] = {store_day_series_key(service, 0),
+				 store_day_series_key(service + 1, 0)};
 	sqlite3_stmt *stmt = NULL;
 	int r = load_metrics(d, day, damage, err);
 
 	if (r == 0)
-		r = day_query(day, DAY_SERIES, range, 2, &stmt, err);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
-		struct define_column c = {
-			.column = (uint32_t)(sqlite3_column_int64(stmt, 0) & METRICS_MAX_COLUMN),
+		r = store_day_query(day, STORE_DAY_SERIES, range, 2, &stmt, err);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
+		struct store_define_column c = {
+			.column = (uint32_t)(sqlite3_column_int64(stmt, 0) &
+					     STORE_METRICS_MAX_COLUMN),
 			.metric = find_metric(d, sqlite3_column_int64(stmt, 1)),
-			.part = sqlite3_column_int(stmt, 2) ? PART_SUM : PART_VALUE,
+			.part = sqlite3_column_int(stmt, 2) ? STORE_PART_SUM : STORE_PART_VALUE,
 		};
-		struct view attributes = day_blob(stmt, 3);
+		struct view attributes = store_day_blob(stmt, 3);
 
 		r = 0;
 		if (!c.metric || !check_attributes(attributes, c.metric)) {
-			damage_add(damage, day, DAY_SERIES, sqlite3_column_int64(stmt, 0));
+			store_damage_add(damage, day, STORE_DAY_SERIES,
+					 sqlite3_column_int64(stmt, 0));
 			continue;
 		}
 		/* An offset, until the texts no longer move. */

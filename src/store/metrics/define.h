@@ -11,54 +11,55 @@
 #include "store/metrics/damage.h"
 #include "store/sqlite/day.h"
 
-#define DEFINE_MAX_TEXT 128U  /* of a name, unit, key or stream, with NUL */
-#define DEFINE_MAX_VALUE 256U /* of an attribute's value; longer ones are truncated */
+#define STORE_DEFINE_MAX_TEXT 128U  /* of a name, unit, key or stream, with NUL */
+#define STORE_DEFINE_MAX_VALUE 256U /* of an attribute's value; longer ones are truncated */
 
-enum define_part {
-	PART_VALUE, /* the value, the increase or the buckets */
-	PART_SUM,   /* of the values in the buckets */
+enum store_define_part {
+	STORE_PART_VALUE, /* the value, the increase or the buckets */
+	STORE_PART_SUM,	  /* of the values in the buckets */
 };
 
-struct definition {
+struct store_definition {
 	uint32_t id; /* in the day file */
-	char name[DEFINE_MAX_TEXT];
-	char unit[DEFINE_MAX_TEXT];
-	char stream[DEFINE_MAX_TEXT]; /* "": none */
-	char keys[METRIC_MAX_ATTRIBUTES][DEFINE_MAX_TEXT];
+	char name[STORE_DEFINE_MAX_TEXT];
+	char unit[STORE_DEFINE_MAX_TEXT];
+	char stream[STORE_DEFINE_MAX_TEXT]; /* "": none */
+	char keys[METRIC_MAX_ATTRIBUTES][STORE_DEFINE_MAX_TEXT];
 	size_t n_keys;
 	enum metric_kind kind;
-	double bounds[METRICS_MAX_WIDTH];
+	double bounds[STORE_METRICS_MAX_WIDTH];
 	size_t n_bounds;
 };
 
 /* -E2BIG: too long, or too many bounds for the store. */
-int define_encode(const struct metric *metric, struct buf *out);
-int define_decode(struct view block, struct definition *ret);
+int store_define_encode(const struct metric *metric, struct buf *out);
+int store_define_decode(struct view block, struct store_definition *ret);
 /* Whether kind, unit, keys and bounds are the same, so that the numbers are compatible. */
-bool define_agrees(const struct definition *a, const struct definition *b);
+bool store_define_agrees(const struct store_definition *a, const struct store_definition *b);
 
 /* The values of attributes: per key varint length + 1 and the bytes, or 0 if not set. */
-int define_put_attributes(const struct metric *metric, const char *const *values, struct buf *out);
+int store_define_put_attributes(const struct metric *metric, const char *const *values,
+				struct buf *out);
 /* The value of key i; data NULL if not set. False if damaged. */
-bool define_attribute(struct view attributes, size_t i, struct view *ret_value);
+bool store_define_attribute(struct view attributes, size_t i, struct view *ret_value);
 
 /* One column of a service. */
-struct define_column {
+struct store_define_column {
 	uint32_t column;
-	const struct definition *metric;
-	enum define_part part;
+	const struct store_definition *metric;
+	enum store_define_part part;
 	struct view attributes; /* in the dictionary's memory */
 };
 
 /* The columns of one service and day. */
-struct dictionary {
-	struct definition *metrics;
+struct store_dictionary {
+	struct store_definition *metrics;
 	size_t n_metrics;
-	struct define_column *columns; /* by number, ascending */
+	struct store_define_column *columns; /* by number, ascending */
 	size_t n_columns;
 	uint8_t *texts;
 };
 /* Damaged rows are skipped and counted. */
-int dictionary_load(struct dictionary *d, struct day *day, uint32_t service, struct damage *damage,
-		    struct err *err);
-void dictionary_release(struct dictionary *d);
+int store_dictionary_load(struct store_dictionary *d, struct store_day *day, uint32_t service,
+			  struct store_damage *damage, struct err *err);
+void store_dictionary_release(struct store_dictionary *d);

@@ -16,7 +16,7 @@ struct found {
 	int64_t *times_ms; /* for last values: their times, per step */
 };
 
-void gather_release(struct gather *g)
+void store_gather_release(struct store_gather *g)
 {
 	arena_release(&g->answer.memory);
 	buf_release(&g->found);
@@ -25,7 +25,7 @@ void gather_release(struct gather *g)
 	intern_release(&g->names);
 }
 
-static const char *keep_text(struct gather *g, struct view text)
+static const char *keep_text(struct store_gather *g, struct view text)
 {
 	char *copy = arena_alloc(&g->answer.memory, text.len + 1);
 
@@ -35,8 +35,8 @@ static const char *keep_text(struct gather *g, struct view text)
 }
 
 struct keeping {
-	struct gather *g;
-	struct store_label labels[LABELS_MAX];
+	struct store_gather *g;
+	struct store_label labels[STORE_LABELS_MAX];
 	size_t n;
 };
 
@@ -56,16 +56,16 @@ static const struct store_label *keep_labels(struct keeping *k)
 	return arena_dup(&k->g->answer.memory, k->labels, k->n * sizeof(*k->labels));
 }
 
-static int describe(struct gather *g, struct store_series *s, const struct define_column *c,
-		    struct view kv)
+static int describe(struct store_gather *g, struct store_series *s,
+		    const struct store_define_column *c, struct view kv)
 {
 	struct keeping attributes = {.g = g}, labels = {.g = g};
-	int r = labels_each(kv, keep_label, &labels);
+	int r = store_labels_each(kv, keep_label, &labels);
 
 	for (size_t i = 0; r == 0 && i < c->metric->n_keys; i++) {
 		struct view value;
 
-		if (define_attribute(c->attributes, i, &value) && value.data)
+		if (store_define_attribute(c->attributes, i, &value) && value.data)
 			r = keep_label(&attributes, view_str(c->metric->keys[i]), value);
 	}
 	if (r < 0)
@@ -80,12 +80,12 @@ static int describe(struct gather *g, struct store_series *s, const struct defin
 	return s->metric && s->unit && s->attributes && s->labels ? 0 : -ENOMEM;
 }
 
-static double *new_row(struct gather *g, size_t n)
+static double *new_row(struct store_gather *g, size_t n)
 {
 	double *row;
 
 	g->n_values += n;
-	if (g->n_values > GATHER_MAX_VALUES)
+	if (g->n_values > STORE_GATHER_MAX_VALUES)
 		return NULL;
 	row = arena_alloc(&g->answer.memory, n * sizeof(*row));
 	for (size_t i = 0; row && i < n; i++)
@@ -93,7 +93,7 @@ static double *new_row(struct gather *g, size_t n)
 	return row;
 }
 
-static int new_points(struct gather *g, struct found *f)
+static int new_points(struct store_gather *g, struct found *f)
 {
 	size_t n = g->query->n_points;
 	struct arena *memory = &g->answer.memory;
@@ -112,7 +112,7 @@ static int new_points(struct gather *g, struct found *f)
 	return !f->counts || (g->query->aggregate == STORE_LAST && !f->times_ms) ? -ENOMEM : 0;
 }
 
-static int name_series(struct gather *g, const struct define_column *c, struct view kv)
+static int name_series(struct store_gather *g, const struct store_define_column *c, struct view kv)
 {
 	int r;
 
@@ -133,8 +133,8 @@ static int name_series(struct gather *g, const struct define_column *c, struct v
 	return r < 0 ? r : buf_append(&g->name, kv.data, kv.len);
 }
 
-int gather_series(struct gather *g, const struct define_column *c, struct view labels,
-		  uint32_t *ret_id)
+int store_gather_series(struct store_gather *g, const struct store_define_column *c,
+			struct view labels, uint32_t *ret_id)
 {
 	struct found f = {0};
 	int r = name_series(g, c, labels);
@@ -151,12 +151,12 @@ int gather_series(struct gather *g, const struct define_column *c, struct view l
 	return r < 0 ? r : buf_append(&g->found, &f, sizeof(f));
 }
 
-static struct found *found_at(struct gather *g, uint32_t id)
+static struct found *found_at(struct store_gather *g, uint32_t id)
 {
 	return (struct found *)(void *)g->found.data + id;
 }
 
-void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_ns)
+void store_gather_span(struct store_gather *g, uint32_t id, int64_t first_ns, int64_t last_ns)
 {
 	struct store_series *s = &found_at(g, id)->series;
 
@@ -174,7 +174,7 @@ struct run {
 };
 
 /* The steps of the batch's times, computed once for all that share them. */
-static int find_steps(struct gather *g, const struct metrics_batch *b, int64_t day_ms)
+static int find_steps(struct store_gather *g, const struct store_metrics_batch *b, int64_t day_ms)
 {
 	int64_t begin = day_ms + b->begin_ms;
 	uint64_t from = (uint64_t)g->query->from_ns, step = (uint64_t)g->query->step_ns;
@@ -225,8 +225,8 @@ static struct total add_up(const double *values, uint32_t begin, uint32_t end)
 	return t;
 }
 
-static void add_gauge(const struct gather *g, struct found *f, uint32_t step, const struct total *t,
-		      int64_t last_ms)
+static void add_gauge(const struct store_gather *g, struct found *f, uint32_t step,
+		      const struct total *t, int64_t last_ms)
 {
 	double *point = &f->series.points[step];
 	bool first = f->counts[step] == 0;
@@ -250,8 +250,8 @@ static void add_gauge(const struct gather *g, struct found *f, uint32_t step, co
 	}
 }
 
-static void add_gauges(const struct gather *g, struct found *f, const struct metrics_batch *b,
-		       int64_t day_ms)
+static void add_gauges(const struct store_gather *g, struct found *f,
+		       const struct store_metrics_batch *b, int64_t day_ms)
 {
 	const struct run *runs = (const void *)g->runs.data;
 	uint32_t at = 0;
@@ -266,8 +266,8 @@ static void add_gauges(const struct gather *g, struct found *f, const struct met
 }
 
 /* Increases add up. */
-static void add_increases(const struct gather *g, double *points, const struct metrics_batch *b,
-			  uint32_t width)
+static void add_increases(const struct store_gather *g, double *points,
+			  const struct store_metrics_batch *b, uint32_t width)
 {
 	const struct run *runs = (const void *)g->runs.data;
 	size_t n = g->query->n_points;
@@ -285,15 +285,15 @@ static void add_increases(const struct gather *g, double *points, const struct m
 	}
 }
 
-int gather_add(struct gather *g, uint32_t id, enum define_part part, const struct metrics_batch *b,
-	       int64_t day_ms)
+int store_gather_add(struct store_gather *g, uint32_t id, enum store_define_part part,
+		     const struct store_metrics_batch *b, int64_t day_ms)
 {
 	struct found *f = found_at(g, id);
 	int r = find_steps(g, b, day_ms);
 
 	if (r < 0)
 		return r;
-	if (part == PART_SUM) {
+	if (part == STORE_PART_SUM) {
 		if (!f->series.sums)
 			f->series.sums = new_row(g, g->query->n_points);
 		if (!f->series.sums)
@@ -336,7 +336,7 @@ static int compare_series(const void *va, const void *vb)
 	return c ? c : compare_label_lists(a->labels, a->n_labels, b->labels, b->n_labels);
 }
 
-int gather_finish(struct gather *g, struct store_metric_answer *ret_answer)
+int store_gather_finish(struct store_gather *g, struct store_metric_answer *ret_answer)
 {
 	const struct found *found = (const void *)g->found.data;
 	struct store_metric_answer *a = &g->answer;

@@ -9,12 +9,12 @@
 #include "store/metrics/scan.h"
 #include "store/store.h"
 
-#define GATHER_MAX_VALUES ((size_t)6 << 20) /* of a result */
+#define STORE_GATHER_MAX_VALUES ((size_t)6 << 20) /* of a result */
 
-struct gather {
+struct store_gather {
 	const struct store_metric_query *query;
 	struct store_metric_answer answer;
-	struct definition metric; /* the requested one */
+	struct store_definition metric; /* the requested one */
 	bool has_metric;
 	struct buf found;    /* struct found */
 	struct intern names; /* of series, as bytes */
@@ -23,15 +23,15 @@ struct gather {
 	struct buf runs; /* struct run: the steps of a batch's times */
 	uint64_t times;	 /* the batch they belong to; 0: none */
 };
-void gather_release(struct gather *g);
+void store_gather_release(struct store_gather *g);
 
 /* The series of a column with these labels; created on first use. -ENOMEM, -E2BIG. */
-int gather_series(struct gather *g, const struct define_column *c, struct view labels,
-		  uint32_t *ret_id);
+int store_gather_series(struct store_gather *g, const struct store_define_column *c,
+			struct view labels, uint32_t *ret_id);
 /* Extends its first and last time, in ns. */
-void gather_span(struct gather *g, uint32_t id, int64_t first_ns, int64_t last_ns);
+void store_gather_span(struct store_gather *g, uint32_t id, int64_t first_ns, int64_t last_ns);
 /* Adds its numbers of a day that started at day_ms. */
-int gather_add(struct gather *g, uint32_t id, enum define_part part, const struct metrics_batch *b,
-	       int64_t day_ms);
+int store_gather_add(struct store_gather *g, uint32_t id, enum store_define_part part,
+		     const struct store_metrics_batch *b, int64_t day_ms);
 /* Hands over the result. */
-int gather_finish(struct gather *g, struct store_metric_answer *ret_answer);
+int store_gather_finish(struct store_gather *g, struct store_metric_answer *ret_answer);

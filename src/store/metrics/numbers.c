@@ -26,27 +26,27 @@ static bool is_whole(double value)
 	       !(value == 0 && signbit(value));
 }
 
-int numbers_put(struct buf *out, double value)
+int store_numbers_put(struct buf *out, double value)
 {
 	uint64_t bits;
 	int r;
 
 	if (is_whole(value))
-		return buf_append_varint(out, zigzag((int64_t)value) << 1);
+		return buf_append_varint(out, store_zigzag((int64_t)value) << 1);
 	memcpy(&bits, &value, sizeof(bits));
 	bits = htole64(bits);
 	r = buf_append_varint(out, 1);
 	return r < 0 ? r : buf_append(out, &bits, sizeof(bits));
 }
 
-bool numbers_get(struct view bytes, size_t *at, double *ret_value)
+bool store_numbers_get(struct view bytes, size_t *at, double *ret_value)
 {
 	uint64_t word;
 
 	if (!view_varint(bytes, at, &word))
 		return false;
 	if (!(word & 1)) {
-		*ret_value = (double)unzigzag(word >> 1);
+		*ret_value = (double)store_unzigzag(word >> 1);
 		return fabs(*ret_value) <= WHOLE_MAX;
 	}
 	if (word != 1 || !view_u64(bytes, *at, &word))
@@ -106,7 +106,7 @@ static inline uint64_t whole_at(const struct whole *w, size_t i, bool difference
 	int64_t d = (int64_t)w->divisor;
 
 	if (differences)
-		return zigzag((w->values[i] - w->values[i - 1]) / d);
+		return store_zigzag((w->values[i] - w->values[i - 1]) / d);
 	return (uint64_t)(w->values[i] - w->least) / w->divisor;
 }
 
@@ -197,7 +197,7 @@ static void plan_numbers(const struct whole *w, bool differences, struct plan *b
 	}
 	p.parameter = width_of(most);
 	p.bits = (w->n - differences) * p.parameter;
-	if (p.parameter <= BITS_MAX)
+	if (p.parameter <= STORE_BITS_MAX)
 		plan_better(best, &p);
 	p.code = CODE_RICE;
 	plan_rice(w, p, sum / (double)(w->n - differences), best);
@@ -206,35 +206,35 @@ static void plan_numbers(const struct whole *w, bool differences, struct plan *b
 		plan_rice(w, p, sum / (double)some, best);
 }
 
-static int put_rice(struct bits_writer *b, uint64_t value, unsigned int k)
+static int put_rice(struct store_bits_writer *b, uint64_t value, unsigned int k)
 {
 	uint64_t quotient = value >> k;
 	int r;
 
 	if (quotient >= ESCAPE) {
-		r = bits_put(b, 1ULL << ESCAPE, ESCAPE + 1);
-		return r < 0 ? r : bits_put(b, value, PLAIN_BITS);
+		r = store_bits_put(b, 1ULL << ESCAPE, ESCAPE + 1);
+		return r < 0 ? r : store_bits_put(b, value, PLAIN_BITS);
 	}
-	r = bits_put(b, 1ULL << quotient, (unsigned int)quotient + 1);
-	return r < 0 ? r : bits_put(b, value & ((1ULL << k) - 1), k);
+	r = store_bits_put(b, 1ULL << quotient, (unsigned int)quotient + 1);
+	return r < 0 ? r : store_bits_put(b, value & ((1ULL << k) - 1), k);
 }
 
-static int put_code(struct bits_writer *b, const struct plan *p, uint64_t value)
+static int put_code(struct store_bits_writer *b, const struct plan *p, uint64_t value)
 {
 	int r;
 
 	if (p->code == CODE_WIDTH)
-		return bits_put(b, value, p->parameter);
+		return store_bits_put(b, value, p->parameter);
 	if (p->code == CODE_RICE)
 		return put_rice(b, value, p->parameter);
-	r = bits_put(b, value != 0, 1);
+	r = store_bits_put(b, value != 0, 1);
 	return r < 0 || value == 0 ? r : put_rice(b, value - 1, p->parameter);
 }
 
 static int encode_whole(struct whole *w, unsigned int digits, struct buf *out)
 {
 	struct plan p = {.bits = UINT64_MAX};
-	struct bits_writer b = {.out = out};
+	struct store_bits_writer b = {.out = out};
 	uint8_t head[4] = {HOW_WHOLE, (uint8_t)digits};
 	int r;
 
@@ -246,12 +246,12 @@ static int encode_whole(struct whole *w, unsigned int digits, struct buf *out)
 	head[3] = (uint8_t)p.parameter;
 	r = buf_append(out, head, sizeof(head));
 	if (r == 0)
-		r = buf_append_varint(out, zigzag(p.differences ? w->values[0] : w->least));
+		r = buf_append_varint(out, store_zigzag(p.differences ? w->values[0] : w->least));
 	if (r == 0)
 		r = buf_append_varint(out, w->divisor);
 	for (size_t i = p.differences; r == 0 && i < w->n; i++)
 		r = put_code(&b, &p, whole_at(w, i, p.differences));
-	return r < 0 ? r : bits_end(&b);
+	return r < 0 ? r : store_bits_end(&b);
 }
 
 /* --- any numbers */
@@ -265,24 +265,24 @@ static uint64_t bits_of(double value)
 }
 
 /* Up to 64 bits, in two halves. */
-static int put_wide(struct bits_writer *b, uint64_t value, unsigned int width)
+static int put_wide(struct store_bits_writer *b, uint64_t value, unsigned int width)
 {
-	int r = bits_put(b, value & UINT32_MAX, MIN(width, 32U));
+	int r = store_bits_put(b, value & UINT32_MAX, MIN(width, 32U));
 
-	return r < 0 || width <= 32 ? r : bits_put(b, value >> 32, width - 32);
+	return r < 0 || width <= 32 ? r : store_bits_put(b, value >> 32, width - 32);
 }
 
-static uint64_t take_wide(struct bits_reader *b, unsigned int width)
+static uint64_t take_wide(struct store_bits_reader *b, unsigned int width)
 {
-	uint64_t low = bits_take(b, MIN(width, 32U));
+	uint64_t low = store_bits_take(b, MIN(width, 32U));
 
-	return width <= 32 ? low : low | bits_take(b, width - 32) << 32;
+	return width <= 32 ? low : low | store_bits_take(b, width - 32) << 32;
 }
 
 static int encode_noise(const double *values, size_t n, struct buf *out)
 {
 	uint64_t first = bits_of(values[0]), all = 0, stored = htole64(first);
-	struct bits_writer b = {.out = out};
+	struct store_bits_writer b = {.out = out};
 	uint8_t head[2];
 	int r = buf_append_byte(out, HOW_NOISE);
 
@@ -296,12 +296,12 @@ static int encode_noise(const double *values, size_t n, struct buf *out)
 		r = buf_append(out, head, sizeof(head));
 	for (size_t i = 1; r == 0 && i < n; i++)
 		r = put_wide(&b, (bits_of(values[i]) ^ first) >> head[1], head[0]);
-	return r < 0 ? r : bits_end(&b);
+	return r < 0 ? r : store_bits_end(&b);
 }
 
 static bool decode_noise(struct view bytes, double *values, size_t n)
 {
-	struct bits_reader b = {.bytes = bytes, .at = 80};
+	struct store_bits_reader b = {.bytes = bytes, .at = 80};
 	uint8_t width, zeros;
 	uint64_t first;
 
@@ -316,12 +316,12 @@ static bool decode_noise(struct view bytes, double *values, size_t n)
 		if (!isfinite(values[i]))
 			return false;
 	}
-	return bits_ok(&b);
+	return store_bits_ok(&b);
 }
 
 static int encode_xor(const double *values, size_t n, struct buf *out)
 {
-	struct bits_writer b = {.out = out};
+	struct store_bits_writer b = {.out = out};
 	unsigned int lead = 64, trail = 0;
 	uint64_t before, bits;
 	int r = buf_append_byte(out, HOW_ANY);
@@ -336,22 +336,22 @@ static int encode_xor(const double *values, size_t n, struct buf *out)
 		memcpy(&bits, &values[i], sizeof(bits));
 		x = bits ^ before;
 		before = bits;
-		r = bits_put(&b, x != 0, 1);
+		r = store_bits_put(&b, x != 0, 1);
 		if (r < 0 || x == 0)
 			continue;
 		/* If it fits between the previous zeros, they are not repeated. */
 		if (lead < 64 && (unsigned int)__builtin_clzll(x) >= lead &&
 		    (unsigned int)__builtin_ctzll(x) >= trail) {
-			r = bits_put(&b, 0, 1);
+			r = store_bits_put(&b, 0, 1);
 		} else {
 			lead = (unsigned int)__builtin_clzll(x);
 			trail = (unsigned int)__builtin_ctzll(x);
-			r = bits_put(&b, 1 | lead << 1 | trail << 7, 13);
+			r = store_bits_put(&b, 1 | lead << 1 | trail << 7, 13);
 		}
 		if (r == 0)
 			r = put_wide(&b, x >> trail, 64 - lead - trail);
 	}
-	return r < 0 ? r : bits_end(&b);
+	return r < 0 ? r : store_bits_end(&b);
 }
 
 /* The shorter of both. */
@@ -371,7 +371,7 @@ static int encode_any(const double *values, size_t n, struct buf *out)
 
 static bool decode_any(struct view bytes, double *values, size_t n)
 {
-	struct bits_reader b = {.bytes = bytes, .at = 64};
+	struct store_bits_reader b = {.bytes = bytes, .at = 64};
 	unsigned int lead = 0, trail = 0;
 	uint64_t bits;
 
@@ -379,10 +379,10 @@ static bool decode_any(struct view bytes, double *values, size_t n)
 		return false;
 	bits = le64toh(bits);
 	for (size_t i = 0; i < n; i++) {
-		if (i > 0 && bits_take(&b, 1)) {
-			if (bits_take(&b, 1)) {
-				lead = (unsigned int)bits_take(&b, 6);
-				trail = (unsigned int)bits_take(&b, 6);
+		if (i > 0 && store_bits_take(&b, 1)) {
+			if (store_bits_take(&b, 1)) {
+				lead = (unsigned int)store_bits_take(&b, 6);
+				trail = (unsigned int)store_bits_take(&b, 6);
 				if (lead + trail > 63)
 					return false;
 			}
@@ -392,7 +392,7 @@ static bool decode_any(struct view bytes, double *values, size_t n)
 		if (!isfinite(values[i]))
 			return false;
 	}
-	return bits_ok(&b);
+	return store_bits_ok(&b);
 }
 
 /* --- both */
@@ -403,7 +403,7 @@ static bool is_same(double a, double b)
 	return a == b && signbit(a) == signbit(b);
 }
 
-int numbers_encode(const double *values, size_t n, struct buf *out)
+int store_numbers_encode(const double *values, size_t n, struct buf *out)
 {
 	_cleanup_free_ int64_t *whole = NULL;
 	struct whole w = {.n = n};
@@ -415,7 +415,7 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 		same++;
 	if (same == n) {
 		r = buf_append_byte(out, HOW_SAME);
-		return r < 0 ? r : numbers_put(out, values[0]);
+		return r < 0 ? r : store_numbers_put(out, values[0]);
 	}
 	digits = digits_of(values, n);
 	if (digits > MAX_DIGITS)
@@ -430,31 +430,31 @@ int numbers_encode(const double *values, size_t n, struct buf *out)
 
 /* A number in Rice's code; word has the bits after the first few. */
 static inline __attribute__((always_inline)) uint64_t
-take_rice(struct bits_reader *b, uint64_t word, unsigned int before, unsigned int k)
+take_rice(struct store_bits_reader *b, uint64_t word, unsigned int before, unsigned int k)
 {
 	/* The escape is its own bit: so there always is one, and a quotient below. */
 	unsigned int quotient = (unsigned int)__builtin_ctzll(word | 1ULL << ESCAPE);
 
 	if (quotient == ESCAPE) {
 		b->at += before + ESCAPE + 1;
-		return bits_take(b, PLAIN_BITS);
+		return store_bits_take(b, PLAIN_BITS);
 	}
-	if (before + quotient + 1 + k <= BITS_MAX) {
+	if (before + quotient + 1 + k <= STORE_BITS_MAX) {
 		b->at += before + quotient + 1 + k;
 		return (uint64_t)quotient << k | (word >> (quotient + 1) & ((1ULL << k) - 1));
 	}
 	b->at += before + quotient + 1;
-	return (uint64_t)quotient << k | bits_take(b, k);
+	return (uint64_t)quotient << k | store_bits_take(b, k);
 }
 
 static inline __attribute__((always_inline)) uint64_t
-take_code(struct bits_reader *b, enum code code, unsigned int parameter)
+take_code(struct store_bits_reader *b, enum code code, unsigned int parameter)
 {
 	uint64_t word;
 
 	if (code == CODE_WIDTH)
-		return bits_take(b, parameter);
-	word = bits_peek(b);
+		return store_bits_take(b, parameter);
+	word = store_bits_peek(b);
 	if (code == CODE_RICE)
 		return take_rice(b, word, 0, parameter);
 	if (word & 1)
@@ -473,7 +473,7 @@ struct whole_head {
 };
 
 /* Inlined into each caller, so that reader and code stay in registers. */
-static inline __attribute__((always_inline)) bool decode_code(struct bits_reader b,
+static inline __attribute__((always_inline)) bool decode_code(struct store_bits_reader b,
 							      const struct whole_head *h,
 							      enum code code, double *values,
 							      size_t n)
@@ -487,13 +487,13 @@ static inline __attribute__((always_inline)) bool decode_code(struct bits_reader
 		if (!differences)
 			value = base + take_code(&b, code, parameter) * divisor;
 		else if (i > 0)
-			value += (uint64_t)unzigzag(take_code(&b, code, parameter)) * divisor;
+			value += (uint64_t)store_unzigzag(take_code(&b, code, parameter)) * divisor;
 		wrong |= value + WHOLE_MOST > 2 * WHOLE_MOST;
 		values[i] = (double)(int64_t)value;
 	}
 	for (size_t i = 0; h->power != 1 && i < n; i++)
 		values[i] /= h->power;
-	return !wrong && bits_ok(&b);
+	return !wrong && store_bits_ok(&b);
 }
 
 static bool decode_whole(struct view bytes, double *values, size_t n)
@@ -504,15 +504,16 @@ static bool decode_whole(struct view bytes, double *values, size_t n)
 	size_t at = 3;
 
 	if (bytes.len < 3 || bytes.data[0] > MAX_DIGITS || (bytes.data[1] & 3) >= N_CODES ||
-	    bytes.data[1] > 7 || bytes.data[2] > BITS_MAX || !view_varint(bytes, &at, &base) ||
-	    !view_varint(bytes, &at, &h.divisor) || !view_sub(bytes, at, bytes.len - at, &rest))
+	    bytes.data[1] > 7 || bytes.data[2] > STORE_BITS_MAX ||
+	    !view_varint(bytes, &at, &base) || !view_varint(bytes, &at, &h.divisor) ||
+	    !view_sub(bytes, at, bytes.len - at, &rest))
 		return false;
 	h.power = powers[bytes.data[0]];
 	h.code = bytes.data[1] & 3;
 	h.differences = bytes.data[1] & DIFFERENCES;
 	h.parameter = bytes.data[2];
-	h.base = unzigzag(base);
-	const struct bits_reader b = {.bytes = rest};
+	h.base = store_unzigzag(base);
+	const struct store_bits_reader b = {.bytes = rest};
 	switch (h.code) {
 	case CODE_WIDTH:
 		return decode_code(b, &h, CODE_WIDTH, values, n);
@@ -523,7 +524,7 @@ static bool decode_whole(struct view bytes, double *values, size_t n)
 	}
 }
 
-bool numbers_decode(struct view bytes, double *values, size_t n)
+bool store_numbers_decode(struct view bytes, double *values, size_t n)
 {
 	struct view rest;
 	size_t at = 0;
@@ -532,7 +533,7 @@ bool numbers_decode(struct view bytes, double *values, size_t n)
 		return false;
 	switch (bytes.data[0]) {
 	case HOW_SAME:
-		if (!numbers_get(rest, &at, &values[0]))
+		if (!store_numbers_get(rest, &at, &values[0]))
 			return false;
 		for (size_t i = 1; i < n; i++)
 			values[i] = values[0];

@@ -30,10 +30,10 @@
 #include "base/view.h"
 
 /* n is at least 1; values must be finite. 0, -ENOMEM or -E2BIG. */
-int numbers_encode(const double *values, size_t n, struct buf *out);
+int store_numbers_encode(const double *values, size_t n, struct buf *out);
 /* False if the bytes are not n finite values. */
-bool numbers_decode(struct view bytes, double *values, size_t n);
+bool store_numbers_decode(struct view bytes, double *values, size_t n);
 
 /* One number; whole numbers take less space. */
-int numbers_put(struct buf *out, double value);
-bool numbers_get(struct view bytes, size_t *at, double *ret_value);
+int store_numbers_put(struct buf *out, double value);
+bool store_numbers_get(struct view bytes, size_t *at, double *ret_value);

@@ -23,8 +23,8 @@ struct list {
 };
 
 struct packing {
-	struct writer *w;
-	struct writer_tools *tools;
+	struct store_writer *w;
+	struct store_writer_tools *tools;
 	uint32_t service;
 	unsigned int hour;
 	uint32_t labelset;
@@ -32,7 +32,7 @@ struct packing {
 	struct buf times_ms; /* uint32_t: of the readings taken */
 	struct buf lists;    /* struct list */
 	uint32_t list;	     /* number of the current one */
-	struct damage *damage;
+	struct store_damage *damage;
 	struct err *err;
 };
 
@@ -65,7 +65,7 @@ static void packing_release(struct packing *p)
 static int compare_keys(const void *va, const void *vb)
 {
 	int64_t a = *(const int64_t *)va, b = *(const int64_t *)vb;
-	uint32_t set_a = day_key_labelset(a), set_b = day_key_labelset(b);
+	uint32_t set_a = store_day_key_labelset(a), set_b = store_day_key_labelset(b);
 
 	if (set_a != set_b)
 		return set_a < set_b ? -1 : 1;
@@ -74,14 +74,14 @@ static int compare_keys(const void *va, const void *vb)
 
 static int list_keys(struct packing *p)
 {
-	int64_t begin = (int64_t)p->hour * METRICS_HOUR_MS;
-	const int64_t range[] = {day_key(p->service, begin, 0),
-				 day_key(p->service, begin + METRICS_HOUR_MS, 0)};
+	int64_t begin = (int64_t)p->hour * STORE_METRICS_HOUR_MS;
+	const int64_t range[] = {store_day_key(p->service, begin, 0),
+				 store_day_key(p->service, begin + STORE_METRICS_HOUR_MS, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_READING_KEYS, range, 2, &stmt, p->err);
+	int r = store_day_query(&p->w->day, STORE_DAY_READING_KEYS, range, 2, &stmt, p->err);
 
 	buf_clear(&p->keys);
-	while (r == 0 && (r = day_next(&p->w->day, stmt, p->err)) > 0) {
+	while (r == 0 && (r = store_day_next(&p->w->day, stmt, p->err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 
 		r = buf_append(&p->keys, &key, sizeof(key));
@@ -107,18 +107,18 @@ static int new_list(struct packing *p, uint32_t number, struct view times)
 
 static int load_list(struct packing *p, uint32_t number, struct view block)
 {
-	_cleanup_free_ struct metrics_times *t = malloc(sizeof(*t));
+	_cleanup_free_ struct store_metrics_times *t = malloc(sizeof(*t));
 	uint32_t labelset;
 	struct list *lists;
 	size_t n;
-	int r = t ? metrics_decode_times(block, t) : -ENOMEM;
+	int r = t ? store_metrics_decode_times(block, t) : -ENOMEM;
 
 	if (r == 0)
 		r = new_list(p, number, view_of(t->times_ms, t->n_times * sizeof(uint32_t)));
 	if (r < 0)
 		return r;
 	lists = lists_of(p, &n);
-	while (r == 0 && (r = metrics_next_labelset(t, &labelset)) > 0)
+	while (r == 0 && (r = store_metrics_next_labelset(t, &labelset)) > 0)
 		r = buf_append(&lists[n - 1].labelsets, &labelset, sizeof(labelset));
 	return r;
 }
@@ -126,19 +126,19 @@ static int load_list(struct packing *p, uint32_t number, struct view block)
 /* Lists written by an earlier run; a damaged one still occupies its number. */
 static int load_lists(struct packing *p)
 {
-	const int64_t range[] = {day_times_key(p->service, p->hour, 0),
-				 day_times_key(p->service, p->hour + 1, 0)};
+	const int64_t range[] = {store_day_times_key(p->service, p->hour, 0),
+				 store_day_times_key(p->service, p->hour + 1, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_TIMES, range, 2, &stmt, p->err);
+	int r = store_day_query(&p->w->day, STORE_DAY_TIMES, range, 2, &stmt, p->err);
 
 	clear_lists(p);
-	while (r == 0 && (r = day_next(&p->w->day, stmt, p->err)) > 0) {
+	while (r == 0 && (r = store_day_next(&p->w->day, stmt, p->err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 		uint32_t number = (uint32_t)(key - range[0]);
 
-		r = load_list(p, number, day_blob(stmt, 1));
+		r = load_list(p, number, store_day_blob(stmt, 1));
 		if (r == -EBADMSG) {
-			damage_add(p->damage, &p->w->day, DAY_TIMES, key);
+			store_damage_add(p->damage, &p->w->day, STORE_DAY_TIMES, key);
 			r = new_list(p, number, view_of(NULL, 0));
 		}
 	}
@@ -165,12 +165,13 @@ static int write_lists(struct packing *p)
 		if (!l->changed)
 			continue;
 		qsort(l->labelsets.data, n_sets, sizeof(uint32_t), compare_u32);
-		r = metrics_encode_times((void *)l->times.data, l->times.len / sizeof(uint32_t),
-					 (void *)l->labelsets.data, n_sets, &p->tools->block);
+		r = store_metrics_encode_times((void *)l->times.data,
+					       l->times.len / sizeof(uint32_t),
+					       (void *)l->labelsets.data, n_sets, &p->tools->block);
 		if (r == 0)
-			r = day_put(&p->w->day, DAY_PUT_TIMES,
-				    day_times_key(p->service, p->hour, l->number),
-				    buf_view(&p->tools->block), p->err);
+			r = store_day_put(&p->w->day, STORE_DAY_PUT_TIMES,
+					  store_day_times_key(p->service, p->hour, l->number),
+					  buf_view(&p->tools->block), p->err);
 	}
 	return r;
 }
@@ -186,7 +187,8 @@ static int find_list(struct packing *p)
 	while (i < n && !view_eq(buf_view(&lists[i].times), buf_view(&p->times_ms)))
 		i++;
 	if (i == n)
-		r = number < DAY_MAX_LISTS ? new_list(p, number, buf_view(&p->times_ms)) : -E2BIG;
+		r = number < STORE_DAY_MAX_LISTS ? new_list(p, number, buf_view(&p->times_ms))
+						 : -E2BIG;
 	if (r < 0)
 		return r;
 	lists = lists_of(p, &n);
@@ -197,64 +199,65 @@ static int find_list(struct packing *p)
 
 /* --- series */
 
-/* The next part of a series's hour; DAY_MAX_HOUR_PARTS if there is none left. */
+/* The next part of a series's hour; STORE_DAY_MAX_HOUR_PARTS if there is none left. */
 static int next_part(struct packing *p, uint32_t column, unsigned int *ret_part)
 {
-	int64_t first = day_hour_key(p->service, column, p->hour, p->labelset);
-	const int64_t range[] = {first, first + DAY_MAX_HOUR_PARTS};
+	int64_t first = store_day_hour_key(p->service, column, p->hour, p->labelset);
+	const int64_t range[] = {first, first + STORE_DAY_MAX_HOUR_PARTS};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_HOUR_LAST, range, 2, &stmt, p->err);
+	int r = store_day_query(&p->w->day, STORE_DAY_HOUR_LAST, range, 2, &stmt, p->err);
 
 	if (r == 0)
-		r = day_next(&p->w->day, stmt, p->err);
+		r = store_day_next(&p->w->day, stmt, p->err);
 	if (r <= 0)
 		return r;
 	*ret_part = 0;
 	if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
 		*ret_part = (unsigned int)(sqlite3_column_int64(stmt, 0) - first) + 1;
-	day_done(stmt);
+	store_day_done(stmt);
 	return 0;
 }
 
-static int check_room(void *ctx, const struct metrics_column *column)
+static int check_room(void *ctx, const struct store_metrics_column *column)
 {
-	unsigned int part = DAY_MAX_HOUR_PARTS;
+	unsigned int part = STORE_DAY_MAX_HOUR_PARTS;
 	int r = next_part(ctx, column->column, &part);
 
-	return r == 0 && part == DAY_MAX_HOUR_PARTS ? -E2BIG : r;
+	return r == 0 && part == STORE_DAY_MAX_HOUR_PARTS ? -E2BIG : r;
 }
 
-static int put_column(void *ctx, const struct metrics_column *column)
+static int put_column(void *ctx, const struct store_metrics_column *column)
 {
 	struct packing *p = ctx;
 	unsigned int part = 0;
 	int r = next_part(p, column->column, &part);
 
 	if (r == 0)
-		r = metrics_encode_hour(&p->tools->codec, p->list, column, &p->tools->block);
+		r = store_metrics_encode_hour(&p->tools->codec, p->list, column, &p->tools->block);
 	if (r < 0)
 		return r;
-	return day_put(&p->w->day, DAY_PUT_HOUR,
-		       day_hour_key(p->service, column->column, p->hour, p->labelset) + part,
-		       buf_view(&p->tools->block), p->err);
+	return store_day_put(&p->w->day, STORE_DAY_PUT_HOUR,
+			     store_day_hour_key(p->service, column->column, p->hour, p->labelset) +
+				     part,
+			     buf_view(&p->tools->block), p->err);
 }
 
 static int take_reading(struct packing *p, int64_t key)
 {
 	const int64_t range[] = {key, key + 1};
 	uint32_t time = (uint32_t)(p->times_ms.len / sizeof(uint32_t));
-	uint32_t ms = (uint32_t)(day_key_ms(key) % METRICS_HOUR_MS);
+	uint32_t ms = (uint32_t)(store_day_key_ms(key) % STORE_METRICS_HOUR_MS);
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_READINGS, range, 2, &stmt, p->err);
+	int r = store_day_query(&p->w->day, STORE_DAY_READINGS, range, 2, &stmt, p->err);
 
 	if (r == 0)
-		r = day_next(&p->w->day, stmt, p->err);
+		r = store_day_next(&p->w->day, stmt, p->err);
 	if (r <= 0)
 		return r;
-	r = cells_add_reading(&p->tools->cells, day_blob(stmt, 1), time);
-	day_done(stmt);
+	r = store_cells_add_reading(&p->tools->cells, store_day_blob(stmt, 1), time);
+	store_day_done(stmt);
 	if (r == -EBADMSG) {
-		damage_add(p->damage, &p->w->day, DAY_READINGS, key);
+		store_damage_add(p->damage, &p->w->day, STORE_DAY_READINGS, key);
 		return 0;
 	}
 	return r < 0 ? r : buf_append(&p->times_ms, &ms, sizeof(ms));
@@ -262,7 +265,7 @@ static int take_reading(struct packing *p, int64_t key)
 
 static bool is_full(const struct packing *p)
 {
-	return p->times_ms.len / sizeof(uint32_t) == METRICS_MAX_TIMES ||
+	return p->times_ms.len / sizeof(uint32_t) == STORE_METRICS_MAX_TIMES ||
 	       p->tools->cells.values.len / sizeof(double) >= MAX_VALUES;
 }
 
@@ -270,16 +273,16 @@ static bool is_full(const struct packing *p)
 static int put_taken(struct packing *p, const int64_t *keys, size_t n)
 {
 	size_t n_times = p->times_ms.len / sizeof(uint32_t);
-	int r = cells_each_column(&p->tools->cells, n_times, check_room, p);
+	int r = store_cells_each_column(&p->tools->cells, n_times, check_room, p);
 
 	if (r == -E2BIG)
 		return 0;
 	if (r == 0 && n_times > 0)
 		r = find_list(p);
 	if (r == 0)
-		r = cells_each_column(&p->tools->cells, n_times, put_column, p);
+		r = store_cells_each_column(&p->tools->cells, n_times, put_column, p);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = day_exec(&p->w->day, DAY_DROP_READING, &keys[i], 1, p->err);
+		r = store_day_exec(&p->w->day, STORE_DAY_DROP_READING, &keys[i], 1, p->err);
 	return r;
 }
 
@@ -289,9 +292,9 @@ static int pack_labelset(struct packing *p, const int64_t *keys, size_t n)
 	size_t done = 0;
 	int r = 0;
 
-	p->labelset = day_key_labelset(keys[0]);
+	p->labelset = store_day_key_labelset(keys[0]);
 	buf_clear(&p->times_ms);
-	cells_clear(&p->tools->cells);
+	store_cells_clear(&p->tools->cells);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = take_reading(p, keys[i]);
 		if (r < 0 || (i + 1 < n && !is_full(p)))
@@ -299,7 +302,7 @@ static int pack_labelset(struct packing *p, const int64_t *keys, size_t n)
 		r = put_taken(p, keys + done, i + 1 - done);
 		done = i + 1;
 		buf_clear(&p->times_ms);
-		cells_clear(&p->tools->cells);
+		store_cells_clear(&p->tools->cells);
 	}
 	return r;
 }
@@ -318,23 +321,24 @@ static int pack_service(struct packing *p)
 	keys = (const void *)p->keys.data;
 	for (size_t i = 0; r == 0 && i < n; i += len) {
 		for (len = 1; i + len < n; len++)
-			if (day_key_labelset(keys[i + len]) != day_key_labelset(keys[i]))
+			if (store_day_key_labelset(keys[i + len]) !=
+			    store_day_key_labelset(keys[i]))
 				break;
 		r = pack_labelset(p, keys + i, len);
 	}
 	return r < 0 ? r : write_lists(p);
 }
 
-int metrics_pack_hour(struct writer *w, struct writer_tools *t, unsigned int hour,
-		      struct damage *damage, struct err *err)
+int store_metrics_pack_hour(struct store_writer *w, struct store_writer_tools *t, unsigned int hour,
+			    struct store_damage *damage, struct err *err)
 {
 	_cleanup_(packing_release) struct packing p = {
 		.w = w, .tools = t, .hour = hour, .damage = damage, .err = err};
 	int r = 0;
 
-	for (const struct dict *d = w->dicts; r == 0 && d; d = d->next) {
+	for (const struct store_dict *d = w->dicts; r == 0 && d; d = d->next) {
 		p.service = d->service;
-		if (d->service <= DAY_MAX_STREAMS)
+		if (d->service <= STORE_DAY_MAX_STREAMS)
 			r = pack_service(&p);
 	}
 	return r == -ENOMEM || r == -E2BIG

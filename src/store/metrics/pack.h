@@ -3,13 +3,13 @@
 
 #include "base/err.h"
 
-struct damage;
-struct writer;
-struct writer_tools;
+struct store_damage;
+struct store_writer;
+struct store_writer_tools;
 
 /*
  * Within the open transaction; removes the readings. Later ones of the same hour become a further
  * part. Damaged readings are skipped and counted.
  */
-int metrics_pack_hour(struct writer *w, struct writer_tools *t, unsigned int hour,
-		      struct damage *damage, struct err *err);
+int store_metrics_pack_hour(struct store_writer *w, struct store_writer_tools *t, unsigned int hour,
+			    struct store_damage *damage, struct err *err);

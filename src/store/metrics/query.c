@@ -11,11 +11,11 @@
 #define MAX_POINTS ((size_t)1 << 20) /* of a series */
 
 struct querying {
-	struct gather gather;
-	struct damage damage;
+	struct store_gather gather;
+	struct store_damage damage;
 	/* Of the day being read. */
-	struct day *day;
-	const struct dictionary *dictionary;
+	struct store_day *day;
+	const struct store_dictionary *dictionary;
 	struct intern labelsets; /* bytes of label sets */
 	struct map kv;		 /* label set to the id of its bytes */
 	struct map series;	 /* label set << 32 | column, to the series */
@@ -23,7 +23,7 @@ struct querying {
 
 static void querying_release(struct querying *q)
 {
-	gather_release(&q->gather);
+	store_gather_release(&q->gather);
 	intern_release(&q->labelsets);
 	map_release(&q->kv);
 	map_release(&q->series);
@@ -38,7 +38,8 @@ static struct view labelset_bytes(const struct querying *q, uint32_t labelset)
 					      : view_of("", 1);
 }
 
-static const struct define_column *find_column(const struct dictionary *d, uint32_t column)
+static const struct store_define_column *find_column(const struct store_dictionary *d,
+						     uint32_t column)
 {
 	size_t low = 0, high = d->n_columns;
 
@@ -55,7 +56,7 @@ static const struct define_column *find_column(const struct dictionary *d, uint3
 	return NULL;
 }
 
-static int find_series(struct querying *q, const struct define_column *c, uint32_t labelset,
+static int find_series(struct querying *q, const struct store_define_column *c, uint32_t labelset,
 		       uint32_t *ret_id)
 {
 	uint64_t key = (uint64_t)labelset << 32 | c->column, known;
@@ -65,15 +66,15 @@ static int find_series(struct querying *q, const struct define_column *c, uint32
 		*ret_id = (uint32_t)known;
 		return 0;
 	}
-	r = gather_series(&q->gather, c, labelset_bytes(q, labelset), ret_id);
+	r = store_gather_series(&q->gather, c, labelset_bytes(q, labelset), ret_id);
 	return r < 0 ? r : map_put(&q->series, key, *ret_id);
 }
 
-static int query_batch(void *ctx, const struct metrics_batch *b)
+static int query_batch(void *ctx, const struct store_metrics_batch *b)
 {
 	struct querying *q = ctx;
-	int64_t day_ms = q->day->number * DAY_MS, begin = day_ms + b->begin_ms;
-	const struct define_column *c;
+	int64_t day_ms = q->day->number * STORE_DAY_MS, begin = day_ms + b->begin_ms;
+	const struct store_define_column *c;
 	size_t first = 0, last = b->n;
 	uint32_t id;
 	int r;
@@ -88,12 +89,12 @@ static int query_batch(void *ctx, const struct metrics_batch *b)
 	r = c ? find_series(q, c, b->labelset, &id) : -EBADMSG;
 	if (r < 0)
 		return r;
-	gather_span(&q->gather, id, (begin + b->times_ms[first]) * 1000000,
-		    (begin + b->times_ms[last - 1]) * 1000000);
-	return q->gather.query->metric ? gather_add(&q->gather, id, c->part, b, day_ms) : 0;
+	store_gather_span(&q->gather, id, (begin + b->times_ms[first]) * 1000000,
+			  (begin + b->times_ms[last - 1]) * 1000000);
+	return q->gather.query->metric ? store_gather_add(&q->gather, id, c->part, b, day_ms) : 0;
 }
 
-static bool is_key(const struct definition *m, const char *key)
+static bool is_key(const struct store_definition *m, const char *key)
 {
 	for (size_t i = 0; i < m->n_keys; i++)
 		if (strcmp(m->keys[i], key) == 0)
@@ -102,7 +103,7 @@ static bool is_key(const struct definition *m, const char *key)
 }
 
 /* Whether the attributes match their filters. */
-static bool attributes_pass(const struct querying *q, const struct define_column *c)
+static bool attributes_pass(const struct querying *q, const struct store_define_column *c)
 {
 	for (size_t i = 0; i < q->gather.query->n_filters; i++) {
 		const struct store_label *filter = &q->gather.query->filters[i];
@@ -112,7 +113,7 @@ static bool attributes_pass(const struct querying *q, const struct define_column
 
 			if (strcmp(c->metric->keys[k], filter->key) != 0)
 				continue;
-			(void)define_attribute(c->attributes, k, &value);
+			(void)store_define_attribute(c->attributes, k, &value);
 			if (!value.data || !view_eq(value, view_str(filter->value)))
 				return false;
 		}
@@ -121,13 +122,13 @@ static bool attributes_pass(const struct querying *q, const struct define_column
 }
 
 /* The wanted columns; the first definition of a metric counts. */
-static bool choose_columns(struct querying *q, const struct dictionary *d, uint8_t *bits)
+static bool choose_columns(struct querying *q, const struct store_dictionary *d, uint8_t *bits)
 {
 	bool any = false;
 
-	memset(bits, 0, METRICS_COLUMN_BYTES);
+	memset(bits, 0, STORE_METRICS_COLUMN_BYTES);
 	for (size_t i = 0; i < d->n_columns; i++) {
-		const struct define_column *c = &d->columns[i];
+		const struct store_define_column *c = &d->columns[i];
 
 		if (q->gather.query->metric &&
 		    strcmp(c->metric->name, q->gather.query->metric) != 0)
@@ -136,8 +137,10 @@ static bool choose_columns(struct querying *q, const struct dictionary *d, uint8
 			q->gather.metric = *c->metric;
 			q->gather.has_metric = true;
 		}
-		if ((q->gather.query->metric && !define_agrees(&q->gather.metric, c->metric)) ||
-		    (!q->gather.query->metric && c->part != PART_VALUE) || !attributes_pass(q, c))
+		if ((q->gather.query->metric &&
+		     !store_define_agrees(&q->gather.metric, c->metric)) ||
+		    (!q->gather.query->metric && c->part != STORE_PART_VALUE) ||
+		    !attributes_pass(q, c))
 			continue;
 		bits[c->column / 8] |= (uint8_t)(1U << c->column % 8);
 		any = true;
@@ -149,7 +152,7 @@ static bool choose_columns(struct querying *q, const struct dictionary *d, uint8
 static int choose_labelsets(struct querying *q, uint32_t service, uint8_t **ret_bits,
 			    struct err *err)
 {
-	struct store_label filters[LABELS_MAX];
+	struct store_label filters[STORE_LABELS_MAX];
 	struct store_window window = {.filters = filters};
 	sqlite3_stmt *stmt = NULL;
 	int r;
@@ -158,30 +161,30 @@ static int choose_labelsets(struct querying *q, uint32_t service, uint8_t **ret_
 		if (!q->gather.has_metric ||
 		    !is_key(&q->gather.metric, q->gather.query->filters[i].key))
 			filters[window.n_filters++] = q->gather.query->filters[i];
-	r = sqlite_filter(q->day, service, &window, ret_bits, err);
+	r = store_sqlite_filter(q->day, service, &window, ret_bits, err);
 	if (r == 0)
-		r = day_query(q->day, DAY_LABELSETS, NULL, 0, &stmt, err);
-	while (r == 0 && (r = day_next(q->day, stmt, err)) > 0) {
+		r = store_day_query(q->day, STORE_DAY_LABELSETS, NULL, 0, &stmt, err);
+	while (r == 0 && (r = store_day_next(q->day, stmt, err)) > 0) {
 		uint32_t id;
 
 		r = 0;
 		if (sqlite3_column_int64(stmt, 1) != service)
 			continue;
-		if (intern_add(&q->labelsets, day_blob(stmt, 2), &id) < 0 ||
+		if (intern_add(&q->labelsets, store_day_blob(stmt, 2), &id) < 0 ||
 		    map_put(&q->kv, (uint64_t)sqlite3_column_int64(stmt, 0), id) < 0)
 			r = err_oom(err);
 	}
 	if (r < 0 && stmt)
-		day_done(stmt);
+		store_day_done(stmt);
 	return r;
 }
 
-static int query_service(struct querying *q, uint32_t service, const struct dictionary *d,
+static int query_service(struct querying *q, uint32_t service, const struct store_dictionary *d,
 			 struct err *err)
 {
 	_cleanup_free_ uint8_t *labelsets = NULL;
-	uint8_t columns[METRICS_COLUMN_BYTES];
-	struct metrics_scan scan = {
+	uint8_t columns[STORE_METRICS_COLUMN_BYTES];
+	struct store_metrics_scan scan = {
 		.service = service,
 		.columns = columns,
 		.presence = !q->gather.query->metric,
@@ -197,26 +200,26 @@ static int query_service(struct querying *q, uint32_t service, const struct dict
 	if (r < 0)
 		return r;
 	scan.labelsets = labelsets;
-	sqlite_day_window(q->day, q->gather.query->from_ns, q->gather.query->to_ns, &scan.from_ms,
-			  &scan.to_ms);
+	store_sqlite_day_window(q->day, q->gather.query->from_ns, q->gather.query->to_ns,
+				&scan.from_ms, &scan.to_ms);
 	q->dictionary = d;
 	q->gather.times = 0;
-	r = metrics_scan(&scan, q->day, err);
+	r = store_metrics_scan(&scan, q->day, err);
 	if (r == -E2BIG)
 		return err_set(err, r,
 			       "the result would have more than %zu points; use a larger step, a "
 			       "shorter window or fewer series",
-			       GATHER_MAX_VALUES);
+			       STORE_GATHER_MAX_VALUES);
 	return r;
 }
 
-static int query_day(void *ctx, struct day *day, struct err *err)
+static int query_day(void *ctx, struct store_day *day, struct err *err)
 {
-	_cleanup_(dictionary_release) struct dictionary d = {0};
+	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
 	struct querying *q = ctx;
 	uint32_t service = 0;
-	int r = day_has_metrics(day)
-			? sqlite_find_service(day, q->gather.query->service, &service, err)
+	int r = store_day_has_metrics(day)
+			? store_sqlite_find_service(day, q->gather.query->service, &service, err)
 			: 0;
 
 	if (r <= 0)
@@ -224,23 +227,23 @@ static int query_day(void *ctx, struct day *day, struct err *err)
 	map_release(&q->kv);
 	map_release(&q->series);
 	q->day = day;
-	r = dictionary_load(&d, day, service, &q->damage, err);
+	r = store_dictionary_load(&d, day, service, &q->damage, err);
 	return r < 0 ? r : query_service(q, service, &d, err);
 }
 
 /* The definition of the metric, or whether there is one, from the dictionaries only. */
-static int describe_day(void *ctx, struct day *day, struct err *err)
+static int describe_day(void *ctx, struct store_day *day, struct err *err)
 {
-	_cleanup_(dictionary_release) struct dictionary d = {0};
+	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
 	struct querying *q = ctx;
 	uint32_t service = 0;
 	int r = 0;
 
-	if (day_has_metrics(day))
-		r = sqlite_find_service(day, q->gather.query->service, &service, err);
+	if (store_day_has_metrics(day))
+		r = store_sqlite_find_service(day, q->gather.query->service, &service, err);
 	if (r <= 0)
 		return r;
-	r = dictionary_load(&d, day, service, &q->damage, err);
+	r = store_dictionary_load(&d, day, service, &q->damage, err);
 	for (size_t i = 0; r == 0 && i < d.n_columns; i++)
 		if (!q->gather.query->metric ||
 		    strcmp(d.columns[i].metric->name, q->gather.query->metric) == 0) {
@@ -250,8 +253,8 @@ static int describe_day(void *ctx, struct day *day, struct err *err)
 	return r;
 }
 
-int sqlite_metrics(struct store *store, const struct store_metric_query *query,
-		   struct store_metric_answer *ret_answer, struct err *err)
+int store_sqlite_metrics(struct store *store, const struct store_metric_query *query,
+			 struct store_metric_answer *ret_answer, struct err *err)
 {
 	_cleanup_(querying_release) struct querying q = {.gather = {.query = query}};
 	struct store_sqlite *s = store_sqlite(store);
@@ -260,11 +263,11 @@ int sqlite_metrics(struct store *store, const struct store_metric_query *query,
 	if (query->metric && (query->n_points == 0 || query->n_points > MAX_POINTS))
 		return err_set(err, -E2BIG, "a series must have 1 to %zu points, not %zu",
 			       MAX_POINTS, query->n_points);
-	r = sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
+	r = store_sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
 	if (r == 0 && !q.gather.has_metric && q.gather.found.len == 0)
-		r = sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);
-	sqlite_count_damage(s, &q.damage);
+		r = store_sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);
+	store_sqlite_count_damage(s, &q.damage);
 	if (r < 0)
 		return r;
-	return gather_finish(&q.gather, ret_answer) < 0 ? err_oom(err) : 0;
+	return store_gather_finish(&q.gather, ret_answer) < 0 ? err_oom(err) : 0;
 }

@@ -9,8 +9,8 @@
 #include "base/map.h"
 #include "store/metrics/block.h"
 
-_Static_assert(METRICS_COLUMN_BYTES * 8 > METRICS_MAX_COLUMN, "a bit for each column");
-_Static_assert(METRICS_MAX_LABELSET == DAY_MAX_LABELSETS, "all label sets of a day");
+_Static_assert(STORE_METRICS_COLUMN_BYTES * 8 > STORE_METRICS_MAX_COLUMN, "a bit for each column");
+_Static_assert(STORE_METRICS_MAX_LABELSET == STORE_DAY_MAX_LABELSETS, "all label sets of a day");
 
 /* A list of times in one of the window's hours, and its part in the window. */
 struct times {
@@ -22,23 +22,23 @@ struct times {
 };
 
 struct scanning {
-	struct metrics_scan *scan;
-	struct day *day;
+	struct store_metrics_scan *scan;
+	struct store_day *day;
 	struct err *err;
-	struct codec codec;
+	struct store_codec codec;
 	struct buf values;
 	struct buf times; /* struct times */
 	struct buf ms;	  /* uint32_t: of all of them */
 	struct map lists; /* hour << 28 | list, to its place in times */
-	struct metrics_hour hour;
-	struct metrics_times decoded;
+	struct store_metrics_hour hour;
+	struct store_metrics_times decoded;
 };
 
 static void scanning_free(struct scanning *s)
 {
 	if (!s)
 		return;
-	codec_release(&s->codec);
+	store_codec_release(&s->codec);
 	buf_release(&s->values);
 	buf_release(&s->times);
 	buf_release(&s->ms);
@@ -53,28 +53,28 @@ static bool has_bit(const uint8_t *bits, uint32_t i)
 }
 
 /* Damaged blocks are counted and skipped. */
-static int go_on(struct scanning *s, enum day_sql table, int64_t key, int r)
+static int go_on(struct scanning *s, enum store_day_sql table, int64_t key, int r)
 {
 	if (r == -EBADMSG) {
-		damage_add(s->scan->damage, s->day, table, key);
+		store_damage_add(s->scan->damage, s->day, table, key);
 		return 0;
 	}
 	return r == -ENOMEM ? err_oom(s->err) : r;
 }
 
 /* Calls fn for each row in a range of keys, until it returns nonzero. */
-static int each_row(struct scanning *s, enum day_sql table, const int64_t range[2],
+static int each_row(struct scanning *s, enum store_day_sql table, const int64_t range[2],
 		    int (*fn)(struct scanning *s, int64_t key, struct view block))
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(s->day, table, range, 2, &stmt, s->err);
+	int r = store_day_query(s->day, table, range, 2, &stmt, s->err);
 
-	while (r == 0 && (r = day_next(s->day, stmt, s->err)) > 0) {
+	while (r == 0 && (r = store_day_next(s->day, stmt, s->err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 
-		r = go_on(s, table, key, fn(s, key, day_blob(stmt, 1)));
+		r = go_on(s, table, key, fn(s, key, store_day_blob(stmt, 1)));
 		if (r != 0)
-			day_done(stmt);
+			store_day_done(stmt);
 	}
 	return r;
 }
@@ -83,7 +83,7 @@ static int each_row(struct scanning *s, enum day_sql table, const int64_t range[
 
 static int64_t list_begin_ms(int64_t key)
 {
-	return (key >> 28 & 31) * METRICS_HOUR_MS;
+	return (key >> 28 & 31) * STORE_METRICS_HOUR_MS;
 }
 
 /* Which of the decoded times are in the window. */
@@ -102,7 +102,7 @@ static void cut(const struct scanning *s, struct times *t)
 static int keep_list(struct scanning *s, int64_t key, struct view block)
 {
 	struct times t = {.begin_ms = list_begin_ms(key), .at = s->ms.len / sizeof(uint32_t)};
-	int r = metrics_decode_times(block, &s->decoded);
+	int r = store_metrics_decode_times(block, &s->decoded);
 
 	if (r < 0)
 		return r;
@@ -117,9 +117,9 @@ static int keep_list(struct scanning *s, int64_t key, struct view block)
 
 static int span_list(struct scanning *s, int64_t key, struct view block)
 {
-	struct metrics_batch b = {.begin_ms = list_begin_ms(key)};
+	struct store_metrics_batch b = {.begin_ms = list_begin_ms(key)};
 	struct times t = {.begin_ms = b.begin_ms};
-	int r = metrics_decode_times(block, &s->decoded);
+	int r = store_metrics_decode_times(block, &s->decoded);
 
 	if (r < 0)
 		return r;
@@ -127,7 +127,7 @@ static int span_list(struct scanning *s, int64_t key, struct view block)
 	cut(s, &t);
 	b.times_ms = s->decoded.times_ms + t.first;
 	b.n = t.last - t.first;
-	while (b.n > 0 && r == 0 && (r = metrics_next_labelset(&s->decoded, &b.labelset)) > 0)
+	while (b.n > 0 && r == 0 && (r = store_metrics_next_labelset(&s->decoded, &b.labelset)) > 0)
 		r = has_bit(s->scan->labelsets, b.labelset) ? s->scan->fn(s->scan->ctx, &b) : 0;
 	return r;
 }
@@ -135,12 +135,12 @@ static int span_list(struct scanning *s, int64_t key, struct view block)
 static int each_list(struct scanning *s,
 		     int (*fn)(struct scanning *s, int64_t key, struct view block))
 {
-	unsigned int first = (unsigned int)(s->scan->from_ms / METRICS_HOUR_MS);
-	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / METRICS_HOUR_MS + 1);
-	const int64_t range[] = {day_times_key(s->scan->service, first, 0),
-				 day_times_key(s->scan->service, end, 0)};
+	unsigned int first = (unsigned int)(s->scan->from_ms / STORE_METRICS_HOUR_MS);
+	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / STORE_METRICS_HOUR_MS + 1);
+	const int64_t range[] = {store_day_times_key(s->scan->service, first, 0),
+				 store_day_times_key(s->scan->service, end, 0)};
 
-	return each_row(s, DAY_TIMES, range, fn);
+	return each_row(s, STORE_DAY_TIMES, range, fn);
 }
 
 /* --- past hours */
@@ -148,7 +148,7 @@ static int each_list(struct scanning *s,
 /* The values of the series, or only their presence. */
 static int read_values(struct scanning *s)
 {
-	struct metrics_hour *h = &s->hour;
+	struct store_metrics_hour *h = &s->hour;
 	uint32_t width = s->scan->presence ? 1 : h->width;
 	double *values;
 	int r;
@@ -164,15 +164,15 @@ static int read_values(struct scanning *s)
 		return 0;
 	}
 	for (uint32_t i = 0; r == 0 && i < width; i++)
-		r = metrics_hour_values(h, i, values + i * h->n_times);
+		r = store_metrics_hour_values(h, i, values + i * h->n_times);
 	return r;
 }
 
 static int scan_hour(struct scanning *s, int64_t key, struct view block)
 {
-	struct metrics_batch b = {
-		.labelset = key >> 6 & DAY_MAX_LABELSETS,
-		.column = key >> 31 & METRICS_MAX_COLUMN,
+	struct store_metrics_batch b = {
+		.labelset = key >> 6 & STORE_DAY_MAX_LABELSETS,
+		.column = key >> 31 & STORE_METRICS_MAX_COLUMN,
 	};
 	uint64_t hour = (uint64_t)key >> 26 & 31, place;
 	const struct times *t;
@@ -180,15 +180,16 @@ static int scan_hour(struct scanning *s, int64_t key, struct view block)
 
 	if (!has_bit(s->scan->labelsets, b.labelset))
 		return 0;
-	r = metrics_open_hour(block, &s->hour);
+	r = store_metrics_open_hour(block, &s->hour);
 	if (r < 0)
 		return r;
-	if (s->hour.list >= DAY_MAX_LISTS || !map_get(&s->lists, hour << 28 | s->hour.list, &place))
+	if (s->hour.list >= STORE_DAY_MAX_LISTS ||
+	    !map_get(&s->lists, hour << 28 | s->hour.list, &place))
 		return -EBADMSG;
 	t = (const struct times *)(void *)s->times.data + place;
 	if (t->first == t->last)
 		return 0;
-	r = metrics_read_hour(&s->codec, &s->hour, t->n);
+	r = store_metrics_read_hour(&s->codec, &s->hour, t->n);
 	if (r == 0)
 		r = read_values(s);
 	if (r < 0)
@@ -206,12 +207,12 @@ static int scan_hour(struct scanning *s, int64_t key, struct view block)
 /* All hours of the window for one column; or for all columns, including hours outside it. */
 static int scan_column(struct scanning *s, uint32_t column)
 {
-	unsigned int first = (unsigned int)(s->scan->from_ms / METRICS_HOUR_MS);
-	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / METRICS_HOUR_MS + 1);
-	const int64_t range[] = {day_hour_key(s->scan->service, column, first, 0),
-				 day_hour_key(s->scan->service, column, end, 0)};
+	unsigned int first = (unsigned int)(s->scan->from_ms / STORE_METRICS_HOUR_MS);
+	unsigned int end = (unsigned int)((s->scan->to_ms - 1) / STORE_METRICS_HOUR_MS + 1);
+	const int64_t range[] = {store_day_hour_key(s->scan->service, column, first, 0),
+				 store_day_hour_key(s->scan->service, column, end, 0)};
 
-	return each_row(s, DAY_HOURS, range, scan_hour);
+	return each_row(s, STORE_DAY_HOURS, range, scan_hour);
 }
 
 static int scan_hours(struct scanning *s)
@@ -219,7 +220,8 @@ static int scan_hours(struct scanning *s)
 	int r = each_list(s, keep_list);
 
 	/* Without times there are no hours. */
-	for (uint32_t i = 0; r == 0 && s->times.len > 0 && i < METRICS_COLUMN_BYTES * 8; i++) {
+	for (uint32_t i = 0; r == 0 && s->times.len > 0 && i < STORE_METRICS_COLUMN_BYTES * 8;
+	     i++) {
 		if (s->scan->columns[i / 8] == 0)
 			i |= 7;
 		else if (has_bit(s->scan->columns, i))
@@ -233,24 +235,24 @@ static int scan_hours(struct scanning *s)
 static int scan_reading(struct scanning *s, int64_t key, struct view block)
 {
 	static const uint32_t at = 0;
-	struct metrics_scan *scan = s->scan;
-	struct metrics_batch b = {
-		.labelset = day_key_labelset(key),
-		.begin_ms = day_key_ms(key),
+	struct store_metrics_scan *scan = s->scan;
+	struct store_metrics_batch b = {
+		.labelset = store_day_key_labelset(key),
+		.begin_ms = store_day_key_ms(key),
 		.times_ms = &at,
 		.n = 1,
 		.stride = 1,
 	};
-	struct metrics_reading reading;
-	struct metrics_cell cell;
+	struct store_metrics_reading reading;
+	struct store_metrics_cell cell;
 	int r;
 
 	if (!has_bit(scan->labelsets, b.labelset))
 		return 0;
-	r = metrics_open_reading(block, &reading);
+	r = store_metrics_open_reading(block, &reading);
 	if (r == 0 && !scan->columns)
 		return scan->fn(scan->ctx, &b);
-	while (r == 0 && (r = metrics_next_cell(&reading, &cell)) > 0) {
+	while (r == 0 && (r = store_metrics_next_cell(&reading, &cell)) > 0) {
 		r = 0;
 		if (!has_bit(scan->columns, cell.column))
 			continue;
@@ -262,14 +264,14 @@ static int scan_reading(struct scanning *s, int64_t key, struct view block)
 	return r;
 }
 
-int metrics_scan(struct metrics_scan *scan, struct day *day, struct err *err)
+int store_metrics_scan(struct store_metrics_scan *scan, struct store_day *day, struct err *err)
 {
 	_cleanup_(scanning_freep) struct scanning *s = NULL;
-	const int64_t readings[] = {day_key(scan->service, scan->from_ms, 0),
-				    day_key(scan->service, scan->to_ms, 0)};
+	const int64_t readings[] = {store_day_key(scan->service, scan->from_ms, 0),
+				    store_day_key(scan->service, scan->to_ms, 0)};
 	int r;
 
-	if (!day_has_metrics(day) || scan->from_ms >= scan->to_ms)
+	if (!store_day_has_metrics(day) || scan->from_ms >= scan->to_ms)
 		return 0;
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -278,5 +280,5 @@ int metrics_scan(struct metrics_scan *scan, struct day *day, struct err *err)
 	s->day = day;
 	s->err = err;
 	r = scan->columns ? scan_hours(s) : each_list(s, span_list);
-	return r != 0 ? r : each_row(s, DAY_READINGS, readings, scan_reading);
+	return r != 0 ? r : each_row(s, STORE_DAY_READINGS, readings, scan_reading);
 }

@@ -13,7 +13,7 @@
 #include "store/sqlite/day.h"
 
 /* Numbers of one series: width rows of n, stride apart; NAN for gaps. */
-struct metrics_batch {
+struct store_metrics_batch {
 	uint32_t labelset;
 	uint32_t column;
 	uint32_t width;
@@ -25,7 +25,7 @@ struct metrics_batch {
 	size_t stride;
 };
 
-struct metrics_scan {
+struct store_metrics_scan {
 	uint32_t service;
 	int64_t from_ms; /* in the day */
 	int64_t to_ms;
@@ -34,12 +34,12 @@ struct metrics_scan {
 	const uint8_t *columns;
 	bool presence; /* values are not needed: 0 if there is one */
 	/* Negative: ends the scan with this error; positive: ends it without. */
-	int (*fn)(void *ctx, const struct metrics_batch *batch);
+	int (*fn)(void *ctx, const struct store_metrics_batch *batch);
 	void *ctx;
-	struct damage *damage;
+	struct store_damage *damage;
 };
 
-#define METRICS_COLUMN_BYTES 8192U /* bits of all columns */
+#define STORE_METRICS_COLUMN_BYTES 8192U /* bits of all columns */
 
 /* Past hours first, then readings. 1 if fn ended it. */
-int metrics_scan(struct metrics_scan *scan, struct day *day, struct err *err);
+int store_metrics_scan(struct store_metrics_scan *scan, struct store_day *day, struct err *err);

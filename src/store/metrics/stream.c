@@ -12,13 +12,13 @@
 #include "store/sqlite/state.h"
 
 struct streaming {
-	struct metrics_stream *out;
+	struct store_metrics_stream *out;
 	const uint8_t *labelsets; /* bits */
 	struct buf run;		  /* uint32_t: times of the batch before, in the day */
 };
 
 /* Most resources are collected at the same times; these are stored once. */
-static int keep_times(struct streaming *s, const struct metrics_batch *b)
+static int keep_times(struct streaming *s, const struct store_metrics_batch *b)
 {
 	_cleanup_(buf_release) struct buf run = {0};
 	int r = 0;
@@ -36,11 +36,11 @@ static int keep_times(struct streaming *s, const struct metrics_batch *b)
 	return r < 0 ? r : buf_append(&s->run, run.data, run.len);
 }
 
-static int stream_batch(void *ctx, const struct metrics_batch *b)
+static int stream_batch(void *ctx, const struct store_metrics_batch *b)
 {
 	struct streaming *s = ctx;
 
-	if (b->width == 1 && sqlite_passes(s->labelsets, b->labelset))
+	if (b->width == 1 && store_sqlite_passes(s->labelsets, b->labelset))
 		for (size_t i = 0; i < b->n; i++)
 			if (!isnan(b->values[i]))
 				s->out->fn(s->out->ctx, b->begin_ms + b->times_ms[i], b->values[i]);
@@ -68,16 +68,16 @@ static void sort_times(struct buf *times)
 }
 
 /* The bits of the columns of a stream; false if none. */
-static bool find_columns(const struct dictionary *d, const char *type, uint8_t *bits,
+static bool find_columns(const struct store_dictionary *d, const char *type, uint8_t *bits,
 			 bool *ret_snapshot)
 {
 	bool found = false;
 
-	memset(bits, 0, METRICS_COLUMN_BYTES);
+	memset(bits, 0, STORE_METRICS_COLUMN_BYTES);
 	for (size_t i = 0; i < d->n_columns; i++) {
-		const struct define_column *c = &d->columns[i];
+		const struct store_define_column *c = &d->columns[i];
 
-		if (c->part != PART_VALUE || c->metric->kind == METRIC_HISTOGRAM ||
+		if (c->part != STORE_PART_VALUE || c->metric->kind == METRIC_HISTOGRAM ||
 		    strcmp(c->metric->stream, type) != 0)
 			continue;
 		bits[c->column / 8] |= (uint8_t)(1U << c->column % 8);
@@ -87,31 +87,32 @@ static bool find_columns(const struct dictionary *d, const char *type, uint8_t *
 	return found;
 }
 
-int metrics_read_stream(struct metrics_stream *s, struct day *day,
-			const struct store_window *window, struct err *err)
+int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *day,
+			      const struct store_window *window, struct err *err)
 {
-	_cleanup_(dictionary_release) struct dictionary d = {0};
+	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
 	_cleanup_free_ uint8_t *labelsets = NULL;
 	struct streaming streaming = {.out = s};
-	struct metrics_scan scan = {.fn = stream_batch, .ctx = &streaming, .damage = s->damage};
-	uint8_t columns[METRICS_COLUMN_BYTES];
+	struct store_metrics_scan scan = {
+		.fn = stream_batch, .ctx = &streaming, .damage = s->damage};
+	uint8_t columns[STORE_METRICS_COLUMN_BYTES];
 	int r;
 
-	if (!day_has_metrics(day))
+	if (!store_day_has_metrics(day))
 		return 0;
-	r = sqlite_find_service(day, window->service, &scan.service, err);
+	r = store_sqlite_find_service(day, window->service, &scan.service, err);
 	if (r <= 0)
 		return r;
-	r = dictionary_load(&d, day, scan.service, s->damage, err);
+	r = store_dictionary_load(&d, day, scan.service, s->damage, err);
 	if (r < 0 || !find_columns(&d, window->type, columns, &s->snapshot))
 		return r;
-	r = sqlite_filter(day, scan.service, window, &labelsets, err);
+	r = store_sqlite_filter(day, scan.service, window, &labelsets, err);
 	if (r < 0)
 		return r;
 	streaming.labelsets = labelsets;
 	scan.columns = columns;
-	sqlite_day_window(day, window->from_ns, window->to_ns, &scan.from_ms, &scan.to_ms);
-	r = metrics_scan(&scan, day, err);
+	store_sqlite_day_window(day, window->from_ns, window->to_ns, &scan.from_ms, &scan.to_ms);
+	r = store_metrics_scan(&scan, day, err);
 	buf_release(&streaming.run);
 	sort_times(&s->times);
 	return r < 0 ? r : 1;
@@ -125,7 +126,7 @@ struct edges {
 	size_t n;
 };
 
-static int edge_batch(void *ctx, const struct metrics_batch *b)
+static int edge_batch(void *ctx, const struct store_metrics_batch *b)
 {
 	struct edges *e = ctx;
 
@@ -141,7 +142,7 @@ static int edge_batch(void *ctx, const struct metrics_batch *b)
 	return 0;
 }
 
-static bool all_met(const struct dictionary *d, const int64_t *edges)
+static bool all_met(const struct store_dictionary *d, const int64_t *edges)
 {
 	for (size_t i = 0; i < d->n_columns; i++)
 		if (d->columns[i].metric->stream[0] && edges[d->columns[i].column] < 0)
@@ -150,13 +151,13 @@ static bool all_met(const struct dictionary *d, const int64_t *edges)
 }
 
 /* Hour by hour from one end of the window, until all were seen. */
-static int find_edges(struct metrics_scan *scan, struct day *day, const struct dictionary *d,
-		      bool last, struct err *err)
+static int find_edges(struct store_metrics_scan *scan, struct store_day *day,
+		      const struct store_dictionary *d, bool last, struct err *err)
 {
 	const struct edges *e = scan->ctx;
-	struct metrics_scan one = *scan;
-	int64_t first_hour = scan->from_ms / METRICS_HOUR_MS;
-	int64_t end_hour = (scan->to_ms + METRICS_HOUR_MS - 1) / METRICS_HOUR_MS;
+	struct store_metrics_scan one = *scan;
+	int64_t first_hour = scan->from_ms / STORE_METRICS_HOUR_MS;
+	int64_t end_hour = (scan->to_ms + STORE_METRICS_HOUR_MS - 1) / STORE_METRICS_HOUR_MS;
 	int r = 0;
 
 	for (int64_t i = 0; r == 0 && i < end_hour - first_hour; i++) {
@@ -164,20 +165,20 @@ static int find_edges(struct metrics_scan *scan, struct day *day, const struct d
 
 		if (all_met(d, last ? e->last_ms : e->first_ms))
 			break;
-		one.from_ms = MAX(scan->from_ms, hour * METRICS_HOUR_MS);
-		one.to_ms = MIN(scan->to_ms, (hour + 1) * METRICS_HOUR_MS);
-		r = metrics_scan(&one, day, err);
+		one.from_ms = MAX(scan->from_ms, hour * STORE_METRICS_HOUR_MS);
+		one.to_ms = MIN(scan->to_ms, (hour + 1) * STORE_METRICS_HOUR_MS);
+		r = store_metrics_scan(&one, day, err);
 	}
 	return r;
 }
 
 /* First and last time of one stream, which may have several columns. */
-static int list_stream(struct metrics_listing *l, struct day *day, struct view service,
-		       const struct dictionary *d, const struct edges *first,
+static int list_stream(struct store_metrics_listing *l, struct store_day *day, struct view service,
+		       const struct store_dictionary *d, const struct edges *first,
 		       const struct edges *last, size_t i)
 {
-	const struct definition *m = d->columns[i].metric;
-	int64_t begin = day->number * DAY_MS, first_ms = -1, last_ms = -1;
+	const struct store_definition *m = d->columns[i].metric;
+	int64_t begin = day->number * STORE_DAY_MS, first_ms = -1, last_ms = -1;
 
 	for (size_t k = 0; k < d->n_columns; k++) {
 		uint32_t column = d->columns[k].column;
@@ -214,16 +215,16 @@ static int edges_new(struct edges *e, size_t n)
 	return 0;
 }
 
-static int list_service(struct metrics_listing *l, struct day *day, uint32_t service,
+static int list_service(struct store_metrics_listing *l, struct store_day *day, uint32_t service,
 			struct view name, struct err *err)
 {
-	_cleanup_(dictionary_release) struct dictionary d = {0};
-	struct metrics_scan scan = {
+	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
+	struct store_metrics_scan scan = {
 		.service = service, .presence = true, .fn = edge_batch, .damage = l->damage};
-	uint8_t columns[METRICS_COLUMN_BYTES] = {0};
+	uint8_t columns[STORE_METRICS_COLUMN_BYTES] = {0};
 	_cleanup_(edges_release) struct edges first = {0}, last = {0};
 	size_t n = 0;
-	int r = dictionary_load(&d, day, service, l->damage, err);
+	int r = store_dictionary_load(&d, day, service, l->damage, err);
 
 	for (size_t i = 0; i < d.n_columns; i++) {
 		n = MAX(n, d.columns[i].column + 1);
@@ -233,7 +234,7 @@ static int list_service(struct metrics_listing *l, struct day *day, uint32_t ser
 	}
 	if (r == 0 && (edges_new(&first, n) < 0 || edges_new(&last, n) < 0))
 		r = err_oom(err);
-	sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
+	store_sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
 	scan.columns = columns;
 	scan.ctx = &first;
 	if (r == 0)
@@ -242,36 +243,37 @@ static int list_service(struct metrics_listing *l, struct day *day, uint32_t ser
 	if (r == 0)
 		r = find_edges(&scan, day, &d, true, err);
 	for (size_t i = 0; r == 0 && i < d.n_columns; i++)
-		if (d.columns[i].metric->stream[0] && d.columns[i].part == PART_VALUE)
+		if (d.columns[i].metric->stream[0] && d.columns[i].part == STORE_PART_VALUE)
 			r = list_stream(l, day, name, &d, &first, &last, i);
 	return r;
 }
 
-int metrics_list_streams(struct metrics_listing *l, struct day *day, struct err *err)
+int store_metrics_list_streams(struct store_metrics_listing *l, struct store_day *day,
+			       struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	int r = 0;
 
-	if (day_has_metrics(day))
-		r = day_query(day, DAY_SERVICES, NULL, 0, &stmt, err);
-	while (r == 0 && stmt && (r = day_next(day, stmt, err)) > 0) {
+	if (store_day_has_metrics(day))
+		r = store_day_query(day, STORE_DAY_SERVICES, NULL, 0, &stmt, err);
+	while (r == 0 && stmt && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
 		r = 0;
-		if (id > 0 && id <= DAY_MAX_STREAMS)
-			r = list_service(l, day, (uint32_t)id, day_blob(stmt, 1), err);
+		if (id > 0 && id <= STORE_DAY_MAX_STREAMS)
+			r = list_service(l, day, (uint32_t)id, store_day_blob(stmt, 1), err);
 	}
 	if (r < 0 && stmt)
-		day_done(stmt);
+		store_day_done(stmt);
 	return r;
 }
 
 struct spanning {
-	struct metrics_listing *listing;
+	struct store_metrics_listing *listing;
 	int64_t begin_ms;
 };
 
-static int span_batch(void *ctx, const struct metrics_batch *b)
+static int span_batch(void *ctx, const struct store_metrics_batch *b)
 {
 	struct spanning *s = ctx;
 	int64_t begin = s->begin_ms + b->begin_ms;
@@ -281,15 +283,15 @@ static int span_batch(void *ctx, const struct metrics_batch *b)
 				    (begin + b->times_ms[b->n - 1]) * 1000000);
 }
 
-int metrics_list_labelsets(struct metrics_listing *l, struct day *day, uint32_t service,
-			   struct err *err)
+int store_metrics_list_labelsets(struct store_metrics_listing *l, struct store_day *day,
+				 uint32_t service, struct err *err)
 {
-	struct spanning spanning = {.listing = l, .begin_ms = day->number * DAY_MS};
-	struct metrics_scan scan = {
+	struct spanning spanning = {.listing = l, .begin_ms = day->number * STORE_DAY_MS};
+	struct store_metrics_scan scan = {
 		.service = service, .fn = span_batch, .ctx = &spanning, .damage = l->damage};
 	int r;
 
-	sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
-	r = metrics_scan(&scan, day, err);
+	store_sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);
+	r = store_metrics_scan(&scan, day, err);
 	return r;
 }

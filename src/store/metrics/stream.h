@@ -11,30 +11,31 @@
 #include "store/store.h"
 
 /* A day's numbers of one stream. */
-struct metrics_stream {
+struct store_metrics_stream {
 	/* For label sets that match the filters. */
 	void (*fn)(void *ctx, int64_t ms, double value);
 	void *ctx;
 	struct buf times; /* uint32_t, ms in the day: distinct collection times */
 	bool snapshot;
-	struct damage *damage;
+	struct store_damage *damage;
 };
 /* 1 if the day has the stream, otherwise 0. The caller releases times. */
-int metrics_read_stream(struct metrics_stream *s, struct day *day,
-			const struct store_window *window, struct err *err);
+int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *day,
+			      const struct store_window *window, struct err *err);
 
 /* A listing. */
-struct metrics_listing {
+struct store_metrics_listing {
 	int64_t from_ns;
 	int64_t to_ns;
 	int (*stream)(void *ctx, struct view service, const char *type, bool snapshot,
 		      int64_t first_ns, int64_t last_ns);
 	int (*labelset)(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns);
 	void *ctx;
-	struct damage *damage;
+	struct store_damage *damage;
 };
 /* Calls stream for each stream of the day with numbers in the window. */
-int metrics_list_streams(struct metrics_listing *l, struct day *day, struct err *err);
+int store_metrics_list_streams(struct store_metrics_listing *l, struct store_day *day,
+			       struct err *err);
 /* Calls labelset for those of the service, perhaps repeatedly. */
-int metrics_list_labelsets(struct metrics_listing *l, struct day *day, uint32_t service,
-			   struct err *err);
+int store_metrics_list_labelsets(struct store_metrics_listing *l, struct store_day *day,
+				 uint32_t service, struct err *err);

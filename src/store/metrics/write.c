@@ -16,24 +16,24 @@
 
 #define HOUR_NS (3600 * 1000000000LL)
 
-void metrics_writer_release(struct metrics_writer *m)
+void store_metrics_writer_release(struct store_metrics_writer *m)
 {
 	map_release(&m->metrics);
-	ids_release(&m->columns);
+	store_ids_release(&m->columns);
 	map_release(&m->n_columns);
-	ids_release(&m->active);
+	store_ids_release(&m->active);
 	map_release(&m->n_active);
-	*m = (struct metrics_writer){0};
+	*m = (struct store_metrics_writer){0};
 }
 
-size_t metrics_writer_memory(const struct metrics_writer *m)
+size_t store_metrics_writer_memory(const struct store_metrics_writer *m)
 {
 	/* A slot of base/map takes 24 bytes. */
 	return (m->metrics.cap + m->n_columns.cap + m->n_active.cap) * 24 +
-	       ((size_t)m->columns.cap + m->active.cap) * sizeof(struct ids_place);
+	       ((size_t)m->columns.cap + m->active.cap) * sizeof(struct store_ids_place);
 }
 
-static uint64_t column_hash(uint32_t service, int64_t metric, enum define_part part,
+static uint64_t column_hash(uint32_t service, int64_t metric, enum store_define_part part,
 			    struct view attributes)
 {
 	uint64_t hash = hash_bytes(attributes.data, attributes.len);
@@ -50,45 +50,45 @@ static int count_up(struct map *counts, uint32_t service, uint64_t at_least)
 	return map_put(counts, service, MAX(n + 1, at_least));
 }
 
-static int load_column(struct metrics_writer *m, sqlite3_stmt *stmt)
+static int load_column(struct store_metrics_writer *m, sqlite3_stmt *stmt)
 {
 	int64_t k = sqlite3_column_int64(stmt, 0);
-	uint32_t service = (uint32_t)(k >> 32), column = (uint32_t)k & METRICS_MAX_COLUMN;
-	uint64_t hash =
-		column_hash(service, sqlite3_column_int64(stmt, 1),
-			    sqlite3_column_int(stmt, 2) ? PART_SUM : PART_VALUE, day_blob(stmt, 3));
+	uint32_t service = (uint32_t)(k >> 32), column = (uint32_t)k & STORE_METRICS_MAX_COLUMN;
+	uint64_t hash = column_hash(service, sqlite3_column_int64(stmt, 1),
+				    sqlite3_column_int(stmt, 2) ? STORE_PART_SUM : STORE_PART_VALUE,
+				    store_day_blob(stmt, 3));
 
-	return ids_put(&m->columns, hash, column) < 0 ||
+	return store_ids_put(&m->columns, hash, column) < 0 ||
 			       count_up(&m->n_columns, service, column + 1) < 0
 		       ? -ENOMEM
 		       : 0;
 }
 
-static int load_metric(struct metrics_writer *m, sqlite3_stmt *stmt)
+static int load_metric(struct store_metrics_writer *m, sqlite3_stmt *stmt)
 {
 	int64_t id = sqlite3_column_int64(stmt, 0);
-	struct view block = day_blob(stmt, 1);
+	struct view block = store_day_blob(stmt, 1);
 
 	m->next_metric = MAX(m->next_metric, (uint32_t)id + 1);
 	return map_put(&m->metrics, hash_bytes(block.data, block.len), (uint64_t)id);
 }
 
-static int load(struct writer *w, struct err *err)
+static int load(struct store_writer *w, struct err *err)
 {
 	const int64_t all[] = {0, INT64_MAX};
-	struct metrics_writer *m = &w->metrics;
+	struct store_metrics_writer *m = &w->metrics;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
 	if (m->loaded)
 		return 0;
 	m->next_metric = 1;
-	r = day_query(&w->day, DAY_METRICS, NULL, 0, &stmt, err);
-	while (r == 0 && (r = day_next(&w->day, stmt, err)) > 0)
+	r = store_day_query(&w->day, STORE_DAY_METRICS, NULL, 0, &stmt, err);
+	while (r == 0 && (r = store_day_next(&w->day, stmt, err)) > 0)
 		r = load_metric(m, stmt) < 0 ? err_oom(err) : 0;
 	if (r == 0)
-		r = day_query(&w->day, DAY_SERIES, all, 2, &stmt, err);
-	while (r == 0 && (r = day_next(&w->day, stmt, err)) > 0)
+		r = store_day_query(&w->day, STORE_DAY_SERIES, all, 2, &stmt, err);
+	while (r == 0 && (r = store_day_next(&w->day, stmt, err)) > 0)
 		r = load_column(m, stmt) < 0 ? err_oom(err) : 0;
 	m->loaded = r == 0;
 	return r;
@@ -96,8 +96,8 @@ static int load(struct writer *w, struct err *err)
 
 /* What a point is on its way into the file. */
 struct placing {
-	struct writer *w;
-	struct writer_tools *t;
+	struct store_writer *w;
+	struct store_writer_tools *t;
 	uint32_t service;
 	uint32_t labelset;
 	uint64_t refused;
@@ -106,16 +106,17 @@ struct placing {
 
 static int find_metric(struct placing *p, const struct metric *metric, uint32_t *ret_id)
 {
-	struct metrics_writer *m = &p->w->metrics;
+	struct store_metrics_writer *m = &p->w->metrics;
 	struct buf *block = &p->t->block;
 	uint64_t hash, known = m->next_metric;
-	int r = define_encode(metric, block);
+	int r = store_define_encode(metric, block);
 
 	if (r < 0)
 		return r;
 	hash = hash_bytes(block->data, block->len);
 	if (!map_get(&m->metrics, hash, &known)) {
-		r = day_put(&p->w->day, DAY_PUT_METRIC, (int64_t)known, buf_view(block), p->err);
+		r = store_day_put(&p->w->day, STORE_DAY_PUT_METRIC, (int64_t)known, buf_view(block),
+				  p->err);
 		if (r < 0)
 			return r;
 		if (map_put(&m->metrics, hash, known) < 0)
@@ -126,10 +127,10 @@ static int find_metric(struct placing *p, const struct metric *metric, uint32_t 
 	return 0;
 }
 
-static int new_column(struct placing *p, uint32_t metric, enum define_part part, uint64_t hash,
-		      uint32_t *ret_column)
+static int new_column(struct placing *p, uint32_t metric, enum store_define_part part,
+		      uint64_t hash, uint32_t *ret_column)
 {
-	struct metrics_writer *m = &p->w->metrics;
+	struct store_metrics_writer *m = &p->w->metrics;
 	struct view attributes = buf_view(&p->t->attributes);
 	sqlite3_stmt *stmt = NULL;
 	uint64_t column = 0;
@@ -137,17 +138,17 @@ static int new_column(struct placing *p, uint32_t metric, enum define_part part,
 	int r, rc;
 
 	(void)map_get(&m->n_columns, p->service, &column);
-	args[0] = day_series_key(p->service, (uint32_t)column);
-	r = day_query(&p->w->day, DAY_PUT_SERIES, args, 3, &stmt, p->err);
+	args[0] = store_day_series_key(p->service, (uint32_t)column);
+	r = store_day_query(&p->w->day, STORE_DAY_PUT_SERIES, args, 3, &stmt, p->err);
 	if (r < 0)
 		return r;
 	rc = sqlite3_bind_blob64(stmt, 4, attributes.len ? attributes.data : (const void *)"",
 				 attributes.len, SQLITE_STATIC);
-	r = rc == SQLITE_OK ? day_next(&p->w->day, stmt, p->err)
-			    : day_error(&p->w->day, rc, p->err);
+	r = rc == SQLITE_OK ? store_day_next(&p->w->day, stmt, p->err)
+			    : store_day_error(&p->w->day, rc, p->err);
 	if (r < 0)
 		return r;
-	if (ids_put(&m->columns, hash, (uint32_t)column) < 0 ||
+	if (store_ids_put(&m->columns, hash, (uint32_t)column) < 0 ||
 	    count_up(&m->n_columns, p->service, column + 1) < 0)
 		return err_oom(p->err);
 	*ret_column = (uint32_t)column;
@@ -157,13 +158,13 @@ static int new_column(struct placing *p, uint32_t metric, enum define_part part,
 /* Whether one more series is too many, or the service has no columns left. */
 static bool is_full(const struct placing *p, bool is_new)
 {
-	const struct metrics_writer *m = &p->w->metrics;
+	const struct store_metrics_writer *m = &p->w->metrics;
 	uint64_t active = 0, columns = 0;
 
 	(void)map_get(&m->n_active, p->service, &active);
 	(void)map_get(&m->n_columns, p->service, &columns);
 	return active >= p->t->max_series || m->n_active_in_all >= p->t->max_series_in_all ||
-	       (is_new && columns > METRICS_MAX_COLUMN);
+	       (is_new && columns > STORE_METRICS_MAX_COLUMN);
 }
 
 static uint64_t series_hash(const struct placing *p, uint32_t column)
@@ -174,10 +175,10 @@ static uint64_t series_hash(const struct placing *p, uint32_t column)
 }
 
 /* The column of a point; 1 if its series fits, 0 if refused. */
-static int find_column(struct placing *p, const struct metric_point *point, enum define_part part,
-		       uint32_t *ret_column)
+static int find_column(struct placing *p, const struct metric_point *point,
+		       enum store_define_part part, uint32_t *ret_column)
 {
-	struct metrics_writer *m = &p->w->metrics;
+	struct store_metrics_writer *m = &p->w->metrics;
 	uint32_t metric, ignored;
 	uint64_t hash;
 	bool is_new;
@@ -186,11 +187,11 @@ static int find_column(struct placing *p, const struct metric_point *point, enum
 	if (r < 0)
 		return r;
 	buf_clear(&p->t->attributes);
-	if (define_put_attributes(point->metric, point->attributes, &p->t->attributes) < 0)
+	if (store_define_put_attributes(point->metric, point->attributes, &p->t->attributes) < 0)
 		return err_oom(p->err);
 	hash = column_hash(p->service, metric, part, buf_view(&p->t->attributes));
-	is_new = !ids_get(&m->columns, hash, ret_column);
-	if (!is_new && ids_get(&m->active, series_hash(p, *ret_column), &ignored))
+	is_new = !store_ids_get(&m->columns, hash, ret_column);
+	if (!is_new && store_ids_get(&m->active, series_hash(p, *ret_column), &ignored))
 		return 1;
 	if (is_full(p, is_new)) {
 		p->refused++;
@@ -200,15 +201,15 @@ static int find_column(struct placing *p, const struct metric_point *point, enum
 		r = new_column(p, metric, part, hash, ret_column);
 	if (r < 0)
 		return r;
-	if (ids_put(&m->active, series_hash(p, *ret_column), 1) < 0 ||
+	if (store_ids_put(&m->active, series_hash(p, *ret_column), 1) < 0 ||
 	    count_up(&m->n_active, p->service, 0) < 0)
 		return err_oom(p->err);
 	m->n_active_in_all++;
 	return 1;
 }
 
-static int add_cell(struct placing *p, const struct metric_point *point, enum define_part part,
-		    const double *values, uint32_t width)
+static int add_cell(struct placing *p, const struct metric_point *point,
+		    enum store_define_part part, const double *values, uint32_t width)
 {
 	uint32_t column;
 	int r = find_column(p, point, part, &column);
@@ -221,25 +222,26 @@ static int add_cell(struct placing *p, const struct metric_point *point, enum de
 	if (r <= 0)
 		return r;
 	p->w->metrics.points++;
-	return cells_add(&p->t->cells, column, 0, values, width) < 0 ? err_oom(p->err) : 0;
+	return store_cells_add(&p->t->cells, column, 0, values, width) < 0 ? err_oom(p->err) : 0;
 }
 
 static int add_histogram(struct placing *p, const struct metric_point *point)
 {
-	double values[METRICS_MAX_WIDTH];
+	double values[STORE_METRICS_MAX_WIDTH];
 	uint32_t width = (uint32_t)point->metric->n_bounds + 1;
 	int r;
 
 	if (!point->buckets)
 		return 0;
-	if (point->metric->n_bounds >= METRICS_MAX_WIDTH) {
+	if (point->metric->n_bounds >= STORE_METRICS_MAX_WIDTH) {
 		p->refused++;
 		return 0;
 	}
 	for (uint32_t i = 0; i < width; i++)
 		values[i] = (double)point->buckets[i];
-	r = add_cell(p, point, PART_VALUE, values, width);
-	return r < 0 || !isfinite(point->sum) ? r : add_cell(p, point, PART_SUM, &point->sum, 1);
+	r = add_cell(p, point, STORE_PART_VALUE, values, width);
+	return r < 0 || !isfinite(point->sum) ? r
+					      : add_cell(p, point, STORE_PART_SUM, &point->sum, 1);
 }
 
 static int add_point(struct placing *p, const struct metric_point *point)
@@ -250,7 +252,7 @@ static int add_point(struct placing *p, const struct metric_point *point)
 		return add_histogram(p, point);
 	/* A first reading has no known increase: it is a gap, as is NAN. */
 	value = point->metric->kind == METRIC_COUNTER ? point->increase : point->value;
-	return isfinite(value) ? add_cell(p, point, PART_VALUE, &value, 1) : 0;
+	return isfinite(value) ? add_cell(p, point, STORE_PART_VALUE, &value, 1) : 0;
 }
 
 /* This resource has a reading at this time already: merges both. */
@@ -258,67 +260,68 @@ static int add_to_reading(struct placing *p, int64_t key)
 {
 	const int64_t range[] = {key, key + 1};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_READINGS, range, 2, &stmt, p->err);
+	int r = store_day_query(&p->w->day, STORE_DAY_READINGS, range, 2, &stmt, p->err);
 
 	if (r == 0)
-		r = day_next(&p->w->day, stmt, p->err);
+		r = store_day_next(&p->w->day, stmt, p->err);
 	if (r <= 0)
 		return r;
-	r = cells_add_reading(&p->t->cells, day_blob(stmt, 1), 0);
-	day_done(stmt);
+	r = store_cells_add_reading(&p->t->cells, store_day_blob(stmt, 1), 0);
+	store_day_done(stmt);
 	/* A damaged one is replaced. */
 	if (r == 0 || r == -EBADMSG)
-		r = cells_encode_reading(&p->t->cells, &p->t->block);
+		r = store_cells_encode_reading(&p->t->cells, &p->t->block);
 	if (r < 0)
 		return err_set(p->err, r, "%s: cannot extend a reading", p->w->day.path);
-	return day_put(&p->w->day, DAY_SET_READING, key, buf_view(&p->t->block), p->err);
+	return store_day_put(&p->w->day, STORE_DAY_SET_READING, key, buf_view(&p->t->block),
+			     p->err);
 }
 
 static int put_reading(struct placing *p, int64_t ms)
 {
-	int64_t key = day_key(p->service, ms, p->labelset);
-	int r = cells_encode_reading(&p->t->cells, &p->t->block);
+	int64_t key = store_day_key(p->service, ms, p->labelset);
+	int r = store_cells_encode_reading(&p->t->cells, &p->t->block);
 
 	if (r < 0)
 		return err_set(p->err, r, "%s: a reading is too large to store", p->w->day.path);
-	r = day_put(&p->w->day, DAY_PUT_READING, key, buf_view(&p->t->block), p->err);
+	r = store_day_put(&p->w->day, STORE_DAY_PUT_READING, key, buf_view(&p->t->block), p->err);
 	if (r < 0 || sqlite3_changes(p->w->day.db) > 0)
 		return r;
 	return add_to_reading(p, key);
 }
 
-static void begin_hour(struct metrics_writer *m, int64_t hour)
+static void begin_hour(struct store_metrics_writer *m, int64_t hour)
 {
 	if (hour <= m->hour)
 		return;
-	ids_release(&m->active);
+	store_ids_release(&m->active);
 	map_release(&m->n_active);
 	m->n_active_in_all = 0;
 	m->hour = hour;
 }
 
-int metrics_write(struct writer *w, struct writer_tools *t, const struct store_metrics *e,
-		  uint64_t *ret_refused, struct err *err)
+int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
+			const struct store_metrics *e, uint64_t *ret_refused, struct err *err)
 {
 	struct placing p = {.w = w, .t = t, .err = err};
-	int64_t ms = e->time_ns / 1000000 - w->day.number * DAY_MS;
-	struct dict *d = NULL;
-	int r = writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
+	int64_t ms = e->time_ns / 1000000 - w->day.number * STORE_DAY_MS;
+	struct store_dict *d = NULL;
+	int r = store_writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 
 	if (r == 0)
 		r = load(w, err);
 	if (r == 0)
-		r = writer_service(w, e->service, &d, err);
+		r = store_writer_service(w, e->service, &d, err);
 	if (r == 0)
-		r = writer_labelset(w, t, d->service, &p.labelset, err);
+		r = store_writer_labelset(w, t, d->service, &p.labelset, err);
 	if (r < 0 || !d)
 		return r;
-	if (d->service > DAY_MAX_STREAMS)
+	if (d->service > STORE_DAY_MAX_STREAMS)
 		return err_set(err, -E2BIG, "%s has %u services, the maximum", w->day.path,
-			       DAY_MAX_STREAMS);
+			       STORE_DAY_MAX_STREAMS);
 	p.service = d->service;
 	begin_hour(&w->metrics, e->time_ns / HOUR_NS);
-	cells_clear(&t->cells);
+	store_cells_clear(&t->cells);
 	for (size_t i = 0; r == 0 && i < e->metrics->len; i++)
 		r = add_point(&p, &e->metrics->points[i]);
 	*ret_refused = p.refused;

@@ -13,24 +13,25 @@
 #include "store/sqlite/ids.h"
 #include "store/store.h"
 
-struct writer;
-struct writer_tools;
+struct store_writer;
+struct store_writer_tools;
 
-struct metrics_writer {
+struct store_metrics_writer {
 	bool loaded;
 	struct map metrics;	  /* hash of the definition, to its id */
-	struct ids columns;	  /* hash of service, metric, part and attributes, to the column */
+	struct store_ids columns; /* hash of service, metric, part and attributes, to the column */
 	struct map n_columns;	  /* by service */
-	struct ids active;	  /* hash of service, label set and column */
+	struct store_ids active;  /* hash of service, label set and column */
 	struct map n_active;	  /* by service */
 	uint32_t n_active_in_all; /* in the hour */
 	int64_t hour;		  /* since 1970 */
 	uint32_t next_metric;
 	uint64_t points; /* in the open transaction */
 };
-void metrics_writer_release(struct metrics_writer *m);
-size_t metrics_writer_memory(const struct metrics_writer *m);
+void store_metrics_writer_release(struct store_metrics_writer *m);
+size_t store_metrics_writer_memory(const struct store_metrics_writer *m);
 
 /* -E2BIG: refused, nothing was written. Any other failure: close the writer. */
-int metrics_write(struct writer *w, struct writer_tools *t, const struct store_metrics *metrics,
-		  uint64_t *ret_refused, struct err *err);
+int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
+			const struct store_metrics *metrics, uint64_t *ret_refused,
+			struct err *err);

@@ -16,15 +16,15 @@
 
 #define TEXT_MAX_BYTES ((size_t)128 << 20)
 #define MAX_WAITING 8U
-#define WANTED_BYTES (BLOCK_MAX_STACK / 8 + 1)
+#define WANTED_BYTES (STORE_BLOCK_MAX_STACK / 8 + 1)
 
-struct build_frame {
+struct store_build_frame {
 	uint64_t hash;
 	uint32_t location; /* plus 1; 0: not needed yet, no hash */
 };
 
 /* What the location of a frame is made of. */
-struct build_name {
+struct store_build_name {
 	size_t text; /* where it begins: the name, then the file */
 	uint32_t name_len;
 	uint32_t file_len;
@@ -32,24 +32,24 @@ struct build_name {
 	bool exists;
 };
 
-struct build_stack {
+struct store_build_stack {
 	uint64_t hash;
 	uint32_t id; /* of the day */
 	uint32_t n;
-	uint32_t path[CHUNK_MAX_DEPTH]; /* locations, leaf first */
+	uint32_t path[STORE_CHUNK_MAX_DEPTH]; /* locations, leaf first */
 };
 
-struct build_value {
+struct store_build_value {
 	uint32_t stack; /* of the profile */
 	uint32_t id;	/* of the day */
 };
 
-int build_init(struct build *b)
+int store_build_init(struct store_build *b)
 {
-	*b = (struct build){
+	*b = (struct store_build){
 		.profile = profile_new(), .text = {.max = TEXT_MAX_BYTES}, .is_first = true};
-	b->path = calloc(CHUNK_MAX_DEPTH, sizeof(*b->path));
-	b->hashes = calloc(CHUNK_MAX_DEPTH + 1, sizeof(*b->hashes));
+	b->path = calloc(STORE_CHUNK_MAX_DEPTH, sizeof(*b->path));
+	b->hashes = calloc(STORE_CHUNK_MAX_DEPTH + 1, sizeof(*b->hashes));
 	b->wanted = malloc(WANTED_BYTES);
 	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
@@ -57,22 +57,22 @@ int build_init(struct build *b)
 	 * Reserves the maximum in one piece: untouched memory costs nothing, nothing is moved, and
 	 * malloc() keeps the freed memory for the next sum.
 	 */
-	b->names = malloc(CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
-			  (BLOCK_MAX_STACK + 1) * sizeof(*b->added));
+	b->names = malloc(STORE_CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
+			  (STORE_BLOCK_MAX_STACK + 1) * sizeof(*b->added));
 	if (!b->profile || !b->path || !b->hashes || !b->wanted || !b->met || !b->waiting ||
 	    !b->names)
 		return -ENOMEM;
-	b->frames = (struct build_frame *)(b->names + CHUNK_MAX_FRAMES);
-	b->added = (struct build_value *)(b->frames + CHUNK_MAX_FRAMES);
+	b->frames = (struct store_build_frame *)(b->names + STORE_CHUNK_MAX_FRAMES);
+	b->added = (struct store_build_value *)(b->frames + STORE_CHUNK_MAX_FRAMES);
 	return 0;
 }
 
-void build_release(struct build *b)
+void store_build_release(struct store_build *b)
 {
 	profile_free(b->profile);
-	ids_release(&b->functions);
-	ids_release(&b->locations);
-	ids_release(&b->stacks);
+	store_ids_release(&b->functions);
+	store_ids_release(&b->locations);
+	store_ids_release(&b->stacks);
 	buf_release(&b->values);
 	free(b->names);
 	buf_release(&b->text);
@@ -104,20 +104,20 @@ static int extend(struct buf *b, size_t n, size_t size)
 }
 
 /* Two frames of a function differ by their lines. */
-static int add_function(struct build *b, const struct profile_function *fn, uint32_t *ret_id)
+static int add_function(struct store_build *b, const struct profile_function *fn, uint32_t *ret_id)
 {
 	uint64_t hash = profile_hash_frame(profile_string_hash(b->profile, fn->name),
 					   profile_string_hash(b->profile, fn->file), 0);
 	int r;
 
-	if (ids_get(&b->functions, hash, ret_id))
+	if (store_ids_get(&b->functions, hash, ret_id))
 		return 0;
 	r = profile_add_function(b->profile, fn, ret_id);
-	return r < 0 ? r : ids_put(&b->functions, hash, *ret_id);
+	return r < 0 ? r : store_ids_put(&b->functions, hash, *ret_id);
 }
 
-static int add_location(struct build *b, struct view name, struct view file, int64_t number,
-			struct build_frame *ret)
+static int add_location(struct store_build *b, struct view name, struct view file, int64_t number,
+			struct store_build_frame *ret)
 {
 	struct profile_line line = {.line = number};
 	struct profile_function fn = {0};
@@ -136,12 +136,12 @@ static int add_location(struct build *b, struct view name, struct view file, int
 	/* For one frame, it is the frame's hash. */
 	ret->hash = profile_location_at(b->profile, id)->hash;
 	ret->location = id + 1;
-	return b->is_first ? 0 : ids_put(&b->locations, ret->hash, id);
+	return b->is_first ? 0 : store_ids_put(&b->locations, ret->hash, id);
 }
 
 /* Frames of the first day are distinct; later ones may exist already. */
-static int find_location(struct build *b, struct view name, struct view file, int64_t number,
-			 struct build_frame *ret)
+static int find_location(struct store_build *b, struct view name, struct view file, int64_t number,
+			 struct store_build_frame *ret)
 {
 	uint64_t hash;
 	uint32_t id;
@@ -150,23 +150,23 @@ static int find_location(struct build *b, struct view name, struct view file, in
 		return add_location(b, name, file, number, ret);
 	hash = profile_hash_frame(hash_bytes(name.data, name.len), hash_bytes(file.data, file.len),
 				  number);
-	if (!ids_get(&b->locations, hash, &id))
+	if (!store_ids_get(&b->locations, hash, &id))
 		return add_location(b, name, file, number, ret);
-	*ret = (struct build_frame){.hash = hash, .location = id + 1};
+	*ret = (struct store_build_frame){.hash = hash, .location = id + 1};
 	return 0;
 }
 
 /* The text is kept until it is needed. */
-static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
+static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 {
-	struct build *b = ctx;
+	struct store_build *b = ctx;
 	/* Every stored frame has a name; otherwise it would have no hash. */
 	struct view name = f->name.len ? f->name : view_str("<unknown>");
-	struct build_name kept = {.text = b->text.len,
-				  .name_len = (uint32_t)name.len,
-				  .file_len = (uint32_t)f->file.len,
-				  .line = f->line,
-				  .exists = true};
+	struct store_build_name kept = {.text = b->text.len,
+					.name_len = (uint32_t)name.len,
+					.file_len = (uint32_t)f->file.len,
+					.line = f->line,
+					.exists = true};
 
 	/* Skipped ids have no frame. */
 	for (; b->n_frames <= id; b->n_frames++) {
@@ -182,9 +182,9 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 }
 
 /* For a frame seen for the first time. */
-static int locate(struct build *b, uint32_t id, struct build_frame *f)
+static int locate(struct store_build *b, uint32_t id, struct store_build_frame *f)
 {
-	const struct build_name *n = &b->names[id];
+	const struct store_build_name *n = &b->names[id];
 	const uint8_t *text = b->text.data + n->text;
 
 	if (!n->exists)
@@ -194,15 +194,15 @@ static int locate(struct build *b, uint32_t id, struct build_frame *f)
 }
 
 /* Extends the path by the frames in which the stack differs from the previous one. */
-static int follow(struct build *b, const struct chunk_stack *s)
+static int follow(struct store_build *b, const struct store_chunk_stack *s)
 {
-	struct build_frame *frames = b->frames;
+	struct store_build_frame *frames = b->frames;
 	uint32_t n = b->n_frames;
-	uint32_t *place = b->path + CHUNK_MAX_DEPTH - b->n_located;
+	uint32_t *place = b->path + STORE_CHUNK_MAX_DEPTH - b->n_located;
 	uint64_t hash = b->hashes[b->n_located];
 
 	for (uint32_t i = b->n_located; i < s->n; i++) {
-		struct build_frame *f = &frames[s->frames[i]];
+		struct store_build_frame *f = &frames[s->frames[i]];
 		int r = 0;
 
 		if (s->frames[i] >= n)
@@ -219,10 +219,10 @@ static int follow(struct build *b, const struct chunk_stack *s)
 }
 
 /* Adds the stack to the profile if new, and notes which value belongs to it. */
-static int add_stack(struct build *b, const struct build_stack *s)
+static int add_stack(struct store_build *b, const struct store_build_stack *s)
 {
-	struct ids_place *place = ids_place(&b->stacks, s->hash);
-	struct build_value v = {.id = s->id};
+	struct store_ids_place *place = store_ids_place(&b->stacks, s->hash);
+	struct store_build_value v = {.id = s->id};
 	int r = 0;
 
 	if (place->hash[0] != 0) {
@@ -230,7 +230,7 @@ static int add_stack(struct build *b, const struct build_stack *s)
 	} else {
 		r = profile_append_stack(b->profile, s->path, s->n, s->hash, &v.stack);
 		if (r == 0)
-			ids_fill(&b->stacks, place, s->hash, v.stack);
+			store_ids_fill(&b->stacks, place, s->hash, v.stack);
 	}
 	if (r == 0)
 		b->added[b->n_added++] = v;
@@ -238,10 +238,10 @@ static int add_stack(struct build *b, const struct build_stack *s)
 }
 
 /* Stacks of the first day are all distinct; they are indexed only if there is another day. */
-static int append_stack(struct build *b, const struct chunk_stack *s)
+static int append_stack(struct store_build *b, const struct store_chunk_stack *s)
 {
-	struct build_value v = {.id = s->id};
-	int r = profile_append_stack(b->profile, b->path + CHUNK_MAX_DEPTH - s->n, s->n,
+	struct store_build_value v = {.id = s->id};
+	int r = profile_append_stack(b->profile, b->path + STORE_CHUNK_MAX_DEPTH - s->n, s->n,
 				     profile_hash_end(b->hashes[s->n]), &v.stack);
 
 	if (r == 0)
@@ -250,29 +250,30 @@ static int append_stack(struct build *b, const struct chunk_stack *s)
 }
 
 /* Indexes the first day's entries of the profile by hash. */
-static int index_first(struct build *b)
+static int index_first(struct store_build *b)
 {
 	uint32_t n = (uint32_t)profile_n_stacks(b->profile);
 	uint32_t n_locations = (uint32_t)profile_n_locations(b->profile);
-	int r = ids_reserve(&b->stacks, n);
+	int r = store_ids_reserve(&b->stacks, n);
 
 	b->is_first = false;
 	for (uint32_t i = 0; r == 0 && i < n_locations; i++)
-		r = ids_put(&b->locations, profile_location_at(b->profile, i)->hash, i);
+		r = store_ids_put(&b->locations, profile_location_at(b->profile, i)->hash, i);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		uint64_t hash = profile_stack_hash(b->profile, i);
-		struct ids_place *place = ids_place(&b->stacks, hash);
+		struct store_ids_place *place = store_ids_place(&b->stacks, hash);
 
 		if (i + MAX_WAITING < n)
-			ids_expect(&b->stacks, profile_stack_hash(b->profile, i + MAX_WAITING));
+			store_ids_expect(&b->stacks,
+					 profile_stack_hash(b->profile, i + MAX_WAITING));
 		/* A forged day may have equal stacks under two ids. */
 		if (place->hash[0] == 0)
-			ids_fill(&b->stacks, place, hash, i);
+			store_ids_fill(&b->stacks, place, hash, i);
 	}
 	return r;
 }
 
-static int add_waiting(struct build *b)
+static int add_waiting(struct store_build *b)
 {
 	int r = 0;
 
@@ -283,10 +284,10 @@ static int add_waiting(struct build *b)
 }
 
 /* The stack is added if it has a sum. */
-static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int keep_stack(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
-	struct build *b = ctx;
-	struct build_stack *to;
+	struct store_build *b = ctx;
+	struct store_build_stack *to;
 	uint8_t bit = (uint8_t)(1U << s->id % 8);
 	int r;
 
@@ -307,14 +308,14 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	to->hash = profile_hash_end(b->hashes[s->n]);
 	to->id = s->id;
 	to->n = s->n;
-	memcpy(to->path, b->path + CHUNK_MAX_DEPTH - s->n, s->n * sizeof(*to->path));
-	ids_expect(&b->stacks, to->hash);
+	memcpy(to->path, b->path + STORE_CHUNK_MAX_DEPTH - s->n, s->n * sizeof(*to->path));
+	store_ids_expect(&b->stacks, to->hash);
 	return b->n_waiting < MAX_WAITING ? 0 : add_waiting(b);
 }
 
-static int add_values(struct build *b)
+static int add_values(struct store_build *b)
 {
-	const struct build_value *added = b->added;
+	const struct store_build_value *added = b->added;
 	int64_t *values;
 
 	if (extend(&b->values, profile_n_stacks(b->profile), sizeof(*values)) < 0)
@@ -322,37 +323,37 @@ static int add_values(struct build *b)
 	values = (void *)b->values.data;
 	for (size_t i = 0; i < b->n_added; i++)
 		values[added[i].stack] =
-			block_add(values[added[i].stack], b->sums->values[added[i].id]);
+			store_block_add(values[added[i].stack], b->sums->values[added[i].id]);
 	return 0;
 }
 
-static int add_other(struct build *b)
+static int add_other(struct store_build *b)
 {
-	struct build_stack *to = b->waiting;
-	struct build_frame other;
+	struct store_build_stack *to = b->waiting;
+	struct store_build_frame other;
 	int r = b->is_first ? index_first(b) : 0;
 
 	if (r == 0)
-		r = ids_reserve(&b->stacks, b->stacks.len + 1);
+		r = store_ids_reserve(&b->stacks, b->stacks.len + 1);
 	if (r == 0)
-		r = find_location(b, view_str(DICT_OTHER_NAME), view_str(""), 0, &other);
+		r = find_location(b, view_str(STORE_DICT_OTHER_NAME), view_str(""), 0, &other);
 	if (r != 0)
 		return r;
 	to->hash = profile_hash_end(profile_hash_push(0, other.hash));
-	to->id = DICT_OTHER;
+	to->id = STORE_DICT_OTHER;
 	to->n = 1;
 	to->path[0] = other.location - 1;
 	return add_stack(b, to);
 }
 
 /* One bit per stack with a sum; fits the CPU cache. */
-static void mark_wanted(struct build *b)
+static void mark_wanted(struct store_build *b)
 {
 	uint32_t n = 0;
 
 	memset(b->wanted, 0, WANTED_BYTES);
 	memset(b->met, 0, WANTED_BYTES);
-	for (uint32_t i = DICT_OTHER + 1; i < b->sums->n_stacks; i++) {
+	for (uint32_t i = STORE_DICT_OTHER + 1; i < b->sums->n_stacks; i++) {
 		bool has = b->sums->values[i] != 0;
 
 		b->wanted[i / 8] |= (uint8_t)(has << i % 8);
@@ -361,18 +362,18 @@ static void mark_wanted(struct build *b)
 	b->n_wanted = n;
 }
 
-static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32_t service,
-		       struct err *err)
+static int read_stacks(struct store_build *b, struct store_codec *c, struct store_day *day,
+		       uint32_t service, struct err *err)
 {
-	const struct chunk_visitor visitor = {keep_frame, keep_stack, b};
+	const struct store_chunk_visitor visitor = {keep_frame, keep_stack, b};
 	int r;
 
 	mark_wanted(b);
 	if (b->n_wanted == 0)
 		return 0;
-	if (!b->is_first && ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
+	if (!b->is_first && store_ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
 		return err_oom(err);
-	r = chunk_visit(c, day, service, &visitor, err);
+	r = store_chunk_visit(c, day, service, &visitor, err);
 	if (r == 0 && add_waiting(b) < 0)
 		r = build_too_large(-E2BIG, err);
 	if (r == 0 && b->n_wanted > 0)
@@ -380,8 +381,8 @@ static int read_stacks(struct build *b, struct codec *c, struct day *day, uint32
 	return r;
 }
 
-int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t service,
-		  const struct block_sums *sums, struct err *err)
+int store_build_add_day(struct store_build *b, struct store_codec *c, struct store_day *day,
+			uint32_t service, const struct store_block_sums *sums, struct err *err)
 {
 	int r;
 
@@ -396,7 +397,7 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 	r = read_stacks(b, c, day, service, err);
 	if (r < 0)
 		return r;
-	if (sums->n_stacks > DICT_OTHER && sums->values[DICT_OTHER] != 0)
+	if (sums->n_stacks > STORE_DICT_OTHER && sums->values[STORE_DICT_OTHER] != 0)
 		r = add_other(b);
 	if (r == 0)
 		r = add_values(b);
@@ -404,7 +405,7 @@ int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t se
 }
 
 /* Values of 0 are not samples. */
-int build_finish(struct build *b, struct profile **ret_profile, struct err *err)
+int store_build_finish(struct store_build *b, struct profile **ret_profile, struct err *err)
 {
 	int64_t *values = (void *)b->values.data;
 	size_t all = b->values.len / sizeof(*values), n = 0;

@@ -8,26 +8,26 @@
 #include "store/sqlite/day.h"
 #include "store/sqlite/ids.h"
 
-struct build_frame;
-struct build_name;
-struct build_stack;
-struct build_value;
+struct store_build_frame;
+struct store_build_name;
+struct store_build_stack;
+struct store_build_value;
 
-struct build {
+struct store_build {
 	struct profile *profile;
 	/* By hash, to the profile's ids. */
-	struct ids functions;
-	struct ids locations; /* those of the first day only if there is another one */
-	struct ids stacks;    /* the same */
-	struct buf values;    /* int64_t, by the profile's stack */
+	struct store_ids functions;
+	struct store_ids locations; /* those of the first day only if there is another one */
+	struct store_ids stacks;    /* the same */
+	struct buf values;	    /* int64_t, by the profile's stack */
 	/* Of the day being added. */
-	struct build_name *names;   /* by the day's id */
-	struct build_frame *frames; /* by the same id */
+	struct store_build_name *names;	  /* by the day's id */
+	struct store_build_frame *frames; /* by the same id */
 	uint32_t n_frames;
-	struct buf text;	   /* of the names */
-	struct build_value *added; /* one per stack, ids are unique */
+	struct buf text;		 /* of the names */
+	struct store_build_value *added; /* one per stack, ids are unique */
 	uint32_t n_added;
-	const struct block_sums *sums;
+	const struct store_block_sums *sums;
 	uint8_t *wanted;   /* bits, by the day's stack */
 	uint8_t *met;	   /* the same, of those that were read */
 	uint32_t n_wanted; /* of them not met yet */
@@ -37,15 +37,15 @@ struct build {
 	uint32_t *path;	  /* locations; the root's is the last place */
 	uint64_t *hashes; /* of the stack that ends with them; the root's is at 1 */
 	/* Stacks read last, looked up once the CPU has prefetched their slots. */
-	struct build_stack *waiting;
+	struct store_build_stack *waiting;
 	uint32_t n_waiting;
 	bool is_first; /* locations and stacks were not searched yet */
 };
 
-int build_init(struct build *b);
-void build_release(struct build *b);
+int store_build_init(struct store_build *b);
+void store_build_release(struct store_build *b);
 /* Adds the day's sums of a service. -EBADMSG: the day is damaged; nothing was added. */
-int build_add_day(struct build *b, struct codec *c, struct day *day, uint32_t service,
-		  const struct block_sums *sums, struct err *err);
+int store_build_add_day(struct store_build *b, struct store_codec *c, struct store_day *day,
+			uint32_t service, const struct store_block_sums *sums, struct err *err);
 /* The profile with its samples; the caller frees it. */
-int build_finish(struct build *b, struct profile **ret_profile, struct err *err);
+int store_build_finish(struct store_build *b, struct profile **ret_profile, struct err *err);

@@ -39,66 +39,67 @@ static const char day_schema[] =
 	" labelset INTEGER NOT NULL, data BLOB NOT NULL);"
 	"PRAGMA user_version=3;";
 
-static const char *const day_sql_texts[DAY_N_SQL] = {
-	[DAY_BEGIN] = "BEGIN IMMEDIATE",
-	[DAY_BEGIN_READ] = "BEGIN",
-	[DAY_COMMIT] = "COMMIT",
-	[DAY_ROLLBACK] = "ROLLBACK",
-	[DAY_PUT_SERVICE] = "INSERT INTO service VALUES(?,?)",
-	[DAY_PUT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?)",
-	[DAY_PUT_LABELSET] = "INSERT INTO labelset VALUES(?,?,?)",
-	[DAY_PUT_FRAMES] = "INSERT OR REPLACE INTO frame_chunk VALUES(?,?)",
-	[DAY_PUT_STACKS] = "INSERT OR REPLACE INTO stack_chunk VALUES(?,?)",
-	[DAY_PUT_PROFILE] = "INSERT OR REPLACE INTO profile VALUES(?,?)",
-	[DAY_PUT_POINT] = "INSERT OR IGNORE INTO point VALUES(?,?)",
-	[DAY_PUT_PACK] = "INSERT INTO pack VALUES(?,?)",
-	[DAY_PUT_ROLLUP] = "INSERT OR REPLACE INTO rollup VALUES(?,?)",
-	[DAY_PUT_ROLLED] = "INSERT OR REPLACE INTO rolled VALUES(?,?)",
-	[DAY_ADD_POINT] = "UPDATE point SET total=?2 WHERE k=?1",
-	[DAY_GET_PROFILE] = "SELECT data FROM profile WHERE k=?",
-	[DAY_SERVICES] = "SELECT id,name FROM service",
-	[DAY_STREAMS] = ("SELECT t.id,service,type,snapshot,name FROM stream t, service s WHERE "
-			 "s.id=service"),
-	[DAY_LABELSETS] = "SELECT id,service,kv FROM labelset",
-	[DAY_FRAMES] = "SELECT k,data FROM frame_chunk WHERE k BETWEEN ? AND ?",
-	[DAY_STACKS] = "SELECT k,data FROM stack_chunk WHERE k BETWEEN ? AND ?",
-	[DAY_PROFILES] = "SELECT k,data FROM profile WHERE k>=? AND k<?",
-	[DAY_PROFILE_KEYS] = "SELECT k FROM profile WHERE k>=? AND k<?",
-	[DAY_PACKS] = "SELECT k,data FROM pack WHERE k>=? AND k<?",
-	[DAY_PACK_LAST] = "SELECT max(k) FROM pack WHERE k BETWEEN ? AND ?",
-	[DAY_ROLLUPS] = "SELECT k,data FROM rollup WHERE k>=? AND k<?",
-	[DAY_ANY_ROLLED] = "SELECT stream FROM rolled LIMIT 1",
-	[DAY_ROLLED] = "SELECT collections FROM rolled WHERE stream=?",
-	[DAY_POINTS] = "SELECT k,total FROM point WHERE k>=? AND k<?",
-	[DAY_POINT_FIRST] = "SELECT min(k) FROM point WHERE k>=? AND k<?",
-	[DAY_POINT_LAST] = "SELECT max(k) FROM point WHERE k>=? AND k<?",
-	[DAY_DROP_PROFILE] = "DELETE FROM profile WHERE k=?",
-	[DAY_DROP_PROFILES] = "DELETE FROM profile WHERE k>=? AND k<?",
-	[DAY_DROP_STACKS] = "DELETE FROM stack_chunk WHERE k BETWEEN ? AND ?",
-	[DAY_DROP_FRAMES] = "DELETE FROM frame_chunk WHERE k BETWEEN ? AND ?",
-	[DAY_DROP_ROLLUPS] = "DELETE FROM rollup WHERE k>=? AND k<?",
-	[DAY_DROP_ROLLED] = "DELETE FROM rolled WHERE stream=?",
-	[DAY_PUT_METRIC] = "INSERT INTO metric VALUES(?,?)",
-	[DAY_PUT_SERIES] = "INSERT INTO series VALUES(?,?,?,?)",
-	[DAY_PUT_READING] = "INSERT OR IGNORE INTO reading VALUES(?,?)",
-	[DAY_SET_READING] = "INSERT OR REPLACE INTO reading VALUES(?,?)",
-	[DAY_PUT_TIMES] = "INSERT OR REPLACE INTO times VALUES(?,?)",
-	[DAY_PUT_HOUR] = "INSERT INTO hour VALUES(?,?)",
-	[DAY_PUT_EVENT] = "INSERT INTO event VALUES(?1,?3,?4,?2)",
-	[DAY_METRICS] = "SELECT id,data FROM metric",
-	[DAY_SERIES] = "SELECT k,metric,part,attributes FROM series WHERE k>=? AND k<?",
-	[DAY_LABELSET] = "SELECT kv FROM labelset WHERE id=?",
-	[DAY_READINGS] = "SELECT k,data FROM reading WHERE k>=? AND k<?",
-	[DAY_READING_KEYS] = "SELECT k FROM reading WHERE k>=? AND k<?",
-	[DAY_TIMES] = "SELECT k,data FROM times WHERE k>=? AND k<?",
-	[DAY_HOURS] = "SELECT k,data FROM hour WHERE k>=? AND k<?",
-	[DAY_HOUR_LAST] = "SELECT max(k) FROM hour WHERE k>=? AND k<?",
-	[DAY_EVENTS] = "SELECT k,service,labelset,data FROM event WHERE k>=? AND k<?",
-	[DAY_EVENT_LAST] = "SELECT max(k) FROM event WHERE k>=? AND k<?",
-	[DAY_DROP_READING] = "DELETE FROM reading WHERE k=?",
+static const char *const day_sql_texts[STORE_DAY_N_SQL] = {
+	[STORE_DAY_BEGIN] = "BEGIN IMMEDIATE",
+	[STORE_DAY_BEGIN_READ] = "BEGIN",
+	[STORE_DAY_COMMIT] = "COMMIT",
+	[STORE_DAY_ROLLBACK] = "ROLLBACK",
+	[STORE_DAY_PUT_SERVICE] = "INSERT INTO service VALUES(?,?)",
+	[STORE_DAY_PUT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?)",
+	[STORE_DAY_PUT_LABELSET] = "INSERT INTO labelset VALUES(?,?,?)",
+	[STORE_DAY_PUT_FRAMES] = "INSERT OR REPLACE INTO frame_chunk VALUES(?,?)",
+	[STORE_DAY_PUT_STACKS] = "INSERT OR REPLACE INTO stack_chunk VALUES(?,?)",
+	[STORE_DAY_PUT_PROFILE] = "INSERT OR REPLACE INTO profile VALUES(?,?)",
+	[STORE_DAY_PUT_POINT] = "INSERT OR IGNORE INTO point VALUES(?,?)",
+	[STORE_DAY_PUT_PACK] = "INSERT INTO pack VALUES(?,?)",
+	[STORE_DAY_PUT_ROLLUP] = "INSERT OR REPLACE INTO rollup VALUES(?,?)",
+	[STORE_DAY_PUT_ROLLED] = "INSERT OR REPLACE INTO rolled VALUES(?,?)",
+	[STORE_DAY_ADD_POINT] = "UPDATE point SET total=?2 WHERE k=?1",
+	[STORE_DAY_GET_PROFILE] = "SELECT data FROM profile WHERE k=?",
+	[STORE_DAY_SERVICES] = "SELECT id,name FROM service",
+	[STORE_DAY_STREAMS] =
+		("SELECT t.id,service,type,snapshot,name FROM stream t, service s WHERE "
+		 "s.id=service"),
+	[STORE_DAY_LABELSETS] = "SELECT id,service,kv FROM labelset",
+	[STORE_DAY_FRAMES] = "SELECT k,data FROM frame_chunk WHERE k BETWEEN ? AND ?",
+	[STORE_DAY_STACKS] = "SELECT k,data FROM stack_chunk WHERE k BETWEEN ? AND ?",
+	[STORE_DAY_PROFILES] = "SELECT k,data FROM profile WHERE k>=? AND k<?",
+	[STORE_DAY_PROFILE_KEYS] = "SELECT k FROM profile WHERE k>=? AND k<?",
+	[STORE_DAY_PACKS] = "SELECT k,data FROM pack WHERE k>=? AND k<?",
+	[STORE_DAY_PACK_LAST] = "SELECT max(k) FROM pack WHERE k BETWEEN ? AND ?",
+	[STORE_DAY_ROLLUPS] = "SELECT k,data FROM rollup WHERE k>=? AND k<?",
+	[STORE_DAY_ANY_ROLLED] = "SELECT stream FROM rolled LIMIT 1",
+	[STORE_DAY_ROLLED] = "SELECT collections FROM rolled WHERE stream=?",
+	[STORE_DAY_POINTS] = "SELECT k,total FROM point WHERE k>=? AND k<?",
+	[STORE_DAY_POINT_FIRST] = "SELECT min(k) FROM point WHERE k>=? AND k<?",
+	[STORE_DAY_POINT_LAST] = "SELECT max(k) FROM point WHERE k>=? AND k<?",
+	[STORE_DAY_DROP_PROFILE] = "DELETE FROM profile WHERE k=?",
+	[STORE_DAY_DROP_PROFILES] = "DELETE FROM profile WHERE k>=? AND k<?",
+	[STORE_DAY_DROP_STACKS] = "DELETE FROM stack_chunk WHERE k BETWEEN ? AND ?",
+	[STORE_DAY_DROP_FRAMES] = "DELETE FROM frame_chunk WHERE k BETWEEN ? AND ?",
+	[STORE_DAY_DROP_ROLLUPS] = "DELETE FROM rollup WHERE k>=? AND k<?",
+	[STORE_DAY_DROP_ROLLED] = "DELETE FROM rolled WHERE stream=?",
+	[STORE_DAY_PUT_METRIC] = "INSERT INTO metric VALUES(?,?)",
+	[STORE_DAY_PUT_SERIES] = "INSERT INTO series VALUES(?,?,?,?)",
+	[STORE_DAY_PUT_READING] = "INSERT OR IGNORE INTO reading VALUES(?,?)",
+	[STORE_DAY_SET_READING] = "INSERT OR REPLACE INTO reading VALUES(?,?)",
+	[STORE_DAY_PUT_TIMES] = "INSERT OR REPLACE INTO times VALUES(?,?)",
+	[STORE_DAY_PUT_HOUR] = "INSERT INTO hour VALUES(?,?)",
+	[STORE_DAY_PUT_EVENT] = "INSERT INTO event VALUES(?1,?3,?4,?2)",
+	[STORE_DAY_METRICS] = "SELECT id,data FROM metric",
+	[STORE_DAY_SERIES] = "SELECT k,metric,part,attributes FROM series WHERE k>=? AND k<?",
+	[STORE_DAY_LABELSET] = "SELECT kv FROM labelset WHERE id=?",
+	[STORE_DAY_READINGS] = "SELECT k,data FROM reading WHERE k>=? AND k<?",
+	[STORE_DAY_READING_KEYS] = "SELECT k FROM reading WHERE k>=? AND k<?",
+	[STORE_DAY_TIMES] = "SELECT k,data FROM times WHERE k>=? AND k<?",
+	[STORE_DAY_HOURS] = "SELECT k,data FROM hour WHERE k>=? AND k<?",
+	[STORE_DAY_HOUR_LAST] = "SELECT max(k) FROM hour WHERE k>=? AND k<?",
+	[STORE_DAY_EVENTS] = "SELECT k,service,labelset,data FROM event WHERE k>=? AND k<?",
+	[STORE_DAY_EVENT_LAST] = "SELECT max(k) FROM event WHERE k>=? AND k<?",
+	[STORE_DAY_DROP_READING] = "DELETE FROM reading WHERE k=?",
 };
 
-void day_path(char *path, size_t size, const char *dir, int64_t number)
+void store_day_path(char *path, size_t size, const char *dir, int64_t number)
 {
 	time_t seconds = (time_t)(number * 86400);
 	char name[32] = "";
@@ -109,7 +110,7 @@ void day_path(char *path, size_t size, const char *dir, int64_t number)
 	(void)snprintf(path, size, "%s/%s.db", dir, name);
 }
 
-int day_error(struct day *d, int rc, struct err *err)
+int store_day_error(struct store_day *d, int rc, struct err *err)
 {
 	int os = d->db ? sqlite3_system_errno(d->db) : 0;
 	bool failed = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN;
@@ -143,14 +144,14 @@ int day_error(struct day *d, int rc, struct err *err)
 		       d->db ? sqlite3_errmsg(d->db) : sqlite3_errstr(rc));
 }
 
-static int day_simple(struct day *d, const char *sql, struct err *err)
+static int day_simple(struct store_day *d, const char *sql, struct err *err)
 {
 	int rc = sqlite3_exec(d->db, sql, NULL, NULL, NULL);
 
-	return rc == SQLITE_OK ? 0 : day_error(d, rc, err);
+	return rc == SQLITE_OK ? 0 : store_day_error(d, rc, err);
 }
 
-static int day_format(struct day *d, int *ret_format, struct err *err)
+static int day_format(struct store_day *d, int *ret_format, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(d->db, "PRAGMA user_version", -1, &stmt, NULL);
@@ -160,11 +161,11 @@ static int day_format(struct day *d, int *ret_format, struct err *err)
 	if (rc == SQLITE_ROW)
 		*ret_format = sqlite3_column_int(stmt, 0);
 	(void)sqlite3_finalize(stmt);
-	return rc == SQLITE_ROW ? 0 : day_error(d, rc, err);
+	return rc == SQLITE_ROW ? 0 : store_day_error(d, rc, err);
 }
 
 /* Writes the schema into a new or older file; explains a file that is not ours. */
-static int day_check_format(struct day *d, bool write, struct err *err)
+static int day_check_format(struct store_day *d, bool write, struct err *err)
 {
 	int r = day_format(d, &d->format, err);
 	int format = d->format;
@@ -193,7 +194,7 @@ static int day_check_format(struct day *d, bool write, struct err *err)
  * A WAL must be read even if it cannot be written, so SQLite needs to create its index. In a
  * read-only directory without a WAL nobody writes, and the file is read as is.
  */
-static bool day_is_frozen(const struct day *d, const char *dir)
+static bool day_is_frozen(const struct store_day *d, const char *dir)
 {
 	char log[sizeof(d->path) + 8];
 
@@ -202,7 +203,7 @@ static bool day_is_frozen(const struct day *d, const char *dir)
 	       access(log, F_OK) < 0;
 }
 
-static int day_connect(struct day *d, const char *dir, int flags)
+static int day_connect(struct store_day *d, const char *dir, int flags)
 {
 	char uri[3 * sizeof(d->path) + 32] = "file:";
 	size_t len = strlen(uri);
@@ -217,14 +218,15 @@ static int day_connect(struct day *d, const char *dir, int flags)
 			       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
 }
 
-int day_open(struct day *d, const char *dir, int64_t number, bool write, struct err *err)
+int store_day_open(struct store_day *d, const char *dir, int64_t number, bool write,
+		   struct err *err)
 {
 	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
 	struct stat st;
 	int r, rc;
 
-	*d = (struct day){.number = number};
-	day_path(d->path, sizeof(d->path), dir, number);
+	*d = (struct store_day){.number = number};
+	store_day_path(d->path, sizeof(d->path), dir, number);
 	if (!write && access(d->path, F_OK) < 0)
 		return -ENOENT;
 	/*
@@ -234,7 +236,7 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 	if (stat(d->path, &st) == 0)
 		d->inode = st.st_ino;
 	if (rc != SQLITE_OK)
-		return day_error(d, rc, err);
+		return store_day_error(d, rc, err);
 	(void)sqlite3_busy_timeout(d->db, 2000);
 	r = day_simple(d,
 		       write ? "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL;"
@@ -247,17 +249,17 @@ int day_open(struct day *d, const char *dir, int64_t number, bool write, struct 
 	return r < 0 ? r : day_check_format(d, write, err);
 }
 
-void day_close(struct day *d)
+void store_day_close(struct store_day *d)
 {
-	for (size_t i = 0; i < DAY_N_SQL; i++)
+	for (size_t i = 0; i < STORE_DAY_N_SQL; i++)
 		(void)sqlite3_finalize(d->stmts[i]);
 	(void)sqlite3_close(d->db);
 	d->db = NULL;
 	memset(d->stmts, 0, sizeof(d->stmts));
 }
 
-int day_query(struct day *d, enum day_sql sql, const int64_t *args, int n, sqlite3_stmt **ret_stmt,
-	      struct err *err)
+int store_day_query(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		    sqlite3_stmt **ret_stmt, struct err *err)
 {
 	int rc = SQLITE_OK;
 
@@ -267,12 +269,12 @@ int day_query(struct day *d, enum day_sql sql, const int64_t *args, int n, sqlit
 	for (int i = 0; rc == SQLITE_OK && i < n; i++)
 		rc = sqlite3_bind_int64(d->stmts[sql], i + 1, args[i]);
 	if (rc != SQLITE_OK)
-		return day_error(d, rc, err);
+		return store_day_error(d, rc, err);
 	*ret_stmt = d->stmts[sql];
 	return 0;
 }
 
-int day_next(struct day *d, sqlite3_stmt *stmt, struct err *err)
+int store_day_next(struct store_day *d, sqlite3_stmt *stmt, struct err *err)
 {
 	int rc = sqlite3_step(stmt);
 	int r = 0;
@@ -280,38 +282,40 @@ int day_next(struct day *d, sqlite3_stmt *stmt, struct err *err)
 	if (rc == SQLITE_ROW)
 		return 1;
 	if (rc != SQLITE_DONE)
-		r = day_error(d, rc, err);
-	day_done(stmt);
+		r = store_day_error(d, rc, err);
+	store_day_done(stmt);
 	return r;
 }
 
-void day_done(sqlite3_stmt *stmt)
+void store_day_done(sqlite3_stmt *stmt)
 {
 	(void)sqlite3_reset(stmt);
 	(void)sqlite3_clear_bindings(stmt);
 }
 
-int day_exec(struct day *d, enum day_sql sql, const int64_t *args, int n, struct err *err)
+int store_day_exec(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		   struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(d, sql, args, n, &stmt, err);
+	int r = store_day_query(d, sql, args, n, &stmt, err);
 
-	return r < 0 ? r : day_next(d, stmt, err);
+	return r < 0 ? r : store_day_next(d, stmt, err);
 }
 
-int day_put(struct day *d, enum day_sql sql, int64_t key, struct view data, struct err *err)
+int store_day_put(struct store_day *d, enum store_day_sql sql, int64_t key, struct view data,
+		  struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(d, sql, &key, 1, &stmt, err);
+	int r = store_day_query(d, sql, &key, 1, &stmt, err);
 	int rc;
 
 	if (r < 0)
 		return r;
 	rc = sqlite3_bind_blob64(stmt, 2, data.data, data.len, SQLITE_STATIC);
-	return rc == SQLITE_OK ? day_next(d, stmt, err) : day_error(d, rc, err);
+	return rc == SQLITE_OK ? store_day_next(d, stmt, err) : store_day_error(d, rc, err);
 }
 
-struct view day_blob(sqlite3_stmt *stmt, int column)
+struct view store_day_blob(sqlite3_stmt *stmt, int column)
 {
 	const void *data = sqlite3_column_blob(stmt, column);
 

@@ -3,20 +3,20 @@
  *
  *   service(id, name)   stream(id, service, type, snapshot)   labelset(id, service, kv)
  *   frame_chunk(k, data), stack_chunk(k, data)   k = service << 32 | first id
- *   profile(k, data)    one collection of one process: k = day_key()
+ *   profile(k, data)    one collection of one process: k = store_day_key()
  *   point(k, total)     the same key: charts, times, label sets
- *   pack(k, data)       k = day_pack_key(): replaces the hour's profile rows
- *   rollup(k, data)     k = day_rollup_key(); rolled(stream, collections): the stream's rollups
- *                       are complete, and nothing was written since
+ *   pack(k, data)       k = store_day_pack_key(): replaces the hour's profile rows
+ *   rollup(k, data)     k = store_day_rollup_key(); rolled(stream, collections): the stream's
+ * rollups are complete, and nothing was written since
  *
  * Since format 3, metrics and events (store/metrics/, store/sqlite/events.c):
  *
  *   metric(id, data)    its definition
- *   series(k, metric, part, attributes)   columns of a service: k = day_series_key()
- *   reading(k, data)    numbers of one resource at one time: k = day_key(service, ms, labelset)
- *   times(k, data)      the times of an hour's readings: k = day_times_key()
- *   hour(k, data)       an hour of one series: k = day_hour_key(); replaces the readings
- *   event(k, service, labelset, data)     k = day_event_key()
+ *   series(k, metric, part, attributes)   columns of a service: k = store_day_series_key()
+ *   reading(k, data)    numbers of one resource at one time: k = store_day_key(service, ms,
+ * labelset) times(k, data)      the times of an hour's readings: k = store_day_times_key() hour(k,
+ * data)       an hour of one series: k = store_day_hour_key(); replaces the readings event(k,
+ * service, labelset, data)     k = store_day_event_key()
  *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
  */
@@ -30,158 +30,161 @@
 #include "base/err.h"
 #include "base/view.h"
 
-#define DAY_MS 86400000LL
-#define DAY_NS 86400000000000LL
-#define DAY_MAX_STREAMS 65534U
-#define DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for all past this limit */
-#define DAY_MAX_PARTS 256U		   /* of a pack */
-#define DAY_MAX_HOUR_PARTS 64U		   /* of an hour of a series */
-#define DAY_MAX_LISTS (1U << 28)	   /* of times, of a service and hour */
+#define STORE_DAY_MS 86400000LL
+#define STORE_DAY_NS 86400000000000LL
+#define STORE_DAY_MAX_STREAMS 65534U
+#define STORE_DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for all past this limit */
+#define STORE_DAY_MAX_PARTS 256U		 /* of a pack */
+#define STORE_DAY_MAX_HOUR_PARTS 64U		 /* of an hour of a series */
+#define STORE_DAY_MAX_LISTS (1U << 28)		 /* of times, of a service and hour */
 
-enum day_sql {
-	DAY_BEGIN,
-	DAY_BEGIN_READ,
-	DAY_COMMIT,
-	DAY_ROLLBACK,
-	DAY_PUT_SERVICE,
-	DAY_PUT_STREAM,
-	DAY_PUT_LABELSET,
-	DAY_PUT_FRAMES,
-	DAY_PUT_STACKS,
-	DAY_PUT_PROFILE,
-	DAY_PUT_POINT,
-	DAY_PUT_PACK,
-	DAY_PUT_ROLLUP,
-	DAY_PUT_ROLLED,
-	DAY_ADD_POINT,
-	DAY_GET_PROFILE,
-	DAY_SERVICES,
-	DAY_STREAMS,
-	DAY_LABELSETS,
-	DAY_FRAMES,
-	DAY_STACKS,
-	DAY_PROFILES,
-	DAY_PROFILE_KEYS,
-	DAY_PACKS,
-	DAY_PACK_LAST,
-	DAY_ROLLUPS,
-	DAY_ANY_ROLLED,
-	DAY_ROLLED,
-	DAY_POINTS,
-	DAY_POINT_FIRST,
-	DAY_POINT_LAST,
-	DAY_DROP_PROFILE,
-	DAY_DROP_PROFILES,
-	DAY_DROP_STACKS,
-	DAY_DROP_FRAMES,
-	DAY_DROP_ROLLUPS,
-	DAY_DROP_ROLLED,
-	DAY_PUT_METRIC,
-	DAY_PUT_SERIES,
-	DAY_PUT_READING,
-	DAY_SET_READING,
-	DAY_PUT_TIMES,
-	DAY_PUT_HOUR,
-	DAY_PUT_EVENT,
-	DAY_METRICS,
-	DAY_SERIES,
-	DAY_LABELSET,
-	DAY_READINGS,
-	DAY_READING_KEYS,
-	DAY_TIMES,
-	DAY_HOURS,
-	DAY_HOUR_LAST,
-	DAY_EVENTS,
-	DAY_EVENT_LAST,
-	DAY_DROP_READING,
-	DAY_N_SQL,
+enum store_day_sql {
+	STORE_DAY_BEGIN,
+	STORE_DAY_BEGIN_READ,
+	STORE_DAY_COMMIT,
+	STORE_DAY_ROLLBACK,
+	STORE_DAY_PUT_SERVICE,
+	STORE_DAY_PUT_STREAM,
+	STORE_DAY_PUT_LABELSET,
+	STORE_DAY_PUT_FRAMES,
+	STORE_DAY_PUT_STACKS,
+	STORE_DAY_PUT_PROFILE,
+	STORE_DAY_PUT_POINT,
+	STORE_DAY_PUT_PACK,
+	STORE_DAY_PUT_ROLLUP,
+	STORE_DAY_PUT_ROLLED,
+	STORE_DAY_ADD_POINT,
+	STORE_DAY_GET_PROFILE,
+	STORE_DAY_SERVICES,
+	STORE_DAY_STREAMS,
+	STORE_DAY_LABELSETS,
+	STORE_DAY_FRAMES,
+	STORE_DAY_STACKS,
+	STORE_DAY_PROFILES,
+	STORE_DAY_PROFILE_KEYS,
+	STORE_DAY_PACKS,
+	STORE_DAY_PACK_LAST,
+	STORE_DAY_ROLLUPS,
+	STORE_DAY_ANY_ROLLED,
+	STORE_DAY_ROLLED,
+	STORE_DAY_POINTS,
+	STORE_DAY_POINT_FIRST,
+	STORE_DAY_POINT_LAST,
+	STORE_DAY_DROP_PROFILE,
+	STORE_DAY_DROP_PROFILES,
+	STORE_DAY_DROP_STACKS,
+	STORE_DAY_DROP_FRAMES,
+	STORE_DAY_DROP_ROLLUPS,
+	STORE_DAY_DROP_ROLLED,
+	STORE_DAY_PUT_METRIC,
+	STORE_DAY_PUT_SERIES,
+	STORE_DAY_PUT_READING,
+	STORE_DAY_SET_READING,
+	STORE_DAY_PUT_TIMES,
+	STORE_DAY_PUT_HOUR,
+	STORE_DAY_PUT_EVENT,
+	STORE_DAY_METRICS,
+	STORE_DAY_SERIES,
+	STORE_DAY_LABELSET,
+	STORE_DAY_READINGS,
+	STORE_DAY_READING_KEYS,
+	STORE_DAY_TIMES,
+	STORE_DAY_HOURS,
+	STORE_DAY_HOUR_LAST,
+	STORE_DAY_EVENTS,
+	STORE_DAY_EVENT_LAST,
+	STORE_DAY_DROP_READING,
+	STORE_DAY_N_SQL,
 };
 
-struct day {
+struct store_day {
 	char path[512];
 	int64_t number; /* days since 1970 */
 	uint64_t inode; /* of the file that was opened */
 	int format;
 	sqlite3 *db;
-	sqlite3_stmt *stmts[DAY_N_SQL];
+	sqlite3_stmt *stmts[STORE_DAY_N_SQL];
 };
 
-static inline int64_t day_key(uint32_t stream, int64_t ms, uint32_t labelset)
+static inline int64_t store_day_key(uint32_t stream, int64_t ms, uint32_t labelset)
 {
 	return (int64_t)stream << 47 | ms << 20 | labelset;
 }
 
-static inline int64_t day_key_ms(int64_t key)
+static inline int64_t store_day_key_ms(int64_t key)
 {
 	return key >> 20 & ((1 << 27) - 1);
 }
 
-static inline uint32_t day_key_labelset(int64_t key)
+static inline uint32_t store_day_key_labelset(int64_t key)
 {
-	return key & DAY_MAX_LABELSETS;
+	return key & STORE_DAY_MAX_LABELSETS;
 }
 
-static inline int64_t day_pack_key(uint32_t stream, unsigned int hour, uint32_t labelset,
-				   unsigned int part)
+static inline int64_t store_day_pack_key(uint32_t stream, unsigned int hour, uint32_t labelset,
+					 unsigned int part)
 {
 	return (int64_t)stream << 33 | (int64_t)hour << 28 | (int64_t)labelset << 8 | part;
 }
 
-static inline int64_t day_rollup_key(uint32_t stream, uint32_t labelset)
+static inline int64_t store_day_rollup_key(uint32_t stream, uint32_t labelset)
 {
 	return (int64_t)stream << 20 | labelset;
 }
 
-static inline int64_t day_series_key(uint32_t service, uint32_t column)
+static inline int64_t store_day_series_key(uint32_t service, uint32_t column)
 {
 	return (int64_t)service << 32 | column;
 }
 
 /* Lists of times are numbered per service and hour. */
-static inline int64_t day_times_key(uint32_t service, unsigned int hour, uint32_t list)
+static inline int64_t store_day_times_key(uint32_t service, unsigned int hour, uint32_t list)
 {
 	return (int64_t)service << 33 | (int64_t)hour << 28 | list;
 }
 
-static inline int64_t day_hour_key(uint32_t service, uint32_t column, unsigned int hour,
-				   uint32_t labelset)
+static inline int64_t store_day_hour_key(uint32_t service, uint32_t column, unsigned int hour,
+					 uint32_t labelset)
 {
 	return (int64_t)service << 47 | (int64_t)column << 31 | (int64_t)hour << 26 |
 	       (int64_t)labelset << 6;
 }
 
 /* Events of one millisecond are numbered. */
-static inline int64_t day_event_key(int64_t ms, uint32_t number)
+static inline int64_t store_day_event_key(int64_t ms, uint32_t number)
 {
 	return ms << 20 | number;
 }
 
 /* Whether it has the tables of metrics and events. */
-static inline bool day_has_metrics(const struct day *d)
+static inline bool store_day_has_metrics(const struct store_day *d)
 {
 	return d->format >= 3;
 }
 
 /* "DIR/2026-11-15.db" */
-void day_path(char *path, size_t size, const char *dir, int64_t number);
+void store_day_path(char *path, size_t size, const char *dir, int64_t number);
 
 /*
  * -ENOENT: no such day (for reading). -EBADMSG: damaged. -ENOSPC, -EROFS: not writable. A zeroed or
- * failed struct day may be closed.
+ * failed struct store_day may be closed.
  */
-int day_open(struct day *d, const char *dir, int64_t number, bool write, struct err *err);
-void day_close(struct day *d);
+int store_day_open(struct store_day *d, const char *dir, int64_t number, bool write,
+		   struct err *err);
+void store_day_close(struct store_day *d);
 
 /* Binds up to three integers; the statement belongs to the day. */
-int day_query(struct day *d, enum day_sql sql, const int64_t *args, int n, sqlite3_stmt **ret_stmt,
-	      struct err *err);
+int store_day_query(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		    sqlite3_stmt **ret_stmt, struct err *err);
 /* 1: a row; 0: no more, and the statement is reset. */
-int day_next(struct day *d, sqlite3_stmt *stmt, struct err *err);
-void day_done(sqlite3_stmt *stmt);
+int store_day_next(struct store_day *d, sqlite3_stmt *stmt, struct err *err);
+void store_day_done(sqlite3_stmt *stmt);
 /* For statements without rows. */
-int day_exec(struct day *d, enum day_sql sql, const int64_t *args, int n, struct err *err);
-int day_put(struct day *d, enum day_sql sql, int64_t key, struct view data, struct err *err);
+int store_day_exec(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		   struct err *err);
+int store_day_put(struct store_day *d, enum store_day_sql sql, int64_t key, struct view data,
+		  struct err *err);
 /* The blob of a row, borrowed until the next step. */
-struct view day_blob(sqlite3_stmt *stmt, int column);
+struct view store_day_blob(sqlite3_stmt *stmt, int column);
 /* The message and -errno for SQLite's error. */
-int day_error(struct day *d, int rc, struct err *err);
+int store_day_error(struct store_day *d, int rc, struct err *err);

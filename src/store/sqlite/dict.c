@@ -19,31 +19,31 @@ static struct view cut(struct view text)
 	return view_of(text.data, MIN(text.len, MAX_TEXT));
 }
 
-static uint64_t text_hash(const struct chunk_frame *f)
+static uint64_t text_hash(const struct store_chunk_frame *f)
 {
 	return profile_hash_frame(hash_bytes(f->name.data, f->name.len),
 				  hash_bytes(f->file.data, f->file.len), f->line);
 }
 
 struct loading {
-	struct dict *d;
+	struct store_dict *d;
 	uint64_t *frames; /* hashes, by id */
 };
 
-static int load_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
+static int load_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 {
 	struct loading *l = ctx;
 	uint64_t hash;
 
-	if (id > DICT_MAX_FRAMES)
+	if (id > STORE_DICT_MAX_FRAMES)
 		return -EBADMSG;
 	hash = text_hash(f);
 	l->frames[id] = hash;
 	l->d->next_frame = MAX(l->d->next_frame, id + 1);
-	return ids_put(&l->d->frames, hash, id);
+	return store_ids_put(&l->d->frames, hash, id);
 }
 
-static int load_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int load_stack(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
 	struct loading *l = ctx;
 	uint64_t hash = 0;
@@ -55,23 +55,24 @@ static int load_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 		hash = profile_hash_push(hash, l->frames[s->frames[i]]);
 	}
 	l->d->next_stack = MAX(l->d->next_stack, s->id + 1);
-	return ids_put(&l->d->stacks, profile_hash_end(hash), s->id);
+	return store_ids_put(&l->d->stacks, profile_hash_end(hash), s->id);
 }
 
-int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
+int store_dict_load(struct store_dict *d, struct store_day *day, struct store_codec *c,
+		    struct err *err)
 {
-	_cleanup_free_ uint64_t *hashes = calloc(DICT_MAX_FRAMES + 1, sizeof(*hashes));
+	_cleanup_free_ uint64_t *hashes = calloc(STORE_DICT_MAX_FRAMES + 1, sizeof(*hashes));
 	struct loading l = {.d = d, .frames = hashes};
-	const struct chunk_visitor visitor = {load_frame, load_stack, &l};
+	const struct store_chunk_visitor visitor = {load_frame, load_stack, &l};
 	int r;
 
 	if (!hashes)
 		return err_oom(err);
 	d->next_frame = 0;
-	d->next_stack = DICT_OTHER + 1;
-	r = chunk_visit(c, day, d->service, &visitor, err);
+	d->next_stack = STORE_DICT_OTHER + 1;
+	r = store_chunk_visit(c, day, d->service, &visitor, err);
 	if (r < 0) {
-		dict_unload(d);
+		store_dict_unload(d);
 		return r;
 	}
 	d->first_new_frame = d->next_frame;
@@ -79,9 +80,9 @@ int dict_load(struct dict *d, struct day *day, struct codec *c, struct err *err)
 	return 0;
 }
 
-/* The state of dict_resolve() for one profile. */
+/* The state of store_dict_resolve() for one profile. */
 struct resolving {
-	struct dict *d;
+	struct store_dict *d;
 	const struct profile *p;
 	uint64_t *locations; /* hashes, with names for nameless frames; 0: not needed yet */
 	uint32_t *ids;	     /* of the frame, plus 1, by location; 0: unknown, or several frames */
@@ -96,10 +97,10 @@ static uint32_t n_frames(const struct profile_location *l)
 }
 
 /* The i-th line of a location; the name may be in r->bare. */
-static struct chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
-				   uint32_t i)
+static struct store_chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
+					 uint32_t i)
 {
-	struct chunk_frame f = {0};
+	struct store_chunk_frame f = {0};
 
 	if (i < l->n_lines) {
 		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
@@ -122,7 +123,7 @@ static struct chunk_frame frame_of(struct resolving *r, const struct profile_loc
 
 static uint64_t frame_hash(struct resolving *r, const struct profile_location *l, uint32_t i)
 {
-	struct chunk_frame f;
+	struct store_chunk_frame f;
 
 	if (i < l->n_lines) {
 		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
@@ -181,18 +182,18 @@ static int frame_id(struct resolving *r, const struct profile_location *l, uint3
 		    uint32_t *ret_id)
 {
 	uint64_t hash = frame_hash(r, l, line);
-	struct dict *d = r->d;
-	struct chunk_frame f;
+	struct store_dict *d = r->d;
+	struct store_chunk_frame f;
 
-	if (ids_get(&d->frames, hash, ret_id))
+	if (store_ids_get(&d->frames, hash, ret_id))
 		return 0;
-	if (d->next_frame >= DICT_MAX_FRAMES)
+	if (d->next_frame >= STORE_DICT_MAX_FRAMES)
 		return -E2BIG;
 	f = frame_of(r, l, line);
 	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
 	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
 	if (!f.name.data || (f.file.len && !f.file.data) ||
-	    ids_put(&d->frames, hash, d->next_frame) < 0 ||
+	    store_ids_put(&d->frames, hash, d->next_frame) < 0 ||
 	    buf_append(&d->new_frames, &f, sizeof(f)) < 0)
 		return -ENOMEM;
 	*ret_id = d->next_frame++;
@@ -222,15 +223,15 @@ static int put_frames(struct resolving *r, uint32_t location, uint32_t *ids)
 	return (int)n;
 }
 
-/* The stack has at most CHUNK_MAX_DEPTH frames. */
+/* The stack has at most STORE_CHUNK_MAX_DEPTH frames. */
 static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n, uint64_t hash,
 		     uint32_t *ret_id)
 {
-	struct dict *d = r->d;
-	struct chunk_stack s = {.id = d->next_stack};
+	struct store_dict *d = r->d;
+	struct store_chunk_stack s = {.id = d->next_stack};
 	uint32_t *ids;
 
-	if (buf_reserve(&d->new_ids, CHUNK_MAX_DEPTH * sizeof(*ids)) < 0)
+	if (buf_reserve(&d->new_ids, STORE_CHUNK_MAX_DEPTH * sizeof(*ids)) < 0)
 		return -ENOMEM;
 	if (!r->any_new)
 		memset(r->ids, 0, profile_n_locations(r->p) * sizeof(*r->ids));
@@ -246,7 +247,8 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 	/* The ids may move while growing: keep offsets until the flush. */
 	s.frames = (const void *)(uintptr_t)d->new_ids.len;
 	d->new_ids.len += s.n * sizeof(*ids);
-	if (ids_put(&d->stacks, hash, s.id) < 0 || buf_append(&d->new_stacks, &s, sizeof(s)) < 0)
+	if (store_ids_put(&d->stacks, hash, s.id) < 0 ||
+	    buf_append(&d->new_stacks, &s, sizeof(s)) < 0)
 		return -ENOMEM;
 	*ret_id = d->next_stack++;
 	return 0;
@@ -261,13 +263,13 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 
 	if (hash == 0)
 		hash = bare_hash(r, stack);
-	if (ids_get(&r->d->stacks, hash, ret_id))
+	if (store_ids_get(&r->d->stacks, hash, ret_id))
 		return 0;
 	locations = profile_stack_at(r->p, stack, &n);
-	*ret_id = DICT_OTHER;
+	*ret_id = STORE_DICT_OTHER;
 	for (uint32_t i = 0; i < n; i++) {
 		depth += n_frames(profile_location_at(r->p, locations[i]));
-		if (depth > CHUNK_MAX_DEPTH)
+		if (depth > STORE_CHUNK_MAX_DEPTH)
 			return 0;
 	}
 	if (r->d->next_stack > max_stacks)
@@ -276,8 +278,8 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 	return ret == -E2BIG ? 0 : ret;
 }
 
-int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, struct buf *scratch,
-		 uint32_t *ret_ids, struct err *err)
+int store_dict_resolve(struct store_dict *d, const struct profile *p, uint32_t max_stacks,
+		       struct buf *scratch, uint32_t *ret_ids, struct err *err)
 {
 	struct resolving r = {.d = d, .p = p};
 	size_t n = profile_n_stacks(p);
@@ -285,47 +287,48 @@ int dict_resolve(struct dict *d, const struct profile *p, uint32_t max_stacks, s
 
 	for (uint32_t i = 0; ret == 0 && i < n; i++) {
 		if (i + AHEAD < n)
-			ids_expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
+			store_ids_expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
 		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
 	}
 	return ret < 0 ? err_oom(err) : 0;
 }
 
-bool dict_is_heavy(const struct dict *d)
+bool store_dict_is_heavy(const struct store_dict *d)
 {
 	return d->new_ids.len + d->text.used > HEAVY_BYTES;
 }
 
-size_t dict_memory(const struct dict *d)
+size_t store_dict_memory(const struct store_dict *d)
 {
-	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct ids_place) +
+	return ((size_t)d->frames.cap + d->stacks.cap) * sizeof(struct store_ids_place) +
 	       d->new_frames.cap + d->new_stacks.cap + d->new_ids.cap + d->text.used;
 }
 
-int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err)
+int store_dict_flush(struct store_dict *d, struct store_day *day, struct store_codec *c,
+		     struct err *err)
 {
 	_cleanup_(buf_release) struct buf out = {0};
-	size_t n_frames = d->new_frames.len / sizeof(struct chunk_frame);
-	size_t n_stacks = d->new_stacks.len / sizeof(struct chunk_stack);
-	struct chunk_stack *stacks = (void *)d->new_stacks.data;
+	size_t n_frames = d->new_frames.len / sizeof(struct store_chunk_frame);
+	size_t n_stacks = d->new_stacks.len / sizeof(struct store_chunk_stack);
+	struct store_chunk_stack *stacks = (void *)d->new_stacks.data;
 	int64_t key = (int64_t)d->service << 32;
 	int r = 0;
 
 	if (n_frames > 0) {
-		r = chunk_encode_frames(c, d->first_new_frame, (void *)d->new_frames.data, n_frames,
-					&out);
+		r = store_chunk_encode_frames(c, d->first_new_frame, (void *)d->new_frames.data,
+					      n_frames, &out);
 		if (r == 0)
-			r = day_put(day, DAY_PUT_FRAMES, key | d->first_new_frame, buf_view(&out),
-				    err);
+			r = store_day_put(day, STORE_DAY_PUT_FRAMES, key | d->first_new_frame,
+					  buf_view(&out), err);
 	}
 	if (r == 0 && n_stacks > 0) {
 		for (size_t i = 0; i < n_stacks; i++)
 			stacks[i].frames =
 				(const void *)(d->new_ids.data + (uintptr_t)stacks[i].frames);
 		key |= stacks[0].id;
-		r = chunk_encode_stacks(c, stacks, n_stacks, &out);
+		r = store_chunk_encode_stacks(c, stacks, n_stacks, &out);
 		if (r == 0)
-			r = day_put(day, DAY_PUT_STACKS, key, buf_view(&out), err);
+			r = store_day_put(day, STORE_DAY_PUT_STACKS, key, buf_view(&out), err);
 	}
 	if (r < 0)
 		return r;
@@ -337,10 +340,10 @@ int dict_flush(struct dict *d, struct day *day, struct codec *c, struct err *err
 	return 0;
 }
 
-void dict_unload(struct dict *d)
+void store_dict_unload(struct store_dict *d)
 {
-	ids_release(&d->frames);
-	ids_release(&d->stacks);
+	store_ids_release(&d->frames);
+	store_ids_release(&d->stacks);
 	buf_release(&d->new_frames);
 	buf_release(&d->new_stacks);
 	buf_release(&d->new_ids);

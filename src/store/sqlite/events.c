@@ -26,7 +26,7 @@ static int put_text(struct buf *out, const char *text)
 
 static int encode(const struct event *e, struct buf *out)
 {
-	int r = codec_begin(out, CODEC_EVENT);
+	int r = store_codec_begin(out, STORE_CODEC_EVENT);
 
 	if (r == 0)
 		r = put_text(out, e->kind->name);
@@ -42,30 +42,30 @@ static int encode(const struct event *e, struct buf *out)
 			r = put_text(out, e->attributes[i].value);
 	}
 	if (r == 0)
-		codec_end(out);
+		store_codec_end(out);
 	return r;
 }
 
 /* The next free number within a millisecond. */
-static int next_number(struct writer *w, int64_t ms, uint32_t *ret, struct err *err)
+static int next_number(struct store_writer *w, int64_t ms, uint32_t *ret, struct err *err)
 {
-	const int64_t range[] = {day_event_key(ms, 0), day_event_key(ms + 1, 0)};
+	const int64_t range[] = {store_day_event_key(ms, 0), store_day_event_key(ms + 1, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&w->day, DAY_EVENT_LAST, range, 2, &stmt, err);
+	int r = store_day_query(&w->day, STORE_DAY_EVENT_LAST, range, 2, &stmt, err);
 
 	if (r == 0)
-		r = day_next(&w->day, stmt, err);
+		r = store_day_next(&w->day, stmt, err);
 	if (r <= 0)
 		return r;
 	*ret = 0;
 	if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
 		*ret = (uint32_t)(sqlite3_column_int64(stmt, 0) - range[0]) + 1;
-	day_done(stmt);
+	store_day_done(stmt);
 	return 0;
 }
 
-static int put_event(struct writer *w, struct writer_tools *t, int64_t ms, uint32_t service,
-		     uint32_t labelset, struct err *err)
+static int put_event(struct store_writer *w, struct store_writer_tools *t, int64_t ms,
+		     uint32_t service, uint32_t labelset, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	uint32_t number = 0;
@@ -76,17 +76,17 @@ static int put_event(struct writer *w, struct writer_tools *t, int64_t ms, uint3
 		return r;
 	if (number == MAX_EVENTS_AT_ONCE)
 		return err_set(err, -E2BIG, "too many events at one time");
-	key = day_event_key(ms, number);
-	r = day_query(&w->day, DAY_PUT_EVENT, &key, 1, &stmt, err);
+	key = store_day_event_key(ms, number);
+	r = store_day_query(&w->day, STORE_DAY_PUT_EVENT, &key, 1, &stmt, err);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_int64(stmt, 3, service);
 	(void)sqlite3_bind_int64(stmt, 4, labelset);
-	return day_put(&w->day, DAY_PUT_EVENT, key, buf_view(&t->block), err);
+	return store_day_put(&w->day, STORE_DAY_PUT_EVENT, key, buf_view(&t->block), err);
 }
 
-int events_write(struct writer *w, struct writer_tools *t, const struct store_event *e,
-		 struct err *err)
+int store_events_write(struct store_writer *w, struct store_writer_tools *t,
+		       const struct store_event *e, struct err *err)
 {
 	const struct store_entry entry = {
 		.service = e->service,
@@ -99,22 +99,22 @@ int events_write(struct writer *w, struct writer_tools *t, const struct store_ev
 		.snapshot_types = e->event->snapshot_types,
 	};
 	uint32_t labelset = 0;
-	struct dict *d = NULL;
+	struct store_dict *d = NULL;
 	int r = 0;
 
 	/* First: if it is too large, the event is refused as well. */
 	if (entry.profile && entry.family)
-		r = writer_write(w, t, &entry, err);
+		r = store_writer_write(w, t, &entry, err);
 	if (r == 0)
-		r = writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
+		r = store_writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 	if (r == 0)
-		r = writer_service(w, e->service, &d, err);
+		r = store_writer_service(w, e->service, &d, err);
 	if (r == 0)
-		r = writer_labelset(w, t, d->service, &labelset, err);
+		r = store_writer_labelset(w, t, d->service, &labelset, err);
 	if (r == 0 && encode(e->event, &t->block) < 0)
 		r = err_oom(err);
 	if (r == 0)
-		r = put_event(w, t, e->time_ns / 1000000 - w->day.number * DAY_MS, d->service,
+		r = put_event(w, t, e->time_ns / 1000000 - w->day.number * STORE_DAY_MS, d->service,
 			      labelset, err);
 	w->events += r == 0;
 	return r;
@@ -128,8 +128,8 @@ struct listing {
 	int64_t to_ns;
 	struct store_events_answer answer;
 	struct buf events; /* struct store_stored_event */
-	struct damage damage;
-	struct day *day;
+	struct store_damage damage;
+	struct store_day *day;
 	/* Texts of the day, by id; data NULL if not needed. */
 	struct map services;
 	struct map labelsets; /* to struct labels_kept */
@@ -177,15 +177,15 @@ static const char *take_text(struct listing *l, struct view body, size_t *at)
 static int decode(struct listing *l, struct view block, struct store_stored_event *e)
 {
 	struct store_label *attributes;
-	struct cursor c;
+	struct store_cursor c;
 	struct view body;
 	size_t at = 0;
 	uint64_t n;
-	int r = codec_open(block, CODEC_EVENT, &c);
+	int r = store_codec_open(block, STORE_CODEC_EVENT, &c);
 
 	if (r < 0)
 		return r;
-	body = view_of(c.at, cursor_left(&c));
+	body = view_of(c.at, store_cursor_left(&c));
 	e->kind = take_text(l, body, &at);
 	e->sentence = take_text(l, body, &at);
 	e->family = take_text(l, body, &at);
@@ -208,7 +208,7 @@ static int decode(struct listing *l, struct view block, struct store_stored_even
 
 struct keeping {
 	struct listing *l;
-	struct store_label labels[LABELS_MAX];
+	struct store_label labels[STORE_LABELS_MAX];
 	size_t n;
 };
 
@@ -239,10 +239,10 @@ static int describe(struct listing *l, struct store_stored_event *e, int64_t lab
 		e->n_labels = kept->n;
 		return 0;
 	}
-	r = day_query(l->day, DAY_LABELSET, &id, 1, &stmt, NULL);
-	if (r == 0 && (r = day_next(l->day, stmt, NULL)) > 0) {
-		r = labels_each(day_blob(stmt, 0), keep_label, &k);
-		day_done(stmt);
+	r = store_day_query(l->day, STORE_DAY_LABELSET, &id, 1, &stmt, NULL);
+	if (r == 0 && (r = store_day_next(l->day, stmt, NULL)) > 0) {
+		r = store_labels_each(store_day_blob(stmt, 0), keep_label, &k);
+		store_day_done(stmt);
 	}
 	if (r < 0)
 		return r;
@@ -260,7 +260,7 @@ static int list_event(struct listing *l, sqlite3_stmt *stmt)
 {
 	int64_t key = sqlite3_column_int64(stmt, 0);
 	struct store_stored_event e = {
-		.time_ns = (l->day->number * DAY_MS + (key >> 20)) * 1000000,
+		.time_ns = (l->day->number * STORE_DAY_MS + (key >> 20)) * 1000000,
 	};
 	uint64_t service;
 	int r;
@@ -270,11 +270,11 @@ static int list_event(struct listing *l, sqlite3_stmt *stmt)
 	e.service = (const char *)(uintptr_t)service;
 	if (l->service && strcmp(e.service, l->service) != 0)
 		return 0;
-	r = decode(l, day_blob(stmt, 3), &e);
+	r = decode(l, store_day_blob(stmt, 3), &e);
 	if (r == 0)
 		r = describe(l, &e, sqlite3_column_int64(stmt, 2));
 	if (r == -EBADMSG) {
-		damage_add(&l->damage, l->day, DAY_EVENTS, key);
+		store_damage_add(&l->damage, l->day, STORE_DAY_EVENTS, key);
 		return 0;
 	}
 	return r < 0 ? r : buf_append(&l->events, &e, sizeof(e));
@@ -283,55 +283,55 @@ static int list_event(struct listing *l, sqlite3_stmt *stmt)
 static int list_services(struct listing *l, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(l->day, DAY_SERVICES, NULL, 0, &stmt, err);
+	int r = store_day_query(l->day, STORE_DAY_SERVICES, NULL, 0, &stmt, err);
 
 	map_release(&l->services);
 	map_release(&l->labelsets);
-	while (r == 0 && (r = day_next(l->day, stmt, err)) > 0) {
-		const char *name = keep_text(l, day_blob(stmt, 1));
+	while (r == 0 && (r = store_day_next(l->day, stmt, err)) > 0) {
+		const char *name = keep_text(l, store_day_blob(stmt, 1));
 
 		r = 0;
 		if (!name || map_put(&l->services, (uint64_t)sqlite3_column_int64(stmt, 0),
 				     (uintptr_t)name) < 0) {
-			day_done(stmt);
+			store_day_done(stmt);
 			r = err_oom(err);
 		}
 	}
 	return r;
 }
 
-static int list_day(void *ctx, struct day *day, struct err *err)
+static int list_day(void *ctx, struct store_day *day, struct err *err)
 {
 	struct listing *l = ctx;
 	int64_t from_ms, to_ms;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
-	if (!day_has_metrics(day))
+	if (!store_day_has_metrics(day))
 		return 0;
 	l->day = day;
-	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
-	const int64_t range[] = {day_event_key(from_ms, 0), day_event_key(to_ms, 0)};
+	store_sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
+	const int64_t range[] = {store_day_event_key(from_ms, 0), store_day_event_key(to_ms, 0)};
 
 	r = list_services(l, err);
 	if (r == 0)
-		r = day_query(day, DAY_EVENTS, range, 2, &stmt, err);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0)
+		r = store_day_query(day, STORE_DAY_EVENTS, range, 2, &stmt, err);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0)
 		r = list_event(l, stmt);
 	if (r < 0 && stmt)
-		day_done(stmt);
+		store_day_done(stmt);
 	return r == -ENOMEM ? err_oom(err) : r;
 }
 
-int sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
-		  struct store_events_answer *ret_answer, struct err *err)
+int store_sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+			struct store_events_answer *ret_answer, struct err *err)
 {
 	_cleanup_(listing_release) struct listing l = {
 		.service = service, .from_ns = from_ns, .to_ns = to_ns};
 	struct store_sqlite *s = store_sqlite(store);
-	int r = sqlite_each_day(s, from_ns, to_ns, list_day, &l, err);
+	int r = store_sqlite_each_day(s, from_ns, to_ns, list_day, &l, err);
 
-	sqlite_count_damage(s, &l.damage);
+	store_sqlite_count_damage(s, &l.damage);
 	if (r < 0)
 		return r;
 	l.answer.len = l.events.len / sizeof(*l.answer.events);

@@ -3,9 +3,9 @@
 
 #include "store/store.h"
 
-struct writer;
-struct writer_tools;
+struct store_writer;
+struct store_writer_tools;
 
 /* With its profile. -E2BIG: refused, nothing was written. Any other failure: close the writer. */
-int events_write(struct writer *w, struct writer_tools *t, const struct store_event *event,
-		 struct err *err);
+int store_events_write(struct store_writer *w, struct store_writer_tools *t,
+		       const struct store_event *event, struct err *err);

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void ids_release(struct ids *t)
+void store_ids_release(struct store_ids *t)
 {
 	free(t->places);
-	*t = (struct ids){0};
+	*t = (struct store_ids){0};
 }
 
 /* At most four fifths full: the tables are most of the writer's memory. */
@@ -16,9 +16,9 @@ static bool ids_hold(uint32_t cap, uint32_t n)
 	return (uint64_t)n * 5 <= (uint64_t)cap * 4;
 }
 
-int ids_reserve(struct ids *t, uint32_t n)
+int store_ids_reserve(struct store_ids *t, uint32_t n)
 {
-	struct ids bigger = {.cap = t->cap ? t->cap : 256, .len = t->len};
+	struct store_ids bigger = {.cap = t->cap ? t->cap : 256, .len = t->len};
 
 	if (ids_hold(t->cap, n))
 		return 0;
@@ -29,24 +29,24 @@ int ids_reserve(struct ids *t, uint32_t n)
 	if (!bigger.places)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->cap; i++) {
-		const struct ids_place *p = &t->places[i];
+		const struct store_ids_place *p = &t->places[i];
 
 		if (p->hash[0] != 0)
-			*ids_place(&bigger, (uint64_t)p->hash[1] << 32 | p->hash[0]) = *p;
+			*store_ids_place(&bigger, (uint64_t)p->hash[1] << 32 | p->hash[0]) = *p;
 	}
-	ids_release(t);
+	store_ids_release(t);
 	*t = bigger;
 	return 0;
 }
 
-int ids_put(struct ids *t, uint64_t hash, uint32_t id)
+int store_ids_put(struct store_ids *t, uint64_t hash, uint32_t id)
 {
-	struct ids_place *place;
+	struct store_ids_place *place;
 
-	if (ids_reserve(t, t->len + 1) < 0)
+	if (store_ids_reserve(t, t->len + 1) < 0)
 		return -ENOMEM;
-	place = ids_place(t, hash);
+	place = store_ids_place(t, hash);
 	t->len += place->hash[0] == 0;
-	*place = (struct ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
+	*place = (struct store_ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
 	return 0;
 }

@@ -9,23 +9,23 @@
 #include <stdint.h>
 
 /* 12 bytes, within one cache line; both halves are 0 if the slot is free. */
-struct ids_place {
+struct store_ids_place {
 	uint32_t hash[2];
 	uint32_t id;
 };
 
-/* A zeroed struct ids is empty. */
-struct ids {
-	struct ids_place *places;
+/* A zeroed struct store_ids is empty. */
+struct store_ids {
+	struct store_ids_place *places;
 	uint32_t cap; /* a power of two, or 0 */
 	uint32_t len;
 };
 
-int ids_reserve(struct ids *t, uint32_t n);		/* room for n in all; -ENOMEM */
-int ids_put(struct ids *t, uint64_t hash, uint32_t id); /* replaces; -ENOMEM */
-void ids_release(struct ids *t);
+int store_ids_reserve(struct store_ids *t, uint32_t n);		    /* room for n in all; -ENOMEM */
+int store_ids_put(struct store_ids *t, uint64_t hash, uint32_t id); /* replaces; -ENOMEM */
+void store_ids_release(struct store_ids *t);
 
-static inline struct ids_place *ids_place(const struct ids *t, uint64_t hash)
+static inline struct store_ids_place *store_ids_place(const struct store_ids *t, uint64_t hash)
 {
 	uint32_t low = (uint32_t)hash, high = (uint32_t)(hash >> 32);
 	uint32_t i = high & (t->cap - 1);
@@ -37,13 +37,13 @@ static inline struct ids_place *ids_place(const struct ids *t, uint64_t hash)
 	return &t->places[i];
 }
 
-static inline bool ids_get(const struct ids *t, uint64_t hash, uint32_t *ret_id)
+static inline bool store_ids_get(const struct store_ids *t, uint64_t hash, uint32_t *ret_id)
 {
-	const struct ids_place *place;
+	const struct store_ids_place *place;
 
 	if (t->cap == 0)
 		return false;
-	place = ids_place(t, hash);
+	place = store_ids_place(t, hash);
 	if (place->hash[0] == 0)
 		return false;
 	*ret_id = place->id;
@@ -51,14 +51,15 @@ static inline bool ids_get(const struct ids *t, uint64_t hash, uint32_t *ret_id)
 }
 
 /* Takes a free slot; there must be room. */
-static inline void ids_fill(struct ids *t, struct ids_place *place, uint64_t hash, uint32_t id)
+static inline void store_ids_fill(struct store_ids *t, struct store_ids_place *place, uint64_t hash,
+				  uint32_t id)
 {
-	*place = (struct ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
+	*place = (struct store_ids_place){{(uint32_t)hash, (uint32_t)(hash >> 32)}, id};
 	t->len++;
 }
 
 /* A prefetch: the table exceeds the CPU cache, and waiting is most of a lookup. */
-static inline void ids_expect(const struct ids *t, uint64_t hash)
+static inline void store_ids_expect(const struct store_ids *t, uint64_t hash)
 {
 	if (t->cap > 0)
 		__builtin_prefetch(&t->places[(uint32_t)(hash >> 32) & (t->cap - 1)]);

@@ -14,11 +14,11 @@
 	((size_t)4 << 20) /* bytes of frame ids in memory; larger chunks are not merged */
 
 struct merging {
-	struct writer *w;
-	struct codec *codec;
-	struct buf stacks; /* struct chunk_stack, with an offset into ids instead of frames */
+	struct store_writer *w;
+	struct store_codec *codec;
+	struct buf stacks; /* struct store_chunk_stack, with an offset into ids instead of frames */
 	struct buf ids;
-	struct buf frames; /* struct chunk_frame, into text */
+	struct buf frames; /* struct store_chunk_frame, into text */
 	struct arena text;
 	uint32_t first_frame;
 	uint32_t next_frame;
@@ -32,10 +32,10 @@ static void merging_release(struct merging *m)
 	arena_release(&m->text);
 }
 
-static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int keep_stack(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
 	struct merging *m = ctx;
-	struct chunk_stack copy = *s;
+	struct store_chunk_stack copy = *s;
 	int r;
 
 	(void)shared;
@@ -44,10 +44,10 @@ static int keep_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	return r < 0 ? r : buf_append(&m->stacks, &copy, sizeof(copy));
 }
 
-static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
+static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 {
 	struct merging *m = ctx;
-	struct chunk_frame copy = *f;
+	struct store_chunk_frame copy = *f;
 
 	/* Ids of a merged chunk are contiguous. */
 	if (m->frames.len == 0)
@@ -64,26 +64,26 @@ static int keep_frame(void *ctx, uint32_t id, const struct chunk_frame *f)
 
 static int put_stacks(struct merging *m, int64_t key, struct buf *out, struct err *err)
 {
-	struct chunk_stack *stacks = (void *)m->stacks.data;
+	struct store_chunk_stack *stacks = (void *)m->stacks.data;
 	size_t n = m->stacks.len / sizeof(*stacks);
 	int r;
 
 	for (size_t i = 0; i < n; i++)
 		stacks[i].frames = (const void *)(m->ids.data + (uintptr_t)stacks[i].frames);
-	r = chunk_encode_stacks(m->codec, stacks, n, out);
+	r = store_chunk_encode_stacks(m->codec, stacks, n, out);
 	buf_clear(&m->stacks);
 	buf_clear(&m->ids);
-	return r < 0 ? r : day_put(&m->w->day, DAY_PUT_STACKS, key, buf_view(out), err);
+	return r < 0 ? r : store_day_put(&m->w->day, STORE_DAY_PUT_STACKS, key, buf_view(out), err);
 }
 
 static int put_frames(struct merging *m, int64_t key, struct buf *out, struct err *err)
 {
-	size_t n = m->frames.len / sizeof(struct chunk_frame);
-	int r = chunk_encode_frames(m->codec, m->first_frame, (void *)m->frames.data, n, out);
+	size_t n = m->frames.len / sizeof(struct store_chunk_frame);
+	int r = store_chunk_encode_frames(m->codec, m->first_frame, (void *)m->frames.data, n, out);
 
 	buf_clear(&m->frames);
 	arena_release(&m->text);
-	return r < 0 ? r : day_put(&m->w->day, DAY_PUT_FRAMES, key, buf_view(out), err);
+	return r < 0 ? r : store_day_put(&m->w->day, STORE_DAY_PUT_FRAMES, key, buf_view(out), err);
 }
 
 struct chunk_list {
@@ -98,9 +98,10 @@ static int list_chunks(struct merging *m, bool stacks, uint32_t service, struct 
 {
 	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&m->w->day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+	int r = store_day_query(&m->w->day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES, range, 2,
+				&stmt, err);
 
-	while (r == 0 && (r = day_next(&m->w->day, stmt, err)) > 0) {
+	while (r == 0 && (r = store_day_next(&m->w->day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 		size_t bytes = (size_t)sqlite3_column_bytes(stmt, 1);
 
@@ -117,18 +118,20 @@ static int take_chunk(struct merging *m, bool stacks, int64_t key, struct err *e
 {
 	const int64_t range[] = {key, key};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&m->w->day, stacks ? DAY_STACKS : DAY_FRAMES, range, 2, &stmt, err);
+	int r = store_day_query(&m->w->day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES, range, 2,
+				&stmt, err);
 
 	if (r == 0)
-		r = day_next(&m->w->day, stmt, err);
+		r = store_day_next(&m->w->day, stmt, err);
 	if (r <= 0)
 		return r;
-	r = stacks ? chunk_decode_stacks(m->codec, day_blob(stmt, 1), keep_stack, m)
-		   : chunk_decode_frames(m->codec, day_blob(stmt, 1), keep_frame, m);
-	day_done(stmt);
+	r = stacks ? store_chunk_decode_stacks(m->codec, store_day_blob(stmt, 1), keep_stack, m)
+		   : store_chunk_decode_frames(m->codec, store_day_blob(stmt, 1), keep_frame, m);
+	store_day_done(stmt);
 	if (r < 0)
 		return err_set(err, r, "%s: damaged names", m->w->day.path);
-	return day_exec(&m->w->day, stacks ? DAY_DROP_STACKS : DAY_DROP_FRAMES, range, 2, err);
+	return store_day_exec(&m->w->day, stacks ? STORE_DAY_DROP_STACKS : STORE_DAY_DROP_FRAMES,
+			      range, 2, err);
 }
 
 static int merge(struct merging *m, bool stacks, const struct chunk_list *list, struct err *err)
@@ -161,8 +164,8 @@ static int merge_kind(struct merging *m, bool stacks, uint32_t service, bool alw
 	return r;
 }
 
-int sqlite_merge_chunks(struct writer *w, struct writer_tools *t, uint32_t service, bool always,
-			struct err *err)
+int store_sqlite_merge_chunks(struct store_writer *w, struct store_writer_tools *t,
+			      uint32_t service, bool always, struct err *err)
 {
 	_cleanup_(merging_release) struct merging m = {.w = w, .codec = &t->codec};
 	int r = merge_kind(&m, true, service, always, err);

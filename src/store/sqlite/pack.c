@@ -23,16 +23,16 @@ struct pack_stream {
 
 /* One hour of one process, to be packed. */
 struct packer {
-	struct writer *w;
-	struct writer_tools *tools;
+	struct store_writer *w;
+	struct store_writer_tools *tools;
 	struct buf keys;     /* int64_t: collections of the hour, by label set, then time */
 	struct buf times_ms; /* uint32_t, in the hour */
-	struct buf samples;  /* struct block_sample */
+	struct buf samples;  /* struct store_block_sample */
 	struct buf sorted;
 	struct buf values;
 	uint32_t *starts; /* by stack id */
 	bool packed;	  /* anything */
-	struct damage damage;
+	struct store_damage damage;
 	bool left; /* some of the hour's collections did not fit */
 };
 
@@ -49,7 +49,7 @@ static void packer_release(struct packer *p)
 static int compare_keys(const void *va, const void *vb)
 {
 	int64_t a = *(const int64_t *)va, b = *(const int64_t *)vb;
-	uint32_t set_a = day_key_labelset(a), set_b = day_key_labelset(b);
+	uint32_t set_a = store_day_key_labelset(a), set_b = store_day_key_labelset(b);
 
 	if (set_a != set_b)
 		return set_a < set_b ? -1 : 1;
@@ -58,13 +58,14 @@ static int compare_keys(const void *va, const void *vb)
 
 static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struct err *err)
 {
-	const int64_t range[] = {day_key(stream, (int64_t)hour * BLOCK_HOUR_MS, 0),
-				 day_key(stream, (int64_t)(hour + 1) * BLOCK_HOUR_MS, 0)};
+	const int64_t range[] = {
+		store_day_key(stream, (int64_t)hour * STORE_BLOCK_HOUR_MS, 0),
+		store_day_key(stream, (int64_t)(hour + 1) * STORE_BLOCK_HOUR_MS, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_PROFILE_KEYS, range, 2, &stmt, err);
+	int r = store_day_query(&p->w->day, STORE_DAY_PROFILE_KEYS, range, 2, &stmt, err);
 
 	buf_clear(&p->keys);
-	while (r == 0 && (r = day_next(&p->w->day, stmt, err)) > 0) {
+	while (r == 0 && (r = store_day_next(&p->w->day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 
 		r = buf_append(&p->keys, &key, sizeof(key));
@@ -78,19 +79,19 @@ static int list_keys(struct packer *p, uint32_t stream, unsigned int hour, struc
 static int take_row(struct packer *p, int64_t key, struct err *err)
 {
 	uint32_t time = (uint32_t)(p->times_ms.len / sizeof(uint32_t));
-	struct block_sample *samples;
-	uint32_t ms = (uint32_t)(day_key_ms(key) % BLOCK_HOUR_MS);
-	const struct block_value *values;
+	struct store_block_sample *samples;
+	uint32_t ms = (uint32_t)(store_day_key_ms(key) % STORE_BLOCK_HOUR_MS);
+	const struct store_block_value *values;
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_GET_PROFILE, &key, 1, &stmt, err);
+	int r = store_day_query(&p->w->day, STORE_DAY_GET_PROFILE, &key, 1, &stmt, err);
 
 	if (r == 0)
-		r = day_next(&p->w->day, stmt, err);
+		r = store_day_next(&p->w->day, stmt, err);
 	if (r <= 0)
 		return r;
 	buf_clear(&p->values);
-	r = block_decode_sums(&p->tools->codec, day_blob(stmt, 0), &p->values);
-	day_done(stmt);
+	r = store_block_decode_sums(&p->tools->codec, store_day_blob(stmt, 0), &p->values);
+	store_day_done(stmt);
 	if (r == 0)
 		r = buf_append(&p->times_ms, &ms, sizeof(ms));
 	if (r == 0)
@@ -101,7 +102,7 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 	values = (const void *)p->values.data;
 	samples = (void *)(p->samples.data + p->samples.len);
 	for (size_t i = 0; i < p->values.len / sizeof(*values); i++)
-		samples[i] = (struct block_sample){
+		samples[i] = (struct store_block_sample){
 			.stack = values[i].stack, .time = time, .value = values[i].value};
 	p->samples.len += p->values.len / sizeof(*values) * sizeof(*samples);
 	return 0;
@@ -110,9 +111,9 @@ static int take_row(struct packer *p, int64_t key, struct err *err)
 /* Stable sort by stack; samples of a stack stay ordered by time. */
 static int sort_samples(struct packer *p)
 {
-	size_t n = p->samples.len / sizeof(struct block_sample);
-	const struct block_sample *from = (const void *)p->samples.data;
-	struct block_sample *to;
+	size_t n = p->samples.len / sizeof(struct store_block_sample);
+	const struct store_block_sample *from = (const void *)p->samples.data;
+	struct store_block_sample *to;
 	uint32_t most = 0, at = 0;
 
 	buf_clear(&p->sorted);
@@ -135,61 +136,61 @@ static int sort_samples(struct packer *p)
 	return 0;
 }
 
-/* The number of the next part of a pack; DAY_MAX_PARTS if full. */
+/* The number of the next part of a pack; STORE_DAY_MAX_PARTS if full. */
 static int next_part(struct packer *p, int64_t first_key, unsigned int *ret_part, struct err *err)
 {
-	const int64_t range[] = {first_key, first_key + DAY_MAX_PARTS - 1};
+	const int64_t range[] = {first_key, first_key + STORE_DAY_MAX_PARTS - 1};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&p->w->day, DAY_PACK_LAST, range, 2, &stmt, err);
+	int r = store_day_query(&p->w->day, STORE_DAY_PACK_LAST, range, 2, &stmt, err);
 
 	if (r == 0)
-		r = day_next(&p->w->day, stmt, err);
+		r = store_day_next(&p->w->day, stmt, err);
 	if (r <= 0)
 		return r;
 	*ret_part = 0;
 	if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
 		*ret_part = (unsigned int)(sqlite3_column_int64(stmt, 0) - first_key) + 1;
-	day_done(stmt);
+	store_day_done(stmt);
 	return 0;
 }
 
 /* Writes the collected samples as one part. */
 static int put_pack(struct packer *p, int64_t key, bool snapshot, struct err *err)
 {
-	struct block_hour hour = {
+	struct store_block_hour hour = {
 		.n_times = p->times_ms.len / sizeof(uint32_t),
-		.n_samples = p->samples.len / sizeof(struct block_sample),
+		.n_samples = p->samples.len / sizeof(struct store_block_sample),
 	};
 	int r = sort_samples(p);
 
 	hour.times_ms = (const void *)p->times_ms.data;
 	hour.samples = (const void *)p->sorted.data;
 	if (r == 0)
-		r = block_encode_pack(&p->tools->codec, &hour, snapshot, &p->tools->block);
+		r = store_block_encode_pack(&p->tools->codec, &hour, snapshot, &p->tools->block);
 	if (r < 0)
 		return err_set(err, r, "%s: cannot pack an hour", p->w->day.path);
 	p->packed = true;
 	buf_clear(&p->times_ms);
 	buf_clear(&p->samples);
-	return day_put(&p->w->day, DAY_PUT_PACK, key, buf_view(&p->tools->block), err);
+	return store_day_put(&p->w->day, STORE_DAY_PUT_PACK, key, buf_view(&p->tools->block), err);
 }
 
 /* n collections of one label set; keys of those that do not fit become 0. */
 static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned int hour,
 			 int64_t *keys, size_t n, struct err *err)
 {
-	int64_t first = day_pack_key(s->id, hour, day_key_labelset(keys[0]), 0);
-	unsigned int part = DAY_MAX_PARTS;
+	int64_t first = store_day_pack_key(s->id, hour, store_day_key_labelset(keys[0]), 0);
+	unsigned int part = STORE_DAY_MAX_PARTS;
 	size_t i;
 	int r = next_part(p, first, &part, err);
 
 	buf_clear(&p->times_ms);
 	buf_clear(&p->samples);
-	for (i = 0; r == 0 && i < n && part < DAY_MAX_PARTS; i++) {
+	for (i = 0; r == 0 && i < n && part < STORE_DAY_MAX_PARTS; i++) {
 		r = take_row(p, keys[i], err);
-		/* Half the limit: one collection adds at most BLOCK_MAX_STACK. */
-		if (r == 0 && (i + 1 == n || p->samples.len / sizeof(struct block_sample) >
-						     BLOCK_MAX_SAMPLES / 2))
+		/* Half the limit: one collection adds at most STORE_BLOCK_MAX_STACK. */
+		if (r == 0 && (i + 1 == n || p->samples.len / sizeof(struct store_block_sample) >
+						     STORE_BLOCK_MAX_SAMPLES / 2))
 			r = put_pack(p, first + part++, s->snapshot, err);
 	}
 	for (; i < n; i++) {
@@ -202,16 +203,17 @@ static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned
 /* Deletes what was packed: mostly the whole hour, in one statement. */
 static int drop_rows(struct packer *p, uint32_t stream, unsigned int hour, struct err *err)
 {
-	const int64_t range[] = {day_key(stream, (int64_t)hour * BLOCK_HOUR_MS, 0),
-				 day_key(stream, (int64_t)(hour + 1) * BLOCK_HOUR_MS, 0)};
+	const int64_t range[] = {
+		store_day_key(stream, (int64_t)hour * STORE_BLOCK_HOUR_MS, 0),
+		store_day_key(stream, (int64_t)(hour + 1) * STORE_BLOCK_HOUR_MS, 0)};
 	const int64_t *keys = (const void *)p->keys.data;
 	int r = 0;
 
 	if (!p->left)
-		return day_exec(&p->w->day, DAY_DROP_PROFILES, range, 2, err);
+		return store_day_exec(&p->w->day, STORE_DAY_DROP_PROFILES, range, 2, err);
 	for (size_t i = 0; r == 0 && i < p->keys.len / sizeof(*keys); i++)
 		if (keys[i] != 0)
-			r = day_exec(&p->w->day, DAY_DROP_PROFILE, &keys[i], 1, err);
+			r = store_day_exec(&p->w->day, STORE_DAY_DROP_PROFILE, &keys[i], 1, err);
 	return r;
 }
 
@@ -229,26 +231,28 @@ static int pack_hour(struct packer *p, const struct pack_stream *s, unsigned int
 	p->left = false;
 	for (size_t i = 0; r == 0 && i < n; i += len) {
 		for (len = 1; i + len < n; len++)
-			if (day_key_labelset(keys[i + len]) != day_key_labelset(keys[i]))
+			if (store_day_key_labelset(keys[i + len]) !=
+			    store_day_key_labelset(keys[i]))
 				break;
 		r = pack_labelset(p, s, hour, keys + i, len, err);
 	}
 	return r == 0 && n > 0 ? drop_rows(p, s->id, hour, err) : r;
 }
 
-static int list_streams(struct writer *w, struct buf *ret_streams, struct err *err)
+static int list_streams(struct store_writer *w, struct buf *ret_streams, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&w->day, DAY_STREAMS, NULL, 0, &stmt, err);
+	int r = store_day_query(&w->day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
 
-	while (r == 0 && (r = day_next(&w->day, stmt, err)) > 0) {
+	while (r == 0 && (r = store_day_next(&w->day, stmt, err)) > 0) {
 		struct pack_stream s = {
 			.id = (uint32_t)sqlite3_column_int64(stmt, 0),
 			.service = (uint32_t)sqlite3_column_int64(stmt, 1),
 			.snapshot = sqlite3_column_int(stmt, 3) != 0,
 		};
 
-		r = s.id > DAY_MAX_STREAMS ? -EBADMSG : buf_append(ret_streams, &s, sizeof(s));
+		r = s.id > STORE_DAY_MAX_STREAMS ? -EBADMSG
+						 : buf_append(ret_streams, &s, sizeof(s));
 	}
 	return r;
 }
@@ -264,7 +268,7 @@ static int merge_services(struct packer *p, const struct pack_stream *streams, s
 		if (streams[i].service == last)
 			continue;
 		last = streams[i].service;
-		r = sqlite_merge_chunks(p->w, p->tools, last, always, err);
+		r = store_sqlite_merge_chunks(p->w, p->tools, last, always, err);
 	}
 	return r;
 }
@@ -273,61 +277,62 @@ static int merge_services(struct packer *p, const struct pack_stream *streams, s
 static int pack_streams(struct packer *p, const struct pack_stream *streams, size_t n,
 			unsigned int hour, struct err *err)
 {
-	int r = writer_begin(p->w, err);
+	int r = store_writer_begin(p->w, err);
 
 	p->packed = false;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = pack_hour(p, &streams[i], hour, err);
 	if (r == 0)
-		r = metrics_pack_hour(p->w, p->tools, hour, &p->damage, err);
+		r = store_metrics_pack_hour(p->w, p->tools, hour, &p->damage, err);
 	if (r == 0 && p->packed)
 		r = merge_services(p, streams, n, false, err);
-	return r < 0 ? r : writer_commit(p->w, p->tools, err);
+	return r < 0 ? r : store_writer_commit(p->w, p->tools, err);
 }
 
-int sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err)
+int store_sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err)
 {
 	_cleanup_(packer_release) struct packer p = {.tools = &s->tools};
 	_cleanup_(buf_release) struct buf streams = {0};
-	int64_t past_ns = now_ns - GRACE_NS - number * DAY_NS;
-	int64_t hours = MIN(past_ns / (BLOCK_HOUR_MS * 1000000LL), 24);
+	int64_t past_ns = now_ns - GRACE_NS - number * STORE_DAY_NS;
+	int64_t hours = MIN(past_ns / (STORE_BLOCK_HOUR_MS * 1000000LL), 24);
 	const struct pack_stream *list;
 	uint64_t settled = 0;
 	size_t n;
 	int r;
 
 	(void)map_get(&s->settled, (uint64_t)number, &settled);
-	if (past_ns < BLOCK_HOUR_MS * 1000000LL || settled == SQLITE_ROLLED_UP ||
+	if (past_ns < STORE_BLOCK_HOUR_MS * 1000000LL || settled == STORE_SQLITE_ROLLED_UP ||
 	    (hours < 24 && settled >= (uint64_t)hours))
 		return 0;
-	p.starts = calloc(BLOCK_MAX_STACK + 1, sizeof(*p.starts));
+	p.starts = calloc(STORE_BLOCK_MAX_STACK + 1, sizeof(*p.starts));
 	if (!p.starts)
 		return err_oom(err);
-	r = sqlite_writer(s, number, &p.w, err);
+	r = store_sqlite_writer(s, number, &p.w, err);
 	if (r == 0)
-		r = sqlite_commit_writer(s, p.w, err);
+		r = store_sqlite_commit_writer(s, p.w, err);
 	if (r == 0)
 		r = list_streams(p.w, &streams, err);
 	list = (const void *)streams.data;
 	n = streams.len / sizeof(*list);
 	for (unsigned int hour = (unsigned int)settled; r == 0 && hour < hours; hour++)
 		r = pack_streams(&p, list, n, hour, err);
-	sqlite_count_damage(s, &p.damage);
+	store_sqlite_count_damage(s, &p.damage);
 	if (r == 0 && map_put(&s->settled, (uint64_t)number, (uint64_t)hours) < 0)
 		r = err_oom(err);
-	if (r < 0 || past_ns < DAY_NS)
+	if (r < 0 || past_ns < STORE_DAY_NS)
 		return r;
-	r = writer_begin(p.w, err);
+	r = store_writer_begin(p.w, err);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = sqlite_roll_up(p.w, &s->tools, list[i].id, err);
+		r = store_sqlite_roll_up(p.w, &s->tools, list[i].id, err);
 	if (r == 0)
 		r = merge_services(&p, list, n, true, err);
 	if (r == 0)
-		r = writer_commit(p.w, &s->tools, err);
+		r = store_writer_commit(p.w, &s->tools, err);
 	if (r < 0)
 		return r;
 	(void)sqlite3_exec(p.w->day.db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
 	(void)sqlite3_wal_checkpoint_v2(p.w->day.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	writer_close(p.w);
-	return map_put(&s->settled, (uint64_t)number, SQLITE_ROLLED_UP) < 0 ? err_oom(err) : 0;
+	store_writer_close(p.w);
+	return map_put(&s->settled, (uint64_t)number, STORE_SQLITE_ROLLED_UP) < 0 ? err_oom(err)
+										  : 0;
 }

@@ -6,33 +6,33 @@
 #include "store/codec/labels.h"
 #include "store/sqlite/state.h"
 
-static void close_dayp(struct day *d)
+static void close_dayp(struct store_day *d)
 {
-	day_close(d);
+	store_day_close(d);
 }
 
-static int read_day(struct store_sqlite *s, int64_t number, sqlite_day_fn *fn, void *ctx,
+static int read_day(struct store_sqlite *s, int64_t number, store_sqlite_day_fn *fn, void *ctx,
 		    struct err *err)
 {
-	_cleanup_(close_dayp) struct day day = {0};
+	_cleanup_(close_dayp) struct store_day day = {0};
 	struct err why = {};
-	int r = day_open(&day, s->dir, number, false, &why);
+	int r = store_day_open(&day, s->dir, number, false, &why);
 
 	if (r == 0)
-		r = day_exec(&day, DAY_BEGIN_READ, NULL, 0, &why);
+		r = store_day_exec(&day, STORE_DAY_BEGIN_READ, NULL, 0, &why);
 	if (r == 0)
 		r = fn(ctx, &day, &why);
 	if (r == 0)
-		r = day_exec(&day, DAY_COMMIT, NULL, 0, &why);
+		r = store_day_exec(&day, STORE_DAY_COMMIT, NULL, 0, &why);
 	/* Retention may have deleted the file meanwhile. */
 	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
 		return 0;
 	if (r == -EBADMSG || r == -ENOTSUP) {
 		uint64_t inode = day.inode;
 
-		day_close(&day);
+		store_day_close(&day);
 		if (r == -EBADMSG)
-			sqlite_set_aside(s, number, inode, why.text);
+			store_sqlite_set_aside(s, number, inode, why.text);
 		return 0;
 	}
 	if (r < 0 && err)
@@ -40,63 +40,64 @@ static int read_day(struct store_sqlite *s, int64_t number, sqlite_day_fn *fn, v
 	return r;
 }
 
-int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
-		    void *ctx, struct err *err)
+int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns,
+			  store_sqlite_day_fn *fn, void *ctx, struct err *err)
 {
-	_cleanup_free_ struct sqlite_file *files = NULL;
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	size_t n = 0;
-	int r = sqlite_files(s, &files, &n, err);
+	int r = store_sqlite_files(s, &files, &n, err);
 
 	if (from_ns >= to_ns)
 		return 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		int64_t begin = files[i].number * DAY_NS;
+		int64_t begin = files[i].number * STORE_DAY_NS;
 
-		if (files[i].damaged || begin >= to_ns || begin + DAY_NS <= from_ns)
+		if (files[i].damaged || begin >= to_ns || begin + STORE_DAY_NS <= from_ns)
 			continue;
 		r = read_day(s, files[i].number, fn, ctx, err);
 	}
 	return r;
 }
 
-int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err)
+int store_sqlite_find_service(struct store_day *day, const char *service, uint32_t *ret_id,
+			      struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_SERVICES, NULL, 0, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_SERVICES, NULL, 0, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
+	while ((r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		if (!view_eq(day_blob(stmt, 1), view_str(service)))
+		if (!view_eq(store_day_blob(stmt, 1), view_str(service)))
 			continue;
-		day_done(stmt);
+		store_day_done(stmt);
 		*ret_id = (uint32_t)id;
-		return id > 0 && id <= DAY_MAX_STREAMS;
+		return id > 0 && id <= STORE_DAY_MAX_STREAMS;
 	}
 	return r;
 }
 
-int sqlite_find_stream(struct day *day, const char *service, const char *type,
-		       struct sqlite_stream *ret, struct err *err)
+int store_sqlite_find_stream(struct store_day *day, const char *service, const char *type,
+			     struct store_sqlite_stream *ret, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
-		if (!view_eq(day_blob(stmt, 4), view_str(service)) ||
-		    !view_eq(day_blob(stmt, 2), view_str(type)))
+	while ((r = store_day_next(day, stmt, err)) > 0) {
+		if (!view_eq(store_day_blob(stmt, 4), view_str(service)) ||
+		    !view_eq(store_day_blob(stmt, 2), view_str(type)))
 			continue;
-		*ret = (struct sqlite_stream){
+		*ret = (struct store_sqlite_stream){
 			.id = (uint32_t)sqlite3_column_int64(stmt, 0),
 			.service = (uint32_t)sqlite3_column_int64(stmt, 1),
 			.snapshot = sqlite3_column_int(stmt, 3) != 0,
 		};
-		day_done(stmt);
-		return ret->id > DAY_MAX_STREAMS ? -EBADMSG : 1;
+		store_day_done(stmt);
+		return ret->id > STORE_DAY_MAX_STREAMS ? -EBADMSG : 1;
 	}
 	return r;
 }
@@ -106,17 +107,17 @@ static int64_t to_ms(int64_t ns)
 	return ns / 1000000 + (ns % 1000000 > 0);
 }
 
-void sqlite_day_window(const struct day *day, int64_t from_ns, int64_t to_ns, int64_t *ret_from_ms,
-		       int64_t *ret_to_ms)
+void store_sqlite_day_window(const struct store_day *day, int64_t from_ns, int64_t to_ns,
+			     int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
-	int64_t begin = day->number * DAY_MS;
+	int64_t begin = day->number * STORE_DAY_MS;
 
-	*ret_from_ms = MIN(MAX(to_ms(from_ns) - begin, 0), DAY_MS);
-	*ret_to_ms = MIN(MAX(to_ms(to_ns) - begin, 0), DAY_MS);
+	*ret_from_ms = MIN(MAX(to_ms(from_ns) - begin, 0), STORE_DAY_MS);
+	*ret_to_ms = MIN(MAX(to_ms(to_ns) - begin, 0), STORE_DAY_MS);
 }
 
-int sqlite_filter(struct day *day, uint32_t service, const struct store_window *window,
-		  uint8_t **ret_bits, struct err *err)
+int store_sqlite_filter(struct store_day *day, uint32_t service, const struct store_window *window,
+			uint8_t **ret_bits, struct err *err)
 {
 	_cleanup_free_ uint8_t *bits = NULL;
 	sqlite3_stmt *stmt = NULL;
@@ -126,20 +127,21 @@ int sqlite_filter(struct day *day, uint32_t service, const struct store_window *
 		*ret_bits = NULL;
 		return 0;
 	}
-	bits = calloc(1, DAY_MAX_LABELSETS / 8 + 1);
+	bits = calloc(1, STORE_DAY_MAX_LABELSETS / 8 + 1);
 	if (!bits)
 		return err_oom(err);
-	r = day_query(day, DAY_LABELSETS, NULL, 0, &stmt, err);
+	r = store_day_query(day, STORE_DAY_LABELSETS, NULL, 0, &stmt, err);
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
+	while ((r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
 		if (sqlite3_column_int64(stmt, 1) != service)
 			continue;
-		pass = labels_match(day_blob(stmt, 2), window->filters, window->n_filters);
-		if (pass < 0 || id < 0 || id > DAY_MAX_LABELSETS) {
-			day_done(stmt);
+		pass = store_labels_match(store_day_blob(stmt, 2), window->filters,
+					  window->n_filters);
+		if (pass < 0 || id < 0 || id > STORE_DAY_MAX_LABELSETS) {
+			store_day_done(stmt);
 			return err_set(err, -EBADMSG, "%s: damaged labels", day->path);
 		}
 		if (pass)

@@ -12,7 +12,7 @@
 #define MAX_DAMAGED 1000
 
 /* "2026-11-15.db", or that and ".damaged-1". */
-static bool parse_name(const char *name, struct sqlite_file *ret)
+static bool parse_name(const char *name, struct store_sqlite_file *ret)
 {
 	struct tm tm = {0};
 	const char *rest;
@@ -42,7 +42,7 @@ static uint64_t size_of(const char *dir, const char *name, const char *suffix)
 
 static int compare_files(const void *va, const void *vb)
 {
-	const struct sqlite_file *a = va, *b = vb;
+	const struct store_sqlite_file *a = va, *b = vb;
 
 	if (a->number != b->number)
 		return a->number < b->number ? -1 : 1;
@@ -55,12 +55,12 @@ static void closedirp(DIR **d)
 		(void)closedir(*d);
 }
 
-int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, size_t *ret_len,
-		 struct err *err)
+int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **ret_files,
+		       size_t *ret_len, struct err *err)
 {
 	_cleanup_(closedirp) DIR *dir = opendir(s->dir);
 	_cleanup_(buf_release) struct buf files = {0};
-	struct sqlite_file f = {0};
+	struct store_sqlite_file f = {0};
 	struct dirent *e;
 
 	if (!dir)
@@ -81,13 +81,13 @@ int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, s
 }
 
 /* Delete the database first: a later open then finds nothing, not half of it. */
-static void remove_file(struct store_sqlite *s, const struct sqlite_file *f)
+static void remove_file(struct store_sqlite *s, const struct store_sqlite_file *f)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
 	char path[512];
 
 	if (!f->damaged)
-		sqlite_drop_writer(s, f->number);
+		store_sqlite_drop_writer(s, f->number);
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s%s", s->dir, f->name, suffixes[i]);
 		(void)unlink(path);
@@ -95,23 +95,23 @@ static void remove_file(struct store_sqlite *s, const struct sqlite_file *f)
 }
 
 /* Whether to delete the file: by age, or because the directory is too large. */
-static bool must_go(const struct store_sqlite *s, const struct sqlite_file *f, int64_t now_ns,
+static bool must_go(const struct store_sqlite *s, const struct store_sqlite_file *f, int64_t now_ns,
 		    uint64_t bytes)
 {
-	if (!f->damaged && f->number >= now_ns / DAY_NS)
+	if (!f->damaged && f->number >= now_ns / STORE_DAY_NS)
 		return false;
-	if (s->retention_ns > 0 && (f->number + 1) * DAY_NS <= now_ns - s->retention_ns)
+	if (s->retention_ns > 0 && (f->number + 1) * STORE_DAY_NS <= now_ns - s->retention_ns)
 		return true;
 	return s->max_bytes > 0 && bytes > s->max_bytes;
 }
 
-int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
+int store_sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
 {
-	_cleanup_free_ struct sqlite_file *files = NULL;
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	char sentence[256];
 	uint64_t bytes = 0;
 	size_t n = 0;
-	int r = sqlite_files(s, &files, &n, err);
+	int r = store_sqlite_files(s, &files, &n, err);
 
 	if (r < 0)
 		return r;
@@ -132,7 +132,7 @@ int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
 		       "today's profiles alone take %llu MB, more than --max-disk (%llu MB); "
 		       "nothing is stored until tomorrow, or until you raise it",
 		       (unsigned long long)bytes >> 20, (unsigned long long)s->max_bytes >> 20);
-	sqlite_trouble(s, sentence, false);
+	store_sqlite_trouble(s, sentence, false);
 	return 0;
 }
 
@@ -153,17 +153,18 @@ static bool rename_day(const struct store_sqlite *s, const char *path, int n)
 	return true;
 }
 
-void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
-			     const char *why)
+void store_sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
+				   const char *why)
 {
 	char path[512], sentence[800];
 	struct stat st;
 
-	day_path(path, sizeof(path), s->dir, number);
+	store_day_path(path, sizeof(path), s->dir, number);
 	/* Another reader may have been faster, and a new file may have taken the name. */
-	if (stat(path, &st) < 0 || (inode && st.st_ino != inode) || sqlite_lock_folder(s, NULL) < 0)
+	if (stat(path, &st) < 0 || (inode && st.st_ino != inode) ||
+	    store_sqlite_lock_folder(s, NULL) < 0)
 		return;
-	sqlite_drop_writer(s, number);
+	store_sqlite_drop_writer(s, number);
 	for (int n = 1; n < MAX_DAMAGED; n++)
 		if (rename_day(s, path, n))
 			break;
@@ -175,9 +176,9 @@ void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t in
 	(void)pthread_mutex_unlock(&s->status_lock);
 }
 
-void sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why)
+void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why)
 {
 	(void)pthread_mutex_lock(&s->lock);
-	sqlite_set_aside_locked(s, number, inode, why);
+	store_sqlite_set_aside_locked(s, number, inode, why);
 	(void)pthread_mutex_unlock(&s->lock);
 }

@@ -19,7 +19,7 @@ struct charting {
 	uint32_t *times; /* distinct collection times of each step */
 	uint8_t *seen;	 /* whether a point passed the filters */
 	bool snapshot;
-	struct damage damage;
+	struct store_damage damage;
 	int64_t day_ms; /* start of the current day */
 };
 
@@ -44,40 +44,42 @@ static void chart_value(void *ctx, int64_t ms, double value)
 	c->sums[i] += value;
 }
 
-static int chart_points(struct charting *c, struct day *day, const struct sqlite_stream *stream,
-			const uint8_t *bits, struct buf *times, struct err *err)
+static int chart_points(struct charting *c, struct store_day *day,
+			const struct store_sqlite_stream *stream, const uint8_t *bits,
+			struct buf *times, struct err *err)
 {
 	int64_t from_ms, to_ms, last = -1;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
-	sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &from_ms, &to_ms);
-	r = day_query(
-		day, DAY_POINTS,
-		(const int64_t[]){day_key(stream->id, from_ms, 0), day_key(stream->id, to_ms, 0)},
-		2, &stmt, err);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+	store_sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &from_ms, &to_ms);
+	r = store_day_query(day, STORE_DAY_POINTS,
+			    (const int64_t[]){store_day_key(stream->id, from_ms, 0),
+					      store_day_key(stream->id, to_ms, 0)},
+			    2, &stmt, err);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
-		uint32_t ms = (uint32_t)day_key_ms(key);
+		uint32_t ms = (uint32_t)store_day_key_ms(key);
 
 		r = ms != last ? buf_append(times, &ms, sizeof(ms)) : 0;
 		last = ms;
-		if (sqlite_passes(bits, day_key_labelset(key)))
+		if (store_sqlite_passes(bits, store_day_key_labelset(key)))
 			chart_value(c, ms, (double)sqlite3_column_int64(stmt, 1));
 	}
 	return r;
 }
 
-static int chart_profiles(struct charting *c, struct day *day, struct buf *times, struct err *err)
+static int chart_profiles(struct charting *c, struct store_day *day, struct buf *times,
+			  struct err *err)
 {
 	_cleanup_free_ uint8_t *bits = NULL;
-	struct sqlite_stream stream;
-	int r = sqlite_find_stream(day, c->window->service, c->window->type, &stream, err);
+	struct store_sqlite_stream stream;
+	int r = store_sqlite_find_stream(day, c->window->service, c->window->type, &stream, err);
 
 	if (r <= 0)
 		return r;
 	c->snapshot = stream.snapshot;
-	r = sqlite_filter(day, stream.service, c->window, &bits, err);
+	r = store_sqlite_filter(day, stream.service, c->window, &bits, err);
 	return r < 0 ? r : chart_points(c, day, &stream, bits, times, err);
 }
 
@@ -98,17 +100,17 @@ static void count_times(struct charting *c, const struct buf *a, const struct bu
 	}
 }
 
-static int chart_day(void *ctx, struct day *day, struct err *err)
+static int chart_day(void *ctx, struct store_day *day, struct err *err)
 {
 	_cleanup_(buf_release) struct buf times = {0};
 	struct charting *c = ctx;
-	struct metrics_stream metrics = {.fn = chart_value, .ctx = c, .damage = &c->damage};
+	struct store_metrics_stream metrics = {.fn = chart_value, .ctx = c, .damage = &c->damage};
 	int r;
 
-	c->day_ms = day->number * DAY_MS;
+	c->day_ms = day->number * STORE_DAY_MS;
 	r = chart_profiles(c, day, &times, err);
 	if (r == 0)
-		r = metrics_read_stream(&metrics, day, c->window, err);
+		r = store_metrics_read_stream(&metrics, day, c->window, err);
 	if (r > 0)
 		c->snapshot = metrics.snapshot;
 	if (r >= 0)
@@ -117,8 +119,8 @@ static int chart_day(void *ctx, struct day *day, struct err *err)
 	return MIN(r, 0);
 }
 
-int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
-		  double *points, size_t n_points, struct err *err)
+int store_sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
+			double *points, size_t n_points, struct err *err)
 {
 	_cleanup_free_ uint32_t *times = NULL;
 	_cleanup_free_ uint8_t *seen = NULL;
@@ -134,9 +136,9 @@ int sqlite_series(struct store *store, const struct store_window *window, int64_
 	c.sums = sums = calloc(n_points + 1, sizeof(*sums));
 	if (!times || !seen || !sums)
 		return err_oom(err);
-	r = sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, chart_day, &c,
-			    err);
-	sqlite_count_damage(store_sqlite(store), &c.damage);
+	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, chart_day,
+				  &c, err);
+	store_sqlite_count_damage(store_sqlite(store), &c.damage);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_points; i++) {

@@ -46,7 +46,7 @@ static int64_t wall_clock(void *ctx)
 	return (int64_t)clock_unix_ns();
 }
 
-int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
+int store_sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
 	char path[512];
@@ -70,7 +70,7 @@ int sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 	return 0;
 }
 
-void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
+void store_sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
 {
 	HOLD(&s->status_lock);
 
@@ -79,7 +79,7 @@ void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing)
 	s->status.writing = writing;
 }
 
-void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage)
+void store_sqlite_count_damage(struct store_sqlite *s, const struct store_damage *damage)
 {
 	HOLD(&s->status_lock);
 
@@ -111,10 +111,10 @@ static void count_lost(struct store_sqlite *s, const struct writing *lost)
 	s->status.points_lost += lost->metrics ? lost->metrics->metrics->len : 0;
 }
 
-void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
+void store_sqlite_drop_writer(struct store_sqlite *s, int64_t number)
 {
-	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
-		struct writer *w = &s->writers[i];
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++) {
+		struct store_writer *w = &s->writers[i];
 
 		if (!w->open || w->day.number != number)
 			continue;
@@ -124,15 +124,15 @@ void sqlite_drop_writer(struct store_sqlite *s, int64_t number)
 			s->status.events_lost += w->events;
 			s->status.points_lost += w->metrics.points;
 		}
-		writer_close(w);
+		store_writer_close(w);
 	}
 }
 
-int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err)
+int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err)
 {
 	uint64_t profiles = w->profiles, samples = w->samples;
 	uint64_t points = w->metrics.points, events = w->events;
-	int r = writer_commit(w, &s->tools, err);
+	int r = store_writer_commit(w, &s->tools, err);
 
 	if (r < 0)
 		return r;
@@ -148,13 +148,14 @@ int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *e
 	return 0;
 }
 
-int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err)
+int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_writer **ret,
+			struct err *err)
 {
-	struct writer *w = &s->writers[0];
+	struct store_writer *w = &s->writers[0];
 	int r;
 
-	for (size_t i = 0; i < SQLITE_WRITERS; i++) {
-		struct writer *other = &s->writers[i];
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++) {
+		struct store_writer *other = &s->writers[i];
 
 		if (other->open && other->day.number == number) {
 			*ret = other;
@@ -164,19 +165,19 @@ int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, s
 			w = other;
 	}
 	if (w->open) {
-		r = sqlite_commit_writer(s, w, err);
+		r = store_sqlite_commit_writer(s, w, err);
 		if (r < 0) {
-			sqlite_drop_writer(s, w->day.number);
+			store_sqlite_drop_writer(s, w->day.number);
 			return r;
 		}
-		writer_close(w);
+		store_writer_close(w);
 	}
-	r = sqlite_lock_folder(s, err);
+	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
-		r = writer_open(w, s->dir, number, err);
+		r = store_writer_open(w, s->dir, number, err);
 	if (r == -EBADMSG) {
-		sqlite_set_aside_locked(s, number, 0, err ? err->text : "");
-		r = writer_open(w, s->dir, number, err);
+		store_sqlite_set_aside_locked(s, number, 0, err ? err->text : "");
+		r = store_writer_open(w, s->dir, number, err);
 	}
 	if (r < 0)
 		return r;
@@ -189,12 +190,12 @@ static void spoil(struct store_sqlite *s, int r, const struct err *err)
 {
 	char line[ERR_LINE_MAX];
 
-	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
 		if (s->writers[i].open)
-			sqlite_drop_writer(s, s->writers[i].day.number);
+			store_sqlite_drop_writer(s, s->writers[i].day.number);
 	s->spoiled = r;
 	s->why_spoiled = *err;
-	sqlite_trouble(s, err_describe(err, r, line), false);
+	store_sqlite_trouble(s, err_describe(err, r, line), false);
 }
 
 /* There is new data to pack, from this hour on. */
@@ -207,17 +208,17 @@ static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struc
 	return map_put(&s->settled, (uint64_t)number, hour) < 0 ? err_oom(err) : 0;
 }
 
-static int write_to(struct store_sqlite *s, struct writer *w, const struct writing *e,
+static int write_to(struct store_sqlite *s, struct store_writer *w, const struct writing *e,
 		    struct err *err)
 {
 	uint64_t refused = 0;
 	int r;
 
 	if (e->profile)
-		return writer_write(w, &s->tools, e->profile, err);
+		return store_writer_write(w, &s->tools, e->profile, err);
 	if (e->event)
-		return events_write(w, &s->tools, e->event, err);
-	r = metrics_write(w, &s->tools, e->metrics, &refused, err);
+		return store_events_write(w, &s->tools, e->event, err);
+	r = store_metrics_write(w, &s->tools, e->metrics, &refused, err);
 	if (refused > 0) {
 		HOLD(&s->status_lock);
 		s->status.series_refused += refused;
@@ -228,10 +229,10 @@ static int write_to(struct store_sqlite *s, struct writer *w, const struct writi
 static int try_write(struct store_sqlite *s, const struct writing *e, int64_t number,
 		     struct err *err)
 {
-	struct writer *w = NULL;
+	struct store_writer *w = NULL;
 	size_t used = 0;
 	uint64_t inode;
-	int r = sqlite_writer(s, number, &w, err);
+	int r = store_sqlite_writer(s, number, &w, err);
 
 	if (r < 0)
 		return r;
@@ -240,18 +241,19 @@ static int try_write(struct store_sqlite *s, const struct writing *e, int64_t nu
 	if (r == -EBADMSG) {
 		/* The existing file is damaged: this interval starts a new one. */
 		inode = w->day.inode;
-		sqlite_set_aside_locked(s, number, inode, err->text);
-		r = sqlite_writer(s, number, &w, err);
+		store_sqlite_set_aside_locked(s, number, inode, err->text);
+		r = store_sqlite_writer(s, number, &w, err);
 		if (r == 0)
 			r = write_to(s, w, e, err);
 	}
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < SQLITE_WRITERS; i++)
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
 		if (s->writers[i].open && &s->writers[i] != w)
-			used += writer_memory(&s->writers[i]);
-	r = writer_shrink(w, &s->tools, DICTS_MAX_BYTES - MIN(used, DICTS_MAX_BYTES), err);
-	return r < 0 ? r : unsettle(s, number, (uint64_t)(e->time_ns % DAY_NS / HOUR_NS), err);
+			used += store_writer_memory(&s->writers[i]);
+	r = store_writer_shrink(w, &s->tools, DICTS_MAX_BYTES - MIN(used, DICTS_MAX_BYTES), err);
+	return r < 0 ? r
+		     : unsettle(s, number, (uint64_t)(e->time_ns % STORE_DAY_NS / HOUR_NS), err);
 }
 
 static int write_any(struct store *store, const struct writing *e, struct err *err)
@@ -264,7 +266,7 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 	HOLD(&s->lock);
 	if (!err)
 		err = &own;
-	if (e->time_ns < now - DAY_NS || e->time_ns > now + DAY_NS || e->time_ns < 0) {
+	if (e->time_ns < now - STORE_DAY_NS || e->time_ns > now + STORE_DAY_NS || e->time_ns < 0) {
 		count_lost(s, e);
 		return err_lack(err, -ERANGE, ERR_CAUSE_MACHINE, "check the system clock",
 				"data of %s is dated more than a day from now and is not stored",
@@ -279,7 +281,7 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 		count_lost(s, e);
 		return err_set(err, -ENOSPC, "%s is larger than --max-disk", s->dir);
 	}
-	r = try_write(s, e, e->time_ns / DAY_NS, err);
+	r = try_write(s, e, e->time_ns / STORE_DAY_NS, err);
 	if (r == 0)
 		return 0;
 	count_lost(s, e);
@@ -325,11 +327,11 @@ static int sqlite_commit(struct store *store, struct err *err)
 		*err = s->why_spoiled;
 		return r;
 	}
-	for (size_t i = 0; r == 0 && i < SQLITE_WRITERS; i++) {
+	for (size_t i = 0; r == 0 && i < STORE_SQLITE_WRITERS; i++) {
 		if (!s->writers[i].open || !s->writers[i].in_transaction)
 			continue;
 		wrote = true;
-		r = sqlite_commit_writer(s, &s->writers[i], err);
+		r = store_sqlite_commit_writer(s, &s->writers[i], err);
 	}
 	if (r < 0) {
 		spoil(s, r, err);
@@ -337,36 +339,36 @@ static int sqlite_commit(struct store *store, struct err *err)
 		return r;
 	}
 	if (wrote)
-		sqlite_trouble(s, "", true);
+		store_sqlite_trouble(s, "", true);
 	if (s->max_bytes == 0 || s->lock_fd < 0)
 		return 0;
-	return sqlite_retain(s, s->now_ns(s->now_ctx), err);
+	return store_sqlite_retain(s, s->now_ns(s->now_ctx), err);
 }
 
 static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
-	_cleanup_free_ struct sqlite_file *files = NULL;
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	size_t n = 0;
 	int r;
 
 	HOLD(&s->lock);
-	r = sqlite_lock_folder(s, err);
+	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
-		r = sqlite_retain(s, now_ns, err);
+		r = store_sqlite_retain(s, now_ns, err);
 	if (r == 0)
-		r = sqlite_files(s, &files, &n, err);
+		r = store_sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct err why = {};
 
 		if (files[i].damaged)
 			continue;
-		r = sqlite_pack_day(s, files[i].number, now_ns, &why);
+		r = store_sqlite_pack_day(s, files[i].number, now_ns, &why);
 		if (r == 0)
 			continue;
-		sqlite_drop_writer(s, files[i].number);
+		store_sqlite_drop_writer(s, files[i].number);
 		if (r == -EBADMSG) {
-			sqlite_set_aside_locked(s, files[i].number, 0, why.text);
+			store_sqlite_set_aside_locked(s, files[i].number, 0, why.text);
 			r = 0;
 			continue;
 		}
@@ -380,9 +382,9 @@ static void sqlite_close(struct store *store)
 {
 	struct store_sqlite *s = store_sqlite(store);
 
-	for (size_t i = 0; i < SQLITE_WRITERS; i++)
-		writer_close(&s->writers[i]);
-	writer_tools_release(&s->tools);
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
+		store_writer_close(&s->writers[i]);
+	store_writer_tools_release(&s->tools);
 	map_release(&s->settled);
 	map_release(&s->damaged);
 	if (s->lock_fd >= 0)
@@ -399,13 +401,13 @@ static const struct store_ops sqlite_ops = {
 	.commit = sqlite_commit,
 	.maintain = sqlite_maintain,
 	.close = sqlite_close,
-	.sum = sqlite_sum,
-	.series = sqlite_series,
-	.streams = sqlite_streams,
-	.labelsets = sqlite_labelsets,
-	.metrics = sqlite_metrics,
-	.events = sqlite_events,
-	.status = sqlite_status,
+	.sum = store_sqlite_sum,
+	.series = store_sqlite_series,
+	.streams = store_sqlite_streams,
+	.labelsets = store_sqlite_labelsets,
+	.metrics = store_sqlite_metrics,
+	.events = store_sqlite_events,
+	.status = store_sqlite_status,
 };
 
 int store_sqlite_open(const struct store_sqlite_config *config, struct store **ret_store,
@@ -428,11 +430,11 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->now_ns = config->now_ns ? config->now_ns : wall_clock;
 	s->now_ctx = config->now_ctx;
 	s->lock_fd = -1;
-	s->tools.max_stacks =
-		MIN(config->max_stacks ? config->max_stacks : BLOCK_MAX_STACK, BLOCK_MAX_STACK);
+	s->tools.max_stacks = MIN(config->max_stacks ? config->max_stacks : STORE_BLOCK_MAX_STACK,
+				  STORE_BLOCK_MAX_STACK);
 	s->tools.max_labelsets =
-		MIN(config->max_labelsets ? config->max_labelsets : DAY_MAX_LABELSETS,
-		    DAY_MAX_LABELSETS);
+		MIN(config->max_labelsets ? config->max_labelsets : STORE_DAY_MAX_LABELSETS,
+		    STORE_DAY_MAX_LABELSETS);
 	s->tools.max_series = config->max_series ? config->max_series : USUAL_SERIES;
 	s->tools.max_series_in_all =
 		config->max_series_in_all ? config->max_series_in_all : USUAL_SERIES_IN_ALL;

@@ -11,9 +11,9 @@
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/writer.h"
 
-#define SQLITE_WRITERS 2 /* days open for writing; two around midnight */
+#define STORE_SQLITE_WRITERS 2 /* days open for writing; two around midnight */
 
-#define SQLITE_ROLLED_UP 25
+#define STORE_SQLITE_ROLLED_UP 25
 
 struct store_sqlite {
 	struct store base;
@@ -25,13 +25,13 @@ struct store_sqlite {
 
 	pthread_mutex_t lock; /* protects everything below but the status */
 	int lock_fd;	      /* of the directory's lock; -1: not held */
-	struct writer writers[SQLITE_WRITERS];
-	struct writer_tools tools;
+	struct store_writer writers[STORE_SQLITE_WRITERS];
+	struct store_writer_tools tools;
 	uint64_t ticks;
 	int spoiled; /* -errno if the interval can no longer be written; 0: it can */
 	struct err why_spoiled;
 	bool too_large;
-	struct map settled; /* by day: hours below are packed; SQLITE_ROLLED_UP: all done */
+	struct map settled; /* by day: hours below are packed; STORE_SQLITE_ROLLED_UP: all done */
 
 	pthread_mutex_t status_lock;
 	struct store_status status; /* the counters and the trouble */
@@ -44,82 +44,87 @@ static inline struct store_sqlite *store_sqlite(struct store *store)
 }
 
 /* sqlite.c; all with the lock held. */
-int sqlite_lock_folder(struct store_sqlite *s, struct err *err);
-int sqlite_writer(struct store_sqlite *s, int64_t number, struct writer **ret, struct err *err);
-int sqlite_commit_writer(struct store_sqlite *s, struct writer *w, struct err *err);
-void sqlite_drop_writer(struct store_sqlite *s, int64_t number); /* uncommitted profiles are lost */
+int store_sqlite_lock_folder(struct store_sqlite *s, struct err *err);
+int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_writer **ret,
+			struct err *err);
+int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err);
+void store_sqlite_drop_writer(struct store_sqlite *s,
+			      int64_t number); /* uncommitted profiles are lost */
 /* Counts blocks that were not counted yet. */
-void sqlite_count_damage(struct store_sqlite *s, const struct damage *damage);
+void store_sqlite_count_damage(struct store_sqlite *s, const struct store_damage *damage);
 /* Reports trouble until the next successful commit. */
-void sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
+void store_sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
 
 /* retention.c */
-struct sqlite_file {
+struct store_sqlite_file {
 	char name[64];
 	int64_t number;
 	bool damaged;
 	uint64_t bytes; /* with its log */
 };
 /* All files in the directory, oldest first. The caller frees the array. */
-int sqlite_files(const struct store_sqlite *s, struct sqlite_file **ret_files, size_t *ret_len,
-		 struct err *err);
+int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **ret_files,
+		       size_t *ret_len, struct err *err);
 /* With the lock held. */
-int sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err);
+int store_sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err);
 /* Renames a damaged day; inode identifies the file in which the damage was seen. */
-void sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why);
-void sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
-			     const char *why);
+void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode,
+			    const char *why);
+void store_sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
+				   const char *why);
 
 /* pack.c; with the lock held. */
-int sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err);
+int store_sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err);
 
 /* rollup.c: within the open transaction; no-op if already rolled up. */
-int sqlite_roll_up(struct writer *w, struct writer_tools *t, uint32_t stream, struct err *err);
+int store_sqlite_roll_up(struct store_writer *w, struct store_writer_tools *t, uint32_t stream,
+			 struct err *err);
 
 /* merge.c: merges small dictionary chunks into large ones, within the open transaction. */
-int sqlite_merge_chunks(struct writer *w, struct writer_tools *t, uint32_t service, bool always,
-			struct err *err);
+int store_sqlite_merge_chunks(struct store_writer *w, struct store_writer_tools *t,
+			      uint32_t service, bool always, struct err *err);
 
 /* read.c */
-typedef int sqlite_day_fn(void *ctx, struct day *day, struct err *err);
+typedef int store_sqlite_day_fn(void *ctx, struct store_day *day, struct err *err);
 /*
  * Calls fn for each day in the window, oldest first, within a read transaction. If it returns
  * -EBADMSG, the day is moved aside and the iteration continues.
  */
-int sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns, sqlite_day_fn *fn,
-		    void *ctx, struct err *err);
+int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns,
+			  store_sqlite_day_fn *fn, void *ctx, struct err *err);
 /* 1 if the day has the service, otherwise 0. */
-int sqlite_find_service(struct day *day, const char *service, uint32_t *ret_id, struct err *err);
-struct sqlite_stream {
+int store_sqlite_find_service(struct store_day *day, const char *service, uint32_t *ret_id,
+			      struct err *err);
+struct store_sqlite_stream {
 	uint32_t id;
 	uint32_t service;
 	bool snapshot;
 };
 /* 1 if the day has the stream, otherwise 0. */
-int sqlite_find_stream(struct day *day, const char *service, const char *type,
-		       struct sqlite_stream *ret, struct err *err);
+int store_sqlite_find_stream(struct store_day *day, const char *service, const char *type,
+			     struct store_sqlite_stream *ret, struct err *err);
 /* The window within the day, in ms: rounded up, as times are stored in whole ms. */
-void sqlite_day_window(const struct day *day, int64_t from_ns, int64_t to_ns, int64_t *ret_from_ms,
-		       int64_t *ret_to_ms);
+void store_sqlite_day_window(const struct store_day *day, int64_t from_ns, int64_t to_ns,
+			     int64_t *ret_from_ms, int64_t *ret_to_ms);
 /* One bit per label set of the service that passes the filters; NULL without filters. */
-int sqlite_filter(struct day *day, uint32_t service, const struct store_window *window,
-		  uint8_t **ret_bits, struct err *err);
-static inline bool sqlite_passes(const uint8_t *bits, uint32_t labelset)
+int store_sqlite_filter(struct store_day *day, uint32_t service, const struct store_window *window,
+			uint8_t **ret_bits, struct err *err);
+static inline bool store_sqlite_passes(const uint8_t *bits, uint32_t labelset)
 {
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
 /* sum.c, series.c, store/status.c, streams.c, metrics/query.c, events.c */
-void sqlite_status(struct store *store, struct store_status *ret_status);
-int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
-	       struct err *err);
-int sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
-		  double *points, size_t n_points, struct err *err);
-int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
-		   struct store_stream **ret_streams, size_t *ret_len, struct err *err);
-int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
-		     struct store_labelset **ret_sets, size_t *ret_len, struct err *err);
-int sqlite_metrics(struct store *store, const struct store_metric_query *query,
-		   struct store_metric_answer *ret_answer, struct err *err);
-int sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
-		  struct store_events_answer *ret_answer, struct err *err);
+void store_sqlite_status(struct store *store, struct store_status *ret_status);
+int store_sqlite_sum(struct store *store, const struct store_window *window,
+		     struct store_sum *ret_sum, struct err *err);
+int store_sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
+			double *points, size_t n_points, struct err *err);
+int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+			 struct store_stream **ret_streams, size_t *ret_len, struct err *err);
+int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+			   struct store_labelset **ret_sets, size_t *ret_len, struct err *err);
+int store_sqlite_metrics(struct store *store, const struct store_metric_query *query,
+			 struct store_metric_answer *ret_answer, struct err *err);
+int store_sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+			struct store_events_answer *ret_answer, struct err *err);

@@ -21,25 +21,26 @@ struct listing {
 	struct intern names; /* of streams, or label sets as bytes */
 	struct buf items;    /* struct store_stream, or struct span */
 	struct span *spans;  /* of a day's label sets; first_ns 0: none seen */
-	struct damage damage;
+	struct store_damage damage;
 };
 
 /* The time of the first or last point of a stream in the window; 0 if none. */
-static int edge_point(struct day *day, enum day_sql sql, const int64_t range[2], int64_t *ret_ns,
-		      struct err *err)
+static int edge_point(struct store_day *day, enum store_day_sql sql, const int64_t range[2],
+		      int64_t *ret_ns, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, sql, range, 2, &stmt, err);
+	int r = store_day_query(day, sql, range, 2, &stmt, err);
 
 	if (r == 0)
-		r = day_next(day, stmt, err);
+		r = store_day_next(day, stmt, err);
 	if (r <= 0)
 		return r;
 	r = sqlite3_column_type(stmt, 0) != SQLITE_NULL;
 	if (r)
-		*ret_ns = (day->number * DAY_MS + day_key_ms(sqlite3_column_int64(stmt, 0))) *
+		*ret_ns = (day->number * STORE_DAY_MS +
+			   store_day_key_ms(sqlite3_column_int64(stmt, 0))) *
 			  1000000;
-	day_done(stmt);
+	store_day_done(stmt);
 	return r;
 }
 
@@ -74,37 +75,38 @@ static int list_metric(void *ctx, struct view service, const char *type, bool sn
 			   (struct span){first_ns, last_ns});
 }
 
-static int list_streams(void *ctx, struct day *day, struct err *err)
+static int list_streams(void *ctx, struct store_day *day, struct err *err)
 {
 	struct listing *l = ctx;
-	struct metrics_listing metrics = {.from_ns = l->from_ns,
-					  .to_ns = l->to_ns,
-					  .stream = list_metric,
-					  .ctx = l,
-					  .damage = &l->damage};
+	struct store_metrics_listing metrics = {.from_ns = l->from_ns,
+						.to_ns = l->to_ns,
+						.stream = list_metric,
+						.ctx = l,
+						.damage = &l->damage};
 	int64_t from_ms, to_ms, first = 0, last = 0;
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
 
-	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+	store_sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
-		const int64_t range[] = {day_key(id, from_ms, 0), day_key(id, to_ms, 0)};
+		const int64_t range[] = {store_day_key(id, from_ms, 0),
+					 store_day_key(id, to_ms, 0)};
 
-		if (id > DAY_MAX_STREAMS)
+		if (id > STORE_DAY_MAX_STREAMS)
 			r = -EBADMSG;
 		else
-			r = edge_point(day, DAY_POINT_FIRST, range, &first, err);
+			r = edge_point(day, STORE_DAY_POINT_FIRST, range, &first, err);
 		if (r > 0)
-			r = edge_point(day, DAY_POINT_LAST, range, &last, err);
+			r = edge_point(day, STORE_DAY_POINT_LAST, range, &last, err);
 		if (r > 0)
-			r = list_stream(l, day_blob(stmt, 4), day_blob(stmt, 2),
+			r = list_stream(l, store_day_blob(stmt, 4), store_day_blob(stmt, 2),
 					sqlite3_column_int(stmt, 3) != 0,
 					(struct span){first, last});
 	}
-	if (day->stmts[DAY_STREAMS])
-		day_done(day->stmts[DAY_STREAMS]);
-	return r < 0 ? r : metrics_list_streams(&metrics, day, err);
+	if (day->stmts[STORE_DAY_STREAMS])
+		store_day_done(day->stmts[STORE_DAY_STREAMS]);
+	return r < 0 ? r : store_metrics_list_streams(&metrics, day, err);
 }
 
 static int compare_streams(const void *va, const void *vb)
@@ -121,13 +123,13 @@ static void listing_release(struct listing *l)
 	buf_release(&l->items);
 }
 
-int sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
-		   struct store_stream **ret_streams, size_t *ret_len, struct err *err)
+int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
+			 struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {
 	_cleanup_(listing_release) struct listing l = {.from_ns = from_ns, .to_ns = to_ns};
-	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
+	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
 
-	sqlite_count_damage(store_sqlite(store), &l.damage);
+	store_sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	if (buf_reserve(&l.items, 1) < 0)
@@ -155,18 +157,19 @@ static int list_metrics_set(void *ctx, uint32_t labelset, int64_t first_ns, int6
 }
 
 /* First and last times by label set of the day. */
-static int scan_sets(struct day *day, uint32_t stream, int64_t from_ms, int64_t to_ms,
+static int scan_sets(struct store_day *day, uint32_t stream, int64_t from_ms, int64_t to_ms,
 		     struct span *spans, struct err *err)
 {
-	const int64_t range[] = {day_key(stream, from_ms, 0), day_key(stream, to_ms, 0)};
+	const int64_t range[] = {store_day_key(stream, from_ms, 0),
+				 store_day_key(stream, to_ms, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_POINTS, range, 2, &stmt, err);
 
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
-		int64_t ns = (day->number * DAY_MS + day_key_ms(key)) * 1000000;
+		int64_t ns = (day->number * STORE_DAY_MS + store_day_key_ms(key)) * 1000000;
 
-		widen(&spans[day_key_labelset(key)], ns, ns);
+		widen(&spans[store_day_key_labelset(key)], ns, ns);
 		r = 0;
 	}
 	return r;
@@ -187,44 +190,44 @@ static int add_set(struct listing *l, struct view kv, const struct span *span)
 	return 0;
 }
 
-static int list_sets(void *ctx, struct day *day, struct err *err)
+static int list_sets(void *ctx, struct store_day *day, struct err *err)
 {
-	_cleanup_free_ struct span *spans = calloc(DAY_MAX_LABELSETS + 1, sizeof(*spans));
+	_cleanup_free_ struct span *spans = calloc(STORE_DAY_MAX_LABELSETS + 1, sizeof(*spans));
 	struct listing *l = ctx;
-	struct metrics_listing metrics = {.from_ns = l->from_ns,
-					  .to_ns = l->to_ns,
-					  .labelset = list_metrics_set,
-					  .ctx = l,
-					  .damage = &l->damage};
+	struct store_metrics_listing metrics = {.from_ns = l->from_ns,
+						.to_ns = l->to_ns,
+						.labelset = list_metrics_set,
+						.ctx = l,
+						.damage = &l->damage};
 	int64_t from_ms, to_ms;
 	uint32_t service = 0;
 	sqlite3_stmt *stmt = NULL;
-	int r = spans ? sqlite_find_service(day, l->service, &service, err) : err_oom(err);
+	int r = spans ? store_sqlite_find_service(day, l->service, &service, err) : err_oom(err);
 
 	if (r <= 0)
 		return r;
 	l->spans = spans;
-	r = metrics_list_labelsets(&metrics, day, service, err);
+	r = store_metrics_list_labelsets(&metrics, day, service, err);
 	if (r == 0)
-		r = day_query(day, DAY_STREAMS, NULL, 0, &stmt, err);
+		r = store_day_query(day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
 
-	sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+	store_sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		r = id < 0 || id > DAY_MAX_STREAMS ? -EBADMSG : 0;
+		r = id < 0 || id > STORE_DAY_MAX_STREAMS ? -EBADMSG : 0;
 		if (r < 0 || sqlite3_column_int64(stmt, 1) != service)
 			continue;
 		r = scan_sets(day, (uint32_t)id, from_ms, to_ms, spans, err);
 	}
 	if (r == 0)
-		r = day_query(day, DAY_LABELSETS, NULL, 0, &stmt, err);
-	while (r == 0 && (r = day_next(day, stmt, err)) > 0) {
+		r = store_day_query(day, STORE_DAY_LABELSETS, NULL, 0, &stmt, err);
+	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		r = id < 0 || id > DAY_MAX_LABELSETS ? -EBADMSG : 0;
+		r = id < 0 || id > STORE_DAY_MAX_LABELSETS ? -EBADMSG : 0;
 		if (r == 0 && sqlite3_column_int64(stmt, 1) == service && spans[id].first_ns)
-			r = add_set(l, day_blob(stmt, 2), &spans[id]);
+			r = add_set(l, store_day_blob(stmt, 2), &spans[id]);
 	}
 	if (r == 0 && spans[0].first_ns)
 		r = add_set(l, view_of("", 1), &spans[0]);
@@ -268,22 +271,22 @@ static int pack_label(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
-		     struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
+int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
+			   struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
 {
 	_cleanup_(listing_release) struct listing l = {
 		.from_ns = from_ns, .to_ns = to_ns, .service = service};
 	struct packing p = {0};
 	struct store_labelset *sets;
 	uint32_t n;
-	int r = sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
+	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
 
-	sqlite_count_damage(store_sqlite(store), &l.damage);
+	store_sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	n = l.names.len;
 	for (uint32_t i = 0; i < n; i++)
-		if (labels_each(intern_get(&l.names, i), measure_label, &p) < 0)
+		if (store_labels_each(intern_get(&l.names, i), measure_label, &p) < 0)
 			return err_set(err, -EBADMSG, "damaged labels of %s", service);
 	sets = calloc(1, n * sizeof(*sets) + p.n_labels * sizeof(*p.label) + p.n_bytes + 1);
 	if (!sets)
@@ -294,7 +297,7 @@ int sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, 
 		const struct span *span = (const struct span *)(void *)l.items.data + i;
 
 		sets[i].labels = p.label;
-		(void)labels_each(intern_get(&l.names, i), pack_label, &p);
+		(void)store_labels_each(intern_get(&l.names, i), pack_label, &p);
 		sets[i].n_labels = (size_t)(p.label - sets[i].labels);
 		sets[i].first_ns = span->first_ns;
 		sets[i].last_ns = span->last_ns;

@@ -15,42 +15,43 @@
 
 struct summing {
 	const struct store_window *window;
-	struct codec codec;
-	struct build build;
-	struct block_sums sums; /* of one day */
+	struct store_codec codec;
+	struct store_build build;
+	struct store_block_sums sums; /* of one day */
 	struct store_sum total;
 	double metric; /* of a metric with this stream name */
-	struct damage damage;
+	struct store_damage damage;
 	/* Of the day being read. */
-	struct sqlite_stream stream;
+	struct store_sqlite_stream stream;
 	uint8_t *bits;
 	int64_t from_ms;
 	int64_t to_ms;
 	uint64_t collections;
 };
 
-static int damaged(struct day *day, int r, struct err *err)
+static int damaged(struct store_day *day, int r, struct err *err)
 {
 	return err_set(err, r,
 		       r == -EBADMSG ? "%s: a damaged block" : "%s: not enough memory to read it",
 		       day->path);
 }
 
-static int sum_rollups(struct summing *s, struct day *day, struct err *err)
+static int sum_rollups(struct summing *s, struct store_day *day, struct err *err)
 {
-	const int64_t range[] = {day_rollup_key(s->stream.id, 0),
-				 day_rollup_key(s->stream.id + 1, 0)};
+	const int64_t range[] = {store_day_rollup_key(s->stream.id, 0),
+				 store_day_rollup_key(s->stream.id + 1, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_ROLLUPS, range, 2, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_ROLLUPS, range, 2, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
-		if (!sqlite_passes(s->bits, day_key_labelset(sqlite3_column_int64(stmt, 0))))
+	while ((r = store_day_next(day, stmt, err)) > 0) {
+		if (!store_sqlite_passes(s->bits,
+					 store_day_key_labelset(sqlite3_column_int64(stmt, 0))))
 			continue;
-		r = block_sum_sums(&s->codec, day_blob(stmt, 1), &s->sums);
+		r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
 		if (r < 0) {
-			day_done(stmt);
+			store_day_done(stmt);
 			return damaged(day, r, err);
 		}
 	}
@@ -60,56 +61,56 @@ static int sum_rollups(struct summing *s, struct day *day, struct err *err)
 static int sum_pack(struct summing *s, int64_t key, struct view block)
 {
 	int64_t hour = key >> 28 & 31;
-	int64_t from = s->from_ms - hour * BLOCK_HOUR_MS;
-	int64_t to = s->to_ms - hour * BLOCK_HOUR_MS;
+	int64_t from = s->from_ms - hour * STORE_BLOCK_HOUR_MS;
+	int64_t to = s->to_ms - hour * STORE_BLOCK_HOUR_MS;
 
-	if (!sqlite_passes(s->bits, key >> 8 & DAY_MAX_LABELSETS))
+	if (!store_sqlite_passes(s->bits, key >> 8 & STORE_DAY_MAX_LABELSETS))
 		return 0;
-	return block_sum_pack(&s->codec, block, (uint32_t)MAX(from, 0),
-			      (uint32_t)MIN(to, BLOCK_HOUR_MS), &s->sums);
+	return store_block_sum_pack(&s->codec, block, (uint32_t)MAX(from, 0),
+				    (uint32_t)MIN(to, STORE_BLOCK_HOUR_MS), &s->sums);
 }
 
-static int sum_rows(struct summing *s, struct day *day, bool packs, struct err *err)
+static int sum_rows(struct summing *s, struct store_day *day, bool packs, struct err *err)
 {
-	unsigned int first = (unsigned int)(s->from_ms / BLOCK_HOUR_MS);
-	unsigned int end = (unsigned int)((s->to_ms - 1) / BLOCK_HOUR_MS + 1);
-	const int64_t pack_range[] = {day_pack_key(s->stream.id, first, 0, 0),
-				      day_pack_key(s->stream.id, end, 0, 0)};
-	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
-				 day_key(s->stream.id, s->to_ms, 0)};
+	unsigned int first = (unsigned int)(s->from_ms / STORE_BLOCK_HOUR_MS);
+	unsigned int end = (unsigned int)((s->to_ms - 1) / STORE_BLOCK_HOUR_MS + 1);
+	const int64_t pack_range[] = {store_day_pack_key(s->stream.id, first, 0, 0),
+				      store_day_pack_key(s->stream.id, end, 0, 0)};
+	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
+				 store_day_key(s->stream.id, s->to_ms, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, packs ? DAY_PACKS : DAY_PROFILES, packs ? pack_range : range, 2,
-			  &stmt, err);
+	int r = store_day_query(day, packs ? STORE_DAY_PACKS : STORE_DAY_PROFILES,
+				packs ? pack_range : range, 2, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
+	while ((r = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 
 		if (packs)
-			r = sum_pack(s, key, day_blob(stmt, 1));
-		else if (sqlite_passes(s->bits, day_key_labelset(key)))
-			r = block_sum_sums(&s->codec, day_blob(stmt, 1), &s->sums);
+			r = sum_pack(s, key, store_day_blob(stmt, 1));
+		else if (store_sqlite_passes(s->bits, store_day_key_labelset(key)))
+			r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
 		if (r < 0) {
-			day_done(stmt);
+			store_day_done(stmt);
 			return damaged(day, r, err);
 		}
 	}
 	return r;
 }
 
-static int count_collections(struct summing *s, struct day *day, struct err *err)
+static int count_collections(struct summing *s, struct store_day *day, struct err *err)
 {
-	const int64_t range[] = {day_key(s->stream.id, s->from_ms, 0),
-				 day_key(s->stream.id, s->to_ms, 0)};
+	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
+				 store_day_key(s->stream.id, s->to_ms, 0)};
 	int64_t last = -1;
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(day, DAY_POINTS, range, 2, &stmt, err);
+	int r = store_day_query(day, STORE_DAY_POINTS, range, 2, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(day, stmt, err)) > 0) {
-		int64_t ms = day_key_ms(sqlite3_column_int64(stmt, 0));
+	while ((r = store_day_next(day, stmt, err)) > 0) {
+		int64_t ms = store_day_key_ms(sqlite3_column_int64(stmt, 0));
 
 		s->collections += ms != last;
 		last = ms;
@@ -118,25 +119,25 @@ static int count_collections(struct summing *s, struct day *day, struct err *err
 }
 
 /* 1 if the whole day is wanted and rolled up; its collections are then counted. */
-static int is_rolled(struct summing *s, struct day *day, struct err *err)
+static int is_rolled(struct summing *s, struct store_day *day, struct err *err)
 {
 	const int64_t id = s->stream.id;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
-	if (s->from_ms > 0 || s->to_ms < DAY_MS)
+	if (s->from_ms > 0 || s->to_ms < STORE_DAY_MS)
 		return 0;
-	r = day_query(day, DAY_ROLLED, &id, 1, &stmt, err);
+	r = store_day_query(day, STORE_DAY_ROLLED, &id, 1, &stmt, err);
 	if (r == 0)
-		r = day_next(day, stmt, err);
+		r = store_day_next(day, stmt, err);
 	if (r > 0) {
 		s->collections += (uint64_t)sqlite3_column_int64(stmt, 0);
-		day_done(stmt);
+		store_day_done(stmt);
 	}
 	return r;
 }
 
-static int sum_stream(struct summing *s, struct day *day, struct err *err)
+static int sum_stream(struct summing *s, struct store_day *day, struct err *err)
 {
 	int r = is_rolled(s, day, err);
 
@@ -151,29 +152,29 @@ static int sum_stream(struct summing *s, struct day *day, struct err *err)
 	}
 	if (r < 0)
 		return r;
-	r = build_add_day(&s->build, &s->codec, day, s->stream.service, &s->sums, err);
+	r = store_build_add_day(&s->build, &s->codec, day, s->stream.service, &s->sums, err);
 	if (r < 0)
 		return r;
 	s->total.snapshot = s->stream.snapshot;
 	s->total.collections += s->collections;
 	s->total.samples += s->sums.samples;
-	if (s->sums.n_stacks > DICT_OTHER)
-		s->total.other = block_add(s->total.other, s->sums.values[DICT_OTHER]);
+	if (s->sums.n_stacks > STORE_DICT_OTHER)
+		s->total.other = store_block_add(s->total.other, s->sums.values[STORE_DICT_OTHER]);
 	return 0;
 }
 
-static int sum_profiles(struct summing *s, struct day *day, struct err *err)
+static int sum_profiles(struct summing *s, struct store_day *day, struct err *err)
 {
-	int r = sqlite_find_stream(day, s->window->service, s->window->type, &s->stream, err);
+	int r = store_sqlite_find_stream(day, s->window->service, s->window->type, &s->stream, err);
 
 	if (r <= 0)
 		return r;
-	sqlite_day_window(day, s->window->from_ns, s->window->to_ns, &s->from_ms, &s->to_ms);
+	store_sqlite_day_window(day, s->window->from_ns, s->window->to_ns, &s->from_ms, &s->to_ms);
 	if (s->from_ms >= s->to_ms)
 		return 0;
-	block_sums_clear(&s->sums);
+	store_block_sums_clear(&s->sums);
 	s->collections = 0;
-	r = sqlite_filter(day, s->stream.service, s->window, &s->bits, err);
+	r = store_sqlite_filter(day, s->stream.service, s->window, &s->bits, err);
 	if (r == 0)
 		r = sum_stream(s, day, err);
 	free(TAKE_PTR(s->bits));
@@ -189,14 +190,14 @@ static void sum_value(void *ctx, int64_t ms, double value)
 	s->total.samples++;
 }
 
-static int sum_day(void *ctx, struct day *day, struct err *err)
+static int sum_day(void *ctx, struct store_day *day, struct err *err)
 {
 	struct summing *s = ctx;
-	struct metrics_stream metrics = {.fn = sum_value, .ctx = s, .damage = &s->damage};
+	struct store_metrics_stream metrics = {.fn = sum_value, .ctx = s, .damage = &s->damage};
 	int r = sum_profiles(s, day, err);
 
 	if (r == 0)
-		r = metrics_read_stream(&metrics, day, s->window, err);
+		r = store_metrics_read_stream(&metrics, day, s->window, err);
 	if (r > 0) {
 		s->total.snapshot = metrics.snapshot;
 		s->total.collections += metrics.times.len / sizeof(uint32_t);
@@ -254,29 +255,30 @@ static int add_type(struct profile *p, const char *type)
 
 static void summing_release(struct summing *s)
 {
-	codec_release(&s->codec);
-	build_release(&s->build);
+	store_codec_release(&s->codec);
+	store_build_release(&s->build);
 	free(s->sums.values);
 }
 
-int sqlite_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
-	       struct err *err)
+int store_sqlite_sum(struct store *store, const struct store_window *window,
+		     struct store_sum *ret_sum, struct err *err)
 {
 	_cleanup_(summing_release) struct summing s = {.window = window};
 	int64_t length;
 	int r;
 
-	s.sums.values = malloc((BLOCK_MAX_STACK + 1) * sizeof(*s.sums.values));
-	if (!s.sums.values || build_init(&s.build) < 0 ||
+	s.sums.values = malloc((STORE_BLOCK_MAX_STACK + 1) * sizeof(*s.sums.values));
+	if (!s.sums.values || store_build_init(&s.build) < 0 ||
 	    add_type(s.build.profile, window->type) < 0)
 		return err_oom(err);
 	profile_header(s.build.profile)->time_ns = window->from_ns;
 	if (!__builtin_sub_overflow(window->to_ns, window->from_ns, &length))
 		profile_header(s.build.profile)->duration_ns = length;
-	r = sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s, err);
-	sqlite_count_damage(store_sqlite(store), &s.damage);
+	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s,
+				  err);
+	store_sqlite_count_damage(store_sqlite(store), &s.damage);
 	if (r == 0)
-		r = build_finish(&s.build, &s.total.profile, err);
+		r = store_build_finish(&s.build, &s.total.profile, err);
 	if (r == 0 && add_metric(&s, s.total.profile) < 0) {
 		profile_free(s.total.profile);
 		r = err_oom(err);

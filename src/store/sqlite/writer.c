@@ -10,9 +10,9 @@
 #include "store/codec/block.h"
 #include "store/codec/labels.h"
 
-void writer_tools_release(struct writer_tools *t)
+void store_writer_tools_release(struct store_writer_tools *t)
 {
-	codec_release(&t->codec);
+	store_codec_release(&t->codec);
 	buf_release(&t->values);
 	buf_release(&t->order);
 	buf_release(&t->sorted);
@@ -21,7 +21,7 @@ void writer_tools_release(struct writer_tools *t)
 	buf_release(&t->block);
 	buf_release(&t->labels);
 	buf_release(&t->attributes);
-	cells_release(&t->cells);
+	store_cells_release(&t->cells);
 }
 
 static uint64_t key_hash(uint32_t service, struct view bytes)
@@ -29,9 +29,10 @@ static uint64_t key_hash(uint32_t service, struct view bytes)
 	return hash_mix(hash_bytes(bytes.data, bytes.len) + service);
 }
 
-static int know_service(struct writer *w, uint32_t id, struct view name, struct dict **ret)
+static int know_service(struct store_writer *w, uint32_t id, struct view name,
+			struct store_dict **ret)
 {
-	struct dict *d = calloc(1, sizeof(*d));
+	struct store_dict *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return -ENOMEM;
@@ -45,104 +46,105 @@ static int know_service(struct writer *w, uint32_t id, struct view name, struct 
 	return map_put(&w->by_service, key_hash(0, name), (uintptr_t)d);
 }
 
-static int load_row(struct writer *w, enum day_sql sql, sqlite3_stmt *stmt)
+static int load_row(struct store_writer *w, enum store_day_sql sql, sqlite3_stmt *stmt)
 {
 	uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
 	uint32_t service = (uint32_t)sqlite3_column_int64(stmt, 1);
 
 	switch (sql) {
-	case DAY_SERVICES:
-		return know_service(w, id, day_blob(stmt, 1), NULL);
-	case DAY_STREAMS:
+	case STORE_DAY_SERVICES:
+		return know_service(w, id, store_day_blob(stmt, 1), NULL);
+	case STORE_DAY_STREAMS:
 		w->next_stream = MAX(w->next_stream, id + 1);
-		return map_put(&w->streams, key_hash(service, day_blob(stmt, 2)), id);
-	case DAY_ANY_ROLLED:
+		return map_put(&w->streams, key_hash(service, store_day_blob(stmt, 2)), id);
+	case STORE_DAY_ANY_ROLLED:
 		w->rolled = true;
 		return 0;
 	default:
 		w->next_labelset = MAX(w->next_labelset, id + 1);
-		return map_put(&w->labelsets, key_hash(service, day_blob(stmt, 2)), id);
+		return map_put(&w->labelsets, key_hash(service, store_day_blob(stmt, 2)), id);
 	}
 }
 
-static int load_table(struct writer *w, enum day_sql sql, struct err *err)
+static int load_table(struct store_writer *w, enum store_day_sql sql, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&w->day, sql, NULL, 0, &stmt, err);
+	int r = store_day_query(&w->day, sql, NULL, 0, &stmt, err);
 
 	if (r < 0)
 		return r;
-	while ((r = day_next(&w->day, stmt, err)) > 0) {
+	while ((r = store_day_next(&w->day, stmt, err)) > 0) {
 		if (load_row(w, sql, stmt) < 0) {
-			day_done(stmt);
+			store_day_done(stmt);
 			return err_oom(err);
 		}
 	}
 	return r;
 }
 
-int writer_open(struct writer *w, const char *dir, int64_t number, struct err *err)
+int store_writer_open(struct store_writer *w, const char *dir, int64_t number, struct err *err)
 {
 	int r;
 
-	*w = (struct writer){.next_service = 1, .next_stream = 1, .next_labelset = 1};
-	r = day_open(&w->day, dir, number, true, err);
+	*w = (struct store_writer){.next_service = 1, .next_stream = 1, .next_labelset = 1};
+	r = store_day_open(&w->day, dir, number, true, err);
 	if (r == 0)
-		r = load_table(w, DAY_SERVICES, err);
+		r = load_table(w, STORE_DAY_SERVICES, err);
 	if (r == 0)
-		r = load_table(w, DAY_STREAMS, err);
+		r = load_table(w, STORE_DAY_STREAMS, err);
 	if (r == 0)
-		r = load_table(w, DAY_LABELSETS, err);
+		r = load_table(w, STORE_DAY_LABELSETS, err);
 	if (r == 0)
-		r = load_table(w, DAY_ANY_ROLLED, err);
+		r = load_table(w, STORE_DAY_ANY_ROLLED, err);
 	w->open = true;
 	if (r < 0)
-		writer_close(w);
+		store_writer_close(w);
 	return r;
 }
 
-void writer_close(struct writer *w)
+void store_writer_close(struct store_writer *w)
 {
 	if (!w->open)
 		return;
 	while (w->dicts) {
-		struct dict *d = w->dicts;
+		struct store_dict *d = w->dicts;
 
 		w->dicts = d->next;
-		dict_unload(d);
+		store_dict_unload(d);
 		free(d);
 	}
 	map_release(&w->by_service);
 	map_release(&w->streams);
 	map_release(&w->labelsets);
-	metrics_writer_release(&w->metrics);
+	store_metrics_writer_release(&w->metrics);
 	if (w->in_transaction)
-		(void)day_exec(&w->day, DAY_ROLLBACK, NULL, 0, NULL);
-	day_close(&w->day);
-	*w = (struct writer){0};
+		(void)store_day_exec(&w->day, STORE_DAY_ROLLBACK, NULL, 0, NULL);
+	store_day_close(&w->day);
+	*w = (struct store_writer){0};
 }
 
-int writer_begin(struct writer *w, struct err *err)
+int store_writer_begin(struct store_writer *w, struct err *err)
 {
 	int r;
 
 	if (w->in_transaction)
 		return 0;
-	r = day_exec(&w->day, DAY_BEGIN, NULL, 0, err);
+	r = store_day_exec(&w->day, STORE_DAY_BEGIN, NULL, 0, err);
 	w->in_transaction = r == 0;
 	return r;
 }
 
-static int put_text_row(struct writer *w, sqlite3_stmt *stmt, int column, struct view text,
+static int put_text_row(struct store_writer *w, sqlite3_stmt *stmt, int column, struct view text,
 			struct err *err)
 {
 	int rc = sqlite3_bind_text64(stmt, column, (const char *)text.data, text.len, SQLITE_STATIC,
 				     SQLITE_UTF8);
 
-	return rc == SQLITE_OK ? 0 : day_error(&w->day, rc, err);
+	return rc == SQLITE_OK ? 0 : store_day_error(&w->day, rc, err);
 }
 
-int writer_service(struct writer *w, const char *service, struct dict **ret, struct err *err)
+int store_writer_service(struct store_writer *w, const char *service, struct store_dict **ret,
+			 struct err *err)
 {
 	struct view name = view_str(service);
 	int64_t id = w->next_service;
@@ -151,28 +153,28 @@ int writer_service(struct writer *w, const char *service, struct dict **ret, str
 	int r;
 
 	if (map_get(&w->by_service, key_hash(0, name), &known)) {
-		*ret = (struct dict *)(uintptr_t)known;
+		*ret = (struct store_dict *)(uintptr_t)known;
 		return 0;
 	}
-	r = day_query(&w->day, DAY_PUT_SERVICE, &id, 1, &stmt, err);
+	r = store_day_query(&w->day, STORE_DAY_PUT_SERVICE, &id, 1, &stmt, err);
 	if (r == 0)
 		r = put_text_row(w, stmt, 2, name, err);
 	if (r == 0)
-		r = day_next(&w->day, stmt, err);
+		r = store_day_next(&w->day, stmt, err);
 	if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
 		r = err_oom(err);
 	return r;
 }
 
-static int find_dict(struct writer *w, struct writer_tools *t, const char *service,
-		     struct dict **ret, struct err *err)
+static int find_dict(struct store_writer *w, struct store_writer_tools *t, const char *service,
+		     struct store_dict **ret, struct err *err)
 {
-	int r = writer_service(w, service, ret, err);
+	int r = store_writer_service(w, service, ret, err);
 
-	return r < 0 || (*ret)->loaded ? r : dict_load(*ret, &w->day, &t->codec, err);
+	return r < 0 || (*ret)->loaded ? r : store_dict_load(*ret, &w->day, &t->codec, err);
 }
 
-static int find_stream(struct writer *w, uint32_t service, const char *type, bool snapshot,
+static int find_stream(struct store_writer *w, uint32_t service, const char *type, bool snapshot,
 		       uint32_t *ret, struct err *err)
 {
 	const int64_t args[] = {w->next_stream, service};
@@ -182,13 +184,13 @@ static int find_stream(struct writer *w, uint32_t service, const char *type, boo
 	int r;
 
 	if (!map_get(&w->streams, hash, &known)) {
-		r = day_query(&w->day, DAY_PUT_STREAM, args, 2, &stmt, err);
+		r = store_day_query(&w->day, STORE_DAY_PUT_STREAM, args, 2, &stmt, err);
 		if (r == 0)
 			r = put_text_row(w, stmt, 3, view_str(type), err);
 		if (r < 0)
 			return r;
 		(void)sqlite3_bind_int(stmt, 4, snapshot);
-		r = day_next(&w->day, stmt, err);
+		r = store_day_next(&w->day, stmt, err);
 		if (r < 0)
 			return r;
 		if (map_put(&w->streams, hash, known) < 0)
@@ -199,8 +201,8 @@ static int find_stream(struct writer *w, uint32_t service, const char *type, boo
 	return 0;
 }
 
-int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, uint32_t *ret,
-		    struct err *err)
+int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t, uint32_t service,
+			  uint32_t *ret, struct err *err)
 {
 	const int64_t args[] = {w->next_labelset, service};
 	struct view kv = buf_view(&t->labels);
@@ -217,11 +219,12 @@ int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, 
 		*ret = 0;
 		return 0;
 	}
-	r = day_query(&w->day, DAY_PUT_LABELSET, args, 2, &stmt, err);
+	r = store_day_query(&w->day, STORE_DAY_PUT_LABELSET, args, 2, &stmt, err);
 	if (r < 0)
 		return r;
 	rc = sqlite3_bind_blob64(stmt, 3, kv.data, kv.len, SQLITE_STATIC);
-	r = rc == SQLITE_OK ? day_next(&w->day, stmt, err) : day_error(&w->day, rc, err);
+	r = rc == SQLITE_OK ? store_day_next(&w->day, stmt, err)
+			    : store_day_error(&w->day, rc, err);
 	if (r < 0)
 		return r;
 	if (map_put(&w->labelsets, hash, known) < 0)
@@ -232,11 +235,11 @@ int writer_labelset(struct writer *w, struct writer_tools *t, uint32_t service, 
 }
 
 /* Sorts the samples by stored stack id into t->order, once for all types. */
-static int sort_samples(struct writer_tools *t, const struct profile *p, struct err *err)
+static int sort_samples(struct store_writer_tools *t, const struct profile *p, struct err *err)
 {
 	const uint32_t *ids = (const void *)t->ids.data;
 	size_t n = profile_n_samples(p);
-	struct block_value *order;
+	struct store_block_value *order;
 
 	buf_clear(&t->order);
 	buf_clear(&t->values);
@@ -247,62 +250,63 @@ static int sort_samples(struct writer_tools *t, const struct profile *p, struct 
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_sample *s = profile_sample_at(p, i);
 
-		order[i] = (struct block_value){ids[s->stack], (int64_t)(uintptr_t)s->values};
+		order[i] = (struct store_block_value){ids[s->stack], (int64_t)(uintptr_t)s->values};
 	}
-	block_sort(order, n, (void *)t->values.data);
+	store_block_sort(order, n, (void *)t->values.data);
 	return 0;
 }
 
 /* Collects the values of one type by stored stack id into t->values; returns how many. */
-static size_t collect_values(struct writer_tools *t, size_t n_samples, size_t type)
+static size_t collect_values(struct store_writer_tools *t, size_t n_samples, size_t type)
 {
-	const struct block_value *order = (const void *)t->order.data;
-	struct block_value *values = (void *)t->values.data;
+	const struct store_block_value *order = (const void *)t->order.data;
+	struct store_block_value *values = (void *)t->values.data;
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_samples; i++) {
 		const int64_t *of_sample = (const void *)(uintptr_t)order[i].value;
 
-		values[n] = (struct block_value){order[i].stack, of_sample[type]};
+		values[n] = (struct store_block_value){order[i].stack, of_sample[type]};
 		n += of_sample[type] != 0;
 	}
-	return block_add_up(values, n);
+	return store_block_add_up(values, n);
 }
 
 /* This process already has a collection at this time: add both. */
-static int add_to_row(struct writer *w, struct writer_tools *t, int64_t key, size_t *n,
+static int add_to_row(struct store_writer *w, struct store_writer_tools *t, int64_t key, size_t *n,
 		      int64_t *total, struct err *err)
 {
 	const int64_t range[] = {key, key + 1};
 	sqlite3_stmt *stmt = NULL;
-	int r = day_query(&w->day, DAY_POINTS, range, 2, &stmt, err);
+	int r = store_day_query(&w->day, STORE_DAY_POINTS, range, 2, &stmt, err);
 
 	if (r == 0)
-		r = day_next(&w->day, stmt, err);
+		r = store_day_next(&w->day, stmt, err);
 	if (r > 0) {
-		*total = block_add(*total, sqlite3_column_int64(stmt, 1));
-		day_done(stmt);
-		r = day_exec(&w->day, DAY_ADD_POINT, (const int64_t[]){key, *total}, 2, err);
+		*total = store_block_add(*total, sqlite3_column_int64(stmt, 1));
+		store_day_done(stmt);
+		r = store_day_exec(&w->day, STORE_DAY_ADD_POINT, (const int64_t[]){key, *total}, 2,
+				   err);
 	}
 	if (r == 0)
-		r = day_query(&w->day, DAY_GET_PROFILE, &key, 1, &stmt, err);
+		r = store_day_query(&w->day, STORE_DAY_GET_PROFILE, &key, 1, &stmt, err);
 	if (r == 0)
-		r = day_next(&w->day, stmt, err);
+		r = store_day_next(&w->day, stmt, err);
 	if (r <= 0)
 		return r;
-	t->values.len = *n * sizeof(struct block_value);
-	r = block_decode_sums(&t->codec, day_blob(stmt, 0), &t->values);
-	day_done(stmt);
-	*n = t->values.len / sizeof(struct block_value);
+	t->values.len = *n * sizeof(struct store_block_value);
+	r = store_block_decode_sums(&t->codec, store_day_blob(stmt, 0), &t->values);
+	store_day_done(stmt);
+	*n = t->values.len / sizeof(struct store_block_value);
 	if (r == 0)
-		r = buf_reserve(&t->sorted, (*n + 1) * sizeof(struct block_value));
+		r = buf_reserve(&t->sorted, (*n + 1) * sizeof(struct store_block_value));
 	if (r < 0)
 		return err_set(err, r, "%s: cannot add to a collection", w->day.path);
-	*n = block_normalise((void *)t->values.data, *n, (void *)t->sorted.data);
+	*n = store_block_normalise((void *)t->values.data, *n, (void *)t->sorted.data);
 	return 0;
 }
 
-static int put_values(struct writer *w, struct writer_tools *t, int64_t key, size_t n,
+static int put_values(struct store_writer *w, struct store_writer_tools *t, int64_t key, size_t n,
 		      struct err *err)
 {
 	int64_t total = 0;
@@ -310,8 +314,9 @@ static int put_values(struct writer *w, struct writer_tools *t, int64_t key, siz
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		total = block_add(total, ((struct block_value *)(void *)t->values.data)[i].value);
-	r = day_exec(&w->day, DAY_PUT_POINT, (const int64_t[]){key, total}, 2, err);
+		total = store_block_add(
+			total, ((struct store_block_value *)(void *)t->values.data)[i].value);
+	r = store_day_exec(&w->day, STORE_DAY_PUT_POINT, (const int64_t[]){key, total}, 2, err);
 	if (r == 0 && sqlite3_changes(w->day.db) == 0)
 		r = add_to_row(w, t, key, &n, &total, err);
 	if (r < 0)
@@ -319,32 +324,34 @@ static int put_values(struct writer *w, struct writer_tools *t, int64_t key, siz
 	w->samples += added;
 	if (n == 0)
 		return 0;
-	r = block_encode_sums(&t->codec, (void *)t->values.data, n, n, &t->block);
+	r = store_block_encode_sums(&t->codec, (void *)t->values.data, n, n, &t->block);
 	if (r < 0)
 		return err_set(err, r, "%s: a profile is too large to store", w->day.path);
-	return day_put(&w->day, DAY_PUT_PROFILE, key, buf_view(&t->block), err);
+	return store_day_put(&w->day, STORE_DAY_PUT_PROFILE, key, buf_view(&t->block), err);
 }
 
 /* A collection after the roll-up invalidates the sums of its stream. */
-static int void_rollup(struct writer *w, uint32_t stream, struct err *err)
+static int void_rollup(struct store_writer *w, uint32_t stream, struct err *err)
 {
-	const int64_t range[] = {day_rollup_key(stream, 0), day_rollup_key(stream + 1, 0)};
+	const int64_t range[] = {store_day_rollup_key(stream, 0),
+				 store_day_rollup_key(stream + 1, 0)};
 	const int64_t id = stream;
 	int r;
 
 	if (!w->rolled)
 		return 0;
-	r = day_exec(&w->day, DAY_DROP_ROLLED, &id, 1, err);
+	r = store_day_exec(&w->day, STORE_DAY_DROP_ROLLED, &id, 1, err);
 	if (r < 0 || sqlite3_changes(w->day.db) == 0)
 		return r;
-	return day_exec(&w->day, DAY_DROP_ROLLUPS, range, 2, err);
+	return store_day_exec(&w->day, STORE_DAY_DROP_ROLLUPS, range, 2, err);
 }
 
-static int write_type(struct writer *w, struct writer_tools *t, const struct store_entry *e,
-		      size_t type, const uint32_t service_labelset[2], struct err *err)
+static int write_type(struct store_writer *w, struct store_writer_tools *t,
+		      const struct store_entry *e, size_t type, const uint32_t service_labelset[2],
+		      struct err *err)
 {
 	const struct profile_type *pt = profile_type_at(e->profile, type);
-	int64_t ms = e->time_ns / 1000000 - w->day.number * DAY_MS;
+	int64_t ms = e->time_ns / 1000000 - w->day.number * STORE_DAY_MS;
 	char name[128];
 	uint32_t stream = 0;
 	size_t n;
@@ -359,14 +366,14 @@ static int write_type(struct writer *w, struct writer_tools *t, const struct sto
 	if (r < 0)
 		return r;
 	n = collect_values(t, profile_n_samples(e->profile), type);
-	return put_values(w, t, day_key(stream, ms, service_labelset[1]), n, err);
+	return put_values(w, t, store_day_key(stream, ms, service_labelset[1]), n, err);
 }
 
-static int check_entry(const struct writer *w, const struct store_entry *e, struct err *err)
+static int check_entry(const struct store_writer *w, const struct store_entry *e, struct err *err)
 {
-	if (w->next_stream + profile_n_types(e->profile) > DAY_MAX_STREAMS)
+	if (w->next_stream + profile_n_types(e->profile) > STORE_DAY_MAX_STREAMS)
 		return err_set(err, -E2BIG, "%s has reached its limit of %u streams", w->day.path,
-			       DAY_MAX_STREAMS);
+			       STORE_DAY_MAX_STREAMS);
 	for (size_t i = 0; i < profile_n_types(e->profile); i++) {
 		const struct profile_type *t = profile_type_at(e->profile, i);
 
@@ -378,8 +385,9 @@ static int check_entry(const struct writer *w, const struct store_entry *e, stru
 	return 0;
 }
 
-int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *service,
-		       const struct store_label *labels, size_t n_labels, struct err *err)
+int store_writer_begin_entry(struct store_writer *w, struct store_writer_tools *t,
+			     const char *service, const struct store_label *labels, size_t n_labels,
+			     struct err *err)
 {
 	int r;
 
@@ -387,20 +395,20 @@ int writer_begin_entry(struct writer *w, struct writer_tools *t, const char *ser
 		return err_set(err, -E2BIG, "a service name must have 1 to 255 bytes, not %zu",
 			       strlen(service));
 	buf_clear(&t->labels);
-	r = labels_encode(labels, n_labels, &t->labels, err);
-	return r < 0 ? r : writer_begin(w, err);
+	r = store_labels_encode(labels, n_labels, &t->labels, err);
+	return r < 0 ? r : store_writer_begin(w, err);
 }
 
-int writer_write(struct writer *w, struct writer_tools *t, const struct store_entry *e,
-		 struct err *err)
+int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
+		       const struct store_entry *e, struct err *err)
 {
 	uint32_t service_labelset[2] = {0};
-	struct dict *d = NULL;
+	struct store_dict *d = NULL;
 	int r = check_entry(w, e, err);
 
 	if (r < 0)
 		return r;
-	r = writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
+	r = store_writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 	if (r < 0)
 		return r;
 	buf_clear(&t->ids);
@@ -408,10 +416,10 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 		return err_oom(err);
 	r = find_dict(w, t, e->service, &d, err);
 	if (r == 0 && d)
-		r = writer_labelset(w, t, d->service, &service_labelset[1], err);
+		r = store_writer_labelset(w, t, d->service, &service_labelset[1], err);
 	if (r == 0 && d)
-		r = dict_resolve(d, e->profile, t->max_stacks, &t->hashes, (void *)t->ids.data,
-				 err);
+		r = store_dict_resolve(d, e->profile, t->max_stacks, &t->hashes,
+				       (void *)t->ids.data, err);
 	if (r == 0)
 		r = sort_samples(t, e->profile, err);
 	if (r < 0 || !d)
@@ -420,22 +428,22 @@ int writer_write(struct writer *w, struct writer_tools *t, const struct store_en
 	service_labelset[0] = d->service;
 	for (size_t i = 0; r == 0 && i < profile_n_types(e->profile); i++)
 		r = write_type(w, t, e, i, service_labelset, err);
-	if (r == 0 && dict_is_heavy(d))
-		r = dict_flush(d, &w->day, &t->codec, err);
+	if (r == 0 && store_dict_is_heavy(d))
+		r = store_dict_flush(d, &w->day, &t->codec, err);
 	w->profiles += r == 0;
 	return r;
 }
 
-int writer_commit(struct writer *w, struct writer_tools *t, struct err *err)
+int store_writer_commit(struct store_writer *w, struct store_writer_tools *t, struct err *err)
 {
 	int r = 0;
 
 	if (!w->in_transaction)
 		return 0;
-	for (struct dict *d = w->dicts; r == 0 && d; d = d->next)
-		r = dict_flush(d, &w->day, &t->codec, err);
+	for (struct store_dict *d = w->dicts; r == 0 && d; d = d->next)
+		r = store_dict_flush(d, &w->day, &t->codec, err);
 	if (r == 0)
-		r = day_exec(&w->day, DAY_COMMIT, NULL, 0, err);
+		r = store_day_exec(&w->day, STORE_DAY_COMMIT, NULL, 0, err);
 	if (r < 0)
 		return r;
 	w->in_transaction = false;
@@ -443,32 +451,33 @@ int writer_commit(struct writer *w, struct writer_tools *t, struct err *err)
 	return 0;
 }
 
-size_t writer_memory(const struct writer *w)
+size_t store_writer_memory(const struct store_writer *w)
 {
 	/* A slot of base/map takes 24 bytes. */
 	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap) * 24 +
-		       metrics_writer_memory(&w->metrics);
+		       store_metrics_writer_memory(&w->metrics);
 
-	for (const struct dict *d = w->dicts; d; d = d->next)
-		bytes += sizeof(*d) + dict_memory(d);
+	for (const struct store_dict *d = w->dicts; d; d = d->next)
+		bytes += sizeof(*d) + store_dict_memory(d);
 	return bytes;
 }
 
-int writer_shrink(struct writer *w, struct writer_tools *t, size_t max_bytes, struct err *err)
+int store_writer_shrink(struct store_writer *w, struct store_writer_tools *t, size_t max_bytes,
+			struct err *err)
 {
-	while (writer_memory(w) > max_bytes) {
-		struct dict *oldest = NULL;
+	while (store_writer_memory(w) > max_bytes) {
+		struct store_dict *oldest = NULL;
 		int r;
 
-		for (struct dict *d = w->dicts; d; d = d->next)
+		for (struct store_dict *d = w->dicts; d; d = d->next)
 			if (d->loaded && (!oldest || d->used < oldest->used))
 				oldest = d;
 		if (!oldest)
 			return 0;
-		r = dict_flush(oldest, &w->day, &t->codec, err);
+		r = store_dict_flush(oldest, &w->day, &t->codec, err);
 		if (r < 0)
 			return r;
-		dict_unload(oldest);
+		store_dict_unload(oldest);
 	}
 	return 0;
 }

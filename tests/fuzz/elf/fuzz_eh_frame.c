@@ -58,23 +58,23 @@ static void make_file(uint8_t *file, size_t size, uint8_t how)
 	memcpy(file + FILE_HDR, hdr, sizeof(hdr));
 }
 
-static void check(const struct unwind_table *t)
+static void check(const struct elf_unwind_table *t)
 {
 	for (size_t i = 0; i < t->n_rows; i++) {
-		const struct unwind_row *row = &t->rows[i];
-		struct unwind_rule found = unwind_table_lookup(t, row->vaddr);
+		const struct elf_unwind_row *row = &t->rows[i];
+		struct elf_unwind_rule found = unwind_table_lookup(t, row->vaddr);
 
-		assert(row->rule.cfa <= UNWIND_UNSUPPORTED);
+		assert(row->rule.cfa <= ELF_UNWIND_UNSUPPORTED);
 		assert(memcmp(&found, &row->rule, sizeof(found)) == 0);
 		assert(i == 0 || row[-1].vaddr < row->vaddr);
 		assert(i == 0 || memcmp(&row[-1].rule, &row->rule, sizeof(row->rule)) != 0);
 	}
-	assert(t->n_rows == 0 || t->rows[t->n_rows - 1].rule.cfa == UNWIND_NONE);
+	assert(t->n_rows == 0 || t->rows[t->n_rows - 1].rule.cfa == ELF_UNWIND_NONE);
 	assert(t->n_unsupported <= t->n_starts);
 	for (size_t i = 0; i < t->n_starts; i++) {
 		assert(i == 0 || t->starts[i - 1] < t->starts[i]);
 		assert(unwind_table_start(t, t->starts[i]) == t->starts[i]);
-		assert(unwind_table_lookup(t, t->starts[i]).cfa != UNWIND_NONE);
+		assert(unwind_table_lookup(t, t->starts[i]).cfa != ELF_UNWIND_NONE);
 	}
 }
 
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	_cleanup_free_ uint8_t *file = NULL;
-	struct unwind_table table = {0};
+	struct elf_unwind_table table = {0};
 	struct err err = {};
 	int r;
 
@@ -99,6 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = elf_unwind_compile(image, &table, &err);
 	assert((r < 0) == (err.text[0] != 0));
 	check(&table);
-	unwind_table_release(&table);
+	elf_unwind_table_release(&table);
 	return 0;
 }

@@ -35,12 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Mostly a slice that can be: its pointers lie behind it. */
 	if (data[0] & 0x80)
 		memcpy(memory + 18432,
-		       &(struct metrics_slice){BASE + 18480, data[0] & 15, data[0] & 15},
-		       sizeof(struct metrics_slice));
+		       &(struct golang_metrics_slice){BASE + 18480, data[0] & 15, data[0] & 15},
+		       sizeof(struct golang_metrics_slice));
 	assert(proc_mem_fake_add(mem, BASE, memory, MEMORY) == 0);
 	process.mem = mem;
 	(void)golang_layout_for(GOLANG_OLDEST_MINOR + data[0] % 11U, &process.layout, &err);
-	if (metrics_reader_new(&process, &vars, &reader, &err) < 0 ||
+	if (golang_metrics_reader_new(&process, &vars, &reader, &err) < 0 ||
 	    golang_metrics_read(reader, &m, &err) < 0) {
 		assert(err.text[0]);
 		return 0;

@@ -63,7 +63,7 @@ static void symbolize(struct golang_process *p, const struct golang_pclntab *t)
 	if (!profile)
 		return;
 	golang_symbolizer_init(&s, p, profile);
-	p->windows.work_left = WORK;
+	p->cache.work_left = WORK;
 	for (size_t i = 0; i < ARRAY_SIZE(pcs); i++)
 		pcs[i] = t->min_pc + i * step;
 	/* Where a stack ends, the callers of inlined calls are put back. */
@@ -85,7 +85,7 @@ static void walk(struct golang_process *p)
 	for (size_t i = 0; i < p->n_modules; i++) {
 		struct golang_pclntab *t = &p->modules[i].tables;
 
-		p->windows.work_left = WORK;
+		p->cache.work_left = WORK;
 		for (uint64_t off = 0; off < 512; off += 4)
 			look_at(t, t->min_pc + off);
 		look_at(t, t->max_pc - 1);
@@ -110,15 +110,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	p.mem = mem;
 	(void)golang_layout_for(GOLANG_OLDEST_MINOR + data[0] % 11, &p.layout, &err);
-	golang_windows_init(&p.windows, mem, 8192, 16, 16);
-	p.windows.work_left = WORK;
+	golang_mem_cache_init(&p.cache, mem, 8192, 16, 16);
+	p.cache.work_left = WORK;
 	p.modules = calloc(1, sizeof(*p.modules));
 	err.text[0] = 0;
-	if (golang_module_load(&bare, &p.windows, BASE, NULL, NULL) == 0) {
+	if (golang_module_load(&bare, &p.cache, BASE, NULL, NULL) == 0) {
 		look_at(&bare.tables, bare.tables.min_pc);
 		golang_module_release(&bare);
 	}
-	if (p.modules && golang_module_load(p.modules, &p.windows, BASE, p.layout, &err) == 0) {
+	if (p.modules && golang_module_load(p.modules, &p.cache, BASE, p.layout, &err) == 0) {
 		p.n_modules = 1;
 		assert(golang_process_refresh(&p, &err) >= 0);
 		walk(&p);
@@ -128,6 +128,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < p.n_modules; i++)
 		golang_module_release(&p.modules[i]);
 	free(p.modules);
-	golang_windows_release(&p.windows);
+	golang_mem_cache_release(&p.cache);
 	return 0;
 }

@@ -35,7 +35,7 @@ static void name(struct golang_program *program, uint64_t vaddr)
 
 static void use(struct golang_program *program)
 {
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 	struct err err = {};
 	int r = golang_program_unwind(program, &t, &err);
 
@@ -52,7 +52,7 @@ static void use(struct golang_program *program)
 		name(program, t.starts[i] - 1);
 	}
 	name(program, 0x11005);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -50,11 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	exchange(data, size);
 	if (java_wire_parse(text, &status, &rest) == 0)
 		text = rest;
-	(void)java_jfr_parse_check(text, "sonde");
-	if (java_jfr_parse_directory(text, path, sizeof(path)) == 0 && path[0] &&
+	(void)java_recorder_parse_check(text, "sonde");
+	if (java_recorder_parse_directory(text, path, sizeof(path)) == 0 && path[0] &&
 	    (path[0] != '/' || strchr(path, '"') || strlen(path) >= sizeof(path)))
 		__builtin_trap();
-	(void)java_jfr_parse_property(text, "java.io.tmpdir", path, sizeof(path));
+	(void)java_recorder_parse_property(text, "java.io.tmpdir", path, sizeof(path));
 	(void)java_note_parse(text, &note);
 	status_text = strndup((const char *)text.data, text.len);
 	if (status_text)

@@ -35,67 +35,69 @@ static void check_profile(struct profile *p)
 	require(profile_n_types(p) > 0);
 	require(profile_tree_build(p, 0, &tree, &err) == 0);
 	require(profile_collapse(p, 0, &collapsed, &err) == 0);
-	require(pprof_encode(p, &packed, &err) == 0);
+	require(profile_encode_pprof(p, &packed, &err) == 0);
 }
 
-static void check_profiles(struct jfr_profiler *profiler)
+static void check_profiles(struct java_jfr_profiler *profiler)
 {
-	struct jfr_profiler_stats stats;
+	struct java_jfr_profiler_stats stats;
 	struct err err;
 
-	for (int k = 0; k < JFR_PROFILE_N; k++) {
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 
-		require(jfr_profiler_take(profiler, (enum jfr_profile_kind)k, 0, 0, &p, &err) == 0);
+		require(java_jfr_profiler_take(profiler, (enum java_jfr_profile_kind)k, 0, 0, &p,
+					       &err) == 0);
 		check_profile(p);
 	}
-	jfr_profiler_stats(profiler, &stats);
+	java_jfr_profiler_stats(profiler, &stats);
 }
 
-static int feed(struct jfr *j, struct jfr_profiler *p, struct view bytes)
+static int feed(struct java_jfr *j, struct java_jfr_profiler *p, struct view bytes)
 {
 	struct err err;
 	int r = 0;
 
 	for (size_t at = 0; r == 0 && at < bytes.len; at += 997) {
-		r = jfr_feed(j, view_of(bytes.data + at, MIN(bytes.len - at, (size_t)997)), &err);
+		r = java_jfr_feed(j, view_of(bytes.data + at, MIN(bytes.len - at, (size_t)997)),
+				  &err);
 		if (r == 0)
-			r = jfr_profiler_read(p, j, &err);
+			r = java_jfr_profiler_read(p, j, &err);
 	}
 	return r;
 }
 
 /* The second half comes later. */
-static int grow(struct jfr *j, struct jfr_profiler *p, int fd, struct view bytes)
+static int grow(struct java_jfr *j, struct java_jfr_profiler *p, int fd, struct view bytes)
 {
 	struct err err;
-	int r = jfr_profiler_read(p, j, &err);
+	int r = java_jfr_profiler_read(p, j, &err);
 
 	require(pwrite(fd, bytes.data, bytes.len, 0) == (ssize_t)bytes.len);
-	return r < 0 ? r : jfr_profiler_read(p, j, &err);
+	return r < 0 ? r : java_jfr_profiler_read(p, j, &err);
 }
 
 static void read_all(struct view bytes, bool fed, bool live)
 {
-	const struct jfr_builder_options labels = {
+	const struct java_jfr_builder_options labels = {
 		.label_threads = true, .label_classes = true, .max_bytes = FUZZ_MAX_BYTES};
-	struct jfr_options options = {.live = live, .max_bytes = FUZZ_MAX_BYTES};
-	_cleanup_(jfr_profiler_freep) struct jfr_profiler *p = NULL;
-	_cleanup_(jfr_closep) struct jfr *j = NULL;
+	struct java_jfr_options options = {.live = live, .max_bytes = FUZZ_MAX_BYTES};
+	_cleanup_(java_jfr_profiler_freep) struct java_jfr_profiler *p = NULL;
+	_cleanup_(java_jfr_closep) struct java_jfr *j = NULL;
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
 	size_t first = live ? bytes.len / 2 : bytes.len;
 	struct err err;
 	int r;
 
 	require(fd >= 0 && write(fd, bytes.data, first) == (ssize_t)first);
-	require(jfr_profiler_new(&labels, &p, &err) == 0);
-	options.queries = jfr_profiler_queries(&options.n_queries);
-	r = fed ? jfr_open_feed("fuzz", &options, &j, &err)
-		: jfr_open_take(dup(fd), "fuzz", &options, &j, &err);
+	require(java_jfr_profiler_new(&labels, &p, &err) == 0);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
+	r = fed ? java_jfr_open_feed("fuzz", &options, &j, &err)
+		: java_jfr_open_take(dup(fd), "fuzz", &options, &j, &err);
 	if (r == 0 && fed)
 		r = feed(j, p, bytes);
 	else if (r == 0)
-		r = live ? grow(j, p, fd, bytes) : jfr_profiler_read(p, j, &err);
+		r = live ? grow(j, p, fd, bytes) : java_jfr_profiler_read(p, j, &err);
 	require(r <= 0);
 	check_profiles(p);
 }

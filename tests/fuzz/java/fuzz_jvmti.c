@@ -23,9 +23,9 @@ static void forge(const struct java_ring *ring, const uint8_t *data, size_t size
 	uint64_t head = 0;
 
 	memcpy(&head, data, size < 4 ? size : 4);
-	if (pwrite(ring->fd, &head, sizeof(head), offsetof(struct ring_header, head)) < 0)
+	if (pwrite(ring->fd, &head, sizeof(head), offsetof(struct java_ring_header, head)) < 0)
 		__builtin_trap();
-	if (size > 4 && pwrite(ring->fd, data + 4, size - 4, RING_HEADER_BYTES) < 0)
+	if (size > 4 && pwrite(ring->fd, data + 4, size - 4, JAVA_RING_HEADER_BYTES) < 0)
 		__builtin_trap();
 }
 
@@ -37,7 +37,7 @@ static int look(struct java_ring *ring, struct java_jvmti_builder *builder)
 	if (java_ring_read(ring, NULL) < 0)
 		return -1;
 	while (java_ring_next(ring, &record) > 0) {
-		if (++n > DATA_BYTES / RING_ALIGN)
+		if (++n > DATA_BYTES / JAVA_RING_ALIGN)
 			__builtin_trap();
 		(void)java_jvmti_builder_add(builder, &record);
 	}
@@ -47,7 +47,7 @@ static int look(struct java_ring *ring, struct java_jvmti_builder *builder)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct java_ring_options o = {.data_bytes = DATA_BYTES, .depth = 64, .interval_bytes = 1};
-	struct jfr_builder_options profile = {.label_threads = true, .label_classes = true};
+	struct java_jfr_builder_options profile = {.label_threads = true, .label_classes = true};
 	struct java_jvmti_builder builder;
 	struct java_ring_counts counts;
 	struct java_ring ring;
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (look(&ring, &builder) == 0)
 		(void)look(&ring, &builder);
 	(void)java_ring_counts(&ring, &counts);
-	for (int kind = JFR_PROFILE_ALLOC; kind <= JFR_PROFILE_LOCK; kind++) {
+	for (int kind = JAVA_JFR_PROFILE_ALLOC; kind <= JAVA_JFR_PROFILE_LOCK; kind++) {
 		struct profile *p = NULL;
 
 		if (java_jvmti_builder_take(&builder, kind, &p, NULL) < 0)

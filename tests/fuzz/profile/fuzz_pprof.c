@@ -23,8 +23,8 @@ static void check_round_trip(const struct profile *p)
 	_cleanup_(buf_release) struct buf packed = {0};
 	struct err err;
 
-	require(pprof_encode(p, &packed, &err) == 0);
-	require(pprof_decode(buf_view(&packed), &q, &err) == 0);
+	require(profile_encode_pprof(p, &packed, &err) == 0);
+	require(profile_decode_pprof(buf_view(&packed), &q, &err) == 0);
 	require(profile_n_types(p) == profile_n_types(q));
 	require(profile_n_strings(p) == profile_n_strings(q));
 	require(profile_n_mappings(p) == profile_n_mappings(q));
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct err err;
 
-	if (pprof_decode(view_of(data, size), &p, &err) < 0)
+	if (profile_decode_pprof(view_of(data, size), &p, &err) < 0)
 		return 0;
 	check_round_trip(p);
 	if (profile_n_types(p) > 0)

@@ -39,26 +39,26 @@ static void feed_values(const uint8_t *data, size_t size, bool whole)
 	}
 	if (n == 0)
 		return;
-	assert(numbers_encode(values, n, &out) == 0);
-	assert(numbers_decode(buf_view(&out), again, n));
+	assert(store_numbers_encode(values, n, &out) == 0);
+	assert(store_numbers_decode(buf_view(&out), again, n));
 	assert(memcmp(values, again, n * sizeof(*values)) == 0);
 }
 
 static void feed_reading(struct view block)
 {
-	_cleanup_(cells_release) struct cells cells = {0};
+	_cleanup_(store_cells_release) struct store_cells cells = {0};
 	_cleanup_(buf_release) struct buf out = {0};
-	struct metrics_reading r;
-	struct metrics_cell cell;
+	struct store_metrics_reading r;
+	struct store_metrics_cell cell;
 	size_t n = 0, again = 0;
 
-	if (cells_add_reading(&cells, block, 0) < 0)
+	if (store_cells_add_reading(&cells, block, 0) < 0)
 		return;
 	n = cells.len;
-	assert(cells_encode_reading(&cells, &out) == 0);
-	assert(metrics_open_reading(buf_view(&out), &r) == 0);
-	while (metrics_next_cell(&r, &cell) > 0) {
-		assert(cell.width > 0 && cell.width <= METRICS_MAX_WIDTH);
+	assert(store_cells_encode_reading(&cells, &out) == 0);
+	assert(store_metrics_open_reading(buf_view(&out), &r) == 0);
+	while (store_metrics_next_cell(&r, &cell) > 0) {
+		assert(cell.width > 0 && cell.width <= STORE_METRICS_MAX_WIDTH);
 		for (uint32_t i = 0; i < cell.width; i++)
 			assert(isfinite(cell.values[i]));
 		again++;
@@ -69,17 +69,17 @@ static void feed_reading(struct view block)
 
 static void feed_hour(struct view block, size_t n_times)
 {
-	_cleanup_(codec_release) struct codec c = {0};
-	static struct metrics_hour h;
-	static double values[METRICS_MAX_TIMES];
+	_cleanup_(store_codec_release) struct store_codec c = {0};
+	static struct store_metrics_hour h;
+	static double values[STORE_METRICS_MAX_TIMES];
 
-	if (metrics_open_hour(block, &h) < 0 || metrics_read_hour(&c, &h, n_times) < 0)
+	if (store_metrics_open_hour(block, &h) < 0 || store_metrics_read_hour(&c, &h, n_times) < 0)
 		return;
-	assert(h.width > 0 && h.width <= METRICS_MAX_WIDTH && h.n_present <= n_times);
+	assert(h.width > 0 && h.width <= STORE_METRICS_MAX_WIDTH && h.n_present <= n_times);
 	for (uint32_t i = 0; i < h.width; i++) {
 		size_t present = 0;
 
-		if (metrics_hour_values(&h, i, values) < 0)
+		if (store_metrics_hour_values(&h, i, values) < 0)
 			return;
 		for (size_t k = 0; k < n_times; k++) {
 			assert(isnan(values[k]) || isfinite(values[k]));
@@ -92,32 +92,32 @@ static void feed_hour(struct view block, size_t n_times)
 static void feed_times(struct view block)
 {
 	_cleanup_(buf_release) struct buf out = {0};
-	static struct metrics_times t, again;
+	static struct store_metrics_times t, again;
 	uint32_t set, before = 0;
 
-	if (metrics_decode_times(block, &t) < 0)
+	if (store_metrics_decode_times(block, &t) < 0)
 		return;
-	assert(t.n_times > 0 && t.n_times <= METRICS_MAX_TIMES);
+	assert(t.n_times > 0 && t.n_times <= STORE_METRICS_MAX_TIMES);
 	for (size_t i = 0; i < t.n_times; i++)
-		assert(t.times_ms[i] < METRICS_HOUR_MS &&
+		assert(t.times_ms[i] < STORE_METRICS_HOUR_MS &&
 		       (i == 0 || t.times_ms[i] >= t.times_ms[i - 1]));
-	assert(metrics_encode_times(t.times_ms, t.n_times, NULL, 0, &out) == 0);
-	assert(metrics_decode_times(buf_view(&out), &again) == 0);
+	assert(store_metrics_encode_times(t.times_ms, t.n_times, NULL, 0, &out) == 0);
+	assert(store_metrics_decode_times(buf_view(&out), &again) == 0);
 	assert(again.n_times == t.n_times &&
 	       memcmp(again.times_ms, t.times_ms, t.n_times * sizeof(*t.times_ms)) == 0);
-	while (metrics_next_labelset(&t, &set) > 0) {
-		assert(set >= before && set <= METRICS_MAX_LABELSET);
+	while (store_metrics_next_labelset(&t, &set) > 0) {
+		assert(set >= before && set <= STORE_METRICS_MAX_LABELSET);
 		before = set;
 	}
 }
 
 static void feed_definition(struct view block)
 {
-	struct definition d = {0}, again = {0};
+	struct store_definition d = {0}, again = {0};
 	struct metric m = {0};
 	_cleanup_(buf_release) struct buf out = {0};
 
-	if (define_decode(block, &d) < 0)
+	if (store_define_decode(block, &d) < 0)
 		return;
 	m = (struct metric){.name = d.name,
 			    .kind = d.kind,
@@ -127,8 +127,8 @@ static void feed_definition(struct view block)
 			    .n_bounds = d.n_bounds};
 	for (size_t i = 0; i < d.n_keys; i++)
 		m.attributes[i] = d.keys[i];
-	assert(define_encode(&m, &out) == 0);
-	assert(define_decode(buf_view(&out), &again) == 0);
+	assert(store_define_encode(&m, &out) == 0);
+	assert(store_define_decode(buf_view(&out), &again) == 0);
 	assert(strcmp(d.name, again.name) == 0 && again.n_keys == d.n_keys);
 }
 
@@ -144,11 +144,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < 4; i++) {
 		struct view value;
 
-		(void)define_attribute(view_of(data, size), i, &value);
+		(void)store_define_attribute(view_of(data, size), i, &value);
 	}
-	(void)numbers_decode(view_of(data, size), values, 1 + size % MAX_VALUES);
-	block[0] = CODEC_VERSION;
-	block[1] = CODEC_READING;
+	(void)store_numbers_decode(view_of(data, size), values, 1 + size % MAX_VALUES);
+	block[0] = STORE_CODEC_VERSION;
+	block[1] = STORE_CODEC_READING;
 	memcpy(block + 6, data + 1, size - 1);
 	v = view_of(block, size + 5);
 	crc = crc32c(view_of(block + 6, size - 1));
@@ -158,15 +158,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		feed_reading(v);
 		break;
 	case 1:
-		block[1] = CODEC_HOUR;
-		feed_hour(v, 1 + size % METRICS_MAX_TIMES);
+		block[1] = STORE_CODEC_HOUR;
+		feed_hour(v, 1 + size % STORE_METRICS_MAX_TIMES);
 		break;
 	case 2:
-		block[1] = CODEC_METRIC;
+		block[1] = STORE_CODEC_METRIC;
 		feed_definition(v);
 		break;
 	case 3:
-		block[1] = CODEC_TIMES;
+		block[1] = STORE_CODEC_TIMES;
 		feed_times(v);
 		break;
 	default:

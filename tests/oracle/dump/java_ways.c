@@ -57,10 +57,10 @@ static void print_samples(const char *kind, const struct profile *p)
 static int jvmti_print(struct java_jvmti *j, struct err *err)
 {
 	static const char *const names[] = {
-		[JFR_PROFILE_ALLOC] = "alloc", [JFR_PROFILE_LOCK] = "lock"};
+		[JAVA_JFR_PROFILE_ALLOC] = "alloc", [JAVA_JFR_PROFILE_LOCK] = "lock"};
 	struct java_jvmti_stats stats;
 
-	for (int kind = JFR_PROFILE_ALLOC; kind <= JFR_PROFILE_LOCK; kind++) {
+	for (int kind = JAVA_JFR_PROFILE_ALLOC; kind <= JAVA_JFR_PROFILE_LOCK; kind++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 		int r = java_jvmti_take(j, kind, 0, 0, &p, err);
 
@@ -71,8 +71,8 @@ static int jvmti_print(struct java_jvmti *j, struct err *err)
 	java_jvmti_stats(j, &stats);
 	(void)printf("stats allocs=%" PRIu64 " locks=%" PRIu64 " dropped=%" PRIu64
 		     " interval=%" PRIu64 " no_stack=%" PRIu64 "\n",
-		     stats.events[JFR_PROFILE_ALLOC], stats.events[JFR_PROFILE_LOCK], stats.dropped,
-		     stats.interval_bytes, stats.no_stack);
+		     stats.events[JAVA_JFR_PROFILE_ALLOC], stats.events[JAVA_JFR_PROFILE_LOCK],
+		     stats.dropped, stats.interval_bytes, stats.no_stack);
 	return fflush(stdout) == 0 ? 0 : -EIO;
 }
 
@@ -107,10 +107,10 @@ static int run_jvmti(const struct proc_id *id, const char *dir, const char *idle
 
 static int recorder_print(struct java_collect *c, struct err *err)
 {
-	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
+	static const char *const names[JAVA_JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
 	struct java_collect_window window = java_collect_window(c);
 
-	for (int kind = 0; kind < JFR_PROFILE_N; kind++) {
+	for (int kind = 0; kind < JAVA_JFR_PROFILE_N; kind++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 		int r;
 
@@ -160,9 +160,9 @@ static int run_recorder(const struct proc_id *id, const char *dir)
 
 static int async_print(struct java_async *a, struct err *err)
 {
-	static const char *const names[JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
+	static const char *const names[JAVA_JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
 
-	for (int kind = 0; kind < JFR_PROFILE_N; kind++) {
+	for (int kind = 0; kind < JAVA_JFR_PROFILE_N; kind++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 		int r = java_async_take(a, kind, 0, 0, &p, err);
 

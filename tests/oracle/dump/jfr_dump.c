@@ -27,7 +27,7 @@ static void put_view(struct json *j, const char *key, bool known, struct view te
 		json_null(j);
 }
 
-static void put_stack(struct json *out, const struct jfr_stack *s)
+static void put_stack(struct json *out, const struct java_jfr_stack *s)
 {
 	json_object_begin(out);
 	json_key(out, "truncated");
@@ -36,27 +36,28 @@ static void put_stack(struct json *out, const struct jfr_stack *s)
 	json_array_begin(out);
 	for (uint32_t i = 0; i < s->n_frames; i++) {
 		struct view class_name, method, type;
-		bool known = jfr_method_names(s, &s->frames[i], &class_name, &method);
+		bool known = java_jfr_method_names(s, &s->frames[i], &class_name, &method);
 
 		json_array_begin(out);
 		json_string(out, known ? class_name : view_str("?"));
 		json_string(out, known ? method : view_str("?"));
 		json_int(out, s->frames[i].line);
-		json_string(out, jfr_frame_type(s, &s->frames[i], &type) ? type : view_str("?"));
+		json_string(out,
+			    java_jfr_frame_type(s, &s->frames[i], &type) ? type : view_str("?"));
 		json_array_end(out);
 	}
 	json_array_end(out);
 	json_object_end(out);
 }
 
-static void put_key(struct json *out, const struct jfr *j, const struct jfr_value *v)
+static void put_key(struct json *out, const struct java_jfr *j, const struct java_jfr_value *v)
 {
-	struct jfr_thread thread;
-	struct jfr_stack stack;
+	struct java_jfr_thread thread;
+	struct java_jfr_stack stack;
 	struct view text;
 
 	if (v->type && view_eq(v->type->name, view_str("java.lang.Thread")) &&
-	    jfr_thread(j, v, &thread)) {
+	    java_jfr_thread(j, v, &thread)) {
 		json_object_begin(out);
 		put_view(out, "javaName", true, thread.java_name);
 		put_view(out, "osName", true, thread.os_name);
@@ -66,31 +67,31 @@ static void put_key(struct json *out, const struct jfr *j, const struct jfr_valu
 		json_int(out, thread.os_id);
 		json_object_end(out);
 	} else if (v->type && view_eq(v->type->name, view_str("java.lang.Class")) &&
-		   jfr_class_name(j, v, &text)) {
+		   java_jfr_class_name(j, v, &text)) {
 		json_string(out, text);
 	} else if (v->type && view_eq(v->type->name, view_str("jdk.types.StackTrace")) &&
-		   jfr_stack(j, v, &stack)) {
+		   java_jfr_stack(j, v, &stack)) {
 		put_stack(out, &stack);
-	} else if (jfr_text(j, v, &text)) {
+	} else if (java_jfr_text(j, v, &text)) {
 		json_string(out, text);
 	} else {
 		json_null(out);
 	}
 }
 
-static void put_value(struct json *out, const struct jfr *j, const struct jfr_value *v)
+static void put_value(struct json *out, const struct java_jfr *j, const struct java_jfr_value *v)
 {
 	switch (v->kind) {
-	case JFR_VALUE_INTEGER:
+	case JAVA_JFR_VALUE_INTEGER:
 		json_int(out, v->number);
 		break;
-	case JFR_VALUE_REAL:
+	case JAVA_JFR_VALUE_REAL:
 		json_double(out, v->real);
 		break;
-	case JFR_VALUE_TEXT:
+	case JAVA_JFR_VALUE_TEXT:
 		json_string(out, v->text);
 		break;
-	case JFR_VALUE_KEY:
+	case JAVA_JFR_VALUE_KEY:
 		put_key(out, j, v);
 		break;
 	default:
@@ -98,7 +99,8 @@ static void put_value(struct json *out, const struct jfr *j, const struct jfr_va
 	}
 }
 
-static void put_event(const struct jfr *j, const struct jfr_event *e, const struct jfr_query *q)
+static void put_event(const struct java_jfr *j, const struct java_jfr_event *e,
+		      const struct java_jfr_query *q)
 {
 	_cleanup_(buf_release) struct buf line = {0};
 	struct json out = json_to(&line);
@@ -108,9 +110,9 @@ static void put_event(const struct jfr *j, const struct jfr_event *e, const stru
 		bool is_time = strcmp(q->fields[i], "startTime") == 0;
 
 		if (is_time)
-			json_int(&out, jfr_time_ns(j, e->values[i].number));
+			json_int(&out, java_jfr_time_ns(j, e->values[i].number));
 		else if (strcmp(q->fields[i], "duration") == 0)
-			json_int(&out, jfr_duration_ns(j, e->values[i].number));
+			json_int(&out, java_jfr_duration_ns(j, e->values[i].number));
 		else
 			put_value(&out, j, &e->values[i]);
 	}
@@ -119,41 +121,42 @@ static void put_event(const struct jfr *j, const struct jfr_event *e, const stru
 		printf("%s\n", buf_cstr(&line));
 }
 
-static int dump(struct jfr *j, const struct jfr_query *q, struct err *err)
+static int dump(struct java_jfr *j, const struct java_jfr_query *q, struct err *err)
 {
-	struct jfr_event e;
+	struct java_jfr_event e;
 	int r;
 
-	while ((r = jfr_next(j, &e, err)) == 1)
+	while ((r = java_jfr_next(j, &e, err)) == 1)
 		put_event(j, &e, q);
 	return r;
 }
 
-static int dump_fed(const char *path, size_t step, const struct jfr_options *options,
-		    struct jfr **ret_jfr, struct err *err)
+static int dump_fed(const char *path, size_t step, const struct java_jfr_options *options,
+		    struct java_jfr **ret_jfr, struct err *err)
 {
 	_cleanup_(buf_release) struct buf bytes = {0};
 	int r = io_read_file(AT_FDCWD, path, &bytes, err);
 
 	if (r == 0)
-		r = jfr_open_feed(path, options, ret_jfr, err);
+		r = java_jfr_open_feed(path, options, ret_jfr, err);
 	for (size_t at = 0; r == 0 && at < bytes.len; at += step) {
-		r = jfr_feed(*ret_jfr, view_of(bytes.data + at, MIN(step, bytes.len - at)), err);
+		r = java_jfr_feed(*ret_jfr, view_of(bytes.data + at, MIN(step, bytes.len - at)),
+				  err);
 		if (r == 0)
 			r = dump(*ret_jfr, options->queries, err);
 	}
 	return r;
 }
 
-static int dump_file(const char *path, const struct jfr_options *options, struct jfr **ret_jfr,
-		     struct err *err)
+static int dump_file(const char *path, const struct java_jfr_options *options,
+		     struct java_jfr **ret_jfr, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int r;
 
 	if (fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
-	r = jfr_open_take(fd, path, options, ret_jfr, err);
+	r = java_jfr_open_take(fd, path, options, ret_jfr, err);
 	return r < 0 ? r : dump(*ret_jfr, options->queries, err);
 }
 
@@ -165,62 +168,63 @@ static bool stdin_ended(int timeout_ms)
 	return poll(&p, 1, timeout_ms) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
 }
 
-static int follow(struct jfr_follow *f, const struct jfr_query *q, struct err *err)
+static int follow(struct java_jfr_follow *f, const struct java_jfr_query *q, struct err *err)
 {
 	bool ended = false;
 	int r = 0;
 
 	/* What the JVM wrote last is there when it has ended. */
 	for (int rest = 8; r == 0 && rest > 0; rest -= ended) {
-		struct jfr_event e;
+		struct java_jfr_event e;
 
-		while ((r = jfr_follow_next(f, &e, err)) == 1)
-			put_event(jfr_follow_parser(f), &e, q);
+		while ((r = java_jfr_follow_next(f, &e, err)) == 1)
+			put_event(java_jfr_follow_parser(f), &e, q);
 		ended = ended || stdin_ended(50);
 	}
 	return r;
 }
 
-static void put_tallies(const struct jfr *j)
+static void put_tallies(const struct java_jfr *j)
 {
-	const struct jfr_tally *tallies;
+	const struct java_jfr_tally *tallies;
 	size_t n;
 
-	tallies = jfr_tallies(j, &n);
+	tallies = java_jfr_tallies(j, &n);
 	for (size_t i = 0; i < n; i++)
 		printf("%s %llu %llu\n", (const char *)tallies[i].name.data,
 		       (unsigned long long)tallies[i].count, (unsigned long long)tallies[i].bytes);
 }
 
-static int main_follow(const char *dir, const struct jfr_options *options)
+static int main_follow(const char *dir, const struct java_jfr_options *options)
 {
-	_cleanup_(jfr_follow_closep) struct jfr_follow *f = NULL;
+	_cleanup_(java_jfr_follow_closep) struct java_jfr_follow *f = NULL;
 	_cleanup_close_ int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct err err;
 	int r;
 
 	if (fd < 0)
 		return 1;
-	r = jfr_follow_open(fd, options, &f, &err);
+	r = java_jfr_follow_open(fd, options, &f, &err);
 	if (r == 0)
 		r = follow(f, options->queries, &err);
 	if (r < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	if (!options->n_queries && jfr_follow_parser(f))
-		put_tallies(jfr_follow_parser(f));
+	if (!options->n_queries && java_jfr_follow_parser(f))
+		put_tallies(java_jfr_follow_parser(f));
 	fprintf(stderr, "files %llu broken %llu %s\n",
-		(unsigned long long)jfr_follow_stats(f)->files,
-		(unsigned long long)jfr_follow_stats(f)->broken, jfr_follow_stats(f)->why);
-	return jfr_follow_stats(f)->broken ? 3 : 0;
+		(unsigned long long)java_jfr_follow_stats(f)->files,
+		(unsigned long long)java_jfr_follow_stats(f)->broken,
+		java_jfr_follow_stats(f)->why);
+	return java_jfr_follow_stats(f)->broken ? 3 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	_cleanup_(jfr_closep) struct jfr *j = NULL;
-	struct jfr_options options = {0};
-	struct jfr_query query = {0};
+	_cleanup_(java_jfr_closep) struct java_jfr *j = NULL;
+	struct java_jfr_options options = {0};
+	struct java_jfr_query query = {0};
 	size_t step = 0;
 	struct err err;
 	bool is_follow = false;
@@ -237,10 +241,10 @@ int main(int argc, char **argv)
 	if (argc <= at)
 		return 2;
 	if (argc > at + 1) {
-		query = (struct jfr_query){.event = argv[at + 1],
-					   .fields = (const char *const *)&argv[at + 2],
-					   .n_fields = (size_t)(argc - at - 2)};
-		options = (struct jfr_options){.queries = &query, .n_queries = 1};
+		query = (struct java_jfr_query){.event = argv[at + 1],
+						.fields = (const char *const *)&argv[at + 2],
+						.n_fields = (size_t)(argc - at - 2)};
+		options = (struct java_jfr_options){.queries = &query, .n_queries = 1};
 	}
 	if (is_follow)
 		return main_follow(argv[at], &options);
@@ -252,5 +256,5 @@ int main(int argc, char **argv)
 	}
 	if (!query.event)
 		put_tallies(j);
-	return jfr_stats(j)->malformed || jfr_stats(j)->unknown ? 3 : 0;
+	return java_jfr_stats(j)->malformed || java_jfr_stats(j)->unknown ? 3 : 0;
 }

@@ -17,33 +17,33 @@
 #include "golang/binary/program.h"
 #include "unwind_table.h"
 
-static void print_cfa(const struct unwind_rule *r)
+static void print_cfa(const struct elf_unwind_rule *r)
 {
 	static const char *const names[] = {"none",   "rsp", "rbp",   "*rbp", "*rsp",	    "plt",
 					    "signal", "end", "chain", "reg",  "unsupported"};
 
 	(void)printf("%s", names[r->cfa]);
-	if (r->cfa == UNWIND_REG)
+	if (r->cfa == ELF_UNWIND_REG)
 		(void)printf("%u", r->reg);
-	if (r->cfa == UNWIND_SP || r->cfa == UNWIND_FP || r->cfa == UNWIND_REG)
+	if (r->cfa == ELF_UNWIND_SP || r->cfa == ELF_UNWIND_FP || r->cfa == ELF_UNWIND_REG)
 		(void)printf("%+d", r->cfa_off);
-	if (r->cfa == UNWIND_PLT)
+	if (r->cfa == ELF_UNWIND_PLT)
 		(void)printf("%d", r->cfa_off);
-	if (r->cfa == UNWIND_FP_DEREF || r->cfa == UNWIND_SP_DEREF)
+	if (r->cfa == ELF_UNWIND_FP_DEREF || r->cfa == ELF_UNWIND_SP_DEREF)
 		(void)printf("%+d%+d", (int16_t)(r->cfa_off & 0xffff), r->cfa_off >> 16);
 }
 
-static void print_fp(const struct unwind_rule *r)
+static void print_fp(const struct elf_unwind_rule *r)
 {
-	if (r->fp == UNWIND_FP_SAVED)
+	if (r->fp == ELF_UNWIND_FP_SAVED)
 		(void)printf(" c%+d\n", r->fp_off);
-	else if (r->fp == UNWIND_FP_AT_FP)
+	else if (r->fp == ELF_UNWIND_FP_AT_FP)
 		(void)printf(" rbp%+d\n", r->fp_off);
 	else
-		(void)printf(" %s\n", r->fp == UNWIND_FP_LOST ? "lost" : "same");
+		(void)printf(" %s\n", r->fp == ELF_UNWIND_FP_LOST ? "lost" : "same");
 }
 
-static void dump(struct unwind_table *t)
+static void dump(struct elf_unwind_table *t)
 {
 	(void)printf("# rows %zu starts %zu unsupported %" PRIu64 " damaged %" PRIu64 "\n",
 		     t->n_rows, t->n_starts, t->n_unsupported, t->n_damaged);
@@ -54,7 +54,7 @@ static void dump(struct unwind_table *t)
 		print_cfa(&t->rows[i].rule);
 		print_fp(&t->rows[i].rule);
 	}
-	unwind_table_release(t);
+	elf_unwind_table_release(t);
 }
 
 static int print_frame(void *context, const struct golang_program_frame *f)
@@ -85,7 +85,7 @@ static int frames(struct golang_program *program, struct err *err)
 static int dump_go(int fd, const char *what, struct err *err)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
-	struct unwind_table table = {0};
+	struct elf_unwind_table table = {0};
 	int r = golang_program_open(fd, &program, err);
 
 	if (r == 0 && strcmp(what, "frames") == 0)
@@ -100,7 +100,7 @@ static int dump_go(int fd, const char *what, struct err *err)
 static int dump_elf(int fd, struct err *err)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
-	struct unwind_table table = {0};
+	struct elf_unwind_table table = {0};
 	int r = elf_image_open_fd(fd, &image, err);
 
 	if (r == 0)

@@ -163,7 +163,7 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 	return 0;
 }
 
-static const struct world_ops fake_world = {
+static const struct agent_processes_ops fake_world = {
 	.list = fake_list,
 	.stat = fake_stat,
 	.census = fake_census,

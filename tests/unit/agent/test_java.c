@@ -144,7 +144,7 @@ static void fake_map_free(struct java_perfmap *map)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-static const struct java_ops fake_ops = {
+static const struct agent_java_ops fake_ops = {
 	.restore = fake_restore,
 	.start = fake_start,
 	.keep = fake_keep,
@@ -193,22 +193,22 @@ static struct agent_java *begin(void)
 	return java;
 }
 
-static struct java_program *open_program(struct agent_java *java, pid_t pid)
+static struct agent_java_program *open_program(struct agent_java *java, pid_t pid)
 {
 	const struct proc_id id = {.pid = pid, .start_ticks = 1};
-	struct java_program *p;
+	struct agent_java_program *p;
 
-	assert_int_equal(java_program_open(java, &id, &p, NULL), 0);
+	assert_int_equal(agent_java_program_open(java, &id, &p, NULL), 0);
 	return p;
 }
 
-static struct java_program_state wait_tried(struct java_program *p)
+static struct agent_java_program_state wait_tried(struct agent_java_program *p)
 {
-	struct java_program_state s;
+	struct agent_java_program_state s;
 	const uint64_t until = clock_mono_ns() + PATIENCE_NS;
 
 	for (;;) {
-		java_program_state(p, &s);
+		agent_java_program_state(p, &s);
 		if (s.records || s.code < 0)
 			return s;
 		assert_true(clock_mono_ns() < until);
@@ -233,15 +233,15 @@ static bool end(struct agent_java *java)
 static void recording_lasts_as_long_as_its_readers(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program *p = open_program(java, 1);
+	struct agent_java_program *p = open_program(java, 1);
 
 	(void)state;
 	assert_true(wait_tried(p).records);
-	assert_ptr_equal(java_program_lock(p), &fakes[1]);
-	java_program_unlock(p);
-	java_program_unref(java_program_ref(p));
+	assert_ptr_equal(agent_java_program_lock(p), &fakes[1]);
+	agent_java_program_unlock(p);
+	agent_java_program_unref(agent_java_program_ref(p));
 	assert_int_equal(fake_count(&fakes[1].stops), 0);
-	java_program_unref(p);
+	agent_java_program_unref(p);
 	wait_count(&fakes[1].frees, 1);
 	assert_int_equal(fakes[1].stops, 1);
 	assert_true(end(java));
@@ -251,7 +251,7 @@ static void recording_lasts_as_long_as_its_readers(void **state)
 
 static void jvm_that_hangs_holds_up_no_other(void **state)
 {
-	struct java_program *programs[8];
+	struct agent_java_program *programs[8];
 	struct agent_java *java = begin();
 
 	(void)state;
@@ -261,7 +261,7 @@ static void jvm_that_hangs_holds_up_no_other(void **state)
 	for (pid_t i = 1; i < 8; i++)
 		assert_true(wait_tried(programs[i]).records);
 	for (pid_t i = 0; i < 8; i++)
-		java_program_unref(programs[i]);
+		agent_java_program_unref(programs[i]);
 	for (pid_t i = 1; i < 8; i++)
 		wait_count(&fakes[i].frees, 1);
 	/* It is not waited for without end either. */
@@ -273,7 +273,7 @@ static void jvm_that_hangs_holds_up_no_other(void **state)
 
 static void all_are_ended_at_the_end_also_those_that_are_read(void **state)
 {
-	struct java_program *programs[40];
+	struct agent_java_program *programs[40];
 	struct agent_java *java = begin();
 
 	(void)state;
@@ -282,13 +282,13 @@ static void all_are_ended_at_the_end_also_those_that_are_read(void **state)
 	for (pid_t i = 0; i < 40; i++)
 		assert_true(wait_tried(programs[i]).records);
 	for (pid_t i = 0; i < 39; i++)
-		java_program_unref(programs[i]);
+		agent_java_program_unref(programs[i]);
 	/* The reader of one does not come back: what it uses stays. */
 	assert_false(end(java));
 	for (pid_t i = 0; i < 40; i++)
 		assert_int_equal(fakes[i].stops, 1);
 	assert_int_equal(fakes[39].frees, 0);
-	java_program_unref(programs[39]);
+	agent_java_program_unref(programs[39]);
 	assert_true(end(java));
 	assert_int_equal(fakes[39].frees, 1);
 }
@@ -296,8 +296,8 @@ static void all_are_ended_at_the_end_also_those_that_are_read(void **state)
 static void jvm_that_cannot_is_asked_once(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program *p, *other;
-	struct java_program_state s;
+	struct agent_java_program *p, *other;
+	struct agent_java_program_state s;
 
 	(void)state;
 	fakes[1].start_code = -ENOTSUP;
@@ -306,37 +306,37 @@ static void jvm_that_cannot_is_asked_once(void **state)
 	assert_false(s.records);
 	assert_int_equal(s.code, -ENOTSUP);
 	assert_string_equal(s.why, "process 1 will not");
-	assert_null(java_program_lock(p));
-	java_program_unlock(p);
+	assert_null(agent_java_program_lock(p));
+	agent_java_program_unlock(p);
 	other = open_program(java, 2);
 	wait_count(&fakes[2].keeps, 2);
 	assert_int_equal(fake_count(&fakes[1].starts), 1);
-	java_program_unref(p);
-	java_program_unref(other);
+	agent_java_program_unref(p);
+	agent_java_program_unref(other);
 	assert_true(end(java));
 }
 
 static void recording_that_ends_is_read_for_a_last_time(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program_state s;
-	struct java_program *p;
+	struct agent_java_program_state s;
+	struct agent_java_program *p;
 
 	(void)state;
 	fakes[1].keep_code = -EBUSY;
 	p = open_program(java, 1);
 	wait_count(&fakes[1].stops, 1);
 	do
-		java_program_state(p, &s);
+		agent_java_program_state(p, &s);
 	while (s.records);
 	assert_int_equal(s.code, -EBUSY);
 	assert_int_equal(s.began, 1);
 	assert_int_equal(fake_count(&fakes[1].reads), 1);
 	assert_true(fakes[1].read_before_stop);
 	/* Its readers still find it. */
-	assert_ptr_equal(java_program_lock(p), &fakes[1]);
-	java_program_unlock(p);
-	java_program_unref(p);
+	assert_ptr_equal(agent_java_program_lock(p), &fakes[1]);
+	agent_java_program_unlock(p);
+	agent_java_program_unref(p);
 	assert_true(end(java));
 	assert_int_equal(fakes[1].stops, 1);
 	assert_int_equal(fakes[1].frees, 1);
@@ -345,27 +345,27 @@ static void recording_that_ends_is_read_for_a_last_time(void **state)
 static void recording_goes_on_where_looking_after_it_fails(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program *p;
-	struct java_program_state s;
+	struct agent_java_program *p;
+	struct agent_java_program_state s;
 
 	(void)state;
 	fakes[1].keep_code = -ETIMEDOUT;
 	p = open_program(java, 1);
 	do {
 		clock_sleep_ns(NS_PER_MS);
-		java_program_state(p, &s);
+		agent_java_program_state(p, &s);
 	} while (s.code == 0);
 	assert_true(s.records);
 	assert_int_equal(s.code, -ETIMEDOUT);
 	assert_int_equal(fake_count(&fakes[1].stops), 0);
-	java_program_unref(p);
+	agent_java_program_unref(p);
 	assert_true(end(java));
 	assert_int_equal(fakes[1].stops, 1);
 }
 
 static void what_was_left_is_taken_out_while_others_start(void **state)
 {
-	struct java_program *p;
+	struct agent_java_program *p;
 	struct agent_java *java;
 
 	(void)state;
@@ -373,7 +373,7 @@ static void what_was_left_is_taken_out_while_others_start(void **state)
 	java = begin();
 	p = open_program(java, 1);
 	assert_true(wait_tried(p).records);
-	java_program_unref(p);
+	agent_java_program_unref(p);
 	wait_count(&fakes[1].frees, 1);
 	assert_false(agent_java_stop(java, clock_mono_ns() + NS_PER_MS));
 	(void)pthread_mutex_lock(&lock);
@@ -387,15 +387,15 @@ static void what_was_left_is_taken_out_while_others_start(void **state)
 static void names_are_kept_also_where_nothing_is_recorded(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program_state s;
-	struct java_program *p;
+	struct agent_java_program_state s;
+	struct agent_java_program *p;
 
 	(void)state;
 	fakes[1].start_code = -ENOTSUP;
 	fakes[1].map_keep_code = 1; /* written anew */
 	p = open_program(java, 1);
 	wait_count(&fakes[1].map_keeps, 2);
-	java_program_state(p, &s);
+	agent_java_program_state(p, &s);
 	assert_false(s.records);
 	assert_string_equal(s.map_why, "");
 	assert_int_equal(fake_count(&fakes[1].starts), 1);
@@ -404,7 +404,7 @@ static void names_are_kept_also_where_nothing_is_recorded(void **state)
 	assert_false(end(java));
 	assert_int_equal(fakes[1].map_starts, 1);
 	assert_int_equal(fakes[1].map_frees, 1);
-	java_program_unref(p);
+	agent_java_program_unref(p);
 	assert_true(end(java));
 	assert_int_equal(fakes[1].map_frees, 1);
 }
@@ -412,18 +412,18 @@ static void names_are_kept_also_where_nothing_is_recorded(void **state)
 static void jvm_that_cannot_name_its_code_is_asked_once_and_records(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program_state s;
-	struct java_program *p;
+	struct agent_java_program_state s;
+	struct agent_java_program *p;
 
 	(void)state;
 	fakes[1].map_start_code = -ENOTSUP;
 	p = open_program(java, 1);
 	wait_count(&fakes[1].keeps, 2);
-	java_program_state(p, &s);
+	agent_java_program_state(p, &s);
 	assert_true(s.records);
 	assert_string_equal(s.map_why, "process 1 has no names");
 	assert_int_equal(fake_count(&fakes[1].map_starts), 1);
-	java_program_unref(p);
+	agent_java_program_unref(p);
 	assert_true(end(java));
 	assert_int_equal(fakes[1].map_frees, 0);
 }
@@ -431,8 +431,8 @@ static void jvm_that_cannot_name_its_code_is_asked_once_and_records(void **state
 static void names_that_cannot_be_kept_are_given_up_or_tried_again(void **state)
 {
 	struct agent_java *java = begin();
-	struct java_program *hangs, *full;
-	struct java_program_state s;
+	struct agent_java_program *hangs, *full;
+	struct agent_java_program_state s;
 
 	(void)state;
 	fakes[1].map_keep_code = -ETIMEDOUT;
@@ -442,12 +442,12 @@ static void names_that_cannot_be_kept_are_given_up_or_tried_again(void **state)
 	wait_count(&fakes[1].map_frees, 1);
 	wait_count(&fakes[2].map_keeps, 1);
 	do
-		java_program_state(full, &s);
+		agent_java_program_state(full, &s);
 	while (!s.map_why[0]);
 	assert_string_equal(s.map_why, "no new names");
 	assert_int_equal(fake_count(&fakes[2].map_frees), 0);
-	java_program_unref(hangs);
-	java_program_unref(full);
+	agent_java_program_unref(hangs);
+	agent_java_program_unref(full);
 	assert_true(end(java));
 	assert_int_equal(fakes[1].map_starts, 1);
 	assert_int_equal(fakes[1].map_frees, 1);

@@ -56,7 +56,7 @@ static void source_unref(void *state)
 	atomic_fetch_add(&s->unrefs, 1);
 }
 
-static const struct oom_source_ops source_ops = {
+static const struct agent_oom_source_ops source_ops = {
 	.read = source_read, .picture = source_picture, .unref = source_unref};
 
 static void no_news(void *context)
@@ -106,7 +106,7 @@ static void kill_myself(struct agent_oom *oom)
 	const struct oom_victim victim = {
 		.pid = getpid(), .mono_ns = clock_mono_ns(), .rss_bytes = 12345};
 
-	oom_hear(oom, &victim);
+	agent_oom_hear(oom, &victim);
 }
 
 /* All that came, up to now. */
@@ -206,7 +206,7 @@ static void strangers_are_counted_and_left_alone(void **state)
 	(void)state;
 	add(oom, &s);
 	for (int i = 0; i < 1000; i++)
-		oom_hear(oom, &(struct oom_victim){.pid = -1 - i});
+		agent_oom_hear(oom, &(struct oom_victim){.pid = -1 - i});
 	agent_oom_health(oom, &h);
 	assert_true(h.strangers >= 1000);
 	assert_int_equal(h.kills, 0);

@@ -14,13 +14,13 @@
 #define FOREVER UINT64_MAX
 
 struct job {
-	struct pool_job pool;
+	struct agent_pool_job pool;
 	bool hangs;
 	bool done;
 };
 
 /* Jobs that hang do so until released; how many there are at a time is known. */
-static struct gate {
+static struct server_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	size_t hanging;
@@ -46,7 +46,7 @@ static void gate_wait(const size_t *count, size_t wanted)
 	(void)pthread_mutex_unlock(&gate.lock);
 }
 
-static void run(struct pool_job *pool_job, void *arg)
+static void run(struct agent_pool_job *pool_job, void *arg)
 {
 	struct job *job = (struct job *)pool_job;
 
@@ -65,91 +65,91 @@ static void run(struct pool_job *pool_job, void *arg)
 	job->done = true;
 }
 
-static struct pool *pool(void)
+static struct agent_pool *pool(void)
 {
-	struct pool *p;
+	struct agent_pool *p;
 	struct err err;
 
 	gate_set(false);
-	assert_int_equal(pool_new(run, &gate, &p, &err), 0);
+	assert_int_equal(agent_pool_new(run, &gate, &p, &err), 0);
 	return p;
 }
 
 static void jobs_come_back_in_order(void **state)
 {
 	struct job jobs[100] = {0};
-	struct pool *p = pool();
+	struct agent_pool *p = pool();
 
 	(void)state;
 	for (size_t i = 0; i < 100; i++)
-		pool_push(p, &jobs[i].pool);
+		agent_pool_push(p, &jobs[i].pool);
 	for (size_t i = 0; i < 100; i++) {
-		assert_ptr_equal(pool_take(p, FOREVER), &jobs[i].pool);
+		assert_ptr_equal(agent_pool_take(p, FOREVER), &jobs[i].pool);
 		assert_true(jobs[i].done);
 	}
 	/* All are back. */
-	assert_null(pool_take(p, 0));
-	assert_true(pool_free(p));
+	assert_null(agent_pool_take(p, 0));
+	assert_true(agent_pool_free(p));
 }
 
 static void jobs_that_hang_do_not_hold_up_the_next(void **state)
 {
 	struct job hanging[5] = {0}, quick = {0};
-	struct pool *p = pool();
+	struct agent_pool *p = pool();
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		hanging[i].hangs = true;
-		pool_push(p, &hanging[i].pool);
+		agent_pool_push(p, &hanging[i].pool);
 	}
-	pool_push(p, &quick.pool);
+	agent_pool_push(p, &quick.pool);
 	/* The gate is shut: it comes although the others hang, or never. */
-	assert_ptr_equal(pool_take(p, FOREVER), &quick.pool);
+	assert_ptr_equal(agent_pool_take(p, FOREVER), &quick.pool);
 	gate_wait(&gate.hanging, 5);
-	assert_false(pool_exhausted(p));
+	assert_false(agent_pool_exhausted(p));
 	gate_set(true);
 	for (size_t i = 0; i < 5; i++)
-		assert_non_null(pool_take(p, FOREVER));
-	assert_true(pool_free(p));
+		assert_non_null(agent_pool_take(p, FOREVER));
+	assert_true(agent_pool_free(p));
 }
 
 static void number_of_threads_is_bounded_and_said(void **state)
 {
-	static struct job hanging[POOL_MAX_THREADS + 1];
-	struct pool *p = pool();
+	static struct job hanging[AGENT_POOL_MAX_THREADS + 1];
+	struct agent_pool *p = pool();
 	struct job quick = {0};
 
 	(void)state;
 	memset(hanging, 0, sizeof(hanging));
-	for (size_t i = 0; i <= POOL_MAX_THREADS; i++) {
+	for (size_t i = 0; i <= AGENT_POOL_MAX_THREADS; i++) {
 		hanging[i].hangs = true;
-		pool_push(p, &hanging[i].pool);
+		agent_pool_push(p, &hanging[i].pool);
 	}
-	pool_push(p, &quick.pool);
+	agent_pool_push(p, &quick.pool);
 	/* Each look gives the pool the time to notice that it is late. */
-	while (!pool_exhausted(p))
-		assert_null(pool_take(p, clock_mono_ns() + NS_PER_MS));
-	gate_wait(&gate.hanging, POOL_MAX_THREADS);
-	assert_null(pool_take(p, 0));
+	while (!agent_pool_exhausted(p))
+		assert_null(agent_pool_take(p, clock_mono_ns() + NS_PER_MS));
+	gate_wait(&gate.hanging, AGENT_POOL_MAX_THREADS);
+	assert_null(agent_pool_take(p, 0));
 	assert_false(quick.done);
 	gate_set(true);
-	for (size_t i = 0; i <= POOL_MAX_THREADS + 1; i++)
-		assert_non_null(pool_take(p, FOREVER));
-	assert_false(pool_exhausted(p));
-	assert_true(pool_free(p));
+	for (size_t i = 0; i <= AGENT_POOL_MAX_THREADS + 1; i++)
+		assert_non_null(agent_pool_take(p, FOREVER));
+	assert_false(agent_pool_exhausted(p));
+	assert_true(agent_pool_free(p));
 }
 
 static void pool_that_is_left_behind_says_so(void **state)
 {
 	static struct job hanging;
-	struct pool *p = pool();
+	struct agent_pool *p = pool();
 
 	(void)state;
 	memset(&hanging, 0, sizeof(hanging));
 	hanging.hangs = true;
-	pool_push(p, &hanging.pool);
+	agent_pool_push(p, &hanging.pool);
 	gate_wait(&gate.hanging, 1);
-	assert_false(pool_free(p));
+	assert_false(agent_pool_free(p));
 	gate_set(true);
 	/* The thread frees it after this. */
 	gate_wait(&gate.left, 1);
@@ -157,12 +157,12 @@ static void pool_that_is_left_behind_says_so(void **state)
 
 static void wake_ends_a_wait(void **state)
 {
-	struct pool *p = pool();
+	struct agent_pool *p = pool();
 
 	(void)state;
-	pool_wake(p);
-	assert_null(pool_take(p, FOREVER));
-	assert_true(pool_free(p));
+	agent_pool_wake(p);
+	assert_null(agent_pool_take(p, FOREVER));
+	assert_true(agent_pool_free(p));
 }
 
 int main(void)

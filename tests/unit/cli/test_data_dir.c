@@ -18,7 +18,7 @@ static void folder(const char *option, const char *want)
 {
 	_cleanup_free_ char *dir = NULL;
 
-	assert_int_equal(stored_dir(option, &dir, NULL), 0);
+	assert_int_equal(data_dir_path(option, &dir, NULL), 0);
 	assert_string_equal(dir, want);
 }
 
@@ -37,7 +37,7 @@ static void what_is_given_comes_first_then_the_variable(void **state)
 	assert_int_equal(setenv("SONDE_DATA_DIR", "/var/profiles", 1), 0);
 	folder("here", "here");
 	folder(NULL, "/var/profiles");
-	assert_int_equal(stored_dir("", &dir, &err), -EINVAL);
+	assert_int_equal(data_dir_path("", &dir, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--data-dir"));
 	assert_null(dir);
 	/* Set to nothing is as good as not set. */
@@ -74,14 +74,14 @@ static void the_last_hour_is_the_usual_window(void **state)
 	struct err err = {};
 
 	(void)state;
-	assert_int_equal(stored_window(NULL, NULL, &w, NULL), 0);
+	assert_int_equal(data_dir_window(NULL, NULL, &w, NULL), 0);
 	assert_int_equal(w.to_ns - w.from_ns, 3600 * (int64_t)NS_PER_SEC);
-	assert_int_equal(stored_window("1000", "2000", &w, NULL), 0);
+	assert_int_equal(data_dir_window("1000", "2000", &w, NULL), 0);
 	assert_int_equal(w.from_ns, 1000 * (int64_t)NS_PER_SEC);
 	assert_int_equal(w.to_ns, 2000 * (int64_t)NS_PER_SEC);
-	assert_int_equal(stored_window("2000", "1000", &w, &err), -EINVAL);
+	assert_int_equal(data_dir_window("2000", "1000", &w, &err), -EINVAL);
 	assert_int_equal(w.to_ns, 2000 * (int64_t)NS_PER_SEC);
-	assert_int_equal(stored_window("x", NULL, &w, &err), -EINVAL);
+	assert_int_equal(data_dir_window("x", NULL, &w, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--from"));
 }
 

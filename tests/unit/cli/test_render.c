@@ -263,7 +263,7 @@ static void assert_threads(bool below_process, const char *expected)
 	assert_int_equal(profile_add_string(f.p, view_str("t1"), &label.str), 0);
 	assert_int_equal(
 		profile_add_sample(f.p, profile_sample_at(f.p, 0)->stack, &value, &label, 1), 0);
-	assert_int_equal(cpu_threads_as_frames(f.p, below_process, &threads, &err), 0);
+	assert_int_equal(cmd_cpu_threads_as_frames(f.p, below_process, &threads, &err), 0);
 	assert_int_equal(profile_collapse(threads, 0, &out, &err), 0);
 	assert_string_equal(buf_cstr(&out), expected);
 }

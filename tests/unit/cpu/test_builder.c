@@ -15,16 +15,16 @@ static const struct proc_info info = {
 static const struct cpu_process process = {.pid = 42, .generation = 1, .comm = "victim"};
 
 struct fixture {
-	struct cpu_names *names;
+	struct cpu_symbolizer *names;
 	struct cpu_builder builder;
 };
 
 static int setup_with(void **state, struct cpu_builder_options options)
 {
 	static struct fixture f;
-	const struct cpu_names_options names = {.kallsyms = "/dev/null"};
+	const struct cpu_symbolizer_options names = {.kallsyms = "/dev/null"};
 
-	assert_int_equal(cpu_names_new(&names, &f.names, NULL), 0);
+	assert_int_equal(cpu_symbolizer_new(&names, &f.names, NULL), 0);
 	assert_int_equal(cpu_builder_init(&f.builder, &options, &info, NULL), 0);
 	*state = &f;
 	return 0;
@@ -53,7 +53,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	cpu_builder_release(&f->builder);
-	cpu_names_free(f->names);
+	cpu_symbolizer_free(f->names);
 	return 0;
 }
 

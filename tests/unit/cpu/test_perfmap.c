@@ -286,23 +286,23 @@ static void a_map_that_was_replaced_is_told_when_it_is_time_and_holds(void **sta
 static void another_map_takes_the_place_of_the_one_before(void **state)
 {
 	_cleanup_(process_release) struct process p = process_new(0);
-	_cleanup_(names_jits_release) struct names_jits jits = {.max_bytes = 1 << 20};
-	struct names_jit *j;
+	_cleanup_(cpu_symbols_jits_release) struct cpu_symbols_jits jits = {.max_bytes = 1 << 20};
+	struct cpu_symbols_jit *j;
 	uint32_t epoch;
 	char text[64];
 
 	(void)state;
 	process_write(&p, "1000 10 first\n");
-	j = names_jits_get(&jits, p.pid, 1, SEC);
+	j = cpu_symbols_jits_get(&jits, p.pid, 1, SEC);
 	assert_non_null(j->map);
 	epoch = j->epoch;
 	assert_int_equal(unlink(p.path), 0);
-	j = names_jits_get(&jits, p.pid, 1, 3 * SEC);
+	j = cpu_symbols_jits_get(&jits, p.pid, 1, 3 * SEC);
 	assert_int_equal(j->epoch, epoch);
 	assert_int_equal(cpu_perfmap_lookup(j->map, 0x1008, text, sizeof(text)), 0);
 	assert_string_equal(text, "first");
 	process_write(&p, "1000 10 second\n");
-	j = names_jits_get(&jits, p.pid, 1, 5 * SEC);
+	j = cpu_symbols_jits_get(&jits, p.pid, 1, 5 * SEC);
 	assert_int_not_equal(j->epoch, epoch);
 	assert_int_equal(cpu_perfmap_lookup(j->map, 0x1008, text, sizeof(text)), 0);
 	assert_string_equal(text, "second");

@@ -9,24 +9,24 @@
 #include <cmocka.h>
 
 #define KIND 1 /* any but none */
-#define MARK (SAMPLER_FRAME_INTERP << SAMPLER_FRAME_FILE_SHIFT)
+#define MARK (CPU_SAMPLER_FRAME_INTERP << CPU_SAMPLER_FRAME_FILE_SHIFT)
 
 /* One kernel frame, then words; of a record that is as long as it says. */
-static int add(struct stacks *stacks, const struct sampler_stack *s)
+static int add(struct cpu_stacks *stacks, const struct cpu_sampler_stack *s)
 {
-	return stacks_add(stacks, s, stacks_bytes(s), 0);
+	return cpu_stacks_add(stacks, s, cpu_stacks_bytes(s), 0);
 }
 
 static void record_that_contradicts_itself_is_refused(void **state)
 {
-	static struct sampler_stack s;
-	struct stacks stacks = {0};
+	static struct cpu_sampler_stack s;
+	struct cpu_stacks stacks = {0};
 
 	(void)state;
-	s = (struct sampler_stack){.hash = 1, .n_kernel = 1, .n_user = 2};
-	assert_int_equal(stacks_add(&stacks, &s, stacks_bytes(&s) - 1, 0), -EBADMSG);
-	assert_int_equal(stacks_add(&stacks, &s, 8, 0), -EBADMSG);
-	s.n_user = SAMPLER_FRAMES_MAX + 1;
+	s = (struct cpu_sampler_stack){.hash = 1, .n_kernel = 1, .n_user = 2};
+	assert_int_equal(cpu_stacks_add(&stacks, &s, cpu_stacks_bytes(&s) - 1, 0), -EBADMSG);
+	assert_int_equal(cpu_stacks_add(&stacks, &s, 8, 0), -EBADMSG);
+	s.n_user = CPU_SAMPLER_FRAMES_MAX + 1;
 	assert_int_equal(add(&stacks, &s), -EBADMSG);
 	s.n_user = 2;
 	/* Frames of no interpreter, or of one that there is not. */
@@ -35,7 +35,7 @@ static void record_that_contradicts_itself_is_refused(void **state)
 	s.interp = INTERP_N;
 	assert_int_equal(add(&stacks, &s), -EBADMSG);
 	s.interp = KIND;
-	s.n_interp = SAMPLER_FRAMES_MAX + 1;
+	s.n_interp = CPU_SAMPLER_FRAMES_MAX + 1;
 	assert_int_equal(add(&stacks, &s), -EBADMSG);
 	/* More of them in place of native frames than there are. */
 	s.n_interp = 1;
@@ -44,24 +44,24 @@ static void record_that_contradicts_itself_is_refused(void **state)
 	assert_int_equal(add(&stacks, &s), -EBADMSG);
 	s.n_interp = 2;
 	assert_int_equal(add(&stacks, &s), 0);
-	assert_non_null(stacks_find(&stacks, 1));
-	assert_null(stacks_find(&stacks, 2));
-	stacks_clear(&stacks);
+	assert_non_null(cpu_stacks_find(&stacks, 1));
+	assert_null(cpu_stacks_find(&stacks, 2));
+	cpu_stacks_clear(&stacks);
 }
 
 static void frames_beside_the_stack_come_after_all_native_ones(void **state)
 {
-	static struct sampler_stack s;
-	struct interp_frame interp[SAMPLER_FRAMES_MAX];
-	uint64_t user[SAMPLER_FRAMES_MAX];
+	static struct cpu_sampler_stack s;
+	struct interp_frame interp[CPU_SAMPLER_FRAMES_MAX];
+	uint64_t user[CPU_SAMPLER_FRAMES_MAX];
 
 	(void)state;
-	s = (struct sampler_stack){.n_kernel = 1,
-				   .n_user = 2,
-				   .n_interp = 2,
-				   .interp = KIND,
-				   .frames = {9, 0x10, 0x20, 1, 11, 2, 12}};
-	assert_int_equal(stacks_split(&s, user, interp), 0);
+	s = (struct cpu_sampler_stack){.n_kernel = 1,
+				       .n_user = 2,
+				       .n_interp = 2,
+				       .interp = KIND,
+				       .frames = {9, 0x10, 0x20, 1, 11, 2, 12}};
+	assert_int_equal(cpu_stacks_split(&s, user, interp), 0);
 	assert_int_equal(user[0], 0x10);
 	assert_int_equal(user[1], 0x20);
 	assert_int_equal(interp[0].id, 1);
@@ -72,21 +72,21 @@ static void frames_beside_the_stack_come_after_all_native_ones(void **state)
 
 static void frames_on_the_stack_are_where_they_were_found(void **state)
 {
-	static struct sampler_stack s;
-	struct interp_frame interp[SAMPLER_FRAMES_MAX];
-	uint64_t user[SAMPLER_FRAMES_MAX];
+	static struct cpu_sampler_stack s;
+	struct interp_frame interp[CPU_SAMPLER_FRAMES_MAX];
+	uint64_t user[CPU_SAMPLER_FRAMES_MAX];
 
 	(void)state;
-	s = (struct sampler_stack){.n_kernel = 1,
-				   .n_user = 3,
-				   .n_interp = 2,
-				   .interp = KIND,
-				   .frames = {9, MARK | 0x10, 1, 11, 0x20, MARK | 0x30, 2, 12}};
-	assert_int_equal(stacks_split(&s, user, interp), 2);
-	assert_true(stacks_is_interp(user[0]));
-	assert_false(stacks_is_interp(user[1]));
+	s = (struct cpu_sampler_stack){.n_kernel = 1,
+				       .n_user = 3,
+				       .n_interp = 2,
+				       .interp = KIND,
+				       .frames = {9, MARK | 0x10, 1, 11, 0x20, MARK | 0x30, 2, 12}};
+	assert_int_equal(cpu_stacks_split(&s, user, interp), 2);
+	assert_true(cpu_stacks_is_interp(user[0]));
+	assert_false(cpu_stacks_is_interp(user[1]));
 	assert_int_equal(user[1], 0x20);
-	assert_true(stacks_is_interp(user[2]));
+	assert_true(cpu_stacks_is_interp(user[2]));
 	assert_int_equal(interp[0].check, 11);
 	assert_int_equal(interp[1].check, 12);
 }

@@ -91,16 +91,16 @@ static void file_release(struct file *f)
 	close(f->file.fd);
 }
 
-static struct cpu_names *names_new(const char *debug_root, bool lines)
+static struct cpu_symbolizer *names_new(const char *debug_root, bool lines)
 {
 	char root[128], kallsyms[128];
-	struct cpu_names_options options = {
+	struct cpu_symbolizer_options options = {
 		.lines = lines, .debug_root = root, .kallsyms = kallsyms};
-	struct cpu_names *names = NULL;
+	struct cpu_symbolizer *names = NULL;
 
 	in_folder(root, sizeof(root), debug_root);
 	in_folder(kallsyms, sizeof(kallsyms), "kallsyms");
-	assert_int_equal(cpu_names_new(&options, &names, NULL), 0);
+	assert_int_equal(cpu_symbolizer_new(&options, &names, NULL), 0);
 	return names;
 }
 
@@ -118,19 +118,19 @@ static uint64_t address_of(const char *name)
 }
 
 /* The outermost function. */
-static struct cpu_name name_at(struct cpu_names *names, const struct file *f, uint64_t vaddr)
+static struct cpu_name name_at(struct cpu_symbolizer *names, const struct file *f, uint64_t vaddr)
 {
 	const struct cpu_name *found = NULL;
 	size_t n = 0;
 
-	assert_int_equal(cpu_names_file(names, &f->file, vaddr, &found, &n), 0);
-	assert_true(n > 0 && n <= CPU_NAMES_MAX);
+	assert_int_equal(cpu_symbolizer_file(names, &f->file, vaddr, &found, &n), 0);
+	assert_true(n > 0 && n <= CPU_SYMBOLIZER_MAX);
 	return found[n - 1];
 }
 
 static void symbols_name_functions_and_are_demangled(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	_cleanup_(file_release) struct file f;
 	struct cpu_name name;
 
@@ -149,7 +149,7 @@ static void symbols_name_functions_and_are_demangled(void **state)
 
 static void a_stripped_function_is_named_by_its_start(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	_cleanup_(file_release) struct file f;
 	uint64_t hidden = address_of("_ZL6hiddenPVi");
 	char wanted[64];
@@ -166,7 +166,7 @@ static void a_stripped_function_is_named_by_its_start(void **state)
 
 static void a_separate_debug_file_names_what_was_stripped(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("debug", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("debug", false);
 	_cleanup_(file_release) struct file f;
 
 	(void)state;
@@ -177,7 +177,7 @@ static void a_separate_debug_file_names_what_was_stripped(void **state)
 
 static void check_inlined(const char *program_name, const char *debug_root)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new(debug_root, true);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new(debug_root, true);
 	_cleanup_(file_release) struct file f;
 	uint64_t hidden = address_of("_ZL6hiddenPVi");
 	const struct cpu_name *found = NULL;
@@ -186,7 +186,7 @@ static void check_inlined(const char *program_name, const char *debug_root)
 
 	file_open(&f, 1, program_name);
 	for (uint64_t at = hidden; at < hidden + 6; at++) {
-		assert_int_equal(cpu_names_file(names, &f.file, at, &found, &n), 0);
+		assert_int_equal(cpu_symbolizer_file(names, &f.file, at, &found, &n), 0);
 		assert_string_equal(found[n - 1].function, "hidden");
 		assert_int_equal(found[n - 1].start_line, 5);
 		assert_non_null(strstr(found[n - 1].file, "p.cc"));
@@ -209,7 +209,7 @@ static void debug_information_gives_lines_and_inlined_calls(void **state)
 
 static void a_file_that_cannot_be_read_has_its_own_name_only(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", true);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", true);
 	_cleanup_(file_release) struct file f;
 
 	(void)state;
@@ -221,7 +221,7 @@ static void a_file_that_cannot_be_read_has_its_own_name_only(void **state)
 
 static void an_id_that_is_used_again_is_another_file(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	_cleanup_(file_release) struct file f, other;
 
 	(void)state;
@@ -235,7 +235,7 @@ static void an_id_that_is_used_again_is_another_file(void **state)
 
 static void names_are_safe_to_show(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	_cleanup_(file_release) struct file f, versioned;
 
 	(void)state;
@@ -249,7 +249,7 @@ static void names_are_safe_to_show(void **state)
 
 static void the_vdso_has_names(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	const struct file f = {.file = {.id = 1, .fd = -1, .is_vdso = true, .path = "[vdso]"}};
 	size_t n = 0;
 
@@ -262,26 +262,26 @@ static void the_vdso_has_names(void **state)
 			    "]");
 }
 
-static const char *kernel_at(struct cpu_names *names, uint64_t addr)
+static const char *kernel_at(struct cpu_symbolizer *names, uint64_t addr)
 {
 	const struct cpu_name *found = NULL;
 	size_t n = 0;
 
-	assert_int_equal(cpu_names_kernel(names, addr, &found, &n), 0);
+	assert_int_equal(cpu_symbolizer_kernel(names, addr, &found, &n), 0);
 	assert_int_equal(n, 1);
 	return found[0].function;
 }
 
 static void kernel_functions_have_names_where_they_are_known(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	char path[128];
 
 	(void)state;
 	in_folder(path, sizeof(path), "kallsyms");
 	(void)unlink(path);
 	assert_string_equal(kernel_at(names, 0xffffffff81000010), "[kernel]");
-	cpu_names_free(names);
+	cpu_symbolizer_free(names);
 
 	assert_int_equal(io_write_file(path,
 				       view_str("ffffffff81000000 T start\n"
@@ -296,19 +296,19 @@ static void kernel_functions_have_names_where_they_are_known(void **state)
 	assert_string_equal(kernel_at(names, 0x10), "[kernel]");
 }
 
-static const char *jit_at(struct cpu_names *names, uint64_t generation, uint64_t addr)
+static const char *jit_at(struct cpu_symbolizer *names, uint64_t generation, uint64_t addr)
 {
 	const struct cpu_name *found = NULL;
 	size_t n = 0;
 
-	assert_int_equal(cpu_names_jit(names, getpid(), generation, addr, &found, &n), 0);
+	assert_int_equal(cpu_symbolizer_jit(names, getpid(), generation, addr, &found, &n), 0);
 	assert_int_equal(n, 1);
 	return found[0].function;
 }
 
 static void jit_functions_come_from_the_perf_map(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	char path[64];
 
 	(void)state;
@@ -322,8 +322,8 @@ static void jit_functions_come_from_the_perf_map(void **state)
 	/* An exec: nothing of the old program is left. */
 	assert_int_equal(unlink(path), 0);
 	assert_string_equal(jit_at(names, 9, 0x1004), "[anonymous]");
-	cpu_names_forget_process(names, 8);
-	cpu_names_forget_process(names, 12345);
+	cpu_symbolizer_forget_process(names, 8);
+	cpu_symbolizer_forget_process(names, 12345);
 	assert_string_equal(jit_at(names, 8, 0x1004), "[anonymous]");
 }
 
@@ -341,7 +341,7 @@ static size_t take_descriptors(int *taken, size_t cap, size_t left)
 
 static void names_come_back_with_descriptors(void **state)
 {
-	_cleanup_(cpu_names_freep) struct cpu_names *names = names_new("none", false);
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = names_new("none", false);
 	struct rlimit few;
 	_cleanup_(file_release) struct file f;
 	uint64_t seen = address_of("seen");
@@ -367,10 +367,10 @@ static void names_come_back_with_descriptors(void **state)
 
 static void memory_stays_within_its_limit(void **state)
 {
-	const struct cpu_names_options options = {.max_bytes = (size_t)256 << 10,
-						  .debug_root = "/nonexistent",
-						  .kallsyms = "/nonexistent"};
-	_cleanup_(cpu_names_freep) struct cpu_names *names = NULL;
+	const struct cpu_symbolizer_options options = {.max_bytes = (size_t)256 << 10,
+						       .debug_root = "/nonexistent",
+						       .kallsyms = "/nonexistent"};
+	_cleanup_(cpu_symbolizer_freep) struct cpu_symbolizer *names = NULL;
 	_cleanup_(file_release) struct file f;
 	uint64_t seen = address_of("seen");
 	size_t most = 0, before;
@@ -378,7 +378,7 @@ static void memory_stays_within_its_limit(void **state)
 	(void)state;
 	file_open(&f, 1, "full");
 	before = heap_bytes();
-	assert_int_equal(cpu_names_new(&options, &names, NULL), 0);
+	assert_int_equal(cpu_symbolizer_new(&options, &names, NULL), 0);
 	for (uint64_t i = 0; i < 100000; i++) {
 		size_t bytes;
 

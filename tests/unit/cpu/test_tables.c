@@ -21,7 +21,7 @@
 #include "unwind_table.h"
 
 struct fixture {
-	struct unwind_rule *rules;
+	struct elf_unwind_rule *rules;
 	struct cpu_tables *tables;
 };
 
@@ -30,7 +30,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	f->rules = calloc(SAMPLER_RULES, sizeof(*f->rules));
+	f->rules = calloc(CPU_SAMPLER_RULES, sizeof(*f->rules));
 	assert_non_null(f->rules);
 	assert_int_equal(cpu_tables_new(f->rules, -1, &f->tables, NULL), 0);
 	*state = f;
@@ -49,43 +49,45 @@ static int teardown(void **state)
 
 static uint32_t word_at(const struct fixture *f, uint32_t word)
 {
-	const uint32_t *chunk = cpu_tables_chunk(f->tables, word >> SAMPLER_CHUNK_BITS);
+	const uint32_t *chunk = cpu_tables_chunk(f->tables, word >> CPU_SAMPLER_CHUNK_BITS);
 
 	assert_non_null(chunk);
-	return chunk[word & (SAMPLER_CHUNK_WORDS - 1)];
+	return chunk[word & (CPU_SAMPLER_CHUNK_WORDS - 1)];
 }
 
 /* What walk_step() does, step by step. */
-static struct unwind_rule lookup(const struct fixture *f, const struct cpu_table *t, uint64_t vaddr)
+static struct elf_unwind_rule lookup(const struct fixture *f, const struct cpu_table *t,
+				     uint64_t vaddr)
 {
-	uint64_t page = (vaddr >> SAMPLER_PAGE_BITS) - t->first_page;
+	uint64_t page = (vaddr >> CPU_SAMPLER_PAGE_BITS) - t->first_page;
 	uint32_t first, n, found = 0;
 
 	if (page >= t->n_pages)
-		return (struct unwind_rule){0};
+		return (struct elf_unwind_rule){0};
 	first = word_at(f, t->index + 2 * (uint32_t)page);
 	n = word_at(f, t->index + 2 * (uint32_t)page + 1);
 	assert_true(n > 0);
 	/* One chunk holds all rows of a page. */
-	assert_int_equal(first >> SAMPLER_CHUNK_BITS, (first + n - 1) >> SAMPLER_CHUNK_BITS);
-	assert_int_equal(SAMPLER_ROW_OFFSET(word_at(f, first)), 0);
+	assert_int_equal(first >> CPU_SAMPLER_CHUNK_BITS,
+			 (first + n - 1) >> CPU_SAMPLER_CHUNK_BITS);
+	assert_int_equal(CPU_SAMPLER_ROW_OFFSET(word_at(f, first)), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t row = word_at(f, first + i);
 
-		if (SAMPLER_ROW_OFFSET(row) > (vaddr & (SAMPLER_PAGE_SIZE - 1)))
+		if (CPU_SAMPLER_ROW_OFFSET(row) > (vaddr & (CPU_SAMPLER_PAGE_SIZE - 1)))
 			break;
-		found = SAMPLER_ROW_RULE(row);
+		found = CPU_SAMPLER_ROW_RULE(row);
 	}
 	return f->rules[found];
 }
 
 struct some_rows {
-	const struct unwind_row *rows;
+	const struct elf_unwind_row *rows;
 	size_t n;
 };
 
 /* In batches of odd sizes. */
-static int hand_out(void *context, const struct unwind_sink *sink)
+static int hand_out(void *context, const struct elf_unwind_sink *sink)
 {
 	const struct some_rows *some = context;
 	int r = 0;
@@ -95,19 +97,20 @@ static int hand_out(void *context, const struct unwind_sink *sink)
 	return r;
 }
 
-static int add(struct fixture *f, const struct unwind_row *rows, size_t n, struct cpu_table *ret)
+static int add(struct fixture *f, const struct elf_unwind_row *rows, size_t n,
+	       struct cpu_table *ret)
 {
 	struct some_rows some = {.rows = rows, .n = n};
 
 	return cpu_tables_add(f->tables, hand_out, &some, ret);
 }
 
-static struct unwind_rule sp_rule(int32_t offset)
+static struct elf_unwind_rule sp_rule(int32_t offset)
 {
-	return (struct unwind_rule){.cfa = UNWIND_SP, .cfa_off = offset};
+	return (struct elf_unwind_rule){.cfa = ELF_UNWIND_SP, .cfa_off = offset};
 }
 
-static void assert_rule(struct unwind_rule rule, enum unwind_cfa cfa, int32_t offset)
+static void assert_rule(struct elf_unwind_rule rule, enum elf_unwind_cfa cfa, int32_t offset)
 {
 	assert_int_equal(rule.cfa, cfa);
 	assert_int_equal(rule.cfa_off, offset);
@@ -117,27 +120,27 @@ static void table_gives_the_rule_of_each_address(void **state)
 {
 	struct fixture *f = *state;
 	struct cpu_table t = {0};
-	const struct unwind_row rows[] = {
+	const struct elf_unwind_row rows[] = {
 		{.vaddr = 0x1100, .rule = sp_rule(8)},
 		{.vaddr = 0x1104, .rule = sp_rule(16)},
 		/* Holds over the whole of the pages at 0x2000 and 0x3000. */
 		{.vaddr = 0x1ff0, .rule = sp_rule(32)},
-		{.vaddr = 0x4000, .rule = {.cfa = UNWIND_FP, .cfa_off = 16}},
-		{.vaddr = 0x4800, .rule = {.cfa = UNWIND_NONE}},
+		{.vaddr = 0x4000, .rule = {.cfa = ELF_UNWIND_FP, .cfa_off = 16}},
+		{.vaddr = 0x4800, .rule = {.cfa = ELF_UNWIND_NONE}},
 	};
 
 	assert_int_equal(add(f, rows, ARRAY_SIZE(rows), &t), 0);
-	assert_rule(lookup(f, &t, 0xfff), UNWIND_NONE, 0);
-	assert_rule(lookup(f, &t, 0x10ff), UNWIND_NONE, 0);
-	assert_rule(lookup(f, &t, 0x1100), UNWIND_SP, 8);
-	assert_rule(lookup(f, &t, 0x1103), UNWIND_SP, 8);
-	assert_rule(lookup(f, &t, 0x1104), UNWIND_SP, 16);
-	assert_rule(lookup(f, &t, 0x2000), UNWIND_SP, 32);
-	assert_rule(lookup(f, &t, 0x3fff), UNWIND_SP, 32);
-	assert_rule(lookup(f, &t, 0x4000), UNWIND_FP, 16);
-	assert_rule(lookup(f, &t, 0x47ff), UNWIND_FP, 16);
-	assert_rule(lookup(f, &t, 0x4800), UNWIND_NONE, 0);
-	assert_rule(lookup(f, &t, 0x5000), UNWIND_NONE, 0);
+	assert_rule(lookup(f, &t, 0xfff), ELF_UNWIND_NONE, 0);
+	assert_rule(lookup(f, &t, 0x10ff), ELF_UNWIND_NONE, 0);
+	assert_rule(lookup(f, &t, 0x1100), ELF_UNWIND_SP, 8);
+	assert_rule(lookup(f, &t, 0x1103), ELF_UNWIND_SP, 8);
+	assert_rule(lookup(f, &t, 0x1104), ELF_UNWIND_SP, 16);
+	assert_rule(lookup(f, &t, 0x2000), ELF_UNWIND_SP, 32);
+	assert_rule(lookup(f, &t, 0x3fff), ELF_UNWIND_SP, 32);
+	assert_rule(lookup(f, &t, 0x4000), ELF_UNWIND_FP, 16);
+	assert_rule(lookup(f, &t, 0x47ff), ELF_UNWIND_FP, 16);
+	assert_rule(lookup(f, &t, 0x4800), ELF_UNWIND_NONE, 0);
+	assert_rule(lookup(f, &t, 0x5000), ELF_UNWIND_NONE, 0);
 	cpu_tables_remove(f->tables, &t);
 }
 
@@ -145,17 +148,17 @@ static void table_joins_functions_over_padding(void **state)
 {
 	struct fixture *f = *state;
 	struct cpu_table t = {0};
-	const struct unwind_row rows[] = {
+	const struct elf_unwind_row rows[] = {
 		{.vaddr = 0x1000, .rule = sp_rule(8)},
-		{.vaddr = 0x1050, .rule = {.cfa = UNWIND_NONE}},
+		{.vaddr = 0x1050, .rule = {.cfa = ELF_UNWIND_NONE}},
 		{.vaddr = 0x1058, .rule = sp_rule(8)},
-		{.vaddr = 0x1100, .rule = {.cfa = UNWIND_NONE}},
+		{.vaddr = 0x1100, .rule = {.cfa = ELF_UNWIND_NONE}},
 		{.vaddr = 0x1200, .rule = sp_rule(8)},
 	};
 
 	assert_int_equal(add(f, rows, ARRAY_SIZE(rows), &t), 0);
-	assert_rule(lookup(f, &t, 0x1054), UNWIND_SP, 8);
-	assert_rule(lookup(f, &t, 0x1180), UNWIND_NONE, 0);
+	assert_rule(lookup(f, &t, 0x1054), ELF_UNWIND_SP, 8);
+	assert_rule(lookup(f, &t, 0x1180), ELF_UNWIND_NONE, 0);
 	/* {0, sp}, {0x100, none}, {0x200, sp} */
 	assert_int_equal(word_at(f, t.index + 1), 3);
 	cpu_tables_remove(f->tables, &t);
@@ -165,18 +168,18 @@ static void table_joins_functions_over_padding(void **state)
 static void table_larger_than_a_chunk_is_whole(void **state)
 {
 	struct fixture *f = *state;
-	const size_t n = SAMPLER_CHUNK_WORDS + 50000;
-	struct unwind_row *rows = calloc(n, sizeof(*rows));
+	const size_t n = CPU_SAMPLER_CHUNK_WORDS + 50000;
+	struct elf_unwind_row *rows = calloc(n, sizeof(*rows));
 	struct cpu_table t = {0};
 
 	assert_non_null(rows);
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct unwind_row){.vaddr = 0x401007 + i,
-					      .rule = sp_rule((int32_t)(8 + i % 1000))};
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x401007 + i,
+						  .rule = sp_rule((int32_t)(8 + i % 1000))};
 	assert_int_equal(add(f, rows, n, &t), 0);
 	assert_true(t.n_pieces >= 2);
 	for (size_t i = 0; i < n; i += 61)
-		assert_rule(lookup(f, &t, 0x401007 + i), UNWIND_SP, (int32_t)(8 + i % 1000));
+		assert_rule(lookup(f, &t, 0x401007 + i), ELF_UNWIND_SP, (int32_t)(8 + i % 1000));
 	cpu_tables_remove(f->tables, &t);
 	free(rows);
 }
@@ -186,7 +189,7 @@ static size_t chunks(struct fixture *f)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < SAMPLER_CHUNKS; i++)
+	for (uint32_t i = 0; i < CPU_SAMPLER_CHUNKS; i++)
 		n += cpu_tables_chunk(f->tables, i) != NULL;
 	return n;
 }
@@ -195,13 +198,13 @@ static void removed_tables_leave_room_for_others(void **state)
 {
 	struct fixture *f = *state;
 	const size_t n = 200000; /* not quite a chunk */
-	struct unwind_row *rows = calloc(n, sizeof(*rows));
+	struct elf_unwind_row *rows = calloc(n, sizeof(*rows));
 
 	assert_non_null(rows);
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct unwind_row){.vaddr = 0x1000 + i,
-					      .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
-	for (size_t i = 0; i < 4 * SAMPLER_CHUNKS; i++) {
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i,
+						  .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
+	for (size_t i = 0; i < 4 * CPU_SAMPLER_CHUNKS; i++) {
 		struct cpu_table t = {0};
 
 		assert_int_equal(add(f, rows, n, &t), 0);
@@ -215,22 +218,22 @@ static void tables_refuse_past_their_limit_and_give_chunks_back(void **state)
 {
 	struct fixture *f = *state;
 	const size_t n = 250000;
-	struct unwind_row *rows = calloc(n, sizeof(*rows));
-	struct cpu_table tables[SAMPLER_CHUNKS + 1] = {0};
+	struct elf_unwind_row *rows = calloc(n, sizeof(*rows));
+	struct cpu_table tables[CPU_SAMPLER_CHUNKS + 1] = {0};
 	size_t added = 0;
 	int r = 0;
 
 	assert_non_null(rows);
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct unwind_row){.vaddr = 0x1000 + i,
-					      .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
-	while (r >= 0 && added <= SAMPLER_CHUNKS) {
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i,
+						  .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
+	while (r >= 0 && added <= CPU_SAMPLER_CHUNKS) {
 		r = add(f, rows, n, &tables[added]);
 		added += r >= 0;
 	}
 	assert_int_equal(r, -ENOSPC);
-	assert_true(added >= SAMPLER_CHUNKS - 1);
-	assert_int_equal(chunks(f), SAMPLER_CHUNKS);
+	assert_true(added >= CPU_SAMPLER_CHUNKS - 1);
+	assert_int_equal(chunks(f), CPU_SAMPLER_CHUNKS);
 	for (size_t i = 0; i < added; i++)
 		cpu_tables_remove(f->tables, &tables[i]);
 	cpu_tables_trim(f->tables);
@@ -242,10 +245,10 @@ static void forged_rows_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct cpu_table t = {0};
-	const struct unwind_row wide[] = {{.vaddr = 0x1000, .rule = sp_rule(8)},
-					  {.vaddr = UINT64_MAX - 1, .rule = sp_rule(16)}};
-	const struct unwind_row unsorted[] = {{.vaddr = 0x2000, .rule = sp_rule(8)},
-					      {.vaddr = 0x1000, .rule = sp_rule(16)}};
+	const struct elf_unwind_row wide[] = {{.vaddr = 0x1000, .rule = sp_rule(8)},
+					      {.vaddr = UINT64_MAX - 1, .rule = sp_rule(16)}};
+	const struct elf_unwind_row unsorted[] = {{.vaddr = 0x2000, .rule = sp_rule(8)},
+						  {.vaddr = 0x1000, .rule = sp_rule(16)}};
 
 	assert_int_equal(add(f, wide, 2, &t), -E2BIG);
 	assert_int_equal(add(f, unsorted, 2, &t), -EBADMSG);
@@ -256,26 +259,26 @@ static void forged_rows_are_refused(void **state)
 static void one_file_cannot_use_up_all_rules(void **state)
 {
 	struct fixture *f = *state;
-	struct unwind_row *rows = calloc(SAMPLER_RULES, sizeof(*rows));
-	const struct unwind_row honest[] = {{.vaddr = 0x1000, .rule = sp_rule(-8)}};
+	struct elf_unwind_row *rows = calloc(CPU_SAMPLER_RULES, sizeof(*rows));
+	const struct elf_unwind_row honest[] = {{.vaddr = 0x1000, .rule = sp_rule(-8)}};
 	struct cpu_table t = {0};
 
 	assert_non_null(rows);
-	for (size_t i = 0; i < SAMPLER_RULES; i++)
-		rows[i] = (struct unwind_row){.vaddr = 0x1000 + i, .rule = sp_rule((int32_t)i)};
+	for (size_t i = 0; i < CPU_SAMPLER_RULES; i++)
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i, .rule = sp_rule((int32_t)i)};
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(add(f, rows, SAMPLER_RULES, &t), -E2BIG);
+		assert_int_equal(add(f, rows, CPU_SAMPLER_RULES, &t), -E2BIG);
 	assert_int_equal(add(f, honest, 1, &t), 0);
-	assert_rule(lookup(f, &t, 0x1000), UNWIND_SP, -8);
+	assert_rule(lookup(f, &t, 0x1000), ELF_UNWIND_SP, -8);
 	cpu_tables_remove(f->tables, &t);
 	free(rows);
 }
 
 static void rules_are_shared_and_their_numbers_used_again(void **state)
 {
-	struct unwind_rule *shared = calloc(SAMPLER_RULES, sizeof(*shared));
+	struct elf_unwind_rule *shared = calloc(CPU_SAMPLER_RULES, sizeof(*shared));
 	_cleanup_(cpu_rules_freep) struct cpu_rules *rules = cpu_rules_new(shared);
-	struct unwind_rule a = sp_rule(8), b = sp_rule(16), c = sp_rule(24), none = {0};
+	struct elf_unwind_rule a = sp_rule(8), b = sp_rule(16), c = sp_rule(24), none = {0};
 	uint16_t n[4];
 
 	(void)state;
@@ -287,19 +290,19 @@ static void rules_are_shared_and_their_numbers_used_again(void **state)
 	assert_int_not_equal(n[0], n[1]);
 	/* In use until the last user gives it back, and then anybody's. */
 	cpu_rules_give(rules, n[0]);
-	assert_rule(shared[n[2]], UNWIND_SP, 8);
+	assert_rule(shared[n[2]], ELF_UNWIND_SP, 8);
 	assert_int_equal(cpu_rules_take(rules, &c, &n[3]), 0);
 	assert_int_not_equal(n[3], n[2]);
 	cpu_rules_give(rules, n[3]);
 	cpu_rules_give(rules, n[2]);
 	assert_int_equal(cpu_rules_take(rules, &c, &n[3]), 0);
 	assert_int_equal(n[3], n[2]);
-	assert_rule(shared[n[3]], UNWIND_SP, 24);
+	assert_rule(shared[n[3]], ELF_UNWIND_SP, 24);
 	cpu_rules_give(rules, n[3]);
 	assert_int_equal(cpu_rules_take(rules, &none, &n[0]), 0);
 	assert_int_equal(n[0], 0);
-	for (int32_t i = 1; i < (int32_t)SAMPLER_RULES - 1; i++) {
-		struct unwind_rule rule = sp_rule(1000 + i);
+	for (int32_t i = 1; i < (int32_t)CPU_SAMPLER_RULES - 1; i++) {
+		struct elf_unwind_rule rule = sp_rule(1000 + i);
 
 		assert_int_equal(cpu_rules_take(rules, &rule, &n[0]), 0);
 	}
@@ -309,77 +312,77 @@ static void rules_are_shared_and_their_numbers_used_again(void **state)
 
 static void ranges_join_what_comes_back(void **state)
 {
-	struct ranges r = {0};
+	struct cpu_ranges r = {0};
 	uint32_t a, b, c, d;
 
 	(void)state;
-	assert_int_equal(ranges_take(&r, 1, 0, &a), -ENOSPC);
-	assert_int_equal(ranges_give(&r, 0, 100), 0);
-	assert_int_equal(ranges_take(&r, 30, 0, &a), 0);
-	assert_int_equal(ranges_take(&r, 30, 0, &b), 0);
-	assert_int_equal(ranges_take(&r, 30, 0, &c), 0);
-	assert_int_equal(ranges_take(&r, 30, 0, &d), -ENOSPC);
-	assert_int_equal(ranges_give(&r, a, 30), 0);
-	assert_int_equal(ranges_give(&r, c, 30), 0);
-	assert_int_equal(ranges_take(&r, 50, 0, &d), -ENOSPC);
-	assert_int_equal(ranges_give(&r, b, 30), 0);
+	assert_int_equal(cpu_ranges_take(&r, 1, 0, &a), -ENOSPC);
+	assert_int_equal(cpu_ranges_give(&r, 0, 100), 0);
+	assert_int_equal(cpu_ranges_take(&r, 30, 0, &a), 0);
+	assert_int_equal(cpu_ranges_take(&r, 30, 0, &b), 0);
+	assert_int_equal(cpu_ranges_take(&r, 30, 0, &c), 0);
+	assert_int_equal(cpu_ranges_take(&r, 30, 0, &d), -ENOSPC);
+	assert_int_equal(cpu_ranges_give(&r, a, 30), 0);
+	assert_int_equal(cpu_ranges_give(&r, c, 30), 0);
+	assert_int_equal(cpu_ranges_take(&r, 50, 0, &d), -ENOSPC);
+	assert_int_equal(cpu_ranges_give(&r, b, 30), 0);
 	assert_int_equal(r.len, 1);
-	assert_int_equal(ranges_take(&r, 100, 0, &d), 0);
-	ranges_release(&r);
+	assert_int_equal(cpu_ranges_take(&r, 100, 0, &d), 0);
+	cpu_ranges_release(&r);
 }
 
 static void ranges_keep_to_their_boundary(void **state)
 {
-	struct ranges r = {0};
+	struct cpu_ranges r = {0};
 	uint32_t a, b;
 
 	(void)state;
-	assert_int_equal(ranges_give(&r, 0, 64), 0);
-	assert_int_equal(ranges_take(&r, 10, 16, &a), 0);
-	assert_int_equal(ranges_take(&r, 10, 16, &b), 0);
+	assert_int_equal(cpu_ranges_give(&r, 0, 64), 0);
+	assert_int_equal(cpu_ranges_take(&r, 10, 16, &a), 0);
+	assert_int_equal(cpu_ranges_take(&r, 10, 16, &b), 0);
 	assert_int_equal(a, 0);
 	assert_int_equal(b, 16);
 	/* What was jumped over is still there. */
-	assert_int_equal(ranges_take(&r, 6, 16, &a), 0);
+	assert_int_equal(cpu_ranges_take(&r, 6, 16, &a), 0);
 	assert_int_equal(a, 10);
-	assert_int_equal(ranges_take(&r, 17, 16, &a), -ENOSPC);
-	assert_int_equal(ranges_take_at(&r, 32, 16), 0);
-	assert_int_equal(ranges_take_at(&r, 40, 16), -ENOSPC);
-	ranges_release(&r);
+	assert_int_equal(cpu_ranges_take(&r, 17, 16, &a), -ENOSPC);
+	assert_int_equal(cpu_ranges_take_at(&r, 32, 16), 0);
+	assert_int_equal(cpu_ranges_take_at(&r, 40, 16), -ENOSPC);
+	cpu_ranges_release(&r);
 }
 
 static void join_prefers_the_first_where_both_know(void **state)
 {
-	struct unwind_row a[] = {{.vaddr = 0x100, .rule = sp_rule(8)},
-				 {.vaddr = 0x200, .rule = {.cfa = UNWIND_NONE}},
-				 {.vaddr = 0x300, .rule = sp_rule(24)}};
-	struct unwind_row b[] = {{.vaddr = 0x80, .rule = sp_rule(80)},
-				 {.vaddr = 0x180, .rule = sp_rule(88)},
-				 {.vaddr = 0x280, .rule = {.cfa = UNWIND_NONE}}};
-	struct unwind_table first = {.rows = a, .n_rows = 3}, both = {0};
-	struct file_join join = {.first = &first};
+	struct elf_unwind_row a[] = {{.vaddr = 0x100, .rule = sp_rule(8)},
+				     {.vaddr = 0x200, .rule = {.cfa = ELF_UNWIND_NONE}},
+				     {.vaddr = 0x300, .rule = sp_rule(24)}};
+	struct elf_unwind_row b[] = {{.vaddr = 0x80, .rule = sp_rule(80)},
+				     {.vaddr = 0x180, .rule = sp_rule(88)},
+				     {.vaddr = 0x280, .rule = {.cfa = ELF_UNWIND_NONE}}};
+	struct elf_unwind_table first = {.rows = a, .n_rows = 3}, both = {0};
+	struct cpu_file_join join = {.first = &first};
 
 	(void)state;
-	assert_int_equal(file_join_rows(&join, b, 1), 0);
-	assert_int_equal(file_join_rows(&join, b + 1, 2), 0);
-	assert_int_equal(file_join_finish(&join), 0);
-	unwind_builder_finish(&join.joined, &both);
-	assert_rule(unwind_table_lookup(&both, 0x90), UNWIND_SP, 80);
-	assert_rule(unwind_table_lookup(&both, 0x1c0), UNWIND_SP, 8);
-	assert_rule(unwind_table_lookup(&both, 0x210), UNWIND_SP, 88);
-	assert_rule(unwind_table_lookup(&both, 0x290), UNWIND_NONE, 0);
-	assert_rule(unwind_table_lookup(&both, 0x310), UNWIND_SP, 24);
-	unwind_table_release(&both);
+	assert_int_equal(cpu_file_join_rows(&join, b, 1), 0);
+	assert_int_equal(cpu_file_join_rows(&join, b + 1, 2), 0);
+	assert_int_equal(cpu_file_join_finish(&join), 0);
+	elf_unwind_builder_finish(&join.joined, &both);
+	assert_rule(unwind_table_lookup(&both, 0x90), ELF_UNWIND_SP, 80);
+	assert_rule(unwind_table_lookup(&both, 0x1c0), ELF_UNWIND_SP, 8);
+	assert_rule(unwind_table_lookup(&both, 0x210), ELF_UNWIND_SP, 88);
+	assert_rule(unwind_table_lookup(&both, 0x290), ELF_UNWIND_NONE, 0);
+	assert_rule(unwind_table_lookup(&both, 0x310), ELF_UNWIND_SP, 24);
+	elf_unwind_table_release(&both);
 }
 
 struct kept_rows {
-	struct unwind_row *rows;
+	struct elf_unwind_row *rows;
 	size_t n;
 	size_t n_calls;
 	size_t max_calls; /* then it refuses */
 };
 
-static int keep_rows(void *context, const struct unwind_row *rows, size_t n)
+static int keep_rows(void *context, const struct elf_unwind_row *rows, size_t n)
 {
 	struct kept_rows *k = context;
 
@@ -395,7 +398,7 @@ static int keep_rows(void *context, const struct unwind_row *rows, size_t n)
 }
 
 /* Rows with what a builder leaves out: the same address again, the same rule again. */
-static int build_some(struct unwind_builder *b)
+static int build_some(struct elf_unwind_builder *b)
 {
 	uint64_t vaddr = 0x1000, seed = 1;
 	int r = 0;
@@ -403,7 +406,7 @@ static int build_some(struct unwind_builder *b)
 	for (size_t i = 0; r == 0 && i < 50000; i++) {
 		seed = seed * 6364136223846793005U + 1442695040888963407U;
 		vaddr += seed >> 62;
-		r = unwind_builder_row(b, vaddr, sp_rule((int32_t)(seed >> 40 & 3)));
+		r = elf_unwind_builder_row(b, vaddr, sp_rule((int32_t)(seed >> 40 & 3)));
 	}
 	return r;
 }
@@ -411,18 +414,18 @@ static int build_some(struct unwind_builder *b)
 static void rows_that_pass_by_are_those_of_a_whole_table(void **state)
 {
 	struct kept_rows kept = {.max_calls = SIZE_MAX};
-	const struct unwind_sink sink = {.rows = keep_rows, .context = &kept};
-	struct unwind_builder passing = {.sink = &sink}, whole = {0};
+	const struct elf_unwind_sink sink = {.rows = keep_rows, .context = &kept};
+	struct elf_unwind_builder passing = {.sink = &sink}, whole = {0};
 
 	(void)state;
 	assert_int_equal(build_some(&whole), 0);
 	assert_int_equal(build_some(&passing), 0);
-	assert_int_equal(unwind_builder_drain(&passing), 0);
+	assert_int_equal(elf_unwind_builder_drain(&passing), 0);
 	assert_true(kept.n_calls > 2);
 	assert_int_equal(kept.n, whole.table.n_rows);
 	assert_memory_equal(kept.rows, whole.table.rows, kept.n * sizeof(*kept.rows));
-	unwind_builder_release(&whole);
-	unwind_builder_release(&passing);
+	elf_unwind_builder_release(&whole);
+	elf_unwind_builder_release(&passing);
 	free(kept.rows);
 }
 
@@ -431,8 +434,8 @@ static void a_file_streams_the_rows_that_it_compiles_to(void **state)
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	struct kept_rows kept = {.max_calls = SIZE_MAX};
-	const struct unwind_sink sink = {.rows = keep_rows, .context = &kept};
-	struct unwind_table whole = {0};
+	const struct elf_unwind_sink sink = {.rows = keep_rows, .context = &kept};
+	struct elf_unwind_table whole = {0};
 
 	(void)state;
 	assert_int_equal(elf_image_open_fd(fd, &image, NULL), 0);
@@ -444,7 +447,7 @@ static void a_file_streams_the_rows_that_it_compiles_to(void **state)
 	kept.n_calls = kept.max_calls = 0;
 	assert_int_equal(elf_unwind_stream(image, &sink, NULL), -ENOSPC);
 	assert_int_equal(kept.n_calls, 1);
-	unwind_table_release(&whole);
+	elf_unwind_table_release(&whole);
 	free(kept.rows);
 }
 
@@ -489,16 +492,16 @@ static void count_pause(void *context)
 static void others_are_heard_while_a_table_is_made(void **state)
 {
 	struct fixture *f = *state;
-	struct file_tables shared = {0};
+	struct cpu_file_tables shared = {0};
 	struct cpu_file file = {.fd = copy_of_self()};
-	struct file_table *table = NULL;
+	struct cpu_file_table *table = NULL;
 	size_t n = 0;
 	const struct cpu_pause pause = {.call = count_pause, .context = &n};
-	const struct file_loading loading = {.make_room = no_room, .pause = &pause};
+	const struct cpu_file_loading loading = {.make_room = no_room, .pause = &pause};
 
-	assert_int_equal(file_tables_take(&shared, f->tables, &file, &loading, &table), 0);
+	assert_int_equal(cpu_file_tables_take(&shared, f->tables, &file, &loading, &table), 0);
 	assert_true(n > 0);
-	file_tables_give(&shared, f->tables, table);
+	cpu_file_tables_give(&shared, f->tables, table);
 	(void)close(file.fd);
 }
 
@@ -519,7 +522,7 @@ static void ask_again(void *context)
 static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **state)
 {
 	struct fixture *f = *state;
-	_cleanup_free_ struct sampler_file *shared = calloc(CPU_FILES_MAX, sizeof(*shared));
+	_cleanup_free_ struct cpu_sampler_file *shared = calloc(CPU_FILES_MAX, sizeof(*shared));
 	_cleanup_(cpu_files_freep) struct cpu_files *files = NULL;
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	struct interp_layout rows[INTERP_LAYOUTS];
@@ -541,16 +544,16 @@ static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **stat
 	assert_true(cpu_files_load_next(files, &pause));
 	assert_true(asking.n > 0);
 	assert_false(cpu_files_is_wanted(files));
-	assert_int_equal(shared[asking.id].state, SAMPLER_FILE_TABLE);
+	assert_int_equal(shared[asking.id].state, CPU_SAMPLER_FILE_TABLE);
 }
 
 static void only_files_of_equal_content_share_a_table(void **state)
 {
 	struct fixture *f = *state;
-	struct file_tables shared = {0};
+	struct cpu_file_tables shared = {0};
 	struct cpu_file files[3] = {0};
-	struct file_table *tables[3] = {0};
-	struct file_loading loading = {.make_room = no_room};
+	struct cpu_file_table *tables[3] = {0};
+	struct cpu_file_loading loading = {.make_room = no_room};
 
 	for (size_t i = 0; i < 3; i++) {
 		files[i].fd = copy_of_self();
@@ -560,13 +563,14 @@ static void only_files_of_equal_content_share_a_table(void **state)
 	change_unwind_information(files[2].fd);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(
-			file_tables_take(&shared, f->tables, &files[i], &loading, &tables[i]), 0);
+			cpu_file_tables_take(&shared, f->tables, &files[i], &loading, &tables[i]),
+			0);
 	assert_ptr_equal(tables[0], tables[1]);
 	assert_ptr_not_equal(tables[0], tables[2]);
-	file_tables_give(&shared, f->tables, tables[0]);
+	cpu_file_tables_give(&shared, f->tables, tables[0]);
 	assert_true(tables[1]->table.n_pages > 0);
-	file_tables_give(&shared, f->tables, tables[1]);
-	file_tables_give(&shared, f->tables, tables[2]);
+	cpu_file_tables_give(&shared, f->tables, tables[1]);
+	cpu_file_tables_give(&shared, f->tables, tables[2]);
 	assert_null(shared.first);
 	for (size_t i = 0; i < 3; i++)
 		(void)close(files[i].fd);

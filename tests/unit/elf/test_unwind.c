@@ -173,7 +173,7 @@ static void add_sections(struct file *f)
 	memcpy(f->bytes + FILE_NAMES + 1, f->is_debug ? ".debug_frame" : ".eh_frame\0\0\0", 13);
 }
 
-static int try_compile(struct file *f, struct unwind_table *table)
+static int try_compile(struct file *f, struct elf_unwind_table *table)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	struct err err = {};
@@ -186,9 +186,9 @@ static int try_compile(struct file *f, struct unwind_table *table)
 	return r;
 }
 
-static struct unwind_table compile(struct file *f)
+static struct elf_unwind_table compile(struct file *f)
 {
-	struct unwind_table table = {0};
+	struct elf_unwind_table table = {0};
 
 	add_sections(f);
 	assert_int_equal(try_compile(f, &table), 0);
@@ -196,7 +196,8 @@ static struct unwind_table compile(struct file *f)
 }
 
 /* The rows of one function of 0x100 bytes with that program. */
-static struct unwind_table compile_one(const char *augmentation, const void *program, size_t len)
+static struct elf_unwind_table compile_one(const char *augmentation, const void *program,
+					   size_t len)
 {
 	struct file f = new_file();
 
@@ -208,10 +209,10 @@ static struct unwind_table compile_one(const char *augmentation, const void *pro
 #define COMPILE(...)                                                                               \
 	compile_one("zR", (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule expected,
-		      int line)
+static void expect_at(const struct elf_unwind_table *t, uint64_t vaddr,
+		      struct elf_unwind_rule expected, int line)
 {
-	struct unwind_rule rule = unwind_table_lookup(t, vaddr);
+	struct elf_unwind_rule rule = unwind_table_lookup(t, vaddr);
 
 	if (memcmp(&rule, &expected, sizeof(rule)) != 0)
 		fail_msg("line %d, address 0x%lx: cfa %d%+d reg %d, fp %d%+d", line, vaddr,
@@ -219,15 +220,15 @@ static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct unwin
 }
 
 #define EXPECT(table, off, ...)                                                                    \
-	expect_at(&(table), TEXT + (off), (struct unwind_rule){__VA_ARGS__}, __LINE__)
-#define SP(off) .cfa = UNWIND_SP, .cfa_off = (off)
-#define FP(off) .cfa = UNWIND_FP, .cfa_off = (off)
-#define SAVED(off) .fp = UNWIND_FP_SAVED, .fp_off = (off)
+	expect_at(&(table), TEXT + (off), (struct elf_unwind_rule){__VA_ARGS__}, __LINE__)
+#define SP(off) .cfa = ELF_UNWIND_SP, .cfa_off = (off)
+#define FP(off) .cfa = ELF_UNWIND_FP, .cfa_off = (off)
+#define SAVED(off) .fp = ELF_UNWIND_FP_SAVED, .fp_off = (off)
 
 static void rows_follow_the_program_of_a_function(void **state)
 {
 	/* push rbp; mov rbp, rsp; ...; leave */
-	struct unwind_table t =
+	struct elf_unwind_table t =
 		COMPILE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x90, 0x0c, 7, 8, 0xc6);
 
 	(void)state;
@@ -238,113 +239,113 @@ static void rows_follow_the_program_of_a_function(void **state)
 	EXPECT(t, 0x93, FP(16), SAVED(-16));
 	EXPECT(t, 0x94, SP(8));
 	EXPECT(t, 0xff, SP(8));
-	EXPECT(t, 0x100, .cfa = UNWIND_NONE);
-	EXPECT(t, -1, .cfa = UNWIND_NONE);
+	EXPECT(t, 0x100, .cfa = ELF_UNWIND_NONE);
+	EXPECT(t, -1, .cfa = ELF_UNWIND_NONE);
 	assert_int_equal(t.n_rows, 5);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void advances_of_all_sizes_are_followed(void **state)
 {
-	struct unwind_table t = COMPILE(0x41, 0x0e, 16, 0x02, 1, 0x0e, 24, 0x03, 1, 0, 0x0e, 32,
-					0x04, 1, 0, 0, 0, 0x0e, 40);
+	struct elf_unwind_table t = COMPILE(0x41, 0x0e, 16, 0x02, 1, 0x0e, 24, 0x03, 1, 0, 0x0e, 32,
+					    0x04, 1, 0, 0, 0, 0x0e, 40);
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		EXPECT(t, i, SP(8 + 8 * i));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void states_are_remembered_and_restored(void **state)
 {
-	struct unwind_table t = COMPILE(0x41, 0x0e, 16, 0x86, 2, 0x41, 0x0a, 0x0e, 8, 0xc6, 0x41,
-					0x0b, 0x41, 0x0e, 24);
+	struct elf_unwind_table t = COMPILE(0x41, 0x0e, 16, 0x86, 2, 0x41, 0x0a, 0x0e, 8, 0xc6,
+					    0x41, 0x0b, 0x41, 0x0e, 24);
 
 	(void)state;
 	EXPECT(t, 1, SP(16), SAVED(-16));
 	EXPECT(t, 2, SP(8));
 	EXPECT(t, 3, SP(16), SAVED(-16));
 	EXPECT(t, 4, SP(24), SAVED(-16));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void states_are_restored_in_reverse(void **state)
 {
-	struct unwind_table t = COMPILE(0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x0a, 0x41, 0x0e, 32, 0x41,
-					0x0b, 0x41, 0x0b);
+	struct elf_unwind_table t = COMPILE(0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x0a, 0x41, 0x0e, 32,
+					    0x41, 0x0b, 0x41, 0x0b);
 
 	(void)state;
 	EXPECT(t, 1, SP(24));
 	EXPECT(t, 2, SP(32));
 	EXPECT(t, 3, SP(24));
 	EXPECT(t, 4, SP(16));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void more_states_than_anyone_nests_are_unsupported(void **state)
 {
 	uint8_t program[42];
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	memset(program, 0x0a, sizeof(program));
 	program[0] = 0x41;
 	t = compile_one("zR", program, sizeof(program));
 	EXPECT(t, 0, SP(8));
-	EXPECT(t, 1, .cfa = UNWIND_UNSUPPORTED);
+	EXPECT(t, 1, .cfa = ELF_UNWIND_UNSUPPORTED);
 	assert_int_equal(t.n_unsupported, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_state_that_was_not_remembered_is_unsupported(void **state)
 {
-	struct unwind_table t = COMPILE(0x0b);
+	struct elf_unwind_table t = COMPILE(0x0b);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_UNSUPPORTED);
-	unwind_table_release(&t);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_UNSUPPORTED);
+	elf_unwind_table_release(&t);
 }
 
 static void registers_other_than_the_stack_pointer_are_named(void **state)
 {
-	struct unwind_table t = COMPILE(0x0c, 10, 0, 0x41, 0x0c, 64, 0);
+	struct elf_unwind_table t = COMPILE(0x0c, 10, 0, 0x41, 0x0c, 64, 0);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_REG, .reg = 10);
-	EXPECT(t, 1, .cfa = UNWIND_UNSUPPORTED);
-	unwind_table_release(&t);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_REG, .reg = 10);
+	EXPECT(t, 1, .cfa = ELF_UNWIND_UNSUPPORTED);
+	elf_unwind_table_release(&t);
 }
 
 static void realigned_stacks_are_followed(void **state)
 {
 	/* lea r10, [rsp + 8]; and rsp, -32; push [r10 - 8]; push rbp; mov rbp, rsp; push r10 */
-	struct unwind_table t = COMPILE(0x45, 0x0c, 10, 0, 0x49, 0x10, 6, 2, 0x76, 0, 0x44, 0x0f, 3,
-					0x76, 0x78, 0x06);
+	struct elf_unwind_table t = COMPILE(0x45, 0x0c, 10, 0, 0x49, 0x10, 6, 2, 0x76, 0, 0x44,
+					    0x0f, 3, 0x76, 0x78, 0x06);
 
 	(void)state;
-	EXPECT(t, 5, .cfa = UNWIND_REG, .reg = 10);
-	EXPECT(t, 14, .cfa = UNWIND_REG, .reg = 10, .fp = UNWIND_FP_AT_FP);
-	EXPECT(t, 18, .cfa = UNWIND_FP_DEREF, .cfa_off = 0xfff8, .fp = UNWIND_FP_AT_FP);
-	unwind_table_release(&t);
+	EXPECT(t, 5, .cfa = ELF_UNWIND_REG, .reg = 10);
+	EXPECT(t, 14, .cfa = ELF_UNWIND_REG, .reg = 10, .fp = ELF_UNWIND_FP_AT_FP);
+	EXPECT(t, 18, .cfa = ELF_UNWIND_FP_DEREF, .cfa_off = 0xfff8, .fp = ELF_UNWIND_FP_AT_FP);
+	elf_unwind_table_release(&t);
 }
 
 static void a_stack_pointer_that_was_stored_is_fetched(void **state)
 {
 	/* OpenSSL: rsp + 72 holds the old stack pointer */
-	struct unwind_table t = COMPILE(0x0f, 6, 0x77, 0xc8, 0, 0x06, 0x23, 8);
+	struct elf_unwind_table t = COMPILE(0x0f, 6, 0x77, 0xc8, 0, 0x06, 0x23, 8);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_SP_DEREF, .cfa_off = 8 << 16 | 72);
-	unwind_table_release(&t);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_SP_DEREF, .cfa_off = 8 << 16 | 72);
+	elf_unwind_table_release(&t);
 }
 
 static void expressions_that_are_a_register_and_a_number_are_plain(void **state)
 {
-	struct unwind_table t = COMPILE(0x0f, 3, 0x77, 0x80, 1);
+	struct elf_unwind_table t = COMPILE(0x0f, 3, 0x77, 0x80, 1);
 
 	(void)state;
 	EXPECT(t, 0, SP(128));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void other_expressions_are_unsupported(void **state)
@@ -360,43 +361,43 @@ static void other_expressions_are_unsupported(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
+		struct elf_unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
 
-		EXPECT(t, 0, .cfa = UNWIND_UNSUPPORTED);
+		EXPECT(t, 0, .cfa = ELF_UNWIND_UNSUPPORTED);
 		assert_int_equal(t.n_unsupported, 1);
-		unwind_table_release(&t);
+		elf_unwind_table_release(&t);
 	}
 }
 
 static void jump_tables_are_known(void **state)
 {
-	struct unwind_table t =
+	struct elf_unwind_table t =
 		COMPILE(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24, 0x22);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_PLT, .cfa_off = 10);
-	unwind_table_release(&t);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_PLT, .cfa_off = 10);
+	elf_unwind_table_release(&t);
 }
 
 static void signal_frames_are_known(void **state)
 {
-	struct unwind_table t = compile_one("zRS", "\x41\x0e\x10", 3);
+	struct elf_unwind_table t = compile_one("zRS", "\x41\x0e\x10", 3);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_SIGNAL);
-	EXPECT(t, 0xff, .cfa = UNWIND_SIGNAL);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_SIGNAL);
+	EXPECT(t, 0xff, .cfa = ELF_UNWIND_SIGNAL);
 	assert_int_equal(t.n_rows, 2);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void an_undefined_return_address_is_the_end(void **state)
 {
-	struct unwind_table t = COMPILE(0x07, 16);
+	struct elf_unwind_table t = COMPILE(0x07, 16);
 
 	(void)state;
-	EXPECT(t, 0, .cfa = UNWIND_END);
+	EXPECT(t, 0, .cfa = ELF_UNWIND_END);
 	assert_int_equal(t.n_unsupported, 0);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_return_address_that_lies_elsewhere_is_unsupported(void **state)
@@ -407,10 +408,10 @@ static void a_return_address_that_lies_elsewhere_is_unsupported(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
+		struct elf_unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
 
-		EXPECT(t, 0, .cfa = UNWIND_UNSUPPORTED);
-		unwind_table_release(&t);
+		EXPECT(t, 0, .cfa = ELF_UNWIND_UNSUPPORTED);
+		elf_unwind_table_release(&t);
 	}
 }
 
@@ -422,71 +423,71 @@ static void a_frame_pointer_that_cannot_be_had_is_lost(void **state)
 					      {0x14, 6, 2},
 					      {0x10, 6, 2, 0x77, 0},
 					      {0x05, 6, 0x80, 0x80, 1}};
-	struct unwind_table same = COMPILE(0x86, 2, 0x41, 0x08, 6);
+	struct elf_unwind_table same = COMPILE(0x86, 2, 0x41, 0x08, 6);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
+		struct elf_unwind_table t = compile_one("zR", programs[i], sizeof(programs[i]));
 
-		EXPECT(t, 0, SP(8), .fp = UNWIND_FP_LOST);
-		unwind_table_release(&t);
+		EXPECT(t, 0, SP(8), .fp = ELF_UNWIND_FP_LOST);
+		elf_unwind_table_release(&t);
 	}
 	EXPECT(same, 0, SP(8), SAVED(-16));
 	EXPECT(same, 1, SP(8));
-	unwind_table_release(&same);
+	elf_unwind_table_release(&same);
 }
 
 static void signed_offsets_are_in_units_of_the_cie(void **state)
 {
-	struct unwind_table t =
+	struct elf_unwind_table t =
 		COMPILE(0x12, 7, 0x7e, 0x41, 0x13, 0x7d, 0x11, 6, 3, 0x41, 0x2f, 6, 4, 0x2e, 9);
 
 	(void)state;
 	EXPECT(t, 0, SP(16));
 	EXPECT(t, 1, SP(24), SAVED(-24));
 	EXPECT(t, 2, SP(24), SAVED(32));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void an_unknown_instruction_leaves_the_rest_unsupported(void **state)
 {
-	struct unwind_table t = COMPILE(0x44, 0x0e, 16, 0x44, 0x3d, 0x44, 0x0e, 8);
+	struct elf_unwind_table t = COMPILE(0x44, 0x0e, 16, 0x44, 0x3d, 0x44, 0x0e, 8);
 
 	(void)state;
 	EXPECT(t, 4, SP(16));
-	EXPECT(t, 8, .cfa = UNWIND_UNSUPPORTED);
-	EXPECT(t, 0xff, .cfa = UNWIND_UNSUPPORTED);
-	EXPECT(t, 0x100, .cfa = UNWIND_NONE);
+	EXPECT(t, 8, .cfa = ELF_UNWIND_UNSUPPORTED);
+	EXPECT(t, 0xff, .cfa = ELF_UNWIND_UNSUPPORTED);
+	EXPECT(t, 0x100, .cfa = ELF_UNWIND_NONE);
 	assert_int_equal(t.n_unsupported, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void an_operand_that_is_cut_off_leaves_the_rest_unsupported(void **state)
 {
-	struct unwind_table t = COMPILE(0x41, 0x0f, 0x70, 0x77);
+	struct elf_unwind_table t = COMPILE(0x41, 0x0f, 0x70, 0x77);
 
 	(void)state;
 	EXPECT(t, 0, SP(8));
-	EXPECT(t, 1, .cfa = UNWIND_UNSUPPORTED);
-	unwind_table_release(&t);
+	EXPECT(t, 1, .cfa = ELF_UNWIND_UNSUPPORTED);
+	elf_unwind_table_release(&t);
 }
 
 static void nothing_is_said_beyond_the_end_of_a_function(void **state)
 {
-	struct unwind_table t = COMPILE(0x0e, 16, 0x03, 0xff, 0, 0x0e, 24, 0x41, 0x0e, 32);
+	struct elf_unwind_table t = COMPILE(0x0e, 16, 0x03, 0xff, 0, 0x0e, 24, 0x41, 0x0e, 32);
 
 	(void)state;
 	EXPECT(t, 0xfe, SP(16));
 	EXPECT(t, 0xff, SP(24));
-	EXPECT(t, 0x100, .cfa = UNWIND_NONE);
+	EXPECT(t, 0x100, .cfa = ELF_UNWIND_NONE);
 	assert_int_equal(t.n_rows, 3);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void functions_may_come_in_any_order(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -496,7 +497,7 @@ static void functions_may_come_in_any_order(void **state)
 	t = compile(&f);
 	EXPECT(t, 0, SP(16));
 	EXPECT(t, 0x1f, SP(16));
-	EXPECT(t, 0x20, .cfa = UNWIND_NONE);
+	EXPECT(t, 0x20, .cfa = ELF_UNWIND_NONE);
 	EXPECT(t, 0x200, SP(24));
 	/* Rows with equal rules are joined, functions are not. */
 	assert_int_equal(t.n_rows, 4);
@@ -504,13 +505,13 @@ static void functions_may_come_in_any_order(void **state)
 	assert_int_equal(unwind_table_start(&t, TEXT + 0x1f), TEXT + 0x10);
 	assert_int_equal(unwind_table_start(&t, TEXT + 0x300), TEXT + 0x200);
 	assert_int_equal(unwind_table_start(&t, TEXT - 1), 0);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void overlapping_functions_each_have_their_start(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -521,16 +522,16 @@ static void overlapping_functions_each_have_their_start(void **state)
 	EXPECT(t, 0, SP(8));
 	EXPECT(t, 1, SP(24));
 	EXPECT(t, 2, SP(24));
-	EXPECT(t, 0x21, .cfa = UNWIND_NONE);
+	EXPECT(t, 0x21, .cfa = ELF_UNWIND_NONE);
 	assert_int_equal(t.n_starts, 2);
 	assert_int_equal(t.n_damaged, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void functions_outside_of_the_text_are_left_out(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -542,13 +543,13 @@ static void functions_outside_of_the_text_are_left_out(void **state)
 	assert_int_equal(t.n_starts, 1);
 	assert_int_equal(t.n_damaged, 2);
 	EXPECT(t, TEXT_BYTES - 1, SP(8));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void functions_of_a_strange_cie_are_left_out(void **state)
 {
 	static const char *const augmentations[] = {"eh", "R", "zRQ"};
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(augmentations); i++) {
@@ -558,14 +559,14 @@ static void functions_of_a_strange_cie_are_left_out(void **state)
 		t = compile_one(augmentations[i], "", 0);
 		assert_int_equal(t.n_starts, usable);
 		assert_int_equal(t.n_damaged, !usable);
-		unwind_table_release(&t);
+		elf_unwind_table_release(&t);
 	}
 }
 
 static void an_entry_that_runs_off_the_end_ends_all(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -574,13 +575,13 @@ static void an_entry_that_runs_off_the_end_ends_all(void **state)
 	t = compile(&f);
 	assert_int_equal(t.n_starts, 1);
 	assert_int_equal(t.n_damaged, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_file_without_section_headers_is_read_by_its_segment(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -592,13 +593,13 @@ static void a_file_without_section_headers_is_read_by_its_segment(void **state)
 	assert_int_equal(try_compile(&f, &t), 0);
 	assert_int_equal(t.n_starts, 1);
 	EXPECT(t, 0, SP(16));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_section_goes_on_after_an_end_within_it(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "zR", "", 0);
@@ -607,13 +608,13 @@ static void a_section_goes_on_after_an_end_within_it(void **state)
 	fde(&f, TEXT + 0x10, 0x10, "", 0);
 	t = compile(&f);
 	assert_int_equal(t.n_starts, 2);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void debug_frame_is_read_where_there_is_no_eh_frame(void **state)
 {
 	struct file f = new_debug_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "", "", 0);
@@ -622,13 +623,13 @@ static void debug_frame_is_read_where_there_is_no_eh_frame(void **state)
 	EXPECT(t, 0, SP(8));
 	EXPECT(t, 1, SP(16));
 	assert_int_equal(t.n_starts, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void locations_may_be_set(void **state)
 {
 	struct file f = new_debug_file();
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	cie(&f, "", "", 0);
@@ -636,14 +637,14 @@ static void locations_may_be_set(void **state)
 	fde(&f, TEXT, 0x100, "\x01\x08\x00\x02\0\0\0\0\0\x0e\x10\x01\x04\x00\x02\0\0\0\0\0", 20);
 	t = compile(&f);
 	EXPECT(t, 7, SP(8));
-	EXPECT(t, 8, .cfa = UNWIND_UNSUPPORTED);
-	unwind_table_release(&t);
+	EXPECT(t, 8, .cfa = ELF_UNWIND_UNSUPPORTED);
+	elf_unwind_table_release(&t);
 }
 
 static void a_file_without_unwind_information_says_so(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 
 	(void)state;
 	drop_eh_frame(&f);
@@ -654,7 +655,7 @@ static void a_file_without_unwind_information_says_so(void **state)
 static void another_machine_is_refused(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 	uint16_t machine = EM_AARCH64;
 
 	(void)state;
@@ -666,7 +667,7 @@ static void another_machine_is_refused(void **state)
 static void a_section_that_is_larger_than_the_limit_is_refused(void **state)
 {
 	struct file f = new_file();
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 	uint64_t size = 1ULL << 40;
 
 	(void)state;

@@ -22,11 +22,11 @@ static void every_feature_and_state_has_a_name_of_its_own(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FEATURES_N; i++) {
-		assert_non_null(feature_title(i));
+		assert_non_null(features_title(i));
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(feature_name(i), feature_name(k));
+			assert_string_not_equal(features_name(i), features_name(k));
 	}
-	assert_string_equal(feature_state_name(FEATURE_LIMITED), "limited");
+	assert_string_equal(features_state_name(FEATURES_LIMITED), "limited");
 }
 
 static void a_zeroed_table_has_all_on(void **state)
@@ -35,7 +35,7 @@ static void a_zeroed_table_has_all_on(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < FEATURES_N; i++)
-		assert_int_equal(f.rows[i].state, FEATURE_ON);
+		assert_int_equal(f.rows[i].state, FEATURES_ON);
 	assert_int_equal(features_missing(&f), 0);
 }
 
@@ -44,19 +44,19 @@ static void a_failure_turns_it_off_with_reason_and_remedy_apart(void **state)
 	struct features f = {};
 
 	(void)state;
-	features_set(&f, FEATURE_OOM_KILLS, -ENOTSUP, &no_btf);
-	assert_int_equal(f.rows[FEATURE_OOM_KILLS].state, FEATURE_OFF);
-	assert_int_equal(f.rows[FEATURE_OOM_KILLS].cause, ERR_CAUSE_NO_BTF);
-	assert_string_equal(f.rows[FEATURE_OOM_KILLS].reason, no_btf.text);
-	assert_string_equal(f.rows[FEATURE_OOM_KILLS].remedy, no_btf.remedy);
+	features_set(&f, FEATURES_OOM_KILLS, -ENOTSUP, &no_btf);
+	assert_int_equal(f.rows[FEATURES_OOM_KILLS].state, FEATURES_OFF);
+	assert_int_equal(f.rows[FEATURES_OOM_KILLS].cause, ERR_CAUSE_NO_BTF);
+	assert_string_equal(f.rows[FEATURES_OOM_KILLS].reason, no_btf.text);
+	assert_string_equal(f.rows[FEATURES_OOM_KILLS].remedy, no_btf.remedy);
 	assert_int_equal(features_missing(&f), 1);
-	features_set(&f, FEATURE_OOM_KILLS, 0, &no_btf);
-	assert_int_equal(f.rows[FEATURE_OOM_KILLS].state, FEATURE_ON);
-	assert_string_equal(f.rows[FEATURE_OOM_KILLS].reason, "");
+	features_set(&f, FEATURES_OOM_KILLS, 0, &no_btf);
+	assert_int_equal(f.rows[FEATURES_OOM_KILLS].state, FEATURES_ON);
+	assert_string_equal(f.rows[FEATURES_OOM_KILLS].reason, "");
 	assert_int_equal(features_missing(&f), 0);
 	/* Without a sentence there is still what the code says. */
-	features_set(&f, FEATURE_STORE, -ENOSPC, &(struct err){});
-	assert_string_equal(f.rows[FEATURE_STORE].reason, strerror(ENOSPC));
+	features_set(&f, FEATURES_STORE, -ENOSPC, &(struct err){});
+	assert_string_equal(f.rows[FEATURES_STORE].reason, strerror(ENOSPC));
 }
 
 static void what_the_user_did_not_ask_for_is_off_but_not_missing(void **state)
@@ -64,36 +64,36 @@ static void what_the_user_did_not_ask_for_is_off_but_not_missing(void **state)
 	struct features f = {};
 
 	(void)state;
-	features_disable(&f, FEATURE_JAVA, "not enabled", "start with --java");
-	assert_int_equal(f.rows[FEATURE_JAVA].state, FEATURE_OFF);
-	assert_false(feature_is_missing(&f.rows[FEATURE_JAVA]));
-	features_limit(&f, FEATURE_GO, &no_btf);
-	assert_true(feature_is_missing(&f.rows[FEATURE_GO]));
+	features_disable(&f, FEATURES_JAVA, "not enabled", "start with --java");
+	assert_int_equal(f.rows[FEATURES_JAVA].state, FEATURES_OFF);
+	assert_false(features_is_missing(&f.rows[FEATURES_JAVA]));
+	features_limit(&f, FEATURES_GO, &no_btf);
+	assert_true(features_is_missing(&f.rows[FEATURES_GO]));
 	assert_int_equal(features_missing(&f), 1);
 }
 
 static void python_goes_with_cpu_profiles_and_with_reading_memory(void **state)
 {
 	struct features f = {};
-	const struct feature *python = &f.rows[FEATURE_PYTHON];
+	const struct features_row *python = &f.rows[FEATURES_PYTHON];
 
 	(void)state;
 	features_settle(&f);
-	assert_int_equal(python->state, FEATURE_ON);
-	features_limit(&f, FEATURE_GO, &no_btf);
+	assert_int_equal(python->state, FEATURES_ON);
+	features_limit(&f, FEATURES_GO, &no_btf);
 	features_settle(&f);
-	assert_int_equal(python->state, FEATURE_LIMITED);
+	assert_int_equal(python->state, FEATURES_LIMITED);
 	assert_string_equal(python->reason, no_btf.text);
 	/* One without a stack to put them in needs no memory. */
-	features_set(&f, FEATURE_CPU, -ENOTSUP, &no_btf);
+	features_set(&f, FEATURES_CPU, -ENOTSUP, &no_btf);
 	features_settle(&f);
-	assert_int_equal(python->state, FEATURE_OFF);
+	assert_int_equal(python->state, FEATURES_OFF);
 	assert_int_equal(python->cause, ERR_CAUSE_NEEDS_FEATURE);
 	assert_string_equal(python->remedy, no_btf.remedy);
-	features_disable(&f, FEATURE_CPU, "--cpu-hz is 0", "leave it out");
+	features_disable(&f, FEATURES_CPU, "--cpu-hz is 0", "leave it out");
 	features_settle(&f);
 	assert_int_equal(python->cause, ERR_CAUSE_DISABLED);
-	assert_false(feature_is_missing(python));
+	assert_false(features_is_missing(python));
 }
 
 static void json_has_null_where_there_is_nothing_to_say(void **state)
@@ -104,7 +104,7 @@ static void json_has_null_where_there_is_nothing_to_say(void **state)
 	struct err err = {.text = "an \"odd\" one", .cause = ERR_CAUSE_MACHINE};
 
 	(void)state;
-	features_set(&f, FEATURE_OFFCPU, -ENOTSUP, &err);
+	features_set(&f, FEATURES_OFFCPU, -ENOTSUP, &err);
 	features_json(&f, &j);
 	assert_int_equal(json_finish(&j), 0);
 	assert_non_null(strstr(buf_cstr(&out),
@@ -123,7 +123,7 @@ static void a_probe_gives_a_reason_for_all_that_is_not_on(void **state)
 	(void)state;
 	features_probe("/nonexistent/folder", &f);
 	for (size_t i = 0; i < FEATURES_N; i++) {
-		bool is_on = f.rows[i].state == FEATURE_ON;
+		bool is_on = f.rows[i].state == FEATURES_ON;
 
 		assert_int_equal(f.rows[i].reason[0] == 0, is_on);
 		assert_true(is_on || f.rows[i].cause != ERR_CAUSE_DISABLED);

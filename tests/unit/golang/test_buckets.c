@@ -466,7 +466,7 @@ static void scattered_list_runs_out_of_work(void **state)
 	assert_int_equal(b.len, SEGMENTS);
 	golang_buckets_release(&b);
 	golang_buckets_init(&b, mem, layout);
-	b.windows.work_left = 1 << 20;
+	b.cache.work_left = 1 << 20;
 	assert_int_equal(golang_buckets_follow(&b, BASE + (SEGMENTS - 1) * STRIDE, 9, &err),
 			 -E2BIG);
 	assert_non_null(strstr(err.text, "scattered"));

@@ -249,11 +249,11 @@ static inline struct golang_process *world_open_take(struct proc_mem *mem, const
 	p->modules = m;
 	p->n_modules = 1;
 	p->vars.how = "code references";
-	golang_windows_init(&p->windows, mem, 8192, 128, 128);
+	golang_mem_cache_init(&p->cache, mem, 8192, 128, 128);
 	m->noptrdata = WORLD_BASE + WORLD_DATA;
 	m->enoptrbss = WORLD_BASE + WORLD_LIST;
 	m->tables = (struct golang_pclntab){
-		.windows = &p->windows,
+		.cache = &p->cache,
 		.format = GOLANG_PCLN_120,
 		.quantum = 1,
 		.n_functions = WORLD_N_FUNCTIONS,

@@ -25,7 +25,7 @@ static struct totals picture(struct fixture *f)
 	struct totals t = {};
 	struct err err;
 
-	assert_int_equal(golang_heap_picture(f->heap, &p, &err), 0);
+	assert_int_equal(golang_heap_snapshot(f->heap, &p, &err), 0);
 	golang_heap_trim(f->heap);
 	assert_int_equal(profile_find_type(p, "inuse_objects"), 0);
 	assert_int_equal(profile_find_type(p, "inuse_space"), 1);

@@ -21,7 +21,7 @@ struct room {
 	struct proc_mem *mem;
 	uint8_t *bytes;
 	size_t len;
-	struct golang_windows windows;
+	struct golang_mem_cache windows;
 };
 
 static uint8_t byte_at(uint64_t addr)
@@ -39,31 +39,31 @@ static void room_open(struct room *room, uint64_t addr, size_t len, size_t n, si
 		room->bytes[i] = byte_at(addr + i);
 	assert_int_equal(proc_mem_open_fake(&room->mem, &err), 0);
 	assert_int_equal(proc_mem_fake_add(room->mem, addr, room->bytes, len), 0);
-	golang_windows_init(&room->windows, room->mem, WINDOW, n, max);
+	golang_mem_cache_init(&room->windows, room->mem, WINDOW, n, max);
 }
 
 static void room_close(struct room *room)
 {
-	golang_windows_release(&room->windows);
+	golang_mem_cache_release(&room->windows);
 	proc_mem_close(room->mem);
 	free(room->bytes);
 }
 
-static void assert_got(struct golang_windows *w, uint64_t addr, size_t len)
+static void assert_got(struct golang_mem_cache *w, uint64_t addr, size_t len)
 {
 	int code = 0;
-	const uint8_t *p = golang_windows_get(w, addr, len, &code);
+	const uint8_t *p = golang_mem_cache_get(w, addr, len, &code);
 
 	assert_non_null(p);
 	for (size_t i = 0; i < len; i++)
 		assert_int_equal(p[i], byte_at(addr + i));
 }
 
-static void assert_not_got(struct golang_windows *w, uint64_t addr, size_t len, int expected)
+static void assert_not_got(struct golang_mem_cache *w, uint64_t addr, size_t len, int expected)
 {
 	int code = 0;
 
-	assert_null(golang_windows_get(w, addr, len, &code));
+	assert_null(golang_mem_cache_get(w, addr, len, &code));
 	assert_int_equal(code, expected);
 }
 
@@ -104,7 +104,7 @@ static void read_across_windows_is_put_together(void **state)
 	assert_got(&room.windows, BASE + 10, 5 * WINDOW);
 	assert_got(&room.windows, BASE + WINDOW - 8, WINDOW + 16);
 	/* With fewer windows than it spans. */
-	golang_windows_release(&room.windows);
+	golang_mem_cache_release(&room.windows);
 	room.windows.n_windows = room.windows.max_windows = 4;
 	assert_got(&room.windows, BASE, 8 * WINDOW);
 	room_close(&room);
@@ -137,7 +137,7 @@ static void span_reaches_to_the_end_of_its_window(void **state)
 
 	(void)state;
 	room_open(&room, BASE, 2 * WINDOW, 16, 16);
-	assert_non_null(golang_windows_span(&room.windows, BASE + 100, &len, &code));
+	assert_non_null(golang_mem_cache_span(&room.windows, BASE + 100, &len, &code));
 	assert_int_equal(len, WINDOW - 100);
 	room_close(&room);
 }
@@ -189,14 +189,14 @@ static void work_is_limited_and_can_be_refilled(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_got(&room.windows, BASE, 16);
 	assert_not_got(&room.windows, BASE, 16, -E2BIG);
-	assert_true(golang_windows_spent(&room.windows));
+	assert_true(golang_mem_cache_spent(&room.windows));
 	assert_not_got(&room.windows, BASE + WINDOW, 16, -E2BIG);
-	golang_windows_refill(&room.windows);
-	assert_false(golang_windows_spent(&room.windows));
+	golang_mem_cache_refill(&room.windows);
+	assert_false(golang_mem_cache_spent(&room.windows));
 	assert_got(&room.windows, BASE + WINDOW, 16);
-	assert_false(golang_windows_spend(&room.windows, UINT64_MAX));
-	assert_true(golang_windows_spent(&room.windows));
-	golang_windows_release(&room.windows);
+	assert_false(golang_mem_cache_spend(&room.windows, UINT64_MAX));
+	assert_true(golang_mem_cache_spent(&room.windows));
+	golang_mem_cache_release(&room.windows);
 	assert_got(&room.windows, BASE, 16);
 	room_close(&room);
 }

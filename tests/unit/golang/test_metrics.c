@@ -23,8 +23,8 @@ struct runtime {
 	uint8_t sched[512];
 	uint8_t ps[N_PS][4096];
 	uint64_t p_pointers[N_PS];
-	struct metrics_slice allp;
-	struct metrics_slice allgs;
+	struct golang_metrics_slice allp;
+	struct golang_metrics_slice allgs;
 	struct golang_process process;
 	struct golang_metrics_reader *reader;
 };
@@ -39,9 +39,9 @@ static void put32(uint8_t *at, int off, uint32_t value)
 	memcpy(at + off, &value, sizeof(value));
 }
 
-static struct metrics_gc *gc_of(struct runtime *r)
+static struct golang_metrics_gc *gc_of(struct runtime *r)
 {
-	return (struct metrics_gc *)(void *)(r->memstats + r->layout->ms_gc);
+	return (struct golang_metrics_gc *)(void *)(r->memstats + r->layout->ms_gc);
 }
 
 static struct golang_metrics_vars vars_of(const struct runtime *r)
@@ -83,8 +83,8 @@ static void runtime_fill(struct runtime *r)
 		put32(r->ps[i], l->p_gfree, 3);
 		r->p_pointers[i] = (uint64_t)(uintptr_t)r->ps[i];
 	}
-	r->allp = (struct metrics_slice){(uint64_t)(uintptr_t)r->p_pointers, N_PS, N_PS};
-	r->allgs = (struct metrics_slice){(uint64_t)(uintptr_t)r->p_pointers, 100, 128};
+	r->allp = (struct golang_metrics_slice){(uint64_t)(uintptr_t)r->p_pointers, N_PS, N_PS};
+	r->allgs = (struct golang_metrics_slice){(uint64_t)(uintptr_t)r->p_pointers, 100, 128};
 }
 
 static struct runtime *runtime_new(unsigned int minor)
@@ -99,7 +99,7 @@ static struct runtime *runtime_new(unsigned int minor)
 	assert_int_equal(proc_mem_open(getpid(), &r->process.mem, &err), 0);
 	assert_int_equal(golang_layout_for(minor, &r->process.layout, &err), 0);
 	vars = vars_of(r);
-	assert_int_equal(metrics_reader_new(&r->process, &vars, &r->reader, &err), 0);
+	assert_int_equal(golang_metrics_reader_new(&r->process, &vars, &r->reader, &err), 0);
 	return r;
 }
 
@@ -126,12 +126,12 @@ static void figures_are_taken_from_every_release(void **state)
 		struct runtime *r = runtime_new(minor);
 		struct golang_metrics m;
 
-		*gc_of(r) = (struct metrics_gc){.last_unix_ns = 1700000000000000000,
-						.pause_total_ns = 30,
-						.pauses_ns = {10, 20},
-						.n_gc = 2,
-						.n_forced = 1,
-						.cpu_fraction = 0.25};
+		*gc_of(r) = (struct golang_metrics_gc){.last_unix_ns = 1700000000000000000,
+						       .pause_total_ns = 30,
+						       .pauses_ns = {10, 20},
+						       .n_gc = 2,
+						       .n_forced = 1,
+						       .cpu_fraction = 0.25};
 		m = read_metrics(r);
 		assert_int_equal(m.gc_count, 2);
 		assert_int_equal(m.gc_forced_count, 1);
@@ -174,7 +174,7 @@ static void a_reading_takes_two_system_calls(void **state)
 static void pauses_come_oldest_first_out_of_the_ring(void **state)
 {
 	struct runtime *r = runtime_new(26);
-	struct metrics_gc *gc = gc_of(r);
+	struct golang_metrics_gc *gc = gc_of(r);
 	struct golang_metrics m;
 
 	(void)state;
@@ -226,7 +226,7 @@ static void variables_that_were_not_found_are_left_out(void **state)
 	(void)state;
 	golang_metrics_free(r->reader);
 	vars.controller = vars.sched = 0;
-	assert_int_equal(metrics_reader_new(&r->process, &vars, &r->reader, &err), 0);
+	assert_int_equal(golang_metrics_reader_new(&r->process, &vars, &r->reader, &err), 0);
 	m = read_metrics(r);
 	assert_int_equal(m.has, GOLANG_HAS_GC);
 	runtime_free(r);
@@ -241,7 +241,7 @@ static void forged_processors_are_refused(void **state)
 	(void)state;
 	r->allp.len = r->allp.cap = UINT64_MAX / 4;
 	assert_int_equal(golang_metrics_read(r->reader, &m, &err), -EBADMSG);
-	r->allp = (struct metrics_slice){0x1000, 4, 4};
+	r->allp = (struct golang_metrics_slice){0x1000, 4, 4};
 	assert_int_equal(golang_metrics_read(r->reader, &m, &err), -EFAULT);
 	assert_int_equal(m.gc_count, 77);
 	runtime_free(r);
@@ -258,9 +258,9 @@ static void goroutines_are_never_less_than_the_one_that_runs(void **state)
 }
 
 /* Nothing but a heap of 30 MB, 20 of it marked. */
-static struct metrics_pacer pacer(unsigned int minor, uint64_t limit)
+static struct golang_metrics_pacer pacer(unsigned int minor, uint64_t limit)
 {
-	return (struct metrics_pacer){
+	return (struct golang_metrics_pacer){
 		.minor = minor,
 		.percent_goal = 40 << 20,
 		.triggered = UINT64_MAX,
@@ -274,39 +274,39 @@ static struct metrics_pacer pacer(unsigned int minor, uint64_t limit)
 
 static void goal_is_that_of_the_percentage_without_a_limit(void **state)
 {
-	struct metrics_pacer p = pacer(27, INT64_MAX);
+	struct golang_metrics_pacer p = pacer(27, INT64_MAX);
 
 	(void)state;
-	assert_int_equal(metrics_heap_goal(&p), 40 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 40 << 20);
 	p.sweep_dist_min_trigger = 41 << 20;
-	assert_int_equal(metrics_heap_goal(&p), 41 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 41 << 20);
 	p.triggered = 42 << 20;
-	assert_int_equal(metrics_heap_goal(&p), (42 << 20) + (64 << 10));
+	assert_int_equal(golang_metrics_heap_goal(&p), (42 << 20) + (64 << 10));
 }
 
 static void goal_stays_below_the_memory_limit(void **state)
 {
-	struct metrics_pacer p = pacer(20, 42 << 20);
+	struct golang_metrics_pacer p = pacer(20, 42 << 20);
 
 	(void)state;
 	/* 42 less 5 that are no heap, less one of headroom; since 1.21 three percent, if more. */
-	assert_int_equal(metrics_heap_goal(&p), 36 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 36 << 20);
 	p.minor = 21;
-	assert_int_equal(metrics_heap_goal(&p), (37 << 20) - (37 << 20) / 100 * 3);
+	assert_int_equal(golang_metrics_heap_goal(&p), (37 << 20) - (37 << 20) / 100 * 3);
 	/* Over the limit the excess counts twice, and what is marked is the least. */
 	p.memory_limit = 30 << 20;
-	assert_int_equal(metrics_heap_goal(&p), 20 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 20 << 20);
 	p.memory_limit = 1 << 20;
-	assert_int_equal(metrics_heap_goal(&p), 20 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 20 << 20);
 }
 
 static void goal_of_figures_that_disagree_is_no_nonsense(void **state)
 {
-	struct metrics_pacer p = pacer(27, INT64_MAX);
+	struct golang_metrics_pacer p = pacer(27, INT64_MAX);
 
 	(void)state;
 	p.heap_alloc = 100 << 20;
-	assert_int_equal(metrics_heap_goal(&p), 40 << 20);
+	assert_int_equal(golang_metrics_heap_goal(&p), 40 << 20);
 }
 
 int main(void)

@@ -18,7 +18,7 @@ static const unsigned int minors[] = {17, 18, 20, 25, 26, 27};
 struct program {
 	struct tables tables;
 	struct proc_mem *mem;
-	struct golang_windows windows;
+	struct golang_mem_cache cache;
 	struct golang_module module;
 };
 
@@ -28,12 +28,12 @@ static void program_map(struct program *p)
 
 	assert_int_equal(proc_mem_open_fake(&p->mem, &err), 0);
 	assert_int_equal(proc_mem_fake_add(p->mem, TABLES_BASE, p->tables.bytes, TABLES_BYTES), 0);
-	golang_windows_init(&p->windows, p->mem, 8192, 16, 16);
+	golang_mem_cache_init(&p->cache, p->mem, 8192, 16, 16);
 }
 
 static int program_load(struct program *p, struct err *err)
 {
-	return golang_module_load(&p->module, &p->windows, TABLES_BASE, p->tables.layout, err);
+	return golang_module_load(&p->module, &p->cache, TABLES_BASE, p->tables.layout, err);
 }
 
 static struct program *program_start(unsigned int minor, unsigned int quantum)
@@ -52,7 +52,7 @@ static struct program *program_start(unsigned int minor, unsigned int quantum)
 static void program_end(struct program *p)
 {
 	golang_module_release(&p->module);
-	golang_windows_release(&p->windows);
+	golang_mem_cache_release(&p->cache);
 	proc_mem_close(p->mem);
 	free(p);
 }
@@ -60,7 +60,7 @@ static void program_end(struct program *p)
 /* Forgets what is cached, after the tables were changed. */
 static struct golang_pclntab *tables_of(struct program *p)
 {
-	golang_windows_release(&p->windows);
+	golang_mem_cache_release(&p->cache);
 	return &p->module.tables;
 }
 
@@ -235,7 +235,7 @@ static void damaged_header_is_refused(void **state)
 		program_map(&p);
 		assert_int_equal(program_load(&p, &err), -EBADMSG);
 		assert_non_null(strstr(err.text, "no Go function table"));
-		golang_windows_release(&p.windows);
+		golang_mem_cache_release(&p.cache);
 		proc_mem_close(p.mem);
 	}
 }
@@ -254,7 +254,7 @@ static void damaged_module_data_are_refused(void **state)
 	tables_u64(&p.tables, 0, TABLES_BASE + TABLES_HEADER);
 	tables_u64(&p.tables, 168, TABLES_TEXT); /* no text */
 	assert_int_equal(program_load(&p, &err), -EBADMSG);
-	assert_int_equal(golang_module_load(&p.module, &p.windows, TABLES_BASE + TABLES_BYTES - 8,
+	assert_int_equal(golang_module_load(&p.module, &p.cache, TABLES_BASE + TABLES_BYTES - 8,
 					    p.tables.layout, &err),
 			 -EFAULT);
 	assert_int_equal(p.module.tables.n_functions, 0);
@@ -263,7 +263,7 @@ static void damaged_module_data_are_refused(void **state)
 	assert_int_equal(next, 0);
 	p.module.addr = TABLES_BASE + TABLES_BYTES;
 	assert_true(golang_module_next(&p.module, p.mem, p.tables.layout, &next) < 0);
-	golang_windows_release(&p.windows);
+	golang_mem_cache_release(&p.cache);
 	proc_mem_close(p.mem);
 }
 
@@ -333,18 +333,18 @@ static void endless_pc_values_are_bounded(void **state)
 	p->module.tables.pctab = (struct golang_span){.addr = 0x1000000, .len = 1ULL << 40};
 	assert_true(golang_pclntab_func_at(&p->module.tables, TABLES_TEXT + 0x74, &f));
 	f.pcfile = f.pcln = 2;
-	p->windows.work_left = 1 << 20;
+	p->cache.work_left = 1 << 20;
 	assert_view(golang_pclntab_file_line(&p->module.tables, &f, TABLES_TEXT + 0x74, &line),
 		    "?");
-	assert_true(golang_windows_spent(&p->windows));
+	assert_true(golang_mem_cache_spent(&p->cache));
 	/* Whoever asks on is told, not given a wrong answer. */
 	assert_false(golang_pclntab_func_at(&p->module.tables, TABLES_TEXT + 0x74, &f));
 	assert_int_equal(golang_pclntab_find_named(&p->module.tables, names, &f, 1, &err), -E2BIG);
 	/* With all the work that is allowed it ends where the memory does. */
-	golang_windows_refill(&p->windows);
+	golang_mem_cache_refill(&p->cache);
 	f.pcfile = f.pcln = 2;
 	(void)golang_pclntab_file_line(&p->module.tables, &f, TABLES_TEXT + 0x74, &line);
-	assert_false(golang_windows_spent(&p->windows));
+	assert_false(golang_mem_cache_spent(&p->cache));
 	program_end(p);
 }
 

@@ -97,10 +97,10 @@ static struct golang_program *open_program(const struct program *p)
 	return program;
 }
 
-static struct unwind_table unwind(const struct program *p)
+static struct elf_unwind_table unwind(const struct program *p)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = open_program(p);
-	struct unwind_table table = {0};
+	struct elf_unwind_table table = {0};
 	struct err err = {};
 
 	assert_int_equal(golang_program_unwind(program, &table, &err), 0);
@@ -108,10 +108,10 @@ static struct unwind_table unwind(const struct program *p)
 	return table;
 }
 
-static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule expected,
-		      int line)
+static void expect_at(const struct elf_unwind_table *t, uint64_t vaddr,
+		      struct elf_unwind_rule expected, int line)
 {
-	struct unwind_rule rule = unwind_table_lookup(t, vaddr);
+	struct elf_unwind_rule rule = unwind_table_lookup(t, vaddr);
 
 	if (memcmp(&rule, &expected, sizeof(rule)) != 0)
 		fail_msg("line %d, address 0x%lx: cfa %d%+d, fp %d%+d", line, vaddr, rule.cfa,
@@ -119,16 +119,16 @@ static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct unwin
 }
 
 #define EXPECT(table, function, off, ...)                                                          \
-	expect_at(&(table), program_address_of(function, off), (struct unwind_rule){__VA_ARGS__},  \
-		  __LINE__)
-#define SP(off) .cfa = UNWIND_SP, .cfa_off = (off)
-#define FRAMED .cfa = UNWIND_FP, .cfa_off = 16
-#define SAVED .fp = UNWIND_FP_SAVED, .fp_off = -16
+	expect_at(&(table), program_address_of(function, off),                                     \
+		  (struct elf_unwind_rule){__VA_ARGS__}, __LINE__)
+#define SP(off) .cfa = ELF_UNWIND_SP, .cfa_off = (off)
+#define FRAMED .cfa = ELF_UNWIND_FP, .cfa_off = 16
+#define SAVED .fp = ELF_UNWIND_FP_SAVED, .fp_off = -16
 
 static void rows_follow_the_stack_pointer(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
@@ -143,28 +143,28 @@ static void rows_follow_the_stack_pointer(void **state)
 		assert_int_equal(unwind_table_start(&t, program_address_of(i, 9)),
 				 program_address_of(i, 0));
 	}
-	EXPECT(t, FIRST, -1, .cfa = UNWIND_NONE);
-	EXPECT(t, GOEXIT, PROGRAM_CODE_BYTES, .cfa = UNWIND_NONE);
-	unwind_table_release(&t);
+	EXPECT(t, FIRST, -1, .cfa = ELF_UNWIND_NONE);
+	EXPECT(t, GOEXIT, PROGRAM_CODE_BYTES, .cfa = ELF_UNWIND_NONE);
+	elf_unwind_table_release(&t);
 }
 
 static void the_outermost_function_is_the_end(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
 	t = unwind(&p);
-	EXPECT(t, GOEXIT, 0, .cfa = UNWIND_END);
-	EXPECT(t, GOEXIT, PROGRAM_CODE_BYTES - 1, .cfa = UNWIND_END);
-	unwind_table_release(&t);
+	EXPECT(t, GOEXIT, 0, .cfa = ELF_UNWIND_END);
+	EXPECT(t, GOEXIT, PROGRAM_CODE_BYTES - 1, .cfa = ELF_UNWIND_END);
+	elf_unwind_table_release(&t);
 }
 
 static void assembly_saves_the_frame_pointer_only_if_its_code_does(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
@@ -174,13 +174,13 @@ static void assembly_saves_the_frame_pointer_only_if_its_code_does(void **state)
 	t = unwind(&p);
 	EXPECT(t, FIRST, 12, SP(40));
 	EXPECT(t, STKBUCKET, 12, SP(40), SAVED);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_switch_of_stacks_is_crossed_by_the_frame_pointer(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
@@ -188,15 +188,15 @@ static void a_switch_of_stacks_is_crossed_by_the_frame_pointer(void **state)
 	set_flags(&p, STKBUCKET, ASM | SP_WRITE);
 	set_code(&p, STKBUCKET, "\x90\x90\x90\x55\x48\x89\xe5", 7);
 	t = unwind(&p);
-	EXPECT(t, FIRST, 0, .cfa = UNWIND_CHAIN);
-	EXPECT(t, FIRST, 20, .cfa = UNWIND_CHAIN);
+	EXPECT(t, FIRST, 0, .cfa = ELF_UNWIND_CHAIN);
+	EXPECT(t, FIRST, 20, .cfa = ELF_UNWIND_CHAIN);
 	EXPECT(t, STKBUCKET, 3, SP(8));
 	EXPECT(t, STKBUCKET, 4, SP(16), SAVED);
 	EXPECT(t, STKBUCKET, 6, SP(16), SAVED);
 	EXPECT(t, STKBUCKET, 7, FRAMED, SAVED);
 	EXPECT(t, STKBUCKET, 59, FRAMED, SAVED);
 	EXPECT(t, STKBUCKET, 60, SP(8));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 /* "runtime.schedinit" gets another name of that length. */
@@ -211,36 +211,36 @@ static void rename_schedinit(struct program *p)
 static void a_return_from_a_signal_is_known_one_byte_before(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
 	rename_schedinit(&p);
 	t = unwind(&p);
 	EXPECT(t, SCHEDINIT, -2, SP(8));
-	EXPECT(t, SCHEDINIT, -1, .cfa = UNWIND_SIGNAL);
-	EXPECT(t, SCHEDINIT, 20, .cfa = UNWIND_SIGNAL);
+	EXPECT(t, SCHEDINIT, -1, .cfa = ELF_UNWIND_SIGNAL);
+	EXPECT(t, SCHEDINIT, 20, .cfa = ELF_UNWIND_SIGNAL);
 	EXPECT(t, MALLOCGC, 0, SP(8));
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_function_without_a_table_has_frame_pointers(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
 	set_pcsp(&p, MAIN, 0);
 	t = unwind(&p);
-	EXPECT(t, MAIN, 0, .cfa = UNWIND_CHAIN);
-	unwind_table_release(&t);
+	EXPECT(t, MAIN, 0, .cfa = ELF_UNWIND_CHAIN);
+	elf_unwind_table_release(&t);
 }
 
 static void a_damaged_table_leaves_the_rest_unsupported(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
@@ -248,32 +248,32 @@ static void a_damaged_table_leaves_the_rest_unsupported(void **state)
 	set_pcsp(&p, MAIN, UINT32_MAX);
 	t = unwind(&p);
 	EXPECT(t, STKBUCKET, 4, SP(16), SAVED);
-	EXPECT(t, STKBUCKET, 12, .cfa = UNWIND_UNSUPPORTED);
+	EXPECT(t, STKBUCKET, 12, .cfa = ELF_UNWIND_UNSUPPORTED);
 	EXPECT(t, STKBUCKET + 1, 0, SP(8));
-	EXPECT(t, MAIN, 0, .cfa = UNWIND_UNSUPPORTED);
+	EXPECT(t, MAIN, 0, .cfa = ELF_UNWIND_UNSUPPORTED);
 	assert_int_equal(t.n_unsupported, 2);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void a_damaged_record_is_left_out(void **state)
 {
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
 	program_u32(&p, PROGRAM_FUNCTIONS + 8 * MAIN + 4, 0x10000000);
 	t = unwind(&p);
-	EXPECT(t, MAIN, 20, .cfa = UNWIND_NONE);
-	EXPECT(t, GOEXIT, 0, .cfa = UNWIND_END);
+	EXPECT(t, MAIN, 20, .cfa = ELF_UNWIND_NONE);
+	EXPECT(t, GOEXIT, 0, .cfa = ELF_UNWIND_END);
 	assert_int_equal(t.n_damaged, 1);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 }
 
 static void functions_that_do_not_ascend_are_refused(void **state)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 	struct err err = {};
 	static struct program p;
 
@@ -462,7 +462,7 @@ static void pointers_of_position_independent_programs_are_filled_in(void **state
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
 	static struct program p;
-	struct unwind_table t;
+	struct elf_unwind_table t;
 
 	(void)state;
 	build(&p);
@@ -470,7 +470,7 @@ static void pointers_of_position_independent_programs_are_filled_in(void **state
 	make_relocatable(&p);
 	t = unwind(&p);
 	EXPECT(t, MAIN, 12, SP(40), SAVED);
-	unwind_table_release(&t);
+	elf_unwind_table_release(&t);
 	program = open_program(&p);
 	expect_frames(program, program_address_of(MAIN, 6),
 		      "runtime.mallocgc main.go:0 0\nmain.main ?:0 0\n");
@@ -507,7 +507,7 @@ static void a_version_that_is_not_known_is_refused(void **state)
 static void another_machine_has_names_but_no_rows(void **state)
 {
 	_cleanup_(golang_program_closep) struct golang_program *program = NULL;
-	struct unwind_table t = {0};
+	struct elf_unwind_table t = {0};
 	static struct program p;
 	uint16_t machine = EM_AARCH64;
 

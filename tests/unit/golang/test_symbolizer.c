@@ -32,10 +32,10 @@ static struct program *program_start(unsigned int minor)
 	assert_int_equal(
 		proc_mem_fake_add(process->mem, TABLES_BASE, p->tables.bytes, TABLES_BYTES), 0);
 	process->layout = p->tables.layout;
-	golang_windows_init(&process->windows, process->mem, 8192, 16, 16);
+	golang_mem_cache_init(&process->cache, process->mem, 8192, 16, 16);
 	process->modules = calloc(1, sizeof(*process->modules));
 	assert_non_null(process->modules);
-	assert_int_equal(golang_module_load(process->modules, &process->windows, TABLES_BASE,
+	assert_int_equal(golang_module_load(process->modules, &process->cache, TABLES_BASE,
 					    process->layout, &err),
 			 0);
 	process->n_modules = 1;
@@ -52,7 +52,7 @@ static void program_end(struct program *p)
 	for (size_t i = 0; i < p->process.n_modules; i++)
 		golang_module_release(&p->process.modules[i]);
 	free(p->process.modules);
-	golang_windows_release(&p->process.windows);
+	golang_mem_cache_release(&p->process.cache);
 	proc_mem_close(p->process.mem);
 	free(p);
 }
@@ -182,7 +182,7 @@ static void spent_work_is_an_error_and_not_a_wrong_name(void **state)
 	struct err err;
 
 	(void)state;
-	p->process.windows.work_left = 100;
+	p->process.cache.work_left = 100;
 	assert_int_equal(program_stack(p, inlined_stack, 5, &err), -E2BIG);
 	assert_non_null(strstr(err.text, "forged"));
 	/* The next profile starts anew. */

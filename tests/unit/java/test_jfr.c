@@ -14,44 +14,44 @@ static const char *const all_fields[] = {"flag",   "small", "letter", "brief",	 
 static const char *const alloc_fields[] = {"weight", "objectClass", "stackTrace", "eventThread",
 					   "startTime"};
 
-static const struct jfr_query test_queries[] = {
+static const struct java_jfr_query test_queries[] = {
 	{"test.All", all_fields, ARRAY_SIZE(all_fields)},
 	{"jdk.ObjectAllocationSample", alloc_fields, ARRAY_SIZE(alloc_fields)},
 };
 
-static const struct jfr_options test_options = {.queries = test_queries,
-						.n_queries = ARRAY_SIZE(test_queries)};
-static const struct jfr_options live_options = {
+static const struct java_jfr_options test_options = {.queries = test_queries,
+						     .n_queries = ARRAY_SIZE(test_queries)};
+static const struct java_jfr_options live_options = {
 	.queries = test_queries, .n_queries = ARRAY_SIZE(test_queries), .live = true};
 
-static struct jfr *open_forged(const struct forge *f)
+static struct java_jfr *open_forged(const struct forge *f)
 {
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 
-	assert_int_equal(
-		jfr_open_take(f_file(f->out.data, f->out.len), "test.jfr", &test_options, &j, &err),
-		0);
+	assert_int_equal(java_jfr_open_take(f_file(f->out.data, f->out.len), "test.jfr",
+					    &test_options, &j, &err),
+			 0);
 	return j;
 }
 
 /* How many events there are, or the first error. */
-static int drain(struct jfr *j, struct err *err)
+static int drain(struct java_jfr *j, struct err *err)
 {
-	struct jfr_event e;
+	struct java_jfr_event e;
 	int n = 0, r;
 
-	while ((r = jfr_next(j, &e, err)) == 1)
+	while ((r = java_jfr_next(j, &e, err)) == 1)
 		n++;
 	return r < 0 ? r : n;
 }
 
 static int drain_forged(struct forge *f, struct err *err)
 {
-	struct jfr *j = open_forged(f);
+	struct java_jfr *j = open_forged(f);
 	int r = drain(j, err);
 
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f->out);
 	return r;
 }
@@ -90,11 +90,11 @@ static void put_all_types(struct forge *f)
 static void values_have_the_declared_types(void **state)
 {
 	struct forge f = {0};
-	const struct jfr_value *v;
-	struct jfr_event e;
+	const struct java_jfr_value *v;
+	struct java_jfr_event e;
 	struct view name;
 	struct err err;
-	struct jfr *j;
+	struct java_jfr *j;
 
 	(void)state;
 	f_chunk(&f);
@@ -103,7 +103,7 @@ static void values_have_the_declared_types(void **state)
 	f_constants(&f);
 	f_finish(&f);
 	j = open_forged(&f);
-	assert_int_equal(jfr_next(j, &e, &err), 1);
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
 	assert_int_equal(e.query, 0);
 	v = e.values;
 	assert_int_equal(v[0].number, 1);
@@ -115,12 +115,12 @@ static void values_have_the_declared_types(void **state)
 	assert_true(v[6].real == 1.5);
 	assert_true(v[7].real == -2.5);
 	assert_true(view_eq(v[8].text, view_str("plain")));
-	assert_int_equal(v[9].kind, JFR_VALUE_BYTES);
-	assert_true(jfr_class_name(j, &v[10], &name));
+	assert_int_equal(v[9].kind, JAVA_JFR_VALUE_BYTES);
+	assert_true(java_jfr_class_name(j, &v[10], &name));
 	assert_true(view_eq(name, view_str("app/Main")));
-	assert_int_equal(v[11].kind, JFR_VALUE_NONE);
-	assert_int_equal(jfr_next(j, &e, &err), 0);
-	jfr_close(j);
+	assert_int_equal(v[11].kind, JAVA_JFR_VALUE_NONE);
+	assert_int_equal(java_jfr_next(j, &e, &err), 0);
+	java_jfr_close(j);
 	buf_release(&f.out);
 }
 
@@ -153,9 +153,9 @@ static void strings_of_all_encodings_are_read(void **state)
 		{"\5\2a\xe4", 4, "a\xc3\xa4"},
 	};
 	struct forge f = {0};
-	struct jfr_event e;
+	struct java_jfr_event e;
 	struct err err;
-	struct jfr *j;
+	struct java_jfr *j;
 
 	(void)state;
 	f_chunk(&f);
@@ -172,12 +172,12 @@ static void strings_of_all_encodings_are_read(void **state)
 		struct view text;
 		bool known;
 
-		assert_int_equal(jfr_next(j, &e, &err), 1);
-		known = jfr_text(j, &e.values[8], &text);
+		assert_int_equal(java_jfr_next(j, &e, &err), 1);
+		known = java_jfr_text(j, &e.values[8], &text);
 		assert_int_equal(known, cases[i].text != NULL);
 		assert_true(!known || view_eq(text, view_str(cases[i].text)));
 	}
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 }
 
@@ -185,28 +185,28 @@ static void stacks_and_threads_are_looked_up(void **state)
 {
 	struct forge f = simple_chunk(1);
 	struct view class_name, method, type;
-	struct jfr_thread thread;
-	struct jfr_stack stack;
-	struct jfr_event e;
+	struct java_jfr_thread thread;
+	struct java_jfr_stack stack;
+	struct java_jfr_event e;
 	struct err err;
-	struct jfr *j = open_forged(&f);
+	struct java_jfr *j = open_forged(&f);
 
 	(void)state;
-	assert_int_equal(jfr_next(j, &e, &err), 1);
-	assert_true(jfr_stack(j, &e.values[2], &stack));
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
+	assert_true(java_jfr_stack(j, &e.values[2], &stack));
 	assert_int_equal(stack.n_frames, 2);
-	assert_true(jfr_method_names(&stack, &stack.frames[0], &class_name, &method));
+	assert_true(java_jfr_method_names(&stack, &stack.frames[0], &class_name, &method));
 	assert_true(view_eq(class_name, view_str("app/Main")));
 	assert_true(view_eq(method, view_str("work")));
 	assert_int_equal(stack.frames[0].line, 7);
-	assert_true(jfr_frame_type(&stack, &stack.frames[0], &type));
+	assert_true(java_jfr_frame_type(&stack, &stack.frames[0], &type));
 	assert_true(view_eq(type, view_str("JIT compiled")));
-	assert_true(jfr_thread(j, &e.values[3], &thread));
+	assert_true(java_jfr_thread(j, &e.values[3], &thread));
 	assert_true(view_eq(thread.java_name, view_str("worker-7")));
 	assert_int_equal(thread.os_id, 4711);
 	/* 300 ticks, 200 after the start, at 2 GHz. */
-	assert_true(jfr_time_ns(j, e.values[4].number) == 1000000000100);
-	jfr_close(j);
+	assert_true(java_jfr_time_ns(j, e.values[4].number) == 1000000000100);
+	java_jfr_close(j);
 	buf_release(&f.out);
 }
 
@@ -214,19 +214,19 @@ static void chunks_follow_each_other(void **state)
 {
 	struct forge f = simple_chunk(3), second = simple_chunk(2);
 	struct err err;
-	struct jfr *j;
+	struct java_jfr *j;
 	size_t n;
 
 	(void)state;
 	(void)buf_append(&f.out, second.out.data, second.out.len);
 	j = open_forged(&f);
 	assert_int_equal(drain(j, &err), 5);
-	assert_int_equal(jfr_stats(j)->chunks, 2);
-	assert_int_equal(jfr_stats(j)->cut_bytes, 0);
-	assert_string_equal((const char *)jfr_tallies(j, &n)[2].name.data,
+	assert_int_equal(java_jfr_stats(j)->chunks, 2);
+	assert_int_equal(java_jfr_stats(j)->cut_bytes, 0);
+	assert_string_equal((const char *)java_jfr_tallies(j, &n)[2].name.data,
 			    "jdk.ObjectAllocationSample");
-	assert_int_equal(jfr_tallies(j, &n)[2].count, 5);
-	jfr_close(j);
+	assert_int_equal(java_jfr_tallies(j, &n)[2].count, 5);
+	java_jfr_close(j);
 	buf_release(&f.out);
 	buf_release(&second.out);
 }
@@ -234,23 +234,23 @@ static void chunks_follow_each_other(void **state)
 static void fed_bytes_give_the_same_events(void **state)
 {
 	struct forge f = simple_chunk(3), second = simple_chunk(2);
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 	int n = 0;
 
 	(void)state;
 	(void)buf_append(&f.out, second.out.data, second.out.len);
-	assert_int_equal(jfr_open_feed("pipe", &test_options, &j, &err), 0);
+	assert_int_equal(java_jfr_open_feed("pipe", &test_options, &j, &err), 0);
 	for (size_t i = 0; i < f.out.len; i++) {
 		int r;
 
-		assert_int_equal(jfr_feed(j, view_of(f.out.data + i, 1), &err), 0);
+		assert_int_equal(java_jfr_feed(j, view_of(f.out.data + i, 1), &err), 0);
 		r = drain(j, &err);
 		assert_true(r >= 0);
 		n += r;
 	}
 	assert_int_equal(n, 5);
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 	buf_release(&second.out);
 }
@@ -259,14 +259,14 @@ static void a_file_that_was_cut_gives_what_is_complete(void **state)
 {
 	struct forge f = simple_chunk(3), second = simple_chunk(2);
 	struct err err;
-	struct jfr *j;
+	struct java_jfr *j;
 
 	(void)state;
 	(void)buf_append(&f.out, second.out.data, second.out.len - 10);
 	j = open_forged(&f);
 	assert_int_equal(drain(j, &err), 3);
-	assert_int_equal(jfr_stats(j)->cut_bytes, second.out.len - 10);
-	jfr_close(j);
+	assert_int_equal(java_jfr_stats(j)->cut_bytes, second.out.len - 10);
+	java_jfr_close(j);
 	buf_release(&f.out);
 	buf_release(&second.out);
 }
@@ -279,16 +279,16 @@ static void rewrite(int fd, const struct forge *f)
 static void a_growing_chunk_is_followed_without_a_gap(void **state)
 {
 	struct forge f = simple_chunk(2);
-	struct jfr *j = NULL;
-	struct jfr_event e;
-	struct jfr_stack stack;
+	struct java_jfr *j = NULL;
+	struct java_jfr_event e;
+	struct java_jfr_stack stack;
 	struct err err;
 	int fd;
 
 	(void)state;
 	f_state(&f, 1);
 	fd = f_file(f.out.data, f.out.len);
-	assert_int_equal(jfr_open_take(dup(fd), "live", &live_options, &j, &err), 0);
+	assert_int_equal(java_jfr_open_take(dup(fd), "live", &live_options, &j, &err), 0);
 	assert_int_equal(drain(j, &err), 2);
 	assert_int_equal(drain(j, &err), 0);
 	/* Bytes that the header does not tell of yet are not there. */
@@ -297,30 +297,30 @@ static void a_growing_chunk_is_followed_without_a_gap(void **state)
 	rewrite(fd, &f);
 	assert_int_equal(drain(j, &err), 0);
 	f_finish(&f);
-	f_state(&f, JFR_STATE_REWRITTEN);
+	f_state(&f, JAVA_JFR_STATE_REWRITTEN);
 	rewrite(fd, &f);
 	assert_int_equal(drain(j, &err), 0);
 	f_state(&f, 2);
 	rewrite(fd, &f);
-	assert_int_equal(jfr_next(j, &e, &err), 1);
-	assert_true(jfr_stack(j, &e.values[2], &stack));
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
+	assert_true(java_jfr_stack(j, &e.values[2], &stack));
 	assert_int_equal(drain(j, &err), 0);
-	assert_false(jfr_finished(j));
-	f_state(&f, JFR_STATE_FINISHED);
+	assert_false(java_jfr_finished(j));
+	f_state(&f, JAVA_JFR_STATE_FINISHED);
 	rewrite(fd, &f);
 	assert_int_equal(drain(j, &err), 0);
-	assert_true(jfr_finished(j));
+	assert_true(java_jfr_finished(j));
 	close(fd);
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 }
 
 static void stacks_of_the_chunk_before_count_in_a_live_file(void **state)
 {
 	struct forge f = simple_chunk(1), bare = {0};
-	struct jfr *j = NULL;
-	struct jfr_event e;
-	struct jfr_stack stack;
+	struct java_jfr *j = NULL;
+	struct java_jfr_event e;
+	struct java_jfr_stack stack;
 	struct err err;
 
 	(void)state;
@@ -328,20 +328,21 @@ static void stacks_of_the_chunk_before_count_in_a_live_file(void **state)
 	f_metadata(&bare);
 	f_alloc(&bare, 300, 1, 1, 5);
 	f_finish(&bare);
-	assert_int_equal(jfr_open_take(f_file(f.out.data, f.out.len), "1", &live_options, &j, &err),
-			 0);
+	assert_int_equal(
+		java_jfr_open_take(f_file(f.out.data, f.out.len), "1", &live_options, &j, &err), 0);
 	assert_int_equal(drain(j, &err), 1);
-	assert_int_equal(jfr_switch_take(j, f_file(bare.out.data, bare.out.len), "2", &err), 0);
-	assert_int_equal(jfr_next(j, &e, &err), 1);
-	assert_true(jfr_stack(j, &e.values[2], &stack));
-	jfr_close(j);
+	assert_int_equal(java_jfr_switch_take(j, f_file(bare.out.data, bare.out.len), "2", &err),
+			 0);
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
+	assert_true(java_jfr_stack(j, &e.values[2], &stack));
+	java_jfr_close(j);
 	/* In a file that is no live one it would be a guess. */
 	(void)buf_append(&f.out, bare.out.data, bare.out.len);
 	j = open_forged(&f);
-	assert_int_equal(jfr_next(j, &e, &err), 1);
-	assert_int_equal(jfr_next(j, &e, &err), 1);
-	assert_false(jfr_stack(j, &e.values[2], &stack));
-	jfr_close(j);
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
+	assert_int_equal(java_jfr_next(j, &e, &err), 1);
+	assert_false(java_jfr_stack(j, &e.values[2], &stack));
+	java_jfr_close(j);
 	buf_release(&f.out);
 	buf_release(&bare.out);
 }
@@ -349,7 +350,7 @@ static void stacks_of_the_chunk_before_count_in_a_live_file(void **state)
 static void a_chunk_that_shrinks_is_an_error(void **state)
 {
 	struct forge f = simple_chunk(2), less = simple_chunk(1);
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 	int fd;
 
@@ -357,12 +358,12 @@ static void a_chunk_that_shrinks_is_an_error(void **state)
 	f_state(&f, 1);
 	f_state(&less, 2);
 	fd = f_file(f.out.data, f.out.len);
-	assert_int_equal(jfr_open_take(dup(fd), "live", &live_options, &j, &err), 0);
+	assert_int_equal(java_jfr_open_take(dup(fd), "live", &live_options, &j, &err), 0);
 	assert_int_equal(drain(j, &err), 2);
 	rewrite(fd, &less);
 	assert_int_equal(drain(j, &err), -EBADMSG);
 	close(fd);
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 	buf_release(&less.out);
 }
@@ -370,7 +371,7 @@ static void a_chunk_that_shrinks_is_an_error(void **state)
 static void what_is_no_recording_is_refused(void **state)
 {
 	struct forge text = {0}, old = simple_chunk(1), fixed = simple_chunk(1);
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 
 	(void)state;
@@ -381,7 +382,7 @@ static void what_is_no_recording_is_refused(void **state)
 	assert_int_equal(drain_forged(&old, &err), -ENOTSUP);
 	fixed.out.data[67] = 0;
 	assert_int_equal(drain_forged(&fixed, &err), -ENOTSUP);
-	assert_int_equal(jfr_open_take(f_file("", 0), "empty.jfr", &test_options, &j, &err),
+	assert_int_equal(java_jfr_open_take(f_file("", 0), "empty.jfr", &test_options, &j, &err),
 			 -EBADMSG);
 	assert_string_equal(err.text, "empty.jfr is empty");
 }
@@ -446,13 +447,13 @@ static void counts_beyond_the_bytes_are_refused(void **state)
 }
 
 /* Types: each list is a chunk's metadata, with an event 101 of one such value. */
-static int drain_types(const struct forge_type *types, size_t n, struct jfr_stats *ret_stats)
+static int drain_types(const struct forge_type *types, size_t n, struct java_jfr_stats *ret_stats)
 {
 	static const char *const fields[] = {"last"};
-	const struct jfr_query query = {"test.Event", fields, 1};
-	const struct jfr_options options = {.queries = &query, .n_queries = 1};
+	const struct java_jfr_query query = {"test.Event", fields, 1};
+	const struct java_jfr_options options = {.queries = &query, .n_queries = 1};
 	struct forge f = {0};
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 	int r;
 
@@ -464,10 +465,11 @@ static int drain_types(const struct forge_type *types, size_t n, struct jfr_stat
 	f_end(&f);
 	f_finish(&f);
 	assert_int_equal(
-		jfr_open_take(f_file(f.out.data, f.out.len), "types.jfr", &options, &j, &err), 0);
+		java_jfr_open_take(f_file(f.out.data, f.out.len), "types.jfr", &options, &j, &err),
+		0);
 	r = drain(j, &err);
-	*ret_stats = *jfr_stats(j);
-	jfr_close(j);
+	*ret_stats = *java_jfr_stats(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 	return r;
 }
@@ -480,7 +482,7 @@ static void types_that_contain_themselves_have_no_values(void **state)
 						   {50, "a", "b:51"},
 						   {51, "b", "a:50"},
 						   {1, "boolean", ""}};
-	struct jfr_stats stats;
+	struct java_jfr_stats stats;
 
 	(void)state;
 	assert_int_equal(drain_types(itself, ARRAY_SIZE(itself), &stats), 0);
@@ -495,7 +497,7 @@ static void types_without_bytes_cost_nothing(void **state)
 						  {50, "a", "x:51 y:51 z:51"},
 						  {51, "b", ""},
 						  {1, "boolean", ""}};
-	struct jfr_stats stats;
+	struct java_jfr_stats stats;
 
 	(void)state;
 	assert_int_equal(drain_types(empty, ARRAY_SIZE(empty), &stats), 1);
@@ -505,7 +507,7 @@ static void deep_types_are_refused(void **state)
 {
 	struct forge_type types[42] = {{101, "test.Event", "a:60 last:1"}, {1, "boolean", ""}};
 	static char names[40][2][16];
-	struct jfr_stats stats;
+	struct java_jfr_stats stats;
 
 	(void)state;
 	/* The innermost comes first, so that each by itself looks shallow when it is met. */
@@ -520,9 +522,9 @@ static void deep_types_are_refused(void **state)
 
 static void constants_end_at_the_limit_of_memory(void **state)
 {
-	struct jfr_options options = test_options;
+	struct java_jfr_options options = test_options;
 	struct forge f = {0};
-	struct jfr *j = NULL;
+	struct java_jfr *j = NULL;
 	struct err err;
 
 	(void)state;
@@ -535,10 +537,10 @@ static void constants_end_at_the_limit_of_memory(void **state)
 	f_end(&f);
 	f_finish(&f);
 	options.max_bytes = 4 << 20;
-	assert_int_equal(jfr_open_take(f_file(f.out.data, f.out.len), "big", &options, &j, &err),
-			 0);
+	assert_int_equal(
+		java_jfr_open_take(f_file(f.out.data, f.out.len), "big", &options, &j, &err), 0);
 	assert_int_equal(drain(j, &err), -E2BIG);
-	jfr_close(j);
+	java_jfr_close(j);
 	buf_release(&f.out);
 }
 

@@ -178,7 +178,7 @@ static inline void f_put_big(struct forge *f, size_t at, uint64_t value)
 
 static inline void f_state(struct forge *f, uint8_t state)
 {
-	f->out.data[f->start + JFR_STATE_OFFSET] = state;
+	f->out.data[f->start + JAVA_JFR_STATE_OFFSET] = state;
 }
 
 static inline void f_finish(struct forge *f)

@@ -15,9 +15,9 @@
 /* Events are put into f, and read from there. */
 struct source_reading {
 	struct forge f;
-	struct jfr_profiler *profiler;
-	struct profile *profiles[JFR_PROFILE_N];
-	struct jfr_profiler_stats stats;
+	struct java_jfr_profiler *profiler;
+	struct profile *profiles[JAVA_JFR_PROFILE_N];
+	struct java_jfr_profiler_stats stats;
 };
 
 static int begin(void **state)
@@ -36,9 +36,9 @@ static int end(void **state)
 {
 	struct source_reading *t = *state;
 
-	for (int k = 0; k < JFR_PROFILE_N; k++)
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
 		profile_free(t->profiles[k]);
-	jfr_profiler_free(t->profiler);
+	java_jfr_profiler_free(t->profiler);
 	buf_release(&t->f.out);
 	free(t);
 	return 0;
@@ -46,24 +46,26 @@ static int end(void **state)
 
 static void read_forged(struct source_reading *t)
 {
-	const struct jfr_builder_options labels = {.label_threads = true, .label_classes = true};
-	struct jfr_options options = {0};
-	struct jfr *j = NULL;
+	const struct java_jfr_builder_options labels = {.label_threads = true,
+							.label_classes = true};
+	struct java_jfr_options options = {0};
+	struct java_jfr *j = NULL;
 	struct err err;
 
 	f_constants(&t->f);
 	f_finish(&t->f);
-	options.queries = jfr_profiler_queries(&options.n_queries);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
 	assert_int_equal(
-		jfr_open_take(f_file(t->f.out.data, t->f.out.len), "test", &options, &j, &err), 0);
-	assert_int_equal(jfr_profiler_new(&labels, &t->profiler, &err), 0);
-	assert_int_equal(jfr_profiler_read(t->profiler, j, &err), 0);
-	for (int k = 0; k < JFR_PROFILE_N; k++)
-		assert_int_equal(jfr_profiler_take(t->profiler, (enum jfr_profile_kind)k, 1, 2,
-						   &t->profiles[k], &err),
+		java_jfr_open_take(f_file(t->f.out.data, t->f.out.len), "test", &options, &j, &err),
+		0);
+	assert_int_equal(java_jfr_profiler_new(&labels, &t->profiler, &err), 0);
+	assert_int_equal(java_jfr_profiler_read(t->profiler, j, &err), 0);
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
+		assert_int_equal(java_jfr_profiler_take(t->profiler, (enum java_jfr_profile_kind)k,
+							1, 2, &t->profiles[k], &err),
 				 0);
-	jfr_profiler_stats(t->profiler, &t->stats);
-	jfr_close(j);
+	java_jfr_profiler_stats(t->profiler, &t->stats);
+	java_jfr_close(j);
 }
 
 static void assert_collapsed(struct profile *p, const char *type, const char *expected)
@@ -87,13 +89,13 @@ static void the_first_sample_of_an_older_thread_is_left_out(void **state)
 	f_alloc(&t->f, 400, 1, 2, 1000000);
 	f_alloc(&t->f, 600, 1, 2, 200);
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 500\n");
 	assert_int_equal(t->stats.first_samples, 1);
 	assert_int_equal(t->stats.first_bytes, 1000000);
-	assert_int_equal(t->stats.events[JFR_PROFILE_ALLOC], 3);
+	assert_int_equal(t->stats.events[JAVA_JFR_PROFILE_ALLOC], 3);
 	/* The size of an object is not known. */
-	assert_int_equal(profile_n_types(t->profiles[JFR_PROFILE_ALLOC]), 1);
+	assert_int_equal(profile_n_types(t->profiles[JAVA_JFR_PROFILE_ALLOC]), 1);
 }
 
 static void a_thread_that_began_later_keeps_its_first_sample(void **state)
@@ -105,7 +107,7 @@ static void a_thread_that_began_later_keeps_its_first_sample(void **state)
 	f_nums(&t->f, 2, 390L, 1L);
 	f_end(&t->f);
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 700\n");
 	assert_int_equal(t->stats.first_samples, 0);
 }
@@ -130,17 +132,19 @@ static void tlab_events_tell_objects_too(void **state)
 	f_alloc(&t->f, 400, 1, 2, 1000);
 	f_alloc(&t->f, 500, 1, 2, 5000);
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_space",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work 6000\n");
-	assert_collapsed(t->profiles[JFR_PROFILE_ALLOC], "alloc_objects",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_objects",
 			 "app.Main.run;app.Main.work 11\n");
-	assert_int_equal(profile_n_samples(t->profiles[JFR_PROFILE_ALLOC]), 1);
-	sample = profile_sample_at(t->profiles[JFR_PROFILE_ALLOC], 0);
+	assert_int_equal(profile_n_samples(t->profiles[JAVA_JFR_PROFILE_ALLOC]), 1);
+	sample = profile_sample_at(t->profiles[JAVA_JFR_PROFILE_ALLOC], 0);
 	assert_int_equal(sample->n_labels, 2);
-	assert_string_equal(profile_cstring(t->profiles[JFR_PROFILE_ALLOC], sample->labels[0].str),
-			    "worker-7");
-	assert_string_equal(profile_cstring(t->profiles[JFR_PROFILE_ALLOC], sample->labels[1].str),
-			    "byte[]");
+	assert_string_equal(
+		profile_cstring(t->profiles[JAVA_JFR_PROFILE_ALLOC], sample->labels[0].str),
+		"worker-7");
+	assert_string_equal(
+		profile_cstring(t->profiles[JAVA_JFR_PROFILE_ALLOC], sample->labels[1].str),
+		"byte[]");
 }
 
 static void put_count(struct forge *f, long thread, long bytes)
@@ -177,11 +181,11 @@ static void locks_are_the_leaf_and_ticks_become_time(void **state)
 	f_wait(&t->f, E_PARK, 999999, 4); /* waits for work */
 	f_wait(&t->f, E_PARK, 999999, 0); /* for nothing in particular */
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "delay",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_LOCK], "delay",
 			 "app.Main.run;app.Main.work;app.Main 3000\n"
 			 "app.Main.run;app.Main.work;"
 			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 500\n");
-	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "contentions",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_LOCK], "contentions",
 			 "app.Main.run;app.Main.work;app.Main 2\n"
 			 "app.Main.run;app.Main.work;"
 			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 1\n");
@@ -203,8 +207,8 @@ static void samples_of_the_JVM_are_counts(void **state)
 	put_execution(&t->f, 1);
 	put_execution(&t->f, 0);
 	read_forged(t);
-	assert_int_equal(profile_n_types(t->profiles[JFR_PROFILE_CPU]), 1);
-	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "samples",
+	assert_int_equal(profile_n_types(t->profiles[JAVA_JFR_PROFILE_CPU]), 1);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_CPU], "samples",
 			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
 	assert_false(t->stats.cpu_is_time);
 }
@@ -229,11 +233,11 @@ static void samples_of_async_profiler_are_time(void **state)
 	/* Shorter than what is always seen: it stands for ten such. */
 	f_wait(&t->f, E_MONITOR, 2000, 1);
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "cpu",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_CPU], "cpu",
 			 "app.Main.run;app.Main.work 20000000\n");
-	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "contentions",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_LOCK], "contentions",
 			 "app.Main.run;app.Main.work;app.Main 10\n");
-	assert_collapsed(t->profiles[JFR_PROFILE_LOCK], "delay",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_LOCK], "delay",
 			 "app.Main.run;app.Main.work;app.Main 10000\n");
 }
 
@@ -255,9 +259,9 @@ static void cpu_time_counts_also_without_a_stack(void **state)
 	put_cpu_time(&t->f, 1, 0, 40000000);
 	put_cpu_time(&t->f, 0, 1, 20000000);
 	read_forged(t);
-	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "cpu",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_CPU], "cpu",
 			 "[no stack] 10000000\napp.Main.run;app.Main.work 30000000\n");
-	assert_collapsed(t->profiles[JFR_PROFILE_CPU], "samples",
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_CPU], "samples",
 			 "[no stack] 1\napp.Main.run;app.Main.work 2\n");
 	assert_int_equal(t->stats.cpu_failed, 1);
 }
@@ -270,8 +274,9 @@ static void a_profile_has_what_came_since_the_last(void **state)
 
 	f_wait(&t->f, E_MONITOR, 2000, 1);
 	read_forged(t);
-	assert_int_equal(profile_n_samples(t->profiles[JFR_PROFILE_LOCK]), 1);
-	assert_int_equal(jfr_profiler_take(t->profiler, JFR_PROFILE_LOCK, 1, 2, &again, &err), 0);
+	assert_int_equal(profile_n_samples(t->profiles[JAVA_JFR_PROFILE_LOCK]), 1);
+	assert_int_equal(
+		java_jfr_profiler_take(t->profiler, JAVA_JFR_PROFILE_LOCK, 1, 2, &again, &err), 0);
 	assert_int_equal(profile_n_samples(again), 0);
 	assert_int_equal(profile_n_types(again), 2);
 	profile_free(again);
@@ -281,7 +286,7 @@ static void assert_class(const char *name, const char *expected)
 {
 	struct buf out = {0};
 
-	assert_int_equal(jfr_names_class(&out, view_str(name)), 0);
+	assert_int_equal(java_jfr_names_class(&out, view_str(name)), 0);
 	assert_string_equal(buf_cstr(&out), expected);
 	buf_release(&out);
 }
@@ -323,7 +328,7 @@ static void threads_of_a_pool_have_one_name(void **state)
 	struct buf out = {0};
 
 	(void)state;
-	assert_int_equal(jfr_names_thread(&out, view_str("pool-12-thread-345"), true), 0);
+	assert_int_equal(java_jfr_names_thread(&out, view_str("pool-12-thread-345"), true), 0);
 	assert_string_equal(buf_cstr(&out), "pool-#-thread-#");
 	buf_release(&out);
 }
@@ -372,10 +377,10 @@ static void remove_repository(const char *dir, int dirfd)
 static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 {
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
-	struct jfr_options options = {0};
-	struct jfr_follow *follow = NULL;
+	struct java_jfr_options options = {0};
+	struct java_jfr_follow *follow = NULL;
 	struct source_reading *t = *state;
-	struct jfr_event e;
+	struct java_jfr_event e;
 	struct err err;
 	int n = 0, dirfd, r;
 
@@ -383,26 +388,26 @@ static void files_of_a_JVM_are_read_one_after_the_other(void **state)
 	f_constants(&t->f);
 	f_finish(&t->f);
 	dirfd = make_repository(dir, &t->f);
-	options.queries = jfr_profiler_queries(&options.n_queries);
-	assert_int_equal(jfr_follow_open(dirfd, &options, &follow, &err), 0);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
+	assert_int_equal(java_jfr_follow_open(dirfd, &options, &follow, &err), 0);
 	for (int i = 0; i < 3; i++)
-		while ((r = jfr_follow_next(follow, &e, &err)) == 1)
+		while ((r = java_jfr_follow_next(follow, &e, &err)) == 1)
 			n++;
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 2);
 	/* The link was not followed. */
-	assert_int_equal(jfr_follow_stats(follow)->broken, 1);
-	jfr_follow_close(follow);
+	assert_int_equal(java_jfr_follow_stats(follow)->broken, 1);
+	java_jfr_follow_close(follow);
 	remove_repository(dir, dirfd);
 }
 
-static int follow_all(struct jfr_follow *follow)
+static int follow_all(struct java_jfr_follow *follow)
 {
-	struct jfr_event e;
+	struct java_jfr_event e;
 	struct err err;
 	int n = 0, r;
 
-	while ((r = jfr_follow_next(follow, &e, &err)) == 1)
+	while ((r = java_jfr_follow_next(follow, &e, &err)) == 1)
 		n++;
 	assert_int_equal(r, 0);
 	return n;
@@ -425,8 +430,8 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	static const char second[] = "2026_01_02_03_04_05_77/2026_01_02_03_04_06.jfr";
 	static const char third[] = "2026_01_02_03_04_05_77/2026_01_02_03_04_07.jfr";
 	char dir[] = "/tmp/sonde-jfr-XXXXXX";
-	struct jfr_options options = {0};
-	struct jfr_follow *follow = NULL;
+	struct java_jfr_options options = {0};
+	struct java_jfr_follow *follow = NULL;
 	struct source_reading *t = *state;
 	struct err err;
 	int dirfd;
@@ -437,24 +442,24 @@ static void a_file_that_is_to_come_is_waited_for(void **state)
 	assert_non_null(mkdtemp(dir));
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(dirfd, "2026_01_02_03_04_05_77", 0700), 0);
-	options.queries = jfr_profiler_queries(&options.n_queries);
+	options.queries = java_jfr_profiler_queries(&options.n_queries);
 	options.patience_ns = 100 * NS_PER_MS;
-	assert_int_equal(jfr_follow_open(dirfd, &options, &follow, &err), 0);
+	assert_int_equal(java_jfr_follow_open(dirfd, &options, &follow, &err), 0);
 	put_file(dirfd, first, "", 0);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(follow_all(follow), 0);
 	put_file(dirfd, second, "", 0);
 	put_file(dirfd, first, t->f.out.data, t->f.out.len);
 	assert_int_equal(follow_all(follow), 1);
-	assert_int_equal(jfr_follow_stats(follow)->broken, 0);
+	assert_int_equal(java_jfr_follow_stats(follow)->broken, 0);
 	/* The second stays empty: who wrote it is gone. */
 	put_file(dirfd, third, t->f.out.data, t->f.out.len);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(follow_all(follow), 0);
 	clock_sleep_ns(options.patience_ns);
 	assert_int_equal(follow_all(follow) + follow_all(follow), 1);
-	assert_int_equal(jfr_follow_stats(follow)->broken, 1);
-	jfr_follow_close(follow);
+	assert_int_equal(java_jfr_follow_stats(follow)->broken, 1);
+	java_jfr_follow_close(follow);
 	assert_int_equal(unlinkat(dirfd, first, 0) | unlinkat(dirfd, second, 0) |
 				 unlinkat(dirfd, third, 0),
 			 0);

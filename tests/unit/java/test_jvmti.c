@@ -39,9 +39,9 @@ static int setup_with(uint64_t idle_ns, uint64_t data_bytes)
 	struct java_ring_options o = {.data_bytes = data_bytes,
 				      .idle_ns = idle_ns,
 				      .interval_bytes = 512 << 10,
-				      .wanted = RING_ALLOCS | RING_LOCKS,
+				      .wanted = JAVA_RING_ALLOCS | JAVA_RING_LOCKS,
 				      .depth = 64};
-	struct jfr_builder_options profile = {.label_threads = true, .label_classes = true};
+	struct java_jfr_builder_options profile = {.label_threads = true, .label_classes = true};
 	int fd;
 
 	strcpy(ring_path, "/tmp/sonde-ring-XXXXXX");
@@ -60,7 +60,7 @@ static int setup_with(uint64_t idle_ns, uint64_t data_bytes)
 static int setup(void **state)
 {
 	(void)state;
-	return setup_with(60 * NS_PER_SEC, RING_DATA_MIN);
+	return setup_with(60 * NS_PER_SEC, JAVA_RING_DATA_MIN);
 }
 
 static int teardown(void **state)
@@ -95,7 +95,7 @@ static void take_in(void)
 	assert_int_equal(java_ring_done(&ring, &err), 0);
 }
 
-static struct profile *take(enum jfr_profile_kind kind)
+static struct profile *take(enum java_jfr_profile_kind kind)
 {
 	struct profile *p = NULL;
 
@@ -122,13 +122,13 @@ static void allocations_come_out_with_their_names(void **state)
 	int64_t line;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	assert_int_equal(fake.interval, 512 << 10);
 	fake_alloc(&string_class, 32);
 	fake_alloc(&string_class, 32);
 	fake_alloc(&bytes_class, 8 << 20);
 	take_in();
-	p = take(JFR_PROFILE_ALLOC);
+	p = take(JAVA_JFR_PROFILE_ALLOC);
 	assert_int_equal(profile_n_samples(p), 2);
 	s = profile_sample_at(p, 0);
 	/* 32 bytes each 512 KB. */
@@ -154,7 +154,7 @@ static void waits_are_added_up_until_they_are_worth_an_event(void **state)
 	int64_t line, waits = 0;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	for (int i = 0; i < 3; i++) {
 		fake_monitor(TI_EVENT_CONTENDED_ENTER, &app_class);
 		/* Two of 600 us are an event, the third is left. */
@@ -162,9 +162,9 @@ static void waits_are_added_up_until_they_are_worth_an_event(void **state)
 		fake_monitor(TI_EVENT_CONTENDED_ENTERED, &app_class);
 		assert_null(fake.local);
 	}
-	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), RING_OK);
+	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), JAVA_RING_OK);
 	take_in();
-	p = take(JFR_PROFILE_LOCK);
+	p = take(JAVA_JFR_PROFILE_LOCK);
 	assert_int_equal(profile_n_samples(p), 2);
 	for (size_t i = 0; i < 2; i++)
 		waits += profile_sample_at(p, i)->values[0];
@@ -199,17 +199,17 @@ static void a_stopped_agent_leaves_nothing(void **state)
 	char stop[] = "stop";
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	fake_alloc(&string_class, 32);
-	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), RING_OK);
+	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), JAVA_RING_OK);
 	assert_idle();
-	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), RING_OK);
+	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), JAVA_RING_OK);
 }
 
 static int setup_forgotten(void **state)
 {
 	(void)state;
-	return setup_with(1, RING_DATA_MIN);
+	return setup_with(1, JAVA_RING_DATA_MIN);
 }
 
 static void an_agent_without_sonde_ends_at_the_next_event(void **state)
@@ -217,7 +217,7 @@ static void an_agent_without_sonde_ends_at_the_next_event(void **state)
 	struct java_ring_counts counts;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	fake_alloc(&string_class, 32);
 	assert_true(fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC]);
 	/* The beat has changed since. */
@@ -230,16 +230,16 @@ static void an_agent_without_sonde_ends_at_the_next_event(void **state)
 	assert_idle();
 	assert_int_equal(java_ring_counts(&ring, &counts), 0);
 	assert_true(counts.has_ended);
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	assert_true(fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC]);
 }
 
 static void a_second_start_ends_the_first(void **state)
 {
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	fake_alloc(&string_class, 32);
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	assert_int_equal(gate, 1);
 	fake_alloc(&string_class, 32);
 	assert_true(fake.events[TI_EVENT_CONTENDED_ENTER]);
@@ -249,7 +249,7 @@ static void a_capability_that_another_has_is_an_error(void **state)
 {
 	(void)state;
 	fake.refuse_capabilities = 98;
-	assert_int_equal(start(), RING_ERR_CAPABILITY + 98);
+	assert_int_equal(start(), JAVA_RING_ERR_CAPABILITY + 98);
 	fake.interval = DEFAULT_INTERVAL;
 	assert_idle();
 }
@@ -260,17 +260,19 @@ static void commands_and_files_that_make_no_sense_are_refused(void **state)
 	uint64_t value = 0;
 
 	(void)state;
-	assert_int_equal(Agent_OnAttach(&fake_vm, NULL, NULL), RING_ERR_COMMAND);
-	assert_int_equal(Agent_OnAttach(&fake_vm, none, NULL), RING_ERR_COMMAND);
-	assert_int_equal(Agent_OnAttach(&fake_vm, word, NULL), RING_ERR_COMMAND);
-	assert_int_equal(Agent_OnAttach(&fake_vm, start_none, NULL), RING_ERR_FILE);
+	assert_int_equal(Agent_OnAttach(&fake_vm, NULL, NULL), JAVA_RING_ERR_COMMAND);
+	assert_int_equal(Agent_OnAttach(&fake_vm, none, NULL), JAVA_RING_ERR_COMMAND);
+	assert_int_equal(Agent_OnAttach(&fake_vm, word, NULL), JAVA_RING_ERR_COMMAND);
+	assert_int_equal(Agent_OnAttach(&fake_vm, start_none, NULL), JAVA_RING_ERR_FILE);
 	/* A ring that is larger than its file would be written behind its end. */
-	value = 2 * RING_DATA_MIN;
-	assert_int_equal(pwrite(ring.fd, &value, 8, offsetof(struct ring_header, data_bytes)), 8);
-	assert_int_equal(start(), RING_ERR_FILE);
-	value = RING_DATA_MIN;
-	assert_int_equal(pwrite(ring.fd, &value, 8, offsetof(struct ring_header, data_bytes)), 8);
-	assert_int_equal(start(), RING_OK);
+	value = 2 * JAVA_RING_DATA_MIN;
+	assert_int_equal(pwrite(ring.fd, &value, 8, offsetof(struct java_ring_header, data_bytes)),
+			 8);
+	assert_int_equal(start(), JAVA_RING_ERR_FILE);
+	value = JAVA_RING_DATA_MIN;
+	assert_int_equal(pwrite(ring.fd, &value, 8, offsetof(struct java_ring_header, data_bytes)),
+			 8);
+	assert_int_equal(start(), JAVA_RING_OK);
 }
 
 static void events_without_room_are_counted(void **state)
@@ -278,30 +280,31 @@ static void events_without_room_are_counted(void **state)
 	struct java_ring_counts counts;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	for (int i = 0; i < 5000; i++)
 		fake_alloc(&string_class, 32);
 	assert_int_equal(java_ring_counts(&ring, &counts), 0);
 	assert_int_equal(counts.events, 5000);
 	assert_in_range(counts.dropped, 1, 4999);
 	take_in();
-	assert_int_equal(builder.events[JFR_PROFILE_ALLOC] + counts.dropped, 5000);
+	assert_int_equal(builder.events[JAVA_JFR_PROFILE_ALLOC] + counts.dropped, 5000);
 	/* And there is room again. */
 	fake_alloc(&string_class, 32);
 	take_in();
-	assert_int_equal(builder.events[JFR_PROFILE_ALLOC] + counts.dropped, 5001);
+	assert_int_equal(builder.events[JAVA_JFR_PROFILE_ALLOC] + counts.dropped, 5001);
 }
 
 static void an_agent_stays_in_its_ring_whatever_the_positions_say(void **state)
 {
-	static const uint64_t heads[] = {8, RING_DATA_MIN - 8, RING_DATA_MIN + 16, UINT64_MAX - 7};
+	static const uint64_t heads[] = {8, JAVA_RING_DATA_MIN - 8, JAVA_RING_DATA_MIN + 16,
+					 UINT64_MAX - 7};
 	struct java_ring_counts counts;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
-		assert_int_equal(pwrite(ring.fd, &heads[i], 8, offsetof(struct ring_header, head)),
-				 8);
+		assert_int_equal(
+			pwrite(ring.fd, &heads[i], 8, offsetof(struct java_ring_header, head)), 8);
 		fake_alloc(&string_class, 32);
 	}
 	assert_int_equal(java_ring_counts(&ring, &counts), 0);
@@ -314,7 +317,7 @@ static void a_ring_goes_round_and_round(void **state)
 	struct java_ring_counts counts;
 
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	for (int i = 0; i < 20000; i++) {
 		fake.stack[0].location = i % 3 * 10;
 		fake.depth = 1 + i % 2;
@@ -325,9 +328,9 @@ static void a_ring_goes_round_and_round(void **state)
 	take_in();
 	assert_int_equal(java_ring_counts(&ring, &counts), 0);
 	assert_int_equal(counts.dropped, 0);
-	assert_int_equal(builder.events[JFR_PROFILE_ALLOC], 20000);
-	assert_true(ring.tail > 20 * RING_DATA_MIN / 2);
-	p = take(JFR_PROFILE_ALLOC);
+	assert_int_equal(builder.events[JAVA_JFR_PROFILE_ALLOC], 20000);
+	assert_true(ring.tail > 20 * JAVA_RING_DATA_MIN / 2);
+	p = take(JAVA_JFR_PROFILE_ALLOC);
 	for (size_t i = 0; i < profile_n_samples(p); i++) {
 		int64_t line;
 
@@ -339,7 +342,7 @@ static void a_ring_goes_round_and_round(void **state)
 static void too_many_samples_widen_the_interval(void **state)
 {
 	(void)state;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	/* No machine is so slow that these take seconds. */
 	for (int i = 0; i < 4 * PACE_WINDOW_EVENTS; i++)
 		fake_alloc(&string_class, 32);
@@ -371,11 +374,11 @@ static void deep_stacks_are_cut_and_say_so(void **state)
 	for (int i = 0; i < 300; i++)
 		fake.stack[i] = (struct jvm_frame){&make_method, 0};
 	fake.depth = 300;
-	assert_int_equal(start(), RING_OK);
+	assert_int_equal(start(), JAVA_RING_OK);
 	fake_alloc(&string_class, 32);
 	take_in();
 	assert_int_equal(builder.truncated, 1);
-	p = take(JFR_PROFILE_ALLOC);
+	p = take(JAVA_JFR_PROFILE_ALLOC);
 	(void)profile_stack_at(p, profile_sample_at(p, 0)->stack, &n);
 	assert_int_equal(n, 65);
 	assert_string_equal(frame_name_at(p, profile_sample_at(p, 0)->stack, 64, &line),
@@ -385,13 +388,13 @@ static void deep_stacks_are_cut_and_say_so(void **state)
 /* Writes a record as a target might. */
 static void forge(const void *record, size_t len, uint64_t head)
 {
-	assert_int_equal(pwrite(ring.fd, record, len, RING_HEADER_BYTES), (ssize_t)len);
-	assert_int_equal(pwrite(ring.fd, &head, 8, offsetof(struct ring_header, head)), 8);
+	assert_int_equal(pwrite(ring.fd, record, len, JAVA_RING_HEADER_BYTES), (ssize_t)len);
+	assert_int_equal(pwrite(ring.fd, &head, 8, offsetof(struct java_ring_header, head)), 8);
 }
 
 static void forged_records_are_refused(void **state)
 {
-	struct ring_event e = {.record = {.commit = 1, .len = 64, .kind = RING_ALLOC}};
+	struct java_ring_event e = {.record = {.commit = 1, .len = 64, .kind = JAVA_RING_ALLOC}};
 	struct java_ring_record record;
 	struct err err;
 
@@ -412,14 +415,14 @@ static void forged_records_are_refused(void **state)
 	assert_int_equal(java_ring_read(&ring, &err), 0);
 	assert_int_equal(java_ring_next(&ring, &record), -EBADMSG);
 	/* Lengths that are none. */
-	e.record.kind = RING_ALLOC;
+	e.record.kind = JAVA_RING_ALLOC;
 	for (size_t i = 0; i < 4; i++) {
 		e.record.len = (const uint32_t[]){0, 8, 72, 1u << 31}[i];
 		forge(&e, sizeof(e), 64);
 		assert_int_equal(java_ring_read(&ring, &err), -EBADMSG);
 	}
 	e.record.len = 64;
-	forge(&e, sizeof(e), RING_DATA_MIN + 16);
+	forge(&e, sizeof(e), JAVA_RING_DATA_MIN + 16);
 	assert_int_equal(java_ring_read(&ring, &err), -EBADMSG);
 	forge(&e, sizeof(e), 64);
 	assert_int_equal(java_ring_read(&ring, &err), 0);
@@ -428,7 +431,7 @@ static void forged_records_are_refused(void **state)
 
 static void a_record_that_is_being_written_is_waited_for(void **state)
 {
-	struct ring_event e = {.record = {.commit = 0, .len = 48, .kind = RING_ALLOC}};
+	struct java_ring_event e = {.record = {.commit = 0, .len = 48, .kind = JAVA_RING_ALLOC}};
 	struct java_ring_record record;
 	struct err err;
 
@@ -445,11 +448,11 @@ static void a_record_that_is_being_written_is_waited_for(void **state)
 
 static void a_ring_that_is_cut_short_is_an_error(void **state)
 {
-	struct ring_event e = {.record = {.commit = 1, .len = 48, .kind = RING_ALLOC}};
+	struct java_ring_event e = {.record = {.commit = 1, .len = 48, .kind = JAVA_RING_ALLOC}};
 	struct err err;
 
 	(void)state;
-	forge(&e, sizeof(e), RING_DATA_MIN);
+	forge(&e, sizeof(e), JAVA_RING_DATA_MIN);
 	assert_int_equal(ftruncate(ring.fd, 5000), 0);
 	assert_int_equal(java_ring_read(&ring, &err), -EBADMSG);
 }
@@ -458,7 +461,7 @@ static void frames_without_a_name_are_called_unknown(void **state)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	uint32_t frames[] = {5, UINT32_MAX};
-	struct java_ring_record r = {.kind = RING_ALLOC,
+	struct java_ring_record r = {.kind = JAVA_RING_ALLOC,
 				     .a = UINT64_MAX,
 				     .b = UINT64_MAX,
 				     .frames = view_of(frames, sizeof(frames))};
@@ -466,7 +469,7 @@ static void frames_without_a_name_are_called_unknown(void **state)
 
 	(void)state;
 	assert_int_equal(java_jvmti_builder_add(&builder, &r), 0);
-	p = take(JFR_PROFILE_ALLOC);
+	p = take(JAVA_JFR_PROFILE_ALLOC);
 	assert_true(profile_sample_at(p, 0)->values[1] > 0);
 	assert_string_equal(frame_name_at(p, profile_sample_at(p, 0)->stack, 1, &line),
 			    "[unknown method]");

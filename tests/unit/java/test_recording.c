@@ -147,18 +147,19 @@ static void recordings_are_told_apart(void **state)
 		int found;
 	} cases[] = {
 		{"No available recordings.\n\nUse jcmd 1 JFR.start to start a recording.\n", 0},
-		{"Recording 1: name=sonde-1 maxsize=8.0MB maxage=2m (running)\n", JAVA_JFR_OURS},
-		{"Recording 1: name=other (stopped)\n", JAVA_JFR_OTHERS},
+		{"Recording 1: name=sonde-1 maxsize=8.0MB maxage=2m (running)\n",
+		 JAVA_RECORDER_OURS},
+		{"Recording 1: name=other (stopped)\n", JAVA_RECORDER_OTHERS},
 		{"Recording: recording=1 name=\"sonde-1\" (running)\nRecording: recording=2 "
 		 "name=\"b\"\n",
-		 JAVA_JFR_OURS | JAVA_JFR_OTHERS},
+		 JAVA_RECORDER_OURS | JAVA_RECORDER_OTHERS},
 		{"", -EBADMSG},
 		{"java.lang.IllegalArgumentException: Unknown diagnostic command\n", -EBADMSG},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(java_jfr_parse_check(view_str(cases[i].text), "sonde-1"),
+		assert_int_equal(java_recorder_parse_check(view_str(cases[i].text), "sonde-1"),
 				 cases[i].found);
 }
 
@@ -186,7 +187,7 @@ static void directories_are_taken_as_they_can_be_given_back(void **state)
 		char path[32] = "-";
 
 		assert_int_equal(
-			java_jfr_parse_directory(view_str(cases[i].text), path, sizeof(path)),
+			java_recorder_parse_directory(view_str(cases[i].text), path, sizeof(path)),
 			cases[i].code);
 		assert_string_equal(path, cases[i].path);
 	}
@@ -199,16 +200,17 @@ static void properties_are_unescaped(void **state)
 	char value[32];
 
 	(void)state;
-	assert_int_equal(
-		java_jfr_parse_property(view_str(text), "java.io.tmpdir", value, sizeof(value)), 0);
+	assert_int_equal(java_recorder_parse_property(view_str(text), "java.io.tmpdir", value,
+						      sizeof(value)),
+			 0);
 	assert_string_equal(value, "/a:b=c");
-	assert_int_equal(java_jfr_parse_property(view_str(text), "none", value, sizeof(value)),
+	assert_int_equal(java_recorder_parse_property(view_str(text), "none", value, sizeof(value)),
 			 -ENOENT);
-	assert_int_equal(java_jfr_parse_property(view_str(text), "bad", value, sizeof(value)),
+	assert_int_equal(java_recorder_parse_property(view_str(text), "bad", value, sizeof(value)),
 			 -EBADMSG);
-	assert_int_equal(java_jfr_parse_property(view_str(text), "end", value, sizeof(value)),
+	assert_int_equal(java_recorder_parse_property(view_str(text), "end", value, sizeof(value)),
 			 -EBADMSG);
-	assert_int_equal(java_jfr_parse_property(view_str(text), "java.io.tmpdir", value, 3),
+	assert_int_equal(java_recorder_parse_property(view_str(text), "java.io.tmpdir", value, 3),
 			 -EBADMSG);
 }
 

@@ -180,9 +180,9 @@ static bool is_family(const char *family)
 
 static void families_of_sources_are_registered(void **state)
 {
-	const struct source_configs configs = {};
-	struct source_row rows[SOURCES_MAX];
-	size_t n = sources_list(&configs, rows);
+	const struct agent_source_configs configs = {};
+	struct source_row rows[AGENT_SOURCES_MAX];
+	size_t n = agent_sources_list(&configs, rows);
 
 	(void)state;
 	assert_true(n > 0);

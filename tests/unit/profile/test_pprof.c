@@ -185,12 +185,12 @@ static void what_is_encoded_decodes_to_the_same(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(pprof_encode(p, &packed, &err), 0);
-	assert_int_equal(pprof_decode(buf_view(&packed), &q, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &packed, &err), 0);
+	assert_int_equal(profile_decode_pprof(buf_view(&packed), &q, &err), 0);
 	assert_same_header(p, q);
 	assert_same_tables(p, q);
 	assert_same_samples(p, q);
-	assert_int_equal(pprof_encode(q, &again, &err), 0);
+	assert_int_equal(profile_encode_pprof(q, &again, &err), 0);
 	assert_true(view_eq(buf_view(&packed), buf_view(&again)));
 }
 
@@ -202,8 +202,8 @@ static void a_profile_without_samples_survives(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(pprof_encode(p, &packed, &err), 0);
-	assert_int_equal(pprof_decode(buf_view(&packed), &q, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &packed, &err), 0);
+	assert_int_equal(profile_decode_pprof(buf_view(&packed), &q, &err), 0);
 	assert_int_equal(profile_n_samples(q), 0);
 }
 
@@ -215,7 +215,7 @@ static void encoding_into_too_small_a_buffer_leaves_it_as_it_was(void **state)
 
 	(void)state;
 	assert_int_equal(buf_append_str(&out, "before"), 0);
-	assert_int_equal(pprof_encode(p, &out, &err), -E2BIG);
+	assert_int_equal(profile_encode_pprof(p, &out, &err), -E2BIG);
 	assert_true(view_eq(buf_view(&out), view_str("before")));
 	assert_non_null(strstr(err.text, "larger than"));
 }
@@ -284,7 +284,7 @@ static void expect_bad(const struct buf *msg, const char *sentence)
 	struct profile *p = untouched;
 	struct err err = {0};
 
-	assert_int_equal(pprof_decode(buf_view(msg), &p, &err), -EBADMSG);
+	assert_int_equal(profile_decode_pprof(buf_view(msg), &p, &err), -EBADMSG);
 	assert_ptr_equal(p, untouched);
 	if (!strstr(err.text, sentence))
 		fail_msg("\"%s\" does not say \"%s\"", err.text, sentence);
@@ -306,7 +306,7 @@ static void forward_references_and_sparse_ids_and_unpacked_fields_are_read(void 
 	PUT_MSG(&msg, 5, 1, 1ULL << 40, 2, 3, 5, 70);
 	put_type(&msg);
 	put_strings(&msg);
-	assert_int_equal(pprof_decode(buf_view(&msg), &p, &err), 0);
+	assert_int_equal(profile_decode_pprof(buf_view(&msg), &p, &err), 0);
 	assert_int_equal(profile_n_samples(p), 1);
 	assert_true(profile_sample_at(p, 0)->values[0] == 41);
 	leaf = profile_location_at(p, profile_stack_at(p, 0, &n)[0]);
@@ -339,7 +339,7 @@ static void unknown_fields_of_every_wire_type_are_skipped(void **state)
 	put_strings(&msg);
 	put_type(&msg);
 	PUT_MSG(&msg, 2, 2, 3, 50, 4);
-	assert_int_equal(pprof_decode(buf_view(&msg), &p, &err), 0);
+	assert_int_equal(profile_decode_pprof(buf_view(&msg), &p, &err), 0);
 	assert_int_equal(profile_n_samples(p), 1);
 }
 
@@ -351,7 +351,7 @@ static void gzip_members_of_one_message_are_read(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(pprof_encode(p, &packed, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &packed, &err), 0);
 	assert_int_equal(gzip_unpack(buf_view(&packed), &plain, &err), 0);
 	for (int i = 0; i < 2; i++) {
 		_cleanup_(gzip_writer_freep) struct gzip_writer *w = NULL;
@@ -362,7 +362,7 @@ static void gzip_members_of_one_message_are_read(void **state)
 		assert_int_equal(gzip_writer_write(w, view_of(plain.data + from, to - from)), 0);
 		assert_int_equal(gzip_writer_finish(w), 0);
 	}
-	assert_int_equal(pprof_decode(buf_view(&members), &q, &err), 0);
+	assert_int_equal(profile_decode_pprof(buf_view(&members), &q, &err), 0);
 	assert_same_samples(p, q);
 }
 
@@ -457,8 +457,8 @@ static void profiles_written_into_one_file_are_noticed(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(pprof_encode(p, &twice, &err), 0);
-	assert_int_equal(pprof_encode(p, &twice, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &twice, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &twice, &err), 0);
 	expect_bad(&twice, "several profiles in one file");
 }
 
@@ -490,12 +490,12 @@ static void text_and_every_truncation_are_refused(void **state)
 	(void)state;
 	assert_int_equal(buf_append_str(&text, "heap profile: 1: 2 [3: 4] @ heap/1048576\n"), 0);
 	expect_bad(&text, "not a valid pprof profile");
-	assert_int_equal(pprof_encode(p, &packed, &err), 0);
+	assert_int_equal(profile_encode_pprof(p, &packed, &err), 0);
 	assert_int_equal(gzip_unpack(buf_view(&packed), &plain, &err), 0);
 	for (size_t n = 0; n < packed.len; n++) {
 		struct profile *q = NULL;
 
-		assert_true(pprof_decode(view_of(packed.data, n), &q, &err) == -EBADMSG);
+		assert_true(profile_decode_pprof(view_of(packed.data, n), &q, &err) == -EBADMSG);
 	}
 	/* Cut plain messages may be whole by chance, but must never be read past their end. */
 	for (size_t n = 0; n < plain.len; n++) {
@@ -503,7 +503,7 @@ static void text_and_every_truncation_are_refused(void **state)
 		_cleanup_(profile_freep) struct profile *q = NULL;
 
 		memcpy(exact, plain.data, n);
-		(void)pprof_decode(view_of(exact, n), &q, &err);
+		(void)profile_decode_pprof(view_of(exact, n), &q, &err);
 	}
 }
 
@@ -517,7 +517,7 @@ static void more_types_than_we_hold_are_too_big(void **state)
 	put_strings(&msg);
 	for (int i = 0; i < PROFILE_MAX_TYPES + 1; i++)
 		put_type(&msg);
-	assert_int_equal(pprof_decode(buf_view(&msg), &p, &err), -E2BIG);
+	assert_int_equal(profile_decode_pprof(buf_view(&msg), &p, &err), -E2BIG);
 	assert_non_null(strstr(err.text, "more than 16 sample types"));
 }
 

@@ -14,19 +14,19 @@
 /* The answer to a question, until the next one. */
 static const char *ask(struct rig *rig, const char *path, const char *query, int want)
 {
-	static struct answer a;
+	static struct server_answer a;
 	static struct err err;
-	const struct route *route = routes_find(path);
-	const struct context context = {.store = rig->store, .interval_ns = STEP};
-	struct request *rq = calloc(1, sizeof(*rq));
+	const struct server_route *route = server_routes_find(path);
+	const struct server_context context = {.store = rig->store, .interval_ns = STEP};
+	struct server_request *rq = calloc(1, sizeof(*rq));
 	int r;
 
 	assert_non_null(route);
 	assert_non_null(rq);
-	answer_release(&a);
-	a = answer_new();
-	*rq = (struct request){.context = &context, .now_ns = rig->now_ns};
-	r = params_parse(&route->rules, query, rig->now_ns, &rq->params, &err);
+	server_answer_release(&a);
+	a = server_answer_new();
+	*rq = (struct server_request){.context = &context, .now_ns = rig->now_ns};
+	r = server_params_parse(&route->rules, query, rig->now_ns, &rq->params, &err);
 	if (r == 0)
 		r = route->handle(rq, &a, &err);
 	free(rq);

@@ -16,51 +16,51 @@
 #define SECOND ((int64_t)1000000000)
 #define NOW (1794744000 * SECOND)
 
-static const struct param_rules all = {.allowed = (1U << PARAM_N) - 1,
-				       .required =
-					       PARAM_BIT(PARAM_SERVICE) | PARAM_BIT(PARAM_TYPE)};
+static const struct server_param_rules all = {.allowed = (1U << SERVER_PARAM_N) - 1,
+					      .required = SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) |
+							  SERVER_PARAM_BIT(SERVER_PARAM_TYPE)};
 
 static void good_parameters_are_read(void **state)
 {
-	struct params p;
+	struct server_params p;
 	struct err err = {};
 
 	(void)state;
 	assert_int_equal(
-		params_parse(
+		server_params_parse(
 			&all,
 			"service=a%20b%2fc+d&type=go_heap:x:bytes&from=-2h&to=now&label=process."
 			"pid=12&label=k%3Dv=w&before_from=-4h&before_to=-2h&max_nodes=1000&"
 			"limit=7&points=500&step_ms=15000&",
 			NOW, &p, &err),
 		0);
-	assert_string_equal(p.text[PARAM_SERVICE], "a b/c d");
-	assert_string_equal(p.text[PARAM_TYPE], "go_heap:x:bytes");
+	assert_string_equal(p.text[SERVER_PARAM_SERVICE], "a b/c d");
+	assert_string_equal(p.text[SERVER_PARAM_TYPE], "go_heap:x:bytes");
 	assert_int_equal(p.from_ns, NOW - 7200 * SECOND);
 	assert_int_equal(p.to_ns, NOW);
 	assert_true(p.has_before);
-	assert_int_equal(params_before(&p).to_ns, NOW - 7200 * SECOND);
+	assert_int_equal(server_params_before(&p).to_ns, NOW - 7200 * SECOND);
 	assert_int_equal(p.n_labels, 2);
 	assert_string_equal(p.labels[0].key, "process.pid");
 	assert_string_equal(p.labels[0].value, "12");
 	assert_string_equal(p.labels[1].key, "k");
 	assert_string_equal(p.labels[1].value, "v=w");
-	assert_int_equal(p.number[PARAM_MAX_NODES], 1000);
-	assert_int_equal(p.number[PARAM_LIMIT], 7);
+	assert_int_equal(p.number[SERVER_PARAM_MAX_NODES], 1000);
+	assert_int_equal(p.number[SERVER_PARAM_LIMIT], 7);
 }
 
 static void defaults_are_the_last_hour(void **state)
 {
-	struct params p;
+	struct server_params p;
 	struct err err = {};
 
 	(void)state;
-	assert_int_equal(params_parse(&all, "type=t&service=s", NOW, &p, &err), 0);
+	assert_int_equal(server_params_parse(&all, "type=t&service=s", NOW, &p, &err), 0);
 	assert_int_equal(p.to_ns, NOW);
 	assert_int_equal(p.from_ns, NOW - 3600 * SECOND);
 	assert_false(p.has_before);
-	assert_int_equal(p.number[PARAM_MAX_NODES], 20000);
-	assert_int_equal(p.number[PARAM_POINTS], 60);
+	assert_int_equal(p.number[SERVER_PARAM_MAX_NODES], 20000);
+	assert_int_equal(p.number[SERVER_PARAM_POINTS], 60);
 }
 
 static void wrong_parameters_are_refused_with_a_sentence(void **state)
@@ -105,10 +105,10 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct params p;
+		struct server_params p;
 		struct err err = {};
 
-		if (params_parse(&all, cases[i].query, NOW, &p, &err) != -EINVAL)
+		if (server_params_parse(&all, cases[i].query, NOW, &p, &err) != -EINVAL)
 			fail_msg("'%s' is accepted", cases[i].query);
 		if (!strstr(err.text, cases[i].sentence))
 			fail_msg("'%s' gives: %s", cases[i].query, err.text);
@@ -117,52 +117,55 @@ static void wrong_parameters_are_refused_with_a_sentence(void **state)
 
 static void several_types_are_read_where_the_path_has_them(void **state)
 {
-	struct param_rules several = all;
+	struct server_param_rules several = all;
 	char query[512] = "service=a";
-	struct params p;
+	struct server_params p;
 	struct err err = {};
 
 	(void)state;
 	several.several_types = true;
-	assert_int_equal(params_parse(&several, "service=a&type=b:c:d&type=e", NOW, &p, &err), 0);
+	assert_int_equal(
+		server_params_parse(&several, "service=a&type=b:c:d&type=e", NOW, &p, &err), 0);
 	assert_int_equal(p.n_types, 2);
 	assert_string_equal(p.types[1], "e");
-	assert_string_equal(p.text[PARAM_TYPE], "b:c:d");
-	assert_int_equal(params_parse(&several, "service=a&type=b&type=", NOW, &p, &err), -EINVAL);
-	for (size_t i = 0; i <= PARAMS_MAX_TYPES; i++)
+	assert_string_equal(p.text[SERVER_PARAM_TYPE], "b:c:d");
+	assert_int_equal(server_params_parse(&several, "service=a&type=b&type=", NOW, &p, &err),
+			 -EINVAL);
+	for (size_t i = 0; i <= SERVER_PARAMS_MAX_TYPES; i++)
 		strcat(query, "&type=b");
-	assert_int_equal(params_parse(&several, query, NOW, &p, &err), -EINVAL);
+	assert_int_equal(server_params_parse(&several, query, NOW, &p, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "at most 16 types"));
-	assert_int_equal(params_parse(&all, "service=a&type=b&type=c", NOW, &p, &err), -EINVAL);
+	assert_int_equal(server_params_parse(&all, "service=a&type=b&type=c", NOW, &p, &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.text, "given twice"));
 }
 
 static void long_queries_are_refused(void **state)
 {
-	static char query[PARAMS_MAX_QUERY + 2];
-	struct params p;
+	static char query[SERVER_PARAMS_MAX_QUERY + 2];
+	struct server_params p;
 	struct err err = {};
 
 	(void)state;
 	memset(query, '&', sizeof(query) - 1);
-	assert_int_equal(params_parse(&all, query, NOW, &p, &err), -EINVAL);
+	assert_int_equal(server_params_parse(&all, query, NOW, &p, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "longer than"));
 }
 
 static void a_path_without_parameters_says_so(void **state)
 {
-	static const struct param_rules none = {0};
-	struct params p;
+	static const struct server_param_rules none = {0};
+	struct server_params p;
 	struct err err = {};
 
 	(void)state;
-	assert_int_equal(params_parse(&none, "from=-1h", NOW, &p, &err), -EINVAL);
+	assert_int_equal(server_params_parse(&none, "from=-1h", NOW, &p, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "this path has none"));
 }
 
 static void only_our_own_names_are_hosts(void **state)
 {
-	struct host h;
+	struct server_host h;
 	struct err err = {};
 	static const char *const good[] = {"localhost:7780", "LOCALHOST:7780", "127.0.0.1:7780",
 					   "[::1]:7780",     "localhost",      "127.0.0.9:7780"};
@@ -178,16 +181,16 @@ static void only_our_own_names_are_hosts(void **state)
 					  "localhost:77800"};
 
 	(void)state;
-	assert_int_equal(host_parse("127.0.0.9:7780", &h, &err), 0);
+	assert_int_equal(server_host_parse("127.0.0.9:7780", &h, &err), 0);
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		assert_true(host_matches(&h, good[i]));
+		assert_true(server_host_matches(&h, good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		if (host_matches(&h, bad[i]))
+		if (server_host_matches(&h, bad[i]))
 			fail_msg("'%s' is accepted", bad[i]);
-	assert_true(host_is_origin(&h, "http://localhost:7780"));
-	assert_false(host_is_origin(&h, "https://localhost:7780"));
-	assert_false(host_is_origin(&h, "null"));
-	assert_false(host_is_origin(&h, "http://evil.example"));
+	assert_true(server_host_is_origin(&h, "http://localhost:7780"));
+	assert_false(server_host_is_origin(&h, "https://localhost:7780"));
+	assert_false(server_host_is_origin(&h, "null"));
+	assert_false(server_host_is_origin(&h, "http://evil.example"));
 }
 
 static void only_loopback_is_listened_on(void **state)
@@ -196,31 +199,31 @@ static void only_loopback_is_listened_on(void **state)
 					  "example.org:1", "7780",	 ":7780",
 					  "127.0.0.1",	   "127.0.0.1:", "127.0.0.1:99999",
 					  "[::1:80",	   "[]:80",	 "127.0.0.1:-1"};
-	struct host h;
+	struct server_host h;
 	struct err err = {};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		if (host_parse(bad[i], &h, &err) != -EINVAL)
+		if (server_host_parse(bad[i], &h, &err) != -EINVAL)
 			fail_msg("'%s' is accepted", bad[i]);
-	assert_int_equal(host_parse("0.0.0.0:7780", &h, &err), -EINVAL);
+	assert_int_equal(server_host_parse("0.0.0.0:7780", &h, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "this machine only"));
-	assert_int_equal(host_parse("localhost:0", &h, &err), 0);
-	assert_int_equal(host_parse("[::1]:7780", &h, &err), 0);
+	assert_int_equal(server_host_parse("localhost:0", &h, &err), 0);
+	assert_int_equal(server_host_parse("[::1]:7780", &h, &err), 0);
 	assert_int_equal(h.port, 7780);
 }
 
 static void steps_are_round_and_never_shorter_than_the_interval(void **state)
 {
-	struct steps s = steps_about(0, 3600 * SECOND, 300, (uint64_t)(15 * SECOND));
+	struct server_steps s = server_steps_about(0, 3600 * SECOND, 300, (uint64_t)(15 * SECOND));
 
 	(void)state;
 	assert_int_equal(s.step_ns, 15 * SECOND);
 	assert_int_equal(s.n, 240);
-	s = steps_about(0, 86400 * SECOND, 300, (uint64_t)(15 * SECOND));
+	s = server_steps_about(0, 86400 * SECOND, 300, (uint64_t)(15 * SECOND));
 	assert_int_equal(s.step_ns, 300 * SECOND);
 	assert_int_equal(s.n, 288);
-	s = steps_of(0, 10 * SECOND, 3 * SECOND);
+	s = server_steps_of(0, 10 * SECOND, 3 * SECOND);
 	assert_int_equal(s.n, 4);
 }
 

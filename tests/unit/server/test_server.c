@@ -184,7 +184,7 @@ void agent_features(struct agent *agent, struct features *ret_features)
 
 	(void)agent;
 	*ret_features = (struct features){};
-	features_set(ret_features, FEATURE_CPU, -ENOTSUP, &err);
+	features_set(ret_features, FEATURES_CPU, -ENOTSUP, &err);
 }
 
 static int connect_to_server(void)
@@ -375,7 +375,7 @@ static void pprof_is_a_profile_with_a_telling_name(void **state)
 	assert_null(strstr(buf_cstr(&answer), "Content-Encoding"));
 	body = body_of(&answer);
 	head = (size_t)(body - (const char *)answer.data);
-	assert_int_equal(pprof_decode(view_of(body, answer.len - head), &p, &err), 0);
+	assert_int_equal(profile_decode_pprof(view_of(body, answer.len - head), &p, &err), 0);
 	assert_int_equal(profile_n_samples(p), 2);
 	assert_int_equal(profile_header(p)->duration_ns, 1000 * FAKE_SECOND);
 }

@@ -18,45 +18,46 @@
 static void slow_connections_are_ended_and_others_are_not(void **state)
 {
 	enum { AT_ONCE, LATER, NEVER, MANY };
-	struct watchdog_entry *entries[MANY];
-	struct watchdog *w = NULL;
+	struct server_watchdog_entry *entries[MANY];
+	struct server_watchdog *w = NULL;
 	struct err err = {};
 	int pairs[MANY][2];
 	char byte;
 
 	(void)state;
-	assert_int_equal(watchdog_start(&w, &err), 0);
+	assert_int_equal(server_watchdog_start(&w, &err), 0);
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
-		entries[i] = watchdog_add(w, pairs[i][0], i == AT_ONCE ? 0 : WATCHDOG_NEVER);
+		entries[i] = server_watchdog_add(w, pairs[i][0],
+						 i == AT_ONCE ? 0 : SERVER_WATCHDOG_NEVER);
 		assert_non_null(entries[i]);
 	}
 	/* Each waits for as long as it takes. */
 	assert_int_equal(recv(pairs[AT_ONCE][1], &byte, 1, 0), 0);
-	watchdog_set(w, entries[LATER], 0);
+	server_watchdog_set(w, entries[LATER], 0);
 	assert_int_equal(recv(pairs[LATER][1], &byte, 1, 0), 0);
 	/* Two looks have passed by the third. */
 	assert_int_equal(recv(pairs[NEVER][1], &byte, 1, MSG_DONTWAIT), -1);
 	assert_int_equal(errno, EAGAIN);
 	for (int i = 0; i < MANY; i++) {
-		watchdog_remove(w, entries[i]);
+		server_watchdog_remove(w, entries[i]);
 		close(pairs[i][0]);
 		close(pairs[i][1]);
 	}
-	watchdog_stop(w);
+	server_watchdog_stop(w);
 }
 
 static void *enter_and_leave(void *arg)
 {
-	struct gate *g = arg;
-	bool entered = gate_enter(g, UINT32_MAX);
+	struct server_gate *g = arg;
+	bool entered = server_gate_enter(g, UINT32_MAX);
 
 	if (entered)
-		gate_leave(g);
+		server_gate_leave(g);
 	return entered ? g : NULL;
 }
 
-static unsigned int waiting_at(struct gate *g)
+static unsigned int waiting_at(struct server_gate *g)
 {
 	unsigned int waiting;
 
@@ -69,26 +70,26 @@ static unsigned int waiting_at(struct gate *g)
 static void a_full_gate_opens_when_somebody_leaves(void **state)
 {
 	pthread_t thread;
-	struct gate g;
+	struct server_gate g;
 	void *entered;
 
 	(void)state;
-	gate_init(&g, 2, 1);
-	assert_true(gate_enter(&g, 0));
-	assert_true(gate_enter(&g, 0));
-	assert_false(gate_enter(&g, 1));
+	server_gate_init(&g, 2, 1);
+	assert_true(server_gate_enter(&g, 0));
+	assert_true(server_gate_enter(&g, 0));
+	assert_false(server_gate_enter(&g, 1));
 	assert_int_equal(pthread_create(&thread, NULL, enter_and_leave, &g), 0);
 	while (waiting_at(&g) == 0)
 		usleep(1000);
 	/* One waits already: this one would wait for weeks if it were let to. */
-	assert_false(gate_enter(&g, UINT32_MAX));
-	gate_leave(&g);
+	assert_false(server_gate_enter(&g, UINT32_MAX));
+	server_gate_leave(&g);
 	assert_int_equal(pthread_join(thread, &entered), 0);
 	assert_non_null(entered);
-	assert_true(gate_enter(&g, 0));
-	gate_leave(&g);
-	gate_leave(&g);
-	gate_release(&g);
+	assert_true(server_gate_enter(&g, 0));
+	server_gate_leave(&g);
+	server_gate_leave(&g);
+	server_gate_release(&g);
 }
 
 int main(void)

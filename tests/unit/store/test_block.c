@@ -15,16 +15,16 @@
 #include "store/codec/chunk.h"
 
 struct fixture {
-	struct codec codec;
+	struct store_codec codec;
 	struct buf out;
-	struct block_sums sums;
+	struct store_block_sums sums;
 };
 
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	f->sums.values = calloc(BLOCK_MAX_STACK + 1, sizeof(*f->sums.values));
+	f->sums.values = calloc(STORE_BLOCK_MAX_STACK + 1, sizeof(*f->sums.values));
 	*state = f;
 	return 0;
 }
@@ -33,7 +33,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	codec_release(&f->codec);
+	store_codec_release(&f->codec);
 	buf_release(&f->out);
 	free(f->sums.values);
 	free(f);
@@ -49,27 +49,28 @@ static void crc_is_castagnoli(void **state)
 
 static void values_are_sorted_merged_and_rid_of_zeros(void **state)
 {
-	struct block_value v[] = {{BLOCK_MAX_STACK, 5}, {3, 1}, {7, 4}, {3, 2}, {7, -4},
-				  {0, INT64_MIN}};
-	struct block_value tmp[6];
+	struct store_block_value v[] = {
+		{STORE_BLOCK_MAX_STACK, 5}, {3, 1}, {7, 4}, {3, 2}, {7, -4}, {0, INT64_MIN}};
+	struct store_block_value tmp[6];
 
 	(void)state;
-	assert_int_equal(block_normalise(v, 6, tmp), 3);
+	assert_int_equal(store_block_normalise(v, 6, tmp), 3);
 	assert_true(v[0].stack == 0 && v[0].value == -INT64_MAX);
 	assert_true(v[1].stack == 3 && v[1].value == 3);
-	assert_true(v[2].stack == BLOCK_MAX_STACK && v[2].value == 5);
+	assert_true(v[2].stack == STORE_BLOCK_MAX_STACK && v[2].value == 5);
 }
 
 static void sums_come_back_and_stop_at_the_limits(void **state)
 {
-	const struct block_value v[] = {{1, INT64_MAX}, {2, -INT64_MAX}, {9, -70}, {200000, 35}};
+	const struct store_block_value v[] = {
+		{1, INT64_MAX}, {2, -INT64_MAX}, {9, -70}, {200000, 35}};
 	struct fixture *f = *state;
 
-	assert_int_equal(block_encode_sums(&f->codec, v, 4, 17, &f->out), 0);
-	assert_int_equal(block_sum_sums(&f->codec, buf_view(&f->out), &f->sums), 0);
+	assert_int_equal(store_block_encode_sums(&f->codec, v, 4, 17, &f->out), 0);
+	assert_int_equal(store_block_sum_sums(&f->codec, buf_view(&f->out), &f->sums), 0);
 	assert_true(f->sums.values[1] == INT64_MAX && f->sums.values[9] == -70);
 	assert_true(f->sums.n_stacks == 200001 && f->sums.samples == 17);
-	assert_int_equal(block_sum_sums(&f->codec, buf_view(&f->out), &f->sums), 0);
+	assert_int_equal(store_block_sum_sums(&f->codec, buf_view(&f->out), &f->sums), 0);
 	assert_true(f->sums.values[1] == INT64_MAX && f->sums.values[2] == -INT64_MAX);
 	assert_int_equal(f->sums.values[200000], 70);
 }
@@ -78,10 +79,11 @@ static void sums_come_back_and_stop_at_the_limits(void **state)
 static void encode_hour(struct fixture *f, bool differences)
 {
 	static const uint32_t times[] = {0, 1500, 3599999};
-	static const struct block_sample s[] = {{4, 0, 10}, {4, 1, 10}, {4, 2, -30}, {6, 2, 500}};
-	const struct block_hour hour = {times, 3, s, 4};
+	static const struct store_block_sample s[] = {
+		{4, 0, 10}, {4, 1, 10}, {4, 2, -30}, {6, 2, 500}};
+	const struct store_block_hour hour = {times, 3, s, 4};
 
-	assert_int_equal(block_encode_pack(&f->codec, &hour, differences, &f->out), 0);
+	assert_int_equal(store_block_encode_pack(&f->codec, &hour, differences, &f->out), 0);
 }
 
 static void packs_sum_the_times_of_the_window(void **state)
@@ -92,16 +94,17 @@ static void packs_sum_the_times_of_the_window(void **state)
 		f->sums.values[4] = f->sums.values[6] = 0;
 		f->sums.samples = 0;
 		encode_hour(f, differences);
-		assert_int_equal(
-			block_sum_pack(&f->codec, buf_view(&f->out), 0, BLOCK_HOUR_MS, &f->sums),
-			0);
+		assert_int_equal(store_block_sum_pack(&f->codec, buf_view(&f->out), 0,
+						      STORE_BLOCK_HOUR_MS, &f->sums),
+				 0);
 		assert_true(f->sums.values[4] == -10 && f->sums.values[6] == 500);
 		assert_int_equal(
-			block_sum_pack(&f->codec, buf_view(&f->out), 1500, 3599999, &f->sums), 0);
+			store_block_sum_pack(&f->codec, buf_view(&f->out), 1500, 3599999, &f->sums),
+			0);
 		assert_true(f->sums.values[4] == 0 && f->sums.values[6] == 500);
 		assert_int_equal(f->sums.samples, 5);
-		assert_int_equal(block_sum_pack(&f->codec, buf_view(&f->out), 1, 1500, &f->sums),
-				 0);
+		assert_int_equal(
+			store_block_sum_pack(&f->codec, buf_view(&f->out), 1, 1500, &f->sums), 0);
 		assert_int_equal(f->sums.samples, 5);
 	}
 }
@@ -112,14 +115,15 @@ static void packs_sum_the_times_of_the_window(void **state)
 static void check_lengths(struct fixture *f, unsigned int bits, bool differences)
 {
 	static const uint32_t times[] = {0, 1000, 2000, 3000};
-	static struct block_sample s[MANY];
-	const struct block_hour hour = {times, 4, s, MANY};
+	static struct store_block_sample s[MANY];
+	const struct store_block_hour hour = {times, 4, s, MANY};
 	int64_t expected[2][MANY] = {0};
 	uint64_t word = bits;
 
 	for (uint32_t i = 0, stack = 1, time = 0; i < MANY; i++) {
 		word = word * 6364136223846793005ULL + 1442695040888963407ULL;
-		s[i] = (struct block_sample){stack, time, (int64_t)(word >> 33 >> (31 - i % bits))};
+		s[i] = (struct store_block_sample){stack, time,
+						   (int64_t)(word >> 33 >> (31 - i % bits))};
 		s[i].value = word & 1 << 20 ? -s[i].value : s[i].value;
 		expected[0][stack] += s[i].value;
 		expected[1][stack] += time == 1 || time == 2 ? s[i].value : 0;
@@ -127,11 +131,11 @@ static void check_lengths(struct fixture *f, unsigned int bits, bool differences
 		stack += time > 3;
 		time = time > 3 ? 0 : time;
 	}
-	assert_int_equal(block_encode_pack(&f->codec, &hour, differences, &f->out), 0);
+	assert_int_equal(store_block_encode_pack(&f->codec, &hour, differences, &f->out), 0);
 	for (unsigned int part = 0; part < 2; part++) {
 		memset(f->sums.values, 0, MANY * sizeof(*f->sums.values));
-		assert_int_equal(block_sum_pack(&f->codec, buf_view(&f->out), part ? 1000 : 0,
-						part ? 3000 : BLOCK_HOUR_MS, &f->sums),
+		assert_int_equal(store_block_sum_pack(&f->codec, buf_view(&f->out), part ? 1000 : 0,
+						      part ? 3000 : STORE_BLOCK_HOUR_MS, &f->sums),
 				 0);
 		assert_memory_equal(f->sums.values, expected[part], sizeof(expected[part]));
 	}
@@ -153,35 +157,35 @@ static void every_changed_or_missing_byte_is_noticed(void **state)
 	encode_hour(f, false);
 	whole = buf_view(&f->out);
 	for (size_t i = 0; i < whole.len; i++) {
-		assert_int_equal(block_sum_pack(&f->codec, view_of(whole.data, i), 0, BLOCK_HOUR_MS,
-						&f->sums),
+		assert_int_equal(store_block_sum_pack(&f->codec, view_of(whole.data, i), 0,
+						      STORE_BLOCK_HOUR_MS, &f->sums),
 				 -EBADMSG);
 		for (int bit = 0; bit < 8; bit++) {
 			f->out.data[i] ^= (uint8_t)(1 << bit);
-			assert_int_equal(
-				block_sum_pack(&f->codec, whole, 0, BLOCK_HOUR_MS, &f->sums),
-				-EBADMSG);
+			assert_int_equal(store_block_sum_pack(&f->codec, whole, 0,
+							      STORE_BLOCK_HOUR_MS, &f->sums),
+					 -EBADMSG);
 			f->out.data[i] ^= (uint8_t)(1 << bit);
 		}
 	}
-	assert_int_equal(block_sum_sums(&f->codec, whole, &f->sums), -EBADMSG);
+	assert_int_equal(store_block_sum_sums(&f->codec, whole, &f->sums), -EBADMSG);
 }
 
 /* A sums block of raw columns with a right checksum. */
 static int sum_forged(struct fixture *f, const uint64_t *header, struct view ids,
 		      struct view values)
 {
-	struct codec none = {0};
+	struct store_codec none = {0};
 	int r;
 
-	assert_int_equal(codec_begin(&f->out, CODEC_SUMS), 0);
+	assert_int_equal(store_codec_begin(&f->out, STORE_CODEC_SUMS), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(buf_append_varint(&f->out, header[i]), 0);
-	assert_int_equal(codec_put_column(&none, &f->out, ids, 1), 0);
-	assert_int_equal(codec_put_column(&none, &f->out, values, 1), 0);
-	codec_end(&f->out);
-	r = block_sum_sums(&f->codec, buf_view(&f->out), &f->sums);
-	codec_release(&none);
+	assert_int_equal(store_codec_put_column(&none, &f->out, ids, 1), 0);
+	assert_int_equal(store_codec_put_column(&none, &f->out, values, 1), 0);
+	store_codec_end(&f->out);
+	r = store_block_sum_sums(&f->codec, buf_view(&f->out), &f->sums);
+	store_codec_release(&none);
 	return r;
 }
 
@@ -202,7 +206,7 @@ static void forged_sums_are_refused(void **state)
 	assert_int_equal(sum_forged(f, (const uint64_t[]){1, 1, 1}, good, endless), -EBADMSG);
 }
 
-static int count_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int count_stack(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
 	static const uint32_t first[] = {1, 2, 3};
 	int *seen = ctx;
@@ -219,16 +223,17 @@ static int count_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 static void stacks_come_back_sorted_with_their_ids(void **state)
 {
 	static const uint32_t a[] = {1, 9}, b[] = {1, 2, 3};
-	struct chunk_stack stacks[] = {{200000, 2, a}, {8, 3, b}, {2, 0, NULL}};
+	struct store_chunk_stack stacks[] = {{200000, 2, a}, {8, 3, b}, {2, 0, NULL}};
 	struct fixture *f = *state;
 	int seen = 0;
 
-	assert_int_equal(chunk_encode_stacks(&f->codec, stacks, 3, &f->out), 0);
-	assert_int_equal(chunk_decode_stacks(&f->codec, buf_view(&f->out), count_stack, &seen), 0);
+	assert_int_equal(store_chunk_encode_stacks(&f->codec, stacks, 3, &f->out), 0);
+	assert_int_equal(
+		store_chunk_decode_stacks(&f->codec, buf_view(&f->out), count_stack, &seen), 0);
 	assert_int_equal(seen, 3);
 }
 
-static int keep_wide(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int keep_wide(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
 	uint32_t *frames = ctx;
 
@@ -239,62 +244,63 @@ static int keep_wide(void *ctx, const struct chunk_stack *s, uint32_t shared)
 
 static void frame_ids_past_two_bytes_come_back(void **state)
 {
-	static const uint32_t a[] = {65535, 65536, CHUNK_MAX_FRAMES - 1};
-	struct chunk_stack stacks[] = {{1, 3, a}};
+	static const uint32_t a[] = {65535, 65536, STORE_CHUNK_MAX_FRAMES - 1};
+	struct store_chunk_stack stacks[] = {{1, 3, a}};
 	struct fixture *f = *state;
-	uint32_t frames[CHUNK_MAX_DEPTH] = {0};
+	uint32_t frames[STORE_CHUNK_MAX_DEPTH] = {0};
 
 	for (uint32_t n = 1; n <= 3; n++) {
 		stacks[0].n = n;
-		assert_int_equal(chunk_encode_stacks(&f->codec, stacks, 1, &f->out), 0);
+		assert_int_equal(store_chunk_encode_stacks(&f->codec, stacks, 1, &f->out), 0);
 		assert_int_equal(
-			chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames), 0);
+			store_chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames),
+			0);
 		assert_memory_equal(frames, a, n * sizeof(*a));
 	}
 }
 
 /* One stack 1 of two frames; the bytes of their ids are given. */
-static int decode_forged(struct fixture *f, enum codec_kind kind, uint64_t width, struct view ids,
-			 uint32_t *frames)
+static int decode_forged(struct fixture *f, enum store_codec_kind kind, uint64_t width,
+			 struct view ids, uint32_t *frames)
 {
 	const struct view columns[] = {view_of("\x02", 1), view_of("\x00", 1), view_of("\x02", 1),
 				       ids};
-	struct codec none = {0};
+	struct store_codec none = {0};
 
-	assert_int_equal(codec_begin(&f->out, kind), 0);
+	assert_int_equal(store_codec_begin(&f->out, kind), 0);
 	assert_int_equal(buf_append_varint(&f->out, 1), 0);
-	if (kind == CODEC_STACKS)
+	if (kind == STORE_CODEC_STACKS)
 		assert_int_equal(buf_append_varint(&f->out, width), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		assert_int_equal(codec_put_column(&none, &f->out, columns[i], 1), 0);
-	codec_end(&f->out);
-	codec_release(&none);
-	return chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames);
+		assert_int_equal(store_codec_put_column(&none, &f->out, columns[i], 1), 0);
+	store_codec_end(&f->out);
+	store_codec_release(&none);
+	return store_chunk_decode_stacks(&f->codec, buf_view(&f->out), keep_wide, frames);
 }
 
 static void stacks_of_format_1_are_read_and_forged_ones_refused(void **state)
 {
 	static const uint32_t wanted[] = {5, 300};
 	struct fixture *f = *state;
-	uint32_t frames[CHUNK_MAX_DEPTH] = {0};
+	uint32_t frames[STORE_CHUNK_MAX_DEPTH] = {0};
 
-	assert_int_equal(decode_forged(f, CODEC_STACKS_1, 0, view_of("\x05\xac\x02", 3), frames),
-			 0);
+	assert_int_equal(
+		decode_forged(f, STORE_CODEC_STACKS_1, 0, view_of("\x05\xac\x02", 3), frames), 0);
 	assert_memory_equal(frames, wanted, sizeof(wanted));
 	memset(frames, 0, sizeof(frames));
-	assert_int_equal(decode_forged(f, CODEC_STACKS, 2, view_of("\x05\0\x2c\x01", 4), frames),
-			 0);
+	assert_int_equal(
+		decode_forged(f, STORE_CODEC_STACKS, 2, view_of("\x05\0\x2c\x01", 4), frames), 0);
 	assert_memory_equal(frames, wanted, sizeof(wanted));
-	assert_int_equal(decode_forged(f, CODEC_STACKS, 2, view_of("\x05\0\x2c", 3), frames),
+	assert_int_equal(decode_forged(f, STORE_CODEC_STACKS, 2, view_of("\x05\0\x2c", 3), frames),
 			 -EBADMSG);
 	assert_int_equal(
-		decode_forged(f, CODEC_STACKS, 3, view_of("\x05\0\0\x2c\x01\0", 6), frames),
+		decode_forged(f, STORE_CODEC_STACKS, 3, view_of("\x05\0\0\x2c\x01\0", 6), frames),
 		-EBADMSG);
 	assert_int_equal(
-		decode_forged(f, CODEC_STACKS, 4, view_of("\0\0\0\0\0\0\x04\0", 8), frames),
+		decode_forged(f, STORE_CODEC_STACKS, 4, view_of("\0\0\0\0\0\0\x04\0", 8), frames),
 		-EBADMSG);
 	assert_int_equal(
-		decode_forged(f, CODEC_STACKS_1, 0, view_of("\x05\x80\x80\x10", 4), frames),
+		decode_forged(f, STORE_CODEC_STACKS_1, 0, view_of("\x05\x80\x80\x10", 4), frames),
 		-EBADMSG);
 }
 

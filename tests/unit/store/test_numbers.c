@@ -24,8 +24,8 @@ static size_t round_trip(const double *values, size_t n)
 	double again[N];
 
 	assert_true(n <= N);
-	assert_int_equal(numbers_encode(values, n, &out), 0);
-	assert_true(numbers_decode(buf_view(&out), again, n));
+	assert_int_equal(store_numbers_encode(values, n, &out), 0);
+	assert_true(store_numbers_decode(buf_view(&out), again, n));
 	assert_memory_equal(again, values, n * sizeof(*values));
 	/* Shorter, they are refused or other numbers, and never read past their end. */
 	for (size_t len = 0; len < out.len; len++) {
@@ -34,7 +34,7 @@ static size_t round_trip(const double *values, size_t n)
 		assert_non_null(cut);
 		memcpy(cut, out.data, len);
 		cut = realloc(cut, len ? len : 1);
-		(void)numbers_decode(view_of(cut, len), again, n);
+		(void)store_numbers_decode(view_of(cut, len), again, n);
 	}
 	return out.len;
 }
@@ -120,23 +120,23 @@ static void single_numbers_come_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
-		assert_int_equal(numbers_put(&out, some[i]), 0);
+		assert_int_equal(store_numbers_put(&out, some[i]), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(some); i++) {
-		assert_true(numbers_get(buf_view(&out), &at, &value));
+		assert_true(store_numbers_get(buf_view(&out), &at, &value));
 		assert_memory_equal(&value, &some[i], sizeof(value));
 	}
 	assert_int_equal(at, out.len);
-	assert_false(numbers_get(buf_view(&out), &at, &value));
+	assert_false(store_numbers_get(buf_view(&out), &at, &value));
 }
 
 static void an_hour_keeps_its_gaps(void **state)
 {
-	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_(store_codec_release) struct store_codec c = {0};
 	_cleanup_(buf_release) struct buf out = {0};
-	_cleanup_free_ struct metrics_hour *h = calloc(1, sizeof(*h));
+	_cleanup_free_ struct store_metrics_hour *h = calloc(1, sizeof(*h));
 	static double values[3][2 * N];
 	double again[N];
-	struct metrics_column columns[] = {
+	struct store_metrics_column columns[] = {
 		{3, 1, values[0], N}, {4, 2, values[1], N}, {70, 1, values[2], N}};
 
 	(void)state;
@@ -148,13 +148,13 @@ static void an_hour_keeps_its_gaps(void **state)
 		values[2][i] = NAN;
 	}
 	for (uint32_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		assert_int_equal(metrics_encode_hour(&c, 7 + i, &columns[i], &out), 0);
-		assert_int_equal(metrics_open_hour(buf_view(&out), h), 0);
+		assert_int_equal(store_metrics_encode_hour(&c, 7 + i, &columns[i], &out), 0);
+		assert_int_equal(store_metrics_open_hour(buf_view(&out), h), 0);
 		assert_int_equal(h->list, 7 + i);
 		assert_int_equal(h->width, columns[i].width);
-		assert_int_equal(metrics_read_hour(&c, h, N), 0);
+		assert_int_equal(store_metrics_read_hour(&c, h, N), 0);
 		for (uint32_t k = 0; k < h->width; k++) {
-			assert_int_equal(metrics_hour_values(h, k, again), 0);
+			assert_int_equal(store_metrics_hour_values(h, k, again), 0);
 			for (size_t t = 0; t < N; t++)
 				assert_true(isnan(values[i][k * N + t])
 						    ? isnan(again[t])
@@ -163,7 +163,7 @@ static void an_hour_keeps_its_gaps(void **state)
 		/* Any wrong byte is noticed. */
 		for (size_t k = 0; k < out.len; k++) {
 			out.data[k] ^= 0x10;
-			assert_int_equal(metrics_open_hour(buf_view(&out), h), -EBADMSG);
+			assert_int_equal(store_metrics_open_hour(buf_view(&out), h), -EBADMSG);
 			out.data[k] ^= 0x10;
 		}
 	}
@@ -172,8 +172,8 @@ static void an_hour_keeps_its_gaps(void **state)
 static void times_keep_who_was_read_at_them(void **state)
 {
 	_cleanup_(buf_release) struct buf out = {0};
-	_cleanup_free_ struct metrics_times *t = calloc(1, sizeof(*t));
-	const uint32_t sets[] = {0, 1, 77, METRICS_MAX_LABELSET};
+	_cleanup_free_ struct store_metrics_times *t = calloc(1, sizeof(*t));
+	const uint32_t sets[] = {0, 1, 77, STORE_METRICS_MAX_LABELSET};
 	uint32_t times[N], set;
 
 	(void)state;
@@ -181,19 +181,20 @@ static void times_keep_who_was_read_at_them(void **state)
 	for (uint32_t i = 0; i < N; i++)
 		times[i] = i * 15000 - i % 3 + 2;
 	for (size_t n = 1; n <= N; n += N - 1) {
-		assert_int_equal(metrics_encode_times(times, n, sets, ARRAY_SIZE(sets), &out), 0);
-		assert_int_equal(metrics_decode_times(buf_view(&out), t), 0);
+		assert_int_equal(store_metrics_encode_times(times, n, sets, ARRAY_SIZE(sets), &out),
+				 0);
+		assert_int_equal(store_metrics_decode_times(buf_view(&out), t), 0);
 		assert_int_equal(t->n_times, n);
 		assert_memory_equal(t->times_ms, times, n * sizeof(*times));
 		for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
-			assert_int_equal(metrics_next_labelset(t, &set), 1);
+			assert_int_equal(store_metrics_next_labelset(t, &set), 1);
 			assert_int_equal(set, sets[i]);
 		}
-		assert_int_equal(metrics_next_labelset(t, &set), 0);
+		assert_int_equal(store_metrics_next_labelset(t, &set), 0);
 	}
 	/* Some bits each, whatever the interval is. */
 	assert_in_range(out.len, 50, 120);
-	assert_int_equal(metrics_encode_times(times, 0, sets, 1, &out), -E2BIG);
+	assert_int_equal(store_metrics_encode_times(times, 0, sets, 1, &out), -E2BIG);
 }
 
 int main(void)

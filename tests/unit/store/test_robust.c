@@ -56,7 +56,8 @@ static void write_forever(struct rig *rig, int report, int round)
 		if (write(report, &committed, sizeof(committed)) < 0)
 			_exit(5);
 		/* Packing must be killed as well. */
-		if (i % 5 == 4 && store_maintain(rig->store, rig->now_ns + DAY_NS / 2, &err) < 0)
+		if (i % 5 == 4 &&
+		    store_maintain(rig->store, rig->now_ns + STORE_DAY_NS / 2, &err) < 0)
 			_exit(6);
 	}
 }
@@ -67,7 +68,8 @@ static int64_t total_increase(struct rig *rig)
 	struct store_metric_answer a = {0};
 	double total;
 
-	read_metric(rig, "go.gc.cycles", DAY_0, DAY_0 + DAY_NS, DAY_NS, STORE_AVERAGE, &a);
+	read_metric(rig, "go.gc.cycles", DAY_0, DAY_0 + STORE_DAY_NS, STORE_DAY_NS, STORE_AVERAGE,
+		    &a);
 	total = a.len > 0 ? a.series[0].points[0] : 0;
 	store_metric_answer_release(&a);
 	return (int64_t)total;
@@ -162,10 +164,11 @@ static void two_days(struct rig *rig)
 	for (int i = 0; i < 200; i++)
 		assert_int_equal(write_one(rig, "1", DAY_0 + i * SEC_NS, (unsigned int)i, 1), 0);
 	assert_int_equal(store_commit(rig->store, NULL), 0);
-	rig->now_ns += DAY_NS;
+	rig->now_ns += STORE_DAY_NS;
 	for (int i = 0; i < 200; i++)
-		assert_int_equal(
-			write_one(rig, "1", DAY_0 + DAY_NS + i * SEC_NS, (unsigned int)i, 1000), 0);
+		assert_int_equal(write_one(rig, "1", DAY_0 + STORE_DAY_NS + i * SEC_NS,
+					   (unsigned int)i, 1000),
+				 0);
 	assert_int_equal(store_commit(rig->store, NULL), 0);
 	store_close(rig->store);
 	rig->store = NULL;
@@ -261,13 +264,13 @@ static void a_block_with_a_wrong_byte_is_noticed(void **state)
 
 /* Stacks of a day's only chunk, on their way into another. */
 struct copied {
-	struct chunk_stack stacks[256];
+	struct store_chunk_stack stacks[256];
 	uint32_t frames[256][4];
 	uint32_t shared[256];
 	size_t n;
 };
 
-static int copy_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
+static int copy_stack(void *ctx, const struct store_chunk_stack *s, uint32_t shared)
 {
 	struct copied *to = ctx;
 
@@ -279,7 +282,7 @@ static int copy_stack(void *ctx, const struct chunk_stack *s, uint32_t shared)
 	return 0;
 }
 
-static void read_chunk(sqlite3 *db, struct codec *c, struct copied *ret)
+static void read_chunk(sqlite3 *db, struct store_codec *c, struct copied *ret)
 {
 	sqlite3_stmt *stmt;
 
@@ -287,10 +290,10 @@ static void read_chunk(sqlite3 *db, struct codec *c, struct copied *ret)
 	assert_int_equal(sqlite3_prepare_v2(db, "SELECT data FROM stack_chunk", -1, &stmt, NULL),
 			 SQLITE_OK);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-	assert_int_equal(chunk_decode_stacks(c,
-					     view_of(sqlite3_column_blob(stmt, 0),
-						     (size_t)sqlite3_column_bytes(stmt, 0)),
-					     copy_stack, ret),
+	assert_int_equal(store_chunk_decode_stacks(c,
+						   view_of(sqlite3_column_blob(stmt, 0),
+							   (size_t)sqlite3_column_bytes(stmt, 0)),
+						   copy_stack, ret),
 			 0);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
 	(void)sqlite3_finalize(stmt);
@@ -311,7 +314,7 @@ static void replace_chunk(sqlite3 *db, const struct buf *chunk)
 /* 200 stacks, of which one comes again: in the place of another, or besides all of them. */
 static void repeat_a_stack(const char *path, bool besides)
 {
-	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_(store_codec_release) struct store_codec c = {0};
 	_cleanup_(buf_release) struct buf out = {0};
 	struct copied stacks;
 	sqlite3 *db;
@@ -325,7 +328,7 @@ static void repeat_a_stack(const char *path, bool besides)
 	} else {
 		stacks.stacks[20].id = stacks.stacks[10].id;
 	}
-	assert_int_equal(chunk_encode_stacks(&c, stacks.stacks, stacks.n, &out), 0);
+	assert_int_equal(store_chunk_encode_stacks(&c, stacks.stacks, stacks.n, &out), 0);
 	replace_chunk(db, &out);
 	(void)sqlite3_close(db);
 }
@@ -333,22 +336,22 @@ static void repeat_a_stack(const char *path, bool besides)
 /* What building a profile of the first day says, where each of 200 stacks has a sum. */
 static int build_first_day(struct rig *rig)
 {
-	_cleanup_(codec_release) struct codec c = {0};
-	_cleanup_free_ int64_t *values = calloc(BLOCK_MAX_STACK + 1, sizeof(*values));
-	struct block_sums sums = {.values = values, .n_stacks = 201};
+	_cleanup_(store_codec_release) struct store_codec c = {0};
+	_cleanup_free_ int64_t *values = calloc(STORE_BLOCK_MAX_STACK + 1, sizeof(*values));
+	struct store_block_sums sums = {.values = values, .n_stacks = 201};
 	struct err err = {};
-	struct build b;
-	struct day day;
+	struct store_build b;
+	struct store_day day;
 	int r;
 
 	assert_non_null(values);
 	for (uint32_t i = 1; i <= 200; i++)
 		values[i] = 1;
-	assert_int_equal(build_init(&b), 0);
-	assert_int_equal(day_open(&day, rig->dir, DAY_0 / DAY_NS, false, &err), 0);
-	r = build_add_day(&b, &c, &day, 1, &sums, &err);
-	day_close(&day);
-	build_release(&b);
+	assert_int_equal(store_build_init(&b), 0);
+	assert_int_equal(store_day_open(&day, rig->dir, DAY_0 / STORE_DAY_NS, false, &err), 0);
+	r = store_build_add_day(&b, &c, &day, 1, &sums, &err);
+	store_day_close(&day);
+	store_build_release(&b);
 	return r;
 }
 
@@ -370,33 +373,33 @@ static void stack_ids_that_repeat_are_refused(void **state)
 }
 
 /* Format 1: no width of ids, which are varints. */
-static void encode_format_1(struct codec *c, const struct copied *stacks, struct buf *out)
+static void encode_format_1(struct store_codec *c, const struct copied *stacks, struct buf *out)
 {
 	_cleanup_(buf_release) struct buf ids = {0}, shared = {0}, further = {0}, frames = {0};
 	const struct buf *columns[] = {&ids, &shared, &further, &frames};
 	int64_t before = 0;
 
 	for (size_t i = 0; i < stacks->n; i++) {
-		const struct chunk_stack *s = &stacks->stacks[i];
+		const struct store_chunk_stack *s = &stacks->stacks[i];
 		uint32_t begin = stacks->shared[i];
 
-		assert_int_equal(buf_append_varint(&ids, zigzag(s->id - before)), 0);
+		assert_int_equal(buf_append_varint(&ids, store_zigzag(s->id - before)), 0);
 		assert_int_equal(buf_append_varint(&shared, begin), 0);
 		assert_int_equal(buf_append_varint(&further, s->n - begin), 0);
 		for (uint32_t k = begin; k < s->n; k++)
 			assert_int_equal(buf_append_varint(&frames, s->frames[k]), 0);
 		before = s->id;
 	}
-	assert_int_equal(codec_begin(out, CODEC_STACKS_1), 0);
+	assert_int_equal(store_codec_begin(out, STORE_CODEC_STACKS_1), 0);
 	assert_int_equal(buf_append_varint(out, stacks->n), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		assert_int_equal(codec_put_column(c, out, buf_view(columns[i]), 1), 0);
-	codec_end(out);
+		assert_int_equal(store_codec_put_column(c, out, buf_view(columns[i]), 1), 0);
+	store_codec_end(out);
 }
 
 static void make_format_1(const char *path)
 {
-	_cleanup_(codec_release) struct codec c = {0};
+	_cleanup_(store_codec_release) struct store_codec c = {0};
 	_cleanup_(buf_release) struct buf out = {0};
 	struct copied stacks;
 	sqlite3 *db;
@@ -416,7 +419,7 @@ static void assert_value(struct rig *rig, int64_t line, int64_t value)
 	int64_t found = 0;
 	uint32_t n;
 
-	sum_of(rig, "svc", TYPE_ALLOC, DAY_0, DAY_0 + DAY_NS, &sum);
+	sum_of(rig, "svc", TYPE_ALLOC, DAY_0, DAY_0 + STORE_DAY_NS, &sum);
 	for (size_t i = 0; i < profile_n_samples(sum.profile); i++) {
 		const struct profile_sample *s = profile_sample_at(sum.profile, i);
 		const uint32_t *ids = profile_stack_at(sum.profile, s->stack, &n);
@@ -455,7 +458,7 @@ static void a_day_of_format_1_is_read_and_becomes_format_3_when_written(void **s
 	assert_value(&rig, 777, 7);
 
 	/* The end of the day leaves one chunk, as format 2 has it. */
-	assert_int_equal(store_maintain(rig.store, DAY_0 + 2 * DAY_NS, NULL), 0);
+	assert_int_equal(store_maintain(rig.store, DAY_0 + 2 * STORE_DAY_NS, NULL), 0);
 	assert_int_equal(count_of(path, of_format_1), 0);
 	assert_int_equal(count_of(path, "SELECT count(*) FROM stack_chunk"), 1);
 	assert_value(&rig, 150, 6);
@@ -472,7 +475,7 @@ static void a_damaged_file_of_today_is_replaced_by_the_writer(void **state)
 	two_days(&rig);
 	overwrite(rig_day(&rig, "2024-10-05"), 0, 4096);
 	rig_open(&rig);
-	assert_int_equal(write_one(&rig, "1", DAY_0 + DAY_NS + HOUR_NS, 1, 7), 0);
+	assert_int_equal(write_one(&rig, "1", DAY_0 + STORE_DAY_NS + HOUR_NS, 1, 7), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
 	assert_int_equal(total_all(&rig), 200 + 7);
 	rig_release(&rig);
@@ -488,9 +491,11 @@ static void times_far_from_now_are_refused_and_counted(void **state)
 	(void)state;
 	rig_init(&rig);
 	add_stack(p, 1, 1, 1);
-	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 - 2 * DAY_NS, p, &err), -ERANGE);
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 - 2 * STORE_DAY_NS, p, &err),
+			 -ERANGE);
 	assert_non_null(strstr(err.remedy, "clock"));
-	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 + 2 * DAY_NS, p, &err), -ERANGE);
+	assert_int_equal(write_profile(&rig, "svc", "1", DAY_0 + 2 * STORE_DAY_NS, p, &err),
+			 -ERANGE);
 	assert_int_equal(write_profile(&rig, "svc", "1", INT64_MIN, p, &err), -ERANGE);
 	assert_int_equal(write_profile(&rig, "svc", "1", INT64_MAX, p, &err), -ERANGE);
 	/* Back over midnight, and forth again. */
@@ -517,17 +522,17 @@ static void old_days_are_dropped_by_age(void **state)
 	(void)state;
 	rig_init(&rig);
 	store_close(rig.store);
-	rig.config.retention_ns = 2 * DAY_NS;
+	rig.config.retention_ns = 2 * STORE_DAY_NS;
 	rig_open(&rig);
 	for (int day = 0; day < 6; day++) {
-		rig.now_ns = DAY_0 + day * DAY_NS + HOUR_NS;
+		rig.now_ns = DAY_0 + day * STORE_DAY_NS + HOUR_NS;
 		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
 		assert_int_equal(store_commit(rig.store, NULL), 0);
 		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
 	}
 	store_status(rig.store, &status);
 	assert_int_equal(status.days, 3);
-	assert_int_equal(status.oldest_ns, DAY_0 + 3 * DAY_NS + HOUR_NS);
+	assert_int_equal(status.oldest_ns, DAY_0 + 3 * STORE_DAY_NS + HOUR_NS);
 	assert_int_equal(total_all(&rig), 3);
 	rig_release(&rig);
 }
@@ -543,7 +548,7 @@ static void old_days_are_dropped_by_size_but_never_today(void **state)
 	rig.config.max_bytes = 400 << 10;
 	rig_open(&rig);
 	for (int day = 0; day < 8; day++) {
-		rig.now_ns = DAY_0 + day * DAY_NS + HOUR_NS;
+		rig.now_ns = DAY_0 + day * STORE_DAY_NS + HOUR_NS;
 		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
 		assert_int_equal(store_commit(rig.store, NULL), 0);
 		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
