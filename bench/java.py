@@ -19,7 +19,7 @@ import time
 
 import rig
 
-sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_collected"))
 import async_profiler  # noqa: E402
 
 ROUNDS = 5
@@ -56,7 +56,7 @@ def cpu_ns(pid):
 
 
 class Profiler:
-    """A java_ways on the JVM."""
+    """A java_collectors on the JVM."""
 
     def __init__(self, program, way, pid, state, library):
         argv = [program, way, str(pid), state] + ([library] if way == "async" else [])
@@ -155,7 +155,7 @@ def goals(version, found):
 
 
 def measure(bench):
-    program = bench.program("java_ways")
+    program = bench.program("java_collectors")
     library = async_profiler.library(
         os.path.join(os.path.abspath(rig.targets.default_outdir()), "async-profiler"))
     if not library:

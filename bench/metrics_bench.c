@@ -277,7 +277,7 @@ static struct store *open_store(const char *dir)
 static void write_instance(struct store *store, const struct instance *in, const char *service,
 			   struct metric_point *points, size_t n)
 {
-	const struct store_label labels[] = {{"host.name", "bench"}, {"process.pid", in->pid}};
+	const struct label labels[] = {{"host.name", "bench"}, {"process.pid", in->pid}};
 	const struct metrics metrics = {.points = points, .len = n};
 	const struct store_metrics e = {.service = service,
 					.labels = labels,

@@ -44,7 +44,7 @@ static void embedded_write(struct engine *base, const struct load_draw *d)
 	struct embedded *e = (struct embedded *)base;
 	struct profile *p = load_profile(e->load, d);
 	char pid[16];
-	const struct store_label labels[] = {{"process.pid", pid}, {"host.name", "bench"}};
+	const struct label labels[] = {{"process.pid", pid}, {"host.name", "bench"}};
 	const struct store_entry entry = {
 		.service = load_service(d->service),
 		.family = "bench",

@@ -35,7 +35,7 @@ ORACLE = {
     "java": ["server"],
     "java_attach": ["java"],
     "java_cpu": ["cpu", "java", "agent"],
-    "java_ways": ["java"],
+    "java_collectors": ["java"],
     "jfr": ["java"],
     "metrics": ["server"],
     "oom": ["server"],
@@ -49,7 +49,7 @@ ORACLE = {
 # These judge how soon something happens: nothing runs beside them.
 ALONE = ("oracle/oom",)
 # These ask every JVM of the machine, or look whether anybody does: one at a time.
-JAVA = ("oracle/java", "oracle/java_attach", "oracle/java_cpu", "oracle/java_ways")
+JAVA = ("oracle/java", "oracle/java_attach", "oracle/java_cpu", "oracle/java_collectors")
 
 
 class Suite:

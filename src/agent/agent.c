@@ -294,7 +294,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 		t->sources[i].last_ns = r->last_ns;
 		t->sources[i].last_cost_ns = r->last_cost_ns;
 		t->sources[i].slow = r->slow;
-		memcpy(t->sources[i].way, r->way, sizeof(r->way));
+		memcpy(t->sources[i].collector, r->collector, sizeof(r->collector));
 		(void)snprintf(t->sources[i].trouble, sizeof(t->sources[i].trouble), "%s",
 			       agent_slot_text(r->trouble));
 	}

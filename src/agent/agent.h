@@ -70,7 +70,7 @@ struct agent_target {
 		int64_t last_ns;
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* not responding; retried later */
-		char way[16];	       /* as in struct source_reading */
+		char collector[16];    /* as in struct source_reading */
 		char trouble[256];     /* also what was done to limit its cost */
 	} sources[AGENT_SOURCES_MAX];  /* sources that are asked, and "cpu" */
 	size_t n_sources;

@@ -80,10 +80,10 @@ struct agent_slot {
 		bool of_file;
 		bool slow;
 		bool ask_again;
-		uint32_t spacing; /* read in every n-th of its intervals; 0: as 1 */
-		int64_t period;	  /* the one in which it was last read; see agent_slot_is_due() */
-		char way[16];	  /* of the last read */
-		struct live live; /* metrics of the last read */
+		uint32_t spacing;   /* read in every n-th of its intervals; 0: as 1 */
+		int64_t period;	    /* the one in which it was last read; see agent_slot_is_due() */
+		char collector[16]; /* of the last read */
+		struct live live;   /* metrics of the last read */
 		char *reason;
 		char *remedy;
 		char *trouble;

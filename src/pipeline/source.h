@@ -77,7 +77,7 @@ struct source_reading {
 	const char *idle;
 	const char *idle_remedy;
 	enum err_cause idle_cause;
-	char way[16];	/* by what it was had, where there are several: "jfr"; else "" */
+	char collector[16]; /* by what it was had, where there are several: "jfr"; else "" */
 	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
 };
 void source_reading_release(struct source_reading *reading);

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 
-static const char *find_label(const struct store_label *labels, size_t n, const char *key)
+static const char *find_label(const struct label *labels, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(labels[i].key, key) == 0)
@@ -53,7 +53,7 @@ static void begin_group(const struct query_grouping *g, struct store_series *s,
 		const char *value = find_value(s, g->keys[i]);
 
 		if (value)
-			group->labels[group->n_labels++] = (struct store_label){g->keys[i], value};
+			group->labels[group->n_labels++] = (struct label){g->keys[i], value};
 	}
 }
 

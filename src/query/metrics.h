@@ -12,7 +12,7 @@
 #define QUERY_MAX_KEYS 8
 
 struct query_group {
-	struct store_label labels[QUERY_MAX_KEYS];
+	struct label labels[QUERY_MAX_KEYS];
 	size_t n_labels;
 	/* As in struct store_series; points into it. */
 	const double *points;

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/label.h"
 #include "pipeline/registry/registry.h"
 #include "profile/profile.h"
 
@@ -24,15 +25,10 @@ struct event;	/* pipeline/event.h */
 struct metrics; /* pipeline/metrics.h */
 struct store;	/* opaque */
 
-struct store_label {
-	const char *key; /* OpenTelemetry names: process.pid, container.id, host.name, ... */
-	const char *value;
-};
-
 struct store_entry {
 	const char *service;
-	const char *family;		  /* "go_heap"; the stream's type is family:type:unit */
-	const struct store_label *labels; /* identify the process */
+	const char *family;	    /* "go_heap"; the stream's type is family:type:unit */
+	const struct label *labels; /* identify the process */
 	size_t n_labels;
 	int64_t time_ns;     /* end of the interval, since 1970 */
 	int64_t duration_ns; /* of the interval */
@@ -46,7 +42,7 @@ int store_write(struct store *store, const struct store_entry *entry, struct err
 /* Numbers of one resource at one time. */
 struct store_metrics {
 	const char *service;
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n_labels;
 	int64_t time_ns;
 	int64_t duration_ns;
@@ -60,7 +56,7 @@ int store_write_metrics(struct store *store, const struct store_metrics *metrics
 
 struct store_event {
 	const char *service;
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n_labels;
 	int64_t time_ns;
 	int64_t duration_ns;
@@ -82,7 +78,7 @@ struct store_window {
 	const char *type;
 	int64_t from_ns;
 	int64_t to_ns;
-	const struct store_label *filters;
+	const struct label *filters;
 	size_t n_filters;
 };
 
@@ -115,7 +111,7 @@ int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 
 /* All label sets of a service in the window, as flat {key, value} pairs with set boundaries. */
 struct store_labelset {
-	struct store_label *labels; /* in one allocation with the array */
+	struct label *labels; /* in one allocation with the array */
 	size_t n_labels;
 	int64_t first_ns;
 	int64_t last_ns;
@@ -135,7 +131,7 @@ struct store_metric_query {
 	const char *metric; /* NULL: all, without points */
 	int64_t from_ns;
 	int64_t to_ns;
-	const struct store_label *filters; /* attributes of the metric, or labels */
+	const struct label *filters; /* attributes of the metric, or labels */
 	size_t n_filters;
 	int64_t step_ns; /* points[i] covers [from + i*step, from + (i+1)*step) */
 	size_t n_points;
@@ -146,9 +142,9 @@ struct store_series {
 	const char *metric;
 	const char *unit;
 	enum metric_kind kind;
-	const struct store_label *attributes; /* those that are set */
+	const struct label *attributes; /* those that are set */
 	size_t n_attributes;
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n_labels;
 	int64_t first_ns;
 	int64_t last_ns;
@@ -179,9 +175,9 @@ struct store_stored_event {
 	const char *kind; /* "oom_kill" */
 	const char *sentence;
 	const char *family; /* of the profile stored with it; "": none */
-	const struct store_label *attributes;
+	const struct label *attributes;
 	size_t n_attributes;
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n_labels;
 };
 struct store_events_answer {

@@ -367,7 +367,7 @@ class Cpu(CpuCase):
     # Bad input.
 
     def test_wrong_commands_are_explained(self):
-        for args, words in (((2147483646,), "no process"), (("1", "--all"), "not both"),
+        for args, words in (((2147483646,), "no such process"), (("1", "--all"), "not both"),
                             (("--hz", "0"), "hz"), (("--hz", "1000000"), "hz"),
                             (("--min-wait", "1ms"), "--offcpu"), (("-d", "x"), "duration")):
             done = rig.sonde("cpu", *args)

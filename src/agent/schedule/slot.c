@@ -237,7 +237,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	reader_take_idle(r, reading);
 	reader_pace(a, r, i, reading->note);
 	a->health.lost_records += reading->lost;
-	memcpy(r->way, reading->way, sizeof(r->way));
+	memcpy(r->collector, reading->collector, sizeof(r->collector));
 	if (reading->metrics)
 		(void)live_take(&r->live, reading->metrics);
 	else

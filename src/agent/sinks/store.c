@@ -20,7 +20,7 @@ struct sink {
 };
 
 struct sink_labels {
-	struct store_label items[RESOURCE_MAX_LABELS];
+	struct label items[RESOURCE_MAX_LABELS];
 	size_t len;
 };
 
@@ -29,8 +29,7 @@ static void sink_labels_of(const struct resource *resource, struct sink_labels *
 	l->len = 0;
 	for (size_t i = 0; i < resource->n_labels; i++)
 		if (strcmp(resource->labels[i].key, "service.name") != 0)
-			l->items[l->len++] = (struct store_label){
-				.key = resource->labels[i].key, .value = resource->labels[i].value};
+			l->items[l->len++] = resource->labels[i];
 }
 
 static int sink_write_profile(struct sink *sink, const struct record *record,

@@ -291,7 +291,7 @@ static void java_count_lost(struct java_reader *reader, struct java_collect *c, 
 		reader->lost = 0;
 	reader->began = began;
 	reading->lost = lost - MIN(reader->lost, lost);
-	(void)snprintf(reading->way, sizeof(reading->way), "%s", java_collect_way(c));
+	(void)snprintf(reading->collector, sizeof(reading->collector), "%s", java_collect_name(c));
 	reader->lost = lost;
 }
 

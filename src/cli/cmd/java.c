@@ -261,13 +261,14 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 		cli_note("Lost: %llu unreadable files: %s", (unsigned long long)s.broken, s.why);
 }
 
-static const char *java_way_text(const struct java_collect *c)
+static const char *java_collector_text(const struct java_collect *c)
 {
-	const char *way = java_collect_way(c);
+	const char *collector = java_collect_name(c);
 
-	if (strcmp(way, "jfr") == 0)
+	if (strcmp(collector, "jfr") == 0)
 		return "Flight Recorder";
-	return strcmp(way, "jvmti") == 0 ? "sonde's JVMTI library (this JVM has no recorder)" : way;
+	return strcmp(collector, "jvmti") == 0 ? "sonde's JVMTI library (this JVM has no recorder)"
+					       : collector;
 }
 
 static int java_profile(struct java_request *q, struct err *err)
@@ -292,7 +293,7 @@ static int java_profile(struct java_request *q, struct err *err)
 	if (r < 0)
 		return r;
 	cli_note("%s (pid %d): %s %s, by %s", info.service, (int)info.id.pid,
-		 java_collect_vm(c)->name, java_collect_vm(c)->version, java_way_text(c));
+		 java_collect_vm(c)->name, java_collect_vm(c)->version, java_collector_text(c));
 	r = java_record(q, c, &info, &window, err);
 	if (r == 0)
 		r = java_collect_take(c, q->kind, &window, &p, err);

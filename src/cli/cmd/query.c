@@ -36,7 +36,7 @@ struct query {
 	bool has_before;
 	char type[sizeof(((struct store_stream *)0)->type)];
 	char *label_text; /* storage of the labels */
-	struct store_label labels[QUERY_MAX_LABELS];
+	struct label labels[QUERY_MAX_LABELS];
 };
 
 static void query_release(struct query *q)
@@ -63,8 +63,7 @@ static int query_parse_labels(const char *text, struct query *q, struct err *err
 			return err_set(err, -EINVAL, "--label takes at most %d labels",
 				       QUERY_MAX_LABELS);
 		*equals = '\0';
-		q->labels[q->window.n_filters++] =
-			(struct store_label){.key = pair, .value = equals + 1};
+		q->labels[q->window.n_filters++] = (struct label){.key = pair, .value = equals + 1};
 	}
 	q->window.filters = q->labels;
 	return 0;

@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "java/collect/way.h"
+#include "java/collect/collector.h"
 #include "java/recorder/note.h"
 #include "java/recorder/undo.h"
 
 struct java_collect {
-	const struct java_way_ops *way;
+	const struct java_collector_ops *collector;
 	void *state;
 	struct proc_id id;
 	int64_t began_ns;
@@ -56,12 +56,12 @@ static int collect_begin(struct java_collect *c, const struct java_collect_optio
 {
 	int r;
 
-	c->way = o->async_library ? &java_way_async : &java_way_recorder;
-	r = c->way->start(&c->id, o, &c->state, err);
+	c->collector = o->async_library ? &java_collector_async : &java_collector_recorder;
+	r = c->collector->start(&c->id, o, &c->state, err);
 	if (r != -ENOTSUP || o->async_library || o->recorder_only)
 		return r;
-	c->way = &java_way_library;
-	return c->way->start(&c->id, o, &c->state, NULL) == 0 ? 0 : r;
+	c->collector = &java_collector_library;
+	return c->collector->start(&c->id, o, &c->state, NULL) == 0 ? 0 : r;
 }
 
 int java_collect_start(const struct proc_id *id, const struct java_collect_options *o,
@@ -92,7 +92,7 @@ void java_collect_free(struct java_collect *c)
 	if (!c)
 		return;
 	if (c->state)
-		c->way->free(c->state);
+		c->collector->free(c->state);
 	(void)pthread_mutex_destroy(&c->reading);
 	free(c);
 }
@@ -100,7 +100,7 @@ void java_collect_free(struct java_collect *c)
 /* What cannot be read any more has ended, also where the JVM goes on. */
 static int collect_read(struct java_collect *c, struct err *err)
 {
-	int r = atomic_load(&c->ending) ? 0 : c->way->read(c->state, err);
+	int r = atomic_load(&c->ending) ? 0 : c->collector->read(c->state, err);
 
 	if (r < 0 && r != -ENOMEM && r != -EAGAIN)
 		atomic_store(&c->broken, r);
@@ -111,55 +111,55 @@ static int collect_read(struct java_collect *c, struct err *err)
 
 int java_collect_keep(struct java_collect *c, struct err *err)
 {
-	if (c->way->keep)
-		return c->way->keep(c->state, err);
+	if (c->collector->keep)
+		return c->collector->keep(c->state, err);
 	if (!proc_id_alive(&c->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)c->id.pid);
 	if (atomic_load(&c->broken))
 		return err_set(err, -ENOENT, "process %d: %s has stopped", (int)c->id.pid,
-			       c->way->name);
+			       c->collector->name);
 	return 0;
 }
 
 int java_collect_finish(struct java_collect *c, struct err *err)
 {
-	return c->way->finish ? c->way->finish(c->state, err) : 0;
+	return c->collector->finish ? c->collector->finish(c->state, err) : 0;
 }
 
 int java_collect_stop(struct java_collect *c, struct err *err)
 {
 	int r, stopped;
 
-	if (!c->way->end)
-		return c->way->stop(c->state, err);
+	if (!c->collector->end)
+		return c->collector->stop(c->state, err);
 	atomic_store(&c->ending, true);
-	r = c->way->end(c->state, err);
+	r = c->collector->end(c->state, err);
 	(void)pthread_mutex_lock(&c->reading);
-	stopped = c->way->stop(c->state, r < 0 ? NULL : err);
+	stopped = c->collector->stop(c->state, r < 0 ? NULL : err);
 	(void)pthread_mutex_unlock(&c->reading);
 	return r < 0 ? r : stopped;
 }
 
 const struct java_vm *java_collect_vm(const struct java_collect *c)
 {
-	return c->way->vm(c->state);
+	return c->collector->vm(c->state);
 }
 
-const char *java_collect_way(const struct java_collect *c)
+const char *java_collect_name(const struct java_collect *c)
 {
-	return c->way->name;
+	return c->collector->name;
 }
 
 bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind)
 {
-	return kind != JAVA_JFR_PROFILE_CPU || c->way->has_cpu;
+	return kind != JAVA_JFR_PROFILE_CPU || c->collector->has_cpu;
 }
 
 int java_collect_read(struct java_collect *c, struct err *err)
 {
 	int r;
 
-	if (!c->way->read)
+	if (!c->collector->read)
 		return 0;
 	(void)pthread_mutex_lock(&c->reading);
 	r = collect_read(c, err);
@@ -171,8 +171,8 @@ struct java_collect_window java_collect_window(const struct java_collect *c)
 {
 	struct java_collect_window w = {.from_ns = c->began_ns, .to_ns = (int64_t)clock_unix_ns()};
 
-	if (c->way->until)
-		c->way->until(c->state, &w);
+	if (c->collector->until)
+		c->collector->until(c->state, &w);
 	return w;
 }
 
@@ -183,7 +183,7 @@ int java_collect_take(struct java_collect *c, enum java_jfr_profile_kind kind,
 	int r;
 
 	(void)pthread_mutex_lock(&c->reading);
-	r = c->way->take(c->state, kind, window, ret_profile, err);
+	r = c->collector->take(c->state, kind, window, ret_profile, err);
 	(void)pthread_mutex_unlock(&c->reading);
 	return r;
 }
@@ -193,7 +193,7 @@ void java_collect_stats(struct java_collect *c, struct java_collect_stats *ret_s
 	struct java_collect_stats s = {0};
 
 	(void)pthread_mutex_lock(&c->reading);
-	c->way->stats(c->state, &s);
+	c->collector->stats(c->state, &s);
 	(void)pthread_mutex_unlock(&c->reading);
 	*ret_stats = s;
 }

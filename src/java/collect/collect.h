@@ -68,7 +68,7 @@ void java_collect_free(struct java_collect *c); /* stops it unless it is; NULL i
 DEFINE_CLEANUP(struct java_collect, java_collect_free)
 
 const struct java_vm *java_collect_vm(const struct java_collect *c);
-const char *java_collect_way(const struct java_collect *c); /* "jfr", "jvmti", "async-profiler" */
+const char *java_collect_name(const struct java_collect *c); /* "jfr", "jvmti", "async-profiler" */
 bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind);
 
 /* All that is there by now; so much at a time that a JVM that never ends cannot keep us. */

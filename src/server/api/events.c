@@ -26,9 +26,9 @@ struct happening {
 	const char *service;
 	const char *kind;
 	const char *family; /* of its snapshot; "": none */
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n_labels;
-	const struct store_label *attributes; /* where oom.rss and oom.picture are */
+	const struct label *attributes; /* where oom.rss and oom.picture are */
 	size_t n_attributes;
 };
 
@@ -52,7 +52,7 @@ static void happenings_release(struct happenings *e)
 	store_events_answer_release(&e->stored);
 }
 
-static const char *find_label(const struct store_label *labels, size_t n, const char *key)
+static const char *find_label(const struct label *labels, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(labels[i].key, key) == 0)

@@ -57,7 +57,7 @@ static void write_points(struct json *j, const double *points, size_t n)
 	json_array_end(j);
 }
 
-static void write_label(struct json *j, const struct store_label *label)
+static void write_label(struct json *j, const struct label *label)
 {
 	json_object_begin(j);
 	server_answer_text(j, "key", label->key);

@@ -111,7 +111,7 @@ static int parse_label(struct server_params *p, char *value, struct err *err)
 		return err_set(err, -EINVAL, "at most %d labels are allowed",
 			       SERVER_PARAMS_MAX_LABELS);
 	*equals = '\0';
-	p->labels[p->n_labels++] = (struct store_label){.key = value, .value = equals + 1};
+	p->labels[p->n_labels++] = (struct label){.key = value, .value = equals + 1};
 	return 0;
 }
 

@@ -55,7 +55,7 @@ struct server_params {
 	int64_t before_from_ns;
 	int64_t before_to_ns;
 	bool has_before;
-	struct store_label labels[SERVER_PARAMS_MAX_LABELS];
+	struct label labels[SERVER_PARAMS_MAX_LABELS];
 	size_t n_labels;
 	const char *types[SERVER_PARAMS_MAX_TYPES]; /* all of them; the first is
 						       text[SERVER_PARAM_TYPE] */

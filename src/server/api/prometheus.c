@@ -137,7 +137,7 @@ static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 		return 0;
 	const struct metric_point point = {
 		.metric = &registry_metrics[METRIC_JVM_PROFILING],
-		.attributes = {alloc->answer.yes && alloc->way[0] ? alloc->way : "none",
+		.attributes = {alloc->answer.yes && alloc->collector[0] ? alloc->collector : "none",
 			       alloc->answer.reason},
 		.value = alloc->answer.yes,
 	};

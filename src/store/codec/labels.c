@@ -7,7 +7,7 @@
 
 static int compare_labels(const void *va, const void *vb)
 {
-	const struct store_label *a = va, *b = vb;
+	const struct label *a = va, *b = vb;
 	int by_key = strcmp(a->key, b->key);
 
 	return by_key ? by_key : strcmp(a->value, b->value);
@@ -20,10 +20,9 @@ static int put_text(struct buf *out, const char *text)
 	return r < 0 ? r : buf_append_str(out, text);
 }
 
-int store_labels_encode(const struct store_label *labels, size_t n, struct buf *out,
-			struct err *err)
+int store_labels_encode(const struct label *labels, size_t n, struct buf *out, struct err *err)
 {
-	struct store_label sorted[STORE_LABELS_MAX];
+	struct label sorted[STORE_LABELS_MAX];
 	int r;
 
 	if (n > STORE_LABELS_MAX)
@@ -74,7 +73,7 @@ int store_labels_each(struct view kv, store_labels_fn *fn, void *ctx)
 }
 
 struct matching {
-	const struct store_label *filter;
+	const struct label *filter;
 	bool found;
 };
 
@@ -87,7 +86,7 @@ static int match_one(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-int store_labels_match(struct view kv, const struct store_label *filters, size_t n)
+int store_labels_match(struct view kv, const struct label *filters, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct matching m = {.filter = &filters[i]};

@@ -12,10 +12,9 @@
 #define STORE_LABELS_MAX_BYTES 16384U
 
 /* -E2BIG with a message past the limits. */
-int store_labels_encode(const struct store_label *labels, size_t n, struct buf *out,
-			struct err *err);
+int store_labels_encode(const struct label *labels, size_t n, struct buf *out, struct err *err);
 /* Whether every filter is among them; -EBADMSG. */
-int store_labels_match(struct view kv, const struct store_label *filters, size_t n);
+int store_labels_match(struct view kv, const struct label *filters, size_t n);
 /* Calls fn for each; -EBADMSG, or fn's negative return value. */
 typedef int store_labels_fn(void *ctx, struct view key, struct view value);
 int store_labels_each(struct view kv, store_labels_fn *fn, void *ctx);

@@ -36,14 +36,14 @@ static const char *keep_text(struct store_gather *g, struct view text)
 
 struct keeping {
 	struct store_gather *g;
-	struct store_label labels[STORE_LABELS_MAX];
+	struct label labels[STORE_LABELS_MAX];
 	size_t n;
 };
 
 static int keep_label(void *ctx, struct view key, struct view value)
 {
 	struct keeping *k = ctx;
-	struct store_label label = {keep_text(k->g, key), keep_text(k->g, value)};
+	struct label label = {keep_text(k->g, key), keep_text(k->g, value)};
 
 	if (!label.key || !label.value)
 		return -ENOMEM;
@@ -51,7 +51,7 @@ static int keep_label(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-static const struct store_label *keep_labels(struct keeping *k)
+static const struct label *keep_labels(struct keeping *k)
 {
 	return arena_dup(&k->g->answer.memory, k->labels, k->n * sizeof(*k->labels));
 }
@@ -311,8 +311,7 @@ int store_gather_add(struct store_gather *g, uint32_t id, enum store_define_part
 
 /* --- the result */
 
-static int compare_label_lists(const struct store_label *a, size_t n_a, const struct store_label *b,
-			       size_t n_b)
+static int compare_label_lists(const struct label *a, size_t n_a, const struct label *b, size_t n_b)
 {
 	for (size_t i = 0; i < n_a && i < n_b; i++) {
 		int c = strcmp(a[i].key, b[i].key);

@@ -106,7 +106,7 @@ static bool is_key(const struct store_definition *m, const char *key)
 static bool attributes_pass(const struct querying *q, const struct store_define_column *c)
 {
 	for (size_t i = 0; i < q->gather.query->n_filters; i++) {
-		const struct store_label *filter = &q->gather.query->filters[i];
+		const struct label *filter = &q->gather.query->filters[i];
 
 		for (size_t k = 0; k < c->metric->n_keys; k++) {
 			struct view value = {0};
@@ -152,7 +152,7 @@ static bool choose_columns(struct querying *q, const struct store_dictionary *d,
 static int choose_labelsets(struct querying *q, uint32_t service, uint8_t **ret_bits,
 			    struct err *err)
 {
-	struct store_label filters[STORE_LABELS_MAX];
+	struct label filters[STORE_LABELS_MAX];
 	struct store_window window = {.filters = filters};
 	sqlite3_stmt *stmt = NULL;
 	int r;

@@ -136,7 +136,7 @@ struct listing {
 };
 
 struct labels_kept {
-	const struct store_label *labels;
+	const struct label *labels;
 	size_t n;
 };
 
@@ -176,7 +176,7 @@ static const char *take_text(struct listing *l, struct view body, size_t *at)
 
 static int decode(struct listing *l, struct view block, struct store_stored_event *e)
 {
-	struct store_label *attributes;
+	struct label *attributes;
 	struct store_cursor c;
 	struct view body;
 	size_t at = 0;
@@ -208,14 +208,14 @@ static int decode(struct listing *l, struct view block, struct store_stored_even
 
 struct keeping {
 	struct listing *l;
-	struct store_label labels[STORE_LABELS_MAX];
+	struct label labels[STORE_LABELS_MAX];
 	size_t n;
 };
 
 static int keep_label(void *ctx, struct view key, struct view value)
 {
 	struct keeping *k = ctx;
-	struct store_label label = {keep_text(k->l, key), keep_text(k->l, value)};
+	struct label label = {keep_text(k->l, key), keep_text(k->l, value)};
 
 	if (!label.key || !label.value)
 		return -ENOMEM;

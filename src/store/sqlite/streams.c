@@ -236,7 +236,7 @@ static int list_sets(void *ctx, struct store_day *day, struct err *err)
 
 /* One allocation: the sets, their labels, the texts. */
 struct packing {
-	struct store_label *label;
+	struct label *label;
 	char *text;
 	size_t n_labels;
 	size_t n_bytes;
@@ -291,7 +291,7 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 	sets = calloc(1, n * sizeof(*sets) + p.n_labels * sizeof(*p.label) + p.n_bytes + 1);
 	if (!sets)
 		return err_oom(err);
-	p.label = (struct store_label *)(void *)(sets + n);
+	p.label = (struct label *)(void *)(sets + n);
 	p.text = (char *)(p.label + p.n_labels);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct span *span = (const struct span *)(void *)l.items.data + i;

@@ -386,7 +386,7 @@ static int check_entry(const struct store_writer *w, const struct store_entry *e
 }
 
 int store_writer_begin_entry(struct store_writer *w, struct store_writer_tools *t,
-			     const char *service, const struct store_label *labels, size_t n_labels,
+			     const char *service, const struct label *labels, size_t n_labels,
 			     struct err *err)
 {
 	int r;

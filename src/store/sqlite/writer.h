@@ -62,7 +62,7 @@ int store_writer_begin(struct store_writer *w, struct err *err);
  * or the labels are too long.
  */
 int store_writer_begin_entry(struct store_writer *w, struct store_writer_tools *t,
-			     const char *service, const struct store_label *labels, size_t n_labels,
+			     const char *service, const struct label *labels, size_t n_labels,
 			     struct err *err);
 /* The service in the file, and the label set in t->labels; created if missing. */
 int store_writer_service(struct store_writer *w, const char *service, struct store_dict **ret,

@@ -21,7 +21,7 @@ NOBODY = 65534
 # Of a JVM that does little: what is compiled well costs more than it saves.
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 QUICK_START = ("-J" + FIRST_COMPILER, "-J-XX:+UseSerialGC")
-SOURCES = ("java/Chaos", "java/Target", "java_ways/Ways", "jfr/Work")
+SOURCES = ("java/Chaos", "java/Target", "java_collected/Collected", "jfr/Work")
 # Without the names of code (.map) that an agent on this machine may have asked any JVM for.
 OURS = re.compile(r"\.sonde-[0-9a-f]+")
 # A /tmp of its own, where nobody else's sonde mounts anything: JVMs of other tests run beside.

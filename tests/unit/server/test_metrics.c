@@ -210,10 +210,10 @@ static struct profile *heap_of(int64_t bytes)
 /* As events were stored before: a profile whose labels say what it is. */
 static void write_old_event(struct rig *rig, int64_t time_ns, const char *killed)
 {
-	const struct store_label labels[] = {{"process.pid", "7"},
-					     {"oom.killed", killed},
-					     {"oom.rss", "4096"},
-					     {"oom.picture", "kill"}};
+	const struct label labels[] = {{"process.pid", "7"},
+				       {"oom.killed", killed},
+				       {"oom.rss", "4096"},
+				       {"oom.picture", "kill"}};
 	_cleanup_(profile_freep) struct profile *p = heap_of(100);
 	const struct store_entry e = {.service = "svc",
 				      .family = "go_oom",
@@ -228,8 +228,7 @@ static void write_old_event(struct rig *rig, int64_t time_ns, const char *killed
 
 static void write_new_event(struct rig *rig, int64_t time_ns, const char *kind, bool picture)
 {
-	const struct store_label labels[] = {{"process.pid", "8"},
-					     {"process.executable.name", "shop"}};
+	const struct label labels[] = {{"process.pid", "8"}, {"process.executable.name", "shop"}};
 	const struct event_kind row = {.name = kind, .family = "go_oom"};
 	_cleanup_(profile_freep) struct profile *p = picture ? heap_of(200) : NULL;
 	struct event event = {.kind = &row,

@@ -73,10 +73,10 @@ int store_streams(struct store *s, int64_t from_ns, int64_t to_ns,
 int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64_t to_ns,
 		    struct store_labelset **ret_sets, size_t *ret_len, struct err *err)
 {
-	static struct store_label labels[] = {{"process.pid", "2"},
-					      {"host.name", "here"},
-					      {"process.pid", "1"},
-					      {"host.name", "here"}};
+	static struct label labels[] = {{"process.pid", "2"},
+					{"host.name", "here"},
+					{"process.pid", "1"},
+					{"host.name", "here"}};
 	struct store_labelset sets[] = {{&labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
 					{&labels[2], 2, 3 * FAKE_SECOND, 6 * FAKE_SECOND}};
 

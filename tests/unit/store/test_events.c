@@ -16,7 +16,7 @@ static const struct event_kind kill_kind = {.name = "oom_kill", .family = "go_oo
 static int write_event(struct rig *rig, const char *service, int64_t time_ns, const char *sentence,
 		       struct profile *profile)
 {
-	const struct store_label labels[] = {{"process.pid", "1"}, {"host.name", "here"}};
+	const struct label labels[] = {{"process.pid", "1"}, {"host.name", "here"}};
 	struct event event = {.kind = &kill_kind,
 			      .attributes = {{"oom.rss", "4096"}, {"oom.picture", "kill"}},
 			      .n_attributes = 2,
@@ -106,7 +106,7 @@ static void events_come_back_with_their_profile(void **state)
 static void write_old(struct rig *rig, const char *pid, int64_t time_ns, int64_t live,
 		      int64_t cycles)
 {
-	const struct store_label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
+	const struct label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
 	const int64_t values[] = {live, cycles};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	const struct store_entry e = {
@@ -202,7 +202,7 @@ static void check_sums(struct rig *rig)
 
 static void old_profiles_and_new_metrics_are_one_stream(void **state)
 {
-	const struct store_label filter = {"process.pid", "2"};
+	const struct label filter = {"process.pid", "2"};
 	const struct store_window w = {.service = "svc",
 				       .type = LIVE,
 				       .from_ns = DAY_0,

@@ -100,7 +100,7 @@ static void attributes_and_labels_make_series_and_filter_them(void **state)
 	static const char *const names[] = {"waiting", "running", NULL};
 	static const size_t wanted[] = {9, 3, 1}; /* by the number of filters */
 	_cleanup_(rig_release) struct rig rig;
-	struct store_label filters[] = {{"state", "running"}, {"process.pid", "2"}};
+	struct label filters[] = {{"state", "running"}, {"process.pid", "2"}};
 	struct store_metric_query q = {
 		.service = "svc",
 		.metric = "go.goroutines",

@@ -30,7 +30,7 @@ static const struct metric test_pauses = {.name = "go.gc.pauses",
 static inline int write_points(struct rig *rig, const char *service, const char *pid,
 			       int64_t time_ns, struct metric_point *points, size_t n)
 {
-	const struct store_label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
+	const struct label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
 	const struct metrics metrics = {.points = points, .len = n};
 	const struct store_metrics e = {
 		.service = service,

@@ -128,7 +128,7 @@ static inline void add_stack(struct profile *p, unsigned int stack, int64_t allo
 static inline int write_profile(struct rig *rig, const char *service, const char *pid,
 				int64_t time_ns, const struct profile *p, struct err *err)
 {
-	const struct store_label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
+	const struct label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
 	const struct store_entry e = {
 		.service = service,
 		.family = "go_heap",

@@ -54,7 +54,7 @@ static void write_random(struct model *m, struct rig *rig, int service, int pid,
 static void check_window(const struct model *m, struct rig *rig, int service, int type, int pid,
 			 int64_t from_ns, int64_t to_ns)
 {
-	const struct store_label filter = {"process.pid", pid >= 0 ? pids[pid] : ""};
+	const struct label filter = {"process.pid", pid >= 0 ? pids[pid] : ""};
 	const struct store_window w = {
 		.service = services[service],
 		.type = type ? TYPE_INUSE : TYPE_ALLOC,
@@ -247,7 +247,7 @@ static void label_sets_past_the_limit_still_add_up(void **state)
 
 static void series_sum_deltas_and_average_snapshots(void **state)
 {
-	const struct store_label filter = {"process.pid", "2"};
+	const struct label filter = {"process.pid", "2"};
 	struct store_window w = {.service = "svc",
 				 .type = TYPE_ALLOC,
 				 .from_ns = DAY_0,

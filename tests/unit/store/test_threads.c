@@ -22,7 +22,7 @@ struct shared {
 
 static bool read_once(struct shared *s, const char *pid)
 {
-	const struct store_label filter = {"process.pid", pid};
+	const struct label filter = {"process.pid", pid};
 	const struct store_window w = {
 		.service = "svc",
 		.type = TYPE_ALLOC,

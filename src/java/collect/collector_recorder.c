@@ -1,12 +1,12 @@
 /*
- * src/java/collect/way_recorder.c: the JVM's own recorder (java/recorder/recording.h), by following
- * its files.
+ * src/java/collect/collector_recorder.c: the JVM's own recorder (java/recorder/recording.h), by
+ * following its files.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "java/collect/way.h"
+#include "java/collect/collector.h"
 #include "java/jfr/follow.h"
 
 /* Of one reading: many times what a JVM writes between two. The rest comes with the next one. */
@@ -163,7 +163,7 @@ static void recorder_stats(void *state, struct java_collect_stats *s)
 	(void)snprintf(s->why, sizeof(s->why), "%.255s", files->why);
 }
 
-const struct java_way_ops java_way_recorder = {
+const struct java_collector_ops java_collector_recorder = {
 	.name = "jfr",
 	.has_cpu = true,
 	.start = recorder_start,

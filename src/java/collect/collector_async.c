@@ -1,5 +1,5 @@
 /*
- * src/java/collect/way_async.c: async-profiler (async_profiler.h), if the user provides its
+ * src/java/collect/collector_async.c: async-profiler (async_profiler.h), if the user provides its
  * library.
  *
  * Reading may have to restart it, which waits for the JVM. So the waiting side reads, and
@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "java/collect/async_profiler.h"
-#include "java/collect/way.h"
+#include "java/collect/collector.h"
 
 static int async_start(const struct proc_id *id, const struct java_collect_options *o,
 		       void **ret_state, struct err *err)
@@ -68,7 +68,7 @@ static void async_free(void *state)
 	java_async_free(state);
 }
 
-const struct java_way_ops java_way_async = {
+const struct java_collector_ops java_collector_async = {
 	.name = "async-profiler",
 	.has_cpu = true,
 	.start = async_start,

@@ -1,12 +1,12 @@
 /*
- * src/java/collect/way_library.c: our own library in the JVM (java/jvmti/jvmti.h), if it has no
- * recorder.
+ * src/java/collect/collector_library.c: our own library in the JVM (java/jvmti/jvmti.h), if it has
+ * no recorder.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "java/collect/way.h"
+#include "java/collect/collector.h"
 #include "java/jvmti/jvmti.h"
 
 /* It ends by itself when nobody has read for so many intervals, and not within a minute. */
@@ -74,7 +74,7 @@ static void library_free(void *state)
 	java_jvmti_free(state);
 }
 
-const struct java_way_ops java_way_library = {
+const struct java_collector_ops java_collector_library = {
 	.name = "jvmti",
 	.start = library_start,
 	.vm = library_vm,

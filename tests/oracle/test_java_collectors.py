@@ -15,10 +15,10 @@ import stats
 from java_rig import (ALONE, DEBIAN, DUMP, Case, folder_for_tests, jdks, major_of,
                       ours_in)
 
-sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_ways"))
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "targets", "java_collected"))
 import async_profiler  # noqa: E402
 
-WAYS = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_ways")
+COLLECTORS = os.path.join(os.path.dirname(rig.ELF_DUMP), "java_collectors")
 # The JVM draws its samples some 1 to 2 % too seldom.
 BIAS = 0.025
 # Each wait is timed just outside of what the library times.
@@ -33,7 +33,7 @@ def sampled_within(n, checks):
 
 class Program(java_rig.Program):
     def __init__(self, home, *options, prefix=()):
-        super().__init__(home, "Ways", "-Xmx128m", *options, first="ready",
+        super().__init__(home, "Collected", "-Xmx128m", *options, first="ready",
                          prefix=[*ALONE, *prefix])
 
     def counters(self, command):
@@ -49,11 +49,11 @@ class Program(java_rig.Program):
                                                     re.M)}
 
 
-class Way:
-    """A java_ways at work."""
+class Collector:
+    """A java_collectors at work."""
 
-    def __init__(self, way, pid, state, *more):
-        self.process = subprocess.Popen([WAYS, way, str(pid), state, *more],
+    def __init__(self, collector, pid, state, *more):
+        self.process = subprocess.Popen([COLLECTORS, collector, str(pid), state, *more],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         self.samples, self.stats = [], {}
@@ -85,7 +85,7 @@ class Way:
                    if s[0] == kind and s[4][:len(frames)] == list(frames) and label in s[3])
 
 
-class WaysCase(Case):
+class CollectorCase(Case):
     home = DEBIAN
     kept = None
 
@@ -129,15 +129,15 @@ class WaysCase(Case):
         self.assertNotIn("ring", program.mapped())
         self.assertLessEqual(len(program.mapped()), 1)
 
-    def work(self, program, way):
+    def work(self, program, collector):
         """(bytes allocated, nanoseconds waited) by the program's own count."""
         waited = program.counters("nothing")[1]
         total = 0
         for _ in range(8):
             total += program.counters("alloc 1000000000")[0]
-            way.keep()
+            collector.keep()
         waited = program.counters("lock 60")[1] - waited
-        way.stop()
+        collector.stop()
         return total, waited
 
 
@@ -152,29 +152,32 @@ class JavaLibrary(unittest.TestCase):
         self.assertLessEqual(max(versions), (2, 17))
 
 
-class Jvmti(WaysCase):
+class Jvmti(CollectorCase):
     """One class for each JDK, made by load()."""
 
-    def judge(self, program, way):
-        counted, waited = self.work(program, way)
-        self.assertEqual(way.stats["dropped"], 0)
+    def judge(self, program, collector):
+        counted, waited = self.work(program, collector)
+        self.assertEqual(collector.stats["dropped"], 0)
         # Samples differ in weight: what counts is how many of the usual weight there would be.
-        n = sum(s[2] for s in way.samples if s[0] == "alloc")
-        n = min(n / max(way.stats["interval"], 1), way.stats["allocs"])
+        n = sum(s[2] for s in collector.samples if s[0] == "alloc")
+        n = min(n / max(collector.stats["interval"], 1), collector.stats["allocs"])
         # 100,016 bytes in one object, 32 bytes in a thousand; and two rounds of these checks.
         share = 100016 / 132016
         within = BIAS + sampled_within(n, 6)
-        self.near(way.sum("alloc", label="thread=main"), counted, within)
-        arrays = way.sum("alloc", "Ways.allocateArrays", "Ways.allocate", "Ways.main")
-        small = way.sum("alloc", "Ways.allocateSmall", "Ways.allocate", "Ways.main")
+        self.near(collector.sum("alloc", label="thread=main"), counted, within)
+        arrays = collector.sum("alloc", "Collected.allocateArrays", "Collected.allocate",
+                               "Collected.main")
+        small = collector.sum("alloc", "Collected.allocateSmall", "Collected.allocate",
+                              "Collected.main")
         self.near(arrays + small, counted, within)
         self.near(arrays, counted * share, BIAS + sampled_within(n * share, 6))
-        self.near(way.sum("lock", "Ways$Monitor", "Ways.hold"), waited, DELAY_WITHIN)
+        held = collector.sum("lock", "Collected$Monitor", "Collected.hold")
+        self.near(held, waited, DELAY_WITHIN)
 
     def test_totals_are_what_the_program_counts_twice_over(self):
         with self.shared() as program:
             for _ in range(2):
-                self.judge(program, Way("jvmti", program.pid, self.state))
+                self.judge(program, Collector("jvmti", program.pid, self.state))
                 self.nothing_left(program)
             # The second start has found the library of the first.
             with open(f"/proc/{program.pid}/maps", encoding="utf-8") as f:
@@ -184,47 +187,47 @@ class Jvmti(WaysCase):
 
     def test_no_code_can_be_run_from_where_it_was_loaded(self):
         with self.shared() as program:
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             with open(f"/proc/{program.pid}/mountinfo", encoding="utf-8") as f:
                 options = [line.split()[5].split(",") for line in f if ".sonde-" in line]
             self.assertEqual(len(options), 1)
             self.assertLessEqual({"noexec", "nosuid", "nodev"}, set(options[0]))
             program.counters("alloc 100000000")
-            way.stop()
-            self.assertGreater(way.sum("alloc"), 0)
+            collector.stop()
+            self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
 
     def test_it_ends_by_itself_when_sonde_was_killed(self):
         with self.shared() as program:
-            way = Way("jvmti", program.pid, self.state, "500")
+            collector = Collector("jvmti", program.pid, self.state, "500")
             # It looks at the clock when something happens: nothing does yet.
             self.assertIn("ring", program.mapped())
-            way.kill()
+            collector.kill()
             rig.wait_for(lambda: program.counters("alloc 100000000") and
                          "ring" not in program.mapped(), program.mapped)
             # What is left of files goes with the next start, which works like the first.
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
-            way.stop()
-            self.assertGreater(way.sum("alloc"), 0)
+            collector.stop()
+            self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
 
     def test_a_session_of_a_killed_sonde_gives_way_to_the_next(self):
         with self.shared() as program:
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
-            way.kill()
+            collector.kill()
             self.assertIn("ring", program.mapped())
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
-            way.stop()
-            self.assertGreater(way.sum("alloc"), 0)
+            collector.stop()
+            self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
 
     def test_what_a_killed_sonde_left_is_restored(self):
         with self.shared() as program:
-            way = Way("jvmti", program.pid, self.state)
-            way.kill()
+            collector = Collector("jvmti", program.pid, self.state)
+            collector.kill()
             self.assertEqual(len(ours_in(program.pid)), 2)
             done = subprocess.run([DUMP, "restore", self.state], capture_output=True, text=True,
                                   timeout=300)
@@ -235,32 +238,32 @@ class Jvmti(WaysCase):
 
     def test_two_at_a_time_are_one_too_many(self):
         with self.shared() as program:
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             with self.assertRaisesRegex(AssertionError, "EBUSY: another sonde"):
-                Way("jvmti", program.pid, self.state)
+                Collector("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
-            way.stop()
-            self.assertGreater(way.sum("alloc"), 0)
+            collector.stop()
+            self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
 
     def test_a_jvm_that_loads_nothing_is_left_alone(self):
         with Program(self.home, "-XX:-EnableDynamicAgentLoading") as program:
             with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*cannot load a library"):
-                Way("jvmti", program.pid, self.state)
+                Collector("jvmti", program.pid, self.state)
             self.nothing_left(program)
             program.counters("alloc 1000")
 
     def test_a_jvm_of_another_user(self):
         prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         with Program(self.home, prefix=prefix) as program:
-            way = Way("jvmti", program.pid, self.state)
+            collector = Collector("jvmti", program.pid, self.state)
             program.counters("alloc 100000000")
-            way.stop()
-            self.assertGreater(way.sum("alloc", "Ways.allocateArrays"), 0)
+            collector.stop()
+            self.assertGreater(collector.sum("alloc", "Collected.allocateArrays"), 0)
             self.nothing_left(program)
 
 
-class Async(WaysCase):
+class Async(CollectorCase):
     """async-profiler, where its library can be had."""
     major, library = 0, None
 
@@ -268,17 +271,18 @@ class Async(WaysCase):
         with Program(self.home) as program:
             if self.major < 11:
                 with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*need debug symbols"):
-                    Way("async", program.pid, self.state, self.library)
+                    Collector("async", program.pid, self.state, self.library)
                 self.nothing_left(program)
                 return
             for _ in range(2):
-                way = Way("async", program.pid, self.state, self.library)
-                counted, waited = self.work(program, way)
+                collector = Collector("async", program.pid, self.state, self.library)
+                counted, waited = self.work(program, collector)
                 # One sample each 2 MB, in two rounds.
                 within = BIAS + sampled_within(counted / (2 << 20), 2)
-                self.near(way.sum("alloc", label="thread=main"), counted, within)
-                self.near(way.sum("lock", "Ways$Monitor", "Ways.hold"), waited, DELAY_WITHIN)
-                self.assertGreater(way.sum("cpu"), 0)
+                self.near(collector.sum("alloc", label="thread=main"), counted, within)
+                held = collector.sum("lock", "Collected$Monitor", "Collected.hold")
+                self.near(held, waited, DELAY_WITHIN)
+                self.assertGreater(collector.sum("cpu"), 0)
                 self.nothing_left(program)
             program.counters("alloc 1000")
 
@@ -289,14 +293,14 @@ class Async(WaysCase):
         with Program(self.home, f"-agentpath:{copy}="
                      "start,event=itimer,loglevel=none,file=/tmp/own.jfr") as program:
             with self.assertRaisesRegex(AssertionError, "EBUSY: .*its own async-profiler"):
-                Way("async", program.pid, self.state, self.library)
+                Collector("async", program.pid, self.state, self.library)
             self.assertEqual(ours_in(program.pid), [])
             program.counters("alloc 1000")
 
     def test_a_library_that_is_none_is_refused(self):
         with Program(self.home) as program:
             with self.assertRaisesRegex(AssertionError, "ENOTSUP: .*cannot load a library"):
-                Way("async", program.pid, self.state, __file__)
+                Collector("async", program.pid, self.state, __file__)
             self.nothing_left(program)
             program.counters("alloc 1000")
 

@@ -1,10 +1,10 @@
 /*
- * tests/oracle/dump/java_ways.c: the other ways into a JVM, for tests/oracle/test_java_ways.py and
- * bench/java.py.
+ * tests/oracle/dump/java_collectors.c: the other ways into a JVM, for
+ * tests/oracle/test_java_collectors.py and bench/java.py.
  *
- *   java_ways recorder PID DIR            the JVM's own recorder
- *   java_ways jvmti PID DIR [IDLE_MS]     our library
- *   java_ways async PID DIR LIBRARY       async-profiler
+ *   java_collectors recorder PID DIR            the JVM's own recorder
+ *   java_collectors jvmti PID DIR [IDLE_MS]     our library
+ *   java_collectors async PID DIR LIBRARY       async-profiler
  *
  * Says "on", then reads lines: "read" takes in what there is and prints the samples since the last
  * time, "keep" takes in only. At the end of its input it stops, prints what is left, and "off".

@@ -1,5 +1,5 @@
 /*
- * src/java/collect/way.h: the ways to collect from a JVM, as rows of functions.
+ * src/java/collect/collector.h: the ways to collect from a JVM, as rows of functions.
  *
  * Which side of collect.h calls what, and when, is the same for all.
  */
@@ -7,7 +7,7 @@
 
 #include "java/collect/collect.h"
 
-struct java_way_ops {
+struct java_collector_ops {
 	const char *name;
 	bool has_cpu;
 	int (*start)(const struct proc_id *id, const struct java_collect_options *options,
@@ -32,6 +32,6 @@ struct java_way_ops {
 	void (*free)(void *state);
 };
 
-extern const struct java_way_ops java_way_recorder; /* way_recorder.c */
-extern const struct java_way_ops java_way_library;  /* way_library.c */
-extern const struct java_way_ops java_way_async;    /* way_async.c */
+extern const struct java_collector_ops java_collector_recorder; /* collector_recorder.c */
+extern const struct java_collector_ops java_collector_library;	/* collector_library.c */
+extern const struct java_collector_ops java_collector_async;	/* collector_async.c */

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * N times each and hold it for 5 ms, "loop" allocates until the input ends. It answers with its own
  * counters: bytes allocated, nanoseconds waited.
  */
-public final class Ways {
+public final class Collected {
 	static final class Monitor {
 	}
 
