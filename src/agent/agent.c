@@ -365,3 +365,10 @@ void agent_health(struct agent *a, struct agent_health *ret_health)
 	ret_health->cpu_ns = clock_cpu_ns();
 	ret_health->rss_bytes = own_rss_bytes();
 }
+
+void agent_sinks(struct agent *a, struct agent_sinks *ret_sinks)
+{
+	ret_sinks->len = pipeline_n_sinks(a->pipeline);
+	for (size_t i = 0; i < ret_sinks->len; i++)
+		pipeline_status(a->pipeline, i, &ret_sinks->items[i]);
+}

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "features/features.h"
 #include "pipeline/metrics.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/sink.h"
 #include "proc/id.h"
 
@@ -110,6 +111,13 @@ struct agent_health {
 	char trouble[256];	   /* for people; "" if all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);
+
+/* How each sink keeps up. */
+struct agent_sinks {
+	struct outbox_status items[PIPELINE_MAX_SINKS];
+	size_t len;
+};
+void agent_sinks(struct agent *agent, struct agent_sinks *ret_sinks);
 
 /* Whether CPUs are sampled, or the reason why not. */
 void agent_samples(const struct agent *agent, struct source_answer *ret_answer);

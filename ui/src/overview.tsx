@@ -273,6 +273,7 @@ export function HealthLine({ health }: { health: Health }) {
     [h.lost_records, 'lost records'],
     [h.cpu_samples_lost, 'lost CPU samples'],
     [h.write_failures, 'failed writes'],
+    [h.sinks.reduce((n, s) => n + s.dropped + s.spool_lost, 0), 'dropped records'],
     [h.store.profiles_lost, 'lost profiles'],
     [h.store.damaged_files, 'damaged files moved aside'],
   ];

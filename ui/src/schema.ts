@@ -29,6 +29,20 @@ export interface Feature {
   remedy: string | null;
 }
 
+export interface Sink {
+  sink: string;
+  written: number;
+  dropped: number;
+  failures: number;
+  queued: number;
+  queued_bytes: number;
+  spooled: number;
+  spooled_bytes: number;
+  spool_lost: number;
+  lag_ms: number;
+  trouble: string | null;
+}
+
 export interface Health {
   version: string;
   started: number;
@@ -55,6 +69,7 @@ export interface Health {
   oom_trouble: string | null;
   trouble: string | null;
   store: Store;
+  sinks: Sink[];
   features: Feature[] | null;
 }
 

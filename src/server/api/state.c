@@ -62,6 +62,34 @@ static void health_store(struct json *j, struct store *store)
 	json_object_end(j);
 }
 
+static void health_sinks(struct json *j, struct agent *agent)
+{
+	struct agent_sinks sinks = {};
+
+	if (agent)
+		agent_sinks(agent, &sinks);
+	json_key(j, "sinks");
+	json_array_begin(j);
+	for (size_t i = 0; i < sinks.len; i++) {
+		const struct outbox_status *s = &sinks.items[i];
+
+		json_object_begin(j);
+		server_answer_text(j, "sink", s->name);
+		server_answer_uint(j, "written", s->written);
+		server_answer_uint(j, "dropped", s->dropped);
+		server_answer_uint(j, "failures", s->failures);
+		server_answer_uint(j, "queued", s->queued);
+		server_answer_uint(j, "queued_bytes", s->queued_bytes);
+		server_answer_uint(j, "spooled", s->spooled);
+		server_answer_uint(j, "spooled_bytes", s->spooled_bytes);
+		server_answer_uint(j, "spool_lost", s->spool_lost);
+		server_answer_uint(j, "lag_ms", s->lag_ns / NS_PER_MS);
+		server_answer_text(j, "trouble", s->trouble);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 bool server_api_features(const struct server_context *context, struct features *ret_features)
 {
 	struct store_status s = {0};
@@ -99,6 +127,7 @@ int server_api_health(const struct server_request *rq, struct server_answer *a, 
 	server_answer_text(&j, "version", SONDE_VERSION);
 	health_agent(&j, rq);
 	health_store(&j, rq->context->store);
+	health_sinks(&j, rq->context->agent);
 	health_features(&j, rq->context);
 	json_object_end(&j);
 	return server_api_finish(&j, err);

@@ -176,6 +176,18 @@ void agent_health(struct agent *agent, struct agent_health *ret_health)
 					    .lag_ns = -5000000};
 }
 
+void agent_sinks(struct agent *agent, struct agent_sinks *ret_sinks)
+{
+	(void)agent;
+	*ret_sinks = (struct agent_sinks){.len = 2};
+	ret_sinks->items[0] = (struct outbox_status){.name = "store", .written = 7};
+	ret_sinks->items[1] = (struct outbox_status){.name = "far",
+						     .dropped = 3,
+						     .spooled = 4,
+						     .lag_ns = 9000000,
+						     .trouble = "connection refused"};
+}
+
 void agent_features(struct agent *agent, struct features *ret_features)
 {
 	const struct err err = {.text = "there is no BTF",
@@ -291,6 +303,10 @@ static void every_route_answers(void **state)
 	       "\"features\":[{\"feature\":\"cpu\",\"title\":\"CPU profiles\",\"state\":\"off\","
 	       "\"cause\":\"no_btf\",\"reason\":\"there is no BTF\","
 	       "\"remedy\":\"use another kernel\"},");
+	expect("/api/health", 200, "\"sinks\":[{\"sink\":\"store\",\"written\":7,\"dropped\":0,");
+	expect("/api/health", 200,
+	       "\"spooled\":4,\"spooled_bytes\":0,\"spool_lost\":0,\"lag_ms\":9,"
+	       "\"trouble\":\"connection refused\"}]");
 	/* Of the store the store itself knows. */
 	expect("/api/health", 200,
 	       "\"state\":\"off\",\"cause\":\"disk\",\"reason\":\"the disk is full\"");
