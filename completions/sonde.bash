@@ -20,7 +20,7 @@ _sonde()
 	local goroutines="--state --older --diff --system --max --core --exe --assume-layout"
 	local waits="--diff --wait --core --exe --assume-layout --ignore-symbols"
 	local stored="--data-dir --from --to"
-	local run="--listen --data-dir --interval --retention --max-disk --cpu-hz --cpu-lines --offcpu"
+	local run="--listen --data-dir --interval --retention --max-disk --spool-max --cpu-hz --cpu-lines --offcpu"
 	local top="-t --type -d --interval -n --lines -g --group -s --sort --service -b --batch --once"
 	local types="inuse_space inuse_objects alloc_space alloc_objects"
 	local words=""
@@ -116,7 +116,7 @@ _sonde()
 	--hz | --cpu-hz | --oom-watch | --nodes | --max | --rate | --force-block | --force-mutex)
 		return
 		;;
-	--assume-layout | --to | --label | --listen | --max-disk)
+	--assume-layout | --to | --label | --listen | --max-disk | --spool-max)
 		return
 		;;
 	esac

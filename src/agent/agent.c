@@ -223,6 +223,12 @@ void agent_features(struct agent *a, struct features *ret_features)
 int agent_start_in(const struct agent_processes_ops *procs, const struct agent_config *config,
 		   const struct agent_parts *parts, struct agent **ret_agent, struct err *err)
 {
+	const struct pipeline_config pipeline = {
+		.sinks = parts->sinks,
+		.n_sinks = parts->n_sinks,
+		.spool_dir = config->state_dir,
+		.spool_max_bytes = config->spool_max_bytes,
+	};
 	struct agent *a = calloc(1, sizeof(*a));
 	int r = 0;
 
@@ -237,7 +243,7 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
-	r = pipeline_open(parts->sinks, parts->n_sinks, &a->pipeline, err);
+	r = pipeline_open(&pipeline, &a->pipeline, err);
 	if (r == 0 && config->state_dir)
 		r = golang_rate_journal_open(config->state_dir, &a->configs.go.rates, err);
 	if (r == 0)
@@ -366,7 +372,7 @@ void agent_health(struct agent *a, struct agent_health *ret_health)
 	ret_health->rss_bytes = own_rss_bytes();
 }
 
-void agent_sinks(struct agent *a, struct agent_sinks *ret_sinks)
+void agent_sinks_status(struct agent *a, struct agent_sinks_status *ret_sinks)
 {
 	ret_sinks->len = pipeline_n_sinks(a->pipeline);
 	for (size_t i = 0; i < ret_sinks->len; i++)

@@ -39,6 +39,7 @@ struct agent_config {
 	 * (golang_rates_restore()).
 	 */
 	const char *state_dir;
+	uint64_t spool_max_bytes; /* of each remote sink, in state_dir */
 	/* Only these processes; none: all. Borrowed while it runs. */
 	const struct proc_id *only;
 	size_t n_only;
@@ -113,11 +114,11 @@ struct agent_health {
 void agent_health(struct agent *agent, struct agent_health *ret_health);
 
 /* How each sink keeps up. */
-struct agent_sinks {
+struct agent_sinks_status {
 	struct outbox_status items[PIPELINE_MAX_SINKS];
 	size_t len;
 };
-void agent_sinks(struct agent *agent, struct agent_sinks *ret_sinks);
+void agent_sinks_status(struct agent *agent, struct agent_sinks_status *ret_sinks);
 
 /* Whether CPUs are sampled, or the reason why not. */
 void agent_samples(const struct agent *agent, struct source_answer *ret_answer);

@@ -22,39 +22,57 @@ static void sinks_close(const struct sink_row *sinks, size_t n)
 		sinks[i].ops->close(sinks[i].sink);
 }
 
-static int pipeline_open_sinks(struct pipeline *p, const struct sink_row *sinks, size_t n,
-			       struct err *err)
+static int pipeline_open_sink(const struct pipeline_config *config, const struct sink_row *sink,
+			      struct outbox **ret_outbox, struct err *err)
 {
-	const struct outbox_config config = {};
-	int r = 0;
+	_cleanup_free_ char *dir = NULL;
+	struct outbox_config outbox = {.spool_max_bytes = config->spool_max_bytes};
 
-	for (size_t i = 0; i < n; i++) {
-		r = outbox_open(&sinks[i], &config, &p->outboxes[i], err);
-		if (r < 0) {
-			sinks_close(sinks + i + 1, n - i - 1);
-			break;
+	if (sink->ops->send && config->spool_dir) {
+		if (asprintf(&dir, "%s/spool-%s", config->spool_dir, sink->ops->name) < 0) {
+			dir = NULL;
+			sinks_close(sink, 1);
+			return err_oom(err);
 		}
-		p->ops[p->n_outboxes++] = sinks[i].ops;
+		outbox.spool_dir = dir;
 	}
-	return r;
+	return outbox_open(sink, &outbox, ret_outbox, err);
 }
 
-int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
+static int pipeline_open_sinks(struct pipeline *p, const struct pipeline_config *config,
+			       struct err *err)
+{
+	for (size_t i = 0; i < config->n_sinks; i++) {
+		const struct sink_row *sink = &config->sinks[i];
+		int r = pipeline_open_sink(config, sink, &p->outboxes[i], err);
+
+		if (r < 0) {
+			sinks_close(sink + 1, config->n_sinks - i - 1);
+			return r;
+		}
+		p->ops[p->n_outboxes++] = sink->ops;
+	}
+	return 0;
+}
+
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pipeline,
 		  struct err *err)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int r = p ? resources_new(PIPELINE_MAX_RESOURCES, &p->resources, err) : err_oom(err);
 
-	if (r == 0 && n_sinks > PIPELINE_MAX_SINKS)
+	if (r == 0 && config->n_sinks > PIPELINE_MAX_SINKS)
 		r = err_set(err, -E2BIG, "more than %d sinks", PIPELINE_MAX_SINKS);
 	if (r < 0) {
-		sinks_close(sinks, n_sinks);
+		sinks_close(config->sinks, config->n_sinks);
+		if (p)
+			resources_free(p->resources);
 		free(p);
 		return r;
 	}
 	if (gethostname(p->host, sizeof(p->host) - 1) < 0)
 		p->host[0] = 0;
-	r = pipeline_open_sinks(p, sinks, n_sinks, err);
+	r = pipeline_open_sinks(p, config, err);
 	if (r < 0) {
 		if (pipeline_stop(p, 0))
 			pipeline_free(p);

@@ -25,8 +25,14 @@
 
 struct pipeline; /* opaque */
 
-/* Takes the sinks, also on failure. */
-int pipeline_open(const struct sink_row *sinks, size_t n_sinks, struct pipeline **ret_pipeline,
+struct pipeline_config {
+	const struct sink_row *sinks; /* taken, also on failure */
+	size_t n_sinks;
+	/* Where each remote sink spools, in spool-NAME, and how much; NULL: none is remote. */
+	const char *spool_dir;
+	uint64_t spool_max_bytes;
+};
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pipeline,
 		  struct err *err);
 /*
  * Flushes everything written, and closes the sinks. Remote sinks have time until until_ns of the

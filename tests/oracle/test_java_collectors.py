@@ -143,7 +143,7 @@ class CollectorCase(Case):
 
 class JavaLibrary(unittest.TestCase):
     def test_the_library_asks_for_nothing_but_an_old_libc(self):
-        path = os.path.join(os.path.dirname(os.path.dirname(rig.ELF_DUMP)), "src", "java", "way_c",
+        path = os.path.join(os.path.dirname(os.path.dirname(rig.ELF_DUMP)), "src", "java", "agent_lib",
                             "libsonde-jvmti.so")
         needs = subprocess.run(["readelf", "-dW", "--version-info", path], capture_output=True,
                                text=True, check=True).stdout

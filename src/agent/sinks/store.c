@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "store/store.h"
 
 /* Packing is for past hours: once a minute is often enough. */
 #define SINK_MAINTAIN_NS (60 * NS_PER_SEC)
@@ -108,7 +109,7 @@ static void sink_store_close(struct sink *sink)
 	free(sink);
 }
 
-int agent_sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err)
+int agent_sink_store_open(void *store, struct sink_row *ret_row, struct err *err)
 {
 	static const struct sink_ops ops = {
 		.name = "store",

@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "pipeline/sink.h"
-#include "store/store.h"
 
-/* Writes to the store, commits and maintains it. Borrows the store. */
-int agent_sink_store_open(struct store *store, struct sink_row *ret_row, struct err *err);
+/* Writes to the store, commits and maintains it. Borrows the store, a struct store. */
+int agent_sink_store_open(void *store, struct sink_row *ret_row, struct err *err);

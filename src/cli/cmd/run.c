@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/sinks/store.h"
+#include "agent/sinks/sinks.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -48,6 +48,7 @@ enum {
 	RUN_INTERVAL,
 	RUN_RETENTION,
 	RUN_MAX_DISK,
+	RUN_SPOOL_MAX,
 	RUN_CPU_HZ,
 	RUN_CPU_LINES,
 	RUN_OFFCPU,
@@ -76,6 +77,10 @@ static const struct cli_option run_options[RUN_N] = {
 		{.name = "max-disk",
 		 .arg = "SIZE",
 		 .help = "disk space for profiles (default 2G); the oldest are deleted first"},
+	[RUN_SPOOL_MAX] = {.name = "spool-max",
+			   .arg = "SIZE",
+			   .help = "disk space for data that waits for a remote sink (default "
+				   "512M)"},
 	[RUN_CPU_HZ] = {.name = "cpu-hz",
 			.arg = "N",
 			.help = "CPU samples per second per CPU (default 99); 0 turns them off"},
@@ -107,13 +112,21 @@ static const struct cli_option run_options[RUN_N] = {
 
 /* SONDE_DATA_DIR is data_dir_path()'s. */
 static const char *const run_variables[RUN_N] = {
-	[RUN_LISTEN] = "SONDE_LISTEN",	     [RUN_INTERVAL] = "SONDE_INTERVAL",
-	[RUN_RETENTION] = "SONDE_RETENTION", [RUN_MAX_DISK] = "SONDE_MAX_DISK",
-	[RUN_GO_HEAP] = "SONDE_GO_HEAP",     [RUN_CPU_HZ] = "SONDE_CPU_HZ",
-	[RUN_CPU_LINES] = "SONDE_CPU_LINES", [RUN_OFFCPU] = "SONDE_OFFCPU",
-	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE", [RUN_VERBOSE] = "SONDE_VERBOSE",
-	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH", [RUN_GOROUTINES] = "SONDE_GOROUTINE_INTERVAL",
-	[RUN_JAVA] = "SONDE_JAVA",	     [RUN_ASYNC] = "SONDE_ASYNC_PROFILER",
+	[RUN_LISTEN] = "SONDE_LISTEN",
+	[RUN_INTERVAL] = "SONDE_INTERVAL",
+	[RUN_RETENTION] = "SONDE_RETENTION",
+	[RUN_MAX_DISK] = "SONDE_MAX_DISK",
+	[RUN_SPOOL_MAX] = "SONDE_SPOOL_MAX",
+	[RUN_GO_HEAP] = "SONDE_GO_HEAP",
+	[RUN_CPU_HZ] = "SONDE_CPU_HZ",
+	[RUN_CPU_LINES] = "SONDE_CPU_LINES",
+	[RUN_OFFCPU] = "SONDE_OFFCPU",
+	[RUN_KEEP_RATE] = "SONDE_KEEP_RATE",
+	[RUN_VERBOSE] = "SONDE_VERBOSE",
+	[RUN_OOM_WATCH] = "SONDE_OOM_WATCH",
+	[RUN_GOROUTINES] = "SONDE_GOROUTINE_INTERVAL",
+	[RUN_JAVA] = "SONDE_JAVA",
+	[RUN_ASYNC] = "SONDE_ASYNC_PROFILER",
 };
 
 struct run_config {
@@ -264,6 +277,7 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	struct run_value interval = run_value(args, RUN_INTERVAL, "15s");
 	struct run_value retention = run_value(args, RUN_RETENTION, "7d");
 	struct run_value max_disk = run_value(args, RUN_MAX_DISK, "2G");
+	struct run_value spool_max = run_value(args, RUN_SPOOL_MAX, "512M");
 	struct run_value go_heap = run_value(args, RUN_GO_HEAP, "enabled");
 	int r;
 
@@ -282,6 +296,8 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 		r = err_set(err, -EINVAL, "%s is too long", retention.name);
 	if (r == 0)
 		r = run_parse_size(&max_disk, &c->max_disk, err);
+	if (r == 0)
+		r = run_parse_size(&spool_max, &c->agent.spool_max_bytes, err);
 	if (r == 0)
 		r = run_parse_mode(&go_heap, &c->agent.go_heap, err);
 	if (r == 0)
@@ -401,9 +417,10 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 static int run_start_agent(const struct run_config *c, struct store *store,
 			   struct agent **ret_agent, struct err *err)
 {
-	struct sink_row sinks[1];
-	const struct agent_parts parts = {.sinks = sinks, .n_sinks = ARRAY_SIZE(sinks)};
-	int r = agent_sink_store_open(store, &sinks[0], err);
+	const struct agent_sink_configs configs = {.store = store};
+	struct sink_row sinks[PIPELINE_MAX_SINKS];
+	struct agent_parts parts = {.sinks = sinks};
+	int r = agent_sinks_open(&configs, sinks, &parts.n_sinks, err);
 
 	return r < 0 ? r : agent_start(&c->agent, &parts, ret_agent, err);
 }

@@ -3,7 +3,7 @@
  * recorder cannot be used (java/recorder/recording.h): no jdk.jfr module, or no place for it. JDK
  * 11 and later.
  *
- * The library (way_c/) is embedded in this program. It is placed into the private file system for
+ * The library (java/agent_lib) is embedded in this program. It is placed into the private file system for
  * recordings (place.h) and loaded by command. A JVM cannot unload it, so after the end it
  * holds no memory but its own code, and costs nothing. It stops by itself when sonde is gone, at
  * the first event after options.idle_ns. A second start reuses the loaded library.

@@ -64,10 +64,10 @@ static void health_store(struct json *j, struct store *store)
 
 static void health_sinks(struct json *j, struct agent *agent)
 {
-	struct agent_sinks sinks = {};
+	struct agent_sinks_status sinks = {};
 
 	if (agent)
-		agent_sinks(agent, &sinks);
+		agent_sinks_status(agent, &sinks);
 	json_key(j, "sinks");
 	json_array_begin(j);
 	for (size_t i = 0; i < sinks.len; i++) {

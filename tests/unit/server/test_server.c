@@ -176,10 +176,10 @@ void agent_health(struct agent *agent, struct agent_health *ret_health)
 					    .lag_ns = -5000000};
 }
 
-void agent_sinks(struct agent *agent, struct agent_sinks *ret_sinks)
+void agent_sinks_status(struct agent *agent, struct agent_sinks_status *ret_sinks)
 {
 	(void)agent;
-	*ret_sinks = (struct agent_sinks){.len = 2};
+	*ret_sinks = (struct agent_sinks_status){.len = 2};
 	ret_sinks->items[0] = (struct outbox_status){.name = "store", .written = 7};
 	ret_sinks->items[1] = (struct outbox_status){.name = "far",
 						     .dropped = 3,
