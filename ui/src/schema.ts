@@ -20,15 +20,6 @@ export interface Store {
   trouble: string | null;
 }
 
-export interface Feature {
-  feature: 'cpu' | 'off-cpu' | 'kernel-names' | 'python' | 'go' | 'java' | 'java-counters' | 'oom-kills' | 'oom-limits' | 'host-pids' | 'store';
-  title: string;
-  state: 'on' | 'limited' | 'off';
-  cause: 'disabled' | 'needs_feature' | 'privilege' | 'user_namespace' | 'pid_namespace' | 'seccomp' | 'lockdown' | 'ptrace_scope' | 'hidden' | 'not_mounted' | 'no_btf' | 'kernel' | 'machine' | 'disk' | 'other' | null;
-  reason: string | null;
-  remedy: string | null;
-}
-
 export interface Sink {
   sink: string;
   written: number;
@@ -41,6 +32,15 @@ export interface Sink {
   spool_lost: number;
   lag_ms: number;
   trouble: string | null;
+}
+
+export interface Feature {
+  feature: 'cpu' | 'off-cpu' | 'kernel-names' | 'python' | 'go' | 'java' | 'java-counters' | 'oom-kills' | 'oom-limits' | 'host-pids' | 'store';
+  title: string;
+  state: 'on' | 'limited' | 'off';
+  cause: 'disabled' | 'needs_feature' | 'privilege' | 'user_namespace' | 'pid_namespace' | 'seccomp' | 'lockdown' | 'ptrace_scope' | 'hidden' | 'not_mounted' | 'no_btf' | 'kernel' | 'machine' | 'disk' | 'other' | null;
+  reason: string | null;
+  remedy: string | null;
 }
 
 export interface Health {
