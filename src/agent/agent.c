@@ -1,4 +1,4 @@
-/* src/agent/agent.c: see agent.h. Starting, stopping, and looking at it from outside. */
+/* src/agent/agent.c: see agent.h. Starts and stops the agent, and reports its state. */
 #include "agent/agent.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "features/probe.h"
 #include "golang/rates/journal.h"
 
-/* Time for sinks to write what they have, at the end. */
+/* How long sinks may take to write their records at the end. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
-/* At the end, for JVMs to end their recordings: a second, on a busy machine many. */
+/* How long JVMs may take to end their recordings: normally a second, more on a busy machine. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
 
 bool agent_stop_pushers(struct agent *a)
@@ -47,7 +47,7 @@ static void agent_free(struct agent *a)
 		ended;
 	if (!ended)
 		return;
-	/* A thread that hangs in a reader may come back to what it uses: then that stays. */
+	/* A thread that hangs in a reader may still return, so its memory must stay. */
 	if (!agent_pool_free(a->pool))
 		return;
 	agent_targets_free(a);
@@ -61,7 +61,7 @@ static void agent_free(struct agent *a)
 	free(a);
 }
 
-/* Also where none is told to record: what an agent that was killed has left is taken out. */
+/* Runs even if Java is not recorded: it undoes what a killed agent left in JVMs. */
 static int agent_start_java(struct agent *a, struct err *err)
 {
 	const struct agent_java_config config = {.ops = &agent_java_ops_jvm,
@@ -84,7 +84,7 @@ static void agent_hear_mail(void *context)
 	agent_pool_wake(a->pool);
 }
 
-/* Execs may come by the thousand: one look serves all that came since the last. */
+/* Execs may come by the thousand: one scan covers all since the last. */
 static void agent_hear_exec(void *context)
 {
 	struct agent *a = context;
@@ -93,7 +93,7 @@ static void agent_hear_exec(void *context)
 		agent_pool_wake(a->pool);
 }
 
-/* The sources' settings from the command line. */
+/* Settings of the sources, from the command line. */
 static void agent_configure(struct agent *a)
 {
 	const struct agent_config *c = &a->config;
@@ -129,7 +129,7 @@ static bool agent_knows(const struct agent *a, const struct source_ops *ops)
 	return false;
 }
 
-/* The wanted sources of the table, and those of tests. */
+/* The enabled sources of the table, plus those of tests. */
 static void agent_list_asked(struct agent *a, const struct source_ops *const *asked)
 {
 	struct source_row rows[AGENT_SOURCES_MAX];
@@ -143,7 +143,7 @@ static void agent_list_asked(struct agent *a, const struct source_ops *const *as
 			a->sources[a->n_sources++] = (struct source_row){.ops = *asked};
 }
 
-/* What others are told of the sampler. state: NULL where it did not start. */
+/* Records whether the sampler started. state: NULL if it did not. */
 static void agent_judge_cpu(struct agent *a, void *state, int code, const struct err *err)
 {
 	a->cpu = state;
@@ -169,7 +169,7 @@ static void agent_start_pusher(struct agent *a, const struct source_row *row)
 		a->configs.go.oom = a->oom = state;
 }
 
-/* A machine where that is not possible is no failure: the others go on, and it is told why. */
+/* A source that does not work on this machine is no failure: it reports why, the others run. */
 static void agent_start_pushers(struct agent *a)
 {
 	struct source_row rows[AGENT_SOURCES_MAX];
@@ -181,7 +181,7 @@ static void agent_start_pushers(struct agent *a)
 			agent_start_pusher(a, &rows[i]);
 }
 
-/* What is left to find out, and what nobody asked for. After all parts were started. */
+/* Probes the remaining features and marks those not enabled. Call after all parts have started. */
 static void agent_settle_features(struct agent *a)
 {
 	struct features *f = &a->features;

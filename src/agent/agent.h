@@ -50,7 +50,7 @@ struct agent_config {
 struct agent; /* opaque */
 
 struct agent_parts {
-	/* Of the sources that are asked only these, NULL-terminated; NULL: all. */
+	/* Only these of the sources that are asked, NULL-terminated; NULL: all. */
 	const struct source_ops *const *asked;
 	const struct sink_row *sinks; /* taken, also on failure */
 	size_t n_sinks;
@@ -73,7 +73,7 @@ struct agent_target {
 		uint64_t last_cost_ns; /* CPU of the last collection */
 		bool slow;	       /* not responding; retried later */
 		char collector[16];    /* as in struct source_reading */
-		char trouble[256];     /* also what was done to limit its cost */
+		char trouble[256];     /* including what was done to limit its cost */
 	} sources[AGENT_SOURCES_MAX];  /* sources that are asked, and "cpu" */
 	size_t n_sources;
 	struct metrics

@@ -1,9 +1,9 @@
 /*
- * src/agent/loop.c: discover, send out what is due, write what comes back, flush; every interval.
+ * src/agent/loop.c: every interval: discover, start due jobs, write their results, flush.
  *
- * All readings of an interval carry the same time, its end, so that processes can be added up point
- * by point. The clock on the wall may jump: intervals are measured by the monotonic one, and each
- * asks anew where on the wall it ends.
+ * All readings of an interval carry the same timestamp, its end, so that processes can be summed
+ * point by point. The wall clock may jump, so intervals are measured by the monotonic clock, and
+ * each one computes its end in wall time anew.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -29,11 +29,14 @@ static void interval_begin(struct agent *a)
 {
 	int64_t length = (int64_t)a->config.interval_ns;
 	int64_t wall = (int64_t)clock_unix_ns();
-	/* The boundary that is nearest to one whole interval from now. */
+	/* The boundary nearest to one whole interval from now. */
 	int64_t stamp = (wall + length + length / 2) / length * length;
 	uint64_t now = clock_mono_ns();
 
-	/* Slowed clocks and the like: never twice the same time, unless the clock was set back. */
+	/*
+	 * Never use a timestamp twice, for example with a slewed clock, unless the clock was set
+	 * back.
+	 */
 	if (stamp == a->interval.stamp_ns)
 		stamp += length;
 	a->interval = (struct agent_interval){
@@ -45,7 +48,7 @@ static void interval_begin(struct agent *a)
 	agent_targets_verify(a);
 }
 
-/* Sums over all sinks; the trouble of the first sink that has any. */
+/* Sums over all sinks; trouble is that of the first sink that has any. */
 static void sinks_sum(const struct agent *a, struct outbox_status *ret_sum)
 {
 	struct outbox_status sum = {};
@@ -107,7 +110,7 @@ static void health_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-/* The one write path: everything collected goes to all sinks here. */
+/* The only write path: everything collected goes to all sinks here. */
 static void mail_write(struct agent *a)
 {
 	struct delivery_list later;
@@ -134,7 +137,7 @@ static void mail_write(struct agent *a)
 		pipeline_flush(a->pipeline);
 }
 
-/* Waits for a finished job or the next due one, and takes what has arrived. */
+/* Waits for a finished job or until the next one is due, then takes all results. */
 static void results_take(struct agent *a, uint64_t until_ns)
 {
 	struct agent_pool_job *done = agent_pool_take(a->pool, until_ns);
@@ -166,8 +169,8 @@ static bool sources_are_idle(const struct agent *a)
 }
 
 /*
- * Opening leaves many times of what it keeps in free pieces, and so do readings that are rare
- * because they are large; we run for weeks after it.
+ * Opening a target leaves far more free chunks than it keeps, and so do rare, large readings. The
+ * agent runs for weeks, so return them.
  */
 static void memory_return(struct agent *a)
 {
@@ -184,7 +187,7 @@ static void drain(struct agent *a)
 		results_take(a, agent_targets_patience_ns(a));
 		mail_write(a);
 	}
-	/* Their last records are written, too. */
+	/* Stopping may deliver last records: write them, too. */
 	(void)agent_stop_pushers(a);
 	mail_write(a);
 	pipeline_flush(a->pipeline);
@@ -196,8 +199,8 @@ void *agent_loop(void *arg)
 	struct agent *a = arg;
 
 	/*
-	 * What one collection needs goes back to the system: fixed, for malloc would raise the
-	 * threshold, and fill the gaps between what stays with what does not.
+	 * Memory of one collection goes back to the system. Set a fixed threshold: malloc would
+	 * raise it, and mix short-lived with long-lived chunks.
 	 */
 	(void)mallopt(M_MMAP_THRESHOLD, LOOP_LARGE_BYTES);
 

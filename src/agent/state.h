@@ -177,7 +177,7 @@ void agent_slot_answer(const struct agent_slot_source *reader, struct source_ans
 bool agent_slot_is_due(const struct agent *agent, const struct agent_slot *slot, size_t reader);
 /* The same before it is opened: between periods it waits for the next. */
 bool agent_slot_is_due_first(const struct agent *agent, size_t reader);
-/* Whether a source that said no is to be probed again, now or later. */
+/* Whether to probe a source that said no again, now or later. */
 bool agent_slot_asks_again(const struct agent_slot_source *reader);
 void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,

@@ -24,7 +24,7 @@
 struct limit_group {
 	int usage; /* descriptor */
 	uint64_t limit_bytes;
-	uint64_t used_bytes; /* at the last look */
+	uint64_t used_bytes; /* at the last check */
 	uint64_t seen_bytes; /* time of the last growth estimate */
 	uint64_t seen_ns;    /* 0: not yet */
 	bool v1;

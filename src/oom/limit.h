@@ -1,5 +1,5 @@
 /*
- * src/oom/limit.h: how near a process is to the memory limits of its cgroups, version 1 or 2.
+ * src/oom/limit.h: how close a process is to the memory limits of its cgroups, version 1 or 2.
  *
  * Page cache that the kernel would drop first does not count: a group that reads files is full of
  * it without being in danger.

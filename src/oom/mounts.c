@@ -41,7 +41,7 @@ static bool is_there(const char *dir, long magic)
 	return statfs(dir, &fs) == 0 && fs.f_type == magic;
 }
 
-/* The root group is "": paths start with a slash. magic 0: reachable or not. */
+/* The root group is "": paths start with a slash. magic 0: do not verify. */
 static void mount_set(struct oom_mount *m, const char *root, const char *dir, long magic)
 {
 	size_t n = strlen(root);
@@ -118,7 +118,7 @@ static bool v2_has_memory(const struct oom_mount *m)
 	return false;
 }
 
-/* Version 1 takes a controller away from version 2: only one already taken is used. */
+/* Version 1 takes controllers away from version 2, so use one only if already taken. */
 static int mount_detached(const char *type, const char *option, struct oom_mount *m)
 {
 	_cleanup_close_ int fs = fsopen(type, FSOPEN_CLOEXEC), tree = -1;
@@ -147,7 +147,7 @@ static bool memory_is_v1(void)
 	return line && strtoul(line + strlen("\nmemory\t"), NULL, 10) != 0;
 }
 
-/* Of the version that has the controller, which is the one that limits are in. */
+/* In the version that has the memory controller, where the limits are. */
 static int mount_own(struct oom_mounts *m, struct err *err)
 {
 	bool v1 = memory_is_v1();

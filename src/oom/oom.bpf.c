@@ -1,16 +1,16 @@
 /*
- * src/oom/oom.bpf.c: tells at once which process the kernel picks when memory runs out.
+ * src/oom/oom.bpf.c: reports at once which process the OOM killer picks.
  *
  * The tracepoint is called while the kernel holds the victim's task lock, after the fatal signal
- * was queued: whoever is told now, and is fast, finds the memory as it was.
+ * was queued: a fast reader still finds the memory intact.
  *
  * It is attached as a raw tracepoint, by name: the id that an ordinary one needs is in tracefs,
- * which containers and small machines do not mount. What it is called with depends on the kernel:
+ * which containers and small machines do not mount. Its arguments depend on the kernel:
  *
  *   before 6.8   (int pid)
  *   since        (struct task_struct *task, uid_t uid)
  *
- * Distributions took that back to older kernels, so BTF decides and not the version.
+ * Distributions backported that, so check BTF rather than the version.
  */
 #include "bpf/program.bpf.h"
 

@@ -1,6 +1,4 @@
-/*
- * src/agent/schedule/job.c: what a thread of the pool does with one target: close, look, collect.
- */
+/* src/agent/schedule/job.c: the work of a pool thread on one target: close, look, collect. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +16,7 @@ uint64_t agent_thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Those that are asked anew, or all. */
+/* Closes all sources, or only those about to be probed again. */
 static void work_close(const struct agent *a, struct agent_job *job, bool all)
 {
 	for (size_t i = 0; i < a->n_sources; i++) {
@@ -30,7 +28,7 @@ static void work_close(const struct agent *a, struct agent_job *job, bool all)
 	}
 }
 
-/* What they share goes with the last of them. */
+/* The last open source frees what they share. */
 static void work_close_shares(const struct agent *a, struct agent_job *job)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
@@ -71,7 +69,7 @@ static void work_ask(const struct agent *a, struct agent_job *job, size_t i)
 	}
 }
 
-/* By its name: what a reader knows better it says itself. */
+/* Guessed from the file name; a reader that knows better overrides it. */
 static void work_name_runtime(struct source_target *target)
 {
 	static const char *const names[] = {"java", "python", "node", "ruby", "perl", "php"};
@@ -84,7 +82,7 @@ static void work_name_runtime(struct source_target *target)
 			(void)snprintf(target->runtime, sizeof(target->runtime), "%s", names[i]);
 }
 
-/* An environment that says no says it to all, also to those that were not to be asked. */
+/* Opting out applies to all sources, even those not due to be probed. */
 static void work_opt_out(const struct agent *a, struct agent_job *job)
 {
 	work_close(a, job, true);
@@ -103,7 +101,7 @@ static void work_look(const struct agent *a, struct agent_job *job)
 	struct proc_stat st = {0};
 	struct err err = {0};
 
-	/* First, so that an exec after it is noticed as a change. */
+	/* Before anything else, so that a later exec shows as a change. */
 	(void)a->procs->stat(pid, &st, NULL);
 	job->image = st.image;
 	job->result = a->procs->info(pid, &job->target.info, &err);

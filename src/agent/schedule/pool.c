@@ -10,11 +10,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* So long a job waits for a thread before there is one more. A collection takes a millisecond. */
+/* Start another thread once a job has waited this long. A collection takes a millisecond. */
 #define POOL_PATIENCE_NS (50 * NS_PER_MS)
-/* A thread beyond the first that had nothing to do for so long leaves. */
+/* A thread beyond the first exits after this long without work. */
 #define POOL_IDLE_NS (10 * NS_PER_SEC)
-/* At the end, for threads at work; one that takes longer hangs. Idle ones are sure to leave. */
+/* How long busy threads may take at the end; beyond that they hang. Idle ones always exit. */
 #define POOL_LEAVE_NS (200 * NS_PER_MS)
 #define POOL_STACK_BYTES ((size_t)1 << 20)
 
@@ -27,8 +27,8 @@ struct agent_pool {
 	void (*run)(struct agent_pool_job *job, void *arg);
 	void *arg;
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* something is in todo, or the end has come */
-	pthread_cond_t news; /* something is in done, or somebody wakes us */
+	pthread_cond_t work; /* something is in todo, or the pool is closing */
+	pthread_cond_t news; /* something is in done, or agent_pool_take() is woken */
 	struct pool_queue todo;
 	struct pool_queue done;
 	size_t threads;
@@ -114,7 +114,7 @@ static void pool_release(struct agent_pool *pool)
 	free(pool);
 }
 
-/* The next job; NULL when this thread is to leave. With the lock held. */
+/* The next job; NULL if this thread should exit. With the lock held. */
 static struct agent_pool_job *pool_next(struct agent_pool *pool)
 {
 	while (!pool->todo.head && !pool->ending) {
@@ -154,7 +154,7 @@ static void *pool_thread(void *arg)
 	return NULL;
 }
 
-/* With the lock held. Without a thread the jobs wait, and it is tried again. */
+/* With the lock held. If no thread can be created, the jobs wait for the next attempt. */
 static void pool_spawn(struct agent_pool *pool)
 {
 	pthread_attr_t attr;

@@ -10,8 +10,8 @@
 #include "base/hash.h"
 
 /*
- * The last two fields of loadavg: "RUNNING/THREADS LAST_PID". Whatever comes moves the last pid on;
- * where nothing has come, whatever goes makes the threads fewer.
+ * The last two fields of loadavg: "RUNNING/THREADS LAST_PID". A new process advances the last pid;
+ * an exit without one lowers the number of threads.
  */
 static uint64_t world_census(void)
 {

@@ -1,10 +1,10 @@
 /*
- * src/agent/schedule/slot.c: one process as the loop knows it: what its readers said, and when they
- * are due.
+ * src/agent/schedule/slot.c: the loop's view of one process: the answers of its readers, and when
+ * they are due.
  *
- * A reader with an interval of its own is read when a new period of that length has begun, by the
- * clock on the wall: so all processes are read in the same intervals of the loop, and can be added
- * up. Where one takes too much CPU its periods become longer, by a whole number.
+ * A reader with its own interval is read once per period of that length, by the wall clock: all
+ * processes are then read in the same intervals of the loop, and can be summed. If a reader takes
+ * too much CPU, its period becomes a multiple.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "pipeline/registry/registry.h"
 
-/* Readers with an interval of their own may take this part of a CPU in it: one percent. */
+/* Readers with their own interval may use this share of a CPU: one percent. */
 #define SLOT_MAX_SHARE 100
 #define SLOT_MAX_SPACING 1000
-/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+/* Pause before retrying a target that disappears, or seems to, whenever it is examined. */
 #define RETRY_NS (1 * NS_PER_SEC)
 
 const char *agent_slot_text(const char *text)
@@ -27,7 +27,7 @@ const char *agent_slot_text(const char *text)
 	return text ? text : "";
 }
 
-/* Without memory there is no text. */
+/* Out of memory: no text. */
 static void text_set(char **text, const char *value)
 {
 	free(*text);
@@ -98,7 +98,7 @@ bool agent_slot_is_open(const struct agent *a, const struct agent_slot *slot)
 	return false;
 }
 
-/* The length of a reader's periods in intervals of the loop, without what its cost adds. */
+/* The period of a reader, in intervals of the loop, before its cost stretches it. */
 static int64_t reader_intervals(const struct agent *a, size_t reader)
 {
 	const struct source_ops *ops = a->sources[reader].ops;
@@ -151,7 +151,7 @@ void agent_slot_say_slow(struct agent *a, struct agent_slot *slot, uint64_t now)
 	}
 }
 
-/* Its periods become as long as it takes to stay below what it may cost. */
+/* Stretches the period until the reader stays below its maximum cost. */
 static void reader_pace(const struct agent *a, struct agent_slot_source *r, size_t reader,
 			const char *note)
 {
@@ -173,7 +173,7 @@ static void reader_pace(const struct agent *a, struct agent_slot_source *r, size
 	text_set(&r->trouble, text);
 }
 
-/* Whether there is something to read can change from one reading to the next. */
+/* A reader may be idle in one reading and not in the next. */
 static void reader_take_idle(struct agent_slot_source *r, const struct source_reading *reading)
 {
 	const char *reason = agent_slot_text(reading->idle),
@@ -187,7 +187,7 @@ static void reader_take_idle(struct agent_slot_source *r, const struct source_re
 		text_set(&r->remedy, remedy);
 }
 
-/* Takes the record; lost without memory. */
+/* Takes the record, which is lost if out of memory. */
 static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct record *record,
 			 struct record_time when)
 {
@@ -205,7 +205,7 @@ static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_
 				 struct source_reading *reading)
 {
 	struct agent_slot_source *r = &slot->sources[i];
-	/* A clock that was set back gives no negative duration. */
+	/* If the clock was set back, the duration must not be negative. */
 	const struct record_time when = {
 		.time_ns = a->interval.stamp_ns,
 		.duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
@@ -250,7 +250,7 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	slot_deliver_reading(a, slot, i, reading);
 }
 
-/* -ESRCH is for agent_targets_receive(). */
+/* agent_targets_receive() handles -ESRCH. */
 static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 		      const struct agent_job *job)
 {
@@ -264,7 +264,7 @@ static void slot_fail(struct agent *a, struct agent_slot *slot, size_t i,
 	live_drop(&r->live);
 	if (a->sources[i].ops->interval_ns)
 		r->period = reader_period(a, r, i);
-	/* It cannot be read any more: then it is asked anew, and says why. */
+	/* No longer readable: probe again to learn why. */
 	if (code == -ENOTSUP) {
 		r->ask_again = true;
 		slot->retry_ns = clock_mono_ns() + RETRY_NS;
@@ -285,12 +285,12 @@ static void reader_begin(const struct agent *a, struct agent_slot_source *r, siz
 	text_set(&r->trouble, NULL);
 }
 
-/* Its name may have changed, by an exec or by its environment. */
+/* The name may change by an exec, or by the environment. */
 static void slot_name(const struct agent *a, struct agent_slot *slot)
 {
 	const struct resource *resource = NULL;
 
-	/* Without memory it has none, and is not written. */
+	/* Out of memory: no resource, so nothing is written. */
 	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
 	resource_unref(slot->resource);
 	slot->resource = resource;
@@ -299,7 +299,7 @@ static void slot_name(const struct agent *a, struct agent_slot *slot)
 void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
 {
 	slot->asked_ns = clock_mono_ns();
-	/* All of it, not some of its readers. */
+	/* The whole process was collected, not just some readers. */
 	if (job->what & AGENT_JOB_COLLECT) {
 		slot->look_again = false;
 		slot->looked_ns = slot->asked_ns;

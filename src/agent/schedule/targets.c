@@ -1,9 +1,9 @@
 /*
- * src/agent/schedule/targets.c: the processes that the agent knows, and what is due for each.
+ * src/agent/schedule/targets.c: the processes the agent knows, and what is due for each.
  *
- * A list of pids is cheap and read every second, so that short-lived processes are seen; what is
- * known of a process is checked once an interval. Collections are spread over the rounds of an
- * interval by a hash of the pid: the same process always has the same place in it.
+ * A list of pids is cheap: it is read every second, to catch short-lived processes. Known processes
+ * are checked once per interval. Collections are spread over the rounds of an interval by a hash of
+ * the pid, so a process always has the same place in it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,45 +17,45 @@
 #include "base/hash.h"
 
 #define SCAN_NS (1 * NS_PER_SEC)
-/* The same where we hear of new programs: there may be thousands a second. */
+/* The same if we are told of execs: there may be thousands a second. */
 #define SCAN_HEARD_NS (100 * NS_PER_MS)
-/* A scan takes a microsecond or two per process: with thousands of them there are fewer scans. */
+/* A scan takes a microsecond or two per process: with thousands of them, scan less often. */
 #define SCAN_MAX_SHARE 1000 /* one thousandth of a CPU */
 /*
- * Most processes of a busy machine are gone after a second, or are another program by then: looking
- * at each would be most of our work.
+ * Most processes of a busy machine exit or exec within a second: examining each would be most of
+ * our work.
  */
 #define SETTLE_NS (1 * NS_PER_SEC)
-/* A process that was just forked often executes another program: it is watched more closely. */
+/* A new process often execs: watch it more closely. */
 #define YOUNG_NS (10 * NS_PER_SEC)
-/* How often a no is asked again that may become a yes. */
+/* How often to probe again after a no that may become a yes. */
 #define ASK_AGAIN_NS (60 * NS_PER_SEC)
-/* A target that goes whenever it is looked at, or seems to, is not looked at all the time. */
+/* Pause before retrying a target that disappears, or seems to, whenever it is examined. */
 #define RETRY_NS (1 * NS_PER_SEC)
 /* How long pushed records wait for their process to be examined. */
 #define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /*
- * Of an interval. Who wakes up for each process by itself finds the CPU's caches cold every time,
- * which doubles what a small one costs; all at once would be felt.
+ * Rounds per interval. Waking up for each process separately finds the CPU's caches cold every
+ * time, which doubles the cost of a small one; all at once would cause a noticeable spike.
  */
 #define ROUNDS 6
-/* Each takes memory while it waits; more than there are threads that can hang. */
+/* More than there are threads that can hang; each waiting job takes memory. */
 #define JOBS_MAX ((size_t)2 * AGENT_POOL_MAX_THREADS)
 /*
- * At the end: nothing came back for so long, so what is still out hangs. On a slow machine many
- * that do not may take longer, but not without end: some may be slow on purpose.
+ * At the end: if no job has returned for this long, the remaining ones hang. On a slow machine many
+ * good jobs may take longer in total, but that is limited, too: some may be slow on purpose.
  */
 #define DRAIN_ANSWER_NS (3 * NS_PER_SEC)
 #define DRAIN_NS (30 * NS_PER_SEC)
 
-/* Its process is no more: nothing of it is shown, and its readers are closed when it answers. */
+/* The process is gone: hide it, and close its readers when its job returns. */
 static void slot_leave(struct agent *a, struct agent_slot *slot)
 {
 	struct agent_slot **leaving =
 		reallocarray(a->leaving, a->n_leaving + 1, sizeof(struct agent_slot *));
 
-	/* Without memory for a list it is leaked, which is better than to close what is in use. */
+	/* Out of memory for the list: leak it rather than close what is in use. */
 	if (!leaving)
 		return;
 	slot->gone = true;
@@ -78,7 +78,7 @@ static void known_add(struct agent *a, struct agent_known *known, size_t *len, p
 		slot = agent_slot_new(a, pid, &st);
 		if (!slot)
 			return;
-		/* Except at the start: then it has lived for a while. */
+		/* Except at the start, when processes are already old. */
 		if (a->known)
 			slot->retry_ns = slot->found_ns + SETTLE_NS;
 		a->health.targets++;
@@ -94,7 +94,7 @@ static void known_drop(struct agent *a, const struct agent_known *k)
 	slot_leave(a, k->slot);
 }
 
-/* Two sorted lists: what is known and what there is. */
+/* Merges two sorted lists: known and existing processes. */
 static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
 			struct agent_known *merged)
 {
@@ -122,7 +122,7 @@ static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
 		slot->look_again = true;
 }
 
-/* What was refused for other reasons than its file may execute itself and be another then. */
+/* A process refused for a reason other than its file may exec into one that is not. */
 static bool slot_is_refused_for_now(const struct agent *a, const struct agent_slot *slot)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
@@ -131,7 +131,7 @@ static bool slot_is_refused_for_now(const struct agent *a, const struct agent_sl
 	return false;
 }
 
-/* Those that are likely to execute something, or for which it matters most. */
+/* Checks processes likely to exec, and those where it matters most. */
 static void execs_watch(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
@@ -165,11 +165,11 @@ static int list_only(const struct agent *a, pid_t **ret_pids, size_t *ret_len)
 	return 0;
 }
 
-/* Who has come and who has gone. */
+/* Finds new and exited processes. */
 static void known_update(struct agent *a)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	/* First, so that what comes after it is noticed as a change. */
+	/* Before listing, so that later arrivals show as a change. */
 	uint64_t census = a->procs->census();
 	struct agent_known *merged;
 	size_t n_pids;
@@ -188,7 +188,7 @@ static void known_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-/* When the next look is due: earlier where a program was heard to start. */
+/* When the next scan is due: earlier after an exec. */
 static uint64_t targets_scan_ns(struct agent *a)
 {
 	return atomic_load(&a->exec_heard) ? MIN(a->scan_ns, a->heard_scan_ns) : a->scan_ns;
@@ -220,7 +220,7 @@ void agent_targets_verify(struct agent *a)
 		struct agent_known *k = &a->known[i];
 		struct proc_stat st;
 
-		/* What is dropped here and still there is found again by the next scan. */
+		/* If it still exists, the next scan finds it again. */
 		if (!k->slot)
 			continue;
 		if (a->procs->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
@@ -237,7 +237,7 @@ void agent_targets_verify(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
-/* Which readers are asked and which collected, of all that a slot has. */
+/* Picks the readers of a slot to probe and to collect. */
 static void job_choose(const struct agent *a, const struct agent_slot *slot, struct agent_job *job)
 {
 	bool anew = job->what & AGENT_JOB_COLLECT && job->what & AGENT_JOB_LOOK;
@@ -257,7 +257,7 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 {
 	struct agent_job *job = calloc(1, sizeof(*job));
 
-	/* Without memory it is due again at the next turn. */
+	/* Out of memory: it is due again next time. */
 	if (!job)
 		return;
 	job->slot = slot;
@@ -266,7 +266,7 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 	job->shares = slot->shares;
 	job->may_open = a->n_open < AGENT_MAX_PROFILED || agent_slot_is_open(a, slot);
 	job_choose(a, slot, job);
-	/* What is about to be opened counts, or too many could be at once. */
+	/* Count it now, or too many could be opened at once. */
 	if ((what & AGENT_JOB_LOOK) && job->may_open && !agent_slot_is_open(a, slot))
 		a->n_open++;
 	slot->job = job;
@@ -275,7 +275,7 @@ static void job_send(struct agent *a, struct agent_slot *slot, unsigned int what
 	agent_pool_push(a->pool, &job->pool);
 }
 
-/* When in this interval the process is read; the rest of it is for what takes longer. */
+/* When to read the process in this interval; the end of the interval is slack for slow ones. */
 static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot)
 {
 	uint64_t span = a->config.interval_ns / 10 * 8;
@@ -284,7 +284,7 @@ static uint64_t slot_due_ns(const struct agent *a, const struct agent_slot *slot
 	       hash_mix((uint64_t)slot->target.info.id.pid) % ROUNDS * (span / ROUNDS);
 }
 
-/* Whether some of its readers are to be asked once more, and nothing else is to be done. */
+/* Whether some of its readers should be probed again and nothing else is due. */
 static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *slot, uint64_t now)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
@@ -294,7 +294,7 @@ static bool slot_is_asked_again(const struct agent *a, const struct agent_slot *
 	return false;
 }
 
-/* What is to be done with it now; *ret_next becomes earlier when something is due later. */
+/* What to do with it now; lowers *ret_next if something is due later. */
 static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t now,
 			     uint64_t *ret_next)
 {
@@ -305,9 +305,9 @@ static unsigned int slot_due(struct agent *a, struct agent_slot *slot, uint64_t 
 		return 0;
 	}
 	if (!slot->looked_ns || slot->look_again)
-		/* The baseline is read at once: what comes after it is known. */
+		/* Read the baseline at once, so that everything after it counts. */
 		return AGENT_JOB_CLOSE | AGENT_JOB_LOOK | AGENT_JOB_COLLECT;
-	/* Its other readers go on; these begin when all are collected the next time. */
+	/* Its other readers go on; these begin with the next full collection. */
 	if (slot_is_asked_again(a, slot, now))
 		return AGENT_JOB_CLOSE | AGENT_JOB_LOOK;
 	if (!agent_slot_is_open(a, slot) || slot->collected == a->interval.number)
@@ -343,8 +343,8 @@ uint64_t agent_targets_send_due(struct agent *a)
 	(void)pthread_mutex_lock(&a->lock);
 	leaving_send(a);
 	/*
-	 * Each that comes back brings us here again. Where an interval is too short for all, it is
-	 * not always the same ones that go without.
+	 * Each job that returns brings us here again. If an interval is too short for all, rotate,
+	 * so that it is not always the same ones that miss out.
 	 */
 	for (size_t i = 0; i < a->n_known && a->jobs_out < JOBS_MAX; i++) {
 		struct agent_slot *slot =
@@ -385,7 +385,7 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 
 /*
  * Finds its resource, and whether it may be shown: the environment of the process, read when it is
- * examined, may set another name or opt out. Nothing is known of processes that exited before that.
+ * examined, may set another name or opt out. Processes that exited before that are unknown.
  */
 static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct delivery *d)
 {
@@ -394,7 +394,7 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 	if (!slot)
 		return AGENT_DELIVERY_TAKE;
 	if (!slot->looked_ns)
-		/* One that does not answer is not waited for without end. */
+		/* Never wait forever for one that does not answer. */
 		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? AGENT_DELIVERY_LATER
 									   : AGENT_DELIVERY_LEAVE;
 	if (slot->target.info.opted_out)
@@ -423,7 +423,7 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 	return verdict;
 }
 
-/* With readings nobody took, for example of an exited process. */
+/* Also frees readings nobody took, for example of an exited process. */
 static void job_free(const struct agent *a, struct agent_job *job)
 {
 	for (size_t i = 0; i < a->n_sources; i++)
@@ -452,7 +452,9 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 		agent_slot_take_looks(a, slot, job);
 	if ((job->what & AGENT_JOB_COLLECT) && agent_slot_is_open(a, slot))
 		agent_slot_take_readings(a, slot, job);
-	/* Gone or another program: the next scan finds out which, and looks again if it lives. */
+	/*
+	 * It exited or called exec: the next scan finds out which, and examines it again if alive.
+	 */
 	if (job->result == -ESRCH) {
 		slot->look_again = true;
 		slot->retry_ns = clock_mono_ns() + RETRY_NS;

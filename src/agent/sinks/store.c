@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "store/store.h"
 
-/* Packing is for past hours: once a minute is often enough. */
+/* Packing applies to past hours: once a minute is enough. */
 #define SINK_MAINTAIN_NS (60 * NS_PER_SEC)
 
 struct sink {

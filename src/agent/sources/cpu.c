@@ -15,29 +15,29 @@
 #include "base/clock.h"
 #include "cpu/profiler.h"
 
-/* How long an interval's end may wait for the sampler to notice. */
+/* How long the sampler may take to notice the end of an interval. */
 #define CPU_POLL_MS 250
-/* Intervals without an answer until it counts as stuck. */
+/* Requests without an answer before it counts as stuck. */
 #define CPU_STUCK_ASKS 3
 #define CPU_STOP_SECONDS 3
 
 struct agent_cpu {
 	struct agent_cpu_config config;
 	struct inbox *inbox;	       /* where profiles go */
-	struct cpu_profiler *profiler; /* of the thread */
+	struct cpu_profiler *profiler; /* used by the thread only */
 	pthread_t thread;
-	pthread_mutex_t telling; /* held while calling others */
-	atomic_bool deaf;	 /* they are gone */
+	pthread_mutex_t telling; /* held while calling into others */
+	atomic_bool deaf;	 /* never call them again */
 
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* protects everything below */
 	pid_t tid;
 	bool stopping;
-	bool abandoned; /* the thread is to free it all, */
-	bool ended;	/* unless it has ended already */
+	bool abandoned; /* the thread frees everything, */
+	bool ended;	/* unless it has already ended */
 	bool asked;
-	bool collecting;      /* the previous request */
-	unsigned int n_asked; /* since the last answer */
-	uint64_t asked_ns;    /* the first of them */
+	bool collecting;      /* the previous request is in progress */
+	unsigned int n_asked; /* requests since the last answer */
+	uint64_t asked_ns;    /* time of the first of them */
 	struct record_time when;
 	struct agent_cpu_health health;
 };
@@ -51,7 +51,7 @@ static uint64_t cpu_total(const struct profile *p)
 	return total;
 }
 
-/* What one collection brings, until it is handed over in one piece. */
+/* The results of one collection, handed over as a whole. */
 struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
@@ -95,7 +95,7 @@ static int batch_add(void *context, struct cpu_profile *profile)
 	return r;
 }
 
-/* Never after it was abandoned: the listener is gone. */
+/* Never call it once abandoned: the listener is gone. */
 static void tell_exec(struct agent_cpu *c)
 {
 	(void)pthread_mutex_lock(&c->telling);
@@ -194,7 +194,7 @@ static void *cpu_loop(void *arg)
 void agent_cpu_ask(struct agent_cpu *c, struct record_time when)
 {
 	(void)pthread_mutex_lock(&c->lock);
-	/* It has not started the last one: this interval joins it. */
+	/* The last request has not started yet: this interval joins it. */
 	if (c->asked)
 		when.duration_ns += c->when.duration_ns;
 	c->when = when;
@@ -214,7 +214,7 @@ bool agent_cpu_is_idle(struct agent_cpu *c)
 	return idle;
 }
 
-/* The function of the kernel in which the thread sleeps; "" where that is not told. */
+/* The kernel function the thread sleeps in; "" if unknown. */
 static void where_it_sleeps(pid_t tid, char *ret, size_t size)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -223,7 +223,7 @@ static void where_it_sleeps(pid_t tid, char *ret, size_t size)
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stack", (int)tid);
 	f = fopen(path, "re");
-	/* The innermost first: [<0>] function+0x1a/0x2b */
+	/* Innermost first: [<0>] function+0x1a/0x2b */
 	name = f && fgets(line, sizeof(line), f) ? strstr(line, "] ") : NULL;
 	(void)snprintf(ret, size, "%.*s", name ? (int)strcspn(name + 2, "+\n") : 0,
 		       name ? name + 2 : "");
@@ -283,7 +283,7 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
 	return 0;
 }
 
-/* The thread hangs: it frees everything itself, if ever it comes back. */
+/* The thread hangs: it frees everything itself if it ever returns. */
 static void abandon(struct agent_cpu *c, const struct timespec *until)
 {
 	pthread_t thread = c->thread;

@@ -31,7 +31,7 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
 		    struct agent_cpu **ret_cpu, struct err *err);
 /* Delivers what was sampled so far, with this time. */
 void agent_cpu_ask(struct agent_cpu *cpu, struct record_time when);
-/* Everything asked for was delivered. */
+/* Everything requested was delivered. */
 bool agent_cpu_is_idle(struct agent_cpu *cpu);
 /* NULL is fine. A hanging thread is abandoned; it never touches the inbox again. */
 void agent_cpu_stop(struct agent_cpu *cpu);

@@ -1,9 +1,9 @@
 /*
- * src/agent/sources/go_contention.c: the readers of block and mutex profiles of Go programs, where
- * these have turned them on.
+ * src/agent/sources/go_contention.c: the readers of block and mutex profiles of Go programs that
+ * have enabled them.
  *
- * A program may do so at any time. While it has not, its rate is all that is read; before that its
- * buckets once, so that nothing of what comes later is lost.
+ * A program may enable them at any time. Until then only its rate is read, after reading its
+ * buckets once, so that no later event is lost.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,7 @@ struct go_contention {
 	struct agent_go_program *program;
 	struct golang_contention *contention;
 	enum golang_contention_kind kind;
-	bool settled; /* it is off, and all that was counted before is known */
+	bool settled; /* it is off, and all earlier counts are known */
 	uint64_t bad_buckets;
 };
 
@@ -77,7 +77,7 @@ static int contention_collect_busy(struct go_contention *g, struct source_readin
 	g->settled = rate == 0;
 	if (rate == 0)
 		contention_say_idle(g, reading);
-	/* Off, and nothing was counted since: there is nothing to write. */
+	/* Off, and no new counts: nothing to write. */
 	if (rate == 0 && reading->profile && profile_n_samples(reading->profile) == 0)
 		source_reading_release(reading);
 	return 0;

@@ -1,8 +1,8 @@
 /*
  * src/agent/sources/go_goroutines.c: the reader of goroutine profiles, by state.
  *
- * Stacks are those of the program's own profile; that goroutines wait, and do not run, is told by
- * types beside the one that counts them all, so that each state can be shown by itself.
+ * Stacks match the program's own goroutine profile. Waiting goroutines have sample types of their
+ * own next to the one that counts all, so that each state can be shown separately.
  */
 #include <errno.h>
 #include <math.h>

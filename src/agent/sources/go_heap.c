@@ -1,6 +1,6 @@
 /*
- * src/agent/sources/go_heap.c: the reader of Go heap profiles; and the last picture of a program,
- * for which the heap comes first, and its goroutines where there is time.
+ * src/agent/sources/go_heap.c: the reader of Go heap profiles, and of OOM snapshots: the heap
+ * first, then goroutines if time permits.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,22 +16,22 @@
 #include "golang/rates/rates.h"
 #include "profile/tree.h"
 
-/* How long a program's last reading may wait for one that is under way; others are dying, too. */
+/* How long the final read may wait for one in progress; other processes are dying, too. */
 #define GO_HEAP_LAST_NS (200 * NS_PER_MS)
-/* And its picture. */
+/* The same for its snapshot. */
 #define GO_HEAP_PICTURE_NS (3 * NS_PER_SEC)
-/* Of a program with more, none are read when it is killed: it does not live that long. */
+/* With more goroutines than this, read none on a kill: the program does not live long enough. */
 #define GO_HEAP_LAST_GOROUTINES 20000
 
 struct go_heap {
-	atomic_uint refs; /* the loop's, and that of agent/sources/oom.h */
+	atomic_uint refs; /* held by the loop and by agent/sources/oom.h */
 	const struct agent_go_source_config *config; /* borrowed */
 	struct agent_go_program *program;
 	struct golang_heap *heap;
 	struct proc_id id;
-	struct golang_rate_hold rate; /* that was forced */
-	uint64_t bad_buckets;	      /* refused so far: each is lost once */
-	bool has_goroutines;	      /* those of the last reading of all */
+	struct golang_rate_hold rate; /* the forced rate */
+	uint64_t bad_buckets;	      /* refused so far: each counts as lost once */
+	bool has_goroutines;	      /* read along with the final heap */
 };
 
 static int go_heap_probe(const void *config, struct source_shares *shares,
@@ -72,7 +72,7 @@ static int go_heap_read_goroutines(struct go_heap *g, struct golang_goroutines *
 	return r;
 }
 
-/* One pass: what it shows need not be of one GC cycle (golang/heap/heap.h), and time is short. */
+/* One pass: the data need not be of one GC cycle (golang/heap/heap.h), and time is short. */
 static int go_heap_read_now(void *state, bool last)
 {
 	struct golang_goroutines *gs;
@@ -81,7 +81,7 @@ static int go_heap_read_now(void *state, bool last)
 
 	if (last && !agent_go_program_lock_in_time(g->program, GO_HEAP_LAST_NS))
 		return -EBUSY;
-	/* Whoever reads it at this moment brings just that. */
+	/* Another reader is at it right now, so the data is fresh anyway. */
 	if (!last && !agent_go_program_try_lock(g->program))
 		return 0;
 	r = golang_heap_read_last(g->heap, NULL);
@@ -117,7 +117,7 @@ static int go_heap_picture(void *state, struct profile **ret_profile, struct err
 	return r;
 }
 
-/* Of a killed program what was read with its heap; of others what there is now. */
+/* Of a killed program, those read with its heap; of others, the current ones. */
 static int go_heap_goroutines(void *state, bool killed, struct profile **ret_profile,
 			      struct err *err)
 {
@@ -131,7 +131,7 @@ static int go_heap_goroutines(void *state, bool killed, struct profile **ret_pro
 		r = go_heap_read_goroutines(g, &gs, err);
 	else if (g->has_goroutines)
 		r = agent_go_program_goroutines(g->program, g->config->goroutine_max, &gs, err);
-	/* Who is killed may have been read once more since, in vain. */
+	/* A killed program may have been read once more since, without success. */
 	if (r == 0 && (!gs || golang_goroutines_count(gs) == 0))
 		r = err_set(err, -ENODATA, "process %d exited before it could be read",
 			    (int)g->id.pid);
@@ -151,7 +151,7 @@ static const struct agent_oom_source_ops go_heap_oom = {
 	.unref = go_heap_unref,
 };
 
-/* Without memory for it there is one picture less. */
+/* Out of memory: it has no OOM snapshot. */
 static void go_heap_watch(struct go_heap *g, const struct source_target *target)
 {
 	if (!g->config->oom)
@@ -196,7 +196,7 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 			"memory profiling is off in this process");
 }
 
-/* With the program's lock: another reader's last picture may be under way. */
+/* With the program's lock: another reader's OOM snapshot may be in progress. */
 static int go_heap_open_busy(struct go_heap *g, struct err *err)
 {
 	int r;

@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "proc/mem.h"
 
-/* Of one that claims to have more, none are read: the list alone would take our memory. */
+/* If a program claims more than this, read none: the list alone would use up our memory. */
 #define PROGRAM_MAX_GOROUTINES 2000000
 
 struct agent_go_program {
 	atomic_uint refs;
-	pthread_mutex_t busy; /* of all that follows */
+	pthread_mutex_t busy; /* protects everything below */
 	struct golang_process *process;
-	struct golang_goroutines *goroutines; /* NULL: not asked for yet */
+	struct golang_goroutines *goroutines; /* NULL: not requested yet */
 	uint64_t n_goroutines;
 };
 
@@ -40,7 +40,7 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 
 /* Shared by its sources. */
 struct go_share {
-	bool asked; /* whether it is a Go program */
+	bool asked; /* whether its runtime has been probed */
 	bool is_go;
 	struct agent_go_program *program; /* NULL: not open */
 };
@@ -91,7 +91,7 @@ static struct agent_go_program *program_new(void)
 	if (!p)
 		return NULL;
 	p->refs = 1;
-	/* The one who reads the last picture is in a hurry, and may wait for one who is not. */
+	/* The reader of an OOM snapshot is in a hurry, and may have to wait for one that is not. */
 	(void)pthread_mutexattr_init(&attr);
 	(void)pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	if (pthread_mutex_init(&p->busy, &attr)) {

@@ -42,7 +42,7 @@ static uint64_t heap_inuse(const struct golang_metrics *m)
 	return m->heap_inuse_bytes;
 }
 
-/* 0 where none is set: then it is left out. */
+/* 0 if no limit is set: the metric is omitted. */
 static uint64_t memory_limit(const struct golang_metrics *m)
 {
 	return m->memory_limit_bytes > 0 && m->memory_limit_bytes < INT64_MAX

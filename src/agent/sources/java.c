@@ -25,9 +25,9 @@
 struct java_reader {
 	struct agent_java_program *program;
 	enum java_jfr_profile_kind kind;
-	uint64_t began; /* the recording that was read last, */
-	uint64_t lost;	/* and how much of it was lost by then */
-	/* Of the last reading, which borrows them. */
+	uint64_t began; /* the recording read last, */
+	uint64_t lost;	/* and its events lost by then */
+	/* Texts of the last reading, which borrows them. */
 	char why[256];
 	char remedy[256];
 };
@@ -39,7 +39,7 @@ static void java_refuse(struct source_answer *answer, bool of_file, enum err_cau
 	source_answer_no(answer, cause, reason, remedy);
 }
 
-/* What runs a JVM later on is known by its name only. */
+/* Launchers that exec or load a JVM later are known by name only. */
 static bool java_is_launcher(const struct source_target *target)
 {
 	const char *slash = strrchr(target->info.exe, '/');
@@ -50,10 +50,10 @@ static bool java_is_launcher(const struct source_target *target)
 
 /* Shared by its sources. */
 struct java_share {
-	bool asked; /* whether it is a Java program */
+	bool asked; /* whether it has been probed */
 	bool is_java;
-	struct java_vm vm;		    /* then */
-	struct agent_java_program *program; /* NULL: it is not told to record */
+	struct java_vm vm;		    /* if so */
+	struct agent_java_program *program; /* NULL: it is not being recorded */
 };
 
 static void java_share_release(void *arg)
@@ -98,7 +98,7 @@ static int java_look(struct source_shares *shares, struct source_target *target,
 	return 0;
 }
 
-/* One that starts does not yet say what it is. */
+/* A JVM that is still starting does not identify itself yet. */
 static void java_refuse_vm(struct java_share *share, struct source_answer *answer)
 {
 	java_refuse(answer, false, share->vm.cause, share->vm.reason, "");
@@ -201,7 +201,7 @@ static int java_cpu_open(const void *config, struct source_shares *shares,
 	return java_open(config, shares, target, JAVA_JFR_PROFILE_CPU, ret_state, err);
 }
 
-/* The leaf of a wait is the class of the lock: those of java.util.concurrent park. */
+/* The leaf of a wait is the class of the lock; locks of java.util.concurrent park. */
 static bool java_is_park(const struct profile *p, const struct profile_sample *s)
 {
 	const struct profile_location *leaf;
@@ -279,7 +279,7 @@ static int java_count(const struct java_reader *reader, struct source_reading *r
 	return r;
 }
 
-/* Events that are lost are of all profiles: they are counted once. */
+/* Lost events belong to all profiles: count them once. */
 static void java_count_lost(struct java_reader *reader, struct java_collect *c, uint64_t began,
 			    struct source_reading *reading)
 {
@@ -316,7 +316,7 @@ static int java_read(struct java_reader *reader, uint64_t began, struct source_r
 		     struct err *err)
 {
 	struct java_collect *c = agent_java_program_lock(reader->program);
-	const struct java_collect_window times = {0}; /* the loop's to say */
+	const struct java_collect_window times = {0}; /* the loop sets the times */
 	int r = 0;
 
 	if (c)
@@ -369,7 +369,7 @@ static int java_collect(void *arg, struct source_reading *ret_reading, struct er
 	struct source_reading reading = {0};
 	int r;
 
-	/* First: what is there when it says that it has ended is all there will be. */
+	/* Before reading: once it reports its end, no more data will come. */
 	agent_java_program_state(reader->program, &state);
 	if (state.code == -ESRCH)
 		return err_set(err, -ESRCH, "%s", state.why);

@@ -1,8 +1,8 @@
 /*
  * src/agent/sources/java_programs.c: see java_programs.h.
  *
- * One lock is for the list and for who is at work on which program; it is never held while a JVM is
- * spoken to. A program has another for what its readers use, which is held while they read.
+ * One lock protects the list and says which thread works on which program; it is never held while
+ * talking to a JVM. Each program has a second lock for what its readers use, held while they read.
  */
 #include "agent/sources/java_programs.h"
 
@@ -16,31 +16,31 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* Not more often than this, however short the interval is. */
+/* The minimum, however short the interval is. */
 #define JAVA_KEEP_MIN_NS (1 * NS_PER_SEC)
-/* One that is still starting, or busy, is asked again after this, and then less and less often. */
+/* Retry a JVM that is still starting, or busy, after this time, with growing pauses. */
 #define JAVA_RETRY_NS (5 * NS_PER_SEC)
 #define JAVA_RETRY_MAX_NS (300 * NS_PER_SEC)
 #define JAVA_NEVER UINT64_MAX
-/* Names of threads and classes of a program for days: bounded, and what is beyond is counted. */
+/* Thread and class names of a program over days: bounded; the excess is counted. */
 #define JAVA_PROFILE_MAX ((size_t)32 << 20)
 
 struct agent_java_program {
 	struct agent_java *java;
 	struct agent_java_program *next;
 	struct proc_id id;
-	/* With the lock of the list. */
+	/* Protected by the lock of the list. */
 	unsigned int refs;
-	bool busy; /* one of the threads is at work on it */
+	bool busy; /* a thread is working on it */
 	uint64_t due_ns;
 	unsigned int failures; /* in a row */
 	uint64_t map_due_ns;
 	unsigned int map_failures;
 	bool has_map;
 	struct agent_java_program_state state;
-	/* Of the thread that is at work on it. */
+	/* Used only by the thread working on it. */
 	struct java_perfmap *map;
-	/* With the other one. */
+	/* Protected by this lock. */
 	pthread_mutex_t reading;
 	struct java_collect *collect;
 };
@@ -58,7 +58,7 @@ struct agent_java {
 	pthread_t threads[AGENT_JAVA_THREADS];
 	size_t n_threads;
 	pthread_t restorer;
-	bool restores;	  /* that thread is to be joined */
+	bool restores;	  /* that thread must be joined */
 	size_t n_running; /* of all threads */
 	bool stopping;
 };
@@ -87,7 +87,7 @@ static struct timespec timespec_of(uint64_t ns)
 				 .tv_nsec = (long)(ns % NS_PER_SEC)};
 }
 
-/* Nobody reads it any more, or nothing shall be in it any more. */
+/* No reader is left, or recording must stop. */
 static bool program_ends(const struct agent_java_program *p)
 {
 	return p->refs == 0 || p->java->stopping;
@@ -98,7 +98,7 @@ static uint64_t program_due(const struct agent_java_program *p)
 	return MIN(p->due_ns, p->map_due_ns);
 }
 
-/* The one that waits longest; *ret_next is when the next one is due. */
+/* The one due longest; *ret_next is when the next one is due. */
 static struct agent_java_program *java_find_due(struct agent_java *j, uint64_t now,
 						uint64_t *ret_next)
 {
@@ -106,7 +106,7 @@ static struct agent_java_program *java_find_due(struct agent_java *j, uint64_t n
 
 	*ret_next = JAVA_NEVER;
 	for (struct agent_java_program *p = j->programs; p; p = p->next) {
-		/* To be ended at once; and once only where its readers are still there. */
+		/* End these at once, and only once if their readers remain. */
 		if (program_ends(p)) {
 			p->due_ns = p->refs && !p->state.records && !p->has_map ? JAVA_NEVER : 0;
 			p->map_due_ns = JAVA_NEVER;
@@ -147,7 +147,7 @@ static uint64_t retry_ns(unsigned int failures)
 	return MIN(JAVA_RETRY_NS << MIN(failures - 1, 10U), JAVA_RETRY_MAX_NS);
 }
 
-/* What comes of it, for the next time; with the lock. */
+/* Stores the outcome for the next attempt. With the lock held. */
 static void program_settle(struct agent_java_program *p, int code, const struct err *err)
 {
 	uint64_t wait = p->java->interval_ns;
@@ -164,13 +164,13 @@ static void program_settle(struct agent_java_program *p, int code, const struct 
 	if (code < 0)
 		wait = retry_ns(p->failures);
 	p->due_ns = clock_mono_ns() + MAX(wait, JAVA_KEEP_MIN_NS);
-	/* A JVM that cannot is not asked over and over: each time would leave a trace in it. */
+	/* Never retry a JVM that cannot record: each attempt would leave a trace in it. */
 	if (code < 0 && !p->state.records && code != -EAGAIN && code != -EBUSY && code != -ENOENT &&
 	    code != -ENOMEM)
 		p->due_ns = JAVA_NEVER;
 }
 
-/* The lock is not held in these. */
+/* Called without the lock. */
 static int program_start(struct agent_java_program *p, struct err *err)
 {
 	const struct java_collect_options options = {
@@ -189,7 +189,7 @@ static int program_start(struct agent_java_program *p, struct err *err)
 	return r;
 }
 
-/* -EBUSY, -ENOENT, -ESRCH: the recording has ended. What it wrote until then is read before. */
+/* -EBUSY, -ENOENT, -ESRCH: the recording has ended. Its remaining data is read first. */
 static int program_keep(struct agent_java_program *p, struct err *err)
 {
 	int r = p->java->ops->keep(p->collect, err);
@@ -203,7 +203,7 @@ static int program_keep(struct agent_java_program *p, struct err *err)
 	return r;
 }
 
-/* One that was asked in vain, or has something else in its place, is not asked again. */
+/* After a failed attempt, or if its place is taken, never ask again. */
 static int program_map(struct agent_java_program *p, struct err *err)
 {
 	const struct java_perfmap_options options = {.state_dir = p->java->state_dir};
@@ -223,7 +223,7 @@ static void program_end_map(struct agent_java_program *p)
 		p->java->ops->map_free(TAKE_PTR(p->map));
 }
 
-/* With the lock. */
+/* With the lock held. */
 static void program_settle_map(struct agent_java_program *p, int code, const struct err *err)
 {
 	uint64_t wait = p->java->interval_ns;
@@ -247,7 +247,7 @@ static void program_free(struct agent_java_program *p)
 	free(p);
 }
 
-/* With the lock, which is given up while the JVM is spoken to. */
+/* With the lock held, but released while talking to the JVM. */
 static void program_work(struct agent_java *j, struct agent_java_program *p)
 {
 	bool ends = program_ends(p), records = p->state.records;
@@ -341,7 +341,7 @@ static void java_join(struct agent_java *j)
 	j->n_threads = 0;
 }
 
-/* Those whose readers have not come back keep what they use: then it is false. */
+/* False if some readers have not returned: what they use stays. */
 static bool java_free(struct agent_java *j)
 {
 	while (j->programs && j->programs->refs == 0) {
@@ -411,7 +411,7 @@ bool agent_java_stop(struct agent_java *j, uint64_t until_ns)
 	return java_free(j);
 }
 
-/* As many threads as there are programs, up to a limit; with the lock. */
+/* One thread per program, up to a limit. With the lock held. */
 static int java_grow(struct agent_java *j)
 {
 	if (j->n_threads >= MIN(j->n_programs, (size_t)AGENT_JAVA_THREADS))

@@ -1,8 +1,8 @@
 /*
- * src/agent/sources/oom.c: see oom.h. Who is known, and what happens when one of them is killed.
+ * src/agent/sources/oom.c: see oom.h. The table of known processes, and the response to a kill.
  *
- * Between the notice and the first read lie a lock, a look into a short table, and nothing else.
- * All locks inherit priority, as those who hold them may be waiting for a CPU.
+ * Only a lock and a search of a short table lie between the notice and the first read. All locks
+ * inherit priority, as their holders may be waiting for a CPU.
  */
 #include "agent/sources/oom.h"
 
@@ -20,10 +20,10 @@
 #include "base/clock.h"
 #include "proc/stat.h"
 
-/* Above all that is not real-time, below what people made so on purpose. */
+/* Above everything that is not real-time, below what users made real-time on purpose. */
 #define OOM_PRIORITY 1
 #define OOM_NICE (-20)
-/* At the end, for a thread that is reading. */
+/* How long a thread may finish reading at the end. */
 #define OOM_STOP_SEC 3
 
 void agent_oom_entry_unref(struct agent_oom *o, struct agent_oom_entry *entry)
@@ -83,14 +83,14 @@ void agent_oom_remove(struct agent_oom *o, const void *state)
 		agent_oom_entry_unref(o, entry);
 }
 
-/* Counted for the caller. A victim may be named more than once: it is taken the first time. */
+/* Takes a reference for the caller. A victim may be reported twice: only the first counts. */
 static struct agent_oom_entry *victim_find(struct agent_oom *o, pid_t pid)
 {
 	struct agent_oom_entry *entry = NULL;
 	bool again = false;
 
 	(void)pthread_mutex_lock(&o->lock);
-	/* Of two with the same number the later one lives. */
+	/* If two have the same pid, the later one is alive. */
 	for (size_t i = o->n_known; i-- > 0 && !entry;)
 		if (o->known[i].pid == pid)
 			entry = o->known[i].entry;
@@ -106,7 +106,7 @@ static struct agent_oom_entry *victim_find(struct agent_oom *o, pid_t pid)
 	return again ? NULL : entry;
 }
 
-/* The number may have been given to another one that we have not found yet. */
+/* The pid may have been reused by a process we have not found yet. */
 static bool victim_is_other(const struct agent_oom_entry *entry)
 {
 	struct proc_stat st;
@@ -169,7 +169,7 @@ static void *listen_for_victims(void *arg)
 	struct agent_oom *o = arg;
 	int r = 0;
 
-	/* Whether that is allowed or not: it works without, only not as often. */
+	/* Works without permission, too, but is too late more often. */
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) != 0)
 		(void)setpriority(PRIO_PROCESS, 0, OOM_NICE);
 	while (r == 0 && !stopping(o))
@@ -300,7 +300,7 @@ int agent_oom_start(const struct agent_oom_config *config, struct inbox *inbox,
 	o->health.hears = o->health.deaf == 0;
 	(void)snprintf(o->health.trouble, sizeof(o->health.trouble), "%.*s",
 		       (int)sizeof(o->health.trouble) - 1, o->health.why_deaf.text);
-	/* Without control groups there are no limits to come near to. */
+	/* Without cgroups there are no limits to watch. */
 	o->health.no_limits = oom_mounts_open(&o->mounts, &o->health.why_no_limits);
 	if (r == 0)
 		r = oom_start_threads(o, err);

@@ -1,8 +1,9 @@
 /*
- * src/agent/sources/oom_watch.c: makes pictures of what was read, and looks how near limits are.
+ * src/agent/sources/oom_watch.c: builds OOM snapshots, and watches how close processes are to their
+ * limits.
  *
- * These are two threads: who is near a limit is alive, and a hostile one can make a reader hang, as
- * in the pool. Pictures of those who were killed are made all the same.
+ * There are two threads: a process near its limit is alive, and a hostile one can make its reader
+ * hang, as in the pool. Snapshots of killed processes must still be built.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,16 +17,19 @@
 #include "base/io.h"
 
 #define WATCH_NS (1 * NS_PER_SEC)
-/* Who will be near its limit before that is looked at after half the time, but not all the time. */
+/* A process about to come near its limit is checked after half that time, but not before this. */
 #define WATCH_MIN_NS (20 * NS_PER_MS)
-/* Processes are moved, and limits changed, but not often. */
+/* Processes move between groups, and limits change, but rarely. */
 #define WATCH_LOOK_UP_NS (30 * NS_PER_SEC)
-/* What is read stays in the reader: that is the picture when it is killed. This one is to keep. */
+/*
+ * The data of a read stays in the reader, for the snapshot on a kill. This is how often one is also
+ * written.
+ */
 #define WATCH_WRITE_NS (60 * NS_PER_SEC)
-/* Programs that are read in one round because their limits are near. */
+/* Programs read in one round because they are near their limits. */
 #define WATCH_MAX_NEAR 64
 
-/* Takes the record. Does not wait for the environment to be read: its target is known. */
+/* Takes the record. Need not wait for the environment to be read: the target is known. */
 static void hand_over(struct agent_oom *o, const struct agent_oom_entry *entry, int64_t time_ns,
 		      struct record *record)
 {
@@ -42,7 +46,7 @@ static void hand_over(struct agent_oom *o, const struct agent_oom_entry *entry, 
 	inbox_put(o->inbox, &list);
 }
 
-/* Takes the profile. NULL without memory. */
+/* Takes the profile. NULL if out of memory. */
 static struct event *event_make(const struct agent_oom_entry *entry, bool killed,
 				struct profile *profile)
 {
@@ -67,8 +71,8 @@ static struct event *event_make(const struct agent_oom_entry *entry, bool killed
 }
 
 /*
- * Builds the snapshot of the last read, and delivers it with the event; then that of the
- * goroutines, which has the same time. Having none is no loss.
+ * Builds the snapshot of the last read and delivers it with the event, then that of the goroutines,
+ * with the same time. Having no goroutines is no loss.
  */
 static void picture_make(struct agent_oom *o, struct agent_oom_entry *entry, bool killed,
 			 int64_t time_ns)
@@ -117,7 +121,7 @@ static void kills_finish(struct agent_oom *o)
 	}
 }
 
-/* Whoever is in a group that has a limit is looked at every second; for others that is all. */
+/* A process in a group with a limit is checked every second; for others this is all. */
 static void limit_look_up(const struct agent_oom *o, struct agent_oom_entry *entry, uint64_t now)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
@@ -135,7 +139,7 @@ static void limit_look_up(const struct agent_oom *o, struct agent_oom_entry *ent
 	entry->limit = limit;
 }
 
-/* True when it was read. */
+/* True if it was read. */
 static bool entry_watch(struct agent_oom *o, struct agent_oom_entry *entry, uint64_t now)
 {
 	struct oom_fill fill;
@@ -159,7 +163,7 @@ static bool entry_watch(struct agent_oom *o, struct agent_oom_entry *entry, uint
 	return true;
 }
 
-/* All that are due, each counted. */
+/* All entries that are due, with a reference to each. */
 static struct agent_oom_entry **entries_hold(struct agent_oom *o, uint64_t now, size_t *ret_len)
 {
 	struct agent_oom_entry **entries;
@@ -179,7 +183,9 @@ static struct agent_oom_entry **entries_hold(struct agent_oom *o, uint64_t now, 
 	return entries;
 }
 
-/* Where more are near than can be read, it is not always the same ones that go without. */
+/*
+ * If more are near than can be read, rotate, so that it is not always the same ones that miss out.
+ */
 static void limits_watch(struct agent_oom *o, size_t round)
 {
 	_cleanup_free_ struct agent_oom_entry **entries = NULL;
@@ -198,7 +204,7 @@ static void limits_watch(struct agent_oom *o, size_t round)
 	}
 }
 
-/* When the next look is due; those that come until then wait for it. */
+/* When the next check is due; new entries wait for it. */
 static uint64_t limits_next_ns(struct agent_oom *o)
 {
 	uint64_t now = clock_mono_ns();
@@ -212,7 +218,7 @@ static uint64_t limits_next_ns(struct agent_oom *o)
 	return MAX(next, now + WATCH_MIN_NS);
 }
 
-/* False at the end. */
+/* False if it is time to stop. */
 static bool watch_wait(struct agent_oom *o, uint64_t until_ns)
 {
 	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
@@ -254,7 +260,7 @@ void *agent_oom_make(void *arg)
 
 	while (make_wait(o))
 		kills_finish(o);
-	/* Who was killed just before the end has its picture, too. */
+	/* A process killed just before the end gets its snapshot, too. */
 	kills_finish(o);
 	return NULL;
 }
