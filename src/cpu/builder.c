@@ -1,8 +1,7 @@
 /*
  * src/cpu/builder.c: see builder.h.
  *
- * Each distinct frame of a process is named once; stacks that differ in nothing that is shown
- * become one sample.
+ * Each distinct frame of a process is symbolized once; stacks that look the same become one sample.
  */
 #include "cpu/builder.h"
 
@@ -17,18 +16,17 @@
 #include "cpu/interp/interleave.h"
 #include "pipeline/registry/registry.h"
 
-/* Of one process and interval. */
+/* Per process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)
-/* The frames of a stack, why it ends, twice, the process. */
+/* The frames of a stack, two remarks on its end, and the process. */
 #define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 3)
-/* The kernel's mapping among those of files, whose generations are smaller. */
+/* Tells the kernel's mapping from those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
-/* A frame that is not shown. */
+/* A frame not shown. */
 #define BUILDER_HIDDEN UINT32_MAX
-/* Frames of interpreters among those of files. */
+/* Tells frames of interpreters from those of files. */
 #define BUILDER_INTERP UINT64_C(0x200000000)
-/* In the table of locations: the loop of an interpreter, in whose place its own frames are shown.
- */
+/* In the table of locations: the loop of an interpreter, replaced by the interpreter's frames. */
 #define BUILDER_LOOP (UINT64_C(1) << 32)
 
 struct cpu_sum {
@@ -102,7 +100,7 @@ static int add_named(struct cpu_builder *b, uint64_t address, uint32_t mapping,
 	return profile_add_location(b->profile, address, mapping, lines, (uint32_t)n, ret_location);
 }
 
-/* A frame that is a remark of ours. */
+/* A frame holding a remark of ours. */
 static int add_remark(struct cpu_builder *b, const char *remark, uint32_t *ret_location)
 {
 	const struct cpu_name name = {.function = remark, .system_name = remark, .file = ""};
@@ -120,7 +118,7 @@ static int add_remark(struct cpu_builder *b, const char *remark, uint32_t *ret_l
 static int add_mapping(struct cpu_builder *b, uint64_t key, const char *file, const char *build_id,
 		       uint32_t *ret_mapping)
 {
-	/* Addresses are those of the file itself, wherever processes have it. */
+	/* Addresses are relative to the file, wherever it is mapped. */
 	struct profile_mapping m = {.has_functions = true,
 				    .has_filenames = true,
 				    .has_line_numbers = true,
@@ -148,7 +146,7 @@ static int add_mapping(struct cpu_builder *b, uint64_t key, const char *file, co
 	return r < 0 ? r : map_put(&b->mappings, key, *ret_mapping);
 }
 
-/* By convention the first mapping is that of the program itself. */
+/* By convention, the first mapping is the program itself. */
 static int add_program(struct cpu_builder *b, const struct proc_info *info)
 {
 	struct profile_mapping m = {.has_functions = true};
@@ -196,7 +194,7 @@ static enum interp_part part_of(const struct cpu_process *process, const struct 
 	return interp_ops(kind)->part(found[file ? n - 1 : 0].system_name, file != NULL);
 }
 
-/* Go's own profiles omit it, too. */
+/* Go's own profiles omit it as well. */
 static bool is_go_exit(const struct cpu_file *file, const struct cpu_name *name)
 {
 	return file && file->is_go && strcmp(name->function, "runtime.goexit") == 0;
@@ -281,12 +279,12 @@ static const char *why_it_ends(enum cpu_stack_end end)
 	return end < CPU_STACK_N ? remarks[end] : NULL;
 }
 
-/* The frames of a stack as they are shown, the innermost first. */
+/* The visible frames of a stack, innermost first. */
 struct shown {
 	uint32_t locations[BUILDER_MAX_DEPTH];
 	uint32_t n;
-	uint16_t n_interp;  /* of the interpreter's so far */
-	const char *remark; /* for the outermost; NULL: none */
+	uint16_t n_interp;  /* interpreter frames so far */
+	const char *remark; /* outermost frame; NULL: none */
 };
 
 static int show_interp(struct cpu_builder *b, struct cpu_symbolizer *names,
@@ -338,7 +336,7 @@ static int add_stack(struct cpu_builder *b, struct cpu_symbolizer *names, const 
 		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &shown.locations[shown.n++]);
 	if (r == 0)
 		r = show_user(b, names, s, &shown);
-	/* In an exec, say, where frames of the kernel are not wanted. */
+	/* During exec, for example, with kernel frames disabled. */
 	if (!shown.n && !shown.remark)
 		shown.remark = "[kernel]";
 	if (r == 0 && shown.remark)

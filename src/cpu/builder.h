@@ -1,4 +1,4 @@
-/* src/cpu/builder.h: puts the stacks of one process together to a profile. */
+/* src/cpu/builder.h: combines the stacks of one process into a profile. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,17 +32,17 @@ struct cpu_builder {
 	size_t n_sums;
 	size_t cap_sums;
 	uint32_t root; /* location of the process's name */
-	uint64_t lost; /* samples that there was no memory for */
+	uint64_t lost; /* samples lost for lack of memory */
 };
 
 int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *options,
 		     const struct proc_info *info, struct err *err);
 void cpu_builder_release(struct cpu_builder *b);
 
-/* A stack that does not fit is counted as lost, and no error. */
+/* A stack that does not fit counts as lost; that is no error. */
 int cpu_builder_add(struct cpu_builder *b, struct cpu_symbolizer *names,
 		    const struct cpu_stack *stack);
 
-/* The profile with all samples; the builder is empty then and good for release only. */
+/* Returns the profile with all samples; afterwards the builder can only be released. */
 int cpu_builder_finish(struct cpu_builder *b, const struct proc_info *info,
 		       struct profile **ret_profile, struct err *err);

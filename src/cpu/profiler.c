@@ -13,17 +13,17 @@
 #include "cpu/symbols/symbolizer.h"
 #include "proc/text.h"
 
-/* The kernel's tables are emptied so often; names are looked up then. */
+/* How often the kernel's tables are drained, and names looked up. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
 #define PROFILER_MAX_PROCESSES 8192
 #define PROFILER_NICE (-10)
 
-/* A process that was sampled, in this interval or the one before. */
+/* A process sampled in this interval or the previous one. */
 struct cpu_tracked {
 	uint64_t generation;
 	struct proc_info info;
 	bool sampled;			/* in this interval */
-	struct cpu_builder builders[2]; /* on and off the CPU; without a profile when unused */
+	struct cpu_builder builders[2]; /* on- and off-CPU; without a profile if unused */
 };
 
 struct cpu_profiler {
@@ -37,9 +37,9 @@ struct cpu_profiler {
 	uint64_t drained_ns;
 	uint64_t collected_ns;
 	int64_t collected_unix_ns;
-	void (*on_event)(void *context, const struct cpu_event *event); /* of the last poll */
+	void (*on_event)(void *context, const struct cpu_event *event); /* by the last poll */
 	void *context;
-	struct err *err;	 /* of the drain that is under way */
+	struct err *err;	 /* of the drain in progress */
 	uint64_t lost_processes; /* samples of processes beyond the limit */
 };
 
@@ -52,7 +52,7 @@ static void tracked_free(struct cpu_tracked *t)
 	free(t);
 }
 
-/* Whether the pid still is the process that was sampled. */
+/* Whether the pid still belongs to the sampled process. */
 static bool is_same(const struct proc_info *info, const struct cpu_process *process)
 {
 	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -63,7 +63,7 @@ static bool is_same(const struct proc_info *info, const struct cpu_process *proc
 static void identify(const struct cpu_process *process, struct proc_info *info)
 {
 	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_same(info, process)) {
-		/* They have no program of their own: each by its name would be dozens. */
+		/* Kernel threads have no program; listing each by name would add dozens. */
 		if (info->kernel_thread)
 			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
 		return;
@@ -145,7 +145,7 @@ void cpu_profiler_hurry(void)
 	(void)setpriority(PRIO_PROCESS, 0, PROFILER_NICE);
 }
 
-/* Keeps the names for the drain. */
+/* Looks names up now, to have them cached for the drain. */
 static void name_frames(struct cpu_profiler *p, const struct cpu_event *event)
 {
 	const struct cpu_name *names;
@@ -165,7 +165,7 @@ static void hear_event(void *context, const struct cpu_event *event)
 		name_frames(p, event);
 		return;
 	}
-	/* While it lives it can be asked who it is. */
+	/* Identify it while it is alive. */
 	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
 		t = track(p, event->process);
 	if (t)
@@ -209,7 +209,7 @@ static int finish(struct cpu_profiler *p, struct cpu_tracked *t, bool offcpu,
 	return emit(context, &out);
 }
 
-/* Those of this interval stay for the next one, so that they need not be asked again. */
+/* Keeps those of this interval for the next one, so that they need not be identified again. */
 static void forget_idle(struct cpu_profiler *p)
 {
 	size_t len = 0;
@@ -218,7 +218,7 @@ static void forget_idle(struct cpu_profiler *p)
 	for (size_t i = 0; i < p->n_tracked; i++) {
 		struct cpu_tracked *t = p->tracked[i];
 
-		/* Without memory for the table it is asked again. */
+		/* If out of memory for the table, it is identified again. */
 		if (t->sampled && map_put(&p->by_generation, t->generation, len) == 0) {
 			t->sampled = false;
 			p->tracked[len++] = t;

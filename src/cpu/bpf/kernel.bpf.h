@@ -1,6 +1,6 @@
 /*
- * src/cpu/bpf/kernel.bpf.h: the few kernel types that the BPF programs look at, and the registers
- * of the machine. Offsets are the running kernel's, by BTF.
+ * src/cpu/bpf/kernel.bpf.h: the kernel types that the BPF programs access, and the registers of the
+ * machine. BTF adapts the offsets to the running kernel.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
-/* As perf events hand it over; asm/ptrace.h would be the 32-bit one under -target bpf. */
+/* As passed by perf events; under -target bpf, asm/ptrace.h would be the 32-bit one. */
 struct user_regs {
 	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip,
 		cs, eflags, rsp, ss;
@@ -29,7 +29,9 @@ struct pt_regs {
 #define MODE_IS_USER(mode) (((mode)&3) == 3)
 #define MODE_IS_32BIT(mode) ((mode) == 0x23)
 
-/* By DWARF's numbers. Field by field: the context must not be read through a moved pointer. */
+/*
+ * By DWARF number. Copied field by field: the context must not be read through a modified pointer.
+ */
 #define REGS_COPY(dst, src) REGS_COPY_NAMED(dst, src, r)
 #define TASK_COPY(dst, src) REGS_COPY_NAMED(dst, src, )
 #define REGS_COPY_NAMED(dst, src, P)                                                               \

@@ -1,6 +1,6 @@
 /*
- * src/cpu/bpf/maps.bpf.h: the maps of the BPF programs. Those that user space lays out are
- * drawn in shared.h; all are preallocated, for a sample may interrupt anything.
+ * src/cpu/bpf/maps.bpf.h: the maps of the BPF programs. shared.h draws those that user space lays
+ * out; all are preallocated, because a sample may interrupt anything.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ BPF_RING(stacks, 1 << 20);
 BPF_RING(notices, 1 << 18);
 BPF_RING(copies, 1 << 20);
 
-/* One for samples and one for waits: a sample may interrupt the latter. */
+/* One for samples and one for waits, which a sample may interrupt. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -88,7 +88,7 @@ struct {
 	__type(value, struct interp_layout);
 } interp_layouts SEC(".maps");
 
-/* As scratches. */
+/* Like scratches. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -103,7 +103,7 @@ struct {
 	__type(value, struct cpu_sampler_wait);
 } waits SEC(".maps");
 
-/* Off-CPU stacks that user space has: a wait may end long after the interval it began in. */
+/* Off-CPU stacks already in user space: a wait may end long after the interval it began in. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, CPU_SAMPLER_SENT);

@@ -1,23 +1,22 @@
 /*
  * src/cpu/bpf/sampler.bpf.c: takes the stacks, in the kernel.
  *
- * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU).
- * Kernel frames come from the kernel; user frames from cpu_walk_step(), one call per frame, by the
+ * on_sample runs on a perf event of each CPU, on_switch when a thread leaves its CPU (off-CPU). The
+ * kernel provides kernel frames; cpu_walk_step() finds user frames, one call per frame, using the
  * tables that user space has laid out (shared.h). Counts are kept by a hash of the whole stack; its
- * frames are sent once per interval. What the tables lack is asked for by a notice. The stack at
- * hand ends there as "not loaded"; a sample sends a copy of its top, for user space to walk when it
- * knows more (cpu/sampler/deferred_stacks.c). Of programs that have an interpreter its own frames
- * are taken as well (interp/interp_shared.h).
+ * frames are sent once per interval. If the tables lack something, a notice asks for it, and the
+ * current stack ends there as "not loaded"; a sample also sends a copy of the top of its stack, for
+ * user space to walk once it knows more (cpu/sampler/deferred_stacks.c). If the program has an
+ * interpreter, its frames are taken as well (interp/interp_shared.h).
  *
- * Off-CPU: when the wait ends, another thread's memory is mapped, so the stack has to be taken when
- * it begins, without knowing whether the wait will be long enough to be of interest. Most are not.
- * So each thread's stack is taken in one of `weight` waits, and what is then found counts
- * `weight` times: waits that turn out short double it (up to 64), long ones halve it. The choice
- * depends only on the past, hence sums are right on average, and a thread that only ever waits for
- * long is seen each time.
+ * Off-CPU: when a wait ends, another thread's memory is mapped, so the stack must be taken when the
+ * wait begins, without knowing whether it will be long enough to matter. Most are not. So each
+ * thread's stack is taken in one of `weight` waits and counts `weight` times: short waits double
+ * the weight (up to 64), long ones halve it. The choice depends only on the past, hence sums are
+ * right on average, and a thread that only has long waits is seen each time.
  *
  * Written for clang 14 and the verifier of 6.1: the step is a global function (verified once), its
- * searches are free of branches, indices are masked.
+ * searches are branch-free, indices are masked.
  */
 #include "cpu/bpf/kernel.bpf.h"
 
@@ -37,11 +36,11 @@ __u32 epoch;
 __u64 interp_woken_ns;
 __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[CPU_SAMPLER_END_N];
 
-/* Of ours above __schedule: the program, and the function that runs it. */
+/* Our own frames above __schedule: the program, and the function that runs it. */
 #define WAIT_OWN_FRAMES 2
 /* The usual limit of a main thread's stack. */
 #define STACK_MAX_BYTES (8U << 20)
-/* Mappings that were asked for and did not come. */
+/* Before asking again for mappings that did not come. */
 #define ASK_AGAIN_NS 1000000000ULL
 /* Maximum wait before the names of an interpreter's functions are read. */
 #define INTERP_WAKE_NS 200000000ULL
@@ -76,7 +75,7 @@ find_process(const struct cpu_sampler_thread *t, struct task_struct *task, bool 
 	struct cpu_sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
 
 	if (p && p->start_ns == t->start_ns && p->exec_id == t->exec_id) {
-		/* In the midst of its exec a program has no memory yet to be asked about. */
+		/* In the middle of an exec, a program has no memory to ask about yet. */
 		if (!has_memory || p->loaded_ns || now - p->asked_ns < ASK_AGAIN_NS)
 			return p;
 		p->asked_ns = now;
@@ -84,18 +83,18 @@ find_process(const struct cpu_sampler_thread *t, struct task_struct *task, bool 
 			p->asked_ns = 0;
 		return p;
 	}
-	/* Once it exits nothing would take it out again. */
+	/* After its exit, nothing would remove it again. */
 	if (task->flags & PF_EXITING)
 		return NULL;
 	if (bpf_map_update_elem(&processes, &tgid, &fresh, BPF_ANY) || !has_memory)
 		return NULL;
-	/* While it is not in the table, every sample asks again. */
+	/* Until it is in the table, every sample asks again. */
 	if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc))
 		bpf_map_delete_elem(&processes, &tgid);
 	return NULL;
 }
 
-/* What the walk lacked: ask for it, and say how the stack ended. */
+/* Asks for what the walk lacked, and sets how the stack ended. */
 static __always_inline void ask(struct cpu_walk *w, const struct cpu_sampler_thread *t,
 				struct cpu_sampler_process *p, u64 now)
 {
@@ -113,7 +112,7 @@ static __always_inline void ask(struct cpu_walk *w, const struct cpu_sampler_thr
 	if (!w->unknown || !p || !p->loaded_ns || p->asked_ns > p->loaded_ns)
 		return;
 	if (now - p->loaded_ns < p->wait_ns) {
-		w->end = CPU_SAMPLER_END_NO_RULE; /* its mappings are as good as new */
+		w->end = CPU_SAMPLER_END_NO_RULE; /* its mappings were just read */
 		return;
 	}
 	if (send_notice(CPU_SAMPLER_NOTICE_ADDRESS, t, w->unknown))
@@ -133,7 +132,7 @@ static __always_inline u64 cgroup_of(struct task_struct *task)
 		if (BPF_CORE_READ(set, dfl_cgrp, level) > 0)
 			return id;
 	}
-	/* Version 1 has the containers; there the unified hierarchy is all root. */
+	/* With version 1, containers are there; the unified hierarchy has only the root. */
 	if (bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id)) {
 		u64 number = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
 		void *subsys = __builtin_preserve_access_index(&set->subsys);
@@ -171,7 +170,7 @@ static __always_inline u32 take_kernel(void *ctx, struct cpu_sampler_stack *r, u
 	return n > 0 ? ((u32)n >> 3) & 127 : 0;
 }
 
-/* From w->pc on. */
+/* Starts at w->pc. */
 static __always_inline void take_user(struct cpu_walk *w, struct cpu_sampler_stack *r,
 				      struct task_struct *task, u64 now)
 {
@@ -194,7 +193,7 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
 
-	/* An exec has no code yet, and the registers are those of the program before. */
+	/* During exec there is no code yet, and the registers are those of the old program. */
 	return mm && mm->start_code && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
@@ -204,7 +203,7 @@ static __always_inline void complete(struct cpu_sampler_stack *r, struct task_st
 	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
 }
 
-/* False when it could not be sent. */
+/* False if it could not be sent. */
 static __always_inline bool send_stack(struct cpu_sampler_stack *r, struct task_struct *task,
 				       u64 now)
 {
@@ -214,10 +213,10 @@ static __always_inline bool send_stack(struct cpu_sampler_stack *r, struct task_
 	complete(r, task);
 	size += ((r->n_kernel & 127) + (r->n_user & 127) + INTERP_WORDS * (r->n_interp & 127)) *
 		sizeof(u64);
-	/* Between drains user space need not wake, unless the buffer fills up. */
+	/* Do not wake user space between drains unless the buffer fills up, */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
-	/* But for names that are gone with their process. */
+	/* or for names that vanish with their process. */
 	if (r->n_interp && now - interp_woken_ns > INTERP_WAKE_NS) {
 		interp_woken_ns = now;
 		flags = BPF_RB_FORCE_WAKEUP;
@@ -265,8 +264,8 @@ static __always_inline void finish(struct cpu_walk *w, struct cpu_sampler_stack 
 }
 
 /*
- * Copies the stack from its pointer up to where the program found it, or as much as there is room
- * for. Blocks do not cross pages: those that are there come whole.
+ * Copies the stack from its pointer up to its start at exec, or as much as fits. Blocks do not
+ * cross pages, so each is read whole or not at all.
  */
 static __always_inline u32 copy_blocks(struct cpu_sampler_copy *c, u64 top)
 {
@@ -276,7 +275,7 @@ static __always_inline u32 copy_blocks(struct cpu_sampler_copy *c, u64 top)
 	for (u32 i = 0; i < CPU_SAMPLER_COPY_BLOCKS; i++) {
 		u64 at = c->start + i * CPU_SAMPLER_COPY_BLOCK;
 
-		/* Of other threads there is no telling. */
+		/* The top is known for the main thread only. */
 		if (top - c->start < STACK_MAX_BYTES && at > top)
 			break;
 		if (bpf_probe_read_user(c->bytes + i * CPU_SAMPLER_COPY_BLOCK,
@@ -288,8 +287,8 @@ static __always_inline u32 copy_blocks(struct cpu_sampler_copy *c, u64 top)
 }
 
 /*
- * Has user space walk the stack, once it knows the code: true when it will. One sample only: nobody
- * can tell yet which others are like it.
+ * Sends a copy for user space to walk once it knows the code; true if sent. One sample only: which
+ * others are equal is not known yet.
  */
 static __always_inline bool send_copy(struct cpu_sampler_copy *c, struct task_struct *task, u64 now)
 {
@@ -393,13 +392,13 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	count_end(w.end);
 	hash = s->stack.hash;
-	/* A stack that is not counted yet in this interval has not been sent either. */
+	/* A stack not yet counted in this interval has not been sent either. */
 	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task, now))
 		add_counts(map, hash, 1, 0);
 	return 0;
 }
 
-/* The stack of a thread that is about to sleep, which is the current one; 0 when it is lost. */
+/* The stack of the current thread, which is about to sleep; 0 if it is lost. */
 static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 now)
 {
 	struct cpu_walk w = {.slot = 1};
@@ -469,7 +468,7 @@ static __always_inline void wait_ends(u32 tid, u64 now)
 			wait->weight *= 2;
 		return;
 	}
-	/* Sooner seen again when it was missed. */
+	/* If it was missed, look again sooner. */
 	wait->weight = wait->weight >> (wait->hash ? 1 : 2) ?: 1;
 	map = bpf_map_lookup_elem(&counts, &parity);
 	if (map && wait->hash)
@@ -497,8 +496,7 @@ static __always_inline void process_changed(struct task_struct *task, u32 kind)
 	struct cpu_sampler_process *p = bpf_map_lookup_elem(&processes, &tgid);
 	bool was_known = p;
 
-	/* An exec may have been sampled before it is told: then the new program is there already.
-	 */
+	/* The new program may have been sampled before its exec is reported: keep that one. */
 	if (p && (kind == CPU_SAMPLER_NOTICE_EXIT || p->exec_id != task->self_exec_id))
 		bpf_map_delete_elem(&processes, &tgid);
 	if (!was_known && !want_events)

@@ -1,5 +1,5 @@
 /*
- * src/cpu/bpf/shared.h: what the BPF programs and user space tell each other.
+ * src/cpu/bpf/shared.h: what the BPF programs and user space share.
  *
  *   processes  tgid ─► first, n ──► mappings  [start, end) ─► bias, file
  *                                                               │
@@ -10,8 +10,8 @@
  *                                 │
  *   rules       struct elf_unwind_rule ◄┘
  *
- * A page's rows lie together in one chunk, sorted, and the first is at offset 0: each page can be
- * searched without its neighbours.
+ * The rows of a page are in one chunk, sorted, and the first is at offset 0: each page can be
+ * searched alone.
  */
 #pragma once
 
@@ -33,7 +33,9 @@
 #define CPU_SAMPLER_FILES 8192U
 #define CPU_SAMPLER_NO_FILE 0xffffffffU
 
-/* A row is a word: the offset in its page above the number of its rule. */
+/*
+ * A row is a word: the offset in its page in the upper bits, the number of its rule in the lower.
+ */
 #define CPU_SAMPLER_ROW(offset, rule) ((__u32)(offset) << 16 | (rule))
 #define CPU_SAMPLER_ROW_OFFSET(row) ((row) >> 16)
 #define CPU_SAMPLER_ROW_RULE(row) ((row)&0xffffU)
@@ -43,8 +45,8 @@ struct cpu_sampler_chunk {
 };
 
 enum cpu_sampler_file_state {
-	CPU_SAMPLER_FILE_NEW,	/* its tables were not asked for yet */
-	CPU_SAMPLER_FILE_ASKED, /* they were: user space is about to load them */
+	CPU_SAMPLER_FILE_NEW,	/* its tables have not been requested yet */
+	CPU_SAMPLER_FILE_ASKED, /* they have: user space is about to load them */
 	CPU_SAMPLER_FILE_TABLE,
 	CPU_SAMPLER_FILE_CHAIN, /* there are none: frame pointers */
 };
@@ -65,13 +67,15 @@ struct cpu_sampler_mapping {
 	__u32 unused;
 };
 
-/* A pid alone is not a process: with the start it is, and with the count of execs a program. */
+/*
+ * A pid alone does not identify a process: the start time does, and the number of execs a program.
+ */
 struct cpu_sampler_process {
 	__u64 start_ns;
 	__u64 exec_id;
-	__u64 asked_ns;	 /* when they were last asked for, and have not come since */
-	__u64 loaded_ns; /* when its mappings were last read; 0 for never */
-	__u64 wait_ns;	 /* between two such reports */
+	__u64 asked_ns;	 /* when they were last requested, unless they have come since */
+	__u64 loaded_ns; /* when its mappings were last read; 0: never */
+	__u64 wait_ns;	 /* minimum time between two such reports */
 	struct interp_process interp;
 	__u32 first;
 	__u32 n;
@@ -94,10 +98,10 @@ enum cpu_sampler_end {
 };
 
 /*
- * A user frame: bits 0-46 the address, bit 47 set where it is no return address, bits 48-63 the
- * number of its file + 1, or 0 where the address is absolute. All ones there: it is an
- * interpreter's, whose words (struct interp_frame) follow at once. Those of an interpreter that has
- * its frames beside the stack come after all user frames.
+ * A user frame: bits 0-46 the address, bit 47 set unless it is a return address, bits 48-63 the
+ * number of its file + 1, or 0 if the address is absolute. All ones there: an interpreter's frame,
+ * whose words (struct interp_frame) follow directly. If an interpreter keeps its frames outside the
+ * stack, they come after all user frames.
  */
 #define CPU_SAMPLER_FRAME_ADDRESS ((1ULL << 47) - 1)
 #define CPU_SAMPLER_FRAME_EXACT (1ULL << 47)
@@ -122,7 +126,7 @@ struct cpu_sampler_stack {
 	__u16 n_kernel;
 	__u16 n_user;
 	__u16 n_interp;	 /* of INTERP_WORDS each */
-	__u8 interp;	 /* enum interp_kind, whose they are */
+	__u8 interp;	 /* enum interp_kind: the interpreter */
 	__u8 interp_cut; /* there are more */
 	__u8 unused[2];
 	char comm[16]; /* of the thread group leader */
@@ -132,12 +136,12 @@ struct cpu_sampler_stack {
 #define CPU_SAMPLER_FRAME_MASK (4 * (CPU_SAMPLER_FRAMES_MAX + 1) - 1)
 
 /*
- * What the walk needs of a machine: how many registers DWARF numbers, which are the frame and the
- * stack pointer, and where a signal frame has its own, from the stack pointer on when the handler
- * returns.
+ * What the walk must know of a machine: the number of DWARF registers, which ones are the frame and
+ * the stack pointer, and where a signal frame keeps them, relative to the stack pointer when the
+ * handler returns.
  */
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
-/* struct ucontext has the registers at 40, of which rbp is the 10th, rsp the 15th, rip the 16th. */
+/* struct ucontext has the registers at 40: rbp is the 10th, rsp the 15th, rip the 16th. */
 #define CPU_SAMPLER_REGS 16
 #define CPU_SAMPLER_FP 6
 #define CPU_SAMPLER_SP 7
@@ -162,8 +166,8 @@ struct cpu_sampler_stack {
 #endif
 
 /*
- * A stack that could not be walked yet: registers and the top of the stack itself, in blocks that
- * lie within a page. What was walked of it is in stack, whose hash is of this one sample.
+ * A stack that could not be walked yet: registers and the top of the stack, in blocks that do not
+ * cross pages. stack holds the part walked so far; its hash is unique to this sample.
  */
 #define CPU_SAMPLER_COPY_BLOCK 512U
 #define CPU_SAMPLER_COPY_BLOCKS 48U
@@ -172,16 +176,16 @@ struct cpu_sampler_copy {
 	struct cpu_sampler_stack stack;
 	__u64 regs[CPU_SAMPLER_REGS];
 	__u64 pc;
-	__u64 start_code; /* where the process has its program, and its first stack */
+	__u64 start_code; /* the process's code and its initial stack */
 	__u64 start_stack;
 	__u64 start; /* address of the first byte */
 	__u32 n_bytes;
-	__u32 parent; /* which it was forked from and runs the program of; 0 after an exec */
+	__u32 parent; /* forked from this one, and runs the same program; 0 after an exec */
 	__u8 bytes[CPU_SAMPLER_COPY_BLOCKS * CPU_SAMPLER_COPY_BLOCK];
 };
 
 enum cpu_sampler_notice_kind {
-	CPU_SAMPLER_NOTICE_PROCESS, /* a process that is not known, sampled at value */
+	CPU_SAMPLER_NOTICE_PROCESS, /* an unknown process, sampled at value */
 	CPU_SAMPLER_NOTICE_ADDRESS, /* value is an address in none of its mappings */
 	CPU_SAMPLER_NOTICE_FILE,    /* value is a file whose tables are needed */
 	CPU_SAMPLER_NOTICE_EXEC,
@@ -195,12 +199,12 @@ struct cpu_sampler_notice {
 	__u64 value;
 };
 
-/* One thread's wait, from the moment it left its CPU. */
+/* A thread's wait, starting when it left its CPU. */
 struct cpu_sampler_wait {
 	__u64 out_ns; /* 0 while it runs */
-	__u64 hash;   /* of the stack that was taken; 0 for none */
-	__u32 weight; /* of the stacks of this thread: one in so many is taken */
-	__u32 taken;  /* the weight when this one was */
+	__u64 hash;   /* of the stack taken; 0: none */
+	__u32 weight; /* one of this many stacks of the thread is taken */
+	__u32 taken;  /* the weight when this one was taken */
 };
 
 #define CPU_SAMPLER_WAITS (1U << 15)

@@ -135,7 +135,7 @@ static __always_inline void mark_entered(struct cpu_walk *w, struct cpu_sampler_
 }
 
 /*
- * Nonzero at the end. Global, so that the verifier assumes anything in w: older ones would assume
+ * Nonzero at the end. Global, so that the verifier assumes nothing about w: older ones would assume
  * the values of the first step.
  */
 int interp_take(struct cpu_walk *w);
@@ -192,7 +192,7 @@ static __always_inline void interp_begin(struct cpu_walk *w, const struct interp
 	w->interp = process->kind;
 }
 
-/* After it. */
+/* After the walk. */
 static __always_inline void interp_end(struct cpu_walk *w)
 {
 	if (!w->interp || w->n_interp)

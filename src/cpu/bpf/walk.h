@@ -27,7 +27,7 @@ struct cpu_walk {
 	__u32 slot; /* of scratches */
 	__u32 n_kernel, n_user, n_interp;
 	__u32 end;
-	__u32 exact; /* pc is no return address */
+	__u32 exact; /* pc is not a return address */
 	__u32 fp_lost;
 	__u32 wanted; /* file without tables, + 1 */
 	__u32 interp; /* enum interp_kind of the process */
@@ -46,7 +46,7 @@ static __always_inline const struct elf_unwind_rule *cpu_walk_rule(const struct 
 								   __u32 number);
 static __always_inline long cpu_walk_read(struct cpu_walk *w, void *dst, __u32 size, __u64 address);
 
-/* Keeps the compiler from making a branch of it, which the verifier would follow both ways. */
+/* Keeps the compiler from creating a branch, which the verifier would follow both ways. */
 #ifndef barrier_var
 #define barrier_var(v) asm volatile("" : "+r"(v))
 #endif
@@ -73,7 +73,7 @@ static __always_inline bool cpu_walk_find_mapping(struct cpu_walk *w, __u64 pc)
 		m = cpu_walk_mapping(w, mid);
 		if (!m)
 			return false;
-		below = (__u32)((__s64)(pc - m->start) >> 63); /* all ones when pc < start */
+		below = (__u32)((__s64)(pc - m->start) >> 63); /* all ones if pc < start */
 		barrier_var(below);
 		lo = (lo & below) | ((mid + 1) & ~below);
 		hi = (hi & ~below) | (mid & below);
@@ -112,7 +112,7 @@ static __always_inline __u32 cpu_walk_search_rows(const struct cpu_sampler_chunk
 	return CPU_SAMPLER_ROW_RULE(c->words[lo & (CPU_SAMPLER_CHUNK_WORDS - 1)]);
 }
 
-/* Sets w->end and returns false where the walk has to stop. */
+/* Sets w->end and returns false if the walk must stop. */
 static __always_inline bool cpu_walk_find_rule(struct cpu_walk *w, __u64 vaddr,
 					       struct elf_unwind_rule *ret)
 {
@@ -179,7 +179,7 @@ static __always_inline int cpu_walk_leave_chain(struct cpu_walk *w)
 
 	if (w->fp_lost)
 		return cpu_walk_stop(w, CPU_SAMPLER_END_NO_RULE);
-	/* No thread begins in code that was made up at run time: there 0 is just a number. */
+	/* No thread starts in code generated at run time, so 0 there is just a number. */
 	if (!w->fp)
 		return cpu_walk_stop(w, w->map_file == CPU_SAMPLER_NO_FILE ? CPU_SAMPLER_END_NO_RULE
 									   : CPU_SAMPLER_END_ROOT);

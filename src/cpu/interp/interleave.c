@@ -6,10 +6,10 @@
 /* The runs of an interpreter's frames. */
 struct runs {
 	const struct cpu_stack *stack;
-	bool first_alone; /* the innermost frame is a run of its own */
+	bool first_alone; /* the innermost frame is a separate run */
 };
 
-/* Frames from first up to and including the next one that native code called. */
+/* Number of frames from first up to and including the next one called by native code. */
 static uint16_t run_length(const struct runs *runs, uint16_t first)
 {
 	const struct cpu_stack *s = runs->stack;
@@ -45,7 +45,7 @@ uint16_t cpu_interleave(const struct cpu_stack *s, const bool *is_loop, uint16_t
 	n_runs = count_runs(&runs);
 	runs.first_alone = whole && n_loops > n_runs && (s->interp[0].id & INTERP_NOT_BEGUN);
 	n_runs = count_runs(&runs);
-	/* Those that are too many are the innermost, unless an outer end is missing. */
+	/* The surplus ones are innermost, unless the outer end is missing. */
 	more_runs = whole && n_runs > n_loops ? n_runs - n_loops : 0;
 	more_loops = whole && n_loops > n_runs ? n_loops - n_runs : 0;
 	for (uint16_t i = 0; i < s->n_user && at < s->n_interp; i++) {

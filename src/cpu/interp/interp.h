@@ -41,7 +41,7 @@ struct interp_found {
 
 struct interp_name {
 	char function[INTERP_TEXT_MAX]; /* safe to show */
-	char file[INTERP_TEXT_MAX];	/* "" when unknown */
+	char file[INTERP_TEXT_MAX];	/* "" if unknown */
 	int64_t line;
 	int64_t start_line;
 };

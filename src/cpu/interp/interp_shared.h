@@ -61,7 +61,7 @@ struct interp_walk {
 	__u64 pc; /* of a native frame without a file; 0: no more native frames */
 	__u64 sp;
 	__u64 fp;
-	__u64 exact;  /* pc is no return address */
+	__u64 exact;  /* pc is not a return address */
 	__u64 thread; /* its pthread_self() */
 	__u64 addresses[INTERP_ADDRESSES];
 	__u64 state[4]; /* the interpreter's own, zeroed at first */

@@ -28,7 +28,7 @@ void names_interps_forget(struct names_interps *interps, uint64_t generation)
 		}
 }
 
-/* The process that was sampled, not one that has its number by now. NULL when it is gone. */
+/* The sampled process, not another one with a reused pid. NULL if it has exited. */
 static struct proc_mem *names_interp_open(const struct cpu_process *process)
 {
 	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);

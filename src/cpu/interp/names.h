@@ -1,6 +1,6 @@
 /*
- * src/cpu/interp/names.h: the memory of processes with an interpreter, which has the names of its
- * frames. Only for the files of names.
+ * src/cpu/interp/names.h: the memory of processes with an interpreter, which holds the names of its
+ * frames. Private to the symbolizer.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 
 /* Each keeps a descriptor. */
 #define NAMES_MAX_INTERPS 256
-/* Of one process: one that makes up ever new functions is not followed for ever. */
+/* Per process: do not keep up with one that generates new functions forever. */
 #define NAMES_INTERP_READS 20000
 #define NAMES_INTERP_READS_NS (60ULL * 1000000000)
 
 struct names_interp {
 	uint64_t generation;
-	struct proc_mem *mem; /* NULL: it is gone, or may not be read */
+	struct proc_mem *mem; /* NULL: it has exited, or is not readable */
 	uint64_t used_ns;
-	uint64_t since_ns; /* of reads, which are counted minute by minute */
+	uint64_t since_ns; /* start of the minute in which reads are counted */
 	uint32_t reads;
 };
 
-/* Zeroed is empty. */
+/* Empty if zeroed. */
 struct names_interps {
 	struct names_interp list[NAMES_MAX_INTERPS];
 	size_t len;

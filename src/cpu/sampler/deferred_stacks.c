@@ -1,11 +1,10 @@
 /*
- * src/cpu/sampler/deferred_stacks.c: walks the stacks that BPF could not, for want of mappings or
- * tables, from the copy that it made of them.
+ * src/cpu/sampler/deferred_stacks.c: walks stacks that BPF could not, for lack of mappings or
+ * tables, from a copy that BPF made.
  *
- * A process lives on while its mappings are read for the first time, and many are over by the next
- * sample. What BPF copied is walked here as soon as the mappings and tables are there, and then
- * lies among the stacks that BPF walked. Where the process was gone too soon it stays as cut as
- * it came.
+ * A process keeps running while its mappings are read for the first time, and many exit before the
+ * next sample. So the copy is walked here as soon as mappings and tables are available, and then
+ * joins the stacks that BPF walked. If the process exited too soon, its stack stays truncated.
  */
 #include <string.h>
 
@@ -13,11 +12,11 @@
 #include "cpu/bpf/walk.h"
 #include "cpu/sampler/state.h"
 
-/* Beyond the end of the copy and within this: a part of the stack that was left out. */
+/* Past the end of the copy, but within this distance: stack that was not copied. */
 #define STACK_MAX_BYTES ((uint64_t)8 << 20)
 
 struct copy_walk {
-	struct cpu_walk walk; /* first, so that the one is the other */
+	struct cpu_walk walk; /* first, so that pointers convert */
 	struct cpu_sampler *sampler;
 	bool beyond; /* the stack is deeper than the copy */
 };
@@ -93,7 +92,7 @@ static uint32_t walk_copy(struct cpu_sampler *s, struct cpu_range mappings)
 	return w->wanted ? w->wanted - 1 : CPU_FILE_NONE;
 }
 
-/* Each attempt needs one more file at most; those that have no tables end in frame pointers. */
+/* Each attempt needs at most one more file; files without tables fall back to frame pointers. */
 static void walk_loading(struct cpu_sampler *s, struct cpu_range mappings)
 {
 	for (int i = 0; i < CPU_SAMPLER_FRAMES_MAX; i++) {
@@ -105,7 +104,7 @@ static void walk_loading(struct cpu_sampler *s, struct cpu_range mappings)
 		if (!cpu_files_is_wanted(s->files))
 			return;
 		cpu_sampler_set_urgent(s, false);
-		/* Without a pause: in one the process might end, and its mappings be another's. */
+		/* Without a pause: the process might exit meanwhile, and its pid be reused. */
 		while (cpu_files_load_next(s->files, NULL))
 			;
 	}
@@ -118,7 +117,7 @@ static struct cpu_range find_mappings(struct cpu_sampler *s, const struct cpu_sa
 					  .start_stack = c->start_stack};
 	struct cpu_range found = cpu_processes_mappings(s->processes, &c->stack.thread);
 
-	/* What was told before the copy came. */
+	/* Notices that arrived before the copy. */
 	if (!found.n && bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, NULL) == 0)
 		found = cpu_processes_mappings(s->processes, &c->stack.thread);
 	if (!found.n && c->parent)
@@ -132,7 +131,7 @@ static void walk_again(struct cpu_sampler *s, struct cpu_range mappings)
 	uint16_t n_inlined = cpu_stacks_split(stack, s->user, s->interp);
 
 	walk_loading(s, mappings);
-	/* Frames that an interpreter keeps elsewhere come after those walked now. */
+	/* Interpreter frames kept elsewhere follow those walked now. */
 	stack->n_interp -= n_inlined;
 	memcpy(&stack->frames[stack->n_kernel + stack->n_user], &s->interp[n_inlined],
 	       stack->n_interp * sizeof(s->interp[0]));

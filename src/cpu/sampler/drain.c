@@ -10,7 +10,7 @@
 #include "bpf/events.h"
 #include "cpu/sampler/state.h"
 
-/* Past this the off-CPU stacks are forgotten, and sent again as they recur. */
+/* Above this, off-CPU stacks are dropped, and sent again as they recur. */
 #define WAITING_MAX_BYTES ((size_t)16 << 20)
 
 static void resolve_frame(const struct cpu_sampler *s, const struct cpu_stack_record *record,
@@ -29,7 +29,7 @@ static void resolve_frame(const struct cpu_sampler *s, const struct cpu_stack_re
 		ret->file = cpu_files_get(s->files, (uint32_t)(id - 1), record->generation);
 		return;
 	}
-	/* Sampled before its mappings were known; they may be by now. */
+	/* Sampled before its mappings were known; they may be known now. */
 	file = cpu_processes_resolve(s->processes, process, ret->address - ret->is_return, &vaddr);
 	if (file == CPU_FILE_NONE)
 		return;
@@ -86,12 +86,12 @@ static int emit_hash(struct cpu_sampler *s, uint32_t parity, uint64_t hash,
 	if (record)
 		return emit_stack(s, record, counts, emit, context);
 	s->lost_stacks += counts->count;
-	/* So that BPF sends it again, if it was an off-CPU one. */
+	/* Makes BPF send it again, if it is an off-CPU stack. */
 	(void)bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.sent), &hash);
 	return 0;
 }
 
-/* Empties the table of counts; the first error of emit ends the emitting, not the emptying. */
+/* Empties the table of counts. If emit fails, the rest is emptied without emitting. */
 static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 			int (*emit)(void *context, const struct cpu_stack *stack), void *context,
 			struct err *err)
@@ -109,7 +109,10 @@ static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 			return err_set(err, -errno, "cannot read stack counts: %m");
 		for (uint32_t i = 0; i < n && code >= 0; i++) {
 			code = emit_hash(s, parity, s->keys[i], &s->counts[i], emit, context);
-			/* To name a frame may take long, and who asks meanwhile may be gone. */
+			/*
+			 * Symbolizing a frame may take long, and processes with pending notices may
+			 * exit.
+			 */
 			if (code >= 0)
 				code = cpu_sampler_consume(s, err);
 		}
@@ -119,7 +122,7 @@ static int drain_counts(struct cpu_sampler *s, uint32_t parity,
 	return code;
 }
 
-/* From now on BPF counts in the other table. Returns once no program uses the old one. */
+/* Makes BPF count in the other table. Returns once no program uses the old one. */
 static int swap_counts(struct cpu_sampler *s, struct err *err)
 {
 	uint32_t epoch = s->bpf->bss->epoch + 1, parity = epoch & 1;

@@ -1,4 +1,4 @@
-/* src/cpu/sampler/poll.c: what BPF asks for and tells between drains. */
+/* src/cpu/sampler/poll.c: handles the requests and notices of BPF between drains. */
 #include <sched.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void tell(struct cpu_sampler *s, const struct cpu_sampler_notice *notice,
 	s->on_event(s->context, &event);
 }
 
-/* Its mappings were read, so it lives. */
+/* Its mappings were read, so it is alive. */
 static void tell_sampled(struct cpu_sampler *s, const struct cpu_sampler_thread *thread)
 {
 	struct cpu_process *process = cpu_processes_get(s->processes, thread);
@@ -40,7 +40,7 @@ int cpu_sampler_on_notice(void *context, void *data, size_t len)
 	switch (notice->kind) {
 	case CPU_SAMPLER_NOTICE_PROCESS:
 	case CPU_SAMPLER_NOTICE_ADDRESS:
-		/* A process that ended meanwhile has the stacks that it has. */
+		/* If the process has exited, its stacks stay as they are. */
 		if (cpu_processes_load(s->processes, &notice->thread, notice->value) == 0)
 			tell_sampled(s, &notice->thread);
 		break;
@@ -86,7 +86,7 @@ int cpu_sampler_on_stack(void *context, void *data, size_t len)
 	if (len < sizeof(stack->thread))
 		return 0;
 	stacks = stack->offcpu ? &s->waiting : &s->running[stack->epoch & 1];
-	/* One that cannot be kept is missed at the drain, and counted there. */
+	/* A stack that cannot be kept is missing in the drain, and counted there. */
 	if (cpu_stacks_add(stacks, data, len, cpu_files_generation(s->files)) == 0 &&
 	    stack->n_interp)
 		tell_frames(s, stack);
@@ -140,7 +140,7 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 	if (n < 0)
 		return n;
 	if (n == 0) {
-		/* No stacks to walk for now: what is mapped for that counts as our memory. */
+		/* No stacks to walk for now: mapped tables count as our memory. */
 		cpu_tables_unmap(s->tables);
 		return 0;
 	}

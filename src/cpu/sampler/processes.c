@@ -14,12 +14,12 @@
 #include "proc/stat.h"
 
 #define PROCESSES_BUCKETS 4096U
-/* Pieces of the table of mappings. */
+/* Allocation unit of the table of mappings. */
 #define MAPPINGS_GRAIN 8U
 /*
- * Between two looks at the mappings of a process; longer when there was nothing new to see, and so
- * long that looking takes no more than half a percent of the time. A process that has just begun
- * is still loading its libraries: the first looks may follow each other closely.
+ * Pause between two reads of a process's mappings: longer if nothing has changed, and long enough
+ * for reading to take at most half a percent of the time. A new process is still loading its
+ * libraries, so the first reads may follow each other closely.
  */
 #define WAIT_MIN_NS (2 * NS_PER_MS)
 #define WAIT_FACTOR 200
@@ -28,18 +28,18 @@
 #define WAIT_MAX_NS (10 * NS_PER_SEC)
 
 struct process {
-	struct cpu_process public; /* first, so that the one is the other */
+	struct cpu_process public; /* first, so that pointers convert */
 	uint64_t exec_id;
 	struct cpu_range mappings;
 	uint64_t fingerprint; /* of the mappings */
-	uint32_t looks;	      /* at its mappings */
+	uint32_t looks;	      /* reads of its mappings */
 	uint64_t wait_ns;
 	bool ended;
 	uint32_t end_epoch;
 	struct process *next; /* in its bucket */
 };
 
-/* Mappings that BPF no longer finds, but undrained stacks may still come from. */
+/* Mappings BPF no longer finds, but that stacks not drained yet may refer to. */
 struct retired {
 	struct cpu_range mappings;
 	uint32_t epoch;
@@ -155,7 +155,7 @@ static void process_end(struct cpu_processes *p, struct process *process)
 	process->end_epoch = p->epoch;
 }
 
-/* Whether BPF has it in its table, from which only exec and exit take it out. */
+/* Whether it is in BPF's table, where only exec and exit remove it. */
 static bool processes_is_shared(const struct cpu_processes *p,
 				const struct cpu_sampler_thread *thread,
 				struct cpu_sampler_process *ret)
@@ -194,7 +194,7 @@ static void processes_retire(struct cpu_processes *p, struct process *process)
 		struct retired *grown = realloc(p->retired, cap * sizeof(*grown));
 
 		if (!grown)
-			return; /* lost for good: better than used while BPF reads it */
+			return; /* leaked: better than reused while BPF reads it */
 		p->retired = grown;
 		p->cap_retired = cap;
 	}
@@ -206,7 +206,7 @@ static bool map_is_code(const struct proc_map *map)
 	return (map->flags & PROC_MAP_EXEC) && strcmp(map->path, "[vsyscall]") != 0;
 }
 
-/* Fills the range with as many mappings as it has room for; its n becomes how many there are. */
+/* Fills the range with as many mappings as fit; sets its n to the number needed. */
 static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
 			   struct cpu_range *range)
 {
@@ -244,7 +244,7 @@ static int processes_lay_out(struct cpu_processes *p, pid_t pid, const struct pr
 		n += map_is_code(&maps->maps[i]);
 	range.n = MIN(n, CPU_SAMPLER_MAPPINGS_PER_PROCESS);
 	if (!range.n)
-		return -ESRCH; /* what runs has code: it is on its way out */
+		return -ESRCH; /* running without code: it is exiting */
 	taken = mappings_grains(range.n);
 	r = cpu_ranges_take(&p->grains, taken, 0, &range.first);
 	if (r < 0) {
@@ -282,7 +282,7 @@ static void process_find_interp(const struct cpu_processes *p, struct process *p
 	}
 }
 
-/* Lets BPF see them, in place of what it had. */
+/* Makes them visible to BPF, replacing the old ones. */
 static int processes_publish(struct cpu_processes *p, const struct process *process,
 			     struct cpu_sampler_process *shared)
 {
@@ -300,7 +300,7 @@ static int processes_publish(struct cpu_processes *p, const struct process *proc
 	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
 }
 
-/* Whether stacks of most programs end in it. */
+/* Whether most programs' stacks end in it. */
 static bool is_libc(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -310,8 +310,8 @@ static bool is_libc(const char *path)
 }
 
 /*
- * The file that was sampled, the program and libc: with these most stacks are whole at once. Others
- * are loaded when a stack comes through them.
+ * The sampled file, the program and libc: with these, most stacks are complete at once. Others are
+ * loaded when a stack passes through them.
  */
 static void processes_want_files(struct cpu_processes *p, const struct process *process,
 				 uint64_t address)
@@ -334,7 +334,7 @@ static int processes_read(const struct cpu_sampler_thread *thread, struct proc_m
 {
 	int r = proc_maps_read((pid_t)thread->tgid, maps, NULL);
 
-	/* The first thread may end before the others; then only they have the mappings. */
+	/* The first thread may exit before the others; then only those have the mappings. */
 	if (r >= 0 && !maps->len && thread->tid != thread->tgid)
 		r = proc_maps_read((pid_t)thread->tid, maps, NULL);
 	return r;
@@ -359,8 +359,8 @@ static bool process_is_alive(const struct process *process)
 }
 
 /*
- * The process ended or went on to another program while its mappings were read. They are its own
- * when it is no more, and has the code that it was sampled in.
+ * The process exited or called exec while its mappings were read. They are its own if it is gone
+ * and they include the code it was sampled in.
  */
 static bool processes_are_its_own(const struct cpu_processes *p, const struct process *process,
 				  struct cpu_range range, uint64_t address)
@@ -389,7 +389,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread 
 	if (r < 0) {
 		uint32_t tgid = thread->tgid;
 
-		/* Out of descriptors, perhaps: the next sample asks again. */
+		/* Perhaps out of descriptors: the next sample asks again. */
 		if (r != -ESRCH)
 			(void)bpf_map_delete_elem(p->fd, &tgid);
 		return r;
@@ -439,7 +439,7 @@ int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 		cpu_files_want(p->files, p->mappings[range.first + i].file);
 	while (cpu_files_load_next(p->files, NULL))
 		;
-	/* Files that are not used stay for a while, which is all that is needed. */
+	/* Unused files stay loaded for a while, which is long enough. */
 	mappings_give(p, range);
 	return 0;
 }
@@ -498,7 +498,7 @@ struct cpu_range cpu_processes_inherit(struct cpu_processes *p,
 	struct process *process;
 	struct cpu_range range;
 
-	/* Stacks begin at random addresses: another program would not have one there. */
+	/* Stacks start at random addresses: another program would not have one there. */
 	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
 		return (struct cpu_range){0};
 	process = (struct process *)cpu_processes_get(p, thread);

@@ -18,7 +18,7 @@
 
 #define COUNTS_MIN 16384U
 #define COUNTS_MAX 262144U
-#define COUNTS_SECONDS 16U /* of different stacks */
+#define COUNTS_SECONDS 16U /* of distinct stacks */
 #define RING_MIN (512U << 10)
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
@@ -115,7 +115,7 @@ static int sampler_listen(struct cpu_sampler *s, struct err *err)
 {
 	int r = bpf_rings_new(&s->rings, err);
 
-	/* In the order of their numbers. */
+	/* In the order of their ids. */
 	if (r == 0)
 		r = bpf_rings_add(s->rings, s->bpf->maps.notices, cpu_sampler_on_notice, s, err);
 	if (r == 0)
@@ -139,7 +139,7 @@ static int sampler_open_events(struct cpu_sampler *s, struct err *err)
 	return bpf_events_open(s->bpf->progs.on_sample, &attr, &s->events, err);
 }
 
-/* Ends and execs first: what a sample brings into the tables must come out again. */
+/* Exits and execs first: they remove what samples add to the tables. */
 static int sampler_attach(struct cpu_sampler *s, struct err *err)
 {
 	struct sampler_bpf *b = s->bpf;
@@ -176,7 +176,7 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 		r = sampler_share(s, err);
 	if (r >= 0)
 		r = sampler_listen(s, err);
-	/* Its tables may take a while: rather before the first sample than after. */
+	/* Loading its tables may take a while: do it before the first sample. */
 	if (r >= 0 && options->pid)
 		r = cpu_processes_warm(s->processes, options->pid, err);
 	if (r >= 0)

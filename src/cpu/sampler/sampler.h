@@ -1,10 +1,10 @@
 /*
- * src/cpu/sampler/sampler.h: samples the stacks of everything that runs, by BPF programs on perf
+ * src/cpu/sampler/sampler.h: samples the stacks of everything that runs, with BPF programs on perf
  * events.
  *
- * Stacks are counted in the kernel; a drain hands out each distinct one with its count. Frames of
- * files are (file, link-time address), so that they outlive the process. What was lost is counted.
- * One thread at a time.
+ * Stacks are counted in the kernel; a drain emits each distinct one with its count. Frames in files
+ * are (file, link-time address), so they outlive the process. Losses are counted. One thread at a
+ * time.
  */
 #pragma once
 
@@ -20,13 +20,13 @@
 struct cpu_sampler; /* opaque */
 
 struct cpu_sampler_options {
-	unsigned int hz;	/* samples per second and CPU; 0 for none (off-CPU only) */
-	pid_t pid;		/* only this process; 0 for all */
-	bool threads;		/* tell threads apart; else tid and thread are those of any one */
-	bool kernel;		/* frames of the kernel as well */
-	uint64_t offcpu_min_ns; /* 0: no off-CPU; else waits at least this long */
+	unsigned int hz; /* samples per second and CPU; 0: none (off-CPU only) */
+	pid_t pid;	 /* only this process; 0: all */
+	bool threads;	 /* separate threads; otherwise tid and thread are those of any one */
+	bool kernel;	 /* kernel frames as well */
+	uint64_t offcpu_min_ns; /* 0: no off-CPU; otherwise waits at least this long */
 	bool events;		/* exec and exit of processes, for cpu_sampler_poll() */
-	bool urgent;		/* poll as a real-time thread, where that is allowed */
+	bool urgent;		/* poll with real-time priority, if permitted */
 };
 
 enum cpu_stack_end {
@@ -35,28 +35,27 @@ enum cpu_stack_end {
 	CPU_STACK_NO_RULE,   /* text without unwind information, and no frame pointers either */
 	CPU_STACK_UNREADABLE,
 	CPU_STACK_UNSUPPORTED,
-	CPU_STACK_NOT_LOADED, /* the tables of the process were not there yet */
+	CPU_STACK_NOT_LOADED, /* the tables of the process were not loaded yet */
 	CPU_STACK_N,
 };
 
 #define CPU_STACK_MAX 127
 
-/* One process as the samples know it: a pid that is used again, or an exec, is another one. */
+/* A process as samples identify it: a reused pid, or an exec, makes another one. */
 struct cpu_process {
 	pid_t pid;
-	uint64_t start_ns;   /* since boot, as the kernel has it */
+	uint64_t start_ns;   /* since boot, in the kernel's terms */
 	uint64_t generation; /* unique within the sampler */
 	char comm[16];	     /* of the thread group leader, as last seen */
-	uint64_t cgroup;     /* inode of its cgroup's folder (v2, or v1's memory) */
+	uint64_t cgroup;     /* inode of its cgroup directory (v2, or v1's memory) */
 	struct interp interp;
 };
 
 struct cpu_frame {
-	const struct cpu_file
-		*file;	  /* NULL: anonymous memory (JIT), or not mapped as far as known */
-	uint64_t address; /* link-time in a file, else absolute */
-	bool is_return;	  /* a return address: the call is before it */
-	bool is_interp;	  /* the next of the interpreter's frames, not a native one */
+	const struct cpu_file *file; /* NULL: anonymous memory (JIT), or not known to be mapped */
+	uint64_t address;	     /* link-time if in a file, otherwise absolute */
+	bool is_return;		     /* a return address: the call is before it */
+	bool is_interp;		     /* the next of the interpreter's frames, not a native one */
 };
 
 struct cpu_stack {
@@ -67,13 +66,18 @@ struct cpu_stack {
 	enum cpu_stack_end end;
 	uint64_t count;	   /* samples, or waits */
 	uint64_t value_ns; /* CPU time, or time waited */
-	/* Kernel addresses, the innermost first; off-CPU __schedule() or a tracepoint's frames. */
+	/*
+	 * Kernel addresses, innermost first; off-CPU starts with __schedule() or a tracepoint's
+	 * frames.
+	 */
 	uint16_t n_kernel;
 	uint16_t n_user;
 	const uint64_t *kernel;
 	const struct cpu_frame *user;
-	/* Those of an interpreter: in place of user frames that say so; else what its loop, which
-	 * is among the user frames, was executing. */
+	/*
+	 * Interpreter frames: they replace user frames marked is_interp; the rest is what the
+	 * interpreter's loop, found among the user frames, was executing.
+	 */
 	enum interp_kind interp_kind;
 	uint16_t n_interp;
 	bool interp_cut; /* there are more than CPU_STACK_MAX, or they could not be read */
@@ -81,10 +85,10 @@ struct cpu_stack {
 };
 
 struct cpu_losses {
-	uint64_t samples;	    /* taken in all, lost ones included */
+	uint64_t samples;	    /* total, including lost ones */
 	uint64_t lost_ring;	    /* samples whose stack did not fit into the ring buffer */
-	uint64_t lost_table;	    /* samples that the table of counts had no room for */
-	uint64_t lost_files;	    /* executable mappings left out: too many files or rows */
+	uint64_t lost_table;	    /* samples that did not fit into the table of counts */
+	uint64_t lost_files;	    /* omitted executable mappings: too many files or rows */
 	uint64_t ends[CPU_STACK_N]; /* samples by how their stack ended */
 };
 
@@ -92,22 +96,23 @@ struct cpu_event {
 	enum {
 		CPU_EVENT_EXEC,
 		CPU_EVENT_EXIT,
-		/* First samples of a process: while it lives it can be asked who it is. */
+		/* First samples of a process: it can be identified while it is alive. */
 		CPU_EVENT_SAMPLED,
-		/* Frames of a process that may be gone by the drain, and with it their names. */
+		/* Frames whose names may be gone by the drain, along with their process. */
 		CPU_EVENT_FRAMES,
 	} kind;
 	pid_t pid;
 	char comm[16];
-	const struct cpu_process *process; /* not of exec and exit; as later in its stacks */
+	const struct cpu_process
+		*process; /* not for exec and exit; the same as later in its stacks */
 	enum interp_kind interp_kind;
 	const struct interp_frame *interp;
 	size_t n_interp;
 };
 
 /*
- * -EPERM, -ENOTSUP: not possible here; the sentence says what is missing (BTF, bpf(), perf events)
- * and what would help.
+ * -EPERM, -ENOTSUP: not possible here; the message tells what is missing (BTF, bpf(), perf events)
+ * and the remedy.
  */
 int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampler **ret_sampler,
 		     struct err *err);
@@ -116,17 +121,16 @@ DEFINE_CLEANUP(struct cpu_sampler, cpu_sampler_close)
 
 /*
  * Waits up to timeout_ms for news (new processes, new code, execs), loads what the samples need,
- * and hands out events. To be called often: what is loaded late is sampled without whole stacks.
- * On a machine whose CPUs are all taken that needs a thread of some priority: with the option the
- * calling thread has a real-time one while it waits and while it reads what short-lived processes
- * map, but not for what takes longer.
- * Events may also come during a drain that follows: context lives until then.
+ * and emits events. Call it often: until code is loaded, its stacks are incomplete. On a machine
+ * whose CPUs are all busy this takes priority: with the option `urgent`, the calling thread has a
+ * real-time priority while it waits and while it reads the mappings of short-lived processes, but
+ * not for longer work. Events may also come during the next drain, so context must live until then.
  */
 int cpu_sampler_poll(struct cpu_sampler *sampler, int timeout_ms,
 		     void (*on_event)(void *context, const struct cpu_event *event), void *context,
 		     struct err *err);
 
-/* Hands out all stacks since the last drain; everything they point to lives until emit returns. */
+/* Emits all stacks since the last drain; everything they point to is valid until emit returns. */
 int cpu_sampler_drain(struct cpu_sampler *sampler,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context,
 		      struct err *err);

@@ -9,25 +9,25 @@
 #include "base/map.h"
 #include "cpu/bpf/shared.h"
 
-/* Followed by that many frames. */
+/* Followed by its frames. */
 struct cpu_stack_record {
-	struct cpu_sampler_stack *stack; /* its array of frames is cut short */
-	uint32_t generation;		 /* of the youngest file when it came */
+	struct cpu_sampler_stack *stack; /* its array of frames is shorter */
+	uint32_t generation;		 /* of the newest file when it came */
 };
 
-/* A zeroed one is empty. */
+/* Empty if zeroed. */
 struct cpu_stacks {
 	struct arena bytes;
 	struct map by_hash;
 };
 
-/* How long a record with so many frames is. */
+/* The length of a record with this many frames. */
 size_t cpu_stacks_bytes(const struct cpu_sampler_stack *stack);
-/* Whether its parts are consistent, and fit into len bytes. */
+/* Whether its parts are consistent and fit into len bytes. */
 bool cpu_stacks_is_sound(const struct cpu_sampler_stack *stack, size_t len);
-/* -EBADMSG for a record that contradicts itself; -ENOMEM, also at the limit of memory. */
+/* -EBADMSG for an inconsistent record; -ENOMEM, also at the memory limit. */
 int cpu_stacks_add(struct cpu_stacks *stacks, const void *record, size_t len, uint32_t generation);
-/* NULL when it is not there. */
+/* NULL if not found. */
 const struct cpu_stack_record *cpu_stacks_find(const struct cpu_stacks *stacks, uint64_t hash);
 void cpu_stacks_clear(struct cpu_stacks *stacks);
 

@@ -14,7 +14,7 @@ struct bpf_events;
 struct bpf_rings;
 struct sampler_bpf;
 
-/* The ring buffers, in the order in which they are opened. */
+/* The ring buffers, in the order they are opened. */
 enum {
 	CPU_SAMPLER_RING_NOTICES,
 	CPU_SAMPLER_RING_STACKS,
@@ -26,7 +26,7 @@ struct cpu_sampler {
 	struct sampler_bpf *bpf;
 	struct bpf_events *events; /* NULL: off-CPU only */
 	struct bpf_rings *rings;
-	bool is_urgent; /* the thread that polls, now */
+	bool is_urgent; /* the polling thread, at the moment */
 
 	/* shared with BPF */
 	struct elf_unwind_rule *rules;
@@ -41,15 +41,15 @@ struct cpu_sampler {
 
 	struct cpu_stacks running[2];	       /* by the parity of the epoch */
 	struct cpu_stacks waiting;	       /* off-CPU: a wait may end in a later epoch */
-	uint64_t lost_stacks;		       /* counted in BPF, but the frames did not come */
+	uint64_t lost_stacks;		       /* counted by BPF, but the frames did not arrive */
 	uint64_t lost_notices;		       /* as of the last check */
-	uint64_t copy_ends[CPU_SAMPLER_END_N]; /* of the stacks that were walked here */
+	uint64_t copy_ends[CPU_SAMPLER_END_N]; /* of the stacks walked here */
 
 	/* of the last cpu_sampler_poll() */
 	void (*on_event)(void *context, const struct cpu_event *event);
 	void *context;
 
-	struct cpu_sampler_copy copy; /* at hand */
+	struct cpu_sampler_copy copy; /* the current one */
 	uint64_t keys[1024];
 	struct cpu_sampler_counts counts[1024];
 	uint64_t kernel[CPU_SAMPLER_FRAMES_MAX];
@@ -62,11 +62,11 @@ struct cpu_sampler {
 int cpu_sampler_on_notice(void *context, void *data, size_t len);
 int cpu_sampler_on_stack(void *context, void *data, size_t len);
 int cpu_sampler_on_copy(void *context, void *data, size_t len);
-/* Of loading. */
+/* Called while loading takes long. */
 void cpu_sampler_on_pause(void *context);
 
-/* For the thread that polls, if it is wanted and allowed. */
+/* For the polling thread, if requested and permitted. */
 void cpu_sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);
 
-/* Reads all ring buffers, and loads what is asked for there. */
+/* Reads all ring buffers, and loads what they request. */
 int cpu_sampler_consume(struct cpu_sampler *sampler, struct err *err);

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-/* Of base/map.h and base/intern.h, about. */
+/* Approximate cost per slot in base/map.h and base/intern.h. */
 #define NAMES_SLOT_BYTES 16
 #define NAMES_STRING_BYTES 24
 
@@ -126,7 +126,7 @@ static int generation_add(struct cpu_symbols_generation *g, const struct cpu_sym
 	return 0;
 }
 
-/* Before something is added to the young generation, for answers live in it until the next call. */
+/* Called before adding to the young generation, because answers live in it until the next call. */
 static void cache_make_room(struct cpu_symbols_cache *cache)
 {
 	if (generation_memory(&cache->young) < cache->max_bytes / 2)
@@ -163,8 +163,9 @@ size_t cpu_symbols_cache_get(struct cpu_symbols_cache *cache, const struct cpu_s
 	if (!e)
 		return 0;
 	n = generation_answer(&cache->old, e, names);
-	/* The old generation stays as it is, unless the young one takes its place: then it is
-	 * looked up anew. */
+	/*
+	 * The old generation stays unless the young one replaces it: then look the name up again.
+	 */
 	if (generation_memory(&cache->young) >= cache->max_bytes / 2) {
 		cache_make_room(cache);
 		return 0;

@@ -1,9 +1,9 @@
 /*
- * src/cpu/symbols/cache.h: what was looked up before, within a limit of memory.
+ * src/cpu/symbols/cache.h: earlier lookups, within a memory limit.
  *
- * There are two generations. New answers and those that are asked for again go into the young one;
- * when it is full it becomes the old one, and what nobody asked for since is forgotten. For the
- * files of names only.
+ * There are two generations. New answers, and those requested again, go into the young one; when it
+ * is full it replaces the old one, and answers not requested since are dropped. Private to the
+ * symbolizer.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum cpu_symbols_kind { CPU_SYMBOLS_FILE, CPU_SYMBOLS_KERNEL, CPU_SYMBOLS_JIT, C
 struct cpu_symbols_key {
 	uint32_t kind;
 	uint32_t id;	/* of the file; epoch of the kernel's or the process's names */
-	uint64_t owner; /* generation of the file or the process; of frames mixed with their check
+	uint64_t owner; /* generation of the file or the process; for frames mixed with their check
 			 */
 	uint64_t addr;	/* or the frame */
 };
@@ -32,16 +32,14 @@ struct cpu_symbols_generation {
 	struct intern strings;
 };
 
-/* Zeroed is empty, but for max_bytes. */
+/* Empty if zeroed, except for max_bytes. */
 struct cpu_symbols_cache {
 	size_t max_bytes; /* of both generations */
 	struct cpu_symbols_generation young, old;
 };
 
 void cpu_symbols_cache_release(struct cpu_symbols_cache *cache);
-/*
- * How many names were written to out (CPU_SYMBOLIZER_MAX of them fit); 0 when the key is not there.
- */
+/* The number of names written to out (room for CPU_SYMBOLIZER_MAX); 0 if the key is not cached. */
 size_t cpu_symbols_cache_get(struct cpu_symbols_cache *cache, const struct cpu_symbols_key *key,
 			     struct cpu_name *out);
 /* Copies names and writes the copies to out. -ENOMEM. */

@@ -1,8 +1,8 @@
 /*
- * src/cpu/symbols/demangle.c: see demangle.h. The demanglers are libiberty's, through the interface
- * that hands out pieces of text and holds no memory, so that a name whose text grows without end (a
- * few bytes of substitutions can stand for gigabytes) is left by a jump. That does not hold for
- * Rust's newer names, where libiberty allocates: those have a demangler of our own.
+ * src/cpu/symbols/demangle.c: see demangle.h. The demanglers are libiberty's, used through the
+ * interface that emits pieces of text and allocates nothing: a longjmp can then abandon a name that
+ * expands without end (a few bytes of substitutions can stand for gigabytes). For Rust's newer
+ * names libiberty does allocate, so those have their own demangler.
  */
 #include "cpu/symbols/demangle.h"
 
@@ -34,7 +34,7 @@ static void demangle_take(const char *piece, size_t len, void *context)
 
 typedef int demangler(const char *name, int options, demangle_callbackref take, void *context);
 
-/* Never through the middle of a character of several bytes. */
+/* Never cut within a multibyte character. */
 static void demangle_cut(char *dst, size_t cap)
 {
 	static const char more[] = "...";
@@ -45,7 +45,7 @@ static void demangle_cut(char *dst, size_t cap)
 	memcpy(dst + at, more, sizeof(more));
 }
 
-/* The recursion limit of libiberty is on unless an option says otherwise. */
+/* libiberty's recursion limit is on by default. */
 static bool demangle_by(demangler *demangle, const char *name, char *dst, size_t cap)
 {
 	struct demangle_text text = {.dst = dst, .cap = cap};
@@ -82,7 +82,7 @@ bool cpu_demangle(const char *name, char *dst, size_t cap)
 		return false;
 	if (strncmp(name, "_R", 2) == 0)
 		return demangle_rust(name, dst, cap);
-	/* Rust's older names are C++ names with a hash at the end: ask for Rust first. */
+	/* Rust's older names are C++ names that end in a hash: try Rust first. */
 	if (strncmp(name, "_ZN", 3) == 0 && demangle_by(rust_demangle_callback, name, dst, cap))
 		return true;
 	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_GLOBAL_", 8) == 0 ||

@@ -1,6 +1,6 @@
 /*
- * src/cpu/symbols/demangle_rust.c: see demangle_rust.h. A descent through the grammar that prints
- * as it goes. A letter opens each thing:
+ * src/cpu/symbols/demangle_rust.c: see demangle_rust.h. A recursive-descent parser that prints as
+ * it goes. A letter starts each production:
  *
  *   path   C crate | M impl | X impl of a trait | Y type as trait | N ns path name | I path args E
  *   type   one letter each for the basic ones | A S T R Q P O F D | a path
@@ -17,17 +17,17 @@
 #include "cpu/symbols/punycode.h"
 
 #define RUST_MAX_DEPTH 96
-/* Places that repeat others make a short name stand for an endless one. */
+/* Back references let a short name stand for an endless one. */
 #define RUST_MAX_STEPS 8192
 
 struct rust {
-	struct view sym; /* behind "_R" */
+	struct view sym; /* after "_R" */
 	size_t at;
 	char *dst;
 	size_t cap, len;
 	uint32_t depth, steps;
-	uint32_t hidden;    /* over 0: read, do not print */
-	uint64_t lifetimes; /* bound by the binders around */
+	uint32_t hidden;    /* above 0: parse without printing */
+	uint64_t lifetimes; /* bound by the enclosing binders */
 	bool failed;
 	bool is_cut;
 };
@@ -67,7 +67,7 @@ static void rust_print_number(struct rust *r, uint64_t number)
 	rust_print(r, text);
 }
 
-/* 0 at the end: no letter of the grammar. */
+/* 0 at the end: not a letter of the grammar. */
 static uint8_t rust_peek(const struct rust *r)
 {
 	return r->at < r->sym.len ? r->sym.data[r->at] : 0;
@@ -92,7 +92,7 @@ static bool rust_eat(struct rust *r, uint8_t c)
 	return true;
 }
 
-/* Every thing of the grammar is entered here, so that depth and steps have an end. */
+/* Every production is entered here, to bound depth and steps. */
 static bool rust_enter(struct rust *r)
 {
 	if (rust_stops(r))
@@ -125,7 +125,7 @@ static uint64_t rust_base62(struct rust *r)
 	return value + 1;
 }
 
-/* A number behind its letter; 0 when the letter is not there. */
+/* The number after its letter; 0 if the letter is absent. */
 static uint64_t rust_tagged(struct rust *r, uint8_t letter)
 {
 	return rust_eat(r, letter) ? rust_base62(r) + 1 : 0;
@@ -176,13 +176,13 @@ static void rust_print_name(struct rust *r, struct rust_name name)
 		rust_print_bytes(r, text, (size_t)n);
 }
 
-/* Reads on at an earlier place, then comes back. */
+/* Continues at an earlier position, then returns. */
 static void rust_backref(struct rust *r, void (*read)(struct rust *r, bool in_value), bool in_value)
 {
 	size_t here = r->at - 1, back;
 	uint64_t target = rust_base62(r);
 
-	/* What is not printed is not worth following. */
+	/* Do not follow references if not printing. */
 	if (target >= here)
 		r->failed = true;
 	if (rust_stops(r) || r->hidden)
@@ -216,14 +216,14 @@ static void rust_lifetime(struct rust *r, uint64_t index)
 	rust_print_number(r, depth);
 }
 
-/* for<'a, 'b>; the caller takes as many lifetimes back. */
+/* for<'a, 'b>; the caller subtracts as many lifetimes. */
 static uint64_t rust_binder(struct rust *r)
 {
 	uint64_t n = rust_tagged(r, 'G');
 
 	if (n == 0 || rust_stops(r))
 		return 0;
-	/* More than there are bytes is forged. */
+	/* More than there are bytes: forged. */
 	if (n > r->sym.len) {
 		r->failed = true;
 		return 0;
@@ -253,7 +253,7 @@ static void rust_generic_args(struct rust *r)
 	}
 }
 
-/* Which impl it is, is not shown: only for whom. */
+/* Shows the type an impl is for, not which impl it is. */
 static void rust_impl_path(struct rust *r)
 {
 	(void)rust_tagged(r, 's');
@@ -416,7 +416,7 @@ static void rust_function(struct rust *r)
 	r->lifetimes -= bound;
 }
 
-/* Like a path, but with the '>' of generic arguments still to come when there were any. */
+/* Like a path, but if it has generic arguments, their '>' is left to the caller. */
 static void rust_open_path(struct rust *r, bool *is_open)
 {
 	if (!rust_enter(r))
@@ -537,7 +537,7 @@ static void rust_type(struct rust *r)
 	r->depth--;
 }
 
-/* Hex digits up to "_". False when the value has more than 64 bits. */
+/* Hex digits up to "_". False if the value exceeds 64 bits. */
 static bool rust_hex(struct rust *r, uint64_t *ret_value, struct view *ret_digits)
 {
 	size_t start = r->at;
@@ -634,16 +634,16 @@ static void rust_const(struct rust *r)
 
 bool cpu_demangle_rust(const char *name, char *dst, size_t cap, bool *ret_is_cut)
 {
-	/* What compilers put behind a name (".cold", ".llvm.123") is not for people. */
+	/* Hide compiler suffixes (".cold", ".llvm.123"). */
 	size_t len = strcspn(name, ".$");
 	struct rust r = {.dst = dst, .cap = cap};
 
-	/* A digit would be a later version of the encoding. */
+	/* A digit would mean a later version of the encoding. */
 	if (strncmp(name, "_R", 2) != 0 || name[2] < 'A' || name[2] > 'Z')
 		return false;
 	r.sym = view_of(name + 2, len - 2);
 	rust_path(&r, true);
-	/* The crate that instantiated it, if it says so. */
+	/* The instantiating crate, if given. */
 	if (!rust_stops(&r) && r.at < r.sym.len) {
 		r.hidden++;
 		rust_path(&r, false);

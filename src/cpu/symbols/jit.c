@@ -50,20 +50,20 @@ static struct cpu_symbols_jit *names_jits_find(struct cpu_symbols_jits *jits, pi
 			return &jits->list[i];
 	if (jits->len == CPU_SYMBOLS_MAX_JITS)
 		names_jits_drop(jits, names_jits_oldest(jits));
-	/* Epochs are never used twice: a process that is dropped and comes back is another. */
+	/* Epochs are never reused: a process that is dropped and comes back gets a new one. */
 	jits->list[jits->len] = (struct cpu_symbols_jit){
 		.generation = generation, .pid = pid, .epoch = ++jits->epoch, .next_ns = now_ns};
 	return &jits->list[jits->len++];
 }
 
-/* Another process's maps make room; what is asked for stays, whatever its size. */
+/* Drops maps of other processes; the requested one stays, whatever its size. */
 static void names_jits_trim(struct cpu_symbols_jits *jits)
 {
 	while (jits->len > 1 && names_jits_memory(jits) > jits->max_bytes)
 		names_jits_drop(jits, names_jits_oldest(jits));
 }
 
-/* One that is written aside and put in its place; until there is another it holds. */
+/* Opens a map that was renamed into place; until that works, the old one stays valid. */
 static void names_jit_replace(struct cpu_symbols_jits *jits, struct cpu_symbols_jit *j)
 {
 	struct cpu_perfmap *map;
@@ -91,7 +91,7 @@ struct cpu_symbols_jit *cpu_symbols_jits_get(struct cpu_symbols_jits *jits, pid_
 	if (j->map && cpu_perfmap_refresh(j->map, now_ns)) {
 		j->epoch = ++jits->epoch;
 		names_jits_trim(jits);
-		/* The list was moved about. */
+		/* Entries may have moved. */
 		j = names_jits_find(jits, pid, generation, now_ns);
 	}
 	return j;

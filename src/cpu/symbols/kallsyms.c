@@ -26,7 +26,7 @@
 
 #define KALLSYMS_BLOCK 128
 #define KALLSYMS_LEVEL 3
-/* No function is larger; beyond that an address is in a module that we do not know. */
+/* No function is larger; farther on, an address belongs to an unknown module. */
 #define KALLSYMS_MAX_FUNCTION ((uint32_t)1 << 20)
 
 struct cpu_kallsyms {
@@ -76,7 +76,7 @@ void cpu_kallsyms_free(struct cpu_kallsyms *kallsyms)
 	free(kallsyms);
 }
 
-/* The names of one block, compressed, behind the others. */
+/* Compresses the names of one block and appends them. */
 static int kallsyms_pack(struct cpu_kallsyms *k, ZSTD_CCtx *zstd, struct buf *names)
 {
 	size_t bound = ZSTD_compressBound(names->len), n;
@@ -215,7 +215,7 @@ static void kallsyms_read(struct cpu_kallsyms *k, uint64_t now_ns)
 	int r = fd < 0 ? -errno : cpu_ksyms_read(fd, &ksyms);
 
 	kallsyms_clear(k);
-	/* What is not there has no name; cpu_kallsyms_check() tells why. */
+	/* On failure there are no names; cpu_kallsyms_check() tells why. */
 	if (r == 0)
 		(void)kallsyms_build(k, &ksyms);
 	cpu_ksyms_release(&ksyms);
@@ -275,7 +275,7 @@ static bool kallsyms_is_due(const struct cpu_kallsyms *k, uint64_t addr, ssize_t
 
 	if (k->epoch == 0)
 		return true;
-	/* Where addresses are hidden every one of them is unknown. */
+	/* If the kernel hides addresses, all are unknown: do not retry. */
 	if (found < 0 && k->len > 0 && age >= CPU_KALLSYMS_RETRY_NS)
 		return true;
 	return addr >= k->core_end && age >= CPU_KALLSYMS_AGE_NS;

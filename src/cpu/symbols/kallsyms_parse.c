@@ -24,7 +24,7 @@ void cpu_ksyms_release(struct cpu_ksyms *ksyms)
 	*ksyms = (struct cpu_ksyms){0};
 }
 
-/* Sixteen or fewer digits up to a blank. */
+/* Up to 16 digits, followed by a blank. */
 static bool ksyms_address(struct view line, size_t *off, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -44,8 +44,10 @@ static bool ksyms_address(struct view line, size_t *off, uint64_t *ret)
 	return true;
 }
 
-/* Of names for one address: not that of a place ("__entry_text_end") nor of another kind of system
- * call; then the global before the local one, and without underscores before with. */
+/*
+ * Ranks the names of an address: markers ("__entry_text_end") and 32-bit system calls last, global
+ * before local, without leading underscore before with.
+ */
 static uint8_t ksyms_rank(char type, struct view name)
 {
 	if (view_starts_with(name, "__ia32_") || memmem(name.data, name.len, "_text_", 6))
@@ -80,7 +82,7 @@ static int ksyms_push(struct cpu_ksyms *ksyms, uint64_t addr, char type, struct 
 	return 0;
 }
 
-/* The first address is the lowest: the kernel proper comes first, and sorted. */
+/* The first address is the lowest: the kernel proper comes first and is sorted. */
 static bool ksyms_place(struct cpu_ksyms *ksyms, uint64_t addr, bool is_module)
 {
 	if (addr < KSYMS_LOWEST) {
@@ -120,7 +122,7 @@ static int ksyms_line(struct cpu_ksyms *ksyms, struct view line)
 	return ksyms_push(ksyms, addr, (char)line.data[off], name);
 }
 
-/* Whole lines of what is there; returns how many bytes they were. */
+/* Parses the complete lines; returns their length in bytes. */
 static ssize_t ksyms_lines(struct cpu_ksyms *ksyms, struct view text)
 {
 	struct view rest = text, line;
@@ -172,7 +174,7 @@ static int ksyms_read(int fd, size_t enough, struct cpu_ksyms *ret_ksyms)
 		used = ksyms_lines(&ksyms, view_of(chunk, have));
 		if (used < 0)
 			break;
-		/* A line that fills all of it is none of the kernel's. */
+		/* A line that fills the whole buffer is not the kernel's. */
 		if (used == 0 && have == KSYMS_CHUNK)
 			used = (ssize_t)have;
 		have -= (size_t)used;

@@ -1,4 +1,7 @@
-/* src/cpu/symbols/perfmap.c: see perfmap.h; what is found and trusted is in perfmap_open.c. */
+/*
+ * src/cpu/symbols/perfmap.c: see perfmap.h; perfmap_open.c finds the file and decides whether to
+ * trust it.
+ */
 #include "cpu/symbols/perfmap.h"
 
 #include <errno.h>
@@ -12,10 +15,10 @@
 #include "proc/text.h"
 
 #define PERFMAP_CHUNK ((size_t)64 << 10)
-/* How far a lookup goes back for a function that lies around the nearer ones. */
+/* How far a lookup goes back for a function that encloses nearer ones. */
 #define PERFMAP_MAX_OVERLAP 256
 #define PERFMAP_MAX_LINE 2048
-/* What a function costs to sort, in bytes that could be read instead. */
+/* The cost of sorting a function, in bytes read. */
 #define PERFMAP_SORT_COST 64
 
 struct perfmap_function {
@@ -29,13 +32,13 @@ struct cpu_perfmap {
 	struct perfmap_function *list;
 	size_t len;
 	size_t cap;
-	uint64_t done; /* bytes of whole lines that were read */
-	/* Of the file when it was last looked at. */
+	uint64_t done; /* bytes of complete lines read */
+	/* State of the file at the last check. */
 	uint64_t size;
 	struct timespec mtime;
-	uint64_t next_ns; /* not before that again */
+	uint64_t next_ns; /* no refresh before this */
 	bool is_read;
-	bool is_stale; /* it was written anew, as a lookup found */
+	bool is_stale; /* a lookup found that it was rewritten */
 };
 
 int cpu_perfmap_open_take(int fd, struct cpu_perfmap **ret_map, struct err *err)
@@ -119,7 +122,10 @@ static int perfmap_add(struct cpu_perfmap *map, struct view line, uint64_t at)
 	return 0;
 }
 
-/* The whole lines of text, which lies at `at` in the file; how many bytes they were. */
+/*
+ * Parses the complete lines of text, found at offset `at` of the file; returns their length in
+ * bytes.
+ */
 static ssize_t perfmap_lines(struct cpu_perfmap *map, struct view text, uint64_t at)
 {
 	struct view rest = text, line;
@@ -133,7 +139,7 @@ static ssize_t perfmap_lines(struct cpu_perfmap *map, struct view text, uint64_t
 	return (ssize_t)(text.len - rest.len);
 }
 
-/* Equal starts: the later line before the earlier one. */
+/* Equal starts: the later line first. */
 static int perfmap_compare(const void *a, const void *b)
 {
 	const struct perfmap_function *x = a, *y = b;
@@ -156,7 +162,7 @@ static void perfmap_sort(struct cpu_perfmap *map)
 	map->len = n + 1;
 }
 
-/* From what is done to end, or as far as there is room. */
+/* Reads from where it stopped up to end, or as far as there is room. */
 static void perfmap_read(struct cpu_perfmap *map, uint64_t end)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(PERFMAP_CHUNK);
@@ -172,8 +178,9 @@ static void perfmap_read(struct cpu_perfmap *map, uint64_t end)
 		used = perfmap_lines(map, view_of(chunk, (size_t)n), map->done);
 		if (used < 0)
 			break;
-		/* The rest of a line that is still being written comes with the next reading; one
-		 * that fills the chunk is skipped. */
+		/*
+		 * An incomplete line is read again next time; one that fills the chunk is skipped.
+		 */
 		if (used == 0 && (size_t)n < PERFMAP_CHUNK)
 			break;
 		map->done += (uint64_t)(used ? used : n);
@@ -195,7 +202,7 @@ bool cpu_perfmap_refresh(struct cpu_perfmap *map, uint64_t now_ns)
 	if (map->is_read && !map->is_stale && size == map->size &&
 	    st.st_mtim.tv_sec == map->mtime.tv_sec && st.st_mtim.tv_nsec == map->mtime.tv_nsec)
 		return false;
-	/* Written anew, not continued. */
+	/* Rewritten, not appended to. */
 	if (size <= map->size || map->is_stale) {
 		map->len = 0;
 		map->done = 0;
@@ -206,7 +213,7 @@ bool cpu_perfmap_refresh(struct cpu_perfmap *map, uint64_t now_ns)
 	map->mtime = st.st_mtim;
 	before = map->done;
 	perfmap_read(map, size);
-	/* Functions have to be sorted again, the old ones too. */
+	/* All functions must be sorted again, the old ones too. */
 	before = map->done - before + map->len * PERFMAP_SORT_COST;
 	map->next_ns += before * NS_PER_SEC / CPU_PERFMAP_BYTES_PER_SEC;
 	return true;
@@ -219,7 +226,7 @@ bool cpu_perfmap_is_replaced(const struct cpu_perfmap *map, uint64_t now_ns)
 	return now_ns >= map->next_ns && fstat(map->fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Of the functions around the address that whose line is the last. */
+/* Of the functions that contain the address, the one whose line comes last. */
 static const struct perfmap_function *perfmap_find(const struct cpu_perfmap *map, uint64_t addr)
 {
 	const struct perfmap_function *found = NULL;
@@ -256,7 +263,7 @@ int cpu_perfmap_lookup(struct cpu_perfmap *map, uint64_t addr, char *dst, size_t
 	n = io_pread_full(map->fd, text, sizeof(text), found->line);
 	n = MAX(n, 0);
 	end = memchr(text, '\n', (size_t)n);
-	/* The file may have been written anew since: then that line is another's. */
+	/* The file may have been rewritten since: then that line is another function's. */
 	if (!perfmap_parse(view_of(text, end ? (size_t)(end - text) : (size_t)n), &start, &size,
 			   &name) ||
 	    start != found->start || size != found->size) {

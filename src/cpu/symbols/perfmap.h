@@ -1,15 +1,14 @@
 /*
- * src/cpu/symbols/perfmap.h: names of code that a runtime made up at run time, from the text that
- * it leaves in /tmp/perf-PID.map (Node, Java with an agent, CPython with -X perf, .NET, LuaJIT,
- * ...):
+ * src/cpu/symbols/perfmap.h: names of code generated at run time, from the text that runtimes write
+ * to /tmp/perf-PID.map (Node, Java with an agent, CPython with -X perf, .NET, LuaJIT, ...):
  *
  *   7f3c5a001000 80 LazyCompile:*main /srv/app.js:12
  *
- * The file is the target's: it is found in its root directory and under its own number for itself,
- * and only a regular file of its own user's or root's is read, up to a limit; one that its owner
- * may not read is still being written. In memory is where the functions are and where their lines
- * begin; names are read when asked for. Runtimes use memory again, so of lines that overlap the
- * later one holds.
+ * The target controls the file. It is looked up in the target's root directory, by the pid in the
+ * target's namespace, and read only if it is a regular file owned by its user or root, up to a
+ * limit; if its owner may not read it, it is still being written. Memory holds the address ranges
+ * of functions and the offsets of their lines; names are read on demand. Runtimes reuse memory, so
+ * if lines overlap, the later one wins.
  */
 #pragma once
 
@@ -23,30 +22,30 @@
 
 struct cpu_perfmap; /* opaque */
 
-/* The least time between two looks at the file, and how much more of it is then read per second. */
+/* Minimum time between two checks of the file, and how much more of it to read per second. */
 #define CPU_PERFMAP_RETRY_NS (1ULL * 1000000000)
 #define CPU_PERFMAP_BYTES_PER_SEC ((uint64_t)4 << 20)
-/* Lines behind that are not read. */
+/* Lines beyond this are not read. */
 #define CPU_PERFMAP_MAX_BYTES ((uint64_t)64 << 20)
 #define CPU_PERFMAP_MAX_FUNCTIONS ((size_t)256 << 10)
 
-/* -ENOENT: the process has none. -EPERM: none that we read. -EAGAIN: it is being written. */
+/* -ENOENT: the process has none. -EPERM: we must not trust it. -EAGAIN: it is being written. */
 int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err);
-/* Of a regular file; takes fd whatever happens. */
+/* For a regular file; takes fd, also on failure. */
 int cpu_perfmap_open_take(int fd, struct cpu_perfmap **ret_map, struct err *err);
 void cpu_perfmap_close(struct cpu_perfmap *map); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_perfmap, cpu_perfmap_close)
 
 /*
- * Reads what the file has gained; all of it when it was written anew. Does nothing when it is not
- * yet time for that. True when names may have changed.
+ * Reads what was appended, or everything if the file was rewritten. Does nothing if called too
+ * soon. True if names may have changed.
  */
 bool cpu_perfmap_refresh(struct cpu_perfmap *map, uint64_t now_ns);
 /*
- * The file has no name any more: another may have taken its place. What was read of it holds. False
- * while it is not yet time for another look.
+ * The file was unlinked, so another one may have replaced it. What was read stays valid. False if
+ * called too soon.
  */
 bool cpu_perfmap_is_replaced(const struct cpu_perfmap *map, uint64_t now_ns);
-/* -ENOENT: no function is known there. */
+/* -ENOENT: no known function. */
 int cpu_perfmap_lookup(struct cpu_perfmap *map, uint64_t addr, char *dst, size_t cap);
 size_t cpu_perfmap_memory(const struct cpu_perfmap *map);

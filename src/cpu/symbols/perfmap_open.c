@@ -1,6 +1,6 @@
 /*
- * src/cpu/symbols/perfmap_open.c: finds the perf map of a process. Whatever lies at that place is
- * the choice of the target, or of anybody who may write to its /tmp.
+ * src/cpu/symbols/perfmap_open.c: finds the perf map of a process. The target controls that file,
+ * and so does anyone who can write to its /tmp.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 
 struct perfmap_owner {
 	uid_t uid;
-	pid_t pid; /* the process's number for itself */
+	pid_t pid; /* the pid in its own namespace */
 };
 
-/* The value behind "name:\t" at the start of a line, up to the end of the line. */
+/* The value after "name:\t" at the start of a line, up to the end of the line. */
 static bool perfmap_field(const char *text, const char *name, char *dst, size_t cap)
 {
 	const char *line = strstr(text, name);
@@ -35,9 +35,8 @@ static bool perfmap_field(const char *text, const char *name, char *dst, size_t 
 }
 
 /*
- * "Uid: real effective saved fs", and "NSpid: 4711 12": the number in each pid namespace, the
- * innermost last. Searched with the newline before it, for the first line of the file is a name
- * that the target chose.
+ * "Uid: real effective saved fs", and "NSpid: 4711 12": the pid in each namespace, innermost last.
+ * Search with the preceding newline, because the target chose the name in the first line.
  */
 static int perfmap_owner(pid_t pid, struct perfmap_owner *ret)
 {
@@ -60,7 +59,7 @@ static int perfmap_owner(pid_t pid, struct perfmap_owner *ret)
 	return ret->pid > 0 ? 0 : -ESRCH;
 }
 
-/* The name only: nothing is opened before it is known to be a regular file. */
+/* Finds the name only: never open it before it is known to be a regular file. */
 static int perfmap_find(pid_t pid, const struct perfmap_owner *owner)
 {
 	struct open_how how = {

@@ -1,7 +1,6 @@
 /*
- * src/cpu/symbols/punycode.c: see punycode.h. In front of the last delimiter are the characters of
- * ASCII; behind it numbers, each of which says how far to move on before the next character is put
- * in.
+ * src/cpu/symbols/punycode.c: see punycode.h. The ASCII characters come before the last delimiter;
+ * after it come numbers, each telling how far to advance before inserting the next character.
  */
 #include "cpu/symbols/punycode.h"
 
@@ -55,7 +54,7 @@ static uint32_t punycode_adapt(uint32_t delta, uint32_t n, bool is_first)
 	return k + (PUNYCODE_BASE - PUNYCODE_TMIN + 1) * delta / (delta + PUNYCODE_SKEW);
 }
 
-/* One number of variable length at *at; false if invalid. */
+/* A variable-length number at *at; false if invalid. */
 static bool punycode_number(struct view text, size_t *at, uint32_t bias, uint32_t *ret)
 {
 	uint64_t value = 0, weight = 1;
@@ -88,7 +87,7 @@ static bool punycode_number(struct view text, size_t *at, uint32_t bias, uint32_
 	return true;
 }
 
-/* The characters of the whole name; how many. */
+/* Decodes the whole name; returns the number of characters. */
 static ssize_t punycode_chars(struct view ascii, struct view coded, uint32_t *chars)
 {
 	uint32_t code = PUNYCODE_FIRST, i = 0, bias = 72, delta, n = 0;

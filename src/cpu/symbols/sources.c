@@ -10,12 +10,14 @@
 #include "elf/debugfile.h"
 #include "elf/minidebug.h"
 
-/* What the tables of a Go program and the headers of a file take, about. */
+/* Approximate size of a Go program's tables and a file's headers. */
 #define NAMES_PROGRAM_BYTES ((size_t)256 << 10)
 #define NAMES_IMAGE_BYTES ((size_t)8 << 10)
 
-/* Files that take turns within one drain would be loaded again for each address: for so long they
- * may hold so many times the limit. */
+/*
+ * Files that alternate within one drain would be loaded again for each address: for this long, they
+ * may exceed the limit by this factor.
+ */
 #define NAMES_BUSY_NS (1ULL * 1000000000)
 #define NAMES_BUSY_TIMES 2
 
@@ -57,7 +59,7 @@ static size_t names_sources_memory(const struct cpu_symbols_sources *sources)
 	return bytes;
 }
 
-/* The kernel maps the same vdso into every process: ours has the names. */
+/* The kernel maps the same vdso into every process, so ours has the names. */
 static int names_open_vdso(struct elf_image **ret_image)
 {
 	const uint8_t *start = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -66,7 +68,7 @@ static int names_open_vdso(struct elf_image **ret_image)
 	if (!start)
 		return -ENOENT;
 	memcpy(&h, start, sizeof(h));
-	/* The section headers are the last part of it. */
+	/* The section headers come last. */
 	return elf_image_open_bytes(view_of(start, h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize),
 				    ret_image, NULL);
 }
@@ -79,7 +81,7 @@ static bool names_has_symtab(const struct elf_image *image)
 	return false;
 }
 
-/* What may be otherwise the next time; anything else is the file's own fault. */
+/* Errors that may go away; any other is the file's fault. */
 static int names_want(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : 0;
@@ -108,7 +110,7 @@ static int names_add_minidebug(struct cpu_symbols_source *s)
 	return r;
 }
 
-/* A stripped file has the names that it exports, and others elsewhere. */
+/* A stripped file has only its exported names; the others are elsewhere. */
 static int names_add_tables(struct cpu_symbols_source *s)
 {
 	int r = names_add_table(s, s->image);
@@ -120,7 +122,7 @@ static int names_add_tables(struct cpu_symbols_source *s)
 	return names_add_minidebug(s);
 }
 
-/* Without the shared file there are lines, but some functions have no name. */
+/* Without the shared file, lines work, but some functions have no name. */
 static void names_add_alternate(struct cpu_symbols_source *s, const struct elf_image *image,
 				const char *debug_root)
 {
@@ -133,7 +135,7 @@ static void names_add_alternate(struct cpu_symbols_source *s, const struct elf_i
 
 static void names_add_dwarf(struct cpu_symbols_source *s, const struct cpu_symbols_sources *sources)
 {
-	/* Half: one file shall not push out all others. */
+	/* Half: one file must not evict all others. */
 	size_t max = sources->max_bytes / 2;
 
 	if (elf_dwarf_open(s->image, max, &s->dwarf, NULL) == 0)
@@ -243,7 +245,7 @@ struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *s
 	}
 	s = names_source_new(file);
 	if (!s) {
-		/* Memory and descriptors may be what the others hold. */
+		/* The other files may hold the memory and descriptors. */
 		cpu_symbols_sources_release(sources);
 		s = names_source_new(file);
 	}
@@ -256,7 +258,7 @@ struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *s
 	return s;
 }
 
-/* The innermost function: that which begins last. Of equals the earlier table's. */
+/* The innermost function, i.e. the one that starts last. If equal, that of the earlier table. */
 const char *cpu_symbols_source_symbol(const struct cpu_symbols_source *source, uint64_t vaddr)
 {
 	const char *best = NULL;

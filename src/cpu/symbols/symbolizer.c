@@ -18,17 +18,17 @@
 #include "proc/text.h"
 
 #define NAMES_DEFAULT_BYTES ((size_t)8 << 20)
-/* With lines: decoded units of DWARF are large, and dear to decode again. */
+/* With lines: decoded DWARF units are large, and expensive to decode again. */
 #define NAMES_DEFAULT_LINES_BYTES ((size_t)16 << 20)
-/* More does not help what is small. */
+/* Small caches do not benefit from more. */
 #define NAMES_MAX_CACHE_BYTES ((size_t)4 << 20)
 #define NAMES_MAX_JIT_BYTES ((size_t)2 << 20)
 /* Longer ones are truncated. */
 #define NAMES_MAX_TEXT ((size_t)1024)
 #define NAMES_MAX_WORK_BYTES ((size_t)1 << 20)
 /*
- * Functions of an interpreter may be freed and replaced by others of the same name, but with other
- * lines: so they are read again after a while.
+ * An interpreter may free a function and create another of the same name, but with different lines:
+ * read them again after a while.
  */
 #define NAMES_INTERP_NS (600 * NS_PER_SEC)
 #define NAMES_INTERP_TURNS 8
@@ -43,7 +43,7 @@ struct cpu_symbolizer {
 	struct cpu_name answer[CPU_SYMBOLIZER_MAX];
 };
 
-/* The names of one address while they are gathered. */
+/* The names of one address, while being collected. */
 struct names_work {
 	struct arena text;
 	struct cpu_name list[CPU_SYMBOLIZER_MAX];
@@ -91,7 +91,7 @@ int cpu_symbolizer_new(const struct cpu_symbolizer_options *options,
 	return 0;
 }
 
-/* A copy that is safe to show; NULL when out of memory. */
+/* A printable copy; NULL if out of memory. */
 static const char *names_text(struct names_work *w, struct view text)
 {
 	size_t cap = MIN(text.len, NAMES_MAX_TEXT) + 1;
@@ -102,7 +102,7 @@ static const char *names_text(struct names_work *w, struct view text)
 	return copy;
 }
 
-/* "memcpy@@GLIBC_2.14" is memcpy to people. */
+/* Strips the version: "memcpy@@GLIBC_2.14" is shown as memcpy. */
 static const char *names_for_people(struct names_work *w, const char *system_name)
 {
 	char plain[NAMES_MAX_TEXT + 1], text[NAMES_MAX_TEXT + 1];
@@ -177,7 +177,7 @@ static bool names_is_plt(const struct elf_image *image, uint64_t vaddr)
 	return false;
 }
 
-/* "[libfoo.so+0x1230]", by what unwinding takes for the start of the function. */
+/* "[libfoo.so+0x1230]", using the start of the function according to unwind tables. */
 static int names_make_up(struct names_work *w, const struct cpu_symbols_source *source,
 			 uint64_t vaddr)
 {
@@ -205,7 +205,7 @@ static int names_add_symbol(struct names_work *w, const char *symbol)
 	return names_add(w, view_str(text), false, view_str(""));
 }
 
-/* DWARF may have a function without its name; the symbol table has it then. */
+/* DWARF may lack the name of a function; take it from the symbol table. */
 static int names_fill_outermost(struct names_work *w, const char *symbol)
 {
 	struct cpu_name *last = &w->list[w->n - 1];
@@ -217,7 +217,7 @@ static int names_fill_outermost(struct names_work *w, const char *symbol)
 	return last->function ? 0 : -ENOMEM;
 }
 
-/* What the demand for memory or forged tables leave half-done is taken back. */
+/* Discards partial results of running out of memory or of forged tables. */
 static bool names_got(struct names_work *w, int r)
 {
 	if (r <= 0 && r != -E2BIG)
@@ -225,7 +225,7 @@ static bool names_got(struct names_work *w, int r)
 	return w->n > 0;
 }
 
-/* Says through *ret_is_whole whether asking again could not give a better answer. */
+/* *ret_is_whole: asking again cannot give a better answer. */
 static int names_gather(struct names_work *w, struct cpu_symbols_source *source,
 			const struct cpu_symbols_sources *sources, uint64_t vaddr,
 			bool *ret_is_whole)
@@ -251,7 +251,7 @@ static void names_return(struct cpu_symbolizer *names, size_t n, const struct cp
 	*ret_n = n;
 }
 
-/* One name, kept unless key is NULL. */
+/* Returns one name, cached unless key is NULL. */
 static int names_return_text(struct cpu_symbolizer *names, const struct cpu_symbols_key *key,
 			     const char *text, const struct cpu_name **ret_names, size_t *ret_n)
 {
@@ -297,7 +297,7 @@ int cpu_symbolizer_file(struct cpu_symbolizer *names, const struct cpu_file *fil
 		.kind = CPU_SYMBOLS_FILE, .id = file->id, .owner = file->generation, .addr = vaddr};
 	size_t n = cpu_symbols_cache_get(&names->cache, &key, names->answer);
 
-	/* Without memory or descriptors for it now, there may be some later. */
+	/* Out of memory or descriptors now; retry later. */
 	if (n == 0 && names_look_up(names, file, &key, &n) < 0)
 		return names_return_text(names, NULL, "[unknown]", ret_names, ret_n);
 	names_return(names, n, ret_names, ret_n);
@@ -316,7 +316,7 @@ int cpu_symbolizer_kernel(struct cpu_symbolizer *names, uint64_t addr,
 		names_return(names, 1, ret_names, ret_n);
 		return 0;
 	}
-	/* What is not known is asked for again, for a module may come to be known. */
+	/* Unknown names are not cached: the module may become known. */
 	if (cpu_kallsyms_lookup(names->kallsyms, addr, clock_mono_ns(), text, sizeof(text)) < 0)
 		return names_return_text(names, NULL, "[kernel]", ret_names, ret_n);
 	key.id = cpu_kallsyms_epoch(names->kallsyms);
@@ -378,7 +378,7 @@ int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process
 		.addr = frame->id & INTERP_ID};
 	int n = (int)cpu_symbols_cache_get(&names->cache, &key, names->answer);
 
-	/* Nothing can be read of a process that has exited, or has other mappings now. */
+	/* A process that exited, or whose mappings changed, cannot be read. */
 	if (n == 0 && process->interp.kind == kind)
 		n = names_read_frame(names, &key, process, frame, now_ns);
 	if (n < 0)

@@ -1,5 +1,5 @@
 /*
- * src/cpu/symbols/symbolizer.h: what addresses are called.
+ * src/cpu/symbols/symbolizer.h: finds the names of addresses.
  *
  *   Go        pclntab: inlined calls, files, lines
  *   native    DWARF where present, else .symtab, .dynsym, .gnu_debugdata, the separate debug file
@@ -14,8 +14,8 @@
  *             still come together; "[libfoo.so]" without even that
  *             "[libfoo.so plt]": its jump table
  *
- * Each distinct (file, address) is looked up once and kept; symbols and results have a limit of
- * memory, and what was least used goes first. One thread at a time.
+ * Each distinct (file, address) is looked up once and cached; symbols and results have a memory
+ * limit, and the least used are dropped first. One thread at a time.
  */
 #pragma once
 
@@ -32,20 +32,22 @@
 struct cpu_symbolizer; /* opaque */
 
 struct cpu_symbolizer_options {
-	/* 0 for the default: 8 MB, or 16 MB with lines; the kernel's names, 1 to 2 MB, come on top.
-	 * While files take turns their tables may take up to twice their part of it. */
+	/*
+	 * 0: the default, 8 MB, or 16 MB with lines; the kernel's names, 1 to 2 MB, are extra.
+	 * While files alternate, their tables may take up to twice their share.
+	 */
 	size_t max_bytes;
 	bool lines; /* DWARF: files, lines and inlined calls of native code */
-	/* NULL: the machine's own /usr/lib/debug and /proc/kallsyms */
+	/* NULL: the machine's /usr/lib/debug and /proc/kallsyms */
 	const char *debug_root;
 	const char *kallsyms;
 };
 
-/* One function; strings live until the next call on names. */
+/* One function; strings are valid until the next call on names. */
 struct cpu_name {
-	const char *function;	 /* as people write it */
-	const char *system_name; /* as the linker does; the same when there is no other */
-	const char *file;	 /* "" when unknown */
+	const char *function;	 /* demangled */
+	const char *system_name; /* as the linker knows it; the same if not mangled */
+	const char *file;	 /* "" if unknown */
 	int64_t line;
 	int64_t start_line;
 };
@@ -58,9 +60,8 @@ void cpu_symbolizer_free(struct cpu_symbolizer *names); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_symbolizer, cpu_symbolizer_free)
 
 /*
- * The functions at an address, the innermost inlined one first. Always at least one; names
- * that had to be made up are in brackets. The caller has already moved a return address back by
- * one.
+ * The functions at an address, innermost inlined one first. Always at least one; made-up names are
+ * in brackets. The caller must have moved a return address back by one.
  */
 int cpu_symbolizer_file(struct cpu_symbolizer *names, const struct cpu_file *file, uint64_t vaddr,
 			const struct cpu_name **ret_names, size_t *ret_n);
@@ -70,10 +71,10 @@ int cpu_symbolizer_kernel(struct cpu_symbolizer *names, uint64_t addr,
 int cpu_symbolizer_jit(struct cpu_symbolizer *names, pid_t pid, uint64_t generation, uint64_t addr,
 		       const struct cpu_name **ret_names, size_t *ret_n);
 
-/* A frame of a process that has an interpreter. */
+/* A frame of a process with an interpreter. */
 int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process *process,
 			  enum interp_kind kind, const struct interp_frame *frame,
 			  const struct cpu_name **ret_names, size_t *ret_n);
 
-/* Processes that ended: their perf maps and memory are forgotten. */
+/* Forgets the perf maps and memory of exited processes. */
 void cpu_symbolizer_forget_process(struct cpu_symbolizer *names, uint64_t generation);

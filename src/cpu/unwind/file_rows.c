@@ -17,7 +17,7 @@ int cpu_file_image_vdso(struct elf_image **ret_image)
 	const struct proc_map *map;
 	int r;
 
-	/* Its size is ours: a target of another kind may have a larger one. */
+	/* Use the size of our mapping: another kind of target may have a larger vdso. */
 	r = proc_maps_read(getpid(), &maps, NULL);
 	if (r < 0)
 		return r;
@@ -37,7 +37,7 @@ static int join_row(struct cpu_file_join *join, uint64_t vaddr)
 				      rules[0].cfa != ELF_UNWIND_NONE ? rules[0] : rules[1]);
 }
 
-/* The first's rows before an address. */
+/* The rows of the first table below an address. */
 static int join_first(struct cpu_file_join *join, uint64_t before)
 {
 	const struct elf_unwind_table *first = join->first;
@@ -65,7 +65,7 @@ int cpu_file_join_rows(void *context, const struct elf_unwind_row *rows, size_t 
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = join_first(join, rows[i].vaddr);
 		join->rules[1] = rows[i].rule;
-		/* The first's own row at this address comes after it, and counts. */
+		/* A row of the first table at the same address follows it, and wins. */
 		if (r == 0)
 			r = join_row(join, rows[i].vaddr);
 	}
@@ -111,7 +111,7 @@ static int load_both(const struct cpu_file *file, const struct elf_unwind_table 
 	const struct elf_unwind_sink to = {.rows = cpu_file_join_rows, .context = &join};
 	int r = load_native(file, &to);
 
-	/* What there is of the one does not change what there is of the other. */
+	/* A failure of one table does not affect the other. */
 	if (r < 0 && !join.joined.error) {
 		join.rules[1] = (struct elf_unwind_rule){.cfa = ELF_UNWIND_NONE};
 		r = 0;

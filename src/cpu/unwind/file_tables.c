@@ -33,7 +33,9 @@ static bool print_section(const struct elf_image *image, const struct elf_sectio
 	return true;
 }
 
-/* Of all that rows are compiled from. False for files that are not to be shared. */
+/*
+ * A fingerprint of everything rows are compiled from. False for files whose tables are not shared.
+ */
 static bool file_print(const struct cpu_file *file, uint64_t *ret)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
@@ -45,7 +47,7 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 	    elf_image_open_fd(file->fd, &image, NULL) < 0)
 		return false;
 	frames = elf_image_section(image, ".eh_frame");
-	/* Go's come from many places, and its programs are seldom in two images. */
+	/* Go's rows come from many places, and its programs are rarely in two images. */
 	if (!frames || frames->type == SHT_NOBITS || elf_image_section(image, ".gopclntab") ||
 	    elf_image_section(image, ".data.rel.ro.gopclntab"))
 		return false;
@@ -58,7 +60,7 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 	return true;
 }
 
-/* Rows on their way from a file to its table. */
+/* Rows on their way from a file into its table. */
 struct rows_passed {
 	struct cpu_file *file;
 	const struct cpu_pause *pause;
@@ -94,7 +96,7 @@ static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
 	do
 		r = cpu_tables_add(tables, load_rows, &passed, ret);
 	while (r == -ENOSPC && loading->make_room(loading->context));
-	/* What a large file took on the way should not count as ours for good. */
+	/* Return what a large file took temporarily, or it would count as our memory forever. */
 	if (passed.n > LARGE_ROWS) {
 		cpu_tables_unmap(tables);
 		(void)malloc_trim(0);

@@ -1,9 +1,9 @@
 /*
- * src/cpu/unwind/file_tables.h: unwind tables that are shared by files of the same content.
+ * src/cpu/unwind/file_tables.h: unwind tables, shared by files with the same content.
  *
- * A file of an image is another file in each of its containers. Build id and size tell which are
- * likely the same; since a hostile file can claim any, what the rows are compiled from is compared
- * as well, by a hash that depends on a secret.
+ * A file of a container image is a different file in each container. Build id and size tell which
+ * are likely equal; as a hostile file can claim any, the input of the rows is compared as well, by
+ * a hash with a secret seed.
  */
 #pragma once
 
@@ -16,27 +16,27 @@
 
 struct cpu_file_table {
 	struct cpu_table table;
-	char build_id[41]; /* "": of one file only */
+	char build_id[41]; /* "": for one file only */
 	uint64_t print;
 	uint32_t users;
 	struct cpu_file_table *next;
 };
 
-/* A zeroed one is empty. */
+/* Empty if zeroed. */
 struct cpu_file_tables {
 	struct cpu_file_table *first;
 };
 
-/* What the loading of a table may need of others. */
+/* What loading a table needs from others. */
 struct cpu_file_loading {
-	bool (*make_room)(void *context); /* true: there is more room than before */
+	bool (*make_room)(void *context); /* true: there is more room now */
 	void *context;
 	const struct cpu_pause *pause; /* NULL is fine */
 };
 
 /*
- * The rows' table, of this file or of one like it; counts a user. -errno as of file_load_rows() and
- * cpu_tables_add().
+ * The table of the rows, of this file or an equal one; takes a reference. -errno as of
+ * cpu_file_load_rows() and cpu_tables_add().
  */
 int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tables,
 			 struct cpu_file *file, const struct cpu_file_loading *loading,

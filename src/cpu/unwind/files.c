@@ -38,13 +38,13 @@ struct file {
 	struct file_key key;
 	struct stat stat;
 	bool is_elf;
-	bool is_wanted; /* is among those wanted, or being loaded */
-	bool left_out;	/* there was no room for its tables */
+	bool is_wanted; /* in the wanted list, or being loaded */
+	bool left_out;	/* there is no room for its tables */
 	uint32_t refs;
 	uint64_t unused_since_ns;
 	struct file_segment segments[FILES_SEGMENTS_MAX]; /* executable ones */
 	size_t n_segments;
-	struct cpu_file_table *table; /* NULL: none yet, or none */
+	struct cpu_file_table *table; /* NULL: not loaded, or it has none */
 	struct file *next;	      /* in its bucket */
 };
 
@@ -56,7 +56,7 @@ struct cpu_files {
 	struct file *slots[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
 	uint32_t len;
-	uint32_t limit; /* of open files: descriptors are not all ours */
+	uint32_t limit; /* on open files: others need descriptors, too */
 	uint32_t hint;
 	uint32_t generation;
 	uint64_t lost;
@@ -130,7 +130,7 @@ static bool file_is_same(const struct file *file, const struct file_key *key)
 		return false;
 	if (file->public.is_vdso)
 		return true;
-	/* Our descriptor keeps the inode from being used again; written over it can be. */
+	/* Our descriptor keeps the inode from being reused, but the file can be overwritten. */
 	return file->public.fd >= 0 && fstat(file->public.fd, &st) == 0 &&
 	       st.st_size == file->stat.st_size && st.st_ctim.tv_sec == file->stat.st_ctim.tv_sec &&
 	       st.st_ctim.tv_nsec == file->stat.st_ctim.tv_nsec;
@@ -228,7 +228,7 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 
 static uint64_t file_bias(const struct file *file, const struct proc_map *map)
 {
-	/* The kernel maps a whole image, and the vdso has no offset. */
+	/* Round down: mappings start at pages. The vdso is mapped whole, with offset 0. */
 	for (size_t i = 0; i < file->n_segments; i++) {
 		const struct file_segment *s = &file->segments[i];
 		uint64_t first = s->offset & ~(uint64_t)(CPU_SAMPLER_PAGE_SIZE - 1);
@@ -281,12 +281,12 @@ void cpu_files_unref(struct cpu_files *f, uint32_t id)
 	if (!file || --file->refs)
 		return;
 	file->unused_since_ns = clock_mono_ns();
-	/* Nothing would ever find it again. */
+	/* Without a descriptor it can never be matched again. */
 	if (file->public.fd < 0 && !file->public.is_vdso)
 		file_free(f, file);
 }
 
-/* Tables of files that nobody maps now make room for one that somebody does. */
+/* Frees the tables of unmapped files to make room for mapped ones. */
 static bool files_make_room(void *context)
 {
 	struct cpu_files *f = context;
@@ -351,8 +351,7 @@ bool cpu_files_load_next(struct cpu_files *f, const struct cpu_pause *pause)
 			best = i;
 	file = f->slots[f->wanted[best]];
 	f->wanted[best] = f->wanted[--f->n_wanted];
-	/* Its last user may go meanwhile; and who asks for it again is asking for what is under
-	 * way. */
+	/* Its last user may go meanwhile; a new request for it joins this load. */
 	file->refs++;
 	files_load(f, file, pause);
 	file->is_wanted = false;
@@ -386,7 +385,7 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 
 		if (!file || file->refs)
 			continue;
-		/* Under pressure of numbers nothing is kept for later. */
+		/* When there are many files, keep none for later. */
 		if (f->len < f->limit - f->limit / 4 &&
 		    now_ns - file->unused_since_ns < FILES_KEEP_NS)
 			continue;

@@ -1,4 +1,4 @@
-/* src/cpu/unwind/ranges.c: see ranges.h. First fit: runs are few and of all sizes. */
+/* src/cpu/unwind/ranges.c: see ranges.h. First fit: ranges are few and of all sizes. */
 #include "cpu/unwind/ranges.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void ranges_erase(struct cpu_ranges *r, size_t at)
 	memmove(&r->free[at], &r->free[at + 1], (r->len - at) * sizeof(*r->free));
 }
 
-/* Cuts [first, first + n) out of the free range at `at`, which holds it. */
+/* Cuts [first, first + n) out of the free range at `at`, which contains it. */
 static int ranges_cut(struct cpu_ranges *r, size_t at, uint32_t first, uint32_t n)
 {
 	struct cpu_range *whole = &r->free[at];
@@ -72,7 +72,7 @@ int cpu_ranges_take(struct cpu_ranges *r, uint32_t n, uint32_t boundary, uint32_
 	return -ENOSPC;
 }
 
-/* The number of free ranges that begin at or before first. */
+/* The number of free ranges starting at or before first. */
 static size_t ranges_search(const struct cpu_ranges *r, uint32_t first)
 {
 	size_t lo = 0, hi = r->len;

@@ -1,4 +1,4 @@
-/* src/cpu/unwind/ranges.h: hands out runs of numbers, and takes them back. */
+/* src/cpu/unwind/ranges.h: allocates ranges of numbers. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +10,17 @@ struct cpu_range {
 	uint32_t n;
 };
 
-/* A zeroed one has nothing to give. */
+/* Empty if zeroed: nothing can be allocated. */
 struct cpu_ranges {
-	struct cpu_range *free; /* ascending, with gaps between them */
+	struct cpu_range *free; /* ascending, not adjacent */
 	size_t len;
 	size_t cap;
 };
 
-/* -ENOSPC. A run never crosses a multiple of boundary, where that is not 0. */
+/* -ENOSPC. A range never crosses a multiple of boundary, unless that is 0. */
 int cpu_ranges_take(struct cpu_ranges *ranges, uint32_t n, uint32_t boundary, uint32_t *ret_first);
-/* Exactly these, if all of them are free; else -ENOSPC. */
+/* Exactly these, if all are free; otherwise -ENOSPC. */
 int cpu_ranges_take_at(struct cpu_ranges *ranges, uint32_t first, uint32_t n);
-/* Also for numbers that were never handed out: that is how there come to be any. -ENOMEM. */
+/* Also adds numbers never allocated before, which is how the pool is filled. -ENOMEM. */
 int cpu_ranges_give(struct cpu_ranges *ranges, uint32_t first, uint32_t n);
 void cpu_ranges_release(struct cpu_ranges *ranges);

@@ -12,8 +12,7 @@
 struct cpu_rules {
 	struct elf_unwind_rule *shared;
 	uint32_t users[CPU_SAMPLER_RULES];
-	uint16_t
-		next[CPU_SAMPLER_RULES]; /* in the bucket, or in the list of free numbers; 0 ends */
+	uint16_t next[CPU_SAMPLER_RULES]; /* in the bucket, or in the free list; 0 ends */
 	uint16_t buckets[RULES_BUCKETS];
 	uint16_t free;
 };

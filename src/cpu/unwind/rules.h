@@ -1,8 +1,9 @@
 /*
- * src/cpu/unwind/rules.h: gives equal unwind rules equal small numbers, which rows carry.
+ * src/cpu/unwind/rules.h: assigns small numbers to distinct unwind rules, for use in rows.
  *
- * A whole machine has about two thousand different rules. They are counted by the files that use
- * them, so that a forged file cannot use the numbers up for good. Number 0 is ELF_UNWIND_NONE.
+ * A whole machine has about two thousand distinct rules. They are reference-counted by the files
+ * that use them, so that a forged file cannot use up the numbers for good. Number 0 is
+ * ELF_UNWIND_NONE.
  */
 #pragma once
 
@@ -13,12 +14,12 @@
 
 struct cpu_rules; /* opaque */
 
-/* shared: CPU_SAMPLER_RULES of them, where BPF reads them; borrowed. NULL without memory. */
+/* shared: CPU_SAMPLER_RULES entries, where BPF reads them; borrowed. NULL if out of memory. */
 struct cpu_rules *cpu_rules_new(struct elf_unwind_rule *shared);
 void cpu_rules_free(struct cpu_rules *rules); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_rules, cpu_rules_free)
 
-/* Counts one more user. -ENOSPC when all numbers are taken. */
+/* Takes a reference. -ENOSPC if all numbers are in use. */
 int cpu_rules_take(struct cpu_rules *rules, const struct elf_unwind_rule *rule,
 		   uint16_t *ret_number);
 void cpu_rules_give(struct cpu_rules *rules, uint16_t number);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 /*
- * Between functions there is padding, which nothing runs through: leaving it out saves a row of
- * two. Longer gaps are text without unwind information.
+ * Padding between functions never runs: omitting it saves every other row. Longer gaps are code
+ * without unwind information.
  */
 #define BUILD_PADDING 16
 
-/* Real files have hundreds; one that wants more must not leave the others without. */
+/* Real files have hundreds; one that needs more must not use up those of others. */
 #define BUILD_RULES_MAX (CPU_SAMPLER_RULES / 4)
 
 static int build_append(struct cpu_table_build *b, uint32_t word)
@@ -31,7 +31,7 @@ static int build_append(struct cpu_table_build *b, uint32_t word)
 	return 0;
 }
 
-/* The number of a rule; one use of it is held however often it occurs. */
+/* The number of a rule. The table holds one reference, however often the rule occurs. */
 static int build_rule(struct cpu_table_build *b, const struct elf_unwind_rule *rule, uint16_t *ret)
 {
 	struct cpu_rules *rules = b->all;
@@ -67,7 +67,7 @@ static int build_rule(struct cpu_table_build *b, const struct elf_unwind_rule *r
 	return 0;
 }
 
-/* Every page begins with a row, so that it can be searched alone. */
+/* Every page starts with a row, so that it can be searched alone. */
 static int build_page(struct cpu_table_build *b)
 {
 	if (b->n_pages == CPU_TABLE_PAGES_MAX)
@@ -85,7 +85,7 @@ static int build_page(struct cpu_table_build *b)
 	return build_append(b, CPU_SAMPLER_ROW(0, b->rule));
 }
 
-/* Puts the last row in; next: the address of the one after it. */
+/* Adds the last row; next: the address of the one after it. */
 static int build_last(struct cpu_table_build *b, uint64_t next)
 {
 	const struct elf_unwind_row *row = &b->last;

@@ -8,7 +8,7 @@
 #include "cpu/unwind/rules.h"
 #include "elf/unwind/unwind.h"
 
-/* Text that one table may span, in pages: an index has to fit into a chunk. */
+/* The maximum span of a table's code, in pages: its index must fit into a chunk. */
 #define CPU_TABLE_PAGES_MAX (CPU_SAMPLER_CHUNK_WORDS / 4)
 
 struct cpu_table_page {
@@ -17,8 +17,8 @@ struct cpu_table_page {
 };
 
 /*
- * A zeroed one, but for the rules, is empty. Holds a use of each rule until release, unless rules
- * were taken away.
+ * Empty if zeroed, except for the rules. Holds a reference to each rule until release, unless rules
+ * were moved out.
  */
 struct cpu_table_build {
 	struct cpu_rules *all; /* borrowed */
@@ -33,17 +33,17 @@ struct cpu_table_build {
 	size_t n_rules;
 	size_t cap_rules;
 	uint64_t seen[CPU_SAMPLER_RULES / 64];
-	struct elf_unwind_row last; /* not in it yet: what becomes of it depends on the next */
+	struct elf_unwind_row last; /* not added yet: that depends on the next one */
 	bool has_last;
-	uint16_t rule; /* that holds before it */
+	uint16_t rule; /* the one in effect before it */
 };
 
 /*
- * Rows, ascending over all calls. -EBADMSG when they are not, -E2BIG: more text or rules than one
- * file may have; -ENOSPC: no room for another rule.
+ * Rows, ascending over all calls. -EBADMSG if they are not; -E2BIG: more code or rules than a file
+ * may have; -ENOSPC: no room for another rule.
  */
 int cpu_table_build_rows(struct cpu_table_build *build, const struct elf_unwind_row *rows,
 			 size_t n_rows);
-/* There are no more. -ENOENT: there were none. */
+/* Call after the last row. -ENOENT: there were none. */
 int cpu_table_build_finish(struct cpu_table_build *build);
 void cpu_table_build_release(struct cpu_table_build *build);

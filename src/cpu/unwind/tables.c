@@ -12,16 +12,16 @@
 #include "cpu/unwind/rules.h"
 #include "cpu/unwind/table_build.h"
 
-/* What a table's pieces are multiples of, in words: 4 kB. */
+/* Allocation unit of tables, in words: 4 kB. */
 #define GRAIN_WORDS 1024U
 #define CHUNK_GRAINS (CPU_SAMPLER_CHUNK_WORDS / GRAIN_WORDS)
-/* At a time. */
+/* At the same time. */
 #define CHUNKS_MAPPED_MAX 4
 
 struct chunk {
 	bool exists;
 	int fd;		 /* -1 without BPF */
-	uint32_t *words; /* with BPF NULL unless mapped: it would count as our memory */
+	uint32_t *words; /* with BPF, NULL unless mapped: it would count as our memory */
 };
 
 struct cpu_tables {
@@ -115,7 +115,7 @@ static int tables_grow(struct cpu_tables *t)
 	return -ENOSPC;
 }
 
-/* A piece for that many words, or for as many as a chunk has. */
+/* Allocates a piece for that many words, or for a whole chunk at most. */
 static int tables_take(struct cpu_tables *t, struct cpu_table *table, size_t words,
 		       struct cpu_range *ret)
 {
@@ -171,8 +171,8 @@ static int tables_write(struct cpu_tables *t, uint32_t first, const uint32_t *wo
 }
 
 /*
- * Puts all words somewhere, a page's always together. The pages then say where theirs are. Room is
- * first the rest of the piece that the index is in.
+ * Places all words, keeping those of a page together, and records in the pages where theirs are.
+ * Uses up the rest of the index's piece first.
  */
 static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct cpu_table_build *b,
 			struct cpu_range room)

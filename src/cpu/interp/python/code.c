@@ -1,13 +1,13 @@
 /*
- * src/cpu/interp/python/code.c: see code.h. Three reads: the code object, the heads of the three
- * objects that it points to, and what these hold.
+ * src/cpu/interp/python/code.c: see code.h. Three reads: the code object, the headers of the three
+ * objects it points to, and their contents.
  *
  *   object  references u64 | type u64 | ...
  *   bytes   object | length u64 | hash u64 | bytes ...
  *   str     object | length u64 | hash u64 | state u32 | ... | characters ...
  *
- * The bits of state say how many bytes a character has, whether the characters lie right behind the
- * object (they do, but for what very old extensions make), and whether all are ASCII.
+ * The bits of state tell how many bytes a character has, whether the characters directly follow the
+ * object (always, except for objects of very old extensions), and whether all are ASCII.
  */
 #include "cpu/interp/python/code.h"
 
@@ -44,7 +44,7 @@ struct code_object {
 struct code_text {
 	uint64_t data;	 /* 0: it cannot be read */
 	size_t n;	 /* characters */
-	size_t n_wanted; /* bytes of them */
+	size_t n_wanted; /* bytes to read */
 	uint64_t hash;
 	unsigned int kind;
 	uint8_t bytes[PYTHON_TEXT_MAX * 4];
@@ -154,7 +154,10 @@ static void text_copy(const struct code_text *text, char dst[PYTHON_TEXT_MAX])
 	proc_text_copy(dst, PYTHON_TEXT_MAX, view_of(utf8, len));
 }
 
-/* The headers of all three. Without an instruction no table is needed, and *ret_lines_len is 0. */
+/*
+ * Reads the headers of all three. Without an instruction, no table is needed and *ret_lines_len is
+ * 0.
+ */
 static int read_heads(struct proc_mem *mem, const struct python_layout *layout,
 		      const struct code_object *object, struct code_text texts[2],
 		      size_t *ret_lines_len, struct err *err)

@@ -1,9 +1,8 @@
 /*
- * src/cpu/interp/python/code.h: names a code object of a Python process, from its
- * memory.
+ * src/cpu/interp/python/code.h: names a code object of a Python process, from its memory.
  *
  * Everything read was written by the process and may be anything: sizes are limited, texts are
- * sanitized, and what is not a code object (any more) is refused.
+ * sanitized, and anything that is not, or no longer, a code object is refused.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * src/cpu/interp/python/layout.h: where CPython 3.9 to 3.13 keeps what, as offsets in bytes.
+ * src/cpu/interp/python/layout.h: the field offsets of CPython 3.9 to 3.13, in bytes.
  *
  *   _PyRuntime.interpreters.head ─► interpreter ─► thread ─► thread ─► ...
  *                                        │            │
  *                                   next ◄┘            └► frame ─► previous ─► ...
  *                                                            └► code: name, file, lines
  *
- * A thread is found by its thread_id, which is what pthread_self() gives it.
+ * A thread is found by its thread_id, which equals its pthread_self().
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 #define PYTHON_MINOR_MIN 9
 #define PYTHON_MINOR_MAX 13
 
-/* How to tell that C called a frame: the interpreter loop was entered anew for it. */
+/* How to detect that C called a frame: the interpreter loop was entered again for it. */
 enum python_entry {
 	PYTHON_ENTRY_EACH,  /* up to 3.10: for every frame */
 	PYTHON_ENTRY_FLAG,  /* 3.11: the byte at frame_entry is not 0 */
-	PYTHON_ENTRY_FRAME, /* from 3.12 on: a frame of its own follows, whose byte there is 3 */
+	PYTHON_ENTRY_FRAME, /* since 3.12: a separate frame follows, whose byte there is 3 */
 };
 
 /* Where a str keeps its hash, and its value before first use. */
@@ -39,14 +39,14 @@ struct python_layout {
 	__u32 frame_instr; /* __s32, in units of 2 bytes (3.9: of 1), or a pointer */
 	__u32 frame_entry;
 	__u32 code_instrs; /* what frame_instr, if it is a pointer, points into */
-	__u32 code_name;   /* co_qualname where there is one */
+	__u32 code_name;   /* co_qualname if it exists */
 	__u32 code_filename;
 	__u32 code_firstlineno;
 	__u32 code_lines; /* co_linetable, or co_lnotab */
 	__u8 minor;
 	__u8 entry;	  /* enum python_entry */
 	__u8 has_cframe;  /* 3.11, 3.12 */
-	__u8 has_pointer; /* frame_instr is one: from 3.11 on */
+	__u8 has_pointer; /* frame_instr is one: since 3.11 */
 	__u16 text_ascii; /* where the characters of a str begin, if all are ASCII */
 	__u16 text_wide;  /* and if they are not */
 };

@@ -1,7 +1,7 @@
 /*
- * src/cpu/interp/python/line.c: the line of an instruction, by the table that its code object has.
- * All three formats list ranges of instructions in order, with the line as the difference to the
- * one before, and a first line to start from.
+ * src/cpu/interp/python/line.c: finds the line of an instruction in the table of its code object.
+ * All three formats list ranges of instructions in order, each with the difference to the previous
+ * line, counting from a first line.
  *
  *   3.9    pairs: bytes u8 | lines s8, applied when the bytes are passed (Objects/lnotab_notes.txt)
  *   3.10   pairs: bytes u8 | lines s8; -128: the range has no line (PEP 626)
@@ -13,7 +13,7 @@
  *                                                       13, 14 a varint says how many
  *                                                       15 none
  *
- * Tables are written by the program: every byte may be anything.
+ * The program controls the tables, so any byte may have any value.
  */
 #include "cpu/interp/python/line.h"
 

@@ -1,4 +1,4 @@
-/* src/cpu/interp/python/python.c: CPython, as one of the interpreters. */
+/* src/cpu/interp/python/python.c: the CPython interpreter. */
 #include "cpu/interp/python/python.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int python_name(struct proc_mem *mem, const struct interp *interp,
 			     instr == PYTHON_FRAME_INSTR_MAX ? PYTHON_NOWHERE : instr, &code, NULL);
 	if (r < 0)
 		return r;
-	/* Another one has been put in its place since. */
+	/* Another code object has taken its place. */
 	if (code.name_hash != frame->check)
 		return -EBADMSG;
 	memcpy(ret->function, code.name, sizeof(code.name));
@@ -77,7 +77,7 @@ static int python_name(struct proc_mem *mem, const struct interp *interp,
 	return 1;
 }
 
-/* Instructions take two bytes, somewhere in the object. */
+/* Each instruction takes two bytes, somewhere in the object. */
 static uint64_t python_address(const struct interp_frame *frame)
 {
 	uint32_t instr = frame_instr(frame);

@@ -1,8 +1,9 @@
 /*
  * src/cpu/interp/python/python.h: a Python frame as BPF sends it.
  *
- * Bits 0-43 of its id: the address of its code object without the lowest three, which are 0; bits
- * 44-61: the number of its instruction. The check is the hash of its name (name_hash in code.h).
+ * Bits 0-43 of its id: the address of its code object without the lowest three bits, which are 0;
+ * bits 44-61: the index of its instruction. The check is the hash of its name (name_hash in
+ * code.h).
  */
 #pragma once
 

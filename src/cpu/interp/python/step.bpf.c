@@ -1,21 +1,21 @@
 /*
- * src/cpu/interp/python/step.bpf.c: the Python frames of the current thread, from the interpreter's
- * own lists (layout.h).
+ * src/cpu/interp/python/step.bpf.c: finds the Python frames of the current thread in the
+ * interpreter's lists (layout.h).
  *
- * A thread finds its own state by its pthread_self(). Whether it holds the interpreter's lock or
- * not, that state is its own, and nobody changes it while the thread is interrupted. All of it is
- * the program's memory and may be anything: each list is followed only so far.
+ * The thread's state is found by its pthread_self(). Whether or not the thread holds the GIL,
+ * nobody else changes that state while it is interrupted. The program controls all of this memory,
+ * so every list is followed for a limited number of steps.
  */
 #include "cpu/interp/interp.bpf.h"
 
 #include "cpu/interp/python/layout.h"
 #include "cpu/interp/python/python.h"
 
-/* Where the walk is. */
+/* What the walk is looking at. */
 enum {
 	PYTHON_START,
-	PYTHON_THREADS, /* at a thread, looking for the one at hand */
-	PYTHON_FRAMES,	/* at a frame of its */
+	PYTHON_THREADS, /* a thread state, searching for the current thread */
+	PYTHON_FRAMES,	/* one of its frames */
 };
 
 /* In walk->state. */
@@ -25,7 +25,7 @@ struct python_state {
 	u64 at;
 };
 
-/* The byte of a frame that stands for a call from C. */
+/* The owner byte of a frame that stands for a call from C. */
 #define PYTHON_OWNED_BY_C 3
 
 static __always_inline int python_start(const struct python_layout *l, struct python_state *p,
@@ -33,7 +33,7 @@ static __always_inline int python_start(const struct python_layout *l, struct py
 {
 	u64 runtime = w->addresses[PYTHON_RUNTIME];
 
-	/* None before the interpreter is set up, and after it is torn down. */
+	/* NULL before the interpreter is set up and after it is torn down. */
 	if (!w->thread || INTERP_READ(p->interpreter, runtime + l->runtime_interpreters) ||
 	    !p->interpreter || INTERP_READ(p->at, p->interpreter + l->interpreter_threads))
 		return INTERP_END;
@@ -42,8 +42,8 @@ static __always_inline int python_start(const struct python_layout *l, struct py
 }
 
 /*
- * The next interpreter's threads. A thread may have a state in each: the newer interpreter, which
- * comes first, was called by the older one. Threads that never ran Python have no state and no
+ * The next interpreter's threads. A thread may have a state in each: the newest interpreter comes
+ * first, and was called by the older one. Threads that never ran Python have no state and no
  * frames.
  */
 static __always_inline int python_next_interpreter(const struct python_layout *l,
@@ -78,7 +78,7 @@ static __always_inline int python_try_thread(const struct python_layout *l, stru
 									    : INTERP_AGAIN;
 }
 
-/* The number of the instruction that the frame executes. */
+/* The index of the instruction that the frame executes. */
 static __always_inline u64 python_instr(const struct python_layout *l, u64 frame, u64 code)
 {
 	u64 pointer = 0;
@@ -94,7 +94,7 @@ static __always_inline u64 python_instr(const struct python_layout *l, u64 frame
 	return pointer < PYTHON_FRAME_INSTR_MAX ? pointer : PYTHON_FRAME_INSTR_MAX;
 }
 
-/* By this another code object is known that has been put in the place of this one. */
+/* Detects another code object at the same address. */
 static __always_inline u64 python_name_hash(const struct python_layout *l, u64 code)
 {
 	u64 name = 0, hash = 0;
@@ -142,7 +142,10 @@ __attribute__((noinline)) int interp_python_step(struct interp_walk *w,
 
 	if (!w || !layout)
 		return INTERP_END;
-	/* Frames are not on the stack: code without a file is a trampoline, or not Python's. */
+	/*
+	 * These frames are not on the native stack: code without a file is a trampoline, or not
+	 * Python.
+	 */
 	if (w->pc)
 		return INTERP_NOT_MINE;
 	p = (void *)w->state;

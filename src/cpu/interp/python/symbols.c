@@ -1,9 +1,9 @@
 /*
  * src/cpu/interp/python/symbols.c: see symbols.h.
  *
- * The version is in the file's name, which anybody can choose. If the file itself knows better, it
- * must agree: since 3.11 by Py_Version, in 3.13 also by the offsets it publishes for debuggers at
- * the start of _PyRuntime.
+ * The version is in the file's name, which anyone can choose. If the contents tell the version,
+ * too, both must agree: since 3.11 by Py_Version, in 3.13 also by the offsets it publishes for
+ * debuggers at the start of _PyRuntime.
  */
 #include "cpu/interp/python/symbols.h"
 
