@@ -26,7 +26,7 @@ static inline int golang_grow(void *array, size_t *cap, size_t need, size_t unit
 	return 0;
 }
 
-/* Gives back what lies beyond len; without success all stays as it is. */
+/* Frees the capacity beyond len; on failure everything stays as it is. */
 static inline void golang_shrink(void *array, size_t *cap, size_t len, size_t unit)
 {
 	void **items = array;

@@ -8,7 +8,7 @@
 
 #include "golang/process_state.h"
 
-/* Tables are read at random: small windows, and no growth beyond 2 MB. */
+/* Table lookups are random: small windows, up to 2 MB in all. */
 #define TABLE_WINDOW_BYTES ((size_t)8 << 10)
 #define TABLE_WINDOWS 128
 
@@ -45,7 +45,7 @@ int golang_process_check_layout(const char *assume_layout, struct err *err)
 	return assumed_layout(assume_layout, &layout, err);
 }
 
-/* Build info first; then what the runtime itself says, for which the module must be readable. */
+/* Build info first, then the runtime's own version, which needs a readable module. */
 static int process_version(struct golang_process *p, struct golang_module *module,
 			   const struct golang_options *options, struct err *err)
 {
@@ -98,7 +98,7 @@ int golang_process_refresh(struct golang_process *p, struct err *err)
 			    0 ||
 		    next == 0)
 			break;
-		/* A plugin that is being added may not be readable yet; it will be next time. */
+		/* A plugin being added may not be readable yet; it will be next time. */
 		if (process_add_module(p, next, err) < 0)
 			break;
 	}
@@ -182,7 +182,7 @@ int golang_process_open_take(struct proc_mem *mem, const struct golang_options *
 	}
 	p->mem = mem;
 	r = process_open(p, options ? options : &none, &why);
-	/* Whichever read it was that failed: the memory room knows how the process went. */
+	/* Whichever read failed, proc_mem_check() knows how the process ended. */
 	if (r == -ESRCH)
 		(void)proc_mem_check(p->mem, 0, &byte, sizeof(byte), &why);
 	if (r < 0)
@@ -228,7 +228,10 @@ int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struc
 		return 0;
 	if (r < 0)
 		return r;
-	/* Without build info the version takes a search that a list of processes need not pay. */
+	/*
+	 * Without build info, finding the version needs a search, too expensive for a list of
+	 * processes.
+	 */
 	(void)golang_image_version(&image, mem, &found, NULL);
 	(void)snprintf(version, version_len, "%s", found.text);
 	golang_image_release(&image);

@@ -8,7 +8,7 @@
 #include "golang/binary/vars.h"
 #include "golang/process.h"
 
-/* A program with more plugins than this has a forged list. */
+/* More plugins than this: the list is forged. */
 #define GOLANG_MAX_MODULES 256
 
 struct golang_process {
@@ -24,8 +24,8 @@ struct golang_process {
 	struct err heap_refusal;
 };
 
-/* The function at pc, and the tables that know it. */
+/* The function at pc, and its tables. */
 bool golang_process_func_at(struct golang_process *process, uint64_t pc,
 			    struct golang_pclntab **ret_tables, struct golang_func *ret_func);
-/* Learns of plugins that were opened since. Returns how many there are more. */
+/* Finds plugins opened since. Returns how many were added. */
 int golang_process_refresh(struct golang_process *process, struct err *err);

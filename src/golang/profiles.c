@@ -36,7 +36,7 @@ int golang_profile_names(struct golang_process *process, struct golang_stack_cac
 		return err_oom(err);
 	golang_symbolizer_init(&s, process, scratch);
 	r = golang_stack_cache_import_init(&in, names, scratch, n);
-	/* Newest first, as in a profile: of functions with the same name the first one counts. */
+	/* Newest first, as in a profile: of functions with the same name, the first one wins. */
 	for (size_t i = n; r == 0 && i-- > names->n_stacks;) {
 		int found = locate(context, &s, i, locations, err);
 

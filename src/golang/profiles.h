@@ -18,10 +18,10 @@ struct golang_profile_kind {
 int golang_profile_header(struct profile *p, const struct golang_profile_kind *kind, int64_t period,
 			  int64_t time_ns);
 
-/* The locations of the caller's stack with that number: how many, or -errno. */
+/* The locations of the caller's stack with that index: how many, or -errno. */
 typedef int (*golang_locate_fn)(void *context, struct golang_symbolizer *s, size_t stack,
 				uint32_t *locations, struct err *err);
 
-/* Looks up the stacks that names does not have yet, of n, and keeps what was found. */
+/* Symbolizes those of n stacks that names does not have yet, and stores them. */
 int golang_profile_names(struct golang_process *process, struct golang_stack_cache *names, size_t n,
 			 golang_locate_fn locate, void *context, struct err *err);

@@ -8,7 +8,7 @@
 #define BUILDINFO_MAGIC_LEN (sizeof(GOLANG_BUILDINFO_MAGIC) - 1)
 #define BUILDINFO_INLINE_STRINGS 2
 #define BUILDINFO_ALIGN 16
-/* Forged data may hold nothing else. */
+/* Forged data may be nothing but magics. */
 #define BUILDINFO_MAX_TRIES 64
 
 static int buildinfo_pointer_form(struct proc_mem *mem, uint64_t header_addr,
@@ -58,7 +58,7 @@ int golang_buildinfo_read(struct proc_mem *mem, uint64_t addr, struct golang_ver
 	return 0;
 }
 
-/* A block that parses ends the scan; the magic alone may be a string constant of the program. */
+/* Only a block that parses ends the scan; the magic alone may be a string constant. */
 struct buildinfo_search {
 	struct proc_mem *mem;
 	struct golang_version *version;

@@ -19,9 +19,9 @@
 #define IMAGE_MAX_CANDIDATES 4096
 #define IMAGE_BUILDINFO_SCAN ((uint64_t)1 << 20)
 #define IMAGE_BUILDINFO_TOTAL ((uint64_t)16 << 20) /* of all segments */
-/* A list of processes does not wait longer for one of them: */
+/* When listing processes, spend no more than this on each: */
 #define IMAGE_GLANCE_BYTES ((uint64_t)128 << 20)
-/* Files are the target's, and may be many, monstrous, or on a slow disk of its own. */
+/* The target controls the files: they may be many, huge, or on a slow disk. */
 #define IMAGE_PATIENCE_NS (3 * NS_PER_SEC)
 
 void golang_image_release(struct golang_image *image)
@@ -31,7 +31,7 @@ void golang_image_release(struct golang_image *image)
 	*image = (struct golang_image){0};
 }
 
-/* Do file and memory hold the same bytes there? What memory does not hold cannot disagree. */
+/* Do file and memory hold the same bytes there? Missing memory cannot disagree. */
 static bool same_bytes(struct proc_mem *mem, const struct golang_image *image, uint64_t offset,
 		       uint64_t vaddr, size_t len)
 {
@@ -47,7 +47,7 @@ static bool same_bytes(struct proc_mem *mem, const struct golang_image *image, u
 	       memcmp(in_memory, in_file, (size_t)n) == 0;
 }
 
-/* Is the file still what was mapped? Compares the ELF header and the notes (build ids). */
+/* Is the file still the mapped one? Compares the ELF header and the notes (build ids). */
 static bool file_is_mapped_one(struct proc_mem *mem, const struct golang_image *image)
 {
 	for (size_t i = 0; i < image->elf->n_segments; i++) {
@@ -63,8 +63,8 @@ static bool file_is_mapped_one(struct proc_mem *mem, const struct golang_image *
 }
 
 /*
- * Where the linker's addresses came to lie: from the segment that the mapping shows. Two segments
- * may share a page of the file; then the one with code is told by its permission.
+ * Finds the load bias from the segment that the mapping shows. If two segments share a page of the
+ * file, the permissions identify the one with code.
  */
 static bool bias_of_map(const struct elf_image *elf, const struct proc_map *map, uint64_t *ret_bias)
 {
@@ -111,7 +111,7 @@ static bool looks_go(const struct golang_image *image, struct golang_scan *scan,
 	return golang_pclntab_find(image, scan, &addr, &how, NULL) == 0;
 }
 
-/* Opens the file behind a mapping (or exe_path) as an image; -ESTALE when it is another by now. */
+/* Opens the file behind a mapping (or exe_path) as an image; -ESTALE if it has been replaced. */
 static int image_from_file(struct proc_mem *mem, const struct proc_map *map, const char *exe_path,
 			   struct golang_image *ret_image, struct err *err)
 {
@@ -134,8 +134,7 @@ static int image_from_file(struct proc_mem *mem, const struct proc_map *map, con
 	r = elf_image_open_fd(fd, &image.elf, err);
 	if (r < 0)
 		return err_prefix(err, r, "%s", exe_path ? exe_path : map->path);
-	/* The kernel tells where the executable starts; cores do not always tell which file it is.
-	 */
+	/* The kernel tells where the executable starts; a core may not tell which file it is. */
 	if (proc_mem_auxv(mem, AT_ENTRY, &entry) && entry >= map->start && entry < map->end)
 		image.bias = entry - image.elf->entry;
 	else
@@ -156,7 +155,7 @@ int golang_image_of_map(struct proc_mem *mem, const struct proc_map *map,
 	return image_from_file(mem, map, NULL, ret_image, err);
 }
 
-/* The image whose ELF header lies in memory at addr: program headers only, never sections. */
+/* The image whose ELF header is in memory at addr: program headers only, no sections. */
 static int image_from_memory(struct proc_mem *mem, uint64_t addr, const char *path,
 			     struct golang_image *ret_image, struct err *err)
 {
@@ -199,7 +198,7 @@ static const struct proc_map *main_map(const struct proc_mem *mem)
 	return map;
 }
 
-/* The executable itself: 1 it is Go, 0 it is not, -errno. */
+/* Tries the executable: 1 if it is Go, 0 if not, -errno. */
 static int try_executable(struct golang_scan *scan, const struct proc_map *map,
 			  const char *exe_path, enum golang_effort effort,
 			  struct golang_image *ret_image, bool *ret_self_contained, struct err *err)
@@ -207,7 +206,7 @@ static int try_executable(struct golang_scan *scan, const struct proc_map *map,
 	struct golang_image image = {0};
 	int r = image_from_file(scan->mem, map, exe_path, &image, err);
 
-	/* A file that is gone, replaced or unreadable: memory still has the program. */
+	/* The file is gone, replaced or unreadable, but memory still holds the program. */
 	*ret_self_contained = true;
 	if (r == -ESRCH || r == -ENOMEM || (r < 0 && exe_path))
 		return r;
@@ -223,11 +222,10 @@ static int try_executable(struct golang_scan *scan, const struct proc_map *map,
 }
 
 /*
- * Whether a mapping may be the first of a library: linkers map privately, and begin with the
- * header.
+ * Whether a mapping may be the first of a library: linkers map privately, starting with the header.
  *
- * All others stay closed. To close a file drops the locks that this process holds on it through any
- * other descriptor, and our own store is mapped by whoever queries it beside us.
+ * Never open others: closing a file drops all locks this process holds on it through other
+ * descriptors, and a process that queries our store has it mapped.
  */
 static bool may_be_library(struct proc_mem *mem, const struct proc_map *map)
 {
@@ -235,17 +233,17 @@ static bool may_be_library(struct proc_mem *mem, const struct proc_map *map)
 
 	if (map->path[0] != '/' || map->offset != 0 || map->flags & PROC_MAP_SHARED)
 		return false;
-	/* A core may lack what was never written. */
+	/* A core may omit pages never written to. */
 	return proc_mem_read(mem, map->start, magic, sizeof(magic), NULL) < 0 ||
 	       memcmp(magic, ELFMAG, sizeof(magic)) == 0;
 }
 
-/* c-shared libraries and plugins: every file with code, once. */
+/* c-shared libraries and plugins: checks every file with code once. */
 static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 			 struct golang_image *ret_image)
 {
 	const struct proc_maps *maps = proc_mem_maps(mem);
-	/* Of a library the sections must tell; none is scanned. */
+	/* Libraries are identified by their sections, never by a scan. */
 	struct golang_scan nothing = {.mem = mem};
 	const char *last = skip ? skip->path : "";
 	uint64_t until = clock_mono_ns() + IMAGE_PATIENCE_NS;
@@ -254,7 +252,7 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 		const struct proc_map *map = &maps->maps[i];
 		struct golang_image image = {0};
 
-		/* Mappings of one file follow each other; the first shows the ELF header. */
+		/* Mappings of a file are adjacent; the first one shows the ELF header. */
 		if (strcmp(map->path, last) == 0 || !may_be_library(mem, map))
 			continue;
 		last = map->path;
@@ -272,7 +270,7 @@ static int try_libraries(struct proc_mem *mem, const struct proc_map *skip,
 	return 0;
 }
 
-/* Programs that unpacked themselves, and executables whose file is gone. */
+/* Programs that unpack themselves, and executables whose file is gone. */
 static int try_memory(struct golang_scan *scan, struct golang_image *ret_image)
 {
 	const struct proc_maps *maps = proc_mem_maps(scan->mem);
@@ -334,7 +332,7 @@ int golang_image_back(const struct golang_image *image, struct proc_mem *mem, st
 		const struct elf_segment *s = &image->elf->segments[i];
 		int r;
 
-		/* A live target's writable segments are its own; in a core they may be absent. */
+		/* A live target has modified its writable segments; a core may lack them. */
 		if (s->type != PT_LOAD || s->filesz == 0 || (live && (s->flags & PF_W)))
 			continue;
 		r = proc_mem_back(mem, s->vaddr + image->bias, s->filesz, elf_image_fd(image->elf),
@@ -356,8 +354,9 @@ int golang_image_version(const struct golang_image *image, struct proc_mem *mem,
 	for (size_t i = 0; i < image->elf->n_segments; i++) {
 		const struct elf_segment *seg = &image->elf->segments[i];
 
-		/* The linker puts it at the start of the data; a scan of everything is not worth
-		 * it. */
+		/*
+		 * The linker puts it at the start of the data; scanning everything is not worth it.
+		 */
 		if (seg->type == PT_LOAD && (seg->flags & PF_W) &&
 		    golang_buildinfo_scan(&scan, seg->vaddr + image->bias,
 					  MIN(seg->filesz, IMAGE_BUILDINFO_SCAN), ret_version,

@@ -19,8 +19,8 @@
 struct golang_image {
 	struct elf_image *elf;
 	uint64_t bias;
-	bool from_file;	  /* elf is the file, with its sections; else only what is mapped of it */
-	uint8_t *headers; /* the bytes behind elf when !from_file */
+	bool from_file;	  /* elf is the file, with its sections; otherwise only its mapped part */
+	uint8_t *headers; /* the bytes of elf if !from_file */
 	char path[512];	  /* of the mapping; "" for anonymous memory */
 };
 

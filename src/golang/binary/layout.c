@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 
 /*
- * Each row was taken from runtime/symtab.go (moduledata), runtime/mprof.go (memRecord, bucket,
+ * Sources for each row: runtime/symtab.go (moduledata), runtime/mprof.go (memRecord, bucket,
  * mProfCycle, maxStack / debug.profstackdepth), runtime/pprof/protomem.go (writeHeapProto) and
  * runtime/symtab.go or internal/abi/symtab.go (FuncID) of that release.
  */

@@ -17,7 +17,7 @@ struct golang_layout {
 	enum golang_pcln_format pcln;
 
 	/* runtime.moduledata; runtime/symtab.go */
-	unsigned int md_gofunc; /* 0 where there is none */
+	unsigned int md_gofunc; /* 0 if there is none */
 	unsigned int md_textsectmap;
 	unsigned int md_next;
 
@@ -29,7 +29,7 @@ struct golang_layout {
 
 	/* runtime/pprof/protomem.go */
 	bool hides_internal_runtime; /* leading internal/runtime/ frames are dropped, too */
-	bool label_always;	     /* "bytes" also where nothing was allocated */
+	bool label_always;	     /* "bytes" even if nothing was allocated */
 
 	/* internal/abi/symtab.go, type FuncID */
 	unsigned char id_gopanic;

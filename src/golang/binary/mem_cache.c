@@ -11,11 +11,11 @@
 #define WINDOW_WAYS 4
 #define WINDOW_PAGE ((uint64_t)4096)
 #define WINDOW_SCRATCH_MAX ((size_t)1 << 20)
-/* Bases that are remembered; a walk over more of them finds little twice. */
+/* Window addresses remembered; a walk over more of them hits few twice. */
 #define WINDOW_MAX_LOADED ((size_t)1 << 16)
 #define WINDOW_BYTES_PER_WORK 32
 
-/* The readable part [lo, hi) of one aligned window; lo == hi when the slot is free. */
+/* The readable part [lo, hi) of an aligned window; lo == hi if the slot is free. */
 struct golang_window {
 	uint64_t lo;
 	uint64_t hi;
@@ -62,7 +62,7 @@ static struct golang_window *windows_set(struct golang_mem_cache *w, uint64_t ba
 {
 	size_t sets = w->n_windows / WINDOW_WAYS;
 
-	/* Neighbours never push each other out. */
+	/* Neighbours never evict each other. */
 	return &w->windows[(base / w->window_bytes & (sets - 1)) * WINDOW_WAYS];
 }
 
@@ -76,7 +76,7 @@ static struct golang_window *windows_oldest(struct golang_window *set)
 	return oldest;
 }
 
-/* Keeps what is cached: a walk that made us grow is about to use it. */
+/* Keeps the cached windows: the walk that made us grow is about to use them. */
 static int windows_grow(struct golang_mem_cache *w)
 {
 	struct golang_mem_cache bigger = *w;
@@ -101,7 +101,7 @@ static int windows_grow(struct golang_mem_cache *w)
 	return 0;
 }
 
-/* Reads the window around addr. Its start may be unmapped: then from addr's mapping, or page. */
+/* Reads the window around addr. If its start is unmapped, starts at addr's mapping or page. */
 static int windows_load(struct golang_mem_cache *w, uint64_t addr, struct golang_window *slot)
 {
 	uint64_t base = addr & ~(uint64_t)(w->window_bytes - 1);
@@ -134,7 +134,7 @@ static int windows_load(struct golang_mem_cache *w, uint64_t addr, struct golang
 	return 0;
 }
 
-/* Grows the cache when the window at base was dropped before, while it may. */
+/* Grows the cache, if it may, when the window at base had been evicted. */
 static int windows_miss(struct golang_mem_cache *w, uint64_t base)
 {
 	uint64_t seen;
@@ -191,7 +191,7 @@ const uint8_t *golang_mem_cache_span(struct golang_mem_cache *w, uint64_t addr, 
 	return window->data + (addr - window->lo);
 }
 
-/* Puts together what lies in two or more windows. */
+/* Joins bytes that span two or more windows. */
 static int windows_assemble(struct golang_mem_cache *w, uint64_t addr, size_t len)
 {
 	size_t done = 0;

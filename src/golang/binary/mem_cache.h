@@ -23,10 +23,10 @@ struct golang_mem_cache {
 	size_t max_windows;  /* powers of two, at least 4 */
 	size_t n_windows;
 	struct golang_window *windows;
-	struct map loaded; /* bases that were loaded once */
+	struct map loaded; /* bases loaded before */
 	uint64_t uses;
 	uint64_t work_left;
-	uint8_t *scratch; /* for what straddles two windows */
+	uint8_t *scratch; /* for data that straddles two windows */
 	size_t scratch_len;
 };
 

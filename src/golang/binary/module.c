@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* Offsets of moduledata that are the same from 1.17 on; runtime/symtab.go. */
+/* Offsets in moduledata that have not changed since 1.17; runtime/symtab.go. */
 enum {
 	MD_NAMES = 8, /* slices: {address, length, capacity} */
 	MD_UNITS = 32,
@@ -22,10 +22,10 @@ enum {
 	MD_DATA = 208,
 	MD_EBSS = 232,
 	MD_ENOPTRBSS = 248,
-	MD_BYTES = 512, /* everything above, and what layouts point at but `next` */
+	MD_BYTES = 512, /* everything above, and what layouts refer to, except `next` */
 };
 
-/* Text is cut into sections of about 100 MB, and only by some linkers. */
+/* Only some linkers split the text, into sections of about 100 MB. */
 #define MODULE_MAX_TEXTSECTS 64
 
 struct module_search {
@@ -103,7 +103,7 @@ static int textsects_load(struct golang_pclntab *t, struct proc_mem *mem, struct
 	size_t n = table.len / sizeof(*t->textsects);
 	int r;
 
-	/* One section is the rule, and then offsets are plain. */
+	/* Normally there is one section, and offsets are plain. */
 	if (n <= 1)
 		return 0;
 	if (n > MODULE_MAX_TEXTSECTS)

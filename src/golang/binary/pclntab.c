@@ -1,7 +1,4 @@
-/*
- * src/golang/binary/pclntab.c: reading the tables; see pclntab.h. Finding them is pclntab_find.c's
- * job.
- */
+/* src/golang/binary/pclntab.c: reads the tables; see pclntab.h. pclntab_find.c finds them. */
 #include "golang/binary/pclntab.h"
 
 #include <errno.h>
@@ -9,15 +6,15 @@
 #include "base/cleanup.h"
 
 #define PCLN_MAX_NAME ((size_t)4096)
-/* Of all functions; ten times what the largest programs have. */
+/* For all functions; ten times what the largest programs have. */
 #define PCLN_MAX_NAMES_BYTES ((uint64_t)256 << 20)
 #define PCLN_MAX_PCDATA 64
-/* Entries of functab that are read together. */
+/* Functab entries read together. */
 #define PCLN_BATCH 512
 #define PCDATA_INLINE_INDEX 2
 #define FUNCDATA_INLINE_TREE 3
 
-/* Offsets of the fields of a function's record; runtime/runtime2.go, type _func. */
+/* Field offsets in a function's record; runtime/runtime2.go, type _func. */
 struct func_layout {
 	unsigned int functab_entry_bytes;
 	unsigned int name;
@@ -26,7 +23,7 @@ struct func_layout {
 	unsigned int pcln;
 	unsigned int npcdata;
 	unsigned int unit;
-	unsigned int start_line; /* 0 where there is none */
+	unsigned int start_line; /* 0 if there is none */
 	unsigned int func_id;	 /* the flags follow */
 	unsigned int nfuncdata;
 	unsigned int pcdata;
@@ -79,7 +76,7 @@ static uint64_t text_address(const struct golang_pclntab *t, uint64_t off)
 	for (size_t i = 0; i < t->n_textsects; i++) {
 		const struct golang_textsect *s = &t->textsects[i];
 
-		/* The end of the last section is the end of the last function. */
+		/* The last section ends where the last function does. */
 		if (off >= s->vaddr && (off < s->end || (i == t->n_textsects - 1 && off == s->end)))
 			return s->base + off - s->vaddr;
 	}
@@ -114,7 +111,7 @@ static uint64_t inline_tree_of(struct golang_pclntab *t, uint64_t record, uint32
 	uint32_t rel;
 
 	if (t->format == GOLANG_PCLN_116) {
-		/* Pointers are aligned in memory, not in the table. */
+		/* Pointers are aligned to memory, not to the table. */
 		off = ((t->functions.addr + off + 7) & ~7ULL) - t->functions.addr;
 		p = golang_pclntab_at(t, t->functions, off + 8ULL * FUNCDATA_INLINE_TREE, 8);
 		return p ? u64_at(p) : 0;
@@ -178,7 +175,7 @@ bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang
 
 	if (pc < t->min_pc || pc >= t->max_pc)
 		return false;
-	/* The last entry that is not above pc. */
+	/* Find the last entry not above pc. */
 	while (hi - lo > 1) {
 		uint64_t mid = lo + (hi - lo) / 2;
 
@@ -194,7 +191,7 @@ bool golang_pclntab_func_at(struct golang_pclntab *t, uint64_t pc, struct golang
 
 struct golang_pcvalue golang_pcvalue_begin(uint32_t table, uint64_t entry)
 {
-	/* The value is -1 at first, and wraps as the runtime's does. */
+	/* The value starts at -1, and wraps as in the runtime. */
 	return (struct golang_pcvalue){.off = table, .value = UINT32_MAX, .pc = entry};
 }
 
@@ -204,7 +201,7 @@ int golang_pcvalue_next(struct golang_pclntab *t, struct golang_pcvalue *v)
 
 	if (!golang_mem_cache_spend(t->cache, 1))
 		return -E2BIG;
-	/* Two varints of a value and a pc fit into 20 bytes. */
+	/* Two varints, value and pc, fit into 20 bytes. */
 	if (v->piece.len - v->pos < 20) {
 		size_t want;
 
@@ -272,7 +269,7 @@ bool golang_pclntab_inlined(struct golang_pclntab *t, const struct golang_func *
 	return true;
 }
 
-/* A NUL-terminated string of a table, however it lies in the windows. */
+/* A NUL-terminated string of a table, even if it spans windows. */
 static struct view string_at(struct golang_pclntab *t, struct golang_span span, uint64_t off)
 {
 	size_t want = 128;
@@ -318,13 +315,13 @@ struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct gola
 	return string_at(t, t->files, off);
 }
 
-/* Offsets in the name table of the names that we look for. */
+/* Offsets in the name table of the names searched for. */
 struct name_search {
 	const char *const *names;
 	size_t n;
 	uint64_t start; /* address of the name table */
 	size_t lens[GOLANG_FIND_MAX];
-	uint64_t lens_mask; /* bit k: one of them is k long */
+	uint64_t lens_mask; /* bit k: one of them has length k */
 	uint32_t offsets[GOLANG_FIND_MAX];
 	bool found[GOLANG_FIND_MAX];
 	size_t n_found;
@@ -332,7 +329,7 @@ struct name_search {
 
 static void name_search_try(struct name_search *s, const uint8_t *name, size_t len, uint64_t off)
 {
-	/* Most names are settled by their length. */
+	/* The length rules out most names. */
 	if (len > 63 || !(s->lens_mask >> len & 1))
 		return;
 	for (size_t i = 0; i < s->n; i++) {
@@ -350,7 +347,7 @@ static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 	const uint8_t *p = bytes.data;
 	const uint8_t *end = bytes.data + bytes.len;
 
-	/* A piece may begin within a name; it was whole in the piece before. */
+	/* A piece may start within a name; the previous piece had it whole. */
 	if (addr != s->start) {
 		p = memchr(p, 0, bytes.len);
 		p = p ? p + 1 : end;
@@ -367,7 +364,7 @@ static int name_search_piece(uint64_t addr, struct view bytes, void *arg)
 	return s->n_found == s->n;
 }
 
-/* Where the records of n functions from first on lie in the table of functions. */
+/* The location of the records of n functions, starting at first, in the table of functions. */
 static bool functab_records(struct golang_pclntab *t, uint64_t first, size_t n, uint64_t *records)
 {
 	size_t bytes = layout_of(t)->functab_entry_bytes;
@@ -380,13 +377,13 @@ static bool functab_records(struct golang_pclntab *t, uint64_t first, size_t n, 
 	return true;
 }
 
-/* What is at hand of the table of functions; any other call on the windows makes it stale. */
+/* The current piece of the table of functions; any other access to the cache invalidates it. */
 struct functions_piece {
 	struct view bytes;
 	uint64_t off;
 };
 
-/* The name of the function with that record. Records lie in order: most are at hand. */
+/* The name of the function with that record. Records are in order, so most are in the piece. */
 static uint32_t record_name(struct golang_pclntab *t, uint64_t record,
 			    struct functions_piece *piece)
 {
@@ -411,7 +408,7 @@ static uint32_t record_name(struct golang_pclntab *t, uint64_t record,
 	return p ? u32_at(p) : UINT32_MAX;
 }
 
-/* Function f has this name: is it wanted? */
+/* Stores function f if its name is wanted. */
 static bool name_search_take(const struct name_search *s, struct golang_pclntab *t, uint64_t f,
 			     uint32_t name, struct golang_func *ret_funcs)
 {
@@ -422,15 +419,15 @@ static bool name_search_take(const struct name_search *s, struct golang_pclntab 
 }
 
 /*
- * The functions that bear the names that were found. A name may be that of an inlined call only:
- * then all functions are looked at, which must be quick.
+ * Finds the functions with the names found. A name may occur only as an inlined call: then all
+ * functions are searched, so this must be fast.
  */
 static void name_search_functions(const struct name_search *s, struct golang_pclntab *t,
 				  struct golang_func *ret_funcs)
 {
 	uint64_t records[PCLN_BATCH];
 	struct functions_piece piece = {0};
-	uint64_t wanted = 0; /* bit k: an offset that ends in k */
+	uint64_t wanted = 0; /* bit k: an offset ending in k */
 	size_t left = s->n_found;
 
 	for (size_t i = 0; i < s->n; i++)

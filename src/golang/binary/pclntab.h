@@ -115,7 +115,7 @@ int64_t golang_pclntab_inline_at(struct golang_pclntab *t, const struct golang_f
 				 uint64_t pc);
 bool golang_pclntab_inlined(struct golang_pclntab *t, const struct golang_func *f, int64_t index,
 			    struct golang_inlined *ret_inlined);
-/* Borrowed until the next call on t; empty when damaged. */
+/* Borrowed until the next call on t; empty if damaged. */
 struct view golang_pclntab_name(struct golang_pclntab *t, uint32_t name);
 /* As runtime.funcline: "?" and 0 if unknown. Borrowed until the next call on t. */
 struct view golang_pclntab_file_line(struct golang_pclntab *t, const struct golang_func *f,
@@ -134,7 +134,7 @@ bool golang_pclntab_record(struct golang_pclntab *t, uint64_t record, struct gol
  * addresses below the new pc. It ends with a zero delta that is not the first.
  */
 struct golang_pcvalue {
-	uint64_t off; /* of the piece at hand */
+	uint64_t off; /* of the current piece */
 	struct view piece;
 	size_t pos;
 	bool begun;

@@ -2,8 +2,8 @@
  * src/golang/binary/pclntab_find.c: finds the function table.
  *
  * It has a named section if the Go linker wrote the file. GNU ld merges it into .data.rel.ro for
- * PIE and c-shared (up to 1.25), and some files have no sections at all: then the table's first
- * words are searched in the process's memory.
+ * PIE and c-shared (up to 1.25), and some files have no sections at all: then the process's memory
+ * is searched for the table's first words.
  */
 #include <elf.h>
 #include <errno.h>
@@ -33,7 +33,9 @@ static bool magic_format(uint32_t magic, enum golang_pcln_format *ret_format)
 	}
 }
 
-/* The header at the start of bytes, with the offsets of its tables checked against each other. */
+/*
+ * Parses the header at the start of bytes, and checks the offsets of its tables against each other.
+ */
 static bool header_parse(struct view bytes, struct golang_pclntab *t, uint64_t *ret_names_offset)
 {
 	uint64_t tables[PCLN_TABLES];
@@ -77,7 +79,7 @@ int golang_pclntab_header(struct golang_pclntab *t, struct proc_mem *mem, uint64
 	return 0;
 }
 
-/* The eight bytes that every table starts with differ only in the magic and the quantum. */
+/* The first eight bytes of tables differ only in magic and quantum. */
 static int header_in_piece(uint64_t addr, struct view bytes, void *arg)
 {
 	uint64_t *ret_addr = arg;

@@ -1,6 +1,6 @@
 /*
- * src/golang/binary/program.c: see program.h. The file is read as if it were the memory of a
- * process (proc_mem_open_elf), so all code for Go's tables works on it as well.
+ * src/golang/binary/program.c: see program.h. The file is read like the memory of a process
+ * (proc_mem_open_elf), so the code for Go's tables works on it unchanged.
  */
 #include "golang/binary/program.h"
 
@@ -13,12 +13,12 @@
 #include "golang/binary/program_state.h"
 #include "golang/binary/vars.h"
 
-/* Names are looked up at random, and many programs are open at a time: 128 kB each. */
+/* Lookups are random, and many programs are open at once: 128 kB each. */
 #define PROGRAM_WINDOW_BYTES ((size_t)4 << 10)
 #define PROGRAM_WINDOWS 32
 /*
- * For one address. The tables of the largest functions take a tenth of it; a forged one costs some
- * 50 ms.
+ * Per address. The tables of the largest functions take a tenth of it; a forged one costs some 50
+ * ms.
  */
 #define PROGRAM_FRAMES_WORK ((uint64_t)1 << 22)
 
@@ -34,7 +34,7 @@ void golang_program_close(struct golang_program *program)
 	free(program);
 }
 
-/* A scan of each file on the machine is not worth the few without sections that are Go's. */
+/* Scanning every file on the machine is not worth the few Go programs without sections. */
 static bool may_be_go(const struct elf_image *elf)
 {
 	static const char *const names[] = {".gopclntab", ".go.buildinfo", ".note.go.buildid",
@@ -92,7 +92,7 @@ static int program_load(struct golang_program *p, struct err *err)
 
 	if (r == 0)
 		r = golang_module_find(&p->image, p->mem, pclntab, &addr, err);
-	/* Where fields lie depends on the version, and the version may have to be looked for. */
+	/* Field offsets depend on the version, which may have to be searched for. */
 	if (r == 0)
 		r = golang_module_load(&module, &p->cache, addr, NULL, err);
 	if (r < 0)
@@ -119,7 +119,7 @@ static int program_open(struct golang_program *p, int fd, struct err *err)
 	r = program_load(p, err);
 	if (r < 0)
 		return r;
-	/* From 1.18 on tables hold offsets, and no pointer is wanted any more. */
+	/* Since 1.18 tables hold offsets, so relocations are no longer needed. */
 	if (p->layout->pcln != GOLANG_PCLN_116)
 		return program_open_memory(p, fd, false, err);
 	return 0;
@@ -133,7 +133,7 @@ int golang_program_open(int fd, struct golang_program **ret_program, struct err 
 	if (!p)
 		return err_oom(err);
 	r = program_open(p, fd, err);
-	/* Whatever is damaged in it: it is no program that we can read. */
+	/* Whatever is damaged: it is not a program we can read. */
 	if (r == -EBADMSG || r == -ENOENT || r == -EFAULT || r == -E2BIG)
 		return -ENOTSUP;
 	if (r < 0)
@@ -142,7 +142,7 @@ int golang_program_open(int fd, struct golang_program **ret_program, struct err 
 	return 0;
 }
 
-/* What the kernel returns to after a signal: entered without a call. */
+/* The function the kernel returns to after a signal: entered without a call. */
 static bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct golang_func *f)
 {
 	struct view name = golang_pclntab_name(t, f->name);
@@ -151,7 +151,7 @@ static bool golang_program_is_sigreturn(struct golang_pclntab *t, const struct g
 	       view_eq(name, view_str("runtime.sigreturn__sigaction"));
 }
 
-/* The function at pc; the byte before sigreturn is taken for it, see unwind_rule.h. */
+/* The function at pc; the byte before sigreturn counts as part of it, see unwind_rule.h. */
 static bool func_at(struct golang_pclntab *t, uint64_t *pc, struct golang_func *ret_func)
 {
 	struct golang_func next;
@@ -166,7 +166,7 @@ static bool func_at(struct golang_pclntab *t, uint64_t *pc, struct golang_func *
 	return true;
 }
 
-/* What was found at an address, with offsets in the program's text for views. */
+/* The frames found at an address; names and files are offsets into the program's text. */
 struct frames {
 	struct golang_program_frame at[GOLANG_PROGRAM_MAX_FRAMES];
 	size_t names[GOLANG_PROGRAM_MAX_FRAMES];
@@ -181,7 +181,7 @@ static int frames_add(struct golang_program *p, struct frames *frames, const str
 	int r;
 
 	*frame = (struct golang_program_frame){.start_line = start_line};
-	/* A name lives until the next look at the tables. */
+	/* A name is valid until the next table lookup. */
 	frame->name = golang_pclntab_name(&p->module.tables, name);
 	frames->names[frames->n] = p->text.len;
 	r = buf_append(&p->text, frame->name.data, frame->name.len);
@@ -194,7 +194,7 @@ static int frames_add(struct golang_program *p, struct frames *frames, const str
 	return r;
 }
 
-/* Inlined calls from the innermost out, then the function itself, as runtime.CallersFrames does. */
+/* Inlined calls innermost first, then the function itself, like runtime.CallersFrames. */
 static int frames_find(struct golang_program *p, const struct golang_func *f, uint64_t pc,
 		       struct frames *frames)
 {
@@ -214,7 +214,7 @@ static int frames_find(struct golang_program *p, const struct golang_func *f, ui
 		}
 		pc = f->entry + (uint64_t)(int64_t)in.parent_pc;
 	}
-	/* Wrappers are left out of stacks; where one is all there is, it is what was running. */
+	/* Stacks omit wrappers, unless the wrapper is all there is: then it was running. */
 	if (f->func_id == p->layout->id_wrapper && frames->n > 0)
 		return 0;
 	return frames_add(p, frames, f, pc, f->name, f->start_line);

@@ -23,12 +23,12 @@ DEFINE_CLEANUP(struct golang_program, golang_program_close)
 int golang_program_unwind(struct golang_program *program, struct elf_unwind_table *ret_table,
 			  struct err *err);
 
-/* One function at an address; views live until the next call on the program. */
+/* One function at an address; views are valid until the next call on the program. */
 struct golang_program_frame {
 	struct view name;
 	struct view file;
 	int64_t line;
-	int64_t start_line; /* 0 when the version does not have it */
+	int64_t start_line; /* 0 if the version does not have it */
 };
 
 #define GOLANG_PROGRAM_MAX_FRAMES 64

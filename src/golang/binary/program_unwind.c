@@ -1,18 +1,18 @@
 /*
- * src/golang/binary/program_unwind.c: how frames of Go functions are left, from pclntab's pcsp: for
- * each address how far the stack pointer is below the return address. x86-64.
+ * src/golang/binary/program_unwind.c: unwind rules for Go functions, from pclntab's pcsp: for each
+ * address, how far the stack pointer is below the return address. x86-64.
  *
- * Frame pointers would not do: in prologues, epilogues and functions without a frame the caller
- * would be skipped. They are needed in one place only. Some functions of the runtime move the stack
- * pointer to another stack: systemstack and asmcgocall, to run on the system stack; the vdso's
- * callers; cgocallback, to come back. There pcsp is of no use, but the frame pointer stays that of
- * the old stack, so the way leads on over the calls that caused the switch, as in runtime/pprof's
- * own profiles. mcall and morestack leave nothing to go on with: the scheduler's stacks end there.
+ * Frame pointers alone would skip the caller in prologues, epilogues and functions without a frame.
+ * They are needed only where the runtime switches stacks: systemstack and asmcgocall, to run on the
+ * system stack; the vdso's callers; cgocallback, to return. There pcsp is useless, but the frame
+ * pointer still refers to the old stack, so the walk continues with the calls that caused the
+ * switch, as in runtime/pprof's own profiles. mcall and morestack leave nothing to continue with:
+ * the scheduler's stacks end there.
  *
- * Before Go 1.21 systemstack and asmcgocall have no frame of their own: the frame pointer is
- * already their caller's, and the caller itself is skipped. Nor is the frame pointer saved before
- * the instruction after the one that moves the stack pointer: what is read for it there is wrong,
- * which matters to a later switch only.
+ * Before Go 1.21 systemstack and asmcgocall have no frame: the frame pointer is already their
+ * caller's, and the caller itself is skipped. Nor is the frame pointer saved until one instruction
+ * after the stack pointer moves: the value read for it there is wrong, which matters only to a
+ * later switch.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,42 +22,42 @@
 #include "elf/unwind/builder.h"
 #include "golang/binary/program_state.h"
 
-/* Entries of functab that are read together. */
+/* Functab entries read together. */
 #define UNWIND_BATCH 512
-/* A prologue is within so many bytes, the check for stack space included. */
+/* A prologue, including the check for stack space, lies within this many bytes. */
 #define UNWIND_PROLOGUE_BYTES 96
 
-/* How the frames of a function are left. */
+/* How to unwind the frames of a function. */
 enum func_kind {
 	FUNC_PLAIN,
 	FUNC_END,
 	FUNC_SIGNAL,
 };
 
-/* Functions that are not what their flags say. */
+/* Functions whose flags are misleading. */
 static const struct {
 	const char *name;
 	enum func_kind kind;
 } special[] = {
-	/* Jump to another stack for good. */
+	/* Switch stacks for good. */
 	{"runtime.mcall", FUNC_END},
 	{"runtime.morestack", FUNC_END},
 	{"runtime.gogo", FUNC_END},
 	{"gogo", FUNC_END},
 	{"runtime.clone", FUNC_END},
-	/* The kernel enters here, with arguments where a return address would be. */
+	/* The kernel enters here, with arguments in place of a return address. */
 	{"_rt0_amd64_linux", FUNC_END},
 	{"_rt0_amd64", FUNC_END},
 	{"runtime.sigreturn", FUNC_SIGNAL},
 	{"runtime.sigreturn__sigaction", FUNC_SIGNAL},
-	/* Marked as outermost; but it returns to sigreturn, and what was interrupted is beyond. */
+	/* Marked as outermost, but it returns to sigreturn, and the interrupted code is beyond. */
 	{"runtime.sigtramp", FUNC_PLAIN},
 };
 
 struct func {
 	struct golang_func f;
 	uint64_t record;
-	uint64_t framed; /* from here on the frame pointer points at its saved value; 0: nowhere */
+	uint64_t framed; /* from here on, the frame pointer points at its saved value; 0: never */
 };
 
 struct go_unwind {
@@ -67,7 +67,7 @@ struct go_unwind {
 };
 
 /*
- * Where the frame pointer begins to point at its saved value:
+ * The address from which the frame pointer points at its saved value:
  *
  *   1.21+   push rbp; mov rbp, rsp
  *   before  mov [rsp + N], rbp; lea rbp, [rsp + N]
@@ -79,7 +79,7 @@ static uint64_t frame_begins(struct golang_pclntab *t, const struct func *f)
 		uint8_t more;
 	} prologues[] = {
 		{{0x55, 0x48, 0x89, 0xe5}, 0}, /* push, mov */
-		{{0x48, 0x8d, 0x2c, 0x24}, 0}, /* lea, N of no byte, of one, of four */
+		{{0x48, 0x8d, 0x2c, 0x24}, 0}, /* lea with no displacement, of one byte, of four */
 		{{0x48, 0x8d, 0x6c, 0x24}, 1},
 		{{0x48, 0x8d, 0xac, 0x24}, 4},
 	};
@@ -113,7 +113,7 @@ static struct elf_unwind_rule rule_for(int64_t delta, bool saves_fp)
 	return rule;
 }
 
-/* The rule for addresses from pc to end, where pcsp says delta. */
+/* The rule for addresses from pc to end, where pcsp is delta. */
 static int add_rows(struct go_unwind *u, const struct func *f, uint64_t pc, uint64_t end,
 		    int64_t delta)
 {
@@ -179,7 +179,7 @@ static bool func_load(struct golang_pclntab *t, struct func *f)
 	return true;
 }
 
-/* A function whose record is damaged is left out. */
+/* Skips a function whose record is damaged. */
 static int unwind_function(struct go_unwind *u, struct func *f)
 {
 	int r;
@@ -195,14 +195,14 @@ static int unwind_function(struct go_unwind *u, struct func *f)
 	case FUNC_END:
 		return add_whole(u, f->f.entry, ELF_UNWIND_END);
 	case FUNC_SIGNAL:
-		/* Its address is the return address of handlers: they are looked up one before. */
+		/* Handlers have its entry as return address, and lookups use the byte before. */
 		return add_whole(u, f->f.entry - 1, ELF_UNWIND_SIGNAL);
 	default:
 		return f->f.pcsp ? add_function(u, f) : add_whole(u, f->f.entry, ELF_UNWIND_CHAIN);
 	}
 }
 
-/* Entries [first, first + n) of functab, and where the last of them ends. */
+/* Entries [first, first + n) of functab, and the end of the last one. */
 static bool functab_load(struct golang_pclntab *t, uint64_t first, size_t n, struct func *funcs)
 {
 	bool old = t->format == GOLANG_PCLN_116;

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* The functions that we look into are small; schedinit is the largest with some KB. */
+/* The functions searched are small; schedinit is the largest with some KB. */
 #define REFS_MAX_CODE ((uint64_t)64 << 10)
 
 static void refs_add(struct golang_refs *refs, const struct golang_module *module,
@@ -78,7 +78,7 @@ static void decode_x86(struct view code, uint64_t addr, const struct golang_modu
 {
 	const uint8_t *c = code.data;
 
-	/* i is where the 32-bit displacement would lie: after prefix, opcode and ModRM. */
+	/* i: where the 32-bit displacement would be, after prefix, opcode and ModRM. */
 	for (size_t i = 3; i + 4 <= code.len; i++) {
 		bool two = c[i - 3] == 0x0f;
 		uint8_t prefix = two ? (i >= 4 ? c[i - 4] : 0) : c[i - 3];
@@ -116,7 +116,7 @@ static void decode_arm64(struct view code, uint64_t addr, const struct golang_mo
 {
 	struct {
 		uint64_t page;
-		uint64_t valid_until; /* an ADRP serves the next four instructions */
+		uint64_t valid_until; /* an ADRP applies to the next four instructions */
 	} regs[32] = {0};
 
 	for (size_t off = 0; off + 4 <= code.len; off += 4) {
@@ -148,7 +148,7 @@ static void decode_arm64(struct view code, uint64_t addr, const struct golang_mo
 			bool vector = word & (1 << 26);
 			unsigned int how = (word >> 22) & 3;
 
-			/* 16 bytes are told by what means a sign extension otherwise. */
+			/* A bit that otherwise means sign extension marks 16 bytes. */
 			size = vector && (how & 2) ? 4 : word >> 30;
 			ref.target = regs[rn].page + ((uint64_t)((word >> 10) & 0xfff) << size);
 			ref.kind = (vector ? how & 1 : how) ? GOLANG_REF_LOAD : GOLANG_REF_STORE;

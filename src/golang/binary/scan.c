@@ -14,7 +14,7 @@ int golang_scan(struct golang_scan *scan, uint64_t addr, uint64_t len, size_t ov
 	_cleanup_free_ uint8_t *chunk = NULL;
 	uint64_t end;
 
-	/* The last page is left out, so that a step to the next one cannot wrap. */
+	/* Exclude the last page, so that stepping to the next one cannot wrap. */
 	if (__builtin_add_overflow(addr, len, &end) || end > UINT64_MAX - SCAN_PAGE)
 		return 0;
 	chunk = malloc(MIN(SCAN_CHUNK, end - addr) + 1);

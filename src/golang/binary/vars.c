@@ -9,7 +9,7 @@
 #include "golang/binary/refs.h"
 #include "golang/buckets/bucket.h"
 
-/* The functions whose references tell the variables; their names did not change since 1.17. */
+/* The functions whose references reveal the variables; same names since 1.17. */
 enum witness {
 	W_FLUSH_LOCKED,
 	W_FLUSH,
@@ -63,7 +63,7 @@ static int witnesses_read(struct golang_module *module, struct witnesses *w, str
 	return 0;
 }
 
-/* mProf_FlushLocked walks the list, stkbucket adds to it: the one word that both touch. */
+/* mProf_FlushLocked walks the list, stkbucket adds to it: the only word both touch. */
 static uint64_t find_mbuckets(const struct witnesses *w)
 {
 	const struct golang_refs *flush = &w->refs[W_FLUSH_LOCKED];
@@ -78,7 +78,7 @@ static uint64_t find_mbuckets(const struct witnesses *w)
 	return 0;
 }
 
-/* What this witness and mProf_Flush both read. mProf_Malloc also reads profstackdepth. */
+/* A word that both this witness and mProf_Flush read. mProf_Malloc also reads profstackdepth. */
 static uint64_t find_cycle_by(const struct witnesses *w, enum witness witness)
 {
 	const struct golang_refs *refs = &w->refs[witness];
@@ -91,7 +91,7 @@ static uint64_t find_cycle_by(const struct witnesses *w, enum witness witness)
 			continue;
 		if (ref->kind == GOLANG_REF_LOAD && ref->width == 4)
 			return ref->target;
-		/* A lock is passed by address, too: a plain load is the better sign. */
+		/* Locks are passed by address, too: prefer a plain load. */
 		if (ref->kind == GOLANG_REF_ADDRESS && by_address == 0)
 			by_address = ref->target;
 	}
@@ -109,7 +109,7 @@ static uint64_t find_cycle(const struct witnesses *w)
 	return cycle;
 }
 
-/* Up to 1.18: mProf.cycle is all that mProf_FlushLocked reads besides the list. */
+/* Up to 1.18: mProf_FlushLocked reads nothing but the list and mProf.cycle. */
 static uint64_t find_cycle_118(const struct witnesses *w, uint64_t mbuckets)
 {
 	const struct golang_refs *flush = &w->refs[W_FLUSH_LOCKED];
@@ -128,7 +128,7 @@ static uint64_t find_cycle_118(const struct witnesses *w, uint64_t mbuckets)
 	return other;
 }
 
-/* How much speaks for a variable being MemProfileRate. */
+/* Votes for a variable to be MemProfileRate. */
 #define RATE_MAX_CANDIDATES 32
 #define RATE_ENOUGH_VOTES 3
 struct rate_votes {
@@ -152,7 +152,7 @@ static void rate_vote(struct rate_votes *v, uint64_t target, unsigned int votes)
 	v->votes[i] += votes;
 }
 
-/* Each target counts once per witness, however often the code touches it. */
+/* A target counts once per witness, however often the code touches it. */
 static bool first_word_ref(const struct golang_refs *refs, size_t i)
 {
 	const struct golang_ref *ref = &refs->refs[i];
@@ -189,8 +189,8 @@ static bool any_mallocgc_has(const struct witnesses *w, uint64_t target)
 }
 
 /*
- * No single function is certain to survive: profile-guided builds inline profilealloc away and
- * un-inline nextSample. So several witnesses vote.
+ * No function is certain to survive: profile-guided builds inline profilealloc and un-inline
+ * nextSample. So several witnesses vote.
  */
 static uint64_t find_rate(const struct witnesses *w)
 {
@@ -258,7 +258,7 @@ static void find_by_symbol(const struct golang_image *image, const struct golang
 	};
 }
 
-/* Reads what the variables hold: only values that a Go runtime can have are accepted. */
+/* Reads the variables: accepts only values a Go runtime can have. */
 static int vars_prove(const struct golang_vars *vars, struct golang_module *module,
 		      const struct golang_layout *layout, struct err *err)
 {
@@ -275,7 +275,7 @@ static int vars_prove(const struct golang_vars *vars, struct golang_module *modu
 
 	if (r < 0)
 		return r;
-	/* The runtime lets the cycle wrap at 3 << 25. */
+	/* The runtime wraps the cycle at 3 << 25. */
 	if (cycle >> layout->cycle_shift > 3U << 25 || rate < 0 || rate >= (1LL << 40))
 		return err_set(err, -EBADMSG, "runtime variables (%s) hold impossible values",
 			       vars->how);
@@ -292,7 +292,7 @@ int golang_vars_find(const struct golang_image *image, struct golang_module *mod
 	struct golang_vars vars = {0};
 	int r;
 
-	/* A symbol table can lie (stripped in part, or forged): then the code decides. */
+	/* A symbol table can be wrong (partly stripped, or forged): then rely on the code. */
 	if (!ignore_symbols)
 		find_by_symbol(image, layout, &vars);
 	if (vars_complete(&vars) && vars_prove(&vars, module, layout, err) == 0) {
@@ -316,7 +316,7 @@ int golang_vars_find(const struct golang_image *image, struct golang_module *mod
 	return 0;
 }
 
-/* The string header at addr, when it holds a version. */
+/* The string header at addr, if it holds a version. */
 static bool version_at(struct proc_mem *mem, uint64_t addr, struct golang_version *ret_version)
 {
 	struct {
@@ -349,7 +349,7 @@ int golang_vars_build_version(struct golang_module *module, struct golang_versio
 		return r;
 	golang_refs_of(module, mem, &schedinit, refs);
 	for (size_t i = 0; i < refs->len; i++) {
-		/* The code may touch the string's length first. */
+		/* The code may access the string's length first. */
 		if (version_at(mem, refs->refs[i].target, ret_version) ||
 		    version_at(mem, refs->refs[i].target - 8, ret_version))
 			return 0;

@@ -19,7 +19,7 @@ bool golang_version_parse(struct view text, struct golang_version *ret_version)
 	struct golang_version version = {0};
 	size_t digits = 0, len = 0;
 
-	/* "go1" alone, and "go2.x" when it comes, are not for us to guess. */
+	/* Do not guess about "go1" alone, or a future "go2.x". */
 	if (!view_starts_with(rest, "1."))
 		return false;
 	rest = view_skip(rest, "1.");

@@ -37,7 +37,7 @@ bool golang_delay_take(struct golang_delay *d, const uint8_t *record)
 	uint64_t count, count_before;
 	int64_t cycles_before = d->cycles;
 
-	/* By its bits: a forged count that is no number is not equal to itself. */
+	/* Compare bits: a forged count may be NaN, which is not equal to itself. */
 	memcpy(&count_before, &d->count, sizeof(count_before));
 	memcpy(&count, record, sizeof(count));
 	memcpy(&d->count, record, sizeof(d->count));

@@ -1,5 +1,6 @@
 /*
- * src/golang/buckets/bucket.h: one bucket of a profile as it lies in the target; runtime/mprof.go.
+ * src/golang/buckets/bucket.h: one bucket of a profile, as laid out in the target;
+ * runtime/mprof.go.
  *
  *    0  next       (hash chain)
  *    8  allnext    (list of all buckets, newest first)
@@ -66,7 +67,7 @@ struct golang_delay {
 	int64_t cycles;
 	bool moved; /* it differed in the previous read */
 };
-/* Takes over the record of GOLANG_BUCKET_DELAY_BYTES; whether that changed anything. */
+/* Copies the record of GOLANG_BUCKET_DELAY_BYTES; returns whether that changed anything. */
 bool golang_delay_take(struct golang_delay *delay, const uint8_t *record);
 
 /* Counts of a bucket: what is published as of cycle, and the sum of all cycles. */
@@ -80,7 +81,7 @@ struct golang_counts {
 	bool all_torn;	  /* the same for any cycle */
 };
 
-/* With a word count known to the compiler, this is a few moves. */
+/* A word count known at compile time reduces this to a few moves. */
 static inline struct golang_counts golang_bucket_counts_of(const uint8_t *record, uint64_t size,
 							   uint32_t cycle,
 							   const unsigned int cycle_words)

@@ -10,19 +10,19 @@
 #include "golang/grow.h"
 
 #define WALK_WINDOW_BYTES ((size_t)64 << 10)
-/* Few: each is a page fault for every 4 KB. Lists of programs with more Ps make them more. */
+/* Few: each costs a page fault per 4 KB. Programs with more Ps have more lists, and need more. */
 #define WALK_WINDOWS 8
 #define WALK_MAX_WINDOWS 1024
-/* So many refused buckets are no accident any more. */
+/* This many invalid buckets are no accident. */
 #define WALK_MAX_BAD 1000
-/* Reading a small gap is cheaper than another range. */
+/* Reading a small gap is cheaper than a second range. */
 #define RANGE_MAX_GAP 256
-/* Far more than one bucket; and small, so that ranges can be dealt out evenly. */
+/* Far more than one bucket, yet small enough to distribute ranges evenly. */
 #define RANGE_MAX_BYTES ((size_t)256 << 10)
-/* The same for readers that give the buffer back: what malloc has at hand, without new pages. */
+/* The same for readers that free the buffer: small enough for malloc to need no new pages. */
 #define RANGE_SMALL_BYTES ((size_t)24 << 10)
 static_assert(RANGE_SMALL_BYTES > (size_t)16 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
-/* Of one vectored read: bounds the buffer, which is kept, for programs with very many buckets. */
+/* Per vectored read: limits the buffer, which is kept, for programs with very many buckets. */
 #define REREAD_MAX_BYTES ((size_t)4 << 20)
 
 void golang_buckets_init(struct golang_buckets *b, struct proc_mem *mem,
@@ -73,7 +73,7 @@ static void tally_counts(struct golang_tally *t, const struct golang_counts *c)
 	t->all_torn += c->all_torn;
 }
 
-/* Takes the record at p over, and says so in the tally. */
+/* Copies the record at p and adds it to the tally. */
 static inline void bucket_take(struct golang_buckets *b, struct golang_bucket *bucket,
 			       const uint8_t *record, uint32_t cycle)
 {
@@ -113,7 +113,7 @@ static int buckets_add(struct golang_buckets *b, uint64_t addr, const uint8_t *p
 	return 0;
 }
 
-/* One step: adds the bucket at addr if it proves to be one, and says where the next is. */
+/* Adds the bucket at addr if it is valid, and returns the address of the next. */
 static int walk_step(struct golang_buckets *b, uint64_t addr, uint32_t cycle, uint64_t *ret_next)
 {
 	struct golang_bucket_header h;
@@ -183,7 +183,7 @@ int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err)
 	return 0;
 }
 
-/* The walk goes from new to old; the array goes from old to new. */
+/* The walk is newest first; the array is oldest first. */
 static void reverse(struct golang_bucket *items, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {
@@ -198,7 +198,7 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 {
 	uint64_t known = b->len ? b->items[b->len - 1].addr : 0;
 	uint64_t bad_before = b->bad;
-	/* Brent's: a mark that is set anew at each power of two meets any circle. */
+	/* Brent's algorithm: a mark moved at each power of two detects any cycle. */
 	uint64_t mark = 0;
 	size_t steps = 0, next_mark = 1;
 
@@ -215,7 +215,7 @@ static int walk(struct golang_buckets *b, uint64_t head, uint32_t cycle, struct 
 		}
 		r = walk_step(b, addr, cycle, &next);
 		if (r == -EBADMSG || r == -EFAULT) {
-			/* A link into nowhere: what comes after it is lost, and said to be. */
+			/* A dangling link: everything after it is lost, and reported as such. */
 			b->bad++;
 			b->incomplete = true;
 			return 0;
@@ -242,7 +242,7 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 		b->tally = (struct golang_tally){0};
 	r = walk(b, head, cycle, err);
 
-	/* Windows hold counts of this moment; the next walk must see those of its own. */
+	/* The cache holds current counts; the next walk must read new ones. */
 	golang_mem_cache_release(&b->cache);
 	if (r < 0) {
 		b->len = len;
@@ -251,7 +251,7 @@ int golang_buckets_follow(struct golang_buckets *b, uint64_t head, uint32_t cycl
 	}
 	if (b->len > len) {
 		reverse(b->items + len, b->len - len);
-		/* Most programs have nearly all of their buckets soon. */
+		/* Most programs soon have nearly all of their buckets. */
 		golang_shrink(&b->items, &b->cap, b->len, sizeof(*b->items));
 	}
 	return 0;
@@ -276,7 +276,7 @@ static size_t range_max_bytes(const struct golang_buckets *b)
 	return b->trimmed ? RANGE_SMALL_BYTES : RANGE_MAX_BYTES;
 }
 
-/* Sorts the buckets by address and joins neighbours into ranges. */
+/* Sorts the buckets by address and merges neighbours into ranges. */
 static int ranges_build(struct golang_buckets *b)
 {
 	size_t cap = 0;
@@ -312,7 +312,7 @@ static int ranges_build(struct golang_buckets *b)
 	return 0;
 }
 
-/* Gives each range from first on its place in the buffer; returns how many have one. */
+/* Assigns each range from first on a place in the buffer; returns how many fit. */
 static size_t ranges_place(struct golang_buckets *b, size_t first)
 {
 	size_t n = 0, off = 0;
@@ -325,9 +325,9 @@ static size_t ranges_place(struct golang_buckets *b, size_t first)
 }
 
 /*
- * The buffer is kept, because its first use costs more than the reading itself: a page fault for
- * each 4 KB. Half of the ranges at a time are nearly as few system calls, and what was just
- * written is then still in the CPU's cache when the counts are taken out.
+ * Keep the buffer: its first use costs more than reading, a page fault per 4 KB. Reading half of
+ * the ranges at a time hardly takes more system calls, and the data is still in the CPU's cache
+ * when the counts are extracted.
  */
 static int images_ensure(struct golang_buckets *b)
 {
@@ -345,7 +345,7 @@ static int images_ensure(struct golang_buckets *b)
 	return b->images ? 0 : -ENOMEM;
 }
 
-/* Takes the counts out of a range that was read; *next goes through by_addr. */
+/* Extracts the counts from a range; *next is an index into by_addr. */
 static int range_counts(struct golang_buckets *b, const struct proc_range *range, size_t *next,
 			uint32_t cycle)
 {
@@ -354,10 +354,12 @@ static int range_counts(struct golang_buckets *b, const struct proc_range *range
 		const uint8_t *p = (const uint8_t *)range->dst + (bucket->addr - range->addr);
 		struct golang_bucket_header h;
 
-		/* Forged buckets may overlap; one that sticks out begins the next range. */
+		/*
+		 * Forged buckets may overlap; one that extends past the end starts the next range.
+		 */
 		if (bucket_end(b, bucket) > range->addr + range->len)
 			break;
-		/* Never changes in a Go program; when it did, this memory is something else now. */
+		/* Never changes in a Go program; if it has, this memory was reused. */
 		memcpy(&h, p, sizeof(h));
 		if (h.typ != b->typ || h.size != bucket->size || h.depth != bucket->depth)
 			return -EBADMSG;
@@ -371,7 +373,7 @@ void golang_buckets_trim(struct golang_buckets *b)
 	free(b->images);
 	b->images = NULL;
 	b->images_len = 0;
-	/* From now on in smaller pieces. */
+	/* Use smaller ranges from now on. */
 	if (!b->trimmed)
 		b->ranges_of = 0;
 	b->trimmed = true;

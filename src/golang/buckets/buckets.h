@@ -28,7 +28,7 @@ struct golang_bucket {
 
 /* The combined state of all buckets. */
 struct golang_tally {
-	bool published;	    /* something was, ever */
+	bool published;	    /* anything, ever */
 	bool flush_pending; /* some bucket's current cycle is not flushed yet */
 	uint64_t torn;
 	uint64_t all_torn;
@@ -39,7 +39,7 @@ struct golang_buckets {
 	struct proc_mem *mem;		    /* borrowed */
 	const struct golang_layout *layout; /* of memory buckets */
 	uint64_t typ;
-	const char *what;    /* "heap", "block", "mutex": for sentences */
+	const char *what;    /* "heap", "block", "mutex": for messages */
 	size_t record_bytes; /* what follows the stack */
 	struct golang_mem_cache cache;
 	struct golang_bucket *items; /* oldest first, so new ones are appended */
@@ -52,10 +52,10 @@ struct golang_buckets {
 	size_t n_ranges;
 	uint32_t *by_addr;
 	size_t ranges_of;
-	uint8_t *images; /* where ranges are read to; kept between readings */
+	uint8_t *images; /* where ranges are read to; kept between reads */
 	size_t images_len;
 	bool trimmed;		   /* freed by golang_buckets_trim() */
-	struct golang_tally tally; /* of the last reading of all buckets */
+	struct golang_tally tally; /* of the last read of all buckets */
 	uint64_t bad;		   /* refused buckets of all walks */
 	bool incomplete;	   /* the list could not be followed to its end */
 };
@@ -90,6 +90,6 @@ int golang_buckets_recall_stacks(struct golang_buckets *b, struct err *err);
 static inline const uint64_t *golang_buckets_stack(const struct golang_buckets *b,
 						   const struct golang_bucket *bucket)
 {
-	/* None, where all stacks are empty. */
+	/* NULL if all stacks are empty. */
 	return b->stacks ? b->stacks + bucket->stack : NULL;
 }

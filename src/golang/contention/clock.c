@@ -2,9 +2,9 @@
  * src/golang/contention/clock.c: converts a program's delay ticks to seconds.
  *
  * On amd64 they are ticks of the time stamp counter, which runs at one rate for the whole machine;
- * on arm64 the runtime counts nanoseconds. A program that was ever asked for its profile knows the
- * rate. For others it is measured as they would do it: since their start, or over a moment if they
- * do not record that.
+ * on arm64 the runtime counts nanoseconds. A program whose profile was ever read knows the rate.
+ * For others, measure it the way they would: since their start, or over a short time if they do not
+ * record that.
  */
 #include <elf.h>
 #include <math.h>
@@ -17,9 +17,9 @@
 #endif
 
 #define CLOCK_MEASURE_NS (20 * NS_PER_MS)
-/* Two ways to measure may differ by this much: more, and the start is by another clock. */
+/* Two measurements may differ by this much; beyond that, the start uses another clock. */
 #define CLOCK_TOLERANCE 1e-3
-/* No time stamp counter is slower or faster than these. */
+/* Limits for the rate of a time stamp counter. */
 #define TICKS_MIN 1000000LL
 #define TICKS_MAX 100000000000LL
 
@@ -29,7 +29,7 @@ struct moment {
 };
 
 #if defined(__x86_64__)
-/* The pair that lies closest together of a few: between two clocks we may lose the CPU. */
+/* The closest of a few pairs: we may lose the CPU between two clocks. */
 static struct moment moment_now(void)
 {
 	struct moment best = {0};
@@ -87,7 +87,7 @@ static void clock_measure(struct golang_contention *c, const struct golang_conte
 }
 #endif
 
-/* Sleeps for a moment where it must measure. */
+/* Sleeps briefly if it must measure. */
 static void contention_clock_from(struct golang_contention *c,
 				  const struct golang_contention_ticks *t)
 {

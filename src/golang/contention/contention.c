@@ -1,8 +1,8 @@
 /*
  * src/golang/contention/contention.c: reads the buckets of waits; see contention.h.
  *
- * Their records are final at once, but count and delay are two words updated one after the other.
- * So each record is read until it is the same twice.
+ * Their records are final at once, but count and delay are two words, updated one after the other.
+ * So each record is read until two reads agree.
  */
 #include "golang/contention/contention.h"
 
@@ -76,7 +76,7 @@ static int read_globals(struct golang_contention *c, uint64_t *ret_head, struct 
 	return 0;
 }
 
-/* Reads the records that moved once more, all of them at nearly the same moment. */
+/* Reads the records that changed once more, all at nearly the same time. */
 static int settle_once(struct golang_contention *c, struct proc_range *ranges, uint8_t *records,
 		       uint32_t *moving, size_t *n, struct err *err)
 {
@@ -161,7 +161,7 @@ int golang_contention_read(struct golang_contention *c, struct err *err)
 		r = read_buckets(c, head, &why);
 	if (r == 0 && c->buckets.len)
 		r = golang_contention_clock(c, &why);
-	/* The sentence of a failed read does not tell why; the address space may be gone. */
+	/* The message of a failed read does not tell why; the address space may be gone. */
 	gone = golang_contention_rate(c, &rate, err);
 	if (gone < 0)
 		return gone;
@@ -184,7 +184,7 @@ int golang_contention_block_rate(struct golang_contention *c, uint64_t ns, int64
 	double rate;
 	int r;
 
-	/* Everything, whatever the clock. */
+	/* 0 (off) and 1 (everything) need no clock. */
 	if (ns <= 1) {
 		*ret_rate = (int64_t)ns;
 		return 0;

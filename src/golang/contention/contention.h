@@ -38,7 +38,7 @@ int golang_contention_read(struct golang_contention *contention, struct err *err
 /* Cumulative, since the program started to record. */
 int golang_contention_profile(struct golang_contention *contention, struct profile **ret_profile,
 			      struct err *err);
-/* Since the previous call; the first is a baseline of zeros. As golang_heap_delta_profile(). */
+/* Since the previous call; the first is a baseline of zeros. Like golang_heap_delta_profile(). */
 int golang_contention_delta_profile(struct golang_contention *contention,
 				    struct profile **ret_profile, struct err *err);
 const struct golang_contention_stats *
@@ -47,8 +47,8 @@ golang_contention_stats(const struct golang_contention *contention);
 int golang_contention_rate(struct golang_contention *contention, int64_t *ret_rate,
 			   struct err *err);
 /*
- * The rate to write for "about one event per so many nanoseconds blocked" (block only), computed as
- * in runtime.SetBlockProfileRate.
+ * The rate to write for "about one event per this many nanoseconds blocked" (block only), computed
+ * as in runtime.SetBlockProfileRate.
  */
 int golang_contention_block_rate(struct golang_contention *contention, uint64_t ns,
 				 int64_t *ret_rate, struct err *err);

@@ -7,15 +7,15 @@
 enum { CONTENTIONS, DELAY, N_VALUES };
 
 /*
- * A forged figure may not fit, and a conversion out of range is undefined. No wait is negative:
- * then no difference of two is out of range, either.
+ * A forged value may not fit, and an out-of-range conversion is undefined. No wait is negative, so
+ * no difference is out of range either.
  */
 static int64_t whole(double value)
 {
 	return value > 0 && value < 9e18 ? (int64_t)value : 0;
 }
 
-/* As runtime.BlockProfile, runtime.MutexProfile and runtime/pprof's printCountCycleProfile. */
+/* Like runtime.BlockProfile, runtime.MutexProfile and runtime/pprof's printCountCycleProfile. */
 static void values_of(const struct golang_contention *c, double count, int64_t cycles,
 		      int64_t values[N_VALUES])
 {
@@ -24,7 +24,7 @@ static void values_of(const struct golang_contention *c, double count, int64_t c
 
 	if (c->kind == GOLANG_BLOCK && n == 0)
 		n = 1;
-	/* Since 1.20 the fraction is in the figures already. */
+	/* Since 1.20 the values are already scaled by the fraction. */
 	if (c->kind == GOLANG_MUTEX && c->process->layout->minor <= 19) {
 		n = whole((double)n * (double)c->stats.rate);
 		ns *= (double)c->stats.rate;
@@ -67,7 +67,7 @@ static int compare_longest_first(const void *x, const void *y, void *arg)
 
 	if (items[a].delay.cycles != items[b].delay.cycles)
 		return items[a].delay.cycles > items[b].delay.cycles ? -1 : 1;
-	/* The newest first, as the runtime lists them. */
+	/* Newest first, as the runtime lists them. */
 	return a > b ? -1 : a < b;
 }
 
@@ -114,7 +114,7 @@ int golang_contention_profile(struct golang_contention *c, struct profile **ret_
 	if (r < 0)
 		return r;
 	golang_symbolizer_init(&s, c->process, p);
-	/* Of plugins that were opened since: inlined calls are looked for before names are. */
+	/* Plugins may have been opened since; inlined calls are needed before names are. */
 	(void)golang_process_refresh(c->process, NULL);
 	r = add_header(c, p);
 	if (r < 0)
@@ -146,7 +146,7 @@ static int delta_names(struct golang_contention *c, struct err *err)
 	return golang_profile_names(c->process, &c->names, c->buckets.len, locate, c, err);
 }
 
-/* The change since the base, which moves on. False when there is nothing to show. */
+/* The change since the base, which it updates. False if there is nothing to show. */
 static bool delta_values(const struct golang_contention *c, size_t i,
 			 struct golang_contention_base *next, int64_t values[N_VALUES])
 {

@@ -1,10 +1,10 @@
 /* src/golang/contention/stack.c: restores inlined calls in stacks; see state.h. */
 #include "golang/contention/state.h"
 
-/* runtime/tracestack.go: the first entry of some stacks of 1.23 to 1.26, which is no address. */
+/* runtime/tracestack.go: the first entry of some stacks of 1.23 to 1.26; not an address. */
 #define LOGICAL_STACK_SENTINEL UINT64_MAX
 
-/* The function, inlined or not, at pc, and where it was inlined to. */
+/* The function at pc, inlined or not, and where it was inlined. */
 struct level {
 	uint8_t func_id;
 	bool inlined;
@@ -25,7 +25,7 @@ static struct level level_at(struct golang_pclntab *t, const struct golang_func 
 	return (struct level){.func_id = f->func_id};
 }
 
-/* The entry that belongs between pc's and the next one of the stack; 0 where none is missing. */
+/* The entry missing between pc's and the next one of the stack; 0 if none is. */
 static uint64_t missing_parent(const struct golang_layout *l, struct golang_pclntab *t,
 			       const struct golang_func *f, uint64_t pc, uint64_t next)
 {
@@ -65,7 +65,7 @@ size_t golang_contention_expand(struct golang_process *p, const uint64_t *pcs, s
 		if (pc > f.entry)
 			pc--;
 		ret_pcs[len++] = pc + 1;
-		/* Behind the last one runtime/pprof itself adds what is missing. */
+		/* After the last entry, runtime/pprof itself adds the missing ones. */
 		if (i < n)
 			missing = missing_parent(p->layout, t, &f, pc, pcs[i]);
 	}

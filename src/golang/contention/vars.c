@@ -9,11 +9,11 @@
 #include "golang/binary/refs.h"
 #include "golang/buckets/bucket.h"
 
-/* The functions whose references tell the variables; runtime/mprof.go, chan.go, sema.go. */
+/* The functions whose references reveal the variables; runtime/mprof.go, chan.go, sema.go. */
 enum witness {
 	W_STKBUCKET,
 	W_EVENT,     /* blockevent or mutexevent */
-	W_EVENT_OLD, /* mutexevent until 1.26, which is linked by another name */
+	W_EVENT_OLD, /* mutexevent until 1.26, linked under another name */
 	W_SEMACQUIRE,
 	W_CHANSEND,
 	W_CHANRECV,
@@ -79,8 +79,8 @@ static bool seen_before(const struct golang_refs *refs, size_t i)
 }
 
 /*
- * stkbucket puts a new bucket into one of three lists, by its type: after that of memory those of
- * mutexes and of blocking are the words that it has not touched before, in this order.
+ * stkbucket puts a new bucket into one of three lists, by its type: after the memory list come the
+ * mutex list and the block list, in this order, each a word it has not touched before.
  */
 static uint64_t find_buckets(const struct witnesses *w, uint64_t mbuckets, uint64_t typ)
 {
@@ -101,7 +101,7 @@ static uint64_t find_buckets(const struct witnesses *w, uint64_t mbuckets, uint6
 	return 0;
 }
 
-/* Who waits asks first whether it shall be recorded: one of these must touch the rate as well. */
+/* Waiters check first whether to record: one of these must touch the rate as well. */
 static bool asked_by_waiters(const struct witnesses *w, uint64_t typ, uint64_t target)
 {
 	if (typ == GOLANG_BUCKET_MUTEX)
@@ -125,7 +125,7 @@ static uint64_t find_rate(const struct witnesses *w, uint64_t typ)
 	return 0;
 }
 
-/* ticksPerSecond locks at the start of the struct and takes the value out of its end. */
+/* ticksPerSecond locks the start of the struct and loads the value at its end. */
 static uint64_t find_ticks(const struct witnesses *w, unsigned int minor)
 {
 	const struct golang_ticks_layout l = golang_ticks_layout(minor);
@@ -135,7 +135,7 @@ static uint64_t find_ticks(const struct witnesses *w, unsigned int minor)
 	for (size_t i = 0; i < refs->len; i++)
 		if (golang_refs_has(refs, refs->refs[i].target + (uint64_t)l.value))
 			return refs->refs[i].target;
-	/* Since 1.22 its start is noted by schedinit, also where nobody ever asks for the value. */
+	/* Since 1.22 schedinit records the start, even if nobody ever needs the value. */
 	for (size_t i = 0; l.start_ticks > 0 && i < init->len; i++) {
 		const struct golang_ref *ref = &init->refs[i];
 
@@ -147,7 +147,7 @@ static uint64_t find_ticks(const struct witnesses *w, unsigned int minor)
 	return 0;
 }
 
-/* 1.23+: set from GODEBUG, and tested by who records a wait. */
+/* 1.23+: set from GODEBUG, and read when a wait is recorded. */
 static uint64_t find_stack_depth(const struct witnesses *w)
 {
 	const struct golang_refs *refs = &w->refs[W_SAVE_EVENT];
@@ -195,7 +195,7 @@ static bool find_by_symbol(const struct golang_process *p, uint64_t typ,
 	return true;
 }
 
-/* Only what a Go runtime can hold is accepted. */
+/* Accepts only values a Go runtime can have. */
 static int vars_prove(const struct golang_process *p, uint64_t typ,
 		      const struct golang_contention_vars *vars, struct err *err)
 {
@@ -218,7 +218,7 @@ static int vars_prove(const struct golang_process *p, uint64_t typ,
 	return 0;
 }
 
-/* A symbol table can lie; golang/process.c has found out whether this one does. */
+/* A symbol table can be wrong; golang/process.c has checked this one. */
 static bool may_use_symbols(const struct golang_process *p)
 {
 	return p->vars.how && strcmp(p->vars.how, "symbol table") == 0;

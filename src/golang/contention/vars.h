@@ -15,8 +15,8 @@
 struct golang_contention_vars {
 	uint64_t buckets;     /* *bucket: runtime.bbuckets or runtime.xbuckets */
 	uint64_t rate;	      /* i64: runtime.blockprofilerate or runtime.mutexprofilerate */
-	uint64_t ticks;	      /* runtime.ticks; 0 where it is not linked into the program */
-	uint64_t stack_depth; /* i32: runtime.debug.profstackdepth; 0 where not known, or < 1.23 */
+	uint64_t ticks;	      /* runtime.ticks; 0 if not linked into the program */
+	uint64_t stack_depth; /* i32: runtime.debug.profstackdepth; 0 if unknown, or < 1.23 */
 };
 
 /* runtime.ticks; runtime/runtime.go. Offsets from its start, -1 for what a release lacks. */
@@ -28,6 +28,6 @@ struct golang_ticks_layout {
 
 struct golang_ticks_layout golang_ticks_layout(unsigned int minor);
 
-/* typ is GOLANG_BUCKET_BLOCK or GOLANG_BUCKET_MUTEX. -ENOTSUP names what was not found. */
+/* typ is GOLANG_BUCKET_BLOCK or GOLANG_BUCKET_MUTEX. -ENOTSUP names what is missing. */
 int golang_contention_vars_find(struct golang_process *process, uint64_t typ,
 				struct golang_contention_vars *ret_vars, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * src/golang/goroutine/batch.c: reads some thousand goroutines at a time: their g's, their stacks,
+ * src/golang/goroutine/batch.c: reads a few thousand goroutines at a time: their g's, their stacks,
  * their g's again.
  *
- * In a system call a range costs more than its bytes, and g's are close together: neighbours are
- * merged into one range. A batch is used before the next one is read, while it is still in the CPU
+ * In a system call, a range costs more than its bytes, and g's are close together: neighbours are
+ * merged into one range. A batch is processed before the next one is read, while it is in the CPU
  * cache.
  */
 #include <errno.h>
@@ -14,22 +14,24 @@
 #include "golang/goroutine/state.h"
 
 #define BATCH_ITEMS ((size_t)4096)
-/* Between two g's that are read as one range: they are on the same or on neighbouring pages, so
- * that what lies between is readable if they are. */
+/*
+ * Maximum gap between two g's read as one range: they are on the same or adjacent pages, so the gap
+ * is readable if they are.
+ */
 #define BATCH_GAP ((uint64_t)1024)
 #define BATCH_G_BYTES (BATCH_ITEMS * 512 + ((size_t)1 << 20))
 #define BATCH_STACK_BYTES ((size_t)4 << 20)
-/* Between stacks that are read as one range. The smallest stacks are of 2 KB. */
+/* The same for stacks. The smallest ones are 2 KB. */
 #define BATCH_STACK_GAP ((uint64_t)2048)
 /* runtime.maxstacksize is at most 1 GB; a stack that doubles may be twice that. */
 #define BATCH_MAX_STACK ((uint64_t)2 << 30)
-/* Ranges of a target that all fail are forged: enough is enough. */
+/* If this many ranges of a target fail, it is forged. */
 #define BATCH_MAX_FAULTS 4096
 #define BATCH_TRIES 12
-/* Of all goroutines together: so many do not change while they are read. */
+/* For all goroutines together: never this many change while being read. */
 #define BATCH_MAX_RETRIES ((uint64_t)1 << 20)
 #define MAX_STACK_BYTES ((uint32_t)1 << 20)
-/* The registers of a thread may lead through many frames: a core has few threads. */
+/* Unwinding from a thread's registers may take many frames; a core has few threads. */
 #define BATCH_RUNNING_WORK 4096
 
 /* runtime/runtime2.go */
@@ -47,7 +49,7 @@ enum {
 	G_SCAN = 0x1000,
 };
 
-/* How the runtime decides by the start function whether a goroutine is its own. */
+/* How the runtime decides from the start function whether a goroutine is a system one. */
 enum goroutine_system {
 	SYSTEM_NO,
 	SYSTEM_YES,
@@ -55,7 +57,7 @@ enum goroutine_system {
 	SYSTEM_CLEANUPS,   /* unless a cleanup runs */
 };
 
-/* What of a g must not change while its stack is copied. */
+/* The parts of a g that must not change while its stack is copied. */
 struct g_key {
 	uint64_t lo, hi;
 	uint64_t sp, pc;
@@ -123,12 +125,12 @@ static struct g_key g_key_of(const struct golang_g_layout *l, const uint8_t *g)
 	};
 
 	memcpy(&k.status, g + l->status, sizeof(k.status));
-	/* That the GC looks at a goroutine does not change it. */
+	/* Being scanned by the GC does not count as a change. */
 	k.status &= ~(uint32_t)G_SCAN;
 	return k;
 }
 
-/* A running goroutine may stop and go on; it must only still be the same. */
+/* A running goroutine may stop and resume; it just must be the same one. */
 static bool g_key_same(const struct g_key *a, const struct g_key *b)
 {
 	if (a->goid != b->goid || a->gopc != b->gopc || a->start_pc != b->start_pc)
@@ -140,7 +142,7 @@ static bool g_key_same(const struct g_key *a, const struct g_key *b)
 	       a->reason == b->reason && a->seq == b->seq;
 }
 
-/* All ranges, or as many as can be read: those that cannot are filled with 0xff. */
+/* Reads all ranges, or as many as possible: the others are filled with 0xff. */
 static int read_ranges(struct golang_goroutines *gs, struct proc_range *ranges, size_t n,
 		       struct err *err)
 {
@@ -162,7 +164,10 @@ static int read_ranges(struct golang_goroutines *gs, struct proc_range *ranges, 
 	return r < 0 ? r : read_ranges(gs, ranges + n / 2, n - n / 2, err);
 }
 
-/* Where the g's of the batch are copied to; items are sorted by address. Takes as many as fit. */
+/*
+ * Assigns the g's of the batch their places in the copy; items are sorted by address. Takes as many
+ * as fit.
+ */
 static void batch_plan(struct golang_goroutines *gs, const struct golang_goroutine_item *items,
 		       size_t n)
 {
@@ -215,7 +220,7 @@ static enum goroutine_system system_by_start(struct golang_goroutines *gs, uint6
 									    : SYSTEM_NO;
 }
 
-/* As runtime.isSystemGoroutine. */
+/* Like runtime.isSystemGoroutine. */
 static bool is_system(struct golang_goroutines *gs, uint64_t start_pc, const uint8_t *g)
 {
 	uint64_t kind;
@@ -236,7 +241,7 @@ static bool is_system(struct golang_goroutines *gs, uint64_t start_pc, const uin
 	}
 }
 
-/* The thread's registers, or what it was doing when a signal came; only in cores. */
+/* The thread's registers, or those at the time of a signal; only in cores. */
 static bool running_context(struct golang_goroutines *gs, const uint8_t *g, struct batch_entry *e)
 {
 	uint64_t m = g_u64(g, gs->layout->m), tid, pc, sp;
@@ -253,7 +258,7 @@ static bool running_context(struct golang_goroutines *gs, const uint8_t *g, stru
 		return false;
 	pc = at.pc;
 	sp = at.sp;
-	/* On the system stack: the goroutine's own context was saved on the way there. */
+	/* On the system stack: the goroutine's context was saved on the switch. */
 	if (sp < e->key.lo || sp >= e->key.hi) {
 		struct golang_pclntab *t;
 		struct golang_func f;
@@ -272,7 +277,7 @@ static bool running_context(struct golang_goroutines *gs, const uint8_t *g, stru
 	return true;
 }
 
-/* Where the goroutine stopped; false when it has no context. */
+/* Where the goroutine stopped; false if it has no context. */
 static bool entry_context(struct golang_goroutines *gs, const uint8_t *g, struct batch_entry *e)
 {
 	const struct g_key *k = &e->key;
@@ -280,7 +285,7 @@ static bool entry_context(struct golang_goroutines *gs, const uint8_t *g, struct
 	e->copy.top = k->hi;
 	if (k->status == G_RUNNING)
 		return running_context(gs, g, e);
-	/* As runtime.(*unwinder).initAt. */
+	/* Like runtime.(*unwinder).initAt. */
 	e->copy.is_syscall = k->syscall_sp != 0;
 	e->copy.sp = k->syscall_sp ? k->syscall_sp : k->sp;
 	e->copy.pc = k->syscall_sp ? k->syscall_pc : k->pc;
@@ -309,7 +314,7 @@ static bool makes_sense(const struct g_key *k)
 	       k->hi % 8 == 0 && k->hi - k->lo <= BATCH_MAX_STACK;
 }
 
-/* What is to be done about one g that was read for the first time. */
+/* Decides what to do with a g read for the first time. */
 static void entry_look(struct golang_goroutines *gs, struct batch_entry *e)
 {
 	const uint8_t *g = gs->batch->g1 + e->g_off;
@@ -319,7 +324,7 @@ static void entry_look(struct golang_goroutines *gs, struct batch_entry *e)
 	*k = g_key_of(gs->layout, g);
 	if (k->status == G_IDLE || k->status == G_DEAD || k->status == G_DEAD_EXTRA)
 		return;
-	/* Of threads that came from C and wait for the next call: they have no number. */
+	/* Belongs to a C thread waiting for its next call into Go: it has no id. */
 	if (k->goid == 0 && is_live(k->status) && k->start_pc == 0)
 		return;
 	if (!is_live(k->status) || !makes_sense(k)) {
@@ -353,7 +358,7 @@ static int entry_by_sp(const void *a, const void *b)
 	return x->copy.sp < y->copy.sp ? -1 : x->copy.sp > y->copy.sp;
 }
 
-/* Those whose stacks are wanted, by address. Small stacks lie side by side, too. */
+/* Entries whose stack is wanted, by address. Small stacks are adjacent, too. */
 static size_t batch_by_sp(struct golang_goroutine_batch *b)
 {
 	bool sorted = true;
@@ -398,7 +403,7 @@ static int batch_read_stacks(struct golang_goroutines *gs, struct err *err)
 static void again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t stack_bytes,
 		  uint16_t tries)
 {
-	/* There is room: no batch puts back more than it took. */
+	/* There is room: a batch never puts back more than it took. */
 	gs->again[gs->n_again++] = (struct golang_goroutine_item){
 		.g = e->item.g,
 		.stack_bytes = stack_bytes,
@@ -407,7 +412,7 @@ static void again(struct golang_goroutines *gs, const struct batch_entry *e, uin
 	};
 }
 
-/* What cannot be believed now may be in a moment; false when it was tried often enough. */
+/* Inconsistent now, but perhaps not later; false after too many attempts. */
 static bool try_again(struct golang_goroutines *gs, const struct batch_entry *e, uint32_t most)
 {
 	if (e->item.tries >= most || gs->stats.retries >= BATCH_MAX_RETRIES)
@@ -423,7 +428,7 @@ static enum golang_g_state state_of(uint32_t status)
 	case G_RUNNABLE:
 		return GOLANG_G_RUNNABLE;
 	case G_RUNNING:
-	case G_COPYSTACK: /* by itself, while its stack grows */
+	case G_COPYSTACK: /* running, while its stack grows */
 		return GOLANG_G_RUNNING;
 	case G_SYSCALL:
 		return GOLANG_G_SYSCALL;
@@ -460,7 +465,7 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 		.created_by = k->goid == 1 ? 0 : k->gopc,
 		.start_pc = k->start_pc,
 		.wait_ns = wait_ns(gs, k, g),
-		/* Always the same address for the same text: it is compared as part of keys. */
+		/* Always the same address for the same text: keys compare it. */
 		.wait_reason =
 			gs->reasons[waits && k->reason < GOLANG_GOROUTINE_MAX_REASONS ? k->reason
 										      : 0],
@@ -481,7 +486,7 @@ static void goroutine_take(struct golang_goroutines *gs, const struct batch_entr
 	gs->stats.unverified += unverified;
 }
 
-/* The stack was copied and the goroutine did not move: what does it say? */
+/* The stack was copied and the goroutine did not move: unwind it. */
 static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry *e)
 {
 	uint32_t stack = GOLANG_NO_STACK, deeper;
@@ -499,8 +504,10 @@ static void entry_unwind(struct golang_goroutines *gs, const struct batch_entry 
 		gs->stats.incomplete++;
 		break;
 	case GOLANG_UNWIND_BAD:
-		/* A function that was about to park, or one that stopped in the middle of a switch:
-		 * a moment later it has moved on. */
+		/*
+		 * A function about to park, or stopped in the middle of a switch: it will have
+		 * moved on shortly.
+		 */
 		if (try_again(gs, e, BATCH_TRIES / 2))
 			return;
 		gs->stats.incomplete++;

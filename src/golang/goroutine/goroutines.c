@@ -1,4 +1,4 @@
-/* src/golang/goroutine/goroutines.c: see goroutines.h. Batches are batch.c's job. */
+/* src/golang/goroutine/goroutines.c: see goroutines.h. batch.c reads the batches. */
 #include "golang/goroutine/goroutines.h"
 
 #include <errno.h>
@@ -10,22 +10,22 @@
 #include "golang/grow.h"
 #include "proc/text.h"
 
-/* No program has more: each takes some 2.5 KB at least. */
+/* No program has more: each takes at least 2.5 KB. */
 #define GOROUTINES_MAX ((size_t)1 << 24)
 #define GOROUTINES_FIRST_STACK_BYTES 1024
 #define GOROUTINES_LIST_TRIES 5
 #define GOROUTINES_LIST_CHUNK ((uint64_t)1 << 16)
-/* What may be read in sum of stacks that do not end within the first bytes. */
+/* Total to read for stacks that do not end within the first bytes. */
 #define GOROUTINES_DEEP_BYTES ((uint64_t)4 << 30)
 /*
- * A list is read in so many pieces, or in larger ones than this: small enough for copies to be used
- * while they are in the CPU's cache, and for the buffer to take few pages; but system calls, three
- * for each piece, should not count.
+ * A list is read in this many pieces, or in pieces larger than this: small enough for copies to
+ * stay in the CPU's cache and for the buffer to take few pages, yet large enough that the three
+ * system calls per piece do not matter.
  */
 #define GOROUTINES_PIECES 48
 #define GOROUTINES_MIN_PIECE ((size_t)128)
 
-/* runtime/mfinal.go, fingRunningFinalizer; up to 1.19 a bool. */
+/* runtime/mfinal.go, fingRunningFinalizer; a bool up to 1.19. */
 #define FING_RUNNING 2
 
 void golang_goroutines_free(struct golang_goroutines *gs)
@@ -42,7 +42,7 @@ void golang_goroutines_free(struct golang_goroutines *gs)
 	free(gs);
 }
 
-/* The strings are the program's own: their numbers differ between releases. */
+/* Uses the program's own strings: the numbers differ between releases. */
 static void reasons_read(struct golang_goroutines *gs)
 {
 	struct {
@@ -57,7 +57,7 @@ static void reasons_read(struct golang_goroutines *gs)
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(strings[0]); i++) {
 		char text[GOLANG_GOROUTINE_REASON_BYTES];
 
-		/* What follows the table is something else. */
+		/* The end of the table: something else follows. */
 		if (strings[i].len >= sizeof(text) ||
 		    proc_mem_read(mem, strings[i].data, text, strings[i].len, NULL) < 0)
 			break;
@@ -102,7 +102,7 @@ static int item_compare(const void *a, const void *b)
 	return x->g < y->g ? -1 : x->g > y->g;
 }
 
-/* Sorted by address. allgs is mostly in order; g's share no memory, so what does is forged. */
+/* Sorts by address. allgs is mostly in order; g's never overlap, so those that do are forged. */
 static void items_sort(struct golang_goroutines *gs)
 {
 	size_t n = 0;
@@ -119,7 +119,7 @@ static void items_sort(struct golang_goroutines *gs)
 	gs->n_todo = n;
 }
 
-/* Room for what todo may become: goroutines, and those that are read again. */
+/* Reserves room for todo at its largest: goroutines, and those read again. */
 static int items_reserve(struct golang_goroutines *gs)
 {
 	int r = golang_grow(&gs->again, &gs->again_cap, gs->n_todo, sizeof(*gs->again),
@@ -131,7 +131,7 @@ static int items_reserve(struct golang_goroutines *gs)
 	return r;
 }
 
-/* Takes the addresses that can be some; a list of nothing but zeros takes no memory. */
+/* Adds the plausible addresses; a list of zeros takes no memory. */
 static int items_add(struct golang_goroutines *gs, const uint64_t *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ static int list_copy(struct golang_goroutines *gs, const struct slice *allgs, st
 	return 0;
 }
 
-/* The addresses of all g's. The list may be moved while it grows: then its header changes. */
+/* Reads the addresses of all g's. The list may move while it grows: then its header changes. */
 static int list_read(struct golang_goroutines *gs, struct err *err)
 {
 	struct proc_mem *mem = gs->process->mem;
@@ -205,8 +205,9 @@ static int list_read(struct golang_goroutines *gs, struct err *err)
 	return r;
 }
 
-/* The clock of the runtime is CLOCK_MONOTONIC; a core's has stopped at a moment unknown: see
- * settle_waits(). */
+/*
+ * The runtime's clock is CLOCK_MONOTONIC; a core's stopped at an unknown time: see settle_waits().
+ */
 static void clock_read(struct golang_goroutines *gs)
 {
 	uint32_t fing = 0;
@@ -234,7 +235,7 @@ static int batches_read(struct golang_goroutines *gs, struct err *err)
 				return (int)n;
 			at += (size_t)n;
 		}
-		/* What is to be read again is the next list, in the same order. */
+		/* Those to be read again form the next list, in the same order. */
 		gs->todo = gs->again;
 		gs->todo_cap = gs->again_cap;
 		gs->n_todo = gs->n_again;
@@ -245,7 +246,10 @@ static int batches_read(struct golang_goroutines *gs, struct err *err)
 	return 0;
 }
 
-/* Without a clock wait_ns is counted from its end: the latest that began to wait is the moment. */
+/*
+ * Without a clock, wait_ns counts back from the end of time: take the latest start of a wait as
+ * now.
+ */
 static void settle_waits(struct golang_goroutines *gs)
 {
 	uint64_t least = UINT64_MAX;
@@ -298,7 +302,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	if (r == 0)
 		return 0;
 	gs->len = 0;
-	/* The sentence of a failed read does not tell why; the address space may be gone. */
+	/* The message of a failed read does not tell why; the address space may be gone. */
 	if (proc_mem_check(gs->process->mem, gs->vars.allgs, &word, sizeof(word), err) == -ESRCH)
 		return -ESRCH;
 	return err_pass(err, r, &why);

@@ -5,10 +5,10 @@
  *   runtime.allgs ──► g: status, saved registers, wait reason, creation site, labels
  *                      └──► its stack, unwound by pclntab's pcsp as the runtime does
  *
- * The program runs on. A goroutine's context and stack are copied, its g is read again, and only
- * what is still the same is believed; what could not be verified is counted. A running goroutine
- * has no saved context: it is counted as running, with the sites of its start and creation, and
- * never shown with an old stack. In a core its registers are there.
+ * The program keeps running. A goroutine's context and stack are copied, its g is read again, and
+ * the copy is accepted only if nothing has changed; unverified ones are counted. A running
+ * goroutine has no saved context: it is counted as running, with the sites of its start and
+ * creation, and never shown with an old stack. A core has its registers.
  */
 #pragma once
 
@@ -67,11 +67,11 @@ struct golang_goroutine {
 	 */
 	uint64_t wait_ns;
 	const char *wait_reason; /* as the runtime prints it; "" if not waiting */
-	uint32_t stack;	 /* equal stacks have equal numbers; GOLANG_NO_STACK for a running one */
-	uint32_t labels; /* index of its label set, 0 for none */
+	uint32_t stack;		 /* equal stacks have equal numbers; GOLANG_NO_STACK if running */
+	uint32_t labels;	 /* index of its label set, 0 for none */
 	enum golang_g_state state;
 	bool locked_to_thread;
-	bool leaked; /* as the garbage collector of 1.26+ found out */
+	bool leaked; /* detected by the garbage collector of 1.26+ */
 	bool unverified;
 	bool unsampled; /* without a stack because of max */
 };
@@ -127,7 +127,7 @@ struct golang_goroutine_frame {
 	struct view file;
 	int64_t line;
 	uint64_t pc;	/* return address */
-	uint64_t entry; /* of the function that holds it */
+	uint64_t entry; /* of the function that contains it */
 	bool inlined;
 	uint8_t func_id; /* internal/abi.FuncID */
 };

@@ -9,20 +9,23 @@
 #include "base/cleanup.h"
 #include "golang/grow.h"
 
-/* runtime/pprof itself has no limits; these are ours, for forged ones. */
+/* runtime/pprof has no limits; these are for forged labels. */
 #define LABELS_MAX_SETS ((size_t)20000)
 #define LABELS_MAX_PAIRS ((uint64_t)256)
 #define LABELS_MAX_TEXT ((uint64_t)4096)
 #define LABELS_MAX_LOG_BUCKETS 8
 #define LABELS_MAX_BUCKETS ((size_t)1024)
 #define LABELS_MEMORY ((size_t)32 << 20)
-/* Of one set; and strings of all sets, each of which is a system call: a third of a second. */
+/*
+ * For one set; and for the strings of all sets, each of which takes a system call: a third of a
+ * second.
+ */
 #define LABELS_SET_BYTES ((size_t)256 << 10)
 #define LABELS_MAX_STRINGS ((size_t)1 << 19)
 #define MAP_SLOTS 8
 #define MAP_BUCKET_BYTES 272
 #define MAP_OVERFLOW 264
-/* runtime/map.go: up to here a top hash says that its slot is empty or has moved. */
+/* runtime/map.go: a top hash below this means that the slot is empty or has moved. */
 #define MAP_MIN_TOP_HASH 5
 
 struct go_string {
@@ -107,7 +110,7 @@ struct map_bucket {
 };
 _Static_assert(sizeof(struct map_bucket) == MAP_BUCKET_BYTES, "as runtime/map.go has it");
 
-/* One bucket and what overflowed from it; *left bounds the buckets of the whole map. */
+/* One bucket and its overflow buckets; *left limits the buckets of the whole map. */
 static int bucket_read(struct golang_labels *l, uint64_t addr, size_t *left, struct buf *out)
 {
 	struct map_bucket b;
@@ -142,7 +145,7 @@ static int map_read(struct golang_labels *l, uint64_t addr, struct buf *out)
 	uint64_t pointer;
 	int r = 0;
 
-	/* The label map is kept by a pointer to a pointer: labelMap is the map's header. */
+	/* Labels are a pointer to a labelMap, which itself is a pointer to the map's header. */
 	if (proc_mem_read(l->mem, addr, &pointer, sizeof(pointer), NULL) < 0)
 		return -EBADMSG;
 	if (pointer == 0)
@@ -151,7 +154,7 @@ static int map_read(struct golang_labels *l, uint64_t addr, struct buf *out)
 	    h.log_buckets > LABELS_MAX_LOG_BUCKETS || h.count > LABELS_MAX_PAIRS)
 		return -EBADMSG;
 	n = h.count ? (size_t)1 << h.log_buckets : 0;
-	/* While a map grows, what has not moved is still in the old buckets: half as many. */
+	/* While a map grows, entries not moved yet are in the old buckets, half as many. */
 	n_old = h.old_buckets ? MAX(n / 2, (size_t)1) : 0;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = bucket_read(l, h.buckets + i * MAP_BUCKET_BYTES, &left, out);
@@ -160,7 +163,7 @@ static int map_read(struct golang_labels *l, uint64_t addr, struct buf *out)
 	return r;
 }
 
-/* Sorts pairs by key, so that equal sets are equal. */
+/* Sorts pairs by key, so that equal sets compare equal. */
 static int pair_compare(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;

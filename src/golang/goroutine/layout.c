@@ -1,15 +1,15 @@
 /*
  * src/golang/goroutine/layout.c: see layout.h.
  *
- * Sources: runtime/runtime2.go (types g, gobuf, m) and runtime/pprof/label.go of each release,
- * with offsets as the DWARF of programs built with it has them: 1.17.13, 1.18.10, 1.19.8, 1.20.14,
- * 1.21.13, 1.22.12, 1.23.12, 1.24.13, 1.25.14, 1.26.8, 1.27.3.
+ * Sources: runtime/runtime2.go (types g, gobuf, m) and runtime/pprof/label.go of each release, with
+ * offsets from the DWARF of programs built with it: 1.17.13, 1.18.10, 1.19.8, 1.20.14, 1.21.13,
+ * 1.22.12, 1.23.12, 1.24.13, 1.25.14, 1.26.8, 1.27.3.
  */
 #include "golang/goroutine/layout.h"
 
 #include "base/cleanup.h"
 
-/* What lies in front of all that differs. */
+/* The fields before all that differ. */
 #define G_FIRST_FIELDS .m = 48, .sched_sp = 56, .sched_pc = 64
 
 static const struct golang_g_layout g_layouts[] = {
@@ -108,7 +108,7 @@ static const struct golang_g_layout g_layouts[] = {
 	 .labels = 352,
 	 .bytes = 360,
 	 .m_procid = 72},
-	/* 1.25 took gobuf.ret away, here and in the m. */
+	/* 1.25 removed gobuf.ret, in g and in m. */
 	{.first_minor = 25,
 	 .last_minor = 25,
 	 .max_depth = 128,

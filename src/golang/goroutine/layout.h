@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 struct golang_g_layout {
-	unsigned int first_minor; /* releases this row stands for */
+	unsigned int first_minor; /* the releases of this row */
 	unsigned int last_minor;
 	unsigned int max_depth; /* of the stacks in runtime/pprof's goroutine profile */
 
@@ -27,12 +27,12 @@ struct golang_g_layout {
 	unsigned int wait_reason;
 	unsigned int tracking_seq; /* u8, counts how often the g stopped running */
 	unsigned int locked_m;
-	unsigned int running_cleanups; /* 0 where there are none */
-	unsigned int parent_goid;      /* 0 where it is not kept */
+	unsigned int running_cleanups; /* 0 if there are none */
+	unsigned int parent_goid;      /* 0 if it does not exist */
 	unsigned int gopc;
 	unsigned int start_pc;
 	unsigned int labels;
-	unsigned int bytes; /* of g, as far as it is read */
+	unsigned int bytes; /* of g, as far as we read it */
 
 	/* runtime.m; runtime/runtime2.go */
 	unsigned int m_procid;

@@ -9,15 +9,15 @@
 #include "golang/grow.h"
 #include "golang/profiles.h"
 
-/* Of a sample; more are left out. */
+/* Per sample; the rest is omitted. */
 #define PROFILE_MAX_LABELS 64
 #define PROFILE_MAX_GROUPS ((size_t)1 << 24)
 
-/* What goroutines of one sample have in common. */
+/* What the goroutines of a sample have in common. */
 struct group_key {
 	struct golang_goroutine_place place;
 	uint64_t labels;
-	uint64_t created_by; /* from here on with details only */
+	uint64_t created_by; /* the rest is used with details only */
 	uint64_t state;
 	const char *wait_reason;
 };
@@ -30,7 +30,7 @@ struct group {
 struct builder {
 	struct golang_goroutines *gs;
 	struct golang_symbolizer s;
-	struct intern keys; /* the id is the group's */
+	struct intern keys; /* the id is the group */
 	struct group *groups;
 	size_t cap;
 	bool details;
@@ -120,7 +120,7 @@ static int label_add(struct builder *b, struct profile_label *labels, uint32_t *
 	return r;
 }
 
-/* The name of the function that holds a return address; empty when there is none. */
+/* The name of the function that contains a return address; empty if there is none. */
 static struct view name_at(struct builder *b, uint64_t pc)
 {
 	struct golang_pclntab *t;
@@ -151,7 +151,7 @@ static int group_labels(struct builder *b, const struct group_key *k, struct pro
 	return r;
 }
 
-/* A frame in place of a stack that cannot be known. */
+/* A frame in place of an unknown stack. */
 static int marker_location(struct profile *p, const char *name, uint32_t *ret_location)
 {
 	struct profile_function f = {0};
@@ -184,7 +184,7 @@ int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbo
 			    &locations[0]);
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
-	/* As if it were about to call its first function. */
+	/* As if it were about to call its start function. */
 	start = place->start_pc + 1;
 	r = golang_symbolizer_stack(s, &start, place->start_pc ? 1 : 0, locations + 1, err);
 	return r < 0 ? r : r + 1;
@@ -240,7 +240,7 @@ int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 	return 0;
 }
 
-/* A walk over the frames of a stack. */
+/* The state of a walk over a stack's frames. */
 struct frames {
 	golang_goroutine_frame_fn emit;
 	void *context;
@@ -248,7 +248,7 @@ struct frames {
 	int result;
 };
 
-/* Name and file share the table's windows, so the name is copied before the file is looked up. */
+/* Name and file share the cache, so copy the name before looking up the file. */
 static void frame_emit(struct frames *fr, const struct golang_active *active)
 {
 	struct golang_goroutine_frame frame = {

@@ -1,6 +1,6 @@
 /*
- * src/golang/goroutine/profile_by_state.c: goroutines by state, for readers of many programs:
- * labels and mappings, which they do not need, are not looked up.
+ * src/golang/goroutine/profile_by_state.c: goroutines by state, for readers of many programs: skips
+ * labels and mappings, which they do not need.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ struct states {
 	struct golang_goroutines *gs;
 	struct golang_symbolizer s;
 	struct intern places;
-	struct counts *counts; /* by the number of the place */
+	struct counts *counts; /* by index of the place */
 	size_t cap;
 };
 
@@ -34,7 +34,7 @@ static void states_release(struct states *st)
 	free(st->counts);
 }
 
-/* One that was preempted can run. */
+/* A preempted one is runnable. */
 static int state_type(enum golang_g_state state)
 {
 	switch (state) {

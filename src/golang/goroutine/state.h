@@ -12,20 +12,19 @@
 #define GOLANG_GOROUTINE_MAX_REASONS 64
 #define GOLANG_GOROUTINE_REASON_BYTES 64
 
-/* One g to be read: again, when it changed, and with more of its stack, when that was too short. */
+/* A g to read: again if it changed, and with more of its stack if that was too short. */
 struct golang_goroutine_item {
 	uint64_t g;
 	uint32_t stack_bytes;
 	uint16_t tries;
-	bool unsampled; /* only counted: decided when it is first seen, whatever it does meanwhile
-			 */
+	bool unsampled; /* only counted: decided when first seen, and final */
 };
 
-/* Where a goroutine is, as profiles show it; compared as bytes. */
+/* Where a goroutine is, as shown in profiles; compared as bytes. */
 struct golang_goroutine_place {
 	uint32_t stack;
 	uint32_t unverified;
-	uint64_t start_pc; /* of those without a stack */
+	uint64_t start_pc; /* if there is no stack */
 };
 
 struct golang_goroutine_batch;
@@ -44,10 +43,10 @@ struct golang_goroutines {
 
 	uint64_t now_ns; /* by the runtime's clock */
 	bool finalizer_runs;
-	uint64_t stride;	  /* of live goroutines whose stacks are read */
-	uint64_t live;		  /* seen so far, for that */
-	uint64_t faults;	  /* ranges that could not be read */
-	uint64_t deep_bytes_left; /* of deep stacks that may still be read */
+	uint64_t stride;	  /* read the stack of every n-th live goroutine */
+	uint64_t live;		  /* live goroutines seen so far */
+	uint64_t faults;	  /* unreadable ranges */
+	uint64_t deep_bytes_left; /* left to read for deep stacks */
 
 	struct golang_goroutine_item *todo;
 	size_t n_todo, todo_cap;
@@ -59,8 +58,10 @@ struct golang_goroutines {
 	size_t len, cap;
 };
 
-/* Reads the first n of items (as many as fit) and takes what is verified; the rest is put on
- * again. Returns how many were dealt with. */
+/*
+ * Reads the first n of items (as many as fit) and takes the verified ones; the others are queued
+ * again. Returns how many were handled.
+ */
 ssize_t golang_goroutine_batch_read(struct golang_goroutines *gs,
 				    const struct golang_goroutine_item *items, size_t n,
 				    struct err *err);
@@ -68,7 +69,7 @@ struct golang_goroutine_batch *golang_goroutine_batch_new(void);
 void golang_goroutine_batch_free(struct golang_goroutine_batch *batch);
 
 struct golang_goroutine_place golang_goroutine_place_of(const struct golang_goroutine *g);
-/* Fills locations with what profiles show of a place; returns their number or -errno. */
+/* Fills locations with those shown for a place; returns their number or -errno. */
 int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
 			       const struct golang_goroutine_place *place, uint32_t *locations,
 			       struct err *err);

@@ -13,15 +13,15 @@
 #include "golang/grow.h"
 #include "golang/symbols/symbolizer.h"
 
-/* A program with this many different stacks is a forged one; then they are not kept. */
+/* A program with this many distinct stacks is forged: stop keeping them. */
 #define UNWIND_STACKS_BYTES ((size_t)64 << 20)
 #define UNWIND_NODES_BYTES ((size_t)16 << 20)
 #define UNWIND_MAX_STEPS ((size_t)1 << 20)
 #define UNWIND_MAX_STACKS ((size_t)1 << 20)
-/* Stacks deeper than this are walked anew each time. */
+/* Deeper stacks are walked each time. */
 #define UNWIND_PATH_FRAMES 256
 
-/* How the frame at an address is left; packed into the value of a map. */
+/* How to unwind the frame at an address; packed into the value of a map. */
 struct step {
 	int32_t delta;
 	uint16_t flags;
@@ -33,24 +33,24 @@ enum {
 	STEP_MOVES_SP = 4,
 	STEP_ENTRY = 8, /* the first instruction of its function */
 	STEP_CGOCALLBACK = 16,
-	STEP_INJECTED = 32, /* called from an address of its own choice, not by a call */
+	STEP_INJECTED = 32, /* entered from an arbitrary address, not by a call */
 };
 
 struct golang_stack {
-	const uint64_t *logical; /* NULL until it is wanted */
+	const uint64_t *logical; /* NULL until needed */
 	uint32_t n_logical;
 };
 
 /*
- * A frame of stacks that were walked before, leaf first: the same frames so far. Where its return
- * address lies follows from them.
+ * A frame of a stack walked before. Nodes start at the leaf, and stacks with the same first frames
+ * share them. The frames determine where the return address is.
  */
 struct unwind_node {
 	uint64_t pc;
 	const struct unwind_node *callee; /* NULL for a leaf */
-	struct unwind_node *last;	  /* of its callers, the one that was asked for last */
-	uint32_t off;			  /* of its return address, above the leaf's sp */
-	uint32_t stack;			  /* that ends here, or GOLANG_NO_STACK */
+	struct unwind_node *last;	  /* the caller requested last */
+	uint32_t off;			  /* of its return address, relative to the leaf's sp */
+	uint32_t stack;			  /* the one that ends here, or GOLANG_NO_STACK */
 };
 
 void golang_unwind_init(struct golang_unwind *u, struct golang_process *process,
@@ -109,7 +109,7 @@ static bool is_injected(const struct golang_unwind *u, const struct golang_func 
 
 	if (f->func_id == l->id_sigpanic)
 		return true;
-	/* Up to 1.20 only a signal's own call was treated so. */
+	/* Up to 1.20 only sigpanic was treated this way. */
 	return l->minor >= 21 && ((u->vars->async_preempt && f->entry == u->vars->async_preempt) ||
 				  (u->vars->debug_call && f->entry == u->vars->debug_call));
 }
@@ -148,13 +148,13 @@ static struct step step_at(struct golang_unwind *u, uint64_t pc)
 		return (struct step){.delta = (int32_t)(uint32_t)value,
 				     .flags = (uint16_t)(value >> 32)};
 	s = step_find(u, pc);
-	/* Only a cache: without memory the answer is computed again. */
+	/* Only a cache: if out of memory, compute it again. */
 	if (u->steps.len < UNWIND_MAX_STEPS)
 		(void)map_put(&u->steps, pc, (uint64_t)s.flags << 32 | (uint32_t)s.delta);
 	return s;
 }
 
-/* The walk over one stack. key[0] holds what else tells stacks apart, then follow the pcs. */
+/* The walk over one stack. key[0] holds whatever else distinguishes stacks; the pcs follow. */
 struct walk {
 	uint64_t key[GOLANG_UNWIND_MAX_FRAMES + 1];
 	uint64_t offs[GOLANG_UNWIND_MAX_FRAMES];
@@ -177,7 +177,7 @@ static enum golang_unwound walk_stack(struct golang_unwind *u, const struct gola
 		w->key[++w->n] = pc;
 		if (s.flags & STEP_TOP)
 			return GOLANG_UNWOUND;
-		/* arm64 has its return address at sp, once there is a frame. */
+		/* On arm64 the return address is at sp, once there is a frame. */
 		if (moves_sp || s.delta < 0 || (u->arm64 && s.delta == 0))
 			return GOLANG_UNWIND_BAD;
 		at = u->arm64 ? off : off + (uint64_t)s.delta;
@@ -191,7 +191,7 @@ static enum golang_unwound walk_stack(struct golang_unwind *u, const struct gola
 	return GOLANG_UNWOUND;
 }
 
-/* The frame at pc that called callee; NULL when it was not seen yet. */
+/* The frame at pc that called callee; NULL if not seen yet. */
 static struct unwind_node *node_find(const struct golang_unwind *u, struct unwind_node *callee,
 				     uint64_t pc)
 {
@@ -230,7 +230,7 @@ static bool is_kept(const struct golang_stack_copy *copy)
 	return !copy->exact && !copy->is_syscall;
 }
 
-/* The stack that has been walked before, or GOLANG_NO_STACK. */
+/* A stack walked before, or GOLANG_NO_STACK. */
 static uint32_t path_follow(const struct golang_unwind *u, const struct golang_stack_copy *copy)
 {
 	struct unwind_node *node = is_kept(copy) ? node_find(u, NULL, copy->pc) : NULL;
@@ -247,7 +247,7 @@ static uint32_t path_follow(const struct golang_unwind *u, const struct golang_s
 									  : GOLANG_NO_STACK;
 }
 
-/* Only a cache: what has no room in it is walked again. */
+/* Only a cache: what does not fit is walked again. */
 static void path_keep(struct golang_unwind *u, const struct golang_stack_copy *copy,
 		      const struct walk *w, uint32_t stack)
 {
@@ -385,7 +385,7 @@ const uint64_t *golang_unwind_logical(struct golang_unwind *u, uint32_t stack, s
 	return u->stacks[stack].logical;
 }
 
-/* struct ucontext of the kernel for amd64: rsp and rip. */
+/* The kernel's struct ucontext for amd64: rsp and rip. */
 #define UCONTEXT_RSP 160
 #define UCONTEXT_RIP 168
 #define SIGNAL_MAX_FRAMES 64

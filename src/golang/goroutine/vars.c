@@ -9,10 +9,10 @@
 #include "elf/symbols.h"
 #include "golang/binary/refs.h"
 
-/* Goroutines that are looked at where the first one proves nothing. */
+/* Goroutines to check if the first one proves nothing. */
 #define PROVE_GS 32
 
-/* Functions that are witnesses, or whose entry is of interest by itself. */
+/* Functions that serve as witnesses, or whose entry matters by itself. */
 enum function {
 	F_ALLGADD,
 	F_WAIT_REASON_STRING,
@@ -50,7 +50,7 @@ static const char *const function_names[F_COUNT] = {
 	[F_SYSTEMSTACK_SWITCH] = "runtime.systemstack_switch",
 };
 
-/* allgadd appends: it touches pointer, length and capacity of the slice. */
+/* allgadd appends, so it touches pointer, length and capacity of the slice. */
 static uint64_t find_allgs(const struct golang_refs *refs)
 {
 	for (size_t i = 0; i < refs->len; i++) {
@@ -63,7 +63,7 @@ static uint64_t find_allgs(const struct golang_refs *refs)
 	return 0;
 }
 
-/* Entry 0 of the table is empty, entry 1 has been the same in every release. */
+/* Entry 0 of the table is empty, entry 1 is the same in every release. */
 static bool is_wait_reasons(struct proc_mem *mem, uint64_t addr)
 {
 	static const char first[] = "GC assist marking";
@@ -87,7 +87,7 @@ static uint64_t find_wait_reasons(struct proc_mem *mem, const struct golang_refs
 	return 0;
 }
 
-/* isSystemGoroutine asks whether a finalizer runs, the goroutine that runs them says so. */
+/* isSystemGoroutine reads whether a finalizer runs; the goroutine that runs them writes it. */
 static uint64_t find_fing(const struct golang_refs *asks, const struct golang_refs *says)
 {
 	for (size_t i = 0; i < asks->len; i++)
@@ -141,7 +141,7 @@ struct g_list {
 	uint64_t data, len, cap;
 };
 
-/* A goroutine starts at the entry of a function, and a go statement or nothing made it. */
+/* A goroutine starts at a function's entry, and was created by a go statement or by nothing. */
 static bool starts_at_entry(struct golang_process *p, uint64_t start)
 {
 	struct golang_pclntab *t;
@@ -151,8 +151,8 @@ static bool starts_at_entry(struct golang_process *p, uint64_t start)
 }
 
 /*
- * In a library the main goroutine ends and its g serves others. Then the first few must all start
- * at functions, or nowhere, as those of threads from C do; and one must start somewhere.
+ * In a library, the main goroutine ends and its g is reused. Then the first few must all start at
+ * functions, or nowhere, like those of C threads; and one must start somewhere.
  */
 static bool looks_like_gs(struct golang_process *p, const struct golang_g_layout *layout,
 			  const struct g_list *allgs)
@@ -175,7 +175,7 @@ static bool looks_like_gs(struct golang_process *p, const struct golang_g_layout
 	return starts > 0;
 }
 
-/* The first goroutine is number 1 and starts at runtime.main: proves variable and layout. */
+/* The first goroutine has id 1 and starts at runtime.main: proves variable and layout. */
 static bool begins_with_main(struct golang_process *p, const struct golang_g_layout *layout,
 			     const struct golang_g_vars *vars, const struct g_list *allgs)
 {
@@ -195,7 +195,7 @@ static int vars_prove(struct golang_process *p, const struct golang_g_layout *la
 
 	if (r < 0)
 		return r;
-	/* A program that has hardly started has none yet, which proves nothing. */
+	/* A program that has hardly started has none yet: no proof either way. */
 	if (allgs.len == 0 && allgs.cap == 0 && allgs.data == 0)
 		return 0;
 	if (allgs.len > allgs.cap || allgs.len == 0)
@@ -234,7 +234,7 @@ int golang_g_vars_find(struct golang_process *p, const struct golang_g_layout *l
 	if (r < 0)
 		return r;
 	take_entries(funcs, &vars);
-	/* A symbol table can lie (stripped in part, or forged): then the code decides. */
+	/* A symbol table can be wrong (partly stripped, or forged): then rely on the code. */
 	if (!ignore_symbols)
 		find_by_symbol(p, &vars);
 	if (!vars.allgs || vars_prove(p, layout, &vars, err) < 0) {

@@ -1,9 +1,9 @@
 /*
  * src/golang/goroutine/vars.h: the runtime's variables and functions for goroutines.
  *
- * As in golang/binary/vars.h: by name with a symbol table, else by the references of known
- * functions, then verified by contents: the first goroutine of a program has the number 1 and
- * starts at runtime.main; the second wait reason is "GC assist marking".
+ * As in golang/binary/vars.h: by name with a symbol table, otherwise by the references of known
+ * functions, then verified by contents: the first goroutine of a program has id 1 and starts at
+ * runtime.main; the second wait reason is "GC assist marking".
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 
 struct golang_g_vars {
 	uint64_t allgs;
-	uint64_t wait_reasons; /* waitReasonStrings; 0 when not found */
-	uint64_t fing;	       /* fingStatus, fingRunning up to 1.19; 0 when not found */
+	uint64_t wait_reasons; /* waitReasonStrings; 0 if not found */
+	uint64_t fing;	       /* fingStatus, fingRunning up to 1.19; 0 if not found */
 	const char *how;       /* "symbol table", "code references" */
 
-	/* Entries of functions; 0 for those that this program does not have. */
+	/* Entries of functions; 0 if the program does not have them. */
 	uint64_t main;
 	uint64_t corostart;
 	uint64_t handle_async_event;
@@ -32,6 +32,6 @@ struct golang_g_vars {
 	uint64_t systemstack_switch;
 };
 
-/* ignore_symbols: as if the program were stripped. -ENOTSUP when allgs was not found. */
+/* ignore_symbols: as if the program were stripped. -ENOTSUP if allgs was not found. */
 int golang_g_vars_find(struct golang_process *process, const struct golang_g_layout *layout,
 		       bool ignore_symbols, struct golang_g_vars *ret_vars, struct err *err);

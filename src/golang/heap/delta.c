@@ -27,16 +27,16 @@ int golang_heap_cache_stacks(struct golang_heap *heap, struct err *err)
 }
 
 /*
- * From a cumulative value to what came since the last delta. A published value can fall behind
- * what was seen before the first collection, when everything was added up: it will catch up, and
- * counts from there.
+ * The change of a cumulative value since the last delta. Before the first collection all
+ * allocations count, so the published value can later be lower than the base: count again once it
+ * has caught up.
  */
 static int64_t delta_since(int64_t now, int64_t base)
 {
 	return now > base ? now - base : 0;
 }
 
-/* What the bucket counts from; a baseline that is still to be read is -1. */
+/* The base of the bucket; -1 for a baseline not read yet. */
 static struct golang_heap_base delta_base(const struct golang_heap *heap, size_t i)
 {
 	if (!heap->has_base)
@@ -44,7 +44,7 @@ static struct golang_heap_base delta_base(const struct golang_heap *heap, size_t
 	return i < heap->n_bases ? heap->bases[i] : (struct golang_heap_base){0};
 }
 
-/* Makes values the change since base, and moves base on. False when there is nothing to show. */
+/* Turns values into the change since base, and updates base. False if there is nothing to show. */
 static bool delta_values(struct golang_heap_base *base, int64_t values[4])
 {
 	struct golang_heap_base before = *base;
@@ -56,7 +56,7 @@ static bool delta_values(struct golang_heap_base *base, int64_t values[4])
 	return values[0] || values[1] || values[2] || values[3];
 }
 
-/* Adds the samples, and writes into bases what the next delta counts from. */
+/* Adds the samples, and stores the bases of the next delta. */
 static int delta_samples(const struct golang_heap *heap, struct golang_stack_cache_export *ex,
 			 struct golang_heap_base *bases)
 {
@@ -111,7 +111,7 @@ int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_pro
 
 	if (r < 0)
 		return r;
-	/* Values scaled by two rates have nothing in common: their difference is no allocation. */
+	/* Values scaled by different rates cannot be subtracted. */
 	if (heap->has_base && heap->base_rate != golang_heap_scale_rate(heap))
 		heap->has_base = false;
 	bases = calloc(heap->buckets.len + 1, sizeof(*bases));

@@ -10,19 +10,19 @@
 #include "golang/heap/state.h"
 #include "golang/process_state.h"
 
-/* A pass takes a millisecond, a program rarely has more than ten GC cycles a second. */
+/* A pass takes a millisecond; a program rarely has more than ten GC cycles a second. */
 #define HEAP_MAX_TRIES 20
-/* A pass over a million forged buckets takes longer: then there are fewer. */
+/* A pass over a million forged buckets takes longer: stop trying after this time. */
 #define HEAP_MAX_NS (2 * NS_PER_SEC)
 
-/* New stacks that are looked up in no time. */
+/* This many new stacks are symbolized in no time. */
 #define HEAP_FEW_STACKS 4096
 
-/* What the runtime holds at one moment. */
+/* The runtime's variables at one moment. */
 struct heap_globals {
 	uint64_t head;
 	int64_t rate;
-	uint32_t cycle; /* raw: with its flag, where there is one */
+	uint32_t cycle; /* raw: with its flag, if any */
 };
 
 int golang_heap_new(struct golang_process *process, struct golang_heap **ret_heap, struct err *err)
@@ -63,8 +63,8 @@ static int heap_globals_read(struct golang_heap *heap, struct heap_globals *g, s
 }
 
 /*
- * Reads all buckets once. New ones are read as they are walked to; when there were none before,
- * nothing needs to be read again.
+ * Reads all buckets once. New ones are read during the walk; if there were none before, nothing
+ * needs rereading.
  */
 static int heap_pass(struct golang_heap *heap, const struct heap_globals *g, struct err *err)
 {
@@ -79,8 +79,7 @@ static int heap_pass(struct golang_heap *heap, const struct heap_globals *g, str
 	return r;
 }
 
-/* Takes down what the pass showed. False when something was in motion, so that it is to be
- * repeated. */
+/* Records the results of the pass. False if something changed during it: try again. */
 static bool heap_settled(struct golang_heap *heap, const struct heap_globals *g)
 {
 	const struct golang_buckets *b = &heap->buckets;
@@ -95,7 +94,7 @@ static bool heap_settled(struct golang_heap *heap, const struct heap_globals *g)
 	return heap->stats.torn_records == 0 && !b->tally.flush_pending;
 }
 
-/* The sentence of a failed read does not tell why; the address space may be gone. */
+/* The message of a failed read does not tell why; the address space may be gone. */
 static int heap_why(struct golang_heap *heap, int code, struct err *err)
 {
 	uint32_t cycle;
@@ -110,7 +109,7 @@ int golang_heap_read(struct golang_heap *heap, struct err *err)
 	struct proc_mem *mem = heap->process->mem;
 	uint64_t start = clock_mono_ns();
 
-	/* What was read before stays when this fails, and so does the rate to scale it by. */
+	/* On failure the earlier data stays, and so must the rate to scale it. */
 	heap->stats = (struct golang_heap_stats){.rate = heap->stats.rate};
 	for (int tries = 1;; tries++) {
 		struct heap_globals g;
@@ -160,7 +159,7 @@ static double heap_factor(struct golang_heap_scale *scale, uint64_t size)
 {
 	size_t at = hash_mix(size) % ARRAY_SIZE(scale->known);
 
-	/* There are some seventy sizes, and an exponential takes longer than all else here. */
+	/* There are some seventy sizes, and computing an exponential is the slowest part here. */
 	if (scale->known[at].size != size) {
 		scale->known[at].size = size;
 		scale->known[at].factor = 1 / (1 - exp(-(double)size / (double)scale->rate));
@@ -183,7 +182,7 @@ void golang_heap_scale(struct golang_heap_scale *scale, int64_t count, uint64_t 
 		return;
 	}
 	factor = heap_factor(scale, size);
-	/* A forged count may not fit; a conversion out of range is undefined. */
+	/* A forged count may not fit; an out-of-range conversion is undefined. */
 	if (!(fabs((double)bytes * factor) < 9e18 && fabs((double)count * factor) < 9e18))
 		return;
 	ret_values[0] = (int64_t)((double)count * factor);
@@ -208,7 +207,7 @@ int golang_heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size
 	size_t hidden = golang_symbolizer_hidden(s, pcs, n);
 	int r = golang_symbolizer_stack(s, pcs + hidden, n - hidden, locations, err);
 
-	/* Nothing left but goexit: then all is shown. */
+	/* Nothing left but goexit: show everything. */
 	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;
 }
 

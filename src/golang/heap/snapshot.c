@@ -24,8 +24,8 @@ static int picture_samples(const struct golang_heap *heap, struct golang_stack_c
 		uint32_t stack;
 
 		/*
-		 * Also one that was being written when the program ended, and will be for ever: it
-		 * is off by one object, and likely the very one that matters.
+		 * Include a bucket that was being written when the program was killed: it is off by
+		 * one object, and likely the one that matters.
 		 */
 		golang_heap_scale(&scale,
 				  (int64_t)(bucket->counts.all_allocs - bucket->counts.all_frees),

@@ -6,8 +6,8 @@
 #include "golang/profiles.h"
 
 /*
- * What was ever allocated as of the last delta: scaled, so that deltas add up to the last digit.
- * -1 where the baseline could not be read: then the first value that can be is the baseline.
+ * Allocations as of the last delta: scaled, so that deltas add up exactly. -1 if the baseline could
+ * not be read: then the first readable value becomes the baseline.
  */
 struct golang_heap_base {
 	int64_t objects;
@@ -18,15 +18,15 @@ struct golang_heap {
 	struct golang_process *process; /* borrowed */
 	struct golang_buckets buckets;
 	struct golang_heap_stats stats;
-	int64_t scale_rate;		/* 0: the rate of the reading */
+	int64_t scale_rate;		/* 0: the rate of the read */
 	struct golang_heap_base *bases; /* of the first n_bases buckets; later ones count in full */
 	size_t n_bases;
-	int64_t base_rate; /* that they were scaled by */
+	int64_t base_rate; /* the rate they were scaled by */
 	bool has_base;
-	struct golang_stack_cache names; /* of the stacks that were in deltas, from the oldest on */
+	struct golang_stack_cache names; /* of the stacks in deltas, oldest first */
 };
 
-/* What values are multiplied by; those that were needed last are known. Set the rate only. */
+/* Scaling factors, caching those used last. Set the rate only. */
 struct golang_heap_scale {
 	int64_t rate;
 	struct {
@@ -35,14 +35,11 @@ struct golang_heap_scale {
 	} known[128];
 };
 
-/* The rate that the reading is scaled by. */
+/* The rate to scale the read by. */
 int64_t golang_heap_scale_rate(const struct golang_heap *heap);
-/* Counts that disagree with each other are not shown as a fact. */
+/* Inconsistent counts must not be shown. */
 bool golang_heap_is_torn(const struct golang_heap *heap, const struct golang_bucket *bucket);
-/*
- * As runtime/pprof.scaleHeapSample: from what was sampled to what was allocated, as objects and
- * bytes.
- */
+/* Like runtime/pprof.scaleHeapSample: from sampled to allocated, in objects and bytes. */
 void golang_heap_scale(struct golang_heap_scale *scale, int64_t count, uint64_t size,
 		       int64_t ret_values[2]);
 /* alloc_objects, alloc_space, inuse_objects, inuse_space. */
@@ -50,8 +47,8 @@ void golang_heap_values(const struct golang_heap *heap, const struct golang_buck
 			struct golang_heap_scale *scale, int64_t values[4]);
 /* Types, period and time. */
 int golang_heap_header(struct profile *p, int64_t rate, int64_t time_ns);
-/* The locations of a stack as runtime/pprof shows them: without the allocator's own frames. */
+/* The locations of a stack as shown by runtime/pprof: without the allocator's own frames. */
 int golang_heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size_t n,
 			  uint32_t *locations, struct err *err);
-/* Looks up the stacks that are new: then heap->names has all of them. */
+/* Symbolizes new stacks: heap->names then has all of them. */
 int golang_heap_cache_stacks(struct golang_heap *heap, struct err *err);

@@ -11,8 +11,7 @@
 
 static uint64_t memory_limit_goal(const struct golang_metrics_pacer *p)
 {
-	/* Read while they changed, the parts may be more than the whole: the runtime reads again.
-	 */
+	/* If read while changing, the parts may exceed the whole: the runtime reads again. */
 	uint64_t heap = MIN(p->heap_free + p->heap_alloc, p->mapped_ready);
 	uint64_t other = p->mapped_ready - heap;
 	uint64_t overage =

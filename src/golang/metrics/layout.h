@@ -8,8 +8,8 @@
 #include "golang/metrics/vars.h"
 
 /*
- * Part of runtime.mstats (runtime/mstats.go): from last_gc_unix to gc_cpu_fraction the fields have
- * kept their order in all releases.
+ * Part of runtime.mstats (runtime/mstats.go): the fields from last_gc_unix to gc_cpu_fraction have
+ * the same order in all releases.
  */
 struct golang_metrics_gc {
 	uint64_t last_unix_ns;
@@ -27,7 +27,7 @@ struct golang_metrics_slice {
 	uint64_t cap;
 };
 
-/* GOMAXPROCS is at most 1024 times what any machine has; a g takes 400 bytes at least. */
+/* GOMAXPROCS is at most 1024 times what any machine has; a g takes at least 400 bytes. */
 #define GOLANG_METRICS_MAX_PS ((uint64_t)1 << 16)
 #define GOLANG_METRICS_MAX_GS ((uint64_t)1 << 32)
 
@@ -36,7 +36,7 @@ static inline bool golang_metrics_slice_is_sane(const struct golang_metrics_slic
 	return s->data && s->data % 8 == 0 && s->len > 0 && s->len <= s->cap && s->cap <= max;
 }
 
-/* What gcControllerState says of the goal, for the release that it is of. */
+/* The inputs of the heap goal in gcControllerState, and their release. */
 struct golang_metrics_pacer {
 	unsigned int minor;
 	uint64_t percent_goal;
@@ -49,10 +49,10 @@ struct golang_metrics_pacer {
 	uint64_t mapped_ready;
 };
 
-/* 1.19+: the size of the heap at which the next collection ends, as ReadMemStats reckons it. */
+/* 1.19+: the heap size at which the next collection ends, as computed by ReadMemStats. */
 uint64_t golang_metrics_heap_goal(const struct golang_metrics_pacer *p);
 
-/* A reader of variables that are known already. */
+/* A reader for known variables. */
 int golang_metrics_reader_new(struct golang_process *process,
 			      const struct golang_metrics_vars *vars,
 			      struct golang_metrics_reader **ret_reader, struct err *err);

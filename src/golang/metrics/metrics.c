@@ -1,8 +1,8 @@
 /*
  * src/golang/metrics/metrics.c: see metrics.h.
  *
- * One vectored read fetches everything; another one the number of GC cycles again, to verify that
- * it is still the same program and that no garbage collection finished meanwhile.
+ * One vectored read fetches everything; a second one rereads the number of GC cycles, to verify
+ * that it is still the same program and that no garbage collection finished meanwhile.
  */
 #include "golang/metrics/metrics.h"
 
@@ -17,13 +17,13 @@ struct golang_metrics_reader {
 	struct golang_process *process; /* borrowed */
 	const struct golang_metrics_layout *layout;
 	struct golang_metrics_vars vars;
-	struct golang_metrics_slice allp; /* what ps were taken from */
+	struct golang_metrics_slice allp; /* the slice that ps come from */
 	uint64_t *ps;
 	uint32_t *free_gs; /* of each p */
 	struct proc_range *ranges;
 };
 
-/* What one vectored read brings, besides free_gs. */
+/* The result of one vectored read, except free_gs. */
 struct metrics_image {
 	struct golang_metrics_gc gc;
 	uint8_t controller[GOLANG_CONTROLLER_BYTES];
@@ -39,7 +39,7 @@ static bool has_sched(const struct golang_metrics_reader *m)
 	return m->vars.sched && m->vars.allp && m->vars.allgs;
 }
 
-/* The ps never move, but there may be more or fewer of them: runtime.GOMAXPROCS(n). */
+/* The ps never move, but runtime.GOMAXPROCS(n) may change their number. */
 static int load_ps(struct golang_metrics_reader *m, const struct golang_metrics_slice *allp,
 		   struct err *err)
 {
@@ -139,7 +139,7 @@ static int read_image(struct golang_metrics_reader *m, struct metrics_image *ima
 	return proc_mem_readv(m->process->mem, m->ranges, n, err);
 }
 
-/* A field of a struct that was read; every offset of the table lies inside. */
+/* A field of a struct; every offset in the table is within its image. */
 static uint64_t word(const uint8_t *image, int offset)
 {
 	uint64_t value;
@@ -163,7 +163,7 @@ static void take_gc(const struct golang_metrics_gc *gc, struct golang_metrics *o
 	out->gc_forced_count = gc->n_forced;
 	out->gc_pause_total_ns = gc->pause_total_ns;
 	out->gc_last_end_unix_ns = gc->last_unix_ns;
-	/* Readers make whole numbers of it: neither NaN nor more than all. */
+	/* Readers convert it to an integer: it must be neither NaN nor above 1. */
 	out->gc_cpu_fraction =
 		gc->cpu_fraction >= 0 && gc->cpu_fraction <= 1 ? gc->cpu_fraction : 0;
 	out->n_pauses = MIN(gc->n_gc, 256);
@@ -207,7 +207,7 @@ static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
 	out->heap_goal_bytes = golang_metrics_heap_goal(&pacer);
 }
 
-/* As runtime.gcount: goroutines that were ever made, less those that wait to be used again. */
+/* Like runtime.gcount: goroutines ever created, minus those on free lists. */
 static void take_sched(const struct golang_metrics_reader *m, const struct metrics_image *image,
 		       struct golang_metrics *out)
 {
@@ -222,11 +222,11 @@ static void take_sched(const struct golang_metrics_reader *m, const struct metri
 		n -= (int32_t)m->free_gs[i];
 	out->has |= GOLANG_HAS_SCHED;
 	out->goroutines = n < 1 ? 1 : (uint64_t)n;
-	/* procresize sets both while nothing else runs. */
+	/* procresize sets both while the world is stopped. */
 	out->gomaxprocs = (uint32_t)m->allp.len;
 }
 
-/* Reads until nothing was in motion: 1; 0 when it was, in this try. */
+/* 1 if nothing changed while reading, 0 if something did. */
 static int read_once(struct golang_metrics_reader *m, struct metrics_image *image, struct err *err)
 {
 	uint64_t proof = m->vars.memstats
@@ -238,7 +238,7 @@ static int read_once(struct golang_metrics_reader *m, struct metrics_image *imag
 	int r = read_image(m, image, &why);
 	int gone = proc_mem_check(m->process->mem, proof, &n_gc, sizeof(n_gc), err);
 
-	/* The sentence of a failed read does not tell why; the address space may be gone. */
+	/* The message of a failed read does not tell why; the address space may be gone. */
 	if (gone < 0)
 		return gone;
 	if (r < 0)

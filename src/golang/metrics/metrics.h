@@ -41,7 +41,7 @@ struct golang_metrics {
 	uint64_t mapped_ready_bytes;
 	uint64_t goroutines;
 	uint32_t gomaxprocs;
-	uint64_t pauses_ns[256]; /* the newest last */
+	uint64_t pauses_ns[256]; /* newest last */
 	uint32_t n_pauses;
 };
 

@@ -12,7 +12,7 @@
 #include "golang/metrics/layout.h"
 
 /*
- * Taken from runtime/mstats.go (mstats), runtime/mgcpacer.go (gcControllerState) and
+ * Sources: runtime/mstats.go (mstats), runtime/mgcpacer.go (gcControllerState) and
  * runtime/runtime2.go (schedt, p, g) of each release, the same on amd64 and arm64.
  */
 static const struct golang_metrics_layout layouts[] = {
@@ -38,7 +38,7 @@ const struct golang_metrics_layout *golang_metrics_layout(unsigned int minor)
 	return best;
 }
 
-/* The functions whose references tell the variables; their names did not change since 1.17. */
+/* The functions whose references reveal the variables; same names since 1.17. */
 enum witness {
 	W_STKBUCKET,
 	W_GCINIT,
@@ -60,7 +60,7 @@ static const char *const witness_names[W_COUNT] = {
 	[W_ALLGADD] = "runtime.allgadd",
 };
 
-/* What a search knows: the code, and where to look things up. */
+/* The context of a search: the code, and where to look things up. */
 struct search {
 	struct golang_process *process; /* borrowed */
 	const struct golang_metrics_layout *layout;
@@ -81,7 +81,7 @@ static int search_read(struct search *s, struct err *err)
 	return 0;
 }
 
-/* runtime/runtime2.go: the highest status of a goroutine, and the bit of one that is scanned. */
+/* runtime/runtime2.go: the highest status of a goroutine, and the scan bit. */
 #define G_LAST_STATUS 11
 #define G_SCAN 0x1000U
 
@@ -98,7 +98,7 @@ static bool prove_memstats(const struct search *s, uint64_t addr)
 	       (gc.last_unix_ns && gc.pause_total_ns >= gc.pauses_ns[(gc.n_gc + 255) % 256]);
 }
 
-/* The smallest heap that is collected is 4 MB for GOGC=100: two figures that prove each other. */
+/* The minimum heap is 4 MB for GOGC=100: two values that confirm each other. */
 static bool prove_controller(const struct search *s, uint64_t addr)
 {
 	uint8_t image[GOLANG_CONTROLLER_BYTES];
@@ -116,7 +116,7 @@ static bool prove_controller(const struct search *s, uint64_t addr)
 		return false;
 	if (percent < -1)
 		return false;
-	/* With GOGC=off the product is that of an unsigned -1, or of the default. */
+	/* With GOGC=off, the product is that of -1 as unsigned, or of the default. */
 	return percent < 0 ? minimum != 0 : minimum == ((uint64_t)4 << 20) * raw / 100;
 }
 
@@ -133,7 +133,7 @@ static bool prove_sched(const struct search *s, uint64_t addr)
 	       idle <= INT32_MAX;
 }
 
-/* Each p knows its own index. */
+/* Each p contains its own index. */
 static bool prove_allp(const struct search *s, uint64_t addr)
 {
 	struct golang_metrics_slice allp;
@@ -150,7 +150,7 @@ static bool prove_allp(const struct search *s, uint64_t addr)
 	return true;
 }
 
-/* A goroutine begins with its stack, and its status comes before its number. */
+/* A goroutine starts with its stack, and its status precedes its id. */
 static bool prove_g(const struct search *s, uint64_t addr, bool *ret_has_stack)
 {
 	struct {
@@ -172,7 +172,7 @@ static bool prove_g(const struct search *s, uint64_t addr, bool *ret_has_stack)
 	       (state.status & ~G_SCAN) <= G_LAST_STATUS && state.goid < (uint64_t)1 << 48;
 }
 
-/* Goroutine number 1 need not be the first: a C program with a Go library begins with others. */
+/* Goroutine 1 need not be the first: a C program with a Go library starts with others. */
 static bool prove_allgs(const struct search *s, uint64_t addr)
 {
 	struct golang_metrics_slice allgs;
@@ -193,7 +193,7 @@ static bool prove_allgs(const struct search *s, uint64_t addr)
 	return any_stack;
 }
 
-/* The end of a collection is noted there: its number, and its pause in the ring. */
+/* Whether the end of a collection is recorded there: its number, and its pause in the ring. */
 static bool is_noted_in(const struct search *s, uint64_t memstats)
 {
 	const struct golang_refs *refs = &s->refs[W_GCMARKTERMINATION];
@@ -203,7 +203,7 @@ static bool is_noted_in(const struct search *s, uint64_t memstats)
 	       golang_refs_has(refs, gc + offsetof(struct golang_metrics_gc, pauses_ns));
 }
 
-/* stkbucket accounts for its table in memstats.buckhash_sys, which it takes the address of. */
+/* stkbucket accounts for its table in memstats.buckhash_sys, and so takes its address. */
 static uint64_t find_memstats(const struct search *s)
 {
 	const struct golang_refs *refs = &s->refs[W_STKBUCKET];
@@ -220,7 +220,7 @@ static uint64_t find_memstats(const struct search *s)
 	return 0;
 }
 
-/* gcinit hands it to its methods, and so does the rest of the collector. */
+/* gcinit passes it to its methods, as does the rest of the collector. */
 static uint64_t find_controller(const struct search *s)
 {
 	const struct golang_refs *refs = &s->refs[W_GCINIT];
@@ -238,10 +238,10 @@ static uint64_t find_controller(const struct search *s)
 	return 0;
 }
 
-/* The limit of threads that schedinit sets; debug.SetMaxThreads may have changed it since. */
+/* The thread limit set by schedinit; debug.SetMaxThreads may have changed it since. */
 #define DEFAULT_MAX_THREADS 10000
 
-/* amd64 has the constant behind the operand of the store; else what is there must do. */
+/* On amd64 the constant follows the operand of the store; elsewhere check the current value. */
 static bool stores_max_threads(const struct search *s, const struct golang_ref *ref)
 {
 	struct proc_mem *mem = s->process->mem;
@@ -268,7 +268,7 @@ static uint64_t find_sched(const struct search *s)
 	return 0;
 }
 
-/* flushmcache looks up a p in the slice: its address and its length lie side by side. */
+/* flushmcache indexes the slice: its address and its length are adjacent. */
 static uint64_t find_allp(const struct search *s)
 {
 	const struct golang_refs *refs = &s->refs[W_FLUSHMCACHE];
@@ -279,7 +279,7 @@ static uint64_t find_allp(const struct search *s)
 		if (addr % 8 == 0 && golang_refs_has(refs, addr + 8) && prove_allp(s, addr))
 			return addr;
 	}
-	/* Old arm64 code takes the address of the slice once, and the rest from there. */
+	/* Old arm64 code takes the address of the slice once, and derives the rest. */
 	for (size_t i = 0; i < refs->len; i++)
 		if (refs->refs[i].target % 8 == 0 && prove_allp(s, refs->refs[i].target))
 			return refs->refs[i].target;
@@ -300,7 +300,7 @@ static uint64_t find_allgs(const struct search *s)
 }
 
 /*
- * A symbol table can lie; golang/process.c has found out whether this one does, and each is proved.
+ * A symbol table can be wrong; golang/process.c has checked this one, and each variable is proved.
  */
 static void find_by_symbol(const struct search *s, struct golang_metrics_vars *vars)
 {

@@ -12,20 +12,20 @@
 #include "golang/process_state.h"
 
 struct golang_metrics_vars {
-	uint64_t memstats;   /* runtime.memstats; all are 0 where not found */
+	uint64_t memstats;   /* runtime.memstats; each is 0 if not found */
 	uint64_t controller; /* runtime.gcController */
 	uint64_t sched;	     /* runtime.sched */
 	uint64_t allp;	     /* runtime.allp: a slice of *p */
 	uint64_t allgs;	     /* runtime.allgs: a slice of *g */
 };
 
-/* Offsets of one release; see vars.c for the sources. -1 for what it does not have. */
+/* Offsets of one release; see vars.c for the sources. -1 if it does not exist. */
 struct golang_metrics_layout {
-	unsigned int minor; /* the first that it holds for */
+	unsigned int minor; /* the first release it applies to */
 
 	/* runtime.mstats */
 	int ms_buckhash_sys;
-	int ms_gc; /* last_gc_unix: the first of a row that has kept its order, see metrics.c */
+	int ms_gc; /* last_gc_unix: the first of a group whose order never changed, see metrics.c */
 
 	/* runtime.gcControllerState; gcPercent comes first */
 	int gc_memory_limit;
@@ -40,7 +40,7 @@ struct golang_metrics_layout {
 	/* runtime.schedt */
 	int sched_maxmcount;
 	int sched_ngsys;
-	int sched_gfree[2]; /* one number, or since 1.25 one of goroutines without a stack, too */
+	int sched_gfree[2]; /* one count, and since 1.25 another of goroutines without a stack */
 
 	/* runtime.p, runtime.g */
 	int p_gfree;
@@ -53,6 +53,6 @@ struct golang_metrics_layout {
 
 const struct golang_metrics_layout *golang_metrics_layout(unsigned int minor);
 
-/* -ENOTSUP when none of them was found; -ESRCH. */
+/* -ENOTSUP if none of them was found; -ESRCH. */
 int golang_metrics_vars_find(struct golang_process *process, struct golang_metrics_vars *ret_vars,
 			     struct err *err);

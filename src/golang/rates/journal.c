@@ -29,7 +29,7 @@ struct golang_rate_journal {
 	char *dir;
 };
 
-/* The directory and its lock, while the file is read or changed. */
+/* The directory and its lock while the file is read or changed. */
 struct journal_session {
 	const struct golang_rate_journal *journal;
 	int dirfd;
@@ -66,7 +66,7 @@ void golang_rate_journal_close(struct golang_rate_journal *j)
 	free(j);
 }
 
-/* Removes the word from the line; false if there is none. */
+/* Removes the first word of the line; false if there is none. */
 static bool line_word(struct view *line, char dst[static 32])
 {
 	size_t n = 0;
@@ -77,7 +77,7 @@ static bool line_word(struct view *line, char dst[static 32])
 		return false;
 	memcpy(dst, line->data, n);
 	dst[n] = 0;
-	/* A blank is followed by another word. */
+	/* A blank must be followed by another word. */
 	*line = view_of(line->data + n, line->len - n);
 	if (line->len == 1)
 		return false;
@@ -99,7 +99,7 @@ static bool line_number(struct view *line, int base, uint64_t max, uint64_t *ret
 	return !errno && !*end && *ret_number <= max;
 }
 
-/* A program may well have set a negative rate. */
+/* A program may have set a negative rate. */
 static bool line_rate(struct view *line, int64_t *ret_rate)
 {
 	bool negative = line->len && line->data[0] == '-';
@@ -155,7 +155,7 @@ size_t golang_rate_notes_parse(struct view text,
 		const uint8_t *newline = memchr(text.data + begin, '\n', text.len - begin);
 		size_t end = newline ? (size_t)(newline - text.data) : text.len;
 
-		/* A line without a newline was never finished. */
+		/* A line without a newline is incomplete. */
 		if (newline && line_parse(view_of(text.data + begin, end - begin), &notes[len]))
 			len++;
 		begin = end + 1;
@@ -272,7 +272,7 @@ static int session_begin(const struct golang_rate_journal *j, bool writes,
 	s->dirfd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dirfd < 0 || fstat(s->dirfd, &st) < 0)
 		return session_failed(s, -errno, err);
-	/* The file is checked, too; but others must not be able to remove it. */
+	/* The file is checked, too, but others must not be able to remove it. */
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
 		return session_forged(s, "", err);
 	if (writes)
@@ -280,7 +280,7 @@ static int session_begin(const struct golang_rate_journal *j, bool writes,
 	return r < 0 ? r : session_read(s, err);
 }
 
-/* Writes all notes beside the file, and puts them in its place when they are on the disk. */
+/* Writes all notes to a temporary file, syncs it, and renames it into place. */
 static int session_save(const struct journal_session *s, struct err *err)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(JOURNAL_BYTES_MAX);
@@ -289,7 +289,7 @@ static int session_save(const struct journal_session *s, struct err *err)
 
 	if (r < 0)
 		return err_oom(err);
-	/* Left by a killed sonde, or put there by others: never write through it. */
+	/* Left by a killed sonde, or planted: never write through it. */
 	(void)unlinkat(s->dirfd, JOURNAL_BESIDE, 0);
 	fd = openat(s->dirfd, JOURNAL_BESIDE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);

@@ -54,7 +54,7 @@ static int rates_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 	return r;
 }
 
-/* Something that differs between any two address spaces, as the kernel randomises them. */
+/* A value that differs between any two address spaces, because the kernel randomizes them. */
 static uint64_t rates_space(const struct proc_mem *mem)
 {
 	uint64_t stack = 0, vdso = 0, entry = 0;
@@ -62,7 +62,7 @@ static uint64_t rates_space(const struct proc_mem *mem)
 	(void)proc_mem_auxv(mem, AT_RANDOM, &stack);
 	(void)proc_mem_auxv(mem, AT_SYSINFO_EHDR, &vdso);
 	(void)proc_mem_auxv(mem, AT_ENTRY, &entry);
-	/* Not seeded: the next sonde must get the same. */
+	/* Not seeded: the next sonde must compute the same. */
 	return hash_mix(hash_mix(stack) ^ hash_mix(vdso + 1) ^ entry);
 }
 
@@ -77,7 +77,7 @@ static int set_back(struct rate_var var, const struct golang_rate_note *note, in
 	return *ret_now == note->ours ? var_write(var, note->old, err) : 1;
 }
 
-/* A note about this very process, while we hold its lock: a sonde was killed. */
+/* A note about this very process, while we hold its lock: another sonde was killed. */
 static int restore_own(const struct golang_rate_hold *hold, struct err *err)
 {
 	_cleanup_free_ struct golang_rate_note *notes = NULL;
@@ -177,7 +177,7 @@ static int restore_in(struct golang_process *process, const struct golang_rate_n
 	return set_back(var_of((struct golang_rate_of){heap, contention}), note, &now, err);
 }
 
-/* 0 also when nothing needs to be done any more. */
+/* Also 0 if there is nothing left to do. */
 static int restore_one(const struct golang_rate_journal *journal,
 		       const struct golang_rate_note *note, struct err *err)
 {
@@ -191,7 +191,7 @@ static int restore_one(const struct golang_rate_journal *journal,
 	r = rates_lock(&note->id, &lock, err);
 	if (r < 0)
 		return r;
-	/* Whoever held the lock may have dealt with it. */
+	/* The previous holder of the lock may have restored it. */
 	r = golang_rate_journal_has(journal, note, err);
 	if (r > 0)
 		r = proc_mem_open(note->id.pid, &mem, err);

@@ -9,16 +9,16 @@
 #include "golang/binary/image.h"
 
 #define NATIVE_MAX_FILES 64
-/* Of the symbol tables of all files: a target can bring any number of large ones. */
+/* For the symbol tables of all files: a target can have any number of large ones. */
 #define NATIVE_MAX_BYTES ((uint64_t)128 << 20)
 
 struct golang_cgo_file {
-	uint64_t start; /* of the mapping that was asked for */
+	uint64_t start; /* of the requested mapping */
 	uint64_t bias;
-	struct elf_functions *functions; /* NULL when the file tells nothing */
+	struct elf_functions *functions; /* NULL if the file has none */
 };
 
-/* About what the functions of a file take in memory: symbols grow by half, names stay. */
+/* Approximate memory for the functions of a file: symbols grow by half, names do not. */
 static uint64_t native_bytes(const struct elf_image *elf)
 {
 	uint64_t bytes = 0;

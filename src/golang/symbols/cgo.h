@@ -11,12 +11,12 @@
 
 struct golang_cgo_file;
 
-/* Files are opened when an address in them is first looked up, and kept. */
+/* Files are opened on the first lookup of an address in them, and kept open. */
 struct golang_cgo {
 	struct proc_mem *mem; /* borrowed */
 	struct golang_cgo_file *files;
 	size_t len;
-	uint64_t bytes; /* of their symbols, about */
+	uint64_t bytes; /* approximate size of their symbols */
 };
 
 /* The function's name, borrowed from native until release; empty if unknown. */

@@ -12,7 +12,7 @@
 #include "golang/symbols/symbolizer.h"
 
 struct golang_stack_cache_function {
-	uint32_t name; /* where in the text */
+	uint32_t name; /* offset in the text */
 	uint32_t file; /* id */
 	int32_t start_line;
 };
@@ -67,7 +67,7 @@ static int text_add(struct golang_stack_cache *n, struct view s, uint32_t *ret_a
 	return r;
 }
 
-/* What an item of an array is found by. */
+/* Returns the key of an array item. */
 typedef struct view names_key_fn(const struct golang_stack_cache *n, uint32_t id);
 
 static struct view file_key(const struct golang_stack_cache *n, uint32_t id)
@@ -85,7 +85,7 @@ static struct view location_key(const struct golang_stack_cache *n, uint32_t id)
 	return view_of(&n->locations[id].address, sizeof(n->locations[id].address));
 }
 
-/* The slot that holds the id with this key, or a free one. There must be one. */
+/* The slot of the id with this key, or a free one. There must be one. */
 static uint32_t *index_slot(const struct golang_stack_cache *n,
 			    const struct golang_stack_cache_index *x, names_key_fn *key_of,
 			    struct view key)
@@ -108,7 +108,7 @@ static bool index_find(const struct golang_stack_cache *n, const struct golang_s
 	return true;
 }
 
-/* Adds the id len, which comes after those that are in; its key must not be in. */
+/* Adds the id len, the next after those present; its key must be new. */
 static int index_add(const struct golang_stack_cache *n, struct golang_stack_cache_index *x,
 		     names_key_fn *key_of, size_t len)
 {
@@ -194,7 +194,7 @@ static int import_function(struct golang_stack_cache_import *in, uint32_t id, ui
 	return r;
 }
 
-/* Appends the lines of a location; they count once it is there. */
+/* Appends the lines of a location; they count once the location is added. */
 static int import_lines(struct golang_stack_cache_import *in, const struct profile_location *l)
 {
 	struct golang_stack_cache *n = in->names;
@@ -210,7 +210,9 @@ static int import_lines(struct golang_stack_cache_import *in, const struct profi
 	return r;
 }
 
-/* Which inlined calls belong to an address is the program's own to say: once, or it is another. */
+/*
+ * The program decides which inlined calls an address has: if they differ, it is another location.
+ */
 static bool is_same(const struct golang_stack_cache *n, uint64_t at, uint32_t n_lines)
 {
 	const struct golang_stack_cache_location *known = &n->locations[at];
@@ -239,7 +241,7 @@ static int import_location(struct golang_stack_cache_import *in, uint32_t id, ui
 		return r;
 	n->locations[n->n_locations] = (struct golang_stack_cache_location){
 		.address = l->address, .first_line = (uint32_t)n->n_lines, .n_lines = l->n_lines};
-	/* The first one of an address is found again. */
+	/* Lookups find the first location of an address. */
 	if (!known)
 		r = index_add(n, &n->locations_index, location_key, n->n_locations);
 	if (r < 0)
@@ -250,7 +252,7 @@ static int import_location(struct golang_stack_cache_import *in, uint32_t id, ui
 	return 0;
 }
 
-/* Room for what is known of all locations of the profile, which grows as stacks are looked up. */
+/* Reserves a map of the profile's locations, which grow as stacks are symbolized. */
 static int import_reserve(struct golang_stack_cache_import *in)
 {
 	size_t had = in->known_cap;
@@ -295,7 +297,7 @@ void golang_stack_cache_import_finish(struct golang_stack_cache_import *in)
 	struct golang_stack_cache *n = in->names;
 
 	n->n_stacks = in->n_stacks;
-	/* Most programs have all their stacks soon: what they do not need is given back. */
+	/* Most programs soon have all their stacks: return the slack. */
 	golang_shrink(&n->functions, &n->functions_cap, n->n_functions, sizeof(*n->functions));
 	golang_shrink(&n->lines, &n->lines_cap, n->n_lines, sizeof(*n->lines));
 	golang_shrink(&n->locations, &n->locations_cap, n->n_locations, sizeof(*n->locations));

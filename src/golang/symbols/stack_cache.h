@@ -1,11 +1,11 @@
 /*
- * src/golang/symbols/stack_cache.h: stacks that were looked up once, kept as small numbers.
+ * src/golang/symbols/stack_cache.h: symbolized stacks, stored compactly.
  *
  *   stacks ──► location ids ──► lines ──► functions ──► names, files
  *
- * The stack of a bucket never changes, and neither do the tables that name its addresses: whoever
- * reads a program again and again looks each stack up once, and makes profiles from what is kept
- * here. A function is the one of its name, as in runtime/pprof.
+ * The stack of a bucket never changes, and neither do the tables that name its addresses: repeated
+ * readers symbolize each stack once, and build profiles from this cache. Functions are identified
+ * by name, as in runtime/pprof.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct golang_stack_cache_line;
 struct golang_stack_cache_function;
 struct golang_stack_cache_stack;
 
-/* An index of an array by contents: ids + 1 in slots, by hash. */
+/* An index of an array by contents: slots hold ids + 1, by hash. */
 struct golang_stack_cache_index {
 	uint32_t *slots;
 	size_t cap; /* a power of two, or 0 */
@@ -29,7 +29,7 @@ struct golang_stack_cache_index {
 /* A zeroed struct golang_stack_cache is empty. */
 struct golang_stack_cache {
 	struct buf text; /* of functions and files, each with its NUL */
-	uint32_t *files; /* where they are in the text */
+	uint32_t *files; /* offsets in the text */
 	size_t n_files;
 	size_t files_cap;
 	struct golang_stack_cache_function *functions;
@@ -52,7 +52,7 @@ struct golang_stack_cache {
 	uint64_t unknown;				 /* addresses without any name */
 };
 
-/* Limits: a forged program must not make us keep any amount. */
+/* Limits: a forged program must not make us store without bounds. */
 #define GOLANG_STACK_CACHE_MAX_TEXT_BYTES ((size_t)16 << 20)
 #define GOLANG_STACK_CACHE_MAX_LOCATIONS ((size_t)1 << 20)
 #define GOLANG_STACK_CACHE_MAX_IDS ((size_t)16 << 20)
@@ -63,7 +63,7 @@ void golang_stack_cache_release(struct golang_stack_cache *n);
 struct golang_stack_cache_import {
 	struct golang_stack_cache *names;
 	const struct profile *profile; /* borrowed */
-	size_t n_stacks;	       /* when all of them are there */
+	size_t n_stacks;	       /* once all of them are imported */
 	uint32_t *known;	       /* by location of the profile: ours + 1, or 0 */
 	size_t known_cap;
 };

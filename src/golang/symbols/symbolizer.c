@@ -8,17 +8,20 @@
 #include "golang/buckets/bucket.h"
 
 #define SYMBOLIZER_MAX_PCS (GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE)
-/* Half a million addresses; their maps take about as much again. */
+/* Half a million addresses; their maps take about the same again. */
 #define SYMBOLIZER_MEMORY ((size_t)32 << 20)
-/* Leaves are few: the functions that allocate. */
+/* There are few leaves: the functions that allocate. */
 #define SYMBOLIZER_MAX_HIDDEN ((size_t)1 << 18)
-/* Opened for their build ids; each may be the target's own, and as laborious as ELF allows. */
+/*
+ * Files opened for their build ids; the target controls them, and they may be as expensive as ELF
+ * allows.
+ */
 #define SYMBOLIZER_MAX_FILES 256
 
-/* One return address as CallersFrames shows it. */
+/* One return address as shown by CallersFrames. */
 struct golang_frame {
 	uint64_t pc;	/* of the call */
-	uint64_t entry; /* of the function that contains it, 0 outside of Go */
+	uint64_t entry; /* of the containing function, 0 outside Go */
 	uint32_t name;	/* string ids */
 	uint32_t file;
 	int64_t line;
@@ -28,13 +31,13 @@ struct golang_frame {
 	bool unknown;
 };
 
-/* A location that was emitted: it stands for n_pcs entries of the stack. */
+/* An emitted location: it represents n_pcs entries of the stack. */
 struct golang_location {
 	uint32_t id;
 	uint32_t n_pcs;
 };
 
-/* Entries that may still become one location: calls inlined into the same function. */
+/* Entries that may form one location: calls inlined into the same function. */
 struct deck {
 	uint64_t pcs[SYMBOLIZER_MAX_PCS];
 	const struct golang_frame *frames[SYMBOLIZER_MAX_PCS];
@@ -55,7 +58,7 @@ void golang_symbolizer_init(struct golang_symbolizer *s, struct golang_process *
 
 void golang_symbolizer_release(struct golang_symbolizer *s)
 {
-	/* Tables are wanted again at the next profile; until then they only take memory. */
+	/* Tables are not needed before the next profile; until then they only take memory. */
 	if (s->process)
 		golang_mem_cache_release(&s->process->cache);
 	golang_cgo_release(&s->cgo);
@@ -66,7 +69,7 @@ void golang_symbolizer_release(struct golang_symbolizer *s)
 	map_release(&s->hidden);
 }
 
-/* The build id of the file behind a mapping, as a string of the profile; 0 without one. */
+/* The build id of the file behind a mapping, as a string of the profile; 0 if none. */
 static uint32_t build_id_of(struct golang_symbolizer *s, const struct proc_map *map)
 {
 	struct golang_image image = {0};
@@ -86,7 +89,7 @@ int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 {
 	const struct proc_maps *maps;
 	size_t files = 0;
-	/* Libraries and plugins may have come since the process was opened. */
+	/* Libraries and plugins may have been loaded since the process was opened. */
 	int r = proc_mem_refresh_maps(s->process->mem, err);
 
 	if (r < 0)
@@ -98,8 +101,7 @@ int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 			.start = map->start, .end = map->end, .offset = map->offset};
 		uint32_t id;
 
-		/* Unnamed executable memory is no file's code; runtime/pprof leaves it out as well.
-		 */
+		/* Unnamed executable memory belongs to no file; runtime/pprof omits it as well. */
 		if (!(map->flags & PROC_MAP_EXEC) || map->path[0] == 0)
 			continue;
 		if (profile_add_string(s->profile, view_str(map->path), &mapping.file) < 0)
@@ -112,7 +114,7 @@ int golang_symbolizer_mappings(struct golang_symbolizer *s, struct err *err)
 	return 0;
 }
 
-/* The function at pc; plugins that were opened since the last look are found on the way, */
+/* The function at pc; also finds plugins opened since the last refresh. */
 static bool func_at(struct golang_symbolizer *s, uint64_t pc, struct golang_pclntab **ret_tables,
 		    struct golang_func *ret_func)
 {
@@ -121,13 +123,13 @@ static bool func_at(struct golang_symbolizer *s, uint64_t pc, struct golang_pcln
 	if (s->refreshed)
 		return false;
 	s->refreshed = true;
-	/* So are libraries, whose names cgo.c asks for. */
+	/* New libraries, too: cgo.c needs their names. */
 	(void)proc_mem_refresh_maps(s->process->mem, NULL);
 	return golang_process_refresh(s->process, NULL) > 0 &&
 	       golang_process_func_at(s->process, pc, ret_tables, ret_func);
 }
 
-/* Name and start line of the innermost function at pc; true when it is an inlined one. */
+/* Name and start line of the innermost function at pc; true if it is inlined. */
 static bool innermost(struct golang_pclntab *t, const struct golang_func *f, uint64_t pc,
 		      uint32_t *ret_name, int32_t *ret_start_line)
 {
@@ -198,7 +200,7 @@ static int frame_for(struct golang_symbolizer *s, uint64_t pc,
 	return 0;
 }
 
-/* Does runtime/pprof hide this entry when it leads a stack? */
+/* Does runtime/pprof hide this entry at the top of a stack? */
 static bool is_hidden(struct golang_symbolizer *s, uint64_t pc)
 {
 	struct golang_pclntab *t;
@@ -207,7 +209,7 @@ static bool is_hidden(struct golang_symbolizer *s, uint64_t pc)
 	struct view text;
 	uint32_t name;
 
-	/* It asks FuncForPC for the return address itself, not for the call. */
+	/* It passes the return address itself to FuncForPC, not the call. */
 	if (!func_at(s, pc, &t, &f))
 		return false;
 	(void)innermost(t, &f, pc, &name, &start_line);
@@ -223,7 +225,7 @@ size_t golang_symbolizer_hidden(struct golang_symbolizer *s, const uint64_t *pcs
 
 		if (!map_get(&s->hidden, pcs[i], &hidden)) {
 			hidden = is_hidden(s, pcs[i]);
-			/* Only a cache: without memory the answer is computed again. */
+			/* Only a cache: if out of memory, compute it again. */
 			if (s->hidden.len < SYMBOLIZER_MAX_HIDDEN)
 				(void)map_put(&s->hidden, pcs[i], hidden);
 		}
@@ -233,7 +235,7 @@ size_t golang_symbolizer_hidden(struct golang_symbolizer *s, const uint64_t *pcs
 	return 0;
 }
 
-/* The depth limit may have cut an inlined call off its callers: puts them back. */
+/* The depth limit may have separated an inlined call from its callers: adds them back. */
 static size_t expand_last(struct golang_symbolizer *s, uint64_t *pcs, size_t n)
 {
 	const struct golang_layout *l = s->process->layout;
@@ -272,7 +274,7 @@ static bool deck_add(struct deck *d, uint64_t pc, const struct golang_frame *fra
 {
 	const struct golang_frame *last = d->len ? d->frames[d->len - 1] : NULL;
 
-	/* Joins only what was inlined into the same function; the same name twice is recursion. */
+	/* Join only calls inlined into the same function; the same name twice is recursion. */
 	if (last && (!last->inlined || !last->entry || !frame->entry ||
 		     last->entry != frame->entry || last->name == frame->name))
 		return false;
@@ -281,7 +283,7 @@ static bool deck_add(struct deck *d, uint64_t pc, const struct golang_frame *fra
 	return true;
 }
 
-/* runtime/pprof has one function per name: its file and start line are those seen first. */
+/* runtime/pprof has one function per name, with the file and start line seen first. */
 static int function_for(struct golang_symbolizer *s, const struct golang_frame *frame,
 			uint32_t *ret_id)
 {
@@ -302,7 +304,7 @@ static int function_for(struct golang_symbolizer *s, const struct golang_frame *
 	return r < 0 ? r : map_put(&s->functions, frame->name, *ret_id);
 }
 
-/* Mappings were added in the order of their addresses. */
+/* Mappings were added in address order. */
 static uint32_t mapping_for(const struct profile *p, uint64_t pc)
 {
 	size_t lo = 0, hi = profile_n_mappings(p);
@@ -321,7 +323,7 @@ static uint32_t mapping_for(const struct profile *p, uint64_t pc)
 	return PROFILE_NO_MAPPING;
 }
 
-/* Makes the deck a location, and empties it. Returns 1 when there was one. */
+/* Turns the deck into a location, and empties it. Returns 1 if there was one. */
 static int deck_emit(struct golang_symbolizer *s, struct deck *d, uint32_t *ret_id)
 {
 	struct profile_line lines[SYMBOLIZER_MAX_PCS];
@@ -355,7 +357,7 @@ static int deck_emit(struct golang_symbolizer *s, struct deck *d, uint32_t *ret_
 	return 1;
 }
 
-/* The location that was emitted for a stack entry before, or NULL. */
+/* The location emitted earlier for a stack entry, or NULL. */
 static const struct golang_location *location_for(const struct golang_symbolizer *s, uint64_t pc)
 {
 	uint64_t value;
@@ -366,8 +368,8 @@ static const struct golang_location *location_for(const struct golang_symbolizer
 }
 
 /*
- * Handles the entry pcs[*i] and moves *i on. Known locations stand for as many entries as they
- * were made from; others gather in the deck until one does not belong to it.
+ * Handles the entry pcs[*i] and advances *i. A known location covers the entries it was made from;
+ * others collect in the deck until one does not belong.
  */
 static int stack_step(struct golang_symbolizer *s, struct deck *d, const uint64_t *pcs, size_t *i,
 		      uint32_t *locations, int *n)
@@ -390,7 +392,7 @@ static int stack_step(struct golang_symbolizer *s, struct deck *d, const uint64_
 		(*i)++;
 		return 0;
 	}
-	/* What was just emitted may be this entry's location. */
+	/* The location just emitted may be this entry's. */
 	known = location_for(s, pcs[*i]);
 	if (known) {
 		locations[(*n)++] = known->id;
@@ -425,7 +427,7 @@ int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, si
 		r = stack_step(s, &d, stack, &i, locations, &n_locations);
 	if (r >= 0)
 		r = deck_emit(s, &d, &locations[n_locations]);
-	/* What was answered after that point is not to be trusted. */
+	/* Answers past that point cannot be trusted. */
 	if (r >= 0 && golang_mem_cache_spent(&s->process->cache))
 		return err_set(err, -E2BIG,
 			       "Go's tables need more work to read than any real program's: they "
@@ -433,7 +435,7 @@ int golang_symbolizer_stack(struct golang_symbolizer *s, const uint64_t *pcs, si
 	return r < 0 ? golang_symbolizer_error(r, err) : n_locations + r;
 }
 
-/* What is known of the addresses in a mapping. */
+/* Properties of the addresses in a mapping. */
 enum {
 	MAPPING_USED = 1,
 	MAPPING_LACKS_FUNCTIONS = 2,
