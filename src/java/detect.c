@@ -19,7 +19,7 @@
 
 #define RELEASE_MAX ((size_t)64 << 10)
 
-/* The number there, and what follows it; 0 when there is none. More than five digits are none. */
+/* Takes a number and what follows it; 0 if there is none, or if it has more than five digits. */
 static unsigned int version_take(const char **at)
 {
 	unsigned int n = 0;
@@ -33,7 +33,7 @@ static unsigned int version_take(const char **at)
 	return n;
 }
 
-/* "1.8.0_462" is 8, "17.0.15" is 17: of the old ones the update follows an underscore. */
+/* "1.8.0_462" is 8, "17.0.15" is 17: in old versions, the update follows an underscore. */
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update)
 {
 	bool old = strncmp(version, "1.", 2) == 0;
@@ -69,7 +69,7 @@ static void vm_lacks(struct java_vm *vm, enum err_cause cause, const char *reaso
 	vm->reason = reason;
 }
 
-/* name NULL: it has one. */
+/* name NULL: keep the name it has. */
 static void vm_refuse(struct java_vm *vm, enum java_kind kind, const char *name, const char *reason)
 {
 	vm->kind = kind;
@@ -79,7 +79,7 @@ static void vm_refuse(struct java_vm *vm, enum java_kind kind, const char *name,
 		(void)snprintf(vm->name, sizeof(vm->name), "%s", name);
 }
 
-/* Of an image that GraalVM's native-image made; its heap is a section of the executable. */
+/* Built by GraalVM's native-image: its heap is a section of the executable. */
 static bool is_native_image(const struct proc_id *id, const struct proc_maps *maps)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
@@ -116,7 +116,7 @@ static bool release_version(const char *text, char *dst, size_t cap)
 	return dst[0] != 0;
 }
 
-/* The file `release` of the JDK, some folders above the library. */
+/* The file `release` of the JDK, a few directories above the library. */
 static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 {
 	char path[PATH_MAX], link[48];
@@ -147,7 +147,7 @@ static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 	}
 }
 
-/* The last one counts, as it does for the JVM. */
+/* As for the JVM, the last one wins. */
 static bool argument_is_on(struct view arguments, const char *flag)
 {
 	bool on = true;
@@ -168,13 +168,13 @@ static bool argument_is_on(struct view arguments, const char *flag)
 
 bool java_hides_allocs(unsigned int major, const char *collector, struct view arguments)
 {
-	/* Those that have one space for all threads, to which compiled code adds by itself. */
+	/* Collectors with one space for all threads, which compiled code fills by itself. */
 	static const char *const sharing[] = {"PSScavenge", "Copy", "PCopy"};
 	bool shares = !collector[0];
 
 	for (size_t i = 0; i < ARRAY_SIZE(sharing); i++)
 		shares |= strcmp(collector, sharing[i]) == 0;
-	/* Without tiers there is no code of the first compiler. */
+	/* Without tiered compilation there is no C1 code. */
 	return major == 8 && shares && argument_is_on(arguments, "FastTLABRefill") &&
 	       argument_is_on(arguments, "TieredCompilation");
 }
@@ -233,7 +233,7 @@ static void vm_describe_hotspot(const struct proc_maps *maps, const struct proc_
 	java_parse_version(vm->version, &vm->major, &vm->update);
 	if (vm->commands == JAVA_COMMANDS_UNKNOWN)
 		vm->hides_allocs = java_hides_allocs(vm->major, "", (struct view){});
-	/* Others have a libjvm.so too: Zing, JamVM, CACAO. */
+	/* Other JVMs have a libjvm.so, too: Zing, JamVM, CACAO. */
 	if (vm->name[0] && !strstr(vm->name, "OpenJDK") && !strstr(vm->name, "HotSpot"))
 		vm_refuse(vm, JAVA_OTHER, NULL, "a JVM other than HotSpot");
 	else if (vm->commands == JAVA_COMMANDS_NO)
@@ -254,7 +254,7 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 	const struct proc_map *libjvm = maps_find_base(maps, "libjvm.so");
 	struct java_vm vm = {.id = *id};
 
-	/* OpenJ9 has a libjvm.so as well, which leads to its own library. */
+	/* OpenJ9 also has a libjvm.so, which loads its own library. */
 	if (maps_find_base(maps, "libj9vm"))
 		vm_refuse(&vm, JAVA_OPENJ9, "OpenJ9", "OpenJ9 has no Flight Recorder");
 	else if (maps_find_base(maps, "libart.so"))

@@ -21,11 +21,11 @@ enum java_kind {
 	JAVA_OTHER,
 };
 
-/* Whether the JVM takes commands (jcmd), as far as can be told without asking it. */
+/* Whether the JVM accepts commands (jcmd), as far as known without asking it. */
 enum java_commands {
 	JAVA_COMMANDS_YES,
 	JAVA_COMMANDS_NO,      /* -XX:+DisableAttachMechanism */
-	JAVA_COMMANDS_UNKNOWN, /* it keeps no counters in a file, which would tell */
+	JAVA_COMMANDS_UNKNOWN, /* it has no counters file, which would tell */
 	JAVA_COMMANDS_NOT_YET, /* it is still starting */
 };
 
@@ -34,18 +34,16 @@ struct java_vm {
 	enum java_kind kind;
 	enum java_commands commands;
 	char name[64];	      /* "OpenJDK 64-Bit Server VM", "OpenJ9", ... */
-	char version[32];     /* "17.0.15", "1.8.0_462"; "" when unknown */
-	unsigned int major;   /* 8, 11, 17, ...; 0 when unknown */
+	char version[32];     /* "17.0.15", "1.8.0_462"; "" if unknown */
+	unsigned int major;   /* 8, 11, 17, ...; 0 if unknown */
 	unsigned int update;  /* 262 of 8u262, 15 of 17.0.15 */
-	const char *reason;   /* why it cannot be profiled; NULL when it can */
-	enum err_cause cause; /* then */
-	bool hides_allocs;    /* its recorder, and async-profiler, may not see all; see below */
+	const char *reason;   /* why it cannot be profiled; NULL if it can */
+	enum err_cause cause; /* if so */
+	bool hides_allocs;    /* its recorder, and async-profiler, may not see all allocations; see
+				 below */
 };
 
-/*
- * 1 and *ret_vm for a process that runs some Java, 0 for one that does not. maps are those of the
- * process.
- */
+/* 1 and *ret_vm for a process that runs Java, 0 for others. maps are those of the process. */
 int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct java_vm *ret_vm,
 		struct err *err);
 /* Reads the maps itself. */
@@ -55,9 +53,8 @@ int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err);
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update);
 
 /*
- * Whether a JVM of that release hides allocations: JDK 8 with a collector other than G1 lets code
- * of its first compiler take new buffers for objects by itself (-XX:+FastTLABRefill), and none of
- * its events tells of them. collector is sun.gc.collector.0.name of its counters, and arguments
- * are java.rt.vmArgs; where they are not known it may.
+ * Whether a JVM of that release hides allocations: in JDK 8 with a collector other than G1, C1 code
+ * allocates new TLABs by itself (-XX:+FastTLABRefill), and no event reports them. collector is
+ * sun.gc.collector.0.name of its counters, arguments are java.rt.vmArgs; if unknown, it may.
  */
 bool java_hides_allocs(unsigned int major, const char *collector, struct view arguments);

@@ -18,7 +18,7 @@ struct java_hsperf {
 	int fd;
 	uint8_t *bytes;
 	size_t cap;
-	struct view used; /* of bytes, as the header says */
+	struct view used; /* bytes, according to the header */
 	uint32_t first;
 	uint32_t n_entries;
 };
@@ -46,8 +46,7 @@ int java_hsperf_open_take(int fd, struct java_hsperf **ret_hsperf, struct err *e
 }
 
 /*
- * Tools that watch a JVM map its file too, but only to read, and under a number that is not
- * theirs.
+ * Tools that watch a JVM map its file, too, but read-only, and under a name that is not their pid.
  */
 static bool hsperf_is_own(const struct proc_map *map, const char *number)
 {
@@ -80,7 +79,7 @@ int java_hsperf_open(const struct proc_id *id, const struct proc_maps *maps,
 		(int)id->pid);
 }
 
-/* The default is 32 KB, and -XX:PerfDataMemorySize says otherwise: grows to what the file has. */
+/* The default is 32 KB; -XX:PerfDataMemorySize changes it: grow to the size of the file. */
 static ssize_t hsperf_fill(struct java_hsperf *h)
 {
 	ssize_t n;
@@ -145,7 +144,7 @@ int java_hsperf_read(struct java_hsperf *h, struct err *err)
 	return hsperf_parse_header(h, view_of(h->bytes, (size_t)n), err);
 }
 
-/* What lies at off until the zeros begin. */
+/* The text at off, up to the first NUL. */
 static bool hsperf_cstr(struct view entry, uint32_t off, struct view *ret)
 {
 	return off >= HSPERF_ENTRY && view_cstr(entry, off, ret);
@@ -174,8 +173,8 @@ static bool hsperf_parse_value(struct view entry, struct java_counter *c)
 }
 
 /*
- * *at holds the number of the entry above and its offset below. An entry of length 0 is one that
- * the JVM is about to fill in, and the last one.
+ * *at holds the entry's number in the upper half and its offset in the lower. An entry of length 0
+ * is about to be filled in by the JVM, and is the last one.
  */
 int java_hsperf_next(const struct java_hsperf *h, size_t *at, struct java_counter *ret)
 {

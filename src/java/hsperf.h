@@ -1,10 +1,10 @@
 /*
- * src/java/hsperf.h: the counters that a HotSpot JVM keeps in a file, read without it noticing.
+ * src/java/hsperf.h: the counters a HotSpot JVM keeps in a file, read without contacting it.
  *
  * The JVM maps /tmp/hsperfdata_USER/PID and writes its counters there all the time. The file is
- * found among its mappings, not by name: it is then the very one, also in a container, and also
- * when something has cleaned up /tmp. It is read by pread, never mapped: who truncates it must not
- * be able to end us.
+ * found through the JVM's mappings, not by name: that works in containers and after /tmp was
+ * cleaned, and never finds another one. It is read by pread, never mapped: truncating it must not
+ * kill us.
  *
  *   0   4  ca fe c0 c0
  *   4   1  byte order: 1 is little-endian
@@ -42,30 +42,30 @@
 
 struct java_hsperf; /* opaque */
 
-/* One counter; views are borrowed until the next reading. */
+/* One counter; views are valid until the next read. */
 struct java_counter {
 	struct view name;
 	bool is_text;
 	int64_t number;
-	struct view text; /* without the zeros behind it */
+	struct view text; /* without trailing zeros */
 };
 
-/* -ENOENT: the JVM keeps no such file (-XX:-UsePerfData, -XX:+PerfDisableSharedMem). */
+/* -ENOENT: the JVM has no such file (-XX:-UsePerfData, -XX:+PerfDisableSharedMem). */
 int java_hsperf_open(const struct proc_id *id, const struct proc_maps *maps,
 		     struct java_hsperf **ret_hsperf, struct err *err);
-/* Of any file; takes fd whatever happens. */
+/* For any file; takes fd, also on failure. */
 int java_hsperf_open_take(int fd, struct java_hsperf **ret_hsperf, struct err *err);
 void java_hsperf_close(struct java_hsperf *hsperf); /* NULL is fine */
 DEFINE_CLEANUP(struct java_hsperf, java_hsperf_close)
 
-/* Reads all counters anew. -EAGAIN: the JVM has not set them up yet. One system call. */
+/* Reads all counters again. -EAGAIN: the JVM has not set them up yet. One system call. */
 int java_hsperf_read(struct java_hsperf *hsperf, struct err *err);
 
 /*
- * The counters of the last reading, one after the other; *at is 0 at first. 1, or 0 behind the
- * last one; -EBADMSG for an invalid entry.
+ * Iterates over the counters of the last read; *at starts at 0. 1, or 0 after the last one;
+ * -EBADMSG for an invalid entry.
  */
 int java_hsperf_next(const struct java_hsperf *hsperf, size_t *at, struct java_counter *ret);
-/* One by its name. Control characters in a text become '?'. */
+/* Looks one up by name. Control characters in a text become '?'. */
 bool java_hsperf_number(const struct java_hsperf *hsperf, const char *name, int64_t *ret);
 bool java_hsperf_text(const struct java_hsperf *hsperf, const char *name, char *dst, size_t cap);

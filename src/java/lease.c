@@ -35,7 +35,7 @@ int java_lease_check(const struct proc_id *id, struct err *err)
 	return java_mount_check(err);
 }
 
-/* What one of us left here who was killed: its note would be lost under ours. */
+/* Undoes what a killed sonde left: our note would replace its note. */
 static int hold_restore(const struct java_lease *h, const struct proc_id *id, struct err *err)
 {
 	_cleanup_free_ struct java_note *notes = NULL;
@@ -74,13 +74,13 @@ int java_lease_end(struct java_lease *h, struct err *err)
 	h->noted = false;
 	r = java_recording_undo(h->state_dir, &h->note, err);
 	/*
-	 * A container that has ended takes its namespace with it, but not a directory on a disk
-	 * that the next one gets as well.
+	 * When a container ends, its namespace goes, but not a directory on a disk that the next
+	 * container reuses.
 	 */
 	java_note_dir_name(&h->note, name);
 	if (r == 0 && h->attach)
 		(void)unlinkat(java_attach_tmp(h->attach), name, AT_REMOVEDIR);
-	/* Who restores later must find it free. */
+	/* Whoever restores later must be able to lock it. */
 	closep(&h->lock);
 	h->lock = -1;
 	return r;

@@ -18,16 +18,16 @@ struct java_lease {
 	char *state_dir;
 	struct java_note note;
 	struct java_attach *attach;
-	int dirfd; /* our file system in the target's /tmp; who mounts it sets it */
+	int dirfd; /* our file system in the target's /tmp; set by whoever mounts it */
 	int lock;
 	bool noted;
 };
 
 int java_lease_init(struct java_lease *lease, const char *state_dir, struct err *err);
-/* What must be known before anything of the JVM is touched. -ENOTSUP, -EPERM. */
+/* Checks to make before touching the JVM. -ENOTSUP, -EPERM. */
 int java_lease_check(const struct proc_id *id, struct err *err);
-/* -EBUSY: another sonde has it; others as java_attach_open(). */
+/* -EBUSY: another sonde has it; others as in java_attach_open(). */
 int java_lease_begin(struct java_lease *lease, const struct proc_id *id, struct err *err);
-/* The note stays when it fails. Nothing to do: 0. */
+/* On failure the note stays. 0 if there is nothing to do. */
 int java_lease_end(struct java_lease *lease, struct err *err);
-void java_lease_release(struct java_lease *lease); /* ends it unless it has ended */
+void java_lease_release(struct java_lease *lease); /* ends it if necessary */

@@ -7,10 +7,10 @@
 
 #include "proc/text.h"
 
-/* What the counters say, before ticks become time. */
+/* The raw counters, before converting ticks to time. */
 struct metrics_raw {
 	struct java_metrics m;
-	uint64_t frequency; /* ticks in a second */
+	uint64_t frequency; /* ticks per second */
 	uint64_t classes_shared;
 	uint64_t classes_shared_unloaded;
 	char generations[4][24];
@@ -55,7 +55,7 @@ static void raw_set_plain(struct metrics_raw *raw, const struct java_counter *c)
 	}
 }
 
-/* Takes "prefix", a digit and a dot off the front of the name; false when it has none. */
+/* Strips "prefix", a digit and a dot from the name; false if it does not match. */
 static bool name_take(struct view *name, const char *prefix, size_t limit, size_t *ret_number)
 {
 	size_t n = strlen(prefix);
@@ -77,7 +77,7 @@ static void raw_set_space(struct metrics_raw *raw, size_t generation, struct vie
 		proc_text_copy(raw->generations[generation], sizeof(raw->generations[0]), c->text);
 	if (!name_take(&rest, "space.", 4, &number))
 		return;
-	/* A place for each, so that the order of the counters does not matter. */
+	/* A slot for each, so that the order of the counters does not matter. */
 	s = &raw->m.spaces[generation * 4 + number];
 	if (view_eq(rest, view_str("name")) && c->is_text)
 		proc_text_copy(s->name, sizeof(s->name), c->text);
@@ -129,12 +129,12 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t frequency)
 {
 	unsigned __int128 ns = (unsigned __int128)ticks * 1000000000U;
 
-	/* Since JDK 9 or so a tick is a nanosecond. */
+	/* Since about JDK 9 a tick is a nanosecond. */
 	ns /= frequency ? frequency : 1000000000U;
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-/* Only what has a name was there. */
+/* Keeps only those with a name. */
 static void raw_finish(struct metrics_raw *raw)
 {
 	struct java_metrics *m = &raw->m;

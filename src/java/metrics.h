@@ -53,7 +53,7 @@ struct java_metrics {
 	size_t n_collectors;
 	uint64_t safepoints;
 	uint64_t safepoint_ns;
-	uint64_t safepoint_sync_ns; /* of it, until all threads had stopped */
+	uint64_t safepoint_sync_ns; /* part of it: until all threads had stopped */
 	uint64_t threads;
 	uint64_t threads_daemon;
 	uint64_t threads_peak;

@@ -1,4 +1,4 @@
-/* src/java/metrics_each.c: a JVM's statistics as metrics of the registry. */
+/* src/java/metrics_each.c: a JVM's statistics as the registry's metrics. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

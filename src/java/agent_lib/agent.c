@@ -2,12 +2,12 @@
  * src/java/agent_lib/agent.c: the library loaded into a JVM whose own recorder cannot be used.
  *
  * It samples allocations, measures waits for monitors, and writes both into its session's ring. It
- * has no thread: decisions are made when an event arrives, so an idle JVM is not woken, and one
- * whose sonde has exited is rid of us at the next event. A JVM never unloads a library; after the
- * end no event is enabled, no capability held, and no memory mapped but the library's own.
+ * has no thread: decisions are made when an event arrives, so an idle JVM is never woken, and once
+ * sonde has exited, the library disables itself at the next event. A JVM never unloads a library;
+ * after the end, no event is enabled, no capability held, and only the library itself stays mapped.
  *
- * Any failure in here costs at most one event. Only old libc functions are called, so it runs
- * wherever a JVM runs.
+ * Any failure here costs at most one event. Only old libc functions are called, so it runs wherever
+ * a JVM runs.
  */
 #include <stddef.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 
 #include "java/agent_lib/session.h"
 
-#define DEFAULT_INTERVAL (512u << 10) /* the JVM's own, which all threads begin with */
+#define DEFAULT_INTERVAL (512u << 10) /* the JVM's default for new threads */
 #define MIN_INTERVAL (64u << 10)
 #define MAX_INTERVAL (1u << 30)
 #define MIN_WAIT_NS 100000ULL
 #define MAX_WAIT_NS 1000000000ULL
 #define FIRST_WAIT_NS 1000000ULL
 
-/* How many events there are per time; they shall be about 150 a second, whatever happens. */
+/* Target rate: about 150 events a second, whatever the load. */
 #define PACE_NS 6666667ULL
 #define PACE_WINDOW_NS 1000000000ULL
 #define PACE_WINDOW_EVENTS 64
@@ -33,7 +33,7 @@ struct pace {
 	uint32_t is_busy;
 };
 
-/* A thread's next sample is drawn when it has one: with the interval of that time, not of later. */
+/* A thread draws its next sample at the current one, so with the interval of that time. */
 #define MAX_DRAWN 4096
 struct drawn {
 	jvm thread; /* its JNI environment */
@@ -43,7 +43,7 @@ struct drawn {
 static struct {
 	jvm ti;
 	uint64_t interval_bytes;
-	uint64_t wait_ns; /* waits are added up until there are so many nanoseconds */
+	uint64_t wait_ns; /* waits are added up until they reach this */
 	uint64_t pending_ns, pending_waits;
 	struct pace allocs, locks;
 	struct drawn drawn[MAX_DRAWN];
@@ -68,7 +68,7 @@ static void wanted_capabilities(uint32_t wanted, uint64_t bits[TI_CAPABILITY_WOR
 		bits[0] |= 1ULL << TI_CAN_GENERATE_MONITOR_EVENTS;
 }
 
-/* As if we had never been there; the samplers of others can have the capability again. */
+/* Undoes everything, and releases the capability for other samplers. */
 static void agent_disable(void)
 {
 	uint64_t bits[TI_CAPABILITY_WORDS];
@@ -82,8 +82,8 @@ static void agent_disable(void)
 }
 
 /*
- * How the number of events shall change, as a power of two: more than twice too many are made
- * fewer, less than a quarter more. 0 while it is right, or too early to tell.
+ * How the number of events should change, as a power of two: fewer if more than twice the target,
+ * more if less than a quarter. 0 if it is right, or too early to tell.
  */
 static int pace_step(struct pace *p, uint64_t now)
 {
@@ -134,7 +134,7 @@ static void adapt_locks(uint64_t now)
 			 __ATOMIC_RELAXED);
 }
 
-/* The interval that this sample was drawn with; the next one is drawn with that of now. */
+/* The interval this sample was drawn with; the next one is drawn with the current interval. */
 static uint64_t drawn_with(jvm thread, uint64_t interval_now)
 {
 	uint32_t at = (uint32_t)(((uintptr_t)thread >> 4) * 0x9e3779b1u >> 20);
@@ -166,7 +166,7 @@ static void write_event(struct java_session *s, jvm ti, jvm jni, jvm_object thre
 	char *class_name = NULL;
 	int32_t n = 0;
 
-	/* One more than is kept, to learn whether there are more. */
+	/* One more than we keep, to detect truncation. */
 	if (ti_get_stack(ti, thread, (int32_t)depth + 1, frames, &n) != 0 || n < 0)
 		n = 0;
 	if ((uint32_t)n > depth) {
@@ -192,7 +192,7 @@ static void write_event(struct java_session *s, jvm ti, jvm jni, jvm_object thre
 		jni_delete_local_ref(jni, info.class_loader);
 }
 
-/* True when sonde is there; when not, we are not either. */
+/* True while sonde is alive; otherwise ends the session. */
 static bool is_wanted(struct java_session *s, uint64_t now)
 {
 	if (!java_session_is_forgotten(s, now))
@@ -223,7 +223,7 @@ static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_
 	java_session_leave(s);
 }
 
-/* The time lies in the thread's own storage, where a virtual thread finds it again. */
+/* The time is kept in thread-local storage, where a virtual thread finds it again. */
 static void on_enter(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 {
 	(void)jni;
@@ -232,7 +232,7 @@ static void on_enter(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 	(void)ti_set_local(ti, (const void *)(uintptr_t)now_ns());
 }
 
-/* Short waits are added up, and the sum goes to the one that makes it full. */
+/* Adds up short waits; the wait that completes the sum gets all of it. */
 static void on_wait(struct java_session *s, jvm ti, jvm jni, jvm_object thread, jvm_object object,
 		    uint64_t ns)
 {
@@ -318,7 +318,7 @@ static int agent_enable(struct java_session *s)
 	return r == 0 ? JAVA_RING_OK : JAVA_RING_ERR_EVENTS + r;
 }
 
-/* What was not enough for an event yet; nobody's stack, for it is that of many. */
+/* Writes the rest of the sum, without a stack, as it belongs to many. */
 static void write_pending(struct java_session *s)
 {
 	struct java_session_event e = {.kind = JAVA_RING_LOCK};
@@ -350,7 +350,7 @@ static int agent_start(jvm vm, const char *path)
 
 	if (r != JAVA_RING_OK)
 		return r;
-	/* Of a sonde that was killed. */
+	/* End the session of a killed sonde. */
 	agent_stop();
 	r = java_session_open(path);
 	if (r != JAVA_RING_OK)
@@ -368,7 +368,7 @@ static int agent_start(jvm vm, const char *path)
 __attribute__((visibility("default"))) int32_t Agent_OnAttach(jvm vm, char *options,
 							      void *reserved);
 
-/* "start,FILE" or "stop". The JVM calls it for one command at a time. */
+/* "start,FILE" or "stop". The JVM serializes the calls. */
 int32_t Agent_OnAttach(jvm vm, char *options, void *reserved)
 {
 	(void)reserved;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef const void *const *jvm_table;
-typedef jvm_table *jvm; /* JavaVM, JNIEnv and jvmtiEnv begin with a pointer to their table */
+typedef jvm_table *jvm; /* JavaVM, JNIEnv and jvmtiEnv start with a pointer to their table */
 typedef void *jvm_object;
 typedef void *jvm_method;
 
@@ -32,7 +32,7 @@ struct jvm_thread_info {
 	jvm_object class_loader;
 };
 
-#define JVMTI_VERSION 0x300B0000 /* that of JDK 11 */
+#define JVMTI_VERSION 0x300B0000 /* JDK 11's */
 
 enum {
 	VM_GET_ENV = 6,
@@ -57,7 +57,7 @@ enum {
 	TI_SET_HEAP_SAMPLING_INTERVAL = 156,
 };
 
-/* Events are numbered from 50 on, which is also their order among the callbacks. */
+/* Events are numbered from 50, in the order of their callbacks. */
 enum {
 	TI_EVENT_FIRST = 50,
 	TI_EVENT_CONTENDED_ENTER = 75,
@@ -66,7 +66,7 @@ enum {
 	TI_EVENT_END = 87,
 };
 
-/* Bits of the set of capabilities. */
+/* Bits of the capability set. */
 enum {
 	TI_CAN_GET_LINE_NUMBERS = 12,
 	TI_CAN_GENERATE_MONITOR_EVENTS = 28,
@@ -91,12 +91,12 @@ static inline jvm_object jni_get_object_class(jvm jni, jvm_object object)
 	return JVM_CALL(jni, JNI_GET_OBJECT_CLASS, jvm_object(*)(jvm, jvm_object), object);
 }
 
-/* The others return 0 or the number of an error. */
+/* The others return 0 or an error number. */
 #define TI_CALL(env, number, types, ...) JVM_CALL(env, (number)-1, int32_t(*) types, ##__VA_ARGS__)
 
 static inline int32_t ti_set_event(jvm ti, int enable, int32_t event)
 {
-	/* The function takes a thread at last, through "...". */
+	/* The thread is the last argument, passed through "...". */
 	return TI_CALL(ti, TI_SET_EVENT_NOTIFICATION_MODE, (jvm, int32_t, int32_t, jvm_object, ...),
 		       enable, event, NULL);
 }

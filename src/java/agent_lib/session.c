@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 struct java_session {
-	struct java_ring_header *header; /* shared, and the records behind it */
+	struct java_ring_header *header; /* shared; the records follow it */
 	size_t mapped_bytes;
-	uint64_t data_bytes; /* these are as they were at the start, whatever becomes of the file */
+	uint64_t data_bytes; /* copied at the start: the file may change */
 	uint64_t idle_ns;
 	uint64_t interval_bytes;
 	uint32_t wanted, depth;
@@ -20,9 +20,9 @@ struct java_session {
 };
 
 /*
- * A library that a JVM cannot unload has to keep its state somewhere. gate: 1 while the session is
- * on, plus 2 for each who is in it; who brings it to 0 unmaps the session, and only then there can
- * be another one.
+ * The JVM cannot unload the library, so its state is static. gate: 1 while the session is on, plus
+ * 2 for each thread in it. Whoever brings it to 0 unmaps the session; only then can another one
+ * start.
  */
 static uint64_t gate;
 static struct java_session *session;
@@ -63,7 +63,7 @@ bool java_session_end(struct java_session *s)
 	return __atomic_fetch_and(&gate, ~1ULL, __ATOMIC_ACQ_REL) & 1;
 }
 
-/* The file is sonde's work, but anybody may have changed it. */
+/* sonde made the file, but anyone may have changed it. */
 static bool header_is_sane(const struct java_ring_header *h, uint64_t file_bytes)
 {
 	return h->magic == JAVA_RING_MAGIC && h->data_bytes >= JAVA_RING_DATA_MIN &&
@@ -144,7 +144,7 @@ void java_session_tell(struct java_session *s, uint64_t interval_bytes)
 	__atomic_store_n(&s->header->interval_now, interval_bytes, __ATOMIC_RELAXED);
 }
 
-/* A clock of ours only: that of a container may differ from sonde's. */
+/* Uses our own clock only: a container's may differ from sonde's. */
 bool java_session_is_forgotten(struct java_session *s, uint64_t now_ns)
 {
 	uint64_t beat = __atomic_load_n(&s->header->beat, __ATOMIC_RELAXED);
@@ -170,8 +170,8 @@ static void ring_commit(struct java_ring_record_header *r, uint64_t position)
 }
 
 /*
- * len is a multiple of JAVA_RING_ALIGN. NULL when there is no room, or when somebody has written
- * over the positions, which must not lead us out of the ring.
+ * len is a multiple of JAVA_RING_ALIGN. NULL if there is no room, or if someone has overwritten the
+ * positions, which must not lead us out of the ring.
  */
 static void *ring_reserve(struct java_session *s, uint32_t len, uint64_t *ret_position)
 {
@@ -322,7 +322,7 @@ static uint64_t frame_hash(const struct jvm_frame *f)
 	return h ? h : 1;
 }
 
-/* Its slot in the table; 0, which is never given, when the table is three quarters full. */
+/* Its slot in the table; 0, which is never used, if the table is three quarters full. */
 static uint32_t frame_find(struct java_session *s, uint64_t hash)
 {
 	uint32_t at = (uint32_t)hash & (JAVA_RING_MAX_FRAMES - 1);
@@ -353,7 +353,7 @@ uint32_t java_session_frame(struct java_session *s, jvm ti, jvm jni, const struc
 {
 	uint32_t id = frame_find(s, frame_hash(frame));
 
-	/* Two threads may both write the names of a new frame; each before its own event. */
+	/* Two threads may both write the names of a new frame, each before its own event. */
 	if (id == 0 || __atomic_load_n(&s->is_named[id], __ATOMIC_ACQUIRE))
 		return id;
 	if (!frame_name(s, ti, jni, frame, id))

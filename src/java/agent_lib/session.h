@@ -15,24 +15,24 @@
 
 struct java_session; /* opaque */
 
-/* JAVA_RING_OK or one of JAVA_RING_ERR_. path: of a file that sonde has made. */
+/* JAVA_RING_OK or one of JAVA_RING_ERR_. path: a file created by sonde. */
 int java_session_open(const char *path);
-/* The session, if there is one; then java_session_leave() must follow. */
+/* The session, if there is one; java_session_leave() must follow. */
 struct java_session *java_session_enter(void);
 void java_session_leave(struct java_session *s);
-/* Ends it, by one who is in it; true for the first who does. Those who are in it may finish. */
+/* Ends it, called by a thread in it; true for the first to do so. Threads in it may finish. */
 bool java_session_end(struct java_session *s);
 
 uint32_t java_session_wanted(const struct java_session *s);
 uint32_t java_session_depth(const struct java_session *s);
 uint64_t java_session_interval(const struct java_session *s);
-/* Whether sonde has given no sign of life for too long. */
+/* Whether sonde has shown no sign of life for too long. */
 bool java_session_is_forgotten(struct java_session *s, uint64_t now_ns);
 void java_session_tell(struct java_session *s, uint64_t interval_bytes);
 
 /*
- * The id of a frame that this thread is in, so that its class cannot go away meanwhile; its names
- * are written before it is used for the first time. 0 when there is no room for more.
+ * The id of a frame this thread is in, so that its class cannot be unloaded meanwhile; writes its
+ * names before its first use. 0 if there is no room for more.
  */
 uint32_t java_session_frame(struct java_session *s, jvm ti, jvm jni, const struct jvm_frame *frame);
 

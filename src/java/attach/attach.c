@@ -40,8 +40,8 @@ static void trigger_name(const struct java_target *t, char *dst, size_t cap)
 }
 
 /*
- * The file that tells the JVM what the signal means; it must be its own user's. One that is there
- * already is somebody else's who asks just now: 0, and it is not ours to remove.
+ * Creates the file that tells the JVM what the signal means; the JVM's user must own it. If it
+ * exists, another tool is attaching right now: returns 0, and we must not remove it.
  */
 static int trigger_make(const struct java_attach *a, struct err *err)
 {
@@ -72,7 +72,7 @@ static int trigger_make(const struct java_attach *a, struct err *err)
 		       (int)a->target.id.pid, name, strerror(-r));
 }
 
-/* By a descriptor of the process, which cannot come to mean another one. */
+/* Through a pidfd, which cannot refer to another process. */
 static int trigger_signal(struct java_attach *a, struct err *err)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, a->target.id.pid, 0);
@@ -82,7 +82,7 @@ static int trigger_signal(struct java_attach *a, struct err *err)
 	if (pidfd < 0)
 		return err_set(err, -errno, "cannot signal process %d: %s", (int)id.pid,
 			       strerror(errno));
-	/* Looked at again at the last moment: an exec takes the handler away. */
+	/* Check again at the last moment: an exec removes the signal handler. */
 	r = java_target_read(&id, &a->target, err);
 	if (r == 0)
 		r = java_attach_check(a, err);
@@ -138,8 +138,8 @@ static int attach_trigger(struct java_attach *a, uint64_t deadline_ns, struct er
 }
 
 /*
- * Connects once, so that a JVM that listens already is not asked to. Anything in the place of its
- * socket that is not its own is a refusal: it could not make one there.
+ * Connects once, so that a JVM already listening gets no signal. Anything else in place of its
+ * socket is a refusal: the JVM could not create one there.
  */
 static int attach_try(const struct java_attach *a, uint64_t deadline_ns, struct err *err)
 {
@@ -196,7 +196,7 @@ void java_attach_clean(const struct proc_id *id)
 		(void)unlinkat(tmp, name, 0);
 }
 
-/* One request and its answer; leaves only the text in answer. */
+/* One request and its answer; keeps only the answer's text. */
 static int attach_ask(struct java_attach *a, unsigned int version, const char *operation,
 		      const char *arg, struct buf *answer, struct err *err)
 {
@@ -236,7 +236,7 @@ static int attach_ask(struct java_attach *a, unsigned int version, const char *o
 	return 0;
 }
 
-/* JVMs that know more than version 1 say so; the others do not know the question. */
+/* JVMs that know more than version 1 say so; others do not know the request. */
 static int attach_negotiate(struct java_attach *a, struct err *err)
 {
 	_cleanup_(buf_release) struct buf answer = buf_with_max((size_t)64 << 10);

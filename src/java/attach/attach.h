@@ -23,33 +23,33 @@
 
 struct java_attach; /* opaque */
 
-/* A JVM answers within 60 ms; where 50 processes want each CPU, within a minute. */
+/* A JVM answers within 60 ms; with 50 processes per CPU, within a minute. */
 #define JAVA_ATTACH_TIMEOUT_NS (60ULL * 1000000000)
 #define JAVA_ATTACH_ANSWER_MAX ((size_t)4 << 20)
 
 /*
- * Makes the JVM listen unless it does already. -ENOTSUP: it takes no commands. -EAGAIN: it is still
- * starting, or stopped; it got no signal and can be asked later. -ETIMEDOUT: it was asked by signal
- * and does not listen; do not ask it again. timeout_ns is for this and for each command later; 0
- * means JAVA_ATTACH_TIMEOUT_NS.
+ * Makes the JVM listen unless it already does. -ENOTSUP: it accepts no commands. -EAGAIN: it is
+ * still starting, or stopped; it got no signal and can be asked later. -ETIMEDOUT: it got the
+ * signal but does not listen; do not ask again. timeout_ns applies to this and to each later
+ * command; 0 means JAVA_ATTACH_TIMEOUT_NS.
  */
 int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_attach **ret_attach,
 		     struct err *err);
-void java_attach_close(struct java_attach *attach); /* NULL is fine; the JVM goes on listening */
+void java_attach_close(struct java_attach *attach); /* NULL is fine; the JVM keeps listening */
 DEFINE_CLEANUP(struct java_attach, java_attach_close)
 
 const struct java_vm *java_attach_vm(const struct java_attach *attach);
-/* Borrowed: the JVM's /tmp, a path descriptor that outlives the JVM. */
+/* Borrowed: the JVM's /tmp, an O_PATH descriptor that outlives the JVM. */
 int java_attach_tmp(const struct java_attach *attach);
 
 /*
- * What `jcmd PID command` prints, in answer, which is cleared before; its maximum holds, or
- * JAVA_ATTACH_ANSWER_MAX when it has none. The JVM's words can be anything. Success says that there
- * was an answer, not that the command did what it should: some of them fail with status 0.
- * -EPROTO: the JVM says that it failed. One command at a time.
+ * Stores what `jcmd PID command` prints in answer, clearing it first; its maximum applies, or
+ * JAVA_ATTACH_ANSWER_MAX if it has none. The text is untrusted. Success means that there was an
+ * answer, not that the command worked: some fail with status 0. -EPROTO: the JVM reports a failure.
+ * One command at a time.
  */
 int java_attach_jcmd(struct java_attach *attach, const char *command, struct buf *answer,
 		     struct err *err);
 
-/* Removes the file that asks a JVM to listen, where one of us was killed before it could. */
+/* Removes the file that asks a JVM to listen, left by a killed sonde. */
 void java_attach_clean(const struct proc_id *id);

@@ -7,8 +7,8 @@
 #include "java/attach/state.h"
 
 /*
- * Without counters the command line and the environment are what is left to look at. An option
- * may also come from a file; then the JVM prints its threads, once.
+ * Without counters, only the command line and the environment are left to check. The option may
+ * also come from a file; then the JVM prints its threads, once.
  */
 static bool check_is_disabled(pid_t pid)
 {
@@ -52,7 +52,7 @@ static int check_signal(const struct java_target *t, struct err *err)
 	return 0;
 }
 
-/* Whether the JVM itself can make its socket there. */
+/* Whether the JVM can create its socket there. */
 static int check_tmp(const struct java_attach *a, struct err *err)
 {
 	int pid = (int)a->target.id.pid;
@@ -60,7 +60,9 @@ static int check_tmp(const struct java_attach *a, struct err *err)
 
 	if (fstat(a->tmp, &st) < 0)
 		return err_set(err, -errno, "process %d: cannot access its /tmp", pid);
-	/* Its further groups are not known here: one that may write is taken for one of them. */
+	/*
+	 * Its supplementary groups are unknown: assume that a group with write permission is one.
+	 */
 	if (a->target.euid != 0 && !(st.st_mode & (S_IWOTH | S_IWGRP)) &&
 	    !(st.st_uid == a->target.euid && st.st_mode & S_IWUSR))
 		return err_set(err, -ENOTSUP,

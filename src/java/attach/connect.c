@@ -24,7 +24,7 @@ int java_attach_can_be(const struct java_target *t, struct err *err)
 	return 0;
 }
 
-/* The socket itself as a path descriptor: it cannot be swapped for a link any more. */
+/* Opens the socket as an O_PATH descriptor, so that it cannot be swapped for a link. */
 static int connect_find(const struct java_attach *a, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -41,7 +41,7 @@ static int connect_find(const struct java_attach *a, int *ret_fd)
 	return 0;
 }
 
-/* The kernel notes who we are, for the JVM to look at, inside connect(). */
+/* connect() records our credentials, which the JVM checks. */
 static int connect_as(const struct java_target *t, int fd, int found)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -57,7 +57,7 @@ static int connect_as(const struct java_target *t, int fd, int found)
 	return r;
 }
 
-/* Who listens there: it must be the JVM, and nobody who put a socket in its place. */
+/* The listener must be the JVM, not someone who put a socket in its place. */
 static int connect_check_peer(const struct java_attach *a, int fd, struct err *err)
 {
 	struct ucred peer = {};
@@ -82,7 +82,7 @@ int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		r = fd < 0 ? -errno : connect_as(&a->target, fd, found);
 	}
-	/* Others are being answered. */
+	/* The JVM is busy with others. */
 	while (r == -EAGAIN && clock_mono_ns() < deadline_ns) {
 		clock_sleep_ns(20 * NS_PER_MS);
 		r = connect_as(&a->target, fd, found);
@@ -92,7 +92,7 @@ int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *
 			       "process %d: /tmp/.java_pid%d is not a socket owned by its user",
 			       (int)a->target.id.pid, (int)a->target.inner_pid);
 	if (r < 0)
-		/* A socket that nobody listens on is one that an earlier process has left. */
+		/* A socket without a listener was left by an earlier process. */
 		return err_set(err, r == -ECONNREFUSED ? -ENOENT : r,
 			       "cannot connect to the JVM of process %d: %s", (int)a->target.id.pid,
 			       strerror(-r));

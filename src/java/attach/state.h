@@ -7,19 +7,19 @@
 struct java_attach {
 	struct java_vm vm;
 	struct java_target target;
-	int tmp; /* its /tmp, a path descriptor */
+	int tmp; /* its /tmp, an O_PATH descriptor */
 	uint64_t timeout_ns;
-	unsigned int version; /* of the protocol; 0: not asked yet */
+	unsigned int version; /* of the protocol; 0: unknown yet */
 };
 
-/* All that must hold before the signal; target has been read just now. */
+/* Everything that must hold before the signal; target must be fresh. */
 int java_attach_check(const struct java_attach *attach, struct err *err);
 
 /*
- * A connected socket that does not block. -ENOENT: it does not listen. -EPERM: something that is
- * not its own is in the place of its socket.
+ * A connected, nonblocking socket. -ENOENT: it does not listen. -EPERM: something else is in place
+ * of its socket.
  */
 int java_attach_connect(const struct java_attach *attach, uint64_t deadline_ns, int *ret_fd,
 			struct err *err);
-/* Whether we may take its user and group; tried out. */
+/* Tries whether we may take its user and group. */
 int java_attach_can_be(const struct java_target *target, struct err *err);

@@ -16,8 +16,8 @@
 #define TARGET_WORDS_MAX ((size_t)128 << 10)
 
 /*
- * The text behind "name:\t" at the start of a line. Searched with the newline before it, for the
- * first line of the file is a name that the target chose.
+ * The text after "name:\t" at the start of a line. Search with the preceding newline, because the
+ * target chose the name in the first line.
  */
 static const char *status_field(const char *text, const char *name)
 {
@@ -26,7 +26,7 @@ static const char *status_field(const char *text, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* The n-th number (from 0) of a field; the last one when the line ends before. */
+/* The n-th number (from 0) of a field; the last one if there are fewer. */
 static bool status_number(const char *text, const char *name, int base, size_t n,
 			  uint64_t *ret_number)
 {

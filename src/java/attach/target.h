@@ -2,9 +2,9 @@
  * src/java/attach/target.h: a process as it sees itself: its pid in its own namespace, its user,
  * its /tmp.
  *
- * A JVM is reached through files in its own /tmp, controlled by the target and anybody who can
- * write there. That directory is opened once, inside the target's root, and everything in it is
- * accessed through the descriptor, without following links.
+ * A JVM is reached through files in its own /tmp, controlled by the target and anyone who can write
+ * there. That directory is opened once, inside the target's root, and everything in it is accessed
+ * through the descriptor, without following links.
  */
 #pragma once
 
@@ -17,26 +17,26 @@
 
 struct java_target {
 	struct proc_id id;
-	pid_t inner_pid; /* its number for itself */
+	pid_t inner_pid; /* its pid in its own namespace */
 	uid_t euid;
 	gid_t egid;
 	uint64_t caught; /* signals with a handler: bit 0 is signal 1 */
 	char state;	 /* R, S, D, T, t, Z, X */
 };
 
-/* -ESRCH when the process is gone, or is another one by now. */
+/* -ESRCH if the process has exited, or its pid was reused. */
 int java_target_read(const struct proc_id *id, struct java_target *ret_target, struct err *err);
-/* From the text of /proc/PID/status; sets all but id. -EBADMSG when a field is missing. */
+/* From the text of /proc/PID/status; sets everything but id. -EBADMSG if a field is missing. */
 int java_target_parse(const char *status, struct java_target *ret_target);
 
-/* The /tmp inside its root, as a path descriptor. */
+/* The /tmp inside its root, as an O_PATH descriptor. */
 int java_target_open_tmp(const struct java_target *target, int *ret_fd, struct err *err);
-/* A path of its file system, as a path descriptor; links are followed inside its root. */
+/* A path in its file system, as an O_PATH descriptor; follows links inside its root. */
 int java_target_open_path(pid_t pid, const char *path, uint64_t flags, int *ret_fd);
 
 /*
- * What the process was started with: its arguments or its environment, NUL-terminated each. Only
- * the first 128 KB; empty when they cannot be read.
+ * The process's arguments or its environment, each NUL-terminated. Only the first 128 KB; empty if
+ * unreadable.
  */
 struct buf;
 void java_target_read_words(pid_t pid, const char *file, struct buf *words);

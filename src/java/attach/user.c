@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The group first: who is not root any more may not change it. */
+/* The group first: without root we could not change it. */
 static int self_set(uid_t euid, gid_t egid)
 {
 	if (syscall(SYS_setresgid, -1, egid, -1) < 0)
@@ -18,7 +18,7 @@ static int self_set(uid_t euid, gid_t egid)
 	return syscall(SYS_setresuid, -1, euid, -1) < 0 ? -errno : 0;
 }
 
-/* Always possible. Were it not, going on as somebody else would be worse than ending. */
+/* Always succeeds. If not, abort: going on as another user would be worse. */
 void java_user_return(const struct java_user *self)
 {
 	if (!self->changed)
@@ -26,7 +26,7 @@ void java_user_return(const struct java_user *self)
 	if (syscall(SYS_setresuid, -1, self->euid, -1) < 0 ||
 	    syscall(SYS_setresgid, -1, self->egid, -1) < 0)
 		abort();
-	/* The kernel takes it away with each change, for the whole process. */
+	/* The kernel clears it with each change, for the whole process. */
 	if (self->dumpable == 1)
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
@@ -39,7 +39,7 @@ int java_user_become(const struct java_target *target, struct java_user *ret_sel
 		.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0),
 	};
 
-	/* Who has only capabilities would lose them on the way back from root. */
+	/* A process that only has capabilities would lose them when returning from root. */
 	if (self.euid != 0 && target->euid == 0)
 		return -EPERM;
 	self.changed = self.euid != target->euid || self.egid != target->egid;

@@ -76,7 +76,7 @@ static int wire_send(int fd, struct view request, uint64_t deadline_ns)
 static int wire_receive(int fd, uint64_t deadline_ns, struct buf *answer)
 {
 	for (;;) {
-		/* Who sends byte after byte must not keep us longer than who sends none. */
+		/* Sending byte by byte must not hold us longer than sending nothing. */
 		int r = clock_mono_ns() >= deadline_ns ? -ETIMEDOUT : 0;
 		char piece[WIRE_PIECE];
 		ssize_t n;
@@ -91,7 +91,10 @@ static int wire_receive(int fd, uint64_t deadline_ns, struct buf *answer)
 		else if (errno == EAGAIN)
 			r = wire_wait(fd, POLLIN, deadline_ns);
 		else if (errno != EINTR)
-			/* Hung up with our request half read: what it said still counts. */
+			/*
+			 * The JVM hung up without reading all of the request: its answer still
+			 * counts.
+			 */
 			return errno == ECONNRESET && answer->len ? 0 : -errno;
 		if (r < 0)
 			return r;
@@ -103,7 +106,7 @@ int java_wire_exchange(int fd, struct view request, uint64_t deadline_ns, struct
 {
 	int r = wire_send(fd, request, deadline_ns);
 
-	/* A JVM that does not like the request answers and hangs up before it has read it all. */
+	/* A JVM that rejects the request answers and hangs up before reading all of it. */
 	if (r == 0 || r == -EPIPE)
 		r = wire_receive(fd, deadline_ns, answer);
 	if (r == -ETIMEDOUT)

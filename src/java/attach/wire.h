@@ -22,8 +22,8 @@ int java_wire_request(unsigned int version, const char *operation, const char *a
 		      struct buf *request);
 
 /*
- * Sends the request and takes the answer up to its end, within the maximum of the buffer and before
- * deadline_ns (clock_mono_ns). fd does not block. -ETIMEDOUT, -E2BIG, -EPIPE: it hung up first.
+ * Sends the request and receives the answer up to its end, within the buffer's maximum and before
+ * deadline_ns (clock_mono_ns). fd is nonblocking. -ETIMEDOUT, -E2BIG, -EPIPE: it hung up first.
  */
 int java_wire_exchange(int fd, struct view request, uint64_t deadline_ns, struct buf *answer,
 		       struct err *err);

@@ -18,27 +18,27 @@
 
 #define ASYNC_PREFIX "libsonde-async-"
 #define ASYNC_FILE "async.jfr"
-/* It prints to the JVM's own output unless every command says not to. */
+/* It prints to the JVM's output unless every command says otherwise. */
 #define ASYNC_STOP "stop,loglevel=none"
 #define ASYNC_MAX_LIBRARY ((size_t)32 << 20)
 #define ASYNC_PIECE ((size_t)1 << 20)
-#define ASYNC_MAX_READ ((uint64_t)512 << 20) /* at a time, so that no JVM can keep us */
+#define ASYNC_MAX_READ ((uint64_t)512 << 20) /* per read, so that no JVM can hold us up */
 #define ASYNC_MIN_CHUNK_NS (5 * NS_PER_SEC)
-/* It ends by itself when we do not begin anew before: after kill -9 there is nobody to stop it. */
+/* It stops by itself unless restarted before this: after kill -9 nobody is left to stop it. */
 #define ASYNC_LEASE_NS (600 * NS_PER_SEC)
 
 struct java_async {
 	struct proc_id id;
 	struct java_vm vm;
-	struct java_async_options options; /* without the borrowed */
+	struct java_async_options options; /* without borrowed members */
 	struct java_place *place;
 	uint64_t begun_ns;
-	char library[2 * JAVA_PLACE_PATH]; /* as the JVM knows it */
+	char library[2 * JAVA_PLACE_PATH]; /* the path as the JVM sees it */
 	char file[JAVA_PLACE_PATH];
-	int fd; /* of that file, made by us */
+	int fd; /* of that file, which we created */
 	uint64_t at;
 	struct java_jfr *jfr;
-	/* For who takes while another reads; not held while anybody waits for the JVM. */
+	/* Protects readers against each other; never held while waiting for the JVM. */
 	pthread_mutex_t reading;
 	struct java_jfr_profiler *profiler;
 	bool is_on;
@@ -57,8 +57,8 @@ void java_async_stats(struct java_async *a, struct java_jfr_profiler_stats *ret_
 }
 
 /*
- * Our file system is gone when we are, and with it the path to the library. But the JVM's loader
- * knows it by the path it was loaded with, which the name of the file tells.
+ * Our file system disappears with us, and with it the path to the library. But the JVM's loader
+ * knows it by the path it was loaded from, which follows from the file name.
  */
 int java_async_find(const struct proc_maps *maps, char *dst, size_t cap)
 {
@@ -106,7 +106,7 @@ static int async_check(struct java_async *a, struct err *err)
 	return 0;
 }
 
-/* Under a name of ours with the directory's in it. */
+/* Uses our own name, which includes the directory's. */
 static int async_place_library(struct java_async *a, const char *path, struct err *err)
 {
 	_cleanup_(buf_release) struct buf bytes = buf_with_max(ASYNC_MAX_LIBRARY);
@@ -114,7 +114,7 @@ static int async_place_library(struct java_async *a, const char *path, struct er
 	const char *token;
 	int r, code;
 
-	/* One that is there may still be on, for a sonde that was killed. */
+	/* A library already there may still be active for a sonde that was killed. */
 	if (a->library[0] &&
 	    java_jvmti_load(java_place_attach(a->place), a->library, ASYNC_STOP, &code, NULL) == 0)
 		return 0;
@@ -209,7 +209,7 @@ int java_async_start(const struct proc_id *id, const struct java_async_options *
 		return r;
 	java_place_path(a->place, ASYNC_FILE, a->file);
 	r = async_place_library(a, o->library, err);
-	/* Made by us, so that it need not be looked for by name. */
+	/* Created by us, so it need not be searched by name. */
 	if (r == 0)
 		r = java_place_create(a->place, ASYNC_FILE, true, &a->fd, err);
 	if (r == 0)
@@ -245,7 +245,7 @@ static int async_broken(const struct java_async *a, struct err *err)
 		       (int)a->id.pid);
 }
 
-/* All bytes of a chunk that is finished. */
+/* Feeds all bytes of a finished chunk. */
 static int async_feed(struct java_async *a, uint64_t len, struct err *err)
 {
 	_cleanup_(buf_release) struct buf piece = buf_with_max(ASYNC_PIECE);
@@ -279,7 +279,7 @@ static int async_read(struct java_async *a, struct err *err)
 	while (a->at - from < ASYNC_MAX_READ) {
 		ssize_t n = io_pread_full(a->fd, header, sizeof(header), a->at);
 
-		/* It has not begun the next one. */
+		/* The next chunk has not begun. */
 		if (n >= 0 && (size_t)n < sizeof(header))
 			return 0;
 		len = n < 0 ? -EBADMSG : java_async_chunk_len(view_of(header, (size_t)n));
@@ -290,7 +290,7 @@ static int async_read(struct java_async *a, struct err *err)
 		r = async_feed(a, (uint64_t)len, err);
 		if (r < 0)
 			return err_prefix(err, r, "process %d", (int)a->id.pid);
-		/* What was read takes no memory any more; the file only seems to grow. */
+		/* Free what was read; the file only appears to grow. */
 		(void)fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)a->at,
 				(off_t)len);
 		a->at += (uint64_t)len;
@@ -298,7 +298,7 @@ static int async_read(struct java_async *a, struct err *err)
 	return 0;
 }
 
-/* A new lease is a new session, which begins the file anew. */
+/* A new lease is a new session, which starts a new file. */
 static int async_renew(struct java_async *a, struct err *err)
 {
 	int r = async_command(a, ASYNC_STOP, err);

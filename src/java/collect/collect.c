@@ -22,15 +22,15 @@ struct java_collect {
 	void *state;
 	struct proc_id id;
 	int64_t began_ns;
-	/* Of what is read; never held while anybody waits for the JVM. */
+	/* Protects what is read; never held while waiting for the JVM. */
 	pthread_mutex_t reading;
-	atomic_bool ending; /* what is left is read by stop */
-	atomic_int broken;  /* what went wrong so that it cannot be read any more; 0: nothing */
+	atomic_bool ending; /* stop reads the rest */
+	atomic_int broken;  /* why it can no longer be read; 0: it can */
 };
 
 /*
- * The note of what an earlier one has left would be replaced by ours: it is done with first, under
- * the lock that whoever works on this JVM holds.
+ * Our note would replace the one an earlier sonde left, so undo that one first, with the lock held
+ * by whoever works on this JVM.
  */
 static int collect_clear(const struct proc_id *id, const char *state_dir, struct err *err)
 {
@@ -50,7 +50,7 @@ static int collect_clear(const struct proc_id *id, const char *state_dir, struct
 	return r;
 }
 
-/* What the first way says counts: that is what a user can do something about. */
+/* Report the error of the first method: that is what a user can fix. */
 static int collect_begin(struct java_collect *c, const struct java_collect_options *o,
 			 struct err *err)
 {
@@ -97,7 +97,7 @@ void java_collect_free(struct java_collect *c)
 	free(c);
 }
 
-/* What cannot be read any more has ended, also where the JVM goes on. */
+/* If it can no longer be read, it has ended, even if the JVM goes on. */
 static int collect_read(struct java_collect *c, struct err *err)
 {
 	int r = atomic_load(&c->ending) ? 0 : c->collector->read(c->state, err);

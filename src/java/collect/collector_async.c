@@ -31,7 +31,7 @@ static const struct java_vm *async_vm(const void *state)
 	return java_async_vm(state);
 }
 
-/* What cannot be read any more has ended, also where the JVM goes on. */
+/* If it can no longer be read, it has ended, even if the JVM goes on. */
 static int async_keep(void *state, struct err *err)
 {
 	const struct proc_id *id = &java_async_vm(state)->id;

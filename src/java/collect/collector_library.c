@@ -9,7 +9,7 @@
 #include "java/collect/collector.h"
 #include "java/jvmti/jvmti.h"
 
-/* It ends by itself when nobody has read for so many intervals, and not within a minute. */
+/* It ends by itself if not read for this many intervals, and for at least a minute. */
 #define LIBRARY_IDLE_INTERVALS 4
 #define LIBRARY_IDLE_NS (60 * NS_PER_SEC)
 

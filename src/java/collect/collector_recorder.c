@@ -9,17 +9,17 @@
 #include "java/collect/collector.h"
 #include "java/jfr/follow.h"
 
-/* Of one reading: many times what a JVM writes between two. The rest comes with the next one. */
+/* Per read: many times what a JVM writes between two. The rest follows with the next one. */
 #define RECORDER_MAX_EVENTS ((uint64_t)4 << 20)
 
 struct recorder {
-	/* Of the side that gives commands; the descriptor of its directory does not change. */
+	/* Used by the side that sends commands; the descriptor of its directory never changes. */
 	struct java_recording *recording;
-	/* Of the side that reads. */
+	/* Used by the side that reads. */
 	struct java_jfr_follow *follow;
 	struct java_jfr_profiler *profiler;
-	uint64_t unread;	/* of parsers that are no more, and */
-	uint64_t parser_unread; /* of the one there is */
+	uint64_t unread;	/* of closed parsers, and */
+	uint64_t parser_unread; /* of the current one */
 };
 
 static void recorder_free(void *state)
@@ -90,7 +90,7 @@ static int recorder_finish(void *state, struct err *err)
 	return java_recording_rotate(c->recording, err);
 }
 
-/* A parser that met a malformed file is replaced, and begins to count anew. */
+/* A parser that met a malformed file is replaced, and its counter starts again. */
 static void recorder_count(struct recorder *c)
 {
 	const struct java_jfr *parser = java_jfr_follow_parser(c->follow);
@@ -137,8 +137,8 @@ static int recorder_stop(void *state, struct err *err)
 }
 
 /*
- * The files say until when they go, by the JVM's clock; an answer of it may come much later. What
- * they say may be anything.
+ * The files tell how far they reach, by the JVM's clock; a JVM's answer may come much later. The
+ * value is untrusted.
  */
 static void recorder_until(const void *state, struct java_collect_window *w)
 {

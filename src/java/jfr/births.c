@@ -3,10 +3,10 @@
 
 #include "base/cleanup.h"
 
-#define BIRTHS_MAX ((size_t)1 << 20) /* threads; beyond it nothing is left out */
-/* A recording that begins so soon after the JVM misses nothing to speak of. */
+#define BIRTHS_MAX ((size_t)1 << 20) /* threads; beyond that nothing is left out */
+/* A recording that starts this soon after the JVM misses almost nothing. */
 #define BIRTHS_JVM_MS 5000
-/* A file that begins so long after its recording has none of the first samples. */
+/* A file that starts this long after its recording has no first samples. */
 #define BIRTHS_FILE_MS 5000
 
 void java_jfr_births_release(struct java_jfr_births *b)
@@ -53,7 +53,7 @@ void java_jfr_births_recording(struct java_jfr_births *b, int64_t start_ms)
 		b->recording_start_ms = start_ms;
 }
 
-/* Halves: forged times must not overflow. */
+/* Halved, so that forged times cannot overflow. */
 static bool all_are_older(const struct java_jfr_births *b)
 {
 	int64_t file_ms = b->file_start_ns / 1000000;
@@ -75,12 +75,12 @@ void java_jfr_births_settle(struct java_jfr_births *b,
 	for (size_t i = 0; i < n; i++) {
 		if (older && !map_get(&b->born, list[i].thread, &born))
 			drop(arg, &list[i]);
-		/* Without memory a thread may be taken for a new one again. */
+		/* If out of memory, a thread may be taken for a new one again. */
 		(void)map_put(&b->known, list[i].thread, 1);
 	}
 	buf_clear(&b->list);
 	map_release(&b->firsts);
-	/* Most of those are known by now. */
+	/* Most of them are known by now. */
 	if (b->born.len > BIRTHS_MAX / 2)
 		map_release(&b->born);
 }

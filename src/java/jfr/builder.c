@@ -8,7 +8,7 @@
 #include "base/sum.h"
 #include "java/jfr/names.h"
 
-#define BUILDER_MAX_DEPTH 2048 /* the most that a JVM can be asked for */
+#define BUILDER_MAX_DEPTH 2048 /* the maximum of a JVM */
 #define BUILDER_MAX_SUMS ((size_t)1 << 20)
 /* Leaves room for the samples of that many sums. */
 #define BUILDER_MAX_BYTES (PROFILE_MAX_BYTES - ((size_t)96 << 20))
@@ -50,7 +50,7 @@ void java_jfr_builder_release(struct java_jfr_builder *b)
 	*b = (struct java_jfr_builder){0};
 }
 
-/* A function by the name that lies in text. */
+/* A function, by its name in text. */
 static int add_function(struct java_jfr_builder *b, uint32_t *ret_function)
 {
 	struct profile_function f = {0};
@@ -96,7 +96,7 @@ static int add_remark(struct java_jfr_builder *b, const char *remark, uint32_t *
 	return r < 0 ? r : add_location(b, function, 0, ret_location);
 }
 
-/* async-profiler's frames of code that is not Java have the library for a class. */
+/* In async-profiler, native frames have the library as their class. */
 static bool is_native(const struct java_jfr_stack *s, const struct java_jfr_frame *f,
 		      struct view class_name)
 {
@@ -168,7 +168,7 @@ static int add_thread(struct java_jfr_builder *b, const struct java_jfr *j,
 	if (java_jfr_thread(j, v, &thread)) {
 		struct view name = thread.java_name.len ? thread.java_name : thread.os_name;
 
-		/* Most virtual threads have no name, and their number tells nothing. */
+		/* Most virtual threads have no name, and their id means nothing. */
 		r = name.len == 0 && thread.is_virtual
 			    ? buf_append_str(&b->text, "virtual")
 			    : java_jfr_names_thread(&b->text, name, b->options.fold_threads);
@@ -333,7 +333,7 @@ int java_jfr_builder_finish(struct java_jfr_builder *b, const struct java_jfr_bu
 
 	for (size_t t = 0; r == 0 && t < n_types; t++)
 		r = registry_type_add(b->profile, types[t].type);
-	/* What was already added must come out, so the limit is for what came before. */
+	/* Everything added must be emitted, so the lower limit applied only until here. */
 	profile_limit(b->profile, PROFILE_MAX_BYTES);
 	if (r == 0)
 		r = add_samples(b, types, n_types);

@@ -14,9 +14,9 @@
 
 struct java_jfr_builder_options {
 	bool label_threads;
-	bool label_classes; /* of what was allocated */
+	bool label_classes; /* of allocated objects */
 	bool fold_threads;  /* pool-1-thread-7 becomes pool-#-thread-# */
-	size_t max_bytes;   /* of the profile before its samples; 0: as much as a profile can be */
+	size_t max_bytes;   /* of the profile before its samples; 0: the maximum of a profile */
 };
 
 struct java_jfr_sum {
@@ -43,15 +43,15 @@ struct java_jfr_builder {
 	struct buf sums; /* of struct java_jfr_sum */
 	struct buf text;
 	uint64_t no_stack, truncated;
-	uint64_t lost; /* events beyond the limit of memory */
+	uint64_t lost; /* events over the memory limit */
 	bool is_full;
 };
 
-/* -ENOMEM. Zeroed may be released. */
+/* -ENOMEM. A zeroed one may be released. */
 int java_jfr_builder_init(struct java_jfr_builder *b,
 			  const struct java_jfr_builder_options *options);
 void java_jfr_builder_release(struct java_jfr_builder *b);
-/* ret_sum: where it went, or SIZE_MAX when it was lost. NULL when nobody asks. */
+/* ret_sum: its index, or SIZE_MAX if it was lost. May be NULL. */
 int java_jfr_builder_add(struct java_jfr_builder *b, const struct java_jfr *j,
 			 const struct java_jfr_event *e, const struct java_jfr_sample *s,
 			 size_t *ret_sum);
@@ -62,6 +62,6 @@ struct java_jfr_builder_type {
 	enum type_id type;
 	size_t value; /* index in the sums */
 };
-/* Makes the profile of what was added; the builder is then as after init. */
+/* Builds the profile of what was added, and resets the builder to its state after init. */
 int java_jfr_builder_finish(struct java_jfr_builder *b, const struct java_jfr_builder_type *types,
 			    size_t n_types, struct profile **ret_profile, struct err *err);

@@ -25,9 +25,9 @@ struct java_jfr_chunk {
 	uint8_t state;
 };
 
-/* -EBADMSG, -ENOTSUP. Offsets are checked against the size where the header is complete. */
+/* -EBADMSG, -ENOTSUP. If the header is complete, offsets are checked against the size. */
 int java_jfr_chunk_parse(struct view bytes, struct java_jfr_chunk *ret_chunk, struct err *err);
-/* Whether there is metadata, without which nothing can be read. */
+/* Whether there is metadata; without it nothing is readable. */
 bool java_jfr_chunk_is_readable(const struct java_jfr_chunk *c);
-/* Ticks of this chunk in ns. Stops at the ends of int64_t. */
+/* Converts ticks of this chunk to ns, clamped to int64_t. */
 int64_t java_jfr_chunk_ns(const struct java_jfr_chunk *c, int64_t ticks);

@@ -1,4 +1,4 @@
-/* src/java/jfr/cursor.c: the six ways in which JFR writes a string. */
+/* src/java/jfr/cursor.c: the six encodings of a string in JFR. */
 #include "java/jfr/cursor.h"
 
 #include "base/cleanup.h"
@@ -36,7 +36,7 @@ static bool is_low(uint32_t unit)
 	return unit >= 0xdc00 && unit < 0xe000;
 }
 
-/* UTF-16 units, each a number of its own; half a pair becomes U+FFFD. */
+/* UTF-16 units, each as a number; an unpaired surrogate becomes U+FFFD. */
 static int read_chars(struct java_jfr_cursor *c, uint64_t n, struct buf *out)
 {
 	uint32_t high = 0;

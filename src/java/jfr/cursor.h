@@ -41,8 +41,8 @@ static inline uint8_t java_jfr_byte(struct java_jfr_cursor *c)
 }
 
 /*
- * Seven bits a byte, the least significant first; the ninth byte has eight, so there is never a
- * tenth. Padding is normal: writers leave room for a size that they know later.
+ * Seven bits per byte, least significant first; the ninth byte has eight, so there is never a
+ * tenth. Padding is normal: writers reserve room for a size they learn later.
  */
 static inline uint64_t java_jfr_varint(struct java_jfr_cursor *c)
 {
@@ -80,7 +80,7 @@ static inline uint64_t java_jfr_big_endian(struct java_jfr_cursor *c, unsigned i
 	return value;
 }
 
-/* How many things of at least one byte follow; bad when there is no room for them. */
+/* A count of items of at least one byte each; bad if they cannot fit. */
 static inline uint64_t java_jfr_count(struct java_jfr_cursor *c)
 {
 	uint64_t n = java_jfr_varint(c);
@@ -90,7 +90,7 @@ static inline uint64_t java_jfr_count(struct java_jfr_cursor *c)
 
 enum java_jfr_text_kind {
 	JAVA_JFR_TEXT_NULL,
-	JAVA_JFR_TEXT_BYTES,   /* in the bytes that are read */
+	JAVA_JFR_TEXT_BYTES,   /* in the input bytes */
 	JAVA_JFR_TEXT_SCRATCH, /* in scratch, from offset number */
 	JAVA_JFR_TEXT_KEY,     /* number is its key in the pool of strings */
 };
@@ -98,8 +98,8 @@ enum java_jfr_text_kind {
 struct java_jfr_text {
 	enum java_jfr_text_kind kind;
 	uint64_t number;
-	struct view bytes; /* of SCRATCH only the length: scratch may move */
+	struct view bytes; /* for SCRATCH only the length: scratch may move */
 };
 
-/* UTF-8, whatever the encoding was. Without scratch the string is walked over only. */
+/* UTF-8, whatever the encoding was. Without scratch the string is only skipped. */
 struct java_jfr_text java_jfr_read_text(struct java_jfr_cursor *c, struct buf *scratch);

@@ -15,12 +15,11 @@
 #include "base/clock.h"
 
 #define FOLLOW_NAME_MAX 160	 /* of a directory and a file */
-#define FOLLOW_MAX_ENTRIES 65536 /* looked at, of one directory */
-#define FOLLOW_MAX_FILES 64	 /* begun by one call */
+#define FOLLOW_MAX_ENTRIES 65536 /* to scan, per directory */
+#define FOLLOW_MAX_FILES 64	 /* opened per call */
 /*
- * A JVM makes the next file, then finishes the last one, which takes seconds where it does not get
- * the CPU. Only one that neither grows nor ends for so long, and for some calls, was left by its
- * writer.
+ * A JVM creates the next file, then finishes the last one, which takes seconds if it gets no CPU. A
+ * file counts as abandoned only if it neither grows nor ends for this long, and for several calls.
  */
 #define FOLLOW_PATIENCE_NS (30 * NS_PER_SEC)
 #define FOLLOW_PATIENCE 3
@@ -29,10 +28,10 @@ struct java_jfr_follow {
 	struct java_jfr_options options;
 	int dirfd;
 	struct java_jfr *jfr;
-	char name[FOLLOW_NAME_MAX]; /* of the last file that was begun; "" for none */
+	char name[FOLLOW_NAME_MAX]; /* the file opened last; "" for none */
 	bool is_open;		    /* it is being read */
-	unsigned int idle;	    /* calls without an event although there is a newer one, */
-	uint64_t idle_since_ns;	    /* the first of them */
+	unsigned int idle;	    /* calls without an event while there is a newer file, */
+	uint64_t idle_since_ns;	    /* since the first of them */
 	struct java_jfr_follow_stats stats;
 };
 
@@ -61,8 +60,8 @@ void java_jfr_follow_close(struct java_jfr_follow *f)
 }
 
 /*
- * Nor into what the target may have mounted there: a file system of its own could keep us waiting
- * for as long as it likes.
+ * Nor into anything the target may have mounted there: its own file system could keep us waiting
+ * forever.
  */
 static int open_beneath(int dirfd, const char *path, uint64_t flags)
 {
@@ -74,7 +73,7 @@ static int open_beneath(int dirfd, const char *path, uint64_t flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* "2026_11_15_11_03_51", with what a JVM appends to tell names of the same second apart. */
+/* "2026_11_15_11_03_51", plus what a JVM appends to distinguish names of the same second. */
 static bool is_dated(const char *name, const char *suffix)
 {
 	size_t len = strlen(name), end = strlen(suffix);
@@ -84,12 +83,12 @@ static bool is_dated(const char *name, const char *suffix)
 	return strspn(name, "0123456789_") == len - end;
 }
 
-/* Keeps the first of the names after the given one. */
+/* Keeps the smallest name after the given one. */
 static void offer(const char *after, const char *dir, const char *file, char *best)
 {
 	char path[FOLLOW_NAME_MAX];
 
-	(void)snprintf(path, sizeof(path), "%.79s/%.79s", dir, file); /* as is_dated() says */
+	(void)snprintf(path, sizeof(path), "%.79s/%.79s", dir, file); /* is_dated() limits both */
 	if (strcmp(path, after) > 0 && (!best[0] || strcmp(path, best) < 0))
 		memcpy(best, path, sizeof(path));
 }
@@ -110,7 +109,7 @@ static void offer_files(int dirfd, const char *after, const char *name, char *be
 	const struct dirent *entry;
 	DIR *dir;
 
-	/* One that goes away meanwhile is as good as none. */
+	/* One that disappears meanwhile counts as none. */
 	if (list(open_beneath(dirfd, name, O_RDONLY | O_DIRECTORY), &dir) < 0)
 		return;
 	for (size_t n = 0; n < FOLLOW_MAX_ENTRIES && (entry = readdir(dir)); n++)
@@ -119,7 +118,7 @@ static void offer_files(int dirfd, const char *after, const char *name, char *be
 	(void)closedir(dir);
 }
 
-/* "" when there is no file after that one. */
+/* "" if there is no file after that one. */
 static int find_after(int dirfd, const char *after, char *best, struct err *err)
 {
 	const struct dirent *entry;
@@ -144,7 +143,7 @@ static void give_up(struct java_jfr_follow *f, const char *why)
 	f->is_open = false;
 }
 
-/* To be asked once a call, when there is a newer file. */
+/* Called once per call, if there is a newer file. */
 static bool is_patient(struct java_jfr_follow *f)
 {
 	uint64_t now = clock_mono_ns();
@@ -155,8 +154,8 @@ static bool is_patient(struct java_jfr_follow *f)
 }
 
 /*
- * Before JDK 14 the name of a file is taken by an empty one, and the whole of it comes into its
- * place at once. One that stays empty although there are newer ones was left by its writer.
+ * Before JDK 14 an empty file reserves the name, and the complete file later replaces it. If it
+ * stays empty although there are newer ones, its writer abandoned it.
  */
 static bool is_to_come(struct java_jfr_follow *f, const char *name)
 {
@@ -172,7 +171,7 @@ static bool is_empty(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
 }
 
-/* 1 when a file was begun, 0 when that failed: the next call tries the one after it. */
+/* 1 if a file was opened, 0 on failure: the next call tries the one after it. */
 static int begin(struct java_jfr_follow *f, const char *name, struct err *err)
 {
 	int fd = open_beneath(f->dirfd, name, O_RDONLY);
@@ -202,7 +201,7 @@ static int begin(struct java_jfr_follow *f, const char *name, struct err *err)
 	return f->is_open;
 }
 
-/* The parser of a malformed file is of no use for the next one. */
+/* The parser of a malformed file is useless for the next one. */
 static void drop_parser(struct java_jfr_follow *f, const char *why)
 {
 	give_up(f, why);
@@ -210,7 +209,7 @@ static void drop_parser(struct java_jfr_follow *f, const char *why)
 	f->jfr = NULL;
 }
 
-/* What to do when the current file has nothing: 1 to try again, 0 to wait. */
+/* The current file has no more data: 1 to try again, 0 to wait. */
 static int move_on(struct java_jfr_follow *f, struct err *err)
 {
 	char next[FOLLOW_NAME_MAX];

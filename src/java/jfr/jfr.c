@@ -1,4 +1,4 @@
-/* src/java/jfr/jfr.c: see jfr.h: walks over events, and resolves their references. */
+/* src/java/jfr/jfr.c: see jfr.h. Walks over events, and resolves their references. */
 #include "java/jfr/jfr.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "java/jfr/parser.h"
 
-#define JFR_MAX_NAMES ((size_t)16 << 20) /* bytes, of types of events */
+#define JFR_MAX_NAMES ((size_t)16 << 20) /* bytes, for names of event types */
 
-/* The sentences of what the parser is made of begin after the name of the file. */
+/* Messages of the parser's parts continue after the file name. */
 static int jfr_fail_named(const struct java_jfr *j, int code, const struct err *inner,
 			  struct err *err)
 {
@@ -29,7 +29,7 @@ static int open_source(int fd, const char *name, const struct java_jfr_options *
 	}
 	java_jfr_source_init_take(&j->source, fd, max);
 	j->options = *options;
-	/* Also of two parsers, one after the other, no epochs are the same. */
+	/* Epochs must be unique even between two successive parsers. */
 	j->epochs = clock_mono_ns();
 	j->name = strdup(name);
 	j->pools[0].limit = j->pools[1].limit = max;
@@ -102,7 +102,7 @@ static void count(struct java_jfr *j, uint32_t tally, uint64_t size)
 	t->bytes += size;
 }
 
-/* The event's whole bytes, and the cursor after its type. */
+/* Returns all bytes of the event; leaves the cursor after its type. */
 static int read_event(struct java_jfr *j, struct view *ret_event,
 		      struct java_jfr_cursor *ret_cursor, uint64_t *ret_type, struct err *err)
 {
@@ -134,7 +134,7 @@ static int read_event(struct java_jfr *j, struct view *ret_event,
 			       : 0;
 }
 
-/* 1 when it is a wanted one. */
+/* 1 if the event is wanted. */
 static int take_event(struct java_jfr *j, struct java_jfr_event *ret_event, struct err *err)
 {
 	const struct java_jfr_type *type;
@@ -188,7 +188,7 @@ static void end_chunk(struct java_jfr *j)
 	java_jfr_source_forget(&j->source, j->chunk_at);
 }
 
-/* 1: there is an event at the position. */
+/* 1: there is an event at the current position. */
 static int advance(struct java_jfr *j, struct err *err)
 {
 	while (!j->is_begun || j->position >= j->chunk.size) {
@@ -275,7 +275,7 @@ bool java_jfr_method_names(const struct java_jfr_stack *s, const struct java_jfr
 	if (!java_jfr_pools_method(s->pools, f->method, &method) ||
 	    !java_jfr_pools_symbol(s->pools, method.name, ret_method))
 		return false;
-	/* Frames of native code may have none. */
+	/* Native frames may have none. */
 	if (!java_jfr_pools_class(s->pools, method.type, ret_class))
 		*ret_class = view_str("");
 	return true;

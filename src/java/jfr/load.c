@@ -1,5 +1,6 @@
 /*
- * src/java/jfr/load.c: loads what is needed before the events of a chunk: header, types, constants.
+ * src/java/jfr/load.c: loads what must be known before the events of a chunk: header, types,
+ * constants.
  *
  * Constants come after the events that use them, in checkpoints chained backwards from the last
  * one. They are added in file order, each byte once. One that overlaps the next is refused;
@@ -17,7 +18,7 @@ static uint64_t there(const struct java_jfr *j)
 	return j->source.size - j->chunk_at;
 }
 
-/* The whole event at that offset of the chunk. */
+/* The complete event at that offset of the chunk. */
 static int load_event(struct java_jfr *j, uint64_t at, uint64_t type, struct view *ret_event,
 		      struct err *err)
 {
@@ -102,7 +103,7 @@ static int load_metadata(struct java_jfr *j, struct err *err)
 	if (r < 0)
 		return r;
 	j->metadata_seen = j->chunk.metadata;
-	/* Chunks of one JVM mostly say the same, and saying it is most of a short chunk. */
+	/* Chunks of a JVM mostly have equal metadata, which is most of a short chunk. */
 	if (j->meta.n_types && java_jfr_meta_hash(event) == j->meta.hash)
 		return 0;
 	r = java_jfr_meta_parse(event, &meta, err);
@@ -114,7 +115,7 @@ static int load_metadata(struct java_jfr *j, struct err *err)
 	return r < 0 ? err_set(err, r, "has metadata that is too large") : 0;
 }
 
-/* The offsets of checkpoints from the last one back to the one that was seen before. */
+/* The offsets of checkpoints, from the last one back to the previous read's last. */
 static int find_checkpoints(struct java_jfr *j, struct buf *offsets, struct err *err)
 {
 	uint64_t at = j->chunk.checkpoint, end = j->chunk.size;
@@ -171,7 +172,7 @@ static int load_checkpoints(struct java_jfr *j, struct err *err)
 	return r;
 }
 
-/* 1; or 0 while the header is being rewritten, or was between two readings. */
+/* 1; or 0 if the header is being rewritten, or changed between two reads. */
 static int load_header(struct java_jfr *j, struct java_jfr_chunk *ret_chunk, struct err *err)
 {
 	uint8_t state;
@@ -231,7 +232,7 @@ static int load_up_to_header(struct java_jfr *j, struct err *err)
 	return r < 0 ? r : 1;
 }
 
-/* What is left of a file whose last chunk is not complete. */
+/* Skips the rest of a file whose last chunk is incomplete. */
 static int leave_rest(struct java_jfr *j)
 {
 	j->stats.cut_bytes = j->options.live || j->source.fd < 0 ? 0 : there(j);
@@ -250,13 +251,13 @@ int java_jfr_load_chunk(struct java_jfr *j, struct err *err)
 	}
 	if (j->source.size < j->chunk_at)
 		return err_set(err, -EBADMSG, "was truncated while being read");
-	/* Behind a chunk that its JVM did not finish lies what it had not flushed. */
+	/* After an unfinished chunk, the rest was never flushed. */
 	if (there(j) < JAVA_JFR_HEADER_BYTES || (j->stats.unfinished && !j->options.live))
 		return leave_rest(j);
 	r = load_header(j, &chunk, err);
 	if (r < 0)
 		return r;
-	/* The chunk that async-profiler is writing has no metadata, and claims any size. */
+	/* The chunk async-profiler is writing has no metadata, and claims any size. */
 	if (r == 0 || !java_jfr_chunk_is_readable(&chunk) || chunk.size > there(j))
 		return leave_rest(j);
 	j->chunk = chunk;

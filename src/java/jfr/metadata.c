@@ -1,9 +1,9 @@
 /*
  * src/java/jfr/metadata.c: see metadata.h.
  *
- * First the tree is walked and classes and fields are noted, then fields are bound to their types.
- * With a type of zero bytes, a forged count could run forever, so fields of such types are dropped.
- * A type that contains itself cannot have a value, so it is marked.
+ * First walks the tree and records classes and fields, then binds fields to their types. With a
+ * type of zero bytes, a forged count could run forever, so fields of such types are dropped. A type
+ * that contains itself cannot have a value, so it is marked.
  */
 #include "java/jfr/metadata.h"
 
@@ -56,7 +56,7 @@ struct field {
 struct reader {
 	struct java_jfr_cursor cursor;
 	struct arena *arena;
-	struct arena scratch; /* of what is needed while reading only */
+	struct arena scratch; /* needed only while reading */
 	struct string *strings;
 	uint64_t n_strings;
 	struct class *classes, **tail;
@@ -125,7 +125,7 @@ static uint64_t number_of(const struct string *s)
 {
 	uint64_t n = 0;
 
-	/* A number of more digits wraps around to one that no type has. */
+	/* More digits wrap around to a number that no type has. */
 	for (size_t i = 0; s && i < s->text.len && i < 19; i++)
 		n = n * 10 + (uint64_t)(s->text.data[i] - '0');
 	return n;
@@ -181,7 +181,7 @@ static int add_field(struct reader *rd, const struct attributes *a, struct class
 	return 0;
 }
 
-/* parent: the class that it lies directly in. */
+/* parent: the class that directly contains it. */
 static int read_element(struct reader *rd, struct class *parent, unsigned int depth)
 {
 	struct attributes attributes = {0};
@@ -271,7 +271,9 @@ static int keep_types(struct java_jfr_meta *m, const struct reader *rd)
 
 enum visit { VISIT_NONE, VISIT_OPEN, VISIT_DONE };
 
-/* Leaves out fields without bytes. A type is unreadable while it is open: it contains itself. */
+/*
+ * Drops fields without bytes. A type that is reached while still open contains itself: unreadable.
+ */
 static void settle(struct java_jfr_meta *m, struct java_jfr_type *type, uint8_t *visits,
 		   unsigned int depth)
 {
@@ -321,7 +323,7 @@ static int bind_fields(struct java_jfr_meta *m, struct arena *scratch)
 	return 0;
 }
 
-/* Past what differs from one metadata event to the next of the same JVM. */
+/* Skips what differs between metadata events of the same JVM. */
 static bool read_prologue(struct java_jfr_cursor *c)
 {
 	(void)java_jfr_varint(c);

@@ -5,10 +5,9 @@
 
 #include "base/cleanup.h"
 
-#define NAMES_MAX 1024 /* bytes of one name; the rest is left out */
+#define NAMES_MAX 1024 /* bytes per name; the rest is cut */
 
-/* What follows these is a number or an address: of lambdas, CGLIB, Byte Buddy, Hibernate, Mockito,
- * Javassist. */
+/* Followed by a number or an address: lambdas, CGLIB, Byte Buddy, Hibernate, Mockito, Javassist. */
 static const char *const generated[] = {
 	"$$Lambda",	 "CGLIB$$",	   "$ByteBuddy$", "$HibernateProxy$",
 	"$MockitoMock$", "_$$_javassist_", "_$$_jvst",
@@ -24,7 +23,7 @@ static bool is_separator(uint8_t c)
 	return c == '.' || c == '/' || c == '+';
 }
 
-/* No part of a Java name begins with a digit: a hidden class has its address there. */
+/* No part of a Java name starts with a digit; a hidden class has its address there. */
 static size_t without_address(struct view name)
 {
 	for (size_t i = 0; i + 1 < name.len; i++)
@@ -73,7 +72,7 @@ static int append_dotted(struct buf *out, struct view name)
 	size_t from = 0;
 	int r;
 
-	/* The module of proxies is numbered, too. */
+	/* The module of proxies has a number, too. */
 	if (view_starts_with(name, proxies)) {
 		r = buf_append_str(out, "jdk.proxy");
 		if (r < 0)

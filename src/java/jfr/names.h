@@ -13,8 +13,8 @@
 
 /* Names as the JVM has them: "java/lang/String", "[B". All append; -ENOMEM, -E2BIG. */
 int java_jfr_names_class(struct buf *out, struct view class_name);
-/* is_native: the class is the library, which is no part of the name. */
+/* is_native: the class is the library, which is not part of the name. */
 int java_jfr_names_method(struct buf *out, struct view class_name, struct view method,
 			  bool is_native);
-/* fold: the numbers in it become "#", so that the threads of a pool have one name. */
+/* fold: its numbers become "#", so that the threads of a pool share one name. */
 int java_jfr_names_thread(struct buf *out, struct view name, bool fold);

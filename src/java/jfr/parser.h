@@ -9,7 +9,7 @@
 /* What the parser does with events of a type. */
 struct java_jfr_binding {
 	uint32_t tally;
-	uint32_t query; /* JAVA_JFR_UNWANTED for none */
+	uint32_t query; /* JAVA_JFR_UNWANTED: none */
 };
 
 #define JAVA_JFR_UNWANTED UINT32_MAX
@@ -30,12 +30,12 @@ struct java_jfr {
 	struct java_jfr_plan *plans;	   /* by query */
 	struct java_jfr_binding *bindings; /* by type */
 
-	struct java_jfr_pools pools[2]; /* of this chunk, and of the one before */
+	struct java_jfr_pools pools[2]; /* of this chunk and the previous one */
 	unsigned int current;
 	uint64_t epochs;
 
 	struct java_jfr_stats stats;
-	int64_t duration_before_ns; /* of the chunks before */
+	int64_t duration_before_ns; /* of earlier chunks */
 	struct intern tally_names;
 	struct buf tallies; /* of struct java_jfr_tally */
 	uint32_t metadata_tally, checkpoint_tally;
@@ -50,8 +50,8 @@ static inline struct java_jfr_pools *java_jfr_pools_now(struct java_jfr *j)
 }
 
 /*
- * load.c: brings the parser to where the header says the chunk is complete. 1: there is
- * something to read; 0: not now.
+ * load.c: moves the parser to where the header says the chunk is complete. 1: there is data to
+ * read; 0: not now.
  */
 int java_jfr_load_chunk(struct java_jfr *j, struct err *err);
 int java_jfr_load_more(struct java_jfr *j, struct err *err);

@@ -10,7 +10,7 @@
 
 struct jfr_step {
 	const struct java_jfr_field *field;
-	uint32_t repeat; /* so many numbers to walk over; 0: the field */
+	uint32_t repeat; /* how many numbers to skip; 0: the field */
 	uint8_t slot;
 };
 
@@ -126,7 +126,7 @@ static struct java_jfr_value read_text(const struct java_jfr_plan *plan, struct 
 	case JAVA_JFR_TEXT_BYTES:
 		return (struct java_jfr_value){.kind = JAVA_JFR_VALUE_TEXT, .text = text.bytes};
 	case JAVA_JFR_TEXT_SCRATCH:
-		/* Where it lies is known when scratch has stopped growing. */
+		/* Its address is known only once scratch has stopped growing. */
 		return (struct java_jfr_value){.kind = JAVA_JFR_VALUE_TEXT,
 					       .number = (int64_t)text.number + 1,
 					       .text = {.len = text.bytes.len}};

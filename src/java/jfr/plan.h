@@ -23,7 +23,7 @@ enum java_jfr_value_kind {
 
 struct java_jfr_value {
 	enum java_jfr_value_kind kind;
-	int64_t number;			  /* as the declared type has it; or the key */
+	int64_t number;			  /* in its declared type; or the key */
 	double real;			  /* also of an INTEGER */
 	struct view text;		  /* of TEXT and BYTES */
 	const struct java_jfr_type *type; /* of a KEY: the type of the pool */
@@ -38,14 +38,15 @@ struct java_jfr_plan {
 };
 
 /*
- * names[i] goes to slot i; several may be the same field of others' names, and those that the type
- * lacks stay NONE. whole: walk to the end of the value also where nothing is wanted there. -E2BIG.
+ * names[i] goes to slot i. Several may be alternative names of the same field; slots whose field
+ * the type lacks stay NONE. whole: skip to the end of the value even after the last wanted field.
+ * -E2BIG.
  */
 int java_jfr_plan_make(const struct java_jfr_meta *m, const struct java_jfr_type *type,
 		       const char *const *names, size_t n_names, bool whole, struct arena *arena,
 		       struct java_jfr_plan *ret_plan);
-/* values has a place for each name. Texts are borrowed from the bytes, or from scratch. */
+/* values has one entry per name. Texts are borrowed from the bytes, or from scratch. */
 void java_jfr_plan_run(const struct java_jfr_plan *plan, struct java_jfr_cursor *c,
 		       struct buf *scratch, struct java_jfr_value *values);
-/* Past one value of the type. */
+/* Skips one value of the type. */
 void java_jfr_skip(const struct java_jfr_type *type, struct java_jfr_cursor *c);

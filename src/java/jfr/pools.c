@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "java/jfr/cursor.h"
 
-/* Bytes: an empty pool is short, and a plan for it is not. */
+/* Bytes: an empty pool is short, but its plan is not. */
 #define POOLS_MAX_PLANS ((size_t)4 << 20)
-#define POOLS_MAX_TYPES 65536 /* of one checkpoint */
+#define POOLS_MAX_TYPES 65536 /* per checkpoint */
 
 struct stack_entry {
 	uint64_t first; /* frame */
@@ -17,14 +17,14 @@ struct stack_entry {
 	bool truncated;
 };
 
-/* What reading one checkpoint needs. */
+/* The state of reading one checkpoint. */
 struct reader {
 	struct java_jfr_pools *pools;
 	const struct java_jfr_meta *meta;
 	struct java_jfr_cursor cursor;
 	struct arena arena; /* of plans */
 	struct buf scratch;
-	struct java_jfr_plan frames; /* made when the first stack comes */
+	struct java_jfr_plan frames; /* built when the first stack is read */
 };
 
 void java_jfr_pools_release(struct java_jfr_pools *p)
@@ -54,13 +54,13 @@ static int spend(struct java_jfr_pools *p, size_t bytes)
 
 static int put(struct java_jfr_pools *p, struct map *m, uint64_t key, uint64_t value)
 {
-	/* Of a map's slots between three quarters and three eighths are taken. */
+	/* Three eighths to three quarters of a map's slots are in use. */
 	int r = spend(p, 32);
 
 	return r < 0 ? r : map_put(m, key, value);
 }
 
-/* Appends an item and gives its index. */
+/* Appends an item and returns its index. */
 static int append(struct java_jfr_pools *p, struct buf *items, const void *item, size_t size,
 		  uint64_t *ret_index)
 {
@@ -80,7 +80,7 @@ static int keep_text(struct java_jfr_pools *p, struct view text, struct view *re
 		return 0;
 	if (spend(p, text.len + 8) < 0)
 		return -E2BIG;
-	p->bytes.max = 2 * p->limit; /* with what blocks waste */
+	p->bytes.max = 2 * p->limit; /* including what blocks waste */
 	copy = arena_dup(&p->bytes, text.data, text.len);
 	if (!copy)
 		return -E2BIG;
@@ -110,7 +110,7 @@ static int read_text_entry(struct reader *rd, const struct java_jfr_plan *plan, 
 	text = java_jfr_read_text(&rd->cursor, &rd->scratch);
 	if (text.kind == JAVA_JFR_TEXT_SCRATCH)
 		text.bytes = buf_view(&rd->scratch);
-	/* A constant that is a key in turn is nothing that any JVM writes. */
+	/* No JVM writes a constant that is a key itself. */
 	if (rd->cursor.bad || text.kind == JAVA_JFR_TEXT_KEY || map_get(&pool->texts, key, &index))
 		return rd->cursor.bad ? -EBADMSG : 0;
 	r = keep_text(rd->pools, text.kind == JAVA_JFR_TEXT_NULL ? view_str("") : text.bytes,
@@ -149,7 +149,7 @@ static int read_class(struct reader *rd, const struct java_jfr_plan *plan, uint6
 static const char *const thread_fields[] = {"javaName", "osName", "javaThreadId", "osThreadId",
 					    "virtual"};
 
-/* Names of threads may be keys in the pool of strings, of which those are known by then. */
+/* Thread names may be keys into the string pool, which is known by then. */
 static struct view text_of(const struct java_jfr_pools *p, const struct java_jfr_value *v)
 {
 	struct view text;
@@ -169,7 +169,7 @@ static bool is_same_thread(const struct java_jfr_pools *p, uint64_t key, struct 
 	return java_jfr_pools_thread(p, key, &known) && view_eq(known.java_name, java_name);
 }
 
-/* Comes again in later checkpoints, and may have got another name. */
+/* Repeated in later checkpoints, possibly with a new name. */
 static int read_thread(struct reader *rd, const struct java_jfr_plan *plan, uint64_t key)
 {
 	struct java_jfr_value v[ARRAY_SIZE(thread_fields)];
@@ -195,7 +195,7 @@ static int read_thread(struct reader *rd, const struct java_jfr_plan *plan, uint
 
 static const char *const frame_fields[] = {"method", "lineNumber", "type"};
 
-/* bytes: the array of frames, whose structure was checked when it was walked over. */
+/* bytes: the array of frames, whose structure was checked while skipping it. */
 static int read_frames(struct reader *rd, const struct java_jfr_type *type, struct view bytes,
 		       struct stack_entry *stack)
 {
@@ -249,7 +249,7 @@ static int read_stack(struct reader *rd, const struct java_jfr_plan *plan, uint6
 		return -EBADMSG;
 	stack.truncated = v[0].number != 0;
 	frames = frames_of(plan->type);
-	/* The same stack comes again in later checkpoints of a live chunk. */
+	/* Later checkpoints of a live chunk repeat stacks. */
 	if (map_get(&rd->pools->stack_keys, key, &index))
 		return 0;
 	if (frames && v[1].kind == JAVA_JFR_VALUE_BYTES)

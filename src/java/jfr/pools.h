@@ -5,9 +5,9 @@
  *   checkpoint: size, 1, start, duration, distance to the one before, flags, pools
  *   pool:       type, count, (key, value)*
  *
- * Constants refer to each other by keys and are looked up when asked for, one step at a time, so
- * there is nothing that could go round in circles. Key 0 is null. All other pools are walked over:
- * a recording can hold command lines and environments, which are nobody's business.
+ * Constants refer to each other by keys, which are resolved on demand, one step at a time, so
+ * cycles are harmless. Key 0 is null. All other pools are skipped: a recording can contain command
+ * lines and environments, which are none of our business.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 struct java_jfr_frame {
 	uint64_t method; /* keys */
 	uint64_t type;
-	int32_t line; /* 0 when unknown */
+	int32_t line; /* 0 if unknown */
 };
 
 struct java_jfr_stack {
@@ -29,7 +29,7 @@ struct java_jfr_stack {
 	uint32_t n_frames;
 	bool truncated;
 	uint64_t key;
-	const struct java_jfr_pools *pools; /* where its keys mean something */
+	const struct java_jfr_pools *pools; /* the pools its keys refer to */
 };
 
 struct java_jfr_method {
@@ -38,7 +38,7 @@ struct java_jfr_method {
 };
 
 struct java_jfr_thread {
-	struct view java_name; /* empty when it has none */
+	struct view java_name; /* empty if it has none */
 	struct view os_name;
 	int64_t java_id;
 	int64_t os_id; /* inside the JVM's pid namespace */
@@ -52,11 +52,11 @@ struct java_jfr_text_pool {
 	struct map texts; /* key to index + 1 in texts */
 };
 
-/* Zeroed is empty, and may be released; set limit first. */
+/* Empty if zeroed, and may be released; set limit first. */
 struct java_jfr_pools {
-	size_t limit;	/* bytes, about */
+	size_t limit;	/* bytes, approximately */
 	size_t used;	/* of it */
-	uint64_t epoch; /* no two pools have the same */
+	uint64_t epoch; /* unique among pools */
 	struct arena bytes;
 	struct buf texts;   /* of struct view */
 	struct buf frames;  /* of struct java_jfr_frame */
@@ -70,11 +70,11 @@ struct java_jfr_pools {
 };
 
 void java_jfr_pools_release(struct java_jfr_pools *p);
-/* Adds what the checkpoint event holds. -EBADMSG, -E2BIG. */
+/* Adds the contents of a checkpoint event. -EBADMSG, -E2BIG. */
 int java_jfr_pools_add(struct java_jfr_pools *p, const struct java_jfr_meta *m, struct view event,
 		       struct err *err);
 
-/* All say false for what is not there. Borrowed until the pools are added to or released. */
+/* All return false if not found. Valid until the pools are added to or released. */
 bool java_jfr_pools_stack(const struct java_jfr_pools *p, uint64_t key,
 			  struct java_jfr_stack *ret_stack);
 bool java_jfr_pools_method(const struct java_jfr_pools *p, uint64_t key,
@@ -84,6 +84,6 @@ bool java_jfr_pools_thread(const struct java_jfr_pools *p, uint64_t key,
 			   struct java_jfr_thread *ret_thread);
 bool java_jfr_pools_symbol(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text);
 bool java_jfr_pools_frame_type(const struct java_jfr_pools *p, uint64_t key, struct view *ret_text);
-/* Of any type that is a string or has just one. */
+/* For any type that is a string or contains just one. */
 bool java_jfr_pools_text(const struct java_jfr_pools *p, uint64_t type, uint64_t key,
 			 struct view *ret_text);

@@ -14,7 +14,7 @@
 #include "base/sum.h"
 #include "java/jfr/births.h"
 
-#define COUNTS_MAX ((size_t)1 << 20) /* threads; beyond it the count is too low */
+#define COUNTS_MAX ((size_t)1 << 20) /* threads; beyond that the count is too low */
 
 enum source {
 	SOURCE_CPU_TIME,
@@ -28,12 +28,12 @@ enum source {
 struct java_jfr_profiler {
 	struct java_jfr_builder builders[SOURCE_N];
 	struct java_jfr_births births;
-	struct map counts; /* thread to the bytes that it has counted */
+	struct map counts; /* thread to its allocated bytes */
 	struct java_jfr_profiler_stats stats;
 	uint64_t events[SOURCE_N];
-	int64_t interval_ns; /* async-profiler's of CPU samples; 0 when it is none of its files */
-	int64_t lock_ns;     /* its least wait that is always seen */
-	bool is_wall;	     /* its samples are of threads that sleep, too */
+	int64_t interval_ns; /* of async-profiler's CPU samples; 0 if it is not its file */
+	int64_t lock_ns;     /* its shortest wait that is always recorded */
+	bool is_wall;	     /* it samples sleeping threads, too */
 };
 
 enum query {
@@ -53,7 +53,7 @@ enum query {
 	QUERY_N,
 };
 
-/* The first two are the same in all that have a stack. */
+/* The first two are the same in all events with a stack. */
 enum { AT_STACK, AT_THREAD, AT_2, AT_3, AT_4 };
 
 #define FIELDS(...)                                                                                \
@@ -126,7 +126,7 @@ static int add(struct java_jfr_profiler *p, enum source source, const struct jav
 	return java_jfr_builder_add(&p->builders[source], j, e, s, ret_sum);
 }
 
-/* samplingPeriod grows when the timer overran, and is time also where the stack was not had. */
+/* samplingPeriod grows if the timer overran, and counts even if there is no stack. */
 static int add_cpu_time(struct java_jfr_profiler *p, const struct java_jfr *j,
 			const struct java_jfr_event *e)
 {
@@ -147,7 +147,7 @@ static int add_alloc_sample(struct java_jfr_profiler *p, const struct java_jfr *
 	int r;
 
 	r = add(p, SOURCE_ALLOC_WEIGHT, j, e, &s, &sum);
-	/* Virtual threads have no count of their own. */
+	/* Virtual threads have no count. */
 	if (r < 0 || sum == SIZE_MAX ||
 	    (java_jfr_thread(j, &e->values[AT_THREAD], &thread) && thread.is_virtual))
 		return r;
@@ -155,7 +155,7 @@ static int add_alloc_sample(struct java_jfr_profiler *p, const struct java_jfr *
 				      java_jfr_time_ns(j, e->values[AT_4].number), weight, sum);
 }
 
-/* A TLAB stands for all objects of its size, of which one is known. */
+/* A TLAB counts as filled with objects like the one known. */
 static int add_tlab(struct java_jfr_profiler *p, const struct java_jfr *j,
 		    const struct java_jfr_event *e)
 {
@@ -169,7 +169,7 @@ static int add_tlab(struct java_jfr_profiler *p, const struct java_jfr *j,
 	return add(p, SOURCE_ALLOC_TLAB, j, e, &s, NULL);
 }
 
-/* A thread counts since it began: what it has when it is first seen is of before. */
+/* Counts start with the thread, so the first value only sets the base. */
 static int add_count(struct java_jfr_profiler *p, const struct java_jfr_event *e)
 {
 	uint64_t thread = (uint64_t)e->values[0].number, before;
@@ -203,7 +203,7 @@ static int add_lock(struct java_jfr_profiler *p, const struct java_jfr *j,
 		p->stats.idle_parks++;
 		return 0;
 	}
-	/* async-profiler picks shorter waits by their share of its interval. */
+	/* async-profiler samples shorter waits in proportion to its interval. */
 	if (p->lock_ns > 0 && ns > 0 && ns < p->lock_ns) {
 		s.values[0] = p->lock_ns / ns;
 		s.values[1] = p->lock_ns;
@@ -223,7 +223,7 @@ static int64_t number_in(struct view text)
 	return n;
 }
 
-/* Settings of these names are async-profiler's only. */
+/* Only async-profiler has settings with these names. */
 static void note_setting(struct java_jfr_profiler *p, const struct java_jfr *j,
 			 const struct java_jfr_event *e)
 {
@@ -319,7 +319,7 @@ static int64_t total(struct java_jfr_builder *b)
 	return sum;
 }
 
-/* Both tell of the same allocations, one may have been on for a part of the time only. */
+/* Both cover the same allocations, but one may have been on for only part of the time. */
 static enum source pick_alloc(struct java_jfr_profiler *p)
 {
 	int64_t tlab = total(&p->builders[SOURCE_ALLOC_TLAB]);
@@ -359,7 +359,7 @@ static int take(struct java_jfr_profiler *p, enum source source, enum java_jfr_p
 
 	if (kind == JAVA_JFR_PROFILE_LOCK)
 		return java_jfr_builder_finish(&p->builders[source], lock, 2, ret_profile, err);
-	/* The size of an object is not known by its weight. */
+	/* The weight does not tell the size of an object. */
 	if (kind == JAVA_JFR_PROFILE_ALLOC)
 		return source == SOURCE_ALLOC_TLAB
 			       ? java_jfr_builder_finish(&p->builders[source], alloc, 2,
@@ -373,7 +373,7 @@ static int take(struct java_jfr_profiler *p, enum source source, enum java_jfr_p
 				       ret_profile, err);
 }
 
-/* The source that was not chosen must not come with the next one. */
+/* Events of the source not chosen must not appear in the next profile. */
 static int clear(struct java_jfr_builder *b, struct err *err)
 {
 	struct java_jfr_builder_options options = b->options;

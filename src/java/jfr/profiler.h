@@ -31,22 +31,25 @@ enum java_jfr_profile_kind {
 };
 
 struct java_jfr_profiler_stats {
-	uint64_t events[JAVA_JFR_PROFILE_N]; /* that the profiles are made of */
-	uint64_t idle_parks;		     /* left out */
-	uint64_t first_samples;		     /* left out: how many, and their weight */
+	uint64_t events[JAVA_JFR_PROFILE_N]; /* used for the profiles */
+	uint64_t idle_parks;		     /* omitted */
+	uint64_t first_samples;		     /* omitted: how many, and their weight */
 	uint64_t first_bytes;
-	/* In TLAB events; and what threads counted themselves, those that have ended not at all. */
+	/*
+	 * According to TLAB events; and as counted by threads themselves, except those that have
+	 * ended.
+	 */
 	int64_t tlab_bytes, counted_bytes;
 	uint64_t cpu_failed;  /* samples without a stack; their time counts */
-	uint64_t cpu_dropped; /* that the JVM says it lost */
+	uint64_t cpu_dropped; /* lost according to the JVM */
 	uint64_t no_stack, truncated;
-	uint64_t lost;	  /* beyond our limit of memory */
-	bool cpu_is_time; /* the CPU profile has time, not only counts */
+	uint64_t lost;	  /* over our memory limit */
+	bool cpu_is_time; /* the CPU profile has times, not only counts */
 };
 
 struct java_jfr_profiler;
 
-/* What a parser must be asked for, so that its events can be added. */
+/* The queries a parser needs for its events to be added. */
 const struct java_jfr_query *java_jfr_profiler_queries(size_t *ret_len);
 
 int java_jfr_profiler_new(const struct java_jfr_builder_options *options,
@@ -54,18 +57,18 @@ int java_jfr_profiler_new(const struct java_jfr_builder_options *options,
 void java_jfr_profiler_free(struct java_jfr_profiler *p);
 DEFINE_CLEANUP(struct java_jfr_profiler, java_jfr_profiler_free)
 
-/* Adds an event that the parser has just given. */
+/* Adds an event just returned by the parser. */
 int java_jfr_profiler_add(struct java_jfr_profiler *p, const struct java_jfr *j,
 			  const struct java_jfr_event *e, struct err *err);
-/* Adds all events that are there now. */
+/* Adds all events available now. */
 int java_jfr_profiler_read(struct java_jfr_profiler *p, struct java_jfr *j, struct err *err);
 /*
- * The profile of what was added since it was taken last, also an empty one; which threads are known
- * stays. time_ns and duration_ns go into it.
+ * The profile of what was added since the last take, possibly empty; known threads stay known.
+ * time_ns and duration_ns go into it.
  */
 int java_jfr_profiler_take(struct java_jfr_profiler *p, enum java_jfr_profile_kind kind,
 			   int64_t time_ns, int64_t duration_ns, struct profile **ret_profile,
 			   struct err *err);
-/* Over all. Those of allocations are up to date after the profile was taken. */
+/* Totals. Those of allocations are up to date after taking the profile. */
 void java_jfr_profiler_stats(const struct java_jfr_profiler *p,
 			     struct java_jfr_profiler_stats *ret_stats);

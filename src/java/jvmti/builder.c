@@ -83,7 +83,7 @@ void java_jvmti_builder_release(struct java_jvmti_builder *b)
 	*b = (struct java_jvmti_builder){0};
 }
 
-/* "Ljava/lang/String;" as jfr_names wants it; arrays stay as they are. */
+/* "Ljava/lang/String;" in the form jfr_names expects; arrays stay unchanged. */
 static struct view class_of(struct view signature)
 {
 	if (signature.len >= 2 && signature.data[0] == 'L' &&
@@ -104,7 +104,7 @@ static int add_name(struct java_jvmti_builder *b, const struct java_ring_record 
 		result = buf_append_str(&b->text, "[unknown method]");
 	if (result == 0)
 		result = intern_add(&b->names, buf_view(&b->text), &id);
-	/* More names than we keep: their frames have none. */
+	/* Too many names: the frames of the rest have none. */
 	if (result == -E2BIG)
 		return 0;
 	if (result < 0)
@@ -114,7 +114,7 @@ static int add_name(struct java_jvmti_builder *b, const struct java_ring_record 
 	return 0;
 }
 
-/* Functions by the id of their name in the profile. */
+/* Functions, by the string id of their name. */
 static int add_location(struct java_jvmti_part *p, struct view name, int32_t line,
 			uint32_t *ret_location)
 {
@@ -195,7 +195,7 @@ static int add_sum(struct java_jvmti_part *p, const struct jvmti_sum *sum)
 	return 0;
 }
 
-/* The class in words, in text. */
+/* Writes the readable class name into text. */
 static int name_class(struct java_jvmti_builder *b, struct view signature)
 {
 	buf_clear(&b->text);
@@ -293,7 +293,7 @@ int java_jvmti_builder_take(struct java_jvmti_builder *b, enum java_jfr_profile_
 	if (r == 0)
 		r = registry_type_add(p->profile,
 				      is_lock ? TYPE_JAVA_LOCK_DELAY : TYPE_JAVA_ALLOC_SPACE);
-	/* What was already added must come out, so the limit is for what came before. */
+	/* Everything added must be emitted, so the lower limit applied only until here. */
 	profile_limit(p->profile, PROFILE_MAX_BYTES);
 	if (r == 0)
 		r = add_samples(p);

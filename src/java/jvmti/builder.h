@@ -25,24 +25,27 @@ struct java_jvmti_part {
 
 struct java_jvmti_builder {
 	struct java_jfr_builder_options options;
-	struct intern names;	 /* of methods, for as long as the library knows them */
-	uint32_t *name_of_frame; /* + 1; 0 when it was not said */
+	struct intern names;	 /* of methods, as long as the library knows them */
+	uint32_t *name_of_frame; /* + 1; 0: unknown */
 	int32_t *line_of_frame;
 	struct buf text;
 	struct java_jvmti_part parts[JAVA_JFR_PROFILE_N];
 	uint64_t events[JAVA_JFR_PROFILE_N];
 	uint64_t truncated, no_stack;
-	uint64_t lost; /* events beyond our limit of memory */
+	uint64_t lost; /* events over our memory limit */
 };
 
-/* -ENOMEM. Zeroed may be released. */
+/* -ENOMEM. A zeroed one may be released. */
 int java_jvmti_builder_init(struct java_jvmti_builder *b,
 			    const struct java_jfr_builder_options *options);
 void java_jvmti_builder_release(struct java_jvmti_builder *b);
 int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_record *record);
-/* What was added since it was taken last, also an empty one; there is no JAVA_JFR_PROFILE_CPU. */
+/*
+ * The profile of what was added since the last take, possibly empty; there is no
+ * JAVA_JFR_PROFILE_CPU.
+ */
 int java_jvmti_builder_take(struct java_jvmti_builder *b, enum java_jfr_profile_kind kind,
 			    struct profile **ret_profile, struct err *err);
 
-/* How many objects one of that size stands for. */
+/* How many objects a sampled one of that size represents. */
 double java_jvmti_weight(uint64_t size, uint64_t interval_bytes);

@@ -15,7 +15,7 @@
 
 #define JVMTI_DEPTH 128
 #define JVMTI_IDLE_NS (60 * NS_PER_SEC)
-#define JVMTI_INTERVAL ((uint64_t)512 << 10) /* what threads of a JVM begin with */
+#define JVMTI_INTERVAL ((uint64_t)512 << 10) /* the JVM's default for new threads */
 #define JVMTI_RING_FILE "ring"
 
 struct java_jvmti {
@@ -24,10 +24,10 @@ struct java_jvmti {
 	struct java_place *place;
 	struct java_ring ring;
 	struct java_jvmti_builder builder;
-	struct java_jvmti_stats last;  /* of the ring, when it was there */
-	char library[JAVA_PLACE_PATH]; /* as the JVM finds it */
+	struct java_jvmti_stats last;  /* of the ring while it existed */
+	char library[JAVA_PLACE_PATH]; /* the path as the JVM sees it */
 	bool is_on;
-	bool has_ended; /* of the side that gives commands */
+	bool has_ended; /* used by the side that sends commands */
 };
 
 const struct java_vm *java_jvmti_vm(const struct java_jvmti *j)
@@ -35,7 +35,7 @@ const struct java_vm *java_jvmti_vm(const struct java_jvmti *j)
 	return &j->vm;
 }
 
-/* By the name in the library itself, whatever has become of its file. */
+/* Found by the name inside the library, whatever happened to its file. */
 static bool is_loaded(pid_t pid)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {};
@@ -52,7 +52,7 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 {
 	int pid = (int)j->id.pid;
 
-	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have it. */
+	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have this capability. */
 	if (code == JAVA_RING_ERR_CAPABILITY + 98)
 		return err_set(err, -EBUSY, "process %d: another agent already samples allocations",
 			       pid);
@@ -67,8 +67,8 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 }
 
 /*
- * A library that is loaded is found by its own name, so that it is not loaded a second time. Where
- * that does not work (not all C libraries know names this way) it is loaded once more.
+ * Refers to a loaded library by its own name, so that it is not loaded twice. If that does not work
+ * (not with all C libraries), it is loaded once more.
  */
 static int jvmti_command(struct java_jvmti *j, const char *command, int *ret_code, struct err *err)
 {
@@ -195,7 +195,7 @@ int java_jvmti_read(struct java_jvmti *j, struct err *err)
 
 	if (!proc_id_alive(&j->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)j->id.pid);
-	/* Asked before, so that what it wrote at last is read. */
+	/* Before reading, so that its last records are read. */
 	r = j->is_on ? java_ring_counts(&j->ring, &counts) : -ENOENT;
 	if (r == 0)
 		r = jvmti_read(j, err);

@@ -14,7 +14,7 @@
 
 #define LOAD_ANSWER_MAX ((size_t)16 << 10)
 
-/* Version 1 of the protocol, which all know: "1", the operation, three arguments. */
+/* Version 1 of the protocol, which all JVMs know: "1", the operation, three arguments. */
 static int load_request(const char *path, const char *options, struct buf *request)
 {
 	const char *words[] = {"1", "load", path, "true", options};
@@ -28,7 +28,7 @@ static int load_request(const char *path, const char *options, struct buf *reque
 	return r;
 }
 
-/* "return code: 0" since JDK 9, the bare number before. */
+/* "return code: 0" since JDK 9, just the number before. */
 int java_jvmti_parse_answer(struct view text, int *ret_code)
 {
 	static const char before[] = "return code: ";
@@ -40,7 +40,7 @@ int java_jvmti_parse_answer(struct view text, int *ret_code)
 	proc_text_copy(line, sizeof(line), view_of(text.data, MIN(text.len, sizeof(line) - 1)));
 	errno = 0;
 	code = strtol(line, &end, 10);
-	/* A line feed came out as '?'. */
+	/* The copy shows a line feed as '?'. */
 	if (end == line || errno || code < INT_MIN || code > INT_MAX || (*end && *end != '?'))
 		return -ENOENT;
 	*ret_code = (int)code;

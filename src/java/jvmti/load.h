@@ -13,12 +13,12 @@
 #include "java/attach/attach.h"
 
 /*
- * path: as the JVM sees it, or the name by which it finds a library that it has loaded already.
- * ret_code: what the library says of its command. -ENOTSUP: the JVM loads no libraries
+ * path: as the JVM sees it, or the name by which it finds a library already loaded. ret_code: the
+ * library's response to the command. -ENOTSUP: the JVM loads no libraries
  * (-XX:-EnableDynamicAgentLoading), or not this one.
  */
 int java_jvmti_load(struct java_attach *attach, const char *path, const char *options,
 		    int *ret_code, struct err *err);
 
-/* What an answer says: the code, or -ENOENT when the library did not get to say anything. */
+/* The code in an answer, or -ENOENT if the library did not respond. */
 int java_jvmti_parse_answer(struct view text, int *ret_code);

@@ -54,7 +54,7 @@ struct exec_job {
 	int result;
 };
 
-/* In a thread of its own, which ends with the namespace it has entered. */
+/* Runs in a separate thread, which exits without leaving the namespace again. */
 static void *exec_thread(void *arg)
 {
 	struct exec_job *job = arg;
@@ -67,8 +67,8 @@ static void *exec_thread(void *arg)
 }
 
 /*
- * Mounted for recordings, nothing in it may be run, not even mapped as code; a library must be, and
- * only while it is loaded.
+ * Recordings are mounted noexec, which also forbids mapping code. A library needs exec, but only
+ * while it is being loaded.
  */
 static int place_remount(const struct java_place *p, unsigned long flags, struct err *err)
 {
@@ -133,7 +133,7 @@ int java_place_create(struct java_place *p, const char *name, bool is_its, int *
 	_cleanup_close_ int fd = openat(p->lease.dirfd, name,
 					O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	/* Whatever our umask is. */
+	/* Regardless of our umask. */
 	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
 	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
 		return err_set(err, -errno, "cannot create a file for the JVM of process %d: %s",

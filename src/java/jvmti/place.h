@@ -23,25 +23,25 @@ extern const size_t java_jvmti_library_len;
 struct java_place; /* opaque */
 
 /*
- * Attaches, and makes the place. -ENOTSUP, -EBUSY (another sonde), -EPERM, -EAGAIN as
- * java_recording_start(). Nothing is left when it fails.
+ * Attaches, and creates the place. -ENOTSUP, -EBUSY (another sonde), -EPERM, -EAGAIN as in
+ * java_recording_start(). Leaves nothing behind on failure.
  */
 int java_place_make(const struct proc_id *id, const char *state_dir, struct java_place **ret_place,
 		    struct err *err);
-/* From now on no code can be run from it; what is loaded already stays. */
+/* From now on no code can be run from it; loaded code stays. */
 int java_place_seal(const struct java_place *place, struct err *err);
-/* Takes it out; the note stays for java_recordings_restore() when that fails. */
+/* Removes it; on failure the note stays for java_recordings_restore(). */
 int java_place_remove(struct java_place *place, struct err *err);
-void java_place_free(struct java_place *place); /* removes it unless it is; NULL is fine */
+void java_place_free(struct java_place *place); /* removes it if necessary; NULL is fine */
 DEFINE_CLEANUP(struct java_place, java_place_free)
 
 /* Borrowed. */
 struct java_attach *java_place_attach(struct java_place *place);
-/* A file in it as the JVM names it. */
+/* The JVM's path of a file in it. */
 #define JAVA_PLACE_PATH 96
 void java_place_path(const struct java_place *place, const char *name, char dst[JAVA_PLACE_PATH]);
 
-/* A file that is not there yet, for reading and writing. is_its: owned by the JVM's user. */
+/* A new file, for reading and writing. is_its: owned by the JVM's user. */
 int java_place_create(struct java_place *place, const char *name, bool is_its, int *ret_fd,
 		      struct err *err);
 int java_place_write(struct java_place *place, const char *name, struct view bytes,

@@ -33,7 +33,7 @@ int java_ring_create_take(struct java_ring *ring, int fd, const struct java_ring
 	};
 	int result;
 
-	/* A page that is missing when the agent writes to it would end the JVM. */
+	/* Allocate all pages: writing to a missing one would kill the JVM. */
 	result = fallocate(fd, 0, 0, (off_t)(JAVA_RING_HEADER_BYTES + o->data_bytes)) < 0 ? -errno
 											  : 0;
 	if (result == 0)
@@ -58,7 +58,7 @@ static int ring_broken(struct err *err)
 	return err_set(err, -EBADMSG, "invalid data from sonde's JVMTI library");
 }
 
-/* The bytes from tail on, in order. */
+/* The bytes starting at tail, in order. */
 static int ring_fetch(struct java_ring *r, size_t len, struct err *err)
 {
 	uint64_t at = r->tail & (r->data_bytes - 1);
@@ -92,7 +92,7 @@ static bool record_len(struct view bytes, size_t at, uint32_t *ret_len)
 	return true;
 }
 
-/* Up to where records are whole; one that is being written ends it for now. */
+/* The length of the complete records; stops at one being written. */
 static int ring_whole(const struct java_ring *r, size_t *ret_end, struct err *err)
 {
 	struct view bytes = buf_view(&r->bytes);
@@ -125,7 +125,7 @@ int java_ring_read(struct java_ring *r, struct err *err)
 	result = ring_fetch(r, (size_t)(head - r->tail), err);
 	if (result == 0)
 		result = ring_whole(r, &end, err);
-	/* Once more: a record that was whole at last need not have been while it was copied. */
+	/* Fetch again: a record complete now may have been incomplete when copied. */
 	return result < 0 ? result : ring_fetch(r, end, err);
 }
 

@@ -19,8 +19,8 @@
 
 struct java_ring_options {
 	uint64_t data_bytes;	 /* a power of two */
-	uint64_t idle_ns;	 /* the agent ends without a sign of life from us for so long */
-	uint64_t interval_bytes; /* between samples of allocations, at first */
+	uint64_t idle_ns;	 /* the agent ends after this long without a sign of life from us */
+	uint64_t interval_bytes; /* initial interval between allocation samples */
 	uint32_t wanted;	 /* JAVA_RING_ALLOCS, JAVA_RING_LOCKS */
 	uint32_t depth;		 /* of stacks */
 };
@@ -30,47 +30,46 @@ struct java_ring {
 	uint64_t data_bytes;
 	uint64_t tail; /* position of bytes */
 	uint64_t beat;
-	struct buf bytes; /* of whole records */
+	struct buf bytes; /* complete records */
 	size_t at;	  /* of the next one */
 };
 
-/* A record; views are borrowed until the next reading. */
+/* A record; views are valid until the next read. */
 struct java_ring_record {
 	uint16_t kind; /* JAVA_RING_NAME, JAVA_RING_ALLOC, JAVA_RING_LOCK */
-	/* Of a name. */
+	/* For a name. */
 	uint32_t frame;
 	int32_t line;
 	struct view method;
-	/* Of an event. */
+	/* For an event. */
 	uint64_t a, b;
 	uint32_t flags;
-	struct view frames; /* ids of 32 bits */
+	struct view frames; /* 32-bit ids */
 	struct view thread;
-	/* Of both: a signature such as "Ljava/lang/String;". */
+	/* For both: a signature such as "Ljava/lang/String;". */
 	struct view class;
 };
 
-/* Writes the header, and takes all the memory that the file will ever need. Takes fd if it works.
- */
+/* Writes the header, and allocates all memory the file will ever need. Takes fd on success. */
 int java_ring_create_take(struct java_ring *ring, int fd, const struct java_ring_options *options,
 			  struct err *err);
 void java_ring_release(struct java_ring *ring);
 
 /*
- * Reads what is there; all of it must be gone through by java_ring_next() before the next time.
- * Gives a sign of life. -EBADMSG.
+ * Reads the available records; all must be consumed by java_ring_next() before the next call. Shows
+ * a sign of life. -EBADMSG.
  */
 int java_ring_read(struct java_ring *ring, struct err *err);
-/* 1, or 0 behind the last one; -EBADMSG. */
+/* 1, or 0 after the last one; -EBADMSG. */
 int java_ring_next(struct java_ring *ring, struct java_ring_record *ret_record);
-/* Makes room for more. */
+/* Frees the space of the records read. */
 int java_ring_done(struct java_ring *ring, struct err *err);
 
 struct java_ring_counts {
 	uint64_t events;
-	uint64_t dropped;	 /* of these, for want of room */
-	uint64_t interval_bytes; /* between samples, as it is now */
-	bool has_ended;		 /* of itself, for we gave no sign of life; or as it was told */
+	uint64_t dropped;	 /* of these, for lack of room */
+	uint64_t interval_bytes; /* between samples, currently */
+	bool has_ended;		 /* by itself, without a sign of life from us; or as told */
 };
-/* As the agent has them. */
+/* According to the agent. */
 int java_ring_counts(const struct java_ring *ring, struct java_ring_counts *ret_counts);

@@ -13,7 +13,7 @@
 #include "java/attach/user.h"
 #include "java/perfmap/perfmap.h"
 
-/* The JVM's user may write it; nobody may read what is not done. */
+/* Writable by the JVM's user, unreadable until complete. */
 #define FILES_RAW_MODE 0200
 #define FILES_DONE_MODE 0600
 
@@ -49,7 +49,7 @@ static bool files_is(const struct java_perfmap_files *f, const struct stat *st, 
 	       st->st_dev == other.st_dev;
 }
 
-/* A pid is used again, and a file of the one before it is not about this process. */
+/* Pids are reused: an older file belongs to an earlier process. */
 static bool files_is_younger(const struct stat *st, const struct proc_id *id)
 {
 	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -78,7 +78,10 @@ enum java_perfmap_there java_perfmap_files_look(const struct java_perfmap_files 
 	return JAVA_PERFMAP_OTHER;
 }
 
-/* As the JVM's user: whose file it is decides who may replace it, and whether the JVM may write. */
+/*
+ * Creates it as the JVM's user: the owner decides who may replace it, and whether the JVM may
+ * write.
+ */
 static int files_create(const struct java_perfmap_files *f, const struct java_target *t,
 			const char *name, mode_t mode, int *ret_fd)
 {
@@ -89,7 +92,7 @@ static int files_create(const struct java_perfmap_files *f, const struct java_ta
 	if (r < 0)
 		return r;
 	fd = openat(f->tmp, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
-	/* Whatever our umask is. */
+	/* Regardless of our umask. */
 	r = fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
 	java_user_return(&self);
 	if (r == 0)
@@ -97,7 +100,7 @@ static int files_create(const struct java_perfmap_files *f, const struct java_ta
 	return r;
 }
 
-/* Only where it is ours. */
+/* Removes it only if it is ours. */
 static int files_withdraw(const struct java_perfmap_files *f)
 {
 	struct stat st;
@@ -108,7 +111,7 @@ static int files_withdraw(const struct java_perfmap_files *f)
 	return unlinkat(f->tmp, f->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* -EEXIST when something is there: nothing is replaced. */
+/* -EEXIST if something is there: never replaces it. */
 static int files_publish(const struct java_perfmap_files *f, const char *from)
 {
 	return linkat(f->tmp, from, f->tmp, f->name, 0) < 0 ? -errno : 0;
@@ -123,7 +126,7 @@ int java_perfmap_files_begin(const struct java_perfmap_files *f, const struct ja
 	r = by_name ? files_withdraw(f) : 0;
 	if (r < 0)
 		return r;
-	/* Of a writing that failed. */
+	/* Left by a failed attempt. */
 	if (unlinkat(f->tmp, f->raw, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r = files_create(f, t, f->raw, FILES_RAW_MODE, &raw);
@@ -148,7 +151,7 @@ int java_perfmap_files_finish(const struct java_perfmap_files *f, const struct j
 		r = java_perfmap_copy(raw, fresh, JAVA_PERFMAP_MAX_BYTES, &copied);
 	if (r == 0 && copied.functions == 0)
 		r = -ENODATA;
-	/* Before the name goes of what it is one file with. */
+	/* Before the rename, while its link to the old file still proves it is ours. */
 	if (r == 0)
 		r = files_withdraw(f);
 	if (r < 0)
@@ -167,7 +170,7 @@ int java_perfmap_files_remove(const struct java_perfmap_files *f)
 	const char *const ours[] = {f->raw, f->fresh, f->done};
 	int r = files_withdraw(f);
 
-	/* The name stays beside it as proof, where it cannot be removed. */
+	/* If the public name cannot be removed, keep these as proof that it is ours. */
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
 		if (unlinkat(f->tmp, ours[i], 0) < 0 && errno != ENOENT)
 			r = -errno;

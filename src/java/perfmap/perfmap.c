@@ -16,14 +16,14 @@
 #include "proc/info.h"
 #include "proc/lock.h"
 
-/* The first that takes the name of a file. */
+/* The first release whose command takes a file name. */
 #define PERFMAP_FILE_MAJOR 22
-/* Of the time that passes, the part that a JVM may spend on it. */
+/* A JVM may spend this share of its time on it. */
 #define PERFMAP_SHARE 100
 #define PERFMAP_FAILED_NS (60 * NS_PER_SEC)
 #define PERFMAP_NOTES "java-perf-maps"
 
-/* By these it is known whether there is other code than before. */
+/* They tell whether code has changed. */
 struct perfmap_counters {
 	int64_t compiles;
 	int64_t time;
@@ -33,24 +33,24 @@ struct java_perfmap {
 	struct proc_id id;
 	char *notes;
 	struct java_attach *attach;
-	struct java_hsperf *hsperf; /* NULL: it keeps none */
+	struct java_hsperf *hsperf; /* NULL: the JVM has none */
 	struct java_perfmap_files files;
 	struct java_note note;
 	int lock;
 	bool noted;
 	uint64_t min_ns;
-	uint64_t next_ns; /* not before that again */
+	uint64_t next_ns; /* no update before this */
 	struct perfmap_counters counters;
 	struct java_perfmap_stats stats;
 };
 
-/* Notes of perf maps are beside those of recordings: a JVM may have one of each. */
+/* Notes of perf maps are kept apart from those of recordings: a JVM may have both. */
 static int perfmap_notes(const char *state_dir, char **ret_dir, struct err *err)
 {
 	return asprintf(ret_dir, "%s/" PERFMAP_NOTES, state_dir) < 0 ? err_oom(err) : 0;
 }
 
-/* A JVM that records has another already (java_recording_lock()). */
+/* A recording has a separate lock (java_recording_lock()). */
 static int perfmap_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 {
 	int r = proc_lock(id, "java-map", ret_fd, err);
@@ -70,7 +70,7 @@ static bool perfmap_in_namespace(pid_t pid, uint64_t mount_ns)
 	return stat(path, &st) == 0 && st.st_ino == mount_ns;
 }
 
-/* The /tmp that the note is about: of the process, or of any other that is where it was. */
+/* The /tmp in the note: through the process, or any other in the same namespace. */
 static int perfmap_find_tmp(const struct java_note *note, int *ret_tmp)
 {
 	_cleanup_free_ pid_t *pids = NULL;
@@ -88,7 +88,7 @@ static int perfmap_find_tmp(const struct java_note *note, int *ret_tmp)
 	return -ENOENT;
 }
 
-/* With the lock. */
+/* With the lock held. */
 static int perfmap_undo(const char *notes, const struct java_note *note, struct err *err)
 {
 	struct java_perfmap_files files = {.tmp = -1};
@@ -101,7 +101,7 @@ static int perfmap_undo(const char *notes, const struct java_note *note, struct 
 		r = java_perfmap_files_remove(&files);
 		java_perfmap_files_release(&files);
 	}
-	/* A namespace that nobody is in has gone with its files. */
+	/* An empty namespace is gone, along with its files. */
 	if (r < 0 && r != -ENOENT)
 		return err_set(err, r, "cannot remove %s from the /tmp of process %d: %s",
 			       note->before, (int)note->id.pid, strerror(-r));
@@ -136,7 +136,7 @@ int java_perfmaps_restore(const char *state_dir, struct err *err)
 	return done;
 }
 
-/* What one of us has left there would be replaced by a note of ours; with the lock. */
+/* Undoes what an earlier sonde left, as our note would replace its note. With the lock held. */
 static int perfmap_clear(struct java_perfmap *m, struct err *err)
 {
 	_cleanup_free_ struct java_note *list = NULL;
@@ -157,7 +157,7 @@ static void perfmap_open_counters(struct java_perfmap *m)
 		(void)java_hsperf_open(&m->id, &maps, &m->hsperf, NULL);
 }
 
-/* False where the JVM keeps none, or other ones. */
+/* False if the JVM has none, or different ones. */
 static bool perfmap_count(struct java_perfmap *m, struct perfmap_counters *ret)
 {
 	struct perfmap_counters c;
@@ -227,7 +227,7 @@ static int perfmap_write(struct java_perfmap *m, struct err *err)
 	return 0;
 }
 
-/* What can be refused is, before the JVM is touched. */
+/* Refuses whatever it can before touching the JVM. */
 static int perfmap_check(const struct java_perfmap *m, struct err *err)
 {
 	struct java_vm vm;
@@ -246,7 +246,7 @@ static int perfmap_check(const struct java_perfmap *m, struct err *err)
 	return 0;
 }
 
-/* 1: there is one of the user's. */
+/* 1: the user has one already. */
 static int perfmap_look(struct java_perfmap *m, struct err *err)
 {
 	struct java_target target;
@@ -273,7 +273,7 @@ static int perfmap_look(struct java_perfmap *m, struct err *err)
 	}
 }
 
-/* From here on there is something to clean up. */
+/* From here on, cleanup is needed. */
 static int perfmap_begin(struct java_perfmap *m, struct err *err)
 {
 	int r = java_note_save(m->notes, &m->note, err);
@@ -356,14 +356,14 @@ int java_perfmap_stop(struct java_perfmap *m, struct err *err)
 	if (!m->noted)
 		return 0;
 	m->noted = false;
-	/* By the descriptor that is open: the JVM may be gone. */
+	/* Through the open descriptor: the JVM may be gone. */
 	r = java_perfmap_files_remove(&m->files);
 	if (r < 0)
 		r = err_set(err, r, "process %d: cannot remove /tmp/%s: %s", (int)m->id.pid,
 			    m->files.name, strerror(-r));
 	else
 		r = java_note_remove(m->notes, &m->note, err);
-	/* Who restores later must find it free. */
+	/* Whoever restores later must be able to lock it. */
 	closep(&m->lock);
 	m->lock = -1;
 	return r;

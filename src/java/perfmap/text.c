@@ -13,7 +13,7 @@
 #define TEXT_CHUNK ((size_t)64 << 10)
 #define TEXT_MAX_CLASS ((size_t)1024)
 
-/* Where the last of these bytes is before end, and after begin; begin when it is not there. */
+/* The position after the last such byte in [begin, end); begin if there is none. */
 static size_t text_behind_last(struct view text, size_t begin, size_t end, uint8_t byte)
 {
 	while (end > begin && text.data[end - 1] != byte)
@@ -30,7 +30,7 @@ int java_perfmap_name(struct buf *out, struct view name)
 	uint8_t class_name[TEXT_MAX_CLASS];
 	size_t n;
 
-	/* "StubRoutines (1)" is none, for lack of a name before the arguments. */
+	/* "StubRoutines (1)" is not a method: there is no name before the arguments. */
 	if (begin == 0 || method < begin + 2 || method == end)
 		return buf_append(out, name.data, name.len);
 	n = MIN(method - 1 - begin, sizeof(class_name));
@@ -40,7 +40,7 @@ int java_perfmap_name(struct buf *out, struct view name)
 				     view_of(name.data + method, end - method), false);
 }
 
-/* START SIZE NAME; 1 when it was one. */
+/* START SIZE NAME; 1 if the line was added. */
 static int text_add_line(struct buf *out, struct view line)
 {
 	size_t at = 0, before = out->len;
@@ -65,7 +65,7 @@ static int text_add_line(struct buf *out, struct view line)
 	return r < 0 ? r : 1;
 }
 
-/* The whole lines of text; how many bytes they were. */
+/* Converts the complete lines; returns their length in bytes. */
 static ssize_t text_add(struct buf *out, struct view text, uint64_t *functions)
 {
 	struct view rest = text, line;
@@ -82,7 +82,7 @@ static ssize_t text_add(struct buf *out, struct view text, uint64_t *functions)
 
 int java_perfmap_copy(int from, int to, uint64_t max, struct java_perfmap_copied *ret_copied)
 {
-	/* Names only get shorter, but for the brackets of arrays. */
+	/* Names only get shorter, except for the brackets of arrays. */
 	_cleanup_(buf_release) struct buf out = buf_with_max(16 * TEXT_CHUNK);
 	_cleanup_free_ uint8_t *chunk = malloc(TEXT_CHUNK);
 	struct java_perfmap_copied copied = {0};
@@ -105,7 +105,7 @@ int java_perfmap_copy(int from, int to, uint64_t max, struct java_perfmap_copied
 		r = used < 0 ? (int)used : io_write_full(to, out.data, out.len);
 		if (r < 0)
 			return r;
-		/* A line that fills the chunk is skipped; what is not a whole one is the last. */
+		/* A line that fills the chunk is skipped; an incomplete one is the end. */
 		if (used == 0 && (size_t)n < TEXT_CHUNK)
 			break;
 		done += (uint64_t)(used ? used : n);

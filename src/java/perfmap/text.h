@@ -1,11 +1,10 @@
 /*
- * src/java/perfmap/text.h: the lines of a perf map as HotSpot writes them, with names for people.
+ * src/java/perfmap/text.h: makes the names in HotSpot's perf maps readable.
  *
  *   0x00007f5938ec7600 0x00000000000000b8 long Spin.compute(long, java.lang.String)
  *   0x00007f5931400520 0x0000000000000130 Interpreter
  *
- * A method becomes "Spin.compute", the very name that it has in recordings; the rest is no method,
- * and stays.
+ * A method becomes "Spin.compute", its name in recordings; other code keeps its name.
  */
 #pragma once
 
@@ -24,7 +23,7 @@ struct java_perfmap_copied {
 };
 
 /*
- * From one file to another, which is empty, up to max bytes. Lines that make no sense are left out.
- * Negative codes of reading and writing.
+ * Copies from one file to another, which is empty, up to max bytes. Skips invalid lines. -errno of
+ * reading and writing.
  */
 int java_perfmap_copy(int from, int to, uint64_t max, struct java_perfmap_copied *ret_copied);

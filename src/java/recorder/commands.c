@@ -10,7 +10,7 @@
 
 #define JFR_ANSWER_MAX ((size_t)256 << 10)
 
-/* Takes the next line off the text; false behind the last one. */
+/* Takes the next line; false after the last one. */
 static bool next_line(struct view *text, struct view *ret_line)
 {
 	const uint8_t *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
@@ -46,7 +46,7 @@ int java_recorder_parse_check(struct view answer, const char *name)
 	return understood ? found : -EBADMSG;
 }
 
-/* Only what can be given back to the JVM in a command as it is. */
+/* Accepts only a path that can be passed back in a command unchanged. */
 static int copy_path(struct view path, char *dst, size_t cap)
 {
 	if (path.len == 0 || path.len >= cap || path.data[0] != '/')
@@ -95,7 +95,7 @@ int java_recorder_parse_property(struct view answer, const char *name, char *dst
 		if (!view_starts_with(line, name) || line.len <= strlen(name) ||
 		    line.data[strlen(name)] != '=')
 			continue;
-		/* "\:" stands for ":"; what is written in code points is not understood. */
+		/* "\:" stands for ":"; code points are not supported. */
 		for (size_t i = strlen(name) + 1; i < line.len; i++) {
 			if (line.data[i] == '\\' && (++i == line.len || line.data[i] == 'u'))
 				return -EBADMSG;
@@ -114,7 +114,7 @@ static int jfr_ask(struct java_attach *a, const char *command, struct buf *answe
 	return java_attach_jcmd(a, command, answer, err);
 }
 
-/* The JVM's own words on why not. */
+/* Reports the JVM's own reason. */
 static int jfr_refused(struct java_attach *a, const char *what, struct view answer, struct err *err)
 {
 	struct view line = {};
@@ -192,14 +192,14 @@ int java_recorder_start(struct java_attach *a, const char *name, const char *set
 	char command[512];
 	int r;
 
-	/* Where nobody of us takes the data any more, old data goes. */
+	/* If sonde stops taking the data, old data is discarded. */
 	(void)snprintf(command, sizeof(command),
 		       "JFR.start name=%s settings=%s disk=true maxage=2m maxsize=8m", name,
 		       settings);
 	r = jfr_ask(a, command, &answer, err);
 	if (r < 0)
 		return r;
-	/* Status 0 also when it did not. */
+	/* The status is 0 even on failure. */
 	if (!line_contains(buf_view(&answer), "Started recording"))
 		return jfr_refused(a, "record", buf_view(&answer), err);
 	return 0;
@@ -213,7 +213,7 @@ int java_recorder_stop(struct java_attach *a, const char *name, struct err *err)
 
 	(void)snprintf(command, sizeof(command), "JFR.stop name=%s", name);
 	r = jfr_ask(a, command, &answer, err);
-	/* A JVM says by a status of its own that there is no such recording. */
+	/* This status says that there is no such recording. */
 	if (r == -EPROTO)
 		return 0;
 	return r < 0 ? r : line_contains(buf_view(&answer), "Stopped recording");

@@ -8,27 +8,27 @@
 #include "java/attach/attach.h"
 #include "java/recorder/settings.h"
 
-/* The first start loads the recorder: half a second of CPU, on a busy machine a minute or more. */
+/* The first start loads the recorder: half a second of CPU, a minute or more on a busy machine. */
 #define JAVA_RECORDER_TIMEOUT_NS (120ULL * 1000000000)
 
-/* Where the JVM keeps recordings: the directory above the one it has made for itself. */
+/* Where the JVM keeps recordings: the parent of its own directory. */
 int java_recorder_directory(struct java_attach *attach, char *dst, size_t cap, struct err *err);
 int java_recorder_set_directory(struct java_attach *attach, const char *dir,
 				unsigned int stack_depth, struct err *err);
-/* Which recordings there are, stopped ones too, as bits. */
+/* Existing recordings, including stopped ones, as bits. */
 enum {
 	JAVA_RECORDER_OURS = 1,
 	JAVA_RECORDER_OTHERS = 2,
 };
 int java_recorder_find(struct java_attach *attach, const char *name, struct err *err);
-/* -ENOTSUP with the JVM's words when it does not start. */
+/* -ENOTSUP with the JVM's message if it does not start. */
 int java_recorder_start(struct java_attach *attach, const char *name, const char *settings,
 			struct err *err);
-/* 1 when it was there, 0 when it was not. */
+/* 1 if it existed, 0 if not. */
 int java_recorder_stop(struct java_attach *attach, const char *name, struct err *err);
 int java_recorder_rotate(struct java_attach *attach, const char *name, struct err *err);
 
-/* What the answers say; of any text. The bits of java_recorder_find(), or -EBADMSG. */
+/* Parses any text as an answer. The bits of java_recorder_find(), or -EBADMSG. */
 int java_recorder_parse_check(struct view answer, const char *name);
 /* The directory of "Repository path: DIR/DATE_PID"; "" for "N/A". -EBADMSG. */
 int java_recorder_parse_directory(struct view answer, char *dst, size_t cap);

@@ -19,7 +19,7 @@
 #include "proc/host.h"
 #include "proc/info.h"
 
-/* What is done inside a mount namespace, by a thread of its own. */
+/* Work inside a mount namespace, done by a separate thread. */
 struct mount_job {
 	int ns;
 	int (*run)(struct mount_job *job);
@@ -30,7 +30,7 @@ struct mount_job {
 	int result;
 };
 
-/* The root and working directory of a thread are its own once it has left those of the others. */
+/* After unshare(CLONE_FS) the thread has its own root and working directory. */
 static void *mount_thread(void *arg)
 {
 	struct mount_job *job = arg;
@@ -72,7 +72,7 @@ static int tmpfs_option(int fs, const char *key, const char *fmt, unsigned long 
 	return fsconfig(fs, FSCONFIG_SET_STRING, key, text, 0) < 0 ? -errno : 0;
 }
 
-/* A tmpfs that is mounted nowhere yet. */
+/* Creates a tmpfs, not mounted yet. */
 static int tmpfs_make(const struct java_target *t, int *ret_tree)
 {
 	_cleanup_close_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
@@ -103,14 +103,14 @@ static int tmpfs_make(const struct java_target *t, int *ret_tree)
 	return 0;
 }
 
-/* Before anybody else can see the directory. */
+/* Before anyone else can see the directory. */
 static int tmpfs_write_settings(int dirfd, struct view settings)
 {
 	_cleanup_close_ int fd = openat(dirfd, JAVA_MOUNT_SETTINGS,
 					O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	int r = fd < 0 ? -errno : io_write_full(fd, settings.data, settings.len);
 
-	/* Whatever our umask is. */
+	/* Regardless of our umask. */
 	return r == 0 && fchmod(fd, 0644) < 0 ? -errno : r;
 }
 
@@ -200,7 +200,7 @@ int java_mount_make(const struct java_target *t, const char *name, struct view s
 	return 0;
 }
 
-/* By a name below the working directory, for there need not be a /proc in there. */
+/* Uses a name relative to the working directory, as there may be no /proc. */
 static int job_detach(struct mount_job *job)
 {
 	if (fchdir(job->parent) < 0)
@@ -217,7 +217,7 @@ static bool in_namespace(pid_t pid, uint64_t mount_ns)
 	return stat(path, &st) == 0 && st.st_ino == mount_ns;
 }
 
-/* The path of the mount as that process sees it, from its list; "/tmp/NAME" when it has none. */
+/* The path of the mount in that process's mount list; "/tmp/NAME" if it is not listed. */
 static void find_mount_point(pid_t pid, const char *name, char *dst, size_t cap)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)8 << 20);
@@ -235,7 +235,7 @@ static void find_mount_point(pid_t pid, const char *name, char *dst, size_t cap)
 	begin = at;
 	while (begin > s && begin[-1] != ' ')
 		begin--;
-	/* Escapes of odd characters are not undone: such a path is then simply not found. */
+	/* Escapes are not decoded: such a path is simply not found. */
 	if ((size_t)(at - begin) + strlen(needle) < cap)
 		(void)snprintf(dst, cap, "%.*s", (int)((size_t)(at - begin) + strlen(needle) - 1),
 			       begin);
@@ -285,7 +285,7 @@ int java_mount_remove(uint64_t mount_ns, pid_t pid, const char *name, struct err
 
 	if (!in_namespace(pid, mount_ns))
 		pid = find_in_namespace(mount_ns);
-	/* A namespace that nobody is in has gone, and its mounts with it. */
+	/* An empty namespace is gone, along with its mounts. */
 	if (pid == 0)
 		return 0;
 	r = remove_through(pid, name);

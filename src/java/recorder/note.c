@@ -56,7 +56,7 @@ void java_note_recording_name(const struct java_note *note, char dst[JAVA_NOTE_N
 	(void)snprintf(dst, JAVA_NOTE_NAME, "sonde-%016" PRIx64, note->token);
 }
 
-/* The file, and the one beside it that takes its place when it is on the disk. */
+/* The file, and the temporary one that replaces it once synced. */
 struct note_names {
 	char name[96];
 	char beside[112];
@@ -110,7 +110,7 @@ int java_note_remove(const char *dir, const struct java_note *note, struct err *
 	return 0;
 }
 
-/* Takes the number and the blank behind it off the line; false when there is none. */
+/* Takes a number and the blank after it; false if there is none. */
 static bool note_number(char **line, int base, uint64_t *ret_number)
 {
 	char *end;
@@ -144,7 +144,7 @@ int java_note_parse(struct view line, struct java_note *ret_note)
 	return 0;
 }
 
-/* ".java-recording-PID-START.new": its writer was killed before it was a note. */
+/* ".java-recording-PID-START.new": its writer was killed before finishing it. */
 static bool note_is_torn(const char *name, struct java_note *note)
 {
 	static const char prefix[] = "." NOTE_PREFIX;

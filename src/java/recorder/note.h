@@ -1,13 +1,13 @@
 /*
  * src/java/recorder/note.h: what we have put into a JVM, noted on disk.
  *
- * A note is durable before anything is done, so that whatever happens to us, the next start finds
- * out what to take out again. Each is a file of its own, java-recording-PID-START, so that several
- * of us can use one directory; it has one line:
+ * A note is durable before anything is done, so that whatever happens to us, the next start knows
+ * what to remove. Each is a separate file, java-recording-PID-START, so that several sondes can
+ * share a directory; it has one line:
  *
  *   PID START-TICKS MOUNT-NAMESPACE TOKEN DIRECTORY
  *
- * DIRECTORY is where the JVM kept its recordings before, "" while that is not known.
+ * DIRECTORY is where the JVM kept its recordings before, "" if not known yet.
  */
 #pragma once
 
@@ -27,14 +27,13 @@ struct java_note {
 
 #define JAVA_NOTES_MAX 4096
 
-/* Of the process as it is; with a token that nobody can guess. */
+/* For the process as it is now, with an unguessable token. */
 int java_note_make(const struct proc_id *id, struct java_note *ret_note, struct err *err);
-/* Durable when it returns; replaces an earlier one of the process. */
+/* Durable on return; replaces an earlier note of the process. */
 int java_note_save(const char *dir, const struct java_note *note, struct err *err);
 int java_note_remove(const char *dir, const struct java_note *note, struct err *err);
 /*
- * All notes in dir, and those that were never finished; files that make no sense are left alone.
- * The array is the caller's to free.
+ * All notes in dir, including unfinished ones; ignores invalid files. The caller frees the array.
  */
 int java_notes_read(const char *dir, struct java_note **ret_notes, size_t *ret_len,
 		    struct err *err);

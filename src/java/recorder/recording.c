@@ -12,7 +12,7 @@
 #include "java/recorder/mount.h"
 #include "oom/limit.h"
 
-/* What a first recording takes: its classes and threads, buffers, and its files in memory. */
+/* Memory for a first recording: classes, threads, buffers, and its files. */
 #define RECORDING_HEADROOM ((uint64_t)128 << 20)
 
 struct java_recording {
@@ -47,7 +47,7 @@ void java_recording_free(struct java_recording *rec)
 	free(rec);
 }
 
-/* A container that is short of memory must not be the one that our recording breaks. */
+/* A recording must not push a container over its memory limit. */
 static int recording_check_memory(const struct proc_id *id, struct err *err)
 {
 	_cleanup_(oom_limit_closep) struct oom_limit *limit = NULL;
@@ -61,7 +61,9 @@ static int recording_check_memory(const struct proc_id *id, struct err *err)
 	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0 || !(s = buf_cstr(&text)) ||
 	    oom_mounts_open(&mounts, NULL) < 0 || oom_limit_open(&mounts, s, &limit, NULL) < 0)
 		return 0;
-	/* The first group that is at all full is its own; those above it are only looked at. */
+	/*
+	 * The first group with any usage is its own; for those above it, only check the fill level.
+	 */
 	if ((oom_limit_is_near(limit, 0, &fill) &&
 	     fill.limit_bytes - MIN(fill.used_bytes, fill.limit_bytes) < RECORDING_HEADROOM) ||
 	    oom_limit_is_near(limit, 97, &fill))
@@ -143,8 +145,8 @@ int java_recording_start(const struct proc_id *id, const struct java_recording_o
 }
 
 /*
- * Ours ends, and what the user's recording writes from now on goes where it would have gone. The
- * file system stays for what it has written there.
+ * Ends ours; from now on, the user's recording writes where it would have without us. The file
+ * system stays for what it has already written.
  */
 static int recording_yield(struct java_recording *rec, const char *name, struct err *err)
 {

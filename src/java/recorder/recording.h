@@ -32,36 +32,39 @@ struct java_recording; /* opaque */
 
 /*
  * -ENOTSUP: this JVM cannot (JDK 8 before 8u262, 9, 10; no jdk.jfr module; no commands; too little
- * memory left in its container). -EBUSY: its user, or another sonde, records already. -EPERM.
- * -EAGAIN: it is still starting, or stopped. Nothing stays in the JVM when it fails.
+ * memory left in its container). -EBUSY: its user, or another sonde, is already recording. -EPERM.
+ * -EAGAIN: it is still starting, or stopped. Leaves nothing in the JVM on failure.
  */
 int java_recording_start(const struct proc_id *id, const struct java_recording_options *options,
 			 struct java_recording **ret_recording, struct err *err);
 
 /*
- * To be called each interval. -EBUSY: the user has started a recording, and ours has ended; -ESRCH:
- * the process is gone; -ENOENT: our recording is. After each of them there is only _stop() left.
+ * Call each interval. -EBUSY: the user has started a recording, and ours has ended; -ESRCH: the
+ * process has exited; -ENOENT: our recording is gone. After any of these only _stop() may follow.
  */
 int java_recording_check(struct java_recording *recording, struct err *err);
-/* Has it begin a new file, so that the one before is whole. One pause of a millisecond or so. */
+/*
+ * Starts a new file, so that the previous one is complete. Takes one pause of about a millisecond.
+ */
 int java_recording_rotate(struct java_recording *recording, struct err *err);
 /*
- * Ends it and takes everything out. When that fails (-EBUSY: the user's recording needs its files;
+ * Ends it and removes everything. On failure (-EBUSY: the user's recording needs its files;
  * -ETIMEDOUT: the JVM does not answer) the note stays for java_recordings_restore().
  */
 int java_recording_stop(struct java_recording *recording, struct err *err);
 void java_recording_free(
-	struct java_recording *recording); /* stops it unless it is; NULL is fine */
+	struct java_recording *recording); /* stops it if necessary; NULL is fine */
 DEFINE_CLEANUP(struct java_recording, java_recording_free)
 
-/* Borrowed: the directory of all its files. */
+/* Borrowed: the directory with all its files. */
 int java_recording_dirfd(const struct java_recording *recording);
-/* The newest file grows each second, no rotation is needed. */
+/* The newest file grows every second; no rotation is needed. */
 bool java_recording_is_live(const struct java_recording *recording);
 const struct java_vm *java_recording_vm(const struct java_recording *recording);
 
 /*
- * Takes out of all JVMs what those of us left who used that directory and were killed, or who could
- * not at the time. What one that runs now has put in stays. Returns how many notes were done with.
+ * Removes from all JVMs what sondes that used that directory left, because they were killed or
+ * could not remove it. Leaves alone what a running sonde has put in. Returns how many notes were
+ * settled.
  */
 int java_recordings_restore(const char *state_dir, struct err *err);

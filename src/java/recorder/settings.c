@@ -1,7 +1,7 @@
 /* src/java/recorder/settings.c: see settings.h. */
 #include "java/recorder/settings.h"
 
-/* Samples of allocations, JDK 16 and later. */
+/* Allocation samples, JDK 16 and later. */
 #define ALLOCS_PER_SEC "150/s"
 /* Shorter waits are not recorded. */
 #define LOCK_THRESHOLD "1 ms"
@@ -23,7 +23,7 @@ static int settings_alloc(unsigned int major, struct buf *text)
 			       "  <event name=\"%s\">\n" SETTING("enabled", "true")
 				       SETTING("stackTrace", "true") "  </event>\n",
 			       tlab[i]);
-	/* Which may not be all of them: its threads count what they allocate. */
+	/* These may miss some, so record how much each thread allocates. */
 	if (r == 0 && major == 8)
 		r = buf_append_str(text,
 				   "  <event name=\"jdk.ThreadAllocationStatistics\">\n" SETTING(
@@ -54,7 +54,7 @@ int java_recording_settings(unsigned int major, const struct java_recording_opti
 		r = settings_lock("jdk.JavaMonitorEnter", text);
 	if (r == 0)
 		r = settings_lock("jdk.ThreadPark", text);
-	/* Which threads are younger than the recording: the first sample of those counts. */
+	/* Tells which threads are younger than the recording: their first sample counts. */
 	if (r == 0)
 		r = buf_append_str(text,
 				   "  <event name=\"jdk.ThreadStart\">\n" SETTING("enabled", "true")

@@ -7,14 +7,14 @@
 #include "base/buf.h"
 
 struct java_recording_options {
-	const char *state_dir; /* where is noted what we put into targets */
-	uint32_t stack_depth;  /* 0: 128; only the first recording of a JVM can choose */
+	const char *state_dir; /* where changes to targets are noted */
+	uint32_t stack_depth;  /* 0: 128; only a JVM's first recording can choose */
 	bool cpu_time;	       /* CPU time too, JDK 25 and later */
 };
 
 /*
- * Appends a settings file for that release: everything that it does not name is off. Files are read
- * by all releases, settings on the command line only since JDK 17.
+ * Appends a settings file for that release: everything it does not name is off. All releases read
+ * files; only since JDK 17 can settings be on the command line.
  */
 int java_recording_settings(unsigned int major, const struct java_recording_options *options,
 			    struct buf *text);

@@ -20,7 +20,7 @@ int java_recording_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 	return r;
 }
 
-/* Unless somebody has chosen another directory since. */
+/* Unless someone has chosen another directory since. */
 static int undo_directory(struct java_attach *attach, const struct java_note *note, struct err *err)
 {
 	char name[JAVA_NOTE_NAME], now[256];
@@ -39,13 +39,12 @@ static int undo_in_jvm(const struct java_note *note, struct err *err)
 	char name[JAVA_NOTE_NAME];
 	int r;
 
-	/* Nothing was asked of the JVM that it must forget, so that it is not asked for anything.
-	 */
+	/* The JVM was never asked for anything, so there is nothing to undo. */
 	if (!note->before[0])
 		return 0;
 	java_note_recording_name(note, name);
 	r = java_attach_open(&note->id, JAVA_RECORDER_TIMEOUT_NS, &attach, err);
-	/* It runs another program by now. */
+	/* It has called exec since. */
 	if (r == -ENOTSUP)
 		return 0;
 	if (r == 0)
