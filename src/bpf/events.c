@@ -20,7 +20,7 @@ struct bpf_events {
 	struct perf_event_attr attr;
 	struct bpf_link **links; /* by CPU; NULL while offline */
 	size_t n_cpus;
-	char *online; /* the list of CPUs that the events are for */
+	char *online; /* the list of CPUs that have events */
 };
 
 /* Whether cpu is in a list such as "0-3,8". */
@@ -71,7 +71,7 @@ static int cpu_open(struct bpf_events *e, size_t cpu, struct err *err)
 
 	fd = (int)syscall(SYS_perf_event_open, &e->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0 && errno == ENODEV)
-		return 0; /* went off line after all */
+		return 0; /* went offline after all */
 	if (fd < 0)
 		return explain_open(e, cpu, -errno, err);
 	e->links[cpu] = bpf_program__attach_perf_event(e->program, fd);

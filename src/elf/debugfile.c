@@ -15,15 +15,12 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-/* A checksum over more than that costs more than names are worth. */
+/* Checksumming more than this costs more than names are worth. */
 #define DEBUG_MAX_CHECKED_BYTES ((uint64_t)256 << 20)
 #define DEBUG_CHUNK ((size_t)64 << 10)
 #define DEBUG_BUILD_ID_CHARS 129
 
-/*
- * relative has no "..": links that the machine's own folder holds are followed, but none of
- * procfs.
- */
+/* relative has no "..". Follows links in the machine's directory, but not procfs magic links. */
 static int debug_open(const char *root, const char *relative, struct elf_image **ret_image)
 {
 	struct open_how how = {
@@ -110,7 +107,7 @@ static bool debug_crc_is(const struct elf_image *image, uint32_t wanted)
 	return crc == wanted;
 }
 
-/* ROOT/usr/bin/name for /usr/bin/program. An equal build id spares the checksum. */
+/* ROOT/usr/bin/name for /usr/bin/program. If the build id matches, skips the checksum. */
 static int debug_by_link(const char *root, const char *path, const struct elf_image *stripped,
 			 const char *id, struct elf_image **ret_image)
 {

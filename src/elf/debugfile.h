@@ -3,7 +3,7 @@
  * checksum in .gnu_debuglink.
  *
  * Only one directory of this machine is searched (/usr/lib/debug). A container's file cannot direct
- * us anywhere else, and what is found must prove that it belongs.
+ * us anywhere else, and a debug file must prove that it belongs.
  */
 #pragma once
 
@@ -12,13 +12,16 @@
 
 #define ELF_DEBUG_ROOT "/usr/lib/debug"
 
-/* path: of the stripped file as its process sees it, for the debug link. -ENOENT: there is none. */
+/*
+ * path: the stripped file's path as its process sees it, for the debug link. -ENOENT: there is
+ * none.
+ */
 int elf_debugfile_open(const char *root, const char *path, const struct elf_image *image,
 		       struct elf_image **ret_image, struct err *err);
 
 /*
- * The file that several debug files share, by what elf_dwarf_alternate_link() says: by build id, or
- * by what follows ".dwz/" in its path. The caller proves that it is the one meant.
+ * The file shared by several debug files, as named by elf_dwarf_alternate_link(): by build id, or
+ * by the part of its path after ".dwz/". The caller must verify it.
  */
 int elf_debugfile_open_alternate(const char *root, const char *path, const char *build_id,
 				 struct elf_image **ret_image, struct err *err);

@@ -14,16 +14,16 @@
 #include "elf/symtab.h"
 
 #define ELF_MAX_FUNCTIONS_BYTES ((uint64_t)16 << 20)
-/* Names in memory, of images that are bytes. */
+/* Names in memory, if the image is not a file. */
 #define ELF_MAX_OWN_NAMES_BYTES ((uint64_t)16 << 20)
-/* How far a lookup goes back for a function that encloses the ones nearer by. */
+/* How far a lookup goes back for a function that encloses nearer ones. */
 #define ELF_MAX_NESTING 64
-/* Names of one address that are compared, and entries that a lookup looks at in all. */
+/* Names to compare per address, and entries to check per lookup. */
 #define ELF_MAX_ALIASES 16
 #define ELF_MAX_STEPS 1024
-/* A longer name is cut. */
+/* Longer names are cut. */
 #define ELF_MAX_FUNCTION_NAME ((size_t)2048)
-/* What most names fit into. */
+/* Most names fit into this. */
 #define ELF_NAME_GUESS ((size_t)256)
 
 #define ELF_MAX_SIZE ((1U << 28) - 1)
@@ -31,10 +31,10 @@
 struct elf_function {
 	uint32_t start; /* from base */
 	uint32_t name;
-	uint32_t size : 28; /* without a size of its own: to the end of the section */
+	uint32_t size : 28; /* if it has none: to the end of the section */
 	uint32_t is_sized : 1;
-	uint32_t is_label : 1; /* of assembly: its name says whether it counts */
-	uint32_t rank : 2;     /* elf_symbol_rank(): the higher is the better name */
+	uint32_t is_label : 1; /* an assembly label: its name decides whether it counts */
+	uint32_t rank : 2;     /* elf_symbol_rank(): higher is better */
 };
 
 _Static_assert(sizeof(struct elf_function) == 12, "twelve bytes for a function");
@@ -43,7 +43,7 @@ struct elf_functions {
 	struct elf_function *list;
 	size_t len;
 	uint64_t base;
-	/* The names: in a file, or here. */
+	/* Names: in a file, or in memory. */
 	int fd;
 	uint64_t names_offset;
 	char *names;
@@ -68,7 +68,7 @@ size_t elf_functions_memory(const struct elf_functions *functions)
 	       (functions->names ? functions->names_len : 0) + ELF_MAX_FUNCTION_NAME;
 }
 
-/* Assembly without .type leaves NOTYPE labels; they count where code is. */
+/* Assembly without .type leaves NOTYPE labels; they count if in code. */
 static bool elf_is_function(const struct elf_image *image, const Elf64_Sym *sym)
 {
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || sym->st_name == 0)
@@ -85,7 +85,10 @@ static bool elf_is_function(const struct elf_image *image, const Elf64_Sym *sym)
 	}
 }
 
-/* For a symbol without a size: to the end of its section, which the next one may cut short. */
+/*
+ * The size of a symbol without one: up to the end of its section, unless the next one cuts it
+ * short.
+ */
 static uint64_t elf_section_rest(const struct elf_image *image, const Elf64_Sym *sym)
 {
 	const struct elf_section *s;
@@ -127,7 +130,7 @@ static int elf_function_compare(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Where addresses of 32 bits count from: the lowest code. */
+/* The base of 32-bit addresses: the lowest code. */
 static uint64_t elf_code_base(const struct elf_image *image)
 {
 	uint64_t base = UINT64_MAX;
@@ -164,7 +167,7 @@ static int elf_functions_take_names(struct elf_functions *f, const struct elf_im
 	return 0;
 }
 
-/* One pass to count, for the table is taken in one piece; one to fill it. */
+/* One pass to count, so that the table is allocated once; one to fill it. */
 static int elf_functions_fill(struct elf_functions *f, const struct elf_image *image,
 			      const struct elf_symtab *table, struct err *err)
 {
@@ -223,7 +226,7 @@ int elf_functions_load(const struct elf_image *image, struct elf_functions **ret
 	return 0;
 }
 
-/* At most cap - 1 bytes of the name, and a NUL; false when it cannot be read. */
+/* At most cap - 1 bytes of the name, and a NUL; false if unreadable. */
 static bool elf_functions_read_name(const struct elf_functions *f, uint32_t offset, char *dst,
 				    size_t cap)
 {
@@ -258,7 +261,7 @@ static bool elf_function_counts(const struct elf_functions *f, const struct elf_
 /* All entries of one address. */
 struct elf_group {
 	size_t first, end;
-	const struct elf_function *best; /* the first of the best rank; NULL when none counts */
+	const struct elf_function *best; /* the first of the best rank; NULL if none counts */
 	uint32_t reach;			 /* the largest size */
 	bool is_sized;
 };
@@ -273,7 +276,7 @@ static struct elf_group elf_group_before(const struct elf_functions *f, size_t e
 	for (size_t i = g.first; i < end; i++) {
 		const struct elf_function *fn = &f->list[i];
 
-		/* Without a name of its own an alias would still say how far the function goes. */
+		/* An alias that does not count still tells how far the function extends. */
 		if (!g.best && i - g.first < ELF_MAX_ALIASES && elf_function_counts(f, fn))
 			g.best = fn;
 		if (!fn->is_sized && g.is_sized)
@@ -284,7 +287,7 @@ static struct elf_group elf_group_before(const struct elf_functions *f, size_t e
 	return g;
 }
 
-/* Equals are told apart by their leading underscores: "malloc" rather than "__libc_malloc". */
+/* Of equals, prefers fewer leading underscores: "malloc" over "__libc_malloc". */
 static const struct elf_function *elf_group_pick(const struct elf_functions *f,
 						 const struct elf_group *g)
 {
@@ -335,7 +338,7 @@ const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t
 		struct elf_group g = elf_group_before(f, i);
 		bool covers = g.best && at - f->list[g.first].start < g.reach;
 
-		/* A label without a size inside a function is not where that function ends. */
+		/* A label without a size inside a function does not end that function. */
 		if (covers && (g.is_sized || is_nearest))
 			found = g;
 		if ((covers && g.is_sized) || groups == ELF_MAX_NESTING)

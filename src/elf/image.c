@@ -19,7 +19,7 @@
 #define ELF_MAX_SEGMENTS 4096
 #define ELF_MAX_SECTIONS 65535
 #define ELF_MAX_NAMES_BYTES ((uint64_t)4 << 20)
-/* Notes of a program are a few hundred bytes; a core's are not ours to read. */
+/* A program's notes are a few hundred bytes; core files are not read here. */
 #define ELF_MAX_NOTES_BYTES ((uint64_t)64 << 10)
 #define ELF_MAX_BUILD_ID_BYTES 64
 
@@ -52,7 +52,7 @@ static int elf_check_header(const Elf64_Ehdr *h, struct err *err)
 	return 0;
 }
 
-/* Section 0 holds the counts that do not fit the 16 bits of the header. */
+/* Section 0 holds counts that do not fit the header's 16 bits. */
 static bool elf_read_section_zero(const struct elf_image *image, const Elf64_Ehdr *h,
 				  Elf64_Shdr *ret)
 {
@@ -98,7 +98,7 @@ static int elf_load_segments(struct elf_image *image, const Elf64_Ehdr *h, struc
 	return 0;
 }
 
-/* Copies the names of the sections, with a NUL of our own behind the last. */
+/* Copies the names of the sections, adding a NUL after the last. */
 static int elf_load_names(struct elf_image *image, const Elf64_Shdr *strings)
 {
 	if (strings->sh_type != SHT_STRTAB || strings->sh_size > ELF_MAX_NAMES_BYTES)
@@ -110,7 +110,7 @@ static int elf_load_names(struct elf_image *image, const Elf64_Shdr *strings)
 	return elf_image_read(image, strings->sh_offset, image->names, strings->sh_size);
 }
 
-/* How many sections there are and which holds their names; false when the headers make no sense. */
+/* The number of sections, and which one holds their names; false if the headers are invalid. */
 static bool elf_count_sections(const struct elf_image *image, const Elf64_Ehdr *h, uint64_t *ret_n,
 			       uint64_t *ret_names)
 {
@@ -166,7 +166,7 @@ static int elf_read_sections(struct elf_image *image, uint64_t off, uint64_t n, 
 	return 0;
 }
 
-/* Sections are a help, not a need: whatever is wrong with them, the image has none. */
+/* Sections are optional: if anything is wrong with them, the image has none. */
 static int elf_load_sections(struct elf_image *image, const Elf64_Ehdr *h, struct err *err)
 {
 	uint64_t n, names;
@@ -298,7 +298,7 @@ static bool elf_build_id_hex(struct view id, char *dst, size_t dst_len)
 }
 
 /*
- * Notes lie one behind the other, each part padded to 4 bytes:
+ * Notes follow each other, each part padded to 4 bytes:
  *
  *   namesz u32 | descsz u32 | type u32 | name ... | desc ...
  */
@@ -322,7 +322,7 @@ static bool elf_find_build_id(struct view notes, char *dst, size_t dst_len)
 	return false;
 }
 
-/* *budget is what may still be read of all notes together. */
+/* *budget: how much may still be read, for all notes together. */
 static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_t len,
 			    uint64_t *budget, char *dst, size_t dst_len)
 {

@@ -50,7 +50,7 @@ struct elf_image {
 	uint8_t *names;
 };
 
-/* Takes a duplicate of fd. -EBADMSG for what is no ELF file or is damaged beyond its headers. */
+/* Duplicates fd. -EBADMSG if it is not an ELF file, or its headers are damaged. */
 int elf_image_open_fd(int fd, struct elf_image **ret_image, struct err *err);
 /* Bytes in memory; borrowed until close. */
 int elf_image_open_bytes(struct view bytes, struct elf_image **ret_image, struct err *err);
@@ -63,5 +63,5 @@ int elf_image_read(const struct elf_image *image, uint64_t off, void *dst, size_
 int elf_image_fd(const struct elf_image *image);
 
 const struct elf_section *elf_image_section(const struct elf_image *image, const char *name);
-/* GNU build id from the notes, as lower-case hex; false when there is none. */
+/* GNU build id from the notes, as lower-case hex; false if there is none. */
 bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len);

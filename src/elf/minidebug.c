@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define MINIDEBUG_MAX_COMPRESSED ((uint64_t)16 << 20)
-/* Of the decompressor; xz -9 wants twice that, and nobody packs symbols so. */
+/* For the decompressor; xz -9 needs twice that, but nobody packs symbols that way. */
 #define MINIDEBUG_MAX_MEMORY ((uint64_t)33 << 20)
 #define MINIDEBUG_CHUNK ((size_t)64 << 10)
 
@@ -17,10 +17,10 @@ static void lzma_endp(lzma_stream *stream)
 	lzma_end(stream);
 }
 
-/* Keeps room for a chunk behind what is there. */
+/* Keeps room for another chunk at the end. */
 static int minidebug_grow(lzma_stream *stream, struct buf *out)
 {
-	/* The last chunk may be a short one: the limit is exact. */
+	/* The last chunk may be shorter: the limit is exact. */
 	size_t room = MIN(MINIDEBUG_CHUNK, ELF_MINIDEBUG_MAX_BYTES - out->len);
 	int r;
 

@@ -20,10 +20,10 @@
 
 #define ELF_MAX_WANTED 1024
 #define ELF_MAX_NAME_BYTES ((size_t)4096)
-/* A name is rarely there more than twice; only a forged table reaches this. */
+/* A name rarely occurs more than twice; only a forged table reaches this. */
 #define ELF_MAX_HITS 16384
 #define ELF_FILTER_BITS 4096
-/* Strings are looked at in blocks of this many bytes, and told apart by their last few. */
+/* Strings are scanned in blocks of this many bytes, and compared by their last few first. */
 #define ELF_BLOCK_BYTES 64
 #define ELF_TAIL_BYTES 4
 
@@ -36,20 +36,22 @@ struct elf_search {
 	struct elf_symbol *wanted;
 	size_t n;
 	size_t *lengths;
-	uint8_t *best; /* rank of what was found so far */
+	uint8_t *best; /* best rank found so far */
 	uint8_t *is_hit;
 	/* Wanted names chained by their last character: index + 1, 0 ends. */
 	uint16_t first[256];
 	uint16_t *next;
 	size_t max_len;
-	uint32_t tail_mask; /* the bytes of a tail that every wanted name has */
+	uint32_t tail_mask; /* the bytes of the tail that every wanted name has */
 	uint64_t tails[ELF_FILTER_BITS / 64];
 	struct elf_hit *hits;
 	size_t n_hits;
 	size_t cap_hits;
 	uint64_t offsets[ELF_FILTER_BITS / 64];
-	/* Some zeros, then up to max_len bytes of names before the chunk, then a chunk, then a
-	 * block: scanning needs no care at either end. */
+	/*
+	 * Zeros, then up to max_len bytes of names before the chunk, then a chunk, then a block:
+	 * scanning needs no bounds checks at either end.
+	 */
 	uint8_t *memory;
 };
 
@@ -63,7 +65,7 @@ static inline bool filter_has(const uint64_t *filter, uint32_t key)
 	return filter[key % ELF_FILTER_BITS / 64] >> key % 64 & 1;
 }
 
-/* The key of the string that ends before end; at least ELF_TAIL_BYTES lie there. */
+/* The key of the string that ends before end, where at least ELF_TAIL_BYTES are readable. */
 static inline uint32_t elf_tail(const struct elf_search *s, const void *end)
 {
 	uint32_t tail;
@@ -72,7 +74,7 @@ static inline uint32_t elf_tail(const struct elf_search *s, const void *end)
 	return ((tail & s->tail_mask) * 0x9e3779b1U) >> 20;
 }
 
-/* One bit for each of 64 bytes that is NUL. */
+/* One bit for each NUL among 64 bytes. */
 static inline uint64_t elf_nul_mask(const uint8_t *p)
 {
 	uint64_t mask = 0;
@@ -91,7 +93,7 @@ static inline uint64_t elf_nul_mask(const uint8_t *p)
 		uint64_t x;
 
 		memcpy(&x, p + 8 * i, sizeof(x));
-		/* The high bit of each byte that is NUL, then these eight bits side by side. */
+		/* The high bit of each NUL byte, then these eight bits side by side. */
 		x = ~(((x & low7) + low7) | x | low7) >> 7;
 		mask |= (x * 0x0102040810204080ULL >> 56) << (8 * i);
 	}
@@ -109,7 +111,7 @@ static void elf_search_release(struct elf_search *s)
 	free(s->memory);
 }
 
-/* Where the strings start in memory: behind the zeros. */
+/* The start of the strings in memory, after the zeros. */
 static uint8_t *elf_search_window(const struct elf_search *s)
 {
 	return s->memory + ELF_BLOCK_BYTES;
@@ -133,7 +135,7 @@ static int elf_search_add_wanted(struct elf_search *s, size_t i, struct err *err
 	return 0;
 }
 
-/* After all names are known, for the shortest one decides how much of a tail counts. */
+/* Call after all names are known: the shortest one determines the length of the tail. */
 static void elf_search_add_tail(struct elf_search *s, size_t i)
 {
 	uint8_t tail[ELF_TAIL_BYTES] = {0};
@@ -190,7 +192,7 @@ static int elf_search_add_hit(struct elf_search *s, uint64_t offset, size_t want
 	return 0;
 }
 
-/* A string ends before end, which lies at `offset` of the table; known bytes start at begin. */
+/* A string ends before end, at `offset` of the table; known bytes start at begin. */
 static int elf_search_end(struct elf_search *s, const uint8_t *begin, const uint8_t *end,
 			  uint64_t offset, struct err *err)
 {
@@ -209,8 +211,8 @@ static int elf_search_end(struct elf_search *s, const uint8_t *begin, const uint
 }
 
 /*
- * Looks at each end of a string in [from, limit); `offset` of the table lies at from. What was read
- * before starts at the window, so a name that straddles two chunks lies in one piece.
+ * Checks each end of a string in [from, limit); from is at `offset` of the table. Earlier bytes
+ * start at the window, so a name that straddles two chunks is contiguous.
  */
 static int elf_search_chunk(struct elf_search *s, const uint8_t *from, const uint8_t *limit,
 			    uint64_t offset, struct err *err)
@@ -243,7 +245,7 @@ static int elf_hit_compare(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Not what a name of a variable or a function stands for: no address of its own. */
+/* Not a variable or function with an address. */
 static bool elf_symbol_skipped(const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
@@ -279,7 +281,7 @@ static void elf_search_symbol(struct elf_search *s, const Elf64_Sym *sym)
 		elf_search_found(s, s->hits[low].wanted, sym);
 }
 
-/* Finds the symbol of one hit in a table whose names are in order; finds nothing in another. */
+/* Finds the symbol of one hit in a table whose names are in order; finds nothing otherwise. */
 static int elf_search_guess(struct elf_search *s, const struct elf_image *image,
 			    const struct elf_section *symbols, const struct elf_hit *hit)
 {
@@ -305,13 +307,13 @@ static int elf_search_guess(struct elf_search *s, const struct elf_image *image,
 }
 
 /*
- * True when nothing better can be found: a program has one global symbol of a name. Names that
- * the string table does not have need no search at all.
+ * True if nothing better can be found: a program has one global symbol per name. Names missing from
+ * the string table need no search.
  */
 static bool elf_search_guess_all(struct elf_search *s, const struct elf_image *image,
 				 const struct elf_section *symbols)
 {
-	/* More hits than that cost as much as reading all symbols. */
+	/* With more hits, reading all symbols costs no more. */
 	if (s->n_hits > 64)
 		return false;
 	for (size_t i = 0; i < s->n_hits; i++)
@@ -332,8 +334,8 @@ static bool elf_search_all_hit(const struct elf_search *s)
 }
 
 /*
- * From the end: linkers put variables behind functions, and their names behind those of functions.
- * Returns 1 when everything is found and the rest need not be read, 0 when hits are all there is.
+ * Scans from the end: linkers put variables after functions, and so their names. Returns 1 if
+ * everything was found and the rest need not be read, 0 if only hits are known.
  */
 static int elf_search_strings(struct elf_search *s, const struct elf_image *image,
 			      const struct elf_symtab *table, struct err *err)

@@ -9,8 +9,8 @@
 #include "elf/image.h"
 
 struct elf_symbol {
-	const char *name; /* in: what to look for */
-	uint64_t value;	  /* out: link-time address, 0 when not found */
+	const char *name; /* in: the name to find */
+	uint64_t value;	  /* out: link-time address, 0 if not found */
 	uint64_t size;
 };
 
@@ -21,23 +21,23 @@ struct elf_symbol {
  */
 int elf_symbols_find(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
 		     struct err *err);
-/* The same in .dynsym: what a file gives to others, which is there in stripped ones as well. */
+/* The same in .dynsym: exported symbols, which stripped files have as well. */
 int elf_symbols_find_exported(const struct elf_image *image, struct elf_symbol *wanted, size_t n,
 			      struct err *err);
 
 /*
- * Function symbols of .symtab, or of .dynsym when that is all there is, sorted by address. Twelve
- * bytes each: names stay in the file, which is kept open, and are read when asked for. Of an image
- * of bytes they are copied. -E2BIG past 16 MB.
+ * Function symbols of .symtab, or of .dynsym if that is all there is, sorted by address. Twelve
+ * bytes each: names stay in the file, which is kept open, and are read on demand. If the image is
+ * in memory, they are copied. -E2BIG past 16 MB.
  */
 struct elf_functions; /* opaque */
 
 int elf_functions_load(const struct elf_image *image, struct elf_functions **ret_functions,
 		       struct err *err);
 /*
- * The function that covers the link-time address; NULL when none does. Of several names for it the
- * global before the weak before the local one, then that with the fewest underscores in front. A
- * function without a size reaches to the next. The name lives until the next lookup.
+ * The function that covers the link-time address; NULL if none does. Of several names, prefers
+ * global over weak over local, then the fewest leading underscores. A function without a size
+ * extends to the next. The name is valid until the next lookup.
  */
 const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t vaddr,
 				 uint64_t *ret_start);
@@ -46,8 +46,8 @@ void elf_functions_free(struct elf_functions *functions);
 DEFINE_CLEANUP(struct elf_functions, elf_functions_free)
 
 /*
- * The start of the function around the link-time address by the search table of the unwind
- * information (.eh_frame_hdr), for functions without a name: a binary search in the file, without
- * memory of its own. -ENOENT: there is no table, or nothing in it at or below the address.
+ * The start of the function around the link-time address, from the search table of the unwind
+ * information (.eh_frame_hdr), for functions without a name: a binary search in the file that
+ * allocates nothing. -ENOENT: there is no table, or no entry at or below the address.
  */
 int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start);

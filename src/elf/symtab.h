@@ -12,10 +12,9 @@
 #include "base/err.h"
 #include "elf/image.h"
 
-/* What is read at once: large enough that system calls do not count, small enough to stay in the
- * processor's cache. */
+/* Read size: large enough for system calls not to matter, small enough for the CPU's cache. */
 #define ELF_CHUNK_BYTES ((size_t)64 << 10)
-/* Past this a symbol table is forged or not worth the time. */
+/* A larger symbol table is forged, or not worth the time. */
 #define ELF_MAX_TABLE_BYTES ((uint64_t)512 << 20)
 
 struct elf_symtab {
@@ -23,13 +22,13 @@ struct elf_symtab {
 	const struct elf_section *strings;
 };
 
-/* The table of that type (SHT_SYMTAB, SHT_DYNSYM); -ENOENT, or -EBADMSG when it has no names. */
+/* The table of that type (SHT_SYMTAB, SHT_DYNSYM); -ENOENT, or -EBADMSG if it has no names. */
 int elf_symtab_locate(const struct elf_image *image, uint32_t type, struct elf_symtab *ret,
 		      struct err *err);
 
 #define ELF_RANK_GLOBAL 3
 
-/* Of several symbols for one thing: global before weak before local. Never 0. */
+/* Ranks symbols for the same thing: global over weak over local. Never 0. */
 static inline uint8_t elf_symbol_rank(const Elf64_Sym *sym)
 {
 	unsigned int bind = ELF64_ST_BIND(sym->st_info);
@@ -45,7 +44,7 @@ struct elf_symtab_reader {
 	size_t cap;
 };
 
-/* Streams into memory of the caller. */
+/* Streams into the caller's memory. */
 struct elf_symtab_reader elf_symtab_read(const struct elf_image *image,
 					 const struct elf_symtab *table, void *memory, size_t size);
 /* The number of symbols now in reader->batch, 0 at the end, or -EBADMSG. */

@@ -45,7 +45,7 @@ static void feature_write(struct features_row *f, enum features_state state, enu
 			  const char *reason, const char *remedy)
 {
 	f->state = state;
-	/* A cause that concerns one process is not that of a feature. */
+	/* A cause that concerns a single process is not the feature's. */
 	f->cause = err_cause_is_of_machine(cause) ? cause : ERR_CAUSE_OTHER;
 	(void)snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s", remedy);
@@ -73,7 +73,7 @@ void features_disable(struct features *features, enum features_id id, const char
 	feature_write(&features->rows[id], FEATURES_OFF, ERR_CAUSE_DISABLED, reason, remedy);
 }
 
-/* Names of Python functions are read from memory, for the stacks of CPU profiles. */
+/* Python function names are read from memory, for the stacks of CPU profiles. */
 static void settle_python(struct features *features)
 {
 	const struct features_row *cpu = &features->rows[FEATURES_CPU];

@@ -17,7 +17,7 @@
 #include "oom/victims.h"
 #include "proc/host.h"
 
-/* Less than this fills up before anybody notices. */
+/* Less than this fills up before anyone notices. */
 #define PROBE_MIN_DISK_BYTES ((uint64_t)32 << 20)
 
 static int try_sampler(bool cpu, bool offcpu, struct err *err)
@@ -96,7 +96,7 @@ static int try_dir(const char *dir)
 	return 0;
 }
 
-/* It is created on demand: then its future parent must be writable. */
+/* Created on demand: then its future parent must be writable. */
 static int probe_dir(char *dir, struct err *err)
 {
 	static const char another[] = "choose another directory with --data-dir";

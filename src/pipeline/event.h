@@ -26,7 +26,7 @@ struct event {
 	uint32_t snapshot_types; /* as in struct record_profile */
 };
 
-struct event *event_new(enum event_id id); /* NULL without memory */
+struct event *event_new(enum event_id id); /* NULL if out of memory */
 void event_free(struct event *event);
 DEFINE_CLEANUP(struct event, event_free)
 /* Replaces the key's value. Truncates long values, drops attributes over the limit. */

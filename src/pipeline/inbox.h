@@ -21,7 +21,7 @@ struct delivery {
 	bool urgent; /* write it at once: what killed the process may kill us next */
 };
 
-/* Takes the record, also on failure. NULL without memory. */
+/* Takes the record, also on failure. NULL if out of memory. */
 struct delivery *delivery_new(struct record *record, struct record_time when);
 void delivery_free(struct delivery *delivery);
 

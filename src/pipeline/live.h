@@ -10,7 +10,7 @@
 
 #include "pipeline/metrics.h"
 
-/* A zeroed one is empty. */
+/* Empty if zeroed. */
 struct live {
 	struct metrics *points; /* NULL: none. Increase NAN: the source knows the total */
 	bool silent;		/* the source has failed since */

@@ -36,7 +36,7 @@ struct metrics {
 	uint64_t lost; /* points dropped */
 };
 
-struct metrics *metrics_new(void); /* NULL without memory */
+struct metrics *metrics_new(void); /* NULL if out of memory */
 void metrics_free(struct metrics *metrics);
 DEFINE_CLEANUP(struct metrics, metrics_free)
 

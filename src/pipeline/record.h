@@ -40,7 +40,7 @@ struct record {
 	};
 };
 
-/* With one reference. Take the payload, also on failure. NULL without memory. */
+/* With one reference. Take the payload, also on failure. NULL if out of memory. */
 struct record *record_new_profile(const struct record_profile *profile);
 struct record *record_new_metrics(struct metrics *metrics);
 struct record *record_new_event(struct event *event);
@@ -48,5 +48,5 @@ struct record *record_ref(struct record *record);
 void record_unref(struct record *record); /* NULL is fine */
 DEFINE_CLEANUP(struct record, record_unref)
 
-/* About how much memory it holds, for the limits of queues. */
+/* Approximate memory it holds, for the limits of queues. */
 size_t record_bytes(const struct record *record);

@@ -50,16 +50,16 @@ struct source_shares {
 	size_t len;
 };
 void *source_share(struct source_shares *shares, const struct source_share_kind *kind,
-		   struct err *err); /* NULL without memory */
+		   struct err *err); /* NULL if out of memory */
 void source_shares_clear(struct source_shares *shares);
 
 struct source_answer {
 	bool yes;
-	bool may_change;      /* a no that may become a yes: it is asked again now and then */
-	bool of_file;	      /* a no to whatever runs this file, also with another environment */
+	bool may_change; /* a no that may become a yes: probed again from time to time */
+	bool of_file;	 /* a no for every process that runs this file, whatever its environment */
 	enum err_cause cause; /* the cause, for programs, */
 	char reason[256];     /* the reason, for people, */
-	char remedy[256];     /* what would help; "" when nothing does */
+	char remedy[256];     /* the remedy; "" if there is none */
 };
 
 /* Turns it into a no; may_change and of_file stay. */
@@ -68,17 +68,17 @@ void source_answer_no(struct source_answer *answer, enum err_cause cause, const 
 /* A no because of an error. */
 void source_answer_refuse(struct source_answer *answer, int code, const struct err *err);
 
-/* What one collection gave. */
+/* The result of one collection. */
 struct source_reading {
 	struct profile *profile; /* owned by the caller; NULL if none */
 	struct metrics *metrics; /* the same */
 	uint64_t lost;		 /* records that could not be read */
-	/* There is nothing to read for now, and why; what helps. NULL: there is. */
+	/* There is nothing to read for now: the reason, and the remedy. NULL: there is. */
 	const char *idle;
 	const char *idle_remedy;
 	enum err_cause idle_cause;
-	char collector[16]; /* by what it was had, where there are several: "jfr"; else "" */
-	char note[128]; /* what people should know of it: that it is a sample; "" when nothing */
+	char collector[16]; /* what collected it, if there are several: "jfr"; otherwise "" */
+	char note[128];	    /* a remark for people, for example that it is a sample; "" if none */
 };
 void source_reading_release(struct source_reading *reading);
 
@@ -86,25 +86,25 @@ struct source_ops {
 	const char *name;   /* "go-heap" */
 	const char *family; /* of its profiles: "go_heap" */
 
-	/* Sources that are asked. config: of the row (struct source_row). */
+	/* Sources that are asked. config: that of the row (struct source_row). */
 
-	/* What open refuses with -ENOTSUP stays so: it is not asked again. */
+	/* If open fails with -ENOTSUP, never probe again. */
 	bool no_is_final;
 	/*
-	 * How often it collects, where that is less often than the loop's interval; all targets are
-	 * then read in the same ones. Where it takes too much CPU it is read less often still. NULL
-	 * or 0: in every interval.
+	 * How often it collects, if less often than the loop's interval; all targets are then read
+	 * in the same intervals. If it takes too much CPU, it is read even less often. NULL or 0:
+	 * every interval.
 	 */
 	uint64_t (*interval_ns)(const void *config);
-	/* A quick look; may set the target's runtime. Failing is an answer, too. */
+	/* A quick check; may set the target's runtime. Failure is an answer, too. */
 	int (*probe)(const void *config, struct source_shares *shares, struct source_target *target,
 		     struct source_answer *ret_answer, struct err *err);
 	/* -ENOTSUP is a late no, with the reason in err. */
 	int (*open)(const void *config, struct source_shares *shares,
 		    const struct source_target *target, void **ret_state, struct err *err);
 	/*
-	 * The first collection is a baseline: no deltas come of it. -ESRCH ends the target, or
-	 * begins it anew after an exec; -ENOTSUP closes it until it is asked again.
+	 * The first collection is a baseline, without deltas. -ESRCH ends the target, or restarts
+	 * it after an exec; -ENOTSUP closes it until it is probed again.
 	 */
 	int (*collect)(void *state, struct source_reading *ret_reading, struct err *err);
 	void (*close)(void *state);
@@ -115,11 +115,11 @@ struct source_ops {
 	bool (*is_wanted)(const void *config);
 	int (*start)(const void *config, struct inbox *inbox, void **ret_state, struct err *err);
 	/*
-	 * An interval has ended: deliver what was collected, with this time. NULL: it comes by
+	 * An interval has ended: deliver the collected data, with this time. NULL: it delivers by
 	 * itself.
 	 */
 	void (*ask)(void *state, struct record_time when);
-	/* Everything asked for is in the inbox. NULL: always. */
+	/* Everything requested is in the inbox. NULL: always. */
 	bool (*is_idle)(void *state);
 	/* Puts nothing afterwards. False: a thread hangs, and nothing it may use can be freed. */
 	bool (*stop)(void *state);

@@ -20,9 +20,9 @@ struct proc_info {
 	struct proc_id id;
 	char comm[32];
 	char exe[512];	    /* "" if unreadable (kernel thread, no permission) */
-	char container[80]; /* container id, "" when none */
-	char unit[128];	    /* systemd unit, "" when none */
-	char pod[64];	    /* Kubernetes pod uid, "" when none */
+	char container[80]; /* container id, "" if none */
+	char unit[128];	    /* systemd unit, "" if none */
+	char pod[64];	    /* Kubernetes pod uid, "" if none */
 	char service[128];  /* never "" */
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */

@@ -99,7 +99,7 @@ static ssize_t file_read_some(struct proc_mem *mem, uint64_t addr, void *dst, si
 	return n;
 }
 
-/* What is not in the file is in no other either. */
+/* Bytes missing here are in no other file either. */
 static uint64_t file_gap(const struct proc_mem *mem, uint64_t addr)
 {
 	(void)mem;

@@ -61,8 +61,8 @@ struct proc_mem {
 	struct proc_mem_backing backings[PROC_MEM_BACKINGS_MAX]; /* sorted, disjoint */
 	size_t n_backings;
 	struct proc_mem_stats stats;
-	int64_t written_ns; /* of a core; 0 for what is alive */
-	char who[128];	    /* "process 123 (name)" or "core file x (name)", for sentences */
+	int64_t written_ns; /* of a core; 0 if alive */
+	char who[128];	    /* "process 123 (name)" or "core file x (name)", for messages */
 };
 
 uint16_t proc_mem_own_machine(void);

@@ -83,7 +83,7 @@ struct profile_sample {
 
 struct profile; /* opaque; accessors below */
 
-struct profile *profile_new(void); /* NULL without memory */
+struct profile *profile_new(void); /* NULL if out of memory */
 void profile_free(struct profile *p);
 void profile_limit(struct profile *p, size_t max_bytes); /* at most PROFILE_MAX_BYTES */
 DEFINE_CLEANUP(struct profile, profile_free)

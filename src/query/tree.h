@@ -32,5 +32,5 @@ struct query_tree {
 
 int query_tree_build(const struct query_sums *sums, struct query_tree *ret_tree, struct err *err);
 void query_tree_release(struct query_tree *tree);
-/* "" where it is unknown. */
+/* "" if unknown. */
 struct view query_tree_file(const struct query_tree *tree, uint32_t name);

@@ -19,7 +19,7 @@ int server_watchdog_start(struct server_watchdog **ret_watchdog, struct err *err
 void server_watchdog_stop(
 	struct server_watchdog *w); /* NULL is fine; all entries must be removed */
 
-/* NULL without memory. The socket must stay open until the entry is removed. */
+/* NULL if out of memory. The socket must stay open until the entry is removed. */
 struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket,
 						  uint64_t timeout_ns);
 void server_watchdog_set(struct server_watchdog *w, struct server_watchdog_entry *e,

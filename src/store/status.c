@@ -1,4 +1,4 @@
-/* src/store/status.c: how large the store is, and since when it has data. */
+/* src/store/status.c: the size of the store, and the time of its oldest data. */
 #include "store/metrics/stream.h"
 #include "store/sqlite/state.h"
 

@@ -110,7 +110,7 @@ static const struct cli_option run_options[RUN_N] = {
 	[RUN_VERBOSE] = {.name = "verbose", .help = "log more", .letter = 'v'},
 };
 
-/* SONDE_DATA_DIR is data_dir_path()'s. */
+/* data_dir_path() handles SONDE_DATA_DIR. */
 static const char *const run_variables[RUN_N] = {
 	[RUN_LISTEN] = "SONDE_LISTEN",
 	[RUN_INTERVAL] = "SONDE_INTERVAL",
@@ -343,7 +343,7 @@ static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* Blocked in all threads started later; this one waits for them. */
+/* Blocks them in all threads started later; this one waits for them. */
 static sigset_t run_block_signals(void)
 {
 	sigset_t stop;
@@ -440,7 +440,7 @@ static void run_restore_in(const char *dir)
 			  dir, "count", settled, NULL);
 }
 
-/* Left in Go processes by a killed sonde: an agent, or another command. */
+/* Restores rates that a killed sonde, an agent or another command, left in Go processes. */
 static void run_restore_rates(const struct run_config *c)
 {
 	_cleanup_free_ char *usual = NULL;
@@ -492,7 +492,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 	return r;
 }
 
-/* A JVM that does not respond, or that somebody else records, keeps what we put into it. */
+/* A JVM that does not respond, or that someone else records, keeps what we put into it. */
 static void run_tell_what_stays(const struct run_config *c)
 {
 	_cleanup_free_ struct java_note *notes = NULL;

@@ -13,7 +13,7 @@
 struct ps_entry {
 	struct proc_info info;
 	char runtime[16]; /* "go", "java", "python", "node", "native", "kernel", "unknown" */
-	char version[32]; /* "go1.27.3", "3.11"; "" when unknown */
+	char version[32]; /* "go1.27.3", "3.11"; "" if unknown */
 	struct ps_cpu cpu;
 	bool heap;
 	enum err_cause cause; /* if !heap: the cause, for programs, */

@@ -72,7 +72,7 @@ static int render_header_origin(const struct render *r, struct buf *out)
 	const struct profile *p = r->profile;
 	int k = 0;
 
-	/* The first file could then be any process's. */
+	/* The first file could be any process's. */
 	if (r->source && r->source->machine)
 		k = buf_printf(out, "Machine: %s\n", r->source->machine);
 	else if (profile_n_mappings(p) > 0) {

@@ -263,7 +263,7 @@ static void table_releasep(struct top_table *t)
 	top_table_release(t);
 }
 
-/* What is said of the table is asked after it was made: it holds for all that is in it. */
+/* Get the status after building the table, so that it covers everything in it. */
 static int batch_refresh(struct top_feed *feed, const struct top_batch *b,
 			 struct top_status *status, bool first, struct err *err)
 {

@@ -20,8 +20,8 @@
 /* The sampler's name among a target's readers. */
 #define CPU_READER "cpu"
 /*
- * Samples of an interval arrive a while after its end, all at once: how long to wait for them, and
- * how long after one without another it was the last.
+ * The samples of an interval arrive together, some time after its end: how long to wait for them,
+ * and for how long no more must arrive before they are complete.
  */
 #define CPU_PATIENCE_NS NS_PER_SEC
 #define CPU_SETTLE_NS (50 * NS_PER_MS)
@@ -33,12 +33,12 @@ struct top_feed {
 	struct agent *agent;
 	bool samples;	 /* the CPUs */
 	int timer;	 /* expires when the interval can be shown */
-	uint64_t cpu_ns; /* our CPU time at the last measurement, and its time */
+	uint64_t cpu_ns; /* our CPU time at the last measurement, and when that was */
 	uint64_t mono_ns;
 	double cpu_share;
 	bool seen; /* there were processes */
 	uint64_t started_ns;
-	uint64_t started_ticks; /* the same as processes count it */
+	uint64_t started_ticks; /* the same in the ticks of /proc/PID/stat */
 
 	/* The agent's thread writes, ours reads. */
 	pthread_mutex_t lock;
@@ -48,7 +48,7 @@ struct top_feed {
 	bool cpu_came; /* samples so far; and whether they were included in the last table */
 	bool cpu_shown;
 	unsigned int cpu_idle; /* intervals without samples */
-	struct err failed;     /* the last such write in this interval */
+	struct err failed;     /* the last failed write of this interval */
 };
 
 static bool feed_takes(const struct top_feed *f, const char *service)
@@ -74,7 +74,7 @@ static void feed_expire(const struct top_feed *f, uint64_t in_ns)
 	(void)timerfd_settime(f->timer, 0, &when, NULL);
 }
 
-/* With the lock held. The sampler knows all processes, wanted or not. */
+/* With the lock held. The sampler reports all processes, wanted or not. */
 static int feed_write_cpu(struct top_feed *f, const struct top_subject *who,
 			  const struct record *record, struct err *err)
 {

@@ -62,7 +62,7 @@ struct top_status {
 	size_t cpus;		  /* of the machine */
 	uint64_t cpu_collections; /* by the sampler */
 	uint64_t cpu_lost;	  /* samples lost, */
-	uint64_t cpu_samples;	  /* of so many */
+	uint64_t cpu_samples;	  /* of this many */
 	struct {
 		enum err_cause cause;
 		char reason[256];

@@ -55,7 +55,7 @@ int top_signals_take(int signals)
 	return read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
-/* Also after another program had the terminal. */
+/* Also called after another program had the terminal. */
 static int live_begin(struct live *live, struct err *err)
 {
 	struct termios raw;

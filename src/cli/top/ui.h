@@ -16,7 +16,7 @@
 #define TOP_MAX_INTERVAL_NS (3600 * NS_PER_SEC)
 
 struct top_ui {
-	/* What is chosen. */
+	/* The user's choices. */
 	enum top_kind kind;
 	enum top_unit unit;
 	enum top_group group;
@@ -33,7 +33,7 @@ struct top_ui {
 	uint64_t interval_ns;
 	size_t max_rows; /* 0: as many as there are */
 
-	/* What is there. */
+	/* The data. */
 	struct top_table table;
 	struct top_status status;
 	size_t selected;
@@ -70,7 +70,7 @@ enum top_key {
 };
 /*
  * Decodes the first key of the input and returns its length. 0: the rest of a sequence may follow;
- * with at_end it does not, and Escape is a key of its own.
+ * with at_end it does not, and Escape is a key by itself.
  */
 size_t top_key_decode(const uint8_t *bytes, size_t len, bool at_end, int *ret_key);
 

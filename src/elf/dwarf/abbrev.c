@@ -11,7 +11,7 @@
 #include "elf/dwarf/cursor.h"
 #include "elf/dwarf/form.h"
 
-/* A unit has hundreds of codes, all of one linked with LTO some tens of thousands. */
+/* A unit has hundreds of codes; one linked with LTO has tens of thousands. */
 #define DWARF_MAX_ABBREVS ((size_t)1 << 16)
 #define DWARF_MAX_SPECS ((size_t)1 << 19)
 #define DWARF_MAX_SPECS_OF_ONE 512
@@ -188,7 +188,7 @@ const struct elf_dwarf_abbrev *elf_dwarf_abbrevs_find(const struct elf_dwarf_abb
 {
 	size_t lo = 0, hi = table->n;
 
-	/* Compilers number from one, without gaps. */
+	/* Compilers number them from one, without gaps. */
 	if (code - 1 < table->n && table->items[code - 1].code == code)
 		return &table->items[code - 1];
 	while (lo < hi) {

@@ -27,7 +27,7 @@ struct elf_dwarf_abbrev {
 	uint16_t tag;
 	bool has_children;
 	bool has_sibling;
-	int16_t size; /* of all values, -1 when it is not always the same */
+	int16_t size; /* of all values, -1 if not constant */
 };
 
 struct elf_dwarf_abbrevs {
@@ -42,15 +42,15 @@ struct elf_dwarf_abbrevs {
 };
 
 /*
- * The table at that offset of .debug_abbrev; units that share one share it here as well, by way
- * of *list. -EBADMSG, -E2BIG for one that is larger than any real one, -ENOMEM.
+ * The table at that offset of .debug_abbrev; units with the same table share it through *list.
+ * -EBADMSG, -E2BIG if larger than any real one, -ENOMEM.
  */
 int elf_dwarf_abbrevs_get(struct elf_dwarf_abbrevs **list, struct elf_dwarf_section *section,
 			  uint64_t off, struct elf_dwarf_encoding encoding,
 			  struct elf_dwarf_abbrevs **ret);
 void elf_dwarf_abbrevs_put(struct elf_dwarf_abbrevs **list, struct elf_dwarf_abbrevs *table);
 
-/* NULL when there is no such code. */
+/* NULL if there is no such code. */
 const struct elf_dwarf_abbrev *elf_dwarf_abbrevs_find(const struct elf_dwarf_abbrevs *table,
 						      uint64_t code);
 size_t elf_dwarf_abbrevs_memory(const struct elf_dwarf_abbrevs *table);

@@ -7,7 +7,9 @@
 
 #define ELF_DWARF_ARRAY_FIRST 16
 
-/* Room for one more item at n: 0, -E2BIG past max items, -ENOMEM. items is a pointer to the array.
+/*
+ * Makes room for one more item at n: 0, -E2BIG past max items, -ENOMEM. items is a pointer to the
+ * array.
  */
 static inline int elf_dwarf_array_reserve(void *items, size_t *cap, size_t n, size_t item_bytes,
 					  size_t max)
@@ -28,7 +30,7 @@ static inline int elf_dwarf_array_reserve(void *items, size_t *cap, size_t n, si
 	return 0;
 }
 
-/* Gives back what was reserved in vain. */
+/* Frees unused capacity. */
 static inline void elf_dwarf_array_shrink(void *items, size_t *cap, size_t n, size_t item_bytes)
 {
 	void **array = items;

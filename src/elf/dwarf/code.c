@@ -9,9 +9,9 @@
 
 #define DWARF_MAX_DEPTH 256
 #define DWARF_MAX_RANGES ((size_t)1 << 18)
-/* How far back a function that started earlier is looked for; they rarely overlap. */
+/* How far back to look for a function that started earlier; they rarely overlap. */
 #define DWARF_FUNCTION_OVERLAP 16
-/* What is not code of a function. */
+/* Not within a function's code. */
 #define DWARF_NO_SCOPE UINT32_MAX
 
 struct dwarf_walk {
@@ -21,7 +21,7 @@ struct dwarf_walk {
 	struct elf_dwarf_ranges ranges; /* of one entry */
 	size_t max_bytes;
 	size_t depth;
-	uint32_t at[DWARF_MAX_DEPTH]; /* the scope that entries at a depth are in */
+	uint32_t at[DWARF_MAX_DEPTH]; /* the enclosing scope, by depth */
 };
 
 void elf_dwarf_code_free(struct elf_dwarf_code *code)
@@ -64,7 +64,7 @@ static int dwarf_add_scope(struct dwarf_walk *w, struct elf_dwarf_scope scope)
 	return r;
 }
 
-/* Of a piece that is too far away to be real, nothing is kept. */
+/* Drops a piece too far away to be real. */
 static int dwarf_add_piece(struct dwarf_walk *w, struct elf_dwarf_range range)
 {
 	struct elf_dwarf_code *code = w->code;
@@ -111,7 +111,7 @@ static int dwarf_add_named(struct dwarf_walk *w, const struct elf_dwarf_entry *e
 	};
 	int r;
 
-	/* A number that was cut is no offset of any section. */
+	/* A truncated number is not an offset in any section. */
 	if (named.form != name.form || named.number != name.number)
 		named.form = 0;
 	if ((!named.form && !named.next) || entry->off - w->unit->off > UINT32_MAX)
@@ -123,7 +123,7 @@ static int dwarf_add_named(struct dwarf_walk *w, const struct elf_dwarf_entry *e
 	return r;
 }
 
-/* A function: with code, or one that others refer to. */
+/* A function that has code, or that others refer to. */
 static int dwarf_walk_function(struct dwarf_walk *w, const struct elf_dwarf_entry *entry,
 			       uint32_t *ret_scope)
 {
@@ -177,14 +177,14 @@ static int dwarf_walk_call(struct dwarf_walk *w, const struct elf_dwarf_entry *e
 	return r;
 }
 
-/* No code of the function that they are in lies below these. */
+/* Nothing below these is code of the enclosing function. */
 static bool dwarf_tag_is_foreign(uint16_t tag)
 {
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 	       tag == DW_TAG_union_type || tag == DW_TAG_interface_type || tag == DW_TAG_namespace;
 }
 
-/* Nothing below these is of interest, nor is below a call that is in no function's code. */
+/* Nothing below these matters, nor below a call outside any function's code. */
 static bool dwarf_tag_is_leaf(uint16_t tag, uint32_t scope)
 {
 	return tag == DW_TAG_enumeration_type || tag == DW_TAG_array_type ||
@@ -193,7 +193,7 @@ static bool dwarf_tag_is_leaf(uint16_t tag, uint32_t scope)
 	       (tag == DW_TAG_inlined_subroutine && scope == DWARF_NO_SCOPE);
 }
 
-/* Past the entry at the cursor and, where that can be told, past all below it. */
+/* Skips the entry at the cursor and, if possible, everything below it. */
 static bool dwarf_walk_past(struct dwarf_walk *w, const struct elf_dwarf_abbrev *abbrev)
 {
 	struct elf_dwarf_entry entry;
@@ -209,7 +209,7 @@ static bool dwarf_walk_past(struct dwarf_walk *w, const struct elf_dwarf_abbrev 
 	return true;
 }
 
-/* The end of siblings; false when that was the last of the unit. */
+/* The end of siblings; false if it was the last in the unit. */
 static bool dwarf_walk_up(struct dwarf_walk *w)
 {
 	uint32_t scope = w->at[w->depth];
@@ -223,7 +223,7 @@ static bool dwarf_walk_up(struct dwarf_walk *w)
 	return true;
 }
 
-/* One entry; *done past the last. */
+/* One entry; sets *done after the last. */
 static int dwarf_walk_entry(struct dwarf_walk *w, bool *done)
 {
 	uint64_t off = elf_dwarf_cursor_off(&w->c);
@@ -264,7 +264,7 @@ static int dwarf_function_compare(const void *a, const void *b)
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
-	/* The inner of two that start together comes last, where it is found first. */
+	/* If two start together, the inner one comes last, where it is found first. */
 	if (x->high != y->high)
 		return x->high > y->high ? -1 : 1;
 	return x->scope < y->scope ? -1 : x->scope > y->scope;
@@ -303,7 +303,7 @@ int elf_dwarf_unit_load_code(struct elf_dwarf_unit *unit)
 	elf_dwarf_cursor_init(&w.c, &unit->file->sections[ELF_DWARF_INFO], unit->first, unit->end);
 	while (r == 0 && !done && !elf_dwarf_cursor_done(&w.c))
 		r = dwarf_walk_entry(&w, &done);
-	/* Functions that the damage cut off have the calls that came before it. */
+	/* Functions truncated by damage keep the calls before it. */
 	while (dwarf_walk_up(&w))
 		;
 	elf_dwarf_ranges_release(&w.ranges);
@@ -332,7 +332,7 @@ static bool dwarf_scope_holds(const struct elf_dwarf_code *code, uint32_t scope,
 	return false;
 }
 
-/* How many calls deep a scope is in its function, which is what *ret_root becomes. */
+/* The inlining depth of a scope in its function, which *ret_root returns. */
 static uint32_t dwarf_scope_depth(const struct elf_dwarf_code *code, uint32_t scope,
 				  uint32_t *ret_root)
 {
@@ -368,13 +368,13 @@ bool elf_dwarf_code_find(const struct elf_dwarf_code *code, uint64_t vaddr, uint
 	const struct elf_dwarf_function *function = dwarf_code_function(code, vaddr);
 	uint32_t found, deepest = 0;
 
-	/* The last function of damaged entries may lack its scope. */
+	/* If entries are damaged, the last function may lack its scope. */
 	if (!function || function->scope >= code->n_scopes)
 		return false;
 	found = function->scope;
 	/*
-	 * The deepest, whether or not those around it hold the address as well: DWARF 2 has no
-	 * words for code in pieces, and of a call that is in pieces may name only the first.
+	 * The deepest, even if the enclosing ones do not contain the address: DWARF 2 cannot
+	 * describe code in pieces, and may list only the first piece of a call.
 	 */
 	for (uint32_t i = found + 1; i < code->scopes[function->scope].end; i++) {
 		uint32_t depth, root;

@@ -19,14 +19,14 @@
 struct elf_dwarf_cursor {
 	struct elf_dwarf_section *section;
 	uint64_t base; /* section offset of bytes[0] */
-	uint64_t end;  /* section offset that is not passed */
+	uint64_t end;  /* never read at or past this section offset */
 	uint32_t pos;
 	uint32_t len;
 	int error; /* 0 or -errno */
 	uint8_t bytes[ELF_DWARF_CURSOR_BYTES];
 };
 
-/* Reads [off, end); an end past the section is cut. */
+/* Reads [off, end); end is limited to the section. */
 void elf_dwarf_cursor_init(struct elf_dwarf_cursor *c, struct elf_dwarf_section *section,
 			   uint64_t off, uint64_t end);
 void elf_dwarf_cursor_seek(struct elf_dwarf_cursor *c, uint64_t off);
@@ -40,13 +40,13 @@ static inline uint64_t elf_dwarf_cursor_off(const struct elf_dwarf_cursor *c)
 	return c->base + c->pos;
 }
 
-/* Nothing is left to read, or nothing can be. */
+/* Nothing is left, or readable. */
 static inline bool elf_dwarf_cursor_done(const struct elf_dwarf_cursor *c)
 {
 	return c->error || elf_dwarf_cursor_off(c) >= c->end;
 }
 
-/* Makes n bytes, at most 16, lie at bytes + pos. */
+/* Makes n bytes, at most 16, available at bytes + pos. */
 bool elf_dwarf_cursor_fill(struct elf_dwarf_cursor *c, uint32_t n);
 
 static inline bool elf_dwarf_cursor_need(struct elf_dwarf_cursor *c, uint32_t n)
@@ -75,5 +75,8 @@ static inline uint64_t elf_dwarf_uleb(struct elf_dwarf_cursor *c)
 uint64_t elf_dwarf_initial_length(struct elf_dwarf_cursor *c, bool *ret_is64);
 
 void elf_dwarf_skip_cstr(struct elf_dwarf_cursor *c);
-/* Appends the string up to its NUL, cut to max bytes. 0, or the cursor's error, or buf's. */
+/*
+ * Appends the string up to its NUL, truncated to max bytes. 0, or the error of the cursor or of
+ * buf.
+ */
 int elf_dwarf_cstr(struct elf_dwarf_cursor *c, struct buf *buf, size_t max);

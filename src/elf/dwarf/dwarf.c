@@ -1,12 +1,11 @@
 /*
- * src/elf/dwarf/dwarf.c: from an address to the functions and lines at it; see dwarf.h.
+ * src/elf/dwarf/dwarf.c: finds the functions and lines at an address; see dwarf.h.
  *
  *   address ─► dwarf_index ─► dwarf_unit ─► its function ─► dwarf_scope: inlined calls ─►
  * dwarf_name └──────► dwarf_line: file number and line ─► path
  *
- * Sections are read through a cache of pages (dwarf_section), of compressed ones only what is
- * needed is decompressed (dwarf_stream). Each of these has its share of the memory, and all
- * draw on one account of work.
+ * Sections are read through a cache of pages (dwarf_section); compressed ones are decompressed only
+ * as far as needed (dwarf_stream). Each has its share of the memory, and all share one work budget.
  */
 #include "elf/dwarf/dwarf.h"
 
@@ -25,14 +24,14 @@
 #include "elf/dwarf/unit.h"
 
 /*
- * Work is counted in bytes decoded. A sound file needs much once, for its index and its large
- * units, and little after; a forged one gets no more than that on the average.
+ * Work is counted in bytes decoded. A valid file needs much once, for its index and its large
+ * units, and little afterwards; a forged one gets no more than that on average.
  */
 #define DWARF_WORK_MAX ((int64_t)256 << 20)
 #define DWARF_WORK_PER_LOOKUP ((int64_t)96 << 20)
 #define DWARF_WORK_REGAINED ((int64_t)1 << 20)
 
-/* Bits for the number of a file in the key of a path. */
+/* Bits for the file number in the key of a path. */
 #define DWARF_FILE_BITS 24
 
 struct elf_dwarf {
@@ -48,7 +47,7 @@ struct elf_dwarf {
 	struct buf buf;
 };
 
-/* Shares of max_bytes; the file's are split further (elf_dwarf_file_open). */
+/* Shares of max_bytes; elf_dwarf_file_open() splits the file's further. */
 static size_t dwarf_share(const struct elf_dwarf *d, unsigned int sixteenths)
 {
 	return d->max_bytes / 16 * sixteenths;
@@ -126,7 +125,7 @@ void elf_dwarf_close(struct elf_dwarf *d)
 	free(d);
 }
 
-/* Keys and values, at most three quarters full and grown by doubling. */
+/* Keys and values, at most three quarters full, growing by doubling. */
 static size_t dwarf_map_memory(const struct map *map)
 {
 	return map->cap * 2 * sizeof(uint64_t);
@@ -195,7 +194,10 @@ int elf_dwarf_alternate_link(const struct elf_image *image, char *path, size_t p
 	return 0;
 }
 
-/* Remembers the text in buf under the key; a cache that is full makes it unknown, not an error. */
+/*
+ * Caches the text in buf under the key; if the cache is full, the text is unknown, which is no
+ * error.
+ */
 static int dwarf_remember(struct elf_dwarf *d, struct map *map, uint64_t key, uint64_t line,
 			  struct view *ret)
 {
@@ -276,7 +278,7 @@ static int dwarf_emit_frame(struct dwarf_emit *out, const struct elf_dwarf_frame
 	return 0;
 }
 
-/* From the innermost call outwards; where one is in its caller is what comes next. */
+/* From the innermost call outwards; each call site gives the line in the next frame. */
 static int dwarf_emit_chain(struct elf_dwarf *d, const struct elf_dwarf_unit *unit, uint32_t at,
 			    uint64_t vaddr, struct dwarf_emit *out)
 {
@@ -300,7 +302,9 @@ static int dwarf_emit_chain(struct elf_dwarf *d, const struct elf_dwarf_unit *un
 		line = scope->call_line;
 		is_known = true;
 		at = scope->parent;
-		/* Of a chain that is too long the end, whose code it is, must be there. */
+		/*
+		 * If the chain is too long, skip to its end: that is the function whose code it is.
+		 */
 		while (out->n == ELF_DWARF_MAX_FRAMES - 1 && unit->code->scopes[at].parent != at)
 			at = unit->code->scopes[at].parent;
 	}
@@ -344,7 +348,9 @@ static int dwarf_emit_all(struct elf_dwarf *d, uint64_t vaddr, struct dwarf_emit
 
 	if (n <= 0)
 		return n;
-	/* A function is worth more than a line: first all units for the one, then for the other. */
+	/*
+	 * A function is worth more than a line: try all units for functions first, then for lines.
+	 */
 	for (int i = 0; i < 2 * n && out->n == 0; i++) {
 		struct elf_dwarf_unit *unit;
 		int r = elf_dwarf_file_unit(&d->file, offs[i % n], &unit);

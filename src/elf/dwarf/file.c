@@ -21,8 +21,8 @@ static const char *const dwarf_section_names[ELF_DWARF_N_SECTIONS] = {
 };
 
 /*
- * Of compressed sections, in 64ths of the memory of a file, half of which is for units. Entries are
- * read once for a unit; lines and names are looked up all over the place.
+ * Shares of compressed sections, in 64ths of a file's memory, half of which is for units. Entries
+ * are read once per unit; lines and names are looked up at random.
  */
 static const uint8_t dwarf_section_shares[ELF_DWARF_N_SECTIONS] = {
 	[ELF_DWARF_INFO] = 8,	  [ELF_DWARF_ABBREV] = 2, [ELF_DWARF_LINE] = 12,
@@ -190,8 +190,7 @@ static uint64_t dwarf_base(const struct elf_dwarf_entry *top, enum elf_dwarf_slo
 
 static void dwarf_unit_use_top(struct elf_dwarf_unit *unit)
 {
-	/* Behind the header of the first table, where a producer leaves out that there is but one.
-	 */
+	/* The end of the first table's header: the default if a producer omits the base. */
 	uint64_t header = unit->encoding.offset_size == 8 ? 16 : 8;
 	const struct elf_dwarf_entry *top = &unit->top;
 

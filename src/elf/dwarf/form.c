@@ -41,7 +41,7 @@ int elf_dwarf_form_size(uint16_t form, struct elf_dwarf_encoding encoding)
 	case DW_FORM_addr:
 		return encoding.addr_size;
 	case DW_FORM_ref_addr:
-		/* DWARF 2 took it for an address. */
+		/* DWARF 2 used the size of an address. */
 		return encoding.version <= 2 ? encoding.addr_size : encoding.offset_size;
 	case DW_FORM_strp:
 	case DW_FORM_sec_offset:
@@ -102,7 +102,7 @@ struct elf_dwarf_value elf_dwarf_form_read(struct elf_dwarf_cursor *c, struct el
 	if (spec.form == DW_FORM_indirect) {
 		uint64_t form = elf_dwarf_uleb(c);
 
-		/* One that leads to another, or to a constant that is not there, is forged. */
+		/* A reference to another indirect form, or to a missing constant, is forged. */
 		if (form > UINT16_MAX || form == DW_FORM_indirect || form == DW_FORM_implicit_const)
 			elf_dwarf_cursor_fail(c, -EBADMSG);
 		value.form = (uint16_t)form;

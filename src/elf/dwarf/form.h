@@ -9,21 +9,21 @@
 
 /*
  * A number, whatever it means: an address or its index, an offset into another section, a constant;
- * of a string in the entry itself, the offset of its first byte; 0 for blocks.
+ * for a string in the entry itself, the offset of its first byte; 0 for blocks.
  */
 struct elf_dwarf_value {
-	uint16_t form; /* 0: the attribute is not there */
+	uint16_t form; /* 0: the attribute is absent */
 	uint64_t number;
 };
 
-/* How many bytes a value takes; -1 when that depends on the value, or the form is unknown. */
+/* The size of a value; -1 if it depends on the value, or the form is unknown. */
 int elf_dwarf_form_size(uint16_t form, struct elf_dwarf_encoding encoding);
 
-/* Reads one value; a form that is not known fails the cursor with -EBADMSG. */
+/* Reads one value; an unknown form fails the cursor with -EBADMSG. */
 struct elf_dwarf_value elf_dwarf_form_read(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
 					   struct elf_dwarf_encoding encoding);
 void elf_dwarf_form_skip(struct elf_dwarf_cursor *c, struct elf_dwarf_spec spec,
 			 struct elf_dwarf_encoding encoding);
-/* All values of an entry. */
+/* Skips all values of an entry. */
 void elf_dwarf_entry_skip(struct elf_dwarf_cursor *c, const struct elf_dwarf_abbrevs *table,
 			  const struct elf_dwarf_abbrev *abbrev);

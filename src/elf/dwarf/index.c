@@ -8,9 +8,9 @@
 #include "elf/dwarf/array.h"
 #include "elf/dwarf/range.h"
 
-/* How far back a range that started earlier is looked for; in a sound file they do not overlap. */
+/* How far back to look for a range that started earlier; in a valid file they do not overlap. */
 #define DWARF_INDEX_OVERLAP 16
-/* Functions are padded to so many bytes. */
+/* Functions are padded to this many bytes. */
 #define DWARF_INDEX_GAP 64
 #define DWARF_INDEX_TRIM_EVERY 64
 
@@ -32,7 +32,7 @@ static int dwarf_index_add(struct elf_dwarf_index *index, const struct elf_dwarf
 
 	if (entry.low >= entry.high || !elf_dwarf_file_has_code(file, entry.low))
 		return 0;
-	/* With a section for each function a unit has thousands, one behind the other. */
+	/* With a section per function, a unit has thousands of ranges, one after another. */
 	if (index->n > 0) {
 		struct elf_dwarf_index_entry *last = &index->items[index->n - 1];
 
@@ -68,7 +68,7 @@ static void dwarf_index_sort(struct elf_dwarf_index *index)
 }
 
 /*
- * A set of .debug_aranges, of one unit:
+ * A set of .debug_aranges, for one unit:
  *
  *   length | version u16 | unit | address size u8 | segment size u8 | padding | (start, length) ...
  *

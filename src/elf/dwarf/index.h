@@ -18,7 +18,7 @@ struct elf_dwarf_index_entry {
 	uint64_t off; /* of the unit */
 };
 
-/* A zeroed one with a maximum is empty. */
+/* Empty if zeroed, except for a maximum. */
 struct elf_dwarf_index {
 	struct elf_dwarf_index_entry *items; /* sorted by low */
 	size_t n;
@@ -30,7 +30,9 @@ struct elf_dwarf_index {
 
 #define ELF_DWARF_INDEX_MAX_FOUND 4
 
-/* Writes the offsets of units that may hold the address, the likeliest first. How many, or -ENOMEM.
+/*
+ * Writes the offsets of units that may contain the address, likeliest first. Returns how many, or
+ * -ENOMEM.
  */
 int elf_dwarf_index_find(struct elf_dwarf_index *index, struct elf_dwarf_file *file, uint64_t vaddr,
 			 uint64_t offs[ELF_DWARF_INDEX_MAX_FOUND]);

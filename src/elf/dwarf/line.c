@@ -9,10 +9,10 @@
 #include "elf/dwarf/line_header.h"
 
 #define DWARF_MARK_SPACING 512U
-/* How many sequences are looked at for one address; in a sound file they do not overlap. */
+/* How many sequences to check per address; in a valid file they do not overlap. */
 #define DWARF_MAX_OVERLAP 16
 
-/* What a program has arrived at: a row when it says so. */
+/* The state of a line-number program: a row when it emits one. */
 struct dwarf_row {
 	uint64_t address;
 	uint32_t file;
@@ -21,7 +21,7 @@ struct dwarf_row {
 
 struct dwarf_mark {
 	struct dwarf_row row;
-	uint64_t next; /* the instruction behind the row, in .debug_line */
+	uint64_t next; /* the instruction after the row, in .debug_line */
 };
 
 struct dwarf_sequence {
@@ -39,7 +39,7 @@ struct elf_dwarf_lines {
 	struct dwarf_mark *marks;
 	size_t n_marks;
 	size_t cap_marks;
-	size_t max; /* of either */
+	size_t max; /* for either */
 };
 
 void elf_dwarf_lines_free(struct elf_dwarf_lines *lines)
@@ -159,7 +159,7 @@ static int dwarf_lines_add_sequence(struct elf_dwarf_lines *lines, struct dwarf_
 	return 0;
 }
 
-/* Ends the sequence whose marks start at first; those of code that is not there are given back. */
+/* Ends the sequence whose marks start at first; drops the marks if its code does not exist. */
 static int dwarf_lines_end_sequence(struct elf_dwarf_lines *lines,
 				    const struct elf_dwarf_file *file, size_t first, uint64_t high)
 {
@@ -175,7 +175,7 @@ static int dwarf_lines_end_sequence(struct elf_dwarf_lines *lines,
 	return dwarf_lines_add_sequence(lines, sequence);
 }
 
-/* The first run, for sequences and marks. */
+/* The first run, which collects sequences and marks. */
 static int dwarf_lines_run(struct elf_dwarf_lines *lines, struct elf_dwarf_file *file)
 {
 	const struct elf_dwarf_line_header *h = &lines->header;
@@ -229,7 +229,7 @@ int elf_dwarf_unit_load_lines(struct elf_dwarf_unit *unit)
 		return 0;
 	if (dwarf_lines_run(lines, unit->file) == -ENOMEM)
 		return -ENOMEM;
-	/* What came before the damage, if there is any, is as good as the rest. */
+	/* Anything before the damage is valid. */
 	if (lines->n_sequences)
 		qsort(lines->sequences, lines->n_sequences, sizeof(*lines->sequences),
 		      dwarf_sequence_compare);

@@ -16,12 +16,15 @@
 
 struct elf_dwarf_lines; /* opaque */
 
-/* Sets unit->lines, which stays NULL when it has none or damaged ones. Only -ENOMEM is an error. */
+/*
+ * Sets unit->lines, which stays NULL if there are none or they are damaged. Only -ENOMEM is an
+ * error.
+ */
 int elf_dwarf_unit_load_lines(struct elf_dwarf_unit *unit);
 void elf_dwarf_lines_free(struct elf_dwarf_lines *lines); /* NULL is fine */
 size_t elf_dwarf_lines_memory(const struct elf_dwarf_lines *lines);
 
-/* File number and line of an address. False when the unit has no row for it. */
+/* File number and line of an address. False if the unit has no row for it. */
 bool elf_dwarf_lines_find(const struct elf_dwarf_unit *unit, uint64_t vaddr, uint64_t *ret_file,
 			  uint64_t *ret_line);
 /* Appends the path of a file number. */

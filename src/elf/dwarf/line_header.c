@@ -49,13 +49,13 @@ int elf_dwarf_line_header_read(const struct elf_dwarf_unit *unit, struct elf_dwa
 	return 0;
 }
 
-/* A row of a table: where its path is, and the number of its folder. */
+/* A row of a table: the location of its path, and the number of its directory. */
 struct dwarf_line_item {
 	struct elf_dwarf_value path;
 	uint64_t folder;
 };
 
-/* Versions 2 to 4: strings, of files followed by three numbers, up to an empty one. */
+/* Versions 2 to 4: strings, for files followed by three numbers, up to an empty one. */
 static bool dwarf_old_table(struct elf_dwarf_cursor *c, bool files, uint64_t wanted,
 			    struct dwarf_line_item *ret)
 {
@@ -76,7 +76,7 @@ static bool dwarf_old_table(struct elf_dwarf_cursor *c, bool files, uint64_t wan
 			continue;
 		*ret = (struct dwarf_line_item){{DW_FORM_string, off}, folder};
 		found = true;
-		/* Files come last: nothing behind them is of interest. */
+		/* Files come last: nothing after them matters. */
 		if (files)
 			break;
 	}
@@ -103,7 +103,7 @@ static bool dwarf_new_table(struct elf_dwarf_cursor *c, struct elf_dwarf_encodin
 						     .form = (uint16_t)MIN(form, UINT16_MAX)};
 	}
 	n = elf_dwarf_uleb(c);
-	/* Rows may take no bytes at all in a forged table, which is no reason to count to 2^64. */
+	/* Rows of a forged table may take no bytes: do not count to 2^64. */
 	if (c->error || n > c->end - elf_dwarf_cursor_off(c))
 		elf_dwarf_cursor_fail(c, -EBADMSG);
 	for (uint64_t row = 0; row < n && !c->error; row++) {
@@ -125,7 +125,7 @@ static bool dwarf_new_table(struct elf_dwarf_cursor *c, struct elf_dwarf_encodin
 	return found;
 }
 
-/* Folders and then files; either may be skipped by asking for a number that there is not. */
+/* Directories, then files; a number that does not exist skips either table. */
 static bool dwarf_line_tables(const struct elf_dwarf_unit *unit,
 			      const struct elf_dwarf_line_header *h, bool files, uint64_t wanted,
 			      struct dwarf_line_item *ret)
@@ -156,7 +156,7 @@ static bool dwarf_is_absolute(const struct buf *buf, size_t start)
 	return buf->len > start && buf->data[start] == '/';
 }
 
-/* Puts `before` and a slash in front of what was appended from start on. */
+/* Inserts `before` and a slash in front of what was appended since start. */
 static int dwarf_prepend(struct buf *buf, size_t start, const struct buf *before)
 {
 	size_t n = before->len;
@@ -183,7 +183,7 @@ static int dwarf_prepend_folder(const struct elf_dwarf_unit *unit,
 	struct dwarf_line_item item;
 	int r = 0;
 
-	/* Before version 5 the folder of the compilation had number 0 and no row. */
+	/* Before version 5 the compilation directory had number 0 and no row. */
 	if ((h->encoding.version >= 5 || folder > 0) &&
 	    dwarf_line_tables(unit, h, false, folder, &item))
 		r = elf_dwarf_unit_string(unit, item.path, in, &before);

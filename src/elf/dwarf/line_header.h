@@ -8,20 +8,20 @@
 
 struct elf_dwarf_line_header {
 	struct elf_dwarf_encoding encoding;
-	uint64_t tables;  /* where folders and files are listed, in .debug_line */
-	uint64_t program; /* where the instructions are */
+	uint64_t tables;  /* the tables of directories and files, in .debug_line */
+	uint64_t program; /* the instructions */
 	uint64_t end;
-	uint8_t min_length; /* of an instruction of the machine */
+	uint8_t min_length; /* of a machine instruction */
 	int8_t line_base;
 	uint8_t line_range;
 	uint8_t opcode_base;
-	uint8_t lengths[256]; /* how many operands an opcode has */
+	uint8_t lengths[256]; /* number of operands, by opcode */
 };
 
-/* The header that the unit's DW_AT_stmt_list points at. -ENOENT, -EBADMSG, -ENOTSUP. */
+/* The header referenced by the unit's DW_AT_stmt_list. -ENOENT, -EBADMSG, -ENOTSUP. */
 int elf_dwarf_line_header_read(const struct elf_dwarf_unit *unit,
 			       struct elf_dwarf_line_header *ret);
-/* Appends the path of a file number; absolute where the unit says where it was compiled. */
+/* Appends the path of a file number; absolute if the unit has its compilation directory. */
 int elf_dwarf_line_header_path(const struct elf_dwarf_unit *unit,
 			       const struct elf_dwarf_line_header *h, uint64_t number,
 			       struct buf *buf);

@@ -5,7 +5,7 @@
 
 #include "elf/dwarf/code.h"
 
-/* A concrete function has an origin, which has a declaration; more is forged, or a circle. */
+/* A concrete function has an origin, which has a declaration; more is forged, or a cycle. */
 #define DWARF_MAX_HOPS 8
 #define DWARF_MAX_AROUND 32
 
@@ -26,13 +26,13 @@ static bool dwarf_unit_has_namespaces(const struct elf_dwarf_unit *unit)
 	}
 }
 
-/* The entries that an entry lies in, outermost first, without the top one. */
+/* The entries that enclose an entry, outermost first, without the top one. */
 struct dwarf_around {
 	uint64_t offs[DWARF_MAX_AROUND];
 	size_t n;
 };
 
-/* Past all below an entry, when its end is known and not behind the target. */
+/* Skips everything below an entry, if its end is known and not after the target. */
 static bool dwarf_pass_by(struct elf_dwarf_cursor *c, const struct elf_dwarf_unit *unit,
 			  const struct elf_dwarf_entry *entry, uint64_t target)
 {
@@ -46,7 +46,7 @@ static bool dwarf_pass_by(struct elf_dwarf_cursor *c, const struct elf_dwarf_uni
 	return true;
 }
 
-/* Entries do not know what they lie in: it is found by walking to them from the top. */
+/* Entries do not refer to what encloses them: find it by walking from the top. */
 static bool dwarf_find_around(const struct elf_dwarf_unit *unit, uint64_t target,
 			      struct dwarf_around *around)
 {
@@ -79,7 +79,7 @@ static bool dwarf_find_around(const struct elf_dwarf_unit *unit, uint64_t target
 	return !c.error && elf_dwarf_cursor_off(&c) == target;
 }
 
-/* *in_type: something around it is no namespace. */
+/* *in_type: it is enclosed by something other than a namespace. */
 static int dwarf_append_around(struct elf_dwarf_unit *unit, uint64_t off, struct buf *buf,
 			       bool *in_type)
 {
@@ -144,7 +144,7 @@ static int dwarf_append_name(const struct dwarf_link *link, struct buf *buf)
 		r = dwarf_append_around(link->unit, link->unit->off + named->off, buf, &in_type);
 	if (r < 0)
 		return r;
-	/* What is global and not mangled, like extern "C", is linked by its name alone. */
+	/* Global names that are not mangled, like extern "C", have no namespace. */
 	if (named->is_external && !in_type)
 		buf->len = start;
 	return elf_dwarf_unit_string(link->unit, name, &link->unit->file->sections[ELF_DWARF_INFO],
@@ -165,7 +165,7 @@ int elf_dwarf_name_of(struct elf_dwarf_file *file, uint64_t off, struct buf *buf
 			break;
 		if (!line)
 			line = at.named->line;
-		/* A declaration is where the namespace is; so the last name is the best. */
+		/* Declarations are inside the namespace, so the last name is the best. */
 		if (at.named->form)
 			best = at;
 		if (at.named->is_linkage || !at.named->next)

@@ -13,7 +13,7 @@ void elf_dwarf_ranges_release(struct elf_dwarf_ranges *ranges)
 	ranges->n = ranges->cap = 0;
 }
 
-/* Leaves out an empty one. -E2BIG past the maximum, -ENOMEM. */
+/* Omits an empty one. -E2BIG past the maximum, -ENOMEM. */
 static int dwarf_ranges_add(struct elf_dwarf_ranges *ranges, uint64_t low, uint64_t high)
 {
 	int r;
@@ -28,7 +28,7 @@ static int dwarf_ranges_add(struct elf_dwarf_ranges *ranges, uint64_t low, uint6
 	return 0;
 }
 
-/* DWARF 2 to 4: pairs of addresses from a base; (all ones, base) sets it, (0, 0) ends. */
+/* DWARF 2 to 4: pairs of addresses relative to a base; (all ones, base) sets it, (0, 0) ends. */
 static int dwarf_ranges_pairs(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_unit *unit,
 			      struct elf_dwarf_cursor *c)
 {
@@ -68,7 +68,7 @@ static uint64_t dwarf_list_addrx(struct elf_dwarf_cursor *c, const struct elf_dw
 	return address;
 }
 
-/* One entry of a DWARF 5 list; true when it gives a range. */
+/* One entry of a DWARF 5 list; true if it is a range. */
 static bool dwarf_list_entry(struct dwarf_list_state *s, struct elf_dwarf_cursor *c, uint8_t kind)
 {
 	uint32_t size = s->unit->encoding.addr_size;
@@ -125,7 +125,7 @@ static int dwarf_ranges_list(struct elf_dwarf_ranges *ranges, const struct elf_d
 	return 0;
 }
 
-/* Where a list starts in .debug_rnglists; by index, its offset lies in a table at the base. */
+/* The offset of a list in .debug_rnglists; an index refers to a table of offsets at the base. */
 static bool dwarf_list_offset(const struct elf_dwarf_unit *unit, struct elf_dwarf_value value,
 			      uint64_t *ret)
 {
@@ -179,7 +179,7 @@ int elf_dwarf_ranges_of(struct elf_dwarf_ranges *ranges, const struct elf_dwarf_
 			dwarf_ranges_seek(ranges, &sections[ELF_DWARF_RANGES], list.number));
 	if (!last.form || !elf_dwarf_unit_address(unit, entry->values[ELF_DWARF_LOW_PC], &low))
 		return 0;
-	/* An address, or since DWARF 4 how many bytes. */
+	/* An address, or since DWARF 4 a length. */
 	if (!elf_dwarf_unit_address(unit, last, &high))
 		high = low + last.number;
 	return dwarf_ranges_add(ranges, low, high);

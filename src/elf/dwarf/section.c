@@ -14,7 +14,7 @@
 #define DWARF_MIN_SETS 8
 /* Larger than any real one; keeps sums of offsets far from overflow. */
 #define DWARF_MAX_SECTION_BYTES ((uint64_t)1 << 36)
-/* Decompressing is so much cheaper than decoding entries. */
+/* Decompressing is this much cheaper than decoding entries. */
 #define DWARF_INFLATE_DISCOUNT 4
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -23,7 +23,7 @@
 
 struct elf_dwarf_page {
 	uint64_t number; /* in its section */
-	uint64_t used;	 /* the pool's clock; 0 for an empty one */
+	uint64_t used;	 /* by the pool's clock; 0 if empty */
 	uint16_t section;
 	uint8_t *bytes;
 };
@@ -53,7 +53,7 @@ size_t elf_dwarf_pool_memory(const struct elf_dwarf_pool *pool)
 	       (pool->squeeze ? elf_dwarf_squeeze_memory(pool->squeeze) : 0);
 }
 
-/* The page, or the one of its set that was not used for longest, with used = 0. */
+/* The page, or the least recently used one of its set, with used = 0. */
 static struct elf_dwarf_page *dwarf_pool_page(struct elf_dwarf_pool *pool, uint16_t section,
 					      uint64_t number)
 {
@@ -144,7 +144,7 @@ int elf_dwarf_section_read(struct elf_dwarf_section *s, uint64_t off, void *dst,
 }
 
 /*
- * Before the bytes of a compressed section, either
+ * A compressed section starts with either
  *
  *   SHF_COMPRESSED   type u32 | reserved u32 | size u64 | alignment u64
  *   .zdebug_*        "ZLIB" | size u64, big-endian
@@ -235,7 +235,7 @@ int elf_dwarf_section_open(struct elf_dwarf_section *ret, const struct elf_image
 		section = elf_image_section(image, full);
 		zdebug = section != NULL;
 	}
-	/* objcopy --only-keep-debug leaves sections of the program without their bytes. */
+	/* objcopy --only-keep-debug keeps the program's sections without their contents. */
 	if (!section || section->type == SHT_NOBITS) {
 		*ret = s;
 		return 0;

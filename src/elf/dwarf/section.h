@@ -33,25 +33,25 @@ int elf_dwarf_pool_init(struct elf_dwarf_pool *pool, size_t max_bytes);
 void elf_dwarf_pool_release(struct elf_dwarf_pool *pool);
 size_t elf_dwarf_pool_memory(const struct elf_dwarf_pool *pool);
 
-/* A zeroed one is a section that is not there. */
+/* A zeroed one is a missing section. */
 struct elf_dwarf_section {
 	const struct elf_image *image;
 	struct elf_dwarf_pool *pool;
 	struct elf_dwarf_stream *stream; /* NULL: not compressed */
-	uint64_t offset;		 /* in the file, when not compressed */
+	uint64_t offset;		 /* in the file, if not compressed */
 	uint64_t size;			 /* decompressed */
 	uint16_t id;			 /* within the pool */
 };
 
 /*
- * Finds ".debug_" + name, or its old compressed form ".zdebug_" + name. 0 with an empty section
- * when there is none; stream_bytes limits what random access to a compressed one may keep.
- * -EBADMSG for a damaged header, -ENOTSUP for an unknown compression, -ENOMEM.
+ * Finds ".debug_" + name, or its old compressed form ".zdebug_" + name. 0 with an empty section if
+ * there is none; stream_bytes limits what random access to a compressed one may keep. -EBADMSG for
+ * a damaged header, -ENOTSUP for an unknown compression, -ENOMEM.
  */
 int elf_dwarf_section_open(struct elf_dwarf_section *ret, const struct elf_image *image,
 			   struct elf_dwarf_pool *pool, const char *name, size_t stream_bytes);
 void elf_dwarf_section_close(struct elf_dwarf_section *section);
 size_t elf_dwarf_section_memory(const struct elf_dwarf_section *section);
 
-/* All len bytes at off, or -EBADMSG; -E2BIG when the credit is used up; -ENOMEM. */
+/* All len bytes at off, or -EBADMSG; -E2BIG if the budget is spent; -ENOMEM. */
 int elf_dwarf_section_read(struct elf_dwarf_section *section, uint64_t off, void *dst, size_t len);

@@ -9,11 +9,11 @@
 #include <zstd.h>
 
 #define DWARF_STREAM_INPUT ((size_t)16 << 10)
-/* What zlib allocates for a stream: its state and a window of 32 KiB. */
+/* zlib's allocations per stream: its state and a window of 32 KiB. */
 #define DWARF_ZLIB_STATE_BYTES ((size_t)40 << 10)
-/* Linkers compress at the default level, with windows of 2 MiB; a forged one may ask for GiBs. */
+/* Linkers compress at the default level, with windows of 2 MiB; a forged file may demand GiBs. */
 #define DWARF_ZSTD_WINDOW_LOG 23
-/* What a page is expected to be compressed to, and how hard that is tried: little. */
+/* The expected compression ratio of a page, at a low level. */
 #define DWARF_KEPT_RATIO 2
 #define DWARF_KEPT_LEVEL 1
 #define DWARF_STREAM_MIN_SPACING ((uint64_t)128 << 10)
@@ -35,14 +35,14 @@ struct elf_dwarf_stream {
 	enum elf_dwarf_stream_kind kind;
 	uint64_t start; /* of the input, in the file */
 	uint64_t end;
-	uint64_t in;  /* file offset of what comes behind the input buffer */
-	uint64_t out; /* how many bytes have come out */
+	uint64_t in;  /* file offset after the input buffer */
+	uint64_t out; /* bytes produced so far */
 	bool is_open;
 	size_t page;
 	z_stream z;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer zin;
-	struct dwarf_kept *kept; /* one for each page, or NULL */
+	struct dwarf_kept *kept; /* one per page, or NULL */
 	size_t n_pages;
 	size_t n_kept;
 	size_t kept_bytes;
@@ -90,7 +90,7 @@ size_t elf_dwarf_squeeze_memory(const struct elf_dwarf_squeeze *q)
 	return sizeof(*q) + q->size + ZSTD_sizeof_CCtx(q->in) + ZSTD_sizeof_DCtx(q->out);
 }
 
-/* How states are spaced: as many as there is room for. */
+/* Spaces out as many states as there is room for. */
 static void dwarf_stream_plan_marks(struct elf_dwarf_stream *s, uint64_t size, size_t max_bytes)
 {
 	size_t most = max_bytes / DWARF_ZLIB_STATE_BYTES;
@@ -199,7 +199,7 @@ static int dwarf_stream_resume(struct elf_dwarf_stream *s, struct dwarf_stream_m
 	return 0;
 }
 
-/* Brings the stream to the nearest place at or before off, which may be where it is. */
+/* Moves the stream to the nearest position at or before off, possibly the current one. */
 static int dwarf_stream_seek(struct elf_dwarf_stream *s, uint64_t off)
 {
 	struct dwarf_stream_mark *best = NULL;
@@ -211,7 +211,7 @@ static int dwarf_stream_seek(struct elf_dwarf_stream *s, uint64_t off)
 	return best ? dwarf_stream_resume(s, best) : dwarf_stream_restart(s);
 }
 
-/* A lack of memory here costs time later, nothing else. */
+/* If out of memory, this only costs time later. */
 static void dwarf_stream_mark(struct elf_dwarf_stream *s)
 {
 	uint64_t last = s->n_marks ? s->marks[s->n_marks - 1].out : 0;
@@ -231,7 +231,7 @@ static void dwarf_stream_mark(struct elf_dwarf_stream *s)
 	s->n_marks++;
 }
 
-/* Here as well: a page that is not kept is decompressed again. */
+/* The same here: a page not kept is decompressed again. */
 static void dwarf_stream_keep(struct elf_dwarf_stream *s, uint64_t off, const uint8_t *page,
 			      size_t len)
 {
@@ -339,7 +339,7 @@ static int dwarf_stream_next(struct elf_dwarf_stream *s, uint8_t *dst, size_t le
 						 : dwarf_zstd_next(s, dst, len);
 
 	if (r < 0) {
-		/* The state is of no use any more. */
+		/* The state is no longer usable. */
 		dwarf_stream_shut(s);
 		return r;
 	}
@@ -347,7 +347,7 @@ static int dwarf_stream_next(struct elf_dwarf_stream *s, uint8_t *dst, size_t le
 	s->out += len;
 	if (s->spacing)
 		dwarf_stream_mark(s);
-	/* When all pages are kept the state has done its work. */
+	/* Once all pages are kept, the state is no longer needed. */
 	if (s->n_pages && s->n_kept == s->n_pages)
 		dwarf_stream_release(s);
 	return 0;
@@ -365,7 +365,7 @@ int elf_dwarf_stream_read(struct elf_dwarf_stream *s, uint64_t off, void *dst, s
 	r = dwarf_stream_seek(s, off);
 	if (r < 0)
 		return r;
-	/* What lies before is decompressed into dst as well, and overwritten. */
+	/* Everything before off is decompressed into dst as well, and overwritten. */
 	while (s->out < off) {
 		size_t n = (size_t)MIN(off - s->out, s->page);
 

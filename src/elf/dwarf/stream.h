@@ -16,7 +16,7 @@
 
 struct elf_dwarf_stream; /* opaque */
 
-/* What compresses and decompresses pages; shared by streams. */
+/* Compresses and decompresses pages; shared by streams. */
 struct elf_dwarf_squeeze; /* opaque */
 
 struct elf_dwarf_squeeze *elf_dwarf_squeeze_new(size_t page);
@@ -32,9 +32,9 @@ struct elf_dwarf_stream_options {
 	enum elf_dwarf_stream_kind kind;
 	uint64_t off; /* of the compressed bytes in the image */
 	uint64_t len;
-	uint64_t size;	  /* how many bytes are said to come out */
-	size_t page;	  /* how many are asked for at a time */
-	size_t max_bytes; /* for pages or states; one for zlib's own state is not counted */
+	uint64_t size;	  /* the claimed decompressed size */
+	size_t page;	  /* bytes per request */
+	size_t max_bytes; /* for pages or states; zlib's own state is not counted */
 };
 
 /* Borrows image and squeeze. NULL: out of memory. */
@@ -44,9 +44,8 @@ struct elf_dwarf_stream *elf_dwarf_stream_new(const struct elf_image *image,
 void elf_dwarf_stream_free(struct elf_dwarf_stream *s); /* NULL is fine */
 
 /*
- * The bytes at off, a multiple of the page size; dst has room for a whole page. Adds what
- * had to be decompressed to *work.
- * -EBADMSG for a damaged stream, -E2BIG past limit bytes of work, -ENOMEM.
+ * The bytes at off, a multiple of the page size; dst has room for a whole page. Adds the bytes
+ * decompressed to *work. -EBADMSG for a damaged stream, -E2BIG past limit bytes of work, -ENOMEM.
  */
 int elf_dwarf_stream_read(struct elf_dwarf_stream *s, uint64_t off, void *dst, size_t len,
 			  uint64_t limit, uint64_t *work);

@@ -6,7 +6,7 @@
 #include "elf/dwarf/code.h"
 #include "elf/dwarf/line.h"
 
-/* Names of templates can be long; no one reads more. */
+/* Template names can be long; nobody reads more. */
 #define DWARF_MAX_STRING 4096
 
 static int dwarf_slot_of(uint16_t at)
@@ -162,7 +162,7 @@ bool elf_dwarf_unit_reference(const struct elf_dwarf_unit *unit, struct elf_dwar
 	}
 }
 
-/* Where in .debug_str the string of that number is. */
+/* The offset of that string in .debug_str. */
 static bool dwarf_unit_strx(const struct elf_dwarf_unit *unit, uint64_t index, uint64_t *ret)
 {
 	struct elf_dwarf_section *section = &unit->file->sections[ELF_DWARF_STR_OFFSETS];

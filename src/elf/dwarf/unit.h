@@ -32,7 +32,7 @@ enum elf_dwarf_section_index {
 	ELF_DWARF_N_SECTIONS,
 };
 
-/* The attributes that we look at, each with its place in an entry. */
+/* The attributes we use, each with its slot in an entry. */
 enum elf_dwarf_slot {
 	ELF_DWARF_SIBLING,
 	ELF_DWARF_NAME,
@@ -59,7 +59,7 @@ enum elf_dwarf_slot {
 
 struct elf_dwarf_entry {
 	uint64_t off;
-	const struct elf_dwarf_abbrev *abbrev; /* NULL for the end of siblings */
+	const struct elf_dwarf_abbrev *abbrev; /* NULL at the end of siblings */
 	struct elf_dwarf_value values[ELF_DWARF_N_SLOTS];
 };
 
@@ -75,7 +75,7 @@ struct elf_dwarf_unit {
 	struct elf_dwarf_encoding encoding;
 	uint8_t type;
 	bool is_split;
-	bool has_lines; /* they were asked for, and these are all that can be had */
+	bool has_lines;			   /* they were loaded, as far as possible */
 	struct elf_dwarf_abbrevs *abbrevs; /* NULL between lookups */
 	uint64_t abbrevs_off;
 	struct elf_dwarf_entry top;
@@ -83,22 +83,22 @@ struct elf_dwarf_unit {
 	uint64_t addr_base;
 	uint64_t str_offsets_base;
 	uint64_t rnglists_base;
-	struct elf_dwarf_code *code;   /* NULL: not asked for */
+	struct elf_dwarf_code *code;   /* NULL: not loaded */
 	struct elf_dwarf_lines *lines; /* NULL: none */
-	struct elf_dwarf_unit *next;   /* used longer ago */
+	struct elf_dwarf_unit *next;   /* less recently used */
 };
 
 #define ELF_DWARF_MAX_CODE 8
 
 struct elf_dwarf_file {
 	const struct elf_image *image;
-	struct elf_segment code[ELF_DWARF_MAX_CODE]; /* what can be executed; n_code 0: not known */
+	struct elf_segment code[ELF_DWARF_MAX_CODE]; /* executable segments; n_code 0: unknown */
 	size_t n_code;
 	struct elf_dwarf_pool *pool;
 	struct elf_dwarf_section sections[ELF_DWARF_N_SECTIONS];
-	struct elf_dwarf_file *alternate; /* NULL: not at hand */
+	struct elf_dwarf_file *alternate; /* NULL: not available */
 	struct elf_dwarf_abbrevs *abbrevs;
-	struct elf_dwarf_unit *units; /* the last used first */
+	struct elf_dwarf_unit *units; /* most recently used first */
 	size_t n_units;
 	size_t max_bytes;  /* of all units */
 	uint64_t *offsets; /* of all units, ascending */
@@ -106,44 +106,44 @@ struct elf_dwarf_file {
 	bool is_listed;
 };
 
-/* Borrows image and pool; any section may be missing. To be closed also after an error. */
+/* Borrows image and pool; any section may be missing. Must be closed even after an error. */
 int elf_dwarf_file_open(struct elf_dwarf_file *file, const struct elf_image *image,
 			struct elf_dwarf_pool *pool, size_t max_bytes, struct err *err);
 void elf_dwarf_file_close(struct elf_dwarf_file *file);
 size_t elf_dwarf_file_memory(const struct elf_dwarf_file *file);
-/* Drops abbreviations, and units until they take less than they may. */
+/* Drops abbreviations, and units until they are within the limit. */
 void elf_dwarf_file_trim(struct elf_dwarf_file *file);
-/* Whether code can lie there. What a linker threw away is said to lie at 0, or at the end. */
+/* Whether code can be there. Discarded code is marked with address 0, or the highest ones. */
 bool elf_dwarf_file_has_code(const struct elf_dwarf_file *file, uint64_t vaddr);
 
-/* The unit that starts at off. -EBADMSG, -ENOTSUP, -E2BIG, -ENOMEM. */
+/* The unit starting at off. -EBADMSG, -ENOTSUP, -E2BIG, -ENOMEM. */
 int elf_dwarf_file_unit(struct elf_dwarf_file *file, uint64_t off,
 			struct elf_dwarf_unit **ret_unit);
-/* Fills offsets; what comes behind a damaged unit is left out. */
+/* Fills offsets, up to the first damaged unit. */
 int elf_dwarf_file_list(struct elf_dwarf_file *file);
-/* The unit that an offset lies in. */
+/* The unit that contains an offset. */
 int elf_dwarf_file_unit_at(struct elf_dwarf_file *file, uint64_t off,
 			   struct elf_dwarf_unit **ret_unit);
 
-/* Reads an entry and the attributes that we look at; the cursor is then behind it. */
+/* Reads an entry and the attributes we use, and moves the cursor past it. */
 void elf_dwarf_entry_read(struct elf_dwarf_cursor *c, const struct elf_dwarf_unit *unit,
 			  struct elf_dwarf_entry *ret);
-/* Reads the code only; the cursor is then at the values. NULL for the end of siblings. */
+/* Reads only the code, and moves the cursor to the values. NULL at the end of siblings. */
 const struct elf_dwarf_abbrev *elf_dwarf_entry_abbrev(struct elf_dwarf_cursor *c,
 						      const struct elf_dwarf_unit *unit);
 void elf_dwarf_entry_values(struct elf_dwarf_cursor *c, const struct elf_dwarf_unit *unit,
 			    const struct elf_dwarf_abbrev *abbrev, struct elf_dwarf_entry *ret);
 
-/* What values of attributes mean. False when they are not there or make no sense. */
+/* Interpret attribute values. False if absent or invalid. */
 bool elf_dwarf_unit_address(const struct elf_dwarf_unit *unit, struct elf_dwarf_value value,
 			    uint64_t *ret);
 bool elf_dwarf_unit_addrx(const struct elf_dwarf_unit *unit, uint64_t index, uint64_t *ret);
 bool elf_dwarf_unit_reference(const struct elf_dwarf_unit *unit, struct elf_dwarf_value value,
 			      struct elf_dwarf_file **ret_file, uint64_t *ret_off);
-/* Appends a string; `in` is the section of strings that stand in place. */
+/* Appends a string; `in` is the section that holds inline strings. */
 int elf_dwarf_unit_string(const struct elf_dwarf_unit *unit, struct elf_dwarf_value value,
 			  struct elf_dwarf_section *in, struct buf *buf);
 
-/* Before any entry of the unit is read. */
+/* Call before reading any entry of the unit. */
 int elf_dwarf_unit_load_abbrevs(struct elf_dwarf_unit *unit);
 size_t elf_dwarf_unit_memory(const struct elf_dwarf_unit *unit);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest browsers have half of this: 64 MB. */
+/* The largest browsers have half as many: 64 MB. */
 #define UNWIND_MAX_ROWS ((size_t)4 << 20)
 #define UNWIND_MAX_STARTS ((size_t)1 << 20)
 #define UNWIND_FIRST_CAP 1024
-/* Rows that go to a sink together. The last two may still change. */
+/* Rows passed to a sink at once. The last two may still change. */
 #define UNWIND_BATCH ((size_t)4096)
 #define UNWIND_OPEN 2
 
@@ -110,7 +110,7 @@ int elf_unwind_builder_start(struct elf_unwind_builder *b, uint64_t vaddr)
 	return 0;
 }
 
-/* Gives back what growing by doubles took too much; when that fails nothing is lost. */
+/* Frees the slack left by doubling; on failure the array stays as it is. */
 static void *shrink(void *array, size_t n, size_t size)
 {
 	void *small = n ? reallocarray(array, n, size) : NULL;

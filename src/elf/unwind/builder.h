@@ -3,7 +3,7 @@
 
 #include "elf/unwind/unwind.h"
 
-/* A zeroed one is empty. With a sink rows go there, and of starts there is but their number. */
+/* Empty if zeroed. With a sink, rows go there, and starts are only counted. */
 struct elf_unwind_builder {
 	struct elf_unwind_table table;
 	size_t rows_cap;
@@ -13,22 +13,22 @@ struct elf_unwind_builder {
 	int error; /* why a row could not be added */
 };
 
-/* Doubles an array (a pointer to it); -E2BIG when it has max elements already. */
+/* Doubles an array (a pointer to it); -E2BIG if it already has max elements. */
 int elf_unwind_grow(void *array, size_t *cap, size_t max, size_t size);
 
 /*
- * The rule holds from vaddr on. Addresses never go back; the last of several rows for one address
- * counts. -E2BIG past what we are willing to hold.
+ * The rule holds from vaddr on. Addresses never decrease; of several rows for one address, the last
+ * counts. -E2BIG past our limit.
  */
 int elf_unwind_builder_row(struct elf_unwind_builder *b, uint64_t vaddr,
 			   struct elf_unwind_rule rule);
-/* A function begins there; ascending. */
+/* A function starts there; ascending. */
 int elf_unwind_builder_start(struct elf_unwind_builder *b, uint64_t vaddr);
-/* Hands to the sink what it did not get yet: there are no more rows. */
+/* Passes the remaining rows to the sink: there are no more. */
 int elf_unwind_builder_drain(struct elf_unwind_builder *b);
-/* Hands the table over and leaves the builder empty. */
+/* Moves the table out and leaves the builder empty. */
 void elf_unwind_builder_finish(struct elf_unwind_builder *b, struct elf_unwind_table *ret_table);
 void elf_unwind_builder_release(struct elf_unwind_builder *b);
 
-/* unwind.c: fills the builder from a file; errors as those of elf_unwind_stream(). */
+/* unwind.c: fills the builder from a file; errors as in elf_unwind_stream(). */
 int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err);

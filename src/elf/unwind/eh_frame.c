@@ -1,4 +1,4 @@
-/* src/elf/unwind/eh_frame.c: reads the entries; their programs are eh_frame_program.c's job. */
+/* src/elf/unwind/eh_frame.c: reads the entries; eh_frame_program.c runs their programs. */
 #include "elf/unwind/eh_frame.h"
 
 #include <errno.h>
@@ -9,20 +9,21 @@
 
 #define EH_MAX_FDES ((size_t)1 << 20)
 #define EH_MAX_CIES ((size_t)1 << 16)
-/* Real ones take less than a hundred bytes; forged ones could all be the whole section. */
+/* Real ones take less than a hundred bytes; a forged one could span the whole section. */
 #define EH_MAX_CIE_BYTES 4096
-/* The largest functions of all have some ten thousand bytes. */
+/* The largest functions have some ten thousand bytes. */
 #define EH_MAX_ENTRY_BYTES ((uint64_t)1 << 20)
 /*
- * Functions are compiled by address, and come from places all over the section where the linker
- * sorted them: what is read ahead grows from the first number to the second as long as it is used.
+ * Functions are compiled in address order, so if the linker sorted them, their entries are
+ * scattered over the section: the read-ahead grows from the first number to the second while it is
+ * useful.
  */
 #define EH_AHEAD_MIN ((size_t)2 << 10)
 #define EH_AHEAD_MAX ((size_t)64 << 10)
 /* Entries between two calls of the sink. */
 #define EH_BATCH 4096
 
-/* DW_EH_PE_*: how an address is written (low bits), and what it is relative to. */
+/* DW_EH_PE_*: how an address is encoded (low bits), and what it is relative to. */
 enum {
 	PE_ABSOLUTE = 0x00,
 	PE_ULEB = 0x01,
@@ -69,8 +70,8 @@ static int section_fill(struct elf_eh_section *s, uint64_t at, size_t n)
 }
 
 /*
- * n bytes of the section, until the next call. -EBADMSG past its end, or past what one entry may
- * have; -ENOMEM.
+ * n bytes of the section, valid until the next call. -EBADMSG past its end, or above the limit of
+ * an entry; -ENOMEM.
  */
 static int eh_section_at(struct elf_eh_section *s, uint64_t at, uint64_t n,
 			 struct elf_eh_cursor *ret)
@@ -181,10 +182,10 @@ uint64_t elf_eh_address(struct elf_eh_cursor *c, uint8_t encoding)
 	}
 }
 
-/* The header that all entries share. */
+/* The header common to all entries. */
 struct eh_entry {
 	uint64_t body; /* after the id, from the start of the section */
-	uint64_t len;  /* of it */
+	uint64_t len;  /* of the body */
 	uint64_t id;
 	uint64_t id_off;
 	uint64_t next;
@@ -229,14 +230,14 @@ static bool is_cie(const struct elf_eh_section *s, const struct eh_entry *e)
 	return e->id == (s->is_debug ? UINT64_MAX : 0);
 }
 
-/* What the letters of the augmentation stand for. Unknown ones end it: its length is known. */
+/* Interprets the letters of the augmentation. An unknown one ends it: its length is known. */
 static void cie_augmentation(struct elf_eh_cursor *c, struct view letters, struct elf_eh_cie *cie)
 {
 	struct elf_eh_cursor data = {.bytes = elf_eh_bytes(c, elf_eh_uleb(c))};
 
 	cie->is_augmented = true;
 	if (!data.bytes.data)
-		return; /* cut off, and c says so */
+		return; /* truncated, and c says so */
 	for (size_t i = 1; i < letters.len; i++) {
 		switch (letters.data[i]) {
 		case 'R':
@@ -268,7 +269,7 @@ static bool cie_parse(struct elf_eh_cursor *c, struct elf_eh_cie *cie)
 	    !view_cstr(c->bytes, c->pos, &letters))
 		return false;
 	c->pos += letters.len + 1;
-	/* Addresses of eight bytes, and no segments. */
+	/* Eight-byte addresses, no segments. */
 	if (version == 4 && (elf_eh_u8(c) != 8 || elf_eh_u8(c) != 0))
 		return false;
 	cie->code_align = elf_eh_uleb(c);
@@ -303,7 +304,7 @@ static int cie_read(struct elf_eh_section *s, uint64_t off, struct elf_eh_cie *c
 	return 0;
 }
 
-/* The CIE at off. Each is read once, whatever the order in which functions refer to them. */
+/* The CIE at off. Each is read once, in whatever order functions refer to them. */
 static int cie_for(struct elf_eh_frame *f, uint64_t off, const struct elf_eh_cie **ret_cie)
 {
 	struct elf_eh_cie cie = {0};
@@ -329,7 +330,7 @@ static int cie_for(struct elf_eh_frame *f, uint64_t off, const struct elf_eh_cie
 	return 0;
 }
 
-/* Fills in all but the CIE. 1 when it is a function, 0 for an empty one, -EBADMSG. */
+/* Fills in everything but the CIE. 1 if it is a function, 0 if empty, -EBADMSG. */
 static int fde_parse(const struct elf_eh_section *s, struct elf_eh_cursor *c,
 		     struct elf_eh_fde *fde)
 {
@@ -343,7 +344,7 @@ static int fde_parse(const struct elf_eh_section *s, struct elf_eh_cursor *c,
 		return -EBADMSG;
 	if (fde->size == 0)
 		return 0;
-	/* Linkers leave functions that they dropped at address 0. */
+	/* Linkers set functions they dropped to address 0. */
 	if (fde->start < s->lo || fde->start >= s->hi || fde->size > UINT32_MAX ||
 	    fde->size > s->hi - fde->start || fde->start - s->lo > UINT32_MAX)
 		return -EBADMSG;
@@ -351,13 +352,13 @@ static int fde_parse(const struct elf_eh_section *s, struct elf_eh_cursor *c,
 	return 1;
 }
 
-/* As fde_parse(); also -ENOMEM, -E2BIG. */
+/* Like fde_parse(); also -ENOMEM, -E2BIG. */
 static int fde_read(struct elf_eh_frame *f, const struct eh_entry *e, struct elf_eh_fde *fde)
 {
 	struct elf_eh_cursor c;
 	int r;
 
-	/* First: it may move the window. */
+	/* Before anything else: it may move the window. */
 	r = cie_for(f, f->section.is_debug ? e->id : e->id_off - e->id, &fde->cie);
 	if (r == 0)
 		r = eh_section_at(&f->section, e->body, e->len, &c);
@@ -414,7 +415,7 @@ static int by_start(const void *a, const void *b)
 
 static void fdes_sort(struct elf_eh_frame *f)
 {
-	/* Most files have them in order already. */
+	/* In most files they are already in order. */
 	for (size_t i = 1; i < f->n_fdes; i++) {
 		if (f->fdes[i].start >= f->fdes[i - 1].start)
 			continue;
@@ -432,7 +433,7 @@ int elf_eh_frame_load(struct elf_eh_frame *f, const struct elf_unwind_sink *sink
 		r = entry_at(&f->section, off, &e);
 		if (r == -ENOMEM)
 			return r;
-		/* Without a length that fits there is no way on. */
+		/* Without a valid length, the next entry cannot be found. */
 		if (r < 0) {
 			f->n_damaged++;
 			break;

@@ -1,14 +1,14 @@
 /*
  * src/elf/unwind/eh_frame.h: the entries of .eh_frame and .debug_frame, and the programs in them.
- * For the files of this room only.
+ * Private to this folder.
  *
  * entry      length u32, or 0xffffffff and u64 | id | ...
  * CIE        version u8, augmentation "zPLRS", [v4: address and segment size u8], code alignment
  *            uleb, data alignment sleb, return address column, [z: uleb length, data], program
  * FDE        start, size, [z: uleb length, data], program
  *
- * A CIE is what many functions have in common; an FDE is one function, and its id says where its
- * CIE is. A program describes how the rules change from the start of the function to its end.
+ * A CIE holds what many functions have in common; an FDE is one function, and its id locates its
+ * CIE. A program describes how the rules change from the start of the function to its end.
  *
  * Sources: DWARF 5, 6.4; System V ABI for AMD64, 3.7; LSB Core, 10.6.
  */
@@ -23,10 +23,10 @@
 #include "elf/image.h"
 #include "elf/unwind/builder.h"
 
-/* Bytes that are read one after the other. Past the end everything is 0 and bad is set. */
+/* Reads bytes in sequence. Past the end everything is 0 and bad is set. */
 struct elf_eh_cursor {
 	struct view bytes;
-	uint64_t vaddr; /* of the first byte: addresses are relative to where they stand */
+	uint64_t vaddr; /* of the first byte: addresses are relative to their own location */
 	size_t pos;
 	bool bad;
 };
@@ -46,24 +46,24 @@ static inline uint8_t elf_eh_u8(struct elf_eh_cursor *c)
 uint64_t elf_eh_uint(struct elf_eh_cursor *c, unsigned int n);
 uint64_t elf_eh_uleb(struct elf_eh_cursor *c);
 int64_t elf_eh_sleb(struct elf_eh_cursor *c);
-/* The next n bytes, stepped over. */
+/* The next n bytes, which it skips. */
 struct view elf_eh_bytes(struct elf_eh_cursor *c, uint64_t n);
 
-/* A part of the file, of which no more is in memory than is being looked at. */
+/* A part of the file, of which only the current window is in memory. */
 struct elf_eh_section {
 	const struct elf_image *image; /* borrowed */
 	uint64_t off;		       /* in the file */
 	uint64_t size;
 	uint64_t vaddr;	 /* of the first byte */
 	bool is_debug;	 /* .debug_frame: other ids, plain addresses */
-	bool ends_at_0;	 /* a length of 0 ends it; else what follows is another object's */
-	uint64_t lo, hi; /* the text; functions outside of it are none */
+	bool ends_at_0;	 /* a length of 0 ends it; otherwise another object's entries follow */
+	uint64_t lo, hi; /* the text; functions outside it are ignored */
 
 	uint8_t *window;
 	size_t window_cap;
 	uint64_t window_at; /* in the section */
 	size_t window_len;
-	size_t ahead; /* what is read beyond what is asked for */
+	size_t ahead; /* how much to read ahead */
 };
 
 /* An address in the encoding (DW_EH_PE_*) of its CIE. */
@@ -83,7 +83,7 @@ enum elf_eh_ra {
 	ELF_EH_RA_UNDEFINED,
 };
 
-/* The rules at one address, as far as we follow them. */
+/* The rules at one address, as far as we track them. */
 struct elf_eh_state {
 	enum elf_eh_cfa cfa;
 	enum elf_eh_ra ra;
@@ -104,7 +104,7 @@ struct elf_eh_cie {
 	struct elf_eh_state initial;
 };
 
-/* Where a function begins, and its entry. */
+/* The start of a function, and its entry. */
 struct elf_eh_place {
 	uint32_t start; /* from the lowest text */
 	uint32_t entry; /* from the start of the section */
@@ -117,7 +117,7 @@ struct elf_eh_fde {
 	struct elf_eh_cursor program;
 };
 
-/* A zeroed one is empty. */
+/* Empty if zeroed. */
 struct elf_eh_frame {
 	struct elf_eh_section section;
 	struct elf_eh_cie *cies;
@@ -129,16 +129,16 @@ struct elf_eh_frame {
 };
 
 /*
- * Finds all functions. frame->section is to be set. sink: to be called now and then, without rows;
- * NULL is fine. -E2BIG, -ENOMEM, what the sink answers.
+ * Finds all functions. frame->section must be set. sink: called from time to time, without rows;
+ * NULL is fine. -E2BIG, -ENOMEM, or the sink's error.
  */
 int elf_eh_frame_load(struct elf_eh_frame *frame, const struct elf_unwind_sink *sink);
-/* One of them, until the next call. -EBADMSG: the file is no longer what it was; -ENOMEM. */
+/* One of them, valid until the next call. -EBADMSG: the file has changed; -ENOMEM. */
 int elf_eh_frame_fde(struct elf_eh_frame *frame, const struct elf_eh_place *place,
 		     struct elf_eh_fde *ret_fde);
 void elf_eh_frame_release(struct elf_eh_frame *frame);
 
 /* Runs the program of a CIE; false if invalid or unsupported. */
 bool elf_eh_program_initial(struct elf_eh_cie *cie, const struct elf_eh_cursor *program);
-/* Rows from the function's start to end. Counts in the builder what is beyond us. */
+/* Rows from the function's start to end. Counts unsupported rules in the builder. */
 int elf_eh_program_rows(const struct elf_eh_fde *fde, uint64_t end, struct elf_unwind_builder *b);

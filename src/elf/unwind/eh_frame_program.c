@@ -49,7 +49,7 @@ enum {
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-/* DW_OP_*, those that are seen in unwind information. */
+/* DW_OP_*, those found in unwind information. */
 enum {
 	EXPR_DEREF = 0x06,
 	EXPR_PLUS_UCONST = 0x23,
@@ -59,7 +59,7 @@ enum {
 	EXPR_BREG31 = 0x8f,
 };
 
-/* One program as it runs. */
+/* The state of a running program. */
 struct eh_machine {
 	const struct elf_eh_cie *cie;
 	struct elf_eh_cursor c;
@@ -82,7 +82,7 @@ static int32_t pack16(int64_t low, int64_t high)
 	return (int32_t)((uint32_t)(uint16_t)high << 16 | (uint16_t)low);
 }
 
-/* The CFA in one of the shapes that can be followed; false when it is beyond us. */
+/* The CFA in one of the supported forms; false if there is none. */
 static bool rule_cfa(const struct elf_eh_state *s, struct elf_unwind_rule *rule)
 {
 	if (s->cfa_off < INT32_MIN || s->cfa_off > INT32_MAX)
@@ -136,7 +136,7 @@ static int emit(struct eh_machine *m)
 	return elf_unwind_builder_row(m->b, m->pc, rule);
 }
 
-/* What was set up so far holds up to the new place. 1: the function ends before it. */
+/* The current state holds up to the new address. 1: the function ends before it. */
 static int advance_to(struct eh_machine *m, uint64_t pc)
 {
 	int r;
@@ -171,7 +171,7 @@ static void reg_saved(struct eh_machine *m, uint64_t reg, int64_t off)
 	}
 }
 
-/* An offset in units of the CIE. A forged one wraps, and then fits nowhere. */
+/* An offset in units of the CIE. A forged one wraps, and then does not fit. */
 static int64_t factored(const struct eh_machine *m, uint64_t n)
 {
 	return (int64_t)(n * (uint64_t)m->cie->data_align);
@@ -199,7 +199,7 @@ static void reg_other(struct eh_machine *m, uint64_t reg, enum elf_eh_ra ra, enu
 	}
 }
 
-/* "The value of a register plus a number", which most expressions begin with. */
+/* "The value of a register plus a number": most expressions start with it. */
 static bool expr_reg(struct elf_eh_cursor *c, uint64_t *ret_reg, int64_t *ret_off)
 {
 	uint8_t op = elf_eh_u8(c);
@@ -225,8 +225,8 @@ static void reg_expression(struct eh_machine *m, uint64_t reg, struct view bytes
 }
 
 /*
- * What ld writes for its jump table. Entries are 16 bytes long, and an instruction in each pushes:
- * sp + 8 + (((pc & 15) >= N) << 3). N differs with the kind of table.
+ * What ld writes for its jump table. Entries are 16 bytes long, and each contains a push: sp + 8 +
+ * (((pc & 15) >= N) << 3). N depends on the kind of table.
  */
 static bool expr_is_plt(struct view v, int64_t *ret_limit)
 {
@@ -243,7 +243,7 @@ static bool expr_is_plt(struct view v, int64_t *ret_limit)
 	return *ret_limit >= 0 && *ret_limit <= EXPR_LIT31 - EXPR_LIT0;
 }
 
-/* The CFA as reg + off, or as what lies there, plus a constant. */
+/* The CFA as reg + off, or as the value stored there, plus a constant. */
 static void cfa_expression(struct eh_machine *m, struct view bytes)
 {
 	struct elf_eh_state *s = &m->state;
@@ -282,7 +282,7 @@ static void def_cfa(struct eh_machine *m, uint64_t reg, int64_t off)
 	m->state.cfa_off = off;
 }
 
-/* Only half of the CFA is new: the other half must be there. */
+/* Sets one half of the CFA: the other half must be known. */
 static int def_cfa_half(struct eh_machine *m, uint64_t reg, int64_t off)
 {
 	if (m->state.cfa != ELF_EH_CFA_REG)
@@ -307,7 +307,7 @@ static int state_restore(struct eh_machine *m)
 	return 0;
 }
 
-/* The instructions that say where the CFA is. */
+/* Instructions that define the CFA. */
 static int step_cfa(struct eh_machine *m, uint8_t op)
 {
 	struct elf_eh_cursor *c = &m->c;
@@ -336,7 +336,7 @@ static int step_cfa(struct eh_machine *m, uint8_t op)
 	}
 }
 
-/* The instructions that say where a register is. */
+/* Instructions that tell where a register is saved. */
 static int step_reg(struct eh_machine *m, uint8_t op)
 {
 	struct elf_eh_cursor *c = &m->c;
@@ -431,7 +431,7 @@ static int step(struct eh_machine *m)
 	}
 }
 
-/* 0 at the end of the program or of the function; an operand that is cut off is -EBADMSG. */
+/* 0 at the end of the program or of the function; -EBADMSG for a truncated operand. */
 static int run(struct eh_machine *m)
 {
 	int r = 0;
@@ -448,7 +448,7 @@ bool elf_eh_program_initial(struct elf_eh_cie *cie, const struct elf_eh_cursor *
 {
 	struct eh_machine m;
 
-	/* Zeroing what is saved would take longer than most programs. */
+	/* Do not zero the saved states: that would take longer than most programs. */
 	m.cie = cie;
 	m.c = *program;
 	m.state = (struct elf_eh_state){0};
@@ -478,7 +478,7 @@ int elf_eh_program_rows(const struct elf_eh_fde *fde, uint64_t end, struct elf_u
 	r = run(&m);
 	if (b->error < 0)
 		return b->error;
-	/* Of what a program says after something that we do not understand nothing is sure. */
+	/* After an instruction we do not understand, nothing is certain. */
 	if (r < 0) {
 		m.state.cfa = ELF_EH_CFA_OTHER;
 		m.state.ra = ELF_EH_RA_OTHER;

@@ -1,6 +1,6 @@
 /*
- * src/elf/unwind/entries.c: where functions without a name begin, by the table that the unwinder of
- * a program searches itself.
+ * src/elf/unwind/entries.c: finds the start of functions without a name, in the table that a
+ * program's own unwinder searches.
  *
  *   .eh_frame_hdr:  version u8 | encodings of the three below u8[3] | address of .eh_frame s32 |
  *                   n u32 | n times (start s32, entry s32), ascending, both relative to the header
@@ -26,7 +26,7 @@ static const struct elf_segment *entry_table(const struct elf_image *image)
 	return NULL;
 }
 
-/* The number of rows, 0 for a table that we cannot read. */
+/* The number of rows, 0 if the table is not readable. */
 static uint64_t entry_count(const struct elf_image *image, const struct elf_segment *table)
 {
 	uint8_t header[EH_HEADER_BYTES];
@@ -62,7 +62,7 @@ int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret
 			high = mid;
 		}
 	}
-	/* A row of address 0 is what a linker leaves of code that it dropped. */
+	/* Linkers leave rows with address 0 for code they dropped. */
 	if (found == 0)
 		return -ENOENT;
 	*ret_start = found;

@@ -10,7 +10,7 @@
 
 #include "elf/unwind/eh_frame.h"
 
-/* Of one file; the largest browsers have a quarter of it. */
+/* Per file; the largest browsers have a quarter of it. */
 #define UNWIND_MAX_BYTES ((uint64_t)64 << 20)
 #define EH_FRAME_HDR_BYTES 32
 
@@ -62,7 +62,7 @@ static bool place_by_segment(const struct elf_image *image, struct elf_eh_sectio
 
 		if (s->type != PT_LOAD || addr < s->vaddr || addr - s->vaddr >= s->filesz)
 			continue;
-		/* How long it is only its last entry tells. */
+		/* Only its last entry tells how long it is. */
 		*ret = (struct elf_eh_section){
 			.image = image,
 			.off = s->offset + (addr - s->vaddr),
@@ -94,7 +94,7 @@ static void text_range(const struct elf_image *image, uint64_t *ret_lo, uint64_t
 	*ret_hi = hi;
 }
 
-/* The rows of all functions; what no function covers is a gap. */
+/* The rows of all functions; the rest are gaps. */
 static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 {
 	static const struct elf_unwind_rule gap = {.cfa = ELF_UNWIND_NONE};
@@ -105,7 +105,9 @@ static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 		uint64_t end;
 		int r = -EBADMSG;
 
-		/* Of two that begin together one is enough; of two that overlap each has its start.
+		/*
+		 * If two start at the same address, one is enough; if two overlap, each keeps its
+		 * start.
 		 */
 		if (!next || next->start != f->fdes[i].start)
 			r = elf_eh_frame_fde(f, &f->fdes[i], &fde);
@@ -128,7 +130,7 @@ static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 	return 0;
 }
 
-/* Adds nothing when the section holds no function. */
+/* Adds nothing if the section has no functions. */
 static int compile_section(const struct elf_eh_section *section, struct elf_unwind_builder *b,
 			   struct err *err)
 {

@@ -11,25 +11,25 @@
 #include "elf/image.h"
 #include "elf/unwind/rule.h"
 
-/* Holds from its address to that of the next row. */
+/* Holds from its address up to the next row's. */
 struct elf_unwind_row {
 	uint64_t vaddr; /* link-time */
 	struct elf_unwind_rule rule;
 };
 
-/* A zeroed one is empty. Rows with equal rules are joined; gaps are rows of ELF_UNWIND_NONE. */
+/* Empty if zeroed. Rows with equal rules are merged; gaps are rows of ELF_UNWIND_NONE. */
 struct elf_unwind_table {
 	struct elf_unwind_row *rows;
 	size_t n_rows;
-	uint64_t *starts; /* of functions, ascending: names for those without symbols */
+	uint64_t *starts; /* of functions, ascending: names those without symbols */
 	size_t n_starts;
-	uint64_t n_unsupported; /* functions with rules that we cannot follow */
-	uint64_t n_damaged;	/* entries that made no sense and were left out */
+	uint64_t n_unsupported; /* functions with unsupported rules */
+	uint64_t n_damaged;	/* invalid entries, skipped */
 };
 
 /*
- * Takes rows a few thousand at a time, ascending over all calls; a negative answer ends it all.
- * Called without rows now and then where that takes long, for who has other things to do as well.
+ * Receives rows a few thousand at a time, ascending over all calls; a negative result ends it all.
+ * During long work also called without rows, so that the caller can do other work.
  */
 struct elf_unwind_sink {
 	int (*rows)(void *context, const struct elf_unwind_row *rows, size_t n);
@@ -37,8 +37,8 @@ struct elf_unwind_sink {
 };
 
 /*
- * Hands all rows on, of which no more than a few are in memory at a time. -ENOENT: the file has no
- * unwind information; -E2BIG: more of it than we are willing to hold; what the sink answers.
+ * Streams all rows, with only a few in memory at a time. -ENOENT: the file has no unwind
+ * information; -E2BIG: too much of it; or the sink's error.
  */
 int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sink *sink,
 		      struct err *err);

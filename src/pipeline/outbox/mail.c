@@ -95,7 +95,7 @@ int outbox_mail_put(struct outbox_mail *mail, struct buf *message, size_t record
 					     .records = (uint32_t)records};
 	int r;
 
-	/* The sink had no use for any of the records. */
+	/* The sink needed none of the records. */
 	if (message->len == 0) {
 		(void)pthread_mutex_lock(&mail->lock);
 		mail->written += records;

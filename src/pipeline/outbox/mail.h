@@ -25,7 +25,7 @@ int outbox_mail_open(const struct sink_row *row, const struct spool_config *conf
 		     struct outbox_mail **ret_mail, struct err *err);
 void outbox_mail_close(struct outbox_mail *mail); /* NULL is fine */
 
-/* A message of so many records. Appends a trailer to it. */
+/* A message of this many records. Appends a trailer to it. */
 int outbox_mail_put(struct outbox_mail *mail, struct buf *message, size_t records, struct err *err);
 int outbox_mail_sync(struct outbox_mail *mail, struct err *err);
 /* Nothing more will come. */

@@ -17,7 +17,7 @@
 /* Records of one message, in memory; the message itself is smaller. */
 #define OUTBOX_BATCH_BYTES ((size_t)1 << 20)
 #define OUTBOX_BATCH_LEN 512
-/* At the end, for calls still running when the time is up. */
+/* At the end: for calls still running when time is up. */
 #define OUTBOX_LEAVE_NS (200 * NS_PER_MS)
 
 struct outbox {
@@ -35,7 +35,7 @@ struct outbox {
 	uint64_t busy_since_ns;
 	uint64_t flushed; /* number of the last completed flush */
 	bool hurried;	  /* write what is there, without waiting for more */
-	bool failed;	  /* something, since that flush */
+	bool failed;	  /* some write has, since that flush */
 	size_t threads;
 	size_t at_work; /* threads in a call that may hang */
 	bool ending;
@@ -366,7 +366,7 @@ bool outbox_close(struct outbox *o, uint64_t until_ns)
 
 /* --- for producers --------------------------------------------------------------------------- */
 
-/* What is over the limit, to be freed without the lock. With the lock held. */
+/* The excess over the limit, to be freed without the lock. With the lock held. */
 static struct outbox_node *outbox_make_room(struct outbox *o)
 {
 	size_t room = o->max_bytes > o->busy_bytes ? o->max_bytes - o->busy_bytes : 0;

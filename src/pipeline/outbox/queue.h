@@ -30,7 +30,7 @@ struct outbox_queue {
 	bool unflushed;	  /* something was pushed since the last flush */
 };
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct outbox_node *outbox_node_new(struct record *record);
 void outbox_nodes_free(struct outbox_node *nodes);
 

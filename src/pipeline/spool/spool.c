@@ -164,7 +164,7 @@ static int spool_load(struct spool *s, uint64_t number, uint64_t from, struct er
 	}
 	if (r < 0)
 		return spool_failed(s, r, "read messages", err);
-	/* No message starts at the read position: that must not become true by chance. */
+	/* No message starts at the read position: make sure that none ever does by chance. */
 	if (begin != from)
 		spool_position_remove(s->dirfd);
 	if (s->n == 0)
@@ -188,7 +188,7 @@ static size_t spool_begin(const struct spool *s, const uint64_t *numbers, size_t
 	while (i < n && numbers[i] < number)
 		i++;
 	if (i == n) {
-		/* It refers to a segment that does not exist, and must not once it does. */
+		/* It refers to a segment that does not exist yet, and must not once it does. */
 		spool_position_remove(s->dirfd);
 		return 0;
 	}
@@ -362,7 +362,7 @@ static int spool_open_first(struct spool *s)
 	struct stat st;
 	int r = s->read_fd < 0 ? segment_open(s, s->segments[0].number, &st, &s->read_fd) : 1;
 
-	/* Somebody removed it. */
+	/* Someone removed it. */
 	return r == 0 ? -EBADMSG : r;
 }
 

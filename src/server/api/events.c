@@ -2,8 +2,8 @@
  * src/server/api/events.c: /api/events: OOM kills and processes near their memory limit.
  *
  * Events have their own table. Older day files have label sets with "oom.killed" instead: a kill
- * had its own set; snapshots near a limit shared one per process. Of those the latest counts, as it
- * does of new ones.
+ * had its own set; snapshots near a limit shared one per process. For both forms, only the latest
+ * of those is shown.
  */
 #include <math.h>
 #include <stdlib.h>

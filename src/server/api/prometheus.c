@@ -128,7 +128,7 @@ static const struct agent_target_source *reader_of(const struct agent_target *t,
 	return NULL;
 }
 
-/* Whether its allocations and locks are profiled, and why not. */
+/* Whether its allocations and locks are profiled, and if not, why. */
 static int add_jvm_status(struct exposition *e, const struct agent_target *t)
 {
 	const struct agent_target_source *alloc = reader_of(t, "java-alloc");

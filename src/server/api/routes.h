@@ -14,7 +14,7 @@
 struct server_context {
 	struct agent *agent; /* NULL: only the store is served */
 	struct store *store;
-	uint64_t interval_ns; /* 0 when unknown */
+	uint64_t interval_ns; /* 0 if unknown */
 	int64_t started_ns;
 };
 

@@ -397,7 +397,7 @@ static bool decode_any(struct view bytes, double *values, size_t n)
 
 /* --- both */
 
-/* 0 and -0 are not. */
+/* Tells 0 from -0. */
 static bool is_same(double a, double b)
 {
 	return a == b && signbit(a) == signbit(b);

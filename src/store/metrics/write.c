@@ -94,7 +94,7 @@ static int load(struct store_writer *w, struct err *err)
 	return r;
 }
 
-/* What a point is on its way into the file. */
+/* A point on its way into the file. */
 struct placing {
 	struct store_writer *w;
 	struct store_writer_tools *t;

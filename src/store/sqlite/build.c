@@ -23,7 +23,7 @@ struct store_build_frame {
 	uint32_t location; /* plus 1; 0: not needed yet, no hash */
 };
 
-/* What the location of a frame is made of. */
+/* What a frame's location consists of. */
 struct store_build_name {
 	size_t text; /* where it begins: the name, then the file */
 	uint32_t name_len;
@@ -54,8 +54,8 @@ int store_build_init(struct store_build *b)
 	b->met = malloc(WANTED_BYTES);
 	b->waiting = malloc(MAX_WAITING * sizeof(*b->waiting));
 	/*
-	 * Reserves the maximum in one piece: untouched memory costs nothing, nothing is moved, and
-	 * malloc() keeps the freed memory for the next sum.
+	 * Reserve the maximum in one piece: untouched memory is free, nothing moves, and malloc()
+	 * keeps the freed memory for the next sum.
 	 */
 	b->names = malloc(STORE_CHUNK_MAX_FRAMES * (sizeof(*b->names) + sizeof(*b->frames)) +
 			  (STORE_BLOCK_MAX_STACK + 1) * sizeof(*b->added));
