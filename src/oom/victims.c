@@ -45,7 +45,7 @@ static int victims_load(struct oom_victims *v, struct err *err)
 	struct stat ns;
 	int r = bpf_skeleton_open(oom_bpf, &v->bpf, err);
 
-	if (r < 0)
+	if (r < 0 || !v->bpf)
 		return r;
 	v->bpf->rodata->page_kb = (uint32_t)sysconf(_SC_PAGESIZE) >> 10;
 	/* Pids must match /proc. */

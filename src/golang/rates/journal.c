@@ -326,7 +326,7 @@ int golang_rate_journal_add(const struct golang_rate_journal *j,
 	int r = session_begin(j, true, &s, err);
 	size_t i;
 
-	if (r < 0)
+	if (r < 0 || !s.notes)
 		return r;
 	i = session_find(&s, note);
 	if (i == GOLANG_RATE_NOTES_MAX)

@@ -172,7 +172,7 @@ static int restore_in(struct golang_process *process, const struct golang_rate_n
 		r = golang_contention_new(
 			process, note->kind == GOLANG_RATE_BLOCK ? GOLANG_BLOCK : GOLANG_MUTEX,
 			&contention, err);
-	if (r < 0)
+	if (r < 0 || (!heap && !contention))
 		return r;
 	return set_back(var_of((struct golang_rate_of){heap, contention}), note, &now, err);
 }
