@@ -335,6 +335,31 @@ static void leaving_send(struct agent *a)
 	a->n_leaving = len;
 }
 
+/*
+ * Sends what is due of the slots that were examined before, or of those that were not. If an
+ * interval is too short for all, the rotation leaves out others each time.
+ */
+static void known_send_due(struct agent *a, bool examined, size_t max, uint64_t now,
+			   uint64_t *ret_next)
+{
+	for (size_t i = 0; i < a->n_known && a->jobs_out < max; i++) {
+		struct agent_slot *slot =
+			a->known[(i + a->interval.number * ROTATE_STEP) % a->n_known].slot;
+		unsigned int what;
+
+		if (!slot || (slot->looked_ns != 0) != examined)
+			continue;
+		if (slot->job) {
+			agent_slot_say_slow(a, slot, now);
+			continue;
+		}
+		what = slot_due(a, slot, now, ret_next);
+		if (what)
+			job_send(a, slot, what);
+	}
+}
+
+/* Each finished job brings us here again. */
 uint64_t agent_targets_send_due(struct agent *a)
 {
 	uint64_t next = MIN(targets_scan_ns(a), a->interval.end_ns);
@@ -342,25 +367,9 @@ uint64_t agent_targets_send_due(struct agent *a)
 
 	(void)pthread_mutex_lock(&a->lock);
 	leaving_send(a);
-	/*
-	 * Each job that returns brings us here again. If an interval is too short for all, rotate,
-	 * so that it is not always the same ones that miss out.
-	 */
-	for (size_t i = 0; i < a->n_known && a->jobs_out < JOBS_MAX; i++) {
-		struct agent_slot *slot =
-			a->known[(i + a->interval.number * ROTATE_STEP) % a->n_known].slot;
-		unsigned int what;
-
-		if (!slot)
-			continue;
-		if (slot->job) {
-			agent_slot_say_slow(a, slot, now);
-			continue;
-		}
-		what = slot_due(a, slot, now, &next);
-		if (what)
-			job_send(a, slot, what);
-	}
+	/* New processes do not wait for the many that are read again, nor hold these up. */
+	known_send_due(a, false, JOBS_MAX / 2, now, &next);
+	known_send_due(a, true, JOBS_MAX, now, &next);
 	(void)pthread_mutex_unlock(&a->lock);
 	return next;
 }
