@@ -118,7 +118,7 @@ static int hsperf_parse_header(struct java_hsperf *h, struct view file, struct e
 	if (order != 1 || major != 2)
 		return err_lack(
 			err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-			"the JVM's counters have version %u and byte order %u, which is not known",
+			"the JVM's counters have version %u and byte order %u, which is not supported",
 			major, order);
 	if (!accessible)
 		return err_set(err, -EAGAIN, "the JVM is still starting");

@@ -255,7 +255,7 @@ class Beyond(unittest.TestCase):
             rig.wait_for(lambda: (reader_of(agent, target.pid, "go-goroutines") or
                                   {"collections": 0})["collections"], "goroutines")
             reader = reader_of(agent, target.pid, "go-goroutines")
-            said = re.match(r"(\d+) goroutines, sampled by (\d+) stacks; "
+            said = re.match(r"(\d+) goroutines; (\d+) stacks sampled; "
                             r"a collection takes \d+ ms of CPU; collected every (\d+) s$",
                             reader["trouble"])
             self.assertTrue(said, reader)

@@ -35,7 +35,7 @@ static int goroutines_count(const struct golang_goroutines_stats *stats,
 	reading->lost = stats->bad + stats->incomplete;
 	if (stats->sampled)
 		(void)snprintf(reading->note, sizeof(reading->note),
-			       "%llu goroutines, sampled by %llu stacks",
+			       "%llu goroutines; %llu stacks sampled",
 			       (unsigned long long)stats->total,
 			       (unsigned long long)stats->sampled);
 	reading->metrics = metrics_new();

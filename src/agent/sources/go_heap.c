@@ -100,7 +100,7 @@ static int go_heap_lock_picture(struct go_heap *g, struct err *err)
 {
 	if (agent_go_program_lock_in_time(g->program, GO_HEAP_PICTURE_NS))
 		return 0;
-	return err_set(err, -EBUSY, "process %d is not responding to a read in progress",
+	return err_set(err, -EBUSY, "process %d: another read is still in progress",
 		       (int)g->id.pid);
 }
 

@@ -127,7 +127,7 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 	q->samples = q->kind == JAVA_JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
 	if (q->samples)
 		cli_note("%s (pid %d): %s %s, sampled by sonde: this JDK's recorder has no "
-			 "CPU-time profile (JDK 25 has).",
+			 "CPU-time profile (JDK 25 does).",
 			 ret_info->service, (int)q->pid, vm.name, vm.version);
 	return 0;
 }

@@ -433,11 +433,11 @@ static void run_restore_in(const char *dir)
 
 	(void)snprintf(settled, sizeof(settled), "%d", r);
 	if (r < 0)
-		log_event(LOG_WARN, "cannot restore rates that an earlier sonde has forced",
-			  "reason", err_describe(&err, r, line), NULL);
+		log_event(LOG_WARN, "cannot restore rates forced by an earlier sonde", "reason",
+			  err_describe(&err, r, line), NULL);
 	else if (r > 0)
-		log_event(LOG_INFO, "restored rates that an earlier sonde had forced", "data_dir",
-			  dir, "count", settled, NULL);
+		log_event(LOG_INFO, "restored rates forced by an earlier sonde", "data_dir", dir,
+			  "count", settled, NULL);
 }
 
 /* Restores rates that a killed sonde, an agent or another command, left in Go processes. */
@@ -501,7 +501,7 @@ static void run_tell_what_stays(const struct run_config *c)
 	if (java_notes_read(c->agent.state_dir, &notes, &n, NULL) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		cli_note("a tmpfs of sonde's is still mounted in the /tmp of process %d; the next "
+		cli_note("sonde's tmpfs is still mounted in the /tmp of process %d; the next "
 			 "start of sonde removes it",
 			 (int)notes[i].id.pid);
 }

@@ -155,9 +155,8 @@ int elf_dwarf_set_alternate(struct elf_dwarf *d, const struct elf_image *image, 
 		return err_set(err, r, "it does not name a shared debug file");
 	if (!elf_image_build_id(image, id, sizeof(id)) || strcmp(id, wanted) != 0)
 		return err_set(err, -EBADMSG,
-			       "not the shared file of debug information, %s: "
-			       "its build id is not %s",
-			       path, wanted);
+			       "%s is not the shared debug file: its build id is not %s", path,
+			       wanted);
 	r = elf_dwarf_file_open(&file, image, &d->pool, dwarf_share(d, 4), err);
 	if (r < 0) {
 		elf_dwarf_file_close(&file);

@@ -155,7 +155,7 @@ static int compile_section(const struct elf_eh_section *section, struct elf_unwi
 		return err_set(err, r, "unwind information exceeds sonde's memory limit");
 	if (r == -ENOMEM)
 		return err_oom(err);
-	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
+	return r < 0 ? err_set(err, r, "cannot store the unwind information") : 0;
 }
 
 int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err)
@@ -191,5 +191,5 @@ int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sin
 	if (r < 0)
 		return r;
 	r = elf_unwind_builder_drain(&b);
-	return r < 0 ? err_set(err, r, "the unwind information could not be passed on") : 0;
+	return r < 0 ? err_set(err, r, "cannot store the unwind information") : 0;
 }

@@ -64,9 +64,7 @@ static int trigger_make(const struct java_attach *a, struct err *err)
 	if (r == -EEXIST && fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return S_ISREG(st.st_mode) && st.st_uid == a->target.euid
 			       ? 0
-			       : err_set(err, -EPERM,
-					 "process %d: something else is in the place of its "
-					 "/tmp/%s",
+			       : err_set(err, -EPERM, "process %d: its /tmp/%s is not its own file",
 					 (int)a->target.id.pid, name);
 	return err_set(err, r, "process %d: cannot create %s in its /tmp: %s",
 		       (int)a->target.id.pid, name, strerror(-r));

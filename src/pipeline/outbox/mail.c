@@ -254,7 +254,7 @@ void outbox_mail_send(struct outbox_mail *mail)
 	if (r < 0)
 		r = -EAGAIN; /* a disk error: perhaps later */
 	else if (trailer.records == 0)
-		r = err_set(&err, -EBADMSG, "a message in the spool is not one of sonde's");
+		r = err_set(&err, -EBADMSG, "a message in the spool was not written by sonde");
 	else
 		r = mail->row.ops->send(mail->row.sink, buf_view(&message), &err);
 	mail_note(mail, r, trailer.records, &err);
