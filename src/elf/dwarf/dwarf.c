@@ -1,8 +1,8 @@
 /*
  * src/elf/dwarf/dwarf.c: finds the functions and lines at an address; see dwarf.h.
  *
- *   address ─► dwarf_index ─► dwarf_unit ─► its function ─► dwarf_scope: inlined calls ─►
- * dwarf_name └──────► dwarf_line: file number and line ─► path
+ *   address ─► index ─► unit ─┬─► its function ─► scope: inlined calls ─► name
+ *                             └─► line: file number and line ─► path
  *
  * Sections are read through a cache of pages (dwarf_section); compressed ones are decompressed only
  * as far as needed (dwarf_stream). Each has its share of the memory, and all share one work budget.
