@@ -116,10 +116,10 @@ static int hsperf_parse_header(struct java_hsperf *h, struct view file, struct e
 	(void)view_u32(file, 24, &first);
 	(void)view_u32(file, 28, &n);
 	if (order != 1 || major != 2)
-		return err_lack(
-			err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
-			"the JVM's counters have version %u and byte order %u, which is not supported",
-			major, order);
+		return err_lack(err, -ENOTSUP, ERR_CAUSE_UNKNOWN_VERSION, "",
+				"the JVM's counters have version %u and byte order %u, which is "
+				"not supported",
+				major, order);
 	if (!accessible)
 		return err_set(err, -EAGAIN, "the JVM is still starting");
 	if (first < HSPERF_HEADER || n > JAVA_HSPERF_MAX_ENTRIES ||

@@ -161,9 +161,10 @@ int store_writer_service(struct store_writer *w, const char *service, struct sto
 		r = put_text_row(w, stmt, 2, name, err);
 	if (r == 0)
 		r = store_day_next(&w->day, stmt, err);
-	if (r == 0 && know_service(w, (uint32_t)id, name, ret) < 0)
+	/* An insert returns no row. */
+	if (r >= 0 && know_service(w, (uint32_t)id, name, ret) < 0)
 		r = err_oom(err);
-	return r;
+	return MIN(r, 0);
 }
 
 static int find_dict(struct store_writer *w, struct store_writer_tools *t, const char *service,
