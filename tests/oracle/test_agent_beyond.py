@@ -107,7 +107,7 @@ class Beyond(unittest.TestCase):
         return Profile(self.path("window"))
 
     def test_goroutines_are_those_of_the_programs_own_profile(self):
-        with self.target("goroutines", "-o", self.path("own"), service="alpha") as target, \
+        with self.target("goroutines", "-o", self.path("own"), service="beyond-alpha") as target, \
                 self.agent("--goroutine-interval", "400ms") as agent:
             self.assertEqual(target.ask("gc"), "collected")
             self.wait_reader(agent, target.pid, "go-goroutines")
@@ -116,7 +116,7 @@ class Beyond(unittest.TestCase):
             stacks = {}
             for kind in ("goroutine", *STATES):
                 stacks[kind] = collections.Counter()
-                for s in self.window(agent, "alpha", f"go_goroutine:{kind}:count", since).samples:
+                for s in self.window(agent, "beyond-alpha", f"go_goroutine:{kind}:count", since).samples:
                     stacks[kind][frames_of(s)] += s.values[0]
             figures = figures_of(agent, target.pid)
             self.assertEqual(target.ask("dump"), "dumped")
@@ -137,7 +137,7 @@ class Beyond(unittest.TestCase):
 
     def test_waits_are_stored_when_they_are_turned_on_and_add_up_to_the_programs_own(self):
         go = rig.build.newest()[1]
-        with self.target("contention", "-load", "-o", self.path("own"), service="beta",
+        with self.target("contention", "-load", "-o", self.path("own"), service="beyond-beta",
                          go=go) as target, \
                 self.agent("--goroutine-interval", "off") as agent:
             # It makes the program measure its clock, so that both tell the same time.
@@ -164,7 +164,7 @@ class Beyond(unittest.TestCase):
                         own = by_leaf(self.path(f"own.{kind}.pb.gz"), value)
                         first = before.get((kind, value), {})
                         stored = {k: v for k, v in agent.stored(
-                            "beta", f"go_{kind}:{name}", **{"from": since}).items()
+                            "beyond-beta", f"go_{kind}:{name}", **{"from": since}).items()
                             if not k.startswith(("runtime.unlock", "runtime._Lost"))}
                         self.assertEqual(stored, {k: v - first.get(k, 0) for k, v in own.items()
                                                   if v != first.get(k, 0)}, (kind, name))
@@ -213,17 +213,17 @@ class Beyond(unittest.TestCase):
 
     def test_figures_of_the_runtime_are_the_programs_own(self):
         env = {"GOMAXPROCS": "3", "GOMEMLIMIT": "512MiB"}
-        with self.target("metrics", service="gamma", env=env) as target, \
-                self.target("metrics", service="delta") as unlimited, self.agent() as agent:
+        with self.target("metrics", service="beyond-gamma", env=env) as target, \
+                self.target("metrics", service="beyond-delta") as unlimited, self.agent() as agent:
             for command in ("grow 20", "gc", "gc", "go 50", "end 20"):
                 self.assertEqual(target.ask(command), "done")
-            first = self.quiet(agent, target, "gamma", now_ms())[0]
+            first = self.quiet(agent, target, "beyond-gamma", now_ms())[0]
             since = now_ms()
             for command in ("grow 5", "gc", "gc", "gc", "end 10"):
                 self.assertEqual(target.ask(command), "done")
-            own, deltas, now, figures = self.quiet(agent, target, "gamma", since)
+            own, deltas, now, figures = self.quiet(agent, target, "beyond-gamma", since)
             others = [t["type"] for s in agent.api("services", to=now_ms() + 60000)["services"]
-                      if s["service"] == "delta" for t in s["types"]]
+                      if s["service"] == "beyond-delta" for t in s["types"]]
             self.assertNotIn("memory_limit_bytes", figures_of(agent, unlimited.pid))
         self.assertIn("go_runtime:heap_live:bytes", others)
         self.assertNotIn("go_runtime:memory_limit:bytes", others)
@@ -250,7 +250,7 @@ class Beyond(unittest.TestCase):
         self.assertLess(figures["gc_cpu_fraction"], 1)
 
     def test_of_very_many_goroutines_some_are_read_now_and_then_and_it_says_so(self):
-        with self.target("goroutines", "-n", str(MANY), service="epsilon") as target, \
+        with self.target("goroutines", "-n", str(MANY), service="beyond-epsilon") as target, \
                 self.agent("--goroutine-interval", "1s") as agent:
             rig.wait_for(lambda: (reader_of(agent, target.pid, "go-goroutines") or
                                   {"collections": 0})["collections"], "goroutines")
@@ -264,7 +264,7 @@ class Beyond(unittest.TestCase):
             self.assertLess(read, 100000)
             self.assertGreater(every, 1)
             agent.wait_collections(target.pid)
-            stored = agent.stored("epsilon", "go_goroutine:goroutine:count")
+            stored = agent.stored("beyond-epsilon", "go_goroutine:goroutine:count")
             self.assertAlmostEqual(sum(stored.values()) / total, 1, delta=0.01, msg=(reader, stored))
             figures = figures_of(agent, target.pid)
             self.assertEqual(sum(figures["goroutines", s] for s in STATES), total)
@@ -279,17 +279,17 @@ class Beyond(unittest.TestCase):
         with self.agent("--oom-watch", "70") as agent, \
                 test_oom.limited(test_oom.LIMIT_MB) as prefix:
             leaked = str(test_oom.LIMIT_MB * 85 // 100)
-            with test_oom.target(rig.build.mandatory()[1], "strip", "zeta", prefix, "-max-mb",
+            with test_oom.target(rig.build.mandatory()[1], "strip", "beyond-zeta", prefix, "-max-mb",
                                  leaked) as process:
                 agent.wait_collections(process.pid, more=1)
                 test_oom.start(process)
-                event = test_oom.wait_event(agent, "oom_near", "zeta")
+                event = test_oom.wait_event(agent, "oom_near", "beyond-zeta")
                 self.assertEqual(event["top"]["name"], test_oom.LEAK)
                 kind = "go_oom:goroutine:count"
-                stored = rig.wait_for(lambda: agent.stored("zeta", kind), "goroutines")
+                stored = rig.wait_for(lambda: agent.stored("beyond-zeta", kind), "goroutines")
                 self.assertGreaterEqual(sum(stored.values()), 1)
                 # It is part of that event, and none of its own.
-                self.assertEqual(len(test_oom.events(agent, service="zeta")), 1)
+                self.assertEqual(len(test_oom.events(agent, service="beyond-zeta")), 1)
 
     def test_intervals_that_make_no_sense_are_refused(self):
         for wrong in ("never", "48h", "-1s"):
