@@ -13,7 +13,7 @@
 #include "pipeline/outbox/queue.h"
 
 /* This part of the limit wakes the thread without a flush. */
-#define OUTBOX_WAKE_SHARE 16
+#define OUTBOX_WAKE_SHARE 128
 /* Records of one message, in memory; the message itself is smaller. */
 #define OUTBOX_BATCH_BYTES ((size_t)1 << 20)
 #define OUTBOX_BATCH_LEN 512
