@@ -9,7 +9,7 @@ import time
 import unittest
 
 import rig
-from java_rig import (ALONE, DEBIAN, FIRST_COMPILER, Case, Program, descendant, dump,
+from java_rig import (ALONE, DEBIAN, DELAY_WITHIN, FIRST_COMPILER, Case, Program, descendant, dump,
                       folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool)
 from pprof import Profile
 from test_agent import Agent
@@ -17,9 +17,6 @@ from test_agent import Agent
 Counters = collections.namedtuple(
     "Counters", "time large large_edge young young_edge monitor_count monitor_ns lock_count "
                 "lock_ns compute_ns")
-# The program takes a time just outside of what the recorder times, and may lose the CPU between
-# the two: rarely, and not for longer than it waits for locks on such a machine.
-DELAY_WITHIN = 0.05
 # A timer of CPU time that fires each 10 ms is exact; of some samples the JVM has no stack.
 CPU_WITHIN = 0.15
 # The default collector of JDK 8 hands out memory without telling (JavaHidden), to code that is only
@@ -169,16 +166,22 @@ class JavaTruth(JavaCase):
 
     def test_both_kinds_of_locks_add_up(self):
         with self.shared() as target:
-            lock, counted = target.profile(
-                "lock", self.data, lambda c: min(c.monitor_count, c.lock_count) > 100, "go")
-            for method, waited, leaf in (
-                    ("Chaos.holdMonitor", counted.monitor_ns, "java.lang.Object"),
-                    ("Chaos.holdLock", counted.lock_ns,
-                     "java.util.concurrent.locks.ReentrantLock$NonfairSync")):
-                self.near(sum_of(lock, "delay", method), waited, DELAY_WITHIN)
-                leaves = {names_of(s)[0] for s in lock.samples if method in names_of(s)}
-                self.assertEqual(leaves, {leaf})
-            self.near(sum_of(lock, "delay"), counted.monitor_ns + counted.lock_ns, DELAY_WITHIN)
+            def work():
+                lock, counted = target.profile(
+                    "lock", self.data, lambda c: min(c.monitor_count, c.lock_count) > 100, "go")
+                for method, leaf, waits in (
+                        ("Chaos.holdMonitor", "java.lang.Object", counted.monitor_count),
+                        ("Chaos.holdLock", "java.util.concurrent.locks.ReentrantLock$NonfairSync",
+                         counted.lock_count)):
+                    leaves = {names_of(s)[0] for s in lock.samples if method in names_of(s)}
+                    self.assertEqual(leaves, {leaf})
+                    # No wait is lost, but one that the recorder finds to be shorter than 1 ms.
+                    self.assertGreaterEqual(sum_of(lock, "contentions", method), waits - 2)
+                return ((sum_of(lock, "delay", "Chaos.holdMonitor"), counted.monitor_ns),
+                        (sum_of(lock, "delay", "Chaos.holdLock"), counted.lock_ns),
+                        (sum_of(lock, "delay"), counted.monitor_ns + counted.lock_ns))
+
+            self.check_delays(work)
             self.nothing_left(target, self.state)
 
     def test_cpu_time_is_that_of_the_thread(self):

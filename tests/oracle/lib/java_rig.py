@@ -22,6 +22,8 @@ NOBODY = 65534
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 QUICK_START = ("-J" + FIRST_COMPILER, "-J-XX:+UseSerialGC")
 SOURCES = ("java/Chaos", "java/Target", "java_collected/Collected", "jfr/Work")
+# Of a time waited, and how often it may be off: see check_delays().
+DELAY_WITHIN, DELAY_ROUNDS = 0.05, 4
 # Without the names of code (.map) that an agent on this machine may have asked any JVM for.
 OURS = re.compile(r"\.sonde-[0-9a-f]+")
 # A /tmp of its own, where nobody else's sonde mounts anything: JVMs of other tests run beside.
@@ -53,6 +55,24 @@ class Case(unittest.TestCase):
     def setUp(self):
         if why_not_alone():
             self.fail(why_not_alone())
+
+    def check_delays(self, work):
+        """work() does some and returns pairs: how long threads waited, as recorded and as counted.
+
+        The program takes a time just outside what the recorder times, so that it never counts
+        less. It counts more where a thread stands still between the two, for a safepoint or
+        because the CPU was taken away: rarely, and then by chance. What is off each time is not.
+        """
+        seen = []
+        for _ in range(DELAY_ROUNDS):
+            pairs = work()
+            for recorded, counted in pairs:
+                self.assertGreater(counted, 0)
+                self.assertLessEqual(recorded, counted * 1.01)
+                seen.append(f"{recorded} ns of {counted}, {(recorded / counted - 1) * 100:+.2f} %")
+            if all(recorded >= counted * (1 - DELAY_WITHIN) for recorded, counted in pairs):
+                return
+        self.fail("less than what was waited, each time: " + "; ".join(seen))
 
 
 def version_of(home):
