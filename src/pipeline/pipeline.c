@@ -113,6 +113,8 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 	char pid[16];
 	const struct label labels[] = {
 		{"service.name", info->service},
+		{"service.namespace", info->namespace},
+		{"service.version", info->version},
 		{"host.name", p->host},
 		{"process.pid", pid},
 		{"process.executable.name", executable_name(info)},

@@ -121,8 +121,8 @@ static size_t percent_decode(struct view v, uint8_t *dst, size_t cap)
 	return n;
 }
 
-/* service.name of "key=value,key=value", values percent-encoded; the last one wins. */
-static struct view attributes_service(struct view attrs)
+/* The value of a key in "key=value,key=value", still percent-encoded; the last one wins. */
+static struct view attribute_get(struct view attrs, const char *key)
 {
 	struct view found = {0};
 
@@ -134,7 +134,7 @@ static struct view attributes_service(struct view attrs)
 		if (equal) {
 			size_t k = (size_t)(equal - attrs.data);
 
-			if (view_eq(text_trim(view_of(attrs.data, k)), view_str("service.name")))
+			if (view_eq(text_trim(view_of(attrs.data, k)), view_str(key)))
 				found = text_trim(view_of(equal + 1, n - k - 1));
 		}
 		n += comma ? 1 : 0;
@@ -143,17 +143,27 @@ static struct view attributes_service(struct view attrs)
 	return found;
 }
 
+/* dst has room for cap bytes; unchanged if there is no such attribute. */
+static void attribute_copy(char *dst, size_t cap, struct view attrs, const char *key)
+{
+	uint8_t decoded[256];
+	size_t n = percent_decode(attribute_get(attrs, key), decoded, MIN(cap, sizeof(decoded)));
+
+	if (n)
+		proc_text_copy(dst, cap, view_of(decoded, n));
+}
+
 void proc_info_parse_environ(struct proc_info *info, struct view env)
 {
-	uint8_t decoded[sizeof(info->service)];
+	struct view attrs = env_get(env, "OTEL_RESOURCE_ATTRIBUTES");
 	struct view name = text_trim(env_get(env, "OTEL_SERVICE_NAME"));
 
-	if (name.len == 0) {
-		name = attributes_service(env_get(env, "OTEL_RESOURCE_ATTRIBUTES"));
-		name = view_of(decoded, percent_decode(name, decoded, sizeof(decoded)));
-	}
 	if (name.len)
 		proc_text_copy(info->service, sizeof(info->service), name);
+	else
+		attribute_copy(info->service, sizeof(info->service), attrs, "service.name");
+	attribute_copy(info->namespace, sizeof(info->namespace), attrs, "service.namespace");
+	attribute_copy(info->version, sizeof(info->version), attrs, "service.version");
 	info->opted_out = view_eq(env_get(env, "SONDE_PROFILING"), view_str("disabled"));
 	info->java_off = view_eq(env_get(env, "SONDE_JAVA"), view_str("off"));
 }

@@ -24,6 +24,8 @@ struct proc_info {
 	char unit[128];	    /* systemd unit, "" if none */
 	char pod[64];	    /* Kubernetes pod uid, "" if none */
 	char service[128];  /* never "" */
+	char namespace[64]; /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
+	char version[64];   /* service.version, likewise */
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 	bool java_off;	/* SONDE_JAVA=off is */
@@ -36,7 +38,10 @@ int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *er
 /* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
 void proc_info_parse_cgroup(struct proc_info *info, const char *text);
 
-/* Sets service, opted_out and java_off from the variables of an environment (NUL-terminated). */
+/*
+ * Sets service, namespace, version, opted_out and java_off from the variables of an environment
+ * (NUL-terminated).
+ */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
 /* Sets service from the other fields, unless already set. */
 void proc_info_name_service(struct proc_info *info);

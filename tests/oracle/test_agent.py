@@ -308,10 +308,15 @@ class Run(unittest.TestCase):
                                                   label=f"process.pid={target.pid}"), {})
 
     def test_stops_cleanly_and_goes_on_with_what_was_stored(self):
-        with leak("zeta") as target:
+        attributes = {"service.namespace": "greek", "service.version": "1.4.2"}
+        with leak("zeta", env={"OTEL_RESOURCE_ATTRIBUTES": ",".join(
+                f"{k}={v}" for k, v in attributes.items())}) as target:
             with self.agent() as agent:
                 agent.wait_collections(target.pid, 1)
                 before = rig.wait_for(lambda: agent.stored("zeta").get("main.churn"), "churn")
+                labels = {l["key"]: [v["value"] for v in l["values"]]
+                          for l in agent.api("labels", service="zeta")["labels"]}
+                self.assertLessEqual({k: [v] for k, v in attributes.items()}.items(), labels.items())
                 twice = rig.sonde("run", "--listen", "127.0.0.1:0", "--data-dir",
                                   os.path.join(self.tmp.name, "data"), check=rig.FAILED)
                 self.assertIn("another sonde", twice.stderr)

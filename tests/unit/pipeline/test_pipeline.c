@@ -131,6 +131,43 @@ static void close_both(struct pipeline *p)
 	pipeline_free(p);
 }
 
+static void process_has_labels_with_opentelemetry_names(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} wanted[] = {
+		{"service.name", "bakery"},
+		{"service.namespace", "shop"},
+		{"service.version", "1.4"},
+		{"process.pid", "42"},
+		{"process.executable.name", "ovend"},
+		{"container.id", "c0ffee"},
+		{"k8s.pod.uid", "p1"},
+		{"systemd.unit", "oven.service"},
+	};
+	const struct proc_info info = {.id = {.pid = 42},
+				       .comm = "oven",
+				       .exe = "/usr/bin/ovend",
+				       .service = "bakery",
+				       .namespace = "shop",
+				       .version = "1.4",
+				       .container = "c0ffee",
+				       .pod = "p1",
+				       .unit = "oven.service"};
+	struct sink near = {}, far = {};
+	struct pipeline *p = open_both(&near, &far);
+	const struct resource *resource = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(pipeline_process(p, &info, &resource, &err), 0);
+	assert_non_null(resource_label(resource, "host.name"));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		assert_string_equal(resource_label(resource, wanted[i].key), wanted[i].value);
+	resource_unref(resource);
+	close_both(p);
+}
+
 static void record_reaches_every_sink(void **state)
 {
 	struct sink near = {}, far = {};
@@ -199,6 +236,8 @@ static void sinks_are_closed_when_a_pipeline_cannot_be_opened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(process_has_labels_with_opentelemetry_names,
+						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(record_reaches_every_sink, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(

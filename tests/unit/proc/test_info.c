@@ -111,6 +111,31 @@ static void environment_names_the_service(void **state)
 	}
 }
 
+static void environment_says_which_namespace_and_version(void **state)
+{
+	static const char env[] = "OTEL_SERVICE_NAME=cart\0"
+				  "OTEL_RESOURCE_ATTRIBUTES=service.version=1.4.2%2Bdirty,"
+				  "service.namespace = shop ,service.versions=9\0"
+				  "SONDE_PROFILING=disabled";
+	static const char long_env[] = "OTEL_RESOURCE_ATTRIBUTES=service.version="
+				       "0123456789abcdef0123456789abcdef"
+				       "0123456789abcdef0123456789abcdef,service.name=cart";
+	struct proc_info info = {0};
+
+	(void)state;
+	proc_info_parse_environ(&info, view_of(env, sizeof(env)));
+	assert_string_equal(info.service, "cart");
+	assert_string_equal(info.namespace, "shop");
+	assert_string_equal(info.version, "1.4.2+dirty");
+	assert_true(info.opted_out);
+
+	info = (struct proc_info){0};
+	proc_info_parse_environ(&info, view_of(long_env, sizeof(long_env)));
+	assert_string_equal(info.service, "cart");
+	assert_string_equal(info.namespace, "");
+	assert_int_equal(strlen(info.version), sizeof(info.version) - 1);
+}
+
 static void service_falls_back_to_what_a_person_would_call_it(void **state)
 {
 	static const struct {
@@ -225,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cgroup_names_tell_container_pod_and_unit),
 		cmocka_unit_test(environment_names_the_service),
+		cmocka_unit_test(environment_says_which_namespace_and_version),
 		cmocka_unit_test(service_falls_back_to_what_a_person_would_call_it),
 		cmocka_unit_test(info_of_a_real_process_has_command_executable_and_service),
 		cmocka_unit_test(info_of_a_deleted_executable_keeps_its_name),
