@@ -229,22 +229,28 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 		.spool_dir = config->state_dir,
 		.spool_max_bytes = config->spool_max_bytes,
 	};
-	struct agent *a = calloc(1, sizeof(*a));
-	int r = 0;
+	struct pipeline *p = NULL;
+	struct agent *a = NULL;
+	int r = pipeline_open(&pipeline, &p, err);
 
+	if (r < 0)
+		return r;
+	a = calloc(1, sizeof(*a));
 	if (!a || pthread_mutex_init(&a->lock, NULL) ||
 	    inbox_init(&a->inbox, agent_hear_mail, a) < 0) {
 		free(a);
+		if (pipeline_stop(p, 0))
+			pipeline_free(p);
 		return err_oom(err);
 	}
 	delivery_list_init(&a->mail);
+	a->pipeline = p;
 	a->config = *config;
 	a->procs = procs;
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
-	r = pipeline_open(&pipeline, &a->pipeline, err);
-	if (r == 0 && config->state_dir)
+	if (config->state_dir)
 		r = golang_rate_journal_open(config->state_dir, &a->configs.go.rates, err);
 	if (r == 0)
 		r = agent_start_java(a, err);
