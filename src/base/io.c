@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -170,20 +171,59 @@ int io_write_file(const char *path, struct view data, struct err *err)
 	return io_file_commit(&file, err);
 }
 
+static ssize_t (*io_path_reader)(int fd, void *dst, size_t len, uint64_t off);
+
+void io_set_path_reader(ssize_t (*pread)(int fd, void *dst, size_t len, uint64_t off))
+{
+	io_path_reader = pread;
+}
+
+static ssize_t io_pread_some(int fd, void *dst, size_t len, uint64_t off)
+{
+	ssize_t n;
+
+	do
+		n = pread(fd, dst, len, (off_t)off);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EBADF && io_path_reader)
+		return io_path_reader(fd, dst, len, off);
+	return n < 0 ? -errno : n;
+}
+
 ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off)
 {
 	size_t done = 0;
 
+	if (off > INT64_MAX)
+		return -EINVAL;
 	while (done < len) {
-		ssize_t n = pread(fd, (char *)dst + done, len - done, (off_t)(off + done));
+		ssize_t n = io_pread_some(fd, (char *)dst + done, len - done, off + done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return done ? (ssize_t)done : -errno;
+			return done ? (ssize_t)done : n;
 		if (n == 0)
 			break;
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
+}
+
+int io_stat(int fd, struct stat *ret_stat)
+{
+	struct statx s;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &s) < 0)
+		return -errno;
+	*ret_stat = (struct stat){
+		.st_dev = makedev(s.stx_dev_major, s.stx_dev_minor),
+		.st_ino = s.stx_ino,
+		.st_mode = s.stx_mode,
+		.st_nlink = s.stx_nlink,
+		.st_uid = s.stx_uid,
+		.st_gid = s.stx_gid,
+		.st_size = (off_t)s.stx_size,
+		.st_mtim = {.tv_sec = s.stx_mtime.tv_sec, .tv_nsec = s.stx_mtime.tv_nsec},
+		.st_ctim = {.tv_sec = s.stx_ctime.tv_sec, .tv_nsec = s.stx_ctime.tv_nsec},
+	};
+	return 0;
 }

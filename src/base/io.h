@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -31,4 +32,12 @@ void io_file_abort(struct io_file *file); /* no-op after a commit */
 int io_write_file(const char *path, struct view data, struct err *err);
 /* Reads len bytes at off, or up to the end of the file; returns the number read, or -errno. */
 ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off);
+/*
+ * Opening or closing some files can hang. Of these we hold a mere path (O_PATH), and
+ * io_pread_full() has somebody else read: as pread(2), but returns -errno. Set once, before the
+ * first such file.
+ */
+void io_set_path_reader(ssize_t (*pread)(int fd, void *dst, size_t len, uint64_t off));
+/* As fstat(2), from what the kernel knows: the file system is not asked, which could hang. */
+int io_stat(int fd, struct stat *ret_stat);
 int io_write_full(int fd, const void *data, size_t len);

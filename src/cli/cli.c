@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cli/term.h"
+#include "proc/aide/aides.h"
 
 /* The agent's maximum of processes, times the descriptors it keeps open for each. */
 #define CLI_WANTED_FILES 16384
@@ -55,14 +56,15 @@ void cli_note(const char *fmt, ...)
 	cli_print_line("", text);
 }
 
-void cli_raise_limits(void)
+int cli_begin_many(struct err *err)
 {
 	struct rlimit files;
 
 	/* A heap per thread would never give memory back. */
 	(void)mallopt(M_ARENA_MAX, 2);
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= CLI_WANTED_FILES)
-		return;
-	files.rlim_cur = MIN(files.rlim_max, (rlim_t)CLI_WANTED_FILES);
-	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < CLI_WANTED_FILES) {
+		files.rlim_cur = MIN(files.rlim_max, (rlim_t)CLI_WANTED_FILES);
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return proc_aides_start(err);
 }

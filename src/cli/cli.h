@@ -59,7 +59,10 @@ extern const struct cli_command cmd_version;
 int cli_fail(int code, const struct err *err);
 /* The same for a usage error: exit code 2, with a hint to the help. */
 int cli_fail_usage(const char *command, const struct err *err);
-/* For commands that read many processes: raises the descriptor limit, and shares one heap. */
-void cli_raise_limits(void);
+/*
+ * For commands that read many processes, before their first thread: raises the descriptor limit,
+ * shares one heap, and starts aides, so that no process can hold up the others.
+ */
+int cli_begin_many(struct err *err);
 /* Prints an informational line on stderr. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

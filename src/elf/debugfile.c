@@ -93,7 +93,7 @@ static bool debug_crc_is(const struct elf_image *image, uint32_t wanted)
 	uLong crc = crc32(0, NULL, 0);
 	struct stat st;
 
-	if (!chunk || fstat(elf_image_fd(image), &st) < 0 ||
+	if (!chunk || io_stat(elf_image_fd(image), &st) < 0 ||
 	    (uint64_t)st.st_size > DEBUG_MAX_CHECKED_BYTES)
 		return false;
 	for (uint64_t off = 0; off < (uint64_t)st.st_size;) {

@@ -233,7 +233,7 @@ int elf_image_open_fd(int fd, struct elf_image **ret_image, struct err *err)
 
 	if (!image)
 		return err_oom(err);
-	if (fstat(fd, &st) < 0)
+	if (io_stat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot access an ELF file: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "not an ELF file: not a regular file");

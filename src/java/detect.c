@@ -15,6 +15,7 @@
 #include "java/attach/target.h"
 #include "java/hsperf.h"
 #include "proc/file.h"
+#include "proc/named.h"
 #include "proc/text.h"
 
 #define RELEASE_MAX ((size_t)64 << 10)
@@ -119,7 +120,7 @@ static bool release_version(const char *text, char *dst, size_t cap)
 /* The file `release` of the JDK, a few directories above the library. */
 static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 {
-	char path[PATH_MAX], link[48];
+	char path[PATH_MAX];
 	char *slash;
 
 	if (snprintf(path, sizeof(path), "%s", libjvm->path) >= (int)sizeof(path) - 16)
@@ -128,18 +129,15 @@ static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 	/* lib/server/libjvm.so, and jre/lib/amd64/server/libjvm.so before JDK 9. */
 	for (int up = 0; slash && up < 4; up++) {
 		_cleanup_(buf_release) struct buf text = buf_with_max(RELEASE_MAX);
-		_cleanup_close_ int found = -1, fd = -1;
+		_cleanup_close_ int fd = -1;
 		const char *s;
 
 		*slash = 0;
 		slash = strrchr(path, '/');
 		if (!slash || up == 0)
 			continue;
-		(void)snprintf(slash, sizeof(path) - (size_t)(slash - path), "/release");
-		if (java_target_open_path(vm->id.pid, path, 0, &found) < 0)
-			continue;
-		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-		if (proc_file_open_path(link, &fd, NULL) < 0 || io_read_all(fd, &text) < 0)
+		if (proc_named_open(vm->id.pid, path, "release", &fd) < 0 ||
+		    io_read_all(fd, &text) < 0)
 			continue;
 		s = buf_cstr(&text);
 		if (s && release_version(s, vm->version, sizeof(vm->version)))

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/aide/aides.h"
 #include "proc/text.h"
 
 /* Files on these file systems look regular, but reading one can block or have side effects. */
@@ -33,7 +34,7 @@ static bool file_is_pseudo(int fd)
  * Reopens an O_PATH descriptor, which has opened nothing yet, for reading. Going through the
  * descriptor leaves no window in which the name could change its meaning.
  */
-static int file_reopen(int path_fd, int *ret_fd)
+int proc_file_reopen(int path_fd, int *ret_fd)
 {
 	struct stat st;
 	char link[64];
@@ -79,7 +80,8 @@ static int file_try_map_files(pid_t pid, const struct proc_map *map, int *ret_fd
 		return -errno;
 	if (!file_same_inode(fd, map, &same_dev))
 		return -ESTALE;
-	return file_reopen(fd, ret_fd);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* If devices cannot be compared, the name must match the executable's as well. */
@@ -101,7 +103,8 @@ static int file_try_exe(pid_t pid, const struct proc_map *map, int *ret_fd)
 		if (n < 0 || !view_eq(view_of(name, (size_t)n), view_str(map->path)))
 			return -ESTALE;
 	}
-	return file_reopen(fd, ret_fd);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* By name, as the target sees it: its links cannot leave its root directory. */
@@ -126,7 +129,8 @@ static int file_try_root(pid_t pid, const struct proc_map *map, int *ret_fd)
 		return -errno;
 	if (!file_same_inode(fd, map, &same_dev) || !same_dev)
 		return -ESTALE;
-	return file_reopen(fd, ret_fd);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* The three ways fail for different reasons; report the last meaningful one. */
@@ -146,30 +150,49 @@ static int file_failed(const struct proc_map *map, const char *who, int code, st
 				"%s: not enough permissions to open %s", who, path);
 	case -EINVAL:
 		return err_set(err, -EINVAL, "%s: %s is not a regular file", who, path);
+	case -ETIMEDOUT:
+	case -EBUSY:
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"%s: the file system of %s is not responding", who, path);
 	default:
 		return err_set(err, code, "%s: cannot open %s: %s", who, path, strerror(-code));
 	}
 }
 
+int proc_file_find_mapped(pid_t pid, const struct proc_map *map, int *ret_path_fd)
+{
+	int r, first = file_try_map_files(pid, map, ret_path_fd);
+
+	if (first == 0 || file_try_exe(pid, map, ret_path_fd) == 0)
+		return 0;
+	r = file_try_root(pid, map, ret_path_fd);
+	/* A deleted file is reachable only through map_files: its error is the reason. */
+	return r < 0 && map->flags & PROC_MAP_DELETED ? first : r;
+}
+
+static int file_open_mapped_here(pid_t pid, const struct proc_map *map, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int r = proc_file_find_mapped(pid, map, &fd);
+
+	return r < 0 ? r : proc_file_reopen(fd, ret_fd);
+}
+
 int proc_file_open_mapped(pid_t pid, const struct proc_map *map, int *ret_fd, struct err *err)
 {
+	struct proc_aides_target target;
 	char who[32];
-	int r, first;
+	int r;
 
 	(void)snprintf(who, sizeof(who), "process %d", (int)pid);
 	if (map->inode == 0 || map->path[0] != '/')
 		return err_set(err, -ENOENT, "%s: no file is mapped at 0x%jx", who,
 			       (uintmax_t)map->start);
-	first = file_try_map_files(pid, map, ret_fd);
-	if (first == 0 || first == -EINVAL)
-		return first == 0 ? 0 : file_failed(map, who, first, err);
-	if (file_try_exe(pid, map, ret_fd) == 0)
-		return 0;
-	r = file_try_root(pid, map, ret_fd);
-	if (r == 0)
-		return 0;
-	/* A deleted file is reachable only through map_files: its error is the reason. */
-	return file_failed(map, who, map->flags & PROC_MAP_DELETED ? first : r, err);
+	if (!proc_aides_are_on())
+		r = file_open_mapped_here(pid, map, ret_fd);
+	else if ((r = proc_aides_find(pid, &target)) == 0)
+		r = proc_aides_open_mapped(&target, map, ret_fd);
+	return r < 0 ? file_failed(map, who, r, err) : 0;
 }
 
 /*
@@ -185,6 +208,6 @@ int proc_file_open_path(const char *path, int *ret_fd, struct err *err)
 	if (path[0] != '/')
 		return err_set(err, -ENOENT, "the core names no file there");
 	fd = open(path, O_PATH | O_CLOEXEC);
-	r = fd < 0 ? -errno : file_reopen(fd, ret_fd);
+	r = fd < 0 ? -errno : proc_file_reopen(fd, ret_fd);
 	return r < 0 ? file_failed(&named, "file named by the core", r, err) : 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/aide/aides.h"
 #include "proc/stat.h"
 #include "proc/text.h"
 
@@ -52,11 +53,8 @@ static void info_read_exe(struct proc_info *info)
 /* Appends up to buf's maximum and ignores the rest. False if unreadable. */
 static bool info_read_file(const struct proc_info *info, const char *name, struct buf *buf)
 {
-	char path[64];
-	int r;
+	int r = proc_aides_read(info->id.pid, name, buf);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)info->id.pid, name);
-	r = io_read_file(AT_FDCWD, path, buf, NULL);
 	return r == 0 || r == -E2BIG;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "proc/aide/aides.h"
 #include "proc/ranges.h"
 
 #define MAPS_DELETED " (deleted)"
@@ -230,7 +230,7 @@ int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	r = io_read_file(AT_FDCWD, path, &text, err);
+	r = proc_aides_read(pid, "maps", &text);
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
 	if (r == -EACCES)
@@ -238,8 +238,11 @@ int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
 			err, -EPERM,
 			"not enough permissions to read %s; run as root, or with CAP_SYS_PTRACE",
 			path);
+	if (r == -ETIMEDOUT || r == -EBUSY)
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"process %d is not responding", (int)pid);
 	if (r < 0)
-		return r;
+		return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
 	r = proc_maps_parse(buf_view(&text), maps, err);
 	return r < 0 ? err_prefix(err, r, "%s", path) : 0;
 }

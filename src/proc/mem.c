@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "proc/mem_source.h"
 #include "proc/ranges.h"
 
@@ -271,7 +272,7 @@ int proc_mem_back(struct proc_mem *mem, uint64_t addr, uint64_t len, int fd, uin
 	if (mem->n_backings == PROC_MEM_BACKINGS_MAX)
 		return err_set(err, -E2BIG, "%s: more than %d files behind its memory", mem->who,
 			       PROC_MEM_BACKINGS_MAX);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (io_stat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, -EINVAL, "%s: only a regular file can be behind memory",
 			       mem->who);
 	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);

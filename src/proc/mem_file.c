@@ -334,7 +334,7 @@ int proc_mem_open_elf(int fd, bool relocated, struct proc_mem **ret_mem, struct 
 	f->mem.ops = &file_ops;
 	strcpy(f->mem.who, "the program's file");
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (f->fd < 0 || fstat(f->fd, &st) < 0)
+	if (f->fd < 0 || io_stat(f->fd, &st) < 0)
 		r = err_set(err, -errno, "cannot look at a file: %s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		r = err_set(err, -EBADMSG, "not a regular file");

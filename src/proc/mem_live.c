@@ -24,6 +24,7 @@
 
 #include "base/io.h"
 #include "proc/access.h"
+#include "proc/aide/aides.h"
 #include "proc/file.h"
 #include "proc/id.h"
 #include "proc/mem_source.h"
@@ -36,7 +37,8 @@
 struct mem_live {
 	struct proc_mem mem;
 	struct proc_id id;
-	int fd;		  /* /proc/PID/mem */
+	struct proc_aides_target target; /* with aides */
+	int fd;				 /* /proc/PID/mem */
 	bool no_vm_readv; /* denied (seccomp, an old kernel) or unwanted: use fd for everything */
 };
 
@@ -51,6 +53,8 @@ static bool live_same_space(const struct mem_live *l)
 	char byte;
 	ssize_t n;
 
+	if (proc_aides_are_on())
+		return proc_aides_pread(&l->target, l->fd, &byte, 1, 0) != 0;
 	do
 		n = pread(l->fd, &byte, 1, 0);
 	while (n < 0 && errno == EINTR);
@@ -64,17 +68,44 @@ static int live_gone(const struct mem_live *l, struct err *err)
 	return err_set(err, -ESRCH, "%s has exited", l->mem.who);
 }
 
+static bool is_no_answer(ssize_t code)
+{
+	return code == -ETIMEDOUT || code == -EBUSY;
+}
+
 /*
  * Reads the prefix through the bound descriptor: 0 for a bad address, -ESRCH if the space is gone.
  */
 static ssize_t live_pread(struct mem_live *l, uint64_t addr, void *dst, size_t len)
 {
-	/* Addresses above 2^63 are negative offsets to pread: kernel space, never readable. */
-	ssize_t n = addr > INT64_MAX ? -EIO : proc_mem_pread(&l->mem, l->fd, dst, len, addr);
+	ssize_t n = -EIO;
 
-	if (n > 0)
+	/* Addresses above 2^63 are negative offsets to pread: kernel space, never readable. */
+	if (addr <= INT64_MAX && proc_aides_are_on()) {
+		n = proc_aides_pread(&l->target, l->fd, dst, len, addr);
+		l->mem.stats.syscalls++;
+		l->mem.stats.bytes += n > 0 ? (uint64_t)n : 0;
+	} else if (addr <= INT64_MAX) {
+		n = proc_mem_pread(&l->mem, l->fd, dst, len, addr);
+	}
+	if (n > 0 || is_no_answer(n))
 		return n;
 	return n == 0 && len > 0 ? -ESRCH : 0;
+}
+
+/* Bytes or -errno, by an aide or by ourselves. */
+static ssize_t live_readv_once(struct mem_live *l, struct iovec *local, struct iovec *remote,
+			       size_t n)
+{
+	ssize_t got;
+
+	l->mem.stats.syscalls++;
+	if (proc_aides_are_on())
+		return proc_aides_readv(&l->target, l->fd, local, remote, n);
+	do
+		got = process_vm_readv(l->id.pid, local, n, remote, n, 0);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
 }
 
 /*
@@ -84,30 +115,31 @@ static ssize_t live_pread(struct mem_live *l, uint64_t addr, void *dst, size_t l
 static ssize_t live_vm_readv(struct mem_live *l, struct iovec *local, struct iovec *remote,
 			     size_t n)
 {
-	ssize_t got;
-	int code;
+	ssize_t got = live_readv_once(l, local, remote, n);
 
-	do {
-		got = process_vm_readv(l->id.pid, local, n, remote, n, 0);
-		l->mem.stats.syscalls++;
-	} while (got < 0 && errno == EINTR);
 	if (got >= 0) {
 		l->mem.stats.bytes += (uint64_t)got;
 		return got;
 	}
-	code = errno;
+	if (is_no_answer(got))
+		return got;
 	l->mem.stats.syscalls++;
-	if (code == ESRCH || !live_same_space(l))
+	if (got == -ESRCH || !live_same_space(l))
 		return -ESRCH;
-	l->no_vm_readv = code == EPERM || code == ENOSYS;
-	return code == EFAULT ? 0 : -ENOSYS;
+	l->no_vm_readv = got == -EPERM || got == -ENOSYS;
+	return got == -EFAULT ? 0 : -ENOSYS;
+}
+
+static size_t live_bytes_max(void)
+{
+	return proc_aides_are_on() ? PROC_AIDES_READ_MAX : LIVE_BYTES_MAX;
 }
 
 static ssize_t live_read_some(struct proc_mem *mem, uint64_t addr, void *dst, size_t len)
 {
 	struct mem_live *l = live_of(mem);
 
-	len = MIN(len, LIVE_BYTES_MAX);
+	len = MIN(len, live_bytes_max());
 	if (!l->no_vm_readv) {
 		struct iovec local = {.iov_base = dst, .iov_len = len};
 		struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};
@@ -123,6 +155,9 @@ static int live_explain(struct proc_mem *mem, uint64_t addr, int code, struct er
 {
 	if (code == -ESRCH)
 		return live_gone(live_of(mem), err);
+	if (is_no_answer(code))
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"%s is not responding: reading its memory hangs", mem->who);
 	return proc_mem_bad_address(mem, addr, err);
 }
 
@@ -136,7 +171,7 @@ struct live_cursor {
 
 static size_t live_fill(const struct live_cursor *c, struct iovec *local, struct iovec *remote)
 {
-	size_t skip = c->skip, room = LIVE_BYTES_MAX, n = 0;
+	size_t skip = c->skip, room = live_bytes_max(), n = 0;
 
 	for (size_t i = c->at; i < c->n && n < LIVE_IOV_MAX && room; i++, skip = 0) {
 		const struct proc_range *r = &c->ranges[i];
@@ -297,7 +332,8 @@ static const struct proc_mem_ops live_ops = {
 
 void proc_mem_never_wait(struct proc_mem *mem)
 {
-	if (mem->ops == &live_ops)
+	/* An aide may wait: it can be left behind. */
+	if (mem->ops == &live_ops && !proc_aides_are_on())
 		live_of(mem)->no_vm_readv = true;
 }
 
@@ -362,7 +398,11 @@ static int live_open(pid_t pid, bool is_bare, struct proc_mem **ret_mem, struct 
 	(void)snprintf(mem->who, sizeof(mem->who), "process %d (%s)", (int)pid, st.comm);
 	l->id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	l->fd = -1;
-	l->no_vm_readv = is_bare;
+	if (proc_aides_are_on() && proc_aides_find(pid, &l->target) < 0) {
+		free(l);
+		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
+	}
+	l->no_vm_readv = is_bare && !proc_aides_are_on();
 	r = live_bind(l, is_bare, err);
 	if (r < 0) {
 		proc_mem_close(mem);

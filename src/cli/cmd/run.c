@@ -516,8 +516,9 @@ static int run_run(const struct cli_args *args)
 		return cli_fail_usage("run", &err);
 	if (config.verbose)
 		log_set_level(LOG_INFO);
-	cli_raise_limits();
-	r = run_serve(&config, &err);
+	r = cli_begin_many(&err);
+	if (r == 0)
+		r = run_serve(&config, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
 	run_tell_what_stays(&config);

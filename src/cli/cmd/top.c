@@ -276,9 +276,10 @@ static int top_run(const struct cli_args *args)
 		return cli_fail_usage("top", &err);
 	for (size_t i = 0; i < q.feed.n_ids && r == 0; i++)
 		r = proc_id_of(q.ids[i].pid, &q.ids[i], &err);
+	if (r == 0)
+		r = cli_begin_many(&err);
 	if (r < 0)
 		return cli_fail(r, &err);
-	cli_raise_limits();
 	signals = top_signals_open(&err);
 	if (signals < 0)
 		return cli_fail(signals, &err);

@@ -196,7 +196,7 @@ bool cpu_perfmap_refresh(struct cpu_perfmap *map, uint64_t now_ns)
 	if (map->is_read && now_ns < map->next_ns)
 		return false;
 	map->next_ns = now_ns + CPU_PERFMAP_RETRY_NS;
-	if (fstat(map->fd, &st) < 0)
+	if (io_stat(map->fd, &st) < 0)
 		return false;
 	size = MIN((uint64_t)st.st_size, CPU_PERFMAP_MAX_BYTES);
 	if (map->is_read && !map->is_stale && size == map->size &&
@@ -223,7 +223,7 @@ bool cpu_perfmap_is_replaced(const struct cpu_perfmap *map, uint64_t now_ns)
 {
 	struct stat st;
 
-	return now_ns >= map->next_ns && fstat(map->fd, &st) == 0 && st.st_nlink == 0;
+	return now_ns >= map->next_ns && io_stat(map->fd, &st) == 0 && st.st_nlink == 0;
 }
 
 /* Of the functions that contain the address, the one whose line comes last. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/io.h"
 #include "cpu/unwind/file_rows.h"
 #include "elf/image.h"
 
@@ -43,7 +44,7 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 	struct stat st;
 	uint64_t print;
 
-	if (file->fd < 0 || !file->build_id[0] || fstat(file->fd, &st) < 0 ||
+	if (file->fd < 0 || !file->build_id[0] || io_stat(file->fd, &st) < 0 ||
 	    elf_image_open_fd(file->fd, &image, NULL) < 0)
 		return false;
 	frames = elf_image_section(image, ".eh_frame");

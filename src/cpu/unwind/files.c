@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/io.h"
 #include "base/view.h"
 #include "cpu/unwind/file_rows.h"
 #include "cpu/unwind/file_tables.h"
@@ -131,7 +132,7 @@ static bool file_is_same(const struct file *file, const struct file_key *key)
 	if (file->public.is_vdso)
 		return true;
 	/* Our descriptor keeps the inode from being reused, but the file can be overwritten. */
-	return file->public.fd >= 0 && fstat(file->public.fd, &st) == 0 &&
+	return file->public.fd >= 0 && io_stat(file->public.fd, &st) == 0 &&
 	       st.st_size == file->stat.st_size && st.st_ctim.tv_sec == file->stat.st_ctim.tv_sec &&
 	       st.st_ctim.tv_nsec == file->stat.st_ctim.tv_nsec;
 }
@@ -212,7 +213,7 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 		return r;
 	}
 	if (!file->public.is_vdso && proc_file_open_mapped(pid, map, &file->public.fd, NULL) >= 0)
-		(void)fstat(file->public.fd, &file->stat);
+		(void)io_stat(file->public.fd, &file->stat);
 	if (file->public.is_vdso || file->public.fd >= 0)
 		file_read_headers(f, file);
 	file->public.generation = ++f->generation;

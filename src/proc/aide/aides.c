@@ -1,0 +1,539 @@
+/*
+ * src/proc/aide/aides.c: see aides.h.
+ *
+ * The spawner is forked before there are threads, and does nothing but fork aides: each starts as
+ * small as it did. An aide serves one request at a time, of whatever thread has taken it from the
+ * list of idle ones.
+ */
+#include "proc/aide/aides.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "proc/aide/serve.h"
+#include "proc/aide/wire.h"
+#include "proc/status.h"
+
+_Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
+
+#define AIDES_PATIENCE_NS (2 * NS_PER_SEC)
+/* To fork. The spawner touches no target; only a starved machine takes long. */
+#define AIDES_SPAWN_MS 10000
+#define AIDES_IDLE_MAX 4
+#define AIDES_FILES ((uid_t)-2) /* no user has that number */
+
+struct aide {
+	struct aide *next;
+	int sock;
+	int pidfd;
+	struct proc_aide_shared *shared;
+};
+
+struct lost {
+	int pidfd;
+	uid_t uid;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	bool on;
+	int spawner; /* socket */
+	struct aide *idle;
+	size_t n_idle;
+	size_t n_aides;
+	struct lost lost[PROC_AIDES_LOST_MAX];
+	size_t n_lost;
+	uint64_t refused;
+} aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
+
+static _Thread_local uint64_t patience_ns = AIDES_PATIENCE_NS;
+
+/* --- the spawner's process ------------------------------------------------------------------ */
+
+/* Signals of the terminal and of service managers are sonde's affair: it ends, and so do we. */
+static void aide_settle(const char *name)
+{
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD};
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)prctl(PR_SET_NAME, name);
+}
+
+/* Keeps one descriptor, as number 3, and the three standard ones. */
+static int keep_only(int fd)
+{
+	if (fd != 3 && dup3(fd, 3, O_CLOEXEC) < 0)
+		return -1;
+	return syscall(SYS_close_range, 4U, ~0U, 0) < 0 ? -1 : 3;
+}
+
+/* Each request brings the socket of a new aide; its shared memory follows on that. */
+static void spawner_run(int sock)
+{
+	aide_settle("sonde-spawner");
+	for (;;) {
+		_cleanup_close_ int fd = -1;
+		char byte;
+		pid_t pid;
+
+		if (proc_aide_receive(sock, &byte, 1, &fd) != 1 || fd < 0)
+			_exit(0);
+		pid = fork();
+		if (pid == 0) {
+			struct proc_aide_shared *shared;
+			int memory, own = keep_only(fd);
+
+			fd = -1;
+			aide_settle("sonde-aide");
+			if (own < 0 || proc_aide_receive(own, &byte, 1, &memory) != 1 || memory < 0)
+				_exit(1);
+			shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+				      memory, 0);
+			if (shared != MAP_FAILED)
+				proc_aide_serve(own, shared);
+			_exit(0);
+		}
+		if (proc_aide_send(sock, &pid, sizeof(pid), -1) < 0)
+			_exit(0);
+	}
+}
+
+/* --- our side -------------------------------------------------------------------------------- */
+
+static void aide_free(struct aide *a)
+{
+	if (!a)
+		return;
+	closep(&a->sock);
+	closep(&a->pidfd);
+	if (a->shared)
+		(void)munmap(a->shared, sizeof(*a->shared));
+	free(a);
+}
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&p, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+/* With the lock held: the spawner answers one at a time. */
+static int aide_fork(struct aide *a, int theirs)
+{
+	pid_t pid = -1;
+	int none;
+
+	if (proc_aide_send(aides.spawner, "", 1, theirs) != 1 ||
+	    !readable(aides.spawner, AIDES_SPAWN_MS) ||
+	    proc_aide_receive(aides.spawner, &pid, sizeof(pid), &none) != sizeof(pid) || pid <= 0)
+		return -EAGAIN;
+	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return a->pidfd < 0 ? -errno : 0;
+}
+
+static int aide_share(struct aide *a)
+{
+	_cleanup_close_ int memory = memfd_create("sonde-aide", MFD_CLOEXEC);
+
+	if (memory < 0 || ftruncate(memory, sizeof(*a->shared)) < 0)
+		return -errno;
+	a->shared = mmap(NULL, sizeof(*a->shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (a->shared == MAP_FAILED) {
+		a->shared = NULL;
+		return -errno;
+	}
+	return proc_aide_send(a->sock, "", 1, memory) == 1 ? 0 : -EPIPE;
+}
+
+/* With the lock held. */
+static int aide_new(struct aide **ret_aide)
+{
+	struct aide *a = calloc(1, sizeof(*a));
+	_cleanup_close_ int theirs = -1;
+	int socks[2], r;
+
+	if (!a)
+		return -ENOMEM;
+	a->sock = a->pidfd = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
+		r = -errno;
+		free(a);
+		return r;
+	}
+	a->sock = socks[0];
+	theirs = socks[1];
+	r = aide_fork(a, theirs);
+	if (r == 0)
+		r = aide_share(a);
+	if (r < 0) {
+		aide_free(a);
+		return r;
+	}
+	aides.n_aides++;
+	*ret_aide = a;
+	return 0;
+}
+
+/* Those that answered after all have ended by the signal. With the lock held. */
+static void lost_forget(void)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < aides.n_lost; i++) {
+		if (readable(aides.lost[i].pidfd, 0))
+			close(aides.lost[i].pidfd);
+		else
+			aides.lost[len++] = aides.lost[i];
+	}
+	aides.n_lost = len;
+}
+
+static bool may_ask(uid_t uid)
+{
+	size_t its = 0;
+
+	lost_forget();
+	for (size_t i = 0; i < aides.n_lost; i++)
+		its += aides.lost[i].uid == uid;
+	return its < PROC_AIDES_LOST_PER_USER && aides.n_lost < PROC_AIDES_LOST_MAX;
+}
+
+static int aide_take(uid_t uid, struct aide **ret_aide)
+{
+	int r = 0;
+
+	(void)pthread_mutex_lock(&aides.lock);
+	if (!may_ask(uid)) {
+		aides.refused++;
+		r = -EBUSY;
+	} else if (aides.idle) {
+		*ret_aide = aides.idle;
+		aides.idle = aides.idle->next;
+		aides.n_idle--;
+	} else {
+		r = aide_new(ret_aide);
+	}
+	(void)pthread_mutex_unlock(&aides.lock);
+	return r;
+}
+
+static void aide_give_back(struct aide *a)
+{
+	(void)pthread_mutex_lock(&aides.lock);
+	if (aides.n_idle < AIDES_IDLE_MAX) {
+		a->next = aides.idle;
+		aides.idle = a;
+		aides.n_idle++;
+		a = NULL;
+	} else {
+		aides.n_aides--;
+	}
+	(void)pthread_mutex_unlock(&aides.lock);
+	aide_free(a);
+}
+
+/* It hangs, or is gone. */
+static void aide_leave(struct aide *a, uid_t uid)
+{
+	(void)syscall(SYS_pidfd_send_signal, a->pidfd, SIGKILL, NULL, 0);
+	(void)pthread_mutex_lock(&aides.lock);
+	aides.n_aides--;
+	lost_forget();
+	if (aides.n_lost < PROC_AIDES_LOST_MAX)
+		aides.lost[aides.n_lost++] = (struct lost){TAKE_FD(a->pidfd), uid};
+	(void)pthread_mutex_unlock(&aides.lock);
+	aide_free(a);
+}
+
+/* The answer to what is in the shared memory; on failure the aide is gone. */
+static int aide_ask(struct aide *a, uid_t uid, const struct proc_aide_request *request, int fd,
+		    struct proc_aide_answer *ret_answer, int *ret_fd)
+{
+	int ms = (int)(patience_ns / NS_PER_MS);
+	int n = proc_aide_send(a->sock, request, sizeof(*request), fd);
+
+	if (n == sizeof(*request) && !readable(a->sock, ms)) {
+		aide_leave(a, uid);
+		return -ETIMEDOUT;
+	}
+	if (n == sizeof(*request))
+		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
+	if (n != sizeof(*ret_answer)) {
+		aide_leave(a, uid);
+		return -EPIPE;
+	}
+	return 0;
+}
+
+int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target)
+{
+	struct proc_status status;
+	int r = proc_status_read(pid, &status, NULL);
+
+	if (r < 0)
+		return r;
+	*ret_target = (struct proc_aides_target){.pid = pid, .uid = status.uid};
+	return 0;
+}
+
+static struct proc_aide_request request_for(enum proc_aide_op op,
+					    const struct proc_aides_target *target)
+{
+	return (struct proc_aide_request){.op = op, .pid = target->pid};
+}
+
+ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
+			 const struct iovec *local, const struct iovec *remote, size_t n)
+{
+	struct proc_aide_request request = request_for(PROC_AIDE_READ, target);
+	struct proc_aide_answer answer;
+	size_t at = 0;
+	struct aide *a;
+	int none, r = aide_take(target->uid, &a);
+
+	if (r < 0)
+		return r;
+	request.n_ranges = (uint32_t)MIN(n, PROC_AIDE_RANGES_MAX);
+	for (size_t i = 0; i < request.n_ranges; i++) {
+		a->shared->ranges[i].addr = (uintptr_t)remote[i].iov_base;
+		a->shared->ranges[i].len = remote[i].iov_len;
+	}
+	r = aide_ask(a, target->uid, &request, mem_fd, &answer, &none);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < request.n_ranges && at < answer.bytes; i++) {
+		size_t len = MIN(local[i].iov_len, answer.bytes - at);
+
+		memcpy(local[i].iov_base, a->shared->data + at, len);
+		at += len;
+	}
+	aide_give_back(a);
+	if (answer.gone)
+		return -ESRCH;
+	return answer.code < 0 ? answer.code : (ssize_t)at;
+}
+
+ssize_t proc_aides_pread(const struct proc_aides_target *target, int fd, void *dst, size_t len,
+			 uint64_t off)
+{
+	struct proc_aide_request request = request_for(PROC_AIDE_PREAD, target);
+	struct proc_aide_answer answer;
+	struct aide *a;
+	int none, r = aide_take(target->uid, &a);
+
+	if (r < 0)
+		return r;
+	len = MIN(len, PROC_AIDE_DATA_BYTES);
+	a->shared->ranges[0].addr = off;
+	a->shared->ranges[0].len = len;
+	r = aide_ask(a, target->uid, &request, fd, &answer, &none);
+	if (r < 0)
+		return r;
+	if (answer.code == 0) {
+		answer.bytes = MIN(answer.bytes, len);
+		memcpy(dst, a->shared->data, answer.bytes);
+	}
+	aide_give_back(a);
+	return answer.code < 0 ? answer.code : (ssize_t)answer.bytes;
+}
+
+/* Appends the contents, wherever they are. */
+static int contents_take(const struct aide *a, const struct proc_aide_answer *answer, int fd,
+			 struct buf *text)
+{
+	if (fd < 0)
+		return buf_append(text, a->shared->data, MIN(answer->bytes, PROC_AIDE_DATA_BYTES));
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return io_read_all(fd, text);
+}
+
+static int aides_read_file(const struct proc_aides_target *target, const char *name,
+			   struct buf *text)
+{
+	struct proc_aide_request request = request_for(PROC_AIDE_PROC_FILE, target);
+	_cleanup_close_ int fd = -1;
+	struct proc_aide_answer answer;
+	struct aide *a;
+	int r = aide_take(target->uid, &a);
+
+	if (r < 0)
+		return r;
+	request.max = (text->max ? text->max : BUF_DEFAULT_MAX) - text->len;
+	(void)snprintf(a->shared->text, sizeof(a->shared->text), "%s", name);
+	r = aide_ask(a, target->uid, &request, -1, &answer, &fd);
+	if (r < 0)
+		return r;
+	if (answer.code == 0 || answer.code == -E2BIG)
+		r = contents_take(a, &answer, fd, text);
+	aide_give_back(a);
+	return r < 0 ? r : answer.code;
+}
+
+int proc_aides_read(pid_t pid, const char *name, struct buf *text)
+{
+	struct proc_aides_target target;
+	char path[96];
+	int r;
+
+	if (aides.on) {
+		r = proc_aides_find(pid, &target);
+		return r < 0 ? r : aides_read_file(&target, name, text);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return io_read_file(AT_FDCWD, path, text, NULL);
+}
+
+/* Asks for a descriptor, with the texts in place. */
+static int aide_open(struct aide *a, uid_t uid, const struct proc_aide_request *request,
+		     int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	struct proc_aide_answer answer;
+	int r = aide_ask(a, uid, request, -1, &answer, &fd);
+
+	if (r < 0)
+		return r;
+	aide_give_back(a);
+	if (answer.code < 0)
+		return answer.code;
+	if (fd < 0)
+		return -EMFILE; /* received, but there was no room for it */
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int proc_aides_open_mapped(const struct proc_aides_target *target, const struct proc_map *map,
+			   int *ret_fd)
+{
+	struct proc_aide_request request = request_for(PROC_AIDE_OPEN_MAPPED, target);
+	struct aide *a;
+	int r;
+
+	if (strlen(map->path) >= PROC_AIDE_TEXT_BYTES)
+		return -ENAMETOOLONG;
+	r = aide_take(target->uid, &a);
+	if (r < 0)
+		return r;
+	request.start = map->start;
+	request.end = map->end;
+	request.dev = map->dev;
+	request.inode = map->inode;
+	request.map_flags = map->flags;
+	strcpy(a->shared->text, map->path);
+	return aide_open(a, target->uid, &request, ret_fd);
+}
+
+int proc_aides_open_named(const struct proc_aides_target *target, const char *dir, const char *name,
+			  int *ret_fd)
+{
+	const struct proc_aide_request request = request_for(PROC_AIDE_OPEN_NAMED, target);
+	size_t n = strlen(dir) + 1;
+	struct aide *a;
+	int r;
+
+	if (n + strlen(name) >= PROC_AIDE_TEXT_BYTES)
+		return -ENAMETOOLONG;
+	r = aide_take(target->uid, &a);
+	if (r < 0)
+		return r;
+	strcpy(a->shared->text, dir);
+	strcpy(a->shared->text + n, name);
+	return aide_open(a, target->uid, &request, ret_fd);
+}
+
+/* Whose files these are cannot be told: all are charged to one account. */
+static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
+{
+	const struct proc_aides_target files = {.uid = AIDES_FILES};
+
+	return proc_aides_pread(&files, fd, dst, len, off);
+}
+
+void proc_aides_set_patience(uint64_t ns)
+{
+	patience_ns = ns;
+}
+
+bool proc_aides_are_on(void)
+{
+	return aides.on;
+}
+
+void proc_aides_status(struct proc_aides_status *ret_status)
+{
+	(void)pthread_mutex_lock(&aides.lock);
+	lost_forget();
+	*ret_status = (struct proc_aides_status){
+		.aides = aides.n_aides, .lost = aides.n_lost, .refused = aides.refused};
+	(void)pthread_mutex_unlock(&aides.lock);
+}
+
+int proc_aides_start(struct err *err)
+{
+	int socks[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
+		return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		int own = keep_only(socks[1]);
+
+		if (own >= 0)
+			spawner_run(own);
+		_exit(1);
+	}
+	close(socks[1]);
+	if (pid < 0) {
+		int r = -errno;
+
+		close(socks[0]);
+		return err_set(err, r, "cannot start a process: %s", strerror(-r));
+	}
+	io_set_path_reader(aides_read_path);
+	aides.spawner = socks[0];
+	aides.on = true;
+	return 0;
+}
+
+void proc_aides_stop(void)
+{
+	struct aide *next;
+
+	io_set_path_reader(NULL);
+	aides.on = false;
+	for (struct aide *a = aides.idle; a; a = next) {
+		next = a->next;
+		aide_free(a);
+	}
+	for (size_t i = 0; i < aides.n_lost; i++)
+		close(aides.lost[i].pidfd);
+	closep(&aides.spawner);
+	aides.spawner = -1;
+	aides.idle = NULL;
+	aides.n_idle = aides.n_aides = aides.n_lost = 0;
+}

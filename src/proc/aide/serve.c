@@ -1,0 +1,203 @@
+/*
+ * src/proc/aide/serve.c: see serve.h. Single-threaded, and any call here may hang: that is what an
+ * aide is for. It trusts sonde, and nothing that belongs to the target.
+ */
+#include "proc/aide/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "proc/file.h"
+#include "proc/named.h"
+
+#define XFS_MAGIC 0x58465342
+#define ZFS_MAGIC 0x2fc12fc1
+
+struct serve {
+	const struct proc_aide_request *request;
+	struct proc_aide_shared *shared;
+	int fd; /* of the request; -1: none */
+	struct proc_aide_answer answer;
+	int answer_fd; /* -1: none */
+};
+
+static int serve_read(struct serve *s)
+{
+	struct iovec local[PROC_AIDE_RANGES_MAX], remote[PROC_AIDE_RANGES_MAX];
+	size_t n = MIN(s->request->n_ranges, PROC_AIDE_RANGES_MAX), at = 0;
+	ssize_t got;
+	char byte;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t len = s->shared->ranges[i].len;
+
+		if (len > PROC_AIDE_DATA_BYTES - at)
+			return -EINVAL;
+		local[i] = (struct iovec){.iov_base = s->shared->data + at, .iov_len = len};
+		remote[i] = (struct iovec){.iov_base = (void *)(uintptr_t)s->shared->ranges[i].addr,
+					   .iov_len = len};
+		at += len;
+	}
+	got = process_vm_readv(s->request->pid, local, n, remote, n, 0);
+	if (got >= 0)
+		s->answer.bytes = (uint64_t)got;
+	else
+		s->answer.code = -errno;
+	/* By pid it could be the memory of a program that came later. */
+	s->answer.gone = pread(s->fd, &byte, 1, 0) == 0;
+	return s->answer.code;
+}
+
+/* Files of foreign file systems come as a mere path: opening them may hang, and closing, too. */
+static int serve_pread(struct serve *s)
+{
+	size_t len = MIN(s->shared->ranges[0].len, PROC_AIDE_DATA_BYTES);
+	_cleanup_close_ int opened = -1;
+	int flags = fcntl(s->fd, F_GETFL);
+	char link[64];
+	ssize_t n;
+
+	if (flags < 0)
+		return -errno;
+	if (flags & O_PATH) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", s->fd);
+		opened = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (opened < 0)
+			return -errno;
+	}
+	n = pread(flags & O_PATH ? opened : s->fd, s->shared->data, len,
+		  (off_t)s->shared->ranges[0].addr);
+	if (n < 0)
+		return -errno;
+	s->answer.bytes = (uint64_t)n;
+	return 0;
+}
+
+/* Contents that do not fit into the shared memory go by a file in memory. */
+static int serve_contents(struct serve *s, struct view contents)
+{
+	s->answer.bytes = contents.len;
+	if (contents.len <= PROC_AIDE_DATA_BYTES) {
+		memcpy(s->shared->data, contents.data, contents.len);
+		return 0;
+	}
+	s->answer_fd = memfd_create("sonde-aide", MFD_CLOEXEC);
+	return s->answer_fd < 0 ? -errno : io_write_full(s->answer_fd, contents.data, contents.len);
+}
+
+static int serve_proc_file(struct serve *s)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)s->request->max);
+	char path[PROC_AIDE_TEXT_BYTES + 32];
+	int r, told;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)s->request->pid, s->shared->text);
+	r = io_read_file(AT_FDCWD, path, &text, NULL);
+	/* What is longer than wanted is cut, and the caller told. */
+	if (r < 0 && r != -E2BIG)
+		return r;
+	told = serve_contents(s, buf_view(&text));
+	return told < 0 ? told : r;
+}
+
+static bool same_user_namespace(pid_t pid)
+{
+	struct stat own, its;
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
+	       own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+}
+
+/*
+ * Whether reading may hang because somebody serves the file system: a user (FUSE), another machine,
+ * or layers of these, which containers of users may mount.
+ */
+static bool file_is_foreign(int fd, pid_t pid)
+{
+	static const long local[] = {EXT4_SUPER_MAGIC,	   XFS_MAGIC,	     BTRFS_SUPER_MAGIC,
+				     TMPFS_MAGIC,	   F2FS_SUPER_MAGIC, ZFS_MAGIC,
+				     EROFS_SUPER_MAGIC_V1, SQUASHFS_MAGIC,   RAMFS_MAGIC,
+				     HUGETLBFS_MAGIC};
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+		if ((long)fs.f_type == local[i])
+			return false;
+	return fs.f_type != OVERLAYFS_SUPER_MAGIC || !same_user_namespace(pid);
+}
+
+/* Of a foreign file only the path is handed over. */
+static int serve_file(struct serve *s, int path_fd)
+{
+	if (!file_is_foreign(path_fd, s->request->pid))
+		return proc_file_reopen(path_fd, &s->answer_fd);
+	s->answer_fd = dup(path_fd);
+	return s->answer_fd < 0 ? -errno : 0;
+}
+
+static int serve_open_mapped(struct serve *s)
+{
+	const struct proc_map map = {
+		.start = s->request->start,
+		.end = s->request->end,
+		.dev = s->request->dev,
+		.inode = s->request->inode,
+		.flags = s->request->map_flags,
+		.path = s->shared->text,
+	};
+	_cleanup_close_ int fd = -1;
+	int r = proc_file_find_mapped(s->request->pid, &map, &fd);
+
+	return r < 0 ? r : serve_file(s, fd);
+}
+
+static int serve_open_named(struct serve *s)
+{
+	const char *dir = s->shared->text, *name = dir + strlen(dir) + 1;
+	_cleanup_close_ int fd = -1;
+	int r = proc_named_find(s->request->pid, dir, name, &fd);
+
+	return r < 0 ? r : serve_file(s, fd);
+}
+
+static const struct {
+	int (*run)(struct serve *s);
+} serve_ops[] = {
+	[PROC_AIDE_READ] = {serve_read},
+	[PROC_AIDE_PREAD] = {serve_pread},
+	[PROC_AIDE_PROC_FILE] = {serve_proc_file},
+	[PROC_AIDE_OPEN_MAPPED] = {serve_open_mapped},
+	[PROC_AIDE_OPEN_NAMED] = {serve_open_named},
+};
+
+void proc_aide_serve(int sock, struct proc_aide_shared *shared)
+{
+	struct proc_aide_request request;
+
+	for (;;) {
+		struct serve s = {.request = &request, .shared = shared, .answer_fd = -1};
+
+		if (proc_aide_receive(sock, &request, sizeof(request), &s.fd) != sizeof(request))
+			return;
+		s.answer.code = request.op < ARRAY_SIZE(serve_ops) ? serve_ops[request.op].run(&s)
+								   : -ENOSYS;
+		if (proc_aide_send(sock, &s.answer, sizeof(s.answer), s.answer_fd) < 0)
+			return;
+		closep(&s.fd);
+		closep(&s.answer_fd);
+	}
+}

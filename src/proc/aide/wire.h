@@ -1,0 +1,50 @@
+/*
+ * src/proc/aide/wire.h: between sonde and an aide; private to this folder.
+ *
+ * A request and its answer are one message each on a socket, with a descriptor if need be.
+ * Addresses, names and contents lie in memory that both share.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_AIDE_RANGES_MAX 1024
+#define PROC_AIDE_TEXT_BYTES 8192
+#define PROC_AIDE_DATA_BYTES ((size_t)1 << 20)
+
+enum proc_aide_op {
+	PROC_AIDE_READ,	       /* ranges of memory, by pid */
+	PROC_AIDE_PREAD,       /* one range, by the descriptor that comes along */
+	PROC_AIDE_PROC_FILE,   /* the contents of /proc/PID/TEXT */
+	PROC_AIDE_OPEN_MAPPED, /* the file mapped at an address */
+	PROC_AIDE_OPEN_NAMED,  /* a file of the directory TEXT, with the target's rights */
+};
+
+struct proc_aide_request {
+	uint32_t op; /* enum proc_aide_op */
+	int32_t pid;
+	uint32_t n_ranges;
+	uint32_t map_flags;
+	uint64_t max; /* bytes of contents */
+	uint64_t start, end, dev, inode;
+};
+
+struct proc_aide_answer {
+	int32_t code;  /* 0 or -errno */
+	uint32_t gone; /* reads: the address space of the descriptor is gone */
+	uint64_t bytes;
+};
+
+struct proc_aide_shared {
+	struct {
+		uint64_t addr;
+		uint64_t len;
+	} ranges[PROC_AIDE_RANGES_MAX];
+	char text[PROC_AIDE_TEXT_BYTES]; /* NUL-terminated; a second text behind the first */
+	uint8_t data[PROC_AIDE_DATA_BYTES];
+};
+
+/* One message, with up to one descriptor (-1: none). Returns its bytes, 0 at the end, or -errno. */
+int proc_aide_send(int sock, const void *message, size_t len, int fd);
+int proc_aide_receive(int sock, void *message, size_t len, int *ret_fd);

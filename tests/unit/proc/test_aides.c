@@ -1,0 +1,315 @@
+/* tests/unit/proc/test_aides.c: aides read in our place, and those that hang are left behind. */
+#include "proc/aide/aides.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "child.h"
+#include "proc/mem.h"
+#include "proc/named.h"
+#include "run.h"
+
+#define PAGE ((size_t)4096)
+#define NOBODY 65534
+
+static uint8_t *unanswered; /* a page that the child withholds */
+static volatile uint64_t words[200000];
+static char folder[64];
+
+static void fill_words(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = 7000000 + i;
+}
+
+static void withhold(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_register range = {.range = {.start = (uintptr_t)unanswered, .len = PAGE},
+					.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	fill_words();
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &range) < 0)
+		_exit(77);
+}
+
+static void withhold_as_nobody(void)
+{
+	withhold();
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(77);
+}
+
+static int start(void **state)
+{
+	struct err err = {};
+
+	(void)state;
+	(void)snprintf(folder, sizeof(folder), "/tmp/test_aides.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	unanswered = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(unanswered != MAP_FAILED);
+	assert_int_equal(proc_aides_start(&err), 0);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	proc_aides_stop();
+	proc_aides_set_patience(2 * NS_PER_SEC);
+	(void)munmap(unanswered, PAGE);
+	run_in("/tmp", "rm -rf %s", folder);
+	return 0;
+}
+
+static struct proc_mem *open_child(const struct child *c)
+{
+	struct proc_mem *mem = NULL;
+	struct err err = {};
+
+	if (proc_mem_open(c->pid, &mem, &err) < 0)
+		fail_msg("%s", err.text);
+	return mem;
+}
+
+static int read_unanswered(struct proc_mem *mem, struct err *err)
+{
+	uint64_t word;
+
+	return proc_mem_read(mem, (uintptr_t)unanswered, &word, sizeof(word), err);
+}
+
+static struct proc_aides_status status(void)
+{
+	struct proc_aides_status s;
+
+	proc_aides_status(&s);
+	return s;
+}
+
+static void aides_read_memory_and_mappings(void **state)
+{
+	static uint64_t got[ARRAY_SIZE(words)];
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	struct proc_range ranges[3000];
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	assert_true(proc_mem_maps(mem)->len > 5);
+	/* More than one message holds. */
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, got, sizeof(got), &err), 0);
+	assert_int_equal(got[0], 7000000);
+	assert_int_equal(got[ARRAY_SIZE(words) - 1], 7000000 + ARRAY_SIZE(words) - 1);
+	memset(got, 0, sizeof(got));
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		ranges[i] = (struct proc_range){(uintptr_t)&words[i * 60], &got[i], sizeof(got[i])};
+	assert_int_equal(proc_mem_readv(mem, ranges, ARRAY_SIZE(ranges), &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		assert_int_equal(got[i], 7000000 + i * 60);
+	assert_int_equal(proc_mem_read(mem, 16, &word, sizeof(word), &err), -EFAULT);
+	assert_int_equal(proc_mem_check(mem, (uintptr_t)&words[3], &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 7000003);
+	assert_int_equal(status().aides, 1);
+	child_end(&c);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), -ESRCH);
+}
+
+static void target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few(void **state)
+{
+	struct child c = child_start(withhold_as_nobody, child_nothing);
+	struct child other = child_start(withhold, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	_cleanup_(proc_mem_closep) struct proc_mem *of_root = open_child(&other);
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	proc_aides_set_patience(50 * NS_PER_MS);
+	/* Killed, it ends: what it waits for here can be interrupted. So keep them waiting. */
+	for (int i = 0; i < PROC_AIDES_LOST_PER_USER; i++) {
+		assert_int_equal(read_unanswered(mem, &err), -ETIMEDOUT);
+		assert_int_equal(err.cause, ERR_CAUSE_NO_ANSWER);
+	}
+	/* The rest of its memory, and that of others, is read. */
+	proc_aides_set_patience(20 * NS_PER_SEC);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(proc_mem_read(of_root, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 7000000);
+	child_end(&c);
+	child_end(&other);
+	while (status().lost)
+		clock_sleep_ns(NS_PER_MS);
+}
+
+static void *read_in_thread(void *arg)
+{
+	uint64_t word;
+
+	for (int i = 0; i < 200; i++)
+		if (proc_mem_read(arg, (uintptr_t)&words[i], &word, sizeof(word), NULL) < 0 ||
+		    word != 7000000 + (uint64_t)i)
+			return arg;
+	return NULL;
+}
+
+static void threads_have_aides_of_their_own(void **state)
+{
+	struct child c = child_start(fill_words, child_nothing);
+	struct proc_mem *mems[4];
+	pthread_t threads[4];
+	void *wrong;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(mems); i++) {
+		mems[i] = open_child(&c);
+		assert_int_equal(pthread_create(&threads[i], NULL, read_in_thread, mems[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(mems); i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+		proc_mem_close(mems[i]);
+	}
+	assert_in_range(status().aides, 1, 4);
+	child_end(&c);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void make_file(const char *name, uid_t uid, mode_t mode, const char *text)
+{
+	char path[128];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_full(fd, text, strlen(text)), 0);
+	assert_int_equal(fchown(fd, uid, uid), 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void become_nobody(void)
+{
+	if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+		_exit(77);
+}
+
+/* Its own mount namespace, in which root's file lies over its own. */
+static void mount_over_and_become_nobody(void)
+{
+	char from[128], to[128];
+
+	(void)snprintf(from, sizeof(from), "%s/secret", folder);
+	(void)snprintf(to, sizeof(to), "%s/covered", folder);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(from, to, NULL, MS_BIND, NULL) < 0)
+		_exit(77);
+	become_nobody();
+}
+
+static int open_named(const struct child *c, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	char text[16] = "";
+	int r = proc_named_open(c->pid, folder, name, &fd);
+
+	if (r < 0)
+		return r;
+	assert_true(io_pread_full(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "fine");
+	return 0;
+}
+
+static void make_files(void)
+{
+	make_file("own", NOBODY, 0600, "fine");
+	make_file("secret", 0, 0600, "secret");
+	make_file("covered", NOBODY, 0600, "fine");
+	make_file("public", 0, 0644, "fine");
+	make_file("unreadable", NOBODY, 0, "secret");
+	run_in(folder, "ln -s own link && ln -s secret to-secret && mkdir dir && mkfifo pipe && "
+		       "chmod 0666 pipe");
+}
+
+static void names_are_opened_with_the_targets_rights(void **state)
+{
+	struct child c, covered, root;
+
+	(void)state;
+	make_files();
+	c = child_start(become_nobody, child_nothing);
+	covered = child_start(mount_over_and_become_nobody, child_nothing);
+	root = child_start(child_nothing, child_nothing);
+	assert_int_equal(open_named(&c, "own"), 0);
+	assert_int_equal(open_named(&c, "public"), 0);
+	assert_int_equal(open_named(&c, "covered"), 0);
+	assert_int_equal(open_named(&c, "secret"), -EACCES);
+	assert_int_equal(open_named(&c, "unreadable"), -EACCES);
+	assert_int_equal(open_named(&c, "link"), -ELOOP);
+	assert_int_equal(open_named(&c, "to-secret"), -ELOOP);
+	assert_int_equal(open_named(&c, "dir"), -EINVAL);
+	assert_int_equal(open_named(&c, "pipe"), -EINVAL);
+	assert_int_equal(open_named(&c, "none"), -ENOENT);
+	assert_int_equal(open_named(&c, "../../etc/shadow"), -EXDEV);
+	/* What it has mounted there is not looked at, whoever may read it. */
+	assert_int_equal(open_named(&covered, "covered"), -EXDEV);
+	assert_int_equal(open_named(&covered, "own"), 0);
+	/* Root without capabilities is no more than the owner of its files. */
+	assert_int_equal(open_named(&root, "own"), -EACCES);
+	assert_int_equal(open_named(&root, "public"), 0);
+	child_end(&c);
+	child_end(&covered);
+	child_end(&root);
+}
+
+/* Our own rights are back afterwards. */
+static void rights_return(void **state)
+{
+	struct child c;
+	int fd;
+
+	(void)state;
+	proc_aides_stop();
+	make_files();
+	c = child_start(become_nobody, child_nothing);
+	assert_int_equal(open_named(&c, "secret"), -EACCES);
+	assert_int_equal(open_named(&c, "own"), 0);
+	fd = open("/etc/shadow", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	child_end(&c);
+}
+
+#define WITH_AIDES(f) cmocka_unit_test_setup_teardown(f, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_AIDES(aides_read_memory_and_mappings),
+		WITH_AIDES(target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few),
+		WITH_AIDES(threads_have_aides_of_their_own),
+		WITH_AIDES(names_are_opened_with_the_targets_rights),
+		WITH_AIDES(rights_return),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
