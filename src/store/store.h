@@ -198,6 +198,7 @@ struct store_status {
 	uint64_t profiles_written;
 	uint64_t profiles_lost; /* could not be written */
 	uint64_t damaged_files; /* set aside */
+	int64_t clock_ahead_ns; /* the wall clock jumped, and nothing is old by it yet; 0: no */
 	uint64_t series;	/* of metrics, written in the current hour */
 	uint64_t points_written;
 	uint64_t points_lost;	 /* could not be written */

@@ -1,15 +1,19 @@
 /* src/store/sqlite/retention.c: lists files, deletes old ones, and moves damaged ones aside. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/io.h"
 #include "store/sqlite/state.h"
 
 #define MAX_DAMAGED 1000
+#define AGE_SAVE_NS ((int64_t)60 * (int64_t)NS_PER_SEC)
 
 /* "2026-11-15.db", or that and ".damaged-1". */
 static bool parse_name(const char *name, struct store_sqlite_file *ret)
@@ -94,34 +98,95 @@ static void remove_file(struct store_sqlite *s, const struct store_sqlite_file *
 	}
 }
 
-/* Whether to delete the file: by age, or because the directory is too large. */
-static bool must_go(const struct store_sqlite *s, const struct store_sqlite_file *f, int64_t now_ns,
-		    uint64_t bytes)
+/* Removed before it is read again, should this fail: then nothing is known, and all days stay. */
+static void age_save(const struct store_sqlite *s)
 {
-	if (!f->damaged && f->number >= now_ns / STORE_DAY_NS)
-		return false;
-	if (s->retention_ns > 0 && (f->number + 1) * STORE_DAY_NS <= now_ns - s->retention_ns)
-		return true;
-	return s->max_bytes > 0 && bytes > s->max_bytes;
+	char path[512], text[STORE_AGE_TEXT_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/clock", s->dir);
+	store_age_print(&s->age, text);
+	if (io_write_file(path, view_str(text), NULL) < 0)
+		(void)unlink(path);
 }
 
-int store_sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err)
+/* Without a file there is no more to go by than the newest day. */
+static void age_load(struct store_sqlite *s, int64_t newest)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(STORE_AGE_TEXT_MAX);
+	char path[512];
+	const char *line;
+
+	s->age = (struct store_age){.ran_ns = -1};
+	if (newest >= 0)
+		s->age.trusted_ns = MIN((newest + 1) * STORE_DAY_NS, s->now_ns(s->now_ctx));
+	(void)snprintf(path, sizeof(path), "%s/clock", s->dir);
+	if (io_read_file(AT_FDCWD, path, &text, NULL) == 0 && (line = buf_cstr(&text)))
+		store_age_parse(&s->age, line);
+	s->age_loaded = true;
+}
+
+static void age_report(struct store_sqlite *s)
+{
+	(void)pthread_mutex_lock(&s->status_lock);
+	s->status.clock_ahead_ns = store_age_is_ahead(&s->age) ? s->age.ahead_ns : 0;
+	(void)pthread_mutex_unlock(&s->status_lock);
+}
+
+/* The time to judge age by. newest: day; -1: none. */
+static int64_t age_now(struct store_sqlite *s, int64_t newest)
+{
+	int64_t now;
+
+	if (!s->age_loaded)
+		age_load(s, newest);
+	now = store_age_look(&s->age, s->now_ns(s->now_ctx), s->ran_ns(s->now_ctx));
+	/* A restart loses no more than this of what has been confirmed. */
+	if (llabs(now - s->age_saved.trusted_ns) >= AGE_SAVE_NS ||
+	    !s->age.ahead_ns != !s->age_saved.ahead_ns) {
+		age_save(s);
+		s->age_saved = s->age;
+	}
+	age_report(s);
+	return now;
+}
+
+static bool is_being_written(const struct store_sqlite *s, int64_t number)
+{
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open && s->writers[i].day.number == number)
+			return true;
+	return false;
+}
+
+int store_sqlite_retain(struct store_sqlite *s, struct err *err)
 {
 	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	char sentence[256];
 	uint64_t bytes = 0;
+	int64_t newest = -1, oldest_ns;
 	size_t n = 0;
 	int r = store_sqlite_files(s, &files, &n, err);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++)
-		bytes += files[i].bytes;
 	for (size_t i = 0; i < n; i++) {
-		if (!must_go(s, &files[i], now_ns, bytes))
+		bytes += files[i].bytes;
+		if (!files[i].damaged)
+			newest = files[i].number;
+	}
+	oldest_ns = s->retention_ns > 0 ? age_now(s, newest) - s->retention_ns : INT64_MIN;
+	for (size_t i = 0; i < n; i++) {
+		const struct store_sqlite_file *f = &files[i];
+		bool is_old = (f->number + 1) * STORE_DAY_NS <= oldest_ns;
+		bool is_too_much = s->max_bytes > 0 && bytes > s->max_bytes;
+
+		/* The newest stays, and so does what is being written, whatever the clock says. */
+		if (!f->damaged && (f->number == newest || is_being_written(s, f->number)))
 			continue;
-		remove_file(s, &files[i]);
-		bytes -= files[i].bytes;
+		if (!is_old && !is_too_much)
+			continue;
+		remove_file(s, f);
+		bytes -= f->bytes;
 	}
 	if (s->max_bytes == 0 || bytes <= s->max_bytes) {
 		s->too_large = false;

@@ -46,6 +46,16 @@ static int64_t wall_clock(void *ctx)
 	return (int64_t)clock_unix_ns();
 }
 
+/* Goes on while the machine sleeps, as the wall clock does. */
+static int64_t boot_clock(void *ctx)
+{
+	struct timespec t = {0};
+
+	(void)ctx;
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * (int64_t)NS_PER_SEC + t.tv_nsec;
+}
+
 int store_sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
@@ -342,7 +352,7 @@ static int sqlite_commit(struct store *store, struct err *err)
 		store_sqlite_trouble(s, "", true);
 	if (s->max_bytes == 0 || s->lock_fd < 0)
 		return 0;
-	return store_sqlite_retain(s, s->now_ns(s->now_ctx), err);
+	return store_sqlite_retain(s, err);
 }
 
 static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
@@ -355,7 +365,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	HOLD(&s->lock);
 	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
-		r = store_sqlite_retain(s, now_ns, err);
+		r = store_sqlite_retain(s, err);
 	if (r == 0)
 		r = store_sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -428,6 +438,7 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->retention_ns = config->retention_ns;
 	s->max_bytes = config->max_bytes;
 	s->now_ns = config->now_ns ? config->now_ns : wall_clock;
+	s->ran_ns = config->ran_ns ? config->ran_ns : boot_clock;
 	s->now_ctx = config->now_ctx;
 	s->lock_fd = -1;
 	s->tools.max_stacks = MIN(config->max_stacks ? config->max_stacks : STORE_BLOCK_MAX_STACK,

@@ -14,6 +14,8 @@ struct store_sqlite_config {
 	uint32_t max_series;
 	uint32_t max_series_in_all;
 	int64_t (*now_ns)(void *ctx); /* since 1970; NULL: the machine's clock */
+	/* Time that only passes, by which jumps of the other are noticed; NULL: the machine's. */
+	int64_t (*ran_ns)(void *ctx);
 	void *now_ctx;
 };
 

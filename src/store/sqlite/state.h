@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "store/backend.h"
 #include "store/metrics/damage.h"
+#include "store/sqlite/age.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/writer.h"
@@ -21,6 +22,7 @@ struct store_sqlite {
 	int64_t retention_ns;
 	uint64_t max_bytes;
 	int64_t (*now_ns)(void *ctx);
+	int64_t (*ran_ns)(void *ctx);
 	void *now_ctx;
 
 	pthread_mutex_t lock; /* protects everything below but the status */
@@ -31,6 +33,8 @@ struct store_sqlite {
 	int spoiled; /* -errno if the interval can no longer be written; 0: it can */
 	struct err why_spoiled;
 	bool too_large;
+	struct store_age age, age_saved;
+	bool age_loaded;    /* from its file */
 	struct map settled; /* by day: hours below are packed; STORE_SQLITE_ROLLED_UP: all done */
 
 	pthread_mutex_t status_lock;
@@ -65,8 +69,8 @@ struct store_sqlite_file {
 /* All files in the directory, oldest first. The caller frees the array. */
 int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **ret_files,
 		       size_t *ret_len, struct err *err);
-/* With the lock held. */
-int store_sqlite_retain(struct store_sqlite *s, int64_t now_ns, struct err *err);
+/* Deletes what is too old, or too much. With the lock held. */
+int store_sqlite_retain(struct store_sqlite *s, struct err *err);
 /* Renames a damaged day; inode identifies the file in which the damage was seen. */
 void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode,
 			    const char *why);

@@ -32,6 +32,7 @@
 struct rig {
 	char dir[64];
 	int64_t now_ns;
+	int64_t jumped_ns;
 	struct store_sqlite_config config;
 	struct store *store;
 };
@@ -41,12 +42,21 @@ static inline int64_t rig_now(void *ctx)
 	return ((struct rig *)ctx)->now_ns;
 }
 
+/* Passes with the clock, unless a test says that it has jumped. */
+static inline int64_t rig_ran(void *ctx)
+{
+	const struct rig *rig = ctx;
+
+	return rig->now_ns - rig->jumped_ns;
+}
+
 static inline void rig_open(struct rig *rig)
 {
 	struct err err = {};
 
 	rig->config.dir = rig->dir;
 	rig->config.now_ns = rig_now;
+	rig->config.ran_ns = rig_ran;
 	rig->config.now_ctx = rig;
 	if (store_sqlite_open(&rig->config, &rig->store, &err) < 0)
 		fail_msg("%s", err.text);

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "run.h"
 #include "store/codec/chunk.h"
 #include "store/sqlite/build.h"
 
@@ -537,6 +538,116 @@ static void old_days_are_dropped_by_age(void **state)
 	rig_release(&rig);
 }
 
+/* Days and hours pass, while sonde runs. */
+static void pass(struct rig *rig, int64_t ns)
+{
+	for (const int64_t end = rig->now_ns + ns; rig->now_ns < end;) {
+		rig->now_ns = MIN(rig->now_ns + HOUR_NS, end);
+		assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
+	}
+}
+
+static void jump(struct rig *rig, int64_t ns)
+{
+	rig->now_ns += ns;
+	rig->jumped_ns += ns;
+	assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
+}
+
+static struct store_status status_of(const struct rig *rig)
+{
+	struct store_status status;
+
+	store_status(rig->store, &status);
+	return status;
+}
+
+static void restart(struct rig *rig)
+{
+	store_close(rig->store);
+	rig_open(rig);
+	assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
+}
+
+/* Three days, the last of them today, of a store that keeps two. */
+static void fill_three_days(struct rig *rig)
+{
+	rig_init(rig);
+	store_close(rig->store);
+	rig->config.retention_ns = 2 * STORE_DAY_NS;
+	rig_open(rig);
+	for (int day = 0; day < 3; day++) {
+		rig->now_ns = DAY_0 + day * STORE_DAY_NS + HOUR_NS;
+		assert_int_equal(write_one(rig, "1", rig->now_ns, 1, 1), 0);
+		assert_int_equal(store_commit(rig->store, NULL), 0);
+		assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
+	}
+	assert_int_equal(status_of(rig).days, 3);
+}
+
+static void clock_that_jumps_ahead_makes_nothing_old_before_a_day_confirms_it(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	fill_three_days(&rig);
+	jump(&rig, 30 * STORE_DAY_NS);
+	assert_int_equal(status_of(&rig).days, 3);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 30 * STORE_DAY_NS);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	pass(&rig, 20 * HOUR_NS);
+	restart(&rig);
+	assert_int_equal(status_of(&rig).days, 4);
+	assert_int_equal(total_all(&rig), 4);
+	/* In two parts, with a restart between them. */
+	pass(&rig, 5 * HOUR_NS);
+	assert_int_equal(status_of(&rig).days, 1);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
+	rig_release(&rig);
+}
+
+static void clock_that_jumps_ahead_and_back_has_changed_nothing(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	fill_three_days(&rig);
+	jump(&rig, 30 * STORE_DAY_NS);
+	pass(&rig, 23 * HOUR_NS);
+	/* A second jump begins anew, and a restart does not help either. */
+	jump(&rig, 300 * STORE_DAY_NS);
+	restart(&rig);
+	pass(&rig, 20 * HOUR_NS);
+	assert_int_equal(status_of(&rig).days, 3);
+	jump(&rig, -330 * STORE_DAY_NS);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
+	assert_int_equal(total_all(&rig), 3);
+	/* 43 hours have really passed: the first day is past retention, and no other. */
+	pass(&rig, HOUR_NS);
+	assert_int_equal(status_of(&rig).days, 2);
+	rig_release(&rig);
+}
+
+static void store_without_a_note_of_the_clock_goes_by_its_newest_day(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	fill_three_days(&rig);
+	run_in(rig.dir, "rm clock");
+	rig.now_ns += 30 * STORE_DAY_NS;
+	rig.jumped_ns += 30 * STORE_DAY_NS;
+	restart(&rig);
+	assert_int_equal(status_of(&rig).days, 3);
+	run_in(rig.dir, "echo nonsense > clock");
+	restart(&rig);
+	assert_int_equal(status_of(&rig).days, 3);
+	pass(&rig, 25 * HOUR_NS);
+	assert_int_equal(status_of(&rig).days, 1);
+	rig_release(&rig);
+}
+
 static void old_days_are_dropped_by_size_but_never_today(void **state)
 {
 	struct store_status status;
@@ -721,6 +832,9 @@ int main(void)
 		cmocka_unit_test(a_damaged_file_of_today_is_replaced_by_the_writer),
 		cmocka_unit_test(times_far_from_now_are_refused_and_counted),
 		cmocka_unit_test(old_days_are_dropped_by_age),
+		cmocka_unit_test(clock_that_jumps_ahead_makes_nothing_old_before_a_day_confirms_it),
+		cmocka_unit_test(clock_that_jumps_ahead_and_back_has_changed_nothing),
+		cmocka_unit_test(store_without_a_note_of_the_clock_goes_by_its_newest_day),
 		cmocka_unit_test(old_days_are_dropped_by_size_but_never_today),
 		cmocka_unit_test(a_second_writer_is_refused),
 		cmocka_unit_test(a_full_disk_stops_writing_keeps_serving_and_recovers),
