@@ -268,6 +268,7 @@ export function HealthLine({ health }: { health: Health }) {
   const h = health;
   const troubles = [h.trouble, h.store.trouble].filter((t): t is string => !!t);
   if (!h.store.writing && !h.store.trouble) troubles.push('Profiles are not being stored.');
+  if (h.store.clock_ahead_ms) troubles.push(`The clock jumped ahead by ${span(h.store.clock_ahead_ms)}: old days are kept until 24 h confirm it.`);
   const losses: [number, string][] = [
     [h.failures, 'failed collections'],
     [h.lost_records, 'lost records'],

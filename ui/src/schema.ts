@@ -16,6 +16,7 @@ export interface Store {
   profiles: number;
   profiles_lost: number;
   damaged_files: number;
+  clock_ahead_ms: number;
   writing: boolean;
   trouble: string | null;
 }

@@ -56,6 +56,7 @@ static void health_store(struct json *j, struct store *store)
 	server_answer_uint(j, "profiles", s.profiles_written);
 	server_answer_uint(j, "profiles_lost", s.profiles_lost);
 	server_answer_uint(j, "damaged_files", s.damaged_files);
+	server_answer_uint(j, "clock_ahead_ms", (uint64_t)s.clock_ahead_ns / NS_PER_MS);
 	json_key(j, "writing");
 	json_bool(j, s.writing);
 	server_answer_text(j, "trouble", s.trouble);

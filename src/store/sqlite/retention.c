@@ -109,7 +109,7 @@ static void age_save(const struct store_sqlite *s)
 		(void)unlink(path);
 }
 
-/* Without a file there is no more to go by than the newest day. */
+/* Without a file there is no more to go by than that the newest day has begun. */
 static void age_load(struct store_sqlite *s, int64_t newest)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(STORE_AGE_TEXT_MAX);
@@ -118,7 +118,7 @@ static void age_load(struct store_sqlite *s, int64_t newest)
 
 	s->age = (struct store_age){.ran_ns = -1};
 	if (newest >= 0)
-		s->age.trusted_ns = MIN((newest + 1) * STORE_DAY_NS, s->now_ns(s->now_ctx));
+		s->age.trusted_ns = MIN(newest * STORE_DAY_NS, s->now_ns(s->now_ctx));
 	(void)snprintf(path, sizeof(path), "%s/clock", s->dir);
 	if (io_read_file(AT_FDCWD, path, &text, NULL) == 0 && (line = buf_cstr(&text)))
 		store_age_parse(&s->age, line);
