@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text.h"
+
 #define JSON_MAX_DIGITS 40
 #define JSON_PARTS 64
 #define JSON_MAX_EXACT 9007199254740992.0 /* 2^53 */
@@ -114,6 +116,8 @@ static void json_quoted(struct json *j, struct view v)
 		} else if (c < 0x20) {
 			(void)snprintf(esc, sizeof(esc), "\\u%04x", c);
 			json_puts(j, esc);
+		} else if (c >= 0x80 && text_unsafe(v, i)) {
+			json_puts(j, "\\ufffd");
 		} else {
 			json_raw(j, (const char *)v.data + i, n);
 		}

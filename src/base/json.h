@@ -30,7 +30,10 @@ void json_object_end(struct json *j);
 void json_array_begin(struct json *j);
 void json_array_end(struct json *j);
 void json_key(struct json *j, const char *key);
-/* Bytes that are not UTF-8 become U+FFFD: the output is always valid JSON. */
+/*
+ * Bytes that are not UTF-8 become U+FFFD: the output is always valid JSON. So do characters that
+ * would make a page show another text (base/text.h).
+ */
 void json_string(struct json *j, struct view value);
 void json_cstring(struct json *j, const char *value); /* NULL gives null */
 void json_int(struct json *j, int64_t value);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/term.h"
 #include "proc/aide/aides.h"
 
@@ -21,7 +22,7 @@ static void cli_print_line(const char *prefix, const char *text)
 	char line[1024];
 
 	(void)snprintf(line, sizeof(line), "%s%s", prefix, text);
-	term_sanitize(line, strlen(line));
+	text_clean(line, strlen(line));
 	(void)fprintf(stderr, "%s\n", line);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/term.h"
 
 #define LOG_LINE_MAX ((size_t)4 << 10)
@@ -56,7 +57,7 @@ void log_event(enum log_level level, const char *message, ...)
 		log_value(&line, va_arg(ap, const char *));
 	}
 	va_end(ap);
-	term_sanitize((char *)line.data, line.len);
+	text_clean((char *)line.data, line.len);
 	(void)buf_append_byte(&line, '\n');
 	(void)fwrite(line.data, 1, line.len, stderr);
 }

@@ -38,21 +38,6 @@ bool term_wants_colour(int fd)
 	return !(no_color && *no_color) && term_is_screen(fd);
 }
 
-void term_sanitize(char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c < 0x20 || c == 0x7f) {
-			text[i] = '?';
-		} else if (c == 0xc2 && i + 1 < len && (text[i + 1] & 0xe0) == 0x80) {
-			/* U+0080 to U+009F: some terminals interpret them like ESC sequences. */
-			text[i] = '?';
-			text[i + 1] = '?';
-		}
-	}
-}
-
 struct term_range {
 	uint32_t first;
 	uint32_t last;

@@ -17,8 +17,6 @@ bool term_is_screen(int fd);
 /* The same, and NO_COLOR unset or empty. */
 bool term_wants_colour(int fd);
 
-/* Replaces control characters by '?', including newlines and C1 in UTF-8. */
-void term_sanitize(char *text, size_t len);
 
 /*
  * Text in terminal columns, for sanitized text. Characters that are invalid, have no width or

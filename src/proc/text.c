@@ -1,13 +1,10 @@
 /* src/proc/text.c: see text.h. */
 #include "proc/text.h"
 
-#include "base/cleanup.h"
+#include <string.h>
 
-/* A C1 control is c2 80..c2 9f in UTF-8; U+009B opens an escape sequence as ESC [ does. */
-static bool text_is_c1(struct view v, size_t i)
-{
-	return v.data[i] == 0xc2 && i + 1 < v.len && v.data[i + 1] >= 0x80 && v.data[i + 1] <= 0x9f;
-}
+#include "base/cleanup.h"
+#include "base/text.h"
 
 void proc_text_copy(char *dst, size_t cap, struct view src)
 {
@@ -16,14 +13,8 @@ void proc_text_copy(char *dst, size_t cap, struct view src)
 	if (cap == 0)
 		return;
 	n = MIN(src.len, cap - 1);
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = src.data[i];
-
-		dst[i] = (char)c;
-		if (c < 0x20 || c == 0x7f || text_is_c1(src, i))
-			dst[i] = '?';
-		else if (i > 0 && text_is_c1(src, i - 1))
-			dst[i] = '?';
-	}
+	if (n)
+		memcpy(dst, src.data, n);
 	dst[n] = 0;
+	text_clean(dst, n);
 }

@@ -5,5 +5,5 @@
 
 #include "base/view.h"
 
-/* Copies at most cap - 1 bytes and a NUL; control characters (C1 included) become '?'. */
+/* Copies at most cap - 1 bytes and a NUL; what text_unsafe() finds becomes '?'. */
 void proc_text_copy(char *dst, size_t cap, struct view src);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -174,6 +175,31 @@ static const char *header_of(struct MHD_Connection *connection, const char *name
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+struct header_count {
+	const char *name;
+	size_t n;
+};
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
+{
+	struct header_count *c = cls;
+
+	(void)kind;
+	(void)value;
+	c->n += key && strcasecmp(key, c->name) == 0;
+	return MHD_YES;
+}
+
+/* What says who asks must be said once: a proxy may have gone by the other one. */
+static const char *only_header_of(struct MHD_Connection *connection, const char *name)
+{
+	struct header_count c = {.name = name};
+
+	(void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &c);
+	return c.n > 1 ? "" : header_of(connection, name);
+}
+
 static struct server_raw_request describe(struct MHD_Connection *connection, const char *method,
 					  const struct exchange *x)
 {
@@ -182,9 +208,9 @@ static struct server_raw_request describe(struct MHD_Connection *connection, con
 	return (struct server_raw_request){
 		.method = method,
 		.uri = x->uri,
-		.host = header_of(connection, "Host"),
-		.origin = header_of(connection, "Origin"),
-		.fetch_site = header_of(connection, "Sec-Fetch-Site"),
+		.host = only_header_of(connection, "Host"),
+		.origin = only_header_of(connection, "Origin"),
+		.fetch_site = only_header_of(connection, "Sec-Fetch-Site"),
 		.accept_encoding = header_of(connection, "Accept-Encoding"),
 		.if_none_match = header_of(connection, "If-None-Match"),
 		.has_body = (length && strcmp(length, "0") != 0) ||

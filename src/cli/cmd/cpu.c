@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/cmd/cpu_java.h"
 #include "cli/cmd/cpu_threads.h"
 #include "cli/render/report.h"
@@ -328,7 +329,7 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 		return r;
 	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
 		(void)strcpy(host, "this one");
-	term_sanitize(host, strlen(host));
+	text_clean(host, strlen(host));
 	cpu_profiler_losses(profiler, &losses);
 	source.process = q->target.id.pid ? &q->target : NULL;
 	source.machine = q->target.id.pid ? NULL : host;

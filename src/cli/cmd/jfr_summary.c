@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/render/units.h"
 #include "cli/term.h"
 #include "profile/tree.h"
@@ -22,7 +23,7 @@ static int put_clean(struct buf *out, struct view text)
 	int r = buf_append(out, text.data, text.len);
 
 	if (r == 0)
-		term_sanitize((char *)out->data + at, text.len);
+		text_clean((char *)out->data + at, text.len);
 	return r;
 }
 

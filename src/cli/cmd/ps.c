@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/json_pair.h"
 #include "cli/options.h"
 #include "cli/ps/list.h"
@@ -99,7 +100,7 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 	for (size_t c = 0; c < PS_METRICS_COLUMNS; c++)
 		ps_metrics_cell(&e->metrics, c, row->cells[PS_METRICS + c], PS_CELL);
 	for (size_t c = 0; c < PS_COLUMNS; c++)
-		term_sanitize(row->cells[c], strlen(row->cells[c]));
+		text_clean(row->cells[c], strlen(row->cells[c]));
 }
 
 static const char *ps_title(size_t column)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/data_dir.h"
 #include "cli/json_pair.h"
 #include "cli/options.h"
@@ -73,8 +74,8 @@ static int services_print_row(const struct services *s, const struct store_strea
 		return r;
 	memcpy(service, stream->service, sizeof(service));
 	memcpy(type, stream->type, sizeof(type));
-	term_sanitize(service, strlen(service));
-	term_sanitize(type, strlen(type));
+	text_clean(service, strlen(service));
+	text_clean(type, strlen(type));
 	if (!isnan(value) && fabs(value) < 9e18)
 		(void)units_label(label, llround(value), unit ? unit + 1 : "", "auto");
 	services_time(last, stream->last_ns);

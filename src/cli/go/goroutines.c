@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/term.h"
 
 #define VIEW_MAX_ROWS ((size_t)1 << 24)
@@ -196,7 +197,7 @@ int goroutines_put_text(struct view text, struct buf *out)
 	int r = buf_append(out, text.data, text.len);
 
 	if (r == 0)
-		term_sanitize((char *)out->data + at, text.len);
+		text_clean((char *)out->data + at, text.len);
 	return r;
 }
 

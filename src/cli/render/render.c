@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/render/units.h"
 #include "cli/term.h"
 
@@ -17,8 +18,8 @@ void render_init(struct render *r, struct profile *p, size_t type)
 	*r = (struct render){.profile = p, .type = type};
 	(void)snprintf(r->type_name, sizeof(r->type_name), "%s", profile_cstring(p, t->type));
 	(void)snprintf(r->unit, sizeof(r->unit), "%s", profile_cstring(p, t->unit));
-	term_sanitize(r->type_name, strlen(r->type_name));
-	term_sanitize(r->unit, strlen(r->unit));
+	text_clean(r->type_name, strlen(r->type_name));
+	text_clean(r->unit, strlen(r->unit));
 }
 
 int render_name(const struct render *r, uint32_t name, struct buf *out)
@@ -28,7 +29,7 @@ int render_name(const struct render *r, uint32_t name, struct buf *out)
 	int k = buf_append(out, v.data, v.len);
 
 	if (k == 0)
-		term_sanitize((char *)out->data + at, v.len);
+		text_clean((char *)out->data + at, v.len);
 	return k;
 }
 
@@ -88,7 +89,7 @@ static int render_header_origin(const struct render *r, struct buf *out)
 			if (k == 0)
 				k = buf_printf(out, "%s\n", slash ? slash + 1 : file);
 			if (k == 0)
-				term_sanitize((char *)out->data + at, out->len - at - 1);
+				text_clean((char *)out->data + at, out->len - at - 1);
 		}
 		if (k == 0 && m->build_id)
 			k = render_header_text(r, "Build ID: ", m->build_id, out);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "cli/term.h"
 #include "profile/pprof.h"
 
@@ -204,7 +205,7 @@ static int report_drain_clean(void *arg, struct view bytes)
 		uint8_t *newline = memchr(text + at, '\n', bytes.len - at);
 		size_t end = newline ? (size_t)(newline - text) : bytes.len;
 
-		term_sanitize((char *)text + at, end - at);
+		text_clean((char *)text + at, end - at);
 		at = end + 1;
 	}
 	return report_drain(arg, bytes);

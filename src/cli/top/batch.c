@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/json_pair.h"
 #include "cli/render/report.h"
 #include "cli/term.h"
@@ -132,7 +133,7 @@ static int text_foot(const struct top_batch *b, const struct top_refresh *refres
 	}
 	for (size_t i = 0; r == 0 && top_describe_status(refresh->status, i, text, sizeof(text));
 	     i++) {
-		term_sanitize(text, strlen(text));
+		text_clean(text, strlen(text));
 		r = buf_printf(out, "# %s\n", text);
 	}
 	return r;

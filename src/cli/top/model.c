@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/sum.h"
+#include "base/text.h"
 #include "cli/term.h"
 #include "cli/top/readings.h"
 #include "profile/frames.h"
@@ -75,7 +76,7 @@ static int model_name(struct top_model *m, struct view name, uint32_t *ret_id)
 
 	if (len)
 		memcpy(clean, name.data, len);
-	term_sanitize(clean, len);
+	text_clean(clean, len);
 	return intern_add(&m->names, view_of(clean, len), ret_id);
 }
 
@@ -213,7 +214,7 @@ static int model_process(struct top_model *m, const struct top_subject *who,
 	}
 	r = model_name(m, view_str(who->service), &p->service);
 	(void)snprintf(p->name, sizeof(p->name), "%.*s", (int)sizeof(p->name) - 1, who->name);
-	term_sanitize(p->name, strlen(p->name));
+	text_clean(p->name, strlen(p->name));
 	*ret_process = p;
 	return r;
 }

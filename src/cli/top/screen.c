@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/term.h"
 #include "cli/top/ui.h"
 
@@ -286,7 +287,7 @@ static int put_status(const struct top_ui *ui, const struct layout *l, size_t li
 	for (size_t i = 0; top_describe_status(&ui->status, i, sentence, sizeof(sentence)); i++) {
 		size_t used = buf_cstr(&text) ? term_cells(buf_cstr(&text)) : 0;
 
-		term_sanitize(sentence, strlen(sentence));
+		text_clean(sentence, strlen(sentence));
 		if (used && lines > 1 && used + 3 + strlen(sentence) > l->columns) {
 			r = put_line(l, out, buf_cstr(&text));
 			buf_clear(&text);

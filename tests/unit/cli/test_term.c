@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/ps/list.h"
 
 static void control_characters_become_question_marks(void **state)
@@ -19,7 +20,7 @@ static void control_characters_become_question_marks(void **state)
 	char text[] = "main.\033[31mred\r\n\x7f\302\233x";
 
 	(void)state;
-	term_sanitize(text, strlen(text));
+	text_clean(text, strlen(text));
 	assert_string_equal(text, "main.?[31mred?????x");
 }
 
@@ -30,7 +31,7 @@ static void other_letters_stay_as_they_are(void **state)
 
 	(void)state;
 	memcpy(copy, text, sizeof(text));
-	term_sanitize(text, strlen(text));
+	text_clean(text, strlen(text));
 	assert_string_equal(text, copy);
 }
 
@@ -40,7 +41,7 @@ static void a_cut_letter_at_the_end_is_no_overrun(void **state)
 
 	(void)state;
 	assert_non_null(text);
-	term_sanitize(text, 2);
+	text_clean(text, 2);
 	assert_string_equal(text, "x\302");
 	free(text);
 }

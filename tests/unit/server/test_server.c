@@ -422,6 +422,9 @@ static void only_our_host_is_served(void **state)
 	static const char *const requests[] = {
 		"GET /api/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\nConnection: "
+		"close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 		"GET /metrics HTTP/1.0\r\n\r\n",
 	};
 	_cleanup_(buf_release) struct buf answer = {0};
