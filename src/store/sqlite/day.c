@@ -2,6 +2,7 @@
 #include "store/sqlite/day.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -203,11 +204,27 @@ static bool day_is_frozen(const struct store_day *d, const char *dir)
 	       access(log, F_OK) < 0;
 }
 
+/*
+ * What a machine does is its owner's affair. SQLite gives its other files the mode of this one. One
+ * that exists is not opened: closing it would release the locks that SQLite has on it.
+ */
+static void day_keep_private(const struct store_day *d)
+{
+	int fd = open(d->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	else
+		(void)chmod(d->path, 0600);
+}
+
 static int day_connect(struct store_day *d, const char *dir, int flags)
 {
 	char uri[3 * sizeof(d->path) + 32] = "file:";
 	size_t len = strlen(uri);
 
+	if (flags & SQLITE_OPEN_CREATE)
+		day_keep_private(d);
 	if (flags & SQLITE_OPEN_CREATE || !day_is_frozen(d, dir))
 		return sqlite3_open_v2(d->path, &d->db, flags, NULL);
 	for (const char *p = d->path; *p; p++)

@@ -430,7 +430,7 @@ static void only_our_host_is_served(void **state)
 	_cleanup_(buf_release) struct buf answer = {0};
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		talk(requests[i], strlen(requests[i]), &answer);
 		assert_int_equal(status_of(&answer), 403);
 		assert_non_null(strstr(buf_cstr(&answer), "Host header"));

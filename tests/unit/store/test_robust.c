@@ -648,6 +648,27 @@ static void store_without_a_note_of_the_clock_goes_by_its_newest_day(void **stat
 	rig_release(&rig);
 }
 
+static void files_are_private_whatever_the_umask(void **state)
+{
+	mode_t before = umask(0);
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	run_in(rig.dir, "ls *.db *.db-wal && ! find . -type f -perm /077 | grep db");
+	/* One of an earlier version. */
+	store_close(rig.store);
+	run_in(rig.dir, "chmod 0644 *.db");
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns + SEC_NS, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	run_in(rig.dir, "! find . -type f -perm /077 | grep db");
+	(void)umask(before);
+	rig_release(&rig);
+}
+
 static void old_days_are_dropped_by_size_but_never_today(void **state)
 {
 	struct store_status status;
@@ -832,6 +853,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_file_of_today_is_replaced_by_the_writer),
 		cmocka_unit_test(times_far_from_now_are_refused_and_counted),
 		cmocka_unit_test(old_days_are_dropped_by_age),
+		cmocka_unit_test(files_are_private_whatever_the_umask),
 		cmocka_unit_test(clock_that_jumps_ahead_makes_nothing_old_before_a_day_confirms_it),
 		cmocka_unit_test(clock_that_jumps_ahead_and_back_has_changed_nothing),
 		cmocka_unit_test(store_without_a_note_of_the_clock_goes_by_its_newest_day),
