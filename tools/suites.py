@@ -32,6 +32,7 @@ ORACLE = {
     "force": ["golang"],
     "goroutines": ["golang"],
     "heap": ["golang"],
+    "hostile": ["server"],
     "java": ["server"],
     "java_attach": ["java"],
     "java_cpu": ["cpu", "java", "agent"],
@@ -47,7 +48,7 @@ ORACLE = {
     "unwind": ["cpu"],
 }
 # These judge how soon something happens: nothing runs beside them.
-ALONE = ("oracle/oom",)
+ALONE = ("oracle/hostile", "oracle/oom")
 # These ask every JVM of the machine, or look whether anybody does: one at a time.
 JAVA = ("oracle/java", "oracle/java_attach", "oracle/java_cpu", "oracle/java_collectors")
 

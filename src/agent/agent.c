@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "features/probe.h"
 #include "golang/rates/journal.h"
+#include "proc/aide/aides.h"
 
 /* How long sinks may take to write their records at the end. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
@@ -371,10 +372,15 @@ static uint64_t own_rss_bytes(void)
 
 void agent_health(struct agent *a, struct agent_health *ret_health)
 {
+	struct proc_aides_status aides;
+
 	(void)pthread_mutex_lock(&a->lock);
 	*ret_health = a->health;
 	(void)pthread_mutex_unlock(&a->lock);
-	ret_health->cpu_ns = clock_cpu_ns();
+	proc_aides_status(&aides);
+	ret_health->cpu_ns = clock_cpu_ns() + aides.cpu_ns;
+	ret_health->hung_reads = aides.lost;
+	ret_health->refused_reads = aides.refused;
 	ret_health->rss_bytes = own_rss_bytes();
 }
 

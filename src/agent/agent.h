@@ -91,12 +91,14 @@ void agent_targets_release(struct agent_targets *targets);
 struct agent_health {
 	int64_t started_ns;
 	uint64_t intervals;
-	uint64_t cpu_ns; /* of the whole process */
+	uint64_t cpu_ns; /* of the whole process and its aides */
 	uint64_t rss_bytes;
 	uint64_t targets;
 	uint64_t profiled;
 	uint64_t collections;
 	uint64_t failures;
+	uint64_t hung_reads;	/* aides that hang now */
+	uint64_t refused_reads; /* because too many hang for the same user */
 	uint64_t lost_records;
 	uint64_t write_failures;
 	uint64_t records_dropped;  /* by sinks that could not keep up */

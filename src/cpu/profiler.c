@@ -11,12 +11,14 @@
 #include "base/clock.h"
 #include "cpu/builder.h"
 #include "cpu/symbols/symbolizer.h"
+#include "proc/aide/aides.h"
 #include "proc/text.h"
 
 /* How often the kernel's tables are drained, and names looked up. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
 #define PROFILER_MAX_PROCESSES 8192
 #define PROFILER_NICE (-10)
+#define PROFILER_PATIENCE_NS (200 * NS_PER_MS)
 
 /* A process sampled in this interval or the previous one. */
 struct cpu_tracked {
@@ -143,6 +145,8 @@ static int drain(struct cpu_profiler *p, struct err *err)
 void cpu_profiler_hurry(void)
 {
 	(void)setpriority(PRIO_PROCESS, 0, PROFILER_NICE);
+	/* Samples wait in ring buffers meanwhile. */
+	proc_aides_set_patience(PROFILER_PATIENCE_NS);
 }
 
 /* Looks names up now, to have them cached for the drain. */

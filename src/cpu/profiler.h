@@ -46,8 +46,9 @@ void cpu_profiler_close(struct cpu_profiler *profiler); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_profiler, cpu_profiler_close)
 
 /*
- * Raises the priority of the polling thread, if permitted: on a machine short of CPU, most
- * processes would be known only after their first samples, whose stacks would then be incomplete.
+ * For the polling thread: raises its priority, if permitted, and lets it wait for no process for
+ * long. On a machine short of CPU, most processes would be known only after their first samples,
+ * whose stacks would then be incomplete.
  */
 void cpu_profiler_hurry(void);
 

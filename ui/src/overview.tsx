@@ -271,6 +271,7 @@ export function HealthLine({ health }: { health: Health }) {
   if (h.store.clock_ahead_ms) troubles.push(`The clock jumped ahead by ${span(h.store.clock_ahead_ms)}: old days are kept until 24 h confirm it.`);
   const losses: [number, string][] = [
     [h.failures, 'failed collections'],
+    [h.hung_reads, 'reads that hang'],
     [h.lost_records, 'lost records'],
     [h.cpu_samples_lost, 'lost CPU samples'],
     [h.write_failures, 'failed writes'],

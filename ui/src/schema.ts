@@ -59,6 +59,8 @@ export interface Health {
   profiled: number;
   collections: number;
   failures: number;
+  hung_reads: number;
+  refused_reads: number;
   lost_records: number;
   write_failures: number;
   cpu_samples: number;

@@ -14,15 +14,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cpu/profiler.h"
-#include "proc/aide/aides.h"
 
 /* How long the sampler may take to notice the end of an interval. */
 #define CPU_POLL_MS 250
 /* Requests without an answer before it counts as stuck. */
 #define CPU_STUCK_ASKS 3
 #define CPU_STOP_SECONDS 3
-/* How long the sampler waits for a process whose memory it reads. */
-#define CPU_PATIENCE_NS (200 * NS_PER_MS)
 
 struct agent_cpu {
 	struct agent_cpu_config config;
@@ -167,8 +164,6 @@ static void *cpu_loop(void *arg)
 	bool stopping = false, abandoned;
 
 	cpu_profiler_hurry();
-	/* Samples wait in ring buffers meanwhile. */
-	proc_aides_set_patience(CPU_PATIENCE_NS);
 	(void)pthread_mutex_lock(&c->lock);
 	c->tid = gettid();
 	(void)pthread_mutex_unlock(&c->lock);

@@ -396,7 +396,9 @@ static int cpu_run(const struct cli_args *args)
 
 	if (r < 0)
 		return cli_fail_usage("cpu", &err);
-	r = cpu_sample(&q, &err);
+	r = cli_begin_many(&err);
+	if (r == 0)
+		r = cpu_sample(&q, &err);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

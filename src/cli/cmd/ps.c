@@ -364,10 +364,13 @@ static int ps_run(const struct cli_args *args)
 
 	if (ps_parse_pids(args, pids, &err) < 0)
 		return cli_fail_usage("ps", &err);
-	if (args->values[PS_CORE])
+	if (args->values[PS_CORE]) {
 		r = ps_list_core(args->values[PS_CORE], args->values[PS_EXE], &list, &err);
-	else
-		r = ps_list_read(&options, &list, &err);
+	} else {
+		r = cli_begin_many(&err);
+		if (r == 0)
+			r = ps_list_read(&options, &list, &err);
+	}
 	if (r < 0)
 		return cli_fail(r, &err);
 	if (args->values[PS_JSON])

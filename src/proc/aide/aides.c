@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/aide/account.h"
 #include "proc/aide/serve.h"
 #include "proc/aide/wire.h"
 #include "proc/status.h"
@@ -34,13 +36,15 @@ _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 /* To fork. The spawner touches no target; only a starved machine takes long. */
 #define AIDES_SPAWN_MS 10000
 #define AIDES_IDLE_MAX 4
-#define AIDES_FILES ((uid_t)-2) /* no user has that number */
+#define AIDES_NOBODY ((uid_t)-2) /* no user has that number */
+#define AIDES_FDS_MAX 65536
 
 struct aide {
 	struct aide *next;
 	int sock;
 	int pidfd;
 	struct proc_aide_shared *shared;
+	uint64_t cpu_ns; /* as of its last answer */
 };
 
 struct lost {
@@ -58,7 +62,11 @@ static struct {
 	struct lost lost[PROC_AIDES_LOST_MAX];
 	size_t n_lost;
 	uint64_t refused;
+	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
+
+/* Whom reading a file that an aide has opened is charged to, by descriptor. */
+static _Atomic uid_t aides_charged[AIDES_FDS_MAX];
 
 static _Thread_local uint64_t patience_ns = AIDES_PATIENCE_NS;
 
@@ -285,6 +293,8 @@ static int aide_ask(struct aide *a, uid_t uid, const struct proc_aide_request *r
 		aide_leave(a, uid);
 		return -EPIPE;
 	}
+	aides.cpu_ns += ret_answer->cpu_ns - a->cpu_ns;
+	a->cpu_ns = ret_answer->cpu_ns;
 	return 0;
 }
 
@@ -295,7 +305,10 @@ int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target)
 
 	if (r < 0)
 		return r;
-	*ret_target = (struct proc_aides_target){.pid = pid, .uid = status.uid};
+	*ret_target = (struct proc_aides_target){
+		.pid = pid,
+		.uid = proc_aide_account(pid, status.uid),
+	};
 	return 0;
 }
 
@@ -422,6 +435,8 @@ static int aide_open(struct aide *a, uid_t uid, const struct proc_aide_request *
 		return answer.code;
 	if (fd < 0)
 		return -EMFILE; /* received, but there was no room for it */
+	if (fd < AIDES_FDS_MAX)
+		atomic_store(&aides_charged[fd], uid);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -465,12 +480,12 @@ int proc_aides_open_named(const struct proc_aides_target *target, const char *di
 	return aide_open(a, target->uid, &request, ret_fd);
 }
 
-/* Whose files these are cannot be told: all are charged to one account. */
 static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
 {
-	const struct proc_aides_target files = {.uid = AIDES_FILES};
+	const struct proc_aides_target owner = {
+		.uid = fd < AIDES_FDS_MAX ? atomic_load(&aides_charged[fd]) : AIDES_NOBODY};
 
-	return proc_aides_pread(&files, fd, dst, len, off);
+	return proc_aides_pread(&owner, fd, dst, len, off);
 }
 
 void proc_aides_set_patience(uint64_t ns)
@@ -488,7 +503,11 @@ void proc_aides_status(struct proc_aides_status *ret_status)
 	(void)pthread_mutex_lock(&aides.lock);
 	lost_forget();
 	*ret_status = (struct proc_aides_status){
-		.aides = aides.n_aides, .lost = aides.n_lost, .refused = aides.refused};
+		.aides = aides.n_aides,
+		.lost = aides.n_lost,
+		.refused = aides.refused,
+		.cpu_ns = aides.cpu_ns,
+	};
 	(void)pthread_mutex_unlock(&aides.lock);
 }
 

@@ -36,7 +36,7 @@ void proc_aides_set_patience(uint64_t ns);
 /* A process, and whom its aides are charged to. */
 struct proc_aides_target {
 	pid_t pid;
-	uid_t uid;
+	uid_t uid; /* who answers for it */
 };
 
 /* -ESRCH if it has exited. */
@@ -69,5 +69,6 @@ struct proc_aides_status {
 	size_t aides; /* alive and well */
 	size_t lost;  /* hang */
 	uint64_t refused;
+	uint64_t cpu_ns; /* used by all of them, ever */
 };
 void proc_aides_status(struct proc_aides_status *ret_status);

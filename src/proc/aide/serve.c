@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "proc/file.h"
 #include "proc/named.h"
@@ -195,6 +196,7 @@ void proc_aide_serve(int sock, struct proc_aide_shared *shared)
 			return;
 		s.answer.code = request.op < ARRAY_SIZE(serve_ops) ? serve_ops[request.op].run(&s)
 								   : -ENOSYS;
+		s.answer.cpu_ns = clock_cpu_ns();
 		if (proc_aide_send(sock, &s.answer, sizeof(s.answer), s.answer_fd) < 0)
 			return;
 		closep(&s.fd);

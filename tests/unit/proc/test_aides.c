@@ -20,6 +20,7 @@
 #include "child.h"
 #include "proc/mem.h"
 #include "proc/named.h"
+#include "proc/status.h"
 #include "run.h"
 
 #define PAGE ((size_t)4096)
@@ -191,6 +192,55 @@ static void threads_have_aides_of_their_own(void **state)
 	child_end(&c);
 }
 
+/* Root gives the parent's namespace ids from 100000 on, once that exists. */
+static void map_ids_of_parent(int told)
+{
+	static const char text[] = "0 100000 10";
+	char path[64], byte;
+	int fd;
+
+	if (read(told, &byte, 1) != 1)
+		_exit(1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)getppid());
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	_exit(fd < 0 || write(fd, text, sizeof(text) - 1) < 0);
+}
+
+/* As who may use ids that were given to them (subuid(5)). */
+static void take_another_id(void)
+{
+	int tell[2], status;
+	pid_t helper;
+
+	if (pipe(tell) < 0)
+		_exit(77);
+	helper = fork();
+	if (helper == 0)
+		map_ids_of_parent(tell[0]);
+	if (setresuid(1234, 1234, 1234) < 0 || unshare(CLONE_NEWUSER) < 0 ||
+	    write(tell[1], "", 1) != 1 || waitpid(helper, &status, 0) != helper || status != 0 ||
+	    setresuid(3, 3, 3) < 0)
+		_exit(77);
+}
+
+static void many_ids_of_one_user_are_one_account(void **state)
+{
+	struct child c = child_start(take_another_id, child_nothing);
+	struct child own = child_start(child_nothing, child_nothing);
+	struct proc_aides_target target;
+	struct proc_status its;
+
+	(void)state;
+	assert_int_equal(proc_status_read(c.pid, &its, NULL), 0);
+	assert_int_equal(its.uid, 100003);
+	assert_int_equal(proc_aides_find(c.pid, &target), 0);
+	assert_int_equal(target.uid, 1234);
+	assert_int_equal(proc_aides_find(own.pid, &target), 0);
+	assert_int_equal(target.uid, getuid());
+	child_end(&c);
+	child_end(&own);
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 static void make_file(const char *name, uid_t uid, mode_t mode, const char *text)
@@ -307,6 +357,7 @@ int main(void)
 		WITH_AIDES(aides_read_memory_and_mappings),
 		WITH_AIDES(target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few),
 		WITH_AIDES(threads_have_aides_of_their_own),
+		WITH_AIDES(many_ids_of_one_user_are_one_account),
 		WITH_AIDES(names_are_opened_with_the_targets_rights),
 		WITH_AIDES(rights_return),
 	};
