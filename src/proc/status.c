@@ -50,6 +50,7 @@ static int status_owner(const char *text, struct proc_status *s)
 		return -EBADMSG;
 	s->uid = (uid_t)uids[0];
 	s->euid = (uid_t)uids[1];
+	s->suid = (uid_t)uids[2];
 	s->fsuid = (uid_t)uids[3];
 	s->egid = (gid_t)gids[1];
 	s->fsgid = (gid_t)gids[3];
