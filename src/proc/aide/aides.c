@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/aide/account.h"
+#include "proc/aide/budget.h"
 #include "proc/aide/serve.h"
 #include "proc/aide/wire.h"
 #include "proc/status.h"
@@ -47,11 +48,6 @@ struct aide {
 	uint64_t cpu_ns; /* as of its last answer */
 };
 
-struct lost {
-	int pidfd;
-	uid_t uid;
-};
-
 static struct {
 	pthread_mutex_t lock;
 	bool on;
@@ -59,8 +55,7 @@ static struct {
 	struct aide *idle;
 	size_t n_idle;
 	size_t n_aides;
-	struct lost lost[PROC_AIDES_LOST_MAX];
-	size_t n_lost;
+	struct proc_aide_budget budget;
 	uint64_t refused;
 	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
@@ -205,36 +200,12 @@ static int aide_new(struct aide **ret_aide)
 	return 0;
 }
 
-/* Those that answered after all have ended by the signal. With the lock held. */
-static void lost_forget(void)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < aides.n_lost; i++) {
-		if (readable(aides.lost[i].pidfd, 0))
-			close(aides.lost[i].pidfd);
-		else
-			aides.lost[len++] = aides.lost[i];
-	}
-	aides.n_lost = len;
-}
-
-static bool may_ask(uid_t uid)
-{
-	size_t its = 0;
-
-	lost_forget();
-	for (size_t i = 0; i < aides.n_lost; i++)
-		its += aides.lost[i].uid == uid;
-	return its < PROC_AIDES_LOST_PER_USER && aides.n_lost < PROC_AIDES_LOST_MAX;
-}
-
 static int aide_take(uid_t uid, struct aide **ret_aide)
 {
 	int r = 0;
 
 	(void)pthread_mutex_lock(&aides.lock);
-	if (!may_ask(uid)) {
+	if (!proc_aide_budget_allows(&aides.budget, uid)) {
 		aides.refused++;
 		r = -EBUSY;
 	} else if (aides.idle) {
@@ -248,9 +219,11 @@ static int aide_take(uid_t uid, struct aide **ret_aide)
 	return r;
 }
 
-static void aide_give_back(struct aide *a)
+static void aide_give_back(struct aide *a, uid_t uid, const struct proc_aide_answer *answer)
 {
 	(void)pthread_mutex_lock(&aides.lock);
+	if (answer->asleep_ns)
+		proc_aide_budget_waited(&aides.budget, uid, answer->asleep_ns);
 	if (aides.n_idle < AIDES_IDLE_MAX) {
 		a->next = aides.idle;
 		aides.idle = a;
@@ -269,9 +242,7 @@ static void aide_leave(struct aide *a, uid_t uid)
 	(void)syscall(SYS_pidfd_send_signal, a->pidfd, SIGKILL, NULL, 0);
 	(void)pthread_mutex_lock(&aides.lock);
 	aides.n_aides--;
-	lost_forget();
-	if (aides.n_lost < PROC_AIDES_LOST_MAX)
-		aides.lost[aides.n_lost++] = (struct lost){TAKE_FD(a->pidfd), uid};
+	proc_aide_budget_lost_take(&aides.budget, uid, TAKE_FD(a->pidfd));
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
 }
@@ -343,7 +314,7 @@ ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
 		memcpy(local[i].iov_base, a->shared->data + at, len);
 		at += len;
 	}
-	aide_give_back(a);
+	aide_give_back(a, target->uid, &answer);
 	if (answer.gone)
 		return -ESRCH;
 	return answer.code < 0 ? answer.code : (ssize_t)at;
@@ -369,7 +340,7 @@ ssize_t proc_aides_pread(const struct proc_aides_target *target, int fd, void *d
 		answer.bytes = MIN(answer.bytes, len);
 		memcpy(dst, a->shared->data, answer.bytes);
 	}
-	aide_give_back(a);
+	aide_give_back(a, target->uid, &answer);
 	return answer.code < 0 ? answer.code : (ssize_t)answer.bytes;
 }
 
@@ -402,7 +373,7 @@ static int aides_read_file(const struct proc_aides_target *target, const char *n
 		return r;
 	if (answer.code == 0 || answer.code == -E2BIG)
 		r = contents_take(a, &answer, fd, text);
-	aide_give_back(a);
+	aide_give_back(a, target->uid, &answer);
 	return r < 0 ? r : answer.code;
 }
 
@@ -430,7 +401,7 @@ static int aide_open(struct aide *a, uid_t uid, const struct proc_aide_request *
 
 	if (r < 0)
 		return r;
-	aide_give_back(a);
+	aide_give_back(a, uid, &answer);
 	if (answer.code < 0)
 		return answer.code;
 	if (fd < 0)
@@ -501,10 +472,9 @@ bool proc_aides_are_on(void)
 void proc_aides_status(struct proc_aides_status *ret_status)
 {
 	(void)pthread_mutex_lock(&aides.lock);
-	lost_forget();
 	*ret_status = (struct proc_aides_status){
 		.aides = aides.n_aides,
-		.lost = aides.n_lost,
+		.lost = proc_aide_budget_n_lost(&aides.budget),
 		.refused = aides.refused,
 		.cpu_ns = aides.cpu_ns,
 	};
@@ -549,10 +519,9 @@ void proc_aides_stop(void)
 		next = a->next;
 		aide_free(a);
 	}
-	for (size_t i = 0; i < aides.n_lost; i++)
-		close(aides.lost[i].pidfd);
+	proc_aide_budget_release(&aides.budget);
 	closep(&aides.spawner);
 	aides.spawner = -1;
 	aides.idle = NULL;
-	aides.n_idle = aides.n_aides = aides.n_lost = 0;
+	aides.n_idle = aides.n_aides = 0;
 }

@@ -21,6 +21,7 @@
 #include "proc/file.h"
 #include "proc/named.h"
 
+#define SERVE_SLOW_NS (20 * NS_PER_MS)
 #define XFS_MAGIC 0x58465342
 #define ZFS_MAGIC 0x2fc12fc1
 
@@ -175,6 +176,30 @@ static int serve_open_named(struct serve *s)
 	return r < 0 ? r : serve_file(s, fd);
 }
 
+/* How long this process has waited for a CPU; 0 if the kernel does not count it. */
+static uint64_t serve_queued_ns(void)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(256);
+	unsigned long long ran, queued;
+	const char *s = NULL;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/schedstat", &text, NULL) == 0)
+		s = buf_cstr(&text);
+	return s && sscanf(s, "%llu %llu", &ran, &queued) == 2 ? queued : 0;
+}
+
+/* Of what took so long; queued_ns is kept from one time to the next. */
+static uint64_t serve_asleep_ns(uint64_t took_ns, uint64_t cpu_ns, uint64_t *queued_ns)
+{
+	uint64_t before = *queued_ns, awake;
+
+	if (took_ns < SERVE_SLOW_NS)
+		return 0;
+	*queued_ns = serve_queued_ns();
+	awake = cpu_ns + (*queued_ns - before);
+	return took_ns > awake ? took_ns - awake : 0;
+}
+
 static const struct {
 	int (*run)(struct serve *s);
 } serve_ops[] = {
@@ -188,15 +213,21 @@ static const struct {
 void proc_aide_serve(int sock, struct proc_aide_shared *shared)
 {
 	struct proc_aide_request request;
+	uint64_t queued_ns = 0;
 
 	for (;;) {
 		struct serve s = {.request = &request, .shared = shared, .answer_fd = -1};
+		uint64_t began_ns, cpu_ns;
 
 		if (proc_aide_receive(sock, &request, sizeof(request), &s.fd) != sizeof(request))
 			return;
+		began_ns = clock_mono_ns();
+		cpu_ns = clock_cpu_ns();
 		s.answer.code = request.op < ARRAY_SIZE(serve_ops) ? serve_ops[request.op].run(&s)
 								   : -ENOSYS;
 		s.answer.cpu_ns = clock_cpu_ns();
+		s.answer.asleep_ns = serve_asleep_ns(clock_mono_ns() - began_ns,
+						     s.answer.cpu_ns - cpu_ns, &queued_ns);
 		if (proc_aide_send(sock, &s.answer, sizeof(s.answer), s.answer_fd) < 0)
 			return;
 		closep(&s.fd);

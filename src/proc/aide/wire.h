@@ -34,7 +34,8 @@ struct proc_aide_answer {
 	int32_t code;  /* 0 or -errno */
 	uint32_t gone; /* reads: the address space of the descriptor is gone */
 	uint64_t bytes;
-	uint64_t cpu_ns; /* used by the aide since its start */
+	uint64_t cpu_ns;    /* used by the aide since its start */
+	uint64_t asleep_ns; /* while it did this: waiting for the target, not for a CPU */
 };
 
 struct proc_aide_shared {

@@ -1,0 +1,44 @@
+/*
+ * src/proc/aide/budget.h: how much waiting each user may cost us; private to this folder.
+ *
+ * A user has at most a few aides that hang. And whoever answers slowly may make us wait for some
+ * seconds, then for a small part of the time; root is exempt, who can do worse anyway. Callers hold
+ * a lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/aide/aides.h"
+
+#define PROC_AIDE_SLOW_MAX 64 /* users */
+
+struct proc_aide_lost {
+	int pidfd;
+	uid_t uid;
+};
+
+struct proc_aide_slow {
+	uid_t uid;
+	uint64_t debt_ns; /* as of then: time that we have waited, less what was forgiven */
+	uint64_t as_of_ns;
+};
+
+struct proc_aide_budget {
+	struct proc_aide_lost lost[PROC_AIDES_LOST_MAX];
+	size_t n_lost;
+	struct proc_aide_slow slow[PROC_AIDE_SLOW_MAX];
+};
+
+void proc_aide_budget_release(struct proc_aide_budget *budget);
+
+/* Whether to ask the processes of this user for more. */
+bool proc_aide_budget_allows(struct proc_aide_budget *budget, uid_t uid);
+/* One hangs; its pidfd. */
+void proc_aide_budget_lost_take(struct proc_aide_budget *budget, uid_t uid, int pidfd);
+/* One has slept so long for an answer. */
+void proc_aide_budget_waited(struct proc_aide_budget *budget, uid_t uid, uint64_t ns);
+size_t proc_aide_budget_n_lost(struct proc_aide_budget *budget);
