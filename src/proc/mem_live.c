@@ -50,11 +50,12 @@ static struct mem_live *live_of(struct proc_mem *mem)
 /* Address 0 is never mapped, so this touches no page of the target. */
 static bool live_same_space(const struct mem_live *l)
 {
+	struct proc_aides_target target = l->target;
 	char byte;
 	ssize_t n;
 
 	if (proc_aides_are_on())
-		return proc_aides_pread(&l->target, l->fd, &byte, 1, 0) != 0;
+		return proc_aides_pread(&target, l->fd, &byte, 1, 0) != 0;
 	do
 		n = pread(l->fd, &byte, 1, 0);
 	while (n < 0 && errno == EINTR);

@@ -60,8 +60,8 @@ static struct {
 	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
 
-/* Whom reading a file that an aide has opened is charged to, by descriptor. */
-static _Atomic uid_t aides_charged[AIDES_FDS_MAX];
+/* For whom an aide has opened a file, by descriptor: the pid, then the user. */
+static _Atomic uint64_t aides_opened_for[AIDES_FDS_MAX];
 
 static _Thread_local uint64_t patience_ns = AIDES_PATIENCE_NS;
 
@@ -80,10 +80,18 @@ static void aide_settle(const char *name)
 	(void)prctl(PR_SET_NAME, name);
 }
 
-/* Keeps one descriptor, as number 3, and the three standard ones. */
+/*
+ * Keeps one descriptor, as number 3. The standard ones lead nowhere: whoever reads sonde's output
+ * until its end must not wait for an aide that hangs.
+ */
 static int keep_only(int fd)
 {
-	if (fd != 3 && dup3(fd, 3, O_CLOEXEC) < 0)
+	int kept = fcntl(fd, F_DUPFD_CLOEXEC, 4), nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int standard = 0; standard < 3; standard++)
+		if (kept < 0 || nowhere < 0 || dup2(nowhere, standard) < 0)
+			return -1;
+	if (dup3(kept, 3, O_CLOEXEC) < 0)
 		return -1;
 	return syscall(SYS_close_range, 4U, ~0U, 0) < 0 ? -1 : 3;
 }
@@ -120,6 +128,20 @@ static void spawner_run(int sock)
 }
 
 /* --- our side -------------------------------------------------------------------------------- */
+
+int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target)
+{
+	struct proc_status status;
+	int r = proc_status_read(pid, &status, NULL);
+
+	if (r < 0)
+		return r;
+	*ret_target = (struct proc_aides_target){
+		.pid = pid,
+		.uid = proc_aide_account(pid, status.uid),
+	};
+	return 0;
+}
 
 static void aide_free(struct aide *a)
 {
@@ -200,12 +222,12 @@ static int aide_new(struct aide **ret_aide)
 	return 0;
 }
 
-static int aide_take(uid_t uid, struct aide **ret_aide)
+static int aide_take(const struct proc_aides_target *target, struct aide **ret_aide)
 {
 	int r = 0;
 
 	(void)pthread_mutex_lock(&aides.lock);
-	if (!proc_aide_budget_allows(&aides.budget, uid)) {
+	if (!proc_aide_budget_allows(&aides.budget, target)) {
 		aides.refused++;
 		r = -EBUSY;
 	} else if (aides.idle) {
@@ -219,11 +241,12 @@ static int aide_take(uid_t uid, struct aide **ret_aide)
 	return r;
 }
 
-static void aide_give_back(struct aide *a, uid_t uid, const struct proc_aide_answer *answer)
+static void aide_give_back(struct aide *a, const struct proc_aides_target *target,
+			   const struct proc_aide_answer *answer)
 {
 	(void)pthread_mutex_lock(&aides.lock);
 	if (answer->asleep_ns)
-		proc_aide_budget_waited(&aides.budget, uid, answer->asleep_ns);
+		proc_aide_budget_waited(&aides.budget, target->uid, answer->asleep_ns);
 	if (aides.n_idle < AIDES_IDLE_MAX) {
 		a->next = aides.idle;
 		aides.idle = a;
@@ -236,50 +259,38 @@ static void aide_give_back(struct aide *a, uid_t uid, const struct proc_aide_ans
 	aide_free(a);
 }
 
-/* It hangs, or is gone. */
-static void aide_leave(struct aide *a, uid_t uid)
+/* It hangs, or is gone. The process may have changed its user since. */
+static void aide_leave(struct aide *a, struct proc_aides_target *target)
 {
+	(void)proc_aides_find(target->pid, target);
 	(void)syscall(SYS_pidfd_send_signal, a->pidfd, SIGKILL, NULL, 0);
 	(void)pthread_mutex_lock(&aides.lock);
 	aides.n_aides--;
-	proc_aide_budget_lost_take(&aides.budget, uid, TAKE_FD(a->pidfd));
+	proc_aide_budget_lost_take(&aides.budget, target, TAKE_FD(a->pidfd));
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
 }
 
 /* The answer to what is in the shared memory; on failure the aide is gone. */
-static int aide_ask(struct aide *a, uid_t uid, const struct proc_aide_request *request, int fd,
+static int aide_ask(struct aide *a, struct proc_aides_target *target,
+		    const struct proc_aide_request *request, int fd,
 		    struct proc_aide_answer *ret_answer, int *ret_fd)
 {
 	int ms = (int)(patience_ns / NS_PER_MS);
 	int n = proc_aide_send(a->sock, request, sizeof(*request), fd);
 
 	if (n == sizeof(*request) && !readable(a->sock, ms)) {
-		aide_leave(a, uid);
+		aide_leave(a, target);
 		return -ETIMEDOUT;
 	}
 	if (n == sizeof(*request))
 		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
 	if (n != sizeof(*ret_answer)) {
-		aide_leave(a, uid);
+		aide_leave(a, target);
 		return -EPIPE;
 	}
 	aides.cpu_ns += ret_answer->cpu_ns - a->cpu_ns;
 	a->cpu_ns = ret_answer->cpu_ns;
-	return 0;
-}
-
-int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target)
-{
-	struct proc_status status;
-	int r = proc_status_read(pid, &status, NULL);
-
-	if (r < 0)
-		return r;
-	*ret_target = (struct proc_aides_target){
-		.pid = pid,
-		.uid = proc_aide_account(pid, status.uid),
-	};
 	return 0;
 }
 
@@ -289,14 +300,14 @@ static struct proc_aide_request request_for(enum proc_aide_op op,
 	return (struct proc_aide_request){.op = op, .pid = target->pid};
 }
 
-ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
-			 const struct iovec *local, const struct iovec *remote, size_t n)
+ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const struct iovec *local,
+			 const struct iovec *remote, size_t n)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_READ, target);
 	struct proc_aide_answer answer;
 	size_t at = 0;
 	struct aide *a;
-	int none, r = aide_take(target->uid, &a);
+	int none, r = aide_take(target, &a);
 
 	if (r < 0)
 		return r;
@@ -305,7 +316,7 @@ ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
 		a->shared->ranges[i].addr = (uintptr_t)remote[i].iov_base;
 		a->shared->ranges[i].len = remote[i].iov_len;
 	}
-	r = aide_ask(a, target->uid, &request, mem_fd, &answer, &none);
+	r = aide_ask(a, target, &request, mem_fd, &answer, &none);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < request.n_ranges && at < answer.bytes; i++) {
@@ -314,33 +325,33 @@ ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
 		memcpy(local[i].iov_base, a->shared->data + at, len);
 		at += len;
 	}
-	aide_give_back(a, target->uid, &answer);
+	aide_give_back(a, target, &answer);
 	if (answer.gone)
 		return -ESRCH;
 	return answer.code < 0 ? answer.code : (ssize_t)at;
 }
 
-ssize_t proc_aides_pread(const struct proc_aides_target *target, int fd, void *dst, size_t len,
+ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, size_t len,
 			 uint64_t off)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_PREAD, target);
 	struct proc_aide_answer answer;
 	struct aide *a;
-	int none, r = aide_take(target->uid, &a);
+	int none, r = aide_take(target, &a);
 
 	if (r < 0)
 		return r;
 	len = MIN(len, PROC_AIDE_DATA_BYTES);
 	a->shared->ranges[0].addr = off;
 	a->shared->ranges[0].len = len;
-	r = aide_ask(a, target->uid, &request, fd, &answer, &none);
+	r = aide_ask(a, target, &request, fd, &answer, &none);
 	if (r < 0)
 		return r;
 	if (answer.code == 0) {
 		answer.bytes = MIN(answer.bytes, len);
 		memcpy(dst, a->shared->data, answer.bytes);
 	}
-	aide_give_back(a, target->uid, &answer);
+	aide_give_back(a, target, &answer);
 	return answer.code < 0 ? answer.code : (ssize_t)answer.bytes;
 }
 
@@ -355,25 +366,24 @@ static int contents_take(const struct aide *a, const struct proc_aide_answer *an
 	return io_read_all(fd, text);
 }
 
-static int aides_read_file(const struct proc_aides_target *target, const char *name,
-			   struct buf *text)
+static int aides_read_file(struct proc_aides_target *target, const char *name, struct buf *text)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_PROC_FILE, target);
 	_cleanup_close_ int fd = -1;
 	struct proc_aide_answer answer;
 	struct aide *a;
-	int r = aide_take(target->uid, &a);
+	int r = aide_take(target, &a);
 
 	if (r < 0)
 		return r;
 	request.max = (text->max ? text->max : BUF_DEFAULT_MAX) - text->len;
 	(void)snprintf(a->shared->text, sizeof(a->shared->text), "%s", name);
-	r = aide_ask(a, target->uid, &request, -1, &answer, &fd);
+	r = aide_ask(a, target, &request, -1, &answer, &fd);
 	if (r < 0)
 		return r;
 	if (answer.code == 0 || answer.code == -E2BIG)
 		r = contents_take(a, &answer, fd, text);
-	aide_give_back(a, target->uid, &answer);
+	aide_give_back(a, target, &answer);
 	return r < 0 ? r : answer.code;
 }
 
@@ -392,27 +402,27 @@ int proc_aides_read(pid_t pid, const char *name, struct buf *text)
 }
 
 /* Asks for a descriptor, with the texts in place. */
-static int aide_open(struct aide *a, uid_t uid, const struct proc_aide_request *request,
-		     int *ret_fd)
+static int aide_open(struct aide *a, struct proc_aides_target *target,
+		     const struct proc_aide_request *request, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	struct proc_aide_answer answer;
-	int r = aide_ask(a, uid, request, -1, &answer, &fd);
+	int r = aide_ask(a, target, request, -1, &answer, &fd);
 
 	if (r < 0)
 		return r;
-	aide_give_back(a, uid, &answer);
+	aide_give_back(a, target, &answer);
 	if (answer.code < 0)
 		return answer.code;
 	if (fd < 0)
 		return -EMFILE; /* received, but there was no room for it */
 	if (fd < AIDES_FDS_MAX)
-		atomic_store(&aides_charged[fd], uid);
+		aides_opened_for[fd] = (uint64_t)target->pid << 32 | target->uid;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-int proc_aides_open_mapped(const struct proc_aides_target *target, const struct proc_map *map,
+int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_map *map,
 			   int *ret_fd)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_OPEN_MAPPED, target);
@@ -421,7 +431,7 @@ int proc_aides_open_mapped(const struct proc_aides_target *target, const struct 
 
 	if (strlen(map->path) >= PROC_AIDE_TEXT_BYTES)
 		return -ENAMETOOLONG;
-	r = aide_take(target->uid, &a);
+	r = aide_take(target, &a);
 	if (r < 0)
 		return r;
 	request.start = map->start;
@@ -430,10 +440,10 @@ int proc_aides_open_mapped(const struct proc_aides_target *target, const struct 
 	request.inode = map->inode;
 	request.map_flags = map->flags;
 	strcpy(a->shared->text, map->path);
-	return aide_open(a, target->uid, &request, ret_fd);
+	return aide_open(a, target, &request, ret_fd);
 }
 
-int proc_aides_open_named(const struct proc_aides_target *target, const char *dir, const char *name,
+int proc_aides_open_named(struct proc_aides_target *target, const char *dir, const char *name,
 			  int *ret_fd)
 {
 	const struct proc_aide_request request = request_for(PROC_AIDE_OPEN_NAMED, target);
@@ -443,18 +453,19 @@ int proc_aides_open_named(const struct proc_aides_target *target, const char *di
 
 	if (n + strlen(name) >= PROC_AIDE_TEXT_BYTES)
 		return -ENAMETOOLONG;
-	r = aide_take(target->uid, &a);
+	r = aide_take(target, &a);
 	if (r < 0)
 		return r;
 	strcpy(a->shared->text, dir);
 	strcpy(a->shared->text + n, name);
-	return aide_open(a, target->uid, &request, ret_fd);
+	return aide_open(a, target, &request, ret_fd);
 }
 
 static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
 {
-	const struct proc_aides_target owner = {
-		.uid = fd < AIDES_FDS_MAX ? atomic_load(&aides_charged[fd]) : AIDES_NOBODY};
+	uint64_t opened_for = fd < AIDES_FDS_MAX ? aides_opened_for[fd] : AIDES_NOBODY;
+	struct proc_aides_target owner = {.pid = (pid_t)(opened_for >> 32),
+					  .uid = (uid_t)opened_for};
 
 	return proc_aides_pread(&owner, fd, dst, len, off);
 }

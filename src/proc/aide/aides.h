@@ -20,8 +20,9 @@
 
 /* Most bytes of one reading of memory. */
 #define PROC_AIDES_READ_MAX ((size_t)1 << 20)
-/* Aides that hang, for the processes of one user, and for all. */
+/* Aides that hang, for the processes of one user (root may do worse anyway), and for all. */
 #define PROC_AIDES_LOST_PER_USER 4
+#define PROC_AIDES_LOST_OF_ROOT 16
 #define PROC_AIDES_LOST_MAX 32
 
 /* Before the first thread: it forks. */
@@ -43,26 +44,26 @@ struct proc_aides_target {
 int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target);
 
 /*
- * All of these: -ETIMEDOUT if the target does not answer, -EBUSY if too many processes of its user
- * do not.
+ * All of these: -ETIMEDOUT if the target does not answer (its user is then looked up anew), -EBUSY
+ * if an aide hangs for it already, or too many for its user.
  *
  * As process_vm_readv(2), but returns -errno; -ESRCH if the address space of mem_fd is gone.
  */
-ssize_t proc_aides_readv(const struct proc_aides_target *target, int mem_fd,
-			 const struct iovec *local, const struct iovec *remote, size_t n);
+ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const struct iovec *local,
+			 const struct iovec *remote, size_t n);
 /* As pread(2), but returns -errno. */
-ssize_t proc_aides_pread(const struct proc_aides_target *target, int fd, void *dst, size_t len,
+ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, size_t len,
 			 uint64_t off);
 /* Appends /proc/PID/NAME, up to buf's maximum (-E2BIG, with what fits). Also without aides. */
 int proc_aides_read(pid_t pid, const char *name, struct buf *text);
 /* The file of a mapping; see proc_file_open_mapped(). */
-int proc_aides_open_mapped(const struct proc_aides_target *target, const struct proc_map *map,
+int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_map *map,
 			   int *ret_fd);
 /*
  * The file NAME of DIR as the target sees them, with its rights: a regular file, no link, not
  * mounted over.
  */
-int proc_aides_open_named(const struct proc_aides_target *target, const char *dir, const char *name,
+int proc_aides_open_named(struct proc_aides_target *target, const char *dir, const char *name,
 			  int *ret_fd);
 
 struct proc_aides_status {

@@ -46,24 +46,28 @@ static struct proc_aide_slow *slow_find(struct proc_aide_budget *b, uid_t uid)
 	return NULL;
 }
 
-bool proc_aide_budget_allows(struct proc_aide_budget *b, uid_t uid)
+bool proc_aide_budget_allows(struct proc_aide_budget *b, const struct proc_aides_target *target)
 {
-	const struct proc_aide_slow *slow = uid ? slow_find(b, uid) : NULL;
-	size_t its = 0;
+	const struct proc_aide_slow *slow = target->uid ? slow_find(b, target->uid) : NULL;
+	size_t its = 0, max = target->uid ? PROC_AIDES_LOST_PER_USER : PROC_AIDES_LOST_OF_ROOT;
 
 	if (slow && debt_ns(slow, clock_mono_ns()) > BUDGET_DEBT_MAX_NS)
 		return false;
 	budget_forget(b);
-	for (size_t i = 0; i < b->n_lost; i++)
-		its += b->lost[i].uid == uid;
-	return its < PROC_AIDES_LOST_PER_USER && b->n_lost < PROC_AIDES_LOST_MAX;
+	for (size_t i = 0; i < b->n_lost; i++) {
+		if (b->lost[i].target.pid == target->pid)
+			return false;
+		its += b->lost[i].target.uid == target->uid;
+	}
+	return its < max && b->n_lost < PROC_AIDES_LOST_MAX;
 }
 
-void proc_aide_budget_lost_take(struct proc_aide_budget *b, uid_t uid, int pidfd)
+void proc_aide_budget_lost_take(struct proc_aide_budget *b, const struct proc_aides_target *target,
+				int pidfd)
 {
 	budget_forget(b);
 	if (b->n_lost < PROC_AIDES_LOST_MAX)
-		b->lost[b->n_lost++] = (struct proc_aide_lost){pidfd, uid};
+		b->lost[b->n_lost++] = (struct proc_aide_lost){pidfd, *target};
 	else
 		close(pidfd);
 }

@@ -1,9 +1,9 @@
 /*
  * src/proc/aide/budget.h: how much waiting each user may cost us; private to this folder.
  *
- * A user has at most a few aides that hang. And whoever answers slowly may make us wait for some
- * seconds, then for a small part of the time; root is exempt, who can do worse anyway. Callers hold
- * a lock.
+ * A process has one aide that hangs, its user a few. And whoever answers slowly may make us wait
+ * for some seconds, then for a small part of the time; root is exempt, who can do worse anyway.
+ * Callers hold a lock.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 struct proc_aide_lost {
 	int pidfd;
-	uid_t uid;
+	struct proc_aides_target target;
 };
 
 struct proc_aide_slow {
@@ -35,10 +35,12 @@ struct proc_aide_budget {
 
 void proc_aide_budget_release(struct proc_aide_budget *budget);
 
-/* Whether to ask the processes of this user for more. */
-bool proc_aide_budget_allows(struct proc_aide_budget *budget, uid_t uid);
+/* Whether to ask this process. */
+bool proc_aide_budget_allows(struct proc_aide_budget *budget,
+			     const struct proc_aides_target *target);
 /* One hangs; its pidfd. */
-void proc_aide_budget_lost_take(struct proc_aide_budget *budget, uid_t uid, int pidfd);
+void proc_aide_budget_lost_take(struct proc_aide_budget *budget,
+				const struct proc_aides_target *target, int pidfd);
 /* One has slept so long for an answer. */
 void proc_aide_budget_waited(struct proc_aide_budget *budget, uid_t uid, uint64_t ns);
 size_t proc_aide_budget_n_lost(struct proc_aide_budget *budget);
