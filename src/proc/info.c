@@ -51,10 +51,12 @@ static void info_read_exe(struct proc_info *info)
 }
 
 /* Appends up to buf's maximum and ignores the rest. False if unreadable. */
-static bool info_read_file(const struct proc_info *info, const char *name, struct buf *buf)
+static bool info_read_file(struct proc_info *info, const char *name, struct buf *buf)
 {
 	int r = proc_aides_read(info->id.pid, name, buf);
 
+	if (r == -ETIMEDOUT || r == -EBUSY)
+		info->no_answer = true;
 	return r == 0 || r == -E2BIG;
 }
 

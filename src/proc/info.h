@@ -29,6 +29,7 @@ struct proc_info {
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 	bool java_off;	/* SONDE_JAVA=off is */
+	bool no_answer; /* its environment cannot be read: the process does not let us (see aides.h) */
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);

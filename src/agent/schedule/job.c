@@ -94,6 +94,18 @@ static void work_opt_out(const struct agent *a, struct agent_job *job)
 	}
 }
 
+/* Whether it has opted out is not known: nothing in its memory is touched. */
+static void work_unanswered(const struct agent *a, struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
+			continue;
+		job->sources[i].answer = (struct source_answer){0};
+		source_answer_no(&job->sources[i].answer, ERR_CAUSE_NO_ANSWER,
+				 "it is not responding: reading its environment hangs", "");
+	}
+}
+
 static void work_look(const struct agent *a, struct agent_job *job)
 {
 	pid_t pid = job->target.info.id.pid;
@@ -113,6 +125,10 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		work_name_runtime(&job->target);
 	if (job->target.info.opted_out) {
 		work_opt_out(a, job);
+		return;
+	}
+	if (job->target.info.no_answer) {
+		work_unanswered(a, job);
 		return;
 	}
 	for (size_t i = 0; job->result == 0 && i < a->n_sources; i++) {
