@@ -380,7 +380,7 @@ void agent_health(struct agent *a, struct agent_health *ret_health)
 	proc_aides_status(&aides);
 	ret_health->cpu_ns = clock_cpu_ns() + aides.cpu_ns;
 	ret_health->hung_reads = aides.lost;
-	ret_health->refused_reads = aides.refused;
+	ret_health->unanswered_reads = aides.unanswered;
 	ret_health->rss_bytes = own_rss_bytes();
 }
 

@@ -41,7 +41,7 @@ def data_dir():
         yield folder
 
 
-class Hang(unittest.TestCase):
+class Hang(sampling.SamplingCase):
     """Programs whose memory and names hang whoever reads them."""
 
     def check_goes_on(self, agent, other):
@@ -62,7 +62,7 @@ class Hang(unittest.TestCase):
                 with Agent(data, interval=QUICK) as agent:
                     health = lambda: agent.api("health")
                     rig.wait_for(lambda: health()["hung_reads"] == LOST_PER_USER and
-                                 health()["refused_reads"], health)
+                                 health()["unanswered_reads"], health)
                     self.check_goes_on(agent, other)
                     self.assertEqual(health()["hung_reads"], LOST_PER_USER)
                     # They are profiled as far as they can be: their CPU time is.
@@ -77,13 +77,14 @@ class Hang(unittest.TestCase):
                 with self.subTest(kind=kind), Hanging(NOBODY, kind), \
                         Agent(os.path.join(data, kind), interval=QUICK) as agent:
                     health = lambda: agent.api("health")
-                    rig.wait_for(lambda: health()["hung_reads"], lambda: (kind, health()))
+                    rig.wait_for(lambda: health()["unanswered_reads"],
+                                 lambda: (kind, health()))
                     agent.wait_collections(other.pid, 2)
                     self.assertEqual(agent.stop(signal.SIGTERM), rig.OK)
 
     def test_users_are_told_apart(self):
-        with data_dir() as data, Hanging(NOBODY, *["environ"] * 6), \
-                Hanging(1234, *["environ"] * 6), Agent(data, interval=QUICK) as agent:
+        with data_dir() as data, Hanging(NOBODY, *["text"] * 6), \
+                Hanging(1234, *["text"] * 6), Agent(data, interval=QUICK) as agent:
             health = lambda: agent.api("health")
             rig.wait_for(lambda: health()["hung_reads"] == 2 * LOST_PER_USER, health)
             self.assertEqual(agent.stop(signal.SIGTERM), rig.OK)
@@ -93,8 +94,9 @@ class Hang(unittest.TestCase):
             rows = rig.sonde("ps", "--json", check=rig.OK).stdout
             for pid in hanging.pids:
                 self.assertIn(f'"pid":{pid},', rows.replace(" ", ""))
-            top = rig.sonde("cpu", "-d", "2s", check=rig.OK).stdout
-            self.assertIn("hang", top)
+            self.assertIn("samples", rig.sonde("cpu", "-d", "2s", check=rig.OK).stdout)
+            for pid in hanging.pids:
+                self.sample(pid, 20)
 
 
 class Peek(sampling.SamplingCase):

@@ -60,7 +60,7 @@ export interface Health {
   collections: number;
   failures: number;
   hung_reads: number;
-  refused_reads: number;
+  unanswered_reads: number;
   lost_records: number;
   write_failures: number;
   cpu_samples: number;

@@ -56,7 +56,7 @@ static struct {
 	size_t n_idle;
 	size_t n_aides;
 	struct proc_aide_budget budget;
-	uint64_t refused;
+	uint64_t unanswered;
 	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
 
@@ -228,7 +228,7 @@ static int aide_take(const struct proc_aides_target *target, struct aide **ret_a
 
 	(void)pthread_mutex_lock(&aides.lock);
 	if (!proc_aide_budget_allows(&aides.budget, target)) {
-		aides.refused++;
+		aides.unanswered++;
 		r = -EBUSY;
 	} else if (aides.idle) {
 		*ret_aide = aides.idle;
@@ -266,6 +266,8 @@ static void aide_leave(struct aide *a, struct proc_aides_target *target)
 	(void)syscall(SYS_pidfd_send_signal, a->pidfd, SIGKILL, NULL, 0);
 	(void)pthread_mutex_lock(&aides.lock);
 	aides.n_aides--;
+	aides.unanswered++;
+	proc_aide_budget_waited(&aides.budget, target->uid, patience_ns);
 	proc_aide_budget_lost_take(&aides.budget, target, TAKE_FD(a->pidfd));
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
@@ -486,7 +488,7 @@ void proc_aides_status(struct proc_aides_status *ret_status)
 	*ret_status = (struct proc_aides_status){
 		.aides = aides.n_aides,
 		.lost = proc_aide_budget_n_lost(&aides.budget),
-		.refused = aides.refused,
+		.unanswered = aides.unanswered,
 		.cpu_ns = aides.cpu_ns,
 	};
 	(void)pthread_mutex_unlock(&aides.lock);

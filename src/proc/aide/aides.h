@@ -69,7 +69,7 @@ int proc_aides_open_named(struct proc_aides_target *target, const char *dir, con
 struct proc_aides_status {
 	size_t aides; /* alive and well */
 	size_t lost;  /* hang */
-	uint64_t refused;
+	uint64_t unanswered; /* readings without an answer in time, or not even tried, ever */
 	uint64_t cpu_ns; /* used by all of them, ever */
 };
 void proc_aides_status(struct proc_aides_status *ret_status);

@@ -31,7 +31,7 @@ static void health_agent(struct json *j, const struct server_request *rq)
 	server_answer_uint(j, "collections", h.collections);
 	server_answer_uint(j, "failures", h.failures);
 	server_answer_uint(j, "hung_reads", h.hung_reads);
-	server_answer_uint(j, "refused_reads", h.refused_reads);
+	server_answer_uint(j, "unanswered_reads", h.unanswered_reads);
 	server_answer_uint(j, "lost_records", h.lost_records);
 	server_answer_uint(j, "write_failures", h.write_failures);
 	server_answer_uint(j, "cpu_samples", h.cpu_samples);

@@ -28,6 +28,7 @@ LOOP = b"\xeb\xfe"  # jmp to itself
 
 CLONE_NEWNS = 0x20000
 PR_SET_PDEATHSIG = 1
+READY = 99  # a descriptor; closed when a program has begun
 MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV, MS_BIND = 0x4000, 1 << 18, 2, 4, 0x1000
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE = 1, 2, 3, 14, 15, 17, 18
@@ -110,7 +111,13 @@ def serve(fd):
 # --- the programs ---------------------------------------------------------------------------------
 
 
+def ready():
+    """All that hangs is in place."""
+    os.close(READY)
+
+
 def spin(address):
+    ready()
     ctypes.CFUNCTYPE(None)(address)()
 
 
@@ -126,6 +133,7 @@ def environ(path):
     first, last = -(-begin // PAGE) * PAGE, end // PAGE * PAGE
     assert last > first, "too small an environment"
     map_at(path, 2, (last - first) // PAGE, mmap.PROT_READ, first)
+    ready()
     while True:
         pass
 
@@ -142,10 +150,12 @@ def python(path):
     code = function.__code__
     name = map_at(path, 2, 4, mmap.PROT_READ)
     words = (ctypes.c_uint64 * (sys.getsizeof(code) // 8)).from_address(id(code))
-    found = [i for i, word in enumerate(words) if word == id(code.co_name)]
+    names = [id(getattr(code, key)) for key in ("co_name", "co_qualname") if hasattr(code, key)]
+    found = [i for i, word in enumerate(words) if word in names]
     assert found, "no name"
     for i in found:
         words[i] = name + 64
+    ready()
     function()
 
 
@@ -170,8 +180,17 @@ def end_with_parent():
 
 def start(kind, uid, path):
     """In a program of its own, whose environment is large enough to have pages of it elsewhere."""
-    return subprocess.Popen([sys.executable, os.path.abspath(__file__), "--as", str(uid), kind, path],
-                            stdin=subprocess.DEVNULL, env={"FILL": "x" * 5 * PAGE})
+    done, told = os.pipe()
+    os.dup2(told, READY)
+    os.close(told)
+    program = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--as", str(uid), kind,
+                                path], stdin=subprocess.DEVNULL, pass_fds=[READY],
+                               env={"FILL": "x" * 5 * PAGE})
+    os.close(READY)
+    os.read(done, 1)  # its end
+    os.close(done)
+    assert program.poll() is None, f"{kind} has ended"
+    return program
 
 
 def run(uid, kind, path):
