@@ -14,9 +14,9 @@ HANG = os.path.join(rig.ROOT, "tests", "targets", "hostile", "hang.py")
 PEEK = os.path.join(os.path.dirname(HANG), "peek.py")
 NOBODY = 65534
 CPU = "cpu:cpu:nanoseconds"
-KINDS = ("environ", "text", "python", "tmp")
-# Of these no user has more, whatever hangs.
-LOST_PER_USER = 4
+KINDS = ("text", "python", "tmp")
+# No user has more readers that hang, but for those that were at it already.
+HUNG, AT_IT = 4, 8
 
 
 class Hanging:
@@ -57,14 +57,14 @@ class Hang(sampling.SamplingCase):
 
     def test_many_delay_nobody_and_leave_nothing_behind(self):
         with data_dir() as data, leak("hostile-other") as other, \
-                Hanging(NOBODY, *KINDS * 3) as hanging:
+                Hanging(NOBODY, *KINDS * 4) as hanging:
             for _ in range(2):
                 with Agent(data, interval=QUICK) as agent:
                     health = lambda: agent.api("health")
-                    rig.wait_for(lambda: health()["hung_reads"] == LOST_PER_USER and
+                    rig.wait_for(lambda: health()["hung_reads"] >= HUNG and
                                  health()["unanswered_reads"], health)
                     self.check_goes_on(agent, other)
-                    self.assertEqual(health()["hung_reads"], LOST_PER_USER)
+                    self.assertLess(health()["hung_reads"], HUNG + AT_IT)
                     # They are profiled as far as they can be: their CPU time is.
                     shown = {t["pid"] for t in agent.api("targets")["targets"]}
                     self.assertLessEqual(set(hanging.pids), shown)
@@ -86,7 +86,7 @@ class Hang(sampling.SamplingCase):
         with data_dir() as data, Hanging(NOBODY, *["text"] * 6), \
                 Hanging(1234, *["text"] * 6), Agent(data, interval=QUICK) as agent:
             health = lambda: agent.api("health")
-            rig.wait_for(lambda: health()["hung_reads"] == 2 * LOST_PER_USER, health)
+            rig.wait_for(lambda: health()["hung_reads"] >= 2 * HUNG, health)
             self.assertEqual(agent.stop(signal.SIGTERM), rig.OK)
 
     def test_commands_for_all_processes_end(self):

@@ -6,7 +6,6 @@
 
 Whoever reads what is not answered sleeps in the kernel, and no signal ends that.
 
-    environ   has pages of its environment there
     text      computes in code of a file there, whose first page is never answered
     python    runs a function whose name lies there
     tmp       has all of /tmp there, and computes in code that only a perf map could name
@@ -121,25 +120,14 @@ def spin(address):
     ctypes.CFUNCTYPE(None)(address)()
 
 
-def map_at(path, page, n_pages, protection, address=None):
+def map_file(path, page, n_pages, protection):
     fd = os.open(path, os.O_RDONLY)
-    flags = mmap.MAP_PRIVATE | (0x10 if address else 0)  # MAP_FIXED
-    return check(libc.mmap(address, n_pages * PAGE, protection, flags, fd, page * PAGE), "mmap")
-
-
-def environ(path):
-    with open("/proc/self/stat", encoding="utf-8") as f:
-        begin, end = map(int, f.read().rsplit(")", 1)[1].split()[47:49])
-    first, last = -(-begin // PAGE) * PAGE, end // PAGE * PAGE
-    assert last > first, "too small an environment"
-    map_at(path, 2, (last - first) // PAGE, mmap.PROT_READ, first)
-    ready()
-    while True:
-        pass
+    return check(libc.mmap(None, n_pages * PAGE, protection, mmap.MAP_PRIVATE, fd, page * PAGE),
+                 "mmap")
 
 
 def text(path):
-    spin(map_at(path, ANSWERED, 1, mmap.PROT_READ | mmap.PROT_EXEC))
+    spin(map_file(path, ANSWERED, 1, mmap.PROT_READ | mmap.PROT_EXEC))
 
 
 def python(path):
@@ -148,7 +136,7 @@ def python(path):
             pass
 
     code = function.__code__
-    name = map_at(path, 2, 4, mmap.PROT_READ)
+    name = map_file(path, 2, 4, mmap.PROT_READ)
     words = (ctypes.c_uint64 * (sys.getsizeof(code) // 8)).from_address(id(code))
     names = [id(getattr(code, key)) for key in ("co_name", "co_qualname") if hasattr(code, key)]
     found = [i for i, word in enumerate(words) if word in names]
@@ -165,7 +153,7 @@ def tmp(_):
     spin(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
 
-KINDS = {"environ": environ, "text": text, "python": python, "tmp": tmp}
+KINDS = {"text": text, "python": python, "tmp": tmp}
 
 
 def become(uid):
@@ -179,13 +167,11 @@ def end_with_parent():
 
 
 def start(kind, uid, path):
-    """In a program of its own, whose environment is large enough to have pages of it elsewhere."""
     done, told = os.pipe()
     os.dup2(told, READY)
     os.close(told)
     program = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--as", str(uid), kind,
-                                path], stdin=subprocess.DEVNULL, pass_fds=[READY],
-                               env={"FILL": "x" * 5 * PAGE})
+                                path], stdin=subprocess.DEVNULL, pass_fds=[READY])
     os.close(READY)
     os.read(done, 1)  # its end
     os.close(done)
