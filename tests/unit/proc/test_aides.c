@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "child.h"
+#include "proc/aide/budget.h"
 #include "proc/mem.h"
 #include "proc/named.h"
 #include "proc/status.h"
@@ -133,7 +135,7 @@ static void aides_read_memory_and_mappings(void **state)
 	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), -ESRCH);
 }
 
-static void target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few(void **state)
+static void target_that_hangs_costs_an_aide(void **state)
 {
 	struct child c = child_start(withhold_as_nobody, child_nothing);
 	struct child other = child_start(withhold, child_nothing);
@@ -144,11 +146,12 @@ static void target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few(void
 
 	(void)state;
 	proc_aides_set_patience(50 * NS_PER_MS);
-	/* Killed, it ends: what it waits for here can be interrupted. So keep them waiting. */
-	for (int i = 0; i < PROC_AIDES_LOST_PER_USER; i++) {
-		assert_int_equal(read_unanswered(mem, &err), -ETIMEDOUT);
-		assert_int_equal(err.cause, ERR_CAUSE_NO_ANSWER);
-	}
+	assert_int_equal(read_unanswered(mem, &err), -ETIMEDOUT);
+	assert_int_equal(err.cause, ERR_CAUSE_NO_ANSWER);
+	assert_int_equal(status().unanswered, 1);
+	/* Killed, the aide ends: what it waits for here can be interrupted. */
+	while (status().lost)
+		clock_sleep_ns(NS_PER_MS);
 	/* The rest of its memory, and that of others, is read. */
 	proc_aides_set_patience(20 * NS_PER_SEC);
 	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
@@ -239,6 +242,61 @@ static void many_ids_of_one_user_are_one_account(void **state)
 	assert_int_equal(target.uid, getuid());
 	child_end(&c);
 	child_end(&own);
+}
+
+/* --- what waiting costs ----------------------------------------------------------------------- */
+
+/* As the pidfd of an aide that hangs: never readable. */
+static int pidfd_of_none(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void processes_and_users_have_so_many_that_hang(void **state)
+{
+	struct proc_aide_budget b = {};
+	const struct proc_aides_target root = {.pid = 1, .uid = 0};
+	struct proc_aides_target t = {.uid = NOBODY};
+
+	(void)state;
+	for (t.pid = 10; t.pid < 10 + PROC_AIDES_LOST_PER_USER; t.pid++) {
+		assert_true(proc_aide_budget_allows(&b, &t));
+		proc_aide_budget_lost_take(&b, &t, pidfd_of_none());
+		assert_false(proc_aide_budget_allows(&b, &t));
+	}
+	assert_false(proc_aide_budget_allows(&b, &t));
+	assert_true(proc_aide_budget_allows(&b, &root));
+	t.uid = NOBODY - 1;
+	assert_true(proc_aide_budget_allows(&b, &t));
+	assert_int_equal(proc_aide_budget_n_lost(&b), PROC_AIDES_LOST_PER_USER);
+	proc_aide_budget_release(&b);
+	t.uid = NOBODY;
+	assert_true(proc_aide_budget_allows(&b, &t));
+}
+
+static void whoever_is_slow_waits_and_root_does_not(void **state)
+{
+	const struct proc_aides_target slow = {.pid = 10, .uid = NOBODY},
+				       other = {.pid = 11, .uid = NOBODY - 1},
+				       root = {.pid = 12, .uid = 0};
+	struct proc_aide_budget b = {};
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		proc_aide_budget_waited(&b, slow.uid, 100 * NS_PER_MS);
+		proc_aide_budget_waited(&b, root.uid, 100 * NS_PER_MS);
+		proc_aide_budget_waited(&b, other.uid, NS_PER_MS);
+	}
+	assert_false(proc_aide_budget_allows(&b, &slow));
+	assert_true(proc_aide_budget_allows(&b, &other));
+	assert_true(proc_aide_budget_allows(&b, &root));
+	/* Many who owe a little do not push out one who owes much. */
+	for (uid_t uid = 1000; uid < 1000 + 2 * PROC_AIDE_SLOW_MAX; uid++)
+		proc_aide_budget_waited(&b, uid, NS_PER_MS);
+	assert_false(proc_aide_budget_allows(&b, &slow));
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -355,9 +413,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_AIDES(aides_read_memory_and_mappings),
-		WITH_AIDES(target_that_hangs_costs_an_aide_and_its_user_no_more_than_a_few),
+		WITH_AIDES(target_that_hangs_costs_an_aide),
 		WITH_AIDES(threads_have_aides_of_their_own),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),
+		cmocka_unit_test(processes_and_users_have_so_many_that_hang),
+		cmocka_unit_test(whoever_is_slow_waits_and_root_does_not),
 		WITH_AIDES(names_are_opened_with_the_targets_rights),
 		WITH_AIDES(rights_return),
 	};
