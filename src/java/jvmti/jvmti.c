@@ -230,6 +230,7 @@ static void jvmti_count(const struct java_jvmti *j, struct java_jvmti_stats *s)
 		return;
 	s->dropped = counts.dropped;
 	s->interval_bytes = counts.interval_bytes;
+	s->sees_parks = counts.sees_parks;
 }
 
 int java_jvmti_end(struct java_jvmti *j, struct err *err)
@@ -274,5 +275,7 @@ void java_jvmti_stats(const struct java_jvmti *j, struct java_jvmti_stats *ret_s
 	s.lost = j->builder.lost;
 	s.truncated = j->builder.truncated;
 	s.no_stack = j->builder.no_stack;
+	s.idle_waits = j->builder.idle_waits;
+	s.idle_ns = j->builder.idle_ns;
 	*ret_stats = s;
 }
