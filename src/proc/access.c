@@ -5,46 +5,26 @@
 #include "proc/access.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/io.h"
 #include "proc/host.h"
-
-/* The text after "Key:" in a status file, or NULL. */
-static const char *status_value(struct buf *text, const char *key)
-{
-	const char *s = buf_cstr(text);
-	const char *at = s ? strstr(s, key) : NULL;
-
-	return at ? at + strlen(key) : NULL;
-}
+#include "proc/status.h"
 
 /* False if one of the target's user ids is not ours; ret_uid is then that one. */
 static bool access_same_user(pid_t pid, unsigned long *ret_uid)
 {
-	_cleanup_(buf_release) struct buf text = buf_with_max(64 << 10);
-	const char *value;
-	char path[64];
-	char *end;
+	struct proc_status status;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (io_read_file(AT_FDCWD, path, &text, NULL) < 0)
+	if (proc_status_read(pid, &status, NULL) < 0)
 		return true;
-	value = status_value(&text, "\nUid:");
-	for (int i = 0; value && i < 3; i++, value = end) {
-		unsigned long uid = strtoul(value, &end, 10);
+	for (size_t i = 0; i < 3; i++) {
+		uid_t uid = i == 0 ? status.uid : i == 1 ? status.euid : status.suid;
 
-		if (end != value && uid != geteuid()) {
-			*ret_uid = uid;
+		*ret_uid = uid;
+		if (uid != geteuid())
 			return false;
-		}
 	}
 	return true;
 }

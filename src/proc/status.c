@@ -50,6 +50,7 @@ static int status_owner(const char *text, struct proc_status *s)
 		return -EBADMSG;
 	s->uid = (uid_t)uids[0];
 	s->euid = (uid_t)uids[1];
+	s->suid = (uid_t)uids[2];
 	s->fsuid = (uid_t)uids[3];
 	s->egid = (gid_t)gids[1];
 	s->fsgid = (gid_t)gids[3];
@@ -68,12 +69,12 @@ int proc_status_parse(const char *text, struct proc_status *ret_status)
 	unsigned long pids[32]; /* namespaces nest 32 deep */
 	size_t n_pids = status_numbers(status_value(text, "\nNSpid:"), pids, ARRAY_SIZE(pids));
 
-	if (status_owner(text, &s) < 0 || !state || n_pids == 0)
+	if (status_owner(text, &s) < 0 || !state || !caught || n_pids == 0)
 		return -EBADMSG;
 	if (pids[n_pids - 1] == 0 || pids[n_pids - 1] > INT_MAX)
 		return -EBADMSG;
 	s.inner_pid = (pid_t)pids[n_pids - 1];
-	s.caught = caught ? strtoull(caught, NULL, 16) : 0;
+	s.caught = strtoull(caught, NULL, 16);
 	s.state = *state;
 	*ret_status = s;
 	return 0;

@@ -26,6 +26,15 @@ struct java_attach; /* opaque */
 /* A JVM answers within 60 ms; with 50 processes per CPU, within a minute. */
 #define JAVA_ATTACH_TIMEOUT_NS (60ULL * 1000000000)
 #define JAVA_ATTACH_ANSWER_MAX ((size_t)4 << 20)
+/* What an interrupted command may still take, to leave nothing behind in the JVM. */
+#define JAVA_ATTACH_GRACE_NS (5ULL * 1000000000)
+
+/*
+ * Lets this thread's waits for JVMs be interrupted: interrupts says how often it was asked. A wait
+ * during which the number grows ends at once, with -EINTR. All later ones together may take
+ * JAVA_ATTACH_GRACE_NS, or end with the next interrupt. NULL: waits are never interrupted.
+ */
+void java_attach_set_interrupt(unsigned int (*interrupts)(void));
 
 /*
  * Makes the JVM listen unless it already does. -ENOTSUP: it accepts no commands. -EAGAIN: it is

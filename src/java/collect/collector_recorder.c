@@ -42,6 +42,8 @@ static int recorder_open(struct recorder *c, const struct java_jfr_builder_optio
 	int r = java_jfr_profiler_new(options, &c->profiler, err);
 
 	jfr.queries = java_jfr_profiler_queries(&jfr.n_queries);
+	if (r == 0)
+		java_jfr_profiler_use_counts(c->profiler);
 	return r < 0 ? r
 		     : java_jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow,
 					    err);

@@ -65,6 +65,6 @@ const struct java_vm *java_recording_vm(const struct java_recording *recording);
 /*
  * Removes from all JVMs what sondes that used that directory left, because they were killed or
  * could not remove it. Leaves alone what a running sonde has put in. Returns how many notes were
- * settled.
+ * settled. -EINTR.
  */
 int java_recordings_restore(const char *state_dir, struct err *err);

@@ -97,7 +97,9 @@ int java_recordings_restore(const char *state_dir, struct err *err)
 	r = java_notes_read(state_dir, &notes, &len, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < len; i++)
-		done += restore_one(state_dir, &notes[i], err) == 0 && notes[i].token;
-	return done;
+	for (size_t i = 0; i < len && r != -EINTR; i++) {
+		r = restore_one(state_dir, &notes[i], err);
+		done += r == 0 && notes[i].token;
+	}
+	return r == -EINTR ? r : done;
 }
