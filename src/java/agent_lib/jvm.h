@@ -53,6 +53,7 @@ enum {
 	JNI_DELETE_LOCAL_REF = 23,
 	JNI_IS_SAME_OBJECT = 24,
 	JNI_GET_OBJECT_CLASS = 31,
+	JNI_IS_INSTANCE_OF = 32,
 	JNI_GET_FIELD_ID = 94,
 	JNI_GET_OBJECT_FIELD = 95,
 	JNI_GET_STATIC_METHOD_ID = 113,
@@ -140,6 +141,12 @@ static inline jvm_object jni_new_global_ref(jvm jni, jvm_object object)
 static inline uint8_t jni_is_same_object(jvm jni, jvm_object a, jvm_object b)
 {
 	return JVM_CALL(jni, JNI_IS_SAME_OBJECT, uint8_t(*)(jvm, jvm_object, jvm_object), a, b);
+}
+
+static inline uint8_t jni_is_instance_of(jvm jni, jvm_object object, jvm_object class)
+{
+	return JVM_CALL(jni, JNI_IS_INSTANCE_OF, uint8_t(*)(jvm, jvm_object, jvm_object), object,
+			class);
 }
 
 static inline jvm_field jni_get_field_id(jvm jni, jvm_object class, const char *name,

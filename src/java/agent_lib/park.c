@@ -55,6 +55,7 @@ typedef int32_t (*register_function)(jvm jni, jvm_object class, const struct jvm
 static struct {
 	jvm ti;
 	jvm_object unsafe, helper; /* classes */
+	jvm_object locks[2];	   /* whatever is a lock is one of these */
 	jvm_method bind;
 	jvm_field blocker; /* Thread.parkBlocker */
 	register_function register_natives;
@@ -63,7 +64,7 @@ static struct {
 	java_park_waited waited; /* NULL: off */
 } park;
 
-/* Other blockers are queues, conditions and futures: there a thread waits for work. */
+/* Some of these are no locks: a latch, for instance. */
 static bool is_lock(const char *signature)
 {
 	static const char *const locks[] = {"Ljava/util/concurrent/locks/Reentrant",
@@ -76,12 +77,20 @@ static bool is_lock(const char *signature)
 	return false;
 }
 
+/*
+ * Other blockers are queues, conditions and futures: there a thread waits for work, and many do so
+ * all the time. So that must not cost more than a look at the class.
+ */
 static bool blocker_is_lock(jvm jni, jvm_object blocker)
 {
-	jvm_object class = jni_get_object_class(jni, blocker);
 	char *signature = NULL;
+	jvm_object class;
 	bool yes;
 
+	if (!jni_is_instance_of(jni, blocker, park.locks[0]) &&
+	    !jni_is_instance_of(jni, blocker, park.locks[1]))
+		return false;
+	class = jni_get_object_class(jni, blocker);
 	yes = class && ti_get_class_signature(park.ti, class, &signature) == 0 && signature &&
 	      is_lock(signature);
 	ti_deallocate(park.ti, signature);
@@ -190,6 +199,8 @@ static bool make_helper(jvm jni)
 
 static bool park_find(jvm ti, jvm jni)
 {
+	static const char *const names[] = {"java/util/concurrent/locks/AbstractQueuedSynchronizer",
+					    "java/util/concurrent/locks/StampedLock"};
 	jvm_object thread;
 
 	if (park.bind)
@@ -197,7 +208,9 @@ static bool park_find(jvm ti, jvm jni)
 	park.ti = ti;
 	park.unsafe = keep_ref(jni, jni_find_class(jni, "jdk/internal/misc/Unsafe"));
 	thread = park.unsafe ? jni_find_class(jni, "java/lang/Thread") : NULL;
-	if (!thread)
+	for (size_t i = 0; thread && i < 2; i++)
+		park.locks[i] = keep_ref(jni, jni_find_class(jni, names[i]));
+	if (!thread || !park.locks[0] || !park.locks[1])
 		return false;
 	park.blocker = jni_get_field_id(jni, thread, "parkBlocker", "Ljava/lang/Object;");
 	jni_delete_local_ref(jni, thread);

@@ -188,12 +188,16 @@ static jvm_object fake_object_class(jvm jni, jvm_object object)
 	return object;
 }
 
+static struct fake_class fake_locks = {"Ljava/util/concurrent/locks/"};
+
 static jvm_object fake_find_class(jvm jni, const char *name)
 {
 	jvm_object found = NULL;
 
 	(void)jni;
-	if (strcmp(name, "java/lang/Thread") == 0)
+	if (strncmp(name, "java/util/concurrent/locks/", 27) == 0)
+		found = &fake_locks;
+	else if (strcmp(name, "java/lang/Thread") == 0)
 		found = &fake_thread;
 	else if (strcmp(name, "jdk/internal/misc/Unsafe") == 0 && !fake.has_no_unsafe)
 		found = &fake_unsafe;
@@ -221,6 +225,14 @@ static jvm_object fake_global_ref(jvm jni, jvm_object object)
 static void fake_exception_clear(jvm jni)
 {
 	(void)jni;
+}
+
+static uint8_t fake_is_instance_of(jvm jni, jvm_object object, jvm_object class)
+{
+	const struct fake_class *prefix = class, *of = object;
+
+	(void)jni;
+	return strncmp(of->signature, prefix->signature, strlen(prefix->signature)) == 0;
 }
 
 static uint8_t fake_is_same(jvm jni, jvm_object a, jvm_object b)
@@ -331,6 +343,7 @@ static const void *fake_jni_table[JNI_REGISTER_NATIVES + 1] = {
 	[JNI_DELETE_LOCAL_REF] = (const void *)fake_delete_ref,
 	[JNI_IS_SAME_OBJECT] = (const void *)fake_is_same,
 	[JNI_GET_OBJECT_CLASS] = (const void *)fake_object_class,
+	[JNI_IS_INSTANCE_OF] = (const void *)fake_is_instance_of,
 	[JNI_GET_FIELD_ID] = (const void *)fake_field_id,
 	[JNI_GET_OBJECT_FIELD] = (const void *)fake_object_field,
 	[JNI_GET_STATIC_METHOD_ID] = (const void *)fake_static_method_id,
