@@ -359,6 +359,27 @@ class Recorder(CollectorCase):
                 self.nothing_left(program)
 
 
+    def test_idle_threads_that_park_all_the_time_are_left_out_in_the_end(self):
+        with Program(self.home) as program:
+            for kill in (False, True):
+                collector = Collector("recorder", program.pid, self.state)
+                program.counters("poll 32")
+                rig.wait_for(lambda: collector.keep() or "-calm" in
+                             java_rig.dump("jcmd", program.pid, "JFR.check"),
+                             lambda: java_rig.dump("jcmd", program.pid, "JFR.check"))
+                self.assertEqual(java_rig.dump("jcmd", program.pid, "JFR.check").count("sonde-"), 1)
+                program.counters("park 10")
+                if kill:
+                    collector.kill()
+                    self.assertEqual(java_rig.dump("restore", self.state), "1\n")
+                else:
+                    collector.stop()
+                    # What was recorded before is not lost, nor are waits that are long enough.
+                    self.assertGreater(collector.sum("lock"), 0)
+                self.assertNotIn("sonde-", java_rig.dump("jcmd", program.pid, "JFR.check"))
+                self.nothing_left(program)
+
+
 def async_library():
     """What cannot be had is named on stderr: a test of it is not passed silently."""
     found = async_profiler.library(

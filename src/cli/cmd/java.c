@@ -280,6 +280,10 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 		cli_note("Omitted: %llu waits of idle threads (%s).",
 			 (unsigned long long)s.profiler.idle_waits,
 			 units_label(label, s.profiler.idle_ns, "nanoseconds", "auto"));
+	if (q->kind == JAVA_JFR_PROFILE_LOCK && s.is_calm)
+		cli_note("Waits for java.util.concurrent below %u ms are missing: idle threads "
+			 "wait so often that recording them would cost too much.",
+			 JAVA_RECORDING_CALM_MS);
 	if (q->kind == JAVA_JFR_PROFILE_LOCK && s.no_parks)
 		cli_note("Locks of java.util.concurrent are missing: this JVM hides them.");
 	if (s.dropped)

@@ -47,6 +47,7 @@ struct java_collect_stats {
 	uint64_t unread;  /* invalid events */
 	uint64_t broken;  /* files that could not be read, or not to their end */
 	char why[256];	  /* the reason of the last of them */
+	bool is_calm;	  /* short waits for java.util.concurrent are left out, see recording.h */
 	bool no_parks;	  /* waits for locks of java.util.concurrent are not seen */
 };
 

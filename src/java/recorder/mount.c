@@ -104,12 +104,11 @@ static int tmpfs_make(const struct java_target *t, int *ret_tree)
 	return 0;
 }
 
-/* Before anyone else can see the directory. */
-static int tmpfs_write_settings(int dirfd, struct view settings)
+int java_mount_add(int dirfd, const char *name, struct view contents)
 {
-	_cleanup_close_ int fd = openat(dirfd, JAVA_MOUNT_SETTINGS,
-					O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	int r = fd < 0 ? -errno : io_write_full(fd, settings.data, settings.len);
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int r = fd < 0 ? -errno : io_write_full(fd, contents.data, contents.len);
 
 	/* Regardless of our umask. */
 	return r == 0 && fchmod(fd, 0644) < 0 ? -errno : r;
@@ -206,7 +205,8 @@ int java_mount_make(const struct java_target *t, const char *name, struct view s
 	r = tmpfs_make(t, &tree);
 	if (r == 0) {
 		dirfd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dirfd < 0 ? -errno : tmpfs_write_settings(dirfd, settings);
+		/* Before anyone else can see the directory. */
+		r = dirfd < 0 ? -errno : java_mount_add(dirfd, JAVA_MOUNT_SETTINGS, settings);
 	}
 	if (r == 0)
 		r = mount_attach(t, tmp, name, tree);

@@ -48,6 +48,13 @@ int java_recording_check(struct java_recording *recording, struct err *err);
  */
 int java_recording_rotate(struct java_recording *recording, struct err *err);
 /*
+ * Leaves out waits for java.util.concurrent below JAVA_RECORDING_CALM_MS from now on: idle threads
+ * park as well, and each event takes the JVM some 8 us. Another recording takes the place of this
+ * one, without a gap. 0 also if it is so already.
+ */
+#define JAVA_RECORDING_CALM_MS 10
+int java_recording_calm(struct java_recording *recording, struct err *err);
+/*
  * Ends it and removes everything. On failure (-EBUSY: the user's recording needs its files;
  * -ETIMEDOUT: the JVM does not answer) the note stays for java_recordings_restore().
  */

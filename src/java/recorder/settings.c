@@ -8,8 +8,6 @@
 
 /* Allocation samples, JDK 16 and later. */
 #define ALLOCS_PER_SEC "150/s"
-/* Shorter waits are not recorded. */
-#define LOCK_THRESHOLD "1 ms"
 #define SETTING(name, value) "    <setting name=\"" name "\">" value "</setting>\n"
 
 /* How much each thread has allocated: TLAB events may miss some, and samples begin too late. */
@@ -49,13 +47,14 @@ static int settings_alloc(unsigned int major, uint64_t totals_ns, struct buf *te
 	return r;
 }
 
-static int settings_lock(const char *event, struct buf *text)
+/* Shorter waits are not recorded. */
+static int settings_lock(const char *event, unsigned int threshold_ms, struct buf *text)
 {
 	return buf_printf(text,
 			  "  <event name=\"%s\">\n" SETTING("enabled", "true")
-				  SETTING("threshold", LOCK_THRESHOLD)
+				  SETTING("threshold", "%u ms")
 					  SETTING("stackTrace", "true") "  </event>\n",
-			  event);
+			  event, threshold_ms);
 }
 
 int java_recording_settings(unsigned int major, const struct java_recording_options *o,
@@ -68,9 +67,9 @@ int java_recording_settings(unsigned int major, const struct java_recording_opti
 	if (r == 0)
 		r = settings_alloc(major, o->totals_ns, text);
 	if (r == 0)
-		r = settings_lock("jdk.JavaMonitorEnter", text);
+		r = settings_lock("jdk.JavaMonitorEnter", 1, text);
 	if (r == 0)
-		r = settings_lock("jdk.ThreadPark", text);
+		r = settings_lock("jdk.ThreadPark", o->park_ms ? o->park_ms : 1, text);
 	/* Tells which threads are younger than the recording: their first sample counts. */
 	if (r == 0)
 		r = buf_append_str(text,

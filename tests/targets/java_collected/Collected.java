@@ -11,7 +11,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * "alloc BYTES" allocates about so many in two methods, "lock N" has three threads take a monitor
  * N times each and hold it for 5 ms, "park N" a lock of java.util.concurrent. It answers with its own
  * counters: bytes allocated, nanoseconds waited. One thread waits for work that never comes, and
- * looks for it each millisecond.
+ * looks for it each millisecond; "poll N" has N more of these.
  */
 public final class Collected {
 	static final class Monitor {
@@ -92,6 +92,15 @@ public final class Collected {
 		}
 	}
 
+	static void poll(int n) {
+		for (int i = 0; i < n; i++) {
+			Thread idle = new Thread(Collected::idle, "idle");
+
+			idle.setDaemon(true);
+			idle.start();
+		}
+	}
+
 	static void lock(Runnable holder) throws InterruptedException {
 		Thread[] threads = new Thread[3];
 
@@ -107,10 +116,7 @@ public final class Collected {
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
 		String line;
 
-		Thread idle = new Thread(Collected::idle, "idle");
-
-		idle.setDaemon(true);
-		idle.start();
+		poll(1);
 		allocated();
 		System.out.println("ready");
 		while ((line = in.readLine()) != null) {
@@ -121,6 +127,8 @@ public final class Collected {
 				allocate(Long.parseLong(words[1]));
 			else if (words[0].equals("lock"))
 				lock(() -> hold(Integer.parseInt(words[1])));
+			else if (words[0].equals("poll"))
+				poll(Integer.parseInt(words[1]));
 			else if (words[0].equals("park"))
 				lock(() -> holdLock(Integer.parseInt(words[1])));
 			System.out.println(words[0] + " " + (allocated() - before) + " " + waited.get()

@@ -230,6 +230,7 @@ static bool settings_have(unsigned int major, const struct java_recording_option
 static void settings_are_those_of_the_release(void **state)
 {
 	const struct java_recording_options plain = {};
+	const struct java_recording_options calm = {.park_ms = JAVA_RECORDING_CALM_MS};
 	const struct java_recording_options more = {.cpu_time = true, .totals_ns = 5 * NS_PER_SEC};
 
 	(void)state;
@@ -243,6 +244,9 @@ static void settings_are_those_of_the_release(void **state)
 	assert_true(settings_have(17, &plain, "\"throttle\">150/s<"));
 	assert_false(settings_have(17, &plain, "TLAB"));
 	assert_true(settings_have(17, &plain, "\"threshold\">1 ms<"));
+	assert_false(settings_have(17, &plain, "10 ms"));
+	assert_true(settings_have(17, &calm, "\"threshold\">10 ms<"));
+	assert_true(settings_have(17, &calm, "\"threshold\">1 ms<"));
 	assert_false(settings_have(17, &more, "CPUTimeSample"));
 	assert_false(settings_have(25, &plain, "CPUTimeSample"));
 	assert_true(settings_have(25, &more, "CPUTimeSample"));
