@@ -224,7 +224,7 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	 * The user's own recording takes precedence, and nobody waits for a JVM that does not
 	 * answer; show what we have so far.
 	 */
-	if (r == -EBUSY || r == -EINTR || r == -EAGAIN) {
+	if (r == -EBUSY || r == -EINTR || r == -EAGAIN || (r == -ETIMEDOUT && stop_asked())) {
 		cli_note("Stopped early: %s.", err_describe(err, r, line));
 		r = 1;
 	}

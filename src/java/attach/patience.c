@@ -2,6 +2,7 @@
 #include "java/attach/patience.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -10,7 +11,8 @@
 static _Thread_local struct {
 	unsigned int (*interrupts)(void); /* NULL: there are none */
 	unsigned int seen;		  /* when the current wait began */
-	uint64_t until_ns;		  /* after an interrupted wait; 0: there was none */
+	uint64_t until_ns;		  /* after an interrupt; 0: there was none */
+	bool was_cut;			  /* a wait */
 } patience;
 
 void java_attach_set_interrupt(unsigned int (*interrupts)(void))
@@ -18,15 +20,23 @@ void java_attach_set_interrupt(unsigned int (*interrupts)(void))
 	patience.interrupts = interrupts;
 	patience.seen = 0;
 	patience.until_ns = 0;
+	patience.was_cut = false;
+}
+
+static void patience_limit(uint64_t until_ns)
+{
+	patience.until_ns = patience.until_ns ? MIN(patience.until_ns, until_ns) : until_ns;
 }
 
 uint64_t java_patience_begin(uint64_t timeout_ns)
 {
-	uint64_t deadline_ns = clock_mono_ns() + timeout_ns;
+	uint64_t now = clock_mono_ns();
 
 	if (patience.interrupts)
 		patience.seen = patience.interrupts();
-	return patience.until_ns ? MIN(deadline_ns, patience.until_ns) : deadline_ns;
+	if (patience.seen && !patience.until_ns)
+		patience_limit(now + JAVA_ATTACH_LAST_NS);
+	return patience.until_ns ? MIN(now + timeout_ns, patience.until_ns) : now + timeout_ns;
 }
 
 int java_patience_check(uint64_t deadline_ns)
@@ -35,8 +45,8 @@ int java_patience_check(uint64_t deadline_ns)
 
 	if (patience.interrupts && patience.interrupts() != patience.seen) {
 		patience.seen = patience.interrupts();
-		/* The second interrupt ends cleaning up, too. */
-		patience.until_ns = patience.until_ns ? now : now + JAVA_ATTACH_GRACE_NS;
+		patience_limit(patience.was_cut ? now : now + JAVA_ATTACH_GRACE_NS);
+		patience.was_cut = true;
 		return -EINTR;
 	}
 	return now >= deadline_ns ? -ETIMEDOUT : 0;
