@@ -81,8 +81,8 @@ static int collect_begin(struct java_collect *c, const struct java_collect_optio
 	o.recording.cpu_time &= !c->has_rival;
 	if (costly && !o.recorder_only) {
 		r = collect_by(c, &java_collector_library, JAVA_COLLECT_GENTLE, &o, err);
-		/* It cannot be loaded, or another library samples allocations. */
-		if (r != -ENOTSUP && r != -EBUSY)
+		/* If it is only busy, it may work later; the recorder would do harm now. */
+		if (r != -ENOTSUP)
 			return r;
 	}
 	r = collect_by(c, &java_collector_recorder,

@@ -54,8 +54,9 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 
 	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have this capability. */
 	if (code == JAVA_RING_ERR_CAPABILITY + 98)
-		return err_set(err, -EBUSY, "process %d: another agent already samples allocations",
-			       pid);
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY,
+				"stop that one, or use sonde java --flight-recorder",
+				"process %d: another agent already samples allocations", pid);
 	if (code == JAVA_RING_ERR_OLD)
 		return err_set(err, -ENOTSUP,
 			       "process %d: sonde's JVMTI library needs JDK 11 or later", pid);
