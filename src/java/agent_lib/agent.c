@@ -6,8 +6,8 @@
  * sonde has exited, the library disables itself at the next event. A JVM never unloads a library;
  * after the end, no event is enabled, no capability held, and only the library itself stays mapped.
  *
- * Any failure here costs at most one event. Only old libc functions are called, so it runs wherever
- * a JVM runs.
+ * Any failure here costs at most one event. Only functions that every C library has are called, and
+ * none is linked: it runs wherever a JVM runs.
  */
 #include <stddef.h>
 #include <string.h>
