@@ -50,7 +50,8 @@ static int recorder_open(struct recorder *c, const struct java_jfr_builder_optio
 	int r = java_jfr_profiler_new(options, &c->profiler, err);
 
 	jfr.queries = java_jfr_profiler_queries(&jfr.n_queries);
-	if (r == 0)
+	/* TLAB events of older releases have no weight to correct. */
+	if (r == 0 && java_recording_vm(c->recording)->major >= JAVA_RECORDING_WEIGHTS_MAJOR)
 		java_jfr_profiler_use_counts(c->profiler);
 	return r < 0 ? r
 		     : java_jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow,

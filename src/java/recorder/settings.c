@@ -30,19 +30,19 @@ static int settings_alloc(unsigned int major, uint64_t totals_ns, struct buf *te
 					   "jdk.ObjectAllocationOutsideTLAB"};
 	int r = 0;
 
-	if (major >= 16)
+	if (major >= JAVA_RECORDING_WEIGHTS_MAJOR)
 		r = buf_append_str(text,
 				   "  <event name=\"jdk.ObjectAllocationSample\">\n" SETTING(
 					   "enabled", "true") SETTING("throttle", ALLOCS_PER_SEC)
 					   SETTING("stackTrace", "true") "  </event>\n");
-	for (size_t i = 0; r == 0 && major < 16 && i < 2; i++)
+	for (size_t i = 0; r == 0 && major < JAVA_RECORDING_WEIGHTS_MAJOR && i < 2; i++)
 		r = buf_printf(text,
 			       "  <event name=\"%s\">\n" SETTING("enabled", "true")
 				       SETTING("stackTrace", "true") "  </event>\n",
 			       tlab[i]);
 	if (r == 0 && major == 8)
 		r = settings_totals(0, text);
-	else if (r == 0 && major >= 16)
+	else if (r == 0 && major >= JAVA_RECORDING_WEIGHTS_MAJOR)
 		r = settings_totals(totals_ns, text);
 	return r;
 }

@@ -6,6 +6,9 @@
 
 #include "base/buf.h"
 
+/* The first release with jdk.ObjectAllocationSample. */
+#define JAVA_RECORDING_WEIGHTS_MAJOR 16
+
 struct java_recording_options {
 	const char *state_dir; /* where changes to targets are noted */
 	uint32_t stack_depth;  /* 0: 128; only a JVM's first recording can choose */
