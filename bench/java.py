@@ -6,6 +6,10 @@ the whole process, its collector and compilers included, so that what other prog
 take away does not count. A profiler is started before its window and stopped after it, which
 is no part of it; all have been there before. What the windows without say of each other is how far
 such a ratio can be trusted.
+
+What the start costs is measured by itself, in a JVM that has much compiled code and has never been
+profiled: requests per second before, in the worst second after, and when 90 % are reached again for
+good; and how long requests take, before and while profiled.
 """
 import glob
 import os
@@ -30,10 +34,16 @@ SETTLE_SECONDS = 1
 JAVA_OPTIONS = ["-XX:+UseG1GC", "-Xms512m", "-Xmx512m", "-Xmn300m", "-XX:+AlwaysPreTouch"]
 SOURCE = os.path.join(rig.HERE, "targets", "java", "Load.java")
 DEBIAN = "/usr/lib/jvm/java-17-openjdk-amd64"
+BROAD = os.path.join(rig.HERE, "targets", "java", "Broad.java")
+BROAD_WARM_SECONDS = 45
+BEFORE_SECONDS = 10
+AFTER_SECONDS = 25
+WORST = 0.9
 NAMES = {"recorder": "its own recorder (allocations, monitors, parks)",
          "jvmti": "our library (allocations, monitors)",
          "async": "async-profiler (CPU, allocations, locks)"}
 LIMIT = 1.03
+START_NAMES = {"none": "none", "default": "what sonde chooses", **NAMES}
 
 
 def jdks():
@@ -58,12 +68,18 @@ def cpu_ns(pid):
 class Profiler:
     """A java_collectors on the JVM."""
 
-    def __init__(self, program, way, pid, state, library):
+    def __init__(self, program, way, pid, state, library, wait=True):
         argv = [program, way, str(pid), state] + ([library] if way == "async" else [])
+        self.way = way
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
+        if wait:
+            self.wait()
+
+    def wait(self):
+        """Until it is on."""
         if self.process.stdout.readline() != "on\n":
-            raise rig.BenchError(f"{way}: {self.process.communicate()[1].strip()}")
+            raise rig.BenchError(f"{self.way}: {self.process.communicate()[1].strip()}")
 
     def keep(self):
         self.process.stdin.write("keep\n")
@@ -132,6 +148,95 @@ def measure_jdk(home, program, library, folder):
     return {way: against_neighbours(windows, way) for way in ["quiet", *turn]}
 
 
+class Second:
+    """What a program did in about a second: requests per second and per second of its own CPU time,
+    and percentiles of how long they took in microseconds."""
+
+    def __init__(self, target, last=None):
+        if last:
+            time.sleep(max(0, last.time + 1 - time.monotonic()))
+        answer = target.ask("ops")
+        self.time, self.cpu, self.ops = time.monotonic(), cpu_ns(target.pid), int(answer[1])
+        self.latency = tuple(map(int, answer[2:5]))
+        if last:
+            self.rate = (self.ops - last.ops) / (self.time - last.time)
+            self.per_cpu = (self.ops - last.ops) / max(self.cpu - last.cpu, 1) * 1e9
+
+
+def seconds(target, n, last):
+    found = []
+    for _ in range(n):
+        last = Second(target, last)
+        found.append(last)
+    return found
+
+
+def recovered(after, rate):
+    """Seconds until each later one reaches the limit."""
+    slow = [i for i, s in enumerate(after) if s.rate < WORST * rate]
+    return slow[-1] + 1 if slow else 0
+
+
+def latencies(found):
+    """Medians of the seconds' percentiles."""
+    return tuple(statistics.median(s.latency[i] for s in found) for i in range(3))
+
+
+def measure_start(home, program, way, library, folder):
+    """The first start of a profiler in a JVM of its own."""
+    classes, state = os.path.join(folder, "classes"), os.path.join(folder, "state-" + way)
+    os.makedirs(state)
+    with rig.Target([os.path.join(home, "bin", "java"), *JAVA_OPTIONS, "-cp", classes,
+                     "Broad"]) as target:
+        time.sleep(BROAD_WARM_SECONDS)
+        before = seconds(target, BEFORE_SECONDS, Second(target))
+        profiler = None
+        if way != "none":
+            profiler = Profiler(program, way, target.pid, state, library, wait=False)
+        after = seconds(target, AFTER_SECONDS, before[-1])
+        if profiler:
+            profiler.wait()
+            profiler.close()
+    rate = statistics.mean(s.rate for s in before)
+    per_cpu = statistics.mean(s.per_cpu for s in before)
+    return {"rate": rate, "worst_per_cpu": min(s.per_cpu for s in after) / per_cpu, "worst": min(s.rate for s in after) / rate,
+            "worst_before": min(s.rate for s in before) / rate,
+            "recovered": recovered(after, rate), "before": latencies(before),
+            "after": latencies(after[AFTER_SECONDS // 2:])}
+
+
+def measure_starts(home, program, library, folder):
+    subprocess.run([os.path.join(home, "bin", "javac"), "-d", os.path.join(folder, "classes"),
+                    BROAD], check=True, timeout=300)
+    ways = ["none", "default", "recorder", "jvmti"] + ["async"] * bool(library)
+    return {way: measure_start(home, program, way, library, folder) for way in ways}
+
+
+START_HEADER = ["profiler", "requests/s before", "worst second", "per CPU second",
+                "at 90 % again after",
+                "p50, p99, p99.9 before", "while profiled"]
+
+
+def start_rows(found):
+    def text(latency):
+        return ", ".join(f"{v:.0f}" for v in latency) + " µs"
+
+    return [[START_NAMES[way], f"{f['rate']:.0f}",
+             f"{f['worst'] * 100:.0f} % (before: {f['worst_before'] * 100:.0f} %)",
+             f"{f['worst_per_cpu'] * 100:.0f} %", f"{f['recovered']} s", text(f["before"]), text(f["after"])]
+            for way, f in found.items()]
+
+
+def start_goals(version, found):
+    f, quiet = found["default"], found["none"]
+    # A machine that takes the CPU away by itself says nothing.
+    noisy = min(quiet["worst"], f["worst_before"]) < WORST + 0.03 and f["worst"] < WORST
+    return [(f"requests per second in the worst second after the start, JDK {version}",
+             f">= {WORST * 100:.0f} %", f"{f['worst'] * 100:.0f} %, without a profiler "
+             f"{quiet['worst'] * 100:.0f} %",
+             "undecided: too noisy" if noisy else "met" if f["worst"] >= WORST else "MISSED")]
+
+
 HEADER = ["profiler", "CPU per operation", "against without", "windows"]
 
 
@@ -164,9 +269,12 @@ def measure(bench):
         folder = tempfile.mkdtemp(prefix="sonde-bench-")
         try:
             found = measure_jdk(home, program, library, folder)
+            starts = measure_starts(home, program, library, folder)
         finally:
             shutil.rmtree(folder)
         bench.section(f"A JVM that allocates 45 KB per operation, JDK {version}", HEADER,
                       rows(found))
-        for goal in goals(version, found):
+        bench.section(f"The first start of a profiler in a JVM with much compiled code, JDK {version}",
+                      START_HEADER, start_rows(starts))
+        for goal in goals(version, found) + start_goals(version, starts):
             bench.goal(*goal)

@@ -68,7 +68,12 @@ METHOD = """## How it is measured
   ratios, with minimum and maximum in brackets. *windows without* are compared to each other in the
   same way: a deviation from 0 there is noise. Starting and stopping are not counted, nor is CPU
   time on our side. The recorder and our library record allocations and locks, async-profiler also
-  CPU, at their usual settings; it is fetched from Maven, or set by `ASYNC_PROFILER`.
+  CPU, at their usual settings; it is fetched from Maven, or set by `ASYNC_PROFILER`. The first start
+  of each is measured in a JVM of its own, which has 1200 copies of a class to run through and has
+  warmed up for 45 seconds: requests in the *worst second* of the 25 after the start, against the mean
+  of the ten before, and the seconds until each one reaches 90 % again; *per CPU second* is the worst
+  second by the JVM's own CPU time, which other programs on the machine cannot take away. Latencies
+  are medians of the percentiles of each second.
 - **Store** (`bench/store.py`, `bench/store_bench.c`): a synthetic load from a seed, the same for
   every engine (`bench/store_load.h`). CPU time is that of the store's calls only, for ClickHouse that
   of its server; generating the profiles is not counted. Plain rows and ClickHouse get numbers for

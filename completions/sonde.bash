@@ -131,7 +131,7 @@ _sonde()
 	goroutines) words="$report $goroutines --ignore-symbols" ;;
 	block) words="$report $waits --force-block" ;;
 	mutex) words="$report $waits --force-mutex" ;;
-	java) words="$report -d --duration --data-dir --async-profiler" ;;
+	java) words="$report -d --duration --data-dir --async-profiler --flight-recorder" ;;
 	diff | show | jfr) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;

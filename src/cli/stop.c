@@ -3,16 +3,17 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 
-/* The stop flag: a signal handler needs a global. */
-static volatile sig_atomic_t stop_flag;
+/* A signal handler needs a global. */
+static volatile sig_atomic_t stop_signals;
 
 static void stop_on_signal(int signal)
 {
 	(void)signal;
-	stop_flag = 1;
+	stop_signals = stop_signals < SIG_ATOMIC_MAX ? stop_signals + 1 : 1;
 }
 
 void stop_catch_signals(void)
@@ -31,5 +32,10 @@ void stop_catch_signals(void)
 
 bool stop_asked(void)
 {
-	return stop_flag;
+	return stop_signals != 0;
+}
+
+unsigned int stop_count(void)
+{
+	return (unsigned int)stop_signals;
 }

@@ -6,3 +6,5 @@
 /* From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP only raise a flag. */
 void stop_catch_signals(void);
 bool stop_asked(void);
+/* How many came. */
+unsigned int stop_count(void);

@@ -66,7 +66,7 @@ int java_hsperf_open(const struct proc_id *id, const struct proc_maps *maps,
 	r = java_target_read(id, &target, err);
 	if (r < 0)
 		return r;
-	(void)snprintf(number, sizeof(number), "%d", (int)target.inner_pid);
+	(void)snprintf(number, sizeof(number), "%d", (int)target.status.inner_pid);
 	for (size_t i = 0; i < maps->len; i++) {
 		if (!hsperf_is_own(&maps->maps[i], number))
 			continue;

@@ -12,6 +12,7 @@
 #include "proc/aide/aides.h"
 #include "proc/ranges.h"
 
+#define MAPS_ATTEMPTS 4
 #define MAPS_DELETED " (deleted)"
 
 /* A line being parsed. Every step fails on what a kernel would not write. */
@@ -223,14 +224,14 @@ int proc_maps_parse(struct view text, struct proc_maps *maps, struct err *err)
 	return 0;
 }
 
-int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
+static int maps_read(pid_t pid, struct buf *text, struct proc_maps *maps, struct err *err)
 {
-	_cleanup_(buf_release) struct buf text = {0};
 	char path[64];
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	r = proc_aides_read(pid, "maps", &text);
+	buf_clear(text);
+	r = proc_aides_read(pid, "maps", text);
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
 	if (r == -EACCES)
@@ -243,8 +244,22 @@ int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
 				"process %d is not responding", (int)pid);
 	if (r < 0)
 		return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
-	r = proc_maps_parse(buf_view(&text), maps, err);
+	r = proc_maps_parse(buf_view(text), maps, err);
 	return r < 0 ? err_prefix(err, r, "%s", path) : 0;
+}
+
+/*
+ * The kernel prints them piece by piece. A mapping that grows between two pieces is printed twice,
+ * once with its old end.
+ */
+int proc_maps_read(pid_t pid, struct proc_maps *maps, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = {0};
+	int r = -EBADMSG;
+
+	for (int i = 0; r == -EBADMSG && i < MAPS_ATTEMPTS; i++)
+		r = maps_read(pid, &text, maps, err);
+	return r;
 }
 
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr)

@@ -69,12 +69,12 @@ int proc_status_parse(const char *text, struct proc_status *ret_status)
 	unsigned long pids[32]; /* namespaces nest 32 deep */
 	size_t n_pids = status_numbers(status_value(text, "\nNSpid:"), pids, ARRAY_SIZE(pids));
 
-	if (status_owner(text, &s) < 0 || !state || n_pids == 0)
+	if (status_owner(text, &s) < 0 || !state || !caught || n_pids == 0)
 		return -EBADMSG;
 	if (pids[n_pids - 1] == 0 || pids[n_pids - 1] > INT_MAX)
 		return -EBADMSG;
 	s.inner_pid = (pid_t)pids[n_pids - 1];
-	s.caught = caught ? strtoull(caught, NULL, 16) : 0;
+	s.caught = strtoull(caught, NULL, 16);
 	s.state = *state;
 	*ret_status = s;
 	return 0;

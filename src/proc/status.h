@@ -13,7 +13,7 @@
 struct proc_status {
 	uid_t uid; /* real */
 	uid_t euid;
-	uid_t suid;
+	uid_t suid; /* saved */
 	uid_t fsuid;
 	gid_t egid;
 	gid_t fsgid;

@@ -10,7 +10,7 @@ import unittest
 
 import rig
 from java_rig import (ALONE, DEBIAN, DELAY_WITHIN, FIRST_COMPILER, Case, Program, descendant, dump,
-                      folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool)
+                      folder_for_tests, inner_pid, jdks, major_of, ours_in, tmp_of, tool, version_of)
 from pprof import Profile
 from test_agent import Agent
 
@@ -49,13 +49,13 @@ class Chaos(Program):
         after = self.counters("pause")
         return (began, after.time), counted(after)
 
-    def profile(self, kind, folder, enough, command="hurry"):
+    def profile(self, kind, folder, enough, command="hurry", more=("--flight-recorder",)):
         """What `sonde java` writes, and what was counted: the recording is of all of it."""
         out = os.path.join(folder, kind + ".pb.gz")
         self.counters("pause")
         process = record(self.pid, kind, "-f", "pprof", "-o", out, "--data-dir",
-                         os.path.join(folder, "state"))
-        first = process.stderr.readline()
+                         os.path.join(folder, "state"), *more)
+        first = recording(process)
         (began, ended), counted = self.work(enough, command)
         process.send_signal(signal.SIGINT)
         self.said = first + process.communicate(timeout=rig.LIMIT)[1]
@@ -74,10 +74,20 @@ class Chaos(Program):
 
 
 def record(pid, *args):
-    """A `sonde java` that goes on until it is interrupted; its first line comes when it records."""
+    """A `sonde java` that goes on until it is interrupted."""
     # In the background of a shell a program begins with this signal ignored.
     return subprocess.Popen(["env", "--default-signal=INT", rig.SONDE, "java", str(pid), *args,
                              "-d", "1h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def recording(process):
+    """What it says until it records."""
+    said = ""
+    while ", by " not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said
 
 
 def names_of(sample):
@@ -197,12 +207,97 @@ class JavaTruth(JavaCase):
             self.near(ours, counted.compute_ns, CPU_WITHIN)
 
 
+def has_recorded(pid):
+    """Whether the JVM's recorder was ever in use."""
+    names = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/comm",
+                                                encoding="utf-8") as f:
+            names.append(f.read().strip())
+    return "JFR Recorder Th" in names
+
+
+class JavaGentle(JavaCase):
+    """JDK 17, whose recorder makes the JVM throw away its compiled code at its first start."""
+
+    def test_by_default_the_recorder_is_not_started_and_all_locks_are_seen(self):
+        with self.chaos() as target:
+            alloc, counted = target.profile("alloc", self.data, lambda c: c.large > 1 << 30,
+                                            more=())
+            self.assertIn("sonde's JVMTI library", target.said)
+            self.assertFalse(has_recorded(target.pid))
+            # The class is the leaf.
+            self.assertEqual({names_of(s)[0] for s in alloc.samples
+                              if "Chaos.allocateLarge" in names_of(s)}, {"byte[]"})
+            self.near(sum_of(alloc, "alloc_space", "Chaos.allocateLarge"), counted.large, 0.3)
+            lock, counted = target.profile(
+                "lock", self.data, lambda c: min(c.monitor_count, c.lock_count) > 100, "go",
+                more=())
+            leaves = {names_of(s)[0] for s in lock.samples}
+            self.assertLessEqual(
+                {"java.lang.Object", "java.util.concurrent.locks.ReentrantLock$NonfairSync"},
+                leaves)
+            self.near(sum_of(lock, "delay"), counted.monitor_ns + counted.lock_ns, 0.15)
+            self.assertFalse(has_recorded(target.pid))
+            self.nothing_left(target, self.state)
+
+    def test_who_wants_the_recorder_is_warned_once(self):
+        with self.chaos() as target:
+            for warned in (True, False):
+                process = record(target.pid, "--data-dir", self.state, "--flight-recorder")
+                said = recording(process)
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.wait(timeout=rig.LIMIT), rig.OK)
+                process.communicate()
+                self.assertEqual("Warning: this is the first recording" in said, warned)
+                self.assertTrue(has_recorded(target.pid))
+            # From now on it is cheap, and the default.
+            process = record(target.pid, "--data-dir", self.state)
+            self.assertIn("by Flight Recorder\n", recording(process))
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=rig.LIMIT)
+            self.nothing_left(target, self.state)
+
+    def test_one_that_loads_nothing_is_recorded_with_a_warning(self):
+        options = (*OPTIONS, "-XX:-EnableDynamicAgentLoading")
+        with self.chaos(options=options) as target:
+            process = record(target.pid, "--data-dir", self.state)
+            self.assertIn("by Flight Recorder, whose first start", recording(process))
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=rig.LIMIT)
+            self.nothing_left(target, self.state)
+
+
 class JavaCommand(JavaCase):
+    def test_one_that_its_user_records_is_refused_as_such(self):
+        with self.chaos() as target:
+            dump("jcmd", target.pid, "JFR.start name=mine settings=default")
+            done = rig.sonde("java", target.pid, "--data-dir", self.state,
+                             check=rig.NOT_PROFILEABLE, timeout=rig.LIMIT)
+            self.assertIn("its user is already recording", done.stderr)
+            dump("jcmd", target.pid, "JFR.stop name=mine")
+
+    def test_an_interrupt_does_not_wait_for_a_JVM_that_hangs(self):
+        for more in ((), ("--flight-recorder",)):
+            with self.subTest(more=more), self.chaos() as target:
+                process = record(target.pid, "--data-dir", self.state, *more)
+                recording(process)
+                os.kill(target.pid, signal.SIGSTOP)
+                process.send_signal(signal.SIGINT)
+                begin = time.monotonic()
+                err = process.communicate(timeout=rig.LIMIT)[1]
+                # It used to wait two minutes for each command.
+                self.assertLess(time.monotonic() - begin, 60, err)
+                self.assertEqual(process.returncode, rig.OK, err)
+                os.kill(target.pid, signal.SIGCONT)
+                dump("restore", self.state)
+                self.nothing_left(target, self.state)
+
     def test_an_interrupt_shows_what_there_is_and_leaves_nothing(self):
         with self.shared() as target:
             process = record(target.pid, "--data-dir", self.state)
             # It says whom it records when it does.
-            self.assertIn("OpenJDK", process.stderr.readline())
+            self.assertIn("OpenJDK", recording(process))
             target.work(lambda c: c.large > 256 << 20)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=rig.LIMIT)
@@ -277,6 +372,13 @@ def metrics_of(agent, pid):
         if match and int(match.group(2)) == int(inner_pid(pid)):
             found[f"{match.group(1)}{{{match.group(3)}}}"] = float(match.group(4))
     return found
+
+
+def through(agent, service, kind):
+    """{function: value} of all stacks that it is in."""
+    rows = agent.api("top", service=service, type=kind, limit=1000,
+                     to=int(time.time() * 1000) + 60000)["rows"]
+    return {row["name"]: row["total"] for row in rows}
 
 
 class Room:
@@ -409,23 +511,29 @@ class JavaAgent(AgentCase):
                  for t in s["types"]}
         self.assertLessEqual({"java_alloc:alloc_space:bytes", "java_lock:delay:nanoseconds",
                               "java_lock:contentions:count"}, types)
-        alloc = agent.stored(name, "java_alloc:alloc_space:bytes")
+        alloc = through(agent, name, "java_alloc:alloc_space:bytes")
         delay = agent.stored(name, "java_lock:delay:nanoseconds")
         metrics = metrics_of(agent, target.pid)
         counted = target.counters()
-        self.assertGreater(alloc["Chaos.allocateLarge"], sum(alloc.values()) / 2)
+        gentle = major_of(version_of(target.home)) < 23
+        # Our library draws its samples at random.
         self.assertLessEqual(alloc["Chaos.allocateLarge"],
-                             (counted.large + counted.large_edge) * 1.005)
+                             (counted.large + counted.large_edge) * (1.3 if gentle else 1.005))
+        self.assertGreater(alloc["Chaos.allocateLarge"], alloc["Chaos.allocateYoung"])
+        self.assertGreater(agent.stored(name, "java_alloc:alloc_space:bytes")["byte[]"], 0)
         for leaf, waited in (("java.lang.Object", counted.monitor_ns),
                              ("java.util.concurrent.locks.ReentrantLock$NonfairSync",
                               counted.lock_ns)):
             self.assertGreater(delay[leaf], 0)
-            self.assertLessEqual(delay[leaf], waited * (1 + DELAY_WITHIN))
+            # What is too short for an event of its own is booked on the next one.
+            self.assertLessEqual(delay[leaf], waited * (1.5 if gentle else 1 + DELAY_WITHIN))
         for kind in ("monitor", "park"):
             key = f'container_jvm_lock_time_seconds_total{{kind="{kind}"}}'
             self.assertGreater(metrics[key], 0)
         self.assertGreater(metrics["container_jvm_alloc_bytes_total{}"], 0)
-        self.assertEqual(metrics['container_jvm_profiling_status{mode="jfr",reason=""}'], 1)
+        mode = "jvmti" if gentle else "jfr"
+        self.assertEqual(
+            metrics[f'container_jvm_profiling_status{{mode="{mode}",reason=""}}'], 1)
         self.assertEqual(metrics["container_jvm_lost_samples_total{}"], 0)
 
     def test_it_waits_while_the_user_records_and_says_so(self):
@@ -506,5 +614,5 @@ def load(every, suite):
         if major == 8:
             case = type("JavaHidden8", (JavaHidden,), {"home": home})
             suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
-    for case in (JavaCommand, JavaAgent, *([JavaWithoutRecorder] if every else [])):
+    for case in (JavaGentle, JavaCommand, JavaAgent, *([JavaWithoutRecorder] if every else [])):
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))

@@ -312,6 +312,29 @@ static void java_say_hidden(const struct java_reader *reader, struct java_collec
 		share);
 }
 
+static void java_say_calm(const struct java_reader *reader, struct java_collect *c,
+			  struct source_reading *reading)
+{
+	struct java_collect_stats s;
+
+	java_collect_stats(c, &s);
+	if (reader->kind == JAVA_JFR_PROFILE_LOCK && s.is_calm)
+		(void)snprintf(reading->note, sizeof(reading->note),
+			       "waits for java.util.concurrent below %u ms are left out: idle "
+			       "threads wait too often",
+			       JAVA_RECORDING_CALM_MS);
+}
+
+/* Rarely: our library would have been gentler, but could not be loaded. */
+static void java_say_costly(const struct java_reader *reader, const struct java_collect *c,
+			    struct source_reading *reading)
+{
+	if (reader->kind == JAVA_JFR_PROFILE_ALLOC &&
+	    java_collect_choice(c) == JAVA_COLLECT_COSTLY && !reading->note[0])
+		(void)snprintf(reading->note, sizeof(reading->note),
+			       "the first start of its recorder slowed this JVM down for seconds");
+}
+
 static int java_read(struct java_reader *reader, uint64_t began, struct source_reading *reading,
 		     struct err *err)
 {
@@ -321,8 +344,8 @@ static int java_read(struct java_reader *reader, uint64_t began, struct source_r
 
 	if (c)
 		r = java_collect_read(c, err);
-	if (c && r == 0 && !java_collect_has(c, reader->kind)) {
-		reading->idle = "the JVM has no recorder, so it has no CPU-time profile";
+	if (c && r == 0 && java_collect_lacks(c, reader->kind)) {
+		reading->idle = java_collect_lacks(c, reader->kind);
 		reading->idle_cause = ERR_CAUSE_UNSUPPORTED;
 	} else if (c && r == 0) {
 		r = java_collect_take(c, reader->kind, &times, &reading->profile, err);
@@ -331,6 +354,10 @@ static int java_read(struct java_reader *reader, uint64_t began, struct source_r
 		java_count_lost(reader, c, began, reading);
 	if (c && r == 0)
 		java_say_hidden(reader, c, reading);
+	if (c && r == 0) {
+		java_say_costly(reader, c, reading);
+		java_say_calm(reader, c, reading);
+	}
 	agent_java_program_unlock(reader->program);
 	return r;
 }

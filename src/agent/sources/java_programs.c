@@ -174,7 +174,9 @@ static void program_settle(struct agent_java_program *p, int code, const struct 
 static int program_start(struct agent_java_program *p, struct err *err)
 {
 	const struct java_collect_options options = {
-		.recording = {.state_dir = p->java->state_dir, .cpu_time = true},
+		.recording = {.state_dir = p->java->state_dir,
+			      .cpu_time = true,
+			      .totals_ns = MAX(p->java->interval_ns / 2, NS_PER_SEC)},
 		.profile = {.label_threads = true,
 			    .fold_threads = true,
 			    .max_bytes = JAVA_PROFILE_MAX},

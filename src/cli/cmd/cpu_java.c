@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "cli/data_dir.h"
 #include "cli/render/report.h"
+#include "cli/stop.h"
 #include "cli/term.h"
 #include "cpu/symbols/perfmap.h"
+#include "java/attach/attach.h"
 #include "java/detect.h"
 #include "java/perfmap/perfmap.h"
 
@@ -96,7 +98,7 @@ static void java_keep(struct cmd_cpu_java *j)
 		struct err err = {};
 		int r = java_perfmap_keep(j->maps[i], &err);
 
-		if (r < 0 && r != -ESRCH)
+		if (r < 0 && r != -ESRCH && r != -EAGAIN)
 			j->err = err;
 	}
 }
@@ -105,6 +107,7 @@ static void *java_loop(void *arg)
 {
 	struct cmd_cpu_java *j = arg;
 
+	java_attach_set_interrupt(stop_count);
 	(void)pthread_mutex_lock(&j->lock);
 	while (!j->stopping) {
 		uint64_t next = clock_mono_ns() + CPU_JAVA_LOOK_NS;
@@ -148,6 +151,7 @@ int cmd_cpu_java_start(const struct proc_info *target, const char *dir,
 
 	if (r < 0)
 		return r;
+	java_attach_set_interrupt(stop_count);
 	/* Also cleans up what a killed sonde left in other JVMs. */
 	(void)java_perfmaps_restore(j->data_dir, NULL);
 	if (target)

@@ -17,7 +17,9 @@
 #include "cli/render/units.h"
 #include "cli/stop.h"
 #include "cli/term.h"
+#include "java/attach/attach.h"
 #include "java/collect/collect.h"
+#include "java/recorder/cost.h"
 #include "proc/info.h"
 
 #define JAVA_STEP_NS (200 * NS_PER_MS)
@@ -30,6 +32,7 @@ enum {
 	JAVA_DURATION = REPORT_N,
 	JAVA_DATA_DIR,
 	JAVA_ASYNC,
+	JAVA_RECORDER,
 	JAVA_N,
 };
 
@@ -47,6 +50,9 @@ static const struct cli_option java_options[JAVA_N] = {
 	[JAVA_ASYNC] = {.name = "async-profiler",
 			.arg = "FILE",
 			.help = "load this libasyncProfiler.so into the JVM and use it instead"},
+	[JAVA_RECORDER] = {.name = "flight-recorder",
+			   .help = "load nothing; use Flight Recorder even where its first start "
+				   "slows the JVM down for seconds (before JDK 23)"},
 };
 
 static const char *const kinds[JAVA_JFR_PROFILE_N] = {
@@ -61,6 +67,7 @@ struct java_request {
 	uint64_t duration_ns;
 	char *data_dir;
 	const char *async_library; /* or NULL */
+	bool recorder_only;
 	struct report report;
 	bool samples; /* the JVM has no CPU-time events: sampled by us */
 };
@@ -94,6 +101,10 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 	q->duration_ns = 30 * NS_PER_SEC;
 	q->kind = JAVA_JFR_PROFILE_ALLOC;
 	q->async_library = args->values[JAVA_ASYNC];
+	q->recorder_only = args->values[JAVA_RECORDER] != NULL;
+	if (q->recorder_only && q->async_library)
+		return err_set(err, -EINVAL,
+			       "--async-profiler and --flight-recorder exclude each other");
 	if (args->n_operands > 1)
 		r = java_parse_kind(args->operands[1], &q->kind, err);
 	if (r == 0 && duration)
@@ -107,6 +118,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 static int java_check(struct java_request *q, struct proc_info *ret_info, struct err *err)
 {
 	struct java_vm vm = {};
+	bool has_rival;
 	int r = proc_info_read(q->pid, ret_info, err);
 
 	if (r == 0)
@@ -124,11 +136,19 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 			       "process %d has opted out of profiling (%s in its environment)",
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
-	q->samples = q->kind == JAVA_JFR_PROFILE_CPU && vm.major < 25 && !q->async_library;
+	has_rival = java_recorder_has_rival(&vm);
+	q->samples = q->kind == JAVA_JFR_PROFILE_CPU && !q->async_library &&
+		     (vm.major < JAVA_RECORDER_CPU_MAJOR || has_rival);
+	if (q->recorder_only && !q->samples && java_recorder_is_costly(&vm))
+		cli_note(
+			"Warning: this is the first recording of this JVM. JDK %u throws away its "
+			"compiled code for it; expect some ten seconds at a fraction of its speed.",
+			vm.major);
 	if (q->samples)
-		cli_note("%s (pid %d): %s %s, sampled by sonde: this JDK's recorder has no "
-			 "CPU-time profile (JDK 25 does).",
-			 ret_info->service, (int)q->pid, vm.name, vm.version);
+		cli_note("%s (pid %d): %s %s, sampled by sonde: %s.", ret_info->service,
+			 (int)q->pid, vm.name, vm.version,
+			 has_rival ? "another profiler has the signal that its recorder needs"
+				   : "this JDK's recorder has no CPU-time profile (JDK 25 does)");
 	return 0;
 }
 
@@ -141,12 +161,13 @@ static int java_start(const struct java_request *q, const struct proc_info *info
 		.profile = {.label_threads = true, .label_classes = true},
 		.interval_ns = JAVA_READ_NS,
 		.async_library = q->async_library,
+		.recorder_only = q->recorder_only,
 	};
 	int r = data_dir_make(q->data_dir, err);
 
 	/* Also cleans up what a killed sonde left in other JVMs. */
-	if (r == 0)
-		(void)java_recordings_restore(q->data_dir, NULL);
+	if (r == 0 && java_recordings_restore(q->data_dir, NULL) == -EINTR)
+		r = err_set(err, -EINTR, "interrupted while cleaning up other JVMs");
 	return r < 0 ? r : java_collect_start(&info->id, &options, ret_collect, err);
 }
 
@@ -174,6 +195,9 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 		if (r == 0 && done - keep_ns >= JAVA_KEEP_NS) {
 			keep_ns = done;
 			r = java_collect_keep(c, err);
+			/* It is stopped for now. */
+			if (r == -EAGAIN)
+				r = 0;
 		}
 		if (r == 0 && done - read_ns >= JAVA_READ_NS) {
 			read_ns = done;
@@ -194,13 +218,16 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	char line[ERR_LINE_MAX];
 	int stopped;
 
-	/* The user's own recording takes precedence; show what we have so far. */
-	if (r == -EBUSY) {
+	if (r == 0)
+		r = java_collect_finish(c, err);
+	/*
+	 * The user's own recording takes precedence, and nobody waits for a JVM that does not
+	 * answer; show what we have so far.
+	 */
+	if (r == -EBUSY || r == -EINTR || r == -EAGAIN || (r == -ETIMEDOUT && stop_asked())) {
 		cli_note("Stopped early: %s.", err_describe(err, r, line));
 		r = 1;
 	}
-	if (r == 0)
-		r = java_collect_finish(c, err);
 	if (r >= 0)
 		r = java_collect_read(c, err);
 	/* What was read before remains valid. */
@@ -249,6 +276,16 @@ static void java_tell(const struct java_request *q, struct java_collect *c, cons
 	if (q->kind == JAVA_JFR_PROFILE_CPU && s.profiler.cpu_dropped)
 		cli_note("Lost: %llu samples, dropped by the JVM.",
 			 (unsigned long long)s.profiler.cpu_dropped);
+	if (q->kind == JAVA_JFR_PROFILE_LOCK && s.profiler.idle_waits)
+		cli_note("Omitted: %llu waits of idle threads (%s).",
+			 (unsigned long long)s.profiler.idle_waits,
+			 units_label(label, s.profiler.idle_ns, "nanoseconds", "auto"));
+	if (q->kind == JAVA_JFR_PROFILE_LOCK && s.is_calm)
+		cli_note("Waits for java.util.concurrent below %u ms are missing: idle threads "
+			 "wait so often that recording them would cost too much.",
+			 JAVA_RECORDING_CALM_MS);
+	if (q->kind == JAVA_JFR_PROFILE_LOCK && s.no_parks)
+		cli_note("Locks of java.util.concurrent are missing: this JVM hides them.");
 	if (s.dropped)
 		cli_note("Lost: %llu events; the buffer in the JVM was full.",
 			 (unsigned long long)s.dropped);
@@ -265,10 +302,16 @@ static const char *java_collector_text(const struct java_collect *c)
 {
 	const char *collector = java_collect_name(c);
 
-	if (strcmp(collector, "jfr") == 0)
-		return "Flight Recorder";
-	return strcmp(collector, "jvmti") == 0 ? "sonde's JVMTI library (this JVM has no recorder)"
-					       : collector;
+	switch (java_collect_choice(c)) {
+	case JAVA_COLLECT_NO_RECORDER:
+		return "sonde's JVMTI library (this JVM has no recorder)";
+	case JAVA_COLLECT_GENTLE:
+		return "sonde's JVMTI library (its recorder would slow it down for seconds)";
+	case JAVA_COLLECT_COSTLY:
+		return "Flight Recorder, whose first start slows this JVM down for seconds";
+	default:
+		return strcmp(collector, "jfr") == 0 ? "Flight Recorder" : collector;
+	}
 }
 
 static int java_profile(struct java_request *q, struct err *err)
@@ -289,6 +332,7 @@ static int java_profile(struct java_request *q, struct err *err)
 		return r;
 	/* From here on there is something to clean up. */
 	stop_catch_signals();
+	java_attach_set_interrupt(stop_count);
 	r = java_start(q, &info, &c, err);
 	if (r < 0)
 		return r;
@@ -311,7 +355,7 @@ static int java_run(const struct cli_args *args)
 {
 	_cleanup_(java_request_release) struct java_request q = {};
 	struct err err = {};
-	int r = java_parse(args, &q, &err);
+	int r = java_parse(args, &q, &err), code;
 
 	if (r < 0)
 		return cli_fail_usage("java", &err);
@@ -320,7 +364,11 @@ static int java_run(const struct cli_args *args)
 		r = java_profile(&q, &err);
 	if (r == -EINVAL)
 		return cli_fail_usage("java", &err);
-	return r < 0 ? cli_fail(r, &err) : CLI_OK;
+	if (r == 0)
+		return CLI_OK;
+	code = cli_fail(r, &err);
+	/* Someone else is at work in the JVM: its user, or another sonde. */
+	return r == -EBUSY ? CLI_NOT_PROFILEABLE : code;
 }
 
 const struct cli_command cmd_java = {
@@ -334,9 +382,11 @@ const struct cli_command cmd_java = {
 	.notes =
 		"Works with HotSpot since JDK 8u262, without flags or a restart. Needs root.\n"
 		"The JVM's own Flight Recorder runs for the duration. It writes to a small tmpfs\n"
-		"that sonde mounts in the process's /tmp and removes at the end. Before JDK 25,\n"
-		"cpu works like `sonde cpu --java`. A JVM without a recorder gets a small library\n"
-		"from sonde instead, which does not see locks of java.util.concurrent.\n"
+		"that sonde mounts in the process's /tmp and removes at the end. Before JDK 23 "
+		"the\n"
+		"first recording of a JVM makes it compile all its code anew. Such a JVM, and one\n"
+		"without a recorder, gets a small library from sonde instead. Before JDK 25, cpu\n"
+		"works like `sonde cpu --java`.\n"
 		"SONDE_JAVA=off in a process's environment opts it out.\n"
 		"\n"
 		"Examples:\n"

@@ -165,9 +165,10 @@ static void tell_kind(const struct recording *rec, enum java_jfr_profile_kind ki
 			 "some of the running threads.");
 	if (kind == JAVA_JFR_PROFILE_CPU && s->cpu_dropped)
 		cli_note("The JVM lost %llu samples.", (unsigned long long)s->cpu_dropped);
-	if (kind == JAVA_JFR_PROFILE_LOCK && s->idle_parks)
-		cli_note("Omitted %llu waits for work rather than for a lock.",
-			 (unsigned long long)s->idle_parks);
+	if (kind == JAVA_JFR_PROFILE_LOCK && s->idle_waits)
+		cli_note("Omitted %llu waits of idle threads (%s).",
+			 (unsigned long long)s->idle_waits,
+			 units_label(label, s->idle_ns, "nanoseconds", "auto"));
 }
 
 /* The requested one, or the first in the recording. */

@@ -1,18 +1,18 @@
 /*
  * src/java/agent_lib/agent.c: the library loaded into a JVM whose own recorder cannot be used.
  *
- * It samples allocations, measures waits for monitors, and writes both into its session's ring. It
+ * It samples allocations, measures waits for locks, and writes both into its session's ring. It
  * has no thread: decisions are made when an event arrives, so an idle JVM is never woken, and once
  * sonde has exited, the library disables itself at the next event. A JVM never unloads a library;
  * after the end, no event is enabled, no capability held, and only the library itself stays mapped.
  *
- * Any failure here costs at most one event. Only old libc functions are called, so it runs wherever
- * a JVM runs.
+ * Any failure here costs at most one event. Only functions that every C library has are called, and
+ * none is linked: it runs wherever a JVM runs.
  */
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
+#include "java/agent_lib/park.h"
 #include "java/agent_lib/session.h"
 
 #define DEFAULT_INTERVAL (512u << 10) /* the JVM's default for new threads */
@@ -49,15 +49,6 @@ static struct {
 	struct drawn drawn[MAX_DRAWN];
 } agent;
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
-		return 1;
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
 static void wanted_capabilities(uint32_t wanted, uint64_t bits[TI_CAPABILITY_WORDS])
 {
 	bits[0] = 1ULL << TI_CAN_GET_LINE_NUMBERS;
@@ -69,10 +60,11 @@ static void wanted_capabilities(uint32_t wanted, uint64_t bits[TI_CAPABILITY_WOR
 }
 
 /* Undoes everything, and releases the capability for other samplers. */
-static void agent_disable(void)
+static void agent_disable(jvm jni)
 {
 	uint64_t bits[TI_CAPABILITY_WORDS];
 
+	java_park_stop(jni);
 	(void)ti_set_event(agent.ti, 0, TI_EVENT_SAMPLED_OBJECT_ALLOC);
 	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTER);
 	(void)ti_set_event(agent.ti, 0, TI_EVENT_CONTENDED_ENTERED);
@@ -193,12 +185,12 @@ static void write_event(struct java_session *s, jvm ti, jvm jni, jvm_object thre
 }
 
 /* True while sonde is alive; otherwise ends the session. */
-static bool is_wanted(struct java_session *s, uint64_t now)
+static bool is_wanted(struct java_session *s, jvm jni, uint64_t now)
 {
 	if (!java_session_is_forgotten(s, now))
 		return true;
 	if (java_session_end(s))
-		agent_disable();
+		agent_disable(jni);
 	return false;
 }
 
@@ -206,12 +198,12 @@ static void on_alloc(jvm ti, jvm jni, jvm_object thread, jvm_object object, jvm_
 		     int64_t size)
 {
 	struct java_session *s = java_session_enter();
-	uint64_t now = now_ns();
+	uint64_t now = java_session_now_ns();
 
 	(void)object;
 	if (!s)
 		return;
-	if (is_wanted(s, now)) {
+	if (is_wanted(s, jni, now)) {
 		uint64_t interval = __atomic_load_n(&agent.interval_bytes, __ATOMIC_RELAXED);
 		struct java_session_event e = {.kind = JAVA_RING_ALLOC,
 					       .a = size > 0 ? (uint64_t)size : 0};
@@ -229,7 +221,7 @@ static void on_enter(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 	(void)jni;
 	(void)thread;
 	(void)object;
-	(void)ti_set_local(ti, (const void *)(uintptr_t)now_ns());
+	(void)ti_set_local(ti, (const void *)(uintptr_t)java_session_now_ns());
 }
 
 /* Adds up short waits; the wait that completes the sum gets all of it. */
@@ -256,7 +248,7 @@ static void on_wait(struct java_session *s, jvm ti, jvm jni, jvm_object thread, 
 static void on_entered(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 {
 	struct java_session *s = java_session_enter();
-	uint64_t now = now_ns(), begin;
+	uint64_t now = java_session_now_ns(), begin;
 	void *local = NULL;
 
 	if (!s)
@@ -264,10 +256,24 @@ static void on_entered(jvm ti, jvm jni, jvm_object thread, jvm_object object)
 	if (ti_get_local(ti, &local) == 0 && local) {
 		begin = (uint64_t)(uintptr_t)local;
 		(void)ti_set_local(ti, NULL);
-		if (is_wanted(s, now) && now > begin) {
+		if (is_wanted(s, jni, now) && now > begin) {
 			adapt_locks(now);
 			on_wait(s, ti, jni, thread, object, now - begin);
 		}
+	}
+	java_session_leave(s);
+}
+
+static void on_parked(jvm jni, jvm_object thread, jvm_object lock, uint64_t ns)
+{
+	struct java_session *s = java_session_enter();
+	uint64_t now = java_session_now_ns();
+
+	if (!s)
+		return;
+	if (is_wanted(s, jni, now)) {
+		adapt_locks(now);
+		on_wait(s, agent.ti, jni, thread, lock, ns);
 	}
 	java_session_leave(s);
 }
@@ -290,9 +296,9 @@ static int agent_get(jvm vm)
 	return JAVA_RING_OK;
 }
 
-static int agent_enable(struct java_session *s)
+static int agent_enable(struct java_session *s, jvm jni)
 {
-	uint64_t bits[TI_CAPABILITY_WORDS], now = now_ns();
+	uint64_t bits[TI_CAPABILITY_WORDS], now = java_session_now_ns();
 	uint32_t wanted = java_session_wanted(s);
 	int r;
 
@@ -314,6 +320,8 @@ static int agent_enable(struct java_session *s)
 		r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTER);
 		if (r == 0)
 			r = ti_set_event(agent.ti, 1, TI_EVENT_CONTENDED_ENTERED);
+		if (r == 0)
+			java_session_tell_parks(s, java_park_start(agent.ti, jni, on_parked));
 	}
 	return r == 0 ? JAVA_RING_OK : JAVA_RING_ERR_EVENTS + r;
 }
@@ -331,19 +339,19 @@ static void write_pending(struct java_session *s)
 		java_session_write(s, &e);
 }
 
-static void agent_stop(void)
+static void agent_stop(jvm jni)
 {
 	struct java_session *s = java_session_enter();
 
 	if (!s)
 		return;
-	agent_disable();
+	agent_disable(jni);
 	write_pending(s);
 	(void)java_session_end(s);
 	java_session_leave(s);
 }
 
-static int agent_start(jvm vm, const char *path)
+static int agent_start(jvm vm, jvm jni, const char *path)
 {
 	struct java_session *s;
 	int r = agent_get(vm);
@@ -351,17 +359,17 @@ static int agent_start(jvm vm, const char *path)
 	if (r != JAVA_RING_OK)
 		return r;
 	/* End the session of a killed sonde. */
-	agent_stop();
+	agent_stop(jni);
 	r = java_session_open(path);
 	if (r != JAVA_RING_OK)
 		return r;
 	s = java_session_enter();
 	if (!s)
 		return JAVA_RING_ERR_BUSY;
-	r = agent_enable(s);
+	r = agent_enable(s, jni);
 	java_session_leave(s);
 	if (r != JAVA_RING_OK)
-		agent_stop();
+		agent_stop(jni);
 	return r;
 }
 
@@ -371,11 +379,15 @@ __attribute__((visibility("default"))) int32_t Agent_OnAttach(jvm vm, char *opti
 /* "start,FILE" or "stop". The JVM serializes the calls. */
 int32_t Agent_OnAttach(jvm vm, char *options, void *reserved)
 {
+	void *jni = NULL;
+
 	(void)reserved;
+	if (vm_get_env(vm, &jni, JNI_VERSION) != 0 || !jni)
+		return JAVA_RING_ERR_OLD;
 	if (options && strncmp(options, "start,", 6) == 0)
-		return agent_start(vm, options + 6);
+		return agent_start(vm, jni, options + 6);
 	if (!options || strcmp(options, "stop") != 0)
 		return JAVA_RING_ERR_COMMAND;
-	agent_stop();
+	agent_stop(jni);
 	return JAVA_RING_OK;
 }

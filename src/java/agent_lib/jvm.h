@@ -7,12 +7,14 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef const void *const *jvm_table;
 typedef jvm_table *jvm; /* JavaVM, JNIEnv and jvmtiEnv start with a pointer to their table */
 typedef void *jvm_object;
 typedef void *jvm_method;
+typedef void *jvm_field;
 
 struct jvm_frame {
 	jvm_method method;
@@ -32,17 +34,37 @@ struct jvm_thread_info {
 	jvm_object class_loader;
 };
 
+/* A native method and the function behind it. */
+struct jvm_native {
+	const char *name;
+	const char *signature;
+	const void *function;
+};
+
 #define JVMTI_VERSION 0x300B0000 /* JDK 11's */
+#define JNI_VERSION 0x00010008
 
 enum {
 	VM_GET_ENV = 6,
+	JNI_DEFINE_CLASS = 5,
+	JNI_FIND_CLASS = 6,
+	JNI_EXCEPTION_CLEAR = 17,
+	JNI_NEW_GLOBAL_REF = 21,
 	JNI_DELETE_LOCAL_REF = 23,
+	JNI_IS_SAME_OBJECT = 24,
 	JNI_GET_OBJECT_CLASS = 31,
+	JNI_IS_INSTANCE_OF = 32,
+	JNI_GET_FIELD_ID = 94,
+	JNI_GET_OBJECT_FIELD = 95,
+	JNI_GET_STATIC_METHOD_ID = 113,
+	JNI_CALL_STATIC_VOID_METHOD = 141,
+	JNI_REGISTER_NATIVES = 215,
 };
 
 enum {
 	TI_SET_EVENT_NOTIFICATION_MODE = 2,
 	TI_GET_THREAD_INFO = 9,
+	TI_GET_CURRENT_THREAD = 18,
 	TI_DEALLOCATE = 47,
 	TI_GET_CLASS_SIGNATURE = 48,
 	TI_GET_METHOD_NAME = 64,
@@ -51,6 +73,8 @@ enum {
 	TI_GET_THREAD_LOCAL_STORAGE = 102,
 	TI_SET_THREAD_LOCAL_STORAGE = 103,
 	TI_GET_STACK_TRACE = 104,
+	TI_SET_JNI_FUNCTION_TABLE = 120,
+	TI_GET_JNI_FUNCTION_TABLE = 121,
 	TI_SET_EVENT_CALLBACKS = 122,
 	TI_ADD_CAPABILITIES = 142,
 	TI_RELINQUISH_CAPABILITIES = 143,
@@ -91,6 +115,75 @@ static inline jvm_object jni_get_object_class(jvm jni, jvm_object object)
 	return JVM_CALL(jni, JNI_GET_OBJECT_CLASS, jvm_object(*)(jvm, jvm_object), object);
 }
 
+static inline jvm_object jni_define_class(jvm jni, const char *name, const void *bytes, int32_t len)
+{
+	/* Without a loader: one of the JVM's own classes. */
+	return JVM_CALL(jni, JNI_DEFINE_CLASS,
+			jvm_object(*)(jvm, const char *, jvm_object, const void *, int32_t), name,
+			NULL, bytes, len);
+}
+
+static inline jvm_object jni_find_class(jvm jni, const char *name)
+{
+	return JVM_CALL(jni, JNI_FIND_CLASS, jvm_object(*)(jvm, const char *), name);
+}
+
+static inline void jni_exception_clear(jvm jni)
+{
+	JVM_CALL(jni, JNI_EXCEPTION_CLEAR, void (*)(jvm));
+}
+
+static inline jvm_object jni_new_global_ref(jvm jni, jvm_object object)
+{
+	return JVM_CALL(jni, JNI_NEW_GLOBAL_REF, jvm_object(*)(jvm, jvm_object), object);
+}
+
+static inline uint8_t jni_is_same_object(jvm jni, jvm_object a, jvm_object b)
+{
+	return JVM_CALL(jni, JNI_IS_SAME_OBJECT, uint8_t(*)(jvm, jvm_object, jvm_object), a, b);
+}
+
+static inline uint8_t jni_is_instance_of(jvm jni, jvm_object object, jvm_object class)
+{
+	return JVM_CALL(jni, JNI_IS_INSTANCE_OF, uint8_t(*)(jvm, jvm_object, jvm_object), object,
+			class);
+}
+
+static inline jvm_field jni_get_field_id(jvm jni, jvm_object class, const char *name,
+					 const char *signature)
+{
+	return JVM_CALL(jni, JNI_GET_FIELD_ID,
+			jvm_field(*)(jvm, jvm_object, const char *, const char *), class, name,
+			signature);
+}
+
+static inline jvm_object jni_get_object_field(jvm jni, jvm_object object, jvm_field field)
+{
+	return JVM_CALL(jni, JNI_GET_OBJECT_FIELD, jvm_object(*)(jvm, jvm_object, jvm_field),
+			object, field);
+}
+
+static inline jvm_method jni_get_static_method_id(jvm jni, jvm_object class, const char *name)
+{
+	return JVM_CALL(jni, JNI_GET_STATIC_METHOD_ID,
+			jvm_method(*)(jvm, jvm_object, const char *, const char *), class, name,
+			"()V");
+}
+
+static inline void jni_call_static_void(jvm jni, jvm_object class, jvm_method method)
+{
+	JVM_CALL(jni, JNI_CALL_STATIC_VOID_METHOD, void (*)(jvm, jvm_object, jvm_method, ...),
+		 class, method);
+}
+
+static inline int32_t jni_register_natives(jvm jni, jvm_object class,
+					   const struct jvm_native *natives, int32_t n)
+{
+	return JVM_CALL(jni, JNI_REGISTER_NATIVES,
+			int32_t(*)(jvm, jvm_object, const struct jvm_native *, int32_t), class,
+			natives, n);
+}
+
 /* The others return 0 or an error number. */
 #define TI_CALL(env, number, types, ...) JVM_CALL(env, (number)-1, int32_t(*) types, ##__VA_ARGS__)
 
@@ -105,6 +198,22 @@ static inline int32_t ti_get_thread_info(jvm ti, jvm_object thread, struct jvm_t
 {
 	return TI_CALL(ti, TI_GET_THREAD_INFO, (jvm, jvm_object, struct jvm_thread_info *), thread,
 		       ret);
+}
+
+static inline int32_t ti_get_current_thread(jvm ti, jvm_object *ret)
+{
+	return TI_CALL(ti, TI_GET_CURRENT_THREAD, (jvm, jvm_object *), ret);
+}
+
+/* A copy to be deallocated; setting it copies it, too. */
+static inline int32_t ti_get_jni_table(jvm ti, const void ***ret)
+{
+	return TI_CALL(ti, TI_GET_JNI_FUNCTION_TABLE, (jvm, const void ***), ret);
+}
+
+static inline int32_t ti_set_jni_table(jvm ti, const void **table)
+{
+	return TI_CALL(ti, TI_SET_JNI_FUNCTION_TABLE, (jvm, const void **), table);
 }
 
 static inline void ti_deallocate(jvm ti, void *memory)

@@ -26,7 +26,7 @@
 #define JAVA_RING_MAX_NAME 512		/* bytes of each name */
 
 /* The library's name for the loader, which finds a library already loaded by it. */
-#define JAVA_RING_SONAME "libsonde-jvmti-" SONDE_VERSION "-1.so"
+#define JAVA_RING_SONAME "libsonde-jvmti-" SONDE_VERSION "-2.so"
 
 enum {
 	JAVA_RING_ALLOCS = 1, /* what to record */
@@ -59,7 +59,8 @@ struct java_ring_header {
 	uint64_t interval_now;
 	uint64_t events;
 	uint64_t ended; /* 1: no more data will come */
-	uint8_t pad1[24];
+	uint64_t parks; /* 1: waits for locks of java.util.concurrent are seen */
+	uint8_t pad1[16];
 	/* Written by sonde. */
 	uint64_t tail;
 	uint64_t beat; /* changes while sonde is alive */

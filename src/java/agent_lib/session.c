@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 struct java_session {
@@ -26,6 +27,15 @@ struct java_session {
  */
 static uint64_t gate;
 static struct java_session *session;
+
+uint64_t java_session_now_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
+		return 1;
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
 
 static void session_unmap(void)
 {
@@ -142,6 +152,11 @@ uint64_t java_session_interval(const struct java_session *s)
 void java_session_tell(struct java_session *s, uint64_t interval_bytes)
 {
 	__atomic_store_n(&s->header->interval_now, interval_bytes, __ATOMIC_RELAXED);
+}
+
+void java_session_tell_parks(struct java_session *s, bool are_seen)
+{
+	__atomic_store_n(&s->header->parks, are_seen, __ATOMIC_RELAXED);
 }
 
 /* Uses our own clock only: a container's may differ from sonde's. */

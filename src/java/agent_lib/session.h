@@ -15,6 +15,9 @@
 
 struct java_session; /* opaque */
 
+/* On a clock that never jumps. */
+uint64_t java_session_now_ns(void);
+
 /* JAVA_RING_OK or one of JAVA_RING_ERR_. path: a file created by sonde. */
 int java_session_open(const char *path);
 /* The session, if there is one; java_session_leave() must follow. */
@@ -29,6 +32,7 @@ uint64_t java_session_interval(const struct java_session *s);
 /* Whether sonde has shown no sign of life for too long. */
 bool java_session_is_forgotten(struct java_session *s, uint64_t now_ns);
 void java_session_tell(struct java_session *s, uint64_t interval_bytes);
+void java_session_tell_parks(struct java_session *s, bool are_seen);
 
 /*
  * The id of a frame this thread is in, so that its class cannot be unloaded meanwhile; writes its

@@ -11,9 +11,10 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "java/attach/patience.h"
 #include "java/attach/state.h"
-#include "java/attach/user.h"
 #include "java/attach/wire.h"
+#include "proc/aide/rights.h"
 #include "proc/text.h"
 
 void java_attach_close(struct java_attach *a)
@@ -36,7 +37,7 @@ int java_attach_tmp(const struct java_attach *a)
 
 static void trigger_name(const struct java_target *t, char *dst, size_t cap)
 {
-	(void)snprintf(dst, cap, ".attach_pid%d", (int)t->inner_pid);
+	(void)snprintf(dst, cap, ".attach_pid%d", (int)t->status.inner_pid);
 }
 
 /*
@@ -45,29 +46,42 @@ static void trigger_name(const struct java_target *t, char *dst, size_t cap)
  */
 static int trigger_make(const struct java_attach *a, struct err *err)
 {
-	struct java_user self;
+	struct proc_rights *own;
 	struct stat st;
 	char name[32];
 	int r, fd;
 
 	trigger_name(&a->target, name, sizeof(name));
-	r = java_user_become(&a->target, &self);
+	r = proc_rights_take(&a->target.status, &own);
 	if (r == 0) {
 		fd = openat(a->tmp, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
 			    0600);
 		r = fd < 0 ? -errno : 0;
-		java_user_return(&self);
+		proc_rights_return(own);
 		closep(&fd);
 	}
 	if (r == 0)
 		return 1;
 	if (r == -EEXIST && fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return S_ISREG(st.st_mode) && st.st_uid == a->target.euid
+		return S_ISREG(st.st_mode) && st.st_uid == a->target.status.fsuid
 			       ? 0
 			       : err_set(err, -EPERM, "process %d: its /tmp/%s is not its own file",
 					 (int)a->target.id.pid, name);
 	return err_set(err, r, "process %d: cannot create %s in its /tmp: %s",
 		       (int)a->target.id.pid, name, strerror(-r));
+}
+
+/* With its rights: in a directory that is not its own it could not do that either. */
+static void trigger_remove(const struct java_target *t, int tmp)
+{
+	struct proc_rights *own;
+	char name[32];
+
+	trigger_name(t, name, sizeof(name));
+	if (proc_rights_take(&t->status, &own) < 0)
+		return;
+	(void)unlinkat(tmp, name, 0);
+	proc_rights_return(own);
 }
 
 /* Through a pidfd, which cannot refer to another process. */
@@ -105,10 +119,11 @@ static int trigger_wait(const struct java_attach *a, uint64_t deadline_ns, struc
 			return r;
 		if (!proc_id_alive(&a->target.id))
 			return err_set(err, -ESRCH, "process %d has exited", (int)a->target.id.pid);
-		if (clock_mono_ns() >= deadline_ns)
-			return err_set(err, -ETIMEDOUT,
-				       "the JVM of process %d did not open its attach socket",
-				       (int)a->target.id.pid);
+		r = java_patience_check(deadline_ns);
+		if (r < 0)
+			return err_set(err, r, "the JVM of process %d did not open its attach %s",
+				       (int)a->target.id.pid,
+				       r == -EINTR ? "socket until the interrupt" : "socket");
 		clock_sleep_ns(pause_ns);
 		pause_ns = MIN(pause_ns * 2, 100 * NS_PER_MS);
 	}
@@ -116,7 +131,6 @@ static int trigger_wait(const struct java_attach *a, uint64_t deadline_ns, struc
 
 static int attach_trigger(struct java_attach *a, uint64_t deadline_ns, struct err *err)
 {
-	char name[32];
 	int r, made;
 
 	r = java_attach_check(a, err);
@@ -128,10 +142,8 @@ static int attach_trigger(struct java_attach *a, uint64_t deadline_ns, struct er
 	r = trigger_signal(a, err);
 	if (r == 0)
 		r = trigger_wait(a, deadline_ns, err);
-	if (made) {
-		trigger_name(&a->target, name, sizeof(name));
-		(void)unlinkat(a->tmp, name, 0);
-	}
+	if (made)
+		trigger_remove(&a->target, a->tmp);
 	return r;
 }
 
@@ -157,7 +169,7 @@ int java_attach_open(const struct proc_id *id, uint64_t timeout_ns, struct java_
 		return err_oom(err);
 	a->tmp = -1;
 	a->timeout_ns = timeout_ns ? timeout_ns : JAVA_ATTACH_TIMEOUT_NS;
-	deadline_ns = clock_mono_ns() + a->timeout_ns;
+	deadline_ns = java_patience_begin(a->timeout_ns);
 	r = java_target_read(id, &a->target, err);
 	if (r == 0)
 		r = java_detect_pid(id->pid, &a->vm, err);
@@ -191,7 +203,7 @@ void java_attach_clean(const struct proc_id *id)
 	trigger_name(&target, name, sizeof(name));
 	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_size == 0)
-		(void)unlinkat(tmp, name, 0);
+		trigger_remove(&target, tmp);
 }
 
 /* One request and its answer; keeps only the answer's text. */
@@ -199,7 +211,7 @@ static int attach_ask(struct java_attach *a, unsigned int version, const char *o
 		      const char *arg, struct buf *answer, struct err *err)
 {
 	_cleanup_(buf_release) struct buf request = buf_with_max(2 * JAVA_WIRE_ARG_MAX);
-	uint64_t deadline_ns = clock_mono_ns() + a->timeout_ns;
+	uint64_t deadline_ns = java_patience_begin(a->timeout_ns);
 	_cleanup_close_ int fd = -1;
 	char line[128];
 	struct view text;
@@ -210,7 +222,7 @@ static int attach_ask(struct java_attach *a, unsigned int version, const char *o
 	if (r < 0)
 		return err_set(err, r, "a command of %zu bytes is too long for the JVM",
 			       strlen(arg));
-	r = java_attach_connect(a, deadline_ns, &fd, err);
+	r = java_attach_dial(a, deadline_ns, &fd, err);
 	if (r < 0)
 		return r;
 	r = java_wire_exchange(fd, buf_view(&request), deadline_ns, answer, err);

@@ -26,6 +26,17 @@ struct java_attach; /* opaque */
 /* A JVM answers within 60 ms; with 50 processes per CPU, within a minute. */
 #define JAVA_ATTACH_TIMEOUT_NS (60ULL * 1000000000)
 #define JAVA_ATTACH_ANSWER_MAX ((size_t)4 << 20)
+/* What all waits together may take after an interrupt, to leave nothing behind in the JVM. */
+#define JAVA_ATTACH_LAST_NS (20ULL * 1000000000)
+/* The same if one of them was interrupted: the JVM is probably not well. */
+#define JAVA_ATTACH_GRACE_NS (5ULL * 1000000000)
+
+/*
+ * Lets this thread's waits for JVMs be interrupted: interrupts says how often it was asked. A wait
+ * during which the number grows ends at once, with -EINTR; the second one leaves no time for more.
+ * NULL: waits are never interrupted.
+ */
+void java_attach_set_interrupt(unsigned int (*interrupts)(void));
 
 /*
  * Makes the JVM listen unless it already does. -ENOTSUP: it accepts no commands. -EAGAIN: it is

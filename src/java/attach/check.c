@@ -41,10 +41,11 @@ static int check_commands(const struct java_vm *vm, struct err *err)
 static int check_signal(const struct java_target *t, struct err *err)
 {
 	int pid = (int)t->id.pid;
+	int r = java_target_check_stopped(t, err);
 
-	if (t->state == 'T' || t->state == 't')
-		return err_set(err, -EAGAIN, "process %d is stopped and cannot respond", pid);
-	if (!(t->caught >> (SIGQUIT - 1) & 1))
+	if (r < 0)
+		return r;
+	if (!(t->status.caught >> (SIGQUIT - 1) & 1))
 		return err_set(err, -EAGAIN,
 			       "process %d does not handle SIGQUIT and would be killed by it: its "
 			       "JVM is still starting, or was started with -Xrs",
@@ -63,8 +64,8 @@ static int check_tmp(const struct java_attach *a, struct err *err)
 	/*
 	 * Its supplementary groups are unknown: assume that a group with write permission is one.
 	 */
-	if (a->target.euid != 0 && !(st.st_mode & (S_IWOTH | S_IWGRP)) &&
-	    !(st.st_uid == a->target.euid && st.st_mode & S_IWUSR))
+	if (a->target.status.euid != 0 && !(st.st_mode & (S_IWOTH | S_IWGRP)) &&
+	    !(st.st_uid == a->target.status.euid && st.st_mode & S_IWUSR))
 		return err_set(err, -ENOTSUP,
 			       "process %d cannot write to its /tmp, where its JVM creates the "
 			       "attach socket",

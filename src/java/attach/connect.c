@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "java/attach/patience.h"
 #include "java/attach/state.h"
 #include "java/attach/user.h"
 
@@ -19,7 +20,7 @@ int java_attach_can_be(const struct java_target *t, struct err *err)
 	if (java_user_become(t, &self) < 0)
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED, "run as root or as that user",
 				"the JVM of process %d accepts only its own user %u",
-				(int)t->id.pid, (unsigned int)t->euid);
+				(int)t->id.pid, (unsigned int)t->status.euid);
 	java_user_return(&self);
 	return 0;
 }
@@ -31,11 +32,11 @@ static int connect_find(const struct java_attach *a, int *ret_fd)
 	char name[32];
 	struct stat st;
 
-	(void)snprintf(name, sizeof(name), ".java_pid%d", (int)a->target.inner_pid);
+	(void)snprintf(name, sizeof(name), ".java_pid%d", (int)a->target.status.inner_pid);
 	fd = openat(a->tmp, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != a->target.euid)
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != a->target.status.euid)
 		return -EPERM;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -69,7 +70,7 @@ static int connect_check_peer(const struct java_attach *a, int fd, struct err *e
 	return err_set(err, -EPERM,
 		       "process %d: another process listens on the socket /tmp/.java_pid%d of its "
 		       "JVM",
-		       (int)a->target.id.pid, (int)a->target.inner_pid);
+		       (int)a->target.id.pid, (int)a->target.status.inner_pid);
 }
 
 int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *ret_fd,
@@ -83,14 +84,14 @@ int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *
 		r = fd < 0 ? -errno : connect_as(&a->target, fd, found);
 	}
 	/* The JVM is busy with others. */
-	while (r == -EAGAIN && clock_mono_ns() < deadline_ns) {
+	while (r == -EAGAIN && (r = java_patience_check(deadline_ns)) == 0) {
 		clock_sleep_ns(20 * NS_PER_MS);
 		r = connect_as(&a->target, fd, found);
 	}
 	if (r == -EPERM)
 		return err_set(err, r,
 			       "process %d: /tmp/.java_pid%d is not a socket owned by its user",
-			       (int)a->target.id.pid, (int)a->target.inner_pid);
+			       (int)a->target.id.pid, (int)a->target.status.inner_pid);
 	if (r < 0)
 		/* A socket without a listener was left by an earlier process. */
 		return err_set(err, r == -ECONNREFUSED ? -ENOENT : r,
@@ -100,4 +101,15 @@ int java_attach_connect(const struct java_attach *a, uint64_t deadline_ns, int *
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;
+}
+
+int java_attach_dial(const struct java_attach *a, uint64_t deadline_ns, int *ret_fd,
+		     struct err *err)
+{
+	struct java_target now;
+	int r = java_target_read(&a->target.id, &now, err);
+
+	if (r == 0)
+		r = java_target_check_stopped(&now, err);
+	return r < 0 ? r : java_attach_connect(a, deadline_ns, ret_fd, err);
 }

@@ -21,5 +21,8 @@ int java_attach_check(const struct java_attach *attach, struct err *err);
  */
 int java_attach_connect(const struct java_attach *attach, uint64_t deadline_ns, int *ret_fd,
 			struct err *err);
+/* The same for a command: -EAGAIN at once if the process is stopped. */
+int java_attach_dial(const struct java_attach *attach, uint64_t deadline_ns, int *ret_fd,
+		     struct err *err);
 /* Tries whether we may take its user and group. */
 int java_attach_can_be(const struct java_target *target, struct err *err);

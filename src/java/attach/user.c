@@ -40,10 +40,10 @@ int java_user_become(const struct java_target *target, struct java_user *ret_sel
 	};
 
 	/* A process that only has capabilities would lose them when returning from root. */
-	if (self.euid != 0 && target->euid == 0)
+	if (self.euid != 0 && target->status.euid == 0)
 		return -EPERM;
-	self.changed = self.euid != target->euid || self.egid != target->egid;
-	if (self.changed && self_set(target->euid, target->egid) < 0) {
+	self.changed = self.euid != target->status.euid || self.egid != target->status.egid;
+	if (self.changed && self_set(target->status.euid, target->status.egid) < 0) {
 		java_user_return(&self);
 		return -EPERM;
 	}

@@ -1,10 +1,9 @@
 /*
  * src/java/attach/user.h: temporarily acts as the JVM's user.
  *
- * A JVM responds only to its own user, and file systems of a container may not know ours. So the
- * calling thread, and no other, takes the effective user and group of the JVM around connect() and
- * when creating a file in its /tmp. Only the effective ids change: the way back is always open, and
- * nobody else can signal or trace us meanwhile.
+ * A JVM responds only to its own user. So the calling thread, and no other, takes the effective
+ * user and group of the JVM around connect(). Only the effective ids change: the way back is always
+ * open, and nobody else can signal or trace us meanwhile.
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "java/attach/patience.h"
 
 #define WIRE_PIECE ((size_t)16 << 10)
 
@@ -44,13 +45,14 @@ int java_wire_request(unsigned int version, const char *operation, const char *a
 static int wire_wait(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};
-	uint64_t now = clock_mono_ns();
-	int n;
+	int r = java_patience_check(deadline_ns);
 
-	if (now >= deadline_ns)
-		return -ETIMEDOUT;
-	n = poll(&p, 1, (int)MIN((deadline_ns - now) / NS_PER_MS + 1, 60000));
-	return n < 0 && errno != EINTR ? -errno : 0;
+	if (r < 0)
+		return r;
+	if (poll(&p, 1, (int)MIN(java_patience_step(deadline_ns) / NS_PER_MS + 1, 60000)) < 0 &&
+	    errno != EINTR)
+		return -errno;
+	return 0;
 }
 
 static int wire_send(int fd, struct view request, uint64_t deadline_ns)
@@ -77,7 +79,7 @@ static int wire_receive(int fd, uint64_t deadline_ns, struct buf *answer)
 {
 	for (;;) {
 		/* Sending byte by byte must not hold us longer than sending nothing. */
-		int r = clock_mono_ns() >= deadline_ns ? -ETIMEDOUT : 0;
+		int r = java_patience_check(deadline_ns);
 		char piece[WIRE_PIECE];
 		ssize_t n;
 
@@ -109,8 +111,10 @@ int java_wire_exchange(int fd, struct view request, uint64_t deadline_ns, struct
 	/* A JVM that rejects the request answers and hangs up before reading all of it. */
 	if (r == 0 || r == -EPIPE)
 		r = wire_receive(fd, deadline_ns, answer);
-	if (r == -ETIMEDOUT)
-		return err_set(err, r, "the JVM does not respond");
+	if (r == -ETIMEDOUT || r == -EINTR)
+		return err_set(err, r,
+			       r == -EINTR ? "interrupted while waiting for the JVM"
+					   : "the JVM does not respond");
 	if (r == -E2BIG)
 		return err_set(err, r, "the JVM's response exceeds %zu bytes", answer->max);
 	if (r < 0 && r != -ECONNRESET)

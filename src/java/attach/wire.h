@@ -23,7 +23,8 @@ int java_wire_request(unsigned int version, const char *operation, const char *a
 
 /*
  * Sends the request and receives the answer up to its end, within the buffer's maximum and before
- * deadline_ns (clock_mono_ns). fd is nonblocking. -ETIMEDOUT, -E2BIG, -EPIPE: it hung up first.
+ * deadline_ns (java_patience_begin()). fd is nonblocking. -ETIMEDOUT, -EINTR, -E2BIG, -EPIPE: it
+ * hung up first.
  */
 int java_wire_exchange(int fd, struct view request, uint64_t deadline_ns, struct buf *answer,
 		       struct err *err);

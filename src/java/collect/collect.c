@@ -14,12 +14,15 @@
 
 #include "base/clock.h"
 #include "java/collect/collector.h"
+#include "java/recorder/cost.h"
 #include "java/recorder/note.h"
 #include "java/recorder/undo.h"
 
 struct java_collect {
 	const struct java_collector_ops *collector;
 	void *state;
+	enum java_collect_choice choice;
+	bool has_rival; /* for CPU time */
 	struct proc_id id;
 	int64_t began_ns;
 	/* Protects what is read; never held while waiting for the JVM. */
@@ -50,18 +53,44 @@ static int collect_clear(const struct proc_id *id, const char *state_dir, struct
 	return r;
 }
 
-/* Report the error of the first method: that is what a user can fix. */
-static int collect_begin(struct java_collect *c, const struct java_collect_options *o,
+static int collect_by(struct java_collect *c, const struct java_collector_ops *collector,
+		      enum java_collect_choice choice, const struct java_collect_options *o,
+		      struct err *err)
+{
+	c->collector = collector;
+	c->choice = choice;
+	return collector->start(&c->id, o, &c->state, err);
+}
+
+/* Report the error of the recorder: that is what a user can fix. */
+static int collect_begin(struct java_collect *c, const struct java_collect_options *options,
 			 struct err *err)
 {
+	struct java_collect_options o = *options;
+	struct java_vm vm = {};
+	bool costly;
 	int r;
 
-	c->collector = o->async_library ? &java_collector_async : &java_collector_recorder;
-	r = c->collector->start(&c->id, o, &c->state, err);
-	if (r != -ENOTSUP || o->async_library || o->recorder_only)
+	if (o.async_library)
+		return collect_by(c, &java_collector_async, JAVA_COLLECT_USUAL, &o, err);
+	r = java_detect_pid(c->id.pid, &vm, err);
+	if (r < 0)
 		return r;
-	c->collector = &java_collector_library;
-	return c->collector->start(&c->id, o, &c->state, NULL) == 0 ? 0 : r;
+	costly = java_recorder_is_costly(&vm);
+	c->has_rival = java_recorder_has_rival(&vm);
+	o.recording.cpu_time &= !c->has_rival;
+	if (costly && !o.recorder_only) {
+		r = collect_by(c, &java_collector_library, JAVA_COLLECT_GENTLE, &o, err);
+		/* If it is only busy, it may work later; the recorder would do harm now. */
+		if (r != -ENOTSUP)
+			return r;
+	}
+	r = collect_by(c, &java_collector_recorder,
+		       costly ? JAVA_COLLECT_COSTLY : JAVA_COLLECT_USUAL, &o, err);
+	if (r != -ENOTSUP || o.recorder_only)
+		return r;
+	return collect_by(c, &java_collector_library, JAVA_COLLECT_NO_RECORDER, &o, NULL) == 0 ? 0
+											       : r;
 }
 
 int java_collect_start(const struct proc_id *id, const struct java_collect_options *o,
@@ -150,9 +179,20 @@ const char *java_collect_name(const struct java_collect *c)
 	return c->collector->name;
 }
 
-bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind)
+enum java_collect_choice java_collect_choice(const struct java_collect *c)
 {
-	return kind != JAVA_JFR_PROFILE_CPU || c->collector->has_cpu;
+	return c->choice;
+}
+
+const char *java_collect_lacks(const struct java_collect *c, enum java_jfr_profile_kind kind)
+{
+	if (kind != JAVA_JFR_PROFILE_CPU)
+		return NULL;
+	if (!c->collector->has_cpu)
+		return "the JVM's recorder is not in use, so it has no CPU-time profile";
+	if (c->has_rival)
+		return "another profiler in the JVM samples its CPU time (it handles SIGPROF)";
+	return NULL;
 }
 
 int java_collect_read(struct java_collect *c, struct err *err)

@@ -3,9 +3,9 @@
  *
  *   start   keep read take take   keep read take take   ...   finish read stop take
  *
- * There are three methods: the JVM's own recorder (java/recorder/recording.h), our own library if
- * the JVM has none (java/jvmti/jvmti.h), and async-profiler if the user provides it
- * (async_profiler.h).
+ * There are three methods: the JVM's own recorder (java/recorder/recording.h); our own library
+ * (java/jvmti/jvmti.h) if the JVM has no recorder, or if its first use would slow the JVM down
+ * (java/recorder/cost.h); and async-profiler if the user provides it (async_profiler.h).
  *
  * There are two sides. start, keep, finish and stop send commands to the JVM and wait for its
  * answers, up to two minutes if it hangs. The others only read, and never wait. Each side may be
@@ -30,7 +30,15 @@ struct java_collect_options {
 	struct java_jfr_builder_options profile;
 	uint64_t interval_ns;	   /* maximum between reads; 0: a few seconds */
 	const char *async_library; /* libasyncProfiler.so, to use instead; or NULL */
-	bool recorder_only;	   /* load nothing into the JVM */
+	bool recorder_only;	   /* load nothing into the JVM, whatever its recorder costs */
+};
+
+/* Why that method. */
+enum java_collect_choice {
+	JAVA_COLLECT_USUAL,
+	JAVA_COLLECT_NO_RECORDER, /* our library: the JVM has no recorder */
+	JAVA_COLLECT_GENTLE,	  /* our library: the recorder would slow the JVM down */
+	JAVA_COLLECT_COSTLY,	  /* the recorder, although it has slowed the JVM down */
 };
 
 struct java_collect_stats {
@@ -39,6 +47,8 @@ struct java_collect_stats {
 	uint64_t unread;  /* invalid events */
 	uint64_t broken;  /* files that could not be read, or not to their end */
 	char why[256];	  /* the reason of the last of them */
+	bool is_calm;	  /* short waits for java.util.concurrent are left out, see recording.h */
+	bool no_parks;	  /* waits for locks of java.util.concurrent are not seen */
 };
 
 /* In ns since 1970. */
@@ -69,7 +79,9 @@ DEFINE_CLEANUP(struct java_collect, java_collect_free)
 
 const struct java_vm *java_collect_vm(const struct java_collect *c);
 const char *java_collect_name(const struct java_collect *c); /* "jfr", "jvmti", "async-profiler" */
-bool java_collect_has(const struct java_collect *c, enum java_jfr_profile_kind kind);
+enum java_collect_choice java_collect_choice(const struct java_collect *c);
+/* Why it has no such profile; NULL if it has. */
+const char *java_collect_lacks(const struct java_collect *c, enum java_jfr_profile_kind kind);
 
 /* Reads everything available, up to a limit per call, so that a JVM cannot hold us up. */
 int java_collect_read(struct java_collect *c, struct err *err);

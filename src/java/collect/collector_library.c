@@ -1,6 +1,5 @@
 /*
- * src/java/collect/collector_library.c: our own library in the JVM (java/jvmti/jvmti.h), if it has
- * no recorder.
+ * src/java/collect/collector_library.c: our own library in the JVM (java/jvmti/jvmti.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +65,10 @@ static void library_stats(void *state, struct java_collect_stats *s)
 	s->profiler.lost = own.lost;
 	s->profiler.truncated = own.truncated;
 	s->profiler.no_stack = own.no_stack;
+	s->profiler.idle_waits = own.idle_waits;
+	s->profiler.idle_ns = own.idle_ns;
 	s->dropped = own.dropped;
+	s->no_parks = !own.sees_parks;
 }
 
 static void library_free(void *state)

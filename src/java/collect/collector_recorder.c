@@ -3,18 +3,26 @@
  * following its files.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "java/collect/collector.h"
 #include "java/jfr/follow.h"
 
 /* Per read: many times what a JVM writes between two. The rest follows with the next one. */
 #define RECORDER_MAX_EVENTS ((uint64_t)4 << 20)
+/* More parks of idle threads take the JVM a percent of a CPU. */
+#define RECORDER_MAX_IDLE_PER_SEC 1000
 
 struct recorder {
 	/* Used by the side that sends commands; the descriptor of its directory never changes. */
 	struct java_recording *recording;
+	uint64_t kept_ns, idle_before;
+	/* Waits of idle threads that were read; between the two sides. */
+	atomic_uint_least64_t idle;
+	atomic_bool is_calm;
 	/* Used by the side that reads. */
 	struct java_jfr_follow *follow;
 	struct java_jfr_profiler *profiler;
@@ -42,6 +50,9 @@ static int recorder_open(struct recorder *c, const struct java_jfr_builder_optio
 	int r = java_jfr_profiler_new(options, &c->profiler, err);
 
 	jfr.queries = java_jfr_profiler_queries(&jfr.n_queries);
+	/* TLAB events of older releases have no weight to correct. */
+	if (r == 0 && java_recording_vm(c->recording)->major >= JAVA_RECORDING_WEIGHTS_MAJOR)
+		java_jfr_profiler_use_counts(c->profiler);
 	return r < 0 ? r
 		     : java_jfr_follow_open(java_recording_dirfd(c->recording), &jfr, &c->follow,
 					    err);
@@ -62,6 +73,7 @@ static int recorder_start(const struct proc_id *id, const struct java_collect_op
 		recorder_free(c);
 		return r;
 	}
+	c->kept_ns = clock_mono_ns();
 	*ret_state = c;
 	return 0;
 }
@@ -73,11 +85,27 @@ static const struct java_vm *recorder_vm(const void *state)
 	return java_recording_vm(c->recording);
 }
 
+/* A failure is no reason to end it. */
+static void recorder_calm(struct recorder *c)
+{
+	uint64_t now = clock_mono_ns(), idle = atomic_load(&c->idle);
+	uint64_t more = idle - c->idle_before, passed = now - c->kept_ns;
+
+	if (passed < NS_PER_SEC || atomic_load(&c->is_calm))
+		return;
+	c->idle_before = idle;
+	c->kept_ns = now;
+	if (more / RECORDER_MAX_IDLE_PER_SEC >= passed / NS_PER_SEC)
+		atomic_store(&c->is_calm, java_recording_calm(c->recording, NULL) == 0);
+}
+
 static int recorder_keep(void *state, struct err *err)
 {
 	struct recorder *c = state;
 	int r = java_recording_check(c->recording, err);
 
+	if (r == 0)
+		recorder_calm(c);
 	if (r == 0 && !java_recording_is_live(c->recording))
 		r = java_recording_rotate(c->recording, err);
 	return r;
@@ -106,6 +134,7 @@ static void recorder_count(struct recorder *c)
 static int recorder_read(void *state, struct err *err)
 {
 	struct recorder *c = state;
+	struct java_jfr_profiler_stats stats;
 	struct java_jfr_event e;
 	int r = 0;
 
@@ -116,6 +145,8 @@ static int recorder_read(void *state, struct err *err)
 		r = java_jfr_profiler_add(c->profiler, java_jfr_follow_parser(c->follow), &e, err);
 	}
 	recorder_count(c);
+	java_jfr_profiler_stats(c->profiler, &stats);
+	atomic_store(&c->idle, stats.idle_waits);
 	return r;
 }
 
@@ -154,12 +185,13 @@ static void recorder_until(const void *state, struct java_collect_window *w)
 
 static void recorder_stats(void *state, struct java_collect_stats *s)
 {
-	const struct recorder *c = state;
+	struct recorder *c = state;
 	const struct java_jfr_follow_stats *files = java_jfr_follow_stats(c->follow);
 
 	java_jfr_profiler_stats(c->profiler, &s->profiler);
 	s->unread = c->unread + c->parser_unread;
 	s->broken = files->broken;
+	s->is_calm = atomic_load(&c->is_calm);
 	(void)snprintf(s->why, sizeof(s->why), "%.255s", files->why);
 }
 

@@ -192,9 +192,9 @@ static int add_leaf(struct java_jfr_builder *b, uint32_t class, uint32_t *ret_lo
 	return r < 0 ? r : add_location(b, function, 0, ret_location);
 }
 
-/* leaf: the string id of the lock's class, 0 for none. */
+/* leaf: the string id of the class, 0 if it is unknown. remark: instead of an empty stack. */
 static int add_stack(struct java_jfr_builder *b, const struct java_jfr_stack *s, bool with_leaf,
-		     uint32_t leaf, uint32_t *ret_stack)
+		     uint32_t leaf, const char *remark, uint32_t *ret_stack)
 {
 	uint32_t locations[BUILDER_MAX_DEPTH + 2];
 	uint32_t depth = s ? MIN(s->n_frames, (uint32_t)BUILDER_MAX_DEPTH) : 0, n = 0;
@@ -205,7 +205,7 @@ static int add_stack(struct java_jfr_builder *b, const struct java_jfr_stack *s,
 	for (uint32_t i = 0; r == 0 && i < depth; i++)
 		r = add_frame(b, s, &s->frames[i], &locations[n++]);
 	if (r == 0 && depth == 0)
-		r = add_remark(b, "[no stack]", &locations[n++]);
+		r = add_remark(b, remark ? remark : "[no stack]", &locations[n++]);
 	else if (r == 0 && s && (s->truncated || depth < s->n_frames))
 		r = add_remark(b, "[stack is deeper than was recorded]", &locations[n++]);
 	return r < 0 ? r : profile_add_stack(b->profile, locations, n, ret_stack);
@@ -215,11 +215,13 @@ static int find_stack(struct java_jfr_builder *b, const struct java_jfr *j,
 		      const struct java_jfr_sample *s, uint32_t leaf, uint32_t *ret_stack)
 {
 	struct java_jfr_stack stack;
-	bool known = java_jfr_stack(j, s->stack, &stack);
-	uint64_t key = key_of(known ? key_of(stack.key, stack.pools->epoch) : 0, leaf), id;
+	bool known = !s->remark && java_jfr_stack(j, s->stack, &stack);
+	uint64_t key = key_of(known ? key_of(stack.key, stack.pools->epoch) : s->remark != NULL,
+			      leaf),
+		 id;
 	int r;
 
-	b->no_stack += !known;
+	b->no_stack += !known && !s->remark;
 	b->truncated += known && stack.truncated;
 	if (map_get(&b->stacks, key, &id)) {
 		*ret_stack = (uint32_t)id;
@@ -227,7 +229,9 @@ static int find_stack(struct java_jfr_builder *b, const struct java_jfr *j,
 	}
 	if (b->is_full)
 		return -E2BIG;
-	r = add_stack(b, known ? &stack : NULL, s->lock != NULL, leaf, ret_stack);
+	/* An unknown lock is worth a line, an unknown object is not. */
+	r = add_stack(b, known ? &stack : NULL, s->leaf && (leaf || !s->class), leaf, s->remark,
+		      ret_stack);
 	return r < 0 ? r : map_put(&b->stacks, key, *ret_stack);
 }
 
@@ -265,8 +269,8 @@ int java_jfr_builder_add(struct java_jfr_builder *b, const struct java_jfr *j,
 		forget_keys(b);
 	b->epoch = e->epoch;
 	memcpy(sum.values, s->values, sizeof(sum.values));
-	if (s->lock)
-		r = add_class(b, j, s->lock, &leaf);
+	if (s->leaf)
+		r = add_class(b, j, s->leaf, &leaf);
 	if (r == 0 && s->class && b->options.label_classes)
 		r = add_class(b, j, s->class, &sum.class);
 	if (r == 0)

@@ -30,7 +30,8 @@ struct java_jfr_sample {
 	const struct java_jfr_value *stack;
 	const struct java_jfr_value *thread;
 	const struct java_jfr_value *class; /* of the object, for a label; or NULL */
-	const struct java_jfr_value *lock;  /* its class is the leaf; or NULL */
+	const struct java_jfr_value *leaf;  /* the class of the object or lock; or NULL */
+	const char *remark;		    /* instead of a stack; or NULL */
 	int64_t values[JAVA_JFR_MAX_TYPES];
 };
 

@@ -151,3 +151,21 @@ int java_jfr_names_thread(struct buf *out, struct view name, bool fold)
 	}
 	return r;
 }
+
+bool java_jfr_names_is_idle(struct view class_name, struct view method)
+{
+	static const struct {
+		const char *class_name, *method;
+	} idle[] = {
+		{"sun/nio/ch/ServerSocketChannelImpl", "accept"},
+		{"sun/nio/ch/NioSocketImpl", "accept"},
+		{"java/net/ServerSocket", "accept"},
+		{"java/net/AbstractPlainSocketImpl", "accept"}, /* before JDK 13 */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+		if (view_eq(class_name, view_str(idle[i].class_name)) &&
+		    view_eq(method, view_str(idle[i].method)))
+			return true;
+	return false;
+}

@@ -13,6 +13,8 @@
 #include "base/map.h"
 #include "base/sum.h"
 #include "java/jfr/births.h"
+#include "java/jfr/names.h"
+#include "java/jfr/totals.h"
 
 #define COUNTS_MAX ((size_t)1 << 20) /* threads; beyond that the count is too low */
 
@@ -28,6 +30,8 @@ enum source {
 struct java_jfr_profiler {
 	struct java_jfr_builder builders[SOURCE_N];
 	struct java_jfr_births births;
+	struct java_jfr_totals totals;
+	bool uses_totals;
 	struct map counts; /* thread to its allocated bytes */
 	struct java_jfr_profiler_stats stats;
 	uint64_t events[SOURCE_N];
@@ -75,7 +79,7 @@ static const struct java_jfr_query queries[QUERY_N] = {
 				 FIELDS("stackTrace", "eventThread", "objectClass",
 					"allocationSize")},
 	[QUERY_ALLOC_COUNT] = {.event = "jdk.ThreadAllocationStatistics",
-			       FIELDS("thread", "allocated")},
+			       FIELDS("thread", "allocated", "startTime")},
 	[QUERY_MONITOR] = {.event = "jdk.JavaMonitorEnter",
 			   FIELDS("stackTrace", "eventThread", "monitorClass", "duration")},
 	[QUERY_PARK] = {.event = "jdk.ThreadPark",
@@ -113,8 +117,14 @@ void java_jfr_profiler_free(struct java_jfr_profiler *p)
 	for (size_t i = 0; i < SOURCE_N; i++)
 		java_jfr_builder_release(&p->builders[i]);
 	java_jfr_births_release(&p->births);
+	java_jfr_totals_release(&p->totals);
 	map_release(&p->counts);
 	free(p);
+}
+
+void java_jfr_profiler_use_counts(struct java_jfr_profiler *p)
+{
+	p->uses_totals = true;
 }
 
 static int add(struct java_jfr_profiler *p, enum source source, const struct java_jfr *j,
@@ -140,19 +150,27 @@ static int add_cpu_time(struct java_jfr_profiler *p, const struct java_jfr *j,
 static int add_alloc_sample(struct java_jfr_profiler *p, const struct java_jfr *j,
 			    const struct java_jfr_event *e)
 {
-	int64_t weight = MAX(e->values[AT_3].number, INT64_C(0));
-	struct java_jfr_sample s = {.class = &e->values[AT_2], .values = {0, weight}};
-	struct java_jfr_thread thread;
+	int64_t weight = MAX(e->values[AT_3].number, INT64_C(0)), time_ns;
+	uint64_t thread = (uint64_t)e->values[AT_THREAD].number;
+	struct java_jfr_sample s = {
+		.class = &e->values[AT_2], .leaf = &e->values[AT_2], .values = {0, weight}};
+	struct java_jfr_thread info;
 	size_t sum;
 	int r;
 
 	r = add(p, SOURCE_ALLOC_WEIGHT, j, e, &s, &sum);
-	/* Virtual threads have no count. */
-	if (r < 0 || sum == SIZE_MAX ||
-	    (java_jfr_thread(j, &e->values[AT_THREAD], &thread) && thread.is_virtual))
+	if (r < 0 || sum == SIZE_MAX)
 		return r;
-	return java_jfr_births_sample(&p->births, (uint64_t)e->values[AT_THREAD].number,
-				      java_jfr_time_ns(j, e->values[AT_4].number), weight, sum);
+	/* Virtual threads have no count; what they allocate is in that of whoever runs them. */
+	if (java_jfr_thread(j, &e->values[AT_THREAD], &info) && info.is_virtual) {
+		p->uses_totals = false;
+		return 0;
+	}
+	time_ns = java_jfr_time_ns(j, e->values[AT_4].number);
+	r = java_jfr_births_sample(&p->births, thread, time_ns, weight, sum);
+	if (r == 0 && p->uses_totals)
+		r = java_jfr_totals_sample(&p->totals, thread, time_ns, weight, sum);
+	return r;
 }
 
 /* A TLAB counts as filled with objects like the one known. */
@@ -163,6 +181,7 @@ static int add_tlab(struct java_jfr_profiler *p, const struct java_jfr *j,
 	int64_t weight = e->query == QUERY_ALLOC_IN_TLAB ? e->values[AT_4].number : size;
 	struct java_jfr_sample s = {
 		.class = &e->values[AT_2],
+		.leaf = &e->values[AT_2],
 		.values = {MAX(weight / size, INT64_C(1)), MAX(weight, INT64_C(0))}};
 
 	p->stats.tlab_bytes = sum_add(p->stats.tlab_bytes, s.values[1]);
@@ -183,6 +202,28 @@ static int add_count(struct java_jfr_profiler *p, const struct java_jfr_event *e
 	return map_put(&p->counts, thread, (uint64_t)now);
 }
 
+/* If it turns out to have no sample, this is where its bytes go. */
+static int add_total(struct java_jfr_profiler *p, const struct java_jfr *j,
+		     const struct java_jfr_event *e)
+{
+	struct java_jfr_sample s = {.thread = &e->values[0], .remark = "[allocated unseen]"};
+	uint64_t thread = (uint64_t)e->values[0].number, born;
+	bool is_born = map_get(&p->births.born, thread, &born);
+	size_t sum;
+	int r;
+
+	if (!p->uses_totals)
+		return 0;
+	r = java_jfr_totals_count(&p->totals, thread, java_jfr_time_ns(j, e->values[2].number),
+				  MAX(e->values[1].number, INT64_C(0)), is_born);
+	if (r <= 0)
+		return r;
+	r = java_jfr_builder_add(&p->builders[SOURCE_ALLOC_WEIGHT], j, e, &s, &sum);
+	if (r == 0 && sum != SIZE_MAX)
+		java_jfr_totals_spare(&p->totals, thread, sum);
+	return r;
+}
+
 static bool is_lock(const struct java_jfr *j, const struct java_jfr_value *class)
 {
 	struct view name;
@@ -193,14 +234,31 @@ static bool is_lock(const struct java_jfr *j, const struct java_jfr_value *class
 		view_starts_with(name, "java/util/concurrent/Semaphore"));
 }
 
+/* Whether a thread waits for its turn to wait, on top of its stack. */
+static bool is_idle(const struct java_jfr *j, const struct java_jfr_value *value)
+{
+	struct view class_name, method;
+	struct java_jfr_stack stack;
+
+	if (!java_jfr_stack(j, value, &stack))
+		return false;
+	for (uint32_t i = 0; i < MIN(stack.n_frames, (uint32_t)JAVA_JFR_NAMES_IDLE_DEPTH); i++)
+		if (java_jfr_method_names(&stack, &stack.frames[i], &class_name, &method) &&
+		    java_jfr_names_is_idle(class_name, method))
+			return true;
+	return false;
+}
+
 static int add_lock(struct java_jfr_profiler *p, const struct java_jfr *j,
 		    const struct java_jfr_event *e)
 {
 	int64_t ns = MAX(java_jfr_duration_ns(j, e->values[AT_3].number), INT64_C(0));
-	struct java_jfr_sample s = {.lock = &e->values[AT_2], .values = {1, ns}};
+	struct java_jfr_sample s = {.leaf = &e->values[AT_2], .values = {1, ns}};
 
-	if (e->query == QUERY_PARK && !is_lock(j, &e->values[AT_2])) {
-		p->stats.idle_parks++;
+	if ((e->query == QUERY_PARK && !is_lock(j, &e->values[AT_2])) ||
+	    is_idle(j, &e->values[AT_STACK])) {
+		p->stats.idle_waits++;
+		p->stats.idle_ns = sum_add(p->stats.idle_ns, ns);
 		return 0;
 	}
 	/* async-profiler samples shorter waits in proportion to its interval. */
@@ -243,6 +301,7 @@ static int add_event(struct java_jfr_profiler *p, const struct java_jfr *j,
 		     const struct java_jfr_event *e)
 {
 	struct java_jfr_sample one = {.values = {1, 0}};
+	int r;
 
 	switch (e->query) {
 	case QUERY_CPU_TIME:
@@ -258,7 +317,8 @@ static int add_event(struct java_jfr_profiler *p, const struct java_jfr *j,
 	case QUERY_ALLOC_OUTSIDE:
 		return add_tlab(p, j, e);
 	case QUERY_ALLOC_COUNT:
-		return add_count(p, e);
+		r = add_count(p, e);
+		return r < 0 ? r : add_total(p, j, e);
 	case QUERY_MONITOR:
 	case QUERY_PARK:
 		return add_lock(p, j, e);
@@ -306,8 +366,17 @@ static void drop_first(void *arg, const struct java_jfr_first *first)
 		java_jfr_builder_sum(&p->builders[SOURCE_ALLOC_WEIGHT], first->sum);
 
 	sum->values[1] -= first->weight;
+	java_jfr_totals_drop(&p->totals, first->thread, first->time_ns);
 	p->stats.first_samples++;
 	p->stats.first_bytes += (uint64_t)first->weight;
+}
+
+static void add_bytes(void *arg, size_t sum, int64_t bytes)
+{
+	struct java_jfr_profiler *p = arg;
+	int64_t *value = &java_jfr_builder_sum(&p->builders[SOURCE_ALLOC_WEIGHT], sum)->values[1];
+
+	*value = MAX(sum_add(*value, bytes), INT64_C(0));
 }
 
 static int64_t total(struct java_jfr_builder *b)
@@ -392,6 +461,10 @@ int java_jfr_profiler_take(struct java_jfr_profiler *p, enum java_jfr_profile_ki
 
 	if (kind == JAVA_JFR_PROFILE_ALLOC) {
 		java_jfr_births_settle(&p->births, drop_first, p);
+		if (p->uses_totals)
+			java_jfr_totals_settle(&p->totals, add_bytes, p);
+		else
+			java_jfr_totals_release(&p->totals);
 		source = pick_alloc(p);
 		other = source == SOURCE_ALLOC_TLAB ? SOURCE_ALLOC_WEIGHT : SOURCE_ALLOC_TLAB;
 	} else if (kind == JAVA_JFR_PROFILE_CPU) {

@@ -10,12 +10,15 @@
  * allocations: they are never added. jdk.ThreadAllocationStatistics, if recorded, gives the total,
  * with or without events.
  *
+ * The allocated class is the leaf.
+ *
  * Locks: contentions and delay from jdk.JavaMonitorEnter, and from jdk.ThreadPark if the thread
- * waits for a lock rather than for work. The lock's class is the leaf.
+ * waits for a lock. The lock's class is the leaf. Threads that wait for work, or for their turn to
+ * wait for a connection, are counted apart.
  *
  * The weight of an ObjectAllocationSample is what the thread allocated since its previous sample.
  * The first one of a thread older than the recording covers everything since the thread started,
- * and is omitted. Younger threads are known by jdk.ThreadStart.
+ * and is omitted. Younger threads are known by jdk.ThreadStart. See also totals.h.
  */
 #pragma once
 
@@ -32,8 +35,9 @@ enum java_jfr_profile_kind {
 
 struct java_jfr_profiler_stats {
 	uint64_t events[JAVA_JFR_PROFILE_N]; /* used for the profiles */
-	uint64_t idle_parks;		     /* omitted */
-	uint64_t first_samples;		     /* omitted: how many, and their weight */
+	uint64_t idle_waits;		     /* omitted: of threads without work */
+	int64_t idle_ns;
+	uint64_t first_samples; /* omitted: how many, and their weight */
 	uint64_t first_bytes;
 	/*
 	 * According to TLAB events; and as counted by threads themselves, except those that have
@@ -57,6 +61,12 @@ int java_jfr_profiler_new(const struct java_jfr_builder_options *options,
 void java_jfr_profiler_free(struct java_jfr_profiler *p);
 DEFINE_CLEANUP(struct java_jfr_profiler, java_jfr_profiler_free)
 
+/*
+ * Lets the samples of each thread add up to its own counts (jdk.ThreadAllocationStatistics), if it
+ * has no virtual threads, whose allocations the counts of others include. For a recording whose
+ * settings are ours.
+ */
+void java_jfr_profiler_use_counts(struct java_jfr_profiler *p);
 /* Adds an event just returned by the parser. */
 int java_jfr_profiler_add(struct java_jfr_profiler *p, const struct java_jfr *j,
 			  const struct java_jfr_event *e, struct err *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sum.h"
 #include "java/jfr/names.h"
 #include "pipeline/registry/registry.h"
 
@@ -63,7 +64,8 @@ int java_jvmti_builder_init(struct java_jvmti_builder *b,
 	b->names.bytes.max = BUILDER_MAX_NAMES;
 	b->name_of_frame = calloc(JAVA_RING_MAX_FRAMES, sizeof(*b->name_of_frame));
 	b->line_of_frame = calloc(JAVA_RING_MAX_FRAMES, sizeof(*b->line_of_frame));
-	if (!b->name_of_frame || !b->line_of_frame)
+	b->is_idle_frame = calloc(JAVA_RING_MAX_FRAMES, sizeof(*b->is_idle_frame));
+	if (!b->name_of_frame || !b->line_of_frame || !b->is_idle_frame)
 		r = -ENOMEM;
 	for (size_t i = 0; r == 0 && i < JAVA_JFR_PROFILE_N; i++)
 		r = part_init(&b->parts[i], options);
@@ -80,6 +82,7 @@ void java_jvmti_builder_release(struct java_jvmti_builder *b)
 	buf_release(&b->text);
 	free(b->name_of_frame);
 	free(b->line_of_frame);
+	free(b->is_idle_frame);
 	*b = (struct java_jvmti_builder){0};
 }
 
@@ -111,6 +114,7 @@ static int add_name(struct java_jvmti_builder *b, const struct java_ring_record 
 		return result;
 	b->name_of_frame[r->frame] = id + 1;
 	b->line_of_frame[r->frame] = MAX(r->line, 0);
+	b->is_idle_frame[r->frame] = java_jfr_names_is_idle(class_of(r->class), r->method);
 	return 0;
 }
 
@@ -216,8 +220,7 @@ static int add_event(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 	if (result == 0 && !is_lock && b->options.label_classes)
 		result = profile_add_string(p->profile, buf_view(&b->text), &sum->class);
 	if (result == 0)
-		result = add_stack(b, p, r, is_lock ? buf_view(&b->text) : view_of(NULL, 0),
-				   &sum->stack);
+		result = add_stack(b, p, r, buf_view(&b->text), &sum->stack);
 	if (result == 0 && b->options.label_threads) {
 		buf_clear(&b->text);
 		result = r->thread.len ? java_jfr_names_thread(&b->text, r->thread,
@@ -229,6 +232,17 @@ static int add_event(struct java_jvmti_builder *b, struct java_jvmti_part *p,
 	return result < 0 ? result : add_sum(p, sum);
 }
 
+static bool is_idle(const struct java_jvmti_builder *b, const struct java_ring_record *r)
+{
+	uint32_t frame;
+
+	for (size_t i = 0;
+	     i < JAVA_JFR_NAMES_IDLE_DEPTH && view_u32(r->frames, i * sizeof(frame), &frame); i++)
+		if (frame < JAVA_RING_MAX_FRAMES && b->is_idle_frame[frame])
+			return true;
+	return false;
+}
+
 int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_record *r)
 {
 	enum java_jfr_profile_kind kind =
@@ -238,6 +252,11 @@ int java_jvmti_builder_add(struct java_jvmti_builder *b, const struct java_ring_
 
 	if (r->kind == JAVA_RING_NAME)
 		return add_name(b, r);
+	if (kind == JAVA_JFR_PROFILE_LOCK && is_idle(b, r)) {
+		b->idle_waits += MIN(r->b, (uint64_t)INT64_MAX);
+		b->idle_ns = sum_add(b->idle_ns, (int64_t)MIN(r->a, (uint64_t)INT64_MAX));
+		return 0;
+	}
 	if (kind == JAVA_JFR_PROFILE_LOCK) {
 		sum.values[0] = MIN((double)r->b, MAX_SIZE);
 		sum.values[1] = MIN((double)r->a, MAX_SIZE);

@@ -1,7 +1,7 @@
 /*
  * src/java/jvmti/builder.h: sums the records of our library in a JVM into profiles, in the same
  * form as a recording's (java/jfr/profiler.h): alloc_objects and alloc_space, contentions and
- * delay.
+ * delay; the class is the leaf.
  *
  * An object is sampled with a probability that grows with its size: 1 - exp(-size / interval). A
  * sampled one stands for the others accordingly.
@@ -28,10 +28,13 @@ struct java_jvmti_builder {
 	struct intern names;	 /* of methods, as long as the library knows them */
 	uint32_t *name_of_frame; /* + 1; 0: unknown */
 	int32_t *line_of_frame;
+	bool *is_idle_frame; /* java_jfr_names_is_idle() */
 	struct buf text;
 	struct java_jvmti_part parts[JAVA_JFR_PROFILE_N];
 	uint64_t events[JAVA_JFR_PROFILE_N];
 	uint64_t truncated, no_stack;
+	uint64_t idle_waits; /* omitted */
+	int64_t idle_ns;
 	uint64_t lost; /* events over our memory limit */
 };
 

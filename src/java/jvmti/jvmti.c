@@ -54,8 +54,9 @@ static int start_failed(const struct java_jvmti *j, int code, struct err *err)
 
 	/* JVMTI_ERROR_NOT_AVAILABLE: only one library at a time can have this capability. */
 	if (code == JAVA_RING_ERR_CAPABILITY + 98)
-		return err_set(err, -EBUSY, "process %d: another agent already samples allocations",
-			       pid);
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY,
+				"stop that one, or use sonde java --flight-recorder",
+				"process %d: another agent already samples allocations", pid);
 	if (code == JAVA_RING_ERR_OLD)
 		return err_set(err, -ENOTSUP,
 			       "process %d: sonde's JVMTI library needs JDK 11 or later", pid);
@@ -230,6 +231,7 @@ static void jvmti_count(const struct java_jvmti *j, struct java_jvmti_stats *s)
 		return;
 	s->dropped = counts.dropped;
 	s->interval_bytes = counts.interval_bytes;
+	s->sees_parks = counts.sees_parks;
 }
 
 int java_jvmti_end(struct java_jvmti *j, struct err *err)
@@ -274,5 +276,7 @@ void java_jvmti_stats(const struct java_jvmti *j, struct java_jvmti_stats *ret_s
 	s.lost = j->builder.lost;
 	s.truncated = j->builder.truncated;
 	s.no_stack = j->builder.no_stack;
+	s.idle_waits = j->builder.idle_waits;
+	s.idle_ns = j->builder.idle_ns;
 	*ret_stats = s;
 }

@@ -1,14 +1,12 @@
 /*
- * src/java/jvmti/jvmti.h: allocations and monitor waits from a small library in the JVM, if its own
- * recorder cannot be used (java/recorder/recording.h): no jdk.jfr module, or no place for its
- * files. JDK 11 and later.
+ * src/java/jvmti/jvmti.h: allocations and lock waits from a small library in the JVM, if its own
+ * recorder cannot be used (java/recorder/recording.h): there is no jdk.jfr module, or the JVM would
+ * suffer (java/recorder/cost.h). JDK 11 and later.
  *
  * The library (java/agent_lib/) is embedded in this program. It is placed into the private file
  * system for recordings (place.h) and loaded by command. A JVM cannot unload it, so after the end
  * it holds no memory but its own code, and costs nothing. It stops by itself when sonde is gone, at
  * the first event after options.idle_ns. A second start reuses the loaded library.
- *
- * Locks of java.util.concurrent are not seen: JVMTI has no event for them.
  */
 #pragma once
 
@@ -70,6 +68,9 @@ struct java_jvmti_stats {
 	uint64_t lost;		 /* over our memory limit */
 	uint64_t interval_bytes; /* between samples, currently */
 	uint64_t truncated, no_stack;
+	uint64_t idle_waits; /* omitted: of threads without work */
+	int64_t idle_ns;
+	bool sees_parks; /* waits for locks of java.util.concurrent, not only for monitors */
 };
 /* Totals. The total of n samples has a relative error of about 1 / sqrt(n). */
 void java_jvmti_stats(const struct java_jvmti *jvmti, struct java_jvmti_stats *ret_stats);

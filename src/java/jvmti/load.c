@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "java/attach/patience.h"
 #include "java/attach/state.h"
 #include "java/attach/wire.h"
 #include "proc/text.h"
@@ -64,7 +64,7 @@ int java_jvmti_load(struct java_attach *a, const char *path, const char *options
 {
 	_cleanup_(buf_release) struct buf request = buf_with_max(8 * JAVA_WIRE_V1_ARG_MAX);
 	_cleanup_(buf_release) struct buf answer = buf_with_max(LOAD_ANSWER_MAX);
-	uint64_t deadline_ns = clock_mono_ns() + a->timeout_ns;
+	uint64_t deadline_ns = java_patience_begin(a->timeout_ns);
 	_cleanup_close_ int fd = -1;
 	struct view text;
 	int r, status;
@@ -73,7 +73,7 @@ int java_jvmti_load(struct java_attach *a, const char *path, const char *options
 	if (r < 0)
 		return err_set(err, r, "a command of %zu bytes is too long for the JVM",
 			       strlen(options));
-	r = java_attach_connect(a, deadline_ns, &fd, err);
+	r = java_attach_dial(a, deadline_ns, &fd, err);
 	if (r < 0)
 		return r;
 	r = java_wire_exchange(fd, buf_view(&request), deadline_ns, &answer, err);

@@ -135,7 +135,7 @@ int java_place_create(struct java_place *p, const char *name, bool is_its, int *
 
 	/* Regardless of our umask. */
 	if (fd < 0 || fchmod(fd, is_its ? 0600 : 0644) < 0 ||
-	    (is_its && fchown(fd, p->target.euid, p->target.egid) < 0))
+	    (is_its && fchown(fd, p->target.status.euid, p->target.status.egid) < 0))
 		return err_set(err, -errno, "cannot create a file for the JVM of process %d: %s",
 			       (int)p->lease.note.id.pid, strerror(errno));
 	*ret_fd = TAKE_FD(fd);

@@ -214,6 +214,7 @@ int java_ring_counts(const struct java_ring *r, struct java_ring_counts *ret_cou
 		.dropped = h.dropped,
 		.interval_bytes = h.interval_now,
 		.has_ended = h.ended != 0,
+		.sees_parks = h.parks != 0,
 	};
 	return 0;
 }

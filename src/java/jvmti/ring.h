@@ -70,6 +70,7 @@ struct java_ring_counts {
 	uint64_t dropped;	 /* of these, for lack of room */
 	uint64_t interval_bytes; /* between samples, currently */
 	bool has_ended;		 /* by itself, without a sign of life from us; or as told */
+	bool sees_parks;	 /* waits for locks of java.util.concurrent */
 };
 /* According to the agent. */
 int java_ring_counts(const struct java_ring *ring, struct java_ring_counts *ret_counts);

@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "java/attach/user.h"
 #include "java/perfmap/perfmap.h"
+#include "proc/aide/rights.h"
 
 /* Writable by the JVM's user, unreadable until complete. */
 #define FILES_RAW_MODE 0200
@@ -72,32 +72,24 @@ enum java_perfmap_there java_perfmap_files_look(const struct java_perfmap_files 
 		return errno == ENOENT ? JAVA_PERFMAP_NONE : JAVA_PERFMAP_OTHER;
 	if (files_is(f, &st, f->raw) || files_is(f, &st, f->done))
 		return JAVA_PERFMAP_OURS;
-	if (S_ISREG(st.st_mode) && (st.st_uid == t->euid || st.st_uid == 0) &&
+	if (S_ISREG(st.st_mode) && (st.st_uid == t->status.euid || st.st_uid == 0) &&
 	    files_is_younger(&st, &t->id))
 		return JAVA_PERFMAP_USERS;
 	return JAVA_PERFMAP_OTHER;
 }
 
-/*
- * Creates it as the JVM's user: the owner decides who may replace it, and whether the JVM may
- * write.
- */
-static int files_create(const struct java_perfmap_files *f, const struct java_target *t,
-			const char *name, mode_t mode, int *ret_fd)
+/* The owner decides who may replace it, and whether the JVM may write. */
+static int files_create(const struct java_perfmap_files *f, const char *name, mode_t mode,
+			int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
-	struct java_user self;
-	int r = java_user_become(t, &self);
+	_cleanup_close_ int fd =
+		openat(f->tmp, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
 
-	if (r < 0)
-		return r;
-	fd = openat(f->tmp, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
 	/* Regardless of our umask. */
-	r = fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
-	java_user_return(&self);
-	if (r == 0)
-		*ret_fd = TAKE_FD(fd);
-	return r;
+	if (fd < 0 || fchmod(fd, mode) < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* Removes it only if it is ours. */
@@ -117,8 +109,7 @@ static int files_publish(const struct java_perfmap_files *f, const char *from)
 	return linkat(f->tmp, from, f->tmp, f->name, 0) < 0 ? -errno : 0;
 }
 
-int java_perfmap_files_begin(const struct java_perfmap_files *f, const struct java_target *t,
-			     bool by_name, int *ret_raw)
+static int files_begin(const struct java_perfmap_files *f, bool by_name, int *ret_raw)
 {
 	_cleanup_close_ int raw = -1;
 	int r;
@@ -129,7 +120,7 @@ int java_perfmap_files_begin(const struct java_perfmap_files *f, const struct ja
 	/* Left by a failed attempt. */
 	if (unlinkat(f->tmp, f->raw, 0) < 0 && errno != ENOENT)
 		return -errno;
-	r = files_create(f, t, f->raw, FILES_RAW_MODE, &raw);
+	r = files_create(f, f->raw, FILES_RAW_MODE, &raw);
 	if (r == 0 && by_name)
 		r = files_publish(f, f->raw);
 	if (r == 0)
@@ -137,8 +128,21 @@ int java_perfmap_files_begin(const struct java_perfmap_files *f, const struct ja
 	return r;
 }
 
-int java_perfmap_files_finish(const struct java_perfmap_files *f, const struct java_target *t,
-			      int raw, struct java_perfmap_copied *ret_copied)
+int java_perfmap_files_begin(const struct java_perfmap_files *f, const struct java_target *t,
+			     bool by_name, int *ret_raw)
+{
+	struct proc_rights *own;
+	int r = proc_rights_take(&t->status, &own);
+
+	if (r < 0)
+		return r;
+	r = files_begin(f, by_name, ret_raw);
+	proc_rights_return(own);
+	return r;
+}
+
+static int files_finish(const struct java_perfmap_files *f, int raw,
+			struct java_perfmap_copied *ret_copied)
 {
 	struct java_perfmap_copied copied = {0};
 	_cleanup_close_ int fresh = -1;
@@ -146,7 +150,7 @@ int java_perfmap_files_finish(const struct java_perfmap_files *f, const struct j
 
 	if (unlinkat(f->tmp, f->fresh, 0) < 0 && errno != ENOENT)
 		return -errno;
-	r = files_create(f, t, f->fresh, FILES_DONE_MODE, &fresh);
+	r = files_create(f, f->fresh, FILES_DONE_MODE, &fresh);
 	if (r == 0)
 		r = java_perfmap_copy(raw, fresh, JAVA_PERFMAP_MAX_BYTES, &copied);
 	if (r == 0 && copied.functions == 0)
@@ -162,6 +166,19 @@ int java_perfmap_files_finish(const struct java_perfmap_files *f, const struct j
 	(void)unlinkat(f->tmp, f->raw, 0);
 	if (r == 0)
 		*ret_copied = copied;
+	return r;
+}
+
+int java_perfmap_files_finish(const struct java_perfmap_files *f, const struct java_target *t,
+			      int raw, struct java_perfmap_copied *ret_copied)
+{
+	struct proc_rights *own;
+	int r = proc_rights_take(&t->status, &own);
+
+	if (r < 0)
+		return r;
+	r = files_finish(f, raw, ret_copied);
+	proc_rights_return(own);
 	return r;
 }
 

@@ -7,7 +7,8 @@
  *   .sonde-TOKEN.map       that, when it is done; the same file as perf-12.map
  *
  * "The same file" means a hard link: perf-12.map is ours only if it is the same file as one of the
- * others, even after a crash; anything else put there is not.
+ * others, even after a crash; anything else put there is not. They are made with the target's
+ * rights (proc/aide/rights.h): it decides what its /tmp is.
  */
 #pragma once
 

@@ -78,13 +78,13 @@ static int perfmap_find_tmp(const struct java_note *note, int *ret_tmp)
 	int r;
 
 	if (proc_id_alive(&note->id))
-		return java_target_open_path(note->id.pid, "/tmp", O_DIRECTORY, ret_tmp);
+		return java_target_open_path(note->id.pid, "/tmp", ret_tmp);
 	r = proc_list(&pids, &len, NULL);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < len; i++)
 		if (perfmap_in_namespace(pids[i], note->mount_ns))
-			return java_target_open_path(pids[i], "/tmp", O_DIRECTORY, ret_tmp);
+			return java_target_open_path(pids[i], "/tmp", ret_tmp);
 	return -ENOENT;
 }
 
@@ -260,7 +260,7 @@ static int perfmap_look(struct java_perfmap *m, struct err *err)
 		r = java_note_make(&m->id, &m->note, err);
 	if (r < 0)
 		return r;
-	(void)snprintf(name, sizeof(name), "perf-%d.map", (int)target.inner_pid);
+	(void)snprintf(name, sizeof(name), "perf-%d.map", (int)target.status.inner_pid);
 	(void)snprintf(m->note.before, sizeof(m->note.before), "%s", name);
 	java_perfmap_files_init(&m->files, m->files.tmp, name, &m->note);
 	switch (java_perfmap_files_look(&m->files, &target)) {

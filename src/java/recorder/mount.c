@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "java/attach/user.h"
+#include "proc/aide/rights.h"
 #include "proc/host.h"
 #include "proc/info.h"
 
@@ -86,9 +87,9 @@ static int tmpfs_make(const struct java_target *t, int *ret_tree)
 	if (r == 0)
 		r = tmpfs_option(fs, "nr_inodes", "%llu", 1024);
 	if (r == 0)
-		r = tmpfs_option(fs, "uid", "%llu", t->euid);
+		r = tmpfs_option(fs, "uid", "%llu", t->status.euid);
 	if (r == 0)
-		r = tmpfs_option(fs, "gid", "%llu", t->egid);
+		r = tmpfs_option(fs, "gid", "%llu", t->status.egid);
 	if (r == 0)
 		r = tmpfs_option(fs, "mode", "%llo", 0700);
 	if (r == 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -103,12 +104,11 @@ static int tmpfs_make(const struct java_target *t, int *ret_tree)
 	return 0;
 }
 
-/* Before anyone else can see the directory. */
-static int tmpfs_write_settings(int dirfd, struct view settings)
+int java_mount_add(int dirfd, const char *name, struct view contents)
 {
-	_cleanup_close_ int fd = openat(dirfd, JAVA_MOUNT_SETTINGS,
-					O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	int r = fd < 0 ? -errno : io_write_full(fd, settings.data, settings.len);
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int r = fd < 0 ? -errno : io_write_full(fd, contents.data, contents.len);
 
 	/* Regardless of our umask. */
 	return r == 0 && fchmod(fd, 0644) < 0 ? -errno : r;
@@ -122,15 +122,36 @@ static int job_attach(struct mount_job *job)
 		       : 0;
 }
 
-static int mount_make_dir(const struct java_target *t, int tmp, const char *name)
+/*
+ * The new directory, made and opened with the target's rights. The target may put another one in
+ * its place meanwhile, but only one of its own, and nothing that it has mounted.
+ */
+static int mount_make_dir(const struct java_target *t, int tmp, const char *name, int *ret_fd)
 {
-	struct java_user self;
-	int r = java_user_become(t, &self);
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+	};
+	_cleanup_close_ int fd = -1;
+	struct proc_rights *own;
+	struct stat st;
+	int r = proc_rights_take(&t->status, &own);
 
 	if (r < 0)
 		return r;
 	r = mkdirat(tmp, name, 0700) < 0 ? -errno : 0;
-	java_user_return(&self);
+	if (r == 0) {
+		fd = (int)syscall(SYS_openat2, tmp, name, &how, sizeof(how));
+		if (fd < 0 || fstat(fd, &st) < 0)
+			r = -errno;
+		else if (st.st_uid != t->status.fsuid)
+			r = -EPERM;
+		if (r < 0)
+			(void)unlinkat(tmp, name, AT_REMOVEDIR);
+	}
+	proc_rights_return(own);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
 	return r;
 }
 
@@ -142,12 +163,11 @@ static int mount_attach(const struct java_target *t, int tmp, const char *name, 
 
 	if (ns < 0)
 		return ns;
-	r = mount_make_dir(t, tmp, name);
+	r = mount_make_dir(t, tmp, name, &on);
 	if (r < 0)
 		return r;
-	on = openat(tmp, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	job.on = on;
-	r = on < 0 ? -errno : mount_run(&job);
+	r = mount_run(&job);
 	if (r < 0)
 		(void)unlinkat(tmp, name, AT_REMOVEDIR);
 	return r;
@@ -185,7 +205,8 @@ int java_mount_make(const struct java_target *t, const char *name, struct view s
 	r = tmpfs_make(t, &tree);
 	if (r == 0) {
 		dirfd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dirfd < 0 ? -errno : tmpfs_write_settings(dirfd, settings);
+		/* Before anyone else can see the directory. */
+		r = dirfd < 0 ? -errno : java_mount_add(dirfd, JAVA_MOUNT_SETTINGS, settings);
 	}
 	if (r == 0)
 		r = mount_attach(t, tmp, name, tree);
@@ -253,7 +274,7 @@ static int remove_through(pid_t pid, const char *name)
 		return ns;
 	find_mount_point(pid, name, path, sizeof(path));
 	*strrchr(path, '/') = 0;
-	r = java_target_open_path(pid, path[0] ? path : "/", O_DIRECTORY, &parent);
+	r = java_target_open_path(pid, path[0] ? path : "/", &parent);
 	if (r < 0)
 		return r;
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)

@@ -33,6 +33,9 @@ int java_mount_check(struct err *err);
 int java_mount_make(const struct java_target *target, const char *name, struct view settings,
 		    int *ret_dirfd, struct err *err);
 
+/* Adds a file of ours to it. -EEXIST if the target has put one there. */
+int java_mount_add(int dirfd, const char *name, struct view contents);
+
 /*
  * Removes /tmp/NAME from the mount namespace with that inode, through any process in it, pid first.
  * Also 0 if it no longer exists.

@@ -43,5 +43,9 @@ int java_note_parse(struct view line, struct java_note *ret_note);
 /* ".sonde-0123456789abcdef": the name of the directory in the target's /tmp. */
 #define JAVA_NOTE_NAME 32
 void java_note_dir_name(const struct java_note *note, char dst[JAVA_NOTE_NAME]);
-/* "sonde-0123456789abcdef": the name of the recording. */
+/*
+ * "sonde-0123456789abcdef": the name of the recording. One with other settings that takes its place
+ * has JAVA_NOTE_CALM behind that.
+ */
+#define JAVA_NOTE_CALM "-calm"
 void java_note_recording_name(const struct java_note *note, char dst[JAVA_NOTE_NAME]);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/io.h"
 #include "java/lease.h"
@@ -15,9 +16,23 @@
 /* Memory for a first recording: classes, threads, buffers, and its files. */
 #define RECORDING_HEADROOM ((uint64_t)128 << 20)
 
+#define RECORDING_CALM_SETTINGS "calm.jfc"
+#define RECORDING_NAME (JAVA_NOTE_NAME + sizeof(JAVA_NOTE_CALM))
+
 struct java_recording {
 	struct java_lease lease;
+	struct java_recording_options options; /* without borrowed members */
+	bool is_calm;
 };
+
+/* Of the one that is on. */
+static void recording_name(const struct java_recording *rec, char dst[RECORDING_NAME])
+{
+	char name[JAVA_NOTE_NAME];
+
+	java_note_recording_name(&rec->lease.note, name);
+	(void)snprintf(dst, RECORDING_NAME, "%s%s", name, rec->is_calm ? JAVA_NOTE_CALM : "");
+}
 
 int java_recording_dirfd(const struct java_recording *rec)
 {
@@ -129,6 +144,8 @@ int java_recording_start(const struct proc_id *id, const struct java_recording_o
 
 	if (!rec)
 		return err_oom(err);
+	rec->options = *o;
+	rec->options.state_dir = NULL;
 	r = java_lease_init(&rec->lease, o->state_dir, err);
 	if (r == 0)
 		r = java_lease_check(id, err);
@@ -163,10 +180,10 @@ static int recording_yield(struct java_recording *rec, const char *name, struct 
 
 int java_recording_check(struct java_recording *rec, struct err *err)
 {
-	char name[JAVA_NOTE_NAME];
+	char name[RECORDING_NAME];
 	int r;
 
-	java_note_recording_name(&rec->lease.note, name);
+	recording_name(rec, name);
 	r = java_recorder_find(rec->lease.attach, name, err);
 	if (r < 0 && !proc_id_alive(&rec->lease.note.id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)rec->lease.note.id.pid);
@@ -183,8 +200,39 @@ int java_recording_check(struct java_recording *rec, struct err *err)
 
 int java_recording_rotate(struct java_recording *rec, struct err *err)
 {
-	char name[JAVA_NOTE_NAME];
+	char name[RECORDING_NAME];
 
-	java_note_recording_name(&rec->lease.note, name);
+	recording_name(rec, name);
 	return java_recorder_rotate(rec->lease.attach, name, err);
+}
+
+int java_recording_calm(struct java_recording *rec, struct err *err)
+{
+	_cleanup_(buf_release) struct buf settings = buf_with_max((size_t)16 << 10);
+	struct java_recording_options o = rec->options;
+	char before[RECORDING_NAME], after[RECORDING_NAME];
+	char dir[JAVA_NOTE_NAME], path[96];
+	int r;
+
+	if (rec->is_calm)
+		return 0;
+	o.park_ms = JAVA_RECORDING_CALM_MS;
+	if (java_recording_settings(java_recording_vm(rec)->major, &o, &settings) < 0)
+		return err_oom(err);
+	r = java_mount_add(rec->lease.dirfd, RECORDING_CALM_SETTINGS, buf_view(&settings));
+	if (r < 0)
+		return err_set(err, r, "cannot write settings for the JVM of process %d: %s",
+			       (int)rec->lease.note.id.pid, strerror(-r));
+	recording_name(rec, before);
+	rec->is_calm = true;
+	recording_name(rec, after);
+	java_note_dir_name(&rec->lease.note, dir);
+	(void)snprintf(path, sizeof(path), "/tmp/%s/" RECORDING_CALM_SETTINGS, dir);
+	r = java_recorder_start(rec->lease.attach, after, path, err);
+	if (r < 0) {
+		rec->is_calm = false;
+		return r;
+	}
+	r = java_recorder_stop(rec->lease.attach, before, err);
+	return r < 0 ? r : 0;
 }

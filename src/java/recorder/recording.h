@@ -48,6 +48,13 @@ int java_recording_check(struct java_recording *recording, struct err *err);
  */
 int java_recording_rotate(struct java_recording *recording, struct err *err);
 /*
+ * Leaves out waits for java.util.concurrent below JAVA_RECORDING_CALM_MS from now on: idle threads
+ * park as well, and each event takes the JVM some 8 us. Another recording takes the place of this
+ * one, without a gap. 0 also if it is so already.
+ */
+#define JAVA_RECORDING_CALM_MS 10
+int java_recording_calm(struct java_recording *recording, struct err *err);
+/*
  * Ends it and removes everything. On failure (-EBUSY: the user's recording needs its files;
  * -ETIMEDOUT: the JVM does not answer) the note stays for java_recordings_restore().
  */
@@ -65,6 +72,6 @@ const struct java_vm *java_recording_vm(const struct java_recording *recording);
 /*
  * Removes from all JVMs what sondes that used that directory left, because they were killed or
  * could not remove it. Leaves alone what a running sonde has put in. Returns how many notes were
- * settled.
+ * settled. -EINTR.
  */
 int java_recordings_restore(const char *state_dir, struct err *err);

@@ -6,10 +6,16 @@
 
 #include "base/buf.h"
 
+/* The first release with jdk.ObjectAllocationSample. */
+#define JAVA_RECORDING_WEIGHTS_MAJOR 16
+
 struct java_recording_options {
 	const char *state_dir; /* where changes to targets are noted */
 	uint32_t stack_depth;  /* 0: 128; only a JVM's first recording can choose */
 	bool cpu_time;	       /* CPU time too, JDK 25 and later */
+	unsigned int park_ms;  /* shorter waits for java.util.concurrent are left out; 0: 1 ms */
+	/* How often threads say how much they have allocated; 0: at the start and at the end. */
+	uint64_t totals_ns;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "java/recorder/undo.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -36,7 +37,7 @@ static int undo_directory(struct java_attach *attach, const struct java_note *no
 static int undo_in_jvm(const struct java_note *note, struct err *err)
 {
 	_cleanup_(java_attach_closep) struct java_attach *attach = NULL;
-	char name[JAVA_NOTE_NAME];
+	char name[JAVA_NOTE_NAME], calm[JAVA_NOTE_NAME + sizeof(JAVA_NOTE_CALM)];
 	int r;
 
 	/* The JVM was never asked for anything, so there is nothing to undo. */
@@ -47,8 +48,12 @@ static int undo_in_jvm(const struct java_note *note, struct err *err)
 	/* It has called exec since. */
 	if (r == -ENOTSUP)
 		return 0;
+	(void)snprintf(calm, sizeof(calm), "%s" JAVA_NOTE_CALM, name);
 	if (r == 0)
 		r = java_recorder_stop(attach, name, err);
+	/* For a moment there are both. */
+	if (r >= 0)
+		r = java_recorder_stop(attach, calm, err);
 	if (r >= 0)
 		r = undo_directory(attach, note, err);
 	if (r == 0)
@@ -97,7 +102,9 @@ int java_recordings_restore(const char *state_dir, struct err *err)
 	r = java_notes_read(state_dir, &notes, &len, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < len; i++)
-		done += restore_one(state_dir, &notes[i], err) == 0 && notes[i].token;
-	return done;
+	for (size_t i = 0; i < len && r != -EINTR; i++) {
+		r = restore_one(state_dir, &notes[i], err);
+		done += r == 0 && notes[i].token;
+	}
+	return r == -EINTR ? r : done;
 }

@@ -11,10 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "java/attach/target.h"
 #include "java/attach/wire.h"
 #include "java/recorder/commands.h"
 #include "java/recorder/note.h"
+#include "proc/status.h"
 
 #define ANSWER_MAX ((size_t)16 << 10)
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view text = view_of(data, size), rest;
 	_cleanup_free_ char *status_text = NULL;
-	struct java_target target;
+	struct proc_status owner;
 	struct java_note note;
 	char path[64];
 	int status;
@@ -58,6 +58,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)java_note_parse(text, &note);
 	status_text = strndup((const char *)text.data, text.len);
 	if (status_text)
-		(void)java_target_parse(status_text, &target);
+		(void)proc_status_parse(status_text, &owner);
 	return 0;
 }

@@ -2,6 +2,7 @@
  * tests/oracle/dump/java_collectors.c: the other ways into a JVM, for
  * tests/oracle/test_java_collectors.py and bench/java.py.
  *
+ *   java_collectors default PID DIR             what sonde chooses
  *   java_collectors recorder PID DIR            the JVM's own recorder
  *   java_collectors jvmti PID DIR [IDLE_MS]     our library
  *   java_collectors async PID DIR LIBRARY       async-profiler
@@ -105,7 +106,7 @@ static int run_jvmti(const struct proc_id *id, const char *dir, const char *idle
 	return 0;
 }
 
-static int recorder_print(struct java_collect *c, struct err *err)
+static int collect_print(struct java_collect *c, struct err *err)
 {
 	static const char *const names[JAVA_JFR_PROFILE_N] = {"cpu", "alloc", "lock"};
 	struct java_collect_window window = java_collect_window(c);
@@ -114,7 +115,7 @@ static int recorder_print(struct java_collect *c, struct err *err)
 		_cleanup_(profile_freep) struct profile *p = NULL;
 		int r;
 
-		if (!java_collect_has(c, kind))
+		if (java_collect_lacks(c, kind))
 			continue;
 		r = java_collect_take(c, kind, &window, &p, err);
 		if (r < 0)
@@ -124,10 +125,11 @@ static int recorder_print(struct java_collect *c, struct err *err)
 	return fflush(stdout) == 0 ? 0 : -EIO;
 }
 
-static int run_recorder(const struct proc_id *id, const char *dir)
+static int run_collect(const struct proc_id *id, const char *dir, bool recorder_only)
 {
 	_cleanup_(java_collect_freep) struct java_collect *c = NULL;
 	struct java_collect_options o = {.recording = {.state_dir = dir},
+					 .recorder_only = recorder_only,
 					 .profile = {.label_threads = true, .label_classes = true}};
 	struct err err = {};
 	char line[64];
@@ -142,7 +144,7 @@ static int run_recorder(const struct proc_id *id, const char *dir)
 		if (r == 0)
 			r = java_collect_read(c, &err);
 		if (r == 0 && strcmp(line, "read\n") == 0)
-			r = recorder_print(c, &err);
+			r = collect_print(c, &err);
 	}
 	if (r == 0)
 		r = java_collect_finish(c, &err);
@@ -151,7 +153,7 @@ static int run_recorder(const struct proc_id *id, const char *dir)
 	if (r == 0)
 		r = java_collect_stop(c, &err);
 	if (r == 0)
-		r = recorder_print(c, &err);
+		r = collect_print(c, &err);
 	if (r < 0)
 		return fail(r, &err);
 	(void)puts("off");
@@ -213,8 +215,8 @@ int main(int argc, char **argv)
 	r = proc_id_of((pid_t)strtol(argv[2], NULL, 10), &id, &err);
 	if (r < 0)
 		return fail(r, &err);
-	if (strcmp(argv[1], "recorder") == 0)
-		return run_recorder(&id, argv[3]);
+	if (strcmp(argv[1], "recorder") == 0 || strcmp(argv[1], "default") == 0)
+		return run_collect(&id, argv[3], strcmp(argv[1], "recorder") == 0);
 	if (strcmp(argv[1], "jvmti") == 0)
 		return run_jvmti(&id, argv[3], argv[4]);
 	if (strcmp(argv[1], "async") == 0 && argc > 4)

@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -374,6 +377,114 @@ static void what_was_left_by_a_killed_one_is_removed(void **state)
 	fake_end(&f, 0);
 }
 
+/* Of nobody, in a mount namespace where another directory is /tmp. */
+static pid_t start_confined(const char *tmp)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount(tmp, "/tmp", NULL, MS_BIND, NULL) < 0 || setgroups(0, NULL) < 0 ||
+		    setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(1);
+		(void)!write(ready[1], "x", 1);
+		for (;;)
+			(void)pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void what_a_target_may_not_remove_is_not_removed_for_it(void **state)
+{
+	char dir[] = "/tmp/sonde-java-XXXXXX", path[96];
+	struct proc_id id;
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chmod(dir, 0755), 0);
+	pid = start_confined(dir);
+	(void)snprintf(path, sizeof(path), "%s/.attach_pid%d", dir, (int)pid);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(proc_id_of(pid, &id, NULL), 0);
+	java_attach_clean(&id);
+	assert_int_equal(access(path, F_OK), 0);
+	/* In a directory of its own it goes. */
+	assert_int_equal(chown(path, 65534, 65534) | chown(dir, 65534, 65534), 0);
+	java_attach_clean(&id);
+	assert_int_equal(access(path, F_OK), -1);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* From the third look on there is one more. */
+static unsigned int n_looks, n_interrupts;
+
+static unsigned int interrupts(void)
+{
+	return n_interrupts + (++n_looks > 3);
+}
+
+static void an_interrupt_ends_a_wait_and_leaves_time_to_clean_up(void **state)
+{
+	_cleanup_(java_attach_closep) struct java_attach *a = NULL;
+	_cleanup_(buf_release) struct buf text = {};
+	struct err err = {};
+	uint64_t begin;
+	struct fake f;
+
+	(void)state;
+	fake_start(&f, SILENT);
+	assert_int_equal(open_fake(&f, &a, &err), 0);
+	n_looks = n_interrupts = 0;
+	java_attach_set_interrupt(interrupts);
+	begin = clock_mono_ns();
+	assert_int_equal(java_attach_jcmd(a, "VM.version", &text, &err), -EINTR);
+	assert_true(clock_mono_ns() - begin < PATIENCE_NS / 2);
+	/* Commands after that are given some time, and all together no more than that. */
+	begin = clock_mono_ns();
+	assert_int_equal(java_attach_jcmd(a, "VM.version", &text, &err), -ETIMEDOUT);
+	assert_true(clock_mono_ns() - begin >= JAVA_ATTACH_GRACE_NS / 2);
+	assert_true(clock_mono_ns() - begin < PATIENCE_NS / 2);
+	assert_int_equal(java_attach_jcmd(a, "VM.version", &text, &err), -ETIMEDOUT);
+	java_attach_set_interrupt(NULL);
+	fake_end(&f, 1);
+}
+
+static void a_stopped_jvm_is_not_waited_for(void **state)
+{
+	_cleanup_(java_attach_closep) struct java_attach *a = NULL;
+	_cleanup_(buf_release) struct buf text = {};
+	struct err err = {};
+	struct fake f;
+	int status;
+
+	(void)state;
+	fake_start(&f, ECHO);
+	assert_int_equal(open_fake(&f, &a, &err), 0);
+	assert_int_equal(kill(f.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(f.pid, &status, WUNTRACED), f.pid);
+	assert_int_equal(java_attach_jcmd(a, "VM.version", &text, &err), -EAGAIN);
+	assert_int_equal(kill(f.pid, SIGCONT), 0);
+	assert_int_equal(java_attach_jcmd(a, "VM.version", &text, &err), 0);
+	fake_end(&f, 1);
+}
+
 static void requests_have_the_form_of_their_version(void **state)
 {
 	_cleanup_(buf_release) struct buf b = {};
@@ -431,6 +542,9 @@ int main(void)
 		cmocka_unit_test(a_socket_of_another_process_is_not_spoken_to),
 		cmocka_unit_test(links_in_place_of_the_trigger_are_not_written_through),
 		cmocka_unit_test(what_was_left_by_a_killed_one_is_removed),
+		cmocka_unit_test(what_a_target_may_not_remove_is_not_removed_for_it),
+		cmocka_unit_test(an_interrupt_ends_a_wait_and_leaves_time_to_clean_up),
+		cmocka_unit_test(a_stopped_jvm_is_not_waited_for),
 		cmocka_unit_test(requests_have_the_form_of_their_version),
 		cmocka_unit_test(only_answers_with_a_number_are_answers),
 	};

@@ -128,28 +128,6 @@ static void only_JDK_8_hides_allocations_and_not_with_every_collector(void **sta
 				 cases[i].arguments);
 }
 
-static void a_status_is_read_from_its_own_fields(void **state)
-{
-	static const char text[] = "Name:\tNSpid:\t1\nState:\tS (sleeping)\nTgid:\t77\n"
-				   "Uid:\t0\t1000\t0\t0\nGid:\t5\t6\t7\t8\nNSpid:\t77\t12\t3\n"
-				   "SigCgt:\t2000000181005ccf\n";
-	struct java_target t = {};
-
-	(void)state;
-	assert_int_equal(java_target_parse(text, &t), 0);
-	assert_int_equal(t.inner_pid, 3);
-	assert_int_equal(t.euid, 1000);
-	assert_int_equal(t.egid, 6);
-	assert_int_equal(t.state, 'S');
-	assert_int_equal(t.caught, 0x2000000181005ccf);
-	for (size_t cut = 0; cut + 18 < sizeof(text); cut++) {
-		_cleanup_free_ char *part = strndup(text, cut);
-
-		assert_non_null(part);
-		assert_int_equal(java_target_parse(part, &t), -EBADMSG);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,7 +135,6 @@ int main(void)
 		cmocka_unit_test(hotspot_is_known_by_its_library_only),
 		cmocka_unit_test(others_are_named_and_refused),
 		cmocka_unit_test(only_JDK_8_hides_allocations_and_not_with_every_collector),
-		cmocka_unit_test(a_status_is_read_from_its_own_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@ struct source_reading {
 	struct java_jfr_profiler *profiler;
 	struct profile *profiles[JAVA_JFR_PROFILE_N];
 	struct java_jfr_profiler_stats stats;
+	bool uses_counts;
 };
 
 static int begin(void **state)
@@ -59,6 +60,8 @@ static void read_forged(struct source_reading *t)
 		java_jfr_open_take(f_file(t->f.out.data, t->f.out.len), "test", &options, &j, &err),
 		0);
 	assert_int_equal(java_jfr_profiler_new(&labels, &t->profiler, &err), 0);
+	if (t->uses_counts)
+		java_jfr_profiler_use_counts(t->profiler);
 	assert_int_equal(java_jfr_profiler_read(t->profiler, j, &err), 0);
 	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++)
 		assert_int_equal(java_jfr_profiler_take(t->profiler, (enum java_jfr_profile_kind)k,
@@ -90,7 +93,7 @@ static void the_first_sample_of_an_older_thread_is_left_out(void **state)
 	f_alloc(&t->f, 600, 1, 2, 200);
 	read_forged(t);
 	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
-			 "app.Main.run;app.Main.work 500\n");
+			 "app.Main.run;app.Main.work;byte[] 500\n");
 	assert_int_equal(t->stats.first_samples, 1);
 	assert_int_equal(t->stats.first_bytes, 1000000);
 	assert_int_equal(t->stats.events[JAVA_JFR_PROFILE_ALLOC], 3);
@@ -108,7 +111,7 @@ static void a_thread_that_began_later_keeps_its_first_sample(void **state)
 	f_end(&t->f);
 	read_forged(t);
 	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
-			 "app.Main.run;app.Main.work 700\n");
+			 "app.Main.run;app.Main.work;byte[] 700\n");
 	assert_int_equal(t->stats.first_samples, 0);
 }
 
@@ -133,9 +136,9 @@ static void tlab_events_tell_objects_too(void **state)
 	f_alloc(&t->f, 500, 1, 2, 5000);
 	read_forged(t);
 	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
-			 "app.Main.run;app.Main.work 6000\n");
+			 "app.Main.run;app.Main.work;byte[] 6000\n");
 	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_objects",
-			 "app.Main.run;app.Main.work 11\n");
+			 "app.Main.run;app.Main.work;byte[] 11\n");
 	assert_int_equal(profile_n_samples(t->profiles[JAVA_JFR_PROFILE_ALLOC]), 1);
 	sample = profile_sample_at(t->profiles[JAVA_JFR_PROFILE_ALLOC], 0);
 	assert_int_equal(sample->n_labels, 2);
@@ -147,11 +150,16 @@ static void tlab_events_tell_objects_too(void **state)
 		"byte[]");
 }
 
-static void put_count(struct forge *f, long thread, long bytes)
+static void put_count_at(struct forge *f, long time, long thread, long bytes)
 {
 	f_begin(f, E_COUNT);
-	f_nums(f, 3, 300L, bytes, thread);
+	f_nums(f, 3, time, bytes, thread);
 	f_end(f);
+}
+
+static void put_count(struct forge *f, long thread, long bytes)
+{
+	put_count_at(f, 300, thread, bytes);
 }
 
 static void what_threads_count_is_taken_since_it_is_known(void **state)
@@ -169,6 +177,89 @@ static void what_threads_count_is_taken_since_it_is_known(void **state)
 	read_forged(t);
 	assert_int_equal(t->stats.tlab_bytes, 1000);
 	assert_int_equal(t->stats.counted_bytes, 10000);
+}
+
+static void samples_add_up_to_what_their_thread_has_allocated(void **state)
+{
+	struct source_reading *t = *state;
+
+	t->uses_counts = true;
+	put_count_at(&t->f, 300, 1, 1000000);
+	/* What came before the second sample is in no weight, nor what came after the last. */
+	f_alloc(&t->f, 400, 1, 2, 1000500);
+	f_alloc(&t->f, 500, 1, 2, 300);
+	f_alloc(&t->f, 600, 1, 1, 900);
+	put_count_at(&t->f, 700, 1, 1002400);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work;app.Main 1800\n"
+			 "app.Main.run;app.Main.work;byte[] 600\n");
+	assert_int_equal(t->stats.first_samples, 1);
+}
+
+static void a_thread_with_one_sample_has_all_of_it_there(void **state)
+{
+	struct source_reading *t = *state;
+
+	t->uses_counts = true;
+	put_count_at(&t->f, 300, 1, 1000000);
+	f_alloc(&t->f, 400, 1, 2, 1000500);
+	put_count_at(&t->f, 700, 1, 1025000);
+	/* And one without any. */
+	put_count_at(&t->f, 300, 2, 5000);
+	put_count_at(&t->f, 700, 2, 5600);
+	/* And one that does nothing. */
+	put_count_at(&t->f, 300, 3, 5000);
+	put_count_at(&t->f, 700, 3, 5000);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
+			 "[allocated unseen] 600\napp.Main.run;app.Main.work;byte[] 25000\n");
+}
+
+static void samples_after_the_last_count_weigh_what_they_say(void **state)
+{
+	struct source_reading *t = *state;
+
+	t->uses_counts = true;
+	f_begin(&t->f, E_THREAD_START);
+	f_nums(&t->f, 2, 290L, 1L);
+	f_end(&t->f);
+	f_alloc(&t->f, 400, 1, 2, 1000);
+	put_count_at(&t->f, 500, 1, 1200);
+	/* 200 of it were counted. */
+	f_alloc(&t->f, 600, 1, 2, 700);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work;byte[] 1700\n");
+}
+
+static void threads_that_queue_for_connections_are_counted_apart(void **state)
+{
+	struct source_reading *t = *state;
+	struct forge *f = &t->f;
+
+	/* Stack 2: work, called by accept(). */
+	f_checkpoint(f, 4);
+	f_nums(f, 2, (long)T_SYMBOL, 2L);
+	f_symbol(f, 7, "sun/nio/ch/ServerSocketChannelImpl");
+	f_symbol(f, 8, "accept");
+	f_nums(f, 4, (long)T_CLASS, 1L, 5L, 7L);
+	f_nums(f, 5, (long)T_METHOD, 1L, 3L, 5L, 8L);
+	f_byte(f, 0);
+	f_nums(f, 3, (long)T_STACK, 1L, 2L);
+	f_byte(f, 0);
+	f_nums(f, 9, 2L, 2L, 7L, 0L, 1L, 3L, 3L, 0L, 1L);
+	f_end(f);
+	f_wait(f, E_PARK, 1000, 3);
+	f_begin(f, E_PARK);
+	f_nums(f, 5, 200L, 8000L, 1L, 2L, 3L);
+	f_end(f);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_LOCK], "delay",
+			 "app.Main.run;app.Main.work;"
+			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 500\n");
+	assert_int_equal(t->stats.idle_waits, 1);
+	assert_int_equal(t->stats.idle_ns, 4000);
 }
 
 static void locks_are_the_leaf_and_ticks_become_time(void **state)
@@ -189,7 +280,7 @@ static void locks_are_the_leaf_and_ticks_become_time(void **state)
 			 "app.Main.run;app.Main.work;app.Main 2\n"
 			 "app.Main.run;app.Main.work;"
 			 "java.util.concurrent.locks.ReentrantLock$NonfairSync 1\n");
-	assert_int_equal(t->stats.idle_parks, 2);
+	assert_int_equal(t->stats.idle_waits, 2);
 }
 
 static void put_execution(struct forge *f, long stack)
@@ -478,6 +569,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tlab_events_tell_objects_too, begin, end),
 		cmocka_unit_test_setup_teardown(what_threads_count_is_taken_since_it_is_known,
 						begin, end),
+		cmocka_unit_test_setup_teardown(samples_add_up_to_what_their_thread_has_allocated,
+						begin, end),
+		cmocka_unit_test_setup_teardown(a_thread_with_one_sample_has_all_of_it_there, begin,
+						end),
+		cmocka_unit_test_setup_teardown(samples_after_the_last_count_weigh_what_they_say,
+						begin, end),
+		cmocka_unit_test_setup_teardown(
+			threads_that_queue_for_connections_are_counted_apart, begin, end),
 		cmocka_unit_test_setup_teardown(locks_are_the_leaf_and_ticks_become_time, begin,
 						end),
 		cmocka_unit_test_setup_teardown(samples_of_the_JVM_are_counts, begin, end),

@@ -23,6 +23,7 @@
 #include "test_jvmti.h"
 /* The library is no part of what tests are linked with. */
 #include "java/agent_lib/agent.c"
+#include "java/agent_lib/park.c"
 #include "java/agent_lib/session.c"
 
 static struct fake_class string_class = {"Ljava/lang/String;"}, bytes_class = {"[B"},
@@ -51,6 +52,7 @@ static int setup_with(uint64_t idle_ns, uint64_t data_bytes)
 		return -1;
 	memset(&fake, 0, sizeof(fake));
 	memset(&agent, 0, sizeof(agent));
+	memset(&park, 0, sizeof(park));
 	fake.stack[0] = (struct jvm_frame){&make_method, 3};
 	fake.stack[1] = (struct jvm_frame){&main_method, 12};
 	fake.depth = 2;
@@ -134,9 +136,10 @@ static void allocations_come_out_with_their_names(void **state)
 	/* 32 bytes each 512 KB. */
 	assert_in_range(s->values[0], 2 * 16384, 2 * 16384 + 2);
 	assert_in_range(s->values[1], 2 * 16384 * 32, 2 * 16384 * 32 + 64);
-	assert_string_equal(frame_name_at(p, s->stack, 0, &line), "app.Main.make");
+	assert_string_equal(frame_name_at(p, s->stack, 0, &line), "java.lang.String");
+	assert_string_equal(frame_name_at(p, s->stack, 1, &line), "app.Main.make");
 	assert_int_equal(line, 41);
-	assert_string_equal(frame_name_at(p, s->stack, 1, &line), "app.Main.main");
+	assert_string_equal(frame_name_at(p, s->stack, 2, &line), "app.Main.main");
 	assert_int_equal(line, 8);
 	assert_int_equal(s->n_labels, 2);
 	assert_string_equal(profile_cstring(p, s->labels[0].str), "main");
@@ -179,11 +182,81 @@ static void waits_are_added_up_until_they_are_worth_an_event(void **state)
 	assert_string_equal(frame_name_at(p, s->stack, 0, &line), "[no stack]");
 }
 
+static void waits_for_locks_of_the_library_are_seen_and_idle_threads_are_not(void **state)
+{
+	struct fake_class lock = {"Ljava/util/concurrent/locks/ReentrantLock$NonfairSync;"},
+			  queue = {"Ljava/util/concurrent/SynchronousQueue$TransferStack;"};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	struct java_ring_counts counts;
+	char stop[] = "stop";
+	int64_t line;
+
+	(void)state;
+	assert_int_equal(start(), JAVA_RING_OK);
+	assert_int_equal(java_ring_counts(&ring, &counts), 0);
+	assert_true(counts.sees_parks);
+	/* The JVM's table is as it was, and its method is ours. */
+	assert_ptr_equal(fake_jni_table[JNI_REGISTER_NATIVES], (const void *)fake_register_natives);
+	assert_ptr_equal(fake.park, on_park);
+	agent.wait_ns = MIN_WAIT_NS;
+	fake_wait_parked(&lock, 1);
+	fake_wait_parked(&queue, 10);
+	fake_wait_parked(NULL, 100);
+	/* Whoever waits, the JVM's own function does the waiting. */
+	assert_int_equal(fake.parked, 111);
+	assert_int_equal(Agent_OnAttach(&fake_vm, stop, NULL), JAVA_RING_OK);
+	assert_ptr_equal(fake.park, fake_jvm_park);
+	/* One that waited all the time comes back through ours. */
+	on_park(&fake_jni, &fake_unsafe, 0, 1000);
+	assert_int_equal(fake.parked, 1111);
+	take_in();
+	p = take(JAVA_JFR_PROFILE_LOCK);
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample_at(p, 0)->values[0], 1);
+	assert_string_equal(frame_name_at(p, profile_sample_at(p, 0)->stack, 0, &line),
+			    "java.util.concurrent.locks.ReentrantLock$NonfairSync");
+}
+
+static void threads_that_queue_for_connections_are_counted_apart(void **state)
+{
+	struct fake_class socket = {"Lsun/nio/ch/ServerSocketChannelImpl;"},
+			  lock = {"Ljava/util/concurrent/locks/ReentrantLock$NonfairSync;"};
+	struct fake_method accept = {&socket, "accept", 5};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+
+	(void)state;
+	assert_int_equal(start(), JAVA_RING_OK);
+	agent.wait_ns = MIN_WAIT_NS;
+	fake_wait_parked(&lock, 0);
+	fake.stack[1] = (struct jvm_frame){&accept, 0};
+	fake_wait_parked(&lock, 0);
+	take_in();
+	p = take(JAVA_JFR_PROFILE_LOCK);
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample_at(p, 0)->values[0], 1);
+	assert_int_equal(builder.idle_waits, 1);
+	assert_true(builder.idle_ns > 0);
+}
+
+static void a_jvm_whose_threads_park_elsewhere_is_left_as_it_is(void **state)
+{
+	struct java_ring_counts counts;
+
+	(void)state;
+	fake.has_no_unsafe = true;
+	assert_int_equal(start(), JAVA_RING_OK);
+	assert_int_equal(java_ring_counts(&ring, &counts), 0);
+	assert_false(counts.sees_parks);
+	assert_null(fake.park);
+	assert_true(fake.events[TI_EVENT_CONTENDED_ENTER]);
+}
+
 /* Nothing is enabled, nothing is held, nothing is mapped. */
 static void assert_idle(void)
 {
 	_cleanup_(buf_release) struct buf maps = buf_with_max((size_t)8 << 20);
 
+	assert_true(!fake.park || fake.park == fake_jvm_park);
 	for (int i = 0; i < TI_EVENT_END; i++)
 		assert_false(fake.events[i]);
 	assert_int_equal(fake.capabilities, 0);
@@ -334,7 +407,7 @@ static void a_ring_goes_round_and_round(void **state)
 	for (size_t i = 0; i < profile_n_samples(p); i++) {
 		int64_t line;
 
-		assert_string_equal(frame_name_at(p, profile_sample_at(p, i)->stack, 0, &line),
+		assert_string_equal(frame_name_at(p, profile_sample_at(p, i)->stack, 1, &line),
 				    "app.Main.make");
 	}
 }
@@ -380,8 +453,8 @@ static void deep_stacks_are_cut_and_say_so(void **state)
 	assert_int_equal(builder.truncated, 1);
 	p = take(JAVA_JFR_PROFILE_ALLOC);
 	(void)profile_stack_at(p, profile_sample_at(p, 0)->stack, &n);
-	assert_int_equal(n, 65);
-	assert_string_equal(frame_name_at(p, profile_sample_at(p, 0)->stack, 64, &line),
+	assert_int_equal(n, 66);
+	assert_string_equal(frame_name_at(p, profile_sample_at(p, 0)->stack, 65, &line),
 			    "[stack is deeper than was recorded]");
 }
 
@@ -508,6 +581,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(allocations_come_out_with_their_names, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(waits_are_added_up_until_they_are_worth_an_event,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			waits_for_locks_of_the_library_are_seen_and_idle_threads_are_not, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			threads_that_queue_for_connections_are_counted_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_jvm_whose_threads_park_elsewhere_is_left_as_it_is,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_agent_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_agent_without_sonde_ends_at_the_next_event,

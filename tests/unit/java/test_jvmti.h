@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "java/agent_lib/jvm.h"
 
@@ -33,7 +34,16 @@ static struct {
 	void *local;
 	long allocated; /* that the agent has not given back */
 	long refs;
+	/* Unsafe.park() and what its thread waits for; the native method of the agent's class. */
+	void (*park)(jvm, jvm_object, uint8_t, int64_t);
+	void (*bind)(jvm, jvm_object);
+	jvm_object blocker;
+	int64_t parked;
+	bool has_no_unsafe;
 } fake;
+
+static struct fake_class fake_unsafe = {"Ljdk/internal/misc/Unsafe;"},
+			 fake_thread = {"Ljava/lang/Thread;"}, fake_helper = {"Lsonde/Park;"};
 
 static char *fake_string(const char *text)
 {
@@ -178,10 +188,139 @@ static jvm_object fake_object_class(jvm jni, jvm_object object)
 	return object;
 }
 
+static struct fake_class fake_locks = {"Ljava/util/concurrent/locks/"};
+
+static jvm_object fake_find_class(jvm jni, const char *name)
+{
+	jvm_object found = NULL;
+
+	(void)jni;
+	if (strncmp(name, "java/util/concurrent/locks/", 27) == 0)
+		found = &fake_locks;
+	else if (strcmp(name, "java/lang/Thread") == 0)
+		found = &fake_thread;
+	else if (strcmp(name, "jdk/internal/misc/Unsafe") == 0 && !fake.has_no_unsafe)
+		found = &fake_unsafe;
+	fake.refs += found != NULL;
+	return found;
+}
+
+static jvm_object fake_define_class(jvm jni, const char *name, jvm_object loader, const void *bytes,
+				    int32_t len)
+{
+	(void)jni;
+	if (loader || strcmp(name, "sonde/Park") != 0 || len < 4 ||
+	    memcmp(bytes, "\xca\xfe\xba\xbe", 4) != 0)
+		return NULL;
+	fake.refs++;
+	return &fake_helper;
+}
+
+static jvm_object fake_global_ref(jvm jni, jvm_object object)
+{
+	(void)jni;
+	return object;
+}
+
+static void fake_exception_clear(jvm jni)
+{
+	(void)jni;
+}
+
+static uint8_t fake_is_instance_of(jvm jni, jvm_object object, jvm_object class)
+{
+	const struct fake_class *prefix = class, *of = object;
+
+	(void)jni;
+	return strncmp(of->signature, prefix->signature, strlen(prefix->signature)) == 0;
+}
+
+static uint8_t fake_is_same(jvm jni, jvm_object a, jvm_object b)
+{
+	(void)jni;
+	return a == b;
+}
+
+static jvm_field fake_field_id(jvm jni, jvm_object class, const char *name, const char *signature)
+{
+	(void)jni;
+	(void)signature;
+	return class == &fake_thread && strcmp(name, "parkBlocker") == 0 ? &fake.blocker : NULL;
+}
+
+static jvm_object fake_object_field(jvm jni, jvm_object object, jvm_field field)
+{
+	(void)jni;
+	(void)object;
+	fake.refs += fake.blocker != NULL;
+	return *(jvm_object *)field;
+}
+
+static jvm_method fake_static_method_id(jvm jni, jvm_object class, const char *name,
+					const char *signature)
+{
+	(void)jni;
+	(void)class;
+	(void)signature;
+	return strcmp(name, "bind") == 0 ? (jvm_method)&fake_helper : (jvm_method)&fake_unsafe;
+}
+
+static void fake_jvm_park(jvm jni, jvm_object unsafe, uint8_t is_absolute, int64_t time)
+{
+	(void)jni;
+	(void)unsafe;
+	(void)is_absolute;
+	fake.parked += time;
+	/* Longer than what is never an event of its own. */
+	(void)usleep(200);
+}
+
+static void fake_call_static_void(jvm jni, jvm_object class, jvm_method method, ...)
+{
+	static const struct jvm_native natives[] = {
+		{"unpark", "(Ljava/lang/Object;)V", (const void *)fake_exception_clear},
+		{"park", "(ZJ)V", (const void *)fake_jvm_park},
+	};
+
+	if (method == &fake_helper)
+		fake.bind(jni, class);
+	else
+		(void)jni_register_natives(jni, class, natives, 2);
+}
+
+static int32_t fake_register_natives(jvm jni, jvm_object class, const struct jvm_native *natives,
+				     int32_t n)
+{
+	(void)jni;
+	for (int32_t i = 0; i < n; i++) {
+		if (class == &fake_unsafe && strcmp(natives[i].name, "park") == 0)
+			fake.park =
+				(void (*)(jvm, jvm_object, uint8_t, int64_t))(uintptr_t)natives[i]
+					.function;
+		else if (class == &fake_helper)
+			fake.bind = (void (*)(jvm, jvm_object))(uintptr_t)natives[i].function;
+	}
+	return 0;
+}
+
+static int32_t fake_current_thread(jvm ti, jvm_object *ret)
+{
+	(void)ti;
+	fake.refs++;
+	*ret = &fake;
+	return 0;
+}
+
+static int32_t fake_get_jni_table(jvm ti, const void ***ret);
+static int32_t fake_set_jni_table(jvm ti, const void **table);
+
 /* By number, as the interfaces have them. */
 static const void *fake_ti_table[TI_SET_HEAP_SAMPLING_INTERVAL] = {
 	[TI_SET_EVENT_NOTIFICATION_MODE - 1] = (const void *)fake_set_event,
 	[TI_GET_THREAD_INFO - 1] = (const void *)fake_thread_info,
+	[TI_GET_CURRENT_THREAD - 1] = (const void *)fake_current_thread,
+	[TI_GET_JNI_FUNCTION_TABLE - 1] = (const void *)fake_get_jni_table,
+	[TI_SET_JNI_FUNCTION_TABLE - 1] = (const void *)fake_set_jni_table,
 	[TI_DEALLOCATE - 1] = (const void *)fake_deallocate,
 	[TI_GET_CLASS_SIGNATURE - 1] = (const void *)fake_class_signature,
 	[TI_GET_METHOD_NAME - 1] = (const void *)fake_method_name,
@@ -196,19 +335,46 @@ static const void *fake_ti_table[TI_SET_HEAP_SAMPLING_INTERVAL] = {
 	[TI_SET_HEAP_SAMPLING_INTERVAL - 1] = (const void *)fake_interval,
 };
 
-static const void *fake_jni_table[32] = {
+static const void *fake_jni_table[JNI_REGISTER_NATIVES + 1] = {
+	[JNI_DEFINE_CLASS] = (const void *)fake_define_class,
+	[JNI_FIND_CLASS] = (const void *)fake_find_class,
+	[JNI_EXCEPTION_CLEAR] = (const void *)fake_exception_clear,
+	[JNI_NEW_GLOBAL_REF] = (const void *)fake_global_ref,
 	[JNI_DELETE_LOCAL_REF] = (const void *)fake_delete_ref,
+	[JNI_IS_SAME_OBJECT] = (const void *)fake_is_same,
 	[JNI_GET_OBJECT_CLASS] = (const void *)fake_object_class,
+	[JNI_IS_INSTANCE_OF] = (const void *)fake_is_instance_of,
+	[JNI_GET_FIELD_ID] = (const void *)fake_field_id,
+	[JNI_GET_OBJECT_FIELD] = (const void *)fake_object_field,
+	[JNI_GET_STATIC_METHOD_ID] = (const void *)fake_static_method_id,
+	[JNI_CALL_STATIC_VOID_METHOD] = (const void *)fake_call_static_void,
+	[JNI_REGISTER_NATIVES] = (const void *)fake_register_natives,
 };
+
+static int32_t fake_get_jni_table(jvm ti, const void ***ret)
+{
+	(void)ti;
+	fake.allocated++;
+	*ret = malloc(sizeof(fake_jni_table));
+	memcpy(*ret, fake_jni_table, sizeof(fake_jni_table));
+	return 0;
+}
+
+static int32_t fake_set_jni_table(jvm ti, const void **table)
+{
+	(void)ti;
+	memcpy(fake_jni_table, table, sizeof(fake_jni_table));
+	return 0;
+}
 
 static jvm_table fake_ti = fake_ti_table, fake_jni = fake_jni_table;
 
 static int32_t fake_get_env(jvm vm, void **ret, int32_t version)
 {
 	(void)vm;
-	if (version != JVMTI_VERSION)
+	if (version != JVMTI_VERSION && version != JNI_VERSION)
 		return -3;
-	*ret = &fake_ti;
+	*ret = version == JNI_VERSION ? &fake_jni : &fake_ti;
 	return 0;
 }
 
@@ -223,6 +389,14 @@ static void fake_alloc(struct fake_class *class, int64_t size)
 
 	if (fake.events[TI_EVENT_SAMPLED_OBJECT_ALLOC])
 		callback(&fake_ti, &fake_jni, &fake, class, class, size);
+}
+
+/* A thread waits for an object of that class, or for nobody knows what. */
+static void fake_wait_parked(struct fake_class *class, int64_t time)
+{
+	fake.blocker = class;
+	fake.park(&fake_jni, &fake_unsafe, 0, time);
+	fake.blocker = NULL;
 }
 
 static void fake_monitor(int event, struct fake_class *class)

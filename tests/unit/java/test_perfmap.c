@@ -140,9 +140,11 @@ static void a_large_map_is_copied_line_by_line(void **state)
 
 static struct java_target self(void)
 {
-	struct java_target t = {.inner_pid = getpid(), .euid = geteuid(), .egid = getegid()};
+	struct java_target t;
+	struct proc_id id;
 
-	assert_int_equal(proc_id_of(getpid(), &t.id, NULL), 0);
+	assert_int_equal(proc_id_of(getpid(), &id, NULL), 0);
+	assert_int_equal(java_target_read(&id, &t, NULL), 0);
 	return t;
 }
 

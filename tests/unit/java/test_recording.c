@@ -4,19 +4,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "java/recorder/commands.h"
+#include "java/recorder/cost.h"
 #include "java/recorder/mount.h"
 #include "java/recorder/note.h"
 #include "java/recorder/undo.h"
@@ -226,19 +230,73 @@ static bool settings_have(unsigned int major, const struct java_recording_option
 static void settings_are_those_of_the_release(void **state)
 {
 	const struct java_recording_options plain = {};
-	const struct java_recording_options more = {.cpu_time = true};
+	const struct java_recording_options calm = {.park_ms = JAVA_RECORDING_CALM_MS};
+	const struct java_recording_options more = {.cpu_time = true, .totals_ns = 5 * NS_PER_SEC};
 
 	(void)state;
 	assert_true(settings_have(8, &plain, "InNewTLAB"));
 	assert_false(settings_have(8, &plain, "ObjectAllocationSample"));
 	assert_true(settings_have(8, &plain, "ThreadAllocationStatistics"));
+	assert_true(settings_have(8, &more, ">everyChunk<"));
 	assert_false(settings_have(11, &plain, "ThreadAllocationStatistics"));
+	assert_true(settings_have(25, &plain, ">everyChunk<"));
+	assert_true(settings_have(25, &more, ">5000 ms<"));
 	assert_true(settings_have(17, &plain, "\"throttle\">150/s<"));
 	assert_false(settings_have(17, &plain, "TLAB"));
 	assert_true(settings_have(17, &plain, "\"threshold\">1 ms<"));
+	assert_false(settings_have(17, &plain, "10 ms"));
+	assert_true(settings_have(17, &calm, "\"threshold\">10 ms<"));
+	assert_true(settings_have(17, &calm, "\"threshold\">1 ms<"));
 	assert_false(settings_have(17, &more, "CPUTimeSample"));
 	assert_false(settings_have(25, &plain, "CPUTimeSample"));
 	assert_true(settings_have(25, &more, "CPUTimeSample"));
+}
+
+static void *rename_and_wait(void *arg)
+{
+	(void)prctl(PR_SET_NAME, "JFR Recorder Thread");
+	(void)pthread_barrier_wait(arg);
+	(void)pthread_barrier_wait(arg);
+	return NULL;
+}
+
+static void only_the_first_recording_of_an_older_release_is_costly(void **state)
+{
+	struct java_vm vm = {.id = own_id(), .kind = JAVA_HOTSPOT, .major = 17};
+	pthread_barrier_t both;
+	pthread_t thread;
+
+	(void)state;
+	assert_true(java_recorder_is_costly(&vm));
+	vm.major = 25;
+	assert_false(java_recorder_is_costly(&vm));
+	vm.major = 21;
+	assert_int_equal(pthread_barrier_init(&both, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, rename_and_wait, &both), 0);
+	(void)pthread_barrier_wait(&both);
+	assert_false(java_recorder_is_costly(&vm));
+	(void)pthread_barrier_wait(&both);
+	(void)pthread_join(thread, NULL);
+	(void)pthread_barrier_destroy(&both);
+}
+
+static void do_nothing(int signal)
+{
+	(void)signal;
+}
+
+static void who_has_the_signal_for_CPU_time_is_a_rival(void **state)
+{
+	struct java_vm vm = {.id = own_id(), .kind = JAVA_HOTSPOT, .major = 25};
+
+	(void)state;
+	assert_false(java_recorder_has_rival(&vm));
+	(void)signal(SIGPROF, do_nothing);
+	assert_true(java_recorder_has_rival(&vm));
+	/* Older recorders do not need it. */
+	vm.major = 17;
+	assert_false(java_recorder_has_rival(&vm));
+	(void)signal(SIGPROF, SIG_DFL);
 }
 
 static void a_file_system_comes_and_goes(void **state)
@@ -261,7 +319,7 @@ static void a_file_system_comes_and_goes(void **state)
 		assert_int_equal(access(path, F_OK), -1);
 		return;
 	}
-	target.euid = 1234;
+	target.status.euid = target.status.fsuid = 1234;
 	assert_int_equal(java_mount_make(&target, name, view_str("hello"), &fd, &err), 0);
 	assert_int_equal(statfs(path, &fs), 0);
 	assert_int_equal(fs.f_type, TMPFS_MAGIC);
@@ -322,6 +380,8 @@ int main(void)
 		cmocka_unit_test(directories_are_taken_as_they_can_be_given_back),
 		cmocka_unit_test(properties_are_unescaped),
 		cmocka_unit_test(settings_are_those_of_the_release),
+		cmocka_unit_test(only_the_first_recording_of_an_older_release_is_costly),
+		cmocka_unit_test(who_has_the_signal_for_CPU_time_is_a_rival),
 		cmocka_unit_test(a_file_system_comes_and_goes),
 		cmocka_unit_test_setup_teardown(a_directory_that_is_not_ours_stays, setup,
 						teardown),
