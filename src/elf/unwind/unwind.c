@@ -132,13 +132,13 @@ static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 	return 0;
 }
 
-static int find_functions(struct elf_eh_frame *f, bool all, const struct elf_unwind_sink *sink)
+/* The search table spares reading the rest, if only a part is wanted. */
+static int find_functions(struct elf_eh_frame *f, const struct elf_unwind_range *range,
+			  const struct elf_unwind_sink *sink)
 {
 	struct elf_eh_section *s = &f->section;
-	int r = -ENOENT;
+	int r = range && !s->is_debug ? elf_eh_frame_load_indexed(f) : -ENOENT;
 
-	if (!all && !s->is_debug && s->size <= UNWIND_MAX_INDEXED_BYTES)
-		r = elf_eh_frame_load_indexed(f);
 	if (r != -ENOENT)
 		return r;
 	f->n_fdes = 0;
@@ -153,16 +153,20 @@ static int compile_section(const struct elf_eh_section *section,
 			   struct err *err)
 {
 	_cleanup_(elf_eh_frame_release) struct elf_eh_frame f = {.section = *section};
+	uint64_t max = range && !section->is_debug ? UNWIND_MAX_INDEXED_BYTES : UNWIND_MAX_BYTES;
 	uint8_t last;
 	int r;
 
+	if (section->size > max && !section->ends_at_0)
+		return err_set(err, -E2BIG, "%llu bytes of unwind information; the limit is %llu",
+			       (unsigned long long)section->size, (unsigned long long)max);
 	r = elf_image_read(section->image, section->off + section->size - 1, &last, 1);
 	if (r < 0)
 		return err_set(err, r, "damaged ELF file: its unwind information is truncated");
 	text_range(section->image, &f.section.lo, &f.section.hi);
 	f.section.from = range ? range->from : 0;
 	f.section.to = range ? range->to : UINT64_MAX;
-	r = find_functions(&f, !range, b->sink);
+	r = find_functions(&f, range, b->sink);
 	if (r == 0) {
 		b->table.n_damaged += f.n_damaged;
 		r = compile_rows(&f, b);
