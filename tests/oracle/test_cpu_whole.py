@@ -168,37 +168,39 @@ class Whole(CpuCase):
         self.assertGreater(count(named), 50)
 
     def test_time_belongs_to_the_program_that_ran(self):
-        """One burns and becomes another, which burns less."""
-        first, second = (os.path.join(self.dir, name) for name in ("burns-first", "burns-second"))
-        with tempfile.TemporaryDirectory() as folder, Agent(folder, "--cpu-hz", "199") as agent:
-            source = os.path.join(self.dir, "becomes.c")
-            with open(source, "w", encoding="utf-8") as f:
-                f.write("""
-                    #include <stdlib.h>
-                    #include <time.h>
-                    #include <unistd.h>
-                    static double spent(void) {
-                        struct timespec t;
-                        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-                        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-                    }
-                    volatile unsigned long sink;
-                    int main(int argc, char **argv) {
-                        double end = spent() + atof(argv[1]);
-                        while (spent() < end) sink++;
-                        if (argc > 2) execv(argv[2], argv + 2);
-                        return 0;
-                    }""")
-            for program in (first, second):
-                self.build(os.path.basename(program), "gcc", "-O2", source)
-            # Long enough for the loop to look at it in between, and not.
+        """One burns and becomes another, which burns less and stays, all within an interval."""
+        source = os.path.join(self.dir, "becomes.c")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write("""
+                #include <stdlib.h>
+                #include <time.h>
+                #include <unistd.h>
+                static double spent(void) {
+                    struct timespec t;
+                    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+                    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+                }
+                volatile unsigned long sink;
+                int main(int argc, char **argv) {
+                    double end = spent() + atof(argv[1]);
+                    while (spent() < end) sink++;
+                    if (argc > 2) execv(argv[2], argv + 2);
+                    for (;;) pause();
+                }""")
+        first, second = (self.build(name, "gcc", "-O2", source)
+                         for name in ("burns-first", "burns-second"))
+        with tempfile.TemporaryDirectory() as folder, \
+                Agent(folder, "--cpu-hz", "199", interval=10) as agent:
+            # Long enough for the agent to look at it in between, and not.
             for seconds in ("3", "0.3"):
-                subprocess.run([first, seconds, second, "1"], check=True, timeout=LIMIT)
+                process = subprocess.Popen([first, seconds, second, "1"])
+                self.addCleanup(process.wait)
+                self.addCleanup(process.kill)
             spent = lambda service: self.cpu_seconds(agent, service)
-            wait_for(lambda: spent("burns-first") > 3 and spent("burns-second") > 1.8,
+            wait_for(lambda: spent("burns-first") + spent("burns-second") > 5,
                      lambda: (spent("burns-first"), spent("burns-second")))
-            self.assertLess(spent("burns-second"), 2.3)
-            self.assertLess(spent("burns-first"), 3.6)
+            self.assertAlmostEqual(spent("burns-first"), 3.3, delta=0.4)
+            self.assertAlmostEqual(spent("burns-second"), 2, delta=0.4)
 
     @staticmethod
     def cpu_seconds(agent, service):
@@ -208,7 +210,9 @@ class Whole(CpuCase):
         return sum(agent.stored(service, "cpu:cpu:nanoseconds").values()) / 1e9
 
     def test_waits_begin_in_the_scheduler(self):
-        with rig.Target([self.compile("waits.c")]) as target:
+        """Where others trace the scheduler as well, the kernel calls us in another way."""
+        with rig.Target([self.compile("waits.c")]) as target, \
+                Sampling(target.pid, "--offcpu", hz=None):
             profile, *_ = self.waits(target, 30)
         leaves = collections.Counter()
         for s in profile.samples:
