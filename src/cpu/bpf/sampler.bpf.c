@@ -34,7 +34,7 @@ const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
 const volatile __u32 n_cpus = 1;
 
 __u32 epoch;
-__u64 interp_woken_ns, notice_woken_ns;
+__u64 interp_woken_ns;
 __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[CPU_SAMPLER_END_N];
 
 /* Our own frames above __schedule: the program, and the function that runs it. */
@@ -45,8 +45,6 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[CPU_SAMPLER_E
 #define ASK_AGAIN_NS 1000000000ULL
 /* Maximum wait before the names of an interpreter's functions are read. */
 #define INTERP_WAKE_NS 200000000ULL
-/* Minimum time between two wake-ups because of an exec: each costs more than all else here. */
-#define EXEC_WAKE_NS 20000000ULL
 /* Masks for counts of frames: the next power of two above their limits. */
 #define KERNEL_MASK 127
 #define FRAMES_MASK 1023
@@ -510,22 +508,14 @@ int on_switch(u64 *ctx)
 }
 
 /*
- * Nothing waits for the end of a process, and an exec may wait a little: waking user space takes
- * many times what the rest takes. What is not told at once is read with the next notice or poll.
+ * Waking user space would take many times what the rest takes. It reads this with the next notice
+ * that wakes it, or the next time it looks by itself.
  */
-static __always_inline u64 change_flags(u32 kind)
+static __always_inline u64 change_flags(void)
 {
-	u64 now;
-
-	if (bpf_ringbuf_query(&notices, BPF_RB_AVAIL_DATA) > CPU_SAMPLER_NOTICES_BYTES / 2)
-		return BPF_RB_FORCE_WAKEUP;
-	if (kind == CPU_SAMPLER_NOTICE_EXIT)
-		return BPF_RB_NO_WAKEUP;
-	now = bpf_ktime_get_ns();
-	if (now - notice_woken_ns < EXEC_WAKE_NS)
-		return BPF_RB_NO_WAKEUP;
-	notice_woken_ns = now;
-	return BPF_RB_FORCE_WAKEUP;
+	return bpf_ringbuf_query(&notices, BPF_RB_AVAIL_DATA) > CPU_SAMPLER_NOTICES_BYTES / 2
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline void process_changed(struct task_struct *task, u32 kind)
@@ -541,7 +531,7 @@ static __always_inline void process_changed(struct task_struct *task, u32 kind)
 	if (!was_known && !want_events)
 		return;
 	identify(&t, task);
-	send_notice(kind, &t, 0, change_flags(kind));
+	send_notice(kind, &t, 0, change_flags());
 }
 
 /* Arguments: task, its pid before, the program. */
