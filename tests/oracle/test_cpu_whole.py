@@ -84,7 +84,8 @@ class Whole(CpuCase):
 
     @unittest.skipUnless(shutil.which("node"), "Node.js is not there")
     def test_code_of_V8_has_frame_pointers(self):
-        with rig.Target([shutil.which("node"), "--perf-basic-prof", "-e", JS]) as target:
+        with rig.Target([shutil.which("node"), "--perf-basic-prof", "-e", JS],
+                        prefix=("env", "-C", self.dir)) as target:  # where it logs
             use(target.pid, 1)
             profile = self.sample(target.pid, 1000, "--no-kernel")
             os.unlink(f"/tmp/perf-{target.pid}.map")

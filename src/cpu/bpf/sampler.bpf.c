@@ -249,12 +249,10 @@ static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
 {
 	struct cpu_sampler_counts fresh = {.count = count, .ns = ns}, *c;
 
+	/* Mostly it is new. */
+	if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
+		return;
 	c = bpf_map_lookup_elem(map, &hash);
-	if (!c) {
-		if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
-			return;
-		c = bpf_map_lookup_elem(map, &hash);
-	}
 	if (!c) {
 		__sync_fetch_and_add(&n_lost_table, count);
 		return;
@@ -372,6 +370,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 record = bpf_get_smp_processor_id(), parity;
 	struct cpu_walk w = {.record = record};
+	struct cpu_sampler_counts *c;
 	struct cpu_sampler_copy *s;
 	void *map;
 	u64 mode, hash, now = bpf_ktime_get_ns();
@@ -411,7 +410,10 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	count_end(w.end);
 	hash = s->stack.hash;
 	/* A stack not yet counted in this interval has not been sent either. */
-	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task, now))
+	c = bpf_map_lookup_elem(map, &hash);
+	if (c)
+		__sync_fetch_and_add(&c->count, 1);
+	else if (send_stack(&s->stack, task, now))
 		add_counts(map, hash, 1, 0);
 	return 0;
 }

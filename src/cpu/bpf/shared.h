@@ -5,8 +5,8 @@
  *                                                               │
  *                                   files     state, index ◄────┘
  *                                               │
- *   chunks of 1 MB:  ... | page 0 | page 1 | ...   ← index: {first row, rows} per 4 kB of text
- *                        | row | row | row | ...   ← {offset in its 4 kB, number of its rule}
+ *   chunks of 1 MB:  ... | page 0 | page 1 | ...   ← index: {first row, rows} per 1 kB of text
+ *                        | row | row | row | ...   ← {offset in its 1 kB, number of its rule}
  *                                 │
  *   rules       struct elf_unwind_rule ◄┘
  *
@@ -22,7 +22,8 @@
 
 #define CPU_SAMPLER_FRAMES_MAX 512 /* of a user stack, and of an interpreter's */
 #define CPU_SAMPLER_KERNEL_MAX 127
-#define CPU_SAMPLER_PAGE_BITS 12
+/* Of text. Small, so that a search finds the rows of one in a line or two of the CPU's cache. */
+#define CPU_SAMPLER_PAGE_BITS 10
 #define CPU_SAMPLER_PAGE_SIZE (1U << CPU_SAMPLER_PAGE_BITS)
 #define CPU_SAMPLER_CHUNK_BITS 18 /* words of 4 bytes */
 #define CPU_SAMPLER_CHUNK_WORDS (1U << CPU_SAMPLER_CHUNK_BITS)
@@ -67,7 +68,7 @@ struct cpu_sampler_file {
 	__u32 keeps_fp;	  /* code without a rule keeps frame pointers */
 	__u64 first_page; /* link-time address, in pages */
 };
-#define CPU_SAMPLER_PART_BITS 13 /* pages: 32 MB */
+#define CPU_SAMPLER_PART_BITS 15 /* pages: 32 MB */
 #define CPU_SAMPLER_PART_PAGES (1U << CPU_SAMPLER_PART_BITS)
 
 struct cpu_sampler_mapping {

@@ -114,7 +114,7 @@ static __always_inline __u32 cpu_walk_search_rows(const struct cpu_sampler_chunk
 {
 	__u32 offset = vaddr & (CPU_SAMPLER_PAGE_SIZE - 1);
 
-	for (int i = 0; i < 13; i++) {
+	for (int i = 0; i <= CPU_SAMPLER_PAGE_BITS; i++) {
 		__u32 half = n >> 1, reached;
 
 		if (n <= 1)

@@ -22,6 +22,8 @@
 #define RING_MIN (512U << 10)
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
+/* Copies are larger than stacks. */
+#define COPIES_TIMES 2U
 #define LAYOUTS_BYTES (INTERP_LAYOUTS * sizeof(struct interp_layout))
 
 static const struct bpf_need needs_loops = {.what = "CPU profiles",
@@ -48,11 +50,11 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 		ring *= 2;
 	b->rodata->n_cpus = n_cpus;
 	b->rodata->stacks_bytes = ring;
-	b->rodata->copies_bytes = ring;
+	b->rodata->copies_bytes = COPIES_TIMES * ring;
 	r = bpf_map__set_max_entries(b->maps.counts_a, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
-	r = r ?: bpf_map__set_max_entries(b->maps.copies, ring);
+	r = r ?: bpf_map__set_max_entries(b->maps.copies, COPIES_TIMES * ring);
 	r = r
 		    ?: bpf_map__set_max_entries(b->maps.scratches,
 						s->options.offcpu_min_ns ? 2 * n_cpus : n_cpus);

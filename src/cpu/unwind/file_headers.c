@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "cpu/bpf/shared.h"
 
+#define MAPPING_PAGE 4096U
 /* Tables of smaller files are loaded as a whole. */
 #define WHOLE_MAX_PAGES (2U * CPU_SAMPLER_PART_PAGES)
 /* 2 GB of code: what relative addresses reach. */
@@ -33,7 +34,7 @@ uint64_t cpu_file_headers_bias(const struct cpu_file_headers *h, const struct pr
 	/* Round down: mappings start at pages. The vdso is mapped whole, with offset 0. */
 	for (size_t i = 0; i < h->n_segments; i++) {
 		const struct cpu_file_segment *s = &h->segments[i];
-		uint64_t first = s->offset & ~(uint64_t)(CPU_SAMPLER_PAGE_SIZE - 1);
+		uint64_t first = s->offset & ~(uint64_t)(MAPPING_PAGE - 1);
 
 		if (map->offset >= first && map->offset < s->offset + s->size)
 			return map->start - (s->vaddr - s->offset + map->offset);

@@ -38,7 +38,10 @@ static struct cpu_sampler_mapping mappings[] = {
 	{.start = PARTS, .end = PARTS + (3ULL << 25), .file = 1},
 };
 static struct cpu_sampler_file files[] = {
-	{.state = CPU_SAMPLER_FILE_TABLE, .index = 0, .n_pages = 4, .first_page = 0x401},
+	{.state = CPU_SAMPLER_FILE_TABLE,
+	 .index = 0,
+	 .n_pages = 4 * (0x1000 >> CPU_SAMPLER_PAGE_BITS),
+	 .first_page = CODE >> CPU_SAMPLER_PAGE_BITS},
 	{.state = CPU_SAMPLER_FILE_PARTS,
 	 .index = 2,
 	 .n_pages = 3 << CPU_SAMPLER_PART_BITS,
@@ -111,8 +114,8 @@ static int setup(void **state)
 	(void)state;
 	chunk = calloc(1, sizeof(*chunk));
 	assert_non_null(chunk);
-	for (uint32_t i = 0; i < ARRAY_SIZE(of_pages); i++)
-		set_page(2 * i, 50 + i, of_pages[i]);
+	for (uint32_t i = 0; i < files[0].n_pages; i++)
+		set_page(2 * i, 50 + i, of_pages[i / (0x1000 >> CPU_SAMPLER_PAGE_BITS)]);
 	set_page(100, 200, CPU_SAMPLER_RULE_SHORT | 1); /* the same as a short rule */
 	memset(stack, 0, sizeof(stack));
 	memset(&record, 0, sizeof(record));
