@@ -17,7 +17,7 @@ import unittest
 import rig
 import stats
 from rig import LIMIT, SLOW, wait_for
-from sampling import Sampling, count, count_with, names_of, use
+from sampling import Sampling, count, names_of, use
 from test_agent import Agent
 from test_cpu import SOURCES, Cpu, CpuCase
 
