@@ -13,7 +13,7 @@ declare -A groups=(
 	[run]="golang-go python3"
 	[test]="clang libclang-rt-14-dev libcmocka-dev golang-go gdb binutils python3 strace
 		prometheus prometheus-node-exporter linux-perf llvm-14 libc6-dbg sqlite3 openssl
-		openjdk-17-jdk-headless python3-pip python3-dbg ca-certificates"
+		musl-tools openjdk-17-jdk-headless python3-pip python3-dbg ca-certificates"
 	[browser]="nodejs npm chromium fonts-dejavu-core"
 	[bench]="curl strace"
 	[lint]="clang-format clang-tidy python3 shellcheck"

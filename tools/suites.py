@@ -25,6 +25,7 @@ ORACLE = {
     "contention": ["golang"],
     "core": ["golang"],
     "cpu": ["cpu", "agent"],
+    "cpu_whole": ["server"],
     "debian": ["golang"],
     "dwarf": ["elf"],
     "elf": ["elf"],

@@ -65,7 +65,10 @@ struct agent_slot {
 	uint64_t collected; /* number of the interval of its last collection */
 	bool gone;
 	bool look_again;		 /* all of it; for single sources see ask_again */
+	uint64_t exec_ns;		 /* since when, because of an exec */
 	const struct resource *resource; /* NULL: not examined yet */
+	const struct resource *before;	 /* of the program before the last exec, or NULL */
+	uint64_t before_exe;		 /* hash of its name */
 	struct live pushed;		 /* metrics from sources that push */
 	struct source_shares shares;
 	/*

@@ -19,7 +19,11 @@
 /* Per process and interval. */
 #define BUILDER_MAX_BYTES ((size_t)32 << 20)
 /* The frames of a stack, two remarks on its end, and the process. */
-#define BUILDER_MAX_DEPTH (3 * CPU_STACK_MAX + 3)
+#define BUILDER_MAX_DEPTH (CPU_STACK_KERNEL_MAX + 2 * CPU_STACK_MAX + 3)
+/* What is over budget. */
+#define BUILDER_OTHER "(other)"
+/* The kernel's frames above a wait: those of the tracepoint that calls us are among the first. */
+#define BUILDER_TRACEPOINT_FRAMES 8
 /* Tells the kernel's mapping from those of files, whose generations are smaller. */
 #define BUILDER_KERNEL UINT64_C(0x100000000)
 /* A frame not shown. */
@@ -61,6 +65,20 @@ static int add_types(struct cpu_builder *b)
 	return 0;
 }
 
+static uint64_t name_print(const struct cpu_name *name)
+{
+	uint64_t print = hash_bytes(name->function, strlen(name->function));
+
+	return hash_mix(print ^ hash_u64(hash_bytes(name->file, strlen(name->file))));
+}
+
+static bool is_affordable(const struct cpu_builder *b, enum cpu_budget_kind kind, uint64_t print)
+{
+	const struct cpu_builder_options *o = &b->options;
+
+	return !o->budget || cpu_budget_take(o->budget, &o->owner, kind, print, o->now_ns);
+}
+
 static int add_function(struct cpu_builder *b, const struct cpu_name *name, uint32_t *ret_id)
 {
 	struct profile_function f = {.start_line = name->start_line};
@@ -84,20 +102,44 @@ static int add_function(struct cpu_builder *b, const struct cpu_name *name, uint
 	return r < 0 ? r : map_put(&b->functions, key, *ret_id);
 }
 
+static int set_print(struct cpu_builder *b, uint32_t location, uint64_t print)
+{
+	if (location >= b->cap_prints) {
+		size_t cap = MAX((size_t)location + 1, b->cap_prints * 2 + 64);
+		uint64_t *grown = reallocarray(b->prints, cap, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->prints = grown;
+		b->cap_prints = cap;
+	}
+	b->prints[location] = print;
+	return 0;
+}
+
 static int add_named(struct cpu_builder *b, uint64_t address, uint32_t mapping,
 		     const struct cpu_name *names, size_t n, uint32_t *ret_location)
 {
+	static const struct cpu_name other = {
+		.function = BUILDER_OTHER, .system_name = BUILDER_OTHER, .file = ""};
 	struct profile_line lines[CPU_SYMBOLIZER_MAX];
+	uint64_t print = 0;
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		int r = add_function(b, &names[i], &lines[i].function);
+		const struct cpu_name *name = &names[i];
 
+		if (!is_affordable(b, CPU_BUDGET_NAMES, name_print(name)))
+			name = &other;
+		print = hash_mix(print ^ name_print(name) ^ hash_u64((uint64_t)name->line));
+		r = add_function(b, name, &lines[i].function);
 		if (r < 0)
 			return r;
-		lines[i].line = names[i].line;
+		lines[i].line = name->line;
 		lines[i].column = 0;
 	}
-	return profile_add_location(b->profile, address, mapping, lines, (uint32_t)n, ret_location);
+	r = profile_add_location(b->profile, address, mapping, lines, (uint32_t)n, ret_location);
+	return r < 0 ? r : set_print(b, *ret_location, print);
 }
 
 /* A frame holding a remark of ours. */
@@ -269,11 +311,12 @@ static int add_interp_frame(struct cpu_builder *b, struct cpu_symbolizer *names,
 static const char *why_it_ends(enum cpu_stack_end end)
 {
 	static const char *const remarks[CPU_STACK_N] = {
-		[CPU_STACK_TRUNCATED] = "[stack is deeper than 127 frames]",
+		[CPU_STACK_TRUNCATED] = "[stack is deeper than 512 frames]",
 		[CPU_STACK_NO_RULE] = "[no unwind information]",
 		[CPU_STACK_UNREADABLE] = "[stack could not be read]",
 		[CPU_STACK_UNSUPPORTED] = "[unwind rule not supported]",
 		[CPU_STACK_NOT_LOADED] = "[sampled before its code was known]",
+		[CPU_STACK_32BIT] = "[unsupported: 32-bit]",
 	};
 
 	return end < CPU_STACK_N ? remarks[end] : NULL;
@@ -324,14 +367,48 @@ static int show_user(struct cpu_builder *b, struct cpu_symbolizer *names, const 
 	return r < 0 ? r : show_interp(b, names, s, n_left, shown);
 }
 
+/* A wait begins in the scheduler, which calls the tracepoint that calls us. */
+static uint16_t n_tracepoint_frames(struct cpu_symbolizer *names, const struct cpu_stack *s)
+{
+	static const char *const prefixes[] = {"__traceiter_", "__bpf_trace_", "bpf_trace_run",
+					       "bpf_prog_"};
+	uint16_t found = 0;
+
+	for (uint16_t i = 0; s->offcpu && i < MIN(s->n_kernel, BUILDER_TRACEPOINT_FRAMES); i++) {
+		const struct cpu_name *name;
+		size_t n;
+
+		if (cpu_symbolizer_kernel(names, s->kernel[i] - (i > 0), &name, &n) < 0)
+			break;
+		for (size_t p = 0; p < ARRAY_SIZE(prefixes); p++)
+			if (strncmp(name->function, prefixes[p], strlen(prefixes[p])) == 0)
+				found = i + 1;
+	}
+	return found;
+}
+
+/* Over budget, all that is left of it is the process. */
+static int charge_stack(struct cpu_builder *b, const struct cpu_stack *s, struct shown *shown)
+{
+	uint64_t print = shown->n;
+
+	for (uint32_t i = 0; i < shown->n; i++)
+		print = hash_mix(print ^ b->prints[shown->locations[i]]);
+	if (is_affordable(b, CPU_BUDGET_STACKS, print))
+		return 0;
+	b->other += s->count;
+	shown->n = 1;
+	return add_remark(b, BUILDER_OTHER, &shown->locations[0]);
+}
+
 static int add_stack(struct cpu_builder *b, struct cpu_symbolizer *names, const struct cpu_stack *s,
 		     uint32_t *ret_stack)
 {
-	struct shown shown = {
-		.remark = s->n_user || s->end == CPU_STACK_NOT_LOADED ? why_it_ends(s->end) : NULL};
+	bool is_told = s->n_user || s->end == CPU_STACK_NOT_LOADED || s->end == CPU_STACK_32BIT;
+	struct shown shown = {.remark = is_told ? why_it_ends(s->end) : NULL};
 	int r = 0;
 
-	for (uint16_t i = 0; r == 0 && i < s->n_kernel; i++)
+	for (uint16_t i = n_tracepoint_frames(names, s); r == 0 && i < s->n_kernel; i++)
 		/* All but the innermost are return addresses. */
 		r = add_kernel_frame(b, names, s->kernel[i] - (i > 0), &shown.locations[shown.n++]);
 	if (r == 0)
@@ -341,6 +418,8 @@ static int add_stack(struct cpu_builder *b, struct cpu_symbolizer *names, const 
 		shown.remark = "[kernel]";
 	if (r == 0 && shown.remark)
 		r = add_remark(b, shown.remark, &shown.locations[shown.n++]);
+	if (r == 0)
+		r = charge_stack(b, s, &shown);
 	if (r == 0 && b->options.root_process)
 		shown.locations[shown.n++] = b->root;
 	return r < 0 ? r : profile_add_stack(b->profile, shown.locations, shown.n, ret_stack);
@@ -470,5 +549,6 @@ void cpu_builder_release(struct cpu_builder *b)
 	map_release(&b->mappings);
 	map_release(&b->sums_by_key);
 	free(b->sums);
+	free(b->prints);
 	*b = (struct cpu_builder){0};
 }

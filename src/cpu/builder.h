@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "cpu/budget.h"
 #include "cpu/sampler/sampler.h"
 #include "cpu/symbols/symbolizer.h"
 #include "proc/info.h"
@@ -19,6 +20,10 @@ struct cpu_builder_options {
 	bool label_process;
 	bool root_process;
 	unsigned int hz;
+	/* Limits what is new; NULL: nothing does. */
+	struct cpu_budget *budget;
+	struct cpu_owner owner;
+	uint64_t now_ns;
 };
 
 struct cpu_builder {
@@ -31,8 +36,11 @@ struct cpu_builder {
 	struct cpu_sum *sums;
 	size_t n_sums;
 	size_t cap_sums;
-	uint32_t root; /* location of the process's name */
-	uint64_t lost; /* samples lost for lack of memory */
+	uint64_t *prints; /* of locations: what they say, wherever it is */
+	size_t cap_prints;
+	uint32_t root;	/* location of the process's name */
+	uint64_t lost;	/* samples lost for lack of memory */
+	uint64_t other; /* samples whose stack is not shown: over budget */
 };
 
 int cpu_builder_init(struct cpu_builder *b, const struct cpu_builder_options *options,

@@ -24,6 +24,7 @@
 struct cpu_tracked {
 	uint64_t generation;
 	struct proc_info info;
+	struct cpu_allowance allowance;
 	bool sampled;			/* in this interval */
 	struct cpu_builder builders[2]; /* on- and off-CPU; without a profile if unused */
 };
@@ -32,6 +33,7 @@ struct cpu_profiler {
 	struct cpu_profiler_options options;
 	struct cpu_sampler *sampler;
 	struct cpu_symbolizer *names;
+	struct cpu_budget *budget; /* NULL: there is none */
 	struct cpu_tracked **tracked;
 	size_t n_tracked;
 	size_t cap_tracked;
@@ -62,9 +64,19 @@ static bool is_same(const struct proc_info *info, const struct cpu_process *proc
 	return info->id.start_ticks == process->start_ns / (NS_PER_SEC / ticks_per_s);
 }
 
-static void identify(const struct cpu_process *process, struct proc_info *info)
+/* By now it may run another program, whose name this is; what it called itself tells. */
+static bool is_program(const struct cpu_profiler *p, const struct cpu_process *process,
+		       const struct proc_info *info)
 {
-	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_same(info, process)) {
+	return is_same(info, process) &&
+	       (cpu_sampler_is_current(p->sampler, process) ||
+		strncmp(info->comm, process->comm, sizeof(process->comm) - 1) == 0);
+}
+
+static void identify(const struct cpu_profiler *p, const struct cpu_process *process,
+		     struct proc_info *info)
+{
+	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_program(p, process, info)) {
 		/* Kernel threads have no program; listing each by name would add dozens. */
 		if (info->kernel_thread)
 			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
@@ -99,7 +111,7 @@ static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_proces
 		return NULL;
 	}
 	t->generation = process->generation;
-	identify(process, &t->info);
+	identify(p, process, &t->info);
 	p->tracked[p->n_tracked++] = t;
 	return t;
 }
@@ -113,6 +125,8 @@ static int take_stack(void *context, const struct cpu_stack *stack)
 		.label_process = p->options.label_process,
 		.root_process = p->options.root_process,
 		.hz = p->options.sampler.hz,
+		.budget = p->budget,
+		.now_ns = p->drained_ns,
 	};
 	struct cpu_builder *b;
 	struct cpu_tracked *t;
@@ -127,6 +141,7 @@ static int take_stack(void *context, const struct cpu_stack *stack)
 	if (!t)
 		return err_oom(p->err);
 	t->sampled = true;
+	options.owner = (struct cpu_owner){.process = &t->allowance, .uid = stack->process->uid};
 	b = &t->builders[stack->offcpu];
 	if (!b->profile)
 		r = cpu_builder_init(b, &options, &t->info, p->err);
@@ -165,17 +180,28 @@ static void hear_event(void *context, const struct cpu_event *event)
 	struct cpu_profiler *p = context;
 	struct cpu_tracked *t = NULL;
 
-	if (event->kind == CPU_EVENT_FRAMES) {
+	switch (event->kind) {
+	case CPU_EVENT_FRAMES:
 		name_frames(p, event);
-		return;
+		break;
+	case CPU_EVENT_SAMPLED:
+		/* Identify it while it is alive. */
+		if (p->n_tracked < PROFILER_MAX_PROCESSES)
+			t = track(p, event->process);
+		if (t)
+			t->sampled = true;
+		break;
+	case CPU_EVENT_GONE:
+		cpu_symbolizer_forget_process(p->names, event->process->generation);
+		break;
+	case CPU_EVENT_CLOSE:
+		cpu_symbolizer_forget_file(p->names, event->file);
+		break;
+	default:
+		if (p->on_event)
+			p->on_event(p->context, event);
+		break;
 	}
-	/* Identify it while it is alive. */
-	if (event->kind == CPU_EVENT_SAMPLED && p->n_tracked < PROFILER_MAX_PROCESSES)
-		t = track(p, event->process);
-	if (t)
-		t->sampled = true;
-	if (event->kind != CPU_EVENT_SAMPLED && p->on_event)
-		p->on_event(p->context, event);
 }
 
 int cpu_profiler_poll(struct cpu_profiler *p, int timeout_ms,
@@ -197,7 +223,8 @@ static int finish(struct cpu_profiler *p, struct cpu_tracked *t, bool offcpu,
 		  struct err *err)
 {
 	struct cpu_builder *b = &t->builders[offcpu];
-	struct cpu_profile out = {.info = &t->info, .offcpu = offcpu, .lost = b->lost};
+	struct cpu_profile out = {
+		.info = &t->info, .offcpu = offcpu, .lost = b->lost, .other = b->other};
 	struct profile_header *h;
 	int r;
 
@@ -268,6 +295,11 @@ int cpu_profiler_open(const struct cpu_profiler_options *options,
 		return err_oom(err);
 	p->options = *options;
 	p->options.sampler.urgent = true;
+	if (options->budgets) {
+		p->budget = cpu_budget_new();
+		if (!p->budget)
+			return err_oom(err);
+	}
 	r = cpu_symbolizer_new(&names, &p->names, err);
 	if (r == 0)
 		r = cpu_sampler_open(&p->options.sampler, &p->sampler, err);
@@ -289,5 +321,6 @@ void cpu_profiler_close(struct cpu_profiler *p)
 	map_release(&p->by_generation);
 	cpu_sampler_close(p->sampler);
 	cpu_symbolizer_free(p->names);
+	cpu_budget_free(p->budget);
 	free(p);
 }

@@ -24,6 +24,7 @@ struct cpu_profiler_options {
 	bool label_threads; /* samples carry the name of their thread */
 	bool label_process; /* and of their process, for profiles to be merged */
 	bool root_process;  /* the outermost frame is the process's name */
+	bool budgets;	    /* new stacks and names are limited (cpu/budget.h) */
 };
 
 /* The activity of a process since the last collection. */
@@ -36,7 +37,8 @@ struct cpu_profile {
 	 * receiver.
 	 */
 	struct profile *profile;
-	uint64_t lost; /* samples lost for lack of room */
+	uint64_t lost;	/* samples lost for lack of room */
+	uint64_t other; /* samples shown as "(other)": over budget */
 };
 
 /* Errors as in cpu_sampler_open(). */

@@ -27,6 +27,8 @@
 #define ELF_NAME_GUESS ((size_t)256)
 
 #define ELF_MAX_SIZE ((1U << 28) - 1)
+/* Of a function without a size: most are short, and written by hand. */
+#define ELF_MAX_UNSIZED (16U << 10)
 
 struct elf_function {
 	uint32_t start; /* from base */
@@ -104,7 +106,8 @@ static uint64_t elf_section_rest(const struct elf_image *image, const Elf64_Sym 
 static void elf_functions_add(struct elf_functions *f, const struct elf_image *image,
 			      const Elf64_Sym *sym)
 {
-	uint64_t size = sym->st_size ? sym->st_size : elf_section_rest(image, sym);
+	uint64_t size =
+		sym->st_size ? sym->st_size : MIN(elf_section_rest(image, sym), ELF_MAX_UNSIZED);
 
 	if (sym->st_name >= f->names_len || sym->st_value < f->base ||
 	    sym->st_value - f->base > UINT32_MAX)
@@ -316,7 +319,7 @@ static const struct elf_function *elf_group_pick(const struct elf_functions *f,
 }
 
 const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t vaddr,
-				 uint64_t *ret_start)
+				 uint64_t entry, uint64_t *ret_start)
 {
 	const struct elf_functions *f = functions;
 	struct elf_group found = {0};
@@ -336,7 +339,8 @@ const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t
 	}
 	for (size_t i = low, groups = 0; i > 0 && low - i < ELF_MAX_STEPS; groups++) {
 		struct elf_group g = elf_group_before(f, i);
-		bool covers = g.best && at - f->list[g.first].start < g.reach;
+		bool covers = g.best && at - f->list[g.first].start < g.reach &&
+			      (g.is_sized || f->base + f->list[g.first].start >= entry);
 
 		/* A label without a size inside a function does not end that function. */
 		if (covers && (g.is_sized || is_nearest))

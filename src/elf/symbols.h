@@ -37,10 +37,12 @@ int elf_functions_load(const struct elf_image *image, struct elf_functions **ret
 /*
  * The function that covers the link-time address; NULL if none does. Of several names, prefers
  * global over weak over local, then the fewest leading underscores. A function without a size
- * extends to the next. The name is valid until the next lookup.
+ * extends to the next one, but not over an entry of the unwind information that begins after it
+ * (elf_entry_start(); 0: not known), and not further than a few pages: what has no name is not its
+ * own. The name is valid until the next lookup.
  */
 const char *elf_functions_lookup(const struct elf_functions *functions, uint64_t vaddr,
-				 uint64_t *ret_start);
+				 uint64_t entry, uint64_t *ret_start);
 size_t elf_functions_memory(const struct elf_functions *functions);
 void elf_functions_free(struct elf_functions *functions);
 DEFINE_CLEANUP(struct elf_functions, elf_functions_free)

@@ -120,8 +120,8 @@ class JavaMethods(JavaMethodsCase):
         ends = {names_of(s)[-1] for s in profile.samples if "Shares.heavy" in names_of(s)
                 or "Shares.light" in names_of(s)}
         self.assertIn("[no unwind information]", ends)
-        self.assertEqual({e for e in ends if not e.startswith("[")} - {"clone3", "start_thread"},
-                         set())
+        # Also where the frame pointer of a frame far below led to the start of the thread.
+        self.assertEqual({e for e in ends if not e.startswith("[")}, set())
 
     def test_callers_reach_the_start_of_the_thread_with_frame_pointers(self):
         with self.shares("-XX:+PreserveFramePointer") as target:
@@ -131,7 +131,8 @@ class JavaMethods(JavaMethodsCase):
         heavy = [s for s in profile.samples if "Shares.heavy" in names_of(s)]
         # But for the few in the first instructions of a function, before it has one.
         self.check_more([s for s in heavy if {"Shares.round", "Interpreter"} <= set(names_of(s)) and
-                         "start_thread" in names_of(s)[-2:]], heavy, 0.95)
+                         "start_thread" in names_of(s)[-2:] and
+                         not names_of(s)[-1].startswith("[")], heavy, 0.95)
 
     def test_code_that_is_compiled_meanwhile_gets_its_name(self):
         with self.shares() as target, Sampling(target.pid, "--java", hz=499,

@@ -8,7 +8,7 @@ int elf_unwind_compile(const struct elf_image *image, struct elf_unwind_table *r
 		       struct err *err)
 {
 	_cleanup_(elf_unwind_builder_release) struct elf_unwind_builder b = {0};
-	int r = elf_unwind_build(image, &b, err);
+	int r = elf_unwind_build(image, NULL, &b, err);
 
 	if (r < 0)
 		return r;

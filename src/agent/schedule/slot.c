@@ -14,6 +14,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "pipeline/registry/registry.h"
 
 /* Readers with their own interval may use this share of a CPU: one percent. */
@@ -65,6 +66,7 @@ void agent_slot_free(const struct agent *a, struct agent_slot *slot)
 		live_clear(&slot->sources[i].live);
 	}
 	live_clear(&slot->pushed);
+	resource_unref(slot->before);
 	resource_unref(slot->resource);
 	free(slot);
 }
@@ -296,14 +298,28 @@ static void slot_name(const struct agent *a, struct agent_slot *slot)
 	slot->resource = resource;
 }
 
+/* What was sampled before an exec may come after it. */
+static void slot_keep_name(struct agent_slot *slot, const struct source_target *next)
+{
+	const char *exe = slot->target.info.exe;
+
+	if (!slot->resource || strcmp(exe, next->info.exe) == 0)
+		return;
+	resource_unref(slot->before);
+	slot->before = resource_ref(slot->resource);
+	slot->before_exe = hash_bytes(exe, strlen(exe));
+}
+
 void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
 {
 	slot->asked_ns = clock_mono_ns();
 	/* The whole process was collected, not just some readers. */
 	if (job->what & AGENT_JOB_COLLECT) {
 		slot->look_again = false;
+		slot->exec_ns = 0;
 		slot->looked_ns = slot->asked_ns;
 	}
+	slot_keep_name(slot, &job->target);
 	slot->target = job->target;
 	slot->image = job->image;
 	slot_name(a, slot);

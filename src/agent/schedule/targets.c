@@ -118,8 +118,11 @@ static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
 
 static void slot_note_exec(struct agent_slot *slot, const struct proc_stat *st)
 {
-	if (slot->looked_ns && st->image && st->image != slot->image)
-		slot->look_again = true;
+	if (!slot->looked_ns || !st->image || st->image == slot->image)
+		return;
+	if (!slot->look_again)
+		slot->exec_ns = clock_mono_ns();
+	slot->look_again = true;
 }
 
 /* A process refused for a reason other than its file may exec into one that is not. */
@@ -392,6 +395,23 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 	return a->known[lo].slot;
 }
 
+/* It is about another program than the slot: one of them is from before an exec. */
+static enum agent_delivery_verdict judge_by_exec(struct agent *a, struct agent_slot *slot,
+						 struct delivery *d)
+{
+	const char *exe = d->info.exe;
+	struct proc_stat st;
+
+	if (!slot->look_again && a->procs->stat(d->info.id.pid, &st, NULL) == 0)
+		slot_note_exec(slot, &st);
+	if (slot->look_again && slot->exec_ns)
+		return clock_mono_ns() - slot->exec_ns < LOOK_PATIENCE_NS ? AGENT_DELIVERY_LATER
+									  : AGENT_DELIVERY_LEAVE;
+	if (slot->before && slot->before_exe == hash_bytes(exe, strlen(exe)))
+		d->resource = resource_ref(slot->before);
+	return AGENT_DELIVERY_TAKE;
+}
+
 /*
  * Finds its resource, and whether it may be shown: the environment of the process, read when it is
  * examined, may set another name or opt out. Processes that exited before that are unknown.
@@ -408,6 +428,8 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 									   : AGENT_DELIVERY_LEAVE;
 	if (slot->target.info.opted_out)
 		return AGENT_DELIVERY_LEAVE;
+	if (d->info.exe[0] && strcmp(d->info.exe, slot->target.info.exe) != 0)
+		return judge_by_exec(a, slot, d);
 	d->resource = resource_ref(slot->resource);
 	if (d->record->kind == RECORD_METRICS)
 		(void)live_take(&slot->pushed, d->record->metrics);

@@ -56,6 +56,9 @@ struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
 	uint64_t lost;
+	uint64_t other;
+	uint64_t most_other; /* of one process, */
+	char culprit[160];   /* and which */
 };
 
 static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info,
@@ -89,6 +92,12 @@ static int batch_add(void *context, struct cpu_profile *profile)
 	int r;
 
 	batch->lost += profile->lost;
+	batch->other += profile->other;
+	if (profile->other > batch->most_other) {
+		batch->most_other = profile->other;
+		(void)snprintf(batch->culprit, sizeof(batch->culprit), "%s (pid %d)",
+			       profile->info->service, (int)profile->info->id.pid);
+	}
 	r = batch_deliver(batch, profile->info, record_new_profile(&payload));
 	if (r == 0 && !profile->offcpu)
 		r = batch_add_time(batch, profile->info, ns);
@@ -133,8 +142,15 @@ static void collect(struct agent_cpu *c)
 	c->health.collections++;
 	c->health.losses = losses;
 	c->health.lost_memory += batch.lost;
-	(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
-		       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
+	c->health.other += batch.other;
+	if (r == 0 && batch.other)
+		(void)snprintf(c->health.trouble, sizeof(c->health.trouble),
+			       "%.120s adds new stacks faster than its budget allows; %llu samples "
+			       "are shown as (other)",
+			       batch.culprit, (unsigned long long)batch.other);
+	else
+		(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
+			       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
 	(void)pthread_mutex_unlock(&c->lock);
 	deliver(c, &batch.list);
 	(void)pthread_mutex_lock(&c->lock);
@@ -261,6 +277,7 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
 			    .offcpu_min_ns = config->offcpu_min_ns,
 			    .events = true},
 		.lines = config->lines,
+		.budgets = true,
 	};
 	struct agent_cpu *c = calloc(1, sizeof(*c));
 	int r;

@@ -40,6 +40,7 @@ struct agent_cpu_health {
 	uint64_t collections; /* with or without samples */
 	struct cpu_losses losses;
 	uint64_t lost_memory; /* samples over our memory limit */
+	uint64_t other;	      /* samples shown as "(other)": their stacks were over budget */
 	char trouble[256];    /* "" if all is well */
 };
 void agent_cpu_health(struct agent_cpu *cpu, struct agent_cpu_health *ret_health);

@@ -53,6 +53,7 @@ static void render_json_sampling(const struct render_source *s, struct json *j)
 		[CPU_STACK_UNREADABLE] = "unreadable",
 		[CPU_STACK_UNSUPPORTED] = "unsupported",
 		[CPU_STACK_NOT_LOADED] = "not_loaded_yet",
+		[CPU_STACK_32BIT] = "unsupported_32bit",
 	};
 	const struct cpu_losses *l = s->losses;
 

@@ -100,6 +100,14 @@ struct signal_struct {
 	atomic_t live;
 } KERNEL_TYPE;
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+} KERNEL_TYPE;
+
 struct kernfs_node {
 	u64 id;
 } KERNEL_TYPE;
@@ -140,6 +148,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	const struct cred *real_cred;
 	struct css_set *cgroups;
 	u64 start_boottime;
 	u64 self_exec_id;

@@ -23,12 +23,15 @@ struct {
 } counts SEC(".maps") = {.values = {&counts_a, &counts_b}};
 
 BPF_RING(stacks, 1 << 20);
-BPF_RING(notices, 1 << 18);
+BPF_RING(notices, CPU_SAMPLER_NOTICES_BYTES);
 BPF_RING(copies, 1 << 20);
 
-/* One for samples and one for waits, which a sample may interrupt. */
+/*
+ * For each CPU one for samples and, after all of these, one for waits, which a sample may
+ * interrupt. Too large for an array per CPU.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
 	__type(key, u32);
 	__type(value, struct cpu_sampler_copy);
@@ -88,7 +91,7 @@ struct {
 	__type(value, struct interp_layout);
 } interp_layouts SEC(".maps");
 
-/* Like scratches. */
+/* One for samples and one for waits. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);

@@ -31,6 +31,7 @@ const volatile bool want_kernel = true;
 const volatile bool want_events = false;
 const volatile __u64 offcpu_min_ns = 0;
 const volatile __u32 stacks_bytes = 0, copies_bytes = 0;
+const volatile __u32 n_cpus = 1;
 
 __u32 epoch;
 __u64 interp_woken_ns;
@@ -44,8 +45,16 @@ __u64 n_samples, n_lost_ring, n_lost_table, n_lost_notices, n_ends[CPU_SAMPLER_E
 #define ASK_AGAIN_NS 1000000000ULL
 /* Maximum wait before the names of an interpreter's functions are read. */
 #define INTERP_WAKE_NS 200000000ULL
+/* Masks for counts of frames: the next power of two above their limits. */
+#define KERNEL_MASK 127
+#define FRAMES_MASK 1023
 
-static __always_inline bool send_notice(u32 kind, const struct cpu_sampler_thread *t, u64 value)
+/*
+ * flags: whether to wake user space. Never by its own choice: that would take notices nobody was
+ * woken for as a sign that it is awake.
+ */
+static __always_inline bool send_notice(u32 kind, const struct cpu_sampler_thread *t, u64 value,
+					u64 flags)
 {
 	struct cpu_sampler_notice *n = bpf_ringbuf_reserve(&notices, sizeof(*n), 0);
 
@@ -57,7 +66,7 @@ static __always_inline bool send_notice(u32 kind, const struct cpu_sampler_threa
 	n->kind = kind;
 	n->unused = 0;
 	n->value = value;
-	bpf_ringbuf_submit(n, 0);
+	bpf_ringbuf_submit(n, flags);
 	return true;
 }
 
@@ -79,7 +88,7 @@ find_process(const struct cpu_sampler_thread *t, struct task_struct *task, bool 
 		if (!has_memory || p->loaded_ns || now - p->asked_ns < ASK_AGAIN_NS)
 			return p;
 		p->asked_ns = now;
-		if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc))
+		if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc, BPF_RB_FORCE_WAKEUP))
 			p->asked_ns = 0;
 		return p;
 	}
@@ -89,7 +98,7 @@ find_process(const struct cpu_sampler_thread *t, struct task_struct *task, bool 
 	if (bpf_map_update_elem(&processes, &tgid, &fresh, BPF_ANY) || !has_memory)
 		return NULL;
 	/* Until it is in the table, every sample asks again. */
-	if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc))
+	if (!send_notice(CPU_SAMPLER_NOTICE_PROCESS, t, pc, BPF_RB_FORCE_WAKEUP))
 		bpf_map_delete_elem(&processes, &tgid);
 	return NULL;
 }
@@ -105,7 +114,7 @@ static __always_inline void ask(struct cpu_walk *w, const struct cpu_sampler_thr
 		file = w->wanted - 1;
 		f = bpf_map_lookup_elem(&files, &file);
 		if (f && f->state == CPU_SAMPLER_FILE_NEW &&
-		    send_notice(CPU_SAMPLER_NOTICE_FILE, t, file))
+		    send_notice(CPU_SAMPLER_NOTICE_FILE, t, file, BPF_RB_FORCE_WAKEUP))
 			f->state = CPU_SAMPLER_FILE_ASKED;
 		return;
 	}
@@ -115,7 +124,7 @@ static __always_inline void ask(struct cpu_walk *w, const struct cpu_sampler_thr
 		w->end = CPU_SAMPLER_END_NO_RULE; /* its mappings were just read */
 		return;
 	}
-	if (send_notice(CPU_SAMPLER_NOTICE_ADDRESS, t, w->unknown))
+	if (send_notice(CPU_SAMPLER_NOTICE_ADDRESS, t, w->unknown, BPF_RB_FORCE_WAKEUP))
 		p->asked_ns = now;
 }
 
@@ -128,8 +137,8 @@ static __always_inline u64 cgroup_of(struct task_struct *task)
 	if (!set)
 		return 0;
 	if (bpf_core_field_exists(set->dfl_cgrp)) {
-		id = BPF_CORE_READ(set, dfl_cgrp, kn, id);
-		if (BPF_CORE_READ(set, dfl_cgrp, level) > 0)
+		id = set->dfl_cgrp->kn->id;
+		if (set->dfl_cgrp->level > 0)
 			return id;
 	}
 	/* With version 1, containers are there; the unified hierarchy has only the root. */
@@ -165,9 +174,9 @@ static __always_inline u64 hash_thread(const struct cpu_sampler_thread *t, bool 
 
 static __always_inline u32 take_kernel(void *ctx, struct cpu_sampler_stack *r, u64 skip)
 {
-	long n = bpf_get_stack(ctx, r->frames, CPU_SAMPLER_FRAMES_MAX * sizeof(u64), skip);
+	long n = bpf_get_stack(ctx, r->frames, CPU_SAMPLER_KERNEL_MAX * sizeof(u64), skip);
 
-	return n > 0 ? ((u32)n >> 3) & 127 : 0;
+	return n > 0 ? ((u32)n >> 3) & KERNEL_MASK : 0;
 }
 
 /* Starts at w->pc. */
@@ -179,6 +188,7 @@ static __always_inline void take_user(struct cpu_walk *w, struct cpu_sampler_sta
 	if (p) {
 		w->first = p->first;
 		w->n = p->n;
+		w->keeps_fp = p->keeps_fp;
 		if (p->interp.kind)
 			interp_begin(w, &p->interp, task);
 	}
@@ -200,6 +210,7 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 static __always_inline void complete(struct cpu_sampler_stack *r, struct task_struct *task)
 {
 	r->cgroup = cgroup_of(task);
+	r->uid = task->real_cred->uid.val;
 	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
 }
 
@@ -211,7 +222,8 @@ static __always_inline bool send_stack(struct cpu_sampler_stack *r, struct task_
 	u64 flags = BPF_RB_NO_WAKEUP;
 
 	complete(r, task);
-	size += ((r->n_kernel & 127) + (r->n_user & 127) + INTERP_WORDS * (r->n_interp & 127)) *
+	size += ((r->n_kernel & KERNEL_MASK) + (r->n_user & FRAMES_MASK) +
+		 INTERP_WORDS * (r->n_interp & FRAMES_MASK)) *
 		sizeof(u64);
 	/* Do not wake user space between drains unless the buffer fills up, */
 	if (bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA) > stacks_bytes / 2)
@@ -237,12 +249,10 @@ static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
 {
 	struct cpu_sampler_counts fresh = {.count = count, .ns = ns}, *c;
 
+	/* Mostly it is new. */
+	if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
+		return;
 	c = bpf_map_lookup_elem(map, &hash);
-	if (!c) {
-		if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
-			return;
-		c = bpf_map_lookup_elem(map, &hash);
-	}
 	if (!c) {
 		__sync_fetch_and_add(&n_lost_table, count);
 		return;
@@ -297,9 +307,8 @@ static __always_inline bool send_copy(struct cpu_sampler_copy *c, struct task_st
 
 	if (c->stack.end != CPU_SAMPLER_END_NOT_LOADED || !mm || (task->flags & PF_EXITING))
 		return false;
-	c->n_bytes = copy_blocks(c, mm->start_stack);
+	c->n_bytes = copy_blocks(c, c->start_stack);
 	c->start_code = mm->start_code;
-	c->start_stack = mm->start_stack;
 	c->parent = task->flags & PF_FORKNOEXEC ? task->real_parent->tgid : 0;
 	c->stack.hash = cpu_walk_mix(hash, now);
 	complete(&c->stack, task);
@@ -318,7 +327,7 @@ static __always_inline bool send_copy(struct cpu_sampler_copy *c, struct task_st
 
 static __always_inline u64 hash_kernel(const struct cpu_sampler_stack *r, u64 hash, u32 n)
 {
-	for (u32 i = 0; i < CPU_SAMPLER_FRAMES_MAX; i++) {
+	for (u32 i = 0; i < CPU_SAMPLER_KERNEL_MAX; i++) {
 		if (i >= n)
 			break;
 		hash = cpu_walk_mix(hash, r->frames[i]);
@@ -339,21 +348,29 @@ static __always_inline void regs_of_task(struct cpu_sampler_copy *s, struct cpu_
 static __always_inline void walk_user(struct cpu_walk *w, struct cpu_sampler_copy *s,
 				      struct task_struct *task, u64 mode, u64 now)
 {
+	struct mm_struct *mm = task->mm;
+
 	s->pc = w->pc;
+	s->start_stack = mm ? mm->start_stack : 0;
+	s->self = TASK_SELF(task);
 	w->fp = s->regs[CPU_SAMPLER_FP];
 	w->sp = s->regs[CPU_SAMPLER_SP];
-	if (MODE_IS_32BIT(mode))
-		w->end = CPU_SAMPLER_END_UNSUPPORTED;
-	else if (w->pc)
+	if (MODE_IS_32BIT(mode)) {
+		w->end = CPU_SAMPLER_END_32BIT;
+		/* So that it is identified while it is alive. */
+		find_process(&s->stack.thread, task, true, w->pc, now);
+	} else if (w->pc) {
 		take_user(w, &s->stack, task, now);
+	}
 }
 
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 zero = 0, parity;
-	struct cpu_walk w = {};
+	u32 record = bpf_get_smp_processor_id(), parity;
+	struct cpu_walk w = {.record = record};
+	struct cpu_sampler_counts *c;
 	struct cpu_sampler_copy *s;
 	void *map;
 	u64 mode, hash, now = bpf_ktime_get_ns();
@@ -361,7 +378,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!task->pid || (only_tgid && (u32)task->tgid != only_tgid))
 		return 0;
-	s = bpf_map_lookup_elem(&scratches, &zero);
+	s = bpf_map_lookup_elem(&scratches, &record);
 	if (!s)
 		return 0;
 	mode = REGS_MODE(&ctx->regs);
@@ -393,7 +410,10 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	count_end(w.end);
 	hash = s->stack.hash;
 	/* A stack not yet counted in this interval has not been sent either. */
-	if (bpf_map_lookup_elem(map, &hash) || send_stack(&s->stack, task, now))
+	c = bpf_map_lookup_elem(map, &hash);
+	if (c)
+		__sync_fetch_and_add(&c->count, 1);
+	else if (send_stack(&s->stack, task, now))
 		add_counts(map, hash, 1, 0);
 	return 0;
 }
@@ -401,9 +421,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 /* The stack of the current thread, which is about to sleep; 0 if it is lost. */
 static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 now)
 {
-	struct cpu_walk w = {.slot = 1};
-	u32 one = 1;
-	struct cpu_sampler_copy *s = bpf_map_lookup_elem(&scratches, &one);
+	u32 one = 1, record = n_cpus + bpf_get_smp_processor_id();
+	struct cpu_walk w = {.slot = 1, .record = record};
+	struct cpu_sampler_copy *s = bpf_map_lookup_elem(&scratches, &record);
 	u64 mode, hash;
 
 	if (!s)
@@ -489,6 +509,17 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/*
+ * Waking user space would take many times what the rest takes. It reads this with the next notice
+ * that wakes it, or the next time it looks by itself.
+ */
+static __always_inline u64 change_flags(void)
+{
+	return bpf_ringbuf_query(&notices, BPF_RB_AVAIL_DATA) > CPU_SAMPLER_NOTICES_BYTES / 2
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
 static __always_inline void process_changed(struct task_struct *task, u32 kind)
 {
 	struct cpu_sampler_thread t;
@@ -502,7 +533,7 @@ static __always_inline void process_changed(struct task_struct *task, u32 kind)
 	if (!was_known && !want_events)
 		return;
 	identify(&t, task);
-	send_notice(kind, &t, 0);
+	send_notice(kind, &t, 0, change_flags());
 }
 
 /* Arguments: task, its pid before, the program. */

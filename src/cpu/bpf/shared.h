@@ -5,8 +5,8 @@
  *                                                               │
  *                                   files     state, index ◄────┘
  *                                               │
- *   chunks of 1 MB:  ... | page 0 | page 1 | ...   ← index: {first row, rows} per 4 kB of text
- *                        | row | row | row | ...   ← {offset in its 4 kB, number of its rule}
+ *   chunks of 1 MB:  ... | page 0 | page 1 | ...   ← index: {first row, rows} per 1 kB of text
+ *                        | row | row | row | ...   ← {offset in its 1 kB, number of its rule}
  *                                 │
  *   rules       struct elf_unwind_rule ◄┘
  *
@@ -20,8 +20,10 @@
 #include "cpu/interp/interp_shared.h"
 #include "elf/unwind/rule.h"
 
-#define CPU_SAMPLER_FRAMES_MAX 127
-#define CPU_SAMPLER_PAGE_BITS 12
+#define CPU_SAMPLER_FRAMES_MAX 512 /* of a user stack, and of an interpreter's */
+#define CPU_SAMPLER_KERNEL_MAX 127
+/* Of text. Small, so that a search finds the rows of one in a line or two of the CPU's cache. */
+#define CPU_SAMPLER_PAGE_BITS 10
 #define CPU_SAMPLER_PAGE_SIZE (1U << CPU_SAMPLER_PAGE_BITS)
 #define CPU_SAMPLER_CHUNK_BITS 18 /* words of 4 bytes */
 #define CPU_SAMPLER_CHUNK_WORDS (1U << CPU_SAMPLER_CHUNK_BITS)
@@ -35,10 +37,16 @@
 
 /*
  * A row is a word: the offset in its page in the upper bits, the number of its rule in the lower.
+ * Most rules are short enough to be in the row themselves, which saves a look at a table that is in
+ * no cache: CFA = stack pointer + 8 * bits 0-11; bits 12-14 are 0 if the frame pointer is still in
+ * its register, else it is saved at CFA - 8 * (bits + 1).
  */
 #define CPU_SAMPLER_ROW(offset, rule) ((__u32)(offset) << 16 | (rule))
 #define CPU_SAMPLER_ROW_OFFSET(row) ((row) >> 16)
 #define CPU_SAMPLER_ROW_RULE(row) ((row)&0xffffU)
+#define CPU_SAMPLER_RULE_SHORT 0x8000U
+#define CPU_SAMPLER_SHORT_CFA(number) (((number)&0xfffU) * 8)
+#define CPU_SAMPLER_SHORT_FP(number) ((number) >> 12 & 7)
 
 struct cpu_sampler_chunk {
 	__u32 words[CPU_SAMPLER_CHUNK_WORDS];
@@ -49,15 +57,19 @@ enum cpu_sampler_file_state {
 	CPU_SAMPLER_FILE_ASKED, /* they have: user space is about to load them */
 	CPU_SAMPLER_FILE_TABLE,
 	CPU_SAMPLER_FILE_CHAIN, /* there are none: frame pointers */
+	CPU_SAMPLER_FILE_PARTS, /* each part has its own entry */
 };
 
+/* A file, or a part of a large one: those are loaded when they are sampled. */
 struct cpu_sampler_file {
 	__u32 state;
-	__u32 index; /* word of the first page's {first, n} */
+	__u32 index; /* word of the first page's {first, n}; with parts: the entry of the first */
 	__u32 n_pages;
-	__u32 unused;
+	__u32 keeps_fp;	  /* code without a rule keeps frame pointers */
 	__u64 first_page; /* link-time address, in pages */
 };
+#define CPU_SAMPLER_PART_BITS 15 /* pages: 32 MB */
+#define CPU_SAMPLER_PART_PAGES (1U << CPU_SAMPLER_PART_BITS)
 
 struct cpu_sampler_mapping {
 	__u64 start;
@@ -79,6 +91,8 @@ struct cpu_sampler_process {
 	struct interp_process interp;
 	__u32 first;
 	__u32 n;
+	__u32 keeps_fp; /* code compiled at run time keeps frame pointers */
+	__u32 unused;
 };
 
 struct cpu_sampler_counts {
@@ -94,6 +108,7 @@ enum cpu_sampler_end {
 	CPU_SAMPLER_END_UNREADABLE,
 	CPU_SAMPLER_END_UNSUPPORTED,
 	CPU_SAMPLER_END_NOT_LOADED,
+	CPU_SAMPLER_END_32BIT,
 	CPU_SAMPLER_END_N,
 };
 
@@ -130,10 +145,12 @@ struct cpu_sampler_stack {
 	__u8 interp_cut; /* there are more */
 	__u8 unused[2];
 	char comm[16]; /* of the thread group leader */
+	__u32 uid;
+	__u32 unused_too;
 	/* Kernel, native and interpreter frames; a power of two. */
-	__u64 frames[4 * (CPU_SAMPLER_FRAMES_MAX + 1)];
+	__u64 frames[4 * CPU_SAMPLER_FRAMES_MAX];
 };
-#define CPU_SAMPLER_FRAME_MASK (4 * (CPU_SAMPLER_FRAMES_MAX + 1) - 1)
+#define CPU_SAMPLER_FRAME_MASK (4 * CPU_SAMPLER_FRAMES_MAX - 1)
 
 /*
  * What the walk must know of a machine: the number of DWARF registers, which ones are the frame and
@@ -178,6 +195,7 @@ struct cpu_sampler_copy {
 	__u64 pc;
 	__u64 start_code; /* the process's code and its initial stack */
 	__u64 start_stack;
+	__u64 self;  /* what pthread_self() is for the thread: it lies above its stack */
 	__u64 start; /* address of the first byte */
 	__u32 n_bytes;
 	__u32 parent; /* forked from this one, and runs the same program; 0 after an exec */
@@ -210,3 +228,4 @@ struct cpu_sampler_wait {
 #define CPU_SAMPLER_WAITS (1U << 15)
 #define CPU_SAMPLER_WEIGHT_MAX 64U
 #define CPU_SAMPLER_SENT (1U << 14)
+#define CPU_SAMPLER_NOTICES_BYTES (1U << 18)

@@ -13,9 +13,9 @@
 
 static __always_inline struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w)
 {
-	u32 slot = w->slot;
+	u32 record = w->record;
 
-	return bpf_map_lookup_elem(&scratches, &slot);
+	return bpf_map_lookup_elem(&scratches, &record);
 }
 
 static __always_inline const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w,

@@ -1,10 +1,12 @@
 /*
  * src/cpu/bpf/walk.h: walks a user stack, one call of cpu_walk_step() per frame.
  *
- * If the mapping has tables, their rule leads to the caller; text without rules and anonymous
- * memory are unwound by frame pointer. A return address is looked up one byte earlier, as the call
- * may be the last instruction of its function; the innermost frame, and one interrupted by a
- * signal, at the address itself.
+ * If the mapping has tables, their rule leads to the caller. Text without rules and anonymous
+ * memory are unwound by frame pointer. Unless it is known to be kept there, that is a guess: code
+ * that uses the register for something else, or not at all, hides its callers. A stack with such a
+ * guess in it is shown as cut, wherever it ends. A return address is looked up one byte earlier, as
+ * the call may be the last instruction of its function; the innermost frame, and one interrupted by
+ * a signal, at the address itself.
  *
  * BPF walks the stack in place (walk.bpf.h), user space a copy of its top
  * (cpu/sampler/deferred_stacks.c), with the same tables and code. Each defines its access:
@@ -24,7 +26,8 @@ struct cpu_walk {
 	__u64 map_start, map_end, map_bias;
 	__u64 unknown; /* an address in no mapping */
 	__u32 map_file, first, n;
-	__u32 slot; /* of scratches */
+	__u32 slot;   /* 0: a sample, 1: a wait */
+	__u32 record; /* of scratches */
 	__u32 n_kernel, n_user, n_interp;
 	__u32 end;
 	__u32 exact; /* pc is not a return address */
@@ -32,8 +35,22 @@ struct cpu_walk {
 	__u32 wanted; /* file without tables, + 1 */
 	__u32 interp; /* enum interp_kind of the process */
 	__u32 interp_cut;
-	__u32 asked; /* the frame at pc is not its interpreter's */
+	__u32 asked;	/* the frame at pc is not its interpreter's */
+	__u32 keeps_fp; /* as in struct cpu_sampler_process */
+	__u32 guess;	/* CPU_WALK_GUESSED: how the last frame was left */
+	__u32 unsure;	/* an earlier one was left by a guess */
 };
+
+#define CPU_WALK_GUESSED 1 /* by a frame pointer that may be something else */
+#define CPU_WALK_BEGUN 2   /* the thread may have begun there */
+
+/*
+ * A thread may begin in a frame this close to the top of its stack: only the code that starts
+ * programs and threads is above. The innermost frame may be a leaf that was just called.
+ */
+#define CPU_WALK_BEGIN_BYTES 512U
+#define CPU_WALK_BEGIN_LEAF_BYTES 32U
+#define CPU_WALK_BEGIN_THREAD_BYTES 4096U
 
 static __always_inline struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w);
 static __always_inline const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w,
@@ -97,7 +114,7 @@ static __always_inline __u32 cpu_walk_search_rows(const struct cpu_sampler_chunk
 {
 	__u32 offset = vaddr & (CPU_SAMPLER_PAGE_SIZE - 1);
 
-	for (int i = 0; i < 13; i++) {
+	for (int i = 0; i <= CPU_SAMPLER_PAGE_BITS; i++) {
 		__u32 half = n >> 1, reached;
 
 		if (n <= 1)
@@ -112,6 +129,19 @@ static __always_inline __u32 cpu_walk_search_rows(const struct cpu_sampler_chunk
 	return CPU_SAMPLER_ROW_RULE(c->words[lo & (CPU_SAMPLER_CHUNK_WORDS - 1)]);
 }
 
+/* A rule that is in its row. */
+static __always_inline struct elf_unwind_rule cpu_walk_short_rule(__u32 number)
+{
+	__u32 fp = CPU_SAMPLER_SHORT_FP(number);
+
+	return (struct elf_unwind_rule){
+		.cfa = ELF_UNWIND_SP,
+		.fp = fp ? ELF_UNWIND_FP_SAVED : ELF_UNWIND_FP_SAME,
+		.fp_off = fp ? (__s16)(-8 * (__s32)(fp + 1)) : 0,
+		.cfa_off = (__s32)CPU_SAMPLER_SHORT_CFA(number),
+	};
+}
+
 /* Sets w->end and returns false if the walk must stop. */
 static __always_inline bool cpu_walk_find_rule(struct cpu_walk *w, __u64 vaddr,
 					       struct elf_unwind_rule *ret)
@@ -122,9 +152,19 @@ static __always_inline bool cpu_walk_find_rule(struct cpu_walk *w, __u64 vaddr,
 	__u32 id = w->map_file, number, first, n, word;
 	__u64 page;
 
-	ret->cfa = ELF_UNWIND_CHAIN;
 	f = cpu_walk_file(w, id);
-	if (!f || f->state == CPU_SAMPLER_FILE_CHAIN)
+	if (f && f->state == CPU_SAMPLER_FILE_PARTS) {
+		page = (vaddr >> CPU_SAMPLER_PAGE_BITS) - f->first_page;
+		if (page >= f->n_pages)
+			return true;
+		id = f->index + (__u32)(page >> CPU_SAMPLER_PART_BITS);
+		f = cpu_walk_file(w, id);
+	}
+	if (!f)
+		return true;
+	if (f->keeps_fp)
+		ret->cfa = ELF_UNWIND_CHAIN;
+	if (f->state == CPU_SAMPLER_FILE_CHAIN)
 		return true;
 	if (f->state != CPU_SAMPLER_FILE_TABLE) {
 		w->wanted = id + 1;
@@ -140,22 +180,25 @@ static __always_inline bool cpu_walk_find_rule(struct cpu_walk *w, __u64 vaddr,
 		return true;
 	first = c->words[word & (CPU_SAMPLER_CHUNK_WORDS - 1)];
 	n = c->words[(word + 1) & (CPU_SAMPLER_CHUNK_WORDS - 1)];
-	c = cpu_walk_chunk(w, first >> CPU_SAMPLER_CHUNK_BITS);
+	/* Mostly the index and its rows are close together. */
+	if ((first ^ word) >> CPU_SAMPLER_CHUNK_BITS)
+		c = cpu_walk_chunk(w, first >> CPU_SAMPLER_CHUNK_BITS);
 	if (!c)
 		return true;
 	number = cpu_walk_search_rows(c, first, n, vaddr);
-	rule = cpu_walk_rule(w, number);
-	if (!rule)
+	if (number & CPU_SAMPLER_RULE_SHORT) {
+		*ret = cpu_walk_short_rule(number);
 		return true;
-	*ret = *rule;
-	if (ret->cfa == ELF_UNWIND_NONE)
-		ret->cfa = ELF_UNWIND_CHAIN;
+	}
+	rule = cpu_walk_rule(w, number);
+	if (rule && rule->cfa != ELF_UNWIND_NONE)
+		*ret = *rule;
 	return true;
 }
 
 static __always_inline int cpu_walk_stop(struct cpu_walk *w, __u32 end)
 {
-	w->end = end;
+	w->end = end == CPU_SAMPLER_END_ROOT && w->unsure ? CPU_SAMPLER_END_NO_RULE : end;
 	return 1;
 }
 
@@ -173,22 +216,38 @@ static __always_inline int cpu_walk_leave_signal(struct cpu_walk *w)
 	return w->pc ? 0 : cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
 }
 
-static __always_inline int cpu_walk_leave_chain(struct cpu_walk *w)
+static __always_inline bool cpu_walk_may_begin(const struct cpu_walk *w,
+					       const struct cpu_sampler_copy *s, __u32 exact)
+{
+	__u64 above = exact ? CPU_WALK_BEGIN_LEAF_BYTES : CPU_WALK_BEGIN_BYTES;
+
+	/* The very first instructions may have taken something off the stack. */
+	return s->start_stack + CPU_WALK_BEGIN_LEAF_BYTES - w->sp <
+		       above + CPU_WALK_BEGIN_LEAF_BYTES ||
+	       (!exact && s->self - w->sp < CPU_WALK_BEGIN_THREAD_BYTES);
+}
+
+/* guess: CPU_WALK_GUESSED and so on; 0 if a frame pointer is known to be there. */
+static __always_inline int cpu_walk_leave_chain(struct cpu_walk *w, __u32 guess)
 {
 	__u64 saved[2];
 
-	if (w->fp_lost)
-		return cpu_walk_stop(w, CPU_SAMPLER_END_NO_RULE);
-	/* No thread starts in code generated at run time, so 0 there is just a number. */
-	if (!w->fp)
-		return cpu_walk_stop(w, w->map_file == CPU_SAMPLER_NO_FILE ? CPU_SAMPLER_END_NO_RULE
-									   : CPU_SAMPLER_END_ROOT);
-	if (cpu_walk_read(w, saved, sizeof(saved), w->fp) || saved[0] == w->fp)
-		return cpu_walk_stop(w, CPU_SAMPLER_END_NO_RULE);
-	w->sp = w->fp + 16;
-	w->fp = saved[0];
-	w->pc = saved[1];
-	return w->pc ? 0 : cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
+	w->guess = guess;
+	if (!w->fp_lost && w->fp && !cpu_walk_read(w, saved, sizeof(saved), w->fp) &&
+	    saved[0] != w->fp) {
+		w->sp = w->fp + 16;
+		w->fp = saved[0];
+		w->pc = saved[1];
+		if (w->pc)
+			return 0;
+		return cpu_walk_stop(w, guess == CPU_WALK_GUESSED ? CPU_SAMPLER_END_NO_RULE
+								  : CPU_SAMPLER_END_ROOT);
+	}
+	/* Code generated at run time always has a caller, so 0 there is just a number. */
+	if (guess & CPU_WALK_BEGUN ||
+	    (!guess && !w->fp_lost && !w->fp && w->map_file != CPU_SAMPLER_NO_FILE))
+		return cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
+	return cpu_walk_stop(w, CPU_SAMPLER_END_NO_RULE);
 }
 
 static __always_inline int cpu_walk_leave_by_cfa(struct cpu_walk *w,
@@ -221,7 +280,8 @@ static __always_inline int cpu_walk_leave_by_cfa(struct cpu_walk *w,
 
 static __always_inline int cpu_walk_leave_frame(struct cpu_walk *w,
 						const struct elf_unwind_rule *rule,
-						const __u64 *regs, __u64 pc)
+						const struct cpu_sampler_copy *s, __u64 pc,
+						__u32 exact)
 {
 	__u64 cfa;
 
@@ -249,14 +309,18 @@ static __always_inline int cpu_walk_leave_frame(struct cpu_walk *w,
 	case ELF_UNWIND_REG:
 		if (w->n_user != 1)
 			return cpu_walk_stop(w, CPU_SAMPLER_END_UNSUPPORTED);
-		cfa = regs[rule->reg & (CPU_SAMPLER_REGS - 1)] + rule->cfa_off;
+		cfa = s->regs[rule->reg & (CPU_SAMPLER_REGS - 1)] + rule->cfa_off;
 		break;
 	case ELF_UNWIND_SIGNAL:
 		return cpu_walk_leave_signal(w);
 	case ELF_UNWIND_END:
 		return cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
 	case ELF_UNWIND_CHAIN:
-		return cpu_walk_leave_chain(w);
+	case ELF_UNWIND_NONE:
+		return cpu_walk_leave_chain(w, rule->cfa == ELF_UNWIND_CHAIN ? 0
+					       : cpu_walk_may_begin(w, s, exact)
+						       ? CPU_WALK_GUESSED | CPU_WALK_BEGUN
+						       : CPU_WALK_GUESSED);
 	default:
 		return cpu_walk_stop(w, CPU_SAMPLER_END_UNSUPPORTED);
 	}
@@ -307,6 +371,11 @@ __attribute__((noinline)) int cpu_walk_step(struct cpu_walk *w)
 	pc = w->pc;
 	exact = w->exact;
 	known = cpu_walk_find_mapping(w, exact ? pc : pc - 1);
+	/* The guess was wrong: that was no caller. */
+	if (!known && (w->guess & CPU_WALK_BEGUN))
+		return cpu_walk_stop(w, CPU_SAMPLER_END_ROOT);
+	w->unsure |= w->guess;
+	w->guess = 0;
 	if (!known) {
 		w->unknown = pc;
 		w->end = CPU_SAMPLER_END_NOT_LOADED;
@@ -326,9 +395,10 @@ __attribute__((noinline)) int cpu_walk_step(struct cpu_walk *w)
 	w->asked = 0;
 	if (!known)
 		return 1;
-	rule.cfa = ELF_UNWIND_CHAIN;
+	if (!has_file && w->keeps_fp)
+		rule.cfa = ELF_UNWIND_CHAIN;
 	if (has_file && !cpu_walk_find_rule(w, pc - w->map_bias - !exact, &rule))
 		return 1;
 	w->exact = 0;
-	return cpu_walk_leave_frame(w, &rule, s->regs, pc);
+	return cpu_walk_leave_frame(w, &rule, s, pc, exact);
 }

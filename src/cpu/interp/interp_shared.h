@@ -18,7 +18,7 @@
 #define INTERP_LAYOUTS 64U
 #define INTERP_ADDRESSES 2
 /* To the list of the current thread, then along its frames, up to twice as many as are taken. */
-#define INTERP_STEPS (1 + 512 + 2 * 127)
+#define INTERP_STEPS (1 + 512 + 2 * 512)
 
 /* Each interpreter has its own struct, which fits. */
 struct interp_layout {

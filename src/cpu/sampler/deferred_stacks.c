@@ -75,6 +75,7 @@ static uint32_t walk_copy(struct cpu_sampler *s, struct cpu_range mappings)
 			 .first = mappings.first,
 			 .n = mappings.n,
 			 .n_kernel = c->stack.n_kernel,
+			 .keeps_fp = cpu_processes_keeps_fp(s->processes, &c->stack.thread),
 			 .exact = 1,
 			 .end = CPU_SAMPLER_END_TRUNCATED},
 		.sampler = s,

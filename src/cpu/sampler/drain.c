@@ -64,6 +64,7 @@ static int emit_stack(struct cpu_sampler *s, const struct cpu_stack_record *reco
 		return -ENOMEM;
 	memcpy(process->comm, sent->comm, sizeof(process->comm));
 	process->cgroup = sent->cgroup;
+	process->uid = sent->uid;
 	memcpy(stack.thread, sent->thread.name, sizeof(stack.thread));
 	if (!sent->offcpu)
 		stack.value_ns = counts->count * (NS_PER_SEC / s->options.hz);
@@ -168,7 +169,7 @@ int cpu_sampler_drain(struct cpu_sampler *s,
 	if (lost != s->lost_notices)
 		cpu_processes_check(s->processes);
 	s->lost_notices = lost;
-	cpu_processes_sweep(s->processes);
+	cpu_processes_sweep(s->processes, cpu_sampler_on_gone, s);
 	cpu_files_sweep(s->files, clock_mono_ns());
 	cpu_tables_unmap(s->tables);
 	if (s->waiting.bytes.used > WAITING_MAX_BYTES)

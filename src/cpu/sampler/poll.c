@@ -111,6 +111,25 @@ void cpu_sampler_on_pause(void *context)
 	(void)bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, NULL);
 }
 
+void cpu_sampler_on_close(void *context, const struct cpu_file *file)
+{
+	const struct cpu_event event = {.kind = CPU_EVENT_CLOSE, .file = file};
+	struct cpu_sampler *s = context;
+
+	if (s->on_event)
+		s->on_event(s->context, &event);
+}
+
+void cpu_sampler_on_gone(void *context, const struct cpu_process *process)
+{
+	const struct cpu_event event = {
+		.kind = CPU_EVENT_GONE, .pid = process->pid, .process = process};
+	struct cpu_sampler *s = context;
+
+	if (s->on_event)
+		s->on_event(s->context, &event);
+}
+
 int cpu_sampler_consume(struct cpu_sampler *s, struct err *err)
 {
 	int r = bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, err);
@@ -139,10 +158,10 @@ int cpu_sampler_poll(struct cpu_sampler *s, int timeout_ms,
 	n = bpf_rings_wait(s->rings, timeout_ms, err);
 	if (n < 0)
 		return n;
-	if (n == 0) {
-		/* No stacks to walk for now: mapped tables count as our memory. */
+	/* No stacks to walk for now: mapped tables count as our memory. */
+	if (n == 0)
 		cpu_tables_unmap(s->tables);
-		return 0;
-	}
-	return cpu_sampler_consume(s, err);
+	/* Not every notice wakes us. */
+	return n > 0 ? cpu_sampler_consume(s, err)
+		     : bpf_rings_read(s->rings, CPU_SAMPLER_RING_NOTICES, err);
 }

@@ -25,6 +25,8 @@
 #define WAIT_FACTOR 200
 #define WAIT_FACTOR_YOUNG 10
 #define LOOKS_YOUNG 8
+/* How often to look for the settings of a runtime. */
+#define LOOKS_RUNTIME 32
 #define WAIT_MAX_NS (10 * NS_PER_SEC)
 
 struct process {
@@ -33,6 +35,8 @@ struct process {
 	struct cpu_range mappings;
 	uint64_t fingerprint; /* of the mappings */
 	uint32_t looks;	      /* reads of its mappings */
+	bool keeps_fp;	      /* what it compiles at run time keeps frame pointers */
+	bool knows_fp;	      /* and that will not change */
 	uint64_t wait_ns;
 	bool ended;
 	uint32_t end_epoch;
@@ -166,6 +170,17 @@ static bool processes_is_shared(const struct cpu_processes *p,
 	       ret->exec_id == thread->exec_id;
 }
 
+bool cpu_processes_is_current(const struct cpu_processes *p, const struct cpu_process *public)
+{
+	const struct process *process = (const struct process *)public;
+	const struct cpu_sampler_thread thread = {.tgid = (uint32_t) public->pid,
+						  .start_ns = public->start_ns,
+						  .exec_id = process->exec_id};
+	struct cpu_sampler_process shared;
+
+	return processes_is_shared(p, &thread, &shared);
+}
+
 struct cpu_process *cpu_processes_get(struct cpu_processes *p,
 				      const struct cpu_sampler_thread *thread)
 {
@@ -282,6 +297,23 @@ static void process_find_interp(const struct cpu_processes *p, struct process *p
 	}
 }
 
+/* A runtime may still be starting: ask again with the next mappings, but not forever. */
+static void process_find_runtime(const struct cpu_processes *p, struct process *process)
+{
+	const struct cpu_sampler_mapping *m = &p->mappings[process->mappings.first];
+
+	for (uint32_t i = 0; !process->knows_fp && i < process->mappings.n; i++, m++) {
+		const struct cpu_file *file = cpu_files_get(p->files, m->file, UINT32_MAX);
+
+		if (!file || file->runtime.kind == CPU_RUNTIME_NONE)
+			continue;
+		process->knows_fp = cpu_runtime_keeps_fp(&file->runtime, process->public.pid,
+							 m->bias, &process->keeps_fp) == 0 ||
+				    process->looks > LOOKS_RUNTIME;
+		return;
+	}
+}
+
 /* Makes them visible to BPF, replacing the old ones. */
 static int processes_publish(struct cpu_processes *p, const struct process *process,
 			     struct cpu_sampler_process *shared)
@@ -297,6 +329,7 @@ static int processes_publish(struct cpu_processes *p, const struct process *proc
 	       sizeof(shared->interp.addresses));
 	shared->first = process->mappings.first;
 	shared->n = process->mappings.n;
+	shared->keeps_fp = process->keeps_fp;
 	return bpf_map_update_elem(p->fd, &tgid, shared, BPF_EXIST) < 0 ? -errno : 0;
 }
 
@@ -325,7 +358,7 @@ static void processes_want_files(struct cpu_processes *p, const struct process *
 		if (!file)
 			continue;
 		if (!program || is_libc(file->path) || address - m->start < m->end - m->start)
-			cpu_files_want(p->files, m->file);
+			cpu_files_want_at(p->files, m->file, address - m->bias);
 		program = true;
 	}
 }
@@ -414,6 +447,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread 
 	processes_retire(p, process);
 	process->mappings = range;
 	process_find_interp(p, process);
+	process_find_runtime(p, process);
 	r = processes_publish(p, process, &shared);
 	if (r < 0) {
 		process_end(p, process);
@@ -482,6 +516,13 @@ struct cpu_range cpu_processes_mappings(const struct cpu_processes *p,
 	return process ? process->mappings : (struct cpu_range){0};
 }
 
+bool cpu_processes_keeps_fp(const struct cpu_processes *p, const struct cpu_sampler_thread *thread)
+{
+	const struct process *process = processes_find(p, thread);
+
+	return process && process->keeps_fp;
+}
+
 static bool has_layout(const struct proc_maps *maps, const struct cpu_layout *layout)
 {
 	const struct proc_map *code = proc_maps_find(maps, layout->start_code);
@@ -523,7 +564,10 @@ void cpu_processes_next_epoch(struct cpu_processes *p)
 	p->epoch++;
 }
 
-static void processes_sweep_bucket(struct cpu_processes *p, struct process **at)
+static void processes_sweep_bucket(struct cpu_processes *p, struct process **at,
+				   void (*on_gone)(void *context,
+						   const struct cpu_process *process),
+				   void *context)
 {
 	while (*at) {
 		struct process *process = *at;
@@ -533,18 +577,21 @@ static void processes_sweep_bucket(struct cpu_processes *p, struct process **at)
 			continue;
 		}
 		*at = process->next;
+		on_gone(context, &process->public);
 		mappings_give(p, process->mappings);
 		free(process);
 		p->len--;
 	}
 }
 
-void cpu_processes_sweep(struct cpu_processes *p)
+void cpu_processes_sweep(struct cpu_processes *p,
+			 void (*on_gone)(void *context, const struct cpu_process *process),
+			 void *context)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
-		processes_sweep_bucket(p, &p->buckets[i]);
+		processes_sweep_bucket(p, &p->buckets[i], on_gone, context);
 	for (size_t i = 0; i < p->n_retired; i++) {
 		if (p->retired[i].epoch == p->epoch)
 			p->retired[kept++] = p->retired[i];

@@ -65,6 +65,12 @@ uint32_t cpu_processes_resolve(const struct cpu_processes *processes,
 /* Where BPF has them; empty if unknown. Works for a while after the process has exited. */
 struct cpu_range cpu_processes_mappings(const struct cpu_processes *processes,
 					const struct cpu_sampler_thread *thread);
+/* Whether code that it compiles at run time is known to keep frame pointers. */
+bool cpu_processes_keeps_fp(const struct cpu_processes *processes,
+			    const struct cpu_sampler_thread *thread);
+/* Whether the pid still runs this program: BPF forgets it at its exec or exit. */
+bool cpu_processes_is_current(const struct cpu_processes *processes,
+			      const struct cpu_process *process);
 /*
  * For a forked process that has exited or called exec: uses its parent's mappings, which are the
  * same.
@@ -78,7 +84,9 @@ void cpu_processes_check(struct cpu_processes *processes);
 
 /* A drain begins: whatever is retired from now on belongs to the next epoch. */
 void cpu_processes_next_epoch(struct cpu_processes *processes);
-/* The drain is over: frees what was retired before it began. */
-void cpu_processes_sweep(struct cpu_processes *processes);
+/* The drain is over: frees what was retired before it began, and calls back for each process. */
+void cpu_processes_sweep(struct cpu_processes *processes,
+			 void (*on_gone)(void *context, const struct cpu_process *process),
+			 void *context);
 
 uint64_t cpu_processes_lost(const struct cpu_processes *processes); /* omitted mappings */

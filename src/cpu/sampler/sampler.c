@@ -22,6 +22,8 @@
 #define RING_MIN (512U << 10)
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
+/* Copies are larger than stacks. */
+#define COPIES_TIMES 2U
 #define LAYOUTS_BYTES (INTERP_LAYOUTS * sizeof(struct interp_layout))
 
 static const struct bpf_need needs_loops = {.what = "CPU profiles",
@@ -46,16 +48,19 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 
 	while (ring < wanted)
 		ring *= 2;
+	b->rodata->n_cpus = n_cpus;
 	b->rodata->stacks_bytes = ring;
-	b->rodata->copies_bytes = ring;
+	b->rodata->copies_bytes = COPIES_TIMES * ring;
 	r = bpf_map__set_max_entries(b->maps.counts_a, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
-	r = r ?: bpf_map__set_max_entries(b->maps.copies, ring);
+	r = r ?: bpf_map__set_max_entries(b->maps.copies, COPIES_TIMES * ring);
+	r = r
+		    ?: bpf_map__set_max_entries(b->maps.scratches,
+						s->options.offcpu_min_ns ? 2 * n_cpus : n_cpus);
 	if (!s->options.offcpu_min_ns) {
 		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
 		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);
-		r = r ?: bpf_map__set_max_entries(b->maps.scratches, 1);
 	}
 	return r;
 }
@@ -105,6 +110,8 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)
 		r = cpu_files_new(s->shared_files, s->tables, &s->layouts, &s->files, err);
+	if (r >= 0)
+		cpu_files_on_close(s->files, cpu_sampler_on_close, s);
 	if (r >= 0)
 		r = cpu_processes_new(s->mappings, bpf_map__fd(s->bpf->maps.processes), s->files,
 				      &s->layouts, &s->processes, err);
@@ -166,7 +173,9 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 	_Static_assert((int)CPU_SAMPLER_END_N == (int)CPU_STACK_N &&
 			       (int)CPU_SAMPLER_END_NOT_LOADED == (int)CPU_STACK_NOT_LOADED,
 		       "ends are those of BPF");
-	_Static_assert(CPU_STACK_MAX == CPU_SAMPLER_FRAMES_MAX, "depth is that of BPF");
+	_Static_assert(CPU_STACK_MAX == CPU_SAMPLER_FRAMES_MAX &&
+			       CPU_STACK_KERNEL_MAX == CPU_SAMPLER_KERNEL_MAX,
+		       "depth is that of BPF");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_oom(err);
@@ -191,6 +200,7 @@ void cpu_sampler_close(struct cpu_sampler *s)
 {
 	if (!s)
 		return;
+	s->on_event = NULL;
 	bpf_events_close(s->events);
 	cpu_processes_free(s->processes);
 	cpu_files_free(s->files);
@@ -209,6 +219,11 @@ void cpu_sampler_close(struct cpu_sampler *s)
 		cpu_stacks_clear(&s->running[i]);
 	cpu_stacks_clear(&s->waiting);
 	free(s);
+}
+
+bool cpu_sampler_is_current(const struct cpu_sampler *s, const struct cpu_process *process)
+{
+	return cpu_processes_is_current(s->processes, process);
 }
 
 void cpu_sampler_losses(const struct cpu_sampler *s, struct cpu_losses *ret)

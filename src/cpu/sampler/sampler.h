@@ -32,14 +32,16 @@ struct cpu_sampler_options {
 enum cpu_stack_end {
 	CPU_STACK_ROOT,	     /* reached the outermost frame */
 	CPU_STACK_TRUNCATED, /* more than CPU_STACK_MAX frames */
-	CPU_STACK_NO_RULE,   /* text without unwind information, and no frame pointers either */
+	CPU_STACK_NO_RULE,   /* code without unwind information: callers may be missing */
 	CPU_STACK_UNREADABLE,
 	CPU_STACK_UNSUPPORTED,
 	CPU_STACK_NOT_LOADED, /* the tables of the process were not loaded yet */
+	CPU_STACK_32BIT,      /* a 32-bit program: not supported */
 	CPU_STACK_N,
 };
 
-#define CPU_STACK_MAX 127
+#define CPU_STACK_MAX 512 /* user frames, and those of an interpreter */
+#define CPU_STACK_KERNEL_MAX 127
 
 /* A process as samples identify it: a reused pid, or an exec, makes another one. */
 struct cpu_process {
@@ -48,6 +50,7 @@ struct cpu_process {
 	uint64_t generation; /* unique within the sampler */
 	char comm[16];	     /* of the thread group leader, as last seen */
 	uint64_t cgroup;     /* inode of its cgroup directory (v2, or v1's memory) */
+	uint32_t uid;	     /* its real user, as last seen */
 	struct interp interp;
 };
 
@@ -100,6 +103,9 @@ struct cpu_event {
 		CPU_EVENT_SAMPLED,
 		/* Frames whose names may be gone by the drain, along with their process. */
 		CPU_EVENT_FRAMES,
+		/* A process that no stack refers to any more, and a file about to be closed. */
+		CPU_EVENT_GONE,
+		CPU_EVENT_CLOSE,
 	} kind;
 	pid_t pid;
 	char comm[16];
@@ -108,6 +114,7 @@ struct cpu_event {
 	enum interp_kind interp_kind;
 	const struct interp_frame *interp;
 	size_t n_interp;
+	const struct cpu_file *file;
 };
 
 /*
@@ -134,6 +141,9 @@ int cpu_sampler_poll(struct cpu_sampler *sampler, int timeout_ms,
 int cpu_sampler_drain(struct cpu_sampler *sampler,
 		      int (*emit)(void *context, const struct cpu_stack *stack), void *context,
 		      struct err *err);
+
+/* Whether the pid of a process still runs the program that was sampled. */
+bool cpu_sampler_is_current(const struct cpu_sampler *sampler, const struct cpu_process *process);
 
 /* Since opening. */
 void cpu_sampler_losses(const struct cpu_sampler *sampler, struct cpu_losses *ret_losses);

@@ -24,7 +24,7 @@ bool cpu_stacks_is_sound(const struct cpu_sampler_stack *s, size_t len)
 	size_t at, n = 0;
 
 	if (len < offsetof(struct cpu_sampler_stack, frames) ||
-	    s->n_kernel > CPU_SAMPLER_FRAMES_MAX || s->n_user > CPU_SAMPLER_FRAMES_MAX ||
+	    s->n_kernel > CPU_SAMPLER_KERNEL_MAX || s->n_user > CPU_SAMPLER_FRAMES_MAX ||
 	    s->n_interp > CPU_SAMPLER_FRAMES_MAX || s->interp >= INTERP_N ||
 	    ((s->n_interp || s->interp_cut) && !s->interp) || len < cpu_stacks_bytes(s))
 		return false;

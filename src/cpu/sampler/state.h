@@ -52,7 +52,7 @@ struct cpu_sampler {
 	struct cpu_sampler_copy copy; /* the current one */
 	uint64_t keys[1024];
 	struct cpu_sampler_counts counts[1024];
-	uint64_t kernel[CPU_SAMPLER_FRAMES_MAX];
+	uint64_t kernel[CPU_SAMPLER_KERNEL_MAX];
 	uint64_t user[CPU_SAMPLER_FRAMES_MAX];
 	struct cpu_frame frames[CPU_SAMPLER_FRAMES_MAX];
 	struct interp_frame interp[CPU_SAMPLER_FRAMES_MAX];
@@ -64,6 +64,9 @@ int cpu_sampler_on_stack(void *context, void *data, size_t len);
 int cpu_sampler_on_copy(void *context, void *data, size_t len);
 /* Called while loading takes long. */
 void cpu_sampler_on_pause(void *context);
+/* Called before a file is closed, and when a process is forgotten. */
+void cpu_sampler_on_close(void *context, const struct cpu_file *file);
+void cpu_sampler_on_gone(void *context, const struct cpu_process *process);
 
 /* For the polling thread, if requested and permitted. */
 void cpu_sampler_set_urgent(struct cpu_sampler *sampler, bool urgent);

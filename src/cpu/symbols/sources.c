@@ -231,17 +231,31 @@ void cpu_symbols_sources_forget(struct cpu_symbols_sources *sources,
 		}
 }
 
+static struct cpu_symbols_source *names_sources_find(struct cpu_symbols_sources *sources,
+						     const struct cpu_file *file)
+{
+	for (size_t i = 0; i < sources->len; i++) {
+		struct cpu_symbols_source *s = sources->list[i];
+
+		if (s->id == file->id && s->generation == file->generation)
+			return s;
+	}
+	return NULL;
+}
+
+void cpu_symbols_sources_close(struct cpu_symbols_sources *sources, const struct cpu_file *file)
+{
+	cpu_symbols_sources_forget(sources, names_sources_find(sources, file));
+}
+
 struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *sources,
 						   const struct cpu_file *file, uint64_t now_ns)
 {
-	struct cpu_symbols_source *s;
+	struct cpu_symbols_source *s = names_sources_find(sources, file);
 
-	for (size_t i = 0; i < sources->len; i++) {
-		s = sources->list[i];
-		if (s->id == file->id && s->generation == file->generation) {
-			s->used_ns = now_ns;
-			return s;
-		}
+	if (s) {
+		s->used_ns = now_ns;
+		return s;
 	}
 	s = names_source_new(file);
 	if (!s) {
@@ -262,11 +276,13 @@ struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *s
 const char *cpu_symbols_source_symbol(const struct cpu_symbols_source *source, uint64_t vaddr)
 {
 	const char *best = NULL;
-	uint64_t best_start = 0;
+	uint64_t best_start = 0, entry = 0;
 
+	if (source->image && elf_entry_start(source->image, vaddr, &entry) < 0)
+		entry = 0;
 	for (size_t i = 0; i < source->n_tables; i++) {
 		uint64_t start;
-		const char *name = elf_functions_lookup(source->tables[i], vaddr, &start);
+		const char *name = elf_functions_lookup(source->tables[i], vaddr, entry, &start);
 
 		if (name && (!best || start > best_start)) {
 			best = name;

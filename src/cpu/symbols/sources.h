@@ -57,6 +57,8 @@ struct cpu_symbols_source *cpu_symbols_sources_get(struct cpu_symbols_sources *s
 int cpu_symbols_source_load_tables(struct cpu_symbols_source *source,
 				   const struct cpu_symbols_sources *sources,
 				   const struct cpu_file *file);
+/* Closes a file, if it is open. */
+void cpu_symbols_sources_close(struct cpu_symbols_sources *sources, const struct cpu_file *file);
 /* Drops it, as if it had never been opened. */
 void cpu_symbols_sources_forget(struct cpu_symbols_sources *sources,
 				const struct cpu_symbols_source *source);

@@ -389,6 +389,11 @@ int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process
 	return 0;
 }
 
+void cpu_symbolizer_forget_file(struct cpu_symbolizer *names, const struct cpu_file *file)
+{
+	cpu_symbols_sources_close(&names->sources, file);
+}
+
 void cpu_symbolizer_forget_process(struct cpu_symbolizer *names, uint64_t generation)
 {
 	cpu_symbols_jits_forget(&names->jits, generation);

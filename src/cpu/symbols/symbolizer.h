@@ -76,5 +76,7 @@ int cpu_symbolizer_interp(struct cpu_symbolizer *names, const struct cpu_process
 			  enum interp_kind kind, const struct interp_frame *frame,
 			  const struct cpu_name **ret_names, size_t *ret_n);
 
+/* Closes what is open of a file; its names stay. */
+void cpu_symbolizer_forget_file(struct cpu_symbolizer *names, const struct cpu_file *file);
 /* Forgets the perf maps and memory of exited processes. */
 void cpu_symbolizer_forget_process(struct cpu_symbolizer *names, uint64_t generation);

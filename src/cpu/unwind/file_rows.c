@@ -29,6 +29,46 @@ int cpu_file_image_vdso(struct elf_image **ret_image)
 				    ret_image, NULL);
 }
 
+/* The rule that holds at the beginning of the range. */
+static int clip_begin(struct cpu_file_clip *clip)
+{
+	const struct elf_unwind_row row = {.vaddr = clip->range->from, .rule = clip->before};
+
+	clip->has_begun = true;
+	return row.rule.cfa == ELF_UNWIND_NONE ? 0 : clip->sink->rows(clip->sink->context, &row, 1);
+}
+
+int cpu_file_clip_rows(void *context, const struct elf_unwind_row *rows, size_t n)
+{
+	struct cpu_file_clip *clip = context;
+	const struct elf_unwind_range *range = clip->range;
+	size_t end = n, at = 0;
+
+	/* A pause. */
+	if (!n)
+		return clip->sink->rows(clip->sink->context, NULL, 0);
+	for (; at < n && rows[at].vaddr < range->from; at++)
+		clip->before = rows[at].rule;
+	while (end > at && rows[end - 1].vaddr >= range->to)
+		end--;
+	if (at == n)
+		return 0;
+	if (!clip->has_begun) {
+		bool is_covered = rows[at].vaddr == range->from;
+		int r = is_covered ? 0 : clip_begin(clip);
+
+		clip->has_begun = true;
+		if (r < 0)
+			return r;
+	}
+	return at == end ? 0 : clip->sink->rows(clip->sink->context, rows + at, end - at);
+}
+
+int cpu_file_clip_finish(struct cpu_file_clip *clip)
+{
+	return clip->has_begun ? 0 : clip_begin(clip);
+}
+
 static int join_row(struct cpu_file_join *join, uint64_t vaddr)
 {
 	const struct elf_unwind_rule *rules = join->rules;
@@ -93,7 +133,8 @@ static int load_go(struct cpu_file *file, struct elf_unwind_table *ret_rows)
 	return golang_program_unwind(program, ret_rows, NULL);
 }
 
-static int load_native(const struct cpu_file *file, const struct elf_unwind_sink *sink)
+static int load_native(const struct cpu_file *file, const struct elf_unwind_range *range,
+		       const struct elf_unwind_sink *sink)
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	int r;
@@ -101,15 +142,15 @@ static int load_native(const struct cpu_file *file, const struct elf_unwind_sink
 	r = file->is_vdso ? cpu_file_image_vdso(&image) : elf_image_open_fd(file->fd, &image, NULL);
 	if (r < 0)
 		return r;
-	return elf_unwind_stream(image, sink, NULL);
+	return elf_unwind_stream(image, range, sink, NULL);
 }
 
 static int load_both(const struct cpu_file *file, const struct elf_unwind_table *go,
-		     const struct elf_unwind_sink *sink)
+		     const struct elf_unwind_range *range, const struct elf_unwind_sink *sink)
 {
 	struct cpu_file_join join = {.first = go, .joined = {.sink = sink}};
 	const struct elf_unwind_sink to = {.rows = cpu_file_join_rows, .context = &join};
-	int r = load_native(file, &to);
+	int r = load_native(file, range, &to);
 
 	/* A failure of one table does not affect the other. */
 	if (r < 0 && !join.joined.error) {
@@ -122,9 +163,15 @@ static int load_both(const struct cpu_file *file, const struct elf_unwind_table 
 	return r;
 }
 
-int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_sink *sink)
+int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_range *range,
+		       const struct elf_unwind_sink *sink)
 {
 	_cleanup_(elf_unwind_table_release) struct elf_unwind_table go = {0};
+	struct cpu_file_clip clip = {.range = range, .sink = sink};
+	const struct elf_unwind_sink clipped = {.rows = cpu_file_clip_rows, .context = &clip};
+	const struct elf_unwind_sink *to = range ? &clipped : sink;
+	int r;
 
-	return load_go(file, &go) < 0 ? load_native(file, sink) : load_both(file, &go, sink);
+	r = load_go(file, &go) < 0 ? load_native(file, range, to) : load_both(file, &go, range, to);
+	return r == 0 && range ? cpu_file_clip_finish(&clip) : r;
 }

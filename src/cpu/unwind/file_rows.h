@@ -1,6 +1,7 @@
 /* src/cpu/unwind/file_rows.h: the unwind rows of a file, from whatever information it has. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cpu/unwind/files.h"
@@ -10,10 +11,26 @@
 /* Our own vdso: all processes share it. */
 int cpu_file_image_vdso(struct elf_image **ret_image);
 /*
- * Go's tables, .eh_frame, or both merged; also sets whether it is Go. -errno: there are none, or
- * the sink's error.
+ * Go's tables, .eh_frame, or both merged; also sets whether it is Go. range: as of
+ * elf_unwind_stream(), but nothing outside is passed on; NULL: all. -errno: there are none, or the
+ * sink's error.
  */
-int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_sink *sink);
+int cpu_file_load_rows(struct cpu_file *file, const struct elf_unwind_range *range,
+		       const struct elf_unwind_sink *sink);
+
+/* Passes on the rows within a range; the first is that of its beginning. Empty but for these two.
+ */
+struct cpu_file_clip {
+	const struct elf_unwind_range *range;
+	const struct elf_unwind_sink *sink;
+	struct elf_unwind_rule before; /* the last rule before the range */
+	bool has_begun;
+};
+
+/* For an elf_unwind_sink whose context is the clip. */
+int cpu_file_clip_rows(void *context, const struct elf_unwind_row *rows, size_t n);
+/* Call after the last row. */
+int cpu_file_clip_finish(struct cpu_file_clip *clip);
 
 /* Uses the rules of first if it has any, otherwise those of the incoming rows. */
 struct cpu_file_join {

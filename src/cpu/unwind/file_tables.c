@@ -15,6 +15,8 @@
 
 #define PRINT_BLOCK ((size_t)64 << 10)
 #define LARGE_ROWS ((size_t)64 << 10)
+/* Above this, reading it all would take longer than compiling a part of it again. */
+#define PRINT_MAX_BYTES ((uint64_t)64 << 20)
 
 static bool print_section(const struct elf_image *image, const struct elf_section *section,
 			  uint64_t *print)
@@ -49,7 +51,8 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 		return false;
 	frames = elf_image_section(image, ".eh_frame");
 	/* Go's rows come from many places, and its programs are rarely in two images. */
-	if (!frames || frames->type == SHT_NOBITS || elf_image_section(image, ".gopclntab") ||
+	if (!frames || frames->type == SHT_NOBITS || frames->size > PRINT_MAX_BYTES ||
+	    elf_image_section(image, ".gopclntab") ||
 	    elf_image_section(image, ".data.rel.ro.gopclntab"))
 		return false;
 	print = hash_mix((uint64_t)st.st_size ^ hash_u64(frames->addr));
@@ -64,6 +67,7 @@ static bool file_print(const struct cpu_file *file, uint64_t *ret)
 /* Rows on their way from a file into its table. */
 struct rows_passed {
 	struct cpu_file *file;
+	const struct elf_unwind_range *range;
 	const struct cpu_pause *pause;
 	const struct elf_unwind_sink *sink;
 	size_t n;
@@ -85,13 +89,14 @@ static int load_rows(void *context, const struct elf_unwind_sink *sink)
 	const struct elf_unwind_sink passing = {.rows = pass_rows, .context = p};
 
 	p->sink = sink;
-	return cpu_file_load_rows(p->file, &passing);
+	return cpu_file_load_rows(p->file, p->range, &passing);
 }
 
 static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
+			 const struct elf_unwind_range *range,
 			 const struct cpu_file_loading *loading, struct cpu_table *ret)
 {
-	struct rows_passed passed = {.file = file, .pause = loading->pause};
+	struct rows_passed passed = {.file = file, .range = range, .pause = loading->pause};
 	int r;
 
 	do
@@ -106,16 +111,17 @@ static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
 }
 
 int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tables,
-			 struct cpu_file *file, const struct cpu_file_loading *loading,
-			 struct cpu_file_table **ret_table)
+			 struct cpu_file *file, const struct elf_unwind_range *range,
+			 const struct cpu_file_loading *loading, struct cpu_file_table **ret_table)
 {
-	uint64_t print = 0;
+	uint64_t print = 0, from = range ? range->from : 0;
 	bool can_share = file_print(file, &print);
 	struct cpu_file_table *t;
 	int r;
 
 	for (t = shared->first; t && can_share; t = t->next)
-		if (t->print == print && strcmp(t->build_id, file->build_id) == 0) {
+		if (t->print == print && t->from == from &&
+		    strcmp(t->build_id, file->build_id) == 0) {
 			t->users++;
 			*ret_table = t;
 			return 0;
@@ -123,12 +129,13 @@ int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tabl
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	r = table_compile(tables, file, loading, &t->table);
+	r = table_compile(tables, file, range, loading, &t->table);
 	if (r < 0) {
 		free(t);
 		return r;
 	}
 	t->print = print;
+	t->from = from;
 	if (can_share)
 		memcpy(t->build_id, file->build_id, sizeof(t->build_id));
 	t->users = 1;

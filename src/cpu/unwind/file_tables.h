@@ -18,6 +18,7 @@ struct cpu_file_table {
 	struct cpu_table table;
 	char build_id[41]; /* "": for one file only */
 	uint64_t print;
+	uint64_t from; /* of its range; 0: the whole file */
 	uint32_t users;
 	struct cpu_file_table *next;
 };
@@ -35,11 +36,11 @@ struct cpu_file_loading {
 };
 
 /*
- * The table of the rows, of this file or an equal one; takes a reference. -errno as of
- * cpu_file_load_rows() and cpu_tables_add().
+ * The table of the rows, or of those in a range, of this file or an equal one; takes a reference.
+ * -errno as of cpu_file_load_rows() and cpu_tables_add().
  */
 int cpu_file_tables_take(struct cpu_file_tables *shared, struct cpu_tables *tables,
-			 struct cpu_file *file, const struct cpu_file_loading *loading,
-			 struct cpu_file_table **ret_table);
+			 struct cpu_file *file, const struct elf_unwind_range *range,
+			 const struct cpu_file_loading *loading, struct cpu_file_table **ret_table);
 void cpu_file_tables_give(struct cpu_file_tables *shared, struct cpu_tables *tables,
 			  struct cpu_file_table *table); /* NULL is fine */

@@ -1,7 +1,6 @@
 /* src/cpu/unwind/files.c: see files.h. */
 #include "cpu/unwind/files.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/view.h"
+#include "cpu/unwind/file_headers.h"
 #include "cpu/unwind/file_rows.h"
 #include "cpu/unwind/file_tables.h"
 #include "elf/image.h"
@@ -21,17 +21,20 @@
 
 #define FILES_BUCKETS 4096U
 #define FILES_KEEP_NS (60 * NS_PER_SEC)
-#define FILES_SEGMENTS_MAX 16
 
 struct file_key {
 	uint64_t dev;
 	uint64_t inode;
 };
 
-struct file_segment {
-	uint64_t offset;
-	uint64_t size;
-	uint64_t vaddr;
+/* What is loaded at a time: a file, or a part of a large one. */
+struct load {
+	struct file *file;
+	uint32_t id;
+	bool is_wanted;		       /* in the wanted list, or being loaded */
+	bool left_out;		       /* there is no room for its tables */
+	struct elf_unwind_range range; /* of a part */
+	struct cpu_file_table *table;  /* NULL: not loaded, or it has none */
 };
 
 struct file {
@@ -39,14 +42,14 @@ struct file {
 	struct file_key key;
 	struct stat stat;
 	bool is_elf;
-	bool is_wanted; /* in the wanted list, or being loaded */
-	bool left_out;	/* there is no room for its tables */
+	bool is_closed; /* was open: it may be opened again */
 	uint32_t refs;
 	uint64_t unused_since_ns;
-	struct file_segment segments[FILES_SEGMENTS_MAX]; /* executable ones */
-	size_t n_segments;
-	struct cpu_file_table *table; /* NULL: not loaded, or it has none */
-	struct file *next;	      /* in its bucket */
+	struct cpu_file_headers headers;
+	struct load whole;
+	struct load *parts; /* instead, or NULL */
+	uint32_t n_parts;
+	struct file *next; /* in its bucket */
 };
 
 struct cpu_files {
@@ -54,7 +57,9 @@ struct cpu_files {
 	struct cpu_tables *tables;
 	struct interp_layouts *layouts;
 	struct cpu_file_tables shared_tables;
+	/* By id. */
 	struct file *slots[CPU_FILES_MAX];
+	struct load *loads[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
 	uint32_t len;
 	uint32_t limit; /* on open files: others need descriptors, too */
@@ -63,6 +68,8 @@ struct cpu_files {
 	uint64_t lost;
 	uint32_t wanted[CPU_FILES_MAX];
 	uint32_t n_wanted;
+	void (*on_close)(void *context, const struct cpu_file *file);
+	void *context;
 };
 
 int cpu_files_new(struct cpu_sampler_file *shared, struct cpu_tables *tables,
@@ -90,25 +97,52 @@ static struct file **files_bucket(struct cpu_files *f, const struct file_key *ke
 	return &f->buckets[hash_bytes(key, sizeof(*key)) % FILES_BUCKETS];
 }
 
+static struct load *file_loads(struct file *file, uint32_t *ret_n)
+{
+	*ret_n = file->parts ? file->n_parts : 1;
+	return file->parts ? file->parts : &file->whole;
+}
+
+static void load_release(struct cpu_files *f, struct load *load)
+{
+	for (uint32_t i = 0; i < f->n_wanted && load->is_wanted; i++)
+		if (f->wanted[i] == load->id) {
+			f->wanted[i] = f->wanted[--f->n_wanted];
+			break;
+		}
+	cpu_file_tables_give(&f->shared_tables, f->tables, load->table);
+	f->shared[load->id] = (struct cpu_sampler_file){0};
+	f->loads[load->id] = NULL;
+}
+
+static void file_close(struct cpu_files *f, struct file *file)
+{
+	if (file->public.fd < 0)
+		return;
+	if (f->on_close)
+		f->on_close(f->context, &file->public);
+	close(file->public.fd);
+	file->public.fd = -1;
+	file->is_closed = true;
+}
+
 static void file_free(struct cpu_files *f, struct file *file)
 {
 	struct file **at = files_bucket(f, &file->key);
+	uint32_t n;
+	struct load *loads = file_loads(file, &n);
 
 	while (*at && *at != file)
 		at = &(*at)->next;
 	if (*at)
 		*at = file->next;
-	for (uint32_t i = 0; i < f->n_wanted && file->is_wanted; i++)
-		if (f->wanted[i] == file->public.id) {
-			f->wanted[i] = f->wanted[--f->n_wanted];
-			break;
-		}
-	cpu_file_tables_give(&f->shared_tables, f->tables, file->table);
+	for (uint32_t i = 0; i < n; i++)
+		load_release(f, &loads[i]);
 	f->shared[file->public.id] = (struct cpu_sampler_file){0};
 	f->slots[file->public.id] = NULL;
 	f->len--;
-	if (file->public.fd >= 0)
-		close(file->public.fd);
+	file_close(f, file);
+	free(file->parts);
 	free((char *)file->public.path);
 	free(file);
 }
@@ -123,18 +157,39 @@ void cpu_files_free(struct cpu_files *f)
 	free(f);
 }
 
-static bool file_is_same(const struct file *file, const struct file_key *key)
+static bool file_has_stat(const struct file *file, int fd)
 {
 	struct stat st;
 
+	return io_stat(fd, &st) == 0 && st.st_dev == file->stat.st_dev &&
+	       st.st_ino == file->stat.st_ino && st.st_size == file->stat.st_size &&
+	       st.st_ctim.tv_sec == file->stat.st_ctim.tv_sec &&
+	       st.st_ctim.tv_nsec == file->stat.st_ctim.tv_nsec;
+}
+
+/* Opens a closed file again, if it is still the same. */
+static bool file_reopen(struct file *file, pid_t pid, const struct proc_map *map)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!file->is_closed || proc_file_open_mapped(pid, map, &fd, NULL) < 0 ||
+	    !file_has_stat(file, fd))
+		return false;
+	file->public.fd = TAKE_FD(fd);
+	file->is_closed = false;
+	return true;
+}
+
+static bool file_is_same(struct file *file, const struct file_key *key, pid_t pid,
+			 const struct proc_map *map)
+{
 	if (memcmp(&file->key, key, sizeof(*key)) != 0)
 		return false;
 	if (file->public.is_vdso)
 		return true;
 	/* Our descriptor keeps the inode from being reused, but the file can be overwritten. */
-	return file->public.fd >= 0 && io_stat(file->public.fd, &st) == 0 &&
-	       st.st_size == file->stat.st_size && st.st_ctim.tv_sec == file->stat.st_ctim.tv_sec &&
-	       st.st_ctim.tv_nsec == file->stat.st_ctim.tv_nsec;
+	return file->public.fd >= 0 ? file_has_stat(file, file->public.fd)
+				    : file_reopen(file, pid, map);
 }
 
 static void file_read_headers(struct cpu_files *f, struct file *file)
@@ -151,32 +206,60 @@ static void file_read_headers(struct cpu_files *f, struct file *file)
 	file->is_elf = true;
 	(void)elf_image_build_id(image, file->public.build_id, sizeof(file->public.build_id));
 	interp_detect(f->layouts, image, file->public.path, &file->public.interp);
-	for (size_t i = 0; i < image->n_segments && file->n_segments < FILES_SEGMENTS_MAX; i++) {
-		const struct elf_segment *s = &image->segments[i];
-
-		if (s->type == PT_LOAD && (s->flags & PF_X))
-			file->segments[file->n_segments++] = (struct file_segment){
-				.offset = s->offset,
-				.size = s->filesz,
-				.vaddr = s->vaddr,
-			};
-	}
+	cpu_runtime_detect(image, file->public.path, &file->public.runtime);
+	cpu_file_headers_read(image, &file->headers);
 }
 
-static int files_free_slot(struct cpu_files *f, uint32_t *ret)
+/* The first of n free ids in a row. */
+static int files_free_ids(struct cpu_files *f, uint32_t n, uint32_t *ret)
 {
-	if (f->len >= f->limit)
-		return -ENOSPC;
-	for (uint32_t i = 0; i < CPU_FILES_MAX; i++) {
-		uint32_t slot = (f->hint + i) % CPU_FILES_MAX;
+	uint32_t run = 0;
 
-		if (f->slots[slot])
+	for (uint32_t i = 0; i < CPU_FILES_MAX; i++) {
+		uint32_t id = (f->hint + i) % CPU_FILES_MAX;
+
+		run = id == 0 ? 0 : run;
+		run = f->slots[id] || f->loads[id] ? 0 : run + 1;
+		if (run < n)
 			continue;
-		f->hint = slot + 1;
-		*ret = slot;
+		f->hint = id + 1;
+		*ret = id + 1 - n;
 		return 0;
 	}
 	return -ENOSPC;
+}
+
+/* If there are not enough ids, a large file has no tables. */
+static void file_divide(struct cpu_files *f, struct file *file)
+{
+	bool keeps_fp = file->public.runtime.kind == CPU_RUNTIME_V8;
+	uint64_t first_page = 0;
+	uint32_t n = cpu_file_headers_parts(&file->headers, &first_page), first = 0;
+
+	if (!n || files_free_ids(f, n, &first) < 0)
+		return;
+	file->parts = calloc(n, sizeof(*file->parts));
+	if (!file->parts)
+		return;
+	file->n_parts = n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t page = first_page + (uint64_t)i * CPU_SAMPLER_PART_PAGES;
+
+		file->parts[i] = (struct load){
+			.file = file,
+			.id = first + i,
+			.range = {.from = page << CPU_SAMPLER_PAGE_BITS,
+				  .to = (page + CPU_SAMPLER_PART_PAGES) << CPU_SAMPLER_PAGE_BITS}};
+		f->loads[first + i] = &file->parts[i];
+		f->shared[first + i] = (struct cpu_sampler_file){.state = CPU_SAMPLER_FILE_NEW,
+								 .keeps_fp = keeps_fp};
+	}
+	f->loads[file->public.id] = NULL;
+	f->shared[file->public.id] =
+		(struct cpu_sampler_file){.state = CPU_SAMPLER_FILE_PARTS,
+					  .index = first,
+					  .n_pages = n << CPU_SAMPLER_PART_BITS,
+					  .first_page = first_page};
 }
 
 static int file_name(struct file *file, const char *path)
@@ -196,7 +279,7 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 {
 	struct file *file;
 	uint32_t id;
-	int r = files_free_slot(f, &id);
+	int r = f->len < f->limit ? files_free_ids(f, 1, &id) : -ENOSPC;
 
 	if (r < 0)
 		return r;
@@ -217,27 +300,18 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 	if (file->public.is_vdso || file->public.fd >= 0)
 		file_read_headers(f, file);
 	file->public.generation = ++f->generation;
-	f->shared[id] = (struct cpu_sampler_file){.state = file->is_elf ? CPU_SAMPLER_FILE_NEW
-									: CPU_SAMPLER_FILE_CHAIN};
+	f->shared[id] = (struct cpu_sampler_file){
+		.state = file->is_elf ? CPU_SAMPLER_FILE_NEW : CPU_SAMPLER_FILE_CHAIN,
+		.keeps_fp = file->public.runtime.kind == CPU_RUNTIME_V8};
 	f->slots[id] = file;
 	f->len++;
+	file->whole = (struct load){.file = file, .id = id};
+	f->loads[id] = &file->whole;
+	file_divide(f, file);
 	file->next = *files_bucket(f, key);
 	*files_bucket(f, key) = file;
 	*ret = file;
 	return 0;
-}
-
-static uint64_t file_bias(const struct file *file, const struct proc_map *map)
-{
-	/* Round down: mappings start at pages. The vdso is mapped whole, with offset 0. */
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct file_segment *s = &file->segments[i];
-		uint64_t first = s->offset & ~(uint64_t)(CPU_SAMPLER_PAGE_SIZE - 1);
-
-		if (map->offset >= first && map->offset < s->offset + s->size)
-			return map->start - (s->vaddr - s->offset + map->offset);
-	}
-	return map->start - map->offset;
 }
 
 int cpu_files_open(struct cpu_files *f, pid_t pid, const struct proc_map *map, uint32_t *ret_id,
@@ -254,7 +328,7 @@ int cpu_files_open(struct cpu_files *f, pid_t pid, const struct proc_map *map, u
 		return 0;
 	}
 	for (file = *files_bucket(f, &key); file; file = file->next)
-		if (file_is_same(file, &key))
+		if (file_is_same(file, &key, pid, map))
 			break;
 	if (!file) {
 		r = files_create(f, pid, map, &key, &file);
@@ -271,7 +345,7 @@ int cpu_files_open(struct cpu_files *f, pid_t pid, const struct proc_map *map, u
 	}
 	file->refs++;
 	*ret_id = file->public.id;
-	*ret_bias = file_bias(file, map);
+	*ret_bias = cpu_file_headers_bias(&file->headers, map);
 	return 0;
 }
 
@@ -282,8 +356,8 @@ void cpu_files_unref(struct cpu_files *f, uint32_t id)
 	if (!file || --file->refs)
 		return;
 	file->unused_since_ns = clock_mono_ns();
-	/* Without a descriptor it can never be matched again. */
-	if (file->public.fd < 0 && !file->public.is_vdso)
+	/* If it could never be opened, it can never be matched again. */
+	if (file->public.fd < 0 && !file->is_closed && !file->public.is_vdso)
 		file_free(f, file);
 }
 
@@ -291,39 +365,39 @@ void cpu_files_unref(struct cpu_files *f, uint32_t id)
 static bool files_make_room(void *context)
 {
 	struct cpu_files *f = context;
-	struct file *oldest = NULL;
+	struct load *oldest = NULL;
 
 	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
-		struct file *file = f->slots[i];
+		struct load *load = f->loads[i];
 
-		if (file && !file->refs && file->table &&
-		    (!oldest || file->unused_since_ns < oldest->unused_since_ns))
-			oldest = file;
+		if (load && !load->file->refs && load->table &&
+		    (!oldest || load->file->unused_since_ns < oldest->file->unused_since_ns))
+			oldest = load;
 	}
 	if (!oldest)
 		return false;
-	f->shared[oldest->public.id].state = CPU_SAMPLER_FILE_NEW;
+	f->shared[oldest->id].state = CPU_SAMPLER_FILE_NEW;
 	cpu_file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(oldest->table));
 	return true;
 }
 
-static void files_load(struct cpu_files *f, struct file *file, const struct cpu_pause *pause)
+static void files_load(struct cpu_files *f, struct load *load, const struct cpu_pause *pause)
 {
 	const struct cpu_file_loading loading = {
 		.make_room = files_make_room, .context = f, .pause = pause};
-	struct cpu_sampler_file *shared = &f->shared[file->public.id];
+	struct cpu_sampler_file *shared = &f->shared[load->id];
 	int r;
 
-	r = cpu_file_tables_take(&f->shared_tables, f->tables, &file->public, &loading,
-				 &file->table);
+	r = cpu_file_tables_take(&f->shared_tables, f->tables, &load->file->public,
+				 load->file->parts ? &load->range : NULL, &loading, &load->table);
 	if (r == -ENOSPC) {
-		file->left_out = true;
+		load->left_out = true;
 		f->lost++;
 	}
 	if (r >= 0) {
-		shared->index = file->table->table.index;
-		shared->n_pages = file->table->table.n_pages;
-		shared->first_page = file->table->table.first_page;
+		shared->index = load->table->table.index;
+		shared->n_pages = load->table->table.n_pages;
+		shared->first_page = load->table->table.first_page;
 	}
 	__atomic_store_n(&shared->state, r >= 0 ? CPU_SAMPLER_FILE_TABLE : CPU_SAMPLER_FILE_CHAIN,
 			 __ATOMIC_RELEASE);
@@ -331,32 +405,57 @@ static void files_load(struct cpu_files *f, struct file *file, const struct cpu_
 
 void cpu_files_want(struct cpu_files *f, uint32_t id)
 {
-	struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
+	struct load *load = id < CPU_FILES_MAX ? f->loads[id] : NULL;
 
-	if (!file || file->is_wanted || file->table ||
+	if (!load || load->is_wanted || load->table ||
 	    f->shared[id].state == CPU_SAMPLER_FILE_CHAIN)
 		return;
-	file->is_wanted = true;
+	/* The process that wanted it has ended, and so will its other files. */
+	if (load->file->is_closed) {
+		f->shared[id].state = CPU_SAMPLER_FILE_NEW;
+		return;
+	}
+	load->is_wanted = true;
 	f->wanted[f->n_wanted++] = id;
+}
+
+void cpu_files_want_at(struct cpu_files *f, uint32_t id, uint64_t vaddr)
+{
+	const struct file *file = id < CPU_FILES_MAX ? f->slots[id] : NULL;
+	uint64_t page;
+
+	if (!file || !file->parts) {
+		cpu_files_want(f, id);
+		return;
+	}
+	page = (vaddr >> CPU_SAMPLER_PAGE_BITS) - f->shared[id].first_page;
+	if (page < f->shared[id].n_pages)
+		cpu_files_want(f, f->shared[id].index + (uint32_t)(page >> CPU_SAMPLER_PART_BITS));
+}
+
+static uint64_t load_size(const struct load *load)
+{
+	return load->file->parts ? load->range.to - load->range.from
+				 : (uint64_t)load->file->stat.st_size;
 }
 
 bool cpu_files_load_next(struct cpu_files *f, const struct cpu_pause *pause)
 {
-	struct file *file;
+	struct load *load;
 	uint32_t best = 0;
 
 	if (!f->n_wanted)
 		return false;
 	for (uint32_t i = 1; i < f->n_wanted; i++)
-		if (f->slots[f->wanted[i]]->stat.st_size < f->slots[f->wanted[best]]->stat.st_size)
+		if (load_size(f->loads[f->wanted[i]]) < load_size(f->loads[f->wanted[best]]))
 			best = i;
-	file = f->slots[f->wanted[best]];
+	load = f->loads[f->wanted[best]];
 	f->wanted[best] = f->wanted[--f->n_wanted];
 	/* Its last user may go meanwhile; a new request for it joins this load. */
-	file->refs++;
-	files_load(f, file, pause);
-	file->is_wanted = false;
-	cpu_files_unref(f, file->public.id);
+	load->file->refs++;
+	files_load(f, load, pause);
+	load->is_wanted = false;
+	cpu_files_unref(f, load->file->public.id);
 	return true;
 }
 
@@ -377,6 +476,24 @@ uint32_t cpu_files_generation(const struct cpu_files *f)
 	return f->generation;
 }
 
+void cpu_files_on_close(struct cpu_files *f,
+			void (*on_close)(void *context, const struct cpu_file *file), void *context)
+{
+	f->on_close = on_close;
+	f->context = context;
+}
+
+static bool file_has_table(struct file *file)
+{
+	uint32_t n;
+	const struct load *loads = file_loads(file, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (loads[i].table)
+			return true;
+	return false;
+}
+
 void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 {
 	bool room = false;
@@ -386,21 +503,22 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 
 		if (!file || file->refs)
 			continue;
+		file_close(f, file);
 		/* When there are many files, keep none for later. */
 		if (f->len < f->limit - f->limit / 4 &&
 		    now_ns - file->unused_since_ns < FILES_KEEP_NS)
 			continue;
-		room |= file->table != NULL;
+		room |= file_has_table(file);
 		file_free(f, file);
 	}
 	if (!room)
 		return;
 	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
-		struct file *file = f->slots[i];
+		struct load *load = f->loads[i];
 
-		if (!file || !file->left_out)
+		if (!load || !load->left_out)
 			continue;
-		file->left_out = false;
+		load->left_out = false;
 		f->shared[i].state = CPU_SAMPLER_FILE_NEW;
 	}
 	cpu_tables_trim(f->tables);

@@ -3,8 +3,11 @@
  *
  * Device, inode, size and change time identify a file, and all processes that map it share it. Its
  * descriptor stays open, so that a deleted or replaced file can still be symbolized. Ids are those
- * in BPF's frames. Files not referenced by any process or pending stack are kept for a minute, for
- * the next process of the same program, and then closed.
+ * in BPF's frames. A file not referenced by any process or pending stack is closed, so that its
+ * file system can be unmounted; its tables are kept for a minute, for the next process of the same
+ * program.
+ *
+ * The tables of a large file are loaded in parts, when they are sampled. Each part has an id, too.
  */
 #pragma once
 
@@ -16,6 +19,7 @@
 #include "base/err.h"
 #include "cpu/bpf/shared.h"
 #include "cpu/interp/interp.h"
+#include "cpu/unwind/frame_pointers.h"
 #include "cpu/unwind/tables.h"
 #include "proc/maps.h"
 
@@ -25,12 +29,13 @@
 struct cpu_file {
 	uint32_t id;
 	uint32_t generation; /* changes when an id is reused */
-	int fd;		     /* -1 for the vdso */
+	int fd;		     /* -1 for the vdso, and while nothing refers to it */
 	bool is_vdso;
 	bool is_go;	      /* names come from the Go tables */
 	const char *path;     /* as seen by the target; control characters replaced */
 	char build_id[41];    /* "" if there is none */
 	struct interp interp; /* if it is one, at link-time addresses */
+	struct cpu_runtime runtime;
 };
 
 struct cpu_files; /* opaque */
@@ -57,11 +62,14 @@ struct cpu_pause {
 };
 
 /*
- * Compiles tables one file at a time, smallest first: it may take a while, and requests that come
- * meanwhile are mostly cheaper. Files without tables use frame pointers. During a pause (NULL is
- * fine) files may be opened, wanted and released, but not loaded. False: nothing is wanted.
+ * Compiles tables one file or part at a time, smallest first: it may take a while, and requests
+ * that come meanwhile are mostly cheaper. Files without tables use frame pointers. During a pause
+ * (NULL is fine) files may be opened, wanted and released, but not loaded. False: nothing is
+ * wanted.
  */
 void cpu_files_want(struct cpu_files *files, uint32_t id);
+/* Of a file in parts, only the one with this link-time address. */
+void cpu_files_want_at(struct cpu_files *files, uint32_t id, uint64_t vaddr);
 bool cpu_files_load_next(struct cpu_files *files, const struct cpu_pause *pause);
 bool cpu_files_is_wanted(const struct cpu_files *files); /* any file */
 
@@ -71,7 +79,11 @@ const struct cpu_file *cpu_files_get(const struct cpu_files *files, uint32_t id,
 /* The generation of the newest file. */
 uint32_t cpu_files_generation(const struct cpu_files *files);
 
-/* Closes files not used for a while. No stack may refer to them. */
+/* Calls back before a file is closed, for others that keep it open. */
+void cpu_files_on_close(struct cpu_files *files,
+			void (*on_close)(void *context, const struct cpu_file *file),
+			void *context);
+/* Closes unused files, and forgets those not used for a while. No stack may refer to them. */
 void cpu_files_sweep(struct cpu_files *files, uint64_t now_ns);
 
 uint64_t cpu_files_lost(const struct cpu_files *files); /* omitted, or no room for tables */

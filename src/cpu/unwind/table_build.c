@@ -31,13 +31,33 @@ static int build_append(struct cpu_table_build *b, uint32_t word)
 	return 0;
 }
 
+/* Whether it fits into its row, and how. */
+static bool rule_is_short(const struct elf_unwind_rule *rule, uint16_t *ret)
+{
+	uint32_t words = (uint32_t)rule->cfa_off / 8, fp = 0;
+
+	if (rule->cfa != ELF_UNWIND_SP || rule->reg || rule->cfa_off < 0 || rule->cfa_off % 8 ||
+	    words > 0xfff)
+		return false;
+	if (rule->fp == ELF_UNWIND_FP_SAVED && rule->fp_off % 8 == 0)
+		fp = (uint32_t)(-rule->fp_off / 8 - 1);
+	if (rule->fp == ELF_UNWIND_FP_SAVED ? fp < 1 || fp > 7
+					    : rule->fp != ELF_UNWIND_FP_SAME || rule->fp_off)
+		return false;
+	*ret = (uint16_t)(CPU_SAMPLER_RULE_SHORT | fp << 12 | words);
+	return true;
+}
+
 /* The number of a rule. The table holds one reference, however often the rule occurs. */
 static int build_rule(struct cpu_table_build *b, const struct elf_unwind_rule *rule, uint16_t *ret)
 {
 	struct cpu_rules *rules = b->all;
 	uint16_t number;
-	int r = cpu_rules_take(rules, rule, &number);
+	int r;
 
+	if (rule_is_short(rule, ret))
+		return 0;
+	r = cpu_rules_take(rules, rule, &number);
 	if (r < 0)
 		return r;
 	*ret = number;

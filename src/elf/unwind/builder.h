@@ -30,5 +30,6 @@ int elf_unwind_builder_drain(struct elf_unwind_builder *b);
 void elf_unwind_builder_finish(struct elf_unwind_builder *b, struct elf_unwind_table *ret_table);
 void elf_unwind_builder_release(struct elf_unwind_builder *b);
 
-/* unwind.c: fills the builder from a file; errors as in elf_unwind_stream(). */
-int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err);
+/* unwind.c: fills the builder from a file; arguments and errors as of elf_unwind_stream(). */
+int elf_unwind_build(const struct elf_image *image, const struct elf_unwind_range *range,
+		     struct elf_unwind_builder *b, struct err *err);

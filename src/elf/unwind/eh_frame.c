@@ -383,6 +383,19 @@ int elf_eh_frame_fde(struct elf_eh_frame *f, const struct elf_eh_place *place,
 	return 0;
 }
 
+static int place_add(struct elf_eh_frame *f, uint64_t start, uint64_t off)
+{
+	if (f->n_fdes == f->fdes_cap) {
+		int r = elf_unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
+
+		if (r < 0)
+			return r;
+	}
+	f->fdes[f->n_fdes++] = (struct elf_eh_place){.start = (uint32_t)(start - f->section.lo),
+						     .entry = (uint32_t)off};
+	return 0;
+}
+
 static int fde_add(struct elf_eh_frame *f, uint64_t off, const struct eh_entry *e)
 {
 	struct elf_eh_fde fde;
@@ -394,14 +407,9 @@ static int fde_add(struct elf_eh_frame *f, uint64_t off, const struct eh_entry *
 		f->n_damaged += r < 0;
 		return 0;
 	}
-	if (f->n_fdes == f->fdes_cap) {
-		r = elf_unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
-		if (r < 0)
-			return r;
-	}
-	f->fdes[f->n_fdes++] = (struct elf_eh_place){.start = (uint32_t)(fde.start - f->section.lo),
-						     .entry = (uint32_t)off};
-	return 0;
+	if (fde.start >= f->section.to || fde.start + fde.size <= f->section.from)
+		return 0;
+	return place_add(f, fde.start, off);
 }
 
 static int by_start(const void *a, const void *b)
@@ -449,6 +457,27 @@ int elf_eh_frame_load(struct elf_eh_frame *f, const struct elf_unwind_sink *sink
 	}
 	fdes_sort(f);
 	return 0;
+}
+
+/* Anything may be in the table: what does not fit the entry is found out when that is read. */
+static int take_entry(void *context, uint64_t start, uint64_t entry)
+{
+	struct elf_eh_frame *f = context;
+	const struct elf_eh_section *s = &f->section;
+
+	if (start < s->lo || start >= s->hi || start - s->lo > UINT32_MAX || entry < s->vaddr ||
+	    entry - s->vaddr >= s->size || entry - s->vaddr > UINT32_MAX)
+		return 0;
+	return place_add(f, start, entry - s->vaddr);
+}
+
+int elf_eh_frame_load_indexed(struct elf_eh_frame *f)
+{
+	int r = elf_eh_entries(f->section.image, f->section.from, f->section.to, take_entry, f);
+
+	if (r == 0)
+		fdes_sort(f);
+	return r;
 }
 
 void elf_eh_frame_release(struct elf_eh_frame *f)

@@ -54,10 +54,11 @@ struct elf_eh_section {
 	const struct elf_image *image; /* borrowed */
 	uint64_t off;		       /* in the file */
 	uint64_t size;
-	uint64_t vaddr;	 /* of the first byte */
-	bool is_debug;	 /* .debug_frame: other ids, plain addresses */
-	bool ends_at_0;	 /* a length of 0 ends it; otherwise another object's entries follow */
-	uint64_t lo, hi; /* the text; functions outside it are ignored */
+	uint64_t vaddr;	   /* of the first byte */
+	bool is_debug;	   /* .debug_frame: other ids, plain addresses */
+	bool ends_at_0;	   /* a length of 0 ends it; otherwise another object's entries follow */
+	uint64_t lo, hi;   /* the text; functions outside it are ignored */
+	uint64_t from, to; /* functions that do not reach into this are not wanted */
 
 	uint8_t *window;
 	size_t window_cap;
@@ -129,13 +130,23 @@ struct elf_eh_frame {
 };
 
 /*
- * Finds all functions. frame->section must be set. sink: called from time to time, without rows;
- * NULL is fine. -E2BIG, -ENOMEM, or the sink's error.
+ * The functions that begin between the addresses, and one before, from the search table. take gets
+ * the addresses of a function and of its entry; a negative result ends it. -ENOENT: there is no
+ * such table.
+ */
+int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
+		   int (*take)(void *context, uint64_t start, uint64_t entry), void *context);
+
+/*
+ * Finds all wanted functions. frame->section must be set. sink: called from time to time, without
+ * rows; NULL is fine. -E2BIG, -ENOMEM, or the sink's error.
  */
 int elf_eh_frame_load(struct elf_eh_frame *frame, const struct elf_unwind_sink *sink);
 /* One of them, valid until the next call. -EBADMSG: the file has changed; -ENOMEM. */
 int elf_eh_frame_fde(struct elf_eh_frame *frame, const struct elf_eh_place *place,
 		     struct elf_eh_fde *ret_fde);
+/* The same by the search table, without reading the rest. -ENOENT: there is none. */
+int elf_eh_frame_load_indexed(struct elf_eh_frame *frame);
 void elf_eh_frame_release(struct elf_eh_frame *frame);
 
 /* Runs the program of a CIE; false if invalid or unsupported. */

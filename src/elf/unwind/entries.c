@@ -1,6 +1,5 @@
 /*
- * src/elf/unwind/entries.c: finds the start of functions without a name, in the table that a
- * program's own unwinder searches.
+ * src/elf/unwind/entries.c: finds functions in the table that a program's own unwinder searches.
  *
  *   .eh_frame_hdr:  version u8 | encodings of the three below u8[3] | address of .eh_frame s32 |
  *                   n u32 | n times (start s32, entry s32), ascending, both relative to the header
@@ -11,9 +10,12 @@
 #include <errno.h>
 
 #include "elf/symbols.h"
+#include "elf/unwind/eh_frame.h"
 
 #define EH_HEADER_BYTES 12
 #define EH_ROW_BYTES 8
+/* Rows read at once. */
+#define EH_ROWS 512
 #define EH_PCREL_SDATA4 0x1b
 #define EH_UDATA4 0x03
 #define EH_DATAREL_SDATA4 0x3b
@@ -42,11 +44,13 @@ static uint64_t entry_count(const struct elf_image *image, const struct elf_segm
 	return MIN(n, (table->filesz - sizeof(header)) / EH_ROW_BYTES);
 }
 
-int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start)
+/* The number of rows at or before the address, and the start of the last of these; or -errno. */
+static int entry_search(const struct elf_image *image, const struct elf_segment *table, uint64_t n,
+			uint64_t vaddr, uint64_t *ret_n, uint64_t *ret_start)
 {
-	const struct elf_segment *table = entry_table(image);
-	uint64_t low = 0, high = table ? entry_count(image, table) : 0, found = 0;
+	uint64_t low = 0, high = n;
 
+	*ret_start = 0;
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2, start;
 		int32_t relative;
@@ -56,12 +60,53 @@ int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret
 			return -ENOENT;
 		start = table->vaddr + (uint64_t)(int64_t)relative;
 		if (start <= vaddr) {
-			found = start;
+			*ret_start = start;
 			low = mid + 1;
 		} else {
 			high = mid;
 		}
 	}
+	*ret_n = low;
+	return 0;
+}
+
+int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
+		   int (*take)(void *context, uint64_t start, uint64_t entry), void *context)
+{
+	const struct elf_segment *table = entry_table(image);
+	uint64_t n = table ? entry_count(image, table) : 0, at, start;
+	int32_t rows[EH_ROWS][2];
+
+	if (!n || entry_search(image, table, n, from, &at, &start) < 0)
+		return -ENOENT;
+	/* The function before it may extend into it. */
+	for (at -= at > 0; at < n;) {
+		size_t batch = (size_t)MIN(n - at, (uint64_t)EH_ROWS);
+
+		if (elf_image_read(image, table->offset + EH_HEADER_BYTES + at * EH_ROW_BYTES, rows,
+				   batch * EH_ROW_BYTES) < 0)
+			return -ENOENT;
+		for (size_t i = 0; i < batch; i++, at++) {
+			int r;
+
+			start = table->vaddr + (uint64_t)(int64_t)rows[i][0];
+			if (start >= to)
+				return 0;
+			r = take(context, start, table->vaddr + (uint64_t)(int64_t)rows[i][1]);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start)
+{
+	const struct elf_segment *table = entry_table(image);
+	uint64_t found = 0, n;
+
+	if (table && entry_search(image, table, entry_count(image, table), vaddr, &n, &found) < 0)
+		return -ENOENT;
 	/* Linkers leave rows with address 0 for code they dropped. */
 	if (found == 0)
 		return -ENOENT;

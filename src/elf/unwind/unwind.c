@@ -12,6 +12,8 @@
 
 /* Per file; the largest browsers have a quarter of it. */
 #define UNWIND_MAX_BYTES ((uint64_t)64 << 20)
+/* If a part of it can be found without reading the rest. */
+#define UNWIND_MAX_INDEXED_BYTES ((uint64_t)1 << 30)
 #define EH_FRAME_HDR_BYTES 32
 
 void elf_unwind_table_release(struct elf_unwind_table *table)
@@ -70,8 +72,8 @@ static bool place_by_segment(const struct elf_image *image, struct elf_eh_sectio
 			.vaddr = addr,
 			.ends_at_0 = true,
 		};
-		if (ret->size > UNWIND_MAX_BYTES)
-			ret->size = UNWIND_MAX_BYTES;
+		if (ret->size > UNWIND_MAX_INDEXED_BYTES)
+			ret->size = UNWIND_MAX_INDEXED_BYTES;
 		return true;
 	}
 	return false;
@@ -130,35 +132,54 @@ static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 	return 0;
 }
 
+/* The search table spares reading the rest, if only a part is wanted. */
+static int find_functions(struct elf_eh_frame *f, const struct elf_unwind_range *range,
+			  const struct elf_unwind_sink *sink)
+{
+	struct elf_eh_section *s = &f->section;
+	int r = range && !s->is_debug ? elf_eh_frame_load_indexed(f) : -ENOENT;
+
+	if (r != -ENOENT)
+		return r;
+	f->n_fdes = 0;
+	if (s->ends_at_0)
+		s->size = MIN(s->size, UNWIND_MAX_BYTES);
+	return s->size > UNWIND_MAX_BYTES ? -E2BIG : elf_eh_frame_load(f, sink);
+}
+
 /* Adds nothing if the section has no functions. */
-static int compile_section(const struct elf_eh_section *section, struct elf_unwind_builder *b,
+static int compile_section(const struct elf_eh_section *section,
+			   const struct elf_unwind_range *range, struct elf_unwind_builder *b,
 			   struct err *err)
 {
 	_cleanup_(elf_eh_frame_release) struct elf_eh_frame f = {.section = *section};
+	uint64_t max = range && !section->is_debug ? UNWIND_MAX_INDEXED_BYTES : UNWIND_MAX_BYTES;
 	uint8_t last;
 	int r;
 
-	if (section->size > UNWIND_MAX_BYTES)
+	if (section->size > max && !section->ends_at_0)
 		return err_set(err, -E2BIG, "%llu bytes of unwind information; the limit is %llu",
-			       (unsigned long long)section->size,
-			       (unsigned long long)UNWIND_MAX_BYTES);
+			       (unsigned long long)section->size, (unsigned long long)max);
 	r = elf_image_read(section->image, section->off + section->size - 1, &last, 1);
 	if (r < 0)
 		return err_set(err, r, "damaged ELF file: its unwind information is truncated");
 	text_range(section->image, &f.section.lo, &f.section.hi);
-	r = elf_eh_frame_load(&f, b->sink);
+	f.section.from = range ? range->from : 0;
+	f.section.to = range ? range->to : UINT64_MAX;
+	r = find_functions(&f, range, b->sink);
 	if (r == 0) {
 		b->table.n_damaged += f.n_damaged;
 		r = compile_rows(&f, b);
 	}
 	if (r == -E2BIG)
-		return err_set(err, r, "unwind information exceeds sonde's memory limit");
+		return err_set(err, r, "unwind information exceeds sonde's limits");
 	if (r == -ENOMEM)
 		return err_oom(err);
 	return r < 0 ? err_set(err, r, "cannot store the unwind information") : 0;
 }
 
-int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b, struct err *err)
+int elf_unwind_build(const struct elf_image *image, const struct elf_unwind_range *range,
+		     struct elf_unwind_builder *b, struct err *err)
 {
 	struct elf_eh_section section;
 	bool found = false;
@@ -170,23 +191,23 @@ int elf_unwind_build(const struct elf_image *image, struct elf_unwind_builder *b
 			       image->machine);
 	if (place_by_section(image, ".eh_frame", &section) || place_by_segment(image, &section)) {
 		found = true;
-		r = compile_section(&section, b, err);
+		r = compile_section(&section, range, b, err);
 	}
 	if (r == 0 && b->table.n_starts == 0 && place_by_section(image, ".debug_frame", &section)) {
 		section.is_debug = true;
 		found = true;
-		r = compile_section(&section, b, err);
+		r = compile_section(&section, range, b, err);
 	}
 	if (r < 0)
 		return r;
 	return found ? 0 : err_set(err, -ENOENT, "the file has no unwind information");
 }
 
-int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sink *sink,
-		      struct err *err)
+int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_range *range,
+		      const struct elf_unwind_sink *sink, struct err *err)
 {
 	_cleanup_(elf_unwind_builder_release) struct elf_unwind_builder b = {.sink = sink};
-	int r = elf_unwind_build(image, &b, err);
+	int r = elf_unwind_build(image, range, &b, err);
 
 	if (r < 0)
 		return r;

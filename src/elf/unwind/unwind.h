@@ -36,10 +36,16 @@ struct elf_unwind_sink {
 	void *context;
 };
 
+/* Link-time addresses, from included, to excluded. */
+struct elf_unwind_range {
+	uint64_t from, to;
+};
+
 /*
- * Streams all rows, with only a few in memory at a time. -ENOENT: the file has no unwind
- * information; -E2BIG: too much of it; or the sink's error.
+ * Streams all rows, with only a few in memory at a time. range: only those of functions that reach
+ * into it, of which a large file need not be read as a whole; NULL: all. -ENOENT: the file has no
+ * unwind information; -E2BIG: too much of it; or the sink's error.
  */
-int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_sink *sink,
-		      struct err *err);
+int elf_unwind_stream(const struct elf_image *image, const struct elf_unwind_range *range,
+		      const struct elf_unwind_sink *sink, struct err *err);
 void elf_unwind_table_release(struct elf_unwind_table *table);

@@ -76,7 +76,7 @@ struct view golang_cgo_name(struct golang_cgo *cgo, uint64_t pc)
 	if (map && (map->flags & PROC_MAP_EXEC) && map->path[0] == '/')
 		file = native_file(cgo, map);
 	if (file && file->functions)
-		name = elf_functions_lookup(file->functions, pc - file->bias, &start);
+		name = elf_functions_lookup(file->functions, pc - file->bias, 0, &start);
 	return view_str(name ? name : "");
 }
 

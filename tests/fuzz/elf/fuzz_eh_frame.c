@@ -1,6 +1,7 @@
 /*
  * tests/fuzz/elf/fuzz_eh_frame.c: any bytes as the unwind information of a program. The first byte
- * says how it is found: by a section or by a segment, as .eh_frame or as .debug_frame.
+ * says how it is found: by a section or by a segment, as .eh_frame or as .debug_frame; and whether
+ * the first bytes of the rest are a search table as well, by which a part of it is read.
  */
 #include <assert.h>
 #include <elf.h>
@@ -14,12 +15,15 @@
 #define FILE_SECTIONS 0x200
 #define FILE_HDR 0x300
 #define FILE_ENTRIES 0x400
+#define HDR_BYTES 12
+#define HDR_MAX_ROWS 28
 #define TEXT ((uint64_t)0x10000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void make_file(uint8_t *file, size_t size, uint8_t how)
+static void make_file(uint8_t *file, const uint8_t *data, size_t size, uint8_t how)
 {
+	uint32_t n_rows = how & 4 ? (uint32_t)MIN(size / 8, (size_t)HDR_MAX_ROWS) : 0;
 	Elf64_Ehdr h = {
 		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB},
 		.e_machine = EM_X86_64,
@@ -37,10 +41,10 @@ static void make_file(uint8_t *file, size_t size, uint8_t how)
 			    .p_vaddr = TEXT,
 			    .p_filesz = FILE_ENTRIES + size,
 			    .p_memsz = (uint64_t)1 << 33},
-			   {.p_type = how & 1 ? PT_NULL : PT_GNU_EH_FRAME,
+			   {.p_type = how & 1 && !n_rows ? PT_NULL : PT_GNU_EH_FRAME,
 			    .p_offset = FILE_HDR,
 			    .p_vaddr = TEXT + FILE_HDR,
-			    .p_filesz = 8}};
+			    .p_filesz = HDR_BYTES + 8 * n_rows}};
 	Elf64_Shdr sh[] = {{0},
 			   {.sh_name = how & 2 ? 11 : 1,
 			    .sh_type = SHT_PROGBITS,
@@ -48,7 +52,7 @@ static void make_file(uint8_t *file, size_t size, uint8_t how)
 			    .sh_offset = FILE_ENTRIES,
 			    .sh_size = size},
 			   {.sh_type = SHT_STRTAB, .sh_offset = FILE_NAMES, .sh_size = 32}};
-	uint32_t hdr[] = {0x3b031b01, FILE_ENTRIES - FILE_HDR - 4};
+	uint32_t hdr[] = {0x3b031b01, FILE_ENTRIES - FILE_HDR - 4, n_rows};
 
 	memset(file, 0, FILE_ENTRIES);
 	memcpy(file, &h, sizeof(h));
@@ -56,6 +60,33 @@ static void make_file(uint8_t *file, size_t size, uint8_t how)
 	memcpy(file + FILE_NAMES, "\0.eh_frame\0.debug_frame", 24);
 	memcpy(file + FILE_SECTIONS, sh, sizeof(sh));
 	memcpy(file + FILE_HDR, hdr, sizeof(hdr));
+	memcpy(file + FILE_HDR + HDR_BYTES, data, 8 * (size_t)n_rows);
+	memcpy(file + FILE_ENTRIES, data, size);
+}
+
+static int check_rows(void *context, const struct elf_unwind_row *rows, size_t n)
+{
+	uint64_t *last = context;
+
+	for (size_t i = 0; i < n; i++) {
+		assert(rows[i].vaddr > *last);
+		*last = rows[i].vaddr;
+	}
+	return 0;
+}
+
+/* Parts of it, wherever they begin. */
+static void check_parts(const struct elf_image *image)
+{
+	for (uint64_t at = TEXT; at < TEXT + 0x10000; at += 0x2345) {
+		const struct elf_unwind_range range = {.from = at, .to = at + 0x1234};
+		uint64_t last = 0;
+		const struct elf_unwind_sink sink = {.rows = check_rows, .context = &last};
+		struct err err = {};
+		int r = elf_unwind_stream(image, &range, &sink, &err);
+
+		assert((r < 0) == (err.text[0] != 0));
+	}
 }
 
 static void check(const struct elf_unwind_table *t)
@@ -92,13 +123,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	file = malloc(FILE_ENTRIES + size);
 	if (!file)
 		return 0;
-	make_file(file, size, data[0]);
-	memcpy(file + FILE_ENTRIES, data + 1, size);
+	make_file(file, data + 1, size, data[0]);
 	r = elf_image_open_bytes(view_of(file, FILE_ENTRIES + size), &image, NULL);
 	assert(r == 0);
 	r = elf_unwind_compile(image, &table, &err);
 	assert((r < 0) == (err.text[0] != 0));
 	check(&table);
 	elf_unwind_table_release(&table);
+	check_parts(image);
 	return 0;
 }

@@ -18,12 +18,12 @@ static void use_functions(const struct elf_image *image)
 	if (elf_functions_load(image, &functions, NULL) < 0)
 		return;
 	for (uint64_t addr = 0; addr < 0x3000; addr += 0x7f) {
-		const char *name = elf_functions_lookup(functions, addr, &start);
+		const char *name = elf_functions_lookup(functions, addr, 0, &start);
 
 		if (name && (start > addr || strlen(name) == 0))
 			__builtin_trap();
 	}
-	(void)elf_functions_lookup(functions, UINT64_MAX, NULL);
+	(void)elf_functions_lookup(functions, UINT64_MAX, 0, NULL);
 }
 
 static void use_symbols(const struct elf_image *image)

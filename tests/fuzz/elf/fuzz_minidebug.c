@@ -20,7 +20,7 @@ static void use(struct view bytes)
 	    elf_functions_load(image, &functions, NULL) < 0)
 		return;
 	for (uint64_t addr = 0; addr < 0x3000; addr += 0x7f)
-		(void)elf_functions_lookup(functions, addr, NULL);
+		(void)elf_functions_lookup(functions, addr, 0, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,7 +23,9 @@ static uint64_t use(const struct elf_image *image)
 		(void)elf_functions_memory(functions);
 	for (uint64_t addr = 0; addr < 0x3000; addr += 0x3d) {
 		uint64_t start = 0;
-		const char *name = functions ? elf_functions_lookup(functions, addr, &start) : NULL;
+		const char *name =
+			functions ? elf_functions_lookup(functions, addr, addr & 0xff0, &start)
+				  : NULL;
 
 		if (name && (start > addr || name[0] == 0))
 			__builtin_trap();

@@ -70,7 +70,7 @@ static int lookup(const struct elf_image *image, struct err *err)
 		return r;
 	while (fgets(line, sizeof(line), stdin)) {
 		uint64_t addr = strtoull(line, NULL, 16), start = 0;
-		const char *name = elf_functions_lookup(functions, addr, &start);
+		const char *name = elf_functions_lookup(functions, addr, 0, &start);
 
 		(void)printf("%" PRIx64 " %" PRIx64 " %s\n", addr, start, name ? name : "-");
 	}

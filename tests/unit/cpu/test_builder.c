@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cpu/builder.h"
@@ -17,6 +19,7 @@ static const struct cpu_process process = {.pid = 42, .generation = 1, .comm = "
 struct fixture {
 	struct cpu_symbolizer *names;
 	struct cpu_builder builder;
+	const char *kallsyms; /* to be removed */
 };
 
 static int setup_with(void **state, struct cpu_builder_options options)
@@ -26,6 +29,30 @@ static int setup_with(void **state, struct cpu_builder_options options)
 
 	assert_int_equal(cpu_symbolizer_new(&names, &f.names, NULL), 0);
 	assert_int_equal(cpu_builder_init(&f.builder, &options, &info, NULL), 0);
+	*state = &f;
+	return 0;
+}
+
+/* With names for the kernel's addresses. */
+static int setup_with_kernel(void **state, struct cpu_builder_options options)
+{
+	static const char text[] = "ffffffff81000000 t bpf_prog_1234_on_switch\t[bpf]\n"
+				   "ffffffff81001000 T bpf_trace_run4\n"
+				   "ffffffff81002000 t __bpf_trace_sched_switch\n"
+				   "ffffffff81003000 T __traceiter_sched_switch\n"
+				   "ffffffff81004000 T __schedule\n"
+				   "ffffffff81005000 T schedule\n";
+	static char path[] = "/tmp/test-builder-XXXXXX";
+	static struct fixture f;
+	const struct cpu_symbolizer_options names = {.kallsyms = path};
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	(void)close(fd);
+	assert_int_equal(cpu_symbolizer_new(&names, &f.names, NULL), 0);
+	assert_int_equal(cpu_builder_init(&f.builder, &options, &info, NULL), 0);
+	f.kallsyms = path;
 	*state = &f;
 	return 0;
 }
@@ -54,7 +81,14 @@ static int teardown(void **state)
 
 	cpu_builder_release(&f->builder);
 	cpu_symbolizer_free(f->names);
+	if (f->kallsyms)
+		(void)unlink(f->kallsyms);
 	return 0;
+}
+
+static int setup_kernel_offcpu(void **state)
+{
+	return setup_with_kernel(state, (struct cpu_builder_options){.offcpu = true});
 }
 
 static void add(struct fixture *f, const char *thread, uint64_t address, enum cpu_stack_end end)
@@ -238,6 +272,78 @@ static void what_does_not_fit_is_counted(void **state)
 	profile_free(p);
 }
 
+static void user_time_of_a_32_bit_program_is_not_the_kernels(void **state)
+{
+	struct fixture *f = *state;
+	const struct cpu_stack stack = {.process = &process, .count = 1, .end = CPU_STACK_32BIT};
+	struct profile *p;
+
+	assert_int_equal(cpu_builder_add(&f->builder, f->names, &stack), 0);
+	p = finish(f);
+	assert_string_equal(outermost(p, 0), "[unsupported: 32-bit]");
+	profile_free(p);
+}
+
+/* However many of them a kernel has. */
+static void waits_begin_in_the_scheduler(void **state)
+{
+	const uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81001010, 0xffffffff81002010,
+				   0xffffffff81003010, 0xffffffff81004010, 0xffffffff81005010};
+	struct fixture *f = *state;
+	struct profile *p;
+
+	for (uint16_t skip = 0; skip <= 4; skip++) {
+		const struct cpu_stack stack = {.process = &process,
+						.offcpu = true,
+						.count = 1,
+						.n_kernel = 6 - skip,
+						.kernel = kernel + skip};
+
+		assert_int_equal(cpu_builder_add(&f->builder, f->names, &stack), 0);
+	}
+	p = finish(f);
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		uint32_t n;
+		const uint32_t *stack = profile_stack_at(p, profile_sample_at(p, i)->stack, &n);
+
+		assert_int_equal(n, 2);
+		assert_string_equal(name_of(p, stack[0]), "__schedule");
+		assert_string_equal(name_of(p, stack[1]), "schedule");
+	}
+	profile_free(p);
+}
+
+static void stacks_over_budget_become_one(void **state)
+{
+	_cleanup_(cpu_budget_freep) struct cpu_budget *budget = cpu_budget_new();
+	struct cpu_allowance allowance = {0};
+	const struct cpu_owner owner = {.process = &allowance, .uid = 65534};
+	struct fixture *f = *state;
+	uint64_t total = 0;
+	struct profile *p;
+
+	assert_non_null(budget);
+	f->builder.options.budget = budget;
+	f->builder.options.owner = owner;
+	f->builder.options.now_ns = NS_PER_SEC;
+	/* Everything is spent before: on others that nobody will see again. */
+	add(f, "a", 0x1000, CPU_STACK_ROOT);
+	for (uint64_t i = 0; i < 100000; i++)
+		(void)cpu_budget_take(budget, &owner, CPU_BUDGET_STACKS, i, NS_PER_SEC);
+	add(f, "a", 0x1000, CPU_STACK_ROOT);
+	add(f, "a", 0x1000, CPU_STACK_NO_RULE);
+	add(f, "a", 0x1000, CPU_STACK_UNREADABLE);
+	assert_int_equal(f->builder.other, 6);
+	p = finish(f);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_string_equal(outermost(p, 0), "[anonymous]");
+	assert_string_equal(outermost(p, 1), "(other)");
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		total += (uint64_t)profile_sample_at(p, i)->values[0];
+	assert_int_equal(total, 4 * 3);
+	profile_free(p);
+}
+
 static void waits_have_their_own_types(void **state)
 {
 	struct fixture *f = *state;
@@ -266,6 +372,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_program_is_the_first_mapping, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_have_their_own_types, setup_offcpu, teardown),
+		cmocka_unit_test_setup_teardown(user_time_of_a_32_bit_program_is_not_the_kernels,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(waits_begin_in_the_scheduler, setup_kernel_offcpu,
+						teardown),
+		cmocka_unit_test_setup_teardown(stacks_over_budget_become_one, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

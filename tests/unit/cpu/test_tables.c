@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "cpu/unwind/file_headers.h"
 #include "cpu/unwind/file_rows.h"
 #include "cpu/unwind/file_tables.h"
 #include "cpu/unwind/ranges.h"
@@ -78,7 +80,13 @@ static struct elf_unwind_rule lookup(const struct fixture *f, const struct cpu_t
 			break;
 		found = CPU_SAMPLER_ROW_RULE(row);
 	}
-	return f->rules[found];
+	if (!(found & CPU_SAMPLER_RULE_SHORT))
+		return f->rules[found];
+	n = CPU_SAMPLER_SHORT_FP(found);
+	return (struct elf_unwind_rule){.cfa = ELF_UNWIND_SP,
+					.fp = n ? ELF_UNWIND_FP_SAVED : ELF_UNWIND_FP_SAME,
+					.fp_off = n ? (int16_t)(-8 * (int)(n + 1)) : 0,
+					.cfa_off = (int32_t)CPU_SAMPLER_SHORT_CFA(found)};
 }
 
 struct some_rows {
@@ -141,6 +149,42 @@ static void table_gives_the_rule_of_each_address(void **state)
 	assert_rule(lookup(f, &t, 0x47ff), ELF_UNWIND_FP, 16);
 	assert_rule(lookup(f, &t, 0x4800), ELF_UNWIND_NONE, 0);
 	assert_rule(lookup(f, &t, 0x5000), ELF_UNWIND_NONE, 0);
+	cpu_tables_remove(f->tables, &t);
+}
+
+/* Whether they are in the rows or in the table of rules. */
+static void rules_are_the_same_whatever_their_form(void **state)
+{
+	static const struct elf_unwind_rule some[] = {
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 8},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 16, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -16},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -64},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -72},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -8},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -20},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_SAVED, .fp_off = 16},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_LOST},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 80, .fp = ELF_UNWIND_FP_AT_FP, .fp_off = -16},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 12},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = -8},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 0xfff * 8},
+		{.cfa = ELF_UNWIND_SP, .cfa_off = 0x1000 * 8},
+		{.cfa = ELF_UNWIND_FP, .cfa_off = 16, .fp = ELF_UNWIND_FP_SAVED, .fp_off = -16},
+	};
+	struct elf_unwind_row rows[ARRAY_SIZE(some)];
+	struct fixture *f = *state;
+	struct cpu_table t = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + 32 * i, .rule = some[i]};
+	assert_int_equal(add(f, rows, ARRAY_SIZE(rows), &t), 0);
+	/* Four are short. */
+	assert_int_equal(t.n_rules, ARRAY_SIZE(some) - 4);
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++) {
+		struct elf_unwind_rule found = lookup(f, &t, 0x1000 + 32 * i + 5);
+
+		assert_memory_equal(&found, &some[i], sizeof(found));
+	}
 	cpu_tables_remove(f->tables, &t);
 }
 
@@ -265,7 +309,8 @@ static void one_file_cannot_use_up_all_rules(void **state)
 
 	assert_non_null(rows);
 	for (size_t i = 0; i < CPU_SAMPLER_RULES; i++)
-		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i, .rule = sp_rule((int32_t)i)};
+		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i,
+						  .rule = sp_rule(-(int32_t)i - 16)};
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(add(f, rows, CPU_SAMPLER_RULES, &t), -E2BIG);
 	assert_int_equal(add(f, honest, 1, &t), 0);
@@ -440,15 +485,106 @@ static void a_file_streams_the_rows_that_it_compiles_to(void **state)
 	(void)state;
 	assert_int_equal(elf_image_open_fd(fd, &image, NULL), 0);
 	assert_int_equal(elf_unwind_compile(image, &whole, NULL), 0);
-	assert_int_equal(elf_unwind_stream(image, &sink, NULL), 0);
+	assert_int_equal(elf_unwind_stream(image, NULL, &sink, NULL), 0);
 	assert_int_equal(kept.n, whole.n_rows);
 	assert_memory_equal(kept.rows, whole.rows, kept.n * sizeof(*kept.rows));
 	/* Who takes them no more is not asked again. */
 	kept.n_calls = kept.max_calls = 0;
-	assert_int_equal(elf_unwind_stream(image, &sink, NULL), -ENOSPC);
+	assert_int_equal(elf_unwind_stream(image, NULL, &sink, NULL), -ENOSPC);
 	assert_int_equal(kept.n_calls, 1);
 	elf_unwind_table_release(&whole);
 	free(kept.rows);
+}
+
+/* The rule at an address, of rows. */
+static struct elf_unwind_rule rule_in(const struct kept_rows *kept, uint64_t vaddr)
+{
+	struct elf_unwind_rule rule = {0};
+
+	for (size_t i = 0; i < kept->n && kept->rows[i].vaddr <= vaddr; i++)
+		rule = kept->rows[i].rule;
+	return rule;
+}
+
+static void check_part(struct cpu_file *file, const struct elf_unwind_table *whole,
+		       struct elf_unwind_range range)
+{
+	struct kept_rows kept = {.max_calls = SIZE_MAX};
+	const struct elf_unwind_sink sink = {.rows = keep_rows, .context = &kept};
+
+	assert_int_equal(cpu_file_load_rows(file, &range, &sink), 0);
+	for (size_t i = 0; i < kept.n; i++)
+		assert_in_range(kept.rows[i].vaddr, range.from, range.to - 1);
+	for (uint64_t at = range.from; at < range.to; at += 13) {
+		struct elf_unwind_rule a = rule_in(&kept, at), b = unwind_table_lookup(whole, at);
+
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+	free(kept.rows);
+}
+
+/* Wherever they begin, also within a function. */
+static void parts_of_a_file_have_the_rows_of_the_whole(void **state)
+{
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	struct cpu_file file = {.fd = fd};
+	struct elf_unwind_table whole = {0};
+	uint64_t lo, hi;
+
+	(void)state;
+	assert_int_equal(elf_image_open_fd(fd, &image, NULL), 0);
+	assert_int_equal(elf_unwind_compile(image, &whole, NULL), 0);
+	lo = whole.rows[0].vaddr;
+	hi = whole.rows[whole.n_rows - 1].vaddr;
+	for (uint64_t i = 0; i < 8; i++) {
+		uint64_t from = lo + (hi - lo) / 8 * i + i;
+
+		check_part(&file, &whole, (struct elf_unwind_range){from, from + 20011});
+	}
+	check_part(&file, &whole, (struct elf_unwind_range){0, lo + 4097});
+	check_part(&file, &whole, (struct elf_unwind_range){hi - 4097, hi + 4096});
+	elf_unwind_table_release(&whole);
+}
+
+static void clip_passes_on_what_is_inside(void **state)
+{
+	const struct elf_unwind_row rows[] = {{.vaddr = 0x100, .rule = sp_rule(8)},
+					      {.vaddr = 0x200, .rule = sp_rule(16)},
+					      {.vaddr = 0x300, .rule = sp_rule(24)},
+					      {.vaddr = 0x400, .rule = sp_rule(32)}};
+	static const struct {
+		struct elf_unwind_range range;
+		size_t n;
+		uint64_t first;
+		int32_t offset;
+	} cases[] = {
+		{{0x180, 0x380}, 3, 0x180, 8},	{{0x200, 0x300}, 1, 0x200, 16},
+		{{0x210, 0x220}, 1, 0x210, 16}, {{0x500, 0x600}, 1, 0x500, 32},
+		{{0x10, 0x20}, 0, 0, 0},	{{0, 0x101}, 1, 0x100, 8},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (size_t batch = 1; batch <= ARRAY_SIZE(rows); batch++) {
+			struct kept_rows kept = {.max_calls = SIZE_MAX};
+			const struct elf_unwind_sink sink = {.rows = keep_rows, .context = &kept};
+			struct cpu_file_clip clip = {.range = &cases[i].range, .sink = &sink};
+
+			for (size_t at = 0; at < ARRAY_SIZE(rows); at += batch)
+				assert_int_equal(
+					cpu_file_clip_rows(&clip, rows + at,
+							   MIN(batch, ARRAY_SIZE(rows) - at)),
+					0);
+			assert_int_equal(cpu_file_clip_rows(&clip, NULL, 0), 0);
+			assert_int_equal(cpu_file_clip_finish(&clip), 0);
+			assert_int_equal(kept.n, cases[i].n);
+			if (kept.n) {
+				assert_int_equal(kept.rows[0].vaddr, cases[i].first);
+				assert_int_equal(kept.rows[0].rule.cfa_off, cases[i].offset);
+			}
+			free(kept.rows);
+		}
 }
 
 static int copy_of_self(void)
@@ -499,7 +635,8 @@ static void others_are_heard_while_a_table_is_made(void **state)
 	const struct cpu_pause pause = {.call = count_pause, .context = &n};
 	const struct cpu_file_loading loading = {.make_room = no_room, .pause = &pause};
 
-	assert_int_equal(cpu_file_tables_take(&shared, f->tables, &file, &loading, &table), 0);
+	assert_int_equal(cpu_file_tables_take(&shared, f->tables, &file, NULL, &loading, &table),
+			 0);
 	assert_true(n > 0);
 	cpu_file_tables_give(&shared, f->tables, table);
 	(void)close(file.fd);
@@ -547,6 +684,78 @@ static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **stat
 	assert_int_equal(shared[asking.id].state, CPU_SAMPLER_FILE_TABLE);
 }
 
+static void only_large_files_have_parts(void **state)
+{
+	static const struct {
+		uint64_t mb;
+		uint32_t parts;
+	} cases[] = {{1, 0}, {64, 0}, {65, 3}, {285, 9}, {2048, 64}, {2049, 0}, {1 << 20, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cpu_file_headers h = {
+			.n_segments = 1,
+			.segments = {{.vaddr = 0x401000, .size = cases[i].mb << 20}}};
+		uint64_t first = 0;
+
+		assert_int_equal(cpu_file_headers_parts(&h, &first), cases[i].parts);
+		assert_int_equal(first, cases[i].parts ? 0x401000 >> CPU_SAMPLER_PAGE_BITS : 0);
+		h.segments[0].size = UINT64_MAX;
+		assert_int_equal(cpu_file_headers_parts(&h, &first), 0);
+	}
+}
+
+static void count_closing(void *context, const struct cpu_file *file)
+{
+	assert_true(file->fd >= 0);
+	++*(size_t *)context;
+}
+
+/* Whoever wants to unmount its file system must not wait for us. */
+static void unused_file_is_closed_and_keeps_its_table(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_free_ struct cpu_sampler_file *shared = calloc(CPU_FILES_MAX, sizeof(*shared));
+	_cleanup_(cpu_files_freep) struct cpu_files *files = NULL;
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct interp_layout rows[INTERP_LAYOUTS];
+	struct interp_layouts layouts = {.rows = rows};
+	const struct proc_map *map = NULL;
+	uint32_t id, again;
+	uint64_t bias;
+	size_t n = 0;
+
+	assert_non_null(shared);
+	assert_int_equal(cpu_files_new(shared, f->tables, &layouts, &files, NULL), 0);
+	cpu_files_on_close(files, count_closing, &n);
+	assert_int_equal(proc_maps_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.len && !map; i++)
+		if (maps.maps[i].flags & PROC_MAP_EXEC)
+			map = &maps.maps[i];
+	assert_non_null(map);
+	assert_int_equal(cpu_files_open(files, getpid(), map, &id, &bias), 0);
+	cpu_files_want(files, id);
+	assert_true(cpu_files_load_next(files, NULL));
+	cpu_files_sweep(files, clock_mono_ns());
+	assert_true(cpu_files_get(files, id, UINT32_MAX)->fd >= 0);
+	cpu_files_unref(files, id);
+	cpu_files_sweep(files, clock_mono_ns());
+	assert_int_equal(cpu_files_get(files, id, UINT32_MAX)->fd, -1);
+	assert_int_equal(n, 1);
+	/* What was asked for too late is not looked for. */
+	cpu_files_want(files, id);
+	assert_false(cpu_files_is_wanted(files));
+	/* The next process finds it as it was. */
+	assert_int_equal(cpu_files_open(files, getpid(), map, &again, &bias), 0);
+	assert_int_equal(again, id);
+	assert_true(cpu_files_get(files, id, UINT32_MAX)->fd >= 0);
+	assert_int_equal(shared[id].state, CPU_SAMPLER_FILE_TABLE);
+	cpu_files_unref(files, id);
+	cpu_files_sweep(files, clock_mono_ns() + 61 * NS_PER_SEC);
+	assert_null(cpu_files_get(files, id, UINT32_MAX));
+	assert_int_equal(n, 2);
+}
+
 static void only_files_of_equal_content_share_a_table(void **state)
 {
 	struct fixture *f = *state;
@@ -562,9 +771,9 @@ static void only_files_of_equal_content_share_a_table(void **state)
 	}
 	change_unwind_information(files[2].fd);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(
-			cpu_file_tables_take(&shared, f->tables, &files[i], &loading, &tables[i]),
-			0);
+		assert_int_equal(cpu_file_tables_take(&shared, f->tables, &files[i], NULL, &loading,
+						      &tables[i]),
+				 0);
 	assert_ptr_equal(tables[0], tables[1]);
 	assert_ptr_not_equal(tables[0], tables[2]);
 	cpu_file_tables_give(&shared, f->tables, tables[0]);
@@ -580,6 +789,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(table_gives_the_rule_of_each_address, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(rules_are_the_same_whatever_their_form, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(table_joins_functions_over_padding, setup,
 						teardown),
@@ -597,6 +808,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test(rows_that_pass_by_are_those_of_a_whole_table),
 		cmocka_unit_test(a_file_streams_the_rows_that_it_compiles_to),
+		cmocka_unit_test(parts_of_a_file_have_the_rows_of_the_whole),
+		cmocka_unit_test(clip_passes_on_what_is_inside),
+		cmocka_unit_test(only_large_files_have_parts),
+		cmocka_unit_test_setup_teardown(unused_file_is_closed_and_keeps_its_table, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(only_files_of_equal_content_share_a_table, setup,
 						teardown),
 		cmocka_unit_test(rules_are_shared_and_their_numbers_used_again),

@@ -66,7 +66,7 @@ static void expect_name(const struct elf_image *image, uint64_t vaddr, const cha
 	const char *got;
 
 	assert_int_equal(elf_functions_load(image, &f, NULL), 0);
-	got = elf_functions_lookup(f, vaddr + 1, &start);
+	got = elf_functions_lookup(f, vaddr + 1, 0, &start);
 	if (!name) {
 		assert_null(got);
 		return;

@@ -311,7 +311,7 @@ static void expect_function(const struct elf_functions *f, uint64_t addr, const 
 			    uint64_t start)
 {
 	uint64_t found = 0;
-	const char *got = elf_functions_lookup(f, addr, &found);
+	const char *got = elf_functions_lookup(f, addr, 0, &found);
 
 	if (!name) {
 		assert_null(got);
@@ -368,6 +368,27 @@ static void lookup_lets_a_function_without_size_reach_to_the_next(void **state)
 	expect_function(f, 0x1fff, "next", 0x1200); /* to the end of the section */
 	expect_function(f, 0x2000, NULL, 0);
 	expect_function(f, 0x3000, NULL, 0); /* a label, but of data */
+}
+
+/* What follows has no name, but an entry in the unwind information; or is simply far away. */
+static void lookup_lets_a_function_without_size_swallow_nothing(void **state)
+{
+	_cleanup_(table_free) struct table t = table_new();
+	_cleanup_(elf_functions_freep) struct elf_functions *f = NULL;
+	uint64_t start;
+
+	(void)state;
+	add(&t, "label", GLOBAL_LABEL, 0x1100, 0);
+	add(&t, "sized", GLOBAL_FUNC, 0x1400, 0x100);
+	f = functions_of(&t);
+	assert_string_equal(elf_functions_lookup(f, 0x11f0, 0x1100, &start), "label");
+	assert_null(elf_functions_lookup(f, 0x11f0, 0x1180, &start));
+	/* A size says more than an entry. */
+	assert_string_equal(elf_functions_lookup(f, 0x14f0, 0x1480, &start), "sized");
+	t.image->sections[TEXT].size = 1 << 20;
+	elf_functions_free(f);
+	assert_int_equal(elf_functions_load(t.image, &f, NULL), 0);
+	assert_null(elf_functions_lookup(f, 0x1100 + (1 << 19), 0, &start));
 }
 
 static void lookup_goes_back_to_the_function_around_a_smaller_one(void **state)
@@ -448,6 +469,7 @@ int main(void)
 		cmocka_unit_test(find_refuses_a_table_that_is_cut_off),
 		cmocka_unit_test(lookup_covers_a_function_and_not_the_gap_behind_it),
 		cmocka_unit_test(lookup_lets_a_function_without_size_reach_to_the_next),
+		cmocka_unit_test(lookup_lets_a_function_without_size_swallow_nothing),
 		cmocka_unit_test(lookup_goes_back_to_the_function_around_a_smaller_one),
 		cmocka_unit_test(lookup_prefers_the_global_name_of_an_address),
 		cmocka_unit_test(functions_come_from_dynsym_when_that_is_all),

@@ -23,7 +23,11 @@ struct python_state {
 	u64 where;
 	u64 interpreter;
 	u64 at;
+	u64 tried; /* threads */
 };
+
+/* Steps are for frames as well: with more threads than this, one is not looked for. */
+#define PYTHON_TRIED_MAX 512
 
 /* The owner byte of a frame that stands for a call from C. */
 #define PYTHON_OWNED_BY_C 3
@@ -67,7 +71,7 @@ static __always_inline int python_try_thread(const struct python_layout *l, stru
 
 	if (!p->at)
 		return python_next_interpreter(l, p);
-	if (INTERP_READ(id, p->at + l->thread_id))
+	if (p->tried++ == PYTHON_TRIED_MAX || INTERP_READ(id, p->at + l->thread_id))
 		return INTERP_CUT;
 	if (id != w->thread)
 		return INTERP_READ(p->at, p->at + l->thread_next) ? INTERP_CUT : INTERP_AGAIN;
