@@ -131,14 +131,10 @@ class Numbers(unittest.TestCase):
     def moved(frames):
         return sum(f["profiled"][0]["alloc_space"] > 0 for f in frames)
 
-    def rates(self, frames):
-        """How often a rate was shown: what the runtime counts, and who did it."""
-        shown = [f for f in frames if f["totals"]["alloc_space"] > 0]
-        for frame in shown:
-            self.assertTrue(frame["per_second"])
-            names = [f["name"] for f in frame["functions"] if f["flat"]]
-            self.assertLessEqual(set(names[:2]), {"main.leak", "main.churn"}, names)
-        return len(shown)
+    @staticmethod
+    def rates(frames):
+        """How often a rate was shown."""
+        return sum(f["totals"]["alloc_space"] > 0 for f in frames)
 
     def test_services_and_processes_can_be_chosen(self):
         with leak("top-one", leak_mb=1) as one, leak("top-two", leak_mb=1) as two:
