@@ -222,12 +222,13 @@ int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struc
 {
 	struct golang_image image = {0};
 	struct golang_version found = {.text = "go"};
-	int r = golang_image_find(mem, NULL, GOLANG_GLANCE, &image, err);
+	struct err why = {0};
+	int r = golang_image_find(mem, NULL, GOLANG_GLANCE, &image, &why);
 
-	if (r == -ENOTSUP)
+	if (r == -ENOTSUP && why.cause == ERR_CAUSE_NOT_GO)
 		return 0;
 	if (r < 0)
-		return r;
+		return err_pass(err, r, &why);
 	/*
 	 * Without build info, finding the version needs a search, too expensive for a list of
 	 * processes.

@@ -79,6 +79,17 @@ class Refusals(unittest.TestCase):
             done = rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
             self.assertIn("not a Go program", done.stderr)
 
+    def test_a_32_bit_program_is_said_to_be_one(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("only amd64 runs programs of 386")
+        with heap_target("386") as target:
+            for command in ("heap", "goroutines"):
+                done = rig.sonde(command, target.pid, check=rig.NOT_PROFILEABLE)
+                self.assertRegex(done.stderr, "unsupported: .*32-bit")
+            answer = heap_answer(target.pid)
+            self.assertEqual(answer["cause"], "unsupported")
+            self.assertRegex(answer["reason"], "unsupported: .*32-bit")
+
     def test_unknown_release_fails_closed_and_can_be_assumed(self):
         """A build info that claims go1.99: refused, and read with the layout that the user names."""
         program = rig.build.build("heap", rig.build.mandatory()[1], "strip")

@@ -31,7 +31,7 @@ C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",
     "cgotrace", "cshared", "cshared-strip", "plugin", "plugin-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
-    "arm64-strip", "buildinfo",
+    "arm64-strip", "386", "buildinfo",
 )
 
 
@@ -297,8 +297,8 @@ def build_go(target, go, variant, directory, outdir):
                   "-fno-stack-protector", "-fcf-protection=none", "-s",
                   "-Wl,-Ttext-segment=0x70000000", "-Wl,--build-id=none", "-Wl,-z,norelro"])
         pack(build(target, go, "strip", outdir), out)
-    elif kind == "arm64":
-        go_build(go, target, out, arch="arm64", ldflags=ldflags)
+    elif kind in ("arm64", "386"):
+        go_build(go, target, out, arch=kind, ldflags=ldflags)
     elif kind in ("plain", "strip", "pie"):
         go_build(go, target, out, ldflags=ldflags,
                  flags=["-buildmode=pie"] if kind == "pie" else [])
