@@ -25,6 +25,8 @@ struct states {
 	struct intern places;
 	struct counts *counts; /* by index of the place */
 	size_t cap;
+	struct counts *by_stack; /* of the profile */
+	size_t by_stack_cap;
 };
 
 static void states_release(struct states *st)
@@ -32,6 +34,7 @@ static void states_release(struct states *st)
 	golang_symbolizer_release(&st->s);
 	intern_release(&st->places);
 	free(st->counts);
+	free(st->by_stack);
 }
 
 /* A preempted one is runnable. */
@@ -67,19 +70,40 @@ static int states_count(struct states *st, const struct golang_goroutine *g)
 	return 0;
 }
 
+/* Stacks that are equal once they are cut become one sample. */
+static int states_add(struct states *st, uint32_t stack, const struct counts *counts)
+{
+	size_t before = st->by_stack_cap;
+	int r = golang_grow(&st->by_stack, &st->by_stack_cap, (size_t)stack + 1,
+			    sizeof(*st->by_stack), SIZE_MAX);
+
+	if (r < 0)
+		return r;
+	if (st->by_stack_cap > before)
+		memset(st->by_stack + before, 0,
+		       (st->by_stack_cap - before) * sizeof(*st->by_stack));
+	for (int i = 0; i < N_STATES; i++)
+		st->by_stack[stack].values[i] += counts->values[i];
+	return 0;
+}
+
 static int states_sample(struct states *st, uint32_t id, struct err *err)
 {
-	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 2], stack;
+	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 3], stack;
 	struct golang_goroutine_place place;
-	int r, n;
+	int r = 0, n;
 
 	memcpy(&place, intern_get(&st->places, id).data, sizeof(place));
 	n = golang_goroutine_locations(st->gs, &st->s, &place, locations, err);
 	if (n < 0)
 		return n;
-	r = profile_add_stack(st->s.profile, locations, (uint32_t)n, &stack);
+	if (golang_goroutine_is_cut(st->gs, &place))
+		r = golang_goroutine_marker(st->s.profile, "[stack is deeper than was recorded]",
+					    &locations[n++]);
 	if (r == 0)
-		r = profile_add_sample(st->s.profile, stack, st->counts[id].values, NULL, 0);
+		r = profile_add_stack(st->s.profile, locations, (uint32_t)n, &stack);
+	if (r == 0)
+		r = states_add(st, stack, &st->counts[id]);
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
@@ -111,6 +135,10 @@ int golang_goroutines_by_state(struct golang_goroutines *gs, struct profile **re
 		r = states_sample(&st, i, err);
 	if (r < 0)
 		return r;
+	for (uint32_t i = 0; r == 0 && i < profile_n_stacks(p); i++)
+		r = profile_add_sample(p, i, st.by_stack[i].values, NULL, 0);
+	if (r < 0)
+		return golang_symbolizer_error(r, err);
 	*ret_profile = TAKE_PTR(p);
 	return 0;
 }

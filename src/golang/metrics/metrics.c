@@ -108,7 +108,9 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 	struct golang_metrics_vars vars;
 	int r = golang_metrics_vars_find(process, &vars, err);
 
-	return r < 0 ? r : golang_metrics_reader_new(process, &vars, ret_reader, err);
+	if (r == 0)
+		r = golang_metrics_reader_new(process, &vars, ret_reader, err);
+	return r < 0 ? golang_process_why(process, r, err) : 0;
 }
 
 void golang_metrics_free(struct golang_metrics_reader *m)
