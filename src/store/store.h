@@ -151,6 +151,7 @@ struct store_series {
 	/* width rows of n_points; NAN for a gap. A histogram has one row per bucket. */
 	double *points;
 	double *sums; /* of the values in the buckets, n_points; NULL if unknown */
+	const uint32_t *readings; /* of a gauge, n_points: how many the point stands for */
 	uint32_t width;
 };
 struct store_metric_answer {
