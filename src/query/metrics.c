@@ -102,7 +102,7 @@ static size_t usual_gap(const double *points, size_t n, size_t *gaps)
 }
 
 /* A process that is read at longer intervals has its last value until the next one is due. */
-static size_t hold_row(double *points, size_t n, size_t *gaps)
+static void hold_row(double *points, size_t n, size_t *gaps)
 {
 	size_t gap = usual_gap(points, n, gaps), last = n;
 
@@ -112,18 +112,28 @@ static size_t hold_row(double *points, size_t n, size_t *gaps)
 		else if (last < i && i - last <= gap)
 			points[i] = points[last];
 	}
-	return gap;
+}
+
+/* The time between two readings of a series; INFINITY if there are no two. */
+static double interval_of(const struct store_series *s, size_t n)
+{
+	uint64_t readings = 0;
+
+	for (size_t i = 0; i < n; i++)
+		readings += s->readings[i];
+	return readings > 1 ? (double)(s->last_ns - s->first_ns) / (double)(readings - 1)
+			    : (double)INFINITY;
 }
 
 /*
  * One that lived for a part of the step counts for that part: otherwise those that end and those
- * that follow them would add up.
+ * that follow them would add up. stretch: how much less often it is read than others.
  */
-static void weigh_row(struct store_series *s, size_t n, const uint32_t *most)
+static void weigh_row(struct store_series *s, size_t n, double stretch, const uint32_t *most)
 {
 	for (size_t i = 0; i < n; i++)
-		if (s->readings[i] && s->readings[i] < most[i])
-			s->points[i] *= (double)s->readings[i] / most[i];
+		if (s->readings[i] && s->readings[i] * stretch < most[i])
+			s->points[i] *= s->readings[i] * stretch / most[i];
 }
 
 /* Prepares series for being summed. */
@@ -131,19 +141,22 @@ static int level_series(const struct store_metric_query *q, struct store_metric_
 {
 	_cleanup_free_ uint32_t *most = calloc(q->n_points + 1, sizeof(*most));
 	_cleanup_free_ size_t *gaps = calloc(q->n_points + 1, sizeof(*gaps));
+	double least = INFINITY;
 
 	if (!most || !gaps)
 		return -ENOMEM;
-	for (size_t i = 0; i < a->len; i++)
-		for (size_t k = 0; a->series[i].readings && k < q->n_points; k++)
+	for (size_t i = 0; i < a->len && a->series[i].readings; i++) {
+		least = MIN(least, interval_of(&a->series[i], q->n_points));
+		for (size_t k = 0; k < q->n_points; k++)
 			most[k] = MAX(most[k], a->series[i].readings[k]);
-	for (size_t i = 0; i < a->len; i++) {
+	}
+	for (size_t i = 0; i < a->len && a->series[i].readings; i++) {
 		struct store_series *s = &a->series[i];
+		double own = interval_of(s, q->n_points);
 
-		if (s->kind != METRIC_GAUGE || !s->readings)
-			continue;
-		if (hold_row(s->points, q->n_points, gaps) <= 1 && q->aggregate == STORE_AVERAGE)
-			weigh_row(s, q->n_points, most);
+		if (q->aggregate == STORE_AVERAGE)
+			weigh_row(s, q->n_points, isinf(own) || least <= 0 ? 1 : own / least, most);
+		hold_row(s->points, q->n_points, gaps);
 	}
 	return 0;
 }
