@@ -80,6 +80,11 @@ struct store_window {
 	int64_t to_ns;
 	const struct label *filters;
 	size_t n_filters;
+	/*
+	 * A snapshot stands until the next one of its process is due: one that is read less often
+	 * than others counts at all times of collection. False: only what was read.
+	 */
+	bool stands;
 };
 
 /* Sums over the window: a profile of one type with names, files and lines; addresses are 0. */

@@ -53,7 +53,7 @@ static int chart_point(struct charting *c, struct store_hold *hold, int64_t key,
 	size_t n = times->len / sizeof(ms);
 	int r = 0;
 
-	if (c->snapshot)
+	if (c->snapshot && c->window->stands)
 		r = store_hold_add(hold, ms, (uint32_t)store_day_key_labelset(key), passes, value);
 	if (r < 0 || ms < hold->from_ms || ms >= hold->to_ms)
 		return r;
@@ -69,7 +69,7 @@ static int chart_points(struct charting *c, struct store_day *day,
 			struct buf *times, struct err *err)
 {
 	_cleanup_(store_hold_release) struct store_hold hold = {0};
-	int64_t margin = c->snapshot ? STORE_HOLD_MARGIN_MS : 0;
+	int64_t margin = c->snapshot && c->window->stands ? STORE_HOLD_MARGIN_MS : 0;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 

@@ -104,7 +104,8 @@ static int sum_rows(struct summing *s, struct store_day *day, bool packs, struct
 /* Also how many of them each process missed, because it is read less often. */
 static int count_collections(struct summing *s, struct store_day *day, struct err *err)
 {
-	int64_t margin = s->stream.snapshot ? STORE_HOLD_MARGIN_MS : 0;
+	bool stands = s->stream.snapshot && s->window->stands;
+	int64_t margin = stands ? STORE_HOLD_MARGIN_MS : 0;
 	const int64_t range[] = {
 		store_day_key(s->stream.id, MAX(s->from_ms - margin, 0), 0),
 		store_day_key(s->stream.id, MIN(s->to_ms + margin, STORE_DAY_MS), 0)};
@@ -119,7 +120,7 @@ static int count_collections(struct summing *s, struct store_day *day, struct er
 		int64_t key = sqlite3_column_int64(stmt, 0), labelset = store_day_key_labelset(key);
 
 		r = store_hold_add(&s->hold, (uint32_t)store_day_key_ms(key), (uint32_t)labelset,
-				   s->stream.snapshot && store_sqlite_passes(s->bits, labelset), 0);
+				   stands && store_sqlite_passes(s->bits, labelset), 0);
 		if (r < 0) {
 			store_day_done(stmt);
 			return err_oom(err);
@@ -222,7 +223,7 @@ static int sum_stream(struct summing *s, struct store_day *day, struct err *err)
 	uint64_t collections = 0;
 	int rolled = is_rolled(s, day, &collections, err), r = MIN(rolled, 0);
 
-	if (rolled > 0 && !s->stream.snapshot)
+	if (rolled > 0 && !(s->stream.snapshot && s->window->stands))
 		s->collections += collections;
 	else if (r == 0)
 		r = count_collections(s, day, err);
