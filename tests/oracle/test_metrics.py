@@ -19,6 +19,9 @@ CASES = {
     "many collections, stripped": ("strip", {}, ["grow 3"] + ["gc"] * 300, 17),
     "other processors, stripped": ("strip", {"GOMAXPROCS": "3"}, ["go 30", "end 30", "gc"], 17),
     "processors changed, stripped": ("strip", {}, ["procs 7", "go 40", "procs 2", "end 10"], 17),
+    "small heap, stripped": ("smallheap-strip", {}, ["gc", "grow 3", "gc"], 17),
+    "small heap, no collector, stripped": ("smallheap-strip", {"GOGC": "off"}, ["grow 3"], 17),
+    "no percentage, stripped": ("strip", {"GOGC": "0"}, ["grow 3"], 19),
     "no collector, stripped": ("strip", {"GOGC": "off"}, ["grow 30"], 17),
     "eager collector, stripped": ("strip", {"GOGC": "20"}, ["grow 30", "gc"], 17),
     "memory limit, stripped": ("strip", {"GOMEMLIMIT": "64MiB"}, ["grow 30", "gc"], 19),
@@ -97,7 +100,8 @@ class Metrics(unittest.TestCase):
             if "GOMEMLIMIT" in env:
                 limit = int(env["GOMEMLIMIT"].replace("MiB", "")) << 20
                 self.assertEqual(ours["memory_limit_bytes"], limit)
-            self.assertEqual(ours["gc_percent"], {"off": -1, "20": 20}.get(env.get("GOGC"), 100))
+            self.assertEqual(ours["gc_percent"],
+                             {"off": -1, "20": 20, "0": 0}.get(env.get("GOGC"), 100))
 
     def core(self, go, minor, variant):
         program = rig.build.build("metrics", go, variant)
@@ -119,6 +123,8 @@ class Metrics(unittest.TestCase):
         program = rig.build.build("nopprof", go, "strip")
         with rig.Target([program]) as target:
             before = metrics_of(target.pid)
+            # It never asks for its statistics: the linker has dropped what only they need.
+            self.assertEqual(before["goroutines"], int(target.ask("goroutines").split()[1]))
             for _ in range(30):
                 now = metrics_of(target.pid)
                 for name in ("gc_count", "gc_pause_total_ns", "total_alloc_bytes"):

@@ -54,6 +54,21 @@ class Refusals(unittest.TestCase):
     def test_target_exits_between_readings(self):
         self.assertIn("exited", self.while_diffing(lambda target: target.process.kill()))
 
+    def test_a_storm_of_execs_is_named_as_such(self):
+        """Two programs of different releases take turns: what is read of one may be looked up in
+        the other, and then neither is to blame."""
+        old, new = (rig.build.build("execs", go, "strip")
+                    for go in (rig.build.mandatory()[1], rig.build.newest()[1]))
+        said = []
+        with rig.Target([old, "-next", new, "-every", "2000"]) as target:
+            for i in range(120):
+                command = ("heap", "goroutines", "mutex")[i % 3]
+                done = rig.sonde(command, target.pid)
+                said.append(done.stderr if done.returncode else "")
+        self.assertTrue([text for text in said if "another program" in text], said)
+        for text in said:
+            self.assertNotRegex(text, "layout|match Go|not found in the code|impossible values")
+
     def test_target_execs_between_readings(self):
         """The pid and its start time stay; the program is another, here even of the same file."""
         self.assertIn("another program", self.while_diffing(lambda target: target.ask("exec")))

@@ -104,6 +104,7 @@ func waitMany() {
 	start(func() { sink = inlinedOuter(never) })
 	start(func() { sink = deep(20, never) })
 	start(func() { sink = deep(300, never) })
+	start(func() { sink = deep(604, never) })
 	start(func() { sink = fat(40, never) })
 	start(func() { full <- 1 })
 	start(func() {
