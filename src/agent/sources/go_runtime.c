@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/sources/go_program.h"
@@ -136,24 +135,6 @@ static int runtime_metrics(const struct golang_metrics *m, uint64_t rss_bytes,
 	return r;
 }
 
-/* What is missing, and why; the first of several. */
-static void runtime_note(const struct golang_metrics *m, char *note, size_t len)
-{
-	const struct {
-		const char *what, *why;
-	} rows[] = {
-		{"garbage collections", m->no_gc},
-		{"heap", m->no_heap},
-		{"number of goroutines", m->no_sched},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].why) {
-			(void)snprintf(note, len, "%s unknown: %s", rows[i].what, rows[i].why);
-			return;
-		}
-}
-
 static int go_runtime_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct go_runtime *g = state;
@@ -173,7 +154,7 @@ static int go_runtime_collect(void *state, struct source_reading *ret_reading, s
 		return r;
 	if (runtime_metrics(&m, rss_bytes, &reading.metrics) < 0)
 		return err_oom(err);
-	runtime_note(&m, reading.note, sizeof(reading.note));
+	golang_metrics_describe_missing(&m, reading.note, sizeof(reading.note));
 	*ret_reading = reading;
 	return 0;
 }

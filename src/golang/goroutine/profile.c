@@ -171,7 +171,8 @@ bool golang_goroutine_is_cut(struct golang_goroutines *gs,
 
 	if (place->stack != GOLANG_NO_STACK)
 		(void)golang_unwind_logical(&gs->unwind, place->stack, &n);
-	return n > gs->depth;
+	/* The outermost is goexit, which no profile shows. */
+	return n > gs->depth + 1;
 }
 
 int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,

@@ -8,6 +8,7 @@
  */
 #include "golang/metrics/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,4 +335,22 @@ int golang_metrics_read(struct golang_metrics_reader *m, struct golang_metrics *
 	take_image(m, &image, &out);
 	*ret_metrics = out;
 	return 0;
+}
+
+void golang_metrics_describe_missing(const struct golang_metrics *m, char *dst, size_t len)
+{
+	const struct {
+		const char *what, *why;
+	} rows[] = {
+		{"garbage collections", m->no_gc},
+		{"heap size", m->no_heap},
+		{"number of goroutines", m->no_sched},
+	};
+	size_t used = 0;
+
+	dst[0] = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && used < len; i++)
+		if (rows[i].why)
+			used += (size_t)snprintf(dst + used, len - used, "%s%s unknown: %s",
+						 used ? "; " : "", rows[i].what, rows[i].why);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -48,6 +49,9 @@ struct golang_metrics {
 	const char *no_heap;
 	const char *no_sched;
 };
+
+/* What is missing and why, for people: "garbage collections unknown: ..."; "" if nothing is. */
+void golang_metrics_describe_missing(const struct golang_metrics *metrics, char *dst, size_t len);
 
 /* Borrows process. -ENOTSUP: no variables found. */
 int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
