@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -53,6 +54,32 @@ def metrics_of(*args):
     entries = json.loads(rig.sonde("ps", "--json", *args, check=rig.OK).stdout)
     assert len(entries) == 1, entries
     return entries[0]["metrics"]
+
+
+def padded(go, tmp, pads, ldflags=()):
+    """The target with so many more variables of 16 bytes, which move those that are larger."""
+    here = os.path.join(tmp, str(pads))
+    for name in ("metrics", "rig"):
+        shutil.copytree(os.path.join(rig.build.HERE, name), os.path.join(here, name))
+    shutil.copy(os.path.join(rig.build.HERE, "go.mod"), here)
+    with open(os.path.join(here, "metrics", "pads.go"), "w") as f:
+        f.write("package main\n\nvar used int\n")
+        f.writelines(f"var pad{i} [16]byte\n" for i in range(pads))
+        f.write("\nfunc init() {\n\tfor i := 0; i < used; i++ {\n")
+        f.writelines(f"\t\tpad{i}[i%16]++\n" for i in range(pads))
+        f.write("\t}\n}\n")
+    program = os.path.join(here, "program")
+    rig.build.run([go, "build", "-o", program, *ldflags, "./metrics"], cwd=here,
+                  env=rig.build.go_environment(False))
+    return program
+
+
+def addresses(go, program, *names):
+    text = subprocess.run([go, "tool", "nm", program], capture_output=True, text=True, check=True,
+                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="")).stdout
+    found = {line.split()[2]: int(line.split()[0], 16) for line in text.splitlines()
+             if len(line.split()) == 3}
+    return [found[f"runtime.{name}"] for name in names]
 
 
 class Metrics(unittest.TestCase):
@@ -132,6 +159,23 @@ class Metrics(unittest.TestCase):
                 self.assertEqual(now["goroutines"], before["goroutines"])
                 before = now
 
+    def moved(self, go, minor):
+        """Other variables of a program move those of the runtime. Where one lies so that a lock
+        looks like a part of memstats, it is not taken for it."""
+        with tempfile.TemporaryDirectory() as tmp:
+            lock, controller = addresses(go, padded(go, tmp, 0), "profInsertLock", "gcController")
+            # heapInUse of the controller where numgc would be, counted from the lock.
+            pads = (3592 - 3568 + 4112 - 248 - (controller - lock)) // 16
+            self.assertGreater(pads, 0)
+            stripped = {n: padded(go, tmp, n, ["-ldflags", "-s -w"])
+                        for n in (pads - 1, pads, pads + 1)}
+            for _ in range(3):
+                for n, program in stripped.items():
+                    with rig.Target([program]) as target:
+                        for command in ("grow 20", "gc", "grow 5", "gc"):
+                            self.assertEqual(target.ask(command), "done")
+                        self.quiet(target, lambda: metrics_of(target.pid), minor)
+
     def test_table(self):
         program = rig.build.build("metrics", rig.build.mandatory()[1], "strip")
         with rig.Target([program], env={"GOMAXPROCS": "3", "GOMEMLIMIT": "64MiB"}) as target:
@@ -156,5 +200,8 @@ def load(every, suite):
         for variant in ("plain", "pie-strip"):
             add(f"{version} core {variant}",
                 lambda self, g=go, m=minor, v=variant: self.core(g, m, v))
+    go = rig.build.fetch("1.20.14")
+    if go:
+        add("1.20.14 moved", lambda self: self.moved(go, 20))
     newest = rig.build.newest()[1]
     add("under load", lambda self: self.under_load(newest))
