@@ -56,16 +56,18 @@ def metrics_of(*args):
     return entries[0]["metrics"]
 
 
-def padded(go, tmp, pads, ldflags=()):
-    """The target with so many more variables of 16 bytes, which move those that are larger."""
-    here = os.path.join(tmp, str(pads))
+def padded(go, tmp, words, pads, ldflags=()):
+    """The target with so many more variables of 8 and of 16 bytes: they move those that are larger."""
+    here = os.path.join(tmp, f"{words}-{pads}-{len(ldflags)}")
     for name in ("metrics", "rig"):
         shutil.copytree(os.path.join(rig.build.HERE, name), os.path.join(here, name))
     shutil.copy(os.path.join(rig.build.HERE, "go.mod"), here)
     with open(os.path.join(here, "metrics", "pads.go"), "w") as f:
         f.write("package main\n\nvar used int\n")
+        f.writelines(f"var word{i} [8]byte\n" for i in range(words))
         f.writelines(f"var pad{i} [16]byte\n" for i in range(pads))
         f.write("\nfunc init() {\n\tfor i := 0; i < used; i++ {\n")
+        f.writelines(f"\t\tword{i}[i%8]++\n" for i in range(words))
         f.writelines(f"\t\tpad{i}[i%16]++\n" for i in range(pads))
         f.write("\t}\n}\n")
     program = os.path.join(here, "program")
@@ -163,18 +165,31 @@ class Metrics(unittest.TestCase):
         """Other variables of a program move those of the runtime. Where one lies so that a lock
         looks like a part of memstats, it is not taken for it."""
         with tempfile.TemporaryDirectory() as tmp:
-            lock, controller = addresses(go, padded(go, tmp, 0), "profInsertLock", "gcController")
-            # heapInUse of the controller where numgc would be, counted from the lock.
-            pads = (3592 - 3568 + 4112 - 248 - (controller - lock)) // 16
-            self.assertGreater(pads, 0)
-            stripped = {n: padded(go, tmp, n, ["-ldflags", "-s -w"])
-                        for n in (pads - 1, pads, pads + 1)}
-            for _ in range(3):
-                for n, program in stripped.items():
-                    with rig.Target([program]) as target:
-                        for command in ("grow 20", "gc", "grow 5", "gc"):
-                            self.assertEqual(target.ask(command), "done")
-                        self.quiet(target, lambda: metrics_of(target.pid), minor)
+            words, pads = self.coincidence(go, tmp)
+            strip = ["-ldflags", "-s -w"]
+            programs = [padded(go, tmp, words, n, strip) for n in (pads - 1, pads, pads + 1)]
+            for program in programs * 3:
+                with rig.Target([program]) as target:
+                    for command in ("burst 64", "gc", "grow 5", "gc"):
+                        self.assertEqual(target.ask(command), "done")
+                    self.quiet(target, lambda: metrics_of(target.pid), minor)
+
+    def coincidence(self, go, tmp):
+        """How many variables it takes for heapInUse of the controller to lie where numgc would, if
+        the lock were a part of memstats."""
+        wanted = 3592 - 3568 + 4112 - 248
+
+        def distance(words, pads):
+            lock, controller = addresses(go, padded(go, tmp, words, pads), "profInsertLock",
+                                         "gcController")
+            return controller - lock
+
+        for words in range(4):
+            pads = (wanted - distance(words, 0)) // 16
+            for n in (pads, pads - 1, pads + 1):
+                if n > 0 and distance(words, n) == wanted:
+                    return words, n
+        self.fail("no such program")
 
     def test_table(self):
         program = rig.build.build("metrics", rig.build.mandatory()[1], "strip")
