@@ -78,8 +78,9 @@ class Alloc(unittest.TestCase):
         with steady("level") as target, self.agent() as agent:
             agent.wait_collections(target.pid, 2)
             watch = Watch(target)
-            begin = (int(time.time()) + 1) * 1000
-            watch.during(STEPS + 3)
+            # What is read at the start of that second happened before it.
+            begin = (int(time.time()) + 3) * 1000
+            watch.during(STEPS + 5)
             curves = self.curves(agent, "level", begin, begin + STEPS * 1000)
             pairs = list(enumerate(zip(curves[COUNTED], curves[ALLOC])))
             seen = [(i, c, a) for i, (c, a) in pairs if c is not None and a is not None]
