@@ -129,8 +129,8 @@ static void heap_say_cycles(const struct golang_heap_stats *now, uint64_t before
 		cli_note("No garbage collection finished, and Go updates its heap profile only "
 			 "then; wait longer.");
 	else
-		cli_note("Only one garbage collection finished, and Go shows an allocation after "
-			 "the second; wait longer.");
+		cli_note("Only one garbage collection finished, and Go may show an allocation only "
+			 "after the second; wait longer if some are missing.");
 }
 
 /*
