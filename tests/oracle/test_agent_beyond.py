@@ -278,6 +278,28 @@ class Beyond(unittest.TestCase):
             rig.wait_for(lambda: count("go-heap") > count("go-goroutines"),
                          lambda: [count("go-heap"), count("go-goroutines")])
 
+    def test_who_is_read_less_often_counts_all_the_time(self):
+        service, kind, some = "beyond-zeta", "go_goroutine:goroutine:count", 30000
+        count = lambda pid: (reader_of(agent, pid, "go-goroutines") or
+                             {"collections": 0})["collections"]
+        with self.target("goroutines", "-n", str(some), service=service) as large, \
+                self.target("goroutines", service=service) as small, \
+                self.agent("--goroutine-interval", "1s") as agent:
+            rig.wait_for(lambda: count(large.pid) >= 2 and count(small.pid) > 2, "goroutines")
+            begin = now_ms() // 1000 * 1000
+            first, other = count(large.pid), count(small.pid)
+            rig.wait_for(lambda: count(large.pid) >= first + 3, "goroutines")
+            end = now_ms() // 1000 * 1000
+            self.assertGreater(count(small.pid) - other, count(large.pid) - first)
+            points = agent.api("series", service=service, type=kind, step_ms=1000, to=end,
+                               **{"from": begin})["points"]
+            total = sum(agent.stored(service, kind, **{"from": begin}).values())
+        seen = [p for p in points if p is not None]
+        self.assertGreater(len(seen), 3, points)
+        for point in seen:
+            self.assertAlmostEqual(point / some, 1, delta=0.02, msg=points)
+        self.assertAlmostEqual(total / some, 1, delta=0.02)
+
     @unittest.skipUnless(os.geteuid() == 0 and test_oom.group_root(),
                          "needs root, and control groups that limit memory")
     def test_the_picture_near_a_limit_has_goroutines(self):
