@@ -155,7 +155,7 @@ struct store_series {
 	int64_t last_ns;
 	/* width rows of n_points; NAN for a gap. A histogram has one row per bucket. */
 	double *points;
-	double *sums; /* of the values in the buckets, n_points; NULL if unknown */
+	double *sums;		  /* of the values in the buckets, n_points; NULL if unknown */
 	const uint32_t *readings; /* of a gauge, n_points: how many the point stands for */
 	uint32_t width;
 };

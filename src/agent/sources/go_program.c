@@ -42,7 +42,7 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 struct go_share {
 	bool asked; /* whether its runtime has been probed */
 	bool is_go;
-	bool is_unsupported; /* whatever it is */
+	bool is_unsupported;		  /* whatever it is */
 	struct agent_go_program *program; /* NULL: not open */
 };
 
@@ -82,8 +82,8 @@ int agent_go_program_probe(struct source_shares *shares, struct source_target *t
 		return r;
 	*ret_answer = (struct source_answer){.yes = true, .of_file = !share->is_go};
 	if (share->is_unsupported)
-		source_answer_no(ret_answer, ERR_CAUSE_UNSUPPORTED,
-				 "unsupported: 32-bit program", "");
+		source_answer_no(ret_answer, ERR_CAUSE_UNSUPPORTED, "unsupported: 32-bit program",
+				 "");
 	else if (!share->is_go)
 		source_answer_no(ret_answer, ERR_CAUSE_NOT_GO, "not a Go program", "");
 	return 0;

@@ -19,8 +19,6 @@
 #define TOP_MAX_DEPTH 1024
 /* After this time about a third of a sample is left. */
 #define TOP_MEMORY_NS (5.0 * (double)NS_PER_SEC)
-/* Less than this is left of a sample: nothing. */
-#define TOP_FADED 0.5
 
 const struct registry_type *top_type(enum top_kind kind, enum top_unit unit)
 {
@@ -222,66 +220,6 @@ static int model_process(struct top_model *m, const struct top_subject *who,
 	return r;
 }
 
-/* Each array is as large as the profile at first. */
-static void samples_take(struct top_samples *to, struct top_samples *from)
-{
-	struct top_sample *fit =
-		reallocarray(from->at, MAX(from->len, (size_t)1), sizeof(*from->at));
-
-	free(to->at);
-	*to = (struct top_samples){.at = fit ? fit : from->at, .len = from->len};
-	*from = (struct top_samples){};
-}
-
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct top_sample *x = a, *y = b;
-
-	return (x->stack > y->stack) - (x->stack < y->stack);
-}
-
-/* Samples of one stack become one; both lists are sorted by stack. */
-static size_t samples_merge(const struct top_samples *old, double keep,
-			    const struct top_samples *new, struct top_sample *to)
-{
-	size_t len = 0, i = 0, k = 0;
-
-	while (i < old->len || k < new->len) {
-		bool from_old =
-			k == new->len || (i < old->len && old->at[i].stack <= new->at[k].stack);
-		struct top_sample s = from_old ? old->at[i++] : new->at[k++];
-
-		for (size_t u = 0; from_old && u < TOP_UNITS; u++)
-			s.values[u] *= keep;
-		if (len && to[len - 1].stack == s.stack)
-			for (size_t u = 0; u < TOP_UNITS; u++)
-				to[len - 1].values[u] += s.values[u];
-		else if (s.values[TOP_OBJECTS] >= TOP_FADED || s.values[TOP_BYTES] >= TOP_FADED)
-			to[len++] = s;
-	}
-	return len;
-}
-
-/* Lets what is known fade, and adds the deltas. Out of memory: only the deltas. */
-static void process_fade(struct top_process *p, struct top_samples *deltas, double keep)
-{
-	struct top_samples *known = &p->kinds[TOP_ALLOC];
-	struct top_samples merged = {.at = calloc(known->len + deltas->len + 1,
-						  sizeof(*merged.at))};
-
-	if (deltas->len)
-		qsort(deltas->at, deltas->len, sizeof(*deltas->at), compare_stacks);
-	if (merged.at) {
-		merged.len = samples_merge(known, keep, deltas, merged.at);
-		samples_take(known, &merged);
-	} else {
-		samples_take(known, deltas);
-	}
-	p->sampled = 0;
-	for (size_t i = 0; i < known->len; i++)
-		p->sampled += known->at[i].values[TOP_BYTES];
-}
-
 static void process_measure(struct top_process *p, struct top_samples *deltas, uint64_t now_ns,
 			    bool frozen)
 {
@@ -300,7 +238,7 @@ static void process_measure(struct top_process *p, struct top_samples *deltas, u
 	if (p->anew)
 		keep = 0;
 	p->anew = false;
-	process_fade(p, deltas, keep);
+	top_process_fade(p, deltas, keep);
 	p->span_ns = p->span_ns * keep + (double)MAX(since_read, (uint64_t)1);
 }
 
@@ -310,7 +248,7 @@ static void process_take(struct top_process *p, struct top_samples *kinds, uint6
 	if (p->known)
 		process_measure(p, &kinds[TOP_ALLOC], now_ns, frozen);
 	if (!frozen || !p->kinds[TOP_LIVE].at)
-		samples_take(&p->kinds[TOP_LIVE], &kinds[TOP_LIVE]);
+		top_samples_take(&p->kinds[TOP_LIVE], &kinds[TOP_LIVE]);
 	p->known = p->has_heap = true;
 	p->read_ns = now_ns;
 }
@@ -379,7 +317,7 @@ int top_model_add_cpu(struct top_model *m, const struct top_subject *who, struct
 	r = model_intake(m, who, &in, &p, err);
 	if (r < 0)
 		return r;
-	samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);
+	top_samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);
 	p->cpu_span_ns = (uint64_t)MAX(profile_header_const(profile)->duration_ns, (int64_t)1);
 	p->cpu_stamp_ns = m->cpu_stamp_ns = stamp_ns;
 	return 0;

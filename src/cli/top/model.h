@@ -5,9 +5,9 @@
  * Names and stacks are shared between processes, so many processes of one program cost little more
  * than one.
  *
- * How much a Go process allocates is counted by its runtime. Who allocated it is known from samples,
- * of which a collection may have few: those of the last seconds are kept, older ones fade. They
- * share out what was counted or, if that is unknown (before Go 1.19), stand for themselves.
+ * How much a Go process allocates is counted by its runtime. Who allocated it is known from
+ * samples, of which a collection may have few: those of the last seconds are kept, older ones fade.
+ * They share out what was counted or, if that is unknown (before Go 1.19), stand for themselves.
  *
  * CPU samples arrive for all processes together, and only for those that ran: a process without
  * samples in the last collection is idle. One that exited in between still counts.

@@ -45,6 +45,11 @@ struct top_model {
 	bool frozen;
 };
 
+/* Moves the samples, and frees those that were there. Arrays are as large as the profile at first.
+ */
+void top_samples_take(struct top_samples *to, struct top_samples *from);
+/* Lets allocations fade to this share, and adds the deltas. Out of memory: only the deltas. */
+void top_process_fade(struct top_process *p, struct top_samples *deltas, double keep);
 /* The value of all samples of the kind together; TOP_ALLOC and TOP_CPU per second. */
 double top_process_sum(const struct top_model *model, const struct top_process *p,
 		       enum top_kind kind, enum top_unit unit);

@@ -226,8 +226,8 @@ static unsigned int depth_read(const struct golang_goroutines *gs)
 {
 	uint32_t depth = 0;
 
-	if (gs->vars.stack_depth && proc_mem_read(gs->process->mem, gs->vars.stack_depth, &depth,
-						  sizeof(depth), NULL) < 0)
+	if (gs->vars.stack_depth &&
+	    proc_mem_read(gs->process->mem, gs->vars.stack_depth, &depth, sizeof(depth), NULL) < 0)
 		depth = 0;
 	/* 0 turns profiles off, and their stacks with them. Not ours. */
 	return depth && depth <= GOLANG_STACK_DEPTH_MAX ? depth : gs->layout->max_depth;

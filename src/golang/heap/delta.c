@@ -75,8 +75,7 @@ static int delta_samples(const struct golang_heap *heap, struct golang_stack_cac
 		 * The runtime publishes allocations once the garbage collection after the next has
 		 * begun. They are counted when they happen, though, and happened in this delta.
 		 */
-		golang_heap_scale(&scale, (int64_t)bucket->counts.all_allocs, bucket->size,
-				  values);
+		golang_heap_scale(&scale, (int64_t)bucket->counts.all_allocs, bucket->size, values);
 		if (!delta_values(&bases[i], values))
 			continue;
 		r = golang_stack_cache_export_stack(ex, i, &stack);

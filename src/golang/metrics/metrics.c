@@ -281,7 +281,7 @@ static void doubts_find(const struct golang_metrics_reader *m, const struct metr
 				      : "runtime.memstats was not found";
 	out->no_heap = m->vars.controller ? heap_doubt(m, image->controller)
 					  : "runtime.gcController was not found";
-	out->no_sched = has_sched(m) ? NULL
+	out->no_sched = has_sched(m)	 ? NULL
 			: !m->vars.allp	 ? "runtime.allp was not found"
 			: !m->vars.allgs ? "runtime.allgs was not found"
 					 : "runtime.sched was not found";

@@ -3,12 +3,12 @@
  *
  * All processes of a stream are collected at the same times, but one that is costly to read only at
  * some of them. In between its last snapshot stands; a sum over processes would fall otherwise, and
- * an average over all times would count it as nothing at most of them. A process that has just begun,
- * or has ended, counts at the times of its life.
+ * an average over all times would count it as nothing at most of them. A process that has just
+ * begun, or has ended, counts at the times of its life.
  *
  *   times      0  1  2  3  4  5  6  7  8
  *   A          5  5  5  5                   ends: nothing at 4 to 8
- *   B             9        9        9       every third: 9 at 1 to 8, and at 0 if the window starts there
+ *   B             9        9        9       every third: 9 everywhere
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * tests/fuzz/golang/fuzz_rates.c: any text as the journal of forced rates. After a first '#' the rest
- * is its file, which is then read and changed as sonde does.
+ * tests/fuzz/golang/fuzz_rates.c: any text as the journal of forced rates. After a first '#' the
+ * rest is its file, which is then read and changed as sonde does.
  */
 #include <assert.h>
 #include <fcntl.h>
