@@ -212,6 +212,7 @@ class Beyond(unittest.TestCase):
         # However late it is stored; and then what came before is, too.
         now = rig.wait_for(lambda: stored(after, "heap_live:bytes", "heap_goal:bytes",
                                           "heap_inuse:bytes", "memory_limit:bytes",
+                                          "memory_used:bytes", "rss:bytes",
                                           "goroutines:count", "gomaxprocs:count"), "figures")
         deltas = stored(since, "gc_cycles:count", "gc_pause:nanoseconds", "alloc:bytes")
         return own, deltas, now, figures_of(agent, target.pid)
@@ -227,6 +228,8 @@ class Beyond(unittest.TestCase):
             for command in ("grow 5", "gc", "gc", "gc", "end 10"):
                 self.assertEqual(target.ask(command), "done")
             own, deltas, now, figures = self.quiet(agent, target, "beyond-gamma", since)
+            with open(f"/proc/{target.pid}/statm") as f:
+                resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
             others = [t["type"] for s in agent.api("services", to=now_ms() + 60000)["services"]
                       if s["service"] == "beyond-delta" for t in s["types"]]
             self.assertNotIn("memory_limit_bytes", figures_of(agent, unlimited.pid))
@@ -239,8 +242,10 @@ class Beyond(unittest.TestCase):
         self.assertEqual(deltas["gc_cycles:count"], 3)
         self.assertGreaterEqual(deltas["alloc:bytes"], 5 << 20)
         self.assertGreater(now.pop("heap_live:bytes"), 25 << 20)
+        self.assertAlmostEqual(now.pop("rss:bytes") / resident, 1, delta=0.1)
         self.assertEqual(now, {"heap_goal:bytes": own["NextGC"],
                                "heap_inuse:bytes": own["HeapInuse"],
+                               "memory_used:bytes": own["Sys"] - own["HeapReleased"],
                                "memory_limit:bytes": 512 << 20,
                                "goroutines:count": own["NumGoroutine"], "gomaxprocs:count": 3})
         self.assertEqual(own["NumGoroutine"], 21)
@@ -277,6 +282,25 @@ class Beyond(unittest.TestCase):
             count = lambda name: reader_of(agent, target.pid, name)["collections"]
             rig.wait_for(lambda: count("go-heap") > count("go-goroutines"),
                          lambda: [count("go-heap"), count("go-goroutines")])
+
+    def test_very_many_stacks_leave_room_for_others(self):
+        service, kind, ways = "beyond-eta", "go_goroutine:goroutine:count", 12000
+        go = rig.build.newest()[1]
+        with self.target("goroutines", service=service, go=go) as target, \
+                self.agent("--goroutine-interval", "1s") as agent:
+            self.assertEqual(target.ask(f"ways {ways}"), "waiting")
+            self.wait_reader(agent, target.pid, "go-goroutines", 2)
+            since = now_ms()
+            self.wait_reader(agent, target.pid, "go-goroutines", 2)
+            said = reader_of(agent, target.pid, "go-goroutines")["trouble"]
+            stacks = self.window(agent, service, kind, since).samples
+        self.assertRegex(said, r"too many different stacks: \d+ of them are in \(other\)")
+        self.assertLessEqual(len(stacks), 10001)
+        values = {frames_of(s)[0][0]: s.values[0] for s in stacks if len(s.stack) == 1}
+        total = sum(s.values[0] for s in stacks)
+        self.assertGreater(total, ways)
+        # Those with many goroutines are all there, and so is the number of the rest.
+        self.assertAlmostEqual(values["(other)"], total - 10000, delta=100)
 
     def test_who_is_read_less_often_counts_all_the_time(self):
         service, kind, some = "beyond-zeta", "go_goroutine:goroutine:count", 30000

@@ -58,6 +58,8 @@ func stats() {
 	b = pair(b, "TotalAlloc", mem.TotalAlloc)
 	b = pair(b, "HeapAlloc", mem.HeapAlloc)
 	b = pair(b, "HeapInuse", mem.HeapInuse)
+	b = pair(b, "HeapReleased", mem.HeapReleased)
+	b = pair(b, "Sys", mem.Sys)
 	b = append(b, " GCCPUFraction="...)
 	b = strconv.AppendFloat(b, mem.GCCPUFraction, 'g', -1, 64)
 	b = pair(b, "NumGoroutine", uint64(runtime.NumGoroutine()))
