@@ -2,9 +2,11 @@
 import collections
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import rig
@@ -282,6 +284,39 @@ class Beyond(unittest.TestCase):
             count = lambda name: reader_of(agent, target.pid, name)["collections"]
             rig.wait_for(lambda: count("go-heap") > count("go-goroutines"),
                          lambda: [count("go-heap"), count("go-goroutines")])
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_a_reading_takes_few_system_calls(self):
+        """Heap, figures and waits of a program with some hundred stacks, each interval."""
+        with self.target("heap", "-rate", "1", service="beyond-theta") as target:
+            trace, port = self.path("trace"), "127.0.0.1:0"
+            sonde = subprocess.Popen(
+                ["strace", "-f", "-y", "-e", "trace=process_vm_readv,pread64", "-o", trace, rig.SONDE,
+                 "run", "--listen", port, "--data-dir", self.path("traced"), "--interval", "1s",
+                 "--cpu-hz", "0", "--goroutine-interval", "off"],
+                stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+            def calls():
+                with open(trace) as f:
+                    return sum(f"process_vm_readv({target.pid}," in line or
+                               f"</proc/{target.pid}/mem>" in line for line in f)
+
+            try:
+                self.assertIn("http://", sonde.stdout.readline())
+                rig.wait_for(lambda: calls() > 20, "no reading")
+                # Everything is found by now.
+                time.sleep(4)
+                before, begin = calls(), time.monotonic()
+                time.sleep(8)
+                each = (calls() - before) / (time.monotonic() - begin)
+            finally:
+                # strace itself ignores this as long as sonde runs.
+                os.killpg(sonde.pid, signal.SIGTERM)
+                sonde.wait(timeout=rig.LIMIT)
+                sonde.stdout.close()
+        self.assertGreater(each, 3)
+        # Four of the heap, two of the figures, and one each to see whether waits are recorded.
+        self.assertLess(each, 12)
 
     def test_very_many_stacks_leave_room_for_others(self):
         service, kind, ways = "beyond-eta", "go_goroutine:goroutine:count", 12000
