@@ -22,6 +22,7 @@ ROOT = check_includes.ROOT
 ORACLE = {
     "agent": ["server"],
     "agent_beyond": ["server"],
+    "alloc": ["server"],
     "contention": ["golang"],
     "core": ["golang"],
     "cpu": ["cpu", "agent"],

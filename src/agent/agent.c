@@ -2,19 +2,16 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/state.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "features/probe.h"
 #include "golang/rates/journal.h"
 #include "proc/aide/aides.h"
+#include "proc/rss.h"
 
 /* How long sinks may take to write their records at the end. */
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
@@ -357,19 +354,6 @@ int agent_targets(struct agent *a, struct agent_targets *ret_targets)
 	return 0;
 }
 
-/* The second word of statm: resident pages. */
-static uint64_t own_rss_bytes(void)
-{
-	_cleanup_(buf_release) struct buf text = buf_with_max(4096);
-	const char *words, *blank;
-
-	if (io_read_file(AT_FDCWD, "/proc/self/statm", &text, NULL) < 0)
-		return 0;
-	words = buf_cstr(&text);
-	blank = words ? strchr(words, ' ') : NULL;
-	return blank ? strtoull(blank, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 void agent_health(struct agent *a, struct agent_health *ret_health)
 {
 	struct proc_aides_status aides;
@@ -381,7 +365,7 @@ void agent_health(struct agent *a, struct agent_health *ret_health)
 	ret_health->cpu_ns = clock_cpu_ns() + aides.cpu_ns;
 	ret_health->hung_reads = aides.lost;
 	ret_health->unanswered_reads = aides.unanswered;
-	ret_health->rss_bytes = own_rss_bytes();
+	ret_health->rss_bytes = proc_rss_bytes(0);
 }
 
 void agent_sinks_status(struct agent *a, struct agent_sinks_status *ret_sinks)

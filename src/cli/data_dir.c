@@ -114,5 +114,6 @@ int data_dir_window(const char *from, const char *to, struct store_window *ret_w
 		return err_set(err, -EINVAL, "--from must be earlier than --to");
 	ret_window->from_ns = from_ns;
 	ret_window->to_ns = to_ns;
+	ret_window->stands = true;
 	return 0;
 }

@@ -167,13 +167,21 @@ static int process_open(struct golang_process *p, const struct golang_options *o
 	return 0;
 }
 
+int golang_process_why(struct golang_process *p, int code, struct err *err)
+{
+	struct err gone = {0};
+
+	if (code == -ENOMEM || proc_mem_check(p->mem, 0, NULL, 0, &gone) != -ESRCH)
+		return code;
+	return err_pass(err, -ESRCH, &gone);
+}
+
 int golang_process_open_take(struct proc_mem *mem, const struct golang_options *options,
 			     struct golang_process **ret_process, struct err *err)
 {
 	static const struct golang_options none = {0};
 	_cleanup_(golang_process_closep) struct golang_process *p = calloc(1, sizeof(*p));
 	struct err why = {0};
-	uint8_t byte;
 	int r;
 
 	if (!p) {
@@ -182,9 +190,9 @@ int golang_process_open_take(struct proc_mem *mem, const struct golang_options *
 	}
 	p->mem = mem;
 	r = process_open(p, options ? options : &none, &why);
-	/* Whichever read failed, proc_mem_check() knows how the process ended. */
-	if (r == -ESRCH)
-		(void)proc_mem_check(p->mem, 0, &byte, sizeof(byte), &why);
+	/* Whichever read failed, or found an odd program: it may be another one by now. */
+	if (r < 0)
+		r = golang_process_why(p, r, &why);
 	if (r < 0)
 		return err_pass(err, r, &why);
 	*ret_process = TAKE_PTR(p);
@@ -222,12 +230,13 @@ int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struc
 {
 	struct golang_image image = {0};
 	struct golang_version found = {.text = "go"};
-	int r = golang_image_find(mem, NULL, GOLANG_GLANCE, &image, err);
+	struct err why = {0};
+	int r = golang_image_find(mem, NULL, GOLANG_GLANCE, &image, &why);
 
-	if (r == -ENOTSUP)
+	if (r == -ENOTSUP && why.cause == ERR_CAUSE_NOT_GO)
 		return 0;
 	if (r < 0)
-		return r;
+		return err_pass(err, r, &why);
 	/*
 	 * Without build info, finding the version needs a search, too expensive for a list of
 	 * processes.

@@ -59,6 +59,7 @@ int golang_process_check_layout(const char *assume_layout, struct err *err);
 
 /*
  * A cheap check for `sonde ps`: is this a Go program, and which version? Returns 1 and fills
- * version, 0 if it is not Go, or -errno.
+ * version, 0 if it is not Go, or -errno; -ENOTSUP for a kind of program that sonde cannot read at
+ * all, Go or not: a 32-bit one.
  */
 int golang_detect(struct proc_mem *mem, char *version, size_t version_len, struct err *err);

@@ -27,5 +27,10 @@ struct golang_process {
 /* The function at pc, and its tables. */
 bool golang_process_func_at(struct golang_process *process, uint64_t pc,
 			    struct golang_pclntab **ret_tables, struct golang_func *ret_func);
+/*
+ * Why something failed. If the program exited or exec'd meanwhile, what was read of it is no use,
+ * and neither is what was said about it: -ESRCH, and how it ended. Otherwise the code as it is.
+ */
+int golang_process_why(struct golang_process *process, int code, struct err *err);
 /* Finds plugins opened since. Returns how many were added. */
 int golang_process_refresh(struct golang_process *process, struct err *err);

@@ -467,6 +467,14 @@ void profile_set_folded(struct profile *p, uint32_t location)
 	((struct profile_location *)p->locations.items)[location].is_folded = true;
 }
 
+void profile_set_value(struct profile *p, size_t sample, size_t type, int64_t value)
+{
+	const struct profile_sample *samples = p->samples.items;
+
+	assert(sample < p->samples.len && type < p->n_types);
+	((int64_t *)(uintptr_t)samples[sample].values)[type] = value;
+}
+
 struct view profile_string(const struct profile *p, uint32_t id)
 {
 	return intern_get(&p->strings, id);

@@ -122,9 +122,10 @@ int profile_add_sample(struct profile *p, uint32_t stack, const int64_t *values,
 /* Adds n samples without labels: all, or none. The values of a sample are adjacent. */
 int profile_add_samples(struct profile *p, const uint32_t *stacks, const int64_t *values, size_t n);
 int profile_add_comment(struct profile *p, struct view comment);
-/* These two correct existing entries; the id must be valid. */
+/* These correct existing entries; the id must be valid. */
 void profile_set_mapping(struct profile *p, uint32_t id, const struct profile_mapping *m);
 void profile_set_folded(struct profile *p, uint32_t location);
+void profile_set_value(struct profile *p, size_t sample, size_t type, int64_t value);
 
 /* Reading. An index must be below its count. */
 struct view profile_string(const struct profile *p, uint32_t id);

@@ -2,8 +2,10 @@
  * src/query/metrics.h: stored metrics, grouped.
  *
  * Series with the same values of the group's keys become one: gauges and increases are summed; for
- * min and max, the smallest and largest value is kept. A key is an attribute of the metric, or else
- * a label; series without it form their own group.
+ * min and max, the smallest and largest value is kept. A gauge that is read at longer intervals has
+ * its last value in between, and one of a process that lived for a part of a step counts for that
+ * part. A key is an attribute of the metric, or else a label; series without it form their own
+ * group.
  */
 #pragma once
 

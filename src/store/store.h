@@ -80,6 +80,11 @@ struct store_window {
 	int64_t to_ns;
 	const struct label *filters;
 	size_t n_filters;
+	/*
+	 * A snapshot stands until the next one of its process is due: one that is read less often
+	 * than others counts at all times of collection. False: only what was read.
+	 */
+	bool stands;
 };
 
 /* Sums over the window: a profile of one type with names, files and lines; addresses are 0. */
@@ -150,7 +155,8 @@ struct store_series {
 	int64_t last_ns;
 	/* width rows of n_points; NAN for a gap. A histogram has one row per bucket. */
 	double *points;
-	double *sums; /* of the values in the buckets, n_points; NULL if unknown */
+	double *sums;		  /* of the values in the buckets, n_points; NULL if unknown */
+	const uint32_t *readings; /* of a gauge, n_points: how many the point stands for */
 	uint32_t width;
 };
 struct store_metric_answer {

@@ -181,14 +181,14 @@ test('the Go runtime is shown on demand, in one request, with the cursor and the
   page.on('request', (r) => r.url().includes('go_runtime') && asked++);
   await openMock(page);
   const head = page.getByRole('button', { name: 'Go runtime' });
-  await expect(page.locator('.runtimehead')).toContainText(/heap .* of .* goal · .* goroutines/);
+  await expect(page.locator('.runtimehead')).toContainText(/RSS .* · heap .* of .* goal · .* goroutines/);
   expect(asked).toBe(0);
   await page.keyboard.press('g');
   await expect(head).toHaveAttribute('aria-expanded', 'true');
   const charts = page.locator('.runtime figure');
   await expect(charts).toHaveCount(5);
   expect(asked).toBe(1);
-  for (const text of [/^Heap: live .*, goal .*, limit 420\sMB/, /^Goroutines: all .*, waiting .*, syscall/, /^GC pauses: .*s\/s$/, /^GC CPU: .*%$/, /^Allocations: .*MB\/s$/])
+  for (const text of [/^Memory: RSS .*, runtime .*, live heap .*, goal .*, limit 420\sMB/, /^Goroutines: all .*, waiting .*, syscall/, /^GC pauses: .*s\/s$/, /^GC CPU: .*%$/, /^Allocations: .*MB\/s$/])
     await expect(page.getByRole('figure', { name: text })).toBeVisible();
   // The cursor of one is that of all.
   const live = charts.first().locator('b').first();

@@ -242,7 +242,7 @@ test('goroutines are shown by state, and two windows of them compared', async ({
 test('the Go runtime is read, and what the program does not record is said to be off', async ({ page }) => {
   await openService(page);
   await page.getByRole('button', { name: 'Go runtime' }).click();
-  for (const name of [/^Heap: live .*B, goal .*B/, /^Goroutines: all \d/, /^GC pauses: paused/, /^GC CPU: share .*%/, /^Allocations: rate .*B\/s/])
+  for (const name of [/^Memory: RSS .*B, runtime .*B, live heap .*B, goal .*B/, /^Goroutines: all \d/, /^GC pauses: paused/, /^GC CPU: share .*%/, /^Allocations: rate .*B\/s/])
     await expect(page.getByRole('figure', { name })).toBeVisible();
   await page.getByRole('button', { name: /^Blocking/ }).click();
   await expect(page.getByText(/^sonde block \d+ --force-block/)).toBeVisible();

@@ -2,9 +2,11 @@
 import collections
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import rig
@@ -16,6 +18,7 @@ from test_force import heed_interrupts
 from test_goroutines import OF_THE_DUMP
 from test_metrics import stats_of
 
+CUT = "[stack is deeper than was recorded]"
 STATES = ("waiting", "runnable", "running", "syscall")
 MANY = 120000  # goroutines: more than are read one by one
 
@@ -123,7 +126,11 @@ class Beyond(unittest.TestCase):
             own = collections.Counter()
             for s in Profile(self.path("own.goroutine.pb.gz")).samples:
                 own[frames_of(s)] += s.values[0]
-        without = lambda counts: {k: v for k, v in counts.items()
+        # The program's own profile cuts deep stacks without a word; ours says so.
+        marked = [k for k in stacks["goroutine"] if k[-1][0] == CUT]
+        self.assertEqual({len(k) - 1 for k in marked}, {max(len(k) for k in own)})
+        whole = lambda k: k[:-1] if k[-1][0] == CUT else k
+        without = lambda counts: {whole(k): v for k, v in counts.items()
                                   if not any(f == OF_THE_DUMP for f, _ in k)}
         self.assertEqual(without(stacks["goroutine"]), without(own))
         self.assertGreater(sum(own.values()), 30)
@@ -207,6 +214,7 @@ class Beyond(unittest.TestCase):
         # However late it is stored; and then what came before is, too.
         now = rig.wait_for(lambda: stored(after, "heap_live:bytes", "heap_goal:bytes",
                                           "heap_inuse:bytes", "memory_limit:bytes",
+                                          "memory_used:bytes", "rss:bytes",
                                           "goroutines:count", "gomaxprocs:count"), "figures")
         deltas = stored(since, "gc_cycles:count", "gc_pause:nanoseconds", "alloc:bytes")
         return own, deltas, now, figures_of(agent, target.pid)
@@ -222,6 +230,8 @@ class Beyond(unittest.TestCase):
             for command in ("grow 5", "gc", "gc", "gc", "end 10"):
                 self.assertEqual(target.ask(command), "done")
             own, deltas, now, figures = self.quiet(agent, target, "beyond-gamma", since)
+            with open(f"/proc/{target.pid}/statm") as f:
+                resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
             others = [t["type"] for s in agent.api("services", to=now_ms() + 60000)["services"]
                       if s["service"] == "beyond-delta" for t in s["types"]]
             self.assertNotIn("memory_limit_bytes", figures_of(agent, unlimited.pid))
@@ -234,8 +244,10 @@ class Beyond(unittest.TestCase):
         self.assertEqual(deltas["gc_cycles:count"], 3)
         self.assertGreaterEqual(deltas["alloc:bytes"], 5 << 20)
         self.assertGreater(now.pop("heap_live:bytes"), 25 << 20)
+        self.assertAlmostEqual(now.pop("rss:bytes") / resident, 1, delta=0.1)
         self.assertEqual(now, {"heap_goal:bytes": own["NextGC"],
                                "heap_inuse:bytes": own["HeapInuse"],
+                               "memory_used:bytes": own["Sys"] - own["HeapReleased"],
                                "memory_limit:bytes": 512 << 20,
                                "goroutines:count": own["NumGoroutine"], "gomaxprocs:count": 3})
         self.assertEqual(own["NumGoroutine"], 21)
@@ -272,6 +284,80 @@ class Beyond(unittest.TestCase):
             count = lambda name: reader_of(agent, target.pid, name)["collections"]
             rig.wait_for(lambda: count("go-heap") > count("go-goroutines"),
                          lambda: [count("go-heap"), count("go-goroutines")])
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_a_reading_takes_few_system_calls(self):
+        """Heap, figures and waits of a program with some hundred stacks, each interval."""
+        with self.target("heap", "-rate", "1", service="beyond-theta") as target:
+            trace, port = self.path("trace"), "127.0.0.1:0"
+            sonde = subprocess.Popen(
+                ["strace", "-f", "-y", "-e", "trace=process_vm_readv,pread64", "-o", trace, rig.SONDE,
+                 "run", "--listen", port, "--data-dir", self.path("traced"), "--interval", "1s",
+                 "--cpu-hz", "0", "--goroutine-interval", "off"],
+                stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+            def calls():
+                with open(trace) as f:
+                    return sum(f"process_vm_readv({target.pid}," in line or
+                               f"</proc/{target.pid}/mem>" in line for line in f)
+
+            try:
+                self.assertIn("http://", sonde.stdout.readline())
+                rig.wait_for(lambda: calls() > 20, "no reading")
+                # Everything is found by now.
+                time.sleep(4)
+                before, begin = calls(), time.monotonic()
+                time.sleep(8)
+                each = (calls() - before) / (time.monotonic() - begin)
+            finally:
+                # strace itself ignores this as long as sonde runs.
+                os.killpg(sonde.pid, signal.SIGTERM)
+                sonde.wait(timeout=rig.LIMIT)
+                sonde.stdout.close()
+        self.assertGreater(each, 3)
+        # Four of the heap, two of the figures, and one each to see whether waits are recorded.
+        self.assertLess(each, 12)
+
+    def test_very_many_stacks_leave_room_for_others(self):
+        service, kind, ways = "beyond-eta", "go_goroutine:goroutine:count", 12000
+        go = rig.build.newest()[1]
+        with self.target("goroutines", service=service, go=go) as target, \
+                self.agent("--goroutine-interval", "1s") as agent:
+            self.assertEqual(target.ask(f"ways {ways}"), "waiting")
+            self.wait_reader(agent, target.pid, "go-goroutines", 2)
+            since = now_ms()
+            self.wait_reader(agent, target.pid, "go-goroutines", 2)
+            said = reader_of(agent, target.pid, "go-goroutines")["trouble"]
+            stacks = self.window(agent, service, kind, since).samples
+        self.assertRegex(said, r"too many different stacks: \d+ of them are in \(other\)")
+        self.assertLessEqual(len(stacks), 10001)
+        values = {frames_of(s)[0][0]: s.values[0] for s in stacks if len(s.stack) == 1}
+        total = sum(s.values[0] for s in stacks)
+        self.assertGreater(total, ways)
+        # Those with many goroutines are all there, and so is the number of the rest.
+        self.assertAlmostEqual(values["(other)"], total - 10000, delta=100)
+
+    def test_who_is_read_less_often_counts_all_the_time(self):
+        service, kind, some = "beyond-zeta", "go_goroutine:goroutine:count", 30000
+        count = lambda pid: (reader_of(agent, pid, "go-goroutines") or
+                             {"collections": 0})["collections"]
+        with self.target("goroutines", "-n", str(some), service=service) as large, \
+                self.target("goroutines", service=service) as small, \
+                self.agent("--goroutine-interval", "1s") as agent:
+            rig.wait_for(lambda: count(large.pid) >= 2 and count(small.pid) > 2, "goroutines")
+            begin = now_ms() // 1000 * 1000
+            first, other = count(large.pid), count(small.pid)
+            rig.wait_for(lambda: count(large.pid) >= first + 3, "goroutines")
+            end = now_ms() // 1000 * 1000
+            self.assertGreater(count(small.pid) - other, count(large.pid) - first)
+            points = agent.api("series", service=service, type=kind, step_ms=1000, to=end,
+                               **{"from": begin})["points"]
+            total = sum(agent.stored(service, kind, **{"from": begin}).values())
+        seen = [p for p in points if p is not None]
+        self.assertGreater(len(seen), 3, points)
+        for point in seen:
+            self.assertAlmostEqual(point / some, 1, delta=0.02, msg=points)
+        self.assertAlmostEqual(total / some, 1, delta=0.02)
 
     @unittest.skipUnless(os.geteuid() == 0 and test_oom.group_root(),
                          "needs root, and control groups that limit memory")

@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import rig
@@ -268,6 +269,40 @@ class Force(unittest.TestCase):
             self.assertEqual(rate_of(go, program, target.pid), 0)
 
 
+    def no_more_than_allocated(self, go):
+        """What an earlier sonde has sampled is still in use, but was not allocated since."""
+        program = rig.build.build("nopprof", go, "strip")
+        with tempfile.TemporaryDirectory() as tmp, target_of(program) as target:
+            forced(target, os.path.join(tmp, "first"), has_leak)
+            second = os.path.join(tmp, "second")
+            rig.sonde("heap", target.pid, "--force", "--wait", "300ms", "-f", "pprof", "-o", second,
+                      check=rig.OK)
+            for sample in Profile(second).samples:
+                self.assertLessEqual(sample.values[2], sample.values[0])
+                self.assertLessEqual(sample.values[3], sample.values[1])
+
+    def too_few_collections(self, go):
+        program = rig.build.build("metrics", go, "plain")
+        for collections, said in ((0, "No garbage collection"),
+                                  (1, "Only one garbage collection finished"), (2, "")):
+            with rig.Target([program], env={"GOGC": "off"}) as target:
+                # Something is published.
+                for command in ("grow 3", "gc", "gc"):
+                    target.ask(command)
+                process = subprocess.Popen(
+                    [rig.SONDE, "heap", str(target.pid), "--force", "--rate", "1", "--wait", "4s"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                rig.wait_for(lambda: rate_of(go, program, target.pid), "the rate stays 0")
+                # It has read what was there before.
+                time.sleep(1)
+                target.ask("grow 3")
+                for _ in range(collections):
+                    target.ask("gc")
+                err = process.communicate(timeout=rig.LIMIT)[1]
+                self.assertIn(said, err)
+                self.assertEqual("garbage collection" in err, collections < 2, err)
+
+
 def load(every, suite):
     found = rig.versions(every)
     for version, go in found:
@@ -277,6 +312,7 @@ def load(every, suite):
             suite.addTest(Force(name))
     go = rig.build.mandatory()[1]
     for case in ("keep", "interrupted", "closed_pipe", "twice", "at_the_same_time", "killed",
-                 "killed_then_run", "two_of_one_journal", "forged", "ended", "not_noted"):
+                 "killed_then_run", "two_of_one_journal", "forged", "ended", "not_noted",
+                 "no_more_than_allocated", "too_few_collections"):
         setattr(Force, f"test_{case}", lambda self, c=case: getattr(self, c)(go))
         suite.addTest(Force(f"test_{case}"))

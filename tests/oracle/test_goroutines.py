@@ -118,16 +118,18 @@ class Goroutines(unittest.TestCase):
                       f"{sum(own.values())}\nours: {next(iter(only_ours), None)}\n"
                       f"own: {next(iter(only_own), None)}")
 
-    def compare(self, version, go, variant):
+    def compare(self, version, go, variant, depth=None):
         minor = rig.build.version_key(version)[1]
         program = rig.build.build("goroutines", go, variant)
         with tempfile.TemporaryDirectory() as tmp:
             prefix, path = os.path.join(tmp, "own"), os.path.join(tmp, "ours.pb.gz")
-            with rig.Target([program, "-o", prefix]) as target:
+            env = {"GODEBUG": f"profstackdepth={depth}"} if depth else {}
+            with rig.Target([program, "-o", prefix], env=env) as target:
                 self.assertEqual(target.ask("gc"), "collected")
                 report = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                               check=rig.OK).stdout)
-                rig.sonde("goroutines", target.pid, "-f", "pprof", "-o", path, check=rig.OK)
+                said = rig.sonde("goroutines", target.pid, "-f", "pprof", "-o", path,
+                                 check=rig.OK).stderr
                 full = rig.sonde("goroutines", target.pid, "-f", "full", check=rig.OK).stdout
                 self.assertEqual(target.ask("dump"), "dumped")
             own, ours = Profile(prefix + ".goroutine.pb.gz"), Profile(path)
@@ -138,8 +140,14 @@ class Goroutines(unittest.TestCase):
         self.assertEqual((ours.types, ours.period_type, ours.period),
                          (own.types, own.period_type, own.period))
         self.same(samples(ours), samples(own), "proto")
-        self.same(json_records(report, minor, 128 if minor >= 23 else 32), text_records(text),
-                  "debug=1")
+        # Equal ones are one sample, as in the program's own.
+        self.assertEqual(len(ours.samples), len({(s.stack, tuple(sorted(s.labels)))
+                                                 for s in ours.samples}))
+        depth = depth or (128 if minor >= 23 else 32)
+        self.same(json_records(report, minor, depth), text_records(text), "debug=1")
+        cut = [row["count"] for row in report["rows"] if len(row["stack"]) - 1 > depth]
+        self.assertEqual(re.findall(r"(\d+) goroutines? ha(?:s|ve) a stack of more than (\d+)", said),
+                         [(str(sum(cut)), str(depth))] if cut else [])
         self.compare_dumps(dump_records(full), dump_records(dump), minor)
 
     def compare_dumps(self, ours, own, minor):
@@ -151,6 +159,21 @@ class Goroutines(unittest.TestCase):
             # Before 1.21 the outer frames of a deep stack are cut off, not the middle.
             n = len(theirs[3]) if minor >= 21 or len(theirs[3]) < 50 else 50
             self.assertEqual(mine[3][:n], theirs[3][:n], f"goroutine {ident}")
+
+    def system(self, go):
+        """The runtime's own goroutines have frames, too, though a traceback would hide them."""
+        with rig.Target([rig.build.build("goroutines", go, "strip")]) as target:
+            full = rig.sonde("goroutines", target.pid, "-f", "full", "--system", check=rig.OK).stdout
+        found = dump_records(full)
+        names = {frame[0] for _, _, _, frames, _ in found.values() for frame in frames}
+        self.assertIn("runtime.gopark", names)
+        self.assertEqual([n for n, record in found.items() if not record[3]], [])
+
+    def threads(self, go):
+        """A thread of C that calls Go is no goroutine that anybody created."""
+        with rig.Target([rig.build.build("heap", go, "cgo-strip")], env={"C_THREAD": "1"}) as target:
+            table = rig.sonde("goroutines", target.pid, check=rig.OK).stdout
+        self.assertRegex(table, r"chan send .* main\.goWait main\.go:\d+ +\[C thread\]")
 
     def churn(self, go):
         """Thousands of goroutines come and go: each stack that is shown is possible."""
@@ -305,9 +328,15 @@ def load(every, suite):
         for case, (variant, _) in CASES.items():
             add(f"test_{version}_{case}",
                 lambda self, v=version, g=go, b=variant: self.compare(v, g, b))
+        if rig.build.version_key(version)[1] >= 23:
+            for depth in (200, 1024):
+                add(f"test_{version}_depth_{depth}",
+                    lambda self, v=version, g=go, d=depth: self.compare(v, g, "strip", d))
+        add(f"test_{version}_system", lambda self, g=go: self.system(g))
         add(f"test_{version}_churn", lambda self, g=go: self.churn(g))
         add(f"test_{version}_waits", lambda self, v=version, g=go: self.waits(v, g))
         add(f"test_{version}_running", lambda self, g=go: self.running(g))
         add(f"test_{version}_core", lambda self, g=go: self.core(g, "plain"))
         add(f"test_{version}_core_of_a_stripped_PIE", lambda self, g=go: self.core(g, "pie-strip"))
+    add("test_threads_of_C", lambda self, g=rig.build.mandatory()[1]: self.threads(g))
     add("test_leaks", lambda self, g=rig.build.newest()[1]: self.leaks(g))

@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -19,6 +20,9 @@ CASES = {
     "many collections, stripped": ("strip", {}, ["grow 3"] + ["gc"] * 300, 17),
     "other processors, stripped": ("strip", {"GOMAXPROCS": "3"}, ["go 30", "end 30", "gc"], 17),
     "processors changed, stripped": ("strip", {}, ["procs 7", "go 40", "procs 2", "end 10"], 17),
+    "small heap, stripped": ("smallheap-strip", {}, ["gc", "grow 3", "gc"], 17),
+    "small heap, no collector, stripped": ("smallheap-strip", {"GOGC": "off"}, ["grow 3"], 17),
+    "no percentage, stripped": ("strip", {"GOGC": "0"}, ["grow 3"], 19),
     "no collector, stripped": ("strip", {"GOGC": "off"}, ["grow 30"], 17),
     "eager collector, stripped": ("strip", {"GOGC": "20"}, ["grow 30", "gc"], 17),
     "memory limit, stripped": ("strip", {"GOMEMLIMIT": "64MiB"}, ["grow 30", "gc"], 19),
@@ -50,6 +54,34 @@ def metrics_of(*args):
     entries = json.loads(rig.sonde("ps", "--json", *args, check=rig.OK).stdout)
     assert len(entries) == 1, entries
     return entries[0]["metrics"]
+
+
+def padded(go, tmp, words, pads, ldflags=()):
+    """The target with so many more variables of 8 and of 16 bytes: they move those that are larger."""
+    here = os.path.join(tmp, f"{words}-{pads}-{len(ldflags)}")
+    for name in ("metrics", "rig"):
+        shutil.copytree(os.path.join(rig.build.HERE, name), os.path.join(here, name))
+    shutil.copy(os.path.join(rig.build.HERE, "go.mod"), here)
+    with open(os.path.join(here, "metrics", "pads.go"), "w") as f:
+        f.write("package main\n\nvar used int\n")
+        f.writelines(f"var word{i} [8]byte\n" for i in range(words))
+        f.writelines(f"var pad{i} [16]byte\n" for i in range(pads))
+        f.write("\nfunc init() {\n\tfor i := 0; i < used; i++ {\n")
+        f.writelines(f"\t\tword{i}[i%8]++\n" for i in range(words))
+        f.writelines(f"\t\tpad{i}[i%16]++\n" for i in range(pads))
+        f.write("\t}\n}\n")
+    program = os.path.join(here, "program")
+    rig.build.run([go, "build", "-o", program, *ldflags, "./metrics"], cwd=here,
+                  env=rig.build.go_environment(False))
+    return program
+
+
+def addresses(go, program, *names):
+    text = subprocess.run([go, "tool", "nm", program], capture_output=True, text=True, check=True,
+                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="")).stdout
+    found = {line.split()[2]: int(line.split()[0], 16) for line in text.splitlines()
+             if len(line.split()) == 3}
+    return [found[f"runtime.{name}"] for name in names]
 
 
 class Metrics(unittest.TestCase):
@@ -97,7 +129,8 @@ class Metrics(unittest.TestCase):
             if "GOMEMLIMIT" in env:
                 limit = int(env["GOMEMLIMIT"].replace("MiB", "")) << 20
                 self.assertEqual(ours["memory_limit_bytes"], limit)
-            self.assertEqual(ours["gc_percent"], {"off": -1, "20": 20}.get(env.get("GOGC"), 100))
+            self.assertEqual(ours["gc_percent"],
+                             {"off": -1, "20": 20, "0": 0}.get(env.get("GOGC"), 100))
 
     def core(self, go, minor, variant):
         program = rig.build.build("metrics", go, variant)
@@ -119,12 +152,44 @@ class Metrics(unittest.TestCase):
         program = rig.build.build("nopprof", go, "strip")
         with rig.Target([program]) as target:
             before = metrics_of(target.pid)
+            # It never asks for its statistics: the linker has dropped what only they need.
+            self.assertEqual(before["goroutines"], int(target.ask("goroutines").split()[1]))
             for _ in range(30):
                 now = metrics_of(target.pid)
                 for name in ("gc_count", "gc_pause_total_ns", "total_alloc_bytes"):
                     self.assertGreaterEqual(now[name], before[name])
                 self.assertEqual(now["goroutines"], before["goroutines"])
                 before = now
+
+    def moved(self, go, minor):
+        """Other variables of a program move those of the runtime. Where one lies so that a lock
+        looks like a part of memstats, it is not taken for it."""
+        with tempfile.TemporaryDirectory() as tmp:
+            words, pads = self.coincidence(go, tmp)
+            strip = ["-ldflags", "-s -w"]
+            programs = [padded(go, tmp, words, n, strip) for n in (pads - 1, pads, pads + 1)]
+            for program in programs * 3:
+                with rig.Target([program]) as target:
+                    for command in ("burst 64", "gc", "grow 5", "gc"):
+                        self.assertEqual(target.ask(command), "done")
+                    self.quiet(target, lambda: metrics_of(target.pid), minor)
+
+    def coincidence(self, go, tmp):
+        """How many variables it takes for heapInUse of the controller to lie where numgc would, if
+        the lock were a part of memstats."""
+        wanted = 3592 - 3568 + 4112 - 248
+
+        def distance(words, pads):
+            lock, controller = addresses(go, padded(go, tmp, words, pads), "profInsertLock",
+                                         "gcController")
+            return controller - lock
+
+        for words in range(4):
+            pads = (wanted - distance(words, 0)) // 16
+            for n in (pads, pads - 1, pads + 1):
+                if n > 0 and distance(words, n) == wanted:
+                    return words, n
+        self.fail("no such program")
 
     def test_table(self):
         program = rig.build.build("metrics", rig.build.mandatory()[1], "strip")
@@ -150,5 +215,8 @@ def load(every, suite):
         for variant in ("plain", "pie-strip"):
             add(f"{version} core {variant}",
                 lambda self, g=go, m=minor, v=variant: self.core(g, m, v))
+    go = rig.build.fetch("1.20.14")
+    if go:
+        add("1.20.14 moved", lambda self: self.moved(go, 20))
     newest = rig.build.newest()[1]
     add("under load", lambda self: self.under_load(newest))

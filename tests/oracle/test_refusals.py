@@ -54,6 +54,21 @@ class Refusals(unittest.TestCase):
     def test_target_exits_between_readings(self):
         self.assertIn("exited", self.while_diffing(lambda target: target.process.kill()))
 
+    def test_a_storm_of_execs_is_named_as_such(self):
+        """Two programs of different releases take turns: what is read of one may be looked up in
+        the other, and then neither is to blame."""
+        old, new = (rig.build.build("execs", go, "strip")
+                    for go in (rig.build.mandatory()[1], rig.build.newest()[1]))
+        said = []
+        with rig.Target([old, "-next", new, "-every", "2000"]) as target:
+            for i in range(120):
+                command = ("heap", "goroutines", "mutex")[i % 3]
+                done = rig.sonde(command, target.pid)
+                said.append(done.stderr if done.returncode else "")
+        self.assertTrue([text for text in said if "another program" in text], said)
+        for text in said:
+            self.assertNotRegex(text, "layout|match Go|not found in the code|impossible values")
+
     def test_target_execs_between_readings(self):
         """The pid and its start time stay; the program is another, here even of the same file."""
         self.assertIn("another program", self.while_diffing(lambda target: target.ask("exec")))
@@ -78,6 +93,17 @@ class Refusals(unittest.TestCase):
         with rig.Target([rig.build.build("fakes", None), "notgo"]) as target:
             done = rig.sonde("heap", target.pid, check=rig.NOT_PROFILEABLE)
             self.assertIn("not a Go program", done.stderr)
+
+    def test_a_32_bit_program_is_said_to_be_one(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("only amd64 runs programs of 386")
+        with heap_target("386") as target:
+            for command in ("heap", "goroutines"):
+                done = rig.sonde(command, target.pid, check=rig.NOT_PROFILEABLE)
+                self.assertRegex(done.stderr, "unsupported: .*32-bit")
+            answer = heap_answer(target.pid)
+            self.assertEqual(answer["cause"], "unsupported")
+            self.assertRegex(answer["reason"], "unsupported: .*32-bit")
 
     def test_unknown_release_fails_closed_and_can_be_assumed(self):
         """A build info that claims go1.99: refused, and read with the layout that the user names."""

@@ -26,12 +26,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MANDATORY = "/usr/lib/go-1.19/bin/go"  # Debian 12's golang-1.19
 
 GO_TARGETS = ("heap", "nopprof", "bigtable", "demo", "leak", "withheld", "cpugo", "goroutines",
-              "contention", "metrics", "oom")
+              "contention", "metrics", "oom", "execs")
 C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",
     "cgotrace", "cshared", "cshared-strip", "plugin", "plugin-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
-    "arm64-strip", "buildinfo",
+    "arm64-strip", "386", "smallheap-strip", "buildinfo",
 )
 
 
@@ -211,13 +211,15 @@ def source_hash():
     return digest.hexdigest()
 
 
-def go_environment(cgo, arch=None):
+def go_environment(cgo, arch=None, experiment=None):
     env = dict(os.environ, GOTOOLCHAIN="local", GOENV="off", GOPROXY="off", GO111MODULE="on",
                GOWORK="off", GOFLAGS="-mod=mod", CGO_ENABLED="1" if cgo else "0")
     for name in ("GOARCH", "GOOS", "GOROOT", "GOEXPERIMENT", "GOAMD64"):
         env.pop(name, None)
     if arch:
         env["GOARCH"] = arch
+    if experiment:
+        env["GOEXPERIMENT"] = experiment
     return env
 
 
@@ -227,13 +229,13 @@ def run(argv, env=None, cwd=HERE):
         raise BuildError(f"{' '.join(argv)} failed:\n{done.stderr}{done.stdout}")
 
 
-def go_build(go, package, out, cgo=False, arch=None, ldflags=(), flags=()):
+def go_build(go, package, out, cgo=False, arch=None, ldflags=(), flags=(), experiment=None):
     argv = [go, "build", "-o", out]
     if version_key(go_version(go)) >= (1, 18):
         argv.append("-buildvcs=false")
     if ldflags:
         argv += ["-ldflags", " ".join(ldflags)]
-    run(argv + list(flags) + ["./" + package], env=go_environment(cgo, arch))
+    run(argv + list(flags) + ["./" + package], env=go_environment(cgo, arch, experiment))
 
 
 def cc_build(source, out, flags=()):
@@ -297,8 +299,10 @@ def build_go(target, go, variant, directory, outdir):
                   "-fno-stack-protector", "-fcf-protection=none", "-s",
                   "-Wl,-Ttext-segment=0x70000000", "-Wl,--build-id=none", "-Wl,-z,norelro"])
         pack(build(target, go, "strip", outdir), out)
-    elif kind == "arm64":
-        go_build(go, target, out, arch="arm64", ldflags=ldflags)
+    elif kind == "smallheap":
+        go_build(go, target, out, ldflags=ldflags, experiment="heapminimum512kib")
+    elif kind in ("arm64", "386"):
+        go_build(go, target, out, arch=kind, ldflags=ldflags)
     elif kind in ("plain", "strip", "pie"):
         go_build(go, target, out, ldflags=ldflags,
                  flags=["-buildmode=pie"] if kind == "pie" else [])

@@ -139,7 +139,7 @@ function runtimeAt(s, name, t) {
   const alloc = s.stacks.reduce((sum, x) => sum + x.rate(t), 0);
   const cycles = alloc / live;
   return {
-    heap_live: live, heap_goal: 2 * live, heap_inuse: 1.1 * live, memory_limit: 420 * MB, alloc,
+    heap_live: live, heap_goal: 2 * live, heap_inuse: 1.1 * live, memory_used: 1.3 * live, rss: 1.25 * live + 8 * MB, memory_limit: 420 * MB, alloc,
     goroutines: s.goroutines.reduce((sum, g) => sum + g.count(t), 0), gomaxprocs: 8 * s.processes,
     gc_cpu_fraction: 9000 * s.processes * jitter(t, 3), gc_cycles: cycles, gc_pause: cycles * 2.4e5 * jitter(t, 9),
   }[name];

@@ -253,6 +253,8 @@ const METRICS = [
   { metric: 'go.gc.pauses', kind: 'histogram', unit: 'seconds', type: 'go_runtime:gc_cycles:count', bounds: [1e-4, 1e-3, 1e-2], shares: [0.6, 0.3, 0.09, 0.01] },
   { metric: 'go.goroutines', kind: 'gauge', unit: 'count', type: 'go_runtime:goroutines:count', key: 'state', shares: { running: 0.1, waiting: 0.9 } },
   { metric: 'go.heap.live', kind: 'gauge', unit: 'bytes', type: 'go_runtime:heap_live:bytes' },
+  { metric: 'go.memory.gc.cpu.fraction', kind: 'gauge', unit: 'ppm', type: 'go_runtime:gc_cpu_fraction:ppm' },
+  { metric: 'go.processor.limit', kind: 'gauge', unit: 'count', type: 'go_runtime:gomaxprocs:count' },
 ];
 
 /** The series of a metric: one per process and value of its attribute. */

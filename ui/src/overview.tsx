@@ -7,7 +7,7 @@ import { Empty, Failure, Progress, Spark } from './parts';
 import { useQuery } from './query';
 import { curve, ended, latest, type Points } from './series';
 import { format, go, rangeWindow, sparkWindow, START, type State } from './state';
-import { isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitOf } from './types';
+import { countedBy, isPicture, isProfile, kindOf, OFF_BY_DEFAULT, rateUnit, typeText, unitOf } from './types';
 
 /** A column shows the first of these kinds that the service has, in any family of profiles. */
 interface Column {
@@ -25,7 +25,7 @@ const column = (type: string, ...more: string[]): Column => ({
 /* Goroutine counts come with every collection; their stacks are read less often. */
 const COLUMNS: Column[] = [
   column('cpu:cpu:nanoseconds'),
-  column('go_heap:alloc_space:bytes'),
+  column('go_heap:alloc_space:bytes', 'alloc:bytes'),
   column('go_heap:inuse_space:bytes'),
   column('go_runtime:goroutines:count', 'goroutine:count'),
 ];
@@ -43,7 +43,8 @@ interface Cell {
 
 function cellOf(of: Column, types: TypeSeries[], step: number): Cell | null {
   const mine = types.filter((t) => !isPicture(t.type) && of.kinds.includes(kindOf(t.type)));
-  const t = mine.find((x) => kindOf(x.type) === of.key) ?? mine[0];
+  const first = mine.find((x) => kindOf(x.type) === of.key) ?? mine[0];
+  const t = mine.find((x) => x.type === countedBy(first?.type ?? '', mine));
   if (!t) return null;
   const rate = t.mode === 'delta';
   const series = curve(t.type, t.mode, t.series, step);

@@ -3,7 +3,7 @@
  * windows. One request for all, and only while visible.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { url, type ManySeries, type Params, type TypeSeries } from './api';
+import { url, type ManySeries, type MetricCurves, type Params, type TypeSeries } from './api';
 import { value } from './format';
 import { Failure } from './parts';
 import { Plot, type Chosen, type Curve } from './plot';
@@ -24,12 +24,16 @@ interface Chart {
   title: string;
   about: string;
   entries: Entry[];
-  share?: boolean; // a sum over processes is no longer a share
+  share?: boolean; // of the processors: not summed over processes
 }
 
+const SHARE = 'go_runtime:gc_cpu_fraction:ppm';
+
 const CHARTS: Chart[] = [
-  { title: 'Heap', about: 'live heap after the last garbage collection, heap goal of the next one, and memory limit', entries: [
-    { type: 'go_runtime:heap_live:bytes', name: 'live', colour: '--accent', fill: true },
+  { title: 'Memory', about: 'resident memory of the process, what the Go runtime holds of it, live heap after the last garbage collection, heap goal of the next one, and memory limit', entries: [
+    { type: 'go_runtime:rss:bytes', name: 'RSS', colour: '--curve-3' },
+    { type: 'go_runtime:memory_used:bytes', name: 'runtime', colour: '--curve-4' },
+    { type: 'go_runtime:heap_live:bytes', name: 'live heap', colour: '--accent', fill: true },
     { type: 'go_runtime:heap_goal:bytes', name: 'goal', colour: '--curve-2', dash: [5, 3] },
     { type: 'go_runtime:memory_limit:bytes', name: 'limit', colour: '--worse', dash: [2, 3], loose: true },
   ] },
@@ -45,7 +49,7 @@ const CHARTS: Chart[] = [
     { type: 'go_runtime:gc_cycles:count', name: 'cycles' },
   ] },
   { title: 'GC CPU', about: 'share of available CPU time spent in garbage collection since the start', share: true, entries: [
-    { type: 'go_runtime:gc_cpu_fraction:ppm', name: 'share', colour: '--accent', fill: true },
+    { type: SHARE, name: 'share', colour: '--accent', fill: true },
     { type: 'go_runtime:gomaxprocs:count', name: 'GOMAXPROCS' },
   ] },
   { title: 'Allocations', about: 'bytes allocated per second', entries: [
@@ -55,6 +59,21 @@ const CHARTS: Chart[] = [
 
 const HEIGHT = 96;
 export const CURVES = CHARTS.flatMap((c) => c.entries.map((e) => e.type));
+
+/** The share of several processes in all their processors; at each step, of those that live then. */
+export function livingShare(shares: MetricCurves, processors: MetricCurves): { points: Points; living: number } {
+  const key = (labels: { value: string }[]) => labels.map((l) => l.value).join();
+  const weights = new Map(processors.series.map((s) => [key(s.labels), s.points ?? []]));
+  const rows = shares.series.map((s) => ({ share: s.points ?? [], weight: weights.get(key(s.labels)) ?? [] }));
+  let living = 0;
+  const points = Array.from({ length: Math.max(0, ...rows.map((r) => r.share.length)) }, (_, i) => {
+    const some = rows.filter((r) => r.share[i] != null && r.weight[i]);
+    if (!some.length) return null;
+    living = some.length;
+    return some.reduce((sum, r) => sum + r.share[i]! * r.weight[i]!, 0) / some.reduce((sum, r) => sum + r.weight[i]!, 0);
+  });
+  return { points, living };
+}
 
 interface Known extends Entry {
   points: Points;
@@ -80,7 +99,7 @@ function extent(k: Known): string {
 interface SmallProps extends Chosen {
   chart: Chart;
   data: ManySeries;
-  processes: number;
+  living: number;
   utc: boolean;
   dark: boolean;
 }
@@ -97,11 +116,10 @@ function Small(props: SmallProps) {
       const e = entries[k];
       if (e) (b.firstChild as Text).data = value(i == null ? e.now : e.points[i], e.unit);
     });
-  const summed = chart.share && props.processes > 1;
   return (
     <figure class="small" aria-label={`${chart.title}: ${drawn.map(extent).join(', ')}`}>
       <figcaption title={chart.about}>
-        <span class="smalltitle">{chart.title}{summed && <span class="dim"> summed over {props.processes} processes</span>}</span>
+        <span class="smalltitle">{chart.title}{chart.share && props.living > 1 && <span class="dim"> of {props.living} processes</span>}</span>
         <span class="smalllegend" ref={legend}>
           {entries.map((k) => (
             <span>
@@ -125,12 +143,14 @@ function summary(types: TypeSeries[], step: number): string {
     const v = latest(curve(t.type, t.mode, t.series, step), rate);
     return v == null ? null : value(v, rate ? rateUnit(t.type) : unitOf(t.type));
   };
+  const rss = now('rss:bytes');
   const live = now('heap_live:bytes');
   const goal = now('heap_goal:bytes');
   const goroutines = now('goroutines:count');
   const pause = now('gc_pause:nanoseconds');
   const share = now('gc_cpu_fraction:ppm');
   return [
+    rss && `RSS ${rss}`,
     live && `heap ${live}${goal ? ` of ${goal} goal` : ''}`,
     goroutines && `${goroutines} ${goroutines === '1' ? 'goroutine' : 'goroutines'}`,
     pause && `GC pauses ${pause}`,
@@ -143,7 +163,7 @@ export interface RuntimeProps extends Chosen {
   step: number; // of their series
   common: Params; // service and labels
   window: Params;
-  processes: number;
+  processes: number; // in the range, dead or alive
   open: boolean;
   setOpen(open: boolean): void;
   utc: boolean;
@@ -162,6 +182,25 @@ function useSeen(): [boolean, { current: HTMLElement | null }] {
   return [seen, el];
 }
 
+interface Living {
+  points: Points | null; // null: there is one process, and its series will do
+  living: number;
+}
+
+/** Processes that have ended do not count any more, so those of the range are asked for one by one. */
+function useLiving(props: RuntimeProps, data: ManySeries | null): Living | null {
+  const several = props.processes > 1 && data?.series.some((s) => s.type === SHARE);
+  const address = (metric: string) => several ? url('/api/metrics', [...props.common, ['metric', metric], ['group', 'process.pid'],
+    ['from', data!.from], ['to', data!.to], ['step_ms', data!.step_ms]]) : null;
+  const shares = useQuery<MetricCurves>(address('go.memory.gc.cpu.fraction')).data;
+  const processors = useQuery<MetricCurves>(address('go.processor.limit')).data;
+  const known = useMemo(() => (shares && processors ? livingShare(shares, processors) : null), [shares, processors]);
+  const last = useRef<Living | null>(null);
+  if (known) last.current = known;
+  if (props.processes <= 1) return { points: null, living: 1 };
+  return known ?? last.current ?? { points: [], living: 0 };
+}
+
 export function Runtime(props: RuntimeProps) {
   const [seen, el] = useSeen();
   const asked = props.open && seen;
@@ -170,7 +209,11 @@ export function Runtime(props: RuntimeProps) {
   // Keep the data while scrolled away.
   const held = useRef<ManySeries | null>(null);
   if (fresh.data) held.current = fresh.data;
-  const data = held.current;
+  const living = useLiving(props, asked ? held.current : null);
+  const data = held.current && living && {
+    ...held.current,
+    series: held.current.series.map((s) => (s.type === SHARE && living.points ? { ...s, points: living.points } : s)),
+  };
   const charts = CHARTS.filter((c) => data?.series.some((s) => c.entries.some((e) => e.colour && e.type === s.type)));
   return (
     <section class="runtime" aria-labelledby="runtime-title" ref={el}>
@@ -186,7 +229,7 @@ export function Runtime(props: RuntimeProps) {
       {props.open && (
         <div class="smalls">
           {data && charts.map((c) => (
-            <Small key={c.title} chart={c} data={data} processes={props.processes} sel={props.sel} base={props.base} marks={props.marks}
+            <Small key={c.title} chart={c} data={data} living={living!.living} sel={props.sel} base={props.base} marks={props.marks}
               onSelect={props.onSelect} onReset={props.onReset} utc={props.utc} dark={props.dark} />
           ))}
           {data && !charts.length && <p class="dim">No runtime data in this range.</p>}

@@ -53,7 +53,7 @@ export function ended(points: Points): boolean {
   return points.length > silent && points.slice(-silent).every((v) => v == null);
 }
 
-/** Complete steps of the last tenth: Go reports allocations once per GC, so a single step may have none. */
+/** Complete steps of the last tenth: few samples fall into a single one. */
 export function latest(points: Points, rate: boolean): number | undefined {
   const known = points.filter((v): v is number => v != null);
   if (!rate) return known[known.length - 1];

@@ -16,7 +16,7 @@ import { curve, latest } from './series';
 import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { Table } from './table';
 import { Timeline } from './timeline';
-import { cards, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
+import { cards, countedBy, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
 
 const MAX_NODES = 200000;
 export interface ServiceProps {
@@ -36,10 +36,11 @@ const windowParams = (w: Window, prefix = ''): Params => [
 ];
 
 /** One button per measure: its selected type, or else its most useful one. */
-function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: number; current: string }) {
+function TypeCard({ card, all, step, current }: { card: Card<TypeSeries>; all: TypeSeries[]; step: number; current: string }) {
   const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
   const rate = t.mode === 'delta';
-  const points = curve(t.type, t.mode, t.series, step);
+  const counter = all.find((x) => x.type === countedBy(t.type, all))!;
+  const points = curve(t.type, t.mode, counter.series, step);
   const { title, help } = typeText(t.type);
   return (
     <button type="button" class="type" aria-pressed={t.type === current} title={help} onClick={() => go({ type: t.type, zoom: '' })}>
@@ -70,7 +71,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
         const mine = all.filter((c) => c.group === g);
         return (
           <div class="typegroup" role="group" aria-label={g} style={{ flexGrow: mine.length }}>
-            {mine.map((c) => <TypeCard key={c.types[0]!.type} card={c} step={step} current={current} />)}
+            {mine.map((c) => <TypeCard key={c.types[0]!.type} card={c} all={types} step={step} current={current} />)}
           </div>
         );
       })}
@@ -344,7 +345,7 @@ export function ServicePage(props: ServiceProps) {
   const ofType = (t: string): Params => [['service', state.service], ['type', t], ...labels];
   // Ask for an optional type only once it is known to exist.
   const ask = type && !off && (!optional || services.data || services.error);
-  const series = useQuery<Series>(ask ? url('/api/series', [...ofType(heap ?? type), ...windowParams(shown)]) : null);
+  const series = useQuery<Series>(ask ? url('/api/series', [...ofType(countedBy(heap ?? type, types)), ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
   const flame = useQuery<RawFlame, Profile>(
     ask ? url('/api/flame', [...ofType(type), ...windows, ['max_nodes', MAX_NODES]]) : null,

@@ -68,6 +68,18 @@ export function eventType(event: string): string {
   return [...types.keys()].find((t) => familyOf(t) === family) ?? '';
 }
 
+/*
+ * What the runtime counts, exactly, where a profile only has samples of it: curves and figures are
+ * those of the counter.
+ */
+const COUNTED: Record<string, string> = { 'go_heap:alloc_space:bytes': 'go_runtime:alloc:bytes' };
+
+/** The type whose curve says how much of this type there is. */
+export function countedBy<T extends { type: string }>(type: string, all: T[]): string {
+  const counter = COUNTED[type];
+  return counter && all.some((t) => t.type === counter) ? counter : type;
+}
+
 /** Types of the same measure, the most useful first. */
 export interface Card<T> {
   group: string;

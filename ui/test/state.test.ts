@@ -4,12 +4,12 @@ import { missing, type Feature } from '../src/api';
 import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
-import { CURVES } from '../src/runtime';
+import { CURVES, livingShare } from '../src/runtime';
 import { ended, held, latest, rested } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 import registry from '../mock/types.json';
-import { cards, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
-import type { Registry } from '../src/api';
+import { cards, countedBy, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
+import type { MetricCurves, Registry } from '../src/api';
 
 learn(registry as Registry);
 
@@ -193,4 +193,24 @@ test('what nobody asked for is not missing', () => {
   const features = [f('cpu', 'on', null), f('java', 'off', 'disabled'), f('go', 'limited', 'privilege'), f('oom-kills', 'off', 'no_btf')];
   assert.deepEqual(missing(features).map((x) => x.feature), ['go', 'oom-kills']);
   assert.deepEqual(missing(null), []);
+});
+
+test('a share of several processes counts those that live, by their processors', () => {
+  const curves = (...rows: [string, (number | null)[]][]) => ({
+    series: rows.map(([pid, points]) => ({ labels: [{ key: 'process.pid', value: pid }], points, buckets: null, sums: null })),
+  }) as unknown as MetricCurves;
+  const { points, living } = livingShare(
+    curves(['1', [100, 100, null, null]], ['2', [null, 400, 400, null]], ['3', [null, 9, null, null]]),
+    curves(['1', [2, 2, null, null]], ['2', [null, 4, 4, null]]),
+  );
+  assert.deepEqual(points, [100, 300, 400, null]);
+  assert.equal(living, 1);
+  assert.deepEqual(livingShare(curves(), curves()), { points: [], living: 0 });
+});
+
+test('what the runtime counts is drawn instead of what was sampled', () => {
+  const all = (...types: string[]) => types.map((type) => ({ type }));
+  assert.equal(countedBy('go_heap:alloc_space:bytes', all('go_runtime:alloc:bytes')), 'go_runtime:alloc:bytes');
+  assert.equal(countedBy('go_heap:alloc_space:bytes', all('go_heap:alloc_space:bytes')), 'go_heap:alloc_space:bytes');
+  assert.equal(countedBy('cpu:cpu:nanoseconds', all('go_runtime:alloc:bytes')), 'cpu:cpu:nanoseconds');
 });

@@ -38,6 +38,11 @@ static int goroutines_count(const struct golang_goroutines_stats *stats,
 			       "%llu goroutines; %llu stacks sampled",
 			       (unsigned long long)stats->total,
 			       (unsigned long long)stats->sampled);
+	else if (stats->folded)
+		(void)snprintf(reading->note, sizeof(reading->note),
+			       "%llu goroutines; too many different stacks: %llu of them are in "
+			       "(other)",
+			       (unsigned long long)stats->total, (unsigned long long)stats->folded);
 	reading->metrics = metrics_new();
 	for (size_t i = 0; reading->metrics && r == 0 && i < ARRAY_SIZE(rows); i++)
 		r = metrics_add(reading->metrics,

@@ -42,6 +42,7 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 struct go_share {
 	bool asked; /* whether its runtime has been probed */
 	bool is_go;
+	bool is_unsupported;		  /* whatever it is */
 	struct agent_go_program *program; /* NULL: not open */
 };
 
@@ -70,15 +71,20 @@ int agent_go_program_probe(struct source_shares *shares, struct source_target *t
 			shares->denied = r;
 		if (r == 0)
 			r = golang_detect(mem, target->runtime, sizeof(target->runtime), err);
-		if (r < 0)
+		share->is_unsupported = r == -ENOTSUP;
+		if (r < 0 && !share->is_unsupported)
 			return r;
 		share->asked = true;
 		share->is_go = r > 0;
+		r = MAX(r, 0);
 	}
 	if (r < 0)
 		return r;
 	*ret_answer = (struct source_answer){.yes = true, .of_file = !share->is_go};
-	if (!share->is_go)
+	if (share->is_unsupported)
+		source_answer_no(ret_answer, ERR_CAUSE_UNSUPPORTED, "unsupported: 32-bit program",
+				 "");
+	else if (!share->is_go)
 		source_answer_no(ret_answer, ERR_CAUSE_NOT_GO, "not a Go program", "");
 	return 0;
 }

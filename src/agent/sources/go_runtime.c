@@ -12,10 +12,12 @@
 #include "base/cleanup.h"
 #include "golang/metrics/metrics.h"
 #include "pipeline/registry/registry.h"
+#include "proc/rss.h"
 
 #define PPM 1000000
 
 struct go_runtime {
+	pid_t pid;
 	struct agent_go_program *program;
 	struct golang_metrics_reader *reader;
 };
@@ -40,6 +42,11 @@ static uint64_t heap_goal(const struct golang_metrics *m)
 static uint64_t heap_inuse(const struct golang_metrics *m)
 {
 	return m->heap_inuse_bytes;
+}
+
+static uint64_t memory_used(const struct golang_metrics *m)
+{
+	return m->mapped_ready_bytes;
 }
 
 /* 0 if no limit is set: the metric is omitted. */
@@ -86,6 +93,7 @@ static const struct runtime_row rows[] = {
 	{METRIC_GO_HEAP_LIVE, GOLANG_HAS_HEAP, heap_live},
 	{METRIC_GO_GC_GOAL, GOLANG_HAS_HEAP, heap_goal},
 	{METRIC_GO_HEAP_INUSE, GOLANG_HAS_LIMIT, heap_inuse},
+	{METRIC_GO_MEMORY_USED, GOLANG_HAS_LIMIT, memory_used},
 	{METRIC_GO_MEMORY_LIMIT, GOLANG_HAS_LIMIT, memory_limit},
 	{METRIC_GO_GOROUTINES, GOLANG_HAS_SCHED, goroutines},
 	{METRIC_GO_PROCESSORS, GOLANG_HAS_SCHED, gomaxprocs},
@@ -111,11 +119,14 @@ static int row_add(const struct runtime_row *row, const struct golang_metrics *m
 	return metrics_add_counter(to, row->metric, value, NAN);
 }
 
-static int runtime_metrics(const struct golang_metrics *m, struct metrics **ret_metrics)
+static int runtime_metrics(const struct golang_metrics *m, uint64_t rss_bytes,
+			   struct metrics **ret_metrics)
 {
 	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
 	int r = to ? 0 : -ENOMEM;
 
+	if (r == 0 && rss_bytes)
+		r = metrics_add_gauge(to, METRIC_GO_MEMORY_RESIDENT, (double)rss_bytes);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
 		if (row_applies(&rows[i], m))
 			r = row_add(&rows[i], m, to);
@@ -129,17 +140,21 @@ static int go_runtime_collect(void *state, struct source_reading *ret_reading, s
 	struct go_runtime *g = state;
 	struct source_reading reading = {0};
 	struct golang_metrics m;
+	uint64_t rss_bytes;
 	int r;
 
 	agent_go_program_lock(g->program);
+	/* First: what follows fails if the process is another one by now. */
+	rss_bytes = proc_rss_bytes(g->pid);
 	r = golang_metrics_read(g->reader, &m, err);
 	if (r == 0 && (m.has & GOLANG_HAS_SCHED))
 		agent_go_program_set_n_goroutines(g->program, m.goroutines);
 	agent_go_program_unlock(g->program);
 	if (r < 0)
 		return r;
-	if (runtime_metrics(&m, &reading.metrics) < 0)
+	if (runtime_metrics(&m, rss_bytes, &reading.metrics) < 0)
 		return err_oom(err);
+	golang_metrics_describe_missing(&m, reading.note, sizeof(reading.note));
 	*ret_reading = reading;
 	return 0;
 }
@@ -170,6 +185,7 @@ static int go_runtime_open(const void *config, struct source_shares *shares,
 	(void)config;
 	if (!g)
 		return err_oom(err);
+	g->pid = target->info.id.pid;
 	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		agent_go_program_lock(g->program);

@@ -270,6 +270,11 @@ static void report_losses(const struct golang_goroutines_stats *s)
 	if (s->sampled)
 		cli_note("Sampled: read %llu stacks of %llu goroutines (--max).",
 			 (unsigned long long)s->sampled, (unsigned long long)s->total);
+	if (s->cut)
+		cli_note("Truncated: %llu goroutine%s a stack of more than %llu frames; the outer "
+			 "ones are left out, as in Go's own profile (GODEBUG=profstackdepth).",
+			 (unsigned long long)s->cut, s->cut > 1 ? "s have" : " has",
+			 (unsigned long long)s->depth);
 	if (s->unverified)
 		cli_note("Unverified: %llu goroutine%s kept changing while being read; counted "
 			 "without a stack.",

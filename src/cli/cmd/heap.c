@@ -118,7 +118,39 @@ static int heap_read_profile(struct heap_target *t, struct profile **ret_profile
 }
 
 /* inuse_objects and inuse_space; golang/heap/heap.h defines the order of types. */
-#define HEAP_INUSE_TYPES (1U << 2 | 1U << 3)
+#define HEAP_FIRST_INUSE 2
+#define HEAP_INUSE_TYPES (3U << HEAP_FIRST_INUSE)
+
+static void heap_say_cycles(const struct golang_heap_stats *now, uint64_t before)
+{
+	if (now->before_first_gc || now->cycle > before + 1)
+		return;
+	if (now->cycle == before)
+		cli_note("No garbage collection finished, and Go updates its heap profile only "
+			 "then; wait longer.");
+	else
+		cli_note("Only one garbage collection finished, and Go may show an allocation only "
+			 "after the second; wait longer if some are missing.");
+}
+
+/*
+ * What was sampled before is in use without having been allocated since: the start of the program,
+ * or an earlier --force. No more of a stack can be in use than it has allocated.
+ */
+static int heap_without_earlier(struct profile *p, struct profile **ret_profile, struct err *err)
+{
+	const struct profile_term term = {.profile = p, .factor = 1};
+
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		const int64_t *values = profile_sample_at(p, i)->values;
+
+		for (size_t type = 0; type < HEAP_FIRST_INUSE; type++)
+			if (values[HEAP_FIRST_INUSE + type] > values[type])
+				profile_set_value(p, i, HEAP_FIRST_INUSE + type, values[type]);
+	}
+	/* Drops what is all zero now. */
+	return profile_merge(&term, 1, ret_profile, err);
+}
 
 /*
  * Reads twice and subtracts; the time in between is the profile's duration. Types in absolute come
@@ -152,12 +184,12 @@ static int heap_read_twice(const struct heap_request *q, struct heap_target *t, 
 		return r;
 	profile_header(change)->duration_ns =
 		profile_header(after)->time_ns - profile_header(before)->time_ns;
-	if (golang_heap_stats(t->heap)->cycle == cycle &&
-	    !golang_heap_stats(t->heap)->before_first_gc)
-		cli_note("No garbage collection finished, and Go updates its heap profile only "
-			 "then; wait longer.");
-	*ret_profile = TAKE_PTR(change);
-	return 0;
+	heap_say_cycles(golang_heap_stats(t->heap), cycle);
+	if (!absolute) {
+		*ret_profile = TAKE_PTR(change);
+		return 0;
+	}
+	return heap_without_earlier(change, ret_profile, err);
 }
 
 /* Turns sampling on; *rate restores it. */

@@ -347,6 +347,21 @@ static int ps_parse_pids(const struct cli_args *args, pid_t pids[CLI_MAX_OPERAND
 	return 0;
 }
 
+static void ps_say_missing(const struct ps_list *list)
+{
+	char missing[256];
+
+	for (size_t i = 0; i < list->len; i++) {
+		const struct ps_entry *e = &list->entries[i];
+
+		if (!e->has_metrics)
+			continue;
+		golang_metrics_describe_missing(&e->metrics, missing, sizeof(missing));
+		if (missing[0])
+			cli_note("%d (%s): %s", (int)e->info.id.pid, e->info.comm, missing);
+	}
+}
+
 static int ps_run(const struct cli_args *args)
 {
 	_cleanup_(ps_list_release) struct ps_list list = {};
@@ -379,6 +394,8 @@ static int ps_run(const struct cli_args *args)
 		r = ps_print_table(&table, args->values[PS_WIDE] != NULL, &out);
 	if (r == 0)
 		r = report_print(&out, &err);
+	if (r == 0 && args->values[PS_LONG])
+		ps_say_missing(&list);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

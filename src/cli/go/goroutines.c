@@ -56,6 +56,7 @@ static int row_for(struct goroutines_view *v, const struct golang_goroutine *g, 
 		.state = g->state,
 		.wait_reason = g->wait_reason,
 		.created_by = g->created_by,
+		.is_main = g->id == 1,
 		.start_pc = key.start_pc,
 		.labels = (uint32_t)key.labels,
 	};
@@ -316,7 +317,10 @@ int goroutines_put_place(struct golang_goroutines *gs, const struct goroutines_r
 
 	if (row->stack == GOLANG_NO_STACK) {
 		r = buf_append_str(out, "started at ");
-		return r < 0 ? r : golang_goroutines_site(gs, row->start_pc, site_emit, &p);
+		if (r == 0)
+			r = golang_goroutines_site(gs, row->start_pc, site_emit, &p);
+		/* A thread of C that calls Go has a goroutine for it, which starts nowhere. */
+		return r < 0 || p.done ? r : buf_append_str(out, "[C thread]");
 	}
 	r = golang_goroutines_frames(gs, row->stack, place_emit, &p);
 	if (r >= 0 && !p.done)
@@ -328,6 +332,7 @@ int goroutines_put_creator(struct golang_goroutines *gs, const struct goroutines
 			   struct buf *out)
 {
 	struct place p = {.out = out};
+	int r = golang_goroutines_site(gs, row->created_by, site_emit, &p);
 
-	return golang_goroutines_site(gs, row->created_by, site_emit, &p);
+	return r < 0 || p.done || row->is_main ? r : buf_append_str(out, "[C thread]");
 }

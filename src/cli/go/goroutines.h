@@ -21,6 +21,7 @@ struct goroutines_row {
 	enum golang_g_state state;
 	const char *wait_reason;
 	uint64_t created_by;
+	bool is_main;	   /* which nobody created */
 	uint64_t start_pc; /* of those without a stack */
 	uint32_t labels;   /* if rows are split by labels */
 	uint64_t counts[GOROUTINES_MAX_READINGS];
@@ -68,7 +69,7 @@ const char *goroutines_row_state(const struct goroutines_row *row);
 /* Appends "main.worker main.go:12": the innermost frame that a goroutine dump shows. */
 int goroutines_put_place(struct golang_goroutines *gs, const struct goroutines_row *row,
 			 struct buf *out);
-/* The same for the go statement; nothing for the main goroutine. */
+/* The same for the go statement; nothing for the main goroutine, "[C thread]" for a callback. */
 int goroutines_put_creator(struct golang_goroutines *gs, const struct goroutines_row *row,
 			   struct buf *out);
 /* Would runtime.Stack show this frame? */

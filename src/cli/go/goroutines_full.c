@@ -20,6 +20,7 @@ struct full {
 	size_t frames;	  /* of the current stack */
 	size_t skip_from, skip_to;
 	bool any;
+	bool all; /* a goroutine of the runtime itself: its frames are all there is */
 };
 
 static void full_release(struct full *f)
@@ -47,7 +48,7 @@ static int count_emit(void *context, const struct golang_goroutine_frame *frame)
 {
 	struct full *f = context;
 
-	f->frames += goroutines_frame_shown(frame, !f->any);
+	f->frames += f->all || goroutines_frame_shown(frame, !f->any);
 	f->any = true;
 	return 0;
 }
@@ -55,7 +56,7 @@ static int count_emit(void *context, const struct golang_goroutine_frame *frame)
 static int text_emit(void *context, const struct golang_goroutine_frame *frame)
 {
 	struct full *f = context;
-	bool shown = goroutines_frame_shown(frame, !f->any);
+	bool shown = f->all || goroutines_frame_shown(frame, !f->any);
 
 	f->any = true;
 	if (!shown)
@@ -69,15 +70,23 @@ static int text_emit(void *context, const struct golang_goroutine_frame *frame)
 	return put_frame(&f->texts, frame, true);
 }
 
+static int count_frames(struct full *f, uint32_t stack, bool all)
+{
+	f->frames = 0;
+	f->any = false;
+	f->all = all;
+	return golang_goroutines_frames(f->gs, stack, count_emit, f);
+}
+
 static int put_stack(struct full *f, uint32_t stack)
 {
 	uint64_t at = f->texts.len, known;
 	int r;
 
 	if (!map_get(&f->known, stack, &known)) {
-		f->frames = 0;
-		f->any = false;
-		r = golang_goroutines_frames(f->gs, stack, count_emit, f);
+		r = count_frames(f, stack, false);
+		if (r >= 0 && f->frames == 0)
+			r = count_frames(f, stack, true);
 		f->skip_from = SIZE_MAX;
 		f->skip_to = SIZE_MAX;
 		if (f->frames > FULL_INNER_FRAMES + FULL_OUTER_FRAMES) {

@@ -155,6 +155,8 @@ static int ps_inspect_program(bool metrics, struct ps_entry *e, struct err *err)
 	/* One target that ignores its page faults must not block the list. */
 	proc_mem_never_wait(mem);
 	r = golang_detect(mem, version, sizeof(version), err);
+	if (r == -ENOTSUP)
+		ps_find_runtime(mem, e);
 	if (r < 0)
 		return r;
 	if (r > 0) {

@@ -104,6 +104,7 @@ void ps_metrics_json(const struct golang_metrics *m, struct json *j)
 	bool heap = m->has & GOLANG_HAS_HEAP;
 	bool limit = m->has & GOLANG_HAS_LIMIT;
 	bool sched = m->has & GOLANG_HAS_SCHED;
+	char missing[256];
 
 	json_object_begin(j);
 	ps_json_gc(m, j);
@@ -121,6 +122,12 @@ void ps_metrics_json(const struct golang_metrics *m, struct json *j)
 	ps_json_uint(j, "heap_inuse_bytes", m->heap_inuse_bytes, limit);
 	ps_json_uint(j, "heap_released_bytes", m->heap_released_bytes, limit);
 	ps_json_uint(j, "mapped_ready_bytes", m->mapped_ready_bytes, limit);
+	golang_metrics_describe_missing(m, missing, sizeof(missing));
+	json_key(j, "missing");
+	if (missing[0])
+		json_cstring(j, missing);
+	else
+		json_null(j);
 	ps_json_uint(j, "goroutines", m->goroutines, sched);
 	ps_json_uint(j, "gomaxprocs", m->gomaxprocs, sched);
 	json_object_end(j);

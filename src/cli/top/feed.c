@@ -88,6 +88,18 @@ static int feed_write_cpu(struct top_feed *f, const struct top_subject *who,
 	return top_model_add_cpu(f->model, who, record->profile.profile, record->when.time_ns, err);
 }
 
+/* With the lock held. */
+static void feed_write_counts(struct top_feed *f, const struct proc_id *id,
+			      const struct metrics *metrics)
+{
+	const struct metric *allocated = &registry_metrics[METRIC_GO_ALLOCATED];
+
+	for (size_t i = 0; i < metrics->len; i++)
+		if (metrics->points[i].metric == allocated)
+			top_model_add_counted(f->model, id, metrics->points[i].increase,
+					      clock_mono_ns());
+}
+
 /* The only sink: the model may add names to the profile. */
 static int feed_write(struct sink *sink, struct record *record, struct err *err)
 {
@@ -96,12 +108,14 @@ static int feed_write(struct sink *sink, struct record *record, struct err *err)
 					.service = record->resource->service,
 					.name = name ? name : ""};
 	struct top_feed *f = (struct top_feed *)sink;
-	int r;
+	int r = 0;
 
-	if (record->kind != RECORD_PROFILE || !feed_takes(f, who.service))
+	if (record->kind == RECORD_EVENT || !feed_takes(f, who.service))
 		return 0;
 	(void)pthread_mutex_lock(&f->lock);
-	if (strcmp(record->profile.family, CPU_READER) == 0)
+	if (record->kind == RECORD_METRICS)
+		feed_write_counts(f, &who.id, record->metrics);
+	else if (strcmp(record->profile.family, CPU_READER) == 0)
 		r = feed_write_cpu(f, &who, record, err);
 	else
 		r = top_model_add(f->model, &who, record->profile.profile, clock_mono_ns(), err);
@@ -152,7 +166,9 @@ static int feed_start_agent(struct top_feed *f, struct err *err)
 					     .write = feed_write,
 					     .flush = feed_flush,
 					     .close = feed_close};
-	static const struct source_ops *const heaps[] = {&agent_source_go_heap, NULL};
+	/* The second one counts what is allocated. */
+	static const struct source_ops *const heaps[] = {&agent_source_go_heap,
+							 &agent_source_go_runtime, NULL};
 	const struct agent_config config = {.interval_ns = f->config.interval_ns,
 					    .cpu_hz = f->config.cpu_hz,
 					    .only = f->config.ids,
@@ -291,7 +307,7 @@ static void status_target(const struct top_feed *f, struct top_status *s,
 	if (!feed_takes(f, t->target.info.service))
 		return;
 	for (size_t i = 0; i < t->n_sources; i++) {
-		if (strcmp(t->sources[i].source, CPU_READER) == 0)
+		if (strcmp(t->sources[i].source, agent_source_go_heap.name) != 0)
 			continue;
 		s->slow += t->sources[i].slow;
 		if (t->sources[i].answer.yes)
@@ -381,7 +397,7 @@ int top_feed_status(struct top_feed *f, struct top_status *ret_status, struct er
 	top_model_sums(f->model, &s.sums);
 	(void)pthread_mutex_unlock(&f->lock);
 	s.age_ns = clock_mono_ns() - f->started_ns;
-	s.measuring = s.sums.measured == s.sums.waiting && (s.sums.processes || s.intervals < 2);
+	s.measuring = s.sums.measured == 0 && (s.sums.processes || s.intervals < 2);
 	*ret_status = s;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* src/cli/top/model.c: see model.h. */
 #include "cli/top/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #define TOP_MAX_STACK_BYTES ((size_t)96 << 20)
 #define TOP_MAX_NAME 1024
 #define TOP_MAX_DEPTH 1024
-/* A rate expires when nothing arrived for this many times its own span. */
-#define TOP_PATIENCE 3
+/* After this time about a third of a sample is left. */
+#define TOP_MEMORY_NS (5.0 * (double)NS_PER_SEC)
 
 const struct registry_type *top_type(enum top_kind kind, enum top_unit unit)
 {
@@ -138,8 +139,8 @@ static int intake_sample(struct top_intake *in, const struct profile_sample *s, 
 
 		for (size_t u = 0; u < TOP_UNITS; u++)
 			if (in->types[k][u] >= 0)
-				sample.values[u] = s->values[in->types[k][u]];
-		if (!sample.values[TOP_OBJECTS] && !sample.values[TOP_BYTES])
+				sample.values[u] = (double)s->values[in->types[k][u]];
+		if (sample.values[TOP_OBJECTS] == 0 && sample.values[TOP_BYTES] == 0)
 			continue;
 		if (!has_stack) {
 			r = intake_stack(in, s, &stack, err);
@@ -219,48 +220,26 @@ static int model_process(struct top_model *m, const struct top_subject *who,
 	return r;
 }
 
-/* Each array is as large as the profile at first. */
-static void samples_take(struct top_samples *to, struct top_samples *from)
-{
-	struct top_sample *fit =
-		reallocarray(from->at, MAX(from->len, (size_t)1), sizeof(*from->at));
-
-	free(to->at);
-	*to = (struct top_samples){.at = fit ? fit : from->at, .len = from->len};
-	*from = (struct top_samples){};
-}
-
 static void process_measure(struct top_process *p, struct top_samples *deltas, uint64_t now_ns,
 			    bool frozen)
 {
-	uint64_t since_read = now_ns - p->read_ns, since_moved = now_ns - p->moved_ns;
+	uint64_t since_read = now_ns - p->read_ns;
+	double keep = exp(-(double)since_read / TOP_MEMORY_NS);
 
-	p->measured = true;
 	p->delta_ns += since_read;
 	for (size_t i = 0; i < deltas->len; i++)
 		for (size_t u = 0; u < TOP_UNITS; u++)
-			p->delta[u] = sum_add(p->delta[u], deltas->at[i].values[u]);
-	if (deltas->len)
-		p->moved_ns = now_ns;
+			p->delta[u] = sum_add(p->delta[u], (int64_t)deltas->at[i].values[u]);
+	p->measured = true;
+	/* Something is missing between what is shown and what follows: begin anew. */
+	p->anew |= frozen;
 	if (frozen)
 		return;
-	if (!deltas->len) {
-		/* A single burst may have accumulated for a long time. */
-		if (p->moves == 1 || since_moved > TOP_PATIENCE * MAX(p->span_ns, since_read))
-			p->span_ns = 0;
-	} else if (p->moves++ == 0 && since_moved > since_read) {
-		/* It is unknown when that started to accumulate. */
-		p->span_ns = 0;
-	} else {
-		samples_take(&p->kinds[TOP_ALLOC], deltas);
-		p->span_ns = MAX(since_moved, (uint64_t)1);
-	}
-}
-
-static void process_rebase(struct top_process *p, uint64_t now_ns)
-{
-	p->moves = 0;
-	p->moved_ns = now_ns;
+	if (p->anew)
+		keep = 0;
+	p->anew = false;
+	top_process_fade(p, deltas, keep);
+	p->span_ns = p->span_ns * keep + (double)MAX(since_read, (uint64_t)1);
 }
 
 static void process_take(struct top_process *p, struct top_samples *kinds, uint64_t now_ns,
@@ -268,10 +247,8 @@ static void process_take(struct top_process *p, struct top_samples *kinds, uint6
 {
 	if (p->known)
 		process_measure(p, &kinds[TOP_ALLOC], now_ns, frozen);
-	else
-		process_rebase(p, now_ns);
 	if (!frozen || !p->kinds[TOP_LIVE].at)
-		samples_take(&p->kinds[TOP_LIVE], &kinds[TOP_LIVE]);
+		top_samples_take(&p->kinds[TOP_LIVE], &kinds[TOP_LIVE]);
 	p->known = p->has_heap = true;
 	p->read_ns = now_ns;
 }
@@ -307,6 +284,21 @@ int top_model_add(struct top_model *m, const struct top_subject *who, struct pro
 	return r;
 }
 
+void top_model_add_counted(struct top_model *m, const struct proc_id *id, double bytes,
+			   uint64_t now_ns)
+{
+	size_t i = model_find(m, id->pid);
+	struct top_process *p = i < m->len ? &m->processes[i] : NULL;
+
+	if (!p || p->id.pid != id->pid || p->id.start_ticks != id->start_ticks || !p->has_heap)
+		return;
+	if (p->count_ns && bytes >= 0 && !m->frozen) {
+		p->counted = bytes * (double)NS_PER_SEC / (double)MAX(now_ns - p->count_ns, 1UL);
+		p->is_counted = true;
+	}
+	p->count_ns = now_ns;
+}
+
 void top_model_begin_cpu(struct top_model *m, int64_t stamp_ns)
 {
 	if (!m->frozen)
@@ -325,7 +317,7 @@ int top_model_add_cpu(struct top_model *m, const struct top_subject *who, struct
 	r = model_intake(m, who, &in, &p, err);
 	if (r < 0)
 		return r;
-	samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);
+	top_samples_take(&p->kinds[TOP_CPU], &in.kinds[TOP_CPU]);
 	p->cpu_span_ns = (uint64_t)MAX(profile_header_const(profile)->duration_ns, (int64_t)1);
 	p->cpu_stamp_ns = m->cpu_stamp_ns = stamp_ns;
 	return 0;
@@ -333,8 +325,11 @@ int top_model_add_cpu(struct top_model *m, const struct top_subject *who, struct
 
 void top_model_rebase(struct top_model *m)
 {
-	for (size_t i = 0; i < m->len; i++)
+	for (size_t i = 0; i < m->len; i++) {
 		m->processes[i].known = false;
+		m->processes[i].anew = true;
+		m->processes[i].count_ns = 0;
+	}
 }
 
 void top_model_freeze(struct top_model *m, bool frozen)
@@ -355,7 +350,9 @@ static void process_end_heap(struct top_process *p)
 		free(p->kinds[k].at);
 		p->kinds[k] = (struct top_samples){};
 	}
-	p->has_heap = p->known = p->measured = false;
+	p->has_heap = p->known = p->measured = p->is_counted = false;
+	p->span_ns = p->sampled = 0;
+	p->count_ns = 0;
 }
 
 void top_model_retain(struct top_model *m, const struct proc_id *ids, size_t n)
@@ -381,16 +378,37 @@ void top_model_retain(struct top_model *m, const struct proc_id *ids, size_t n)
 	m->len = len;
 }
 
+static double alloc_factor(const struct top_process *p)
+{
+	if (p->is_counted)
+		return p->sampled > 0 ? p->counted / p->sampled : 0;
+	return p->span_ns > 0 ? (double)NS_PER_SEC / p->span_ns : 0;
+}
+
 double top_process_factor(const struct top_model *m, const struct top_process *p,
 			  enum top_kind kind)
 {
-	uint64_t span_ns = kind == TOP_CPU ? p->cpu_span_ns : p->span_ns;
-
 	if (kind == TOP_LIVE)
 		return 1;
-	if (kind == TOP_CPU && !process_is_sampled(m, p))
+	if (kind == TOP_ALLOC)
+		return alloc_factor(p);
+	if (!process_is_sampled(m, p) || !p->cpu_span_ns)
 		return 0;
-	return span_ns ? (double)NS_PER_SEC / (double)span_ns : 0;
+	return (double)NS_PER_SEC / (double)p->cpu_span_ns;
+}
+
+double top_process_sum(const struct top_model *m, const struct top_process *p, enum top_kind kind,
+		       enum top_unit unit)
+{
+	const struct top_samples *samples = &p->kinds[kind];
+	double sum = 0;
+
+	/* Also where nothing of it was sampled. */
+	if (kind == TOP_ALLOC && unit == TOP_BYTES && p->is_counted)
+		return p->counted;
+	for (size_t i = 0; i < samples->len; i++)
+		sum += samples->at[i].values[unit];
+	return sum * top_process_factor(m, p, kind);
 }
 
 const uint32_t *top_model_stack(const struct top_model *m, uint32_t stack, size_t *ret_len)
@@ -419,14 +437,10 @@ void top_model_sums(const struct top_model *m, struct top_sums *ret_sums)
 		ret_sums->running += process_is_sampled(m, p);
 		ret_sums->processes += p->has_heap;
 		ret_sums->measured += p->measured;
-		ret_sums->waiting += p->measured && p->moves < 2 && !p->span_ns;
 		ret_sums->services += p->has_heap && service_is_new(m, i);
 		for (size_t k = 0; k < TOP_KINDS; k++)
-			for (size_t s = 0; s < p->kinds[k].len; s++)
-				for (size_t u = 0; u < TOP_UNITS; u++)
-					ret_sums->values[k][u] +=
-						(double)p->kinds[k].at[s].values[u] *
-						top_process_factor(m, p, k);
+			for (size_t u = 0; u < TOP_UNITS; u++)
+				ret_sums->values[k][u] += top_process_sum(m, p, k, u);
 	}
 }
 

@@ -5,11 +5,9 @@
  * Names and stacks are shared between processes, so many processes of one program cost little more
  * than one.
  *
- * Go counts an allocation when the GC cycle after it has finished: between two cycles a process
- * seems idle, and then everything arrives at once. So a rate is what arrived with the last
- * non-empty collection, over the time since the one before, and stays until the next one. It
- * expires when that is long overdue. For the first data of a process, the time it took to
- * accumulate is unknown; it counts only once more follows.
+ * How much a Go process allocates is counted by its runtime. Who allocated it is known from
+ * samples, of which a collection may have few: those of the last seconds are kept, older ones fade.
+ * They share out what was counted or, if that is unknown (before Go 1.19), stand for themselves.
  *
  * CPU samples arrive for all processes together, and only for those that ran: a process without
  * samples in the last collection is idle. One that exited in between still counts.
@@ -56,6 +54,12 @@ DEFINE_CLEANUP(struct top_model, top_model_free)
 int top_model_add(struct top_model *model, const struct top_subject *who, struct profile *profile,
 		  uint64_t now_ns, struct err *err);
 /*
+ * Adds what the runtime has counted since the previous call for this process; NAN in the first. A
+ * process whose heap is not known is ignored.
+ */
+void top_model_add_counted(struct top_model *model, const struct proc_id *id, double bytes,
+			   uint64_t now_ns);
+/*
  * Adds a process's CPU samples of the collection at this time, with its length in the profile's
  * header. A different time starts a new collection.
  */
@@ -77,7 +81,6 @@ struct top_sums {
 	size_t processes;		     /* with heaps, as everything below */
 	size_t services;
 	size_t measured; /* processes read at least twice */
-	size_t waiting;	 /* of these: without a rate until the next garbage collection */
 };
 void top_model_sums(const struct top_model *model, struct top_sums *ret_sums);
 

@@ -6,7 +6,7 @@
 
 struct top_sample {
 	uint32_t stack;
-	int64_t values[TOP_UNITS];
+	double values[TOP_UNITS];
 };
 
 /* Samples of one kind, of one process. */
@@ -22,10 +22,13 @@ struct top_process {
 	bool has_heap;	   /* read at least once */
 	bool known;	   /* read at least once; the next collection has deltas */
 	bool measured;	   /* read at least twice */
+	bool anew;	   /* what is known now does not mix with what comes */
 	uint64_t read_ns;  /* the last reading */
-	uint64_t moved_ns; /* the last one that had deltas, or the baseline */
-	uint64_t span_ns;  /* time span of kinds[TOP_ALLOC]; 0: no rate */
-	size_t moves;	   /* collections with deltas since the baseline */
+	double span_ns;	   /* time span of kinds[TOP_ALLOC], faded like it; 0: no rate */
+	double sampled;	   /* bytes in kinds[TOP_ALLOC] */
+	uint64_t count_ns; /* when its runtime's count was read; 0: never */
+	bool is_counted;   /* twice: there is a rate, */
+	double counted;	   /* in bytes per second */
 	uint64_t delta_ns; /* since the deltas were taken */
 	int64_t delta[TOP_UNITS];
 	int64_t cpu_stamp_ns; /* of kinds[TOP_CPU] */
@@ -42,6 +45,14 @@ struct top_model {
 	bool frozen;
 };
 
+/* Moves the samples, and frees those that were there. Arrays are as large as the profile at first.
+ */
+void top_samples_take(struct top_samples *to, struct top_samples *from);
+/* Lets allocations fade to this share, and adds the deltas. Out of memory: only the deltas. */
+void top_process_fade(struct top_process *p, struct top_samples *deltas, double keep);
+/* The value of all samples of the kind together; TOP_ALLOC and TOP_CPU per second. */
+double top_process_sum(const struct top_model *model, const struct top_process *p,
+		       enum top_kind kind, enum top_unit unit);
 /* The factor for values of the kind, as rates are per second. 0: nothing now. */
 double top_process_factor(const struct top_model *model, const struct top_process *p,
 			  enum top_kind kind);

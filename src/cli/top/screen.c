@@ -363,8 +363,8 @@ static int put_help(const struct top_ui *ui, const struct layout *l, struct buf 
 		"h ?          this help",
 		"q            quit",
 		"",
-		"Go updates its allocation counts after each garbage collection. A rate",
-		"covers the last collections and stays until the next.",
+		"How much a Go process allocates is counted by its runtime; by which function,",
+		"is known from samples of the last seconds.",
 	};
 	int r = put_line(l, out, "sonde top keys; press any key to return");
 

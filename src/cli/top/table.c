@@ -112,15 +112,15 @@ static void functions_count(struct top_builder *b)
 		const struct top_samples *samples = &p->kinds[b->view->kind];
 		double factor = top_process_factor(b->model, p, b->view->kind);
 
-		if (!view_takes(b, p) || factor == 0)
+		if (!view_takes(b, p))
 			continue;
-		for (size_t s = 0; s < samples->len; s++) {
-			double value = (double)samples->at[s].values[b->view->unit] * factor;
+		b->total += top_process_sum(b->model, p, b->view->kind, b->view->unit);
+		for (size_t s = 0; factor != 0 && s < samples->len; s++) {
+			double value = samples->at[s].values[b->view->unit] * factor;
 			size_t len;
 			const uint32_t *stack =
 				top_model_stack(b->model, samples->at[s].stack, &len);
 
-			b->total += value;
 			if (b->view->callers_of)
 				stack_count_caller(b, stack, len, value, i);
 			else
@@ -201,17 +201,6 @@ static int functions_build(struct top_builder *b)
 	return functions_add(b);
 }
 
-static double process_sum(const struct top_model *m, const struct top_process *p,
-			  const struct top_view *v)
-{
-	const struct top_samples *samples = &p->kinds[v->kind];
-	double sum = 0;
-
-	for (size_t i = 0; i < samples->len; i++)
-		sum += (double)samples->at[i].values[v->unit];
-	return sum * top_process_factor(m, p, v->kind);
-}
-
 static int processes_build(struct top_builder *b)
 {
 	int r = 0;
@@ -224,7 +213,7 @@ static int processes_build(struct top_builder *b)
 
 		if (!view_takes(b, p))
 			continue;
-		value = process_sum(b->model, p, b->view);
+		value = top_process_sum(b->model, p, b->view->kind, b->view->unit);
 		b->total += value;
 		(void)snprintf(name, sizeof(name), "%d %s", (int)p->id.pid, p->name);
 		if (!filter_takes(b->view, name)) {
@@ -277,7 +266,7 @@ static int services_build(struct top_builder *b)
 
 		if (!view_takes(b, p))
 			continue;
-		value = process_sum(b->model, p, b->view);
+		value = top_process_sum(b->model, p, b->view->kind, b->view->unit);
 		b->total += value;
 		b->sums[p->service].flat += value;
 		b->sums[p->service].processes++;

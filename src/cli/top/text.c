@@ -99,8 +99,6 @@ bool top_describe_status(const struct top_status *s, size_t i, char *dst, size_t
 		uint64_t n;
 		const char *format;
 	} counts[] = {
-		{s->sums.waiting > 0, s->sums.waiting,
-		 "%llu have no rate until their next garbage collection"},
 		{s->cpu_lost > 0, s->cpu_lost, "%llu CPU samples lost"},
 		{s->slow > 0, s->slow, "%llu not responding"},
 		{s->lost_records > 0, s->lost_records, "%llu records lost"},
@@ -172,9 +170,6 @@ void top_describe_nothing(const struct top_view *v, const struct top_status *s,
 		(void)snprintf(dst, len, "No Go process can be profiled%s",
 			       geteuid() == 0 ? "; `sonde ps` shows why."
 					      : "; run as root to see all users' processes.");
-	else if (v->kind == TOP_ALLOC && s->measuring && s->sums.measured)
-		(void)snprintf(dst, len,
-			       "Measuring... rates appear after the next garbage collections.");
 	else if (v->kind == TOP_ALLOC && s->measuring)
 		(void)snprintf(dst, len, "Measuring... rates appear after the second collection.");
 	else if (v->callers_of)

@@ -315,6 +315,9 @@ int golang_image_find(struct proc_mem *mem, const char *exe_path, enum golang_ef
 		r = try_memory(&scan, ret_image);
 	if (r > 0)
 		return 0;
+	/* Whatever it is written in. */
+	if (why.cause == ERR_CAUSE_UNSUPPORTED)
+		return err_lack(err, -ENOTSUP, why.cause, "", "unsupported: %.300s", why.text);
 	if (why.text[0] && proc_mem_pid(mem) == 0)
 		return err_lack(err, -ENOTSUP, ERR_CAUSE_NOT_GO,
 				"specify the executable with --exe FILE",

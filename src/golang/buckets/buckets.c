@@ -17,11 +17,12 @@
 #define WALK_MAX_BAD 1000
 /* Reading a small gap is cheaper than a second range. */
 #define RANGE_MAX_GAP 256
-/* Far more than one bucket, yet small enough to distribute ranges evenly. */
+/*
+ * Far more than one bucket, yet small enough to distribute ranges evenly. Readers that free the
+ * buffer have one of this size: few reads, and few pages to come and go.
+ */
 #define RANGE_MAX_BYTES ((size_t)256 << 10)
-/* The same for readers that free the buffer: small enough for malloc to need no new pages. */
-#define RANGE_SMALL_BYTES ((size_t)24 << 10)
-static_assert(RANGE_SMALL_BYTES > (size_t)16 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
+static_assert(RANGE_MAX_BYTES > (size_t)16 * GOLANG_BUCKET_MAX_DEPTH, "room for any bucket");
 /* Per vectored read: limits the buffer, which is kept, for programs with very many buckets. */
 #define REREAD_MAX_BYTES ((size_t)4 << 20)
 
@@ -271,11 +272,6 @@ static uint64_t bucket_end(const struct golang_buckets *b, const struct golang_b
 	return bucket->addr + bucket_bytes(b, bucket->depth);
 }
 
-static size_t range_max_bytes(const struct golang_buckets *b)
-{
-	return b->trimmed ? RANGE_SMALL_BYTES : RANGE_MAX_BYTES;
-}
-
 /* Sorts the buckets by address and merges neighbours into ranges. */
 static int ranges_build(struct golang_buckets *b)
 {
@@ -298,7 +294,7 @@ static int ranges_build(struct golang_buckets *b)
 		int r;
 
 		if (last && bucket->addr <= last->addr + last->len + RANGE_MAX_GAP &&
-		    end - last->addr <= range_max_bytes(b)) {
+		    end - last->addr <= RANGE_MAX_BYTES) {
 			last->len = MAX(last->len, end - last->addr);
 			continue;
 		}
@@ -335,7 +331,7 @@ static int images_ensure(struct golang_buckets *b)
 
 	for (size_t i = 0; i < b->n_ranges; i++)
 		total += b->ranges[i].len;
-	len = b->trimmed ? MIN(total, RANGE_SMALL_BYTES)
+	len = b->trimmed ? MIN(total, RANGE_MAX_BYTES)
 			 : MIN(MIN(total, total / 2 + RANGE_MAX_BYTES), REREAD_MAX_BYTES);
 	if (len <= b->images_len)
 		return 0;
@@ -373,9 +369,6 @@ void golang_buckets_trim(struct golang_buckets *b)
 	free(b->images);
 	b->images = NULL;
 	b->images_len = 0;
-	/* Use smaller ranges from now on. */
-	if (!b->trimmed)
-		b->ranges_of = 0;
 	b->trimmed = true;
 }
 

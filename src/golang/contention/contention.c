@@ -8,13 +8,13 @@
 
 #include <string.h>
 
+#include "golang/binary/stack_depth.h"
 #include "golang/contention/state.h"
 #include "golang/grow.h"
 
 /* runtime/mprof.go: maxStack until 1.22, then debug.profstackdepth. */
 #define DEPTH_OLD 32
 #define DEPTH_DEFAULT 128
-#define DEPTH_MAX 1024
 
 #define SETTLE_TRIES 8
 
@@ -33,7 +33,7 @@ int golang_contention_new(struct golang_process *process, enum golang_contention
 	golang_buckets_init_delays(&c->buckets, process->mem, typ);
 	r = golang_contention_vars_find(process, typ, &c->vars, err);
 	if (r < 0)
-		return r;
+		return golang_process_why(process, r, err);
 	*ret_contention = TAKE_PTR(c);
 	return 0;
 }
@@ -52,7 +52,7 @@ static uint32_t depth_of(const struct golang_contention *c, int32_t configured)
 {
 	if (c->process->layout->minor < 23)
 		return DEPTH_OLD;
-	if (!c->vars.stack_depth || configured < 0 || configured > DEPTH_MAX)
+	if (!c->vars.stack_depth || configured < 0 || configured > GOLANG_STACK_DEPTH_MAX)
 		return DEPTH_DEFAULT;
 	return (uint32_t)configured;
 }

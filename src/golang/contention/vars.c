@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "elf/symbols.h"
 #include "golang/binary/refs.h"
+#include "golang/binary/stack_depth.h"
 #include "golang/buckets/bucket.h"
 
 /* The functions whose references reveal the variables; runtime/mprof.go, chan.go, sema.go. */
@@ -20,9 +21,6 @@ enum witness {
 	W_SELECTGO,
 	W_TICKS_PER_SECOND,
 	W_SCHEDINIT,
-	W_SAVE_EVENT,
-	W_PARSE_DEBUG,
-	W_PARSE_DEBUG_NEW, /* since 1.25 */
 	W_COUNT,
 };
 
@@ -56,9 +54,6 @@ static int witnesses_read(struct golang_process *p, uint64_t typ, struct witness
 		[W_TICKS_PER_SECOND] = p->layout->minor >= 22 ? "runtime.ticksPerSecond"
 							      : "runtime.tickspersecond",
 		[W_SCHEDINIT] = "runtime.schedinit",
-		[W_SAVE_EVENT] = "runtime.saveblockevent",
-		[W_PARSE_DEBUG] = "runtime.parsedebugvars",
-		[W_PARSE_DEBUG_NEW] = "runtime.parseRuntimeDebugVars",
 	};
 	struct golang_func funcs[W_COUNT];
 	int r = golang_pclntab_find_named(&p->modules[0].tables, names, funcs, W_COUNT, err);
@@ -142,22 +137,6 @@ static uint64_t find_ticks(const struct witnesses *w, unsigned int minor)
 		if (ref->kind == GOLANG_REF_ADDRESS && ref->target % 8 == 0 &&
 		    golang_refs_has(init, ref->target + (uint64_t)l.start_ticks) &&
 		    golang_refs_has(init, ref->target + (uint64_t)l.start_time))
-			return ref->target;
-	}
-	return 0;
-}
-
-/* 1.23+: set from GODEBUG, and read when a wait is recorded. */
-static uint64_t find_stack_depth(const struct witnesses *w)
-{
-	const struct golang_refs *refs = &w->refs[W_SAVE_EVENT];
-
-	for (size_t i = 0; i < refs->len; i++) {
-		const struct golang_ref *ref = &refs->refs[i];
-
-		if (ref->width == 4 && ref->target % 4 == 0 &&
-		    (golang_refs_has(&w->refs[W_PARSE_DEBUG], ref->target) ||
-		     golang_refs_has(&w->refs[W_PARSE_DEBUG_NEW], ref->target)))
 			return ref->target;
 	}
 	return 0;
@@ -248,7 +227,7 @@ int golang_contention_vars_find(struct golang_process *p, uint64_t typ,
 	if (r < 0)
 		return r == -EBADMSG || r == -EFAULT ? -ENOTSUP : r;
 	if (p->layout->minor >= 23)
-		vars.stack_depth = find_stack_depth(w);
+		vars.stack_depth = golang_stack_depth_find(&p->modules[0]);
 	*ret_vars = vars;
 	return 0;
 }

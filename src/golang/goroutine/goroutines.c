@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "golang/binary/stack_depth.h"
 #include "golang/goroutine/state.h"
 #include "golang/grow.h"
 #include "proc/text.h"
@@ -81,7 +82,7 @@ int golang_goroutines_new(struct golang_process *process,
 	if (r == 0)
 		r = golang_g_vars_find(process, gs->layout, stripped, &gs->vars, err);
 	if (r < 0)
-		return r;
+		return golang_process_why(process, r, err);
 	golang_unwind_init(&gs->unwind, process, &gs->vars);
 	golang_labels_init(&gs->labels, process->mem, gs->layout->labels_are_map);
 	reasons_read(gs);
@@ -220,6 +221,18 @@ static void clock_read(struct golang_goroutines *gs)
 		gs->finalizer_runs = bytes == 1 ? fing != 0 : fing & FING_RUNNING;
 }
 
+/* As the program itself would cut its stacks; it may change at any time. */
+static unsigned int depth_read(const struct golang_goroutines *gs)
+{
+	uint32_t depth = 0;
+
+	if (gs->vars.stack_depth &&
+	    proc_mem_read(gs->process->mem, gs->vars.stack_depth, &depth, sizeof(depth), NULL) < 0)
+		depth = 0;
+	/* 0 turns profiles off, and their stacks with them. Not ours. */
+	return depth && depth <= GOLANG_STACK_DEPTH_MAX ? depth : gs->layout->max_depth;
+}
+
 static int batches_read(struct golang_goroutines *gs, struct err *err)
 {
 	while (gs->n_todo) {
@@ -283,6 +296,7 @@ int golang_goroutines_read(struct golang_goroutines *gs, struct err *err)
 	if (!gs->batch)
 		return err_oom(err);
 	clock_read(gs);
+	gs->stats.depth = gs->depth = depth_read(gs);
 	r = list_read(gs, &why);
 	if (r == 0) {
 		items_sort(gs);

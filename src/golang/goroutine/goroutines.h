@@ -49,6 +49,9 @@ struct golang_goroutines_stats {
 	uint64_t bad;	      /* invalid records */
 	uint64_t sampled;     /* stacks read if limited by max; else 0 */
 	uint64_t retries;     /* goroutines read again */
+	uint64_t cut;	      /* in the last profile: stacks deeper than runtime/pprof shows */
+	uint64_t folded;      /* in the last profile by state: those in "(other)" */
+	uint64_t depth;	      /* which is this many frames (GODEBUG=profstackdepth) */
 	uint64_t labels_lost; /* label sets that could not be read */
 	uint64_t epoch;	      /* changes when stacks are renumbered */
 };
@@ -116,7 +119,8 @@ int golang_goroutines_profile(struct golang_goroutines *goroutines, bool details
 
 /*
  * The same by state, for readers of many programs: the types goroutine, waiting, runnable, running
- * and syscall, without labels and mappings.
+ * and syscall, without labels and mappings. The outermost frame of a stack that was cut says so.
+ * Of very many stacks, those with few goroutines become one, "(other)".
  */
 int golang_goroutines_by_state(struct golang_goroutines *goroutines, struct profile **ret_profile,
 			       struct err *err);

@@ -13,7 +13,8 @@
 struct golang_g_layout {
 	unsigned int first_minor; /* the releases of this row */
 	unsigned int last_minor;
-	unsigned int max_depth; /* of the stacks in runtime/pprof's goroutine profile */
+	/* Of the stacks in runtime/pprof's goroutine profile, unless GODEBUG says otherwise. */
+	unsigned int max_depth;
 
 	/* runtime.g; runtime/runtime2.go */
 	unsigned int m;

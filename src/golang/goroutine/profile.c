@@ -25,6 +25,7 @@ struct group_key {
 struct group {
 	struct group_key key;
 	int64_t count;
+	uint32_t stack; /* in the profile: those of several groups may be equal once they are cut */
 };
 
 struct builder {
@@ -151,8 +152,7 @@ static int group_labels(struct builder *b, const struct group_key *k, struct pro
 	return r;
 }
 
-/* A frame in place of an unknown stack. */
-static int marker_location(struct profile *p, const char *name, uint32_t *ret_location)
+int golang_goroutine_marker(struct profile *p, const char *name, uint32_t *ret_location)
 {
 	struct profile_function f = {0};
 	struct profile_line line = {0};
@@ -162,6 +162,17 @@ static int marker_location(struct profile *p, const char *name, uint32_t *ret_lo
 	if (r == 0)
 		r = profile_add_function(p, &f, &line.function);
 	return r < 0 ? r : profile_add_location(p, 0, PROFILE_NO_MAPPING, &line, 1, ret_location);
+}
+
+bool golang_goroutine_is_cut(struct golang_goroutines *gs,
+			     const struct golang_goroutine_place *place)
+{
+	size_t n = 0;
+
+	if (place->stack != GOLANG_NO_STACK)
+		(void)golang_unwind_logical(&gs->unwind, place->stack, &n);
+	/* The outermost is goexit, which no profile shows. */
+	return n > gs->depth + 1;
 }
 
 int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
@@ -177,11 +188,10 @@ int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbo
 		pcs = golang_unwind_logical(&gs->unwind, place->stack, &n);
 		if (!pcs)
 			return golang_symbolizer_error(-E2BIG, err);
-		return golang_symbolizer_stack(s, pcs, MIN(n, gs->layout->max_depth), locations,
-					       err);
+		return golang_symbolizer_stack(s, pcs, MIN(n, gs->depth), locations, err);
 	}
-	r = marker_location(s->profile, place->unverified ? "[unverified]" : "[running]",
-			    &locations[0]);
+	r = golang_goroutine_marker(s->profile, place->unverified ? "[unverified]" : "[running]",
+				    &locations[0]);
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	/* As if it were about to call its start function. */
@@ -190,21 +200,60 @@ int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbo
 	return r < 0 ? r : r + 1;
 }
 
-static int group_sample(struct builder *b, const struct group *g, struct err *err)
+static int group_stack(struct builder *b, struct group *g, struct err *err)
 {
 	uint32_t locations[GOLANG_BUCKET_MAX_DEPTH + GOLANG_MAX_INLINE + 2];
-	struct profile_label labels[PROFILE_MAX_LABELS];
-	uint32_t stack, n_labels;
-	int r = 0, n;
+	int r, n = golang_goroutine_locations(b->gs, &b->s, &g->key.place, locations, err);
 
-	n = golang_goroutine_locations(b->gs, &b->s, &g->key.place, locations, err);
 	if (n < 0)
 		return n;
-	r = group_labels(b, &g->key, labels, &n_labels);
+	if (golang_goroutine_is_cut(b->gs, &g->key.place))
+		b->gs->stats.cut += (uint64_t)g->count;
+	r = profile_add_stack(b->s.profile, locations, (uint32_t)n, &g->stack);
+	return r < 0 ? golang_symbolizer_error(r, err) : 0;
+}
+
+/* By all that a sample shows; a text of the runtime has one address. */
+static int group_compare_shown(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	const uint64_t p[] = {x->stack, x->key.labels, x->key.created_by, x->key.state,
+			      (uintptr_t)x->key.wait_reason};
+	const uint64_t q[] = {y->stack, y->key.labels, y->key.created_by, y->key.state,
+			      (uintptr_t)y->key.wait_reason};
+
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		if (p[i] != q[i])
+			return p[i] < q[i] ? -1 : 1;
+	return 0;
+}
+
+/* Those with equal samples become one; returns how many remain. */
+static size_t groups_merge(struct group *groups, size_t n)
+{
+	size_t len = 0;
+
+	if (n)
+		qsort(groups, n, sizeof(*groups), group_compare_shown);
+	for (size_t i = 0; i < n; i++) {
+		if (len && group_compare_shown(&groups[len - 1], &groups[i]) == 0)
+			groups[len - 1].count += groups[i].count;
+		else
+			groups[len++] = groups[i];
+	}
+	if (len)
+		qsort(groups, len, sizeof(*groups), group_compare);
+	return len;
+}
+
+static int group_sample(struct builder *b, const struct group *g, struct err *err)
+{
+	struct profile_label labels[PROFILE_MAX_LABELS];
+	uint32_t n_labels;
+	int r = group_labels(b, &g->key, labels, &n_labels);
+
 	if (r == 0)
-		r = profile_add_stack(b->s.profile, locations, (uint32_t)n, &stack);
-	if (r == 0)
-		r = profile_add_sample(b->s.profile, stack, &g->count, labels, n_labels);
+		r = profile_add_sample(b->s.profile, g->stack, &g->count, labels, n_labels);
 	return r < 0 ? golang_symbolizer_error(r, err) : 0;
 }
 
@@ -219,6 +268,7 @@ int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 	};
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_(builder_release) struct builder b = {.gs = gs, .details = details};
+	size_t n;
 	int r;
 
 	if (!p)
@@ -230,7 +280,11 @@ int golang_goroutines_profile(struct golang_goroutines *gs, bool details,
 	if (r < 0)
 		return golang_symbolizer_error(r, err);
 	r = golang_symbolizer_mappings(&b.s, err);
+	gs->stats.cut = 0;
 	for (uint32_t i = 0; r == 0 && i < b.keys.len; i++)
+		r = group_stack(&b, &b.groups[i], err);
+	n = r == 0 ? groups_merge(b.groups, b.keys.len) : 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
 		r = group_sample(&b, &b.groups[i], err);
 	if (r == 0)
 		r = golang_symbolizer_finish(&b.s, err);

@@ -41,7 +41,8 @@ struct golang_goroutines {
 	char reasons[GOLANG_GOROUTINE_MAX_REASONS][GOLANG_GOROUTINE_REASON_BYTES];
 	struct map systems; /* start pc -> enum goroutine_system */
 
-	uint64_t now_ns; /* by the runtime's clock */
+	uint64_t now_ns;    /* by the runtime's clock */
+	unsigned int depth; /* of stacks in profiles: what is beyond is cut, as in runtime/pprof */
 	bool finalizer_runs;
 	uint64_t stride;	  /* read the stack of every n-th live goroutine */
 	uint64_t live;		  /* live goroutines seen so far */
@@ -69,7 +70,12 @@ struct golang_goroutine_batch *golang_goroutine_batch_new(void);
 void golang_goroutine_batch_free(struct golang_goroutine_batch *batch);
 
 struct golang_goroutine_place golang_goroutine_place_of(const struct golang_goroutine *g);
+/* Whether its stack is deeper than a profile shows. */
+bool golang_goroutine_is_cut(struct golang_goroutines *gs,
+			     const struct golang_goroutine_place *place);
 /* Fills locations with those shown for a place; returns their number or -errno. */
 int golang_goroutine_locations(struct golang_goroutines *gs, struct golang_symbolizer *s,
 			       const struct golang_goroutine_place *place, uint32_t *locations,
 			       struct err *err);
+/* A frame that says what is missing. */
+int golang_goroutine_marker(struct profile *p, const char *name, uint32_t *ret_location);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "elf/symbols.h"
 #include "golang/binary/refs.h"
+#include "golang/binary/stack_depth.h"
 
 /* Goroutines to check if the first one proves nothing. */
 #define PROVE_GS 32
@@ -251,6 +252,8 @@ int golang_g_vars_find(struct golang_process *p, const struct golang_g_layout *l
 		return r == -EBADMSG || r == -EFAULT ? -ENOTSUP : r;
 	if (!is_wait_reasons(p->mem, vars.wait_reasons))
 		vars.wait_reasons = 0;
+	if (p->layout->minor >= 23)
+		vars.stack_depth = golang_stack_depth_find(&p->modules[0]);
 	*ret_vars = vars;
 	return 0;
 }

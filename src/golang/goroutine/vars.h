@@ -17,6 +17,7 @@ struct golang_g_vars {
 	uint64_t allgs;
 	uint64_t wait_reasons; /* waitReasonStrings; 0 if not found */
 	uint64_t fing;	       /* fingStatus, fingRunning up to 1.19; 0 if not found */
+	uint64_t stack_depth;  /* debug.profstackdepth, since 1.23; 0 if not found */
 	const char *how;       /* "symbol table", "code references" */
 
 	/* Entries of functions; 0 if the program does not have them. */

@@ -27,9 +27,8 @@ int golang_heap_cache_stacks(struct golang_heap *heap, struct err *err)
 }
 
 /*
- * The change of a cumulative value since the last delta. Before the first collection all
- * allocations count, so the published value can later be lower than the base: count again once it
- * has caught up.
+ * The change of a cumulative value since the last delta. A count read while the runtime moved it
+ * from one cycle to the next may be too high: count again once the others have caught up.
  */
 static int64_t delta_since(int64_t now, int64_t base)
 {
@@ -72,6 +71,11 @@ static int delta_samples(const struct golang_heap *heap, struct golang_stack_cac
 		if (golang_heap_is_torn(heap, bucket))
 			continue;
 		golang_heap_values(heap, bucket, &scale, values);
+		/*
+		 * The runtime publishes allocations once the garbage collection after the next has
+		 * begun. They are counted when they happen, though, and happened in this delta.
+		 */
+		golang_heap_scale(&scale, (int64_t)bucket->counts.all_allocs, bucket->size, values);
 		if (!delta_values(&bases[i], values))
 			continue;
 		r = golang_stack_cache_export_stack(ex, i, &stack);

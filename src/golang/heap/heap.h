@@ -47,8 +47,10 @@ int golang_heap_read(struct golang_heap *heap, struct err *err);
 int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, struct err *err);
 /*
  * The change since the previous call. alloc_* are differences of the scaled cumulative values,
- * bucket by bucket: all deltas add up exactly to the last cumulative profile minus the first.
- * inuse_* are absolute. Buckets without any value are omitted.
+ * bucket by bucket, and of all allocations so far: unlike those of a profile, which become known
+ * when a garbage collection has ended, they belong to the time of the delta. All deltas add up
+ * exactly to the last cumulative values minus the first. inuse_* are absolute, and those of the
+ * profile. Buckets without any value are omitted.
  *
  * The first call is the baseline: its alloc_* are all zero. So are those of the first call after
  * the sampling rate changed, because values of two rates cannot be subtracted. Buckets that appear

@@ -21,6 +21,21 @@ struct golang_metrics_gc {
 	double cpu_fraction;
 };
 
+/* What a later reading must not fall behind. */
+struct golang_metrics_gc_mark {
+	bool valid;
+	uint32_t n_gc;
+	uint64_t pause_total_ns;
+	uint64_t last_unix_ns;
+};
+struct golang_metrics_gc_mark golang_metrics_gc_mark(const struct golang_metrics_gc *gc);
+/*
+ * Why these are not the figures of a collector, or not of the one seen before (NULL: none was);
+ * NULL if they are. They contradict each other for a moment while a collection ends: read again.
+ */
+const char *golang_metrics_gc_doubt(const struct golang_metrics_gc *gc,
+				    const struct golang_metrics_gc_mark *before);
+
 struct golang_metrics_slice {
 	uint64_t data;
 	uint64_t len;

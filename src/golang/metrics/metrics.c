@@ -2,16 +2,22 @@
  * src/golang/metrics/metrics.c: see metrics.h.
  *
  * One vectored read fetches everything; a second one rereads the number of GC cycles, to verify
- * that it is still the same program and that no garbage collection finished meanwhile.
+ * that it is still the same program and that no garbage collection finished meanwhile. Variables
+ * found in a stripped program may turn out to be others: each reading has to make sense by itself
+ * and after the one before.
  */
 #include "golang/metrics/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "golang/metrics/layout.h"
 
 #define METRICS_MAX_TRIES 8
+/* The end of a collection takes less: figures that contradict each other are read again. */
+#define METRICS_PAUSE_NS NS_PER_MS
 
 struct golang_metrics_reader {
 	struct golang_process *process; /* borrowed */
@@ -21,6 +27,8 @@ struct golang_metrics_reader {
 	uint64_t *ps;
 	uint32_t *free_gs; /* of each p */
 	struct proc_range *ranges;
+	struct golang_metrics_gc_mark gc; /* of the last reading */
+	uint64_t total_alloc_bytes;	  /* the same */
 };
 
 /* The result of one vectored read, except free_gs. */
@@ -101,7 +109,9 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 	struct golang_metrics_vars vars;
 	int r = golang_metrics_vars_find(process, &vars, err);
 
-	return r < 0 ? r : golang_metrics_reader_new(process, &vars, ret_reader, err);
+	if (r == 0)
+		r = golang_metrics_reader_new(process, &vars, ret_reader, err);
+	return r < 0 ? golang_process_why(process, r, err) : 0;
 }
 
 void golang_metrics_free(struct golang_metrics_reader *m)
@@ -171,6 +181,19 @@ static void take_gc(const struct golang_metrics_gc *gc, struct golang_metrics *o
 		out->pauses_ns[i] = gc->pauses_ns[(gc->n_gc - out->n_pauses + i) % 256];
 	if (out->n_pauses)
 		out->gc_last_pause_ns = out->pauses_ns[out->n_pauses - 1];
+}
+
+/* Bytes allocated only grow. */
+static const char *heap_doubt(const struct golang_metrics_reader *m, const uint8_t *c)
+{
+	const struct golang_metrics_layout *l = m->layout;
+	uint64_t total_alloc;
+
+	if (l->gc_memory_limit < 0)
+		return NULL;
+	total_alloc = word(c, l->gc_heap_in_use + 24);
+	return total_alloc < m->total_alloc_bytes ? "the number of bytes allocated decreased"
+						  : NULL;
 }
 
 static void take_heap(const struct golang_metrics_reader *m, const uint8_t *c,
@@ -250,9 +273,45 @@ static int read_once(struct golang_metrics_reader *m, struct metrics_image *imag
 	return !m->vars.memstats || n_gc == image->gc.n_gc;
 }
 
+/* What is wrong with the image, if anything; NULL in those that are fine. */
+static void doubts_find(const struct golang_metrics_reader *m, const struct metrics_image *image,
+			struct golang_metrics *out)
+{
+	out->no_gc = m->vars.memstats ? golang_metrics_gc_doubt(&image->gc, &m->gc)
+				      : "runtime.memstats was not found";
+	out->no_heap = m->vars.controller ? heap_doubt(m, image->controller)
+					  : "runtime.gcController was not found";
+	out->no_sched = has_sched(m)	 ? NULL
+			: !m->vars.allp	 ? "runtime.allp was not found"
+			: !m->vars.allgs ? "runtime.allgs was not found"
+					 : "runtime.sched was not found";
+}
+
+/* Whether another try may help. */
+static bool is_doubtful(const struct golang_metrics_reader *m, const struct golang_metrics *out)
+{
+	return (m->vars.memstats && out->no_gc) || (m->vars.controller && out->no_heap);
+}
+
+static void take_image(struct golang_metrics_reader *m, const struct metrics_image *image,
+		       struct golang_metrics *out)
+{
+	if (!out->no_gc) {
+		take_gc(&image->gc, out);
+		m->gc = golang_metrics_gc_mark(&image->gc);
+	}
+	if (!out->no_heap) {
+		take_heap(m, image->controller, out);
+		m->total_alloc_bytes = out->total_alloc_bytes;
+	}
+	if (!out->no_sched)
+		take_sched(m, image, out);
+}
+
 int golang_metrics_read(struct golang_metrics_reader *m, struct golang_metrics *ret_metrics,
 			struct err *err)
 {
+	bool lives = proc_mem_pid(m->process->mem) != 0;
 	struct metrics_image image = {0};
 	struct golang_metrics out = {0};
 
@@ -261,19 +320,37 @@ int golang_metrics_read(struct golang_metrics_reader *m, struct golang_metrics *
 
 		if (r < 0)
 			return r;
-		if (r > 0)
+		doubts_find(m, &image, &out);
+		if (r > 0 && !(lives && is_doubtful(m, &out)))
 			break;
-		if (tries == METRICS_MAX_TRIES)
+		if (tries == METRICS_MAX_TRIES && r == 0)
 			return err_set(err, -EBADMSG,
 				       "garbage collections kept finishing while reading runtime "
 				       "statistics");
+		if (tries == METRICS_MAX_TRIES)
+			break;
+		if (r > 0)
+			clock_sleep_ns(METRICS_PAUSE_NS);
 	}
-	if (m->vars.memstats)
-		take_gc(&image.gc, &out);
-	if (m->vars.controller)
-		take_heap(m, image.controller, &out);
-	if (has_sched(m))
-		take_sched(m, &image, &out);
+	take_image(m, &image, &out);
 	*ret_metrics = out;
 	return 0;
+}
+
+void golang_metrics_describe_missing(const struct golang_metrics *m, char *dst, size_t len)
+{
+	const struct {
+		const char *what, *why;
+	} rows[] = {
+		{"garbage collections", m->no_gc},
+		{"heap size", m->no_heap},
+		{"number of goroutines", m->no_sched},
+	};
+	size_t used = 0;
+
+	dst[0] = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && used < len; i++)
+		if (rows[i].why)
+			used += (size_t)snprintf(dst + used, len - used, "%s%s unknown: %s",
+						 used ? "; " : "", rows[i].what, rows[i].why);
 }

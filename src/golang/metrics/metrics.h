@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -43,7 +44,14 @@ struct golang_metrics {
 	uint32_t gomaxprocs;
 	uint64_t pauses_ns[256]; /* newest last */
 	uint32_t n_pauses;
+	/* Why a group is missing: static texts, NULL if it is there. */
+	const char *no_gc;
+	const char *no_heap;
+	const char *no_sched;
 };
+
+/* What is missing and why, for people: "garbage collections unknown: ..."; "" if nothing is. */
+void golang_metrics_describe_missing(const struct golang_metrics *metrics, char *dst, size_t len);
 
 /* Borrows process. -ENOTSUP: no variables found. */
 int golang_metrics_new(struct golang_process *process, struct golang_metrics_reader **ret_reader,
@@ -51,6 +59,9 @@ int golang_metrics_new(struct golang_process *process, struct golang_metrics_rea
 void golang_metrics_free(struct golang_metrics_reader *reader);
 DEFINE_CLEANUP(struct golang_metrics_reader, golang_metrics_free)
 
-/* At most two system calls; related values are read together. */
+/*
+ * Two system calls, unless a garbage collection ends meanwhile; related values are read together.
+ * Figures that contradict each other, or an earlier reading, are left out, with the reason.
+ */
 int golang_metrics_read(struct golang_metrics_reader *reader, struct golang_metrics *ret_metrics,
 			struct err *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "elf/symbols.h"
 #include "golang/binary/refs.h"
 #include "golang/metrics/layout.h"
@@ -17,15 +18,15 @@
  */
 static const struct golang_metrics_layout layouts[] = {
 	/* memstats: buckhash_sys, gc | controller: limit, minimum, goal, sweep trigger, triggered,
-	   live, marked, in use | sched: maxmcount, ngsys, free | p: free | g: goid */
-	{17, 128, 168, -1, 8, 32, -1, -1, 48, 64, -1, 56, 72, {176, -1}, 3592, 152},
-	{18, 128, 168, -1, 8, 104, -1, -1, 120, 168, -1, 56, 72, {176, -1}, 2472, 152},
-	{19, 3568, 3592, 8, 16, 104, 112, 120, 136, 184, 304, 56, 72, {176, -1}, 2472, 152},
-	{20, 3568, 3592, 8, 16, 48, 56, 64, 80, 128, 248, 56, 72, {184, -1}, 2472, 152},
-	{21, 3568, 3592, 8, 16, 72, 80, 88, 104, 152, 272, 56, 72, {184, -1}, 2472, 152},
-	{23, 3568, 3592, 8, 16, 72, 80, 88, 104, 152, 272, 56, 72, {184, -1}, 2464, 160},
-	{25, 3544, 3568, 8, 16, 72, 80, 88, 104, 152, 272, 64, 80, {184, 200}, 2464, 152},
-	{26, 3544, 3568, 8, 16, 72, 80, 88, 104, 152, 272, 80, 96, {200, 216}, 2472, 152},
+	   live, marked, in use | sched: maxmcount, ngsys, free | p: cache, free | g: goid */
+	{17, 128, 168, -1, 8, 32, -1, -1, 48, 64, -1, 56, 72, {176, -1}, 64, 3592, 152},
+	{18, 128, 168, -1, 8, 104, -1, -1, 120, 168, -1, 56, 72, {176, -1}, 64, 2472, 152},
+	{19, 3568, 3592, 8, 16, 104, 112, 120, 136, 184, 304, 56, 72, {176, -1}, 64, 2472, 152},
+	{20, 3568, 3592, 8, 16, 48, 56, 64, 80, 128, 248, 56, 72, {184, -1}, 64, 2472, 152},
+	{21, 3568, 3592, 8, 16, 72, 80, 88, 104, 152, 272, 56, 72, {184, -1}, 64, 2472, 152},
+	{23, 3568, 3592, 8, 16, 72, 80, 88, 104, 152, 272, 56, 72, {184, -1}, 56, 2464, 160},
+	{25, 3544, 3568, 8, 16, 72, 80, 88, 104, 152, 272, 64, 80, {184, 200}, 56, 2464, 152},
+	{26, 3544, 3568, 8, 16, 72, 80, 88, 104, 152, 272, 80, 96, {200, 216}, 56, 2472, 152},
 };
 
 const struct golang_metrics_layout *golang_metrics_layout(unsigned int minor)
@@ -48,6 +49,7 @@ enum witness {
 	W_GCMARKTERMINATION,
 	W_SCHEDINIT,
 	W_FLUSHMCACHE,
+	W_PROCRESIZE,
 	W_ALLGADD,
 	W_COUNT,
 };
@@ -57,7 +59,7 @@ static const char *const witness_names[W_COUNT] = {
 	[W_GCMARK] = "runtime.gcMark",	       [W_GCBGMARKWORKER] = "runtime.gcBgMarkWorker",
 	[W_GCMARKDONE] = "runtime.gcMarkDone", [W_GCMARKTERMINATION] = "runtime.gcMarkTermination",
 	[W_SCHEDINIT] = "runtime.schedinit",   [W_FLUSHMCACHE] = "runtime.flushmcache",
-	[W_ALLGADD] = "runtime.allgadd",
+	[W_PROCRESIZE] = "runtime.procresize", [W_ALLGADD] = "runtime.allgadd",
 };
 
 /* The context of a search: the code, and where to look things up. */
@@ -84,40 +86,82 @@ static int search_read(struct search *s, struct err *err)
 /* runtime/runtime2.go: the highest status of a goroutine, and the scan bit. */
 #define G_LAST_STATUS 11
 #define G_SCAN 0x1000U
+/* The same of a processor, p. */
+#define P_DEAD 4
+/* Where runtime/mprof.go starts to count again. */
+#define CYCLE_WRAPS ((uint32_t)3 << 25)
+#define PROVE_TRIES 8
+
+/*
+ * Each collection begins a new cycle of the heap profile, or two if GODEBUG=gcstoptheworld=2. Only
+ * after some million collections does that counter start again.
+ */
+static bool agrees_with_cycle(const struct search *s, uint32_t n_gc, uint32_t raw)
+{
+	uint32_t cycle = raw >> s->process->layout->cycle_shift;
+
+	return n_gc >= CYCLE_WRAPS / 2 || (cycle >= n_gc && cycle <= 2 * n_gc);
+}
+
+static bool is_memstats(const struct search *s, uint64_t addr)
+{
+	const uint64_t cycle_addr = s->process->vars.mprof_cycle;
+	struct golang_metrics_gc gc;
+	uint32_t cycle = 0;
+	const struct proc_range ranges[] = {
+		{addr + (uint64_t)s->layout->ms_gc, &gc, sizeof(gc)},
+		{cycle_addr, &cycle, sizeof(cycle)},
+	};
+
+	return proc_mem_readv(s->process->mem, ranges, cycle_addr ? 2 : 1, NULL) == 0 &&
+	       gc.cpu_fraction >= 0 && gc.cpu_fraction <= 1 &&
+	       (!cycle_addr || agrees_with_cycle(s, gc.n_gc, cycle)) &&
+	       !golang_metrics_gc_doubt(&gc, NULL);
+}
 
 static bool prove_memstats(const struct search *s, uint64_t addr)
 {
-	struct golang_metrics_gc gc;
-
-	if (proc_mem_read(s->process->mem, addr + (uint64_t)s->layout->ms_gc, &gc, sizeof(gc),
-			  NULL) < 0)
-		return false;
-	if (!(gc.cpu_fraction >= 0 && gc.cpu_fraction <= 1) || gc.n_forced > gc.n_gc)
-		return false;
-	return gc.n_gc == 0 ||
-	       (gc.last_unix_ns && gc.pause_total_ns >= gc.pauses_ns[(gc.n_gc + 255) % 256]);
+	/* A collection that ends right now: its figures are written one after the other. */
+	for (int tries = 0; tries < PROVE_TRIES; tries++) {
+		if (is_memstats(s, addr))
+			return true;
+		if (proc_mem_pid(s->process->mem) == 0)
+			break;
+		clock_sleep_ns(NS_PER_MS);
+	}
+	return false;
 }
 
-/* The minimum heap is 4 MB for GOGC=100: two values that confirm each other. */
+/* The minimum heap for this GOGC, which is -1 if off: a number that confirms another. */
+static bool is_heap_minimum(uint64_t minimum, int32_t percent)
+{
+	/* The second one: GOEXPERIMENT=heapminimum512kib. */
+	static const uint64_t bases[] = {(uint64_t)4 << 20, (uint64_t)512 << 10};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bases); i++)
+		if (minimum == bases[i] * (uint64_t)(int64_t)percent / 100 ||
+		    (percent < 0 && minimum == bases[i]))
+			return true;
+	return false;
+}
+
 static bool prove_controller(const struct search *s, uint64_t addr)
 {
+	const struct golang_metrics_layout *l = s->layout;
 	uint8_t image[GOLANG_CONTROLLER_BYTES];
 	struct view v = view_of(image, sizeof(image));
-	uint64_t minimum, limit;
-	uint32_t raw;
-	int32_t percent;
+	uint64_t minimum, limit, ready;
+	uint32_t percent;
 
 	if (proc_mem_read(s->process->mem, addr, image, sizeof(image), NULL) < 0 ||
-	    !view_u32(v, 0, &raw) || !view_u64(v, (uint64_t)s->layout->gc_heap_minimum, &minimum))
+	    !view_u32(v, 0, &percent) || !view_u64(v, (uint64_t)l->gc_heap_minimum, &minimum) ||
+	    (int32_t)percent < -1 || !is_heap_minimum(minimum, (int32_t)percent))
 		return false;
-	percent = (int32_t)raw;
-	if (s->layout->gc_memory_limit >= 0 &&
-	    (!view_u64(v, (uint64_t)s->layout->gc_memory_limit, &limit) || (int64_t)limit < 0))
-		return false;
-	if (percent < -1)
-		return false;
-	/* With GOGC=off, the product is that of -1 as unsigned, or of the default. */
-	return percent < 0 ? minimum != 0 : minimum == ((uint64_t)4 << 20) * raw / 100;
+	if (l->gc_memory_limit < 0)
+		return true;
+	/* With GOGC=0 the minimum is 0, like much else: memory is always mapped. */
+	return view_u64(v, (uint64_t)l->gc_memory_limit, &limit) && (int64_t)limit >= 0 &&
+	       view_u64(v, (uint64_t)l->gc_heap_in_use + 40, &ready) && ready > 0;
 }
 
 static bool prove_sched(const struct search *s, uint64_t addr)
@@ -133,19 +177,34 @@ static bool prove_sched(const struct search *s, uint64_t addr)
 	       idle <= INT32_MAX;
 }
 
-/* Each p contains its own index. */
+/* Each p contains its own index, a status, and a cache of memory unless it is dead. */
+static bool prove_p(const struct search *s, uint64_t addr, uint64_t index)
+{
+	struct {
+		uint32_t id, status;
+	} head;
+	uint64_t mcache;
+	const struct proc_range ranges[] = {
+		{addr, &head, sizeof(head)},
+		{addr + (uint64_t)s->layout->p_mcache, &mcache, sizeof(mcache)},
+	};
+
+	return proc_mem_readv(s->process->mem, ranges, ARRAY_SIZE(ranges), NULL) == 0 &&
+	       head.id == index && head.status <= P_DEAD && mcache % 8 == 0 &&
+	       (mcache != 0 || head.status == P_DEAD);
+}
+
 static bool prove_allp(const struct search *s, uint64_t addr)
 {
 	struct golang_metrics_slice allp;
 	uint64_t p;
-	uint32_t id;
 
 	if (proc_mem_read(s->process->mem, addr, &allp, sizeof(allp), NULL) < 0 ||
 	    !golang_metrics_slice_is_sane(&allp, GOLANG_METRICS_MAX_PS))
 		return false;
 	for (uint64_t i = 0; i < MIN(allp.len, 4); i++)
 		if (proc_mem_read(s->process->mem, allp.data + 8 * i, &p, sizeof(p), NULL) < 0 ||
-		    proc_mem_read(s->process->mem, p, &id, sizeof(id), NULL) < 0 || id != i)
+		    !prove_p(s, p, i))
 			return false;
 	return true;
 }
@@ -193,17 +252,33 @@ static bool prove_allgs(const struct search *s, uint64_t addr)
 	return any_stack;
 }
 
-/* Whether the end of a collection is recorded there: its number, and its pause in the ring. */
+/*
+ * Whether the end of a collection is recorded there. One of these fields may be another variable by
+ * chance, where the address is wrong; hardly two.
+ */
 static bool is_noted_in(const struct search *s, uint64_t memstats)
 {
-	const struct golang_refs *refs = &s->refs[W_GCMARKTERMINATION];
+	static const size_t fields[] = {
+		offsetof(struct golang_metrics_gc, last_unix_ns),
+		offsetof(struct golang_metrics_gc, pause_total_ns),
+		offsetof(struct golang_metrics_gc, pauses_ns),
+		offsetof(struct golang_metrics_gc, pause_ends),
+		offsetof(struct golang_metrics_gc, n_gc),
+		offsetof(struct golang_metrics_gc, n_forced),
+		offsetof(struct golang_metrics_gc, cpu_fraction),
+	};
 	uint64_t gc = memstats + (uint64_t)s->layout->ms_gc;
+	size_t n = 0;
 
-	return golang_refs_has(refs, gc + offsetof(struct golang_metrics_gc, n_gc)) ||
-	       golang_refs_has(refs, gc + offsetof(struct golang_metrics_gc, pauses_ns));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		n += golang_refs_has(&s->refs[W_GCMARKTERMINATION], gc + fields[i]);
+	return n >= 2;
 }
 
-/* stkbucket accounts for its table in memstats.buckhash_sys, and so takes its address. */
+/*
+ * stkbucket accounts for its table in memstats.buckhash_sys, and so takes its address. It takes
+ * that of a lock, too.
+ */
 static uint64_t find_memstats(const struct search *s)
 {
 	const struct golang_refs *refs = &s->refs[W_STKBUCKET];
@@ -268,10 +343,10 @@ static uint64_t find_sched(const struct search *s)
 	return 0;
 }
 
-/* flushmcache indexes the slice: its address and its length are adjacent. */
-static uint64_t find_allp(const struct search *s)
+/* Both index the slice: its address and its length are adjacent. */
+static uint64_t find_allp_by(const struct search *s, enum witness witness)
 {
-	const struct golang_refs *refs = &s->refs[W_FLUSHMCACHE];
+	const struct golang_refs *refs = &s->refs[witness];
 
 	for (size_t i = 0; i < refs->len; i++) {
 		uint64_t addr = refs->refs[i].target;
@@ -284,6 +359,14 @@ static uint64_t find_allp(const struct search *s)
 		if (refs->refs[i].target % 8 == 0 && prove_allp(s, refs->refs[i].target))
 			return refs->refs[i].target;
 	return 0;
+}
+
+/* The linker drops flushmcache from programs that never ask for their statistics. */
+static uint64_t find_allp(const struct search *s)
+{
+	uint64_t allp = find_allp_by(s, W_FLUSHMCACHE);
+
+	return allp ? allp : find_allp_by(s, W_PROCRESIZE);
 }
 
 static uint64_t find_allgs(const struct search *s)

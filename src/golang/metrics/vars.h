@@ -43,6 +43,7 @@ struct golang_metrics_layout {
 	int sched_gfree[2]; /* one count, and since 1.25 another of goroutines without a stack */
 
 	/* runtime.p, runtime.g */
+	int p_mcache;
 	int p_gfree;
 	int g_goid;
 };

@@ -107,9 +107,9 @@ static bool line_rate(struct view *line, int64_t *ret_rate)
 
 	if (negative)
 		*line = view_of(line->data + 1, line->len - 1);
-	if (!line_number(line, 10, INT64_MAX, &number))
+	if (!line_number(line, 10, (uint64_t)INT64_MAX + negative, &number))
 		return false;
-	*ret_rate = negative ? -(int64_t)number : (int64_t)number;
+	*ret_rate = (int64_t)(negative ? 0 - number : number);
 	return true;
 }
 

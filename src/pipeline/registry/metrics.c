@@ -48,6 +48,18 @@ const struct metric registry_metrics[METRICS] = {
 		      "Memory in heap spans that hold objects.", .family = "go_runtime",
 		      .prometheus = "container_go_heap_inuse_bytes",
 		      .stream = "go_runtime:heap_inuse:bytes"),
+	[METRIC_GO_MEMORY_USED] =
+		GAUGE("go.memory.used", "bytes", "Runtime memory",
+		      "Memory the Go runtime holds: heap, stacks and its own, without what it has "
+		      "returned to the system.",
+		      .family = "go_runtime", .prometheus = "container_go_memory_used_bytes",
+		      .stream = "go_runtime:memory_used:bytes"),
+	[METRIC_GO_MEMORY_RESIDENT] =
+		GAUGE("process.memory.usage", "bytes", "Resident memory",
+		      "Resident memory of the Go process (RSS): what it uses of its memory, code "
+		      "and other languages included.",
+		      .family = "go_runtime", .prometheus = "container_go_resident_memory_bytes",
+		      .stream = "go_runtime:rss:bytes"),
 	[METRIC_GO_MEMORY_LIMIT] =
 		GAUGE("go.memory.limit", "bytes", "Memory limit", "GOMEMLIMIT, if set.",
 		      .family = "go_runtime", .prometheus = "container_go_memory_limit_bytes",

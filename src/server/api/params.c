@@ -296,6 +296,7 @@ struct store_window server_params_window(const struct server_params *p)
 		.to_ns = p->to_ns,
 		.filters = p->labels,
 		.n_filters = p->n_labels,
+		.stands = true,
 	};
 }
 

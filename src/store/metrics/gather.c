@@ -349,6 +349,7 @@ int store_gather_finish(struct store_gather *g, struct store_metric_answer *ret_
 		return -ENOMEM;
 	for (size_t i = 0; i < len; i++) {
 		a->series[i] = found[i].series;
+		a->series[i].readings = found[i].counts;
 		if (!found[i].counts || g->query->aggregate != STORE_AVERAGE)
 			continue;
 		for (size_t k = 0; k < g->query->n_points; k++)

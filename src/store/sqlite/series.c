@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "store/metrics/stream.h"
+#include "store/sqlite/hold.h"
 #include "store/sqlite/state.h"
 
 #define MAX_POINTS ((size_t)1 << 20)
@@ -44,29 +45,50 @@ static void chart_value(void *ctx, int64_t ms, double value)
 	c->sums[i] += value;
 }
 
+/* A point of the window, or of a snapshot beside it: that only tells how often it is read. */
+static int chart_point(struct charting *c, struct store_hold *hold, int64_t key, bool passes,
+		       double value, struct buf *times)
+{
+	uint32_t ms = (uint32_t)store_day_key_ms(key), *known = (void *)times->data;
+	size_t n = times->len / sizeof(ms);
+	int r = 0;
+
+	if (c->snapshot && c->window->stands)
+		r = store_hold_add(hold, ms, (uint32_t)store_day_key_labelset(key), passes, value);
+	if (r < 0 || ms < hold->from_ms || ms >= hold->to_ms)
+		return r;
+	if (n == 0 || known[n - 1] != ms)
+		r = buf_append(times, &ms, sizeof(ms));
+	if (passes)
+		chart_value(c, ms, value);
+	return r;
+}
+
 static int chart_points(struct charting *c, struct store_day *day,
 			const struct store_sqlite_stream *stream, const uint8_t *bits,
 			struct buf *times, struct err *err)
 {
-	int64_t from_ms, to_ms, last = -1;
+	_cleanup_(store_hold_release) struct store_hold hold = {0};
+	int64_t margin = c->snapshot && c->window->stands ? STORE_HOLD_MARGIN_MS : 0;
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
-	store_sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &from_ms, &to_ms);
-	r = store_day_query(day, STORE_DAY_POINTS,
-			    (const int64_t[]){store_day_key(stream->id, from_ms, 0),
-					      store_day_key(stream->id, to_ms, 0)},
-			    2, &stmt, err);
+	store_sqlite_day_window(day, c->window->from_ns, c->window->to_ns, &hold.from_ms,
+				&hold.to_ms);
+	r = store_day_query(
+		day, STORE_DAY_POINTS,
+		(const int64_t[]){
+			store_day_key(stream->id, MAX(hold.from_ms - margin, 0), 0),
+			store_day_key(stream->id, MIN(hold.to_ms + margin, STORE_DAY_MS), 0)},
+		2, &stmt, err);
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
-		uint32_t ms = (uint32_t)store_day_key_ms(key);
 
-		r = ms != last ? buf_append(times, &ms, sizeof(ms)) : 0;
-		last = ms;
-		if (store_sqlite_passes(bits, store_day_key_labelset(key)))
-			chart_value(c, ms, (double)sqlite3_column_int64(stmt, 1));
+		r = chart_point(c, &hold, key,
+				store_sqlite_passes(bits, store_day_key_labelset(key)),
+				(double)sqlite3_column_int64(stmt, 1), times);
 	}
-	return r;
+	return r < 0 ? r : store_hold_finish(&hold, chart_value, c);
 }
 
 static int chart_profiles(struct charting *c, struct store_day *day, struct buf *times,

@@ -11,6 +11,7 @@
 #include "store/metrics/stream.h"
 #include "store/sqlite/build.h"
 #include "store/sqlite/dict.h"
+#include "store/sqlite/hold.h"
 #include "store/sqlite/state.h"
 
 struct summing {
@@ -27,6 +28,7 @@ struct summing {
 	int64_t from_ms;
 	int64_t to_ms;
 	uint64_t collections;
+	struct store_hold hold;
 };
 
 static int damaged(struct store_day *day, int r, struct err *err)
@@ -99,27 +101,40 @@ static int sum_rows(struct summing *s, struct store_day *day, bool packs, struct
 	return r;
 }
 
+/* Also how many of them each process missed, because it is read less often. */
 static int count_collections(struct summing *s, struct store_day *day, struct err *err)
 {
-	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
-				 store_day_key(s->stream.id, s->to_ms, 0)};
-	int64_t last = -1;
+	bool stands = s->stream.snapshot && s->window->stands;
+	int64_t margin = stands ? STORE_HOLD_MARGIN_MS : 0;
+	const int64_t range[] = {
+		store_day_key(s->stream.id, MAX(s->from_ms - margin, 0), 0),
+		store_day_key(s->stream.id, MIN(s->to_ms + margin, STORE_DAY_MS), 0)};
 	sqlite3_stmt *stmt = NULL;
 	int r = store_day_query(day, STORE_DAY_POINTS, range, 2, &stmt, err);
 
+	s->hold.from_ms = s->from_ms;
+	s->hold.to_ms = s->to_ms;
 	if (r < 0)
 		return r;
 	while ((r = store_day_next(day, stmt, err)) > 0) {
-		int64_t ms = store_day_key_ms(sqlite3_column_int64(stmt, 0));
+		int64_t key = sqlite3_column_int64(stmt, 0), labelset = store_day_key_labelset(key);
 
-		s->collections += ms != last;
-		last = ms;
+		r = store_hold_add(&s->hold, (uint32_t)store_day_key_ms(key), (uint32_t)labelset,
+				   stands && store_sqlite_passes(s->bits, labelset), 0);
+		if (r < 0) {
+			store_day_done(stmt);
+			return err_oom(err);
+		}
 	}
+	if (r == 0 && store_hold_finish(&s->hold, NULL, NULL) < 0)
+		r = err_oom(err);
+	s->collections += store_hold_times(&s->hold);
 	return r;
 }
 
-/* 1 if the whole day is wanted and rolled up; its collections are then counted. */
-static int is_rolled(struct summing *s, struct store_day *day, struct err *err)
+/* 1 if the whole day is wanted and rolled up, with how many collections. */
+static int is_rolled(struct summing *s, struct store_day *day, uint64_t *ret_collections,
+		     struct err *err)
 {
 	const int64_t id = s->stream.id;
 	sqlite3_stmt *stmt = NULL;
@@ -131,25 +146,91 @@ static int is_rolled(struct summing *s, struct store_day *day, struct err *err)
 	if (r == 0)
 		r = store_day_next(day, stmt, err);
 	if (r > 0) {
-		s->collections += (uint64_t)sqlite3_column_int64(stmt, 0);
+		*ret_collections = (uint64_t)sqlite3_column_int64(stmt, 0);
 		store_day_done(stmt);
 	}
 	return r;
 }
 
+/* What the wanted label sets have, as it was read. */
+static int sum_readings(struct summing *s, struct store_day *day, bool rolled, struct err *err)
+{
+	int r;
+
+	if (rolled)
+		return sum_rollups(s, day, err);
+	r = sum_rows(s, day, true, err);
+	return r < 0 ? r : sum_rows(s, day, false, err);
+}
+
+static void bits_set(uint8_t *bits, uint32_t labelset)
+{
+	bits[labelset / 8] |= (uint8_t)(1U << labelset % 8);
+}
+
+/* What one label set would have had in the readings it missed; it has room in sums already. */
+static void sums_add_held(struct store_block_sums *sums, const struct store_block_sums *one,
+			  const struct store_hold_set *set)
+{
+	for (uint32_t i = 0; i < MIN(one->n_stacks, sums->n_stacks); i++) {
+		__int128 more = (__int128)one->values[i] * set->held / set->readings;
+
+		more = MIN(MAX(more, (__int128)-INT64_MAX), (__int128)INT64_MAX);
+		sums->values[i] = store_block_add(sums->values[i], (int64_t)more);
+	}
+}
+
+/* A snapshot that stands at several times counts at each of them. */
+static int sum_held_of(struct summing *s, struct store_day *day, bool rolled,
+		       const struct store_hold_set *set, struct err *err)
+{
+	_cleanup_free_ uint8_t *bits = calloc(1, STORE_DAY_MAX_LABELSETS / 8 + 1);
+	struct store_block_sums all = s->sums, one = {0};
+	uint8_t *wanted = s->bits;
+	int r;
+
+	one.values = malloc((STORE_BLOCK_MAX_STACK + 1) * sizeof(*one.values));
+	if (!bits || !one.values) {
+		free(one.values);
+		return err_oom(err);
+	}
+	bits_set(bits, set->labelset);
+	s->bits = bits;
+	s->sums = one;
+	r = sum_readings(s, day, rolled, err);
+	one = s->sums;
+	s->sums = all;
+	s->bits = wanted;
+	if (r == 0)
+		sums_add_held(&s->sums, &one, set);
+	free(one.values);
+	return r;
+}
+
+static int sum_held(struct summing *s, struct store_day *day, bool rolled, struct err *err)
+{
+	const struct store_hold_set *sets = (const void *)s->hold.sets.data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->hold.sets.len / sizeof(*sets); i++)
+		if (sets[i].held && sets[i].readings)
+			r = sum_held_of(s, day, rolled, &sets[i], err);
+	return r;
+}
+
 static int sum_stream(struct summing *s, struct store_day *day, struct err *err)
 {
-	int r = is_rolled(s, day, err);
+	uint64_t collections = 0;
+	int rolled = is_rolled(s, day, &collections, err), r = MIN(rolled, 0);
 
-	if (r > 0) {
-		r = sum_rollups(s, day, err);
-	} else if (r == 0) {
+	if (rolled > 0 && !(s->stream.snapshot && s->window->stands))
+		s->collections += collections;
+	else if (r == 0)
 		r = count_collections(s, day, err);
-		if (r == 0)
-			r = sum_rows(s, day, true, err);
-		if (r == 0)
-			r = sum_rows(s, day, false, err);
-	}
+	if (r == 0)
+		r = sum_readings(s, day, rolled > 0, err);
+	if (r == 0)
+		r = sum_held(s, day, rolled > 0, err);
 	if (r < 0)
 		return r;
 	r = store_build_add_day(&s->build, &s->codec, day, s->stream.service, &s->sums, err);
@@ -178,6 +259,8 @@ static int sum_profiles(struct summing *s, struct store_day *day, struct err *er
 	if (r == 0)
 		r = sum_stream(s, day, err);
 	free(TAKE_PTR(s->bits));
+	store_hold_release(&s->hold);
+	s->hold = (struct store_hold){0};
 	return r;
 }
 

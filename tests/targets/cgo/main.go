@@ -1,8 +1,26 @@
-// cgo is the heap target with a C library linked in: Go calls C, C calls back into Go, Go allocates.
+// cgo is the heap target with a C library linked in: Go calls C, C calls back into Go, Go allocates. With
+// C_THREAD in its environment, a thread that C has started calls Go and waits there.
 package main
 
 /*
+#include <pthread.h>
+#include <stddef.h>
+
 extern void goAllocate(int n);
+extern void goWait(void);
+
+static void *wait_in_go(void *arg)
+{
+	goWait();
+	return arg;
+}
+
+static void start_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, wait_in_go, NULL);
+}
 
 static void descend(int depth, int n)
 {
@@ -20,9 +38,25 @@ static void twice(int n)
 */
 import "C"
 
-import "targets/heap/work"
+import (
+	"os"
+
+	"targets/heap/work"
+)
+
+var waits = make(chan bool)
+
+//export goWait
+func goWait() {
+	waits <- true
+	waits <- true
+}
 
 func main() {
+	if os.Getenv("C_THREAD") != "" {
+		C.start_thread()
+		<-waits
+	}
 	work.Main(allocateThroughC)
 }
 

@@ -5,6 +5,7 @@
 //	-n N     N goroutines that wait for a channel, besides the others
 //	dump     writes PREFIX.goroutine.pb.gz, .1.txt and .2.txt, as runtime/pprof has them
 //	leak N   N goroutines more that wait for ever
+//	ways N   N goroutines more that wait at the end of N different chains of calls
 //	churn    from now on goroutines come and go, up to 10,000 a second, and others move between two
 //	         chains of calls
 //	made     how many have come so far
@@ -91,6 +92,25 @@ func waitsInPanic(ch chan int) {
 	sink = p.n
 }
 
+// way calls left or right for each bit of n.
+//
+//go:noinline
+func way(n, bits int, ch chan int) int {
+	if bits == 0 {
+		return receive(ch)
+	}
+	if n&1 == 1 {
+		return left(n, bits, ch)
+	}
+	return right(n, bits, ch)
+}
+
+//go:noinline
+func left(n, bits int, ch chan int) int { return way(n>>1, bits-1, ch) + 1 }
+
+//go:noinline
+func right(n, bits int, ch chan int) int { return way(n>>1, bits-1, ch) + 2 }
+
 func start(f func()) {
 	ready.Add(1)
 	go func() {
@@ -104,6 +124,7 @@ func waitMany() {
 	start(func() { sink = inlinedOuter(never) })
 	start(func() { sink = deep(20, never) })
 	start(func() { sink = deep(300, never) })
+	start(func() { sink = deep(604, never) })
 	start(func() { sink = fat(40, never) })
 	start(func() { full <- 1 })
 	start(func() {
@@ -257,6 +278,13 @@ func command(name, argument string) bool {
 		leak(number(argument))
 		settle()
 		rig.Reply("leaked")
+	case "ways":
+		for i := 0; i < number(argument); i++ {
+			i := i
+			start(func() { sink = way(i, 16, never) })
+		}
+		settle()
+		rig.Reply("waiting")
 	case "churn":
 		go churn()
 		rig.Reply("churning")

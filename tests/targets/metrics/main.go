@@ -3,8 +3,9 @@
 //
 //	-load   goroutines that wait for each other until the end
 //
-// Commands: stats (one line of "name=value" pairs), gc, grow N (keeps N MB more), go N (N goroutines
-// more that sleep), end N (N of them less), procs N (runtime.GOMAXPROCS), quit.
+// Commands: stats (one line of "name=value" pairs), gc, grow N (keeps N MB more), burst N (keeps N MB in
+// small pieces for a while), go N (N goroutines more that sleep), end N (N of them less), procs N
+// (runtime.GOMAXPROCS), quit.
 package main
 
 import (
@@ -57,6 +58,8 @@ func stats() {
 	b = pair(b, "TotalAlloc", mem.TotalAlloc)
 	b = pair(b, "HeapAlloc", mem.HeapAlloc)
 	b = pair(b, "HeapInuse", mem.HeapInuse)
+	b = pair(b, "HeapReleased", mem.HeapReleased)
+	b = pair(b, "Sys", mem.Sys)
 	b = append(b, " GCCPUFraction="...)
 	b = strconv.AppendFloat(b, mem.GCCPUFraction, 'g', -1, 64)
 	b = pair(b, "NumGoroutine", uint64(runtime.NumGoroutine()))
@@ -117,6 +120,13 @@ func do(command string, n int) bool {
 		for i := 0; i < n; i++ {
 			kept = append(kept, make([]byte, 1<<20))
 		}
+	case "burst":
+		var some [][]byte
+		for i := 0; i < n<<8; i++ {
+			some = append(some, make([]byte, 4<<10))
+		}
+		runtime.GC()
+		runtime.KeepAlive(some)
 	case "go":
 		for i := 0; i < n; i++ {
 			go func() { <-stop }()

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"runtime"
 	"time"
 
 	"targets/rig"
@@ -30,6 +31,8 @@ func main() {
 	rig.Ready()
 	for {
 		switch string(rig.Next()) {
+		case "goroutines":
+			rig.ReplyNumber("goroutines", uint64(runtime.NumGoroutine()))
 		case "quit", "":
 			return
 		default:

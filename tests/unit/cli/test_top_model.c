@@ -1,6 +1,7 @@
 /* tests/unit/cli/test_top_model.c: readings of several processes become tables and rates. */
 #include "cli/top/model.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -91,7 +92,6 @@ static void a_rate_comes_with_the_second_reading(void **state)
 	assert_int_equal(sums_of(m).measured, 0);
 	add_alloc(m, 1, 14, 4000);
 	assert_int_equal(sums_of(m).measured, 1);
-	assert_int_equal(sums_of(m).waiting, 0);
 	t = table_of(m, rate);
 	assert_int_equal(row_of(&t, "main.f")->flat, 1000);
 	assert_int_equal(row_of(&t, "main.main")->cum, 1000);
@@ -107,41 +107,83 @@ static void what_a_baseline_brings_is_no_rate(void **state)
 	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 0);
 	add_alloc(m, 1, 12, 0);
 	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 0);
-	assert_int_equal(sums_of(m).waiting, 1);
 }
 
-static void a_rate_stays_between_garbage_collections(void **state)
+static double rate_of(const struct top_model *m)
+{
+	return sums_of(m).values[TOP_ALLOC][TOP_BYTES];
+}
+
+/* One sample in five seconds stands for 1000 bytes in each of them. */
+static void few_samples_are_a_steady_rate_that_fades(void **state)
 {
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	double least = 1e9, most = 0;
 
 	(void)state;
-	add_alloc(m, 1, 0, 0);
-	add_alloc(m, 1, 2, 0);
-	/* Since when this has gathered is unknown. */
-	add_alloc(m, 1, 4, 1000000);
-	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 0);
-	assert_int_equal(sums_of(m).waiting, 1);
-	add_alloc(m, 1, 6, 0);
-	add_alloc(m, 1, 14, 5000);
-	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 500);
-	assert_int_equal(sums_of(m).waiting, 0);
-	add_alloc(m, 1, 16, 0);
-	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 500);
-	/* The next one is long overdue. */
-	for (uint64_t now = 18; now < 48; now += 2)
+	for (uint64_t now = 0; now < 100; now++) {
+		add_alloc(m, 1, now, now % 5 ? 0 : 5000);
+		if (now < 50)
+			continue;
+		least = rate_of(m) < least ? rate_of(m) : least;
+		most = rate_of(m) > most ? rate_of(m) : most;
+	}
+	assert_true(least > 500 && most < 2000);
+	for (uint64_t now = 100; now < 200; now++)
 		add_alloc(m, 1, now, 0);
-	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 0);
+	assert_true(rate_of(m) == 0);
 }
 
-static void a_first_burst_that_does_not_go_on_is_no_rate(void **state)
+static void what_the_runtime_counts_is_shared_out_by_samples(void **state)
 {
+	static const struct fake_sample s[] = {{{"main.main", "main.f"}, {10, 300, 1, 1}},
+					       {{"main.main", "main.g"}, {5, 100, 1, 1}}};
 	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct top_subject info = fake_process(1, "api");
+	struct top_view view = rate;
+	struct top_table t;
 
 	(void)state;
+	fake_add(m, &info, 0, s, 2);
+	top_model_add_counted(m, &info.id, NAN, 1);
+	fake_add(m, &info, 1, s, 2);
+	top_model_add_counted(m, &info.id, 2000, 1 + 2000000000UL);
+	assert_true(rate_of(m) == 1000);
+	assert_true(fabs(sums_of(m).values[TOP_ALLOC][TOP_OBJECTS] - 37.5) < 1e-9);
+	t = table_of(m, view);
+	assert_int_equal(row_of(&t, "main.f")->flat, 750);
+	assert_int_equal(row_of(&t, "main.g")->flat, 250);
+	assert_int_equal(t.total, 1000);
+	top_table_release(&t);
+	/* Without a sample there is still the count, and after it nothing. */
+	for (uint64_t now = 2; now < 100; now++)
+		fake_add(m, &info, now, s, 0);
+	view.group = TOP_PROCESSES;
+	t = table_of(m, view);
+	assert_int_equal(t.rows[0].flat, 1000);
+	top_table_release(&t);
+	top_model_add_counted(m, &info.id, 0, 1 + 3000000000UL);
+	assert_true(rate_of(m) == 0);
+}
+
+static void counts_of_others_and_of_before_are_no_rate(void **state)
+{
+	_cleanup_(top_model_freep) struct top_model *m = model_new();
+	const struct top_subject info = fake_process(1, "api");
+	const struct proc_id other = {.pid = 1, .start_ticks = 8};
+
+	(void)state;
+	top_model_add_counted(m, &info.id, 500, 1);
 	add_alloc(m, 1, 0, 0);
-	add_alloc(m, 1, 2, 1000000);
-	add_alloc(m, 1, 4, 0);
-	assert_true(sums_of(m).values[TOP_ALLOC][TOP_BYTES] == 0);
+	top_model_add_counted(m, &other, 500, 1);
+	top_model_add_counted(m, &info.id, 500, 1);
+	assert_true(rate_of(m) == 0);
+	top_model_add_counted(m, &info.id, 500, 1 + 1000000000UL);
+	assert_true(rate_of(m) == 500);
+	/* The time in between is not known. */
+	top_model_rebase(m);
+	top_model_add_counted(m, &info.id, 70000, 1 + 9000000000UL);
+	assert_true(rate_of(m) == 500);
 }
 
 static void deltas_add_up_and_are_taken_once(void **state)
@@ -484,8 +526,9 @@ int main(void)
 		cmocka_unit_test(live_heap_is_there_after_one_reading_and_adds_up),
 		cmocka_unit_test(a_rate_comes_with_the_second_reading),
 		cmocka_unit_test(what_a_baseline_brings_is_no_rate),
-		cmocka_unit_test(a_rate_stays_between_garbage_collections),
-		cmocka_unit_test(a_first_burst_that_does_not_go_on_is_no_rate),
+		cmocka_unit_test(few_samples_are_a_steady_rate_that_fades),
+		cmocka_unit_test(what_the_runtime_counts_is_shared_out_by_samples),
+		cmocka_unit_test(counts_of_others_and_of_before_are_no_rate),
 		cmocka_unit_test(deltas_add_up_and_are_taken_once),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(callers_come_to_what_the_function_does),

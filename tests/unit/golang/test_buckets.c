@@ -225,7 +225,7 @@ static void trimmed_buckets_are_reread_through_a_small_buffer(void **state)
 			assert_int_equal(p.buckets.items[i].counts.frees, round * i);
 		}
 		if (round > 1)
-			assert_true(p.buckets.images_len <= 24 << 10);
+			assert_true(p.buckets.images_len <= 256 << 10);
 		golang_buckets_trim(&p.buckets);
 		assert_null(p.buckets.images);
 	}

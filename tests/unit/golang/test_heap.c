@@ -302,6 +302,34 @@ static void what_was_seen_before_the_first_collection_is_not_counted_again(void 
 	fixture_close(&f);
 }
 
+/* The runtime publishes what is in the first word; what waits in the others has happened, too. */
+static void allocations_count_when_they_happen(void **state)
+{
+	static struct fixture f;
+	struct totals t;
+
+	(void)state;
+	program_build(&f.program);
+	program_bucket(&f.program, 64, 10, 0);
+	/* Allocated before the first reading, and not published yet: no change. */
+	program_u64(&f.program, counts_at(0) + 32, 6);
+	fixture_open(&f);
+	assert_int_equal(read_delta(&f).alloc_objects, 0);
+	for (uint64_t i = 1; i <= 5; i++) {
+		program_u64(&f.program, counts_at(0) + 32, 6 + 3 * i);
+		t = read_delta(&f);
+		assert_int_equal(t.alloc_objects, 3);
+		assert_int_equal(t.alloc_space, 3 * 64);
+		/* In use is what the last collection found. */
+		assert_int_equal(t.inuse_space, 10 * 64);
+	}
+	/* A collection ends: they move, and nothing has happened. */
+	program_u64(&f.program, counts_at(0) + 32, 0);
+	set_counts(&f, 0, 10 + 21, 0);
+	assert_int_equal(read_delta(&f).alloc_objects, 0);
+	fixture_close(&f);
+}
+
 /* Go 1.26 keeps bytes beside counts: when they disagree, the record was read while written. */
 static void program_of_126(struct fixture *f, uint64_t size, uint64_t allocs)
 {
@@ -364,6 +392,7 @@ int main(void)
 		cmocka_unit_test(torn_bucket_keeps_its_base_and_its_delta_comes_later),
 		cmocka_unit_test(bucket_that_was_torn_in_the_baseline_does_not_count_in_full),
 		cmocka_unit_test(what_was_seen_before_the_first_collection_is_not_counted_again),
+		cmocka_unit_test(allocations_count_when_they_happen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,18 @@ static void runtime_free(struct runtime *r)
 	free(r);
 }
 
+/* As gcMarkTermination does. */
+static void collect(struct runtime *r, uint64_t pause_ns)
+{
+	struct golang_metrics_gc *gc = gc_of(r);
+
+	gc->last_unix_ns = 1700000000000000000 + gc->n_gc * 1000000000ULL;
+	gc->pauses_ns[gc->n_gc % 256] = pause_ns;
+	gc->pause_ends[gc->n_gc % 256] = gc->last_unix_ns;
+	gc->pause_total_ns += pause_ns;
+	gc->n_gc++;
+}
+
 static struct golang_metrics read_metrics(struct runtime *r)
 {
 	struct golang_metrics m;
@@ -126,18 +138,19 @@ static void figures_are_taken_from_every_release(void **state)
 		struct runtime *r = runtime_new(minor);
 		struct golang_metrics m;
 
-		*gc_of(r) = (struct golang_metrics_gc){.last_unix_ns = 1700000000000000000,
-						       .pause_total_ns = 30,
-						       .pauses_ns = {10, 20},
-						       .n_gc = 2,
-						       .n_forced = 1,
-						       .cpu_fraction = 0.25};
+		collect(r, 10);
+		collect(r, 20);
+		gc_of(r)->n_forced = 1;
+		gc_of(r)->cpu_fraction = 0.25;
 		m = read_metrics(r);
 		assert_int_equal(m.gc_count, 2);
 		assert_int_equal(m.gc_forced_count, 1);
 		assert_int_equal(m.gc_pause_total_ns, 30);
 		assert_int_equal(m.gc_last_pause_ns, 20);
-		assert_int_equal(m.gc_last_end_unix_ns, 1700000000000000000);
+		assert_int_equal(m.gc_last_end_unix_ns, 1700000001000000000);
+		assert_null(m.no_gc);
+		assert_null(m.no_heap);
+		assert_null(m.no_sched);
 		assert_true(m.gc_cpu_fraction == 0.25);
 		assert_int_equal(m.heap_live_bytes, 5 << 20);
 		assert_int_equal(m.heap_marked_bytes, 4 << 20);
@@ -174,18 +187,100 @@ static void a_reading_takes_two_system_calls(void **state)
 static void pauses_come_oldest_first_out_of_the_ring(void **state)
 {
 	struct runtime *r = runtime_new(26);
-	struct golang_metrics_gc *gc = gc_of(r);
 	struct golang_metrics m;
 
 	(void)state;
-	gc->n_gc = 300;
 	for (uint32_t i = 0; i < 300; i++)
-		gc->pauses_ns[i % 256] = i;
+		collect(r, i);
 	m = read_metrics(r);
 	assert_int_equal(m.n_pauses, 256);
 	assert_int_equal(m.pauses_ns[0], 300 - 256);
 	assert_int_equal(m.pauses_ns[255], 299);
 	assert_int_equal(m.gc_last_pause_ns, 299);
+	runtime_free(r);
+}
+
+/* What lies at a wrong address: other counters, pointers, parts of other numbers. */
+static void figures_that_contradict_each_other_are_left_out(void **state)
+{
+	static const struct golang_metrics_gc wrong[] = {
+		/* The year 2261, and a number of collections that is a number of bytes. */
+		{.n_gc = 266985472, .last_unix_ns = 9185000000000000000, .pause_total_ns = 1},
+		{.n_gc = 1, .last_unix_ns = 12, .pause_ends = {12}},
+		{.n_gc = 1, .last_unix_ns = 1700000000000000000},
+		{.n_gc = 1,
+		 .last_unix_ns = 1700000000000000000,
+		 .pause_ends = {1700000000000000000},
+		 .pause_total_ns = 5},
+		{.n_gc = 1,
+		 .last_unix_ns = 1700000000000000000,
+		 .pause_ends = {1700000000000000000},
+		 .n_forced = 2},
+		{.pause_total_ns = 1},
+		{.last_unix_ns = 1700000000000000000},
+	};
+	struct runtime *r = runtime_new(20);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct golang_metrics m;
+
+		*gc_of(r) = wrong[i];
+		m = read_metrics(r);
+		assert_false(m.has & GOLANG_HAS_GC);
+		assert_non_null(m.no_gc);
+		/* The others do not suffer from it. */
+		assert_true(m.has & GOLANG_HAS_HEAP && m.has & GOLANG_HAS_SCHED);
+		assert_int_equal(m.gc_count, 0);
+		assert_int_equal(m.n_pauses, 0);
+	}
+	runtime_free(r);
+}
+
+static void counts_only_grow_and_pauses_add_up_from_one_reading_to_the_next(void **state)
+{
+	struct runtime *r = runtime_new(27);
+	struct golang_metrics_gc good;
+
+	(void)state;
+	for (uint32_t i = 0; i < 400; i++)
+		collect(r, 7);
+	good = *gc_of(r);
+	assert_null(read_metrics(r).no_gc);
+	gc_of(r)->n_gc--;
+	assert_non_null(read_metrics(r).no_gc);
+	*gc_of(r) = good;
+	gc_of(r)->pause_total_ns--;
+	assert_non_null(read_metrics(r).no_gc);
+	*gc_of(r) = good;
+	gc_of(r)->last_unix_ns++;
+	gc_of(r)->pause_ends[(good.n_gc - 1) % 256]++;
+	assert_non_null(read_metrics(r).no_gc);
+	*gc_of(r) = good;
+	collect(r, 7);
+	gc_of(r)->pause_total_ns += 3;
+	assert_non_null(read_metrics(r).no_gc);
+	/* They make sense again, after more than the ring holds. */
+	*gc_of(r) = good;
+	for (uint32_t i = 0; i < 300; i++)
+		collect(r, 9);
+	assert_null(read_metrics(r).no_gc);
+	assert_int_equal(read_metrics(r).gc_count, 700);
+	runtime_free(r);
+}
+
+static void bytes_allocated_only_grow(void **state)
+{
+	struct runtime *r = runtime_new(22);
+	int total = r->layout->gc_heap_in_use + 24;
+
+	(void)state;
+	assert_null(read_metrics(r).no_heap);
+	put64(r->controller, total, 19 << 20);
+	assert_non_null(read_metrics(r).no_heap);
+	assert_false(read_metrics(r).has & GOLANG_HAS_HEAP);
+	put64(r->controller, total, 21 << 20);
+	assert_int_equal(read_metrics(r).total_alloc_bytes, 21 << 20);
 	runtime_free(r);
 }
 
@@ -229,6 +324,8 @@ static void variables_that_were_not_found_are_left_out(void **state)
 	assert_int_equal(golang_metrics_reader_new(&r->process, &vars, &r->reader, &err), 0);
 	m = read_metrics(r);
 	assert_int_equal(m.has, GOLANG_HAS_GC);
+	assert_non_null(m.no_heap);
+	assert_non_null(m.no_sched);
 	runtime_free(r);
 }
 
@@ -315,6 +412,9 @@ int main(void)
 		cmocka_unit_test(figures_are_taken_from_every_release),
 		cmocka_unit_test(a_reading_takes_two_system_calls),
 		cmocka_unit_test(pauses_come_oldest_first_out_of_the_ring),
+		cmocka_unit_test(figures_that_contradict_each_other_are_left_out),
+		cmocka_unit_test(counts_only_grow_and_pauses_add_up_from_one_reading_to_the_next),
+		cmocka_unit_test(bytes_allocated_only_grow),
 		cmocka_unit_test(forged_share_of_the_collector_is_no_share),
 		cmocka_unit_test(processors_that_come_and_go_are_followed),
 		cmocka_unit_test(variables_that_were_not_found_are_left_out),

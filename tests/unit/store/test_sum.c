@@ -276,6 +276,76 @@ static void series_sum_deltas_and_average_snapshots(void **state)
 	rig_release(&rig);
 }
 
+/* Of 1 there are 5 everywhere until it ends, of 2 there are 90, but only every third time. */
+static void write_stretched(struct rig *rig)
+{
+	for (int i = 0; i < 24; i++) {
+		int64_t time_ns = DAY_0 + HOUR_NS + i * 60 * SEC_NS;
+
+		if (i < 12)
+			assert_int_equal(write_one(rig, "1", time_ns, 1, 5), 0);
+		assert_int_equal(write_one(rig, "0", time_ns, 3, 1), 0);
+		if (i % 3 == 1)
+			assert_int_equal(write_one(rig, "2", time_ns, 2, 90), 0);
+	}
+	assert_int_equal(store_commit(rig->store, NULL), 0);
+}
+
+static int64_t sum_standing(struct rig *rig, int64_t from_ns, int64_t to_ns)
+{
+	const struct store_window w = {.service = "svc",
+				       .type = TYPE_INUSE,
+				       .from_ns = from_ns,
+				       .to_ns = to_ns,
+				       .stands = true};
+	struct store_sum sum = {0};
+	int64_t total;
+
+	assert_int_equal(store_sum(rig->store, &w, &sum, NULL), 0);
+	total = total_of(sum.profile) / (int64_t)sum.collections;
+	profile_free(sum.profile);
+	return total;
+}
+
+static void who_is_read_less_often_counts_in_between(void **state)
+{
+	struct store_window w = {.service = "svc",
+				 .type = TYPE_INUSE,
+				 .from_ns = DAY_0 + HOUR_NS,
+				 .to_ns = DAY_0 + HOUR_NS + 24 * 60 * SEC_NS,
+				 .stands = true};
+	double points[24];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	rig.now_ns = DAY_0 + 2 * HOUR_NS;
+	write_stretched(&rig);
+	assert_int_equal(store_series(rig.store, &w, 60 * SEC_NS, points, 24, NULL), 0);
+	for (int i = 0; i < 24; i++)
+		assert_true(points[i] == 91 + (i < 12 ? 5 : 0));
+	/* Also in steps and windows that are shorter than the time between two of its readings. */
+	w.from_ns += 2 * 60 * SEC_NS;
+	w.to_ns = w.from_ns + 2 * 60 * SEC_NS;
+	assert_int_equal(store_series(rig.store, &w, 60 * SEC_NS, points, 2, NULL), 0);
+	assert_true(points[0] == 96 && points[1] == 96);
+	/* Only what was read, for those who ask for it. */
+	w.stands = false;
+	assert_int_equal(store_series(rig.store, &w, 60 * SEC_NS, points, 2, NULL), 0);
+	assert_true(points[0] == 6 && points[1] == 6);
+	for (int packed = 0; packed < 3; packed++) {
+		int64_t begin = DAY_0 + HOUR_NS;
+
+		assert_int_equal(sum_standing(&rig, begin, begin + 24 * 60 * SEC_NS), 93);
+		assert_int_equal(sum_standing(&rig, begin, begin + 12 * 60 * SEC_NS), 96);
+		assert_int_equal(sum_standing(&rig, begin + 12 * 60 * SEC_NS, begin + HOUR_NS), 91);
+		assert_int_equal(sum_standing(&rig, DAY_0, DAY_0 + DAY_NS), 93);
+		rig.now_ns = DAY_0 + (packed ? 3 * DAY_NS : 5 * HOUR_NS);
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	rig_release(&rig);
+}
+
 static void streams_are_listed_with_their_times(void **state)
 {
 	struct store_stream *streams;
@@ -342,6 +412,7 @@ int main(void)
 		cmocka_unit_test(stacks_past_the_limit_are_other_and_reported),
 		cmocka_unit_test(label_sets_past_the_limit_still_add_up),
 		cmocka_unit_test(series_sum_deltas_and_average_snapshots),
+		cmocka_unit_test(who_is_read_less_often_counts_in_between),
 		cmocka_unit_test(streams_are_listed_with_their_times),
 		cmocka_unit_test(an_empty_store_gives_empty_answers),
 	};
