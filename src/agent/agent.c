@@ -19,6 +19,8 @@
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
 /* How long JVMs may take to end their recordings: normally a second, more on a busy machine. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
+/* Of the file with the names of services: as many as there can be, of the usual length. */
+#define AGENT_NAMES_BYTES ((size_t)8 << 20)
 
 bool agent_stop_pushers(struct agent *a)
 {
@@ -58,6 +60,7 @@ static void agent_free(struct agent *a)
 	inbox_release(&a->inbox);
 	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
+	free(a->names_path);
 	free(a);
 }
 
@@ -75,6 +78,32 @@ static int agent_start_java(struct agent *a, struct err *err)
 	a->configs.java.async = config.async_library;
 	a->config.java_async = NULL; /* the caller's */
 	return config.state_dir ? agent_java_start(&config, &a->configs.java.java, err) : 0;
+}
+
+static int agent_read_names(struct agent *a, const char *dir, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
+
+	if (asprintf(&a->names_path, "%s/services", dir) < 0) {
+		a->names_path = NULL;
+		return err_oom(err);
+	}
+	/* None yet, or lost: whoever comes first has its name again. */
+	if (io_read_file(AT_FDCWD, a->names_path, &text, NULL) == 0)
+		service_names_read(pipeline_names(a->pipeline), buf_view(&text));
+	return 0;
+}
+
+int agent_save_names(struct agent *a, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
+	struct service_names *names = pipeline_names(a->pipeline);
+
+	if (!a->names_path || !service_names_changed(names))
+		return 0;
+	if (service_names_write(names, &text) < 0)
+		return err_oom(err);
+	return io_write_file(a->names_path, buf_view(&text), err);
 }
 
 static void agent_hear_mail(void *context)
@@ -251,6 +280,8 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	if (config->state_dir)
+		r = agent_read_names(a, config->state_dir, err);
+	if (r == 0 && config->state_dir)
 		r = golang_rate_journal_open(config->state_dir, &a->configs.go.rates, err);
 	if (r == 0)
 		r = agent_start_java(a, err);

@@ -61,6 +61,12 @@ int agent_start(const struct agent_config *config, const struct agent_parts *par
 void agent_stop(struct agent *agent);
 DEFINE_CLEANUP(struct agent, agent_stop)
 
+/*
+ * Writes which services go by which names into state_dir, if that has changed. Call regularly, in a
+ * thread that may wait for the disk.
+ */
+int agent_save_names(struct agent *agent, struct err *err);
+
 /* One process: what is profiled, and why the rest is not. */
 struct agent_target {
 	struct source_target target;

@@ -39,6 +39,8 @@ static void interval_begin(struct agent *a)
 	 */
 	if (stamp == a->interval.stamp_ns)
 		stamp += length;
+	service_names_tick(pipeline_names(a->pipeline),
+			   a->interval.number ? (now - a->interval.begin_ns) / NS_PER_SEC : 0);
 	a->interval = (struct agent_interval){
 		.number = a->interval.number + 1,
 		.begin_ns = now,

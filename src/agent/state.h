@@ -65,6 +65,7 @@ struct agent_slot {
 	uint64_t collected; /* number of the interval of its last collection */
 	bool gone;
 	bool look_again;		 /* all of it; for single sources see ask_again */
+	char claim[128];		 /* the service name by its own word */
 	const struct resource *resource; /* NULL: not examined yet */
 	struct live pushed;		 /* metrics from sources that push */
 	struct source_shares shares;
@@ -129,6 +130,8 @@ struct agent {
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct agent_pool *pool;
+	char *names_path; /* where the names of services are kept; NULL: nowhere */
+	uint64_t names_turns;
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
@@ -180,6 +183,8 @@ bool agent_slot_is_due_first(const struct agent *agent, size_t reader);
 /* Whether to probe a source that said no again, now or later. */
 bool agent_slot_asks_again(const struct agent_slot_source *reader);
 void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+/* Names of services change hands. */
+void agent_slot_settle_name(struct agent *agent, struct agent_slot *slot);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,
 			   const struct agent_job *job);
 void agent_slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);

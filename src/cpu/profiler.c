@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "cpu/builder.h"
 #include "cpu/symbols/symbolizer.h"
-#include "proc/text.h"
+#include "proc/info.h"
 
 /* How often the kernel's tables are drained, and names looked up. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
@@ -64,14 +64,13 @@ static void identify(const struct cpu_process *process, struct proc_info *info)
 {
 	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_same(info, process)) {
 		/* Kernel threads have no program; listing each by name would add dozens. */
-		if (info->kernel_thread)
+		if (info->kernel_thread) {
 			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
+			info->rank = PROC_RANK_PROVEN;
+		}
 		return;
 	}
-	*info = (struct proc_info){.id.pid = process->pid};
-	proc_text_copy(info->comm, sizeof(info->comm),
-		       view_of(process->comm, strnlen(process->comm, sizeof(process->comm))));
-	proc_info_name_service(info);
+	proc_info_of_exited(process->pid, process->comm, process->uid, process->cgroup, info);
 }
 
 static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_process *process)

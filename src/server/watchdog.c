@@ -87,8 +87,9 @@ static bool goes_first(const struct server_watchdog_entry *e,
 	return e->since_ns < other->since_ns;
 }
 
-/* NULL if we are working on all of them. */
-static struct server_watchdog_entry *choose_victim(const struct server_watchdog *w)
+/* Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can. */
+static struct server_watchdog_entry *choose_victim(const struct server_watchdog *w,
+						   struct server_watchdog_entry *new_one)
 {
 	struct server_watchdog_entry *victim = NULL;
 	size_t most = 0;
@@ -96,7 +97,7 @@ static struct server_watchdog_entry *choose_victim(const struct server_watchdog 
 	for (struct server_watchdog_entry *e = w->entries; e; e = e->next) {
 		size_t n;
 
-		if (e->closing || e->state == SERVER_WORKING)
+		if (e == new_one || e->closing || e->state == SERVER_WORKING)
 			continue;
 		n = victim && e->uid == victim->uid ? most : count_of(w, e->uid);
 		if (n > most || (n == most && goes_first(e, victim))) {
@@ -104,7 +105,7 @@ static struct server_watchdog_entry *choose_victim(const struct server_watchdog 
 			most = n;
 		}
 	}
-	return victim;
+	return victim && count_of(w, new_one->uid) <= most ? victim : new_one;
 }
 
 static void *watchdog_run(void *arg)
@@ -168,7 +169,7 @@ void server_watchdog_stop(struct server_watchdog *w)
 
 struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket, uid_t uid)
 {
-	struct server_watchdog_entry *e = calloc(1, sizeof(*e)), *victim;
+	struct server_watchdog_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -183,9 +184,8 @@ struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int
 		(void)pthread_cond_signal(&w->stopped);
 	w->entries = e;
 	w->len++;
-	victim = w->len > w->config.max ? choose_victim(w) : NULL;
-	if (victim)
-		entry_close(w, victim);
+	if (w->len > w->config.max)
+		entry_close(w, choose_victim(w, e));
 	(void)pthread_mutex_unlock(&w->lock);
 	return e;
 }

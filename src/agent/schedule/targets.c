@@ -211,6 +211,15 @@ void agent_targets_discover(struct agent *a)
 	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
 }
 
+/* Says which services are still there, and who goes by which name. */
+static void names_settle(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_known; i++)
+		if (a->known[i].slot && a->known[i].slot->looked_ns)
+			agent_slot_settle_name(a, a->known[i].slot);
+	a->names_turns = service_names_turns(pipeline_names(a->pipeline));
+}
+
 void agent_targets_verify(struct agent *a)
 {
 	size_t len = 0;
@@ -232,6 +241,7 @@ void agent_targets_verify(struct agent *a)
 		a->known[len++] = *k;
 	}
 	a->n_known = len;
+	names_settle(a);
 	a->scan_ns = 0;
 	a->census = 0;
 	(void)pthread_mutex_unlock(&a->lock);
@@ -426,6 +436,8 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 		verdict = judge_by_slot(a, d);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource)
+		service_names_settle(pipeline_names(a->pipeline), &d->info);
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&
 	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
 		return AGENT_DELIVERY_LEAVE;
@@ -457,8 +469,12 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 		a->n_open--;
 	a->untidy = a->untidy || (agent_slot_is_open(a, slot) && (job->what & AGENT_JOB_LOOK));
 	a->health.profiled += (uint64_t)agent_slot_is_open(a, slot) - (uint64_t)was_open;
-	if ((job->what & AGENT_JOB_LOOK) && job->result == 0)
+	if ((job->what & AGENT_JOB_LOOK) && job->result == 0) {
 		agent_slot_take_looks(a, slot, job);
+		/* It took its name from others: nothing more of theirs goes by it. */
+		if (service_names_turns(pipeline_names(a->pipeline)) != a->names_turns)
+			names_settle(a);
+	}
 	if ((job->what & AGENT_JOB_COLLECT) && agent_slot_is_open(a, slot))
 		agent_slot_take_readings(a, slot, job);
 	/*

@@ -406,8 +406,11 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 	char trouble[sizeof(((struct agent_health *)0)->trouble)] = "";
 	int signal_number;
 
-	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0)
+	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0) {
 		run_report(agent, trouble, sizeof(trouble));
+		/* A disk that is full is the store's to tell. */
+		(void)agent_save_names(agent, NULL);
+	}
 	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
 	/* A second signal means: do not wait for the rest. */
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);

@@ -200,6 +200,7 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 static __always_inline void complete(struct cpu_sampler_stack *r, struct task_struct *task)
 {
 	r->cgroup = cgroup_of(task);
+	r->uid = (u32)bpf_get_current_uid_gid();
 	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);
 }
 

@@ -117,11 +117,13 @@ static void a_new_connection_ends_the_oldest_that_waits(void **state)
 	server_watchdog_set(w.watchdog, w.entries[4], SERVER_WORKING);
 	server_watchdog_set(w.watchdog, w.entries[5], SERVER_WORKING);
 	/* Who only has to read its answer goes last; what we work on stays. */
+	assert_true(is_open(&w, 1));
 	connect_as(&w, 1);
-	assert_false(is_open(&w, 6));
-	assert_true(is_open(&w, 0) && is_open(&w, 1) && is_open(&w, 4) && is_open(&w, 5));
-	server_watchdog_set(w.watchdog, w.entries[1], SERVER_WORKING);
-	server_watchdog_set(w.watchdog, w.entries[0], SERVER_ANSWERING);
+	assert_false(is_open(&w, 1));
+	server_watchdog_set(w.watchdog, w.entries[6], SERVER_WORKING);
+	connect_as(&w, 1);
+	assert_false(is_open(&w, 7));
+	assert_true(is_open(&w, 0) && is_open(&w, 4) && is_open(&w, 5) && is_open(&w, 6));
 	unwatch(&w);
 }
 
@@ -142,6 +144,17 @@ static void who_has_most_connections_loses_them(void **state)
 	connect_as(&w, MODEST);
 	assert_false(is_open(&w, 7));
 	assert_true(is_open(&w, 0) && is_open(&w, 8) && is_open(&w, 9) && is_open(&w, 10));
+	/* Where we work on all of theirs, the new one of theirs goes, and no one else's. */
+	for (int i = 8; i < 10; i++)
+		server_watchdog_set(w.watchdog, w.entries[i], SERVER_WORKING);
+	server_watchdog_remove(w.watchdog, w.entries[--w.len]);
+	close(w.pairs[w.len][0]);
+	close(w.pairs[w.len][1]);
+	connect_as(&w, GREEDY);
+	server_watchdog_set(w.watchdog, w.entries[10], SERVER_WORKING);
+	connect_as(&w, GREEDY);
+	assert_false(is_open(&w, 11));
+	assert_true(is_open(&w, 0));
 	unwatch(&w);
 }
 
