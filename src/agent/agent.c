@@ -19,6 +19,9 @@
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
 /* How long JVMs may take to end their recordings: normally a second, more on a busy machine. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
+/* Delays that are worth a word: of the collection, and of a sink. */
+#define AGENT_LATE_NS (2 * NS_PER_SEC)
+#define AGENT_BEHIND_NS (60 * NS_PER_SEC)
 /* Of the file with the names of services: as many as there can be, of the usual length. */
 #define AGENT_NAMES_BYTES ((size_t)8 << 20)
 
@@ -122,6 +125,15 @@ static void agent_hear_exec(void *context)
 		agent_pool_wake(a->pool);
 }
 
+/* Whoever else is called so is another. */
+static void agent_know_self(struct agent *a)
+{
+	if (proc_info_read_shallow(getpid(), &a->self, NULL) < 0)
+		a->self = (struct proc_info){.id.pid = getpid(), .uid = geteuid()};
+	(void)snprintf(a->self.service, sizeof(a->self.service), "%s", AGENT_SELF);
+	a->self.rank = PROC_RANK_PROVEN;
+}
+
 /* Settings of the sources, from the command line. */
 static void agent_configure(struct agent *a)
 {
@@ -137,6 +149,8 @@ static void agent_configure(struct agent *a)
 		.hz = c->cpu_hz,
 		.offcpu_min_ns = c->offcpu_min_ns,
 		.lines = c->cpu_lines,
+		.interval_ns = c->interval_ns,
+		.self = a->self,
 		.on_exec = agent_hear_exec,
 		.context = a,
 	};
@@ -276,6 +290,7 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	a->pipeline = p;
 	a->config = *config;
 	a->procs = procs;
+	agent_know_self(a);
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
@@ -400,11 +415,38 @@ static uint64_t own_rss_bytes(void)
 	return blank ? strtoull(blank, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* As of now: an interval that does not end updates nothing. */
+static void health_watch(struct agent *a, struct agent_health *h, uint64_t end_ns)
+{
+	uint64_t now = clock_mono_ns(), late = now > end_ns ? now - end_ns : 0;
+
+	h->lag_ns = MAX(h->lag_ns, (int64_t)late);
+	if (!h->trouble[0] && late > MAX(a->config.interval_ns, AGENT_LATE_NS))
+		(void)snprintf(h->trouble, sizeof(h->trouble),
+			       "collection is %llu s late: the machine is too busy, or does not "
+			       "respond",
+			       (unsigned long long)(late / NS_PER_SEC));
+	for (size_t i = 0; !h->trouble[0] && i < pipeline_n_sinks(a->pipeline); i++) {
+		struct outbox_status sink;
+
+		pipeline_status(a->pipeline, i, &sink);
+		if (sink.lag_ns > MAX(4 * a->config.interval_ns, AGENT_BEHIND_NS))
+			(void)snprintf(h->trouble, sizeof(h->trouble),
+				       "%s is %llu s behind; what is collected waits in memory",
+				       sink.name, (unsigned long long)(sink.lag_ns / NS_PER_SEC));
+	}
+}
+
 void agent_health(struct agent *a, struct agent_health *ret_health)
 {
+	uint64_t end_ns;
+
 	(void)pthread_mutex_lock(&a->lock);
 	*ret_health = a->health;
+	end_ns = a->watched_end_ns;
 	(void)pthread_mutex_unlock(&a->lock);
+	if (end_ns)
+		health_watch(a, ret_health, end_ns);
 	ret_health->cpu_ns = clock_cpu_ns();
 	ret_health->rss_bytes = own_rss_bytes();
 }

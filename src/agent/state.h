@@ -145,6 +145,10 @@ struct agent {
 	struct agent_health health;
 	bool too_many;
 
+	uint64_t watched_end_ns; /* when the interval should end; 0: none runs */
+
+	struct proc_info self;	  /* this process */
+	struct agent_health told; /* in our own metrics */
 	struct agent_interval interval;
 	uint64_t scan_ns;	/* when to scan for new processes, */
 	uint64_t heard_scan_ns; /* or, after hearing of one, when */

@@ -189,6 +189,7 @@ export interface Series {
   unit: Unit;
   mode: Mode;
   points: (number | null)[];
+  spread: number[];
 }
 
 export interface SeriesOfType {
@@ -196,6 +197,7 @@ export interface SeriesOfType {
   unit: Unit;
   mode: Mode;
   points: (number | null)[];
+  spread: number[];
 }
 
 export interface ManySeries {

@@ -39,7 +39,7 @@ const windowParams = (w: Window, prefix = ''): Params => [
 function TypeCard({ card, step, current }: { card: Card<TypeSeries>; step: number; current: string }) {
   const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
   const rate = t.mode === 'delta';
-  const points = curve(t.type, t.mode, t.series, step);
+  const points = curve(t.mode, t.series, step);
   const { title, help } = typeText(t.type);
   return (
     <button type="button" class="type" aria-pressed={t.type === current} title={help} onClick={() => go({ type: t.type, zoom: '' })}>

@@ -436,6 +436,8 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 		verdict = judge_by_slot(a, d);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && d->info.id.pid == a->self.id.pid)
+		d->info = a->self;
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource)
 		service_names_settle(pipeline_names(a->pipeline), &d->info);
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&

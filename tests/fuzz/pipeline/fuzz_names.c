@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	service_names_read(again, buf_view(&text));
 	assert(service_names_write(again, &same) == 0);
 	assert(same.len == text.len);
-	/* The last bytes as a claim. */
+	/* The first bytes as a claim. */
 	size = MIN(size, sizeof(info.service) - 1);
 	memcpy(info.service, data, size);
 	service_names_settle(names, &info);
