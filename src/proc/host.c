@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/caps.h"
 
 /* The inode of the initial PID namespace, fixed in the kernel. */
 #define INIT_PID_NAMESPACE 0xEFFFFFFCU
@@ -37,14 +38,14 @@ static const char *host_read(const char *path, struct buf *text)
 static uint64_t host_status(const char *key, int base)
 {
 	_cleanup_(buf_release) struct buf text = {};
-	const char *at = strstr(host_read("/proc/self/status", &text), key);
+	const char *at = strstr(host_read("/proc/thread-self/status", &text), key);
 
 	return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
 bool proc_host_has_cap(unsigned int cap)
 {
-	return host_status("\nCapEff:", 16) >> cap & 1;
+	return proc_caps_now() >> cap & 1;
 }
 
 bool proc_host_is_filtered(void)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "server/handler.h"
 #include "server/peer.h"
+#include "server/sandbox.h"
 #include "server/watchdog.h"
 
 #define SERVER_HEAVY 4
@@ -321,6 +323,40 @@ static int start_daemon(struct server *s, int fd, struct err *err)
 	return 0;
 }
 
+/* In a thread of its own: the server's threads descend from it, and have what it has left. */
+struct start {
+	struct server *server;
+	const struct server_watchdog_config *limits;
+	int fd;
+	uint64_t caps;
+	int result;
+	struct err *err;
+};
+
+static void *start_inside(void *arg)
+{
+	struct start *start = arg;
+	struct server *s = start->server;
+
+	start->result = server_sandbox_enter(start->caps, start->err);
+	if (start->result == 0)
+		start->result = server_watchdog_start(start->limits, &s->watchdog, start->err);
+	if (start->result == 0)
+		start->result = start_daemon(s, start->fd, start->err);
+	return NULL;
+}
+
+static int start_threads(struct start *start)
+{
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, start_inside, start);
+
+	if (r)
+		return err_set(start->err, -r, "cannot start a thread: %s", strerror(r));
+	(void)pthread_join(thread, NULL);
+	return start->result;
+}
+
 int server_start(const struct server_config *config, struct agent *agent, struct store *store,
 		 struct server **ret_server, struct err *err)
 {
@@ -348,9 +384,11 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 	if (r == 0)
 		r = listen_on(&s->serve.host, &fd, err);
 	if (r == 0)
-		r = server_watchdog_start(&limits, &s->watchdog, err);
-	if (r == 0)
-		r = start_daemon(s, fd, err);
+		r = start_threads(&(struct start){.server = s,
+						  .limits = &limits,
+						  .fd = fd,
+						  .caps = config->keep_caps,
+						  .err = err});
 	if (r < 0)
 		return r;
 	/* The library closes it. */

@@ -21,11 +21,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "cli/cmd/run_caps.h"
 #include "cli/data_dir.h"
 #include "cli/go/rate.h"
 #include "cli/log.h"
 #include "cli/options.h"
 #include "java/recorder/note.h"
+#include "proc/caps.h"
 #include "server/server.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
@@ -461,7 +463,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.max_bytes = c->max_disk,
 		.max_labelsets = RUN_MAX_LABELSETS,
 	};
-	const struct server_config server_config = {
+	struct server_config server_config = {
 		.listen = c->listen,
 		.interval_ns = c->agent.interval_ns,
 		.request_ns = RUN_REQUEST_NS,
@@ -478,14 +480,21 @@ static int run_serve(const struct run_config *c, struct err *err)
 	r = data_dir_make(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
+	/* Before the first thread. */
+	if (r == 0)
+		r = proc_caps_keep(cmd_run_caps(&c->agent, c->listen), err);
 	if (r == 0)
 		run_restore_rates(c);
+	server_config.keep_caps = cmd_run_folder_caps(c->data_dir);
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
 	if (r == 0)
 		r = run_start_agent(c, store, &agent, err);
 	if (r == 0)
 		r = server_start(&server_config, agent, store, &server, err);
+	/* This thread only waits from now on. */
+	if (r == 0)
+		r = proc_caps_keep(cmd_run_folder_caps(c->data_dir), err);
 	if (r == 0)
 		r = run_announce(c, server, err);
 	if (r == 0) {
