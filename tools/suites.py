@@ -43,6 +43,7 @@ ORACLE = {
     "python_layout": ["cpu"],
     "query": ["server"],
     "refusals": ["golang"],
+    "rights": ["server"],
     "top": ["server"],
     "unwind": ["cpu"],
 }
