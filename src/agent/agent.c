@@ -53,7 +53,7 @@ static void agent_free(struct agent *a)
 	if (!ended)
 		return;
 	/* A thread that hangs in a reader may still return, so its memory must stay. */
-	if (!agent_pool_free(a->pool))
+	if (!agent_pool_free(a->pool, agent_targets_drop))
 		return;
 	agent_targets_free(a);
 	for (size_t i = 0; i < a->n_pushers; i++)

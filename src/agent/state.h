@@ -204,6 +204,8 @@ enum agent_delivery_verdict { AGENT_DELIVERY_TAKE, AGENT_DELIVERY_LEAVE, AGENT_D
 enum agent_delivery_verdict agent_targets_judge(struct agent *agent, struct delivery *delivery);
 /* Takes a finished job; its records go into the mail. */
 void agent_targets_receive(struct agent *agent, struct agent_job *job);
+/* A job that came back after we stopped waiting. */
+void agent_targets_drop(struct agent_pool_job *job, void *agent);
 /* How long to wait for running jobs at the end. */
 uint64_t agent_targets_patience_ns(const struct agent *agent);
 /* Closes everything that is open and responds. */

@@ -183,7 +183,7 @@ void proc_info_parse_mounts(struct proc_info *info, const char *text)
 		/* What was mounted last lies on top. */
 		if (image_of_line(text, text + n, &hash))
 			(void)snprintf(info->image, sizeof(info->image), "image %012" PRIx64,
-				       hash & 0xffffffffffffULL);
+				       hash & (((uint64_t)1 << 48) - 1));
 		text += n + (text[n] == '\n');
 	}
 }

@@ -62,9 +62,13 @@ static uint64_t entry_timeout(const struct server_watchdog *w,
 
 static void watchdog_look(struct server_watchdog *w)
 {
+	struct server_watchdog_entry *e = w->entries;
 	uint64_t now = clock_mono_ns();
 
-	for (struct server_watchdog_entry *e = w->entries; e; e = e->next)
+	/* Who came first goes first: there may then be room for the others. */
+	while (e && e->next)
+		e = e->next;
+	for (; e; e = e->previous)
 		if (!e->closing && now - e->since_ns >= entry_timeout(w, e))
 			entry_close(w, e);
 }

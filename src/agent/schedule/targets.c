@@ -492,6 +492,11 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 	job_free(a, job);
 }
 
+void agent_targets_drop(struct agent_pool_job *job, void *agent)
+{
+	agent_targets_receive(agent, (struct agent_job *)job);
+}
+
 uint64_t agent_targets_patience_ns(const struct agent *a)
 {
 	return MIN(a->answered_ns + DRAIN_ANSWER_NS, a->drain_ns + DRAIN_NS);
@@ -505,6 +510,9 @@ void agent_targets_close_all(struct agent *a)
 	a->n_known = 0;
 	leaving_send(a);
 	(void)pthread_mutex_unlock(&a->lock);
+	/* What came before took its time; these have not had theirs. */
+	a->answered_ns = clock_mono_ns();
+	a->drain_ns = a->answered_ns;
 	while (a->jobs_out) {
 		uint64_t until = agent_targets_patience_ns(a);
 		struct agent_job *job = (struct agent_job *)agent_pool_take(a->pool, until);

@@ -61,18 +61,18 @@ static uint64_t cpu_total(const struct profile *p)
 struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
-	uint32_t parts; /* intervals that it covers */
+	uint32_t parts;	   /* intervals that it covers, or groups of them */
+	int64_t length_ns; /* between their ends */
 	uint64_t lost;
 };
 
 /* Parts lie one after the other and end with the collection. */
 static struct record_time batch_time(const struct cpu_batch *batch, uint32_t part)
 {
-	int64_t length = batch->when.duration_ns / batch->parts;
-
 	return (struct record_time){
-		.time_ns = batch->when.time_ns - (int64_t)(batch->parts - 1 - part) * length,
-		.duration_ns = length,
+		.time_ns = batch->when.time_ns -
+			   (int64_t)(batch->parts - 1 - part) * batch->length_ns,
+		.duration_ns = batch->when.duration_ns / batch->parts,
 	};
 }
 
@@ -205,13 +205,16 @@ static void deliver(struct agent_cpu *c, struct delivery_list *list)
 	delivery_list_release(list);
 }
 
-/* How many intervals, or multiples of one, it took. */
-static uint32_t cpu_parts(const struct agent_cpu *c, int64_t duration_ns)
+/* Divides what it covers into intervals; very many of them into groups. */
+static void batch_divide(struct cpu_batch *batch, uint64_t interval_ns)
 {
-	uint64_t length = c->config.interval_ns;
-	uint64_t n = length ? ((uint64_t)duration_ns + length / 2) / length : 1;
+	uint64_t n = 1, group;
 
-	return (uint32_t)MIN(MAX(n, (uint64_t)1), (uint64_t)CPU_PARTS_MAX);
+	if (interval_ns)
+		n = MAX(((uint64_t)batch->when.duration_ns + interval_ns / 2) / interval_ns, n);
+	group = (n + CPU_PARTS_MAX - 1) / CPU_PARTS_MAX;
+	batch->parts = (uint32_t)((n + group - 1) / group);
+	batch->length_ns = (int64_t)(group * interval_ns);
 }
 
 static void collect(struct agent_cpu *c)
@@ -224,7 +227,7 @@ static void collect(struct agent_cpu *c)
 	delivery_list_init(&batch.list);
 	(void)pthread_mutex_lock(&c->lock);
 	batch.when = c->when;
-	batch.parts = cpu_parts(c, batch.when.duration_ns);
+	batch_divide(&batch, c->config.interval_ns);
 	c->asked = false;
 	c->collecting = true;
 	(void)pthread_mutex_unlock(&c->lock);

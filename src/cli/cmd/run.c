@@ -546,7 +546,9 @@ const struct cli_command cmd_run = {
 	.n_options = ARRAY_SIZE(run_options),
 	.notes = "Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
 		 "block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
-		 "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; without them the rest still works.\n"
+		 "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; without them the\n"
+		 "rest still works. The port has no authentication: every user of this machine can\n"
+		 "read it.\n"
 		 "\n"
 		 "Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
 		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"

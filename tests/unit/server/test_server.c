@@ -322,7 +322,7 @@ static void every_route_answers(void **state)
 	       "\"last\":9000}]},{\"key\":\"process.pid\",\"values\":[{\"value\":\"1\"");
 	expect("/api/series?" WINDOW "&from=5000&to=5060&step_ms=20000", 200,
 	       "{\"from\":5000000,\"to\":5060000,\"step_ms\":20000,\"unit\":\"bytes\",\"mode\":"
-	       "\"snapshot\",\"points\":[0,null,2]}");
+	       "\"snapshot\",\"points\":[0,null,2],\"spread\":[]}");
 	expect("/api/services?service=shop&from=5000&to=5120", 200,
 	       "\"services\":[{\"service\":\"shop\"");
 	expect("/api/services?service=nobody&from=5000&to=5120", 200, "\"services\":[]");
@@ -334,9 +334,9 @@ static void every_route_answers(void **state)
 	       "&to=5060&step_ms=20000",
 	       200,
 	       "\"step_ms\":20000,\"series\":[{\"type\":\"go_heap:inuse_space:bytes\",\"unit\":"
-	       "\"bytes\",\"mode\":\"snapshot\",\"points\":[0,null,2]},{\"type\":"
+	       "\"bytes\",\"mode\":\"snapshot\",\"points\":[0,null,2],\"spread\":[]},{\"type\":"
 	       "\"go_heap:alloc_space:bytes\",\"unit\":\"bytes\",\"mode\":\"delta\",\"points\":"
-	       "[0,null,2]}]}");
+	       "[0,null,2],\"spread\":[]}]}");
 	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
 	       "\"names\":[\"\",\"(other)\",\"main\",\"a\",\"b\\\"\\u000a\\ufffd\",\"c\"]");
 	expect("/api/flame?" WINDOW "&from=5000&to=6000", 200,
@@ -423,8 +423,7 @@ static void only_our_host_is_served(void **state)
 	static const char *const requests[] = {
 		"GET /api/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n\r\n",
-		"GET / HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\nConnection: "
-		"close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nhost: evil\r\nConnection: close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 		"GET /metrics HTTP/1.0\r\n\r\n",
 	};
