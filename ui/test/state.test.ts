@@ -67,7 +67,7 @@ test('values carry their unit', () => {
 
 test('what was not collected is a gap, not zero', () => {
   assert.deepEqual(drawn('delta', [null, 2e9, null, 0, 1e9, null], 2000), [null, 1e9, null, 0, 5e8, null]);
-  assert.deepEqual(drawn('snapshot', [1, null, 3], 1000), [1, null, 3]);
+  assert.deepEqual(drawn('snapshot', [1, 2, null, 3], 1000), [1, 2, null, 3]);
 });
 
 test('steps that follow each other are one stretch', () => {
