@@ -93,18 +93,18 @@ static int agent_read_names(struct agent *a, const char *dir, struct err *err)
 	}
 	/* None yet, or lost: whoever comes first has its name again. */
 	if (io_read_file(AT_FDCWD, a->names_path, &text, NULL) == 0)
-		service_names_read(pipeline_names(a->pipeline), buf_view(&text));
+		pipeline_names_read(pipeline_names_of(a->pipeline), buf_view(&text));
 	return 0;
 }
 
 int agent_save_names(struct agent *a, struct err *err)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
-	struct service_names *names = pipeline_names(a->pipeline);
+	struct pipeline_names *names = pipeline_names_of(a->pipeline);
 
-	if (!a->names_path || !service_names_changed(names))
+	if (!a->names_path || !pipeline_names_changed(names))
 		return 0;
-	if (service_names_write(names, &text) < 0)
+	if (pipeline_names_write(names, &text) < 0)
 		return err_oom(err);
 	return io_write_file(a->names_path, buf_view(&text), err);
 }

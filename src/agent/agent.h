@@ -116,7 +116,7 @@ struct agent_health {
 	uint64_t oom_late;	   /* those with only an earlier snapshot, */
 	uint64_t oom_lost;	   /* and those without any */
 	char oom_trouble[256];	   /* why we do not hear of kills; "" if we do, or need not */
-	int64_t lag_ns; /* delay of the last interval, or of this one if it is late */
+	int64_t lag_ns;		   /* delay of the last interval, or of this one if it is late */
 	char trouble[256];	   /* for people; "" if all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);

@@ -41,8 +41,8 @@ static void interval_begin(struct agent *a)
 	 */
 	if (stamp == a->interval.stamp_ns)
 		stamp += length;
-	service_names_tick(pipeline_names(a->pipeline),
-			   a->interval.number ? (now - a->interval.begin_ns) / NS_PER_SEC : 0);
+	pipeline_names_tick(pipeline_names_of(a->pipeline),
+			    a->interval.number ? (now - a->interval.begin_ns) / NS_PER_SEC : 0);
 	a->interval = (struct agent_interval){
 		.number = a->interval.number + 1,
 		.begin_ns = now,
@@ -159,10 +159,9 @@ static void health_write(struct agent *a)
 
 	r = m ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
-		r = isnan(rows[i].before)
-			    ? metrics_add_gauge(m, rows[i].id, rows[i].value)
-			    : metrics_add_counter(m, rows[i].id, rows[i].value,
-						  rows[i].value - rows[i].before);
+		r = isnan(rows[i].before) ? metrics_add_gauge(m, rows[i].id, rows[i].value)
+					  : metrics_add_counter(m, rows[i].id, rows[i].value,
+								rows[i].value - rows[i].before);
 	*told = h;
 	if (r < 0)
 		return;

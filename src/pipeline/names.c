@@ -23,7 +23,7 @@ struct name {
 	char text[];
 };
 
-struct service_names {
+struct pipeline_names {
 	pthread_mutex_t lock;
 	struct name *slots[NAMES_SLOTS];
 	size_t len;
@@ -31,9 +31,9 @@ struct service_names {
 	uint64_t turns;
 };
 
-int service_names_new(struct service_names **ret_names, struct err *err)
+int pipeline_names_new(struct pipeline_names **ret_names, struct err *err)
 {
-	struct service_names *names = calloc(1, sizeof(*names));
+	struct pipeline_names *names = calloc(1, sizeof(*names));
 
 	if (!names)
 		return err_oom(err);
@@ -48,7 +48,7 @@ static void name_free(struct name *n)
 	free(n);
 }
 
-void service_names_free(struct service_names *names)
+void pipeline_names_free(struct pipeline_names *names)
 {
 	if (!names)
 		return;
@@ -64,12 +64,12 @@ void service_names_free(struct service_names *names)
 	free(names);
 }
 
-static struct name **slot_of(struct service_names *names, const char *text)
+static struct name **slot_of(struct pipeline_names *names, const char *text)
 {
 	return &names->slots[hash_bytes(text, strlen(text)) & (NAMES_SLOTS - 1)];
 }
 
-static struct name *name_find(struct service_names *names, const char *text)
+static struct name *name_find(struct pipeline_names *names, const char *text)
 {
 	struct name *n = *slot_of(names, text);
 
@@ -78,7 +78,7 @@ static struct name *name_find(struct service_names *names, const char *text)
 	return n;
 }
 
-static size_t count_owned(const struct service_names *names, const char *owner)
+static size_t count_owned(const struct pipeline_names *names, const char *owner)
 {
 	size_t len = 0;
 
@@ -89,13 +89,13 @@ static size_t count_owned(const struct service_names *names, const char *owner)
 }
 
 /* NULL if out of memory, or over a limit. */
-static struct name *name_add(struct service_names *names, const char *text, const char *owner,
+static struct name *name_add(struct pipeline_names *names, const char *text, const char *owner,
 			     enum proc_rank rank)
 {
 	struct name **slot = slot_of(names, text), *n;
 
-	if (names->len >= (rank < PROC_RANK_ROOT ? SERVICE_NAMES_MAX : SERVICE_NAMES_MAX_ROOT) ||
-	    (rank < PROC_RANK_ROOT && count_owned(names, owner) >= SERVICE_NAMES_MAX_OWNED))
+	if (names->len >= (rank < PROC_RANK_ROOT ? PIPELINE_NAMES_MAX : PIPELINE_NAMES_MAX_ROOT) ||
+	    (rank < PROC_RANK_ROOT && count_owned(names, owner) >= PIPELINE_NAMES_MAX_OWNED))
 		return NULL;
 	n = calloc(1, sizeof(*n) + strlen(text) + 1);
 	if (!n)
@@ -119,11 +119,12 @@ static bool may_take(const struct name *n, const struct proc_info *info)
 		return true;
 	if (n->seen)
 		return false;
-	return n->away_s >= (info->rank == n->rank ? SERVICE_NAMES_AWAY : SERVICE_NAMES_LONG_AWAY);
+	return n->away_s >=
+	       (info->rank == n->rank ? PIPELINE_NAMES_AWAY : PIPELINE_NAMES_LONG_AWAY);
 }
 
 /* Whether the plain name is theirs, as of now. */
-static bool name_claim(struct service_names *names, const struct proc_info *info)
+static bool name_claim(struct pipeline_names *names, const struct proc_info *info)
 {
 	struct name *n = name_find(names, info->service);
 
@@ -179,7 +180,7 @@ static void name_mark(struct proc_info *info)
 	info->service[len + n] = 0;
 }
 
-void service_names_settle(struct service_names *names, struct proc_info *info)
+void pipeline_names_settle(struct pipeline_names *names, struct proc_info *info)
 {
 	bool plain;
 
@@ -191,7 +192,7 @@ void service_names_settle(struct service_names *names, struct proc_info *info)
 		name_mark(info);
 }
 
-uint64_t service_names_turns(struct service_names *names)
+uint64_t pipeline_names_turns(struct pipeline_names *names)
 {
 	uint64_t turns;
 
@@ -201,7 +202,7 @@ uint64_t service_names_turns(struct service_names *names)
 	return turns;
 }
 
-void service_names_tick(struct service_names *names, uint64_t seconds)
+void pipeline_names_tick(struct pipeline_names *names, uint64_t seconds)
 {
 	(void)pthread_mutex_lock(&names->lock);
 	for (size_t i = 0; i < NAMES_SLOTS; i++) {
@@ -213,7 +214,7 @@ void service_names_tick(struct service_names *names, uint64_t seconds)
 			n->away_s = n->seen ? 0 : before + seconds;
 			n->seen = false;
 			names->changed |= before / NAMES_AWAY_STEP != n->away_s / NAMES_AWAY_STEP;
-			if (n->away_s < SERVICE_NAMES_LONG_AWAY) {
+			if (n->away_s < PIPELINE_NAMES_LONG_AWAY) {
 				at = &n->next;
 				continue;
 			}
@@ -228,17 +229,17 @@ void service_names_tick(struct service_names *names, uint64_t seconds)
 /* --- on disk --------------------------------------------------------------------------------- */
 
 /* A line is RANK AWAY OWNER NAME, with tabs between; names have none. */
-int service_names_write(struct service_names *names, struct buf *text)
+int pipeline_names_write(struct pipeline_names *names, struct buf *text)
 {
 	int r = buf_printf(text, "%s", NAMES_HEAD);
 
 	(void)pthread_mutex_lock(&names->lock);
 	for (size_t i = 0; i < NAMES_SLOTS; i++)
 		for (const struct name *n = names->slots[i]; n && r == 0; n = n->next)
-			r = buf_printf(text, "%d\t%llu\t%s\t%s\n", (int)n->rank,
-				       (unsigned long long)(n->away_s / NAMES_AWAY_STEP *
-							    NAMES_AWAY_STEP),
-				       n->owner, n->text);
+			r = buf_printf(
+				text, "%d\t%llu\t%s\t%s\n", (int)n->rank,
+				(unsigned long long)(n->away_s / NAMES_AWAY_STEP * NAMES_AWAY_STEP),
+				n->owner, n->text);
 	(void)pthread_mutex_unlock(&names->lock);
 	return r;
 }
@@ -270,7 +271,7 @@ static bool text_number(struct view v, uint64_t max, uint64_t *ret)
 	return n <= max;
 }
 
-static void read_line(struct service_names *names, struct view line)
+static void read_line(struct pipeline_names *names, struct view line)
 {
 	struct proc_info info = {0}; /* for the sizes of its texts */
 	struct view rank, away, owner;
@@ -279,7 +280,7 @@ static void read_line(struct service_names *names, struct view line)
 
 	if (!text_take(&line, '\t', &rank) || !text_take(&line, '\t', &away) ||
 	    !text_take(&line, '\t', &owner) || !text_number(rank, PROC_RANK_PROVEN, &rank_n) ||
-	    !text_number(away, SERVICE_NAMES_LONG_AWAY, &away_s) || !line.len ||
+	    !text_number(away, PIPELINE_NAMES_LONG_AWAY, &away_s) || !line.len ||
 	    line.len >= sizeof(info.service) || owner.len >= sizeof(info.owner))
 		return;
 	proc_text_copy(info.service, sizeof(info.service), line);
@@ -291,7 +292,7 @@ static void read_line(struct service_names *names, struct view line)
 		n->away_s = away_s;
 }
 
-void service_names_read(struct service_names *names, struct view text)
+void pipeline_names_read(struct pipeline_names *names, struct view text)
 {
 	struct view line;
 
@@ -304,7 +305,7 @@ void service_names_read(struct service_names *names, struct view text)
 	(void)pthread_mutex_unlock(&names->lock);
 }
 
-bool service_names_changed(struct service_names *names)
+bool pipeline_names_changed(struct pipeline_names *names)
 {
 	bool changed;
 

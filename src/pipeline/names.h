@@ -30,29 +30,29 @@
  * Names that are kept, of all and of one owner; those beyond are never plain. Nobody else's keep
  * root's out.
  */
-#define SERVICE_NAMES_MAX 4096
-#define SERVICE_NAMES_MAX_OWNED 512
-#define SERVICE_NAMES_MAX_ROOT 16384
+#define PIPELINE_NAMES_MAX 4096
+#define PIPELINE_NAMES_MAX_OWNED 512
+#define PIPELINE_NAMES_MAX_ROOT 16384
 /* How long the owner must be away, in seconds, before an equal or a lesser one has the name. */
-#define SERVICE_NAMES_AWAY 120
-#define SERVICE_NAMES_LONG_AWAY (30U * 86400)
+#define PIPELINE_NAMES_AWAY 120
+#define PIPELINE_NAMES_LONG_AWAY (30U * 86400)
 
-struct service_names; /* opaque */
+struct pipeline_names; /* opaque */
 
-int service_names_new(struct service_names **ret_names, struct err *err);
-void service_names_free(struct service_names *names);
-DEFINE_CLEANUP(struct service_names, service_names_free)
+int pipeline_names_new(struct pipeline_names **ret_names, struct err *err);
+void pipeline_names_free(struct pipeline_names *names);
+DEFINE_CLEANUP(struct pipeline_names, pipeline_names_free)
 
 /* Makes info->service, as the process claims it, the name that it goes by. */
-void service_names_settle(struct service_names *names, struct proc_info *info);
+void pipeline_names_settle(struct pipeline_names *names, struct proc_info *info);
 /* Counts how often a name has changed hands: others may then go by another one. */
-uint64_t service_names_turns(struct service_names *names);
+uint64_t pipeline_names_turns(struct pipeline_names *names);
 /* So much time has passed; owners of which nothing was settled in it were away. */
-void service_names_tick(struct service_names *names, uint64_t seconds);
+void pipeline_names_tick(struct pipeline_names *names, uint64_t seconds);
 
 /* As text, for the disk. */
-int service_names_write(struct service_names *names, struct buf *text);
+int pipeline_names_write(struct pipeline_names *names, struct buf *text);
 /* Adds what was written; what is malformed is left out. */
-void service_names_read(struct service_names *names, struct view text);
+void pipeline_names_read(struct pipeline_names *names, struct view text);
 /* Whether something worth writing has changed since the last call. */
-bool service_names_changed(struct service_names *names);
+bool pipeline_names_changed(struct pipeline_names *names);

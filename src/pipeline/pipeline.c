@@ -9,7 +9,7 @@
 
 struct pipeline {
 	struct resources *resources;
-	struct service_names *names;
+	struct pipeline_names *names;
 	char host[HOST_NAME_MAX + 1];
 	struct outbox *outboxes[PIPELINE_MAX_SINKS];
 	const struct sink_ops *ops[PIPELINE_MAX_SINKS];
@@ -63,7 +63,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pi
 	int r = p ? resources_new(PIPELINE_MAX_RESOURCES, &p->resources, err) : err_oom(err);
 
 	if (r == 0)
-		r = service_names_new(&p->names, err);
+		r = pipeline_names_new(&p->names, err);
 	if (r == 0 && config->n_sinks > PIPELINE_MAX_SINKS)
 		r = err_set(err, -E2BIG, "more than %d sinks", PIPELINE_MAX_SINKS);
 	if (r < 0) {
@@ -98,11 +98,11 @@ void pipeline_free(struct pipeline *p)
 	if (!p)
 		return;
 	resources_free(p->resources);
-	service_names_free(p->names);
+	pipeline_names_free(p->names);
 	free(p);
 }
 
-struct service_names *pipeline_names(struct pipeline *p)
+struct pipeline_names *pipeline_names_of(struct pipeline *p)
 {
 	return p->names;
 }

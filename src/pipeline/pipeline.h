@@ -45,7 +45,7 @@ bool pipeline_stop(struct pipeline *pipeline, uint64_t until_ns);
 void pipeline_free(struct pipeline *pipeline);
 
 /* The names of services; borrowed. */
-struct service_names *pipeline_names(struct pipeline *pipeline);
+struct pipeline_names *pipeline_names_of(struct pipeline *pipeline);
 /* The resource of a process, its name settled; release it with resource_unref(). */
 int pipeline_process(struct pipeline *pipeline, const struct proc_info *info,
 		     const struct resource **ret_resource, struct err *err);

@@ -1,4 +1,5 @@
-/* src/proc/caps.c: see caps.h. Raw system calls: those of the C library would change all threads. */
+/* src/proc/caps.c: see caps.h. Raw system calls: those of the C library would change all threads.
+ */
 #include "proc/caps.h"
 
 #include <errno.h>

@@ -176,10 +176,9 @@ static int memory_explain(bool cap, int scope, struct err *err)
 				"root in a user namespace cannot read processes outside it");
 	if (cap && !proc_host_reads_all_files())
 		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
-				geteuid() == 0
-					? "run the container with --cap-add=DAC_READ_SEARCH"
-					: "run as root, or with CAP_SYS_PTRACE and "
-					  "CAP_DAC_READ_SEARCH",
+				geteuid() == 0 ? "run the container with --cap-add=DAC_READ_SEARCH"
+					       : "run as root, or with CAP_SYS_PTRACE and "
+						 "CAP_DAC_READ_SEARCH",
 				"without CAP_DAC_READ_SEARCH, only processes of user %lu can be "
 				"read",
 				(unsigned long)geteuid());

@@ -20,7 +20,7 @@
 #include "base/view.h"
 #include "proc/id.h"
 
-#define PROC_UID_UNKNOWN ((uid_t) - 1)
+#define PROC_UID_UNKNOWN ((uid_t)-1)
 
 /* How good a right to its name a process has; more is better. */
 enum proc_rank {
@@ -40,9 +40,9 @@ struct proc_info {
 	char unit[128];	    /* systemd unit, "" if none */
 	char pod[64];	    /* Kubernetes pod uid, "" if none */
 	/*
-	 * What the machine's own managers have put it into, by its outermost name: "unit a.service",
-	 * "pod UID", "container ID"; "" if nothing. What a user, or a container, names inside of
-	 * its own is not this.
+	 * What the machine's own managers have put it into, by its outermost name: "unit
+	 * a.service", "pod UID", "container ID"; "" if nothing. What a user, or a container, names
+	 * inside of its own is not this.
 	 */
 	char workload[160];
 	char image[32];	    /* "image HASH": the same for all containers of one; "" if unknown */

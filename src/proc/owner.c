@@ -3,10 +3,9 @@
  *
  * Owners, by what proves them:
  *
- *   container, pod   its image, if the kernel tells it: all containers of one image are one workload;
- *                    else the pod or the container itself
- *   unit             the system's service manager; people's processes in one (cron) are theirs
- *   uid              everything else
+ *   container, pod   its image, if the kernel tells it: all containers of one image are one
+ * workload; else the pod or the container itself unit             the system's service manager;
+ * people's processes in one (cron) are theirs uid              everything else
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -47,12 +46,14 @@ static bool info_is_contained(const struct proc_info *info)
 /* Whether that is what the machine's manager calls it, as kind. */
 static bool info_is_proven(const struct proc_info *info, const char *kind, const char *name)
 {
-	return starts_with(info->workload, kind) && strcmp(info->workload + strlen(kind), name) == 0;
+	return starts_with(info->workload, kind) &&
+	       strcmp(info->workload + strlen(kind), name) == 0;
 }
 
 static bool uid_is_system(uid_t uid)
 {
-	return uid < OWNER_FIRST_PERSON || (uid >= OWNER_FIRST_DYNAMIC && uid <= OWNER_LAST_DYNAMIC);
+	return uid < OWNER_FIRST_PERSON ||
+	       (uid >= OWNER_FIRST_DYNAMIC && uid <= OWNER_LAST_DYNAMIC);
 }
 
 static void info_find_owner(struct proc_info *info)
@@ -65,8 +66,8 @@ static void info_find_owner(struct proc_info *info)
 		info->rank = info->uid == 0 ? PROC_RANK_ROOT : PROC_RANK_UNIT;
 		(void)snprintf(info->owner, sizeof(info->owner), "%s", info->workload);
 	} else if (info->uid != PROC_UID_UNKNOWN) {
-		info->rank = info->uid == 0 || info->uid == geteuid() ? PROC_RANK_ROOT
-								      : PROC_RANK_USER;
+		info->rank =
+			info->uid == 0 || info->uid == geteuid() ? PROC_RANK_ROOT : PROC_RANK_USER;
 		(void)snprintf(info->owner, sizeof(info->owner), "uid %lu",
 			       (unsigned long)info->uid);
 	} else {

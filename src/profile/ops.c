@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/sum.h"
 

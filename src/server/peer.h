@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define SERVER_PEER_UNKNOWN ((uid_t) - 1)
+#define SERVER_PEER_UNKNOWN ((uid_t)-1)
 
 /* A descriptor to ask with; -1 if the kernel does not tell. */
 int server_peer_open(void);

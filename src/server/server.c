@@ -41,7 +41,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	struct server_handler serve;
 	struct server_watchdog *watchdog;
-	int peers; /* asks whose a connection is */
+	int peers;	    /* asks whose a connection is */
 	atomic_size_t held; /* bytes of responses in progress */
 };
 
@@ -312,8 +312,8 @@ static int start_daemon(struct server *s, int fd, struct err *err)
 	s->daemon = MHD_start_daemon(
 		flags, s->serve.host.port, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_STACK_SIZE, SERVER_STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-		SERVER_MAX_CONNECTIONS + SERVER_RESERVE, MHD_OPTION_CONNECTION_TIMEOUT, SERVER_IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
+		SERVER_MAX_CONNECTIONS + SERVER_RESERVE, MHD_OPTION_CONNECTION_TIMEOUT,
+		SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, s, MHD_OPTION_END);

@@ -91,7 +91,8 @@ static bool goes_first(const struct server_watchdog_entry *e,
 	return e->since_ns < other->since_ns;
 }
 
-/* Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can. */
+/* Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can.
+ */
 static struct server_watchdog_entry *choose_victim(const struct server_watchdog *w,
 						   struct server_watchdog_entry *new_one)
 {

@@ -236,7 +236,8 @@ static void pool_give_back(struct agent_pool *pool,
 		give_back(job, pool->arg);
 }
 
-bool agent_pool_free(struct agent_pool *pool, void (*give_back)(struct agent_pool_job *job, void *arg))
+bool agent_pool_free(struct agent_pool *pool,
+		     void (*give_back)(struct agent_pool_job *job, void *arg))
 {
 	uint64_t until = clock_mono_ns() + POOL_LEAVE_NS;
 	bool all;

@@ -38,4 +38,5 @@ bool agent_pool_exhausted(struct agent_pool *pool);
  * Ends the threads, and gives back the jobs that nobody took. False: some are still busy. They end
  * with their jobs, and nothing these use may be freed.
  */
-bool agent_pool_free(struct agent_pool *pool, void (*give_back)(struct agent_pool_job *job, void *arg));
+bool agent_pool_free(struct agent_pool *pool,
+		     void (*give_back)(struct agent_pool_job *job, void *arg));

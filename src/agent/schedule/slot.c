@@ -291,7 +291,7 @@ void agent_slot_settle_name(struct agent *a, struct agent_slot *slot)
 	const struct resource *resource = NULL;
 
 	memcpy(info.service, slot->claim, sizeof(info.service));
-	service_names_settle(pipeline_names(a->pipeline), &info);
+	pipeline_names_settle(pipeline_names_of(a->pipeline), &info);
 	if (slot->resource && strcmp(info.service, slot->target.info.service) == 0)
 		return;
 	memcpy(slot->target.info.service, info.service, sizeof(info.service));

@@ -217,7 +217,7 @@ static void names_settle(struct agent *a)
 	for (size_t i = 0; i < a->n_known; i++)
 		if (a->known[i].slot && a->known[i].slot->looked_ns)
 			agent_slot_settle_name(a, a->known[i].slot);
-	a->names_turns = service_names_turns(pipeline_names(a->pipeline));
+	a->names_turns = pipeline_names_turns(pipeline_names_of(a->pipeline));
 }
 
 void agent_targets_verify(struct agent *a)
@@ -439,7 +439,7 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && d->info.id.pid == a->self.id.pid)
 		d->info = a->self;
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource)
-		service_names_settle(pipeline_names(a->pipeline), &d->info);
+		pipeline_names_settle(pipeline_names_of(a->pipeline), &d->info);
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&
 	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
 		return AGENT_DELIVERY_LEAVE;
@@ -474,7 +474,7 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 	if ((job->what & AGENT_JOB_LOOK) && job->result == 0) {
 		agent_slot_take_looks(a, slot, job);
 		/* It took its name from others: nothing more of theirs goes by it. */
-		if (service_names_turns(pipeline_names(a->pipeline)) != a->names_turns)
+		if (pipeline_names_turns(pipeline_names_of(a->pipeline)) != a->names_turns)
 			names_settle(a);
 	}
 	if ((job->what & AGENT_JOB_COLLECT) && agent_slot_is_open(a, slot))

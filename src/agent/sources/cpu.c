@@ -70,8 +70,8 @@ struct cpu_batch {
 static struct record_time batch_time(const struct cpu_batch *batch, uint32_t part)
 {
 	return (struct record_time){
-		.time_ns = batch->when.time_ns -
-			   (int64_t)(batch->parts - 1 - part) * batch->length_ns,
+		.time_ns =
+			batch->when.time_ns - (int64_t)(batch->parts - 1 - part) * batch->length_ns,
 		.duration_ns = batch->when.duration_ns / batch->parts,
 	};
 }
@@ -168,8 +168,7 @@ static struct metrics *covered_metrics(const struct agent_cpu_config *config, do
 			continue;
 		if (covered_add(m, METRIC_SONDE_COVERED, sources[i], covered_ns) < 0)
 			return NULL;
-		if (spread_ns > 0 &&
-		    covered_add(m, METRIC_SONDE_SPREAD, sources[i], spread_ns) < 0)
+		if (spread_ns > 0 && covered_add(m, METRIC_SONDE_SPREAD, sources[i], spread_ns) < 0)
 			return NULL;
 	}
 	return TAKE_PTR(m);

@@ -544,18 +544,19 @@ const struct cli_command cmd_run = {
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes = "Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
-		 "block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
-		 "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; without them the\n"
-		 "rest still works. The port has no authentication: every user of this machine can\n"
-		 "read it.\n"
-		 "\n"
-		 "Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
-		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
-		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
-		 "SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
-		 "SONDE_PROFILING=disabled in a process's environment opts it out; SONDE_JAVA=off\n"
-		 "opts a JVM out of recording. On SIGTERM or Ctrl-C sonde restores the sampling\n"
-		 "rates it forced, stops its JVM recordings, and exits.\n",
+	.notes =
+		"Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
+		"block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
+		"CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; without them the\n"
+		"rest still works. The port has no authentication: every user of this machine can\n"
+		"read it.\n"
+		"\n"
+		"Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+		"SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
+		"SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
+		"SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		"SONDE_PROFILING=disabled in a process's environment opts it out; SONDE_JAVA=off\n"
+		"opts a JVM out of recording. On SIGTERM or Ctrl-C sonde restores the sampling\n"
+		"rates it forced, stops its JVM recordings, and exits.\n",
 	.run = run_run,
 };

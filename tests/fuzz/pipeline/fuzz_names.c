@@ -14,23 +14,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(service_names_freep) struct service_names *names = NULL, *again = NULL;
+	_cleanup_(pipeline_names_freep) struct pipeline_names *names = NULL, *again = NULL;
 	_cleanup_(buf_release) struct buf text = {}, same = {};
 	struct proc_info info = {.owner = "uid 1"};
 
-	if (size > MAX_BYTES || service_names_new(&names, NULL) < 0 ||
-	    service_names_new(&again, NULL) < 0)
+	if (size > MAX_BYTES || pipeline_names_new(&names, NULL) < 0 ||
+	    pipeline_names_new(&again, NULL) < 0)
 		return 0;
-	service_names_read(names, view_of(data, size));
-	assert(service_names_write(names, &text) == 0);
-	service_names_read(again, buf_view(&text));
-	assert(service_names_write(again, &same) == 0);
+	pipeline_names_read(names, view_of(data, size));
+	assert(pipeline_names_write(names, &text) == 0);
+	pipeline_names_read(again, buf_view(&text));
+	assert(pipeline_names_write(again, &same) == 0);
 	assert(same.len == text.len);
 	/* The first bytes as a claim. */
 	size = MIN(size, sizeof(info.service) - 1);
 	memcpy(info.service, data, size);
-	service_names_settle(names, &info);
+	pipeline_names_settle(names, &info);
 	assert(strlen(info.service) < sizeof(info.service));
-	service_names_tick(names, 3600);
+	pipeline_names_tick(names, 3600);
 	return 0;
 }

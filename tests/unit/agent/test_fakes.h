@@ -47,7 +47,7 @@ static struct fake_machine {
 	uint64_t own;	 /* metrics of sonde itself that were written */
 	int64_t own_stamp;
 	bool own_repeated; /* two of them with one time */
-	uint64_t census; /* comings and goings */
+	uint64_t census;   /* comings and goings */
 	uint64_t lists;
 	uint64_t censuses;
 } machine = {.lock = PTHREAD_MUTEX_INITIALIZER};

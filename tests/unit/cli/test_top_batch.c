@@ -86,7 +86,8 @@ bool top_feed_samples(const struct top_feed *feed)
 static int run_once(struct top_feed *feed, enum top_kind kind, struct err *err)
 {
 	const struct top_batch batch = {.view = {.kind = kind, .unit = TOP_BYTES}, .count = 1};
-	_cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC), signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	_cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC),
+			    signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	assert_true(fd >= 0 && signals >= 0);
 	feed->fd = fd;

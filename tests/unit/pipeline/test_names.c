@@ -20,9 +20,9 @@ static struct proc_info claim(const char *name, const char *owner, enum proc_ran
 	return info;
 }
 
-static void expect(struct service_names *names, struct proc_info info, const char *service)
+static void expect(struct pipeline_names *names, struct proc_info info, const char *service)
 {
-	service_names_settle(names, &info);
+	pipeline_names_settle(names, &info);
 	assert_string_equal(info.service, service);
 }
 
@@ -32,18 +32,18 @@ static void expect(struct service_names *names, struct proc_info info, const cha
 
 static int set_up(void **state)
 {
-	return service_names_new((struct service_names **)state, NULL);
+	return pipeline_names_new((struct pipeline_names **)state, NULL);
 }
 
 static int tear_down(void **state)
 {
-	service_names_free(*state);
+	pipeline_names_free(*state);
 	return 0;
 }
 
 static void a_claim_never_joins_anothers_service(void **state)
 {
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
 	expect(names, ROOT("shop"), "shop");
 	expect(names, NOBODY("shop"), "shop (uid 65534)");
@@ -51,18 +51,18 @@ static void a_claim_never_joins_anothers_service(void **state)
 	expect(names, claim("shop", "", PROC_RANK_USER), "shop (unknown)");
 	expect(names, ROOT("shop"), "shop");
 	expect(names, NOBODY("bakery"), "bakery");
-	assert_int_equal(service_names_turns(names), 0);
+	assert_int_equal(pipeline_names_turns(names), 0);
 }
 
 static void who_has_the_better_right_takes_the_name_at_once(void **state)
 {
 	static const char *const owners[] = {"uid 65534", "image 12", "unit a.service", "uid 0",
 					     "unit shop.service"};
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
 	for (int rank = PROC_RANK_USER; rank <= PROC_RANK_PROVEN; rank++) {
 		expect(names, claim("shop", owners[rank], (enum proc_rank)rank), "shop");
-		assert_int_equal(service_names_turns(names), rank);
+		assert_int_equal(pipeline_names_turns(names), rank);
 		for (int other = PROC_RANK_USER; other < rank; other++) {
 			char marked[64];
 
@@ -76,19 +76,19 @@ static void who_has_the_better_right_takes_the_name_at_once(void **state)
 
 static void an_equal_has_the_name_only_when_its_owner_is_away(void **state)
 {
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
 	expect(names, CONTAINER("shop", "old"), "shop");
 	for (int i = 0; i < 10; i++) {
-		service_names_tick(names, SERVICE_NAMES_AWAY);
+		pipeline_names_tick(names, PIPELINE_NAMES_AWAY);
 		/* Whoever comes first after a tick. */
 		expect(names, CONTAINER("shop", "new"), "shop (container new)");
 		expect(names, CONTAINER("shop", "old"), "shop");
 	}
-	service_names_tick(names, SERVICE_NAMES_AWAY);
-	service_names_tick(names, SERVICE_NAMES_AWAY - 1);
+	pipeline_names_tick(names, PIPELINE_NAMES_AWAY);
+	pipeline_names_tick(names, PIPELINE_NAMES_AWAY - 1);
 	expect(names, CONTAINER("shop", "new"), "shop (container new)");
-	service_names_tick(names, 1);
+	pipeline_names_tick(names, 1);
 	expect(names, NOBODY("shop"), "shop (uid 65534)");
 	expect(names, CONTAINER("shop", "new"), "shop");
 	expect(names, CONTAINER("shop", "old"), "shop (container old)");
@@ -96,37 +96,37 @@ static void an_equal_has_the_name_only_when_its_owner_is_away(void **state)
 
 static void against_lesser_rights_a_name_is_kept_for_a_month(void **state)
 {
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
 	expect(names, ROOT("shop"), "shop");
-	service_names_tick(names, 0);
-	service_names_tick(names, SERVICE_NAMES_LONG_AWAY - 1);
+	pipeline_names_tick(names, 0);
+	pipeline_names_tick(names, PIPELINE_NAMES_LONG_AWAY - 1);
 	expect(names, NOBODY("shop"), "shop (uid 65534)");
-	service_names_tick(names, 1);
+	pipeline_names_tick(names, 1);
 	expect(names, NOBODY("shop"), "shop");
 }
 
 static void a_restart_changes_nothing(void **state)
 {
-	_cleanup_(service_names_freep) struct service_names *again = NULL;
+	_cleanup_(pipeline_names_freep) struct pipeline_names *again = NULL;
 	_cleanup_(buf_release) struct buf text = {}, same = {};
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
 	expect(names, ROOT("shop"), "shop");
 	expect(names, CONTAINER("a name \xc3\xa4", "12"), "a name \xc3\xa4");
-	assert_true(service_names_changed(names));
-	assert_false(service_names_changed(names));
-	assert_int_equal(service_names_write(names, &text), 0);
-	assert_int_equal(service_names_new(&again, NULL), 0);
-	service_names_read(again, buf_view(&text));
-	assert_int_equal(service_names_write(again, &same), 0);
+	assert_true(pipeline_names_changed(names));
+	assert_false(pipeline_names_changed(names));
+	assert_int_equal(pipeline_names_write(names, &text), 0);
+	assert_int_equal(pipeline_names_new(&again, NULL), 0);
+	pipeline_names_read(again, buf_view(&text));
+	assert_int_equal(pipeline_names_write(again, &same), 0);
 	assert_int_equal(same.len, text.len);
 	/* Who comes first now does not matter. */
 	expect(again, NOBODY("shop"), "shop (uid 65534)");
 	expect(again, CONTAINER("a name \xc3\xa4", "13"), "a name \xc3\xa4 (container 13)");
 	expect(again, CONTAINER("a name \xc3\xa4", "12"), "a name \xc3\xa4");
 	expect(again, ROOT("shop"), "shop");
-	assert_false(service_names_changed(again));
+	assert_false(pipeline_names_changed(again));
 }
 
 static void nonsense_on_disk_is_left_out(void **state)
@@ -135,11 +135,11 @@ static void nonsense_on_disk_is_left_out(void **state)
 				   "\n\t\t\t\n9\t0\tuid 1\tx\n0\t-1\tuid 1\ty\n"
 				   "0\t99999999999\tuid 1\tz\n0\t0\tuid 1\t\n"
 				   "3\t0\tuid 0\tshop\n0\t0\tuid 1\tshop\n0\t0\tuid 1\tcut";
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 
-	service_names_read(names, view_str("sonde services 2\n3\t0\tuid 1\tother\n"));
+	pipeline_names_read(names, view_str("sonde services 2\n3\t0\tuid 1\tother\n"));
 	expect(names, NOBODY("other"), "other");
-	service_names_read(names, view_str(text));
+	pipeline_names_read(names, view_str(text));
 	expect(names, ROOT("shop"), "shop");
 	expect(names, NOBODY("x"), "x");
 	expect(names, NOBODY("y"), "y");
@@ -149,7 +149,7 @@ static void nonsense_on_disk_is_left_out(void **state)
 
 static void nobody_can_look_like_another(void **state)
 {
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 	char name[200], marked[200];
 
 	expect(names, NOBODY("shop (uid 0)"), "shop [uid 0)");
@@ -165,13 +165,13 @@ static void nobody_can_look_like_another(void **state)
 
 static void made_up_names_have_a_limit(void **state)
 {
-	struct service_names *names = *state;
+	struct pipeline_names *names = *state;
 	char name[32], marked[64];
 
-	for (int i = 0; i <= SERVICE_NAMES_MAX_OWNED; i++) {
+	for (int i = 0; i <= PIPELINE_NAMES_MAX_OWNED; i++) {
 		(void)snprintf(name, sizeof(name), "made-up-%d", i);
 		(void)snprintf(marked, sizeof(marked), "%s (uid 65534)", name);
-		expect(names, NOBODY(name), i < SERVICE_NAMES_MAX_OWNED ? name : marked);
+		expect(names, NOBODY(name), i < PIPELINE_NAMES_MAX_OWNED ? name : marked);
 	}
 	expect(names, ROOT("shop"), "shop");
 	expect(names, claim("bakery", "uid 1000", PROC_RANK_USER), "bakery");

@@ -55,8 +55,8 @@ static void no_program_brings_them_back(void **state)
 	if (pid == 0) {
 		if (proc_caps_keep(PROC_CAP(CAP_SYS_PTRACE), NULL) < 0 || dup2(pipes[1], 1) < 0)
 			_exit(1);
-		(void)execl("/bin/grep", "grep", "-E", "^(CapEff|CapBnd|NoNewPrivs)", "/proc/self/status",
-			    (char *)NULL);
+		(void)execl("/bin/grep", "grep", "-E", "^(CapEff|CapBnd|NoNewPrivs)",
+			    "/proc/self/status", (char *)NULL);
 		_exit(1);
 	}
 	close(pipes[1]);
@@ -64,8 +64,9 @@ static void no_program_brings_them_back(void **state)
 	close(pipes[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_string_equal(buf_cstr(&text), "CapEff:\t0000000000080000\nCapBnd:\t0000000000080000\n"
-					     "NoNewPrivs:\t1\n");
+	assert_string_equal(buf_cstr(&text),
+			    "CapEff:\t0000000000080000\nCapBnd:\t0000000000080000\n"
+			    "NoNewPrivs:\t1\n");
 }
 
 int main(void)

@@ -188,7 +188,8 @@ static void a_term_can_leave_types_out(void **state)
 	_cleanup_(profile_freep) struct profile *before = small_profile(0x400000, 5, 50);
 	_cleanup_(profile_freep) struct profile *after = small_profile(0x400000, 8, 80);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term terms[] = {{.profile = before, .factor = -1, .without_types = 1U << 1}, {.profile = after, .factor = 1}};
+	struct profile_term terms[] = {{.profile = before, .factor = -1, .without_types = 1U << 1},
+				       {.profile = after, .factor = 1}};
 	struct err err = {0};
 
 	(void)state;

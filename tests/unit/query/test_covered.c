@@ -23,7 +23,8 @@ static int error;
 int store_metrics(struct store *store, const struct store_metric_query *query,
 		  struct store_metric_answer *ret_answer, struct err *err)
 {
-	static const struct label cpu = {"sonde.source", "cpu"}, offcpu = {"sonde.source", "offcpu"};
+	static const struct label cpu = {"sonde.source", "cpu"},
+				  offcpu = {"sonde.source", "offcpu"};
 	static struct store_series covered[] = {
 		{.attributes = &cpu, .n_attributes = 1, .points = first, .width = 1},
 		{.attributes = &offcpu, .n_attributes = 1, .points = first, .width = 1},

@@ -81,11 +81,11 @@ static void slow_connections_are_ended_and_others_are_not(void **state)
 
 static void a_crowd_must_hurry(void **state)
 {
-	struct watched w = watch(
-		(struct server_watchdog_config){.request_ns = SERVER_WATCHDOG_NEVER,
-						.answer_ns = SERVER_WATCHDOG_NEVER,
-						.hurried_ns = 1,
-						.max = 8});
+	struct watched w =
+		watch((struct server_watchdog_config){.request_ns = SERVER_WATCHDOG_NEVER,
+						      .answer_ns = SERVER_WATCHDOG_NEVER,
+						      .hurried_ns = 1,
+						      .max = 8});
 	char byte;
 
 	(void)state;
