@@ -30,6 +30,7 @@ ORACLE = {
     "elf": ["elf"],
     "features": ["server"],
     "force": ["golang"],
+    "gaps": ["server"],
     "goroutines": ["golang"],
     "heap": ["golang"],
     "java": ["server"],
