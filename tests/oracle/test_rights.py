@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import rig
 import test_oom
@@ -228,6 +229,16 @@ class Enough(unittest.TestCase):
         self.assertIn("main.", self.expect(caps, "heap", self.target.pid))
         self.assertIn("goroutine", self.expect(caps, "goroutines", self.target.pid))
         self.expect(caps, "ps")
+
+    def test_force(self):
+        folder = tempfile.mkdtemp(dir=self.tmp.name)
+        os.chown(folder, 65534, 65534)
+        force = ("block", self.target.pid, "--force-block", "1", "--wait", "1s", "-f", "json")
+        with unittest.mock.patch.dict(os.environ, SONDE_DATA_DIR=folder):
+            done = self.run_as(("sys_ptrace", "dac_read_search"), *force)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("CAP_DAC_OVERRIDE", done.stderr)
+            self.expect(("sys_ptrace", "dac_override"), *force)
 
     def test_messages_name_what_is_missing(self):
         for caps, word in (((), "CAP_SYS_PTRACE"), (("sys_ptrace",), "CAP_DAC_READ_SEARCH")):

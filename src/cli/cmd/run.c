@@ -480,11 +480,11 @@ static int run_serve(const struct run_config *c, struct err *err)
 	r = data_dir_make(c->data_dir, err);
 	if (r == 0)
 		r = run_lock_dir(c->data_dir, &lock, err);
+	if (r == 0)
+		run_restore_rates(c);
 	/* Before the first thread. */
 	if (r == 0)
 		r = proc_caps_keep(cmd_run_caps(&c->agent, c->listen), err);
-	if (r == 0)
-		run_restore_rates(c);
 	server_config.keep_caps = cmd_run_folder_caps(c->data_dir);
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
