@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "proc/text.h"
 
-#define NAMES_SLOTS 4096 /* a power of two */
+#define NAMES_SLOTS 512 /* a power of two */
 #define NAMES_HEAD "sonde services 1\n"
 /* What an owner's absence is rounded to on disk, so that it is not written each time. */
 #define NAMES_AWAY_STEP 3600U
