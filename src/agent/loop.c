@@ -178,13 +178,14 @@ static void health_write(struct agent *a)
 static void mail_write(struct agent *a)
 {
 	struct delivery_list later;
-	bool urgent = false;
+	bool urgent = false, ready = agent_targets_are_named(a);
 
 	delivery_list_init(&later);
 	inbox_take(&a->inbox, &a->mail);
 	while (a->mail.first) {
 		struct delivery *d = delivery_list_pop(&a->mail);
-		enum agent_delivery_verdict verdict = agent_targets_judge(a, d);
+		enum agent_delivery_verdict verdict =
+			ready || d->urgent ? agent_targets_judge(a, d) : AGENT_DELIVERY_LATER;
 
 		if (verdict == AGENT_DELIVERY_LATER) {
 			delivery_list_add(&later, d);
@@ -246,6 +247,7 @@ static void memory_return(struct agent *a)
 static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
+	a->named = true; /* there is no more time to wait */
 	while ((a->jobs_out || !sources_are_idle(a)) &&
 	       clock_mono_ns() < agent_targets_patience_ns(a)) {
 		results_take(a, agent_targets_patience_ns(a));

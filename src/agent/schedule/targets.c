@@ -34,6 +34,8 @@
 #define RETRY_NS (1 * NS_PER_SEC)
 /* How long pushed records wait for their process to be examined. */
 #define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
+/* How long, at the start, anything waits for all to be examined. */
+#define NAMES_PATIENCE_NS (3 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /*
  * Rounds per interval. Waking up for each process separately finds the CPU's caches cold every
@@ -422,6 +424,39 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 	if (d->record->kind == RECORD_METRICS)
 		(void)live_take(&slot->pushed, d->record->metrics);
 	return AGENT_DELIVERY_TAKE;
+}
+
+/* What waited for the names may have another by now. */
+static void names_refresh(struct agent *a)
+{
+	for (struct delivery *d = a->mail.first; d; d = d->next) {
+		const struct agent_slot *slot =
+			d->resource ? slot_find(a, &d->resource->process) : NULL;
+
+		if (!slot || !slot->resource || slot->resource == d->resource)
+			continue;
+		resource_unref(d->resource);
+		d->resource = resource_ref(slot->resource);
+	}
+}
+
+bool agent_targets_are_named(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (a->named)
+		return true;
+	(void)pthread_mutex_lock(&a->lock);
+	a->named = a->n_known > 0 || a->interval.number > 1;
+	for (size_t i = 0; i < a->n_known && a->named; i++) {
+		const struct agent_slot *slot = a->known[i].slot;
+
+		a->named = !slot || slot->looked_ns || now - slot->found_ns >= NAMES_PATIENCE_NS;
+	}
+	if (a->named)
+		names_refresh(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	return a->named;
 }
 
 enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
