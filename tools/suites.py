@@ -32,6 +32,7 @@ ORACLE = {
     "elf": ["elf"],
     "features": ["server"],
     "force": ["golang"],
+    "gaps": ["server"],
     "goroutines": ["golang"],
     "heap": ["golang"],
     "hostile": ["server"],
@@ -46,6 +47,7 @@ ORACLE = {
     "python_layout": ["cpu"],
     "query": ["server"],
     "refusals": ["golang"],
+    "rights": ["server"],
     "top": ["server"],
     "unwind": ["cpu"],
 }

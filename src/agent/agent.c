@@ -17,6 +17,11 @@
 #define AGENT_SINKS_STOP_NS (10 * NS_PER_SEC)
 /* How long JVMs may take to end their recordings: normally a second, more on a busy machine. */
 #define AGENT_JAVA_STOP_NS (30 * NS_PER_SEC)
+/* Delays that are worth a word: of the collection, and of a sink. */
+#define AGENT_LATE_NS (2 * NS_PER_SEC)
+#define AGENT_BEHIND_NS (60 * NS_PER_SEC)
+/* Of the file with the names of services: as many as there can be, of the usual length. */
+#define AGENT_NAMES_BYTES ((size_t)8 << 20)
 
 bool agent_stop_pushers(struct agent *a)
 {
@@ -46,7 +51,7 @@ static void agent_free(struct agent *a)
 	if (!ended)
 		return;
 	/* A thread that hangs in a reader may still return, so its memory must stay. */
-	if (!agent_pool_free(a->pool))
+	if (!agent_pool_free(a->pool, agent_targets_drop))
 		return;
 	agent_targets_free(a);
 	for (size_t i = 0; i < a->n_pushers; i++)
@@ -56,6 +61,7 @@ static void agent_free(struct agent *a)
 	inbox_release(&a->inbox);
 	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
+	free(a->names_path);
 	free(a);
 }
 
@@ -75,6 +81,32 @@ static int agent_start_java(struct agent *a, struct err *err)
 	return config.state_dir ? agent_java_start(&config, &a->configs.java.java, err) : 0;
 }
 
+static int agent_read_names(struct agent *a, const char *dir, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
+
+	if (asprintf(&a->names_path, "%s/services", dir) < 0) {
+		a->names_path = NULL;
+		return err_oom(err);
+	}
+	/* None yet, or lost: whoever comes first has its name again. */
+	if (io_read_file(AT_FDCWD, a->names_path, &text, NULL) == 0)
+		pipeline_names_read(pipeline_names_of(a->pipeline), buf_view(&text));
+	return 0;
+}
+
+int agent_save_names(struct agent *a, struct err *err)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
+	struct pipeline_names *names = pipeline_names_of(a->pipeline);
+
+	if (!a->names_path || !pipeline_names_changed(names))
+		return 0;
+	if (pipeline_names_write(names, &text) < 0)
+		return err_oom(err);
+	return io_write_file(a->names_path, buf_view(&text), err);
+}
+
 static void agent_hear_mail(void *context)
 {
 	struct agent *a = context;
@@ -89,6 +121,15 @@ static void agent_hear_exec(void *context)
 
 	if (!atomic_exchange(&a->exec_heard, true))
 		agent_pool_wake(a->pool);
+}
+
+/* Whoever else is called so is another. */
+static void agent_know_self(struct agent *a)
+{
+	if (proc_info_read_shallow(getpid(), &a->self, NULL) < 0)
+		a->self = (struct proc_info){.id.pid = getpid(), .uid = geteuid()};
+	(void)snprintf(a->self.service, sizeof(a->self.service), "%s", AGENT_SELF);
+	a->self.rank = PROC_RANK_PROVEN;
 }
 
 /* Settings of the sources, from the command line. */
@@ -106,6 +147,8 @@ static void agent_configure(struct agent *a)
 		.hz = c->cpu_hz,
 		.offcpu_min_ns = c->offcpu_min_ns,
 		.lines = c->cpu_lines,
+		.interval_ns = c->interval_ns,
+		.self = a->self,
 		.on_exec = agent_hear_exec,
 		.context = a,
 	};
@@ -245,10 +288,13 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	a->pipeline = p;
 	a->config = *config;
 	a->procs = procs;
+	agent_know_self(a);
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
 	if (config->state_dir)
+		r = agent_read_names(a, config->state_dir, err);
+	if (r == 0 && config->state_dir)
 		r = golang_rate_journal_open(config->state_dir, &a->configs.go.rates, err);
 	if (r == 0)
 		r = agent_start_java(a, err);
@@ -354,13 +400,39 @@ int agent_targets(struct agent *a, struct agent_targets *ret_targets)
 	return 0;
 }
 
+/* As of now: an interval that does not end updates nothing. */
+static void health_watch(struct agent *a, struct agent_health *h, uint64_t end_ns)
+{
+	uint64_t now = clock_mono_ns(), late = now > end_ns ? now - end_ns : 0;
+
+	h->lag_ns = MAX(h->lag_ns, (int64_t)late);
+	if (!h->trouble[0] && late > MAX(a->config.interval_ns, AGENT_LATE_NS))
+		(void)snprintf(h->trouble, sizeof(h->trouble),
+			       "collection is %llu s late: the machine is too busy, or does not "
+			       "respond",
+			       (unsigned long long)(late / NS_PER_SEC));
+	for (size_t i = 0; !h->trouble[0] && i < pipeline_n_sinks(a->pipeline); i++) {
+		struct outbox_status sink;
+
+		pipeline_status(a->pipeline, i, &sink);
+		if (sink.lag_ns > MAX(4 * a->config.interval_ns, AGENT_BEHIND_NS))
+			(void)snprintf(h->trouble, sizeof(h->trouble),
+				       "%s is %llu s behind; what is collected waits in memory",
+				       sink.name, (unsigned long long)(sink.lag_ns / NS_PER_SEC));
+	}
+}
+
 void agent_health(struct agent *a, struct agent_health *ret_health)
 {
 	struct proc_aides_status aides;
+	uint64_t end_ns;
 
 	(void)pthread_mutex_lock(&a->lock);
 	*ret_health = a->health;
+	end_ns = a->watched_end_ns;
 	(void)pthread_mutex_unlock(&a->lock);
+	if (end_ns)
+		health_watch(a, ret_health, end_ns);
 	proc_aides_status(&aides);
 	ret_health->cpu_ns = clock_cpu_ns() + aides.cpu_ns;
 	ret_health->hung_reads = aides.lost;

@@ -46,6 +46,8 @@ struct agent_config {
 };
 
 #define AGENT_GOROUTINE_MAX 100000
+/* The service of our own metrics. */
+#define AGENT_SELF "sonde"
 
 struct agent; /* opaque */
 
@@ -60,6 +62,12 @@ int agent_start(const struct agent_config *config, const struct agent_parts *par
 /* Finishes the current collection, flushes, restores rates, ends recordings. */
 void agent_stop(struct agent *agent);
 DEFINE_CLEANUP(struct agent, agent_stop)
+
+/*
+ * Writes which services go by which names into state_dir, if that has changed. Call regularly, in a
+ * thread that may wait for the disk.
+ */
+int agent_save_names(struct agent *agent, struct err *err);
 
 /* One process: what is profiled, and why the rest is not. */
 struct agent_target {
@@ -110,7 +118,7 @@ struct agent_health {
 	uint64_t oom_late;	   /* those with only an earlier snapshot, */
 	uint64_t oom_lost;	   /* and those without any */
 	char oom_trouble[256];	   /* why we do not hear of kills; "" if we do, or need not */
-	int64_t lag_ns;		   /* delay of the last interval */
+	int64_t lag_ns;		   /* delay of the last interval, or of this one if it is late */
 	char trouble[256];	   /* for people; "" if all is well */
 };
 void agent_health(struct agent *agent, struct agent_health *ret_health);

@@ -5,7 +5,9 @@
  * point by point. The wall clock may jump, so intervals are measured by the monotonic clock, and
  * each one computes its end in wall time anew.
  */
+#include <errno.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +41,30 @@ static void interval_begin(struct agent *a)
 	 */
 	if (stamp == a->interval.stamp_ns)
 		stamp += length;
+	pipeline_names_tick(pipeline_names_of(a->pipeline),
+			    a->interval.number ? (now - a->interval.begin_ns) / NS_PER_SEC : 0);
 	a->interval = (struct agent_interval){
 		.number = a->interval.number + 1,
 		.begin_ns = now,
 		.end_ns = now + (uint64_t)(stamp - wall),
 		.stamp_ns = stamp,
 	};
+	(void)pthread_mutex_lock(&a->lock);
+	a->watched_end_ns = a->interval.end_ns;
+	(void)pthread_mutex_unlock(&a->lock);
 	agent_targets_verify(a);
+}
+
+/*
+ * An interval that ends late by one or more covers those as well: its readings carry the time at
+ * which it ended.
+ */
+static void interval_end(struct agent *a)
+{
+	uint64_t length = a->config.interval_ns, now = clock_mono_ns();
+	uint64_t late = now > a->interval.end_ns ? now - a->interval.end_ns : 0;
+
+	a->interval.stamp_ns += (int64_t)((late + length / 2) / length * length);
 }
 
 /* Sums over all sinks; trouble is that of the first sink that has any. */
@@ -110,17 +129,63 @@ static void health_update(struct agent *a)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
+/* Our own metrics are written like any others. */
+static void health_write(struct agent *a)
+{
+	struct agent_health h, *told = &a->told;
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+	struct delivery *d;
+	int r;
+
+	agent_health(a, &h);
+	const struct {
+		enum metric_id id;
+		double value, before; /* before: NAN for a gauge */
+	} rows[] = {
+		{METRIC_SONDE_TARGETS, (double)h.targets, NAN},
+		{METRIC_SONDE_TARGETS_PROFILED, (double)h.profiled, NAN},
+		{METRIC_SONDE_LAG, (double)h.lag_ns, NAN},
+		{METRIC_SONDE_MEMORY, (double)h.rss_bytes, NAN},
+		{METRIC_SONDE_INTERVALS, (double)h.intervals, (double)told->intervals},
+		{METRIC_SONDE_COLLECTIONS, (double)h.collections, (double)told->collections},
+		{METRIC_SONDE_COLLECTION_FAILURES, (double)h.failures, (double)told->failures},
+		{METRIC_SONDE_RECORDS_DROPPED, (double)h.records_dropped,
+		 (double)told->records_dropped},
+		{METRIC_SONDE_CPU_SAMPLES, (double)h.cpu_samples, (double)told->cpu_samples},
+		{METRIC_SONDE_CPU_SAMPLES_LOST, (double)h.cpu_samples_lost,
+		 (double)told->cpu_samples_lost},
+		{METRIC_SONDE_CPU_TIME, (double)h.cpu_ns, (double)told->cpu_ns},
+	};
+
+	r = m ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+		r = isnan(rows[i].before) ? metrics_add_gauge(m, rows[i].id, rows[i].value)
+					  : metrics_add_counter(m, rows[i].id, rows[i].value,
+								rows[i].value - rows[i].before);
+	*told = h;
+	if (r < 0)
+		return;
+	d = delivery_new(record_new_metrics(TAKE_PTR(m)),
+			 (struct record_time){.time_ns = a->interval.stamp_ns,
+					      .duration_ns = (int64_t)a->config.interval_ns});
+	if (!d)
+		return;
+	d->info = a->self;
+	delivery_list_add(&a->mail, d);
+}
+
 /* The only write path: everything collected goes to all sinks here. */
 static void mail_write(struct agent *a)
 {
 	struct delivery_list later;
-	bool urgent = false;
+	bool urgent = false, ready = agent_targets_are_named(a);
 
 	delivery_list_init(&later);
 	inbox_take(&a->inbox, &a->mail);
 	while (a->mail.first) {
 		struct delivery *d = delivery_list_pop(&a->mail);
-		enum agent_delivery_verdict verdict = agent_targets_judge(a, d);
+		enum agent_delivery_verdict verdict =
+			ready || d->urgent ? agent_targets_judge(a, d) : AGENT_DELIVERY_LATER;
 
 		if (verdict == AGENT_DELIVERY_LATER) {
 			delivery_list_add(&later, d);
@@ -182,6 +247,7 @@ static void memory_return(struct agent *a)
 static void drain(struct agent *a)
 {
 	a->answered_ns = a->drain_ns = clock_mono_ns();
+	a->named = true; /* there is no more time to wait */
 	while ((a->jobs_out || !sources_are_idle(a)) &&
 	       clock_mono_ns() < agent_targets_patience_ns(a)) {
 		results_take(a, agent_targets_patience_ns(a));
@@ -211,11 +277,16 @@ void *agent_loop(void *arg)
 			results_take(a, agent_targets_send_due(a));
 			mail_write(a);
 		} while (!stopping(a) && !interval_over(a));
+		interval_end(a);
 		sources_ask(a);
 		pipeline_flush(a->pipeline);
 		memory_return(a);
 		health_update(a);
+		health_write(a);
 	}
+	(void)pthread_mutex_lock(&a->lock);
+	a->watched_end_ns = 0;
+	(void)pthread_mutex_unlock(&a->lock);
 	drain(a);
 	return NULL;
 }

@@ -66,6 +66,7 @@ struct agent_slot {
 	bool gone;
 	bool look_again;		 /* all of it; for single sources see ask_again */
 	uint64_t exec_ns;		 /* since when, because of an exec */
+	char claim[128];		 /* the service name by its own word */
 	const struct resource *resource; /* NULL: not examined yet */
 	const struct resource *before;	 /* of the program before the last exec, or NULL */
 	uint64_t before_exe;		 /* hash of its name */
@@ -132,6 +133,9 @@ struct agent {
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct agent_pool *pool;
+	char *names_path; /* where the names of services are kept; NULL: nowhere */
+	uint64_t names_turns;
+	bool named; /* see agent_targets_are_named() */
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
@@ -145,6 +149,10 @@ struct agent {
 	struct agent_health health;
 	bool too_many;
 
+	uint64_t watched_end_ns; /* when the interval should end; 0: none runs */
+
+	struct proc_info self;	  /* this process */
+	struct agent_health told; /* in our own metrics */
 	struct agent_interval interval;
 	uint64_t scan_ns;	/* when to scan for new processes, */
 	uint64_t heard_scan_ns; /* or, after hearing of one, when */
@@ -183,6 +191,8 @@ bool agent_slot_is_due_first(const struct agent *agent, size_t reader);
 /* Whether to probe a source that said no again, now or later. */
 bool agent_slot_asks_again(const struct agent_slot_source *reader);
 void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+/* Names of services change hands. */
+void agent_slot_settle_name(struct agent *agent, struct agent_slot *slot);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,
 			   const struct agent_job *job);
 void agent_slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
@@ -193,11 +203,18 @@ void agent_targets_discover(struct agent *agent);
 void agent_targets_verify(struct agent *agent);
 /* Starts the jobs that are due; returns when to call again. */
 uint64_t agent_targets_send_due(struct agent *agent);
+/*
+ * At the start nothing is written until those that are there were examined, or a while has passed:
+ * whoever is examined first would have the names of others.
+ */
+bool agent_targets_are_named(struct agent *agent);
 /* What to do with a delivery; one to take then has a resource. */
 enum agent_delivery_verdict { AGENT_DELIVERY_TAKE, AGENT_DELIVERY_LEAVE, AGENT_DELIVERY_LATER };
 enum agent_delivery_verdict agent_targets_judge(struct agent *agent, struct delivery *delivery);
 /* Takes a finished job; its records go into the mail. */
 void agent_targets_receive(struct agent *agent, struct agent_job *job);
+/* A job that came back after we stopped waiting. */
+void agent_targets_drop(struct agent_pool_job *job, void *agent);
 /* How long to wait for running jobs at the end. */
 uint64_t agent_targets_patience_ns(const struct agent *agent);
 /* Closes everything that is open and responds. */

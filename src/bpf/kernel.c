@@ -64,7 +64,8 @@ static int lack_caps(const char *call, struct err *err)
 			geteuid() == 0
 				? "run the container with --privileged, or with --cap-add=BPF "
 				  "--cap-add=PERFMON --cap-add=SYS_PTRACE"
-				: "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+				: "run as root, or with CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE "
+				  "and CAP_DAC_READ_SEARCH",
 			"%s needs %s%s%s", call, bpf ? "" : "CAP_BPF",
 			bpf || perfmon ? "" : " and ", perfmon ? "" : "CAP_PERFMON");
 }

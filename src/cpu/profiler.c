@@ -12,7 +12,7 @@
 #include "cpu/builder.h"
 #include "cpu/symbols/symbolizer.h"
 #include "proc/aide/aides.h"
-#include "proc/text.h"
+#include "proc/info.h"
 
 /* How often the kernel's tables are drained, and names looked up. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
@@ -78,14 +78,13 @@ static void identify(const struct cpu_profiler *p, const struct cpu_process *pro
 {
 	if (proc_info_read_shallow(process->pid, info, NULL) == 0 && is_program(p, process, info)) {
 		/* Kernel threads have no program; listing each by name would add dozens. */
-		if (info->kernel_thread)
+		if (info->kernel_thread) {
 			(void)snprintf(info->service, sizeof(info->service), "[kernel]");
+			info->rank = PROC_RANK_PROVEN;
+		}
 		return;
 	}
-	*info = (struct proc_info){.id.pid = process->pid};
-	proc_text_copy(info->comm, sizeof(info->comm),
-		       view_of(process->comm, strnlen(process->comm, sizeof(process->comm))));
-	proc_info_name_service(info);
+	proc_info_of_exited(process->pid, process->comm, process->uid, process->cgroup, info);
 }
 
 static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_process *process)

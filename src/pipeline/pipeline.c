@@ -9,6 +9,7 @@
 
 struct pipeline {
 	struct resources *resources;
+	struct pipeline_names *names;
 	char host[HOST_NAME_MAX + 1];
 	struct outbox *outboxes[PIPELINE_MAX_SINKS];
 	const struct sink_ops *ops[PIPELINE_MAX_SINKS];
@@ -61,13 +62,13 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pi
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int r = p ? resources_new(PIPELINE_MAX_RESOURCES, &p->resources, err) : err_oom(err);
 
+	if (r == 0)
+		r = pipeline_names_new(&p->names, err);
 	if (r == 0 && config->n_sinks > PIPELINE_MAX_SINKS)
 		r = err_set(err, -E2BIG, "more than %d sinks", PIPELINE_MAX_SINKS);
 	if (r < 0) {
 		sinks_close(config->sinks, config->n_sinks);
-		if (p)
-			resources_free(p->resources);
-		free(p);
+		pipeline_free(p);
 		return r;
 	}
 	if (gethostname(p->host, sizeof(p->host) - 1) < 0)
@@ -97,7 +98,13 @@ void pipeline_free(struct pipeline *p)
 	if (!p)
 		return;
 	resources_free(p->resources);
+	pipeline_names_free(p->names);
 	free(p);
+}
+
+struct pipeline_names *pipeline_names_of(struct pipeline *p)
+{
+	return p->names;
 }
 
 static const char *executable_name(const struct proc_info *info)
@@ -124,6 +131,7 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 	};
 	const struct resource like = {
 		.process = info->id,
+		.uid = info->uid,
 		.labels = labels,
 		.n_labels = sizeof(labels) / sizeof(labels[0]),
 	};

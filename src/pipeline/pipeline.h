@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "pipeline/names.h"
 #include "pipeline/outbox/outbox.h"
 #include "pipeline/record.h"
 #include "pipeline/resource.h"
@@ -43,7 +44,9 @@ bool pipeline_stop(struct pipeline *pipeline, uint64_t until_ns);
 /* After a stop that returned true, once all resources were released. NULL is fine. */
 void pipeline_free(struct pipeline *pipeline);
 
-/* The resource of a process; release it with resource_unref(). */
+/* The names of services; borrowed. */
+struct pipeline_names *pipeline_names_of(struct pipeline *pipeline);
+/* The resource of a process, its name settled; release it with resource_unref(). */
 int pipeline_process(struct pipeline *pipeline, const struct proc_info *info,
 		     const struct resource **ret_resource, struct err *err);
 

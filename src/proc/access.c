@@ -37,6 +37,14 @@ int proc_access_denied(pid_t pid, const char *who, struct err *err)
 				"not enough permissions to read %s: kernel.yama.ptrace_scope is "
 				"%d, which denies it to everyone",
 				who, scope);
+	/* Files in /proc belong to the target's user, like others. */
+	if (proc_host_has_cap(CAP_SYS_PTRACE) && !proc_host_reads_all_files() &&
+	    !access_same_user(pid, &uid))
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
+				"run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+				"not enough permissions to read %s: it belongs to user %lu, and "
+				"sonde runs as user %lu without CAP_DAC_READ_SEARCH",
+				who, uid, (unsigned long)geteuid());
 	if (proc_host_has_cap(CAP_SYS_PTRACE))
 		return err_lack(
 			err, -EPERM, ERR_CAUSE_DENIED, "run as root on the host",

@@ -17,6 +17,7 @@
 #include "proc/text.h"
 
 #define CGROUP_ID_LEN 64
+#define CGROUP_ID_SHOWN 12 /* as container managers show it */
 
 static bool view_ends_with(struct view v, const char *suffix)
 {
@@ -100,13 +101,46 @@ static bool cgroup_lxc(struct view part, struct view parent, struct view *ret_na
 	return ret_name->len > 0;
 }
 
-/* Parses one cgroup path; the innermost name of each kind wins. */
+/*
+ * Parses one cgroup path; the innermost name of each kind wins. What lies below a user's manager,
+ * or inside a container, is named by those: only the outermost name proves anything.
+ */
 struct cgroup_path {
 	struct view container;
 	struct view unit;
 	char pod[64];
 	bool kube;
+	bool of_user;
+	char workload[sizeof(((struct proc_info *)0)->workload)];
+	bool is_contained; /* the workload is a container or a pod */
 };
+
+/* A unit that may name cgroups as it likes is itself; only managers of containers say more. */
+static bool cgroup_is_manager(const char *workload)
+{
+	static const char *const managers[] = {
+		"unit containerd", "unit docker", "unit crio", "unit podman",
+		"unit kubelet",	   "unit k3s",	  "unit rke2", "unit snap.docker",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(managers); i++)
+		if (strncmp(workload, managers[i], strlen(managers[i])) == 0)
+			return true;
+	return false;
+}
+
+static void cgroup_prove(struct cgroup_path *p, const char *kind, struct view name, bool contains)
+{
+	size_t n = strlen(kind);
+
+	if (p->of_user || p->is_contained)
+		return;
+	if (p->workload[0] && !(contains && cgroup_is_manager(p->workload)))
+		return;
+	memcpy(p->workload, kind, n);
+	proc_text_copy(p->workload + n, sizeof(p->workload) - n, name);
+	p->is_contained = contains;
+}
 
 static void cgroup_part(struct cgroup_path *p, struct view part, struct view parent)
 {
@@ -115,16 +149,27 @@ static void cgroup_part(struct cgroup_path *p, struct view part, struct view par
 
 	if (view_starts_with(part, "kubepods"))
 		p->kube = true;
-	if (cgroup_container(part, &name) || cgroup_lxc(part, parent, &name))
-		p->container = name;
-	if (p->kube && cgroup_pod(part, pod, sizeof(pod)))
+	if (view_eq(part, view_str("user.slice")) || view_starts_with(part, "user@"))
+		p->of_user = true;
+	if (p->kube && cgroup_pod(part, pod, sizeof(pod))) {
 		memcpy(p->pod, pod, sizeof(pod));
+		cgroup_prove(p, "pod ", view_str(pod), true);
+	}
+	if (cgroup_container(part, &name)) {
+		p->container = name;
+		cgroup_prove(p, "container ", view_of(name.data, CGROUP_ID_SHOWN), true);
+	} else if (cgroup_lxc(part, parent, &name)) {
+		p->container = name;
+		cgroup_prove(p, "container ", name, true);
+	}
 
 	/* user@1000.service manages a user's units, and scopes are started by hand. */
-	if (view_ends_with(part, ".service") && part.len > strlen(".service"))
+	if (view_ends_with(part, ".service") && part.len > strlen(".service")) {
 		p->unit = view_starts_with(part, "user@") ? view_of(NULL, 0) : part;
-	else if (view_ends_with(part, ".scope"))
+		cgroup_prove(p, "unit ", part, false);
+	} else if (view_ends_with(part, ".scope")) {
 		p->unit = view_of(NULL, 0);
+	}
 }
 
 static void cgroup_walk(struct cgroup_path *p, struct view path)
@@ -162,11 +207,13 @@ static void cgroup_line(struct proc_info *info, struct view line)
 		proc_text_copy(info->unit, sizeof(info->unit), p.unit);
 	if (!info->pod[0])
 		memcpy(info->pod, p.pod, sizeof(info->pod));
+	if (!info->workload[0])
+		memcpy(info->workload, p.workload, sizeof(info->workload));
 }
 
 void proc_info_parse_cgroup(struct proc_info *info, const char *text)
 {
-	info->container[0] = info->unit[0] = info->pod[0] = 0;
+	info->container[0] = info->unit[0] = info->pod[0] = info->workload[0] = 0;
 	while (*text) {
 		size_t n = strcspn(text, "\n");
 

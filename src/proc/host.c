@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/caps.h"
 
 /* The inode of the initial PID namespace, fixed in the kernel. */
 #define INIT_PID_NAMESPACE 0xEFFFFFFCU
@@ -37,14 +38,19 @@ static const char *host_read(const char *path, struct buf *text)
 static uint64_t host_status(const char *key, int base)
 {
 	_cleanup_(buf_release) struct buf text = {};
-	const char *at = strstr(host_read("/proc/self/status", &text), key);
+	const char *at = strstr(host_read("/proc/thread-self/status", &text), key);
 
 	return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
 bool proc_host_has_cap(unsigned int cap)
 {
-	return host_status("\nCapEff:", 16) >> cap & 1;
+	return proc_caps_now() >> cap & 1;
+}
+
+bool proc_host_reads_all_files(void)
+{
+	return proc_host_has_cap(CAP_DAC_READ_SEARCH) || proc_host_has_cap(CAP_DAC_OVERRIDE);
 }
 
 bool proc_host_is_filtered(void)
@@ -168,6 +174,14 @@ static int memory_explain(bool cap, int scope, struct err *err)
 		return err_lack(err, -EPERM, ERR_CAUSE_USER_NAMESPACE,
 				"run as root on the host, not in a rootless container",
 				"root in a user namespace cannot read processes outside it");
+	if (cap && !proc_host_reads_all_files())
+		return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
+				geteuid() == 0 ? "run the container with --cap-add=DAC_READ_SEARCH"
+					       : "run as root, or with CAP_SYS_PTRACE and "
+						 "CAP_DAC_READ_SEARCH",
+				"without CAP_DAC_READ_SEARCH, only processes of user %lu can be "
+				"read",
+				(unsigned long)geteuid());
 	if (cap)
 		return err_lack(err, -EPERM, ERR_CAUSE_OTHER, "check the SELinux or AppArmor log",
 				"a security module denies access to other processes' memory");
@@ -178,7 +192,8 @@ static int memory_explain(bool cap, int scope, struct err *err)
 				scope);
 	return err_lack(err, -EPERM, ERR_CAUSE_PRIVILEGE,
 			geteuid() == 0 ? "run the container with --cap-add=SYS_PTRACE"
-				       : "run as root, or with CAP_SYS_PTRACE",
+				       : "run as root, or with CAP_SYS_PTRACE and "
+					 "CAP_DAC_READ_SEARCH",
 			"without CAP_SYS_PTRACE, only processes of user %lu can be read",
 			(unsigned long)geteuid());
 }
@@ -190,7 +205,7 @@ int proc_host_check_memory(bool *ret_own, struct err *err)
 	*ret_own = r == 0 && scope == 0;
 	if (r < 0)
 		return r;
-	if (memory_try() == 0 && !proc_host_is_user_namespace())
+	if (memory_try() == 0 && !proc_host_is_user_namespace() && proc_host_reads_all_files())
 		return 0;
 	return memory_explain(proc_host_has_cap(CAP_SYS_PTRACE), scope, err);
 }

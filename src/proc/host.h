@@ -13,6 +13,8 @@
 
 /* In effect for this process. */
 bool proc_host_has_cap(unsigned int cap);
+/* Whoever's they are. */
+bool proc_host_reads_all_files(void);
 /* Whether we are in the initial PID namespace. */
 bool proc_host_has_own_pids(void);
 /* kernel.yama.ptrace_scope; 0 if there is none. */

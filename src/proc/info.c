@@ -8,16 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "proc/aide/aides.h"
 #include "proc/stat.h"
+#include "proc/status.h"
 #include "proc/text.h"
 
 #define INFO_ENVIRON_MAX ((size_t)128 << 10)
 #define INFO_CGROUP_MAX ((size_t)64 << 10)
+#define INFO_MOUNTS_MAX ((size_t)256 << 10)
 #define INFO_PIDS_MAX ((size_t)4 << 20) /* the kernel's own limit on pids */
 
 static void closedirp(DIR **dir)
@@ -69,6 +72,28 @@ static void info_read_cgroup(struct proc_info *info)
 		s = buf_cstr(&text);
 	if (s)
 		proc_info_parse_cgroup(info, s);
+}
+
+/* In a user namespace of its own a process mounts, and so says, what it likes. */
+static bool info_shares_users(const struct proc_info *info)
+{
+	char link[64];
+	struct stat theirs, ours;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/ns/user", (int)info->id.pid);
+	return stat(link, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+static void info_read_mounts(struct proc_info *info)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(INFO_MOUNTS_MAX);
+	const char *s = NULL;
+
+	if (info_shares_users(info) && info_read_file(info, "mountinfo", &text))
+		s = buf_cstr(&text);
+	if (s)
+		proc_info_parse_mounts(info, s);
 }
 
 /* The value of the variable, as getenv() would return; empty if there is none. */
@@ -176,36 +201,10 @@ static void info_read_environ(struct proc_info *info)
 		proc_info_parse_environ(info, buf_view(&env));
 }
 
-/* A container id of 64 digits means nothing to people, and changes at every start. */
-static bool info_container_has_name(const struct proc_info *info)
-{
-	size_t n = strlen(info->container);
-
-	return n > 0 && !(n == 64 && strspn(info->container, "0123456789abcdef") == n);
-}
-
-void proc_info_name_service(struct proc_info *info)
-{
-	const char *slash = strrchr(info->exe, '/');
-	struct view name = view_str(info->comm[0] ? info->comm : "?");
-
-	if (info->service[0])
-		return;
-	if (info_container_has_name(info)) {
-		name = view_str(info->container);
-	} else if (info->unit[0] && !info->container[0]) {
-		name = view_str(info->unit);
-		if (name.len > strlen(".service"))
-			name.len -= strlen(".service");
-	} else if (slash && slash[1]) {
-		name = view_str(slash + 1);
-	}
-	proc_text_copy(info->service, sizeof(info->service), name);
-}
-
 static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, struct err *err)
 {
 	struct proc_info info = {0};
+	struct proc_status status;
 	struct proc_stat st;
 	int r = proc_stat_read_alive(pid, &st, err);
 
@@ -214,9 +213,12 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 	info.id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	memcpy(info.comm, st.comm, sizeof(info.comm));
 	info.kernel_thread = st.kernel_thread;
+	info.uid = proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
 	if (!info.kernel_thread) {
 		info_read_exe(&info);
 		info_read_cgroup(&info);
+		if (info.container[0] && info.workload[0])
+			info_read_mounts(&info);
 		if (with_environ)
 			info_read_environ(&info);
 	}

@@ -5,6 +5,10 @@
  * OTEL_RESOURCE_ATTRIBUTES of the target's environment; else the container, if it has a name (LXC)
  * and not just an id; else the systemd unit, unless in a container; else the executable's name;
  * else the command. Control characters in names are replaced by '?'.
+ *
+ * Most of these names are the process's own word: anybody can set a variable or name a file. Who it
+ * belongs to is not: its user, and what the machine's managers have put it into. So it has an
+ * owner, by which equal names are told apart (pipeline/names.h).
  */
 #pragma once
 
@@ -16,13 +20,32 @@
 #include "base/view.h"
 #include "proc/id.h"
 
+#define PROC_UID_UNKNOWN ((uid_t)-1)
+
+/* How good a right to its name a process has; more is better. */
+enum proc_rank {
+	PROC_RANK_USER,	     /* anybody's */
+	PROC_RANK_CONTAINER, /* in a container of this machine's manager */
+	PROC_RANK_UNIT,	     /* in a unit of the system */
+	PROC_RANK_ROOT,	     /* root's, or of whoever runs sonde, outside of containers */
+	PROC_RANK_PROVEN,    /* the manager gave it the name */
+};
+
 struct proc_info {
 	struct proc_id id;
+	uid_t uid; /* real */
 	char comm[32];
 	char exe[512];	    /* "" if unreadable (kernel thread, no permission) */
 	char container[80]; /* container id, "" if none */
 	char unit[128];	    /* systemd unit, "" if none */
 	char pod[64];	    /* Kubernetes pod uid, "" if none */
+	/*
+	 * What the machine's own managers have put it into, by its outermost name: "unit
+	 * a.service", "pod UID", "container ID"; "" if nothing. What a user, or a container, names
+	 * inside of its own is not this.
+	 */
+	char workload[160];
+	char image[32];	    /* "image HASH": the same for all containers of one; "" if unknown */
 	char service[128];  /* never "" */
 	char namespace[64]; /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
 	char version[64];   /* service.version, likewise */
@@ -30,21 +53,32 @@ struct proc_info {
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 	bool java_off;	/* SONDE_JAVA=off is */
 	bool no_answer; /* its environment cannot be read: the process does not let us (see aides.h) */
+	enum proc_rank rank;
+	char owner[160]; /* one of workload, image and "uid N"; "" if nobody is known */
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
 /* Without the environment, which is in the process's memory: a hostile process can make us wait. */
 int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err);
 
-/* Fills container, unit and pod from the text of /proc/PID/cgroup (v1 and v2). */
+/*
+ * What can be known of a process that has exited: the kernel's records of its user and of its
+ * cgroup, by inode (0: unknown).
+ */
+void proc_info_of_exited(pid_t pid, const char *comm, uid_t uid, uint64_t cgroup,
+			 struct proc_info *ret_info);
+
+/* Fills container, unit, pod and workload from the text of /proc/PID/cgroup (v1 and v2). */
 void proc_info_parse_cgroup(struct proc_info *info, const char *text);
+/* Fills image from the text of /proc/PID/mountinfo. */
+void proc_info_parse_mounts(struct proc_info *info, const char *text);
 
 /*
  * Sets service, namespace, version, opted_out and java_off from the variables of an environment
  * (NUL-terminated).
  */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
-/* Sets service from the other fields, unless already set. */
+/* Sets service from the other fields, unless already set; and owner and rank. */
 void proc_info_name_service(struct proc_info *info);
 
 /* All pids in /proc in ascending order. The caller frees the array. */

@@ -237,7 +237,8 @@ static int maps_read(pid_t pid, struct buf *text, struct proc_maps *maps, struct
 	if (r == -EACCES)
 		return err_set(
 			err, -EPERM,
-			"not enough permissions to read %s; run as root, or with CAP_SYS_PTRACE",
+			"not enough permissions to read %s; run as root, or with CAP_SYS_PTRACE "
+			"and CAP_DAC_READ_SEARCH",
 			path);
 	if (r == -ETIMEDOUT || r == -EBUSY)
 		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",

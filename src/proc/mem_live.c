@@ -25,7 +25,9 @@
 #include "base/io.h"
 #include "proc/access.h"
 #include "proc/aide/aides.h"
+#include "proc/caps.h"
 #include "proc/file.h"
+#include "proc/host.h"
 #include "proc/id.h"
 #include "proc/mem_source.h"
 #include "proc/stat.h"
@@ -263,6 +265,13 @@ static int live_write(struct proc_mem *mem, uint64_t addr, const void *src, size
 			       addr);
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
+	/* We do read it: writing takes another right. */
+	if (fd < 0 && errno == EACCES && !proc_host_has_cap(CAP_DAC_OVERRIDE))
+		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
+				"run as root, or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
+				"not enough permissions to write to %s: sonde lacks "
+				"CAP_DAC_OVERRIDE",
+				mem->who);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return proc_access_denied(l->id.pid, mem->who, err);
 	mem->stats.syscalls++;

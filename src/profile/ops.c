@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/sum.h"
 
@@ -284,6 +285,21 @@ static int map_labels(struct merger *m, const struct profile_sample *s)
 }
 
 /* A sample's key is its stack and labels; it also stores both until the sums are known. */
+/* The parts of a value differ by one at most; which stack begins with the larger one varies. */
+static int64_t term_value(const struct profile_term *term, const struct profile_sample *s,
+			  size_t type)
+{
+	__int128 value = s->values[type], phase;
+
+	if (term->parts < 2)
+		return s->values[type];
+	phase = (__int128)(hash_mix(s->stack + 1ULL) % term->parts);
+	if (value < 0)
+		phase = -phase;
+	return (int64_t)((value * (term->part + 1) + phase) / term->parts -
+			 (value * term->part + phase) / term->parts);
+}
+
 static int merge_sample(struct merger *m, const struct profile_sample *s,
 			const struct profile_term *term)
 {
@@ -313,7 +329,7 @@ static int merge_sample(struct merger *m, const struct profile_sample *s,
 	sums = (int64_t *)(void *)m->sums.data + id * n;
 	for (size_t i = 0; i < n; i++)
 		if (!(term->without_types >> i & 1))
-			sums[i] = sum_add(sums[i], sum_mul(s->values[i], term->factor));
+			sums[i] = sum_add(sums[i], sum_mul(term_value(term, s, i), term->factor));
 	return 0;
 }
 

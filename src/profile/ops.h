@@ -14,6 +14,12 @@ struct profile_term {
 	const struct profile *profile;
 	int64_t factor;
 	uint32_t without_types; /* bit i: omit its values of type i */
+	/*
+	 * Only one of so many equal parts, all of which add up to the whole. Values too small to be
+	 * divided go to parts by chance. 0: the whole.
+	 */
+	uint32_t part;
+	uint32_t parts;
 };
 int profile_merge(const struct profile_term *terms, size_t n, struct profile **ret_profile,
 		  struct err *err);

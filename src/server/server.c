@@ -3,13 +3,14 @@
  *
  * Each connection has a thread, so a heavy request delays nobody else. What a client can make us
  * hold is bounded: connections, time per request, bytes of headers, and bytes of responses in
- * progress.
+ * progress. No number of clients keeps another out (watchdog.h).
  */
 #include "server/server.h"
 
 #include <errno.h>
 #include <malloc.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,16 @@
 
 #include "base/clock.h"
 #include "server/handler.h"
+#include "server/peer.h"
+#include "server/sandbox.h"
 #include "server/watchdog.h"
 
 #define SERVER_HEAVY 4
 #define SERVER_HEAVY_WAITING 16
 #define SERVER_MAX_CONNECTIONS 256
+/* Connections that are being closed while others come. */
+#define SERVER_RESERVE 64
+#define SERVER_HURRIED_NS (3 * NS_PER_SEC)
 #define SERVER_STACK_BYTES ((size_t)1 << 20)
 #define SERVER_CONNECTION_BYTES ((size_t)32 << 10)
 #define SERVER_IDLE_S 20U
@@ -35,8 +41,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	struct server_handler serve;
 	struct server_watchdog *watchdog;
-	uint64_t request_ns;
-	uint64_t answer_ns;
+	int peers;	    /* asks whose a connection is */
 	atomic_size_t held; /* bytes of responses in progress */
 };
 
@@ -81,17 +86,26 @@ static struct server_watchdog_entry *entry_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
+/* Called by the thread that accepts, before the connection has one of its own. */
+static struct server_watchdog_entry *watch(struct server *s, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *client =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	uid_t uid = client ? server_peer_uid(s->peers, client->client_addr, &s->serve.host.addr)
+			   : SERVER_PEER_UNKNOWN;
+
+	return fd ? server_watchdog_add(s->watchdog, fd->connect_fd, uid) : NULL;
+}
+
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct server *s = cls;
-	const union MHD_ConnectionInfo *info;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (info)
-			*socket_context =
-				server_watchdog_add(s->watchdog, info->connect_fd, s->request_ns);
+		*socket_context = watch(s, connection);
 	} else if (*socket_context) {
 		server_watchdog_remove(s->watchdog, *socket_context);
 		*socket_context = NULL;
@@ -119,7 +133,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	*request_context = NULL;
 	/* The next request on this connection. */
 	if (e)
-		server_watchdog_set(s->watchdog, e, s->request_ns);
+		server_watchdog_set(s->watchdog, e, SERVER_READING);
 }
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -242,16 +256,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		x->seen = server_check(&s->serve, &rq, &a);
 		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
 	}
-	/* Until there is a response, the delay is ours, not the client's. */
 	if (e)
-		server_watchdog_set(s->watchdog, e, SERVER_WATCHDOG_NEVER);
+		server_watchdog_set(s->watchdog, e, SERVER_WORKING);
 	if (atomic_load(&s->held) > SERVER_MAX_HELD)
 		server_answer_error(&a, -EBUSY,
 				    &(struct err){.text = "too many responses in progress"});
 	else
 		server_respond(&s->serve, &rq, &a);
 	if (e)
-		server_watchdog_set(s->watchdog, e, s->answer_ns);
+		server_watchdog_set(s->watchdog, e, SERVER_ANSWERING);
 	return send_answer(s, x, connection, &a);
 }
 
@@ -284,6 +297,7 @@ static int listen_on(struct server_host *host, int *ret_fd, struct err *err)
 		return err_set(err, -errno, "cannot determine the port: %s", strerror(errno));
 	/* The IPv4 port is at the same offset. */
 	host->port = ntohs(addr.sin6_port);
+	memcpy(&host->addr, &addr, len);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -298,8 +312,8 @@ static int start_daemon(struct server *s, int fd, struct err *err)
 	s->daemon = MHD_start_daemon(
 		flags, s->serve.host.port, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_STACK_SIZE, SERVER_STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-		SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SERVER_IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
+		SERVER_MAX_CONNECTIONS + SERVER_RESERVE, MHD_OPTION_CONNECTION_TIMEOUT,
+		SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, s, MHD_OPTION_END);
@@ -309,17 +323,56 @@ static int start_daemon(struct server *s, int fd, struct err *err)
 	return 0;
 }
 
+/* In a thread of its own: the server's threads descend from it, and have what it has left. */
+struct start {
+	struct server *server;
+	const struct server_watchdog_config *limits;
+	int fd;
+	uint64_t caps;
+	int result;
+	struct err *err;
+};
+
+static void *start_inside(void *arg)
+{
+	struct start *start = arg;
+	struct server *s = start->server;
+
+	start->result = server_sandbox_enter(start->caps, start->err);
+	if (start->result == 0)
+		start->result = server_watchdog_start(start->limits, &s->watchdog, start->err);
+	if (start->result == 0)
+		start->result = start_daemon(s, start->fd, start->err);
+	return NULL;
+}
+
+static int start_threads(struct start *start)
+{
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, start_inside, start);
+
+	if (r)
+		return err_set(start->err, -r, "cannot start a thread: %s", strerror(r));
+	(void)pthread_join(thread, NULL);
+	return start->result;
+}
+
 int server_start(const struct server_config *config, struct agent *agent, struct store *store,
 		 struct server **ret_server, struct err *err)
 {
+	const struct server_watchdog_config limits = {
+		.request_ns = config->request_ns ? config->request_ns : SERVER_WATCHDOG_NEVER,
+		.answer_ns = config->answer_ns ? config->answer_ns : SERVER_WATCHDOG_NEVER,
+		.hurried_ns = SERVER_HURRIED_NS,
+		.max = SERVER_MAX_CONNECTIONS,
+	};
 	_cleanup_(server_stopp) struct server *s = calloc(1, sizeof(*s));
 	_cleanup_close_ int fd = -1;
 	int r;
 
 	if (!s)
 		return err_oom(err);
-	s->request_ns = config->request_ns ? config->request_ns : SERVER_WATCHDOG_NEVER;
-	s->answer_ns = config->answer_ns ? config->answer_ns : SERVER_WATCHDOG_NEVER;
+	s->peers = server_peer_open();
 	server_gate_init(&s->serve.gate, SERVER_HEAVY, SERVER_HEAVY_WAITING);
 	s->serve.context = (struct server_context){
 		.agent = agent,
@@ -331,9 +384,11 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 	if (r == 0)
 		r = listen_on(&s->serve.host, &fd, err);
 	if (r == 0)
-		r = server_watchdog_start(&s->watchdog, err);
-	if (r == 0)
-		r = start_daemon(s, fd, err);
+		r = start_threads(&(struct start){.server = s,
+						  .limits = &limits,
+						  .fd = fd,
+						  .caps = config->keep_caps,
+						  .err = err});
 	if (r < 0)
 		return r;
 	/* The library closes it. */
@@ -355,5 +410,6 @@ void server_stop(struct server *server)
 		MHD_stop_daemon(server->daemon);
 	server_watchdog_stop(server->watchdog);
 	server_gate_release(&server->serve.gate);
+	closep(&server->peers);
 	free(server);
 }

@@ -18,6 +18,7 @@ struct server_config {
 	uint64_t interval_ns; /* collection interval, for responses; 0 if unknown */
 	uint64_t request_ns;  /* time limit for a client to send its headers; 0: none */
 	uint64_t answer_ns;   /* and to read the response */
+	uint64_t keep_caps;   /* capabilities that reading the store needs; usually none */
 };
 
 struct server; /* opaque */

@@ -9,42 +9,108 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+
+/* From this share of the maximum on, clients must hurry. */
+#define WATCHDOG_CROWDED(max) ((max) / 8 * 7)
 
 struct server_watchdog_entry {
 	struct server_watchdog_entry *next;
 	struct server_watchdog_entry *previous;
 	int socket;
-	uint64_t deadline_ns;
+	uid_t uid;
+	enum server_watchdog_state state;
+	uint64_t since_ns; /* in this state */
+	bool closing;	   /* shut down; the library will remove it */
 };
 
 struct server_watchdog {
+	struct server_watchdog_config config;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
 	bool stop;
 	struct server_watchdog_entry *entries;
+	size_t len; /* without those that are closing */
 };
 
-static uint64_t deadline_after(uint64_t timeout_ns)
+static void entry_close(struct server_watchdog *w, struct server_watchdog_entry *e)
 {
-	uint64_t deadline;
+	/* The library then sees the end of the stream and cleans up. */
+	(void)shutdown(e->socket, SHUT_RDWR);
+	e->closing = true;
+	w->len--;
+}
 
-	if (__builtin_add_overflow(clock_mono_ns(), timeout_ns, &deadline))
-		return UINT64_MAX;
-	return deadline;
+static uint64_t entry_timeout(const struct server_watchdog *w,
+			      const struct server_watchdog_entry *e)
+{
+	bool crowded = w->len > WATCHDOG_CROWDED(w->config.max);
+
+	switch (e->state) {
+	case SERVER_READING:
+		return crowded ? MIN(w->config.hurried_ns, w->config.request_ns)
+			       : w->config.request_ns;
+	case SERVER_ANSWERING:
+		return w->config.answer_ns;
+	case SERVER_WORKING:
+		break;
+	}
+	return SERVER_WATCHDOG_NEVER;
 }
 
 static void watchdog_look(struct server_watchdog *w)
 {
+	struct server_watchdog_entry *e = w->entries;
 	uint64_t now = clock_mono_ns();
 
-	for (struct server_watchdog_entry *e = w->entries; e; e = e->next)
-		if (e->deadline_ns <= now) {
-			/* The library then sees the end of the stream and cleans up. */
-			(void)shutdown(e->socket, SHUT_RDWR);
-			e->deadline_ns = UINT64_MAX;
+	/* Who came first goes first: there may then be room for the others. */
+	while (e && e->next)
+		e = e->next;
+	for (; e; e = e->previous)
+		if (!e->closing && now - e->since_ns >= entry_timeout(w, e))
+			entry_close(w, e);
+}
+
+static size_t count_of(const struct server_watchdog *w, uid_t uid)
+{
+	size_t n = 0;
+
+	for (const struct server_watchdog_entry *e = w->entries; e; e = e->next)
+		n += !e->closing && e->uid == uid;
+	return n;
+}
+
+/* Who waits to send goes before who waits to read, and the oldest before others. */
+static bool goes_first(const struct server_watchdog_entry *e,
+		       const struct server_watchdog_entry *other)
+{
+	if (!other || e->state != other->state)
+		return !other || e->state == SERVER_READING;
+	return e->since_ns < other->since_ns;
+}
+
+/* Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can.
+ */
+static struct server_watchdog_entry *choose_victim(const struct server_watchdog *w,
+						   struct server_watchdog_entry *new_one)
+{
+	struct server_watchdog_entry *victim = NULL;
+	size_t most = 0;
+
+	for (struct server_watchdog_entry *e = w->entries; e; e = e->next) {
+		size_t n;
+
+		if (e == new_one || e->closing || e->state == SERVER_WORKING)
+			continue;
+		n = victim && e->uid == victim->uid ? most : count_of(w, e->uid);
+		if (n > most || (n == most && goes_first(e, victim))) {
+			victim = e;
+			most = n;
 		}
+	}
+	return victim && count_of(w, new_one->uid) <= most ? victim : new_one;
 }
 
 static void *watchdog_run(void *arg)
@@ -68,7 +134,8 @@ static void *watchdog_run(void *arg)
 	return NULL;
 }
 
-int server_watchdog_start(struct server_watchdog **ret_watchdog, struct err *err)
+int server_watchdog_start(const struct server_watchdog_config *config,
+			  struct server_watchdog **ret_watchdog, struct err *err)
 {
 	struct server_watchdog *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;
@@ -76,6 +143,7 @@ int server_watchdog_start(struct server_watchdog **ret_watchdog, struct err *err
 
 	if (!w)
 		return err_oom(err);
+	w->config = *config;
 	(void)pthread_mutex_init(&w->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -104,15 +172,15 @@ void server_watchdog_stop(struct server_watchdog *w)
 	free(w);
 }
 
-struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket,
-						  uint64_t timeout_ns)
+struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int socket, uid_t uid)
 {
 	struct server_watchdog_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
 	e->socket = socket;
-	e->deadline_ns = deadline_after(timeout_ns);
+	e->uid = uid;
+	e->since_ns = clock_mono_ns();
 	(void)pthread_mutex_lock(&w->lock);
 	e->next = w->entries;
 	if (e->next)
@@ -120,15 +188,19 @@ struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int
 	else
 		(void)pthread_cond_signal(&w->stopped);
 	w->entries = e;
+	w->len++;
+	if (w->len > w->config.max)
+		entry_close(w, choose_victim(w, e));
 	(void)pthread_mutex_unlock(&w->lock);
 	return e;
 }
 
 void server_watchdog_set(struct server_watchdog *w, struct server_watchdog_entry *e,
-			 uint64_t timeout_ns)
+			 enum server_watchdog_state state)
 {
 	(void)pthread_mutex_lock(&w->lock);
-	e->deadline_ns = deadline_after(timeout_ns);
+	e->state = state;
+	e->since_ns = clock_mono_ns();
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -141,6 +213,7 @@ void server_watchdog_remove(struct server_watchdog *w, struct server_watchdog_en
 		e->previous->next = e->next;
 	else
 		w->entries = e->next;
+	w->len -= !e->closing;
 	(void)pthread_mutex_unlock(&w->lock);
 	free(e);
 }

@@ -44,6 +44,18 @@ test('a service that has ended says so and comes last', async ({ page }) => {
   await expect(row.locator('[data-title="Live heap"]')).toHaveText('not running');
 });
 
+test('a gap is drawn as a gap, and what came late is marked', async ({ page }) => {
+  await openMock(page, `type=${CPU}`);
+  const card = page.getByRole('button', { name: /^CPU/ }).first();
+  await expect(card.locator('.spark polyline')).toHaveCount(2);
+  await expect(page.locator('.timeline .band.late')).toBeVisible();
+  await expect(page.locator('.latenote')).toContainText(/came late: they are spread evenly/);
+  // Heaps were collected all the time.
+  await openMock(page, 'type=go_heap:inuse_space:bytes');
+  await expect(page.locator('.timeline .band.late')).toHaveCount(0);
+  await expect(page.getByRole('button', { name: /^Live heap/ }).first().locator('.spark polyline')).toHaveCount(1);
+});
+
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
   await openMock(page, 'view=both', 'giant');
   await page.getByRole('searchbox').fill('Method77');

@@ -94,6 +94,18 @@ function over(stack, type, w, { start, end = Infinity }) {
   return type.mode === 'delta' ? (mean * (to - from)) / 1000 : mean;
 }
 
+/* Nobody sampled for a while; later the samples of some intervals came together. */
+const BEGAN = Date.now();
+const GAP = { from: BEGAN - 25 * 60e3, to: BEGAN - 22 * 60e3 };
+const LATE = { from: BEGAN - 12 * 60e3, to: BEGAN - 9 * 60e3 };
+const isSampled = (type) => /^(off)?cpu:/.test(type.type);
+const within = (w, t) => t >= w.from && t < w.to;
+
+function spread(type, w, step) {
+  const n = Math.ceil((w.to - w.from) / step);
+  return isSampled(type) ? Array.from({ length: n }, (_, i) => i).filter((i) => within(LATE, w.from + (i + 0.5) * step)) : [];
+}
+
 function points(service, type, w, step, share = 1) {
   const out = [];
   const stacks = stacksOf(service, type);
@@ -101,6 +113,7 @@ function points(service, type, w, step, share = 1) {
   for (let t = w.from; t < w.to; t += step) {
     const mid = t + step / 2;
     if (mid < service.start || mid > Math.min(service.end ?? Infinity, Date.now())) out.push(null);
+    else if (isSampled(type) && within(GAP, mid)) out.push(null);
     else if (every && Math.floor((t + step) / every) === Math.floor(t / every)) out.push(null);
     else if (type.type.startsWith('go_oom:') && !happened(service, { from: t, to: t + step }).length) out.push(null);
     else out.push(share * stacks.reduce((s, x) => s + x.at(mid), 0) * (type.mode === 'delta' ? step / 1000 : 1));
@@ -348,7 +361,7 @@ const handlers = {
     const step = stepOf(q, w);
     const one = (name) => {
       const { service, type, share } = asked(q, name);
-      return { unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share) };
+      return { unit: type.type.split(':')[2], mode: type.mode, points: points(service, type, w, step, share), spread: spread(type, w, step) };
     };
     const names = q.getAll('type');
     if (names.length < 2) return { ...w, step_ms: step, ...one(names[0]) };

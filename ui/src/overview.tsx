@@ -47,7 +47,7 @@ function cellOf(of: Column, types: TypeSeries[], step: number): Cell | null {
   const t = mine.find((x) => x.type === countedBy(first?.type ?? '', mine));
   if (!t) return null;
   const rate = t.mode === 'delta';
-  const series = curve(t.type, t.mode, t.series, step);
+  const series = curve(t.mode, t.series, step);
   const known = series.filter((v): v is number => v != null);
   if (!known.length) return null;
   const unit = rate ? rateUnit(t.type) : unitOf(t.type);

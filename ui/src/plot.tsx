@@ -42,6 +42,7 @@ export interface PlotProps extends Chosen {
   unit: string;
   height: number;
   slim?: boolean;
+  late?: Window[]; // where points are not as they were measured
   utc: boolean;
   dark: boolean;
   /** The step under the cursor, here or in another plot; null when there is none. */
@@ -134,6 +135,7 @@ class Boxes {
   private readonly a: HTMLElement;
   private readonly b: HTMLElement;
   private marks: HTMLElement[] = [];
+  private late: HTMLElement[] = [];
 
   constructor(private readonly u: uPlot) {
     this.a = this.add('band a');
@@ -177,8 +179,13 @@ class Boxes {
   place(p: PlotProps): void {
     this.put(this.a, p.base);
     this.put(this.b, p.sel);
-    for (const el of this.marks) el.remove();
+    for (const el of [...this.marks, ...this.late]) el.remove();
     this.marks = p.marks.map((m) => this.mark(m));
+    this.late = (p.late ?? []).map((w) => {
+      const el = this.add('band late');
+      this.put(el, w);
+      return el;
+    });
   }
 }
 
@@ -212,7 +219,7 @@ export function Plot(props: PlotProps) {
     plot.current!.u.setData(columns(props));
     plot.current!.boxes.place(props);
   }, [props.curves]);
-  useEffect(() => plot.current!.boxes.place(props), [props.sel, props.base, props.marks]);
+  useEffect(() => plot.current!.boxes.place(props), [props.sel, props.base, props.marks, props.late]);
 
   return <div ref={host} class="plot" />;
 }

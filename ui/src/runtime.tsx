@@ -85,7 +85,7 @@ function known(e: Entry, data: ManySeries): Known | null {
   const s = data.series.find((x) => x.type === e.type);
   if (!s || s.points.every((v) => v == null)) return null;
   const rate = s.mode === 'delta';
-  const points = curve(e.type, s.mode, s.points, data.step_ms);
+  const points = curve(s.mode, s.points, data.step_ms);
   return { ...e, points, unit: rate ? rateUnit(e.type) : unitOf(e.type), now: latest(points, rate) };
 }
 
@@ -140,7 +140,7 @@ function summary(types: TypeSeries[], step: number): string {
     const t = types.find((x) => x.type === `go_runtime:${name}`);
     if (!t) return null;
     const rate = t.mode === 'delta';
-    const v = latest(curve(t.type, t.mode, t.series, step), rate);
+    const v = latest(curve(t.mode, t.series, step), rate);
     return v == null ? null : value(v, rate ? rateUnit(t.type) : unitOf(t.type));
   };
   const rss = now('rss:bytes');

@@ -191,6 +191,7 @@ export interface Series {
   unit: Unit;
   mode: Mode;
   points: (number | null)[];
+  spread: number[];
 }
 
 export interface SeriesOfType {
@@ -198,6 +199,7 @@ export interface SeriesOfType {
   unit: Unit;
   mode: Mode;
   points: (number | null)[];
+  spread: number[];
 }
 
 export interface ManySeries {

@@ -1,16 +1,7 @@
 /* Points over time: gaps, rates, and where a curve ends. */
-import { familyOf } from './types';
+import type { Window } from './state';
 
 export type Points = (number | null)[];
-
-const SAMPLED = ['cpu', 'offcpu'];
-
-/** A process that did not run has no samples: once it was seen, that is zero, not a gap. */
-export function rested(type: string, points: Points): Points {
-  if (!SAMPLED.includes(familyOf(type))) return points;
-  const first = points.findIndex((v) => v != null);
-  return points.map((v, i) => (first >= 0 && i > first ? (v ?? 0) : v));
-}
 
 /** The usual number of steps between two points: some types are collected less often. */
 export function spacing(points: Points): number {
@@ -39,10 +30,22 @@ export function held(points: Points): Points {
   return out.fill(points[before]!, before, before + every);
 }
 
-/** The drawn points: rates of a delta type, values of a snapshot. */
-export function curve(type: string, mode: 'delta' | 'snapshot', points: Points, step_ms: number): Points {
+/** The drawn points: rates of a delta type, values of a snapshot. What was not collected is a gap. */
+export function curve(mode: 'delta' | 'snapshot', points: Points, step_ms: number): Points {
   if (mode === 'snapshot') return held(points);
-  return rested(type, points).map((v) => (v == null ? null : v / (step_ms / 1000)));
+  return points.map((v) => (v == null ? null : v / (step_ms / 1000)));
+}
+
+/** Windows of the steps whose samples came late and are spread evenly. */
+export function stretches(s: { from: number; step_ms: number; spread: number[] }): Window[] {
+  const out: Window[] = [];
+  for (const i of s.spread) {
+    const from = s.from + i * s.step_ms;
+    const last = out[out.length - 1];
+    if (last && last.to === from) last.to += s.step_ms;
+    else out.push({ from, to: from + s.step_ms });
+  }
+  return out;
 }
 
 /* With this many points missing at the end, the process is gone. */

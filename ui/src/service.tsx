@@ -40,7 +40,7 @@ function TypeCard({ card, all, step, current }: { card: Card<TypeSeries>; all: T
   const t = card.types.find((x) => x.type === current) ?? card.types[0]!;
   const rate = t.mode === 'delta';
   const counter = all.find((x) => x.type === countedBy(t.type, all))!;
-  const points = curve(t.type, t.mode, counter.series, step);
+  const points = curve(t.mode, counter.series, step);
   const { title, help } = typeText(t.type);
   return (
     <button type="button" class="type" aria-pressed={t.type === current} title={help} onClick={() => go({ type: t.type, zoom: '' })}>

@@ -3,7 +3,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import type { Series } from './api';
 import { time, value } from './format';
 import { Plot, type Chosen } from './plot';
-import { curve } from './series';
+import { curve, stretches } from './series';
 import { rateUnit, typeText } from './types';
 
 export interface TimelineProps extends Chosen {
@@ -21,9 +21,10 @@ export function Timeline(props: TimelineProps) {
   const readout = useRef<HTMLSpanElement>(null);
   const unit = s.mode === 'delta' ? rateUnit(type) : s.unit;
   const curves = useMemo(
-    () => [{ name: type, points: curve(type, s.mode, s.points, s.step_ms), colour: '--accent', fill: true }],
+    () => [{ name: type, points: curve(s.mode, s.points, s.step_ms), colour: '--accent', fill: true }],
     [s, type],
   );
+  const late = useMemo(() => stretches(s), [s]);
   const read = (i: number | null) => {
     readout.current!.textContent =
       i == null ? '' : `${time(s.from + (i + 0.5) * s.step_ms, props.utc)}  ${value(curves[0]!.points[i], unit)}`;
@@ -38,8 +39,13 @@ export function Timeline(props: TimelineProps) {
       onKeyDown={(e) => keyed(e, props)}
     >
       <div data-testid="timeline">
-        <Plot {...props} from={s.from} to={s.to} step_ms={s.step_ms} curves={curves} unit={unit} height={HEIGHT} onCursor={read} />
+        <Plot {...props} from={s.from} to={s.to} step_ms={s.step_ms} curves={curves} late={late} unit={unit} height={HEIGHT} onCursor={read} />
       </div>
+      {late.length > 0 && (
+        <p class="latenote dim">
+          Samples of {late.map((w) => `${time(w.from, props.utc)} to ${time(w.to, props.utc)}`).join(', ')} came late: they are spread evenly over that time.
+        </p>
+      )}
       <span class="readout mono" ref={readout} aria-hidden="true" />
     </div>
   );

@@ -5,7 +5,7 @@ import { packageOf, percent, shortName, signed, span, time, value } from '../src
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
 import { CURVES, livingShare } from '../src/runtime';
-import { ended, held, latest, rested } from '../src/series';
+import { curve as drawn, ended, held, latest, stretches } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 import registry from '../mock/types.json';
 import { cards, countedBy, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
@@ -65,10 +65,16 @@ test('values carry their unit', () => {
   assert.equal(span(3600e3), '60 min');
 });
 
-test('who has no samples did not run', () => {
-  assert.deepEqual(rested('cpu:cpu:nanoseconds', [null, 2, null, 1, null]), [null, 2, 0, 1, 0]);
-  assert.deepEqual(rested('offcpu:time:nanoseconds', [null, null]), [null, null]);
-  assert.deepEqual(rested('go_heap:alloc_space:bytes', [1, null]), [1, null]);
+test('what was not collected is a gap, not zero', () => {
+  assert.deepEqual(drawn('delta', [null, 2e9, null, 0, 1e9, null], 2000), [null, 1e9, null, 0, 5e8, null]);
+  assert.deepEqual(drawn('snapshot', [1, 2, null, 3], 1000), [1, 2, null, 3]);
+});
+
+test('steps that follow each other are one stretch', () => {
+  const s = { from: 1000, step_ms: 10 };
+  assert.deepEqual(stretches({ ...s, spread: [] }), []);
+  assert.deepEqual(stretches({ ...s, spread: [0, 1, 2, 5, 7, 8] }),
+    [{ from: 1000, to: 1030 }, { from: 1050, to: 1060 }, { from: 1070, to: 1090 }]);
 });
 
 test('types that are not registered have a title', () => {

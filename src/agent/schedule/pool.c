@@ -226,7 +226,18 @@ bool agent_pool_exhausted(struct agent_pool *pool)
 	return exhausted;
 }
 
-bool agent_pool_free(struct agent_pool *pool)
+/* With the lock held: no thread is left, but perhaps what they have done. */
+static void pool_give_back(struct agent_pool *pool,
+			   void (*give_back)(struct agent_pool_job *job, void *arg))
+{
+	struct agent_pool_job *job;
+
+	while ((job = queue_pop(&pool->done)) || (job = queue_pop(&pool->todo)))
+		give_back(job, pool->arg);
+}
+
+bool agent_pool_free(struct agent_pool *pool,
+		     void (*give_back)(struct agent_pool_job *job, void *arg))
 {
 	uint64_t until = clock_mono_ns() + POOL_LEAVE_NS;
 	bool all;
@@ -240,6 +251,8 @@ bool agent_pool_free(struct agent_pool *pool)
 		(void)cond_wait_until(&pool->news, &pool->lock, clock_mono_ns() + POOL_LEAVE_NS);
 	all = pool->threads == 0;
 	pool->orphaned = !all;
+	if (all)
+		pool_give_back(pool, give_back);
 	(void)pthread_mutex_unlock(&pool->lock);
 	if (all)
 		pool_release(pool);

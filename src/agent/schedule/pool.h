@@ -35,7 +35,8 @@ void agent_pool_wake(struct agent_pool *pool);
 /* All threads are busy, and jobs have waited for a while. */
 bool agent_pool_exhausted(struct agent_pool *pool);
 /*
- * Ends the threads. False: some are still busy. They end with their jobs, and nothing these use may
- * be freed.
+ * Ends the threads, and gives back the jobs that nobody took. False: some are still busy. They end
+ * with their jobs, and nothing these use may be freed.
  */
-bool agent_pool_free(struct agent_pool *pool);
+bool agent_pool_free(struct agent_pool *pool,
+		     void (*give_back)(struct agent_pool_job *job, void *arg));

@@ -287,13 +287,18 @@ static void reader_begin(const struct agent *a, struct agent_slot_source *r, siz
 	text_set(&r->trouble, NULL);
 }
 
-/* The name may change by an exec, or by the environment. */
-static void slot_name(const struct agent *a, struct agent_slot *slot)
+void agent_slot_settle_name(struct agent *a, struct agent_slot *slot)
 {
+	struct proc_info info = slot->target.info;
 	const struct resource *resource = NULL;
 
+	memcpy(info.service, slot->claim, sizeof(info.service));
+	pipeline_names_settle(pipeline_names_of(a->pipeline), &info);
+	if (slot->resource && strcmp(info.service, slot->target.info.service) == 0)
+		return;
+	memcpy(slot->target.info.service, info.service, sizeof(info.service));
 	/* Out of memory: no resource, so nothing is written. */
-	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
+	(void)pipeline_process(a->pipeline, &info, &resource, NULL);
 	resource_unref(slot->resource);
 	slot->resource = resource;
 }
@@ -308,6 +313,15 @@ static void slot_keep_name(struct agent_slot *slot, const struct source_target *
 	resource_unref(slot->before);
 	slot->before = resource_ref(slot->resource);
 	slot->before_exe = hash_bytes(exe, strlen(exe));
+}
+
+/* The name may change by an exec, or by the environment. */
+static void slot_name(struct agent *a, struct agent_slot *slot)
+{
+	memcpy(slot->claim, slot->target.info.service, sizeof(slot->claim));
+	resource_unref(slot->resource);
+	slot->resource = NULL;
+	agent_slot_settle_name(a, slot);
 }
 
 void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)

@@ -34,6 +34,8 @@
 #define RETRY_NS (1 * NS_PER_SEC)
 /* How long pushed records wait for their process to be examined. */
 #define LOOK_PATIENCE_NS (60 * NS_PER_SEC)
+/* How long, at the start, anything waits for all to be examined. */
+#define NAMES_PATIENCE_NS (3 * NS_PER_SEC)
 #define ROTATE_STEP 977
 /*
  * Rounds per interval. Waking up for each process separately finds the CPU's caches cold every
@@ -214,6 +216,15 @@ void agent_targets_discover(struct agent *a)
 	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
 }
 
+/* Says which services are still there, and who goes by which name. */
+static void names_settle(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_known; i++)
+		if (a->known[i].slot && a->known[i].slot->looked_ns)
+			agent_slot_settle_name(a, a->known[i].slot);
+	a->names_turns = pipeline_names_turns(pipeline_names_of(a->pipeline));
+}
+
 void agent_targets_verify(struct agent *a)
 {
 	size_t len = 0;
@@ -235,6 +246,7 @@ void agent_targets_verify(struct agent *a)
 		a->known[len++] = *k;
 	}
 	a->n_known = len;
+	names_settle(a);
 	a->scan_ns = 0;
 	a->census = 0;
 	(void)pthread_mutex_unlock(&a->lock);
@@ -436,6 +448,39 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 	return AGENT_DELIVERY_TAKE;
 }
 
+/* What waited for the names may have another by now. */
+static void names_refresh(struct agent *a)
+{
+	for (struct delivery *d = a->mail.first; d; d = d->next) {
+		const struct agent_slot *slot =
+			d->resource ? slot_find(a, &d->resource->process) : NULL;
+
+		if (!slot || !slot->resource || slot->resource == d->resource)
+			continue;
+		resource_unref(d->resource);
+		d->resource = resource_ref(slot->resource);
+	}
+}
+
+bool agent_targets_are_named(struct agent *a)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (a->named)
+		return true;
+	(void)pthread_mutex_lock(&a->lock);
+	a->named = a->n_known > 0 || a->interval.number > 1;
+	for (size_t i = 0; i < a->n_known && a->named; i++) {
+		const struct agent_slot *slot = a->known[i].slot;
+
+		a->named = !slot || slot->looked_ns || now - slot->found_ns >= NAMES_PATIENCE_NS;
+	}
+	if (a->named)
+		names_refresh(a);
+	(void)pthread_mutex_unlock(&a->lock);
+	return a->named;
+}
+
 enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
 {
 	enum agent_delivery_verdict verdict = AGENT_DELIVERY_TAKE;
@@ -448,6 +493,10 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 		verdict = judge_by_slot(a, d);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && d->info.id.pid == a->self.id.pid)
+		d->info = a->self;
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource)
+		pipeline_names_settle(pipeline_names_of(a->pipeline), &d->info);
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&
 	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
 		return AGENT_DELIVERY_LEAVE;
@@ -479,8 +528,12 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 		a->n_open--;
 	a->untidy = a->untidy || (agent_slot_is_open(a, slot) && (job->what & AGENT_JOB_LOOK));
 	a->health.profiled += (uint64_t)agent_slot_is_open(a, slot) - (uint64_t)was_open;
-	if ((job->what & AGENT_JOB_LOOK) && job->result == 0)
+	if ((job->what & AGENT_JOB_LOOK) && job->result == 0) {
 		agent_slot_take_looks(a, slot, job);
+		/* It took its name from others: nothing more of theirs goes by it. */
+		if (pipeline_names_turns(pipeline_names_of(a->pipeline)) != a->names_turns)
+			names_settle(a);
+	}
 	if ((job->what & AGENT_JOB_COLLECT) && agent_slot_is_open(a, slot))
 		agent_slot_take_readings(a, slot, job);
 	/*
@@ -496,6 +549,11 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 	job_free(a, job);
 }
 
+void agent_targets_drop(struct agent_pool_job *job, void *agent)
+{
+	agent_targets_receive(agent, (struct agent_job *)job);
+}
+
 uint64_t agent_targets_patience_ns(const struct agent *a)
 {
 	return MIN(a->answered_ns + DRAIN_ANSWER_NS, a->drain_ns + DRAIN_NS);
@@ -509,6 +567,9 @@ void agent_targets_close_all(struct agent *a)
 	a->n_known = 0;
 	leaving_send(a);
 	(void)pthread_mutex_unlock(&a->lock);
+	/* What came before took its time; these have not had theirs. */
+	a->answered_ns = clock_mono_ns();
+	a->drain_ns = a->answered_ns;
 	while (a->jobs_out) {
 		uint64_t until = agent_targets_patience_ns(a);
 		struct agent_job *job = (struct agent_job *)agent_pool_take(a->pool, until);

@@ -14,12 +14,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cpu/profiler.h"
+#include "profile/ops.h"
 
 /* How long the sampler may take to notice the end of an interval. */
 #define CPU_POLL_MS 250
 /* Requests without an answer before it counts as stuck. */
 #define CPU_STUCK_ASKS 3
 #define CPU_STOP_SECONDS 3
+/* Most intervals that a late collection is spread over one by one. */
+#define CPU_PARTS_MAX 64
 
 struct agent_cpu {
 	struct agent_cpu_config config;
@@ -55,16 +58,28 @@ static uint64_t cpu_total(const struct profile *p)
 struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
+	uint32_t parts;	   /* intervals that it covers, or groups of them */
+	int64_t length_ns; /* between their ends */
 	uint64_t lost;
 	uint64_t other;
 	uint64_t most_other; /* of one process, */
 	char culprit[160];   /* and which */
 };
 
-static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info,
+/* Parts lie one after the other and end with the collection. */
+static struct record_time batch_time(const struct cpu_batch *batch, uint32_t part)
+{
+	return (struct record_time){
+		.time_ns =
+			batch->when.time_ns - (int64_t)(batch->parts - 1 - part) * batch->length_ns,
+		.duration_ns = batch->when.duration_ns / batch->parts,
+	};
+}
+
+static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info, uint32_t part,
 			 struct record *record)
 {
-	struct delivery *d = delivery_new(record, batch->when);
+	struct delivery *d = delivery_new(record, batch_time(batch, part));
 
 	if (!d)
 		return -ENOMEM;
@@ -73,22 +88,54 @@ static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info,
 	return 0;
 }
 
-static int batch_add_time(struct cpu_batch *batch, const struct proc_info *info, uint64_t ns)
+static int batch_add_time(struct cpu_batch *batch, const struct proc_info *info, uint32_t part,
+			  uint64_t ns)
 {
 	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
 	int r = m ? metrics_add_counter(m, METRIC_PROCESS_CPU_TIME, NAN, (double)ns) : -ENOMEM;
 
-	return r < 0 ? r : batch_deliver(batch, info, record_new_metrics(TAKE_PTR(m)));
+	return r < 0 ? r : batch_deliver(batch, info, part, record_new_metrics(TAKE_PTR(m)));
+}
+
+/* Takes the profile. */
+static int batch_add_part(struct cpu_batch *batch, const struct cpu_profile *whole, uint32_t part,
+			  struct profile *profile)
+{
+	const struct record_profile payload = {
+		.family = whole->offcpu ? "offcpu" : "cpu",
+		.profile = profile,
+	};
+	uint64_t ns = whole->offcpu ? 0 : cpu_total(profile);
+	int r = batch_deliver(batch, whole->info, part, record_new_profile(&payload));
+
+	return r < 0 || whole->offcpu ? r : batch_add_time(batch, whole->info, part, ns);
+}
+
+static int batch_spread(struct cpu_batch *batch, const struct cpu_profile *whole)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < batch->parts; i++) {
+		const struct profile_term term = {
+			.profile = whole->profile, .factor = 1, .part = i, .parts = batch->parts};
+		struct profile *profile = NULL;
+
+		r = profile_merge(&term, 1, &profile, NULL);
+		if (r < 0)
+			break;
+		profile_header(profile)->time_ns = batch_time(batch, i).time_ns;
+		profile_header(profile)->duration_ns = batch_time(batch, i).duration_ns;
+		if (profile_n_samples(profile) > 0)
+			r = batch_add_part(batch, whole, i, profile);
+		else
+			profile_free(profile);
+	}
+	return r;
 }
 
 static int batch_add(void *context, struct cpu_profile *profile)
 {
-	const struct record_profile payload = {
-		.family = profile->offcpu ? "offcpu" : "cpu",
-		.profile = profile->profile,
-	};
 	struct cpu_batch *batch = context;
-	uint64_t ns = profile->offcpu ? 0 : cpu_total(profile->profile);
 	int r;
 
 	batch->lost += profile->lost;
@@ -98,10 +145,51 @@ static int batch_add(void *context, struct cpu_profile *profile)
 		(void)snprintf(batch->culprit, sizeof(batch->culprit), "%s (pid %d)",
 			       profile->info->service, (int)profile->info->id.pid);
 	}
-	r = batch_deliver(batch, profile->info, record_new_profile(&payload));
-	if (r == 0 && !profile->offcpu)
-		r = batch_add_time(batch, profile->info, ns);
+	if (batch->parts == 1)
+		return batch_add_part(batch, profile, 0, profile->profile);
+	r = batch_spread(batch, profile);
+	profile_free(profile->profile);
 	return r;
+}
+
+static int covered_add(struct metrics *m, enum metric_id id, const char *source, double ns)
+{
+	const struct metric_point point = {.metric = &registry_metrics[id],
+					   .attributes = {source},
+					   .value = NAN,
+					   .increase = ns};
+
+	return metrics_add(m, &point);
+}
+
+static struct metrics *covered_metrics(const struct agent_cpu_config *config, double covered_ns,
+				       double spread_ns)
+{
+	const char *const sources[] = {config->hz ? "cpu" : NULL,
+				       config->offcpu_min_ns ? "offcpu" : NULL};
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+
+	for (size_t i = 0; m && i < ARRAY_SIZE(sources); i++) {
+		if (!sources[i])
+			continue;
+		if (covered_add(m, METRIC_SONDE_COVERED, sources[i], covered_ns) < 0)
+			return NULL;
+		if (spread_ns > 0 && covered_add(m, METRIC_SONDE_SPREAD, sources[i], spread_ns) < 0)
+			return NULL;
+	}
+	return TAKE_PTR(m);
+}
+
+/* Last, so that an interval is never said to be covered before its samples are there. */
+static void batch_add_covered(struct cpu_batch *batch, const struct agent_cpu_config *config)
+{
+	for (uint32_t i = 0; i < batch->parts; i++) {
+		double ns = (double)batch_time(batch, i).duration_ns;
+		struct metrics *m = covered_metrics(config, ns, batch->parts > 1 ? ns : 0);
+
+		if (m)
+			(void)batch_deliver(batch, &config->self, i, record_new_metrics(m));
+	}
 }
 
 /* Never call it once abandoned: the listener is gone. */
@@ -122,6 +210,18 @@ static void deliver(struct agent_cpu *c, struct delivery_list *list)
 	delivery_list_release(list);
 }
 
+/* Divides what it covers into intervals; very many of them into groups. */
+static void batch_divide(struct cpu_batch *batch, uint64_t interval_ns)
+{
+	uint64_t n = 1, group;
+
+	if (interval_ns)
+		n = MAX(((uint64_t)batch->when.duration_ns + interval_ns / 2) / interval_ns, n);
+	group = (n + CPU_PARTS_MAX - 1) / CPU_PARTS_MAX;
+	batch->parts = (uint32_t)((n + group - 1) / group);
+	batch->length_ns = (int64_t)(group * interval_ns);
+}
+
 static void collect(struct agent_cpu *c)
 {
 	struct cpu_batch batch = {};
@@ -132,10 +232,13 @@ static void collect(struct agent_cpu *c)
 	delivery_list_init(&batch.list);
 	(void)pthread_mutex_lock(&c->lock);
 	batch.when = c->when;
+	batch_divide(&batch, c->config.interval_ns);
 	c->asked = false;
 	c->collecting = true;
 	(void)pthread_mutex_unlock(&c->lock);
 	r = cpu_profiler_collect(c->profiler, batch_add, &batch, &err);
+	if (r == 0)
+		batch_add_covered(&batch, &c->config);
 	cpu_profiler_losses(c->profiler, &losses);
 	(void)pthread_mutex_lock(&c->lock);
 	c->n_asked = 0;

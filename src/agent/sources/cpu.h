@@ -6,6 +6,10 @@
  * take a while. The loop asks at the end of an interval; the profiles arrive in its inbox a little
  * later. Nobody waits for that thread: if it hangs, for example on a file of a dead network, its
  * health says so and everything else goes on.
+ *
+ * A collection that comes late covers several intervals. Its samples have no time of their own, so
+ * they are spread evenly over these. Each interval that was covered is said to be, in sonde's own
+ * metrics: where a process has no samples in it, it did not run.
  */
 #pragma once
 
@@ -22,6 +26,8 @@ struct agent_cpu_config {
 	unsigned int hz;	/* samples per second per CPU */
 	uint64_t offcpu_min_ns; /* waits at least this long; 0: none */
 	bool lines;		/* DWARF: expensive if programs come and go */
+	uint64_t interval_ns;	/* of collections; 0: whatever is asked for */
+	struct proc_info self;	/* whose metrics say what was covered */
 	/* Called in the sampler's thread after an exec. */
 	void (*on_exec)(void *context);
 	void *context;

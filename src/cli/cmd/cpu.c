@@ -411,7 +411,7 @@ const struct cli_command cmd_cpu = {
 	.n_options = ARRAY_SIZE(cpu_options),
 	.notes = "Profiles native and JIT-compiled code, Python and the kernel. Programs need no\n"
 		 "frame pointers, restart or flags; `sonde ps` shows the limits of each runtime.\n"
-		 "Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.\n"
+		 "Needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.\n"
 		 "\n"
 		 "flat is time in the function itself; cum includes what it calls. A [bracketed]\n"
 		 "frame has no name, or says why the stack is truncated. 100% is one CPU.\n"

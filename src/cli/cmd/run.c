@@ -21,11 +21,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "cli/cmd/run_caps.h"
 #include "cli/data_dir.h"
 #include "cli/go/rate.h"
 #include "cli/log.h"
 #include "cli/options.h"
 #include "java/recorder/note.h"
+#include "proc/caps.h"
 #include "server/server.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
@@ -406,8 +408,11 @@ static void run_wait(struct agent *agent, const sigset_t *stop)
 	char trouble[sizeof(((struct agent_health *)0)->trouble)] = "";
 	int signal_number;
 
-	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0)
+	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0) {
 		run_report(agent, trouble, sizeof(trouble));
+		/* A disk that is full is the store's to tell. */
+		(void)agent_save_names(agent, NULL);
+	}
 	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
 	/* A second signal means: do not wait for the rest. */
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
@@ -458,7 +463,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.max_bytes = c->max_disk,
 		.max_labelsets = RUN_MAX_LABELSETS,
 	};
-	const struct server_config server_config = {
+	struct server_config server_config = {
 		.listen = c->listen,
 		.interval_ns = c->agent.interval_ns,
 		.request_ns = RUN_REQUEST_NS,
@@ -477,12 +482,19 @@ static int run_serve(const struct run_config *c, struct err *err)
 		r = run_lock_dir(c->data_dir, &lock, err);
 	if (r == 0)
 		run_restore_rates(c);
+	/* Before the first thread. */
+	if (r == 0)
+		r = proc_caps_keep(cmd_run_caps(&c->agent, c->listen), err);
+	server_config.keep_caps = cmd_run_folder_caps(c->data_dir);
 	if (r == 0)
 		r = store_sqlite_open(&store_config, &store, err);
 	if (r == 0)
 		r = run_start_agent(c, store, &agent, err);
 	if (r == 0)
 		r = server_start(&server_config, agent, store, &server, err);
+	/* This thread only waits from now on. */
+	if (r == 0)
+		r = proc_caps_keep(cmd_run_folder_caps(c->data_dir), err);
 	if (r == 0)
 		r = run_announce(c, server, err);
 	if (r == 0) {
@@ -532,16 +544,19 @@ const struct cli_command cmd_run = {
 	.operands = "",
 	.options = run_options,
 	.n_options = ARRAY_SIZE(run_options),
-	.notes = "Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
-		 "block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
-		 "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; without them the rest still works.\n"
-		 "\n"
-		 "Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
-		 "SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
-		 "SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
-		 "SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
-		 "SONDE_PROFILING=disabled in a process's environment opts it out; SONDE_JAVA=off\n"
-		 "opts a JVM out of recording. On SIGTERM or Ctrl-C sonde restores the sampling\n"
-		 "rates it forced, stops its JVM recordings, and exits.\n",
+	.notes =
+		"Collects CPU profiles of every process; of Go processes also heap, goroutine,\n"
+		"block and mutex profiles and runtime statistics. CPU profiles need root, or\n"
+		"CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; without them the\n"
+		"rest still works. The port has no authentication: every user of this machine can\n"
+		"read it.\n"
+		"\n"
+		"Every option can also be set in the environment: SONDE_LISTEN, SONDE_DATA_DIR,\n"
+		"SONDE_INTERVAL, SONDE_RETENTION, SONDE_MAX_DISK, SONDE_CPU_HZ, SONDE_CPU_LINES,\n"
+		"SONDE_OFFCPU, SONDE_GO_HEAP, SONDE_GOROUTINE_INTERVAL, SONDE_OOM_WATCH,\n"
+		"SONDE_JAVA (on or off), SONDE_ASYNC_PROFILER, SONDE_KEEP_RATE, SONDE_VERBOSE.\n"
+		"SONDE_PROFILING=disabled in a process's environment opts it out; SONDE_JAVA=off\n"
+		"opts a JVM out of recording. On SIGTERM or Ctrl-C sonde restores the sampling\n"
+		"rates it forced, stops its JVM recordings, and exits.\n",
 	.run = run_run,
 };

@@ -299,13 +299,13 @@ const struct cli_command cmd_top = {
 	.max_operands = CLI_MAX_OPERANDS,
 	.options = top_options,
 	.n_options = ARRAY_SIZE(top_options),
-	.notes =
-		"CPU time covers every process and is shown in cores. It needs root, or CAP_BPF,\n"
-		"CAP_PERFMON and CAP_SYS_PTRACE. The other types cover the heaps of Go processes.\n"
-		"\n"
-		"Keys: c cpu, a allocated, l live, o objects, s sort, g group, / filter, Enter\n"
-		"callers, Esc back, p pause, + - interval, ? help, q quit.\n"
-		"\n"
-		"sonde top collects by itself; `sonde run` need not be running.\n",
+	.notes = "CPU time covers every process and is shown in cores. It needs root, or CAP_BPF,\n"
+		 "CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. The other types cover the\n"
+		 "heaps of Go processes.\n"
+		 "\n"
+		 "Keys: c cpu, a allocated, l live, o objects, s sort, g group, / filter, Enter\n"
+		 "callers, Esc back, p pause, + - interval, ? help, q quit.\n"
+		 "\n"
+		 "sonde top collects by itself; `sonde run` need not be running.\n",
 	.run = top_run,
 };

@@ -40,7 +40,8 @@ static void ps_refuse_error(struct ps_entry *e, int code, const struct err *err)
 	if (cause == ERR_CAUSE_DENIED)
 		ps_refuse(e, cause, "not enough permissions",
 			  geteuid() == 0 ? "run sonde on the host"
-					 : "run as root, or with CAP_SYS_PTRACE");
+					 : "run as root, or with CAP_SYS_PTRACE and "
+					   "CAP_DAC_READ_SEARCH");
 	else
 		ps_refuse(e, cause, err->text[0] ? err->text : strerror(-code), err->remedy);
 }

@@ -13,7 +13,9 @@
 #include "cli/top/live.h"
 
 #define BATCH_LOOK_MS 50
+/* How long a first table may lack processes that do not respond; and be empty. */
 #define BATCH_PATIENCE_NS (10 * NS_PER_SEC)
+#define BATCH_LIMIT_NS (60 * NS_PER_SEC)
 /* An idle machine has no samples, however often the sampler collects. */
 #define BATCH_IDLE_COLLECTIONS 2
 
@@ -53,31 +55,71 @@ static int batch_wait(struct top_feed *feed, int signals, int timeout_ms, struct
 	}
 }
 
-static bool status_is_first(const struct top_status *s, enum top_kind kind)
+/*
+ * Samples wait until their process was examined, which takes a while on a busy machine: that
+ * nothing has come is no answer before all were. settled: an interval has passed since.
+ */
+static bool status_has_cpu(const struct top_status *s, bool settled)
 {
-	/* CPU samples cover all processes at once. */
+	if (s->sums.running)
+		return true;
+	if (s->cpu_collections <= BATCH_IDLE_COLLECTIONS)
+		return false;
+	return !s->cpu_samples || (settled && s->sampled);
+}
+
+static bool status_is_first(const struct top_status *s, enum top_kind kind, bool settled)
+{
 	if (kind == TOP_CPU)
-		return s->sampled || s->cpu_collections > BATCH_IDLE_COLLECTIONS ||
-		       s->age_ns >= BATCH_PATIENCE_NS;
-	/* Do not wait for a process that does not respond. */
-	if (!s->looked && s->age_ns < BATCH_PATIENCE_NS)
+		return status_has_cpu(s, settled);
+	/* Do not wait for a process that does not respond, if others do. */
+	if (!s->looked && !s->ended && (s->age_ns < BATCH_PATIENCE_NS || !s->sums.processes))
 		return false;
 	if (kind == TOP_ALLOC)
 		return s->intervals >= 2;
 	return s->intervals >= 1 || s->sums.processes >= s->profiled;
 }
 
+static int status_is_late(const struct top_status *s, enum top_kind kind, struct err *err)
+{
+	int seconds = (int)(s->age_ns / NS_PER_SEC);
+
+	if (kind == TOP_CPU)
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_BUSY, "try again when it is less busy",
+				"nothing to show after %d s: %llu stacks were sampled, but the "
+				"machine is too busy to examine their processes",
+				seconds, (unsigned long long)s->cpu_samples);
+	return err_lack(err, -ETIMEDOUT, ERR_CAUSE_BUSY, "try again when it is less busy",
+			"nothing to show after %d s: no process could be examined", seconds);
+}
+
+/* -ETIMEDOUT if there is nothing to show by then. */
+static int wait_first(struct top_feed *feed, enum top_kind kind, uint64_t limit_ns, int signals,
+		      struct top_status *s, struct err *err)
+{
+	uint64_t looked_at = UINT64_MAX; /* the interval in which all were examined */
+	int r = top_feed_status(feed, s, err);
+
+	while (r == 0) {
+		if ((s->looked || s->ended) && looked_at == UINT64_MAX)
+			looked_at = s->intervals;
+		if (status_is_first(s, kind, s->intervals > looked_at))
+			return 0;
+		if (s->age_ns >= limit_ns)
+			return status_is_late(s, kind, err);
+		r = batch_wait(feed, signals, BATCH_LOOK_MS, err);
+		if (r == 0)
+			r = top_feed_status(feed, s, err);
+	}
+	return r;
+}
+
 int top_wait_first(struct top_feed *feed, enum top_kind kind, int signals,
 		   struct top_status *ret_status, struct err *err)
 {
-	int r = top_feed_status(feed, ret_status, err);
+	int r = wait_first(feed, kind, BATCH_PATIENCE_NS, signals, ret_status, err);
 
-	while (r == 0 && !status_is_first(ret_status, kind)) {
-		r = batch_wait(feed, signals, BATCH_LOOK_MS, err);
-		if (r == 0)
-			r = top_feed_status(feed, ret_status, err);
-	}
-	return r;
+	return r == -ETIMEDOUT ? 0 : r;
 }
 
 static size_t batch_rows(const struct top_batch *b, const struct top_table *t)
@@ -292,8 +334,11 @@ static int batch_refresh(struct top_feed *feed, const struct top_batch *b,
 int top_batch_run(struct top_feed *feed, const struct top_batch *b, int signals, struct err *err)
 {
 	struct top_status status;
-	int r = top_wait_first(feed, b->view.kind, signals, &status, err);
+	int r = wait_first(feed, b->view.kind, BATCH_LIMIT_NS, signals, &status, err);
 
+	/* Without a count there are more tables to come. */
+	if (r == -ETIMEDOUT && !b->count)
+		r = 0;
 	for (uint64_t i = 0; r == 0 && !(i && status.ended); i++) {
 		r = batch_refresh(feed, b, &status, i == 0, err);
 		if (r < 0 || i + 1 == b->count)

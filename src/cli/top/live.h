@@ -23,12 +23,13 @@ struct top_batch {
 	uint64_t max_rows; /* 0: all */
 	uint64_t count;	   /* of refreshes; 0: unlimited */
 };
+/* With a count, -ETIMEDOUT if there is nothing to show for a minute. */
 int top_batch_run(struct top_feed *feed, const struct top_batch *batch, int signals,
 		  struct err *err);
 
 /*
- * Waits for first data: until all responding processes were examined; for rates, until the second
- * interval is over. -EINTR after a signal.
+ * Waits for first data, but not long: until all responding processes were examined; for rates,
+ * until the second interval is over. -EINTR after a signal.
  */
 int top_wait_first(struct top_feed *feed, enum top_kind kind, int signals,
 		   struct top_status *ret_status, struct err *err);

@@ -148,7 +148,7 @@ static void describe_no_cpu(const struct top_view *v, const struct top_status *s
 		(void)snprintf(dst, len, "There are %s", err_describe(&s->no_samples, 0, line));
 	else if (!s->samples)
 		(void)snprintf(dst, len, "CPU sampling is off.");
-	else if (!s->sampled)
+	else if (!s->sampled && (s->cpu_samples || !s->cpu_collections))
 		(void)snprintf(dst, len,
 			       "Sampling... the first table appears at the end of the interval.");
 	else if (v->callers_of)

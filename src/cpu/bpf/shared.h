@@ -136,6 +136,7 @@ struct cpu_sampler_stack {
 	__u64 hash;
 	__u64 cgroup;
 	__u32 epoch;
+	__u32 uid; /* real */
 	__u8 offcpu;
 	__u8 end; /* enum cpu_sampler_end */
 	__u16 n_kernel;
@@ -143,7 +144,7 @@ struct cpu_sampler_stack {
 	__u16 n_interp;	 /* of INTERP_WORDS each */
 	__u8 interp;	 /* enum interp_kind: the interpreter */
 	__u8 interp_cut; /* there are more */
-	__u8 unused[2];
+	__u8 unused[6];
 	char comm[16]; /* of the thread group leader */
 	__u32 uid;
 	__u32 unused_too;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "proc/info.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
 
@@ -142,6 +143,7 @@ static struct process *processes_get(struct cpu_processes *p,
 		return NULL;
 	process->public.pid = (pid_t)thread->tgid;
 	process->public.start_ns = thread->start_ns;
+	process->public.uid = PROC_UID_UNKNOWN;
 	process->public.generation = ++p->generation;
 	memcpy(process->public.comm, thread->name, sizeof(process->public.comm));
 	process->exec_id = thread->exec_id;

@@ -50,7 +50,7 @@ struct cpu_process {
 	uint64_t generation; /* unique within the sampler */
 	char comm[16];	     /* of the thread group leader, as last seen */
 	uint64_t cgroup;     /* inode of its cgroup directory (v2, or v1's memory) */
-	uint32_t uid;	     /* its real user, as last seen */
+	uid_t uid;	     /* real; PROC_UID_UNKNOWN before it was sampled */
 	struct interp interp;
 };
 

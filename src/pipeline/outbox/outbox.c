@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "pipeline/outbox/mail.h"
 #include "pipeline/outbox/queue.h"
+#include "proc/caps.h"
 
 /* This part of the limit wakes the thread without a flush. */
 #define OUTBOX_WAKE_SHARE 128
@@ -223,10 +224,17 @@ static bool writer_step(struct outbox *o)
 	return true;
 }
 
+/* Sinks write our own files, wherever these lie, and to the network. */
+static void thread_begin(void)
+{
+	(void)proc_caps_keep(PROC_CAP(CAP_DAC_OVERRIDE), NULL);
+}
+
 static void *writer_thread(void *arg)
 {
 	struct outbox *o = arg;
 
+	thread_begin();
 	(void)pthread_mutex_lock(&o->lock);
 	while (writer_step(o))
 		;
@@ -240,6 +248,7 @@ static void *sender_thread(void *arg)
 {
 	struct outbox *o = arg;
 
+	thread_begin();
 	while (outbox_mail_wait(o->mail)) {
 		(void)pthread_mutex_lock(&o->lock);
 		call_begin(o);

@@ -233,9 +233,19 @@ const struct metric registry_metrics[METRICS] = {
 		"sonde.intervals", "count", "Intervals", "Collection intervals since the start.",
 		.family = "sonde", .prometheus = "sonde_intervals_total"),
 	[METRIC_SONDE_LAG] =
-		GAUGE("sonde.lag", "nanoseconds", "Lag", "Delay of the last collection interval.",
+		GAUGE("sonde.lag", "nanoseconds", "Lag",
+		      "Delay of the last collection interval, or of this one if it is late.",
 		      .family = "sonde", .prometheus = "sonde_lag_seconds",
 		      .prometheus_divisor = NANOSECONDS),
+	/* Stored only: without them nothing that was not seen is known to be zero. */
+	[METRIC_SONDE_COVERED] =
+		COUNTER("sonde.covered", "nanoseconds", "Time covered",
+			"Time in which the CPUs were sampled, by source (cpu, offcpu).",
+			.family = "sonde", .attributes = {"sonde.source"}, .labels = {"source"}),
+	[METRIC_SONDE_SPREAD] = COUNTER(
+		"sonde.spread", "nanoseconds", "Time spread",
+		"Time of which the samples came late, and are spread evenly over it, by source.",
+		.family = "sonde", .attributes = {"sonde.source"}, .labels = {"source"}),
 	[METRIC_SONDE_COLLECTIONS] =
 		COUNTER("sonde.collections", "count", "Collections", "Profiles collected.",
 			.family = "sonde", .prometheus = "sonde_collections_total"),

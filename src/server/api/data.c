@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "profile/pprof.h"
+#include "query/covered.h"
 #include "query/query.h"
 #include "server/api/routes.h"
 #include "server/api/steps.h"
@@ -66,9 +67,21 @@ static const char *type_unit(const char *type)
 struct series {
 	const struct server_request *rq;
 	struct server_steps steps;
+	struct query_covered covered;
 	double *points;
 	struct json j;
 };
+
+/* The numbers of points that are not as they were measured. */
+static void series_write_spread(struct series *s, const char *type)
+{
+	json_key(&s->j, "spread");
+	json_array_begin(&s->j);
+	for (size_t i = 0; i < s->steps.n; i++)
+		if (query_covered_is_spread(&s->covered, type, i))
+			json_uint(&s->j, i);
+	json_array_end(&s->j);
+}
 
 /* Writes unit, mode and points of one type into the open object. */
 static int series_write(struct series *s, const char *type, bool snapshot, struct err *err)
@@ -82,12 +95,14 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 	r = store_series(s->rq->context->store, &w, s->steps.step_ns, s->points, s->steps.n, err);
 	if (r < 0)
 		return r;
+	query_covered_fill(&s->covered, type, s->points);
 	write_kind(&s->j, type_unit(type), snapshot);
 	json_key(&s->j, "points");
 	json_array_begin(&s->j);
 	for (size_t i = 0; i < s->steps.n; i++)
 		json_double(&s->j, s->points[i]);
 	json_array_end(&s->j);
+	series_write_spread(s, type);
 	return 0;
 }
 
@@ -144,12 +159,17 @@ int server_api_series(const struct server_request *rq, struct server_answer *a, 
 	s.points = points = calloc(s.steps.n, sizeof(*points));
 	if (!points)
 		return err_oom(err);
+	r = query_covered_read(rq->context->store, rq->params.from_ns, rq->params.to_ns,
+			       s.steps.step_ns, s.steps.n, &s.covered, err);
+	if (r < 0)
+		return r;
 	json_object_begin(&s.j);
 	server_answer_window(&s.j, rq->params.from_ns, rq->params.to_ns);
 	server_answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
 	r = rq->params.n_types > 1 ? series_several(&s, streams, len, err)
 				   : series_one(&s, streams, len, err);
 	json_object_end(&s.j);
+	query_covered_release(&s.covered);
 	return r < 0 ? r : server_api_finish(&s.j, err);
 }
 

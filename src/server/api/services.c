@@ -6,12 +6,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "query/covered.h"
 #include "server/api/routes.h"
 #include "server/api/steps.h"
 
 struct services {
 	const struct server_request *rq;
 	struct server_steps steps;
+	struct query_covered covered;
 	double *points;
 	struct json j;
 };
@@ -59,6 +61,7 @@ static int services_stream(struct services *s, const struct store_stream *stream
 		r = stream_value(s, &w, stream->snapshot, &value, err);
 	if (r < 0)
 		return r;
+	query_covered_fill(&s->covered, stream->type, s->points);
 	json_object_begin(j);
 	server_answer_text(j, "type", stream->type);
 	server_answer_text(j, "mode", mode_name(stream->snapshot));
@@ -167,6 +170,10 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 	if (!points)
 		return err_oom(err);
 	s.points = points;
+	r = query_covered_read(rq->context->store, p->from_ns, p->to_ns, s.steps.step_ns, s.steps.n,
+			       &s.covered, err);
+	if (r < 0)
+		return r;
 	json_object_begin(&s.j);
 	server_answer_window(&s.j, p->from_ns, p->to_ns);
 	server_answer_uint(&s.j, "step_ms", (uint64_t)s.steps.step_ns / NS_PER_MS);
@@ -175,6 +182,7 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 	r = services_all(&s, streams, len, err);
 	json_array_end(&s.j);
 	json_object_end(&s.j);
+	query_covered_release(&s.covered);
 	return r < 0 ? r : server_api_finish(&s.j, err);
 }
 

@@ -45,6 +45,7 @@ static void feed_info(struct view text)
 	if (!s)
 		return;
 	proc_info_parse_cgroup(&info, s);
+	proc_info_parse_mounts(&info, s);
 	proc_info_parse_environ(&info, text);
 	proc_info_name_service(&info);
 	assert(info.service[0]);

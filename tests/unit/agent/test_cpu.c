@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "agent/sources/cpu.h"
+#include "base/clock.h"
 #include "cpu_possible.h"
 
 #define ROUNDS 36000 /* naps */
@@ -77,15 +78,21 @@ static void ask(struct agent_cpu *c, int64_t time_ns)
 	agent_cpu_ask(c, (struct record_time){.time_ns = time_ns, .duration_ns = SECOND_NS});
 }
 
-static struct agent_cpu *start(struct gate *g)
+static struct agent_cpu *start_every(struct gate *g, uint64_t interval_ns)
 {
-	const struct agent_cpu_config config = {.hz = 49, .on_exec = hear_exec};
+	const struct agent_cpu_config config = {
+		.hz = 49, .interval_ns = interval_ns, .on_exec = hear_exec};
 	struct agent_cpu *c = NULL;
 	struct err err = {0};
 
 	if (agent_cpu_start(&config, &g->inbox, &c, &err) < 0)
 		fail_msg("%s", err.text);
 	return c;
+}
+
+static struct agent_cpu *start(struct gate *g)
+{
+	return start_every(g, 0);
 }
 
 static bool has_trouble(struct agent_cpu *c, const char *text)
@@ -125,6 +132,93 @@ static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
 		nap();
 	assert_false(has_trouble(c, NULL));
 	agent_cpu_stop(c);
+	inbox_release(&gate.inbox);
+}
+
+/* Values of the metric in what was delivered, by time; their number. */
+static size_t find_metric(const struct delivery_list *list, enum metric_id id, int64_t *times,
+			  double *values, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct delivery *d = list->first; d; d = d->next) {
+		const struct record *r = d->record;
+
+		for (size_t i = 0; r->kind == RECORD_METRICS && i < r->metrics->len; i++) {
+			const struct metric_point *p = &r->metrics->points[i];
+
+			if (p->metric != &registry_metrics[id] || n == max)
+				continue;
+			times[n] = d->when.time_ns;
+			values[n++] = p->increase;
+		}
+	}
+	return n;
+}
+
+static double burn(uint64_t ns)
+{
+	uint64_t end = clock_mono_ns() + ns;
+	volatile double x = 1;
+
+	while (clock_mono_ns() < end)
+		for (int i = 0; i < 1000; i++)
+			x = x * 1.0000001;
+	return x;
+}
+
+static void late_samples_are_spread_and_said_to_be(void **state)
+{
+	enum { PARTS = 5, MANY = 4096 };
+	static int64_t times[MANY];
+	static double values[MANY];
+	double sums[PARTS + 1] = {0}, all = 0;
+	struct delivery_list mail;
+	struct agent_cpu *c;
+	struct gate gate;
+	size_t n;
+
+	(void)state;
+	gate_init(&gate, false);
+	delivery_list_init(&mail);
+	c = start_every(&gate, SECOND_NS);
+	(void)burn(NS_PER_SEC);
+	agent_cpu_ask(c, (struct record_time){.time_ns = 100L * SECOND_NS,
+					      .duration_ns = PARTS * (int64_t)SECOND_NS});
+	for (int i = 0; i < ROUNDS && !agent_cpu_is_idle(c); i++)
+		nap();
+	inbox_take(&gate.inbox, &mail);
+
+	n = find_metric(&mail, METRIC_SONDE_COVERED, times, values, MANY);
+	assert_int_equal(n, PARTS);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(times[i], (100L - PARTS + 1 + (long)i) * SECOND_NS);
+		assert_true(values[i] == SECOND_NS);
+	}
+	assert_int_equal(find_metric(&mail, METRIC_SONDE_SPREAD, times, values, MANY), PARTS);
+	n = find_metric(&mail, METRIC_PROCESS_CPU_TIME, times, values, MANY);
+	assert_true(n > 0 && n < MANY);
+	for (size_t i = 0; i < n; i++) {
+		size_t part = (size_t)(times[i] / SECOND_NS - 100 + PARTS - 1);
+
+		assert_true(part < PARTS);
+		sums[part] += values[i];
+		all += values[i];
+	}
+	/* At least what we burned here; a fifth of it in each. */
+	assert_true(all > 0.3 * SECOND_NS);
+	for (size_t i = 0; i < PARTS; i++)
+		assert_true(sums[i] > all / PARTS * 0.9 && sums[i] < all / PARTS * 1.1);
+
+	delivery_list_release(&mail);
+	ask(c, 101L * SECOND_NS);
+	for (int i = 0; i < ROUNDS && !agent_cpu_is_idle(c); i++)
+		nap();
+	inbox_take(&gate.inbox, &mail);
+	assert_int_equal(find_metric(&mail, METRIC_SONDE_COVERED, times, values, MANY), 1);
+	assert_int_equal(find_metric(&mail, METRIC_SONDE_SPREAD, times, values, MANY), 0);
+	agent_cpu_stop(c);
+	delivery_list_release(&mail);
 	inbox_release(&gate.inbox);
 }
 
@@ -168,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampler_that_hangs_is_told_and_nobody_waits_for_it),
+		cmocka_unit_test(late_samples_are_spread_and_said_to_be),
 		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
 	};
 

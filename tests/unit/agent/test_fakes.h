@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/state.h"
 #include "base/clock.h"
@@ -41,7 +42,12 @@ static struct fake_machine {
 	size_t open; /* states */
 	uint64_t flushes;
 	bool sink_fails;
-	uint64_t census; /* comings and goings */
+	bool sink_hangs; /* in a flush, until it is set back */
+	bool stalls;	 /* so that the loop waits for it */
+	uint64_t own;	 /* metrics of sonde itself that were written */
+	int64_t own_stamp;
+	bool own_repeated; /* two of them with one time */
+	uint64_t census;   /* comings and goings */
 	uint64_t lists;
 	uint64_t censuses;
 } machine = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -103,6 +109,11 @@ static inline int fake_list(pid_t **ret_pids, size_t *ret_len, struct err *err)
 	if (!pids)
 		return -ENOMEM;
 	machine_lock();
+	while (machine.stalls) {
+		machine_unlock();
+		clock_sleep_ns(5 * NS_PER_MS);
+		machine_lock();
+	}
 	for (size_t i = 0; i < machine.len; i++)
 		pids[i] = machine.processes[i]->pid;
 	*ret_len = machine.len;
@@ -319,6 +330,11 @@ static inline int fake_write(struct sink *sink, struct record *record, struct er
 		if (!p->first_stamp)
 			p->first_stamp = time_ns;
 	}
+	if (id->pid == getpid() && record->kind == RECORD_METRICS) {
+		machine.own++;
+		machine.own_repeated |= machine.own_stamp == time_ns;
+		machine.own_stamp = time_ns;
+	}
 	machine_unlock();
 	return fails ? err_set(err, -ENOSPC, "the disk is full") : 0;
 }
@@ -329,6 +345,11 @@ static inline int fake_flush(struct sink *sink, struct err *err)
 
 	(void)sink;
 	machine_lock();
+	while (machine.sink_hangs) {
+		machine_unlock();
+		clock_sleep_ns(5 * NS_PER_MS);
+		machine_lock();
+	}
 	machine.flushes++;
 	fails = machine.sink_fails;
 	machine_unlock();

@@ -35,6 +35,9 @@ static int setup(void **state)
 	machine.open = 0;
 	machine.flushes = 0;
 	machine.sink_fails = false;
+	machine.own = 0;
+	machine.own_stamp = 0;
+	machine.own_repeated = false;
 	machine.lists = 0;
 	machine.censuses = 0;
 	return 0;
@@ -406,6 +409,62 @@ static void thousands_of_processes_are_found_and_the_number_profiled_is_bounded(
 	free(p);
 }
 
+static void set_flag(bool *flag, bool value)
+{
+	machine_lock();
+	*flag = value;
+	machine_unlock();
+}
+
+static void delay_is_told_while_it_lasts(void **state)
+{
+	struct agent *agent = start();
+
+	(void)state;
+	assert_true(EVENTUALLY(health_of(agent).intervals >= 2));
+	set_flag(&machine.stalls, true);
+	assert_true(EVENTUALLY(health_of(agent).lag_ns > (int64_t)NS_PER_SEC));
+	assert_true(EVENTUALLY(strstr(health_of(agent).trouble, "collection is ")));
+	set_flag(&machine.stalls, false);
+	assert_true(EVENTUALLY(!health_of(agent).trouble[0]));
+	assert_true(EVENTUALLY(health_of(agent).lag_ns < (int64_t)NS_PER_SEC));
+	stop(agent);
+}
+
+static void every_interval_has_a_heartbeat(void **state)
+{
+	struct agent *agent = start();
+
+	(void)state;
+	assert_true(reaches(&machine.own, 5));
+	assert_false(machine.own_repeated);
+	assert_true(machine.own_stamp % (int64_t)FAKE_INTERVAL_NS == 0);
+	stop(agent);
+}
+
+/* As one does while it packs. */
+static void sink_that_hangs_delays_no_collection(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+	uint64_t collections, intervals;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	set_flag(&machine.sink_hangs, true);
+	collections = health_of(agent).collections;
+	intervals = health_of(agent).intervals;
+	assert_true(EVENTUALLY(health_of(agent).collections >= collections + 10));
+	/* Each of them is of its own interval, and none was skipped for the sink. */
+	assert_true(health_of(agent).intervals >= intervals + 9);
+	set_flag(&machine.sink_hangs, false);
+	wait_writes(&p, 10);
+	assert_false(p.repeated);
+	stop(agent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +482,9 @@ int main(void)
 		cmocka_unit_test_setup(sink_that_fails_is_said_and_recovers, setup),
 		cmocka_unit_test_setup(
 			thousands_of_processes_are_found_and_the_number_profiled_is_bounded, setup),
+		cmocka_unit_test_setup(delay_is_told_while_it_lasts, setup),
+		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
+		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),
 	};
 

@@ -75,6 +75,28 @@ static struct agent_pool *pool(void)
 	return p;
 }
 
+static size_t given_back;
+
+static void give_back(struct agent_pool_job *job, void *arg)
+{
+	(void)arg;
+	given_back += ((struct job *)job)->done;
+}
+
+static void jobs_that_nobody_took_are_given_back(void **state)
+{
+	struct job jobs[20] = {0};
+	struct agent_pool *p = pool();
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++)
+		agent_pool_push(p, &jobs[i].pool);
+	assert_non_null(agent_pool_take(p, FOREVER));
+	given_back = 0;
+	assert_true(agent_pool_free(p, give_back));
+	assert_int_equal(given_back, 19);
+}
+
 static void jobs_come_back_in_order(void **state)
 {
 	struct job jobs[100] = {0};
@@ -89,7 +111,7 @@ static void jobs_come_back_in_order(void **state)
 	}
 	/* All are back. */
 	assert_null(agent_pool_take(p, 0));
-	assert_true(agent_pool_free(p));
+	assert_true(agent_pool_free(p, give_back));
 }
 
 static void jobs_that_hang_do_not_hold_up_the_next(void **state)
@@ -110,7 +132,7 @@ static void jobs_that_hang_do_not_hold_up_the_next(void **state)
 	gate_set(true);
 	for (size_t i = 0; i < 5; i++)
 		assert_non_null(agent_pool_take(p, FOREVER));
-	assert_true(agent_pool_free(p));
+	assert_true(agent_pool_free(p, give_back));
 }
 
 static void number_of_threads_is_bounded_and_said(void **state)
@@ -136,7 +158,7 @@ static void number_of_threads_is_bounded_and_said(void **state)
 	for (size_t i = 0; i <= AGENT_POOL_MAX_THREADS + 1; i++)
 		assert_non_null(agent_pool_take(p, FOREVER));
 	assert_false(agent_pool_exhausted(p));
-	assert_true(agent_pool_free(p));
+	assert_true(agent_pool_free(p, give_back));
 }
 
 static void pool_that_is_left_behind_says_so(void **state)
@@ -149,7 +171,7 @@ static void pool_that_is_left_behind_says_so(void **state)
 	hanging.hangs = true;
 	agent_pool_push(p, &hanging.pool);
 	gate_wait(&gate.hanging, 1);
-	assert_false(agent_pool_free(p));
+	assert_false(agent_pool_free(p, give_back));
 	gate_set(true);
 	/* The thread frees it after this. */
 	gate_wait(&gate.left, 1);
@@ -162,13 +184,14 @@ static void wake_ends_a_wait(void **state)
 	(void)state;
 	agent_pool_wake(p);
 	assert_null(agent_pool_take(p, FOREVER));
-	assert_true(agent_pool_free(p));
+	assert_true(agent_pool_free(p, give_back));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_come_back_in_order),
+		cmocka_unit_test(jobs_that_nobody_took_are_given_back),
 		cmocka_unit_test(jobs_that_hang_do_not_hold_up_the_next),
 		cmocka_unit_test(number_of_threads_is_bounded_and_said),
 		cmocka_unit_test(pool_that_is_left_behind_says_so),

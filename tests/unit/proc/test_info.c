@@ -78,6 +78,159 @@ static void cgroup_names_tell_container_pod_and_unit(void **state)
 	}
 }
 
+static void only_the_outermost_name_proves_a_workload(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *workload;
+	} cases[] = {
+		{"0::/\n", ""},
+		{"0::/system.slice/docker-" ID ".scope\n", "container 0123456789ab"},
+		{"0::/docker/" ID "/docker/" ID2 "\n", "container 0123456789ab"},
+		{"0::/docker/" ID "/system.slice/nginx.service\n", "container 0123456789ab"},
+		{"0::/kubepods/burstable/pod" UID "/" ID "\n", "pod " UID},
+		{"0::/docker/" ID "/kubepods/pod" UID "/" ID2 "\n", "container 0123456789ab"},
+		{"11:memory:/system.slice/containerd.service/kubepods-besteffort-pod" UID_
+		 ".slice:cri-containerd:" ID "\n",
+		 "pod " UID},
+		{"0::/lxc.payload.web1/system.slice/nginx.service\n", "container web1"},
+		{"0::/system.slice/nginx.service\n", "unit nginx.service"},
+		/* A unit with cgroups of its own makes up neither units nor containers. */
+		{"0::/system.slice/ci.service/nginx.service\n", "unit ci.service"},
+		{"0::/system.slice/ci.service/docker-" ID ".scope\n", "unit ci.service"},
+		{"0::/system.slice/ci.service/lxc/web1\n", "unit ci.service"},
+		/* Nor does a user. */
+		{"0::/user.slice/user-1000.slice/session-3.scope\n", ""},
+		{"0::/user.slice/user-1000.slice/user@1000.service/app.slice/nginx.service\n", ""},
+		{"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+		 ".scope/container\n",
+		 ""},
+		{"0::/user.slice/user-1000.slice/user@1000.service/lxc/web1\n", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct proc_info info = {.workload = "x"};
+
+		proc_info_parse_cgroup(&info, cases[i].text);
+		assert_string_equal(info.workload, cases[i].workload);
+	}
+}
+
+#define OVERLAY(layers) "700 600 0:50 / / rw,relatime - overlay overlay rw," layers "\n"
+
+static void containers_of_one_image_are_one_workload(void **state)
+{
+	static const char *const same[] = {
+		/* Docker's own layer on top differs from container to container. */
+		OVERLAY("lowerdir=/d/overlay2/l/INIT1:/d/overlay2/l/B:/d/overlay2/l/A,upperdir=/x"),
+		OVERLAY("lowerdir=/d/overlay2/l/INIT2:/d/overlay2/l/B:/d/overlay2/l/A,upperdir=/y"),
+		"701 700 0:51 / /proc rw - proc proc rw\n" OVERLAY(
+			"lowerdir=/d/overlay2/l/INIT3:/d/overlay2/l/B:/d/overlay2/l/A"),
+	};
+	static const char *const others[] = {
+		"",
+		"700 600 8:1 / / rw - ext4 /dev/sda1 rw,lowerdir=/a\n",
+		"700 600 0:50 / /mnt rw - overlay overlay rw,lowerdir=/a\n",
+		"700 600 0:50 / /\n",
+		"700 600\n\n \n/ / / / / /\n",
+		OVERLAY("upperdir=/x"),
+		OVERLAY("lowerdir="),
+		OVERLAY("lowerdir=/d/overlay2/l/INIT1"),
+	};
+	struct proc_info a = {0}, b = {0};
+
+	(void)state;
+	proc_info_parse_mounts(&a, same[0]);
+	assert_int_equal(strncmp(a.image, "image ", 6), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		proc_info_parse_mounts(&b, same[i]);
+		assert_string_equal(b.image, a.image);
+	}
+	proc_info_parse_mounts(&b, OVERLAY("lowerdir=/c/1/fs:/c/2/fs"));
+	assert_string_not_equal(b.image, a.image);
+	proc_info_parse_mounts(&a, OVERLAY("lowerdir+=/c/1/fs,lowerdir+=/c/2/fs"));
+	assert_string_equal(b.image, a.image);
+	proc_info_parse_mounts(&a, OVERLAY("lowerdir=/c/2/fs:/c/1/fs"));
+	assert_string_not_equal(b.image, a.image);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		proc_info_parse_mounts(&b, others[i]);
+		assert_string_equal(b.image, "");
+	}
+}
+
+static void who_owns_a_name_is_not_its_own_word(void **state)
+{
+	static const struct {
+		struct proc_info info;
+		const char *owner;
+		enum proc_rank rank;
+	} cases[] = {
+		/* Only its manager's name for it is proven. */
+		{{.unit = "nginx.service", .workload = "unit nginx.service", .uid = 33},
+		 "unit nginx.service",
+		 PROC_RANK_PROVEN},
+		{{.service = "shop",
+		  .unit = "nginx.service",
+		  .workload = "unit nginx.service",
+		  .uid = 33},
+		 "unit nginx.service",
+		 PROC_RANK_UNIT},
+		{{.service = "shop", .workload = "unit nginx.service", .uid = 0},
+		 "unit nginx.service",
+		 PROC_RANK_ROOT},
+		{{.unit = "inner.service", .workload = "unit ci.service", .uid = 33},
+		 "unit ci.service",
+		 PROC_RANK_UNIT},
+		{{.unit = "nginx.service", .uid = 1000}, "uid 1000", PROC_RANK_USER},
+		{{.container = "web1", .workload = "container web1"},
+		 "container web1",
+		 PROC_RANK_PROVEN},
+		{{.container = "web1", .uid = 1000}, "uid 1000", PROC_RANK_USER},
+		/* People's jobs in a unit, of cron for one, are theirs. */
+		{{.service = "shop", .workload = "unit cron.service", .uid = 1000},
+		 "uid 1000",
+		 PROC_RANK_USER},
+		{{.service = "shop", .workload = "unit cron.service", .uid = 65534},
+		 "uid 65534",
+		 PROC_RANK_USER},
+		/* Root in a container is nobody outside. */
+		{{.container = ID, .workload = "container 0123456789ab", .exe = "/a", .uid = 0},
+		 "container 0123456789ab",
+		 PROC_RANK_CONTAINER},
+		{{.container = ID, .workload = "pod " UID, .image = "image 12", .uid = 7},
+		 "image 12",
+		 PROC_RANK_CONTAINER},
+		{{.exe = "/usr/bin/shop", .uid = 0}, "uid 0", PROC_RANK_ROOT},
+		{{.comm = "shop", .uid = 65534}, "uid 65534", PROC_RANK_USER},
+		{{.comm = "shop", .uid = PROC_UID_UNKNOWN}, "", PROC_RANK_USER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct proc_info info = cases[i].info;
+
+		proc_info_name_service(&info);
+		assert_string_equal(info.owner, cases[i].owner);
+		assert_int_equal(info.rank, cases[i].rank);
+	}
+}
+
+static void what_is_left_of_a_process_is_its_user(void **state)
+{
+	struct proc_info info;
+
+	(void)state;
+	proc_info_of_exited(42, "sixteen-letters!", 65534, 0, &info);
+	assert_int_equal(info.id.pid, 42);
+	assert_string_equal(info.service, "sixteen-letters!");
+	assert_string_equal(info.owner, "uid 65534");
+	/* Perhaps root of a container. */
+	proc_info_of_exited(42, "sh", 0, 1ULL << 60, &info);
+	assert_string_equal(info.owner, "");
+	assert_int_equal(info.rank, PROC_RANK_USER);
+}
+
 static void environment_names_the_service(void **state)
 {
 #define ENV(s) s, sizeof(s)
@@ -189,6 +342,8 @@ static void info_of_a_real_process_has_command_executable_and_service(void **sta
 	assert_string_equal(info.comm, "sleep");
 	assert_string_equal(strrchr(info.exe, '/'), "/sleep");
 	assert_string_equal(info.service, "night?shift");
+	assert_int_equal(info.uid, getuid());
+	assert_true(info.owner[0]);
 	assert_false(info.kernel_thread);
 	assert_int_equal(proc_id_of(c.pid, &id, &err), 0);
 	assert_int_equal(info.id.pid, id.pid);
@@ -249,6 +404,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cgroup_names_tell_container_pod_and_unit),
+		cmocka_unit_test(only_the_outermost_name_proves_a_workload),
+		cmocka_unit_test(containers_of_one_image_are_one_workload),
+		cmocka_unit_test(who_owns_a_name_is_not_its_own_word),
+		cmocka_unit_test(what_is_left_of_a_process_is_its_user),
 		cmocka_unit_test(environment_names_the_service),
 		cmocka_unit_test(environment_says_which_namespace_and_version),
 		cmocka_unit_test(service_falls_back_to_what_a_person_would_call_it),

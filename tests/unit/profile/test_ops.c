@@ -86,7 +86,7 @@ static void a_profile_merged_with_itself_doubles_and_keeps_all_else(void **state
 {
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, 2, 64);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term twice[] = {{p, 1, 0}, {p, 1, 0}};
+	struct profile_term twice[] = {{.profile = p, .factor = 1}, {.profile = p, .factor = 1}};
 	const struct profile_location *l;
 	const struct profile_function *f;
 	struct err err = {0};
@@ -118,7 +118,7 @@ static void one_program_at_two_addresses_comes_together(void **state)
 	_cleanup_(profile_freep) struct profile *a = small_profile(0x400000, 1, 10);
 	_cleanup_(profile_freep) struct profile *b = small_profile(0x7f0000000000, 2, 20);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term terms[] = {{a, 1, 0}, {b, 1, 0}};
+	struct profile_term terms[] = {{.profile = a, .factor = 1}, {.profile = b, .factor = 1}};
 	struct err err = {0};
 
 	(void)state;
@@ -137,7 +137,7 @@ static void mappings_that_disagree_on_symbols_claim_none(void **state)
 	_cleanup_(profile_freep) struct profile *b = small_profile(0x400000, 2, 20);
 	_cleanup_(profile_freep) struct profile *q = NULL;
 	struct profile_mapping m = *profile_mapping_at(b, 0);
-	struct profile_term terms[] = {{a, 1, 0}, {b, 1, 0}};
+	struct profile_term terms[] = {{.profile = a, .factor = 1}, {.profile = b, .factor = 1}};
 	struct err err = {0};
 
 	(void)state;
@@ -188,7 +188,8 @@ static void a_term_can_leave_types_out(void **state)
 	_cleanup_(profile_freep) struct profile *before = small_profile(0x400000, 5, 50);
 	_cleanup_(profile_freep) struct profile *after = small_profile(0x400000, 8, 80);
 	_cleanup_(profile_freep) struct profile *q = NULL;
-	struct profile_term terms[] = {{before, -1, 1U << 1}, {after, 1, 0}};
+	struct profile_term terms[] = {{.profile = before, .factor = -1, .without_types = 1U << 1},
+				       {.profile = after, .factor = 1}};
 	struct err err = {0};
 
 	(void)state;
@@ -202,7 +203,7 @@ static void labels_keep_samples_apart(void **state)
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, 1, 10);
 	_cleanup_(profile_freep) struct profile *q = NULL;
 	struct profile_label label = {.key = add_string(p, "bytes"), .num = 16};
-	struct profile_term term = {p, 3, 0};
+	struct profile_term term = {.profile = p, .factor = 3};
 	int64_t values[] = {1, 1};
 	struct err err = {0};
 
@@ -218,6 +219,44 @@ static void labels_keep_samples_apart(void **state)
 	assert_values(q, 1, 6, 6);
 	assert_values(q, 2, 3, 3);
 	assert_true(profile_sample_at(q, 1)->labels[0].num == 16);
+}
+
+static void parts_add_up_to_the_whole_and_are_alike(void **state)
+{
+	enum { PARTS = 7, STACKS = 400 };
+	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, 10, -1000000007);
+	int64_t sums[2] = {0}, whole[2] = {0}, largest = 0, smallest = INT64_MAX;
+	struct err err = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < STACKS; i++) {
+		uint32_t frame = add_location(p, 0x401000 + i, 0, "f", i);
+
+		/* Too small to be divided: some stacks begin with it, others end. */
+		add_sample(p, &frame, 1, 1, 10101010);
+	}
+	for (size_t i = 0; i < profile_n_samples(p); i++)
+		for (int k = 0; k < 2; k++)
+			whole[k] += profile_sample_at(p, i)->values[k];
+	for (uint32_t part = 0; part < PARTS; part++) {
+		const struct profile_term term = {
+			.profile = p, .factor = 1, .part = part, .parts = PARTS};
+		_cleanup_(profile_freep) struct profile *q = NULL;
+		int64_t objects = 0;
+
+		assert_int_equal(profile_merge(&term, 1, &q, &err), 0);
+		for (size_t i = 0; i < profile_n_samples(q); i++) {
+			objects += profile_sample_at(q, i)->values[0];
+			sums[1] += profile_sample_at(q, i)->values[1];
+		}
+		sums[0] += objects;
+		largest = MAX(largest, objects);
+		smallest = MIN(smallest, objects);
+	}
+	assert_int_equal(sums[0], whole[0]);
+	assert_int_equal(sums[1], whole[1]);
+	/* 58 each on average. */
+	assert_true(smallest > 30 && largest < 90);
 }
 
 static void different_types_are_refused_by_name(void **state)
@@ -243,8 +282,8 @@ static void sums_stop_at_the_ends_of_the_range(void **state)
 	_cleanup_(profile_freep) struct profile *p = small_profile(0x400000, INT64_MAX, INT64_MIN);
 	_cleanup_(profile_freep) struct profile *sum = NULL;
 	_cleanup_(profile_freep) struct profile *negative = NULL;
-	struct profile_term twice[] = {{p, 1, 0}, {p, 1, 0}};
-	struct profile_term minus = {p, -1, 0};
+	struct profile_term twice[] = {{.profile = p, .factor = 1}, {.profile = p, .factor = 1}};
+	struct profile_term minus = {.profile = p, .factor = -1};
 	struct err err = {0};
 
 	(void)state;
@@ -264,6 +303,7 @@ int main(void)
 		cmocka_unit_test(a_difference_with_itself_is_empty_but_names_the_program),
 		cmocka_unit_test(a_term_can_leave_types_out),
 		cmocka_unit_test(labels_keep_samples_apart),
+		cmocka_unit_test(parts_add_up_to_the_whole_and_are_alike),
 		cmocka_unit_test(different_types_are_refused_by_name),
 		cmocka_unit_test(sums_stop_at_the_ends_of_the_range),
 	};

@@ -183,7 +183,8 @@ static void types_that_are_metrics_answer_as_before(void **state)
 	assert_string_equal(ask(&rig, "/api/series",
 				WINDOW "&type=go_runtime:heap_live:bytes&step_ms=30000", 0),
 			    "{\"from\":1728000000000,\"to\":1728000060000,\"step_ms\":30000,"
-			    "\"unit\":\"bytes\",\"mode\":\"snapshot\",\"points\":[31,35]}");
+			    "\"unit\":\"bytes\",\"mode\":\"snapshot\",\"points\":[31,35],"
+			    "\"spread\":[]}");
 	assert_string_equal(ask(&rig, "/api/top", WINDOW "&type=go_runtime:gc_cycles:count", 0),
 			    "{\"unit\":\"count\",\"mode\":\"delta\",\"total\":9,\"functions\":1,"
 			    "\"rows\":[{\"name\":\"[go runtime]\",\"file\":\"\",\"self\":9,"

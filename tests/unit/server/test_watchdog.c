@@ -15,36 +15,147 @@
 #include "server/gate.h"
 #include "server/watchdog.h"
 
+struct watched {
+	struct server_watchdog *watchdog;
+	struct server_watchdog_entry *entries[16];
+	int pairs[16][2];
+	size_t len;
+};
+
+static struct watched watch(struct server_watchdog_config config)
+{
+	struct watched w = {};
+	struct err err = {};
+
+	assert_int_equal(server_watchdog_start(&config, &w.watchdog, &err), 0);
+	return w;
+}
+
+static void connect_as(struct watched *w, uid_t uid)
+{
+	int *pair = w->pairs[w->len];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	w->entries[w->len] = server_watchdog_add(w->watchdog, pair[0], uid);
+	assert_non_null(w->entries[w->len++]);
+	/* Ages are told by the clock. */
+	usleep(1000);
+}
+
+static bool is_open(const struct watched *w, size_t i)
+{
+	char byte;
+
+	return recv(w->pairs[i][1], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void unwatch(struct watched *w)
+{
+	for (size_t i = 0; i < w->len; i++) {
+		server_watchdog_remove(w->watchdog, w->entries[i]);
+		close(w->pairs[i][0]);
+		close(w->pairs[i][1]);
+	}
+	server_watchdog_stop(w->watchdog);
+}
+
 static void slow_connections_are_ended_and_others_are_not(void **state)
 {
-	enum { AT_ONCE, LATER, NEVER, MANY };
-	struct server_watchdog_entry *entries[MANY];
-	struct server_watchdog *w = NULL;
-	struct err err = {};
-	int pairs[MANY][2];
+	struct watched w = watch((struct server_watchdog_config){
+		.request_ns = 1, .answer_ns = SERVER_WATCHDOG_NEVER, .max = 16});
 	char byte;
 
 	(void)state;
-	assert_int_equal(server_watchdog_start(&w, &err), 0);
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
-		entries[i] = server_watchdog_add(w, pairs[i][0],
-						 i == AT_ONCE ? 0 : SERVER_WATCHDOG_NEVER);
-		assert_non_null(entries[i]);
-	}
+	for (int i = 0; i < 3; i++)
+		connect_as(&w, 0);
+	server_watchdog_set(w.watchdog, w.entries[1], SERVER_WORKING);
+	server_watchdog_set(w.watchdog, w.entries[2], SERVER_ANSWERING);
 	/* Each waits for as long as it takes. */
-	assert_int_equal(recv(pairs[AT_ONCE][1], &byte, 1, 0), 0);
-	server_watchdog_set(w, entries[LATER], 0);
-	assert_int_equal(recv(pairs[LATER][1], &byte, 1, 0), 0);
+	assert_int_equal(recv(w.pairs[0][1], &byte, 1, 0), 0);
+	server_watchdog_set(w.watchdog, w.entries[1], SERVER_READING);
+	assert_int_equal(recv(w.pairs[1][1], &byte, 1, 0), 0);
 	/* Two looks have passed by the third. */
-	assert_int_equal(recv(pairs[NEVER][1], &byte, 1, MSG_DONTWAIT), -1);
-	assert_int_equal(errno, EAGAIN);
-	for (int i = 0; i < MANY; i++) {
-		server_watchdog_remove(w, entries[i]);
-		close(pairs[i][0]);
-		close(pairs[i][1]);
+	assert_true(is_open(&w, 2));
+	unwatch(&w);
+}
+
+static void a_crowd_must_hurry(void **state)
+{
+	struct watched w =
+		watch((struct server_watchdog_config){.request_ns = SERVER_WATCHDOG_NEVER,
+						      .answer_ns = SERVER_WATCHDOG_NEVER,
+						      .hurried_ns = 1,
+						      .max = 8});
+	char byte;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		connect_as(&w, 0);
+	/* One more than seven eighths: they hurry until there are fewer. */
+	assert_int_equal(recv(w.pairs[0][1], &byte, 1, 0), 0);
+	unwatch(&w);
+}
+
+static const struct server_watchdog_config FOUR = {.request_ns = SERVER_WATCHDOG_NEVER,
+						   .answer_ns = SERVER_WATCHDOG_NEVER,
+						   .hurried_ns = SERVER_WATCHDOG_NEVER,
+						   .max = 4};
+
+static void a_new_connection_ends_the_oldest_that_waits(void **state)
+{
+	struct watched w = watch(FOUR);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		connect_as(&w, 1);
+	server_watchdog_set(w.watchdog, w.entries[0], SERVER_WORKING);
+	server_watchdog_set(w.watchdog, w.entries[1], SERVER_ANSWERING);
+	connect_as(&w, 1);
+	assert_false(is_open(&w, 2));
+	connect_as(&w, 1);
+	assert_false(is_open(&w, 3));
+	server_watchdog_set(w.watchdog, w.entries[4], SERVER_WORKING);
+	server_watchdog_set(w.watchdog, w.entries[5], SERVER_WORKING);
+	/* Who only has to read its answer goes last; what we work on stays. */
+	assert_true(is_open(&w, 1));
+	connect_as(&w, 1);
+	assert_false(is_open(&w, 1));
+	server_watchdog_set(w.watchdog, w.entries[6], SERVER_WORKING);
+	connect_as(&w, 1);
+	assert_false(is_open(&w, 7));
+	assert_true(is_open(&w, 0) && is_open(&w, 4) && is_open(&w, 5) && is_open(&w, 6));
+	unwatch(&w);
+}
+
+static void who_has_most_connections_loses_them(void **state)
+{
+	enum { MODEST = 7, GREEDY = 65534 };
+	struct watched w = watch(FOUR);
+
+	(void)state;
+	connect_as(&w, MODEST);
+	for (int i = 0; i < 3; i++)
+		connect_as(&w, GREEDY);
+	for (int i = 0; i < 6; i++) {
+		connect_as(&w, GREEDY);
+		assert_false(is_open(&w, (size_t)(1 + i)));
+		assert_true(is_open(&w, 0));
 	}
-	server_watchdog_stop(w);
+	connect_as(&w, MODEST);
+	assert_false(is_open(&w, 7));
+	assert_true(is_open(&w, 0) && is_open(&w, 8) && is_open(&w, 9) && is_open(&w, 10));
+	/* Where we work on all of theirs, the new one of theirs goes, and no one else's. */
+	for (int i = 8; i < 10; i++)
+		server_watchdog_set(w.watchdog, w.entries[i], SERVER_WORKING);
+	server_watchdog_remove(w.watchdog, w.entries[--w.len]);
+	close(w.pairs[w.len][0]);
+	close(w.pairs[w.len][1]);
+	connect_as(&w, GREEDY);
+	server_watchdog_set(w.watchdog, w.entries[10], SERVER_WORKING);
+	connect_as(&w, GREEDY);
+	assert_false(is_open(&w, 11));
+	assert_true(is_open(&w, 0));
+	unwatch(&w);
 }
 
 static void *enter_and_leave(void *arg)
@@ -96,6 +207,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_connections_are_ended_and_others_are_not),
+		cmocka_unit_test(a_crowd_must_hurry),
+		cmocka_unit_test(a_new_connection_ends_the_oldest_that_waits),
+		cmocka_unit_test(who_has_most_connections_loses_them),
 		cmocka_unit_test(a_full_gate_opens_when_somebody_leaves),
 	};
 
