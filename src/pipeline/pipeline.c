@@ -124,6 +124,7 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 	};
 	const struct resource like = {
 		.process = info->id,
+		.uid = info->uid,
 		.labels = labels,
 		.n_labels = sizeof(labels) / sizeof(labels[0]),
 	};

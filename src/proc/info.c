@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "proc/aide/aides.h"
 #include "proc/stat.h"
+#include "proc/status.h"
 #include "proc/text.h"
 
 #define INFO_ENVIRON_MAX ((size_t)128 << 10)
@@ -204,6 +205,7 @@ void proc_info_name_service(struct proc_info *info)
 static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, struct err *err)
 {
 	struct proc_info info = {0};
+	struct proc_status status;
 	struct proc_stat st;
 	int r = proc_stat_read_alive(pid, &st, err);
 
@@ -211,6 +213,7 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 		return r;
 	info.id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.uid = proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
 	info.kernel_thread = st.kernel_thread;
 	if (!info.kernel_thread) {
 		info_read_exe(&info);

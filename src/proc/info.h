@@ -16,8 +16,11 @@
 #include "base/view.h"
 #include "proc/id.h"
 
+#define PROC_UID_UNKNOWN ((uid_t) - 1)
+
 struct proc_info {
 	struct proc_id id;
+	uid_t uid; /* real */
 	char comm[32];
 	char exe[512];	    /* "" if unreadable (kernel thread, no permission) */
 	char container[80]; /* container id, "" if none */
