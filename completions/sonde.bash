@@ -13,7 +13,7 @@ _sonde()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	local prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]-}
-	local commands="run top ps doctor cpu heap goroutines block mutex java jfr diff show services query version help"
+	local commands="run top ps doctor cpu heap goroutines block mutex java jfr diff show services query store version help"
 	local report="-t --type -f --format -o --output -n --nodes -a --all-nodes -h --help"
 	local cpu="--all -d --duration --hz --kernel --no-kernel --threads --no-lines --offcpu --min-wait --java"
 	local heap="--diff --force --rate --wait --keep --core --exe --assume-layout --ignore-symbols"
@@ -135,6 +135,7 @@ _sonde()
 	diff | show | jfr) words="$report" ;;
 	services) words="$stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;
+	store) words="--data-dir --json -h --help" ;;
 	version) words="-h --help" ;;
 	help) words="$commands" ;;
 	esac
@@ -149,6 +150,8 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ ($command == jfr || $command == java) && $COMP_CWORD -gt 2 && $prev != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "alloc lock cpu" -- "$cur")
+	elif [[ $command == store ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "check repair" -- "$cur")
 	elif [[ $command == diff || $command == show || $command == jfr ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	fi

@@ -41,6 +41,7 @@ struct cli_command {
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_services;
 extern const struct cli_command cmd_query;
+extern const struct cli_command cmd_store;
 extern const struct cli_command cmd_top;
 extern const struct cli_command cmd_ps;
 extern const struct cli_command cmd_doctor;

@@ -2,14 +2,18 @@
 #include "cli/data_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
+#include "cli/cli.h"
 #include "query/query.h"
 #include "store/sqlite/sqlite.h"
 
@@ -69,6 +73,35 @@ int data_dir_make(const char *dir, struct err *err)
 	}
 }
 
+int data_dir_lock(const char *dir, int *ret_fd, struct err *err)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	char pid[16] = "";
+
+	if (asprintf(&path, "%s/agent.lock", dir) < 0) {
+		path = NULL;
+		return err_oom(err);
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_lack(err, -errno, ERR_CAUSE_DISK, "use another --data-dir",
+				"cannot open %s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
+		pid[strspn(pid, "0123456789")] = 0;
+		return err_set(err, -EBUSY,
+			       "another sonde (process %s) is using %s; stop it, or use another "
+			       "--data-dir and --listen",
+			       pid[0] ? pid : "?", dir);
+	}
+	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || io_write_full(fd, pid, strlen(pid)) < 0)
+		return err_set(err, -EIO, "cannot write %s: is the disk full?", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
 int data_dir_open(const char *dir, struct store **ret_store, struct err *err)
 {
 	_cleanup_free_ char *path = NULL;
@@ -116,4 +149,13 @@ int data_dir_window(const char *from, const char *to, struct store_window *ret_w
 	ret_window->to_ns = to_ns;
 	ret_window->stands = true;
 	return 0;
+}
+
+void data_dir_tell_damage(struct store *store)
+{
+	struct store_status s = {0};
+
+	store_status(store, &s);
+	if (s.damage[0])
+		cli_note("%s", s.damage);
 }

@@ -13,6 +13,10 @@
 int data_dir_path(const char *dir, char **ret_dir, struct err *err);
 /* Creates it and its parents, private to the user. */
 int data_dir_make(const char *dir, struct err *err);
+/* For the one agent that may use it, or a repair: until ret_fd is closed. -EBUSY. */
+int data_dir_lock(const char *dir, int *ret_fd, struct err *err);
+/* Says on stderr what is missing from what was read so far. */
+void data_dir_tell_damage(struct store *store);
 /* dir: as above. -ENOENT if there is no store. */
 int data_dir_open(const char *dir, struct store **ret_store, struct err *err);
 /* NULL texts mean the last hour. -EINVAL names the option. */

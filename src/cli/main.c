@@ -12,9 +12,9 @@
 #include "cli/render/report.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_run, &cmd_top,  &cmd_services,   &cmd_query,   &cmd_ps,	&cmd_doctor,
-	&cmd_cpu, &cmd_heap, &cmd_goroutines, &cmd_block,   &cmd_mutex, &cmd_java,
-	&cmd_jfr, &cmd_diff, &cmd_show,	      &cmd_version,
+	&cmd_run,    &cmd_top, &cmd_services, &cmd_query,      &cmd_store,   &cmd_ps,
+	&cmd_doctor, &cmd_cpu, &cmd_heap,     &cmd_goroutines, &cmd_block,   &cmd_mutex,
+	&cmd_java,   &cmd_jfr, &cmd_diff,     &cmd_show,       &cmd_version,
 };
 
 static const struct cli_command *find_command(const char *name)

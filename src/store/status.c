@@ -5,7 +5,6 @@
 struct first_time {
 	int64_t ns; /* 0: none yet */
 	struct store_day *day;
-	struct store_damage damage;
 };
 
 static void note_first(struct first_time *f, int64_t ns)
@@ -23,10 +22,9 @@ static int first_profile(struct first_time *f, uint32_t stream, struct err *err)
 		r = store_day_next(f->day, stmt, err);
 	if (r <= 0)
 		return r;
-	if (sqlite3_column_type(stmt, 0) != SQLITE_NULL)
-		note_first(f, (f->day->number * STORE_DAY_MS +
-			       store_day_key_ms(sqlite3_column_int64(stmt, 0))) *
-				      1000000);
+	note_first(f, (f->day->number * STORE_DAY_MS +
+		       store_day_key_ms(sqlite3_column_int64(stmt, 0))) *
+			      1000000);
 	store_day_done(stmt);
 	return 0;
 }
@@ -42,7 +40,7 @@ static int first_of_labelset(void *ctx, uint32_t labelset, int64_t first_ns, int
 static int first_metric(struct first_time *f, uint32_t service, struct err *err)
 {
 	struct store_metrics_listing l = {
-		.to_ns = INT64_MAX, .labelset = first_of_labelset, .ctx = f, .damage = &f->damage};
+		.to_ns = INT64_MAX, .labelset = first_of_labelset, .ctx = f};
 
 	return store_metrics_list_labelsets(&l, f->day, service, err);
 }
@@ -98,7 +96,6 @@ void store_sqlite_status(struct store *store, struct store_status *ret_status)
 
 		(void)store_sqlite_each_day(s, oldest * STORE_DAY_NS, oldest * STORE_DAY_NS + 1,
 					    find_first, &f, NULL);
-		store_sqlite_count_damage(s, &f.damage);
 		known = f.ns;
 	}
 	(void)pthread_mutex_lock(&s->status_lock);

@@ -27,6 +27,7 @@ struct store;	/* opaque */
 
 struct store_entry {
 	const char *service;
+	uint32_t uid;		    /* its owner; see store/sqlite/owners.h */
 	const char *family;	    /* "go_heap"; the stream's type is family:type:unit */
 	const struct label *labels; /* identify the process */
 	size_t n_labels;
@@ -42,6 +43,7 @@ int store_write(struct store *store, const struct store_entry *entry, struct err
 /* Numbers of one resource at one time. */
 struct store_metrics {
 	const char *service;
+	uint32_t uid;
 	const struct label *labels;
 	size_t n_labels;
 	int64_t time_ns;
@@ -56,6 +58,7 @@ int store_write_metrics(struct store *store, const struct store_metrics *metrics
 
 struct store_event {
 	const char *service;
+	uint32_t uid;
 	const struct label *labels;
 	size_t n_labels;
 	int64_t time_ns;
@@ -211,8 +214,12 @@ struct store_status {
 	uint64_t series_refused; /* points refused because there were too many series */
 	uint64_t events_written;
 	uint64_t events_lost;
-	uint64_t damaged_blocks; /* of metrics and events: gaps */
-	bool writing;		 /* false: the disk is full, or the directory is not writable */
-	char trouble[256];	 /* the reason and the fix; "" if all is well */
+	uint64_t over_budget;	  /* stacks, label sets, series and services that are "(other)" */
+	char budget[256];	  /* whose, and why; "" if there are none */
+	uint64_t damaged_blocks;  /* distinct places: what is missing from answers */
+	uint64_t corrected_pages; /* had one flipped bit; nothing is missing */
+	char damage[256];	  /* the last of them, and what to do; "" if there is none */
+	bool writing;		  /* false: the disk is full, or the directory is not writable */
+	char trouble[256];	  /* the reason and the fix; "" if all is well */
 };
 void store_status(struct store *store, struct store_status *ret_status);

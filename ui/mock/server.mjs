@@ -237,7 +237,7 @@ function health() {
     version: '0.1.0', started, now: Date.now(), interval_ms: STEP, uptime_ms: Date.now() - started, cpu_ms: 412, cpu_percent: 0.21,
     rss_bytes: 20342374, intervals: 240, lag_ms: 3, targets: empty ? 14 : 61, profiled: empty ? 0 : 9, collections: 2160,
     failures: 0, hung_reads: 0, unanswered_reads: 0, lost_records: 0, write_failures: 0, oom_kills: 2, oom_late: 1, oom_lost: 0, oom_trouble: null, cpu_samples: 71280, cpu_samples_lost: 0, cpu_stacks_cut: 12, trouble: null,
-    store: { bytes: 33135001, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, clock_ahead_ms: 0, writing: true, trouble: null },
+    store: { bytes: 33135001, days: 2, oldest: started - 26 * 3600e3, samples: 4812345, profiles: 8640, profiles_lost: 0, damaged_files: 0, damaged_blocks: 0, corrected_pages: 0, damage: null, over_budget: 0, budget: null, clock_ahead_ms: 0, writing: true, trouble: null },
     sinks: [{ sink: 'store', written: 17280, dropped: 0, failures: 0, queued: 12, queued_bytes: 48211, spooled: 0, spooled_bytes: 0, spool_lost: 0, lag_ms: 310, trouble: null }],
     features: FEATURES,
   };

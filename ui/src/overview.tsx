@@ -267,7 +267,8 @@ function Missing({ features }: { features: Feature[] }) {
 
 export function HealthLine({ health }: { health: Health }) {
   const h = health;
-  const troubles = [h.trouble, h.store.trouble].filter((t): t is string => !!t);
+  const said = [h.trouble, h.store.trouble, h.store.damage, h.store.budget].filter((t): t is string => !!t);
+  const troubles = [...new Set(said)];
   if (!h.store.writing && !h.store.trouble) troubles.push('Profiles are not being stored.');
   if (h.store.clock_ahead_ms) troubles.push(`The clock jumped ahead by ${span(h.store.clock_ahead_ms)}: old days are kept until 24 h confirm it.`);
   const losses: [number, string][] = [
@@ -279,6 +280,8 @@ export function HealthLine({ health }: { health: Health }) {
     [h.sinks.reduce((n, s) => n + s.dropped + s.spool_lost, 0), 'dropped records'],
     [h.store.profiles_lost, 'lost profiles'],
     [h.store.damaged_files, 'damaged files moved aside'],
+    [h.store.damaged_blocks, 'damaged blocks'],
+    [h.store.over_budget, 'over budget, stored as (other)'],
   ];
   const item = (k: string, v: string, about: string) => (
     <span title={about}><span class="dim">{k}</span> {v}</span>

@@ -16,6 +16,11 @@ export interface Store {
   profiles: number;
   profiles_lost: number;
   damaged_files: number;
+  damaged_blocks: number;
+  corrected_pages: number;
+  damage: string | null;
+  over_budget: number;
+  budget: string | null;
   clock_ahead_ms: number;
   writing: boolean;
   trouble: string | null;

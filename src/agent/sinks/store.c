@@ -38,6 +38,7 @@ static int sink_write_profile(struct sink *sink, const struct record *record,
 {
 	const struct store_entry entry = {
 		.service = record->resource->service,
+		.uid = record->resource->uid,
 		.family = record->profile.family,
 		.labels = labels->items,
 		.n_labels = labels->len,
@@ -55,6 +56,7 @@ static int sink_write_metrics(struct sink *sink, const struct record *record,
 {
 	const struct store_metrics metrics = {
 		.service = record->resource->service,
+		.uid = record->resource->uid,
 		.labels = labels->items,
 		.n_labels = labels->len,
 		.time_ns = record->when.time_ns,
@@ -70,6 +72,7 @@ static int sink_write_event(struct sink *sink, const struct record *record,
 {
 	const struct store_event event = {
 		.service = record->resource->service,
+		.uid = record->resource->uid,
 		.labels = labels->items,
 		.n_labels = labels->len,
 		.time_ns = record->when.time_ns,

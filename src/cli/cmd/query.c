@@ -227,6 +227,8 @@ static int query_run(const struct cli_args *args)
 				: query_find_default_type(&q, &err);
 	if (r == 0)
 		r = query_write(&q, &report, &err);
+	if (q.store)
+		data_dir_tell_damage(q.store);
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

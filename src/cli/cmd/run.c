@@ -6,21 +6,16 @@
  * logs.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/sinks/sinks.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "cli/cmd/run_caps.h"
 #include "cli/data_dir.h"
 #include "cli/go/rate.h"
@@ -43,6 +38,9 @@
 #define RUN_ANSWER_NS (60 * NS_PER_SEC)
 /* Per service and day. */
 #define RUN_MAX_LABELSETS 100000
+/* Active series of metrics. */
+#define RUN_MAX_SERIES_OF_OWNER 20000
+#define RUN_MAX_SERIES 40000
 
 enum {
 	RUN_LISTEN,
@@ -316,35 +314,6 @@ static int run_parse(const struct cli_args *args, struct run_config *c, struct e
 	return r;
 }
 
-static int run_lock_dir(const char *dir, int *ret_fd, struct err *err)
-{
-	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
-	char pid[16] = "";
-
-	if (asprintf(&path, "%s/agent.lock", dir) < 0) {
-		path = NULL;
-		return err_oom(err);
-	}
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_lack(err, -errno, ERR_CAUSE_DISK, "use another --data-dir",
-				"cannot open %s: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
-		pid[strspn(pid, "0123456789")] = 0;
-		return err_set(err, -EBUSY,
-			       "another sonde (process %s) is using %s; stop it, or use another "
-			       "--data-dir and --listen",
-			       pid[0] ? pid : "?", dir);
-	}
-	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(fd, 0) < 0 || io_write_full(fd, pid, strlen(pid)) < 0)
-		return err_set(err, -EIO, "cannot write %s: is the disk full?", path);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 /* Blocks them in all threads started later; this one waits for them. */
 static sigset_t run_block_signals(void)
 {
@@ -387,29 +356,67 @@ static void run_tell_features(struct agent *agent)
 	}
 }
 
+/* What was logged last. */
+struct run_told {
+	char trouble[sizeof(((struct agent_health *)0)->trouble)];
+	char damage[sizeof(((struct store_status *)0)->damage)];
+	char budget[sizeof(((struct store_status *)0)->budget)];
+	bool clock_ahead;
+};
+
+static bool run_is_news(char *last, size_t size, const char *text)
+{
+	if (strcmp(text, last) == 0)
+		return false;
+	(void)snprintf(last, size, "%s", text);
+	return true;
+}
+
+static void run_report_store(struct store *store, struct run_told *told)
+{
+	struct store_status s = {0};
+	char hours[32];
+
+	store_status(store, &s);
+	if (run_is_news(told->damage, sizeof(told->damage), s.damage) && s.damage[0])
+		log_event(LOG_WARN, "damage", "reason", s.damage, NULL);
+	if (run_is_news(told->budget, sizeof(told->budget), s.budget) && s.budget[0])
+		log_event(LOG_WARN, "over budget", "reason", s.budget, NULL);
+	if (told->clock_ahead == (s.clock_ahead_ns > 0))
+		return;
+	told->clock_ahead = s.clock_ahead_ns > 0;
+	(void)snprintf(hours, sizeof(hours), "%lld",
+		       (long long)(s.clock_ahead_ns / (int64_t)(3600 * NS_PER_SEC)));
+	if (told->clock_ahead)
+		log_event(LOG_WARN, "the clock jumped ahead", "hours", hours, "reason",
+			  "no day is deleted by it until 24 hours confirm it", NULL);
+	else
+		log_event(LOG_WARN, "the clock is trusted again", NULL);
+}
+
 /* Logs changes of health since the last call. */
-static void run_report(struct agent *agent, char *last, size_t last_len)
+static void run_report(struct agent *agent, struct store *store, struct run_told *told)
 {
 	struct agent_health h;
 
 	agent_health(agent, &h);
-	if (strcmp(h.trouble, last) == 0)
-		return;
-	(void)snprintf(last, last_len, "%s", h.trouble);
-	if (h.trouble[0])
-		log_event(LOG_WARN, "trouble", "reason", h.trouble, NULL);
-	else
-		log_event(LOG_WARN, "recovered", NULL);
+	if (run_is_news(told->trouble, sizeof(told->trouble), h.trouble)) {
+		if (h.trouble[0])
+			log_event(LOG_WARN, "trouble", "reason", h.trouble, NULL);
+		else
+			log_event(LOG_WARN, "recovered", NULL);
+	}
+	run_report_store(store, told);
 }
 
-static void run_wait(struct agent *agent, const sigset_t *stop)
+static void run_wait(struct agent *agent, struct store *store, const sigset_t *stop)
 {
 	const struct timespec step = {.tv_sec = RUN_CHECK_NS / NS_PER_SEC};
-	char trouble[sizeof(((struct agent_health *)0)->trouble)] = "";
+	struct run_told told = {0};
 	int signal_number;
 
 	while ((signal_number = sigtimedwait(stop, NULL, &step)) < 0) {
-		run_report(agent, trouble, sizeof(trouble));
+		run_report(agent, store, &told);
 		/* A disk that is full is the store's to tell. */
 		(void)agent_save_names(agent, NULL);
 	}
@@ -462,6 +469,8 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.retention_ns = (int64_t)c->retention_ns,
 		.max_bytes = c->max_disk,
 		.max_labelsets = RUN_MAX_LABELSETS,
+		.max_series_of_owner = RUN_MAX_SERIES_OF_OWNER,
+		.max_series_in_all = RUN_MAX_SERIES,
 	};
 	struct server_config server_config = {
 		.listen = c->listen,
@@ -479,7 +488,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 
 	r = data_dir_make(c->data_dir, err);
 	if (r == 0)
-		r = run_lock_dir(c->data_dir, &lock, err);
+		r = data_dir_lock(c->data_dir, &lock, err);
 	if (r == 0)
 		run_restore_rates(c);
 	/* Before the first thread. */
@@ -499,7 +508,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 		r = run_announce(c, server, err);
 	if (r == 0) {
 		run_tell_features(agent);
-		run_wait(agent, &stop);
+		run_wait(agent, store, &stop);
 	}
 	return r;
 }

@@ -144,6 +144,8 @@ static int services_run(const struct cli_args *args)
 	if (r == 0)
 		r = store_streams(s.store, s.window.from_ns, s.window.to_ns, &s.streams, &s.len,
 				  &err);
+	if (s.store)
+		data_dir_tell_damage(s.store);
 	if (r < 0)
 		return cli_fail(r, &err);
 	if (s.len == 0 && !args->values[SERVICES_JSON])

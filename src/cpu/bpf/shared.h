@@ -146,8 +146,6 @@ struct cpu_sampler_stack {
 	__u8 interp_cut; /* there are more */
 	__u8 unused[6];
 	char comm[16]; /* of the thread group leader */
-	__u32 uid;
-	__u32 unused_too;
 	/* Kernel, native and interpreter frames; a power of two. */
 	__u64 frames[4 * CPU_SAMPLER_FRAMES_MAX];
 };

@@ -324,6 +324,15 @@ const struct metric registry_metrics[METRICS] = {
 			.prometheus = "sonde_store_events_lost_total"),
 	[METRIC_SONDE_STORE_DAMAGED_BLOCKS] =
 		GAUGE("sonde.store.damaged.blocks", "count", "Damaged blocks",
-		      "Damaged blocks of metrics and events, shown as gaps.", .family = "sonde",
+		      "Damaged pages and blocks, missing from answers.", .family = "sonde",
 		      .prometheus = "sonde_store_damaged_blocks"),
+	[METRIC_SONDE_STORE_CORRECTED_PAGES] =
+		GAUGE("sonde.store.corrected.pages", "count", "Corrected pages",
+		      "Pages with one flipped bit, which is corrected when they are read.",
+		      .family = "sonde", .prometheus = "sonde_store_corrected_pages"),
+	[METRIC_SONDE_STORE_OVER_BUDGET] =
+		COUNTER("sonde.store.over.budget", "count", "Over budget",
+			"Stacks, label sets, series and services stored as (other), or not at all, "
+			"because a service or a user has too many.",
+			.family = "sonde", .prometheus = "sonde_store_over_budget_total"),
 };

@@ -244,6 +244,8 @@ static int add_store(struct exposition *e, struct store *store)
 		{METRIC_SONDE_STORE_EVENTS, (double)s.events_written},
 		{METRIC_SONDE_STORE_EVENTS_LOST, (double)s.events_lost},
 		{METRIC_SONDE_STORE_DAMAGED_BLOCKS, (double)s.damaged_blocks},
+		{METRIC_SONDE_STORE_CORRECTED_PAGES, (double)s.corrected_pages},
+		{METRIC_SONDE_STORE_OVER_BUDGET, (double)s.over_budget},
 	};
 
 	return add_own(e, values, ARRAY_SIZE(values));

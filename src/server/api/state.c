@@ -7,7 +7,18 @@
 #include "base/clock.h"
 #include "server/api/routes.h"
 
-static void health_agent(struct json *j, const struct server_request *rq)
+/* What people should know first: of the agent, else of the store. */
+static const char *health_trouble(const struct agent_health *h, const struct store_status *s)
+{
+	if (h->trouble[0])
+		return h->trouble;
+	if (s->trouble[0])
+		return s->trouble;
+	return s->damage[0] ? s->damage : s->budget;
+}
+
+static void health_agent(struct json *j, const struct server_request *rq,
+			 const struct store_status *s)
 {
 	struct agent_health h = {.started_ns = rq->context->started_ns, .cpu_ns = clock_cpu_ns()};
 	int64_t uptime_ns;
@@ -41,27 +52,29 @@ static void health_agent(struct json *j, const struct server_request *rq)
 	server_answer_uint(j, "oom_late", h.oom_late);
 	server_answer_uint(j, "oom_lost", h.oom_lost);
 	server_answer_text(j, "oom_trouble", h.oom_trouble);
-	server_answer_text(j, "trouble", h.trouble);
+	server_answer_text(j, "trouble", health_trouble(&h, s));
 }
 
-static void health_store(struct json *j, struct store *store)
+static void health_store(struct json *j, const struct store_status *s)
 {
-	struct store_status s = {0};
-
-	store_status(store, &s);
 	json_key(j, "store");
 	json_object_begin(j);
-	server_answer_uint(j, "bytes", s.bytes_on_disk);
-	server_answer_uint(j, "days", s.days);
-	server_answer_time(j, "oldest", s.oldest_ns);
-	server_answer_uint(j, "samples", s.samples_written);
-	server_answer_uint(j, "profiles", s.profiles_written);
-	server_answer_uint(j, "profiles_lost", s.profiles_lost);
-	server_answer_uint(j, "damaged_files", s.damaged_files);
-	server_answer_uint(j, "clock_ahead_ms", (uint64_t)s.clock_ahead_ns / NS_PER_MS);
+	server_answer_uint(j, "bytes", s->bytes_on_disk);
+	server_answer_uint(j, "days", s->days);
+	server_answer_time(j, "oldest", s->oldest_ns);
+	server_answer_uint(j, "samples", s->samples_written);
+	server_answer_uint(j, "profiles", s->profiles_written);
+	server_answer_uint(j, "profiles_lost", s->profiles_lost);
+	server_answer_uint(j, "damaged_files", s->damaged_files);
+	server_answer_uint(j, "damaged_blocks", s->damaged_blocks);
+	server_answer_uint(j, "corrected_pages", s->corrected_pages);
+	server_answer_text(j, "damage", s->damage);
+	server_answer_uint(j, "over_budget", s->over_budget);
+	server_answer_text(j, "budget", s->budget);
+	server_answer_uint(j, "clock_ahead_ms", (uint64_t)s->clock_ahead_ns / NS_PER_MS);
 	json_key(j, "writing");
-	json_bool(j, s.writing);
-	server_answer_text(j, "trouble", s.trouble);
+	json_bool(j, s->writing);
+	server_answer_text(j, "trouble", s->trouble);
 	json_object_end(j);
 }
 
@@ -125,11 +138,13 @@ static void health_features(struct json *j, const struct server_context *context
 int server_api_health(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	struct json j = json_to(&a->body);
+	struct store_status s = {0};
 
+	store_status(rq->context->store, &s);
 	json_object_begin(&j);
 	server_answer_text(&j, "version", SONDE_VERSION);
-	health_agent(&j, rq);
-	health_store(&j, rq->context->store);
+	health_agent(&j, rq, &s);
+	health_store(&j, &s);
 	health_sinks(&j, rq->context->agent);
 	health_features(&j, rq->context);
 	json_object_end(&j);

@@ -25,6 +25,7 @@ void store_block_sums_clear(struct store_block_sums *sums)
 	sums->n_stacks = 0;
 	sums->n_clear = 0;
 	sums->samples = 0;
+	sums->torn = false;
 }
 
 /* Zeroes entries up to this stack, and some beyond. */
@@ -198,6 +199,7 @@ int store_block_sum_sums(struct store_codec *c, struct view block, struct store_
 	if (r < 0)
 		return r;
 	s = opened;
+	sums->torn = true;
 	for (uint64_t i = 0; i < s.n; i++) {
 		if (!sums_next(&s, &v))
 			return -EBADMSG;
@@ -206,5 +208,6 @@ int store_block_sum_sums(struct store_codec *c, struct view block, struct store_
 	if (s.n > 0 && v.stack >= sums->n_stacks)
 		sums->n_stacks = v.stack + 1;
 	sums->samples += s.samples;
+	sums->torn = false;
 	return 0;
 }

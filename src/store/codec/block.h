@@ -44,6 +44,7 @@ struct store_block_sums {
 	uint32_t n_stacks; /* all ids added to are below this */
 	uint32_t n_clear;  /* all entries below are valid; zeros beyond n_stacks */
 	uint64_t samples;
+	bool torn; /* a failure left part of a block in them */
 };
 
 static inline int64_t store_block_add(int64_t a, int64_t b)
@@ -81,7 +82,7 @@ int store_block_encode_pack(struct store_codec *c, const struct store_block_hour
 
 /* Appends struct store_block_value to out. -EBADMSG, -ENOMEM, -E2BIG. */
 int store_block_decode_sums(struct store_codec *c, struct view block, struct buf *out);
-/* On failure the sums contain part of the block, also beyond n_stacks. */
+/* A block whose checksum is wrong adds nothing. After any other failure, sums are torn. */
 int store_block_sum_sums(struct store_codec *c, struct view block, struct store_block_sums *sums);
 /* Only collections with from_ms <= time < to_ms within the hour. */
 int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,

@@ -368,10 +368,13 @@ int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from
 
 	if (r < 0 || p.first == p.last)
 		return r;
+	sums->torn = true;
 	r = sum_quickly(&p, c, sums, &samples);
 	if (r == -ENOTSUP)
 		r = sum_slowly(&p, sums, &samples);
-	if (r == 0)
-		sums->samples += samples;
-	return r;
+	if (r < 0)
+		return r;
+	sums->samples += samples;
+	sums->torn = false;
+	return 0;
 }

@@ -305,6 +305,11 @@ static int visit(struct store_codec *c, struct store_day *day, const int64_t ran
 			r = store_chunk_decode_stacks(c, store_day_blob(stmt, 1), v->stack, v->ctx);
 		else
 			r = store_chunk_decode_frames(c, store_day_blob(stmt, 1), v->frame, v->ctx);
+		if (r == -EBADMSG && !day->writes) {
+			store_day_damaged(day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES,
+					  sqlite3_column_int64(stmt, 0));
+			continue;
+		}
 		if (r < 0) {
 			store_day_done(stmt);
 			return err_set(err, r,

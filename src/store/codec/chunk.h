@@ -50,7 +50,10 @@ int store_chunk_decode_frames(struct store_codec *c, struct view chunk, store_ch
 int store_chunk_decode_stacks(struct store_codec *c, struct view chunk, store_chunk_stack_fn *fn,
 			      void *ctx);
 
-/* Reads all frames of a service, then all its stacks. -EBADMSG, or the callback's error. */
+/*
+ * Reads all frames of a service, then all its stacks. -EBADMSG, or the callback's error. A reader
+ * goes on after a damaged chunk; the day notes it.
+ */
 struct store_chunk_visitor {
 	store_chunk_frame_fn *frame;
 	store_chunk_stack_fn *stack;

@@ -78,17 +78,22 @@ int store_codec_put_column(struct store_codec *c, struct buf *out, struct view c
 	return store_codec_put_column_below(c, out, column, level, column.len ? column.len - 1 : 0);
 }
 
-int store_codec_open(struct view block, enum store_codec_kind kind, struct store_cursor *ret_body)
+bool store_codec_is_whole(struct view block)
 {
 	struct view body;
 	uint32_t crc;
 
-	if (block.len < SEAL_BYTES || !view_u32(block, 2, &crc) ||
-	    !view_sub(block, SEAL_BYTES, block.len - SEAL_BYTES, &body))
+	return view_u32(block, 2, &crc) &&
+	       view_sub(block, SEAL_BYTES, block.len - SEAL_BYTES, &body) &&
+	       block.data[0] == STORE_CODEC_VERSION && crc == crc32c(body);
+}
+
+int store_codec_open(struct view block, enum store_codec_kind kind, struct store_cursor *ret_body)
+{
+	if (!store_codec_is_whole(block) || block.data[1] != kind)
 		return -EBADMSG;
-	if (block.data[0] != STORE_CODEC_VERSION || block.data[1] != kind || crc != crc32c(body))
-		return -EBADMSG;
-	*ret_body = (struct store_cursor){.at = body.data, .end = body.data + body.len};
+	*ret_body =
+		(struct store_cursor){.at = block.data + SEAL_BYTES, .end = block.data + block.len};
 	return 0;
 }
 

@@ -59,6 +59,9 @@ int store_codec_put_column_below(struct store_codec *c, struct buf *out, struct 
 				 int level, size_t most);
 void store_codec_end(struct buf *out);
 
+/* Whether its checksum is right. */
+bool store_codec_is_whole(struct view block);
+
 /* Reading. */
 struct store_cursor {
 	const uint8_t *at;

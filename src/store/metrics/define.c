@@ -149,8 +149,7 @@ void store_dictionary_release(struct store_dictionary *d)
 	*d = (struct store_dictionary){0};
 }
 
-static int load_metrics(struct store_dictionary *d, struct store_day *day,
-			struct store_damage *damage, struct err *err)
+static int load_metrics(struct store_dictionary *d, struct store_day *day, struct err *err)
 {
 	_cleanup_(buf_release) struct buf metrics = {0};
 	sqlite3_stmt *stmt = NULL;
@@ -161,7 +160,7 @@ static int load_metrics(struct store_dictionary *d, struct store_day *day,
 
 		r = 0;
 		if (store_define_decode(store_day_blob(stmt, 1), &m) < 0)
-			store_damage_add(damage, day, STORE_DAY_METRICS, m.id);
+			store_day_damaged(day, STORE_DAY_METRICS, m.id);
 		else
 			r = buf_append(&metrics, &m, sizeof(m));
 	}
@@ -191,13 +190,13 @@ static bool check_attributes(struct view attributes, const struct store_definiti
 }
 
 int store_dictionary_load(struct store_dictionary *d, struct store_day *day, uint32_t service,
-			  struct store_damage *damage, struct err *err)
+			  struct err *err)
 {
 	_cleanup_(buf_release) struct buf columns = {0}, texts = {0};
 	const int64_t range[] = {store_day_series_key(service, 0),
 				 store_day_series_key(service + 1, 0)};
 	sqlite3_stmt *stmt = NULL;
-	int r = load_metrics(d, day, damage, err);
+	int r = load_metrics(d, day, err);
 
 	if (r == 0)
 		r = store_day_query(day, STORE_DAY_SERIES, range, 2, &stmt, err);
@@ -212,8 +211,7 @@ int store_dictionary_load(struct store_dictionary *d, struct store_day *day, uin
 
 		r = 0;
 		if (!c.metric || !check_attributes(attributes, c.metric)) {
-			store_damage_add(damage, day, STORE_DAY_SERIES,
-					 sqlite3_column_int64(stmt, 0));
+			store_day_damaged(day, STORE_DAY_SERIES, sqlite3_column_int64(stmt, 0));
 			continue;
 		}
 		/* An offset, until the texts no longer move. */

@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "pipeline/registry/registry.h"
 #include "store/metrics/block.h"
-#include "store/metrics/damage.h"
 #include "store/sqlite/day.h"
 
 #define STORE_DEFINE_MAX_TEXT 128U  /* of a name, unit, key or stream, with NUL */
@@ -61,5 +60,5 @@ struct store_dictionary {
 };
 /* Damaged rows are skipped and counted. */
 int store_dictionary_load(struct store_dictionary *d, struct store_day *day, uint32_t service,
-			  struct store_damage *damage, struct err *err);
+			  struct err *err);
 void store_dictionary_release(struct store_dictionary *d);

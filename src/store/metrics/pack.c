@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "store/metrics/block.h"
-#include "store/metrics/damage.h"
 #include "store/sqlite/writer.h"
 
 #define MAX_VALUES ((size_t)1 << 19) /* in memory; 4 MB */
@@ -32,7 +31,6 @@ struct packing {
 	struct buf times_ms; /* uint32_t: of the readings taken */
 	struct buf lists;    /* struct list */
 	uint32_t list;	     /* number of the current one */
-	struct store_damage *damage;
 	struct err *err;
 };
 
@@ -138,7 +136,7 @@ static int load_lists(struct packing *p)
 
 		r = load_list(p, number, store_day_blob(stmt, 1));
 		if (r == -EBADMSG) {
-			store_damage_add(p->damage, &p->w->day, STORE_DAY_TIMES, key);
+			store_day_damaged(&p->w->day, STORE_DAY_TIMES, key);
 			r = new_list(p, number, view_of(NULL, 0));
 		}
 	}
@@ -257,7 +255,7 @@ static int take_reading(struct packing *p, int64_t key)
 	r = store_cells_add_reading(&p->tools->cells, store_day_blob(stmt, 1), time);
 	store_day_done(stmt);
 	if (r == -EBADMSG) {
-		store_damage_add(p->damage, &p->w->day, STORE_DAY_READINGS, key);
+		store_day_damaged(&p->w->day, STORE_DAY_READINGS, key);
 		return 0;
 	}
 	return r < 0 ? r : buf_append(&p->times_ms, &ms, sizeof(ms));
@@ -330,10 +328,10 @@ static int pack_service(struct packing *p)
 }
 
 int store_metrics_pack_hour(struct store_writer *w, struct store_writer_tools *t, unsigned int hour,
-			    struct store_damage *damage, struct err *err)
+			    struct err *err)
 {
 	_cleanup_(packing_release) struct packing p = {
-		.w = w, .tools = t, .hour = hour, .damage = damage, .err = err};
+		.w = w, .tools = t, .hour = hour, .err = err};
 	int r = 0;
 
 	for (const struct store_dict *d = w->dicts; r == 0 && d; d = d->next) {

@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 
-struct store_damage;
 struct store_writer;
 struct store_writer_tools;
 
@@ -12,4 +11,4 @@ struct store_writer_tools;
  * part. Damaged readings are skipped and counted.
  */
 int store_metrics_pack_hour(struct store_writer *w, struct store_writer_tools *t, unsigned int hour,
-			    struct store_damage *damage, struct err *err);
+			    struct err *err);

@@ -12,7 +12,6 @@
 
 struct querying {
 	struct store_gather gather;
-	struct store_damage damage;
 	/* Of the day being read. */
 	struct store_day *day;
 	const struct store_dictionary *dictionary;
@@ -29,13 +28,18 @@ static void querying_release(struct querying *q)
 	map_release(&q->series);
 }
 
-static struct view labelset_bytes(const struct querying *q, uint32_t labelset)
+/* False if it is lost. Label set 0 stands for those over the limit. */
+static bool labelset_bytes(const struct querying *q, uint32_t labelset, struct view *ret_kv)
 {
 	uint64_t id;
 
-	/* Label set 0 stands for those over the limit. */
-	return map_get(&q->kv, labelset, &id) ? intern_get(&q->labelsets, (uint32_t)id)
-					      : view_of("", 1);
+	*ret_kv = view_of("", 1);
+	if (labelset == 0)
+		return true;
+	if (!map_get(&q->kv, labelset, &id))
+		return false;
+	*ret_kv = intern_get(&q->labelsets, (uint32_t)id);
+	return true;
 }
 
 static const struct store_define_column *find_column(const struct store_dictionary *d,
@@ -60,13 +64,16 @@ static int find_series(struct querying *q, const struct store_define_column *c, 
 		       uint32_t *ret_id)
 {
 	uint64_t key = (uint64_t)labelset << 32 | c->column, known;
+	struct view kv;
 	int r;
 
 	if (map_get(&q->series, key, &known)) {
 		*ret_id = (uint32_t)known;
 		return 0;
 	}
-	r = store_gather_series(&q->gather, c, labelset_bytes(q, labelset), ret_id);
+	if (!labelset_bytes(q, labelset, &kv))
+		return -EBADMSG;
+	r = store_gather_series(&q->gather, c, kv, ret_id);
 	return r < 0 ? r : map_put(&q->series, key, *ret_id);
 }
 
@@ -190,7 +197,6 @@ static int query_service(struct querying *q, uint32_t service, const struct stor
 		.presence = !q->gather.query->metric,
 		.fn = query_batch,
 		.ctx = q,
-		.damage = &q->damage,
 	};
 	int r;
 
@@ -227,7 +233,7 @@ static int query_day(void *ctx, struct store_day *day, struct err *err)
 	map_release(&q->kv);
 	map_release(&q->series);
 	q->day = day;
-	r = store_dictionary_load(&d, day, service, &q->damage, err);
+	r = store_dictionary_load(&d, day, service, err);
 	return r < 0 ? r : query_service(q, service, &d, err);
 }
 
@@ -243,7 +249,7 @@ static int describe_day(void *ctx, struct store_day *day, struct err *err)
 		r = store_sqlite_find_service(day, q->gather.query->service, &service, err);
 	if (r <= 0)
 		return r;
-	r = store_dictionary_load(&d, day, service, &q->damage, err);
+	r = store_dictionary_load(&d, day, service, err);
 	for (size_t i = 0; r == 0 && i < d.n_columns; i++)
 		if (!q->gather.query->metric ||
 		    strcmp(d.columns[i].metric->name, q->gather.query->metric) == 0) {
@@ -266,7 +272,6 @@ int store_sqlite_metrics(struct store *store, const struct store_metric_query *q
 	r = store_sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
 	if (r == 0 && !q.gather.has_metric && q.gather.found.len == 0)
 		r = store_sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);
-	store_sqlite_count_damage(s, &q.damage);
 	if (r < 0)
 		return r;
 	return store_gather_finish(&q.gather, ret_answer) < 0 ? err_oom(err) : 0;

@@ -56,7 +56,7 @@ static bool has_bit(const uint8_t *bits, uint32_t i)
 static int go_on(struct scanning *s, enum store_day_sql table, int64_t key, int r)
 {
 	if (r == -EBADMSG) {
-		store_damage_add(s->scan->damage, s->day, table, key);
+		store_day_damaged(s->day, table, key);
 		return 0;
 	}
 	return r == -ENOMEM ? err_oom(s->err) : r;

@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "store/codec/codec.h"
-#include "store/metrics/damage.h"
 #include "store/sqlite/day.h"
 
 /* Numbers of one series: width rows of n, stride apart; NAN for gaps. */
@@ -36,7 +35,6 @@ struct store_metrics_scan {
 	/* Negative: ends the scan with this error; positive: ends it without. */
 	int (*fn)(void *ctx, const struct store_metrics_batch *batch);
 	void *ctx;
-	struct store_damage *damage;
 };
 
 #define STORE_METRICS_COLUMN_BYTES 8192U /* bits of all columns */

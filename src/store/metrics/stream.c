@@ -93,8 +93,7 @@ int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *
 	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
 	_cleanup_free_ uint8_t *labelsets = NULL;
 	struct streaming streaming = {.out = s};
-	struct store_metrics_scan scan = {
-		.fn = stream_batch, .ctx = &streaming, .damage = s->damage};
+	struct store_metrics_scan scan = {.fn = stream_batch, .ctx = &streaming};
 	uint8_t columns[STORE_METRICS_COLUMN_BYTES];
 	int r;
 
@@ -103,7 +102,7 @@ int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *
 	r = store_sqlite_find_service(day, window->service, &scan.service, err);
 	if (r <= 0)
 		return r;
-	r = store_dictionary_load(&d, day, scan.service, s->damage, err);
+	r = store_dictionary_load(&d, day, scan.service, err);
 	if (r < 0 || !find_columns(&d, window->type, columns, &s->snapshot))
 		return r;
 	r = store_sqlite_filter(day, scan.service, window, &labelsets, err);
@@ -219,12 +218,11 @@ static int list_service(struct store_metrics_listing *l, struct store_day *day, 
 			struct view name, struct err *err)
 {
 	_cleanup_(store_dictionary_release) struct store_dictionary d = {0};
-	struct store_metrics_scan scan = {
-		.service = service, .presence = true, .fn = edge_batch, .damage = l->damage};
+	struct store_metrics_scan scan = {.service = service, .presence = true, .fn = edge_batch};
 	uint8_t columns[STORE_METRICS_COLUMN_BYTES] = {0};
 	_cleanup_(edges_release) struct edges first = {0}, last = {0};
 	size_t n = 0;
-	int r = store_dictionary_load(&d, day, service, l->damage, err);
+	int r = store_dictionary_load(&d, day, service, err);
 
 	for (size_t i = 0; i < d.n_columns; i++) {
 		n = MAX(n, d.columns[i].column + 1);
@@ -287,8 +285,7 @@ int store_metrics_list_labelsets(struct store_metrics_listing *l, struct store_d
 				 uint32_t service, struct err *err)
 {
 	struct spanning spanning = {.listing = l, .begin_ms = day->number * STORE_DAY_MS};
-	struct store_metrics_scan scan = {
-		.service = service, .fn = span_batch, .ctx = &spanning, .damage = l->damage};
+	struct store_metrics_scan scan = {.service = service, .fn = span_batch, .ctx = &spanning};
 	int r;
 
 	store_sqlite_day_window(day, l->from_ns, l->to_ns, &scan.from_ms, &scan.to_ms);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "store/metrics/damage.h"
 #include "store/sqlite/day.h"
 #include "store/store.h"
 
@@ -17,7 +16,6 @@ struct store_metrics_stream {
 	void *ctx;
 	struct buf times; /* uint32_t, ms in the day: distinct collection times */
 	bool snapshot;
-	struct store_damage *damage;
 };
 /* 1 if the day has the stream, otherwise 0. The caller releases times. */
 int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *day,
@@ -31,7 +29,6 @@ struct store_metrics_listing {
 		      int64_t first_ns, int64_t last_ns);
 	int (*labelset)(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns);
 	void *ctx;
-	struct store_damage *damage;
 };
 /* Calls stream for each stream of the day with numbers in the window. */
 int store_metrics_list_streams(struct store_metrics_listing *l, struct store_day *day,

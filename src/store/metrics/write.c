@@ -99,6 +99,7 @@ struct placing {
 	struct store_writer *w;
 	struct store_writer_tools *t;
 	uint32_t service;
+	struct store_owner *owner;
 	uint32_t labelset;
 	uint64_t refused;
 	struct err *err;
@@ -163,7 +164,8 @@ static bool is_full(const struct placing *p, bool is_new)
 
 	(void)map_get(&m->n_active, p->service, &active);
 	(void)map_get(&m->n_columns, p->service, &columns);
-	return active >= p->t->max_series || m->n_active_in_all >= p->t->max_series_in_all ||
+	return active >= p->t->budget.series || p->owner->series >= p->t->budget.owner_series ||
+	       m->n_active_in_all >= p->t->budget.series_in_all ||
 	       (is_new && columns > STORE_METRICS_MAX_COLUMN);
 }
 
@@ -204,6 +206,7 @@ static int find_column(struct placing *p, const struct metric_point *point,
 	if (store_ids_put(&m->active, series_hash(p, *ret_column), 1) < 0 ||
 	    count_up(&m->n_active, p->service, 0) < 0)
 		return err_oom(p->err);
+	p->owner->series++;
 	m->n_active_in_all++;
 	return 1;
 }
@@ -290,10 +293,13 @@ static int put_reading(struct placing *p, int64_t ms)
 	return add_to_reading(p, key);
 }
 
-static void begin_hour(struct store_metrics_writer *m, int64_t hour)
+static void begin_hour(struct store_writer *w, int64_t hour)
 {
+	struct store_metrics_writer *m = &w->metrics;
+
 	if (hour <= m->hour)
 		return;
+	store_owners_begin_hour(&w->owners);
 	store_ids_release(&m->active);
 	map_release(&m->n_active);
 	m->n_active_in_all = 0;
@@ -311,19 +317,21 @@ int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
 	if (r == 0)
 		r = load(w, err);
 	if (r == 0)
-		r = store_writer_service(w, e->service, &d, err);
+		r = store_writer_service(w, t, e->service, e->uid, &d, err);
 	if (r == 0)
-		r = store_writer_labelset(w, t, d->service, &p.labelset, err);
+		r = store_writer_labelset(w, t, d, &p.labelset, err);
 	if (r < 0 || !d)
 		return r;
 	if (d->service > STORE_DAY_MAX_STREAMS)
 		return err_set(err, -E2BIG, "%s has %u services, the maximum", w->day.path,
 			       STORE_DAY_MAX_STREAMS);
 	p.service = d->service;
-	begin_hour(&w->metrics, e->time_ns / HOUR_NS);
+	p.owner = d->owner;
+	begin_hour(w, e->time_ns / HOUR_NS);
 	store_cells_clear(&t->cells);
 	for (size_t i = 0; r == 0 && i < e->metrics->len; i++)
 		r = add_point(&p, &e->metrics->points[i]);
 	*ret_refused = p.refused;
+	store_writer_over(t, d->name, d->owner->uid, p.refused);
 	return r < 0 || t->cells.len == 0 ? r : put_reading(&p, ms);
 }

@@ -2,8 +2,8 @@
  * src/store/sqlite/build.c: turns stack ids and sums of a day into stacks of a profile. Only stacks
  * with a sum are added; equal stacks of different days are found by their hash, as in the writer.
  * Neighbours in a chunk share most of their frames, so what is known of a frame, and of the stack
- * up to it, is kept along the path. Values are added after the whole day was read, so a damaged day
- * adds nothing.
+ * up to it, is kept along the path. Values are added after the whole day was read, so a malformed
+ * day adds nothing.
  */
 #include "store/sqlite/build.h"
 
@@ -14,6 +14,7 @@
 #include "store/codec/chunk.h"
 #include "store/sqlite/dict.h"
 
+#define DAMAGED_NAME "(damaged)"
 #define TEXT_MAX_BYTES ((size_t)128 << 20)
 #define MAX_WAITING 8U
 #define WANTED_BYTES (STORE_BLOCK_MAX_STACK / 8 + 1)
@@ -156,6 +157,15 @@ static int find_location(struct store_build *b, struct view name, struct view fi
 	return 0;
 }
 
+/* Ids up to this one, which have no frame unless they get one. */
+static void skip_frames(struct store_build *b, uint32_t id)
+{
+	for (; b->n_frames <= id; b->n_frames++) {
+		b->names[b->n_frames].exists = false;
+		b->frames[b->n_frames].location = 0;
+	}
+}
+
 /* The text is kept until it is needed. */
 static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 {
@@ -168,11 +178,7 @@ static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 					.line = f->line,
 					.exists = true};
 
-	/* Skipped ids have no frame. */
-	for (; b->n_frames <= id; b->n_frames++) {
-		b->names[b->n_frames].exists = false;
-		b->frames[b->n_frames].location = 0;
-	}
+	skip_frames(b, id);
 	if (buf_append(&b->text, name.data, name.len) < 0 ||
 	    buf_append(&b->text, f->file.data, f->file.len) < 0)
 		return -E2BIG;
@@ -185,10 +191,11 @@ static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 static int locate(struct store_build *b, uint32_t id, struct store_build_frame *f)
 {
 	const struct store_build_name *n = &b->names[id];
-	const uint8_t *text = b->text.data + n->text;
+	const uint8_t *text;
 
 	if (!n->exists)
-		return -EBADMSG;
+		return find_location(b, view_str(DAMAGED_NAME), view_str(""), 0, f);
+	text = b->text.data + n->text;
 	return find_location(b, view_of(text, n->name_len),
 			     view_of(text + n->name_len, n->file_len), n->line, f);
 }
@@ -196,17 +203,15 @@ static int locate(struct store_build *b, uint32_t id, struct store_build_frame *
 /* Extends the path by the frames in which the stack differs from the previous one. */
 static int follow(struct store_build *b, const struct store_chunk_stack *s)
 {
-	struct store_build_frame *frames = b->frames;
-	uint32_t n = b->n_frames;
 	uint32_t *place = b->path + STORE_CHUNK_MAX_DEPTH - b->n_located;
 	uint64_t hash = b->hashes[b->n_located];
 
 	for (uint32_t i = b->n_located; i < s->n; i++) {
-		struct store_build_frame *f = &frames[s->frames[i]];
+		struct store_build_frame *f = &b->frames[s->frames[i]];
 		int r = 0;
 
-		if (s->frames[i] >= n)
-			return -EBADMSG;
+		if (s->frames[i] >= b->n_frames)
+			skip_frames(b, s->frames[i]);
 		if (f->location == 0)
 			r = locate(b, s->frames[i], f);
 		if (r < 0)
@@ -294,9 +299,11 @@ static int keep_stack(void *ctx, const struct store_chunk_stack *s, uint32_t sha
 	b->n_located = MIN(b->n_located, shared);
 	if (!(b->wanted[s->id / 8] & bit))
 		return 0;
-	/* A repeated id would count its sum twice. */
-	if (b->met[s->id / 8] & bit)
+	/* It would count its sum twice. */
+	if (b->met[s->id / 8] & bit) {
+		b->repeated = true;
 		return -EBADMSG;
+	}
 	b->met[s->id / 8] |= bit;
 	b->n_wanted--;
 	r = follow(b, s);
@@ -327,23 +334,38 @@ static int add_values(struct store_build *b)
 	return 0;
 }
 
-static int add_other(struct store_build *b)
+/* A stack of the day becomes one frame of this name. */
+static int add_named(struct store_build *b, const char *name, uint32_t id)
 {
 	struct store_build_stack *to = b->waiting;
-	struct store_build_frame other;
+	struct store_build_frame frame;
 	int r = b->is_first ? index_first(b) : 0;
 
 	if (r == 0)
 		r = store_ids_reserve(&b->stacks, b->stacks.len + 1);
 	if (r == 0)
-		r = find_location(b, view_str(STORE_DICT_OTHER_NAME), view_str(""), 0, &other);
+		r = find_location(b, view_str(name), view_str(""), 0, &frame);
 	if (r != 0)
 		return r;
-	to->hash = profile_hash_end(profile_hash_push(0, other.hash));
-	to->id = STORE_DICT_OTHER;
+	to->hash = profile_hash_end(profile_hash_push(0, frame.hash));
+	to->id = id;
 	to->n = 1;
-	to->path[0] = other.location - 1;
+	to->path[0] = frame.location - 1;
 	return add_stack(b, to);
+}
+
+/* Stacks that have a sum and were not found. */
+static int add_lost(struct store_build *b)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && b->n_wanted > 0 && i < b->sums->n_stacks; i++) {
+		if (!((b->wanted[i / 8] & ~b->met[i / 8]) >> i % 8 & 1))
+			continue;
+		r = add_named(b, DAMAGED_NAME, i);
+		b->n_wanted--;
+	}
+	return r;
 }
 
 /* One bit per stack with a sum; fits the CPU cache. */
@@ -374,11 +396,11 @@ static int read_stacks(struct store_build *b, struct store_codec *c, struct stor
 	if (!b->is_first && store_ids_reserve(&b->stacks, b->stacks.len + b->n_wanted) < 0)
 		return err_oom(err);
 	r = store_chunk_visit(c, day, service, &visitor, err);
-	if (r == 0 && add_waiting(b) < 0)
-		r = build_too_large(-E2BIG, err);
-	if (r == 0 && b->n_wanted > 0)
-		r = err_set(err, -EBADMSG, "%s: stacks are missing", day->path);
-	return r;
+	if (r == 0 && b->repeated)
+		r = err_set(err, -EBADMSG, "%s: stacks are repeated", day->path);
+	if (r < 0)
+		return r;
+	return add_waiting(b) < 0 || add_lost(b) < 0 ? build_too_large(-E2BIG, err) : 0;
 }
 
 int store_build_add_day(struct store_build *b, struct store_codec *c, struct store_day *day,
@@ -392,13 +414,14 @@ int store_build_add_day(struct store_build *b, struct store_codec *c, struct sto
 	b->sums = sums;
 	b->n_located = 0;
 	b->n_waiting = 0;
+	b->repeated = false;
 	if (b->is_first && profile_n_stacks(b->profile) > 0 && index_first(b) < 0)
 		return err_oom(err);
 	r = read_stacks(b, c, day, service, err);
 	if (r < 0)
 		return r;
 	if (sums->n_stacks > STORE_DICT_OTHER && sums->values[STORE_DICT_OTHER] != 0)
-		r = add_other(b);
+		r = add_named(b, STORE_DICT_OTHER_NAME, STORE_DICT_OTHER);
 	if (r == 0)
 		r = add_values(b);
 	return r < 0 ? build_too_large(r, err) : 0;

@@ -31,6 +31,7 @@ struct store_build {
 	uint8_t *wanted;   /* bits, by the day's stack */
 	uint8_t *met;	   /* the same, of those that were read */
 	uint32_t n_wanted; /* of them not met yet */
+	bool repeated;	   /* an id came twice */
 	/* Of the stack being read, from the root: how many of its frames are known, and their ...
 	 */
 	uint32_t n_located;
@@ -44,7 +45,10 @@ struct store_build {
 
 int store_build_init(struct store_build *b);
 void store_build_release(struct store_build *b);
-/* Adds the day's sums of a service. -EBADMSG: the day is damaged; nothing was added. */
+/*
+ * Adds the day's sums of a service. Stacks and frames that are lost are called "(damaged)".
+ * -EBADMSG: the day is malformed; nothing was added.
+ */
 int store_build_add_day(struct store_build *b, struct store_codec *c, struct store_day *day,
 			uint32_t service, const struct store_block_sums *sums, struct err *err);
 /* The profile with its samples; the caller frees it. */

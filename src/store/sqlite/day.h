@@ -19,6 +19,10 @@
  * service, labelset, data)     k = store_day_event_key()
  *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
+ *
+ * Since format 4, whose services are: owner(service, uid, bytes) (store/sqlite/owners.h); and each
+ * page has a checksum (store/sqlite/vfs.h). A damaged page cannot be read: scans of a reader go on
+ * behind it, and the day notes the damage. A writer gets -EBADMSG.
  */
 #pragma once
 
@@ -29,9 +33,11 @@
 
 #include "base/err.h"
 #include "base/view.h"
+#include "store/sqlite/damage.h"
 
 #define STORE_DAY_MS 86400000LL
 #define STORE_DAY_NS 86400000000000LL
+#define STORE_DAY_BUSY_MS 2000 /* how long to wait for another process */
 #define STORE_DAY_MAX_STREAMS 65534U
 #define STORE_DAY_MAX_LABELSETS ((1U << 20) - 1) /* labelset 0 stands for all past this limit */
 #define STORE_DAY_MAX_PARTS 256U		 /* of a pack */
@@ -65,7 +71,7 @@ enum store_day_sql {
 	STORE_DAY_PACKS,
 	STORE_DAY_PACK_LAST,
 	STORE_DAY_ROLLUPS,
-	STORE_DAY_ANY_ROLLED,
+	STORE_DAY_ALL_ROLLED,
 	STORE_DAY_ROLLED,
 	STORE_DAY_POINTS,
 	STORE_DAY_POINT_FIRST,
@@ -94,6 +100,23 @@ enum store_day_sql {
 	STORE_DAY_EVENTS,
 	STORE_DAY_EVENT_LAST,
 	STORE_DAY_DROP_READING,
+	STORE_DAY_PUT_OWNER,
+	STORE_DAY_OWNERS,
+	STORE_DAY_SIZE_FRAMES,
+	STORE_DAY_SIZE_STACKS,
+	STORE_DAY_SIZE_PROFILES,
+	STORE_DAY_SIZE_POINTS,
+	STORE_DAY_SIZE_PACKS,
+	STORE_DAY_SIZE_ROLLUPS,
+	STORE_DAY_SIZE_READINGS,
+	STORE_DAY_SIZE_TIMES,
+	STORE_DAY_SIZE_HOURS,
+	STORE_DAY_DROP_POINTS,
+	STORE_DAY_DROP_PACKS,
+	STORE_DAY_DROP_READINGS,
+	STORE_DAY_DROP_TIMES,
+	STORE_DAY_DROP_HOURS,
+	STORE_DAY_DROP_EVENTS,
 	STORE_DAY_N_SQL,
 };
 
@@ -102,8 +125,12 @@ struct store_day {
 	int64_t number; /* days since 1970 */
 	uint64_t inode; /* of the file that was opened */
 	int format;
+	bool writes;
 	sqlite3 *db;
 	sqlite3_stmt *stmts[STORE_DAY_N_SQL];
+	int64_t ranges[STORE_DAY_N_SQL][2]; /* of scans: what is left */
+	unsigned int n_skipped;
+	struct store_damage damage;
 };
 
 static inline int64_t store_day_key(uint32_t stream, int64_t ms, uint32_t labelset)
@@ -162,8 +189,16 @@ static inline bool store_day_has_metrics(const struct store_day *d)
 	return d->format >= 3;
 }
 
+static inline bool store_day_has_owners(const struct store_day *d)
+{
+	return d->format >= 4;
+}
+
 /* "DIR/2026-11-15.db" */
 void store_day_path(char *path, size_t size, const char *dir, int64_t number);
+
+/* Notes damage; sql identifies the table. */
+void store_day_damaged(struct store_day *d, enum store_day_sql sql, int64_t key);
 
 /*
  * -ENOENT: no such day (for reading). -EBADMSG: damaged. -ENOSPC, -EROFS: not writable. A zeroed or
@@ -171,9 +206,15 @@ void store_day_path(char *path, size_t size, const char *dir, int64_t number);
  */
 int store_day_open(struct store_day *d, const char *dir, int64_t number, bool write,
 		   struct err *err);
+/* A file of this name in the directory: one that was set aside, or that is being repaired. */
+int store_day_open_file(struct store_day *d, const char *dir, const char *name, int64_t number,
+			bool write, struct err *err);
 void store_day_close(struct store_day *d);
 
-/* Binds up to three integers; the statement belongs to the day. */
+/*
+ * Binds up to three integers; the statement belongs to the day. A scan without a range takes the
+ * whole table.
+ */
 int store_day_query(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
 		    sqlite3_stmt **ret_stmt, struct err *err);
 /* 1: a row; 0: no more, and the statement is reset. */

@@ -86,9 +86,11 @@ struct resolving {
 	const struct profile *p;
 	uint64_t *locations; /* hashes, with names for nameless frames; 0: not needed yet */
 	uint32_t *ids;	     /* of the frame, plus 1, by location; 0: unknown, or several frames */
-	bool any_bare;	     /* locations are in use */
-	bool any_new;	     /* ids are in use */
-	char bare[256];	     /* the name of a frame without one */
+	const struct store_budget *budget;
+	uint32_t over;	/* stacks that did not fit */
+	bool any_bare;	/* locations are in use */
+	bool any_new;	/* ids are in use */
+	char bare[256]; /* the name of a frame without one */
 };
 
 static uint32_t n_frames(const struct profile_location *l)
@@ -177,6 +179,18 @@ static uint64_t bare_hash(struct resolving *r, uint32_t stack)
 	return profile_hash_end(hash);
 }
 
+/* Whether the service, and its owner, may add so much; if so, it counts. */
+static bool may_add(struct resolving *r, size_t bytes)
+{
+	struct store_dict *d = r->d;
+
+	if (d->bytes + bytes > r->budget->bytes || d->owner->bytes + bytes > r->budget->owner_bytes)
+		return false;
+	d->bytes += bytes;
+	d->owner->bytes += bytes;
+	return true;
+}
+
 /* The id of a frame, added if new; -E2BIG if there are too many. */
 static int frame_id(struct resolving *r, const struct profile_location *l, uint32_t line,
 		    uint32_t *ret_id)
@@ -190,6 +204,8 @@ static int frame_id(struct resolving *r, const struct profile_location *l, uint3
 	if (d->next_frame >= STORE_DICT_MAX_FRAMES)
 		return -E2BIG;
 	f = frame_of(r, l, line);
+	if (!may_add(r, f.name.len + f.file.len + sizeof(uint32_t)))
+		return -E2BIG;
 	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
 	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
 	if (!f.name.data || (f.file.len && !f.file.data) ||
@@ -244,6 +260,9 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 			return ret;
 		s.n += (uint32_t)ret;
 	}
+	/* On disk, most ids have two bytes. */
+	if (!may_add(r, (s.n + 1) * sizeof(uint16_t)))
+		return -E2BIG;
 	/* The ids may move while growing: keep offsets until the flush. */
 	s.frames = (const void *)(uintptr_t)d->new_ids.len;
 	d->new_ids.len += s.n * sizeof(*ids);
@@ -254,7 +273,7 @@ static int add_stack(struct resolving *r, const uint32_t *locations, uint32_t n,
 	return 0;
 }
 
-static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stacks, uint32_t *ret_id)
+static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t *ret_id)
 {
 	uint64_t hash = profile_stack_hash(r->p, stack);
 	uint32_t n, depth = 0;
@@ -272,25 +291,26 @@ static int resolve_stack(struct resolving *r, uint32_t stack, uint32_t max_stack
 		if (depth > STORE_CHUNK_MAX_DEPTH)
 			return 0;
 	}
-	if (r->d->next_stack > max_stacks)
-		return 0;
-	ret = add_stack(r, locations, n, hash, ret_id);
+	ret = r->d->next_stack > r->budget->stacks ? -E2BIG
+						   : add_stack(r, locations, n, hash, ret_id);
+	r->over += ret == -E2BIG;
 	return ret == -E2BIG ? 0 : ret;
 }
 
-int store_dict_resolve(struct store_dict *d, const struct profile *p, uint32_t max_stacks,
-		       struct buf *scratch, uint32_t *ret_ids, struct err *err)
+int store_dict_resolve(struct store_dict *d, const struct profile *p,
+		       const struct store_budget *budget, struct buf *scratch, uint32_t *ret_ids,
+		       struct err *err)
 {
-	struct resolving r = {.d = d, .p = p};
+	struct resolving r = {.d = d, .p = p, .budget = budget};
 	size_t n = profile_n_stacks(p);
 	int ret = resolving_init(&r, scratch);
 
 	for (uint32_t i = 0; ret == 0 && i < n; i++) {
 		if (i + AHEAD < n)
 			store_ids_expect(&d->stacks, profile_stack_hash(p, i + AHEAD));
-		ret = resolve_stack(&r, i, max_stacks, &ret_ids[i]);
+		ret = resolve_stack(&r, i, &ret_ids[i]);
 	}
-	return ret < 0 ? err_oom(err) : 0;
+	return ret < 0 ? err_oom(err) : (int)r.over;
 }
 
 bool store_dict_is_heavy(const struct store_dict *d)
@@ -330,8 +350,13 @@ int store_dict_flush(struct store_dict *d, struct store_day *day, struct store_c
 		if (r == 0)
 			r = store_day_put(day, STORE_DAY_PUT_STACKS, key, buf_view(&out), err);
 	}
+	if (r == 0 && d->bytes != d->bytes_saved && store_day_has_owners(day))
+		r = store_day_exec(day, STORE_DAY_PUT_OWNER,
+				   (const int64_t[]){d->service, d->owner->uid, (int64_t)d->bytes},
+				   3, err);
 	if (r < 0)
 		return r;
+	d->bytes_saved = d->bytes;
 	d->first_new_frame = d->next_frame;
 	buf_release(&d->new_frames);
 	buf_release(&d->new_stacks);

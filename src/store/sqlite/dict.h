@@ -17,6 +17,7 @@
 #include "store/codec/codec.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/ids.h"
+#include "store/sqlite/owners.h"
 
 #define STORE_DICT_OTHER 0U
 #define STORE_DICT_OTHER_NAME "(other)"
@@ -26,6 +27,10 @@ struct store_dict {
 	struct store_dict *next;
 	uint32_t service;
 	char name[256];
+	struct store_owner *owner;
+	uint64_t bytes; /* of names and stacks */
+	uint64_t bytes_saved;
+	uint32_t labelsets;
 	bool loaded;
 	uint64_t used; /* when, in writes */
 	struct store_ids frames;
@@ -46,15 +51,17 @@ int store_dict_load(struct store_dict *d, struct store_day *day, struct store_co
 		    struct err *err);
 /*
  * Stores the id of each stack of the profile at ret_ids[profile's stack id] (profile_n_stacks()
- * entries); adds new ones. scratch is reused by the next call.
+ * entries); adds new ones within the budget. scratch is reused by the next call. Returns how many
+ * were over it.
  */
-int store_dict_resolve(struct store_dict *d, const struct profile *p, uint32_t max_stacks,
-		       struct buf *scratch, uint32_t *ret_ids, struct err *err);
+int store_dict_resolve(struct store_dict *d, const struct profile *p,
+		       const struct store_budget *budget, struct buf *scratch, uint32_t *ret_ids,
+		       struct err *err);
 /* Writes new entries to the day file. */
 int store_dict_flush(struct store_dict *d, struct store_day *day, struct store_codec *c,
 		     struct err *err);
 /* Whether there is so much new that it should be written before the interval ends. */
 bool store_dict_is_heavy(const struct store_dict *d);
 size_t store_dict_memory(const struct store_dict *d);
-/* Drops everything but the service, its id and the link. */
+/* Drops everything but the service, its owner and the link. */
 void store_dict_unload(struct store_dict *d);

@@ -90,6 +90,7 @@ int store_events_write(struct store_writer *w, struct store_writer_tools *t,
 {
 	const struct store_entry entry = {
 		.service = e->service,
+		.uid = e->uid,
 		.family = e->event->kind->family,
 		.labels = e->labels,
 		.n_labels = e->n_labels,
@@ -108,9 +109,9 @@ int store_events_write(struct store_writer *w, struct store_writer_tools *t,
 	if (r == 0)
 		r = store_writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 	if (r == 0)
-		r = store_writer_service(w, e->service, &d, err);
+		r = store_writer_service(w, t, e->service, e->uid, &d, err);
 	if (r == 0)
-		r = store_writer_labelset(w, t, d->service, &labelset, err);
+		r = store_writer_labelset(w, t, d, &labelset, err);
 	if (r == 0 && encode(e->event, &t->block) < 0)
 		r = err_oom(err);
 	if (r == 0)
@@ -128,7 +129,6 @@ struct listing {
 	int64_t to_ns;
 	struct store_events_answer answer;
 	struct buf events; /* struct store_stored_event */
-	struct store_damage damage;
 	struct store_day *day;
 	/* Texts of the day, by id; data NULL if not needed. */
 	struct map services;
@@ -265,8 +265,10 @@ static int list_event(struct listing *l, sqlite3_stmt *stmt)
 	uint64_t service;
 	int r;
 
-	if (!map_get(&l->services, (uint64_t)sqlite3_column_int64(stmt, 1), &service))
+	if (!map_get(&l->services, (uint64_t)sqlite3_column_int64(stmt, 1), &service)) {
+		store_day_damaged(l->day, STORE_DAY_EVENTS, key);
 		return 0;
+	}
 	e.service = (const char *)(uintptr_t)service;
 	if (l->service && strcmp(e.service, l->service) != 0)
 		return 0;
@@ -274,7 +276,7 @@ static int list_event(struct listing *l, sqlite3_stmt *stmt)
 	if (r == 0)
 		r = describe(l, &e, sqlite3_column_int64(stmt, 2));
 	if (r == -EBADMSG) {
-		store_damage_add(&l->damage, l->day, STORE_DAY_EVENTS, key);
+		store_day_damaged(l->day, STORE_DAY_EVENTS, key);
 		return 0;
 	}
 	return r < 0 ? r : buf_append(&l->events, &e, sizeof(e));
@@ -331,7 +333,6 @@ int store_sqlite_events(struct store *store, const char *service, int64_t from_n
 	struct store_sqlite *s = store_sqlite(store);
 	int r = store_sqlite_each_day(s, from_ns, to_ns, list_day, &l, err);
 
-	store_sqlite_count_damage(s, &l.damage);
 	if (r < 0)
 		return r;
 	l.answer.len = l.events.len / sizeof(*l.answer.events);

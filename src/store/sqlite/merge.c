@@ -152,14 +152,37 @@ static int merge(struct merging *m, bool stacks, const struct chunk_list *list, 
 	return r;
 }
 
+/* Chunks that cannot be merged whole stay as they are. */
+static int are_whole(struct merging *m, bool stacks, uint32_t service, struct err *err)
+{
+	const int64_t range[] = {(int64_t)service << 32, (int64_t)service << 32 | UINT32_MAX};
+	sqlite3_stmt *stmt = NULL;
+	bool whole = true;
+	int r = store_day_query(&m->w->day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES, range, 2,
+				&stmt, err);
+
+	while (r == 0 && (r = store_day_next(&m->w->day, stmt, err)) > 0) {
+		r = 0;
+		if (store_codec_is_whole(store_day_blob(stmt, 1)))
+			continue;
+		whole = false;
+		store_day_damaged(&m->w->day, stacks ? STORE_DAY_STACKS : STORE_DAY_FRAMES,
+				  sqlite3_column_int64(stmt, 0));
+	}
+	return r < 0 ? r : whole;
+}
+
 static int merge_kind(struct merging *m, bool stacks, uint32_t service, bool always,
 		      struct err *err)
 {
 	struct chunk_list list = {0};
 	int r = list_chunks(m, stacks, service, &list, err);
 
-	if (r == 0 && list.n > 1 && (always || list.bytes - list.largest > list.largest / 2))
-		r = merge(m, stacks, &list, err);
+	if (r == 0 && list.n > 1 && (always || list.bytes - list.largest > list.largest / 2)) {
+		r = are_whole(m, stacks, service, err);
+		if (r > 0)
+			r = merge(m, stacks, &list, err);
+	}
 	buf_release(&list.keys);
 	return r;
 }

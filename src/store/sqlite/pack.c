@@ -32,8 +32,7 @@ struct packer {
 	struct buf values;
 	uint32_t *starts; /* by stack id */
 	bool packed;	  /* anything */
-	struct store_damage damage;
-	bool left; /* some of the hour's collections did not fit */
+	bool left;	  /* some of the hour's collections did not fit */
 };
 
 static void packer_release(struct packer *p)
@@ -188,9 +187,17 @@ static int pack_labelset(struct packer *p, const struct pack_stream *s, unsigned
 	buf_clear(&p->samples);
 	for (i = 0; r == 0 && i < n && part < STORE_DAY_MAX_PARTS; i++) {
 		r = take_row(p, keys[i], err);
+		/* A damaged one stays, as the witness of what is missing. */
+		if (r == -EBADMSG) {
+			store_day_damaged(&p->w->day, STORE_DAY_PROFILES, keys[i]);
+			keys[i] = 0;
+			p->left = true;
+			r = 0;
+		}
 		/* Half the limit: one collection adds at most STORE_BLOCK_MAX_STACK. */
-		if (r == 0 && (i + 1 == n || p->samples.len / sizeof(struct store_block_sample) >
-						     STORE_BLOCK_MAX_SAMPLES / 2))
+		if (r == 0 && p->times_ms.len > 0 &&
+		    (i + 1 == n || p->samples.len / sizeof(struct store_block_sample) >
+					   STORE_BLOCK_MAX_SAMPLES / 2))
 			r = put_pack(p, first + part++, s->snapshot, err);
 	}
 	for (; i < n; i++) {
@@ -283,56 +290,97 @@ static int pack_streams(struct packer *p, const struct pack_stream *streams, siz
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = pack_hour(p, &streams[i], hour, err);
 	if (r == 0)
-		r = store_metrics_pack_hour(p->w, p->tools, hour, &p->damage, err);
+		r = store_metrics_pack_hour(p->w, p->tools, hour, err);
 	if (r == 0 && p->packed)
 		r = merge_services(p, streams, n, false, err);
 	return r < 0 ? r : store_writer_commit(p->w, p->tools, err);
 }
 
+/*
+ * Writes the log back and truncates it: after packing it is several times what is left of the day.
+ * Does not wait for readers; what they hold back is tried again.
+ */
+static void write_back(struct store_writer *w)
+{
+	(void)sqlite3_busy_timeout(w->day.db, 0);
+	w->log_left = sqlite3_wal_checkpoint_v2(w->day.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+						NULL) != SQLITE_OK;
+	(void)sqlite3_busy_timeout(w->day.db, STORE_DAY_BUSY_MS);
+}
+
+static void write_back_again(struct store_sqlite *s, int64_t number)
+{
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open && s->writers[i].day.number == number &&
+		    s->writers[i].log_left)
+			write_back(&s->writers[i]);
+}
+
+/* Roll-ups, and dictionaries in as few chunks as possible: the day is over. */
+static int finish_day(struct store_sqlite *s, struct packer *p, const struct pack_stream *streams,
+		      size_t n, struct err *err)
+{
+	int r = store_writer_begin(p->w, err);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = store_sqlite_roll_up(p->w, &s->tools, streams[i].id, err);
+	if (r == 0)
+		r = merge_services(p, streams, n, true, err);
+	if (r == 0)
+		r = store_writer_commit(p->w, &s->tools, err);
+	if (r == 0)
+		(void)sqlite3_exec(p->w->day.db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+	return r;
+}
+
+static int pack_hours(struct store_sqlite *s, struct packer *p, uint64_t from, uint64_t to,
+		      struct err *err)
+{
+	_cleanup_(buf_release) struct buf streams = {0};
+	int64_t number = p->w->day.number;
+	const struct pack_stream *list;
+	size_t n;
+	int r = store_sqlite_commit_writer(s, p->w, err);
+
+	if (r == 0)
+		r = list_streams(p->w, &streams, err);
+	list = (const void *)streams.data;
+	n = streams.len / sizeof(*list);
+	for (uint64_t hour = from; r == 0 && hour < MIN(to, 24); hour++)
+		r = pack_streams(p, list, n, (unsigned int)hour, err);
+	if (r == 0 && to == STORE_SQLITE_ROLLED_UP)
+		r = finish_day(s, p, list, n, err);
+	if (r == 0)
+		write_back(p->w);
+	store_sqlite_count_damage(s, &p->w->day);
+	if (r == 0 && map_put(&s->settled, (uint64_t)number, to) < 0)
+		r = err_oom(err);
+	return r;
+}
+
 int store_sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err)
 {
 	_cleanup_(packer_release) struct packer p = {.tools = &s->tools};
-	_cleanup_(buf_release) struct buf streams = {0};
 	int64_t past_ns = now_ns - GRACE_NS - number * STORE_DAY_NS;
-	int64_t hours = MIN(past_ns / (STORE_BLOCK_HOUR_MS * 1000000LL), 24);
-	const struct pack_stream *list;
-	uint64_t settled = 0;
-	size_t n;
+	uint64_t settled = 0, hours;
 	int r;
 
 	(void)map_get(&s->settled, (uint64_t)number, &settled);
-	if (past_ns < STORE_BLOCK_HOUR_MS * 1000000LL || settled == STORE_SQLITE_ROLLED_UP ||
-	    (hours < 24 && settled >= (uint64_t)hours))
+	if (past_ns < STORE_BLOCK_HOUR_MS * 1000000LL)
 		return 0;
+	hours = past_ns < STORE_DAY_NS ? (uint64_t)(past_ns / (STORE_BLOCK_HOUR_MS * 1000000LL))
+				       : STORE_SQLITE_ROLLED_UP;
+	if (settled >= hours) {
+		write_back_again(s, number);
+		return 0;
+	}
 	p.starts = calloc(STORE_BLOCK_MAX_STACK + 1, sizeof(*p.starts));
 	if (!p.starts)
 		return err_oom(err);
 	r = store_sqlite_writer(s, number, &p.w, err);
 	if (r == 0)
-		r = store_sqlite_commit_writer(s, p.w, err);
-	if (r == 0)
-		r = list_streams(p.w, &streams, err);
-	list = (const void *)streams.data;
-	n = streams.len / sizeof(*list);
-	for (unsigned int hour = (unsigned int)settled; r == 0 && hour < hours; hour++)
-		r = pack_streams(&p, list, n, hour, err);
-	store_sqlite_count_damage(s, &p.damage);
-	if (r == 0 && map_put(&s->settled, (uint64_t)number, (uint64_t)hours) < 0)
-		r = err_oom(err);
-	if (r < 0 || past_ns < STORE_DAY_NS)
-		return r;
-	r = store_writer_begin(p.w, err);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = store_sqlite_roll_up(p.w, &s->tools, list[i].id, err);
-	if (r == 0)
-		r = merge_services(&p, list, n, true, err);
-	if (r == 0)
-		r = store_writer_commit(p.w, &s->tools, err);
-	if (r < 0)
-		return r;
-	(void)sqlite3_exec(p.w->day.db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
-	(void)sqlite3_wal_checkpoint_v2(p.w->day.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	store_writer_close(p.w);
-	return map_put(&s->settled, (uint64_t)number, STORE_SQLITE_ROLLED_UP) < 0 ? err_oom(err)
-										  : 0;
+		r = pack_hours(s, &p, settled, hours, err);
+	if (r == 0 && hours == STORE_SQLITE_ROLLED_UP)
+		store_writer_close(p.w);
+	return r;
 }

@@ -11,12 +11,12 @@ static void close_dayp(struct store_day *d)
 	store_day_close(d);
 }
 
-static int read_day(struct store_sqlite *s, int64_t number, store_sqlite_day_fn *fn, void *ctx,
-		    struct err *err)
+int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_file *file,
+			   store_sqlite_day_fn *fn, void *ctx, struct err *err)
 {
 	_cleanup_(close_dayp) struct store_day day = {0};
 	struct err why = {};
-	int r = store_day_open(&day, s->dir, number, false, &why);
+	int r = store_day_open_file(&day, s->dir, file->name, file->number, false, &why);
 
 	if (r == 0)
 		r = store_day_exec(&day, STORE_DAY_BEGIN_READ, NULL, 0, &why);
@@ -24,15 +24,14 @@ static int read_day(struct store_sqlite *s, int64_t number, store_sqlite_day_fn 
 		r = fn(ctx, &day, &why);
 	if (r == 0)
 		r = store_day_exec(&day, STORE_DAY_COMMIT, NULL, 0, &why);
+	/* Also where the log is lost with the tables in it: it looks like a file being made. */
+	if (day.db)
+		store_sqlite_count_damage(s, &day);
 	/* Retention may have deleted the file meanwhile. */
 	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
 		return 0;
 	if (r == -EBADMSG || r == -ENOTSUP) {
-		uint64_t inode = day.inode;
-
-		store_day_close(&day);
-		if (r == -EBADMSG)
-			store_sqlite_set_aside(s, number, inode, why.text);
+		store_sqlite_tell_unreadable(s, &day, why.text);
 		return 0;
 	}
 	if (r < 0 && err)
@@ -52,9 +51,9 @@ int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		int64_t begin = files[i].number * STORE_DAY_NS;
 
-		if (files[i].damaged || begin >= to_ns || begin + STORE_DAY_NS <= from_ns)
+		if (begin >= to_ns || begin + STORE_DAY_NS <= from_ns)
 			continue;
-		r = read_day(s, files[i].number, fn, ctx, err);
+		r = store_sqlite_read_file(s, &files[i], fn, ctx, err);
 	}
 	return r;
 }
@@ -74,6 +73,8 @@ int store_sqlite_find_service(struct store_day *day, const char *service, uint32
 			continue;
 		store_day_done(stmt);
 		*ret_id = (uint32_t)id;
+		if (id <= 0 || id > STORE_DAY_MAX_STREAMS)
+			store_day_damaged(day, STORE_DAY_SERVICES, id);
 		return id > 0 && id <= STORE_DAY_MAX_STREAMS;
 	}
 	return r;
@@ -140,11 +141,9 @@ int store_sqlite_filter(struct store_day *day, uint32_t service, const struct st
 			continue;
 		pass = store_labels_match(store_day_blob(stmt, 2), window->filters,
 					  window->n_filters);
-		if (pass < 0 || id < 0 || id > STORE_DAY_MAX_LABELSETS) {
-			store_day_done(stmt);
-			return err_set(err, -EBADMSG, "%s: damaged labels", day->path);
-		}
-		if (pass)
+		if (pass < 0 || id > STORE_DAY_MAX_LABELSETS)
+			store_day_damaged(day, STORE_DAY_LABELSETS, id);
+		else if (pass)
 			bits[id / 8] |= (uint8_t)(1U << id % 8);
 	}
 	if (r == 0)

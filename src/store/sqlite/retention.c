@@ -85,7 +85,7 @@ int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **
 }
 
 /* Delete the database first: a later open then finds nothing, not half of it. */
-static void remove_file(struct store_sqlite *s, const struct store_sqlite_file *f)
+void store_sqlite_remove_file(struct store_sqlite *s, const struct store_sqlite_file *f)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
 	char path[512];
@@ -109,16 +109,20 @@ static void age_save(const struct store_sqlite *s)
 		(void)unlink(path);
 }
 
-/* Without a file there is no more to go by than that the newest day has begun. */
-static void age_load(struct store_sqlite *s, int64_t newest)
+/*
+ * Without a file there is no more to go by than the newest day: as late as its end, at most. Not
+ * one that we have made ourselves since, by the same clock.
+ */
+static void age_load(struct store_sqlite *s)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(STORE_AGE_TEXT_MAX);
 	char path[512];
 	const char *line;
 
 	s->age = (struct store_age){.ran_ns = -1};
-	if (newest >= 0)
-		s->age.trusted_ns = MIN(newest * STORE_DAY_NS, s->now_ns(s->now_ctx));
+	if (s->newest_before >= 0)
+		s->age.trusted_ns =
+			MIN((s->newest_before + 1) * STORE_DAY_NS - 1, s->now_ns(s->now_ctx));
 	(void)snprintf(path, sizeof(path), "%s/clock", s->dir);
 	if (io_read_file(AT_FDCWD, path, &text, NULL) == 0 && (line = buf_cstr(&text)))
 		store_age_parse(&s->age, line);
@@ -132,13 +136,13 @@ static void age_report(struct store_sqlite *s)
 	(void)pthread_mutex_unlock(&s->status_lock);
 }
 
-/* The time to judge age by. newest: day; -1: none. */
-static int64_t age_now(struct store_sqlite *s, int64_t newest)
+/* The time to judge age by. */
+static int64_t age_now(struct store_sqlite *s)
 {
 	int64_t now;
 
 	if (!s->age_loaded)
-		age_load(s, newest);
+		age_load(s);
 	now = store_age_look(&s->age, s->now_ns(s->now_ctx), s->ran_ns(s->now_ctx));
 	/* A restart loses no more than this of what has been confirmed. */
 	if (llabs(now - s->age_saved.trusted_ns) >= AGE_SAVE_NS ||
@@ -158,10 +162,9 @@ static bool is_being_written(const struct store_sqlite *s, int64_t number)
 	return false;
 }
 
-int store_sqlite_retain(struct store_sqlite *s, struct err *err)
+int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err)
 {
 	_cleanup_free_ struct store_sqlite_file *files = NULL;
-	char sentence[256];
 	uint64_t bytes = 0;
 	int64_t newest = -1, oldest_ns;
 	size_t n = 0;
@@ -174,31 +177,24 @@ int store_sqlite_retain(struct store_sqlite *s, struct err *err)
 		if (!files[i].damaged)
 			newest = files[i].number;
 	}
-	oldest_ns = s->retention_ns > 0 ? age_now(s, newest) - s->retention_ns : INT64_MIN;
+	oldest_ns = s->retention_ns > 0 ? age_now(s) - s->retention_ns : INT64_MIN;
 	for (size_t i = 0; i < n; i++) {
 		const struct store_sqlite_file *f = &files[i];
-		bool is_old = (f->number + 1) * STORE_DAY_NS <= oldest_ns;
-		bool is_too_much = s->max_bytes > 0 && bytes > s->max_bytes;
 
 		/* The newest stays, and so does what is being written, whatever the clock says. */
-		if (!f->damaged && (f->number == newest || is_being_written(s, f->number)))
+		if ((f->number + 1) * STORE_DAY_NS > oldest_ns ||
+		    (!f->damaged && (f->number == newest || is_being_written(s, f->number))))
 			continue;
-		if (!is_old && !is_too_much)
-			continue;
-		remove_file(s, f);
+		store_sqlite_remove_file(s, f);
 		bytes -= f->bytes;
 	}
-	if (s->max_bytes == 0 || bytes <= s->max_bytes) {
-		s->too_large = false;
-		return 0;
-	}
-	s->too_large = true;
-	(void)snprintf(sentence, sizeof(sentence),
-		       "today's profiles alone take %llu MB, more than --max-disk (%llu MB); "
-		       "nothing is stored until tomorrow, or until you raise it",
-		       (unsigned long long)bytes >> 20, (unsigned long long)s->max_bytes >> 20);
-	store_sqlite_trouble(s, sentence, false);
-	return 0;
+	if (s->max_bytes > 0 && bytes > s->max_bytes && (thorough || s->n_refused == 0))
+		r = store_sqlite_make_room(s, err);
+	else if (bytes <= s->max_bytes)
+		s->n_refused = 0;
+	if (s->n_refused > 0)
+		store_sqlite_trouble(s, s->refusal, !s->all_refused);
+	return r;
 }
 
 static bool rename_day(const struct store_sqlite *s, const char *path, int n)
@@ -218,14 +214,13 @@ static bool rename_day(const struct store_sqlite *s, const char *path, int n)
 	return true;
 }
 
-void store_sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
-				   const char *why)
+void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why)
 {
 	char path[512], sentence[800];
 	struct stat st;
 
 	store_day_path(path, sizeof(path), s->dir, number);
-	/* Another reader may have been faster, and a new file may have taken the name. */
+	/* A new file may have taken the name. */
 	if (stat(path, &st) < 0 || (inode && st.st_ino != inode) ||
 	    store_sqlite_lock_folder(s, NULL) < 0)
 		return;
@@ -241,9 +236,15 @@ void store_sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint6
 	(void)pthread_mutex_unlock(&s->status_lock);
 }
 
-void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode, const char *why)
+int64_t store_sqlite_newest(const struct store_sqlite *s)
 {
-	(void)pthread_mutex_lock(&s->lock);
-	store_sqlite_set_aside_locked(s, number, inode, why);
-	(void)pthread_mutex_unlock(&s->lock);
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
+	int64_t newest = -1;
+	size_t n = 0;
+
+	if (store_sqlite_files(s, &files, &n, NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		newest = files[i].damaged ? newest : files[i].number;
+	return newest;
 }

@@ -127,6 +127,12 @@ static int roll_up(struct rolling *r, struct err *err)
 	for (size_t i = 0; ret == 0 && i < r->sets.len / sizeof(*sets); i++) {
 		for (unsigned int hour = 0; ret == 0 && hour < 24; hour++)
 			ret = sum_hour(r, hour, sets[i], err);
+		/* Without one, answers come from the hours that are left. */
+		if (ret == -EBADMSG) {
+			store_day_damaged(&r->w->day, STORE_DAY_PACKS,
+					  store_day_rollup_key(r->stream, sets[i]));
+			return 0;
+		}
 		if (ret == 0)
 			ret = put_sums(r, sets[i], err);
 	}

@@ -20,7 +20,6 @@ struct charting {
 	uint32_t *times; /* distinct collection times of each step */
 	uint8_t *seen;	 /* whether a point passed the filters */
 	bool snapshot;
-	struct store_damage damage;
 	int64_t day_ms; /* start of the current day */
 };
 
@@ -126,7 +125,7 @@ static int chart_day(void *ctx, struct store_day *day, struct err *err)
 {
 	_cleanup_(buf_release) struct buf times = {0};
 	struct charting *c = ctx;
-	struct store_metrics_stream metrics = {.fn = chart_value, .ctx = c, .damage = &c->damage};
+	struct store_metrics_stream metrics = {.fn = chart_value, .ctx = c};
 	int r;
 
 	c->day_ms = day->number * STORE_DAY_MS;
@@ -160,7 +159,6 @@ int store_sqlite_series(struct store *store, const struct store_window *window, 
 		return err_oom(err);
 	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, chart_day,
 				  &c, err);
-	store_sqlite_count_damage(store_sqlite(store), &c.damage);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_points; i++) {

@@ -16,15 +16,26 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "pipeline/metrics.h"
 #include "store/codec/block.h"
 #include "store/sqlite/events.h"
 #include "store/sqlite/state.h"
+#include "store/sqlite/vfs.h"
 
 #define HOUR_NS (3600 * 1000000000LL)
 #define DICTS_MAX_BYTES ((size_t)36 << 20)
 #define USUAL_SERIES 2000
 #define USUAL_SERIES_IN_ALL 20000
+/*
+ * Of a day, so that no owner takes all of the numbers that a file has for services, streams and
+ * label sets; and of the disk, for names and stacks.
+ */
+#define OWNER_SERVICES 4000U
+#define OWNER_STREAMS (STORE_DAY_MAX_STREAMS / 4)
+#define OWNER_LABELSETS (STORE_DAY_MAX_LABELSETS / 4)
+#define OWNER_BYTES ((uint64_t)256 << 20)
+#define DISK_PER_OWNER 8
 #define DAMAGED_MAX 4096 /* distinct blocks */
 
 static void unlockp(pthread_mutex_t **m)
@@ -89,18 +100,65 @@ void store_sqlite_trouble(struct store_sqlite *s, const char *sentence, bool wri
 	s->status.writing = writing;
 }
 
-void store_sqlite_count_damage(struct store_sqlite *s, const struct store_damage *damage)
+static const char *file_name(const struct store_day *day)
+{
+	const char *slash = strrchr(day->path, '/');
+
+	return slash ? slash + 1 : day->path;
+}
+
+/* Whether it is the first time. With the status lock held. */
+static bool is_news(struct store_sqlite *s, uint64_t where)
+{
+	uint64_t known;
+
+	return !map_get(&s->damaged, where, &known) && s->damaged.len < DAMAGED_MAX &&
+	       map_put(&s->damaged, where, 1) == 0;
+}
+
+/* Pages that were corrected count apart: nothing is missing. */
+static void count_pages(struct store_sqlite *s, struct store_day *day)
+{
+	const struct store_vfs_damage *pages = store_vfs_damage(day->db);
+
+	for (size_t i = 0; i < pages->n; i++) {
+		uint64_t where = hash_mix(hash_u64(day->inode << 8 | pages->items[i].kind) +
+					  ~(uint64_t)pages->items[i].page);
+
+		if (pages->items[i].kind != STORE_VFS_CORRECTED)
+			s->status.damaged_blocks += is_news(s, where);
+		else if (is_news(s, where))
+			s->status.corrected_pages++;
+	}
+}
+
+void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day)
+{
+	struct store_damage *damage = &day->damage;
+	uint64_t before;
+
+	HOLD(&s->status_lock);
+	before = s->status.damaged_blocks;
+	count_pages(s, day);
+	for (size_t i = 0; i < damage->n; i++)
+		s->status.damaged_blocks += is_news(s, damage->where[i]);
+	if (s->status.damaged_blocks != before)
+		(void)snprintf(s->status.damage, sizeof(s->status.damage),
+			       "%s is damaged: part of it is missing from answers; see `sonde "
+			       "store check`",
+			       file_name(day));
+	*damage = (struct store_damage){0};
+}
+
+void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day *day,
+				  const char *why)
 {
 	HOLD(&s->status_lock);
 
-	for (size_t i = 0; i < damage->n; i++) {
-		uint64_t known;
-
-		if (map_get(&s->damaged, damage->where[i], &known) ||
-		    s->damaged.len >= DAMAGED_MAX || map_put(&s->damaged, damage->where[i], 1) < 0)
-			continue;
-		s->status.damaged_blocks++;
-	}
+	s->status.damaged_blocks += is_news(s, hash_u64(~day->inode));
+	(void)snprintf(s->status.damage, sizeof(s->status.damage),
+		       "%s is missing from answers, in whole or in part: %.*s", file_name(day),
+		       (int)sizeof(s->status.damage) - 100, why);
 }
 
 /* What one call writes: any kind. */
@@ -109,6 +167,7 @@ struct writing {
 	const struct store_metrics *metrics;
 	const struct store_event *event;
 	const char *service;
+	uint32_t uid;
 	int64_t time_ns;
 };
 
@@ -186,7 +245,7 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 	if (r == 0)
 		r = store_writer_open(w, s->dir, number, err);
 	if (r == -EBADMSG) {
-		store_sqlite_set_aside_locked(s, number, 0, err ? err->text : "");
+		store_sqlite_set_aside(s, number, 0, err ? err->text : "");
 		r = store_writer_open(w, s->dir, number, err);
 	}
 	if (r < 0)
@@ -218,8 +277,8 @@ static int unsettle(struct store_sqlite *s, int64_t number, uint64_t hour, struc
 	return map_put(&s->settled, (uint64_t)number, hour) < 0 ? err_oom(err) : 0;
 }
 
-static int write_to(struct store_sqlite *s, struct store_writer *w, const struct writing *e,
-		    struct err *err)
+static int write_kind(struct store_sqlite *s, struct store_writer *w, const struct writing *e,
+		      struct err *err)
 {
 	uint64_t refused = 0;
 	int r;
@@ -232,6 +291,24 @@ static int write_to(struct store_sqlite *s, struct store_writer *w, const struct
 	if (refused > 0) {
 		HOLD(&s->status_lock);
 		s->status.series_refused += refused;
+	}
+	return r;
+}
+
+static int write_to(struct store_sqlite *s, struct store_writer *w, const struct writing *e,
+		    struct err *err)
+{
+	struct store_writer_tools *t = &s->tools;
+	int r = write_kind(s, w, e, err);
+
+	if (t->over > 0) {
+		HOLD(&s->status_lock);
+		s->status.over_budget += t->over;
+		t->over = 0;
+		(void)snprintf(s->status.budget, sizeof(s->status.budget),
+			       "%.100s (uid %u) has too many distinct stacks, names, label sets "
+			       "or series: the rest is \"(other)\", or not stored",
+			       t->over_service, t->over_uid);
 	}
 	return r;
 }
@@ -251,7 +328,7 @@ static int try_write(struct store_sqlite *s, const struct writing *e, int64_t nu
 	if (r == -EBADMSG) {
 		/* The existing file is damaged: this interval starts a new one. */
 		inode = w->day.inode;
-		store_sqlite_set_aside_locked(s, number, inode, err->text);
+		store_sqlite_set_aside(s, number, inode, err->text);
 		r = store_sqlite_writer(s, number, &w, err);
 		if (r == 0)
 			r = write_to(s, w, e, err);
@@ -264,6 +341,14 @@ static int try_write(struct store_sqlite *s, const struct writing *e, int64_t nu
 	r = store_writer_shrink(w, &s->tools, DICTS_MAX_BYTES - MIN(used, DICTS_MAX_BYTES), err);
 	return r < 0 ? r
 		     : unsettle(s, number, (uint64_t)(e->time_ns % STORE_DAY_NS / HOUR_NS), err);
+}
+
+static bool is_refused(const struct store_sqlite *s, uint32_t uid)
+{
+	for (size_t i = 0; i < s->n_refused; i++)
+		if (s->refused[i] == uid)
+			return true;
+	return false;
 }
 
 static int write_any(struct store *store, const struct writing *e, struct err *err)
@@ -287,9 +372,9 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 		*err = s->why_spoiled;
 		return s->spoiled;
 	}
-	if (s->too_large) {
+	if (is_refused(s, e->uid)) {
 		count_lost(s, e);
-		return err_set(err, -ENOSPC, "%s is larger than --max-disk", s->dir);
+		return err_set(err, -ENOSPC, "%s", s->refusal);
 	}
 	r = try_write(s, e, e->time_ns / STORE_DAY_NS, err);
 	if (r == 0)
@@ -302,21 +387,24 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 
 static int sqlite_write(struct store *store, const struct store_entry *e, struct err *err)
 {
-	const struct writing w = {.profile = e, .service = e->service, .time_ns = e->time_ns};
+	const struct writing w = {
+		.profile = e, .service = e->service, .uid = e->uid, .time_ns = e->time_ns};
 
 	return write_any(store, &w, err);
 }
 
 static int sqlite_write_metrics(struct store *store, const struct store_metrics *e, struct err *err)
 {
-	const struct writing w = {.metrics = e, .service = e->service, .time_ns = e->time_ns};
+	const struct writing w = {
+		.metrics = e, .service = e->service, .uid = e->uid, .time_ns = e->time_ns};
 
 	return write_any(store, &w, err);
 }
 
 static int sqlite_write_event(struct store *store, const struct store_event *e, struct err *err)
 {
-	const struct writing w = {.event = e, .service = e->service, .time_ns = e->time_ns};
+	const struct writing w = {
+		.event = e, .service = e->service, .uid = e->uid, .time_ns = e->time_ns};
 
 	return write_any(store, &w, err);
 }
@@ -352,7 +440,7 @@ static int sqlite_commit(struct store *store, struct err *err)
 		store_sqlite_trouble(s, "", true);
 	if (s->max_bytes == 0 || s->lock_fd < 0)
 		return 0;
-	return store_sqlite_retain(s, err);
+	return store_sqlite_retain(s, false, err);
 }
 
 static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
@@ -365,7 +453,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	HOLD(&s->lock);
 	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
-		r = store_sqlite_retain(s, err);
+		r = store_sqlite_retain(s, true, err);
 	if (r == 0)
 		r = store_sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -378,7 +466,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 			continue;
 		store_sqlite_drop_writer(s, files[i].number);
 		if (r == -EBADMSG) {
-			store_sqlite_set_aside_locked(s, files[i].number, 0, why.text);
+			store_sqlite_set_aside(s, files[i].number, 0, why.text);
 			r = 0;
 			continue;
 		}
@@ -420,6 +508,32 @@ static const struct store_ops sqlite_ops = {
 	.status = store_sqlite_status,
 };
 
+static uint32_t limit(uint32_t configured, uint32_t otherwise, uint32_t most)
+{
+	return MIN(configured ? configured : otherwise, most);
+}
+
+static struct store_budget budget_of(const struct store_sqlite_config *c)
+{
+	struct store_budget b = {
+		.stacks = limit(c->max_stacks, STORE_BLOCK_MAX_STACK, STORE_BLOCK_MAX_STACK),
+		.labelsets =
+			limit(c->max_labelsets, STORE_DAY_MAX_LABELSETS, STORE_DAY_MAX_LABELSETS),
+		.series = limit(c->max_series, USUAL_SERIES, UINT32_MAX),
+		.owner_services = OWNER_SERVICES,
+		.owner_streams = OWNER_STREAMS,
+		.owner_labelsets = OWNER_LABELSETS,
+		.owner_bytes = OWNER_BYTES,
+		.series_in_all = limit(c->max_series_in_all, USUAL_SERIES_IN_ALL, UINT32_MAX),
+	};
+
+	b.owner_series = limit(c->max_series_of_owner, b.series_in_all, UINT32_MAX);
+	if (c->max_bytes > 0)
+		b.owner_bytes = MIN(b.owner_bytes, c->max_bytes / DISK_PER_OWNER);
+	b.bytes = b.owner_bytes / 2;
+	return b;
+}
+
 int store_sqlite_open(const struct store_sqlite_config *config, struct store **ret_store,
 		      struct err *err)
 {
@@ -441,14 +555,8 @@ int store_sqlite_open(const struct store_sqlite_config *config, struct store **r
 	s->ran_ns = config->ran_ns ? config->ran_ns : boot_clock;
 	s->now_ctx = config->now_ctx;
 	s->lock_fd = -1;
-	s->tools.max_stacks = MIN(config->max_stacks ? config->max_stacks : STORE_BLOCK_MAX_STACK,
-				  STORE_BLOCK_MAX_STACK);
-	s->tools.max_labelsets =
-		MIN(config->max_labelsets ? config->max_labelsets : STORE_DAY_MAX_LABELSETS,
-		    STORE_DAY_MAX_LABELSETS);
-	s->tools.max_series = config->max_series ? config->max_series : USUAL_SERIES;
-	s->tools.max_series_in_all =
-		config->max_series_in_all ? config->max_series_in_all : USUAL_SERIES_IN_ALL;
+	s->tools.budget = budget_of(config);
+	s->newest_before = store_sqlite_newest(s);
 	s->status.writing = true;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_mutex_init(&s->status_lock, NULL);

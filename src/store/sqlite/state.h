@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/backend.h"
-#include "store/metrics/damage.h"
 #include "store/sqlite/age.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/sqlite.h"
@@ -32,14 +31,19 @@ struct store_sqlite {
 	uint64_t ticks;
 	int spoiled; /* -errno if the interval can no longer be written; 0: it can */
 	struct err why_spoiled;
-	bool too_large;
+	/* Owners that are above their share by the current hour alone; and a sentence about it. */
+	uint32_t refused[16];
+	size_t n_refused;
+	bool all_refused;
+	char refusal[256];
 	struct store_age age, age_saved;
-	bool age_loaded;    /* from its file */
+	bool age_loaded;       /* from its file */
+	int64_t newest_before; /* day that was there when we came; -1: none */
 	struct map settled; /* by day: hours below are packed; STORE_SQLITE_ROLLED_UP: all done */
 
 	pthread_mutex_t status_lock;
 	struct store_status status; /* the counters and the trouble */
-	struct map damaged;	    /* blocks counted so far */
+	struct map damaged;	    /* places counted so far */
 };
 
 static inline struct store_sqlite *store_sqlite(struct store *store)
@@ -54,8 +58,11 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err);
 void store_sqlite_drop_writer(struct store_sqlite *s,
 			      int64_t number); /* uncommitted profiles are lost */
-/* Counts blocks that were not counted yet. */
-void store_sqlite_count_damage(struct store_sqlite *s, const struct store_damage *damage);
+/* Counts what was found damaged in the day, and was not counted yet; and says so. */
+void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day);
+/* A whole file cannot be read. */
+void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day *day,
+				  const char *why);
 /* Reports trouble until the next successful commit. */
 void store_sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
 
@@ -69,13 +76,25 @@ struct store_sqlite_file {
 /* All files in the directory, oldest first. The caller frees the array. */
 int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **ret_files,
 		       size_t *ret_len, struct err *err);
-/* Deletes what is too old, or too much. With the lock held. */
-int store_sqlite_retain(struct store_sqlite *s, struct err *err);
-/* Renames a damaged day; inode identifies the file in which the damage was seen. */
+/* The newest day; -1 if there is none. */
+int64_t store_sqlite_newest(const struct store_sqlite *s);
+/* Deletes what is too old, or too much; thorough: also where it was in vain. With the lock held. */
+int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err);
+/*
+ * Renames a damaged day that is to be written, with the lock held. It is still read. inode: of the
+ * file in which the damage was seen; 0: whatever there is.
+ */
 void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t inode,
 			    const char *why);
-void store_sqlite_set_aside_locked(struct store_sqlite *s, int64_t number, uint64_t inode,
-				   const char *why);
+
+void store_sqlite_remove_file(struct store_sqlite *s, const struct store_sqlite_file *f);
+
+/* room.c: deletes what is too much, and says whose data is refused. With the lock held. */
+int store_sqlite_make_room(struct store_sqlite *s, struct err *err);
+
+/* repair.c: with the folder locked. */
+int store_sqlite_repair_file(struct store_sqlite *s, const struct store_sqlite_file *file,
+			     struct store_sqlite_report *report, struct err *err);
 
 /* pack.c; with the lock held. */
 int store_sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err);
@@ -92,10 +111,14 @@ int store_sqlite_merge_chunks(struct store_writer *w, struct store_writer_tools 
 typedef int store_sqlite_day_fn(void *ctx, struct store_day *day, struct err *err);
 /*
  * Calls fn for each day in the window, oldest first, within a read transaction. If it returns
- * -EBADMSG, the day is moved aside and the iteration continues.
+ * -EBADMSG, the rest of the day is lost; that is counted, and the iteration continues. Nothing on
+ * disk is changed.
  */
 int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns,
 			  store_sqlite_day_fn *fn, void *ctx, struct err *err);
+/* The same for one file. */
+int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_file *file,
+			   store_sqlite_day_fn *fn, void *ctx, struct err *err);
 /* 1 if the day has the service, otherwise 0. */
 int store_sqlite_find_service(struct store_day *day, const char *service, uint32_t *ret_id,
 			      struct err *err);

@@ -21,7 +21,7 @@ struct listing {
 	struct intern names; /* of streams, or label sets as bytes */
 	struct buf items;    /* struct store_stream, or struct span */
 	struct span *spans;  /* of a day's label sets; first_ns 0: none seen */
-	struct store_damage damage;
+	struct store_day *day;
 };
 
 /* The time of the first or last point of a stream in the window; 0 if none. */
@@ -29,19 +29,25 @@ static int edge_point(struct store_day *day, enum store_day_sql sql, const int64
 		      int64_t *ret_ns, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
+	int64_t key = -1;
 	int r = store_day_query(day, sql, range, 2, &stmt, err);
 
-	if (r == 0)
-		r = store_day_next(day, stmt, err);
-	if (r <= 0)
+	if (r == 0 && (r = store_day_next(day, stmt, err)) > 0)
+		key = sqlite3_column_int64(stmt, 0);
+	if (r > 0)
+		store_day_done(stmt);
+	/* Backwards, a damaged page is the end: then forwards, over all of them. */
+	if (r == -EBADMSG) {
+		r = store_day_query(day, STORE_DAY_POINTS, range, 2, &stmt, err);
+		while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
+			key = sqlite3_column_int64(stmt, 0);
+			r = 0;
+		}
+	}
+	if (r < 0 || key < 0)
 		return r;
-	r = sqlite3_column_type(stmt, 0) != SQLITE_NULL;
-	if (r)
-		*ret_ns = (day->number * STORE_DAY_MS +
-			   store_day_key_ms(sqlite3_column_int64(stmt, 0))) *
-			  1000000;
-	store_day_done(stmt);
-	return r;
+	*ret_ns = (day->number * STORE_DAY_MS + store_day_key_ms(key)) * 1000000;
+	return 1;
 }
 
 static int list_stream(struct listing *l, struct view service, struct view type, bool snapshot,
@@ -51,8 +57,10 @@ static int list_stream(struct listing *l, struct view service, struct view type,
 	char name[sizeof(s.service) + sizeof(s.type)] = "";
 	uint32_t id;
 
-	if (service.len >= sizeof(s.service) || type.len >= sizeof(s.type))
-		return -EBADMSG;
+	if (service.len >= sizeof(s.service) || type.len >= sizeof(s.type)) {
+		store_day_damaged(l->day, STORE_DAY_STREAMS, span.first_ns);
+		return 0;
+	}
 	memcpy(s.service, service.data, service.len);
 	memcpy(s.type, type.data, type.len);
 	memcpy(name, service.data, service.len);
@@ -78,23 +86,22 @@ static int list_metric(void *ctx, struct view service, const char *type, bool sn
 static int list_streams(void *ctx, struct store_day *day, struct err *err)
 {
 	struct listing *l = ctx;
-	struct store_metrics_listing metrics = {.from_ns = l->from_ns,
-						.to_ns = l->to_ns,
-						.stream = list_metric,
-						.ctx = l,
-						.damage = &l->damage};
+	struct store_metrics_listing metrics = {
+		.from_ns = l->from_ns, .to_ns = l->to_ns, .stream = list_metric, .ctx = l};
 	int64_t from_ms, to_ms, first = 0, last = 0;
 	sqlite3_stmt *stmt = NULL;
 	int r = store_day_query(day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
 
+	l->day = day;
 	store_sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
-		uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
-		const int64_t range[] = {store_day_key(id, from_ms, 0),
-					 store_day_key(id, to_ms, 0)};
+		int64_t id = sqlite3_column_int64(stmt, 0);
+		const int64_t range[] = {store_day_key((uint32_t)id, from_ms, 0),
+					 store_day_key((uint32_t)id, to_ms, 0)};
 
+		r = 0;
 		if (id > STORE_DAY_MAX_STREAMS)
-			r = -EBADMSG;
+			store_day_damaged(day, STORE_DAY_STREAMS, id);
 		else
 			r = edge_point(day, STORE_DAY_POINT_FIRST, range, &first, err);
 		if (r > 0)
@@ -129,7 +136,6 @@ int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 	_cleanup_(listing_release) struct listing l = {.from_ns = from_ns, .to_ns = to_ns};
 	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
 
-	store_sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	if (buf_reserve(&l.items, 1) < 0)
@@ -175,11 +181,21 @@ static int scan_sets(struct store_day *day, uint32_t stream, int64_t from_ms, in
 	return r;
 }
 
+static int ignore_label(void *ctx, struct view key, struct view value)
+{
+	(void)ctx, (void)key, (void)value;
+	return 0;
+}
+
 static int add_set(struct listing *l, struct view kv, const struct span *span)
 {
 	struct span *known;
 	uint32_t id;
 
+	if (store_labels_each(kv, ignore_label, NULL) < 0) {
+		store_day_damaged(l->day, STORE_DAY_LABELSETS, span->first_ns);
+		return 0;
+	}
 	if (intern_add(&l->names, kv, &id) < 0)
 		return -ENOMEM;
 	if (id == l->items.len / sizeof(*span))
@@ -194,11 +210,8 @@ static int list_sets(void *ctx, struct store_day *day, struct err *err)
 {
 	_cleanup_free_ struct span *spans = calloc(STORE_DAY_MAX_LABELSETS + 1, sizeof(*spans));
 	struct listing *l = ctx;
-	struct store_metrics_listing metrics = {.from_ns = l->from_ns,
-						.to_ns = l->to_ns,
-						.labelset = list_metrics_set,
-						.ctx = l,
-						.damage = &l->damage};
+	struct store_metrics_listing metrics = {
+		.from_ns = l->from_ns, .to_ns = l->to_ns, .labelset = list_metrics_set, .ctx = l};
 	int64_t from_ms, to_ms;
 	uint32_t service = 0;
 	sqlite3_stmt *stmt = NULL;
@@ -206,6 +219,7 @@ static int list_sets(void *ctx, struct store_day *day, struct err *err)
 
 	if (r <= 0)
 		return r;
+	l->day = day;
 	l->spans = spans;
 	r = store_metrics_list_labelsets(&metrics, day, service, err);
 	if (r == 0)
@@ -215,9 +229,13 @@ static int list_sets(void *ctx, struct store_day *day, struct err *err)
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		r = id < 0 || id > STORE_DAY_MAX_STREAMS ? -EBADMSG : 0;
-		if (r < 0 || sqlite3_column_int64(stmt, 1) != service)
+		r = 0;
+		if (sqlite3_column_int64(stmt, 1) != service)
 			continue;
+		if (id > STORE_DAY_MAX_STREAMS) {
+			store_day_damaged(day, STORE_DAY_STREAMS, id);
+			continue;
+		}
 		r = scan_sets(day, (uint32_t)id, from_ms, to_ms, spans, err);
 	}
 	if (r == 0)
@@ -225,8 +243,10 @@ static int list_sets(void *ctx, struct store_day *day, struct err *err)
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
-		r = id < 0 || id > STORE_DAY_MAX_LABELSETS ? -EBADMSG : 0;
-		if (r == 0 && sqlite3_column_int64(stmt, 1) == service && spans[id].first_ns)
+		r = 0;
+		if (id > STORE_DAY_MAX_LABELSETS)
+			store_day_damaged(day, STORE_DAY_LABELSETS, id);
+		else if (sqlite3_column_int64(stmt, 1) == service && spans[id].first_ns)
 			r = add_set(l, store_day_blob(stmt, 2), &spans[id]);
 	}
 	if (r == 0 && spans[0].first_ns)
@@ -281,13 +301,11 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 	uint32_t n;
 	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
 
-	store_sqlite_count_damage(store_sqlite(store), &l.damage);
 	if (r < 0)
 		return r;
 	n = l.names.len;
 	for (uint32_t i = 0; i < n; i++)
-		if (store_labels_each(intern_get(&l.names, i), measure_label, &p) < 0)
-			return err_set(err, -EBADMSG, "damaged labels of %s", service);
+		(void)store_labels_each(intern_get(&l.names, i), measure_label, &p);
 	sets = calloc(1, n * sizeof(*sets) + p.n_labels * sizeof(*p.label) + p.n_bytes + 1);
 	if (!sets)
 		return err_oom(err);

@@ -21,7 +21,6 @@ struct summing {
 	struct store_block_sums sums; /* of one day */
 	struct store_sum total;
 	double metric; /* of a metric with this stream name */
-	struct store_damage damage;
 	/* Of the day being read. */
 	struct store_sqlite_stream stream;
 	uint8_t *bits;
@@ -31,10 +30,16 @@ struct summing {
 	struct store_hold hold;
 };
 
-static int damaged(struct store_day *day, int r, struct err *err)
+/* After a block that could not be added: 0 if the others can. */
+static int go_on(const struct summing *s, struct store_day *day, enum store_day_sql table,
+		 int64_t key, int r, struct err *err)
 {
+	if (r == -EBADMSG && !s->sums.torn) {
+		store_day_damaged(day, table, key);
+		return 0;
+	}
 	return err_set(err, r,
-		       r == -EBADMSG ? "%s: a damaged block" : "%s: not enough memory to read it",
+		       r == -EBADMSG ? "%s: a malformed block" : "%s: not enough memory to read it",
 		       day->path);
 }
 
@@ -48,13 +53,16 @@ static int sum_rollups(struct summing *s, struct store_day *day, struct err *err
 	if (r < 0)
 		return r;
 	while ((r = store_day_next(day, stmt, err)) > 0) {
-		if (!store_sqlite_passes(s->bits,
-					 store_day_key_labelset(sqlite3_column_int64(stmt, 0))))
+		int64_t key = sqlite3_column_int64(stmt, 0);
+
+		if (!store_sqlite_passes(s->bits, store_day_key_labelset(key)))
 			continue;
 		r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
+		if (r < 0)
+			r = go_on(s, day, STORE_DAY_ROLLUPS, key, r, err);
 		if (r < 0) {
 			store_day_done(stmt);
-			return damaged(day, r, err);
+			return r;
 		}
 	}
 	return r;
@@ -93,9 +101,12 @@ static int sum_rows(struct summing *s, struct store_day *day, bool packs, struct
 			r = sum_pack(s, key, store_day_blob(stmt, 1));
 		else if (store_sqlite_passes(s->bits, store_day_key_labelset(key)))
 			r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
+		if (r < 0)
+			r = go_on(s, day, packs ? STORE_DAY_PACKS : STORE_DAY_PROFILES, key, r,
+				  err);
 		if (r < 0) {
 			store_day_done(stmt);
-			return damaged(day, r, err);
+			return r;
 		}
 	}
 	return r;
@@ -218,19 +229,48 @@ static int sum_held(struct summing *s, struct store_day *day, bool rolled, struc
 	return r;
 }
 
-static int sum_stream(struct summing *s, struct store_day *day, struct err *err)
+/* By the roll-ups, which hold so many collections, or by the hours. */
+static int sum_stream_by(struct summing *s, struct store_day *day, bool rolled,
+			 uint64_t collections, struct err *err)
 {
-	uint64_t collections = 0;
-	int rolled = is_rolled(s, day, &collections, err), r = MIN(rolled, 0);
+	int r = 0;
 
-	if (rolled > 0 && !(s->stream.snapshot && s->window->stands))
+	if (rolled && !(s->stream.snapshot && s->window->stands))
 		s->collections += collections;
-	else if (r == 0)
+	else
 		r = count_collections(s, day, err);
 	if (r == 0)
-		r = sum_readings(s, day, rolled > 0, err);
+		r = sum_readings(s, day, rolled, err);
+	return r < 0 ? r : sum_held(s, day, rolled, err);
+}
+
+static int sum_stream(struct summing *s, struct store_day *day, struct err *err)
+{
+	uint64_t damaged = day->damage.found, collections = 0;
+	int r = is_rolled(s, day, &collections, err);
+
 	if (r == 0)
-		r = sum_held(s, day, rolled > 0, err);
+		return sum_stream_by(s, day, false, 0, err);
+	if (r > 0)
+		r = sum_stream_by(s, day, true, collections, err);
+	if (r >= 0 && day->damage.found == damaged)
+		return r;
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (r < 0)
+		store_day_damaged(day, STORE_DAY_ROLLED, s->stream.id);
+	/* The hours have it all once more. */
+	store_block_sums_clear(&s->sums);
+	store_hold_release(&s->hold);
+	s->hold = (struct store_hold){0};
+	s->collections = 0;
+	return sum_stream_by(s, day, false, 0, err);
+}
+
+static int build_stream(struct summing *s, struct store_day *day, struct err *err)
+{
+	int r = sum_stream(s, day, err);
+
 	if (r < 0)
 		return r;
 	r = store_build_add_day(&s->build, &s->codec, day, s->stream.service, &s->sums, err);
@@ -257,7 +297,7 @@ static int sum_profiles(struct summing *s, struct store_day *day, struct err *er
 	s->collections = 0;
 	r = store_sqlite_filter(day, s->stream.service, s->window, &s->bits, err);
 	if (r == 0)
-		r = sum_stream(s, day, err);
+		r = build_stream(s, day, err);
 	free(TAKE_PTR(s->bits));
 	store_hold_release(&s->hold);
 	s->hold = (struct store_hold){0};
@@ -276,7 +316,7 @@ static void sum_value(void *ctx, int64_t ms, double value)
 static int sum_day(void *ctx, struct store_day *day, struct err *err)
 {
 	struct summing *s = ctx;
-	struct store_metrics_stream metrics = {.fn = sum_value, .ctx = s, .damage = &s->damage};
+	struct store_metrics_stream metrics = {.fn = sum_value, .ctx = s};
 	int r = sum_profiles(s, day, err);
 
 	if (r == 0)
@@ -359,7 +399,6 @@ int store_sqlite_sum(struct store *store, const struct store_window *window,
 		profile_header(s.build.profile)->duration_ns = length;
 	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s,
 				  err);
-	store_sqlite_count_damage(store_sqlite(store), &s.damage);
 	if (r == 0)
 		r = store_build_finish(&s.build, &s.total.profile, err);
 	if (r == 0 && add_metric(&s, s.total.profile) < 0) {

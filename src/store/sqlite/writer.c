@@ -29,38 +29,91 @@ static uint64_t key_hash(uint32_t service, struct view bytes)
 	return hash_mix(hash_bytes(bytes.data, bytes.len) + service);
 }
 
-static int know_service(struct store_writer *w, uint32_t id, struct view name,
+void store_writer_over(struct store_writer_tools *t, const char *service, uint32_t uid, uint64_t n)
+{
+	if (n == 0)
+		return;
+	t->over += n;
+	t->over_uid = uid;
+	(void)snprintf(t->over_service, sizeof(t->over_service), "%s", service);
+}
+
+static int know_service(struct store_writer *w, uint32_t id, struct view name, uint32_t uid,
 			struct store_dict **ret)
 {
-	struct store_dict *d = calloc(1, sizeof(*d));
+	struct store_owner *owner = store_owners_get(&w->owners, uid);
+	struct store_dict *d = owner ? calloc(1, sizeof(*d)) : NULL;
 
 	if (!d)
 		return -ENOMEM;
 	d->service = id;
+	d->owner = owner;
+	owner->services++;
 	memcpy(d->name, name.data, MIN(name.len, sizeof(d->name) - 1));
 	d->next = w->dicts;
 	w->dicts = d;
 	w->next_service = MAX(w->next_service, id + 1);
 	if (ret)
 		*ret = d;
-	return map_put(&w->by_service, key_hash(0, name), (uintptr_t)d);
+	return map_put(&w->by_id, id, (uintptr_t)d) < 0
+		       ? -ENOMEM
+		       : map_put(&w->by_service, key_hash(0, name), (uintptr_t)d);
+}
+
+/* NULL if it is unknown: then it belongs to nobody. */
+static struct store_dict *service_of(const struct store_writer *w, uint32_t id)
+{
+	uint64_t known;
+
+	return map_get(&w->by_id, id, &known) ? (struct store_dict *)(uintptr_t)known : NULL;
+}
+
+/* Moves a service, as it is when it was loaded, to its owner. */
+static int set_owner(struct store_writer *w, struct store_dict *d, uint32_t uid)
+{
+	struct store_owner *owner = store_owners_get(&w->owners, uid);
+
+	if (!owner)
+		return -ENOMEM;
+	d->owner->services--;
+	owner->services++;
+	owner->bytes += d->bytes;
+	d->owner = owner;
+	return 0;
+}
+
+static int load_owner(struct store_writer *w, struct store_dict *d, sqlite3_stmt *stmt)
+{
+	if (!d)
+		return 0;
+	d->bytes = d->bytes_saved = (uint64_t)sqlite3_column_int64(stmt, 2);
+	return set_owner(w, d, (uint32_t)sqlite3_column_int64(stmt, 1));
 }
 
 static int load_row(struct store_writer *w, enum store_day_sql sql, sqlite3_stmt *stmt)
 {
 	uint32_t id = (uint32_t)sqlite3_column_int64(stmt, 0);
 	uint32_t service = (uint32_t)sqlite3_column_int64(stmt, 1);
+	struct store_dict *d = service_of(w, service);
 
 	switch (sql) {
 	case STORE_DAY_SERVICES:
-		return know_service(w, id, store_day_blob(stmt, 1), NULL);
+		return know_service(w, id, store_day_blob(stmt, 1), STORE_OWNER_UNKNOWN, NULL);
+	case STORE_DAY_OWNERS:
+		return load_owner(w, service_of(w, id), stmt);
 	case STORE_DAY_STREAMS:
+		if (d)
+			d->owner->streams++;
 		w->next_stream = MAX(w->next_stream, id + 1);
 		return map_put(&w->streams, key_hash(service, store_day_blob(stmt, 2)), id);
-	case STORE_DAY_ANY_ROLLED:
+	case STORE_DAY_ALL_ROLLED:
 		w->rolled = true;
 		return 0;
 	default:
+		if (d) {
+			d->labelsets++;
+			d->owner->labelsets++;
+		}
 		w->next_labelset = MAX(w->next_labelset, id + 1);
 		return map_put(&w->labelsets, key_hash(service, store_day_blob(stmt, 2)), id);
 	}
@@ -90,12 +143,14 @@ int store_writer_open(struct store_writer *w, const char *dir, int64_t number, s
 	r = store_day_open(&w->day, dir, number, true, err);
 	if (r == 0)
 		r = load_table(w, STORE_DAY_SERVICES, err);
+	if (r == 0 && store_day_has_owners(&w->day))
+		r = load_table(w, STORE_DAY_OWNERS, err);
 	if (r == 0)
 		r = load_table(w, STORE_DAY_STREAMS, err);
 	if (r == 0)
 		r = load_table(w, STORE_DAY_LABELSETS, err);
 	if (r == 0)
-		r = load_table(w, STORE_DAY_ANY_ROLLED, err);
+		r = load_table(w, STORE_DAY_ALL_ROLLED, err);
 	w->open = true;
 	if (r < 0)
 		store_writer_close(w);
@@ -114,6 +169,8 @@ void store_writer_close(struct store_writer *w)
 		free(d);
 	}
 	map_release(&w->by_service);
+	map_release(&w->by_id);
+	store_owners_release(&w->owners);
 	map_release(&w->streams);
 	map_release(&w->labelsets);
 	store_metrics_writer_release(&w->metrics);
@@ -143,43 +200,86 @@ static int put_text_row(struct store_writer *w, sqlite3_stmt *stmt, int column, 
 	return rc == SQLITE_OK ? 0 : store_day_error(&w->day, rc, err);
 }
 
-int store_writer_service(struct store_writer *w, const char *service, struct store_dict **ret,
-			 struct err *err)
+static struct store_dict *find_service(const struct store_writer *w, const char *service)
+{
+	uint64_t known;
+
+	return map_get(&w->by_service, key_hash(0, view_str(service)), &known)
+		       ? (struct store_dict *)(uintptr_t)known
+		       : NULL;
+}
+
+static int put_owner(struct store_writer *w, const struct store_dict *d, struct err *err)
+{
+	const int64_t row[] = {d->service, d->owner->uid, (int64_t)d->bytes};
+
+	return store_day_has_owners(&w->day)
+		       ? store_day_exec(&w->day, STORE_DAY_PUT_OWNER, row, 3, err)
+		       : 0;
+}
+
+static int add_service(struct store_writer *w, const char *service, uint32_t uid,
+		       struct store_dict **ret, struct err *err)
 {
 	struct view name = view_str(service);
 	int64_t id = w->next_service;
-	uint64_t known;
 	sqlite3_stmt *stmt = NULL;
-	int r;
+	int r = store_day_query(&w->day, STORE_DAY_PUT_SERVICE, &id, 1, &stmt, err);
 
-	if (map_get(&w->by_service, key_hash(0, name), &known)) {
-		*ret = (struct store_dict *)(uintptr_t)known;
-		return 0;
-	}
-	r = store_day_query(&w->day, STORE_DAY_PUT_SERVICE, &id, 1, &stmt, err);
 	if (r == 0)
 		r = put_text_row(w, stmt, 2, name, err);
 	if (r == 0)
 		r = store_day_next(&w->day, stmt, err);
 	/* An insert returns no row. */
-	if (r >= 0 && know_service(w, (uint32_t)id, name, ret) < 0)
+	if (r >= 0 && know_service(w, (uint32_t)id, name, uid, ret) < 0)
 		r = err_oom(err);
-	return MIN(r, 0);
+	return r < 0 ? r : put_owner(w, *ret, err);
 }
 
-static int find_dict(struct store_writer *w, struct store_writer_tools *t, const char *service,
-		     struct store_dict **ret, struct err *err)
+/* The first to write to a service of a file without owners has it. */
+static int adopt_service(struct store_writer *w, struct store_dict *d, uint32_t uid,
+			 struct err *err)
 {
-	int r = store_writer_service(w, service, ret, err);
+	if (d->owner->uid != STORE_OWNER_UNKNOWN || uid == STORE_OWNER_UNKNOWN)
+		return 0;
+	d->owner->bytes -= MIN(d->bytes, d->owner->bytes);
+	if (set_owner(w, d, uid) < 0)
+		return err_oom(err);
+	return put_owner(w, d, err);
+}
+
+int store_writer_service(struct store_writer *w, struct store_writer_tools *t, const char *service,
+			 uint32_t uid, struct store_dict **ret, struct err *err)
+{
+	const struct store_owner *owner = store_owners_get(&w->owners, uid);
+	char other[64];
+
+	if (!owner)
+		return err_oom(err);
+	*ret = find_service(w, service);
+	if (*ret)
+		return adopt_service(w, *ret, uid, err);
+	if (owner->services < t->budget.owner_services && owner->streams < t->budget.owner_streams)
+		return add_service(w, service, uid, ret, err);
+	store_writer_over(t, service, uid, 1);
+	(void)snprintf(other, sizeof(other), "%s (uid %u)", STORE_DICT_OTHER_NAME, uid);
+	*ret = find_service(w, other);
+	return *ret ? 0 : add_service(w, other, uid, ret, err);
+}
+
+static int find_dict(struct store_writer *w, struct store_writer_tools *t,
+		     const struct store_entry *e, struct store_dict **ret, struct err *err)
+{
+	int r = store_writer_service(w, t, e->service, e->uid, ret, err);
 
 	return r < 0 || (*ret)->loaded ? r : store_dict_load(*ret, &w->day, &t->codec, err);
 }
 
-static int find_stream(struct store_writer *w, uint32_t service, const char *type, bool snapshot,
-		       uint32_t *ret, struct err *err)
+static int find_stream(struct store_writer *w, struct store_dict *d, const char *type,
+		       bool snapshot, uint32_t *ret, struct err *err)
 {
-	const int64_t args[] = {w->next_stream, service};
-	uint64_t hash = key_hash(service, view_str(type));
+	const int64_t args[] = {w->next_stream, d->service};
+	uint64_t hash = key_hash(d->service, view_str(type));
 	uint64_t known = w->next_stream;
 	sqlite3_stmt *stmt = NULL;
 	int r;
@@ -196,18 +296,19 @@ static int find_stream(struct store_writer *w, uint32_t service, const char *typ
 			return r;
 		if (map_put(&w->streams, hash, known) < 0)
 			return err_oom(err);
+		d->owner->streams++;
 		w->next_stream++;
 	}
 	*ret = (uint32_t)known;
 	return 0;
 }
 
-int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t, uint32_t service,
-			  uint32_t *ret, struct err *err)
+int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t,
+			  struct store_dict *d, uint32_t *ret, struct err *err)
 {
-	const int64_t args[] = {w->next_labelset, service};
+	const int64_t args[] = {w->next_labelset, d->service};
 	struct view kv = buf_view(&t->labels);
-	uint64_t hash = key_hash(service, kv);
+	uint64_t hash = key_hash(d->service, kv);
 	uint64_t known = w->next_labelset;
 	sqlite3_stmt *stmt = NULL;
 	int r, rc;
@@ -216,7 +317,10 @@ int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t, 
 		*ret = (uint32_t)known;
 		return 0;
 	}
-	if (w->next_labelset > t->max_labelsets) {
+	if (d->labelsets >= t->budget.labelsets ||
+	    d->owner->labelsets >= t->budget.owner_labelsets ||
+	    w->next_labelset > STORE_DAY_MAX_LABELSETS) {
+		store_writer_over(t, d->name, d->owner->uid, 1);
 		*ret = 0;
 		return 0;
 	}
@@ -230,6 +334,8 @@ int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t, 
 		return r;
 	if (map_put(&w->labelsets, hash, known) < 0)
 		return err_oom(err);
+	d->labelsets++;
+	d->owner->labelsets++;
 	w->next_labelset++;
 	*ret = (uint32_t)known;
 	return 0;
@@ -331,6 +437,12 @@ static int put_values(struct store_writer *w, struct store_writer_tools *t, int6
 	return store_day_put(&w->day, STORE_DAY_PUT_PROFILE, key, buf_view(&t->block), err);
 }
 
+/* Where an entry goes. */
+struct placed {
+	struct store_dict *dict;
+	uint32_t labelset;
+};
+
 /* A collection after the roll-up invalidates the sums of its stream. */
 static int void_rollup(struct store_writer *w, uint32_t stream, struct err *err)
 {
@@ -348,7 +460,7 @@ static int void_rollup(struct store_writer *w, uint32_t stream, struct err *err)
 }
 
 static int write_type(struct store_writer *w, struct store_writer_tools *t,
-		      const struct store_entry *e, size_t type, const uint32_t service_labelset[2],
+		      const struct store_entry *e, size_t type, const struct placed *at,
 		      struct err *err)
 {
 	const struct profile_type *pt = profile_type_at(e->profile, type);
@@ -361,13 +473,13 @@ static int write_type(struct store_writer *w, struct store_writer_tools *t,
 	(void)snprintf(name, sizeof(name), "%s:%s:%s", e->family,
 		       profile_cstring(e->profile, pt->type),
 		       profile_cstring(e->profile, pt->unit));
-	r = find_stream(w, service_labelset[0], name, e->snapshot_types >> type & 1, &stream, err);
+	r = find_stream(w, at->dict, name, e->snapshot_types >> type & 1, &stream, err);
 	if (r == 0)
 		r = void_rollup(w, stream, err);
 	if (r < 0)
 		return r;
 	n = collect_values(t, profile_n_samples(e->profile), type);
-	return put_values(w, t, store_day_key(stream, ms, service_labelset[1]), n, err);
+	return put_values(w, t, store_day_key(stream, ms, at->labelset), n, err);
 }
 
 static int check_entry(const struct store_writer *w, const struct store_entry *e, struct err *err)
@@ -403,9 +515,8 @@ int store_writer_begin_entry(struct store_writer *w, struct store_writer_tools *
 int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 		       const struct store_entry *e, struct err *err)
 {
-	uint32_t service_labelset[2] = {0};
-	struct store_dict *d = NULL;
-	int r = check_entry(w, e, err);
+	struct placed at = {0};
+	int over = 0, r = check_entry(w, e, err);
 
 	if (r < 0)
 		return r;
@@ -415,22 +526,22 @@ int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 	buf_clear(&t->ids);
 	if (buf_reserve(&t->ids, (profile_n_stacks(e->profile) + 1) * sizeof(uint32_t)) < 0)
 		return err_oom(err);
-	r = find_dict(w, t, e->service, &d, err);
-	if (r == 0 && d)
-		r = store_writer_labelset(w, t, d->service, &service_labelset[1], err);
-	if (r == 0 && d)
-		r = store_dict_resolve(d, e->profile, t->max_stacks, &t->hashes,
-				       (void *)t->ids.data, err);
-	if (r == 0)
-		r = sort_samples(t, e->profile, err);
-	if (r < 0 || !d)
+	r = find_dict(w, t, e, &at.dict, err);
+	if (r == 0 && at.dict)
+		r = store_writer_labelset(w, t, at.dict, &at.labelset, err);
+	if (r < 0 || !at.dict)
 		return r;
-	d->used = w->used;
-	service_labelset[0] = d->service;
+	over = store_dict_resolve(at.dict, e->profile, &t->budget, &t->hashes, (void *)t->ids.data,
+				  err);
+	if (over < 0)
+		return over;
+	store_writer_over(t, at.dict->name, at.dict->owner->uid, (uint64_t)over);
+	r = sort_samples(t, e->profile, err);
+	at.dict->used = w->used;
 	for (size_t i = 0; r == 0 && i < profile_n_types(e->profile); i++)
-		r = write_type(w, t, e, i, service_labelset, err);
-	if (r == 0 && store_dict_is_heavy(d))
-		r = store_dict_flush(d, &w->day, &t->codec, err);
+		r = write_type(w, t, e, i, &at, err);
+	if (r == 0 && store_dict_is_heavy(at.dict))
+		r = store_dict_flush(at.dict, &w->day, &t->codec, err);
 	w->profiles += r == 0;
 	return r;
 }
@@ -455,7 +566,7 @@ int store_writer_commit(struct store_writer *w, struct store_writer_tools *t, st
 size_t store_writer_memory(const struct store_writer *w)
 {
 	/* A slot of base/map takes 24 bytes. */
-	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap) * 24 +
+	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap + w->by_id.cap) * 24 +
 		       store_metrics_writer_memory(&w->metrics);
 
 	for (const struct store_dict *d = w->dicts; d; d = d->next)

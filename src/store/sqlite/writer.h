@@ -21,11 +21,14 @@ struct store_writer {
 	bool open;
 	bool in_transaction;
 	bool rolled;   /* some streams are rolled up */
+	bool log_left; /* a reader kept the log from being truncated */
 	uint64_t used; /* when, in writes */
 	struct store_dict *dicts;
 	struct map by_service; /* hash of the name to struct store_dict */
-	struct map streams;    /* hash of service and type to id */
-	struct map labelsets;  /* hash of service and labels to id */
+	struct map by_id;      /* the same */
+	struct store_owners owners;
+	struct map streams;   /* hash of service and type to id */
+	struct map labelsets; /* hash of service and labels to id */
 	uint32_t next_service;
 	uint32_t next_stream;
 	uint32_t next_labelset;
@@ -47,10 +50,11 @@ struct store_writer_tools {
 	struct buf labels;
 	struct buf attributes;
 	struct store_cells cells;
-	uint32_t max_stacks;
-	uint32_t max_labelsets;
-	uint32_t max_series; /* active, of a service */
-	uint32_t max_series_in_all;
+	struct store_budget budget;
+	/* What was over it since somebody asked. */
+	uint64_t over;
+	char over_service[256];
+	uint32_t over_uid;
 };
 void store_writer_tools_release(struct store_writer_tools *t);
 
@@ -64,11 +68,16 @@ int store_writer_begin(struct store_writer *w, struct err *err);
 int store_writer_begin_entry(struct store_writer *w, struct store_writer_tools *t,
 			     const char *service, const struct label *labels, size_t n_labels,
 			     struct err *err);
-/* The service in the file, and the label set in t->labels; created if missing. */
-int store_writer_service(struct store_writer *w, const char *service, struct store_dict **ret,
-			 struct err *err);
-int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t, uint32_t service,
-			  uint32_t *ret, struct err *err);
+/*
+ * The service in the file, and the label set in t->labels; created if missing. Over the budget, it
+ * is the owner's "(other)", or label set 0.
+ */
+int store_writer_service(struct store_writer *w, struct store_writer_tools *t, const char *service,
+			 uint32_t uid, struct store_dict **ret, struct err *err);
+int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t,
+			  struct store_dict *d, uint32_t *ret, struct err *err);
+/* Notes what is over the budget of a service, or of its owner. */
+void store_writer_over(struct store_writer_tools *t, const char *service, uint32_t uid, uint64_t n);
 /* -E2BIG: refused, nothing was written. Any other failure: close it. */
 int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 		       const struct store_entry *entry, struct err *err);

@@ -276,7 +276,8 @@ static void an_older_file_is_read_and_gets_its_tables_when_written(void **state)
 	run_sql(rig_day(&rig, DATE),
 		"DROP TABLE metric; DROP TABLE series; DROP TABLE reading; DROP TABLE hour;"
 		"DROP TABLE times;"
-		"DROP TABLE event; PRAGMA user_version=2");
+		"DROP TABLE event");
+	make_old(rig_day(&rig, DATE), 2);
 	rig_open(&rig);
 	series_of(&rig, LIVE, DAY_0, STEP, &point, 1);
 	assert_true(point == 77);

@@ -34,6 +34,7 @@ static inline int write_points(struct rig *rig, const char *service, const char 
 	const struct metrics metrics = {.points = points, .len = n};
 	const struct store_metrics e = {
 		.service = service,
+		.uid = rig->uid,
 		.labels = labels,
 		.n_labels = 2,
 		.time_ns = time_ns,
@@ -87,7 +88,7 @@ static inline void run_sql(const char *path, const char *sql)
 {
 	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = open_day(path);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	(void)sqlite3_close(db);
 }
@@ -98,7 +99,7 @@ static inline int count_of(const char *path, const char *sql)
 	sqlite3 *db;
 	int n;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = open_day(path);
 	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
 	n = sqlite3_column_int(stmt, 0);

@@ -17,8 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "base/cleanup.h"
 #include "store/sqlite/sqlite.h"
+#include "store/sqlite/vfs.h"
 #include "store/store.h"
 
 #define DAY_NS 86400000000000LL
@@ -33,6 +36,7 @@ struct rig {
 	char dir[64];
 	int64_t now_ns;
 	int64_t jumped_ns;
+	uint32_t uid; /* whose profiles are written */
 	struct store_sqlite_config config;
 	struct store *store;
 };
@@ -96,6 +100,51 @@ static inline const char *rig_day(struct rig *rig, const char *date)
 	return path;
 }
 
+/* A day's file, as the store opens it: what is changed in it gets its checksums. */
+static inline sqlite3 *open_day(const char *path)
+{
+	sqlite3 *db;
+
+	assert_int_equal(store_vfs_register(NULL), 0);
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+					 STORE_VFS_NAME),
+			 SQLITE_OK);
+	return db;
+}
+
+static inline int copy_table(void *ctx, int n, char **values, char **names)
+{
+	char sql[400];
+
+	(void)n, (void)names;
+	if (strcmp(values[0], "owner") == 0)
+		return 0;
+	(void)snprintf(sql, sizeof(sql), "%s; INSERT INTO main.%s SELECT * FROM day.%s", values[1],
+		       values[0], values[0]);
+	return sqlite3_exec(ctx, sql, NULL, NULL, NULL);
+}
+
+/* Makes it one of an older version, without checksums of its pages. */
+static inline void make_old(const char *path, int format)
+{
+	char old_path[160], sql[300];
+	sqlite3 *db;
+
+	(void)snprintf(old_path, sizeof(old_path), "%s.old", path);
+	assert_int_equal(sqlite3_open(old_path, &db), SQLITE_OK);
+	(void)snprintf(sql, sizeof(sql),
+		       "PRAGMA auto_vacuum=2; PRAGMA journal_mode=WAL; ATTACH '%s' AS day", path);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "SELECT name, sql FROM day.sqlite_schema WHERE type='table'",
+				      copy_table, db, NULL),
+			 SQLITE_OK);
+	(void)snprintf(sql, sizeof(sql), "PRAGMA main.user_version=%d", format);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(rename(old_path, path), 0);
+}
+
 /* A profile of two types in which stack i is main > step_A > work_i. */
 static inline struct profile *make_profile(void)
 {
@@ -141,6 +190,7 @@ static inline int write_profile(struct rig *rig, const char *service, const char
 	const struct label labels[] = {{"process.pid", pid}, {"host.name", "here"}};
 	const struct store_entry e = {
 		.service = service,
+		.uid = rig->uid,
 		.family = "go_heap",
 		.labels = labels,
 		.n_labels = 2,

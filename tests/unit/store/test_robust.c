@@ -19,12 +19,20 @@
 
 #define KILLS 200
 
+static struct store_status status_of(const struct rig *rig)
+{
+	struct store_status status;
+
+	store_status(rig->store, &status);
+	return status;
+}
+
 static void assert_intact(const char *path)
 {
 	sqlite3_stmt *stmt;
 	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = open_day(path);
 	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &stmt, NULL), 0);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
 	assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "ok");
@@ -111,6 +119,8 @@ static void killed_writers_lose_nothing_that_was_committed(void **state)
 		/* The last commit may have been made and not said. */
 		assert_in_range(total - base, last, last + 40);
 		assert_int_equal(total_increase(&rig), total);
+		/* What it was in the middle of is no damage. */
+		assert_string_equal(status_of(&rig).damage, "");
 		base = total;
 		assert_intact(rig_day(&rig, "2024-10-04"));
 	}
@@ -187,22 +197,19 @@ static void overwrite(const char *path, off_t from, off_t to)
 	(void)close(fd);
 }
 
-static void check_set_aside(struct rig *rig)
+/* Reading has changed nothing, and says what is missing. */
+static void check_told(struct rig *rig)
 {
-	struct store_status status;
-	struct stat st;
-	char aside[160];
+	struct store_status status = status_of(rig);
 
-	store_status(rig->store, &status);
-	assert_int_equal(status.damaged_files, 1);
-	assert_int_equal(status.days, 1);
-	assert_non_null(strstr(status.trouble, "damaged"));
-	(void)snprintf(aside, sizeof(aside), "%s.damaged-1", rig_day(rig, "2024-10-04"));
-	assert_int_equal(stat(aside, &st), 0);
-	assert_int_equal(stat(rig_day(rig, "2024-10-04"), &st), -1);
+	assert_int_equal(status.damaged_files, 0);
+	assert_true(status.damaged_blocks > 0);
+	assert_int_equal(status.days, 2);
+	assert_non_null(strstr(status.damage, "2024-10-04.db"));
+	run_in(rig->dir, "ls 2024-10-04.db && ! ls *damaged*");
 }
 
-static void a_file_that_is_no_database_is_set_aside(void **state)
+static void a_file_that_is_no_database_is_told_of_and_left_alone(void **state)
 {
 	struct rig rig;
 
@@ -211,11 +218,11 @@ static void a_file_that_is_no_database_is_set_aside(void **state)
 	overwrite(rig_day(&rig, "2024-10-04"), 0, 4096);
 	rig_open(&rig);
 	assert_int_equal(total_all(&rig), 200 * 1000);
-	check_set_aside(&rig);
+	check_told(&rig);
 	rig_release(&rig);
 }
 
-static void a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on(void **state)
+static void a_damaged_file_is_read_as_far_as_it_goes_and_replaced_when_written(void **state)
 {
 	struct stat st;
 	struct rig rig;
@@ -226,12 +233,14 @@ static void a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on(void **s
 	overwrite(rig_day(&rig, "2024-10-04"), 4096 * 3, st.st_size);
 	rig_open(&rig);
 	assert_int_equal(total_all(&rig), 200 * 1000);
-	check_set_aside(&rig);
-	/* The day can be written again. */
+	check_told(&rig);
+	/* The day can be written again: the writer sets the file aside, and it is still read. */
 	rig.now_ns = DAY_0 + HOUR_NS;
 	assert_int_equal(write_one(&rig, "1", DAY_0 + HOUR_NS, 1, 5), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
 	assert_int_equal(total_all(&rig), 200 * 1000 + 5);
+	assert_int_equal(status_of(&rig).damaged_files, 1);
+	run_in(rig.dir, "ls 2024-10-04.db.damaged-1");
 	rig_release(&rig);
 }
 
@@ -242,7 +251,7 @@ static void a_block_with_a_wrong_byte_is_noticed(void **state)
 
 	(void)state;
 	two_days(&rig);
-	assert_int_equal(sqlite3_open(rig_day(&rig, "2024-10-04"), &db), SQLITE_OK);
+	db = open_day(rig_day(&rig, "2024-10-04"));
 	assert_int_equal(sqlite3_exec(db,
 				      "UPDATE profile SET data=substr(data,1,length(data)-1)||x'77'"
 				      " WHERE k=(SELECT max(k) FROM profile)",
@@ -252,14 +261,16 @@ static void a_block_with_a_wrong_byte_is_noticed(void **state)
 	rig_open(&rig);
 	/* The damage is in the other type's last collection. */
 	assert_int_equal(total_all(&rig), 200 * 1000 + 200);
+	assert_int_equal(status_of(&rig).damaged_blocks, 0);
 	{
 		struct store_sum sum = {0};
 
 		sum_of(&rig, "svc", TYPE_INUSE, 0, INT64_MAX, &sum);
-		assert_int_equal(total_of(sum.profile), 200 * 1000);
+		assert_int_equal(total_of(sum.profile), 200 * 1000 + 199);
 		profile_free(sum.profile);
 	}
-	check_set_aside(&rig);
+	check_told(&rig);
+	assert_int_equal(status_of(&rig).damaged_blocks, 1);
 	rig_release(&rig);
 }
 
@@ -320,7 +331,7 @@ static void repeat_a_stack(const char *path, bool besides)
 	struct copied stacks;
 	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = open_day(path);
 	read_chunk(db, &c, &stacks);
 	assert_int_equal(stacks.n, 200);
 	if (besides) {
@@ -368,7 +379,7 @@ static void stack_ids_that_repeat_are_refused(void **state)
 		assert_int_equal(build_first_day(&rig), -EBADMSG);
 		rig_open(&rig);
 		assert_int_equal(total_all(&rig), 200 * 1000);
-		check_set_aside(&rig);
+		check_told(&rig);
 		rig_release(&rig);
 	}
 }
@@ -405,12 +416,12 @@ static void make_format_1(const char *path)
 	struct copied stacks;
 	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = open_day(path);
 	read_chunk(db, &c, &stacks);
 	encode_format_1(&c, &stacks, &out);
 	replace_chunk(db, &out);
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
 	(void)sqlite3_close(db);
+	make_old(path, 1);
 }
 
 /* Of the stacks that write_one() made; each is known by the line of its leaf. */
@@ -554,14 +565,6 @@ static void jump(struct rig *rig, int64_t ns)
 	assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
 }
 
-static struct store_status status_of(const struct rig *rig)
-{
-	struct store_status status;
-
-	store_status(rig->store, &status);
-	return status;
-}
-
 static void restart(struct rig *rig)
 {
 	store_close(rig->store);
@@ -626,6 +629,51 @@ static void clock_that_jumps_ahead_and_back_has_changed_nothing(void **state)
 	/* 23 hours have really passed: the first day is past retention, and no other. */
 	pass(&rig, HOUR_NS);
 	assert_int_equal(status_of(&rig).days, 2);
+	rig_release(&rig);
+}
+
+static void new_store_has_no_clock_that_jumped(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.retention_ns = 2 * STORE_DAY_NS;
+	rig.now_ns = DAY_0 + 15 * HOUR_NS;
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
+	/* Nor has one of today's, of a version that left no note. */
+	run_in(rig.dir, "rm clock");
+	rig_reopen(&rig);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
+	rig_release(&rig);
+}
+
+/* What we write ourselves by a clock is no witness of it. */
+static void store_without_a_note_is_not_fooled_by_a_day_of_our_own(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	fill_three_days(&rig);
+	run_in(rig.dir, "rm clock");
+	rig.now_ns += 30 * STORE_DAY_NS;
+	rig.jumped_ns += 30 * STORE_DAY_NS;
+	store_close(rig.store);
+	rig.config.max_bytes = 1 << 30;
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	assert_int_equal(status_of(&rig).days, 4);
+	assert_true(status_of(&rig).clock_ahead_ns > 28 * STORE_DAY_NS);
 	rig_release(&rig);
 }
 
@@ -845,8 +893,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_writers_lose_nothing_that_was_committed),
 		cmocka_unit_test(stacks_are_known_again_in_other_profiles_and_after_a_restart),
-		cmocka_unit_test(a_file_that_is_no_database_is_set_aside),
-		cmocka_unit_test(a_file_with_damaged_pages_is_set_aside_and_the_rest_goes_on),
+		cmocka_unit_test(a_file_that_is_no_database_is_told_of_and_left_alone),
+		cmocka_unit_test(
+			a_damaged_file_is_read_as_far_as_it_goes_and_replaced_when_written),
 		cmocka_unit_test(a_block_with_a_wrong_byte_is_noticed),
 		cmocka_unit_test(stack_ids_that_repeat_are_refused),
 		cmocka_unit_test(a_day_of_format_1_is_read_and_becomes_format_3_when_written),
@@ -856,6 +905,8 @@ int main(void)
 		cmocka_unit_test(files_are_private_whatever_the_umask),
 		cmocka_unit_test(clock_that_jumps_ahead_makes_nothing_old_before_a_day_confirms_it),
 		cmocka_unit_test(clock_that_jumps_ahead_and_back_has_changed_nothing),
+		cmocka_unit_test(new_store_has_no_clock_that_jumped),
+		cmocka_unit_test(store_without_a_note_is_not_fooled_by_a_day_of_our_own),
 		cmocka_unit_test(store_without_a_note_of_the_clock_goes_by_its_newest_day),
 		cmocka_unit_test(old_days_are_dropped_by_size_but_never_today),
 		cmocka_unit_test(a_second_writer_is_refused),

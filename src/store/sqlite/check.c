@@ -1,0 +1,310 @@
+/*
+ * src/store/sqlite/check.c: see check.h. Pages are checked first, all of them; then rows, each by
+ * its own checksum where it has one, and by its form; then how pages hang together.
+ */
+#include "store/sqlite/check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/codec/codec.h"
+#include "store/codec/labels.h"
+#include "store/sqlite/state.h"
+#include "store/sqlite/vfs.h"
+
+#define MAX_STRUCTURE 20 /* findings */
+
+__attribute__((format(printf, 2, 3))) static void add_finding(struct store_sqlite_report *report,
+							      const char *format, ...)
+{
+	va_list args;
+
+	report->damaged++;
+	if (report->n_findings == STORE_SQLITE_FINDINGS)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(report->findings[report->n_findings++], sizeof(report->findings[0]), format,
+			args);
+	va_end(args);
+}
+
+/* --- rows */
+
+static bool is_block(sqlite3_stmt *row, int column, enum store_codec_kind kind)
+{
+	struct view block = store_day_blob(row, column);
+
+	return store_codec_is_whole(block) && block.data[1] == kind;
+}
+
+static bool is_sums(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_SUMS);
+}
+
+static bool is_pack(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_PACK);
+}
+
+static bool is_frames(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_FRAMES);
+}
+
+static bool is_stacks(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_STACKS) || is_block(row, 1, STORE_CODEC_STACKS_1);
+}
+
+static bool is_metric(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_METRIC);
+}
+
+static bool is_reading(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_READING);
+}
+
+static bool is_times(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_TIMES);
+}
+
+static bool is_hour(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_HOUR);
+}
+
+static bool is_event(sqlite3_stmt *row)
+{
+	return is_block(row, 3, STORE_CODEC_EVENT);
+}
+
+static bool is_id(sqlite3_stmt *row, int column, int64_t most)
+{
+	int64_t id = sqlite3_column_int64(row, column);
+
+	return sqlite3_column_type(row, column) == SQLITE_INTEGER && id >= 0 && id <= most;
+}
+
+static bool is_text(sqlite3_stmt *row, int column, size_t most)
+{
+	struct view text = store_day_blob(row, column);
+
+	return sqlite3_column_type(row, column) == SQLITE_TEXT && text.len > 0 && text.len < most;
+}
+
+static bool is_service(sqlite3_stmt *row)
+{
+	return is_id(row, 0, STORE_DAY_MAX_STREAMS) &&
+	       is_text(row, 1, sizeof(((struct store_stream *)0)->service));
+}
+
+static bool is_stream(sqlite3_stmt *row)
+{
+	return is_id(row, 0, STORE_DAY_MAX_STREAMS) && is_id(row, 1, STORE_DAY_MAX_STREAMS) &&
+	       is_text(row, 2, sizeof(((struct store_stream *)0)->type)) && is_id(row, 3, 1);
+}
+
+static int on_label(void *ctx, struct view key, struct view value)
+{
+	(void)ctx, (void)key, (void)value;
+	return 0;
+}
+
+static bool is_labelset(sqlite3_stmt *row)
+{
+	return is_id(row, 0, STORE_DAY_MAX_LABELSETS) && is_id(row, 1, STORE_DAY_MAX_STREAMS) &&
+	       store_labels_each(store_day_blob(row, 2), on_label, NULL) == 0;
+}
+
+static bool is_series(sqlite3_stmt *row)
+{
+	return is_id(row, 0, INT64_MAX) && is_id(row, 1, INT64_MAX) && is_id(row, 2, 1) &&
+	       sqlite3_column_type(row, 3) == SQLITE_BLOB;
+}
+
+static bool is_point(sqlite3_stmt *row)
+{
+	return sqlite3_column_type(row, 1) == SQLITE_INTEGER;
+}
+
+static const struct store_check_table tables[] = {
+	{"service", STORE_DAY_SERVICES, STORE_DAY_PUT_SERVICE, "12", is_service},
+	{"stream", STORE_DAY_STREAMS, STORE_DAY_PUT_STREAM, "1234", is_stream},
+	{"labelset", STORE_DAY_LABELSETS, STORE_DAY_PUT_LABELSET, "123", is_labelset},
+	{"frame_chunk", STORE_DAY_FRAMES, STORE_DAY_PUT_FRAMES, "12", is_frames},
+	{"stack_chunk", STORE_DAY_STACKS, STORE_DAY_PUT_STACKS, "12", is_stacks},
+	{"profile", STORE_DAY_PROFILES, STORE_DAY_PUT_PROFILE, "12", is_sums},
+	{"point", STORE_DAY_POINTS, STORE_DAY_PUT_POINT, "12", is_point},
+	{"pack", STORE_DAY_PACKS, STORE_DAY_PUT_PACK, "12", is_pack},
+	{"rollup", STORE_DAY_ROLLUPS, STORE_DAY_PUT_ROLLUP, "12", is_sums},
+	{"rolled", STORE_DAY_ALL_ROLLED, STORE_DAY_PUT_ROLLED, "12", is_point},
+};
+
+/* Since format 3. */
+static const struct store_check_table later_tables[] = {
+	{"metric", STORE_DAY_METRICS, STORE_DAY_PUT_METRIC, "12", is_metric},
+	{"series", STORE_DAY_SERIES, STORE_DAY_PUT_SERIES, "1234", is_series},
+	{"reading", STORE_DAY_READINGS, STORE_DAY_SET_READING, "12", is_reading},
+	{"times", STORE_DAY_TIMES, STORE_DAY_PUT_TIMES, "12", is_times},
+	{"hour", STORE_DAY_HOURS, STORE_DAY_PUT_HOUR, "12", is_hour},
+	{"event", STORE_DAY_EVENTS, STORE_DAY_PUT_EVENT, "1342", is_event},
+};
+
+struct checking {
+	struct store_day *day;
+	struct store_sqlite_report *report;
+	store_check_row_fn *fn;
+	void *ctx;
+	struct err *err;
+};
+
+static int check_table(struct checking *c, const struct store_check_table *t)
+{
+	struct store_day *day = c->day;
+	uint64_t lost = day->damage.found;
+	sqlite3_stmt *row = NULL;
+	int r = store_day_query(day, t->read, NULL, 0, &row, c->err);
+
+	while (r == 0 && (r = store_day_next(day, row, c->err)) > 0) {
+		r = 0;
+		if (!t->is_whole(row)) {
+			add_finding(c->report, "table %s, row %lld: damaged", t->name,
+				    (long long)sqlite3_column_int64(row, 0));
+			continue;
+		}
+		c->report->rows++;
+		if (c->fn)
+			r = c->fn(c->ctx, t, row, c->err);
+		if (r < 0)
+			store_day_done(row);
+	}
+	if (r == -EBADMSG || day->damage.found != lost)
+		add_finding(c->report, "table %s: some rows cannot be read", t->name);
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* --- pages */
+
+static void add_pages(struct checking *c)
+{
+	const struct store_vfs_damage *d = store_vfs_damage(c->day->db);
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->items[i].kind == STORE_VFS_CORRECTED)
+			c->report->corrected++;
+		else if (d->items[i].kind == STORE_VFS_LOG)
+			add_finding(c->report, "log: the commits after a damaged one are lost");
+		else
+			add_finding(c->report, "page %u: damaged", d->items[i].page);
+	}
+}
+
+/* Where pages have no checksums, how they hang together is all that can be said of them. */
+static void check_structure(struct checking *c)
+{
+	sqlite3_stmt *stmt = NULL;
+	int n = 0;
+
+	if (sqlite3_prepare_v2(c->day->db, "PRAGMA integrity_check(20)", -1, &stmt, NULL) !=
+	    SQLITE_OK)
+		return;
+	while (n++ < MAX_STRUCTURE && sqlite3_step(stmt) == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(stmt, 0);
+
+		if (text && strcmp(text, "ok") != 0)
+			add_finding(c->report, "structure: %.100s", text);
+	}
+	(void)sqlite3_finalize(stmt);
+}
+
+int store_check_day(struct store_day *day, struct store_sqlite_report *report,
+		    store_check_row_fn *fn, void *ctx, struct err *err)
+{
+	struct checking c = {.day = day, .report = report, .fn = fn, .ctx = ctx, .err = err};
+	uint64_t pages = 0;
+	int r = store_day_exec(day, STORE_DAY_BEGIN_READ, NULL, 0, err);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tables); i++)
+		r = check_table(&c, &tables[i]);
+	for (size_t i = 0; r == 0 && store_day_has_metrics(day) && i < ARRAY_SIZE(later_tables);
+	     i++)
+		r = check_table(&c, &later_tables[i]);
+	report->checksums = store_vfs_is_sealed(day->db);
+	if (r == 0 && !fn) {
+		if (store_vfs_read_all(day->db, &pages) < 0)
+			r = err_set(err, -EIO, "%s: cannot be read", day->path);
+		check_structure(&c);
+	}
+	add_pages(&c);
+	(void)store_day_exec(day, STORE_DAY_COMMIT, NULL, 0, NULL);
+	return r;
+}
+
+/* --- all files */
+
+static void close_dayp(struct store_day *d)
+{
+	store_day_close(d);
+}
+
+static int check_file(struct store_sqlite *s, const struct store_sqlite_file *file,
+		      struct store_sqlite_report *report, struct err *err)
+{
+	_cleanup_(close_dayp) struct store_day day = {0};
+	struct err why = {};
+	int r = store_day_open_file(&day, s->dir, file->name, file->number, false, &why);
+
+	if (r == 0)
+		r = store_check_day(&day, report, NULL, NULL, &why);
+	if (r == -EBADMSG)
+		add_finding(report, "file: %.120s", why.text);
+	report->unreadable = r == -EBADMSG;
+	report->unknown = r == -ENOTSUP;
+	/* Retention may have deleted it meanwhile. */
+	if (r == -EBADMSG || r == -ENOTSUP || r == -ENOENT)
+		return 0;
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+static int each_file(struct store_sqlite *s, bool repair, store_sqlite_report_fn *fn, void *ctx,
+		     struct err *err)
+{
+	_cleanup_free_ struct store_sqlite_report *report = malloc(sizeof(*report));
+	_cleanup_free_ struct store_sqlite_file *files = NULL;
+	size_t n = 0;
+	int r = report ? store_sqlite_files(s, &files, &n, err) : err_oom(err);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		*report = (struct store_sqlite_report){.bytes = files[i].bytes};
+		(void)snprintf(report->name, sizeof(report->name), "%s", files[i].name);
+		r = check_file(s, &files[i], report, err);
+		if (r == 0 && repair && report->damaged + report->corrected > 0)
+			r = store_sqlite_repair_file(s, &files[i], report, err);
+		if (r == 0)
+			r = fn(ctx, report);
+	}
+	return r;
+}
+
+int store_sqlite_check(struct store *store, store_sqlite_report_fn *fn, void *ctx, struct err *err)
+{
+	return each_file(store_sqlite(store), false, fn, ctx, err);
+}
+
+int store_sqlite_repair(struct store *store, store_sqlite_report_fn *fn, void *ctx, struct err *err)
+{
+	struct store_sqlite *s = store_sqlite(store);
+	int r = store_sqlite_lock_folder(s, err);
+
+	return r < 0 ? r : each_file(s, true, fn, ctx, err);
+}
