@@ -16,6 +16,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cpu/profiler.h"
+#include "proc/aide/aides.h"
 #include "profile/ops.h"
 
 #define CPU_DEFAULT_HZ 99
@@ -399,6 +400,7 @@ static int cpu_run(const struct cli_args *args)
 	r = cli_begin_many(&err);
 	if (r == 0)
 		r = cpu_sample(&q, &err);
+	proc_aides_stop();
 	return r < 0 ? cli_fail(r, &err) : CLI_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/ps/metrics.h"
 #include "cli/render/report.h"
 #include "cli/term.h"
+#include "proc/aide/aides.h"
 
 enum { PS_ALL, PS_JSON, PS_LONG, PS_WIDE, PS_CORE, PS_EXE, PS_N_OPTIONS };
 
@@ -385,6 +386,7 @@ static int ps_run(const struct cli_args *args)
 		r = cli_begin_many(&err);
 		if (r == 0)
 			r = ps_list_read(&options, &list, &err);
+		proc_aides_stop();
 	}
 	if (r < 0)
 		return cli_fail(r, &err);
