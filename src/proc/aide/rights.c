@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ struct proc_rights {
 	uid_t fsuid;
 	gid_t fsgid;
 	bool changed; /* the ids; capabilities always are */
+	int dumpable;
 	int n_groups;
 	gid_t groups[]; /* ours */
 };
@@ -51,6 +53,7 @@ static struct proc_rights *own_rights(void)
 	if (!own)
 		return NULL;
 	own->n_groups = getgroups(n, own->groups);
+	own->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 	own->fsuid = (uid_t)syscall(SYS_setfsuid, -1);
 	own->fsgid = (gid_t)syscall(SYS_setfsgid, -1);
 	if (own->n_groups < 0 || caps_get(own->caps) < 0) {
@@ -80,6 +83,9 @@ void proc_rights_return(struct proc_rights *own)
 		      ids_set(own->fsuid, own->fsgid) && caps_set(own->caps) == 0;
 	if (!all)
 		abort();
+	/* The kernel clears it with each change of a user, for the whole process. */
+	if (own->changed && own->dumpable == 1)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	free(own);
 }
 
