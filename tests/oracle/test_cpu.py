@@ -362,7 +362,8 @@ class Cpu(CpuCase):
                              sampled=name != "sleeps")
         slept = count_with(profile.samples, "sleeps")
         self.assertLessEqual(slept, most[0] + 1)
-        self.assertGreaterEqual(slept + count(early), least[0] - 1)
+        # Where the CPU stands still meanwhile, it is time to go on before it has begun to wait.
+        self.assertGreaterEqual(slept + count(early), 0.9 * least[0] - 1)
 
     # Bad input.
 

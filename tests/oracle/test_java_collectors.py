@@ -218,7 +218,7 @@ class Jvmti(CollectorCase):
                 options = [line.split()[5].split(",") for line in f if ".sonde-" in line]
             self.assertEqual(len(options), 1)
             self.assertLessEqual({"noexec", "nosuid", "nodev"}, set(options[0]))
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.stop()
             self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
@@ -229,11 +229,11 @@ class Jvmti(CollectorCase):
             # It looks at the clock when something happens: nothing does yet.
             self.assertIn("ring", program.mapped())
             collector.kill()
-            rig.wait_for(lambda: program.counters("alloc 100000000") and
+            rig.wait_for(lambda: program.counters("alloc 1000000000") and
                          "ring" not in program.mapped(), program.mapped)
             # What is left of files goes with the next start, which works like the first.
             collector = Collector("jvmti", program.pid, self.state)
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.stop()
             self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
@@ -241,11 +241,11 @@ class Jvmti(CollectorCase):
     def test_a_session_of_a_killed_sonde_gives_way_to_the_next(self):
         with self.shared() as program:
             collector = Collector("jvmti", program.pid, self.state)
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.kill()
             self.assertIn("ring", program.mapped())
             collector = Collector("jvmti", program.pid, self.state)
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.stop()
             self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
@@ -260,14 +260,14 @@ class Jvmti(CollectorCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(ours_in(program.pid), [])
             self.assertEqual(os.listdir(self.state), [])
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
 
     def test_two_at_a_time_are_one_too_many(self):
         with self.shared() as program:
             collector = Collector("jvmti", program.pid, self.state)
             with self.assertRaisesRegex(AssertionError, "EBUSY: another sonde"):
                 Collector("jvmti", program.pid, self.state)
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.stop()
             self.assertGreater(collector.sum("alloc"), 0)
             self.nothing_left(program)
@@ -283,7 +283,7 @@ class Jvmti(CollectorCase):
         prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         with Program(self.home, prefix=prefix) as program:
             collector = Collector("jvmti", program.pid, self.state)
-            program.counters("alloc 100000000")
+            program.counters("alloc 1000000000")
             collector.stop()
             self.assertGreater(collector.sum("alloc", "byte[]", "Collected.allocateArrays"), 0)
             self.nothing_left(program)

@@ -11,7 +11,7 @@ import rig
 import stats
 from pprof import Profile
 from rig import LIMIT, wait_for
-from sampling import Sampling, SamplingCase, count, count_with, names_of, use
+from sampling import Sampling, SamplingCase, count, count_with, cpu_time, names_of, use
 from test_agent import Agent
 from test_java_attach import DEBIAN, inner_pid, jdks, major_of, ours_in
 
@@ -137,10 +137,12 @@ class JavaMethods(JavaMethodsCase):
     def test_code_that_is_compiled_meanwhile_gets_its_name(self):
         with self.shares() as target, Sampling(target.pid, "--java", hz=499,
                                                env=self.env()) as sampling:
+            began = cpu_time(target.pid)
             wait_for(lambda: os.path.exists(target.map), "there is no map")
             target.ask("more")
             wait_for(lambda: self.is_named(target, "Shares.later"), "it is not written again")
-            use(target.pid, 2)
+            # What it has used without a name is a small part in the end.
+            use(target.pid, max(2, 4 * (cpu_time(target.pid) - began)))
             profile, said = sampling.end(), sampling.said()
             self.nothing_left(target)
         self.assertGreater(int(re.search(r"written (\d+) times", said).group(1)), 1)

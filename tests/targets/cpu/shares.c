@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UNIT 2000
+#define UNIT 5000
 
 volatile unsigned long sink;
 
@@ -20,10 +20,19 @@ static inline __attribute__((always_inline)) unsigned long step(unsigned long i)
 	return (i * i ^ i >> 3) + (i << 2);
 }
 
+/*
+ * In registers: CPUs may or may not see that a variable is stored and loaded again, and a unit of
+ * work would take one time or another.
+ */
 __attribute__((noinline)) void spin(unsigned long n)
 {
-	for (unsigned long i = 0; i < n * UNIT; i++)
-		sink += step(i);
+	unsigned long sum = 0;
+
+	for (unsigned long i = 0; i < n * UNIT; i++) {
+		sum += step(i);
+		__asm__ volatile("" : "+r"(sum));
+	}
+	sink += sum;
 }
 
 /* What follows the call keeps it from becoming a jump. */

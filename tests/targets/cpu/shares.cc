@@ -14,10 +14,16 @@ namespace work {
 
 volatile unsigned long sink;
 
+/* In registers: see shares.c. */
 __attribute__((noinline)) void spin(unsigned long n)
 {
-	for (unsigned long i = 0; i < n * 2000; i++)
-		sink = sink + i * i;
+	unsigned long sum = 0;
+
+	for (unsigned long i = 0; i < n * 5000; i++) {
+		sum += i * i;
+		__asm__ volatile("" : "+r"(sum));
+	}
+	sink = sink + sum;
 }
 
 template <typename T> __attribute__((noinline)) void half(T n)

@@ -26,11 +26,16 @@ func step(i uint64) uint64 { // small enough to be inlined
 	return i*i ^ i>>3
 }
 
+// In registers: CPUs may or may not see that a variable is stored and loaded again, and a unit of
+// work would take one time or another.
+//
 //go:noinline
 func spin(n uint64) {
-	for i := uint64(0); i < n*2000; i++ {
-		sink += step(i)
+	sum := sink
+	for i := uint64(0); i < n*5000; i++ {
+		sum += step(i)
 	}
+	sink = sum
 }
 
 //go:noinline
