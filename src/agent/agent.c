@@ -2,12 +2,14 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/state.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "features/probe.h"
 #include "golang/rates/journal.h"
 #include "proc/aide/aides.h"

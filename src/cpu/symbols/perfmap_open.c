@@ -26,10 +26,11 @@ int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err)
 	r = proc_named_open(pid, "/tmp", name, &fd);
 	if (r == -ENOENT)
 		return err_set(err, -ENOENT, "process %d has no perf map", (int)pid);
-	/* Our own library's, until it is complete: nobody may read it then. */
+	/* Nobody may read our own library's until it is complete. */
 	if (r == -EACCES)
-		return err_set(err, -EAGAIN, "process %d: /tmp/%s is being written", (int)pid,
-			       name);
+		return err_set(err, -EAGAIN,
+			       "process %d may not read /tmp/%s: it is another's, or not complete",
+			       (int)pid, name);
 	if (r == 0 && (io_stat(fd, &st) < 0 || (st.st_uid != status.euid && st.st_uid != 0)))
 		r = -EINVAL;
 	if (r == -EINVAL || r == -EXDEV || r == -ELOOP)

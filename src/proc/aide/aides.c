@@ -29,6 +29,7 @@
 #include "proc/aide/budget.h"
 #include "proc/aide/serve.h"
 #include "proc/aide/wire.h"
+#include "proc/caps.h"
 #include "proc/status.h"
 
 _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
@@ -39,6 +40,10 @@ _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 #define AIDES_IDLE_MAX 4
 #define AIDES_NOBODY ((uid_t)-2) /* no user has that number */
 #define AIDES_FDS_MAX 65536
+/* All that aides do is read: memory, what is mapped, and with a target's rights what it names. */
+#define AIDES_CAPS                                                                                 \
+	(PROC_CAP(CAP_SYS_PTRACE) | PROC_CAP(CAP_DAC_READ_SEARCH) |                                \
+	 PROC_CAP(CAP_CHECKPOINT_RESTORE) | PROC_CAP(CAP_SETUID) | PROC_CAP(CAP_SETGID))
 
 struct aide {
 	struct aide *next;
@@ -100,6 +105,8 @@ static int keep_only(int fd)
 static void spawner_run(int sock)
 {
 	aide_settle("sonde-spawner");
+	if (proc_caps_keep(AIDES_CAPS, NULL) < 0)
+		_exit(1);
 	for (;;) {
 		_cleanup_close_ int fd = -1;
 		char byte;

@@ -144,7 +144,7 @@ void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day)
 		s->status.damaged_blocks += is_news(s, damage->where[i]);
 	if (s->status.damaged_blocks != before)
 		(void)snprintf(s->status.damage, sizeof(s->status.damage),
-			       "%s is damaged: part of it is missing from answers; see `sonde "
+			       "%.64s is damaged: part of it is missing from answers; see `sonde "
 			       "store check`",
 			       file_name(day));
 	*damage = (struct store_damage){0};
@@ -157,8 +157,8 @@ void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day
 
 	s->status.damaged_blocks += is_news(s, hash_u64(~day->inode));
 	(void)snprintf(s->status.damage, sizeof(s->status.damage),
-		       "%s is missing from answers, in whole or in part: %.*s", file_name(day),
-		       (int)sizeof(s->status.damage) - 100, why);
+		       "%.64s is missing from answers, in whole or in part: %.*s", file_name(day),
+		       (int)sizeof(s->status.damage) - 128, why);
 }
 
 /* What one call writes: any kind. */

@@ -1,6 +1,6 @@
 /*
- * tests/fuzz/java/fuzz_attach.c: any bytes as what somebody answers on the socket of a JVM, as a
- * status of the kernel, and as a note of ours.
+ * tests/fuzz/java/fuzz_attach.c: any bytes as what somebody answers on the socket of a JVM, and as a
+ * note of ours.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -14,7 +14,6 @@
 #include "java/attach/wire.h"
 #include "java/recorder/commands.h"
 #include "java/recorder/note.h"
-#include "proc/status.h"
 
 #define ANSWER_MAX ((size_t)16 << 10)
 
@@ -39,8 +38,6 @@ static void exchange(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view text = view_of(data, size), rest;
-	_cleanup_free_ char *status_text = NULL;
-	struct proc_status owner;
 	struct java_note note;
 	char path[64];
 	int status;
@@ -56,8 +53,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	(void)java_recorder_parse_property(text, "java.io.tmpdir", path, sizeof(path));
 	(void)java_note_parse(text, &note);
-	status_text = strndup((const char *)text.data, text.len);
-	if (status_text)
-		(void)proc_status_parse(status_text, &owner);
 	return 0;
 }
