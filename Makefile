@@ -5,6 +5,8 @@ ASAN_BUILD ?= build-asan
 FUZZ_BUILD ?= build-fuzz
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
+# With ccache where it is installed; for gcc meson finds it by itself.
+CLANG = $(strip $(shell command -v ccache) clang)
 
 .PHONY: all build ui asan run test test-all test-build test-flaky test-kernels test-fresh bench lint format \
 	fuzz install clean help
@@ -40,7 +42,7 @@ asan: $(ASAN_BUILD)/build.ninja
 $(ASAN_BUILD)/build.ninja:
 	@tools/setup.sh build test
 	@echo 'build: configuring $(ASAN_BUILD), with the sanitizers'
-	@CC=clang meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true -Dbench=true \
+	@CC='$(CLANG)' meson setup $(ASAN_BUILD) -Dtests=true -Dfuzz=true -Dbench=true \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
 run:
@@ -98,7 +100,7 @@ fuzz: $(if $(PLAIN),$(FUZZ_BUILD)/build.ninja,asan)
 $(FUZZ_BUILD)/build.ninja:
 	@tools/setup.sh build test
 	@echo 'build: configuring $(FUZZ_BUILD)'
-	@CC=clang meson setup $(FUZZ_BUILD) -Dtests=true -Dfuzz=true -Db_lundef=false >/dev/null
+	@CC='$(CLANG)' meson setup $(FUZZ_BUILD) -Dtests=true -Dfuzz=true -Db_lundef=false >/dev/null
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)

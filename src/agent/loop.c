@@ -178,14 +178,14 @@ static void health_write(struct agent *a)
 static void mail_write(struct agent *a)
 {
 	struct delivery_list later;
-	bool urgent = false, ready = agent_targets_are_named(a);
+	bool urgent = false;
 
 	delivery_list_init(&later);
 	inbox_take(&a->inbox, &a->mail);
+	agent_targets_name(a);
 	while (a->mail.first) {
 		struct delivery *d = delivery_list_pop(&a->mail);
-		enum agent_delivery_verdict verdict =
-			ready || d->urgent ? agent_targets_judge(a, d) : AGENT_DELIVERY_LATER;
+		enum agent_delivery_verdict verdict = agent_targets_judge(a, d);
 
 		if (verdict == AGENT_DELIVERY_LATER) {
 			delivery_list_add(&later, d);

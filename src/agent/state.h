@@ -135,7 +135,8 @@ struct agent {
 	struct agent_pool *pool;
 	char *names_path; /* where the names of services are kept; NULL: nowhere */
 	uint64_t names_turns;
-	bool named; /* see agent_targets_are_named() */
+	bool named; /* see agent_targets_name() */
+	uint64_t names_by_ns;
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
@@ -204,10 +205,10 @@ void agent_targets_verify(struct agent *agent);
 /* Starts the jobs that are due; returns when to call again. */
 uint64_t agent_targets_send_due(struct agent *agent);
 /*
- * At the start nothing is written until those that are there were examined, or a while has passed:
- * whoever is examined first would have the names of others.
+ * At the start little is written until those that are there were examined, or a while has passed:
+ * whoever is examined first would have the names of others. Only root's are safe from the start.
  */
-bool agent_targets_are_named(struct agent *agent);
+void agent_targets_name(struct agent *agent);
 /* What to do with a delivery; one to take then has a resource. */
 enum agent_delivery_verdict { AGENT_DELIVERY_TAKE, AGENT_DELIVERY_LEAVE, AGENT_DELIVERY_LATER };
 enum agent_delivery_verdict agent_targets_judge(struct agent *agent, struct delivery *delivery);

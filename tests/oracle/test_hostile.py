@@ -24,9 +24,13 @@ class Hanging:
 
     def __init__(self, uid, *kinds):
         self.target = rig.Target([sys.executable, HANG, str(uid), *kinds], ready=False)
-        words = self.target.line().split()
-        assert words[:1] == [b"ready"], f"hang.py did not start: {words}"
-        self.pids = [int(word) for word in words[1:]]
+        try:
+            words = self.target.line().split()
+            assert words[:1] == [b"ready"], f"hang.py did not start: {words}"
+            self.pids = [int(word) for word in words[1:]]
+        except BaseException:
+            self.target.__exit__()
+            raise
 
     def __enter__(self):
         return self

@@ -266,7 +266,8 @@ class Enough(unittest.TestCase):
             text = self.expect(caps, "cpu", busy.pid, "-d", "3s", "-f", "tree")
             self.assertIn("Py_BytesMain", text)  # of its file
             self.assertIn("<module>", text)  # of its memory
-            self.assertIn("enough-cpu", self.expect(caps, "top", "--once", "-d", "1s", "-n", "1000"))
+            wait_for(lambda: "enough-cpu" in self.expect(caps, "top", "--once", "-d", "1s", "-n", "1000"),
+                     "it is not in the table")
 
     def test_run(self):
         folder = tempfile.mkdtemp(dir=self.tmp.name)

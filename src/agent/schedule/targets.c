@@ -462,29 +462,46 @@ static void names_refresh(struct agent *a)
 	}
 }
 
-bool agent_targets_are_named(struct agent *a)
+void agent_targets_name(struct agent *a)
 {
 	uint64_t now = clock_mono_ns();
 
 	if (a->named)
-		return true;
+		return;
+	if (!a->names_by_ns)
+		a->names_by_ns = now + NAMES_PATIENCE_NS;
 	(void)pthread_mutex_lock(&a->lock);
 	a->named = a->n_known > 0 || a->interval.number > 1;
-	for (size_t i = 0; i < a->n_known && a->named; i++) {
+	/* Processes may come all the time, so it is not the patience of each. */
+	for (size_t i = 0; i < a->n_known && a->named && now < a->names_by_ns; i++) {
 		const struct agent_slot *slot = a->known[i].slot;
 
-		a->named = !slot || slot->looked_ns || now - slot->found_ns >= NAMES_PATIENCE_NS;
+		a->named = !slot || slot->looked_ns;
 	}
 	if (a->named)
 		names_refresh(a);
 	(void)pthread_mutex_unlock(&a->lock);
-	return a->named;
+}
+
+/* Whether the name is its own already: root takes nobody's by being examined first. */
+static bool name_is_safe(struct agent *a, const struct delivery *d)
+{
+	const struct agent_slot *slot;
+	bool safe;
+
+	(void)pthread_mutex_lock(&a->lock);
+	slot = slot_find(a, d->resource ? &d->resource->process : &d->info.id);
+	safe = slot && slot->looked_ns && slot->target.info.rank >= PROC_RANK_ROOT;
+	(void)pthread_mutex_unlock(&a->lock);
+	return safe;
 }
 
 enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
 {
 	enum agent_delivery_verdict verdict = AGENT_DELIVERY_TAKE;
 
+	if (!d->urgent && !a->named && !name_is_safe(a, d))
+		return AGENT_DELIVERY_LATER;
 	if (d->resource)
 		return AGENT_DELIVERY_TAKE;
 	/* Urgent records are about processes examined long ago. */

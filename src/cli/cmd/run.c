@@ -372,6 +372,19 @@ static bool run_is_news(char *last, size_t size, const char *text)
 	return true;
 }
 
+/* Seconds that pass, and counts that grow, are no news. */
+static bool run_differs_by_numbers_only(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	for (;; a++, b++) {
+		a += strspn(a, digits);
+		b += strspn(b, digits);
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
 static void run_report_store(struct store *store, struct run_told *told)
 {
 	struct store_status s = {0};
@@ -400,7 +413,8 @@ static void run_report(struct agent *agent, struct store *store, struct run_told
 	struct agent_health h;
 
 	agent_health(agent, &h);
-	if (run_is_news(told->trouble, sizeof(told->trouble), h.trouble)) {
+	if (!run_differs_by_numbers_only(told->trouble, h.trouble)) {
+		(void)snprintf(told->trouble, sizeof(told->trouble), "%s", h.trouble);
 		if (h.trouble[0])
 			log_event(LOG_WARN, "trouble", "reason", h.trouble, NULL);
 		else

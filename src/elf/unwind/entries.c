@@ -44,21 +44,35 @@ static uint64_t entry_count(const struct elf_image *image, const struct elf_segm
 	return MIN(n, (table->filesz - sizeof(header)) / EH_ROW_BYTES);
 }
 
-/* The number of rows at or before the address, and the start of the last of these; or -errno. */
+static int entry_read(const struct elf_image *image, const struct elf_segment *table, uint64_t at,
+		      int32_t (*rows)[2], size_t n)
+{
+	return elf_image_read(image, table->offset + EH_HEADER_BYTES + at * EH_ROW_BYTES, rows,
+			      n * EH_ROW_BYTES);
+}
+
+/*
+ * The number of rows at or before the address, and the start of the last of these; or -errno. The
+ * last steps of the search cost no more reads.
+ */
 static int entry_search(const struct elf_image *image, const struct elf_segment *table, uint64_t n,
 			uint64_t vaddr, uint64_t *ret_n, uint64_t *ret_start)
 {
-	uint64_t low = 0, high = n;
+	uint64_t low = 0, high = n, first = 0;
+	int32_t rows[EH_ROWS][2];
+	size_t held = 0;
 
 	*ret_start = 0;
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2, start;
-		int32_t relative;
 
-		if (elf_image_read(image, table->offset + EH_HEADER_BYTES + mid * EH_ROW_BYTES,
-				   &relative, sizeof(relative)) < 0)
-			return -ENOENT;
-		start = table->vaddr + (uint64_t)(int64_t)relative;
+		if (!held || mid - first >= held) {
+			held = high - low <= EH_ROWS ? (size_t)(high - low) : 1;
+			first = held > 1 ? low : mid;
+			if (entry_read(image, table, first, rows, held) < 0)
+				return -ENOENT;
+		}
+		start = table->vaddr + (uint64_t)(int64_t)rows[mid - first][0];
 		if (start <= vaddr) {
 			*ret_start = start;
 			low = mid + 1;
@@ -83,8 +97,7 @@ int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
 	for (at -= at > 0; at < n;) {
 		size_t batch = (size_t)MIN(n - at, (uint64_t)EH_ROWS);
 
-		if (elf_image_read(image, table->offset + EH_HEADER_BYTES + at * EH_ROW_BYTES, rows,
-				   batch * EH_ROW_BYTES) < 0)
+		if (entry_read(image, table, at, rows, batch) < 0)
 			return -ENOENT;
 		for (size_t i = 0; i < batch; i++, at++) {
 			int r;

@@ -24,6 +24,7 @@ struct fake_process {
 	bool opted_out;
 	bool refused;  /* by the reader */
 	bool hangs;    /* in collect, until it is set back */
+	bool hides;    /* hangs when it is examined, until it is set back */
 	bool vanishes; /* in the middle of the next collection */
 	/* What came of it. */
 	int64_t written; /* sum of deltas */
@@ -189,6 +190,18 @@ struct fake_state {
 	bool has_base;
 };
 
+static inline bool fake_hides(pid_t pid)
+{
+	const struct fake_process *p;
+	bool hides;
+
+	machine_lock();
+	p = machine_find(pid);
+	hides = p && p->hides;
+	machine_unlock();
+	return hides;
+}
+
 static inline int fake_probe(const void *config, struct source_shares *share,
 			     struct source_target *target, struct source_answer *ret_answer,
 			     struct err *err)
@@ -199,6 +212,8 @@ static inline int fake_probe(const void *config, struct source_shares *share,
 	(void)config;
 	(void)share;
 	(void)err;
+	while (fake_hides(target->info.id.pid))
+		clock_sleep_ns(5 * NS_PER_MS);
 	machine_lock();
 	p = machine_find(target->info.id.pid);
 	if (p) {

@@ -11,6 +11,9 @@
 
 #include "test_fakes.h"
 
+/* Half a minute of them. */
+#define FAKE_COMING 60
+
 static struct agent *start_every(uint64_t interval_ns)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
@@ -275,6 +278,30 @@ static void target_that_hangs_does_not_delay_others_and_is_shown(void **state)
 	stop(agent);
 }
 
+/* At the start all wait until those that are there have their names, but not for those to come. */
+static void processes_that_come_all_the_time_do_not_delay_the_first_records(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1}, more[FAKE_COMING];
+	struct agent *agent;
+	size_t n = 0;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	for (; n < ARRAY_SIZE(more) && !*(volatile uint64_t *)&p.writes; n++) {
+		more[n] = (struct fake_process){
+			.pid = (pid_t)(100 + n), .start_ticks = 1, .hides = true};
+		machine_add(&more[n]);
+		clock_sleep_ns(500 * NS_PER_MS);
+	}
+	assert_true(p.writes > 0);
+	machine_lock();
+	for (size_t i = 0; i < n; i++)
+		more[i].hides = false;
+	machine_unlock();
+	stop(agent);
+}
+
 /* In a process of its own: what a thread that hangs may still use is left behind on purpose. */
 static void agent_stops_while_a_target_hangs(void **state)
 {
@@ -485,6 +512,8 @@ int main(void)
 		cmocka_unit_test_setup(delay_is_told_while_it_lasts, setup),
 		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
+		cmocka_unit_test_setup(
+			processes_that_come_all_the_time_do_not_delay_the_first_records, setup),
 		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),
 	};
 
