@@ -105,7 +105,7 @@ struct agent_health {
 	uint64_t profiled;
 	uint64_t collections;
 	uint64_t failures;
-	uint64_t hung_reads;	/* aides that hang now */
+	uint64_t hung_reads;	   /* aides that hang now */
 	uint64_t unanswered_reads; /* in time, or not tried because of that; ever */
 	uint64_t lost_records;
 	uint64_t write_failures;

@@ -17,7 +17,6 @@ bool term_is_screen(int fd);
 /* The same, and NO_COLOR unset or empty. */
 bool term_wants_colour(int fd);
 
-
 /*
  * Text in terminal columns, for sanitized text. Characters that are invalid, have no width or
  * change the direction show as '?'; East Asian wide characters take two columns.

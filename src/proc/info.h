@@ -52,7 +52,7 @@ struct proc_info {
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 	bool java_off;	/* SONDE_JAVA=off is */
-	bool no_answer; /* its environment cannot be read: the process does not let us (see aides.h) */
+	bool no_answer; /* it does not let us read its environment (see aides.h) */
 	enum proc_rank rank;
 	char owner[160]; /* one of workload, image and "uid N"; "" if nobody is known */
 };

@@ -67,9 +67,9 @@ int proc_aides_open_named(struct proc_aides_target *target, const char *dir, con
 			  int *ret_fd);
 
 struct proc_aides_status {
-	size_t aides; /* alive and well */
-	size_t lost;  /* hang */
+	size_t aides;	     /* alive and well */
+	size_t lost;	     /* hang */
 	uint64_t unanswered; /* readings without an answer in time, or not even tried, ever */
-	uint64_t cpu_ns; /* used by all of them, ever */
+	uint64_t cpu_ns;     /* used by all of them, ever */
 };
 void proc_aides_status(struct proc_aides_status *ret_status);

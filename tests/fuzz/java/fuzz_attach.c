@@ -1,6 +1,6 @@
 /*
- * tests/fuzz/java/fuzz_attach.c: any bytes as what somebody answers on the socket of a JVM, and as a
- * note of ours.
+ * tests/fuzz/java/fuzz_attach.c: any bytes as what somebody answers on the socket of a JVM, and as
+ * a note of ours.
  */
 #include <errno.h>
 #include <stddef.h>
