@@ -135,7 +135,8 @@ struct agent {
 	struct agent_pool *pool;
 	char *names_path; /* where the names of services are kept; NULL: nowhere */
 	uint64_t names_turns;
-	bool named; /* see agent_targets_are_named() */
+	bool named;		/* see agent_targets_are_named() */
+	uint64_t named_from_ns; /* when it began to wait; 0: not yet */
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;

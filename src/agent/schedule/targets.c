@@ -470,10 +470,13 @@ bool agent_targets_are_named(struct agent *a)
 		return true;
 	(void)pthread_mutex_lock(&a->lock);
 	a->named = a->n_known > 0 || a->interval.number > 1;
+	if (a->named && !a->named_from_ns)
+		a->named_from_ns = now;
+	/* Patience with all of them together: on most machines somebody is always new. */
 	for (size_t i = 0; i < a->n_known && a->named; i++) {
 		const struct agent_slot *slot = a->known[i].slot;
 
-		a->named = !slot || slot->looked_ns || now - slot->found_ns >= NAMES_PATIENCE_NS;
+		a->named = !slot || slot->looked_ns || now - a->named_from_ns >= NAMES_PATIENCE_NS;
 	}
 	if (a->named)
 		names_refresh(a);
