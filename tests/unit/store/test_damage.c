@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/hash.h"
@@ -501,6 +502,46 @@ static void files_without_checksums_are_read_and_said_to_have_none(void **state)
 	rig_release(&rig);
 }
 
+static uint64_t count_reads(void)
+{
+	char line[128];
+	uint64_t n = 0;
+	FILE *f = fopen("/proc/self/io", "re");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		(void)sscanf(line, "syscr: %" SCNu64, &n);
+	(void)fclose(f);
+	return n;
+}
+
+/* Pages that one transaction writes twice have their sums renewed in the log. */
+static void a_large_commit_reads_each_frame_a_few_times(void **state)
+{
+	struct store_day day = {0};
+	struct rig rig;
+	uint64_t before;
+
+	(void)state;
+	rig_init(&rig);
+	assert_int_equal(store_day_open(&day, rig.dir, DAY_0 / DAY_NS, true, NULL), 0);
+	assert_int_equal(
+		sqlite3_wal_checkpoint_v2(day.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+		SQLITE_OK);
+	before = count_reads();
+	/* Several times the cache. */
+	assert_int_equal(
+		sqlite3_exec(day.db,
+			     "BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n"
+			     " WHERE i<4000) INSERT INTO profile SELECT i,zeroblob(4000) FROM n;"
+			     "UPDATE profile SET data=zeroblob(4001); COMMIT",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_in_range(count_reads() - before, 4000, 80000);
+	store_day_close(&day);
+	rig_release(&rig);
+}
+
 /* --- check and repair */
 
 struct seen {
@@ -681,6 +722,7 @@ int main(void)
 		cmocka_unit_test(a_reader_leaves_the_log_as_it_is),
 		cmocka_unit_test(the_log_is_truncated_after_packing),
 		cmocka_unit_test(files_without_checksums_are_read_and_said_to_have_none),
+		cmocka_unit_test(a_large_commit_reads_each_frame_a_few_times),
 		cmocka_unit_test(check_finds_what_is_damaged_and_repair_keeps_the_rest),
 		cmocka_unit_test(repair_of_damaged_pages_leaves_a_whole_file),
 		cmocka_unit_test(a_repair_that_was_killed_is_finished),
