@@ -41,6 +41,7 @@ ORACLE = {
     "java_cpu": ["cpu", "java", "agent"],
     "java_collectors": ["java"],
     "jfr": ["java"],
+    "kill": ["server"],
     "metrics": ["server"],
     "oom": ["server"],
     "python": ["server"],

@@ -106,7 +106,7 @@ int agent_save_names(struct agent *a, struct err *err)
 		return 0;
 	if (pipeline_names_write(names, &text) < 0)
 		return err_oom(err);
-	return io_write_file(a->names_path, buf_view(&text), err);
+	return io_write_private(a->names_path, buf_view(&text), err);
 }
 
 static void agent_hear_mail(void *context)

@@ -156,7 +156,14 @@ void io_file_abort(struct io_file *file)
 	file->tmp = file->target = NULL;
 }
 
-int io_write_file(const char *path, struct view data, struct err *err)
+static int io_make_private(const struct io_file *file, struct err *err)
+{
+	if (fchmod(file->fd, 0600) < 0 || fdatasync(file->fd) < 0)
+		return err_set(err, -errno, "cannot write %s: %s", file->path, strerror(errno));
+	return 0;
+}
+
+static int io_write_all(const char *path, struct view data, bool private, struct err *err)
 {
 	struct io_file file;
 	int r = io_file_create(path, &file, err);
@@ -164,11 +171,23 @@ int io_write_file(const char *path, struct view data, struct err *err)
 	if (r < 0)
 		return r;
 	r = io_file_append(&file, data, err);
+	if (r == 0 && private)
+		r = io_make_private(&file, err);
 	if (r < 0) {
 		io_file_abort(&file);
 		return r;
 	}
 	return io_file_commit(&file, err);
+}
+
+int io_write_file(const char *path, struct view data, struct err *err)
+{
+	return io_write_all(path, data, false, err);
+}
+
+int io_write_private(const char *path, struct view data, struct err *err)
+{
+	return io_write_all(path, data, true, err);
 }
 
 static ssize_t (*io_path_reader)(int fd, void *dst, size_t len, uint64_t off);

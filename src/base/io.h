@@ -30,6 +30,8 @@ void io_file_abort(struct io_file *file); /* no-op after a commit */
 
 /* All of the above, for one piece of data. */
 int io_write_file(const char *path, struct view data, struct err *err);
+/* The same for a file of our own: on disk before it is renamed, and nobody else's to read. */
+int io_write_private(const char *path, struct view data, struct err *err);
 /* Reads len bytes at off, or up to the end of the file; returns the number read, or -errno. */
 ssize_t io_pread_full(int fd, void *dst, size_t len, uint64_t off);
 /*

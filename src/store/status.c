@@ -92,10 +92,11 @@ void store_sqlite_status(struct store *store, struct store_status *ret_status)
 	if (days == 0) {
 		known = 0;
 	} else if (known / STORE_DAY_NS != oldest) {
+		const struct store_sqlite_span day = {oldest * STORE_DAY_NS,
+						      oldest * STORE_DAY_NS + 1, NULL};
 		struct first_time f = {0};
 
-		(void)store_sqlite_each_day(s, oldest * STORE_DAY_NS, oldest * STORE_DAY_NS + 1,
-					    find_first, &f, NULL);
+		(void)store_sqlite_each_day(s, &day, find_first, &f, NULL);
 		known = f.ns;
 	}
 	(void)pthread_mutex_lock(&s->status_lock);

@@ -88,6 +88,8 @@ struct store_window {
 	 * than others counts at all times of collection. False: only what was read.
 	 */
 	bool stands;
+	/* Adds up how many pieces the answer lacks because they are damaged; NULL: unwanted. */
+	uint64_t *damaged;
 };
 
 /* Sums over the window: a profile of one type with names, files and lines; addresses are 0. */
@@ -144,6 +146,7 @@ struct store_metric_query {
 	int64_t step_ns; /* points[i] covers [from + i*step, from + (i+1)*step) */
 	size_t n_points;
 	enum store_aggregate aggregate;
+	uint64_t *damaged; /* as of a window */
 };
 
 struct store_series {
@@ -192,6 +195,7 @@ struct store_stored_event {
 struct store_events_answer {
 	struct store_stored_event *events; /* by time */
 	size_t len;
+	uint64_t damaged; /* pieces that could not be read */
 	struct arena memory;
 };
 /* The events of a window, of one service or all (NULL). */

@@ -56,6 +56,14 @@ test('a gap is drawn as a gap, and what came late is marked', async ({ page }) =
   await expect(page.getByRole('button', { name: /^Live heap/ }).first().locator('.spark polyline')).toHaveCount(1);
 });
 
+test('what is missing because it is damaged is said', async ({ page }) => {
+  await openMock(page, 'type=go_heap:inuse_objects:count');
+  await expect(page.locator('.latenote')).toContainText('damaged on disk and missing here');
+  await openMock(page, 'type=go_heap:inuse_space:bytes');
+  await expect(page.locator('.timeline canvas, .timeline svg').first()).toBeVisible();
+  await expect(page.locator('.latenote')).toHaveCount(0);
+});
+
 test('200,000 nodes are drawn, searched, zoomed and taken apart', async ({ page }) => {
   await openMock(page, 'view=both', 'giant');
   await page.getByRole('searchbox').fill('Method77');

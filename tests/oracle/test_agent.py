@@ -26,13 +26,13 @@ INUSE = "go_heap:inuse_space:bytes"
 class Agent:
     """A running `sonde run` on a port of its own."""
 
-    def __init__(self, directory, *args, interval=INTERVAL):
+    def __init__(self, directory, *args, interval=INTERVAL, env=None):
         # A file: a pipe that nobody reads would stop it when it is full.
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [rig.SONDE, "run", "--listen", "127.0.0.1:0", "--data-dir", directory, "--interval",
              f"{int(interval * 1000)}ms", *args], stdout=subprocess.PIPE, stderr=self.log,
-            text=True)
+            text=True, env=dict(os.environ, **(env or {})))
         line = self.process.stdout.readline()
         if "http://" not in line:
             self.process.wait(rig.LIMIT)
@@ -89,8 +89,8 @@ class Agent:
     def stored(self, service, kind=ALLOC, **params):
         """{function: value} by the function that allocates; {} of what is not stored yet."""
         try:
-            answer = self.api("top", service=service, type=kind, limit=1000, to=now_ms() + 60000,
-                              **params)
+            answer = self.api("top", service=service, type=kind, limit=1000,
+                              **{"to": now_ms() + 60000, **params})
         except urllib.error.HTTPError as e:
             if e.code == 404:
                 return {}
@@ -358,6 +358,15 @@ class Run(unittest.TestCase):
                 agent.wait_collections(target.pid, 1)
                 self.assertEqual(agent.stop(), 0)
             self.assertEqual(rate(), 524288)
+
+    def test_processes_that_come_and_go_delay_nothing(self):
+        """Somebody is always too young to be examined."""
+        spawn = "while :; do sleep 4 & sleep 0.3; done"
+        with subprocess.Popen(["sh", "-c", spawn], start_new_session=True) as shell, self.agent() as agent:
+            try:
+                rig.wait_for(lambda: agent.api("health")["store"]["profiles"], lambda: agent.api("health"), 60)
+            finally:
+                os.killpg(shell.pid, signal.SIGKILL)
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the target's system calls are amd64's")
     def test_program_that_withholds_its_memory_delays_nobody(self):

@@ -88,6 +88,7 @@ export interface TypeSeries {
   last: number;
   value: number | null;
   series: (number | null)[];
+  damaged?: number;
 }
 
 export interface Service {
@@ -197,6 +198,7 @@ export interface Series {
   mode: Mode;
   points: (number | null)[];
   spread: number[];
+  damaged?: number;
 }
 
 export interface SeriesOfType {
@@ -205,6 +207,7 @@ export interface SeriesOfType {
   mode: Mode;
   points: (number | null)[];
   spread: number[];
+  damaged?: number;
 }
 
 export interface ManySeries {
@@ -232,6 +235,7 @@ export interface Flame {
   total_of: number[];
   before_self?: number[];
   before_total_of?: number[];
+  damaged?: number;
 }
 
 export interface TopRow {
@@ -250,6 +254,7 @@ export interface Top {
   before_total?: number;
   functions: number;
   rows: TopRow[];
+  damaged?: number;
 }
 
 export type MetricKind = 'gauge' | 'counter' | 'histogram';
@@ -273,6 +278,7 @@ export interface MetricList {
   from: number;
   to: number;
   metrics: Metric[];
+  damaged?: number;
 }
 
 export interface MetricLabel {
@@ -297,6 +303,7 @@ export interface MetricCurves {
   aggregate: 'average' | 'min' | 'max' | 'last' | 'sum';
   bounds: number[] | null;
   series: MetricCurve[];
+  damaged?: number;
 }
 
 export interface OomTop {
@@ -324,4 +331,5 @@ export interface OomEvents {
   to: number;
   count: number;
   events: OomEvent[];
+  damaged?: number;
 }

@@ -46,6 +46,9 @@ export function Timeline(props: TimelineProps) {
           Samples of {late.map((w) => `${time(w.from, props.utc)} to ${time(w.to, props.utc)}`).join(', ')} came late: they are spread evenly over that time.
         </p>
       )}
+      {props.series.damaged && (
+        <p class="latenote dim">Part of this time is damaged on disk and missing here: see <code>sonde store check</code>.</p>
+      )}
       <span class="readout mono" ref={readout} aria-hidden="true" />
     </div>
   );

@@ -105,6 +105,12 @@ void server_answer_double(struct json *j, const char *key, double value)
 	json_double(j, value);
 }
 
+void server_answer_damaged(struct json *j, uint64_t pieces)
+{
+	if (pieces > 0)
+		server_answer_uint(j, "damaged", pieces);
+}
+
 void server_answer_window(struct json *j, int64_t from_ns, int64_t to_ns)
 {
 	/* Unlike in observed times, 0 is a valid time here. */

@@ -36,5 +36,7 @@ void server_answer_uint(struct json *j, const char *key, uint64_t value);
 void server_answer_double(struct json *j, const char *key, double value);
 /* "from" and "to" of the requested window. */
 void server_answer_window(struct json *j, int64_t from_ns, int64_t to_ns);
+/* How many pieces the answer lacks because they are damaged; nothing where it lacks none. */
+void server_answer_damaged(struct json *j, uint64_t pieces);
 /* Nanoseconds as milliseconds. */
 void server_answer_time(struct json *j, const char *key, int64_t ns);

@@ -87,9 +87,11 @@ static void series_write_spread(struct series *s, const char *type)
 static int series_write(struct series *s, const char *type, bool snapshot, struct err *err)
 {
 	struct store_window w = server_params_window(&s->rq->params);
+	uint64_t damaged = 0;
 	int r;
 
 	w.type = type;
+	w.damaged = &damaged;
 	for (size_t i = 0; i < s->steps.n; i++)
 		s->points[i] = NAN;
 	r = store_series(s->rq->context->store, &w, s->steps.step_ns, s->points, s->steps.n, err);
@@ -103,6 +105,7 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 		json_double(&s->j, s->points[i]);
 	json_array_end(&s->j);
 	series_write_spread(s, type);
+	server_answer_damaged(&s->j, damaged);
 	return 0;
 }
 
@@ -200,7 +203,7 @@ static void flame_column(struct json *j, const char *key, const struct query_fla
 }
 
 static void flame_write(struct json *j, const struct server_request *rq,
-			const struct query_flame *f)
+			const struct query_flame *f, uint64_t damaged)
 {
 	json_object_begin(j);
 	write_kind(j, f->about.unit, f->about.snapshot);
@@ -211,6 +214,7 @@ static void flame_write(struct json *j, const struct server_request *rq,
 	server_answer_double(j, "folded", f->folded);
 	server_answer_uint(j, "collections", f->about.collections);
 	server_answer_double(j, "other", f->about.other);
+	server_answer_damaged(j, damaged);
 	flame_names(j, "names", f->names, f->n_names);
 	flame_names(j, "files", f->files, f->n_names);
 	flame_column(j, "name", f, offsetof(struct query_node, name), true);
@@ -231,14 +235,17 @@ int server_api_flame(const struct server_request *rq, struct server_answer *a, s
 			    before = server_params_before(&rq->params);
 	_cleanup_(query_flame_release) struct query_flame flame = {0};
 	struct json j = json_to(&a->body);
-	int r = query_flame(rq->context->store, &w, rq->params.has_before ? &before : NULL,
-			    rq->params.number[SERVER_PARAM_MAX_NODES], &flame, err);
+	uint64_t damaged = 0;
+	int r;
 
+	w.damaged = before.damaged = &damaged;
+	r = query_flame(rq->context->store, &w, rq->params.has_before ? &before : NULL,
+			rq->params.number[SERVER_PARAM_MAX_NODES], &flame, err);
 	if (r == 0 && flame.about.collections == 0)
 		r = find_mode(rq, &flame.about.snapshot, err);
 	if (r < 0)
 		return r;
-	flame_write(&j, rq, &flame);
+	flame_write(&j, rq, &flame, damaged);
 	return server_api_finish(&j, err);
 }
 
@@ -265,8 +272,11 @@ int server_api_top(const struct server_request *rq, struct server_answer *a, str
 	_cleanup_(query_top_release) struct query_top top = {0};
 	bool has_before = rq->params.has_before;
 	struct json j = json_to(&a->body);
-	int r = query_top(rq->context->store, &w, has_before ? &before : NULL, &top, err);
+	uint64_t damaged = 0;
+	int r;
 
+	w.damaged = before.damaged = &damaged;
+	r = query_top(rq->context->store, &w, has_before ? &before : NULL, &top, err);
 	if (r == 0 && top.about.collections == 0)
 		r = find_mode(rq, &top.about.snapshot, err);
 	if (r < 0)
@@ -277,6 +287,7 @@ int server_api_top(const struct server_request *rq, struct server_answer *a, str
 	if (has_before)
 		server_answer_double(&j, "before_total", top.before_total);
 	server_answer_uint(&j, "functions", top.len);
+	server_answer_damaged(&j, damaged);
 	json_key(&j, "rows");
 	json_array_begin(&j);
 	for (size_t i = 0; i < MIN(top.len, rq->params.number[SERVER_PARAM_LIMIT]); i++)

@@ -285,6 +285,7 @@ int server_api_events(const struct server_request *rq, struct server_answer *a, 
 	json_object_begin(&j);
 	server_answer_window(&j, rq->params.from_ns, rq->params.to_ns);
 	server_answer_uint(&j, "count", e.len);
+	server_answer_damaged(&j, e.stored.damaged);
 	json_key(&j, "events");
 	json_array_begin(&j);
 	for (size_t i = 0; r == 0 && i < MIN(e.len, (size_t)EVENTS_MAX); i++)

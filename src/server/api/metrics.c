@@ -121,6 +121,7 @@ static void write_curves(struct json *j, const struct server_request *rq,
 	server_answer_text(j, "kind", kind_name(a->kind));
 	server_answer_text(j, "unit", a->unit);
 	server_answer_text(j, "aggregate", gauge ? aggregates[q->aggregate] : "sum");
+	server_answer_damaged(j, *q->damaged);
 	json_key(j, "bounds");
 	if (a->kind == METRIC_HISTOGRAM)
 		write_points(j, a->bounds, a->n_bounds);
@@ -257,6 +258,7 @@ static int answer_list(const struct server_request *rq, const struct store_metri
 		return r;
 	json_object_begin(&j);
 	server_answer_window(&j, rq->params.from_ns, rq->params.to_ns);
+	server_answer_damaged(&j, *q->damaged);
 	json_key(&j, "metrics");
 	json_array_begin(&j);
 	for (size_t i = 0, n; r == 0 && i < found.len; i += n) {
@@ -274,12 +276,14 @@ int server_api_stored_metrics(const struct server_request *rq, struct server_ans
 			      struct err *err)
 {
 	const struct server_params *p = &rq->params;
+	uint64_t damaged = 0;
 	struct store_metric_query q = {
 		.service = p->text[SERVER_PARAM_SERVICE],
 		.from_ns = p->from_ns,
 		.to_ns = p->to_ns,
 		.filters = p->labels,
 		.n_filters = p->n_labels,
+		.damaged = &damaged,
 	};
 	int r = parse_aggregate(p, &q.aggregate, err);
 

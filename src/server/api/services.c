@@ -49,14 +49,18 @@ static int services_stream(struct services *s, const struct store_stream *stream
 {
 	struct store_window w = server_params_window(&s->rq->params);
 	struct json *j = &s->j;
+	uint64_t damaged = 0;
 	double value = NAN;
 	int r;
 
 	w.service = stream->service;
 	w.type = stream->type;
+	w.damaged = &damaged;
 	for (size_t i = 0; i < s->steps.n; i++)
 		s->points[i] = NAN;
 	r = store_series(s->rq->context->store, &w, s->steps.step_ns, s->points, s->steps.n, err);
+	/* The value is of the same pieces. */
+	w.damaged = NULL;
 	if (r == 0)
 		r = stream_value(s, &w, stream->snapshot, &value, err);
 	if (r < 0)
@@ -73,6 +77,7 @@ static int services_stream(struct services *s, const struct store_stream *stream
 	for (size_t i = 0; i < s->steps.n; i++)
 		json_double(j, s->points[i]);
 	json_array_end(j);
+	server_answer_damaged(j, damaged);
 	json_object_end(j);
 	return 0;
 }

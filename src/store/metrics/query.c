@@ -263,15 +263,17 @@ int store_sqlite_metrics(struct store *store, const struct store_metric_query *q
 			 struct store_metric_answer *ret_answer, struct err *err)
 {
 	_cleanup_(querying_release) struct querying q = {.gather = {.query = query}};
+	const struct store_sqlite_span span = {query->from_ns, query->to_ns, query->damaged};
+	const struct store_sqlite_span always = {0, INT64_MAX, NULL};
 	struct store_sqlite *s = store_sqlite(store);
 	int r;
 
 	if (query->metric && (query->n_points == 0 || query->n_points > MAX_POINTS))
 		return err_set(err, -E2BIG, "a series must have 1 to %zu points, not %zu",
 			       MAX_POINTS, query->n_points);
-	r = store_sqlite_each_day(s, query->from_ns, query->to_ns, query_day, &q, err);
+	r = store_sqlite_each_day(s, &span, query_day, &q, err);
 	if (r == 0 && !q.gather.has_metric && q.gather.found.len == 0)
-		r = store_sqlite_each_day(s, 0, INT64_MAX, describe_day, &q, err);
+		r = store_sqlite_each_day(s, &always, describe_day, &q, err);
 	if (r < 0)
 		return r;
 	return store_gather_finish(&q.gather, ret_answer) < 0 ? err_oom(err) : 0;

@@ -135,6 +135,12 @@ static bool is_point(sqlite3_stmt *row)
 	return sqlite3_column_type(row, 1) == SQLITE_INTEGER;
 }
 
+static bool is_owner(sqlite3_stmt *row)
+{
+	return is_id(row, 0, STORE_DAY_MAX_STREAMS) && is_id(row, 1, UINT32_MAX) &&
+	       is_id(row, 2, INT64_MAX);
+}
+
 static const struct store_check_table tables[] = {
 	{"service", STORE_DAY_SERVICES, STORE_DAY_PUT_SERVICE, "12", is_service},
 	{"stream", STORE_DAY_STREAMS, STORE_DAY_PUT_STREAM, "1234", is_stream},
@@ -148,14 +154,17 @@ static const struct store_check_table tables[] = {
 	{"rolled", STORE_DAY_ALL_ROLLED, STORE_DAY_PUT_ROLLED, "12", is_point},
 };
 
-/* Since format 3. */
-static const struct store_check_table later_tables[] = {
+static const struct store_check_table tables_since_3[] = {
 	{"metric", STORE_DAY_METRICS, STORE_DAY_PUT_METRIC, "12", is_metric},
 	{"series", STORE_DAY_SERIES, STORE_DAY_PUT_SERIES, "1234", is_series},
 	{"reading", STORE_DAY_READINGS, STORE_DAY_SET_READING, "12", is_reading},
 	{"times", STORE_DAY_TIMES, STORE_DAY_PUT_TIMES, "12", is_times},
 	{"hour", STORE_DAY_HOURS, STORE_DAY_PUT_HOUR, "12", is_hour},
 	{"event", STORE_DAY_EVENTS, STORE_DAY_PUT_EVENT, "1342", is_event},
+};
+
+static const struct store_check_table tables_since_4[] = {
+	{"owner", STORE_DAY_OWNERS, STORE_DAY_PUT_OWNER, "123", is_owner},
 };
 
 struct checking {
@@ -189,6 +198,15 @@ static int check_table(struct checking *c, const struct store_check_table *t)
 	if (r == -EBADMSG || day->damage.found != lost)
 		add_finding(c->report, "table %s: some rows cannot be read", t->name);
 	return r == -EBADMSG ? 0 : r;
+}
+
+static int check_tables(struct checking *c, const struct store_check_table *t, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = check_table(c, &t[i]);
+	return r;
 }
 
 /* --- pages */
@@ -232,11 +250,12 @@ int store_check_day(struct store_day *day, struct store_sqlite_report *report,
 	uint64_t pages = 0;
 	int r = store_day_exec(day, STORE_DAY_BEGIN_READ, NULL, 0, err);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tables); i++)
-		r = check_table(&c, &tables[i]);
-	for (size_t i = 0; r == 0 && store_day_has_metrics(day) && i < ARRAY_SIZE(later_tables);
-	     i++)
-		r = check_table(&c, &later_tables[i]);
+	if (r == 0)
+		r = check_tables(&c, tables, ARRAY_SIZE(tables));
+	if (r == 0 && store_day_has_metrics(day))
+		r = check_tables(&c, tables_since_3, ARRAY_SIZE(tables_since_3));
+	if (r == 0 && store_day_has_owners(day))
+		r = check_tables(&c, tables_since_4, ARRAY_SIZE(tables_since_4));
 	report->checksums = store_vfs_is_sealed(day->db);
 	if (r == 0 && !fn) {
 		if (store_vfs_read_all(day->db, &pages) < 0)

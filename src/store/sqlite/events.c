@@ -330,8 +330,8 @@ int store_sqlite_events(struct store *store, const char *service, int64_t from_n
 {
 	_cleanup_(listing_release) struct listing l = {
 		.service = service, .from_ns = from_ns, .to_ns = to_ns};
-	struct store_sqlite *s = store_sqlite(store);
-	int r = store_sqlite_each_day(s, from_ns, to_ns, list_day, &l, err);
+	const struct store_sqlite_span span = {from_ns, to_ns, &l.answer.damaged};
+	int r = store_sqlite_each_day(store_sqlite(store), &span, list_day, &l, err);
 
 	if (r < 0)
 		return r;

@@ -15,6 +15,7 @@ int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_fil
 			   store_sqlite_day_fn *fn, void *ctx, struct err *err)
 {
 	_cleanup_(close_dayp) struct store_day day = {0};
+	unsigned int damaged = 0;
 	struct err why = {};
 	int r = store_day_open_file(&day, s->dir, file->name, file->number, false, &why);
 
@@ -26,34 +27,37 @@ int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_fil
 		r = store_day_exec(&day, STORE_DAY_COMMIT, NULL, 0, &why);
 	/* Also where the log is lost with the tables in it: it looks like a file being made. */
 	if (day.db)
-		store_sqlite_count_damage(s, &day);
+		damaged = store_sqlite_count_damage(s, &day);
 	/* Retention may have deleted the file meanwhile. */
 	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
-		return 0;
+		return (int)damaged;
 	if (r == -EBADMSG || r == -ENOTSUP) {
 		store_sqlite_tell_unreadable(s, &day, why.text);
-		return 0;
+		return (int)MAX(damaged, 1U);
 	}
 	if (r < 0 && err)
 		*err = why;
-	return r;
+	return r < 0 ? r : (int)damaged;
 }
 
-int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns,
+int store_sqlite_each_day(struct store_sqlite *s, const struct store_sqlite_span *span,
 			  store_sqlite_day_fn *fn, void *ctx, struct err *err)
 {
 	_cleanup_free_ struct store_sqlite_file *files = NULL;
 	size_t n = 0;
 	int r = store_sqlite_files(s, &files, &n, err);
 
-	if (from_ns >= to_ns)
+	if (span->from_ns >= span->to_ns)
 		return 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		int64_t begin = files[i].number * STORE_DAY_NS;
 
-		if (begin >= to_ns || begin + STORE_DAY_NS <= from_ns)
+		if (begin >= span->to_ns || begin + STORE_DAY_NS <= span->from_ns)
 			continue;
 		r = store_sqlite_read_file(s, &files[i], fn, ctx, err);
+		if (r > 0 && span->damaged)
+			*span->damaged += (uint64_t)r;
+		r = MIN(r, 0);
 	}
 	return r;
 }

@@ -3,7 +3,9 @@
  *
  * The new file takes the place of the old one only when it is complete and on disk. In between,
  * the old one has another name: a log must never be found beside a database that is not its own.
+ * Whoever is killed then leaves NAME.old and NAME.repair; the next writer goes on from there.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +16,9 @@
 #include "base/cleanup.h"
 #include "store/sqlite/check.h"
 #include "store/sqlite/state.h"
+
+#define OLD ".old"
+#define NEW ".repair"
 
 static void close_dayp(struct store_day *d)
 {
@@ -113,15 +118,12 @@ static int sync_dir(const char *dir, struct err *err)
 		       : 0;
 }
 
-static int replace(const char *dir, const char *name, const char *by, struct err *err)
+/* The second half: the old file is out of the way. */
+static int put_in_place(const char *dir, const char *name, const char *by, const char *aside,
+			struct err *err)
 {
-	char aside[96];
 	int r;
 
-	(void)snprintf(aside, sizeof(aside), "%s.old", name);
-	r = rename_in(dir, name, aside, err);
-	if (r < 0)
-		return r;
 	remove_files(dir, name, false);
 	r = rename_in(dir, by, name, err);
 	if (r == 0)
@@ -129,6 +131,70 @@ static int replace(const char *dir, const char *name, const char *by, struct err
 	if (r == 0)
 		remove_files(dir, aside, true);
 	return r;
+}
+
+static int replace(const char *dir, const char *name, const char *by, struct err *err)
+{
+	char aside[96];
+	int r;
+
+	(void)snprintf(aside, sizeof(aside), "%s" OLD, name);
+	r = rename_in(dir, name, aside, err);
+	return r < 0 ? r : put_in_place(dir, name, by, aside, err);
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+	char path[600];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return access(path, F_OK) == 0;
+}
+
+/* "NAME.old" is there: of a repair that was killed. */
+static void finish(const char *dir, const char *aside)
+{
+	size_t len = strlen(aside) - strlen(OLD);
+	char name[96], by[112];
+
+	if (len >= sizeof(name))
+		return;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)len, aside);
+	(void)snprintf(by, sizeof(by), "%s" NEW, name);
+	if (exists_in(dir, name))
+		remove_files(dir, aside, true);
+	else if (exists_in(dir, by))
+		(void)put_in_place(dir, name, by, aside, NULL);
+	else
+		(void)rename_in(dir, aside, name, NULL);
+}
+
+/* Of day files, also of those that were set aside. */
+static void each_name(const char *dir, const char *end,
+		      void (*fn)(const char *dir, const char *name))
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		size_t len = strlen(e->d_name), n = strlen(end);
+
+		if (len > n && strcmp(e->d_name + len - n, end) == 0 && strstr(e->d_name, ".db"))
+			fn(dir, e->d_name);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static void give_up(const char *dir, const char *name)
+{
+	remove_files(dir, name, true);
+}
+
+void store_sqlite_finish_repairs(const struct store_sqlite *s)
+{
+	each_name(s->dir, OLD, finish);
+	each_name(s->dir, NEW, give_up);
 }
 
 int store_sqlite_repair_file(struct store_sqlite *s, const struct store_sqlite_file *file,
@@ -143,7 +209,7 @@ int store_sqlite_repair_file(struct store_sqlite *s, const struct store_sqlite_f
 		remove_files(s->dir, file->name, true);
 		return 0;
 	}
-	(void)snprintf(name, sizeof(name), "%s.repair", file->name);
+	(void)snprintf(name, sizeof(name), "%s" NEW, file->name);
 	remove_files(s->dir, name, true);
 	r = copy_day(s, file, name, &found, err);
 	if (r == 0)

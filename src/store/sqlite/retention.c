@@ -27,7 +27,9 @@ static bool parse_name(const char *name, struct store_sqlite_file *ret)
 	if (!rest || strncmp(rest, ".db", 3) != 0)
 		return false;
 	rest += 3;
-	ret->damaged = strncmp(rest, ".damaged-", 9) == 0 && !strchr(rest + 9, '-');
+	/* Beside such a file there may be what a repair has left, or its log. */
+	ret->damaged = strncmp(rest, ".damaged-", 9) == 0 && rest[9] &&
+		       rest[9 + strspn(rest + 9, "0123456789")] == '\0';
 	if (*rest && !ret->damaged)
 		return false;
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
@@ -105,7 +107,7 @@ static void age_save(const struct store_sqlite *s)
 
 	(void)snprintf(path, sizeof(path), "%s/clock", s->dir);
 	store_age_print(&s->age, text);
-	if (io_write_file(path, view_str(text), NULL) < 0)
+	if (io_write_private(path, view_str(text), NULL) < 0)
 		(void)unlink(path);
 }
 

@@ -219,7 +219,7 @@ static int find_shares(struct room *m)
 	for (size_t i = 0; r == 0 && i < m->n_files; i++) {
 		struct adding a = {.m = m, .file = i};
 
-		r = store_sqlite_read_file(m->s, &m->files[i], add_day, &a, m->err);
+		r = MIN(store_sqlite_read_file(m->s, &m->files[i], add_day, &a, m->err), 0);
 	}
 	return r;
 }

@@ -146,6 +146,7 @@ int store_sqlite_series(struct store *store, const struct store_window *window, 
 	_cleanup_free_ uint32_t *times = NULL;
 	_cleanup_free_ uint8_t *seen = NULL;
 	_cleanup_free_ double *sums = NULL;
+	const struct store_sqlite_span span = {window->from_ns, window->to_ns, window->damaged};
 	struct charting c = {.window = window, .step_ns = step_ns, .n = n_points};
 	int r;
 
@@ -157,8 +158,7 @@ int store_sqlite_series(struct store *store, const struct store_window *window, 
 	c.sums = sums = calloc(n_points + 1, sizeof(*sums));
 	if (!times || !seen || !sums)
 		return err_oom(err);
-	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, chart_day,
-				  &c, err);
+	r = store_sqlite_each_day(store_sqlite(store), &span, chart_day, &c, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_points; i++) {

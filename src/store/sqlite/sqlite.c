@@ -88,6 +88,7 @@ int store_sqlite_lock_folder(struct store_sqlite *s, struct err *err)
 				"stop it, or choose another --data-dir",
 				"another sonde is writing to %s", s->dir);
 	s->lock_fd = TAKE_FD(fd);
+	store_sqlite_finish_repairs(s);
 	return 0;
 }
 
@@ -116,30 +117,35 @@ static bool is_news(struct store_sqlite *s, uint64_t where)
 	       map_put(&s->damaged, where, 1) == 0;
 }
 
-/* Pages that were corrected count apart: nothing is missing. */
-static void count_pages(struct store_sqlite *s, struct store_day *day)
+/* Pages that were corrected count apart: nothing is missing. Returns how many are. */
+static unsigned int count_pages(struct store_sqlite *s, struct store_day *day)
 {
 	const struct store_vfs_damage *pages = store_vfs_damage(day->db);
+	unsigned int missing = 0;
 
 	for (size_t i = 0; i < pages->n; i++) {
 		uint64_t where = hash_mix(hash_u64(day->inode << 8 | pages->items[i].kind) +
 					  ~(uint64_t)pages->items[i].page);
 
-		if (pages->items[i].kind != STORE_VFS_CORRECTED)
-			s->status.damaged_blocks += is_news(s, where);
-		else if (is_news(s, where))
-			s->status.corrected_pages++;
+		if (pages->items[i].kind == STORE_VFS_CORRECTED) {
+			s->status.corrected_pages += is_news(s, where);
+			continue;
+		}
+		s->status.damaged_blocks += is_news(s, where);
+		missing++;
 	}
+	return missing;
 }
 
-void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day)
+unsigned int store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day)
 {
 	struct store_damage *damage = &day->damage;
+	unsigned int met = (unsigned int)damage->n;
 	uint64_t before;
 
 	HOLD(&s->status_lock);
 	before = s->status.damaged_blocks;
-	count_pages(s, day);
+	met += count_pages(s, day);
 	for (size_t i = 0; i < damage->n; i++)
 		s->status.damaged_blocks += is_news(s, damage->where[i]);
 	if (s->status.damaged_blocks != before)
@@ -148,6 +154,7 @@ void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day)
 			       "store check`",
 			       file_name(day));
 	*damage = (struct store_damage){0};
+	return met;
 }
 
 void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day *day,

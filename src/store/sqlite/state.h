@@ -58,8 +58,11 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err);
 void store_sqlite_drop_writer(struct store_sqlite *s,
 			      int64_t number); /* uncommitted profiles are lost */
-/* Counts what was found damaged in the day, and was not counted yet; and says so. */
-void store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day);
+/*
+ * Counts what was found damaged in the day, and was not counted yet; and says so. Returns how much
+ * the day's reader has met, counted before or not.
+ */
+unsigned int store_sqlite_count_damage(struct store_sqlite *s, struct store_day *day);
 /* A whole file cannot be read. */
 void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day *day,
 				  const char *why);
@@ -93,6 +96,8 @@ void store_sqlite_remove_file(struct store_sqlite *s, const struct store_sqlite_
 int store_sqlite_make_room(struct store_sqlite *s, struct err *err);
 
 /* repair.c: with the folder locked. */
+/* Takes up repairs that were killed: their files are in place, or gone. */
+void store_sqlite_finish_repairs(const struct store_sqlite *s);
 int store_sqlite_repair_file(struct store_sqlite *s, const struct store_sqlite_file *file,
 			     struct store_sqlite_report *report, struct err *err);
 
@@ -109,14 +114,19 @@ int store_sqlite_merge_chunks(struct store_writer *w, struct store_writer_tools 
 
 /* read.c */
 typedef int store_sqlite_day_fn(void *ctx, struct store_day *day, struct err *err);
+struct store_sqlite_span {
+	int64_t from_ns;
+	int64_t to_ns;
+	uint64_t *damaged; /* adds up what could not be read; NULL: unwanted */
+};
 /*
- * Calls fn for each day in the window, oldest first, within a read transaction. If it returns
+ * Calls fn for each day in the span, oldest first, within a read transaction. If it returns
  * -EBADMSG, the rest of the day is lost; that is counted, and the iteration continues. Nothing on
  * disk is changed.
  */
-int store_sqlite_each_day(struct store_sqlite *s, int64_t from_ns, int64_t to_ns,
+int store_sqlite_each_day(struct store_sqlite *s, const struct store_sqlite_span *span,
 			  store_sqlite_day_fn *fn, void *ctx, struct err *err);
-/* The same for one file. */
+/* The same for one file. Returns how much of it could not be read. */
 int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_file *file,
 			   store_sqlite_day_fn *fn, void *ctx, struct err *err);
 /* 1 if the day has the service, otherwise 0. */

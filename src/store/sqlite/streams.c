@@ -134,7 +134,8 @@ int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 			 struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {
 	_cleanup_(listing_release) struct listing l = {.from_ns = from_ns, .to_ns = to_ns};
-	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_streams, &l, err);
+	const struct store_sqlite_span span = {from_ns, to_ns, NULL};
+	int r = store_sqlite_each_day(store_sqlite(store), &span, list_streams, &l, err);
 
 	if (r < 0)
 		return r;
@@ -299,7 +300,8 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 	struct packing p = {0};
 	struct store_labelset *sets;
 	uint32_t n;
-	int r = store_sqlite_each_day(store_sqlite(store), from_ns, to_ns, list_sets, &l, err);
+	const struct store_sqlite_span window = {from_ns, to_ns, NULL};
+	int r = store_sqlite_each_day(store_sqlite(store), &window, list_sets, &l, err);
 
 	if (r < 0)
 		return r;

@@ -386,6 +386,7 @@ static void summing_release(struct summing *s)
 int store_sqlite_sum(struct store *store, const struct store_window *window,
 		     struct store_sum *ret_sum, struct err *err)
 {
+	const struct store_sqlite_span span = {window->from_ns, window->to_ns, window->damaged};
 	_cleanup_(summing_release) struct summing s = {.window = window};
 	int64_t length;
 	int r;
@@ -397,8 +398,7 @@ int store_sqlite_sum(struct store *store, const struct store_window *window,
 	profile_header(s.build.profile)->time_ns = window->from_ns;
 	if (!__builtin_sub_overflow(window->to_ns, window->from_ns, &length))
 		profile_header(s.build.profile)->duration_ns = length;
-	r = store_sqlite_each_day(store_sqlite(store), window->from_ns, window->to_ns, sum_day, &s,
-				  err);
+	r = store_sqlite_each_day(store_sqlite(store), &span, sum_day, &s, err);
 	if (r == 0)
 		r = store_build_finish(&s.build, &s.total.profile, err);
 	if (r == 0 && add_metric(&s, s.total.profile) < 0) {

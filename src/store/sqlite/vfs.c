@@ -25,6 +25,7 @@ struct vfs_file {
 	bool checkpoint; /* the log is being written back */
 	bool spoil;	 /* the next page comes from a damaged frame */
 	bool has_head;
+	bool recovers; /* the head of the log was read, and nothing was written since */
 	uint8_t head[STORE_SEAL_LOG_HEAD]; /* of the log */
 	uint8_t sums[8];		   /* of the last frame that was recovered */
 	struct store_vfs_damage damage;
@@ -167,6 +168,7 @@ static int log_read_head(sqlite3_file *f, uint8_t *head)
 	enum store_seal seal;
 
 	x->has_head = false;
+	x->recovers = true;
 	if (rc != SQLITE_OK)
 		return rc;
 	seal = store_seal_check_log(head);
@@ -262,13 +264,23 @@ static int log_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 
 	if (n == STORE_SEAL_LOG_HEAD && at == 0)
 		return log_read_head(f, to);
-	if ((at - STORE_SEAL_LOG_HEAD) % STORE_SEAL_FRAME == 0 && n == STORE_SEAL_FRAME)
+	/* A writer reads whole frames as well, to renew the sums of those it has written twice. */
+	if ((at - STORE_SEAL_LOG_HEAD) % STORE_SEAL_FRAME == 0 && n == STORE_SEAL_FRAME &&
+	    x->recovers)
 		return log_recover_frame(f, to, at);
 	/* Frames of an open transaction get their sums when it is committed. */
 	if (n == PAGE && (!x->writes || x->db->checkpoint) &&
 	    (at - STORE_SEAL_LOG_HEAD) % STORE_SEAL_FRAME == STORE_SEAL_FRAME_HEAD)
 		return log_read_page(f, to, at);
 	return x->base->xRead(f, to, n, at);
+}
+
+static int log_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
+{
+	struct vfs_file *x = file_of(f);
+
+	x->recovers = false;
+	return x->base->xWrite(f, from, n, at);
 }
 
 /* --- opening */
@@ -298,6 +310,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 		x->db = file_of(sqlite3_database_file_object(name));
 		x->writes = x->db->writes;
 		x->methods.xRead = log_read;
+		x->methods.xWrite = log_write;
 	}
 	f->pMethods = &x->methods;
 	return rc;

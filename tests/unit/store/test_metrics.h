@@ -70,6 +70,7 @@ static inline void read_metric(struct rig *rig, const char *metric, int64_t from
 		.step_ns = step_ns,
 		.n_points = metric ? (size_t)((to_ns - from_ns + step_ns - 1) / step_ns) : 0,
 		.aggregate = aggregate,
+		.damaged = &rig->damaged,
 	};
 	struct err err = {};
 

@@ -36,7 +36,8 @@ struct rig {
 	char dir[64];
 	int64_t now_ns;
 	int64_t jumped_ns;
-	uint32_t uid; /* whose profiles are written */
+	uint32_t uid;	  /* whose profiles are written */
+	uint64_t damaged; /* what answers lacked, in sum */
 	struct store_sqlite_config config;
 	struct store *store;
 };
@@ -221,7 +222,12 @@ static inline void sum_of(struct rig *rig, const char *service, const char *type
 			  int64_t to_ns, struct store_sum *ret)
 {
 	const struct store_window w = {
-		.service = service, .type = type, .from_ns = from_ns, .to_ns = to_ns};
+		.service = service,
+		.type = type,
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.damaged = &rig->damaged,
+	};
 	struct err err = {};
 
 	if (store_sum(rig->store, &w, ret, &err) < 0)
