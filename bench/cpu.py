@@ -18,10 +18,12 @@ import subprocess
 import tempfile
 import time
 
+import bpf_floor
 import rig
 
 HZ = 99
 SECONDS = 60
+FLOOR_SECONDS = 20
 WARM_UP_SECONDS = 60
 WINDOW_SECONDS = 10
 KINDS = 10  # of each kind
@@ -47,26 +49,23 @@ def processes_started():
         return int(re.search(r"^processes (\d+)", f.read(), re.M)[1])
 
 
-def bpf_programs(pid):
-    """(runs, nanoseconds) of the process's BPF programs, as the kernel counts them."""
-    runs = spent = 0
-    for name in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            with open(f"/proc/{pid}/fdinfo/{name}", encoding="utf-8") as f:
-                text = f.read()
-        except OSError:
-            continue
-        if "prog_type" in text:
-            runs += int(re.search(r"^run_cnt:\s*(\d+)", text, re.M)[1])
-            spent += int(re.search(r"^run_time_ns:\s*(\d+)", text, re.M)[1])
-    return runs, spent
+def bpf_program(pid, fd, kind=None):
+    """(runs, nanoseconds) of a BPF program, as the kernel counts them; (0, 0) for another file."""
+    try:
+        with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as f:
+            text = f.read()
+    except OSError:
+        return 0, 0
+    found = dict(re.findall(r"^(prog_type|run_cnt|run_time_ns):\s*(\d+)", text, re.M))
+    if "prog_type" not in found or (kind and int(found["prog_type"]) != kind):
+        return 0, 0
+    return int(found["run_cnt"]), int(found["run_time_ns"])
 
 
-def bpf_stats(value=None):
-    """Whether the kernel keeps that account; it costs a little itself."""
-    path = "/proc/sys/kernel/bpf_stats_enabled"
-    with open(path, "r" if value is None else "w", encoding="utf-8") as f:
-        return f.read() if value is None else f.write(value)
+def bpf_programs(pid, kind=None):
+    """The same of all programs of the process, or those of a type."""
+    costs = [bpf_program(pid, fd, kind) for fd in os.listdir(f"/proc/{pid}/fdinfo")]
+    return sum(runs for runs, _ in costs), sum(spent for _, spent in costs)
 
 
 class Node:
@@ -101,13 +100,15 @@ def measure_sonde(sonde, directory):
     try:
         time.sleep(WARM_UP_SECONDS)
         warm_up, started = cpu_seconds(agent.pid), processes_started()
-        runs, spent = bpf_programs(agent.pid)
+        spent = bpf_programs(agent.pid)[1]
+        samples, sampled = bpf_programs(agent.pid, bpf_floor.PROG_TYPE_PERF_EVENT)
         spents = [warm_up]
         for _ in range(SECONDS // WINDOW_SECONDS):
             time.sleep(WINDOW_SECONDS)
             spents.append(cpu_seconds(agent.pid))
         started = processes_started() - started
-        after = bpf_programs(agent.pid)
+        spent = bpf_programs(agent.pid)[1] - spent
+        after = bpf_programs(agent.pid, bpf_floor.PROG_TYPE_PERF_EVENT)
         rss, peak = rss_mb(agent.pid), rss_mb(agent.pid, "VmHWM")
     finally:
         agent.terminate()
@@ -115,7 +116,7 @@ def measure_sonde(sonde, directory):
     return {"cpu": (spents[-1] - warm_up) / SECONDS, "warm_up": warm_up,
             "windows": [(b - a) / WINDOW_SECONDS for a, b in zip(spents, spents[1:])],
             "started": started / SECONDS, "rss_mb": rss, "peak_mb": peak,
-            "runs": after[0] - runs, "bpf_ns": after[1] - spent}
+            "bpf_ns": spent, "sample_ns": (after[1] - sampled) / max(after[0] - samples, 1)}
 
 
 def measure_perf(directory, *how):
@@ -139,16 +140,14 @@ def measure(sonde, go):
     for program in ("perf", "sqlite3", "openssl", "g++"):
         if not shutil.which(program):
             raise rig.BenchError(f"{program} is not there: run `make bench`")
-    before = bpf_stats()
-    bpf_stats("1")
     directory = tempfile.mkdtemp(prefix="sonde-bench-")
     try:
-        with Node(directory, go):
+        with bpf_floor.accounts(), Node(directory, go):
             return {"sonde": measure_sonde(sonde, directory),
+                    "floor": bpf_floor.measure(bpf_program, HZ, FLOOR_SECONDS),
                     "perf -g": measure_perf(directory, "-g"),
                     "perf --call-graph dwarf": measure_perf(directory, "--call-graph", "dwarf")}
     finally:
-        bpf_stats(before)
         shutil.rmtree(directory)
 
 
@@ -158,9 +157,9 @@ HEADER = ["profiler at 99 Hz", "CPU of it", "in BPF, per CPU", "per sample", "RS
 def rows(found):
     cpus = os.cpu_count()
     sonde = found["sonde"]
-    per_sample = sonde["bpf_ns"] / max(sonde["runs"], 1) / 1e3
+    floor, sample = found["floor"], sonde["sample_ns"]
     out = [["sonde run, steady state: whole stacks, named, stored", f"{sonde['cpu'] * 100:.2f} %",
-            f"{sonde['bpf_ns'] / 1e9 / SECONDS / cpus * 100:.2f} %", f"{per_sample:.1f} µs",
+            f"{sonde['bpf_ns'] / 1e9 / SECONDS / cpus * 100:.2f} %", f"{sample / 1e3:.1f} µs",
             f"{sonde['rss_mb']:.1f} MB, {sonde['peak_mb']:.1f} at most", "-"],
            [f"its windows of {WINDOW_SECONDS} s; the machine started {sonde['started']:.1f} "
             "processes and threads a second",
@@ -168,6 +167,12 @@ def rows(found):
             "-", "-", "-", "-"],
            [f"its first {WARM_UP_SECONDS} s: tables and symbols of all that runs",
             f"{sonde['warm_up']:.2f} s", "-", "-", "-", "-"]]
+    for name, about in (("empty", "a BPF program that does nothing"),
+                        ("kernel", "one that has the kernel take kernel frames"),
+                        ("user", "one that has it take user frames, by frame pointers")):
+        out.append([f"for comparison, {about}", "-", f"{floor[name] / 1e9 * HZ * 100:.2f} %",
+                    f"{floor[name] / 1e3:.1f} µs, {floor[name] / sample * 100:.0f} % of sonde's",
+                    "-", "-"])
     for name, about in (("perf -g", "frame pointers only, not named"),
                         ("perf --call-graph dwarf", "8 KB of stack per sample, not unwound")):
         p = found[name]

@@ -52,6 +52,11 @@ METHOD = """## How it is measured
   time the target got, which excludes other programs on the machine. Values are medians over blocks
   of four; *spread* is that of single blocks. *nothing* is the same procedure without any read: a
   deviation from 1 there is noise.
+- **CPU profiling** (`bench/cpu.py`): 50 processes of five kinds share the CPUs; each profiler runs for the same
+  time, one after another. *In BPF* is the kernel's own account of all BPF programs of the agent, *per sample*
+  that of the one on the perf event. *For comparison* (`bench/bpf_floor.py`) are programs on the same kind of event,
+  right after: one that does nothing, and the kernel's own walks, which only follow frame pointers. On a shared
+  machine the ratio to these holds from run to run, the time does not. Kernel frames cost the same for everyone.
 - **Goroutines** (`bench/goroutines.py`, `bench/goroutines.c`): a server whose goroutines wait at 64
   places for channels, selects, mutexes and conditions (`bench/targets/goroutines`). *First* learns
   how to unwind each place, *repeated* knows it; *without ever waiting* uses `pread` only, as

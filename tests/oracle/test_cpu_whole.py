@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -17,7 +18,7 @@ import unittest
 import rig
 import stats
 from rig import LIMIT, SLOW, wait_for
-from sampling import Sampling, count, names_of, use
+from sampling import Sampling, count, cpu_time, names_of, use
 from test_agent import Agent
 from test_cpu import SOURCES, Cpu, CpuCase
 
@@ -29,6 +30,19 @@ function outer(n) { return [n].map((m) => middle(m))[0] + 1; }
 console.log('ready ' + process.pid);
 setTimeout(() => { for (;;) outer(1e6); }, 0);
 """
+# On libuv's threads, where nothing is compiled at run time.
+NODE = """
+const { scrypt } = require('crypto'), { deflate } = require('zlib');
+const text = Buffer.alloc(1 << 20, 'never the same twice? ');
+function squeeze() { deflate(text, { level: 9 }, squeeze); }
+function hash() { scrypt('word', 'salt', 64, hash); }
+squeeze(); hash();
+console.log('ready ' + process.pid);
+"""
+# Painted again for each frame, by C++ alone: no script.
+PAGE = """<style>@keyframes k { to { transform: rotate(1turn); filter: blur(9px) } }
+div { width: 90px; height: 60px; float: left; animation: k 1s infinite; border: 3px dotted }</style>
+""" + "<div>text <svg><circle r='40' stroke-dasharray='3'/></svg></div>" * 60
 AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 
 
@@ -329,20 +343,77 @@ class WholeGiants(Whole):
         self.check_giant(self.giant(900000, 1000), 1700)
 
     def test_LLVM_has_the_callers_that_perf_finds(self):
-        """Both at the same time: a compiler does something else every second."""
         source = os.path.join(self.dir, "stress.ll")
         tools = "/usr/lib/llvm-14/bin"
         with open(source, "w", encoding="utf-8") as f:
             subprocess.run([f"{tools}/llvm-stress", "-size", "60000", "-seed", "1"], check=True,
                            stdout=f, timeout=LIMIT)
         process = subprocess.Popen([f"{tools}/llc", "-O2", source, "-o", os.devnull])
-        try:
-            with Sampling(process.pid, "--no-kernel", "--no-lines", hz=997) as sampling:
-                theirs = Cpu.perf_stacks(self, process.pid, 1500)
-                profile = sampling.end()
-        finally:
-            process.kill()
-            process.wait()
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.check_against_perf(process.pid)
+
+    def test_clang_has_the_callers_that_perf_finds(self):
+        source = os.path.join(self.dir, "many.cc")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write("#include <map>\n#include <regex>\n#include <string>\n")
+            for i in range(400):
+                f.write(f"struct s{i} {{ int x; }};\nint f{i}(std::map<std::string, s{i}> &m) "
+                        f'{{ std::regex r("{i}+"); return std::regex_match("a", r) '
+                        f'? m["a"].x : m["b"].x; }}\n')
+        process = subprocess.Popen(["/usr/lib/llvm-14/bin/clang", "-cc1", "-triple",
+                                    "x86_64-pc-linux-gnu", "-emit-obj", "-O2", "-x", "c++",
+                                    *self.includes(), "-fcxx-exceptions", "-fexceptions", source,
+                                    "-o", os.devnull])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.check_against_perf(process.pid)
+
+    @staticmethod
+    def includes():
+        """Where clang looks for headers."""
+        said = subprocess.run(["/usr/lib/llvm-14/bin/clang", "-E", "-v", "-x", "c++", os.devnull],
+                              check=True, capture_output=True, text=True, timeout=LIMIT).stderr
+        listed = said.split("search starts here:\n")[-1].split("End of search")[0]
+        return [word for path in listed.split() for word in ("-internal-isystem", path)]
+
+    @unittest.skipUnless(shutil.which("node"), "Node.js is not there")
+    def test_node_has_the_callers_that_perf_finds(self):
+        with rig.Target([shutil.which("node"), "-e", NODE]) as target:
+            self.check_against_perf(target.pid)
+
+    @unittest.skipUnless(shutil.which("chromium"), "Chromium is not there")
+    def test_Chromium_has_the_callers_that_perf_finds(self):
+        page = os.path.join(self.dir, "page.html")
+        with open(page, "w", encoding="utf-8") as f:
+            f.write(PAGE)
+        browser = subprocess.Popen(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+             f"--user-data-dir={self.dir}/profile", page],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(browser.wait)
+        self.addCleanup(os.killpg, browser.pid, signal.SIGKILL)
+        renderer = wait_for(lambda: self.renderer(browser.pid), "no page is drawn")
+        self.check_against_perf(renderer)
+
+    @staticmethod
+    def renderer(session):
+        """The process that has used most of the CPU, once it has used enough."""
+        best = (1, None)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.getsid(int(pid)) != session:
+                    continue
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    if b"--type=renderer" in f.read():
+                        best = max(best, (cpu_time(int(pid)), int(pid)))
+        return best[1]
+
+    def check_against_perf(self, pid):
+        """Both at the same time: most programs do something else every second."""
+        with Sampling(pid, "--no-kernel", "--no-lines", hz=997) as sampling:
+            theirs = Cpu.perf_stacks(self, pid, 1500)
+            profile = sampling.end()
         self.assertGreater(min(len(theirs), count(profile.samples)), 1000)
         self.check_roots(profile)
         cache, known, strange = {}, set(), collections.Counter()

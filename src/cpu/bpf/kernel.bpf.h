@@ -73,8 +73,8 @@ struct pt_regs {
 #define MODE_IS_32BIT(mode) (((mode)&0x10) != 0)
 #define REGS_COPY(dst, src)                                                                        \
 	do {                                                                                       \
-		(dst)[SAMPLER_FP] = (src)->regs[SAMPLER_FP];                                       \
-		(dst)[SAMPLER_SP] = (src)->sp;                                                     \
+		(dst)[CPU_SAMPLER_FP] = (src)->regs[CPU_SAMPLER_FP];                               \
+		(dst)[CPU_SAMPLER_SP] = (src)->sp;                                                 \
 	} while (0)
 #define TASK_COPY(dst, src) REGS_COPY(dst, src)
 

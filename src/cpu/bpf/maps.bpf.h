@@ -77,6 +77,20 @@ struct {
 } mappings SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1U << CPU_SAMPLER_MEMO_BITS);
+	__type(key, u32);
+	__type(value, struct cpu_sampler_memo);
+} memos SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1U << CPU_SAMPLER_HINT_BITS);
+	__type(key, u32);
+	__type(value, u64);
+} hints SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CPU_SAMPLER_PROCESSES);
 	__type(key, u32);

@@ -245,20 +245,22 @@ static __always_inline void count_end(u32 end)
 		__sync_fetch_and_add(&n_ends[end], 1);
 }
 
-static __always_inline void add_counts(void *map, u64 hash, u64 count, u64 ns)
+/* True if it is new. */
+static __always_inline bool add_counts(void *map, u64 hash, u64 count, u64 ns)
 {
 	struct cpu_sampler_counts fresh = {.count = count, .ns = ns}, *c;
 
-	/* Mostly it is new. */
+	/* Mostly it is. */
 	if (!bpf_map_update_elem(map, &hash, &fresh, BPF_NOEXIST))
-		return;
+		return true;
 	c = bpf_map_lookup_elem(map, &hash);
 	if (!c) {
 		__sync_fetch_and_add(&n_lost_table, count);
-		return;
+		return false;
 	}
 	__sync_fetch_and_add(&c->count, count);
 	__sync_fetch_and_add(&c->ns, ns);
+	return false;
 }
 
 static __always_inline void finish(struct cpu_walk *w, struct cpu_sampler_stack *r)
@@ -370,7 +372,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 record = bpf_get_smp_processor_id(), parity;
 	struct cpu_walk w = {.record = record};
-	struct cpu_sampler_counts *c;
 	struct cpu_sampler_copy *s;
 	void *map;
 	u64 mode, hash, now = bpf_ktime_get_ns();
@@ -409,12 +410,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	count_end(w.end);
 	hash = s->stack.hash;
-	/* A stack not yet counted in this interval has not been sent either. */
-	c = bpf_map_lookup_elem(map, &hash);
-	if (c)
-		__sync_fetch_and_add(&c->count, 1);
-	else if (send_stack(&s->stack, task, now))
-		add_counts(map, hash, 1, 0);
+	/*
+	 * A stack not yet counted in this interval has not been sent either. Nobody else counts it
+	 * meanwhile: it is this thread's.
+	 */
+	if (add_counts(map, hash, 1, 0) && !send_stack(&s->stack, task, now))
+		bpf_map_delete_elem(map, &hash);
 	return 0;
 }
 

@@ -74,10 +74,22 @@ struct cpu_sampler_file {
 struct cpu_sampler_mapping {
 	__u64 start;
 	__u64 end;
-	__u64 bias; /* address - bias is the link-time address */
-	__u32 file; /* CPU_SAMPLER_NO_FILE for anonymous memory */
-	__u32 unused;
+	__u64 bias;	  /* address - bias is the link-time address */
+	__u32 file;	  /* CPU_SAMPLER_NO_FILE for anonymous memory */
+	__u32 generation; /* of the file: never the same for another */
 };
+
+/*
+ * Samples are so far apart that nothing of the tables is in a cache of the CPU: what counts is how
+ * many places a walk looks at. So the rules of return addresses are remembered by file and address,
+ * in one place each, and the mapping last found for a process and address.
+ */
+struct cpu_sampler_memo {
+	__u64 check; /* key ^ rule: programs on other CPUs may write at the same time */
+	__u64 rule;  /* struct elf_unwind_rule */
+};
+#define CPU_SAMPLER_MEMO_BITS 12
+#define CPU_SAMPLER_HINT_BITS 11
 
 /*
  * A pid alone does not identify a process: the start time does, and the number of execs a program.

@@ -45,6 +45,16 @@ static __always_inline const struct elf_unwind_rule *cpu_walk_rule(const struct 
 	return bpf_map_lookup_elem(&rules, &number);
 }
 
+static __always_inline struct cpu_sampler_memo *cpu_walk_memo(const struct cpu_walk *w, u32 number)
+{
+	return bpf_map_lookup_elem(&memos, &number);
+}
+
+static __always_inline __u64 *cpu_walk_hint(const struct cpu_walk *w, u32 number)
+{
+	return bpf_map_lookup_elem(&hints, &number);
+}
+
 static __always_inline long cpu_walk_read(struct cpu_walk *w, void *dst, u32 size, u64 address)
 {
 	return bpf_probe_read_user(dst, size, (void *)address);

@@ -25,7 +25,7 @@ struct cpu_walk {
 	__u64 pc, sp, fp, hash;
 	__u64 map_start, map_end, map_bias;
 	__u64 unknown; /* an address in no mapping */
-	__u32 map_file, first, n;
+	__u32 map_file, map_generation, first, n;
 	__u32 slot;   /* 0: a sample, 1: a wait */
 	__u32 record; /* of scratches */
 	__u32 n_kernel, n_user, n_interp;
@@ -40,6 +40,9 @@ struct cpu_walk {
 	__u32 guess;	/* CPU_WALK_GUESSED: how the last frame was left */
 	__u32 unsure;	/* an earlier one was left by a guess */
 };
+
+/* Addresses that share a hint: most libraries are smaller. */
+#define CPU_WALK_HINT_SHIFT 20
 
 #define CPU_WALK_GUESSED 1 /* by a frame pointer that may be something else */
 #define CPU_WALK_BEGUN 2   /* the thread may have begun there */
@@ -61,6 +64,9 @@ static __always_inline const struct cpu_sampler_chunk *cpu_walk_chunk(const stru
 								      __u32 number);
 static __always_inline const struct elf_unwind_rule *cpu_walk_rule(const struct cpu_walk *w,
 								   __u32 number);
+static __always_inline struct cpu_sampler_memo *cpu_walk_memo(const struct cpu_walk *w,
+							      __u32 number);
+static __always_inline __u64 *cpu_walk_hint(const struct cpu_walk *w, __u32 number);
 static __always_inline long cpu_walk_read(struct cpu_walk *w, void *dst, __u32 size, __u64 address);
 
 /* Keeps the compiler from creating a branch, which the verifier would follow both ways. */
@@ -75,13 +81,42 @@ static __always_inline __u64 cpu_walk_mix(__u64 hash, __u64 value)
 	return hash ^ (hash >> 29);
 }
 
+/* A multiple of a number without a pattern: its upper bits depend on all of the key's. */
+static __always_inline __u32 cpu_walk_slot(__u64 key, __u32 bits)
+{
+	return (__u32)(key * 0x9e3779b97f4a7c15ULL >> (64 - bits));
+}
+
+static __always_inline bool cpu_walk_use_mapping(struct cpu_walk *w, __u32 number, __u64 pc)
+{
+	const struct cpu_sampler_mapping *m = cpu_walk_mapping(w, number);
+
+	if (!m || pc - m->start >= m->end - m->start)
+		return false;
+	w->map_start = m->start;
+	w->map_end = m->end;
+	w->map_bias = m->bias;
+	w->map_file = m->file;
+	w->map_generation = m->generation;
+	return true;
+}
+
 static __always_inline bool cpu_walk_find_mapping(struct cpu_walk *w, __u64 pc)
 {
 	__u32 lo = w->first, hi = w->first + w->n;
 	const struct cpu_sampler_mapping *m;
+	__u64 *hint, number;
 
 	if (pc - w->map_start < w->map_end - w->map_start)
 		return true;
+	hint = cpu_walk_hint(w, cpu_walk_slot((__u64)w->first << 32 | pc >> CPU_WALK_HINT_SHIFT,
+					      CPU_SAMPLER_HINT_BITS));
+	if (hint) {
+		number = *hint;
+		barrier_var(number); /* not read again: it may change */
+		if (number - w->first < w->n && cpu_walk_use_mapping(w, (__u32)number, pc))
+			return true;
+	}
 	for (int i = 0; i < 13; i++) {
 		__u32 mid = (lo + hi) >> 1, below;
 
@@ -98,13 +133,10 @@ static __always_inline bool cpu_walk_find_mapping(struct cpu_walk *w, __u64 pc)
 	if (lo == w->first)
 		return false;
 	lo--;
-	m = cpu_walk_mapping(w, lo);
-	if (!m || pc >= m->end)
+	if (!cpu_walk_use_mapping(w, lo, pc))
 		return false;
-	w->map_start = m->start;
-	w->map_end = m->end;
-	w->map_bias = m->bias;
-	w->map_file = m->file;
+	if (hint)
+		*hint = lo;
 	return true;
 }
 
@@ -193,6 +225,34 @@ static __always_inline bool cpu_walk_find_rule(struct cpu_walk *w, __u64 vaddr,
 	rule = cpu_walk_rule(w, number);
 	if (rule && rule->cfa != ELF_UNWIND_NONE)
 		*ret = *rule;
+	return true;
+}
+
+/* The same, and remembers the rules of return addresses: there are few, and they recur. */
+static __always_inline bool cpu_walk_recall_rule(struct cpu_walk *w, __u64 vaddr, __u32 exact,
+						 struct elf_unwind_rule *ret)
+{
+	__u64 key = (__u64)w->map_generation << 32 | vaddr, bits;
+	struct cpu_sampler_memo *memo = NULL;
+
+	if (!exact && !(vaddr >> 32))
+		memo = cpu_walk_memo(w, cpu_walk_slot(key, CPU_SAMPLER_MEMO_BITS));
+	if (memo) {
+		bits = memo->rule;
+		barrier_var(bits);
+		if ((memo->check ^ bits) == key) {
+			__builtin_memcpy(ret, &bits, sizeof(*ret));
+			return true;
+		}
+	}
+	if (!cpu_walk_find_rule(w, vaddr, ret))
+		return false;
+	/* Frame pointers may just stand in for a table that is not there yet. */
+	if (memo && ret->cfa != ELF_UNWIND_NONE && ret->cfa != ELF_UNWIND_CHAIN) {
+		__builtin_memcpy(&bits, ret, sizeof(bits));
+		memo->check = key ^ bits;
+		memo->rule = bits;
+	}
 	return true;
 }
 
@@ -397,7 +457,7 @@ __attribute__((noinline)) int cpu_walk_step(struct cpu_walk *w)
 		return 1;
 	if (!has_file && w->keeps_fp)
 		rule.cfa = ELF_UNWIND_CHAIN;
-	if (has_file && !cpu_walk_find_rule(w, pc - w->map_bias - !exact, &rule))
+	if (has_file && !cpu_walk_recall_rule(w, pc - w->map_bias - !exact, exact, &rule))
 		return 1;
 	w->exact = 0;
 	return cpu_walk_leave_frame(w, &rule, s, pc, exact);

@@ -51,6 +51,21 @@ static const struct elf_unwind_rule *cpu_walk_rule(const struct cpu_walk *w, __u
 	return number < CPU_SAMPLER_RULES ? &walk_sampler(w)->rules[number] : NULL;
 }
 
+/* Here the tables are in the caches. */
+static struct cpu_sampler_memo *cpu_walk_memo(const struct cpu_walk *w, __u32 number)
+{
+	(void)w;
+	(void)number;
+	return NULL;
+}
+
+static __u64 *cpu_walk_hint(const struct cpu_walk *w, __u32 number)
+{
+	(void)w;
+	(void)number;
+	return NULL;
+}
+
 static long cpu_walk_read(struct cpu_walk *w, void *dst, __u32 size, __u64 address)
 {
 	const struct cpu_sampler_copy *c = cpu_walk_record(w);

@@ -232,6 +232,7 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 	for (size_t i = 0; i < maps->len; i++) {
 		const struct proc_map *map = &maps->maps[i];
 		struct cpu_sampler_mapping *m = &p->mappings[range->first + n];
+		const struct cpu_file *opened;
 		uint32_t file;
 		uint64_t bias;
 
@@ -243,8 +244,12 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 		}
 		if (cpu_files_open(p->files, pid, map, &file, &bias) < 0)
 			continue;
-		*m = (struct cpu_sampler_mapping){
-			.start = map->start, .end = map->end, .bias = bias, .file = file};
+		opened = cpu_files_get(p->files, file, UINT32_MAX);
+		*m = (struct cpu_sampler_mapping){.start = map->start,
+						  .end = map->end,
+						  .bias = bias,
+						  .file = file,
+						  .generation = opened ? opened->generation : 0};
 		n++;
 	}
 	range->n = n;

@@ -44,6 +44,7 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 	uint32_t counts = clamp(n_cpus * hz * COUNTS_SECONDS, COUNTS_MIN, COUNTS_MAX);
 	uint32_t wanted = clamp((uint64_t)n_cpus * RING_PER_CPU, RING_MIN, RING_MAX),
 		 ring = RING_MIN;
+	uint32_t scratches = s->options.offcpu_min_ns ? 2 * n_cpus : n_cpus;
 	int r;
 
 	while (ring < wanted)
@@ -55,9 +56,7 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 	r = r ?: bpf_map__set_max_entries(b->maps.counts_b, counts);
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
 	r = r ?: bpf_map__set_max_entries(b->maps.copies, COPIES_TIMES * ring);
-	r = r
-		    ?: bpf_map__set_max_entries(b->maps.scratches,
-						s->options.offcpu_min_ns ? 2 * n_cpus : n_cpus);
+	r = r ?: bpf_map__set_max_entries(b->maps.scratches, scratches);
 	if (!s->options.offcpu_min_ns) {
 		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
 		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);

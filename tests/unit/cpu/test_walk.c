@@ -30,12 +30,15 @@ enum {
 };
 
 static struct cpu_sampler_copy record;
+static struct cpu_sampler_memo memos[1 << CPU_SAMPLER_MEMO_BITS];
+static __u64 hints[1 << CPU_SAMPLER_HINT_BITS];
+static size_t n_chunks_read, n_mappings_read;
 static struct cpu_sampler_chunk *chunk;
 static uint64_t stack[WORDS];
 static struct cpu_sampler_mapping mappings[] = {
-	{.start = CODE, .end = 0x405000, .file = 0},
+	{.start = CODE, .end = 0x405000, .file = 0, .generation = 1},
 	{.start = JIT, .end = JIT + 0x1000, .file = CPU_SAMPLER_NO_FILE},
-	{.start = PARTS, .end = PARTS + (3ULL << 25), .file = 1},
+	{.start = PARTS, .end = PARTS + (3ULL << 25), .file = 1, .generation = 2},
 };
 static struct cpu_sampler_file files[] = {
 	{.state = CPU_SAMPLER_FILE_TABLE,
@@ -68,6 +71,7 @@ static struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w)
 static const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w, __u32 number)
 {
 	(void)w;
+	n_mappings_read++;
 	return number < ARRAY_SIZE(mappings) ? &mappings[number] : NULL;
 }
 
@@ -80,7 +84,20 @@ static const struct cpu_sampler_file *cpu_walk_file(const struct cpu_walk *w, __
 static const struct cpu_sampler_chunk *cpu_walk_chunk(const struct cpu_walk *w, __u32 number)
 {
 	(void)w;
+	n_chunks_read++;
 	return number ? NULL : chunk;
+}
+
+static struct cpu_sampler_memo *cpu_walk_memo(const struct cpu_walk *w, __u32 number)
+{
+	(void)w;
+	return &memos[number];
+}
+
+static __u64 *cpu_walk_hint(const struct cpu_walk *w, __u32 number)
+{
+	(void)w;
+	return &hints[number];
 }
 
 static const struct elf_unwind_rule *cpu_walk_rule(const struct cpu_walk *w, __u32 number)
@@ -119,6 +136,8 @@ static int setup(void **state)
 	set_page(100, 200, CPU_SAMPLER_RULE_SHORT | 1); /* the same as a short rule */
 	memset(stack, 0, sizeof(stack));
 	memset(&record, 0, sizeof(record));
+	memset(memos, 0, sizeof(memos));
+	memset(hints, 0, sizeof(hints));
 	record.start_stack = STACK + sizeof(stack);
 	return 0;
 }
@@ -167,6 +186,75 @@ static void rules_lead_to_the_root(void **state)
 	stack[11] = OUTERMOST + 0x10;
 	w = walk(CODE + 0x10, 10, 0x1234, false);
 	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+}
+
+static void rules_of_return_addresses_are_remembered(void **state)
+{
+	struct cpu_walk w;
+
+	(void)state;
+	stack[10] = CODE + 0x20;
+	stack[11] = OUTERMOST + 0x10;
+	(void)walk(CODE + 0x10, 10, 0, false);
+	n_chunks_read = 0;
+	w = walk(CODE + 0x10, 10, 0, false);
+	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	/* Of the innermost frame. */
+	assert_int_equal(n_chunks_read, 1);
+}
+
+static void remembered_rules_are_of_one_file(void **state)
+{
+	struct cpu_walk w;
+
+	(void)state;
+	stack[10] = CODE + 0x20;
+	stack[11] = OUTERMOST + 0x10;
+	(void)walk(CODE + 0x10, 10, 0, false);
+	n_chunks_read = 0;
+	mappings[0].generation += 100;
+	w = walk(CODE + 0x10, 10, 0, false);
+	mappings[0].generation -= 100;
+	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	assert_int_equal(n_chunks_read, 3);
+}
+
+/* As another CPU may leave it for a moment. */
+static void half_written_memo_is_not_used(void **state)
+{
+	struct cpu_walk w;
+
+	(void)state;
+	stack[10] = CODE + 0x20;
+	stack[11] = OUTERMOST + 0x10;
+	(void)walk(CODE + 0x10, 10, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(memos); i++)
+		memos[i].rule ^= memos[i].check ? 0x100 : 0;
+	n_chunks_read = 0;
+	w = walk(CODE + 0x10, 10, 0, false);
+	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	assert_int_equal(n_chunks_read, 3);
+}
+
+static void wrong_hints_do_no_harm(void **state)
+{
+	static const __u64 wrong[] = {1, 2, ARRAY_SIZE(mappings), UINT64_MAX};
+	struct cpu_walk w;
+
+	(void)state;
+	stack[10] = CODE + 0x20;
+	stack[11] = OUTERMOST + 0x10;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		for (size_t n = 0; n < ARRAY_SIZE(hints); n++)
+			hints[n] = wrong[i];
+		w = walk(CODE + 0x10, 10, 0, false);
+		assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	}
+	/* By now it is known. */
+	n_mappings_read = 0;
+	w = walk(CODE + 0x10, 10, 0, false);
+	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	assert_int_equal(n_mappings_read, 1);
 }
 
 /* Its caller's frame pointer is still that of a frame far below. */
@@ -302,6 +390,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rules_lead_to_the_root, setup, teardown),
+		cmocka_unit_test_setup_teardown(rules_of_return_addresses_are_remembered, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(remembered_rules_are_of_one_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(half_written_memo_is_not_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_hints_do_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(compiled_code_that_keeps_none_hides_its_callers,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(text_without_rules_makes_a_stack_unsure, setup,
