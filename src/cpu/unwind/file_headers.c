@@ -8,9 +8,9 @@
 
 #define MAPPING_PAGE 4096U
 /* Tables of smaller files are loaded as a whole. */
-#define WHOLE_MAX_PAGES (2U * CPU_SAMPLER_PART_PAGES)
+#define WHOLE_MAX_PAGES (UINT64_C(2) * CPU_SAMPLER_PART_PAGES)
 /* 2 GB of code: what relative addresses reach. */
-#define PARTS_MAX 64U
+#define PARTS_MAX UINT64_C(64)
 
 void cpu_file_headers_read(const struct elf_image *image, struct cpu_file_headers *ret_headers)
 {
@@ -58,7 +58,7 @@ uint32_t cpu_file_headers_parts(const struct cpu_file_headers *h, uint64_t *ret_
 		return 0;
 	lo >>= CPU_SAMPLER_PAGE_BITS;
 	n_pages = ((hi - 1) >> CPU_SAMPLER_PAGE_BITS) - lo + 1;
-	if (n_pages <= WHOLE_MAX_PAGES || n_pages > (uint64_t)PARTS_MAX * CPU_SAMPLER_PART_PAGES)
+	if (n_pages <= WHOLE_MAX_PAGES || n_pages > PARTS_MAX * CPU_SAMPLER_PART_PAGES)
 		return 0;
 	*ret_first_page = lo;
 	return (uint32_t)((n_pages + CPU_SAMPLER_PART_PAGES - 1) >> CPU_SAMPLER_PART_BITS);
