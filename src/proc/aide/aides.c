@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -40,6 +41,8 @@ _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
  */
 #define AIDES_SPAWN_PATIENCE 5
 #define AIDES_IDLE_MAX 4
+/* The last one on the list is the one that is needed least. */
+#define AIDES_IDLE_NS (30 * NS_PER_SEC)
 #define AIDES_NOBODY ((uid_t)-2) /* no user has that number */
 #define AIDES_FDS_MAX 65536
 /* All that aides do is read: memory, what is mapped, and with a target's rights what it names. */
@@ -52,7 +55,9 @@ struct aide {
 	int sock;
 	int pidfd;
 	struct proc_aide_shared *shared;
-	uint64_t cpu_ns; /* as of its last answer */
+	uint64_t cpu_ns;      /* as of its last answer */
+	uint64_t patience_ns; /* of its socket */
+	uint64_t idle_ns;     /* since when it is idle */
 };
 
 static struct {
@@ -172,12 +177,6 @@ static void aide_free(struct aide *a)
 	free(a);
 }
 
-/* So many times this thread's patience. */
-static int patience_ms(unsigned int times)
-{
-	return (int)MIN(times * patience_ns / NS_PER_MS, (uint64_t)INT_MAX);
-}
-
 static bool readable(int fd, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -199,7 +198,8 @@ static int aide_fork_take(struct aide *a, int theirs)
 	close(theirs);
 	if (sent != 1)
 		return -EPIPE;
-	if (!readable(a->sock, patience_ms(AIDES_SPAWN_PATIENCE)) ||
+	if (!readable(a->sock, (int)MIN(AIDES_SPAWN_PATIENCE * patience_ns / NS_PER_MS,
+					(uint64_t)INT_MAX)) ||
 	    proc_aide_receive(a->sock, &byte, 1, &a->pidfd) != 1 || a->pidfd < 0)
 		return -EAGAIN;
 	return 0;
@@ -278,10 +278,31 @@ static int aide_take(const struct proc_aides_target *target, struct aide **ret_a
 	return r == -EPIPE ? -EAGAIN : r;
 }
 
+/* With the lock held: the one that has been idle longest, if that is too long. */
+static struct aide *idle_retire(uint64_t now_ns)
+{
+	struct aide **at = &aides.idle, *a = aides.idle;
+
+	while (a && a->next) {
+		at = &a->next;
+		a = a->next;
+	}
+	if (!a || now_ns - a->idle_ns < AIDES_IDLE_NS)
+		return NULL;
+	*at = NULL;
+	aides.n_idle--;
+	aides.n_aides--;
+	return a;
+}
+
 static void aide_give_back(struct aide *a, const struct proc_aides_target *target,
 			   const struct proc_aide_answer *answer)
 {
+	struct aide *retired;
+
+	a->idle_ns = clock_mono_ns();
 	(void)pthread_mutex_lock(&aides.lock);
+	retired = idle_retire(a->idle_ns);
 	if (answer->asleep_ns)
 		proc_aide_budget_waited(&aides.budget, target->uid, answer->asleep_ns);
 	if (aides.n_idle < AIDES_IDLE_MAX) {
@@ -294,6 +315,7 @@ static void aide_give_back(struct aide *a, const struct proc_aides_target *targe
 	}
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
+	aide_free(retired);
 }
 
 /* It hangs, or is gone. The process may have changed its user since. */
@@ -310,22 +332,35 @@ static void aide_leave(struct aide *a, struct proc_aides_target *target)
 	aide_free(a);
 }
 
+/* How long to wait for its answers. The kernel knows it from the last time, mostly. */
+static int aide_set_patience(struct aide *a)
+{
+	const struct timeval patience = {
+		.tv_sec = (time_t)(patience_ns / NS_PER_SEC),
+		.tv_usec = (suseconds_t)(patience_ns % NS_PER_SEC / 1000),
+	};
+
+	if (a->patience_ns == patience_ns)
+		return 0;
+	if (setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+		return -errno;
+	a->patience_ns = patience_ns;
+	return 0;
+}
+
 /* The answer to what is in the shared memory; on failure the aide is gone. */
 static int aide_ask(struct aide *a, struct proc_aides_target *target,
 		    const struct proc_aide_request *request, int fd,
 		    struct proc_aide_answer *ret_answer, int *ret_fd)
 {
-	int n = proc_aide_send(a->sock, request, sizeof(*request), fd);
+	int n = 0;
 
-	if (n == sizeof(*request) && !readable(a->sock, patience_ms(1))) {
-		aide_leave(a, target);
-		return -ETIMEDOUT;
-	}
-	if (n == sizeof(*request))
+	if (aide_set_patience(a) == 0 &&
+	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
 		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
 	if (n != sizeof(*ret_answer)) {
 		aide_leave(a, target);
-		return -EAGAIN;
+		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;
 	}
 	aides.cpu_ns += ret_answer->cpu_ns - a->cpu_ns;
 	a->cpu_ns = ret_answer->cpu_ns;
@@ -510,7 +545,7 @@ static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
 
 void proc_aides_set_patience(uint64_t ns)
 {
-	patience_ns = ns;
+	patience_ns = MAX(ns, NS_PER_MS); /* none at all would mean for ever */
 }
 
 bool proc_aides_are_on(void)
