@@ -28,10 +28,52 @@ def cpu_ns(pid):
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
+def family(pid):
+    """The process and all that it has started: sonde run has aides read for it."""
+    found = [pid]
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        for child in f.read().split():
+            try:
+                found += family(int(child))
+            except OSError:
+                pass  # it has ended
+    return found
+
+
+class Meter:
+    """CPU time of a family, those that end meanwhile included: as of when they were last seen."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.seen = {}
+
+    def cpu_ns(self):
+        for pid in family(self.pid):
+            try:
+                self.seen[pid] = cpu_ns(pid)
+            except OSError:
+                pass
+        return sum(self.seen.values())
+
+    def wait(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(1, max(0, end - time.monotonic())))
+            self.cpu_ns()
+
+
 def memory_mb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
-        found = dict(re.findall(r"^(VmRSS|RssAnon):\s+(\d+) kB", f.read(), re.M))
-    return int(found["VmRSS"]) / 1024, int(found["RssAnon"]) / 1024
+    """RSS and private memory; of aides, which share most of it, what they add."""
+    rss = private = 0
+    for member in family(pid):
+        try:
+            with open(f"/proc/{member}/smaps_rollup", encoding="ascii") as f:
+                found = dict(re.findall(r"^(Rss|Pss|Pss_Anon):\s+(\d+) kB", f.read(), re.M))
+        except OSError:
+            continue
+        rss += int(found["Rss" if member == pid else "Pss"])
+        private += int(found["Pss_Anon"])
+    return rss / 1024, private / 1024
 
 
 class Fleet:
@@ -66,11 +108,12 @@ class Fleet:
 
 
 def calls_of(pid):
-    """System calls of a process in one interval, or None without strace."""
+    """System calls of a family in one interval, or None without strace."""
     if not shutil.which("strace"):
         return None
+    pids = [word for member in family(pid) for word in ("-p", str(member))]
     with tempfile.NamedTemporaryFile("r", prefix="sonde-calls-") as out:
-        tracer = subprocess.Popen(["strace", "-f", "-c", "-q", "-o", out.name, "-p", str(pid)],
+        tracer = subprocess.Popen(["strace", "-f", "-c", "-q", "-o", out.name, *pids],
                                   stderr=subprocess.DEVNULL)
         time.sleep(INTERVAL)
         tracer.send_signal(2)
@@ -83,11 +126,11 @@ def measure_agent(sonde):
     with tempfile.TemporaryDirectory(prefix="sonde-agent-") as folder, \
             rig.Agent(sonde, folder, INTERVAL) as agent:
         time.sleep(WARM_UP * INTERVAL)
-        first, costs, memory = agent.collections(), [], []
+        first, costs, memory, meter = agent.collections(), [], [], Meter(agent.pid)
         for _ in range(INTERVALS):
-            before, start = cpu_ns(agent.pid), time.monotonic()
-            time.sleep(INTERVAL)
-            costs.append((cpu_ns(agent.pid) - before) / 1e9 / (time.monotonic() - start))
+            before, start = meter.cpu_ns(), time.monotonic()
+            meter.wait(INTERVAL)
+            costs.append((meter.cpu_ns() - before) / 1e9 / (time.monotonic() - start))
             memory.append(memory_mb(agent.pid))
         collections = agent.collections() - first
         calls = calls_of(agent.pid)

@@ -34,9 +34,9 @@ METHOD = """## How it is measured
   depends on how many CPUs it really gets.
 - **Always on** (`bench/agent.py`): thirty servers (`bench/targets/service -steady`), each with a
   thousand stacks and hundreds of functions that all allocate several times per second. CPU covers
-  all threads of `sonde run`, including discovery, store and server, over four intervals of 15 s
-  after three for warm-up, with minimum and maximum in brackets. RSS is the maximum, libraries
-  included. *Fetched only*: curl gets `/debug/pprof/heap` of the same programs, which write the
+  all threads of `sonde run` and its aides, including discovery, store and server, over four
+  intervals of 15 s after three for warm-up, with minimum and maximum in brackets. RSS is the
+  maximum, libraries included, and what aides add to it. *Fetched only*: curl gets `/debug/pprof/heap` of the same programs, which write the
   profile themselves; their normal CPU time is subtracted. System calls are counted by strace.
   Everything runs in its own PID namespace.
 - **Variables** (`bench/variables.c`): a generated program; the search starts with nothing cached.

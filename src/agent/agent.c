@@ -439,6 +439,10 @@ void agent_health(struct agent *a, struct agent_health *ret_health)
 	ret_health->cpu_ns = clock_cpu_ns() + aides.cpu_ns;
 	ret_health->hung_reads = aides.lost;
 	ret_health->unanswered_reads = aides.unanswered;
+	if (!ret_health->trouble[0] && aides.spawner_ended)
+		(void)snprintf(ret_health->trouble, sizeof(ret_health->trouble),
+			       "the process that starts sonde's helpers was killed: memory of "
+			       "programs is not read; restart sonde");
 	ret_health->rss_bytes = proc_rss_bytes(0);
 }
 

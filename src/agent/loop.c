@@ -55,6 +55,35 @@ static void interval_begin(struct agent *a)
 	agent_targets_verify(a);
 }
 
+/* The readings of the next interval cover the late ones, too, and are spread over them. */
+static void spread_write(struct agent *a, uint64_t late_ns)
+{
+	uint64_t length = a->config.interval_ns;
+	const struct record_time when = {
+		.time_ns = a->interval.stamp_ns + (int64_t)length,
+		.duration_ns = (int64_t)(late_ns + length),
+	};
+	const struct record_parts parts = record_time_divide(&when, length);
+
+	for (uint32_t i = 0; i < parts.n; i++) {
+		_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+		struct record_time time = record_time_part(&when, &parts, i);
+		const struct metric_point point = {.metric = &registry_metrics[METRIC_SONDE_SPREAD],
+						   .attributes = {"readings"},
+						   .value = NAN,
+						   .increase = (double)time.duration_ns};
+		struct delivery *d;
+
+		if (!m || metrics_add(m, &point) < 0)
+			return;
+		d = delivery_new(record_new_metrics(TAKE_PTR(m)), time);
+		if (!d)
+			return;
+		d->info = a->self;
+		delivery_list_add(&a->mail, d);
+	}
+}
+
 /*
  * An interval that ends late by one or more covers those as well: its readings carry the time at
  * which it ended.
@@ -64,7 +93,10 @@ static void interval_end(struct agent *a)
 	uint64_t length = a->config.interval_ns, now = clock_mono_ns();
 	uint64_t late = now > a->interval.end_ns ? now - a->interval.end_ns : 0;
 
-	a->interval.stamp_ns += (int64_t)((late + length / 2) / length * length);
+	late = (late + length / 2) / length * length;
+	a->interval.stamp_ns += (int64_t)late;
+	if (late)
+		spread_write(a, late);
 }
 
 /* Sums over all sinks; trouble is that of the first sink that has any. */

@@ -3,6 +3,26 @@
 
 #include <stdlib.h>
 
+struct record_parts record_time_divide(const struct record_time *when, uint64_t interval_ns)
+{
+	uint64_t n = 1, group;
+
+	if (interval_ns && when->duration_ns > 0)
+		n = MAX(((uint64_t)when->duration_ns + interval_ns / 2) / interval_ns, n);
+	group = (n + RECORD_PARTS_MAX - 1) / RECORD_PARTS_MAX;
+	return (struct record_parts){.n = (uint32_t)((n + group - 1) / group),
+				     .length_ns = (int64_t)(group * interval_ns)};
+}
+
+struct record_time record_time_part(const struct record_time *when,
+				    const struct record_parts *parts, uint32_t part)
+{
+	return (struct record_time){
+		.time_ns = when->time_ns - (int64_t)(parts->n - 1 - part) * parts->length_ns,
+		.duration_ns = when->duration_ns / parts->n,
+	};
+}
+
 static void payload_free(struct record *record)
 {
 	switch (record->kind) {

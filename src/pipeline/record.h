@@ -21,12 +21,26 @@ struct record_profile {
 	const char *family; /* "go_heap", static; a stream's type is family:type:unit */
 	struct profile *profile;
 	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
+	uint32_t absent_types; /* bit i: type i was not collected, which is not the same as none */
 };
 
 struct record_time {
 	int64_t time_ns;     /* since 1970: the end of the interval, or the moment */
 	int64_t duration_ns; /* of the interval */
 };
+
+/*
+ * What came late covers several intervals, or of very many so many groups. They lie one after the
+ * other and end with it.
+ */
+#define RECORD_PARTS_MAX 64
+struct record_parts {
+	uint32_t n;
+	int64_t length_ns; /* between their ends */
+};
+struct record_parts record_time_divide(const struct record_time *when, uint64_t interval_ns);
+struct record_time record_time_part(const struct record_time *when,
+				    const struct record_parts *parts, uint32_t part);
 
 struct record {
 	atomic_uint refs;

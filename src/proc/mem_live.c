@@ -73,7 +73,7 @@ static int live_gone(const struct mem_live *l, struct err *err)
 
 static bool is_no_answer(ssize_t code)
 {
-	return code == -ETIMEDOUT || code == -EBUSY;
+	return code == -ETIMEDOUT || code == -EBUSY || code == -EAGAIN;
 }
 
 /*
@@ -158,6 +158,9 @@ static int live_explain(struct proc_mem *mem, uint64_t addr, int code, struct er
 {
 	if (code == -ESRCH)
 		return live_gone(live_of(mem), err);
+	if (code == -EAGAIN)
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"cannot read the memory of %s: no helper process starts", mem->who);
 	if (is_no_answer(code))
 		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
 				"%s is not responding: reading its memory hangs", mem->who);

@@ -5,20 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* The agent's own service. */
 #define COVERED_SERVICE "sonde"
 
-static const char *const sources[QUERY_COVERED_SOURCES] = {"cpu", "offcpu"};
+static const char *const sources[QUERY_COVERED_SOURCES] = {"cpu", "offcpu", "readings"};
 
-/* Which source a type comes from; QUERY_COVERED_SOURCES if it is not sampled. */
-static size_t source_of(const char *type)
+/* The source of that name; QUERY_COVERED_SOURCES if there is none. */
+static size_t source_named(const char *name, size_t len)
 {
-	size_t len = strcspn(type, ":");
 
 	for (size_t i = 0; i < QUERY_COVERED_SOURCES; i++)
-		if (strlen(sources[i]) == len && memcmp(sources[i], type, len) == 0)
+		if (strlen(sources[i]) == len && memcmp(sources[i], name, len) == 0)
 			return i;
 	return QUERY_COVERED_SOURCES;
+}
+
+/* Which source a type comes from. */
+static size_t source_of(const char *type)
+{
+	return MIN(source_named(type, strcspn(type, ":")), (size_t)QUERY_COVERED_READINGS);
 }
 
 static void points_add(double *to, const double *from, size_t n)
@@ -42,7 +49,8 @@ static int answer_take(const struct store_metric_answer *answer, double **points
 {
 	for (size_t i = 0; i < answer->len; i++) {
 		const struct store_series *s = &answer->series[i];
-		size_t source = source_of(source_name(s));
+		const char *name = source_name(s);
+		size_t source = source_named(name, strlen(name));
 
 		if (source == QUERY_COVERED_SOURCES || !s->points)
 			continue;
@@ -101,7 +109,7 @@ void query_covered_fill(const struct query_covered *c, const char *type, double 
 {
 	size_t source = source_of(type);
 
-	if (source == QUERY_COVERED_SOURCES || !c->covered[source])
+	if (!c->covered[source])
 		return;
 	for (size_t i = 0; i < c->n; i++)
 		if (isnan(points[i]) && !isnan(c->covered[source][i]))
@@ -112,6 +120,5 @@ bool query_covered_is_spread(const struct query_covered *c, const char *type, si
 {
 	size_t source = source_of(type);
 
-	return source < QUERY_COVERED_SOURCES && c->spread[source] && i < c->n &&
-	       !isnan(c->spread[source][i]);
+	return c->spread[source] && i < c->n && !isnan(c->spread[source][i]);
 }

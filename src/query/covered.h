@@ -11,7 +11,8 @@
 
 #include "store/store.h"
 
-enum { QUERY_COVERED_SOURCES = 2 };
+/* The CPU sampler's two, and whatever is read from processes, which may only be spread. */
+enum { QUERY_COVERED_READINGS = 2, QUERY_COVERED_SOURCES };
 
 struct query_covered {
 	size_t n;
@@ -28,5 +29,5 @@ void query_covered_release(struct query_covered *covered);
 
 /* Puts 0 for what is known to be none. Types that are not sampled stay as they are. */
 void query_covered_fill(const struct query_covered *covered, const char *type, double *points);
-/* Whether the point, or a part of it, is spread. */
+/* Whether the point of a delta type, or a part of it, is spread. */
 bool query_covered_is_spread(const struct query_covered *covered, const char *type, size_t i);

@@ -35,6 +35,7 @@ struct store_entry {
 	int64_t duration_ns; /* of the interval */
 	const struct profile *profile;
 	uint32_t snapshot_types; /* bit i: type i of the profile is a snapshot, not a delta */
+	uint32_t absent_types;	 /* bit i: nothing is written of type i */
 };
 
 /* Adds one entry to the next commit. -ENOSPC if the disk is full: see status. */

@@ -7,6 +7,7 @@
  * too much CPU, its period becomes a multiple.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "pipeline/registry/registry.h"
+#include "profile/ops.h"
 
 /* Readers with their own interval may use this share of a CPU: one percent. */
 #define SLOT_MAX_SHARE 100
@@ -203,18 +205,92 @@ static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct 
 	delivery_list_add(&a->mail, d);
 }
 
+/* Counters of a reading: one of its parts; the rest has no time but its own. */
+static struct metrics *counters_part(const struct metrics *whole, uint32_t parts)
+{
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+
+	for (size_t i = 0; m && i < whole->len; i++) {
+		struct metric_point p = whole->points[i];
+
+		if (p.metric->kind != METRIC_COUNTER || isnan(p.increase))
+			continue;
+		p.value = NAN;
+		p.increase /= parts;
+		if (metrics_add(m, &p) < 0)
+			return NULL;
+	}
+	return m && m->len ? TAKE_PTR(m) : NULL;
+}
+
+/* What the reading counted in earlier intervals goes there, and only the last part is left. */
+static void metrics_spread(struct agent *a, const struct agent_slot *slot, struct metrics *m,
+			   const struct record_time *when, const struct record_parts *parts)
+{
+	for (uint32_t i = 0; i + 1 < parts->n; i++) {
+		struct metrics *part = counters_part(m, parts->n);
+
+		if (part)
+			slot_deliver(a, slot, record_new_metrics(part),
+				     record_time_part(when, parts, i));
+	}
+	for (size_t i = 0; i < m->len; i++)
+		if (m->points[i].metric->kind == METRIC_COUNTER)
+			m->points[i].increase /= parts->n;
+}
+
+/* The same for the deltas of a profile. Out of memory it stays whole, or a part is lost. */
+static void profile_spread(struct agent *a, const struct agent_slot *slot,
+			   struct record_profile *whole, const struct record_time *when,
+			   const struct record_parts *parts)
+{
+	_cleanup_(profile_freep) struct profile *all = whole->profile;
+	const uint32_t snapshots = whole->snapshot_types;
+	struct profile_term terms[] = {
+		{.profile = all, .factor = 1, .without_types = snapshots, .parts = parts->n},
+		{.profile = all, .factor = 1, .without_types = ~snapshots},
+	};
+
+	terms[0].part = parts->n - 1;
+	if (profile_merge(terms, 2, &whole->profile, NULL) < 0) {
+		whole->profile = TAKE_PTR(all);
+		return;
+	}
+	for (uint32_t i = 0; i + 1 < parts->n; i++) {
+		struct record_profile part = {.family = whole->family,
+					      .snapshot_types = snapshots,
+					      .absent_types = snapshots};
+
+		terms[0].part = i;
+		if (profile_merge(terms, 1, &part.profile, NULL) < 0)
+			continue;
+		slot_deliver(a, slot, record_new_profile(&part), record_time_part(when, parts, i));
+	}
+}
+
+/*
+ * Whether it came so late that whole readings are missing. One that is taken rarely by intention
+ * is not late.
+ */
+static bool reading_is_late(const struct agent *a, const struct agent_slot_source *r, size_t i,
+			    const struct record_parts *parts)
+{
+	return parts->n > 1 && (int64_t)parts->n > reader_intervals(a, i) * MAX(r->spacing, 1U);
+}
+
 static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_t i,
 				 struct source_reading *reading)
 {
 	struct agent_slot_source *r = &slot->sources[i];
 	/* If the clock was set back, the duration must not be negative. */
-	const struct record_time when = {
+	struct record_time when = {
 		.time_ns = a->interval.stamp_ns,
 		.duration_ns = r->stamp_ns && a->interval.stamp_ns > r->stamp_ns
 				       ? a->interval.stamp_ns - r->stamp_ns
 				       : (int64_t)a->config.interval_ns,
 	};
-	const struct record_profile profile = {
+	const struct record_parts parts = record_time_divide(&when, a->config.interval_ns);
+	struct record_profile profile = {
 		.family = a->sources[i].ops->family,
 		.profile = reading->profile,
 		.snapshot_types = reading->profile
@@ -225,6 +301,13 @@ static void slot_deliver_reading(struct agent *a, struct agent_slot *slot, size_
 
 	r->stamp_ns = a->interval.stamp_ns;
 	reading->profile = NULL;
+	if (reading_is_late(a, r, i, &parts)) {
+		if (profile.profile)
+			profile_spread(a, slot, &profile, &when, &parts);
+		if (reading->metrics)
+			metrics_spread(a, slot, reading->metrics, &when, &parts);
+		when = record_time_part(&when, &parts, parts.n - 1);
+	}
 	if (profile.profile)
 		slot_deliver(a, slot, record_new_profile(&profile), when);
 	if (reading->metrics)

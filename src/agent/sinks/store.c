@@ -46,6 +46,7 @@ static int sink_write_profile(struct sink *sink, const struct record *record,
 		.duration_ns = record->when.duration_ns,
 		.profile = record->profile.profile,
 		.snapshot_types = record->profile.snapshot_types,
+		.absent_types = record->profile.absent_types,
 	};
 
 	return store_write(sink->store, &entry, err);

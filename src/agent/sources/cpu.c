@@ -21,8 +21,6 @@
 /* Requests without an answer before it counts as stuck. */
 #define CPU_STUCK_ASKS 3
 #define CPU_STOP_SECONDS 3
-/* Most intervals that a late collection is spread over one by one. */
-#define CPU_PARTS_MAX 64
 
 struct agent_cpu {
 	struct agent_cpu_config config;
@@ -58,22 +56,16 @@ static uint64_t cpu_total(const struct profile *p)
 struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
-	uint32_t parts;	   /* intervals that it covers, or groups of them */
-	int64_t length_ns; /* between their ends */
+	struct record_parts parts; /* the intervals that it covers */
 	uint64_t lost;
 	uint64_t other;
 	uint64_t most_other; /* of one process, */
 	char culprit[160];   /* and which */
 };
 
-/* Parts lie one after the other and end with the collection. */
 static struct record_time batch_time(const struct cpu_batch *batch, uint32_t part)
 {
-	return (struct record_time){
-		.time_ns =
-			batch->when.time_ns - (int64_t)(batch->parts - 1 - part) * batch->length_ns,
-		.duration_ns = batch->when.duration_ns / batch->parts,
-	};
+	return record_time_part(&batch->when, &batch->parts, part);
 }
 
 static int batch_deliver(struct cpu_batch *batch, const struct proc_info *info, uint32_t part,
@@ -115,9 +107,9 @@ static int batch_spread(struct cpu_batch *batch, const struct cpu_profile *whole
 {
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < batch->parts; i++) {
+	for (uint32_t i = 0; r == 0 && i < batch->parts.n; i++) {
 		const struct profile_term term = {
-			.profile = whole->profile, .factor = 1, .part = i, .parts = batch->parts};
+			.profile = whole->profile, .factor = 1, .part = i, .parts = batch->parts.n};
 		struct profile *profile = NULL;
 
 		r = profile_merge(&term, 1, &profile, NULL);
@@ -145,7 +137,7 @@ static int batch_add(void *context, struct cpu_profile *profile)
 		(void)snprintf(batch->culprit, sizeof(batch->culprit), "%s (pid %d)",
 			       profile->info->service, (int)profile->info->id.pid);
 	}
-	if (batch->parts == 1)
+	if (batch->parts.n == 1)
 		return batch_add_part(batch, profile, 0, profile->profile);
 	r = batch_spread(batch, profile);
 	profile_free(profile->profile);
@@ -183,9 +175,9 @@ static struct metrics *covered_metrics(const struct agent_cpu_config *config, do
 /* Last, so that an interval is never said to be covered before its samples are there. */
 static void batch_add_covered(struct cpu_batch *batch, const struct agent_cpu_config *config)
 {
-	for (uint32_t i = 0; i < batch->parts; i++) {
+	for (uint32_t i = 0; i < batch->parts.n; i++) {
 		double ns = (double)batch_time(batch, i).duration_ns;
-		struct metrics *m = covered_metrics(config, ns, batch->parts > 1 ? ns : 0);
+		struct metrics *m = covered_metrics(config, ns, batch->parts.n > 1 ? ns : 0);
 
 		if (m)
 			(void)batch_deliver(batch, &config->self, i, record_new_metrics(m));
@@ -210,18 +202,6 @@ static void deliver(struct agent_cpu *c, struct delivery_list *list)
 	delivery_list_release(list);
 }
 
-/* Divides what it covers into intervals; very many of them into groups. */
-static void batch_divide(struct cpu_batch *batch, uint64_t interval_ns)
-{
-	uint64_t n = 1, group;
-
-	if (interval_ns)
-		n = MAX(((uint64_t)batch->when.duration_ns + interval_ns / 2) / interval_ns, n);
-	group = (n + CPU_PARTS_MAX - 1) / CPU_PARTS_MAX;
-	batch->parts = (uint32_t)((n + group - 1) / group);
-	batch->length_ns = (int64_t)(group * interval_ns);
-}
-
 static void collect(struct agent_cpu *c)
 {
 	struct cpu_batch batch = {};
@@ -232,7 +212,7 @@ static void collect(struct agent_cpu *c)
 	delivery_list_init(&batch.list);
 	(void)pthread_mutex_lock(&c->lock);
 	batch.when = c->when;
-	batch_divide(&batch, c->config.interval_ns);
+	batch.parts = record_time_divide(&batch.when, c->config.interval_ns);
 	c->asked = false;
 	c->collecting = true;
 	(void)pthread_mutex_unlock(&c->lock);

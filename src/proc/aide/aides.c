@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -35,9 +37,12 @@
 _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 
 #define AIDES_PATIENCE_NS (2 * NS_PER_SEC)
-/* To fork. The spawner touches no target; only a starved machine takes long. */
-#define AIDES_SPAWN_MS 10000
+/* To fork, in terms of patience. The spawner touches no target; only a starved machine takes long.
+ */
+#define AIDES_SPAWN_PATIENCE 5
 #define AIDES_IDLE_MAX 4
+/* The last one on the list is the one that is needed least. */
+#define AIDES_IDLE_NS (30 * NS_PER_SEC)
 #define AIDES_NOBODY ((uid_t)-2) /* no user has that number */
 #define AIDES_FDS_MAX 65536
 /* All that aides do is read: memory, what is mapped, and with a target's rights what it names. */
@@ -50,7 +55,9 @@ struct aide {
 	int sock;
 	int pidfd;
 	struct proc_aide_shared *shared;
-	uint64_t cpu_ns; /* as of its last answer */
+	uint64_t cpu_ns;      /* as of its last answer */
+	uint64_t patience_ns; /* of its socket */
+	uint64_t idle_ns;     /* since when it is idle */
 };
 
 static struct {
@@ -62,6 +69,7 @@ static struct {
 	size_t n_aides;
 	struct proc_aide_budget budget;
 	uint64_t unanswered;
+	bool spawner_ended;
 	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
 
@@ -101,36 +109,44 @@ static int keep_only(int fd)
 	return syscall(SYS_close_range, 4U, ~0U, 0) < 0 ? -1 : 3;
 }
 
-/* Each request brings the socket of a new aide; its shared memory follows on that. */
+static void aide_run(int sock)
+{
+	struct proc_aide_shared *shared;
+	int memory, own = keep_only(sock);
+	char byte;
+
+	aide_settle("sonde-aide");
+	if (own < 0 || proc_aide_receive(own, &byte, 1, &memory) != 1 || memory < 0)
+		_exit(1);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (shared != MAP_FAILED)
+		proc_aide_serve(own, shared);
+	_exit(0);
+}
+
+/*
+ * Each request brings the socket of a new aide. The answer, a handle of its process, goes there,
+ * too: whoever has given up waiting cannot take it for that of another. Its shared memory follows.
+ */
 static void spawner_run(int sock)
 {
 	aide_settle("sonde-spawner");
 	if (proc_caps_keep(AIDES_CAPS, NULL) < 0)
 		_exit(1);
 	for (;;) {
-		_cleanup_close_ int fd = -1;
+		_cleanup_close_ int fd = -1, pidfd = -1;
 		char byte;
 		pid_t pid;
 
 		if (proc_aide_receive(sock, &byte, 1, &fd) != 1 || fd < 0)
 			_exit(0);
 		pid = fork();
-		if (pid == 0) {
-			struct proc_aide_shared *shared;
-			int memory, own = keep_only(fd);
-
-			fd = -1;
-			aide_settle("sonde-aide");
-			if (own < 0 || proc_aide_receive(own, &byte, 1, &memory) != 1 || memory < 0)
-				_exit(1);
-			shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-				      memory, 0);
-			if (shared != MAP_FAILED)
-				proc_aide_serve(own, shared);
-			_exit(0);
-		}
-		if (proc_aide_send(sock, &pid, sizeof(pid), -1) < 0)
-			_exit(0);
+		if (pid == 0)
+			aide_run(fd);
+		if (pid > 0)
+			pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (pidfd >= 0)
+			(void)proc_aide_send(fd, "", 1, pidfd);
 	}
 }
 
@@ -172,18 +188,21 @@ static bool readable(int fd, int ms)
 	return n > 0;
 }
 
-/* With the lock held: the spawner answers one at a time. */
-static int aide_fork(struct aide *a, int theirs)
+/* Takes the other end of its socket: nobody but the aide must have it, or we would not see its end.
+ */
+static int aide_fork_take(struct aide *a, int theirs)
 {
-	pid_t pid = -1;
-	int none;
+	int sent = proc_aide_send(aides.spawner, "", 1, theirs);
+	char byte;
 
-	if (proc_aide_send(aides.spawner, "", 1, theirs) != 1 ||
-	    !readable(aides.spawner, AIDES_SPAWN_MS) ||
-	    proc_aide_receive(aides.spawner, &pid, sizeof(pid), &none) != sizeof(pid) || pid <= 0)
+	close(theirs);
+	if (sent != 1)
+		return -EPIPE;
+	if (!readable(a->sock, (int)MIN(AIDES_SPAWN_PATIENCE * patience_ns / NS_PER_MS,
+					(uint64_t)INT_MAX)) ||
+	    proc_aide_receive(a->sock, &byte, 1, &a->pidfd) != 1 || a->pidfd < 0)
 		return -EAGAIN;
-	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return a->pidfd < 0 ? -errno : 0;
+	return 0;
 }
 
 static int aide_share(struct aide *a)
@@ -197,14 +216,12 @@ static int aide_share(struct aide *a)
 		a->shared = NULL;
 		return -errno;
 	}
-	return proc_aide_send(a->sock, "", 1, memory) == 1 ? 0 : -EPIPE;
+	return proc_aide_send(a->sock, "", 1, memory) == 1 ? 0 : -EAGAIN;
 }
 
-/* With the lock held. */
 static int aide_new(struct aide **ret_aide)
 {
 	struct aide *a = calloc(1, sizeof(*a));
-	_cleanup_close_ int theirs = -1;
 	int socks[2], r;
 
 	if (!a)
@@ -216,24 +233,24 @@ static int aide_new(struct aide **ret_aide)
 		return r;
 	}
 	a->sock = socks[0];
-	theirs = socks[1];
-	r = aide_fork(a, theirs);
+	r = aide_fork_take(a, socks[1]);
 	if (r == 0)
 		r = aide_share(a);
 	if (r < 0) {
 		aide_free(a);
 		return r;
 	}
-	aides.n_aides++;
 	*ret_aide = a;
 	return 0;
 }
 
-static int aide_take(const struct proc_aides_target *target, struct aide **ret_aide)
+/* NULL if all are busy. */
+static int aide_take_idle(const struct proc_aides_target *target, struct aide **ret_aide)
 {
 	int r = 0;
 
 	(void)pthread_mutex_lock(&aides.lock);
+	*ret_aide = NULL;
 	if (!proc_aide_budget_allows(&aides.budget, target)) {
 		aides.unanswered++;
 		r = -EBUSY;
@@ -241,17 +258,51 @@ static int aide_take(const struct proc_aides_target *target, struct aide **ret_a
 		*ret_aide = aides.idle;
 		aides.idle = aides.idle->next;
 		aides.n_idle--;
-	} else {
-		r = aide_new(ret_aide);
 	}
 	(void)pthread_mutex_unlock(&aides.lock);
 	return r;
 }
 
+static int aide_take(const struct proc_aides_target *target, struct aide **ret_aide)
+{
+	int r = aide_take_idle(target, ret_aide);
+
+	if (r < 0 || *ret_aide)
+		return r;
+	r = aide_new(ret_aide);
+	(void)pthread_mutex_lock(&aides.lock);
+	aides.n_aides += r == 0;
+	aides.unanswered += r < 0;
+	aides.spawner_ended = r == -EPIPE;
+	(void)pthread_mutex_unlock(&aides.lock);
+	return r == -EPIPE ? -EAGAIN : r;
+}
+
+/* With the lock held: the one that has been idle longest, if that is too long. */
+static struct aide *idle_retire(uint64_t now_ns)
+{
+	struct aide **at = &aides.idle, *a = aides.idle;
+
+	while (a && a->next) {
+		at = &a->next;
+		a = a->next;
+	}
+	if (!a || now_ns - a->idle_ns < AIDES_IDLE_NS)
+		return NULL;
+	*at = NULL;
+	aides.n_idle--;
+	aides.n_aides--;
+	return a;
+}
+
 static void aide_give_back(struct aide *a, const struct proc_aides_target *target,
 			   const struct proc_aide_answer *answer)
 {
+	struct aide *retired;
+
+	a->idle_ns = clock_mono_ns();
 	(void)pthread_mutex_lock(&aides.lock);
+	retired = idle_retire(a->idle_ns);
 	if (answer->asleep_ns)
 		proc_aide_budget_waited(&aides.budget, target->uid, answer->asleep_ns);
 	if (aides.n_idle < AIDES_IDLE_MAX) {
@@ -264,6 +315,7 @@ static void aide_give_back(struct aide *a, const struct proc_aides_target *targe
 	}
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
+	aide_free(retired);
 }
 
 /* It hangs, or is gone. The process may have changed its user since. */
@@ -280,23 +332,35 @@ static void aide_leave(struct aide *a, struct proc_aides_target *target)
 	aide_free(a);
 }
 
+/* How long to wait for its answers. The kernel knows it from the last time, mostly. */
+static int aide_set_patience(struct aide *a)
+{
+	const struct timeval patience = {
+		.tv_sec = (time_t)(patience_ns / NS_PER_SEC),
+		.tv_usec = (suseconds_t)(patience_ns % NS_PER_SEC / 1000),
+	};
+
+	if (a->patience_ns == patience_ns)
+		return 0;
+	if (setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+		return -errno;
+	a->patience_ns = patience_ns;
+	return 0;
+}
+
 /* The answer to what is in the shared memory; on failure the aide is gone. */
 static int aide_ask(struct aide *a, struct proc_aides_target *target,
 		    const struct proc_aide_request *request, int fd,
 		    struct proc_aide_answer *ret_answer, int *ret_fd)
 {
-	int ms = (int)(patience_ns / NS_PER_MS);
-	int n = proc_aide_send(a->sock, request, sizeof(*request), fd);
+	int n = 0;
 
-	if (n == sizeof(*request) && !readable(a->sock, ms)) {
-		aide_leave(a, target);
-		return -ETIMEDOUT;
-	}
-	if (n == sizeof(*request))
+	if (aide_set_patience(a) == 0 &&
+	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
 		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
 	if (n != sizeof(*ret_answer)) {
 		aide_leave(a, target);
-		return -EPIPE;
+		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;
 	}
 	aides.cpu_ns += ret_answer->cpu_ns - a->cpu_ns;
 	a->cpu_ns = ret_answer->cpu_ns;
@@ -481,7 +545,7 @@ static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
 
 void proc_aides_set_patience(uint64_t ns)
 {
-	patience_ns = ns;
+	patience_ns = MAX(ns, NS_PER_MS); /* none at all would mean for ever */
 }
 
 bool proc_aides_are_on(void)
@@ -496,6 +560,7 @@ void proc_aides_status(struct proc_aides_status *ret_status)
 		.aides = aides.n_aides,
 		.lost = proc_aide_budget_n_lost(&aides.budget),
 		.unanswered = aides.unanswered,
+		.spawner_ended = aides.spawner_ended,
 		.cpu_ns = aides.cpu_ns,
 	};
 	(void)pthread_mutex_unlock(&aides.lock);
@@ -544,4 +609,5 @@ void proc_aides_stop(void)
 	aides.spawner = -1;
 	aides.idle = NULL;
 	aides.n_idle = aides.n_aides = 0;
+	aides.spawner_ended = false;
 }

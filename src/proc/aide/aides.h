@@ -45,7 +45,8 @@ int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target);
 
 /*
  * All of these: -ETIMEDOUT if the target does not answer (its user is then looked up anew), -EBUSY
- * if an aide hangs for it already, or too many for its user.
+ * if an aide hangs for it already, or too many for its user; -EAGAIN if no aide could be started,
+ * or it ended.
  *
  * As process_vm_readv(2), but returns -errno; -ESRCH if the address space of mem_fd is gone.
  */
@@ -70,6 +71,7 @@ struct proc_aides_status {
 	size_t aides;	     /* alive and well */
 	size_t lost;	     /* hang */
 	uint64_t unanswered; /* readings without an answer in time, or not even tried, ever */
+	bool spawner_ended;  /* somebody killed it: there will be no more aides */
 	uint64_t cpu_ns;     /* used by all of them, ever */
 };
 void proc_aides_status(struct proc_aides_status *ret_status);

@@ -213,21 +213,21 @@ static const struct {
 void proc_aide_serve(int sock, struct proc_aide_shared *shared)
 {
 	struct proc_aide_request request;
-	uint64_t queued_ns = 0;
+	uint64_t queued_ns = 0, used_ns = 0; /* CPU time as of the last answer */
 
 	for (;;) {
 		struct serve s = {.request = &request, .shared = shared, .answer_fd = -1};
-		uint64_t began_ns, cpu_ns;
+		uint64_t began_ns;
 
 		if (proc_aide_receive(sock, &request, sizeof(request), &s.fd) != sizeof(request))
 			return;
 		began_ns = clock_mono_ns();
-		cpu_ns = clock_cpu_ns();
 		s.answer.code = request.op < ARRAY_SIZE(serve_ops) ? serve_ops[request.op].run(&s)
 								   : -ENOSYS;
 		s.answer.cpu_ns = clock_cpu_ns();
 		s.answer.asleep_ns = serve_asleep_ns(clock_mono_ns() - began_ns,
-						     s.answer.cpu_ns - cpu_ns, &queued_ns);
+						     s.answer.cpu_ns - used_ns, &queued_ns);
+		used_ns = s.answer.cpu_ns;
 		if (proc_aide_send(sock, &s.answer, sizeof(s.answer), s.answer_fd) < 0)
 			return;
 		closep(&s.fd);

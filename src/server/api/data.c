@@ -73,11 +73,11 @@ struct series {
 };
 
 /* The numbers of points that are not as they were measured. */
-static void series_write_spread(struct series *s, const char *type)
+static void series_write_spread(struct series *s, const char *type, bool snapshot)
 {
 	json_key(&s->j, "spread");
 	json_array_begin(&s->j);
-	for (size_t i = 0; i < s->steps.n; i++)
+	for (size_t i = 0; !snapshot && i < s->steps.n; i++)
 		if (query_covered_is_spread(&s->covered, type, i))
 			json_uint(&s->j, i);
 	json_array_end(&s->j);
@@ -104,7 +104,7 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 	for (size_t i = 0; i < s->steps.n; i++)
 		json_double(&s->j, s->points[i]);
 	json_array_end(&s->j);
-	series_write_spread(s, type);
+	series_write_spread(s, type, snapshot);
 	server_answer_damaged(&s->j, damaged);
 	return 0;
 }

@@ -539,7 +539,8 @@ int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 	r = sort_samples(t, e->profile, err);
 	at.dict->used = w->used;
 	for (size_t i = 0; r == 0 && i < profile_n_types(e->profile); i++)
-		r = write_type(w, t, e, i, &at, err);
+		if (!(e->absent_types >> i & 1))
+			r = write_type(w, t, e, i, &at, err);
 	if (r == 0 && store_dict_is_heavy(at.dict))
 		r = store_dict_flush(at.dict, &w->day, &t->codec, err);
 	w->profiles += r == 0;

@@ -124,6 +124,9 @@ static void sampler_that_hangs_is_told_and_nobody_waits_for_it(void **state)
 	assert_false(has_trouble(c, NULL));
 	ask(c, 4L * SECOND_NS);
 	assert_true(has_trouble(c, "sampler thread is stuck"));
+	/* It may be on its way there. */
+	for (int i = 0; i < ROUNDS && !has_trouble(c, "futex"); i++)
+		nap();
 	assert_true(has_trouble(c, "futex"));
 	assert_false(agent_cpu_is_idle(c));
 

@@ -28,6 +28,7 @@ struct fake_process {
 	bool vanishes; /* in the middle of the next collection */
 	/* What came of it. */
 	int64_t written; /* sum of deltas */
+	int64_t most;	 /* of one write */
 	uint64_t writes;
 	uint64_t probes;
 	uint64_t opens;
@@ -328,7 +329,7 @@ static const struct source_ops *const fake_readers[] = {&fake_reader, NULL};
 static inline int fake_write(struct sink *sink, struct record *record, struct err *err)
 {
 	const struct proc_id *id = &record->resource->process;
-	int64_t time_ns = record->when.time_ns;
+	int64_t time_ns = record->when.time_ns, delta = 0;
 	struct fake_process *p;
 	bool fails;
 
@@ -337,7 +338,10 @@ static inline int fake_write(struct sink *sink, struct record *record, struct er
 	fails = machine.sink_fails;
 	p = machine_find(id->pid);
 	if (p && p->start_ticks == id->start_ticks && record->kind == RECORD_PROFILE) {
-		p->written += profile_sample_at(record->profile.profile, 0)->values[1];
+		if (profile_n_samples(record->profile.profile))
+			delta = profile_sample_at(record->profile.profile, 0)->values[1];
+		p->written += delta;
+		p->most = MAX(p->most, delta);
 		p->writes++;
 		p->repeated = p->repeated || p->last_stamp == time_ns;
 		p->odd = p->odd || time_ns % (int64_t)FAKE_INTERVAL_NS != 0;

@@ -458,6 +458,42 @@ static void delay_is_told_while_it_lasts(void **state)
 	stop(agent);
 }
 
+static int64_t locked(const int64_t *value)
+{
+	int64_t now;
+
+	machine_lock();
+	now = *value;
+	machine_unlock();
+	return now;
+}
+
+static void what_comes_late_belongs_to_all_its_intervals(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+	int64_t before;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	set_flag(&machine.stalls, true);
+	assert_true(EVENTUALLY(health_of(agent).lag_ns > (int64_t)NS_PER_SEC));
+	before = locked(&p.last_stamp);
+	machine_lock();
+	p.allocated += 1000000;
+	machine_unlock();
+	set_flag(&machine.stalls, false);
+	assert_true(EVENTUALLY(locked(&p.written) == 1000000));
+	/* At least ten intervals. */
+	assert_true(locked(&p.most) <= 1000000 / 10 + 1);
+	assert_true(locked(&p.last_stamp) - before > (int64_t)NS_PER_SEC);
+	assert_false(p.repeated);
+	assert_false(p.odd);
+	stop(agent);
+}
+
 static void every_interval_has_a_heartbeat(void **state)
 {
 	struct agent *agent = start();
@@ -510,6 +546,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			thousands_of_processes_are_found_and_the_number_profiled_is_bounded, setup),
 		cmocka_unit_test_setup(delay_is_told_while_it_lasts, setup),
+		cmocka_unit_test_setup(what_comes_late_belongs_to_all_its_intervals, setup),
 		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(

@@ -6,8 +6,10 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -15,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -192,6 +195,65 @@ static void threads_have_aides_of_their_own(void **state)
 		proc_mem_close(mems[i]);
 	}
 	assert_in_range(status().aides, 1, 4);
+	child_end(&c);
+}
+
+/* Our youngest child. */
+static pid_t spawner_pid(void)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max(4096);
+	const char *last;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	assert_int_equal(io_read_file(AT_FDCWD, path, &text, NULL), 0);
+	text.len -= text.len > 0; /* ends with a blank */
+	last = strrchr(buf_cstr(&text), ' ');
+	return (pid_t)strtol(last ? last : buf_cstr(&text), NULL, 10);
+}
+
+/* One that comes too late is nobody's: the next has a process of its own. */
+static void spawner_that_is_late_mixes_nothing_up(void **state)
+{
+	pid_t spawner = spawner_pid();
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	proc_aides_set_patience(20 * NS_PER_MS);
+	assert_int_equal(kill(spawner, SIGSTOP), 0);
+	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err),
+				 -ETIMEDOUT);
+	assert_int_equal(status().aides, 0);
+	assert_false(status().spawner_ended);
+	proc_aides_set_patience(20 * NS_PER_SEC);
+	assert_int_equal(kill(spawner, SIGCONT), 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 7000000);
+	assert_int_equal(status().aides, 1);
+	child_end(&c);
+}
+
+static void spawner_that_was_killed_is_told(void **state)
+{
+	pid_t spawner = spawner_pid();
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(kill(spawner, SIGKILL), 0);
+	assert_int_equal(waitpid(spawner, NULL, 0), spawner);
+	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err),
+			 -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "no helper process starts"));
+	assert_true(status().spawner_ended);
 	child_end(&c);
 }
 
@@ -415,6 +477,8 @@ int main(void)
 		WITH_AIDES(aides_read_memory_and_mappings),
 		WITH_AIDES(target_that_hangs_costs_an_aide),
 		WITH_AIDES(threads_have_aides_of_their_own),
+		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
+		WITH_AIDES(spawner_that_was_killed_is_told),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),
 		cmocka_unit_test(processes_and_users_have_so_many_that_hang),
 		cmocka_unit_test(whoever_is_slow_waits_and_root_does_not),
