@@ -115,6 +115,7 @@ static void feed(uint64_t n_taken)
 {
 	_cleanup_(buf_release) struct buf message = {0};
 	struct spool *s = reopen(NULL);
+	struct spool_status status;
 	struct err err = {0};
 	uint64_t n = 0;
 
@@ -123,9 +124,10 @@ static void feed(uint64_t n_taken)
 	assert(spool_append(s, view_str("the last but one"), &err) == 0);
 	assert(spool_append(s, view_str("the last"), &err) == 0);
 	s = reopen(s);
-	do
+	/* By their number: what is fed may say the same. */
+	for (spool_status(s, &status); status.messages > 2; spool_status(s, &status))
 		assert(take(s, &message));
-	while (!view_eq(buf_view(&message), view_str("the last but one")));
+	assert(take(s, &message) && view_eq(buf_view(&message), view_str("the last but one")));
 	assert(take(s, &message) && view_eq(buf_view(&message), view_str("the last")));
 	assert(!take(s, &message));
 	s = reopen(s);
