@@ -6,24 +6,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/aide/foreign.h"
 #include "proc/file.h"
 #include "proc/named.h"
 
 #define SERVE_SLOW_NS (20 * NS_PER_MS)
-#define XFS_MAGIC 0x58465342
-#define ZFS_MAGIC 0x2fc12fc1
 
 struct serve {
 	const struct proc_aide_request *request;
@@ -112,40 +108,10 @@ static int serve_proc_file(struct serve *s)
 	return told < 0 ? told : r;
 }
 
-static bool same_user_namespace(pid_t pid)
-{
-	struct stat own, its;
-	char path[48];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
-	       own.st_ino == its.st_ino && own.st_dev == its.st_dev;
-}
-
-/*
- * Whether reading may hang because somebody serves the file system: a user (FUSE), another machine,
- * or layers of these, which containers of users may mount.
- */
-static bool file_is_foreign(int fd, pid_t pid)
-{
-	static const long local[] = {EXT4_SUPER_MAGIC,	   XFS_MAGIC,	     BTRFS_SUPER_MAGIC,
-				     TMPFS_MAGIC,	   F2FS_SUPER_MAGIC, ZFS_MAGIC,
-				     EROFS_SUPER_MAGIC_V1, SQUASHFS_MAGIC,   RAMFS_MAGIC,
-				     HUGETLBFS_MAGIC};
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
-		if ((long)fs.f_type == local[i])
-			return false;
-	return fs.f_type != OVERLAYFS_SUPER_MAGIC || !same_user_namespace(pid);
-}
-
 /* Of a foreign file only the path is handed over. */
 static int serve_file(struct serve *s, int path_fd)
 {
-	if (!file_is_foreign(path_fd, s->request->pid))
+	if (!proc_aide_is_foreign(path_fd, s->request->pid))
 		return proc_file_reopen(path_fd, &s->answer_fd);
 	s->answer_fd = dup(path_fd);
 	return s->answer_fd < 0 ? -errno : 0;
