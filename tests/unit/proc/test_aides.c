@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +24,8 @@
 #include "base/io.h"
 #include "child.h"
 #include "proc/aide/budget.h"
+#include "proc/aide/foreign.h"
+#include "proc/aide/wire.h"
 #include "proc/mem.h"
 #include "proc/named.h"
 #include "proc/status.h"
@@ -361,6 +364,92 @@ static void whoever_is_slow_waits_and_root_does_not(void **state)
 	assert_false(proc_aide_budget_allows(&b, &slow));
 }
 
+/* --- file systems ----------------------------------------------------------------------------- */
+
+static void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		_exit(77);
+	close(fd);
+}
+
+/* Mounts layers in a namespace of its own, and hands out a file there. */
+static void layer_and_send(int sock, bool own_users)
+{
+	char options[128], path[96];
+	int fd;
+
+	if (unshare(CLONE_NEWNS | (own_users ? CLONE_NEWUSER : 0)) < 0)
+		_exit(77);
+	if (own_users) {
+		write_to("/proc/self/setgroups", "deny");
+		write_to("/proc/self/uid_map", "0 0 1");
+	}
+	(void)snprintf(options, sizeof(options), "lowerdir=%s/a:%s/b", folder, folder);
+	(void)snprintf(path, sizeof(path), "%s/merged", folder);
+	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("layers", path, "overlay", 0, options) < 0)
+		_exit(77);
+	(void)snprintf(path, sizeof(path), "%s/merged/file", folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	_exit(fd < 0 || proc_aide_send(sock, "", 1, fd) != 1);
+}
+
+static int file_of_layers(bool own_users)
+{
+	int socks[2], fd = -1, status;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+	pid = fork();
+	if (pid == 0)
+		layer_and_send(socks[1], own_users);
+	close(socks[1]);
+	(void)proc_aide_receive(socks[0], &byte, 1, &fd);
+	close(socks[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip(); /* no overlayfs here */
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Whoever mounts layers may serve them: only those are trusted that the process could not mount. */
+static void layers_from_elsewhere_are_foreign(void **state)
+{
+	(void)state;
+	run_in(folder, "mkdir a b merged && echo text > a/file");
+	for (int own_users = 0; own_users < 2; own_users++) {
+		_cleanup_close_ int fd = file_of_layers(own_users);
+
+		assert_true(proc_aide_is_foreign(fd, getpid()));
+	}
+}
+
+static void own_files_are_not_foreign(void **state)
+{
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_false(proc_aide_is_foreign(fd, getpid()));
+}
+
+static void mounts_are_found_by_number(void **state)
+{
+	static const char text[] = "22 1 0:20 / / rw - overlay o rw\n"
+				   "123 22 0:21 / /12 rw - tmpfs t rw\n";
+
+	(void)state;
+	assert_true(proc_aide_has_mount(text, 22));
+	assert_true(proc_aide_has_mount(text, 123));
+	assert_false(proc_aide_has_mount(text, 12));
+	assert_false(proc_aide_has_mount(text, 1));
+	assert_false(proc_aide_has_mount("", 0));
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 static void make_file(const char *name, uid_t uid, mode_t mode, const char *text)
@@ -480,6 +569,9 @@ int main(void)
 		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
 		WITH_AIDES(spawner_that_was_killed_is_told),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),
+		WITH_AIDES(layers_from_elsewhere_are_foreign),
+		cmocka_unit_test(own_files_are_not_foreign),
+		cmocka_unit_test(mounts_are_found_by_number),
 		cmocka_unit_test(processes_and_users_have_so_many_that_hang),
 		cmocka_unit_test(whoever_is_slow_waits_and_root_does_not),
 		WITH_AIDES(names_are_opened_with_the_targets_rights),
