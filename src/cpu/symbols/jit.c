@@ -1,6 +1,8 @@
 /* src/cpu/symbols/jit.c: see jit.h. */
 #include "cpu/symbols/jit.h"
 
+#include <errno.h>
+
 static void names_jits_drop(struct cpu_symbols_jits *jits, size_t i)
 {
 	cpu_perfmap_close(jits->list[i].map);
@@ -82,8 +84,11 @@ struct cpu_symbols_jit *cpu_symbols_jits_get(struct cpu_symbols_jits *jits, pid_
 
 	j->used_ns = now_ns;
 	if (!j->map && now_ns >= j->next_ns) {
-		if (cpu_perfmap_open(pid, &j->map, NULL) < 0)
-			j->next_ns = now_ns + CPU_SYMBOLS_JIT_RETRY_NS;
+		int r = cpu_perfmap_open(pid, &j->map, NULL);
+
+		if (r < 0)
+			j->next_ns = now_ns + (r == -EAGAIN ? CPU_SYMBOLS_JIT_SOON_NS
+							    : CPU_SYMBOLS_JIT_RETRY_NS);
 	} else if (j->map && now_ns >= j->next_ns && cpu_perfmap_is_replaced(j->map, now_ns)) {
 		j->next_ns = now_ns + CPU_PERFMAP_RETRY_NS;
 		names_jit_replace(jits, j);

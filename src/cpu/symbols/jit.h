@@ -13,6 +13,8 @@
 #define CPU_SYMBOLS_MAX_JITS 256
 /* A process without a map may write one later. */
 #define CPU_SYMBOLS_JIT_RETRY_NS (10ULL * 1000000000)
+/* One that is not complete, or did not open in time, is there soon. */
+#define CPU_SYMBOLS_JIT_SOON_NS (1ULL * 1000000000)
 
 struct cpu_symbols_jit {
 	uint64_t generation;

@@ -29,7 +29,7 @@ struct cpu_perfmap; /* opaque */
 #define CPU_PERFMAP_MAX_BYTES ((uint64_t)64 << 20)
 #define CPU_PERFMAP_MAX_FUNCTIONS ((size_t)256 << 10)
 
-/* -ENOENT: none. -EPERM: we must not trust it. -EAGAIN: the process may not read it (yet). */
+/* -ENOENT: none. -EPERM: we must not trust it. -EAGAIN: not complete yet, or not in time. */
 int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err);
 /* For a regular file; takes fd, also on failure. */
 int cpu_perfmap_open_take(int fd, struct cpu_perfmap **ret_map, struct err *err);

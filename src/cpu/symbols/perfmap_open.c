@@ -31,6 +31,8 @@ int cpu_perfmap_open(pid_t pid, struct cpu_perfmap **ret_map, struct err *err)
 		return err_set(err, -EAGAIN,
 			       "process %d may not read /tmp/%s: it is another's, or not complete",
 			       (int)pid, name);
+	if (r == -ETIMEDOUT || r == -EBUSY || r == -EAGAIN)
+		return err_set(err, -EAGAIN, "process %d: /tmp does not answer", (int)pid);
 	if (r == 0 && (io_stat(fd, &st) < 0 || (st.st_uid != status.euid && st.st_uid != 0)))
 		r = -EINVAL;
 	if (r == -EINVAL || r == -EXDEV || r == -ELOOP)

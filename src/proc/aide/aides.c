@@ -32,14 +32,16 @@
 #include "proc/aide/serve.h"
 #include "proc/aide/wire.h"
 #include "proc/caps.h"
+#include "proc/stat.h"
 #include "proc/status.h"
 
 _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 
 #define AIDES_PATIENCE_NS (2 * NS_PER_SEC)
-/* To fork, in terms of patience. The spawner touches no target; only a starved machine takes long.
- */
+/* To fork, in terms of patience: the spawner touches no target, but a machine may be starved. */
 #define AIDES_SPAWN_PATIENCE 5
+/* For an answer, where the aide does not get a CPU. */
+#define AIDES_STARVED_PATIENCE 5
 #define AIDES_IDLE_MAX 4
 /* The last one on the list is the one that is needed least. */
 #define AIDES_IDLE_NS (30 * NS_PER_SEC)
@@ -119,8 +121,10 @@ static void aide_run(int sock)
 	if (own < 0 || proc_aide_receive(own, &byte, 1, &memory) != 1 || memory < 0)
 		_exit(1);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	if (shared != MAP_FAILED)
+	if (shared != MAP_FAILED) {
+		shared->pid = getpid();
 		proc_aide_serve(own, shared);
+	}
 	_exit(0);
 }
 
@@ -348,6 +352,27 @@ static int aide_set_patience(struct aide *a)
 	return 0;
 }
 
+/* Whether it waits for a CPU, or uses one: then it is not the target that makes us wait. */
+static bool aide_is_starved(const struct aide *a)
+{
+	pid_t pid = atomic_load(&a->shared->pid);
+	struct proc_stat st;
+
+	return !pid || (proc_stat_read(pid, &st, NULL) == 0 && st.state == 'R');
+}
+
+static int aide_receive(struct aide *a, struct proc_aide_answer *ret_answer, int *ret_fd)
+{
+	int n = -EAGAIN;
+
+	for (int i = 0; i < AIDES_STARVED_PATIENCE && n == -EAGAIN; i++) {
+		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
+		if (n == -EAGAIN && !aide_is_starved(a))
+			break;
+	}
+	return n;
+}
+
 /* The answer to what is in the shared memory; on failure the aide is gone. */
 static int aide_ask(struct aide *a, struct proc_aides_target *target,
 		    const struct proc_aide_request *request, int fd,
@@ -357,7 +382,7 @@ static int aide_ask(struct aide *a, struct proc_aides_target *target,
 
 	if (aide_set_patience(a) == 0 &&
 	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
-		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), ret_fd);
+		n = aide_receive(a, ret_answer, ret_fd);
 	if (n != sizeof(*ret_answer)) {
 		aide_leave(a, target);
 		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;

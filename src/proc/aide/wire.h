@@ -39,6 +39,7 @@ struct proc_aide_answer {
 };
 
 struct proc_aide_shared {
+	_Atomic int32_t pid; /* of the aide; 0 until it has begun */
 	struct {
 		uint64_t addr;
 		uint64_t len;
