@@ -1,6 +1,7 @@
 /* src/pipeline/names.c: see names.h. */
 #include "pipeline/names.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,10 +237,9 @@ int pipeline_names_write(struct pipeline_names *names, struct buf *text)
 	(void)pthread_mutex_lock(&names->lock);
 	for (size_t i = 0; i < NAMES_SLOTS; i++)
 		for (const struct name *n = names->slots[i]; n && r == 0; n = n->next)
-			r = buf_printf(
-				text, "%d\t%llu\t%s\t%s\n", (int)n->rank,
-				(unsigned long long)(n->away_s / NAMES_AWAY_STEP * NAMES_AWAY_STEP),
-				n->owner, n->text);
+			r = buf_printf(text, "%d\t%" PRIu64 "\t%s\t%s\n", (int)n->rank,
+				       n->away_s / NAMES_AWAY_STEP * NAMES_AWAY_STEP, n->owner,
+				       n->text);
 	(void)pthread_mutex_unlock(&names->lock);
 	return r;
 }

@@ -35,7 +35,7 @@
 #define PIPELINE_NAMES_MAX_ROOT 16384
 /* How long the owner must be away, in seconds, before an equal or a lesser one has the name. */
 #define PIPELINE_NAMES_AWAY 120
-#define PIPELINE_NAMES_LONG_AWAY (30U * 86400)
+#define PIPELINE_NAMES_LONG_AWAY (UINT64_C(30) * 86400)
 
 struct pipeline_names; /* opaque */
 

@@ -28,6 +28,13 @@ uint64_t proc_caps_now(void)
 	return caps.words[0].effective | (uint64_t)caps.words[1].effective << 32;
 }
 
+uint64_t proc_caps_to_read(uint64_t caps)
+{
+	uint64_t now = proc_caps_now();
+
+	return now & PROC_CAP(CAP_SYS_PTRACE) ? caps : now;
+}
+
 int proc_caps_keep(uint64_t keep, struct err *err)
 {
 	uint64_t now = proc_caps_now();

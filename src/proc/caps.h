@@ -14,6 +14,11 @@
 /* Those in effect for the calling thread. */
 uint64_t proc_caps_now(void);
 /*
+ * What a thread must keep that reads other processes and needs these besides. Without
+ * CAP_SYS_PTRACE that is all it has: then the kernel lets it read only who has no more.
+ */
+uint64_t proc_caps_to_read(uint64_t caps);
+/*
  * The calling thread keeps only these, of those that it has, and can never have others: by no
  * program that it starts, either.
  */

@@ -209,7 +209,7 @@ int proc_maps_parse(struct view text, struct proc_maps *maps, struct err *err)
 {
 	size_t before = maps->len;
 
-	for (size_t at = 0; at < text.len;) {
+	for (size_t at = 0; text.data && at < text.len;) {
 		const uint8_t *line = text.data + at;
 		const uint8_t *end = memchr(line, '\n', text.len - at);
 		size_t n = end ? (size_t)(end - line) : text.len - at;

@@ -110,7 +110,9 @@ class Run(test_agent.Agent):
 
     def __exit__(self, *_):
         # unshare does not pass it on.
-        for pid in children(self.process.pid) or [self.process.pid]:
+        with open(f"/proc/{self.process.pid}/comm", encoding="utf-8") as f:
+            forks = f.read() == "unshare\n"
+        for pid in children(self.process.pid) if forks else [self.process.pid]:
             os.kill(pid, signal.SIGTERM)
         try:
             self.process.wait(timeout=30)

@@ -66,5 +66,5 @@ uint64_t cmd_run_caps(const struct agent_config *agent, const char *listen)
 		caps |= PROC_CAP(CAP_SYS_ADMIN);
 	if (caps_port(listen))
 		caps |= PROC_CAP(CAP_NET_BIND_SERVICE);
-	return caps;
+	return proc_caps_to_read(caps);
 }

@@ -135,7 +135,7 @@ static void aide_run(int sock)
 static void spawner_run(int sock)
 {
 	aide_settle("sonde-spawner");
-	if (proc_caps_keep(AIDES_CAPS, NULL) < 0)
+	if (proc_caps_keep(proc_caps_to_read(AIDES_CAPS), NULL) < 0)
 		_exit(1);
 	for (;;) {
 		_cleanup_close_ int fd = -1, pidfd = -1;
@@ -232,9 +232,8 @@ static int aide_new(struct aide **ret_aide)
 		return -ENOMEM;
 	a->sock = a->pidfd = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
-		r = -errno;
 		free(a);
-		return r;
+		return -EAGAIN;
 	}
 	a->sock = socks[0];
 	r = aide_fork_take(a, socks[1]);
@@ -537,7 +536,7 @@ int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_m
 	request.dev = map->dev;
 	request.inode = map->inode;
 	request.map_flags = map->flags;
-	strcpy(a->shared->text, map->path);
+	memcpy(a->shared->text, map->path, strlen(map->path) + 1);
 	return aide_open(a, target, &request, ret_fd);
 }
 
@@ -554,8 +553,8 @@ int proc_aides_open_named(struct proc_aides_target *target, const char *dir, con
 	r = aide_take(target, &a);
 	if (r < 0)
 		return r;
-	strcpy(a->shared->text, dir);
-	strcpy(a->shared->text + n, name);
+	memcpy(a->shared->text, dir, n);
+	memcpy(a->shared->text + n, name, strlen(name) + 1);
 	return aide_open(a, target, &request, ret_fd);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -113,7 +114,7 @@ static int serve_file(struct serve *s, int path_fd)
 {
 	if (!proc_aide_is_foreign(path_fd, s->request->pid))
 		return proc_file_reopen(path_fd, &s->answer_fd);
-	s->answer_fd = dup(path_fd);
+	s->answer_fd = fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
 	return s->answer_fd < 0 ? -errno : 0;
 }
 
@@ -146,12 +147,13 @@ static int serve_open_named(struct serve *s)
 static uint64_t serve_queued_ns(void)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(256);
-	unsigned long long ran, queued;
-	const char *s = NULL;
+	const char *blank, *s = NULL;
 
+	/* Time on a CPU, then time waiting for one. */
 	if (io_read_file(AT_FDCWD, "/proc/self/schedstat", &text, NULL) == 0)
 		s = buf_cstr(&text);
-	return s && sscanf(s, "%llu %llu", &ran, &queued) == 2 ? queued : 0;
+	blank = s ? strchr(s, ' ') : NULL;
+	return blank ? strtoull(blank, NULL, 10) : 0;
 }
 
 /* Of what took so long; queued_ns is kept from one time to the next. */

@@ -1,8 +1,12 @@
 /* src/store/sqlite/age.c: see age.h. */
 #include "store/sqlite/age.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -50,14 +54,29 @@ void store_age_print(const struct store_age *age, char text[STORE_AGE_TEXT_MAX])
 		       age->ahead_ns, age->stood_ns);
 }
 
+/* A number and what ends it. */
+static bool age_take(const char **at, char end, int64_t *ret)
+{
+	char *after;
+
+	errno = 0;
+	*ret = strtoll(*at, &after, 10);
+	if (errno || after == *at || *after != end)
+		return false;
+	*at = after + 1;
+	return true;
+}
+
 void store_age_parse(struct store_age *age, const char *text)
 {
+	static const char head[] = "sonde-clock 1 ";
 	struct store_age found = {.ran_ns = -1};
-	char end = 0;
 
-	if (sscanf(text, "sonde-clock 1 %" SCNd64 " %" SCNd64 " %" SCNd64 "%c", &found.trusted_ns,
-		   &found.ahead_ns, &found.stood_ns, &end) != 4 ||
-	    end != '\n')
+	if (strncmp(text, head, sizeof(head) - 1) != 0)
+		return;
+	text += sizeof(head) - 1;
+	if (!age_take(&text, ' ', &found.trusted_ns) || !age_take(&text, ' ', &found.ahead_ns) ||
+	    !age_take(&text, '\n', &found.stood_ns))
 		return;
 	if (found.trusted_ns <= 0 || found.ahead_ns < 0 || found.stood_ns < 0 ||
 	    found.stood_ns > AGE_CONFIRM_NS)

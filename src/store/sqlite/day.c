@@ -47,7 +47,8 @@ static const char day_schema[] =
 	"CREATE TABLE IF NOT EXISTS owner(service INTEGER PRIMARY KEY, uid INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL);";
 
-#define DAY_SIZE(table) "SELECT coalesce(sum(length(data)+16),0) FROM " table " WHERE k>=? AND k<?"
+#define DAY_SIZE(table)                                                                            \
+	("SELECT coalesce(sum(length(data)+16),0) FROM " table " WHERE k>=? AND k<?")
 
 static const char *const day_sql_texts[STORE_DAY_N_SQL] = {
 	[STORE_DAY_BEGIN] = "BEGIN IMMEDIATE",
