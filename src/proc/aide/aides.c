@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -42,6 +43,8 @@ _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 #define AIDES_SPAWN_PATIENCE 5
 /* For an answer, where the aide does not get a CPU. */
 #define AIDES_STARVED_PATIENCE 5
+/* What a busy machine makes late looks like a target that hangs. */
+#define AIDES_NICE (-10)
 #define AIDES_IDLE_MAX 4
 /* The last one on the list is the one that is needed least. */
 #define AIDES_IDLE_NS (30 * NS_PER_SEC)
@@ -135,6 +138,7 @@ static void aide_run(int sock)
 static void spawner_run(int sock)
 {
 	aide_settle("sonde-spawner");
+	(void)setpriority(PRIO_PROCESS, 0, AIDES_NICE);
 	if (proc_caps_keep(proc_caps_to_read(AIDES_CAPS), NULL) < 0)
 		_exit(1);
 	for (;;) {
