@@ -851,6 +851,9 @@ static void expect_keys(const char *from, const char *to, const char *path)
 			continue;
 		}
 		len -= 2;
+		/* Only where something is. */
+		if (strcmp(key, "damaged") == 0)
+			continue;
 		(void)snprintf(wanted, sizeof(wanted), "\"%s\":", key);
 		if (!strstr(buf_cstr(&answer), wanted))
 			fail_msg("docs/API.md promises %s of %s", wanted, path);
