@@ -188,72 +188,60 @@ static void rules_lead_to_the_root(void **state)
 	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
 }
 
-static void rules_of_return_addresses_are_remembered(void **state)
+/* Three frames with rules, to the root. */
+static void walk_three(void)
 {
 	struct cpu_walk w;
 
-	(void)state;
 	stack[10] = CODE + 0x20;
 	stack[11] = OUTERMOST + 0x10;
-	(void)walk(CODE + 0x10, 10, 0, false);
-	n_chunks_read = 0;
+	n_chunks_read = n_mappings_read = 0;
 	w = walk(CODE + 0x10, 10, 0, false);
 	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+}
+
+static void rules_of_return_addresses_are_remembered(void **state)
+{
+	(void)state;
+	walk_three();
+	walk_three();
 	/* Of the innermost frame. */
 	assert_int_equal(n_chunks_read, 1);
 }
 
 static void remembered_rules_are_of_one_file(void **state)
 {
-	struct cpu_walk w;
-
 	(void)state;
-	stack[10] = CODE + 0x20;
-	stack[11] = OUTERMOST + 0x10;
-	(void)walk(CODE + 0x10, 10, 0, false);
-	n_chunks_read = 0;
+	walk_three();
 	mappings[0].generation += 100;
-	w = walk(CODE + 0x10, 10, 0, false);
+	walk_three();
 	mappings[0].generation -= 100;
-	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
 	assert_int_equal(n_chunks_read, 3);
 }
 
 /* As another CPU may leave it for a moment. */
 static void half_written_memo_is_not_used(void **state)
 {
-	struct cpu_walk w;
-
 	(void)state;
-	stack[10] = CODE + 0x20;
-	stack[11] = OUTERMOST + 0x10;
-	(void)walk(CODE + 0x10, 10, 0, false);
+	walk_three();
 	for (size_t i = 0; i < ARRAY_SIZE(memos); i++)
 		memos[i].rule ^= memos[i].check ? 0x100 : 0;
-	n_chunks_read = 0;
-	w = walk(CODE + 0x10, 10, 0, false);
-	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	walk_three();
 	assert_int_equal(n_chunks_read, 3);
 }
 
 static void wrong_hints_do_no_harm(void **state)
 {
 	static const __u64 wrong[] = {1, 2, ARRAY_SIZE(mappings), UINT64_MAX};
-	struct cpu_walk w;
 
 	(void)state;
-	stack[10] = CODE + 0x20;
-	stack[11] = OUTERMOST + 0x10;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		for (size_t n = 0; n < ARRAY_SIZE(hints); n++)
 			hints[n] = wrong[i];
-		w = walk(CODE + 0x10, 10, 0, false);
-		assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+		walk_three();
 	}
 	/* By now it is known. */
-	n_mappings_read = 0;
-	w = walk(CODE + 0x10, 10, 0, false);
-	assert_walked(&w, 3, CPU_SAMPLER_END_ROOT);
+	walk_three();
 	assert_int_equal(n_mappings_read, 1);
 }
 

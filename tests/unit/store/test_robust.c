@@ -526,6 +526,13 @@ static void times_far_from_now_are_refused_and_counted(void **state)
 	rig_release(&rig);
 }
 
+static void write_and_maintain(struct rig *rig)
+{
+	assert_int_equal(write_one(rig, "1", rig->now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig->store, NULL), 0);
+	assert_int_equal(store_maintain(rig->store, rig->now_ns, NULL), 0);
+}
+
 static void old_days_are_dropped_by_age(void **state)
 {
 	struct store_status status;
@@ -538,9 +545,7 @@ static void old_days_are_dropped_by_age(void **state)
 	rig_open(&rig);
 	for (int day = 0; day < 6; day++) {
 		rig.now_ns = DAY_0 + day * STORE_DAY_NS + HOUR_NS;
-		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
-		assert_int_equal(store_commit(rig.store, NULL), 0);
-		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+		write_and_maintain(&rig);
 	}
 	store_status(rig.store, &status);
 	assert_int_equal(status.days, 3);
@@ -642,16 +647,12 @@ static void new_store_has_no_clock_that_jumped(void **state)
 	rig.config.retention_ns = 2 * STORE_DAY_NS;
 	rig.now_ns = DAY_0 + 15 * HOUR_NS;
 	rig_open(&rig);
-	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
-	assert_int_equal(store_commit(rig.store, NULL), 0);
-	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	write_and_maintain(&rig);
 	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
 	/* Nor has one of today's, of a version that left no note. */
 	run_in(rig.dir, "rm clock");
 	rig_reopen(&rig);
-	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
-	assert_int_equal(store_commit(rig.store, NULL), 0);
-	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	write_and_maintain(&rig);
 	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
 	rig_release(&rig);
 }
@@ -669,9 +670,7 @@ static void store_without_a_note_is_not_fooled_by_a_day_of_our_own(void **state)
 	store_close(rig.store);
 	rig.config.max_bytes = 1 << 30;
 	rig_open(&rig);
-	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
-	assert_int_equal(store_commit(rig.store, NULL), 0);
-	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	write_and_maintain(&rig);
 	assert_int_equal(status_of(&rig).days, 4);
 	assert_true(status_of(&rig).clock_ahead_ns > 28 * STORE_DAY_NS);
 	rig_release(&rig);
@@ -733,9 +732,7 @@ static void old_days_are_dropped_by_size_but_never_today(void **state)
 	rig_open(&rig);
 	for (int day = 0; day < 8; day++) {
 		rig.now_ns = DAY_0 + day * STORE_DAY_NS + HOUR_NS;
-		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
-		assert_int_equal(store_commit(rig.store, NULL), 0);
-		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+		write_and_maintain(&rig);
 	}
 	store_status(rig.store, &status);
 	assert_true(status.bytes_on_disk <= rig.config.max_bytes && status.writing);
