@@ -85,18 +85,24 @@ static void spread_write(struct agent *a, uint64_t late_ns)
 }
 
 /*
- * An interval that ends late by one or more covers those as well: its readings carry the time at
- * which it ended.
+ * An interval that ends late by one or more covers those as well: what is read in them carries the
+ * time at which it was read.
  */
-static void interval_end(struct agent *a)
+static void interval_stretch(struct agent *a)
 {
 	uint64_t length = a->config.interval_ns, now = clock_mono_ns();
 	uint64_t late = now > a->interval.end_ns ? now - a->interval.end_ns : 0;
 
 	late = (late + length / 2) / length * length;
-	a->interval.stamp_ns += (int64_t)late;
-	if (late)
-		spread_write(a, late);
+	a->interval.stamp_ns += (int64_t)(late - a->interval.late_ns);
+	a->interval.late_ns = late;
+}
+
+static void interval_end(struct agent *a)
+{
+	interval_stretch(a);
+	if (a->interval.late_ns)
+		spread_write(a, a->interval.late_ns);
 }
 
 /* Sums over all sinks; trouble is that of the first sink that has any. */
@@ -239,6 +245,8 @@ static void results_take(struct agent *a, uint64_t until_ns)
 {
 	struct agent_pool_job *done = agent_pool_take(a->pool, until_ns);
 
+	if (done)
+		interval_stretch(a);
 	while (done) {
 		agent_targets_receive(a, (struct agent_job *)done);
 		done = agent_pool_take(a->pool, 0);

@@ -110,6 +110,7 @@ struct agent_interval {
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	int64_t stamp_ns; /* its end since 1970, a multiple of its length */
+	uint64_t late_ns; /* intervals that it lasts too long, in stamp_ns */
 };
 
 struct agent {

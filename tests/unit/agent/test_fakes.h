@@ -29,6 +29,7 @@ struct fake_process {
 	/* What came of it. */
 	int64_t written; /* sum of deltas */
 	int64_t most;	 /* of one write */
+	uint64_t readings;
 	uint64_t writes;
 	uint64_t probes;
 	uint64_t opens;
@@ -284,7 +285,7 @@ static inline bool fake_hangs(pid_t pid)
 static inline int fake_collect(void *state, struct source_reading *ret_reading, struct err *err)
 {
 	struct fake_state *s = state;
-	const struct fake_process *p;
+	struct fake_process *p;
 	int64_t delta = 0;
 	bool gone;
 
@@ -298,6 +299,7 @@ static inline int fake_collect(void *state, struct source_reading *ret_reading, 
 		delta = s->has_base ? p->allocated - s->base : 0;
 		s->base = p->allocated;
 		s->has_base = true;
+		p->readings++;
 	}
 	machine_unlock();
 	if (gone) {

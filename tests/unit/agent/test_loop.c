@@ -494,6 +494,36 @@ static void what_comes_late_belongs_to_all_its_intervals(void **state)
 	stop(agent);
 }
 
+/* The loop takes it in the interval in which it was held up, but it is of the end of that. */
+static void what_is_read_while_the_loop_is_late_is_not_of_before(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+	uint64_t intervals, readings;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	set_flag(&p.hangs, true);
+	intervals = health_of(agent).intervals;
+	assert_true(EVENTUALLY(health_of(agent).intervals >= intervals + 2));
+	set_flag(&machine.stalls, true);
+	assert_true(EVENTUALLY(health_of(agent).lag_ns > (int64_t)NS_PER_SEC));
+	machine_lock();
+	p.allocated += 1000000;
+	readings = p.readings;
+	machine_unlock();
+	set_flag(&p.hangs, false);
+	assert_true(reaches(&p.readings, readings + 1));
+	set_flag(&machine.stalls, false);
+	assert_true(EVENTUALLY(locked(&p.written) == 1000000));
+	assert_true(locked(&p.most) <= 1000000 / 10 + 1);
+	assert_false(p.repeated);
+	assert_false(p.odd);
+	stop(agent);
+}
+
 static void every_interval_has_a_heartbeat(void **state)
 {
 	struct agent *agent = start();
@@ -547,6 +577,7 @@ int main(void)
 			thousands_of_processes_are_found_and_the_number_profiled_is_bounded, setup),
 		cmocka_unit_test_setup(delay_is_told_while_it_lasts, setup),
 		cmocka_unit_test_setup(what_comes_late_belongs_to_all_its_intervals, setup),
+		cmocka_unit_test_setup(what_is_read_while_the_loop_is_late_is_not_of_before, setup),
 		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(
