@@ -40,8 +40,8 @@ class Python(PythonCase):
 
     def test_shares_are_those_that_the_program_counts(self):
         with self.script("shares.py") as target:
-            profile, done = self.measured(target, 3000)
-        self.check_shares(profile.samples, dict(zip(("heavy", "medium", "light"), done)), 0.95)
+            profile, spent = self.measured(target, 3000)
+        self.check_shares(profile.samples, dict(zip(("heavy", "medium", "light"), spent)), 0.95)
         # What the loop of the interpreter does itself is theirs.
         flat = collections.Counter()
         for s in profile.samples:

@@ -239,7 +239,10 @@ static void metrics_spread(struct agent *a, const struct agent_slot *slot, struc
 			m->points[i].increase /= parts->n;
 }
 
-/* The same for the deltas of a profile. Out of memory it stays whole, or a part is lost. */
+/*
+ * The same for the deltas of a profile; one without any stays as it is. Out of memory it stays
+ * whole, or a part is lost.
+ */
 static void profile_spread(struct agent *a, const struct agent_slot *slot,
 			   struct record_profile *whole, const struct record_time *when,
 			   const struct record_parts *parts)
@@ -251,6 +254,10 @@ static void profile_spread(struct agent *a, const struct agent_slot *slot,
 		{.profile = all, .factor = 1, .without_types = ~snapshots},
 	};
 
+	if (snapshots == (UINT64_C(1) << profile_n_types(all)) - 1) {
+		whole->profile = TAKE_PTR(all);
+		return;
+	}
 	terms[0].part = parts->n - 1;
 	if (profile_merge(terms, 2, &whole->profile, NULL) < 0) {
 		whole->profile = TAKE_PTR(all);

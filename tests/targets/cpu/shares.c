@@ -1,7 +1,7 @@
 /*
  * shares.c: spends about 50, 30 and 20 percent of its time below three functions, all in the same
  * leaf: only whole stacks tell them apart. "ready PID" when it begins; each line of input is
- * answered with the units of work that each of them has done, and it ends with its input.
+ * answered with the CPU time of each of them in nanoseconds, and it ends with its input.
  * `shares SECONDS` reads no input and ends after so much CPU time.
  */
 #include <poll.h>
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "stopwatch.h"
 
 #define UNIT 5000
 
@@ -20,10 +22,7 @@ static inline __attribute__((always_inline)) unsigned long step(unsigned long i)
 	return (i * i ^ i >> 3) + (i << 2);
 }
 
-/*
- * In registers: CPUs may or may not see that a variable is stored and loaded again, and a unit of
- * work would take one time or another.
- */
+/* In registers: CPUs may or may not see that a variable is stored and loaded again. */
 __attribute__((noinline)) void spin(unsigned long n)
 {
 	unsigned long sum = 0;
@@ -75,7 +74,8 @@ static double spent(void)
 
 int main(int argc, char **argv)
 {
-	unsigned long n[3], units[3] = {0};
+	struct stopwatch watch = {0};
+	unsigned long n;
 	struct pollfd input = {.fd = 0, .events = POLLIN};
 	double end = argc > 1 ? atof(argv[1]) : 0;
 	char line[64];
@@ -83,18 +83,22 @@ int main(int argc, char **argv)
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (;;) {
-		half(n[0] = some(5));
-		third(n[1] = some(3));
-		fifth(n[2] = some(2));
-		for (int i = 0; i < 3; i++)
-			units[i] += n[i];
+		stopwatch_start(&watch);
+		half(n = some(5));
+		stopwatch_count(&watch, 0, n);
+		third(n = some(3));
+		stopwatch_count(&watch, 1, n);
+		fifth(n = some(2));
+		stopwatch_count(&watch, 2, n);
 		if (end > 0 && spent() >= end)
 			return 0;
 		if (end > 0 || poll(&input, 1, 0) <= 0)
 			continue;
 		if (!fgets(line, sizeof(line), stdin))
 			return 0;
-		printf("%lu %lu %lu\n", units[0], units[1], units[2]);
+		for (int i = 0; i < STOPWATCH_PARTS; i++)
+			printf("%llu ", (unsigned long long)watch.spent_ns[i]);
+		printf("\n");
 		fflush(stdout);
 	}
 }

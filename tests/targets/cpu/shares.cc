@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "stopwatch.h"
+
 namespace work {
 
 volatile unsigned long sink;
@@ -66,7 +68,8 @@ static unsigned long some(unsigned long part)
 
 int main(int argc, char **argv)
 {
-	unsigned long n[3], units[3] = {0};
+	struct stopwatch watch = {};
+	unsigned long n;
 	struct pollfd input = {0, POLLIN, 0};
 	double end = argc > 1 ? atof(argv[1]) : 0;
 	std::unique_ptr<work::Base> object(new work::Derived);
@@ -75,18 +78,22 @@ int main(int argc, char **argv)
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (;;) {
-		work::half<unsigned long>(n[0] = some(5));
-		object->third(n[1] = some(3));
-		work::fifth([](unsigned long units) { work::spin(units); }, n[2] = some(2));
-		for (int i = 0; i < 3; i++)
-			units[i] += n[i];
+		stopwatch_start(&watch);
+		work::half<unsigned long>(n = some(5));
+		stopwatch_count(&watch, 0, n);
+		object->third(n = some(3));
+		stopwatch_count(&watch, 1, n);
+		work::fifth([](unsigned long units) { work::spin(units); }, n = some(2));
+		stopwatch_count(&watch, 2, n);
 		if (end > 0 && (double)clock() / CLOCKS_PER_SEC >= end)
 			return 0;
 		if (end > 0 || poll(&input, 1, 0) <= 0)
 			continue;
 		if (!fgets(line, sizeof(line), stdin))
 			return 0;
-		printf("%lu %lu %lu\n", units[0], units[1], units[2]);
+		for (uint64_t ns : watch.spent_ns)
+			printf("%llu ", (unsigned long long)ns);
+		printf("\n");
 		fflush(stdout);
 	}
 }
