@@ -189,8 +189,12 @@ class Episode:
     def __init__(self, agent, target):
         self.agent, self.target = agent, target
         self.before = self.rest()
+        # Steps of a series are whole seconds.
+        self.from_ms = -(-now_ms() // 1000) * 1000
+        rig.wait_for(lambda: now_ms() >= self.from_ms, "the next second")
+        # A collection that comes late is spread, back to the one before: that is in the window, too.
+        agent.wait_collections(target.pid, 2)
         self.first = cumulative(target.pid)
-        self.from_ms = now_ms()
 
     def rest(self):
         said = counts(self.target.ask("pause"))
@@ -228,9 +232,6 @@ class Run(unittest.TestCase):
     def test_deltas_add_up_to_last_minus_first_and_to_what_was_counted(self):
         with leak("alpha") as target, self.agent() as agent:
             episode = Episode(agent, target)
-            # Steps of a series are whole seconds: the work begins in one of its own.
-            rig.wait_for(lambda: now_ms() // 1000 > episode.from_ms // 1000, "the next second")
-            begin = now_ms() // 1000 * 1000
             episode.work()
             episode.end()
             stored = agent.stored("alpha", **{"from": episode.from_ms})
@@ -244,7 +245,7 @@ class Run(unittest.TestCase):
             self.assertEqual(sum(s.values[0] for s in Profile(path).samples),
                              sum(episode.exact.values()))
             series = agent.api("series", service="alpha", type=ALLOC, step_ms=1000,
-                               to=now_ms() // 1000 * 1000 + 2000, **{"from": begin})
+                               to=now_ms() // 1000 * 1000 + 2000, **{"from": episode.from_ms})
             self.assertEqual(sum(p for p in series["points"] if p), sum(episode.exact.values()))
             # What leaks is in use; what churns is not, but for the last block of it.
             since = now_ms()
