@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,16 +15,20 @@
 /* Half a minute of them. */
 #define FAKE_COMING 60
 
-static struct agent *start_every(uint64_t interval_ns)
+static struct agent *start_with(const struct agent_config *config)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
 	const struct agent_parts parts = {.asked = fake_readers, .sinks = sinks, .n_sinks = 1};
-	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;
 
-	assert_int_equal(agent_start_in(&fake_world, &config, &parts, &agent, &err), 0);
+	assert_int_equal(agent_start_in(&fake_world, config, &parts, &agent, &err), 0);
 	return agent;
+}
+
+static struct agent *start_every(uint64_t interval_ns)
+{
+	return start_with(&(struct agent_config){.interval_ns = interval_ns});
 }
 
 static struct agent *start(void)
@@ -558,6 +563,30 @@ static void sink_that_hangs_delays_no_collection(void **state)
 	stop(agent);
 }
 
+static void names_that_could_not_be_saved_are_saved_later(void **state)
+{
+	static struct fake_process p = {.pid = 10, .start_ticks = 1};
+	char dir[] = "/tmp/sonde-test-names-XXXXXX", path[64];
+	struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS, .state_dir = dir};
+	struct agent *agent;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/services", dir);
+	/* No file can take its place. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	machine_add(&p);
+	agent = start_with(&config);
+	wait_writes(&p, 1);
+	assert_true(agent_save_names(agent, NULL) < 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(agent_save_names(agent, NULL), 0);
+	assert_int_equal(access(path, R_OK), 0);
+	stop(agent);
+	assert_int_equal(unlink(path), 0);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +608,7 @@ int main(void)
 		cmocka_unit_test_setup(what_comes_late_belongs_to_all_its_intervals, setup),
 		cmocka_unit_test_setup(what_is_read_while_the_loop_is_late_is_not_of_before, setup),
 		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
+		cmocka_unit_test_setup(names_that_could_not_be_saved_are_saved_later, setup),
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(
 			processes_that_come_all_the_time_do_not_delay_the_first_records, setup),
