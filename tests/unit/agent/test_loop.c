@@ -96,6 +96,16 @@ static void wait_writes(const struct fake_process *p, uint64_t more)
 	assert_true(reaches(&p->writes, before + more));
 }
 
+static bool has_writes(const struct fake_process *p)
+{
+	bool has;
+
+	machine_lock();
+	has = p->writes > 0;
+	machine_unlock();
+	return has;
+}
+
 static void stop(struct agent *agent)
 {
 	agent_stop(agent);
@@ -293,13 +303,13 @@ static void processes_that_come_all_the_time_do_not_delay_the_first_records(void
 	(void)state;
 	machine_add(&p);
 	agent = start();
-	for (; n < ARRAY_SIZE(more) && !*(volatile uint64_t *)&p.writes; n++) {
+	for (; n < ARRAY_SIZE(more) && !has_writes(&p); n++) {
 		more[n] = (struct fake_process){
 			.pid = (pid_t)(100 + n), .start_ticks = 1, .hides = true};
 		machine_add(&more[n]);
 		clock_sleep_ns(500 * NS_PER_MS);
 	}
-	assert_true(p.writes > 0);
+	assert_true(has_writes(&p));
 	machine_lock();
 	for (size_t i = 0; i < n; i++)
 		more[i].hides = false;
