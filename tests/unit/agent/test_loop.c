@@ -96,6 +96,13 @@ static void wait_writes(const struct fake_process *p, uint64_t more)
 	assert_true(reaches(&p->writes, before + more));
 }
 
+static void set_flag(bool *flag, bool value)
+{
+	machine_lock();
+	*flag = value;
+	machine_unlock();
+}
+
 static bool has_writes(const struct fake_process *p)
 {
 	bool has;
@@ -347,6 +354,41 @@ static void agent_stops_while_a_target_hangs(void **state)
 	_exit(0);
 }
 
+static void *stop_in_thread(void *agent)
+{
+	agent_stop(agent);
+	return NULL;
+}
+
+/* After the loop has given up, while a sink still takes its time. */
+static void what_comes_back_at_the_very_end_is_closed(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+	uint64_t readings;
+	pthread_t thread;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 1));
+	set_flag(&p.hangs, true);
+	set_flag(&machine.sink_hangs, true);
+	assert_true(EVENTUALLY(health_of(agent).intervals > 3));
+	assert_int_equal(pthread_create(&thread, NULL, stop_in_thread, agent), 0);
+	/* On a slow machine it comes back sooner, and is closed as usual. */
+	clock_sleep_ns(8 * NS_PER_SEC);
+	machine_lock();
+	readings = p.readings;
+	p.hangs = false;
+	machine_unlock();
+	assert_true(reaches(&p.readings, readings + 1));
+	clock_sleep_ns(500 * NS_PER_MS);
+	set_flag(&machine.sink_hangs, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(machine.open, 0);
+}
+
 static void process_that_opts_out_is_not_touched_and_says_why(void **state)
 {
 	struct fake_process p = {.pid = 10, .start_ticks = 1, .opted_out = true};
@@ -449,13 +491,6 @@ static void thousands_of_processes_are_found_and_the_number_profiled_is_bounded(
 	assert_int_equal(health_of(agent).targets, n);
 	stop(agent);
 	free(p);
-}
-
-static void set_flag(bool *flag, bool value)
-{
-	machine_lock();
-	*flag = value;
-	machine_unlock();
 }
 
 static void delay_is_told_while_it_lasts(void **state)
@@ -622,6 +657,7 @@ int main(void)
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(
 			processes_that_come_all_the_time_do_not_delay_the_first_records, setup),
+		cmocka_unit_test_setup(what_comes_back_at_the_very_end_is_closed, setup),
 		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),
 	};
 
