@@ -101,12 +101,16 @@ int agent_save_names(struct agent *a, struct err *err)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max(AGENT_NAMES_BYTES);
 	struct pipeline_names *names = pipeline_names_of(a->pipeline);
+	int r;
 
-	if (!a->names_path || !pipeline_names_changed(names))
+	a->names_unsaved |= pipeline_names_changed(names);
+	if (!a->names_path || !a->names_unsaved)
 		return 0;
 	if (pipeline_names_write(names, &text) < 0)
 		return err_oom(err);
-	return io_write_private(a->names_path, buf_view(&text), err);
+	r = io_write_private(a->names_path, buf_view(&text), err);
+	a->names_unsaved = r < 0;
+	return r;
 }
 
 static void agent_hear_mail(void *context)

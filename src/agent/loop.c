@@ -42,7 +42,7 @@ static void interval_begin(struct agent *a)
 	if (stamp == a->interval.stamp_ns)
 		stamp += length;
 	pipeline_names_tick(pipeline_names_of(a->pipeline),
-			    a->interval.number ? (now - a->interval.begin_ns) / NS_PER_SEC : 0);
+			    a->interval.number ? now - a->interval.begin_ns : 0);
 	a->interval = (struct agent_interval){
 		.number = a->interval.number + 1,
 		.begin_ns = now,

@@ -134,7 +134,8 @@ struct agent {
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct agent_pool *pool;
-	char *names_path; /* where the names of services are kept; NULL: nowhere */
+	char *names_path;   /* where the names of services are kept; NULL: nowhere */
+	bool names_unsaved; /* of agent_save_names() alone */
 	uint64_t names_turns;
 	bool named; /* see agent_targets_name() */
 	uint64_t names_by_ns;

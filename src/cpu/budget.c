@@ -74,9 +74,10 @@ static bool allowance_has(struct cpu_allowance *a, const struct limit *limit,
 			  enum cpu_budget_kind kind, uint64_t now_ns)
 {
 	uint64_t price_ns = 3600 * NS_PER_SEC / limit->per_hour;
-	uint64_t passed_ns = now_ns - a->at_ns[kind];
+	/* Profiles of one interval begin at different times: it may go back. */
+	uint64_t passed_ns = now_ns > a->at_ns[kind] ? now_ns - a->at_ns[kind] : 0;
 
-	a->at_ns[kind] = now_ns;
+	a->at_ns[kind] += passed_ns;
 	a->spent_ns[kind] -= MIN(passed_ns, a->spent_ns[kind]);
 	return a->spent_ns[kind] + price_ns <= limit->burst * price_ns;
 }

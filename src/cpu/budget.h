@@ -39,9 +39,6 @@ struct cpu_owner {
 	uint32_t uid;
 };
 
-/*
- * Whether what has this hash may be added now. now_ns is the monotonic clock, of the whole
- * interval.
- */
+/* Whether what has this hash may be added now. now_ns: by the monotonic clock, roughly. */
 bool cpu_budget_take(struct cpu_budget *budget, const struct cpu_owner *owner,
 		     enum cpu_budget_kind kind, uint64_t hash, uint64_t now_ns);

@@ -1,24 +1,24 @@
 /* src/pipeline/names.c: see names.h. */
 #include "pipeline/names.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "proc/text.h"
 
 #define NAMES_SLOTS 512 /* a power of two */
 #define NAMES_HEAD "sonde services 1\n"
 /* What an owner's absence is rounded to on disk, so that it is not written each time. */
-#define NAMES_AWAY_STEP 3600U
+#define NAMES_AWAY_STEP (3600 * NS_PER_SEC)
 
 struct name {
 	struct name *next;
 	enum proc_rank rank;
-	uint64_t away_s;
+	uint64_t away_ns;
 	bool seen; /* since the last tick */
 	char *owner;
 	char text[];
@@ -120,8 +120,8 @@ static bool may_take(const struct name *n, const struct proc_info *info)
 		return true;
 	if (n->seen)
 		return false;
-	return n->away_s >=
-	       (info->rank == n->rank ? PIPELINE_NAMES_AWAY : PIPELINE_NAMES_LONG_AWAY);
+	return n->away_ns >=
+	       (info->rank == n->rank ? PIPELINE_NAMES_AWAY_NS : PIPELINE_NAMES_LONG_AWAY_NS);
 }
 
 /* Whether the plain name is theirs, as of now. */
@@ -149,8 +149,10 @@ static bool name_claim(struct pipeline_names *names, const struct proc_info *inf
 		n->rank = info->rank;
 		names->changed = true;
 	}
+	/* The disk says that it is away. */
+	names->changed |= n->away_ns >= NAMES_AWAY_STEP;
 	n->seen = true;
-	n->away_s = 0;
+	n->away_ns = 0;
 	return true;
 }
 
@@ -203,19 +205,19 @@ uint64_t pipeline_names_turns(struct pipeline_names *names)
 	return turns;
 }
 
-void pipeline_names_tick(struct pipeline_names *names, uint64_t seconds)
+void pipeline_names_tick(struct pipeline_names *names, uint64_t passed_ns)
 {
 	(void)pthread_mutex_lock(&names->lock);
 	for (size_t i = 0; i < NAMES_SLOTS; i++) {
 		struct name **at = &names->slots[i], *n;
 
 		while ((n = *at)) {
-			uint64_t before = n->away_s;
+			uint64_t before = n->away_ns;
 
-			n->away_s = n->seen ? 0 : before + seconds;
+			n->away_ns = n->seen ? 0 : before + passed_ns;
 			n->seen = false;
-			names->changed |= before / NAMES_AWAY_STEP != n->away_s / NAMES_AWAY_STEP;
-			if (n->away_s < PIPELINE_NAMES_LONG_AWAY) {
+			names->changed |= before / NAMES_AWAY_STEP != n->away_ns / NAMES_AWAY_STEP;
+			if (n->away_ns < PIPELINE_NAMES_LONG_AWAY_NS) {
 				at = &n->next;
 				continue;
 			}
@@ -229,17 +231,20 @@ void pipeline_names_tick(struct pipeline_names *names, uint64_t seconds)
 
 /* --- on disk --------------------------------------------------------------------------------- */
 
-/* A line is RANK AWAY OWNER NAME, with tabs between; names have none. */
+/* A line is RANK AWAY OWNER NAME, with tabs between; names have none. AWAY is in seconds. */
 int pipeline_names_write(struct pipeline_names *names, struct buf *text)
 {
 	int r = buf_printf(text, "%s", NAMES_HEAD);
 
 	(void)pthread_mutex_lock(&names->lock);
-	for (size_t i = 0; i < NAMES_SLOTS; i++)
-		for (const struct name *n = names->slots[i]; n && r == 0; n = n->next)
-			r = buf_printf(text, "%d\t%" PRIu64 "\t%s\t%s\n", (int)n->rank,
-				       n->away_s / NAMES_AWAY_STEP * NAMES_AWAY_STEP, n->owner,
-				       n->text);
+	for (size_t i = 0; i < NAMES_SLOTS; i++) {
+		for (const struct name *n = names->slots[i]; n && r == 0; n = n->next) {
+			uint64_t away_ns = n->away_ns / NAMES_AWAY_STEP * NAMES_AWAY_STEP;
+
+			r = buf_printf(text, "%d\t%llu\t%s\t%s\n", (int)n->rank,
+				       away_ns / NS_PER_SEC, n->owner, n->text);
+		}
+	}
 	(void)pthread_mutex_unlock(&names->lock);
 	return r;
 }
@@ -280,7 +285,7 @@ static void read_line(struct pipeline_names *names, struct view line)
 
 	if (!text_take(&line, '\t', &rank) || !text_take(&line, '\t', &away) ||
 	    !text_take(&line, '\t', &owner) || !text_number(rank, PROC_RANK_PROVEN, &rank_n) ||
-	    !text_number(away, PIPELINE_NAMES_LONG_AWAY, &away_s) || !line.len ||
+	    !text_number(away, PIPELINE_NAMES_LONG_AWAY_NS / NS_PER_SEC, &away_s) || !line.len ||
 	    line.len >= sizeof(info.service) || owner.len >= sizeof(info.owner))
 		return;
 	proc_text_copy(info.service, sizeof(info.service), line);
@@ -289,7 +294,7 @@ static void read_line(struct pipeline_names *names, struct view line)
 		return;
 	n = name_add(names, info.service, info.owner, (enum proc_rank)rank_n);
 	if (n)
-		n->away_s = away_s;
+		n->away_ns = away_s * NS_PER_SEC;
 }
 
 void pipeline_names_read(struct pipeline_names *names, struct view text)

@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "proc/info.h"
 
@@ -33,9 +34,9 @@
 #define PIPELINE_NAMES_MAX 4096
 #define PIPELINE_NAMES_MAX_OWNED 512
 #define PIPELINE_NAMES_MAX_ROOT 16384
-/* How long the owner must be away, in seconds, before an equal or a lesser one has the name. */
-#define PIPELINE_NAMES_AWAY 120
-#define PIPELINE_NAMES_LONG_AWAY (UINT64_C(30) * 86400)
+/* How long the owner must be away before an equal or a lesser one has the name. */
+#define PIPELINE_NAMES_AWAY_NS (120 * NS_PER_SEC)
+#define PIPELINE_NAMES_LONG_AWAY_NS (30 * 86400 * NS_PER_SEC)
 
 struct pipeline_names; /* opaque */
 
@@ -48,7 +49,7 @@ void pipeline_names_settle(struct pipeline_names *names, struct proc_info *info)
 /* Counts how often a name has changed hands: others may then go by another one. */
 uint64_t pipeline_names_turns(struct pipeline_names *names);
 /* So much time has passed; owners of which nothing was settled in it were away. */
-void pipeline_names_tick(struct pipeline_names *names, uint64_t seconds);
+void pipeline_names_tick(struct pipeline_names *names, uint64_t passed_ns);
 
 /* As text, for the disk. */
 int pipeline_names_write(struct pipeline_names *names, struct buf *text);

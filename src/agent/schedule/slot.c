@@ -327,7 +327,6 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 	struct source_reading *reading = &job->sources[i].reading;
 
 	reader_take_idle(r, reading);
-	reader_pace(a, r, i, reading->note);
 	a->health.lost_records += reading->lost;
 	memcpy(r->collector, reading->collector, sizeof(r->collector));
 	if (reading->metrics)
@@ -340,6 +339,8 @@ static void slot_count(struct agent *a, struct agent_slot *slot, size_t i, struc
 		r->last_ns = (int64_t)clock_unix_ns();
 	}
 	slot_deliver_reading(a, slot, i, reading);
+	/* Last: it was read at the pace before. */
+	reader_pace(a, r, i, reading->note);
 }
 
 /* agent_targets_receive() handles -ESRCH. */
@@ -417,15 +418,15 @@ static void slot_name(struct agent *a, struct agent_slot *slot)
 void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struct agent_job *job)
 {
 	slot->asked_ns = clock_mono_ns();
-	/* The whole process was collected, not just some readers. */
+	/* All readers were asked, not just some: after an exec the others are still to be. */
 	if (job->what & AGENT_JOB_COLLECT) {
 		slot->look_again = false;
 		slot->exec_ns = 0;
 		slot->looked_ns = slot->asked_ns;
+		slot->image = job->image;
 	}
 	slot_keep_name(slot, &job->target);
 	slot->target = job->target;
-	slot->image = job->image;
 	slot_name(a, slot);
 	for (size_t i = 0; i < a->n_sources; i++) {
 		if (!job->sources[i].ask)

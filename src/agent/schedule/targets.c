@@ -566,9 +566,14 @@ void agent_targets_receive(struct agent *a, struct agent_job *job)
 	job_free(a, job);
 }
 
-void agent_targets_drop(struct agent_pool_job *job, void *agent)
+void agent_targets_drop(struct agent_pool_job *pool_job, void *agent)
 {
-	agent_targets_receive(agent, (struct agent_job *)job);
+	struct agent_job *job = (struct agent_job *)pool_job;
+
+	/* Nobody writes what it has read, nor closes what it has opened. */
+	job->what = AGENT_JOB_CLOSE;
+	agent_work(pool_job, agent);
+	agent_targets_receive(agent, job);
 }
 
 uint64_t agent_targets_patience_ns(const struct agent *a)

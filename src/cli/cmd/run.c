@@ -434,6 +434,7 @@ static void run_wait(struct agent *agent, struct store *store, const sigset_t *s
 		/* A disk that is full is the store's to tell. */
 		(void)agent_save_names(agent, NULL);
 	}
+	(void)agent_save_names(agent, NULL);
 	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
 	/* A second signal means: do not wait for the rest. */
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);

@@ -12,6 +12,8 @@
 #define HOTSPOT_MAX_STRIDE 256U
 #define HOTSPOT_PAGE 4096U
 #define HOTSPOT_BLOCK 16384U
+/* In all; real ones take some 350. Who scatters names on purpose does not hold up the sampler. */
+#define HOTSPOT_MAX_READS 2048U
 
 /* What is looked for in the tables. */
 enum {
@@ -25,11 +27,22 @@ enum {
 
 struct reader {
 	struct proc_mem *mem;
+	uint32_t n_reads;
 	uint64_t at; /* of the window */
 	size_t len;
 	uint8_t window[2 * HOTSPOT_PAGE];
 	uint8_t rows[HOTSPOT_BLOCK];
 };
+
+/* The number of bytes read: 0 if there are none, or over the limit. */
+static size_t read_some(struct reader *r, uint64_t address, void *dst, size_t size)
+{
+	ssize_t len = r->n_reads++ < HOTSPOT_MAX_READS
+			      ? proc_mem_read_some(r->mem, address, dst, size)
+			      : 0;
+
+	return len > 0 ? (size_t)len : 0;
+}
 
 /* Names lie close together, so most are in the window that the last one was in. */
 static bool text_is(struct reader *r, uint64_t address, const char *text)
@@ -37,11 +50,8 @@ static bool text_is(struct reader *r, uint64_t address, const char *text)
 	size_t n = strlen(text) + 1;
 
 	if (address < r->at || address - r->at > r->len || r->len - (address - r->at) < n) {
-		ssize_t len;
-
 		r->at = address & ~(uint64_t)(HOTSPOT_PAGE - 1);
-		len = proc_mem_read_some(r->mem, r->at, r->window, sizeof(r->window));
-		r->len = len > 0 ? (size_t)len : 0;
+		r->len = read_some(r, r->at, r->window, sizeof(r->window));
 		if (r->len < address - r->at || r->len - (address - r->at) < n)
 			return false;
 	}
@@ -76,10 +86,8 @@ static bool each_row(struct reader *r, uint64_t table, uint64_t stride,
 		return false;
 	for (uint64_t i = 0; i < HOTSPOT_MAX_ROWS; i++, left--) {
 		if (!left) {
-			ssize_t len = proc_mem_read_some(r->mem, table + i * stride, r->rows,
-							 sizeof(r->rows));
-
-			left = n = len > 0 ? (uint64_t)len / stride : 0;
+			left = n =
+				read_some(r, table + i * stride, r->rows, sizeof(r->rows)) / stride;
 			if (!left)
 				return false;
 		}

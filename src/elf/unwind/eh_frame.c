@@ -7,12 +7,13 @@
 
 #include "base/cleanup.h"
 
-#define EH_MAX_FDES ((size_t)1 << 20)
 #define EH_MAX_CIES ((size_t)1 << 16)
 /* Real ones take less than a hundred bytes; a forged one could span the whole section. */
 #define EH_MAX_CIE_BYTES 4096
 /* The largest functions have some ten thousand bytes. */
 #define EH_MAX_ENTRY_BYTES ((uint64_t)1 << 20)
+/* Of all entries together: those of a forged search table may overlap. */
+#define EH_MAX_READ_BYTES ((uint64_t)64 << 20)
 /*
  * Functions are compiled in address order, so if the linker sorted them, their entries are
  * scattered over the section: the read-ahead grows from the first number to the second while it is
@@ -373,8 +374,12 @@ int elf_eh_frame_fde(struct elf_eh_frame *f, const struct elf_eh_place *place,
 	int r;
 
 	r = entry_at(&f->section, place->entry, &e);
-	if (r == 0)
-		r = fde_read(f, &e, &fde);
+	if (r < 0)
+		return r;
+	f->read_bytes += e.len;
+	if (f->read_bytes > EH_MAX_READ_BYTES)
+		return -E2BIG;
+	r = fde_read(f, &e, &fde);
 	if (r < 0)
 		return r;
 	if (r == 0 || fde.start != f->section.lo + place->start)
@@ -386,7 +391,7 @@ int elf_eh_frame_fde(struct elf_eh_frame *f, const struct elf_eh_place *place,
 static int place_add(struct elf_eh_frame *f, uint64_t start, uint64_t off)
 {
 	if (f->n_fdes == f->fdes_cap) {
-		int r = elf_unwind_grow(&f->fdes, &f->fdes_cap, EH_MAX_FDES, sizeof(*f->fdes));
+		int r = elf_unwind_grow(&f->fdes, &f->fdes_cap, ELF_EH_MAX_FDES, sizeof(*f->fdes));
 
 		if (r < 0)
 			return r;

@@ -126,13 +126,17 @@ struct elf_eh_frame {
 	struct map cie_at;	   /* offset -> index */
 	struct elf_eh_place *fdes; /* by address */
 	size_t n_fdes, fdes_cap;
+	uint64_t read_bytes; /* of entries */
 	uint64_t n_damaged;
 };
+
+/* Functions of a file, or of a part of it. */
+#define ELF_EH_MAX_FDES ((size_t)1 << 20)
 
 /*
  * The functions that begin between the addresses, and one before, from the search table. take gets
  * the addresses of a function and of its entry; a negative result ends it. -ENOENT: there is no
- * such table.
+ * such table. -E2BIG: it has more than ELF_EH_MAX_FDES rows for them.
  */
 int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
 		   int (*take)(void *context, uint64_t start, uint64_t entry), void *context);
@@ -142,7 +146,10 @@ int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
  * rows; NULL is fine. -E2BIG, -ENOMEM, or the sink's error.
  */
 int elf_eh_frame_load(struct elf_eh_frame *frame, const struct elf_unwind_sink *sink);
-/* One of them, valid until the next call. -EBADMSG: the file has changed; -ENOMEM. */
+/*
+ * One of them, valid until the next call. -EBADMSG: the file has changed; -E2BIG: too much was
+ * read; -ENOMEM.
+ */
 int elf_eh_frame_fde(struct elf_eh_frame *frame, const struct elf_eh_place *place,
 		     struct elf_eh_fde *ret_fde);
 /* The same by the search table, without reading the rest. -ENOENT: there is none. */

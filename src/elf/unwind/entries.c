@@ -88,14 +88,16 @@ int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
 		   int (*take)(void *context, uint64_t start, uint64_t entry), void *context)
 {
 	const struct elf_segment *table = entry_table(image);
-	uint64_t n = table ? entry_count(image, table) : 0, at, start;
+	uint64_t n = table ? entry_count(image, table) : 0, at, start, end;
 	int32_t rows[EH_ROWS][2];
 
 	if (!n || entry_search(image, table, n, from, &at, &start) < 0)
 		return -ENOENT;
 	/* The function before it may extend into it. */
-	for (at -= at > 0; at < n;) {
-		size_t batch = (size_t)MIN(n - at, (uint64_t)EH_ROWS);
+	at -= at > 0;
+	end = at + MIN(n - at, (uint64_t)ELF_EH_MAX_FDES);
+	while (at < end) {
+		size_t batch = (size_t)MIN(end - at, (uint64_t)EH_ROWS);
 
 		if (entry_read(image, table, at, rows, batch) < 0)
 			return -ENOENT;
@@ -110,7 +112,7 @@ int elf_eh_entries(const struct elf_image *image, uint64_t from, uint64_t to,
 				return r;
 		}
 	}
-	return 0;
+	return end < n ? -E2BIG : 0;
 }
 
 int elf_entry_start(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_start)

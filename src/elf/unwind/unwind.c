@@ -15,6 +15,8 @@
 /* If a part of it can be found without reading the rest. */
 #define UNWIND_MAX_INDEXED_BYTES ((uint64_t)1 << 30)
 #define EH_FRAME_HDR_BYTES 32
+/* Damaged functions between two calls of the sink, which has no rows of them. */
+#define UNWIND_BATCH 1024
 
 void elf_unwind_table_release(struct elf_unwind_table *table)
 {
@@ -96,6 +98,11 @@ static void text_range(const struct elf_image *image, uint64_t *ret_lo, uint64_t
 	*ret_hi = hi;
 }
 
+static int compile_pause(const struct elf_unwind_builder *b)
+{
+	return b->sink ? b->sink->rows(b->sink->context, NULL, 0) : 0;
+}
+
 /* The rows of all functions; the rest are gaps. */
 static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 {
@@ -114,7 +121,9 @@ static int compile_rows(struct elf_eh_frame *f, struct elf_unwind_builder *b)
 		if (!next || next->start != f->fdes[i].start)
 			r = elf_eh_frame_fde(f, &f->fdes[i], &fde);
 		if (r == -EBADMSG) {
-			b->table.n_damaged++;
+			r = ++b->table.n_damaged % UNWIND_BATCH == 0 ? compile_pause(b) : 0;
+			if (r < 0)
+				return r;
 			continue;
 		}
 		end = r == 0 ? fde.start + fde.size : 0;

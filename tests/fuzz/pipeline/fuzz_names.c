@@ -31,6 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(info.service, data, size);
 	pipeline_names_settle(names, &info);
 	assert(strlen(info.service) < sizeof(info.service));
-	pipeline_names_tick(names, 3600);
+	pipeline_names_tick(names, 3600 * NS_PER_SEC);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,16 +15,20 @@
 /* Half a minute of them. */
 #define FAKE_COMING 60
 
-static struct agent *start_every(uint64_t interval_ns)
+static struct agent *start_with(const struct agent_config *config)
 {
 	const struct sink_row sinks[] = {{.ops = &fake_sink}};
 	const struct agent_parts parts = {.asked = fake_readers, .sinks = sinks, .n_sinks = 1};
-	const struct agent_config config = {.interval_ns = interval_ns};
 	struct agent *agent;
 	struct err err;
 
-	assert_int_equal(agent_start_in(&fake_world, &config, &parts, &agent, &err), 0);
+	assert_int_equal(agent_start_in(&fake_world, config, &parts, &agent, &err), 0);
 	return agent;
+}
+
+static struct agent *start_every(uint64_t interval_ns)
+{
+	return start_with(&(struct agent_config){.interval_ns = interval_ns});
 }
 
 static struct agent *start(void)
@@ -89,6 +94,23 @@ static void wait_writes(const struct fake_process *p, uint64_t more)
 	before = p->writes;
 	machine_unlock();
 	assert_true(reaches(&p->writes, before + more));
+}
+
+static void set_flag(bool *flag, bool value)
+{
+	machine_lock();
+	*flag = value;
+	machine_unlock();
+}
+
+static bool has_writes(const struct fake_process *p)
+{
+	bool has;
+
+	machine_lock();
+	has = p->writes > 0;
+	machine_unlock();
+	return has;
 }
 
 static void stop(struct agent *agent)
@@ -288,13 +310,13 @@ static void processes_that_come_all_the_time_do_not_delay_the_first_records(void
 	(void)state;
 	machine_add(&p);
 	agent = start();
-	for (; n < ARRAY_SIZE(more) && !*(volatile uint64_t *)&p.writes; n++) {
+	for (; n < ARRAY_SIZE(more) && !has_writes(&p); n++) {
 		more[n] = (struct fake_process){
 			.pid = (pid_t)(100 + n), .start_ticks = 1, .hides = true};
 		machine_add(&more[n]);
 		clock_sleep_ns(500 * NS_PER_MS);
 	}
-	assert_true(p.writes > 0);
+	assert_true(has_writes(&p));
 	machine_lock();
 	for (size_t i = 0; i < n; i++)
 		more[i].hides = false;
@@ -330,6 +352,41 @@ static void agent_stops_while_a_target_hangs(void **state)
 	machine_unlock();
 	clock_sleep_ns(100 * NS_PER_MS);
 	_exit(0);
+}
+
+static void *stop_in_thread(void *agent)
+{
+	agent_stop(agent);
+	return NULL;
+}
+
+/* After the loop has given up, while a sink still takes its time. */
+static void what_comes_back_at_the_very_end_is_closed(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct agent *agent;
+	uint64_t readings;
+	pthread_t thread;
+
+	(void)state;
+	machine_add(&p);
+	agent = start();
+	assert_true(reaches(&p.writes, 1));
+	set_flag(&p.hangs, true);
+	set_flag(&machine.sink_hangs, true);
+	assert_true(EVENTUALLY(health_of(agent).intervals > 3));
+	assert_int_equal(pthread_create(&thread, NULL, stop_in_thread, agent), 0);
+	/* On a slow machine it comes back sooner, and is closed as usual. */
+	clock_sleep_ns(8 * NS_PER_SEC);
+	machine_lock();
+	readings = p.readings;
+	p.hangs = false;
+	machine_unlock();
+	assert_true(reaches(&p.readings, readings + 1));
+	clock_sleep_ns(500 * NS_PER_MS);
+	set_flag(&machine.sink_hangs, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(machine.open, 0);
 }
 
 static void process_that_opts_out_is_not_touched_and_says_why(void **state)
@@ -434,13 +491,6 @@ static void thousands_of_processes_are_found_and_the_number_profiled_is_bounded(
 	assert_int_equal(health_of(agent).targets, n);
 	stop(agent);
 	free(p);
-}
-
-static void set_flag(bool *flag, bool value)
-{
-	machine_lock();
-	*flag = value;
-	machine_unlock();
 }
 
 static void delay_is_told_while_it_lasts(void **state)
@@ -558,6 +608,30 @@ static void sink_that_hangs_delays_no_collection(void **state)
 	stop(agent);
 }
 
+static void names_that_could_not_be_saved_are_saved_later(void **state)
+{
+	static struct fake_process p = {.pid = 10, .start_ticks = 1};
+	char dir[] = "/tmp/sonde-test-names-XXXXXX", path[64];
+	struct agent_config config = {.interval_ns = FAKE_INTERVAL_NS, .state_dir = dir};
+	struct agent *agent;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/services", dir);
+	/* No file can take its place. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	machine_add(&p);
+	agent = start_with(&config);
+	wait_writes(&p, 1);
+	assert_true(agent_save_names(agent, NULL) < 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(agent_save_names(agent, NULL), 0);
+	assert_int_equal(access(path, R_OK), 0);
+	stop(agent);
+	assert_int_equal(unlink(path), 0);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,9 +653,11 @@ int main(void)
 		cmocka_unit_test_setup(what_comes_late_belongs_to_all_its_intervals, setup),
 		cmocka_unit_test_setup(what_is_read_while_the_loop_is_late_is_not_of_before, setup),
 		cmocka_unit_test_setup(every_interval_has_a_heartbeat, setup),
+		cmocka_unit_test_setup(names_that_could_not_be_saved_are_saved_later, setup),
 		cmocka_unit_test_setup(sink_that_hangs_delays_no_collection, setup),
 		cmocka_unit_test_setup(
 			processes_that_come_all_the_time_do_not_delay_the_first_records, setup),
+		cmocka_unit_test_setup(what_comes_back_at_the_very_end_is_closed, setup),
 		cmocka_unit_test_setup(agent_stops_while_a_target_hangs, setup),
 	};
 

@@ -76,6 +76,22 @@ static void many_processes_of_a_user_share_its_budget(void **state)
 	assert_int_equal(take(b, &other, 0, 0, 10000, BEGIN_NS), 10000);
 }
 
+/* Profiles of one interval begin at different times, and then take turns. */
+static void a_time_that_goes_back_refills_nothing(void **state)
+{
+	_cleanup_(cpu_budget_freep) struct cpu_budget *b = cpu_budget_new();
+	uint64_t taken = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		struct cpu_allowance process = {0};
+
+		taken += take(b, &process, NOBODY, i << 32, 5000, BEGIN_NS + 5 * NS_PER_SEC);
+		taken += take(b, &process, NOBODY, (i << 32) + 5000, 5000, BEGIN_NS);
+	}
+	assert_in_range(taken, 50000, 100000);
+}
+
 static void more_users_than_can_be_told_apart_share_one_budget(void **state)
 {
 	_cleanup_(cpu_budget_freep) struct cpu_budget *b = cpu_budget_new();
@@ -96,6 +112,7 @@ int main(void)
 		cmocka_unit_test(process_that_makes_up_stacks_is_limited),
 		cmocka_unit_test(known_stacks_are_free),
 		cmocka_unit_test(many_processes_of_a_user_share_its_budget),
+		cmocka_unit_test(a_time_that_goes_back_refills_nothing),
 		cmocka_unit_test(more_users_than_can_be_told_apart_share_one_budget),
 	};
 

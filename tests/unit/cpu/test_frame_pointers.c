@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -129,6 +131,29 @@ static void forged_tables_say_nothing(void **state)
 	}
 }
 
+/* No two of them in one window. */
+static void names_scattered_on_purpose_are_given_up(void **state)
+{
+	enum { N = 3000, APART = 8192 };
+	char *names = mmap(NULL, (size_t)N * APART, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct type *many = calloc(N + 2, sizeof(*many));
+	bool flag;
+
+	(void)state;
+	assert_true(names != MAP_FAILED);
+	assert_non_null(many);
+	for (size_t i = 0; i < N; i++)
+		many[i].name = names + i * APART;
+	many[N] = types[1];
+	words[CPU_HOTSPOT_TYPES] = (uintptr_t)many;
+	assert_int_equal(ask(&flag), -ENOENT);
+	/* There is nothing wrong with the table but that. */
+	words[CPU_HOTSPOT_TYPES] = (uintptr_t)(many + N - 10);
+	assert_int_equal(ask(&flag), 0);
+	free(many);
+	(void)munmap(names, (size_t)N * APART);
+}
+
 static void runtimes_are_told_by_their_files(void **state)
 {
 	struct cpu_runtime runtime;
@@ -153,6 +178,7 @@ int main(void)
 		cmocka_unit_test_setup(flag_is_read_from_the_tables, setup),
 		cmocka_unit_test_setup(tables_that_are_not_there_yet_say_nothing, setup),
 		cmocka_unit_test_setup(forged_tables_say_nothing, setup),
+		cmocka_unit_test_setup(names_scattered_on_purpose_are_given_up, setup),
 		cmocka_unit_test_setup(runtimes_are_told_by_their_files, setup),
 	};
 

@@ -11,6 +11,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -677,6 +678,108 @@ static void a_section_that_is_larger_than_the_limit_is_refused(void **state)
 	assert_int_equal(try_compile(&f, &t), -E2BIG);
 }
 
+/* A file whose search table has n rows, which all lead to the entry. Free the result. */
+static uint8_t *new_searched_file(struct file *f, size_t entry, size_t n, size_t *ret_len)
+{
+	size_t len = FILE_BYTES + 12 + 8 * n;
+	uint8_t *bytes = calloc(1, len);
+	const Elf64_Phdr table = {.p_type = PT_GNU_EH_FRAME,
+				  .p_offset = FILE_BYTES,
+				  .p_vaddr = FILE_VADDR + FILE_BYTES,
+				  .p_filesz = 12 + 8 * n};
+	const uint32_t head[] = {0x3b031b01, (uint32_t)(FILE_ENTRIES - FILE_BYTES - 4),
+				 (uint32_t)n};
+	const uint64_t section_bytes = len - FILE_ENTRIES;
+
+	assert_non_null(bytes);
+	add_sections(f);
+	memcpy(bytes, f->bytes, FILE_BYTES);
+	memcpy(bytes + sizeof(Elf64_Ehdr) + 2 * sizeof(table), &table, sizeof(table));
+	memcpy(bytes + FILE_SECTIONS + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size),
+	       &section_bytes, sizeof(section_bytes));
+	memcpy(bytes + FILE_BYTES, head, sizeof(head));
+	for (size_t i = 0; i < n; i++) {
+		const int32_t row[] = {(int32_t)(TEXT + i * TEXT_BYTES / n) - FILE_VADDR -
+					       FILE_BYTES,
+				       (int32_t)entry - FILE_BYTES};
+
+		memcpy(bytes + FILE_BYTES + sizeof(head) + i * sizeof(row), row, sizeof(row));
+	}
+	*ret_len = len;
+	return bytes;
+}
+
+struct sunk {
+	size_t rows, pauses;
+};
+
+static int sink_rows(void *context, const struct elf_unwind_row *rows, size_t n)
+{
+	struct sunk *sunk = context;
+
+	(void)rows;
+	sunk->rows += n;
+	sunk->pauses += n == 0;
+	return 0;
+}
+
+static int stream_text(const uint8_t *bytes, size_t len, struct sunk *ret_sunk)
+{
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	const struct elf_unwind_range range = {.from = TEXT, .to = TEXT + TEXT_BYTES};
+	const struct elf_unwind_sink sink = {.rows = sink_rows, .context = ret_sunk};
+
+	*ret_sunk = (struct sunk){0};
+	assert_int_equal(elf_image_open_bytes(view_of(bytes, len), &image, NULL), 0);
+	return elf_unwind_stream(image, &range, &sink, NULL);
+}
+
+static void a_search_table_without_an_end_is_refused(void **state)
+{
+	struct file f = new_file();
+	struct sunk sunk;
+	size_t len;
+	/* Outside of the section: each row is skipped. */
+	_cleanup_free_ uint8_t *bytes = new_searched_file(&f, 0, (size_t)1 << 21, &len);
+
+	(void)state;
+	assert_int_equal(stream_text(bytes, len, &sunk), -E2BIG);
+	assert_int_equal(sunk.rows, 0);
+}
+
+static void a_search_table_to_the_same_large_entry_is_refused(void **state)
+{
+	struct file f = new_file();
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct sunk sunk;
+	uint32_t len = 500000;
+	size_t at, total;
+
+	(void)state;
+	cie(&f, "zR", "", 0);
+	at = f.at;
+	fde(&f, TEXT, 0x100, "", 0);
+	memcpy(f.bytes + at, &len, sizeof(len));
+	bytes = new_searched_file(&f, at, TEXT_BYTES, &total);
+	assert_int_equal(stream_text(bytes, total, &sunk), -E2BIG);
+}
+
+static void damaged_functions_leave_time_for_others(void **state)
+{
+	struct file f = new_file();
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct sunk sunk;
+	size_t at, len;
+
+	(void)state;
+	cie(&f, "zR", "", 0);
+	at = f.at;
+	fde(&f, TEXT, 0x100, "", 0);
+	bytes = new_searched_file(&f, at, TEXT_BYTES, &len);
+	assert_int_equal(stream_text(bytes, len, &sunk), 0);
+	assert_in_range(sunk.pauses, TEXT_BYTES / 4096, TEXT_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -712,6 +815,9 @@ int main(void)
 		cmocka_unit_test(a_file_without_unwind_information_says_so),
 		cmocka_unit_test(another_machine_is_refused),
 		cmocka_unit_test(a_section_that_is_larger_than_the_limit_is_refused),
+		cmocka_unit_test(a_search_table_without_an_end_is_refused),
+		cmocka_unit_test(a_search_table_to_the_same_large_entry_is_refused),
+		cmocka_unit_test(damaged_functions_leave_time_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,13 +80,13 @@ static void an_equal_has_the_name_only_when_its_owner_is_away(void **state)
 
 	expect(names, CONTAINER("shop", "old"), "shop");
 	for (int i = 0; i < 10; i++) {
-		pipeline_names_tick(names, PIPELINE_NAMES_AWAY);
+		pipeline_names_tick(names, PIPELINE_NAMES_AWAY_NS);
 		/* Whoever comes first after a tick. */
 		expect(names, CONTAINER("shop", "new"), "shop (container new)");
 		expect(names, CONTAINER("shop", "old"), "shop");
 	}
-	pipeline_names_tick(names, PIPELINE_NAMES_AWAY);
-	pipeline_names_tick(names, PIPELINE_NAMES_AWAY - 1);
+	pipeline_names_tick(names, PIPELINE_NAMES_AWAY_NS);
+	pipeline_names_tick(names, PIPELINE_NAMES_AWAY_NS - 1);
 	expect(names, CONTAINER("shop", "new"), "shop (container new)");
 	pipeline_names_tick(names, 1);
 	expect(names, NOBODY("shop"), "shop (uid 65534)");
@@ -100,7 +100,7 @@ static void against_lesser_rights_a_name_is_kept_for_a_month(void **state)
 
 	expect(names, ROOT("shop"), "shop");
 	pipeline_names_tick(names, 0);
-	pipeline_names_tick(names, PIPELINE_NAMES_LONG_AWAY - 1);
+	pipeline_names_tick(names, PIPELINE_NAMES_LONG_AWAY_NS - 1);
 	expect(names, NOBODY("shop"), "shop (uid 65534)");
 	pipeline_names_tick(names, 1);
 	expect(names, NOBODY("shop"), "shop");
@@ -127,6 +127,36 @@ static void a_restart_changes_nothing(void **state)
 	expect(again, CONTAINER("a name \xc3\xa4", "12"), "a name \xc3\xa4");
 	expect(again, ROOT("shop"), "shop");
 	assert_false(pipeline_names_changed(again));
+}
+
+static void short_intervals_count_as_well(void **state)
+{
+	struct pipeline_names *names = *state;
+
+	expect(names, CONTAINER("shop", "old"), "shop");
+	for (uint64_t ns = 0; ns <= PIPELINE_NAMES_AWAY_NS; ns += NS_PER_SEC / 10)
+		pipeline_names_tick(names, NS_PER_SEC / 10);
+	expect(names, CONTAINER("shop", "new"), "shop");
+}
+
+static void an_owner_that_came_back_is_there_after_a_restart(void **state)
+{
+	_cleanup_(pipeline_names_freep) struct pipeline_names *again = NULL;
+	_cleanup_(buf_release) struct buf text = {};
+	struct pipeline_names *names = *state;
+
+	expect(names, CONTAINER("shop", "old"), "shop");
+	pipeline_names_tick(names, NS_PER_SEC);
+	pipeline_names_tick(names, 2 * 3600 * NS_PER_SEC);
+	assert_true(pipeline_names_changed(names));
+	/* What was written now says that it is away. */
+	expect(names, CONTAINER("shop", "old"), "shop");
+	pipeline_names_tick(names, NS_PER_SEC);
+	assert_true(pipeline_names_changed(names));
+	assert_int_equal(pipeline_names_write(names, &text), 0);
+	assert_int_equal(pipeline_names_new(&again, NULL), 0);
+	pipeline_names_read(again, buf_view(&text));
+	expect(again, CONTAINER("shop", "new"), "shop (container new)");
 }
 
 static void nonsense_on_disk_is_left_out(void **state)
@@ -187,6 +217,8 @@ int main(void)
 		NAMES_TEST(an_equal_has_the_name_only_when_its_owner_is_away),
 		NAMES_TEST(against_lesser_rights_a_name_is_kept_for_a_month),
 		NAMES_TEST(a_restart_changes_nothing),
+		NAMES_TEST(short_intervals_count_as_well),
+		NAMES_TEST(an_owner_that_came_back_is_there_after_a_restart),
 		NAMES_TEST(nonsense_on_disk_is_left_out),
 		NAMES_TEST(nobody_can_look_like_another),
 		NAMES_TEST(made_up_names_have_a_limit),
