@@ -142,10 +142,6 @@ static int note_write(struct sink *sink, struct record *record, struct err *err)
 		return 0;
 	if (!is_of_second(record))
 		return fake_write(sink, record, err);
-	/* Of what came late, and was spread, one part has the object. */
-	if (!profile_n_samples(record->profile.profile) ||
-	    !profile_sample_at(record->profile.profile, 0)->values[0])
-		return 0;
 	(void)pthread_mutex_lock(&times_lock);
 	if (n_times < ARRAY_SIZE(times)) {
 		time_pids[n_times] = record->resource->process.pid;
