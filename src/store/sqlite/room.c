@@ -430,14 +430,30 @@ static int give_way(struct room *m, const struct store_share_verdict *v, uint64_
 
 static void refuse(struct store_sqlite *s, const struct store_share_verdict *v)
 {
-	if (s->n_refused < ARRAY_SIZE(s->refused))
-		s->refused[s->n_refused++] = v->uid;
+	size_t len = strlen(s->refusal);
+
+	s->refused[s->n_refused++] = v->uid;
 	s->all_refused = v->owners <= s->n_refused;
+	if (s->n_refused > 1) {
+		(void)snprintf(s->refusal + len, sizeof(s->refusal) - len, "; nor of uid %u",
+			       v->uid);
+		return;
+	}
 	(void)snprintf(s->refusal, sizeof(s->refusal),
 		       "%llu MB of the current hour are of uid %u, more than its share of "
 		       "--max-disk (%llu MB): no more of it is stored until there is room",
 		       (unsigned long long)v->has >> 20, v->uid,
 		       (unsigned long long)v->share >> 20);
+}
+
+/* Who is refused has nothing more to give; it still counts as an owner. */
+static void leave_out_refused(struct room *m)
+{
+	struct store_share *shares = (void *)m->shares.data;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (store_sqlite_is_refused(m->s, shares[i].uid))
+			shares[i].bytes = 0;
 }
 
 static void tell(struct store_sqlite *s, const struct store_share_verdict *v)
@@ -466,14 +482,21 @@ int store_sqlite_make_room(struct store_sqlite *s, struct err *err)
 		r = find_shares(&m);
 		if (r < 0 || m.bytes <= (round ? target : s->max_bytes))
 			return r;
+		leave_out_refused(&m);
 		v = store_share_judge((void *)m.shares.data, m.n, s->max_bytes);
+		/* What is too much is of those who are refused, until their hour has passed. */
+		if (v.kind == STORE_SHARE_DAY && s->n_refused > 0)
+			return 0;
 		/* Nobody is above its share, and there is no other day. */
 		if (v.kind == STORE_SHARE_DAY && is_newest(&m, 0))
 			v.kind = STORE_SHARE_OWNER;
 		tell(s, &v);
 		r = give_way(&m, &v, m.bytes - target);
-		if (r == 0 && (r = list_files(&m)) == 0 && m.bytes > s->max_bytes)
+		if (r == 0 && (r = list_files(&m)) == 0 && m.bytes > s->max_bytes &&
+		    s->n_refused < ARRAY_SIZE(s->refused)) {
 			refuse(s, &v);
+			r = 1;
+		}
 	}
 	return r;
 }
