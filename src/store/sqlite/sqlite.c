@@ -264,6 +264,7 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 	}
 	if (r < 0)
 		return r;
+	(void)store_sqlite_count_damage(s, &w->day);
 	*ret = w;
 	return 0;
 }
