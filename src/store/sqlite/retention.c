@@ -212,12 +212,11 @@ int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err)
 	return r;
 }
 
-static bool rename_day(const struct store_sqlite *s, const char *path, int n)
+static bool rename_day(const char *path, int n)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", ""};
 	char from[600], to[640];
 
-	(void)s;
 	(void)snprintf(to, sizeof(to), "%s.damaged-%d", path, n);
 	if (access(to, F_OK) == 0)
 		return false;
@@ -241,7 +240,7 @@ void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t ino
 		return;
 	store_sqlite_drop_writer(s, number);
 	for (int n = 1; n < MAX_DAMAGED; n++)
-		if (rename_day(s, path, n))
+		if (rename_day(path, n))
 			break;
 	(void)snprintf(sentence, sizeof(sentence), "a damaged file was moved aside: %s", why);
 	(void)pthread_mutex_lock(&s->status_lock);
