@@ -15,7 +15,6 @@ static const char *const sources[QUERY_COVERED_SOURCES] = {"cpu", "offcpu", "rea
 /* The source of that name; QUERY_COVERED_SOURCES if there is none. */
 static size_t source_named(const char *name, size_t len)
 {
-
 	for (size_t i = 0; i < QUERY_COVERED_SOURCES; i++)
 		if (strlen(sources[i]) == len && memcmp(sources[i], name, len) == 0)
 			return i;

@@ -211,17 +211,17 @@ static int check_tables(struct checking *c, const struct store_check_table *t, s
 
 /* --- pages */
 
-static void add_pages(struct checking *c)
+static void add_pages(const struct store_day *day, struct store_sqlite_report *report)
 {
-	const struct store_vfs_damage *d = store_vfs_damage(c->day->db);
+	const struct store_vfs_damage *d = store_vfs_damage(day->db);
 
 	for (size_t i = 0; i < d->n; i++) {
 		if (d->items[i].kind == STORE_VFS_CORRECTED)
-			c->report->corrected++;
+			report->corrected++;
 		else if (d->items[i].kind == STORE_VFS_LOG)
-			add_finding(c->report, "log: the commits after a damaged one are lost");
+			add_finding(report, "log: the commits after a damaged one are lost");
 		else
-			add_finding(c->report, "page %u: damaged", d->items[i].page);
+			add_finding(report, "page %u: damaged", d->items[i].page);
 	}
 }
 
@@ -262,7 +262,7 @@ int store_check_day(struct store_day *day, struct store_sqlite_report *report,
 			r = err_set(err, -EIO, "%s: cannot be read", day->path);
 		check_structure(&c);
 	}
-	add_pages(&c);
+	add_pages(day, report);
 	(void)store_day_exec(day, STORE_DAY_COMMIT, NULL, 0, NULL);
 	return r;
 }
@@ -283,9 +283,12 @@ static int check_file(struct store_sqlite *s, const struct store_sqlite_file *fi
 
 	if (r == 0)
 		r = store_check_day(&day, report, NULL, NULL, &why);
+	else if (day.db)
+		add_pages(&day, report);
 	if (r == -EBADMSG)
 		add_finding(report, "file: %.120s", why.text);
-	report->unreadable = r == -EBADMSG;
+	/* Without tables it is one that is being made, or they were in a log that is lost. */
+	report->unreadable = r == -EBADMSG || (r == -ENOENT && report->damaged > 0);
 	report->unknown = r == -ENOTSUP;
 	/* Retention may have deleted it meanwhile. */
 	if (r == -EBADMSG || r == -ENOTSUP || r == -ENOENT)

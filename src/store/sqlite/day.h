@@ -6,17 +6,17 @@
  *   profile(k, data)    one collection of one process: k = store_day_key()
  *   point(k, total)     the same key: charts, times, label sets
  *   pack(k, data)       k = store_day_pack_key(): replaces the hour's profile rows
- *   rollup(k, data)     k = store_day_rollup_key(); rolled(stream, collections): the stream's
- * rollups are complete, and nothing was written since
+ *   rollup(k, data)     k = store_day_rollup_key()
+ *   rolled(stream, collections)   its rollups are complete, and nothing was written since
  *
  * Since format 3, metrics and events (store/metrics/, store/sqlite/events.c):
  *
  *   metric(id, data)    its definition
  *   series(k, metric, part, attributes)   columns of a service: k = store_day_series_key()
- *   reading(k, data)    numbers of one resource at one time: k = store_day_key(service, ms,
- * labelset) times(k, data)      the times of an hour's readings: k = store_day_times_key() hour(k,
- * data)       an hour of one series: k = store_day_hour_key(); replaces the readings event(k,
- * service, labelset, data)     k = store_day_event_key()
+ *   reading(k, data)    numbers of one resource at one time: k = store_day_key(), by service
+ *   times(k, data)      the times of an hour's readings: k = store_day_times_key()
+ *   hour(k, data)       an hour of one series: k = store_day_hour_key(); replaces the readings
+ *   event(k, service, labelset, data)     k = store_day_event_key()
  *
  * Keys are packed into the integer primary key, which clusters by stream without an index.
  *

@@ -296,24 +296,12 @@ static int pack_streams(struct packer *p, const struct pack_stream *streams, siz
 	return r < 0 ? r : store_writer_commit(p->w, p->tools, err);
 }
 
-/*
- * Writes the log back and truncates it: after packing it is several times what is left of the day.
- * Does not wait for readers; what they hold back is tried again.
- */
-static void write_back(struct store_writer *w)
-{
-	(void)sqlite3_busy_timeout(w->day.db, 0);
-	w->log_left = sqlite3_wal_checkpoint_v2(w->day.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-						NULL) != SQLITE_OK;
-	(void)sqlite3_busy_timeout(w->day.db, STORE_DAY_BUSY_MS);
-}
-
 static void write_back_again(struct store_sqlite *s, int64_t number)
 {
 	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
 		if (s->writers[i].open && s->writers[i].day.number == number &&
 		    s->writers[i].log_left)
-			write_back(&s->writers[i]);
+			store_writer_write_back(&s->writers[i]);
 }
 
 /* Roll-ups, and dictionaries in as few chunks as possible: the day is over. */
@@ -351,7 +339,7 @@ static int pack_hours(struct store_sqlite *s, struct packer *p, uint64_t from, u
 	if (r == 0 && to == STORE_SQLITE_ROLLED_UP)
 		r = finish_day(s, p, list, n, err);
 	if (r == 0)
-		write_back(p->w);
+		store_writer_write_back(p->w);
 	store_sqlite_count_damage(s, &p->w->day);
 	if (r == 0 && map_put(&s->settled, (uint64_t)number, to) < 0)
 		r = err_oom(err);

@@ -52,6 +52,9 @@ static int compare_files(const void *va, const void *vb)
 
 	if (a->number != b->number)
 		return a->number < b->number ? -1 : 1;
+	/* What was set aside is of earlier in the day. */
+	if (a->damaged != b->damaged)
+		return a->damaged ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 
@@ -164,6 +167,16 @@ static bool is_being_written(const struct store_sqlite *s, int64_t number)
 	return false;
 }
 
+/* SQLite may have rolled back what failed, which a writer would not know. */
+static int make_room(struct store_sqlite *s, struct err *err)
+{
+	int r = store_sqlite_make_room(s, err);
+
+	if (r < 0)
+		store_sqlite_drop_writers(s);
+	return r;
+}
+
 int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err)
 {
 	_cleanup_free_ struct store_sqlite_file *files = NULL;
@@ -191,7 +204,7 @@ int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err)
 		bytes -= f->bytes;
 	}
 	if (s->max_bytes > 0 && bytes > s->max_bytes && (thorough || s->n_refused == 0))
-		r = store_sqlite_make_room(s, err);
+		r = make_room(s, err);
 	else if (bytes <= s->max_bytes)
 		s->n_refused = 0;
 	if (s->n_refused > 0)
@@ -199,12 +212,11 @@ int store_sqlite_retain(struct store_sqlite *s, bool thorough, struct err *err)
 	return r;
 }
 
-static bool rename_day(const struct store_sqlite *s, const char *path, int n)
+static bool rename_day(const char *path, int n)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", ""};
 	char from[600], to[640];
 
-	(void)s;
 	(void)snprintf(to, sizeof(to), "%s.damaged-%d", path, n);
 	if (access(to, F_OK) == 0)
 		return false;
@@ -228,7 +240,7 @@ void store_sqlite_set_aside(struct store_sqlite *s, int64_t number, uint64_t ino
 		return;
 	store_sqlite_drop_writer(s, number);
 	for (int n = 1; n < MAX_DAMAGED; n++)
-		if (rename_day(s, path, n))
+		if (rename_day(path, n))
 			break;
 	(void)snprintf(sentence, sizeof(sentence), "a damaged file was moved aside: %s", why);
 	(void)pthread_mutex_lock(&s->status_lock);

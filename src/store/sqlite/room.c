@@ -126,10 +126,12 @@ static int add_services(struct room *m, size_t file, struct store_day *day, stru
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		struct view name = store_day_blob(stmt, 1);
 		int64_t id = sqlite3_column_int64(stmt, 0);
-		struct store_share share = {.file = file,
-					    .service = (uint32_t)id,
-					    .uid = STORE_OWNER_UNKNOWN,
-					    .name = hash_bytes(name.data, name.len)};
+		struct store_share share = {
+			.file = file,
+			.service = (uint32_t)id,
+			.uid = STORE_OWNER_UNKNOWN,
+			.refused = store_sqlite_is_refused(m->s, STORE_OWNER_UNKNOWN),
+			.name = hash_bytes(name.data, name.len)};
 
 		r = 0;
 		if (!is_usable_id(id))
@@ -165,8 +167,10 @@ static int add_owners(struct room *m, struct store_day *day, const struct map *p
 		struct store_share *share = share_of(m, places, sqlite3_column_int64(stmt, 0));
 
 		r = 0;
-		if (share)
-			share->uid = (uint32_t)sqlite3_column_int64(stmt, 1);
+		if (!share)
+			continue;
+		share->uid = (uint32_t)sqlite3_column_int64(stmt, 1);
+		share->refused = store_sqlite_is_refused(m->s, share->uid);
 	}
 	return r;
 }
@@ -396,15 +400,28 @@ static bool is_theirs(const struct room *m, size_t file, const struct store_shar
 	return true;
 }
 
-/* The oldest file in which those concerned have anything; n_files if there is none. */
-static size_t oldest_of(const struct room *m, const struct store_share_verdict *v)
+static bool is_concerned(const struct room *m, size_t file, const struct store_share_verdict *v)
 {
 	const struct store_share *shares = (const void *)m->shares.data;
-	size_t file = m->n_files;
 
 	for (size_t i = 0; i < m->n; i++)
-		if (shares[i].bytes > 0 && store_share_concerns(v, &shares[i]))
-			file = MIN(file, shares[i].file);
+		if (shares[i].file == file && shares[i].bytes > 0 &&
+		    store_share_concerns(v, &shares[i]))
+			return true;
+	return false;
+}
+
+/*
+ * The oldest file in which those concerned have anything; n_files if there is none. One that was
+ * set aside is not written, so it can only go as a whole.
+ */
+static size_t oldest_of(const struct room *m, const struct store_share_verdict *v)
+{
+	size_t file = 0;
+
+	while (file < m->n_files &&
+	       (!is_concerned(m, file, v) || (m->files[file].damaged && !is_theirs(m, file, v))))
+		file++;
 	return file;
 }
 
@@ -417,7 +434,7 @@ static int give_way(struct room *m, const struct store_share_verdict *v, uint64_
 	if (file >= m->n_files)
 		return 0;
 	if (!is_newest(m, file)) {
-		if (v->kind == STORE_SHARE_DAY || m->files[file].damaged || is_theirs(m, file, v)) {
+		if (v->kind == STORE_SHARE_DAY || is_theirs(m, file, v)) {
 			store_sqlite_remove_file(m->s, &m->files[file]);
 			return 1;
 		}
@@ -430,9 +447,15 @@ static int give_way(struct room *m, const struct store_share_verdict *v, uint64_
 
 static void refuse(struct store_sqlite *s, const struct store_share_verdict *v)
 {
-	if (s->n_refused < ARRAY_SIZE(s->refused))
-		s->refused[s->n_refused++] = v->uid;
+	size_t len = strlen(s->refusal);
+
+	s->refused[s->n_refused++] = v->uid;
 	s->all_refused = v->owners <= s->n_refused;
+	if (s->n_refused > 1) {
+		(void)snprintf(s->refusal + len, sizeof(s->refusal) - len, "; nor of uid %u",
+			       v->uid);
+		return;
+	}
 	(void)snprintf(s->refusal, sizeof(s->refusal),
 		       "%llu MB of the current hour are of uid %u, more than its share of "
 		       "--max-disk (%llu MB): no more of it is stored until there is room",
@@ -460,6 +483,10 @@ int store_sqlite_make_room(struct store_sqlite *s, struct err *err)
 	int r = 1;
 
 	s->n_refused = 0;
+	/* What is in a log has its room in the day as well, or will have. */
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			store_writer_write_back(&s->writers[i]);
 	for (int round = 0; r > 0 && round < MAX_ROUNDS; round++) {
 		struct store_share_verdict v;
 
@@ -467,13 +494,19 @@ int store_sqlite_make_room(struct store_sqlite *s, struct err *err)
 		if (r < 0 || m.bytes <= (round ? target : s->max_bytes))
 			return r;
 		v = store_share_judge((void *)m.shares.data, m.n, s->max_bytes);
+		/* What is too much is of those who are refused, until their hour has passed. */
+		if (v.kind == STORE_SHARE_DAY && s->n_refused > 0)
+			return 0;
 		/* Nobody is above its share, and there is no other day. */
 		if (v.kind == STORE_SHARE_DAY && is_newest(&m, 0))
 			v.kind = STORE_SHARE_OWNER;
 		tell(s, &v);
 		r = give_way(&m, &v, m.bytes - target);
-		if (r == 0 && (r = list_files(&m)) == 0 && m.bytes > s->max_bytes)
+		if (r == 0 && (r = list_files(&m)) == 0 && m.bytes > s->max_bytes &&
+		    s->n_refused < ARRAY_SIZE(s->refused)) {
 			refuse(s, &v);
+			r = 1;
+		}
 	}
 	return r;
 }

@@ -29,7 +29,7 @@ static void judge_services(const struct store_share *shares, size_t n,
 	uint64_t services = 0, most = 0, bytes = 0, limit, name = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		bytes += shares[i].bytes;
+		bytes += shares[i].refused ? 0 : shares[i].bytes;
 		if (i + 1 < n && shares[i + 1].name == shares[i].name)
 			continue;
 		services++;
@@ -56,7 +56,7 @@ struct store_share_verdict store_share_judge(struct store_share *shares, size_t 
 	if (n > 0)
 		qsort(shares, n, sizeof(*shares), compare_shares);
 	for (size_t i = 0; i < n; i++) {
-		bytes += shares[i].bytes;
+		bytes += shares[i].refused ? 0 : shares[i].bytes;
 		if (i + 1 < n && shares[i + 1].uid == shares[i].uid)
 			continue;
 		v.owners++;

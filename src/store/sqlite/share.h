@@ -18,6 +18,7 @@ struct store_share {
 	uint32_t uid;
 	uint64_t name; /* a hash: the same in all files */
 	uint64_t bytes;
+	bool refused; /* its owner is, and has nothing more to give */
 };
 
 /* Who has to give way. */

@@ -204,6 +204,13 @@ void store_sqlite_drop_writer(struct store_sqlite *s, int64_t number)
 	}
 }
 
+void store_sqlite_drop_writers(struct store_sqlite *s)
+{
+	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			store_sqlite_drop_writer(s, s->writers[i].day.number);
+}
+
 int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err)
 {
 	uint64_t profiles = w->profiles, samples = w->samples;
@@ -257,6 +264,7 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 	}
 	if (r < 0)
 		return r;
+	(void)store_sqlite_count_damage(s, &w->day);
 	*ret = w;
 	return 0;
 }
@@ -266,9 +274,7 @@ static void spoil(struct store_sqlite *s, int r, const struct err *err)
 {
 	char line[ERR_LINE_MAX];
 
-	for (size_t i = 0; i < STORE_SQLITE_WRITERS; i++)
-		if (s->writers[i].open)
-			store_sqlite_drop_writer(s, s->writers[i].day.number);
+	store_sqlite_drop_writers(s);
 	s->spoiled = r;
 	s->why_spoiled = *err;
 	store_sqlite_trouble(s, err_describe(err, r, line), false);
@@ -350,7 +356,7 @@ static int try_write(struct store_sqlite *s, const struct writing *e, int64_t nu
 		     : unsettle(s, number, (uint64_t)(e->time_ns % STORE_DAY_NS / HOUR_NS), err);
 }
 
-static bool is_refused(const struct store_sqlite *s, uint32_t uid)
+bool store_sqlite_is_refused(const struct store_sqlite *s, uint32_t uid)
 {
 	for (size_t i = 0; i < s->n_refused; i++)
 		if (s->refused[i] == uid)
@@ -379,7 +385,7 @@ static int write_any(struct store *store, const struct writing *e, struct err *e
 		*err = s->why_spoiled;
 		return s->spoiled;
 	}
-	if (is_refused(s, e->uid)) {
+	if (store_sqlite_is_refused(s, e->uid)) {
 		count_lost(s, e);
 		return err_set(err, -ENOSPC, "%s", s->refusal);
 	}

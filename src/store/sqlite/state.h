@@ -58,6 +58,7 @@ int store_sqlite_writer(struct store_sqlite *s, int64_t number, struct store_wri
 int store_sqlite_commit_writer(struct store_sqlite *s, struct store_writer *w, struct err *err);
 void store_sqlite_drop_writer(struct store_sqlite *s,
 			      int64_t number); /* uncommitted profiles are lost */
+void store_sqlite_drop_writers(struct store_sqlite *s);
 /*
  * Counts what was found damaged in the day, and was not counted yet; and says so. Returns how much
  * the day's reader has met, counted before or not.
@@ -66,6 +67,8 @@ unsigned int store_sqlite_count_damage(struct store_sqlite *s, struct store_day 
 /* A whole file cannot be read. */
 void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day *day,
 				  const char *why);
+/* Whether the owner's data is not stored for now; room.c. */
+bool store_sqlite_is_refused(const struct store_sqlite *s, uint32_t uid);
 /* Reports trouble until the next successful commit. */
 void store_sqlite_trouble(struct store_sqlite *s, const char *sentence, bool writing);
 

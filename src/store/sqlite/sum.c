@@ -43,31 +43,6 @@ static int go_on(const struct summing *s, struct store_day *day, enum store_day_
 		       day->path);
 }
 
-static int sum_rollups(struct summing *s, struct store_day *day, struct err *err)
-{
-	const int64_t range[] = {store_day_rollup_key(s->stream.id, 0),
-				 store_day_rollup_key(s->stream.id + 1, 0)};
-	sqlite3_stmt *stmt = NULL;
-	int r = store_day_query(day, STORE_DAY_ROLLUPS, range, 2, &stmt, err);
-
-	if (r < 0)
-		return r;
-	while ((r = store_day_next(day, stmt, err)) > 0) {
-		int64_t key = sqlite3_column_int64(stmt, 0);
-
-		if (!store_sqlite_passes(s->bits, store_day_key_labelset(key)))
-			continue;
-		r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
-		if (r < 0)
-			r = go_on(s, day, STORE_DAY_ROLLUPS, key, r, err);
-		if (r < 0) {
-			store_day_done(stmt);
-			return r;
-		}
-	}
-	return r;
-}
-
 static int sum_pack(struct summing *s, int64_t key, struct view block)
 {
 	int64_t hour = key >> 28 & 31;
@@ -80,36 +55,38 @@ static int sum_pack(struct summing *s, int64_t key, struct view block)
 				    (uint32_t)MIN(to, STORE_BLOCK_HOUR_MS), &s->sums);
 }
 
-static int sum_rows(struct summing *s, struct store_day *day, bool packs, struct err *err)
+/* Adds what a table has in a range of keys. */
+static int sum_range(struct summing *s, struct store_day *day, enum store_day_sql table,
+		     int64_t from, int64_t to, struct err *err)
 {
-	unsigned int first = (unsigned int)(s->from_ms / STORE_BLOCK_HOUR_MS);
-	unsigned int end = (unsigned int)((s->to_ms - 1) / STORE_BLOCK_HOUR_MS + 1);
-	const int64_t pack_range[] = {store_day_pack_key(s->stream.id, first, 0, 0),
-				      store_day_pack_key(s->stream.id, end, 0, 0)};
-	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
-				 store_day_key(s->stream.id, s->to_ms, 0)};
+	const int64_t range[] = {from, to};
 	sqlite3_stmt *stmt = NULL;
-	int r = store_day_query(day, packs ? STORE_DAY_PACKS : STORE_DAY_PROFILES,
-				packs ? pack_range : range, 2, &stmt, err);
+	int r = store_day_query(day, table, range, 2, &stmt, err);
 
 	if (r < 0)
 		return r;
 	while ((r = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
 
-		if (packs)
+		if (table == STORE_DAY_PACKS)
 			r = sum_pack(s, key, store_day_blob(stmt, 1));
 		else if (store_sqlite_passes(s->bits, store_day_key_labelset(key)))
 			r = store_block_sum_sums(&s->codec, store_day_blob(stmt, 1), &s->sums);
 		if (r < 0)
-			r = go_on(s, day, packs ? STORE_DAY_PACKS : STORE_DAY_PROFILES, key, r,
-				  err);
+			r = go_on(s, day, table, key, r, err);
 		if (r < 0) {
 			store_day_done(stmt);
 			return r;
 		}
 	}
 	return r;
+}
+
+/* The hours that the window touches. */
+static void hours_of(const struct summing *s, unsigned int *ret_first, unsigned int *ret_end)
+{
+	*ret_first = (unsigned int)(s->from_ms / STORE_BLOCK_HOUR_MS);
+	*ret_end = (unsigned int)((s->to_ms - 1) / STORE_BLOCK_HOUR_MS + 1);
 }
 
 /* Also how many of them each process missed, because it is read less often. */
@@ -166,17 +143,63 @@ static int is_rolled(struct summing *s, struct store_day *day, uint64_t *ret_col
 /* What the wanted label sets have, as it was read. */
 static int sum_readings(struct summing *s, struct store_day *day, bool rolled, struct err *err)
 {
+	uint32_t id = s->stream.id;
+	unsigned int first, end;
 	int r;
 
 	if (rolled)
-		return sum_rollups(s, day, err);
-	r = sum_rows(s, day, true, err);
-	return r < 0 ? r : sum_rows(s, day, false, err);
+		return sum_range(s, day, STORE_DAY_ROLLUPS, store_day_rollup_key(id, 0),
+				 store_day_rollup_key(id + 1, 0), err);
+	hours_of(s, &first, &end);
+	r = sum_range(s, day, STORE_DAY_PACKS, store_day_pack_key(id, first, 0, 0),
+		      store_day_pack_key(id, end, 0, 0), err);
+	return r < 0 ? r
+		     : sum_range(s, day, STORE_DAY_PROFILES, store_day_key(id, s->from_ms, 0),
+				 store_day_key(id, s->to_ms, 0), err);
 }
 
-static void bits_set(uint8_t *bits, uint32_t labelset)
+/* The first collection of the window that is not packed; its end if all are. */
+static int first_unpacked(const struct summing *s, struct store_day *day, int64_t *ret_ms,
+			  struct err *err)
 {
-	bits[labelset / 8] |= (uint8_t)(1U << labelset % 8);
+	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
+				 store_day_key(s->stream.id, s->to_ms, 0)};
+	sqlite3_stmt *stmt = NULL;
+	int r = store_day_query(day, STORE_DAY_PROFILE_KEYS, range, 2, &stmt, err);
+
+	*ret_ms = s->to_ms;
+	if (r == 0)
+		r = store_day_next(day, stmt, err);
+	if (r <= 0)
+		return r;
+	*ret_ms = store_day_key_ms(sqlite3_column_int64(stmt, 0));
+	store_day_done(stmt);
+	return 0;
+}
+
+/* The same of one label set, found by its keys: there may be many, and each is read so. */
+static int sum_readings_of(struct summing *s, struct store_day *day, bool rolled, uint32_t labelset,
+			   int64_t unpacked_ms, struct err *err)
+{
+	const uint32_t *times = (const void *)s->hold.times.data;
+	int64_t key = store_day_rollup_key(s->stream.id, labelset);
+	unsigned int first, end;
+	int r = 0;
+
+	if (rolled)
+		return sum_range(s, day, STORE_DAY_ROLLUPS, key, key + 1, err);
+	hours_of(s, &first, &end);
+	for (unsigned int hour = first; r == 0 && hour < end; hour++) {
+		key = store_day_pack_key(s->stream.id, hour, labelset, 0);
+		r = sum_range(s, day, STORE_DAY_PACKS, key, key + STORE_DAY_MAX_PARTS, err);
+	}
+	for (size_t i = 0; r == 0 && i < s->hold.times.len / sizeof(*times); i++) {
+		if (times[i] < unpacked_ms || times[i] >= s->to_ms)
+			continue;
+		key = store_day_key(s->stream.id, times[i], labelset);
+		r = sum_range(s, day, STORE_DAY_PROFILES, key, key + 1, err);
+	}
+	return r;
 }
 
 /* What one label set would have had in the readings it missed; it has room in sums already. */
@@ -184,48 +207,57 @@ static void sums_add_held(struct store_block_sums *sums, const struct store_bloc
 			  const struct store_hold_set *set)
 {
 	for (uint32_t i = 0; i < MIN(one->n_stacks, sums->n_stacks); i++) {
-		__int128 more = (__int128)one->values[i] * set->held / set->readings;
+		__int128 more;
 
+		if (one->values[i] == 0)
+			continue;
+		more = (__int128)one->values[i] * set->held / set->readings;
 		more = MIN(MAX(more, (__int128)-INT64_MAX), (__int128)INT64_MAX);
 		sums->values[i] = store_block_add(sums->values[i], (int64_t)more);
 	}
 }
 
-/* A snapshot that stands at several times counts at each of them. */
+/* A snapshot that stands at several times counts at each of them. one: room for its sums. */
 static int sum_held_of(struct summing *s, struct store_day *day, bool rolled,
-		       const struct store_hold_set *set, struct err *err)
+		       const struct store_hold_set *set, int64_t unpacked_ms,
+		       struct store_block_sums *one, struct err *err)
 {
-	_cleanup_free_ uint8_t *bits = calloc(1, STORE_DAY_MAX_LABELSETS / 8 + 1);
-	struct store_block_sums all = s->sums, one = {0};
-	uint8_t *wanted = s->bits;
+	struct store_block_sums all = s->sums;
+	/* What is damaged was met before, when all were read. */
+	struct store_damage damage = day->damage;
+	unsigned int n_skipped = day->n_skipped;
 	int r;
 
-	one.values = malloc((STORE_BLOCK_MAX_STACK + 1) * sizeof(*one.values));
-	if (!bits || !one.values) {
-		free(one.values);
-		return err_oom(err);
-	}
-	bits_set(bits, set->labelset);
-	s->bits = bits;
-	s->sums = one;
-	r = sum_readings(s, day, rolled, err);
-	one = s->sums;
+	store_block_sums_clear(one);
+	s->sums = *one;
+	r = sum_readings_of(s, day, rolled, set->labelset, unpacked_ms, err);
+	*one = s->sums;
 	s->sums = all;
-	s->bits = wanted;
+	day->damage = damage;
+	day->n_skipped = n_skipped;
 	if (r == 0)
-		sums_add_held(&s->sums, &one, set);
-	free(one.values);
+		sums_add_held(&s->sums, one, set);
 	return r;
 }
 
 static int sum_held(struct summing *s, struct store_day *day, bool rolled, struct err *err)
 {
 	const struct store_hold_set *sets = (const void *)s->hold.sets.data;
+	struct store_block_sums one = {0};
+	int64_t unpacked_ms = s->to_ms;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < s->hold.sets.len / sizeof(*sets); i++)
-		if (sets[i].held && sets[i].readings)
-			r = sum_held_of(s, day, rolled, &sets[i], err);
+	if (!rolled && s->hold.sets.len > 0)
+		r = first_unpacked(s, day, &unpacked_ms, err);
+	for (size_t i = 0; r == 0 && i < s->hold.sets.len / sizeof(*sets); i++) {
+		if (!sets[i].held || !sets[i].readings)
+			continue;
+		if (!one.values)
+			one.values = malloc((STORE_BLOCK_MAX_STACK + 1) * sizeof(*one.values));
+		r = one.values ? sum_held_of(s, day, rolled, &sets[i], unpacked_ms, &one, err)
+			       : err_oom(err);
+	}
+	free(one.values);
 	return r;
 }
 

@@ -14,6 +14,10 @@
 #define PAGE STORE_SEAL_PAGE
 #define RESERVED_AT 20 /* in a database's header: bytes at the end of each page */
 #define APPLICATION_AT 68
+/* In the log; see seal.h. */
+#define LOG_SUMS 8
+#define LOG_HEAD_SUMS 24
+#define LOG_FRAME_SUMS 16
 
 /* Behind SQLite's own part of a file. */
 struct vfs_file {
@@ -27,7 +31,7 @@ struct vfs_file {
 	bool has_head;
 	bool recovers; /* the head of the log was read, and nothing was written since */
 	uint8_t head[STORE_SEAL_LOG_HEAD]; /* of the log */
-	uint8_t sums[8];		   /* of the last frame that was recovered */
+	uint8_t sums[LOG_SUMS];		   /* of the last frame that was recovered */
 	struct store_vfs_damage damage;
 };
 
@@ -174,7 +178,7 @@ static int log_read_head(sqlite3_file *f, uint8_t *head)
 	seal = store_seal_check_log(head);
 	x->has_head = seal == STORE_SEAL_WHOLE || seal == STORE_SEAL_CORRECTED;
 	memcpy(x->head, head, STORE_SEAL_LOG_HEAD);
-	memcpy(x->sums, head + 24, sizeof(x->sums));
+	memcpy(x->sums, head + LOG_HEAD_SUMS, sizeof(x->sums));
 	if (seal != STORE_SEAL_WHOLE)
 		note(x, 0, x->has_head ? STORE_VFS_CORRECTED : STORE_VFS_LOG);
 	return SQLITE_OK;
@@ -211,7 +215,7 @@ static int log_recover_frame(sqlite3_file *f, uint8_t *frame, sqlite3_int64 at)
 	if (rc != SQLITE_OK || !x->has_head)
 		return rc;
 	seal = store_seal_check_frame(x->head, x->sums, frame);
-	memcpy(x->sums, frame + 16, sizeof(x->sums));
+	memcpy(x->sums, frame + LOG_FRAME_SUMS, sizeof(x->sums));
 	if (seal == STORE_SEAL_CORRECTED)
 		return note_frame(x, frame, seal);
 	if (seal == STORE_SEAL_FLIPPED || (seal == STORE_SEAL_BROKEN && is_followed(f, at)))
@@ -219,38 +223,71 @@ static int log_recover_frame(sqlite3_file *f, uint8_t *frame, sqlite3_int64 at)
 	return SQLITE_OK;
 }
 
-/* By the head as it was, or as it is now: a log that starts over gets another one. */
-static int log_check_frame(sqlite3_file *f, const uint8_t before[8], uint8_t *frame)
+/* As it is now: a log that starts over gets another one. */
+static int log_reload_head(sqlite3_file *f)
 {
 	struct vfs_file *x = file_of(f);
-	enum store_seal seal = STORE_SEAL_BROKEN;
+	int rc = x->base->xRead(f, x->head, STORE_SEAL_LOG_HEAD, 0);
+	enum store_seal seal = rc == SQLITE_OK ? store_seal_check_log(x->head) : STORE_SEAL_BROKEN;
+
+	x->has_head = seal == STORE_SEAL_WHOLE || seal == STORE_SEAL_CORRECTED;
+	return rc;
+}
+
+/* The sums that a frame goes on from. careful: they may be what is damaged. */
+static int log_read_sums(sqlite3_file *f, sqlite3_int64 begin, bool careful, uint8_t *sums)
+{
+	struct vfs_file *x = file_of(f);
+	sqlite3_int64 before = begin - STORE_SEAL_FRAME;
+	uint8_t frame[STORE_SEAL_FRAME];
 	int rc;
 
-	if (x->has_head)
-		seal = store_seal_check_frame(x->head, before, frame);
-	if (seal == STORE_SEAL_BROKEN) {
-		rc = x->base->xRead(f, x->head, STORE_SEAL_LOG_HEAD, 0);
-		x->has_head = rc == SQLITE_OK;
-		if (rc != SQLITE_OK)
-			return rc;
-		seal = store_seal_check_frame(x->head, before, frame);
+	if (begin == STORE_SEAL_LOG_HEAD) {
+		memcpy(sums, x->head + LOG_HEAD_SUMS, LOG_SUMS);
+		return SQLITE_OK;
 	}
-	return note_frame(x, frame, seal);
+	if (!careful)
+		return x->base->xRead(f, sums, LOG_SUMS, before + LOG_FRAME_SUMS);
+	rc = x->base->xRead(f, frame, STORE_SEAL_FRAME, before);
+	if (rc == SQLITE_OK)
+		rc = log_read_sums(f, before, false, sums);
+	if (rc == SQLITE_OK) {
+		(void)store_seal_check_frame(x->head, sums, frame);
+		memcpy(sums, frame + LOG_FRAME_SUMS, LOG_SUMS);
+	}
+	return rc;
+}
+
+static int log_check_frame(sqlite3_file *f, sqlite3_int64 begin, bool careful, uint8_t *frame,
+			   enum store_seal *ret_seal)
+{
+	struct vfs_file *x = file_of(f);
+	int rc = x->base->xRead(f, frame, STORE_SEAL_FRAME, begin);
+	uint8_t before[LOG_SUMS];
+
+	*ret_seal = STORE_SEAL_BROKEN;
+	if (rc == SQLITE_OK && x->has_head)
+		rc = log_read_sums(f, begin, careful, before);
+	if (rc == SQLITE_OK && x->has_head)
+		*ret_seal = store_seal_check_frame(x->head, before, frame);
+	return rc;
 }
 
 static int log_read_page(sqlite3_file *f, void *to, sqlite3_int64 at)
 {
 	struct vfs_file *x = file_of(f);
 	sqlite3_int64 begin = at - STORE_SEAL_FRAME_HEAD;
-	bool is_first = begin == STORE_SEAL_LOG_HEAD;
-	uint8_t frame[STORE_SEAL_FRAME], before[8];
-	int rc = x->base->xRead(f, frame, STORE_SEAL_FRAME, begin);
+	uint8_t frame[STORE_SEAL_FRAME];
+	enum store_seal seal;
+	int rc = log_check_frame(f, begin, false, frame, &seal);
 
+	if (rc == SQLITE_OK && seal != STORE_SEAL_WHOLE) {
+		rc = log_reload_head(f);
+		if (rc == SQLITE_OK)
+			rc = log_check_frame(f, begin, true, frame, &seal);
+	}
 	if (rc == SQLITE_OK)
-		rc = x->base->xRead(f, before, sizeof(before),
-				    is_first ? 24 : begin - STORE_SEAL_FRAME + 16);
-	if (rc == SQLITE_OK)
-		rc = log_check_frame(f, before, frame);
+		rc = note_frame(x, frame, seal);
 	memcpy(to, frame + STORE_SEAL_FRAME_HEAD, PAGE);
 	if (rc != STORE_VFS_DAMAGED || !x->db->checkpoint)
 		return rc;

@@ -564,6 +564,14 @@ int store_writer_commit(struct store_writer *w, struct store_writer_tools *t, st
 	return 0;
 }
 
+void store_writer_write_back(struct store_writer *w)
+{
+	(void)sqlite3_busy_timeout(w->day.db, 0);
+	w->log_left = sqlite3_wal_checkpoint_v2(w->day.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+						NULL) != SQLITE_OK;
+	(void)sqlite3_busy_timeout(w->day.db, STORE_DAY_BUSY_MS);
+}
+
 size_t store_writer_memory(const struct store_writer *w)
 {
 	/* A slot of base/map takes 24 bytes. */

@@ -82,6 +82,11 @@ void store_writer_over(struct store_writer_tools *t, const char *service, uint32
 int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 		       const struct store_entry *entry, struct err *err);
 int store_writer_commit(struct store_writer *w, struct store_writer_tools *t, struct err *err);
+/*
+ * Writes the log back and truncates it: after packing it is several times what is left of the day.
+ * Does not wait for readers; what they hold back is tried again.
+ */
+void store_writer_write_back(struct store_writer *w);
 size_t store_writer_memory(const struct store_writer *w);
 /* Unloads least recently used dictionaries until the rest takes at most max_bytes. */
 int store_writer_shrink(struct store_writer *w, struct store_writer_tools *t, size_t max_bytes,

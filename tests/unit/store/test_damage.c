@@ -695,6 +695,71 @@ static void repair_is_refused_while_another_writes(void **state)
 	rig_release(&rig);
 }
 
+/* The sums of a frame are where those of the next one begin. */
+static void a_flipped_bit_in_the_sums_of_a_frame_costs_no_other(void **state)
+{
+	unsigned int corrected = 0;
+	char path[128];
+	struct rig rig;
+	off_t frames;
+
+	(void)state;
+	fill_log(&rig);
+	(void)snprintf(path, sizeof(path), "%s-wal", rig_day(&rig, DATE));
+	run_in(rig.dir, "cp crashed/* .");
+	frames = size_of_file(path) / STORE_SEAL_FRAME;
+	/* Of the first and the last: pages in between were written again. */
+	for (off_t i = 0; i < 30; i++) {
+		off_t frame = i < 15 ? i : frames - (i - 15) - 1;
+
+		run_in(rig.dir, "rm -f *.db* && cp crashed/* .");
+		flip(path, STORE_SEAL_LOG_HEAD + frame * STORE_SEAL_FRAME + 19, i % 8);
+		rig_open(&rig);
+		/* Else it might be another bit as well, and the log ends there. */
+		if (total_all(&rig) == 30) {
+			assert_int_equal(status_of(&rig).damaged_blocks, 0);
+			corrected++;
+		}
+		store_close(rig.store);
+	}
+	assert_true(corrected > 20);
+	rig.store = NULL;
+	rig_release(&rig);
+}
+
+/* All of a day may be in its log. */
+static void check_finds_a_log_that_is_lost_with_all_tables(void **state)
+{
+	struct store_sqlite_report report;
+	char path[128];
+	struct rig rig;
+
+	(void)state;
+	fill_log(&rig);
+	(void)snprintf(path, sizeof(path), "%s-wal", rig_day(&rig, DATE));
+	run_in(rig.dir, "cp crashed/* .");
+	for (int i = 0; i < 20; i++)
+		flip(path, STORE_SEAL_LOG_HEAD + STORE_SEAL_FRAME_HEAD + 100 * i, 3);
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), 0);
+	assert_true(status_of(&rig).damaged_blocks > 0);
+	report = check(&rig);
+	assert_true(report.damaged > 0 && report.unreadable);
+	store_close(rig.store);
+	/* A writer says so, too, before it begins anew. */
+	run_in(rig.dir, "cp %s.db* crashed", DATE);
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_true(status_of(&rig).damaged_blocks > 0);
+	store_close(rig.store);
+	run_in(rig.dir, "rm -f *.db* && cp crashed/* .");
+	rig_open(&rig);
+	assert_true(repair(&rig).repaired);
+	run_in(rig.dir, "! ls *.db*");
+	rig_release(&rig);
+}
+
 static void check_says_which_files_have_no_checksums(void **state)
 {
 	struct store_sqlite_report report;
@@ -727,6 +792,8 @@ int main(void)
 		cmocka_unit_test(repair_of_damaged_pages_leaves_a_whole_file),
 		cmocka_unit_test(a_repair_that_was_killed_is_finished),
 		cmocka_unit_test(repair_is_refused_while_another_writes),
+		cmocka_unit_test(a_flipped_bit_in_the_sums_of_a_frame_costs_no_other),
+		cmocka_unit_test(check_finds_a_log_that_is_lost_with_all_tables),
 		cmocka_unit_test(check_says_which_files_have_no_checksums),
 	};
 

@@ -309,6 +309,158 @@ static void an_owner_too_large_by_the_current_hour_is_refused_alone(void **state
 	rig_release(&rig);
 }
 
+/* Each of them is above its share by what it writes in one hour. */
+static void several_owners_too_large_by_the_current_hour_stay_within_the_disk(void **state)
+{
+	struct store_status status;
+	struct rig rig;
+	uint32_t seed = 1;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.max_bytes = 4 << 20;
+	rig_open(&rig);
+	for (int i = 0; i < 300; i++) {
+		rig.now_ns = DAY_0 + HOUR_NS + i * SEC_NS;
+		for (rig.uid = 1; rig.uid <= 3; rig.uid++) {
+			char service[16];
+
+			(void)snprintf(service, sizeof(service), "flood%u", rig.uid);
+			(void)write_bulk(&rig, service, rig.now_ns, &seed);
+		}
+		rig.uid = 0;
+		assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+		if (i % 10 == 0)
+			assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	store_status(rig.store, &status);
+	assert_true(status.bytes_on_disk <= rig.config.max_bytes + (2 << 20));
+	assert_true(status.writing);
+	assert_int_equal(total_all(&rig), 300);
+	rig_release(&rig);
+}
+
+static void what_was_set_aside_goes_before_the_rest_of_its_day(void **state)
+{
+	struct rig rig;
+	uint32_t seed = 1;
+	char from[160], to[192];
+
+	(void)state;
+	rig_init(&rig);
+	rig.now_ns = DAY_0;
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(write_bulk(&rig, "svc", rig.now_ns + i * SEC_NS, &seed), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	store_close(rig.store);
+	(void)snprintf(from, sizeof(from), "%s", rig_day(&rig, "2024-10-04"));
+	(void)snprintf(to, sizeof(to), "%s.damaged-1", from);
+	assert_int_equal(rename(from, to), 0);
+	rig.config.max_bytes = 2 << 20;
+	rig_open(&rig);
+	for (int i = 0; i < 80; i++) {
+		rig.now_ns = DAY_0 + (i / 20 + 1) * HOUR_NS + i * SEC_NS;
+		assert_int_equal(write_bulk(&rig, "svc", rig.now_ns, &seed), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+	}
+	assert_int_equal(access(to, F_OK), -1);
+	assert_true(total_of_service(&rig, "svc", DAY_0 + HOUR_NS, DAY_0 + 2 * HOUR_NS) > 0);
+	assert_string_equal(status_of(&rig).trouble, "");
+	rig_release(&rig);
+}
+
+static void a_flood_erases_nobody_elses_part_of_what_was_set_aside(void **state)
+{
+	struct rig rig;
+	uint32_t seed = 1;
+	char from[160], to[192];
+
+	(void)state;
+	rig_init(&rig);
+	rig.now_ns = DAY_0;
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	rig.uid = 65534;
+	assert_int_equal(write_bulk(&rig, "flood", rig.now_ns, &seed), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	store_close(rig.store);
+	(void)snprintf(from, sizeof(from), "%s", rig_day(&rig, "2024-10-04"));
+	(void)snprintf(to, sizeof(to), "%s.damaged-1", from);
+	assert_int_equal(rename(from, to), 0);
+	rig.config.max_bytes = 2 << 20;
+	rig_open(&rig);
+	for (int i = 0; i < 200; i++) {
+		rig.now_ns = DAY_0 + DAY_NS + i * 5 * 60 * SEC_NS;
+		assert_int_equal(write_bulk(&rig, "flood", rig.now_ns, &seed), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+	}
+	assert_non_null(strstr(status_of(&rig).budget, "uid 65534"));
+	assert_int_equal(total_all(&rig), 1);
+	rig_release(&rig);
+}
+
+static void the_log_of_today_pushes_out_no_day(void **state)
+{
+	struct rig rig;
+	uint32_t seed = 1;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.max_bytes = 2 << 20;
+	rig_open(&rig);
+	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	for (int i = 0; i < 60; i++) {
+		rig.now_ns = DAY_0 + DAY_NS + i * SEC_NS;
+		assert_int_equal(write_bulk(&rig, "bulk", rig.now_ns, &seed), 0);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+	}
+	assert_int_equal(total_all(&rig), 1);
+	rig_release(&rig);
+}
+
+/* SQLite rolls a transaction back by itself if the disk is full. */
+static void an_interval_after_making_room_failed_is_still_one_transaction(void **state)
+{
+	struct rig rig;
+	uint32_t seed = 1;
+	sqlite3 *db;
+	int r = 0;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.max_bytes = 3 << 20;
+	rig_open(&rig);
+	rig.now_ns = DAY_0 + HOUR_NS;
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	db = open_day(rig_day(&rig, "2024-10-04"));
+	assert_int_equal(sqlite3_exec(db,
+				      "CREATE TRIGGER fails BEFORE DELETE ON point BEGIN"
+				      " SELECT RAISE(ROLLBACK, 'no space'); END",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	rig.now_ns += HOUR_NS;
+	for (int i = 0; r == 0 && i < 200; i++) {
+		rig.now_ns += 2 * 60 * SEC_NS;
+		assert_int_equal(write_bulk(&rig, "svc", rig.now_ns, &seed), 0);
+		r = store_commit(rig.store, NULL);
+	}
+	assert_true(r < 0);
+	assert_int_equal(sqlite3_exec(db, "DROP TRIGGER fails", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(total_of_service(&rig, "after", 0, INT64_MAX), 0);
+	assert_int_equal(write_bulk(&rig, "after", rig.now_ns, &seed), 0);
+	/* Nobody sees it before it is whole. */
+	assert_int_equal(total_of_service(&rig, "after", 0, INT64_MAX), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_true(total_of_service(&rig, "after", 0, INT64_MAX) > 0);
+	rig_release(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +472,11 @@ int main(void)
 		cmocka_unit_test(label_sets_of_one_service_do_not_use_up_those_of_others),
 		cmocka_unit_test(a_flood_of_one_owner_erases_nobody_elses_history),
 		cmocka_unit_test(an_owner_too_large_by_the_current_hour_is_refused_alone),
+		cmocka_unit_test(several_owners_too_large_by_the_current_hour_stay_within_the_disk),
+		cmocka_unit_test(what_was_set_aside_goes_before_the_rest_of_its_day),
+		cmocka_unit_test(a_flood_erases_nobody_elses_part_of_what_was_set_aside),
+		cmocka_unit_test(the_log_of_today_pushes_out_no_day),
+		cmocka_unit_test(an_interval_after_making_room_failed_is_still_one_transaction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

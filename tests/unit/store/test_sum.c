@@ -346,6 +346,63 @@ static void who_is_read_less_often_counts_in_between(void **state)
 	rig_release(&rig);
 }
 
+/* --- what a sum costs */
+
+static uint64_t rows_read;
+
+static int on_row(unsigned int kind, void *ctx, void *stmt, void *unused)
+{
+	(void)kind, (void)ctx, (void)stmt, (void)unused;
+	rows_read++;
+	return 0;
+}
+
+static int count_rows(sqlite3 *db, char **message, const struct sqlite3_api_routines *api)
+{
+	(void)message, (void)api;
+	return sqlite3_trace_v2(db, SQLITE_TRACE_ROW, on_row, NULL);
+}
+
+/* How many rows a sum reads of so many processes, each of which is read at every other time. */
+static uint64_t rows_of_standing(unsigned int processes, bool packed)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	for (int i = 0; i < 20; i++) {
+		for (unsigned int k = 0; k < processes; k++) {
+			char pid[16];
+
+			(void)snprintf(pid, sizeof(pid), "%u", k);
+			if (i % 2 == (int)(k % 2))
+				assert_int_equal(
+					write_one(&rig, pid, DAY_0 + i * 60 * SEC_NS, k, 10), 0);
+		}
+	}
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	rig.now_ns = DAY_0 + 2 * HOUR_NS;
+	if (packed)
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	rows_read = 0;
+	assert_int_equal(sum_standing(&rig, DAY_0, DAY_0 + HOUR_NS), processes * 10);
+	rig_release(&rig);
+	return rows_read;
+}
+
+static void what_stands_is_read_twice_at_most(void **state)
+{
+	(void)state;
+	assert_int_equal(sqlite3_auto_extension((void (*)(void))(uintptr_t)count_rows), SQLITE_OK);
+	for (int packed = 0; packed < 2; packed++) {
+		uint64_t few = rows_of_standing(10, packed), many = rows_of_standing(40, packed);
+
+		if (many > few * 6)
+			fail_msg("%llu rows of 10 processes, %llu of 40", (unsigned long long)few,
+				 (unsigned long long)many);
+	}
+	sqlite3_reset_auto_extension();
+}
+
 static void streams_are_listed_with_their_times(void **state)
 {
 	struct store_stream *streams;
@@ -413,6 +470,7 @@ int main(void)
 		cmocka_unit_test(label_sets_past_the_limit_still_add_up),
 		cmocka_unit_test(series_sum_deltas_and_average_snapshots),
 		cmocka_unit_test(who_is_read_less_often_counts_in_between),
+		cmocka_unit_test(what_stands_is_read_twice_at_most),
 		cmocka_unit_test(streams_are_listed_with_their_times),
 		cmocka_unit_test(an_empty_store_gives_empty_answers),
 	};
