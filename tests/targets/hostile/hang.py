@@ -36,7 +36,8 @@ IOCB_CMD_PREAD = 0
 MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV, MS_BIND = 0x4000, 1 << 18, 2, 4, 0x1000
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE = 1, 2, 3, 14, 15, 17, 18
-ASYNC_DIO = 1 << 15
+# Reads in flight do not hold up who began them, nor a lookup others in its directory.
+ASYNC_DIO, PARALLEL_DIROPS = 1 << 15, 1 << 18
 FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, BATCH_FORGET = 25, 26, 27, 28, 29, 36, 42
 ENOSYS = 38
 ROOT_NODE = 1
@@ -75,7 +76,8 @@ def answer(opcode, body):
         return None
     if opcode == INIT:
         minor = min(struct.unpack_from("<2I", body)[1], 31)
-        return struct.pack("<4I2H2I2HI7I", 7, minor, 0, ASYNC_DIO, 16, 16, PAGE, 1, 1, 0, 0, *[0] * 7)
+        return struct.pack("<4I2H2I2HI7I", 7, minor, 0, ASYNC_DIO | PARALLEL_DIROPS, 16, 16, PAGE, 1,
+                           1, 0, 0, *[0] * 7)
     if opcode in (OPEN, OPENDIR):
         return bytes(16)
     if opcode == READ:
