@@ -14,6 +14,7 @@
 #include "elf/image.h"
 #include "java/attach/target.h"
 #include "java/hsperf.h"
+#include "proc/aide/aides.h"
 #include "proc/file.h"
 #include "proc/named.h"
 #include "proc/text.h"
@@ -85,14 +86,13 @@ static bool is_native_image(const struct proc_id *id, const struct proc_maps *ma
 {
 	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
 	_cleanup_close_ int fd = -1;
-	char link[48], exe[PATH_MAX];
-	ssize_t n;
+	_cleanup_(buf_release) struct buf link = buf_with_max(PATH_MAX);
+	const char *exe = NULL;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)id->pid);
-	n = readlink(link, exe, sizeof(exe) - 1);
-	if (n <= 0)
+	if (proc_aides_read_link(id->pid, "exe", &link) == 0)
+		exe = buf_cstr(&link);
+	if (!exe)
 		return false;
-	exe[n] = 0;
 	for (size_t i = 0; i < maps->len; i++) {
 		if (strcmp(maps->maps[i].path, exe) != 0)
 			continue;
@@ -251,6 +251,7 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 {
 	const struct proc_map *libjvm = maps_find_base(maps, "libjvm.so");
 	struct java_vm vm = {.id = *id};
+	int r;
 
 	/* OpenJ9 also has a libjvm.so, which loads its own library. */
 	if (maps_find_base(maps, "libj9vm"))
@@ -264,8 +265,9 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 			  "compiled ahead of time: profiled like native code");
 	else
 		return 0;
-	if (!proc_id_alive(id))
-		return err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
+	r = proc_id_check(id, err);
+	if (r < 0)
+		return r;
 	*ret_vm = vm;
 	return 1;
 }

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "proc/aide/aides.h"
+#include "proc/ns.h"
 #include "proc/stat.h"
 #include "proc/status.h"
 #include "proc/text.h"
@@ -29,38 +29,40 @@ static void closedirp(DIR **dir)
 		(void)closedir(*dir);
 }
 
+static bool info_was_read(struct proc_info *info, int code)
+{
+	if (code == -ETIMEDOUT || code == -EBUSY)
+		info->no_answer = true;
+	return code == 0 || code == -E2BIG;
+}
+
 static void info_read_exe(struct proc_info *info)
 {
 	static const char deleted[] = " (deleted)";
 	size_t n_deleted = sizeof(deleted) - 1;
-	char link[64], path[PATH_MAX];
-	ssize_t n;
+	_cleanup_(buf_release) struct buf path = buf_with_max(PATH_MAX);
+	size_t n;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)info->id.pid);
-	n = readlink(link, path, sizeof(path));
-	if (n < 0)
+	if (!info_was_read(info, proc_aides_read_link(info->id.pid, "exe", &path)) || !path.len)
 		return;
-	if ((size_t)n > n_deleted && memcmp(path + n - n_deleted, deleted, n_deleted) == 0)
-		n -= (ssize_t)n_deleted;
+	n = path.len;
+	if (n > n_deleted && memcmp(path.data + n - n_deleted, deleted, n_deleted) == 0)
+		n -= n_deleted;
 	/* The end of a path is more useful than its start. */
-	if ((size_t)n >= sizeof(info->exe)) {
+	if (n >= sizeof(info->exe)) {
 		size_t keep = sizeof(info->exe) - 1;
 
-		memcpy(path + n - keep, "...", 3);
-		memmove(path, path + n - keep, keep);
-		n = (ssize_t)keep;
+		memcpy(path.data + n - keep, "...", 3);
+		memmove(path.data, path.data + n - keep, keep);
+		n = keep;
 	}
-	proc_text_copy(info->exe, sizeof(info->exe), view_of(path, (size_t)n));
+	proc_text_copy(info->exe, sizeof(info->exe), view_of(path.data, n));
 }
 
 /* Appends up to buf's maximum and ignores the rest. False if unreadable. */
 static bool info_read_file(struct proc_info *info, const char *name, struct buf *buf)
 {
-	int r = proc_aides_read(info->id.pid, name, buf);
-
-	if (r == -ETIMEDOUT || r == -EBUSY)
-		info->no_answer = true;
-	return r == 0 || r == -E2BIG;
+	return info_was_read(info, proc_aides_read(info->id.pid, name, buf));
 }
 
 static void info_read_cgroup(struct proc_info *info)
@@ -77,12 +79,10 @@ static void info_read_cgroup(struct proc_info *info)
 /* In a user namespace of its own a process mounts, and so says, what it likes. */
 static bool info_shares_users(const struct proc_info *info)
 {
-	char link[64];
-	struct stat theirs, ours;
+	uint64_t theirs, ours;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/ns/user", (int)info->id.pid);
-	return stat(link, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+	return proc_ns_read(info->id.pid, "user", &theirs) == 0 &&
+	       proc_ns_read(getpid(), "user", &ours) == 0 && theirs == ours;
 }
 
 static void info_read_mounts(struct proc_info *info)
@@ -224,7 +224,11 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 	}
 	proc_info_name_service(&info);
 	/* All of this was read by pid: it is consistent only if the pid was not reused. */
-	if (!proc_id_alive(&info.id))
+	r = proc_id_check(&info.id, NULL);
+	if (r == -ETIMEDOUT)
+		return err_lack(err, r, ERR_CAUSE_NO_ANSWER, "",
+				"process %d (%s) is not responding", (int)pid, st.comm);
+	if (r < 0)
 		return err_set(err, -ESRCH, "process %d (%s) has exited", (int)pid, st.comm);
 	*ret_info = info;
 	return 0;
@@ -238,6 +242,30 @@ int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err)
 int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err)
 {
 	return info_read(pid, false, ret_info, err);
+}
+
+/* Files that nobody waits for, whatever the process does. */
+int proc_info_read_silent(pid_t pid, struct proc_info *ret_info)
+{
+	_cleanup_(buf_release) struct buf comm = buf_with_max(64),
+					  cgroup = buf_with_max(INFO_CGROUP_MAX);
+	struct proc_info info = {.id.pid = pid, .no_answer = true};
+	struct proc_status status;
+	char path[48];
+	int r = proc_status_read(pid, &status, NULL);
+
+	if (r < 0)
+		return r;
+	info.uid = status.uid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	if (io_read_file(AT_FDCWD, path, &comm, NULL) == 0 && comm.len)
+		proc_text_copy(info.comm, sizeof(info.comm), view_of(comm.data, comm.len - 1));
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	if (io_read_file(AT_FDCWD, path, &cgroup, NULL) == 0 && buf_cstr(&cgroup))
+		proc_info_parse_cgroup(&info, buf_cstr(&cgroup));
+	proc_info_name_service(&info);
+	*ret_info = info;
+	return 0;
 }
 
 static int pid_compare(const void *a, const void *b)

@@ -62,6 +62,12 @@ int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
 int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err);
 
 /*
+ * What can be known of a process that is not responding, -ETIMEDOUT for those above; nothing proves
+ * that the pid is not another's by now, and its start time is 0.
+ */
+int proc_info_read_silent(pid_t pid, struct proc_info *ret_info);
+
+/*
  * What can be known of a process that has exited: the kernel's records of its user and of its
  * cgroup, by inode (0: unknown).
  */

@@ -66,7 +66,7 @@ static bool live_same_space(const struct mem_live *l)
 
 static int live_gone(const struct mem_live *l, struct err *err)
 {
-	if (proc_id_alive(&l->id))
+	if (!proc_id_gone(&l->id))
 		return err_set(err, -ESRCH, "%s has executed another program", l->mem.who);
 	return err_set(err, -ESRCH, "%s has exited", l->mem.who);
 }
@@ -353,26 +353,30 @@ void proc_mem_never_wait(struct proc_mem *mem)
 static void live_read_auxv(struct mem_live *l)
 {
 	_cleanup_(buf_release) struct buf bytes = buf_with_max(16 << 10);
-	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)l->id.pid);
-	if (io_read_file(AT_FDCWD, path, &bytes, NULL) == 0)
+	if (proc_aides_read(l->id.pid, "auxv", &bytes) == 0)
 		proc_mem_set_auxv(&l->mem, buf_view(&bytes));
+}
+
+static int live_silent(const struct mem_live *l, struct err *err)
+{
+	return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "", "%s is not responding",
+			l->mem.who);
 }
 
 static int live_bind(struct mem_live *l, bool is_bare, struct err *err)
 {
-	char path[64];
-	int r = 0;
+	int r = proc_aides_open(l->id.pid, "mem", O_RDONLY, &l->fd);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
-	l->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (l->fd < 0 && (errno == EACCES || errno == EPERM))
+	if (r == -EACCES || r == -EPERM)
 		return proc_access_denied(l->id.pid, l->mem.who, err);
-	if (l->fd < 0 && (errno == ENOENT || errno == ESRCH))
+	if (r == -ENOENT || r == -ESRCH)
 		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
-	if (l->fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (is_no_answer(r))
+		return live_silent(l, err);
+	if (r < 0)
+		return err_set(err, r, "cannot open /proc/%d/mem: %s", (int)l->id.pid,
+			       strerror(-r));
 	if (!is_bare) {
 		live_read_auxv(l);
 		/*
@@ -383,9 +387,10 @@ static int live_bind(struct mem_live *l, bool is_bare, struct err *err)
 	if (r < 0)
 		return r;
 	/* The pid could have been reused before the descriptor was opened. */
-	if (!proc_id_alive(&l->id))
-		return err_set(err, -ESRCH, "%s has exited", l->mem.who);
-	return 0;
+	r = proc_id_check(&l->id, NULL);
+	if (r == -ETIMEDOUT)
+		return live_silent(l, err);
+	return r < 0 ? err_set(err, -ESRCH, "%s has exited", l->mem.who) : 0;
 }
 
 static int live_open(pid_t pid, bool is_bare, struct proc_mem **ret_mem, struct err *err)
@@ -411,12 +416,14 @@ static int live_open(pid_t pid, bool is_bare, struct proc_mem **ret_mem, struct 
 	(void)snprintf(mem->who, sizeof(mem->who), "process %d (%s)", (int)pid, st.comm);
 	l->id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	l->fd = -1;
-	if (proc_aides_are_on() && proc_aides_find(pid, &l->target) < 0) {
-		free(l);
-		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
-	}
 	l->no_vm_readv = is_bare && !proc_aides_are_on();
-	r = live_bind(l, is_bare, err);
+	r = proc_aides_are_on() ? proc_aides_find(pid, &l->target) : 0;
+	if (is_no_answer(r))
+		r = live_silent(l, err);
+	else if (r < 0)
+		r = err_set(err, -ESRCH, "%s has exited", mem->who);
+	else
+		r = live_bind(l, is_bare, err);
 	if (r < 0) {
 		proc_mem_close(mem);
 		return r;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "proc/aide/aides.h"
 #include "proc/text.h"
 
 /* From the kernel's include/linux/sched.h; the file's flags field shows them unchanged. */
@@ -101,12 +102,11 @@ int proc_stat_parse(struct view text, struct proc_stat *ret_stat)
 	return 0;
 }
 
-int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err)
+static int stat_read_here(pid_t pid, struct proc_stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;
 	char path[64], text[STAT_MAX_BYTES];
 	ssize_t n = -1;
-	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	/*
@@ -116,18 +116,57 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		n = read(fd, text, sizeof(text));
-	r = pid > 0 ? (n < 0 ? -errno : 0) : -ESRCH;
-	if (r == -ENOENT || r == -ESRCH)
+	if (n < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return proc_stat_parse(view_of(text, (size_t)n), ret_stat);
+}
+
+void proc_stat_read_many(const pid_t *pids, size_t n, struct proc_stat_reading *readings)
+{
+	if (proc_aides_are_on()) {
+		proc_aides_read_stats(pids, n, readings);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		readings[i].code = stat_read_here(pids[i], &readings[i].stat);
+}
+
+int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err)
+{
+	struct proc_stat_reading reading = {.code = -ESRCH};
+
+	if (pid > 0)
+		proc_stat_read_many(&pid, 1, &reading);
+	switch (reading.code) {
+	case 0:
+		*ret_stat = reading.stat;
+		return 0;
+	case -ESRCH:
 		return err_set(err, -ESRCH, "no such process: %d", (int)pid);
-	if (r == -EACCES || r == -EPERM)
+	case -EACCES:
+	case -EPERM:
 		return err_set(err, -EPERM,
 			       "process %d is hidden: /proc is mounted with hidepid; run as root, "
 			       "or as a member of the group in its gid= option",
 			       (int)pid);
-	if (r < 0)
-		return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
-	r = proc_stat_parse(view_of(text, (size_t)n), ret_stat);
-	return r < 0 ? err_set(err, r, "cannot parse %s", path) : 0;
+	case -ETIMEDOUT:
+	case -EBUSY:
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"process %d is not responding", (int)pid);
+	case -EAGAIN:
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"cannot look at process %d: no helper process starts", (int)pid);
+	case -EBADMSG:
+		return err_set(err, -EBADMSG, "cannot parse /proc/%d/stat", (int)pid);
+	default:
+		return err_set(err, reading.code, "cannot read /proc/%d/stat: %s", (int)pid,
+			       strerror(-reading.code));
+	}
+}
+
+bool proc_stat_is_unknown(int code)
+{
+	return code == -ETIMEDOUT || code == -EBUSY || code == -EAGAIN;
 }
 
 bool proc_stat_is_dead(const struct proc_stat *stat)

@@ -21,10 +21,23 @@ struct proc_stat {
 	uint64_t image;
 };
 
-/* -ESRCH if there is no such process. */
+/*
+ * -ESRCH if there is no such process, -ETIMEDOUT if it is not responding: the kernel lets nobody
+ * read this while it is inside an exec, and somebody who serves a file system can keep it there.
+ */
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat, struct err *err);
 /* The same, for a process that still has memory: -ESRCH with a message for a zombie. */
 int proc_stat_read_alive(pid_t pid, struct proc_stat *ret_stat, struct err *err);
+
+/* The same of many; an aide reads them in one go. */
+struct proc_stat_reading {
+	int code; /* 0 or -errno, as above */
+	struct proc_stat stat;
+};
+void proc_stat_read_many(const pid_t *pids, size_t n, struct proc_stat_reading *readings);
+/* It may well be there: nothing that was known of it has changed, as far as can be told. */
+bool proc_stat_is_unknown(int code);
+
 /* The name may contain blanks and parentheses. -EBADMSG if a field is missing. */
 int proc_stat_parse(struct view text, struct proc_stat *ret_stat);
 /* A zombie, or a process about to be one: it has a pid but no memory. */

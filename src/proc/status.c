@@ -68,6 +68,7 @@ static int status_parse(const char *text, struct proc_status *ret_status)
 	const char *caught = status_value(text, "\nSigCgt:\t");
 	struct proc_status s = {};
 	unsigned long pids[32]; /* namespaces nest 32 deep */
+	unsigned long asked = 0, forced = 0;
 	size_t n_pids = status_numbers(status_value(text, "\nNSpid:"), pids, ARRAY_SIZE(pids));
 
 	if (status_owner(text, &s) < 0 || !state || !caught || n_pids == 0)
@@ -77,6 +78,9 @@ static int status_parse(const char *text, struct proc_status *ret_status)
 	s.inner_pid = (pid_t)pids[n_pids - 1];
 	s.caught = strtoull(caught, NULL, 16);
 	s.state = *state;
+	(void)status_numbers(status_value(text, "\nvoluntary_ctxt_switches:"), &asked, 1);
+	(void)status_numbers(status_value(text, "\nnonvoluntary_ctxt_switches:"), &forced, 1);
+	s.switches = asked + forced;
 	*ret_status = s;
 	return 0;
 }

@@ -22,6 +22,8 @@ struct proc_status {
 	pid_t inner_pid; /* in its own namespace */
 	uint64_t caught; /* signals */
 	char state;
+	uint64_t switches; /* of its CPU, by the thread that is the process: grows whenever it runs
+			    */
 };
 
 /* -ESRCH if it has exited. */

@@ -1,5 +1,6 @@
 """What users without rights may try: neither do they learn what they may not, nor delay others."""
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -45,9 +46,7 @@ def data_dir():
         yield folder
 
 
-class Hang(sampling.SamplingCase):
-    """Programs whose memory and names hang whoever reads them."""
-
+class Hostile(sampling.SamplingCase):
     def check_goes_on(self, agent, other):
         """CPU and heaps of others are sampled and read as ever, and of those that come now."""
         cpu = lambda: sum(agent.stored("hostile-other", CPU).values())
@@ -58,6 +57,10 @@ class Hang(sampling.SamplingCase):
         with leak("hostile-late") as late:
             agent.wait_collections(late.pid, 2)
             rig.wait_for(lambda: agent.stored("hostile-late", CPU), lambda: agent.api("health"))
+
+
+class Hang(Hostile):
+    """Programs whose memory and names hang whoever reads them."""
 
     def test_many_delay_nobody_and_leave_nothing_behind(self):
         with data_dir() as data, leak("hostile-other") as other, \
@@ -103,6 +106,39 @@ class Hang(sampling.SamplingCase):
                 self.sample(pid, 20)
 
 
+class Exec(Hostile):
+    """Processes that never leave an exec: the kernel has wait whoever looks at them."""
+    MANY = 10
+
+    def test_many_delay_nobody_and_leave_nothing_behind(self):
+        with data_dir() as data, leak("hostile-other") as other, \
+                Hanging(NOBODY, *["exec"] * self.MANY):
+            for _ in range(2):
+                with Agent(data, interval=QUICK) as agent:
+                    self.check_goes_on(agent, other)
+                    self.assertGreater(agent.api("health")["unanswered_reads"], 0)
+                    self.assertEqual(agent.stop(signal.SIGTERM), rig.OK)
+
+    def test_one_that_comes_later_delays_nobody(self):
+        with data_dir() as data, leak("hostile-other") as other, \
+                Agent(data, interval=QUICK) as agent:
+            agent.wait_collections(other.pid, 2)
+            with Hanging(0, "exec"):
+                self.check_goes_on(agent, other)
+            # It has ended by now, and others are found as ever.
+            self.check_goes_on(agent, other)
+            self.assertEqual(agent.stop(signal.SIGTERM), rig.OK)
+
+    def test_commands_for_all_processes_end(self):
+        with Hanging(NOBODY, *["exec"] * self.MANY) as hanging:
+            rows = json.loads(rig.sonde("ps", "--all", "--json", check=rig.OK).stdout)
+            of = {row["pid"]: row for row in rows}
+            for pid in hanging.pids:
+                self.assertIn("not responding", json.dumps(of[pid]))
+            self.assertIn("samples", rig.sonde("cpu", "-d", "2s", check=rig.OK).stdout)
+            self.assertTrue(rig.sonde("top", "--once", check=rig.OK).stdout)
+
+
 class Peek(sampling.SamplingCase):
     """Files that only root may read do not come out as names of code."""
     ADDRESS = 0x5e0000000000
@@ -132,5 +168,5 @@ class Peek(sampling.SamplingCase):
 
 def load(every, suite):
     del every
-    for case in (Hang, Peek):
+    for case in (Hang, Exec, Peek):
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))

@@ -102,8 +102,21 @@ static void work_unanswered(const struct agent *a, struct agent_job *job)
 			continue;
 		job->sources[i].answer = (struct source_answer){0};
 		source_answer_no(&job->sources[i].answer, ERR_CAUSE_NO_ANSWER,
-				 "it is not responding: reading its environment hangs", "");
+				 "it is not responding: reading its files in /proc hangs", "");
 	}
+}
+
+/* What is known of its program stays; of one that was never examined we know what never waits. */
+static void work_know_silent(struct agent_job *job)
+{
+	struct proc_info *info = &job->target.info, silent;
+
+	job->result = 0;
+	if (!info->owner[0] && proc_info_read_silent(info->id.pid, &silent) == 0) {
+		silent.id = info->id;
+		*info = silent;
+	}
+	info->no_answer = true;
 }
 
 static void work_look(const struct agent *a, struct agent_job *job)
@@ -117,6 +130,11 @@ static void work_look(const struct agent *a, struct agent_job *job)
 	(void)a->procs->stat(pid, &st, NULL);
 	job->image = st.image;
 	job->result = a->procs->info(pid, &job->target.info, &err);
+	if (job->result == -ETIMEDOUT) {
+		work_know_silent(job);
+		work_unanswered(a, job);
+		return;
+	}
 	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
 		job->result = -ESRCH;
 	if (job->result < 0)

@@ -33,6 +33,7 @@ static uint64_t world_census(void)
 const struct agent_processes_ops agent_processes_procfs = {
 	.list = proc_list,
 	.stat = proc_stat_read,
+	.stats = proc_stat_read_many,
 	.census = world_census,
 	.info = proc_info_read,
 };

@@ -15,6 +15,8 @@ struct agent_processes_ops {
 	int (*list)(pid_t **ret_pids, size_t *ret_len, struct err *err);
 	/* -ESRCH if there is no such process. */
 	int (*stat)(pid_t pid, struct proc_stat *ret_stat, struct err *err);
+	/* The same of many, in one go; see proc_stat_read_many(). */
+	void (*stats)(const pid_t *pids, size_t n, struct proc_stat_reading *readings);
 	/* Changes when a process starts or exits; 0 if unknown. */
 	uint64_t (*census)(void);
 

@@ -65,19 +65,21 @@ static void slot_leave(struct agent *a, struct agent_slot *slot)
 	a->leaving[a->n_leaving++] = slot;
 }
 
-static void known_add(struct agent *a, struct agent_known *known, size_t *len, pid_t pid)
+/* One that is not responding is left for the next time. */
+static void known_add(struct agent *a, struct agent_known *known, size_t *len, pid_t pid,
+		      const struct proc_stat_reading *reading)
 {
+	const struct proc_stat *st = &reading->stat;
 	struct agent_slot *slot = NULL;
-	struct proc_stat st;
 
-	if (pid == getpid() || a->procs->stat(pid, &st, NULL) < 0 || proc_stat_is_dead(&st))
+	if (pid == getpid() || reading->code < 0 || proc_stat_is_dead(st))
 		return;
-	if (!st.kernel_thread) {
+	if (!st->kernel_thread) {
 		if (a->health.targets >= AGENT_MAX_TARGETS) {
 			a->too_many = true;
 			return;
 		}
-		slot = agent_slot_new(a, pid, &st);
+		slot = agent_slot_new(a, pid, st);
 		if (!slot)
 			return;
 		/* Except at the start, when processes are already old. */
@@ -96,9 +98,9 @@ static void known_drop(struct agent *a, const struct agent_known *k)
 	slot_leave(a, k->slot);
 }
 
-/* Merges two sorted lists: known and existing processes. */
+/* Merges two sorted lists: known and existing processes. Of new ones there is a reading each. */
 static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
-			struct agent_known *merged)
+			const struct proc_stat_reading *of_new, struct agent_known *merged)
 {
 	size_t len = 0, k = 0;
 
@@ -109,7 +111,7 @@ static void known_merge(struct agent *a, const pid_t *pids, size_t n_pids,
 		if (k < a->n_known && a->known[k].pid == pids[i])
 			merged[len++] = a->known[k++];
 		else
-			known_add(a, merged, &len, pids[i]);
+			known_add(a, merged, &len, pids[i], of_new++);
 	}
 	while (k < a->n_known)
 		known_drop(a, &a->known[k++]);
@@ -136,22 +138,59 @@ static bool slot_is_refused_for_now(const struct agent *a, const struct agent_sl
 	return false;
 }
 
-/* Checks processes likely to exec, and those where it matters most. */
+/* What the kernel says of some of the known processes now, read before the lock is taken. */
+struct known_stats {
+	size_t n;
+	size_t *known; /* which */
+	pid_t *pids;
+	struct proc_stat_reading *readings;
+};
+
+static void known_stats_release(struct known_stats *s)
+{
+	free(s->known);
+	free(s->pids);
+	free(s->readings);
+}
+
+/* Nobody but the loop changes the list, so it needs no lock to look at it. False: no memory. */
+static bool known_stats_read(const struct agent *a,
+			     bool (*wants)(const struct agent *a, const struct agent_slot *slot),
+			     struct known_stats *s)
+{
+	s->known = calloc(a->n_known + 1, sizeof(*s->known));
+	s->pids = calloc(a->n_known + 1, sizeof(*s->pids));
+	s->readings = calloc(a->n_known + 1, sizeof(*s->readings));
+	if (!s->known || !s->pids || !s->readings)
+		return false;
+	for (size_t i = 0; i < a->n_known; i++) {
+		if (!a->known[i].slot || !wants(a, a->known[i].slot))
+			continue;
+		s->known[s->n] = i;
+		s->pids[s->n++] = a->known[i].pid;
+	}
+	a->procs->stats(s->pids, s->n, s->readings);
+	return true;
+}
+
+/* Those likely to exec, and those where it matters most. */
+static bool slot_is_watched(const struct agent *a, const struct agent_slot *slot)
+{
+	return slot->looked_ns && slot->image &&
+	       (clock_mono_ns() - slot->found_ns < YOUNG_NS || slot_is_refused_for_now(a, slot));
+}
+
 static void execs_watch(struct agent *a)
 {
-	uint64_t now = clock_mono_ns();
+	_cleanup_(known_stats_release) struct known_stats stats = {};
 
-	for (size_t i = 0; i < a->n_known; i++) {
-		struct agent_slot *slot = a->known[i].slot;
-		struct proc_stat st;
-
-		if (!slot || !slot->looked_ns || !slot->image)
-			continue;
-		if (now - slot->found_ns >= YOUNG_NS && !slot_is_refused_for_now(a, slot))
-			continue;
-		if (a->procs->stat(a->known[i].pid, &st, NULL) == 0)
-			slot_note_exec(slot, &st);
-	}
+	if (!known_stats_read(a, slot_is_watched, &stats))
+		return;
+	(void)pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < stats.n; i++)
+		if (stats.readings[i].code == 0)
+			slot_note_exec(a->known[stats.known[i]].slot, &stats.readings[i].stat);
+	(void)pthread_mutex_unlock(&a->lock);
 }
 
 /* The selected processes that are alive; ascending, like a full list. */
@@ -163,16 +202,38 @@ static int list_only(const struct agent *a, pid_t **ret_pids, size_t *ret_len)
 	if (!pids)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->config.n_only; i++)
-		if (proc_id_alive(&a->config.only[i]))
+		if (!proc_id_gone(&a->config.only[i]))
 			pids[len++] = a->config.only[i].pid;
 	*ret_pids = pids;
 	*ret_len = len;
 	return 0;
 }
 
+/* Of those that are not known yet, in the same order. NULL: out of memory. */
+static struct proc_stat_reading *new_read(const struct agent *a, const pid_t *pids, size_t n_pids)
+{
+	struct proc_stat_reading *readings = calloc(n_pids + 1, sizeof(*readings));
+	_cleanup_free_ pid_t *of_new = calloc(n_pids + 1, sizeof(*of_new));
+	size_t n = 0, k = 0;
+
+	if (!readings || !of_new) {
+		free(readings);
+		return NULL;
+	}
+	for (size_t i = 0; i < n_pids; i++) {
+		while (k < a->n_known && a->known[k].pid < pids[i])
+			k++;
+		if (k == a->n_known || a->known[k].pid != pids[i])
+			of_new[n++] = pids[i];
+	}
+	a->procs->stats(of_new, n, readings);
+	return readings;
+}
+
 /* Finds new and exited processes. */
 static void known_update(struct agent *a)
 {
+	_cleanup_free_ struct proc_stat_reading *of_new = NULL;
 	_cleanup_free_ pid_t *pids = NULL;
 	/* Before listing, so that later arrivals show as a change. */
 	uint64_t census = a->procs->census();
@@ -184,12 +245,13 @@ static void known_update(struct agent *a)
 	if ((a->config.n_only ? list_only(a, &pids, &n_pids)
 			      : a->procs->list(&pids, &n_pids, NULL)) < 0)
 		return;
-	merged = calloc(n_pids + 1, sizeof(*merged));
+	of_new = new_read(a, pids, n_pids);
+	merged = of_new ? calloc(n_pids + 1, sizeof(*merged)) : NULL;
 	if (!merged)
 		return;
 	a->census = census;
 	(void)pthread_mutex_lock(&a->lock);
-	known_merge(a, pids, n_pids, merged);
+	known_merge(a, pids, n_pids, of_new, merged);
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -208,9 +270,7 @@ void agent_targets_discover(struct agent *a)
 		return;
 	(void)atomic_exchange(&a->exec_heard, false);
 	known_update(a);
-	(void)pthread_mutex_lock(&a->lock);
 	execs_watch(a);
-	(void)pthread_mutex_unlock(&a->lock);
 	cpu = agent_thread_cpu_ns() - cpu;
 	a->heard_scan_ns = now + MAX(SCAN_HEARD_NS, cpu * SCAN_MAX_SHARE);
 	a->scan_ns = now + MAX(SCAN_NS, cpu * SCAN_MAX_SHARE);
@@ -225,24 +285,40 @@ static void names_settle(struct agent *a)
 	a->names_turns = pipeline_names_turns(pipeline_names_of(a->pipeline));
 }
 
+static bool slot_is_any(const struct agent *a, const struct agent_slot *slot)
+{
+	(void)a;
+	(void)slot;
+	return true;
+}
+
+static bool slot_has_ended(const struct agent_slot *slot, const struct proc_stat_reading *now)
+{
+	if (now->code < 0)
+		return !proc_stat_is_unknown(now->code);
+	return proc_stat_is_dead(&now->stat) ||
+	       now->stat.start_ticks != slot->target.info.id.start_ticks;
+}
+
 void agent_targets_verify(struct agent *a)
 {
+	_cleanup_(known_stats_release) struct known_stats stats = {};
 	size_t len = 0;
 
+	if (!known_stats_read(a, slot_is_any, &stats))
+		return;
 	(void)pthread_mutex_lock(&a->lock);
-	for (size_t i = 0; i < a->n_known; i++) {
-		struct agent_known *k = &a->known[i];
-		struct proc_stat st;
+	/* Those without a slot: if one still exists, the next scan finds it again. */
+	for (size_t i = 0; i < stats.n; i++) {
+		const struct proc_stat_reading *now = &stats.readings[i];
+		struct agent_known *k = &a->known[stats.known[i]];
 
-		/* If it still exists, the next scan finds it again. */
-		if (!k->slot)
-			continue;
-		if (a->procs->stat(k->pid, &st, NULL) < 0 || proc_stat_is_dead(&st) ||
-		    st.start_ticks != k->slot->target.info.id.start_ticks) {
+		if (slot_has_ended(k->slot, now)) {
 			known_drop(a, k);
 			continue;
 		}
-		slot_note_exec(k->slot, &st);
+		if (now->code == 0)
+			slot_note_exec(k->slot, &now->stat);
 		a->known[len++] = *k;
 	}
 	a->n_known = len;

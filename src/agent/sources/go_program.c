@@ -32,8 +32,9 @@ static int program_open_mem(const struct source_target *target, struct proc_mem 
 	if (r < 0)
 		return r;
 	proc_mem_never_wait(mem);
-	if (!proc_id_alive(&target->info.id))
-		return err_set(err, -ESRCH, "process %d has exited", (int)target->info.id.pid);
+	r = proc_id_check(&target->info.id, err);
+	if (r < 0)
+		return r;
 	*ret_mem = TAKE_PTR(mem);
 	return 0;
 }

@@ -185,7 +185,7 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 				 (double)done / NS_PER_SEC);
 			break;
 		}
-		if (q->target.id.pid && !proc_id_alive(&q->target.id)) {
+		if (q->target.id.pid && proc_id_gone(&q->target.id)) {
 			term_progress("sampling", 1, 1);
 			cli_note("Process %d exited after %.1f s.", (int)q->target.id.pid,
 				 (double)done / NS_PER_SEC);

@@ -187,7 +187,7 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 				 (double)done / NS_PER_SEC);
 			break;
 		}
-		if (!proc_id_alive(&info->id)) {
+		if (proc_id_gone(&info->id)) {
 			cli_note("Process %d exited after %.1f s.", (int)info->id.pid,
 				 (double)done / NS_PER_SEC);
 			r = 1;
@@ -235,7 +235,7 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 		r = 0;
 	*ret_window = java_collect_window(c);
 	stopped = java_collect_stop(c, &later);
-	if (stopped < 0 && proc_id_alive(&info->id))
+	if (stopped < 0 && !proc_id_gone(&info->id))
 		cli_note("Could not remove everything from the JVM; the next sonde tries again: %s",
 			 err_describe(&later, stopped, line));
 	return r;

@@ -29,7 +29,7 @@ int heap_rate_wait(const char *what, uint64_t ns, const struct proc_id *id, stru
 
 		if (heap_wait_is_over())
 			r = err_set(err, -EINTR, "interrupted");
-		else if (!proc_id_alive(id))
+		else if (proc_id_gone(id))
 			r = err_set(err, -ESRCH, "process %d exited while waiting", (int)id->pid);
 		if (r < 0 || done >= ns)
 			break;

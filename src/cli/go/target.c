@@ -57,8 +57,9 @@ static int open_mem(struct go_target *t, struct proc_mem **ret_mem, struct err *
 	if (r < 0)
 		return r;
 	/* Name and memory must belong to the same process. */
-	if (!proc_id_alive(&t->info.id))
-		return err_set(err, -ESRCH, "process %d has exited", (int)t->pid);
+	r = proc_id_check(&t->info.id, err);
+	if (r < 0)
+		return r;
 	*ret_mem = TAKE_PTR(mem);
 	return 0;
 }

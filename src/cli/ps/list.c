@@ -178,6 +178,11 @@ static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 
 	*e = (struct ps_entry){};
 	r = proc_info_read(pid, &e->info, &err);
+	if (r == -ETIMEDOUT && proc_info_read_silent(pid, &e->info) == 0) {
+		ps_set_runtime(e, "unknown", "");
+		ps_refuse_error(e, r, &err);
+		return 0;
+	}
 	if (r < 0)
 		return -ESRCH;
 	if (e->info.kernel_thread) {
@@ -186,7 +191,7 @@ static int ps_inspect(pid_t pid, bool metrics, struct ps_entry *e)
 		return 0;
 	}
 	r = ps_inspect_program(metrics, e, &err);
-	if (r == -ESRCH || !proc_id_alive(&e->info.id))
+	if (r == -ESRCH || proc_id_gone(&e->info.id))
 		return -ESRCH;
 	if (r < 0)
 		ps_refuse_error(e, r, &err);

@@ -389,13 +389,23 @@ static void process_set_wait(struct process *process, bool is_new, uint64_t took
 	process->wait_ns = MIN(wait_ns, WAIT_MAX_NS);
 }
 
-static bool process_is_alive(const struct process *process)
+/* One that is not responding may be alive. */
+static bool process_is_alive(const struct process *process, const struct proc_stat_reading *now)
 {
 	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct proc_stat stat;
 
-	return proc_stat_read(process->public.pid, &stat, NULL) >= 0 && !proc_stat_is_dead(&stat) &&
-	       stat.start_ticks == process->public.start_ns / tick_ns;
+	if (now->code < 0)
+		return proc_stat_is_unknown(now->code);
+	return !proc_stat_is_dead(&now->stat) &&
+	       now->stat.start_ticks == process->public.start_ns / tick_ns;
+}
+
+static bool process_has_exited(const struct process *process)
+{
+	struct proc_stat_reading now;
+
+	proc_stat_read_many(&process->public.pid, 1, &now);
+	return !process_is_alive(process, &now);
 }
 
 /*
@@ -407,7 +417,7 @@ static bool processes_are_its_own(const struct cpu_processes *p, const struct pr
 {
 	const struct cpu_sampler_mapping *m = &p->mappings[range.first];
 
-	if (process->mappings.n || process_is_alive(process))
+	if (process->mappings.n || !process_has_exited(process))
 		return false;
 	for (uint32_t i = 0; i < range.n; i++, m++)
 		if (address - m->start < m->end - m->start)
@@ -557,13 +567,41 @@ struct cpu_range cpu_processes_inherit(struct cpu_processes *p,
 	return range;
 }
 
-void cpu_processes_check(struct cpu_processes *p)
+/* Counts those that have not ended, and lists them if wanted. */
+static size_t processes_living(const struct cpu_processes *p, struct process **living, pid_t *pids)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
 		for (struct process *at = p->buckets[i]; at; at = at->next) {
-			if (!at->ended && !process_is_alive(at))
-				process_end(p, at);
+			if (at->ended)
+				continue;
+			if (living) {
+				living[n] = at;
+				pids[n] = at->public.pid;
+			}
+			n++;
 		}
+	return n;
+}
+
+void cpu_processes_check(struct cpu_processes *p)
+{
+	_cleanup_free_ struct proc_stat_reading *readings = NULL;
+	_cleanup_free_ struct process **living = NULL;
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = processes_living(p, NULL, NULL);
+
+	readings = calloc(n + 1, sizeof(*readings));
+	living = calloc(n + 1, sizeof(struct process *));
+	pids = calloc(n + 1, sizeof(*pids));
+	if (!readings || !living || !pids)
+		return;
+	(void)processes_living(p, living, pids);
+	proc_stat_read_many(pids, n, readings);
+	for (size_t i = 0; i < n; i++)
+		if (!process_is_alive(living[i], &readings[i]))
+			process_end(p, living[i]);
 }
 
 void cpu_processes_next_epoch(struct cpu_processes *p)

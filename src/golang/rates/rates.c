@@ -186,7 +186,7 @@ static int restore_one(const struct golang_rate_journal *journal,
 	struct proc_mem *mem = NULL;
 	int r;
 
-	if (!proc_id_alive(&note->id))
+	if (proc_id_gone(&note->id))
 		return 0;
 	r = rates_lock(&note->id, &lock, err);
 	if (r < 0)
@@ -198,7 +198,7 @@ static int restore_one(const struct golang_rate_journal *journal,
 	if (r < 0 || !mem)
 		return r == -ESRCH ? 0 : r;
 	proc_mem_never_wait(mem);
-	if (rates_space(mem) != note->space || !proc_id_alive(&note->id)) {
+	if (rates_space(mem) != note->space || proc_id_gone(&note->id)) {
 		proc_mem_close(mem);
 		return 0;
 	}

@@ -117,7 +117,7 @@ static int trigger_wait(const struct java_attach *a, uint64_t deadline_ns, struc
 
 		if (r != -ENOENT)
 			return r;
-		if (!proc_id_alive(&a->target.id))
+		if (proc_id_gone(&a->target.id))
 			return err_set(err, -ESRCH, "process %d has exited", (int)a->target.id.pid);
 		r = java_patience_check(deadline_ns);
 		if (r < 0)

@@ -20,8 +20,8 @@ int java_target_read(const struct proc_id *id, struct java_target *ret_target, s
 	struct java_target target = {.id = *id};
 	int r = proc_status_read(id->pid, &target.status, err);
 
-	if (r == 0 && !proc_id_alive(id))
-		r = err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
+	if (r == 0)
+		r = proc_id_check(id, err);
 	if (r < 0)
 		return r;
 	*ret_target = target;
@@ -38,12 +38,9 @@ int java_target_check_stopped(const struct java_target *target, struct err *err)
 
 static int open_root(pid_t pid)
 {
-	char link[48];
-	int fd;
+	int fd, r = proc_aides_open(pid, "root", O_PATH | O_DIRECTORY, &fd);
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
-	fd = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return r < 0 ? r : fd;
 }
 
 static int open_below(int root, const char *path)
@@ -90,10 +87,8 @@ int java_target_open_tmp(const struct java_target *target, int *ret_fd, struct e
 	int pid = (int)target->id.pid, fd = open_tmp(target);
 	int r = fd < 0 ? fd : 0;
 
-	if (r == 0 && !proc_id_alive(&target->id)) {
+	if (r == 0 && (r = proc_id_check(&target->id, NULL)) < 0)
 		closep(&fd);
-		r = -ESRCH;
-	}
 	if (r == -ESRCH)
 		return err_set(err, r, "process %d has exited", pid);
 	if (r == -EACCES || r == -EPERM)

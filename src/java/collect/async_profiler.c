@@ -315,7 +315,7 @@ int java_async_read(struct java_async *a, struct err *err)
 	if (!a->is_on)
 		return err_set(err, -ESRCH, "process %d: async-profiler has stopped",
 			       (int)a->id.pid);
-	if (!proc_id_alive(&a->id))
+	if (proc_id_gone(&a->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)a->id.pid);
 	r = async_read(a, err);
 	if (r == 0 && clock_mono_ns() - a->begun_ns > ASYNC_LEASE_NS / 2)
@@ -338,7 +338,7 @@ int java_async_stop(struct java_async *a, struct err *err)
 {
 	int r = 0, removed;
 
-	if (a->is_on && proc_id_alive(&a->id)) {
+	if (a->is_on && !proc_id_gone(&a->id)) {
 		r = async_command(a, ASYNC_STOP, err);
 		if (r == 0)
 			r = async_read(a, err);

@@ -133,7 +133,7 @@ static int collect_read(struct java_collect *c, struct err *err)
 
 	if (r < 0 && r != -ENOMEM && r != -EAGAIN)
 		atomic_store(&c->broken, r);
-	if (r == -ESRCH && proc_id_alive(&c->id))
+	if (r == -ESRCH && !proc_id_gone(&c->id))
 		r = 0;
 	return r;
 }
@@ -142,7 +142,7 @@ int java_collect_keep(struct java_collect *c, struct err *err)
 {
 	if (c->collector->keep)
 		return c->collector->keep(c->state, err);
-	if (!proc_id_alive(&c->id))
+	if (proc_id_gone(&c->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)c->id.pid);
 	if (atomic_load(&c->broken))
 		return err_set(err, -ENOENT, "process %d: %s has stopped", (int)c->id.pid,

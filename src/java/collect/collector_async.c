@@ -40,7 +40,7 @@ static int async_keep(void *state, struct err *err)
 
 	if (r == 0)
 		return 0;
-	if (!proc_id_alive(id))
+	if (proc_id_gone(id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)id->pid);
 	return err_set(err, r == -ENOMEM ? r : -ENOENT, "async-profiler has stopped: %s",
 		       inner.text);

@@ -194,7 +194,7 @@ int java_jvmti_read(struct java_jvmti *j, struct err *err)
 	struct java_ring_counts counts = {0};
 	int r;
 
-	if (!proc_id_alive(&j->id))
+	if (proc_id_gone(&j->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)j->id.pid);
 	/* Before reading, so that its last records are read. */
 	r = j->is_on ? java_ring_counts(&j->ring, &counts) : -ENOENT;
@@ -238,7 +238,7 @@ int java_jvmti_end(struct java_jvmti *j, struct err *err)
 {
 	int code;
 
-	if (!j->is_on || j->has_ended || !proc_id_alive(&j->id))
+	if (!j->is_on || j->has_ended || proc_id_gone(&j->id))
 		return 0;
 	j->has_ended = true;
 	return jvmti_command(j, "stop", &code, err);

@@ -16,6 +16,7 @@
 #include "java/attach/target.h"
 #include "java/lease.h"
 #include "java/recorder/mount.h"
+#include "proc/aide/aides.h"
 
 struct java_place {
 	struct java_lease lease;
@@ -75,14 +76,10 @@ static int place_remount(const struct java_place *p, unsigned long flags, struct
 	_cleanup_close_ int ns = -1;
 	struct exec_job job = {.dirfd = p->lease.dirfd, .flags = flags};
 	pthread_t thread;
-	char path[48];
-	int r;
+	int r = proc_aides_open(p->lease.note.id.pid, "ns/mnt", O_RDONLY, &ns);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->lease.note.id.pid);
-	job.ns = ns = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns < 0) {
-		r = -errno;
-	} else {
+	job.ns = ns;
+	if (r == 0) {
 		r = -pthread_create(&thread, NULL, exec_thread, &job);
 		if (r == 0)
 			(void)pthread_join(thread, NULL);

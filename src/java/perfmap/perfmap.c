@@ -15,6 +15,7 @@
 #include "java/recorder/note.h"
 #include "proc/info.h"
 #include "proc/lock.h"
+#include "proc/ns.h"
 
 /* The first release whose command takes a file name. */
 #define PERFMAP_FILE_MAJOR 22
@@ -63,11 +64,9 @@ static int perfmap_lock(const struct proc_id *id, int *ret_fd, struct err *err)
 
 static bool perfmap_in_namespace(pid_t pid, uint64_t mount_ns)
 {
-	struct stat st;
-	char path[48];
+	uint64_t its;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	return stat(path, &st) == 0 && st.st_ino == mount_ns;
+	return proc_ns_read(pid, "mnt", &its) == 0 && its == mount_ns;
 }
 
 /* The /tmp in the note: through the process, or any other in the same namespace. */
@@ -77,7 +76,7 @@ static int perfmap_find_tmp(const struct java_note *note, int *ret_tmp)
 	size_t len;
 	int r;
 
-	if (proc_id_alive(&note->id))
+	if (!proc_id_gone(&note->id))
 		return java_target_open_path(note->id.pid, "/tmp", ret_tmp);
 	r = proc_list(&pids, &len, NULL);
 	if (r < 0)
@@ -332,7 +331,7 @@ int java_perfmap_keep(struct java_perfmap *m, struct err *err)
 	uint64_t now = clock_mono_ns();
 	int r;
 
-	if (!proc_id_alive(&m->id))
+	if (proc_id_gone(&m->id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)m->id.pid);
 	if (m->stats.is_users || now < m->next_ns)
 		return 0;

@@ -16,9 +16,11 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/aide/aides.h"
 #include "proc/aide/rights.h"
 #include "proc/host.h"
 #include "proc/info.h"
+#include "proc/ns.h"
 
 /* Work inside a mount namespace, done by a separate thread. */
 struct mount_job {
@@ -56,12 +58,9 @@ static int mount_run(struct mount_job *job)
 
 static int mount_open_ns(pid_t pid)
 {
-	char path[48];
-	int fd;
+	int fd, r = proc_aides_open(pid, "ns/mnt", O_RDONLY, &fd);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return r < 0 ? r : fd;
 }
 
 static int tmpfs_option(int fs, const char *key, const char *fmt, unsigned long long value)
@@ -231,11 +230,9 @@ static int job_detach(struct mount_job *job)
 
 static bool in_namespace(pid_t pid, uint64_t mount_ns)
 {
-	struct stat st;
-	char path[48];
+	uint64_t its;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	return stat(path, &st) == 0 && st.st_ino == mount_ns;
+	return proc_ns_read(pid, "mnt", &its) == 0 && its == mount_ns;
 }
 
 /* The path of the mount in that process's mount list; "/tmp/NAME" if it is not listed. */

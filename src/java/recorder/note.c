@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proc/ns.h"
 
 #define NOTE_PREFIX "java-recording-"
 #define NOTE_MAX ((size_t)1024)
@@ -28,17 +28,11 @@ static void closedirp(DIR **dir)
 int java_note_make(const struct proc_id *id, struct java_note *ret_note, struct err *err)
 {
 	struct java_note note = {.id = *id};
-	struct stat st;
-	char path[48];
+	int r = proc_ns_read(id->pid, "mnt", &note.mount_ns);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)id->pid);
-	if (stat(path, &st) < 0) {
-		int r = errno == ENOENT ? -ESRCH : -errno;
-
+	if (r < 0)
 		return err_set(err, r, "process %d: cannot read its mount namespace: %s",
-			       (int)id->pid, strerror(errno));
-	}
-	note.mount_ns = st.st_ino;
+			       (int)id->pid, strerror(-r));
 	if (getrandom(&note.token, sizeof(note.token), 0) != sizeof(note.token))
 		return err_set(err, -EIO, "cannot get random numbers from the kernel");
 	note.token = note.token ? note.token : 1;

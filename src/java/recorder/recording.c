@@ -185,7 +185,7 @@ int java_recording_check(struct java_recording *rec, struct err *err)
 
 	recording_name(rec, name);
 	r = java_recorder_find(rec->lease.attach, name, err);
-	if (r < 0 && !proc_id_alive(&rec->lease.note.id))
+	if (r < 0 && proc_id_gone(&rec->lease.note.id))
 		return err_set(err, -ESRCH, "process %d has exited", (int)rec->lease.note.id.pid);
 	if (r < 0)
 		return r;

@@ -74,9 +74,9 @@ int java_recording_undo(const char *state_dir, const struct java_note *note, str
 	if (!note->token)
 		return java_note_remove(state_dir, note, err);
 	java_note_dir_name(note, name);
-	if (proc_id_alive(&note->id))
+	if (!proc_id_gone(&note->id))
 		r = undo_in_jvm(note, err);
-	if (r < 0 && proc_id_alive(&note->id))
+	if (r < 0 && !proc_id_gone(&note->id))
 		return r;
 	r = java_mount_remove(note->mount_ns, note->id.pid, name, err);
 	return r < 0 ? r : java_note_remove(state_dir, note, err);

@@ -1,16 +1,22 @@
 /* src/proc/aide/account.c: see account.h. */
 #include "proc/aide/account.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 
 #define ACCOUNT_DEPTH_MAX 32 /* the kernel's own limit on nested user namespaces */
+#define ACCOUNT_MAP_MAX ((size_t)64 << 10)
 
 static bool is_ours(const struct stat *namespace)
 {
@@ -35,19 +41,41 @@ static int outermost(int inner)
 	return inner;
 }
 
-uid_t proc_aide_account(pid_t pid, uid_t uid)
+int proc_aide_account(pid_t pid, uid_t *ret_uid)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat st;
 	char path[48];
-	uid_t owner;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	if (stat(path, &st) < 0 || is_ours(&st))
-		return uid;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return uid;
+		return -errno;
 	fd = outermost(fd);
-	return ioctl(fd, NS_GET_OWNER_UID, &owner) < 0 ? uid : owner;
+	return ioctl(fd, NS_GET_OWNER_UID, ret_uid) < 0 ? -errno : 0;
+}
+
+bool proc_aide_account_maps_ids(const char *uid_map)
+{
+	char *at;
+	uint64_t inside = strtoull(uid_map, &at, 10), outside = strtoull(at, &at, 10);
+	uint64_t n = strtoull(at, &at, 10);
+
+	if (strspn(at, " \n") < strlen(at))
+		return true;
+	return n > 1 && !(inside == outside && n == UINT32_MAX);
+}
+
+/* By text: the link to its namespace would have us wait while it is inside an exec. */
+bool proc_aide_account_has_ids(pid_t pid)
+{
+	_cleanup_(buf_release) struct buf its = buf_with_max(ACCOUNT_MAP_MAX);
+	_cleanup_(buf_release) struct buf ours = buf_with_max(ACCOUNT_MAP_MAX);
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	if (io_read_file(AT_FDCWD, path, &its, NULL) < 0 || !buf_cstr(&its) ||
+	    !proc_aide_account_maps_ids(buf_cstr(&its)))
+		return false;
+	return io_read_file(AT_FDCWD, "/proc/self/uid_map", &ours, NULL) < 0 ||
+	       !view_eq(buf_view(&its), buf_view(&ours));
 }

@@ -29,14 +29,12 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/aide/account.h"
+#include "proc/aide/aide.h"
 #include "proc/aide/budget.h"
 #include "proc/aide/serve.h"
 #include "proc/aide/wire.h"
 #include "proc/caps.h"
-#include "proc/stat.h"
 #include "proc/status.h"
-
-_Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 
 #define AIDES_PATIENCE_NS (2 * NS_PER_SEC)
 /* To fork, in terms of patience: the spawner touches no target, but a machine may be starved. */
@@ -48,28 +46,16 @@ _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
 #define AIDES_IDLE_MAX 4
 /* The last one on the list is the one that is needed least. */
 #define AIDES_IDLE_NS (30 * NS_PER_SEC)
-#define AIDES_NOBODY ((uid_t)-2) /* no user has that number */
-#define AIDES_FDS_MAX 65536
 /* All that aides do is read: memory, what is mapped, and with a target's rights what it names. */
 #define AIDES_CAPS                                                                                 \
 	(PROC_CAP(CAP_SYS_PTRACE) | PROC_CAP(CAP_DAC_READ_SEARCH) |                                \
 	 PROC_CAP(CAP_CHECKPOINT_RESTORE) | PROC_CAP(CAP_SETUID) | PROC_CAP(CAP_SETGID))
 
-struct aide {
-	struct aide *next;
-	int sock;
-	int pidfd;
-	struct proc_aide_shared *shared;
-	uint64_t cpu_ns;      /* as of its last answer */
-	uint64_t patience_ns; /* of its socket */
-	uint64_t idle_ns;     /* since when it is idle */
-};
-
 static struct {
 	pthread_mutex_t lock;
 	bool on;
 	int spawner; /* socket */
-	struct aide *idle;
+	struct proc_aide *idle;
 	size_t n_idle;
 	size_t n_aides;
 	struct proc_aide_budget budget;
@@ -77,9 +63,6 @@ static struct {
 	bool spawner_ended;
 	_Atomic uint64_t cpu_ns;
 } aides = {.lock = PTHREAD_MUTEX_INITIALIZER, .spawner = -1};
-
-/* For whom an aide has opened a file, by descriptor: the pid, then the user. */
-static _Atomic uint64_t aides_opened_for[AIDES_FDS_MAX];
 
 static _Thread_local uint64_t patience_ns = AIDES_PATIENCE_NS;
 
@@ -160,21 +143,7 @@ static void spawner_run(int sock)
 
 /* --- our side -------------------------------------------------------------------------------- */
 
-int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target)
-{
-	struct proc_status status;
-	int r = proc_status_read(pid, &status, NULL);
-
-	if (r < 0)
-		return r;
-	*ret_target = (struct proc_aides_target){
-		.pid = pid,
-		.uid = proc_aide_account(pid, status.uid),
-	};
-	return 0;
-}
-
-static void aide_free(struct aide *a)
+static void aide_free(struct proc_aide *a)
 {
 	if (!a)
 		return;
@@ -198,7 +167,7 @@ static bool readable(int fd, int ms)
 
 /* Takes the other end of its socket: nobody but the aide must have it, or we would not see its end.
  */
-static int aide_fork_take(struct aide *a, int theirs)
+static int aide_fork_take(struct proc_aide *a, int theirs)
 {
 	int sent = proc_aide_send(aides.spawner, "", 1, theirs);
 	char byte;
@@ -213,7 +182,7 @@ static int aide_fork_take(struct aide *a, int theirs)
 	return 0;
 }
 
-static int aide_share(struct aide *a)
+static int aide_share(struct proc_aide *a)
 {
 	_cleanup_close_ int memory = memfd_create("sonde-aide", MFD_CLOEXEC);
 
@@ -227,9 +196,9 @@ static int aide_share(struct aide *a)
 	return proc_aide_send(a->sock, "", 1, memory) == 1 ? 0 : -EAGAIN;
 }
 
-static int aide_new(struct aide **ret_aide)
+static int aide_new(struct proc_aide **ret_aide)
 {
-	struct aide *a = calloc(1, sizeof(*a));
+	struct proc_aide *a = calloc(1, sizeof(*a));
 	int socks[2], r;
 
 	if (!a)
@@ -251,14 +220,14 @@ static int aide_new(struct aide **ret_aide)
 	return 0;
 }
 
-/* NULL if all are busy. */
-static int aide_take_idle(const struct proc_aides_target *target, struct aide **ret_aide)
+/* NULL if all are busy. For many targets (NULL) it is for the caller to look at budgets. */
+static int aide_take_idle(const struct proc_aides_target *target, struct proc_aide **ret_aide)
 {
 	int r = 0;
 
 	(void)pthread_mutex_lock(&aides.lock);
 	*ret_aide = NULL;
-	if (!proc_aide_budget_allows(&aides.budget, target)) {
+	if (target && !proc_aide_budget_allows(&aides.budget, target)) {
 		aides.unanswered++;
 		r = -EBUSY;
 	} else if (aides.idle) {
@@ -270,7 +239,7 @@ static int aide_take_idle(const struct proc_aides_target *target, struct aide **
 	return r;
 }
 
-static int aide_take(const struct proc_aides_target *target, struct aide **ret_aide)
+int proc_aide_take(const struct proc_aides_target *target, struct proc_aide **ret_aide)
 {
 	int r = aide_take_idle(target, ret_aide);
 
@@ -286,9 +255,9 @@ static int aide_take(const struct proc_aides_target *target, struct aide **ret_a
 }
 
 /* With the lock held: the one that has been idle longest, if that is too long. */
-static struct aide *idle_retire(uint64_t now_ns)
+static struct proc_aide *idle_retire(uint64_t now_ns)
 {
-	struct aide **at = &aides.idle, *a = aides.idle;
+	struct proc_aide **at = &aides.idle, *a = aides.idle;
 
 	while (a && a->next) {
 		at = &a->next;
@@ -302,15 +271,15 @@ static struct aide *idle_retire(uint64_t now_ns)
 	return a;
 }
 
-static void aide_give_back(struct aide *a, const struct proc_aides_target *target,
-			   const struct proc_aide_answer *answer)
+void proc_aide_give_back(struct proc_aide *a, const struct proc_aides_target *target,
+			 const struct proc_aide_answer *answer)
 {
-	struct aide *retired;
+	struct proc_aide *retired;
 
 	a->idle_ns = clock_mono_ns();
 	(void)pthread_mutex_lock(&aides.lock);
 	retired = idle_retire(a->idle_ns);
-	if (answer->asleep_ns)
+	if (target && answer->asleep_ns)
 		proc_aide_budget_waited(&aides.budget, target->uid, answer->asleep_ns);
 	if (aides.n_idle < AIDES_IDLE_MAX) {
 		a->next = aides.idle;
@@ -326,45 +295,49 @@ static void aide_give_back(struct aide *a, const struct proc_aides_target *targe
 }
 
 /* It hangs, or is gone. The process may have changed its user since. */
-static void aide_leave(struct aide *a, struct proc_aides_target *target)
+void proc_aide_leave(struct proc_aide *a, struct proc_aides_target *target, uint64_t waited_ns)
 {
-	(void)proc_aides_find(target->pid, target);
+	struct proc_status status;
+
+	if (proc_status_read(target->pid, &status, NULL) == 0 &&
+	    !proc_aide_account_has_ids(target->pid))
+		target->uid = status.uid;
 	(void)syscall(SYS_pidfd_send_signal, a->pidfd, SIGKILL, NULL, 0);
 	(void)pthread_mutex_lock(&aides.lock);
 	aides.n_aides--;
 	aides.unanswered++;
-	proc_aide_budget_waited(&aides.budget, target->uid, patience_ns);
+	proc_aide_budget_waited(&aides.budget, target->uid, waited_ns);
 	proc_aide_budget_lost_take(&aides.budget, target, TAKE_FD(a->pidfd));
 	(void)pthread_mutex_unlock(&aides.lock);
 	aide_free(a);
 }
 
 /* How long to wait for its answers. The kernel knows it from the last time, mostly. */
-static int aide_set_patience(struct aide *a)
+int proc_aide_set_patience(struct proc_aide *a, uint64_t ns)
 {
 	const struct timeval patience = {
-		.tv_sec = (time_t)(patience_ns / NS_PER_SEC),
-		.tv_usec = (suseconds_t)(patience_ns % NS_PER_SEC / 1000),
+		.tv_sec = (time_t)(ns / NS_PER_SEC),
+		.tv_usec = (suseconds_t)(ns % NS_PER_SEC / 1000),
 	};
 
-	if (a->patience_ns == patience_ns)
+	if (a->patience_ns == ns)
 		return 0;
 	if (setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
 		return -errno;
-	a->patience_ns = patience_ns;
+	a->patience_ns = ns;
 	return 0;
 }
 
 /* Whether it waits for a CPU, or uses one: then it is not the target that makes us wait. */
-static bool aide_is_starved(const struct aide *a)
+static bool aide_is_starved(const struct proc_aide *a)
 {
 	pid_t pid = atomic_load(&a->shared->pid);
-	struct proc_stat st;
+	struct proc_status status;
 
-	return !pid || (proc_stat_read(pid, &st, NULL) == 0 && st.state == 'R');
+	return !pid || (proc_status_read(pid, &status, NULL) == 0 && status.state == 'R');
 }
 
-static int aide_receive(struct aide *a, struct proc_aide_answer *ret_answer, int *ret_fd)
+static int aide_receive(struct proc_aide *a, struct proc_aide_answer *ret_answer, int *ret_fd)
 {
 	int n = -EAGAIN;
 
@@ -376,199 +349,63 @@ static int aide_receive(struct aide *a, struct proc_aide_answer *ret_answer, int
 	return n;
 }
 
+void proc_aide_count(struct proc_aide *a, const struct proc_aide_answer *answer)
+{
+	aides.cpu_ns += answer->cpu_ns - a->cpu_ns;
+	a->cpu_ns = answer->cpu_ns;
+}
+
 /* The answer to what is in the shared memory; on failure the aide is gone. */
-static int aide_ask(struct aide *a, struct proc_aides_target *target,
-		    const struct proc_aide_request *request, int fd,
-		    struct proc_aide_answer *ret_answer, int *ret_fd)
+int proc_aide_ask(struct proc_aide *a, struct proc_aides_target *target,
+		  const struct proc_aide_request *request, int fd,
+		  struct proc_aide_answer *ret_answer, int *ret_fd)
 {
 	int n = 0;
 
-	if (aide_set_patience(a) == 0 &&
+	if (proc_aide_set_patience(a, patience_ns) == 0 &&
 	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
 		n = aide_receive(a, ret_answer, ret_fd);
 	if (n != sizeof(*ret_answer)) {
-		aide_leave(a, target);
+		proc_aide_leave(a, target, patience_ns);
 		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;
 	}
-	aides.cpu_ns += ret_answer->cpu_ns - a->cpu_ns;
-	a->cpu_ns = ret_answer->cpu_ns;
+	proc_aide_count(a, ret_answer);
 	return 0;
 }
 
-static struct proc_aide_request request_for(enum proc_aide_op op,
-					    const struct proc_aides_target *target)
+bool proc_aide_refuses(pid_t pid)
 {
-	return (struct proc_aide_request){.op = op, .pid = target->pid};
+	struct proc_aides_target target = {.pid = pid};
+	bool refused, has_debtor;
+
+	(void)pthread_mutex_lock(&aides.lock);
+	refused = proc_aide_budget_is_stuck(&aides.budget, pid);
+	has_debtor = !refused && proc_aide_budget_has_debtor(&aides.budget);
+	(void)pthread_mutex_unlock(&aides.lock);
+	if (!has_debtor || proc_aides_find(pid, &target) < 0)
+		return refused;
+	(void)pthread_mutex_lock(&aides.lock);
+	refused = !proc_aide_budget_allows(&aides.budget, &target);
+	(void)pthread_mutex_unlock(&aides.lock);
+	return refused;
 }
 
-ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const struct iovec *local,
-			 const struct iovec *remote, size_t n)
+void proc_aide_note_stuck(pid_t pid)
 {
-	struct proc_aide_request request = request_for(PROC_AIDE_READ, target);
-	struct proc_aide_answer answer;
-	size_t at = 0;
-	struct aide *a;
-	int none, r = aide_take(target, &a);
+	struct proc_status status;
 
-	if (r < 0)
-		return r;
-	request.n_ranges = (uint32_t)MIN(n, PROC_AIDE_RANGES_MAX);
-	for (size_t i = 0; i < request.n_ranges; i++) {
-		a->shared->ranges[i].addr = (uintptr_t)remote[i].iov_base;
-		a->shared->ranges[i].len = remote[i].iov_len;
-	}
-	r = aide_ask(a, target, &request, mem_fd, &answer, &none);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < request.n_ranges && at < answer.bytes; i++) {
-		size_t len = MIN(local[i].iov_len, answer.bytes - at);
-
-		memcpy(local[i].iov_base, a->shared->data + at, len);
-		at += len;
-	}
-	aide_give_back(a, target, &answer);
-	if (answer.gone)
-		return -ESRCH;
-	return answer.code < 0 ? answer.code : (ssize_t)at;
+	if (proc_status_read(pid, &status, NULL) < 0)
+		return;
+	(void)pthread_mutex_lock(&aides.lock);
+	proc_aide_budget_stuck(&aides.budget, pid, status.switches);
+	(void)pthread_mutex_unlock(&aides.lock);
 }
 
-ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, size_t len,
-			 uint64_t off)
+void proc_aide_charge(uid_t uid, uint64_t ns)
 {
-	struct proc_aide_request request = request_for(PROC_AIDE_PREAD, target);
-	struct proc_aide_answer answer;
-	struct aide *a;
-	int none, r = aide_take(target, &a);
-
-	if (r < 0)
-		return r;
-	len = MIN(len, PROC_AIDE_DATA_BYTES);
-	a->shared->ranges[0].addr = off;
-	a->shared->ranges[0].len = len;
-	r = aide_ask(a, target, &request, fd, &answer, &none);
-	if (r < 0)
-		return r;
-	if (answer.code == 0) {
-		answer.bytes = MIN(answer.bytes, len);
-		memcpy(dst, a->shared->data, answer.bytes);
-	}
-	aide_give_back(a, target, &answer);
-	return answer.code < 0 ? answer.code : (ssize_t)answer.bytes;
-}
-
-/* Appends the contents, wherever they are. */
-static int contents_take(const struct aide *a, const struct proc_aide_answer *answer, int fd,
-			 struct buf *text)
-{
-	if (fd < 0)
-		return buf_append(text, a->shared->data, MIN(answer->bytes, PROC_AIDE_DATA_BYTES));
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -errno;
-	return io_read_all(fd, text);
-}
-
-static int aides_read_file(struct proc_aides_target *target, const char *name, struct buf *text)
-{
-	struct proc_aide_request request = request_for(PROC_AIDE_PROC_FILE, target);
-	_cleanup_close_ int fd = -1;
-	struct proc_aide_answer answer;
-	struct aide *a;
-	int r = aide_take(target, &a);
-
-	if (r < 0)
-		return r;
-	request.max = (text->max ? text->max : BUF_DEFAULT_MAX) - text->len;
-	(void)snprintf(a->shared->text, sizeof(a->shared->text), "%s", name);
-	r = aide_ask(a, target, &request, -1, &answer, &fd);
-	if (r < 0)
-		return r;
-	if (answer.code == 0 || answer.code == -E2BIG)
-		r = contents_take(a, &answer, fd, text);
-	aide_give_back(a, target, &answer);
-	return r < 0 ? r : answer.code;
-}
-
-int proc_aides_read(pid_t pid, const char *name, struct buf *text)
-{
-	struct proc_aides_target target;
-	char path[96];
-	int r;
-
-	if (aides.on) {
-		r = proc_aides_find(pid, &target);
-		return r < 0 ? r : aides_read_file(&target, name, text);
-	}
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return io_read_file(AT_FDCWD, path, text, NULL);
-}
-
-/* Asks for a descriptor, with the texts in place. */
-static int aide_open(struct aide *a, struct proc_aides_target *target,
-		     const struct proc_aide_request *request, int *ret_fd)
-{
-	_cleanup_close_ int fd = -1;
-	struct proc_aide_answer answer;
-	int r = aide_ask(a, target, request, -1, &answer, &fd);
-
-	if (r < 0)
-		return r;
-	aide_give_back(a, target, &answer);
-	if (answer.code < 0)
-		return answer.code;
-	if (fd < 0)
-		return -EMFILE; /* received, but there was no room for it */
-	if (fd < AIDES_FDS_MAX)
-		aides_opened_for[fd] = (uint64_t)target->pid << 32 | target->uid;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_map *map,
-			   int *ret_fd)
-{
-	struct proc_aide_request request = request_for(PROC_AIDE_OPEN_MAPPED, target);
-	struct aide *a;
-	int r;
-
-	if (strlen(map->path) >= PROC_AIDE_TEXT_BYTES)
-		return -ENAMETOOLONG;
-	r = aide_take(target, &a);
-	if (r < 0)
-		return r;
-	request.start = map->start;
-	request.end = map->end;
-	request.dev = map->dev;
-	request.inode = map->inode;
-	request.map_flags = map->flags;
-	memcpy(a->shared->text, map->path, strlen(map->path) + 1);
-	return aide_open(a, target, &request, ret_fd);
-}
-
-int proc_aides_open_named(struct proc_aides_target *target, const char *dir, const char *name,
-			  int *ret_fd)
-{
-	const struct proc_aide_request request = request_for(PROC_AIDE_OPEN_NAMED, target);
-	size_t n = strlen(dir) + 1;
-	struct aide *a;
-	int r;
-
-	if (n + strlen(name) >= PROC_AIDE_TEXT_BYTES)
-		return -ENAMETOOLONG;
-	r = aide_take(target, &a);
-	if (r < 0)
-		return r;
-	memcpy(a->shared->text, dir, n);
-	memcpy(a->shared->text + n, name, strlen(name) + 1);
-	return aide_open(a, target, &request, ret_fd);
-}
-
-static ssize_t aides_read_path(int fd, void *dst, size_t len, uint64_t off)
-{
-	uint64_t opened_for = fd < AIDES_FDS_MAX ? aides_opened_for[fd] : AIDES_NOBODY;
-	struct proc_aides_target owner = {.pid = (pid_t)(opened_for >> 32),
-					  .uid = (uid_t)opened_for};
-
-	return proc_aides_pread(&owner, fd, dst, len, off);
+	(void)pthread_mutex_lock(&aides.lock);
+	proc_aide_budget_waited(&aides.budget, uid, ns);
+	(void)pthread_mutex_unlock(&aides.lock);
 }
 
 void proc_aides_set_patience(uint64_t ns)
@@ -616,7 +453,7 @@ int proc_aides_start(struct err *err)
 		close(socks[0]);
 		return err_set(err, r, "cannot start a process: %s", strerror(-r));
 	}
-	io_set_path_reader(aides_read_path);
+	io_set_path_reader(proc_aide_read_path);
 	aides.spawner = socks[0];
 	aides.on = true;
 	return 0;
@@ -624,11 +461,11 @@ int proc_aides_start(struct err *err)
 
 void proc_aides_stop(void)
 {
-	struct aide *next;
+	struct proc_aide *next;
 
 	io_set_path_reader(NULL);
 	aides.on = false;
-	for (struct aide *a = aides.idle; a; a = next) {
+	for (struct proc_aide *a = aides.idle; a; a = next) {
 		next = a->next;
 		aide_free(a);
 	}

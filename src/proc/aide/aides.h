@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "proc/maps.h"
+#include "proc/stat.h"
 
 /* Most bytes of one reading of memory. */
 #define PROC_AIDES_READ_MAX ((size_t)1 << 20)
@@ -40,7 +41,7 @@ struct proc_aides_target {
 	uid_t uid; /* who answers for it */
 };
 
-/* -ESRCH if it has exited. */
+/* -ESRCH if it has exited; as below if whose it is cannot be told. */
 int proc_aides_find(pid_t pid, struct proc_aides_target *ret_target);
 
 /*
@@ -57,6 +58,11 @@ ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, si
 			 uint64_t off);
 /* Appends /proc/PID/NAME, up to buf's maximum (-E2BIG, with what fits). Also without aides. */
 int proc_aides_read(pid_t pid, const char *name, struct buf *text);
+/* The same of where the link /proc/PID/NAME leads to, and of an open with these flags. */
+int proc_aides_read_link(pid_t pid, const char *name, struct buf *text);
+int proc_aides_open(pid_t pid, const char *name, int flags, int *ret_fd);
+/* See proc_stat_read_many(). One that hangs costs a tenth of a second, whatever the patience. */
+void proc_aides_read_stats(const pid_t *pids, size_t n, struct proc_stat_reading *readings);
 /* The file of a mapping; see proc_file_open_mapped(). */
 int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_map *map,
 			   int *ret_fd);

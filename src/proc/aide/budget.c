@@ -4,9 +4,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "proc/status.h"
 
 #define BUDGET_DEBT_MAX_NS (4 * NS_PER_SEC)
+#define BUDGET_PAUSE_NS (1 * NS_PER_SEC)
+#define BUDGET_PAUSE_MAX_NS (64 * NS_PER_SEC)
 #define BUDGET_FORGIVE 20 /* one of so many seconds */
 
 static bool has_ended(int pidfd)
@@ -46,12 +50,67 @@ static struct proc_aide_slow *slow_find(struct proc_aide_budget *b, uid_t uid)
 	return NULL;
 }
 
+static struct proc_aide_stuck *stuck_find(struct proc_aide_budget *b, pid_t pid)
+{
+	for (size_t i = 0; i < PROC_AIDE_STUCK_MAX; i++)
+		if (pid && b->stuck[i].pid == pid)
+			return &b->stuck[i];
+	return NULL;
+}
+
+/* Or an empty place. */
+static struct proc_aide_stuck *stuck_oldest(struct proc_aide_budget *b)
+{
+	struct proc_aide_stuck *oldest = &b->stuck[0];
+
+	for (size_t i = 1; i < PROC_AIDE_STUCK_MAX; i++)
+		if (b->stuck[i].noted_ns < oldest->noted_ns)
+			oldest = &b->stuck[i];
+	return oldest;
+}
+
+void proc_aide_budget_stuck(struct proc_aide_budget *b, pid_t pid, uint64_t switches)
+{
+	struct proc_aide_stuck *stuck = stuck_find(b, pid);
+	uint64_t pause_ns = stuck ? MIN(stuck->pause_ns * 2, BUDGET_PAUSE_MAX_NS) : BUDGET_PAUSE_NS;
+
+	if (!stuck)
+		stuck = stuck_oldest(b);
+	*stuck = (struct proc_aide_stuck){pid, switches, clock_mono_ns(), pause_ns};
+}
+
+bool proc_aide_budget_is_stuck(struct proc_aide_budget *b, pid_t pid)
+{
+	struct proc_aide_stuck *stuck = stuck_find(b, pid);
+	struct proc_status status;
+
+	if (!stuck)
+		return false;
+	if (proc_status_read(pid, &status, NULL) < 0 || status.switches != stuck->switches) {
+		*stuck = (struct proc_aide_stuck){};
+		return false;
+	}
+	return clock_mono_ns() - stuck->noted_ns < stuck->pause_ns;
+}
+
+bool proc_aide_budget_has_debtor(const struct proc_aide_budget *b)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	for (size_t i = 0; i < PROC_AIDE_SLOW_MAX; i++)
+		if (b->slow[i].uid && debt_ns(&b->slow[i], now_ns) > BUDGET_DEBT_MAX_NS)
+			return true;
+	return false;
+}
+
 bool proc_aide_budget_allows(struct proc_aide_budget *b, const struct proc_aides_target *target)
 {
 	const struct proc_aide_slow *slow = target->uid ? slow_find(b, target->uid) : NULL;
 	size_t its = 0, max = target->uid ? PROC_AIDES_LOST_PER_USER : PROC_AIDES_LOST_OF_ROOT;
 
 	if (slow && debt_ns(slow, clock_mono_ns()) > BUDGET_DEBT_MAX_NS)
+		return false;
+	if (proc_aide_budget_is_stuck(b, target->pid))
 		return false;
 	budget_forget(b);
 	for (size_t i = 0; i < b->n_lost; i++) {

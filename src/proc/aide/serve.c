@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/aide/account.h"
 #include "proc/aide/foreign.h"
 #include "proc/file.h"
 #include "proc/named.h"
@@ -28,6 +30,7 @@ struct serve {
 	int fd; /* of the request; -1: none */
 	struct proc_aide_answer answer;
 	int answer_fd; /* -1: none */
+	uint64_t *queued_ns;
 };
 
 static int serve_read(struct serve *s)
@@ -94,19 +97,55 @@ static int serve_contents(struct serve *s, struct view contents)
 	return s->answer_fd < 0 ? -errno : io_write_full(s->answer_fd, contents.data, contents.len);
 }
 
+static void serve_path(const struct serve *s, char *dst, size_t cap)
+{
+	(void)snprintf(dst, cap, "/proc/%d/%s", (int)s->request->pid, s->shared->text);
+}
+
 static int serve_proc_file(struct serve *s)
 {
 	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)s->request->max);
 	char path[PROC_AIDE_TEXT_BYTES + 32];
 	int r, told;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)s->request->pid, s->shared->text);
+	serve_path(s, path, sizeof(path));
 	r = io_read_file(AT_FDCWD, path, &text, NULL);
 	/* What is longer than wanted is cut, and the caller told. */
 	if (r < 0 && r != -E2BIG)
 		return r;
 	told = serve_contents(s, buf_view(&text));
 	return told < 0 ? told : r;
+}
+
+static int serve_proc_link(struct serve *s)
+{
+	char path[PROC_AIDE_TEXT_BYTES + 32];
+	ssize_t n;
+
+	serve_path(s, path, sizeof(path));
+	n = readlink(path, (char *)s->shared->data, MIN(s->request->max, PROC_AIDE_DATA_BYTES));
+	if (n < 0)
+		return -errno;
+	s->answer.bytes = (uint64_t)n;
+	return 0;
+}
+
+static int serve_proc_open(struct serve *s)
+{
+	char path[PROC_AIDE_TEXT_BYTES + 32];
+
+	serve_path(s, path, sizeof(path));
+	s->answer_fd = open(path, (int)s->request->flags | O_CLOEXEC);
+	return s->answer_fd < 0 ? -errno : 0;
+}
+
+static int serve_account(struct serve *s)
+{
+	uid_t uid;
+	int r = proc_aide_account(s->request->pid, &uid);
+
+	s->answer.bytes = uid;
+	return r;
 }
 
 /* Of a foreign file only the path is handed over. */
@@ -125,7 +164,7 @@ static int serve_open_mapped(struct serve *s)
 		.end = s->request->end,
 		.dev = s->request->dev,
 		.inode = s->request->inode,
-		.flags = s->request->map_flags,
+		.flags = s->request->flags,
 		.path = s->shared->text,
 	};
 	_cleanup_close_ int fd = -1;
@@ -168,12 +207,37 @@ static uint64_t serve_asleep_ns(uint64_t took_ns, uint64_t cpu_ns, uint64_t *que
 	return took_ns > awake ? took_ns - awake : 0;
 }
 
+/* What one takes is charged to its user. */
+static int serve_stats(struct serve *s)
+{
+	struct proc_aide_stat *stats = (void *)s->shared->data;
+	uint64_t began_ns = clock_mono_ns();
+
+	if (s->request->n_ranges > PROC_AIDE_RANGES_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < s->request->n_ranges; i++) {
+		const pid_t pid = (pid_t)s->shared->ranges[i].addr;
+		uint64_t now_ns;
+
+		atomic_store(&s->shared->at, i);
+		proc_stat_read_many(&pid, 1, &stats[i].reading);
+		now_ns = clock_mono_ns();
+		stats[i].asleep_ns = serve_asleep_ns(now_ns - began_ns, 0, s->queued_ns);
+		began_ns = now_ns;
+	}
+	return 0;
+}
+
 static const struct {
 	int (*run)(struct serve *s);
 } serve_ops[] = {
 	[PROC_AIDE_READ] = {serve_read},
 	[PROC_AIDE_PREAD] = {serve_pread},
 	[PROC_AIDE_PROC_FILE] = {serve_proc_file},
+	[PROC_AIDE_PROC_LINK] = {serve_proc_link},
+	[PROC_AIDE_PROC_OPEN] = {serve_proc_open},
+	[PROC_AIDE_STATS] = {serve_stats},
+	[PROC_AIDE_ACCOUNT] = {serve_account},
 	[PROC_AIDE_OPEN_MAPPED] = {serve_open_mapped},
 	[PROC_AIDE_OPEN_NAMED] = {serve_open_named},
 };
@@ -184,7 +248,10 @@ void proc_aide_serve(int sock, struct proc_aide_shared *shared)
 	uint64_t queued_ns = 0, used_ns = 0; /* CPU time as of the last answer */
 
 	for (;;) {
-		struct serve s = {.request = &request, .shared = shared, .answer_fd = -1};
+		struct serve s = {.request = &request,
+				  .shared = shared,
+				  .answer_fd = -1,
+				  .queued_ns = &queued_ns};
 		uint64_t began_ns;
 
 		if (proc_aide_receive(sock, &request, sizeof(request), &s.fd) != sizeof(request))

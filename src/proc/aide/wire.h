@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proc/stat.h"
+
 #define PROC_AIDE_RANGES_MAX 1024
 #define PROC_AIDE_TEXT_BYTES 8192
 #define PROC_AIDE_DATA_BYTES ((size_t)1 << 20)
@@ -17,6 +19,10 @@ enum proc_aide_op {
 	PROC_AIDE_READ,	       /* ranges of memory, by pid */
 	PROC_AIDE_PREAD,       /* one range, by the descriptor that comes along */
 	PROC_AIDE_PROC_FILE,   /* the contents of /proc/PID/TEXT */
+	PROC_AIDE_PROC_LINK,   /* where the link /proc/PID/TEXT leads to */
+	PROC_AIDE_PROC_OPEN,   /* opens /proc/PID/TEXT, with flags */
+	PROC_AIDE_STATS,       /* of each range: its address is the pid */
+	PROC_AIDE_ACCOUNT,     /* the user who answers for a process */
 	PROC_AIDE_OPEN_MAPPED, /* the file mapped at an address */
 	PROC_AIDE_OPEN_NAMED,  /* a file of the directory TEXT, with the target's rights */
 };
@@ -25,8 +31,8 @@ struct proc_aide_request {
 	uint32_t op; /* enum proc_aide_op */
 	int32_t pid;
 	uint32_t n_ranges;
-	uint32_t map_flags;
-	uint64_t max; /* bytes of contents */
+	uint32_t flags; /* of the mapping, or to open with */
+	uint64_t max;	/* bytes of contents */
 	uint64_t start, end, dev, inode;
 };
 
@@ -38,8 +44,15 @@ struct proc_aide_answer {
 	uint64_t asleep_ns; /* while it did this: waiting for the target, not for a CPU */
 };
 
+/* In the data: stats, one each. */
+struct proc_aide_stat {
+	struct proc_stat_reading reading;
+	uint64_t asleep_ns;
+};
+
 struct proc_aide_shared {
 	_Atomic int32_t pid; /* of the aide; 0 until it has begun */
+	_Atomic uint32_t at; /* stats: the one that it reads */
 	struct {
 		uint64_t addr;
 		uint64_t len;

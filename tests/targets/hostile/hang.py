@@ -9,6 +9,8 @@ Whoever reads what is not answered sleeps in the kernel, and no signal ends that
     text      computes in code of a file there, whose first page is never answered
     python    runs a function whose name lies there
     tmp       has all of /tmp there, and computes in code that only a perf map could name
+    exec      never leaves an exec: what it had asked for before is not answered, and its memory is
+              not given back before that. The kernel has all wait who look at such a process.
 """
 import ctypes
 import mmap
@@ -18,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 PAGE = 4096
 FILE_PAGES = 64
@@ -28,9 +31,13 @@ LOOP = b"\xeb\xfe"  # jmp to itself
 CLONE_NEWNS = 0x20000
 PR_SET_PDEATHSIG = 1
 READY = 99  # a descriptor; closed when a program has begun
+IO_SETUP, IO_SUBMIT = (206, 209) if os.uname().machine == "x86_64" else (0, 2)
+IOCB_CMD_PREAD = 0
 MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV, MS_BIND = 0x4000, 1 << 18, 2, 4, 0x1000
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE = 1, 2, 3, 14, 15, 17, 18
+# Reads in flight do not hold up who began them, nor a lookup others in its directory.
+ASYNC_DIO, PARALLEL_DIROPS = 1 << 15, 1 << 18
 FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, BATCH_FORGET = 25, 26, 27, 28, 29, 36, 42
 ENOSYS = 38
 ROOT_NODE = 1
@@ -69,7 +76,8 @@ def answer(opcode, body):
         return None
     if opcode == INIT:
         minor = min(struct.unpack_from("<2I", body)[1], 31)
-        return struct.pack("<4I2H2I2HI7I", 7, minor, 0, 0, 16, 16, PAGE, 1, 1, 0, 0, *[0] * 7)
+        return struct.pack("<4I2H2I2HI7I", 7, minor, 0, ASYNC_DIO | PARALLEL_DIROPS, 16, 16, PAGE, 1,
+                           1, 0, 0, *[0] * 7)
     if opcode in (OPEN, OPENDIR):
         return bytes(16)
     if opcode == READ:
@@ -153,7 +161,22 @@ def tmp(_):
     spin(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
 
-KINDS = {"text": text, "python": python, "tmp": tmp}
+def exec_(path):
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    context = ctypes.c_ulong()
+    check(libc.syscall(IO_SETUP, 1, ctypes.byref(context)), "io_setup")
+    page = mmap.mmap(-1, PAGE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    block = struct.pack("<QIIHhIQQqQII", 0, 0, 0, IOCB_CMD_PREAD, 0, fd, address, PAGE, 2 * PAGE,
+                        0, 0, 0)
+    block = ctypes.create_string_buffer(block, len(block))
+    blocks = (ctypes.c_void_p * 1)(ctypes.addressof(block))
+    check(libc.syscall(IO_SUBMIT, context, 1, blocks), "io_submit")
+    ready()
+    os.execv("/bin/true", ["true"])
+
+
+KINDS = {"text": text, "python": python, "tmp": tmp, "exec": exec_}
 
 
 def become(uid):
@@ -166,6 +189,19 @@ def end_with_parent():
     check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL), "prctl")
 
 
+def wait_stuck(pid):
+    """Until it sleeps, and no longer runs in between. This file of it never makes us wait."""
+    before = None
+    while True:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            lines = dict(line.split(":", 1) for line in f)
+        now = lines["voluntary_ctxt_switches"]
+        if "D" in lines["State"] and now == before:
+            return
+        before = now
+        time.sleep(0.1)
+
+
 def start(kind, uid, path):
     done, told = os.pipe()
     os.dup2(told, READY)
@@ -175,6 +211,8 @@ def start(kind, uid, path):
     os.close(READY)
     os.read(done, 1)  # its end
     os.close(done)
+    if kind == "exec":
+        wait_stuck(program.pid)
     assert program.poll() is None, f"{kind} has ended"
     return program
 

@@ -24,6 +24,8 @@ struct fake_process {
 	bool opted_out;
 	bool refused;  /* by the reader */
 	bool hangs;    /* in collect, until it is set back */
+	bool silent;   /* nothing of it can be read, until it is set back */
+	bool is_mute;  /* what is known of it is only that it is there */
 	bool hides;    /* hangs when it is examined, until it is set back */
 	bool vanishes; /* in the middle of the next collection */
 	/* What came of it. */
@@ -134,7 +136,9 @@ static inline int fake_stat(pid_t pid, struct proc_stat *ret_stat, struct err *e
 	(void)err;
 	machine_lock();
 	p = machine_find(pid);
-	if (p) {
+	if (p && p->silent) {
+		r = -ETIMEDOUT;
+	} else if (p) {
 		*ret_stat = (struct proc_stat){.comm = "fake",
 					       .state = 'S',
 					       .start_ticks = p->start_ticks,
@@ -143,6 +147,12 @@ static inline int fake_stat(pid_t pid, struct proc_stat *ret_stat, struct err *e
 	}
 	machine_unlock();
 	return r;
+}
+
+static inline void fake_stats(const pid_t *pids, size_t n, struct proc_stat_reading *readings)
+{
+	for (size_t i = 0; i < n; i++)
+		readings[i].code = fake_stat(pids[i], &readings[i].stat, NULL);
 }
 
 static inline uint64_t fake_census(void)
@@ -160,7 +170,7 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 {
 	const struct fake_process *p;
 	struct proc_stat st;
-	bool opted_out;
+	bool opted_out, is_mute;
 	int r = fake_stat(pid, &st, err);
 
 	if (r < 0)
@@ -168,7 +178,10 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 	machine_lock();
 	p = machine_find(pid);
 	opted_out = p && p->opted_out;
+	is_mute = p && p->is_mute;
 	machine_unlock();
+	if (is_mute)
+		return -ETIMEDOUT;
 	*ret_info = (struct proc_info){.id = {.pid = pid, .start_ticks = st.start_ticks},
 				       .comm = "fake",
 				       .exe = "/bin/fake",
@@ -180,6 +193,7 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 static const struct agent_processes_ops fake_world = {
 	.list = fake_list,
 	.stat = fake_stat,
+	.stats = fake_stats,
 	.census = fake_census,
 	.info = fake_info,
 };

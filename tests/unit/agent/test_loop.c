@@ -300,6 +300,60 @@ static void target_that_hangs_does_not_delay_others_and_is_shown(void **state)
 	stop(agent);
 }
 
+/* Inside an exec, for one. */
+static void target_that_is_silent_stays_and_delays_nobody(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1};
+	struct fake_process late = {.pid = 11, .start_ticks = 1, .silent = true};
+	struct fake_process q = {.pid = 12, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine_add(&late);
+	machine_add(&q);
+	agent = start();
+	assert_true(reaches(&p.writes, 2));
+	machine_lock();
+	p.silent = true;
+	machine_unlock();
+	wait_writes(&q, 5);
+	/* Neither is taken for one that has ended, nor for one that is there. */
+	assert_int_equal(p.opens, 1);
+	assert_int_equal(late.probes, 0);
+	/* It comes out as another program; the other one is found. */
+	machine_lock();
+	p.silent = late.silent = false;
+	p.space = 1;
+	machine_unlock();
+	assert_true(reaches(&p.opens, 2));
+	assert_true(reaches(&late.writes, 2));
+	stop(agent);
+}
+
+/* It was found, and is silent when it is examined. */
+static void target_that_is_silent_says_so(void **state)
+{
+	struct fake_process p = {.pid = 10, .start_ticks = 1, .is_mute = true};
+	struct fake_process q = {.pid = 11, .start_ticks = 1};
+	struct agent *agent;
+
+	(void)state;
+	machine_add(&p);
+	machine_add(&q);
+	agent = start();
+	assert_true(reaches(&q.writes, 3));
+	assert_true(EVENTUALLY(
+		strstr(target_of(agent, 10).sources[0].answer.reason, "not responding")));
+	assert_int_equal(p.probes, 0);
+	machine_lock();
+	p.is_mute = false;
+	p.space = 1;
+	machine_unlock();
+	assert_true(reaches(&p.writes, 1));
+	stop(agent);
+}
+
 /* At the start all wait until those that are there have their names, but not for those to come. */
 static void processes_that_come_all_the_time_do_not_delay_the_first_records(void **state)
 {
@@ -643,6 +697,8 @@ int main(void)
 		cmocka_unit_test_setup(processes_are_listed_when_some_came_or_went, setup),
 		cmocka_unit_test_setup(pid_that_is_reused_begins_with_a_baseline, setup),
 		cmocka_unit_test_setup(target_that_hangs_does_not_delay_others_and_is_shown, setup),
+		cmocka_unit_test_setup(target_that_is_silent_stays_and_delays_nobody, setup),
+		cmocka_unit_test_setup(target_that_is_silent_says_so, setup),
 		cmocka_unit_test_setup(process_that_opts_out_is_not_touched_and_says_why, setup),
 		cmocka_unit_test_setup(target_that_vanishes_is_forgotten, setup),
 		cmocka_unit_test_setup(readings_of_an_interval_have_one_time, setup),

@@ -23,11 +23,14 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "child.h"
+#include "proc/aide/account.h"
 #include "proc/aide/budget.h"
 #include "proc/aide/foreign.h"
 #include "proc/aide/wire.h"
+#include "proc/id.h"
 #include "proc/mem.h"
 #include "proc/named.h"
+#include "proc/ns.h"
 #include "proc/status.h"
 #include "run.h"
 
@@ -227,14 +230,13 @@ static void spawner_that_is_late_mixes_nothing_up(void **state)
 	(void)state;
 	proc_aides_set_patience(20 * NS_PER_MS);
 	assert_int_equal(kill(spawner, SIGSTOP), 0);
-	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err),
-				 -ETIMEDOUT);
+		assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), -ETIMEDOUT);
 	assert_int_equal(status().aides, 0);
 	assert_false(status().spawner_ended);
 	proc_aides_set_patience(20 * NS_PER_SEC);
 	assert_int_equal(kill(spawner, SIGCONT), 0);
+	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
 	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
 	assert_int_equal(word, 7000000);
 	assert_int_equal(status().aides, 1);
@@ -247,14 +249,11 @@ static void spawner_that_was_killed_is_told(void **state)
 	struct child c = child_start(fill_words, child_nothing);
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
 	struct err err = {};
-	uint64_t word;
 
 	(void)state;
 	assert_int_equal(kill(spawner, SIGKILL), 0);
 	assert_int_equal(waitpid(spawner, NULL, 0), spawner);
-	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), 0);
-	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err),
-			 -ETIMEDOUT);
+	assert_int_equal(proc_mem_open_bare(c.pid, &mem, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "no helper process starts"));
 	assert_true(status().spawner_ended);
 	child_end(&c);
@@ -309,6 +308,66 @@ static void many_ids_of_one_user_are_one_account(void **state)
 	child_end(&own);
 }
 
+static void maps_of_many_ids_are_told_from_others(void **state)
+{
+	(void)state;
+	assert_false(proc_aide_account_maps_ids("         0          0 4294967295\n"));
+	assert_false(proc_aide_account_maps_ids("         0       1000          1\n"));
+	assert_false(proc_aide_account_maps_ids(""));
+	assert_true(proc_aide_account_maps_ids("         0     100000      65536\n"));
+	assert_true(proc_aide_account_maps_ids("         0       1000          1\n"
+					       "         1     100000          1\n"));
+}
+
+/* --- who is there ----------------------------------------------------------------------------- */
+
+static void stats_of_many_are_read_in_order(void **state)
+{
+	struct child c = child_start(child_nothing, child_nothing);
+	static struct proc_stat_reading readings[PROC_AIDE_RANGES_MAX + 100];
+	static pid_t pids[ARRAY_SIZE(readings)];
+	struct proc_id id;
+
+	(void)state;
+	/* The largest pid is never used. */
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = i % 3 == 0 ? c.pid : i % 3 == 1 ? 1 << 22 : getpid();
+	proc_stat_read_many(pids, ARRAY_SIZE(pids), readings);
+	assert_int_equal(proc_id_of(c.pid, &id, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		assert_int_equal(readings[i].code, i % 3 == 1 ? -ESRCH : 0);
+		if (i % 3 == 0)
+			assert_int_equal(readings[i].stat.start_ticks, id.start_ticks);
+		if (i % 3 == 2)
+			assert_string_equal(readings[i].stat.comm, "test_proc_aides");
+	}
+	assert_int_equal(status().aides, 1);
+	child_end(&c);
+	assert_true(proc_id_gone(&id));
+	assert_false(proc_id_alive(&id));
+}
+
+static void links_and_descriptors_come_from_aides(void **state)
+{
+	struct child c = child_start(child_nothing, child_nothing);
+	_cleanup_(buf_release) struct buf its = {}, ours = {};
+	uint64_t its_number, our_number;
+	int fd;
+
+	(void)state;
+	assert_int_equal(proc_aides_read_link(c.pid, "exe", &its), 0);
+	assert_int_equal(proc_aides_read_link(getpid(), "exe", &ours), 0);
+	assert_string_equal(buf_cstr(&its), buf_cstr(&ours));
+	assert_int_equal(proc_ns_read(c.pid, "mnt", &its_number), 0);
+	assert_int_equal(proc_ns_read(getpid(), "mnt", &our_number), 0);
+	assert_true(its_number == our_number && its_number);
+	assert_int_equal(proc_aides_open(c.pid, "root", O_PATH | O_DIRECTORY, &fd), 0);
+	close(fd);
+	child_end(&c);
+	assert_int_equal(proc_ns_read(c.pid, "mnt", &its_number), -ESRCH);
+	assert_int_equal(proc_aides_open(c.pid, "mem", O_RDONLY, &fd), -ESRCH);
+}
+
 /* --- what waiting costs ----------------------------------------------------------------------- */
 
 /* As the pidfd of an aide that hangs: never readable. */
@@ -340,6 +399,40 @@ static void processes_and_users_have_so_many_that_hang(void **state)
 	proc_aide_budget_release(&b);
 	t.uid = NOBODY;
 	assert_true(proc_aide_budget_allows(&b, &t));
+}
+
+static void process_that_is_stuck_is_left_alone_until_it_runs(void **state)
+{
+	struct proc_aide_budget b = {};
+	struct proc_status its = {};
+	struct child c = child_start(child_nothing, child_nothing);
+	struct proc_aides_target target = {.pid = c.pid, .uid = NOBODY};
+
+	(void)state;
+	while (its.state != 'S')
+		assert_int_equal(proc_status_read(c.pid, &its, NULL), 0);
+	assert_true(proc_aide_budget_allows(&b, &target));
+	proc_aide_budget_stuck(&b, c.pid, its.switches);
+	/* Only the time can be in doubt on a machine that is stalled. */
+	b.stuck[0].noted_ns = clock_mono_ns();
+	b.stuck[0].pause_ns = UINT64_MAX;
+	assert_false(proc_aide_budget_allows(&b, &target));
+	/* It is asked again after a while, and the next while is longer. */
+	b.stuck[0].pause_ns = 0;
+	assert_true(proc_aide_budget_allows(&b, &target));
+	b.stuck[0].pause_ns = NS_PER_SEC;
+	proc_aide_budget_stuck(&b, c.pid, its.switches);
+	assert_int_equal(b.stuck[0].pause_ns, 2 * NS_PER_SEC);
+	assert_int_equal(b.stuck[1].pid, 0);
+	/* It has run. */
+	b.stuck[0].pause_ns = UINT64_MAX;
+	b.stuck[0].switches--;
+	assert_true(proc_aide_budget_allows(&b, &target));
+	assert_int_equal(b.stuck[0].pid, 0);
+	/* However many there are. */
+	for (pid_t pid = 1; pid <= 3 * PROC_AIDE_STUCK_MAX; pid++)
+		proc_aide_budget_stuck(&b, pid, 0);
+	child_end(&c);
 }
 
 static void whoever_is_slow_waits_and_root_does_not(void **state)
@@ -569,6 +662,10 @@ int main(void)
 		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
 		WITH_AIDES(spawner_that_was_killed_is_told),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),
+		cmocka_unit_test(maps_of_many_ids_are_told_from_others),
+		WITH_AIDES(stats_of_many_are_read_in_order),
+		WITH_AIDES(links_and_descriptors_come_from_aides),
+		cmocka_unit_test(process_that_is_stuck_is_left_alone_until_it_runs),
 		WITH_AIDES(layers_from_elsewhere_are_foreign),
 		cmocka_unit_test(own_files_are_not_foreign),
 		cmocka_unit_test(mounts_are_found_by_number),
