@@ -57,15 +57,9 @@ static bool delta_values(struct golang_heap_base *base, int64_t values[4])
 	return values[0] || values[1] || values[2] || values[3];
 }
 
-/* A stack with something to show. */
-struct changed {
-	size_t bucket;
-	int64_t values[4];
-};
-
 /* Stores the bases of the next delta. */
 static size_t delta_find(const struct golang_heap *heap, struct golang_heap_base *bases,
-			 struct changed *found)
+			 struct golang_heap_stack *found)
 {
 	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
 	size_t n = 0;
@@ -90,9 +84,9 @@ static size_t delta_find(const struct golang_heap *heap, struct golang_heap_base
 }
 
 /* Most bytes first, then those known longest: they are the same in the next reading. */
-static int changed_compare(const void *a, const void *b)
+static int stack_compare(const void *a, const void *b)
 {
-	const struct changed *x = a, *y = b;
+	const struct golang_heap_stack *x = a, *y = b;
 	double m = (double)x->values[1] + (double)x->values[3];
 	double n = (double)y->values[1] + (double)y->values[3];
 
@@ -101,8 +95,7 @@ static int changed_compare(const void *a, const void *b)
 	return x->bucket < y->bucket ? -1 : x->bucket > y->bucket;
 }
 
-static int delta_other(struct golang_heap *heap, const struct changed *rest, size_t n,
-		       struct profile *p)
+static int add_other(const struct golang_heap_stack *rest, size_t n, struct profile *p)
 {
 	int64_t sum[4] = {0};
 	uint32_t location, stack;
@@ -111,25 +104,19 @@ static int delta_other(struct golang_heap *heap, const struct changed *rest, siz
 	for (size_t i = 0; i < n; i++)
 		for (int k = 0; k < 4; k++)
 			sum[k] = (int64_t)((uint64_t)sum[k] + (uint64_t)rest[i].values[k]);
-	heap->stats.folded = n;
 	if (r == 0)
 		r = profile_add_stack(p, &location, 1, &stack);
 	return r < 0 ? r : profile_add_sample(p, stack, sum, NULL, 0);
 }
 
-static int delta_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
-			 struct golang_heap_base *bases)
+int golang_heap_add_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			    struct golang_heap_stack *found, size_t n)
 {
-	_cleanup_free_ struct changed *found = calloc(heap->buckets.len + 1, sizeof(*found));
-	size_t n, shown;
+	size_t shown = MIN(n, (size_t)GOLANG_HEAP_MAX_STACKS);
 	int r = 0;
 
-	if (!found)
-		return -ENOMEM;
-	n = delta_find(heap, bases, found);
-	shown = MIN(n, (size_t)GOLANG_HEAP_MAX_STACKS);
 	if (shown < n)
-		qsort(found, n, sizeof(*found), changed_compare);
+		qsort(found, n, sizeof(*found), stack_compare);
 	for (size_t i = 0; r == 0 && i < shown; i++) {
 		uint32_t stack;
 
@@ -137,8 +124,19 @@ static int delta_samples(struct golang_heap *heap, struct golang_stack_cache_exp
 		if (r == 0)
 			r = profile_add_sample(ex->profile, stack, found[i].values, NULL, 0);
 	}
-	heap->stats.folded = 0;
-	return r < 0 || shown == n ? r : delta_other(heap, found + shown, n - shown, ex->profile);
+	heap->stats.folded = n - shown;
+	return r < 0 || shown == n ? r : add_other(found + shown, n - shown, ex->profile);
+}
+
+static int delta_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			 struct golang_heap_base *bases)
+{
+	_cleanup_free_ struct golang_heap_stack *found =
+		calloc(heap->buckets.len + 1, sizeof(*found));
+
+	if (!found)
+		return -ENOMEM;
+	return golang_heap_add_samples(heap, ex, found, delta_find(heap, bases, found));
 }
 
 static int delta_build(struct golang_heap *heap, struct golang_heap_base *bases,

@@ -28,7 +28,7 @@ struct golang_heap_stats {
 	uint64_t cycle;
 	int64_t rate;	      /* MemProfileRate now */
 	bool before_first_gc; /* nothing published yet: the sum of all cycles */
-	uint64_t folded;      /* stacks that are "(other)" in the last delta */
+	uint64_t folded;      /* stacks that are "(other)" in the last delta or snapshot */
 };
 
 /* Borrows process, which must outlive it. */

@@ -213,7 +213,7 @@ static void many_buckets(struct program *program, uint8_t *bytes)
 static void of_very_many_stacks_the_smallest_become_one(void **state)
 {
 	_cleanup_free_ uint8_t *bytes = calloc(1, MANY_BYTES);
-	_cleanup_(profile_freep) struct profile *p = NULL;
+	_cleanup_(profile_freep) struct profile *p = NULL, *snapshot = NULL;
 	const struct profile_location *l;
 	const struct profile_sample *last;
 	struct proc_mem *mem = fake_of_amd64();
@@ -236,6 +236,8 @@ static void of_very_many_stacks_the_smallest_become_one(void **state)
 	assert_int_equal(t.samples, GOLANG_HEAP_MAX_STACKS + 1);
 	assert_int_equal(t.inuse_space, (int64_t)MANY * 16 + (int64_t)8 * MANY * (MANY + 1));
 	assert_int_equal(golang_heap_stats(f.heap)->folded, 500);
+	assert_int_equal(golang_heap_snapshot(f.heap, &snapshot, &err), 0);
+	assert_int_equal(profile_n_samples(snapshot), GOLANG_HEAP_MAX_STACKS + 1);
 	last = profile_sample_at(p, t.samples - 1);
 	assert_int_equal(last->values[3], 500 * 16 + 8 * 500 * 501);
 	l = profile_location_at(p, *profile_stack_at(p, last->stack, &n));
