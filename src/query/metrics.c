@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "query/level.h"
 
 static const char *find_label(const struct label *labels, size_t n, const char *key)
 {
@@ -77,90 +78,6 @@ static void add_row(double *to, const double *from, size_t n, enum store_aggrega
 		to[i] = combine(to[i], from[i], how);
 }
 
-static int compare_sizes(const void *a, const void *b)
-{
-	size_t x = *(const size_t *)a, y = *(const size_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The usual number of steps between two points; 0 if there are fewer. */
-static size_t usual_gap(const double *points, size_t n, size_t *gaps)
-{
-	size_t len = 0, last = n;
-
-	for (size_t i = 0; i < n; i++) {
-		if (isnan(points[i]))
-			continue;
-		if (last < i)
-			gaps[len++] = i - last;
-		last = i;
-	}
-	if (len)
-		qsort(gaps, len, sizeof(*gaps), compare_sizes);
-	return len ? gaps[(len - 1) / 2] : 0;
-}
-
-/* A process that is read at longer intervals has its last value until the next one is due. */
-static void hold_row(double *points, size_t n, size_t *gaps)
-{
-	size_t gap = usual_gap(points, n, gaps), last = n;
-
-	for (size_t i = 0; gap > 1 && i < n; i++) {
-		if (!isnan(points[i]))
-			last = i;
-		else if (last < i && i - last <= gap)
-			points[i] = points[last];
-	}
-}
-
-/* The time between two readings of a series; INFINITY if there are no two. */
-static double interval_of(const struct store_series *s, size_t n)
-{
-	uint64_t readings = 0;
-
-	for (size_t i = 0; i < n; i++)
-		readings += s->readings[i];
-	return readings > 1 ? (double)(s->last_ns - s->first_ns) / (double)(readings - 1)
-			    : (double)INFINITY;
-}
-
-/*
- * One that lived for a part of the step counts for that part: otherwise those that end and those
- * that follow them would add up. stretch: how much less often it is read than others.
- */
-static void weigh_row(struct store_series *s, size_t n, double stretch, const uint32_t *most)
-{
-	for (size_t i = 0; i < n; i++)
-		if (s->readings[i] && s->readings[i] * stretch < most[i])
-			s->points[i] *= s->readings[i] * stretch / most[i];
-}
-
-/* Prepares series for being summed. */
-static int level_series(const struct store_metric_query *q, struct store_metric_answer *a)
-{
-	_cleanup_free_ uint32_t *most = calloc(q->n_points + 1, sizeof(*most));
-	_cleanup_free_ size_t *gaps = calloc(q->n_points + 1, sizeof(*gaps));
-	double least = INFINITY;
-
-	if (!most || !gaps)
-		return -ENOMEM;
-	for (size_t i = 0; i < a->len && a->series[i].readings; i++) {
-		least = MIN(least, interval_of(&a->series[i], q->n_points));
-		for (size_t k = 0; k < q->n_points; k++)
-			most[k] = MAX(most[k], a->series[i].readings[k]);
-	}
-	for (size_t i = 0; i < a->len && a->series[i].readings; i++) {
-		struct store_series *s = &a->series[i];
-		double own = interval_of(s, q->n_points);
-
-		if (q->aggregate == STORE_AVERAGE)
-			weigh_row(s, q->n_points, isinf(own) || least <= 0 ? 1 : own / least, most);
-		hold_row(s->points, q->n_points, gaps);
-	}
-	return 0;
-}
-
 /* Into the rows of the group's first series, which are not needed on their own. */
 static void add_series(const struct store_metric_query *q, struct query_group *group,
 		       const struct store_series *s)
@@ -212,13 +129,15 @@ int query_metrics(struct store *store, const struct store_metric_query *query,
 	struct query_metrics m = {0};
 	int r = store_metrics(store, query, &m.answer, err);
 
-	if (r < 0)
-		return r;
-	if ((!grouping->apart && query->metric && query->aggregate != STORE_MIN &&
-	     query->aggregate != STORE_MAX && level_series(query, &m.answer) < 0) ||
-	    make_groups(query, grouping, &m) < 0) {
+	if (r == 0 && !grouping->apart && query->metric && m.answer.known &&
+	    m.answer.kind == METRIC_GAUGE && query->aggregate != STORE_MIN &&
+	    query->aggregate != STORE_MAX)
+		r = query_level(store, query, &m.answer, &m.before, err);
+	if (r == 0 && make_groups(query, grouping, &m) < 0)
+		r = err_oom(err);
+	if (r < 0) {
 		query_metrics_release(&m);
-		return err_oom(err);
+		return r;
 	}
 	*ret_metrics = m;
 	return 0;
@@ -228,5 +147,6 @@ void query_metrics_release(struct query_metrics *metrics)
 {
 	free(metrics->groups);
 	store_metric_answer_release(&metrics->answer);
+	store_metric_answer_release(&metrics->before);
 	*metrics = (struct query_metrics){0};
 }

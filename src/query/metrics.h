@@ -26,6 +26,7 @@ struct query_metrics {
 	struct query_group *groups;
 	size_t len;
 	struct store_metric_answer answer; /* storage of the groups */
+	struct store_metric_answer before; /* and of those that stand from before the window */
 };
 
 /* No keys: one group. apart: every series is its own group; keys are ignored. */

@@ -125,6 +125,7 @@ class Goroutines(unittest.TestCase):
             prefix, path = os.path.join(tmp, "own"), os.path.join(tmp, "ours.pb.gz")
             env = {"GODEBUG": f"profstackdepth={depth}"} if depth else {}
             with rig.Target([program, "-o", prefix], env=env) as target:
+                self.assertEqual(target.ask("finalize"), "waiting")
                 self.assertEqual(target.ask("gc"), "collected")
                 report = json.loads(rig.sonde("goroutines", target.pid, "-f", "json",
                                               check=rig.OK).stdout)
@@ -339,4 +340,6 @@ def load(every, suite):
         add(f"test_{version}_core", lambda self, g=go: self.core(g, "plain"))
         add(f"test_{version}_core_of_a_stripped_PIE", lambda self, g=go: self.core(g, "pie-strip"))
     add("test_threads_of_C", lambda self, g=rig.build.mandatory()[1]: self.threads(g))
+    newest = rig.build.newest()
+    add("test_not_optimized", lambda self: self.compare(*newest, "noopt-strip"))
     add("test_leaks", lambda self, g=rig.build.newest()[1]: self.leaks(g))

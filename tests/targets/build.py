@@ -31,7 +31,7 @@ C_TARGETS = ("fakes",)  # variants: plain, buildinfo
 VARIANTS = (
     "plain", "strip", "pie", "pie-strip", "cgo", "cgo-strip", "cgo-pie", "cgo-pie-strip",
     "cgotrace", "cshared", "cshared-strip", "plugin", "plugin-strip", "pgo", "pgo-strip", "nosections", "packed", "arm64",
-    "arm64-strip", "386", "smallheap-strip", "buildinfo",
+    "arm64-strip", "386", "smallheap-strip", "noopt-strip", "buildinfo",
 )
 
 
@@ -301,6 +301,8 @@ def build_go(target, go, variant, directory, outdir):
         pack(build(target, go, "strip", outdir), out)
     elif kind == "smallheap":
         go_build(go, target, out, ldflags=ldflags, experiment="heapminimum512kib")
+    elif kind == "noopt":
+        go_build(go, target, out, ldflags=ldflags, flags=["-gcflags=all=-N -l"])
     elif kind in ("arm64", "386"):
         go_build(go, target, out, arch=kind, ldflags=ldflags)
     elif kind in ("plain", "strip", "pie"):

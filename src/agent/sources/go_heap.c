@@ -276,6 +276,10 @@ static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_re
 		return err_oom(err);
 	}
 	reading.profile = TAKE_PTR(profile);
+	if (stats->folded)
+		(void)snprintf(reading.note, sizeof(reading.note),
+			       "too many different stacks: %llu of them are in (other)",
+			       (unsigned long long)stats->folded);
 	reading.lost = stats->bad_buckets - g->bad_buckets + stats->torn_records;
 	g->bad_buckets = stats->bad_buckets;
 	*ret_reading = reading;

@@ -514,11 +514,14 @@ int on_switch(u64 *ctx)
 
 /*
  * Waking user space would take many times what the rest takes. It reads this with the next notice
- * that wakes it, or the next time it looks by itself.
+ * that wakes it, or the next time it looks by itself. In a storm it is woken when half of the room
+ * is used, and not by each one after that.
  */
 static __always_inline u64 change_flags(void)
 {
-	return bpf_ringbuf_query(&notices, BPF_RB_AVAIL_DATA) > CPU_SAMPLER_NOTICES_BYTES / 2
+	u64 used = bpf_ringbuf_query(&notices, BPF_RB_AVAIL_DATA);
+
+	return used - CPU_SAMPLER_NOTICES_BYTES / 2 < CPU_SAMPLER_NOTICES_BYTES / 128
 		       ? BPF_RB_FORCE_WAKEUP
 		       : BPF_RB_NO_WAKEUP;
 }

@@ -38,6 +38,9 @@ static bool x86_one_byte(uint8_t op, struct x86_op *ret)
 	case 0xc7:
 		*ret = (struct x86_op){GOLANG_REF_STORE, 4, 0};
 		return true;
+	case 0xc6:
+		*ret = (struct x86_op){GOLANG_REF_STORE, 1, 1};
+		return true;
 	case 0x39:
 	case 0x3b:
 		*ret = (struct x86_op){GOLANG_REF_COMPARE, 0, 0};

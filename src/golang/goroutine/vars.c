@@ -88,11 +88,15 @@ static uint64_t find_wait_reasons(struct proc_mem *mem, const struct golang_refs
 	return 0;
 }
 
-/* isSystemGoroutine reads whether a finalizer runs; the goroutine that runs them writes it. */
+/*
+ * isSystemGoroutine reads whether a finalizer runs; the goroutine that runs them writes it. It is
+ * no pointer; arm64 code, and code that is not optimized, takes its address.
+ */
 static uint64_t find_fing(const struct golang_refs *asks, const struct golang_refs *says)
 {
 	for (size_t i = 0; i < asks->len; i++)
-		if (asks->refs[i].width != 8 && golang_refs_has(says, asks->refs[i].target))
+		if ((asks->refs[i].width != 8 || asks->refs[i].kind == GOLANG_REF_ADDRESS) &&
+		    golang_refs_has(says, asks->refs[i].target))
 			return asks->refs[i].target;
 	return 0;
 }

@@ -4,8 +4,10 @@
  * Callers of deltas ask repeatedly: only new stacks are symbolized, and results are kept
  * (golang/symbols/stack_cache.h).
  */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "golang/goroutine/state.h"
 #include "golang/heap/state.h"
 #include "golang/process_state.h"
 
@@ -55,17 +57,16 @@ static bool delta_values(struct golang_heap_base *base, int64_t values[4])
 	return values[0] || values[1] || values[2] || values[3];
 }
 
-/* Adds the samples, and stores the bases of the next delta. */
-static int delta_samples(const struct golang_heap *heap, struct golang_stack_cache_export *ex,
-			 struct golang_heap_base *bases)
+/* Stores the bases of the next delta. */
+static size_t delta_find(const struct golang_heap *heap, struct golang_heap_base *bases,
+			 struct golang_heap_stack *found)
 {
 	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
-	int r = 0;
+	size_t n = 0;
 
-	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
+	for (size_t i = heap->buckets.len; i-- > 0;) {
 		const struct golang_bucket *bucket = &heap->buckets.items[i];
-		int64_t values[4];
-		uint32_t stack;
+		int64_t *values = found[n].values;
 
 		bases[i] = delta_base(heap, i);
 		if (golang_heap_is_torn(heap, bucket))
@@ -76,13 +77,66 @@ static int delta_samples(const struct golang_heap *heap, struct golang_stack_cac
 		 * begun. They are counted when they happen, though, and happened in this delta.
 		 */
 		golang_heap_scale(&scale, (int64_t)bucket->counts.all_allocs, bucket->size, values);
-		if (!delta_values(&bases[i], values))
-			continue;
-		r = golang_stack_cache_export_stack(ex, i, &stack);
-		if (r == 0)
-			r = profile_add_sample(ex->profile, stack, values, NULL, 0);
+		found[n].bucket = i;
+		n += delta_values(&bases[i], values);
 	}
-	return r;
+	return n;
+}
+
+/* Most bytes first, then those known longest: they are the same in the next reading. */
+static int stack_compare(const void *a, const void *b)
+{
+	const struct golang_heap_stack *x = a, *y = b;
+	double m = (double)x->values[1] + (double)x->values[3];
+	double n = (double)y->values[1] + (double)y->values[3];
+
+	if (m != n)
+		return m > n ? -1 : 1;
+	return x->bucket < y->bucket ? -1 : x->bucket > y->bucket;
+}
+
+static int add_other(const struct golang_heap_stack *rest, size_t n, struct profile *p)
+{
+	int64_t sum[4] = {0};
+	uint32_t location, stack;
+	int r = golang_goroutine_marker(p, "(other)", &location);
+
+	for (size_t i = 0; i < n; i++)
+		for (int k = 0; k < 4; k++)
+			sum[k] = (int64_t)((uint64_t)sum[k] + (uint64_t)rest[i].values[k]);
+	if (r == 0)
+		r = profile_add_stack(p, &location, 1, &stack);
+	return r < 0 ? r : profile_add_sample(p, stack, sum, NULL, 0);
+}
+
+int golang_heap_add_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			    struct golang_heap_stack *found, size_t n)
+{
+	size_t shown = MIN(n, (size_t)GOLANG_HEAP_MAX_STACKS);
+	int r = 0;
+
+	if (shown < n)
+		qsort(found, n, sizeof(*found), stack_compare);
+	for (size_t i = 0; r == 0 && i < shown; i++) {
+		uint32_t stack;
+
+		r = golang_stack_cache_export_stack(ex, found[i].bucket, &stack);
+		if (r == 0)
+			r = profile_add_sample(ex->profile, stack, found[i].values, NULL, 0);
+	}
+	heap->stats.folded = n - shown;
+	return r < 0 || shown == n ? r : add_other(found + shown, n - shown, ex->profile);
+}
+
+static int delta_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			 struct golang_heap_base *bases)
+{
+	_cleanup_free_ struct golang_heap_stack *found =
+		calloc(heap->buckets.len + 1, sizeof(*found));
+
+	if (!found)
+		return -ENOMEM;
+	return golang_heap_add_samples(heap, ex, found, delta_find(heap, bases, found));
 }
 
 static int delta_build(struct golang_heap *heap, struct golang_heap_base *bases,

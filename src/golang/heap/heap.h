@@ -28,6 +28,7 @@ struct golang_heap_stats {
 	uint64_t cycle;
 	int64_t rate;	      /* MemProfileRate now */
 	bool before_first_gc; /* nothing published yet: the sum of all cycles */
+	uint64_t folded;      /* stacks that are "(other)" in the last delta or snapshot */
 };
 
 /* Borrows process, which must outlive it. */
@@ -58,8 +59,10 @@ int golang_heap_profile(struct golang_heap *heap, struct profile **ret_profile, 
  * negative.
  *
  * Made to be summed over time and processes: it has neither mappings nor the size label. A stack is
- * symbolized in the first delta that has it, and never again.
+ * symbolized in the first delta that has it, and never again. Of more stacks than the maximum,
+ * those with the most bytes are in it; the rest is "(other)".
  */
+#define GOLANG_HEAP_MAX_STACKS 10000
 int golang_heap_delta_profile(struct golang_heap *heap, struct profile **ret_profile,
 			      struct err *err);
 /*

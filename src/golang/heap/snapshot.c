@@ -1,4 +1,7 @@
 /* src/golang/heap/snapshot.c: OOM snapshots of the heap; see heap.h. */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "golang/heap/state.h"
 #include "golang/process_state.h"
 
@@ -13,15 +16,14 @@ static int picture_header(struct profile *p, int64_t rate, int64_t time_ns)
 	return golang_profile_header(p, &kind, rate, time_ns);
 }
 
-static int picture_samples(const struct golang_heap *heap, struct golang_stack_cache_export *ex)
+static size_t picture_find(const struct golang_heap *heap, struct golang_heap_stack *found)
 {
 	struct golang_heap_scale scale = {.rate = golang_heap_scale_rate(heap)};
-	int r = 0;
+	size_t n = 0;
 
-	for (size_t i = heap->buckets.len; r == 0 && i-- > 0;) {
+	for (size_t i = heap->buckets.len; i-- > 0;) {
 		const struct golang_bucket *bucket = &heap->buckets.items[i];
-		int64_t values[2];
-		uint32_t stack;
+		int64_t *values = found[n].values;
 
 		/*
 		 * Include a bucket that was being written when the program was killed: it is off by
@@ -30,13 +32,20 @@ static int picture_samples(const struct golang_heap *heap, struct golang_stack_c
 		golang_heap_scale(&scale,
 				  (int64_t)(bucket->counts.all_allocs - bucket->counts.all_frees),
 				  bucket->size, values);
-		if (values[0] <= 0 || values[1] <= 0)
-			continue;
-		r = golang_stack_cache_export_stack(ex, i, &stack);
-		if (r == 0)
-			r = profile_add_sample(ex->profile, stack, values, NULL, 0);
+		found[n].bucket = i;
+		n += values[0] > 0 && values[1] > 0;
 	}
-	return r;
+	return n;
+}
+
+static int picture_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex)
+{
+	_cleanup_free_ struct golang_heap_stack *found =
+		calloc(heap->buckets.len + 1, sizeof(*found));
+
+	if (!found)
+		return -ENOMEM;
+	return golang_heap_add_samples(heap, ex, found, picture_find(heap, found));
 }
 
 int golang_heap_snapshot(struct golang_heap *heap, struct profile **ret_profile, struct err *err)

@@ -35,6 +35,15 @@ struct golang_heap_scale {
 	} known[128];
 };
 
+/* A stack to be shown, with as many values as the profile has types. */
+struct golang_heap_stack {
+	size_t bucket;
+	int64_t values[4];
+};
+/* Of more than the maximum, those with the most bytes; the rest is "(other)". Sorts found. */
+int golang_heap_add_samples(struct golang_heap *heap, struct golang_stack_cache_export *ex,
+			    struct golang_heap_stack *found, size_t n);
+
 /* The rate to scale the read by. */
 int64_t golang_heap_scale_rate(const struct golang_heap *heap);
 /* Inconsistent counts must not be shown. */

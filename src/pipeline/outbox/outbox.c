@@ -386,6 +386,15 @@ static struct outbox_node *outbox_make_room(struct outbox *o)
 	return gone;
 }
 
+/* With the lock held. */
+static void outbox_refused(struct outbox *o, size_t bytes)
+{
+	o->failed = true;
+	(void)snprintf(o->trouble, sizeof(o->trouble),
+		       "a record of %zu KB was dropped: at most %zu KB wait for a sink",
+		       bytes >> 10, o->max_bytes >> 10);
+}
+
 void outbox_put(struct outbox *o, struct record *record)
 {
 	struct outbox_node *node = outbox_node_new(record), *gone = NULL;
@@ -395,6 +404,8 @@ void outbox_put(struct outbox *o, struct record *record)
 	/* A record that is too large by itself must not push out the others. */
 	if (!node || node->bytes > o->max_bytes) {
 		o->dropped++;
+		if (node)
+			outbox_refused(o, node->bytes);
 		gone = node;
 	} else {
 		before = o->queue.bytes;

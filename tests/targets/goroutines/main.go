@@ -10,6 +10,7 @@
 //	         chains of calls
 //	made     how many have come so far
 //	spin     two goroutines run without an end
+//	finalize a finalizer runs and waits for ever
 //	gc       two collections, so that the runtime knows since when goroutines wait
 package main
 
@@ -245,6 +246,28 @@ func churn() {
 	}
 }
 
+//go:noinline
+func abandon(runs chan bool) {
+	runtime.SetFinalizer(new([64]int), func(*[64]int) {
+		close(runs)
+		receive(never)
+	})
+}
+
+// finalize returns when a finalizer runs: the runtime's goroutine for them is one of the program's then.
+func finalize() {
+	runs := make(chan bool)
+	abandon(runs)
+	for {
+		runtime.GC()
+		select {
+		case <-runs:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 func spin() {
 	for {
 		spun++
@@ -294,6 +317,10 @@ func command(name, argument string) bool {
 		go spin()
 		go spin()
 		rig.Reply("spinning")
+	case "finalize":
+		finalize()
+		settle()
+		rig.Reply("waiting")
 	case "gc":
 		runtime.GC()
 		runtime.GC()

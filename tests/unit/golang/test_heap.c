@@ -187,6 +187,65 @@ static void first_delta_is_a_baseline_and_in_use_is_absolute(void **state)
 	fixture_close(&f);
 }
 
+/* Buckets beside those of the program: more than fit into it. */
+enum { MANY = GOLANG_HEAP_MAX_STACKS + 500, MANY_BYTES = MANY * 256 };
+#define MANY_BASE (PROGRAM_BASE + ((uint64_t)1 << 30))
+
+static void many_buckets(struct program *program, uint8_t *bytes)
+{
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < MANY; i++) {
+		struct program one = {.buckets_end = PROGRAM_BUCKETS};
+		size_t len;
+
+		/* The last 500 are the smallest. */
+		program_u64(&one, PROGRAM_MBUCKETS, next);
+		program_bucket(&one, 16 + 16 * (MANY - i), 1, 0);
+		len = one.buckets_end - PROGRAM_BUCKETS;
+		assert_true(len <= 256);
+		memcpy(bytes + i * 256, one.bytes + PROGRAM_BUCKETS, len);
+		next = MANY_BASE + i * 256;
+	}
+	program_u64(program, PROGRAM_MBUCKETS, next);
+}
+
+static void of_very_many_stacks_the_smallest_become_one(void **state)
+{
+	_cleanup_free_ uint8_t *bytes = calloc(1, MANY_BYTES);
+	_cleanup_(profile_freep) struct profile *p = NULL, *snapshot = NULL;
+	const struct profile_location *l;
+	const struct profile_sample *last;
+	struct proc_mem *mem = fake_of_amd64();
+	static struct fixture f;
+	struct totals t;
+	struct err err;
+	uint32_t n;
+
+	(void)state;
+	assert_non_null(bytes);
+	program_build(&f.program);
+	many_buckets(&f.program, bytes);
+	assert_int_equal(proc_mem_fake_add(mem, PROGRAM_BASE, f.program.bytes, PROGRAM_BYTES), 0);
+	assert_int_equal(proc_mem_fake_add(mem, MANY_BASE, bytes, MANY_BYTES), 0);
+	assert_int_equal(golang_process_open_take(mem, NULL, &f.process, &err), 0);
+	assert_int_equal(golang_heap_new(f.process, &f.heap, &err), 0);
+	assert_int_equal(golang_heap_read(f.heap, &err), 0);
+	assert_int_equal(golang_heap_delta_profile(f.heap, &p, &err), 0);
+	t = totals_of(p);
+	assert_int_equal(t.samples, GOLANG_HEAP_MAX_STACKS + 1);
+	assert_int_equal(t.inuse_space, (int64_t)MANY * 16 + (int64_t)8 * MANY * (MANY + 1));
+	assert_int_equal(golang_heap_stats(f.heap)->folded, 500);
+	assert_int_equal(golang_heap_snapshot(f.heap, &snapshot, &err), 0);
+	assert_int_equal(profile_n_samples(snapshot), GOLANG_HEAP_MAX_STACKS + 1);
+	last = profile_sample_at(p, t.samples - 1);
+	assert_int_equal(last->values[3], 500 * 16 + 8 * 500 * 501);
+	l = profile_location_at(p, *profile_stack_at(p, last->stack, &n));
+	assert_string_equal(profile_cstring(p, profile_function_at(p, l->lines[0].function)->name),
+			    "(other)");
+	fixture_close(&f);
+}
+
 static void deltas_add_up_to_last_minus_first_exactly(void **state)
 {
 	static struct fixture f;
@@ -385,6 +444,7 @@ int main(void)
 		cmocka_unit_test(deltas_name_the_same_functions_as_profiles),
 		cmocka_unit_test(stacks_are_looked_up_once),
 		cmocka_unit_test(first_delta_is_a_baseline_and_in_use_is_absolute),
+		cmocka_unit_test(of_very_many_stacks_the_smallest_become_one),
 		cmocka_unit_test(deltas_add_up_to_last_minus_first_exactly),
 		cmocka_unit_test(bucket_that_appears_later_counts_in_full),
 		cmocka_unit_test(change_of_the_rate_gives_no_false_delta),

@@ -45,6 +45,7 @@ static const struct x86_case x86_cases[] = {
 	{"mov [rip+x], eax", {0x90, 0x89, 0x05}, 3, 0, GOLANG_REF_STORE, 4},
 	{"mov qword [rip+x], 0", {0x48, 0xc7, 0x05}, 3, 4, GOLANG_REF_STORE, 8},
 	{"mov dword [rip+x], 0", {0x90, 0xc7, 0x05}, 3, 4, GOLANG_REF_STORE, 4},
+	{"mov byte [rip+x], 1", {0x90, 0xc6, 0x05}, 3, 1, GOLANG_REF_STORE, 1},
 	{"cmp qword [rip+x], 0", {0x48, 0x83, 0x3d}, 3, 1, GOLANG_REF_COMPARE, 8},
 	{"cmp dword [rip+x], 0", {0x90, 0x83, 0x3d}, 3, 1, GOLANG_REF_COMPARE, 4},
 	{"cmp qword [rip+x], imm32", {0x48, 0x81, 0x3d}, 3, 4, GOLANG_REF_COMPARE, 8},

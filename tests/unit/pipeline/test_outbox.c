@@ -295,6 +295,10 @@ static void record_that_is_too_large_takes_nobody_with_it(void **state)
 	assert_true(settle(o, FOREVER));
 	assert_log(sink, 1, 3, FLUSH);
 	assert_int_equal(status_of(o).dropped, 1);
+	assert_non_null(strstr(status_of(o).trouble, "was dropped"));
+	put(o, 4);
+	assert_true(settle(o, FOREVER));
+	assert_string_equal(status_of(o).trouble, "");
 	assert_true(outbox_close(o, FOREVER));
 	sink_free(sink);
 }
