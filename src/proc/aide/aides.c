@@ -405,10 +405,11 @@ ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const str
 			 const struct iovec *remote, size_t n)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_READ, target);
+	_cleanup_close_ int none = -1;
 	struct proc_aide_answer answer;
 	size_t at = 0;
 	struct aide *a;
-	int none, r = aide_take(target, &a);
+	int r = aide_take(target, &a);
 
 	if (r < 0)
 		return r;
@@ -420,6 +421,7 @@ ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const str
 	r = aide_ask(a, target, &request, mem_fd, &answer, &none);
 	if (r < 0)
 		return r;
+	answer.bytes = MIN(answer.bytes, PROC_AIDE_DATA_BYTES);
 	for (size_t i = 0; i < request.n_ranges && at < answer.bytes; i++) {
 		size_t len = MIN(local[i].iov_len, answer.bytes - at);
 
@@ -436,9 +438,10 @@ ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, si
 			 uint64_t off)
 {
 	struct proc_aide_request request = request_for(PROC_AIDE_PREAD, target);
+	_cleanup_close_ int none = -1;
 	struct proc_aide_answer answer;
 	struct aide *a;
-	int none, r = aide_take(target, &a);
+	int r = aide_take(target, &a);
 
 	if (r < 0)
 		return r;
