@@ -27,7 +27,10 @@
 #define QUESTIONS_MAX 8
 #define LARGE ((size_t)700 << 10)
 
-enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32 };
+enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32, ASLEEP = 64 };
+
+/* Of an aide that waits for the next question: both ends of its socket, and its handle. */
+#define IDLE_FDS 3
 
 struct answer {
 	struct proc_aide_answer bytes;
@@ -40,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int theirs = -1; /* the aide's end */
 static int dead = -1;	/* a process that has exited */
 static struct answer next;
+static int first_free = -1; /* descriptor, before there is an aide; -1: they are off */
+static bool is_spoilt;	    /* somebody has been waited for, which is remembered */
 static uint8_t *large;
 
 static void hang_up(void)
@@ -106,6 +111,14 @@ pid_t fork(void)
 	return getpid();
 }
 
+static int first_free_now(void)
+{
+	int fd = dup(dead);
+
+	close(fd);
+	return fd;
+}
+
 static void begin(void)
 {
 	int spawner;
@@ -123,6 +136,7 @@ static void begin(void)
 	assert(proc_aides_start(NULL) == 0);
 	dead = spawner;
 	proc_aides_set_patience(NS_PER_MS);
+	first_free = first_free_now();
 }
 
 static void read_memory(struct proc_aides_target *target, size_t len)
@@ -165,32 +179,48 @@ static void ask(unsigned int which, bool is_first)
 	}
 }
 
+static void end(void)
+{
+	assert(first_free_now() <= first_free + IDLE_FDS);
+	if (!is_spoilt)
+		return;
+	proc_aides_stop();
+	hang_up();
+	assert(first_free_now() <= first_free);
+	first_free = -1;
+	is_spoilt = false;
+}
+
+/* Returns how many bytes of the input it takes. */
+static size_t prepare(const uint8_t *data, size_t size)
+{
+	size_t len = MIN(MIN((size_t)data[1], size - 2), sizeof(next.bytes));
+
+	next = (struct answer){.flags = data[0], .len = sizeof(next.bytes)};
+	memcpy(&next.bytes, data + 2, len);
+	if (data[0] & ODD_LENGTH)
+		next.len = len ? len : 1;
+	if (!(data[0] & ASLEEP))
+		next.bytes.asleep_ns = 0;
+	is_spoilt |= next.len != sizeof(next.bytes) || next.bytes.asleep_ns;
+	return 2 + len;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int before, after;
-
-	begin();
-	before = dup(dead);
-	close(before);
+	if (first_free < 0)
+		begin();
 	for (size_t i = 0; i < QUESTIONS_MAX && size >= 2; i++) {
-		size_t len = MIN(MIN((size_t)data[1], size - 2), sizeof(next.bytes));
+		size_t n = prepare(data, size);
 
-		next = (struct answer){.flags = data[0], .len = sizeof(next.bytes)};
-		memcpy(&next.bytes, data + 2, len);
-		if (data[0] & ODD_LENGTH)
-			next.len = len ? len : 1;
 		/* Nobody listens any more: the next aide will say it. */
 		if (!send_answer())
 			hang_up();
 		ask(data[0] & 7, i == 0);
 		drain();
-		data += 2 + len;
-		size -= 2 + len;
+		data += n;
+		size -= n;
 	}
-	proc_aides_stop();
-	hang_up();
-	after = dup(dead);
-	close(after);
-	assert(after <= before);
+	end();
 	return 0;
 }
