@@ -8,6 +8,7 @@
 The sums are in tests/fuzz/runs.json. New inputs go to build/fuzz/NAME, not into the corpus.
 """
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUMS = os.path.join(ROOT, "tests", "fuzz", "runs.json")
+FOUND = os.path.join(ROOT, "build", "fuzz")
 # Each of its inputs is a file of its own, with a database in it.
 ENOUGH = {"day": 100_000}
 
@@ -30,20 +32,23 @@ def sums():
 
 
 def add(name, kind, runs):
-    """Other builds may be running too."""
-    known = sums()
-    row = known.setdefault(name, {"sanitized": 0, "plain": 0})
-    row[kind] += runs
-    with open(SUMS + ".new", "w", encoding="utf-8") as f:
-        f.write("{\n" + ",\n".join(f'  "{n}": {json.dumps(known[n])}' for n in sorted(known)) + "\n}\n")
-    os.replace(SUMS + ".new", SUMS)
+    """Other builds may be running too: their sums must not be lost."""
+    os.makedirs(FOUND, exist_ok=True)
+    with open(os.path.join(FOUND, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = sums()
+        row = known.setdefault(name, {"sanitized": 0, "plain": 0})
+        row[kind] += runs
+        with open(SUMS + ".new", "w", encoding="utf-8") as f:
+            f.write("{\n" + ",\n".join(f'  "{n}": {json.dumps(known[n])}' for n in sorted(known)) + "\n}\n")
+        os.replace(SUMS + ".new", SUMS)
     return sum(row.values())
 
 
 def fuzz(binary, name, kind, limits):
     """Whether it found nothing."""
     corpus = os.path.join(ROOT, "tests", "fuzz", "corpus", name)
-    found = os.path.join(ROOT, "build", "fuzz", name)
+    found = os.path.join(FOUND, name)
     os.makedirs(found, exist_ok=True)
     command = [binary, *limits, "-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1",
                f"-artifact_prefix={found}/crash-", found]

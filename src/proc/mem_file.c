@@ -153,14 +153,20 @@ static int file_add_segment(struct mem_file *f, const Elf64_Phdr *ph, struct err
 	return 0;
 }
 
-static int file_add_maps(struct mem_file *f, struct err *err)
+/* Only what the file has: a segment can claim any length, and whoever searches it goes page by
+ * page.
+ */
+static int file_add_maps(struct mem_file *f, uint64_t size, struct err *err)
 {
 	for (size_t i = 0; i < f->n_segments; i++) {
 		const struct file_segment *s = &f->segments[i];
+		uint64_t len = MIN(s->end - s->start, size - MIN(size, s->off));
 		struct proc_map map = {
-			.start = s->start, .end = s->end, .offset = s->off, .path = ""};
+			.start = s->start, .end = s->start + len, .offset = s->off, .path = ""};
 		int r;
 
+		if (len == 0)
+			continue;
 		map.flags = (s->flags & PF_R ? PROC_MAP_READ : 0) |
 			    (s->flags & PF_W ? PROC_MAP_WRITE : 0) |
 			    (s->flags & PF_X ? PROC_MAP_EXEC : 0);
@@ -292,7 +298,7 @@ static int file_check_header(const Elf64_Ehdr *h, struct err *err)
 	return 0;
 }
 
-static int file_load(struct mem_file *f, bool relocated, struct err *err)
+static int file_load(struct mem_file *f, uint64_t size, bool relocated, struct err *err)
 {
 	Elf64_Phdr phdrs[FILE_MAX_PHDRS];
 	const Elf64_Phdr *dynamic = NULL;
@@ -317,7 +323,7 @@ static int file_load(struct mem_file *f, bool relocated, struct err *err)
 			dynamic = &phdrs[i];
 	}
 	if (r == 0)
-		r = file_add_maps(f, err);
+		r = file_add_maps(f, size, err);
 	if (r == 0 && relocated && dynamic)
 		r = file_relocate(f, dynamic, err);
 	return r;
@@ -339,7 +345,7 @@ int proc_mem_open_elf(int fd, bool relocated, struct proc_mem **ret_mem, struct 
 	else if (!S_ISREG(st.st_mode))
 		r = err_set(err, -EBADMSG, "not a regular file");
 	else
-		r = file_load(f, relocated, err);
+		r = file_load(f, (uint64_t)st.st_size, relocated, err);
 	if (r < 0) {
 		proc_mem_close(&f->mem);
 		return r;

@@ -61,8 +61,7 @@ static int status_owner(const char *text, struct proc_status *s)
 	return 0;
 }
 
-/* -EBADMSG if a line is missing or odd. */
-static int status_parse(const char *text, struct proc_status *ret_status)
+int proc_status_parse(const char *text, struct proc_status *ret_status)
 {
 	const char *state = status_value(text, "\nState:\t");
 	const char *caught = status_value(text, "\nSigCgt:\t");
@@ -96,7 +95,7 @@ int proc_status_read(pid_t pid, struct proc_status *ret_status, struct err *err)
 		s = buf_cstr(&text);
 	if (!s)
 		return err_set(err, -ESRCH, "process %d has exited", (int)pid);
-	if (status_parse(s, ret_status) < 0)
+	if (proc_status_parse(s, ret_status) < 0)
 		return err_set(err, -EBADMSG, "cannot parse %s", path);
 	return 0;
 }

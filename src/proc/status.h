@@ -28,3 +28,5 @@ struct proc_status {
 
 /* -ESRCH if it has exited. */
 int proc_status_read(pid_t pid, struct proc_status *ret_status, struct err *err);
+/* Its text; -EBADMSG if a line is missing or odd. */
+int proc_status_parse(const char *text, struct proc_status *ret_status);

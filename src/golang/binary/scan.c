@@ -4,9 +4,19 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "proc/ranges.h"
 
 #define SCAN_CHUNK ((size_t)256 << 10)
 #define SCAN_PAGE ((uint64_t)4096)
+
+/* The next address that is mapped: a forged segment may be one big hole. */
+static uint64_t scan_mapped_from(const struct golang_scan *scan, uint64_t addr)
+{
+	const struct proc_maps *maps = proc_mem_maps(scan->mem);
+	size_t i = proc_ranges_from(maps->maps, maps->len, sizeof(*maps->maps), addr);
+
+	return i < maps->len ? MAX(addr, maps->maps[i].start) : UINT64_MAX;
+}
 
 int golang_scan(struct golang_scan *scan, uint64_t addr, uint64_t len, size_t overlap,
 		golang_scan_fn visit, void *arg)
@@ -37,7 +47,8 @@ int golang_scan(struct golang_scan *scan, uint64_t addr, uint64_t len, size_t ov
 				return r;
 		}
 		if ((size_t)got < want)
-			addr = (addr + (uint64_t)got + SCAN_PAGE) & ~(SCAN_PAGE - 1);
+			addr = scan_mapped_from(scan, (addr + (uint64_t)got + SCAN_PAGE) &
+							      ~(SCAN_PAGE - 1));
 		else if (addr + want == end)
 			break;
 		else

@@ -12,7 +12,7 @@
  */
 struct golang_scan {
 	struct proc_mem *mem; /* borrowed */
-	uint64_t left;	      /* bytes; unreadable pages count too */
+	uint64_t left;	      /* bytes; mapped pages that are unreadable count too */
 };
 #define GOLANG_SCAN_BYTES ((uint64_t)1 << 30)
 

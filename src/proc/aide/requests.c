@@ -40,10 +40,10 @@ static int target_find_owner(struct proc_aides_target *target)
 	const struct proc_aide_request request = request_for(PROC_AIDE_ACCOUNT, target);
 	struct proc_aide_answer answer;
 	struct proc_aide *a;
-	int none, r = proc_aide_take(&stranger, &a);
+	int r = proc_aide_take(&stranger, &a);
 
 	if (r == 0)
-		r = proc_aide_ask(a, &stranger, &request, -1, &answer, &none);
+		r = proc_aide_ask(a, &stranger, &request, -1, &answer, NULL);
 	if (r < 0)
 		return r;
 	proc_aide_give_back(a, &stranger, &answer);
@@ -76,7 +76,7 @@ ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const str
 	struct proc_aide_answer answer;
 	size_t at = 0;
 	struct proc_aide *a;
-	int none, r = proc_aide_take(target, &a);
+	int r = proc_aide_take(target, &a);
 
 	if (r < 0)
 		return r;
@@ -85,9 +85,11 @@ ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const str
 		a->shared->ranges[i].addr = (uintptr_t)remote[i].iov_base;
 		a->shared->ranges[i].len = remote[i].iov_len;
 	}
-	r = proc_aide_ask(a, target, &request, mem_fd, &answer, &none);
+	r = proc_aide_ask(a, target, &request, mem_fd, &answer, NULL);
 	if (r < 0)
 		return r;
+	/* It may have gone astray. */
+	answer.bytes = MIN(answer.bytes, PROC_AIDE_DATA_BYTES);
 	for (size_t i = 0; i < request.n_ranges && at < answer.bytes; i++) {
 		size_t len = MIN(local[i].iov_len, answer.bytes - at);
 
@@ -106,14 +108,14 @@ ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, si
 	struct proc_aide_request request = request_for(PROC_AIDE_PREAD, target);
 	struct proc_aide_answer answer;
 	struct proc_aide *a;
-	int none, r = proc_aide_take(target, &a);
+	int r = proc_aide_take(target, &a);
 
 	if (r < 0)
 		return r;
 	len = MIN(len, PROC_AIDE_DATA_BYTES);
 	a->shared->ranges[0].addr = off;
 	a->shared->ranges[0].len = len;
-	r = proc_aide_ask(a, target, &request, fd, &answer, &none);
+	r = proc_aide_ask(a, target, &request, fd, &answer, NULL);
 	if (r < 0)
 		return r;
 	if (answer.code == 0) {
@@ -239,14 +241,14 @@ int proc_aides_open(pid_t pid, const char *name, int flags, int *ret_fd)
 static int stats_receive(const struct proc_aide *a, struct proc_aide_answer *ret_answer)
 {
 	uint32_t before = UINT32_MAX;
-	int n, none;
+	int n;
 
 	for (uint64_t starved = 0; starved < REQUESTS_STAT_STARVED; starved++) {
 		pid_t pid = atomic_load(&a->shared->pid);
 		uint32_t at = atomic_load(&a->shared->at);
 		struct proc_status status;
 
-		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), &none);
+		n = proc_aide_receive(a->sock, ret_answer, sizeof(*ret_answer), NULL);
 		if (n != -EAGAIN)
 			return n;
 		if (at == before && pid && proc_status_read(pid, &status, NULL) == 0 &&

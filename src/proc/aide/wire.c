@@ -39,10 +39,12 @@ int proc_aide_receive(int sock, void *message, size_t len, int *ret_fd)
 			     .msg_iovlen = 1,
 			     .msg_control = control,
 			     .msg_controllen = sizeof(control)};
+	_cleanup_close_ int fd = -1;
 	struct cmsghdr *head;
 	ssize_t n;
 
-	*ret_fd = -1;
+	if (ret_fd)
+		*ret_fd = -1;
 	do
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -51,6 +53,8 @@ int proc_aide_receive(int sock, void *message, size_t len, int *ret_fd)
 	head = CMSG_FIRSTHDR(&msg);
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(head), sizeof(int));
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	if (ret_fd)
+		*ret_fd = TAKE_FD(fd);
 	return (int)n;
 }

@@ -61,6 +61,9 @@ struct proc_aide_shared {
 	uint8_t data[PROC_AIDE_DATA_BYTES];
 };
 
-/* One message, with up to one descriptor (-1: none). Returns its bytes, 0 at the end, or -errno. */
+/*
+ * One message, with up to one descriptor (-1: none; ret_fd NULL: whatever comes is closed). Returns
+ * its bytes, 0 at the end, or -errno.
+ */
 int proc_aide_send(int sock, const void *message, size_t len, int fd);
 int proc_aide_receive(int sock, void *message, size_t len, int *ret_fd);

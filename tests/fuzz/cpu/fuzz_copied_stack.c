@@ -3,8 +3,8 @@
  * this very program.
  *
  * The input is the record, with its thread and lengths as they come. Words that end in 0xc0de are
- * replaced by addresses of code, those that end in 0x57ac by addresses in the copy: else hardly any
- * would be one.
+ * replaced by addresses of code, in the file that their first bits choose, those that end in 0x57ac
+ * by addresses in the copy: else hardly any would be one.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct cpu_sampler *sampler;
 static struct cpu_sampler_thread thread = {.tgid = 1, .tid = 1, .start_ns = 1};
-static const struct cpu_sampler_mapping *code;
+static const struct cpu_sampler_mapping *mappings;
+static size_t n_mappings;
 
 static void start(void)
 {
@@ -51,14 +52,17 @@ static void start(void)
 	range = cpu_processes_inherit(s.processes, &thread, &layout);
 	if (!range.n)
 		__builtin_trap();
-	code = &s.mappings[range.first];
+	mappings = &s.mappings[range.first];
+	n_mappings = range.n;
 	sampler = &s;
 }
 
 static uint64_t placed(uint64_t word)
 {
+	const struct cpu_sampler_mapping *code = &mappings[(word >> 56) % n_mappings];
+
 	if ((word & 0xffff) == 0xc0de)
-		return code->start + (word >> 16) % (code->end - code->start);
+		return code->start + (word << 8 >> 24) % (code->end - code->start);
 	if ((word & 0xffff) == 0x57ac)
 		return STACK + (word >> 16) % (CPU_SAMPLER_COPY_BLOCKS * CPU_SAMPLER_COPY_BLOCK);
 	return word;

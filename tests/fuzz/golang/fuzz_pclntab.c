@@ -67,7 +67,7 @@ static void symbolize(struct golang_process *p, const struct golang_pclntab *t)
 	for (size_t i = 0; i < ARRAY_SIZE(pcs); i++)
 		pcs[i] = t->min_pc + i * step;
 	/* Where a stack ends, the callers of inlined calls are put back. */
-	for (size_t n = 0; n <= ARRAY_SIZE(pcs); n += 3) {
+	for (size_t n = 1; n <= ARRAY_SIZE(pcs); n *= 8) {
 		size_t hidden = golang_symbolizer_hidden(&s, pcs, n);
 		int r;
 
@@ -86,7 +86,7 @@ static void walk(struct golang_process *p)
 		struct golang_pclntab *t = &p->modules[i].tables;
 
 		p->cache.work_left = WORK;
-		for (uint64_t off = 0; off < 512; off += 4)
+		for (uint64_t off = 0; off < 512; off += 12)
 			look_at(t, t->min_pc + off);
 		look_at(t, t->max_pc - 1);
 		look_at(t, t->max_pc);

@@ -38,16 +38,26 @@ static void fuzz_text(struct view bytes)
 		assert(same(&notes[i], &again[i]));
 }
 
+/* In memory: the journal waits for its disk. */
+static char folder_path[] = "/dev/shm/fuzz-rates-XXXXXX";
+
+static void remove_folder(void)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/forced-rates", folder_path);
+	(void)unlink(path);
+	(void)rmdir(folder_path);
+}
+
 static const char *folder(void)
 {
-	/* In memory: the journal waits for its disk. */
-	static char path[] = "/dev/shm/fuzz-rates-XXXXXX";
 	static bool made;
 
-	if (!made && !mkdtemp(path))
+	if (!made && (!mkdtemp(folder_path) || atexit(remove_folder) != 0))
 		abort();
 	made = true;
-	return path;
+	return folder_path;
 }
 
 static void write_file(struct view text)

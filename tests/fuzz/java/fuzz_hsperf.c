@@ -1,5 +1,6 @@
 /*
- * tests/fuzz/java/fuzz_hsperf.c: any bytes as the counters of a JVM, and the metrics made of them.
+ * tests/fuzz/java/fuzz_hsperf.c: any bytes as the counters of a JVM, the metrics made of them, and
+ * what they say of its version and arguments.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -7,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "java/detect.h"
 #include "java/hsperf.h"
 #include "java/metrics.h"
 
@@ -25,6 +27,19 @@ static int look(void *arg, const struct metric_point *p)
 	return 0;
 }
 
+static void look_at_texts(const struct java_hsperf *h, const uint8_t *data, size_t size)
+{
+	unsigned int major = 8, update;
+	char text[32] = "";
+
+	(void)java_hsperf_text(h, "java.property.java.version", text, sizeof(text));
+	java_parse_version(text, &major, &update);
+	if (major > 99999 || update > 99999)
+		__builtin_trap();
+	(void)java_hsperf_text(h, "sun.gc.collector.0.name", text, sizeof(text));
+	(void)java_hides_allocs(8, text, view_of(data, size));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(java_hsperf_closep) struct java_hsperf *h = NULL;
@@ -32,7 +47,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t at = 0, entries = 0, series = 0;
 	struct java_metrics m;
 	struct java_counter c;
-	char text[32];
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
 	    java_hsperf_open_take(fd, &h, NULL) < 0)
@@ -42,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (java_hsperf_next(h, &at, &c) > 0)
 		if (++entries > JAVA_HSPERF_MAX_ENTRIES)
 			__builtin_trap();
-	(void)java_hsperf_text(h, "sun.rt.jvmCapabilities", text, sizeof(text));
+	look_at_texts(h, data, size);
 	if (java_metrics_read(h, &m, NULL) == 0)
 		(void)java_metrics_each(&m, 0, look, &series);
 	return 0;

@@ -1,6 +1,7 @@
 /*
  * tests/fuzz/java/fuzz_jvmti.c: any bytes as what a library in a JVM writes: the header of its
- * file, then records; read twice, for the first reading moves on.
+ * file, then records; read twice, for the first reading moves on. If the position's highest bit is
+ * set, each record says that it is complete, where it would have to know its place.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,18 +15,43 @@
 #include "java/jvmti/ring.h"
 
 #define DATA_BYTES ((uint64_t)64 << 10)
+#define COMPLETE ((uint64_t)1 << 31)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void complete(uint8_t *records, size_t size)
+{
+	uint32_t len;
+
+	for (size_t at = 0; size - at >= sizeof(struct java_ring_record_header); at += len) {
+		const uint64_t commit = at + 1;
+
+		memcpy(records + at, &commit, sizeof(commit));
+		memcpy(&len, records + at + offsetof(struct java_ring_record_header, len),
+		       sizeof(len));
+		if (len == 0 || len > size - at)
+			break;
+	}
+}
 
 /* Into its place: the position of the agent first, then records. */
 static void forge(const struct java_ring *ring, const uint8_t *data, size_t size)
 {
+	static uint8_t records[DATA_BYTES];
 	uint64_t head = 0;
 
 	memcpy(&head, data, size < 4 ? size : 4);
+	if (size > 4 && head & COMPLETE) {
+		memcpy(records, data + 4, size - 4);
+		complete(records, size - 4);
+		head &= DATA_BYTES - 1;
+		data = records;
+	} else {
+		data += MIN(size, (size_t)4);
+	}
 	if (pwrite(ring->fd, &head, sizeof(head), offsetof(struct java_ring_header, head)) < 0)
 		__builtin_trap();
-	if (size > 4 && pwrite(ring->fd, data + 4, size - 4, JAVA_RING_HEADER_BYTES) < 0)
+	if (size > 4 && pwrite(ring->fd, data, size - 4, JAVA_RING_HEADER_BYTES) < 0)
 		__builtin_trap();
 }
 

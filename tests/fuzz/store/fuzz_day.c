@@ -1,9 +1,10 @@
 /*
  * tests/fuzz/store/fuzz_day.c: any bytes as a day file, of which all there is to ask is asked, and
  * which is checked. The first byte says whether the checksums of pages are made right, so that they
- * do not keep the fuzzer out, and whether the file is repaired, too. The rest is a whole file; or,
- * if it does not begin like one, changes to a day that was written by the store: number of a page,
- * place in it, length, bytes. Whatever it is, nothing crashes, and what was repaired is whole.
+ * do not keep the fuzzer out, whether the file is repaired, too, and whether only one of the
+ * questions is asked: each of them opens the file anew. The rest is a whole file; or, if it does
+ * not begin like one, changes to a day that was written by the store: number of a page, place in
+ * it, length, bytes. Whatever it is, nothing crashes, and what was repaired is whole.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -25,7 +26,8 @@
 #define DAY_0 (20000 * DAY_NS) /* 2024-10-04 */
 #define MAX_BYTES ((size_t)1 << 20)
 
-enum { MAKE_RIGHT = 1, REPAIR = 2 };
+/* The bits from QUESTION on: 0 for all of them. */
+enum { MAKE_RIGHT = 1, REPAIR = 2, QUESTION = 4 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -193,38 +195,55 @@ static void ask_metrics(struct store *store)
 	}
 }
 
-static void ask_lists(struct store *store)
+static void ask_streams(struct store *store)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
-	_cleanup_free_ struct store_labelset *sets = NULL;
-	struct store_events_answer events = {0};
 	struct store_status status;
 	size_t n = 0;
 
 	(void)store_streams(store, 0, INT64_MAX, &streams, &n, NULL);
-	(void)store_labelsets(store, "svc", 0, INT64_MAX, &sets, &n, NULL);
-	if (store_events(store, NULL, 0, INT64_MAX, &events, NULL) == 0)
-		store_events_answer_release(&events);
 	store_status(store, &status);
 }
 
-static void ask_profiles(struct store *store)
+static void ask_labelsets(struct store *store)
 {
-	const struct label filter = {"process.pid", "1"};
-	struct store_window w = {.service = "svc",
-				 .type = "go_heap:inuse_space:bytes",
-				 .from_ns = DAY_0,
-				 .to_ns = DAY_0 + DAY_NS,
-				 .filters = &filter};
-	double points[8];
+	_cleanup_free_ struct store_labelset *sets = NULL;
+	size_t n = 0;
 
-	for (w.n_filters = 0; w.n_filters < 2; w.n_filters++) {
+	(void)store_labelsets(store, "svc", 0, INT64_MAX, &sets, &n, NULL);
+}
+
+static void ask_events(struct store *store)
+{
+	struct store_events_answer events = {0};
+
+	if (store_events(store, NULL, 0, INT64_MAX, &events, NULL) == 0)
+		store_events_answer_release(&events);
+}
+
+static const struct label filter = {"process.pid", "1"};
+static struct store_window window = {.service = "svc",
+				     .type = "go_heap:inuse_space:bytes",
+				     .from_ns = DAY_0,
+				     .to_ns = DAY_0 + DAY_NS,
+				     .filters = &filter};
+
+static void ask_sums(struct store *store)
+{
+	for (window.n_filters = 0; window.n_filters < 2; window.n_filters++) {
 		struct store_sum sum = {0};
 
-		if (store_sum(store, &w, &sum, NULL) == 0)
+		if (store_sum(store, &window, &sum, NULL) == 0)
 			profile_free(sum.profile);
-		(void)store_series(store, &w, HOUR_NS, points, ARRAY_SIZE(points), NULL);
 	}
+}
+
+static void ask_series(struct store *store)
+{
+	double points[8];
+
+	for (window.n_filters = 0; window.n_filters < 2; window.n_filters++)
+		(void)store_series(store, &window, HOUR_NS, points, ARRAY_SIZE(points), NULL);
 }
 
 static int on_report(void *ctx, const struct store_sqlite_report *report)
@@ -233,10 +252,37 @@ static int on_report(void *ctx, const struct store_sqlite_report *report)
 	return 0;
 }
 
+static void check(struct store *store)
+{
+	static struct store_sqlite_report report;
+
+	(void)store_sqlite_check(store, on_report, &report, NULL);
+}
+
+static void ask(struct store *store, unsigned int which)
+{
+	static void (*const questions[])(struct store *) = {
+		ask_sums, ask_series, ask_metrics, ask_streams, ask_labelsets, ask_events, check};
+
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
+		if (which == 0 || (which - 1) % ARRAY_SIZE(questions) == i)
+			questions[i](store);
+}
+
+static void repair(struct store *store)
+{
+	static struct store_sqlite_report report;
+
+	if (store_sqlite_repair(store, on_report, &report, NULL) < 0 || !report.repaired ||
+	    report.unreadable)
+		return;
+	assert(store_sqlite_check(store, on_report, &report, NULL) == 0);
+	assert(report.damaged == 0 && report.corrected == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(buf_release) struct buf file = {0};
-	static struct store_sqlite_report report;
 	struct store *store;
 
 	if (size < 1)
@@ -245,15 +291,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	clean();
 	assert(io_write_file(path, buf_view(&file), NULL) == 0);
 	store = open_store();
-	ask_profiles(store);
-	ask_metrics(store);
-	ask_lists(store);
-	(void)store_sqlite_check(store, on_report, &report, NULL);
-	if (data[0] & REPAIR && store_sqlite_repair(store, on_report, &report, NULL) == 0 &&
-	    report.repaired && !report.unreadable) {
-		assert(store_sqlite_check(store, on_report, &report, NULL) == 0);
-		assert(report.damaged == 0 && report.corrected == 0);
-	}
+	ask(store, data[0] / QUESTION);
+	if (data[0] & REPAIR)
+		repair(store);
 	store_close(store);
 	return 0;
 }

@@ -265,6 +265,20 @@ static void damaged_relocations_are_refused_only_where_they_are_wanted(void **st
 	proc_mem_close(open_file(&f, false));
 }
 
+static void mappings_end_with_the_file(void **state)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct file f = new_file();
+
+	(void)state;
+	f.ph[0].p_filesz = 1ULL << 40;
+	f.ph[1].p_offset = FILE_BYTES;
+	mem = open_file(&f, false);
+	assert_int_equal(proc_mem_maps(mem)->len, 1);
+	assert_int_equal(proc_mem_maps(mem)->maps[0].start, DATA);
+	assert_int_equal(proc_mem_maps(mem)->maps[0].end, DATA + DATA_BYTES);
+}
+
 static void a_file_that_is_cut_short_ends_there(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("program", MFD_CLOEXEC);
@@ -308,6 +322,7 @@ int main(void)
 		cmocka_unit_test(pointers_at_the_end_of_the_address_space_do_no_harm),
 		cmocka_unit_test(damaged_files_are_refused),
 		cmocka_unit_test(damaged_relocations_are_refused_only_where_they_are_wanted),
+		cmocka_unit_test(mappings_end_with_the_file),
 		cmocka_unit_test(a_file_that_is_cut_short_ends_there),
 		cmocka_unit_test(what_is_no_file_is_refused),
 	};
