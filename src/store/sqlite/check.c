@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "store/codec/codec.h"
@@ -283,6 +284,8 @@ static int check_file(struct store_sqlite *s, const struct store_sqlite_file *fi
 
 	if (r == 0)
 		r = store_check_day(&day, report, NULL, NULL, &why);
+	if (r == -ENOENT && file->bytes < STORE_SQLITE_EMPTY && access(day.path, F_OK) == 0)
+		r = err_set(&why, -EBADMSG, "the file is empty");
 	if (r == -EBADMSG)
 		add_finding(report, "file: %.120s", why.text);
 	report->unreadable = r == -EBADMSG;
