@@ -20,6 +20,17 @@
 #define DEBUG_CHUNK ((size_t)64 << 10)
 #define DEBUG_BUILD_ID_CHARS 129
 
+/*
+ * A build id is quickly forged, so it proves no right to read: what comes of a debug file is shown
+ * as names of the target's.
+ */
+static bool debug_is_everybodys(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_mode & S_IROTH);
+}
+
 /* relative has no "..". Follows links in the machine's directory, but not procfs magic links. */
 static int debug_open(const char *root, const char *relative, struct elf_image **ret_image)
 {
@@ -32,7 +43,7 @@ static int debug_open(const char *root, const char *relative, struct elf_image *
 	if (dir < 0)
 		return -ENOENT;
 	fd = (int)syscall(SYS_openat2, dir, relative, &how, sizeof(how));
-	if (fd < 0)
+	if (fd < 0 || !debug_is_everybodys(fd))
 		return -ENOENT;
 	return elf_image_open_fd(fd, ret_image, NULL) < 0 ? -ENOENT : 0;
 }

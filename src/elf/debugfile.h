@@ -3,7 +3,7 @@
  * checksum in .gnu_debuglink.
  *
  * Only one directory of this machine is searched (/usr/lib/debug). A container's file cannot direct
- * us anywhere else, and a debug file must prove that it belongs.
+ * us anywhere else. A debug file must prove that it belongs, and everybody may read it.
  */
 #pragma once
 

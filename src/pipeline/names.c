@@ -1,6 +1,7 @@
 /* src/pipeline/names.c: see names.h. */
 #include "pipeline/names.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,12 +160,14 @@ static bool name_claim(struct pipeline_names *names, const struct proc_info *inf
 /* Nobody may call itself as another is shown. */
 static void name_unmask(char *text)
 {
-	static const char *const kinds[] = {" (uid ",	" (unit ",    " (container ",
-					    " (image ", " (unknown)", " (pod "};
+	static const char *const kinds[] = {"(uid",   "(unit",	  "(container",
+					    "(image", "(unknown", "(pod"};
 
+	/* With whatever blanks: there are some that no terminal tells apart. */
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		for (char *at = text; (at = strstr(at, kinds[i])); at++)
-			at[1] = '[';
+			if (!isalnum((unsigned char)at[strlen(kinds[i])]))
+				at[0] = '[';
 }
 
 /* The end of a long name goes, never the owner. */

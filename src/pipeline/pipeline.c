@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/subuid.h"
+
 struct pipeline {
 	struct resources *resources;
 	struct pipeline_names *names;
+	struct proc_subuids subuids;
 	char host[HOST_NAME_MAX + 1];
 	struct outbox *outboxes[PIPELINE_MAX_SINKS];
 	const struct sink_ops *ops[PIPELINE_MAX_SINKS];
@@ -71,6 +74,8 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pi
 		pipeline_free(p);
 		return r;
 	}
+	proc_subuids_read(&p->subuids,
+			  config->subuid_path ? config->subuid_path : PROC_SUBUID_PATH);
 	if (gethostname(p->host, sizeof(p->host) - 1) < 0)
 		p->host[0] = 0;
 	r = pipeline_open_sinks(p, config, err);
@@ -131,7 +136,7 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 	};
 	const struct resource like = {
 		.process = info->id,
-		.uid = info->uid,
+		.uid = proc_subuids_owner(&p->subuids, info->uid),
 		.labels = labels,
 		.n_labels = sizeof(labels) / sizeof(labels[0]),
 	};

@@ -32,6 +32,7 @@ struct pipeline_config {
 	/* Where each remote sink spools, in spool-NAME, and how much; NULL: none is remote. */
 	const char *spool_dir;
 	uint64_t spool_max_bytes;
+	const char *subuid_path; /* NULL: the machine's */
 };
 int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pipeline,
 		  struct err *err);

@@ -25,7 +25,7 @@
 struct resource {
 	const char *service;	/* the value of service.name, never "" */
 	struct proc_id process; /* on this machine; pid 0: none */
-	uid_t uid;		/* its owner; budgets are per uid */
+	uid_t uid; /* its owner; budgets are per uid. Of several of one user (proc/subuid.h), one */
 	size_t n_labels;
 	const struct label *labels; /* sorted by key, each key once, no value "" */
 	size_t bytes;		    /* of memory */

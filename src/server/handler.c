@@ -109,6 +109,16 @@ static int serve_route(struct server_handler *s, const struct server_route *rout
 	return r;
 }
 
+/*
+ * "none": typed by a user. "same-site" is another port of this machine, and so anybody's page.
+ * Programs that are no browsers send nothing.
+ */
+static bool is_own_page(const char *fetch_site)
+{
+	return !fetch_site || strcmp(fetch_site, "same-origin") == 0 ||
+	       strcmp(fetch_site, "none") == 0;
+}
+
 void server_respond(struct server_handler *s, const struct server_raw_request *rq,
 		    struct server_answer *a)
 {
@@ -133,7 +143,7 @@ void server_respond(struct server_handler *s, const struct server_raw_request *r
 		server_answer_error(a, r, &err);
 		return;
 	}
-	if (rq->fetch_site && strcmp(rq->fetch_site, "cross-site") == 0) {
+	if (!is_own_page(rq->fetch_site)) {
 		server_answer_refuse(a, 403, "cross-origin requests are not allowed");
 		return;
 	}

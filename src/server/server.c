@@ -27,13 +27,16 @@
 #define SERVER_HEAVY 4
 #define SERVER_HEAVY_WAITING 16
 #define SERVER_MAX_CONNECTIONS 256
+/* Of one user. More than may wait for heavy ones, so that light ones do not. */
+#define SERVER_MAX_WORKING 32
 /* Connections that are being closed while others come. */
-#define SERVER_RESERVE 64
+#define SERVER_RESERVE 256
 #define SERVER_HURRIED_NS (3 * NS_PER_SEC)
 #define SERVER_STACK_BYTES ((size_t)1 << 20)
 #define SERVER_CONNECTION_BYTES ((size_t)32 << 10)
 #define SERVER_IDLE_S 20U
 #define SERVER_MAX_HELD ((size_t)256 << 20)
+#define SERVER_MAX_HELD_BY_ONE (SERVER_MAX_HELD / 4)
 #define SERVER_BACKLOG 128
 #define SERVER_LARGE ((size_t)128 << 10)
 
@@ -132,8 +135,10 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	free(x);
 	*request_context = NULL;
 	/* The next request on this connection. */
-	if (e)
+	if (e) {
+		server_watchdog_hold(s->watchdog, e, 0);
 		server_watchdog_set(s->watchdog, e, SERVER_READING);
+	}
 }
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -168,6 +173,7 @@ static void add_headers(struct MHD_Response *response, const struct server_answe
 static enum MHD_Result send_answer(struct server *s, struct exchange *x,
 				   struct MHD_Connection *connection, struct server_answer *a)
 {
+	struct server_watchdog_entry *e = entry_of(connection);
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
@@ -177,6 +183,8 @@ static enum MHD_Result send_answer(struct server *s, struct exchange *x,
 		return MHD_NO;
 	x->held = a->body.len;
 	atomic_fetch_add(&s->held, x->held);
+	if (e)
+		server_watchdog_hold(s->watchdog, e, x->held);
 	a->body = (struct buf){0};
 	add_headers(response, a);
 	result = MHD_queue_response(connection, a->status, response);
@@ -194,14 +202,19 @@ struct header_count {
 	size_t n;
 };
 
+/* The library takes "Host :" for another header; a proxy may not. */
 static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key,
-				    const char *value)
+				    size_t key_len, const char *value, size_t value_len)
 {
 	struct header_count *c = cls;
+	size_t len = strlen(c->name);
 
 	(void)kind;
 	(void)value;
-	c->n += key && strcasecmp(key, c->name) == 0;
+	(void)value_len;
+	while (key_len > len && (key[key_len - 1] == ' ' || key[key_len - 1] == '\t'))
+		key_len--;
+	c->n += key && key_len == len && strncasecmp(key, c->name, len) == 0;
 	return MHD_YES;
 }
 
@@ -210,7 +223,7 @@ static const char *only_header_of(struct MHD_Connection *connection, const char 
 {
 	struct header_count c = {.name = name};
 
-	(void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &c);
+	(void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, count_header, &c);
 	return c.n > 1 ? "" : header_of(connection, name);
 }
 
@@ -230,6 +243,13 @@ static struct server_raw_request describe(struct MHD_Connection *connection, con
 		.has_body = (length && strcmp(length, "0") != 0) ||
 			    header_of(connection, "Transfer-Encoding") != NULL,
 	};
+}
+
+/* Of one user, or of all. */
+static bool holds_too_much(struct server *s, const struct server_watchdog_entry *e)
+{
+	return atomic_load(&s->held) > SERVER_MAX_HELD ||
+	       (e && server_watchdog_held(s->watchdog, e) > SERVER_MAX_HELD_BY_ONE);
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
@@ -256,9 +276,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		x->seen = server_check(&s->serve, &rq, &a);
 		return x->seen ? MHD_YES : send_answer(s, x, connection, &a);
 	}
-	if (e)
-		server_watchdog_set(s->watchdog, e, SERVER_WORKING);
-	if (atomic_load(&s->held) > SERVER_MAX_HELD)
+	if (e && !server_watchdog_begin_work(s->watchdog, e))
+		return MHD_NO;
+	if (holds_too_much(s, e))
 		server_answer_error(&a, -EBUSY,
 				    &(struct err){.text = "too many responses in progress"});
 	else
@@ -365,6 +385,7 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 		.answer_ns = config->answer_ns ? config->answer_ns : SERVER_WATCHDOG_NEVER,
 		.hurried_ns = SERVER_HURRIED_NS,
 		.max = SERVER_MAX_CONNECTIONS,
+		.max_working = SERVER_MAX_WORKING,
 	};
 	_cleanup_(server_stopp) struct server *s = calloc(1, sizeof(*s));
 	_cleanup_close_ int fd = -1;

@@ -22,6 +22,7 @@ struct server_watchdog_entry {
 	uid_t uid;
 	enum server_watchdog_state state;
 	uint64_t since_ns; /* in this state */
+	size_t held;	   /* bytes of its response */
 	bool closing;	   /* shut down; the library will remove it */
 };
 
@@ -30,6 +31,7 @@ struct server_watchdog {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
+	pthread_cond_t turn; /* somebody waits for one, and it may have come */
 	bool stop;
 	struct server_watchdog_entry *entries;
 	size_t len; /* without those that are closing */
@@ -41,6 +43,7 @@ static void entry_close(struct server_watchdog *w, struct server_watchdog_entry 
 	(void)shutdown(e->socket, SHUT_RDWR);
 	e->closing = true;
 	w->len--;
+	(void)pthread_cond_broadcast(&w->turn);
 }
 
 static uint64_t entry_timeout(const struct server_watchdog *w,
@@ -54,6 +57,7 @@ static uint64_t entry_timeout(const struct server_watchdog *w,
 			       : w->config.request_ns;
 	case SERVER_ANSWERING:
 		return w->config.answer_ns;
+	case SERVER_WAITING:
 	case SERVER_WORKING:
 		break;
 	}
@@ -82,16 +86,26 @@ static size_t count_of(const struct server_watchdog *w, uid_t uid)
 	return n;
 }
 
-/* Who waits to send goes before who waits to read, and the oldest before others. */
+/*
+ * Who waits to send goes before who waits for us, and who waits to read; what we work on last; and
+ * the oldest first.
+ */
 static bool goes_first(const struct server_watchdog_entry *e,
 		       const struct server_watchdog_entry *other)
 {
+	static const int order[] = {[SERVER_READING] = 0,
+				    [SERVER_WAITING] = 1,
+				    [SERVER_ANSWERING] = 2,
+				    [SERVER_WORKING] = 3};
+
 	if (!other || e->state != other->state)
-		return !other || e->state == SERVER_READING;
+		return !other || order[e->state] < order[other->state];
 	return e->since_ns < other->since_ns;
 }
 
-/* Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can.
+/*
+ * Who goes for the new one: itself only where nobody else of its user, or of a greedier one, can.
+ * What we work on can go for others: requests sent ahead would have us work on all connections.
  */
 static struct server_watchdog_entry *choose_victim(const struct server_watchdog *w,
 						   struct server_watchdog_entry *new_one)
@@ -102,7 +116,8 @@ static struct server_watchdog_entry *choose_victim(const struct server_watchdog 
 	for (struct server_watchdog_entry *e = w->entries; e; e = e->next) {
 		size_t n;
 
-		if (e == new_one || e->closing || e->state == SERVER_WORKING)
+		if (e == new_one || e->closing ||
+		    (e->state == SERVER_WORKING && e->uid == new_one->uid))
 			continue;
 		n = victim && e->uid == victim->uid ? most : count_of(w, e->uid);
 		if (n > most || (n == most && goes_first(e, victim))) {
@@ -148,6 +163,7 @@ int server_watchdog_start(const struct server_watchdog_config *config,
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&w->stopped, &attr);
+	(void)pthread_cond_init(&w->turn, NULL);
 	(void)pthread_condattr_destroy(&attr);
 	r = pthread_create(&w->thread, NULL, watchdog_run, w);
 	if (r != 0) {
@@ -168,6 +184,7 @@ void server_watchdog_stop(struct server_watchdog *w)
 	(void)pthread_mutex_unlock(&w->lock);
 	(void)pthread_join(w->thread, NULL);
 	(void)pthread_cond_destroy(&w->stopped);
+	(void)pthread_cond_destroy(&w->turn);
 	(void)pthread_mutex_destroy(&w->lock);
 	free(w);
 }
@@ -195,13 +212,63 @@ struct server_watchdog_entry *server_watchdog_add(struct server_watchdog *w, int
 	return e;
 }
 
+static void entry_set(struct server_watchdog *w, struct server_watchdog_entry *e,
+		      enum server_watchdog_state state)
+{
+	if (e->state == SERVER_WORKING)
+		(void)pthread_cond_broadcast(&w->turn);
+	e->state = state;
+	e->since_ns = clock_mono_ns();
+}
+
+static bool has_turn(const struct server_watchdog *w, uid_t uid)
+{
+	size_t n = 0;
+
+	for (const struct server_watchdog_entry *e = w->entries; e; e = e->next)
+		n += e->state == SERVER_WORKING && e->uid == uid;
+	return n < w->config.max_working;
+}
+
+bool server_watchdog_begin_work(struct server_watchdog *w, struct server_watchdog_entry *e)
+{
+	bool open;
+
+	(void)pthread_mutex_lock(&w->lock);
+	entry_set(w, e, SERVER_WAITING);
+	while (!e->closing && !has_turn(w, e->uid))
+		(void)pthread_cond_wait(&w->turn, &w->lock);
+	open = !e->closing;
+	if (open)
+		entry_set(w, e, SERVER_WORKING);
+	(void)pthread_mutex_unlock(&w->lock);
+	return open;
+}
+
 void server_watchdog_set(struct server_watchdog *w, struct server_watchdog_entry *e,
 			 enum server_watchdog_state state)
 {
 	(void)pthread_mutex_lock(&w->lock);
-	e->state = state;
-	e->since_ns = clock_mono_ns();
+	entry_set(w, e, state);
 	(void)pthread_mutex_unlock(&w->lock);
+}
+
+void server_watchdog_hold(struct server_watchdog *w, struct server_watchdog_entry *e, size_t bytes)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	e->held = bytes;
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+size_t server_watchdog_held(struct server_watchdog *w, const struct server_watchdog_entry *of)
+{
+	size_t held = 0;
+
+	(void)pthread_mutex_lock(&w->lock);
+	for (const struct server_watchdog_entry *e = w->entries; e; e = e->next)
+		held += e->uid == of->uid ? e->held : 0;
+	(void)pthread_mutex_unlock(&w->lock);
+	return held;
 }
 
 void server_watchdog_remove(struct server_watchdog *w, struct server_watchdog_entry *e)

@@ -33,8 +33,14 @@ int64_t store_age_look(struct store_age *age, int64_t wall_ns, int64_t ran_ns)
 		age->ahead_ns = age->stood_ns = 0;
 		return age->trusted_ns;
 	}
-	age->stood_ns = ahead - age->ahead_ns > AGE_JUMP_NS ? 0 : age->stood_ns + passed;
-	age->ahead_ns = ahead;
+	/* What it is ahead by now is confirmed only as far as it has been all the time. */
+	if (age->ahead_ns == 0 || ahead - age->ahead_ns > AGE_JUMP_NS) {
+		age->ahead_ns = ahead;
+		age->stood_ns = 0;
+	} else {
+		age->ahead_ns = MIN(age->ahead_ns, ahead);
+		age->stood_ns += passed;
+	}
 	if (age->stood_ns >= AGE_CONFIRM_NS) {
 		age->trusted_ns = wall_ns;
 		age->ahead_ns = age->stood_ns = 0;

@@ -15,7 +15,7 @@
 struct store_age {
 	int64_t trusted_ns; /* since 1970; 0: nothing is known yet */
 	int64_t ran_ns;	    /* our running time at the last look; -1: none since the start */
-	int64_t ahead_ns;   /* how far the wall clock is ahead */
+	int64_t ahead_ns;   /* how far the wall clock is ahead, at least; 0: it is not */
 	int64_t stood_ns;   /* for how much running time it has been */
 };
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "store/codec/codec.h"
@@ -285,6 +286,8 @@ static int check_file(struct store_sqlite *s, const struct store_sqlite_file *fi
 		r = store_check_day(&day, report, NULL, NULL, &why);
 	else if (day.db)
 		add_pages(&day, report);
+	if (r == -ENOENT && file->bytes < STORE_SQLITE_EMPTY && access(day.path, F_OK) == 0)
+		r = err_set(&why, -EBADMSG, "the file is empty");
 	if (r == -EBADMSG)
 		add_finding(report, "file: %.120s", why.text);
 	/* Without tables it is one that is being made, or they were in a log that is lost. */

@@ -28,6 +28,9 @@ int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_fil
 	/* Also where the log is lost with the tables in it: it looks like a file being made. */
 	if (day.db)
 		damaged = store_sqlite_count_damage(s, &day);
+	if (r == -ENOENT && file->past && file->bytes < STORE_SQLITE_EMPTY &&
+	    access(day.path, F_OK) == 0)
+		r = err_set(&why, -EBADMSG, "the file is empty");
 	/* Retention may have deleted the file meanwhile. */
 	if (r == -ENOENT || (r < 0 && access(day.path, F_OK) < 0))
 		return (int)damaged;

@@ -37,13 +37,17 @@ static bool parse_name(const char *name, struct store_sqlite_file *ret)
 	return true;
 }
 
-static uint64_t size_of(const char *dir, const char *name, const char *suffix)
+/* False if there is none, or something else of that name. */
+static bool add_size(const char *dir, const char *name, const char *suffix, uint64_t *bytes)
 {
 	char path[512];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix);
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	*bytes += (uint64_t)st.st_size;
+	return true;
 }
 
 static int compare_files(const void *va, const void *vb)
@@ -76,9 +80,10 @@ int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **
 		return err_set(err, -errno, "cannot read the directory %s: %s", s->dir,
 			       strerror(errno));
 	while ((e = readdir(dir))) {
-		if (!parse_name(e->d_name, &f))
+		f.bytes = 0;
+		if (!parse_name(e->d_name, &f) || !add_size(s->dir, f.name, "", &f.bytes))
 			continue;
-		f.bytes = size_of(s->dir, f.name, "") + size_of(s->dir, f.name, "-wal");
+		(void)add_size(s->dir, f.name, "-wal", &f.bytes);
 		if (buf_append(&files, &f, sizeof(f)) < 0)
 			return err_oom(err);
 	}
@@ -86,6 +91,8 @@ int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **
 	if (*ret_len > 0)
 		qsort(files.data, *ret_len, sizeof(f), compare_files);
 	*ret_files = (void *)TAKE_PTR(files.data);
+	for (size_t i = 0; i < *ret_len; i++)
+		(*ret_files)[i].past = (*ret_files)[i].number < (*ret_files)[*ret_len - 1].number;
 	return 0;
 }
 

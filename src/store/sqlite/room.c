@@ -49,13 +49,25 @@ static int list_files(struct room *m)
 	return r;
 }
 
-/* The newest that is not set aside: today's, mostly. */
-static bool is_newest(const struct room *m, size_t file)
+/*
+ * The newest that is not set aside: today's, mostly. A clock that was ahead may have left later
+ * ones: those do not count, unless there are no others. n_files if there is none.
+ */
+static size_t current_file(const struct room *m)
 {
-	for (size_t i = file + 1; i < m->n_files; i++)
-		if (!m->files[i].damaged)
-			return false;
-	return !m->files[file].damaged;
+	int64_t today = m->s->now_ns(m->s->now_ctx) / STORE_DAY_NS;
+	size_t current = m->n_files;
+
+	for (size_t i = 0; i < m->n_files; i++)
+		if (!m->files[i].damaged && (current == m->n_files || m->files[i].number <= today))
+			current = i;
+	return current;
+}
+
+/* The oldest but the current one; n_files if there is none. */
+static size_t oldest_file(const struct room *m)
+{
+	return current_file(m) == 0 ? MIN(1, m->n_files) : 0;
 }
 
 /* --- who has how much */
@@ -428,12 +440,12 @@ static size_t oldest_of(const struct room *m, const struct store_share_verdict *
 /* 1 if something was done, 0 if there is nothing left to do. */
 static int give_way(struct room *m, const struct store_share_verdict *v, uint64_t wanted)
 {
-	size_t file = v->kind == STORE_SHARE_DAY ? 0 : oldest_of(m, v);
+	size_t file = v->kind == STORE_SHARE_DAY ? oldest_file(m) : oldest_of(m, v);
 	int r;
 
 	if (file >= m->n_files)
 		return 0;
-	if (!is_newest(m, file)) {
+	if (file != current_file(m)) {
 		if (v->kind == STORE_SHARE_DAY || is_theirs(m, file, v)) {
 			store_sqlite_remove_file(m->s, &m->files[file]);
 			return 1;
@@ -498,7 +510,7 @@ int store_sqlite_make_room(struct store_sqlite *s, struct err *err)
 		if (v.kind == STORE_SHARE_DAY && s->n_refused > 0)
 			return 0;
 		/* Nobody is above its share, and there is no other day. */
-		if (v.kind == STORE_SHARE_DAY && is_newest(&m, 0))
+		if (v.kind == STORE_SHARE_DAY && oldest_file(&m) == m.n_files)
 			v.kind = STORE_SHARE_OWNER;
 		tell(s, &v);
 		r = give_way(&m, &v, m.bytes - target);

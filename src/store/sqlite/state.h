@@ -77,8 +77,11 @@ struct store_sqlite_file {
 	char name[64];
 	int64_t number;
 	bool damaged;
+	bool past;	/* there is a later one: it is not just being made */
 	uint64_t bytes; /* with its log */
 };
+/* Smaller than any database. */
+#define STORE_SQLITE_EMPTY 512
 /* All files in the directory, oldest first. The caller frees the array. */
 int store_sqlite_files(const struct store_sqlite *s, struct store_sqlite_file **ret_files,
 		       size_t *ret_len, struct err *err);

@@ -13,6 +13,7 @@
 
 #define PAGE STORE_SEAL_PAGE
 #define RESERVED_AT 20 /* in a database's header: bytes at the end of each page */
+#define PAGES_AT 28    /* its size, big-endian */
 #define APPLICATION_AT 68
 /* In the log; see seal.h. */
 #define LOG_SUMS 8
@@ -88,6 +89,37 @@ static int check_page(struct vfs_file *x, uint8_t *page, uint32_t number)
 	}
 }
 
+/* What follows the end of a file that was cut off is damaged like any other page. */
+static int check_end(struct vfs_file *x, uint32_t number)
+{
+	if (x->writes || !x->sealed || number == 1)
+		return SQLITE_IOERR_SHORT_READ;
+	note(x, number, STORE_VFS_LOST);
+	return STORE_VFS_DAMAGED;
+}
+
+/*
+ * Readers see the size that the header tells: of a file that is shorter, the rest is whole. Where
+ * there is a log, SQLite goes by that.
+ */
+static int db_size(sqlite3_file *f, sqlite3_int64 *ret)
+{
+	struct vfs_file *x = file_of(f);
+	uint8_t page[PAGE];
+	int rc = x->base->xFileSize(f, ret);
+	sqlite3_int64 told;
+
+	if (rc != SQLITE_OK || x->writes || *ret < PAGE ||
+	    x->base->xRead(f, page, PAGE, 0) != SQLITE_OK || !says_sealed(page) ||
+	    store_seal_check_page(page, 1, true) == STORE_SEAL_BROKEN)
+		return rc;
+	told = ((sqlite3_int64)page[PAGES_AT] << 24 | page[PAGES_AT + 1] << 16 |
+		page[PAGES_AT + 2] << 8 | page[PAGES_AT + 3]) *
+	       PAGE;
+	*ret = MAX(*ret, told);
+	return rc;
+}
+
 static int db_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 {
 	struct vfs_file *x = file_of(f);
@@ -97,12 +129,16 @@ static int db_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 
 	if (n == PAGE && at % PAGE == 0) {
 		rc = x->base->xRead(f, to, n, at);
+		if (rc == SQLITE_IOERR_SHORT_READ)
+			return check_end(x, number);
 		return rc == SQLITE_OK ? check_page(x, to, number) : rc;
 	}
 	/* Part of a page: the header, or the end of a long row. */
 	if (at % PAGE + n > PAGE)
 		return x->base->xRead(f, to, n, at);
 	rc = x->base->xRead(f, page, PAGE, at - at % PAGE);
+	if (rc == SQLITE_IOERR_SHORT_READ && check_end(x, number) != rc)
+		return STORE_VFS_DAMAGED;
 	if (rc == SQLITE_IOERR_SHORT_READ)
 		return x->base->xRead(f, to, n, at);
 	if (rc == SQLITE_OK)
@@ -340,6 +376,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 		x->writes = flags & SQLITE_OPEN_CREATE;
 		x->methods.xRead = db_read;
 		x->methods.xWrite = db_write;
+		x->methods.xFileSize = db_size;
 		x->methods.xFileControl = db_control;
 		if (x->methods.iVersion >= 3)
 			x->methods.xFetch = db_fetch;
@@ -422,6 +459,8 @@ static int read_again(sqlite3_file *f, sqlite3_int64 at)
 
 	for (int tries = 0; rc == SQLITE_OK && tries < 3; tries++) {
 		rc = x->base->xRead(f, page, PAGE, at);
+		if (rc == SQLITE_IOERR_SHORT_READ && check_end(x, number) != rc)
+			return SQLITE_OK;
 		memcpy(copy, page, PAGE);
 		/* Zeros: a page that was given up before it was ever written. */
 		if (rc == SQLITE_OK &&
@@ -439,7 +478,7 @@ int store_vfs_read_all(sqlite3 *db, uint64_t *ret_pages)
 {
 	sqlite3_file *f = main_file(db);
 	sqlite3_int64 size = 0;
-	int rc = f ? file_of(f)->base->xFileSize(f, &size) : SQLITE_ERROR;
+	int rc = f ? f->pMethods->xFileSize(f, &size) : SQLITE_ERROR;
 
 	*ret_pages = (uint64_t)size / PAGE;
 	for (sqlite3_int64 at = 0; rc == SQLITE_OK && at + PAGE <= size; at += PAGE)

@@ -197,6 +197,23 @@ static void a_debug_file_is_found_by_build_id(void **state)
 	assert_int_equal(open_debug("stripped", &debug), -ENOENT);
 }
 
+/* Whoever forges a build id or a link would learn what is in it. */
+static void a_debug_file_that_others_may_not_read_is_not_used(void **state)
+{
+	_cleanup_(elf_image_closep) struct elf_image *image = open_image("stripped"), *debug = NULL;
+	char id[64];
+
+	(void)state;
+	assert_true(elf_image_build_id(image, id, sizeof(id)));
+	run("mkdir -p root/.build-id/%.2s && cp full.debug root/.build-id/%.2s/%s.debug", id, id,
+	    id + 2);
+	run("chmod 600 root/.build-id/%.2s/%s.debug root%s/anon.debug", id, id + 2, folder);
+	assert_int_equal(open_debug("stripped", &debug), -ENOENT);
+	assert_int_equal(open_debug("anon.stripped", &debug), -ENOENT);
+	run("chmod 644 root/.build-id/%.2s/%s.debug root%s/anon.debug", id, id + 2, folder);
+	assert_int_equal(open_debug("stripped", &debug), 0);
+}
+
 static void a_debug_file_is_found_by_its_link(void **state)
 {
 	_cleanup_(elf_image_closep) struct elf_image *debug = NULL;
@@ -281,6 +298,7 @@ int main(void)
 		cmocka_unit_test(mini_debug_info_names_what_was_stripped),
 		cmocka_unit_test(mini_debug_info_may_be_missing_damaged_or_a_bomb),
 		cmocka_unit_test(a_debug_file_is_found_by_build_id),
+		cmocka_unit_test(a_debug_file_that_others_may_not_read_is_not_used),
 		cmocka_unit_test(a_debug_file_is_found_by_its_link),
 		cmocka_unit_test(a_link_cannot_lead_out_of_the_folder),
 		cmocka_unit_test(unwind_entries_tell_where_functions_begin),

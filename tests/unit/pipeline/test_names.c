@@ -183,6 +183,13 @@ static void nobody_can_look_like_another(void **state)
 	char name[200], marked[200];
 
 	expect(names, NOBODY("shop (uid 0)"), "shop [uid 0)");
+	/* With blanks that look the same. */
+	expect(names,
+	       NOBODY("shop\xc2\xa0(uid\xc2\xa0"
+		      "0)"),
+	       "shop\xc2\xa0[uid\xc2\xa0"
+	       "0)");
+	expect(names, NOBODY("shop (images)"), "shop (images)");
 	expect(names, NOBODY("a (unit b) (pod c)"), "a [unit b) [pod c)");
 	expect(names, NOBODY("shop (test)"), "shop (test)");
 	/* The owner of a long name is never cut off. */

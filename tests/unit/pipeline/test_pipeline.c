@@ -131,6 +131,29 @@ static void close_both(struct pipeline *p)
 	pipeline_free(p);
 }
 
+/* Or whoever has many would have many shares of the disk. */
+static void ids_that_one_user_was_given_are_one_owner(void **state)
+{
+	char path[sizeof(folder) + 16];
+	const struct pipeline_config config = {.subuid_path = path};
+	struct proc_info info = {.id = {.pid = 42}, .service = "s"};
+	const struct resource *resource = NULL;
+	struct pipeline *p = NULL;
+	struct err err = {0};
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/subuid", folder);
+	run_in(folder, "echo ann:100000:65536 > subuid");
+	assert_int_equal(pipeline_open(&config, &p, &err), 0);
+	for (uid_t uid = 100000; uid < 100003; uid++) {
+		info.uid = uid;
+		assert_int_equal(pipeline_process(p, &info, &resource, &err), 0);
+		assert_int_equal(resource->uid, 100000);
+		resource_unref(resource);
+	}
+	close_both(p);
+}
+
 static void process_has_labels_with_opentelemetry_names(void **state)
 {
 	static const struct {
@@ -236,6 +259,8 @@ static void sinks_are_closed_when_a_pipeline_cannot_be_opened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ids_that_one_user_was_given_are_one_owner,
+						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(process_has_labels_with_opentelemetry_names,
 						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(record_reaches_every_sink, make_folder,

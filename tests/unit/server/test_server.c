@@ -414,6 +414,12 @@ static void headers_keep_other_sites_out(void **state)
 	assert_int_equal(ask("GET", "/api/health", "Origin: null\r\n", &answer), 403);
 	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: cross-site\r\n", &answer), 403);
 	assert_int_equal(ask("GET", "/", "Sec-Fetch-Site: cross-site\r\n", &answer), 200);
+	/* Of another port of this machine, where anybody may serve a page. */
+	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: same-site\r\n", &answer), 403);
+	assert_int_equal(ask("GET", "/api/health",
+			     "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n", &answer),
+			 403);
+	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: none\r\n", &answer), 200);
 	assert_int_equal(ask("GET", "/api/health", "Sec-Fetch-Site: same-origin\r\n", &answer),
 			 200);
 }
@@ -425,6 +431,9 @@ static void only_our_host_is_served(void **state)
 		"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: localhost\r\nhost: evil\r\nConnection: close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost : evil\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost.\r\nConnection: close\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost, evil\r\nConnection: close\r\n\r\n",
 		"GET /metrics HTTP/1.0\r\n\r\n",
 	};
 	_cleanup_(buf_release) struct buf answer = {0};

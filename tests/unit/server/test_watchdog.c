@@ -158,6 +158,92 @@ static void who_has_most_connections_loses_them(void **state)
 	unwatch(&w);
 }
 
+/* Requests sent ahead keep us at work on each connection. */
+static void who_keeps_us_busy_on_all_connections_keeps_nobody_out(void **state)
+{
+	enum { MODEST = 7, GREEDY = 65534 };
+	struct watched w = watch(FOUR);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		connect_as(&w, GREEDY);
+		server_watchdog_set(w.watchdog, w.entries[i], SERVER_WORKING);
+	}
+	connect_as(&w, MODEST);
+	assert_true(is_open(&w, 4));
+	assert_false(is_open(&w, 0));
+	/* Nor does one that waits already. */
+	connect_as(&w, MODEST);
+	assert_true(is_open(&w, 4) && is_open(&w, 5));
+	assert_false(is_open(&w, 1));
+	connect_as(&w, GREEDY);
+	assert_true(is_open(&w, 2) && is_open(&w, 3) && is_open(&w, 4) && is_open(&w, 5));
+	assert_false(is_open(&w, 6));
+	unwatch(&w);
+}
+
+static void what_a_user_holds_is_added_up(void **state)
+{
+	struct watched w = watch(FOUR);
+
+	(void)state;
+	connect_as(&w, 1);
+	connect_as(&w, 1);
+	connect_as(&w, 2);
+	for (int i = 0; i < 3; i++)
+		server_watchdog_hold(w.watchdog, w.entries[i], (size_t)10 << i);
+	assert_int_equal(server_watchdog_held(w.watchdog, w.entries[0]), 10 + 20);
+	assert_int_equal(server_watchdog_held(w.watchdog, w.entries[2]), 40);
+	server_watchdog_hold(w.watchdog, w.entries[1], 0);
+	assert_int_equal(server_watchdog_held(w.watchdog, w.entries[1]), 10);
+	unwatch(&w);
+}
+
+struct turn {
+	struct watched *w;
+	size_t i;
+};
+
+static void *wait_for_turn(void *arg)
+{
+	struct turn *t = arg;
+
+	return server_watchdog_begin_work(t->w->watchdog, t->w->entries[t->i]) ? t : NULL;
+}
+
+static void one_user_has_so_many_requests_worked_on_and_others_do_not_wait(void **state)
+{
+	struct server_watchdog_config config = FOUR;
+	struct watched w;
+	struct turn turn = {.w = &w, .i = 2};
+	pthread_t thread;
+	void *got;
+
+	(void)state;
+	config.max_working = 2;
+	w = watch(config);
+	for (int i = 0; i < 3; i++)
+		connect_as(&w, 1);
+	connect_as(&w, 2);
+	assert_true(server_watchdog_begin_work(w.watchdog, w.entries[0]));
+	assert_true(server_watchdog_begin_work(w.watchdog, w.entries[1]));
+	assert_true(server_watchdog_begin_work(w.watchdog, w.entries[3]));
+	/* The third waits for one of the others. */
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_turn, &turn), 0);
+	usleep(10000);
+	server_watchdog_set(w.watchdog, w.entries[0], SERVER_ANSWERING);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_non_null(got);
+	/* Or until it is closed for somebody else. */
+	turn.i = 0;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_turn, &turn), 0);
+	usleep(10000);
+	connect_as(&w, 2);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_null(got);
+	unwatch(&w);
+}
+
 static void *enter_and_leave(void *arg)
 {
 	struct server_gate *g = arg;
@@ -210,6 +296,9 @@ int main(void)
 		cmocka_unit_test(a_crowd_must_hurry),
 		cmocka_unit_test(a_new_connection_ends_the_oldest_that_waits),
 		cmocka_unit_test(who_has_most_connections_loses_them),
+		cmocka_unit_test(who_keeps_us_busy_on_all_connections_keeps_nobody_out),
+		cmocka_unit_test(one_user_has_so_many_requests_worked_on_and_others_do_not_wait),
+		cmocka_unit_test(what_a_user_holds_is_added_up),
 		cmocka_unit_test(a_full_gate_opens_when_somebody_leaves),
 	};
 

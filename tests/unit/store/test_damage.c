@@ -647,6 +647,68 @@ static void repair_of_damaged_pages_leaves_a_whole_file(void **state)
 	rig_release(&rig);
 }
 
+/* By a full disk, or a copy that was not finished. */
+static void of_a_file_that_was_cut_off_the_rest_is_kept(void **state)
+{
+	struct store_sqlite_report report;
+	uint64_t rows;
+	int64_t right;
+	struct rig rig;
+	off_t size;
+
+	(void)state;
+	fill_day(&rig);
+	rig_open(&rig);
+	rows = check(&rig).rows;
+	right = total_all(&rig);
+	store_close(rig.store);
+	size = size_of_file(rig_day(&rig, DATE));
+	/* Not where a page ends. */
+	assert_int_equal(truncate(rig_day(&rig, DATE), size - 3 * STORE_SEAL_PAGE + 77), 0);
+	rig_open(&rig);
+	assert_in_range(total_all(&rig), 0, right);
+	assert_true(status_of(&rig).damaged_blocks > 0);
+	report = check(&rig);
+	assert_true(report.damaged > 0 && !report.unreadable);
+	assert_in_range(report.rows, 1, rows - 1);
+	report = repair(&rig);
+	assert_true(report.repaired && !report.unreadable);
+	report = check(&rig);
+	assert_int_equal(report.damaged, 0);
+	assert_in_range(report.rows, 1, rows - 1);
+	rig_release(&rig);
+}
+
+static void an_empty_file_of_a_past_day_is_told_and_other_things_are_no_days(void **state)
+{
+	struct rig rig;
+	int64_t right;
+
+	(void)state;
+	fill_day(&rig);
+	rig_open(&rig);
+	right = total_all(&rig);
+	store_close(rig.store);
+	run_in(rig.dir,
+	       "mkdir 2000-01-01.db && mkfifo 2000-01-02.db && ln -s nowhere 2000-01-03.db");
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), right);
+	assert_int_equal(check(&rig).damaged, 0);
+	assert_int_equal(status_of(&rig).damaged_blocks, 0);
+	store_close(rig.store);
+	/* One that is just being made is empty, too. */
+	run_in(rig.dir, "touch 2100-01-01.db");
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), right);
+	assert_int_equal(status_of(&rig).damaged_blocks, 0);
+	store_close(rig.store);
+	run_in(rig.dir, "printf x > 2000-01-04.db");
+	rig_open(&rig);
+	assert_int_equal(total_all(&rig), right);
+	assert_non_null(strstr(status_of(&rig).damage, "2000-01-04.db"));
+	rig_release(&rig);
+}
+
 /* Between the two renames, and before the old file is removed. */
 static void a_repair_that_was_killed_is_finished(void **state)
 {
@@ -790,6 +852,8 @@ int main(void)
 		cmocka_unit_test(a_large_commit_reads_each_frame_a_few_times),
 		cmocka_unit_test(check_finds_what_is_damaged_and_repair_keeps_the_rest),
 		cmocka_unit_test(repair_of_damaged_pages_leaves_a_whole_file),
+		cmocka_unit_test(of_a_file_that_was_cut_off_the_rest_is_kept),
+		cmocka_unit_test(an_empty_file_of_a_past_day_is_told_and_other_things_are_no_days),
 		cmocka_unit_test(a_repair_that_was_killed_is_finished),
 		cmocka_unit_test(repair_is_refused_while_another_writes),
 		cmocka_unit_test(a_flipped_bit_in_the_sums_of_a_frame_costs_no_other),

@@ -637,6 +637,26 @@ static void clock_that_jumps_ahead_and_back_has_changed_nothing(void **state)
 	rig_release(&rig);
 }
 
+/* Steps that are no jump by themselves. */
+static void clock_that_runs_away_is_confirmed_by_no_time_before(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	fill_three_days(&rig);
+	jump(&rig, HOUR_NS / 2);
+	pass(&rig, 20 * HOUR_NS);
+	for (int i = 0; i < 60 * 24; i++)
+		jump(&rig, HOUR_NS / 2);
+	pass(&rig, 12 * HOUR_NS);
+	/* 32 hours have really passed: the first day is past retention, and no other. */
+	assert_int_equal(total_all(&rig), 2);
+	assert_true(status_of(&rig).clock_ahead_ns >= 29 * STORE_DAY_NS);
+	pass(&rig, 13 * HOUR_NS);
+	assert_int_equal(status_of(&rig).clock_ahead_ns, 0);
+	rig_release(&rig);
+}
+
 static void new_store_has_no_clock_that_jumped(void **state)
 {
 	struct rig rig;
@@ -906,6 +926,7 @@ int main(void)
 		cmocka_unit_test(files_are_private_whatever_the_umask),
 		cmocka_unit_test(clock_that_jumps_ahead_makes_nothing_old_before_a_day_confirms_it),
 		cmocka_unit_test(clock_that_jumps_ahead_and_back_has_changed_nothing),
+		cmocka_unit_test(clock_that_runs_away_is_confirmed_by_no_time_before),
 		cmocka_unit_test(new_store_has_no_clock_that_jumped),
 		cmocka_unit_test(store_without_a_note_is_not_fooled_by_a_day_of_our_own),
 		cmocka_unit_test(store_without_a_note_of_the_clock_goes_by_its_newest_day),

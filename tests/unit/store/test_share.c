@@ -461,6 +461,32 @@ static void an_interval_after_making_room_failed_is_still_one_transaction(void *
 	rig_release(&rig);
 }
 
+/* A clock that was ahead for a while has left a later day. */
+static void a_day_of_the_future_does_not_make_today_the_oldest(void **state)
+{
+	struct rig rig;
+	uint32_t seed = 1;
+
+	(void)state;
+	rig_init(&rig);
+	store_close(rig.store);
+	rig.config.max_bytes = 3 << 20;
+	rig_open(&rig);
+	rig.now_ns = DAY_0 + 30 * DAY_NS;
+	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	for (int i = 0; i < 150; i++) {
+		rig.now_ns = DAY_0 + HOUR_NS + i * SEC_NS;
+		(void)write_bulk(&rig, "svc", rig.now_ns, &seed);
+		(void)store_commit(rig.store, NULL);
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	/* What was written first this hour is there; the later day had to go. */
+	assert_true(total_of_service(&rig, "svc", 0, DAY_0 + HOUR_NS + 2 * SEC_NS) > 0);
+	assert_int_equal(total_of_service(&rig, "svc", DAY_0 + DAY_NS, INT64_MAX), 0);
+	rig_release(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +497,7 @@ int main(void)
 		cmocka_unit_test(services_over_the_budget_of_their_owner_are_one),
 		cmocka_unit_test(label_sets_of_one_service_do_not_use_up_those_of_others),
 		cmocka_unit_test(a_flood_of_one_owner_erases_nobody_elses_history),
+		cmocka_unit_test(a_day_of_the_future_does_not_make_today_the_oldest),
 		cmocka_unit_test(an_owner_too_large_by_the_current_hour_is_refused_alone),
 		cmocka_unit_test(several_owners_too_large_by_the_current_hour_stay_within_the_disk),
 		cmocka_unit_test(what_was_set_aside_goes_before_the_rest_of_its_day),
