@@ -20,6 +20,9 @@
 #define CPU_POLL_MS 250
 /* Requests without an answer before it counts as stuck. */
 #define CPU_STUCK_ASKS 3
+/* With more than one of so many lost, and not just a few: who has none may have run. */
+#define CPU_LOST_SHARE 20
+#define CPU_LOST_MIN 20
 #define CPU_STOP_SECONDS 3
 
 struct agent_cpu {
@@ -57,7 +60,9 @@ struct cpu_batch {
 	struct delivery_list list;
 	struct record_time when;
 	struct record_parts parts; /* the intervals that it covers */
-	uint64_t lost;
+	uint64_t lost;		   /* over our memory limit */
+	uint64_t n_taken;	   /* all samples of the time, with those lost, */
+	uint64_t n_missed;	   /* and how many those are */
 	uint64_t other;
 	uint64_t most_other; /* of one process, */
 	char culprit[160];   /* and which */
@@ -154,6 +159,7 @@ static int covered_add(struct metrics *m, enum metric_id id, const char *source,
 	return metrics_add(m, &point);
 }
 
+/* covered_ns, spread_ns: 0 for none. */
 static struct metrics *covered_metrics(const struct agent_cpu_config *config, double covered_ns,
 				       double spread_ns)
 {
@@ -164,7 +170,8 @@ static struct metrics *covered_metrics(const struct agent_cpu_config *config, do
 	for (size_t i = 0; m && i < ARRAY_SIZE(sources); i++) {
 		if (!sources[i])
 			continue;
-		if (covered_add(m, METRIC_SONDE_COVERED, sources[i], covered_ns) < 0)
+		if (covered_ns > 0 &&
+		    covered_add(m, METRIC_SONDE_COVERED, sources[i], covered_ns) < 0)
 			return NULL;
 		if (spread_ns > 0 && covered_add(m, METRIC_SONDE_SPREAD, sources[i], spread_ns) < 0)
 			return NULL;
@@ -172,12 +179,26 @@ static struct metrics *covered_metrics(const struct agent_cpu_config *config, do
 	return TAKE_PTR(m);
 }
 
+static void batch_add_losses(struct cpu_batch *batch, const struct cpu_losses *before,
+			     const struct cpu_losses *after)
+{
+	batch->n_taken = after->samples - before->samples;
+	batch->n_missed = batch->lost + after->lost_ring - before->lost_ring + after->lost_table -
+			  before->lost_table;
+}
+
+static bool batch_is_sparse(const struct cpu_batch *batch)
+{
+	return batch->n_missed >= CPU_LOST_MIN && batch->n_missed > batch->n_taken / CPU_LOST_SHARE;
+}
+
 /* Last, so that an interval is never said to be covered before its samples are there. */
 static void batch_add_covered(struct cpu_batch *batch, const struct agent_cpu_config *config)
 {
 	for (uint32_t i = 0; i < batch->parts.n; i++) {
 		double ns = (double)batch_time(batch, i).duration_ns;
-		struct metrics *m = covered_metrics(config, ns, batch->parts.n > 1 ? ns : 0);
+		struct metrics *m = covered_metrics(config, batch_is_sparse(batch) ? 0 : ns,
+						    batch->parts.n > 1 ? ns : 0);
 
 		if (m)
 			(void)batch_deliver(batch, &config->self, i, record_new_metrics(m));
@@ -202,38 +223,54 @@ static void deliver(struct agent_cpu *c, struct delivery_list *list)
 	delivery_list_release(list);
 }
 
+/* "" if all is well. */
+static void batch_trouble(const struct cpu_batch *batch, char *ret, size_t size)
+{
+	ret[0] = 0;
+	if (batch->other)
+		(void)snprintf(ret, size,
+			       "%.120s adds new stacks faster than its budget allows; %llu samples "
+			       "are shown as (other)",
+			       batch->culprit, (unsigned long long)batch->other);
+	else if (batch_is_sparse(batch))
+		(void)snprintf(ret, size,
+			       "%llu of %llu CPU samples were lost: they came faster "
+			       "than they could be read",
+			       (unsigned long long)batch->n_missed,
+			       (unsigned long long)batch->n_taken);
+}
+
 static void collect(struct agent_cpu *c)
 {
 	struct cpu_batch batch = {};
-	struct cpu_losses losses;
+	struct cpu_losses before, losses;
 	struct err err = {};
 	int r;
 
 	delivery_list_init(&batch.list);
 	(void)pthread_mutex_lock(&c->lock);
+	before = c->health.losses;
 	batch.when = c->when;
 	batch.parts = record_time_divide(&batch.when, c->config.interval_ns);
 	c->asked = false;
 	c->collecting = true;
 	(void)pthread_mutex_unlock(&c->lock);
 	r = cpu_profiler_collect(c->profiler, batch_add, &batch, &err);
+	cpu_profiler_losses(c->profiler, &losses);
+	batch_add_losses(&batch, &before, &losses);
 	if (r == 0)
 		batch_add_covered(&batch, &c->config);
-	cpu_profiler_losses(c->profiler, &losses);
 	(void)pthread_mutex_lock(&c->lock);
 	c->n_asked = 0;
 	c->health.collections++;
 	c->health.losses = losses;
 	c->health.lost_memory += batch.lost;
 	c->health.other += batch.other;
-	if (r == 0 && batch.other)
-		(void)snprintf(c->health.trouble, sizeof(c->health.trouble),
-			       "%.120s adds new stacks faster than its budget allows; %llu samples "
-			       "are shown as (other)",
-			       batch.culprit, (unsigned long long)batch.other);
+	if (r == 0)
+		batch_trouble(&batch, c->health.trouble, sizeof(c->health.trouble));
 	else
 		(void)snprintf(c->health.trouble, sizeof(c->health.trouble), "%.*s",
-			       (int)sizeof(c->health.trouble) - 1, r < 0 ? err.text : "");
+			       (int)sizeof(c->health.trouble) - 1, err.text);
 	(void)pthread_mutex_unlock(&c->lock);
 	deliver(c, &batch.list);
 	(void)pthread_mutex_lock(&c->lock);

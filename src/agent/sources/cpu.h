@@ -9,7 +9,8 @@
  *
  * A collection that comes late covers several intervals. Its samples have no time of their own, so
  * they are spread evenly over these. Each interval that was covered is said to be, in sonde's own
- * metrics: where a process has no samples in it, it did not run.
+ * metrics: where a process has no samples in it, it did not run. One of which many samples were
+ * lost is not covered.
  */
 #pragma once
 

@@ -60,12 +60,17 @@ static void gate_wait_for_caller(struct gate *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-static void gate_open(struct gate *g)
+static void gate_set(struct gate *g, bool closed)
 {
 	(void)pthread_mutex_lock(&g->lock);
-	g->closed = false;
+	g->closed = closed;
 	(void)pthread_cond_broadcast(&g->changed);
 	(void)pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(struct gate *g)
+{
+	gate_set(g, false);
 }
 
 static void hear_exec(void *context)
@@ -78,16 +83,21 @@ static void ask(struct agent_cpu *c, int64_t time_ns)
 	agent_cpu_ask(c, (struct record_time){.time_ns = time_ns, .duration_ns = SECOND_NS});
 }
 
-static struct agent_cpu *start_every(struct gate *g, uint64_t interval_ns)
+static struct agent_cpu *start_at(struct gate *g, unsigned int hz, uint64_t interval_ns)
 {
 	const struct agent_cpu_config config = {
-		.hz = 49, .interval_ns = interval_ns, .on_exec = hear_exec};
+		.hz = hz, .interval_ns = interval_ns, .on_exec = hear_exec};
 	struct agent_cpu *c = NULL;
 	struct err err = {0};
 
 	if (agent_cpu_start(&config, &g->inbox, &c, &err) < 0)
 		fail_msg("%s", err.text);
 	return c;
+}
+
+static struct agent_cpu *start_every(struct gate *g, uint64_t interval_ns)
+{
+	return start_at(g, 49, interval_ns);
 }
 
 static struct agent_cpu *start(struct gate *g)
@@ -225,6 +235,87 @@ static void late_samples_are_spread_and_said_to_be(void **state)
 	inbox_release(&gate.inbox);
 }
 
+/* Spins below a stack that is as good as never the same twice: the walk takes a turn for each bit.
+ */
+static __attribute__((noinline)) uint64_t spin_below(unsigned int depth, uint64_t random)
+{
+	volatile uint64_t sum = 0;
+
+	if (depth == 0)
+		for (int i = 0; i < 10000; i++)
+			sum += random;
+	else if (random >> depth % 64 & 1)
+		sum = spin_below(depth - 1, random) + 1;
+	else
+		sum = spin_below(depth - 1, random) + 2;
+	return sum;
+}
+
+static void burn_in_many_stacks(uint64_t ns)
+{
+	uint64_t end = clock_cpu_ns() + ns, random = 88172645463325252;
+
+	while (clock_cpu_ns() < end) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		(void)spin_below(400, random);
+	}
+}
+
+static void take_at(struct agent_cpu *c, struct gate *g, int64_t time_ns,
+		    struct delivery_list *ret_mail)
+{
+	ask(c, time_ns);
+	for (int i = 0; i < ROUNDS && !agent_cpu_is_idle(c); i++)
+		nap();
+	inbox_take(&g->inbox, ret_mail);
+}
+
+static void time_whose_samples_were_lost_is_not_covered(void **state)
+{
+	enum { MANY = 4096 };
+	static int64_t times[MANY];
+	static double values[MANY];
+	struct delivery_list mail;
+	struct agent_cpu *c;
+	struct gate gate;
+	size_t n, later = 0;
+
+	(void)state;
+	gate_init(&gate, false);
+	delivery_list_init(&mail);
+	c = start_at(&gate, 499, SECOND_NS);
+	/* So that its code is known. */
+	burn_in_many_stacks(NS_PER_SEC / 4);
+	take_at(c, &gate, 100L * SECOND_NS, &mail);
+	delivery_list_release(&mail);
+
+	gate_set(&gate, true);
+	ask(c, 101L * SECOND_NS);
+	gate_wait_for_caller(&gate);
+	/* Nobody reads these. */
+	burn_in_many_stacks(2 * NS_PER_SEC);
+	gate_open(&gate);
+	take_at(c, &gate, 102L * SECOND_NS, &mail);
+	assert_true(has_trouble(c, "CPU samples were lost"));
+	n = find_metric(&mail, METRIC_SONDE_COVERED, times, values, MANY);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(times[i], 101L * SECOND_NS);
+	n = find_metric(&mail, METRIC_PROCESS_CPU_TIME, times, values, MANY);
+	for (size_t i = 0; i < n; i++)
+		later += times[i] == 102L * SECOND_NS;
+	assert_true(later > 0);
+	delivery_list_release(&mail);
+
+	take_at(c, &gate, 103L * SECOND_NS, &mail);
+	assert_int_equal(find_metric(&mail, METRIC_SONDE_COVERED, times, values, MANY), 1);
+	assert_false(has_trouble(c, NULL));
+	agent_cpu_stop(c);
+	delivery_list_release(&mail);
+	inbox_release(&gate.inbox);
+}
+
 static size_t count_threads(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -266,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampler_that_hangs_is_told_and_nobody_waits_for_it),
 		cmocka_unit_test(late_samples_are_spread_and_said_to_be),
+		cmocka_unit_test(time_whose_samples_were_lost_is_not_covered),
 		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
 	};
 
