@@ -18,7 +18,7 @@ from python_rig import (DEBIAN, LOOP, NOT_FOUND, SCRIPTS, Script, frames_of, has
                         interpreters, is_python, py_spy, pyenv, python_part, threads_of,
                         with_python)
 from rig import LIMIT, wait_for
-from sampling import Sampling, count, count_with
+from sampling import Sampling, count, count_with, use
 from test_agent import Agent
 from test_cpu import CpuCase
 
@@ -176,6 +176,15 @@ class Python(PythonCase):
             self.assertEqual(part[-3:], ("down", "bottom", "key_of"))
             if part[0] != "<module>" or part.count("down") < 500:
                 self.assertTrue(any(n.startswith("[") for n in names[:names.index("down")]), names)
+
+    def test_a_stack_that_lacks_python_frames_is_not_complete(self):
+        """Its native frames may all be there."""
+        with self.script("deep.py", 2000) as target, \
+                Sampling(target.pid, "--no-kernel", "-f", "json") as sampling:
+            use(target.pid, 0.5)
+            ends = json.loads(sampling.end())["sampling"]["stacks"]
+        self.assertGreater(sum(ends.values()), 100)
+        stats.check_more(self, ends["too_deep"], sum(ends.values()), 0.9, msg=ends)
 
     def test_a_deep_stack_has_native_code_where_it_lies(self):
         """Whether or not its outer part can be had."""

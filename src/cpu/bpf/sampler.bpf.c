@@ -239,8 +239,10 @@ static __always_inline bool send_stack(struct cpu_sampler_stack *r, struct task_
 	return false;
 }
 
-static __always_inline void count_end(u32 end)
+static __always_inline void count_end(const struct cpu_sampler_stack *r)
 {
+	u32 end = cpu_sampler_stack_end(r);
+
 	if (end < CPU_SAMPLER_END_N)
 		__sync_fetch_and_add(&n_ends[end], 1);
 }
@@ -408,7 +410,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		add_counts(map, s->stack.hash, 1, 0);
 		return 0;
 	}
-	count_end(w.end);
+	count_end(&s->stack);
 	hash = s->stack.hash;
 	/*
 	 * A stack not yet counted in this interval has not been sent either. Nobody else counts it
@@ -438,7 +440,7 @@ static __always_inline u64 take_wait(void *ctx, struct task_struct *task, u64 no
 	regs_of_task(s, &w, &mode, task);
 	walk_user(&w, s, task, mode, now);
 	finish(&w, &s->stack);
-	count_end(w.end);
+	count_end(&s->stack);
 	hash = s->stack.hash;
 	if (bpf_map_lookup_elem(&sent, &hash))
 		return hash;

@@ -163,6 +163,14 @@ struct cpu_sampler_stack {
 };
 #define CPU_SAMPLER_FRAME_MASK (4 * CPU_SAMPLER_FRAMES_MAX - 1)
 
+/* What it counts as: one that lacks frames of an interpreter is not whole. */
+static inline __u32 cpu_sampler_stack_end(const struct cpu_sampler_stack *s)
+{
+	return s->end == CPU_SAMPLER_END_ROOT && s->n_interp && s->interp_cut
+		       ? CPU_SAMPLER_END_TRUNCATED
+		       : s->end;
+}
+
 /*
  * What the walk must know of a machine: the number of DWARF registers, which ones are the frame and
  * the stack pointer, and where a signal frame keeps them, relative to the stack pointer when the

@@ -159,6 +159,7 @@ int cpu_sampler_on_copy(void *context, void *data, size_t len)
 	struct cpu_sampler *s = context;
 	struct cpu_sampler_stack *stack = &s->copy.stack;
 	struct cpu_range mappings;
+	uint32_t end;
 
 	if (len < header || len > sizeof(s->copy))
 		return 0;
@@ -168,6 +169,7 @@ int cpu_sampler_on_copy(void *context, void *data, size_t len)
 	mappings = find_mappings(s, &s->copy);
 	if (mappings.n)
 		walk_again(s, mappings);
-	s->copy_ends[stack->end < CPU_SAMPLER_END_N ? stack->end : CPU_SAMPLER_END_NOT_LOADED]++;
+	end = cpu_sampler_stack_end(stack);
+	s->copy_ends[end < CPU_SAMPLER_END_N ? end : CPU_SAMPLER_END_NOT_LOADED]++;
 	return cpu_sampler_on_stack(s, stack, cpu_stacks_bytes(stack));
 }
