@@ -285,9 +285,9 @@ static void time_whose_samples_were_lost_is_not_covered(void **state)
 	(void)state;
 	gate_init(&gate, false);
 	delivery_list_init(&mail);
-	c = start_at(&gate, 999, SECOND_NS);
+	c = start_at(&gate, 499, SECOND_NS);
 	/* So that its code is known. */
-	burn_in_many_stacks(NS_PER_SEC / 2);
+	burn_in_many_stacks(NS_PER_SEC / 4);
 	take_at(c, &gate, 100L * SECOND_NS, &mail);
 	delivery_list_release(&mail);
 
