@@ -475,7 +475,7 @@ static void a_day_of_the_future_does_not_make_today_the_oldest(void **state)
 	rig.now_ns = DAY_0 + 30 * DAY_NS;
 	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; i < 220; i++) {
 		rig.now_ns = DAY_0 + HOUR_NS + i * SEC_NS;
 		(void)write_bulk(&rig, "svc", rig.now_ns, &seed);
 		(void)store_commit(rig.store, NULL);
