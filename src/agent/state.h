@@ -134,11 +134,11 @@ struct agent {
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct agent_pool *pool;
-	char *names_path;   /* where the names of services are kept; NULL: nowhere */
-	bool names_unsaved; /* of agent_save_names() alone */
+	char *names_path; /* where the names of services are kept; NULL: nowhere */
 	uint64_t names_turns;
-	bool named; /* see agent_targets_name() */
 	uint64_t names_by_ns;
+	bool names_unsaved; /* of agent_save_names() alone */
+	bool named;	    /* see agent_targets_name() */
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
