@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "pipeline/names.h"
 
@@ -207,6 +208,73 @@ static void made_up_names_have_a_limit(void **state)
 	expect(names, claim("bakery", "uid 1000", PROC_RANK_USER), "bakery");
 }
 
+static void the_limit_counts_names_that_an_owner_has_now(void **state)
+{
+	struct pipeline_names *names = *state;
+	char name[32];
+
+	for (int i = 0; i < PIPELINE_NAMES_MAX_OWNED; i++) {
+		(void)snprintf(name, sizeof(name), "made-up-%d", i);
+		expect(names, NOBODY(name), name);
+	}
+	expect(names, NOBODY("shop"), "shop (uid 65534)");
+	/* One is taken from it, */
+	expect(names, ROOT("made-up-7"), "made-up-7");
+	expect(names, NOBODY("shop"), "shop");
+	expect(names, NOBODY("bakery"), "bakery (uid 65534)");
+	/* and the others are forgotten. */
+	pipeline_names_tick(names, 0);
+	pipeline_names_tick(names, PIPELINE_NAMES_LONG_AWAY_NS);
+	for (int i = 0; i < PIPELINE_NAMES_MAX_OWNED; i++) {
+		(void)snprintf(name, sizeof(name), "new-%d", i);
+		expect(names, NOBODY(name), name);
+	}
+	expect(names, NOBODY("bakery"), "bakery (uid 65534)");
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Of a hundred claims, undisturbed. */
+static uint64_t cost_ns(struct pipeline_names *names, const char *name)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int round = 0; round < 20; round++) {
+		uint64_t ns = cpu_ns();
+
+		for (int i = 0; i < 100; i++) {
+			struct proc_info info = NOBODY(name);
+
+			pipeline_names_settle(names, &info);
+		}
+		ns = cpu_ns() - ns;
+		least = MIN(least, ns);
+	}
+	return least;
+}
+
+/* All of the names are searched for neither. */
+static void a_claim_over_the_limit_costs_about_as_much_as_one_below(void **state)
+{
+	struct pipeline_names *names = *state;
+	char name[32], owner[32];
+
+	for (int i = 0; i < PIPELINE_NAMES_MAX - 1; i++) {
+		(void)snprintf(name, sizeof(name), "made-up-%d", i);
+		(void)snprintf(owner, sizeof(owner), "uid %d",
+			       65534 + i / PIPELINE_NAMES_MAX_OWNED);
+		expect(names, claim(name, owner, PROC_RANK_USER), name);
+	}
+	expect(names, NOBODY("shop"), "shop (uid 65534)");
+	assert_true(cost_ns(names, "shop") < 10 * cost_ns(names, "made-up-0"));
+}
+
 #define NAMES_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -222,6 +290,8 @@ int main(void)
 		NAMES_TEST(nonsense_on_disk_is_left_out),
 		NAMES_TEST(nobody_can_look_like_another),
 		NAMES_TEST(made_up_names_have_a_limit),
+		NAMES_TEST(the_limit_counts_names_that_an_owner_has_now),
+		NAMES_TEST(a_claim_over_the_limit_costs_about_as_much_as_one_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
