@@ -352,6 +352,34 @@ static void stop_leaves_a_thread_behind_that_hangs(void **state)
 	inbox_release(&gate.inbox);
 }
 
+static void *open_late(void *gate)
+{
+	clock_sleep_ns(4 * NS_PER_SEC);
+	gate_open(gate);
+	return NULL;
+}
+
+/* It takes three seconds to abandon a thread; one that comes back a second later is waited for. */
+static void stop_waits_for_a_thread_that_is_calling_us(void **state)
+{
+	struct agent_cpu *c;
+	struct gate gate;
+	pthread_t opener;
+
+	(void)state;
+	gate_init(&gate, true);
+	c = start(&gate);
+	ask(c, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	assert_int_equal(pthread_create(&opener, NULL, open_late, &gate), 0);
+	agent_cpu_stop(c);
+	(void)pthread_mutex_lock(&gate.lock);
+	assert_int_equal(gate.waiting, 0);
+	(void)pthread_mutex_unlock(&gate.lock);
+	assert_int_equal(pthread_join(opener, NULL), 0);
+	inbox_release(&gate.inbox);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +387,7 @@ int main(void)
 		cmocka_unit_test(late_samples_are_spread_and_said_to_be),
 		cmocka_unit_test(time_whose_samples_were_lost_is_not_covered),
 		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
+		cmocka_unit_test(stop_waits_for_a_thread_that_is_calling_us),
 	};
 
 	if (!cpu_is_possible())
