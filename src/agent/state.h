@@ -69,7 +69,8 @@ struct agent_slot {
 	char claim[128];		 /* the service name by its own word */
 	const struct resource *resource; /* NULL: not examined yet */
 	const struct resource *before;	 /* of the program before the last exec, or NULL */
-	uint64_t before_exe;		 /* hash of its name */
+	uint64_t before_exe;		 /* hash of its name, */
+	uint64_t before_image;		 /* and what tells it from others of that name */
 	struct live pushed;		 /* metrics from sources that push */
 	struct source_shares shares;
 	/*
@@ -194,6 +195,10 @@ bool agent_slot_is_due_first(const struct agent *agent, size_t reader);
 /* Whether to probe a source that said no again, now or later. */
 bool agent_slot_asks_again(const struct agent_slot_source *reader);
 void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t now);
+/* Whether they are of one program: a rename changes its name, an exec of itself its image. */
+bool agent_slot_same_program(const struct proc_info *one, const struct proc_info *other);
+/* Whether it is of the program before the last exec. */
+bool agent_slot_was_program(const struct agent_slot *slot, const struct proc_info *info);
 /* Names of services change hands. */
 void agent_slot_settle_name(struct agent *agent, struct agent_slot *slot);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,

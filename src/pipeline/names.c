@@ -16,18 +16,26 @@
 /* What an owner's absence is rounded to on disk, so that it is not written each time. */
 #define NAMES_AWAY_STEP (3600 * NS_PER_SEC)
 
+/* Who has at least one name. */
+struct owner {
+	struct owner *next;
+	size_t n_names;
+	char text[];
+};
+
 struct name {
 	struct name *next;
 	enum proc_rank rank;
 	uint64_t away_ns;
 	bool seen; /* since the last tick */
-	char *owner;
+	struct owner *owner;
 	char text[];
 };
 
 struct pipeline_names {
 	pthread_mutex_t lock;
 	struct name *slots[NAMES_SLOTS];
+	struct owner *owners[NAMES_SLOTS];
 	size_t len;
 	bool changed;
 	uint64_t turns;
@@ -44,9 +52,52 @@ int pipeline_names_new(struct pipeline_names **ret_names, struct err *err)
 	return 0;
 }
 
-static void name_free(struct name *n)
+static size_t slot_of(const char *text)
 {
-	free(n->owner);
+	return hash_bytes(text, strlen(text)) & (NAMES_SLOTS - 1);
+}
+
+static struct owner *owner_find(struct pipeline_names *names, const char *text)
+{
+	struct owner *o = names->owners[slot_of(text)];
+
+	while (o && strcmp(o->text, text) != 0)
+		o = o->next;
+	return o;
+}
+
+/* For one more name; NULL if out of memory. */
+static struct owner *owner_take(struct pipeline_names *names, const char *text)
+{
+	struct owner *o = owner_find(names, text);
+
+	if (!o) {
+		o = calloc(1, sizeof(*o) + strlen(text) + 1);
+		if (!o)
+			return NULL;
+		memcpy(o->text, text, strlen(text) + 1);
+		o->next = names->owners[slot_of(text)];
+		names->owners[slot_of(text)] = o;
+	}
+	o->n_names++;
+	return o;
+}
+
+static void owner_give(struct pipeline_names *names, struct owner *o)
+{
+	struct owner **at = &names->owners[slot_of(o->text)];
+
+	if (--o->n_names)
+		return;
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	free(o);
+}
+
+static void name_free(struct pipeline_names *names, struct name *n)
+{
+	owner_give(names, n->owner);
 	free(n);
 }
 
@@ -59,50 +110,44 @@ void pipeline_names_free(struct pipeline_names *names)
 			struct name *n = names->slots[i];
 
 			names->slots[i] = n->next;
-			name_free(n);
+			name_free(names, n);
 		}
 	}
 	(void)pthread_mutex_destroy(&names->lock);
 	free(names);
 }
 
-static struct name **slot_of(struct pipeline_names *names, const char *text)
-{
-	return &names->slots[hash_bytes(text, strlen(text)) & (NAMES_SLOTS - 1)];
-}
-
 static struct name *name_find(struct pipeline_names *names, const char *text)
 {
-	struct name *n = *slot_of(names, text);
+	struct name *n = names->slots[slot_of(text)];
 
 	while (n && strcmp(n->text, text) != 0)
 		n = n->next;
 	return n;
 }
 
-static size_t count_owned(const struct pipeline_names *names, const char *owner)
+static bool may_add(struct pipeline_names *names, const char *owner, enum proc_rank rank)
 {
-	size_t len = 0;
+	const struct owner *o;
 
-	for (size_t i = 0; i < NAMES_SLOTS; i++)
-		for (const struct name *n = names->slots[i]; n; n = n->next)
-			len += strcmp(n->owner, owner) == 0;
-	return len;
+	if (rank >= PROC_RANK_ROOT)
+		return names->len < PIPELINE_NAMES_MAX_ROOT;
+	o = owner_find(names, owner);
+	return names->len < PIPELINE_NAMES_MAX && (!o || o->n_names < PIPELINE_NAMES_MAX_OWNED);
 }
 
 /* NULL if out of memory, or over a limit. */
 static struct name *name_add(struct pipeline_names *names, const char *text, const char *owner,
 			     enum proc_rank rank)
 {
-	struct name **slot = slot_of(names, text), *n;
+	struct name **slot = &names->slots[slot_of(text)], *n;
 
-	if (names->len >= (rank < PROC_RANK_ROOT ? PIPELINE_NAMES_MAX : PIPELINE_NAMES_MAX_ROOT) ||
-	    (rank < PROC_RANK_ROOT && count_owned(names, owner) >= PIPELINE_NAMES_MAX_OWNED))
+	if (!may_add(names, owner, rank))
 		return NULL;
 	n = calloc(1, sizeof(*n) + strlen(text) + 1);
 	if (!n)
 		return NULL;
-	n->owner = strdup(owner);
+	n->owner = owner_take(names, owner);
 	if (!n->owner) {
 		free(n);
 		return NULL;
@@ -135,12 +180,12 @@ static bool name_claim(struct pipeline_names *names, const struct proc_info *inf
 		if (!n)
 			return false;
 		names->changed = true;
-	} else if (strcmp(n->owner, info->owner) != 0) {
-		char *owner = may_take(n, info) ? strdup(info->owner) : NULL;
+	} else if (strcmp(n->owner->text, info->owner) != 0) {
+		struct owner *owner = may_take(n, info) ? owner_take(names, info->owner) : NULL;
 
 		if (!owner)
 			return false;
-		free(n->owner);
+		owner_give(names, n->owner);
 		n->owner = owner;
 		n->rank = info->rank;
 		names->changed = true;
@@ -225,7 +270,7 @@ void pipeline_names_tick(struct pipeline_names *names, uint64_t passed_ns)
 				continue;
 			}
 			*at = n->next;
-			name_free(n);
+			name_free(names, n);
 			names->len--;
 		}
 	}
@@ -245,7 +290,7 @@ int pipeline_names_write(struct pipeline_names *names, struct buf *text)
 			uint64_t away_ns = n->away_ns / NAMES_AWAY_STEP * NAMES_AWAY_STEP;
 
 			r = buf_printf(text, "%d\t%llu\t%s\t%s\n", (int)n->rank,
-				       away_ns / NS_PER_SEC, n->owner, n->text);
+				       away_ns / NS_PER_SEC, n->owner->text, n->text);
 		}
 	}
 	(void)pthread_mutex_unlock(&names->lock);

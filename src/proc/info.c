@@ -213,6 +213,7 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 	info.id = (struct proc_id){.pid = pid, .start_ticks = st.start_ticks};
 	memcpy(info.comm, st.comm, sizeof(info.comm));
 	info.kernel_thread = st.kernel_thread;
+	info.exec_image = st.image;
 	info.uid = proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
 	if (!info.kernel_thread) {
 		info_read_exe(&info);

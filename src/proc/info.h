@@ -35,10 +35,11 @@ struct proc_info {
 	struct proc_id id;
 	uid_t uid; /* real */
 	char comm[32];
-	char exe[512];	    /* "" if unreadable (kernel thread, no permission) */
-	char container[80]; /* container id, "" if none */
-	char unit[128];	    /* systemd unit, "" if none */
-	char pod[64];	    /* Kubernetes pod uid, "" if none */
+	uint64_t exec_image; /* see proc_stat: another after each exec; 0 if unknown */
+	char exe[512];	     /* "" if unreadable (kernel thread, no permission) */
+	char container[80];  /* container id, "" if none */
+	char unit[128];	     /* systemd unit, "" if none */
+	char pod[64];	     /* Kubernetes pod uid, "" if none */
 	/*
 	 * What the machine's own managers have put it into, by its outermost name: "unit
 	 * a.service", "pod UID", "container ID"; "" if nothing. What a user, or a container, names

@@ -394,16 +394,33 @@ void agent_slot_settle_name(struct agent *a, struct agent_slot *slot)
 	slot->resource = resource;
 }
 
+static bool same_image(uint64_t one, uint64_t other)
+{
+	return one && one == other;
+}
+
+bool agent_slot_same_program(const struct proc_info *one, const struct proc_info *other)
+{
+	return same_image(one->exec_image, other->exec_image) || strcmp(one->exe, other->exe) == 0;
+}
+
+bool agent_slot_was_program(const struct agent_slot *slot, const struct proc_info *info)
+{
+	return slot->before && (same_image(slot->before_image, info->exec_image) ||
+				slot->before_exe == hash_bytes(info->exe, strlen(info->exe)));
+}
+
 /* What was sampled before an exec may come after it. */
 static void slot_keep_name(struct agent_slot *slot, const struct source_target *next)
 {
-	const char *exe = slot->target.info.exe;
+	const struct proc_info *info = &slot->target.info;
 
-	if (!slot->resource || strcmp(exe, next->info.exe) == 0)
+	if (!slot->resource || agent_slot_same_program(info, &next->info))
 		return;
 	resource_unref(slot->before);
 	slot->before = resource_ref(slot->resource);
-	slot->before_exe = hash_bytes(exe, strlen(exe));
+	slot->before_exe = hash_bytes(info->exe, strlen(info->exe));
+	slot->before_image = info->exec_image;
 }
 
 /* The name may change by an exec, or by the environment. */

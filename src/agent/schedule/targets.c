@@ -487,7 +487,6 @@ static struct agent_slot *slot_find(const struct agent *a, const struct proc_id 
 static enum agent_delivery_verdict judge_by_exec(struct agent *a, struct agent_slot *slot,
 						 struct delivery *d)
 {
-	const char *exe = d->info.exe;
 	struct proc_stat st;
 
 	if (!slot->look_again && a->procs->stat(d->info.id.pid, &st, NULL) == 0)
@@ -495,7 +494,7 @@ static enum agent_delivery_verdict judge_by_exec(struct agent *a, struct agent_s
 	if (slot->look_again && slot->exec_ns)
 		return clock_mono_ns() - slot->exec_ns < LOOK_PATIENCE_NS ? AGENT_DELIVERY_LATER
 									  : AGENT_DELIVERY_LEAVE;
-	if (slot->before && slot->before_exe == hash_bytes(exe, strlen(exe)))
+	if (agent_slot_was_program(slot, &d->info))
 		d->resource = resource_ref(slot->before);
 	return AGENT_DELIVERY_TAKE;
 }
@@ -516,7 +515,7 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 									   : AGENT_DELIVERY_LEAVE;
 	if (slot->target.info.opted_out)
 		return AGENT_DELIVERY_LEAVE;
-	if (d->info.exe[0] && strcmp(d->info.exe, slot->target.info.exe) != 0)
+	if (d->info.exe[0] && !agent_slot_same_program(&d->info, &slot->target.info))
 		return judge_by_exec(a, slot, d);
 	d->resource = resource_ref(slot->resource);
 	if (d->record->kind == RECORD_METRICS)

@@ -420,14 +420,25 @@ int agent_cpu_start(const struct agent_cpu_config *config, struct inbox *inbox,
 	return 0;
 }
 
-/* The thread hangs: it frees everything itself if it ever returns. */
-static void abandon(struct agent_cpu *c, const struct timespec *until)
+static struct timespec stop_deadline(void)
 {
+	struct timespec until = {0};
+
+	if (clock_gettime(CLOCK_REALTIME, &until) == 0)
+		until.tv_sec += CPU_STOP_SECONDS;
+	return until;
+}
+
+/* The thread hangs: it frees everything itself if it ever returns. */
+static void abandon(struct agent_cpu *c)
+{
+	struct timespec until = stop_deadline();
 	pthread_t thread = c->thread;
 	bool ended;
 
 	atomic_store(&c->deaf, true);
-	if (pthread_mutex_timedlock(&c->telling, until) == 0)
+	/* It may be calling them right now, and must be back before they go. */
+	if (pthread_mutex_timedlock(&c->telling, &until) == 0)
 		(void)pthread_mutex_unlock(&c->telling);
 	(void)pthread_mutex_lock(&c->lock);
 	ended = c->ended;
@@ -443,20 +454,19 @@ static void abandon(struct agent_cpu *c, const struct timespec *until)
 
 void agent_cpu_stop(struct agent_cpu *c)
 {
-	struct timespec until = {0};
+	struct timespec until;
 
 	if (!c)
 		return;
 	(void)pthread_mutex_lock(&c->lock);
 	c->stopping = true;
 	(void)pthread_mutex_unlock(&c->lock);
-	if (clock_gettime(CLOCK_REALTIME, &until) == 0)
-		until.tv_sec += CPU_STOP_SECONDS;
+	until = stop_deadline();
 	if (pthread_timedjoin_np(c->thread, NULL, &until) == 0) {
 		cpu_free(c);
 		return;
 	}
-	abandon(c, &until);
+	abandon(c);
 }
 
 static bool cpu_source_is_wanted(const void *config)

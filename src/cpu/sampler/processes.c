@@ -13,6 +13,7 @@
 #include "proc/info.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
+#include "proc/status.h"
 
 #define PROCESSES_BUCKETS 4096U
 /* Allocation unit of the table of mappings. */
@@ -223,10 +224,18 @@ static bool map_is_code(const struct proc_map *map)
 	return (map->flags & PROC_MAP_EXEC) && strcmp(map->path, "[vsyscall]") != 0;
 }
 
+static uid_t process_uid(pid_t pid)
+{
+	struct proc_status status;
+
+	return proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
+}
+
 /* Fills the range with as many mappings as fit; sets its n to the number needed. */
 static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
 			   struct cpu_range *range)
 {
+	uid_t uid = process_uid(pid);
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < maps->len; i++) {
@@ -242,7 +251,7 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 			p->lost++;
 			continue;
 		}
-		if (cpu_files_open(p->files, pid, map, &file, &bias) < 0)
+		if (cpu_files_open(p->files, pid, uid, map, &file, &bias) < 0)
 			continue;
 		opened = cpu_files_get(p->files, file, UINT32_MAX);
 		*m = (struct cpu_sampler_mapping){.start = map->start,

@@ -15,6 +15,7 @@
 #include "cpu/unwind/file_headers.h"
 #include "cpu/unwind/file_rows.h"
 #include "cpu/unwind/file_tables.h"
+#include "cpu/unwind/shares.h"
 #include "elf/image.h"
 #include "proc/file.h"
 #include "proc/text.h"
@@ -40,6 +41,7 @@ struct load {
 struct file {
 	struct cpu_file public;
 	struct file_key key;
+	uid_t uid; /* of who mapped it first: it is part of that user's share */
 	struct stat stat;
 	bool is_elf;
 	bool is_closed; /* was open: it may be opened again */
@@ -61,8 +63,8 @@ struct cpu_files {
 	struct file *slots[CPU_FILES_MAX];
 	struct load *loads[CPU_FILES_MAX];
 	struct file *buckets[FILES_BUCKETS];
-	uint32_t len;
-	uint32_t limit; /* on open files: others need descriptors, too */
+	struct cpu_shares open; /* files: others need descriptors, too */
+	struct cpu_shares ids;
 	uint32_t hint;
 	uint32_t generation;
 	uint64_t lost;
@@ -85,9 +87,9 @@ int cpu_files_new(struct cpu_sampler_file *shared, struct cpu_tables *tables,
 	f->shared = shared;
 	f->tables = tables;
 	f->layouts = layouts;
-	f->limit = CPU_FILES_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &fds) == 0 && fds.rlim_cur / 2 < f->limit)
-		f->limit = (uint32_t)(fds.rlim_cur / 2);
+	f->ids.max = f->open.max = CPU_FILES_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &fds) == 0 && fds.rlim_cur / 2 < f->open.max)
+		f->open.max = (uint32_t)(fds.rlim_cur / 2);
 	*ret_files = f;
 	return 0;
 }
@@ -140,7 +142,8 @@ static void file_free(struct cpu_files *f, struct file *file)
 		load_release(f, &loads[i]);
 	f->shared[file->public.id] = (struct cpu_sampler_file){0};
 	f->slots[file->public.id] = NULL;
-	f->len--;
+	cpu_shares_give(&f->open, file->uid, 1);
+	cpu_shares_give(&f->ids, file->uid, 1 + file->n_parts);
 	file_close(f, file);
 	free(file->parts);
 	free((char *)file->public.path);
@@ -229,6 +232,18 @@ static int files_free_ids(struct cpu_files *f, uint32_t n, uint32_t *ret)
 	return -ENOSPC;
 }
 
+static bool file_take_parts(struct cpu_files *f, struct file *file, uint32_t n, uint32_t *ret_first)
+{
+	if (!cpu_shares_allow(&f->ids, file->uid, n) || files_free_ids(f, n, ret_first) < 0)
+		return false;
+	file->parts = calloc(n, sizeof(*file->parts));
+	if (!file->parts)
+		return false;
+	file->n_parts = n;
+	cpu_shares_take(&f->ids, file->uid, n);
+	return true;
+}
+
 /* If there are not enough ids, a large file has no tables. */
 static void file_divide(struct cpu_files *f, struct file *file)
 {
@@ -236,12 +251,13 @@ static void file_divide(struct cpu_files *f, struct file *file)
 	uint64_t first_page = 0;
 	uint32_t n = cpu_file_headers_parts(&file->headers, &first_page), first = 0;
 
-	if (!n || files_free_ids(f, n, &first) < 0)
+	if (!n)
 		return;
-	file->parts = calloc(n, sizeof(*file->parts));
-	if (!file->parts)
+	if (!file_take_parts(f, file, n, &first)) {
+		f->shared[file->public.id].state = CPU_SAMPLER_FILE_CHAIN;
+		f->lost++;
 		return;
-	file->n_parts = n;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t page = first_page + (uint64_t)i * CPU_SAMPLER_PART_PAGES;
 
@@ -274,19 +290,23 @@ static int file_name(struct file *file, const char *path)
 	return 0;
 }
 
-static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *map,
+static int files_create(struct cpu_files *f, pid_t pid, uid_t uid, const struct proc_map *map,
 			const struct file_key *key, struct file **ret)
 {
 	struct file *file;
 	uint32_t id;
-	int r = f->len < f->limit ? files_free_ids(f, 1, &id) : -ENOSPC;
+	int r;
 
+	if (!cpu_shares_allow(&f->open, uid, 1) || !cpu_shares_allow(&f->ids, uid, 1))
+		return -ENOSPC;
+	r = files_free_ids(f, 1, &id);
 	if (r < 0)
 		return r;
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return -ENOMEM;
 	file->key = *key;
+	file->uid = uid;
 	file->public.id = id;
 	file->public.fd = -1;
 	file->public.is_vdso = strcmp(map->path, "[vdso]") == 0;
@@ -304,7 +324,8 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 		.state = file->is_elf ? CPU_SAMPLER_FILE_NEW : CPU_SAMPLER_FILE_CHAIN,
 		.keeps_fp = file->public.runtime.kind == CPU_RUNTIME_V8};
 	f->slots[id] = file;
-	f->len++;
+	cpu_shares_take(&f->open, uid, 1);
+	cpu_shares_take(&f->ids, uid, 1);
 	file->whole = (struct load){.file = file, .id = id};
 	f->loads[id] = &file->whole;
 	file_divide(f, file);
@@ -314,8 +335,8 @@ static int files_create(struct cpu_files *f, pid_t pid, const struct proc_map *m
 	return 0;
 }
 
-int cpu_files_open(struct cpu_files *f, pid_t pid, const struct proc_map *map, uint32_t *ret_id,
-		   uint64_t *ret_bias)
+int cpu_files_open(struct cpu_files *f, pid_t pid, uid_t uid, const struct proc_map *map,
+		   uint32_t *ret_id, uint64_t *ret_bias)
 {
 	struct file_key key = {.dev = map->dev, .inode = map->inode};
 	bool is_vdso = strcmp(map->path, "[vdso]") == 0;
@@ -331,7 +352,7 @@ int cpu_files_open(struct cpu_files *f, pid_t pid, const struct proc_map *map, u
 		if (file_is_same(file, &key, pid, map))
 			break;
 	if (!file) {
-		r = files_create(f, pid, map, &key, &file);
+		r = files_create(f, pid, uid, map, &key, &file);
 		if (r < 0) {
 			f->lost++;
 			return r;
@@ -498,14 +519,15 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 {
 	bool room = false;
 
-	for (size_t i = 0; i < CPU_FILES_MAX && f->len; i++) {
+	for (size_t i = 0; i < CPU_FILES_MAX && f->open.used; i++) {
 		struct file *file = f->slots[i];
 
 		if (!file || file->refs)
 			continue;
 		file_close(f, file);
-		/* When there are many files, keep none for later. */
-		if (f->len < f->limit - f->limit / 4 &&
+		/* When a user has many files, keep none of them for later. */
+		if (!cpu_shares_are_short(&f->open, file->uid) &&
+		    !cpu_shares_are_short(&f->ids, file->uid) &&
 		    now_ns - file->unused_since_ns < FILES_KEEP_NS)
 			continue;
 		room |= file_has_table(file);

@@ -49,10 +49,10 @@ DEFINE_CLEANUP(struct cpu_files, cpu_files_free)
 /*
  * The file behind an executable mapping, and its bias (address - bias is the link-time address).
  * Takes a reference. CPU_FILE_NONE for code without a file, or not in ELF (JIT). -ENOSPC: too many
- * files; omit the mapping.
+ * files of this user (see shares.h) or of all; omit the mapping.
  */
-int cpu_files_open(struct cpu_files *files, pid_t pid, const struct proc_map *map, uint32_t *ret_id,
-		   uint64_t *ret_bias);
+int cpu_files_open(struct cpu_files *files, pid_t pid, uid_t uid, const struct proc_map *map,
+		   uint32_t *ret_id, uint64_t *ret_bias);
 void cpu_files_unref(struct cpu_files *files, uint32_t id); /* CPU_FILE_NONE is fine */
 
 /* Other work: called every millisecond or so while something takes long. */

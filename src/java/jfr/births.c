@@ -42,9 +42,9 @@ int java_jfr_births_sample(struct java_jfr_births *b, uint64_t thread, int64_t t
 	return r < 0 ? r : map_put(&b->firsts, thread, at);
 }
 
-int java_jfr_births_born(struct java_jfr_births *b, uint64_t thread)
+int java_jfr_births_born(struct java_jfr_births *b, uint64_t thread, uint64_t round)
 {
-	return b->born.len >= BIRTHS_MAX ? 0 : map_put(&b->born, thread, 1);
+	return b->born.len >= BIRTHS_MAX ? 0 : map_put(&b->born, thread, round);
 }
 
 void java_jfr_births_recording(struct java_jfr_births *b, int64_t start_ms)

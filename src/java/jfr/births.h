@@ -22,7 +22,7 @@ struct java_jfr_first {
 /* Empty if zeroed; may be released. */
 struct java_jfr_births {
 	struct map known;	    /* threads whose first sample has passed */
-	struct map born;	    /* threads that started meanwhile */
+	struct map born;	    /* threads that started meanwhile, and in which round */
 	struct map firsts;	    /* thread to index */
 	struct buf list;	    /* of struct java_jfr_first */
 	int64_t jvm_start_ms;	    /* 0 if unknown */
@@ -34,7 +34,7 @@ void java_jfr_births_release(struct java_jfr_births *b);
 /* Events are not in order of time: the earliest one so far counts. */
 int java_jfr_births_sample(struct java_jfr_births *b, uint64_t thread, int64_t time_ns,
 			   int64_t weight, size_t sum);
-int java_jfr_births_born(struct java_jfr_births *b, uint64_t thread);
+int java_jfr_births_born(struct java_jfr_births *b, uint64_t thread, uint64_t round);
 void java_jfr_births_recording(struct java_jfr_births *b, int64_t start_ms);
 /* Calls drop for the first samples of threads older than the recording. */
 void java_jfr_births_settle(struct java_jfr_births *b,

@@ -32,7 +32,8 @@ struct java_jfr_profiler {
 	struct java_jfr_births births;
 	struct java_jfr_totals totals;
 	bool uses_totals;
-	struct map counts; /* thread to its allocated bytes */
+	struct map counts;	  /* thread to its allocated bytes */
+	struct map counts_before; /* until the last take; who is in neither has ended */
 	struct java_jfr_profiler_stats stats;
 	uint64_t events[SOURCE_N];
 	int64_t interval_ns; /* of async-profiler's CPU samples; 0 if it is not its file */
@@ -119,6 +120,7 @@ void java_jfr_profiler_free(struct java_jfr_profiler *p)
 	java_jfr_births_release(&p->births);
 	java_jfr_totals_release(&p->totals);
 	map_release(&p->counts);
+	map_release(&p->counts_before);
 	free(p);
 }
 
@@ -194,12 +196,24 @@ static int add_count(struct java_jfr_profiler *p, const struct java_jfr_event *e
 	uint64_t thread = (uint64_t)e->values[0].number, before;
 	int64_t now = MAX(e->values[1].number, INT64_C(0));
 
-	if (!map_get(&p->counts, thread, &before))
-		return p->counts.len < COUNTS_MAX ? map_put(&p->counts, thread, (uint64_t)now) : 0;
-	if (now <= (int64_t)before)
-		return 0;
+	if (!map_get(&p->counts, thread, &before)) {
+		if (p->counts.len >= COUNTS_MAX)
+			return 0;
+		if (!map_get(&p->counts_before, thread, &before))
+			before = (uint64_t)now;
+	}
+	now = MAX(now, (int64_t)before);
 	p->stats.counted_bytes = sum_add(p->stats.counted_bytes, now - (int64_t)before);
 	return map_put(&p->counts, thread, (uint64_t)now);
+}
+
+static void counts_age(struct java_jfr_profiler *p)
+{
+	if (!p->counts.len)
+		return;
+	map_release(&p->counts_before);
+	p->counts_before = p->counts;
+	p->counts = (struct map){0};
 }
 
 /* If it turns out to have no sample, this is where its bytes go. */
@@ -208,7 +222,8 @@ static int add_total(struct java_jfr_profiler *p, const struct java_jfr *j,
 {
 	struct java_jfr_sample s = {.thread = &e->values[0], .remark = "[allocated unseen]"};
 	uint64_t thread = (uint64_t)e->values[0].number, born;
-	bool is_born = map_get(&p->births.born, thread, &born);
+	bool is_born = map_get(&p->births.born, thread, &born) &&
+		       p->totals.round - born < JAVA_JFR_TOTALS_ROUNDS;
 	size_t sum;
 	int r;
 
@@ -323,7 +338,8 @@ static int add_event(struct java_jfr_profiler *p, const struct java_jfr *j,
 	case QUERY_PARK:
 		return add_lock(p, j, e);
 	case QUERY_THREAD_START:
-		return java_jfr_births_born(&p->births, (uint64_t)e->values[0].number);
+		return java_jfr_births_born(&p->births, (uint64_t)e->values[0].number,
+					    p->totals.round);
 	case QUERY_JVM:
 		p->births.jvm_start_ms = e->values[0].number;
 		return 0;
@@ -465,6 +481,7 @@ int java_jfr_profiler_take(struct java_jfr_profiler *p, enum java_jfr_profile_ki
 			java_jfr_totals_settle(&p->totals, add_bytes, p);
 		else
 			java_jfr_totals_release(&p->totals);
+		counts_age(p);
 		source = pick_alloc(p);
 		other = source == SOURCE_ALLOC_TLAB ? SOURCE_ALLOC_WEIGHT : SOURCE_ALLOC_TLAB;
 	} else if (kind == JAVA_JFR_PROFILE_CPU) {

@@ -19,6 +19,8 @@ struct totals_sample {
 };
 
 struct totals_thread {
+	uint64_t id;
+	uint64_t seen; /* the last round */
 	bool has_base;
 	bool is_counted; /* since the last settle, and not for the first time */
 	int64_t base;	 /* its count where the recording began */
@@ -50,12 +52,14 @@ static struct totals_sample *sample_at(struct java_jfr_totals *t, size_t i)
 /* 1 and the thread; 0 if there are too many. */
 static int totals_thread(struct java_jfr_totals *t, uint64_t thread, struct totals_thread **ret)
 {
-	const struct totals_thread fresh = {.samples = TOTALS_NONE, .spare = TOTALS_NONE};
+	const struct totals_thread fresh = {
+		.id = thread, .seen = t->round, .samples = TOTALS_NONE, .spare = TOTALS_NONE};
 	uint64_t at = t->threads.len / sizeof(fresh);
 	int r;
 
 	if (map_get(&t->by_thread, thread, &at)) {
 		*ret = thread_at(t, at);
+		(*ret)->seen = t->round;
 		return 1;
 	}
 	if (at >= TOTALS_MAX_THREADS)
@@ -96,6 +100,7 @@ int java_jfr_totals_count(struct java_jfr_totals *t, uint64_t thread, int64_t ti
 	int r = totals_thread(t, thread, &th);
 	bool more;
 
+	t->is_counted = true;
 	if (r <= 0)
 		return r;
 	/* Events are not in order of time. */
@@ -218,6 +223,32 @@ static void thread_settle(struct java_jfr_totals *t, struct totals_thread *th,
 	th->given = sum_add(th->given, owed + tail);
 }
 
+/* If out of memory, all are kept. */
+static void totals_forget(struct java_jfr_totals *t)
+{
+	size_t n = t->threads.len / sizeof(struct totals_thread);
+	_cleanup_(map_release) struct map by_thread = {0};
+	_cleanup_(buf_release) struct buf threads = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct totals_thread *th = thread_at(t, i);
+
+		if (t->round - th->seen >= JAVA_JFR_TOTALS_ROUNDS)
+			continue;
+		if (map_put(&by_thread, th->id, threads.len / sizeof(*th)) < 0 ||
+		    buf_append(&threads, th, sizeof(*th)) < 0)
+			return;
+	}
+	if (threads.len == t->threads.len)
+		return;
+	map_release(&t->by_thread);
+	t->by_thread = by_thread;
+	by_thread = (struct map){0};
+	buf_release(&t->threads);
+	t->threads = threads;
+	threads = (struct buf){0};
+}
+
 void java_jfr_totals_settle(struct java_jfr_totals *t,
 			    void (*add)(void *arg, size_t sum, int64_t bytes), void *arg)
 {
@@ -230,4 +261,9 @@ void java_jfr_totals_settle(struct java_jfr_totals *t,
 		th->samples = th->spare = TOTALS_NONE;
 	}
 	buf_clear(&t->samples);
+	if (!t->is_counted)
+		return;
+	totals_forget(t);
+	t->is_counted = false;
+	t->round++;
 }

@@ -9,6 +9,9 @@
  * over its samples by their weight.
  *
  * Samples after its last count have their own weight; the next count corrects them.
+ *
+ * The JVM counts all of its threads at a time, so one that is in none of the last rounds of counts
+ * has ended, and is forgotten.
  */
 #pragma once
 
@@ -19,8 +22,12 @@
 #include "base/buf.h"
 #include "base/map.h"
 
+#define JAVA_JFR_TOTALS_ROUNDS 2
+
 /* Empty if zeroed; may be released. */
 struct java_jfr_totals {
+	uint64_t round;	 /* of counts; a settle ends it */
+	bool is_counted; /* some thread, in this round */
 	struct map by_thread;
 	struct buf threads; /* of struct totals_thread */
 	struct buf samples; /* of struct totals_sample, since the last settle */
@@ -31,7 +38,7 @@ void java_jfr_totals_release(struct java_jfr_totals *t);
 int java_jfr_totals_sample(struct java_jfr_totals *t, uint64_t thread, int64_t time_ns,
 			   int64_t weight, size_t sum);
 /*
- * What the thread has allocated by then. is_born: it started during the recording; otherwise its
+ * What the thread has allocated by then. is_born: it started during the last rounds; otherwise its
  * first count is where it began. 1 if it has allocated since the last one.
  */
 int java_jfr_totals_count(struct java_jfr_totals *t, uint64_t thread, int64_t time_ns,

@@ -486,6 +486,60 @@ static void an_exec_before_some_readers_are_asked_again_is_not_forgotten(void **
 	alone_end(&alone);
 }
 
+/* What the sampler says of it, in a name that lacks the environment's; returns its resource. */
+static const struct resource *judge(struct alone *alone, const char *exe, uint64_t image)
+{
+	struct delivery *d =
+		delivery_new(record_new_metrics(metrics_new()), (struct record_time){0});
+	const struct resource *resource;
+
+	assert_non_null(d);
+	d->info = (struct proc_info){
+		.id = alone->slot->target.info.id, .exec_image = image, .service = "shallow"};
+	strcpy(d->info.exe, exe);
+	assert_int_equal(agent_targets_judge(&alone->agent, d), AGENT_DELIVERY_TAKE);
+	resource = d->resource;
+	delivery_free(d);
+	return resource;
+}
+
+static void look_at(struct alone *alone, const char *exe, uint64_t image)
+{
+	struct agent_job job = {.what = AGENT_JOB_LOOK | AGENT_JOB_COLLECT,
+				.image = image,
+				.target = alone->slot->target};
+
+	strcpy(job.target.info.exe, exe);
+	strcpy(job.target.info.service, exe);
+	job.target.info.exec_image = image;
+	agent_slot_take_looks(&alone->agent, alone->slot, &job);
+}
+
+static void a_program_whose_file_is_renamed_keeps_its_name(void **state)
+{
+	struct agent_known known = {.pid = 10};
+	struct alone alone;
+
+	(void)state;
+	alone_begin(&alone);
+	known.slot = alone.slot;
+	alone.agent.procs = &fake_world;
+	alone.agent.known = &known;
+	alone.agent.n_known = 1;
+	alone.agent.named = true;
+	look_at(&alone, "/srv/shop", 7);
+	assert_ptr_equal(judge(&alone, "/srv/shop", 7), alone.slot->resource);
+	assert_ptr_equal(judge(&alone, "/srv/shop.old", 7), alone.slot->resource);
+	/* Another program; and itself anew. */
+	assert_ptr_not_equal(judge(&alone, "/srv/other", 8), alone.slot->resource);
+	assert_ptr_equal(judge(&alone, "/srv/shop", 8), alone.slot->resource);
+	/* Also if it is not the program any more. */
+	look_at(&alone, "/srv/other", 8);
+	assert_ptr_equal(judge(&alone, "/srv/shop.old", 7), alone.slot->before);
+	assert_ptr_equal(judge(&alone, "/srv/other", 8), alone.slot->resource);
+	alone_end(&alone);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup(an_interval_of_its_own_is_the_same_for_all_processes, setup),
 		cmocka_unit_test(a_reader_that_was_slow_by_intention_is_not_late),
 		cmocka_unit_test(an_exec_before_some_readers_are_asked_again_is_not_forgotten),
+		cmocka_unit_test_setup(a_program_whose_file_is_renamed_keeps_its_name, setup),
 		cmocka_unit_test_setup(
 			a_reader_that_takes_too_much_cpu_is_read_less_often_and_says_so, setup),
 	};

@@ -673,9 +673,9 @@ static void file_that_is_asked_for_while_it_is_loaded_is_loaded_once(void **stat
 	assert_int_equal(proc_maps_read(getpid(), &maps, NULL), 0);
 	for (size_t i = 0; i < maps.len && asking.id == CPU_FILE_NONE; i++)
 		if (maps.maps[i].flags & PROC_MAP_EXEC)
-			assert_int_equal(
-				cpu_files_open(files, getpid(), &maps.maps[i], &asking.id, &bias),
-				0);
+			assert_int_equal(cpu_files_open(files, getpid(), 0, &maps.maps[i],
+							&asking.id, &bias),
+					 0);
 	asking.files = files;
 	cpu_files_want(files, asking.id);
 	assert_true(cpu_files_load_next(files, &pause));
@@ -733,7 +733,7 @@ static void unused_file_is_closed_and_keeps_its_table(void **state)
 		if (maps.maps[i].flags & PROC_MAP_EXEC)
 			map = &maps.maps[i];
 	assert_non_null(map);
-	assert_int_equal(cpu_files_open(files, getpid(), map, &id, &bias), 0);
+	assert_int_equal(cpu_files_open(files, getpid(), 0, map, &id, &bias), 0);
 	cpu_files_want(files, id);
 	assert_true(cpu_files_load_next(files, NULL));
 	cpu_files_sweep(files, clock_mono_ns());
@@ -746,7 +746,7 @@ static void unused_file_is_closed_and_keeps_its_table(void **state)
 	cpu_files_want(files, id);
 	assert_false(cpu_files_is_wanted(files));
 	/* The next process finds it as it was. */
-	assert_int_equal(cpu_files_open(files, getpid(), map, &again, &bias), 0);
+	assert_int_equal(cpu_files_open(files, getpid(), 0, map, &again, &bias), 0);
 	assert_int_equal(again, id);
 	assert_true(cpu_files_get(files, id, UINT32_MAX)->fd >= 0);
 	assert_int_equal(shared[id].state, CPU_SAMPLER_FILE_TABLE);

@@ -33,6 +33,18 @@ static int begin(void **state)
 	return 0;
 }
 
+/* Another file of the same recording; what the last one gave is gone. */
+static void begin_next(struct source_reading *t)
+{
+	for (int k = 0; k < JAVA_JFR_PROFILE_N; k++) {
+		profile_free(t->profiles[k]);
+		t->profiles[k] = NULL;
+	}
+	buf_release(&t->f.out);
+	f_chunk(&t->f);
+	f_metadata(&t->f);
+}
+
 static int end(void **state)
 {
 	struct source_reading *t = *state;
@@ -59,7 +71,8 @@ static void read_forged(struct source_reading *t)
 	assert_int_equal(
 		java_jfr_open_take(f_file(t->f.out.data, t->f.out.len), "test", &options, &j, &err),
 		0);
-	assert_int_equal(java_jfr_profiler_new(&labels, &t->profiler, &err), 0);
+	if (!t->profiler)
+		assert_int_equal(java_jfr_profiler_new(&labels, &t->profiler, &err), 0);
 	if (t->uses_counts)
 		java_jfr_profiler_use_counts(t->profiler);
 	assert_int_equal(java_jfr_profiler_read(t->profiler, j, &err), 0);
@@ -231,6 +244,34 @@ static void samples_after_the_last_count_weigh_what_they_say(void **state)
 	read_forged(t);
 	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
 			 "app.Main.run;app.Main.work;byte[] 1700\n");
+}
+
+static void a_thread_that_was_forgotten_is_not_counted_twice(void **state)
+{
+	struct source_reading *t = *state;
+
+	t->uses_counts = true;
+	f_begin(&t->f, E_THREAD_START);
+	f_nums(&t->f, 2, 290L, 1L);
+	f_end(&t->f);
+	f_alloc(&t->f, 400, 1, 2, 1000);
+	put_count_at(&t->f, 500, 1, 1200);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work;byte[] 1200\n");
+	/* The JVM counts others only. */
+	for (int i = 0; i < 4; i++) {
+		begin_next(t);
+		put_count_at(&t->f, 600, 2, 5000);
+		read_forged(t);
+	}
+	begin_next(t);
+	f_alloc(&t->f, 700, 1, 2, 100);
+	put_count_at(&t->f, 800, 1, 1350);
+	read_forged(t);
+	assert_collapsed(t->profiles[JAVA_JFR_PROFILE_ALLOC], "alloc_space",
+			 "app.Main.run;app.Main.work;byte[] 100\n");
+	assert_int_equal(t->stats.counted_bytes, 0);
 }
 
 static void threads_that_queue_for_connections_are_counted_apart(void **state)
@@ -573,6 +614,8 @@ int main(void)
 						begin, end),
 		cmocka_unit_test_setup_teardown(a_thread_with_one_sample_has_all_of_it_there, begin,
 						end),
+		cmocka_unit_test_setup_teardown(a_thread_that_was_forgotten_is_not_counted_twice,
+						begin, end),
 		cmocka_unit_test_setup_teardown(samples_after_the_last_count_weigh_what_they_say,
 						begin, end),
 		cmocka_unit_test_setup_teardown(

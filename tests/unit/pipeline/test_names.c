@@ -214,6 +214,30 @@ static void made_up_names_have_a_limit(void **state)
 	expect(names, claim("bakery", "uid 1000", PROC_RANK_USER), "bakery");
 }
 
+static void the_limit_counts_names_that_an_owner_has_now(void **state)
+{
+	struct pipeline_names *names = *state;
+	char name[32];
+
+	for (int i = 0; i < PIPELINE_NAMES_MAX_OWNED; i++) {
+		(void)snprintf(name, sizeof(name), "made-up-%d", i);
+		expect(names, NOBODY(name), name);
+	}
+	expect(names, NOBODY("shop"), "shop (uid 65534)");
+	/* One is taken from it, */
+	expect(names, ROOT("made-up-7"), "made-up-7");
+	expect(names, NOBODY("shop"), "shop");
+	expect(names, NOBODY("bakery"), "bakery (uid 65534)");
+	/* and the others are forgotten. */
+	pipeline_names_tick(names, 0);
+	pipeline_names_tick(names, PIPELINE_NAMES_LONG_AWAY_NS);
+	for (int i = 0; i < PIPELINE_NAMES_MAX_OWNED; i++) {
+		(void)snprintf(name, sizeof(name), "new-%d", i);
+		expect(names, NOBODY(name), name);
+	}
+	expect(names, NOBODY("bakery"), "bakery (uid 65534)");
+}
+
 #define NAMES_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -229,6 +253,7 @@ int main(void)
 		NAMES_TEST(nonsense_on_disk_is_left_out),
 		NAMES_TEST(nobody_can_look_like_another),
 		NAMES_TEST(made_up_names_have_a_limit),
+		NAMES_TEST(the_limit_counts_names_that_an_owner_has_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
