@@ -36,7 +36,7 @@
 #define PIPELINE_NAMES_MAX_ROOT 16384
 /* How long the owner must be away before an equal or a lesser one has the name. */
 #define PIPELINE_NAMES_AWAY_NS (120 * NS_PER_SEC)
-#define PIPELINE_NAMES_LONG_AWAY_NS (30 * 86400 * NS_PER_SEC)
+#define PIPELINE_NAMES_LONG_AWAY_NS (UINT64_C(30) * 86400 * NS_PER_SEC)
 
 struct pipeline_names; /* opaque */
 

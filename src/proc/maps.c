@@ -74,7 +74,7 @@ static bool line_flags(struct maps_line *l, unsigned int *ret)
 	struct view f;
 	unsigned int flags = 0;
 
-	if (!view_sub(l->text, l->at, 4, &f))
+	if (!view_sub(l->text, l->at, 4, &f) || !f.data)
 		return false;
 	for (int i = 0; i < 3; i++) {
 		if (f.data[i] == (uint8_t) "rwx"[i])

@@ -176,7 +176,7 @@ bool proc_stat_is_dead(const struct proc_stat *stat)
 
 int proc_stat_read_alive(pid_t pid, struct proc_stat *ret_stat, struct err *err)
 {
-	struct proc_stat st;
+	struct proc_stat st = {};
 	int r = proc_stat_read(pid, &st, err);
 
 	if (r < 0)

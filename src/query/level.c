@@ -233,7 +233,7 @@ static void hold_row(double *points, const struct store_metric_query *q, const s
 		if (!isnan(points[i])) {
 			value = points[i];
 			since = 0;
-		} else if (since <= (double)(gap + gap / 2)) {
+		} else if (since <= 1.5 * (double)gap) {
 			points[i] = value;
 		}
 	}

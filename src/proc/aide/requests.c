@@ -38,7 +38,7 @@ static int target_find_owner(struct proc_aides_target *target)
 {
 	struct proc_aides_target stranger = {.pid = target->pid, .uid = REQUESTS_STRANGER};
 	const struct proc_aide_request request = request_for(PROC_AIDE_ACCOUNT, target);
-	struct proc_aide_answer answer;
+	struct proc_aide_answer answer = {};
 	struct proc_aide *a;
 	int r = proc_aide_take(&stranger, &a);
 
