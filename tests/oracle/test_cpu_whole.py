@@ -116,7 +116,9 @@ class Whole(CpuCase):
     def depths(self, n):
         with rig.Target([self.compile("deep.c"), str(n)]) as target:
             profile = self.sample(target.pid, 500, "--no-kernel", "--no-lines")
-        spinning = [s for s in profile.samples if names_of(s)[0] == "spin"]
+        # Of the first ones no more than the top was copied.
+        spinning = [s for s in profile.samples if names_of(s)[0] == "spin"
+                    and names_of(s)[-1] != "[sampled before its code was known]"]
         self.check_more(spinning, profile.samples, 0.9)
         return collections.Counter((names_of(s).count("descend"), names_of(s)[-1])
                                    for s in spinning)

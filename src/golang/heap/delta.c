@@ -98,7 +98,7 @@ static int stack_compare(const void *a, const void *b)
 static int add_other(const struct golang_heap_stack *rest, size_t n, struct profile *p)
 {
 	int64_t sum[4] = {0};
-	uint32_t location = 0, stack;
+	uint32_t location = 0, stack = 0;
 	int r = golang_goroutine_marker(p, "(other)", &location);
 
 	for (size_t i = 0; i < n; i++)
