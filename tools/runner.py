@@ -1,4 +1,4 @@
-"""Runs suites side by side: as many at a time as there are CPUs, then those that must be alone.
+"""Runs suites side by side: one more than there are CPUs, then those that must be alone.
 
 Each suite's output goes to a log of its own, line by line, and is understood on the way: what passed,
 what failed and why, which test is at work, how long each took. Kinds of output:
@@ -285,8 +285,10 @@ def cpus():
 def run_suites(suites, prefix=(), workers=None, cost=None, on_result=None):
     """Runs them all and returns their results.
 
-    prefix: words before each command. cost: {name: seconds}, for the longest go first. on_result is
-    called with each result in the main thread. KeyboardInterrupt ends what runs and is passed on.
+    prefix: words before each command. workers: how many at a time; by default one more than there are
+    CPUs, for most wait more than half of the time. cost: {name: seconds}, for the longest go first.
+    on_result is called with each result in the main thread. KeyboardInterrupt ends what runs and is
+    passed on.
     """
     os.makedirs(LOGS, exist_ok=True)
     cost, lanes = cost or {}, {}
@@ -297,7 +299,7 @@ def run_suites(suites, prefix=(), workers=None, cost=None, on_result=None):
     alone = [s for s in by_cost if s.alone]
     progress, results = Progress(len(suites)), []
     try:
-        for group, width in ((together, workers or cpus()), (alone, 1)):
+        for group, width in ((together, workers or cpus() + 1), (alone, 1)):
             # Closed at once: what runs must end before an interrupt goes on.
             with contextlib.closing(run_group(group, width, prefix, progress)) as runs:
                 for run in runs:
