@@ -13,7 +13,7 @@
 
 #include "stopwatch.h"
 
-#define UNIT 5000
+#define UNIT 25000
 
 volatile unsigned long sink;
 

@@ -21,7 +21,7 @@ __attribute__((noinline)) void spin(unsigned long n)
 {
 	unsigned long sum = 0;
 
-	for (unsigned long i = 0; i < n * 5000; i++) {
+	for (unsigned long i = 0; i < n * 25000; i++) {
 		sum += i * i;
 		__asm__ volatile("" : "+r"(sum));
 	}

@@ -33,7 +33,7 @@ func step(i uint64) uint64 { // small enough to be inlined
 //go:noinline
 func spin(n uint64) {
 	sum := sink
-	for i := uint64(0); i < n*5000; i++ {
+	for i := uint64(0); i < n*25000; i++ {
 		sum += step(i)
 	}
 	sink = sum
