@@ -386,7 +386,7 @@ static int aide_ask(struct aide *a, struct proc_aides_target *target,
 	if (aide_set_patience(a) == 0 &&
 	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
 		n = aide_receive(a, ret_answer, ret_fd);
-	if (n != sizeof(*ret_answer)) {
+	if (n != sizeof(*ret_answer) || ret_answer->code > 0) {
 		aide_leave(a, target);
 		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;
 	}
