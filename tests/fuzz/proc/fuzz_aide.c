@@ -27,7 +27,7 @@
 #define QUESTIONS_MAX 8
 #define LARGE ((size_t)700 << 10)
 
-enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32, ASLEEP = 64, MUCH = 128 };
+enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32, ASTRAY = 64, MUCH = 128 };
 
 /* Of an aide that waits for the next question: its socket and its handle. */
 #define IDLE_FDS 2
@@ -199,8 +199,12 @@ static size_t prepare(const uint8_t *data, size_t size)
 	memcpy(&next.bytes, data + 2, len);
 	if (data[0] & ODD_LENGTH)
 		next.len = len ? len : 1;
-	if (!(data[0] & ASLEEP))
+	/* Else most answers would be the last of an aide. */
+	if (!(data[0] & ASTRAY)) {
 		next.bytes.asleep_ns = 0;
+		if (next.bytes.code > 0)
+			next.bytes.code = -next.bytes.code;
+	}
 	is_spoilt |= next.len != sizeof(next.bytes) || next.bytes.code > 0 || next.bytes.asleep_ns;
 	return 2 + len;
 }
