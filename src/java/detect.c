@@ -104,8 +104,7 @@ static bool is_native_image(const struct proc_id *id, const struct proc_maps *ma
 	return false;
 }
 
-/* "17.0.15" of the line JAVA_VERSION="17.0.15". */
-static bool release_version(const char *text, char *dst, size_t cap)
+bool java_parse_release(const char *text, char *dst, size_t cap)
 {
 	static const char key[] = "JAVA_VERSION=\"";
 	const char *at = strstr(text, key);
@@ -140,7 +139,7 @@ static void vm_read_release(const struct proc_map *libjvm, struct java_vm *vm)
 		    io_read_all(fd, &text) < 0)
 			continue;
 		s = buf_cstr(&text);
-		if (s && release_version(s, vm->version, sizeof(vm->version)))
+		if (s && java_parse_release(s, vm->version, sizeof(vm->version)))
 			return;
 	}
 }

@@ -49,6 +49,8 @@ int java_detect(const struct proc_id *id, const struct proc_maps *maps, struct j
 /* Reads the maps itself. */
 int java_detect_pid(pid_t pid, struct java_vm *ret_vm, struct err *err);
 
+/* "17.0.15" of the line JAVA_VERSION="17.0.15" of a file `release`; false if it has none. */
+bool java_parse_release(const char *text, char *dst, size_t cap);
 /* "1.8.0_462" and "17.0.15" to numbers; both 0 if invalid. */
 void java_parse_version(const char *version, unsigned int *ret_major, unsigned int *ret_update);
 

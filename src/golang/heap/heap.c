@@ -205,7 +205,9 @@ int golang_heap_locations(struct golang_symbolizer *s, const uint64_t *pcs, size
 			  uint32_t *locations, struct err *err)
 {
 	size_t hidden = golang_symbolizer_hidden(s, pcs, n);
-	int r = golang_symbolizer_stack(s, pcs + hidden, n - hidden, locations, err);
+	/* NULL if there are none at all. */
+	const uint64_t *shown = hidden ? pcs + hidden : pcs;
+	int r = golang_symbolizer_stack(s, shown, n - hidden, locations, err);
 
 	/* Nothing left but goexit: show everything. */
 	return r == 0 && hidden > 0 ? golang_symbolizer_stack(s, pcs, n, locations, err) : r;

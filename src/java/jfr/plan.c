@@ -211,7 +211,10 @@ void java_jfr_plan_run(const struct java_jfr_plan *plan, struct java_jfr_cursor 
 	}
 	for (uint32_t i = 0; i < plan->n_slots; i++)
 		if (values[i].kind == JAVA_JFR_VALUE_TEXT && values[i].number > 0) {
-			values[i].text.data = scratch->data + values[i].number - 1;
+			/* With nothing but empty texts scratch has no memory. */
+			values[i].text.data = values[i].text.len
+						      ? scratch->data + (values[i].number - 1)
+						      : (const uint8_t *)"";
 			values[i].number = 0;
 		}
 }

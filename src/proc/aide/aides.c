@@ -365,7 +365,7 @@ int proc_aide_ask(struct proc_aide *a, struct proc_aides_target *target,
 	if (proc_aide_set_patience(a, patience_ns) == 0 &&
 	    proc_aide_send(a->sock, request, sizeof(*request), fd) == sizeof(*request))
 		n = aide_receive(a, ret_answer, ret_fd);
-	if (n != sizeof(*ret_answer)) {
+	if (n != sizeof(*ret_answer) || ret_answer->code > 0) {
 		proc_aide_leave(a, target, patience_ns);
 		return n == -EAGAIN ? -ETIMEDOUT : -EAGAIN;
 	}

@@ -519,5 +519,6 @@ struct view store_day_blob(sqlite3_stmt *stmt, int column)
 {
 	const void *data = sqlite3_column_blob(stmt, column);
 
-	return view_of(data, (size_t)sqlite3_column_bytes(stmt, column));
+	/* NULL if there is none; nothing may be copied from there, not even 0 bytes. */
+	return data ? view_of(data, (size_t)sqlite3_column_bytes(stmt, column)) : view_str("");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../no_sleep.h"
 #include "golang/metrics/layout.h"
 #include "mem_fake.h"
 

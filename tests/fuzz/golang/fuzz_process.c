@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "../no_sleep.h"
 #include "golang/heap/heap.h"
 #include "mem_fake.h"
 

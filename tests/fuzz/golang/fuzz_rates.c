@@ -43,10 +43,13 @@ static char folder_path[] = "/dev/shm/fuzz-rates-XXXXXX";
 
 static void remove_folder(void)
 {
+	static const char *const names[] = {"forced-rates", "forced-rates.lock"};
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "%s/forced-rates", folder_path);
-	(void)unlink(path);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder_path, names[i]);
+		(void)unlink(path);
+	}
 	(void)rmdir(folder_path);
 }
 

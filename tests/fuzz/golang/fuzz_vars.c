@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../unit/golang/test_goroutines.h"
+#include "../no_sleep.h"
 #include "golang/contention/state.h"
 #include "golang/goroutine/goroutines.h"
 #include "golang/metrics/metrics.h"

@@ -27,6 +27,17 @@ static int look(void *arg, const struct metric_point *p)
 	return 0;
 }
 
+/* A file of the JDK says it as well. */
+static void look_at_release(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = strndup((const char *)data, size);
+	char version[16];
+
+	if (text && java_parse_release(text, version, sizeof(version)) &&
+	    (!version[0] || strlen(version) >= sizeof(version)))
+		__builtin_trap();
+}
+
 static void look_at_texts(const struct java_hsperf *h, const uint8_t *data, size_t size)
 {
 	unsigned int major = 8, update;
@@ -48,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct java_metrics m;
 	struct java_counter c;
 
+	look_at_release(data, size);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
 	    java_hsperf_open_take(fd, &h, NULL) < 0)
 		__builtin_trap();

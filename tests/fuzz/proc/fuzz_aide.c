@@ -27,10 +27,11 @@
 #define QUESTIONS_MAX 8
 #define LARGE ((size_t)700 << 10)
 
-enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32, ASLEEP = 64 };
+enum { WITH_FILE = 8, WITH_PIPE = 16, ODD_LENGTH = 32, ASTRAY = 64, MUCH = 128 };
 
-/* Of an aide that waits for the next question: both ends of its socket, and its handle. */
-#define IDLE_FDS 3
+/* Of an aide that waits for the next question: its socket and its handle. */
+#define IDLE_FDS 2
+#define FDS_MAX 32
 
 struct answer {
 	struct proc_aide_answer bytes;
@@ -40,11 +41,11 @@ struct answer {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int theirs = -1; /* the aide's end */
-static int dead = -1;	/* a process that has exited */
+static int spawner = -1; /* the end of who would start aides */
+static int theirs = -1;	 /* the aide's end */
+static int dead = -1;	 /* a process that has exited */
 static struct answer next;
-static int first_free = -1; /* descriptor, before there is an aide; -1: they are off */
-static bool is_spoilt;	    /* somebody has been waited for, which is remembered */
+static bool is_spoilt; /* somebody has been waited for, which is remembered */
 static uint8_t *large;
 
 static void hang_up(void)
@@ -53,56 +54,59 @@ static void hang_up(void)
 	theirs = -1;
 }
 
+/* What comes with an answer; -1: nothing. */
 static int answer_fd(void)
 {
-	int ends[2];
+	static int file = -1, ends[2] = {-1, -1};
 
-	if (next.flags & WITH_FILE) {
-		int fd = memfd_create("contents", MFD_CLOEXEC);
-
-		assert(fd >= 0 && write(fd, &next.bytes, sizeof(next.bytes)) > 0);
-		return fd;
+	if (file < 0) {
+		file = memfd_create("contents", MFD_CLOEXEC);
+		assert(file >= 0 && write(file, "contents", 8) == 8 && pipe2(ends, O_CLOEXEC) == 0);
+		close(ends[1]);
 	}
-	if (!(next.flags & WITH_PIPE) || pipe2(ends, O_CLOEXEC) < 0)
-		return -1;
-	close(ends[1]);
-	return ends[0];
+	return next.flags & WITH_FILE ? file : next.flags & WITH_PIPE ? ends[0] : -1;
 }
 
 static bool send_answer(void)
 {
-	_cleanup_close_ int fd = answer_fd();
-
-	return theirs >= 0 && proc_aide_send(theirs, &next.bytes, next.len, fd) >= 0;
+	return theirs >= 0 && proc_aide_send(theirs, &next.bytes, next.len, answer_fd()) >= 0;
 }
 
-/* What was asked, and memory to be shared. */
-static void drain(void)
+/* What was asked, memory to be shared, and sockets of new aides. */
+static void drain(int sock)
 {
 	char bytes[sizeof(struct proc_aide_request)];
 	int fd, n;
 
 	do {
-		n = theirs < 0 ? 0 : proc_aide_receive(theirs, bytes, sizeof(bytes), &fd);
+		n = sock < 0 ? 0 : proc_aide_receive(sock, bytes, sizeof(bytes), &fd);
 		if (n > 0)
 			closep(&fd);
 	} while (n > 0);
 }
 
+static int other_end(int fd)
+{
+	int end = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	assert(end >= 0 && fcntl(end, F_SETFL, O_NONBLOCK) == 0);
+	return end;
+}
+
+/* The first is the spawner's. Of an aide its handle comes first. */
 int socketpair(int domain, int type, int protocol, int fds[2])
 {
 	int r = (int)syscall(SYS_socketpair, domain, type, protocol, fds);
 
 	if (r < 0)
 		return r;
-	hang_up();
-	theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
-	assert(theirs >= 0 && fcntl(theirs, F_SETFL, O_NONBLOCK) == 0);
-	/* Of an aide: its handle first. The spawner's is asked for nothing. */
-	if (dead >= 0) {
-		assert(proc_aide_send(theirs, "", 1, dead) == 1);
-		assert(send_answer());
+	if (spawner < 0) {
+		spawner = other_end(fds[1]);
+		return 0;
 	}
+	hang_up();
+	theirs = other_end(fds[1]);
+	assert(proc_aide_send(theirs, "", 1, dead) == 1 && send_answer());
 	return 0;
 }
 
@@ -111,18 +115,20 @@ pid_t fork(void)
 	return getpid();
 }
 
-static int first_free_now(void)
+/* Open descriptors that belong to no aide. */
+static int n_open(void)
 {
-	int fd = dup(dead);
+	struct proc_aides_status status;
+	int n = 0;
 
-	close(fd);
-	return fd;
+	proc_aides_status(&status);
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n - IDLE_FDS * (int)status.aides - (int)status.lost - (theirs >= 0);
 }
 
 static void begin(void)
 {
-	int spawner;
-
 	if (!large) {
 		pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 
@@ -130,13 +136,10 @@ static void begin(void)
 			(void)syscall(SYS_exit_group, 0);
 		dead = (int)syscall(SYS_pidfd_open, child, 0);
 		large = malloc(2 * LARGE);
-		assert(dead >= 0 && large);
+		assert(dead >= 0 && large && answer_fd() == -1);
 	}
-	spawner = TAKE_FD(dead);
 	assert(proc_aides_start(NULL) == 0);
-	dead = spawner;
 	proc_aides_set_patience(NS_PER_MS);
-	first_free = first_free_now();
 }
 
 static void read_memory(struct proc_aides_target *target, size_t len)
@@ -144,10 +147,10 @@ static void read_memory(struct proc_aides_target *target, size_t len)
 	struct iovec local[] = {{large, len}, {large + len, len}};
 	ssize_t n = proc_aides_readv(target, 0, local, local, ARRAY_SIZE(local));
 
-	assert(n <= (ssize_t)(2 * len));
+	assert(n <= (ssize_t)MIN(2 * len, PROC_AIDES_READ_MAX));
 }
 
-static void ask(unsigned int which, bool is_first)
+static void ask(unsigned int which, bool much)
 {
 	struct proc_aides_target target = {.pid = getpid(), .uid = 1};
 	_cleanup_(buf_release) struct buf text = buf_with_max(4096);
@@ -160,8 +163,7 @@ static void ask(unsigned int which, bool is_first)
 		read_memory(&target, 48);
 		break;
 	case 1:
-		/* Costs more than all the rest. */
-		read_memory(&target, is_first ? LARGE : 1);
+		read_memory(&target, much ? LARGE : 1);
 		break;
 	case 2:
 		n = proc_aides_pread(&target, 0, large, 100, 0);
@@ -181,13 +183,10 @@ static void ask(unsigned int which, bool is_first)
 
 static void end(void)
 {
-	assert(first_free_now() <= first_free + IDLE_FDS);
-	if (!is_spoilt)
-		return;
 	proc_aides_stop();
 	hang_up();
-	assert(first_free_now() <= first_free);
-	first_free = -1;
+	closep(&spawner);
+	spawner = -1;
 	is_spoilt = false;
 }
 
@@ -200,27 +199,38 @@ static size_t prepare(const uint8_t *data, size_t size)
 	memcpy(&next.bytes, data + 2, len);
 	if (data[0] & ODD_LENGTH)
 		next.len = len ? len : 1;
-	if (!(data[0] & ASLEEP))
+	/* Else most answers would be the last of an aide. */
+	if (!(data[0] & ASTRAY)) {
 		next.bytes.asleep_ns = 0;
-	is_spoilt |= next.len != sizeof(next.bytes) || next.bytes.asleep_ns;
+		if (next.bytes.code > 0)
+			next.bytes.code = -next.bytes.code;
+	}
+	is_spoilt |= next.len != sizeof(next.bytes) || next.bytes.code > 0 || next.bytes.asleep_ns;
 	return 2 + len;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (first_free < 0)
+	int n_before;
+
+	if (spawner < 0)
 		begin();
+	n_before = n_open();
 	for (size_t i = 0; i < QUESTIONS_MAX && size >= 2; i++) {
 		size_t n = prepare(data, size);
 
 		/* Nobody listens any more: the next aide will say it. */
 		if (!send_answer())
 			hang_up();
-		ask(data[0] & 7, i == 0);
-		drain();
+		/* Costs more than all the rest, so it comes alone. */
+		ask(data[0] & 7, i == 0 && n == size && data[0] & MUCH);
+		drain(theirs);
+		drain(spawner);
 		data += n;
 		size -= n;
 	}
-	end();
+	assert(n_open() == n_before);
+	if (is_spoilt)
+		end();
 	return 0;
 }
