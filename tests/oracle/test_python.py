@@ -369,10 +369,11 @@ class Python(PythonCase):
     def test_a_child_of_multiprocessing_has_names(self):
         for method in ("fork", "spawn"):
             with self.subTest(method), self.script("children.py", method, 36000) as child:
-                profile = self.sample(child.pid, 400)
+                profile = self.sample(child.pid, 800)
                 os.kill(child.pid, signal.SIGKILL)
+                # But for the first ones, until its interpreter is known.
                 self.check_more([s for s in profile.samples if python_part(s)[-1:] == ("in_child",)
-                                 and python_part(s)[0] == "<module>"], profile.samples, 0.98)
+                                 and python_part(s)[0] == "<module>"], profile.samples, 0.93)
 
     # Bad input.
 
