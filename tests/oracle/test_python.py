@@ -181,10 +181,11 @@ class Python(PythonCase):
         """Its native frames may all be there."""
         with self.script("deep.py", 2000) as target, \
                 Sampling(target.pid, "--no-kernel", "-f", "json") as sampling:
-            use(target.pid, 0.5)
+            use(target.pid, 2)
             ends = json.loads(sampling.end())["sampling"]["stacks"]
         self.assertGreater(sum(ends.values()), 100)
-        stats.check_more(self, ends["too_deep"], sum(ends.values()), 0.9, msg=ends)
+        # But for the first ones, until its interpreter is known.
+        stats.check_more(self, ends["too_deep"], sum(ends.values()), 0.85, msg=ends)
 
     def test_a_deep_stack_has_native_code_where_it_lies(self):
         """Whether or not its outer part can be had."""
