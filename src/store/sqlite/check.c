@@ -270,15 +270,10 @@ int store_check_day(struct store_day *day, struct store_sqlite_report *report,
 
 /* --- all files */
 
-static void close_dayp(struct store_day *d)
-{
-	store_day_close(d);
-}
-
 static int check_file(struct store_sqlite *s, const struct store_sqlite_file *file,
 		      struct store_sqlite_report *report, struct err *err)
 {
-	_cleanup_(close_dayp) struct store_day day = {0};
+	_cleanup_(store_day_close) struct store_day day = {0};
 	struct err why = {};
 	int r = store_day_open_file(&day, s->dir, file->name, file->number, false, &why);
 

@@ -493,6 +493,21 @@ void store_day_done(sqlite3_stmt *stmt)
 	(void)sqlite3_clear_bindings(stmt);
 }
 
+int store_day_value(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		    int64_t *ret_value, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = store_day_query(d, sql, args, n, &stmt, err);
+
+	if (r == 0)
+		r = store_day_next(d, stmt, err);
+	if (r > 0) {
+		*ret_value = sqlite3_column_int64(stmt, 0);
+		store_day_done(stmt);
+	}
+	return r;
+}
+
 int store_day_exec(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
 		   struct err *err)
 {

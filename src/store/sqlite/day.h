@@ -220,6 +220,9 @@ int store_day_query(struct store_day *d, enum store_day_sql sql, const int64_t *
 /* 1: a row; 0: no more, and the statement is reset. */
 int store_day_next(struct store_day *d, sqlite3_stmt *stmt, struct err *err);
 void store_day_done(sqlite3_stmt *stmt);
+/* The first column of the first row. 1: there is one; 0: no row. */
+int store_day_value(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
+		    int64_t *ret_value, struct err *err);
 /* For statements without rows. */
 int store_day_exec(struct store_day *d, enum store_day_sql sql, const int64_t *args, int n,
 		   struct err *err);

@@ -6,15 +6,10 @@
 #include "store/codec/labels.h"
 #include "store/sqlite/state.h"
 
-static void close_dayp(struct store_day *d)
-{
-	store_day_close(d);
-}
-
 int store_sqlite_read_file(struct store_sqlite *s, const struct store_sqlite_file *file,
 			   store_sqlite_day_fn *fn, void *ctx, struct err *err)
 {
-	_cleanup_(close_dayp) struct store_day day = {0};
+	_cleanup_(store_day_close) struct store_day day = {0};
 	unsigned int damaged = 0;
 	struct err why = {};
 	int r = store_day_open_file(&day, s->dir, file->name, file->number, false, &why);

@@ -20,11 +20,6 @@
 #define OLD ".old"
 #define NEW ".repair"
 
-static void close_dayp(struct store_day *d)
-{
-	store_day_close(d);
-}
-
 static int copy_row(void *ctx, const struct store_check_table *table, sqlite3_stmt *row,
 		    struct err *err)
 {
@@ -67,7 +62,7 @@ static bool is_rollup_damaged(const struct store_sqlite_report *report)
 static int copy_day(struct store_sqlite *s, const struct store_sqlite_file *file, const char *name,
 		    struct store_sqlite_report *report, struct err *err)
 {
-	_cleanup_(close_dayp) struct store_day to = {0}, from = {0};
+	_cleanup_(store_day_close) struct store_day to = {0}, from = {0};
 	int r = store_day_open_file(&to, s->dir, name, file->number, true, err);
 
 	if (r == 0)

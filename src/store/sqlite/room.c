@@ -76,16 +76,11 @@ static int read_size(struct store_day *day, enum store_day_sql sql, int64_t from
 		     uint64_t *bytes, struct err *err)
 {
 	const int64_t range[] = {from, to};
-	sqlite3_stmt *stmt = NULL;
-	int r = store_day_query(day, sql, range, 2, &stmt, err);
+	int64_t size = 0;
+	int r = store_day_value(day, sql, range, 2, &size, err);
 
-	if (r == 0)
-		r = store_day_next(day, stmt, err);
-	if (r <= 0)
-		return r;
-	*bytes += (uint64_t)sqlite3_column_int64(stmt, 0);
-	store_day_done(stmt);
-	return 0;
+	*bytes += (uint64_t)size;
+	return MIN(r, 0);
 }
 
 static int size_of_service(struct store_day *day, uint32_t id, uint64_t *bytes, struct err *err)

@@ -125,18 +125,14 @@ static int is_rolled(struct summing *s, struct store_day *day, uint64_t *ret_col
 		     struct err *err)
 {
 	const int64_t id = s->stream.id;
-	sqlite3_stmt *stmt = NULL;
+	int64_t collections;
 	int r;
 
 	if (s->from_ms > 0 || s->to_ms < STORE_DAY_MS)
 		return 0;
-	r = store_day_query(day, STORE_DAY_ROLLED, &id, 1, &stmt, err);
-	if (r == 0)
-		r = store_day_next(day, stmt, err);
-	if (r > 0) {
-		*ret_collections = (uint64_t)sqlite3_column_int64(stmt, 0);
-		store_day_done(stmt);
-	}
+	r = store_day_value(day, STORE_DAY_ROLLED, &id, 1, &collections, err);
+	if (r > 0)
+		*ret_collections = (uint64_t)collections;
 	return r;
 }
 
@@ -164,17 +160,11 @@ static int first_unpacked(const struct summing *s, struct store_day *day, int64_
 {
 	const int64_t range[] = {store_day_key(s->stream.id, s->from_ms, 0),
 				 store_day_key(s->stream.id, s->to_ms, 0)};
-	sqlite3_stmt *stmt = NULL;
-	int r = store_day_query(day, STORE_DAY_PROFILE_KEYS, range, 2, &stmt, err);
+	int64_t key;
+	int r = store_day_value(day, STORE_DAY_PROFILE_KEYS, range, 2, &key, err);
 
-	*ret_ms = s->to_ms;
-	if (r == 0)
-		r = store_day_next(day, stmt, err);
-	if (r <= 0)
-		return r;
-	*ret_ms = store_day_key_ms(sqlite3_column_int64(stmt, 0));
-	store_day_done(stmt);
-	return 0;
+	*ret_ms = r > 0 ? store_day_key_ms(key) : s->to_ms;
+	return MIN(r, 0);
 }
 
 /* The same of one label set, found by its keys: there may be many, and each is read so. */

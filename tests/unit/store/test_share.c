@@ -18,6 +18,14 @@ static struct store_status status_of(const struct rig *rig)
 
 /* --- who gives way */
 
+static void rig_init_limited(struct rig *rig, uint64_t max_bytes)
+{
+	rig_init(rig);
+	store_close(rig->store);
+	rig->config.max_bytes = max_bytes;
+	rig_open(rig);
+}
+
 static void the_owner_with_most_above_its_share_gives_way(void **state)
 {
 	struct store_share shares[] = {
@@ -238,10 +246,7 @@ static void a_flood_of_one_owner_erases_nobody_elses_history(void **state)
 	uint32_t seed = 1;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 6 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 6 << 20);
 	/* Three days of root's. */
 	for (int day = 0; day < 3; day++) {
 		rig.now_ns = DAY_0 + day * DAY_NS + HOUR_NS;
@@ -281,10 +286,7 @@ static void an_owner_too_large_by_the_current_hour_is_refused_alone(void **state
 	int refused = 0;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 3 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 3 << 20);
 	for (int i = 0; i < 300; i++) {
 		rig.now_ns = DAY_0 + HOUR_NS + i * SEC_NS;
 		rig.uid = 65534;
@@ -317,10 +319,7 @@ static void several_owners_too_large_by_the_current_hour_stay_within_the_disk(vo
 	uint32_t seed = 1;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 4 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 4 << 20);
 	for (int i = 0; i < 300; i++) {
 		rig.now_ns = DAY_0 + HOUR_NS + i * SEC_NS;
 		for (rig.uid = 1; rig.uid <= 3; rig.uid++) {
@@ -406,10 +405,7 @@ static void the_log_of_today_pushes_out_no_day(void **state)
 	uint32_t seed = 1;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 2 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 2 << 20);
 	assert_int_equal(write_one(&rig, "1", DAY_0, 1, 1), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
 	for (int i = 0; i < 60; i++) {
@@ -430,10 +426,7 @@ static void an_interval_after_making_room_failed_is_still_one_transaction(void *
 	int r = 0;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 3 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 3 << 20);
 	rig.now_ns = DAY_0 + HOUR_NS;
 	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
@@ -468,10 +461,7 @@ static void a_day_of_the_future_does_not_make_today_the_oldest(void **state)
 	uint32_t seed = 1;
 
 	(void)state;
-	rig_init(&rig);
-	store_close(rig.store);
-	rig.config.max_bytes = 3 << 20;
-	rig_open(&rig);
+	rig_init_limited(&rig, 3 << 20);
 	rig.now_ns = DAY_0 + 30 * DAY_NS;
 	assert_int_equal(write_one(&rig, "1", rig.now_ns, 1, 1), 0);
 	assert_int_equal(store_commit(rig.store, NULL), 0);
