@@ -222,7 +222,7 @@ struct store_status {
 	uint64_t over_budget;	  /* stacks, label sets, series and services that are "(other)" */
 	char budget[256];	  /* whose, and why; "" if there are none */
 	uint64_t damaged_blocks;  /* distinct places: what is missing from answers */
-	uint64_t corrected_pages; /* had one flipped bit; nothing is missing */
+	uint64_t corrected_pages; /* damaged, but nothing is missing */
 	char damage[256];	  /* the last of them, and what to do; "" if there is none */
 	bool writing;		  /* false: the disk is full, or the directory is not writable */
 	char trouble[256];	  /* the reason and the fix; "" if all is well */

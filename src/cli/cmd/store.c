@@ -24,7 +24,8 @@ struct store_listing {
 	size_t files;
 	size_t damaged; /* files, still */
 	size_t without_checksums;
-	uint64_t lost; /* pages and rows */
+	size_t deleted;
+	uint64_t lost; /* pages and rows of the others */
 };
 
 static const char *store_state(const struct store_sqlite_report *r)
@@ -82,7 +83,8 @@ static int store_report(void *ctx, const struct store_sqlite_report *r)
 
 	l->files++;
 	l->damaged += !r->repaired && r->damaged + r->corrected > 0;
-	l->lost += r->damaged;
+	l->deleted += r->repaired && r->unreadable;
+	l->lost += r->unreadable ? 0 : r->damaged;
 	l->without_checksums += !r->checksums && !r->unreadable && !r->unknown && !r->repaired;
 	if (!l->as_json)
 		return store_print_row(&l->out, r);
@@ -101,6 +103,8 @@ static void store_tell(const struct store_listing *l, bool repair)
 	else if (repair && l->lost > 0)
 		cli_note("%llu damaged pieces were dropped; the rest is kept.",
 			 (unsigned long long)l->lost);
+	if (l->deleted > 0)
+		cli_note("%zu files could not be read at all and were deleted.", l->deleted);
 	if (l->without_checksums > 0)
 		cli_note("%zu files were written by an older sonde and have no checksums of their "
 			 "pages: only their structure and their blocks were checked.",
@@ -171,7 +175,8 @@ const struct cli_command cmd_store = {
 		 "running. It exits with 1 if anything is damaged. repair writes damaged files\n"
 		 "anew with all that is whole, and says what was dropped; stop sonde first.\n"
 		 "\n"
-		 "A page with one flipped bit is corrected whenever it is read. Files of older\n"
-		 "versions have checksums in their blocks only, not in their pages.\n",
+		 "A page with one flipped bit is corrected whenever it is read, and one that only\n"
+		 "says where others are is made anew. Files of older versions have checksums in\n"
+		 "their blocks only, not in their pages.\n",
 	.run = store_run,
 };

@@ -328,7 +328,8 @@ const struct metric registry_metrics[METRICS] = {
 		      .prometheus = "sonde_store_damaged_blocks"),
 	[METRIC_SONDE_STORE_CORRECTED_PAGES] =
 		GAUGE("sonde.store.corrected.pages", "count", "Corrected pages",
-		      "Pages with one flipped bit, which is corrected when they are read.",
+		      "Damaged pages of which nothing is missing: one flipped bit, or they can "
+		      "be made anew from others.",
 		      .family = "sonde", .prometheus = "sonde_store_corrected_pages"),
 	[METRIC_SONDE_STORE_OVER_BUDGET] =
 		COUNTER("sonde.store.over.budget", "count", "Over budget",

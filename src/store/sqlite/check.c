@@ -226,7 +226,10 @@ static void add_pages(const struct store_day *day, struct store_sqlite_report *r
 	}
 }
 
-/* Where pages have no checksums, how they hang together is all that can be said of them. */
+/*
+ * Where pages have no checksums, how they hang together is all that can be said of them. Where some
+ * are damaged, others do not hang together because of them.
+ */
 static void check_structure(struct checking *c)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -261,7 +264,8 @@ int store_check_day(struct store_day *day, struct store_sqlite_report *report,
 	if (r == 0 && !fn) {
 		if (store_vfs_read_all(day->db, &pages) < 0)
 			r = err_set(err, -EIO, "%s: cannot be read", day->path);
-		check_structure(&c);
+		if (store_vfs_damage(day->db)->n == 0)
+			check_structure(&c);
 	}
 	add_pages(day, report);
 	(void)store_day_exec(day, STORE_DAY_COMMIT, NULL, 0, NULL);

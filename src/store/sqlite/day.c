@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "store/sqlite/seal.h"
 #include "store/sqlite/vfs.h"
 
 /*
@@ -218,6 +219,21 @@ static int day_format(struct store_day *d, int *ret_format, struct err *err)
 	return rc == SQLITE_ROW ? 0 : store_day_error(d, rc, err);
 }
 
+static int day_write_schema(struct store_day *d, int format, struct err *err)
+{
+	int r = day_simple(d, "BEGIN IMMEDIATE", err);
+
+	if (r == 0)
+		r = day_simple(d, day_schema, err);
+	if (r == 0)
+		r = day_simple(
+			d, format == DAY_FORMAT ? "PRAGMA user_version=4" : "PRAGMA user_version=3",
+			err);
+	if (r == 0)
+		r = day_simple(d, "COMMIT", err);
+	return r;
+}
+
 /* Writes the schema into a new or older file; explains a file that is not ours. */
 static int day_check_format(struct store_day *d, bool write, struct err *err)
 {
@@ -235,15 +251,7 @@ static int day_check_format(struct store_day *d, bool write, struct err *err)
 	now = store_vfs_is_sealed(d->db) ? DAY_FORMAT : DAY_FORMAT_TABLES;
 	if (format >= now)
 		return 0;
-	r = day_simple(d, "BEGIN IMMEDIATE", err);
-	if (r == 0)
-		r = day_simple(d, day_schema, err);
-	if (r == 0)
-		r = day_simple(
-			d, now == DAY_FORMAT ? "PRAGMA user_version=4" : "PRAGMA user_version=3",
-			err);
-	if (r == 0)
-		r = day_simple(d, "COMMIT", err);
+	r = day_write_schema(d, now, err);
 	if (r == 0)
 		d->format = now;
 	return r;
@@ -312,6 +320,28 @@ static int day_make(struct store_day *d, struct err *err)
 					    "PRAGMA application_id=1936682596",
 					    err)
 			       : store_day_error(d, rc, err);
+}
+
+/* A file like each that is made, in memory. */
+int store_day_first_page(uint8_t *page)
+{
+	_cleanup_(store_day_close) struct store_day d = {.path = ":memory:"};
+	unsigned char *image = NULL;
+	sqlite3_int64 size = 0;
+	int r = sqlite3_open(d.path, &d.db) == SQLITE_OK ? 0 : -EIO;
+
+	if (r == 0)
+		r = day_make(&d, NULL);
+	if (r == 0)
+		r = day_write_schema(&d, DAY_FORMAT, NULL);
+	if (r == 0)
+		image = sqlite3_serialize(d.db, "main", &size, 0);
+	if (image && size >= STORE_SEAL_PAGE)
+		memcpy(page, image, STORE_SEAL_PAGE);
+	else
+		r = -EIO;
+	sqlite3_free(image);
+	return r;
 }
 
 static int day_open(struct store_day *d, const char *dir, struct err *err)

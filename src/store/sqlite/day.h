@@ -210,6 +210,8 @@ int store_day_open(struct store_day *d, const char *dir, int64_t number, bool wr
 int store_day_open_file(struct store_day *d, const char *dir, const char *name, int64_t number,
 			bool write, struct err *err);
 void store_day_close(struct store_day *d);
+/* That of a new file, without anything in its tables. */
+int store_day_first_page(uint8_t *page);
 
 /*
  * Binds up to three integers; the statement belongs to the day. A scan without a range takes the

@@ -35,7 +35,7 @@ struct store_sqlite_report {
 	uint64_t bytes;
 	uint64_t rows;	    /* whole ones */
 	uint64_t damaged;   /* pages and rows */
-	uint64_t corrected; /* pages with one flipped bit: nothing is lost */
+	uint64_t corrected; /* pages of which nothing is lost */
 	bool checksums;	    /* of pages; files of older versions have none */
 	bool unreadable;    /* the file as a whole */
 	bool unknown;	    /* of a newer version: left alone */

@@ -6,9 +6,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/sqlite/day.h"
+#include "store/sqlite/rebuild.h"
 #include "store/sqlite/seal.h"
 
 #define PAGE STORE_SEAL_PAGE
@@ -25,6 +28,7 @@ struct vfs_file {
 	sqlite3_io_methods methods; /* first: how it is found from the file */
 	const sqlite3_io_methods *base;
 	struct vfs_file *db; /* of a log: its database */
+	sqlite3_file *log;   /* of a database, while it is open */
 	bool writes;	     /* the connection may be in the middle of writing to the log */
 	bool sealed;
 	bool checkpoint; /* the log is being written back */
@@ -61,6 +65,7 @@ static void note(struct vfs_file *x, uint32_t page, enum store_vfs_kind kind)
 	d->items[d->n++].kind = kind;
 }
 
+/* Either says so: one flipped bit does not turn the checksums off. */
 static bool says_sealed(const uint8_t *page)
 {
 	static const uint8_t application[] = {'s', 'o', 'n', 'd'};
@@ -69,11 +74,153 @@ static bool says_sealed(const uint8_t *page)
 	       memcmp(page + APPLICATION_AT, application, sizeof(application)) == 0;
 }
 
-static int check_page(struct vfs_file *x, uint8_t *page, uint32_t number)
+/* --- pages that are made anew */
+
+/* What the log holds: the page of each frame, up to the last commit. */
+struct vfs_frames {
+	size_t n;
+	uint32_t *pages;
+};
+
+struct vfs_rebuild {
+	sqlite3_file *f;
+	struct vfs_frames frames;
+};
+
+static uint32_t frame_page(const uint8_t *frame)
 {
-	/* Either says so: one flipped bit does not turn the checksums off. */
+	return (uint32_t)frame[0] << 24 | (uint32_t)frame[1] << 16 | (uint32_t)frame[2] << 8 |
+	       frame[3];
+}
+
+static bool is_commit(const uint8_t *frame)
+{
+	return memcmp(frame + 4, "\0\0\0", 4) != 0;
+}
+
+static int add_frame(struct vfs_frames *frames, size_t i, uint32_t page)
+{
+	/* At powers of two. */
+	if ((i & (i - 1)) == 0) {
+		uint32_t *pages = realloc(frames->pages, MAX(2 * i, 16) * sizeof(*pages));
+
+		if (!pages)
+			return -ENOMEM;
+		frames->pages = pages;
+	}
+	frames->pages[i] = page;
+	return 0;
+}
+
+/* Returns -EBADMSG if it is damaged itself; one that ends in the middle of a commit is not. */
+static int list_frames(sqlite3_file *log, struct vfs_frames *frames)
+{
+	uint8_t head[STORE_SEAL_LOG_HEAD], sums[LOG_SUMS], frame[STORE_SEAL_FRAME];
+	const sqlite3_io_methods *base = file_of(log)->base;
+	sqlite3_int64 at = STORE_SEAL_LOG_HEAD;
+
+	if (base->xRead(log, head, sizeof(head), 0) != SQLITE_OK)
+		return 0;
+	if (store_seal_check_log(head) != STORE_SEAL_WHOLE)
+		return -EBADMSG;
+	memcpy(sums, head + LOG_HEAD_SUMS, sizeof(sums));
+	for (size_t i = 0; base->xRead(log, frame, sizeof(frame), at) == SQLITE_OK; i++) {
+		enum store_seal seal = store_seal_check_frame(head, sums, frame);
+
+		if (seal == STORE_SEAL_BROKEN)
+			break;
+		if (seal != STORE_SEAL_WHOLE)
+			return -EBADMSG;
+		if (add_frame(frames, i, frame_page(frame)) < 0)
+			return -ENOMEM;
+		if (is_commit(frame))
+			frames->n = i + 1;
+		memcpy(sums, frame + LOG_FRAME_SUMS, sizeof(sums));
+		at += sizeof(frame);
+	}
+	return 0;
+}
+
+static int read_version(void *ctx, uint32_t number, unsigned int version, uint8_t *page)
+{
+	const struct vfs_rebuild *r = ctx;
+	sqlite3_file *log = file_of(r->f)->log;
+	size_t i = 0;
+
+	if (version == 0)
+		return file_of(r->f)->base->xRead(
+			       r->f, page, PAGE, (sqlite3_int64)(number - 1) * PAGE) == SQLITE_OK &&
+		       store_seal_check_page(page, number, true) != STORE_SEAL_BROKEN;
+	while (i < r->frames.n && (r->frames.pages[i] != number || --version > 0))
+		i++;
+	if (i == r->frames.n)
+		return -ENOENT;
+	return file_of(log)->base->xRead(log, page, PAGE,
+					 STORE_SEAL_LOG_HEAD + (sqlite3_int64)i * STORE_SEAL_FRAME +
+						 STORE_SEAL_FRAME_HEAD) == SQLITE_OK;
+}
+
+static void note_lost(void *ctx, uint32_t number)
+{
+	const struct vfs_rebuild *r = ctx;
+
+	note(file_of(r->f), number, STORE_VFS_LOST);
+}
+
+static bool is_logged(const struct vfs_frames *frames, uint32_t number)
+{
+	for (size_t i = 0; i < frames->n; i++)
+		if (frames->pages[i] == number)
+			return true;
+	return false;
+}
+
+/* For readers: a writer would go by it. */
+static bool rebuild(sqlite3_file *f, uint8_t *page, uint32_t number)
+{
+	struct vfs_file *x = file_of(f);
+	struct vfs_rebuild r = {.f = f};
+	struct store_rebuild from = {.ctx = &r, .read = read_version, .lost = note_lost};
+	sqlite3_int64 size;
+	uint8_t fresh[PAGE];
+	bool made = false;
+
+	if (x->writes || x->base->xFileSize(f, &size) != SQLITE_OK)
+		return false;
+	from.n_pages = (uint32_t)(size / PAGE);
 	if (number == 1)
-		x->sealed = says_sealed(page);
+		return store_day_first_page(fresh) == 0 && store_rebuild_first(&from, fresh, page);
+	if (!x->log || list_frames(x->log, &r.frames) == 0)
+		made = !is_logged(&r.frames, number) && store_rebuild_interior(&from, number, page);
+	free(r.frames.pages);
+	return made;
+}
+
+/* Without a first page that says so, it has checksums if the second one does. */
+static bool is_sealed(sqlite3_file *f, const uint8_t *first)
+{
+	uint8_t page[PAGE];
+
+	return says_sealed(first) || (file_of(f)->base->xRead(f, page, PAGE, PAGE) == SQLITE_OK &&
+				      store_seal_check_page(page, 2, false) == STORE_SEAL_WHOLE);
+}
+
+/* A page of which nothing is left. */
+static int renew_page(sqlite3_file *f, uint8_t *page, uint32_t number)
+{
+	struct vfs_file *x = file_of(f);
+	bool made = !is_noted(x, number, STORE_VFS_LOST) && rebuild(f, page, number);
+
+	note(x, number, made ? STORE_VFS_CORRECTED : STORE_VFS_LOST);
+	return made ? SQLITE_OK : STORE_VFS_DAMAGED;
+}
+
+static int check_page(sqlite3_file *f, uint8_t *page, uint32_t number)
+{
+	struct vfs_file *x = file_of(f);
+
+	if (number == 1)
+		x->sealed = is_sealed(f, page);
 	if (!x->sealed)
 		return SQLITE_OK;
 	/* Whoever goes on behind a lost page comes to it several times. */
@@ -84,18 +231,18 @@ static int check_page(struct vfs_file *x, uint8_t *page, uint32_t number)
 		note(x, number, STORE_VFS_CORRECTED);
 		return SQLITE_OK;
 	default:
-		note(x, number, STORE_VFS_LOST);
-		return STORE_VFS_DAMAGED;
+		return renew_page(f, page, number);
 	}
 }
 
 /* What follows the end of a file that was cut off is damaged like any other page. */
-static int check_end(struct vfs_file *x, uint32_t number)
+static int check_end(sqlite3_file *f, uint8_t *page, uint32_t number)
 {
+	struct vfs_file *x = file_of(f);
+
 	if (x->writes || !x->sealed || number == 1)
 		return SQLITE_IOERR_SHORT_READ;
-	note(x, number, STORE_VFS_LOST);
-	return STORE_VFS_DAMAGED;
+	return renew_page(f, page, number);
 }
 
 /*
@@ -130,19 +277,18 @@ static int db_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 	if (n == PAGE && at % PAGE == 0) {
 		rc = x->base->xRead(f, to, n, at);
 		if (rc == SQLITE_IOERR_SHORT_READ)
-			return check_end(x, number);
-		return rc == SQLITE_OK ? check_page(x, to, number) : rc;
+			return check_end(f, to, number);
+		return rc == SQLITE_OK ? check_page(f, to, number) : rc;
 	}
 	/* Part of a page: the header, or the end of a long row. */
 	if (at % PAGE + n > PAGE)
 		return x->base->xRead(f, to, n, at);
 	rc = x->base->xRead(f, page, PAGE, at - at % PAGE);
-	if (rc == SQLITE_IOERR_SHORT_READ && check_end(x, number) != rc)
-		return STORE_VFS_DAMAGED;
+	rc = rc == SQLITE_IOERR_SHORT_READ ? check_end(f, page, number)
+	     : rc == SQLITE_OK		   ? check_page(f, page, number)
+					   : rc;
 	if (rc == SQLITE_IOERR_SHORT_READ)
 		return x->base->xRead(f, to, n, at);
-	if (rc == SQLITE_OK)
-		rc = check_page(x, page, number);
 	if (rc == SQLITE_OK)
 		memcpy(to, page + at % PAGE, (size_t)n);
 	return rc;
@@ -191,8 +337,7 @@ static int db_fetch(sqlite3_file *f, sqlite3_int64 at, int n, void **ret)
 
 static int note_frame(struct vfs_file *x, const uint8_t *frame, enum store_seal seal)
 {
-	uint32_t number = (uint32_t)frame[0] << 24 | (uint32_t)frame[1] << 16 |
-			  (uint32_t)frame[2] << 8 | frame[3];
+	uint32_t number = frame_page(frame);
 
 	if (seal == STORE_SEAL_WHOLE)
 		return SQLITE_OK;
@@ -236,7 +381,7 @@ static bool is_followed(sqlite3_file *f, sqlite3_int64 at)
 			continue;
 		if (committed)
 			return true;
-		committed = memcmp(head + 4, "\0\0\0", 4) != 0;
+		committed = is_commit(head);
 	}
 	return false;
 }
@@ -356,6 +501,14 @@ static int log_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 	return x->base->xWrite(f, from, n, at);
 }
 
+static int log_close(sqlite3_file *f)
+{
+	struct vfs_file *x = file_of(f);
+
+	x->db->log = NULL;
+	return x->base->xClose(f);
+}
+
 /* --- opening */
 
 static size_t base_size(const sqlite3_vfs *base)
@@ -383,8 +536,10 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	} else {
 		x->db = file_of(sqlite3_database_file_object(name));
 		x->writes = x->db->writes;
+		x->db->log = f;
 		x->methods.xRead = log_read;
 		x->methods.xWrite = log_write;
+		x->methods.xClose = log_close;
 	}
 	f->pMethods = &x->methods;
 	return rc;
@@ -459,7 +614,7 @@ static int read_again(sqlite3_file *f, sqlite3_int64 at)
 
 	for (int tries = 0; rc == SQLITE_OK && tries < 3; tries++) {
 		rc = x->base->xRead(f, page, PAGE, at);
-		if (rc == SQLITE_IOERR_SHORT_READ && check_end(x, number) != rc)
+		if (rc == SQLITE_IOERR_SHORT_READ && check_end(f, page, number) != rc)
 			return SQLITE_OK;
 		memcpy(copy, page, PAGE);
 		/* Zeros: a page that was given up before it was ever written. */
@@ -470,7 +625,7 @@ static int read_again(sqlite3_file *f, sqlite3_int64 at)
 		(void)sqlite3_sleep(10);
 	}
 	if (rc == SQLITE_OK)
-		(void)check_page(x, page, number);
+		(void)check_page(f, page, number);
 	return rc;
 }
 

@@ -1,8 +1,8 @@
 /*
  * src/store/sqlite/vfs.h: how SQLite reads and writes day files: every page has a checksum, which
  * is checked when it is read (seal.h). A flipped bit is corrected on the way; a page with more than
- * that cannot be read. Frames of the log are checked as well whenever they are read, and not only
- * when the log is recovered.
+ * that cannot be read, unless readers can have it from others (rebuild.h). Frames of the log are
+ * checked as well whenever they are read, and not only when the log is recovered.
  *
  * Files without checksums, of older versions, are read as they are. Whoever else writes to a day
  * file with SQLite, or lets it write the log back, leaves pages that look damaged: open them with
@@ -24,7 +24,7 @@
 #define STORE_VFS_DAMAGED (SQLITE_CORRUPT | (0x53 << 8))
 
 enum store_vfs_kind {
-	STORE_VFS_CORRECTED, /* a bit of a page, or of the log */
+	STORE_VFS_CORRECTED, /* a bit of a page, or of the log; or the page was made anew */
 	STORE_VFS_LOST,	     /* a page */
 	STORE_VFS_LOG,	     /* the log is damaged: later commits in it are lost */
 };

@@ -647,6 +647,42 @@ static void repair_of_damaged_pages_leaves_a_whole_file(void **state)
 	rig_release(&rig);
 }
 
+/* It is the same in all files. */
+static void a_lost_first_page_costs_nothing(void **state)
+{
+	static const uint8_t zeros[STORE_SEAL_PAGE];
+	uint64_t right[N_ANSWERS], now[N_ANSWERS];
+	struct store_sqlite_report before, report;
+	struct rig rig;
+	int fd;
+
+	(void)state;
+	fill_day(&rig);
+	rig_open(&rig);
+	ask_all(&rig, right);
+	before = check(&rig);
+	store_close(rig.store);
+	fd = open(rig_day(&rig, DATE), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
+	(void)close(fd);
+	rig_open(&rig);
+	ask_all(&rig, now);
+	assert_true(are_same(right, now));
+	assert_int_equal(status_of(&rig).corrected_pages, 1);
+	assert_int_equal(status_of(&rig).damaged_blocks, 0);
+	report = check(&rig);
+	assert_int_equal(report.corrected, 1);
+	assert_int_equal(report.damaged, 0);
+	report = repair(&rig);
+	assert_true(report.repaired && !report.unreadable);
+	report = check(&rig);
+	assert_int_equal(report.corrected + report.damaged, 0);
+	assert_int_equal(report.rows, before.rows);
+	ask_all(&rig, now);
+	assert_true(are_same(right, now));
+	rig_release(&rig);
+}
+
 /* By a full disk, or a copy that was not finished. */
 static void of_a_file_that_was_cut_off_the_rest_is_kept(void **state)
 {
@@ -852,6 +888,7 @@ int main(void)
 		cmocka_unit_test(a_large_commit_reads_each_frame_a_few_times),
 		cmocka_unit_test(check_finds_what_is_damaged_and_repair_keeps_the_rest),
 		cmocka_unit_test(repair_of_damaged_pages_leaves_a_whole_file),
+		cmocka_unit_test(a_lost_first_page_costs_nothing),
 		cmocka_unit_test(of_a_file_that_was_cut_off_the_rest_is_kept),
 		cmocka_unit_test(an_empty_file_of_a_past_day_is_told_and_other_things_are_no_days),
 		cmocka_unit_test(a_repair_that_was_killed_is_finished),
