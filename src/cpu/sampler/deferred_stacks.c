@@ -131,6 +131,7 @@ static void walk_loading(struct cpu_sampler *s, struct cpu_range mappings)
 static struct cpu_range find_mappings(struct cpu_sampler *s, const struct cpu_sampler_copy *c)
 {
 	const struct cpu_layout layout = {.parent = (pid_t)c->parent,
+					  .uid = c->stack.uid,
 					  .start_code = c->start_code,
 					  .start_stack = c->start_stack};
 	struct cpu_range found = cpu_processes_mappings(s->processes, &c->stack.thread);

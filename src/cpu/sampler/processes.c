@@ -261,11 +261,6 @@ void cpu_processes_set_uid(const struct cpu_processes *p, struct cpu_process *pr
 	process->owner = proc_subuids_owner(p->subuids, uid);
 }
 
-static uid_t process_owner(const struct cpu_processes *p, pid_t pid)
-{
-	return proc_subuids_owner(p->subuids, process_uid(pid));
-}
-
 /* In BPF's table, where it has a place already. */
 static bool processes_have_room(const struct cpu_processes *p,
 				const struct cpu_sampler_thread *thread, uid_t owner)
@@ -558,7 +553,7 @@ int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread 
 int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-	uid_t owner = process_owner(p, pid);
+	uid_t owner = proc_subuids_owner(p->subuids, process_uid(pid));
 	struct cpu_range range;
 	int r;
 
@@ -635,15 +630,16 @@ struct cpu_range cpu_processes_inherit(struct cpu_processes *p,
 				       const struct cpu_layout *layout)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-	struct process *process;
+	struct process *process = processes_find(p, thread);
 	struct cpu_range range;
-	uid_t owner;
+	uid_t owner = proc_subuids_owner(p->subuids, layout->uid);
 
+	if ((process && process->looks) || !processes_have_room(p, thread, owner))
+		return (struct cpu_range){0};
 	/* Stacks start at random addresses: another program would not have one there. */
 	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
 		return (struct cpu_range){0};
 	process = (struct process *)cpu_processes_get(p, thread);
-	owner = process_owner(p, layout->parent);
 	if (!process || processes_lay_out(p, layout->parent, owner, &maps, &range) < 0)
 		return (struct cpu_range){0};
 	processes_retire(p, process);

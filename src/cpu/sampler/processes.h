@@ -24,6 +24,7 @@ struct cpu_processes; /* opaque */
 /* What a forked process and its parent share, until either calls exec. */
 struct cpu_layout {
 	pid_t parent;
+	uid_t uid; /* of the forked one */
 	uint64_t start_code;
 	uint64_t start_stack;
 };
@@ -84,7 +85,7 @@ bool cpu_processes_is_current(const struct cpu_processes *processes,
 			      const struct cpu_process *process);
 /*
  * For a forked process that has exited or called exec: uses its parent's mappings, which are the
- * same.
+ * same. Empty if its own have been read, or its user has too many processes: there was no room.
  */
 struct cpu_range cpu_processes_inherit(struct cpu_processes *processes,
 				       const struct cpu_sampler_thread *thread,

@@ -126,11 +126,11 @@ static void end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* As if it had forked one that is gone: how many of its mappings that one has. */
-static uint32_t fork_one(struct fixture *f, pid_t parent)
+/* How many mappings of its parent it has. */
+static uint32_t inherit(struct fixture *f, const struct cpu_sampler_thread *thread, pid_t parent,
+			uid_t uid)
 {
-	const struct cpu_sampler_thread thread = {.tgid = ++f->n, .tid = f->n, .start_ns = 1};
-	struct cpu_layout layout = {.parent = parent};
+	struct cpu_layout layout = {.parent = parent, .uid = uid};
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 
 	assert_int_equal(proc_maps_read(parent, &maps, NULL), 0);
@@ -140,15 +140,23 @@ static uint32_t fork_one(struct fixture *f, pid_t parent)
 		if (strcmp(maps.maps[i].path, "[stack]") == 0)
 			layout.start_stack = maps.maps[i].start;
 	}
-	return cpu_processes_inherit(f->processes, &thread, &layout).n;
+	return cpu_processes_inherit(f->processes, thread, &layout).n;
 }
 
-static uint32_t fork_all(struct fixture *f, pid_t parent)
+/* As if it had forked one that is gone. */
+static uint32_t fork_one(struct fixture *f, pid_t parent, uid_t uid)
+{
+	const struct cpu_sampler_thread thread = {.tgid = ++f->n, .tid = f->n, .start_ns = 1};
+
+	return inherit(f, &thread, parent, uid);
+}
+
+static uint32_t fork_all(struct fixture *f, pid_t parent, uid_t uid)
 {
 	uint32_t n = 0, one;
 
 	for (;;) {
-		one = fork_one(f, parent);
+		one = fork_one(f, parent, uid);
 		n += one;
 		if (one < MAPPINGS)
 			return n;
@@ -166,16 +174,18 @@ static void a_user_cannot_take_all_mappings(void **state)
 	struct fixture *f = *state;
 	pid_t user = start(USER, MAPPINGS), other = start(OTHER, MAPPINGS),
 	      root = start(0, MAPPINGS);
-	uint32_t n = fork_all(f, user);
+	uint32_t n = fork_all(f, user, USER);
 
 	assert_in_range(n, CPU_SAMPLER_MAPPINGS / 4, CPU_SAMPLER_MAPPINGS / 2);
 	assert_true(cpu_processes_lost(f->processes) > 0);
-	assert_in_range(fork_all(f, other), n / 4, n);
-	assert_in_range(fork_all(f, root), n / 4, CPU_SAMPLER_MAPPINGS / 2);
+	assert_in_range(fork_all(f, other, OTHER), n / 4, n);
+	/* A server's, which has forked it as root. */
+	assert_in_range(fork_one(f, root, USER), 0, MAPPINGS / 2);
+	assert_in_range(fork_all(f, root, 0), n / 4, CPU_SAMPLER_MAPPINGS / 2);
 	/* When they are gone, it has its share again. */
 	cpu_processes_next_epoch(f->processes);
 	cpu_processes_sweep(f->processes, on_gone, NULL);
-	assert_int_equal(fork_all(f, user), n);
+	assert_int_equal(fork_all(f, user, USER), n);
 	end(user);
 	end(other);
 	end(root);
@@ -185,15 +195,15 @@ static void ids_that_a_user_was_given_have_no_mappings_of_their_own(void **state
 {
 	struct fixture *f = *state;
 	pid_t user = start(USER, MAPPINGS), other = start(OTHER, MAPPINGS);
-	uint32_t n = fork_all(f, user);
+	uint32_t n = fork_all(f, user, USER);
 
 	for (uid_t uid = GIVEN; uid < GIVEN + 3; uid++) {
 		pid_t given = start(uid, MAPPINGS);
 
-		assert_in_range(fork_all(f, given), 0, MAPPINGS);
+		assert_in_range(fork_all(f, given, uid), 0, MAPPINGS);
 		end(given);
 	}
-	assert_in_range(fork_all(f, other), n / 4, n);
+	assert_in_range(fork_all(f, other, OTHER), n / 4, n);
 	end(user);
 	end(other);
 }
@@ -209,6 +219,27 @@ static int sample(struct fixture *f, pid_t pid, struct cpu_sampler_thread *ret)
 	assert_int_equal(bpf_map_update_elem(f->fd, &thread.tgid, &fresh, BPF_ANY), 0);
 	*ret = thread;
 	return cpu_processes_load(f->processes, &thread, 0);
+}
+
+/* Or every sample of it would read its parent's again. */
+static void process_without_room_for_its_mappings_has_not_its_parents(void **state)
+{
+	struct fixture *f = *state;
+	pid_t user = start(USER, MAPPINGS);
+	struct cpu_sampler_process shared;
+	struct cpu_sampler_thread thread;
+
+	(void)fork_all(f, user, USER);
+	for (int i = 0; i < 8; i++)
+		(void)fork_all(f, user, USER);
+	assert_int_equal(sample(f, user, &thread), 0);
+	assert_int_equal(bpf_map_lookup_elem(f->fd, &thread.tgid, &shared), 0);
+	assert_int_equal(shared.n, 0);
+	assert_true(shared.loaded_ns > 0);
+	cpu_processes_next_epoch(f->processes);
+	cpu_processes_sweep(f->processes, on_gone, NULL);
+	assert_int_equal(inherit(f, &thread, user, USER), 0);
+	end(user);
 }
 
 static void a_user_cannot_take_all_processes(void **state)
@@ -255,6 +286,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_user_cannot_take_all_mappings, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			ids_that_a_user_was_given_have_no_mappings_of_their_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			process_without_room_for_its_mappings_has_not_its_parents, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_user_cannot_take_all_processes, setup, teardown),
 	};
 
