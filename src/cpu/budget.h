@@ -36,7 +36,7 @@ DEFINE_CLEANUP(struct cpu_budget, cpu_budget_free)
 /* Whose budgets: process is borrowed. */
 struct cpu_owner {
 	struct cpu_allowance *process;
-	uint32_t uid;
+	uint32_t uid; /* one for all ids of a user (proc/subuid.h) */
 };
 
 /* Whether what has this hash may be added now. now_ns: by the monotonic clock, roughly. */

@@ -11,18 +11,20 @@
 #include "base/clock.h"
 #include "cpu/builder.h"
 #include "cpu/symbols/symbolizer.h"
+#include "cpu/unwind/shares.h"
 #include "proc/aide/aides.h"
 #include "proc/info.h"
 
 /* How often the kernel's tables are drained, and names looked up. */
 #define PROFILER_DRAIN_NS (5 * NS_PER_SEC)
-#define PROFILER_MAX_PROCESSES 8192
+#define PROFILER_MAX_PROCESSES 16384
 #define PROFILER_NICE (-10)
 #define PROFILER_PATIENCE_NS (200 * NS_PER_MS)
 
 /* A process sampled in this interval or the previous one. */
 struct cpu_tracked {
 	uint64_t generation;
+	uid_t owner; /* who has it in its share */
 	struct proc_info info;
 	struct cpu_allowance allowance;
 	bool sampled;			/* in this interval */
@@ -37,6 +39,7 @@ struct cpu_profiler {
 	struct cpu_tracked **tracked;
 	size_t n_tracked;
 	size_t cap_tracked;
+	struct cpu_shares shares; /* of them */
 	struct map by_generation;
 	uint64_t drained_ns;
 	uint64_t collected_ns;
@@ -87,6 +90,13 @@ static void identify(const struct cpu_profiler *p, const struct cpu_process *pro
 	proc_info_of_exited(process->pid, process->comm, process->uid, process->cgroup, info);
 }
 
+/* Whether it is tracked, or its owner may have one more. */
+static bool has_room(const struct cpu_profiler *p, const struct cpu_process *process)
+{
+	return map_get(&p->by_generation, process->generation, &(uint64_t){0}) ||
+	       cpu_shares_allow(&p->shares, process->owner, 1);
+}
+
 static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_process *process)
 {
 	struct cpu_tracked *t;
@@ -110,6 +120,8 @@ static struct cpu_tracked *track(struct cpu_profiler *p, const struct cpu_proces
 		return NULL;
 	}
 	t->generation = process->generation;
+	t->owner = process->owner;
+	cpu_shares_take(&p->shares, t->owner, 1);
 	identify(p, process, &t->info);
 	p->tracked[p->n_tracked++] = t;
 	return t;
@@ -131,8 +143,7 @@ static int take_stack(void *context, const struct cpu_stack *stack)
 	struct cpu_tracked *t;
 	int r = 0;
 
-	if (p->n_tracked >= PROFILER_MAX_PROCESSES &&
-	    !map_get(&p->by_generation, stack->process->generation, &(uint64_t){0})) {
+	if (!has_room(p, stack->process)) {
 		p->lost_processes += stack->count;
 		return 0;
 	}
@@ -140,7 +151,7 @@ static int take_stack(void *context, const struct cpu_stack *stack)
 	if (!t)
 		return err_oom(p->err);
 	t->sampled = true;
-	options.owner = (struct cpu_owner){.process = &t->allowance, .uid = stack->process->uid};
+	options.owner = (struct cpu_owner){.process = &t->allowance, .uid = stack->process->owner};
 	b = &t->builders[stack->offcpu];
 	if (!b->profile)
 		r = cpu_builder_init(b, &options, &t->info, p->err);
@@ -185,7 +196,7 @@ static void hear_event(void *context, const struct cpu_event *event)
 		break;
 	case CPU_EVENT_SAMPLED:
 		/* Identify it while it is alive. */
-		if (p->n_tracked < PROFILER_MAX_PROCESSES)
+		if (has_room(p, event->process))
 			t = track(p, event->process);
 		if (t)
 			t->sampled = true;
@@ -255,6 +266,7 @@ static void forget_idle(struct cpu_profiler *p)
 			continue;
 		}
 		cpu_symbolizer_forget_process(p->names, t->generation);
+		cpu_shares_give(&p->shares, t->owner, 1);
 		tracked_free(t);
 	}
 	p->n_tracked = len;
@@ -294,6 +306,7 @@ int cpu_profiler_open(const struct cpu_profiler_options *options,
 		return err_oom(err);
 	p->options = *options;
 	p->options.sampler.urgent = true;
+	p->shares.max = PROFILER_MAX_PROCESSES;
 	if (options->budgets) {
 		p->budget = cpu_budget_new();
 		if (!p->budget)

@@ -74,8 +74,8 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret_pi
 		pipeline_free(p);
 		return r;
 	}
-	proc_subuids_read(&p->subuids,
-			  config->subuid_path ? config->subuid_path : PROC_SUBUID_PATH);
+	proc_subuids_read(&p->subuids, config->subuid_path ? config->subuid_path : PROC_SUBUID_PATH,
+			  PROC_SUBUID_PASSWD_PATH);
 	if (gethostname(p->host, sizeof(p->host) - 1) < 0)
 		p->host[0] = 0;
 	r = pipeline_open_sinks(p, config, err);

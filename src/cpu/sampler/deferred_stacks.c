@@ -33,7 +33,9 @@ static struct cpu_sampler_copy *cpu_walk_record(const struct cpu_walk *w)
 
 static const struct cpu_sampler_mapping *cpu_walk_mapping(const struct cpu_walk *w, __u32 number)
 {
-	return number < CPU_SAMPLER_MAPPINGS ? &walk_sampler(w)->mappings[number] : NULL;
+	const struct cpu_sampler *s = walk_sampler(w);
+
+	return number < s->n_mappings ? &s->mappings[number] : NULL;
 }
 
 static const struct cpu_sampler_file *cpu_walk_file(const struct cpu_walk *w, __u32 id)
@@ -129,6 +131,7 @@ static void walk_loading(struct cpu_sampler *s, struct cpu_range mappings)
 static struct cpu_range find_mappings(struct cpu_sampler *s, const struct cpu_sampler_copy *c)
 {
 	const struct cpu_layout layout = {.parent = (pid_t)c->parent,
+					  .uid = c->stack.uid,
 					  .start_code = c->start_code,
 					  .start_stack = c->start_stack};
 	struct cpu_range found = cpu_processes_mappings(s->processes, &c->stack.thread);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cpu/unwind/shares.h"
 #include "proc/info.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
@@ -34,7 +35,10 @@
 struct process {
 	struct cpu_process public; /* first, so that pointers convert */
 	uint64_t exec_id;
+	bool is_counted;     /* in the share of its owner */
+	uid_t counted_owner; /* who that was */
 	struct cpu_range mappings;
+	uid_t mappings_owner; /* likewise */
 	uint64_t fingerprint; /* of the mappings */
 	uint32_t looks;	      /* reads of its mappings */
 	bool keeps_fp;	      /* what it compiles at run time keeps frame pointers */
@@ -48,6 +52,7 @@ struct process {
 /* Mappings BPF no longer finds, but that stacks not drained yet may refer to. */
 struct retired {
 	struct cpu_range mappings;
+	uid_t owner;
 	uint32_t epoch;
 };
 
@@ -56,7 +61,10 @@ struct cpu_processes {
 	int fd;
 	struct cpu_files *files;
 	struct interp_layouts *layouts;
+	const struct proc_subuids *subuids;
 	struct cpu_ranges grains;
+	struct cpu_shares grain_shares;
+	struct cpu_shares shares; /* of BPF's table of processes */
 	struct process *buckets[PROCESSES_BUCKETS];
 	size_t len;
 	uint64_t generation;
@@ -67,19 +75,22 @@ struct cpu_processes {
 	size_t cap_retired;
 };
 
-int cpu_processes_new(struct cpu_sampler_mapping *mappings, int processes_fd,
-		      struct cpu_files *files, struct interp_layouts *layouts,
+int cpu_processes_new(const struct cpu_process_tables *tables, struct cpu_files *files,
+		      struct interp_layouts *layouts, const struct proc_subuids *subuids,
 		      struct cpu_processes **ret_processes, struct err *err)
 {
 	_cleanup_(cpu_processes_freep) struct cpu_processes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_oom(err);
-	p->mappings = mappings;
-	p->fd = processes_fd;
+	p->mappings = tables->mappings;
+	p->fd = tables->fd;
 	p->files = files;
 	p->layouts = layouts;
-	if (cpu_ranges_give(&p->grains, 0, CPU_SAMPLER_MAPPINGS / MAPPINGS_GRAIN) < 0)
+	p->subuids = subuids;
+	p->shares.max = CPU_SAMPLER_PROCESSES;
+	p->grain_shares.max = tables->n_mappings / MAPPINGS_GRAIN;
+	if (cpu_ranges_give(&p->grains, 0, p->grain_shares.max) < 0)
 		return err_oom(err);
 	*ret_processes = TAKE_PTR(p);
 	return 0;
@@ -90,13 +101,14 @@ static uint32_t mappings_grains(uint32_t n)
 	return (n + MAPPINGS_GRAIN - 1) / MAPPINGS_GRAIN;
 }
 
-static void mappings_give(struct cpu_processes *p, struct cpu_range r)
+static void mappings_give(struct cpu_processes *p, struct cpu_range r, uid_t owner)
 {
 	if (!r.n)
 		return;
 	for (uint32_t i = 0; i < r.n; i++)
 		cpu_files_unref(p->files, p->mappings[r.first + i].file);
 	(void)cpu_ranges_give(&p->grains, r.first / MAPPINGS_GRAIN, mappings_grains(r.n));
+	cpu_shares_give(&p->grain_shares, owner, mappings_grains(r.n));
 }
 
 void cpu_processes_free(struct cpu_processes *p)
@@ -106,11 +118,11 @@ void cpu_processes_free(struct cpu_processes *p)
 	for (size_t i = 0; i < PROCESSES_BUCKETS; i++)
 		for (struct process *at = p->buckets[i], *next; at; at = next) {
 			next = at->next;
-			mappings_give(p, at->mappings);
+			mappings_give(p, at->mappings, at->mappings_owner);
 			free(at);
 		}
 	for (size_t i = 0; i < p->n_retired; i++)
-		mappings_give(p, p->retired[i].mappings);
+		mappings_give(p, p->retired[i].mappings, p->retired[i].owner);
 	free(p->retired);
 	cpu_ranges_release(&p->grains);
 	free(p);
@@ -144,7 +156,7 @@ static struct process *processes_get(struct cpu_processes *p,
 		return NULL;
 	process->public.pid = (pid_t)thread->tgid;
 	process->public.start_ns = thread->start_ns;
-	process->public.uid = PROC_UID_UNKNOWN;
+	process->public.uid = process->public.owner = PROC_UID_UNKNOWN;
 	process->public.generation = ++p->generation;
 	memcpy(process->public.comm, thread->name, sizeof(process->public.comm));
 	process->exec_id = thread->exec_id;
@@ -158,6 +170,9 @@ static struct process *processes_get(struct cpu_processes *p,
 
 static void process_end(struct cpu_processes *p, struct process *process)
 {
+	if (process->is_counted)
+		cpu_shares_give(&p->shares, process->counted_owner, 1);
+	process->is_counted = false;
 	process->ended = true;
 	process->end_epoch = p->epoch;
 }
@@ -216,7 +231,14 @@ static void processes_retire(struct cpu_processes *p, struct process *process)
 		p->retired = grown;
 		p->cap_retired = cap;
 	}
-	p->retired[p->n_retired++] = (struct retired){.mappings = r, .epoch = p->epoch};
+	p->retired[p->n_retired++] = (struct retired){
+		.mappings = r, .owner = process->mappings_owner, .epoch = p->epoch};
+}
+
+static void process_set_mappings(struct process *process, struct cpu_range mappings, uid_t owner)
+{
+	process->mappings = mappings;
+	process->mappings_owner = owner;
 }
 
 static bool map_is_code(const struct proc_map *map)
@@ -231,11 +253,38 @@ static uid_t process_uid(pid_t pid)
 	return proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
 }
 
-/* Fills the range with as many mappings as fit; sets its n to the number needed. */
-static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
-			   struct cpu_range *range)
+void cpu_processes_set_uid(const struct cpu_processes *p, struct cpu_process *process, uid_t uid)
 {
-	uid_t uid = process_uid(pid);
+	if (process->uid == uid)
+		return;
+	process->uid = uid;
+	process->owner = proc_subuids_owner(p->subuids, uid);
+}
+
+/* In BPF's table, where it has a place already. */
+static bool processes_have_room(const struct cpu_processes *p,
+				const struct cpu_sampler_thread *thread, uid_t owner)
+{
+	const struct process *known = processes_find(p, thread);
+
+	return (known && known->is_counted) || cpu_shares_allow(&p->shares, owner, 1);
+}
+
+/* BPF has it, perhaps again. */
+static void processes_count(struct cpu_processes *p, struct process *process)
+{
+	if (process->is_counted)
+		return;
+	process->ended = false;
+	process->is_counted = true;
+	process->counted_owner = process->public.owner;
+	cpu_shares_take(&p->shares, process->counted_owner, 1);
+}
+
+/* Fills the range with as many mappings as fit; sets its n to the number needed. */
+static void processes_fill(struct cpu_processes *p, pid_t pid, uid_t owner,
+			   const struct proc_maps *maps, struct cpu_range *range)
+{
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < maps->len; i++) {
@@ -251,7 +300,7 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 			p->lost++;
 			continue;
 		}
-		if (cpu_files_open(p->files, pid, uid, map, &file, &bias) < 0)
+		if (cpu_files_open(p->files, pid, owner, map, &file, &bias) < 0)
 			continue;
 		opened = cpu_files_get(p->files, file, UINT32_MAX);
 		*m = (struct cpu_sampler_mapping){.start = map->start,
@@ -264,30 +313,39 @@ static void processes_fill(struct cpu_processes *p, pid_t pid, const struct proc
 	range->n = n;
 }
 
-static int processes_lay_out(struct cpu_processes *p, pid_t pid, const struct proc_maps *maps,
-			     struct cpu_range *ret)
+/* Takes room for n, or for as many as their owner may have; returns for how many. */
+static uint32_t mappings_take(struct cpu_processes *p, uid_t owner, uint32_t n, uint32_t *ret_first)
+{
+	uint32_t grains = mappings_grains(n);
+
+	while (grains && (!cpu_shares_allow(&p->grain_shares, owner, grains) ||
+			  cpu_ranges_take(&p->grains, grains, 0, ret_first) < 0))
+		grains /= 2;
+	cpu_shares_take(&p->grain_shares, owner, grains);
+	*ret_first *= MAPPINGS_GRAIN;
+	return MIN(n, grains * MAPPINGS_GRAIN);
+}
+
+/* Without room it has no mappings: asking again at once would not help. */
+static int processes_lay_out(struct cpu_processes *p, pid_t pid, uid_t owner,
+			     const struct proc_maps *maps, struct cpu_range *ret)
 {
 	struct cpu_range range = {0};
-	uint32_t n = 0, taken;
-	int r;
+	uint32_t n = 0, taken, kept;
 
 	for (size_t i = 0; i < maps->len; i++)
 		n += map_is_code(&maps->maps[i]);
-	range.n = MIN(n, CPU_SAMPLER_MAPPINGS_PER_PROCESS);
-	if (!range.n)
+	if (!n)
 		return -ESRCH; /* running without code: it is exiting */
+	range.n = mappings_take(p, owner, MIN(n, CPU_SAMPLER_MAPPINGS_PER_PROCESS), &range.first);
 	taken = mappings_grains(range.n);
-	r = cpu_ranges_take(&p->grains, taken, 0, &range.first);
-	if (r < 0) {
-		p->lost += n;
-		return r;
+	processes_fill(p, pid, owner, maps, &range);
+	kept = mappings_grains(range.n);
+	if (kept < taken) {
+		(void)cpu_ranges_give(&p->grains, range.first / MAPPINGS_GRAIN + kept,
+				      taken - kept);
+		cpu_shares_give(&p->grain_shares, owner, taken - kept);
 	}
-	range.first *= MAPPINGS_GRAIN;
-	processes_fill(p, pid, maps, &range);
-	if (mappings_grains(range.n) < taken)
-		(void)cpu_ranges_give(&p->grains,
-				      range.first / MAPPINGS_GRAIN + mappings_grains(range.n),
-				      taken - mappings_grains(range.n));
 	*ret = range;
 	return 0;
 }
@@ -440,38 +498,47 @@ int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread 
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
 	uint64_t began_ns = clock_mono_ns(), print;
 	struct cpu_sampler_process shared;
+	uid_t uid = process_uid((pid_t)thread->tgid), owner = proc_subuids_owner(p->subuids, uid);
+	uint32_t tgid = thread->tgid;
 	struct process *process;
 	struct cpu_range range;
 	int r;
 
+	if (!processes_have_room(p, thread, owner)) {
+		(void)bpf_map_delete_elem(p->fd, &tgid);
+		p->lost++;
+		return -EDQUOT;
+	}
 	r = processes_read(thread, &maps);
 	if (r < 0) {
-		uint32_t tgid = thread->tgid;
-
 		/* Perhaps out of descriptors: the next sample asks again. */
-		if (r != -ESRCH)
+		if (r != -ESRCH) {
 			(void)bpf_map_delete_elem(p->fd, &tgid);
+			cpu_processes_end(p, thread, false);
+		}
 		return r;
 	}
 	process = processes_get(p, thread);
 	if (!process)
 		return -ENOMEM;
-	r = processes_lay_out(p, (pid_t)thread->tgid, &maps, &range);
+	cpu_processes_set_uid(p, &process->public, uid);
+	r = processes_lay_out(p, (pid_t)thread->tgid, owner, &maps, &range);
 	if (r < 0)
 		return r;
 	if (!processes_is_shared(p, thread, &shared)) {
 		if (processes_are_its_own(p, process, range, address))
-			process->mappings = range;
+			process_set_mappings(process, range, owner);
 		else
-			mappings_give(p, range);
+			mappings_give(p, range, owner);
 		process_end(p, process);
 		return -ESRCH;
 	}
+	processes_count(p, process);
 	print = fingerprint(p, range);
 	process_set_wait(process, process->fingerprint != print, clock_mono_ns() - began_ns);
 	process->fingerprint = print;
 	processes_retire(p, process);
-	process->mappings = range;
+	process_set_mappings(process, range, owner);
 	process_find_interp(p, process);
 	process_find_runtime(p, process);
 	r = processes_publish(p, process, &shared);
@@ -486,13 +553,14 @@ int cpu_processes_load(struct cpu_processes *p, const struct cpu_sampler_thread 
 int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uid_t owner = proc_subuids_owner(p->subuids, process_uid(pid));
 	struct cpu_range range;
 	int r;
 
 	r = proc_maps_read(pid, &maps, err);
 	if (r < 0)
 		return r;
-	r = processes_lay_out(p, pid, &maps, &range);
+	r = processes_lay_out(p, pid, owner, &maps, &range);
 	if (r < 0)
 		return err_set(err, r, "pid %d has no code", (int)pid);
 	for (uint32_t i = 0; i < range.n; i++)
@@ -500,7 +568,7 @@ int cpu_processes_warm(struct cpu_processes *p, pid_t pid, struct err *err)
 	while (cpu_files_load_next(p->files, NULL))
 		;
 	/* Unused files stay loaded for a while, which is long enough. */
-	mappings_give(p, range);
+	mappings_give(p, range, owner);
 	return 0;
 }
 
@@ -562,17 +630,20 @@ struct cpu_range cpu_processes_inherit(struct cpu_processes *p,
 				       const struct cpu_layout *layout)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
-	struct process *process;
+	struct process *process = processes_find(p, thread);
 	struct cpu_range range;
+	uid_t owner = proc_subuids_owner(p->subuids, layout->uid);
 
+	if ((process && process->looks) || !processes_have_room(p, thread, owner))
+		return (struct cpu_range){0};
 	/* Stacks start at random addresses: another program would not have one there. */
 	if (proc_maps_read(layout->parent, &maps, NULL) < 0 || !has_layout(&maps, layout))
 		return (struct cpu_range){0};
 	process = (struct process *)cpu_processes_get(p, thread);
-	if (!process || processes_lay_out(p, layout->parent, &maps, &range) < 0)
+	if (!process || processes_lay_out(p, layout->parent, owner, &maps, &range) < 0)
 		return (struct cpu_range){0};
 	processes_retire(p, process);
-	process->mappings = range;
+	process_set_mappings(process, range, owner);
 	return range;
 }
 
@@ -632,7 +703,7 @@ static void processes_sweep_bucket(struct cpu_processes *p, struct process **at,
 		}
 		*at = process->next;
 		on_gone(context, &process->public);
-		mappings_give(p, process->mappings);
+		mappings_give(p, process->mappings, process->mappings_owner);
 		free(process);
 		p->len--;
 	}
@@ -650,7 +721,7 @@ void cpu_processes_sweep(struct cpu_processes *p,
 		if (p->retired[i].epoch == p->epoch)
 			p->retired[kept++] = p->retired[i];
 		else
-			mappings_give(p, p->retired[i].mappings);
+			mappings_give(p, p->retired[i].mappings, p->retired[i].owner);
 	}
 	p->n_retired = kept;
 }

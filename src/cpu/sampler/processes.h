@@ -17,22 +17,31 @@
 #include "cpu/sampler/sampler.h"
 #include "cpu/unwind/files.h"
 #include "cpu/unwind/ranges.h"
+#include "proc/subuid.h"
 
 struct cpu_processes; /* opaque */
 
 /* What a forked process and its parent share, until either calls exec. */
 struct cpu_layout {
 	pid_t parent;
+	uid_t uid; /* of the forked one */
 	uint64_t start_code;
 	uint64_t start_stack;
 };
 
+/* Where BPF reads them; borrowed. */
+struct cpu_process_tables {
+	struct cpu_sampler_mapping *mappings;
+	uint32_t n_mappings;
+	int fd; /* of the map of processes */
+};
+
 /*
- * mappings: CPU_SAMPLER_MAPPINGS entries, where BPF reads them. processes_fd: BPF's table. All
- * borrowed.
+ * subuids: who is one user; each has a share of both tables (cpu/unwind/shares.h). All but the
+ * struct itself is borrowed.
  */
-int cpu_processes_new(struct cpu_sampler_mapping *mappings, int processes_fd,
-		      struct cpu_files *files, struct interp_layouts *layouts,
+int cpu_processes_new(const struct cpu_process_tables *tables, struct cpu_files *files,
+		      struct interp_layouts *layouts, const struct proc_subuids *subuids,
 		      struct cpu_processes **ret_processes, struct err *err);
 void cpu_processes_free(struct cpu_processes *processes); /* NULL is fine */
 DEFINE_CLEANUP(struct cpu_processes, cpu_processes_free)
@@ -44,9 +53,12 @@ DEFINE_CLEANUP(struct cpu_processes, cpu_processes_free)
 struct cpu_process *cpu_processes_get(struct cpu_processes *processes,
 				      const struct cpu_sampler_thread *thread);
 
+void cpu_processes_set_uid(const struct cpu_processes *processes, struct cpu_process *process,
+			   uid_t uid);
+
 /*
  * Reads the mappings of a process sampled at address, and requests the tables its stack is likely
- * to need. -ESRCH if it has exited or called exec.
+ * to need. -ESRCH if it has exited or called exec; -EDQUOT if its user has too many processes.
  */
 int cpu_processes_load(struct cpu_processes *processes, const struct cpu_sampler_thread *thread,
 		       uint64_t address);
@@ -73,7 +85,7 @@ bool cpu_processes_is_current(const struct cpu_processes *processes,
 			      const struct cpu_process *process);
 /*
  * For a forked process that has exited or called exec: uses its parent's mappings, which are the
- * same.
+ * same. Empty if its own have been read, or its user has too many processes: there was no room.
  */
 struct cpu_range cpu_processes_inherit(struct cpu_processes *processes,
 				       const struct cpu_sampler_thread *thread,
@@ -89,4 +101,5 @@ void cpu_processes_sweep(struct cpu_processes *processes,
 			 void (*on_gone)(void *context, const struct cpu_process *process),
 			 void *context);
 
-uint64_t cpu_processes_lost(const struct cpu_processes *processes); /* omitted mappings */
+uint64_t
+cpu_processes_lost(const struct cpu_processes *processes); /* omitted: mappings, processes */

@@ -22,6 +22,9 @@
 #define RING_MIN (512U << 10)
 #define RING_MAX (16U << 20)
 #define RING_PER_CPU (64U << 10)
+/* Processes come and go by the CPU, and are kept until the next drain. */
+#define MAPPINGS_PER_CPU 4096U
+#define MAPPINGS_MAX (4 * CPU_SAMPLER_MAPPINGS)
 /* Copies are larger than stacks. */
 #define COPIES_TIMES 2U
 #define LAYOUTS_BYTES (INTERP_LAYOUTS * sizeof(struct interp_layout))
@@ -49,6 +52,8 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 
 	while (ring < wanted)
 		ring *= 2;
+	s->n_mappings =
+		clamp((uint64_t)n_cpus * MAPPINGS_PER_CPU, CPU_SAMPLER_MAPPINGS, MAPPINGS_MAX);
 	b->rodata->n_cpus = n_cpus;
 	b->rodata->stacks_bytes = ring;
 	b->rodata->copies_bytes = COPIES_TIMES * ring;
@@ -57,6 +62,7 @@ static int size_maps(struct cpu_sampler *s, uint32_t n_cpus)
 	r = r ?: bpf_map__set_max_entries(b->maps.stacks, ring);
 	r = r ?: bpf_map__set_max_entries(b->maps.copies, COPIES_TIMES * ring);
 	r = r ?: bpf_map__set_max_entries(b->maps.scratches, scratches);
+	r = r ?: bpf_map__set_max_entries(b->maps.mappings, s->n_mappings);
 	if (!s->options.offcpu_min_ns) {
 		r = r ?: bpf_map__set_max_entries(b->maps.waits, 1);
 		r = r ?: bpf_map__set_max_entries(b->maps.sent, 1);
@@ -95,16 +101,19 @@ static int sampler_load(struct cpu_sampler *s, struct err *err)
 
 static int sampler_share(struct cpu_sampler *s, struct err *err)
 {
+	struct cpu_process_tables tables;
 	int r;
 
 	s->rules = bpf_skeleton_map(s->bpf->maps.rules, CPU_SAMPLER_RULES * sizeof(*s->rules));
 	s->shared_files =
 		bpf_skeleton_map(s->bpf->maps.files, CPU_SAMPLER_FILES * sizeof(*s->shared_files));
-	s->mappings = bpf_skeleton_map(s->bpf->maps.mappings,
-				       CPU_SAMPLER_MAPPINGS * sizeof(*s->mappings));
+	s->mappings = bpf_skeleton_map(s->bpf->maps.mappings, s->n_mappings * sizeof(*s->mappings));
 	s->layouts.rows = bpf_skeleton_map(s->bpf->maps.interp_layouts, LAYOUTS_BYTES);
 	if (!s->rules || !s->shared_files || !s->mappings || !s->layouts.rows)
 		return err_set(err, -errno, "cannot map BPF tables: %m");
+	tables = (struct cpu_process_tables){.mappings = s->mappings,
+					     .n_mappings = s->n_mappings,
+					     .fd = bpf_map__fd(s->bpf->maps.processes)};
 	s->pause = (struct cpu_pause){.call = cpu_sampler_on_pause, .context = s};
 	r = cpu_tables_new(s->rules, bpf_map__fd(s->bpf->maps.chunks), &s->tables, err);
 	if (r >= 0)
@@ -112,8 +121,8 @@ static int sampler_share(struct cpu_sampler *s, struct err *err)
 	if (r >= 0)
 		cpu_files_on_close(s->files, cpu_sampler_on_close, s);
 	if (r >= 0)
-		r = cpu_processes_new(s->mappings, bpf_map__fd(s->bpf->maps.processes), s->files,
-				      &s->layouts, &s->processes, err);
+		r = cpu_processes_new(&tables, s->files, &s->layouts, &s->subuids, &s->processes,
+				      err);
 	return r;
 }
 
@@ -179,6 +188,8 @@ int cpu_sampler_open(const struct cpu_sampler_options *options, struct cpu_sampl
 	if (!s)
 		return err_oom(err);
 	s->options = *options;
+	proc_subuids_read(&s->subuids, options->subuid_path ?: PROC_SUBUID_PATH,
+			  PROC_SUBUID_PASSWD_PATH);
 	r = sampler_load(s, err);
 	if (r >= 0)
 		r = sampler_share(s, err);
@@ -210,7 +221,7 @@ void cpu_sampler_close(struct cpu_sampler *s)
 	if (s->shared_files)
 		munmap(s->shared_files, CPU_SAMPLER_FILES * sizeof(*s->shared_files));
 	if (s->mappings)
-		munmap(s->mappings, CPU_SAMPLER_MAPPINGS * sizeof(*s->mappings));
+		munmap(s->mappings, s->n_mappings * sizeof(*s->mappings));
 	if (s->layouts.rows)
 		munmap(s->layouts.rows, LAYOUTS_BYTES);
 	sampler_bpf__destroy(s->bpf);

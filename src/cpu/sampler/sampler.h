@@ -24,9 +24,10 @@ struct cpu_sampler_options {
 	pid_t pid;	 /* only this process; 0: all */
 	bool threads;	 /* separate threads; otherwise tid and thread are those of any one */
 	bool kernel;	 /* kernel frames as well */
-	uint64_t offcpu_min_ns; /* 0: no off-CPU; otherwise waits at least this long */
-	bool events;		/* exec and exit of processes, for cpu_sampler_poll() */
-	bool urgent;		/* poll with real-time priority, if permitted */
+	uint64_t offcpu_min_ns;	 /* 0: no off-CPU; otherwise waits at least this long */
+	bool events;		 /* exec and exit of processes, for cpu_sampler_poll() */
+	bool urgent;		 /* poll with real-time priority, if permitted */
+	const char *subuid_path; /* NULL: the machine's */
 };
 
 enum cpu_stack_end {
@@ -50,7 +51,8 @@ struct cpu_process {
 	uint64_t generation; /* unique within the sampler */
 	char comm[16];	     /* of the thread group leader, as last seen */
 	uint64_t cgroup;     /* inode of its cgroup directory (v2, or v1's memory) */
-	uid_t uid;	     /* real; PROC_UID_UNKNOWN before it was sampled */
+	uid_t uid;	     /* real; PROC_UID_UNKNOWN if it was gone before it was sampled */
+	uid_t owner;	     /* whose budgets and shares it uses (proc/subuid.h) */
 	struct interp interp;
 };
 
@@ -91,7 +93,7 @@ struct cpu_losses {
 	uint64_t samples;	    /* total, including lost ones */
 	uint64_t lost_ring;	    /* samples whose stack did not fit into the ring buffer */
 	uint64_t lost_table;	    /* samples that did not fit into the table of counts */
-	uint64_t lost_files;	    /* omitted executable mappings: too many files or rows */
+	uint64_t lost_files;	    /* too many processes, mappings, files or rows: omitted */
 	uint64_t ends[CPU_STACK_N]; /* samples by how their stack ended */
 };
 

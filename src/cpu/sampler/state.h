@@ -9,6 +9,7 @@
 #include "cpu/sampler/stacks.h"
 #include "cpu/unwind/files.h"
 #include "cpu/unwind/tables.h"
+#include "proc/subuid.h"
 
 struct bpf_events;
 struct bpf_rings;
@@ -32,8 +33,10 @@ struct cpu_sampler {
 	struct elf_unwind_rule *rules;
 	struct cpu_sampler_file *shared_files;
 	struct cpu_sampler_mapping *mappings;
+	uint32_t n_mappings;
 	struct interp_layouts layouts;
 
+	struct proc_subuids subuids;
 	struct cpu_tables *tables;
 	struct cpu_files *files;
 	struct cpu_processes *processes;

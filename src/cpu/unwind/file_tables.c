@@ -100,8 +100,9 @@ static int table_compile(struct cpu_tables *tables, struct cpu_file *file,
 	int r;
 
 	do
-		r = cpu_tables_add(tables, load_rows, &passed, ret);
-	while (r == -ENOSPC && loading->make_room(loading->context));
+		r = cpu_tables_add(tables, loading->uid, load_rows, &passed, ret);
+	while ((r == -ENOSPC || r == -EDQUOT) &&
+	       loading->make_room(loading->context, loading->uid, r));
 	/* Return what a large file took temporarily, or it would count as our memory forever. */
 	if (passed.n > LARGE_ROWS) {
 		cpu_tables_unmap(tables);

@@ -30,7 +30,9 @@ struct cpu_file_tables {
 
 /* What loading a table needs from others. */
 struct cpu_file_loading {
-	bool (*make_room)(void *context); /* true: there is more room now */
+	uid_t uid; /* in whose share */
+	/* why: -ENOSPC or -EDQUOT. True: there is more room now. */
+	bool (*make_room)(void *context, uid_t uid, int why);
 	void *context;
 	const struct cpu_pause *pause; /* NULL is fine */
 };

@@ -18,6 +18,7 @@
 #include "cpu/unwind/shares.h"
 #include "elf/image.h"
 #include "proc/file.h"
+#include "proc/info.h"
 #include "proc/text.h"
 
 #define FILES_BUCKETS 4096U
@@ -41,7 +42,9 @@ struct load {
 struct file {
 	struct cpu_file public;
 	struct file_key key;
-	uid_t uid; /* of who mapped it first: it is part of that user's share */
+	uid_t uid;   /* of who mapped it first: it is part of that user's share */
+	uid_t other; /* who else mapped it: PROC_UID_UNKNOWN if nobody did */
+	bool is_cut; /* that share had no room for its parts, or for a table */
 	struct stat stat;
 	bool is_elf;
 	bool is_closed; /* was open: it may be opened again */
@@ -247,6 +250,7 @@ static bool file_take_parts(struct cpu_files *f, struct file *file, uint32_t n, 
 /* If there are not enough ids, a large file has no tables. */
 static void file_divide(struct cpu_files *f, struct file *file)
 {
+	struct cpu_sampler_file *shared = &f->shared[file->public.id];
 	bool keeps_fp = file->public.runtime.kind == CPU_RUNTIME_V8;
 	uint64_t first_page = 0;
 	uint32_t n = cpu_file_headers_parts(&file->headers, &first_page), first = 0;
@@ -254,7 +258,8 @@ static void file_divide(struct cpu_files *f, struct file *file)
 	if (!n)
 		return;
 	if (!file_take_parts(f, file, n, &first)) {
-		f->shared[file->public.id].state = CPU_SAMPLER_FILE_CHAIN;
+		shared->state = CPU_SAMPLER_FILE_CHAIN;
+		file->is_cut = true;
 		f->lost++;
 		return;
 	}
@@ -271,11 +276,10 @@ static void file_divide(struct cpu_files *f, struct file *file)
 								 .keeps_fp = keeps_fp};
 	}
 	f->loads[file->public.id] = NULL;
-	f->shared[file->public.id] =
-		(struct cpu_sampler_file){.state = CPU_SAMPLER_FILE_PARTS,
-					  .index = first,
-					  .n_pages = n << CPU_SAMPLER_PART_BITS,
-					  .first_page = first_page};
+	shared->index = first;
+	shared->n_pages = n << CPU_SAMPLER_PART_BITS;
+	shared->first_page = first_page;
+	__atomic_store_n(&shared->state, CPU_SAMPLER_FILE_PARTS, __ATOMIC_RELEASE);
 }
 
 static int file_name(struct file *file, const char *path)
@@ -307,6 +311,7 @@ static int files_create(struct cpu_files *f, pid_t pid, uid_t uid, const struct 
 		return -ENOMEM;
 	file->key = *key;
 	file->uid = uid;
+	file->other = PROC_UID_UNKNOWN;
 	file->public.id = id;
 	file->public.fd = -1;
 	file->public.is_vdso = strcmp(map->path, "[vdso]") == 0;
@@ -335,6 +340,51 @@ static int files_create(struct cpu_files *f, pid_t pid, uid_t uid, const struct 
 	return 0;
 }
 
+/* Moves it to the share of another user that maps it, if that has room for more. */
+static bool file_hand_over(struct cpu_files *f, struct file *file, uid_t uid)
+{
+	uint32_t n = 1 + file->n_parts;
+
+	if (uid == PROC_UID_UNKNOWN || uid == file->uid || cpu_tables_are_short(f->tables, uid) ||
+	    !cpu_shares_allow(&f->open, uid, 1) || !cpu_shares_allow(&f->ids, uid, n))
+		return false;
+	cpu_shares_give(&f->open, file->uid, 1);
+	cpu_shares_give(&f->ids, file->uid, n);
+	cpu_shares_take(&f->open, uid, 1);
+	cpu_shares_take(&f->ids, uid, n);
+	file->other = file->uid;
+	file->uid = uid;
+	return true;
+}
+
+/* Its tables may be requested again. */
+static void load_retry(struct cpu_files *f, struct load *load)
+{
+	if (!load->left_out)
+		return;
+	load->left_out = false;
+	f->shared[load->id].state = CPU_SAMPLER_FILE_NEW;
+}
+
+/* One more user: what the first one has no room for may fit in here. */
+static void file_meet(struct cpu_files *f, struct file *file, uid_t uid)
+{
+	struct load *loads;
+	uint32_t n;
+
+	if (uid != file->uid && (file->other == PROC_UID_UNKNOWN || uid == 0 ||
+				 cpu_tables_are_short(f->tables, file->other)))
+		file->other = uid;
+	if (!file->is_cut || !file_hand_over(f, file, uid))
+		return;
+	file->is_cut = false;
+	if (!file->parts)
+		file_divide(f, file);
+	loads = file_loads(file, &n);
+	for (uint32_t i = 0; i < n; i++)
+		load_retry(f, &loads[i]);
+}
+
 int cpu_files_open(struct cpu_files *f, pid_t pid, uid_t uid, const struct proc_map *map,
 		   uint32_t *ret_id, uint64_t *ret_bias)
 {
@@ -359,6 +409,7 @@ int cpu_files_open(struct cpu_files *f, pid_t pid, uid_t uid, const struct proc_
 		}
 		file->unused_since_ns = clock_mono_ns();
 	}
+	file_meet(f, file, uid);
 	if (file->public.fd >= 0 && !file->is_elf) {
 		*ret_id = CPU_FILE_NONE;
 		*ret_bias = 0;
@@ -382,11 +433,36 @@ void cpu_files_unref(struct cpu_files *f, uint32_t id)
 		file_free(f, file);
 }
 
+static void load_drop(struct cpu_files *f, struct load *load)
+{
+	f->shared[load->id].state = CPU_SAMPLER_FILE_NEW;
+	cpu_file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(load->table));
+}
+
+/* All of a user who has too many: they are made anew for every attempt. */
+static bool files_drop_unused(struct cpu_files *f, uid_t uid)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
+		struct load *load = f->loads[i];
+
+		if (!load || load->file->refs || !load->table || load->table->table.uid != uid)
+			continue;
+		load_drop(f, load);
+		any = true;
+	}
+	return any;
+}
+
 /* Frees the tables of unmapped files to make room for mapped ones. */
-static bool files_make_room(void *context)
+static bool files_make_room(void *context, uid_t uid, int why)
 {
 	struct cpu_files *f = context;
 	struct load *oldest = NULL;
+
+	if (why == -EDQUOT)
+		return files_drop_unused(f, uid);
 
 	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
 		struct load *load = f->loads[i];
@@ -397,22 +473,30 @@ static bool files_make_room(void *context)
 	}
 	if (!oldest)
 		return false;
-	f->shared[oldest->id].state = CPU_SAMPLER_FILE_NEW;
-	cpu_file_tables_give(&f->shared_tables, f->tables, TAKE_PTR(oldest->table));
+	load_drop(f, oldest);
 	return true;
+}
+
+static int load_compile(struct cpu_files *f, struct load *load, const struct cpu_pause *pause)
+{
+	const struct cpu_file_loading loading = {
+		.uid = load->file->uid, .make_room = files_make_room, .context = f, .pause = pause};
+
+	return cpu_file_tables_take(&f->shared_tables, f->tables, &load->file->public,
+				    load->file->parts ? &load->range : NULL, &loading,
+				    &load->table);
 }
 
 static void files_load(struct cpu_files *f, struct load *load, const struct cpu_pause *pause)
 {
-	const struct cpu_file_loading loading = {
-		.make_room = files_make_room, .context = f, .pause = pause};
 	struct cpu_sampler_file *shared = &f->shared[load->id];
-	int r;
+	int r = load_compile(f, load, pause);
 
-	r = cpu_file_tables_take(&f->shared_tables, f->tables, &load->file->public,
-				 load->file->parts ? &load->range : NULL, &loading, &load->table);
-	if (r == -ENOSPC) {
+	if (r == -EDQUOT && file_hand_over(f, load->file, load->file->other))
+		r = load_compile(f, load, pause);
+	if (r == -ENOSPC || r == -EDQUOT) {
 		load->left_out = true;
+		load->file->is_cut |= r == -EDQUOT;
 		f->lost++;
 	}
 	if (r >= 0) {
@@ -528,6 +612,7 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 		/* When a user has many files, keep none of them for later. */
 		if (!cpu_shares_are_short(&f->open, file->uid) &&
 		    !cpu_shares_are_short(&f->ids, file->uid) &&
+		    !cpu_tables_are_short(f->tables, file->uid) &&
 		    now_ns - file->unused_since_ns < FILES_KEEP_NS)
 			continue;
 		room |= file_has_table(file);
@@ -535,14 +620,9 @@ void cpu_files_sweep(struct cpu_files *f, uint64_t now_ns)
 	}
 	if (!room)
 		return;
-	for (size_t i = 0; i < CPU_FILES_MAX; i++) {
-		struct load *load = f->loads[i];
-
-		if (!load || !load->left_out)
-			continue;
-		load->left_out = false;
-		f->shared[i].state = CPU_SAMPLER_FILE_NEW;
-	}
+	for (size_t i = 0; i < CPU_FILES_MAX; i++)
+		if (f->loads[i])
+			load_retry(f, f->loads[i]);
 	cpu_tables_trim(f->tables);
 }
 

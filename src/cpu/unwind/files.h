@@ -49,7 +49,8 @@ DEFINE_CLEANUP(struct cpu_files, cpu_files_free)
 /*
  * The file behind an executable mapping, and its bias (address - bias is the link-time address).
  * Takes a reference. CPU_FILE_NONE for code without a file, or not in ELF (JIT). -ENOSPC: too many
- * files of this user (see shares.h) or of all; omit the mapping.
+ * files of this user (see shares.h) or of all; omit the mapping. A file and its tables are in the
+ * share of one of the users that map it: another's if the first has no room for them.
  */
 int cpu_files_open(struct cpu_files *files, pid_t pid, uid_t uid, const struct proc_map *map,
 		   uint32_t *ret_id, uint64_t *ret_bias);

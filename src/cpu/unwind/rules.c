@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cpu/unwind/shares.h"
 
 #define RULES_BUCKETS CPU_SAMPLER_RULES
 
@@ -15,6 +16,8 @@ struct cpu_rules {
 	uint16_t next[CPU_SAMPLER_RULES]; /* in the bucket, or in the free list; 0 ends */
 	uint16_t buckets[RULES_BUCKETS];
 	uint16_t free;
+	struct cpu_shares shares;
+	uid_t uids[CPU_SAMPLER_RULES]; /* who has it in its share */
 };
 
 struct cpu_rules *cpu_rules_new(struct elf_unwind_rule *shared)
@@ -26,6 +29,7 @@ struct cpu_rules *cpu_rules_new(struct elf_unwind_rule *shared)
 	r->shared = shared;
 	memset(&shared[0], 0, sizeof(shared[0]));
 	r->free = 1;
+	r->shares.max = CPU_SAMPLER_RULES - 1;
 	for (uint32_t i = 1; i + 1 < CPU_SAMPLER_RULES; i++)
 		r->next[i] = (uint16_t)(i + 1);
 	return r;
@@ -45,7 +49,8 @@ static uint16_t *rules_bucket(struct cpu_rules *r, const struct elf_unwind_rule 
 	return &r->buckets[hash_u64(bits) % RULES_BUCKETS];
 }
 
-int cpu_rules_take(struct cpu_rules *r, const struct elf_unwind_rule *rule, uint16_t *ret_number)
+int cpu_rules_take(struct cpu_rules *r, uid_t uid, const struct elf_unwind_rule *rule,
+		   uint16_t *ret_number)
 {
 	uint16_t *bucket, n;
 
@@ -61,6 +66,10 @@ int cpu_rules_take(struct cpu_rules *r, const struct elf_unwind_rule *rule, uint
 		n = r->free;
 		if (!n)
 			return -ENOSPC;
+		if (!cpu_shares_allow(&r->shares, uid, 1))
+			return -EDQUOT;
+		cpu_shares_take(&r->shares, uid, 1);
+		r->uids[n] = uid;
 		r->free = r->next[n];
 		r->shared[n] = *rule;
 		r->next[n] = *bucket;
@@ -80,7 +89,13 @@ void cpu_rules_give(struct cpu_rules *r, uint16_t number)
 	at = rules_bucket(r, &r->shared[number]);
 	while (*at != number)
 		at = &r->next[*at];
+	cpu_shares_give(&r->shares, r->uids[number], 1);
 	*at = r->next[number];
 	r->next[number] = r->free;
 	r->free = number;
+}
+
+bool cpu_rules_are_short(const struct cpu_rules *r, uid_t uid)
+{
+	return cpu_shares_are_short(&r->shares, uid);
 }

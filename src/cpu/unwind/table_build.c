@@ -57,7 +57,7 @@ static int build_rule(struct cpu_table_build *b, const struct elf_unwind_rule *r
 
 	if (rule_is_short(rule, ret))
 		return 0;
-	r = cpu_rules_take(rules, rule, &number);
+	r = cpu_rules_take(rules, b->uid, rule, &number);
 	if (r < 0)
 		return r;
 	*ret = number;

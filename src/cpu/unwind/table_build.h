@@ -17,11 +17,12 @@ struct cpu_table_page {
 };
 
 /*
- * Empty if zeroed, except for the rules. Holds a reference to each rule until release, unless rules
- * were moved out.
+ * Empty if zeroed, except for the rules and the user. Holds a reference to each rule until release,
+ * unless rules were moved out.
  */
 struct cpu_table_build {
 	struct cpu_rules *all; /* borrowed */
+	uid_t uid;	       /* whose share new rules are of */
 	uint64_t first_page;
 	struct cpu_table_page *pages;
 	size_t n_pages;
@@ -40,7 +41,7 @@ struct cpu_table_build {
 
 /*
  * Rows, ascending over all calls. -EBADMSG if they are not; -E2BIG: more code or rules than a file
- * may have; -ENOSPC: no room for another rule.
+ * may have; -ENOSPC, -EDQUOT: no room for another rule.
  */
 int cpu_table_build_rows(struct cpu_table_build *build, const struct elf_unwind_row *rows,
 			 size_t n_rows);

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "cpu/unwind/rules.h"
+#include "cpu/unwind/shares.h"
 #include "cpu/unwind/table_build.h"
 
 /* Allocation unit of tables, in words: 4 kB. */
@@ -27,6 +28,7 @@ struct chunk {
 struct cpu_tables {
 	struct cpu_rules *rules;
 	struct cpu_ranges grains;
+	struct cpu_shares shares; /* of grains */
 	int chunks_fd;
 	struct chunk chunks[CPU_SAMPLER_CHUNKS];
 	uint32_t n_mapped;
@@ -40,6 +42,7 @@ int cpu_tables_new(struct elf_unwind_rule *rules, int chunks_fd, struct cpu_tabl
 	if (!t)
 		return err_oom(err);
 	t->chunks_fd = chunks_fd;
+	t->shares.max = CPU_SAMPLER_CHUNKS * CHUNK_GRAINS;
 	t->rules = cpu_rules_new(rules);
 	if (!t->rules)
 		return err_oom(err);
@@ -115,28 +118,52 @@ static int tables_grow(struct cpu_tables *t)
 	return -ENOSPC;
 }
 
-/* Allocates a piece for that many words, or for a whole chunk at most. */
-static int tables_take(struct cpu_tables *t, struct cpu_table *table, size_t words,
+static size_t grains_of(size_t words)
+{
+	return (words + GRAIN_WORDS - 1) / GRAIN_WORDS;
+}
+
+/* Takes up to piece->n grains in a row, but at least that many. */
+static int tables_take_grains(struct cpu_tables *t, uint32_t least, struct cpu_range *piece)
+{
+	int r = cpu_ranges_take(&t->grains, piece->n, CHUNK_GRAINS, &piece->first);
+
+	if (r == -ENOSPC) {
+		r = tables_grow(t);
+		if (r >= 0)
+			r = cpu_ranges_take(&t->grains, piece->n, CHUNK_GRAINS, &piece->first);
+	}
+	/* What is left may be in many places. */
+	while (r == -ENOSPC && piece->n > least) {
+		piece->n = MAX(piece->n / 2, least);
+		r = cpu_ranges_take(&t->grains, piece->n, CHUNK_GRAINS, &piece->first);
+	}
+	return r;
+}
+
+/*
+ * Allocates a piece for that many words, or for a whole chunk at most; it may be smaller, but holds
+ * the least.
+ */
+static int tables_take(struct cpu_tables *t, struct cpu_table *table, size_t words, size_t least,
 		       struct cpu_range *ret)
 {
-	uint32_t n = (uint32_t)MIN((words + GRAIN_WORDS - 1) / GRAIN_WORDS, (size_t)CHUNK_GRAINS);
-	struct cpu_range *grown, piece = {.n = n};
+	struct cpu_range *grown,
+		piece = {.n = (uint32_t)MIN(grains_of(words), (size_t)CHUNK_GRAINS)};
 	int r;
 
+	if (!cpu_shares_allow(&t->shares, table->uid, piece.n))
+		return -EDQUOT;
 	grown = realloc(table->pieces, (table->n_pieces + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	table->pieces = grown;
-	r = cpu_ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
-	if (r == -ENOSPC) {
-		r = tables_grow(t);
-		if (r >= 0)
-			r = cpu_ranges_take(&t->grains, n, CHUNK_GRAINS, &piece.first);
-	}
+	r = tables_take_grains(t, (uint32_t)grains_of(least), &piece);
 	if (r < 0)
 		return r;
+	cpu_shares_take(&t->shares, table->uid, piece.n);
 	table->pieces[table->n_pieces++] = piece;
-	*ret = (struct cpu_range){.first = piece.first * GRAIN_WORDS, .n = n * GRAIN_WORDS};
+	*ret = (struct cpu_range){.first = piece.first * GRAIN_WORDS, .n = piece.n * GRAIN_WORDS};
 	return 0;
 }
 
@@ -198,7 +225,7 @@ static int tables_place(struct cpu_tables *t, struct cpu_table *table, struct cp
 		next = end;
 		if (next == b->n_pages)
 			break;
-		r = tables_take(t, table, b->n_words - to, &room);
+		r = tables_take(t, table, b->n_words - to, CPU_SAMPLER_PAGE_SIZE, &room);
 		if (r < 0)
 			return r;
 	}
@@ -212,7 +239,12 @@ static int tables_lay_out(struct cpu_tables *t, struct cpu_table *table, struct 
 	int r;
 
 	_Static_assert(sizeof(*b->pages) == 2 * sizeof(uint32_t), "the index is two words a page");
-	r = tables_take(t, table, index_words + b->n_words, &room);
+	_Static_assert(CPU_SAMPLER_PAGE_SIZE <= GRAIN_WORDS, "a page has a row per byte at most");
+	/* Before anything is written. */
+	if (!cpu_shares_allow(&t->shares, table->uid,
+			      (uint32_t)grains_of(index_words + b->n_words)))
+		return -EDQUOT;
+	r = tables_take(t, table, index_words + b->n_words, index_words, &room);
 	if (r < 0)
 		return r;
 	table->index = room.first;
@@ -231,18 +263,19 @@ static int take_rows(void *context, const struct elf_unwind_row *rows, size_t n)
 	return cpu_table_build_rows(context, rows, n);
 }
 
-int cpu_tables_add(struct cpu_tables *t,
+int cpu_tables_add(struct cpu_tables *t, uid_t uid,
 		   int (*load)(void *context, const struct elf_unwind_sink *sink), void *context,
 		   struct cpu_table *ret_table)
 {
 	_cleanup_free_ struct cpu_table_build *b = calloc(1, sizeof(*b));
 	const struct elf_unwind_sink sink = {.rows = take_rows, .context = b};
-	struct cpu_table table = {0};
+	struct cpu_table table = {.uid = uid};
 	int r;
 
 	if (!b)
 		return -ENOMEM;
 	b->all = t->rules;
+	b->uid = uid;
 	r = load(context, &sink);
 	if (r >= 0)
 		r = cpu_table_build_finish(b);
@@ -263,13 +296,20 @@ int cpu_tables_add(struct cpu_tables *t,
 
 void cpu_tables_remove(struct cpu_tables *t, struct cpu_table *table)
 {
-	for (size_t i = 0; i < table->n_pieces; i++)
+	for (size_t i = 0; i < table->n_pieces; i++) {
 		(void)cpu_ranges_give(&t->grains, table->pieces[i].first, table->pieces[i].n);
+		cpu_shares_give(&t->shares, table->uid, table->pieces[i].n);
+	}
 	for (size_t i = 0; i < table->n_rules; i++)
 		cpu_rules_give(t->rules, table->rules[i]);
 	free(table->pieces);
 	free(table->rules);
 	*table = (struct cpu_table){0};
+}
+
+bool cpu_tables_are_short(const struct cpu_tables *t, uid_t uid)
+{
+	return cpu_shares_are_short(&t->shares, uid) || cpu_rules_are_short(t->rules, uid);
 }
 
 void cpu_tables_trim(struct cpu_tables *t)

@@ -31,16 +31,20 @@ static void start(void)
 	static struct interp_layout rows[INTERP_LAYOUTS];
 	struct cpu_layout layout = {.parent = getpid()};
 	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	struct cpu_process_tables tables;
 	struct cpu_range range;
 
 	s.rules = calloc(CPU_SAMPLER_RULES, sizeof(*s.rules));
 	s.shared_files = calloc(CPU_SAMPLER_FILES, sizeof(*s.shared_files));
 	s.mappings = calloc(CPU_SAMPLER_MAPPINGS, sizeof(*s.mappings));
+	s.n_mappings = CPU_SAMPLER_MAPPINGS;
 	s.layouts.rows = rows;
+	tables = (struct cpu_process_tables){
+		.mappings = s.mappings, .n_mappings = s.n_mappings, .fd = -1};
 	if (!s.rules || !s.shared_files || !s.mappings ||
 	    cpu_tables_new(s.rules, -1, &s.tables, NULL) < 0 ||
 	    cpu_files_new(s.shared_files, s.tables, &s.layouts, &s.files, NULL) < 0 ||
-	    cpu_processes_new(s.mappings, -1, s.files, &s.layouts, &s.processes, NULL) < 0 ||
+	    cpu_processes_new(&tables, s.files, &s.layouts, &s.subuids, &s.processes, NULL) < 0 ||
 	    proc_maps_read(getpid(), &maps, NULL) < 0)
 		__builtin_trap();
 	for (size_t i = 0; i < maps.len; i++) {

@@ -121,11 +121,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(rules && cpu_tables_new(rules, -1, &tables, NULL) == 0);
 	}
 	make_rows(data, size);
-	r = cpu_tables_add(tables, hand_out, NULL, &whole);
+	r = cpu_tables_add(tables, 0, hand_out, NULL, &whole);
 	assert(r == 0 || r == -EBADMSG || r == -E2BIG || r == -ENOENT);
 	if (r == 0)
 		check(&whole, &all);
-	if (r == 0 && cpu_tables_add(tables, hand_out, &part, &piece) == 0) {
+	if (r == 0 && cpu_tables_add(tables, 0, hand_out, &part, &piece) == 0) {
 		check(&piece, &part);
 		check(&whole, &all);
 		cpu_tables_remove(tables, &piece);

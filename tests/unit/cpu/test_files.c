@@ -83,6 +83,19 @@ static size_t open_all(struct fixture *f, uid_t uid)
 	return n;
 }
 
+/* Leaves room for a few. */
+static void open_all_but(struct fixture *f, uid_t uid, size_t few)
+{
+	uint32_t ids[8];
+
+	assert_true(few <= ARRAY_SIZE(ids));
+	for (size_t i = 0; i < few; i++)
+		assert_int_equal(open_one(f, uid, &ids[i]), 0);
+	(void)open_all(f, uid);
+	for (size_t i = 0; i < few; i++)
+		cpu_files_unref(f->files, ids[i]);
+}
+
 static void a_user_cannot_take_all_ids(void **state)
 {
 	struct fixture *f = *state;
@@ -208,6 +221,143 @@ static void a_user_with_many_files_keeps_no_unused_ones(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+static int hand_out(void *context, const struct elf_unwind_sink *sink)
+{
+	const size_t n = *(const size_t *)context;
+	_cleanup_free_ struct elf_unwind_row *rows = calloc(n, sizeof(*rows));
+
+	assert_non_null(rows);
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct elf_unwind_row){
+			.vaddr = 0x1000 + i,
+			.rule = {.cfa = ELF_UNWIND_SP, .cfa_off = (int32_t)(8 + 8 * (i % 2))}};
+	return sink->rows(sink->context, rows, n);
+}
+
+/* All rows that a user may have. */
+struct hoard {
+	struct cpu_table tables[4 * CPU_SAMPLER_CHUNKS];
+	size_t n;
+};
+
+static void hoard_rows(struct fixture *f, uid_t uid, struct hoard *h)
+{
+	for (size_t n = 100000; n; n /= 10)
+		while (cpu_tables_add(f->tables, uid, hand_out, &n, &h->tables[h->n]) == 0)
+			assert_true(++h->n < ARRAY_SIZE(h->tables));
+}
+
+static void hoard_release(struct fixture *f, struct hoard *h)
+{
+	while (h->n)
+		cpu_tables_remove(f->tables, &h->tables[--h->n]);
+}
+
+/* A file of this very program: the first, or the vdso. */
+static uint32_t open_mapped(struct fixture *f, uid_t uid, const char *path)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {0};
+	uint32_t id = CPU_FILE_NONE;
+	uint64_t bias;
+
+	assert_int_equal(proc_maps_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.len && id == CPU_FILE_NONE; i++)
+		if ((maps.maps[i].flags & PROC_MAP_EXEC) &&
+		    (!path || strcmp(maps.maps[i].path, path) == 0))
+			assert_int_equal(
+				cpu_files_open(f->files, getpid(), uid, &maps.maps[i], &id, &bias),
+				0);
+	return id;
+}
+
+static uint32_t open_self(struct fixture *f, uid_t uid)
+{
+	return open_mapped(f, uid, NULL);
+}
+
+static uint32_t open_vdso(struct fixture *f, uid_t uid)
+{
+	return open_mapped(f, uid, "[vdso]");
+}
+
+static uint32_t load(struct fixture *f, uint32_t id)
+{
+	cpu_files_want(f->files, id);
+	while (cpu_files_load_next(f->files, NULL))
+		;
+	return f->shared[id].state;
+}
+
+static void a_user_without_rows_does_not_keep_a_file_from_others(void **state)
+{
+	struct fixture *f = *state;
+	struct hoard hoard = {.n = 0};
+	uint32_t id;
+
+	hoard_rows(f, USER, &hoard);
+	id = open_self(f, USER);
+	assert_int_equal(load(f, id), CPU_SAMPLER_FILE_CHAIN);
+	assert_int_equal(cpu_files_lost(f->files), 1);
+	assert_int_equal(open_self(f, USER), id);
+	assert_int_equal(load(f, id), CPU_SAMPLER_FILE_CHAIN);
+	assert_int_equal(open_self(f, OTHER), id);
+	assert_int_equal(load(f, id), CPU_SAMPLER_FILE_TABLE);
+	assert_int_equal(cpu_files_lost(f->files), 1);
+	hoard_release(f, &hoard);
+}
+
+static void a_table_is_of_any_user_that_has_room_for_it(void **state)
+{
+	struct fixture *f = *state;
+	struct hoard hoard = {.n = 0};
+	uint32_t id;
+
+	hoard_rows(f, USER, &hoard);
+	id = open_self(f, USER);
+	assert_int_equal(open_self(f, OTHER), id);
+	assert_int_equal(open_self(f, USER), id);
+	assert_int_equal(load(f, id), CPU_SAMPLER_FILE_TABLE);
+	assert_int_equal(cpu_files_lost(f->files), 0);
+	hoard_release(f, &hoard);
+}
+
+static void a_user_without_rows_takes_none_of_what_others_keep(void **state)
+{
+	struct fixture *f = *state;
+	struct hoard hoard = {.n = 0};
+	uint32_t id = open_self(f, OTHER);
+
+	assert_int_equal(load(f, id), CPU_SAMPLER_FILE_TABLE);
+	cpu_files_unref(f->files, id);
+	hoard_rows(f, USER, &hoard);
+	assert_int_equal(load(f, open_vdso(f, USER)), CPU_SAMPLER_FILE_CHAIN);
+	assert_int_equal(f->shared[id].state, CPU_SAMPLER_FILE_TABLE);
+	hoard_release(f, &hoard);
+}
+
+static void a_user_without_ids_does_not_keep_the_parts_of_a_file_from_others(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/tmp/sonde-files-XXXXXX", path[64];
+	struct stat st;
+	struct proc_map map = {.path = path};
+	uint64_t bias;
+	uint32_t id;
+
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/large", folder);
+	large_make(path, &st);
+	map.dev = st.st_dev;
+	map.inode = st.st_ino;
+	open_all_but(f, USER, 2);
+	assert_int_equal(cpu_files_open(f->files, getpid(), USER, &map, &id, &bias), 0);
+	assert_int_equal(f->shared[id].state, CPU_SAMPLER_FILE_CHAIN);
+	assert_int_equal(cpu_files_open(f->files, getpid(), OTHER, &map, &id, &bias), 0);
+	assert_int_equal(f->shared[id].state, CPU_SAMPLER_FILE_PARTS);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +368,15 @@ int main(void)
 			a_user_of_large_files_leaves_ids_for_the_parts_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_user_with_many_files_keeps_no_unused_ones, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_user_without_rows_does_not_keep_a_file_from_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_table_is_of_any_user_that_has_room_for_it, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_user_without_rows_takes_none_of_what_others_keep,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_user_without_ids_does_not_keep_the_parts_of_a_file_from_others, setup,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,7 @@ struct seen {
 	uint64_t generation[8]; /* that differ */
 	size_t generations;
 	char comm[16];
+	uid_t uid, owner;
 	bool exec, exit;
 };
 
@@ -123,6 +124,8 @@ static int see_stack(void *context, const struct cpu_stack *stack)
 	seen->value_ns += stack->value_ns;
 	seen->offcpu += stack->offcpu ? stack->count : 0;
 	see_generation(seen, stack->process->generation);
+	seen->uid = stack->process->uid;
+	seen->owner = stack->process->owner;
 	memcpy(seen->comm, stack->process->comm, sizeof(seen->comm));
 	assert_true(stack->n_user <= CPU_STACK_MAX && stack->n_kernel <= CPU_STACK_MAX);
 	if (stack->n_user)
@@ -181,6 +184,34 @@ static void busy_process_is_seen_with_whole_stacks(void **state)
 	cpu_sampler_losses(s, &losses);
 	assert_true(losses.samples >= seen.count);
 	assert_true(losses.ends[CPU_STACK_ROOT] >= seen.whole);
+}
+
+static void burn_as_another(void)
+{
+	if (setuid(100001) < 0)
+		_exit(1);
+	burn_forever();
+}
+
+/* Budgets are per owner: ids that one user was given have one. */
+static void process_of_a_subordinate_id_is_its_users(void **state)
+{
+	char path[] = "/tmp/sonde-subuid-XXXXXX";
+	struct seen seen = {.pid = start(burn_as_another)};
+	_cleanup_(cpu_sampler_closep) struct cpu_sampler *s = NULL;
+	_cleanup_close_ int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "1000:100000:65536\n", 18), 18);
+	s = open_sampler(
+		(struct cpu_sampler_options){.hz = 199, .pid = seen.pid, .subuid_path = path});
+	assert_int_equal(unlink(path), 0);
+	for (uint64_t since = clock_mono_ns(); is_early(since) && seen.uid != 100001;)
+		round_of(s, &seen);
+	end(seen.pid);
+	assert_int_equal(seen.uid, 100001);
+	assert_int_equal(seen.owner, 1000);
 }
 
 static void only_the_chosen_process_is_sampled(void **state)
@@ -467,6 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(busy_process_is_seen_with_whole_stacks),
+		cmocka_unit_test(process_of_a_subordinate_id_is_its_users),
 		cmocka_unit_test(only_the_chosen_process_is_sampled),
 		cmocka_unit_test(stacks_outlive_their_process),
 		cmocka_unit_test(first_samples_have_whole_stacks_too),

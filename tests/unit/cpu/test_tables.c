@@ -22,6 +22,9 @@
 #include "proc/maps.h"
 #include "unwind_table.h"
 
+#define USER 1000
+#define OTHER 1001
+
 struct fixture {
 	struct elf_unwind_rule *rules;
 	struct cpu_tables *tables;
@@ -105,12 +108,18 @@ static int hand_out(void *context, const struct elf_unwind_sink *sink)
 	return r;
 }
 
-static int add(struct fixture *f, const struct elf_unwind_row *rows, size_t n,
-	       struct cpu_table *ret)
+static int add_of(struct fixture *f, uid_t uid, const struct elf_unwind_row *rows, size_t n,
+		  struct cpu_table *ret)
 {
 	struct some_rows some = {.rows = rows, .n = n};
 
-	return cpu_tables_add(f->tables, hand_out, &some, ret);
+	return cpu_tables_add(f->tables, uid, hand_out, &some, ret);
+}
+
+static int add(struct fixture *f, const struct elf_unwind_row *rows, size_t n,
+	       struct cpu_table *ret)
+{
+	return add_of(f, 0, rows, n, ret);
 }
 
 static struct elf_unwind_rule sp_rule(int32_t offset)
@@ -258,31 +267,94 @@ static void removed_tables_leave_room_for_others(void **state)
 	free(rows);
 }
 
-static void tables_refuse_past_their_limit_and_give_chunks_back(void **state)
+/* Every byte has a row. */
+static struct elf_unwind_row *dense_rows(size_t n)
 {
-	struct fixture *f = *state;
-	const size_t n = 250000;
 	struct elf_unwind_row *rows = calloc(n, sizeof(*rows));
-	struct cpu_table tables[CPU_SAMPLER_CHUNKS + 1] = {0};
-	size_t added = 0;
-	int r = 0;
 
 	assert_non_null(rows);
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct elf_unwind_row){.vaddr = 0x1000 + i,
 						  .rule = sp_rule((int32_t)(8 + 8 * (i % 2)))};
-	while (r >= 0 && added <= CPU_SAMPLER_CHUNKS) {
-		r = add(f, rows, n, &tables[added]);
-		added += r >= 0;
+	return rows;
+}
+
+/* As many tables of almost a chunk as the user may have. */
+static size_t add_all(struct fixture *f, uid_t uid, struct cpu_table tables[CPU_SAMPLER_CHUNKS])
+{
+	const size_t n = 250000;
+	_cleanup_free_ struct elf_unwind_row *rows = dense_rows(n);
+	size_t added = 0;
+	int r = 0;
+
+	while (added < CPU_SAMPLER_CHUNKS) {
+		r = add_of(f, uid, rows, n, &tables[added]);
+		if (r < 0)
+			break;
+		added++;
 	}
-	assert_int_equal(r, -ENOSPC);
-	assert_true(added >= CPU_SAMPLER_CHUNKS - 1);
-	assert_int_equal(chunks(f), CPU_SAMPLER_CHUNKS);
-	for (size_t i = 0; i < added; i++)
+	assert_int_equal(r, -EDQUOT);
+	return added;
+}
+
+static void remove_all(struct fixture *f, struct cpu_table *tables, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
 		cpu_tables_remove(f->tables, &tables[i]);
-	cpu_tables_trim(f->tables);
-	assert_int_equal(chunks(f), 1);
-	free(rows);
+}
+
+static void tables_refuse_past_a_share_and_give_chunks_back(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_table tables[CPU_SAMPLER_CHUNKS] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		size_t n = add_all(f, 0, tables);
+
+		/* It may be root in a container. */
+		assert_in_range(n, CPU_SAMPLER_CHUNKS / 2 - 2, CPU_SAMPLER_CHUNKS / 2 + 2);
+		assert_int_equal(chunks(f), n);
+		remove_all(f, tables, n);
+		cpu_tables_trim(f->tables);
+		assert_int_equal(chunks(f), 1);
+	}
+}
+
+static void a_user_cannot_take_all_rows(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_table tables[3][CPU_SAMPLER_CHUNKS] = {0};
+	size_t n[3];
+
+	n[0] = add_all(f, USER, tables[0]);
+	assert_in_range(n[0], CPU_SAMPLER_CHUNKS / 4, CPU_SAMPLER_CHUNKS / 2);
+	assert_true(cpu_tables_are_short(f->tables, USER));
+	assert_false(cpu_tables_are_short(f->tables, OTHER));
+	n[1] = add_all(f, OTHER, tables[1]);
+	assert_in_range(n[1], n[0] / 4, n[0]);
+	n[2] = add_all(f, 0, tables[2]);
+	assert_in_range(n[2], n[0] / 4, n[0]);
+	for (size_t i = 0; i < 3; i++)
+		remove_all(f, tables[i], n[i]);
+}
+
+/* Half of each chunk is taken, so that none is left whole. */
+static void table_is_laid_out_in_what_small_places_are_left(void **state)
+{
+	struct fixture *f = *state;
+	const size_t n = 135000, large = 250000;
+	_cleanup_free_ struct elf_unwind_row *rows = dense_rows(large);
+	struct cpu_table tables[CPU_SAMPLER_CHUNKS] = {0}, t = {0};
+
+	for (uint32_t i = 0; i < CPU_SAMPLER_CHUNKS; i++)
+		assert_int_equal(add_of(f, USER + i, rows, n, &tables[i]), 0);
+	assert_int_equal(chunks(f), CPU_SAMPLER_CHUNKS);
+	assert_int_equal(add(f, rows, large, &t), 0);
+	assert_true(t.n_pieces > 2);
+	for (size_t i = 0; i < large; i += 61)
+		assert_rule(lookup(f, &t, 0x1000 + i), ELF_UNWIND_SP, (int32_t)(8 + 8 * (i % 2)));
+	cpu_tables_remove(f->tables, &t);
+	remove_all(f, tables, CPU_SAMPLER_CHUNKS);
 }
 
 static void forged_rows_are_refused(void **state)
@@ -328,30 +400,65 @@ static void rules_are_shared_and_their_numbers_used_again(void **state)
 
 	(void)state;
 	assert_non_null(rules);
-	assert_int_equal(cpu_rules_take(rules, &a, &n[0]), 0);
-	assert_int_equal(cpu_rules_take(rules, &b, &n[1]), 0);
-	assert_int_equal(cpu_rules_take(rules, &a, &n[2]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &a, &n[0]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &b, &n[1]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &a, &n[2]), 0);
 	assert_int_equal(n[0], n[2]);
 	assert_int_not_equal(n[0], n[1]);
 	/* In use until the last user gives it back, and then anybody's. */
 	cpu_rules_give(rules, n[0]);
 	assert_rule(shared[n[2]], ELF_UNWIND_SP, 8);
-	assert_int_equal(cpu_rules_take(rules, &c, &n[3]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &c, &n[3]), 0);
 	assert_int_not_equal(n[3], n[2]);
 	cpu_rules_give(rules, n[3]);
 	cpu_rules_give(rules, n[2]);
-	assert_int_equal(cpu_rules_take(rules, &c, &n[3]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &c, &n[3]), 0);
 	assert_int_equal(n[3], n[2]);
 	assert_rule(shared[n[3]], ELF_UNWIND_SP, 24);
 	cpu_rules_give(rules, n[3]);
-	assert_int_equal(cpu_rules_take(rules, &none, &n[0]), 0);
+	assert_int_equal(cpu_rules_take(rules, 0, &none, &n[0]), 0);
 	assert_int_equal(n[0], 0);
-	for (int32_t i = 1; i < (int32_t)CPU_SAMPLER_RULES - 1; i++) {
-		struct elf_unwind_rule rule = sp_rule(1000 + i);
+	free(shared);
+}
 
-		assert_int_equal(cpu_rules_take(rules, &rule, &n[0]), 0);
+/* As many as the user may have, all different. */
+static uint32_t take_rules(struct cpu_rules *rules, uid_t uid, uint16_t *ret_last)
+{
+	uint32_t n = 0;
+	int r = 0;
+
+	while (n < CPU_SAMPLER_RULES) {
+		struct elf_unwind_rule rule = sp_rule((int32_t)(uid << 16 | n));
+
+		r = cpu_rules_take(rules, uid, &rule, ret_last);
+		if (r < 0)
+			break;
+		n++;
 	}
-	assert_int_equal(cpu_rules_take(rules, &a, &n[0]), -ENOSPC);
+	assert_int_equal(r, -EDQUOT);
+	return n;
+}
+
+static void a_user_cannot_take_all_rules(void **state)
+{
+	struct elf_unwind_rule *shared = calloc(CPU_SAMPLER_RULES, sizeof(*shared));
+	_cleanup_(cpu_rules_freep) struct cpu_rules *rules = cpu_rules_new(shared);
+	struct elf_unwind_rule known = sp_rule(USER << 16);
+	uint16_t last, number;
+	uint32_t n;
+
+	(void)state;
+	assert_non_null(rules);
+	n = take_rules(rules, USER, &last);
+	assert_in_range(n, CPU_SAMPLER_RULES / 4, CPU_SAMPLER_RULES / 2);
+	assert_true(cpu_rules_are_short(rules, USER));
+	/* One that is there costs nothing; one given back may be taken again. */
+	assert_int_equal(cpu_rules_take(rules, USER, &known, &number), 0);
+	cpu_rules_give(rules, last);
+	known = sp_rule(-8);
+	assert_int_equal(cpu_rules_take(rules, USER, &known, &number), 0);
+	assert_in_range(take_rules(rules, OTHER, &last), n / 4, n);
+	assert_in_range(take_rules(rules, 0, &last), n / 4, CPU_SAMPLER_RULES);
 	free(shared);
 }
 
@@ -614,9 +721,11 @@ static void change_unwind_information(int fd)
 	assert_int_equal(pwrite(fd, &byte, 1, (off_t)(frames->offset + frames->size / 2)), 1);
 }
 
-static bool no_room(void *context)
+static bool no_room(void *context, uid_t uid, int why)
 {
 	(void)context;
+	(void)uid;
+	(void)why;
 	return false;
 }
 
@@ -798,7 +907,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(removed_tables_leave_room_for_others, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(tables_refuse_past_their_limit_and_give_chunks_back,
+		cmocka_unit_test_setup_teardown(tables_refuse_past_a_share_and_give_chunks_back,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_user_cannot_take_all_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(table_is_laid_out_in_what_small_places_are_left,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_rows_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_file_cannot_use_up_all_rules, setup, teardown),
@@ -815,6 +927,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(only_files_of_equal_content_share_a_table, setup,
 						teardown),
+		cmocka_unit_test(a_user_cannot_take_all_rules),
 		cmocka_unit_test(rules_are_shared_and_their_numbers_used_again),
 		cmocka_unit_test(ranges_join_what_comes_back),
 		cmocka_unit_test(ranges_keep_to_their_boundary),

@@ -143,7 +143,7 @@ static void ids_that_one_user_was_given_are_one_owner(void **state)
 
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/subuid", folder);
-	run_in(folder, "echo ann:100000:65536 > subuid");
+	run_in(folder, "echo ann:100000:65536 > subuid; echo 1000:300000:65536 >> subuid");
 	assert_int_equal(pipeline_open(&config, &p, &err), 0);
 	for (uid_t uid = 100000; uid < 100003; uid++) {
 		info.uid = uid;
@@ -151,6 +151,11 @@ static void ids_that_one_user_was_given_are_one_owner(void **state)
 		assert_int_equal(resource->uid, 100000);
 		resource_unref(resource);
 	}
+	/* With the user's own id. */
+	info.uid = 300001;
+	assert_int_equal(pipeline_process(p, &info, &resource, &err), 0);
+	assert_int_equal(resource->uid, 1000);
+	resource_unref(resource);
 	close_both(p);
 }
 
