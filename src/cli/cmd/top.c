@@ -277,7 +277,7 @@ static int top_run(const struct cli_args *args)
 	for (size_t i = 0; i < q.feed.n_ids && r == 0; i++)
 		r = proc_id_of(q.ids[i].pid, &q.ids[i], &err);
 	if (r == 0)
-		r = cli_begin_many(&err);
+		r = cli_begin_many(false, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
 	signals = top_signals_open(&err);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -76,7 +78,7 @@ static int start(void **state)
 	assert_int_equal(chmod(folder, 0755), 0);
 	unanswered = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(unanswered != MAP_FAILED);
-	assert_int_equal(proc_aides_start(&err), 0);
+	assert_int_equal(proc_aides_start(true, &err), 0);
 	return 0;
 }
 
@@ -202,6 +204,186 @@ static void threads_have_aides_of_their_own(void **state)
 	}
 	assert_in_range(status().aides, 1, 4);
 	child_end(&c);
+}
+
+static int replace_word(struct proc_mem *mem, uint64_t addr, uint64_t old, uint64_t word,
+			struct err *err)
+{
+	return proc_mem_replace(mem, addr, &old, &word, sizeof(word), err);
+}
+
+static void aides_write_what_replaces_something_expected(void **state)
+{
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 1, 2, &err), -ESTALE);
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 7000000, 2, &err), 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 2);
+	assert_int_equal(replace_word(mem, (uintptr_t)fill_words, 0, 2, &err), -EFAULT);
+	/* Those that wrote are gone. */
+	assert_int_equal(status().aides, 1);
+	child_end(&c);
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 2, 3, &err), -ESRCH);
+}
+
+/* As after an exec: its files in /proc are its own. */
+static void fill_words_as_nobody(void)
+{
+	fill_words();
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		_exit(77);
+}
+
+static void aides_write_to_other_users_processes(void **state)
+{
+	struct child c = child_start(fill_words_as_nobody, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	if (replace_word(mem, (uintptr_t)words, 7000000, 2, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 2);
+	child_end(&c);
+}
+
+static void aides_without_the_right_write_nothing(void **state)
+{
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	proc_aides_stop();
+	assert_int_equal(proc_aides_start(false, &err), 0);
+	mem = open_child(&c);
+	assert_true(replace_word(mem, (uintptr_t)words, 7000000, 2, &err) < 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 7000000);
+	child_end(&c);
+}
+
+/* A file system of files without an end, and no read of them is ever answered. */
+static void serve_silence(int fd)
+{
+	static uint8_t request[1 << 18];
+	const struct fuse_attr folder_attr = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2};
+	const struct fuse_attr file_attr = {
+		.ino = 2, .mode = S_IFREG | 0755, .nlink = 1, .size = 16 * PAGE};
+	const struct fuse_in_header *in = (const void *)request;
+
+	while (read(fd, request, sizeof(request)) >= (ssize_t)sizeof(*in)) {
+		struct {
+			struct fuse_out_header head;
+			union {
+				struct fuse_init_out init;
+				struct fuse_entry_out entry;
+				struct fuse_attr_out attr;
+				struct fuse_open_out open;
+			};
+		} out = {.head.unique = in->unique};
+		size_t len = 0;
+
+		switch (in->opcode) {
+		case FUSE_INIT:
+			out.init = (struct fuse_init_out){.major = 7, .minor = 31};
+			out.init.max_write = PAGE;
+			len = sizeof(out.init);
+			break;
+		case FUSE_LOOKUP:
+			out.entry = (struct fuse_entry_out){.nodeid = 2, .attr = file_attr};
+			len = sizeof(out.entry);
+			break;
+		case FUSE_GETATTR:
+			out.attr.attr = in->nodeid == 1 ? folder_attr : file_attr;
+			len = sizeof(out.attr);
+			break;
+		case FUSE_OPEN:
+			len = sizeof(out.open);
+			break;
+		case FUSE_READ:
+		case FUSE_FORGET:
+		case FUSE_BATCH_FORGET:
+		case FUSE_INTERRUPT:
+			continue;
+		default:
+			out.head.error = -ENOSYS;
+		}
+		out.head.len = (uint32_t)(sizeof(out.head) + len);
+		if (write(fd, &out, out.head.len) < 0)
+			return;
+	}
+}
+
+/* Returns who serves it, once it is mounted on the folder; -1 where that cannot be. */
+static pid_t mount_silence(void)
+{
+	_cleanup_close_ int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[96];
+	pid_t pid;
+
+	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	if (fd < 0 || mount("silence", folder, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
+		return -1;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		serve_silence(fd);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* In place of the page that is withheld otherwise. */
+static void map_silence(void)
+{
+	char path[96];
+	int fd;
+
+	fill_words();
+	(void)snprintf(path, sizeof(path), "%s/file", folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || mmap(unanswered, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+			   0) != unanswered)
+		_exit(77);
+}
+
+static void write_that_hangs_costs_an_aide(void **state)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	pid_t server = mount_silence();
+	struct err err = {};
+	struct child c;
+
+	(void)state;
+	if (server < 0) {
+		print_message("[  SKIPPED ] there is no FUSE here\n");
+		skip();
+	}
+	c = child_start(map_silence, child_nothing);
+	mem = open_child(&c);
+	proc_aides_set_patience(50 * NS_PER_MS);
+	assert_int_equal(replace_word(mem, (uintptr_t)unanswered, 0, 2, &err), -ETIMEDOUT);
+	assert_int_equal(err.cause, ERR_CAUSE_NO_ANSWER);
+	assert_int_equal(status().lost, 1);
+	/* Nobody hangs a second time. */
+	assert_int_equal(replace_word(mem, (uintptr_t)unanswered, 0, 2, &err), -ETIMEDOUT);
+	assert_int_equal(status().lost, 1);
+	assert_int_equal(kill(server, SIGKILL), 0);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	while (status().lost)
+		clock_sleep_ns(NS_PER_MS);
+	child_end(&c);
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
 }
 
 /* Our youngest child. */
@@ -658,6 +840,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_AIDES(aides_read_memory_and_mappings),
 		WITH_AIDES(target_that_hangs_costs_an_aide),
+		WITH_AIDES(aides_write_what_replaces_something_expected),
+		WITH_AIDES(aides_write_to_other_users_processes),
+		WITH_AIDES(aides_without_the_right_write_nothing),
+		WITH_AIDES(write_that_hangs_costs_an_aide),
 		WITH_AIDES(threads_have_aides_of_their_own),
 		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
 		WITH_AIDES(spawner_that_was_killed_is_told),
