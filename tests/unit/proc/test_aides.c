@@ -26,6 +26,7 @@
 #include "base/io.h"
 #include "child.h"
 #include "proc/aide/account.h"
+#include "proc/aide/aide.h"
 #include "proc/aide/budget.h"
 #include "proc/aide/foreign.h"
 #include "proc/aide/wire.h"
@@ -384,6 +385,94 @@ static void write_that_hangs_costs_an_aide(void **state)
 		clock_sleep_ns(NS_PER_MS);
 	child_end(&c);
 	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+}
+
+static int pidfd_of_the_dead(void)
+{
+	pid_t pid = fork();
+	int pidfd;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pidfd;
+}
+
+/*
+ * The next aide to be taken has gone astray: its answer is there before it is asked. Behind its
+ * memory nothing can be read. Returns the other end of its socket.
+ */
+static int send_astray(const struct proc_aide_answer *answer, int fd)
+{
+	const size_t bytes = (sizeof(struct proc_aide_shared) + PAGE - 1) & ~(PAGE - 1);
+	struct proc_aide *a = calloc(1, sizeof(*a));
+	int socks[2];
+
+	assert_non_null(a);
+	a->shared = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	assert_true((void *)a->shared != MAP_FAILED);
+	assert_int_equal(mprotect((uint8_t *)a->shared + bytes, PAGE, PROT_NONE), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+	a->sock = socks[0];
+	a->pidfd = pidfd_of_the_dead();
+	proc_aide_give_back(a, NULL, &(struct proc_aide_answer){});
+	assert_int_equal(proc_aide_send(socks[1], answer, sizeof(*answer), fd), sizeof(*answer));
+	return socks[1];
+}
+
+static void no_more_is_taken_from_an_aide_than_it_can_have(void **state)
+{
+	static uint8_t dst[4 * PROC_AIDES_READ_MAX];
+	const struct proc_aide_answer much = {.bytes = sizeof(dst)};
+	struct proc_aides_target target = {.pid = getpid()};
+	_cleanup_(buf_release) struct buf text = {0};
+	struct iovec range = {dst, sizeof(dst)};
+	int sock = send_astray(&much, -1);
+
+	(void)state;
+	assert_int_equal(proc_aides_readv(&target, 0, &range, &range, 1), PROC_AIDES_READ_MAX);
+	assert_int_equal(proc_aide_send(sock, &much, sizeof(much), -1), sizeof(much));
+	assert_int_equal(proc_aides_pread(&target, 0, dst, 100, 0), 100);
+	assert_int_equal(proc_aide_send(sock, &much, sizeof(much), -1), sizeof(much));
+	assert_int_equal(proc_aides_read(getpid(), "maps", &text), 0);
+	assert_int_equal(text.len, PROC_AIDES_READ_MAX);
+	close(sock);
+}
+
+static void answers_that_no_aide_gives_are_its_last(void **state)
+{
+	const struct proc_aide_answer odd = {.code = 100, .bytes = 100};
+	struct proc_aides_target target = {.pid = getpid()};
+	int sock = send_astray(&odd, -1);
+	char dst[8];
+
+	(void)state;
+	assert_int_equal(proc_aides_pread(&target, 0, dst, sizeof(dst), 0), -EAGAIN);
+	/* It was left behind. */
+	assert_true(proc_aide_send(sock, &odd, sizeof(odd), -1) < 0);
+	close(sock);
+}
+
+static void descriptors_that_nobody_asked_for_are_closed(void **state)
+{
+	const struct proc_aide_answer answer = {.bytes = 1};
+	struct proc_aides_target target = {.pid = getpid()};
+	int ends[2], sock;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	sock = send_astray(&answer, ends[1]);
+	close(ends[1]);
+	assert_int_equal(proc_aides_pread(&target, 0, &byte, 1, 0), 1);
+	/* Nobody has the other end any more. */
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	close(sock);
 }
 
 /* Our youngest child. */
@@ -845,6 +934,9 @@ int main(void)
 		WITH_AIDES(aides_without_the_right_write_nothing),
 		WITH_AIDES(write_that_hangs_costs_an_aide),
 		WITH_AIDES(threads_have_aides_of_their_own),
+		WITH_AIDES(no_more_is_taken_from_an_aide_than_it_can_have),
+		WITH_AIDES(answers_that_no_aide_gives_are_its_last),
+		WITH_AIDES(descriptors_that_nobody_asked_for_are_closed),
 		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
 		WITH_AIDES(spawner_that_was_killed_is_told),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),
