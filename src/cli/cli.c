@@ -57,7 +57,7 @@ void cli_note(const char *fmt, ...)
 	cli_print_line("", text);
 }
 
-int cli_begin_many(struct err *err)
+int cli_begin_many(bool can_write, struct err *err)
 {
 	struct rlimit files;
 
@@ -67,5 +67,5 @@ int cli_begin_many(struct err *err)
 		files.rlim_cur = MIN(files.rlim_max, (rlim_t)CLI_WANTED_FILES);
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	return proc_aides_start(err);
+	return proc_aides_start(can_write, err);
 }

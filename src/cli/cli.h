@@ -62,8 +62,9 @@ int cli_fail(int code, const struct err *err);
 int cli_fail_usage(const char *command, const struct err *err);
 /*
  * For commands that read many processes, before their first thread: raises the descriptor limit,
- * shares one heap, and starts aides, so that no process can hold up the others.
+ * shares one heap, and starts aides, so that no process can hold up the others. can_write: some of
+ * them with the right to write to processes.
  */
-int cli_begin_many(struct err *err);
+int cli_begin_many(bool can_write, struct err *err);
 /* Prints an informational line on stderr. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

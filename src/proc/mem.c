@@ -244,13 +244,13 @@ int proc_mem_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, s
 	return mem->ops->check(mem, addr, dst, len, err);
 }
 
-int proc_mem_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
-		   struct err *err)
+int proc_mem_replace(struct proc_mem *mem, uint64_t addr, const void *old, const void *src,
+		     size_t len, struct err *err)
 {
-	if (!mem->ops->write)
+	if (!mem->ops->replace)
 		return err_set(err, -ENOTSUP, "cannot write to %s: it is not a live process",
 			       mem->who);
-	return mem->ops->write(mem, addr, src, len, err);
+	return mem->ops->replace(mem, addr, old, src, len, err);
 }
 
 int proc_mem_back(struct proc_mem *mem, uint64_t addr, uint64_t len, int fd, uint64_t off,

@@ -70,9 +70,13 @@ int proc_mem_readv(struct proc_mem *mem, const struct proc_range *ranges, size_t
  * exit, exec or pid reuse. One system call.
  */
 int proc_mem_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
-/* Writes into a live target; only for what the user explicitly forced. -ENOTSUP for cores. */
-int proc_mem_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
-		   struct err *err);
+/*
+ * Writes into a live target, a few bytes that replace `old`; only for what the user explicitly
+ * forced. -ESTALE if something else is there; -ETIMEDOUT if it does not respond: it may be written
+ * yet. -ENOTSUP for cores.
+ */
+int proc_mem_replace(struct proc_mem *mem, uint64_t addr, const void *old, const void *src,
+		     size_t len, struct err *err);
 
 /* Backs [addr, addr+len) with the file at off. Duplicates the descriptor. */
 int proc_mem_back(struct proc_mem *mem, uint64_t addr, uint64_t len, int fd, uint64_t off,

@@ -25,11 +25,10 @@
 #include "base/io.h"
 #include "proc/access.h"
 #include "proc/aide/aides.h"
-#include "proc/caps.h"
 #include "proc/file.h"
-#include "proc/host.h"
 #include "proc/id.h"
 #include "proc/mem_source.h"
+#include "proc/mem_write.h"
 #include "proc/stat.h"
 
 #define LIVE_IOV_MAX 1024
@@ -249,45 +248,53 @@ static int live_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len
 	return 0;
 }
 
-/*
- * Opens the descriptor for writing first, then checks that the old address space is alive. So both
- * are bound to the same one, and a later exec makes the write fail.
- */
-static int live_write(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
-		      struct err *err)
+static int live_explain_write(struct mem_live *l, uint64_t addr, int code, struct err *err)
 {
-	const struct proc_map *map = proc_maps_find(&mem->maps, addr);
-	struct mem_live *l = live_of(mem);
-	_cleanup_close_ int fd = -1;
-	char path[64];
-	ssize_t n;
+	const char *who = l->mem.who;
 
-	/* Through /proc/PID/mem the kernel would write to read-only pages too. */
-	if (!map || !(map->flags & PROC_MAP_WRITE) || len > map->end - addr || addr > INT64_MAX)
-		return err_set(err, -EFAULT, "%s: nothing writable at address 0x%" PRIx64, mem->who,
-			       addr);
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)l->id.pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	/* We do read it: writing takes another right. */
-	if (fd < 0 && errno == EACCES && !proc_host_has_cap(CAP_DAC_OVERRIDE))
+	switch (code) {
+	case 0:
+		return 0;
+	case -EACCES:
+		/* We do read it: writing takes another right. */
 		return err_lack(err, -EPERM, ERR_CAUSE_DENIED,
 				"run as root, or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE",
 				"not enough permissions to write to %s: sonde lacks "
 				"CAP_DAC_OVERRIDE",
-				mem->who);
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return proc_access_denied(l->id.pid, mem->who, err);
-	mem->stats.syscalls++;
-	if (fd < 0 || !live_same_space(l))
+				who);
+	case -EPERM:
+		return proc_access_denied(l->id.pid, who, err);
+	case -ESRCH:
 		return live_gone(l, err);
-	n = pwrite(fd, src, len, (off_t)addr);
-	mem->stats.syscalls++;
-	if (n == 0 && len > 0)
-		return live_gone(l, err);
-	if (n < 0 || (size_t)n < len)
-		return err_set(err, -EFAULT, "%s: cannot write at address 0x%" PRIx64, mem->who,
+	case -ESTALE:
+		return err_set(err, code, "%s has itself changed what is at address 0x%" PRIx64,
+			       who, addr);
+	default:
+		break;
+	}
+	if (is_no_answer(code))
+		return err_lack(err, -ETIMEDOUT, ERR_CAUSE_NO_ANSWER, "",
+				"%s is not responding: writing to its memory hangs", who);
+	return err_set(err, -EFAULT, "%s: cannot write at address 0x%" PRIx64, who, addr);
+}
+
+static int live_replace(struct proc_mem *mem, uint64_t addr, const void *old, const void *src,
+			size_t len, struct err *err)
+{
+	const struct proc_map *map = proc_maps_find(&mem->maps, addr);
+	struct mem_live *l = live_of(mem);
+	int r;
+
+	/* Through /proc/PID/mem the kernel would write to read-only pages too. */
+	if (!map || !(map->flags & PROC_MAP_WRITE) || len > map->end - addr)
+		return err_set(err, -EFAULT, "%s: nothing writable at address 0x%" PRIx64, mem->who,
 			       addr);
-	return 0;
+	mem->stats.syscalls++;
+	if (proc_aides_are_on())
+		r = proc_aides_write(&l->target, l->fd, addr, old, src, len);
+	else
+		r = proc_mem_write_at(l->id.pid, l->fd, addr, old, src, len);
+	return live_explain_write(l, addr, r, err);
 }
 
 static int live_refresh_maps(struct proc_mem *mem, struct err *err)
@@ -337,7 +344,7 @@ static const struct proc_mem_ops live_ops = {
 	.readv = live_readv,
 	.explain = live_explain,
 	.check = live_check,
-	.write = live_write,
+	.replace = live_replace,
 	.refresh_maps = live_refresh_maps,
 	.open_file = live_open_file,
 	.close = live_close,

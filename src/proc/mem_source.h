@@ -29,8 +29,8 @@ struct proc_mem_ops {
 
 	/* NULL if the address space cannot change. */
 	int (*check)(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err);
-	int (*write)(struct proc_mem *mem, uint64_t addr, const void *src, size_t len,
-		     struct err *err);
+	int (*replace)(struct proc_mem *mem, uint64_t addr, const void *old, const void *src,
+		       size_t len, struct err *err);
 	int (*refresh_maps)(struct proc_mem *mem, struct err *err);
 	bool (*thread)(const struct proc_mem *mem, uint64_t tid, struct proc_thread *ret_thread);
 	int (*open_file)(const struct proc_mem *mem, const struct proc_map *map, int *ret_fd,

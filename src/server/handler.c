@@ -19,6 +19,10 @@ bool server_check(const struct server_handler *s, const struct server_raw_reques
 	if (strlen(rq->uri) > SERVER_MAX_URI) {
 		server_answer_refuse(a, 414,
 				     "the URL is too long; use fewer or shorter parameters");
+	} else if (rq->malformed) {
+		server_answer_refuse(a, 400,
+				     "the request has control characters, folded header lines, or "
+				     "lines that do not end with CR LF");
 	} else if (!rq->host || !server_host_matches(&s->host, rq->host)) {
 		server_answer_refuse(
 			a, 403,

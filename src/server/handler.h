@@ -26,6 +26,7 @@ struct server_raw_request {
 	const char *fetch_site; /* Sec-Fetch-Site */
 	const char *accept_encoding;
 	const char *if_none_match;
+	bool malformed; /* not as it was received, or with control characters */
 	bool has_body;
 };
 

@@ -227,14 +227,61 @@ static const char *only_header_of(struct MHD_Connection *connection, const char 
 	return c.n > 1 ? "" : header_of(connection, name);
 }
 
+/* Headers as the library understood them. */
+struct header_section {
+	size_t bytes;
+	bool has_control;
+};
+
+static bool has_control(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f)
+			return true;
+	return false;
+}
+
+/* Key and value stay where they were received: between them are a colon and blanks. */
+static enum MHD_Result measure_header(void *cls, enum MHD_ValueKind kind, const char *key,
+				      size_t key_len, const char *value, size_t value_len)
+{
+	struct header_section *h = cls;
+
+	(void)kind;
+	h->bytes += (uintptr_t)value - (uintptr_t)key + value_len + strlen("\r\n");
+	h->has_control =
+		h->has_control || has_control(key, key_len) || has_control(value, value_len);
+	return MHD_YES;
+}
+
+/*
+ * The library cuts texts at a NUL, takes a line that begins with one for the last, and joins folded
+ * lines in its own way; a proxy before us reads something else. It tells none of that, but how much
+ * it has received: what it tells must add up to that.
+ */
+static bool is_malformed(struct MHD_Connection *connection, const char *method, const char *uri,
+			 const char *version)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	struct header_section h = {.has_control =
+					   has_control(uri, strlen(uri)) || strchr(uri, '\t')};
+
+	(void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, measure_header, &h);
+	return h.has_control || !info ||
+	       info->header_size != strlen(method) + strlen(uri) + strlen(version) +
+					    strlen("  \r\n") + h.bytes + strlen("\r\n");
+}
+
 static struct server_raw_request describe(struct MHD_Connection *connection, const char *method,
-					  const struct exchange *x)
+					  const char *version, const struct exchange *x)
 {
 	const char *length = header_of(connection, "Content-Length");
 
 	return (struct server_raw_request){
 		.method = method,
 		.uri = x->uri,
+		.malformed = is_malformed(connection, method, x->uri, version),
 		.host = only_header_of(connection, "Host"),
 		.origin = only_header_of(connection, "Origin"),
 		.fetch_site = only_header_of(connection, "Sec-Fetch-Site"),
@@ -263,12 +310,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	struct server_raw_request rq;
 
 	(void)url;
-	(void)version;
 	(void)upload_data;
 	(void)upload_data_size;
 	if (!x)
 		return MHD_NO;
-	rq = describe(connection, method, x);
+	rq = describe(connection, method, version, x);
 	if (!x->seen) {
 		/*
 		 * Responding now closes the connection, which is right only for refused requests.

@@ -342,6 +342,20 @@ class Run(unittest.TestCase):
                 agent.wait_collections(target.pid, 2)
                 self.assertEqual(agent.stop(signal.SIGINT), 0)
 
+    def test_names_of_services_are_saved_at_the_end(self):
+        data = os.path.join(self.tmp.name, "data")
+        saved = os.path.join(data, "services")
+        os.mkdir(data, 0o700)
+        # No file can take its place.
+        os.mkdir(saved)
+        with leak("saved-at-the-end") as target, self.agent() as agent:
+            agent.wait_collections(target.pid, 1)
+            # It tries once a second, so this is most likely the last time.
+            os.rmdir(saved)
+            self.assertEqual(agent.stop(), 0)
+        with open(saved) as f:
+            self.assertIn("saved-at-the-end", f.read())
+
     def test_forced_rate_is_set_back_at_the_end_and_after_a_kill(self):
         go = rig.build.mandatory()[1]
         program = rig.build.build("nopprof", go)

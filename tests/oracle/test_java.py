@@ -274,7 +274,8 @@ class JavaCommand(JavaCase):
             dump("jcmd", target.pid, "JFR.start name=mine settings=default")
             done = rig.sonde("java", target.pid, "--data-dir", self.state,
                              check=rig.NOT_PROFILEABLE, timeout=rig.LIMIT)
-            self.assertIn("its user is already recording", done.stderr)
+            self.assertIn("its user is already recording, and another recording would interfere; "
+                          "wait until that ends\n", done.stderr)
             dump("jcmd", target.pid, "JFR.stop name=mine")
 
     def test_an_interrupt_does_not_wait_for_a_JVM_that_hangs(self):

@@ -48,6 +48,15 @@ export function stretches(s: { from: number; step_ms: number; spread: number[] }
   return out;
 }
 
+/* Of a busy week there may be hundreds: the plot has them all. */
+const LISTED = 5;
+
+export function listed(windows: Window[], text: (w: Window) => string): string {
+  const rest = windows.length - LISTED;
+  const shown = windows.slice(0, LISTED).map(text).join(', ');
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
+}
+
 /* With this many points missing at the end, the process is gone. */
 const GONE = 3;
 

@@ -3,7 +3,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import type { Series } from './api';
 import { time, value } from './format';
 import { Plot, type Chosen } from './plot';
-import { curve, stretches } from './series';
+import { curve, listed, stretches } from './series';
 import { rateUnit, typeText } from './types';
 
 export interface TimelineProps extends Chosen {
@@ -43,7 +43,7 @@ export function Timeline(props: TimelineProps) {
       </div>
       {late.length > 0 && (
         <p class="latenote dim">
-          Samples of {late.map((w) => `${time(w.from, props.utc)} to ${time(w.to, props.utc)}`).join(', ')} came late: they are spread evenly over that time.
+          Samples of {listed(late, (w) => `${time(w.from, props.utc)} to ${time(w.to, props.utc)}`)} came late: they are spread evenly over that time.
         </p>
       )}
       {props.series.damaged && (

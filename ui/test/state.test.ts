@@ -5,7 +5,7 @@ import { packageOf, percent, shortName, signed, span, time, value } from '../src
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
 import { CURVES, livingShare } from '../src/runtime';
-import { curve as drawn, ended, held, latest, stretches } from '../src/series';
+import { curve as drawn, ended, held, latest, listed, stretches } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 import registry from '../mock/types.json';
 import { cards, countedBy, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
@@ -75,6 +75,13 @@ test('steps that follow each other are one stretch', () => {
   assert.deepEqual(stretches({ ...s, spread: [] }), []);
   assert.deepEqual(stretches({ ...s, spread: [0, 1, 2, 5, 7, 8] }),
     [{ from: 1000, to: 1030 }, { from: 1050, to: 1060 }, { from: 1070, to: 1090 }]);
+});
+
+test('of many windows the first are listed and the rest counted', () => {
+  const text = (n: number) => listed(Array.from({ length: n }, (_, i) => ({ from: i, to: i + 1 })), (w) => `${w.from}`);
+  assert.equal(text(1), '0');
+  assert.equal(text(5), '0, 1, 2, 3, 4');
+  assert.equal(text(400), '0, 1, 2, 3, 4 and 395 more');
 });
 
 test('types that are not registered have a title', () => {

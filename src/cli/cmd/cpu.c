@@ -397,7 +397,7 @@ static int cpu_run(const struct cli_args *args)
 
 	if (r < 0)
 		return cli_fail_usage("cpu", &err);
-	r = cli_begin_many(&err);
+	r = cli_begin_many(false, &err);
 	if (r == 0)
 		r = cpu_sample(&q, &err);
 	proc_aides_stop();

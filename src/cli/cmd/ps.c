@@ -383,7 +383,7 @@ static int ps_run(const struct cli_args *args)
 	if (args->values[PS_CORE]) {
 		r = ps_list_core(args->values[PS_CORE], args->values[PS_EXE], &list, &err);
 	} else {
-		r = cli_begin_many(&err);
+		r = cli_begin_many(false, &err);
 		if (r == 0)
 			r = ps_list_read(&options, &list, &err);
 		proc_aides_stop();

@@ -477,6 +477,15 @@ static void run_restore_rates(const struct run_config *c)
 		run_restore_in(usual);
 }
 
+/* Whether we write into processes, or did before and have left something. */
+static bool run_writes(const struct run_config *c)
+{
+	_cleanup_free_ char *usual = NULL;
+
+	return c->agent.go_heap == AGENT_GO_HEAP_FORCE || go_rates_are_noted(c->data_dir) ||
+	       (data_dir_path(NULL, &usual, NULL) == 0 && go_rates_are_noted(usual));
+}
+
 static int run_serve(const struct run_config *c, struct err *err)
 {
 	const struct store_sqlite_config store_config = {
@@ -552,7 +561,7 @@ static int run_run(const struct cli_args *args)
 		return cli_fail_usage("run", &err);
 	if (config.verbose)
 		log_set_level(LOG_INFO);
-	r = cli_begin_many(&err);
+	r = cli_begin_many(run_writes(&config), &err);
 	if (r == 0)
 		r = run_serve(&config, &err);
 	if (r < 0)

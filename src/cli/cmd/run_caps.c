@@ -59,9 +59,6 @@ uint64_t cmd_run_caps(const struct agent_config *agent, const char *listen)
 	if (caps_java(agent))
 		caps |= PROC_CAP(CAP_SYS_ADMIN) | PROC_CAP(CAP_SYS_CHROOT) | PROC_CAP(CAP_KILL) |
 			PROC_CAP(CAP_CHOWN) | PROC_CAP(CAP_FOWNER) | PROC_CAP(CAP_DAC_OVERRIDE);
-	/* It writes to memory of others. */
-	if (agent->go_heap == AGENT_GO_HEAP_FORCE)
-		caps |= PROC_CAP(CAP_DAC_OVERRIDE);
 	if (caps_mount(agent))
 		caps |= PROC_CAP(CAP_SYS_ADMIN);
 	if (caps_port(listen))

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/top/guard.h"
 #include "cli/top/live.h"
 #include "proc/id.h"
 
@@ -264,11 +265,23 @@ static int top_show(const struct top_request *q, struct top_feed *feed, int sign
 			: top_live_run(feed, &ui, signals, err);
 }
 
+static int top_start(const struct top_request *q, int signals, struct top_feed **ret_feed,
+		     struct err *err)
+{
+	struct top_guard *guard = NULL;
+	int r = top_guard_new(signals, &guard, err);
+
+	if (r == 0)
+		r = top_feed_start(&q->feed, ret_feed, err);
+	top_guard_dismiss(guard);
+	return r;
+}
+
 static int top_run(const struct cli_args *args)
 {
 	struct top_request q = {};
 	_cleanup_close_ int signals = -1;
-	_cleanup_(top_feed_stopp) struct top_feed *feed = NULL;
+	struct top_feed *feed = NULL;
 	struct err err = {};
 	int r = top_parse(args, &q, &err);
 
@@ -277,19 +290,23 @@ static int top_run(const struct cli_args *args)
 	for (size_t i = 0; i < q.feed.n_ids && r == 0; i++)
 		r = proc_id_of(q.ids[i].pid, &q.ids[i], &err);
 	if (r == 0)
-		r = cli_begin_many(&err);
+		r = cli_begin_many(false, &err);
 	if (r < 0)
 		return cli_fail(r, &err);
 	signals = top_signals_open(&err);
 	if (signals < 0)
 		return cli_fail(signals, &err);
-	r = top_feed_start(&q.feed, &feed, &err);
+	r = top_start(&q, signals, &feed, &err);
 	if (r == 0)
 		r = top_choose(&q, feed, &err);
 	if (r == 0)
 		r = top_show(&q, feed, signals, &err);
 	/* No message: the user stopped it. */
-	return r < 0 && r != -EINTR ? cli_fail(r, &err) : CLI_OK;
+	r = r < 0 && r != -EINTR ? cli_fail(r, &err) : CLI_OK;
+	/* Stopped in order, the feed would finish what it is reading, which nobody will see. */
+	if (feed)
+		_exit(r);
+	return r;
 }
 
 const struct cli_command cmd_top = {

@@ -65,6 +65,16 @@ void go_rate_release(struct go_rate *rate)
 	golang_rate_journal_close(TAKE_PTR(rate->journal));
 }
 
+bool go_rates_are_noted(const char *dir)
+{
+	_cleanup_(golang_rate_journal_closep) struct golang_rate_journal *journal = NULL;
+	_cleanup_free_ struct golang_rate_note *notes = NULL;
+	size_t n = 0;
+
+	return golang_rate_journal_open(dir, &journal, NULL) == 0 &&
+	       golang_rate_journal_read(journal, &notes, &n, NULL) == 0 && n > 0;
+}
+
 int go_rates_restore(const char *dir, struct err *err)
 {
 	_cleanup_(golang_rate_journal_closep) struct golang_rate_journal *journal = NULL;

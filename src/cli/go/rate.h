@@ -34,5 +34,7 @@ int go_rate_force(struct go_rate *rate, struct golang_rate_of of, const struct p
 /* Restores the rate if held, and reports it, or a failure. */
 void go_rate_release(struct go_rate *rate);
 
+/* Whether there is something to restore, by the journal in that directory. */
+bool go_rates_are_noted(const char *dir);
 /* As golang_rates_restore(), with the journal in that directory. */
 int go_rates_restore(const char *dir, struct err *err);

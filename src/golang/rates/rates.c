@@ -37,9 +37,9 @@ static int var_read(struct rate_var var, int64_t *ret_rate, struct err *err)
 	return proc_mem_check(var.mem, var.addr, ret_rate, sizeof(*ret_rate), err);
 }
 
-static int var_write(struct rate_var var, int64_t rate, struct err *err)
+static int var_replace(struct rate_var var, int64_t old, int64_t rate, struct err *err)
 {
-	return proc_mem_write(var.mem, var.addr, &rate, sizeof(rate), err);
+	return proc_mem_replace(var.mem, var.addr, &old, &rate, sizeof(rate), err);
 }
 
 static int rates_lock(const struct proc_id *id, int *ret_fd, struct err *err)
@@ -72,9 +72,13 @@ static int set_back(struct rate_var var, const struct golang_rate_note *note, in
 {
 	int r = var_read(var, ret_now, err);
 
-	if (r < 0)
+	if (r < 0 || *ret_now != note->ours)
+		return r < 0 ? r : 1;
+	r = var_replace(var, note->ours, note->old, err);
+	if (r != -ESTALE)
 		return r;
-	return *ret_now == note->ours ? var_write(var, note->old, err) : 1;
+	r = var_read(var, ret_now, err);
+	return r < 0 ? r : 1;
 }
 
 /* A note about this very process, while we hold its lock: another sonde was killed. */
@@ -104,8 +108,9 @@ static int hold_begin(struct golang_rate_hold *hold, struct err *err)
 		r = golang_rate_journal_add(hold->journal, &hold->note, err);
 	if (r < 0)
 		return r;
-	r = var_write(var, hold->note.ours, err);
-	if (r < 0)
+	r = var_replace(var, hold->note.old, hold->note.ours, err);
+	/* Whoever does not respond may have it written yet. */
+	if (r < 0 && r != -ETIMEDOUT)
 		(void)golang_rate_journal_remove(hold->journal, &hold->note, NULL);
 	return r;
 }

@@ -119,9 +119,9 @@ static int recording_begin(struct java_recording *rec, const struct java_recordi
 	(void)snprintf(settings, sizeof(settings), "%s/" JAVA_MOUNT_SETTINGS, dir);
 	r = java_recorder_find(rec->lease.attach, name, err);
 	if (r > 0)
-		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "",
+		return err_lack(err, -EBUSY, ERR_CAUSE_BUSY, "wait until that ends",
 				"process %d: its user is already recording, and another recording "
-				"would interfere; retried once that ends",
+				"would interfere",
 				(int)rec->lease.note.id.pid);
 	if (r == 0)
 		r = java_recorder_directory(rec->lease.attach, rec->lease.note.before,

@@ -20,10 +20,13 @@ struct proc_aide {
 	uint64_t cpu_ns;      /* as of its last answer */
 	uint64_t patience_ns; /* of its socket */
 	uint64_t idle_ns;     /* since when it is idle */
+	enum proc_aide_kind kind;
 };
 
 /* For many targets at once (NULL) it is for the caller to look at budgets. */
 int proc_aide_take(const struct proc_aides_target *target, struct proc_aide **ret_aide);
+/* For one write: it ends when it is given back. */
+int proc_aide_take_writer(const struct proc_aides_target *target, struct proc_aide **ret_aide);
 void proc_aide_give_back(struct proc_aide *aide, const struct proc_aides_target *target,
 			 const struct proc_aide_answer *answer);
 /* It hangs, or is gone; so long have we waited. The target's user is looked up anew. */

@@ -46,10 +46,12 @@
 #define AIDES_IDLE_MAX 4
 /* The last one on the list is the one that is needed least. */
 #define AIDES_IDLE_NS (30 * NS_PER_SEC)
-/* All that aides do is read: memory, what is mapped, and with a target's rights what it names. */
+/* Most aides only read: memory, what is mapped, and with a target's rights what it names. */
 #define AIDES_CAPS                                                                                 \
 	(PROC_CAP(CAP_SYS_PTRACE) | PROC_CAP(CAP_DAC_READ_SEARCH) |                                \
 	 PROC_CAP(CAP_CHECKPOINT_RESTORE) | PROC_CAP(CAP_SETUID) | PROC_CAP(CAP_SETGID))
+/* What the spawner keeps for those that write, and no other aide gets. */
+#define AIDES_WRITER_CAPS (AIDES_CAPS | PROC_CAP(CAP_DAC_OVERRIDE))
 
 static struct {
 	pthread_mutex_t lock;
@@ -97,19 +99,21 @@ static int keep_only(int fd)
 	return syscall(SYS_close_range, 4U, ~0U, 0) < 0 ? -1 : 3;
 }
 
-static void aide_run(int sock)
+static void aide_run(int sock, enum proc_aide_kind kind)
 {
 	struct proc_aide_shared *shared;
 	int memory, own = keep_only(sock);
 	char byte;
 
 	aide_settle("sonde-aide");
+	if (kind != PROC_AIDE_WRITER && proc_caps_keep(proc_caps_to_read(AIDES_CAPS), NULL) < 0)
+		_exit(1);
 	if (own < 0 || proc_aide_receive(own, &byte, 1, &memory) != 1 || memory < 0)
 		_exit(1);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	if (shared != MAP_FAILED) {
 		shared->pid = getpid();
-		proc_aide_serve(own, shared);
+		proc_aide_serve(own, kind, shared);
 	}
 	_exit(0);
 }
@@ -118,22 +122,23 @@ static void aide_run(int sock)
  * Each request brings the socket of a new aide. The answer, a handle of its process, goes there,
  * too: whoever has given up waiting cannot take it for that of another. Its shared memory follows.
  */
-static void spawner_run(int sock)
+static void spawner_run(int sock, bool can_write)
 {
 	aide_settle("sonde-spawner");
 	(void)setpriority(PRIO_PROCESS, 0, AIDES_NICE);
-	if (proc_caps_keep(proc_caps_to_read(AIDES_CAPS), NULL) < 0)
+	if (proc_caps_keep(proc_caps_to_read(can_write ? AIDES_WRITER_CAPS : AIDES_CAPS), NULL) < 0)
 		_exit(1);
 	for (;;) {
 		_cleanup_close_ int fd = -1, pidfd = -1;
-		char byte;
+		char kind;
 		pid_t pid;
 
-		if (proc_aide_receive(sock, &byte, 1, &fd) != 1 || fd < 0)
+		if (proc_aide_receive(sock, &kind, 1, &fd) != 1 || fd < 0)
 			_exit(0);
 		pid = fork();
 		if (pid == 0)
-			aide_run(fd);
+			aide_run(fd, can_write && kind == PROC_AIDE_WRITER ? PROC_AIDE_WRITER
+									   : PROC_AIDE_READER);
 		if (pid > 0)
 			pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (pidfd >= 0)
@@ -169,8 +174,8 @@ static bool readable(int fd, int ms)
  */
 static int aide_fork_take(struct proc_aide *a, int theirs)
 {
-	int sent = proc_aide_send(aides.spawner, "", 1, theirs);
-	char byte;
+	char kind = (char)a->kind, byte;
+	int sent = proc_aide_send(aides.spawner, &kind, 1, theirs);
 
 	close(theirs);
 	if (sent != 1)
@@ -196,7 +201,7 @@ static int aide_share(struct proc_aide *a)
 	return proc_aide_send(a->sock, "", 1, memory) == 1 ? 0 : -EAGAIN;
 }
 
-static int aide_new(struct proc_aide **ret_aide)
+static int aide_new(enum proc_aide_kind kind, struct proc_aide **ret_aide)
 {
 	struct proc_aide *a = calloc(1, sizeof(*a));
 	int socks[2], r;
@@ -204,6 +209,7 @@ static int aide_new(struct proc_aide **ret_aide)
 	if (!a)
 		return -ENOMEM;
 	a->sock = a->pidfd = -1;
+	a->kind = kind;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
 		free(a);
 		return -EAGAIN;
@@ -239,19 +245,34 @@ static int aide_take_idle(const struct proc_aides_target *target, struct proc_ai
 	return r;
 }
 
-int proc_aide_take(const struct proc_aides_target *target, struct proc_aide **ret_aide)
+static int aide_begin(enum proc_aide_kind kind, struct proc_aide **ret_aide)
 {
-	int r = aide_take_idle(target, ret_aide);
+	int r = aide_new(kind, ret_aide);
 
-	if (r < 0 || *ret_aide)
-		return r;
-	r = aide_new(ret_aide);
 	(void)pthread_mutex_lock(&aides.lock);
 	aides.n_aides += r == 0;
 	aides.unanswered += r < 0;
 	aides.spawner_ended = r == -EPIPE;
 	(void)pthread_mutex_unlock(&aides.lock);
 	return r == -EPIPE ? -EAGAIN : r;
+}
+
+int proc_aide_take(const struct proc_aides_target *target, struct proc_aide **ret_aide)
+{
+	int r = aide_take_idle(target, ret_aide);
+
+	return r < 0 || *ret_aide ? r : aide_begin(PROC_AIDE_READER, ret_aide);
+}
+
+int proc_aide_take_writer(const struct proc_aides_target *target, struct proc_aide **ret_aide)
+{
+	bool allowed;
+
+	(void)pthread_mutex_lock(&aides.lock);
+	allowed = proc_aide_budget_allows(&aides.budget, target);
+	aides.unanswered += !allowed;
+	(void)pthread_mutex_unlock(&aides.lock);
+	return allowed ? aide_begin(PROC_AIDE_WRITER, ret_aide) : -EBUSY;
 }
 
 /* With the lock held: the one that has been idle longest, if that is too long. */
@@ -281,7 +302,7 @@ void proc_aide_give_back(struct proc_aide *a, const struct proc_aides_target *ta
 	retired = idle_retire(a->idle_ns);
 	if (target && answer->asleep_ns)
 		proc_aide_budget_waited(&aides.budget, target->uid, answer->asleep_ns);
-	if (aides.n_idle < AIDES_IDLE_MAX) {
+	if (a->kind == PROC_AIDE_READER && aides.n_idle < AIDES_IDLE_MAX) {
 		a->next = aides.idle;
 		aides.idle = a;
 		aides.n_idle++;
@@ -431,7 +452,7 @@ void proc_aides_status(struct proc_aides_status *ret_status)
 	(void)pthread_mutex_unlock(&aides.lock);
 }
 
-int proc_aides_start(struct err *err)
+int proc_aides_start(bool can_write, struct err *err)
 {
 	int socks[2];
 	pid_t pid;
@@ -443,7 +464,7 @@ int proc_aides_start(struct err *err)
 		int own = keep_only(socks[1]);
 
 		if (own >= 0)
-			spawner_run(own);
+			spawner_run(own, can_write);
 		_exit(1);
 	}
 	close(socks[1]);

@@ -26,8 +26,11 @@
 #define PROC_AIDES_LOST_OF_ROOT 16
 #define PROC_AIDES_LOST_MAX 32
 
-/* Before the first thread: it forks. */
-int proc_aides_start(struct err *err);
+/*
+ * Before the first thread: it forks. can_write: for proc_aides_write(); otherwise there is nobody
+ * who has the rights to it.
+ */
+int proc_aides_start(bool can_write, struct err *err);
 /* After the last thread that asks. Those that hang stay behind. */
 void proc_aides_stop(void);
 bool proc_aides_are_on(void);
@@ -56,6 +59,12 @@ ssize_t proc_aides_readv(struct proc_aides_target *target, int mem_fd, const str
 /* As pread(2), but returns -errno. */
 ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, size_t len,
 			 uint64_t off);
+/*
+ * Replaces `old`; see proc_mem_write_at(). What has timed out may happen yet. By an aide that is
+ * started for this alone.
+ */
+int proc_aides_write(struct proc_aides_target *target, int mem_fd, uint64_t addr, const void *old,
+		     const void *src, size_t len);
 /* Appends /proc/PID/NAME, up to buf's maximum (-E2BIG, with what fits). Also without aides. */
 int proc_aides_read(pid_t pid, const char *name, struct buf *text);
 /* The same of where the link /proc/PID/NAME leads to, and of an open with these flags. */

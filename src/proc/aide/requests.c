@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "proc/aide/account.h"
 #include "proc/aide/aide.h"
+#include "proc/mem_write.h"
 #include "proc/status.h"
 
 _Static_assert(PROC_AIDES_READ_MAX == PROC_AIDE_DATA_BYTES, "one reading fits");
@@ -124,6 +125,30 @@ ssize_t proc_aides_pread(struct proc_aides_target *target, int fd, void *dst, si
 	}
 	proc_aide_give_back(a, target, &answer);
 	return answer.code < 0 ? answer.code : (ssize_t)answer.bytes;
+}
+
+int proc_aides_write(struct proc_aides_target *target, int mem_fd, uint64_t addr, const void *old,
+		     const void *src, size_t len)
+{
+	const struct proc_aide_request request = request_for(PROC_AIDE_WRITE, target);
+	struct proc_aide_answer answer;
+	struct proc_aide *a;
+	int r;
+
+	if (len > PROC_MEM_WRITE_MAX)
+		return -EINVAL;
+	r = proc_aide_take_writer(target, &a);
+	if (r < 0)
+		return r;
+	a->shared->ranges[0].addr = addr;
+	a->shared->ranges[0].len = len;
+	memcpy(a->shared->data, old, len);
+	memcpy(a->shared->data + len, src, len);
+	r = proc_aide_ask(a, target, &request, mem_fd, &answer, NULL);
+	if (r < 0)
+		return r;
+	proc_aide_give_back(a, target, &answer);
+	return answer.code;
 }
 
 /* Appends the contents, wherever they are. */

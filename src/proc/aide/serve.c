@@ -20,6 +20,7 @@
 #include "proc/aide/account.h"
 #include "proc/aide/foreign.h"
 #include "proc/file.h"
+#include "proc/mem_write.h"
 #include "proc/named.h"
 
 #define SERVE_SLOW_NS (20 * NS_PER_MS)
@@ -228,6 +229,16 @@ static int serve_stats(struct serve *s)
 	return 0;
 }
 
+static int serve_write(struct serve *s)
+{
+	uint64_t len = s->shared->ranges[0].len;
+
+	if (len > PROC_MEM_WRITE_MAX)
+		return -EINVAL;
+	return proc_mem_write_at(s->request->pid, s->fd, s->shared->ranges[0].addr, s->shared->data,
+				 s->shared->data + len, len);
+}
+
 static const struct {
 	int (*run)(struct serve *s);
 } serve_ops[] = {
@@ -240,9 +251,19 @@ static const struct {
 	[PROC_AIDE_ACCOUNT] = {serve_account},
 	[PROC_AIDE_OPEN_MAPPED] = {serve_open_mapped},
 	[PROC_AIDE_OPEN_NAMED] = {serve_open_named},
+	[PROC_AIDE_WRITE] = {serve_write},
 };
 
-void proc_aide_serve(int sock, struct proc_aide_shared *shared)
+static int serve_run(struct serve *s, enum proc_aide_kind kind)
+{
+	uint32_t op = s->request->op;
+
+	if (op >= ARRAY_SIZE(serve_ops) || (op == PROC_AIDE_WRITE) != (kind == PROC_AIDE_WRITER))
+		return -ENOSYS;
+	return serve_ops[op].run(s);
+}
+
+void proc_aide_serve(int sock, enum proc_aide_kind kind, struct proc_aide_shared *shared)
 {
 	struct proc_aide_request request;
 	uint64_t queued_ns = 0, used_ns = 0; /* CPU time as of the last answer */
@@ -257,8 +278,7 @@ void proc_aide_serve(int sock, struct proc_aide_shared *shared)
 		if (proc_aide_receive(sock, &request, sizeof(request), &s.fd) != sizeof(request))
 			return;
 		began_ns = clock_mono_ns();
-		s.answer.code = request.op < ARRAY_SIZE(serve_ops) ? serve_ops[request.op].run(&s)
-								   : -ENOSYS;
+		s.answer.code = serve_run(&s, kind);
 		s.answer.cpu_ns = clock_cpu_ns();
 		s.answer.asleep_ns = serve_asleep_ns(clock_mono_ns() - began_ns,
 						     s.answer.cpu_ns - used_ns, &queued_ns);

@@ -3,5 +3,5 @@
 
 #include "proc/aide/wire.h"
 
-/* Answers requests until the socket ends. */
-void proc_aide_serve(int sock, struct proc_aide_shared *shared);
+/* Answers requests of its kind until the socket ends. */
+void proc_aide_serve(int sock, enum proc_aide_kind kind, struct proc_aide_shared *shared);

@@ -25,7 +25,11 @@ enum proc_aide_op {
 	PROC_AIDE_ACCOUNT,     /* the user who answers for a process */
 	PROC_AIDE_OPEN_MAPPED, /* the file mapped at an address */
 	PROC_AIDE_OPEN_NAMED,  /* a file of the directory TEXT, with the target's rights */
+	PROC_AIDE_WRITE, /* one range of memory, twice in the data: as it is, as it shall be */
 };
+
+/* What the spawner is asked for. One that writes does nothing else, once. */
+enum proc_aide_kind { PROC_AIDE_READER, PROC_AIDE_WRITER };
 
 struct proc_aide_request {
 	uint32_t op; /* enum proc_aide_op */

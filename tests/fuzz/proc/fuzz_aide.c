@@ -138,7 +138,7 @@ static void begin(void)
 		large = malloc(2 * LARGE);
 		assert(dead >= 0 && large && answer_fd() == -1);
 	}
-	assert(proc_aides_start(NULL) == 0);
+	assert(proc_aides_start(true, NULL) == 0);
 	proc_aides_set_patience(NS_PER_MS);
 }
 

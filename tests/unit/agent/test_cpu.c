@@ -6,14 +6,19 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/sources/cpu.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "cpu_possible.h"
 
@@ -352,6 +357,74 @@ static void stop_leaves_a_thread_behind_that_hangs(void **state)
 	inbox_release(&gate.inbox);
 }
 
+struct stopper {
+	struct agent_cpu *cpu;
+	struct gate *gate;
+	_Atomic pid_t tid;
+	atomic_bool is_back;
+	unsigned int waiting; /* at the gate, when it was back */
+};
+
+static void *stop_in_thread(void *arg)
+{
+	struct stopper *s = arg;
+
+	s->tid = gettid();
+	agent_cpu_stop(s->cpu);
+	(void)pthread_mutex_lock(&s->gate->lock);
+	s->waiting = s->gate->waiting;
+	(void)pthread_mutex_unlock(&s->gate->lock);
+	s->is_back = true;
+	return NULL;
+}
+
+/* What the thread waits for in the kernel: the address in its call of futex(2); 0: for nothing. */
+static unsigned long waits_for(pid_t tid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned long number = 0, addr = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)tid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%lu 0x%lx", &number, &addr) != 2 || number != SYS_futex)
+		return 0;
+	return addr;
+}
+
+/* Its patience is over: it has waited for the thread's end, and now waits for its call. */
+static void wait_for_second_wait(struct stopper *s)
+{
+	unsigned long first = 0, now = 0;
+
+	while (!s->is_back && (!now || now == first)) {
+		now = s->tid ? waits_for(s->tid) : 0;
+		first = first ? first : now;
+		nap();
+	}
+}
+
+/* It has the agent in its hands: that must not go before it is back. */
+static void stop_waits_for_a_thread_that_is_calling_us(void **state)
+{
+	struct stopper s = {};
+	pthread_t stopper;
+	struct gate gate;
+
+	(void)state;
+	gate_init(&gate, true);
+	s.gate = &gate;
+	s.cpu = start(&gate);
+	ask(s.cpu, SECOND_NS);
+	gate_wait_for_caller(&gate);
+	assert_int_equal(pthread_create(&stopper, NULL, stop_in_thread, &s), 0);
+	wait_for_second_wait(&s);
+	gate_open(&gate);
+	assert_int_equal(pthread_join(stopper, NULL), 0);
+	assert_int_equal(s.waiting, 0);
+	inbox_release(&gate.inbox);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +432,7 @@ int main(void)
 		cmocka_unit_test(late_samples_are_spread_and_said_to_be),
 		cmocka_unit_test(time_whose_samples_were_lost_is_not_covered),
 		cmocka_unit_test(stop_leaves_a_thread_behind_that_hangs),
+		cmocka_unit_test(stop_waits_for_a_thread_that_is_calling_us),
 	};
 
 	if (!cpu_is_possible())

@@ -223,6 +223,33 @@ static void scan_of_nothing_but_magics_ends(void **state)
 	assert_true(proc_mem_stats(mem).bytes < 2 << 20);
 }
 
+static int count_pieces(uint64_t addr, struct view bytes, void *arg)
+{
+	size_t *n = arg;
+
+	(void)addr;
+	assert_int_equal(bytes.len, 4096);
+	(*n)++;
+	return 0;
+}
+
+/* Each read is a request to an aide; a segment can claim any length. */
+static void scan_passes_a_hole_in_one_step(void **state)
+{
+	static const uint8_t page[4096];
+	const uint64_t far = (uint64_t)1 << 46;
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = memory_of(page, sizeof(page));
+	struct golang_scan scan = golang_scan_of(mem);
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(proc_mem_fake_add(mem, BASE + far, page, sizeof(page)), 0);
+	assert_int_equal(golang_scan(&scan, BASE, 2 * far, 0, count_pieces, &n), 0);
+	assert_int_equal(n, 2);
+	/* Nothing but the two pages, and where they end, was paid for. */
+	assert_true(scan.left >= GOLANG_SCAN_BYTES - 4 * sizeof(page));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +262,7 @@ int main(void)
 		cmocka_unit_test(scan_finds_the_block_where_it_is_aligned),
 		cmocka_unit_test(scan_passes_a_magic_that_is_no_block),
 		cmocka_unit_test(scan_of_nothing_but_magics_ends),
+		cmocka_unit_test(scan_passes_a_hole_in_one_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

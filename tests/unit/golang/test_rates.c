@@ -16,7 +16,10 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "golang/heap/state.h"
+#include "golang/process_state.h"
 #include "proc/lock.h"
+#include "proc/mem_source.h"
 
 struct fixture {
 	char dir[64];
@@ -380,6 +383,100 @@ static void without_a_folder_there_are_no_notes_and_none_can_be_made(void **stat
 	assert_int_equal(err.cause, ERR_CAUSE_DISK);
 }
 
+/* A process of one variable. */
+static struct {
+	int64_t rate;
+	int64_t before_write; /* what the program sets just before we write; 0: nothing */
+	int code;	      /* of writing */
+} var;
+
+static int var_check(struct proc_mem *mem, uint64_t addr, void *dst, size_t len, struct err *err)
+{
+	(void)mem;
+	(void)addr;
+	(void)err;
+	memcpy(dst, &var.rate, len);
+	return 0;
+}
+
+static int var_replace(struct proc_mem *mem, uint64_t addr, const void *old, const void *src,
+		       size_t len, struct err *err)
+{
+	(void)mem;
+	(void)addr;
+	(void)err;
+	if (var.before_write)
+		var.rate = var.before_write;
+	if (memcmp(&var.rate, old, len) != 0)
+		return -ESTALE;
+	if (var.code == 0)
+		memcpy(&var.rate, src, len);
+	return var.code;
+}
+
+static struct golang_rate_of var_of_heap(void)
+{
+	static const struct proc_mem_ops ops = {.check = var_check, .replace = var_replace};
+	static struct proc_mem mem = {.ops = &ops};
+	static struct golang_process process = {.mem = &mem};
+	static struct golang_heap heap = {.process = &process};
+
+	memset(&var, 0, sizeof(var));
+	return (struct golang_rate_of){.heap = &heap};
+}
+
+static int hold(const struct fixture *f, struct golang_rate_of of, struct golang_rate_hold *hold)
+{
+	struct golang_rate_note x = note_of(getpid());
+
+	*hold = GOLANG_RATE_HOLD_NONE;
+	return golang_rate_hold(hold, f->journal, of, &x.id, 524288, NULL);
+}
+
+/* Who does not respond may be written to yet, when nobody waits for it any more. */
+static void rate_that_may_be_written_yet_stays_noted(void **state)
+{
+	struct fixture *f = *state;
+	struct golang_rate_of of = var_of_heap();
+	struct golang_rate_hold held;
+
+	var.code = -EFAULT;
+	assert_int_equal(hold(f, of, &held), -EFAULT);
+	assert_int_equal(noted(f), 0);
+	var.code = -ETIMEDOUT;
+	assert_int_equal(hold(f, of, &held), -ETIMEDOUT);
+	assert_int_equal(held.lock, -1);
+	assert_int_equal(noted(f), 1);
+	/* So it was; the next time it is taken for ours, not for the program's. */
+	var.code = 0;
+	var.rate = 524288;
+	assert_int_equal(hold(f, of, &held), 0);
+	assert_int_equal(held.note.old, 0);
+	assert_int_equal(golang_rate_release(&held, &(int64_t){0}, NULL), 0);
+	assert_int_equal(var.rate, 0);
+	assert_int_equal(noted(f), 0);
+}
+
+static void rate_that_the_program_sets_at_the_same_time_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct golang_rate_of of = var_of_heap();
+	struct golang_rate_hold held;
+	int64_t now = 0;
+
+	var.before_write = 9;
+	assert_int_equal(hold(f, of, &held), -ESTALE);
+	assert_int_equal(var.rate, 9);
+	assert_int_equal(noted(f), 0);
+	var.before_write = 0;
+	assert_int_equal(hold(f, of, &held), 0);
+	var.before_write = 10;
+	assert_int_equal(golang_rate_release(&held, &now, NULL), 1);
+	assert_int_equal(now, 10);
+	assert_int_equal(var.rate, 10);
+	assert_int_equal(noted(f), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -398,6 +495,8 @@ int main(void)
 		TEST(link_in_the_place_of_the_new_file_is_not_followed),
 		TEST(folder_that_others_can_write_or_own_is_refused),
 		TEST(journal_that_is_full_or_too_large_takes_no_more),
+		TEST(rate_that_may_be_written_yet_stays_noted),
+		TEST(rate_that_the_program_sets_at_the_same_time_is_left_alone),
 		cmocka_unit_test(without_a_folder_there_are_no_notes_and_none_can_be_made),
 	};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "golang/buckets/bucket.h"
+#include "golang/heap/state.h"
 #include "mem_fake.h"
 #include "test_tables.h"
 
@@ -176,6 +177,17 @@ static void stack_deeper_than_any_is_refused(void **state)
 	program_end(p);
 }
 
+/* As of a program whose buckets are all empty: there is no memory for their frames. */
+static void stack_without_frames_has_no_locations(void **state)
+{
+	struct program *p = program_start(27);
+	struct err err = {};
+
+	(void)state;
+	assert_int_equal(golang_heap_locations(&p->symbolizer, NULL, 0, p->locations, &err), 0);
+	program_end(p);
+}
+
 static void spent_work_is_an_error_and_not_a_wrong_name(void **state)
 {
 	struct program *p = program_start(27);
@@ -229,6 +241,7 @@ int main(void)
 		cmocka_unit_test(leading_runtime_frames_are_hidden),
 		cmocka_unit_test(unknown_addresses_are_counted),
 		cmocka_unit_test(stack_deeper_than_any_is_refused),
+		cmocka_unit_test(stack_without_frames_has_no_locations),
 		cmocka_unit_test(spent_work_is_an_error_and_not_a_wrong_name),
 		cmocka_unit_test(modules_in_a_circle_are_bounded),
 		cmocka_unit_test(profile_that_grows_too_large_is_an_error),

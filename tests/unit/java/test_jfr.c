@@ -143,6 +143,9 @@ static void strings_of_all_encodings_are_read(void **state)
 		size_t len;
 		const char *text; /* NULL for null */
 	} cases[] = {
+		/* First, when nothing was decoded yet and there is no memory for it. */
+		{"\4\0", 2, ""},
+		{"\5\0", 2, ""},
 		{"\0", 1, NULL},
 		{"\1", 1, ""},
 		{"\2\x05", 2, "pooled"},

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +26,7 @@
 #include "base/io.h"
 #include "child.h"
 #include "proc/aide/account.h"
+#include "proc/aide/aide.h"
 #include "proc/aide/budget.h"
 #include "proc/aide/foreign.h"
 #include "proc/aide/wire.h"
@@ -76,7 +79,7 @@ static int start(void **state)
 	assert_int_equal(chmod(folder, 0755), 0);
 	unanswered = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(unanswered != MAP_FAILED);
-	assert_int_equal(proc_aides_start(&err), 0);
+	assert_int_equal(proc_aides_start(true, &err), 0);
 	return 0;
 }
 
@@ -202,6 +205,274 @@ static void threads_have_aides_of_their_own(void **state)
 	}
 	assert_in_range(status().aides, 1, 4);
 	child_end(&c);
+}
+
+static int replace_word(struct proc_mem *mem, uint64_t addr, uint64_t old, uint64_t word,
+			struct err *err)
+{
+	return proc_mem_replace(mem, addr, &old, &word, sizeof(word), err);
+}
+
+static void aides_write_what_replaces_something_expected(void **state)
+{
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 1, 2, &err), -ESTALE);
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 7000000, 2, &err), 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 2);
+	assert_int_equal(replace_word(mem, (uintptr_t)fill_words, 0, 2, &err), -EFAULT);
+	/* Those that wrote are gone. */
+	assert_int_equal(status().aides, 1);
+	child_end(&c);
+	assert_int_equal(replace_word(mem, (uintptr_t)words, 2, 3, &err), -ESRCH);
+}
+
+/* As after an exec: its files in /proc are its own. */
+static void fill_words_as_nobody(void)
+{
+	fill_words();
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		_exit(77);
+}
+
+static void aides_write_to_other_users_processes(void **state)
+{
+	struct child c = child_start(fill_words_as_nobody, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	if (replace_word(mem, (uintptr_t)words, 7000000, 2, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 2);
+	child_end(&c);
+}
+
+static void aides_without_the_right_write_nothing(void **state)
+{
+	struct child c = child_start(fill_words, child_nothing);
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	struct err err = {};
+	uint64_t word;
+
+	(void)state;
+	proc_aides_stop();
+	assert_int_equal(proc_aides_start(false, &err), 0);
+	mem = open_child(&c);
+	assert_true(replace_word(mem, (uintptr_t)words, 7000000, 2, &err) < 0);
+	assert_int_equal(proc_mem_read(mem, (uintptr_t)words, &word, sizeof(word), &err), 0);
+	assert_int_equal(word, 7000000);
+	child_end(&c);
+}
+
+/* A file system of files without an end, and no read of them is ever answered. */
+static void serve_silence(int fd)
+{
+	static uint8_t request[1 << 18];
+	const struct fuse_attr folder_attr = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2};
+	const struct fuse_attr file_attr = {
+		.ino = 2, .mode = S_IFREG | 0755, .nlink = 1, .size = 16 * PAGE};
+	const struct fuse_in_header *in = (const void *)request;
+
+	while (read(fd, request, sizeof(request)) >= (ssize_t)sizeof(*in)) {
+		struct {
+			struct fuse_out_header head;
+			union {
+				struct fuse_init_out init;
+				struct fuse_entry_out entry;
+				struct fuse_attr_out attr;
+				struct fuse_open_out open;
+			};
+		} out = {.head.unique = in->unique};
+		size_t len = 0;
+
+		switch (in->opcode) {
+		case FUSE_INIT:
+			out.init = (struct fuse_init_out){.major = 7, .minor = 31};
+			out.init.max_write = PAGE;
+			len = sizeof(out.init);
+			break;
+		case FUSE_LOOKUP:
+			out.entry = (struct fuse_entry_out){.nodeid = 2, .attr = file_attr};
+			len = sizeof(out.entry);
+			break;
+		case FUSE_GETATTR:
+			out.attr.attr = in->nodeid == 1 ? folder_attr : file_attr;
+			len = sizeof(out.attr);
+			break;
+		case FUSE_OPEN:
+			len = sizeof(out.open);
+			break;
+		case FUSE_READ:
+		case FUSE_FORGET:
+		case FUSE_BATCH_FORGET:
+		case FUSE_INTERRUPT:
+			continue;
+		default:
+			out.head.error = -ENOSYS;
+		}
+		out.head.len = (uint32_t)(sizeof(out.head) + len);
+		if (write(fd, &out, out.head.len) < 0)
+			return;
+	}
+}
+
+/* Returns who serves it, once it is mounted on the folder; -1 where that cannot be. */
+static pid_t mount_silence(void)
+{
+	_cleanup_close_ int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[96];
+	pid_t pid;
+
+	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	if (fd < 0 || mount("silence", folder, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
+		return -1;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		serve_silence(fd);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* In place of the page that is withheld otherwise. */
+static void map_silence(void)
+{
+	char path[96];
+	int fd;
+
+	fill_words();
+	(void)snprintf(path, sizeof(path), "%s/file", folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || mmap(unanswered, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+			   0) != unanswered)
+		_exit(77);
+}
+
+static void write_that_hangs_costs_an_aide(void **state)
+{
+	_cleanup_(proc_mem_closep) struct proc_mem *mem = NULL;
+	pid_t server = mount_silence();
+	struct err err = {};
+	struct child c;
+
+	(void)state;
+	if (server < 0) {
+		print_message("[  SKIPPED ] there is no FUSE here\n");
+		skip();
+	}
+	c = child_start(map_silence, child_nothing);
+	mem = open_child(&c);
+	proc_aides_set_patience(50 * NS_PER_MS);
+	assert_int_equal(replace_word(mem, (uintptr_t)unanswered, 0, 2, &err), -ETIMEDOUT);
+	assert_int_equal(err.cause, ERR_CAUSE_NO_ANSWER);
+	assert_int_equal(status().lost, 1);
+	/* Nobody hangs a second time. */
+	assert_int_equal(replace_word(mem, (uintptr_t)unanswered, 0, 2, &err), -ETIMEDOUT);
+	assert_int_equal(status().lost, 1);
+	assert_int_equal(kill(server, SIGKILL), 0);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	while (status().lost)
+		clock_sleep_ns(NS_PER_MS);
+	child_end(&c);
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+}
+
+static int pidfd_of_the_dead(void)
+{
+	pid_t pid = fork();
+	int pidfd;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pidfd;
+}
+
+/*
+ * The next aide to be taken has gone astray: its answer is there before it is asked. Behind its
+ * memory nothing can be read. Returns the other end of its socket.
+ */
+static int send_astray(const struct proc_aide_answer *answer, int fd)
+{
+	const size_t bytes = (sizeof(struct proc_aide_shared) + PAGE - 1) & ~(PAGE - 1);
+	struct proc_aide *a = calloc(1, sizeof(*a));
+	int socks[2];
+
+	assert_non_null(a);
+	a->shared = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	assert_true((void *)a->shared != MAP_FAILED);
+	assert_int_equal(mprotect((uint8_t *)a->shared + bytes, PAGE, PROT_NONE), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+	a->sock = socks[0];
+	a->pidfd = pidfd_of_the_dead();
+	proc_aide_give_back(a, NULL, &(struct proc_aide_answer){});
+	assert_int_equal(proc_aide_send(socks[1], answer, sizeof(*answer), fd), sizeof(*answer));
+	return socks[1];
+}
+
+static void no_more_is_taken_from_an_aide_than_it_can_have(void **state)
+{
+	static uint8_t dst[4 * PROC_AIDES_READ_MAX];
+	const struct proc_aide_answer much = {.bytes = sizeof(dst)};
+	struct proc_aides_target target = {.pid = getpid()};
+	_cleanup_(buf_release) struct buf text = {0};
+	struct iovec range = {dst, sizeof(dst)};
+	int sock = send_astray(&much, -1);
+
+	(void)state;
+	assert_int_equal(proc_aides_readv(&target, 0, &range, &range, 1), PROC_AIDES_READ_MAX);
+	assert_int_equal(proc_aide_send(sock, &much, sizeof(much), -1), sizeof(much));
+	assert_int_equal(proc_aides_pread(&target, 0, dst, 100, 0), 100);
+	assert_int_equal(proc_aide_send(sock, &much, sizeof(much), -1), sizeof(much));
+	assert_int_equal(proc_aides_read(getpid(), "maps", &text), 0);
+	assert_int_equal(text.len, PROC_AIDES_READ_MAX);
+	close(sock);
+}
+
+static void answers_that_no_aide_gives_are_its_last(void **state)
+{
+	const struct proc_aide_answer odd = {.code = 100, .bytes = 100};
+	struct proc_aides_target target = {.pid = getpid()};
+	int sock = send_astray(&odd, -1);
+	char dst[8];
+
+	(void)state;
+	assert_int_equal(proc_aides_pread(&target, 0, dst, sizeof(dst), 0), -EAGAIN);
+	/* It was left behind. */
+	assert_true(proc_aide_send(sock, &odd, sizeof(odd), -1) < 0);
+	close(sock);
+}
+
+static void descriptors_that_nobody_asked_for_are_closed(void **state)
+{
+	const struct proc_aide_answer answer = {.bytes = 1};
+	struct proc_aides_target target = {.pid = getpid()};
+	int ends[2], sock;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	sock = send_astray(&answer, ends[1]);
+	close(ends[1]);
+	assert_int_equal(proc_aides_pread(&target, 0, &byte, 1, 0), 1);
+	/* Nobody has the other end any more. */
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	close(sock);
 }
 
 /* Our youngest child. */
@@ -658,7 +929,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_AIDES(aides_read_memory_and_mappings),
 		WITH_AIDES(target_that_hangs_costs_an_aide),
+		WITH_AIDES(aides_write_what_replaces_something_expected),
+		WITH_AIDES(aides_write_to_other_users_processes),
+		WITH_AIDES(aides_without_the_right_write_nothing),
+		WITH_AIDES(write_that_hangs_costs_an_aide),
 		WITH_AIDES(threads_have_aides_of_their_own),
+		WITH_AIDES(no_more_is_taken_from_an_aide_than_it_can_have),
+		WITH_AIDES(answers_that_no_aide_gives_are_its_last),
+		WITH_AIDES(descriptors_that_nobody_asked_for_are_closed),
 		WITH_AIDES(spawner_that_is_late_mixes_nothing_up),
 		WITH_AIDES(spawner_that_was_killed_is_told),
 		WITH_AIDES(many_ids_of_one_user_are_one_account),

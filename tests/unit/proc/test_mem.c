@@ -42,7 +42,7 @@ static void fake_memory_is_read_across_neighbours(void **state)
 	assert_int_equal(proc_mem_read(mem, 0x2006, got, 3, &err), -EFAULT);
 	assert_non_null(strstr(err.text, "0x2008"));
 	assert_int_equal(proc_mem_read(mem, UINT64_MAX - 1, got, 8, &err), -EFAULT);
-	assert_int_equal(proc_mem_write(mem, 0x2000, "x", 1, &err), -ENOTSUP);
+	assert_int_equal(proc_mem_replace(mem, 0x2000, "o", "x", 1, &err), -ENOTSUP);
 }
 
 static void fake_memory_refuses_overlap_and_wrap(void **state)

@@ -181,7 +181,7 @@ static void expect_core_like_live(const struct snapshot *s, const char *path)
 	assert_int_equal(proc_mem_read(core, entry, &byte, 1, &err), -EFAULT);
 	assert_non_null(strstr(err.text, "/sleep"));
 	assert_non_null(strstr(err.text, "(sleep)"));
-	assert_int_equal(proc_mem_write(core, entry, &byte, 1, &err), -ENOTSUP);
+	assert_int_equal(proc_mem_replace(core, entry, &byte, &byte, 1, &err), -ENOTSUP);
 	back_everything(core);
 	expect_equal(s, core);
 }

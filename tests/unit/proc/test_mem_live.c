@@ -189,7 +189,7 @@ static void mem_bad_addresses_are_only_bad_addresses(void **state)
 		assert_int_equal(proc_mem_read(mem, bad[i], got, 16, &err), -EFAULT);
 		assert_int_equal(proc_mem_check(mem, bad[i], got, 16, &err), -EFAULT);
 		assert_int_equal(proc_mem_read_some(mem, bad[i], got, 16), 0);
-		assert_int_equal(proc_mem_write(mem, bad[i], got, 16, &err), -EFAULT);
+		assert_int_equal(proc_mem_replace(mem, bad[i], got, got, 16, &err), -EFAULT);
 	}
 	child_end(&c);
 }
@@ -206,7 +206,7 @@ static void expect_gone(struct proc_mem *mem, const char *sentence)
 	assert_int_equal(proc_mem_check(mem, 0, &got, 0, &err), -ESRCH);
 	assert_int_equal(proc_mem_refresh_maps(mem, &err), -ESRCH);
 	assert_non_null(strstr(err.text, sentence));
-	assert_int_equal(proc_mem_write(mem, addr_of(words), &got, 8, &err), -ESRCH);
+	assert_int_equal(proc_mem_replace(mem, addr_of(words), &got, &got, 8, &err), -ESRCH);
 	assert_non_null(strstr(err.text, sentence));
 	assert_int_equal(proc_mem_readv(mem, &range, 1, &err), -ESRCH);
 	assert_non_null(strstr(err.text, sentence));
@@ -336,15 +336,19 @@ static void mem_write_changes_the_target_only(void **state)
 {
 	struct child c = child_start(fill_words, exit_by_first_word);
 	_cleanup_(proc_mem_closep) struct proc_mem *mem = open_child(&c);
-	uint64_t value = 0x1122334455667788;
+	uint64_t value = 0x1122334455667788, old = 0;
 	struct err err;
 	int status;
 
 	(void)state;
-	assert_int_equal(proc_mem_write(mem, addr_of(words), &value, 8, &err), 0);
+	assert_int_equal(proc_mem_read(mem, addr_of(words), &old, 8, &err), 0);
+	/* Only what is as expected is replaced. */
+	assert_int_equal(proc_mem_replace(mem, addr_of(words), &value, &value, 8, &err), -ESTALE);
+	assert_int_equal(proc_mem_replace(mem, addr_of(words), &old, &value, 8, &err), 0);
 	assert_int_equal(words[0], 0);
 	/* Code is not writable, though the kernel would let us. */
-	assert_int_equal(proc_mem_write(mem, addr_of(fill_words), &value, 8, &err), -EFAULT);
+	assert_int_equal(proc_mem_replace(mem, addr_of(fill_words), &old, &value, 8, &err),
+			 -EFAULT);
 	child_go(&c);
 	assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 33);

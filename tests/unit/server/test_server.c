@@ -446,6 +446,86 @@ static void only_our_host_is_served(void **state)
 	}
 }
 
+#define BYTES(text)                                                                                \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
+#define GET "GET /api/health HTTP/1.1\r\n"
+#define OURS "Host: localhost\r\n"
+#define LAST "Connection: close\r\n\r\n"
+
+static unsigned int status_of_bytes(struct view request, struct buf *answer)
+{
+	talk((const char *)request.data, request.len, answer);
+	return status_of(answer);
+}
+
+/* Who forwards a request may understand it otherwise than the library: whose Host is it then? */
+static void requests_of_two_meanings_are_refused(void **state)
+{
+	static const struct view requests[] = {
+		BYTES(GET "Host: localhost\0evil\r\n" LAST),
+		BYTES(GET "Host: localhost\0\r\n" LAST),
+		BYTES(GET OURS "X-A: b\0c\r\n" LAST),
+		BYTES(GET OURS "Connection: close\r\nX-A: b\0\r\n\r\n"),
+		BYTES(GET OURS "Connection: close\r\n\0Host: evil\r\n\r\n"),
+		BYTES(GET OURS "Connection: close\r\n\0\r\n"),
+		BYTES(GET OURS "X-A: \x01\r\n" LAST),
+		BYTES(GET OURS "X-A: b\x7f\r\n" LAST),
+		BYTES(GET OURS "X-A: b\rc\r\n" LAST),
+		BYTES(GET OURS "X-\x1f: b\r\n" LAST),
+		BYTES(GET OURS "X-A: a\r\n b\r\n" LAST),
+		BYTES(GET "Host: evil\r\n x\r\nHo: localhost\r\n st\r\n" LAST),
+		BYTES("GET /api/health HTTP/1.1\nHost: localhost\nConnection: close\n\n"),
+		BYTES("GET /api/health\0/evil HTTP/1.1\r\n" OURS LAST),
+		BYTES("GET /api/health?\x01 HTTP/1.1\r\n" OURS LAST),
+		BYTES("GET /api/health?a=\t HTTP/1.1\r\n" OURS LAST),
+	};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		if (status_of_bytes(requests[i], &answer) != 400 ||
+		    !strstr(buf_cstr(&answer), "control characters"))
+			fail_msg("request %zu: %s", i, buf_cstr(&answer));
+}
+
+/* Here the library itself refuses, or closes. */
+static void what_is_no_request_is_not_served(void **state)
+{
+	static const struct view requests[] = {
+		BYTES(GET OURS "X\0A: b\r\n" LAST),
+		BYTES("GET /api/health HTTP/1.1\0\r\n" OURS LAST),
+		BYTES("GET /api/health \0HTTP/1.1\r\n" OURS LAST),
+		BYTES("GET\0 /api/health HTTP/1.1\r\n" OURS LAST),
+	};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		if (status_of_bytes(requests[i], &answer) == 200)
+			fail_msg("request %zu: %s", i, buf_cstr(&answer));
+}
+
+static void odd_but_plain_requests_are_served(void **state)
+{
+	static const struct view requests[] = {
+		BYTES(GET "Host:localhost\r\nX-A:\r\nX-B: \r\nX-C: \t b\tc \r\nX-D: \xff\r\n" LAST),
+		BYTES("\r\n" GET OURS "Cookie: a=b; c=\"d\"\r\n" LAST),
+		BYTES("GET /api/health HTTP/1.0\r\n" OURS "\r\n"),
+		BYTES("GET /%61pi/../?a=%00&b HTTP/1.1\r\n" OURS "\r\n" GET OURS LAST),
+	};
+	_cleanup_(buf_release) struct buf answer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		(void)status_of_bytes(requests[i], &answer);
+		if (!strstr(buf_cstr(&answer), "\"interval_ms\":15000") ||
+		    strstr(buf_cstr(&answer), "control characters"))
+			fail_msg("request %zu: %s", i, buf_cstr(&answer));
+	}
+}
+
 static void only_get_and_head_are_methods(void **state)
 {
 	static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"};
@@ -930,6 +1010,9 @@ int main(void)
 		SERVER_TEST(pprof_is_a_profile_with_a_telling_name),
 		SERVER_TEST(headers_keep_other_sites_out),
 		SERVER_TEST(only_our_host_is_served),
+		SERVER_TEST(requests_of_two_meanings_are_refused),
+		SERVER_TEST(what_is_no_request_is_not_served),
+		SERVER_TEST(odd_but_plain_requests_are_served),
 		SERVER_TEST(only_get_and_head_are_methods),
 		SERVER_TEST(malformed_requests_do_no_harm),
 		SERVER_TEST(giants_are_refused),

@@ -13,6 +13,7 @@
 #include "base/crc.h"
 #include "store/codec/block.h"
 #include "store/codec/chunk.h"
+#include "store/sqlite/day.h"
 
 struct fixture {
 	struct store_codec codec;
@@ -45,6 +46,27 @@ static void crc_is_castagnoli(void **state)
 	(void)state;
 	assert_int_equal(crc32c(view_str("123456789")), 0xe3069283);
 	assert_int_equal(crc32c(view_of(NULL, 0)), 0);
+}
+
+/* SQLite has NULL for it, from which nothing may be copied, not even 0 bytes. */
+static void column_without_a_value_is_an_empty_view(void **state)
+{
+	sqlite3_stmt *stmt = NULL;
+	sqlite3 *db = NULL;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT NULL, x'', x'01'", -1, &stmt, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	for (int i = 0; i < 3; i++) {
+		struct view v = store_day_blob(stmt, i);
+
+		assert_non_null(v.data);
+		assert_int_equal(v.len, i == 2);
+	}
+	(void)sqlite3_finalize(stmt);
+	(void)sqlite3_close(db);
 }
 
 static void values_are_sorted_merged_and_rid_of_zeros(void **state)
@@ -308,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crc_is_castagnoli),
+		cmocka_unit_test(column_without_a_value_is_an_empty_view),
 		cmocka_unit_test(values_are_sorted_merged_and_rid_of_zeros),
 		cmocka_unit_test_setup_teardown(sums_come_back_and_stop_at_the_limits, setup,
 						teardown),
