@@ -11,9 +11,12 @@ static const struct text_range {
 	uint8_t first, last;
 } text_ranges[] = {
 	{"\xc2", 0x80, 0x9f},	  /* C1; U+009B opens an escape sequence as ESC [ does */
+	{"\xc2", 0xad, 0xad},	  /* U+00AD: soft hyphen */
 	{"\xd8", 0x9c, 0x9c},	  /* U+061C: Arabic letter mark */
+	{"\xe2\x80", 0x8b, 0x8b}, /* U+200B: a space without width */
 	{"\xe2\x80", 0x8e, 0x8f}, /* U+200E, U+200F: left-to-right, right-to-left */
 	{"\xe2\x80", 0xa8, 0xae}, /* U+2028 to U+202E: separators, embeddings, overrides */
+	{"\xe2\x81", 0xa0, 0xa4}, /* U+2060 to U+2064: word joiner, operators that are not shown */
 	{"\xe2\x81", 0xa6, 0xa9}, /* U+2066 to U+2069: isolates */
 	{"\xef\xbb", 0xbf, 0xbf}, /* U+FEFF: byte order mark */
 };

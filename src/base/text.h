@@ -1,8 +1,9 @@
 /*
  * src/base/text.h: text chosen by strangers, made safe to show.
  *
- * Control characters steer a terminal; marks of direction, and line ends of other scripts, make a
- * page or a terminal show a name as another one.
+ * Control characters steer a terminal; marks of direction, line ends of other scripts and what
+ * nobody sees make a page or a terminal show a name as another one. The joiners U+200C and U+200D
+ * stay: scripts need them.
  */
 #pragma once
 

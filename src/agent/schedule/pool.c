@@ -226,7 +226,7 @@ bool agent_pool_exhausted(struct agent_pool *pool)
 	return exhausted;
 }
 
-/* With the lock held: no thread is left, but perhaps what they have done. */
+/* No thread is left, but perhaps what they have done. Without the lock: who gets it has its own. */
 static void pool_give_back(struct agent_pool *pool,
 			   void (*give_back)(struct agent_pool_job *job, void *arg))
 {
@@ -251,10 +251,10 @@ bool agent_pool_free(struct agent_pool *pool,
 		(void)cond_wait_until(&pool->news, &pool->lock, clock_mono_ns() + POOL_LEAVE_NS);
 	all = pool->threads == 0;
 	pool->orphaned = !all;
-	if (all)
-		pool_give_back(pool, give_back);
 	(void)pthread_mutex_unlock(&pool->lock);
-	if (all)
-		pool_release(pool);
-	return all;
+	if (!all)
+		return false;
+	pool_give_back(pool, give_back);
+	pool_release(pool);
+	return true;
 }

@@ -17,6 +17,7 @@ struct job {
 	struct agent_pool_job pool;
 	bool hangs;
 	bool done;
+	struct agent_pool *asks;
 };
 
 /* Jobs that hang do so until released; how many there are at a time is known. */
@@ -95,6 +96,25 @@ static void jobs_that_nobody_took_are_given_back(void **state)
 	given_back = 0;
 	assert_true(agent_pool_free(p, give_back));
 	assert_int_equal(given_back, 19);
+}
+
+static void ask_and_give_back(struct agent_pool_job *job, void *arg)
+{
+	assert_false(agent_pool_exhausted(((struct job *)job)->asks));
+	give_back(job, arg);
+}
+
+/* Its lock is not held: who gets them takes others, under which the pool is asked elsewhere. */
+static void who_gets_jobs_back_may_ask_the_pool(void **state)
+{
+	struct agent_pool *p = pool();
+	struct job job = {.asks = p};
+
+	(void)state;
+	agent_pool_push(p, &job.pool);
+	given_back = 0;
+	assert_true(agent_pool_free(p, ask_and_give_back));
+	assert_int_equal(given_back, 1);
 }
 
 static void jobs_come_back_in_order(void **state)
@@ -192,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_come_back_in_order),
 		cmocka_unit_test(jobs_that_nobody_took_are_given_back),
+		cmocka_unit_test(who_gets_jobs_back_may_ask_the_pool),
 		cmocka_unit_test(jobs_that_hang_do_not_hold_up_the_next),
 		cmocka_unit_test(number_of_threads_is_bounded_and_said),
 		cmocka_unit_test(pool_that_is_left_behind_says_so),

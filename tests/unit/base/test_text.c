@@ -41,12 +41,24 @@ static void what_steers_or_turns_is_replaced_byte_by_byte(void **state)
 	check_clean("\xd8\x9c\xef\xbb\xbf", "?????");
 }
 
+static void what_nobody_sees_is_replaced(void **state)
+{
+	(void)state;
+	check_clean("shop\xe2\x80\x8b", "shop???");
+	check_clean("sh\xc2\xad"
+		    "op",
+		    "sh??op");
+	check_clean("\xe2\x81\xa0-\xe2\x81\xa4", "\?\?\?-\?\?\?");
+}
+
 static void text_of_all_scripts_stays(void **state)
 {
 	(void)state;
 	check_clean("grüß ἀρχή שלום العربية 日本語 🙂",
 		    "grüß ἀρχή שלום العربية 日本語 🙂");
 	/* Neighbours of what is replaced. */
+	check_clean("\xc2\xac\xc2\xae\xe2\x80\x8a\xe2\x80\x8c\xe2\x81\x9f",
+		    "\xc2\xac\xc2\xae\xe2\x80\x8a\xe2\x80\x8c\xe2\x81\x9f");
 	check_clean("\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf",
 		    "\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf");
 	check_clean("\xe2\x81\xa5\xe2\x81\xaa\xef\xbb\xbe", "\xe2\x81\xa5\xe2\x81\xaa\xef\xbb\xbe");
@@ -71,6 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_steers_or_turns_is_replaced_byte_by_byte),
+		cmocka_unit_test(what_nobody_sees_is_replaced),
 		cmocka_unit_test(text_of_all_scripts_stays),
 		cmocka_unit_test(json_shows_that_something_was_there),
 	};

@@ -531,13 +531,15 @@ static void spawner_that_was_killed_is_told(void **state)
 }
 
 /* Root gives the parent's namespace ids from 100000 on, once that exists. */
-static void map_ids_of_parent(int told)
+static void map_ids_of_parent(const int tell[2])
 {
 	static const char text[] = "0 100000 10";
 	char path[64], byte;
 	int fd;
 
-	if (read(told, &byte, 1) != 1)
+	/* Else nobody would notice that the parent has given up. */
+	close(tell[1]);
+	if (read(tell[0], &byte, 1) != 1)
 		_exit(1);
 	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)getppid());
 	fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -554,7 +556,7 @@ static void take_another_id(void)
 		_exit(77);
 	helper = fork();
 	if (helper == 0)
-		map_ids_of_parent(tell[0]);
+		map_ids_of_parent(tell);
 	if (setresuid(1234, 1234, 1234) < 0 || unshare(CLONE_NEWUSER) < 0 ||
 	    write(tell[1], "", 1) != 1 || waitpid(helper, &status, 0) != helper || status != 0 ||
 	    setresuid(3, 3, 3) < 0)
