@@ -352,7 +352,7 @@ class Beyond(unittest.TestCase):
             self.assertGreater(count(small.pid) - other, count(large.pid) - first)
             points = agent.api("series", service=service, type=kind, step_ms=1000, to=end,
                                **{"from": begin})["points"]
-            total = sum(agent.stored(service, kind, **{"from": begin}).values())
+            total = sum(agent.stored(service, kind, **{"from": begin, "to": end}).values())
         seen = [p for p in points if p is not None]
         self.assertGreater(len(seen), 3, points)
         for point in seen:

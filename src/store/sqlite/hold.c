@@ -93,6 +93,7 @@ static int set_continue(struct store_hold *h, uint32_t i, uint32_t now, double v
 		if (r == 0 && !set->gap && set->last < gap)
 			r = fill_add(h, i, 0, set->last, set->value);
 	}
+	set->gap_before = set->gap;
 	set->gap = gap;
 	set->last = now;
 	set->value = value;
@@ -124,12 +125,13 @@ int store_hold_add(struct store_hold *h, uint32_t ms, uint32_t labelset, bool wa
 						   .value = value});
 }
 
-/* The last readings stand as long as those before did. */
+/* The last readings stand as long as those before did: a busy machine is not regular. */
 static int fill_ends(struct store_hold *h, uint32_t n_times)
 {
 	for (uint32_t i = 0; i < h->sets.len / sizeof(struct store_hold_set); i++) {
 		const struct store_hold_set *set = set_at(h, i);
-		uint32_t end = (uint32_t)MIN((uint64_t)set->last + set->gap, (uint64_t)n_times);
+		uint64_t gap = MAX(set->gap, set->gap_before);
+		uint32_t end = (uint32_t)MIN(set->last + gap, (uint64_t)n_times);
 		int r = fill_add(h, i, set->last + 1, end, set->value);
 
 		if (r < 0)

@@ -25,9 +25,10 @@ struct store_hold_set {
 	uint32_t labelset;
 	uint32_t readings; /* in the window */
 	uint32_t held;	   /* further times of the window at which one of them stands */
-	/* The last reading, and its distance from the one before: indexes of times. */
+	/* The last reading, its distance from the one before, and that one's: indexes of times. */
 	uint32_t last;
 	uint32_t gap;
+	uint32_t gap_before;
 	double value;
 };
 

@@ -346,6 +346,25 @@ static void who_is_read_less_often_counts_in_between(void **state)
 	rig_release(&rig);
 }
 
+/* Read at 1, 4, 5 of 0 to 7: the last value stands as long as the one before it did. */
+static void who_is_read_irregularly_counts_to_the_end(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (int i = 0; i < 8; i++) {
+		int64_t time_ns = DAY_0 + i * 60 * SEC_NS;
+
+		assert_int_equal(write_one(&rig, "0", time_ns, 3, 1), 0);
+		if (i == 1 || i == 4 || i == 5)
+			assert_int_equal(write_one(&rig, "2", time_ns, 2, 90), 0);
+	}
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(sum_standing(&rig, DAY_0, DAY_0 + HOUR_NS), 91);
+	rig_release(&rig);
+}
+
 /* --- what a sum costs */
 
 static uint64_t rows_read;
@@ -470,6 +489,7 @@ int main(void)
 		cmocka_unit_test(label_sets_past_the_limit_still_add_up),
 		cmocka_unit_test(series_sum_deltas_and_average_snapshots),
 		cmocka_unit_test(who_is_read_less_often_counts_in_between),
+		cmocka_unit_test(who_is_read_irregularly_counts_to_the_end),
 		cmocka_unit_test(what_stands_is_read_twice_at_most),
 		cmocka_unit_test(streams_are_listed_with_their_times),
 		cmocka_unit_test(an_empty_store_gives_empty_answers),
