@@ -104,8 +104,9 @@ class Run(test_agent.Agent):
 
     def warnings(self):
         """{feature: whole line} of what the log says at the start."""
-        self.log.seek(0)
-        return {m.group(1): line for line in self.log
+        # Seeking would move where sonde writes.
+        text = os.pread(self.log.fileno(), 1 << 20, 0).decode()
+        return {m.group(1): line for line in text.splitlines()
                 if (m := re.search(r" feature=(\S+) state=", line))}
 
     def __exit__(self, *_):
@@ -184,8 +185,11 @@ class Features(unittest.TestCase):
             on = dict(re.findall(r'^sonde_feature_on\{feature="([^"]+)"\} ([01])$', metrics, re.M))
             self.assertEqual(on, {n: str(int(f["state"] == "on")) for n, f in told.items()})
             self.assertIn("# TYPE sonde_feature_on gauge", metrics)
+            # They may come after the server's first answers.
+            missing = {n for n, f in asked.items() if f["state"] != "on"}
+            rig.wait_for(lambda: missing <= set(run.warnings()), lambda: (missing, run.warnings()))
             warnings = run.warnings()
-            self.assertEqual(set(warnings), {n for n, f in asked.items() if f["state"] != "on"})
+            self.assertEqual(set(warnings), missing)
             for name, line in warnings.items():
                 self.assertIn(f'reason="{asked[name]["reason"]}"', line)
                 self.assertIn(f'remedy="{asked[name]["remedy"]}"', line)
