@@ -247,7 +247,7 @@ class JavaMethodsRecorded(JavaMethodsCase):
             while not wanted <= names:
                 self.assertLess(time.monotonic(), deadline, names)
                 done = rig.sonde("java", target.pid, "cpu", "-d", "3s", "-f", "pprof", "-o", path,
-                                 "--data-dir", self.state, check=rig.OK)
+                                 "--data-dir", self.state, "--flight-recorder", check=rig.OK)
                 self.assertIn("by Flight Recorder", done.stderr)
                 names |= {n for s in Profile(path).samples for n in names_of(s)}
                 os.unlink(path)

@@ -52,7 +52,7 @@ static const struct cli_option java_options[JAVA_N] = {
 			.help = "load this libasyncProfiler.so into the JVM and use it instead"},
 	[JAVA_RECORDER] = {.name = "flight-recorder",
 			   .help = "load nothing; use Flight Recorder even where its first start "
-				   "slows the JVM down for seconds (before JDK 23)"},
+				   "slows the JVM down for seconds"},
 };
 
 static const char *const kinds[JAVA_JFR_PROFILE_N] = {
@@ -118,7 +118,7 @@ static int java_parse(const struct cli_args *args, struct java_request *q, struc
 static int java_check(struct java_request *q, struct proc_info *ret_info, struct err *err)
 {
 	struct java_vm vm = {};
-	bool has_rival;
+	bool has_rival, costly;
 	int r = proc_info_read(q->pid, ret_info, err);
 
 	if (r == 0)
@@ -137,9 +137,11 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 			       (int)q->pid,
 			       ret_info->java_off ? "SONDE_JAVA=off" : "SONDE_PROFILING=disabled");
 	has_rival = java_recorder_has_rival(&vm);
-	q->samples = q->kind == JAVA_JFR_PROFILE_CPU && !q->async_library &&
-		     (vm.major < JAVA_RECORDER_CPU_MAJOR || has_rival);
-	if (q->recorder_only && !q->samples && java_recorder_is_costly(&vm))
+	costly = java_recorder_is_costly(&vm);
+	q->samples =
+		q->kind == JAVA_JFR_PROFILE_CPU && !q->async_library &&
+		(vm.major < JAVA_RECORDER_CPU_MAJOR || has_rival || (costly && !q->recorder_only));
+	if (q->recorder_only && !q->samples && costly)
 		cli_note(
 			"Warning: this is the first recording of this JVM. JDK %u throws away its "
 			"compiled code for it; expect some ten seconds at a fraction of its speed.",
@@ -148,7 +150,10 @@ static int java_check(struct java_request *q, struct proc_info *ret_info, struct
 		cli_note("%s (pid %d): %s %s, sampled by sonde: %s.", ret_info->service,
 			 (int)q->pid, vm.name, vm.version,
 			 has_rival ? "another profiler has the signal that its recorder needs"
-				   : "this JDK's recorder has no CPU-time profile (JDK 25 does)");
+			 : vm.major < JAVA_RECORDER_CPU_MAJOR
+				 ? "this JDK's recorder has no CPU-time profile (JDK 25 does)"
+				 : "the first start of its recorder would slow it down for seconds "
+				   "(--flight-recorder starts it all the same)");
 	return 0;
 }
 
@@ -382,11 +387,11 @@ const struct cli_command cmd_java = {
 	.notes =
 		"Works with HotSpot since JDK 8u262, without flags or a restart. Needs root.\n"
 		"The JVM's own Flight Recorder runs for the duration. It writes to a small tmpfs\n"
-		"that sonde mounts in the process's /tmp and removes at the end. Before JDK 23 "
-		"the\n"
-		"first recording of a JVM makes it compile all its code anew. Such a JVM, and one\n"
-		"without a recorder, gets a small library from sonde instead. Before JDK 25, cpu\n"
-		"works like `sonde cpu --java`.\n"
+		"that sonde mounts in the process's /tmp and removes at the end. The first\n"
+		"recording of a JVM makes it compile all its code anew: if it has none yet, or no\n"
+		"recorder, it gets a small library from sonde instead, and cpu works like\n"
+		"`sonde cpu --java`. --flight-recorder loads nothing; before JDK 25 it has no "
+		"cpu.\n"
 		"SONDE_JAVA=off in a process's environment opts it out.\n"
 		"\n"
 		"Examples:\n"

@@ -47,8 +47,7 @@ static bool has_recorded(pid_t pid)
 
 bool java_recorder_is_costly(const struct java_vm *vm)
 {
-	return vm->kind == JAVA_HOTSPOT && vm->major && vm->major < JAVA_RECORDER_GENTLE_MAJOR &&
-	       !has_recorded(vm->id.pid);
+	return vm->kind == JAVA_HOTSPOT && vm->major && !has_recorded(vm->id.pid);
 }
 
 static bool has_profiler(pid_t pid)

@@ -1,10 +1,11 @@
 /*
  * src/java/recorder/cost.h: whether a JVM's recorder costs more than what it records is worth.
  *
- * Before JDK 23 the recorder rewrites classes of the JDK (streams, sockets, Throwable) when a JVM
- * first uses it, whatever is to be recorded. A JVM that did not expect classes to change when it
- * started then throws away all its compiled code: a busy program runs at a few percent of its speed
- * for some ten seconds. It happens once; after that, recordings are cheap.
+ * The recorder rewrites classes of the JDK when a JVM first uses it, whatever is to be recorded:
+ * those of its events, and before JDK 23 streams, sockets and Throwable. A JVM that did not expect
+ * classes to change when it started then throws away all its compiled code: a busy program runs at a
+ * few percent of its speed for some ten seconds, on JDK 25 as on JDK 17 (docs/BENCHMARKS.md). It
+ * happens once; after that, recordings are cheap.
  */
 #pragma once
 
@@ -12,10 +13,7 @@
 
 #include "java/detect.h"
 
-/* The first release whose recorder does without. */
-#define JAVA_RECORDER_GENTLE_MAJOR 23
-
-/* Whether a recording would be the first of such a JVM. */
+/* Whether a recording would be the first of this JVM. */
 bool java_recorder_is_costly(const struct java_vm *vm);
 
 /* The first release whose recorder samples CPU time. */
