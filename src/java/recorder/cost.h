@@ -3,8 +3,8 @@
  *
  * The recorder rewrites classes of the JDK when a JVM first uses it, whatever is to be recorded:
  * those of its events, and before JDK 23 streams, sockets and Throwable. A JVM that did not expect
- * classes to change when it started then throws away all its compiled code: a busy program runs at a
- * few percent of its speed for some ten seconds, on JDK 25 as on JDK 17 (docs/BENCHMARKS.md). It
+ * classes to change when it started then throws away all its compiled code: a busy program runs at
+ * a few percent of its speed for some ten seconds, on JDK 25 as on JDK 17 (docs/BENCHMARKS.md). It
  * happens once; after that, recordings are cheap.
  */
 #pragma once
