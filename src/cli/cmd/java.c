@@ -386,12 +386,11 @@ const struct cli_command cmd_java = {
 	.n_options = ARRAY_SIZE(java_options),
 	.notes =
 		"Works with HotSpot since JDK 8u262, without flags or a restart. Needs root.\n"
-		"The JVM's own Flight Recorder runs for the duration. It writes to a small tmpfs\n"
-		"that sonde mounts in the process's /tmp and removes at the end. The first\n"
-		"recording of a JVM makes it compile all its code anew: if it has none yet, or no\n"
-		"recorder, it gets a small library from sonde instead, and cpu works like\n"
-		"`sonde cpu --java`. --flight-recorder loads nothing; before JDK 25 it has no "
-		"cpu.\n"
+		"The first recording of a JVM makes it compile all its code anew. So a JVM that\n"
+		"has not recorded yet gets a small library from sonde. Any other is recorded by\n"
+		"its own Flight Recorder, into a small tmpfs that sonde mounts in the process's\n"
+		"/tmp and removes at the end. cpu works like `sonde cpu --java`, except on JDK 25\n"
+		"and later with the recorder.\n"
 		"SONDE_JAVA=off in a process's environment opts it out.\n"
 		"\n"
 		"Examples:\n"
