@@ -12,11 +12,11 @@ const struct registry_type registry_types[TYPES] = {
 	/* family, name, unit, mode, group, measure, variant, title, help */
 	[TYPE_JAVA_CPU_TIME] =
 		{"java_cpu", "cpu", "nanoseconds", MODE_DELTA, CPU, "cpu", "Time", "CPU (JVM)",
-		 "CPU time of Java code, sampled by the JVM (JDK 25 and later, with --java)."},
+		 "CPU time of Java code, sampled by the recorder of the JVM (JDK 25 and later)."},
 	[TYPE_JAVA_CPU_SAMPLES] =
 		{"java_cpu", "samples", "count", MODE_DELTA, CPU, "cpu", "Samples",
 		 "CPU samples (JVM)",
-		 "Samples of Java code taken by the JVM (JDK 25 and later, with --java)."},
+		 "Samples of Java code taken by the recorder of the JVM (JDK 25 and later)."},
 	[TYPE_CPU_TIME] = {"cpu", "cpu", "nanoseconds", MODE_DELTA, CPU, "cpu", "Time", "CPU",
 			   "CPU time of every process, estimated from samples."},
 	[TYPE_CPU_SAMPLES] = {"cpu", "samples", "count", MODE_DELTA, CPU, "cpu", "Samples",
