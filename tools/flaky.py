@@ -26,7 +26,7 @@ import suites
 
 # How long a CPU is taken away, and how long it is left alone.
 STALL_S, PAUSE_S = 0.2, 1.0
-COMPILERS_PER_CPU = 4
+COMPILERS_PER_CPU = 2
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def idle():
 
 @contextlib.contextmanager
 def busy():
-    """Compile jobs on all CPUs, several for each."""
+    """Compile jobs on all CPUs, two for each."""
     argv = [sys.executable, os.path.abspath(__file__), "--compile-forever"]
     with children([argv] * (COMPILERS_PER_CPU * runner.cpus())):
         yield (), None
