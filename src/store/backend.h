@@ -21,6 +21,8 @@ struct store_ops {
 		       struct store_metric_answer *, struct err *);
 	int (*events)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,
 		      struct store_events_answer *, struct err *);
+	int (*overview)(struct store *, const struct store_overview_query *,
+			struct store_overview *, struct err *);
 	void (*status)(struct store *, struct store_status *);
 };
 

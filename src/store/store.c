@@ -113,6 +113,27 @@ void store_events_answer_release(struct store_events_answer *answer)
 	*answer = (struct store_events_answer){0};
 }
 
+#define MINUTE_NS 60000000000LL
+
+int store_overview(struct store *store, const struct store_overview_query *q,
+		   struct store_overview *ret_overview, struct err *err)
+{
+	int r = check_window(q->from_ns, q->to_ns, err);
+
+	if (r < 0)
+		return r;
+	if (q->step_ns <= 0 || q->from_ns < 0 || q->from_ns % MINUTE_NS || q->to_ns % MINUTE_NS ||
+	    q->step_ns % MINUTE_NS)
+		return err_set(err, -EINVAL, "an overview has steps of whole minutes");
+	return store->ops->overview(store, q, ret_overview, err);
+}
+
+void store_overview_release(struct store_overview *overview)
+{
+	arena_release(&overview->memory);
+	*overview = (struct store_overview){0};
+}
+
 void store_status(struct store *store, struct store_status *ret_status)
 {
 	store->ops->status(store, ret_status);

@@ -204,6 +204,48 @@ int store_events(struct store *store, const char *service, int64_t from_ns, int6
 		 struct store_events_answer *ret_answer, struct err *err);
 void store_events_answer_release(struct store_events_answer *answer);
 
+/* Totals of all services over time, of up to this many types. */
+#define STORE_OVERVIEW_TYPES 4
+#define STORE_OVERVIEW_MAX_TYPES 256U /* that services have */
+
+struct store_overview_query {
+	int64_t from_ns; /* whole minutes, all three */
+	int64_t to_ns;
+	int64_t step_ns;
+	const char *types[STORE_OVERVIEW_TYPES]; /* NULL after the last */
+};
+/* One step of one type: deltas are sums; snapshots are sum / times, summed over processes. */
+struct store_overview_cell {
+	int64_t sum;
+	uint32_t times;	 /* distinct collection times; 0: a gap */
+	uint32_t points; /* one per process and time */
+};
+struct store_overview_service {
+	const char *name;
+	const char *runtime; /* "": not known */
+	const char *parent;
+	bool lived; /* a process was seen for a minute or longer, or nobody knows */
+	uint64_t types[STORE_OVERVIEW_MAX_TYPES / 64]; /* bits: those it has in the window */
+	int64_t first_ns;
+	int64_t last_ns;
+	/* By type of the query: the steps, from->to; NULL if it has none. */
+	struct store_overview_cell *cells[STORE_OVERVIEW_TYPES];
+	int64_t last_of_ns[STORE_OVERVIEW_TYPES];
+};
+struct store_overview {
+	struct store_overview_service *services; /* in no order */
+	size_t len;
+	const char **types; /* names, by bit */
+	size_t n_types;
+	size_t n_steps;
+	uint64_t damaged; /* pieces that are lacking */
+	struct arena memory;
+};
+/* Services without data in the window are not among them. -E2BIG: does not fit into memory. */
+int store_overview(struct store *store, const struct store_overview_query *query,
+		   struct store_overview *ret_overview, struct err *err);
+void store_overview_release(struct store_overview *overview);
+
 struct store_status {
 	uint64_t bytes_on_disk;
 	uint64_t days;

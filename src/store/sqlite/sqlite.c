@@ -168,6 +168,28 @@ void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day
 		       (int)sizeof(s->status.damage) - 128, why);
 }
 
+/* Ten minutes of totals that are over; the rest of a day goes with its packing. */
+static int roll_up_totals(struct store_sqlite *s, int64_t now_ns, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < STORE_SQLITE_WRITERS; i++) {
+		struct store_writer *w = &s->writers[i];
+
+		if (!w->open)
+			continue;
+		r = store_sqlite_commit_writer(s, w, err);
+		if (r == 0)
+			r = store_totals_roll_up(w, &s->tools,
+						 (now_ns - STORE_SQLITE_GRACE_NS) / 1000000 -
+							 w->day.number * STORE_DAY_MS,
+						 err);
+		if (r < 0)
+			store_sqlite_drop_writer(s, w->day.number);
+	}
+	return r;
+}
+
 /* What one call writes: any kind. */
 struct writing {
 	const struct store_entry *profile; /* one of the three */
@@ -486,7 +508,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 		if (err)
 			*err = why;
 	}
-	return r;
+	return r < 0 ? r : roll_up_totals(s, now_ns, err);
 }
 
 static void sqlite_close(struct store *store)
@@ -518,6 +540,7 @@ static const struct store_ops sqlite_ops = {
 	.labelsets = store_sqlite_labelsets,
 	.metrics = store_sqlite_metrics,
 	.events = store_sqlite_events,
+	.overview = store_sqlite_overview,
 	.status = store_sqlite_status,
 };
 
