@@ -225,6 +225,7 @@ struct store_overview_service {
 	const char *runtime; /* "": not known */
 	const char *parent;
 	bool lived; /* a process was seen for a minute or longer, or nobody knows */
+	uint32_t processes; /* in its last minute with data, or its last ten */
 	uint64_t types[STORE_OVERVIEW_MAX_TYPES / 64]; /* bits: those it has in the window */
 	int64_t first_ns;
 	int64_t last_ns;

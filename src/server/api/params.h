@@ -34,6 +34,7 @@ enum server_param {
 	SERVER_PARAM_METRIC,
 	SERVER_PARAM_GROUP,
 	SERVER_PARAM_AGGREGATE,
+	SERVER_PARAM_SINCE,
 	SERVER_PARAM_N,
 };
 
@@ -52,6 +53,7 @@ struct server_params {
 	uint64_t number[SERVER_PARAM_N]; /* points, step_ms, max_nodes, limit; defaults filled in */
 	int64_t from_ns;		 /* defaults filled in */
 	int64_t to_ns;
+	int64_t since_ns;
 	int64_t before_from_ns;
 	int64_t before_to_ns;
 	bool has_before;

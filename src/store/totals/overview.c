@@ -165,6 +165,16 @@ static int add_cell(struct overview *o, struct store_overview_service *s, uint32
 	return 0;
 }
 
+/* A process has a point of each type at most at each time. */
+static void count_processes(struct store_overview_service *s, const struct store_totals_entry *e,
+			    uint32_t times, int64_t begin_ns)
+{
+	uint32_t processes = (uint32_t)(((uint64_t)e->points + times - 1) / times);
+
+	if (s->last_ns < begin_ns || processes > s->processes)
+		s->processes = processes;
+}
+
 /* What one service had of one type since begin_ns, within one step. */
 static int add_entry(struct overview *o, const struct store_totals_entry *e,
 		     const struct store_totals_times *times, int64_t begin_ns)
@@ -177,6 +187,7 @@ static int add_entry(struct overview *o, const struct store_totals_entry *e,
 	if (!s || type == NONE)
 		return r < 0 ? r : -EBADMSG;
 	s->types[type / 64] |= 1ULL << type % 64;
+	count_processes(s, e, times->n, begin_ns);
 	s->first_ns = MIN(s->first_ns, begin_ns + (int64_t)times->first_ms * 1000000);
 	s->last_ns = MAX(s->last_ns, begin_ns + (int64_t)times->last_ms * 1000000);
 	return wanted == NONE ? 0 : add_cell(o, s, wanted, e, times, begin_ns);
