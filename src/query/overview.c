@@ -26,7 +26,9 @@ static int read_covered(struct store *store, const struct store_overview_query *
 		return r;
 	o->covered = calloc(o->totals.n_steps + 1, sizeof(*o->covered));
 	for (size_t i = 0; o->covered && i < o->totals.n_steps; i++)
-		o->covered[i] = query_covered_has(&covered, CPU_TYPE, i);
+		o->covered[i] = query_covered_ns(&covered, CPU_TYPE, i) > 0;
+	for (size_t i = 0; i < o->totals.n_steps; i++)
+		o->covered_ns += (int64_t)query_covered_ns(&covered, CPU_TYPE, i);
 	query_covered_release(&covered);
 	return o->covered ? 0 : err_oom(err);
 }

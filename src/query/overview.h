@@ -18,8 +18,9 @@ struct query_overview {
 	/* The last time of everything collected in the window, and of memory; 0: nothing was. */
 	int64_t newest_ns;
 	int64_t memory_newest_ns;
-	/* CPU time that is not there was 0; by step. */
+	/* By step: where CPU time that is not there was 0. */
 	bool *covered;
+	int64_t covered_ns; /* for how long CPUs were sampled, in sum */
 };
 
 /* Times and step in whole minutes. */
