@@ -216,7 +216,7 @@ static int print_types(const struct services *s, const struct row *row)
 static int print_row(const struct services *s, const struct row *row, size_t name_cells)
 {
 	char name[sizeof(row->name)], runtime[64], memory[UNITS_LABEL_LEN] = "-";
-	char cpu[32] = "-", processes[16] = "-";
+	char cpu[32] = "-", processes[24] = "-";
 	int64_t covered = MAX(s->data.covered_ns, 1);
 	int r;
 
