@@ -38,6 +38,11 @@ static void overview_release(struct overview *o)
 
 /* --- the window */
 
+static int64_t since_ns(const struct overview *o)
+{
+	return (int64_t)(o->rq->params.number[SERVER_PARAM_SINCE] * NS_PER_MS);
+}
+
 static int64_t round_step(int64_t window_ns)
 {
 	static const int64_t minutes[] = {1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720};
@@ -66,7 +71,7 @@ static int set_window(struct overview *o, struct err *err)
 			       "the series would have more than %d points; use a larger step_ms",
 			       SERVER_STEPS_MAX);
 	if (p->given & SERVER_PARAM_BIT(SERVER_PARAM_SINCE))
-		o->from_ns = MIN(MAX(o->from_ns, p->since_ns / o->step_ns * o->step_ns),
+		o->from_ns = MIN(MAX(o->from_ns, since_ns(o) / o->step_ns * o->step_ns),
 				 o->to_ns - o->step_ns);
 	return 0;
 }
@@ -92,7 +97,7 @@ static bool is_refresh(const struct overview *o)
 static bool is_told(const struct overview *o, size_t i)
 {
 	return &o->data.totals.services[i] != o->data.machine &&
-	       (!is_refresh(o) || o->said[i].changed_ns >= o->rq->params.since_ns);
+	       (!is_refresh(o) || o->said[i].changed_ns >= since_ns(o));
 }
 
 static int look_up(struct overview *o, struct err *err)

@@ -37,7 +37,7 @@ static const struct {
 	[SERVER_PARAM_METRIC] = {"metric", KIND_TEXT, 1, 127, 0},
 	[SERVER_PARAM_GROUP] = {"group", KIND_TEXT, 1, 127, 0},
 	[SERVER_PARAM_AGGREGATE] = {"aggregate", KIND_TEXT, 1, 15, 0},
-	[SERVER_PARAM_SINCE] = {"since", KIND_TIME, 0, 0, 0},
+	[SERVER_PARAM_SINCE] = {"since", KIND_NUMBER, 0, 9000000000000ULL, 0},
 };
 
 static int hex_digit(char c)
@@ -152,8 +152,6 @@ static int64_t *params_time(struct server_params *p, enum server_param param)
 		return &p->to_ns;
 	case SERVER_PARAM_BEFORE_FROM:
 		return &p->before_from_ns;
-	case SERVER_PARAM_SINCE:
-		return &p->since_ns;
 	default:
 		return &p->before_to_ns;
 	}
