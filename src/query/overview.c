@@ -13,6 +13,8 @@ enum { CPU, MEMORY, MACHINE_CPU, MACHINE_MEMORY };
 
 /* Sources of one interval write within moments. */
 #define SAME_COLLECTION_NS ((int64_t)5 * (int64_t)NS_PER_SEC)
+/* Where only what ran is known, of which some is written later. */
+#define SAME_TIME_NS ((int64_t)30 * (int64_t)NS_PER_SEC)
 #define LONG_AGO_NS ((int64_t)120 * (int64_t)NS_PER_SEC)
 
 static int read_covered(struct store *store, const struct store_overview_query *q,
@@ -115,18 +117,15 @@ bool query_overview_span(const struct query_overview *o, const struct store_over
 	return first < end;
 }
 
-/* The last time of what tells whether a process is there. */
-static int64_t last_of(const struct store_overview_service *s, bool by_memory)
-{
-	return by_memory ? s->last_of_ns[MEMORY] : s->last_ns;
-}
-
 bool query_overview_is_there(const struct query_overview *o,
 			     const struct store_overview_service *s, int64_t now_ns)
 {
-	/* Memory is read from each process that is there; CPU time also from those that ended. */
-	bool by_memory = o->memory_newest_ns > 0;
-	int64_t newest = by_memory ? o->memory_newest_ns : o->newest_ns;
+	int64_t newest = o->memory_newest_ns ? o->memory_newest_ns : o->newest_ns;
 
-	return newest > now_ns - LONG_AGO_NS && last_of(s, by_memory) > newest - SAME_COLLECTION_NS;
+	if (newest < now_ns - LONG_AGO_NS)
+		return false;
+	/* Memory is read from each process that is there; CPU time also from those that ended. */
+	if (o->memory_newest_ns)
+		return s->last_of_ns[MEMORY] > newest - SAME_COLLECTION_NS;
+	return s->last_ns > newest - SAME_TIME_NS;
 }

@@ -109,6 +109,17 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
 		 double *points, size_t n_points, struct err *err);
 
+/* The same for many streams of a window, which names none: step and points of each are its own. */
+struct store_series_request {
+	const char *service;
+	const char *type;
+	int64_t step_ns;
+	double *points;
+	size_t n_points;
+};
+int store_series_many(struct store *store, const struct store_window *window,
+		      const struct store_series_request *requests, size_t n, struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */
@@ -120,9 +131,13 @@ struct store_stream {
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 
-/* All label sets of a service in the window, as flat {key, value} pairs with set boundaries. */
+/*
+ * All label sets of a service in the window, or of all services (NULL), as flat {key, value} pairs
+ * with set boundaries.
+ */
 struct store_labelset {
-	struct label *labels; /* in one allocation with the array */
+	const char *service;  /* in one allocation with the array, as are ... */
+	struct label *labels;
 	size_t n_labels;
 	int64_t first_ns;
 	int64_t last_ns;
