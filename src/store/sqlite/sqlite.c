@@ -168,28 +168,6 @@ void store_sqlite_tell_unreadable(struct store_sqlite *s, const struct store_day
 		       (int)sizeof(s->status.damage) - 128, why);
 }
 
-/* Ten minutes of totals that are over; the rest of a day goes with its packing. */
-static int roll_up_totals(struct store_sqlite *s, int64_t now_ns, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < STORE_SQLITE_WRITERS; i++) {
-		struct store_writer *w = &s->writers[i];
-
-		if (!w->open)
-			continue;
-		r = store_sqlite_commit_writer(s, w, err);
-		if (r == 0)
-			r = store_totals_roll_up(w, &s->tools,
-						 (now_ns - STORE_SQLITE_GRACE_NS) / 1000000 -
-							 w->day.number * STORE_DAY_MS,
-						 err);
-		if (r < 0)
-			store_sqlite_drop_writer(s, w->day.number);
-	}
-	return r;
-}
-
 /* What one call writes: any kind. */
 struct writing {
 	const struct store_entry *profile; /* one of the three */
@@ -478,6 +456,39 @@ static int sqlite_commit(struct store *store, struct err *err)
 	return store_sqlite_retain(s, false, err);
 }
 
+/* Ten minutes of totals that are over. The last ones of a day go with its packing. */
+static int roll_up_writer(struct store_sqlite *s, struct store_writer *w, int64_t now_ns,
+			  struct err *err)
+{
+	int64_t number = w->day.number;
+	int64_t until_ms = (now_ns - STORE_SQLITE_GRACE_NS) / 1000000 - number * STORE_DAY_MS;
+	struct err why = {};
+	int r = store_sqlite_commit_writer(s, w, &why);
+
+	if (r == 0)
+		r = store_totals_roll_up(w, &s->tools, until_ms, &why);
+	if (r == 0)
+		return 0;
+	store_sqlite_drop_writer(s, number);
+	if (r == -EBADMSG) {
+		store_sqlite_set_aside(s, number, 0, why.text);
+		return 0;
+	}
+	if (err)
+		*err = why;
+	return r;
+}
+
+static int roll_up_totals(struct store_sqlite *s, int64_t now_ns, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			r = roll_up_writer(s, &s->writers[i], now_ns, err);
+	return r;
+}
+
 static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
@@ -489,6 +500,9 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
 		r = store_sqlite_retain(s, true, err);
+	/* Before packing, after which the log is truncated. */
+	if (r == 0)
+		r = roll_up_totals(s, now_ns, err);
 	if (r == 0)
 		r = store_sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -508,7 +522,7 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 		if (err)
 			*err = why;
 	}
-	return r < 0 ? r : roll_up_totals(s, now_ns, err);
+	return r;
 }
 
 static void sqlite_close(struct store *store)
