@@ -5,8 +5,8 @@
  *
  *     ui_overview DIR ROUNDS SERVICES INTERVAL_S
  *
- * DIR, an empty folder, takes the store. Services have CPU profiles and resident memory, one in five
- * also a Go heap; one in ten is made of programs that live for an interval. The figures go to
+ * DIR, an empty folder, takes the store. Services have CPU profiles and resident memory, one in
+ * five also a Go heap; one in ten is made of programs that live for an interval. The figures go to
  * standard output as JSON: CPU of each response, and the sizes, compressed.
  */
 #include <math.h>
@@ -118,9 +118,10 @@ static void write_service(struct day *d, unsigned int i)
 					      {"alloc_objects", "count"}};
 	bool is_short = i % 10 == 9;
 	char name[64], pid[32];
-	const struct label labels[] = {{"process.pid", pid},
-				       {"process.runtime.description", i % 5 ? "native" : "Go 1.27"},
-				       {"sonde.parent", is_short ? "make" : "systemd"}};
+	const struct label labels[] = {
+		{"process.pid", pid},
+		{"process.runtime.description", i % 5 ? "native" : "Go 1.27"},
+		{"sonde.parent", is_short ? "make" : "systemd"}};
 	const struct store_entry e = {
 		.service = name, .labels = labels, .n_labels = 3, .time_ns = d->now_ns};
 	int64_t samples = (int64_t)draw(d, 40), kib = 4 * (int64_t)(1000 + draw(d, 100000));

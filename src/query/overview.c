@@ -117,8 +117,8 @@ bool query_overview_span(const struct query_overview *o, const struct store_over
 	return first < end;
 }
 
-bool query_overview_is_there(const struct query_overview *o,
-			     const struct store_overview_service *s, int64_t now_ns)
+bool query_overview_is_there(const struct query_overview *o, const struct store_overview_service *s,
+			     int64_t now_ns)
 {
 	int64_t newest = o->memory_newest_ns ? o->memory_newest_ns : o->newest_ns;
 

@@ -37,5 +37,5 @@ int64_t query_overview_memory_bytes(const struct query_overview *o,
 bool query_overview_span(const struct query_overview *o, const struct store_overview_service *s,
 			 size_t *ret_first, size_t *ret_end);
 /* Whether a process of it was there at the last collection, not long before now. */
-bool query_overview_is_there(const struct query_overview *o,
-			     const struct store_overview_service *s, int64_t now_ns);
+bool query_overview_is_there(const struct query_overview *o, const struct store_overview_service *s,
+			     int64_t now_ns);

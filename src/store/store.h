@@ -136,7 +136,7 @@ int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
  * with set boundaries.
  */
 struct store_labelset {
-	const char *service;  /* in one allocation with the array, as are ... */
+	const char *service; /* in one allocation with the array, as are ... */
 	struct label *labels;
 	size_t n_labels;
 	int64_t first_ns;
@@ -239,7 +239,7 @@ struct store_overview_service {
 	const char *name;
 	const char *runtime; /* "": not known */
 	const char *parent;
-	bool lived; /* a process was seen for a minute or longer, or nobody knows */
+	bool lived;	    /* a process was seen for a minute or longer, or nobody knows */
 	uint32_t processes; /* in its last minute with data, or its last ten */
 	uint64_t types[STORE_OVERVIEW_MAX_TYPES / 64]; /* bits: those it has in the window */
 	int64_t first_ns;

@@ -129,9 +129,9 @@ static void fold(struct services *s, const struct store_overview_service *servic
 	/* They are gone: at which time there were how many is nobody's question. */
 	row->processes = 0;
 	row->memory_bytes = QUERY_OVERVIEW_GAP;
-	(void)snprintf(row->name, sizeof(row->name), *row->parent ? "(%zu short-lived, by %s)"
-								  : "(%zu short-lived)",
-		       row->folded, row->parent);
+	(void)snprintf(row->name, sizeof(row->name),
+		       *row->parent ? "(%zu short-lived, by %s)" : "(%zu short-lived)", row->folded,
+		       row->parent);
 }
 
 static void list(struct services *s, const struct store_overview_service *service)

@@ -16,8 +16,8 @@ struct server_known; /* opaque; safe for threads */
 struct server_known_service {
 	uint32_t id;
 	bool is_short;
-	int64_t changed_ns; /* when a client was first told so */
-	int64_t first_ns;   /* of all that clients were told */
+	int64_t changed_ns;			       /* when a client was first told so */
+	int64_t first_ns;			       /* of all that clients were told */
 	uint64_t types[STORE_OVERVIEW_MAX_TYPES / 64]; /* numbers of the answer's types */
 };
 

@@ -25,7 +25,7 @@ struct overview {
 	int64_t step_ns;
 	struct query_overview data;
 	struct server_known *known;
-	struct server_known_service *said; /* by service */
+	struct server_known_service *said;	     /* by service */
 	uint32_t place_of[STORE_OVERVIEW_MAX_TYPES]; /* of known types, in the response's list */
 	struct json j;
 };
@@ -108,8 +108,7 @@ static int look_up(struct overview *o, struct err *err)
 	if (!o->said)
 		return err_oom(err);
 	for (size_t i = 0; i < t->len; i++) {
-		bool is_there =
-			query_overview_is_there(&o->data, &t->services[i], o->rq->now_ns);
+		bool is_there = query_overview_is_there(&o->data, &t->services[i], o->rq->now_ns);
 
 		if (&t->services[i] != o->data.machine &&
 		    server_known_tell(o->known, t, &t->services[i], is_there, o->rq->now_ns,

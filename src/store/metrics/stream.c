@@ -104,8 +104,8 @@ int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *
 	if (r <= 0)
 		return r;
 	r = s->columns ? 0 : store_dictionary_load(&d, day, scan.service, err);
-	if (r < 0 || !find_columns(s->columns ? s->columns : &d, window->type, columns,
-				   &s->snapshot))
+	if (r < 0 ||
+	    !find_columns(s->columns ? s->columns : &d, window->type, columns, &s->snapshot))
 		return r;
 	r = store_sqlite_filter(day, scan.service, window, &labelsets, err);
 	if (r < 0)

@@ -15,8 +15,8 @@
 #include "store/codec/codec.h"
 #include "store/codec/labels.h"
 #include "store/sqlite/state.h"
-#include "store/totals/block.h"
 #include "store/sqlite/vfs.h"
+#include "store/totals/block.h"
 
 #define MAX_STRUCTURE 20 /* findings */
 

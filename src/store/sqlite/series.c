@@ -31,8 +31,8 @@ struct charts {
 	struct charting *items;
 	size_t n;
 	struct store_day *day;
-	struct map services; /* hash of the name, to its id */
-	struct map streams;  /* hash of service and type, to id, service and mode */
+	struct map services;		 /* hash of the name, to its id */
+	struct map streams;		 /* hash of service and type, to id, service and mode */
 	struct store_dictionary columns; /* of metrics, of the service below */
 	uint32_t columns_of;
 };
@@ -167,9 +167,8 @@ static bool find_stream(const struct charts *all, const struct store_window *w,
 
 	if (!map_get(&all->streams, name_hash(view_str(w->service), view_str(w->type)), &word))
 		return false;
-	*ret = (struct store_sqlite_stream){.id = word & 0xffff,
-					    .service = word >> 16 & 0xffff,
-					    .snapshot = word >> 32};
+	*ret = (struct store_sqlite_stream){
+		.id = word & 0xffff, .service = word >> 16 & 0xffff, .snapshot = word >> 32};
 	return true;
 }
 
@@ -226,8 +225,8 @@ static void count_times(struct charting *c, const struct buf *a, const struct bu
 	}
 }
 
-static int chart_metrics(struct charts *all, struct charting *c, struct store_metrics_stream *metrics,
-			 struct err *err)
+static int chart_metrics(struct charts *all, struct charting *c,
+			 struct store_metrics_stream *metrics, struct err *err)
 {
 	int r = load_columns(all, c->window.service, err);
 

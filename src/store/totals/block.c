@@ -38,8 +38,8 @@ static struct store_totals_entry *find_entry(struct buf *entries, struct map *in
 	const struct store_totals_entry fresh = {.type = type, .service = service};
 	uint64_t key = (uint64_t)type << 32 | service, at = entries->len / sizeof(fresh);
 
-	if (!map_get(index, key, &at) && (map_put(index, key, at) < 0 ||
-					  buf_append(entries, &fresh, sizeof(fresh)) < 0))
+	if (!map_get(index, key, &at) &&
+	    (map_put(index, key, at) < 0 || buf_append(entries, &fresh, sizeof(fresh)) < 0))
 		return NULL;
 	return (struct store_totals_entry *)(void *)entries->data + at;
 }

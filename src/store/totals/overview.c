@@ -24,12 +24,12 @@ struct overview {
 	struct buf services; /* struct store_overview_service */
 	/* Of the day. */
 	struct store_day *day;
-	struct intern day_names;		     /* of its services */
-	uint32_t *name_of;			     /* by service, to day_names; NONE: unknown */
-	uint32_t *place_of;			     /* by service, to services; NONE: not yet */
-	uint32_t type_of[STORE_TOTALS_MAX_TYPES];    /* to types; NONE: unknown */
-	uint32_t wanted_as[STORE_TOTALS_MAX_TYPES];  /* to the query's; NONE: not wanted */
-	uint32_t from, to;			     /* minutes of the window in it */
+	struct intern day_names;		    /* of its services */
+	uint32_t *name_of;			    /* by service, to day_names; NONE: unknown */
+	uint32_t *place_of;			    /* by service, to services; NONE: not yet */
+	uint32_t type_of[STORE_TOTALS_MAX_TYPES];   /* to types; NONE: unknown */
+	uint32_t wanted_as[STORE_TOTALS_MAX_TYPES]; /* to the query's; NONE: not wanted */
+	uint32_t from, to;			    /* minutes of the window in it */
 	struct store_codec codec;
 	struct buf lists;
 };
@@ -359,8 +359,7 @@ static int add_points(struct overview *o, struct err *err)
 		r = add_hour(o, hour, err);
 	for (uint32_t id = 0; r == 0 && id <= STORE_DAY_MAX_STREAMS; id++)
 		if (o->place_of[id] != NONE)
-			((struct store_overview_service *)(void *)
-				 o->services.data)[o->place_of[id]]
+			((struct store_overview_service *)(void *)o->services.data)[o->place_of[id]]
 				.lived = true;
 	return r;
 }

@@ -249,8 +249,8 @@ static int roll_up_slot(struct store_writer *w, struct store_writer_tools *t, un
 int store_totals_roll_up(struct store_writer *w, struct store_writer_tools *t, int64_t until_ms,
 			 struct err *err)
 {
-	unsigned int end = (unsigned int)(MIN(MAX(until_ms, 0), STORE_DAY_MS) /
-					  STORE_TOTALS_SLOT_MS);
+	unsigned int end =
+		(unsigned int)(MIN(MAX(until_ms, 0), STORE_DAY_MS) / STORE_TOTALS_SLOT_MS);
 	int r = 0;
 
 	if (!store_day_has_totals(&w->day) || w->totals.next_slot >= end)

@@ -286,9 +286,9 @@ static void ask_overview(struct store *store)
 
 static void ask(struct store *store, unsigned int which)
 {
-	static void (*const questions[])(struct store *) = {
-		ask_sums,	ask_series, ask_metrics, ask_streams,
-		ask_labelsets, ask_events, check,	ask_overview};
+	static void (*const questions[])(struct store *) = {ask_sums,	 ask_series,	ask_metrics,
+							    ask_streams, ask_labelsets, ask_events,
+							    check,	 ask_overview};
 
 	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
 		if (which == 0 || (which - 1) % ARRAY_SIZE(questions) == i)

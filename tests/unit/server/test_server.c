@@ -92,10 +92,8 @@ int store_overview(struct store *s, const struct store_overview_query *q,
 			to->cells[type] =
 				arena_alloc(&o.memory, o.n_steps * sizeof(*to->cells[type]));
 			assert_non_null(to->cells[type]);
-			to->cells[type][0] =
-				(struct store_overview_cell){.sum = 1500000 * (int64_t)(i + 1),
-							     .times = 2,
-							     .points = 2};
+			to->cells[type][0] = (struct store_overview_cell){
+				.sum = 1500000 * (int64_t)(i + 1), .times = 2, .points = 2};
 			if (o.n_steps > 2 && k == 1)
 				to->cells[type][2] = to->cells[type][0];
 		}
@@ -363,9 +361,11 @@ static void overview_has_whole_steps_and_refreshes_what_changed(void **state)
 	expect("/api/overview?from=6000&to=6180", 200,
 	       "\"machine\":[0,[5,null,null],[2197,null,2197]],"
 	       "\"types\":[\"cpu:cpu:nanoseconds\",\"process:memory:bytes\"],"
-	       "\"services\":[{\"id\":0,\"service\":\"shop\",\"runtime\":\"Go 1.27\",\"parent\":\"\","
+	       "\"services\":[{\"id\":0,\"service\":\"shop\",\"runtime\":\"Go "
+	       "1.27\",\"parent\":\"\","
 	       "\"short\":false,\"types\":[0,1],\"first\":6000000,\"last\":6001000},"
-	       "{\"id\":1,\"service\":\"touch\",\"runtime\":\"\",\"parent\":\"make\",\"short\":true,"
+	       "{\"id\":1,\"service\":\"touch\",\"runtime\":\"\",\"parent\":\"make\",\"short\":"
+	       "true,"
 	       "\"types\":[0],\"first\":6000000,\"last\":6001000}],"
 	       "\"rows\":[[0,2,0,[2,null,null],[732,null,732]],"
 	       "[1,2,0,[3,null,null],[1465,null,1465]]],\"damaged\":0}");

@@ -140,10 +140,10 @@ static uint64_t answer_events(struct rig *rig)
 /* In steps of minutes, and of ten. */
 static uint64_t answer_overview(struct rig *rig)
 {
-	struct store_overview_query q = {.from_ns = DAY_0,
-					 .to_ns = DAY_0 + 4 * HOUR_NS,
-					 .types = {TYPE_ALLOC, TYPE_INUSE,
-						   "go_runtime:heap_live:bytes"}};
+	struct store_overview_query q = {
+		.from_ns = DAY_0,
+		.to_ns = DAY_0 + 4 * HOUR_NS,
+		.types = {TYPE_ALLOC, TYPE_INUSE, "go_runtime:heap_live:bytes"}};
 	uint64_t hash = 0;
 
 	for (int minutes = 1; minutes <= 10; minutes += 9) {

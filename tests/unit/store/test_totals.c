@@ -145,8 +145,8 @@ static void check_service(const struct model *m, const struct store_overview *o,
 
 		for (size_t i = 0; i < o->n_steps; i++) {
 			int64_t begin = from_ns + (int64_t)i * step_ns;
-			struct store_overview_cell want = want_cell(
-				m, service, type, begin, MIN(begin + step_ns, to_ns));
+			struct store_overview_cell want =
+				want_cell(m, service, type, begin, MIN(begin + step_ns, to_ns));
 
 			any |= want.times > 0;
 			if (want.times == 0) {
@@ -309,10 +309,9 @@ static void damaged_totals_are_counted_and_never_wrong(void **state)
 
 		assert_non_null(s);
 		assert_int_equal(s->cells[ALLOC][13].times, 0);
-		assert_int_equal(s->cells[ALLOC][12].sum,
-				 want_cell(m, i, ALLOC, DAY_0 + 12 * MINUTE_NS,
-					   DAY_0 + 13 * MINUTE_NS)
-					 .sum);
+		assert_int_equal(
+			s->cells[ALLOC][12].sum,
+			want_cell(m, i, ALLOC, DAY_0 + 12 * MINUTE_NS, DAY_0 + 13 * MINUTE_NS).sum);
 	}
 	store_overview_release(&o);
 	rig_release(&rig);
@@ -367,7 +366,9 @@ static void write_labelled(struct rig *rig, const char *service, const char *pid
 	struct store_entry e = {.service = service,
 				.family = "go_heap",
 				.labels = labels,
-				.n_labels = parent ? 3 : runtime ? 2 : 1,
+				.n_labels = parent    ? 3
+					    : runtime ? 2
+						      : 1,
 				.time_ns = time_ns,
 				.profile = p,
 				.snapshot_types = 2};
@@ -461,11 +462,11 @@ static void forged_blocks_are_refused(void **state)
 {
 	/* whole, lists, entries; then columns that are too short for what they claim. */
 	static const uint8_t bodies[][12] = {
-		{1, 0, 1, 0, 0, 0, 0},		 /* an entry, but no group */
-		{2, 0, 0, 0, 0, 0, 0},		 /* neither a minute nor ten */
-		{1, 2, 1, 0, 0, 0, 0},		 /* more lists than entries */
-		{1, 1, 1, 4, 0, 0, 0, 0},	 /* a list without times */
-		{1, 0, 1, 0, 6, 0, 1, 0, 0, 0},	 /* a divisor of 0 */
+		{1, 0, 1, 0, 0, 0, 0},		/* an entry, but no group */
+		{2, 0, 0, 0, 0, 0, 0},		/* neither a minute nor ten */
+		{1, 2, 1, 0, 0, 0, 0},		/* more lists than entries */
+		{1, 1, 1, 4, 0, 0, 0, 0},	/* a list without times */
+		{1, 0, 1, 0, 6, 0, 1, 0, 0, 0}, /* a divisor of 0 */
 	};
 	_cleanup_(store_codec_release) struct store_codec c = {0};
 	_cleanup_(buf_release) struct buf out = {0}, lists = {0};
